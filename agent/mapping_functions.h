@@ -2,7 +2,7 @@
 /*
  * The functions by which a program maps memory for itself, as uprobes know them: numbers and shapes
  * behind those of agent/allocator_functions.h. Their events lie in a space of their own
- * (proto/event.h); the hooks of libheapcast.so are in agent/preload/mappings.c.
+ * (proto/event.h); the hooks of libheapcast.so are in agent/preload/allocators/mappings.c.
  */
 #include "agent/allocator_functions.h"
 

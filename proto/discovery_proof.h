@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/secret.h"
+#include "base/secure/secret.h"
 
 #define DISCOVERY_PROOF_SIZE (2 + SECRET_MAC_SIZE)
 

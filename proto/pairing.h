@@ -1,6 +1,6 @@
 #pragma once
 /*
- * How an agent and a collector get a key of their own: by a code (base/pair_code.h) that a person
+ * How an agent and a collector get a key of their own: by a code (base/secure/pair_code.h) that a person
  * has brought from one to the other.
  *
  *   agent                                           collector
@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/pairs.h"
+#include "base/secure/pairs.h"
 
 struct err_text;
 

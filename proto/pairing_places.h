@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "base/strangers.h"
+#include "base/secure/strangers.h"
 #include "proto/pairing_talk.h"
 
 struct pollfd;

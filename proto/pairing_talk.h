@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "base/error.h"
-#include "base/secure.h"
+#include "base/secure/secure.h"
 #include "heapcast.pb-c.h"
 #include "proto/pairing.h"
 

@@ -143,7 +143,7 @@ static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
 
 /*
  * Sampled blocks that are alive, in a set that all threads of the program share: the free of any
- * other block is passed over after a look at a count (agent/preload/sample.h). A line is the home
+ * other block is passed over after a look at a count (agent/preload/record/sample.h). A line is the home
  * of the addresses that hash to it; where it is full they go to one of the next (RING_SET_REACH
  * lines in all). `spilled` is raised before an address of this home is put outside of it, and
  * lowered after it is gone. Only the program reads and writes it; where there is no room for a
@@ -171,7 +171,7 @@ enum ring_mode { RING_OFF = 0, RING_FULL = 1, RING_SAMPLE = 2 };
 enum ring_policy { RING_BLOCK = 0, RING_THIN = 1, RING_COUNT = 2 };
 
 /*
- * The agent's notes for the one that takes the ring up when it is gone (agent/streamer/takeup.h);
+ * The agent's notes for the one that takes the ring up when it is gone (agent/serve/takeup.h);
  * the program reads none of it but `incarnation`. The numbers are those of before the last batch
  * that the collector may have, or higher: written before the batch leaves, so that what they say
  * was delivered is all that can have been.
@@ -219,7 +219,7 @@ static_assert(sizeof(struct ring_account) == 264, "layout of struct ring_account
 
 struct ring_home {
 	uint8_t mark[RING_MARK_SIZE]; /* of socket, network namespace, key and stream
-					 (agent/streamer/home.h) */
+					 (agent/serve/home.h) */
 	uint32_t file_number; /* the recording's name was taken: it is NAME-number; 0: it was not */
 	uint32_t follow;
 	uint32_t allocator;
@@ -260,7 +260,7 @@ struct ring_allocator {
  * RING_WAIT_MOST_NS in any RING_WAIT_WINDOW_NS. Time (CLOCK_MONOTONIC) is cut into pieces of 1 <<
  * RING_WAIT_SHIFT ns. The word of piece n is number n modulo RING_WAIT_PIECES: the low half of n,
  * and below it the ns that were waited in it. Only the program reads and writes these, atomically
- * (agent/preload/patience.h).
+ * (agent/preload/record/patience.h).
  */
 #define RING_WAIT_MOST_NS   10000000
 #define RING_WAIT_WINDOW_NS 100000000

@@ -9,7 +9,7 @@
 #include "agent/cli/attach_find.h"
 #include "agent/cli/options.h"
 #include "agent/ebpf/capture/hub.h"
-#include "agent/streamer/agent.h"
+#include "agent/serve/agent.h"
 
 #define ATTACH_KNOWN_MAX   1024
 #define ATTACH_WAITING_MAX 64

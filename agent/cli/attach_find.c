@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/streamer/target.h"
+#include "agent/core/target.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"

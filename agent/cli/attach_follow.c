@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/streamer/clock.h"
+#include "agent/core/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ban.h"

@@ -1,7 +1,7 @@
 #pragma once
 /* The agent's commands: each gets its own name as argv[0] and returns the exit status. */
 #include "agent/cli/options.h"
-#include "agent/streamer/agent.h"
+#include "agent/serve/agent.h"
 
 int command_run(int argc, char **argv);
 int command_serve(int argc, char **argv);

@@ -7,9 +7,9 @@
 #include <uv.h>
 
 #include "agent/cli/daemon_socket.h"
-#include "agent/streamer/clock.h"
-#include "agent/streamer/handshake.h"
-#include "agent/streamer/target.h"
+#include "agent/core/clock.h"
+#include "agent/net/handshake.h"
+#include "agent/core/target.h"
 #include "base/error.h"
 #include "base/ban.h"
 

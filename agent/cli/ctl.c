@@ -1,4 +1,4 @@
-/* `agent ctl`: asks or orders an agent of this host at its desk (agent/streamer/desk.h). */
+/* `agent ctl`: asks or orders an agent of this host at its desk (agent/serve/desk.h). */
 #include "agent/cli/ctl.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 
 #include "agent/cli/command.h"
 #include "agent/cli/daemon_socket.h"
-#include "agent/streamer/desk.h"
-#include "agent/streamer/handshake.h"
+#include "agent/serve/desk.h"
+#include "agent/net/handshake.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"

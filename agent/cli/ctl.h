@@ -2,7 +2,7 @@
 /* `agent ctl`: what a running agent answered, shown to a person or as JSON. */
 #include <stdbool.h>
 
-#include "agent/streamer/order_line.h"
+#include "agent/serve/order_line.h"
 
 struct ctl_show {
 	bool json;

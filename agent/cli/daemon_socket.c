@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent/streamer/handshake.h"
+#include "agent/net/handshake.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/ban.h"

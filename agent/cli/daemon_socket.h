@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The socket that programs ask at. Its name is where libheapcast.so looks
- * (agent/preload/agent_link.c):
+ * (agent/preload/start/agent_link.c):
  *
  *   root     /run/heapcast/agent.sock
  *   others   $XDG_RUNTIME_DIR/heapcast/agent.sock; without that variable the abstract @heapcast-UID
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "agent/streamer/access.h"
+#include "agent/serve/access.h"
 
 #define DAEMON_SOCKET_NAME_MAX 112
 

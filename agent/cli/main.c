@@ -9,10 +9,10 @@
 #include "agent/cli/command.h"
 #include "agent/cli/pair.h"
 #include "agent/cli/variables.h"
-#include "agent/streamer/naming.h"
+#include "agent/core/naming.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/pairs.h"
+#include "base/secure/pairs.h"
 #include "base/ban.h"
 
 #define CULL_MOST_NS 86400000000000ull

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "agent/cli/option_row.h"
-#include "agent/streamer/orders.h"
-#include "agent/streamer/symbol_place.h"
+#include "agent/serve/orders.h"
+#include "agent/net/symbol_place.h"
 #include "proto/mode.h"
 #include "proto/ring.h"
 #include "base/ban.h"

@@ -16,10 +16,10 @@
 #include "base/parse.h"
 #include "proto/mode.h"
 #include "proto/ring.h"
-#include "agent/streamer/budget.h"
-#include "agent/streamer/orders.h"
-#include "agent/streamer/spool_disk.h"
-#include "agent/streamer/symbol_place.h"
+#include "agent/core/budget.h"
+#include "agent/serve/orders.h"
+#include "agent/spool/spool_disk.h"
+#include "agent/net/symbol_place.h"
 #include "base/ban.h"
 
 #define BOTH	       (COMMAND_RUN | COMMAND_SERVE)

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "agent/cli/command.h"
-#include "agent/streamer/budget.h"
+#include "agent/core/budget.h"
 #include "base/error.h"
-#include "base/pair_code.h"
-#include "base/pairs.h"
+#include "base/secure/pair_code.h"
+#include "base/secure/pairs.h"
 #include "base/parse.h"
 #include "proto/pairing.h"
 #include "base/ban.h"

@@ -22,7 +22,7 @@
 #include "agent/cli/pair.h"
 #include "agent/cli/preload_path.h"
 #include "agent/cli/summary.h"
-#include "agent/streamer/figures.h"
+#include "agent/watch/figures.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"

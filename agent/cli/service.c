@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
-#include "agent/streamer/handshake.h"
+#include "agent/net/handshake.h"
 #include "base/ban.h"
 
 #define FIRST_FD   3 /* SD_LISTEN_FDS_START */

@@ -11,7 +11,7 @@
 #include "agent/cli/option_row.h"
 #include "agent/cli/option_values.h"
 #include "agent/cli/variables.h"
-#include "agent/streamer/naming.h"
+#include "agent/core/naming.h"
 #include "base/error.h"
 #include "base/ban.h"
 

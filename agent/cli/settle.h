@@ -5,7 +5,7 @@
  * agent's business. What is not honoured has its sentence, which the program writes to its standard
  * error.
  */
-#include "agent/streamer/agent.h"
+#include "agent/serve/agent.h"
 
 /* An agent_settle; `context` is the struct options that hold for the agent. */
 agent_settle settle;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/streamer/elf_symbols.h"
+#include "agent/core/elf_symbols.h"
 
 struct extents {
 	struct elf_symbols *file;

@@ -9,7 +9,7 @@
 
 #include "agent/allocator_functions.h"
 #include "agent/ebpf/sites.h"
-#include "agent/streamer/elf_symbols.h"
+#include "agent/core/elf_symbols.h"
 
 #define FUNCTIONS_MAX 256
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/elf_load.h"
+#include "base/elf/elf_load.h"
 #include "base/map.h"
 
 #define IMAGE_SEGMENTS 16

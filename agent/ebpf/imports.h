@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "agent/ebpf/sites.h"
-#include "agent/streamer/elf_symbols.h"
+#include "agent/core/elf_symbols.h"
 
 struct import_slot {
 	uint64_t address;

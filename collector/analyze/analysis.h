@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "collector/analyze/rules.h"
-#include "collector/query/intern.h"
+#include "collector/query/match/intern.h"
 
 struct err_text;
 struct analysis;

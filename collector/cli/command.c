@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/commands.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 #include "base/ban.h"
 
 #define ENVIRONMENT_PREFIX "HEAPCAST_"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 #include "heapcast.pb-c.h"
 
 #include "base/ban.h"

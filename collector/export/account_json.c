@@ -2,8 +2,8 @@
 #include "collector/export/account.h"
 #include "collector/export/answer.h"
 #include "collector/export/export.h"
-#include "collector/store/completeness.h"
-#include "collector/store/store.h"
+#include "collector/recording/completeness.h"
+#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

@@ -24,7 +24,7 @@
 #include "collector/export/export.h"
 #include "collector/export/put.h"
 #include "collector/export/walk.h"
-#include "collector/query/intern.h"
+#include "collector/query/match/intern.h"
 #include "collector/query/query.h"
 
 #include "base/ban.h"

@@ -18,7 +18,7 @@
 #include "collector/export/answer.h"
 #include "collector/export/results.h"
 #include "collector/export/walk.h"
-#include "collector/query/intern.h"
+#include "collector/query/match/intern.h"
 
 #include "base/ban.h"
 

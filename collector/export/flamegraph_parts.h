@@ -2,7 +2,7 @@
 /* Inside of the flame graph: what is drawn, and where. */
 #include "base/buf.h"
 #include "collector/export/export.h"
-#include "collector/query/intern.h"
+#include "collector/query/match/intern.h"
 #include "collector/query/query.h"
 
 #define ROW_PIXELS 17

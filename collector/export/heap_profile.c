@@ -30,7 +30,7 @@
 #include "collector/export/heap_value.h"
 #include "collector/export/put.h"
 #include "collector/query/query.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

@@ -5,7 +5,7 @@
  * what stands beside it.
  */
 #include "collector/query/query.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 static inline enum value heap_value(enum value value)
 {

@@ -28,10 +28,10 @@
 #include "base/map.h"
 #include "collector/export/export.h"
 #include "collector/export/put.h"
-#include "collector/query/events.h"
+#include "collector/query/sweep/events.h"
 #include "collector/query/query.h"
-#include "collector/store/figures.h"
-#include "collector/store/store.h"
+#include "collector/recording/figures.h"
+#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

@@ -32,7 +32,7 @@
 #include "collector/export/put.h"
 #include "collector/export/walk.h"
 #include "collector/query/query.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

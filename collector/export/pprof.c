@@ -31,10 +31,10 @@
 #include "collector/export/put.h"
 #include "collector/export/heap_value.h"
 #include "collector/export/protobuf.h"
-#include "collector/query/intern.h"
+#include "collector/query/match/intern.h"
 #include "collector/query/query.h"
-#include "collector/store/completeness.h"
-#include "collector/store/store.h"
+#include "collector/recording/completeness.h"
+#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

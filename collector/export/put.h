@@ -10,7 +10,7 @@ struct recording;
 int put_gzip(struct buf *out, const void *data, size_t length);
 /* Appends a text of unknown origin as UTF-8 without control characters. */
 void put_utf8(struct buf *out, const char *text);
-/* What a recording does not hold (store/completeness.h), between `before` and `after`; nothing
+/* What a recording does not hold (recording/completeness.h), between `before` and `after`; nothing
  * where there is nothing to say. */
 void put_incomplete(struct buf *out, const char *before, const struct recording *recording,
 		    const char *after);

@@ -19,9 +19,9 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "collector/export/export.h"
-#include "collector/query/events.h"
+#include "collector/query/sweep/events.h"
 #include "collector/query/query.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/query/fragmentation.h"
+#include "collector/query/sums/fragmentation.h"
 #include "collector/query/query.h"
 
 struct answer;

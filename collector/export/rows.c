@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "collector/export/rows_parts.h"
 #include "collector/query/query.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

@@ -17,7 +17,7 @@
 #include "base/array.h"
 #include "collector/export/put.h"
 #include "collector/query/query.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 #include "proto/event.h"
 
 #include "base/ban.h"

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "collector/query/query.h"
-#include "collector/store/snapshots.h"
+#include "collector/catalogue/snapshots.h"
 
 struct answer;
 struct json;

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/import/source.h"
-#include "collector/query/intern.h"
+#include "collector/query/match/intern.h"
 
 #include "base/ban.h"
 

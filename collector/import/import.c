@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "collector/import/importer.h"
-#include "collector/store/draft.h"
-#include "collector/store/names.h"
+#include "collector/catalogue/draft.h"
+#include "collector/recording/names.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 

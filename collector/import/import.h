@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Files of other tools become recordings (store/compose.h), so that every question can be asked of
+ * Files of other tools become recordings (rewrite/compose.h), so that every question can be asked of
  * them. A format is told by its content:
  *
  *	collapsed   "main;parse;malloc 4096" a line: stacks and one number
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 struct err_text;
 struct symbols;

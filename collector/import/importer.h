@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "collector/import/import.h"
 #include "collector/import/source.h"
-#include "collector/store/compose.h"
+#include "collector/rewrite/compose.h"
 #include "proto/names.h"
 
 #define IMPORT_STACK_MAX 8192 /* frames of a stack */

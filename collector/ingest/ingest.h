@@ -20,7 +20,7 @@
 
 #include <uv.h>
 
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 struct err_text;
 struct ingest;

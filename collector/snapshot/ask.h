@@ -7,7 +7,7 @@
 
 #include "collector/control/control.h"
 #include "collector/control/order.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 struct err_text;
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "collector/query/query.h"
 #include "collector/snapshot/state.h"
-#include "collector/store/draft.h"
+#include "collector/catalogue/draft.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 

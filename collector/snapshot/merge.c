@@ -9,11 +9,11 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/query/in_use.h"
-#include "collector/query/intern.h"
+#include "collector/query/sums/in_use.h"
+#include "collector/query/match/intern.h"
 #include "collector/query/query.h"
-#include "collector/store/compose.h"
-#include "collector/store/snapshots.h"
+#include "collector/rewrite/compose.h"
+#include "collector/catalogue/snapshots.h"
 #include "base/ban.h"
 
 /* Where modules lie in the merged recording: apart, each with this much room at most. */

@@ -16,7 +16,7 @@
  *
  * One stream is open at a time: memory does not grow with their number.
  */
-#include "collector/store/snapshots.h"
+#include "collector/catalogue/snapshots.h"
 
 struct err_text;
 struct snapshot_taking;

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "collector/snapshot/state.h"
-#include "collector/store/draft.h"
+#include "collector/catalogue/draft.h"
 #include "proto/ring.h"
 #include "base/ban.h"
 

@@ -19,7 +19,7 @@
 
 #include "collector/query/query.h"
 #include "collector/sql/state.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 #define ALLOCATIONS(X)                                                                             \
 	X(ID, "id", "INTEGER", 0, "number of the row; in the order of birth, from 0")              \

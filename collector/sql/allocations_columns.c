@@ -20,7 +20,7 @@ unsigned allocations_needs(int column)
 	return column >= 0 && column < ALLOCATIONS_COLUMNS ? needs[column] : 0;
 }
 
-/* Whether it stands for others, too (collector/query/tally.h). */
+/* Whether it stands for others, too (collector/query/sweep/tally.h). */
 static bool sampled(uint64_t size, uint64_t weight)
 {
 	return weight > size && weight > 1;

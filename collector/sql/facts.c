@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "collector/query/said.h"
-#include "collector/query/map_spans.h"
+#include "collector/query/match/said.h"
+#include "collector/query/match/map_spans.h"
 #include "collector/sql/state.h"
-#include "collector/store/culled.h"
+#include "collector/recording/culled.h"
 #include "proto/culled.h"
 
 #include "base/ban.h"

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collector/query/chain_walk.h"
-#include "collector/query/glibc_heap.h"
-#include "collector/query/mappings.h"
+#include "collector/query/match/chain_walk.h"
+#include "collector/query/match/glibc_heap.h"
+#include "collector/query/match/mappings.h"
 #include "collector/query/query.h"
 
 struct err_text;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "collector/query/pattern.h"
-#include "collector/query/tally.h"
+#include "collector/query/match/pattern.h"
+#include "collector/query/sweep/tally.h"
 #include "collector/sql/facts.h"
 #include "collector/sql/stack_text.h"
 #include "collector/sql/state.h"

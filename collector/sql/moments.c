@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "collector/sql/state.h"
-#include "collector/store/culled.h"
+#include "collector/recording/culled.h"
 #include "heapcast.pb-c.h"
 #include "proto/culled.h"
 #include "proto/event.h"

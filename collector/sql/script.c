@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "collector/query/query.h"
 #include "collector/sql/sql.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

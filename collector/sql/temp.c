@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/store/temporary.h"
+#include "collector/columns/temporary.h"
 
 #include "base/ban.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/elf_load.h"
+#include "base/elf/elf_load.h"
 
 #define BUILD_ID_MAX 64
 

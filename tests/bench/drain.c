@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/streamer/stream.h"
+#include "agent/stream/stream.h"
 #include "base/error.h"
 #include "heapcast.pb-c.h"
 

@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/parse.h"
-#include "collector/store/scan.h"
+#include "collector/recording/scan.h"
 #include "proto/columns.h"
 #include "proto/frame.h"
 

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "collector/store/scan.h"
-#include "collector/store/store.h"
+#include "collector/recording/scan.h"
+#include "collector/recording/store.h"
 #include "proto/frame.h"
 #include "proto/message.h"
 

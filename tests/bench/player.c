@@ -33,7 +33,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "collector/store/scan.h"
+#include "collector/recording/scan.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
 #include "proto/message.h"

@@ -46,7 +46,7 @@ git_history() {
 	(
 		cd "$T/history"
 		git init -q .
-		for file in "$TEST_SOURCE"/*.sh "$ROOT"/collector/store/*.c; do
+		for file in "$TEST_SOURCE"/*.sh "$ROOT"/collector/recording/*.c; do
 			cp "$file" .
 			cat "$file" >>all
 			git add .

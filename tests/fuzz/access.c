@@ -1,5 +1,5 @@
 /*
- * What a request says of who asks (collector/http/access.h): whatever it is, an order goes through only with the token, or on loopback not
+ * What a request says of who asks (collector/http/server/access.h): whatever it is, an order goes through only with the token, or on loopback not
  * even with a login; nothing from elsewhere without either; and no Host gets past that is not one of ours.
  *
  *	lines: Host, Origin, Authorization, Cookie, X-Forwarded-For, the body of the form; an empty one: there is no such header
@@ -8,8 +8,8 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "collector/http/access.h"
-#include "collector/http/token.h"
+#include "collector/http/server/access.h"
+#include "collector/http/server/token.h"
 #include "tests/fuzz/fuzz.h"
 
 #define TOKEN	"MFRGGZDFMZTWQ2LKNNWG23TPOA"

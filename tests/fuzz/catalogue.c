@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/store/scan.h"
+#include "collector/recording/scan.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/store/builder.h"
 

@@ -1,6 +1,6 @@
 /*
  * Orders on their way through the collector: lines at its control socket (collector/control/order.h), and the body of a
- * request (collector/http/body.h); the first byte says which. What was understood, written again, is understood the same way.
+ * request (collector/http/server/body.h); the first byte says which. What was understood, written again, is understood the same way.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "collector/control/control.h"
 #include "collector/control/order.h"
-#include "collector/http/body.h"
+#include "collector/http/server/body.h"
 #include "proto/ring.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,10 +1,10 @@
 /*
- * Lines at the agent's desk (agent/streamer/order_line.h), as they come: the first byte says of which end. What was understood,
+ * Lines at the agent's desk (agent/serve/order_line.h), as they come: the first byte says of which end. What was understood,
  * written again, is understood the same way; texts for people are one line of UTF-8.
  */
 #include <string.h>
 
-#include "agent/streamer/order_line.h"
+#include "agent/serve/order_line.h"
 #include "base/utf8.h"
 #include "proto/ring.h"
 #include "tests/fuzz/fuzz.h"

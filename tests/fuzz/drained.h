@@ -3,7 +3,7 @@
  * What an agent makes of a hostile program, for fuzz targets: the stream's batches, each looked at as a collector reads it, until the
  * stream has nothing more to take.
  */
-#include "agent/streamer/stream.h"
+#include "agent/stream/stream.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns.h"
 #include "proto/frame.h"

@@ -1,11 +1,11 @@
 /*
- * The first line of a connection to the page's server (collector/http/greeting.h): mended, it has no percent sign that stands for itself
+ * The first line of a connection to the page's server (collector/http/server/greeting.h): mended, it has no percent sign that stands for itself
  * any more and no end of a line, and is otherwise what it was; mended again it stays as it is.
  */
 #include <ctype.h>
 #include <string.h>
 
-#include "collector/http/greeting.h"
+#include "collector/http/server/greeting.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool is_escape(const uint8_t *at, size_t left)

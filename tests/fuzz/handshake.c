@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "agent/streamer/handshake.h"
+#include "agent/net/handshake.h"
 #include "tests/fuzz/fuzz.h"
 
 #define TURNS 3

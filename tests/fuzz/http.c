@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/http/exchange.h"
-#include "collector/http/http.h"
-#include "collector/http/routes.h"
-#include "collector/http/sources.h"
+#include "collector/http/server/exchange.h"
+#include "collector/http/server/http.h"
+#include "collector/http/server/routes.h"
+#include "collector/http/server/sources.h"
 #include "collector/query/query.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/store/builder.h"

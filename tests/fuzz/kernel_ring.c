@@ -18,7 +18,7 @@
 #include <linux/bpf.h>
 
 #include "agent/ebpf/capture/hub.h"
-#include "agent/streamer/stream.h"
+#include "agent/stream/stream.h"
 #include "bpf/walk_shared.h"
 #include "proto/frame.h"
 #include "tests/fuzz/drained.h"

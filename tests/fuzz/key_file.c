@@ -1,4 +1,4 @@
-/* Key files (base/secret.h): whatever one holds, it is a key of a bounded length with a name, or refused with a sentence that does not
+/* Key files (base/secure/secret.h): whatever one holds, it is a key of a bounded length with a name, or refused with a sentence that does not
  * hold the key. */
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/secret.h"
+#include "base/secure/secret.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/streamer/maps.h"
-#include "agent/streamer/smaps.h"
-#include "collector/store/maps.h"
+#include "agent/watch/maps.h"
+#include "agent/watch/smaps.h"
+#include "collector/recording/maps.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(int truth)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "agent/streamer/link.h"
+#include "agent/net/link.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "proto/frame.h"

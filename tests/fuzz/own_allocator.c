@@ -1,5 +1,5 @@
 /* A program's file made by a stranger, in which the agent looks for an allocator. What it says to patch must be possible at all. */
-#include "agent/streamer/own_allocator.h"
+#include "agent/serve/own_allocator.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pair_code.h"
+#include "base/secure/pair_code.h"
 #include "proto/pairing_talk.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/streamer/probe.h"
+#include "agent/net/probe.h"
 #include "proto/discovery_proof.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "collector/http/request.h"
+#include "collector/http/server/request.h"
 #include "collector/query/query.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/query/recording.h"

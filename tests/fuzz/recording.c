@@ -2,7 +2,7 @@
  * A recording made by a stranger (framed.h). What opens must keep the store's promises: numbers refer to what exists, blocks do not
  * die before they are born.
  */
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

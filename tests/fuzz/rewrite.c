@@ -3,8 +3,8 @@
  * in rows and sums, as what went in; and where that balanced, it balances. Files that it brings along are read; one that is put into
  * it comes out as it was, and none is left in what was stripped or put under other names.
  */
-#include "collector/store/brought.h"
-#include "collector/store/store.h"
+#include "collector/rewrite/brought.h"
+#include "collector/recording/store.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/streamer/stream.h"
+#include "agent/stream/stream.h"
 #include "base/error.h"
 #include "proto/culled.h"
 #include "proto/frame.h"

@@ -11,8 +11,8 @@
 #include <xxhash.h>
 
 #include "base/bytes.h"
-#include "collector/store/pack.h"
-#include "collector/store/state.h"
+#include "collector/columns/pack.h"
+#include "collector/derive/state.h"
 #include "tests/fuzz/fuzz.h"
 
 #define NODES	100

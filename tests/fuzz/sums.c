@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "collector/query/whole_sums.h"
+#include "collector/query/sums/whole_sums.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/query/recording.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "agent/preload/clock.h"
+#include "agent/preload/system/clock.h"
 
 #define ROW  200000 /* stamps of one thread */
 #define HAND 3000   /* times that two threads hand over */

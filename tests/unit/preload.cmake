@@ -48,6 +48,6 @@ if(HEAPCAST_AGENT AND TARGET heapcast_preload AND NOT HEAPCAST_SANITIZE)
 	endforeach()
 
 	# The part of the library that runs filters.
-	target_sources(unit.preload.calls PRIVATE ${CMAKE_SOURCE_DIR}/agent/preload/filter.c)
+	target_sources(unit.preload.calls PRIVATE ${CMAKE_SOURCE_DIR}/agent/preload/record/filter.c)
 	target_include_directories(unit.preload.calls PRIVATE $<TARGET_PROPERTY:heapcast_preload,INCLUDE_DIRECTORIES>)
 endif()

@@ -12,7 +12,7 @@
 
 #include <bpf/bpf.h>
 
-#include "agent/streamer/stream.h"
+#include "agent/stream/stream.h"
 #include "arch_limits.h"
 #include "base/log.h"
 #include "base/ban.h"

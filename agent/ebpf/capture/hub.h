@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Recording of running programs by the kernel: the programs of bpf/capture.bpf.c, loaded once, and
- * the processes that they watch. Each process is a *watch*: a source of events (agent/capture.h),
+ * the processes that they watch. Each process is a *watch*: a source of events (agent/core/capture.h),
  * with a ring buffer of its own.
  *
  *   uprobes --programs--> ring of the watch --drain thread: source.c--> stream
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/capture.h"
+#include "agent/core/capture.h"
 #include "agent/ebpf/capture/modules.h"
 #include "agent/ebpf/capture/ring.h"
 #include "agent/ebpf/remote.h"

@@ -6,7 +6,7 @@
 
 #include "agent/ebpf/capture/hub.h"
 #include "agent/mapping_functions.h"
-#include "agent/streamer/elf_symbols.h"
+#include "agent/core/elf_symbols.h"
 #include "base/ban.h"
 
 #define SYMBOLS_MAX 65536

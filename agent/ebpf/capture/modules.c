@@ -12,9 +12,9 @@
 
 #include "agent/ebpf/mapped.h"
 #include "agent/ebpf/maps.h"
-#include "agent/streamer/elf_file.h"
+#include "agent/net/elf_file.h"
 #include "base/array.h"
-#include "base/elf_load.h"
+#include "base/elf/elf_load.h"
 #include "base/log.h"
 #include "base/ban.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/capture.h"
+#include "agent/core/capture.h"
 #include "agent/ebpf/sites.h"
 #include "base/error.h"
 

@@ -15,8 +15,8 @@
 #include <bpf/bpf.h>
 
 #include "agent/ebpf/capture/hub.h"
-#include "agent/streamer/stream.h"
-#include "agent/streamer/weight.h"
+#include "agent/stream/stream.h"
+#include "agent/core/weight.h"
 #include "base/log.h"
 #include "bpf/walk_shared.h"
 #include "heapcast.pb-c.h"

@@ -17,7 +17,7 @@
 
 #include "agent/preload/check/oracle.h"
 #include "agent/preload/check/report.h"
-#include "agent/preload/sys.h"
+#include "agent/preload/system/sys.h"
 #include "proto/event.h"
 
 #include "agent/preload/poison.h"

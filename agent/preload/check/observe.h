@@ -7,6 +7,6 @@
  * Called behind each record, in its hook: the thread's stack is still what was captured. `frame` is
  * the hook's; 0: the event has no stack.
  */
-#include "agent/preload/thread.h"
+#include "agent/preload/record/thread.h"
 
 void observe(struct thread *thread, uintptr_t frame);

@@ -13,8 +13,8 @@
 
 #include <libunwind.h>
 
-#include "agent/preload/env.h"
-#include "agent/preload/state.h"
+#include "agent/preload/system/env.h"
+#include "agent/preload/system/state.h"
 
 #include "agent/preload/poison.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "agent/preload/env.h"
-#include "agent/preload/sys.h"
+#include "agent/preload/system/env.h"
+#include "agent/preload/system/sys.h"
 
 #include "agent/preload/poison.h"
 

@@ -12,7 +12,7 @@
 
 #include "agent/cli/config.h"
 #include "agent/cli/option_values.h"
-#include "agent/streamer/access.h"
+#include "agent/serve/access.h"
 #include "base/error.h"
 #include "proto/ring.h"
 

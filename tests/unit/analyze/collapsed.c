@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "collector/import/collapsed_read.h"
 #include "collector/import/source.h"
-#include "collector/query/intern.h"
+#include "collector/query/match/intern.h"
 
 struct got {
 	struct intern frames;

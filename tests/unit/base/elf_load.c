@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/elf_load.h"
+#include "base/elf/elf_load.h"
 
 #define SEGMENTS 4
 #define BIAS	 0xaaaac0a50000u

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/strangers.h"
+#include "base/secure/strangers.h"
 
 static struct stranger_address four(const char *text)
 {

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/http/access.h"
-#include "collector/http/token.h"
+#include "collector/http/server/access.h"
+#include "collector/http/server/token.h"
 
 #define TOKEN "MFRGGZDFMZTWQ2LKNNWG23TPOA"
 #define HOUR  3600000ull

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "collector/http/greeting.h"
+#include "collector/http/server/greeting.h"
 
 static void mends(void **state)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "collector/http/kept_answers.h"
+#include "collector/http/server/kept_answers.h"
 
 static char *question(const char *route, const char *const *parameters)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collector/http/http.h"
+#include "collector/http/server/http.h"
 #include "collector/page/page.h"
 #include "tests/unit/http/client.h"
 #include "tests/unit/query/recording.h"

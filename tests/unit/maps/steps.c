@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "agent/streamer/maps.h"
+#include "agent/watch/maps.h"
 #include "base/error.h"
 #include "base/words.h"
-#include "collector/store/maps.h"
+#include "collector/recording/maps.h"
 
 #define PLACES 3000
 #define PAGE   4096u

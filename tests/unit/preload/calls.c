@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/preload/filter.h"
-#include "agent/preload/state.h"
+#include "agent/preload/record/filter.h"
+#include "agent/preload/system/state.h"
 
 #define LENGTH(array) ((unsigned short)(sizeof(array) / sizeof((array)[0])))
 #define DATA(member)  ((uint32_t)offsetof(struct seccomp_data, member))

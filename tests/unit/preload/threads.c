@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/preload/state.h"
+#include "agent/preload/system/state.h"
 #include "proto/event.h"
 
 #define EARLY_FREES 20 /* tests/targets/late_frees.c */

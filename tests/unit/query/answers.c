@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "collector/query/events.h"
-#include "collector/query/fragmentation.h"
-#include "collector/query/live.h"
-#include "collector/query/mappings.h"
+#include "collector/query/sweep/events.h"
+#include "collector/query/sums/fragmentation.h"
+#include "collector/query/sums/live.h"
+#include "collector/query/match/mappings.h"
 #include "tests/unit/query/asked.h"
 
 #define ROUNDS	    16

@@ -3,10 +3,10 @@
  * A recording to ask, and the naive answers to it. Its rows are a random program's, as the program's model has them, received by a store
  * that is killed now and then; or those that the store made of events whose order cannot be told, or of samples.
  */
-#include "collector/query/crew.h"
-#include "collector/query/history.h"
-#include "collector/query/sweep.h"
-#include "collector/query/view.h"
+#include "collector/query/sweep/crew.h"
+#include "collector/query/time/history.h"
+#include "collector/query/sweep/sweep.h"
+#include "collector/query/match/view.h"
 #include "tests/unit/query/naive_filter.h"
 #include "tests/unit/query/receive.h"
 

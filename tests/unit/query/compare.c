@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "collector/query/matcher.h"
+#include "collector/query/match/matcher.h"
 #include "tests/unit/query/naive.h"
 
 #define ROUNDS 10

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "collector/query/tally.h"
+#include "collector/query/sweep/tally.h"
 #include "tests/unit/query/recording.h"
 
 #define RUNS	 400

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "collector/query/events.h"
-#include "collector/query/live.h"
+#include "collector/query/sweep/events.h"
+#include "collector/query/sums/live.h"
 #include "tests/unit/query/recording.h"
 
 #define EVENTS 1000

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/query/gate.h"
+#include "collector/query/match/gate.h"
 
 static const struct gate_value values[] = {{"leaked_bytes", 2 << 20},
 					   {"leaked_blocks", 7},

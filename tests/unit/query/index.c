@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "collector/query/crew.h"
-#include "collector/query/usage_index.h"
+#include "collector/query/sweep/crew.h"
+#include "collector/query/time/usage_index.h"
 #include "tests/unit/query/recording.h"
 
 #define EVENTS 3000

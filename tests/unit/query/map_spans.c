@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "collector/query/mappings.h"
-#include "collector/query/map_spans.h"
+#include "collector/query/match/mappings.h"
+#include "collector/query/match/map_spans.h"
 
 static uint64_t seed = 88172645463325252u;
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collector/query/map_readings.h"
+#include "collector/query/match/map_readings.h"
 #include "tests/unit/query/recording.h"
 
 #define PAGES 64

@@ -3,7 +3,7 @@
  * Every filter, the slow way: what is asked of a row is looked up among all rows. A question is prepared once (naive_ask) and then
  * answered by n->match, by row, and n->culled_match, by sum of culled blocks.
  */
-#include "collector/query/culled.h"
+#include "collector/query/sweep/culled.h"
 #include "tests/unit/query/program.h"
 
 struct naive_chain {

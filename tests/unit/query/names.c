@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "collector/query/history.h"
+#include "collector/query/time/history.h"
 #include "tests/unit/query/recording.h"
 
 /* A return address within the function: behind its first instruction. */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "collector/query/rank.h"
+#include "collector/query/sweep/rank.h"
 #include "tests/unit/query/asked.h"
 
 #define ROUNDS	    24

@@ -7,10 +7,10 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "collector/query/group_peaks.h"
-#include "collector/query/group_table.h"
-#include "collector/query/history.h"
-#include "collector/query/whole_sums.h"
+#include "collector/query/sums/group_peaks.h"
+#include "collector/query/sums/group_table.h"
+#include "collector/query/time/history.h"
+#include "collector/query/sums/whole_sums.h"
 #include "tests/unit/query/naive.h"
 
 #define ROUNDS 10

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "collector/query/history.h"
-#include "collector/query/sweep.h"
+#include "collector/query/time/history.h"
+#include "collector/query/sweep/sweep.h"
 #include "tests/unit/query/recording.h"
 
 #define EVENTS 400000

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "collector/store/recording.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/query/program.h"
 #include "tests/unit/temporary.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "collector/query/query.h"
-#include "collector/query/sites.h"
+#include "collector/query/match/sites.h"
 
 static void test_allocators(void **state)
 {

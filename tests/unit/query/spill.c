@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/query/spill.h"
+#include "collector/query/sweep/spill.h"
 
 #define MOST (5u << 20)
 

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "collector/query/crew.h"
-#include "collector/query/history.h"
-#include "collector/query/sweep.h"
+#include "collector/query/sweep/crew.h"
+#include "collector/query/time/history.h"
+#include "collector/query/sweep/sweep.h"
 #include "tests/unit/query/recording.h"
 
 #define EVENTS 5000

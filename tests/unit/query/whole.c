@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <xxhash.h>
 
-#include "collector/query/whole_sums.h"
+#include "collector/query/sums/whole_sums.h"
 #include "tests/unit/query/recording.h"
 
 #define EVENTS 3000

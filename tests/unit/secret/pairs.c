@@ -1,5 +1,5 @@
 /* Codes as text, and the folder of keys: what is taken, what is refused, what others may name. */
-#include "base/pairs.h"
+#include "base/secure/pairs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "base/pair_code.h"
+#include "base/secure/pair_code.h"
 #include "tests/unit/temporary.h"
 
 static char folder[128];

@@ -1,5 +1,5 @@
 /* Key files: what is taken, what is refused; and proofs, compared with what another program computed. */
-#include "base/secret.h"
+#include "base/secure/secret.h"
 
 #include <errno.h>
 #include <fcntl.h>

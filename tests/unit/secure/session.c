@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "base/secure.h"
+#include "base/secure/secure.h"
 
 struct end {
 	struct secure *secure;

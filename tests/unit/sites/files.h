@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "agent/ebpf/sites.h"
-#include "agent/streamer/elf_symbols.h"
+#include "agent/core/elf_symbols.h"
 
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
 

@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "collector/query/in_use.h"
+#include "collector/query/sums/in_use.h"
 #include "collector/snapshot/merge.h"
-#include "collector/store/compose.h"
-#include "collector/store/snapshots.h"
+#include "collector/rewrite/compose.h"
+#include "collector/catalogue/snapshots.h"
 #include "tests/unit/query/recording.h"
 #include "tests/unit/temporary.h"
 

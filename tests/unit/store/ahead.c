@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/recording.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/store/builder.h"
 
 #define BATCHES	  500

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/anonymise_fields.h"
+#include "collector/rewrite/anonymise_fields.h"
 #include "base/ban.h"
 
 #define WORD "Canary bird"

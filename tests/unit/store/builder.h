@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns.h"
 #include "proto/frame.h"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/scan.h"
+#include "collector/recording/scan.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 

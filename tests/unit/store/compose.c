@@ -14,10 +14,10 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/compose.h"
-#include "collector/store/names.h"
-#include "collector/store/scan.h"
-#include "collector/store/store.h"
+#include "collector/rewrite/compose.h"
+#include "collector/recording/names.h"
+#include "collector/recording/scan.h"
+#include "collector/recording/store.h"
 
 static const struct stream_id id = {{1, 2, 3}};
 static char path[] = "/tmp/heapcast-test-XXXXXX";

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/completeness.h"
+#include "collector/recording/completeness.h"
 #include "proto/culled.h"
 #include "tests/unit/store/builder.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/listing.h"
+#include "collector/catalogue/listing.h"
 #include "proto/message.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "collector/store/recording.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/temporary.h"
 
 /* The test may remove what it finds damaged: it works on a copy. */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/maps.h"
+#include "collector/recording/maps.h"
 #include "tests/unit/store/builder.h"
 
 /* A step of two regions: 0x1000 to 0x3000 "a", read-only, and 0x10000 to 0x11000 without a name, writable and used. */

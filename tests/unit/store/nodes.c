@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collector/store/nodes.h"
+#include "collector/recording/nodes.h"
 
 static void test_again(void **state)
 {

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "collector/store/pack.h"
+#include "collector/columns/pack.h"
 
 static uint64_t seed = 1;
 

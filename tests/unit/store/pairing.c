@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/completeness.h"
-#include "collector/store/rows.h"
+#include "collector/recording/completeness.h"
+#include "collector/columns/rows.h"
 #include "proto/thinning.h"
 #include "tests/unit/store/builder.h"
 

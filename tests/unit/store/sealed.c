@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/recording.h"
-#include "collector/store/totals.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/totals.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/store/draft.h"
-#include "collector/store/snapshots.h"
+#include "collector/catalogue/draft.h"
+#include "collector/catalogue/snapshots.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 

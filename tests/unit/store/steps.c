@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collector/store/steps.h"
+#include "collector/derive/steps.h"
 
 #define ROUNDS	 300
 #define WAIT_MAX 4096

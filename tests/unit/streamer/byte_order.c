@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "agent/streamer/ring_words.h"
+#include "agent/ring/ring_words.h"
 
 #define PC(n)	 (UINT64_C(0xfff0000000) + (n))
 #define PATH	 "/lib/program"

@@ -1,7 +1,7 @@
 /* Who is who among collectors, and who is forgotten. */
 #include "tests/unit/streamer/harness.h"
 
-#include "agent/streamer/collectors.h"
+#include "agent/net/collectors.h"
 
 #define S UINT64_C(1000000000)
 

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/streamer/figures.h"
-#include "agent/streamer/filters.h"
+#include "agent/watch/figures.h"
+#include "agent/watch/filters.h"
 
 #define THREADS 150 /* more than a look takes */
 

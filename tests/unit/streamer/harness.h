@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/streamer/stream.h"
+#include "agent/stream/stream.h"
 #include "base/error.h"
 #include "heapcast.pb-c.h"
 #include "proto/frame.h"

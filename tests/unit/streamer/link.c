@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <uv.h>
 
-#include "agent/streamer/link.h"
+#include "agent/net/link.h"
 
 struct scene {
 	struct bench bench;

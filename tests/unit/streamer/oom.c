@@ -1,5 +1,5 @@
 /* Where the OOM killer's counter stands: both versions of cgroups, in and outside of containers, and none. */
-#include "agent/streamer/oom.h"
+#include "agent/watch/oom.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "agent/streamer/orders.h"
-#include "agent/streamer/stream.h"
+#include "agent/serve/orders.h"
+#include "agent/stream/stream.h"
 #include "base/error.h"
 #include "heapcast.pb-c.h"
 

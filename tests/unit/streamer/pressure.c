@@ -1,5 +1,5 @@
 /* Triggers of the flight recorder: files as kernels write them, in a folder in place of the system's root. */
-#include "agent/streamer/pressure.h"
+#include "agent/watch/pressure.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "agent/streamer/ring_memory.h"
+#include "agent/ring/ring_memory.h"
 
 static uint32_t slices_of(uint64_t limit, uint32_t slots, struct budget *b)
 {

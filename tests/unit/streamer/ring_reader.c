@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "agent/streamer/ring_reader.h"
+#include "agent/ring/ring_reader.h"
 
 #define WORDS 1024
 

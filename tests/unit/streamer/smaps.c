@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "agent/streamer/figures.h"
-#include "agent/streamer/smaps.h"
+#include "agent/watch/figures.h"
+#include "agent/watch/smaps.h"
 #include "heapcast.pb-c.h"
 
 /* Linux 6.18, x86_64; keys that nobody asks for are partly left out. */

@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "agent/streamer/spool.h"
-#include "agent/streamer/spool_files.h"
+#include "agent/spool/spool.h"
+#include "agent/spool/spool_files.h"
 #include "base/log.h"
 #include "tests/unit/temporary.h"
 

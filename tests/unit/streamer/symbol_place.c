@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "agent/streamer/elf_file.h"
-#include "agent/streamer/symbol_place.h"
+#include "agent/net/elf_file.h"
+#include "agent/net/symbol_place.h"
 #include "heapcast.pb-c.h"
 #include "tests/unit/temporary.h"
 

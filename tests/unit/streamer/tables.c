@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "agent/streamer/naming.h"
+#include "agent/core/naming.h"
 
 static void test_interning(void **state)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "agent/streamer/threads.h"
+#include "agent/core/threads.h"
 #include "proto/columns.h"
 
 #define BOTH_READ 3 /* events of each thread that the first agent has sent */

@@ -3,7 +3,7 @@
  * pointer's relocation. Whoever calls a function by a pointer has its address in t9 (MIPS ABI
  * supplement, chapter 3). The sixth argument is a5, $9; $3 and $25 are nobody's here.
  */
-#include "agent/preload/thunks.h"
+#include "agent/preload/allocators/thunks.h"
 
 #include "agent/preload/poison.h"
 

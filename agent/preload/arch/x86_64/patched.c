@@ -15,7 +15,7 @@
  *	        | rcx ... r11  |
  *	        +--------------+
  */
-#include "agent/preload/allocators.h"
+#include "agent/preload/allocators/allocators.h"
 
 __asm__(".text\n"
 	".p2align 4\n"

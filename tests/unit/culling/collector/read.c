@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "collector/store/store.h"
+#include "collector/recording/store.h"
 
 uint64_t culling_read(const char *path, struct read_alive *alive, unsigned count)
 {

@@ -1,0 +1,18 @@
+/* The time stamp counter, ordered after earlier loads. */
+#include "agent/core/clock.h"
+
+#include <x86intrin.h>
+
+#include "proto/ring.h"
+
+uint64_t clock_counter(void)
+{
+	unsigned cpu;
+
+	return __rdtscp(&cpu);
+}
+
+uint32_t clock_counter_kind(void)
+{
+	return RING_CLOCK_TSC;
+}

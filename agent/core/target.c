@@ -1,0 +1,376 @@
+/* /proc and pidfds. See target.h. */
+#include "agent/core/target.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+/* include/uapi/linux/pidfd.h of 6.15; older headers lack it. */
+struct pidfd_exit_info {
+	uint64_t mask;
+	uint64_t cgroup;
+	uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+	int32_t exit_code;
+};
+#define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
+#define PIDFD_EXIT_KNOWN    (1u << 3)
+
+/* Fields of /proc/PID/stat behind the name, counted from 3 (state). */
+#define STAT_STATE     3
+#define STAT_PARENT    4
+#define STAT_THREADS   20
+#define STAT_START     22
+#define STAT_EXIT_CODE 52
+
+#define UNKNOWN	    "unknown" /* processor */
+#define COMM_LENGTH 15	      /* of a name, as the kernel keeps it */
+#define TITLE	    " :()[]"  /* what is in "nginx: worker process" and in no name */
+#define PAGE_LEAST  4096
+#define PAGE_MOST   (1u << 20)
+
+static long read_file(const char *path, char *out, size_t size)
+{
+	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	while (length < size - 1 && (n = read(fd, out + length, size - 1 - length)) > 0)
+		length += (size_t)n;
+	out[length] = '\0';
+	return (long)length;
+}
+
+static long read_proc(pid_t pid, const char *name, char *out, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return read_file(path, out, size);
+}
+
+/* The number in field `field` of a stat line; the name may hold anything, so it is counted from its
+ * last ')'. */
+static uint64_t stat_field(const char *line, int field)
+{
+	const char *at = strrchr(line, ')');
+
+	for (int i = STAT_STATE - 1; at && i < field; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+static char stat_state(const char *line)
+{
+	const char *at = strrchr(line, ')');
+
+	return at && at[1] == ' ' ? at[2] : '?';
+}
+
+int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
+{
+	char line[1024];
+
+	if (read_proc(pid, "stat", line, sizeof(line)) <= 0)
+		return -ESRCH;
+	*ret_parent = (pid_t)stat_field(line, STAT_PARENT);
+	*ret_start = stat_field(line, STAT_START);
+	return 0;
+}
+
+static bool is_same(pid_t pid, const char *name, const char *ours)
+{
+	struct stat theirs, own;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return stat(path, &theirs) == 0 && stat(ours, &own) == 0 && theirs.st_dev == own.st_dev &&
+	       theirs.st_ino == own.st_ino;
+}
+
+bool target_sees_files(pid_t pid)
+{
+	return is_same(pid, "ns/mnt", "/proc/self/ns/mnt") && is_same(pid, "root", "/");
+}
+
+uint32_t target_threads(pid_t pid)
+{
+	char line[1024];
+
+	return read_proc(pid, "stat", line, sizeof(line)) <= 0
+		       ? 0
+		       : (uint32_t)stat_field(line, STAT_THREADS);
+}
+
+static const char *machine_name(unsigned machine, unsigned bits, bool big)
+{
+	switch (machine) {
+	case EM_X86_64:
+		return bits == 64 ? "x86_64" : "x32";
+	case EM_386:
+		return "i686";
+	case EM_AARCH64:
+		return "aarch64";
+	case EM_ARM:
+		return "arm";
+	case EM_MIPS:
+		return bits == 64 ? (big ? "mips64" : "mips64el") : (big ? "mips" : "mipsel");
+	case EM_RISCV:
+		return bits == 64 ? "riscv64" : "riscv32";
+	case EM_PPC64:
+		return big ? "ppc64" : "ppc64le";
+	default:
+		return UNKNOWN;
+	}
+}
+
+static void read_machine(pid_t pid, struct target_info *info)
+{
+	char path[64];
+	uint8_t head[20] = {0};
+	unsigned machine;
+	cleanup(cleanup_close) int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	info->architecture = UNKNOWN;
+	info->pointer_bits = sizeof(void *) * 8;
+	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG))
+		return;
+	info->big_endian = head[EI_DATA] == ELFDATA2MSB;
+	machine = info->big_endian ? (unsigned)head[18] << 8 | head[19]
+				   : (unsigned)head[19] << 8 | head[18];
+	info->pointer_bits = head[EI_CLASS] == ELFCLASS64 ? 64 : 32;
+	info->architecture = machine_name(machine, info->pointer_bits, info->big_endian);
+}
+
+/* ---- the name ---- */
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The kernel's name is the beginning of what was called, as long as the program gives itself no
+ * other. */
+static bool agrees(const char *name, const char *comm)
+{
+	return *name && !strncmp(name, comm, COMM_LENGTH) &&
+	       strnlen(name, COMM_LENGTH) == strlen(comm);
+}
+
+/* A script: the kernel has its name, and its path is behind the interpreter and, if there is
+ * one, an option. NULL: it is none. */
+static const char *script_of(const struct target_info *info)
+{
+	const char *end = info->arguments + info->arguments_length, *argument = info->arguments;
+
+	for (unsigned i = 0; i < 2; i++) {
+		argument += strnlen(argument, (size_t)(end - argument));
+		if (argument == end || ++argument == end)
+			return NULL;
+		if (agrees(last_part(argument), info->comm))
+			return last_part(argument);
+	}
+	return NULL;
+}
+
+static void set_name(struct target_info *info)
+{
+	char called[sizeof(info->name)], file[sizeof(info->name)];
+	const char *argument = last_part(info->arguments), *script = script_of(info), *name;
+	char *deleted;
+
+	snprintf(called, sizeof(called), "%s", argument + (*argument == '-')); /* of a login */
+	snprintf(file, sizeof(file), "%s", last_part(info->executable));
+	deleted = strstr(file, " (deleted)");
+	if (deleted)
+		*deleted = '\0';
+	if (agrees(called, info->comm))
+		name = called;
+	else if (script)
+		name = script;
+	else if (*called && !agrees(file, info->comm) && !strpbrk(called, TITLE))
+		name = called;
+	else
+		name = *file ? file : *info->comm ? info->comm : "unknown";
+	snprintf(info->name, sizeof(info->name), "%s", name);
+}
+
+int target_read(pid_t pid, struct target_info *ret)
+{
+	struct target_info info = {.pid = pid};
+	char path[64];
+	struct stat st;
+	ssize_t n;
+	int r = target_identity(pid, &info.parent, &info.start_ticks);
+
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (stat(path, &st) == 0)
+		info.uid = st.st_uid;
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, info.executable, sizeof(info.executable) - 1);
+	info.executable[n > 0 ? n : 0] = '\0';
+	n = read_proc(pid, "cmdline", info.arguments, sizeof(info.arguments));
+	info.arguments_length = n > 0 ? (uint32_t)n : 0;
+	target_thread_name(pid, pid, info.comm);
+	read_machine(pid, &info);
+	info.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	set_name(&info);
+	*ret = info;
+	return 0;
+}
+
+void target_believe(struct target_info *info, const struct target_said *said)
+{
+	const char *name = machine_name(said->machine, said->pointer_bits, said->big_endian);
+
+	if (!said->machine || (said->pointer_bits != 32 && said->pointer_bits != 64))
+		return;
+	if (strcmp(name, UNKNOWN) != 0) {
+		info->emulated = strcmp(info->architecture, UNKNOWN) != 0 &&
+				 strcmp(info->architecture, name) != 0;
+		info->architecture = name;
+	}
+	info->pointer_bits = said->pointer_bits;
+	info->big_endian = said->big_endian;
+	if (said->page_size >= PAGE_LEAST && said->page_size <= PAGE_MOST &&
+	    !(said->page_size & (said->page_size - 1)))
+		info->page_size = said->page_size;
+}
+
+void target_folder(pid_t pid, char *out, size_t size)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
+	n = readlink(path, out, size);
+	if (n < 0 || (size_t)n >= size || out[0] != '/')
+		n = 0; /* none, cut, or outside of our root */
+	out[n] = '\0';
+}
+
+int target_thread_name(pid_t pid, pid_t tid, char ret_name[16])
+{
+	char path[64], name[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	if (read_file(path, name, sizeof(name)) <= 0)
+		return -ESRCH;
+	name[strcspn(name, "\n")] = '\0';
+	snprintf(ret_name, 16, "%s", name);
+	return 0;
+}
+
+/* Does the file hold `text` as a whole entry? Entries end with a NUL. */
+static bool environment_has(pid_t pid, const char *text)
+{
+	char path[64], piece[4096];
+	size_t kept = 0, length = strlen(text) + 1;
+	ssize_t n;
+	cleanup(cleanup_close) int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || length > sizeof(piece) / 2)
+		return false;
+	while ((n = read(fd, piece + kept, sizeof(piece) - kept)) > 0) {
+		kept += (size_t)n;
+		if (memmem(piece, kept, text, length))
+			return true;
+		n = (ssize_t)(kept < length ? kept : length);
+		memmove(piece, piece + kept - n, (size_t)n);
+		kept = (size_t)n;
+	}
+	return false;
+}
+
+uint32_t target_count_with(const char *variable)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	uint32_t count = 0;
+
+	while (proc && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		count += pid > 0 && pid != getpid() && environment_has(pid, variable);
+	}
+	if (proc)
+		closedir(proc);
+	return count;
+}
+
+bool target_thread_exists(pid_t pid, pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", pid, tid);
+	return access(path, F_OK) == 0;
+}
+
+struct target_end target_end_of_status(int status, int source)
+{
+	struct target_end end = {.kind = HEAPCAST__END_KIND__END_EXITED,
+				 .status = (uint32_t)WEXITSTATUS(status),
+				 .source = source};
+
+	if (WIFSIGNALED(status)) {
+		end.kind = HEAPCAST__END_KIND__END_SIGNALLED;
+		end.status = (uint32_t)WTERMSIG(status);
+		end.core_dumped = WCOREDUMP(status);
+	}
+	return end;
+}
+
+/* The kernel shows a zombie's status to root and to its own user; to others it shows 0. */
+int target_end_by_pidfd(int pidfd, pid_t pid, uid_t uid, struct target_end *ret)
+{
+	struct pidfd_exit_info info = {.mask = PIDFD_EXIT_KNOWN};
+	char line[1024];
+
+	if (pidfd >= 0 && ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) == 0 &&
+	    info.mask & PIDFD_EXIT_KNOWN) {
+		*ret = target_end_of_status(info.exit_code, HEAPCAST__END_SOURCE__END_SOURCE_PIDFD);
+		return 0;
+	}
+	if (read_proc(pid, "stat", line, sizeof(line)) > 0 && stat_state(line) == 'Z' &&
+	    (geteuid() == 0 || geteuid() == uid)) {
+		*ret = target_end_of_status((int)stat_field(line, STAT_EXIT_CODE),
+					    HEAPCAST__END_SOURCE__END_SOURCE_PROC);
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+int target_pidfd(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+const char *target_name(const struct target_info *info)
+{
+	return info->name;
+}

@@ -1,0 +1,477 @@
+/* Blocks that live short. See cull.h. */
+#include "agent/hold/cull.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/core/places.h"
+#include "agent/stream/stream.h"
+#include "heapcast.pb-c.h"
+#include "proto/columns_put.h"
+#include "base/ban.h"
+
+#define DIVIDE_SLACK 1024 /* for alignment, and what is nobody's: slot 0 */
+
+/* For each three slots there are four places of addresses. */
+int cull_init(struct cull *c, const struct cull_settings *settings, struct arena *arena,
+	      struct stacks_path *path)
+{
+	size_t rest = arena->size - arena->used - DIVIDE_SLACK;
+
+	*c = (struct cull){.time_ns = settings->time_ns, .path = path};
+	c->slots = (uint32_t)(rest /
+			      (3 * (sizeof(*c->slot) + sizeof(uint32_t)) + 4 * sizeof(*c->at)) * 3);
+	c->places = c->slots / 3 * 4;
+	c->at = arena_take(arena, c->places * sizeof(*c->at));
+	c->slot = arena_take(arena, (c->slots + 1) * sizeof(*c->slot));
+	c->path->node = arena_take(arena, (c->slots + 1) * sizeof(*c->path->node));
+	if (!c->at || !c->slot || !c->path->node)
+		return -ENOMEM;
+	c->path->depth = c->path->most = c->slots + 1;
+	c->pending_max = settings->pending_max && settings->pending_max < c->slots
+				 ? (uint32_t)settings->pending_max
+				 : c->slots;
+	cull_clear(c);
+	return 0;
+}
+
+void cull_clear(struct cull *c)
+{
+	if (!c->time_ns)
+		return;
+	for (uint32_t i = 1; i <= c->slots; i++)
+		c->slot[i].newer = i < c->slots ? i + 1 : 0;
+	c->spare = 1;
+	c->oldest = c->newest = c->held = c->pending = 0;
+	memset(c->at, 0, c->places * sizeof(*c->at));
+	memset(c->path->node, 0, (c->slots + 1) * sizeof(*c->path->node));
+	c->now_ns = 0;
+	c->has_late = c->flush = false;
+}
+
+/* ---- addresses ---- */
+
+static uint32_t at_home(const struct cull *c, uint64_t address)
+{
+	return places_home(places_hash(address), c->places);
+}
+
+/* Where the address is, or would be. */
+static struct cull_at *at_find(const struct cull *c, uint64_t address)
+{
+	uint32_t i = at_home(c, address);
+
+	while (c->at[i].address && c->at[i].address != address)
+		i = places_next(i, c->places);
+	return &c->at[i];
+}
+
+static void at_put(struct cull *c, uint64_t address, uint32_t slot)
+{
+	*at_find(c, address) = (struct cull_at){.address = address, .slot = slot};
+}
+
+/* What follows closes up. */
+static void at_remove(struct cull *c, struct cull_at *at)
+{
+	uint32_t hole = (uint32_t)(at - c->at);
+
+	for (uint32_t i = places_next(hole, c->places); c->at[i].address;
+	     i = places_next(i, c->places)) {
+		if (!places_may_fill(hole, i, at_home(c, c->at[i].address), c->places))
+			continue;
+		c->at[hole] = c->at[i];
+		hole = i;
+	}
+	c->at[hole].address = 0;
+}
+
+/* ---- the list ---- */
+
+/* Has it an address that a block can have? Calls and mappings have others. */
+static bool is_heap(uint8_t kind)
+{
+	return event_space(kind) == EVENT_SPACE_HEAP;
+}
+
+static void unlink_slot(struct stream *s, uint32_t index)
+{
+	struct cull *c = &s->cull;
+	struct cull_slot *x = &c->slot[index];
+	struct cull_at *at = is_heap(x->kind) && x->address ? at_find(c, x->address) : NULL;
+
+	if (at && at->address && at->slot == index)
+		at_remove(c, at);
+	*(x->older ? &c->slot[x->older].newer : &c->oldest) = x->newer;
+	*(x->newer ? &c->slot[x->newer].older : &c->newest) = x->older;
+	c->pending -= x->pending;
+	c->held--;
+	s->threads.entry[x->thread].held--;
+	c->path->node[index] = 0;
+	x->newer = c->spare;
+	c->spare = index;
+}
+
+/* The block is sent, and so are all of its chain. */
+static void keep(struct cull *c, uint32_t index)
+{
+	uint32_t i = index;
+
+	do {
+		struct cull_slot *x = &c->slot[i];
+
+		i = x->chain;
+		c->pending -= x->pending;
+		x->pending = false;
+		x->chain = 0;
+	} while (i && i != index);
+}
+
+static int send_oldest(struct stream *s)
+{
+	struct cull *c = &s->cull;
+	const struct cull_slot *x = &c->slot[c->oldest];
+	struct thread *thread = &s->threads.entry[x->thread];
+	const struct event event = {
+		.kind = x->kind,
+		.class = (enum event_class)event_traits[x->kind].class,
+		.thread = thread->number,
+		.time_ns = x->time_ns,
+		.address = x->address,
+		.size = x->size,
+		.stack = stacks_number(&s->stacks, c->path->node[c->oldest]),
+		.old_address = x->old_address,
+		.call_time_ns = (uint64_t)x->call_ticks * BATCH_TICK_NS,
+		.weight = x->weight,
+	};
+
+	if (events_encoder_put_inline(&s->batch.events, &event) < 0)
+		return -EAGAIN;
+	stream_account(s, thread, &event);
+	keep(c, c->oldest);
+	unlink_slot(s, c->oldest);
+	return 0;
+}
+
+static bool is_due(const struct cull *c, const struct cull_slot *x)
+{
+	return c->flush || !x->pending || c->now_ns >= x->time_ns + c->time_ns;
+}
+
+static int send_due(struct stream *s)
+{
+	struct cull *c = &s->cull;
+	int r = 0;
+
+	while (!r && c->oldest && is_due(c, &c->slot[c->oldest]))
+		r = send_oldest(s);
+	if (!r)
+		c->flush = false;
+	return r;
+}
+
+/* For one more event. */
+static int make_room(struct stream *s)
+{
+	struct cull *c = &s->cull;
+	int r = sums_full(&s->sums, CULL_CHAIN_MOST) ? -EAGAIN : 0;
+
+	while (!r && (!c->spare || c->pending >= c->pending_max)) {
+		bool early = c->slot[c->oldest].pending;
+
+		r = send_oldest(s);
+		if (!r && early)
+			sums_add_early(&s->sums);
+	}
+	return r;
+}
+
+/* Is anything held back that came before the last one that was out of order, or is that one? */
+static bool late_held(const struct cull *c)
+{
+	return c->has_late && c->oldest && (int32_t)(c->slot[c->oldest].serial - c->late) <= 0;
+}
+
+/* Whoever was alive there is no more. */
+static void forget(struct cull *c, uint64_t address)
+{
+	struct cull_at *at = at_find(c, address);
+
+	if (at->address)
+		at_remove(c, at);
+}
+
+enum hold { HOLD_PENDING, HOLD_PLAIN, HOLD_UNNOTED };
+
+/* Appends the event; there is a slot. */
+static void hold(struct stream *s, struct thread *thread, const struct event *e, uint32_t node,
+		 enum hold how)
+{
+	struct cull *c = &s->cull;
+	uint32_t index = c->spare;
+	struct cull_slot *x = &c->slot[index];
+	uint64_t ticks = e->call_time_ns / BATCH_TICK_NS;
+
+	c->spare = x->newer;
+	*x = (struct cull_slot){
+		.time_ns = e->time_ns,
+		.address = e->address,
+		.size = e->size,
+		.weight = e->weight,
+		.old_address = e->old_address,
+		.call_ticks = ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX,
+		.thread = (uint32_t)(thread - s->threads.entry),
+		.older = c->newest,
+		.serial = ++c->serial,
+		.kind = e->kind,
+		.pending = how == HOLD_PENDING,
+	};
+	if (c->newest && e->time_ns < c->slot[c->newest].time_ns) {
+		if (!late_held(c) || e->time_ns < c->late_ns)
+			c->late_ns = e->time_ns;
+		c->late = x->serial;
+		c->has_late = true;
+	}
+	*(c->newest ? &c->slot[c->newest].newer : &c->oldest) = index;
+	c->newest = index;
+	c->path->node[index] = node;
+	c->pending += x->pending;
+	c->held++;
+	thread->held++;
+	if (!is_heap(e->kind) || !e->address ||
+	    how == HOLD_UNNOTED) /* none, or not of the block that is there now */
+		return;
+	if (e->class == EVENT_CLASS_FREE)
+		forget(c, e->address);
+	if (e->old_address)
+		forget(c, e->old_address);
+	if (e->class != EVENT_CLASS_FREE)
+		at_put(c, e->address, index);
+}
+
+uint64_t cull_watermark(const struct cull *c, uint64_t watermark_ns)
+{
+	if (!c->time_ns || !c->oldest)
+		return watermark_ns;
+	if (c->slot[c->oldest].time_ns < watermark_ns)
+		watermark_ns = c->slot[c->oldest].time_ns;
+	if (late_held(c) && c->late_ns < watermark_ns)
+		watermark_ns = c->late_ns;
+	return watermark_ns;
+}
+
+/* ---- what is culled ---- */
+
+/* The pending block is culled. `lived_ns`: until its death, by a free or a reallocation (as without
+ * culling, it lives until the new block is born; pairing.c). */
+static void cull_block(struct stream *s, uint32_t index, uint64_t lived_ns, bool freed)
+{
+	const struct cull_slot *x = &s->cull.slot[index];
+	struct thread *thread = &s->threads.entry[x->thread];
+
+	sums_add(&s->sums, &(struct sums_block){.thread = thread->number,
+						.node = s->cull.path->node[index],
+						.time_ns = x->time_ns,
+						.size = x->size,
+						.weight = x->weight,
+						.lived_ns = lived_ns,
+						.freed = freed});
+	thread->counts.culled++;
+	thread->counts_news = true;
+	unlink_slot(s, index);
+}
+
+static uint64_t lived(const struct cull_slot *x, uint64_t time_ns)
+{
+	return time_ns > x->time_ns ? time_ns - x->time_ns : 0;
+}
+
+/* The first block of the chain that ends with this one. */
+static uint32_t first_of(const struct cull *c, uint32_t last)
+{
+	return c->slot[last].chain ? c->slot[last].chain : last;
+}
+
+/* The chain of pending blocks that ends with this one is culled: it was freed. */
+static void cull_chain(struct stream *s, uint32_t last, uint64_t freed_ns)
+{
+	const struct cull_slot *slot = s->cull.slot;
+
+	for (uint32_t i = first_of(&s->cull, last); i != last;) {
+		uint32_t next = slot[i].chain;
+
+		cull_block(s, i, lived(&slot[i], slot[next].time_ns), false);
+		i = next;
+	}
+	cull_block(s, last, lived(&slot[last], freed_ns), true);
+}
+
+/* Whose is a death at this address? */
+enum owner { OWNER_UNKNOWN, OWNER_PENDING, OWNER_EARLIER };
+
+/*
+ * The order of the events is trusted, with two exceptions among different threads: a death that is
+ * older than the birth (it came late), and, within the clock's error, one after a birth where a
+ * block was already: the first block's own death comes behind the birth that took its place
+ * (pairing.h has the same rule).
+ */
+static enum owner owner_of(struct stream *s, const struct cull_slot *x, const struct thread *thread,
+			   uint64_t time_ns)
+{
+	if (x->thread == (uint32_t)(thread - s->threads.entry))
+		return OWNER_PENDING;
+	if (time_ns < x->time_ns || (x->doubled && time_ns < x->time_ns + CULL_DOUBT_NS))
+		return OWNER_EARLIER;
+	return OWNER_PENDING;
+}
+
+/* The same, with the pending block in ret_index; one whose chain has lived too long is pending no
+ * more. */
+static enum owner find_owner(struct stream *s, uint64_t address, const struct thread *thread,
+			     uint64_t time_ns, uint32_t *ret_index)
+{
+	struct cull *c = &s->cull;
+	const struct cull_at *at = at_find(c, address);
+	struct cull_slot *x = &c->slot[at->slot];
+	enum owner owner;
+
+	if (!at->address || !x->pending)
+		return OWNER_UNKNOWN;
+	owner = owner_of(s, x, thread, time_ns);
+	x->doubled &= owner != OWNER_EARLIER;
+	*ret_index = at->slot;
+	if (owner != OWNER_PENDING || lived(&c->slot[first_of(c, at->slot)], time_ns) < c->time_ns)
+		return owner;
+	keep(c, at->slot);
+	return OWNER_UNKNOWN;
+}
+
+/* A block is born at an address: one that was thought to be alive there has an end that is not
+ * known, and is kept. True if there was one. */
+static bool takes_place(struct stream *s, uint64_t address)
+{
+	struct cull *c = &s->cull;
+	const struct cull_at *at = at_find(c, address);
+
+	if (!at->address)
+		return false;
+	keep(c, at->slot);
+	return true;
+}
+
+static void take_birth(struct stream *s, struct thread *thread, const struct event *e,
+		       uint32_t node)
+{
+	bool doubled = takes_place(s, e->address);
+
+	hold(s, thread, e, node, e->size < SUMS_SIZE_MOST ? HOLD_PENDING : HOLD_PLAIN);
+	s->cull.slot[s->cull.newest].doubled = doubled;
+}
+
+/* A reallocation of the pending block, which may go on waiting as one of its chain. */
+static void take_growth(struct stream *s, struct thread *thread, const struct event *e,
+			uint32_t node, uint32_t old)
+{
+	struct cull *c = &s->cull;
+	uint32_t first = first_of(c, old);
+
+	forget(c, e->old_address);
+	take_birth(s, thread, e, node);
+	c->slot[c->newest].position = (uint8_t)(c->slot[old].position + 1);
+	c->slot[c->newest].chain = first;
+	c->slot[old].chain = c->newest;
+}
+
+static void take_death(struct stream *s, struct thread *thread, const struct event *e,
+		       uint32_t node)
+{
+	uint32_t index;
+
+	switch (find_owner(s, e->address, thread, e->time_ns, &index)) {
+	case OWNER_PENDING:
+		cull_chain(s, index, e->time_ns);
+		sums_add_free(&s->sums);
+		thread->counts.culled++;
+		thread->counts_news = true;
+		return;
+	case OWNER_EARLIER:
+		hold(s, thread, e, node, HOLD_UNNOTED);
+		return;
+	case OWNER_UNKNOWN:
+		hold(s, thread, e, node, HOLD_PLAIN);
+	}
+}
+
+static void take_reallocation(struct stream *s, struct thread *thread, const struct event *e,
+			      uint32_t node)
+{
+	uint64_t call_ns = e->time_ns > e->call_time_ns ? e->time_ns - e->call_time_ns : 0;
+	struct cull *c = &s->cull;
+	uint32_t index;
+
+	if (!e->old_address) {
+		take_birth(s, thread, e, node);
+		return;
+	}
+	if (find_owner(s, e->old_address, thread, call_ns, &index) == OWNER_PENDING) {
+		if (e->size < SUMS_SIZE_MOST && c->slot[index].position + 1 < CULL_CHAIN_MOST) {
+			take_growth(s, thread, e, node, index);
+			return;
+		}
+		keep(c, index);
+	}
+	takes_place(s, e->address);
+	hold(s, thread, e, node, HOLD_PLAIN);
+}
+
+static void take(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+{
+	if (!is_heap(e->kind) || !e->address)
+		hold(s, thread, e, node, HOLD_PLAIN);
+	else if (e->class == EVENT_CLASS_FREE)
+		take_death(s, thread, e, node);
+	else if (e->class == EVENT_CLASS_REALLOCATION)
+		take_reallocation(s, thread, e, node);
+	else
+		take_birth(s, thread, e, node);
+}
+
+int cull_event(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+{
+	struct cull *c = &s->cull;
+	int r;
+
+	if (e->time_ns > c->now_ns)
+		c->now_ns = e->time_ns;
+	r = send_due(s);
+	if (!r)
+		r = make_room(s);
+	if (r < 0)
+		return r;
+	take(s, thread, e, node);
+	return 0;
+}
+
+int cull_advance(struct stream *s, bool all)
+{
+	struct cull *c = &s->cull;
+
+	if (s->watermark_ns > c->now_ns)
+		c->now_ns = s->watermark_ns;
+	c->flush |= all;
+	return send_due(s);
+}
+
+void cull_mark(struct cull *c, int kind)
+{
+	switch (kind) {
+	case HEAPCAST__MARK_KIND__MARK_START:
+	case HEAPCAST__MARK_KIND__MARK_STOP:
+	case HEAPCAST__MARK_KIND__MARK_MODE:
+	case HEAPCAST__MARK_KIND__MARK_SNAPSHOT:
+		cull_flush(c);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,342 @@
+/* What the flight recorder holds, and when it goes. See flight.h. */
+#include "agent/hold/flight.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/hold/cull.h"
+#include "agent/hold/flight_array.h"
+#include "agent/stream/stream.h"
+#include "heapcast.pb-c.h"
+#include "proto/columns_put.h"
+#include "base/ban.h"
+
+#define PART                                                                                       \
+	32 /* room is made for a part of all slots at a time; to move them costs as much as to     \
+	      take in a few events each */
+
+static int send(struct stream *s, uint32_t i)
+{
+	struct thread *thread = &s->threads.entry[s->flight.record[i].thread];
+	const struct event event = flight_event_of(s, i);
+
+	if (events_encoder_put_inline(&s->batch.events, &event) < 0)
+		return -EAGAIN;
+	stream_account(s, thread, &event);
+	flight_unhold(s, i);
+	return 0;
+}
+
+static void trigger(struct flight *f, enum flight_cause cause)
+{
+	if (f->state == FLIGHT_ARMED && !f->wanted)
+		f->wanted = cause;
+}
+
+/* Ahead of what is held. */
+static int send_now(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+{
+	struct flight *f = &s->flight;
+	struct event event = *e;
+
+	event.thread = thread->number;
+	event.stack = stacks_number(&s->stacks, node);
+	if (events_encoder_put_inline(&s->batch.events, &event) < 0)
+		return -EAGAIN;
+	stream_account(s, thread, &event);
+	if (!f->held || event_space(e->kind) != EVENT_SPACE_HEAP || !e->address)
+		return 0;
+	if (++f->ahead == FLIGHT_AHEAD_MAX)
+		trigger(f, FLIGHT_FULL);
+	return 0;
+}
+
+/* ---- behind the window ---- */
+
+/* The block has ended, by the death in `by`, which is older than the window: neither is sent. */
+static void cull(struct stream *s, uint32_t i, uint32_t by)
+{
+	struct flight *f = &s->flight;
+	const struct flight_record *x = &f->record[i];
+	const struct flight_more *more = flight_more_of(f, i);
+	struct thread *thread = &s->threads.entry[x->thread];
+	uint64_t born_ns = flight_time_of(f, i), died_ns = flight_time_of(f, by);
+
+	sums_add(&s->sums,
+		 &(struct sums_block){.thread = thread->number,
+				      .node = f->path->node[i],
+				      .time_ns = born_ns,
+				      .size = x->size,
+				      .weight = more ? more->weight : 0,
+				      .lived_ns = died_ns > born_ns ? died_ns - born_ns : 0,
+				      .freed = event_traits[flight_kind_of(&f->record[by])].class ==
+					       EVENT_CLASS_FREE});
+	thread->counts.culled++;
+	thread->counts_news = true;
+	if (died_ns + BATCH_TICK_NS > f->whole_ns)
+		f->whole_ns = died_ns + BATCH_TICK_NS;
+	flight_unhold(s, i);
+}
+
+/* The live block that dies at this address, by the record `by` at `time_ns`; UINT32_MAX: it is not
+ * among those that are held, or that is not sure. */
+static uint32_t find_dying(struct flight *f, uint64_t address, uint32_t by, uint64_t time_ns)
+{
+	uint32_t i = *flight_place_of(f, address);
+	struct flight_record *x;
+
+	if (!i)
+		return UINT32_MAX;
+	x = &f->record[--i];
+	if (x->thread == f->record[by].thread)
+		return i;
+	if (time_ns >= flight_time_of(f, i) &&
+	    !(x->doubled && time_ns < flight_time_of(f, i) + CULL_DOUBT_NS))
+		return i;
+	x->doubled = 0;
+	return UINT32_MAX;
+}
+
+static int settle_birth(struct stream *s, uint32_t i)
+{
+	struct flight *f = &s->flight;
+	uint32_t there = *flight_place_of(f, flight_address_of(f, i));
+
+	if (there && send(s, there - 1) < 0) /* how that one ended is not known */
+		return -EAGAIN;
+	f->record[i].doubled = there != 0;
+	flight_index_put(f, i);
+	return 0;
+}
+
+static int settle_free(struct stream *s, uint32_t i)
+{
+	struct flight *f = &s->flight;
+	uint32_t block = find_dying(f, flight_address_of(f, i), i, flight_time_of(f, i));
+	struct thread *thread = &s->threads.entry[f->record[i].thread];
+
+	if (block == UINT32_MAX) {
+		f->ahead++;
+		return send(s, i);
+	}
+	cull(s, block, i);
+	flight_unhold(s, i);
+	sums_add_free(&s->sums);
+	thread->counts.culled++;
+	thread->counts_news = true;
+	return 0;
+}
+
+static int settle_reallocation(struct stream *s, uint32_t i)
+{
+	struct flight *f = &s->flight;
+	struct flight_more *more = flight_more_of(f, i);
+	uint64_t call_ns = more ? (uint64_t)more->call_ticks * BATCH_TICK_NS : 0,
+		 ns = flight_time_of(f, i);
+	uint32_t block, there;
+
+	if (!more || !more->old_address)
+		return settle_birth(s, i);
+	block = find_dying(f, more->old_address, i, ns > call_ns ? ns - call_ns : 0);
+	if (block == UINT32_MAX) { /* of one that was sent: it goes, too, and so will the end of
+				      what it makes */
+		there = *flight_place_of(f, flight_address_of(f, i));
+		if (there && send(s, there - 1) < 0)
+			return -EAGAIN;
+		f->ahead++;
+		return send(s, i);
+	}
+	cull(s, block, i);
+	more->old_address = 0;
+	more->call_ticks = 0;
+	if (!more->weight)
+		flight_remove_more(f, i);
+	return settle_birth(s, i);
+}
+
+/* The record that the cursor is at becomes older than the window. */
+static int settle(struct stream *s)
+{
+	struct flight *f = &s->flight;
+	uint32_t i = f->cursor, next = i + flight_length_of(f, i);
+	int r = 0;
+
+	if (sums_full(&s->sums, 1))
+		return -EAGAIN;
+	switch (event_traits[flight_kind_of(&f->record[i])].class) {
+	case EVENT_CLASS_ALLOCATION:
+		r = settle_birth(s, i);
+		break;
+	case EVENT_CLASS_REALLOCATION:
+		r = settle_reallocation(s, i);
+		break;
+	case EVENT_CLASS_FREE:
+		r = settle_free(s, i);
+		break;
+	default:
+		break; /* a hole */
+	}
+	if (!r)
+		f->cursor = next;
+	return r;
+}
+
+static int settle_due(struct stream *s)
+{
+	struct flight *f = &s->flight;
+	int r = 0;
+
+	while (!r && f->cursor < f->head &&
+	       flight_time_of(f, f->cursor) + f->window_ns <= f->now_ns)
+		r = settle(s);
+	if (f->ahead >= FLIGHT_AHEAD_MAX)
+		trigger(f, FLIGHT_FULL);
+	return r;
+}
+
+/* ---- room ---- */
+
+/* Holds less by about a part of all: of the window if there is one, else of the live heap. */
+static int shrink(struct stream *s)
+{
+	struct flight *f = &s->flight;
+	uint32_t part = f->slots / PART, end;
+	int r = 0;
+
+	if (f->cursor < f->head) {
+		end = f->head - f->cursor < part ? f->head : f->cursor + part;
+		while (!r && f->cursor < end)
+			r = settle(s);
+		return r;
+	}
+	while (!r && part-- && f->held) {
+		r = sums_full(&s->sums, 1) ? -EAGAIN : send(s, f->first);
+		if (!r)
+			sums_add_early(&s->sums);
+	}
+	return r;
+}
+
+static int make_room(struct stream *s)
+{
+	struct flight *f = &s->flight;
+	int r = 0;
+
+	if (f->head + 2 <= f->slots || !f->held)
+		return 0;
+	while (!r && f->holes < f->slots / PART && f->held)
+		r = shrink(s);
+	if (!r && f->held)
+		flight_close_holes(f);
+	return r;
+}
+
+/* ---- triggers ---- */
+
+static const char *const cause_names[] = {
+	[FLIGHT_NONE] = "",	  [FLIGHT_SIGNAL] = "signal", [FLIGHT_ORDER] = "order",
+	[FLIGHT_RSS] = "rss",	  [FLIGHT_GROWTH] = "growth", [FLIGHT_PRESSURE] = "pressure",
+	[FLIGHT_LIMIT] = "limit", [FLIGHT_END] = "end",	      [FLIGHT_EXEC] = "exec",
+	[FLIGHT_FULL] = "full",
+};
+
+const char *flight_cause_name(enum flight_cause cause)
+{
+	return cause_names[cause];
+}
+
+bool flight_trigger(struct stream *s, enum flight_cause cause)
+{
+	struct flight *f = &s->flight;
+	bool news = f->window_ns && f->state == FLIGHT_ARMED && !f->wanted;
+
+	if (news)
+		f->wanted = cause;
+	if (f->state == FLIGHT_STREAMING)
+		f->until_ns = stream_now(s) + f->after_ns;
+	return news;
+}
+
+static int begin_delivery(struct stream *s)
+{
+	struct flight *f = &s->flight;
+	const char *cause = flight_cause_name(f->wanted);
+	uint64_t now = stream_now(s);
+	int r = capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_DELIVERY,
+			     now > f->whole_ns ? now - f->whole_ns : 0, now, (const uint8_t *)cause,
+			     (uint32_t)strlen(cause));
+
+	if (!r)
+		f->state = FLIGHT_DELIVERING;
+	return r;
+}
+
+static int deliver(struct stream *s)
+{
+	struct flight *f = &s->flight;
+	int r = 0;
+
+	while (!r && f->held)
+		r = send(s, f->first);
+	if (r < 0)
+		return r;
+	f->state = FLIGHT_STREAMING;
+	f->until_ns = stream_now(s) + (f->wanted == FLIGHT_FULL ? 0 : f->after_ns);
+	f->wanted = FLIGHT_NONE;
+	return 0;
+}
+
+/* What must be done before more events come in. */
+static int work(struct stream *s)
+{
+	struct flight *f = &s->flight;
+	int r = 0;
+
+	if (f->wanted && f->state == FLIGHT_ARMED)
+		r = begin_delivery(s);
+	if (!r && f->state == FLIGHT_DELIVERING)
+		r = deliver(s);
+	if (!r && f->shrink) {
+		r = shrink(s);
+		f->shrink = r != 0;
+	}
+	return r;
+}
+
+int flight_event(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+{
+	struct flight *f = &s->flight;
+	uint32_t index = (uint32_t)(thread - s->threads.entry);
+	int r = flight_urgent(f) ? work(s) : 0;
+
+	if (r < 0)
+		return r;
+	if (f->state == FLIGHT_STREAMING || !flight_fits(e, index))
+		return send_now(s, thread, e, node);
+	r = settle_due(s);
+	if (!r)
+		r = make_room(s);
+	if (r < 0)
+		return r;
+	flight_append(s, index, e, node);
+	if (e->time_ns > f->now_ns)
+		f->now_ns = e->time_ns;
+	return 0;
+}
+
+int flight_advance(struct stream *s, bool final)
+{
+	struct flight *f = &s->flight;
+	int r;
+
+	if (s->watermark_ns > f->now_ns)
+		f->now_ns = s->watermark_ns;
+	if (final)
+		trigger(f, s->exec_pending ? FLIGHT_EXEC : FLIGHT_END);
+	r = work(s);
+	if (r < 0)
+		return r;
+	if (f->state == FLIGHT_STREAMING && !final && stream_now(s) >= f->until_ns)
+		f->state = FLIGHT_ARMED;
+	return f->state == FLIGHT_ARMED ? settle_due(s) : 0;
+}

@@ -1,0 +1,409 @@
+/* Connections of strangers. See guest.h. */
+#include "agent/net/guest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/core/budget.h"
+#include "agent/net/link.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "proto/frame.h"
+#include "base/ban.h"
+
+int guests_init(struct guests *gs, struct arena *arena, uv_loop_t *loop, struct secure *secure,
+		struct link *links, uint32_t count)
+{
+	*gs = (struct guests){.loop = loop, .secure = secure, .link = links, .links = count};
+	gs->guest = arena_take(arena, GUEST_PLACES * sizeof(*gs->guest));
+	gs->holder = arena_take(arena, count * sizeof(*gs->holder));
+	if (!gs->guest || !gs->holder)
+		return -ENOMEM;
+	for (int i = 0; i < GUEST_PLACES; i++)
+		gs->guest[i] = (struct guest){.host = gs, .io = {.fd = -1}};
+	return 0;
+}
+
+static void closed(uv_handle_t *handle)
+{
+	struct guest *g = handle->data;
+
+	g->used = g->closing = false;
+}
+
+/* Gives the place back, when libuv is done with it. */
+static void leave(struct guest *g)
+{
+	uv_poll_stop(&g->poll);
+	link_io_close(&g->io);
+	g->closing = true;
+	uv_close((uv_handle_t *)&g->poll, closed);
+}
+
+/* Of keys by pairing the dialled collector may have another one, or not have looked yet after it
+ * was paired: the next turn of the dialer tries the next one, and a person hears of it when all
+ * were tried twice. */
+static bool tries_next_key(struct guest *g, int error)
+{
+	struct guests *gs = g->host;
+	size_t keys = gs->secure && gs->paired ? secure_keys(gs->secure) : 0;
+
+	return g->link && error == -EACCES && keys && ++gs->key % (2 * keys) != 0;
+}
+
+static void refuse(struct guest *g, const char *why)
+{
+	const char *what = g->link ? "can't use the collector at" : "refused";
+
+	if (!strangers_tell(&g->host->strangers, &g->who.from, uv_now(g->host->loop)))
+		log_debug("%s %s: %s", what, g->peer, why);
+	else if (g->host->secure)
+		log_warn("%s %s: %s", what, g->peer, why);
+	else
+		log_info("%s %s: %s", what, g->peer, why);
+	leave(g);
+}
+
+static uint32_t waiting(const struct guests *gs)
+{
+	uint32_t count = 0;
+
+	for (int i = 0; i < GUEST_PLACES; i++)
+		count += gs->guest[i].used && !gs->guest[i].closing && gs->guest[i].waits;
+	return count;
+}
+
+/* For whom a link was closed has it, before all others. */
+static struct link *free_link(const struct guest *g)
+{
+	const struct guests *gs = g->host;
+	uint32_t kept = g->waits ? 0 : waiting(gs);
+
+	if (g->link)
+		return link_free(g->link) ? g->link : NULL;
+	for (uint32_t i = 0; i < gs->links; i++) {
+		if (!link_free(&gs->link[i]))
+			continue;
+		if (!kept)
+			return &gs->link[i];
+		kept--;
+	}
+	return NULL;
+}
+
+static bool same(const struct stranger_address *a, const struct stranger_address *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static bool is_held(const struct link *link)
+{
+	return link->fd >= 0 && !link->closing;
+}
+
+static uint32_t links_of(const struct guests *gs, const struct stranger_address *from)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < gs->links; i++)
+		count += is_held(&gs->link[i]) && same(&gs->holder[i].from, from);
+	return count;
+}
+
+/* The youngest link of the address that has most, if that is at least two more than the newcomer's
+ * has; NULL: all have their share. */
+static struct link *crowding_link(const struct guest *g)
+{
+	const struct guests *gs = g->host;
+	uint32_t most = links_of(gs, &g->who.from) + 1, youngest = 0;
+	struct link *link = NULL;
+
+	for (uint32_t i = 0; i < gs->links; i++) {
+		uint32_t count = links_of(gs, &gs->holder[i].from);
+
+		if (!is_held(&gs->link[i]) || count < most || (!link && count == most) ||
+		    (count == most && gs->holder[i].since_ms < gs->holder[youngest].since_ms))
+			continue;
+		most = count;
+		youngest = i;
+		link = &gs->link[i];
+	}
+	return link;
+}
+
+static bool make_room(struct guest *g)
+{
+	struct link *link = g->link ? NULL : crowding_link(g);
+
+	if (!link)
+		return false;
+	log_info("link to %s: closed for %s, which has none", link->peer, g->peer);
+	link_close(link);
+	uv_poll_stop(&g->poll);
+	g->waits = true;
+	return true;
+}
+
+/* It has shown who it is. */
+static void admit(struct guest *g)
+{
+	struct link *link = free_link(g);
+	struct link_io io;
+
+	if (!link && (g->waits || make_room(g)))
+		return;
+	if (!link) {
+		log_info("turned %s away: %u collectors are connected already", g->peer,
+			 g->host->links);
+		leave(g);
+		return;
+	}
+	if (!g->link)
+		g->host->holder[link - g->host->link] =
+			(struct stranger){g->who.from, uv_now(g->host->loop)};
+	uv_poll_stop(&g->poll);
+	link_io_move(&io, &g->io);
+	log_info(g->link ? "connected to the collector at %s" : "collector at %s connected",
+		 g->peer);
+	leave(g);
+	link_take(link, &io, g->peer);
+}
+
+static void more(uv_poll_t *poll, int status, int events);
+
+static void go_on(struct guest *g)
+{
+	uv_poll_start(&g->poll, UV_READABLE | (link_io_waits(&g->io) ? UV_WRITABLE : 0), more);
+}
+
+static void shake(struct guest *g, bool readable)
+{
+	struct err_text err = {{0}};
+	int r = link_io_shake(&g->io, readable, &g->came, &err);
+
+	if (r == 0)
+		admit(g);
+	else if (tries_next_key(g, r))
+		leave(g);
+	else if (r < 0)
+		refuse(g, r == -ENODATA ? "it closed the connection, before it had said who it is"
+					: err_get(&err, r));
+	else if (g->came > SECURE_SHAKE_BYTES)
+		refuse(g, "its handshake is too long");
+	else
+		go_on(g);
+}
+
+/* Whoever came with the wrong kind of connection is told so, and nothing else. */
+static void refuse_kind(struct guest *g, const char *why)
+{
+	link_io_send(&g->io, secure_refusal, sizeof(secure_refusal));
+	refuse(g, why);
+}
+
+static const char *plain_words(const struct guests *gs)
+{
+	return gs->paired
+		       ? "it speaks no TLS: 'collector pair' there and 'agent pair CODE' make a key"
+		       : "it speaks no TLS: give --key there, too (or a certificate)";
+}
+
+static void begin_tls(struct guest *g)
+{
+	switch (secure_first(g->io.raw, g->io.raw_length)) {
+	case SECURE_FIRST_UNKNOWN:
+		return;
+	case SECURE_FIRST_HANDSHAKE:
+		g->io.session = secure_session_new(g->host->secure, true, 0);
+		if (g->io.session)
+			shake(g, false);
+		else
+			refuse(g, strerror(ENOMEM));
+		return;
+	default:
+		refuse_kind(g, plain_words(g->host));
+	}
+}
+
+/* Without a key there is a greeting to wait for. */
+static void greet(struct guest *g)
+{
+	struct err_text err = {{0}};
+	size_t length;
+	int r;
+
+	if (secure_first(g->io.raw, g->io.raw_length) == SECURE_FIRST_HANDSHAKE) {
+		refuse_kind(g, "it speaks TLS, and this agent has no key: give --key here, too, or "
+			       "'collector "
+			       "pair' there and 'agent pair CODE' here make one");
+		return;
+	}
+	r = frame_length(g->io.raw, g->io.raw_length, &length, &err);
+	if (r == 1)
+		admit(g);
+	else if (r < 0 || length > sizeof(g->io.raw))
+		refuse(g, r < 0 ? err_get(&err, r) : "its greeting is too long");
+}
+
+/* The first bytes, behind each other in `raw`. */
+static bool receive(struct guest *g)
+{
+	struct link_io *io = &g->io;
+	struct link_io rest = {.fd = io->fd};
+	ssize_t n = link_io_receive(&rest, io->raw + io->raw_length,
+				    sizeof(io->raw) - io->raw_length, true, NULL);
+
+	if (n < 0) {
+		refuse(g, n == -ENODATA ? "it closed the connection, before it had said who it is"
+					: strerror((int)-n));
+		return false;
+	}
+	io->raw_length += (size_t)n;
+	g->came += (size_t)n;
+	return n > 0;
+}
+
+static void more(uv_poll_t *poll, int status, int events)
+{
+	struct guest *g = poll->data;
+
+	if (status < 0)
+		refuse(g, "the connection broke");
+	else if (g->io.session)
+		shake(g, events & UV_READABLE);
+	else if (!receive(g))
+		return;
+	else if (g->host->secure)
+		begin_tls(g);
+	else
+		greet(g);
+}
+
+static bool start(struct guest *g, int fd, const char *peer)
+{
+	struct guests *gs = g->host;
+
+	*g = (struct guest){.host = gs, .used = true, .io = {.fd = fd}};
+	g->who.since_ms = uv_now(gs->loop);
+	snprintf(g->peer, sizeof(g->peer), "%s", peer);
+	g->poll.data = g;
+	if (uv_poll_init(gs->loop, &g->poll, fd) < 0) {
+		close(fd);
+		g->used = false;
+		return false;
+	}
+	return true;
+}
+
+/* Those who have come, in a row; `ret_index` says which places they have. */
+static size_t present(const struct guests *gs, struct stranger who[GUEST_PLACES],
+		      int ret_index[GUEST_PLACES])
+{
+	size_t count = 0;
+
+	for (int i = 0; i < GUEST_DIALLED; i++) {
+		if (!gs->guest[i].used || gs->guest[i].closing)
+			continue;
+		who[count] = gs->guest[i].who;
+		ret_index[count++] = i;
+	}
+	return count;
+}
+
+/* NULL: none, for now. */
+static struct guest *find_place(struct guests *gs, const struct stranger_address *from)
+{
+	struct stranger who[GUEST_PLACES];
+	int index[GUEST_PLACES], leaver = strangers_gives_way(who, present(gs, who, index),
+							      GUESTS_MAX, GUESTS_EACH, from);
+
+	if (leaver >= 0)
+		refuse(&gs->guest[index[leaver]],
+		       "it has not said who it is, and others want its place");
+	for (int i = 0; i < GUEST_DIALLED; i++)
+		if (!gs->guest[i].used)
+			return &gs->guest[i];
+	return NULL;
+}
+
+void guests_accept(struct guests *gs, int fd, const struct sockaddr *from, const char *peer)
+{
+	struct stranger_address address = stranger_address(from);
+	struct guest *g = find_place(gs, &address);
+
+	if (!g) {
+		close(fd);
+		return;
+	}
+	if (!start(g, fd, peer))
+		return;
+	g->who.from = address;
+	go_on(g);
+}
+
+void guests_dialled(struct guests *gs, int fd, const char *peer, struct link *link)
+{
+	struct guest *g = &gs->guest[GUEST_DIALLED];
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof(address);
+
+	if (g->used || !start(g, fd, peer)) {
+		if (g->used)
+			close(fd);
+		return;
+	}
+	getpeername(fd, (struct sockaddr *)&address, &length);
+	g->who.from = stranger_address((const struct sockaddr *)&address);
+	g->link = link;
+	if (gs->secure)
+		g->io.session = secure_session_new(gs->secure, false, gs->key);
+	if (!gs->secure)
+		admit(g); /* it is we who chose it */
+	else if (!secure_keys(gs->secure))
+		refuse(g, "no pair is left here: 'collector pair' and 'agent pair CODE' make one");
+	else if (g->io.session)
+		shake(g, false);
+	else
+		refuse(g, strerror(ENOMEM));
+}
+
+bool guests_dialling(const struct guests *gs)
+{
+	return gs->guest[GUEST_DIALLED].used;
+}
+
+void guests_hang_up(struct guests *gs)
+{
+	struct guest *g = &gs->guest[GUEST_DIALLED];
+
+	if (g->used && !g->closing)
+		leave(g);
+}
+
+void guests_tick(struct guests *gs)
+{
+	uint64_t now = uv_now(gs->loop);
+
+	for (int i = 0; i < GUEST_PLACES; i++) {
+		struct guest *g = &gs->guest[i];
+
+		if (!g->used || g->closing)
+			continue;
+		if (g->waits && free_link(g)) {
+			g->waits = false;
+			admit(g);
+		} else if (now - g->who.since_ms > STRANGERS_SHAKE_MS) {
+			refuse(g, g->waits ? "no link was free in time: others have all of them"
+					   : "it has not said who it is in time");
+		}
+	}
+}
+
+void guests_close(struct guests *gs)
+{
+	for (int i = 0; gs->guest && i < GUEST_PLACES; i++)
+		if (gs->guest[i].used && !gs->guest[i].closing)
+			leave(&gs->guest[i]);
+}

@@ -1,0 +1,366 @@
+/* Programs asking for rings. See handshake.h. */
+#include "agent/net/handshake.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/core/clock.h"
+#include "agent/ring/ring_words.h"
+#include "base/ban.h"
+
+/* connected, not accepted yet: who finds no room here is gone without a trace */
+#define QUEUE 4096
+/* libheapcast.so asks as soon as it is connected, and waits for a second. */
+#define SILENT_NS 2000000000
+
+int handshake_address(const char *path, struct sockaddr_un *ret, unsigned *ret_length)
+{
+	size_t length = strlen(path);
+
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (!length || length >= sizeof(ret->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(ret->sun_path, path, length);
+	if (path[0] == '@')
+		ret->sun_path[0] = '\0';
+	*ret_length =
+		(unsigned)(offsetof(struct sockaddr_un, sun_path) + length + (path[0] != '@'));
+	return 0;
+}
+
+/* A path left by an agent that is gone is taken over; one that somebody answers on is not, even if
+ * its queue is full. */
+static int take_over(const char *path, const struct sockaddr_un *address, unsigned length, int fd)
+{
+	int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r = connect(probe, (const struct sockaddr *)address, length);
+	int error = errno;
+	struct stat status;
+
+	close(probe);
+	if (r == 0 || error != ECONNREFUSED || path[0] == '@')
+		return -EADDRINUSE;
+	if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+		return -EEXIST; /* connecting to any file is refused */
+	unlink(path);
+	return bind(fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
+}
+
+int handshake_socket(const char *path)
+{
+	struct sockaddr_un address;
+	unsigned length;
+	int fd, r = handshake_address(path, &address, &length);
+
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, length) < 0)
+		r = errno == EADDRINUSE ? take_over(path, &address, length, fd) : -errno;
+	if (!r && listen(fd, QUEUE) < 0)
+		r = -errno;
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static void connection(uv_poll_t *poll, int status, int events);
+
+/* Accepts again. */
+static void reopen(struct handshake *h)
+{
+	if (!h->full || h->fd < 0)
+		return;
+	h->full = false;
+	uv_poll_start(&h->poll, UV_READABLE, connection);
+}
+
+static void client_closed(uv_handle_t *handle)
+{
+	struct handshake_client *c = handle->data;
+
+	free(c->settings);
+	c->settings = NULL;
+	c->settings_length = 0;
+	c->fd = -1;
+	c->closing = false;
+	reopen(c->handshake);
+}
+
+static void client_close(struct handshake_client *c)
+{
+	if (c->fd < 0 || c->closing)
+		return;
+	c->closing = true;
+	uv_poll_stop(&c->poll);
+	close(c->fd);
+	uv_close((uv_handle_t *)&c->poll, client_closed);
+}
+
+/* Is the one who asks the one who connected? Else a program that may be recorded could ask for one
+ * that may not. */
+static bool same_process(const struct handshake_client *c, pid_t pid)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	return getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid == pid;
+}
+
+/* Only as much as there is: places for the longest text would be a part of every agent's memory. */
+static int keep_settings(struct handshake_client *c, const char *text, size_t length)
+{
+	if (!length || text[length - 1])
+		return 0; /* nothing, or not from our library */
+	c->settings = malloc(length);
+	if (!c->settings)
+		return -ENOMEM;
+	memcpy(c->settings, text, length);
+	c->settings_length = length;
+	return 0;
+}
+
+/* The message and who sent it. 0 or a negative errno. */
+static int receive(struct handshake_client *c, struct ring_hello *ret)
+{
+	char settings[RING_SETTINGS_MAX];
+	struct iovec data[2] = {{.iov_base = ret, .iov_len = sizeof(*ret)},
+				{.iov_base = settings, .iov_len = sizeof(settings)}};
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr message = {.msg_iov = data,
+				 .msg_iovlen = 2,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	ssize_t n = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	struct ucred who;
+
+	if (n < 0)
+		return -errno;
+	if (n < (ssize_t)sizeof(*ret) || !head || head->cmsg_level != SOL_SOCKET ||
+	    head->cmsg_type != SCM_CREDENTIALS)
+		return -EBADMSG;
+	memcpy(&who, CMSG_DATA(head), sizeof(who));
+	if (c->accepted && !same_process(c, who.pid))
+		return -EPERM;
+	c->pid = who.pid;
+	c->uid = who.uid;
+	if (message.msg_flags & MSG_TRUNC || c->settings)
+		return 0;
+	return keep_settings(c, settings, (size_t)n - sizeof(*ret));
+}
+
+void handshake_turn(struct ring_hello *h)
+{
+	h->magic = ring_turn32(true, h->magic);
+	h->version = ring_turn32(true, h->version);
+	h->byte_order = ring_turn32(true, h->byte_order);
+	h->pointer_bits = ring_turn32(true, h->pointer_bits);
+	h->pid = ring_turn32(true, h->pid);
+	h->flags = ring_turn32(true, h->flags);
+	h->machine = __builtin_bswap16(h->machine);
+	h->page_shift = __builtin_bswap16(h->page_shift);
+	h->parent_event = ring_turn64(true, h->parent_event);
+}
+
+static void client_readable(uv_poll_t *poll, int status, int events)
+{
+	struct handshake_client *c = poll->data;
+	struct ring_hello hello = {0};
+	int r = status < 0 ? status : receive(c, &hello);
+
+	(void)events;
+	if (r == -EAGAIN)
+		return;
+	if (r < 0 || c->asked) {
+		client_close(c);
+		return;
+	}
+	c->asked = true;
+	c->swapped = hello.magic == ring_turn32(true, RING_MAGIC);
+	if (c->swapped) {
+		handshake_turn(&hello);
+		hello.flags &= ~RING_HELLO_EARLY; /* its file is not this processor's */
+	}
+	c->flags = hello.flags;
+	uv_poll_stop(poll); /* the answer ends it */
+	c->handshake->asked(c->handshake->context, c, &hello);
+}
+
+static struct handshake_client *free_place(struct handshake *h)
+{
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++)
+		if (h->client[i].fd < 0)
+			return &h->client[i];
+	return NULL;
+}
+
+static int add(struct handshake *h, int fd, bool accepted)
+{
+	struct handshake_client *c = free_place(h);
+	int on = 1;
+
+	if (!c || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
+		close(fd);
+		return c ? -errno : -EMFILE;
+	}
+	*c = (struct handshake_client){
+		.handshake = h, .fd = fd, .accepted = accepted, .since_ns = clock_monotonic_ns()};
+	c->poll.data = c;
+	uv_poll_init(h->loop, &c->poll, fd);
+	return uv_poll_start(&c->poll, UV_READABLE, client_readable);
+}
+
+/* Nobody has sent anything yet: what is said here is the first thing that the program will hear. */
+int handshake_add(struct handshake *h, int fd)
+{
+	struct handshake_client *c = free_place(h);
+	int r = add(h, fd, false);
+
+	if (!r)
+		handshake_wait(c);
+	return r;
+}
+
+/* When there is no place, or no descriptor to be had, further ones wait until there is one, or
+ * until the next tick. */
+static void connection(uv_poll_t *poll, int status, int events)
+{
+	struct handshake *h = poll->data;
+	int fd = -1;
+
+	(void)events;
+	if (status < 0)
+		return;
+	h->full = !free_place(h);
+	if (!h->full) {
+		fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		h->full = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+				     errno == ENOMEM);
+	}
+	if (h->full)
+		uv_poll_stop(poll);
+	if (fd >= 0)
+		add(h, fd, true);
+}
+
+void handshake_tick(struct handshake *h, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++) {
+		struct handshake_client *c = &h->client[i];
+
+		if (c->fd >= 0 && c->accepted && !c->asked && now_ns > c->since_ns + SILENT_NS)
+			client_close(c);
+	}
+	reopen(h);
+}
+
+int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
+		   void (*asked)(void *context, struct handshake_client *client,
+				 const struct ring_hello *hello),
+		   void *context)
+{
+	int on = 1;
+
+	*h = (struct handshake){.loop = loop, .fd = listen_fd, .asked = asked, .context = context};
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++)
+		h->client[i].fd = -1;
+	if (listen_fd < 0)
+		return 0;
+	if (setsockopt(listen_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return -errno;
+	h->poll.data = h;
+	uv_poll_init(loop, &h->poll, listen_fd);
+	return uv_poll_start(&h->poll, UV_READABLE, connection);
+}
+
+/* In the byte order of the one who asks. */
+static struct ring_answer answer_of(const struct handshake_client *c, enum ring_answer_kind kind,
+				    uint32_t flags, uint64_t size)
+{
+	return (struct ring_answer){.magic = ring_turn32(c->swapped, RING_MAGIC),
+				    .version = ring_turn32(c->swapped, RING_VERSION),
+				    .kind = ring_turn32(c->swapped, kind),
+				    .flags = ring_turn32(c->swapped, flags),
+				    .size = ring_turn64(c->swapped, size)};
+}
+
+void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind)
+{
+	handshake_answer_with(c, kind, -1, 0, NULL, 0);
+}
+
+int handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
+			  uint64_t size, const struct ring_entry *entry, uint32_t count)
+{
+	struct ring_answer answer = answer_of(c, kind, c->follow ? RING_ANSWER_FOLLOW : 0, size);
+	struct iovec data[2] = {
+		{.iov_base = &answer, .iov_len = sizeof(answer)},
+		{.iov_base = (void *)(uintptr_t)entry, .iov_len = count * sizeof(*entry)}};
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct msghdr message = {.msg_iov = data, .msg_iovlen = 2};
+	struct cmsghdr *head;
+	int r;
+
+	if (ring_fd >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		head = CMSG_FIRSTHDR(&message);
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(head), &ring_fd, sizeof(int));
+	}
+	r = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	client_close(c);
+	return r;
+}
+
+void handshake_wait(struct handshake_client *c)
+{
+	const struct ring_answer answer = answer_of(c, RING_WAIT, 0, 0);
+
+	if (c->waits)
+		return;
+	c->waits = true;
+	send(c->fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void handshake_say(struct handshake_client *c, const char *text)
+{
+	struct ring_answer answer = answer_of(c, RING_SAY, 0, 0);
+	size_t length = strlen(text);
+	struct iovec data[2] = {{.iov_base = &answer, .iov_len = sizeof(answer)},
+				{.iov_base = (void *)(uintptr_t)text,
+				 .iov_len = length < RING_SAY_MAX ? length : RING_SAY_MAX}};
+	struct msghdr message = {.msg_iov = data, .msg_iovlen = 2};
+
+	sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void handshake_close(struct handshake *h)
+{
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++)
+		client_close(&h->client[i]);
+	if (h->fd < 0)
+		return;
+	uv_poll_stop(&h->poll);
+	close(h->fd);
+	uv_close((uv_handle_t *)&h->poll, NULL);
+	h->fd = -1;
+}

@@ -1,0 +1,185 @@
+/* The loader's lock, and what can be had without it; see loader.h. */
+#include "agent/preload/modules/loader.h"
+
+#include <elf.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "agent/preload/system/find_object.h"
+#include "agent/preload/system/libc.h"
+#include "agent/preload/system/state.h"
+#include "agent/preload/record/strict.h"
+#include "agent/preload/system/sys.h"
+#include "arch.h"
+
+#include "agent/preload/poison.h"
+
+#define HOLD_MS	 20
+#define SPINS	 100
+#define WAITS_MS 20
+
+/* The loader's own; musl has it under no name. */
+extern struct r_debug _r_debug __attribute__((weak));
+
+static struct {
+	void *lock; /* NULL: not found */
+	find_object_function *find;
+	uint32_t inside; /* threads that are in the loader for us */
+	uint32_t held;	 /* a fork is near: no more of them */
+	uint32_t busy;	 /* it was waited for in vain, and nobody has had it since */
+} loader;
+
+static int visit_first(struct dl_phdr_info *info, size_t size, void *context)
+{
+	(void)info;
+	(void)size;
+	(void)context;
+	if (!loader.lock)
+		loader.lock = libc_loader_lock();
+	return 1;
+}
+
+void loader_init(void)
+{
+	loader.find = find_object();
+	dl_iterate_phdr(visit_first, NULL);
+}
+
+/* A fork is waited for as long as it waits itself; afterwards each goes its way. */
+static void count_in(void)
+{
+	__atomic_fetch_add(&loader.inside, 1, __ATOMIC_SEQ_CST);
+	if (likely(!__atomic_load_n(&loader.held, __ATOMIC_SEQ_CST)))
+		return;
+	__atomic_fetch_sub(&loader.inside, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < HOLD_MS && __atomic_load_n(&loader.held, __ATOMIC_SEQ_CST); i++)
+		sys_sleep_ms(1);
+	__atomic_fetch_add(&loader.inside, 1, __ATOMIC_SEQ_CST);
+}
+
+static void count_out(void)
+{
+	__atomic_fetch_sub(&loader.inside, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Others hold the lock for microseconds, as a rule. That is waited for where nothing else can
+ * answer, but not twice in vain. */
+static bool try(void)
+{
+	for (unsigned tries = 0; tries < SPINS + WAITS_MS; tries++) {
+		if (libc_loader_try(loader.lock)) {
+			if (unlikely(__atomic_load_n(&loader.busy, __ATOMIC_RELAXED)))
+				__atomic_store_n(&loader.busy, 0, __ATOMIC_RELAXED);
+			return true;
+		}
+		if (loader.find)
+			return false;
+		if (tries < SPINS)
+			arch_pause();
+		else if (__atomic_load_n(&loader.busy, __ATOMIC_RELAXED))
+			return false;
+		else
+			sys_sleep_ms(1);
+	}
+	__atomic_store_n(&loader.busy, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* Some can't wake who waits for the lock. */
+static bool may_enter(void)
+{
+	const struct thread *threads = __atomic_load_n(&shim.threads, __ATOMIC_ACQUIRE);
+
+	return likely(!strict_refuses(CALLS_WAIT)) || !threads || !threads->next;
+}
+
+bool loader_enter(void)
+{
+	if (unlikely(!loader.lock && loader.find))
+		return false; /* we don't know what to try */
+	if (unlikely(!may_enter()))
+		return false;
+	count_in();
+	if (!loader.lock || try())
+		return true;
+	count_out();
+	return false;
+}
+
+void loader_leave(void)
+{
+	if (loader.lock)
+		libc_loader_open(loader.lock);
+	else /* a glibc without threads has none so far */
+		dl_iterate_phdr(visit_first, NULL);
+	count_out();
+}
+
+/* The program's headers are where the kernel says, all others' behind the head of the file, with
+ * which its first segment begins. */
+static bool find_headers(uintptr_t start, uintptr_t end, struct loader_object *object)
+{
+	const uintptr_t program = getauxval(AT_PHDR);
+	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)start;
+
+	object->first = program >= start && program < end;
+	if (object->first) {
+		object->info.dlpi_phdr = (const ElfW(Phdr) *)program;
+		object->info.dlpi_phnum = (ElfW(Half))getauxval(AT_PHNUM);
+		return true;
+	}
+	if (end - start < sizeof(*head) || sys_readable(start + 4, start + 8) <= start + 4 ||
+	    memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_phentsize != sizeof(ElfW(Phdr)) ||
+	    head->e_phoff > end - start ||
+	    head->e_phnum * sizeof(ElfW(Phdr)) > end - start - head->e_phoff)
+		return false;
+	object->info.dlpi_phdr = (const ElfW(Phdr) *)(start + head->e_phoff);
+	object->info.dlpi_phnum = head->e_phnum;
+	return true;
+}
+
+enum loader_answer loader_object(uint64_t address, struct loader_object *ret_object)
+{
+	struct found_object found;
+
+	if (!loader.find)
+		return LOADER_BUSY;
+	if (loader.find((void *)(uintptr_t)address, &found))
+		return LOADER_NONE;
+	*ret_object = (struct loader_object){
+		.info = {.dlpi_addr = found.link->l_addr, .dlpi_name = found.link->l_name}};
+	return find_headers((uintptr_t)found.start, (uintptr_t)found.end, ret_object) ? LOADER_FOUND
+										      : LOADER_BUSY;
+}
+
+/* No thread of ours is in it, and nobody else has its lock, or is about to change its list. In a
+ * child the word of the lock decides, for that is what a call would wait for; the rest may have
+ * been copied earlier or later than it, or the lock was not found. */
+static bool is_free(void)
+{
+	return !__atomic_load_n(&loader.inside, __ATOMIC_SEQ_CST) &&
+	       (!loader.lock || !libc_loader_held(loader.lock)) &&
+	       (!&_r_debug ||
+		__atomic_load_n(&_r_debug.r_state, __ATOMIC_RELAXED) == RT_CONSISTENT);
+}
+
+void loader_hold(void)
+{
+	__atomic_fetch_add(&loader.held, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < HOLD_MS && !is_free(); i++)
+		sys_sleep_ms(1);
+}
+
+void loader_release(void)
+{
+	__atomic_fetch_sub(&loader.held, 1, __ATOMIC_SEQ_CST);
+}
+
+bool loader_forked(void)
+{
+	bool was_free = is_free();
+
+	loader.inside = loader.held = loader.busy = 0;
+	return was_free;
+}

@@ -1,0 +1,351 @@
+/*
+ * operator new and delete; see operators.h for what is recorded here, hooks.c for how.
+ *
+ * Whatever its form, an operator takes a word and at most two more (size, alignment, a reference to
+ * nothrow). So there is one type for all: what a form does not have is passed on as it lies in the
+ * registers, and nobody looks at it.
+ */
+#include "agent/preload/record/operators.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/preload/system/apart.h"
+#include "agent/preload/system/bootstrap.h"
+#include "agent/preload/modules/loader.h"
+#include "agent/preload/system/next.h"
+#include "agent/preload/record/note.h"
+#include "agent/preload/record/sample.h"
+#include "agent/preload/start/start.h"
+#include "agent/preload/system/symbols.h"
+#include "agent/preload/system/zero.h"
+#include "agent/unwind/arch/arch.h"
+
+#include "agent/preload/poison_io.h"
+
+/* size_t as the names of C++ spell it. Itanium C++ ABI 5.1.5. */
+#if __SIZEOF_SIZE_T__ == __SIZEOF_INT__
+#define SIZE "j"
+#else
+#define SIZE "m"
+#endif
+#define NOTHROW "RKSt9nothrow_t"
+#define ALIGN	"St11align_val_t"
+
+/* X(form, symbol). Odd ones are for arrays. From ALIGNED to FORM_DELETE the second word is an
+ * alignment. */
+#define NEW_PLAIN    0 /* what nearly all calls are */
+#define ALIGNED	     4
+#define DELETE_PLAIN FORM_DELETE
+#define DELETE_SIZED (FORM_DELETE + 2)
+#define NEWS(X)                                                                                    \
+	X(0, "_Znw" SIZE)                                                                          \
+	X(1, "_Zna" SIZE)                                                                          \
+	X(2, "_Znw" SIZE NOTHROW)                                                                  \
+	X(3, "_Zna" SIZE NOTHROW)                                                                  \
+	X(4, "_Znw" SIZE ALIGN)                                                                    \
+	X(5, "_Zna" SIZE ALIGN)                                                                    \
+	X(6, "_Znw" SIZE ALIGN NOTHROW)                                                            \
+	X(7, "_Zna" SIZE ALIGN NOTHROW)
+
+#define DELETES(X)                                                                                 \
+	X(8, "_ZdlPv")                                                                             \
+	X(9, "_ZdaPv")                                                                             \
+	X(10, "_ZdlPv" SIZE)                                                                       \
+	X(11, "_ZdaPv" SIZE)                                                                       \
+	X(12, "_ZdlPv" NOTHROW)                                                                    \
+	X(13, "_ZdaPv" NOTHROW)                                                                    \
+	X(14, "_ZdlPv" ALIGN)                                                                      \
+	X(15, "_ZdaPv" ALIGN)                                                                      \
+	X(16, "_ZdlPv" ALIGN NOTHROW)                                                              \
+	X(17, "_ZdaPv" ALIGN NOTHROW)                                                              \
+	X(18, "_ZdlPv" SIZE ALIGN)                                                                 \
+	X(19, "_ZdaPv" SIZE ALIGN)
+
+/* By their forms, one behind the other. */
+#define NAME(n, symbol) symbol "\0"
+static const char names[] = NEWS(NAME) DELETES(NAME);
+
+struct cxx_operator operators[FORMS];
+
+static const char *name_of(unsigned form)
+{
+	const char *name = names;
+
+	while (form--)
+		name += strlen(name) + 1;
+	return name;
+}
+
+/* Recorded. operator new is in throwing.c. */
+
+/* The allocator may serve us by calling free by name: that is this event once more. In a nested
+ * hook both would be put aside, and could not be told apart: there ours comes last. */
+static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a, uintptr_t b,
+							   unsigned form)
+{
+	struct ring_header *ring = shim_hook(DOOR_ALL);
+	struct event event;
+	struct hook hook;
+	uint32_t aside;
+
+	if (unlikely(!ring) || sample_passes_free_sought(p)) {
+		operators[form].next((uintptr_t)p, a, b);
+		return;
+	}
+	often_enter(&hook, ring, FRAME);
+	event = (struct event){
+		.kind = KIND_DELETE + (form & 1), .address = (uintptr_t)p, .stamp = stamp_now()};
+	aside = hook.thread ? hook.thread->aside_count : 0;
+	if (hook.kind == HOOK_NESTED)
+		note_seek(hook.thread, &event);
+	else
+		often_note(&hook, &event);
+	operators[form].next((uintptr_t)p, a, b);
+	if (hook.thread && hook.thread->aside_count > aside)
+		thread_drop_inner(hook.thread, &event, aside);
+	if (hook.kind == HOOK_NESTED)
+		note_slow(hook.thread, hook.kind, hook_aside(&hook), &event);
+	often_leave(&hook);
+}
+
+/* Passed over. The way through libstdc++ or libc++ to malloc or free comes back here by name, twice
+ * for a sized delete: 3.8 % of the time of a C++ program. What sampling passes over is spared it;
+ * all else goes that way, so that a stack on record is the same. */
+
+static void *new_passing(uintptr_t size, uintptr_t a, uintptr_t b)
+{
+	void *p = sample_passes(size) ? next.malloc(size) : NULL;
+
+	(void)a;
+	(void)b;
+	return likely(p) ? p : operators[NEW_PLAIN].next(size, 0, 0);
+}
+
+static ALWAYS_INLINE void delete_passing_form(void *p, uintptr_t a, uintptr_t b, unsigned form)
+{
+	if (sample_passes_free(p))
+		next.free(p);
+	else
+		operators[form].next((uintptr_t)p, a, b);
+}
+
+static void delete_passing(void *p, uintptr_t a, uintptr_t b)
+{
+	delete_passing_form(p, a, b, DELETE_PLAIN);
+}
+
+static void delete_passing_sized(void *p, uintptr_t a, uintptr_t b)
+{
+	delete_passing_form(p, a, b, DELETE_SIZED);
+}
+
+/* Resolved at the first call. */
+
+static void *new_missing(uintptr_t size, uintptr_t a, uintptr_t b)
+{
+	(void)a;
+	(void)b;
+	return malloc(size ? size : 1);
+}
+
+static void *new_missing_aligned(uintptr_t size, uintptr_t a, uintptr_t b)
+{
+	(void)b;
+	return memalign(a, size ? size : 1);
+}
+
+static void delete_missing(void *p, uintptr_t a, uintptr_t b)
+{
+	(void)a;
+	(void)b;
+	free(p);
+}
+
+/* Is `name`, asked for by whoever it is, ours? */
+static bool comes_to_us(const char *name)
+{
+	return symbols_together((uintptr_t)next_symbol(name), (uintptr_t)operators);
+}
+
+/* Does this operator do what new_passing and delete_passing take for granted, ask malloc or free
+ * and nothing else, and is that worth anything now? */
+static bool is_runtimes(const struct cxx_operator *o, const void *function)
+{
+	const struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
+
+	return ring && __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_SAMPLE &&
+	       !o->private && symbols_of_cxx((uintptr_t)function) && comes_to_us("malloc") &&
+	       comes_to_us("free");
+}
+
+static void *direct(const struct cxx_operator *o, void *function)
+{
+	ptrdiff_t form = o - operators;
+
+	if ((form != NEW_PLAIN && form != DELETE_PLAIN && form != DELETE_SIZED) ||
+	    !is_runtimes(o, function))
+		return function;
+	if (form == NEW_PLAIN)
+		return new_passing;
+	if (!comes_to_us(name_of(DELETE_PLAIN)))
+		return function;
+	return form == DELETE_PLAIN ? delete_passing : delete_passing_sized;
+}
+
+static void *missing(unsigned form)
+{
+	if (form >= FORM_DELETE)
+		return delete_missing;
+	return form >= ALIGNED ? new_missing_aligned : new_missing;
+}
+
+static void settle(struct cxx_operator *o, void *function, bool private)
+{
+	o->private = private;
+	o->own = symbols_together((uintptr_t)function, (uintptr_t)zero_allocator());
+	if (private || (!o->own && !symbols_of_cxx((uintptr_t)function)))
+		__atomic_store_n(&shim.foreign, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&o->next, function, __ATOMIC_RELEASE);
+	if (!o->own)
+		__atomic_store_n(&o->direct, direct(o, function), __ATOMIC_RELEASE);
+}
+
+void operators_resolve(void)
+{
+	for (unsigned form = 0; form < FORMS; form++) {
+		uintptr_t function = symbols_find_next(name_of(form), &next);
+
+		if (function)
+			settle(&operators[form], (void *)function, false);
+		else if (form == NEW_PLAIN)
+			return; /* it is no program of C++ */
+	}
+}
+
+/* In a library that came later: of one plugin, it may be, whose calls come to us all the same. All
+ * callers get the same one, so that what one frees another has allocated. */
+static void *find_private(unsigned form)
+{
+	uintptr_t function = symbols_find_next(name_of(form), &next);
+
+	if (!function)
+		function = symbols_find(name_of(form), &next);
+	return function ? (void *)function : missing(form);
+}
+
+/* What is behind this form is known from now on: NULL. While the allocator is being looked for,
+ * nobody can tell whose it is, and while the loader is busy nobody can be asked: then what is to
+ * serve this call, which is forwarded only. (The runtimes' operators are malloc and free, too.) */
+static operator_function *find(unsigned form)
+{
+	bool settled = start_resolved();
+	void *function;
+
+	if (!loader_enter())
+		return missing(form);
+	function = find_private(form);
+	if (settled)
+		settle(&operators[form], function, true);
+	loader_leave();
+	return settled ? NULL : function;
+}
+
+void operators_forget(void)
+{
+	for (unsigned i = 0; i < FORMS; i++)
+		if (operators[i].private) {
+			__atomic_store_n(&operators[i].direct, NULL, __ATOMIC_RELEASE);
+			__atomic_store_n(&operators[i].next, NULL, __ATOMIC_RELEASE);
+		}
+}
+
+/* What is exported goes on to the operator behind it where that is not the allocator's, which is
+ * most programs' case: it calls malloc and free by name. Else it only says which it is: 20 copies
+ * of the decision would be 2 KB. */
+
+static RECORDED void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form);
+static RECORDED void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form);
+
+static RECORDED void *new_resolve(size_t size, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *once = find(form);
+
+	return once ? once(size, a, b) : call_new(size, a, b, form);
+}
+
+static RECORDED void delete_resolve(void *p, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *once = find(form);
+
+	if (once)
+		once((uintptr_t)p, a, b);
+	else
+		call_delete(p, a, b, form);
+}
+
+static void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *next_new = __atomic_load_n(&operators[form].next, __ATOMIC_ACQUIRE);
+	struct ring_header *ring;
+
+	if (unlikely(!next_new))
+		return new_resolve(size, a, b, form);
+	if (!operators[form].own || sample_passes(size) ||
+	    likely(!shim_watches(DOOR_ALLOCATIONS, &ring)))
+		return next_new(size, a, b);
+	return new_recorded(size, a, b, form);
+}
+
+/* What is of the bootstrap arena is for nobody. */
+static void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *next_delete = __atomic_load_n(&operators[form].next, __ATOMIC_ACQUIRE);
+	struct ring_header *ring;
+
+	if (unlikely(bootstrap_owns(p)))
+		return;
+	if (unlikely(!next_delete))
+		delete_resolve(p, a, b, form);
+	else if (!operators[form].own || !p || sample_passes_free(p) ||
+		 likely(!shim_watches(DOOR_ALL, &ring)))
+		next_delete((uintptr_t)p, a, b);
+	else
+		delete_recorded(p, a, b, form);
+}
+
+static ARCH_HOT void *enter_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *direct_new = __atomic_load_n(&operators[form].direct, __ATOMIC_ACQUIRE);
+
+	return likely(direct_new) ? direct_new(size, a, b) : call_new(size, a, b, form);
+}
+
+static ARCH_HOT void enter_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *direct_delete =
+		__atomic_load_n(&operators[form].direct, __ATOMIC_ACQUIRE);
+
+	if (likely(direct_delete))
+		direct_delete((uintptr_t)p, a, b);
+	else
+		call_delete(p, a, b, form);
+}
+
+#define DEFINE_NEW(n, symbol)                                                                      \
+	void *operator_new_##n(size_t size, uintptr_t a, uintptr_t b) __asm__(symbol);             \
+	EXPORT void *operator_new_##n(size_t size, uintptr_t a, uintptr_t b)                       \
+	{                                                                                          \
+		return enter_new(size, a, b, n);                                                   \
+	}
+
+#define DEFINE_DELETE(n, symbol)                                                                   \
+	void operator_delete_##n(void *p, uintptr_t a, uintptr_t b) __asm__(symbol);               \
+	EXPORT void operator_delete_##n(void *p, uintptr_t a, uintptr_t b)                         \
+	{                                                                                          \
+		enter_delete(p, a, b, n);                                                          \
+	}
+
+NEWS(DEFINE_NEW)
+DELETES(DEFINE_DELETE)

@@ -1,0 +1,48 @@
+#pragma once
+/*
+ * Events become records in the thread's slice, or are counted as lost. Called inside of a hook
+ * only.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/preload/system/state.h"
+#include "agent/preload/record/thread.h"
+#include "proto/event.h"
+
+/* Is every event of this kind recorded as it is? Else sample.h says what becomes of it. */
+static inline bool is_recorded(const struct thread *thread, unsigned kind)
+{
+	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;
+}
+
+/* Records `event`, if it is wanted, with the stack of the hook whose frame this is; 0: without a
+ * stack. Keeps errno. */
+void record_event(struct thread *thread, const struct event *event, uintptr_t frame);
+
+/* The same for an allocation or a free, in registers. */
+void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,
+		  uint64_t stamp, uintptr_t frame);
+
+/* The same for a hook's own event that lies in memory. */
+void record_noted(struct thread *thread, const struct event *event, uintptr_t frame);
+
+/* A RING_MARK or (`text` not NULL) a RING_TEXT of this MarkKind, also where there is no room for
+ * events. false: there is none for it either. */
+bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+		 size_t length);
+
+/* The same for what the program says. Is there no room for it, or is its kind 0, it is counted as
+ * an event that was lost. */
+void record_said(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+		 size_t length);
+
+/* Counts an event of this thread, or several, as begun and lost. */
+void record_lost(struct thread *thread, const struct event *event);
+void record_lost_sum(struct thread *thread, const struct ring_losses *lost);
+
+/* Adds one event to a sum of losses. */
+void record_count_lost(struct ring_losses *losses, const struct event *event);
+
+/* Counts an event of a thread that has no slice. */
+void record_lost_anywhere(const struct event *event);

@@ -1,0 +1,97 @@
+/* Fork children; see fork.h. */
+#include "agent/preload/start/fork.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "agent/preload/modules/loader.h"
+#include "agent/preload/modules/modules.h"
+#include "agent/preload/record/reach.h"
+#include "agent/preload/system/state.h"
+#include "agent/preload/system/sys.h"
+
+#include "agent/preload/poison.h"
+
+/* By which libc knows the handlers of a library. The compiler's start files, which the library does
+ * without, would define it. */
+extern const void *const __dso_handle HIDDEN;
+const void *const __dso_handle = &__dso_handle;
+
+static struct {
+	struct ring_header
+		*ring; /* of this process or, in a child until it has one, of its parent */
+	size_t size;
+	struct agent_parent parent;
+	bool watching; /* the handlers are registered */
+	bool follow;   /* as the terms say, for as long as the process is this one */
+} fork_state;
+
+/* The writer of an interrupted hook goes on into memory of its own. */
+static void part(void)
+{
+	if (fork_state.ring)
+		sys_map(fork_state.ring, fork_state.size, PROT_READ | PROT_WRITE,
+			MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	fork_state.ring = NULL;
+}
+
+/* Events begun: in the slices, and in those that have been settled since. A slice that is settled
+ * meanwhile would count twice, or not at all. */
+static uint64_t position(const struct ring_header *ring)
+{
+	const struct ring_slice *slices =
+		(const struct ring_slice *)((uintptr_t)ring + (uintptr_t)ring->slices_offset);
+	uint64_t settled, sum;
+
+	for (int attempt = 0; attempt < 3; attempt++) {
+		sum = settled = __atomic_load_n(&ring->settled, __ATOMIC_ACQUIRE);
+		for (uint32_t i = 0; i < reach_slices(); i++)
+			sum += __atomic_load_n(&slices[i].events, __ATOMIC_RELAXED) +
+			       __atomic_load_n(&slices[i].not_sampled, __ATOMIC_RELAXED);
+		if (settled == __atomic_load_n(&ring->settled, __ATOMIC_ACQUIRE))
+			return sum;
+	}
+	return 0;
+}
+
+static void before_fork(void)
+{
+	if (!fork_state.follow)
+		return;
+	loader_hold();
+	fork_state.parent.events = position(fork_state.ring);
+}
+
+static void after_fork(void)
+{
+	if (fork_state.follow)
+		loader_release();
+	fork_state.parent.events = 0; /* a raw clone may come next */
+}
+
+static void in_child(void)
+{
+	fork_state.follow = false;
+	fork_state.parent.unready = !modules_forked();
+	part();
+}
+
+void fork_watch(const struct agent_terms *terms)
+{
+	fork_state.ring = terms->ring;
+	fork_state.size = (size_t)terms->ring->size;
+	memcpy(fork_state.parent.stream, terms->ring->stream, RING_STREAM_ID_SIZE);
+	fork_state.parent.events = 0;
+	fork_state.parent.unready = false;
+	fork_state.follow = terms->follow;
+	if (!fork_state.watching)
+		fork_state.watching = !pthread_atfork(before_fork, after_fork, in_child);
+}
+
+const struct agent_parent *fork_enter(void)
+{
+	if (fork_state.ring) /* not made by fork(), or nobody watched */
+		in_child();
+	return &fork_state.parent;
+}

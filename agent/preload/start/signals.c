@@ -1,0 +1,48 @@
+/* Start and stop by signal; see signals.h. */
+#define HEAPCAST_WEAK /* they are here */
+#include "agent/preload/start/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "agent/preload/system/env.h"
+#include "agent/preload/heapcast.h"
+#include "agent/preload/system/state.h"
+
+#include "agent/preload/poison.h"
+
+/* May come in the middle of a hook: the mark then waits aside, like an event. */
+static void toggle(int number)
+{
+	int saved = errno;
+
+	(void)number;
+	if (__atomic_load_n(&shim.stopped, __ATOMIC_RELAXED))
+		heapcast_start();
+	else
+		heapcast_stop();
+	errno = saved;
+}
+
+/* SA_ONSTACK: a thread that has set up a stack for handlers has little room on its own. */
+static void take(int number)
+{
+	struct sigaction before, ours = {.sa_handler = toggle, .sa_flags = SA_RESTART | SA_ONSTACK};
+
+	sigemptyset(&ours.sa_mask);
+	if (!sigaction(number, NULL, &before) && !(before.sa_flags & SA_SIGINFO) &&
+	    before.sa_handler == SIG_DFL)
+		sigaction(number, &ours, NULL);
+}
+
+void signals_register(void)
+{
+	int saved = errno;
+
+	if (env_switch("REGISTER_SIGUSR1"))
+		take(SIGUSR1);
+	if (env_switch("REGISTER_SIGUSR2"))
+		take(SIGUSR2);
+	errno = saved;
+}

@@ -1,0 +1,164 @@
+/* Reads program headers and notes of a loaded module; see elf_image.h. */
+#include "agent/preload/system/elf_image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "agent/unwind/arch/arch.h"
+
+#include "agent/preload/poison.h"
+
+#define WORDS_MAX 1024 /* of a table: it is looked at whenever libraries come and go */
+
+static bool mapped(const struct dl_phdr_info *info, uintptr_t start, size_t size)
+{
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t segment = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_R) && start >= segment &&
+		    size <= p->p_memsz && start - segment <= p->p_memsz - size)
+			return true;
+	}
+	return false;
+}
+
+/* Notes: (name size, description size, type), name, description; each padded to the segment's
+ * alignment. ELF gABI ch. 5. */
+static void read_build_id(const uint8_t *notes, size_t size, size_t alignment,
+			  struct elf_image *image)
+{
+	size_t at = 0, pad = alignment == 8 ? 7 : 3;
+
+	while (size - at >= sizeof(ElfW(Nhdr))) {
+		ElfW(Nhdr) note;
+		size_t name, description, end;
+
+		memcpy(&note, notes + at, sizeof(note));
+		name = at + sizeof(note);
+		if (note.n_namesz > size - name)
+			return;
+		description = (name + note.n_namesz + pad) & ~pad;
+		if (description > size || note.n_descsz > size - description)
+			return;
+		end = (description + note.n_descsz + pad) & ~pad;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    !memcmp(notes + name, "GNU", 4)) {
+			image->build_id_length = note.n_descsz < ELF_BUILD_ID_MAX
+							 ? (uint8_t)note.n_descsz
+							 : ELF_BUILD_ID_MAX;
+			memcpy(image->build_id, notes + description, image->build_id_length);
+			return;
+		}
+		if (end > size)
+			return;
+		at = end;
+	}
+}
+
+static void take_load(struct unwind_module *module, const ElfW(Phdr) * p, uintptr_t at)
+{
+	uintptr_t end = at + p->p_memsz;
+
+	if (!module->load_end || at < module->load_start) {
+		module->load_start = at;
+		module->unreadable &= ~(uint64_t)UNWIND_HEAD_UNREADABLE;
+		module->unreadable |= p->p_flags & PF_R ? 0 : UNWIND_HEAD_UNREADABLE;
+	}
+	if (end > module->load_end)
+		module->load_end = end;
+	if (!(p->p_flags & PF_X))
+		return;
+	module->unreadable |= p->p_flags & PF_R ? 0 : UNWIND_CODE_UNREADABLE;
+	if (!module->end || at < module->start)
+		module->start = at;
+	if (end > module->end)
+		module->end = end;
+}
+
+static void take_segment(const struct dl_phdr_info *info, const ElfW(Phdr) * p,
+			 struct elf_image *image)
+{
+	uintptr_t at = info->dlpi_addr + p->p_vaddr;
+
+	switch (p->p_type) {
+	case PT_LOAD:
+		take_load(&image->module, p, at);
+		break;
+	case PT_GNU_EH_FRAME:
+		if (!mapped(info, at, p->p_memsz))
+			break;
+		image->module.eh_frame_hdr = at;
+		image->module.eh_frame_hdr_size = p->p_memsz;
+		break;
+	case ARCH_TABLE:
+		if (!mapped(info, at, p->p_memsz))
+			break;
+		image->module.exidx = at;
+		image->module.exidx_size = p->p_memsz;
+		break;
+	case PT_NOTE:
+		if (!image->build_id_length && mapped(info, at, p->p_memsz))
+			read_build_id((const uint8_t *)at, p->p_memsz, p->p_align, image);
+		break;
+	default:
+		break;
+	}
+}
+
+/* FNV-1a. */
+static uint64_t hash(uint64_t start, const uint8_t *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		start = (start ^ bytes[i]) * 0x100000001b3u;
+	return start;
+}
+
+/* Some of a table's words, evenly. */
+static uint64_t hash_table(uint64_t start, uintptr_t table, size_t size)
+{
+	const size_t words = size / sizeof(uint32_t), step = words / WORDS_MAX + 1;
+
+	for (size_t i = 0; i < words; i += step)
+		start = hash(start, (const uint8_t *)(table + i * sizeof(uint32_t)),
+			     sizeof(uint32_t));
+	return start;
+}
+
+/* How a file is laid out: its size without what is mapped (e_shoff), its segments, where its
+ * functions begin. */
+static uint64_t hash_layout(uint64_t start, const struct dl_phdr_info *info,
+			    const struct unwind_module *module)
+{
+	if (mapped(info, module->load_start, sizeof(ElfW(Ehdr))))
+		start = hash(start, (const uint8_t *)(uintptr_t)module->load_start,
+			     sizeof(ElfW(Ehdr)));
+	start = hash(start, (const uint8_t *)info->dlpi_phdr,
+		     info->dlpi_phnum * sizeof(ElfW(Phdr)));
+	start = hash_table(start, module->eh_frame_hdr, module->eh_frame_hdr_size);
+	return hash_table(start, module->exidx, module->exidx_size);
+}
+
+static uint64_t identify(const struct dl_phdr_info *info, const struct elf_image *image)
+{
+	const char *name = info->dlpi_name ? info->dlpi_name : "";
+	uint64_t named = hash(0xcbf29ce484222325u, (const uint8_t *)name, strlen(name));
+
+	return image->build_id_length ? hash(named, image->build_id, image->build_id_length)
+				      : hash_layout(named, info, &image->module);
+}
+
+int elf_image_read(const struct dl_phdr_info *info, struct elf_image *ret_image)
+{
+	struct elf_image image = {.module.bias = info->dlpi_addr};
+
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		take_segment(info, &info->dlpi_phdr[i], &image);
+	if (!image.module.end)
+		return -ENOEXEC;
+	image.identity = identify(info, &image);
+	*ret_image = image;
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* musl; see libc.h. */
+#include "agent/preload/system/libc.h"
+
+#include <dlfcn.h>
+
+#include "agent/preload/system/next.h"
+#include "agent/preload/system/state.h"
+#include "agent/preload/system/symbols.h"
+#include "agent/preload/system/sys.h"
+
+#include "agent/preload/poison.h"
+
+/* What its dlsym does not find stays with the thread until somebody asks dlerror. So the loader is
+ * asked only for what is there: that handle is RTLD_DEFAULT, for functions of libc and of our
+ * own. */
+void *libc_symbol(void *handle, const char *name)
+{
+	if (handle == RTLD_NEXT)
+		return (void *)symbols_find_next(name, &next);
+	return dlsym(handle, name);
+}
+
+/* It tells the kernel where they are when the thread locks the first one. */
+bool libc_locks_quietly(void)
+{
+	return tls.thread != NULL;
+}
+
+uint32_t libc_own_id(void)
+{
+	return (uint32_t)sys_call(SYS_gettid);
+}
+
+/* Its fork takes the loader's lock, and opens it in the child; dl_iterate_phdr does not hold it
+ * while it calls back. */
+void *libc_loader_lock(void)
+{
+	return NULL;
+}
+
+bool libc_loader_held(const void *lock)
+{
+	return lock;
+}
+
+bool libc_loader_try(void *lock)
+{
+	return !lock;
+}
+
+void libc_loader_open(void *lock)
+{
+	(void)lock;
+}

@@ -1,0 +1,66 @@
+/* What the header of a ring tells its program: that the agent lives, the mode, that it is to go on
+ * without. See ring_source.h. */
+#include "agent/ring/ring_source.h"
+
+#include "agent/stream/stream.h"
+#include "base/ban.h"
+
+#define BACK_NS 1000000000 /* what was lost while we were away is told within this */
+
+void ring_turn(struct capture_source *source, bool away)
+{
+	struct ring_source *s = (struct ring_source *)source;
+
+	if (away) /* stopped for longer than a program waits: what was lost until now was lost for
+		     that */
+		s->back = clock_stamp(s->clock) + clock_ticks(s->clock, BACK_NS);
+	ring_raise32(s->ring->swapped, &s->ring->header->heartbeat);
+}
+
+void ring_begin_image(struct capture_source *source, const struct stream *stream)
+{
+	struct ring_source *s = (struct ring_source *)source;
+
+	s->ring->header->account.image = stream->image;
+	ring_put32(s->ring->swapped, &s->ring->header->filtered, RING_FILTERED_NOT);
+	s->ready = false;
+}
+
+/* The control line of the ring: what changes first, then the number that says so. */
+void ring_obey(struct capture_source *source, const struct stream *stream)
+{
+	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
+	struct ring_header *h = ring->header;
+
+	ring_put64(ring->swapped, &h->sample_interval, stream->sample_interval);
+	ring_put32(ring->swapped, &h->resume, (uint32_t)stream->resume_mode);
+	ring_put32(ring->swapped, &h->mode, (uint32_t)stream->mode);
+	ring_raise32(ring->swapped, &h->control);
+}
+
+bool ring_polled(const struct ring_source *s)
+{
+	return ring_get32(s->ring->swapped, &s->ring->header->strict) & RING_STRICT_POLLED;
+}
+
+void ring_filtered(struct ring_source *s, const struct filters *seen)
+{
+	struct ring_header *h = s->ring->header;
+	const bool swapped = s->ring->swapped;
+
+	if (!s->ready || s->foreign || ring_get32(swapped, &h->filtered) ||
+	    (seen->count <= ring_acquire32(swapped, &h->filters) && !seen->strict))
+		return;
+	ring_lift64(swapped, &h->tick, clock_stamp(s->clock));
+	ring_put32(swapped, &h->filtered,
+		   seen->strict ? RING_FILTERED_STRICT : RING_FILTERED_CALLS);
+	ring_raise32(swapped, &h->control);
+}
+
+void ring_detach(struct capture_source *source)
+{
+	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
+
+	ring_release32(ring->swapped, &ring->header->detached, 1);
+	ring_raise32(ring->swapped, &ring->header->control); /* each thread looks */
+}

@@ -1,0 +1,168 @@
+#pragma once
+/*
+ * Reads the records of one slice of a ring. The other side is assumed to lie: every word is read
+ * once, into private memory, and checked before it is used; positions and sizes come from the
+ * agent's own copies. What can't be right ends as -EBADMSG, and the reader goes on behind all that
+ * was published (ring_reader_resync).
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/ring/ring_words.h"
+#include "proto/columns.h"
+#include "proto/event.h"
+#include "proto/ring.h"
+
+#define RING_TEXT_MAX 1024 /* bytes of a mark's text that are kept */
+
+/* A record's head, checked. What an event has besides is read when it is wanted:
+ * ring_reader_event. */
+struct ring_record {
+	uint8_t kind;
+	uint8_t class;	/* enum event_class; NONE: an enum ring_aux */
+	uint32_t count; /* program counters (RING_TEXT: words of text), from word `pcs_at` on */
+	uint32_t pcs_at;
+	uint32_t length;       /* words */
+	const uint64_t *words; /* shared: each is to be read once, but word 0, which `word0` has. In
+				  the program's byte order until ring_reader_native */
+	uint64_t word0;
+	uint64_t stamp;
+	/* Of records that are no events. */
+	uint64_t value; /* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes
+			   of text; RING_CUT: events */
+	uint32_t mark;	/* RING_MARK, RING_TEXT: MarkKind */
+	uint64_t incarnation;	 /* RING_CUT */
+	struct ring_losses lost; /* RING_LOST, RING_CUT */
+};
+
+/* The rest of an event. */
+struct ring_event {
+	uint64_t address;
+	uint64_t size;
+	uint64_t interval; /* weighted: the sample interval; else 0 */
+	uint64_t old_address;
+	uint64_t call_stamp;
+};
+
+struct ring_reader {
+	struct ring_slice *slice; /* shared */
+	const uint64_t *data;	  /* shared */
+	uint64_t words;
+	uint64_t tail; /* read so far */
+	uint64_t head; /* as of the last look */
+	uint64_t told; /* tail as the program knows it */
+	bool swapped;  /* the program's words are of the other byte order (ring_words.h) */
+};
+
+/* A slice that was claimed just now: both positions begin at 0. */
+void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, const void *data,
+		      uint64_t words, bool swapped);
+/* Takes a new `head`. 0; -EBADMSG: it can't be (read on with ring_reader_resync). */
+int ring_reader_look(struct ring_reader *reader);
+static inline uint64_t ring_reader_word(const struct ring_reader *r, uint64_t position)
+{
+	return ring_get64(r->swapped, &r->data[position & (r->words - 1)]);
+}
+
+/* Words that a record may have at `tail`: up to head, and up to the end of the data. */
+static inline uint64_t ring_reader_room(const struct ring_reader *r)
+{
+	uint64_t published = r->head - r->tail, in_piece = r->words - (r->tail & (r->words - 1));
+
+	return published < in_piece ? published : in_piece;
+}
+
+/* Of the event whose head `rec` is, in our byte order (ring_reader_native). */
+static inline void ring_reader_event(const struct ring_record *rec, struct ring_event *ret)
+{
+	const uint64_t *at = rec->words + 3;
+
+	ret->address = __atomic_load_n(rec->words + 1, __ATOMIC_RELAXED);
+	ret->size = ring_size(rec->word0);
+	ret->interval = ret->old_address = ret->call_stamp = 0;
+	if (__builtin_expect(ring_large(rec->word0), 0))
+		ret->size = __atomic_load_n(at++, __ATOMIC_RELAXED);
+	if (__builtin_expect(ring_weighted(rec->word0), 0))
+		ret->interval = __atomic_load_n(at++, __ATOMIC_RELAXED);
+	if (rec->class == EVENT_CLASS_REALLOCATION) {
+		ret->old_address = __atomic_load_n(at++, __ATOMIC_RELAXED);
+		ret->call_stamp = __atomic_load_n(at, __ATOMIC_RELAXED);
+	}
+}
+
+#define RING_AHEAD 24 /* words: some records */
+
+/* A record that is no event. */
+int ring_reader_peek_rare(struct ring_reader *reader, uint64_t word0,
+			  struct ring_record *ret_record);
+
+/* The record at `tail`. 1; 0: none before `head`; -EBADMSG. RING_PAD is skipped in here. */
+static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_reader *r,
+								  struct ring_record *rec)
+{
+	uint64_t word0, tail = r->tail, published = r->head - tail, place = tail & (r->words - 1);
+	const uint64_t *words = r->data + place;
+	uint32_t count, pcs_at;
+
+	if (!published)
+		return 0;
+	word0 = ring_get64(r->swapped, words);
+	/* What comes lies in the other core's cache. */
+	__builtin_prefetch(&r->data[(tail + RING_AHEAD) & (r->words - 1)]);
+	rec->kind = (uint8_t)ring_kind(word0);
+	rec->class = event_traits[rec->kind].class;
+	if (__builtin_expect(rec->class == EVENT_CLASS_NONE, 0))
+		return ring_reader_peek_rare(r, word0, rec);
+	count = ring_count(word0);
+	pcs_at = rec->class == EVENT_CLASS_REALLOCATION ? 5 : 3;
+	if (__builtin_expect(!ring_plain(word0), 0))
+		pcs_at += ring_large(word0) + ring_weighted(word0);
+	rec->count = count;
+	rec->pcs_at = pcs_at;
+	rec->length = pcs_at + count;
+	if (__builtin_expect(pcs_at + count > published || pcs_at + count > r->words - place, 0))
+		return -EBADMSG;
+	rec->words = words;
+	rec->word0 = word0;
+	rec->stamp = ring_get64(r->swapped, words + 2);
+	return 1;
+}
+
+/* The record's words from `pcs_at` on, in place: each is to be read once. A record lies in one
+ * piece. */
+static inline const uint64_t *ring_reader_pcs(const struct ring_record *record)
+{
+	return record->words + record->pcs_at;
+}
+
+/* Copies the record's `count` words (program counters, or text) to `out`, as they lie there. */
+static inline void ring_reader_words(const struct ring_record *record, uint64_t *out)
+{
+	const uint64_t *from = ring_reader_pcs(record);
+
+	for (uint32_t i = 0; i < record->count; i++)
+		out[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+}
+/* Most words of an event. */
+#define RING_EVENT_WORDS (3 + 4 + RING_MAX_COUNT)
+
+/* Of an event whose words are of the other byte order: copies them to `room`, turned, and has
+ * `record` point there. What is read of them from here on, and by those whom `words` is handed to,
+ * is in our order. One look where there is nothing to turn. */
+void ring_reader_turn(struct ring_record *record, uint64_t room[RING_EVENT_WORDS]);
+static inline void ring_reader_native(const struct ring_reader *reader, struct ring_record *record,
+				      uint64_t room[RING_EVENT_WORDS])
+{
+	if (__builtin_expect(reader->swapped, 0))
+		ring_reader_turn(record, room);
+}
+
+static inline void ring_reader_skip(struct ring_reader *reader, const struct ring_record *record)
+{
+	reader->tail += record->length;
+}
+/* Gives what was read back to the writer and wakes it if it waits for room. */
+void ring_reader_release(struct ring_reader *reader);
+/* Drops all that is published. */
+void ring_reader_resync(struct ring_reader *reader);

@@ -1,0 +1,514 @@
+/* All slices of a ring, merged. See ring_source.h. */
+#include "agent/ring/ring_source.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+
+#include "agent/stream/batch.h"
+#include "agent/core/target.h"
+#include "agent/core/threads.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+#define STALL_NS      50000000
+#define STALL_FULL_NS 1000000	 /* where others fill their slices */
+#define FUTURE_NS     1000000000 /* a stamp may be ahead by so much */
+#define SEARCH_NS     10000000
+#define OWNER_SIZE    64
+
+/* The program's part of the header, once it is there. */
+static void read_header(struct ring_source *s)
+{
+	const struct ring_header *h = s->ring->header;
+	const bool swapped = s->ring->swapped;
+	uint32_t order = ring_acquire32(swapped, &h->byte_order);
+	uint32_t kind = ring_get32(swapped, &h->clock);
+	uint32_t word = ring_get32(swapped, &h->owner_word_offset);
+
+	s->ready = order != 0;
+	s->before = ring_get64(swapped, &h->before);
+	s->foreign = order && order != RING_ORDER_MARK;
+	s->owner_word = word <= OWNER_SIZE - 4 ? word & ~3u : 0;
+	s->clock =
+		kind != RING_CLOCK_MONOTONIC && kind == s->counter->kind ? s->counter : &s->plain;
+}
+
+void ring_lane_damaged(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+
+	s->records_damaged++;
+	l->damaged = true;
+	if (l->cut_awaited) {
+		l->read = ring_grown(thread_taken(l->thread), l->first);
+		l->announced = (struct ring_losses){0};
+		l->cut_awaited = false;
+	}
+	l->has_next = false;
+	ring_reader_resync(&l->reader);
+	capture_lane_reset(stream, index);
+}
+
+void ring_lane_begin(struct ring_source *s, struct stream *stream, uint32_t index,
+		     struct thread *thread)
+{
+	struct ring_slice *slice = &s->ring->slices[index];
+	const struct ring_extent *extent = &s->ring->extent[index];
+	struct ring_lane *l = &s->lane[index];
+	const bool swapped = s->ring->swapped;
+	uint32_t incarnation = ring_get32(swapped, &slice->incarnation);
+
+	*l = (struct ring_lane){
+		.active = true,
+		.tid = ring_get32(swapped, &slice->owner_tid),
+		.thread = thread,
+		.last_stamp = ring_get64(swapped, &slice->claim_stamp),
+		.first = ring_get64(swapped, &slice->thread_first),
+		.cut_awaited = s->incarnation > 1 && incarnation != s->incarnation,
+	};
+	s->active[s->active_count++] = index;
+	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset,
+			 extent->words, swapped);
+	if (l->cut_awaited) {
+		l->waited_ns = ring_acquire64(swapped, &slice->waited_ns);
+		l->reader.tail = l->reader.head = l->reader.told =
+			ring_get64(swapped, &slice->tail);
+	}
+	capture_lane_reset(stream, index);
+}
+
+static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	const struct ring_slice *slice = &s->ring->slices[index];
+	const bool swapped = s->ring->swapped;
+	uint32_t tid = ring_get32(swapped, &slice->owner_tid);
+	bool continues = ring_get64(swapped, &slice->thread_first) != 0;
+	uint64_t claimed = ring_get64(swapped, &slice->claim_stamp);
+	struct thread *thread;
+	int r = capture_thread_begin(stream, tid, ring_stream_ns(s, claimed), continues, &thread);
+
+	if (r < 0)
+		return r;
+	capture_thread_called(stream, thread, slice->name);
+	ring_lane_begin(s, stream, index, thread);
+	ring_account_lane(s, index);
+	return 0;
+}
+
+void ring_slice_free(struct ring_slice *slice)
+{
+	slice->head = slice->entered = slice->events = slice->not_sampled = 0;
+	slice->lost = (struct ring_losses){0};
+	slice->owner_tid = 0;
+	slice->claim_stamp = slice->thread_first = 0;
+	slice->thread = 0;
+	slice->thread_delivered = slice->thread_lost = slice->thread_passed = 0;
+	memset(slice->owner, 0, sizeof(slice->owner));
+	slice->tail = 0;
+	slice->wanted = 0;
+	__atomic_store_n(&slice->state, RING_SLICE_FREE, __ATOMIC_RELEASE);
+}
+
+/* Takes part in the limit and the watermark. */
+static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_t entered,
+		       uint64_t now)
+{
+	uint64_t bound = entered && entered < now ? entered : now;
+
+	if (l->dead || l->left)
+		return;
+	if (bound < s->watermark)
+		s->watermark = bound;
+	if (entered && clock_ns(s->clock, s->looked) >
+			       clock_ns(s->clock, bound) + (s->filling ? STALL_FULL_NS : STALL_NS))
+		return;
+	if (bound < s->limit)
+		s->limit = bound;
+}
+
+/* Its owner is dead, by the kernel's flag; of an emulated program, by /proc, where the thread is
+ * sought once in a search. */
+static bool owner_gone(const struct ring_source *s, const struct ring_lane *l)
+{
+	const bool swapped = s->ring->swapped;
+	uint32_t *word = (uint32_t *)(void *)(l->reader.slice->owner + s->owner_word);
+
+	if (ring_acquire32(swapped, word) & FUTEX_OWNER_DIED)
+		return true;
+	if (!s->emulated || ring_get32(swapped, &s->ring->header->pid) != (uint32_t)s->emulated)
+		return false;
+	return l->dead || (s->looks_itself && !target_thread_exists(s->emulated, (pid_t)l->tid));
+}
+
+/* Of a thread that began in another slice, which was claimed behind the search's back. */
+static bool is_ahead(const struct ring_source *s, struct stream *stream,
+		     const struct ring_slice *slice)
+{
+	const bool swapped = s->ring->swapped;
+
+	return !s->takes_ahead && ring_get64(swapped, &slice->thread_first) &&
+	       !capture_thread_known(stream, ring_get32(swapped, &slice->owner_tid));
+}
+
+static int lane_look(struct ring_source *s, struct stream *stream, uint32_t index, bool final,
+		     uint64_t now)
+{
+	struct ring_slice *slice = &s->ring->slices[index];
+	struct ring_lane *l = &s->lane[index];
+	const bool swapped = s->ring->swapped;
+	uint32_t state = ring_acquire32(swapped, &slice->state);
+	uint64_t entered;
+	int r;
+
+	if (!l->active) {
+		if (state == RING_SLICE_CLAIMING && final)
+			ring_slice_free(slice);
+		if (state != RING_SLICE_OWNED && state != RING_SLICE_LEFT)
+			return 0;
+		if (is_ahead(s, stream, slice)) {
+			s->ahead++;
+			return 0;
+		}
+		r = lane_claim(s, stream, index);
+		if (r < 0)
+			return r;
+	}
+	s->moved |= !l->left && state == RING_SLICE_LEFT;
+	l->left = state == RING_SLICE_LEFT;
+	l->dead = final || owner_gone(s, l);
+	entered = ring_acquire64(swapped, &slice->entered);
+	if (ring_reader_look(&l->reader) < 0)
+		ring_lane_damaged(s, stream, index);
+	lane_bound(s, l, entered, now);
+	return 0;
+}
+
+/* All slices; again while threads were met in a later slice of theirs first, and earlier ones turn
+ * up. Who has none is taken as it is. */
+static int search(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
+{
+	uint32_t known;
+	int r = 0;
+
+	s->takes_ahead = false;
+	do {
+		known = s->active_count;
+		s->ahead = 0;
+		for (uint32_t i = 0; !r && i < s->ring->slice_count; i++)
+			r = lane_look(s, stream, i, final, now);
+		s->takes_ahead = s->active_count == known;
+	} while (!r && s->ahead);
+	return r;
+}
+
+/* Hundreds of slices may be free. They are searched for new owners when the program says that there
+ * are some, and now and then without its word. (The count is read after the clock: whose claim is
+ * not in it has only younger stamps, but for the slack.) */
+static int look_at_slices(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
+{
+	uint32_t claims = ring_acquire32(s->ring->swapped, &s->ring->header->claims);
+	uint64_t since = s->looked - s->searched;
+	int r = 0;
+
+	for (uint32_t i = 0; !r && !s->taken_up && i < s->ring->slice_count; i++)
+		r = ring_lane_take_up(s, stream, i);
+	if (r < 0)
+		return r;
+	s->taken_up = true;
+	s->moved = false;
+	if (!final && claims == s->claims && since < clock_ticks(s->clock, SEARCH_NS)) {
+		for (uint32_t i = 0; !r && i < s->active_count; i++)
+			r = lane_look(s, stream, s->active[i], final, now);
+		if (r || !s->moved) /* where a thread has gone on is known before its old slice is
+				       freed */
+			return r;
+	}
+	s->looks_itself = true;
+	r = search(s, stream, final, now);
+	s->looks_itself = false;
+	if (!r) {
+		s->claims = claims;
+		s->searched = s->looked;
+	}
+	return r;
+}
+
+/* Only one thread has a slice: nothing can come that belongs before its records, and no slack has
+ * to pass. Whoever has written before one of them, in the order that the program itself has made,
+ * has raised `claims` before, which is read after their head. Without this a slice of 8 KiB is full
+ * in a third of the slack, and the program waits for the clock. */
+static bool alone(const struct ring_source *s)
+{
+	return s->active_count == 1 &&
+	       ring_acquire32(s->ring->swapped, &s->ring->header->claims) == s->claims;
+}
+
+/* Threads without a slice: what they have lost, as it was when we looked. */
+static int tell_no_slice(struct ring_source *s, struct stream *stream,
+			 const struct ring_losses *seen)
+{
+	uint64_t now_ns = ring_stream_ns(s, s->looked);
+	int r = ring_tell_losses_between(stream, NULL, &s->no_slice, seen,
+					 HEAPCAST__REASON__REASON_NO_SLICE,
+					 s->no_slice_ns < now_ns ? s->no_slice_ns : now_ns, now_ns);
+
+	if (!r)
+		s->no_slice_ns = now_ns;
+	return r;
+}
+
+/* Where stamps are ticks, those that come from here on are above what the tick is now; it goes on
+ * with the clock. Else the clock says. */
+static uint64_t least_stamp(struct ring_source *s)
+{
+	struct ring_header *h = s->ring->header;
+	uint64_t slack = clock_ticks(s->clock, RING_STAMP_SLACK_NS), tick;
+	uint64_t now = s->looked > slack ? s->looked - slack : 0;
+
+	if (!(ring_acquire32(s->ring->swapped, &h->strict) & RING_STRICT_TICKS))
+		return now;
+	tick = ring_lift64(s->ring->swapped, &h->tick, s->looked);
+	return tick < now ? tick : now;
+}
+
+static int look(struct ring_source *s, struct stream *stream, bool final)
+{
+	struct ring_losses no_slice;
+	uint64_t now;
+	int r;
+
+	if (!s->ready)
+		read_header(s);
+	if (!s->ready || s->foreign)
+		return 0;
+	no_slice = ring_losses_read(s->ring->swapped, &s->ring->header->no_slice);
+	s->looked = clock_stamp(s->clock);
+	if (clock_strayed(s->clock, s->looked)) { /* the machine has slept */
+		clock_update(s->counter);
+		s->looked = clock_stamp(s->clock);
+	}
+	s->tick_length = clock_ticks(s->clock, BATCH_TICK_NS);
+	s->future = s->looked + clock_ticks(s->clock, FUTURE_NS);
+	now = least_stamp(s);
+	s->watermark = now;
+	s->limit = final ? UINT64_MAX : now;
+	r = look_at_slices(s, stream, final, now);
+	if (r < 0)
+		return r;
+	if (alone(s))
+		s->limit = UINT64_MAX;
+	return tell_no_slice(s, stream, &no_slice);
+}
+
+/* Has the lane a record that may be taken in this round? */
+static bool lane_ready(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	return (s->lane[index].has_next || ring_lane_next(s, stream, index)) &&
+	       s->lane[index].next.stamp <= s->limit;
+}
+
+/* In the heap, below `at`. Two lanes are the rule: a program has one thread that allocates, or a
+ * pair. */
+static void sift_down(struct ring_source *s, uint32_t at)
+{
+	if (s->heap_count == 2 && s->lane[s->heap[1]].next.stamp >= s->lane[s->heap[0]].next.stamp)
+		return;
+	for (;;) {
+		uint32_t least = at, child = 2 * at + 1, swap = s->heap[at];
+
+		for (uint32_t c = child; c < child + 2 && c < s->heap_count; c++)
+			if (s->lane[s->heap[c]].next.stamp < s->lane[s->heap[least]].next.stamp)
+				least = c;
+		if (least == at)
+			return;
+		s->heap[at] = s->heap[least];
+		s->heap[least] = swap;
+		at = least;
+	}
+}
+
+static void heap_build(struct ring_source *s, struct stream *stream)
+{
+	s->heap_count = 0;
+	if (!s->ready || s->foreign)
+		return;
+	for (uint32_t i = 0; i < s->active_count; i++)
+		if (lane_ready(s, stream, s->active[i]))
+			s->heap[s->heap_count++] = s->active[i];
+	for (uint32_t i = s->heap_count / 2; i-- > 0;)
+		sift_down(s, i);
+}
+
+/* Takes records of the lane in front until another one has an older stamp. */
+static int merge_front(struct ring_source *s, struct stream *stream)
+{
+	uint32_t index = s->heap[0];
+	struct ring_lane *l = &s->lane[index];
+	uint64_t until = s->limit;
+	int r;
+
+	for (uint32_t c = 1; c < 3 && c < s->heap_count; c++)
+		if (s->lane[s->heap[c]].next.stamp < until)
+			until = s->lane[s->heap[c]].next.stamp;
+	r = ring_deliver(s, stream, index, until);
+	if (r < 0) {
+		ring_reader_release(&l->reader);
+		return r;
+	}
+	if (!l->has_next || l->next.stamp > s->limit) {
+		ring_reader_release(&l->reader);
+		s->heap[0] = s->heap[--s->heap_count];
+	}
+	sift_down(s, 0);
+	return 0;
+}
+
+/* Some slice is more than half full; or one was claimed since we looked, which may be full as well,
+ * and rings no more. */
+static bool ring_filling(const struct capture_source *source)
+{
+	const struct ring_source *s = (const struct ring_source *)source;
+
+	if (s->ready && !s->foreign &&
+	    ring_acquire32(s->ring->swapped, &s->ring->header->claims) != s->claims)
+		return true;
+	for (uint32_t i = 0; i < s->active_count; i++) {
+		const struct ring_reader *r = &s->lane[s->active[i]].reader;
+
+		if (ring_get64(r->swapped, &r->slice->head) - r->tail > r->words / 2)
+			return true;
+	}
+	return false;
+}
+
+static int step(struct ring_source *s, struct stream *stream, bool final)
+{
+	int r = 0;
+
+	switch (s->phase) {
+	case RING_LOOK:
+		s->round_final = final;
+		r = look(s, stream, final);
+		break;
+	case RING_MODULES:
+		r = ring_read_modules(s, stream);
+		if (!r)
+			heap_build(s, stream);
+		break;
+	case RING_MERGE:
+		while (!r && s->heap_count)
+			r = merge_front(s, stream);
+		break;
+	case RING_REAP:
+		r = ring_reap(s, stream);
+		break;
+	}
+	return r;
+}
+
+static int ring_drain(struct capture_source *source, struct stream *stream, bool final)
+{
+	struct ring_source *s = (struct ring_source *)source;
+	int r;
+
+	for (;;) {
+		r = step(s, stream, final);
+		if (r < 0)
+			return r;
+		if (s->phase == RING_REAP)
+			break;
+		s->phase++;
+	}
+	s->phase = RING_LOOK;
+	if (s->ready && !s->foreign)
+		capture_watermark(stream, ring_stream_ns(s, s->watermark));
+	s->filling = ring_filling(source);
+	return final ? !s->round_final : s->filling;
+}
+
+static void ring_retire(struct capture_source *source)
+{
+	(void)source; /* its memory is freed at once */
+}
+
+static void ring_close(struct capture_source *source)
+{
+	ring_source_close((struct ring_source *)source);
+}
+
+static const struct capture_ops ring_ops = {
+	.drain = ring_drain,
+	.count = ring_count_lanes,
+	.filling = ring_filling,
+	.turn = ring_turn,
+	.seal = ring_account_write,
+	.begin_image = ring_begin_image,
+	.obey = ring_obey,
+	.detach = ring_detach,
+	.uncounted = ring_count_untold,
+	.retire = ring_retire,
+	.close = ring_close,
+};
+
+int ring_source_init(struct ring_source *s, struct arena *arena, const struct ring_shape *shape,
+		     struct clock *counter)
+{
+	static uint64_t scratch[RING_EVENT_WORDS];
+	uint32_t slices = ring_slice_count(shape, shape->steps);
+
+	*s = (struct ring_source){.source = {&ring_ops}, .counter = counter, .clock = counter};
+	s->plain.kind = RING_CLOCK_MONOTONIC;
+	s->scratch = scratch;
+	s->ring = arena_take(arena, ring_memory_struct_size(shape));
+	s->lane = arena_take(arena, slices * sizeof(*s->lane));
+	s->active = arena_take(arena, slices * sizeof(*s->active));
+	s->heap = arena_take(arena, slices * sizeof(*s->heap));
+	if (!s->ring || !s->lane || !s->active || !s->heap)
+		return -ENOMEM;
+	s->ring->fd = s->ring->lock = -1;
+	return 0;
+}
+
+void ring_source_prepare(struct ring_source *s, const struct ring_shape *shape)
+{
+	ring_memory_prepare(s->ring, shape);
+}
+
+void ring_source_clear(struct ring_source *s, uint64_t start_ns)
+{
+	memset(s->lane, 0, s->ring->slice_count * sizeof(*s->lane));
+	s->heap_count = s->active_count = 0;
+	s->phase = RING_LOOK;
+	s->ready = s->foreign = s->filling = false;
+	s->start_ns = start_ns;
+	s->modules_tail = s->records_damaged = 0;
+	s->no_slice = (struct ring_losses){0};
+	s->no_slice_ns = 0;
+	s->incarnation = 1;
+	s->taken_up = true;
+	s->away_ns = s->back = 0;
+	s->emulated = 0;
+	s->looks_itself = false;
+	s->before = s->wants_heard = 0;
+}
+
+int ring_source_open(struct ring_source *s, const struct ring_shape *shape,
+		     const struct ring_settings *settings, uint64_t start_ns)
+{
+	struct ring_settings complete = *settings;
+	int r;
+
+	complete.counter = s->counter->kind;
+	r = ring_memory_open(s->ring, shape, &complete);
+	if (r)
+		return r;
+	ring_source_clear(s, start_ns);
+	s->emulated = settings->emulated;
+	return 0;
+}
+
+void ring_source_close(struct ring_source *s)
+{
+	ring_memory_close(s->ring);
+}

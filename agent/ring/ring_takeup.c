@@ -1,0 +1,355 @@
+/*
+ * A ring that changes hands. The agent keeps its account in the ring, so that when it is killed
+ * another one can go on with the stream: same threads, same numbers, and between the two a gap that
+ * is known to the event (struct ring_account, proto/ring.h).
+ *
+ *   the agent before us          nobody                us
+ *   read, sent | read, not sent | written by the thread | RING_CUT | whole stacks, modules anew
+ *              `- thread_delivered + thread_lost        `- events
+ *
+ * What lies between is the gap: RING_CUT says how many events the thread had begun, the account how
+ * many of them had gone into batches. Records before the cut are of no use any more (their stacks
+ * are differences to stacks that nobody has), but tell what kinds of events were lost. A thread
+ * that writes no cut, because it is dead, or waits for something, is settled at its end.
+ *
+ * What is culled or held back when batches are closed counts as delivered here: it has left the
+ * ring, and the collector finds out what of it came (proto/README.md, "Another agent").
+ *
+ * All of it is hostile, like the rest of the ring: what makes no sense ends the attempt, or gives
+ * an account that is wrong about this program only.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/stream/stream.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+#define COUNT_MAX   ((uint64_t)1 << 56) /* no program begins so many events */
+#define THREADS_MAX (1u << 20)		/* numbers that a collector takes */
+
+/* ---- keeping the account ---- */
+
+static void store(uint64_t *to, uint64_t value)
+{
+	__atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
+void ring_account_lane(const struct ring_source *s, uint32_t index)
+{
+	struct ring_slice *slice = &s->ring->slices[index];
+	const struct ring_lane *l = &s->lane[index];
+	const struct thread_counts *c = &l->thread->counts;
+	struct ring_account *a = &s->ring->header->account;
+
+	if (a->threads < l->thread->number)
+		a->threads = l->thread->number;
+	store(&slice->thread_delivered, c->delivered + c->culled + l->thread->held);
+	store(&slice->thread_lost, c->lost);
+	store(&slice->thread_passed, ring_grown(c->not_sampled, l->counted_not_sampled));
+	__atomic_store_n(&slice->thread, l->thread->number, __ATOMIC_RELEASE);
+}
+
+void ring_account_write(struct capture_source *source, const struct stream *stream)
+{
+	const struct ring_source *s = (struct ring_source *)source;
+	struct ring_account *a = &s->ring->header->account;
+
+	for (uint32_t i = 0; i < s->active_count; i++)
+		ring_account_lane(s, s->active[i]);
+	store(&a->watermark_ns, stream_watermark(stream));
+	store(&a->stacks_cut, stream->stacks_cut);
+	store(&a->delivered[0], stream->delivered.allocations);
+	store(&a->delivered[1], stream->delivered.frees);
+	store(&a->delivered[2], stream->delivered.bytes);
+	a->lost = (struct ring_losses){stream->lost.events, stream->lost.allocations,
+				       stream->lost.frees, stream->lost.bytes};
+	a->no_slice = s->no_slice;
+	a->image = stream->image;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+void ring_account_end(struct ring_source *s, uint32_t index)
+{
+	struct ring_account *a = &s->ring->header->account;
+	const struct thread *thread = s->lane[index].thread;
+	const struct thread_counts *c = &thread->counts;
+	uint32_t turn = __atomic_load_n(&a->turn, __ATOMIC_RELAXED);
+	struct ring_gone next = a->gone[turn & 1];
+
+	next.produced += c->produced;
+	next.delivered += c->delivered + c->culled + thread->held;
+	next.lost += c->lost;
+	next.not_sampled += c->not_sampled;
+	next.slice = index + 1;
+	next.generation = ring_get32(s->ring->swapped, &s->ring->slices[index].generation);
+	a->gone[(turn + 1) & 1] = next;
+	__atomic_store_n(&a->turn, turn + 1, __ATOMIC_RELEASE);
+}
+
+/* ---- taking over ---- */
+
+/* The thread's part of a slice, read once. */
+struct part {
+	uint32_t thread;
+	uint32_t tid;
+	uint64_t delivered, lost, passed, first;
+};
+
+static bool is_taken(bool swapped, const struct ring_slice *slice)
+{
+	uint32_t state = ring_acquire32(swapped, &slice->state);
+
+	return state == RING_SLICE_OWNED || state == RING_SLICE_LEFT;
+}
+
+static struct part part_of(bool swapped, const struct ring_slice *slice)
+{
+	return (struct part){
+		.thread = __atomic_load_n(&slice->thread, __ATOMIC_ACQUIRE),
+		.tid = ring_get32(swapped, &slice->owner_tid),
+		.delivered = __atomic_load_n(&slice->thread_delivered, __ATOMIC_RELAXED),
+		.lost = __atomic_load_n(&slice->thread_lost, __ATOMIC_RELAXED),
+		.passed = __atomic_load_n(&slice->thread_passed, __ATOMIC_RELAXED),
+		.first = ring_get64(swapped, &slice->thread_first),
+	};
+}
+
+/* Nothing was delivered that the thread has not begun, here or where it has gone on. */
+static bool part_sound(bool swapped, const struct part *p, const struct ring_slice *slice,
+		       uint32_t threads)
+{
+	uint64_t events = ring_get64(swapped, &slice->events);
+	bool left = ring_get32(swapped, &slice->state) == RING_SLICE_LEFT;
+
+	return p->thread <= threads && p->delivered < COUNT_MAX && p->lost < COUNT_MAX &&
+	       p->passed < COUNT_MAX && p->first < COUNT_MAX && events < COUNT_MAX &&
+	       (left || p->delivered + p->lost <= p->first + events);
+}
+
+/* A thread that moves has two slices for a moment: the one with more counts. */
+static bool counted_elsewhere(const struct ring_source *s, uint32_t index, const struct part *p)
+{
+	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
+		const struct ring_slice *slice = &s->ring->slices[i];
+		uint64_t sum;
+
+		if (i == index || !is_taken(s->ring->swapped, slice) || slice->thread != p->thread)
+			continue;
+		sum = slice->thread_delivered + slice->thread_lost;
+		if (sum > p->delivered + p->lost || (sum == p->delivered + p->lost && i < index))
+			return true;
+	}
+	return false;
+}
+
+static bool gone_sound(const struct ring_gone *g)
+{
+	return g->produced < COUNT_MAX && g->delivered < COUNT_MAX && g->lost < COUNT_MAX &&
+	       g->not_sampled < COUNT_MAX;
+}
+
+static bool losses_sound(const struct ring_losses *l)
+{
+	return l->events < COUNT_MAX && l->allocations < COUNT_MAX && l->frees < COUNT_MAX &&
+	       l->bytes < COUNT_MAX;
+}
+
+static int sum_slices(struct ring_source *s, struct ring_inheritance *in)
+{
+	const bool swapped = s->ring->swapped;
+
+	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
+		struct ring_slice *slice = &s->ring->slices[i];
+		struct part p = part_of(swapped, slice);
+
+		if (!is_taken(swapped, slice) || !p.thread)
+			continue;
+		if (in->gone.slice == i + 1 &&
+		    in->gone.generation == ring_get32(swapped, &slice->generation)) {
+			ring_slice_free(slice);
+			continue;
+		}
+		if (!part_sound(swapped, &p, slice, in->account.threads))
+			return -EBADMSG;
+		if (counted_elsewhere(s, i, &p))
+			continue;
+		in->delivered += p.delivered;
+		in->lost += p.lost;
+	}
+	return 0;
+}
+
+static int inherit(struct ring_source *s, struct ring_inheritance *in)
+{
+	struct ring_account *a = &in->account;
+
+	*in = (struct ring_inheritance){.account = s->ring->header->account};
+	a->incarnation = ring_turn32(s->ring->swapped, a->incarnation);
+	in->gone = a->gone[a->turn & 1];
+	in->delivered = in->gone.delivered;
+	in->lost = in->gone.lost + a->no_slice.events;
+	if (!gone_sound(&in->gone) || !losses_sound(&a->lost) || !losses_sound(&a->no_slice) ||
+	    a->start_ns > clock_monotonic_ns() || a->threads > THREADS_MAX ||
+	    a->incarnation >= RING_INCARNATION_MAX)
+		return -EBADMSG;
+	return sum_slices(s, in);
+}
+
+int ring_source_adopt(struct ring_source *s, const struct ring_shape *shape, int lock,
+		      const uint8_t *mark, struct ring_inheritance *ret)
+{
+	struct ring_header *h;
+	int r = ring_memory_adopt(s->ring, shape, lock);
+
+	if (r < 0)
+		return r;
+	h = s->ring->header;
+	if (memcmp(h->home.mark, mark, RING_MARK_SIZE) != 0)
+		r = -EXDEV;
+	else
+		r = ring_get32(s->ring->swapped, &h->detached) ? -ESTALE : inherit(s, ret);
+	if (r < 0) {
+		ring_memory_close(s->ring);
+		return r;
+	}
+	ring_source_clear(s, ret->account.start_ns);
+	s->incarnation = ret->account.incarnation + 1;
+	s->taken_up = false;
+	s->no_slice = ret->account.no_slice;
+	s->away_ns = s->no_slice_ns = ret->account.watermark_ns;
+	s->modules_tail = ring_acquire64(s->ring->swapped, &h->modules_head) & ~UINT64_C(7);
+	return 0;
+}
+
+void ring_source_begin(struct ring_source *s)
+{
+	struct ring_header *h = s->ring->header;
+	const bool swapped = s->ring->swapped;
+
+	ring_release64(swapped, &h->modules_tail, s->modules_tail);
+	ring_put32(swapped, &h->sleeping, 0);
+	ring_release32(swapped, &h->account.incarnation, s->incarnation);
+	ring_raise32(swapped, &h->control);
+}
+
+/* What the thread had produced before its oldest slice is no longer in any counter of the
+ * program. */
+static void count_earlier(struct ring_source *s, struct ring_lane *l, bool known)
+{
+	struct thread_counts *c = &l->thread->counts;
+
+	if (!known) {
+		c->produced = l->first + l->passed;
+		c->not_sampled = l->passed;
+		return;
+	}
+	for (uint32_t i = 0; i < s->active_count; i++) {
+		const struct ring_lane *other = &s->lane[s->active[i]];
+
+		if (other == l || other->thread != l->thread || other->first <= l->first)
+			continue;
+		c->produced -= other->first - l->first + ring_grown(other->passed, l->passed);
+		c->not_sampled -= ring_grown(other->passed, l->passed);
+	}
+}
+
+int ring_lane_take_up(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	const struct ring_slice *slice = &s->ring->slices[index];
+	const bool swapped = s->ring->swapped;
+	struct part p = part_of(swapped, slice);
+	struct ring_lane *l = &s->lane[index];
+	struct capture_past past = {.delivered = p.delivered, .lost = p.lost};
+	struct thread *thread;
+	bool known;
+	int r;
+
+	if (l->active || !is_taken(swapped, slice) || !p.thread)
+		return 0;
+	if (!part_sound(swapped, &p, slice, THREADS_MAX))
+		p = (struct part){.tid = p.tid}; /* it was when we looked first */
+	r = capture_thread_resume(stream, p.tid, p.thread, &past, &thread, &known);
+	if (r < 0)
+		return r;
+	ring_lane_begin(s, stream, index, thread);
+	l->first = p.first;
+	l->passed = p.passed;
+	count_earlier(s, l, known);
+	return 0;
+}
+
+/* ---- the gap ---- */
+
+static void add_event(struct ring_losses *to, const struct ring_record *rec)
+{
+	bool moved = rec->class == EVENT_CLASS_REALLOCATION;
+	bool is_free = rec->class == EVENT_CLASS_FREE, is_new;
+	struct ring_event more;
+
+	ring_reader_event(rec, &more);
+	is_new = rec->class == EVENT_CLASS_ALLOCATION || (moved && more.address);
+	to->events++;
+	to->frees += is_free || (moved && more.old_address && more.address);
+	to->allocations += is_new;
+	to->bytes += is_new ? more.size : 0;
+}
+
+static void add_losses(struct ring_losses *to, const struct ring_losses *more)
+{
+	to->events += more->events;
+	to->allocations += more->allocations;
+	to->frees += more->frees;
+	to->bytes += more->bytes;
+}
+
+int ring_lane_tell_away(struct ring_source *s, struct stream *stream, struct ring_lane *l,
+			uint64_t events, uint64_t stamp)
+{
+	uint64_t to_ns = ring_stream_ns(s, stamp);
+	struct capture_losses lost = {
+		.events = ring_grown(l->first + events, thread_taken(l->thread)),
+		.allocations = l->announced.allocations,
+		.frees = l->announced.frees,
+		.bytes = l->announced.bytes,
+	};
+	int r;
+
+	if (!lost.events)
+		return 0;
+	r = capture_gap(stream, l->thread, &lost, HEAPCAST__REASON__REASON_AGENT_GONE,
+			s->away_ns < to_ns ? s->away_ns : to_ns, to_ns);
+	if (!r)
+		l->announced = (struct ring_losses){0};
+	return r;
+}
+
+static int cut(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+	uint64_t events = l->next.value;
+	int r = ring_lane_tell_away(s, stream, l, events, l->next.stamp);
+
+	if (r < 0)
+		return r;
+	l->announced = l->gapped = l->next.lost;
+	l->read = ring_grown(events, l->next.lost.events);
+	l->epoch = 0;
+	l->cut_awaited = false;
+	capture_lane_reset(stream, index);
+	return 0;
+}
+
+int ring_lane_drop(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+
+	if (l->next.class != EVENT_CLASS_NONE) {
+		ring_reader_native(&l->reader, &l->next, s->scratch);
+		add_event(&l->announced, &l->next);
+	} else if (l->next.kind == RING_LOST)
+		add_losses(&l->announced, &l->next.lost);
+	else if (l->next.kind == RING_CUT && l->next.incarnation == s->incarnation)
+		return cut(s, stream, index);
+	return 0;
+}

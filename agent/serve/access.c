@@ -1,0 +1,221 @@
+/* Users and groups, and who is at the other end of a socket. See access.h. */
+#include "agent/serve/access.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/ban.h"
+
+#define NAME_MAX_LENGTH 64
+#define PEER_GROUPS_MAX 1024
+
+/* asm-generic/socket.h since Linux 4.13; older headers lack it. */
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
+
+static int number_of(const char *name, uint32_t *ret)
+{
+	uint64_t number;
+
+	if (parse_u64(name, &number) < 0 || number >= UINT32_MAX)
+		return -EINVAL; /* the largest one means nobody */
+	*ret = (uint32_t)number;
+	return 0;
+}
+
+static int user_of(const char *name, uint32_t *ret)
+{
+	const struct passwd *entry = getpwnam(name);
+
+	if (!entry)
+		return number_of(name, ret);
+	*ret = entry->pw_uid;
+	return 0;
+}
+
+static int group_of(const char *name, uint32_t *ret)
+{
+	const struct group *entry = getgrnam(name);
+
+	if (!entry)
+		return number_of(name, ret);
+	*ret = entry->gr_gid;
+	return 0;
+}
+
+/* The next name of the list; false: there is none. */
+static bool next_name(const char **list, char *name, size_t size)
+{
+	size_t length;
+
+	*list += strspn(*list, ", \t");
+	length = strcspn(*list, ", \t");
+	if (!length)
+		return false;
+	snprintf(name, size, "%.*s", (int)(length < size ? length : size - 1), *list);
+	*list += length;
+	return true;
+}
+
+static int parse_list(uint32_t *out, uint32_t *ret_count, bool *everyone, const char *list,
+		      int (*lookup)(const char *, uint32_t *), const char *kind,
+		      struct err_text *err)
+{
+	char name[NAME_MAX_LENGTH];
+
+	while (next_name(&list, name, sizeof(name))) {
+		if (everyone && !strcmp(name, "*")) {
+			*everyone = true;
+			continue;
+		}
+		if (*ret_count == ACCESS_NAMES_MAX)
+			return err_set(err, -EINVAL, "--allow-%s takes %d names at most", kind,
+				       ACCESS_NAMES_MAX);
+		if (lookup(name, &out[*ret_count]) < 0)
+			return err_set(err, -EINVAL,
+				       "--allow-%s takes names or numbers, parted by commas; there "
+				       "is no %s '%s'",
+				       kind, kind, name);
+		++*ret_count;
+	}
+	return 0;
+}
+
+int access_parse(struct access *ret, const char *users, const char *groups, struct err_text *err)
+{
+	struct access a = {0};
+	int r = 0;
+
+	if (users)
+		r = parse_list(a.user, &a.users, &a.everyone, users, user_of, "user", err);
+	if (!r && groups)
+		r = parse_list(a.group, &a.groups, NULL, groups, group_of, "group", err);
+	if (!r)
+		*ret = a;
+	return r;
+}
+
+static bool has(const uint32_t *list, uint32_t count, uint32_t wanted)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i] == wanted)
+			return true;
+	return false;
+}
+
+/* Kernels before 4.13 tell the main group only. */
+static bool has_group(const struct access *a, int fd, gid_t main_group)
+{
+	gid_t group[PEER_GROUPS_MAX];
+	socklen_t length = sizeof(group);
+
+	if (has(a->group, a->groups, main_group))
+		return true;
+	if (!a->groups || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, group, &length) < 0)
+		return false;
+	for (uint32_t i = 0; i < length / sizeof(*group); i++)
+		if (has(a->group, a->groups, group[i]))
+			return true;
+	return false;
+}
+
+bool access_may(const struct access *a, int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+		return false;
+	if (a->everyone || peer.uid == 0 || peer.uid == geteuid())
+		return true;
+	return has(a->user, a->users, peer.uid) || has_group(a, fd, peer.gid);
+}
+
+/* "Uid:", "Gid:" (real, effective, saved, of the file system) or "Groups:" of /proc/PID/status. */
+static void read_line(const struct access *a, const char *line, bool *may)
+{
+	unsigned effective;
+
+	if (sscanf(line, "Uid: %*u %u", &effective) == 1)
+		*may |= effective == 0 || effective == geteuid() ||
+			has(a->user, a->users, effective);
+	else if (sscanf(line, "Gid: %*u %u", &effective) == 1)
+		*may |= has(a->group, a->groups, effective);
+	if (strncmp(line, "Groups:", 7) != 0)
+		return;
+	line += 7;
+	for (int n = 0; sscanf(line, "%u%n", &effective, &n) == 1; line += n)
+		*may |= has(a->group, a->groups, effective);
+}
+
+bool access_may_process(const struct access *a, pid_t pid)
+{
+	char path[32], *line = NULL;
+	bool may = a->everyone;
+	size_t size = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	status = may ? NULL : fopen(path, "re");
+	while (status && !may && getline(&line, &size, status) > 0)
+		read_line(a, line, &may);
+	free(line);
+	if (status)
+		fclose(status);
+	return may;
+}
+
+bool access_tell(struct access *a, uid_t user)
+{
+	if (has(a->told, a->told_count, user) || a->told_count == ACCESS_TOLD_MAX)
+		return false;
+	a->told[a->told_count++] = user;
+	return true;
+}
+
+static size_t add(char *out, size_t n, const char *before, const char *name, uint32_t number)
+{
+	int more = 0;
+
+	if (n < ACCESS_TEXT_MAX && name)
+		more = snprintf(out + n, ACCESS_TEXT_MAX - n, "%s%s (%u)", before, name, number);
+	else if (n < ACCESS_TEXT_MAX)
+		more = snprintf(out + n, ACCESS_TEXT_MAX - n, "%s%u", before, number);
+	return n + (size_t)more;
+}
+
+static size_t add_user(char *out, size_t n, const char *before, uid_t user)
+{
+	const struct passwd *entry = getpwuid(user);
+
+	return add(out, n, before, entry ? entry->pw_name : NULL, user);
+}
+
+const char *access_text(const struct access *a, char *out)
+{
+	size_t n;
+
+	snprintf(out, ACCESS_TEXT_MAX, "every user");
+	if (a->everyone)
+		return out;
+	n = add_user(out, 0, "users ", 0);
+	if (geteuid() != 0)
+		n = add_user(out, n, ", ", geteuid());
+	for (uint32_t i = 0; i < a->users; i++)
+		n = add_user(out, n, ", ", a->user[i]);
+	for (uint32_t i = 0; i < a->groups; i++) {
+		const struct group *entry = getgrgid(a->group[i]);
+
+		n = add(out, n, i ? ", " : "; groups ", entry ? entry->gr_name : NULL, a->group[i]);
+	}
+	return out;
+}

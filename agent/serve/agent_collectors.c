@@ -1,0 +1,266 @@
+/* How far each collector is with each stream, as links tell it, and whom the end of a stream waits
+ * for. See agent.h and collectors.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/serve/agent.h"
+#include "base/log.h"
+#include "base/ban.h"
+
+#define LAGGARD_NS                                                                                 \
+	(LINK_SILENT_MS * UINT64_C(1000000))   /* since it has acknowledged something new */
+#define LAGGARD_MOST_NS UINT64_C(600000000000) /* in all, where nobody has named it */
+/* a connected collector asks for a stream it hears of */
+#define SUBSCRIBES_NS UINT64_C(2000000000)
+
+static const struct collector *collector_at(const struct session *s, uint32_t place)
+{
+	return &s->agent->collectors.at[place];
+}
+
+void session_begin_cursors(struct session *s)
+{
+	for (uint32_t i = 0; i < COLLECTORS_MAX; i++)
+		s->cursor[i] = (struct cursor){.active = collector_at(s, i)->known};
+	s->link_acked = s->whole_ns = 0;
+	s->waits_for_away = s->for_away = s->away_cut = false;
+}
+
+static void take_from(struct session *s, uint32_t place, uint64_t number)
+{
+	s->cursor[place].active = s->cursor[place].begun = true;
+	s->cursor[place].acked = number;
+}
+
+static void take_upto(struct session *s, uint32_t place, uint64_t number)
+{
+	struct cursor *c = &s->cursor[place];
+	uint64_t now = clock_monotonic_ns();
+
+	if (number > c->acked)
+		c->acked = number;
+	if (number > c->most) {
+		c->most = number;
+		c->progress_ns = now;
+	}
+	if (number > s->link_acked) {
+		s->link_acked = number;
+		s->progress_ns = now;
+	}
+	/* Not at once: the link is in the middle of an order, in memory that a file is written
+	 * with, too. */
+	uv_async_send(&s->agent->news);
+}
+
+uint64_t session_kept(const struct session *s)
+{
+	uint64_t kept = UINT64_MAX;
+
+	for (uint32_t i = 0; i < COLLECTORS_MAX; i++)
+		if (s->cursor[i].active && s->cursor[i].acked < kept)
+			kept = s->cursor[i].acked;
+	return kept;
+}
+
+static bool lacks(const struct session *s, uint32_t place)
+{
+	return s->cursor[place].active && s->cursor[place].acked + 1 < s->stream.spool.next;
+}
+
+/* NULL: it does not take the stream now. */
+static const struct subscription *subscription_of(const struct session *s, uint32_t place)
+{
+	const struct agent *a = s->agent;
+
+	for (uint32_t i = 0; i < a->budget.links; i++) {
+		const struct link *l = &a->link[i];
+
+		if (l->fd >= 0 && !l->closing && l->greeted && l->who == place &&
+		    l->subscription[s->slot].active)
+			return &l->subscription[s->slot];
+	}
+	return NULL;
+}
+
+/* Nobody who is away is waited for when the agent is told to end, or another program needs the
+ * place. */
+static bool is_pressed(const struct agent *a)
+{
+	if (a->stopping || a->hurried)
+		return true;
+	for (uint32_t i = 0; i < AGENT_HELD; i++)
+		if (a->held[i].client)
+			return true;
+	return false;
+}
+
+static void tell_wait(struct session *s, const struct collector *c)
+{
+	if (!s->waits_for_away)
+		log_warn("pid %d has ended; waiting up to %.3g s for %s, which has only a part of "
+			 "the "
+			 "recording and is away (a signal ends that)",
+			 (int)s->stream.target.pid, (double)s->agent->settings.linger_ns / 1e9,
+			 c->name);
+	s->waits_for_away = true;
+}
+
+/* It goes on taking the stream, or has begun to before all was taken. */
+static bool is_at_it(const struct session *s, uint32_t place, const struct subscription *sub,
+		     uint64_t now, bool open)
+{
+	const struct cursor *c = &s->cursor[place];
+	uint64_t sign = c->progress_ns > s->whole_ns ? c->progress_ns : s->whole_ns;
+
+	return now - sign <= LAGGARD_NS && (open || sub->since_ns <= s->whole_ns) &&
+	       (collector_at(s, place)->named || now - s->whole_ns <= LAGGARD_MOST_NS);
+}
+
+/* It was cut off a moment ago; or it is connected again, and has not asked yet. */
+static bool may_come(const struct session *s, uint32_t place, uint64_t now)
+{
+	const struct collector *c = collector_at(s, place);
+
+	if (c->links)
+		return s->cursor[place].begun || now - s->whole_ns <= SUBSCRIBES_NS;
+	return now - c->left_ns <= s->agent->settings.linger_ns;
+}
+
+bool session_has_laggard(struct session *s)
+{
+	const struct agent *a = s->agent;
+	uint64_t now = clock_monotonic_ns();
+	bool open;
+
+	if (!s->whole_ns)
+		s->whole_ns = now;
+	open = now - s->whole_ns <= a->settings.linger_ns;
+	if (a->hurried || (a->stopping && now - a->stop_ns > a->settings.stop_ns / 2))
+		return false;
+	for (uint32_t i = 0; i < COLLECTORS_MAX; i++) {
+		const struct subscription *sub = subscription_of(s, i);
+
+		if (!lacks(s, i))
+			continue;
+		if (sub && is_at_it(s, i, sub, now, open))
+			return true;
+		if (sub || !open || is_pressed(a) || !may_come(s, i, now))
+			continue;
+		if (s->cursor[i].begun && !collector_at(s, i)->links)
+			tell_wait(s, collector_at(s, i));
+		return true;
+	}
+	return false;
+}
+
+/* It is to have what it lacks, also if others have it. */
+static bool is_absent(const struct session *s, uint32_t place)
+{
+	return lacks(s, place) && s->cursor[place].begun && collector_at(s, place)->named;
+}
+
+bool session_has_absent(const struct session *s)
+{
+	for (uint32_t i = 0; i < COLLECTORS_MAX; i++)
+		if (is_absent(s, i))
+			return true;
+	return false;
+}
+
+uint64_t session_absent_from(const struct session *s)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (uint32_t i = 0; i < COLLECTORS_MAX; i++)
+		if (is_absent(s, i) && s->cursor[i].acked + 1 < first)
+			first = s->cursor[i].acked + 1;
+	return first;
+}
+
+void session_name_collectors(const struct session *s, bool all, char *out, size_t size)
+{
+	size_t length = 0;
+
+	*out = '\0';
+	for (uint32_t i = 0; i < COLLECTORS_MAX; i++) {
+		const struct cursor *c = &s->cursor[i];
+		bool has_all = c->active && !lacks(s, i) && c->acked;
+		int n;
+
+		if (all ? !has_all : !c->begun || !lacks(s, i))
+			continue;
+		n = snprintf(out + length, size - length, "%s%s", length ? ", " : "",
+			     collector_at(s, i)->name);
+		if (n < 0 || (size_t)n >= size - length)
+			return; /* cut: it is for people */
+		length += (size_t)n;
+	}
+}
+
+/* ---- what links tell ---- */
+
+static struct session *session_with(struct agent *a, const struct stream *stream)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		if (&a->session[i].stream == stream)
+			return &a->session[i];
+	return NULL;
+}
+
+static void forget_collector(struct agent *a, uint32_t place)
+{
+	for (uint32_t i = 0; place < COLLECTORS_MAX && i < a->budget.slots; i++)
+		if (stream_state(&a->session[i].stream) != STREAM_FREE)
+			a->session[i].cursor[place] = (struct cursor){0};
+}
+
+/* With --collector no other host is served. */
+static uint32_t welcomed(void *context, const struct link *link,
+			 const struct collector_greeting *greeting)
+{
+	struct agent *a = context;
+	struct collector_greeting g = *greeting;
+	bool is_new;
+	uint32_t place;
+
+	g.named = g.proved || a->settings.collector;
+	place = collectors_welcome(&a->collectors, &g, &is_new);
+	if (is_new)
+		forget_collector(a, place);
+	log_info("link to %s: it is %s", link->peer, a->collectors.at[place].name);
+	return place;
+}
+
+static void subscribed(void *context, const struct link *link, const struct stream *stream,
+		       uint64_t number)
+{
+	take_from(session_with(context, stream), link->who, number);
+}
+
+static void acknowledged(void *context, const struct link *link, const struct stream *stream,
+			 uint64_t number)
+{
+	take_upto(session_with(context, stream), link->who, number);
+}
+
+static void link_closed(void *context, struct link *link)
+{
+	struct agent *a = context;
+
+	if (link->greeted)
+		collectors_left(&a->collectors, link->who, clock_monotonic_ns());
+	log_debug("link to %s is free", link->peer);
+}
+
+void agent_serve_collectors(struct agent *a)
+{
+	a->host.welcomed = welcomed;
+	a->host.subscribed = subscribed;
+	a->host.acknowledged = acknowledged;
+	a->host.closed = link_closed;
+}
+
+void agent_forget_collectors(struct agent *a)
+{
+	forget_collector(a, collectors_lapse(&a->collectors, clock_monotonic_ns()));
+}

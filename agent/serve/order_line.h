@@ -1,0 +1,60 @@
+#pragma once
+/*
+ * Questions and answers at the agent's desk (desk.h), as lines of words. Both ends read what the
+ * other writes with care.
+ *
+ *   status                     agent ...; program ... for each; ok
+ *   start|stop|snapshot PID    done ... or refused ... for each program; then ok, or no WHY
+ *   mode PID MODE              MODE is full, sample, sample=BYTES or off
+ *   mark PID TEXT
+ *
+ * PID 0 stands for all programs. Numbers are decimal; texts come last and run to the end of the
+ * line.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/serve/orders.h"
+
+#define ORDER_LINE_MAX (ORDER_TEXT_MAX + 64) /* with its newline */
+
+struct order_question {
+	bool status;
+	pid_t pid;	    /* 0: all */
+	struct order order; /* its text points into the line; `by` is not set */
+};
+
+/* 0; -EINVAL with a static sentence. */
+int order_question_parse(const char *line, struct order_question *ret_question,
+			 const char **ret_why);
+struct order_agent { /* "agent" */
+	uint64_t pid, programs, places, collectors, collectors_most, used_bytes, limit_bytes;
+	int orders; /* enum order_policy */
+};
+
+struct order_program { /* "program" */
+	uint64_t pid, uid, interval, since_ns, events, lost, spool_bytes, spool_most;
+	uint64_t before; /* events before the agent answered, in no other number */
+	int mode;
+	bool ended;
+	char id[33];
+	char name[64];
+};
+
+struct order_done { /* "done" and "refused" */
+	bool done;
+	uint64_t pid, time_ns, interval, snapshot;
+	int mode;
+	char text[256];
+};
+
+/* Without newline. */
+int order_agent_format(char *out, size_t size, const struct order_agent *agent);
+int order_program_format(char *out, size_t size, const struct order_program *program);
+int order_done_format(char *out, size_t size, const struct order_done *done);
+/* 0; -EINVAL: it is no such line, or makes no sense. */
+int order_agent_parse(const char *line, struct order_agent *ret_agent);
+int order_program_parse(const char *line, struct order_program *ret_program);
+int order_done_parse(const char *line, struct order_done *ret_done);

@@ -1,0 +1,448 @@
+/*
+ * Allocators inside of programs. See own_allocator.h. In steps:
+ *
+ *	symbols --> candidates --> which of them can be moved --> whole allocators only --> entries
+ *
+ * All that a candidate's move depends on is read from the file: its own code, branches from
+ * anywhere into what would be moved, and functions that begin there. In memory libheapcast.so
+ * compares what it finds with what was read here.
+ */
+#include "agent/serve/own_allocator.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/allocator_functions.h"
+#include "agent/core/elf_symbols.h"
+#include "agent/unwind/entry.h"
+#include "base/ban.h"
+
+#define CANDIDATES_MAX 160
+#define CODE_MAX       (64u << 10) /* larger functions are left alone */
+#define WRAPPER_MAX    128
+#define BEHIND	       16 /* bytes behind a function that are looked at */
+
+static_assert(BEHIND <= ENTRY_BEFORE, "the room for code will do");
+static_assert(ENTRY_WAS == RING_ENTRY_WAS && ENTRY_MOVED == RING_ENTRY_MOVED, "the ring has room");
+
+/* Functions of one allocator. */
+enum family {
+	FAMILY_COMMON,
+	FAMILY_MI,
+	FAMILY_TC,
+	FAMILY_JE,
+	FAMILY_RJEM,
+	FAMILY_JEMALLOC,
+	FAMILIES
+};
+
+static const char *const family_prefix[FAMILIES] = {
+	[FAMILY_MI] = "mi_",
+	[FAMILY_TC] = "tc_",
+	[FAMILY_JE] = "je_",
+	[FAMILY_RJEM] = "_rjem_",
+	[FAMILY_JEMALLOC] = "jemalloc_",
+};
+
+struct candidate {
+	uint64_t address;
+	uint64_t size;
+	uint8_t function;
+	uint8_t family;
+	bool heap;
+	bool late;   /* its address is chosen when the program starts */
+	bool copied; /* a copy of it, or a part, that the compiler has made: never hooked itself */
+	bool wrapper;
+	const char *reason; /* why it can't be hooked; NULL: it can */
+	struct entry_move move;
+	char name[ELF_NAME_MAX];
+};
+
+/* The whole work; static for its size. */
+static struct work {
+	struct elf_symbols file;
+	struct candidate candidate[CANDIDATES_MAX];
+	unsigned count;
+	bool overflow;
+	bool sanitized;
+	bool shown;  /* the table that is being read is the dynamic one */
+	bool malloc; /* in the dynamic one: calls of all libraries come to them, too */
+	bool free;
+	uint64_t low, high; /* around all that would be moved */
+	uint8_t code[CODE_MAX + ENTRY_BEFORE + ENTRY_BRANCH];
+} work;
+
+static const char *const reasons[] = {
+	[ENTRY_UNREADABLE] = "it has instructions that are not known",
+	[ENTRY_SHORT] = "it is too short",
+	[ENTRY_FIXED] = "its first instructions can't be moved",
+	[ENTRY_LOOPED] = "a loop leads back to its first instructions",
+};
+
+/* Candidates. */
+
+static enum family family_of(const char *name)
+{
+	for (unsigned i = FAMILY_COMMON + 1; i < FAMILIES; i++)
+		if (!strncmp(name, family_prefix[i], strlen(family_prefix[i])))
+			return (enum family)i;
+	return FAMILY_COMMON;
+}
+
+static bool is_operator(const char *name)
+{
+	return !strncmp(name, "_Z", 2);
+}
+
+/* Aliases have one address, and one hook: the common names say best what a function is. */
+static bool is_better(const char *name, enum family family, const struct candidate *than)
+{
+	if ((family == FAMILY_COMMON) != (than->family == FAMILY_COMMON))
+		return family == FAMILY_COMMON;
+	return is_operator(than->name) && !is_operator(name);
+}
+
+static struct candidate *place_for(uint64_t address, const char *name, enum family family)
+{
+	struct candidate *c;
+
+	for (unsigned i = 0; i < work.count; i++) {
+		c = &work.candidate[i];
+		if (c->address == address)
+			return is_better(name, family, c) ? c : NULL;
+	}
+	work.overflow |= work.count == CANDIDATES_MAX;
+	return work.overflow ? NULL : &work.candidate[work.count++];
+}
+
+static bool is_sanitizers(const char *name)
+{
+	return !strcmp(name, "__asan_init") || !strcmp(name, "__hwasan_init") ||
+	       !strcmp(name, "__tsan_init") || !strcmp(name, "__msan_init");
+}
+
+/* Common names count only where everybody sees them: a function that a file has for itself may be
+ * called "free", too. */
+static int function_of(const ElfW(Sym) * symbol, const char *name, bool copied, bool *ret_heap)
+{
+	bool local = symbol->st_info >> 4 == STB_LOCAL && !copied;
+	int function = allocator_function_find(name, ret_heap);
+
+	if (function >= 0)
+		return family_of(name) == FAMILY_COMMON && local ? -1 : function;
+	*ret_heap = false;
+	if (is_operator(name) ? local : !work.shown && !copied)
+		return -1;
+	return allocator_function_find_common(name);
+}
+
+/* A quick look, for there may be a hundred thousand: the first three letters of all names that
+ * matter. */
+static bool may_matter(const char *name)
+{
+	static const char beginnings[] =
+		"mi_ mal mem tc_ je_ jem _rj _Zn _Zd __a __h __t __m rea ral xal "
+		"dal sda cal cfr fre pos pva ali val";
+
+	for (const char *b = beginnings; b < beginnings + sizeof(beginnings) - 1; b += 4)
+		if (name[0] == b[0] && name[1] == b[1] && name[2] == b[2])
+			return true;
+	return false;
+}
+
+/* gcc gives parts and copies of functions a name with a dot: "malloc.constprop.0". To a part that
+ * is seldom reached (".cold") only the function itself leads, to others anybody does. */
+static bool is_copy(const char *name, char base[ELF_NAME_MAX])
+{
+	const char *dot = strchr(name, '.');
+
+	snprintf(base, ELF_NAME_MAX, "%.*s", dot ? (int)(dot - name) : ELF_NAME_MAX - 1, name);
+	return dot && strncmp(dot, ".cold", 5) != 0;
+}
+
+static bool take_symbol(void *context, const ElfW(Sym) * symbol, const char *full_name)
+{
+	char name[ELF_NAME_MAX];
+	struct candidate *c;
+	bool heap, copied;
+	int function;
+
+	(void)context;
+	if (!may_matter(full_name))
+		return false;
+	copied = is_copy(full_name, name);
+	if (strchr(full_name, '.') && !copied)
+		return false;
+	work.sanitized |= is_sanitizers(name);
+	function = function_of(symbol, name, copied, &heap);
+	if (function < 0)
+		return work.sanitized;
+	work.malloc |= work.shown && !strcmp(name, "malloc");
+	work.free |= work.shown && !strcmp(name, "free");
+	c = place_for(symbol->st_value, name, family_of(name));
+	if (!c)
+		return work.overflow;
+	*c = (struct candidate){
+		.address = symbol->st_value,
+		.size = symbol->st_size,
+		.function = (uint8_t)function,
+		.family = (uint8_t)family_of(name),
+		.heap = heap,
+		.late = (symbol->st_info & 0xf) == STT_GNU_IFUNC,
+		.copied = copied,
+	};
+	memcpy(c->name, name, sizeof(c->name));
+	return false;
+}
+
+/* Operators over somebody else's malloc are no allocator: malloc's event is the record. */
+static void drop_uncommon(void)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < work.count; i++) {
+		const struct candidate *c = &work.candidate[i];
+		bool heap;
+
+		if (c->family != FAMILY_COMMON || (work.malloc && work.free) ||
+		    allocator_function_find(c->name, &heap) >= 0)
+			work.candidate[kept++] = *c;
+	}
+	work.count = kept;
+}
+
+static void collect(void)
+{
+	work.count = 0;
+	work.overflow = work.sanitized = work.malloc = work.free = false;
+	work.shown = true;
+	elf_symbols_walk(&work.file, SHT_DYNSYM, true, take_symbol, NULL);
+	work.shown = false;
+	if (!work.sanitized)
+		elf_symbols_walk(&work.file, SHT_SYMTAB, true, take_symbol, NULL);
+	if (work.sanitized)
+		work.count = 0; /* `agent run` refuses these; others get what they ask for */
+	drop_uncommon();
+}
+
+/* Moves. */
+
+static const char *read_move(struct candidate *c)
+{
+	size_t room;
+	enum entry_fault fault;
+
+	if (c->late)
+		return "it is chosen when the program starts";
+	if (!c->size || c->size > CODE_MAX)
+		return c->size ? "it is too long" : "its size is not known";
+	room = elf_symbols_code(&work.file, c->address, work.code, (size_t)c->size + BEHIND);
+	if (room < c->size)
+		return "its code is not in the file";
+	fault = entry_read(work.code, (size_t)c->size, room, c->address, &c->move);
+	return reasons[fault];
+}
+
+static bool is_inside(const struct candidate *c, uint64_t address)
+{
+	return !c->reason && !c->copied && address > c->move.address &&
+	       address - c->move.address < c->move.length;
+}
+
+/* Does the allocator itself branch there? */
+static bool is_own_branch(uint64_t from)
+{
+	for (unsigned i = 0; i < work.count; i++)
+		if (from - work.candidate[i].address < work.candidate[i].size)
+			return true;
+	return false;
+}
+
+static void refuse_inside(uint64_t address, const char *reason)
+{
+	for (unsigned i = 0; i < work.count; i++)
+		if (is_inside(&work.candidate[i], address))
+			work.candidate[i].reason = reason;
+}
+
+static bool is_wanted(void *context, uint64_t target)
+{
+	(void)context;
+	for (unsigned i = 0; i < work.count; i++) {
+		const struct candidate *c = &work.candidate[i];
+
+		if (is_inside(c, target) || (c->copied && c->address == target))
+			return true;
+	}
+	return false;
+}
+
+static void branch_found(void *context, uint64_t from, uint64_t target)
+{
+	(void)context;
+	refuse_inside(target, "other code leads into its first instructions");
+	for (unsigned i = 0; i < work.count; i++) {
+		struct candidate *c = &work.candidate[i];
+
+		if (c->copied && c->address == target && !is_own_branch(from))
+			c->reason = "the compiler has made a copy of it that others call";
+	}
+}
+
+static bool symbol_found(void *context, const ElfW(Sym) * symbol, const char *name)
+{
+	(void)context;
+	(void)name;
+	refuse_inside(symbol->st_value, "another function begins in its first instructions");
+	return false;
+}
+
+/* In pieces that overlap. */
+static void look_for_branches(const struct elf_segment *segment)
+{
+	const struct entry_search search = {
+		.wanted = is_wanted, .found = branch_found, .low = work.low, .high = work.high};
+
+	for (uint64_t at = 0; at < segment->size; at += CODE_MAX) {
+		size_t before = at ? ENTRY_BEFORE : 0;
+		uint64_t from = segment->address + at - before;
+		size_t got = elf_symbols_code(&work.file, from, work.code, sizeof(work.code));
+
+		entry_branches(work.code, before, got, from, &search);
+	}
+}
+
+static void read_moves(void)
+{
+	work.low = UINT64_MAX;
+	work.high = 0;
+	for (unsigned i = 0; i < work.count; i++) {
+		struct candidate *c = &work.candidate[i];
+
+		if (!c->copied)
+			c->reason = read_move(c);
+		if (c->reason)
+			continue;
+		work.low = c->address < work.low ? c->address : work.low;
+		if (c->address + ENTRY_BEGINNING > work.high)
+			work.high = c->address + ENTRY_BEGINNING;
+	}
+	if (work.low >= work.high)
+		return;
+	for (unsigned i = 0; i < work.file.segment_count; i++)
+		look_for_branches(&work.file.segment[i]);
+	elf_symbols_walk(&work.file, SHT_DYNSYM, false, symbol_found, NULL);
+	elf_symbols_walk(&work.file, SHT_SYMTAB, false, symbol_found, NULL);
+}
+
+/* Whole allocators. */
+
+static bool ends_blocks(const struct candidate *c)
+{
+	switch (allocator_functions[c->function].shape) {
+	case SHAPE_END:
+	case SHAPE_MOVE_AB:
+	case SHAPE_MOVE_ABC:
+	case SHAPE_MOVE_OR_END:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A small function that can't be hooked, and does its work by calling one of its kind that can:
+ * nothing is missed. */
+static bool is_wrapper(const struct candidate *c)
+{
+	size_t size =
+		c->late || c->copied || c->size > WRAPPER_MAX
+			? 0
+			: elf_symbols_code(&work.file, c->address, work.code, (size_t)c->size);
+
+	for (unsigned i = 0; i < work.count; i++) {
+		const struct candidate *other = &work.candidate[i];
+
+		if (!other->reason && !other->copied && ends_blocks(other) == ends_blocks(c) &&
+		    entry_leads_to(work.code, size, c->address, other->address))
+			return true;
+	}
+	return false;
+}
+
+static void refuse_family(enum family family)
+{
+	for (unsigned i = 0; i < work.count; i++)
+		if (work.candidate[i].family == family && !work.candidate[i].reason &&
+		    !work.candidate[i].copied)
+			work.candidate[i].reason = ""; /* that of another one is told */
+}
+
+static void take_whole(void)
+{
+	bool broken[FAMILIES] = {false};
+
+	for (unsigned i = 0; i < work.count; i++) {
+		struct candidate *c = &work.candidate[i];
+
+		c->wrapper = c->reason && is_wrapper(c);
+		broken[c->family] |= c->reason && ends_blocks(c) && !c->wrapper;
+	}
+	for (unsigned f = 0; f < FAMILIES; f++)
+		if (broken[f])
+			refuse_family((enum family)f);
+}
+
+/* The result. */
+
+static void refuse(struct own_allocator *ret, const struct candidate *c, const char *reason)
+{
+	ret->refused++;
+	if (ret->reason || !*reason)
+		return;
+	ret->reason = reason;
+	snprintf(ret->function, sizeof(ret->function), "%s", c->name);
+}
+
+static void put_entry(struct own_allocator *ret, const struct candidate *c)
+{
+	const struct entry_move *move = &c->move;
+	struct ring_entry *entry = &ret->entry[ret->count++];
+
+	*entry = (struct ring_entry){
+		.address = move->address,
+		.function = c->function,
+		.heap = c->heap,
+		.length = move->length,
+		.moved_length = move->moved_length,
+		.fix = {move->fix[0], move->fix[1]},
+	};
+	memcpy(entry->was, move->was, sizeof(entry->was));
+	memcpy(entry->moved, move->moved, sizeof(entry->moved));
+}
+
+void own_allocator_find(int fd, bool early, struct own_allocator *ret)
+{
+	const char *in_general = early ? NULL : "the program can't be changed here, or any more";
+
+	ret->count = ret->refused = 0;
+	ret->reason = NULL;
+	if (elf_symbols_open(&work.file, fd) < 0)
+		return;
+	collect();
+	if (early) {
+		read_moves();
+		take_whole();
+	}
+	if (work.overflow || work.count > RING_ENTRIES_MAX)
+		in_general = "there are too many like it";
+	for (unsigned i = 0; i < work.count; i++) {
+		const struct candidate *c = &work.candidate[i];
+
+		if (c->wrapper || (c->copied && !c->reason))
+			continue;
+		if (in_general || c->reason)
+			refuse(ret, c, in_general ? in_general : c->reason);
+		else
+			put_entry(ret, c);
+	}
+}

@@ -1,0 +1,570 @@
+/* One slot's life in the main loop: a program asks, is recorded, ends. Delivery is in
+ * session_end.c. See agent.h. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/serve/agent.h"
+#include "base/log.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+#define EXIT_UNKNOWN_NS 1000000000 /* how long to ask how a process ended */
+#define DETACH_NS	100000000  /* for the program to notice */
+#define ANCESTORS_MAX	64
+#define PLACE_WAIT_NS	200000000 /* how long a process is kept waiting for a place at most */
+#define ANSWER_LATER	((enum ring_answer_kind)0)
+
+static struct session *session_of(struct agent *a, pid_t pid, uint64_t start_ticks)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		struct session *s = &a->session[i];
+
+		if (stream_state(&s->stream) != STREAM_FREE && s->stream.target.pid == pid &&
+		    s->stream.target.start_ticks == start_ticks)
+			return s;
+	}
+	return NULL;
+}
+
+/* The nearest one; NULL: none is. */
+static const struct session *recorded_ancestor(struct agent *a, pid_t pid)
+{
+	uint64_t start;
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		if (target_identity(pid, &pid, &start) < 0)
+			return NULL;
+		for (uint32_t k = 0; k < a->budget.slots; k++)
+			if (stream_state(&a->session[k].stream) == STREAM_LIVE &&
+			    a->session[k].stream.target.pid == pid)
+				return &a->session[k];
+	}
+	return NULL;
+}
+
+static void watch_closed(uv_handle_t *handle)
+{
+	struct session *s = handle->data;
+
+	s->closing = false;
+}
+
+static void unwatch(struct session *s)
+{
+	if (!s->watching)
+		return;
+	s->watching = false;
+	s->closing = true;
+	uv_poll_stop(&s->pidfd_poll);
+	close(s->pidfd);
+	s->pidfd = -1;
+	uv_close((uv_handle_t *)&s->pidfd_poll, watch_closed);
+}
+
+static void process_gone(uv_poll_t *poll, int status, int events)
+{
+	struct session *s = poll->data;
+
+	(void)status;
+	(void)events;
+	uv_poll_stop(poll);
+	s->gone = true;
+	s->gone_ns = clock_monotonic_ns();
+	session_work(s);
+}
+
+static void watch(struct session *s)
+{
+	s->pidfd = target_pidfd(s->stream.target.pid);
+	if (s->pidfd < 0)
+		return; /* before 5.3: session_work looks for the process instead */
+	s->watching = true;
+	s->pidfd_poll.data = s;
+	uv_poll_init(&s->agent->loop, &s->pidfd_poll, s->pidfd);
+	uv_poll_start(&s->pidfd_poll, UV_READABLE, process_gone);
+}
+
+/* How far the stream had got when its child asks: at least as far as at the fork. 0: it is over. */
+static uint64_t parent_position(struct agent *a, const uint8_t *id)
+{
+	uint64_t position = 0;
+
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		struct stream *t = &a->session[i].stream;
+
+		if (stream_state(t) == STREAM_FREE)
+			continue;
+		pthread_mutex_lock(&t->lock);
+		if (stream_state(t) == STREAM_LIVE && !memcmp(t->id, id, sizeof(t->id)))
+			position =
+				stream_ledger(t).produced + t->capture->ops->uncounted(t->capture);
+		pthread_mutex_unlock(&t->lock);
+	}
+	return position;
+}
+
+/* A stream that has begun, with what holds for it: its place among the others, where it goes, and
+ * news of its end. 0; -EIO: it can go nowhere; with the reason, and so too where it can go
+ * elsewhere than was wanted. */
+static int enlist(struct agent *a, struct session *s, struct err_text *say)
+{
+	const struct target_info *target = &s->stream.target;
+
+	a->recordings++;
+	s->gone = s->lingered = s->detaching = s->given_up = s->waits_for_room = false;
+	s->waiting = NULL;
+	s->patches = 0;
+	s->saved = 0;
+	session_begin_cursors(s);
+	s->file_error = 0;
+	s->folder[0] = '\0';
+	session_note(s);
+	if (a->settings.beside_target || s->settings.own_output)
+		target_folder(target->pid, s->folder, sizeof(s->folder));
+	s->file.fd = -1;
+	s->file.path[0] = '\0';
+	if ((s->settings.output || !a->to_links) && session_open_file(s, 1, say) < 0 &&
+	    !a->to_links) {
+		s->stream.capture->ops->retire(s->stream.capture);
+		pthread_mutex_lock(&s->stream.lock);
+		stream_close(&s->stream);
+		pthread_mutex_unlock(&s->stream.lock);
+		a->unwritable = true;
+		return -EIO;
+	}
+	watch(s);
+	oom_begin(&s->oom, target->pid, clock_monotonic_ns());
+	if (a->settings.flight.window_ns)
+		pressure_begin(&s->pressure, "", target->pid);
+	a->host.generation++;
+	beacon_send(&a->beacon);
+	drain_kick(&a->drain);
+	observer_kick(&a->observer);
+	log_info("recording pid %d (%s)%s", (int)target->pid, target->executable,
+		 s->stream.incarnation > 1 ? ", which another agent had begun to record" : "");
+	return 0;
+}
+
+int session_attach(struct agent *a, const struct target_info *target,
+		   struct capture_source *capture, const uint8_t *parent)
+{
+	struct stream_settings settings = {
+		.ring = a->settings.each.ring,
+		.agent_id = a->id,
+		.parent_stream = parent,
+		.parent_event = parent ? parent_position(a, parent) : 0,
+	};
+	struct session *s;
+	int r;
+
+	if (session_of(a, target->pid, target->start_ticks))
+		return -EEXIST;
+	s = session_take(a);
+	if (!s)
+		return -ENOSPC;
+	s->settings = a->settings.each;
+	pthread_mutex_lock(&s->stream.lock);
+	r = stream_attach(&s->stream, target, &settings, capture);
+	if (!r)
+		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
+	pthread_mutex_unlock(&s->stream.lock);
+	if (!r)
+		r = enlist(a, s, NULL);
+	if (r < 0)
+		session_give(s);
+	return r;
+}
+
+static struct target_said said_in(const struct handshake_client *client,
+				  const struct ring_hello *hello)
+{
+	return (struct target_said){
+		.machine = hello->machine,
+		.pointer_bits = hello->pointer_bits,
+		.page_size = hello->page_shift < 32 ? 1u << hello->page_shift : 0,
+		.big_endian = ring_big_endian(client->swapped),
+	};
+}
+
+static int open_stream(struct agent *a, struct session *s, const struct handshake_client *client,
+		       const struct target_info *target, const struct ring_hello *hello)
+{
+	struct stream_settings settings = {
+		.ring = s->settings.ring, .agent_id = a->id, .said = said_in(client, hello)};
+	int r;
+
+	settings.ring.swapped = client->swapped;
+	memcpy(settings.ring.mark, a->mark, sizeof(settings.ring.mark));
+	if (hello->flags & RING_HELLO_FORKED) {
+		settings.parent_stream = hello->parent_stream;
+		settings.parent_event = hello->parent_event
+						? hello->parent_event
+						: parent_position(a, hello->parent_stream);
+	}
+	pthread_mutex_lock(&s->stream.lock);
+	r = stream_open(&s->stream, target, &settings);
+	if (!r)
+		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
+	pthread_mutex_unlock(&s->stream.lock);
+	return r;
+}
+
+/* A file that can't be made is the user's business if the user has named it. */
+static int find_file(struct agent *a, struct session *s, struct err_text *say)
+{
+	struct err_text file = {{0}};
+	int r = enlist(a, s, &file);
+
+	bool asked =
+		s->settings.own_output || s->settings.output_owner != a->settings.each.output_owner;
+
+	if (asked && *file.text)
+		err_set(say, r, "%s%s", file.text,
+			r < 0		 ? ": this program is not recorded"
+			: s->file.fd < 0 ? ": collectors get the recording"
+					 : "");
+	return r;
+}
+
+static enum ring_answer_kind begin(struct agent *a, struct session *s,
+				   struct handshake_client *client,
+				   const struct target_info *target, const struct ring_hello *hello)
+{
+	struct err_text say = {{0}};
+	int r = session_settle(a, s, client, &say);
+
+	if (r < 0) {
+		session_say(a, client, &say);
+		session_give(s);
+		return RING_REFUSED;
+	}
+	r = open_stream(a, s, client, target, hello);
+	if (r < 0) {
+		a->ringless = true;
+		log_error("can't make a ring for pid %d: %s", (int)target->pid, strerror(-r));
+		session_give(s);
+		return RING_BUSY;
+	}
+	r = find_file(a, s, &say);
+	session_say(a, client, &say);
+	if (r < 0)
+		session_give(s);
+	else
+		cells_placed(a, target->pid);
+	return r < 0 ? RING_REFUSED : RING_ACCEPTED;
+}
+
+/* A stream has one source: a program that has got hold of another one's id is turned away. */
+static bool is_copy(const struct agent *a, const struct session *s)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		if (&a->session[i] != s && stream_state(&a->session[i].stream) != STREAM_FREE &&
+		    !memcmp(a->session[i].stream.id, s->stream.id, STREAM_ID_SIZE))
+			return true;
+	return false;
+}
+
+int session_take_up(struct agent *a, const struct target_info *target, int lock)
+{
+	bool may = access_may_process(&a->settings.access, target->pid);
+	struct session *s = may ? session_take(a) : NULL;
+	int r;
+
+	if (!s) {
+		close(lock);
+		return may ? -ENOSPC : -EPERM;
+	}
+	pthread_mutex_lock(&s->stream.lock);
+	r = stream_take_up(&s->stream, target, lock, a->mark, a->id);
+	if (!r && is_copy(a, s)) {
+		stream_close(&s->stream);
+		r = -EEXIST;
+	}
+	if (!r) {
+		session_recall(a, s);
+		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
+	}
+	pthread_mutex_unlock(&s->stream.lock);
+	if (!r)
+		r = enlist(a, s, NULL);
+	if (r < 0)
+		session_give(s);
+	return r;
+}
+
+static bool allowed(struct agent *a, const struct handshake_client *client)
+{
+	const struct session *ancestor;
+
+	if (a->only && client->pid != a->only && !a->settings.each.follow)
+		return false;
+	ancestor = recorded_ancestor(a, client->pid);
+	return !ancestor || ancestor->settings.follow;
+}
+
+/* Is its user one whose programs are recorded? */
+static bool welcome(struct agent *a, const struct handshake_client *client,
+		    const struct target_info *target)
+{
+	if (access_may(&a->settings.access, client->fd))
+		return true;
+	if (access_tell(&a->settings.access, client->uid))
+		log_warn("pid %d (%s) of user %u asks to be recorded and may not: it runs on "
+			 "unrecorded. --allow-user %u, or --allow-group, would let it (said once a "
+			 "user)",
+			 (int)client->pid, target_name(target), (unsigned)client->uid,
+			 (unsigned)client->uid);
+	return false;
+}
+
+/* The same process with a new image gets its old ring, once the drain has emptied it. */
+static void next_image(struct session *s, struct handshake_client *client,
+		       const struct ring_hello *hello)
+{
+	oom_look(&s->oom, client->pid, true, clock_monotonic_ns());
+	handshake_wait(client);
+	s->waiting = client;
+	pthread_mutex_lock(&s->stream.lock);
+	s->stream.said = said_in(client, hello);
+	s->stream.exec_pending = true;
+	pthread_mutex_unlock(&s->stream.lock);
+	drain_kick(&s->agent->drain);
+}
+
+/* A ring keeps the byte order of its first image: one of the other order, after an exec, can't go
+ * on in it. */
+static bool same_order(const struct session *s, const struct handshake_client *client)
+{
+	if (!stream_ring(&s->stream) || s->stream.source.ring->swapped == client->swapped)
+		return true;
+	log_warn("pid %d runs a program of the other byte order now, which can't go on in the "
+		 "recording of the one before: it is not recorded",
+		 (int)client->pid);
+	return false;
+}
+
+static enum ring_answer_kind decide(struct agent *a, struct handshake_client *client,
+				    const struct ring_hello *hello, struct session **ret)
+{
+	struct target_info target;
+	struct session *s;
+
+	*ret = NULL;
+	if (hello->magic != RING_MAGIC || hello->version != RING_VERSION)
+		return RING_BAD_VERSION;
+	if (hello->byte_order != RING_ORDER_MARK)
+		return RING_REFUSED; /* neither of the two that there are */
+	if (target_read(client->pid, &target) < 0) {
+		if ((!a->only || client->pid == a->only || a->settings.each.follow) &&
+		    access_may(&a->settings.access, client->fd))
+			cells_unheard(a, client, hello);
+		return RING_REFUSED;
+	}
+	s = session_of(a, client->pid, target.start_ticks);
+	if (s) {
+		*ret = s;
+		return stream_state(&s->stream) != STREAM_LIVE || s->waiting || s->detaching
+			       ? RING_BUSY
+		       : same_order(s, client) ? RING_ACCEPTED
+					       : RING_REFUSED;
+	}
+	if (!welcome(a, client, &target) || !allowed(a, client) || a->stopping)
+		return RING_REFUSED;
+	if (hello->flags & RING_HELLO_UNREADY) {
+		a->unready++;
+		cells_unready(a, client, hello);
+		log_info("pid %d was forked while a library was being loaded: it is not recorded",
+			 (int)client->pid);
+		return RING_REFUSED;
+	}
+	s = session_take(a);
+	return s ? begin(a, s, client, &target, hello) : ANSWER_LATER;
+}
+
+/* It has not waited for the answer, when it asked before. */
+static bool never_taken(const struct session *s)
+{
+	const struct ring_header *h = stream_ring(&s->stream);
+
+	return h && !__atomic_load_n(&h->byte_order, __ATOMIC_ACQUIRE);
+}
+
+static void answer(struct agent *a, struct handshake_client *client, const struct ring_hello *hello,
+		   enum ring_answer_kind kind, struct session *known)
+{
+	struct target_info target;
+	struct session *s;
+
+	log_debug("pid %d asks for a ring: answer %d", (int)client->pid, (int)kind);
+	if (kind != RING_ACCEPTED) {
+		handshake_answer(client, kind);
+		return;
+	}
+	if (known && !never_taken(known)) {
+		next_image(known, client, hello);
+		return;
+	}
+	s = target_read(client->pid, &target) < 0 ? NULL
+						  : session_of(a, client->pid, target.start_ticks);
+	if (s)
+		session_accept(s, client);
+	else
+		handshake_answer(client, RING_REFUSED);
+}
+
+void session_ask(struct agent *a, struct handshake_client *client, const struct ring_hello *hello)
+{
+	struct session *known;
+	enum ring_answer_kind kind = decide(a, client, hello, &known);
+
+	if (kind != ANSWER_LATER) {
+		answer(a, client, hello, kind, known);
+		return;
+	}
+	for (uint32_t i = 0; i < AGENT_HELD; i++) {
+		if (a->held[i].client)
+			continue;
+		a->held[i] = (struct agent_held){client, *hello, clock_monotonic_ns()};
+		return;
+	}
+	cells_turn_away(a, client, hello);
+}
+
+void session_admit(struct agent *a)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	for (uint32_t i = 0; i < AGENT_HELD; i++) {
+		struct agent_held *h = &a->held[i];
+		struct session *known;
+		enum ring_answer_kind kind;
+
+		if (!h->client)
+			continue;
+		kind = decide(a, h->client, &h->hello, &known);
+		if (kind == ANSWER_LATER && now - h->since_ns < PLACE_WAIT_NS)
+			continue;
+		if (kind == ANSWER_LATER)
+			cells_turn_away(a, h->client, &h->hello);
+		else
+			answer(a, h->client, &h->hello, kind, known);
+		h->client = NULL;
+	}
+}
+
+/* SIGKILL, but from whom? */
+static struct target_end with_cause(struct session *s, const struct target_end *end)
+{
+	struct target_end with = *end;
+
+	if (with.kind != HEAPCAST__END_KIND__END_SIGNALLED || with.status != SIGKILL)
+		return with;
+	with.oom_counter = oom_verdict(&s->oom, clock_monotonic_ns());
+	if (with.oom_counter)
+		with.kind = HEAPCAST__END_KIND__END_OOM_KILLED;
+	return with;
+}
+
+void session_ended(struct session *s, const struct target_end *how)
+{
+	struct target_end end = with_cause(s, how);
+
+	oom_end(&s->oom);
+	pressure_end(&s->pressure);
+	session_check_patches(s);
+	cells_orphaned(s);
+	pthread_mutex_lock(&s->stream.lock);
+	stream_end(&s->stream, &end);
+	pthread_mutex_unlock(&s->stream.lock);
+	unwatch(s);
+	s->gone = false;
+	s->progress_ns = clock_monotonic_ns();
+	if (s->waiting)
+		handshake_answer(s->waiting, RING_REFUSED);
+	s->waiting = NULL;
+	drain_kick(&s->agent->drain);
+}
+
+void session_detach(struct session *s)
+{
+	if (stream_state(&s->stream) != STREAM_LIVE || s->detaching)
+		return;
+	s->stream.capture->ops->detach(s->stream.capture);
+	s->detaching = true;
+	s->gone_ns = clock_monotonic_ns();
+}
+
+/* How did it end? Asked again until somebody knows, or a second has passed. */
+static void look_for_end(struct session *s)
+{
+	struct target_end end = {.kind = HEAPCAST__END_KIND__END_UNKNOWN};
+	uint64_t now = clock_monotonic_ns(), start;
+	pid_t parent;
+
+	if (stream_state(&s->stream) != STREAM_LIVE)
+		return;
+	if (s->detaching && now - s->gone_ns > DETACH_NS) {
+		end.kind = HEAPCAST__END_KIND__END_DETACHED;
+		session_ended(s, &end);
+		return;
+	}
+	if (!s->watching && !s->gone &&
+	    (target_identity(s->stream.target.pid, &parent, &start) < 0 ||
+	     start != s->stream.target.start_ticks)) {
+		s->gone = true;
+		s->gone_ns = now;
+	}
+	if (!s->gone || s->stream.target.pid == s->agent->only)
+		return; /* our own child: the wait status says it */
+	if (target_end_by_pidfd(s->pidfd, s->stream.target.pid, s->stream.target.uid, &end) == 0 ||
+	    now - s->gone_ns > EXIT_UNKNOWN_NS)
+		session_ended(s, &end);
+}
+
+static void give_ring(struct session *s)
+{
+	bool ready;
+
+	pthread_mutex_lock(&s->stream.lock);
+	ready = stream_state(&s->stream) == STREAM_LIVE && !s->stream.exec_pending;
+	pthread_mutex_unlock(&s->stream.lock);
+	if (!ready)
+		return;
+	session_accept(s, s->waiting);
+	s->waiting = NULL;
+}
+
+/* What the flight recorder is triggered by. */
+static void look_at_pressure(struct session *s)
+{
+	enum flight_cause cause =
+		pressure_look(&s->pressure, &s->agent->settings.pressure, "", clock_monotonic_ns());
+	bool news;
+
+	if (!cause)
+		return;
+	pthread_mutex_lock(&s->stream.lock);
+	news = flight_trigger(&s->stream, cause);
+	pthread_mutex_unlock(&s->stream.lock);
+	if (news)
+		log_info("pid %d: sending what the flight recorder holds (%s: %llu)",
+			 (int)s->stream.target.pid, flight_cause_name(cause),
+			 (unsigned long long)s->pressure.told);
+	drain_kick(&s->agent->drain);
+}
+
+void session_work(struct session *s)
+{
+	if (stream_state(&s->stream) == STREAM_FREE)
+		return;
+	if (s->waiting)
+		give_ring(s);
+	if (stream_state(&s->stream) == STREAM_LIVE && !s->gone)
+		oom_look(&s->oom, s->stream.target.pid, false, clock_monotonic_ns());
+	look_at_pressure(s);
+	look_for_end(s);
+	session_deliver(s);
+}

@@ -1,0 +1,95 @@
+/* Where a session lives: fixed slots that are set up at the start, or places out of the room that
+ * all share (budget.h). See agent.h. */
+#include <assert.h>
+#include <string.h>
+
+#include "agent/serve/agent.h"
+#include "base/ban.h"
+
+static struct session *free_session(struct agent *a)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		if (stream_state(&a->session[i].stream) == STREAM_FREE && !a->session[i].closing)
+			return &a->session[i];
+	return NULL;
+}
+
+/* Its part of the address space, as if nothing were in use. */
+static struct arena place_of(struct agent *a, const struct session *s)
+{
+	return (struct arena){.memory = a->places.memory + a->places.used +
+					(size_t)(s - a->session) * a->budget.virtual,
+			      .size = a->budget.virtual};
+}
+
+static void clear(struct agent *a, struct session *s)
+{
+	struct stream *stream = &s->stream;
+
+	memset(stream + 1, 0,
+	       sizeof(*s) - sizeof(*stream)); /* which comes first, and clears itself */
+	s->agent = a;
+	s->slot = (uint32_t)(s - a->session);
+	s->pidfd = s->file.fd = s->pressure.folder = -1;
+}
+
+int session_init(struct agent *a, struct session *s)
+{
+	clear(a, s);
+	return stream_init(&s->stream, &a->arena, &a->budget, a->settings.each.ring.depth_limit,
+			   &a->clock, &a->drain_packer);
+}
+
+static int init_place(struct agent *a, struct session *s)
+{
+	struct arena place = place_of(a, s);
+	int r = stream_init_place(&s->stream, &place, &a->budget, a->settings.each.ring.depth_limit,
+				  &a->clock, &a->drain_packer);
+
+	if (!r && a->spool.fd >= 0 && a->spool.out)
+		stream_use_spool(&s->stream, &a->spool);
+	return r;
+}
+
+static_assert(sizeof(struct session) <= BUDGET_SESSION_BYTES, "what a place is charged beside");
+
+/* Sessions themselves are few bytes beside, and stay where they are. */
+static bool pay(struct agent *a, const struct session *s)
+{
+	struct room *room = &a->budget.room;
+	size_t own = s->slot < a->touched ? 0 : sizeof(*s);
+
+	if (!room_take(room, a->budget.place[0].cost + own, ROOM_YOUNG))
+		return false;
+	if (own)
+		a->touched = s->slot + 1;
+	return true;
+}
+
+struct session *session_take(struct agent *a)
+{
+	struct session *s = free_session(a);
+
+	if (!s || !a->budget.virtual)
+		return s;
+	clear(a, s);
+	if (!pay(a, s))
+		return NULL;
+	if (init_place(a, s) == 0)
+		return s;
+	session_give(s);
+	return NULL;
+}
+
+void session_give(struct session *s)
+{
+	struct agent *a = s->agent;
+	struct arena place = place_of(a, s);
+
+	if (!a->budget.virtual)
+		return;
+	room_give(&a->budget.room, stream_cost_grown(&s->stream), ROOM_GROWING);
+	room_give(&a->budget.room, stream_cost_young(&s->stream), ROOM_YOUNG);
+	s->stream.source.ring = NULL;
+	arena_drop(&place);
+}

@@ -1,0 +1,202 @@
+/* Rings whose agent is gone. See takeup.h. */
+#include "agent/serve/takeup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "agent/serve/agent.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/ban.h"
+
+#define LINE_MAX_BYTES 4608 /* of /proc/PID/maps: addresses and a path */
+#define MAPPINGS_MAX   16   /* rings of one process */
+#define NAME	       "/memfd:" RING_MEMORY_NAME " (deleted)"
+
+/* Where the ring's mapping lies in its program. */
+struct mapping {
+	uint64_t start, end;
+};
+
+/* The number of the file system that memfds live in: no other has files without surprises. */
+static int memfd_device(dev_t *ret_device)
+{
+	cleanup(cleanup_close) int fd = memfd_create("heapcast", MFD_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	*ret_device = st.st_dev;
+	return 0;
+}
+
+/* "start-end rw-s offset major:minor inode path": is it a whole, shared, writable mapping of such a
+ * name there? */
+static bool parse_line(const char *line, dev_t device, struct mapping *ret)
+{
+	char permissions[8];
+	uint64_t offset, inode;
+	unsigned major_number, minor_number;
+	int at = 0;
+	bool fits = sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n",
+			   &ret->start, &ret->end, permissions, &offset, &major_number,
+			   &minor_number, &inode, &at) == 7 &&
+		    at;
+
+	return fits && !strcmp(permissions, "rw-s") && !offset &&
+	       makedev(major_number, minor_number) == device && !strcmp(line + at, NAME "\n");
+}
+
+/* How many it has: a fork child has its parent's as well. 0, too, if it is gone, or we may not
+ * look. */
+static unsigned find_mappings(pid_t pid, dev_t device, struct mapping ret[MAPPINGS_MAX])
+{
+	char path[64], line[LINE_MAX_BYTES];
+	unsigned found = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "re");
+	while (maps && found < MAPPINGS_MAX && fgets(line, sizeof(line), maps))
+		found += parse_line(line, device, &ret[found]);
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* A memfd and nothing else, told without a word to whoever may serve its file system. */
+static bool is_memfd(int fd, dev_t device)
+{
+	struct statx st;
+
+	return !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) &&
+	       makedev(st.stx_dev_major, st.stx_dev_minor) == device && S_ISREG(st.stx_mode);
+}
+
+static int open_really(int path_fd)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A description of its own, locked. The mapping may have been replaced since it was found: O_PATH
+ * opens nothing yet. */
+static int open_mapping(pid_t pid, dev_t device, const struct mapping *m)
+{
+	cleanup(cleanup_close) int path_fd = -1;
+	char path[96];
+	int fd, r;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
+		 m->end);
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return -errno;
+	if (!is_memfd(path_fd, device))
+		return -EBADMSG;
+	fd = open_really(path_fd);
+	if (fd < 0)
+		return fd;
+	r = ring_memory_lock(fd);
+	if (r < 0)
+		close(fd);
+	return r < 0 ? r : fd;
+}
+
+static const char *reason(int error)
+{
+	switch (error) {
+	case -ERANGE:
+		return "its ring is of another size: start the agent with the --memory-limit that "
+		       "it had";
+	case -EBADMSG:
+		return "its ring makes no sense, or is of another version";
+	case -ENOSPC:
+		return "all places are taken: raise --memory-limit";
+	case -EPERM:
+		return "its user may not be recorded (--allow-user, --allow-group)";
+	case -EIO:
+		return "there is nowhere to put its recording";
+	case -EEXIST:
+		return "it says to be another program's stream";
+	default:
+		return strerror(-error);
+	}
+}
+
+/* What there is to say of a process with a ring. Those that are not meant are passed over: fork
+ * children have the mapping of their parents, and programs that were let go keep theirs. */
+static void take(struct agent *a, pid_t pid, int fd, struct takeup_report *report)
+{
+	struct target_info target;
+	int r = fd;
+
+	if (fd == -EWOULDBLOCK) {
+		report->busy++;
+		return;
+	}
+	if (fd == -EPERM || fd == -EACCES) {
+		report->no_right++;
+		return;
+	}
+	if (fd >= 0 && target_read(pid, &target) < 0) {
+		close(fd);
+		return;
+	}
+	if (fd >= 0)
+		r = session_take_up(a, &target, fd);
+	report->taken += r == 0;
+	if (r >= 0 || r == -ESRCH || r == -ESTALE || r == -ENOENT)
+		return;
+	report->others++;
+	if (r == -EXDEV) {
+		log_info("pid %d was recorded by an agent that is gone, of another socket, network "
+			 "or key than ours: it is left to one that has them",
+			 (int)pid);
+		return;
+	}
+	log_warn("pid %d was recorded by an agent that is gone, and goes on unrecorded: %s",
+		 (int)pid, reason(r));
+}
+
+struct takeup_report takeup_all(struct agent *a)
+{
+	struct takeup_report report = {0};
+	struct mapping mapping[MAPPINGS_MAX];
+	struct dirent *entry;
+	dev_t device = 0;
+	DIR *proc = memfd_device(&device) < 0 ? NULL : opendir("/proc");
+
+	while (proc && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		unsigned count =
+			pid > 0 && pid != getpid() ? find_mappings(pid, device, mapping) : 0;
+
+		for (unsigned i = 0; i < count; i++)
+			take(a, pid, open_mapping(pid, device, &mapping[i]), &report);
+	}
+	if (proc)
+		closedir(proc);
+	if (report.no_right)
+		log_info(
+			"%u programs have rings of other agents; if their agent is gone they go on "
+			"unrecorded until they are started anew: only root, or "
+			"CAP_CHECKPOINT_RESTORE, "
+			"can take them up",
+			report.no_right);
+	return report;
+}

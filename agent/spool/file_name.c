@@ -1,0 +1,274 @@
+/* New files for recordings. See file_name.h. */
+#include "agent/spool/file_name.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/core/naming.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/ban.h"
+
+#define NUMBER_MAX 1000000
+#define BESIDE_MAX 64
+#define TRY_BYTES  4096 /* of a disk that is full there is not one */
+#define TRIES	   16	/* with a name that others take at the same time */
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The folder, which stays the same one whatever becomes of its name. A descriptor or a negative
+ * errno. */
+static int open_folder(const char *path)
+{
+	char folder[FILE_NAME_MAX];
+	size_t length = (size_t)(last_part(path) - path);
+	int fd;
+
+	if (length >= sizeof(folder))
+		return -ENAMETOOLONG;
+	memcpy(folder, length ? path : ".", length ? length : 1);
+	folder[length ? length : 1] = '\0';
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int make(int folder, const char *name)
+{
+	int fd = openat(folder, name,
+			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * A recording is locked for as long as it is written, so that no other agent puts its own in this
+ * place. The lock ends with the agent; a file system without locks protects nothing. false: another
+ * agent has the file, or it has lost its name.
+ */
+static bool hold(int fd)
+{
+	struct stat st;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return false;
+	return fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+static int make_held(int folder, const char *name)
+{
+	int fd = make(folder, name);
+
+	if (fd < 0 || hold(fd))
+		return fd;
+	close(fd);
+	return -EEXIST;
+}
+
+/* One whose name nobody knows beforehand. */
+static int make_beside(int folder, char name[BESIDE_MAX])
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	snprintf(name, BESIDE_MAX, ".heapcast-%016" PRIx64, random);
+	return make_held(folder, name);
+}
+
+static int refuse(const char *path, int error, struct err_text *err)
+{
+	return err_set(err, error, "can't write a recording to %s: %s", path, strerror(-error));
+}
+
+/* What has the name is no former recording of ours. */
+static int refuse_kind(const char *path, const struct stat *st, struct err_text *err)
+{
+	const char *what = S_ISLNK(st->st_mode)	   ? "is a link"
+			   : S_ISDIR(st->st_mode)  ? "is a folder"
+			   : !S_ISREG(st->st_mode) ? "is no regular file"
+						   : NULL;
+
+	if (what)
+		return err_set(err, -EEXIST, "can't write a recording to %s: it %s", path, what);
+	return err_set(err, -EEXIST,
+		       "can't write a recording to %s: it belongs to another user (%u)", path,
+		       (unsigned)st->st_uid);
+}
+
+/* An LZ4 frame that tells its content's size, as ours do and those of `lz4` do not; or nothing, as
+ * mktemp makes it. */
+static bool is_recording(int fd)
+{
+	uint8_t head[5];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+
+	return n == 0 || (n == sizeof(head) && !memcmp(head, "\x04\x22\x4d\x18", 4) && head[4] & 8);
+}
+
+/* The former recording, open for reading. A descriptor; -ENOENT: there is none; another negative
+ * errno with the reason. */
+static int open_former(int folder, const char *path, struct err_text *err)
+{
+	const char *name = last_part(path);
+	struct stat st;
+	int fd;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? -ENOENT : refuse(path, -errno, err);
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return refuse_kind(path, &st, err);
+	fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : refuse(path, -errno, err);
+	if (is_recording(fd))
+		return fd;
+	close(fd);
+	return err_set(err, -EEXIST,
+		       "can't write a recording to %s: it is there, and is no recording (choose "
+		       "another name, or remove it)",
+		       path);
+}
+
+static int replace_former(int folder, const char *path, struct err_text *err)
+{
+	char beside[BESIDE_MAX];
+	int fd = make_beside(folder, beside);
+
+	if (fd < 0)
+		return refuse(path, fd, err);
+	if (renameat(folder, beside, folder, last_part(path)) == 0)
+		return fd;
+	refuse(path, -errno, err);
+	unlinkat(folder, beside, 0);
+	close(fd);
+	return -EIO;
+}
+
+/* -EAGAIN: an agent writes the former one; -ENOENT: the name is free, or another file's by now.
+ * Else with the reason. */
+static int take_place(int folder, const char *path, struct err_text *err)
+{
+	cleanup(cleanup_close) int former = open_former(folder, path, err);
+
+	if (former < 0)
+		return former;
+	if (flock(former, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return -EAGAIN;
+	return hold(former) ? replace_former(folder, path, err) : -ENOENT;
+}
+
+/* -EEXIST: it is none. */
+static int open_device(int folder, const char *name)
+{
+	struct stat st;
+	int fd;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISCHR(st.st_mode))
+		return -EEXIST;
+	fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode))) {
+		close(fd);
+		return -EEXIST;
+	}
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, 0); /* opening it must not wait for a line; writing may */
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_numbered(int folder, char *path, struct file_number *numbers, uint32_t *ret_number)
+{
+	char name[FILE_NAME_MAX];
+	int fd = -EEXIST;
+
+	if (strcmp(numbers->path, path) != 0) {
+		snprintf(numbers->path, sizeof(numbers->path), "%s", path);
+		numbers->next = 2;
+	}
+	while (fd == -EEXIST && numbers->next < NUMBER_MAX) {
+		snprintf(name, sizeof(name), "%s", path);
+		if (naming_number(name, sizeof(name), '-', numbers->next) < 0)
+			return -ENAMETOOLONG;
+		*ret_number = numbers->next++;
+		fd = make_held(folder, last_part(name));
+	}
+	if (fd >= 0)
+		snprintf(path, FILE_NAME_MAX, "%s", name);
+	return fd;
+}
+
+int file_name_open(char path[FILE_NAME_MAX], bool replace, struct file_number *numbers,
+		   uint32_t *ret_number, struct err_text *err)
+{
+	cleanup(cleanup_close) int folder = open_folder(path);
+	int fd = folder < 0	     ? folder
+		 : !*last_part(path) ? -EISDIR
+				     : make_held(folder, last_part(path));
+
+	*ret_number = 0;
+	if (fd == -EEXIST)
+		fd = open_device(folder, last_part(path));
+	for (unsigned i = 0; fd == -EEXIST && replace && i < TRIES; i++) {
+		fd = take_place(folder, path, err);
+		if (fd == -ENOENT)
+			fd = make_held(folder, last_part(path));
+		else if (fd != -EAGAIN)
+			return fd;
+	}
+	if (fd == -EEXIST || fd == -EAGAIN)
+		fd = open_numbered(folder, path, numbers, ret_number);
+	return fd < 0 ? refuse(path, fd, err) : fd;
+}
+
+static int try_writing(int fd, uid_t owner)
+{
+	static const char some[TRY_BYTES];
+	ssize_t n = write(fd, some, sizeof(some));
+
+	if (n != (ssize_t)sizeof(some))
+		return n < 0 ? -errno : -ENOSPC;
+	return owner != (uid_t)-1 && fchown(fd, owner, (gid_t)-1) < 0 ? -errno : 0;
+}
+
+int file_name_try(const char *path, bool replace, uid_t owner, struct err_text *err)
+{
+	cleanup(cleanup_close) int folder = open_folder(path), fd = -1;
+	char beside[BESIDE_MAX];
+	struct stat st;
+	int r;
+
+	if (folder < 0)
+		return refuse(path, folder, err);
+	if (!*last_part(path))
+		return refuse(path, -EISDIR, err);
+	if (fstatat(folder, last_part(path), &st, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+		return refuse(path, -errno, err);
+	fd = open_device(folder, last_part(path));
+	if (fd != -EEXIST)
+		return fd < 0 ? refuse(path, fd, err) : 0;
+	fd = replace ? open_former(folder, path, err) : -ENOENT;
+	if (fd >= 0)
+		close(fd);
+	else if (fd != -ENOENT)
+		return fd;
+	fd = make_beside(folder, beside);
+	if (fd < 0)
+		return refuse(path, fd, err);
+	r = try_writing(fd, owner);
+	unlinkat(folder, beside, 0);
+	if (r == -EPERM && owner != (uid_t)-1)
+		return err_set(err, r, "can't give recordings to user %u: %s", (unsigned)owner,
+			       strerror(-r));
+	return r < 0 ? refuse(path, r, err) : 0;
+}

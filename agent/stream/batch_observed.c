@@ -1,0 +1,124 @@
+/*
+ * What is seen of the process from outside, into a batch. Each part goes in whole if the batch has
+ * room left for its definitions; else the next one, which begins empty, has it: before the last one
+ * the stream asks whether there has to be another.
+ */
+#include <assert.h>
+
+#include "agent/stream/batch.h"
+#include "agent/stream/stream.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+/* Longest packed. */
+#define FIGURES_BYTES	(2 + 11 * (1 + VARINT_MAX) + 2)
+#define ALLOCATOR_BYTES (3 + 11 * (1 + VARINT_MAX))
+
+/* The packer's scratch has room for the most that a batch can hold. */
+static void *take(struct packer *p, size_t size)
+{
+	void *memory = arena_take(&p->scratch, size);
+
+	assert(memory);
+	return memory;
+}
+
+static void put_figures(struct stream *s, struct packer *p, Heapcast__Batch *batch)
+{
+	uint32_t count = s->figures_count;
+
+	if (!count || !batch_take(&s->batch, count * FIGURES_BYTES))
+		return;
+	batch->n_figures = count;
+	batch->figures = take(p, count * sizeof(*batch->figures));
+	for (uint32_t i = 0; i < count; i++) {
+		const struct figures *from = &s->figures[i];
+		Heapcast__Figures *m = take(p, sizeof(*m));
+
+		batch->figures[i] = m;
+		heapcast__figures__init(m);
+		m->time_ns = from->time_ns;
+		m->rss = from->rss;
+		m->pss = from->pss;
+		m->anonymous = from->anonymous;
+		m->swap = from->swap;
+		m->minor_faults = from->minor_faults;
+		m->major_faults = from->major_faults;
+		m->address_space = from->address_space;
+		m->dirty = from->dirty;
+		m->clean = from->clean;
+		m->rss_peak = from->rss_peak;
+		m->detailed = from->detailed;
+	}
+	s->figures_count = 0;
+}
+
+static void put_maps(struct stream *s, struct packer *p, Heapcast__Batch *batch)
+{
+	if (!s->maps_ready || !batch_take(&s->batch, s->maps.step_max))
+		return;
+	batch->maps = take(p, sizeof(*batch->maps));
+	maps_fill(&s->maps, batch->maps);
+	s->maps_ready = false;
+}
+
+static struct ring_allocator read_allocator(bool swapped, const struct ring_allocator *shared)
+{
+	struct ring_allocator a = {.stamp = {ring_get64(swapped, &shared->stamp[0]),
+					     ring_get64(swapped, &shared->stamp[1])}};
+
+	for (unsigned i = 0; i < RING_ALLOCATOR_FIGURES; i++)
+		a.figure[i] = ring_get64(swapped, &shared->figure[i]);
+	return a;
+}
+
+/* The allocator's last answer, if it is a new one. It lies in the ring: read once, and only if it
+ * is whole. */
+static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *batch)
+{
+	const struct ring_header *h = stream_ring(s);
+	const bool swapped = h && s->source.ring->swapped;
+	uint32_t sequence = h ? ring_acquire32(swapped, &h->allocator.sequence) : 0;
+	Heapcast__Allocator *m;
+	struct ring_allocator a;
+
+	if (!h || !s->source.ready || sequence == s->allocator_told || sequence & 1)
+		return;
+	a = read_allocator(swapped, &h->allocator);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (ring_get32(swapped, &h->allocator.sequence) != sequence ||
+	    !batch_take(&s->batch, ALLOCATOR_BYTES))
+		return;
+	m = take(p, sizeof(*m));
+	heapcast__allocator__init(m);
+	m->time_ns = ring_stream_ns(&s->source, a.stamp[0]);
+	m->took_ns = ring_grown(ring_stream_ns(&s->source, a.stamp[1]), m->time_ns);
+	m->arena = a.figure[0];
+	m->ordblks = a.figure[1];
+	m->smblks = a.figure[2];
+	m->hblks = a.figure[3];
+	m->hblkhd = a.figure[4];
+	m->fsmblks = a.figure[6]; /* usmblks before it is always 0 */
+	m->uordblks = a.figure[7];
+	m->fordblks = a.figure[8];
+	m->keepcost = a.figure[9];
+	batch->allocator = m;
+	s->allocator_told = sequence;
+	s->allocator_took_ns = m->took_ns;
+}
+
+bool batch_fits_observed(const struct stream *s)
+{
+	const struct batch *b = &s->batch;
+	size_t bytes = s->figures_count * FIGURES_BYTES + (s->maps_ready ? s->maps.step_max : 0) +
+		       ALLOCATOR_BYTES;
+
+	return !b->definition_bytes || b->definition_bytes + bytes <= b->definition_bytes_max;
+}
+
+void batch_put_observed(struct stream *s, struct packer *p, Heapcast__Batch *batch)
+{
+	put_figures(s, p, batch);
+	put_maps(s, p, batch);
+	put_allocator(s, p, batch);
+}

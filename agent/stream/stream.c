@@ -1,0 +1,739 @@
+/* One recorded process. See stream.h. */
+#include "agent/stream/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+#define MODULE_ROOM	400 /* memory for a module, its path and segments, as a rule */
+#define MODULES_MIN	112
+#define MODULES_MAX	1024
+#define STACK_SPARE	28 /* words of half a slice that no stack has */
+#define THREAD_NAMES_NS 1000000000
+#define SLEEP_LEAST_NS	10000000		/* the two clocks are not read at one moment */
+#define DEAD_THREADS	(4 * BATCH_THREADS_MAX) /* that keep their names for who joins late */
+#define RENEWAL_REST                                                                               \
+	64 /* batches without another try, when threads hold too much of the stack table */
+#define STOPPED_NS   1000000000 /* without a heartbeat for so long, programs go on unrecorded */
+#define TURN_BATCHES 4		/* batches in one turn: others want the lock, too */
+#define LANES_ALIKE  64		/* threads at least, before stacks are cut for them */
+
+/* Frames of a lane: a program puts no stack into a slice that is longer than half of it. */
+static uint32_t path_most(const struct stream *s, uint32_t lane)
+{
+	uint64_t most = s->budget->alike
+				? UINT32_MAX
+				: ring_slice_words(&s->budget->shape, lane) / 2 - STACK_SPARE;
+
+	return most < s->depth_max ? (uint32_t)most : s->depth_max;
+}
+
+static size_t path_total(const struct stream *s)
+{
+	size_t total = 0;
+
+	for (uint32_t i = 0; i < s->lane_count; i++)
+		total += path_most(s, i);
+	return total;
+}
+
+struct stacks_path stream_lane(const struct stream *s, uint32_t lane)
+{
+	return (struct stacks_path){.node = lane ? s->lane[lane - 1].node + s->lane[lane - 1].most
+						 : s->path,
+				    .most = path_most(s, lane)};
+}
+
+/* The lanes of all slices there may be; in a slot that does not grow, within a quarter of its
+ * tables. */
+static int init_lanes(struct stream *s, struct arena *tables)
+{
+	const struct budget *b = s->budget;
+	const bool fixed = b->levels == 1;
+	size_t most = tables->size / 4 / sizeof(uint32_t);
+
+	/* Rather fewer threads than stacks that are cut. */
+	if (b->alike && s->lane_count > LANES_ALIKE)
+		s->lane_count = most / s->depth_max > LANES_ALIKE ? (uint32_t)(most / s->depth_max)
+								  : LANES_ALIKE;
+	if (s->lane_count > ring_slice_count(&b->shape, b->levels))
+		s->lane_count = ring_slice_count(&b->shape, b->levels);
+	while (fixed && s->depth_max > 16 && path_total(s) > most)
+		s->depth_max = s->depth_max * 3 / 4;
+	s->lane = arena_take(tables, (s->lane_count + 1) * sizeof(*s->lane));
+	s->path = arena_take(tables, path_total(s) * sizeof(*s->path));
+	if (!s->lane || !s->path)
+		return -ENOMEM;
+	if (!fixed)
+		s->lane_count = ring_slice_count(&b->shape, 1);
+	for (uint32_t i = 0; i < s->lane_count; i++)
+		s->lane[i] = stream_lane(s, i);
+	return 0;
+}
+
+static uint32_t most_modules(const struct budget *b)
+{
+	uint32_t modules = (uint32_t)(b->tables / 16 / MODULE_ROOM);
+
+	return b->levels > 1	       ? b->place[b->levels - 1].modules
+	       : modules < MODULES_MIN ? MODULES_MIN
+	       : modules < MODULES_MAX ? modules
+				       : MODULES_MAX;
+}
+
+static uint32_t most_threads(const struct stream *s)
+{
+	const struct budget *b = s->budget;
+
+	return b->levels > 1 ? b->place[b->levels - 1].threads : s->lane_count + DEAD_THREADS;
+}
+
+static int init_tables(struct stream *s, struct arena *tables, struct clock *counter)
+{
+	return ring_source_init(&s->source, tables, &s->budget->shape, counter) < 0 ||
+			       modules_init(&s->modules, tables, most_modules(s->budget)) < 0 ||
+			       threads_init(&s->threads, tables, most_threads(s)) < 0 ||
+			       init_lanes(s, tables) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* A batch after a new generation must find room in it. */
+void stream_fit_batch(struct stream *s)
+{
+	if (s->batch.nodes_max > s->stacks.nodes_max / 8)
+		s->batch.nodes_max = s->stacks.nodes_max / 8;
+}
+
+/* All else of the tables' memory is the stack table's. */
+static void init_stacks_fixed(struct stream *s, struct arena *tables)
+{
+	tables->used = (tables->used + 63) & ~(size_t)63;
+	stacks_init(&s->stacks, tables->memory + tables->used, tables->size - tables->used);
+	stream_fit_batch(s);
+}
+
+static int init_stacks(struct stream *s, struct arena *arena)
+{
+	const struct budget_place *most = &s->budget->place[s->budget->levels - 1];
+
+	for (unsigned i = 0; i < 2; i++) {
+		s->stacks_room[i] = arena_take(arena, most->stacks);
+		if (!s->stacks_room[i])
+			return -ENOMEM;
+	}
+	stacks_init(&s->stacks, s->stacks_room[0], s->budget->place[0].stacks);
+	modules_limit(&s->modules, s->budget->place[0].modules);
+	s->threads.capacity = s->budget->place[0].threads;
+	return 0;
+}
+
+static int set_up(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
+		  struct clock *counter, struct packer *packer)
+{
+	const struct budget_place *most, *first = b->place;
+	const bool fixed = b->levels <= 1;
+	struct arena tables;
+
+	if (fixed)
+		budget_fix(b);
+	most = &b->place[b->levels - 1];
+	tables = fixed ? arena_part(arena, b->tables) : (struct arena){0};
+	s->packer = packer;
+	s->budget = b;
+	s->lane_count = ring_slice_count(&b->shape, b->levels);
+	s->capture = &s->source.source;
+	if (most->maps) {
+		void *memory = arena_take(arena, most->maps);
+
+		if (!memory)
+			return -ENOMEM;
+		if (!s->maps.entry) /* else perhaps the observer still reads for who was here before
+				     */
+			maps_init(&s->maps, memory, most->maps, first->definitions - MAPS_BESIDE,
+				  (uint32_t)sysconf(_SC_PAGESIZE));
+	}
+	if ((fixed && !tables.memory) || batch_init(&s->batch, arena, most) < 0 ||
+	    spool_init(&s->spool, arena, most->spool, first->spool) < 0)
+		return -ENOMEM;
+	batch_shape(&s->batch, first);
+	s->depth_max = depth_limit + 2;
+	if (fixed && s->depth_max > s->batch.nodes_max / 2)
+		s->depth_max = s->batch.nodes_max / 2;
+	if (init_tables(s, fixed ? &tables : arena, counter) < 0)
+		return -ENOMEM;
+	if (!fixed)
+		return init_stacks(s, arena);
+	init_stacks_fixed(s, &tables);
+	return 0;
+}
+
+int stream_init(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
+		struct clock *counter, struct packer *packer)
+{
+	*s = (struct stream){0};
+	pthread_mutex_init(&s->lock, NULL);
+	return set_up(s, arena, b, depth_limit, counter, packer);
+}
+
+/* Others may be about to take the lock, to find that it is free. */
+int stream_init_place(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
+		      struct clock *counter, struct packer *packer)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	memset(s->id, 0, sizeof(*s) - offsetof(struct stream, id));
+	r = set_up(s, arena, b, depth_limit, counter, packer);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+void stream_done(struct stream *s)
+{
+	if (s->state != STREAM_FREE)
+		stream_close(s);
+	else if (s->source.ring)
+		ring_source_close(&s->source);
+	pthread_mutex_destroy(&s->lock);
+}
+
+static void clear_tables(struct stream *s)
+{
+	stacks_init(&s->stacks, s->stacks.cache, s->stacks.size);
+	s->renewal_wanted = false;
+	s->renewal_rest = s->nodes_until = 0;
+	modules_clear(&s->modules);
+	threads_clear(&s->threads);
+	batch_clear(&s->batch);
+	cull_clear(&s->cull);
+	flight_clear(&s->flight, 0);
+	sums_clear(&s->sums);
+	spool_clear(&s->spool);
+	for (uint32_t i = 0; i < s->lane_count; i++)
+		s->lane[i].depth = 0;
+	s->delivered = (struct spool_account){0};
+	s->lost = (struct capture_losses){0};
+	s->no_thread = s->stacks_cut = s->samples_refused = s->watermark_ns = s->named_ns =
+		s->ledger_told = s->turn_ns = s->earlier_delivered = s->earlier_lost =
+			s->watermark_told = s->order_ns = 0;
+	s->stacks_unknown = s->namespaces = 0;
+	s->frame_pending = 0;
+	s->image = 0;
+	s->exec_pending = false;
+	s->figures_count = s->allocator_told = 0;
+	s->unrecorded_count = s->uncounted = 0;
+	s->unrecorded_sum = (struct unrecorded){0};
+	s->allocator_took_ns = 0;
+	s->maps_ready = false;
+	s->maps_known = STREAM_MAPS_NEW;
+	s->snapshots = 0;
+	s->stopped_itself = false;
+}
+
+/* Who it is, for an agent that takes the ring up. */
+static void sign(struct stream *s)
+{
+	struct ring_account *a = &s->source.ring->header->account;
+
+	a->start_ns = s->start_ns;
+	a->start_wall_ns = s->start_wall_ns;
+	a->pid = (uint32_t)s->target.pid;
+	a->start_ticks = s->target.start_ticks;
+	a->has_parent = s->has_parent;
+	memcpy(a->parent_stream, s->parent_stream, sizeof(a->parent_stream));
+	a->parent_event = s->parent_event;
+}
+
+static void begin(struct stream *s, const uint8_t *agent_id, uint32_t incarnation)
+{
+	s->agent_id = agent_id;
+	s->incarnation = s->spool.disk.incarnation = incarnation;
+	s->process_news = true;
+	s->slept_ns = clock_slept_ns();
+	s->closed_ns = clock_monotonic_ns();
+	__atomic_store_n(&s->state, STREAM_LIVE, __ATOMIC_RELEASE);
+}
+
+/* A new one, that begins now. */
+static int make_id(struct stream *s)
+{
+	if (getrandom(s->id, sizeof(s->id), 0) != sizeof(s->id))
+		return -EIO;
+	s->start_ns = clock_monotonic_ns();
+	s->start_wall_ns = clock_wall_ns();
+	return 0;
+}
+
+static void describe(struct stream *s, const struct target_info *target,
+		     const struct stream_settings *settings)
+{
+	const struct ring_settings *ring = &settings->ring;
+
+	clear_tables(s);
+	s->target = *target;
+	s->said = settings->said;
+	target_believe(&s->target, &s->said);
+	s->mode = (int)ring->mode;
+	s->sample_interval = ring->sample_interval;
+	s->resume_mode = ring->mode == RING_OFF ? RING_FULL : s->mode;
+	s->frees_have_stacks = ring->frees_have_stacks;
+	s->has_parent = settings->parent_stream;
+	if (s->has_parent)
+		memcpy(s->parent_stream, settings->parent_stream, sizeof(s->parent_stream));
+	s->parent_event = settings->parent_event;
+	s->ran_before_ns = s->marked_ns = s->marked_by = 0;
+}
+
+static pid_t emulated(const struct target_info *target)
+{
+	return target->emulated ? target->pid : 0;
+}
+
+int stream_open(struct stream *s, const struct target_info *target,
+		const struct stream_settings *settings)
+{
+	struct ring_settings ring = settings->ring;
+	int r = make_id(s);
+
+	if (r < 0)
+		return r;
+	describe(s, target, settings);
+	memcpy(ring.stream, s->id, sizeof(ring.stream));
+	ring.emulated = emulated(&s->target);
+	r = ring_source_open(&s->source, &s->budget->shape, &ring, s->start_ns);
+	if (r < 0)
+		return r;
+	s->capture = &s->source.source;
+	sign(s);
+	begin(s, settings->agent_id, s->source.incarnation);
+	return 0;
+}
+
+/* How long it has run, and 1 at least: it was there before us. */
+static uint64_t age_of(const struct target_info *target)
+{
+	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK), age = clock_boot_ns(), start;
+
+	start = target->start_ticks / ticks * 1000000000 +
+		target->start_ticks % ticks * (1000000000 / ticks);
+	return age > start ? age - start : 1;
+}
+
+int stream_attach(struct stream *s, const struct target_info *target,
+		  const struct stream_settings *settings, struct capture_source *capture)
+{
+	int r = make_id(s);
+
+	if (r < 0)
+		return r;
+	s->capture = capture;
+	describe(s, target, settings);
+	if (!s->has_parent)
+		s->ran_before_ns = age_of(target);
+	begin(s, settings->agent_id, 1);
+	return 0;
+}
+
+/* The stream's own counts, as the agent before us left them. */
+static void take_counts(struct stream *s, const struct ring_inheritance *in)
+{
+	const struct ring_account *a = &in->account;
+
+	s->threads.last_number = a->threads;
+	s->threads.retired = (struct thread_counts){.produced = in->gone.produced,
+						    .not_sampled = in->gone.not_sampled,
+						    .delivered = in->gone.delivered,
+						    .lost = in->gone.lost};
+	s->no_thread = a->no_slice.events;
+	s->earlier_delivered = s->delivered.events = in->delivered;
+	s->delivered.allocations = a->delivered[0];
+	s->delivered.frees = a->delivered[1];
+	s->delivered.bytes = a->delivered[2];
+	s->earlier_lost = in->lost;
+	s->lost = (struct capture_losses){in->lost, a->lost.allocations, a->lost.frees,
+					  a->lost.bytes};
+	s->stacks_cut = a->stacks_cut;
+	s->watermark_ns = s->delivered.time_ns = a->watermark_ns;
+	flight_clear(&s->flight, stream_now(s));
+	s->spool.evicted = s->delivered;
+}
+
+/* How the program was told to record; it can have changed that. */
+static void take_orders(struct stream *s)
+{
+	const struct ring_header *h = s->source.ring->header;
+	const bool swapped = s->source.ring->swapped;
+	uint32_t mode = ring_get32(swapped, &h->mode);
+	uint32_t resume = ring_get32(swapped, &h->resume);
+
+	s->mode = mode <= RING_SAMPLE ? (int)mode : RING_FULL;
+	s->resume_mode = s->mode != RING_OFF	 ? s->mode
+			 : resume == RING_SAMPLE ? RING_SAMPLE
+						 : RING_FULL;
+	s->sample_interval = ring_get64(swapped, &h->sample_interval);
+	if (s->sample_interval > RING_INTERVAL_MAX)
+		s->sample_interval = RING_INTERVAL_MAX;
+	s->frees_have_stacks = ring_get32(swapped, &h->frees_have_stacks) != 0;
+	memcpy(s->id, h->stream, sizeof(s->id));
+}
+
+/* What the program has said to the agent before us. */
+static struct target_said said_in(const struct ring_memory *ring)
+{
+	const struct ring_header *h = ring->header;
+
+	return (struct target_said){
+		.machine = ring_get32(ring->swapped, &h->machine),
+		.pointer_bits = ring_get32(ring->swapped, &h->pointer_bits),
+		.page_size = ring_get32(ring->swapped, &h->page_size),
+		.big_endian = ring_big_endian(ring->swapped),
+	};
+}
+
+/* The ring has grown under the agent before us: so does the place. */
+static int adopt_level(struct stream *s)
+{
+	struct budget *b = s->budget;
+	uint32_t level = s->source.ring->steps - 1;
+	size_t more = b->place[level].cost - b->place[0].cost;
+	int r;
+
+	if (!level)
+		return 0;
+	if (!room_take(&b->room, more, ROOM_MUST))
+		return -ENOSPC;
+	r = stream_set_level(s, level);
+	if (r < 0)
+		room_give(&b->room, b->place[level].cost - b->place[s->level].cost, ROOM_MUST);
+	return r;
+}
+
+int stream_take_up(struct stream *s, const struct target_info *target, int lock,
+		   const uint8_t *mark, const uint8_t *agent_id)
+{
+	struct ring_inheritance in;
+	int r = ring_source_adopt(&s->source, &s->budget->shape, lock, mark, &in);
+
+	if (r < 0)
+		return r;
+	if (in.account.pid != (uint32_t)target->pid ||
+	    in.account.start_ticks != target->start_ticks) {
+		ring_source_close(&s->source);
+		return -ESRCH;
+	}
+	r = adopt_level(s);
+	if (r < 0) {
+		ring_source_close(&s->source);
+		return r;
+	}
+	s->capture = &s->source.source;
+	clear_tables(s);
+	s->target = *target;
+	s->said = said_in(s->source.ring);
+	target_believe(&s->target, &s->said);
+	s->source.emulated = emulated(&s->target);
+	s->start_ns = in.account.start_ns;
+	s->start_wall_ns = in.account.start_wall_ns;
+	s->image = in.account.image;
+	s->has_parent = in.account.has_parent;
+	memcpy(s->parent_stream, in.account.parent_stream, sizeof(s->parent_stream));
+	s->parent_event = in.account.parent_event;
+	take_counts(s, &in);
+	take_orders(s);
+	ring_source_begin(&s->source);
+	begin(s, agent_id, s->source.incarnation);
+	return 0;
+}
+
+void stream_settle(struct stream *s, const struct observer_settings *observe, uint64_t cull_ns)
+{
+	s->observe = *observe;
+	if (s->cull.slot)
+		s->cull.time_ns = cull_ns;
+}
+
+void stream_close(struct stream *s)
+{
+	s->capture->ops->close(s->capture);
+	s->capture = &s->source.source;
+	__atomic_store_n(&s->state, STREAM_FREE, __ATOMIC_RELEASE);
+}
+
+void stream_put_figures(struct stream *s, const struct figures *figures)
+{
+	s->figures_count -= s->figures_count == STREAM_FIGURES_MAX;
+	s->figures[s->figures_count++] = *figures;
+}
+
+static void add_unrecorded(struct unrecorded *to, const struct unrecorded *more)
+{
+	to->events += more->events;
+	to->allocations += more->allocations;
+	to->frees += more->frees;
+	to->bytes += more->bytes;
+}
+
+/* Where too many wait, the account has them all the same. */
+void stream_tell_unrecorded(struct stream *s, const struct unrecorded *u)
+{
+	if (s->unrecorded_count < STREAM_UNRECORDED_MAX)
+		s->unrecorded[s->unrecorded_count++] = *u;
+	add_unrecorded(&s->unrecorded_sum, u);
+	s->unrecorded_sum.pid++;
+	s->uncounted += !u->counted;
+}
+
+uint64_t stream_now(const struct stream *s)
+{
+	return clock_monotonic_ns() - s->start_ns;
+}
+
+void stream_tell_sleep(struct stream *s, uint64_t slept_ns)
+{
+	if (s->state != STREAM_LIVE || slept_ns < s->slept_ns + SLEEP_LEAST_NS)
+		return;
+	if (capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_SUSPENDED, slept_ns - s->slept_ns,
+			 stream_now(s), NULL, 0) == 0)
+		s->slept_ns = slept_ns; /* else the batch is full: in a second */
+}
+
+void stream_end(struct stream *s, const struct target_end *end)
+{
+	if (s->state != STREAM_LIVE)
+		return;
+	s->end = *end;
+	s->end_ns = stream_now(s);
+	__atomic_store_n(&s->state, STREAM_ENDING, __ATOMIC_RELEASE);
+}
+
+struct stream_ledger stream_ledger(const struct stream *s)
+{
+	struct thread_counts total = threads_total(&s->threads);
+	struct stream_ledger l = {
+		.produced = total.produced + s->no_thread,
+		.delivered = s->delivered.events,
+		.culled = s->delivered.culled,
+		.not_sampled = total.not_sampled,
+		.lost = s->lost.events,
+	};
+	uint64_t known = l.delivered + l.culled + l.not_sampled + l.lost;
+
+	if (l.produced < known) /* only a program that lies about its counters comes here */
+		l.produced = known;
+	l.pending = l.produced - known;
+	return l;
+}
+
+/* 0; -ENOSPC: the frame waits in the batch's memory. */
+static int put_frame(struct stream *s)
+{
+	int r;
+
+	if (!s->frame_pending)
+		return 0;
+	r = spool_put(&s->spool, s->batch.memory, s->frame_pending, &s->delivered);
+	if (r == -ENOSPC)
+		return r;
+	s->frame_pending = 0;
+	return 0;
+}
+
+/* Between two batches: all nodes that a batch names are of one generation. */
+static void renew_stacks(struct stream *s)
+{
+	if (s->renewal_rest)
+		s->renewal_rest--;
+	if (!s->renewal_wanted)
+		return;
+	s->renewal_wanted = false;
+	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count + 1) ? 1 : RENEWAL_REST;
+	stream_table_renewed(s, s->renewal_rest == 1);
+	if (s->renewal_rest == RENEWAL_REST &&
+	    (s->cull.held || s->flight.held)) { /* perhaps it is not the threads' */
+		stream_hold_less(s);
+		s->renewal_rest = 1;
+	}
+}
+
+static int close_batch(struct stream *s, bool end)
+{
+	long length;
+
+	s->capture->ops->count(s->capture, s);
+	s->capture->ops->seal(s->capture, s);
+	length = batch_pack(s, s->packer, end);
+	s->closed_ns = clock_monotonic_ns();
+	s->delivered.time_ns = stream_watermark(s);
+	s->watermark_told = s->watermark_ns;
+	s->delivered.nodes = stacks_number(&s->stacks, s->stacks.sent);
+	renew_stacks(s);
+	s->nodes_until = 0;
+	assert(length > 0); /* what goes into a batch is counted before it does */
+	s->frame_pending = (size_t)length;
+	return put_frame(s);
+}
+
+/* A mark went with a batch that did not reach beyond it: who waits for all that was before it waits
+ * for one more. */
+static bool owes_watermark(const struct stream *s)
+{
+	return s->order_ns && s->watermark_told / BATCH_TICK_NS * BATCH_TICK_NS <= s->order_ns;
+}
+
+static bool has_content(const struct stream *s)
+{
+	return s->batch.events.count || s->batch.gaps || s->batch.marks || s->threads.news ||
+	       s->process_news || s->modules.count != s->modules.sent || s->modules.unloads ||
+	       s->figures_count || s->unrecorded_count || s->maps_ready ||
+	       sums_due(&s->sums, s->turn_ns) || owes_watermark(s);
+}
+
+/* A flight recorder that waits has time; who it records is told at once, and the observer waits for
+ * its maps to be packed. */
+static bool is_quiet(const struct stream *s)
+{
+	return flight_is_quiet(&s->flight) && !s->process_news && !s->maps_ready &&
+	       s->modules.count == s->modules.sent;
+}
+
+static bool is_due(struct stream *s, uint64_t now)
+{
+	bool quiet = is_quiet(s);
+
+	if (!has_content(s)) {
+		s->batch.opened_ns = 0;
+		if (now - s->closed_ns < (quiet ? FLIGHT_CLOSE_NS : STREAM_LEDGER_NS))
+			return false;
+		s->capture->ops->count(s->capture, s);
+		return stream_ledger(s).produced != s->ledger_told;
+	}
+	if (!s->batch.opened_ns)
+		s->batch.opened_ns = now;
+	return now - s->batch.opened_ns >= (quiet ? FLIGHT_CLOSE_NS : STREAM_CLOSE_NS);
+}
+
+static void read_names(struct stream *s, uint64_t now)
+{
+	char name[16];
+
+	if (now - s->named_ns < THREAD_NAMES_NS)
+		return;
+	s->named_ns = now;
+	threads_each(&s->threads,
+		     t) if (t->alive && (t->news || s->threads.news < BATCH_THREADS_MAX) &&
+			    target_thread_name(s->target.pid, (pid_t)t->tid, name) == 0)
+		threads_name(&s->threads, t, name);
+}
+
+/* The old image is drained: what it had is gone, and the ring is ready for the new one. */
+static void begin_image(struct stream *s)
+{
+	struct target_info target;
+
+	if (capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_EXEC, s->image + 1, stream_now(s), NULL,
+			 0) < 0)
+		return; /* the batch is full: next turn */
+	modules_remove_all(&s->modules, stream_now(s));
+	stacks_cache_clear(&s->stacks);
+	if (target_read(s->target.pid, &target) == 0) {
+		s->target = target;
+		target_believe(&s->target, &s->said);
+		s->source.emulated = emulated(&s->target);
+	}
+	s->image++;
+	flight_begin_image(&s->flight);
+	s->maps_ready = false;
+	s->maps_known = STREAM_MAPS_LOST;
+	s->capture->ops->begin_image(s->capture, s);
+	s->process_news = true;
+	s->exec_pending = false;
+}
+
+/* Threads that never had a slice of their own at the end, or left theirs. */
+static int end_threads(struct stream *s)
+{
+	int r = 0;
+
+	threads_each(&s->threads, t) if (!r && t->alive) r = capture_thread_end(s, t, s->end_ns);
+	return r;
+}
+
+static enum stream_work finish(struct stream *s)
+{
+	int r = end_threads(s);
+
+	if (r == -EAGAIN)
+		return close_batch(s, false) == -ENOSPC ? STREAM_STALLED : STREAM_MORE;
+	if (s->modules.unloads > BATCH_UNLOADS_MAX || !batch_fits_observed(s))
+		return close_batch(s, false) == -ENOSPC ? STREAM_STALLED : STREAM_MORE;
+	s->watermark_ns = s->end_ns > s->watermark_ns ? s->end_ns : s->watermark_ns;
+	r = close_batch(s, true);
+	__atomic_store_n(&s->state, STREAM_ENDED, __ATOMIC_RELEASE);
+	return r == -ENOSPC ? STREAM_STALLED : STREAM_IDLE;
+}
+
+/* As the source's drain; what is held back goes when its time has come. */
+static int drain_source(struct stream *s, bool final)
+{
+	int r = s->cull.flush ? cull_advance(s, false) : 0;
+
+	if (!r && flight_urgent(&s->flight))
+		r = flight_advance(s, false);
+	if (!r)
+		r = s->capture->ops->drain(s->capture, s, final);
+	if (!r && s->cull.time_ns)
+		r = cull_advance(s, final);
+	return !r && s->flight.window_ns ? flight_advance(s, final) : r;
+}
+
+enum stream_work stream_drain(struct stream *s)
+{
+	bool final = s->state == STREAM_ENDING || s->exec_pending;
+	uint64_t now = clock_monotonic_ns();
+	int r = 1;
+
+	s->capture->ops->turn(s->capture, s->turn_ns && now - s->turn_ns > STOPPED_NS);
+	s->turn_ns = now;
+	if (put_frame(s) < 0) {
+		stream_grow_if_due(s);
+		if (put_frame(s) < 0)
+			return STREAM_STALLED;
+	}
+	if (s->state != STREAM_LIVE && s->state != STREAM_ENDING)
+		return STREAM_IDLE;
+	for (int batches = 0; batches < TURN_BATCHES; batches++) {
+		if (stream_grow_if_due(s)) {
+			if (close_batch(s, false) == -ENOSPC)
+				return STREAM_STALLED;
+			stream_grow_if_due(s);
+		}
+		r = drain_source(s, final);
+		if (r >= 0)
+			break;
+		if (close_batch(s, false) == -ENOSPC)
+			return STREAM_STALLED;
+		r = 1;
+	}
+	if (r > 0)
+		return STREAM_MORE;
+	if (s->exec_pending) {
+		begin_image(s);
+		if (s->exec_pending) /* the batch is full */
+			return close_batch(s, false) == -ENOSPC ? STREAM_STALLED : STREAM_MORE;
+		if (s->state == STREAM_ENDING)
+			return STREAM_MORE; /* the next image's */
+	}
+	if (s->state == STREAM_ENDING)
+		return finish(s);
+	read_names(s, now);
+	if (is_due(s, now) && close_batch(s, false) == -ENOSPC)
+		return STREAM_STALLED;
+	return STREAM_IDLE;
+}

@@ -1,0 +1,157 @@
+/*
+ * How a stream's place grows. A process begins young: a ring with a few slices, small tables, a
+ * small spool. What turns out to be too small wishes for more, and then all of it becomes that of
+ * the next level, if the room that all places share has so much. If not, it goes on with what it
+ * has, as a process does whose limit is small: threads wait for slices, the table of stacks is
+ * renewed, the spool makes the program wait; and it asks again.
+ *
+ * Address space for the largest level is there from the start, so arrays stay where they are, and
+ * only the pages behind their end come into use; the table of stacks moves. Between two batches, in
+ * the drain thread.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/stream/stream.h"
+#include "base/ban.h"
+
+#define REFUSED_NS    100000000	 /* until the room is asked again */
+#define RENEWED_NS    1000000000 /* a table that is renewed again within this is too small */
+#define MODULES_AHEAD 4
+
+size_t stream_cost_young(const struct stream *s)
+{
+	return s->budget->place[0].cost;
+}
+
+size_t stream_cost_grown(const struct stream *s)
+{
+	return s->budget->place[s->level].cost - s->budget->place[0].cost;
+}
+
+/* Whole pages of it. */
+static void drop(uint8_t *memory, size_t size)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = ((uintptr_t)memory + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t)memory + size) & ~(page - 1);
+
+	if (to > from)
+		madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+static void add_lanes(struct stream *s, uint32_t count)
+{
+	for (uint32_t i = s->lane_count; i < count; i++)
+		s->lane[i] = stream_lane(s, i);
+	s->lane_count = count;
+}
+
+static int next_level(struct stream *s)
+{
+	const struct budget *b = s->budget;
+	const struct budget_place *place = &b->place[s->level + 1];
+	int r = s->source.ring->steps > s->level + 1 ? 0 /* of a ring that was taken up */
+						     : ring_memory_back(s->source.ring, &b->shape);
+
+	if (r < 0)
+		return r;
+	s->level++;
+	add_lanes(s, ring_slice_count(&b->shape, s->level + 1));
+	s->threads.capacity = place->threads;
+	modules_limit(&s->modules, place->modules);
+	spool_grow(&s->spool, place->spool);
+	stacks_move(&s->stacks, s->stacks_room[s->level & 1], place->stacks);
+	drop(s->stacks_room[!(s->level & 1)], b->place[s->level - 1].stacks);
+	s->nodes_until = 0;
+	batch_shape(&s->batch, place);
+	stream_fit_batch(s);
+	return 0;
+}
+
+int stream_set_level(struct stream *s, uint32_t level)
+{
+	int r = 0;
+
+	while (!r && s->level < level)
+		r = next_level(s);
+	return r;
+}
+
+/* Threads would have no slice, or modules no name. */
+static bool must(const struct stream *s)
+{
+	return s->source.active_count >= s->source.ring->slice_count ||
+	       s->modules.count + MODULES_AHEAD > s->modules.capacity ||
+	       s->modules.text.used > s->modules.text.size / 8 * 7;
+}
+
+/* The old table of stacks is there until the new one is filled. */
+static bool grow(struct stream *s)
+{
+	struct budget *b = s->budget;
+	size_t more, both = b->place[s->level].stacks;
+	bool grown;
+
+	if (s->level + 1 >= b->levels)
+		return false;
+	more = b->place[s->level + 1].cost - b->place[s->level].cost;
+	if (!room_take(&b->room, more + both, must(s) ? ROOM_MUST : ROOM_GROWING))
+		return false;
+	grown = next_level(s) == 0;
+	room_give(&b->room, both + (grown ? 0 : more), ROOM_GROWING);
+	return grown;
+}
+
+static bool wishes(struct stream *s)
+{
+	struct ring_source *source = &s->source;
+	uint32_t wants = ring_acquire32(source->ring->swapped, &source->ring->header->wants);
+
+	s->grow_wanted |= wants != source->wants_heard || s->frame_pending ||
+			  source->active_count + 1 >= source->ring->slice_count || must(s);
+	return s->grow_wanted;
+}
+
+bool stream_may_grow(const struct stream *s)
+{
+	return s->level + 1 < s->budget->levels && !(s->refused_ns && s->refused_must);
+}
+
+void stream_table_renewed(struct stream *s, bool renewed)
+{
+	s->grow_wanted |= !renewed || s->turn_ns - s->renewed_ns < RENEWED_NS;
+	s->renewed_ns = s->turn_ns;
+}
+
+static bool batch_is_clear(const struct stream *s)
+{
+	const struct batch *b = &s->batch;
+
+	return !b->events.count && !b->gaps && !b->marks && !b->definition_bytes;
+}
+
+bool stream_grow_if_due(struct stream *s)
+{
+	const struct ring_memory *ring = s->source.ring;
+	uint32_t wants;
+
+	if (s->budget->levels == 1 || !stream_ring(s) || !wishes(s))
+		return false;
+	/* Who was refused a larger place for speed asks at once for one without which something is
+	 * lost. */
+	if (s->refused_ns && s->turn_ns - s->refused_ns < REFUSED_NS &&
+	    (s->refused_must || !must(s)))
+		return false;
+	if (!batch_is_clear(s))
+		return s->level + 1 < s->budget->levels;
+	wants = ring_acquire32(ring->swapped, &ring->header->wants);
+	s->refused_must = must(s);
+	s->refused_ns = grow(s) ? 0 : s->turn_ns;
+	s->grow_wanted = false;
+	s->source.wants_heard = wants;
+	if (s->refused_ns)
+		ring_release32(ring->swapped, &ring->header->refused, wants);
+	return false;
+}

@@ -1,0 +1,22 @@
+/* HMAC-SHA-256 by OpenSSL. See secret.h. */
+#include "base/secure/secret_hmac.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "base/secure/openssl.h"
+#include "base/ban.h"
+
+int secret_hmac(const void *key, size_t key_length, const void *data, size_t length,
+		uint8_t *ret_mac)
+{
+	const struct openssl *o = openssl_load(NULL);
+	unsigned written = 0;
+
+	if (!o)
+		return -ENOTSUP;
+	if (key_length > INT_MAX ||
+	    !o->HMAC(o->EVP_sha256(), key, (int)key_length, data, length, ret_mac, &written))
+		return -EIO;
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* Snapshots, their names and folders together, come and go. See snapshots.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/catalogue/draft.h"
+#include "collector/catalogue/folder.h"
+#include "collector/catalogue/snapshots_file.h"
+#include "base/ban.h"
+
+static int find_place(void *context, struct err_text *err)
+{
+	return stream_draft_place(context, err);
+}
+
+int store_snapshot_keep(struct store *store, struct stream_draft *draft, struct snapshot *snapshot,
+			struct err_text *err)
+{
+	int r = stream_draft_sync(draft, err);
+
+	if (r < 0)
+		return r;
+	snapshot->stream = *stream_draft_id(draft);
+	r = snapshots_file_put(store->path, snapshot, find_place, draft, err);
+	/* It has no name: nobody would look for it. */
+	if (r < 0)
+		stream_draft_withdraw(draft);
+	return r;
+}
+
+int store_snapshot_remove(struct store *store, const char *name, struct err_text *err)
+{
+	cleanup(snapshot_done) struct snapshot snapshot = {0};
+	cleanup(cleanup_free) char *folder = NULL;
+	int r = store_snapshot_get(store, name, &snapshot, err);
+
+	if (!r)
+		r = snapshots_file_remove(store->path, name, err);
+	if (r < 0)
+		return r;
+	folder = stream_folder_path(store, &snapshot.stream);
+	if (!folder)
+		return -ENOMEM;
+	folder_remove(folder);
+	catalogue_remove(store->catalogue, &snapshot.stream);
+	return 0;
+}

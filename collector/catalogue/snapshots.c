@@ -1,0 +1,472 @@
+/* Names of snapshots, and who is in them: DIR/snapshots.sqlite. See snapshots.h. */
+#include "collector/catalogue/snapshots.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/catalogue/folder.h"
+#include "collector/catalogue/snapshots_file.h"
+#include "base/ban.h"
+
+#define SNAPSHOTS_NAME	  "snapshots.sqlite"
+#define SNAPSHOTS_VERSION 1
+#define BUSY_MS		  10000
+
+static const char schema[] =
+	"CREATE TABLE snapshots (name TEXT PRIMARY KEY, stream BLOB NOT NULL UNIQUE, wall_ns "
+	"INTEGER "
+	"NOT NULL, took_ns INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE members (snapshot TEXT NOT NULL REFERENCES snapshots ON DELETE CASCADE, "
+	"position "
+	"INTEGER, stream BLOB, host TEXT, executable TEXT, pid INTEGER, build_id BLOB, missing "
+	"TEXT, "
+	"wall_ns INTEGER, mark INTEGER, time_ns INTEGER, blocks INTEGER, bytes INTEGER, samples "
+	"INTEGER, blocks_error REAL, bytes_error REAL, PRIMARY KEY (snapshot, position)) WITHOUT "
+	"ROWID;";
+
+DEFINE_CLEANUP(sqlite3_close, sqlite3 *)
+DEFINE_CLEANUP(sqlite3_finalize, sqlite3_stmt *)
+
+void snapshot_member_done(struct snapshot_member *m)
+{
+	free(m->host);
+	free(m->executable);
+	free(m->missing);
+	*m = (struct snapshot_member){0};
+}
+
+void snapshot_done(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		snapshot_member_done(&s->members[i]);
+	free(s->members);
+	*s = (struct snapshot){0};
+}
+
+void store_snapshots_free(struct snapshot *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		snapshot_done(&list[i]);
+	free(list);
+}
+
+int snapshot_name_check(const char *name, struct err_text *err)
+{
+	size_t length = strlen(name);
+	bool good = length && length <= SNAPSHOT_NAME_MAX && isalnum((unsigned char)*name);
+
+	for (size_t i = 0; good && i < length; i++)
+		good = isalnum((unsigned char)name[i]) || strchr(".-_", name[i]);
+	return good ? 0
+		    : err_set(err, -EINVAL,
+			      "a snapshot's name has letters, digits, '.', '-' and '_', %u at "
+			      "most, and "
+			      "begins with a letter or digit; '%.80s' is none",
+			      SNAPSHOT_NAME_MAX, name);
+}
+
+/* ---- the file ---- */
+
+static int failed(sqlite3 *db, int code, struct err_text *err)
+{
+	int r = (code & 0xff) == SQLITE_NOMEM					    ? -ENOMEM
+		: (code & 0xff) == SQLITE_FULL					    ? -ENOSPC
+		: (code & 0xff) == SQLITE_BUSY					    ? -EBUSY
+		: (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB ? -EBADMSG
+										    : -EIO;
+
+	return err_set(err, r, "the list of snapshots (" SNAPSHOTS_NAME "): %s",
+		       db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+}
+
+static int execute(sqlite3 *db, const char *sql, struct err_text *err)
+{
+	int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : failed(db, code, err);
+}
+
+static int version_of(sqlite3 *db, int *ret_version, struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int code = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &s, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_step(s);
+	if (code != SQLITE_ROW)
+		return failed(db, code, err);
+	*ret_version = sqlite3_column_int(s, 0);
+	return 0;
+}
+
+static int check_version(sqlite3 *db, bool write, struct err_text *err)
+{
+	char begin[64];
+	int version = 0, r = version_of(db, &version, err);
+
+	/* Its first writer is not done, or was stopped. */
+	if (!r && !version && !write)
+		return -ENOENT;
+	if (!r && !version) {
+		snprintf(begin, sizeof(begin), "PRAGMA user_version = %d", SNAPSHOTS_VERSION);
+		r = execute(db, schema, err);
+		if (!r)
+			r = execute(db, begin, err);
+		version = SNAPSHOTS_VERSION;
+	}
+	if (!r && version != SNAPSHOTS_VERSION)
+		r = err_set(err, -EBADMSG,
+			    "the list of snapshots (" SNAPSHOTS_NAME
+			    ") is of version %d, which this "
+			    "collector does not know",
+			    version);
+	return r;
+}
+
+/* For writing: within a transaction that nobody else can be in. -ENOENT for reading: there are no
+ * snapshots. */
+static int open_file(const char *folder, bool write, sqlite3 **ret_db, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = NULL;
+	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
+	int r, flags = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+
+	if (asprintf(&path, "%s/" SNAPSHOTS_NAME, folder) < 0)
+		return -ENOMEM;
+	if (!write && access(path, F_OK) < 0)
+		return -ENOENT;
+	if (write)
+		folder_make_private(path);
+	r = sqlite3_open_v2(path, &db, flags, NULL);
+	if (r != SQLITE_OK)
+		return failed(db, r, err);
+	sqlite3_busy_timeout(db, BUSY_MS);
+	r = execute(db, "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL", err);
+	if (!r && write)
+		r = execute(db, "BEGIN IMMEDIATE", err);
+	if (!r)
+		r = check_version(db, write, err);
+	if (r < 0)
+		return r;
+	*ret_db = take_ptr(db);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static char *text_of(sqlite3_stmt *s, int column)
+{
+	const unsigned char *text = sqlite3_column_text(s, column);
+
+	return strdup(text ? (const char *)text : "");
+}
+
+static uint64_t number_of(sqlite3_stmt *s, int column)
+{
+	return (uint64_t)sqlite3_column_int64(s, column);
+}
+
+static bool read_id(sqlite3_stmt *s, int column, struct stream_id *ret_id)
+{
+	if (sqlite3_column_bytes(s, column) != sizeof(ret_id->bytes))
+		return false;
+	memcpy(ret_id->bytes, sqlite3_column_blob(s, column), sizeof(ret_id->bytes));
+	return true;
+}
+
+#define MEMBER_COLUMNS                                                                             \
+	"stream, host, executable, pid, build_id, missing, wall_ns, mark, time_ns, blocks, "       \
+	"bytes, "                                                                                  \
+	"samples, blocks_error, bytes_error"
+
+static int read_member(sqlite3_stmt *s, struct snapshot_member *m)
+{
+	size_t length = (size_t)sqlite3_column_bytes(s, 4);
+
+	*m = (struct snapshot_member){
+		.host = text_of(s, 1),
+		.executable = text_of(s, 2),
+		.pid = (uint32_t)sqlite3_column_int64(s, 3),
+		.wall_ns = number_of(s, 6),
+		.mark = number_of(s, 7),
+		.time_ns = number_of(s, 8),
+		.blocks = number_of(s, 9),
+		.bytes = number_of(s, 10),
+		.samples = number_of(s, 11),
+		.blocks_error = sqlite3_column_double(s, 12),
+		.bytes_error = sqlite3_column_double(s, 13),
+	};
+	if (length && length <= sizeof(m->build_id)) {
+		memcpy(m->build_id, sqlite3_column_blob(s, 4), length);
+		m->build_id_length = (uint32_t)length;
+	}
+	if (sqlite3_column_type(s, 5) != SQLITE_NULL)
+		m->missing = text_of(s, 5);
+	if (!read_id(s, 0, &m->stream))
+		return -EBADMSG;
+	return m->host && m->executable ? 0 : -ENOMEM;
+}
+
+static int read_members(sqlite3 *db, struct snapshot *snapshot, struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
+	uint32_t capacity = 0;
+	int code = sqlite3_prepare_v2(
+		db, "SELECT " MEMBER_COLUMNS " FROM members WHERE snapshot = ?1 ORDER BY position",
+		-1, &s, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(s, 1, snapshot->name, -1, SQLITE_STATIC);
+	while (code == SQLITE_OK || code == SQLITE_ROW) {
+		struct snapshot_member *m;
+		int r;
+
+		code = sqlite3_step(s);
+		if (code != SQLITE_ROW)
+			break;
+		if (array_reserve(&snapshot->members, &capacity, snapshot->count + 1,
+				  sizeof(*snapshot->members)) < 0)
+			return -ENOMEM;
+		m = &snapshot->members[snapshot->count++];
+		r = read_member(s, m);
+		snapshot->missing += m->missing != NULL;
+		if (r < 0)
+			return failed(NULL, r == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT, err);
+	}
+	return code == SQLITE_DONE ? 0 : failed(db, code, err);
+}
+
+static int read_snapshot(sqlite3 *db, sqlite3_stmt *s, struct snapshot *out, struct err_text *err)
+{
+	const unsigned char *name = sqlite3_column_text(s, 0);
+
+	*out = (struct snapshot){.wall_ns = number_of(s, 2), .took_ns = number_of(s, 3)};
+	if (!name || snapshot_name_check((const char *)name, NULL) < 0 ||
+	    !read_id(s, 1, &out->stream))
+		return failed(NULL, SQLITE_CORRUPT, err);
+	snprintf(out->name, sizeof(out->name), "%s", (const char *)name);
+	return read_members(db, out, err);
+}
+
+/* Those of that name, or all. */
+static int read_snapshots(const char *folder, const char *name, struct snapshot **ret_list,
+			  size_t *ret_count, struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
+	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
+	struct snapshot *list = NULL;
+	uint32_t capacity = 0;
+	size_t count = 0;
+	int code, r = open_file(folder, false, &db, err);
+
+	if (r < 0)
+		return r;
+	code = sqlite3_prepare_v2(
+		db,
+		"SELECT name, stream, wall_ns, took_ns FROM snapshots WHERE ?1 IS "
+		"NULL OR name = ?1 ORDER BY wall_ns, name",
+		-1, &s, NULL);
+	if (code == SQLITE_OK && name)
+		code = sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+	while (!r && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		r = array_reserve(&list, &capacity, count + 1, sizeof(*list));
+		if (!r)
+			r = read_snapshot(db, s, &list[count++], err);
+		code = SQLITE_OK;
+	}
+	if (!r && code != SQLITE_DONE)
+		r = failed(db, code, err);
+	if (r < 0) {
+		store_snapshots_free(list, count);
+		return r;
+	}
+	*ret_list = list;
+	*ret_count = count;
+	return 0;
+}
+
+int store_snapshots(struct store *store, struct snapshot **ret_list, size_t *ret_count,
+		    struct err_text *err)
+{
+	int r = read_snapshots(store->path, NULL, ret_list, ret_count, err);
+
+	if (r != -ENOENT)
+		return r;
+	*ret_list = NULL;
+	*ret_count = 0;
+	return 0;
+}
+
+int store_snapshot_get(struct store *store, const char *name, struct snapshot *ret_snapshot,
+		       struct err_text *err)
+{
+	struct snapshot *list = NULL;
+	size_t count = 0;
+	int r = read_snapshots(store->path, name, &list, &count, err);
+
+	if (r == -ENOENT || (!r && !count))
+		return err_set(
+			err, -ENOENT,
+			"no snapshot in %s is called '%.80s': 'collector snapshot list' shows "
+			"what there is",
+			store->path, name);
+	if (r < 0)
+		return r;
+	*ret_snapshot = list[0];
+	free(list);
+	return 0;
+}
+
+static int read_ids(sqlite3 *db, struct stream_id **list, size_t *count, struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
+	uint32_t capacity = 0;
+	int code = sqlite3_prepare_v2(db, "SELECT stream FROM snapshots", -1, &s, NULL);
+
+	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		if (array_reserve(list, &capacity, *count + 1, sizeof(**list)) < 0)
+			return err_set(err, -ENOMEM, "out of memory");
+		if (!read_id(s, 0, &(*list)[*count]))
+			return failed(NULL, SQLITE_CORRUPT, err);
+		++*count;
+		code = SQLITE_OK;
+	}
+	return code == SQLITE_DONE ? 0 : failed(db, code, err);
+}
+
+int store_snapshot_ids(const struct store *store, struct stream_id **ret_ids, size_t *ret_count,
+		       struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
+	cleanup(cleanup_free) struct stream_id *list = NULL;
+	size_t count = 0;
+	int r = open_file(store->path, false, &db, err);
+
+	if (!r)
+		r = read_ids(db, &list, &count, err);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	*ret_ids = take_ptr(list);
+	*ret_count = count;
+	return 0;
+}
+
+bool stream_id_among(const struct stream_id *id, const struct stream_id *ids, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!memcmp(id->bytes, ids[i].bytes, sizeof(id->bytes)))
+			return true;
+	return false;
+}
+
+/* ---- writing ---- */
+
+static void bind_number(sqlite3_stmt *s, int index, uint64_t number)
+{
+	sqlite3_bind_int64(s, index, (sqlite3_int64)number);
+}
+
+static void bind_member(sqlite3_stmt *s, const struct snapshot_member *m)
+{
+	sqlite3_bind_blob(s, 3, m->stream.bytes, sizeof(m->stream.bytes), SQLITE_STATIC);
+	sqlite3_bind_text(s, 4, m->host, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 5, m->executable, -1, SQLITE_STATIC);
+	bind_number(s, 6, m->pid);
+	sqlite3_bind_blob(s, 7, m->build_id, (int)m->build_id_length, SQLITE_STATIC);
+	sqlite3_bind_text(s, 8, m->missing, -1, SQLITE_STATIC);
+	bind_number(s, 9, m->wall_ns);
+	bind_number(s, 10, m->mark);
+	bind_number(s, 11, m->time_ns);
+	bind_number(s, 12, m->blocks);
+	bind_number(s, 13, m->bytes);
+	bind_number(s, 14, m->samples);
+	sqlite3_bind_double(s, 15, m->blocks_error);
+	sqlite3_bind_double(s, 16, m->bytes_error);
+}
+
+static int put_members(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int code =
+		sqlite3_prepare_v2(db,
+				   "INSERT INTO members (snapshot, position, " MEMBER_COLUMNS
+				   ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
+				   "?13, ?14, ?15, ?16)",
+				   -1, &s, NULL);
+
+	if (code != SQLITE_OK)
+		return failed(db, code, err);
+	sqlite3_bind_text(s, 1, snapshot->name, -1, SQLITE_STATIC);
+	for (size_t i = 0; i < snapshot->count; i++) {
+		bind_number(s, 2, i);
+		bind_member(s, &snapshot->members[i]);
+		code = sqlite3_step(s);
+		if (code != SQLITE_DONE)
+			return failed(db, code, err);
+		sqlite3_reset(s);
+	}
+	return 0;
+}
+
+static int put_name(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int code = sqlite3_prepare_v2(db, "INSERT INTO snapshots VALUES (?1, ?2, ?3, ?4)", -1, &s,
+				      NULL);
+
+	if (code != SQLITE_OK)
+		return failed(db, code, err);
+	sqlite3_bind_text(s, 1, snapshot->name, -1, SQLITE_STATIC);
+	sqlite3_bind_blob(s, 2, snapshot->stream.bytes, sizeof(snapshot->stream.bytes),
+			  SQLITE_STATIC);
+	bind_number(s, 3, snapshot->wall_ns);
+	bind_number(s, 4, snapshot->took_ns);
+	code = sqlite3_step(s);
+	if (code == SQLITE_CONSTRAINT)
+		return err_set(
+			err, -EEXIST,
+			"there is a snapshot called '%s' already: take another name, or remove "
+			"that one first ('collector snapshot remove %s')",
+			snapshot->name, snapshot->name);
+	return code == SQLITE_DONE ? 0 : failed(db, code, err);
+}
+
+int snapshots_file_put(const char *folder, const struct snapshot *snapshot,
+		       int (*within)(void *context, struct err_text *err), void *context,
+		       struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
+	int r = open_file(folder, true, &db, err);
+
+	if (!r)
+		r = put_name(db, snapshot, err);
+	if (!r)
+		r = put_members(db, snapshot, err);
+	if (!r)
+		r = within(context, err);
+	return r ? r : execute(db, "COMMIT", err);
+}
+
+int snapshots_file_remove(const char *folder, const char *name, struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
+	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int code, r = open_file(folder, true, &db, err);
+
+	if (r < 0)
+		return r;
+	code = sqlite3_prepare_v2(db, "DELETE FROM snapshots WHERE name = ?1", -1, &s, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(s);
+	return code == SQLITE_DONE ? execute(db, "COMMIT", err) : failed(db, code, err);
+}

@@ -1,0 +1,20 @@
+/* Which part of a program's life a recording is of. See watched.h. */
+#include "collector/catalogue/watched.h"
+
+#include "collector/recording/store.h"
+#include "heapcast.pb-c.h"
+
+bool watched_left(const struct process_info *p)
+{
+	return p->ended && !p->origin.imported && p->end_kind == HEAPCAST__END_KIND__END_DETACHED;
+}
+
+bool watched_whole(const struct process_info *p)
+{
+	return !p->ran_before_ns && !watched_left(p);
+}
+
+const char *watched_unfreed(const struct process_info *p)
+{
+	return watched_whole(p) ? "never freed" : "not freed while watched";
+}

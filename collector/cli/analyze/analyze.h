@@ -1,0 +1,44 @@
+#pragma once
+/* `collector analyze`: its options, and the files that share them. */
+#include "collector/analyze/report.h"
+#include "collector/cli/ask/question.h"
+
+struct analyze_options {
+	struct question_options question; /* first: its tables are shared */
+	const char *rules, *search, *drill, *html;
+	uint64_t top;
+	/* of --format memtracer: */
+	bool memtracer, stack_traces;
+	uint64_t minimum_size, minimum_count;
+};
+
+/* The parts of an answer, in the order in which they are made. */
+struct analyze {
+	const struct command *command;
+	const struct analyze_options *options;
+	const char *source; /* as the user named it */
+	struct rules *rules;
+	struct analysis *analysis;
+	struct analysis_result result;
+	struct analysis_report report;
+	char note[512];
+};
+
+/* Rules and an analysis that waits for stacks; an exit status. */
+int analyze_begin(struct analyze *analyze, bool recorded);
+/* Ends the analysis, and shows it as it was asked for. `question`: NULL of a file. */
+int analyze_show(struct analyze *analyze, const struct question *question);
+void analyze_done(struct analyze *analyze);
+
+/* analyze_file.c: is this a file of collapsed stacks ("-": standard input), not a recording? */
+bool analyze_is_file(const char *path);
+int analyze_file(struct command_call *call);
+/* analyze_stream.c */
+int analyze_stream(struct command_call *call);
+/* analyze_find.c: the candidates here and below. EXIT_DONE, EXIT_NO: there are none. */
+int analyze_find(struct command_call *call);
+bool analyze_is_collapsed_name(const char *name);
+/* analyze_text.c */
+void analyze_text(const struct analysis_report *report);
+/* memtracer.c */
+int memtracer_answer(struct question *q, const struct question_options *o);

@@ -1,0 +1,105 @@
+/* collector analyze STREAM: what matches of a recording. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/analyze/recorded.h"
+#include "collector/cli/analyze/analyze.h"
+#include "collector/cli/ask/header.h"
+#include "collector/cli/output.h"
+#include "collector/recording/store.h"
+#include "collector/catalogue/watched.h"
+
+#include "base/ban.h"
+
+/* Follow-ups ask the same: "--value leaked --size-min 4096". What does not fit is left out. */
+static void repeat_options(const struct question *q, const struct question_options *o, char *out,
+			   size_t size)
+{
+	size_t n = 0;
+
+	*out = 0;
+	if (o->value || q->value != VALUE_ALLOCATED)
+		n += (size_t)snprintf(out, size, "--value %s", value_name(q->value));
+	if (o->at && n < size)
+		n = (size_t)snprintf(out, size, "--at %s", o->at);
+	if (o->weight && n < size)
+		n += (size_t)snprintf(out + n, size - n, "%s--weight %s", n ? " " : "", o->weight);
+	for (size_t i = 0; i < o->filters.count; i++) {
+		const struct option_pair *pair = &o->filters.list[i];
+
+		if (strpbrk(pair->value, " \t\n'\"\\$`|&;<>()*?[]#~!{}") || n >= size)
+			continue;
+		n += (size_t)snprintf(out + n, size - n, "%s--%s %s", n ? " " : "", pair->name,
+				      pair->value);
+	}
+	if (n >= size)
+		*out = 0;
+}
+
+static void describe(const struct question *q, char *out, size_t size)
+{
+	static const char *const says[] = {
+		[VALUE_ALLOCATED] = "allocated in all", [VALUE_LEAKED] = "",
+		[VALUE_TEMPORARY] = "freed again",	[VALUE_IN_USE] = "in use",
+		[VALUE_PEAK] = "in use at the peak",
+	};
+	const struct process_info *p = recording_process(q->recording);
+	char at[32], when[64] = "";
+
+	if (q->value == VALUE_IN_USE && q->at_ns != NO_TIME)
+		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
+	snprintf(out, size, "%s%s; pid %u on %.100s%s%s",
+		 q->value == VALUE_LEAKED ? watched_unfreed(p) : says[q->value], when, p->pid,
+		 p->host && p->host[0] ? p->host : "?",
+		 q->live ? "; it goes on, as far as its end was not seen" : "",
+		 q->sampled ? "; estimated from samples" : "");
+}
+
+static int show(struct question *q, struct analyze *a, enum export_weight weight)
+{
+	const struct process_info *p = recording_process(q->recording);
+	char options[160], about[320];
+	struct err_text err = {0};
+	int r = output_apart(a->options->html, q->path, &err);
+
+	if (!r)
+		r = analysis_add_view(a->analysis, q->view, &q->filter, q->value, q->at_ns,
+				      weight == EXPORT_BLOCKS, &err);
+
+	if (r < 0)
+		return question_failed(q, r, &err);
+	repeat_options(q, &a->options->question, options, sizeof(options));
+	describe(q, about, sizeof(about));
+	a->report.counts = weight == EXPORT_BLOCKS;
+	a->report.options = options;
+	a->report.about = about;
+	a->report.incomplete = q->completeness.line;
+	a->report.title = p->command_line && p->command_line[0] ? p->command_line
+			  : p->name				? p->name
+								: "?";
+	return analyze_show(a, q);
+}
+
+static int answer(struct question *q, const struct question_options *o)
+{
+	struct analyze a = {.command = q->command,
+			    .options = (const struct analyze_options *)o,
+			    .source = q->stream};
+	enum export_weight weight;
+	int status = output_weight(q->command, o->weight, &weight);
+
+	if (!status)
+		status = analyze_begin(&a, true);
+	if (!status)
+		status = show(q, &a, weight);
+	analyze_done(&a);
+	return status;
+}
+
+int analyze_stream(struct command_call *call)
+{
+	return question_run(call, VALUE_ALLOCATED, answer);
+}

@@ -1,0 +1,183 @@
+/*
+ * collector analyze --format memtracer: a line a call site and allocating function, as a tracer of
+ * another world prints it.
+ *
+ *	Memory Tracer. Recorded 45678 allocations.
+ *
+ *	Source Location           || Count   || Size      || Type
+ *	queens.c:42               || 50000   || 400KB     || malloc
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/cli/analyze/analyze.h"
+#include "collector/cli/ask/header.h"
+#include "collector/cli/output.h"
+#include "collector/export/export.h"
+#include "collector/export/put.h"
+#include "collector/recording/store.h"
+
+#include "base/ban.h"
+
+#define LOCATION_COLUMNS 24
+#define LOCATION_MAX	 160
+
+static bool is_shown(const struct analyze_options *o, const struct kind_group *g)
+{
+	return g->value.bytes >= o->minimum_size && g->value.blocks >= o->minimum_count;
+}
+
+/* "queens.c:42", else the function, else module and offset. */
+static char *location(const struct kind_group *g, char out[LOCATION_MAX])
+{
+	const char *name = g->function ? g->function : "[unknown]";
+	size_t n = 0;
+
+	if (g->file)
+		snprintf(out, LOCATION_MAX, "%.100s:%u", module_basename(g->file), g->line);
+	else
+		snprintf(out, LOCATION_MAX, "%.150s", name);
+	for (; out[n]; n++)
+		if ((unsigned char)out[n] < ' ' || out[n] == 0x7f)
+			out[n] = '?';
+	return out;
+}
+
+/* "400KB", "1.5MB", "213B": powers of 1024, as the tracer writes them. */
+static char *size_text(uint64_t bytes, char out[32])
+{
+	static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
+	double value = (double)bytes;
+	unsigned unit = 0;
+
+	for (; value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+		value /= 1024;
+	snprintf(out, 32, value < 10 && value != (double)(uint64_t)value ? "%.1f%s" : "%.0f%s",
+		 value, units[unit]);
+	return out;
+}
+
+static uint32_t outer_node(const struct question *q, uint32_t node)
+{
+	const struct stack_node *n = recording_node(q->recording, node);
+
+	return n && n->parent < node ? n->parent : 0;
+}
+
+static void put_stack_text(struct question *q, uint32_t node, struct buf *out)
+{
+	for (; node; node = outer_node(q, node)) {
+		uint32_t count = view_frame_count(q->view, node);
+
+		for (uint32_t i = 0; i < count; i++) {
+			struct view_frame f = view_frame(q->view, node, i);
+
+			buf_string(out, "    at ");
+			export_collapsed_name(f.name, out);
+			if (f.file) {
+				buf_string(out, " (");
+				export_collapsed_name(module_basename(f.file), out);
+				buf_printf(out, ":%u)", f.line);
+			}
+			buf_byte(out, '\n');
+		}
+	}
+}
+
+static void put_text(struct question *q, const struct analyze_options *o,
+		     const struct kind_groups *groups, struct buf *out)
+{
+	char where[LOCATION_MAX], size[32], count[32];
+
+	put_incomplete_line(out, "", q->completeness.line, "\n");
+	buf_printf(out, "Memory Tracer. Recorded %" PRIu64 " allocations.\n\n",
+		   groups->total.blocks);
+	buf_printf(out, "%-*s || %-7s || %-9s || %s\n", LOCATION_COLUMNS, "Source Location",
+		   "Count", "Size", "Type");
+	for (size_t i = 0; i < groups->count; i++) {
+		const struct kind_group *g = &groups->list[i];
+
+		if (!is_shown(o, g))
+			continue;
+		snprintf(count, sizeof(count), "%" PRIu64, g->value.blocks);
+		buf_printf(out, "%-*s || %-7s || %-9s || %s\n", LOCATION_COLUMNS,
+			   location(g, where), count, size_text(g->value.bytes, size),
+			   g->type ? g->type : "?");
+		if (o->stack_traces)
+			put_stack_text(q, g->node, out);
+	}
+}
+
+static void put_stack_json(struct question *q, uint32_t node, struct json *json)
+{
+	json_array(json, "stack");
+	for (; node; node = outer_node(q, node)) {
+		uint32_t count = view_frame_count(q->view, node);
+
+		for (uint32_t i = 0; i < count; i++) {
+			struct view_frame f = view_frame(q->view, node, i);
+
+			json_object(json, NULL);
+			json_string(json, "function", f.name);
+			json_string(json, "file", f.file);
+			json_u64(json, "line", f.line);
+			json_end(json, '}');
+		}
+	}
+	json_end(json, ']');
+}
+
+static void put_json(struct question *q, const struct analyze_options *o,
+		     const struct kind_groups *groups, struct buf *out)
+{
+	char where[LOCATION_MAX];
+	struct json json;
+
+	header_json_begin(&json, out, q);
+	json_string(&json, "value", value_name(q->value));
+	json_u64(&json, "recorded", groups->total.blocks);
+	json_u64(&json, "bytes", groups->total.bytes);
+	json_array(&json, "allocations");
+	for (size_t i = 0; i < groups->count; i++) {
+		const struct kind_group *g = &groups->list[i];
+
+		if (!is_shown(o, g))
+			continue;
+		json_object(&json, NULL);
+		json_string(&json, "location", location(g, where));
+		json_string(&json, "function", g->function);
+		json_string(&json, "file", g->file);
+		json_u64(&json, "line", g->line);
+		json_u64(&json, "count", g->value.blocks);
+		json_u64(&json, "size", g->value.bytes);
+		json_string(&json, "type", g->type);
+		if (o->stack_traces)
+			put_stack_json(q, g->node, &json);
+		json_end(&json, '}');
+	}
+	json_end(&json, ']');
+	json_end(&json, '}');
+	buf_byte(out, '\n');
+}
+
+int memtracer_answer(struct question *q, const struct question_options *options)
+{
+	const struct analyze_options *o = (const struct analyze_options *)options;
+	cleanup(kind_groups_done) struct kind_groups groups = {0};
+	cleanup(buf_done) struct buf out = {0};
+	struct err_text err = {0};
+	int r = query_kinds(q->view, &q->filter, q->value, q->at_ns, &groups, &err);
+
+	if (r < 0)
+		return question_failed(q, r, &err);
+	if (options->common.json)
+		put_json(q, o, &groups, &out);
+	else
+		put_text(q, o, &groups, &out);
+	return output_write(q->command, options->output ? options->output : "-", &out);
+}

@@ -1,0 +1,274 @@
+/* collector diff: two recordings, or two moments of one, held against each other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/ask/fail_if.h"
+#include "collector/cli/ask/header.h"
+#include "collector/cli/ask/incomplete.h"
+#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/ranking.h"
+#include "collector/cli/ask/sites.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/export/results.h"
+
+#include "base/ban.h"
+
+#define FRAMES_SHOWN 5
+#define INDENT	     28
+
+/* "+1.5 MiB" */
+static const char *signed_size(char out[40], int64_t bytes)
+{
+	char size[32];
+
+	snprintf(out, 40, "%c%s", bytes < 0 ? '-' : '+',
+		 format_size(size, bytes < 0 ? -(double)bytes : (double)bytes));
+	return out;
+}
+
+static const char *signed_count(char out[40], int64_t count)
+{
+	char text[32];
+
+	snprintf(out, 40, "%c%s", count < 0 ? '-' : '+',
+		 format_count(text, (uint64_t)(count < 0 ? -count : count)));
+	return out;
+}
+
+/* One entry's side and the view that knows its backtrace. */
+static void print_row(const struct question *base, const struct question *now,
+		      const struct diff_entry *e)
+{
+	char bytes[40], blocks[40], place[320], was[32], is[32], line[96];
+	unsigned room = terminal_width() - INDENT;
+	bool removed = e->new_node == NO_NODE;
+
+	snprintf(line, sizeof(line), "%12s %12s", signed_size(bytes, e->bytes),
+		 signed_count(blocks, e->blocks));
+	terminal_text(e->bytes > 0 ? STYLE_RED : e->bytes < 0 ? STYLE_GREEN : STYLE_PLAIN, line, 0);
+	terminal_blanks(3);
+	terminal_text(STYLE_BOLD, e->function ? e->function : "?", room);
+	putchar('\n');
+	terminal_blanks(INDENT);
+	if (e->base_node == NO_NODE)
+		snprintf(line, sizeof(line), "new: %s", format_size(is, (double)e->now.bytes));
+	else if (removed)
+		snprintf(line, sizeof(line), "gone: was %s",
+			 format_size(was, (double)e->base.bytes));
+	else
+		snprintf(line, sizeof(line), "%s, was %s", format_size(is, (double)e->now.bytes),
+			 format_size(was, (double)e->base.bytes));
+	puts(line);
+	if (!e->function || e->function[0] != '[') {
+		place_text(e->file, e->line, e->module, place, sizeof(place));
+		terminal_blanks(INDENT);
+		terminal_text(STYLE_DIM, place, room);
+		putchar('\n');
+	}
+	backtrace_print(removed ? base : now, removed ? e->base_node : e->new_node, FRAMES_SHOWN);
+}
+
+static void print_side(const char *name, const struct question *q, const struct usage *usage)
+{
+	char size[80], blocks[32], at[32], when[64] = "";
+
+	if (q->at_ns < UINT64_MAX - 1)
+		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
+	printf("%-5s %12s in %12s blocks, %s%s of ", name, usage_bytes(size, sizeof(size), usage),
+	       format_count(blocks, usage->blocks), value_name(q->value), when);
+	terminal_text(STYLE_PLAIN, q->stream, 30);
+	putchar('\n');
+}
+
+static void print_totals(const struct question *base, const struct question *now,
+			 const struct diff *d)
+{
+	char bytes[40], blocks[40], size[32];
+	int64_t grown = (int64_t)(d->now.bytes - d->base.bytes),
+		more = (int64_t)(d->now.blocks - d->base.blocks);
+
+	print_side("base", base, &d->base);
+	print_side("new", now, &d->now);
+	printf("%-5s %12s in %12s blocks\n\n", "", signed_size(bytes, grown),
+	       signed_count(blocks, more));
+	printf("  added    %10s in %zu, removed ", format_size(size, (double)d->added_bytes),
+	       d->added);
+	printf("%s in %zu\n", format_size(size, (double)d->removed_bytes), d->removed);
+	printf("  changed  +%s, ", format_size(size, (double)d->grown_bytes));
+	printf("-%s in %zu; %zu are the same\n", format_size(size, (double)d->shrunk_bytes),
+	       d->changed, d->same);
+}
+
+static int print_text(const struct question *base, const struct question *now, const struct diff *d,
+		      uint64_t count)
+{
+	char rest[32];
+
+	incomplete_print("base", &base->completeness);
+	incomplete_print("new", &now->completeness);
+	print_totals(base, now, d);
+	if (d->count) {
+		putchar('\n');
+		terminal_text(STYLE_DIM, "       BYTES       BLOCKS   CALL SITE", 0);
+		putchar('\n');
+	}
+	for (size_t i = 0; i < d->count && i < count; i++)
+		print_row(base, now, &d->list[i]);
+	if (d->count > count)
+		printf("and %s more that differ\n", format_count(rest, d->count - count));
+	return EXIT_DONE;
+}
+
+static int print_diff_json(const struct question *base, const struct question *now,
+			   const struct diff *d, uint64_t count)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+
+	json_init(&json, &out);
+	json_object(&json, NULL);
+	incomplete_json(&json, "base_incomplete", &base->completeness);
+	incomplete_json(&json, "incomplete", &now->completeness);
+	header_json(&json, "base_process", base);
+	header_json(&json, "process", now);
+	json_string(&json, "value", value_name(now->value));
+	json_diff(&json, d, 0, count);
+	json_end(&json, '}');
+	return print_json(now, &out);
+}
+
+/* ---- --fail-if ---- */
+
+#define GATES 14
+
+static void fill_gates(struct gate_value gates[GATES], const struct diff *d)
+{
+	double base = (double)d->base.bytes, now = (double)d->now.bytes;
+	const struct gate_value all[] = {
+		{"base_bytes", base},
+		{"base_blocks", (double)d->base.blocks},
+		{"new_bytes", now},
+		{"new_blocks", (double)d->now.blocks},
+		{"delta_bytes", now - base},
+		{"delta_blocks", (double)d->now.blocks - (double)d->base.blocks},
+		{"delta_percent", base > 0  ? (now - base) / base * 100
+				  : now > 0 ? 100
+					    : 0},
+		{"added_bytes", (double)d->added_bytes},
+		{"added_blocks", (double)d->added_blocks},
+		{"removed_bytes", (double)d->removed_bytes},
+		{"removed_blocks", (double)d->removed_blocks},
+		{"grown_bytes", (double)d->grown_bytes},
+		{"shrunk_bytes", (double)d->shrunk_bytes},
+		{NULL, 0},
+	};
+	_Static_assert(sizeof(all) / sizeof(all[0]) == GATES, "as many as there is room for");
+
+	for (size_t i = 0; i < GATES; i++)
+		gates[i] = all[i];
+}
+
+static int check_gate(const struct command_call *call, const char *condition)
+{
+	const struct diff nothing = {0};
+	struct gate_value gates[GATES];
+	struct err_text err = {0};
+	bool is_true;
+
+	fill_gates(gates, &nothing);
+	if (condition && gate_evaluate(condition, gates, &is_true, &err) < 0)
+		return command_usage_error(call->command, "--fail-if: %s", err.text);
+	return EXIT_DONE;
+}
+
+/* ---- running ---- */
+
+static int answer(struct question *base, struct question *now, const struct question_options *o)
+{
+	cleanup(diff_done) struct diff diff = {0};
+	struct gate_value gates[GATES];
+	struct err_text err = {0};
+	enum grouping grouping;
+	int status = ranking_grouping(now->command, o->by, &grouping), r;
+
+	if (status)
+		return status;
+	r = query_diff(&(struct diff_side){base->view, &base->filter, base->value, base->at_ns},
+		       &(struct diff_side){now->view, &now->filter, now->value, now->at_ns},
+		       grouping, &diff, &err);
+	if (r < 0)
+		return question_failed(now, r, &err);
+	status = o->common.json ? print_diff_json(base, now, &diff, o->count)
+				: print_text(base, now, &diff, o->count);
+	fill_gates(gates, &diff);
+	return fail_if_values(now->command, o->fail_if, gates, status);
+}
+
+static int run(struct command_call *call)
+{
+	const struct question_options *o = call->options;
+	struct question base, now;
+	int status = check_gate(call, o->fail_if);
+
+	if (!status && !o->base)
+		status = command_usage_error(
+			call->command, "what is it held against? --base STREAM or STREAM@TIME");
+	if (!status)
+		status = question_open_named(call, o->base, VALUE_LEAKED, &base);
+	if (status)
+		return status;
+	status = question_open(call, VALUE_LEAKED, &now);
+	if (!status) {
+		status = answer(&base, &now, o);
+		question_close(&now);
+	}
+	question_close(&base);
+	return status;
+}
+
+static const struct option diff_table[] = {
+	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",
+		    "what the stream is held against"),
+	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
+	OPTION_TEXT(
+		struct question_options, by, "by", "WHAT",
+		"a row for each site (call site, the default), function (whatever the line and the "
+		"build) or backtrace"),
+	OPTION_FAIL_IF,
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, diff_table},
+	{"What to look at", value_table},
+	{"Also", question_table},
+	{"Filters: only allocations that fit are counted", filter_table},
+	{"Common options", common_table},
+	{0},
+};
+
+static const struct question_options defaults = {.common.data = DEFAULT_DATA, .count = 10};
+
+const struct command command_diff = {
+	.name = "diff",
+	.summary = "what differs between two recordings, or two moments",
+	.usage = "--base STREAM[@TIME] [OPTION...] STREAM[@TIME]",
+	.about = "Holds what was leaked (or --value, or in use at TIME) against the same of the\n"
+		 "base, call site by call site. Within one build of a program or library places\n"
+		 "are told apart by address, between builds by module and function.\n",
+	.examples =
+		"  collector diff --base before.heapcast after.heapcast\n"
+		"  collector diff --base last@25% last@75% --by backtrace\n"
+		"  collector diff --base 8b3b last --value peak --fail-if 'delta_percent > 10%'\n",
+	.groups = groups,
+	.options_size = sizeof(struct question_options),
+	.defaults = &defaults,
+	.arguments_min = 1,
+	.arguments_max = 1,
+	.run = run,
+};

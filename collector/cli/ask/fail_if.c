@@ -1,0 +1,119 @@
+/* Gates for scripts. See fail_if.h. */
+#include "collector/cli/ask/fail_if.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/recording/store.h"
+
+#include "base/ban.h"
+
+#define VALUES_MAX 40
+
+struct totals {
+	struct report report;
+	struct survivors survivors;
+	struct groups value;
+	uint64_t lost;
+};
+
+/* The one list of names. */
+static void fill(struct gate_value values[VALUES_MAX], const struct totals *t)
+{
+	const struct report *r = &t->report;
+	const struct gate_value all[] = {
+		{"allocated_bytes", (double)r->allocated.bytes},
+		{"allocated_blocks", (double)r->allocated.blocks},
+		{"temporary_bytes", (double)r->temporary.bytes},
+		{"temporary_blocks", (double)r->temporary.blocks},
+		{"leaked_bytes", (double)r->leaked.bytes},
+		{"leaked_blocks", (double)r->leaked.blocks},
+		{"peak_bytes", (double)r->peak.bytes},
+		{"peak_blocks", (double)r->peak.blocks},
+		{"peak_at", (double)r->peak_ns / 1e9},
+		{"duration", (double)r->duration_ns / 1e9},
+		{"allocations", (double)r->allocations},
+		{"frees", (double)r->frees},
+		{"reallocations", (double)r->reallocations},
+		{"failed_allocations", (double)r->failed},
+		{"distinct_backtraces", (double)r->distinct_stacks},
+		{"threads", (double)r->threads},
+		{"suspect_bytes", (double)t->survivors.suspect_bytes},
+		{"old_bytes", (double)t->survivors.old.bytes},
+		{"old_blocks", (double)t->survivors.old.blocks},
+		{"young_bytes", (double)t->survivors.young.bytes},
+		{"young_blocks", (double)t->survivors.young.blocks},
+		{"value_bytes", (double)t->value.total.bytes},
+		{"value_blocks", (double)t->value.total.blocks},
+		{"lost_events", (double)t->lost},
+		{NULL, 0},
+	};
+	_Static_assert(sizeof(all) / sizeof(all[0]) <= VALUES_MAX, "room for all names");
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		values[i] = all[i];
+}
+
+int fail_if_check(const struct command_call *call, const char *condition)
+{
+	struct gate_value values[VALUES_MAX];
+	struct totals nothing = {0};
+	struct err_text err = {0};
+	bool is_true;
+
+	if (!condition)
+		return EXIT_DONE;
+	fill(values, &nothing);
+	if (gate_evaluate(condition, values, &is_true, &err) < 0)
+		return command_usage_error(call->command, "--fail-if: %s", err.text);
+	return EXIT_DONE;
+}
+
+int fail_if_values(const struct command *command, const char *condition,
+		   const struct gate_value *values, int status)
+{
+	struct err_text err = {0};
+	bool is_true = false;
+
+	if (!condition || status != EXIT_DONE)
+		return status;
+	if (gate_evaluate(condition, values, &is_true, &err) < 0)
+		return command_usage_error(command, "--fail-if: %s", err.text);
+	if (!is_true)
+		return status;
+	fflush(stdout);
+	fprintf(stderr, "collector %s: it is true that %s\n", command->name, condition);
+	return EXIT_NO;
+}
+
+static int ask(struct question *q, struct totals *t, struct err_text *err)
+{
+	const struct ledger_info *ledger = recording_ledger(q->recording);
+	int r = query_report(q->view, &q->filter, &t->report, err);
+
+	if (!r)
+		r = query_survivors(q->view, &q->filter, NO_TIME, &t->survivors, err);
+	if (!r)
+		r = query_groups(q->view, &q->filter, GROUP_BY_SITE, q->value, q->at_ns, &t->value,
+				 err);
+	t->lost = ledger->lost + ledger->missed;
+	return r;
+}
+
+int fail_if_answer(struct question *q, const char *condition, int status)
+{
+	struct gate_value values[VALUES_MAX];
+	struct totals totals = {0};
+	struct err_text err = {0};
+	int r;
+
+	if (!condition || status != EXIT_DONE)
+		return status;
+	r = ask(q, &totals, &err);
+	fill(values, &totals);
+	survivors_done(&totals.survivors);
+	groups_done(&totals.value);
+	return r < 0 ? question_failed(q, r, &err)
+		     : fail_if_values(q->command, condition, values, status);
+}

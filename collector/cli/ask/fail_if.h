@@ -1,0 +1,20 @@
+#pragma once
+/* --fail-if of report, top and leaks: a condition over the totals of what the filters match. The
+ * grammar is in query/match/gate.c. */
+#include "collector/cli/ask/question.h"
+#include "collector/query/match/gate.h"
+
+#define OPTION_FAIL_IF                                                                             \
+	OPTION_TEXT(struct question_options, fail_if, "fail-if", "CONDITION",                      \
+		    "exit status 1 if it is true: 'leaked_bytes > 1M or peak_bytes > 2G'; an "     \
+		    "unknown name "                                                                \
+		    "lists all there are")
+
+/* Before anything is opened: EXIT_DONE, or EXIT_USAGE after saying what is wrong with the
+ * condition. NULL is fine. */
+int fail_if_check(const struct command_call *call, const char *condition);
+/* `status`, or EXIT_NO after saying so if the condition is true of what `q` asks about. */
+int fail_if_answer(struct question *q, const char *condition, int status);
+/* The same of values that the caller has; a table that ends with {0}. */
+int fail_if_values(const struct command *command, const char *condition,
+		   const struct gate_value *values, int status);

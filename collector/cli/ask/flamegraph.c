@@ -1,0 +1,229 @@
+/* collector flamegraph: a picture for the browser. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/output.h"
+#include "collector/cli/ask/question.h"
+#include "collector/export/export.h"
+#include "collector/export/results.h"
+#include "collector/recording/store.h"
+
+#include "base/ban.h"
+
+#define WIDTH_LEAST 200
+#define WIDTH_MOST  10000
+
+struct drawing {
+	const struct question *base, *now; /* base NULL: no difference */
+	const struct question_options *options;
+	enum export_weight weight;
+};
+
+static void subtitle(const struct drawing *d, const struct tree *tree, char *out, size_t size)
+{
+	const struct process_info *p = recording_process(d->now->recording);
+	char total[32], blocks[32], place[160];
+
+	snprintf(place, sizeof(place), "pid %u on %.100s%s", p->pid,
+		 p->host && p->host[0] ? p->host : "?",
+		 d->now->sampled ? "; estimated from samples" : "");
+	if (d->base)
+		snprintf(out, size, "%s: %.60s against %.60s; %s", value_name(d->now->value),
+			 d->now->stream, d->base->stream, place);
+	else
+		snprintf(out, size, "%s: %s in %s blocks; %s%s", value_name(d->now->value),
+			 format_size(total, (double)tree->nodes[0].bytes),
+			 format_count(blocks, tree->nodes[0].blocks), place,
+			 d->options->reversed ? "; by the function that allocated" : "");
+}
+
+/* What is missing, of both where there are two. */
+static void incomplete(const struct drawing *d, char *out, size_t size)
+{
+	const char *now = d->now->completeness.line,
+		   *base = d->base ? d->base->completeness.line : "";
+
+	snprintf(out, size, "%s%s%s%s", *base ? "base: " : "", base, *base ? " new: " : "", now);
+}
+
+/* `diff` NULL: no difference. */
+static int draw(const struct drawing *d, const struct tree *tree, const struct tree_diff *diff,
+		struct buf *out, struct err_text *err)
+{
+	static const atomic_bool never;
+	const struct question_options *o = d->options;
+	char text[384], missing[2 * COMPLETENESS_LINE + 32];
+	struct flamegraph_options options = {
+		.title = o->title ? o->title : recording_process(d->now->recording)->command_line,
+		.subtitle = text,
+		.incomplete = missing,
+		.weight = d->weight,
+		.width = (uint32_t)o->width,
+		.inverted = o->inverted,
+		.reversed = o->reversed,
+		.changes = diff ? diff->changes : NULL,
+	};
+	const struct flame_options flame = {
+		.total = diff ? &diff->now_total : &tree->total,
+		.base_total = diff ? &diff->base_total : NULL,
+		.changes = options.changes,
+		.count = FLAME_FILE_NODES,
+		.cancelled = &never,
+	};
+
+	subtitle(d, tree, text, sizeof(text));
+	incomplete(d, missing, sizeof(missing));
+	if (o->html)
+		return export_flame_file(tree,
+					 &(struct flame_file_options){.title = options.title,
+								      .subtitle = text,
+								      .incomplete = missing,
+								      .weight = d->weight,
+								      .reversed = o->reversed,
+								      .flame = &flame},
+					 out, err);
+	return export_flamegraph(tree, &options, out, err);
+}
+
+static int draw_one(const struct drawing *d, struct buf *out, struct err_text *err)
+{
+	const struct question *q = d->now;
+	cleanup(tree_done) struct tree tree = {0};
+	int r = query_tree(q->view, &q->filter, q->value, q->at_ns, &tree, err);
+
+	if (!r && d->options->reversed)
+		r = export_reverse(&tree, d->weight);
+	return r ? r : draw(d, &tree, NULL, out, err);
+}
+
+static int draw_difference(const struct drawing *d, struct buf *out, struct err_text *err)
+{
+	const struct question *b = d->base, *n = d->now;
+	cleanup(tree_diff_done) struct tree_diff diff = {0};
+	int r = query_tree_diff(&(struct diff_side){b->view, &b->filter, b->value, b->at_ns},
+				&(struct diff_side){n->view, &n->filter, n->value, n->at_ns}, &diff,
+				err);
+
+	return r ? r : draw(d, &diff.tree, &diff, out, err);
+}
+
+static int answer(const struct drawing *d)
+{
+	const struct question_options *o = d->options;
+	cleanup(buf_done) struct buf out = {0};
+	struct err_text err = {0};
+	char name[160], suffix[32];
+	int r = d->base ? draw_difference(d, &out, &err) : draw_one(d, &out, &err);
+
+	if (r < 0)
+		return question_failed(d->now, r, &err);
+	if (o->html)
+		return output_write(d->now->command, o->html, &out);
+	snprintf(suffix, sizeof(suffix), "%s%s.svg", value_name(d->now->value),
+		 d->base ? "-diff" : "");
+	question_file_name(d->now, suffix, name, sizeof(name));
+	return output_write(d->now->command, o->output ? o->output : name, &out);
+}
+
+static int check(const struct command_call *call, const struct question_options *o,
+		 enum export_weight *ret_weight)
+{
+	if (o->width && (o->width < WIDTH_LEAST || o->width > WIDTH_MOST))
+		return command_usage_error(call->command,
+					   "--width takes pixels from %d to %d, not %llu",
+					   WIDTH_LEAST, WIDTH_MOST, (unsigned long long)o->width);
+	if (o->html && (o->output || o->width || o->inverted))
+		return command_usage_error(call->command,
+					   "--%s is about the SVG: it does not go with --html "
+					   "FILE, which is as wide as "
+					   "the window and has its roots on top",
+					   o->output  ? "output"
+					   : o->width ? "width"
+						      : "inverted");
+	if (o->base && o->reversed)
+		return command_usage_error(call->command, "--reversed does not go with --base");
+	return output_weight(call->command, o->weight, ret_weight);
+}
+
+static int run(struct command_call *call)
+{
+	const struct question_options *o = call->options;
+	enum value value = o->base ? VALUE_LEAKED : VALUE_ALLOCATED;
+	struct drawing drawing = {.options = o};
+	struct question base, now;
+	int status = check(call, o, &drawing.weight);
+
+	if (!status && o->base)
+		status = question_open_named(call, o->base, value, &base);
+	if (status)
+		return status;
+	status = question_open(call, value, &now);
+	if (!status) {
+		drawing.base = o->base ? &base : NULL;
+		drawing.now = &now;
+		status = answer(&drawing);
+		question_close(&now);
+	}
+	if (o->base)
+		question_close(&base);
+	return status;
+}
+
+static const struct option flamegraph_table[] = {
+	OPTION_TEXT(struct question_options, output, "output", "FILE",
+		    "write it here; - is standard output (default: heapcast_PROGRAM_ID_VALUE.svg)"),
+	OPTION_TEXT(
+		struct question_options, html, "html", "FILE",
+		"write the page's flame graph instead, as one file that needs no collector; - is "
+		"standard output"),
+	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
+		    "width of a frame: bytes (the default) or blocks"),
+	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",
+		    "what has changed since this one: red has grown, blue has shrunk"),
+	OPTION_FLAG(struct question_options, inverted, "inverted", "roots on top"),
+	OPTION_FLAG(struct question_options, reversed, "reversed",
+		    "from the functions that allocated to their callers"),
+	OPTION_TEXT(struct question_options, title, "title", "TEXT",
+		    "what stands above it (default: the command)"),
+	OPTION_NUMBER(struct question_options, width, "width", "PIXELS",
+		      "as wide as this (default: as the window)"),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, flamegraph_table},
+	{"What to look at", value_table},
+	{"Also", question_table},
+	{"Filters: only allocations that fit are counted", filter_table},
+	{"Common options", common_table},
+	{0},
+};
+
+static const struct question_options defaults = {.common.data = DEFAULT_DATA};
+
+const struct command command_flamegraph = {
+	.name = "flamegraph",
+	.summary = "draw a flame graph (SVG or HTML, for the browser)",
+	.usage = "[OPTION...] [STREAM[@TIME]]",
+	.about = "Writes one SVG file: open it in a browser; click a frame to zoom, Ctrl-F\n"
+		 "searches. With --html FILE it is the flame graph of the page, with a table of\n"
+		 "functions, and callers and callees of each; it asks nobody for anything.\n"
+		 " With --base it shows what differs, of what was leaked or of --value:\n"
+		 "a frame is as wide as it was or is now, whichever is more.\n",
+	.examples = "  collector flamegraph last --value leaked\n"
+		    "  collector flamegraph last --at 50% --output half.svg\n"
+		    "  collector flamegraph last --value leaked --html leaked.html\n"
+		    "  collector flamegraph --base last@25% last@75%\n"
+		    "  collector flamegraph --base before.heapcast --value peak after.heapcast\n",
+	.groups = groups,
+	.options_size = sizeof(struct question_options),
+	.defaults = &defaults,
+	.arguments_max = 1,
+	.run = run,
+};

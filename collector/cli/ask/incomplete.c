@@ -1,0 +1,33 @@
+/* See incomplete.h. */
+#include "collector/cli/ask/incomplete.h"
+
+#include <stdio.h>
+
+#include "collector/cli/command.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/recording/completeness.h"
+
+#include "base/ban.h"
+
+void incomplete_print(const char *what, const struct completeness *c)
+{
+	if (!c->line[0])
+		return;
+	if (what)
+		printf("%s: ", what);
+	terminal_text(c->complete ? STYLE_DIM : STYLE_YELLOW, c->line, 0);
+	putchar('\n');
+}
+
+void incomplete_json(struct json *json, const char *key, const struct completeness *c)
+{
+	if (c->line[0])
+		json_string(json, key, c->line);
+}
+
+void incomplete_note(const struct command *command, const struct completeness *c)
+{
+	if (c->line[0])
+		command_note(command, "%s", c->line);
+}

@@ -1,0 +1,188 @@
+/* collector leaks: what was not freed, call sites that never free first, young blocks apart. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/ask/fail_if.h"
+#include "collector/cli/ask/header.h"
+#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/ranking.h"
+#include "collector/cli/ask/sites.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/export/results.h"
+#include "collector/recording/store.h"
+
+#include "base/ban.h"
+
+#define FRAMES_SHOWN 8
+#define INDENT	     28
+
+static void print_total(const struct question *q, const struct survivors *s)
+{
+	char bytes[32], blocks[32], young[32], count[32], line[320], time[32];
+
+	printf("\n%s: %s in %s block%s\n", question_unfreed(q, true),
+	       format_size(bytes, (double)s->in_use.bytes), format_count(blocks, s->in_use.blocks),
+	       s->in_use.blocks == 1 ? "" : "s");
+	if (s->young.blocks) {
+		snprintf(line, sizeof(line),
+			 "%s in %s of these are young: not older than blocks from there that were "
+			 "freed later, "
+			 "or than %s. They are set apart, and count nothing here.",
+			 format_size(young, (double)s->young.bytes),
+			 format_count(count, s->young.blocks), format_duration(time, s->young_ns));
+		terminal_blanks(2);
+		terminal_paragraph(STYLE_DIM, line, 2);
+	}
+	putchar('\n');
+}
+
+/* "2 of 40 not freed, 1.5 s to 8.0 s old; freed ones lived 3 ms at most" */
+static void print_ages(const struct survivor *s)
+{
+	char old[32], all[32], from[32], to[32], longest[32], line[256];
+	int n = snprintf(line, sizeof(line), "%s of %s not freed, ",
+			 format_count(old, s->in_use.blocks),
+			 format_count(all, s->allocated.blocks));
+
+	if (s->age_max_ns > s->age_min_ns)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s to ",
+			      format_duration(from, s->age_min_ns));
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s old",
+		      format_duration(to, s->age_max_ns));
+	if (!s->whole_group)
+		snprintf(line + n, sizeof(line) - (size_t)n, "; freed ones lived %s at most",
+			 format_duration(longest, s->lifetime_max_ns));
+	terminal_blanks(INDENT);
+	terminal_paragraph(STYLE_PLAIN, line, INDENT);
+}
+
+static void print_row(const struct question *q, const struct survivor *s)
+{
+	char bytes[32], suspect[32], blocks[32], place[320];
+	unsigned room = terminal_width() - INDENT;
+
+	printf("%9s %9s %7s  ", format_size(suspect, (double)s->suspect_bytes),
+	       format_size(bytes, (double)s->in_use.bytes), format_count(blocks, s->in_use.blocks));
+	terminal_text(STYLE_BOLD, s->function ? s->function : "?", room);
+	putchar('\n');
+	if (!s->function || s->function[0] != '[') {
+		place_text(s->file, s->line, s->module, place, sizeof(place));
+		terminal_blanks(INDENT);
+		terminal_text(STYLE_DIM, place, room);
+		putchar('\n');
+	}
+	print_ages(s);
+	backtrace_print(q, s->node, FRAMES_SHOWN);
+}
+
+static int print_text(const struct question *q, const struct survivors *s, uint64_t count)
+{
+	char rest[32];
+
+	header_print(q);
+	print_total(q, s);
+	if (s->count) {
+		terminal_text(STYLE_DIM, "  SUSPECT NOT FREED  BLOCKS  CALL SITE", 0);
+		putchar('\n');
+	}
+	for (size_t i = 0; i < s->count && i < count; i++)
+		print_row(q, &s->list[i]);
+	if (s->count > count)
+		printf("and %s more call site%s\n", format_count(rest, s->count - count),
+		       s->count - count == 1 ? "" : "s");
+	ledger_verdict_print(q);
+	notes_print(q);
+	return EXIT_DONE;
+}
+
+static int print_survivors_json(const struct question *q, const struct survivors *s, uint64_t count)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+
+	header_json_begin(&json, &out, q);
+	json_survivors(&json, s, 0, count);
+	notes_json(&json, "notes", q);
+	json_end(&json, '}');
+	return print_json(q, &out);
+}
+
+static int answer(struct question *q, const struct question_options *o)
+{
+	cleanup(survivors_done) struct survivors survivors = {0};
+	uint64_t young_ns = NO_TIME;
+	struct err_text err = {0};
+	int r;
+
+	if (o->young && parse_duration(o->young, &young_ns) < 0)
+		return command_usage_error(
+			q->command, "--young takes a time such as 10s, 5m or 500ms, not '%s'",
+			o->young);
+	r = query_survivors(q->view, &q->filter, young_ns, &survivors, &err);
+	if (r < 0)
+		return question_failed(q, r, &err);
+	return fail_if_answer(q, o->fail_if,
+			      o->common.json ? print_survivors_json(q, &survivors, o->count)
+					     : print_text(q, &survivors, o->count));
+}
+
+static int run_leaks(struct command_call *call)
+{
+	const struct question_options *o = call->options;
+	int status = fail_if_check(call, o->fail_if);
+
+	if (!status && o->by && strcmp(o->by, "site") != 0)
+		return ranking_run(call, VALUE_LEAKED, FRAMES_SHOWN);
+	return status ? status : question_run(call, VALUE_LEAKED, answer);
+}
+
+static const struct option leaks_table[] = {
+	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
+	OPTION_TEXT(struct question_options, by, "by", "WHAT",
+		    "a row for each site (call site, the default), function or backtrace (then by "
+		    "bytes)"),
+	OPTION_TEXT(struct question_options, young, "young", "TIME",
+		    "blocks that have not lived so long are young (a hundredth of the recording)"),
+	OPTION_FAIL_IF,
+	SYMBOL_OPTIONS(struct question_options, symbols),
+	OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",
+		    "functions that only pass allocations on, beside the ones that are known"),
+	{0},
+};
+
+static const struct option_group leaks_groups[] = {
+	{NULL, leaks_table},
+	{"Filters: only allocations that fit are counted", filter_table},
+	{"Common options", common_table},
+	{0},
+};
+
+static const struct question_options defaults = {.common.data = DEFAULT_DATA, .count = 10};
+
+const struct command command_leaks = {
+	.name = "leaks",
+	.summary = "what was never freed, with backtraces",
+	.usage = "[OPTION...] [STREAM]",
+	.about =
+		"Blocks that were not freed when the program ended, by call site. First come\n"
+		"sites whose blocks, once as old as these, are not freed any more: SUSPECT is the\n"
+		"bytes not freed, each block times the share of its site's blocks that reached\n"
+		"its age and stayed. Young blocks are set apart: most of their like were freed\n"
+		"later. A block whose end was hidden by a loss in the recording is not counted.\n"
+		"While a program runs, this is what it has in use now; of one that was joined in\n"
+		"mid-life, or left while it lives, what was not freed while it was watched.\n",
+	.examples = "  collector leaks last\n"
+		    "  collector leaks last --lifetime-min 10s --size-min 1K\n"
+		    "  collector leaks last --lifetime only_whole_group_leaked\n"
+		    "  collector leaks last --fail-if 'suspect_bytes > 1M'\n",
+	.groups = leaks_groups,
+	.options_size = sizeof(struct question_options),
+	.defaults = &defaults,
+	.arguments_max = 1,
+	.run = run_leaks,
+};

@@ -1,0 +1,318 @@
+/* Opening a stream to ask about it. See question.h. */
+#include "collector/cli/ask/question.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/cli/output.h"
+#include "collector/sql/sql.h"
+#include "collector/recording/store.h"
+#include "collector/catalogue/watched.h"
+#include "collector/symbols/symbols.h"
+#include "heapcast.pb-c.h"
+
+#include "base/ban.h"
+
+const struct option question_table[] = {
+	OPTION_TEXT(struct question_options, at, "at", "TIME",
+		    "what was in use at this moment: 10s, 50%, or a time since the epoch (means "
+		    "--value in-use)"),
+	SYMBOL_OPTIONS(struct question_options, symbols),
+	OPTION_TEXT(
+		struct question_options, hide_rules, "hide-rules", "FILE",
+		"functions that only pass allocations on, beside the ones that are known: a name a "
+		"line, * at either end (docs/hide-rules.md)"),
+	{0},
+};
+
+const struct option value_table[] = {
+	OPTION_TEXT(struct question_options, value, "value", "WHAT",
+		    "what is counted: allocated, leaked, temporary, in-use or peak"),
+	{0},
+};
+
+#define FILTER_OPTION(name, argument, help)                                                        \
+	OPTION_PAIR(struct question_options, filters, name, argument, help),
+const struct option filter_table[] = {
+	FILTERS(FILTER_OPTION) OPTION_TEXT(
+		struct question_options, where, "where", "SQL",
+		"a condition over the columns of allocations (collector sql --schema) holds: "
+		"'size > 100 and thread_name like \"io%\"'"),
+	{0},
+};
+
+int question_failed(const struct question *question, int error, const struct err_text *err)
+{
+	return command_input_fault(question->command, error, err);
+}
+
+/* What can be told from the options alone. */
+static int read_value(struct question *q, const struct question_options *o, struct err_text *err)
+{
+	if (o->value && value_parse(o->value, &q->value) < 0)
+		return err_set(
+			err, -EINVAL,
+			"--value takes allocated, leaked, temporary, in-use or peak, not '%.60s'",
+			o->value);
+	if (o->at && !o->value)
+		q->value = VALUE_IN_USE;
+	else if (o->at && q->value != VALUE_IN_USE)
+		return err_set(
+			err, -EINVAL,
+			"--at asks for what was in use at a moment: it does not go with --value %s",
+			o->value);
+	return 0;
+}
+
+static int read_time(struct question *q, const char *name, const char *time, struct err_text *err)
+{
+	int r;
+
+	if (!time)
+		return 0;
+	r = query_time(q->view, name, time, &q->at_ns, err);
+	return r < 0 ? r : 0;
+}
+
+/* Of STREAM@TIME: as for --at. */
+static int read_moment_value(struct question *q, const struct question_options *o,
+			     struct err_text *err)
+{
+	if (o->at)
+		return err_set(err, -EINVAL, "%s says a time already: it does not go with --at",
+			       q->stream);
+	if (o->value && q->value != VALUE_IN_USE)
+		return err_set(
+			err, -EINVAL,
+			"%s asks for what was in use at a moment: it does not go with --value %s",
+			q->stream, o->value);
+	q->value = VALUE_IN_USE;
+	return 0;
+}
+
+/* "STREAM@TIME" parted, unless all of it is the name of a file. */
+static int part_name(const char *stream, char **ret_name, const char **ret_time)
+{
+	char *name = strdup(stream), *at;
+
+	if (!name)
+		return -ENOMEM;
+	at = strrchr(name, '@');
+	if (at && access(stream, F_OK) != 0) {
+		*at = 0;
+		*ret_time = at + 1;
+	}
+	*ret_name = name;
+	return 0;
+}
+
+static int read_filters(struct question *q, const struct option_pairs *pairs, struct err_text *err)
+{
+	for (size_t i = 0; i < pairs->count; i++) {
+		int r = filter_set(&q->filter, q->view, pairs->list[i].name, pairs->list[i].value,
+				   err);
+
+		if (r < 0)
+			return err_prefix(err, r, "--%s", pairs->list[i].name);
+	}
+	return 0;
+}
+
+static int read_condition(struct question *q, const char *condition, struct err_text *err)
+{
+	int r;
+
+	if (!condition)
+		return 0;
+	r = sql_add_condition(&q->filter, q->view, condition,
+			      &(struct sql_limits){.progress = q->filter.progress}, err);
+	return r < 0 ? err_prefix(err, r, "--where") : 0;
+}
+
+struct question_progress {
+	struct progress progress;
+	uint64_t begun_ns; /* by the clock */
+	unsigned percent;  /* shown last */
+};
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* On a terminal, of a question that takes longer than a second. */
+static void show_progress(void *context, uint64_t done, uint64_t of)
+{
+	static char asking[] = "looking through the allocations";
+	struct question_progress *p = context;
+	unsigned percent = (unsigned)((double)done * 100 / (double)of);
+
+	if (percent == p->percent || clock_ns() - p->begun_ns < 1000000000u)
+		return;
+	p->percent = percent;
+	command_progress(asking, done, of);
+}
+
+static int add_progress(struct question *q)
+{
+	q->progress = calloc(1, sizeof(*q->progress));
+	if (!q->progress)
+		return -ENOMEM;
+	q->progress->begun_ns = clock_ns();
+	q->progress->progress.show = show_progress;
+	q->progress->progress.context = q->progress;
+	q->filter.progress = &q->progress->progress;
+	return 0;
+}
+
+/* Sampled for a time, by a change of the mode or by thinning. */
+static bool any_weights(const struct recording *recording)
+{
+	for (uint32_t b = 0; b < recording_blocks(recording); b++)
+		if (recording_zone(recording, b)->weighted)
+			return true;
+	return false;
+}
+
+static int open_all(struct question *q, const struct question_options *o, struct err_text *err)
+{
+	static char reading[] = "reading the recording";
+	cleanup(cleanup_free) char *name = NULL;
+	const struct process_info *process;
+	const char *time = NULL;
+	int r = read_value(q, o, err);
+
+	if (!r)
+		r = part_name(q->stream, &name, &time);
+	if (!r && time)
+		r = read_moment_value(q, o, err);
+	if (!r)
+		r = command_find_stream(o->common.data, name, &q->path, err);
+	if (!r)
+		r = output_apart(o->output, q->path, err);
+	if (!r)
+		r = recording_open(q->path, command_progress, reading, &q->recording, err);
+	if (!r)
+		r = symbol_sources_open(&q->symbol_sources, o->common.data, &o->symbols,
+					&q->symbols, err);
+	if (!r)
+		r = view_new(q->recording, q->symbols, &q->view, err);
+	if (!r && o->hide_rules)
+		r = site_rules_read(o->hide_rules, &q->rules, err);
+	if (r < 0)
+		return r;
+	if (q->rules)
+		view_set_rules(q->view, q->rules);
+	command_note_opening(q->command, q->recording);
+	recording_completeness(q->recording, &q->completeness);
+	process = recording_process(q->recording);
+	q->live = !process->ended;
+	q->sampled = !process->origin.exact &&
+		     (process->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(q->recording));
+	r = add_progress(q);
+	if (!r)
+		r = read_time(q, o->at ? "--at" : "@TIME", o->at ? o->at : time, err);
+	if (r >= 0)
+		r = read_filters(q, &o->filters, err);
+	return r < 0 ? r : read_condition(q, o->where, err);
+}
+
+int question_open_named(struct command_call *call, const char *stream, enum value default_value,
+			struct question *ret_question)
+{
+	const struct question_options *o = call->options;
+	struct question q = {.command = call->command, .value = default_value, .at_ns = NO_TIME};
+	struct err_text err = {0};
+	int r;
+
+	q.stream = stream;
+	filter_init(&q.filter);
+	r = open_all(&q, o, &err);
+	if (r < 0) {
+		question_close(&q);
+		return command_input_fault(call->command, r, &err);
+	}
+	*ret_question = q;
+	return EXIT_DONE;
+}
+
+int question_open(struct command_call *call, enum value default_value,
+		  struct question *ret_question)
+{
+	return question_open_named(call, call->argument_count ? call->arguments[0] : "last",
+				   default_value, ret_question);
+}
+
+int question_run(struct command_call *call, enum value default_value,
+		 int (*answer)(struct question *question, const struct question_options *options))
+{
+	struct question q;
+	int status = question_open(call, default_value, &q);
+
+	if (status)
+		return status;
+	status = answer(&q, call->options);
+	question_close(&q);
+	return status;
+}
+
+void question_close(struct question *question)
+{
+	const char *anew = question->recording ? recording_rederived(question->recording) : NULL;
+
+	if (anew)
+		command_note(question->command, "%s: all rows were derived anew from the frames",
+			     anew);
+	filter_done(&question->filter);
+	free(question->progress);
+	view_free(question->view);
+	site_rules_free(question->rules);
+	symbols_free(question->symbols);
+	recording_close(question->recording);
+	symbol_sources_close(&question->symbol_sources);
+	free(question->path);
+}
+
+const char *question_leaked_name(const struct question *question)
+{
+	if (question->live)
+		return "in use";
+	return watched_whole(recording_process(question->recording)) ? "leaked" : "not freed";
+}
+
+const char *question_unfreed(const struct question *question, bool heading)
+{
+	bool whole = watched_whole(recording_process(question->recording));
+
+	if (question->live)
+		return heading ? "In use as of the last batch" : "in use as of the last batch";
+	if (heading)
+		return whole ? "Never freed" : "Not freed while watched";
+	return watched_unfreed(recording_process(question->recording));
+}
+
+void question_file_name(const struct question *question, const char *suffix, char *out, size_t size)
+{
+	const struct process_info *process = recording_process(question->recording);
+	const char *name = process->name ? process->name : "";
+	char id[STREAM_ID_TEXT], program[64];
+	size_t n = 0;
+
+	for (; *name && n < sizeof(program) - 1; name++)
+		program[n++] =
+			strchr("/ \t\n\\'\"<>|&;$*?[](){}`~#!", *name) || (unsigned char)*name < ' '
+				? '_'
+				: *name;
+	program[n] = 0;
+	stream_id_format(id, recording_id(question->recording));
+	snprintf(out, size, "heapcast_%s_%.8s_%s", n ? program : "program", id, suffix);
+}

@@ -1,0 +1,271 @@
+/* Call sites for people and for programs. See sites.h. */
+#include "collector/cli/ask/sites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "base/saturated.h"
+#include "collector/cli/ask/question.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/export/results.h"
+#include "collector/recording/store.h"
+
+#include "base/ban.h"
+
+/*
+ *	    BYTES     %     BLOCKS  CALL SITE
+ *	 12.3 MiB  45.2    123,456  sqlite3MemMalloc
+ *				    mem1.c:128, libsqlite3.so.0
+ */
+#define INDENT 28
+
+const char *usage_bytes(char *out, size_t size, const struct usage *usage)
+{
+	char bytes[32], error[32];
+
+	format_size(bytes, (double)usage->bytes);
+	if (usage->bytes_error > 0)
+		snprintf(out, size, "%s +- %s", bytes, format_size(error, usage->bytes_error));
+	else
+		snprintf(out, size, "%s", bytes);
+	return out;
+}
+
+const char *usage_samples(char *out, size_t size, const struct usage *usage)
+{
+	char count[32];
+
+	out[0] = 0;
+	if (usage->samples)
+		snprintf(out, size, "%s sample%s", format_count(count, usage->samples),
+			 usage->samples == 1 ? "" : "s");
+	return out;
+}
+
+/* ---- backtraces ---- */
+
+typedef bool frame_visitor(void *context, const struct view_frame *frame);
+
+/* Calls for each frame from the innermost outwards, until one says no. */
+static void each_frame(const struct question *q, uint32_t node, frame_visitor *visit, void *context)
+{
+	while (node) {
+		const struct stack_node *at = recording_node(q->recording, node);
+		uint32_t count = view_frame_count(q->view, node);
+
+		for (uint32_t i = 0; i < count; i++) {
+			struct view_frame frame = view_frame(q->view, node, i);
+
+			if (!visit(context, &frame))
+				return;
+		}
+		node = at && at->parent < node ? at->parent : 0;
+	}
+}
+
+void place_text(const char *file, uint32_t line, const char *module, char *out, size_t size)
+{
+	char place[256] = "";
+
+	if (file && line)
+		snprintf(place, sizeof(place), "%.200s:%u", module_basename(file), line);
+	else if (file)
+		snprintf(place, sizeof(place), "%.200s", module_basename(file));
+	snprintf(out, size, "%s%s%s", place, place[0] && module ? ", " : "",
+		 module_basename(module));
+}
+
+struct printing {
+	unsigned left, skipped, width;
+	bool site_seen;
+};
+
+/* Frames further out than the site, a line each. */
+static bool print_frame(void *context, const struct view_frame *frame)
+{
+	struct printing *p = context;
+	unsigned room = p->width - INDENT - 3, used;
+	char place[320];
+
+	if (!p->site_seen) {
+		p->site_seen = !frame->is_allocator;
+		return true;
+	}
+	if (!p->left) {
+		p->skipped++;
+		return true;
+	}
+	p->left--;
+	terminal_blanks(INDENT);
+	fputs("by ", stdout);
+	used = terminal_text(STYLE_PLAIN, frame->name, room);
+	place_text(frame->file, frame->line, NULL, place, sizeof(place));
+	if (place[0] && used + 3 + strlen(place) <= room) {
+		fputs("  ", stdout);
+		terminal_text(STYLE_DIM, place, 0);
+	}
+	putchar('\n');
+	return true;
+}
+
+void backtrace_print(const struct question *q, uint32_t node, unsigned frames)
+{
+	struct printing p = {.left = frames, .width = terminal_width()};
+
+	each_frame(q, node, print_frame, &p);
+	if (p.skipped) {
+		terminal_blanks(INDENT);
+		printf("... and %u more frame%s\n", p.skipped, p.skipped == 1 ? "" : "s");
+	}
+}
+
+/* ---- rows ---- */
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+#define CALLERS_SHOWN	6
+#define CALLERS_PERCENT 5 /* of the whole: lighter sites are shown without their callers */
+
+/*
+ *	by mallocWithAlarm  malloc.c:258
+ *	51 % by pcache1Alloc  pcache1.c:364
+ *	28 % by sqlite3_malloc  malloc.c:322
+ */
+static void print_caller(const struct caller *c, const struct group *site)
+{
+	unsigned room = terminal_width() - INDENT, used = 3;
+	char place[320], share[16];
+
+	terminal_blanks(INDENT);
+	if (c->parted) {
+		snprintf(share, sizeof(share), "%2.0f %% ",
+			 percent(c->value.bytes, site->value.bytes));
+		used += terminal_text(STYLE_PLAIN, share, 0);
+	}
+	fputs("by ", stdout);
+	used += terminal_text(STYLE_PLAIN, c->function ? c->function : "?", room - used);
+	place_text(c->file, c->line, NULL, place, sizeof(place));
+	if (place[0] && used + 2 + strlen(place) <= room) {
+		fputs("  ", stdout);
+		terminal_text(STYLE_DIM, place, 0);
+	}
+	putchar('\n');
+}
+
+static void print_callers(const struct question *q, const struct groups *groups,
+			  const struct group *site, const struct groups *backtraces)
+{
+	struct caller callers[CALLERS_SHOWN];
+	size_t count;
+
+	if (percent(site->value.bytes, groups->total.bytes) < CALLERS_PERCENT ||
+	    query_callers(q->view, backtraces, site, callers, CALLERS_SHOWN, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		print_caller(&callers[i], site);
+}
+
+static void print_row(const struct question *q, const struct groups *groups, const struct group *g,
+		      const struct site_table *table)
+{
+	char bytes[32], blocks[32], place[320], error[32], samples[48];
+	unsigned width = terminal_width();
+
+	printf("%9s %5.1f %10s  ", format_size(bytes, (double)g->value.bytes),
+	       percent(g->value.bytes, groups->total.bytes), format_count(blocks, g->value.blocks));
+	terminal_text(STYLE_BOLD, g->function ? g->function : "?", width - INDENT);
+	putchar('\n');
+	/* The name of what is unknown says the module already. */
+	if (g->function && g->function[0] == '[')
+		place[0] = 0;
+	else
+		place_text(g->file, g->line, g->module, place, sizeof(place));
+	if (g->value.bytes_error > 0) {
+		printf("+-%7s %16s  ", format_size(error, g->value.bytes_error),
+		       usage_samples(samples, sizeof(samples), &g->value));
+		terminal_text(STYLE_DIM, place, width - INDENT);
+		putchar('\n');
+	} else if (place[0]) {
+		terminal_blanks(INDENT);
+		terminal_text(STYLE_DIM, place, width - INDENT);
+		putchar('\n');
+	}
+	if (table->frames)
+		backtrace_print(q, g->node, table->frames);
+	else if (table->backtraces)
+		print_callers(q, groups, g, table->backtraces);
+}
+
+static void print_rest(const struct groups *groups, const struct site_table *table)
+{
+	struct usage rest = {0};
+	char bytes[32], blocks[32], count[32];
+
+	if (groups->count <= table->count)
+		return;
+	for (size_t i = table->count; i < groups->count; i++) {
+		add_most(&rest.bytes, groups->list[i].value.bytes);
+		add_most(&rest.blocks, groups->list[i].value.blocks);
+	}
+	printf("%9s %5.1f %10s  ", format_size(bytes, (double)rest.bytes),
+	       percent(rest.bytes, groups->total.bytes), format_count(blocks, rest.blocks));
+	printf("in %s more %s%s\n", format_count(count, groups->count - table->count), table->noun,
+	       groups->count - table->count == 1 ? "" : "s");
+}
+
+void sites_print(const struct question *q, const struct groups *groups,
+		 const struct site_table *table)
+{
+	terminal_text(STYLE_DIM, "    BYTES     %     BLOCKS  CALL SITE", 0);
+	putchar('\n');
+	for (size_t i = 0; i < groups->count && i < table->count; i++)
+		print_row(q, groups, &groups->list[i], table);
+	print_rest(groups, table);
+}
+
+/* ---- JSON ---- */
+
+static bool frame_json(void *context, const struct view_frame *frame)
+{
+	struct json *json = context;
+
+	json_object(json, NULL);
+	json_string(json, "function", frame->name);
+	if (frame->module)
+		json_string(json, "module", frame->module);
+	if (frame->file)
+		json_string(json, "file", frame->file);
+	if (frame->line)
+		json_u64(json, "line", frame->line);
+	json_bool(json, "is_inline", frame->is_inline);
+	json_end(json, '}');
+	return true;
+}
+
+void backtrace_json(struct json *json, const char *key, const struct question *q, uint32_t node)
+{
+	json_array(json, key);
+	each_frame(q, node, frame_json, json);
+	json_end(json, ']');
+}
+
+void sites_json(struct json *json, const char *key, const struct question *q,
+		const struct groups *groups, const struct site_table *table)
+{
+	json_array(json, key);
+	for (size_t i = 0; i < groups->count && i < table->count; i++) {
+		const struct group *g = &groups->list[i];
+
+		json_object(json, NULL);
+		json_group(json, g);
+		if (table->frames)
+			backtrace_json(json, "backtrace", q, g->node);
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}

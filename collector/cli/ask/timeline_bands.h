@@ -1,0 +1,22 @@
+#pragma once
+/* The bands of `collector timeline --by`: what was asked for, and drawing them with letters. */
+#include "collector/cli/ask/question.h"
+#include "collector/export/export.h"
+
+#define GRAPH_LABEL 12 /* columns before a graph */
+
+struct timeline_bands {
+	bool asked;
+	struct series_question question;
+	struct series_filters filters;
+	enum export_weight weight;
+	struct series_list series; /* the answer */
+};
+
+/* An exit status, after saying what is wrong. timeline_bands_done in any case. */
+int timeline_bands_init(struct timeline_bands *bands, const struct question *question,
+			const struct question_options *options);
+void timeline_bands_done(struct timeline_bands *bands);
+void print_bands(const struct timeline *timeline, const struct timeline_bands *bands);
+/* The line below a graph, which begins with `zero`, and the times at its ends. */
+void print_time_axis(const struct timeline *timeline, const char *zero);

@@ -1,0 +1,140 @@
+/* collector tree: allocations by frame, from main down. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/cli/ask/header.h"
+#include "collector/cli/output.h"
+#include "collector/cli/ask/question.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/export/walk.h"
+
+#include "base/ban.h"
+
+#define PERCENT_MIN 1
+
+static int read_percent(const struct question *q, const char *text, double *ret_percent)
+{
+	char *end;
+
+	*ret_percent = PERCENT_MIN;
+	if (!text)
+		return EXIT_DONE;
+	*ret_percent = strtod(text, &end);
+	if (*end == '%')
+		end++;
+	if (end == text || *end || !(*ret_percent >= 0 && *ret_percent <= 100))
+		return command_usage_error(
+			q->command, "--percent-min takes a number from 0 to 100, not '%s'", text);
+	return EXIT_DONE;
+}
+
+/* A flat row a node, its depth beside it: deeper than JSON readers like to nest. */
+static int print_tree_json(const struct question *q, const struct tree *tree)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct walk walk;
+	struct json json;
+	uint32_t node;
+	int r = walk_init(&walk, tree);
+
+	header_json_begin(&json, &out, q);
+	json_string(&json, "value", value_name(q->value));
+	json_u64(&json, "bytes", tree->nodes[0].bytes);
+	json_u64(&json, "blocks", tree->nodes[0].blocks);
+	json_array(&json, "frames");
+	while (!r && (node = walk_next(&walk))) {
+		const struct tree_node *n = &tree->nodes[node];
+
+		json_object(&json, NULL);
+		json_u64(&json, "depth", walk.depth);
+		json_string(&json, "function", n->function);
+		json_string(&json, "module", n->module);
+		json_u64(&json, "bytes", n->bytes);
+		json_u64(&json, "blocks", n->blocks);
+		json_u64(&json, "self_bytes", n->self_bytes);
+		json_u64(&json, "self_blocks", n->self_blocks);
+		json_end(&json, '}');
+	}
+	walk_done(&walk);
+	json_end(&json, ']');
+	json_end(&json, '}');
+	return r < 0 ? question_failed(q, r, NULL) : print_json(q, &out);
+}
+
+static int print_tree(const struct question *q, const struct tree *tree,
+		      const struct ascii_tree_options *options)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct err_text err = {0};
+	int r = export_ascii_tree(tree, options, &out, &err);
+
+	if (r < 0)
+		return question_failed(q, r, &err);
+	header_print(q);
+	putchar('\n');
+	terminal_text(STYLE_DIM, "     %      BYTES     BLOCKS  FRAME", 0);
+	putchar('\n');
+	fflush(stdout);
+	return output_write(q->command, "-", &out);
+}
+
+static int answer(struct question *q, const struct question_options *o)
+{
+	cleanup(tree_done) struct tree tree = {0};
+	struct ascii_tree_options options = {.width = terminal_width()};
+	struct err_text err = {0};
+	int r, status = output_weight(q->command, o->weight, &options.weight);
+
+	if (!status)
+		status = read_percent(q, o->percent_min, &options.percent_min);
+	if (status)
+		return status;
+	r = query_tree(q->view, &q->filter, q->value, q->at_ns, &tree, &err);
+	if (r < 0)
+		return question_failed(q, r, &err);
+	return o->common.json ? print_tree_json(q, &tree) : print_tree(q, &tree, &options);
+}
+
+static int run(struct command_call *call)
+{
+	return question_run(call, VALUE_ALLOCATED, answer);
+}
+
+static const struct option tree_table[] = {
+	OPTION_TEXT(struct question_options, percent_min, "percent-min", "N",
+		    "leave out frames with less than this part of the whole (1)"),
+	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
+		    "part of the bytes (the default) or blocks"),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, tree_table},
+	{"What to look at", value_table},
+	{"Also", question_table},
+	{"Filters: only allocations that fit are counted", filter_table},
+	{"Common options", common_table},
+	{0},
+};
+
+static const struct question_options defaults = {.common.data = DEFAULT_DATA};
+
+const struct command command_tree = {
+	.name = "tree",
+	.summary = "allocations by frame, from main down",
+	.usage = "[OPTION...] [STREAM]",
+	.about = "A line a frame, with what was allocated in and below it. Only frames that have\n"
+		 "brothers are set in; a chain of calls goes straight down.\n",
+	.examples = "  collector tree last --value leaked\n"
+		    "  collector tree last --at 50% --percent-min 5\n",
+	.groups = groups,
+	.options_size = sizeof(struct question_options),
+	.defaults = &defaults,
+	.arguments_max = 1,
+	.run = run,
+};

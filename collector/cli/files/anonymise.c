@@ -1,0 +1,215 @@
+/* A recording under other names. See anonymise.h. */
+#include "collector/cli/files/anonymise.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/cli/files/new_file.h"
+#include "collector/cli/ask/question.h"
+#include "collector/query/query.h"
+#include "collector/recording/store.h"
+#include "collector/columns/temporary.h"
+#include "base/ban.h"
+
+#define SALT_BYTES 32
+#define SALT_MOST  (1u << 20)
+
+struct context {
+	const struct option_list *keep;
+	struct view *view;
+};
+
+static bool keeps(void *context, const char *path)
+{
+	const struct context *c = context;
+
+	for (size_t i = 0; i < c->keep->count; i++)
+		if (!fnmatch(c->keep->texts[i], path, 0) ||
+		    !fnmatch(c->keep->texts[i], module_basename(path), 0))
+			return true;
+	return false;
+}
+
+static bool frame_of(void *context, uint32_t node, uint32_t index, struct named_frame *ret)
+{
+	const struct context *c = context;
+	struct view_frame frame;
+
+	if (index >= view_frame_count(c->view, node))
+		return false;
+	frame = view_frame(c->view, node, index);
+	*ret = (struct named_frame){frame.function, frame.file, frame.line};
+	return true;
+}
+
+static char *disguise(void *context, const char *function, const char *word)
+{
+	(void)context;
+	return site_disguise(function, word);
+}
+
+/* ---- salt ---- */
+
+static int salt_of_file(const char *path, struct buf *salt, struct err_text *err)
+{
+	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");
+	size_t n;
+
+	if (!file)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (!buf_reserve(salt, SALT_MOST))
+		return -ENOMEM;
+	n = fread(salt->data, 1, SALT_MOST, file);
+	if (ferror(file))
+		return err_set(err, -EIO, "reading %s: %s", path, strerror(errno));
+	if (!n)
+		return err_set(err, -EINVAL, "%s is empty: no salt", path);
+	salt->length = n;
+	return 0;
+}
+
+static int salt_of(const struct anonymise_choice *choice, struct buf *salt, struct err_text *err)
+{
+	uint8_t bytes[SALT_BYTES];
+
+	if (choice->salt_file)
+		return salt_of_file(choice->salt_file, salt, err);
+	if (choice->seed) {
+		if (!*choice->seed)
+			return err_set(err, -EINVAL, "--seed is empty: no salt");
+		buf_string(salt, choice->seed);
+		return buf_error(salt);
+	}
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return err_set(err, -EIO, "there is no random salt: %s", strerror(errno));
+	buf_append(salt, bytes, sizeof(bytes));
+	return buf_error(salt);
+}
+
+/* ---- the recording ---- */
+
+/* The whole of it: what it is asked comes later. */
+static int open_whole(struct command_call *call, const struct question_options *o,
+		      struct question *ret_question)
+{
+	struct question_options options = *o;
+	struct command_call whole = *call;
+
+	options.filters.count = 0;
+	options.at = options.value = NULL;
+	whole.options = &options;
+	return question_open(&whole, VALUE_ALLOCATED, ret_question);
+}
+
+static int anonymise_to(struct command_call *call, const struct question_options *o, int fd)
+{
+	cleanup(buf_done) struct buf salt = {0};
+	char doing[] = "anonymising";
+	struct err_text err = {0};
+	struct question q;
+	struct context context = {.keep = &o->anonymise.keep};
+	struct anonymise_settings settings = {
+		.copy = {.fd = fd, .progress = command_progress, .context = doing},
+		.keeps = keeps,
+		.frame = frame_of,
+		.disguise = disguise,
+		.context = &context,
+	};
+	int r, status = open_whole(call, o, &q);
+
+	if (status)
+		return status;
+	context.view = q.view;
+	r = salt_of(&o->anonymise, &salt, &err);
+	settings.salt = salt.data;
+	settings.salt_length = salt.length;
+	if (!r)
+		r = recording_anonymise(q.path, &settings, &err);
+	status = r < 0 ? command_input_fault(call->command, r, &err) : EXIT_DONE;
+	question_close(&q);
+	return status;
+}
+
+static int write_recording(struct command_call *call, const struct question_options *o)
+{
+	cleanup(new_file_done) struct new_file file = NEW_FILE_NONE;
+	struct err_text err = {0};
+	int r, status;
+
+	if (o->filters.count || o->at || o->value)
+		return command_usage_error(
+			call->command,
+			"a recording is written as a whole: filters go with another --format");
+	if (!o->output || (!strcmp(o->output, "-") && isatty(STDOUT_FILENO)))
+		return command_usage_error(call->command, "where to? --output FILE says");
+	r = new_file_open(&file, o->output, true, &err);
+	if (r < 0)
+		return command_fault(call->command, r, &err);
+	status = anonymise_to(call, o, file.fd);
+	if (status)
+		return status;
+	r = new_file_keep(&file, &err);
+	return r < 0 ? command_fault(call->command, r, &err) : EXIT_DONE;
+}
+
+/* Of a recording that is gone afterwards. */
+static int write_format(struct command_call *call, const struct question_options *o,
+			int (*export)(struct command_call *call))
+{
+	cleanup(cleanup_close) int fd = store_temporary();
+	char path[64], *arguments[] = {path};
+	struct question_options options = *o;
+	struct command_call of = *call;
+	struct err_text err = {0};
+	int status;
+
+	if (fd < 0)
+		return command_fault(
+			call->command,
+			err_set(&err, -errno, "a file in TMPDIR or /var/tmp: %s", strerror(errno)),
+			&err);
+	status = anonymise_to(call, o, fd);
+	if (status)
+		return status;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	options.anonymise.wanted = false;
+	of.options = &options;
+	of.arguments = arguments;
+	of.argument_count = 1;
+	return export(&of);
+}
+
+int anonymise_export(struct command_call *call, int (*export)(struct command_call *call))
+{
+	const struct question_options *o = call->options;
+	bool recording = !o->format || !strcmp(o->format, "heapcast");
+
+	return recording ? write_recording(call, o) : write_format(call, o, export);
+}
+
+/* ---- options ---- */
+
+const struct option anonymise_table[] = {
+	OPTION_FLAG(struct question_options, anonymise.wanted, "anonymise",
+		    "other names for all names, paths, command lines, hosts and users; other "
+		    "addresses; without --format a recording (docs/anonymise.md)"),
+	OPTION_FLAG(struct question_options, anonymise.wanted, "anonymize", "the same"),
+	OPTION_LIST(
+		struct question_options, anonymise.keep, "keep", "MODULE",
+		"this module keeps its name, and its functions theirs: libc.so.6, or a path with "
+		"* and ?; may be given more than once"),
+	OPTION_TEXT(struct question_options, anonymise.seed, "seed", "TEXT",
+		    "the same text gives the same names, so that two exports can be compared; who "
+		    "knows it can guess names (default: a random one)"),
+	OPTION_TEXT(struct question_options, anonymise.salt_file, "salt-file", "FILE",
+		    "likewise, the content of a file"),
+	{0},
+};

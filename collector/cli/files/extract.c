@@ -1,0 +1,232 @@
+/* collector extract: files that came with a recording, or were fetched for it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/write.h"
+#include "collector/cli/build_id.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/files/extract_items.h"
+#include "collector/cli/files/extract_place.h"
+#include "collector/cli/output.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/recording/names.h"
+#include "collector/recording/store.h"
+#include "base/ban.h"
+
+struct extract_options {
+	struct common_options common;
+	const char *output;
+	bool list, force;
+};
+
+/* ---- what there is ---- */
+
+static void print_text(const struct extract_items *items)
+{
+	char id[BUILD_ID_TEXT], size[32];
+
+	printf("%-40s %10s  %-22s %s\n", "BUILD ID", "SIZE", "WHAT", "NAME");
+	for (uint32_t i = 0; i < items->count; i++) {
+		const struct extract_item *item = &items->list[i];
+
+		printf("%-40s %10s  %-22s ",
+		       build_id_format(id, item->build_id, item->build_id_length),
+		       format_size(size, (double)item->size), extract_what_name(item->what));
+		terminal_text(STYLE_PLAIN, item->name, 0);
+		putchar('\n');
+	}
+}
+
+static void json_item(struct json *json, const struct extract_item *item)
+{
+	char id[BUILD_ID_TEXT];
+
+	json_object(json, NULL);
+	json_string(json, "name", item->name);
+	json_string(json, "what", extract_what_name(item->what));
+	json_string(json, "build_id",
+		    item->build_id_length
+			    ? build_id_format(id, item->build_id, item->build_id_length)
+			    : NULL);
+	json_u64(json, "size", item->size);
+	json_end(json, '}');
+}
+
+static void print_json(const struct extract_items *items)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+
+	json_init(&json, &out);
+	json_object(&json, NULL);
+	json_array(&json, "files");
+	for (uint32_t i = 0; i < items->count; i++)
+		json_item(&json, &items->list[i]);
+	json_end(&json, ']');
+	json_end(&json, '}');
+	buf_byte(&out, '\n');
+	if (fwrite(out.data, 1, out.length, stdout) != out.length)
+		output_failed(errno);
+}
+
+/* ---- writing ---- */
+
+static int put_file(int to, const char *source)
+{
+	cleanup(cleanup_close) int from = open(source, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char bytes[65536];
+	ssize_t n = from < 0 ? -1 : 1;
+	int r = 0;
+
+	while (!r && n > 0) {
+		n = read(from, bytes, sizeof(bytes));
+		if (n > 0)
+			r = write_all(to, bytes, (size_t)n);
+	}
+	return n < 0 ? -errno : r;
+}
+
+static int write_item(const struct extract_item *item, int below, bool replace,
+		      struct err_text *err)
+{
+	cleanup(extract_place_done) struct extract_place place = EXTRACT_PLACE_NONE;
+	int r = extract_place_open(&place, below, item->name, err);
+
+	if (r < 0)
+		return r;
+	r = item->source ? put_file(place.fd, item->source)
+			 : write_all(place.fd, item->text, item->size);
+	if (r < 0)
+		return err_set(err, r, "writing %.300s: %s", item->name, strerror(-r));
+	return extract_place_keep(&place, replace, err);
+}
+
+static int open_folder(const char *path, struct err_text *err)
+{
+	int fd;
+
+	if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		return err_set(err, -errno, "making the folder %.300s: %s", path, strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, -errno, "opening the folder %.300s: %s", path, strerror(errno));
+	return fd;
+}
+
+/* What can't be written is said, and the others are. */
+static int write_items(const struct command_call *call, const struct extract_items *items)
+{
+	const struct extract_options *o = call->options;
+	const char *folder = o->output ? o->output : ".";
+	struct err_text err = {0};
+	cleanup(cleanup_close) int below = open_folder(folder, &err);
+	uint32_t written = 0;
+	bool there = false;
+
+	if (below < 0)
+		return command_fault(call->command, below, &err);
+	for (uint32_t i = 0; i < items->count; i++) {
+		int r = write_item(&items->list[i], below, o->force, &err);
+
+		names_make_showable(err.text, strlen(err.text));
+		if (r < 0)
+			command_note(call->command, "%s", err.text);
+		there |= r == -EEXIST;
+		written += !r;
+	}
+	if (there)
+		command_note(call->command, "--force replaces what is there");
+	if (o->common.json)
+		print_json(items);
+	else
+		printf("%u files written below %s\n", written, folder);
+	return written == items->count ? EXIT_DONE : EXIT_FAULT;
+}
+
+/* ---- the command ---- */
+
+static int none(const struct command_call *call, const char *stream,
+		const struct extract_items *items)
+{
+	const struct extract_options *o = call->options;
+
+	if (o->common.json && o->list)
+		print_json(items);
+	command_note(
+		call->command,
+		"nothing came with %s: of its %u modules with a build id no file is in "
+		"%s/" STORE_SYMBOLS
+		" ('collector symbols fetch' asks their host for them), and no memory maps were "
+		"gathered (agent run --gather-maps)",
+		stream, items->modules, o->common.data);
+	return EXIT_NO;
+}
+
+static int run(struct command_call *call)
+{
+	const struct extract_options *o = call->options;
+	const char *stream = call->argument_count ? call->arguments[0] : "last";
+	cleanup(extract_items_done) struct extract_items items = {0};
+	cleanup(cleanup_free) char *path = NULL, *symbols = NULL;
+	struct err_text err = {0};
+	int r = command_find_stream(o->common.data, stream, &path, &err);
+
+	if (!r && asprintf(&symbols, "%s/" STORE_SYMBOLS, o->common.data) < 0) {
+		symbols = NULL;
+		r = -ENOMEM;
+	}
+	if (!r)
+		r = extract_items_find(path, symbols, &items, &err);
+	if (r < 0)
+		return command_input_fault(call->command, r, &err);
+	if (!items.count)
+		return none(call, stream, &items);
+	if (!o->list)
+		return write_items(call, &items);
+	(o->common.json ? print_json : print_text)(&items);
+	return EXIT_DONE;
+}
+
+static const struct option extract_table[] = {
+	OPTION_LETTER('o', struct extract_options, output, TEXT, "output", "DIR",
+		      "write them below this folder, made if it is not there (the current one)"),
+	OPTION_FLAG(struct extract_options, list, "list", "only say what there is"),
+	OPTION_FLAG(struct extract_options, force, "force", "replace files that are there"),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, extract_table}, {"Common options", common_table}, {0}};
+
+static const struct extract_options defaults = {.common.data = DEFAULT_DATA};
+
+const struct command command_extract = {
+	.name = "extract",
+	.summary = "files that came with a recording: symbol files, memory maps",
+	.usage = "[OPTION...] [STREAM]",
+	.about =
+		"Writes out what came with a recording or was fetched for it, each file under the\n"
+		"path that it had on its host: programs and libraries of which the data folder\n"
+		"has the file, by build id; their separate debug files, as PATH.debug; the last\n"
+		"reading of memory maps, as proc/PID/maps and proc/PID/smaps. Nothing is written\n"
+		"outside the folder. Exit status 1 if there is nothing.\n",
+	.examples = "  collector extract --list last\n"
+		    "  collector extract -o files last\n"
+		    "  gdb -ex 'set sysroot files' files/usr/bin/sqlite3\n",
+	.groups = groups,
+	.options_size = sizeof(struct extract_options),
+	.defaults = &defaults,
+	.arguments_max = 1,
+	.run = run,
+};

@@ -1,0 +1,290 @@
+/* collector import: files of other tools become streams, and what a board has kept the rest of
+ * one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/analyze/analyze.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/files/import_said.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/import/import.h"
+#include "collector/catalogue/continue.h"
+#include "collector/recording/store.h"
+#include "collector/symbols/symbols.h"
+#include "base/ban.h"
+
+#define NOTE_INDENT 14
+
+DEFINE_CLEANUP(symbols_free, struct symbols *)
+
+struct import_command {
+	struct common_options common;
+	const char *format, *output, *unit;
+};
+
+/* Never over a file that is there already: a recording is not made twice. */
+static int import_to_file(const char *path, const char *output,
+			  const struct import_options *options, struct import_result *ret_result,
+			  struct err_text *err)
+{
+	int fd = open(output, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), r;
+
+	if (fd < 0)
+		return err_set(err, -errno, "cannot make %s: %s", output, strerror(errno));
+	r = import_file(path, fd, NULL, options, ret_result, err);
+	if (!r && fsync(fd) < 0)
+		r = err_set(err, -errno, "cannot write %s: %s", output, strerror(errno));
+	close(fd);
+	if (r < 0)
+		unlink(output);
+	return r;
+}
+
+static void print_text(const char *path, const char *output, const struct import_result *result)
+{
+	char id[STREAM_ID_TEXT], count[32];
+
+	printf("%.12s  %s: %s%s%s%s, %s events%s%s\n", stream_id_format(id, &result->id), path,
+	       result->format, result->tool[0] ? " (" : "", result->tool,
+	       result->tool[0] ? ")" : "", format_count(count, result->events),
+	       output ? ", in " : "", output ? output : "");
+	if (result->note[0]) {
+		terminal_blanks(NOTE_INDENT);
+		terminal_paragraph(STYLE_PLAIN, result->note, NOTE_INDENT);
+	}
+}
+
+static void print_json(struct json *json, const char *path, const char *output,
+		       const struct import_result *result)
+{
+	char id[STREAM_ID_TEXT];
+
+	json_object(json, NULL);
+	json_string(json, "file", path);
+	json_string(json, "id", stream_id_format(id, &result->id));
+	json_string(json, "format", result->format);
+	json_string(json, "tool", result->tool);
+	json_string(json, "note", result->note);
+	json_u64(json, "events", result->events);
+	json_string(json, "output", output);
+	json_end(json, '}');
+}
+
+struct rest {
+	const char *path;
+	struct recording_beginning beginning;
+};
+
+static int compare_rests(const void *a, const void *b)
+{
+	return recording_beginning_compare(&((const struct rest *)a)->beginning,
+					   &((const struct rest *)b)->beginning);
+}
+
+static bool is_recording(const struct import_command *o, const char *path)
+{
+	return !o->format && !o->output && !analyze_is_file(path);
+}
+
+/* Recordings are taken out of the arguments, and put in the order in which they can be taken in. */
+static int take_rests(struct command_call *call, struct rest *rests, size_t *ret_count,
+		      struct err_text *err)
+{
+	int left = 0, r;
+
+	*ret_count = 0;
+	for (int i = 0; i < call->argument_count; i++) {
+		struct rest *rest = &rests[*ret_count];
+
+		rest->path = call->arguments[i];
+		if (!is_recording(call->options, rest->path)) {
+			call->arguments[left++] = call->arguments[i];
+			continue;
+		}
+		r = recording_beginning(rest->path, &rest->beginning, err);
+		if (r < 0)
+			return r;
+		++*ret_count;
+	}
+	call->argument_count = left;
+	qsort(rests, *ret_count, sizeof(*rests), compare_rests);
+	return 0;
+}
+
+static int continue_streams(struct command_call *call, struct store *store, struct json *json,
+			    const struct rest *rests, size_t count)
+{
+	const struct import_command *o = call->options;
+	cleanup(cleanup_free) const char **paths = calloc(count + 1, sizeof(*paths));
+	static char doing[] = "importing";
+
+	for (size_t i = 0, n; paths && i < count; i += n) {
+		struct stream_continued continued;
+		struct import_result result;
+		struct err_text err = {0};
+		int r;
+
+		for (n = 0;
+		     i + n < count && !memcmp(&rests[i + n].beginning.id, &rests[i].beginning.id,
+					      sizeof(rests[i].beginning.id));
+		     n++)
+			paths[n] = rests[i + n].path;
+		r = store_continue(store, paths, n, command_progress, doing, &continued, &err);
+		if (r < 0)
+			return command_input_fault(call->command, r, &err);
+		import_say_continued(&continued, &result);
+		if (o->common.json)
+			print_json(json, paths[0], NULL, &result);
+		else
+			print_text(paths[0], NULL, &result);
+	}
+	return paths ? EXIT_DONE : command_fault(call->command, -ENOMEM, NULL);
+}
+
+static int import_all(struct command_call *call, struct store *store, struct symbols *symbols,
+		      struct json *json)
+{
+	const struct import_command *o = call->options;
+	static char doing[] = "importing";
+	const struct import_options options = {
+		.format = o->format,
+		.unit = o->unit,
+		.symbols = symbols,
+		.progress = command_progress,
+		.context = doing,
+	};
+
+	for (int i = 0; i < call->argument_count; i++) {
+		const char *path = call->arguments[i];
+		struct import_result result = {0};
+		struct err_text err = {0};
+		int r = store ? import_to_store(path, store, &options, &result, &err)
+			      : import_to_file(path, o->output, &options, &result, &err);
+
+		if (r == -EBADMSG && !analyze_is_file(path))
+			err_set(&err, r,
+				"%s is a recording already: commands take it as it is, "
+				"'collector report %s'",
+				path, path);
+
+		if (r < 0)
+			return command_input_fault(call->command, r, &err);
+		if (o->common.json)
+			print_json(json, path, o->output, &result);
+		else
+			print_text(path, o->output, &result);
+	}
+	return EXIT_DONE;
+}
+
+static int check(const struct command_call *call)
+{
+	const struct import_command *o = call->options;
+
+	if (o->format && !import_knows(o->format))
+		return command_usage_error(
+			call->command, "--format takes " IMPORT_FORMATS ", not '%s'", o->format);
+	if (o->output && call->argument_count > 1)
+		return command_usage_error(call->command,
+					   "--output is one recording: it takes one file");
+	return EXIT_DONE;
+}
+
+static int run(struct command_call *call)
+{
+	const struct import_command *o = call->options;
+	cleanup(cleanup_free) struct rest *rests =
+		calloc((size_t)call->argument_count, sizeof(*rests));
+	cleanup(buf_done) struct buf out = {0};
+	cleanup(cleanup_symbols_free) struct symbols *symbols = NULL;
+	struct store *store = NULL;
+	struct err_text err = {0};
+	struct json json;
+	size_t count = 0;
+	int status = check(call), r = 0;
+
+	if (status)
+		return status;
+	if (!rests)
+		return command_fault(call->command, -ENOMEM, NULL);
+	r = take_rests(call, rests, &count, &err);
+	if (r < 0)
+		return command_input_fault(call->command, r, &err);
+	r = symbols_new(&(struct symbols_options){0}, &symbols, &err);
+	if (!r && !o->output)
+		r = store_open(o->common.data, STORE_WRITE, &store, &err);
+	if (r < 0)
+		return command_fault(call->command, r, &err);
+	json_init(&json, &out);
+	json_array(&json, NULL);
+	status = continue_streams(call, store, &json, rests, count);
+	if (!status)
+		status = import_all(call, store, symbols, &json);
+	store_close(store);
+	json_end(&json, ']');
+	buf_byte(&out, '\n');
+	if (o->common.json && !status)
+		fwrite(out.data, 1, out.length, stdout);
+	return status;
+}
+
+static const struct option import_table[] = {
+	OPTION_TEXT(struct import_command, format, "format", "FORMAT",
+		    IMPORT_FORMATS " (default: told by the content)"),
+	OPTION_TEXT(struct import_command, output, "output", "FILE",
+		    "write the recording here, instead of adding a stream to the data folder"),
+	OPTION_TEXT(struct import_command, unit, "unit", "WHAT",
+		    "collapsed, google-pprof --raw: what its numbers are: bytes (the default), "
+		    "blocks, or a word of your own"),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, import_table},
+	{"Common options", common_table},
+	{0},
+};
+
+static const struct import_command defaults = {.common.data = DEFAULT_DATA};
+
+const struct command command_import = {
+	.name = "import",
+	.summary = "what a board has kept; profiles of heaptrack, pprof, jemalloc...",
+	.usage = "[OPTION...] FILE...",
+	.about =
+		"Makes streams of files that other tools wrote, so that every question can be\n"
+		"asked of them: report, top, leaks, tree, flamegraph, diff.\n"
+		"\n"
+		"A recording that an agent has written because its collector was gone, or what it\n"
+		"has left in the folder of --spool, goes on with the stream that is 'interrupted'\n"
+		"here; what is here already is passed over.\n"
+		"\n"
+		"  heaptrack   every allocation, with times (text of versions 1 to 3)\n"
+		"  jemalloc    heap_v2: sums a backtrace and thread, scaled up as jeprof does\n"
+		"  gperftools  heap profile: sums a backtrace, scaled up as google-pprof does\n"
+		"              (both also with names in front, \"--- symbol\", of jeprof --raw)\n"
+		"  pprof       sums a backtrace\n"
+		"  collapsed   lines `frame;frame;frame NUMBER`\n"
+		"\n"
+		"Files may be packed by gzip or zstd. Sums have no times, so their peak is what\n"
+		"is in use. Estimates come with their error, counts without.\n",
+	.examples = "  collector import heapcast_app_1700000000_42.heapcast   the rest of a "
+		    "stream\n"
+		    "  collector import heaptrack.app.4711.zst && collector report last\n"
+		    "  collector import --output app.heapcast jeprof.4711.0.f.heap\n"
+		    "  collector diff --base app.heapcast last\n",
+	.groups = groups,
+	.options_size = sizeof(struct import_command),
+	.defaults = &defaults,
+	.arguments_min = 1,
+	.arguments_max = -1,
+	.run = run,
+};

@@ -1,0 +1,36 @@
+/* What is said of a file that was imported. See import_said.h. */
+#include "collector/cli/files/import_said.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "collector/import/import.h"
+#include "collector/catalogue/continue.h"
+#include "base/ban.h"
+
+void import_say_continued(const struct stream_continued *c, struct import_result *ret)
+{
+	cleanup(buf_done) struct buf note = {0};
+	char count[32];
+
+	*ret = (struct import_result){.id = c->id, .format = "heapcast", .events = c->events};
+	if (!c->before)
+		buf_string(&note, "a stream that is new here");
+	else
+		buf_printf(&note,
+			   c->events ? "the rest of a stream that had %s events"
+				     : "nothing new of a stream that has %s events",
+			   format_count(count, c->before));
+	if (*c->name)
+		buf_printf(&note, ", of %s (pid %u)", c->name, c->pid);
+	buf_string(&note, c->ended ? "; its end is there" : "; it has no end yet");
+	if (c->missing)
+		buf_printf(&note, "; %s batches in between are missing, and lost",
+			   format_count(count, c->missing));
+	if (c->damaged)
+		buf_printf(&note, "; %s is damaged at byte %llu, and nothing behind was taken",
+			   c->damaged, (unsigned long long)c->damaged_at);
+	snprintf(ret->note, sizeof(ret->note), "%s", buf_text(&note));
+}

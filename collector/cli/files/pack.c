@@ -1,0 +1,173 @@
+/* collector pack: a recording that brings the names of its functions along, and their binaries. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/files/new_file.h"
+#include "collector/cli/files/pack_files.h"
+#include "collector/cli/ask/question.h"
+#include "collector/export/export.h"
+#include "collector/recording/store.h"
+#include "base/ban.h"
+
+struct pack_options {
+	struct question_options question; /* symbols, output */
+	bool force, with_binaries;
+};
+
+/* Functions that the view has named, as the place's row will have them. */
+static bool frame_of(void *context, uint32_t node, uint32_t index, struct named_frame *ret_frame)
+{
+	struct view *view = context;
+	struct view_frame frame;
+
+	if (index >= view_frame_count(view, node))
+		return false;
+	frame = view_frame(view, node, index);
+	*ret_frame = (struct named_frame){frame.function, frame.file, frame.line};
+	return true;
+}
+
+static bool is_said(void *context, uint32_t node)
+{
+	const struct recording *recording = view_recording(context);
+	const struct stack_node *n = recording_node(recording, node);
+	uint32_t first, count;
+
+	return n && recording_named(recording, n->module, n->offset, &first, &count);
+}
+
+static void left_out(void *context, const struct bring_file *file, const char *why)
+{
+	(void)context;
+	(void)file;
+	command_note(&command_pack, "%s: it is left out", why);
+}
+
+static void print_text(FILE *out, const struct name_result *r)
+{
+	char named[32], places[32], before[32], after[32], files[32];
+
+	fprintf(out, "%s of %s places have names; %s became %s.\n", format_count(named, r->named),
+		format_count(places, r->places), format_size(before, (double)r->bytes_before),
+		format_size(after, (double)r->bytes_after));
+	if (r->files)
+		fprintf(out, "%s %s in it, %s.\n", format_count(files, r->files),
+			r->files == 1 ? "binary is" : "binaries are",
+			format_size(before, (double)r->file_bytes));
+}
+
+static void print_json(FILE *out, const struct name_result *r)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json json;
+
+	json_init(&json, &text);
+	json_object(&json, NULL);
+	json_u64(&json, "places", r->places);
+	json_u64(&json, "named", r->named);
+	json_u64(&json, "binaries", r->files);
+	json_u64(&json, "binary_bytes", r->file_bytes);
+	json_u64(&json, "bytes_before", r->bytes_before);
+	json_u64(&json, "bytes_after", r->bytes_after);
+	json_end(&json, '}');
+	buf_byte(&text, '\n');
+	fwrite(text.data, 1, text.length, out);
+}
+
+static int pack(const struct pack_options *o, const struct question *q,
+		struct name_result *ret_result, struct err_text *err)
+{
+	cleanup(new_file_done) struct new_file file = NEW_FILE_NONE;
+	cleanup(pack_files_done) struct pack_files files = {0};
+	char doing[] = "packing";
+	struct name_settings settings = {.copy = {.progress = command_progress, .context = doing},
+					 .frame = frame_of,
+					 .said = is_said,
+					 .left_out = left_out,
+					 .context = q->view};
+	int r = new_file_open(&file, o->question.output, o->force, err);
+
+	if (!r && o->with_binaries)
+		r = pack_files_find(&files, q, err);
+	settings.copy.fd = file.fd;
+	settings.files = files.list;
+	settings.file_count = files.count;
+	if (!r)
+		r = recording_bring_names(q->path, &settings, ret_result, err);
+	return r ? r : new_file_keep(&file, err);
+}
+
+static int run(struct command_call *call)
+{
+	const struct pack_options *o = call->options;
+	const char *output = o->question.output;
+	bool standard = output && !strcmp(output, "-");
+	struct name_result result;
+	struct err_text err = {0};
+	struct question q;
+	int r, status;
+
+	if (!output)
+		return command_usage_error(call->command, "where to? --output FILE says");
+	if (standard && isatty(STDOUT_FILENO))
+		return command_usage_error(call->command, "a recording is nothing for a terminal");
+	status = question_open(call, VALUE_ALLOCATED, &q);
+	if (status)
+		return status;
+	r = pack(o, &q, &result, &err);
+	question_close(&q);
+	if (r < 0)
+		return command_input_fault(call->command, r, &err);
+	(o->question.common.json ? print_json : print_text)(standard ? stderr : stdout, &result);
+	return EXIT_DONE;
+}
+
+static const struct option pack_table[] = {
+	OPTION_LETTER('o', struct pack_options, question.output, TEXT, "output", "FILE",
+		      "write the recording with its names here (-: standard output)"),
+	OPTION_FLAG(struct pack_options, with_binaries, "with-binaries",
+		    "put the binaries of its code into it, too, as they are found here"),
+	OPTION_FLAG(struct pack_options, force, "force", "replace FILE if it is there"),
+	SYMBOL_OPTIONS(struct pack_options, question.symbols),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, pack_table}, {"Common options", common_table}, {0}};
+
+static const struct pack_options defaults = {.question.common.data = DEFAULT_DATA};
+
+const struct command command_pack = {
+	.name = "pack",
+	.summary = "a recording that brings its names along, for another machine",
+	.usage = "-o FILE [OPTION...] [STREAM]",
+	.about =
+		"Writes the recording with the names, source files and lines of all places in it,\n"
+		"functions that were inlined included: who has this file needs neither the\n"
+		"program nor its debug information to see where memory goes. What has no name\n"
+		"here stays as it is, and can be named by symbols that are found later. All else\n"
+		"is what it was, and the recording that it is made of is not touched.\n"
+		"\n"
+		"With --with-binaries the ELF file of each module that has a place in a\n"
+		"backtrace is in it, too: the one with its build id that tells most, a debug file\n"
+		"before the stripped program; none of more than 512 MiB, and none that only a\n"
+		"debuginfod server has. 'collector symbols add FILE' takes them out on another\n"
+		"machine, and other recordings of the same programs have names there. What is\n"
+		"left out is named on standard error. Whoever has FILE has those programs.\n",
+	.examples = "  collector pack -o named.heapcast last\n"
+		    "  collector pack --symbols ./debug -o whole.heapcast last\n"
+		    "  collector pack --with-binaries -o all.heapcast last\n"
+		    "  collector report named.heapcast\n",
+	.groups = groups,
+	.options_size = sizeof(struct pack_options),
+	.defaults = &defaults,
+	.arguments_max = 1,
+	.run = run,
+};

@@ -1,0 +1,151 @@
+/* collector strip: a smaller recording, of which short-lived blocks are left in sums. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/files/new_file.h"
+#include "collector/export/export.h"
+#include "collector/recording/store.h"
+#include "base/ban.h"
+
+struct strip_options {
+	struct common_options common;
+	const char *output, *threshold;
+	bool force;
+};
+
+#define THRESHOLD_NS ((uint64_t)10000000000)
+
+/* 0 or -EINVAL. */
+static int threshold_of(const char *text, uint64_t *ret_ns)
+{
+	*ret_ns = THRESHOLD_NS;
+	if (!text || !strcmp(text, "default"))
+		return 0;
+	if (!strcmp(text, "all")) {
+		*ret_ns = STRIP_ALL;
+		return 0;
+	}
+	return parse_duration(text, ret_ns) < 0 || !*ret_ns ? -EINVAL : 0;
+}
+
+static double ratio(const struct strip_result *r)
+{
+	return r->bytes_after ? (double)r->bytes_before / (double)r->bytes_after : 0;
+}
+
+static void print_text(FILE *out, const struct strip_result *r)
+{
+	char blocks[32], left[32], all[32], before[32], after[32];
+
+	fprintf(out,
+		"%s blocks are in sums now; %s of %s events are left.\n"
+		"%s became %s",
+		format_count(blocks, r->blocks), format_count(left, r->events_after),
+		format_count(all, r->events_before), format_size(before, (double)r->bytes_before),
+		format_size(after, (double)r->bytes_after));
+	if (ratio(r) >= 1.05)
+		fprintf(out, ": %.1f times smaller.\n", ratio(r));
+	else
+		fprintf(out, ": there was little to leave out (--threshold).\n");
+}
+
+static void print_json(FILE *out, const struct strip_result *r)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json json;
+
+	json_init(&json, &text);
+	json_object(&json, NULL);
+	json_u64(&json, "blocks", r->blocks);
+	json_u64(&json, "events_before", r->events_before);
+	json_u64(&json, "events_after", r->events_after);
+	json_u64(&json, "bytes_before", r->bytes_before);
+	json_u64(&json, "bytes_after", r->bytes_after);
+	json_double(&json, "ratio", ratio(r));
+	json_end(&json, '}');
+	buf_byte(&text, '\n');
+	fwrite(text.data, 1, text.length, out);
+}
+
+static int strip(const struct strip_options *o, const char *path, uint64_t threshold_ns,
+		 struct strip_result *ret_result, struct err_text *err)
+{
+	cleanup(new_file_done) struct new_file file = NEW_FILE_NONE;
+	char doing[] = "stripping";
+	struct copy_settings settings = {.progress = command_progress, .context = doing};
+	int r = new_file_open(&file, o->output, o->force, err);
+
+	settings.fd = file.fd;
+	if (!r)
+		r = recording_strip(path, threshold_ns, &settings, ret_result, err);
+	return r ? r : new_file_keep(&file, err);
+}
+
+static int run(struct command_call *call)
+{
+	const struct strip_options *o = call->options;
+	cleanup(cleanup_free) char *path = NULL;
+	bool standard = o->output && !strcmp(o->output, "-");
+	struct strip_result result;
+	struct err_text err = {0};
+	uint64_t threshold_ns;
+	int r;
+
+	if (!o->output)
+		return command_usage_error(call->command, "where to? --output FILE says");
+	if (standard && isatty(STDOUT_FILENO))
+		return command_usage_error(call->command, "a recording is nothing for a terminal");
+	if (threshold_of(o->threshold, &threshold_ns) < 0)
+		return command_usage_error(call->command,
+					   "--threshold takes a time such as 10s, or all, not '%s'",
+					   o->threshold);
+	r = command_find_stream(o->common.data, call->argument_count ? call->arguments[0] : "last",
+				&path, &err);
+	if (!r)
+		r = strip(o, path, threshold_ns, &result, &err);
+	if (r < 0)
+		return command_input_fault(call->command, r, &err);
+	(o->common.json ? print_json : print_text)(standard ? stderr : stdout, &result);
+	return EXIT_DONE;
+}
+
+static const struct option strip_table[] = {
+	OPTION_LETTER('o', struct strip_options, output, TEXT, "output", "FILE",
+		      "write the smaller recording here (-: standard output)"),
+	OPTION_TEXT(
+		struct strip_options, threshold, "threshold", "TIME",
+		"blocks that lived shorter are replaced by sums (10s); all: whatever was freed"),
+	OPTION_FLAG(struct strip_options, force, "force", "replace FILE if it is there"),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, strip_table}, {"Common options", common_table}, {0}};
+
+static const struct strip_options defaults = {.common.data = DEFAULT_DATA};
+
+const struct command command_strip = {
+	.name = "strip",
+	.summary = "a smaller recording: short-lived blocks replaced by their sums",
+	.usage = "-o FILE [OPTION...] [STREAM]",
+	.about = "Writes a recording as if its agent had culled (agent run --cull): blocks that\n"
+		 "lived shorter than the threshold are sums by call stack, thread, lifetime and\n"
+		 "size. What was allocated, temporary and leaked stays what it was, in total and\n"
+		 "for each call stack, and the account balances; the timeline and the peak leave\n"
+		 "those blocks out. The recording that it is made of is not touched.\n",
+	.examples = "  collector strip -o small.heapcast last\n"
+		    "  collector strip --threshold all -o leaks.heapcast last\n",
+	.groups = groups,
+	.options_size = sizeof(struct strip_options),
+	.defaults = &defaults,
+	.arguments_max = 1,
+	.run = run,
+};

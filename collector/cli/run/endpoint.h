@@ -1,0 +1,57 @@
+#pragma once
+/* Where to serve HTTP, as people write it. */
+#include <stdint.h>
+
+#include "collector/cli/command.h"
+#include "collector/http/server/token.h"
+
+struct err_text;
+
+/* Options of the commands that serve HTTP, and what is made of them. */
+struct http_choice {
+	const char *http, *token; /* ADDR:PORT; a file, NULL: one is made */
+	const char *tls_cert, *tls_key;
+	bool behind_proxy;
+	struct option_list allow_hosts, sources;
+};
+#define ALLOW_HOSTS_MAX 32
+#define SOURCES_MAX	32
+struct http_place {
+	char host[256], token_text[TOKEN_MAX + 1];
+	const char *token; /* NULL: one is made */
+	const char *tls_cert, *tls_key;
+	const char *hosts[ALLOW_HOSTS_MAX + 1];
+	const char *const *allow_hosts; /* `hosts`; NULL: no proxy */
+	const char *sources[SOURCES_MAX + 1];
+	uint16_t port;
+};
+#define HTTP_OPTIONS(type, field, help)                                                            \
+	OPTION_TEXT(type, field.http, "http", "ADDR:PORT", help),                                  \
+		OPTION_TEXT(type, field.token, "token", "FILE",                                    \
+			    "the token that orders have to bring, and beyond loopback all who "    \
+			    "ask, is in this file; "                                               \
+			    "default: a new one, printed with the address"),                       \
+		OPTION_TEXT(type, field.tls_cert, "tls-cert", "FILE",                              \
+			    "serve by TLS (1.2 or 1.3), with this certificate and its chain "      \
+			    "(PEM); needed beyond "                                                \
+			    "loopback"),                                                           \
+		OPTION_TEXT(type, field.tls_key, "tls-key", "FILE",                                \
+			    "its private key, a file of mode 0600"),                               \
+		OPTION_FLAG(type, field.behind_proxy, "behind-proxy",                              \
+			    "a proxy speaks TLS, and hands on what is asked for a name of "        \
+			    "--allow-host"),                                                       \
+		OPTION_LIST(type, field.sources, "source", "DIR",                                  \
+			    "show the page source files below DIR; FROM=DIR: what was built in "   \
+			    "FROM is in DIR; may be "                                              \
+			    "given more than once"),                                               \
+		OPTION_LIST(type, field.allow_hosts, "allow-host", "NAME",                         \
+			    "the name by which browsers reach the proxy (heap.example.org); may "  \
+			    "be given more than once")
+
+/* -EINVAL, -EPERM... with a sentence. */
+int http_place_read(const struct http_choice *choice, struct http_place *ret_place,
+		    struct err_text *err);
+
+/* "ADDR:PORT", "ADDR", "[ADDR6]:PORT", ":PORT" or "PORT"; what is missing is the default (http.h),
+ * port 0 is any free one. 0 or -EINVAL. `host` has room for `size` bytes. */
+int http_endpoint_parse(const char *text, char *host, unsigned size, uint16_t *ret_port);

@@ -1,0 +1,32 @@
+#pragma once
+/*
+ * The part of `collector gather` that has the keys by pairing: those of a folder, as it is now.
+ * With --key or --cert there are none. Owner: the loop's thread.
+ */
+#include <uv.h>
+
+#include "base/error.h"
+#include "base/secure/pairs.h"
+#include "collector/ingest/ingest.h"
+
+struct key_choice;
+
+struct gather_pairs {
+	struct pairs pairs;
+	bool used;
+	struct ingest *ingest;
+	uv_timer_t look;
+	bool looking;
+	struct err_text remark; /* what was wrong at the last look */
+};
+
+/* Reads them into the options of ingest. 0; a negative errno with a sentence. */
+int gather_pairs_init(struct gather_pairs *pairs, const struct key_choice *choice,
+		      struct ingest_options *io, struct err_text *err);
+/* From now on looks four times a second whether there are others. */
+void gather_pairs_start(struct gather_pairs *pairs, uv_loop_t *loop, struct ingest *ingest);
+/* An agent has connected: with which key? */
+void gather_pairs_event(const struct gather_pairs *pairs, const struct ingest_event *event);
+void gather_pairs_stop(struct gather_pairs *pairs);
+/* Behind the loop's last turn. */
+void gather_pairs_done(struct gather_pairs *pairs);

@@ -1,0 +1,159 @@
+/* collector serve: the REST API and the page, until Ctrl-C. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/cli/command.h"
+#include "collector/cli/run/endpoint.h"
+#include "collector/cli/ask/symbol_sources.h"
+#include "collector/http/server/http.h"
+#include "collector/query/query.h"
+
+#include "base/ban.h"
+
+struct serve_options {
+	struct common_options common;
+	struct http_choice http;
+	struct symbol_choice symbols;
+	const char *hide_rules;
+};
+
+static void wait_for_the_end(void)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t set;
+	int signal_number;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(&set, ends[i]);
+	sigwait(&set, &signal_number);
+}
+
+/* Before any thread starts, so that none of them gets these. */
+static void hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int serve(struct command_call *call, const struct symbol_sources *symbols,
+		 const struct http_place *place)
+{
+	const struct serve_options *o = call->options;
+	static char reading[] = "reading the recordings";
+	struct http_options options = {
+		.address = place->host,
+		.port = place->port,
+		.token = place->token,
+		.tls_cert = place->tls_cert,
+		.tls_key = place->tls_key,
+		.allow_hosts = place->allow_hosts,
+		.source_folders = place->sources,
+		.data = access(o->common.data, F_OK) == 0 ? o->common.data : NULL,
+		.files = (const char *const *)call->arguments,
+		.symbol_folders = symbols->folders,
+		.debuginfod = symbols->servers,
+		.debuginfod_seconds = symbols->seconds,
+		.progress = command_progress,
+		.progress_context = reading,
+	};
+	struct err_text err = {0};
+	struct site_rules *rules = NULL;
+	struct http *http = NULL;
+	int r;
+
+	if (!options.data && !call->argument_count)
+		return command_usage_error(
+			call->command,
+			"there is no folder %s and no FILE was given: --data DIR names the folder "
+			"that collector gather fills",
+			o->common.data);
+	r = o->hide_rules ? site_rules_read(o->hide_rules, &rules, &err) : 0;
+	options.rules = rules;
+	if (!r) {
+		hold_signals();
+		r = http_start(&options, &http, &err);
+	}
+	if (r < 0) {
+		site_rules_free(rules);
+		return r == -EPERM ? command_usage_error(call->command, "%s", err_get(&err, r))
+				   : command_input_fault(call->command, r, &err);
+	}
+	printf("Serving %s\n", http_url(http));
+	if (isatty(STDOUT_FILENO))
+		printf("Ctrl-C ends.\n");
+	fflush(stdout);
+	wait_for_the_end();
+	http_stop(http);
+	site_rules_free(rules);
+	return EXIT_DONE;
+}
+
+static int run(struct command_call *call)
+{
+	const struct serve_options *o = call->options;
+	struct symbol_sources symbols;
+	cleanup(cleanup_free) char **files =
+		calloc((size_t)call->argument_count + 1, sizeof(*files));
+	struct http_place place;
+	struct err_text err = {0};
+	int r;
+
+	if (!files)
+		return command_fault(call->command, -ENOMEM, NULL);
+	for (int i = 0; i < call->argument_count; i++)
+		files[i] = call->arguments[i];
+	call->arguments = files;
+	r = http_place_read(&o->http, &place, &err);
+	if (r < 0)
+		return command_usage_error(call->command, "%s", err_get(&err, r));
+	if (symbol_sources_init(&symbols, &o->symbols) < 0)
+		return command_fault(call->command, -ENOMEM, NULL);
+	r = serve(call, &symbols, &place);
+	symbol_sources_close(&symbols);
+	return r;
+}
+
+static const struct option serve_table[] = {
+	HTTP_OPTIONS(struct serve_options, http, "where to listen (127.0.0.1:8080)"),
+	SYMBOL_OPTIONS(struct serve_options, symbols),
+	OPTION_TEXT(struct serve_options, hide_rules, "hide-rules", "FILE",
+		    "functions that only pass allocations on, beside the ones that are known"),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, serve_table}, {"Common options", data_table}, {0}};
+
+static const struct serve_options defaults = {.common.data = DEFAULT_DATA,
+					      .http.http = "127.0.0.1:8080"};
+
+const struct command command_serve = {
+	.name = "serve",
+	.summary = "REST API and page for the browser",
+	.usage = "[OPTION...] [FILE...]",
+	.about =
+		"Serves the streams of the data folder, while they grow, and the recordings named\n"
+		"as FILE. docs/rest-api.md describes the API; / is a page with links. Ctrl-C ends\n"
+		"it.\n",
+	.examples = "  collector serve\n"
+		    "  collector serve --http 127.0.0.1:9000 heapcast_app_1700000000_42.heapcast\n"
+		    "  curl 'http://localhost:8080/data/last/allocations?sort_by=size&count=3'\n",
+	.groups = groups,
+	.options_size = sizeof(struct serve_options),
+	.defaults = &defaults,
+	.arguments_max = -1,
+	.run = run,
+};

@@ -1,0 +1,438 @@
+/* collector snapshot: what a fleet has in use at one moment. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/build_id.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/ask/header.h"
+#include "collector/cli/ask/incomplete.h"
+#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/sites.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/export/results.h"
+#include "collector/export/snapshots.h"
+#include "collector/query/query.h"
+#include "collector/snapshot/snapshot.h"
+#include "base/ban.h"
+
+#define PAUSE_US      10000
+#define TIMEOUT_NS    10000000000u
+#define ROWS_SHOWN    10
+#define HOST_COLUMNS  14
+#define BUILD_COLUMNS 8
+#define DATE_COLUMNS  11 /* of a date before the time of day */
+
+DEFINE_CLEANUP(store_close, struct store *)
+DEFINE_CLEANUP(snapshot_taking_free, struct snapshot_taking *)
+
+struct snapshot_options {
+	struct question_options question; /* show asks as other commands do */
+	uint64_t timeout_ns;
+};
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* ---- as text ---- */
+
+static const char *date_text(char *out, size_t size, uint64_t wall_ns)
+{
+	time_t seconds = (time_t)(wall_ns / 1000000000);
+	struct tm tm;
+
+	if (!localtime_r(&seconds, &tm) || !strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(out, size, "%-*s?", DATE_COLUMNS - 1, "?");
+	return out;
+}
+
+/* A column of text from outside. */
+static void print_cell(const char *text, unsigned width)
+{
+	terminal_blanks(width + 1 - terminal_text(STYLE_PLAIN, text, width));
+}
+
+static void print_summary(const struct snapshot *s)
+{
+	struct usage total = snapshot_total(s);
+	char when[40], bytes[80], blocks[32], took[32], spread[32];
+	size_t in = s->count - s->missing, hosts = snapshot_hosts(s);
+
+	printf("Snapshot %s, taken %s: all markers were set within %s; by the hosts' clocks they "
+	       "lie "
+	       "%s apart\n",
+	       s->name, date_text(when, sizeof(when), s->wall_ns),
+	       format_duration(took, s->took_ns), format_duration(spread, snapshot_spread_ns(s)));
+	printf("In use: %s in %s block%s, of %zu process%s on %zu host%s\n",
+	       usage_bytes(bytes, sizeof(bytes), &total), format_count(blocks, total.blocks),
+	       plural(total.blocks), in, in == 1 ? "" : "es", hosts, plural(hosts));
+}
+
+static void print_missing(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct snapshot_member *m = &s->members[i];
+		char when[40], line[1024], id[STREAM_ID_TEXT];
+
+		if (!m->missing)
+			continue;
+		snprintf(line, sizeof(line),
+			 "Missing: %.200s (pid %u) on %.200s, stream %.12s: %.300s",
+			 module_basename(m->executable), m->pid, m->host,
+			 stream_id_format(id, &m->stream), m->missing);
+		if (m->wall_ns)
+			snprintf(line + strlen(line), sizeof(line) - strlen(line),
+				 "; last heard of at %s",
+				 date_text(when, sizeof(when), m->wall_ns));
+		terminal_text(STYLE_YELLOW, line, 0);
+		putchar('\n');
+	}
+}
+
+/*
+ *	HOST           PROGRAM        PID     BUILD ID    IN USE     BLOCKS  MARKER
+ *	board7         app            1234    0f3a9c21  12.3 MiB    123,456  10:11:12.345
+ */
+static void print_processes(const struct snapshot *s)
+{
+	bool sampled = snapshot_total(s).samples;
+
+	printf("\n%-*s %-*s %-7s %-*s %9s%s %11s  %s\n", HOST_COLUMNS, "HOST", HOST_COLUMNS,
+	       "PROGRAM", "PID", BUILD_COLUMNS, "BUILD ID", "IN USE", sampled ? "  +-ERROR" : "",
+	       "BLOCKS", "MARKER");
+	for (size_t i = 0; i < s->count && !s->members[i].missing; i++) {
+		const struct snapshot_member *m = &s->members[i];
+		char build_id[BUILD_ID_TEXT] = "-", bytes[32], blocks[32], error[32], when[40];
+
+		if (m->build_id_length)
+			build_id_format(build_id, m->build_id, m->build_id_length);
+		print_cell(m->host, HOST_COLUMNS);
+		print_cell(module_basename(m->executable), HOST_COLUMNS);
+		printf("%-7u %-*.*s %9s", m->pid, BUILD_COLUMNS, BUILD_COLUMNS, build_id,
+		       format_size(bytes, (double)m->bytes));
+		if (sampled)
+			printf(" %8s", m->samples ? format_size(error, m->bytes_error) : "");
+		printf(" %11s  %s.%03u\n", format_count(blocks, m->blocks),
+		       date_text(when, sizeof(when), m->wall_ns) + DATE_COLUMNS,
+		       (unsigned)(m->wall_ns / 1000000 % 1000));
+	}
+}
+
+static int write_json(const struct command *command, struct buf *out)
+{
+	buf_byte(out, '\n');
+	if (buf_error(out))
+		return command_fault(command, buf_error(out), NULL);
+	fwrite(out->data, 1, out->length, stdout);
+	return EXIT_DONE;
+}
+
+/* ---- take ---- */
+
+static int take_all(struct snapshot_taking *taking, struct err_text *err)
+{
+	static char waiting[] = "waiting for streams up to their markers";
+	int r;
+
+	do {
+		uint64_t done, of;
+
+		r = snapshot_take_step(taking, err);
+		snapshot_take_progress(taking, &done, &of);
+		command_progress(waiting, r == 1 || (r < 0 && r != -EAGAIN) ? of : done, of);
+		if (r == -EAGAIN)
+			usleep(PAUSE_US);
+	} while (r == 0 || r == -EAGAIN);
+	return r < 0 ? r : 0;
+}
+
+static int show_taken(struct command_call *call, const struct snapshot *s)
+{
+	const struct snapshot_options *o = call->options;
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+
+	if (o->question.common.json) {
+		json_init(&json, &out);
+		json_object(&json, NULL);
+		json_snapshot(&json, s);
+		json_end(&json, '}');
+		return write_json(call->command, &out);
+	}
+	print_summary(s);
+	print_missing(s);
+	printf("\n'collector snapshot show %s' has the processes; 'collector "
+	       "report " SNAPSHOT_PREFIX "%s' and all other questions of a stream work.\n",
+	       s->name, s->name);
+	return EXIT_DONE;
+}
+
+static int take_failed(struct command_call *call, const struct snapshot_taking *taking, int error,
+		       const struct err_text *err)
+{
+	if (error == -EINVAL || error == -EEXIST)
+		return command_usage_error(call->command, "%s", err_get(err, error));
+	if (error != -ENODATA)
+		return command_fault(call->command, error, err);
+	command_note(call->command, "%s", err_get(err, error));
+	print_missing(snapshot_taken(taking));
+	return EXIT_NO;
+}
+
+static int take(struct command_call *call)
+{
+	const struct snapshot_options *o = call->options;
+	const struct snapshot_request request = {
+		.data = o->question.common.data,
+		.name = call->argument_count > 1 ? call->arguments[1] : NULL,
+		.timeout_ns = o->timeout_ns,
+		.streams = (const char *const *)call->arguments + 2,
+		.stream_count = call->argument_count > 2 ? (size_t)call->argument_count - 2 : 0,
+	};
+	cleanup(cleanup_snapshot_taking_free) struct snapshot_taking *taking = NULL;
+	struct err_text err = {0};
+	int status, r = snapshot_take(&request, &taking, &err);
+
+	if (!r)
+		r = take_all(taking, &err);
+	if (r < 0)
+		return take_failed(call, taking, r, &err);
+	status = show_taken(call, snapshot_taken(taking));
+	return status == EXIT_DONE && snapshot_taken(taking)->missing ? EXIT_NO : status;
+}
+
+/* ---- list ---- */
+
+static void print_list(const struct snapshot *list, size_t count)
+{
+	if (!count) {
+		printf("There are no snapshots yet: 'collector snapshot take' makes one.\n");
+		return;
+	}
+	printf("%-28s %-16s %10s %11s %9s %7s\n", "NAME", "TAKEN", "IN USE", "BLOCKS", "PROCESSES",
+	       "MISSING");
+	for (size_t i = 0; i < count; i++) {
+		const struct snapshot *s = &list[i];
+		struct usage total = snapshot_total(s);
+		char bytes[32], blocks[32], when[40];
+
+		printf("%-28s %-16.16s %10s %11s %9zu %7zu\n", s->name,
+		       date_text(when, sizeof(when), s->wall_ns),
+		       format_size(bytes, (double)total.bytes), format_count(blocks, total.blocks),
+		       s->count - s->missing, s->missing);
+	}
+}
+
+static int list_json(const struct command *command, const struct snapshot *list, size_t count)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+
+	json_init(&json, &out);
+	json_array(&json, NULL);
+	for (size_t i = 0; i < count; i++) {
+		json_object(&json, NULL);
+		json_snapshot(&json, &list[i]);
+		json_end(&json, '}');
+	}
+	json_end(&json, ']');
+	return write_json(command, &out);
+}
+
+static int list(struct command_call *call)
+{
+	const struct common_options *o = call->options;
+	cleanup(cleanup_store_close) struct store *store = NULL;
+	struct snapshot *snapshots = NULL;
+	struct err_text err = {0};
+	size_t count = 0;
+	int status = EXIT_DONE, r = store_open(o->data, STORE_READ, &store, &err);
+
+	if (!r)
+		r = store_snapshots(store, &snapshots, &count, &err);
+	if (r < 0)
+		return command_fault(call->command, r, &err);
+	if (o->json)
+		status = list_json(call->command, snapshots, count);
+	else
+		print_list(snapshots, count);
+	store_snapshots_free(snapshots, count);
+	return status;
+}
+
+/* ---- show ---- */
+
+static int show_json(const struct question *q, const struct snapshot *s,
+		     const struct groups *groups, const struct site_table *table)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+
+	json_init(&json, &out);
+	json_object(&json, NULL);
+	incomplete_json(&json, "incomplete", &q->completeness);
+	json_snapshot(&json, s);
+	json_usage(&json, "total", &groups->total);
+	json_u64(&json, "function_count", groups->count);
+	sites_json(&json, "functions", q, groups, table);
+	notes_json(&json, "notes", q);
+	json_end(&json, '}');
+	return print_json(q, &out);
+}
+
+static int show_groups(struct question *q, const struct snapshot *s,
+		       const struct question_options *o)
+{
+	const struct site_table table = {.count = o->count, .noun = "function"};
+	cleanup(groups_done) struct groups groups = {0};
+	struct err_text err = {0};
+	int r = query_groups(q->view, &q->filter, GROUP_BY_FUNCTION, VALUE_IN_USE, NO_TIME, &groups,
+			     &err);
+
+	if (r < 0)
+		return question_failed(q, r, &err);
+	if (o->common.json)
+		return show_json(q, s, &groups, &table);
+	incomplete_print(NULL, &q->completeness);
+	print_summary(s);
+	print_missing(s);
+	print_processes(s);
+	putchar('\n');
+	sites_print(q, &groups, &table);
+	notes_print(q);
+	return EXIT_DONE;
+}
+
+static int get(struct command_call *call, struct store **ret_store, struct snapshot *ret_snapshot)
+{
+	const struct common_options *o = call->options;
+	struct err_text err = {0};
+	int r;
+
+	if (call->argument_count != 2)
+		return command_usage_error(call->command,
+					   "%s takes one name: collector snapshot %s NAME",
+					   call->arguments[0], call->arguments[0]);
+	r = store_open(o->data, STORE_READ, ret_store, &err);
+	if (!r)
+		r = store_snapshot_get(*ret_store, call->arguments[1], ret_snapshot, &err);
+	return r ? command_input_fault(call->command, r, &err) : EXIT_DONE;
+}
+
+static int show(struct command_call *call)
+{
+	cleanup(cleanup_store_close) struct store *store = NULL;
+	cleanup(snapshot_done) struct snapshot snapshot = {0};
+	char stream[sizeof(SNAPSHOT_PREFIX) + SNAPSHOT_NAME_MAX];
+	struct question q;
+	int status = get(call, &store, &snapshot);
+
+	if (status)
+		return status;
+	snprintf(stream, sizeof(stream), SNAPSHOT_PREFIX "%s", snapshot.name);
+	status = question_open_named(call, stream, VALUE_IN_USE, &q);
+	if (status)
+		return status;
+	status = show_groups(&q, &snapshot, call->options);
+	question_close(&q);
+	return status;
+}
+
+/* ---- remove ---- */
+
+static int drop(struct command_call *call)
+{
+	cleanup(cleanup_store_close) struct store *store = NULL;
+	cleanup(snapshot_done) struct snapshot snapshot = {0};
+	struct err_text err = {0};
+	int r, status = get(call, &store, &snapshot);
+
+	if (status)
+		return status;
+	r = store_snapshot_remove(store, snapshot.name, &err);
+	return r < 0 ? command_fault(call->command, r, &err) : EXIT_DONE;
+}
+
+/* ---- the command ---- */
+
+static const struct {
+	const char *name;
+	int (*run)(struct command_call *call);
+	int arguments_max; /* -1: any */
+} actions[] = {{"take", take, -1}, {"list", list, 1}, {"show", show, -1}, {"remove", drop, -1}};
+
+static int run(struct command_call *call)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if (strcmp(call->arguments[0], actions[i].name) != 0)
+			continue;
+		if (actions[i].arguments_max >= 0 &&
+		    call->argument_count > actions[i].arguments_max)
+			return command_usage_error(call->command, "'%.60s' is too much",
+						   call->arguments[actions[i].arguments_max]);
+		return actions[i].run(call);
+	}
+	return command_usage_error(call->command, "takes take, list, show or remove, not '%.60s'",
+				   call->arguments[0]);
+}
+
+static const struct option take_table[] = {
+	OPTION_TIME(struct snapshot_options, timeout_ns, "timeout", "TIME",
+		    "how long an agent may take for its answer, and then its stream to come as far "
+		    "(10s, at most 1m)"),
+	{0},
+};
+
+static const struct option show_table[] = {
+	OPTION_NUMBER(struct snapshot_options, question.count, "count", "N",
+		      "functions shown (10)"),
+	SYMBOL_OPTIONS(struct snapshot_options, question.symbols),
+	{0},
+};
+
+static const struct option_group groups[] = {{"Options of take", take_table},
+					     {"Options of show", show_table},
+					     {"Common options", common_table},
+					     {0}};
+
+static const struct snapshot_options defaults = {.question.common.data = DEFAULT_DATA,
+						 .question.count = ROWS_SHOWN,
+						 .timeout_ns = TIMEOUT_NS};
+
+const struct command command_snapshot = {
+	.name = "snapshot",
+	.summary = "the heap of a fleet at one moment: take, list, show, remove",
+	.usage = "[OPTION...] take [NAME [STREAM...]] | list | show NAME | remove NAME",
+	.about =
+		"take sends a marker through every stream whose agent is connected to the\n"
+		"'collector gather' at work in the same data folder (or through those that are\n"
+		"named), waits until each is stored beyond its marker, and merges what was in\n"
+		"use there into one recording. It has a name (the time, unless one is given),\n"
+		"and 'snapshot:NAME' can be asked about like any other STREAM: report, top,\n"
+		"tree, flamegraph, export, diff. Each process is a thread of it, called\n"
+		"HOST/PROGRAM/PID: --thread-name picks some.\n\n"
+		"Who is not connected, does not answer or does not come as far as its marker in\n"
+		"time is missing, and named. Exit status: 0 all are in it; 1 somebody is missing;\n"
+		"3 no collector is at work.\n\n"
+		"show has the processes and the functions that hold most, over all builds of a\n"
+		"program. A snapshot stays until it is removed.\n",
+	.examples = "  collector snapshot take before\n"
+		    "  collector snapshot show before\n"
+		    "  collector diff --base snapshot:before snapshot:after\n",
+	.groups = groups,
+	.options_size = sizeof(struct snapshot_options),
+	.defaults = &defaults,
+	.arguments_min = 1,
+	.arguments_max = -1,
+	.run = run,
+};

@@ -1,0 +1,137 @@
+/* Binaries out of a recording. See symbols_brought.h. Nothing in it is believed but what the file
+ * itself says, once it is whole. */
+#include "collector/cli/run/symbols_brought.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/cli/build_id.h"
+#include "collector/cli/command.h"
+#include "collector/rewrite/brought.h"
+#include "collector/symbols/symbols.h"
+#include "base/ban.h"
+
+#define BYTES_MAX  (4ull << 30) /* of one recording */
+#define FAILED_MAX 20		/* more are not looked at */
+
+bool symbols_is_recording(const char *path)
+{
+	static const char magic[4] = {0x04, 0x22, 0x4d, 0x18}; /* of an LZ4 frame */
+	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char bytes[sizeof(magic)];
+
+	return fd >= 0 && pread(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) &&
+	       !memcmp(bytes, magic, sizeof(magic));
+}
+
+/* A file that is whole. As symbols_store_receive. */
+static int receive(const char *folder, const char *temporary, int fd,
+		   const struct brought_file *file, struct err_text *err)
+{
+	const struct symbol_module module = {.build_id = file->build_id,
+					     .build_id_length = file->build_id_length};
+	struct err_text why = {0};
+	int r;
+
+	if (fsync(fd))
+		return err_set(err, -errno, "writing: %s", strerror(errno));
+	r = symbols_store_receive(folder, temporary, &module, &why);
+	if (r == -ENOEXEC)
+		return err_set(err, r, "it is no ELF file");
+	if (r == -ENODATA)
+		return err_set(err, r, "it has no build id, or nothing that names code");
+	if (r == -EKEYREJECTED)
+		return err_set(err, r, "the build id in it is another one");
+	if (r < 0)
+		*err = why;
+	return r;
+}
+
+static int take(struct brought *brought, const char *folder, const struct brought_file *file,
+		struct err_text *err)
+{
+	cleanup(cleanup_free) char *temporary = NULL;
+	cleanup(cleanup_close) int fd = -1;
+	int r;
+
+	if (file->size > BROUGHT_FILE_MAX)
+		return brought_read(brought, -1, err);
+	r = fd = symbols_store_begin(folder, file->size, &temporary, err);
+	if (fd < 0) {
+		brought_read(brought, -1, NULL);
+		return r;
+	}
+	r = brought_read(brought, fd, err);
+	if (!r)
+		r = receive(folder, temporary, fd, file, err);
+	if (r < 0)
+		unlink(temporary);
+	return r;
+}
+
+static void say_failed(const char *path, const struct brought_file *file, const char *why)
+{
+	char id[BUILD_ID_TEXT];
+
+	fprintf(stderr, "collector symbols: %s: the binary %s is not taken: %s\n", path,
+		build_id_format(id, file->build_id, file->build_id_length), why);
+}
+
+static int take_all(struct brought *b, const char *folder, size_t *added, size_t *known,
+		    size_t *failed, struct err_text *err)
+{
+	size_t failures = 0;
+	uint64_t bytes = 0;
+	struct brought_file file;
+	int r;
+
+	while ((r = brought_next(b, &file, err)) == 1) {
+		struct err_text why = {0};
+
+		if (failures == FAILED_MAX)
+			return err_set(err, -EBADMSG, "%s: no more of it is looked at", b->path);
+		bytes += file.size <= BROUGHT_FILE_MAX ? file.size : 0;
+		if (bytes > BYTES_MAX)
+			return err_set(err, -EFBIG, "%s: more than 4 GiB of binaries", b->path);
+		r = take(b, folder, &file, &why);
+		*added += r == 0;
+		*known += r == 1;
+		if (r >= 0)
+			continue;
+		say_failed(b->path, &file, err_get(&why, r));
+		failures++;
+	}
+	*failed += failures;
+	return r;
+}
+
+void symbols_add_brought(const char *folder, const char *path, size_t *added, size_t *known,
+			 size_t *failed)
+{
+	static char reading[] = "reading the recording";
+	size_t before = *added + *known + *failed;
+	struct brought brought;
+	struct err_text err = {0};
+	int r = brought_open(&brought, path, &err);
+
+	brought.progress = command_progress;
+	brought.context = reading;
+	if (!r)
+		r = take_all(&brought, folder, added, known, failed, &err);
+	if (!r && *added + *known + *failed == before)
+		r = err_set(&err, -ENODATA,
+			    "%s brings no binaries along: 'collector pack --with-binaries' puts "
+			    "them in",
+			    path);
+	if (r < 0) {
+		fprintf(stderr, "collector symbols: %s\n", err_get(&err, r));
+		++*failed;
+	}
+	brought_close(&brought);
+}

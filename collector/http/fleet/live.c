@@ -1,0 +1,169 @@
+/*
+ * /data/ID/live: server-sent events (the HTML standard, "Server-sent events"). An event `totals` at
+ * most once a second as long as the recording grows, an event `end` when nobody writes it any more.
+ * In between a comment line now and then, so that both sides notice when the other is gone. A
+ * watcher waits in the workers' queue and holds no thread, and nothing of the recording.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collector/export/export.h"
+#include "collector/export/results.h"
+#include "collector/http/server/routes.h"
+#include "collector/http/server/sources.h"
+
+#include "base/ban.h"
+
+#define INTERVAL_MS 1000
+#define QUIET_MS    15000
+
+struct live {
+	struct sources *sources;
+	char id[STREAM_ID_TEXT];
+	struct report told;
+	uint64_t due_ms, said_ms;
+	bool begun, over, ended; /* over: ended, or nobody writes it any more */
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void live_free(void *work)
+{
+	struct live *live = work;
+
+	sources_unwatch(live->sources);
+	free(live);
+}
+
+static int begin(struct exchange *x, struct live **ret_live)
+{
+	struct live *live;
+	int r = no_parameters(x);
+
+	if (r < 0)
+		return r;
+	if (!sources_watch(x->sources))
+		return err_set(&x->err, -EBUSY,
+			       "%u watch already: close one, or ask /report now and then",
+			       WATCHERS_MAX);
+	live = calloc(1, sizeof(*live));
+	if (!live) {
+		sources_unwatch(x->sources);
+		return err_set(&x->err, -ENOMEM, "out of memory");
+	}
+	live->sources = x->sources;
+	route_id(x, live->id, sizeof(live->id));
+	x->work = live;
+	x->work_free = live_free;
+	*ret_live = live;
+	return 0;
+}
+
+static void write_totals(struct exchange *x, struct source *source, const struct report *report)
+{
+	const struct figures_info *figures = recording_figures(source->recording);
+	const struct ledger_info *ledger = recording_ledger(source->recording);
+	struct json json;
+
+	buf_string(&x->out, "event: totals\ndata: ");
+	json_init(&json, &x->out);
+	json_object(&json, NULL);
+	if (x->incomplete[0])
+		json_string(&json, "incomplete", x->incomplete);
+	json_times(&json, "timestamp", source->view, report->duration_ns);
+	json_report(&json, report);
+	json_u64(&json, "events", ledger->stored);
+	json_u64(&json, "lost", ledger->lost);
+	if (figures->time_ns != NO_TIME)
+		json_u64(&json, "rss", figures->rss);
+	json_end(&json, '}');
+	buf_string(&x->out, "\n\n");
+}
+
+static bool is_news(const struct live *live, const struct report *report)
+{
+	return !live->begun || live->told.duration_ns != report->duration_ns ||
+	       live->told.allocations != report->allocations || live->told.frees != report->frees;
+}
+
+static int look(struct exchange *x, struct live *live, struct source *source, uint64_t now)
+{
+	struct completeness completeness;
+	struct report report;
+	int r = source_totals(source, &x->cancelled, &report, &x->err);
+
+	if (r < 0)
+		return r;
+	recording_completeness(source->recording, &completeness);
+	snprintf(x->incomplete, sizeof(x->incomplete), "%s", completeness.line);
+	if (is_news(live, &report)) {
+		write_totals(x, source, &report);
+		live->told = report;
+		live->said_ms = now;
+	}
+	live->begun = true;
+	live->ended = recording_process(source->recording)->ended;
+	live->over = live->ended || !recording_is_growing(source->recording);
+	return 0;
+}
+
+static int look_again(struct exchange *x, struct live *live, uint64_t now)
+{
+	struct source *source;
+	int r = sources_take(x->sources, live->id, &source, NULL, &x->err);
+
+	if (r == -ENOENT || r == -EEXIST)
+		snprintf(x->parameter, sizeof(x->parameter), "id");
+	if (r < 0)
+		return r;
+	/* "last" is the one that it was at first. */
+	memcpy(live->id, source->id, sizeof(live->id));
+	source_lock(source);
+	r = look(x, live, source, now);
+	source_unlock(source);
+	sources_release(x->sources, source);
+	return r;
+}
+
+int live_step(struct exchange *x)
+{
+	struct live *live = x->work;
+	uint64_t now = now_ms();
+	int r = live ? 0 : begin(x, &live);
+
+	if (r < 0)
+		return r;
+	if (now < live->due_ms) {
+		x->again_ms = live->due_ms - now;
+		return -EAGAIN;
+	}
+	r = look_again(x, live, now);
+	if (r < 0)
+		return r;
+	live->due_ms = now + INTERVAL_MS;
+	x->content_type = "text/event-stream";
+	if (live->over)
+		buf_printf(&x->out, "event: end\ndata: {\"state\":\"%s\"}\n\n",
+			   live->ended ? "ended" : "interrupted");
+	else if (!x->out.length && now - live->said_ms >= QUIET_MS) {
+		buf_string(&x->out, ": nothing new\n\n");
+		live->said_ms = now;
+	}
+	if (buf_error(&x->out))
+		return buf_error(&x->out);
+	if (live->over)
+		return 0;
+	if (x->out.length)
+		return 1;
+	x->again_ms = INTERVAL_MS;
+	return -EAGAIN;
+}

@@ -1,0 +1,183 @@
+/*
+ * /data/ID/dynamic_constants, /dynamic_statics and their trees: what was allocated by initialisers
+ * of C++'s static objects, before main or with a library, and never freed. By the line of the
+ * object's definition: the initialiser's frame stands there.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/saturated.h"
+#include "collector/http/server/routes.h"
+#include "collector/http/server/sources.h"
+#include "collector/http/routes/what.h"
+
+#include "base/ban.h"
+
+/* Of gcc, of clang, and of both the one that calls them. */
+static const char *const initialisers[] = {"__static_initialization_and_destruction_0",
+					   "__cxx_global_var_init", "_GLOBAL__sub_I_"};
+#define INITIALISERS                                                                               \
+	"^(__static_initialization_and_destruction_0|__cxx_global_var_init|_GLOBAL__sub_I_)"
+
+const struct route_parameter dynamic_parameters[] = {{0}};
+const struct route_parameter dynamic_tree_parameters[] = {
+	WHAT_WEIGHT,
+	{"percent_min", what_percent, "number",
+	 "leave out frames with less than this part of the whole; default 0"},
+	{0},
+};
+
+/* The request's filters, narrowed to what initialisers leaked. */
+static int read_filters(struct exchange *x, const struct route_parameter *table, struct what *what)
+{
+	int r = what_read(x, table, what);
+
+	if (!r && what->filter.function_regex) {
+		snprintf(x->parameter, sizeof(x->parameter), "function_regex");
+		return err_set(&x->err, -EINVAL,
+			       "function_regex is not taken here: the answer is about functions "
+			       "that initialise");
+	}
+	if (!r)
+		r = filter_set(&what->filter, x->source->view, "function_regex", INITIALISERS,
+			       &x->err);
+	what->value = VALUE_LEAKED;
+	return r;
+}
+
+struct line {
+	const char *file; /* "": unknown */
+	uint32_t line;
+	struct usage usage;
+};
+
+static bool is_initialiser(const struct view_frame *frame)
+{
+	for (size_t i = 0; frame->function && i < sizeof(initialisers) / sizeof(initialisers[0]);
+	     i++)
+		if (!strncmp(frame->function, initialisers[i], strlen(initialisers[i])))
+			return true;
+	return false;
+}
+
+/* The innermost initialiser's place on the way out from `node`. */
+static void find_line(struct view *view, uint32_t node, struct line *ret_line)
+{
+	ret_line->file = "";
+	ret_line->line = 0;
+	while (node) {
+		const struct stack_node *at = recording_node(view_recording(view), node);
+
+		for (uint32_t i = 0; i < view_frame_count(view, node); i++) {
+			struct view_frame frame = view_frame(view, node, i);
+
+			if (!is_initialiser(&frame))
+				continue;
+			ret_line->file = frame.file ? frame.file : "";
+			ret_line->line = frame.line;
+			return;
+		}
+		node = at && at->parent < node ? at->parent : 0;
+	}
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	int order = strcmp(x->file, y->file);
+
+	return order ? order : x->line < y->line ? -1 : x->line > y->line;
+}
+
+static void write_sums(struct json *json, const struct line *lines, size_t count)
+{
+	uint64_t blocks = 0, bytes = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		add_most(&blocks, lines[i].usage.blocks);
+		add_most(&bytes, lines[i].usage.bytes);
+	}
+	json_u64(json, "count", blocks);
+	json_u64(json, "size", bytes);
+}
+
+/* Those of one file, sorted by line. */
+static void write_file(struct json *json, const struct line *lines, size_t count)
+{
+	json_object(json, lines->file[0] ? lines->file : "?");
+	write_sums(json, lines, count);
+	json_object(json, "per_line");
+	for (size_t from = 0, to; from < count; from = to) {
+		char number[16];
+
+		for (to = from + 1; to < count && lines[to].line == lines[from].line; to++)
+			;
+		snprintf(number, sizeof(number), "%u", lines[from].line);
+		json_object(json, number);
+		write_sums(json, lines + from, to - from);
+		json_end(json, '}');
+	}
+	json_end(json, '}');
+	json_end(json, '}');
+}
+
+static void write_files(struct json *json, const struct line *lines, size_t count)
+{
+	write_sums(json, lines, count);
+	json_object(json, "per_file");
+	for (size_t from = 0, to; from < count; from = to) {
+		for (to = from + 1; to < count && !strcmp(lines[to].file, lines[from].file); to++)
+			;
+		write_file(json, lines + from, to - from);
+	}
+	json_end(json, '}');
+	json_end(json, '}');
+}
+
+int dynamic_step(struct exchange *x)
+{
+	cleanup(groups_done) struct groups groups = {0};
+	cleanup(what_done) struct what what;
+	cleanup(cleanup_free) struct line *lines = NULL;
+	struct json json;
+	int r = read_filters(x, dynamic_parameters, &what);
+
+	if (!r)
+		r = query_groups(x->source->view, &what.filter, GROUP_BY_BACKTRACE, VALUE_LEAKED,
+				 NO_TIME, &groups, &x->err);
+	if (r < 0)
+		return r;
+	lines = calloc(groups.count + 1, sizeof(*lines));
+	if (!lines)
+		return err_set(&x->err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < groups.count; i++) {
+		find_line(x->source->view, groups.list[i].node, &lines[i]);
+		lines[i].usage = groups.list[i].value;
+	}
+	qsort(lines, groups.count, sizeof(*lines), by_place);
+	json_answer(&json, x);
+	write_files(&json, lines, groups.count);
+	return buf_error(&x->out);
+}
+
+int dynamic_tree_step(struct exchange *x)
+{
+	cleanup(tree_done) struct tree tree = {0};
+	cleanup(what_done) struct what what;
+	int r = read_filters(x, dynamic_tree_parameters, &what);
+
+	if (!r)
+		r = query_tree(x->source->view, &what.filter, VALUE_LEAKED, NO_TIME, &tree,
+			       &x->err);
+	if (r < 0)
+		return r;
+	x->content_type = "text/plain; charset=utf-8";
+	return export_ascii_tree(&tree,
+				 &(struct ascii_tree_options){.incomplete = x->incomplete,
+							      .weight = what.weight,
+							      .percent_min = what.percent_min},
+				 &x->out, &x->err);
+}

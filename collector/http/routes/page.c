@@ -1,0 +1,72 @@
+/* The page at "/" and its files below /page/ (collector/page). Their names have a hash of what is
+ * in them, so that a browser keeps them. */
+#include <errno.h>
+#include <string.h>
+
+#include "collector/http/server/routes.h"
+#include "collector/page/page.h"
+
+#include "base/ban.h"
+
+static const char without_page[] =
+	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>heapcast</title>\n"
+	"<meta name=\"color-scheme\" content=\"light dark\"></head><body>\n"
+	"<h1>heapcast</h1>\n"
+	"<p>This collector was built without its page, as node 18.20 and npm were not there. "
+	"Install "
+	"them (<code>deploy/install-packages build</code>) and build it again.</p>\n"
+	"<p>Everything else works: <a href=\"list\">/list</a> has the recordings, "
+	"<a href=\"openapi.json\">/openapi.json</a> describes the API, and <code>collector "
+	"report</code> shows a recording in a terminal.</p>\n</body></html>\n";
+
+static const struct page_asset *find_asset(const char *name)
+{
+	for (size_t i = 0; i < page_asset_count; i++)
+		if (!strcmp(page_assets[i].name, name))
+			return &page_assets[i];
+	return NULL;
+}
+
+static int give(struct exchange *x, const struct page_asset *asset)
+{
+	x->asset = asset;
+	x->content_type = asset->content_type;
+	if (!strcmp(x->known_etag, asset->etag)) {
+		x->status = 304;
+		return 0;
+	}
+	if (!x->takes_gzip)
+		return page_unpack(asset, &x->out); /* for who does not take gzip */
+	buf_append(&x->out, asset->packed, asset->packed_bytes);
+	return buf_error(&x->out);
+}
+
+int page_step(struct exchange *x)
+{
+	const struct page_asset *asset = find_asset("");
+	int r = no_parameters(x);
+
+	if (r < 0)
+		return r;
+	if (asset)
+		return give(x, asset);
+	x->content_type = "text/html; charset=utf-8";
+	buf_string(&x->out, without_page);
+	return buf_error(&x->out);
+}
+
+int page_file_step(struct exchange *x)
+{
+	const char *name = route_rest(x);
+	const struct page_asset *asset = name[0] ? find_asset(name) : NULL;
+	int r = no_parameters(x);
+
+	if (r < 0)
+		return r;
+	if (!asset)
+		return err_set(&x->err, -ENOENT,
+			       "the page has no file \"%.60s\": load it again, as another version "
+			       "of the collector may be running now",
+			       name);
+	return give(x, asset);
+}

@@ -1,0 +1,101 @@
+#pragma once
+/* Which path is answered by what: the table in routes.c. */
+#include "collector/http/server/exchange.h"
+#include "collector/http/routes/values.h"
+
+/* The first step of every exchange: finds the route, takes the recording, goes on with the route's
+ * own step. */
+int route_begin(struct exchange *x);
+
+/* Whether the route is answered by the loop itself: quickly, and also while all workers are
+ * busy. */
+bool route_on_loop(const struct exchange *x);
+
+/* Whether SQL of the request's runs in its steps. */
+bool route_runs_sql(const struct exchange *x);
+
+/* How a route is asked: an order may change something, and is held to more than a question, which
+ * has its text in the body; a file is an order whose body goes to the disk (import.h). */
+enum route_method {
+	ROUTE_GET,
+	ROUTE_GET_OR_QUESTION,
+	ROUTE_QUESTION,
+	ROUTE_ORDER,
+	ROUTE_FILE,
+	ROUTE_LOGIN,
+	ROUTE_LOGOUT
+};
+enum route_method route_method(const struct exchange *x);
+/* Is it asked with the token only, also on loopback? Orders are. */
+bool route_needs_token(const struct exchange *x);
+/* Is it /rights? */
+bool route_tells_rights(const struct exchange *x);
+/* The same as the header `allow` has it. */
+const char *route_methods(const struct exchange *x);
+
+/* What follows the route's name in the path ("flame.svg" of /data/ID/export/flamegraph/flame.svg,
+ * the number of /backtrace/7); "" if nothing does. */
+const char *route_rest(const struct exchange *x);
+/* The ID of /data/ID/...; "" if there is none. */
+void route_id(const struct exchange *x, char *ret_id, size_t size);
+
+/* Makes the login page the answer; `said` stands above the form. It takes what x->status is. */
+int login_page(struct exchange *x, const char *said);
+
+/* For /openapi.json: calls for each path, but those of the login page's forms. `parameters` is NULL
+ * where there are none. */
+struct route_info {
+	const char *path; /* "/data/{id}/allocations" */
+	const char *about, *content_type;
+	const struct route_parameter *parameters; /* ends with {0} */
+	bool of_recording, filters, has_number;
+	enum route_method method;
+	bool needs_token;			/* also on loopback */
+	const struct route_parameter *body;	/* members of what is posted; orders only */
+	bool (*takes_filter)(const char *name); /* NULL: all */
+	const struct answer *answer;		/* NULL: not declared */
+	bool is_array;				/* of such objects */
+};
+void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
+
+/* Steps of the routes. */
+exchange_step control_step, take_snapshot_step, snapshots_step;
+exchange_step control_step, sql_step, execute_script_step, allocation_script_step, map_script_step;
+exchange_step page_step, page_file_step, login_step, logout_step;
+exchange_step import_step, rights_step;
+exchange_step list_step, openapi_step, questions_step;
+exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
+exchange_step flamegraph_step, flame_file_step, collapsed_step, tree_step, ascii_tree_step,
+	flame_step;
+exchange_step timeline_step, timeline_leaked_step, histogram_step;
+exchange_step ledger_step, analyze_step, source_step;
+exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
+exchange_step live_step, events_step, graph_step, dynamic_step, dynamic_tree_step;
+exchange_step heaptrack_step, replay_step, csv_step, json_rows_step;
+exchange_step pprof_step, jemalloc_step, gperftools_step, massif_step, speedscope_step,
+	callgraph_step;
+exchange_step maps_step, mmaps_step, mallopts_step, raw_allocations_step;
+exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, timeline_maps_step;
+
+/* What they answer. */
+extern const struct answer list_answer, events_answer, question_answer, backtrace_answer,
+	timeline_route_answer, histogram_route_answer, moment_answer, allocations_answer,
+	allocation_groups_answer, maps_answer, regions_answer, fragmentation_route_answer,
+	timeline_maps_answer, fragmentation_timeline_answer, sql_answer, source_answer,
+	mallopt_answer, script_answer, rights_answer;
+
+/* What is posted to them: only names and what is said of them matter; `takes` is the type. */
+extern const struct route_parameter control_body[], take_snapshot_body[];
+/* The filter of a request for maps; filter_done in either case. */
+int maps_read_filter(struct exchange *x, struct filter *ret_filter);
+
+/* What they take, beside filters. */
+extern const struct route_parameter import_parameters[], analyze_parameters[], source_parameters[],
+	allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
+	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[],
+	snapshot_parameters[], peak_parameters[], leaks_parameters[], report_parameters[],
+	diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
+	regions_parameters[], fragmentation_parameters[], events_parameters[], rows_parameters[],
+	graph_parameters[], dynamic_parameters[], dynamic_tree_parameters[],
+	flamegraph_parameters[], flame_file_parameters[], flame_parameters[],
+	callgraph_parameters[], heap_parameters[], sql_parameters[], allocation_script_parameters[];

@@ -1,0 +1,740 @@
+/* libwebsockets on a foreign libuv loop. See server.h. */
+#include "collector/http/server/server.h"
+
+#include <errno.h>
+#include <libwebsockets.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/http/server/askers.h"
+#include "collector/http/server/exchange.h"
+#include "collector/http/server/greeting.h"
+#include "collector/http/fleet/import.h"
+#include "collector/http/server/routes.h"
+#include "collector/page/page.h"
+
+#include "base/ban.h"
+
+#define REQUEST_BYTES_MAX  16384 /* of all header lines; a longer request is refused */
+#define SLICE_BYTES	   65536
+#define BODY_BYTES_MAX	   8192
+#define QUESTION_BYTES_MAX 65536
+#define BODY_SECONDS	   10
+#define HEAD_BYTES	   4096
+#define STALL_SECONDS	   60 /* a reader that takes nothing for so long is let go */
+#define AUTHORIZATION_MAX  2048
+#define FORWARDED_MAX	   1024
+/* a name has 253 bytes, and an Origin a scheme and a port, too */
+#define HOST_MAX	300
+#define LEAVING_MAX	64 /* connections that the library has not closed yet */
+#define TLS_READ_BYTES	(16384 + 512)
+#define CHUNK_FRAME_MAX 16 /* "10000\r\n" in front, "\r\n" behind */
+
+struct server {
+	struct lws_context *context;
+	struct workers *workers;
+	struct sources *sources;
+	uv_poll_t listener;
+	struct greetings greetings;
+	struct askers askers;
+	struct asker *arriving; /* the library has its connection, and may not have named it yet */
+	int listen_fd;
+	struct access access;
+	unsigned char slice[LWS_PRE + CHUNK_FRAME_MAX + SLICE_BYTES + CHUNK_FRAME_MAX];
+};
+
+/* libwebsockets' memory of a connection. */
+struct session {
+	struct exchange *x;
+};
+
+/* ---- answers ---- */
+
+static struct asker *asker_of(const struct server *server, struct lws *wsi)
+{
+	struct asker *asker = lws_get_opaque_user_data(wsi);
+
+	return asker ? asker : server->arriving;
+}
+
+static void set_busy(const struct server *server, struct lws *wsi, bool busy)
+{
+	struct asker *asker = asker_of(server, wsi);
+
+	if (!asker)
+		return;
+	asker->busy = busy;
+	asker->who.since_ms = uv_now(server->listener.loop);
+}
+
+static int finish(struct server *server, struct lws *wsi, struct session *session)
+{
+	struct exchange *x = session->x;
+	bool unread = x->body_left != 0;
+
+	set_busy(server, wsi, false);
+	session->x = NULL;
+	exchange_free(x);
+	if (unread) /* a body that nobody wanted: what comes next would be taken for a request */
+		return -1;
+	return lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
+/* For what is drawn or run by a browser: nothing from outside, and no talking to anybody. */
+#define CONTENT_POLICY                                                                             \
+	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri "     \
+	"'none'; form-action 'none'"
+
+/* Of the page and its files: nothing but what comes from here. */
+#define PAGE_POLICY                                                                                \
+	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src " \
+	"'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "      \
+	"'none'"
+
+/* Of the login page: a form, and nothing else. */
+#define LOGIN_POLICY                                                                               \
+	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; "     \
+	"frame-ancestors 'none'"
+
+static int add_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
+		      unsigned char *end)
+{
+	return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
+					   (const unsigned char *)value, (int)strlen(value), p,
+					   end);
+}
+
+/* Status, type and length. lws_add_http_common_headers would close the connection behind a length
+ * that is not known: chunks need not. */
+static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, unsigned char *end)
+{
+	if (!x->chunked)
+		return lws_add_http_common_headers(
+			wsi, (unsigned)x->status, x->content_type,
+			x->result <= 0 ? x->out.length : LWS_ILLEGAL_HTTP_CONTENT_LEN, p, end);
+	return lws_add_http_header_status(wsi, (unsigned)x->status, p, end) ||
+	       add_header(wsi, "content-type:", x->content_type, p, end) ||
+	       add_header(wsi, "transfer-encoding:", "chunked", p, end);
+}
+
+/* Where the time went (https://www.w3.org/TR/server-timing/), in ms: until the recording was found
+ * by its name, and until the answer began. */
+static int add_timing(struct lws *wsi, const struct exchange *x, unsigned char **p,
+		      unsigned char *end)
+{
+	char value[64];
+	int length = 0;
+
+	if (x->find_ns)
+		length =
+			snprintf(value, sizeof(value), "find;dur=%.3f, ", (double)x->find_ns / 1e6);
+	snprintf(value + length, sizeof(value) - (size_t)length, "answer;dur=%.3f",
+		 (double)(uv_hrtime() - x->begun_ns) / 1e6);
+	return add_header(wsi, "server-timing:", value, p, end);
+}
+
+/* A name below /page/ changes with what is in the file; "/" does not. */
+static int add_caching(struct lws *wsi, const struct exchange *x, unsigned char **p,
+		       unsigned char *end)
+{
+	const struct page_asset *asset = x->asset;
+
+	if (!asset)
+		return add_header(wsi, "cache-control:", "no-store", p, end) ||
+		       add_header(wsi, "content-security-policy:",
+				  x->is_login_page ? LOGIN_POLICY : CONTENT_POLICY, p, end);
+	if (x->takes_gzip && x->status == 200 &&
+	    add_header(wsi, "content-encoding:", "gzip", p, end))
+		return -1;
+	return add_header(wsi, "etag:", asset->etag, p, end) ||
+	       add_header(wsi, "vary:", "accept-encoding", p, end) ||
+	       add_header(wsi, "cache-control:",
+			  asset->name[0] ? "public, max-age=31536000, immutable" : "no-cache", p,
+			  end) ||
+	       add_header(wsi, "content-security-policy:", PAGE_POLICY, p, end) ||
+	       add_header(wsi, "referrer-policy:", "same-origin", p, end);
+}
+
+/* Of who may ask. Browsers ask for no password of their own then. */
+static int add_access(struct lws *wsi, const struct exchange *x, unsigned char **p,
+		      unsigned char *end)
+{
+	if (x->status == 401 &&
+	    add_header(wsi, "www-authenticate:", "Bearer realm=\"heapcast\"", p, end))
+		return -1;
+	if (x->status == 429 && add_header(wsi, "retry-after:", "1", p, end))
+		return -1;
+	if (x->location && add_header(wsi, "location:", x->location, p, end))
+		return -1;
+	return x->set_cookie[0] ? add_header(wsi, "set-cookie:", x->set_cookie, p, end) : 0;
+}
+
+static int send_head(struct lws *wsi, struct exchange *x)
+{
+	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start,
+						  *end = head + sizeof(head) - 1;
+
+	x->chunked = x->result > 0 && !x->old_protocol;
+	if (add_status(wsi, x, &p, end))
+		return -1;
+	if (add_caching(wsi, x, &p, end) ||
+	    add_header(wsi, "x-content-type-options:", "nosniff", &p, end))
+		return -1;
+	if (add_timing(wsi, x, &p, end))
+		return -1;
+	if (x->incomplete[0] && add_header(wsi, "heapcast-incomplete:", x->incomplete, &p, end))
+		return -1;
+	if (add_access(wsi, x, &p, end))
+		return -1;
+	if (x->status == 405 && add_header(wsi, "allow:", route_methods(x), &p, end))
+		return -1;
+	if (lws_finalize_write_http_header(wsi, start, &p, end))
+		return -1;
+	x->head_sent = true;
+	return 0;
+}
+
+/* One slice of the body, framed as a chunk if its length was not known before. */
+static int send_slice(struct server *server, struct lws *wsi, struct exchange *x)
+{
+	unsigned char *body = server->slice + LWS_PRE + CHUNK_FRAME_MAX, *start = body, *end;
+	size_t length = x->out.length - x->sent;
+	bool last;
+	char line[CHUNK_FRAME_MAX];
+
+	if (length > SLICE_BYTES)
+		length = SLICE_BYTES;
+	memcpy(body, x->out.data + x->sent, length);
+	end = body + length;
+	x->sent += length;
+	last = x->result <= 0 && x->sent == x->out.length;
+	if (x->chunked && length) {
+		int n = snprintf(line, sizeof(line), "%zx\r\n", length);
+
+		start -= n;
+		memcpy(start, line, (size_t)n);
+		memcpy(end, "\r\n", 2);
+		end += 2;
+	}
+	if (x->chunked && last) {
+		memcpy(end, "0\r\n\r\n", 5);
+		end += 5;
+	}
+	if (end == start)
+		return 0;
+	return lws_write(wsi, start, (size_t)(end - start),
+			 last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0
+		       ? -1
+		       : 0;
+}
+
+static int on_writable(struct server *server, struct lws *wsi, struct session *session)
+{
+	struct exchange *x = session->x;
+
+	if (!x || x->state != EXCHANGE_SENDING)
+		return 0;
+	lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, STALL_SECONDS);
+	if (!x->head_sent) {
+		if (x->result < 0)
+			exchange_fail(x, x->result);
+		if (send_head(wsi, x) < 0)
+			return -1;
+		if (x->head_only || (x->result <= 0 && !x->out.length))
+			return finish(server, wsi, session);
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	/* A failure behind the head can't be told any more but by closing before the end. */
+	if (x->result < 0 && x->status < 400)
+		return -1;
+	if (send_slice(server, wsi, x) < 0)
+		return -1;
+	if (x->sent < x->out.length) {
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	if (x->result <= 0)
+		return finish(server, wsi, session);
+	buf_clear(&x->out);
+	x->sent = 0;
+	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+	workers_submit(server->workers, x);
+	return 0;
+}
+
+void server_ready(struct exchange *x)
+{
+	lws_callback_on_writable(x->connection);
+}
+
+/* ---- requests ---- */
+
+static int refuse(struct exchange *x, int status, int error, const char *text)
+{
+	x->status = status;
+	return err_set(&x->err, error, "%s", text);
+}
+
+/* A browser sends these types from elsewhere only after it has asked, and is not answered. */
+static bool is_type(struct lws *wsi, const char *wanted)
+{
+	char type[64];
+	size_t length = strlen(wanted);
+
+	return lws_hdr_copy(wsi, type, sizeof(type), WSI_TOKEN_HTTP_CONTENT_TYPE) > 0 &&
+	       !strncasecmp(type, wanted, length) &&
+	       (!type[length] || type[length] == ';' || type[length] == ' ');
+}
+
+static int read_post(struct lws *wsi, struct exchange *x)
+{
+	const enum route_method method = route_method(x);
+	bool question = method == ROUTE_QUESTION || method == ROUTE_GET_OR_QUESTION;
+	char text[24];
+	uint64_t length;
+
+	if (method == ROUTE_GET)
+		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
+	if (method == ROUTE_LOGOUT)
+		return 0; /* it takes no body */
+	if (method == ROUTE_ORDER && !is_type(wsi, "application/json"))
+		return refuse(x, 415, -EINVAL, "an order comes as application/json");
+	if (method == ROUTE_FILE && !is_type(wsi, "application/octet-stream"))
+		return refuse(x, 415, -EINVAL, "a file comes as application/octet-stream");
+	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
+	    parse_u64(text, &length) < 0 || !length)
+		return refuse(x, 411, -EINVAL,
+			      question ? "the text comes in the body, with a Content-Length"
+				       : "this takes a body, and a Content-Length");
+	x->body_left = (size_t)length;
+	if (method == ROUTE_FILE)
+		return upload_begin(x, length);
+	if (length > (question ? QUESTION_BYTES_MAX : BODY_BYTES_MAX))
+		return refuse(x, 413, -EINVAL,
+			      question ? "a text has 65,536 bytes at most"
+				       : "the body has 8,192 bytes at most");
+	return 0;
+}
+
+static int read_arguments(struct lws *wsi, struct exchange *x)
+{
+	char text[REQUEST_BYTES_MAX];
+	int some = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_URI_ARGS);
+
+	for (int i = 0; some > 0; i++) {
+		int length = lws_hdr_fragment_length(wsi, WSI_TOKEN_HTTP_URI_ARGS, i);
+		int n = lws_hdr_copy_fragment(wsi, text, sizeof(text), WSI_TOKEN_HTTP_URI_ARGS, i);
+
+		if (!length && n < 0)
+			break; /* an empty one, as in "a=1&&b=2", is copied and is not the last */
+		if (n < 0 || (size_t)n != strlen(text))
+			return refuse(x, 400, -EINVAL,
+				      "a parameter is too long or has a NUL in it");
+		greeting_restore(text);
+		if (!length || !strcmp(text, "/"))
+			continue; /* of "path?" libwebsockets makes "path?/" */
+		n = asked_add(&x->request, text);
+		if (n == -E2BIG)
+			return refuse(x, 400, n, "too many parameters");
+		if (n < 0)
+			return n;
+	}
+	return 0;
+}
+
+/* NULL: there is no such header; "" stands for one that is too long. */
+static const char *header(struct lws *wsi, enum lws_token_indexes which, char *out, size_t size)
+{
+	if (!lws_hdr_total_length(wsi, which))
+		return NULL;
+	if (lws_hdr_copy(wsi, out, (int)size, which) <= 0)
+		out[0] = 0;
+	return out;
+}
+
+static int tell_rights(struct server *server, struct exchange *x, const struct claim *claim, int r)
+{
+	uint64_t now_ms = uv_now(server->listener.loop);
+
+	if (r < 0 || !route_tells_rights(x))
+		return r;
+	x->may_order = access_may_order(x->access, claim, now_ms, &x->why_not);
+	x->logged_in = access_is_logged_in(x->access, claim, now_ms);
+	return 0;
+}
+
+static int check_access(struct server *server, struct lws *wsi, struct exchange *x, bool reads)
+{
+	char host[HOST_MAX], origin[HOST_MAX], authorization[AUTHORIZATION_MAX],
+		cookie[REQUEST_BYTES_MAX], forwarded[FORWARDED_MAX];
+	const struct asker *asker = asker_of(server, wsi);
+	const enum route_method method = route_method(x);
+	struct claim claim = {
+		.host = header(wsi, WSI_TOKEN_HOST, host, sizeof(host)),
+		.origin = header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin)),
+		.authorization = header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, authorization,
+					sizeof(authorization)),
+		.cookie = header(wsi, WSI_TOKEN_HTTP_COOKIE, cookie, sizeof(cookie)),
+		.forwarded_for =
+			header(wsi, WSI_TOKEN_X_FORWARDED_FOR, forwarded, sizeof(forwarded)),
+		.reads = reads,
+		.needs_token = route_needs_token(x),
+		.brings_token = method == ROUTE_LOGIN || method == ROUTE_LOGOUT,
+	};
+
+	if (asker)
+		claim.from = asker->who.from;
+	x->access = &server->access;
+	x->from = access_from(x->access, &claim);
+	access_read_cookie(x->access, &claim, x->login);
+	return tell_rights(server, x, &claim,
+			   access_check(x->access, &claim, uv_now(server->listener.loop),
+					&x->status, &x->err));
+}
+
+/* A person who opens "/" can't bring a token but by a form. */
+static bool wants_login_page(struct lws *wsi, const struct exchange *x)
+{
+	char accept[1024];
+
+	return x->status == 401 && !x->access->local && !x->post && !strcmp(x->request.path, "/") &&
+	       lws_hdr_copy(wsi, accept, sizeof(accept), WSI_TOKEN_HTTP_ACCEPT) > 0 &&
+	       strstr(accept, "text/html");
+}
+
+/* 0, or a negative errno with what to answer. */
+static int read_request(struct server *server, struct lws *wsi, struct exchange *x,
+			size_t path_length)
+{
+	char version[16], codings[128], agent[512];
+	bool reads;
+	int r;
+
+	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
+	x->takes_gzip =
+		lws_hdr_copy(wsi, codings, sizeof(codings), WSI_TOKEN_HTTP_ACCEPT_ENCODING) > 0 &&
+		strstr(codings, "gzip");
+	x->browser = lws_hdr_copy(wsi, agent, sizeof(agent), WSI_TOKEN_HTTP_USER_AGENT) > 0 &&
+		     strncmp(agent, "Mozilla/", 8) == 0;
+	if (lws_hdr_copy(wsi, x->known_etag, sizeof(x->known_etag), WSI_TOKEN_HTTP_IF_NONE_MATCH) <=
+	    0)
+		x->known_etag[0] = 0;
+	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 &&
+			  strstr(version, "1.0");
+	reads = x->head_only || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI);
+	x->post = lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI) > 0;
+	x->body_left = !reads; /* until it is known: there may be one, which nobody reads */
+	r = check_access(server, wsi, x, reads);
+	if (r < 0)
+		return r;
+	if (!reads && !x->post)
+		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
+	if (!lws_hdr_total_length(wsi,
+				  WSI_TOKEN_HTTP)) /* the library took it for the end of the line */
+		return refuse(x, 400, -EINVAL,
+			      "an end of a line (%0A) goes in the first request of a connection "
+			      "without TLS only: send a statement by POST");
+	if (strlen(x->request.path) != path_length)
+		return refuse(x, 400, -EINVAL, "the path has a NUL in it");
+	if (x->post) {
+		r = read_post(wsi, x);
+		if (r < 0)
+			return r;
+	} else if (!strcmp(route_methods(x), "POST")) {
+		return refuse(x, 405, -EINVAL, "only POST is answered here");
+	}
+	return read_arguments(wsi, x);
+}
+
+/* A request with a body that came before the one in front of it was answered. The library (4.1)
+ * keeps what it holds back in a list, and turns round for ever when it finds a body there: nobody
+ * would be answered any more. */
+static bool brings_body_early(struct lws *wsi)
+{
+	bool has_body = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) ||
+			lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) ||
+			(!lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) &&
+			 !lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI));
+
+	/* 0: the list is not empty, of this connection or of another one; who is closed for that
+	 * asks again. */
+	return has_body && !lws_service_adjust_timeout(lws_get_context(wsi), 1, 0);
+}
+
+static int on_request(struct server *server, struct lws *wsi, struct session *session,
+		      const char *path, size_t length)
+{
+	struct exchange *x;
+
+	/* One at a time on a connection: the library holds back what comes behind. */
+	if (session->x || brings_body_early(wsi))
+		return -1;
+	x = exchange_new(server->sources, path);
+	if (!x)
+		return -1;
+	session->x = x;
+	set_busy(server, wsi, true);
+	x->connection = wsi;
+	x->step = route_begin;
+	x->result = read_request(server, wsi, x, length);
+	if (x->result < 0 && wants_login_page(wsi, x)) {
+		x->result = login_page(x, "");
+		x->state = EXCHANGE_SENDING;
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	if (x->result < 0) {
+		x->state = EXCHANGE_SENDING;
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	if (x->post &&
+	    route_method(x) !=
+		    ROUTE_LOGOUT) { /* the library's own time limit holds until the body is there */
+		lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, BODY_SECONDS);
+		return 0;
+	}
+	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+	workers_submit(server->workers, x);
+	return 0;
+}
+
+/* It may take long, as long as there is more again and again. It goes to the page cache, and waits
+ * for the disk only where that is behind. */
+static int on_file(struct server *server, struct lws *wsi, struct exchange *x, const void *data,
+		   size_t length)
+{
+	x->result = upload_add(x, data, length);
+	if (x->result < 0) {
+		x->state = EXCHANGE_SENDING;
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	if (x->body_left) {
+		lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, STALL_SECONDS);
+		return 0;
+	}
+	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+	workers_submit(server->workers, x);
+	return 0;
+}
+
+static int on_body(struct server *server, struct lws *wsi, struct session *session,
+		   const void *data, size_t length)
+{
+	struct exchange *x = session->x;
+
+	if (!x || !x->post || x->state != EXCHANGE_WAITING || x->workers)
+		return 0; /* it was refused: the answer is on its way */
+	if (length > x->body_left)
+		return -1;
+	x->body_left -= length;
+	if (x->upload >= 0)
+		return on_file(server, wsi, x, data, length);
+	buf_append(&x->request.body, data, length);
+	if (x->body_left)
+		return 0;
+	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+	workers_submit(server->workers, x);
+	return 0;
+}
+
+static void on_closed(struct server *server, struct session *session)
+{
+	if (session && session->x)
+		exchange_abandon(server->workers, session->x);
+	if (session)
+		session->x = NULL;
+}
+
+static void on_gone(struct server *server, struct lws *wsi)
+{
+	struct asker *asker = asker_of(server, wsi);
+
+	if (!asker)
+		return;
+	if (asker == server->arriving)
+		server->arriving = NULL;
+	askers_remove(&server->askers, asker);
+	lws_set_opaque_user_data(wsi, NULL);
+}
+
+static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+		    size_t length)
+{
+	struct server *server = lws_context_user(lws_get_context(wsi));
+	struct session *session = user;
+
+	switch (reason) {
+	case LWS_CALLBACK_HTTP:
+		return on_request(server, wsi, session, in, length);
+	case LWS_CALLBACK_HTTP_WRITEABLE:
+		return on_writable(server, wsi, session);
+	case LWS_CALLBACK_HTTP_BODY:
+		return on_body(server, wsi, session, in, length);
+	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+		return 0;
+	case LWS_CALLBACK_CLOSED_HTTP:
+	case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
+		on_closed(server, session);
+		return 0;
+	/* No upgrades, no redirects, nothing that the library would answer by itself. */
+	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+		return -1;
+	case LWS_CALLBACK_WSI_DESTROY:
+		on_gone(server, wsi);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* ---- connections ---- */
+
+/* Its place is free at once; the library ends with the connection a little later. */
+static void let_go(struct server *server, struct asker *asker)
+{
+	struct lws *wsi = asker->connection;
+
+	lws_set_opaque_user_data(wsi, NULL);
+	askers_remove(&server->askers, asker);
+	lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, LWS_TO_KILL_SYNC);
+}
+
+/* The library closes the connection if it can't take it. */
+static void adopt(void *context, int fd, const struct stranger_address *from, const void *data,
+		  size_t length)
+{
+	struct server *server = context;
+	const struct stranger who = {*from, uv_now(server->listener.loop)};
+	struct asker *leaver, *asker = askers_add(&server->askers, &who, &leaver);
+	struct lws *wsi;
+
+	if (!asker) {
+		close(fd);
+		return;
+	}
+	if (leaver)
+		let_go(server, leaver);
+	server->arriving = asker;
+	wsi = length ? lws_adopt_socket_readbuf(server->context, fd, data, length)
+		     : lws_adopt_socket(server->context, fd);
+	if (wsi && server->arriving) {
+		lws_set_opaque_user_data(wsi, asker);
+		asker->connection = wsi;
+	} else if (server->arriving) {
+		askers_remove(&server->askers, asker);
+	}
+	server->arriving = NULL;
+}
+
+static void on_connection(uv_poll_t *poll, int status, int events)
+{
+	struct server *server = poll->data;
+
+	(void)events;
+	for (int i = 0; status >= 0 && i < 16; i++) {
+		struct sockaddr_storage from;
+		socklen_t length = sizeof(from);
+		int fd = accept4(server->listen_fd, (struct sockaddr *)&from, &length,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return;
+		/* Head and body are written one after the other: the body must not wait for an
+		 * acknowledgement. */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+		greetings_add(&server->greetings, fd, (const struct sockaddr *)&from);
+	}
+}
+
+/* HTTP/1.1 alone: the frames of our chunks are our own. A record of TLS has 16 KiB at most: what
+ * comes is taken out of the library as a whole, so that nothing waits there that the kernel does
+ * not tell of. */
+static void speak_tls(struct lws_context_creation_info *info, const struct server_options *options)
+{
+	info->options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+	info->ssl_options_set = (long)(SSL_OP_NO_SSLv3 | SSL_OP_NO_TLSv1 | SSL_OP_NO_TLSv1_1 |
+				       SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+	info->ssl_cert_filepath = options->tls_cert;
+	info->ssl_private_key_filepath = options->tls_key;
+	info->alpn = "http/1.1";
+	info->pt_serv_buf_size = TLS_READ_BYTES;
+}
+
+int server_new(uv_loop_t *loop, const struct server_options *options, struct sources *sources,
+	       struct workers *workers, struct server **ret_server, struct err_text *err)
+{
+	static const struct lws_protocols protocols[] = {
+		{.name = "http",
+		 .callback = callback,
+		 .per_session_data_size = sizeof(struct session),
+		 .tx_packet_size =
+			 SLICE_BYTES + 64}, /* else a slice goes in parts of 4 KiB, copied */
+		{0}};
+	struct server *server = calloc(1, sizeof(*server));
+	void *loops[1] = {loop};
+	struct lws_context_creation_info info = {
+		.port = CONTEXT_PORT_NO_LISTEN_SERVER,
+		.protocols = protocols,
+		.foreign_loops = loops,
+		.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
+			   LWS_SERVER_OPTION_DISABLE_IPV6,
+		.max_http_header_data = REQUEST_BYTES_MAX,
+		.max_http_header_pool = ASKERS_MAX,
+		.fd_limit_per_thread = ASKERS_MAX + LEAVING_MAX,
+		.server_string = "heapcast",
+		.timeout_secs = 20,
+		.keepalive_timeout = 30,
+		.user = server,
+	};
+
+	if (!server)
+		return err_set(err, -ENOMEM, "out of memory");
+	*server = (struct server){.listen_fd = options->listen_fd,
+				  .access = options->access,
+				  .sources = sources,
+				  .workers = workers};
+	if (options->tls_cert)
+		speak_tls(&info, options);
+	lws_set_log_level(0, NULL);
+	server->context = lws_create_context(&info);
+	if (!server->context) {
+		free(server);
+		return err_set(err, -EIO,
+			       "the HTTP library did not start: is its libuv plugin installed "
+			       "(Debian: libwebsockets-evlib-uv)%s?",
+			       options->tls_cert ? ", and can its OpenSSL use the certificate"
+						 : "");
+	}
+	greetings_init(&server->greetings, loop, options->tls_cert != NULL, adopt, server);
+	uv_poll_init(loop, &server->listener, server->listen_fd);
+	server->listener.data = server;
+	uv_poll_start(&server->listener, UV_READABLE, on_connection);
+	*ret_server = server;
+	return 0;
+}
+
+void server_close(struct server *server)
+{
+	uv_close((uv_handle_t *)&server->listener, NULL);
+	greetings_close(&server->greetings);
+	lws_context_destroy(server->context);
+}
+
+void server_free(struct server *server)
+{
+	if (!server)
+		return;
+	/* The first call began it; with a loop that is not its own, the library frees the rest at a
+	 * second one. */
+	lws_context_destroy(server->context);
+	close(server->listen_fd);
+	free(server);
+}

@@ -1,0 +1,220 @@
+/*
+ * The tree of frames. Rows are summed by node; nodes are then hung into a tree of (parent, function
+ * and module), in which recursion through different lines of one function meets again, and inlined
+ * functions are frames of their own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/saturated.h"
+#include "collector/query/sums/tree_maker.h"
+#include "collector/query/sums/whole_sums.h"
+
+#include "base/ban.h"
+
+/* What the rows that are asked about come to, by node. */
+struct sums {
+	struct node_sums own;
+	const struct node_sums *sums;
+};
+
+static void sums_done(struct sums *s)
+{
+	node_sums_done(&s->own);
+}
+
+static int sum_rows(struct sums *s, struct view *view, const struct filter *filter,
+		    enum value value, uint64_t at_ns, struct err_text *err)
+{
+	const struct node_sums_what what = {
+		.only = value != VALUE_ALLOCATED, .value = value, .at_ns = at_ns};
+	const struct whole_sums *whole;
+	struct matcher m;
+	int r = matcher_init(&m, view, filter, err);
+
+	if (r < 0)
+		return r;
+	if (m.everything && value == VALUE_ALLOCATED) {
+		r = view_whole_sums(view, filter, 0, &whole, err);
+		s->sums = r < 0 ? NULL : &whole->sums;
+	} else {
+		r = node_sums_of(&s->own, &m, view->nodes, &what, err);
+		s->sums = &s->own;
+	}
+	matcher_done(&m);
+	return r;
+}
+
+/* ---- building ---- */
+
+struct builder {
+	const struct view *view;
+	bool hide; /* frames that only pass allocations on: what they hold is their caller's own */
+	struct tree_maker maker;
+	double *blocks; /* by tree node */
+	uint32_t blocks_capacity;
+};
+
+static void builder_done(struct builder *b)
+{
+	tree_maker_done(&b->maker);
+	free(b->blocks);
+}
+
+/* The child of `parent` for this frame, made if there is none. */
+static long child(struct builder *b, uint32_t parent, uint32_t stack_node, uint32_t index_in_place)
+{
+	const struct view *view = b->view;
+	const struct frame *frame =
+		&view->frames[view_place(view, stack_node)->first_frame + index_in_place];
+	const struct tree_node like = {.function = intern_get(&view->names, frame->name),
+				       .module = intern_get(&view->texts, frame->module),
+				       .file = intern_get(&view->texts, frame->file),
+				       .line = frame->line,
+				       .node = stack_node,
+				       .frame = index_in_place,
+				       .is_inline = frame->is_inline};
+
+	return tree_maker_child(&b->maker, parent, frame->label, &like);
+}
+
+/* Goes down from `at` through the frames of a node, outermost first. */
+static long descend(struct builder *b, long at, uint32_t node)
+{
+	const struct place *place = view_place(b->view, node);
+
+	for (uint32_t i = place->frame_count; at >= 0 && i-- > 0;)
+		if (!b->hide || !b->view->frames[place->first_frame + i].allocator)
+			at = child(b, (uint32_t)at, node, i);
+	return at;
+}
+
+static void widen(struct tree_node *node, uint64_t first_ns, uint64_t last_ns)
+{
+	if (first_ns < node->first_ns)
+		node->first_ns = first_ns;
+	if (last_ns > node->last_ns)
+		node->last_ns = last_ns;
+}
+
+/* A node with everything below it is needed if any row has it in its stack. */
+static uint8_t *mark_needed(const struct recording *recording, const struct node_sums *sums)
+{
+	uint8_t *needed = calloc((size_t)sums->nodes + 1, 1);
+
+	for (uint32_t n = sums->nodes; needed && n > 0; n--) {
+		uint32_t parent = recording_node(recording, n)->parent;
+
+		needed[n] |= node_sums_get(sums, n) != NULL;
+		if (needed[n] && parent < n)
+			needed[parent] = 1;
+	}
+	if (needed)
+		needed[0] = node_sums_get(sums, 0) != NULL;
+	return needed;
+}
+
+static int put_sum(struct builder *b, uint32_t index, const struct node_sums *sums,
+		   const struct node_sum *sum)
+{
+	struct tally tally = node_sum_tally(sums, sum, VALUE_ALLOCATED);
+
+	if (array_reserve(&b->blocks, &b->blocks_capacity, (uint64_t)index + 1,
+			  sizeof(*b->blocks)) < 0)
+		return -ENOMEM;
+	add_most(&b->maker.tree.nodes[index].self_bytes, tally_usage(&tally).bytes);
+	b->blocks[index] += (double)tally.blocks + tally.sampled_blocks;
+	widen(&b->maker.tree.nodes[index], sum->first_ns, sum->last_ns);
+	return 0;
+}
+
+static int hang(struct builder *b, const struct node_sums *sums)
+{
+	const struct recording *recording = b->view->recording;
+	cleanup(cleanup_free) uint8_t *needed = mark_needed(recording, sums);
+	cleanup(cleanup_free) uint32_t *at = calloc((size_t)sums->nodes + 1, sizeof(*at));
+
+	if (!needed || !at || tree_maker_init(&b->maker) < 0)
+		return -ENOMEM;
+	for (uint32_t n = 0; n <= sums->nodes; n++) {
+		uint32_t parent = n ? recording_node(recording, n)->parent : 0;
+		const struct node_sum *sum = node_sums_get(sums, n);
+		long index;
+
+		if (!needed[n])
+			continue;
+		index = descend(b, n && parent && parent < n ? at[parent] : 0, n);
+		if (index < 0)
+			return (int)index;
+		at[n] = (uint32_t)index;
+		if (sum && put_sum(b, (uint32_t)index, sums, sum) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A node is made after its parent: going backwards, a node's own sum is complete when it is added
+ * to its parent's. */
+static int sum_up(struct builder *b)
+{
+	const struct tree *tree = &b->maker.tree;
+	cleanup(cleanup_free) uint32_t *parent = tree_parents(tree);
+	cleanup(cleanup_free) double *below = calloc(tree->count, sizeof(*below));
+	struct tree_node *nodes = tree->nodes;
+
+	if (!parent || !below ||
+	    array_reserve(&b->blocks, &b->blocks_capacity, tree->count, sizeof(*b->blocks)) < 0)
+		return -ENOMEM;
+	for (size_t i = tree->count; i-- > 0;) {
+		add_most(&nodes[i].bytes, nodes[i].self_bytes);
+		below[i] += b->blocks[i];
+		nodes[i].self_blocks = whole_most(b->blocks[i]);
+		nodes[i].blocks = whole_most(below[i]);
+		if (i) {
+			add_most(&nodes[parent[i]].bytes, nodes[i].bytes);
+			widen(&nodes[parent[i]], nodes[i].first_ns, nodes[i].last_ns);
+			below[parent[i]] += below[i];
+		}
+	}
+	return 0;
+}
+
+int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
+	       struct tree *ret_tree, struct err_text *err)
+{
+	cleanup(builder_done) struct builder b = {.view = view, .hide = filter->hide == ANSWER_YES};
+	cleanup(sums_done) struct sums sums = {0};
+	struct tally total;
+	int r = view_prepare(view, err);
+
+	if (!r)
+		r = value_moment(view, value, at_ns, filter, &at_ns, err);
+	if (!r)
+		r = sum_rows(&sums, view, filter, value, at_ns, err);
+	if (r < 0)
+		return r;
+	r = hang(&b, sums.sums);
+	if (!r)
+		r = sum_up(&b);
+	if (!r)
+		r = tree_sort(&b.maker.tree);
+	if (r == -ENOMEM)
+		err_set(err, r, "out of memory");
+	if (r < 0)
+		return r;
+	total = node_sums_total(sums.sums, VALUE_ALLOCATED);
+	*ret_tree = b.maker.tree;
+	ret_tree->total = tally_total(&total, view->recording, value, at_ns);
+	b.maker.tree = (struct tree){0};
+	return 0;
+}
+
+void tree_done(struct tree *tree)
+{
+	free(tree->nodes);
+	*tree = (struct tree){0};
+}

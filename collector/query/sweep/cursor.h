@@ -1,0 +1,41 @@
+#pragma once
+/* A walk over the frames of one backtrace, from the innermost outwards, inlined frames included. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/query/match/view.h"
+#include "collector/recording/store.h"
+
+struct cursor {
+	uint32_t node;	/* 0: beyond the outermost */
+	uint32_t index; /* of the frame within the node's place */
+};
+
+/* Number of the frame at the cursor, which must not be beyond the end. */
+static inline uint32_t cursor_frame(const struct view *view, struct cursor at)
+{
+	return view_place(view, at.node)->first_frame + at.index;
+}
+
+/* One frame further out. */
+static inline struct cursor cursor_out(const struct view *view, struct cursor at)
+{
+	const struct stack_node *node;
+
+	if (at.index + 1 < view_place(view, at.node)->frame_count)
+		return (struct cursor){at.node, at.index + 1};
+	node = recording_node(view->recording, at.node);
+	return (struct cursor){node && node->parent < at.node ? node->parent : 0, 0};
+}
+
+/* The call site: the innermost frame that is not an allocator's own; the innermost of all if every
+ * one is. */
+static inline struct cursor cursor_at_site(const struct view *view, uint32_t node)
+{
+	struct cursor at = {node, 0};
+
+	for (; at.node; at = cursor_out(view, at))
+		if (!view->frames[cursor_frame(view, at)].allocator)
+			return at;
+	return (struct cursor){node, 0};
+}

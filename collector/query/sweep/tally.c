@@ -1,0 +1,85 @@
+/* From sums to what is shown. See tally.h. */
+#include "collector/query/sweep/tally.h"
+
+#include <math.h>
+
+#include "collector/query/match/matcher.h"
+
+#include "base/ban.h"
+
+#define Z	     1.96
+#define MEAN_UNKNOWN 64.0 /* bytes of a block, where none was seen */
+#define UNSEEN	     3.0  /* exp(-3) is 0.05 */
+
+static double error_of(double estimate, double variance)
+{
+	double one = estimate > 0 ? variance / estimate : 0;
+
+	return Z * sqrt(variance + Z * Z / 4 * one * one);
+}
+
+struct usage tally_usage(const struct tally *tally)
+{
+	return (struct usage){
+		.blocks = sum_most(tally->blocks, whole_most(tally->sampled_blocks)),
+		.bytes = sum_most(tally->bytes, whole_most(tally->sampled_bytes)),
+		.samples = tally->samples,
+		.blocks_error = error_of(tally->sampled_blocks, tally->blocks_variance),
+		.bytes_error = error_of(tally->sampled_bytes, tally->bytes_variance),
+	};
+}
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Of what was born, so many bytes and blocks may be there unseen: not more than all that was passed
+ * over, if these were as large as blocks are in the middle. Their number is that of small ones,
+ * which are the sampled ones.
+ */
+static void unseen_births(const struct recording *recording, const struct tally *tally,
+			  const struct usage *usage, uint64_t interval, double *ret_bytes,
+			  double *ret_blocks)
+{
+	double passed = (double)recording_ledger(recording)->not_sampled;
+	double most = UNSEEN * (double)interval;
+	double mean = usage->bytes ? (double)usage->bytes / (double)usage->blocks : MEAN_UNKNOWN;
+	double small = tally->sampled_bytes > 0 ? tally->sampled_bytes / tally->sampled_blocks
+						: MEAN_UNKNOWN;
+
+	*ret_bytes = least(passed * mean, most);
+	*ret_blocks = least(passed, most / small);
+}
+
+struct usage tally_total(const struct tally *tally, const struct recording *recording,
+			 enum value value, uint64_t at_ns)
+{
+	bool moment = value == VALUE_IN_USE || value == VALUE_PEAK;
+	struct usage usage = tally_usage(tally);
+	const struct thinned_info thinned = recording_thinned(recording);
+	double bytes, blocks;
+
+	if (!thinned.from_ns || (moment && at_ns < thinned.from_ns))
+		return usage;
+	unseen_births(recording, tally, &usage, thinned.interval, &bytes, &blocks);
+	usage.bytes_error = hypot(usage.bytes_error, bytes);
+	usage.blocks_error = hypot(usage.blocks_error, blocks);
+	if (value_is_alive(value)) {
+		usage.bytes_error = hypot(usage.bytes_error, (double)thinned.alive_bytes);
+		usage.blocks_error = hypot(usage.blocks_error, (double)thinned.alive_blocks);
+	}
+	return usage;
+}
+
+void tally_merge(struct tally *into, const struct tally *from)
+{
+	add_most(&into->blocks, from->blocks);
+	add_most(&into->bytes, from->bytes);
+	into->samples += from->samples;
+	into->sampled_blocks += from->sampled_blocks;
+	into->sampled_bytes += from->sampled_bytes;
+	into->blocks_variance += from->blocks_variance;
+	into->bytes_variance += from->bytes_variance;
+}

@@ -1,0 +1,34 @@
+/* The index beside the rows (kept.h). */
+#include "collector/query/sweep/kept.h"
+#include "collector/query/time/usage_index.h"
+
+#include "base/ban.h"
+
+static const char *name_of(bool leaked)
+{
+	return leaked ? "usage-leaked" : "usage";
+}
+
+int usage_index_load(const struct recording *recording, bool leaked, struct kept *kept,
+		     struct usage_index **ret_index)
+{
+	uint64_t frames;
+	int r = kept_open(recording, name_of(leaked), kept, &frames);
+
+	return r ? r
+		 : usage_index_read(kept->data, kept->length, recording, frames, ret_index, NULL);
+}
+
+void usage_index_save(const struct usage_index *index, const struct recording *recording,
+		      bool leaked)
+{
+	struct buf head = {0};
+	const uint8_t *far;
+	size_t length;
+	uint64_t frames;
+
+	if (kept_wanted(recording, name_of(leaked), &frames) &&
+	    usage_index_write(index, recording, frames, &head, &far, &length) == 0)
+		kept_write(recording, name_of(leaked), &head, far, length);
+	buf_done(&head);
+}

@@ -1,0 +1,526 @@
+/*
+ * Reading a recording: frames -> batches -> definitions and rows (take.c). A batch that makes no
+ * sense is treated like a damaged frame.
+ */
+#include "collector/recording/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "collector/catalogue/folder.h"
+#include "proto/message.h"
+#include "base/ban.h"
+
+#define PROGRESS_BYTES (1u << 20)
+
+static int failed(const struct recording *r, int error, struct err_text *err)
+{
+	return err_set(err, error, "cannot read %s: %s", r->path, strerror(-error));
+}
+
+/* One batch after the other, as far as they make sense. 0: all was taken; 1: the last one makes
+ * none; negative errno. */
+static int take_some(struct recording *r, uint64_t size, bool ahead_of_us,
+		     int (*progress)(void *, uint64_t, uint64_t), void *context,
+		     struct scan_item *ret_item, struct err_text *ret_reason)
+{
+	uint64_t reported = 0;
+	struct ahead ahead;
+	struct decoded *d;
+	int e;
+
+	ahead_begin(&ahead, &r->scan, size, &r->decoded, ahead_of_us);
+	while ((e = ahead_next(&ahead, &d)) == 1) {
+		uint64_t done = d->item.offset + d->item.length;
+
+		ret_reason->text[0] = 0;
+		*ret_item = d->item;
+		e = recording_take(r, d, ret_reason);
+		if (e < 0)
+			break;
+		if (progress && done - reported >= PROGRESS_BYTES) {
+			reported = done;
+			if (progress(context, reported, size)) {
+				e = -ECANCELED;
+				break;
+			}
+		}
+	}
+	ahead_end(&ahead);
+	return e == -EBADMSG ? 1 : e;
+}
+
+static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, uint64_t, uint64_t),
+		    void *context, struct err_text *err)
+{
+	struct err_text reason;
+	struct scan_item item;
+	bool ahead_of_us = true;
+	int e = recording_wake(r);
+
+	while (!e &&
+	       (e = take_some(r, size, ahead_of_us, progress, context, &item, &reason)) == 1) {
+		scan_reject(&r->scan, &item, &reason);
+		ahead_of_us = false; /* what was read ahead was in vain: not again and again */
+		e = 0;
+	}
+	if (e == -ECANCELED)
+		return e;
+	if (e < 0)
+		return failed(r, e, err);
+	if (progress)
+		progress(context, size, size);
+	return 0;
+}
+
+/* What is behind the last good frame: of a stream that nobody writes any more it may have been a
+ * frame once. */
+static int settle_tail(struct recording *r, uint64_t size)
+{
+	struct ledger_info *l = &r->ledger;
+	int damaged = r->flushed ? scan_tail(&r->scan, size) : 0;
+
+	l->cut_bytes = size - r->scan.offset;
+	l->skipped_bytes = r->scan.skipped_bytes;
+	l->damaged_places = r->scan.damaged_places;
+	l->first_damage = r->scan.damaged_places ? r->scan.first_damage : NO_TIME;
+	if (damaged <= 0)
+		return damaged;
+	if (!l->damaged_places++)
+		l->first_damage = r->scan.offset;
+	l->skipped_bytes += l->cut_bytes;
+	l->cut_bytes = 0;
+	return 0;
+}
+
+void recording_tell_ledger(struct recording *r)
+{
+	struct ledger_info *l = &r->ledger;
+	const struct ledger_info *told = &r->definitions.ledger;
+
+	l->marks_left_out = told->marks_left_out;
+	l->produced = told->produced;
+	l->delivered = told->delivered;
+	l->culled = told->culled;
+	l->not_sampled = told->not_sampled;
+	l->lost = told->lost;
+	l->pending = told->pending;
+	l->before_join = told->before_join;
+	l->lost_allocations = told->lost_allocations;
+	l->lost_frees = told->lost_frees;
+	l->lost_bytes = told->lost_bytes;
+	l->stacks_cut = told->stacks_cut;
+	l->samples_refused = told->samples_refused;
+	l->unrecorded = told->unrecorded;
+	l->unrecorded_uncounted = told->unrecorded_uncounted;
+	l->unrecorded_events = told->unrecorded_events;
+	l->unrecorded_bytes = told->unrecorded_bytes;
+	l->before_recording = told->before_recording;
+	l->not_begun = told->not_begun;
+	l->stacks_unknown = told->stacks_unknown;
+	l->namespaces = told->namespaces;
+}
+
+/* What can be said once all frames that there are have been taken. */
+static int settle(struct recording *r, uint64_t size)
+{
+	struct block_limits limits;
+	int e = 0;
+
+	if (r->definitions.process.ended || !recording_is_written(r->fd)) {
+		r->flushed = true;
+		if (r->pairing.queue.count)
+			e = recording_wake(r);
+		if (!e)
+			e = pairing_flush(&r->pairing);
+	}
+	if (r->pairing.last_ns > r->end_ns)
+		r->end_ns = r->pairing.last_ns;
+	if (!e)
+		e = rows_settle(&r->rows);
+	late_sort(&r->rows.late);
+	limits = recording_limits(r);
+	if (!e)
+		e = pairing_censor(&r->pairing, &limits);
+	unpacked_changed(r);
+	if (!e)
+		e = settle_tail(r, size);
+	recording_tell_ledger(r);
+	return e;
+}
+
+static int file_size(const struct recording *r, uint64_t *ret_size, struct err_text *err)
+{
+	struct stat st;
+
+	if (fstat(r->fd, &st) < 0)
+		return failed(r, -errno, err);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EBADMSG, "%s is not a recording: it is no regular file",
+			       r->path);
+	*ret_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* Nothing of ours was found: unless it could become something, say so. */
+static int check_any(const struct recording *r, uint64_t size, struct err_text *err)
+{
+	if (r->has_id)
+		return 0;
+	if (!size)
+		return err_set(err, -EBADMSG, "%s is not a recording: it is empty", r->path);
+	if (r->damage.text[0])
+		return err_set(err, -EBADMSG, "%s is not a recording: at offset %llu, %s", r->path,
+			       (unsigned long long)(r->scan.damaged_places ? r->scan.first_damage
+									   : r->scan.offset),
+			       r->damage.text);
+	return 0;
+}
+
+void recording_clear(struct recording *r)
+{
+	int fd = r->fd;
+	char *path = take_ptr(r->path);
+	struct derived derived = r->derived;
+	struct unpacked *unpacked = take_ptr(r->unpacked);
+
+	scan_done(&r->scan);
+	pairing_done(&r->pairing);
+	rows_done(&r->rows);
+	culled_done(&r->culled);
+	aparts_done(&r->aparts);
+	definitions_done(&r->definitions);
+	decoded_done(&r->decoded);
+	*r = (struct recording){.path = path, .fd = fd, .derived = derived, .unpacked = unpacked};
+	definitions_init(&r->definitions);
+	rows_init(&r->rows);
+	r->pairing.rows = &r->rows;
+	r->pairing.window_ns = REPAIR_NS;
+}
+
+struct block_limits recording_limits(const struct recording *r)
+{
+	return (struct block_limits){r->definitions.nodes.count, r->definitions.thread_count,
+				     r->rows.count};
+}
+
+/* The rows of a block that are in use stand under their addresses. */
+static int wake_block(struct recording *r, const struct row_block *block)
+{
+	for (uint32_t i = 0; i < block->count; i++) {
+		uint64_t *live;
+
+		if (block->end[i] != BLOCK_IN_USE)
+			continue;
+		live = map_put(&r->pairing.live, block->address[i], NULL);
+		if (!live)
+			return block->address[i] == MAP_NO_KEY ? -EBADMSG : -ENOMEM;
+		*live = block->first_row + i;
+	}
+	return 0;
+}
+
+int recording_wake(struct recording *r)
+{
+	const struct block_limits limits = recording_limits(r);
+	struct rows_block *block;
+	struct buf spare = {0};
+	int e = 0;
+
+	if (!r->asleep)
+		return 0;
+	block = block_new(0);
+	if (!block)
+		return -ENOMEM;
+	for (uint32_t i = 0; !e && i < r->rows.slot_count; i++) {
+		const struct rows_block *open = r->rows.slots[i].open;
+
+		if (!rows_in_use(&r->rows, i))
+			continue;
+		if (!open)
+			e = rows_read(&r->rows, i, ROWS_ADDRESS | ROWS_END, &limits, block, &spare,
+				      NULL);
+		if (!e)
+			e = wake_block(r, open ? &open->view : &block->view);
+	}
+	block_free(block);
+	buf_done(&spare);
+	r->asleep = e < 0;
+	return e;
+}
+
+int recording_new(struct recording **ret_recording)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->fd = -1;
+	rows_init(&r->rows);
+	recording_clear(r);
+	if (unpacked_init(r) < 0) {
+		free(r);
+		return -ENOMEM;
+	}
+	*ret_recording = r;
+	return 0;
+}
+
+static int begin(const char *path, struct recording **ret_recording, struct err_text *err)
+{
+	struct recording *r;
+	int e = recording_new(&r);
+
+	if (e < 0)
+		return e;
+	*ret_recording = r;
+	e = derived_init(&r->derived, path);
+	r->path = strdup(path);
+	if (e < 0 || !r->path)
+		return -ENOMEM;
+	r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
+	if (r->fd < 0)
+		return err_set(err, -errno, "cannot open %s: %s", r->path, strerror(errno));
+	return scan_init(&r->scan, r->fd, 0, &r->damage);
+}
+
+static int load(struct recording *r, uint64_t size, int (*progress)(void *, uint64_t, uint64_t),
+		void *context, struct err_text *err)
+{
+	int e = r->scan.offset < size ? take_all(r, size, progress, context, err) : 0;
+
+	if (!e)
+		e = check_any(r, size, err);
+	return e ? e : settle(r, size);
+}
+
+static int load_frames(struct recording *r, uint64_t size,
+		       int (*progress)(void *, uint64_t, uint64_t), void *context,
+		       struct err_text *err)
+{
+	int e;
+
+	recording_clear(r);
+	e = scan_init(&r->scan, r->fd, 0, &r->damage);
+	return e ? e : load(r, size, progress, context, err);
+}
+
+/* With what is kept of it. -EBADMSG: nothing is, or it is damaged. */
+static int load_derived(struct recording *r, uint64_t size,
+			int (*progress)(void *, uint64_t, uint64_t), void *context)
+{
+	int e = 0;
+
+	if (!derived_load(r))
+		return -EBADMSG;
+	r->asleep = true;
+	if (r->scan.offset < size || !r->flushed)
+		e = recording_wake(r);
+	if (!e)
+		e = load(r, size, progress, context, NULL);
+	if (e == -EBADMSG)
+		derived_drop(&r->derived);
+	return e;
+}
+
+static int open_at(const char *path, bool derived, uint64_t size,
+		   int (*progress)(void *, uint64_t, uint64_t), void *context,
+		   struct recording **ret_recording, struct err_text *err)
+{
+	struct recording *r = NULL;
+	uint64_t length;
+	int e = begin(path, &r, err);
+
+	if (!e)
+		e = file_size(r, &length, err);
+	if (!e) {
+		length = length < size ? length : size;
+		e = derived ? load_derived(r, length, progress, context) : -EBADMSG;
+		if (e == -EBADMSG)
+			e = load_frames(r, length, progress, context, err);
+	}
+	if (e < 0) {
+		recording_close(r);
+		return e;
+	}
+	*ret_recording = r;
+	return 0;
+}
+
+int recording_open(const char *path, int (*progress)(void *context, uint64_t done, uint64_t of),
+		   void *context, struct recording **ret_recording, struct err_text *err)
+{
+	return open_at(path, true, UINT64_MAX, progress, context, ret_recording, err);
+}
+
+int recording_open_frames(const char *path, uint64_t size, struct recording **ret_recording,
+			  struct err_text *err)
+{
+	return open_at(path, false, size, NULL, NULL, ret_recording, err);
+}
+
+void recording_close(struct recording *r)
+{
+	if (!r)
+		return;
+	unpacked_done(r);
+	derived_done(&r->derived);
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+	recording_clear(r);
+	free(r->path);
+	free(r);
+}
+
+/* ---- writing what is derived ---- */
+
+/* Frames that are read before the state is written again: a second's work, or so, for whoever
+ * begins there. */
+#define SAVE_BYTES (8u << 20)
+/* Full blocks that are left open: a row that ends soon does so there, and when the state is written
+ * no more of them have to be waited for. */
+#define OPEN_BLOCKS 8
+
+/* Where nothing was kept. */
+static int begin_scan(struct recording *r)
+{
+	return r->scan.messages ? 0 : scan_init(&r->scan, r->fd, 0, &r->damage);
+}
+
+int recording_open_writing(const char *path, struct recording **ret_recording, uint64_t *ret_cut,
+			   struct err_text *err)
+{
+	struct recording *r = NULL;
+	int e = begin(path, &r, err);
+
+	if (!e && !r->derived.folder)
+		e = err_set(err, -EINVAL, "%s is no recording of a store", path);
+	if (!e)
+		e = derived_load_writing(r, ret_cut, err);
+	if (!e)
+		e = begin_scan(r);
+	if (!e) {
+		r->asleep = true;
+		e = recording_wake(r);
+	}
+	if (e == -EBADMSG) {
+		/* What is kept is damaged: anew. */
+		derived_drop(&r->derived);
+		recording_clear(r);
+		e = derived_load_writing(r, ret_cut, err);
+		if (!e)
+			e = begin_scan(r);
+	}
+	if (e < 0) {
+		recording_close(r);
+		return e;
+	}
+	r->rows.most_open = OPEN_BLOCKS;
+	*ret_recording = r;
+	return 0;
+}
+
+int recording_derive(struct recording *r, uint64_t size, uint64_t budget, struct err_text *err)
+{
+	uint64_t to = size - r->scan.offset > budget ? r->scan.offset + budget : size,
+		 before = r->scan.offset;
+	int e = take_all(r, to, NULL, NULL, err);
+
+	/* A frame that is longer than the budget, or damage. */
+	if (!e && r->scan.offset == before && to < size)
+		e = take_all(r, size, NULL, NULL, err);
+	if (!e && r->scan.offset - r->derived.saved_offset >= SAVE_BYTES)
+		e = derived_save(r, err);
+	return e ? e : r->scan.offset < size && r->scan.offset != before;
+}
+
+int recording_finish(struct recording *r, struct err_text *err)
+{
+	uint64_t size;
+	int e = file_size(r, &size, err);
+
+	if (!e)
+		e = settle(r, size);
+	if (!e)
+		e = derived_compact(r, err);
+	if (!e)
+		e = derived_save(r, err);
+	if (!e)
+		derived_sweep(&r->derived);
+	return e;
+}
+
+int recording_park(struct recording *r, struct err_text *err)
+{
+	return r->scan.offset != r->derived.saved_offset ? derived_save(r, err) : 0;
+}
+
+/* Buffers of a scan and of a batch, of which LZ4's are the most. */
+#define SCAN_MEMORY (1u << 20)
+
+static size_t map_memory(const struct map *map)
+{
+	return map->capacity * sizeof(*map->entries);
+}
+
+size_t recording_memory(const struct recording *r)
+{
+	const struct pairing *p = &r->pairing;
+	const struct nodes *nodes = &r->definitions.nodes;
+	const struct rows *rows = &r->rows;
+	size_t steps = p->queue.capacity + p->spare.capacity;
+
+	return SCAN_MEMORY + r->scan.window.capacity + message_reader_memory(r->scan.messages) +
+	       r->decoded.event_capacity * sizeof(*r->decoded.events) +
+	       (rows->slot_count - rows->first_open) * (size_t)ROWS_BLOCK_BYTES +
+	       rows->slot_capacity * sizeof(*rows->slots) + rows->packed.capacity +
+	       rows->late.fresh_capacity * sizeof(*rows->late.fresh) +
+	       rows->late.page_capacity * sizeof(*rows->late.pages) + map_memory(&p->live) +
+	       steps * sizeof(struct step) + nodes->capacity * sizeof(*nodes->list) +
+	       nodes->wire_capacity * sizeof(*nodes->by_wire) + map_memory(&nodes->index);
+}
+
+bool recording_opening_news(const struct recording *r, struct err_text *ret_news)
+{
+	const struct ledger_info *l = &r->ledger;
+	const char *anew = r->derived.anew.text;
+	char cut[96] = "", skipped[128] = "", derived[sizeof(r->derived.anew.text) + 64] = "";
+
+	if (l->cut_bytes && r->flushed)
+		snprintf(cut, sizeof(cut), "%llu bytes behind its last whole frame are left out; ",
+			 (unsigned long long)l->cut_bytes);
+	if (l->damaged_places)
+		snprintf(skipped, sizeof(skipped),
+			 "%llu damaged bytes in %llu place%s are passed over, the first at %llu; ",
+			 (unsigned long long)l->skipped_bytes,
+			 (unsigned long long)l->damaged_places, l->damaged_places == 1 ? "" : "s",
+			 (unsigned long long)l->first_damage);
+	if (*anew)
+		snprintf(derived, sizeof(derived), "%s; its rows are derived anew; ", anew);
+	err_set(ret_news, 0, "%s: %s%s%s%llu events are there", r->path, cut, skipped, derived,
+		(unsigned long long)l->stored);
+	return *cut || *skipped || *derived;
+}
+
+int recording_refresh(struct recording *r, struct err_text *err)
+{
+	uint64_t size, before = r->scan.offset;
+	bool flushed = r->flushed;
+	int e = file_size(r, &size, err);
+
+	if (!e)
+		e = take_all(r, size, NULL, NULL, err);
+	if (!e && (r->scan.offset != before || !flushed))
+		e = settle(r, size);
+	if (e < 0)
+		return e;
+	return r->scan.offset != before || r->flushed != flushed;
+}

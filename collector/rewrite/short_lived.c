@@ -1,0 +1,311 @@
+/* Blocks that have lived short. See short_lived.h. */
+#include "collector/rewrite/short_lived.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "collector/derive/pairing.h"
+#include "collector/columns/temporary.h"
+#include "base/ban.h"
+
+#define ROOM_LEAST ((uint64_t)1 << 22) /* events */
+
+/* What is known of an address. */
+struct short_block {
+	uint64_t event;	  /* of the last birth */
+	uint64_t time_ns; /* of it */
+	uint32_t thread;
+	uint16_t births; /* without a death; 0: a death came that none explains */
+	bool stays;
+	uint32_t next; /* of a free one: index + 1 of the next */
+};
+
+int short_lived_init(struct short_lived *s, uint64_t threshold_ns)
+{
+	*s = (struct short_lived){.threshold_ns = threshold_ns, .fd = store_temporary()};
+	return s->fd < 0 ? -errno : 0;
+}
+
+void short_lived_done(struct short_lived *s)
+{
+	if (s->flags)
+		munmap(s->flags, s->room / 4);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->flags = NULL;
+	s->fd = -1;
+	map_done(&s->live);
+	free(s->blocks);
+	free(s->last);
+	s->blocks = NULL;
+	s->last = NULL;
+}
+
+/* ---- flags ---- */
+
+static int make_room(struct short_lived *s, uint64_t events)
+{
+	uint64_t room = s->room ? s->room : ROOM_LEAST;
+	void *at;
+	int r;
+
+	while (room < events)
+		room *= 2;
+	if (room == s->room)
+		return 0;
+	r = posix_fallocate(s->fd, 0,
+			    (off_t)(room / 4)); /* a full disk is told here, not by a signal */
+	if (r)
+		return -r;
+	at = s->flags ? mremap(s->flags, s->room / 4, room / 4, MREMAP_MAYMOVE)
+		      : mmap(NULL, room / 4, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	s->flags = at;
+	s->room = room;
+	return 0;
+}
+
+static void flag(struct short_lived *s, uint64_t event, unsigned flags)
+{
+	s->flags[event / 4] |= (uint8_t)(flags << event % 4 * 2);
+}
+
+/* ---- addresses ---- */
+
+static void forget(struct short_lived *s, uint64_t address)
+{
+	uint64_t index;
+
+	if (!map_remove(&s->live, address, &index))
+		return;
+	s->blocks[index].next = s->spare;
+	s->spare = (uint32_t)index + 1;
+}
+
+static void forget_all(struct short_lived *s)
+{
+	if (s->live.count)
+		map_clear(&s->live);
+	s->block_count = s->spare = 0;
+}
+
+/* Numbers of another agent's nodes can't stand in its sums; and what is gone with it may have been
+ * the end of any of them. */
+static void leave_all(struct short_lived *s)
+{
+	for (uint32_t i = 0; i < s->block_count; i++)
+		s->blocks[i].stays = true;
+}
+
+static struct short_block *known(const struct short_lived *s, uint64_t address)
+{
+	const uint64_t *index = map_get(&s->live, address);
+
+	return index ? &s->blocks[*index] : NULL;
+}
+
+/* Of an address that was not known. NULL: no memory. */
+static struct short_block *note(struct short_lived *s, uint64_t address)
+{
+	uint64_t *index = map_put(&s->live, address, NULL);
+	uint32_t at = s->spare;
+
+	if (!index)
+		return NULL;
+	if (at) {
+		s->spare = s->blocks[at - 1].next;
+	} else {
+		if (array_reserve(&s->blocks, &s->block_capacity, (uint64_t)s->block_count + 1,
+				  sizeof(*s->blocks)) < 0)
+			return NULL;
+		at = ++s->block_count;
+	}
+	*index = at - 1;
+	s->blocks[at - 1] = (struct short_block){0};
+	return &s->blocks[at - 1];
+}
+
+/* ---- events ---- */
+
+/* The event at hand. */
+struct at_hand {
+	const struct event *e;
+	uint64_t number;
+	bool counts; /* thread and stack are known, and no exec is near */
+};
+
+static int take_birth(struct short_lived *s, const struct at_hand *h, bool may)
+{
+	const struct event *e = h->e;
+	struct short_block *b;
+
+	if (e->address == MAP_NO_KEY)
+		return 0;
+	b = known(s, e->address);
+	if (b)
+		may = false;
+	else if (!(b = note(s, e->address)))
+		return -ENOMEM;
+	b->event = h->number;
+	b->time_ns = e->time_ns;
+	b->thread = e->thread;
+	b->births = b->births < UINT16_MAX ? (uint16_t)(b->births + 1) : b->births;
+	b->stays |= !may || !h->counts || e->time_ns < s->exec_ns || e->weight < e->size ||
+		    e->size >= SHORT_SIZE_MOST || e->weight >= SHORT_SIZE_MOST;
+	return 0;
+}
+
+/* One of several blocks that may be there, or one that stays. */
+static void take_doubtful(struct short_lived *s, const struct at_hand *h, uint64_t address,
+			  struct short_block *b, uint64_t time_ns)
+{
+	bool surely_last =
+		h->e->thread == b->thread || time_ns > b->time_ns + REPAIR_NS + s->tick_ns;
+
+	b->stays = true;
+	if (b->births > 1 && !surely_last)
+		b->births--;
+	else if (b->births && time_ns >= b->time_ns)
+		forget(s, address);
+}
+
+/* `until_ns`: how long it counts as alive. 1: the block is dropped; 0; -ENOMEM. */
+static int take_death(struct short_lived *s, const struct at_hand *h, uint64_t address,
+		      uint64_t time_ns, uint64_t until_ns)
+{
+	struct short_block *b;
+
+	if (!address || address == MAP_NO_KEY)
+		return 0;
+	b = known(s, address);
+	if (!b) {
+		b = note(s, address);
+		if (b)
+			b->stays = true;
+		return b ? 0 : -ENOMEM;
+	}
+	if (b->stays || b->births != 1 || time_ns < b->time_ns) {
+		take_doubtful(s, h, address, b, time_ns);
+		return 0;
+	}
+	if (!h->counts || until_ns - b->time_ns >= s->threshold_ns ||
+	    s->in_batch == SHORT_BATCH_MOST) {
+		forget(s, address);
+		return 0;
+	}
+	flag(s, b->event, SHORT_DROP);
+	forget(s, address);
+	s->in_batch++;
+	s->blocks_dropped++;
+	return 1;
+}
+
+static int take_reallocation(struct short_lived *s, const struct at_hand *h)
+{
+	const struct event *e = h->e;
+	uint64_t call_ns = e->time_ns > e->call_time_ns ? e->time_ns - e->call_time_ns : 0;
+	int r;
+
+	if (!e->old_address)
+		return take_birth(s, h, true);
+	r = take_death(s, h, e->old_address, call_ns, e->time_ns);
+	if (r < 0)
+		return r;
+	if (r)
+		flag(s, h->number, SHORT_CUT);
+	return take_birth(s, h, r == 1);
+}
+
+static int take_event(struct short_lived *s, const struct at_hand *h)
+{
+	const struct event *e = h->e;
+	int r;
+
+	if (event_space(e->kind) != EVENT_SPACE_HEAP || !e->address)
+		return 0;
+	if (e->class == EVENT_CLASS_REALLOCATION)
+		return take_reallocation(s, h);
+	if (e->class != EVENT_CLASS_FREE)
+		return take_birth(s, h, true);
+	r = take_death(s, h, e->address, e->time_ns, e->time_ns);
+	if (r == 1)
+		flag(s, h->number, SHORT_DROP);
+	return r < 0 ? r : 0;
+}
+
+/* ---- batches ---- */
+
+/* Does the program begin anew in this batch? */
+static bool has_exec(struct short_lived *s, const Heapcast__Batch *batch)
+{
+	bool any = batch->process && s->images && batch->process->image + 1 > s->images;
+
+	for (size_t i = 0; i < batch->n_mark; i++)
+		any |= batch->mark[i]->kind == HEAPCAST__MARK_KIND__MARK_EXEC;
+	if (batch->process)
+		s->images = batch->process->image + 1;
+	return any;
+}
+
+static int note_last(struct short_lived *s, const struct copy *copy)
+{
+	if (copy->position.incarnation != s->incarnation || !s->last_count) {
+		if (array_reserve(&s->last, &s->last_capacity, (uint64_t)s->last_count + 1,
+				  sizeof(*s->last)) < 0)
+			return -ENOMEM;
+		s->last_count++;
+	}
+	s->last[s->last_count - 1] = copy->batches;
+	return 0;
+}
+
+static bool is_known(struct copy *copy, const struct event *e)
+{
+	return definitions_thread(&copy->definitions, e->thread) &&
+	       (!e->stack || nodes_of_wire(&copy->definitions.nodes, e->stack));
+}
+
+int short_lived_add(struct short_lived *s, struct copy *copy)
+{
+	const struct decoded *d = &copy->decoded;
+	const Heapcast__Batch *batch = d->item.batch;
+	bool exec = has_exec(s, batch);
+	int r = 0;
+
+	if (!batch->catch_up) {
+		bool another = batch->incarnation != s->incarnation;
+
+		r = note_last(s, copy);
+		s->incarnation = batch->incarnation;
+		if (another)
+			leave_all(s);
+	}
+	if (exec) {
+		forget_all(s);
+		s->exec_ns = batch->time_ns;
+	}
+	if (batch->time_ns > s->last_ns)
+		s->last_ns = batch->time_ns;
+	if (!r)
+		r = make_room(s, copy->events_ahead + d->event_count);
+	s->tick_ns = batch->events ? batch->events->tick_ns : 1;
+	s->in_batch = 0;
+	for (uint32_t i = 0; !r && i < d->event_count; i++)
+		r = take_event(s, &(struct at_hand){&d->events[i], copy->events_ahead + i,
+						    !exec && is_known(copy, &d->events[i])});
+	return r;
+}
+
+bool short_lived_is_last(const struct short_lived *s, uint64_t batch, uint32_t *at)
+{
+	if (*at >= s->last_count || s->last[*at] != batch)
+		return false;
+	++*at;
+	return true;
+}
