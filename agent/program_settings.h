@@ -3,8 +3,8 @@
  * Settings that belong to one recorded program, by their names behind HEAPCAST_ or
  * MEMORY_PROFILER_. They travel with its ring_hello (proto/ring.h) and hold for it alone, so they
  * say nothing about which agent it gets: libheapcast.so leaves them out of the name of the agent
- * that it starts, and out of that agent's environment (agent/preload/start/settings.h). All others shape
- * an agent: its sockets and key, or how its memory is divided at the start.
+ * that it starts, and out of that agent's environment (agent/preload/start/settings.h). All others
+ * shape an agent: its sockets and key, or how its memory is divided at the start.
  */
 #define PROGRAM_SETTINGS(X)                                                                        \
 	X("OUTPUT")                                                                                \

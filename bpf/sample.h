@@ -1,10 +1,10 @@
 #pragma once
 /*
- * What of an event is recorded in the stream's mode: the law of agent/preload/record/sample.h. Points lie
- * on the bytes that a thread allocates; a block with a point in it is recorded; one of `interval`
- * bytes or more always is, and uses none up. Frees are recorded of blocks that are: these are in a
- * map, until something was recorded in full mode, which is not (stream->closed): from then on all
- * frees are recorded.
+ * What of an event is recorded in the stream's mode: the law of agent/preload/record/sample.h.
+ * Points lie on the bytes that a thread allocates; a block with a point in it is recorded; one of
+ * `interval` bytes or more always is, and uses none up. Frees are recorded of blocks that are:
+ * these are in a map, until something was recorded in full mode, which is not (stream->closed):
+ * from then on all frees are recorded.
  */
 #include <linux/errno.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * How an agent and a collector get a key of their own: by a code (base/secure/pair_code.h) that a person
- * has brought from one to the other.
+ * How an agent and a collector get a key of their own: by a code (base/secure/pair_code.h) that a
+ * person has brought from one to the other.
  *
  *   agent                                           collector
  *   beacon, proven by the code    ------------->    dials           or, without broadcasts:

@@ -143,11 +143,11 @@ static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
 
 /*
  * Sampled blocks that are alive, in a set that all threads of the program share: the free of any
- * other block is passed over after a look at a count (agent/preload/record/sample.h). A line is the home
- * of the addresses that hash to it; where it is full they go to one of the next (RING_SET_REACH
- * lines in all). `spilled` is raised before an address of this home is put outside of it, and
- * lowered after it is gone. Only the program reads and writes it; where there is no room for a
- * block it is not sampled, and counted in ring_header.samples_refused.
+ * other block is passed over after a look at a count (agent/preload/record/sample.h). A line is the
+ * home of the addresses that hash to it; where it is full they go to one of the next
+ * (RING_SET_REACH lines in all). `spilled` is raised before an address of this home is put outside
+ * of it, and lowered after it is gone. Only the program reads and writes it; where there is no room
+ * for a block it is not sampled, and counted in ring_header.samples_refused.
  */
 #define RING_SET_ENTRIES 7
 #define RING_SET_REACH	 4

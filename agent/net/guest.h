@@ -4,8 +4,8 @@
  * that strangers can't take the links: a connection moves to a link when its handshake is done
  * (with a key or a certificate), or when the collector has said hello (without). Until then it is
  * told nothing. There are few places, and what holds one has STRANGERS_SHAKE_MS; a newcomer takes
- * the place of the oldest of whoever has most (base/secure/strangers.h). When all links are taken, an
- * address that has two or more of them, and so more than the newcomer's would have, loses its
+ * the place of the oldest of whoever has most (base/secure/strangers.h). When all links are taken,
+ * an address that has two or more of them, and so more than the newcomer's would have, loses its
  * youngest.
  *
  *   listener --accept--> guest --[handshake, or hello]--> link

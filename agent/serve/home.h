@@ -9,10 +9,10 @@
  * Keys by pairing come and go, and what was recorded must not be lost with one, nor be sent without
  * any: all of a folder belong to one owner of the board. So what is recorded belongs not to one of
  * them but to the installation, a secret of the folder that is made at the first pairing and stays
- * (base/secure/pairs.h). The law is: what was recorded by an agent with a folder of keys is sent by agents
- * with this folder only, by TLS, to whoever has a key that is in it when it is sent. Who is paired
- * later gets what waits; whose key is forgotten gets no more; and an agent that was paired once has
- * the installation when all keys are gone, and sends nothing.
+ * (base/secure/pairs.h). The law is: what was recorded by an agent with a folder of keys is sent by
+ * agents with this folder only, by TLS, to whoever has a key that is in it when it is sent. Who is
+ * paired later gets what waits; whose key is forgotten gets no more; and an agent that was paired
+ * once has the installation when all keys are gone, and sends nothing.
  */
 #include <stdint.h>
 

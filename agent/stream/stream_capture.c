@@ -1,6 +1,6 @@
 /*
- * The stream as the sink of a source: the functions of agent/core/capture.h. Events become nodes and
- * columns, gaps and marks lines in the lists of the batch. What runs at each event is in
+ * The stream as the sink of a source: the functions of agent/core/capture.h. Events become nodes
+ * and columns, gaps and marks lines in the lists of the batch. What runs at each event is in
  * stream_event.h, and what it rarely needs in here; the life of a stream is in stream.c.
  */
 #include "agent/stream/stream_event.h"

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The stream's way of one event from its source into the columns: capture_event of agent/core/capture.h,
- * for those who put millions a second. Inlined into the reader of the ring, what the reader knows
- * of an event (that it is a malloc, say) is not asked again.
+ * The stream's way of one event from its source into the columns: capture_event of
+ * agent/core/capture.h, for those who put millions a second. Inlined into the reader of the ring,
+ * what the reader knows of an event (that it is a malloc, say) is not asked again.
  *
  * What an event asks most is the node of (parent, program counter). The lane's path gives the
  * parent; the cache in the stack table answers, and only what it does not know is looked up:

@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Seccomp filters of a recorded process, as /proc shows them. A program that forbids itself system
- * calls tells its ring before, if it does so by a function of libc (agent/preload/record/strict.h). One
- * that does it by an instruction of its own does not: so its threads are looked at once a second.
- * Nothing allocates.
+ * calls tells its ring before, if it does so by a function of libc (agent/preload/record/strict.h).
+ * One that does it by an instruction of its own does not: so its threads are looked at once a
+ * second. Nothing allocates.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/catalogue/folder.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define CATALOGUE_VERSION 4

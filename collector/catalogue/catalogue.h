@@ -8,7 +8,7 @@
  *
  * One connection, used from any thread, one at a time (a mutex).
  */
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
 #include "collector/recording/totals.h"
 
 struct catalogue;

@@ -11,8 +11,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/words.h"
+#include "proto/columns.h"
 #include "collector/catalogue/folder.h"
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
 #include "collector/recording/scan.h"
+#include "collector/recording/stream_position.h"
 #include "collector/recording/totals.h"
 #include "base/ban.h"
 

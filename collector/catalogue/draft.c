@@ -14,6 +14,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/catalogue/folder.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define DRAFT "draft-"

@@ -6,7 +6,8 @@
  *
  *	streams/draft-ID/recording.heapcast  --stream_draft_place-->  streams/ID/recording.heapcast
  */
-#include "collector/recording/store.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 
 struct err_text;
 struct stream_draft;

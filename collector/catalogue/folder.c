@@ -16,6 +16,10 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "collector/catalogue/listing.h"
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "base/ban.h"
 
 #define LOCK_TRIES    20 /* a collector that was just killed lets go in a moment */

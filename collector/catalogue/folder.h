@@ -1,7 +1,8 @@
 #pragma once
 /* The store's folder, for the files of collector/store only. */
 #include "collector/catalogue/catalogue.h"
-#include "collector/recording/store.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 
 #define RECORDING_NAME "recording.heapcast"
 

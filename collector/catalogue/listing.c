@@ -13,8 +13,10 @@
 #include "base/error.h"
 #include "collector/recording/completeness.h"
 #include "collector/catalogue/folder.h"
-#include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
 #include "collector/catalogue/snapshots.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define SUGGESTIONS 5

@@ -5,7 +5,6 @@
  * crash leaves of it is removed the next time. Snapshots stay until somebody removes them: where it
  * can't be told which streams those are, none is removed.
  */
-#include "collector/recording/store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,6 +21,8 @@
 #include "collector/catalogue/folder.h"
 #include "collector/catalogue/listing.h"
 #include "collector/catalogue/snapshots.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "collector/recording/totals.h"
 #include "base/ban.h"
 

@@ -7,6 +7,7 @@
 #include "collector/catalogue/draft.h"
 #include "collector/catalogue/folder.h"
 #include "collector/catalogue/snapshots_file.h"
+#include "collector/catalogue/store.h"
 #include "base/ban.h"
 
 static int find_place(void *context, struct err_text *err)

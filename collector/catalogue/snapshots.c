@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "collector/catalogue/folder.h"
 #include "collector/catalogue/snapshots_file.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define SNAPSHOTS_NAME	  "snapshots.sqlite"

@@ -16,7 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/recording/store.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 
 /* "snapshot:NAME" is a STREAM. */
 #define SNAPSHOT_PREFIX	  "snapshot:"

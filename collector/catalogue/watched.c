@@ -1,7 +1,7 @@
 /* Which part of a program's life a recording is of. See watched.h. */
 #include "collector/catalogue/watched.h"
 
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
 #include "heapcast.pb-c.h"
 
 bool watched_left(const struct process_info *p)

@@ -6,6 +6,8 @@
  */
 #include <stdbool.h>
 
+#include "collector/recording/info.h"
+
 struct process_info;
 
 /* From its start to its end? (Of one that goes on, and is watched still: so far.) */

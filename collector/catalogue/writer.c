@@ -5,7 +5,7 @@
  * file back to it. The totals are changed on the loop and copied by the worker that makes them
  * durable, under the mutex; the file is written on the loop only.
  */
-#include "collector/recording/store.h"
+#include "proto/columns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/catalogue/folder.h"
+#include "collector/catalogue/store.h"
 #include "collector/recording/recording.h"
+#include "collector/catalogue/writer.h"
+#include "collector/recording/recording_parts.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "base/ban.h"
 
 #define DERIVE_BYTES (2u << 20) /* of frames at a time: some hundred milliseconds */

@@ -12,8 +12,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/catalogue/store.h"
 #include "collector/cli/commands.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 #include "base/ban.h"
 
 #define ENVIRONMENT_PREFIX "HEAPCAST_"

@@ -26,6 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/catalogue/store.h"
+
 struct err_text;
 struct recording;
 struct store;

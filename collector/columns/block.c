@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "collector/columns/pack.h"
+#include "collector/columns/row_block.h"
 #include "base/ban.h"
 
 #define ROW_BYTES (4 * 8 + 6 * 4 + 3)

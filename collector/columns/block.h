@@ -21,7 +21,7 @@
  * ROWS_PER_BLOCK rows a block is the last of its recording.
  */
 #include "base/buf.h"
-#include "collector/recording/store.h"
+#include "collector/columns/row_block.h"
 
 struct err_text;
 

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
+#include "collector/columns/row_block.h"
 #include "base/ban.h"
 
 void late_done(struct late *l)

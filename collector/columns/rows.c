@@ -11,6 +11,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
+#include "collector/columns/row_memory.h"
 #include "collector/columns/temporary.h"
 #include "base/ban.h"
 
@@ -47,7 +49,7 @@ static void leave_block(struct rows_block *block)
 	block_free(block);
 }
 
-void store_row_memory(uint64_t bytes)
+void row_memory_limit(uint64_t bytes)
 {
 	uint64_t blocks = bytes / ROWS_BLOCK_BYTES;
 

@@ -9,13 +9,15 @@
  *
  * Sealed blocks lie in `base`, a file of the store that others write or have written, or in our
  * own: the file that we write for the store, or a temporary one without a name (opened when it is
- * needed first). Memory for open blocks is bounded (store_row_memory): the oldest is sealed first.
+ * needed first). Memory for open blocks is bounded (row_memory_limit): the oldest is sealed first.
  */
 #include <pthread.h>
 
 #include "collector/columns/block.h"
-#include "collector/recording/helper.h"
+#include "collector/columns/helper.h"
 #include "collector/columns/late.h"
+#include "collector/columns/row_block.h"
+#include "collector/columns/row_memory.h"
 
 /* Memory of open blocks unless told otherwise, and that of one. */
 #define ROWS_OPEN_BYTES	 (64u << 20)

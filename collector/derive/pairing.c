@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/saturated.h"
+#include "proto/columns.h"
+#include "collector/columns/row_block.h"
 #include "collector/derive/steps.h"
 #include "collector/derive/thinned.h"
 #include "base/ban.h"

@@ -25,7 +25,9 @@
  */
 #include "base/map.h"
 #include "collector/columns/rows.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/row_reader.h"
+#include "proto/columns.h"
 #include "proto/thinning.h"
 
 /* The clock's error: stamps of different threads that are nearer than this, and a tick, may be in

@@ -8,8 +8,12 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
+#include "collector/columns/row_block.h"
 #include "collector/derive/steps.h"
 #include "collector/derive/thinned.h"
+#include "collector/recording/info.h"
 #include "base/ban.h"
 
 #define TEXT_MAX (1u << 16)

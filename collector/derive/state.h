@@ -10,7 +10,7 @@
  * The contents are the fields of struct recording one after the other, numbers as varints; state.c
  * has one description for both directions.
  */
-#include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
 
 #define STATE_VERSION 9
 

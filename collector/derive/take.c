@@ -6,8 +6,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "collector/recording/recording.h"
+#include "proto/columns.h"
+#include "collector/recording/recording_parts.h"
 #include "collector/derive/thinned.h"
+#include "collector/recording/info.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "base/ban.h"
 
 int batch_wanted(const struct stream_position *p, const struct stream_id *id,

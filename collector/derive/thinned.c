@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/row_reader.h"
 #include "base/ban.h"
 
 /* Of what is seen with the rate of 1, so much may be there unseen in 95 of 100 cases: exp(-3) is

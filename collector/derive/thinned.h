@@ -18,6 +18,7 @@
  * because their thread is not sampled, are thinned as either kind.
  */
 #include "collector/derive/pairing.h"
+#include "collector/recording/row_reader.h"
 
 static inline uint64_t thinned_pack(const struct thinning *law)
 {

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 
 #include "base/ban.h"

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/recording/info.h"
+
 struct answer;
 struct completeness;
 struct json;

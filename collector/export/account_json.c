@@ -3,7 +3,9 @@
 #include "collector/export/answer.h"
 #include "collector/export/export.h"
 #include "collector/recording/completeness.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 
 #include "base/ban.h"
 

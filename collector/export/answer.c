@@ -7,7 +7,7 @@
 
 #include "collector/export/export.h"
 #include "collector/export/results.h"
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
 
 #include "base/ban.h"
 

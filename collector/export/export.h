@@ -18,8 +18,8 @@ struct filter;
 struct view;
 
 /* Formats that can bear a comment begin with what the recording does not hold
- * (recording/completeness.h); those that can't (json, collapsed, replay) are the caller's, who says it
- * elsewhere. */
+ * (recording/completeness.h); those that can't (json, collapsed, replay) are the caller's, who says
+ * it elsewhere. */
 
 enum export_weight { EXPORT_BYTES, EXPORT_BLOCKS };
 

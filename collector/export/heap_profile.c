@@ -30,7 +30,9 @@
 #include "collector/export/heap_value.h"
 #include "collector/export/put.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -5,7 +5,8 @@
  * what stands beside it.
  */
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 static inline enum value heap_value(enum value value)
 {

@@ -31,7 +31,9 @@
 #include "collector/query/sweep/events.h"
 #include "collector/query/query.h"
 #include "collector/recording/figures.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -28,11 +28,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/saturated.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
 #include "collector/export/put.h"
 #include "collector/export/walk.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -34,7 +34,9 @@
 #include "collector/query/match/intern.h"
 #include "collector/query/query.h"
 #include "collector/recording/completeness.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

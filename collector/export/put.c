@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "collector/columns/row_block.h"
 #include "collector/recording/completeness.h"
-#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

@@ -18,10 +18,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
 #include "collector/query/sweep/events.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

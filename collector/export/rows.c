@@ -10,9 +10,10 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/rows_parts.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -4,6 +4,7 @@
  * A backtrace is a field, outermost frame first, as collapsed stacks have it: in a table of its
  * own, or in each line. See rows_parts.h.
  */
+#include "collector/columns/row_block.h"
 #include "collector/export/rows_parts.h"
 
 #include <errno.h>
@@ -14,7 +15,9 @@
 #include "base/cleanup.h"
 #include "collector/export/put.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "proto/columns.h"
 #include "proto/event.h"
 
 #include "base/ban.h"

@@ -9,6 +9,7 @@
  * With stacks there are only the last, and the frames in them. Addresses are strings: JavaScript's
  * numbers end at 2^53.
  */
+#include "collector/columns/row_block.h"
 #include "collector/export/rows_parts.h"
 
 #include <errno.h>
@@ -17,7 +18,9 @@
 #include "base/array.h"
 #include "collector/export/put.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "proto/columns.h"
 #include "proto/event.h"
 
 #include "base/ban.h"

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/intern.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
 
 struct rows_export;

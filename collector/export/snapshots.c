@@ -10,6 +10,7 @@
 #include "collector/export/answer.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
+#include "collector/recording/stream_id.h"
 
 #include "base/ban.h"
 

@@ -24,6 +24,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "proto/columns.h"
 #include "collector/import/heaptrack_parts.h"
 #include "collector/import/importer.h"
 #include "base/ban.h"

@@ -11,9 +11,13 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "proto/columns.h"
 #include "collector/import/importer.h"
 #include "collector/catalogue/draft.h"
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
 #include "collector/recording/names.h"
+#include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Files of other tools become recordings (rewrite/compose.h), so that every question can be asked of
- * them. A format is told by its content:
+ * Files of other tools become recordings (rewrite/compose.h), so that every question can be asked
+ *of them. A format is told by its content:
  *
  *	collapsed   "main;parse;malloc 4096" a line: stacks and one number
  *	heaptrack   text of heaptrack_interpret, versions 1 to 3: every allocation and its end, with
@@ -19,7 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collector/recording/store.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 
 struct err_text;
 struct symbols;

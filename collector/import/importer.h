@@ -8,6 +8,7 @@
 #include "collector/import/import.h"
 #include "collector/import/source.h"
 #include "collector/rewrite/compose.h"
+#include "proto/columns.h"
 #include "proto/names.h"
 
 #define IMPORT_STACK_MAX 8192 /* frames of a stack */

@@ -1,5 +1,6 @@
 /* The catalogue, if somebody removes it under us: the store makes a new one, which this says, and
  * has filled by a worker. */
+#include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 

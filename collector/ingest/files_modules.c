@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collector/ingest/state.h"
+#include "proto/columns.h"
 #include "base/ban.h"
 
 #define MODULES_MAX 16384 /* build ids that are remembered */

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 

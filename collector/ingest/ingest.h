@@ -20,7 +20,8 @@
 
 #include <uv.h>
 
-#include "collector/recording/store.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 
 struct err_text;
 struct ingest;

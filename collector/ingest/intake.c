@@ -19,7 +19,12 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "proto/columns.h"
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
 #include "collector/ingest/state.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "base/ban.h"
 
 #define EXECUTABLE_MAX 256

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "proto/columns.h"
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "collector/ingest/state.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "base/ban.h"
 
 struct sending {

@@ -8,6 +8,7 @@
 
 #include "base/words.h"
 #include "collector/ingest/state.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define ORDERS_MAX 4096

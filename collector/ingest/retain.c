@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define INTERVAL_MS 60000

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/parse.h"
+#include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/cancel.h"
+#include "collector/columns/row_block.h"
 
 struct buf;
 struct err_text;

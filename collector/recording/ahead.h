@@ -10,7 +10,7 @@
  * scan is the helper's until ahead_end, which puts it to where the batch that was got last ends:
  * whoever looks at it then sees no difference.
  */
-#include "collector/recording/helper.h"
+#include "collector/columns/helper.h"
 #include "collector/recording/scan.h"
 #include "proto/columns.h"
 

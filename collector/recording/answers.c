@@ -1,8 +1,13 @@
-/* What is asked of a recording, one thing at a time. See store.h. */
+/* What is asked of a recording, one thing at a time. See recording.h. */
 #include <errno.h>
 #include <stdio.h>
 
+#include "collector/recording/info.h"
 #include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
+#include "collector/recording/stream_id.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
 #include "base/ban.h"
 
 int recording_keep(const struct recording *r, const char *name, char **ret_path,

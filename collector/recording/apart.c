@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "collector/recording/info.h"
 #include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
+#include "proto/columns.h"
 
 #include "base/ban.h"
 

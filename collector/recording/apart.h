@@ -5,7 +5,8 @@
  * in the order of the batches, which is that of their times but for what threads did within the
  * same moment.
  */
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/info.h"
 
 #define APARTS_MAX (1u << 20) /* kept; more are counted only (ledger_info.stored_apart) */
 

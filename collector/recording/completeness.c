@@ -1,4 +1,4 @@
-/* Whether the account of a recording adds up (see struct ledger_info in store.h), and what it does
+/* Whether the account of a recording adds up (see struct ledger_info in info.h), and what it does
  * not hold. See completeness.h. */
 #include "collector/recording/completeness.h"
 
@@ -8,7 +8,9 @@
 
 #include "base/parse.h"
 #include "base/saturated.h"
+#include "collector/recording/info.h"
 #include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
 #include "heapcast.pb-c.h"
 
 #include "base/ban.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "proto/culled.h"
 #include "collector/recording/definitions.h"
 #include "base/ban.h"
 

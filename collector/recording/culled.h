@@ -8,7 +8,8 @@
  * what has no place even then is counted in `left_out`.
  */
 #include "base/map.h"
-#include "collector/recording/store.h"
+#include "proto/culled.h"
+#include "collector/recording/info.h"
 
 #define CULLED_SUMS_MAX (1u << 20)
 #define CULLED_REST_MAX (1u << 12) /* more, without thread and stack */

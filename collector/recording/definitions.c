@@ -12,6 +12,9 @@
 #include "base/number.h"
 #include "base/saturated.h"
 #include "base/words.h"
+#include "proto/columns.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
 #include "collector/recording/totals.h"
 #include "base/ban.h"
 

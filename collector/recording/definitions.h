@@ -4,9 +4,10 @@
  * comes from outside: numbers are checked and bounded, so that a small file can't ask for much
  * memory; definitions that come again (a catch-up) change nothing that events refer to.
  */
+#include "collector/recording/info.h"
 #include "collector/recording/names.h"
+#include "proto/columns.h"
 #include "collector/recording/nodes.h"
-#include "collector/recording/store.h"
 #include "heapcast.pb-c.h"
 
 #define MODULES_MAX    (1u << 17)

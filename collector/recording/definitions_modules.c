@@ -4,7 +4,9 @@
  *
  *	its number --module_of_wire--> number here
  */
+#include "collector/columns/row_block.h"
 #include "collector/recording/definitions.h"
+#include "collector/recording/info.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "proto/columns.h"
 #include "collector/recording/totals.h"
 #include "base/ban.h"
 

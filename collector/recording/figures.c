@@ -1,5 +1,7 @@
 /* Readings of /proc and of mallinfo2, over time. See figures.h. */
+#include "collector/columns/row_block.h"
 #include "collector/recording/definitions.h"
+#include "collector/recording/info.h"
 #include "collector/recording/figures.h"
 
 #include <errno.h>
@@ -11,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "proto/columns.h"
 #include "collector/recording/scan.h"
 
 #include "base/ban.h"

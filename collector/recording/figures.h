@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/cancel.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
 
 /* Readings kept of each kind; of more, every second one is left out, then every fourth and so
  * on. */

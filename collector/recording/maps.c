@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "collector/recording/maps_step.h"
 #include "collector/recording/scan.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
 #include "collector/recording/totals.h"
 #include "base/ban.h"
 

@@ -1,5 +1,6 @@
 /* The stack tree of a recording; see nodes.h. */
 #include "collector/recording/nodes.h"
+#include "proto/columns.h"
 
 #include <errno.h>
 #include <stdlib.h>

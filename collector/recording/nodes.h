@@ -9,7 +9,7 @@
  * Invariant: a parent has a lower number than its children, on the wire and here.
  */
 #include "base/map.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
 
 #define NODES_MAX (1u << 28)
 

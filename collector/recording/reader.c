@@ -15,8 +15,11 @@
 #include "base/saturated.h"
 #include "collector/recording/completeness.h"
 #include "collector/columns/pack.h"
-#include "collector/recording/recording.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording_parts.h"
 #include "collector/derive/thinned.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 #include "collector/recording/totals.h"
 #include "base/ban.h"
 

@@ -2,7 +2,7 @@
  * Reading a recording: frames -> batches -> definitions and rows (take.c). A batch that makes no
  * sense is treated like a damaged frame.
  */
-#include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/catalogue/folder.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "proto/message.h"
 #include "base/ban.h"
 

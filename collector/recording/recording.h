@@ -1,84 +1,90 @@
 #pragma once
-/* A recording in memory, for the files of collector/store only. */
-#include <pthread.h>
+/* A recording that is open: a stream of the store, or a file of its own. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "base/error.h"
-#include "collector/recording/ahead.h"
-#include "collector/recording/apart.h"
-#include "collector/recording/culled.h"
-#include "collector/recording/definitions.h"
-#include "collector/derive/derived.h"
-#include "collector/derive/pairing.h"
-#include "collector/columns/rows.h"
-#include "collector/recording/scan.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/row_reader.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
 
-struct recording {
-	char *path;
-	int fd;
-	struct scan scan;
-	struct err_text damage; /* reason of the first damage */
-	bool has_id;
-	struct stream_id id;
-	struct stream_position position;
-	uint64_t announced; /* by a catch-up: the number that comes next though others were expected
-			     */
-	uint64_t watermark_ns, end_ns;
-	bool flushed; /* nobody writes it any more: what waited for the watermark was taken */
-	struct definitions definitions;
-	struct rows rows;
-	struct pairing pairing;
-	struct culled culled;
-	struct aparts aparts;
-	bool asleep; /* read from a state: pairing.live is not filled yet */
-	struct ledger_info ledger;
-	struct decoded decoded; /* the batch at hand, if nobody reads ahead */
-	struct derived derived;
-	struct unpacked *unpacked; /* reader.c */
-};
+struct err_text;
+struct recording;
 
-/* What the last ledger told goes to recording.ledger. */
-void recording_tell_ledger(struct recording *recording);
-/* Of no file. 0 or -ENOMEM. */
-int recording_new(struct recording **ret_recording);
-/* Nothing of its frames has been read. */
-void recording_clear(struct recording *recording);
-struct block_limits recording_limits(const struct recording *recording);
-/* take.c: takes a batch. 0; -EBADMSG with a sentence: it makes no sense, and nothing of it was
- * taken; -ENOMEM and the like. */
-int recording_take(struct recording *recording, struct decoded *decoded, struct err_text *err);
-/* Whose batch, and which, for a reader who has come to `position` of the stream `id` (NULL: of none
- * yet). 1: wanted; 0: it was there already; -EBADMSG. */
-int batch_wanted(const struct stream_position *position, const struct stream_id *id,
-		 const Heapcast__Batch *batch, struct err_text *err);
-/* What its rows and numbers need to go on with the frames, after a state was read. 0, -ENOMEM, or
- * rows can't be read. */
-int recording_wake(struct recording *recording);
+/* Opens the recording at `path` (store_find): what was derived from it already, if it fits, and all
+ * whole frames that came after, births and deaths paired. -ENOENT; -EBADMSG: not a recording: the
+ * sentence names the offset. A cut tail is not an error: see ledger_info.cut_bytes. `progress` (may
+ * be NULL) is called now and then with bytes done and of how many; not 0 cancels (-ECANCELED). */
+int recording_open(const char *path, int (*progress)(void *context, uint64_t done, uint64_t of),
+		   void *context, struct recording **ret_recording, struct err_text *err);
+void recording_close(struct recording *recording);
+/* Reads what has been appended since. 1: something was; 0: nothing; negative errno. Readers must be
+ * gone, and blocks that recording_block has handed out before are not valid any more. */
+int recording_refresh(struct recording *recording, struct err_text *err);
 
-/* A recording whose rows are kept beside it, for its writer (writer.c). ret_cut: bytes of rows that
- * no state knew of. */
-int recording_open_writing(const char *path, struct recording **ret_recording, uint64_t *ret_cut,
-			   struct err_text *err);
-/* Takes frames up to `size`, some `budget` bytes of them. 1: there is more; 0. */
-int recording_derive(struct recording *recording, uint64_t size, uint64_t budget,
-		     struct err_text *err);
-/* After all frames: what is known at the end is settled, put in order and saved. */
-int recording_finish(struct recording *recording, struct err_text *err);
-/* Saves what was taken, so that whoever opens it next goes on from there. Close it then. */
-int recording_park(struct recording *recording, struct err_text *err);
-/* Bytes that it holds, nearly. */
-size_t recording_memory(const struct recording *recording);
-/* As recording_open, of the frames up to `size` alone. */
-int recording_open_frames(const char *path, uint64_t size, struct recording **ret_recording,
-			  struct err_text *err);
+const char *recording_path(const struct recording *recording);
+/* Where something that was worked out of all of this recording may be kept beside its rows, under
+ * that name: free *ret_path. It fits as long as *ret_frames, the bytes of frames that it was made
+ * of, is the same. -ENOENT: nowhere, for it is a file by itself, or has not ended. */
+int recording_keep(const struct recording *recording, const char *name, char **ret_path,
+		   uint64_t *ret_frames);
+const struct stream_id *recording_id(const struct recording *recording);
+const struct process_info *recording_process(const struct recording *recording);
+/* Whether somebody was writing it when it was looked at last; else it has ended, or was
+ * interrupted. */
+bool recording_is_growing(const struct recording *recording);
+uint64_t recording_end_ns(const struct recording *recording); /* stream time of the last batch */
+/* What was before this stream time is known: no older event follows. */
+uint64_t recording_watermark_ns(const struct recording *recording);
+uint64_t recording_rows(const struct recording *recording);
+uint32_t recording_blocks(const struct recording *recording);
+const struct row_block *recording_block(const struct recording *recording, uint32_t index);
+uint32_t recording_modules(const struct recording *recording);
+const struct module_info *recording_module(const struct recording *recording,
+					   uint32_t number); /* 1..; NULL: no such */
+uint32_t recording_threads(const struct recording *recording);
+const struct thread_info *recording_thread(const struct recording *recording,
+					   uint32_t number); /* 1..; NULL: no such */
+uint32_t recording_nodes(const struct recording *recording);
+const struct stack_node *recording_node(const struct recording *recording,
+					uint32_t number); /* 1..; NULL: no such */
+/* Names that the recording brings along for a place, innermost first: 1 and how many frames there
+ * are (0: it is known that nobody can name it); 0: it says nothing of it. */
+int recording_named(const struct recording *recording, uint32_t module, uint64_t offset,
+		    uint32_t *ret_first, uint32_t *ret_count);
+/* Those of a place are numbered from *ret_first on. */
+struct named_frame recording_named_frame(const struct recording *recording, uint32_t index);
+uint32_t recording_gaps(const struct recording *recording);
+const struct gap_info *recording_gap(const struct recording *recording, uint32_t index);
+uint32_t recording_unrecorded_count(const struct recording *recording);
+const struct unrecorded_info *recording_unrecorded(const struct recording *recording,
+						   uint32_t index);
+uint32_t recording_marks(const struct recording *recording);
+const struct mark_info *recording_mark(const struct recording *recording, uint32_t index);
+/* In the order in which they came; at most 2^20 are kept (ledger_info.stored_apart counts all). */
+uint32_t recording_aparts(const struct recording *recording);
+const struct apart_info *recording_apart(const struct recording *recording, uint32_t index);
+const struct ledger_info *recording_ledger(const struct recording *recording);
+const struct pairing_info *recording_pairing(const struct recording *recording);
+/* The last that there are, and of each the highest that there was (of the faults: the sums at the
+ * end). */
+const struct figures_info *recording_figures(const struct recording *recording);
+const struct figures_info *recording_figures_most(const struct recording *recording);
+const struct allocator_info *recording_allocator(const struct recording *recording);
 
-/* For the catalogue: what is in use, and what is missing (totals.summed_up), as of the frames that
- * were taken. */
-struct totals;
-int recording_sum_up(struct recording *recording, struct totals *totals, struct err_text *err);
-int recording_sum_up_of(const char *path, struct totals *totals, struct err_text *err);
+uint32_t recording_culled_count(const struct recording *recording);
+const struct culled_row *recording_culled(const struct recording *recording, uint32_t index);
+const struct culled_totals *recording_culled_totals(const struct recording *recording);
 
-/* reader.c: at the beginning and end of a recording, and whenever its rows have changed. */
-int unpacked_init(struct recording *recording);
-void unpacked_done(struct recording *recording);
-void unpacked_changed(struct recording *recording);
+/* True if both equations hold, for the stream and for each thread. Else false, and `reason` (if not
+ * NULL) says in a sentence which does not. A recording whose account adds up may lack much: see
+ * completeness.h. */
+bool recording_adds_up(const struct recording *recording, struct err_text *reason);
+
+/* Rows that were kept beside the recording were damaged, and have been derived from the frames
+ * again: a sentence that names the place. NULL: they were not. */
+const char *recording_rederived(const struct recording *recording);
+/* What its opening had to leave out or make anew: a sentence or several, with bytes and events.
+ * False: nothing. What a writer is about to complete is not left out. */
+bool recording_opening_news(const struct recording *recording, struct err_text *ret_news);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proto/columns.h"
 #include "proto/frame.h"
 #include "proto/message.h"
 #include "base/ban.h"

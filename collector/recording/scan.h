@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "proto/columns.h"
 #include "heapcast.pb-c.h"
 
 struct message_reader;

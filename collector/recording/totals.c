@@ -9,9 +9,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/words.h"
+#include "proto/columns.h"
 #include "collector/recording/culled.h"
 #include "collector/recording/names.h"
 #include "collector/recording/scan.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "base/ban.h"
 
 void totals_done(struct totals *t)

@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 
 #define CATALOGUE_TEXT 4096
 

@@ -151,8 +151,8 @@ static bool is_kernels(const char *name)
 	return false;
 }
 
-/* Answers tell by these names which allocator a program has (query/match/glibc_heap.h): their last part
- * stays. */
+/* Answers tell by these names which allocator a program has (query/match/glibc_heap.h): their last
+ * part stays. */
 static bool tells_allocator(const char *name)
 {
 	static const char *const begins[] = {"libc.so.6", "libc-2.", "libjemalloc", "libtcmalloc",

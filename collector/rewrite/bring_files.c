@@ -10,6 +10,9 @@
 #include "base/cleanup.h"
 #include "base/crc32.h"
 #include "base/error.h"
+#include "proto/columns.h"
+#include "collector/recording/brought_file.h"
+#include "collector/rewrite/bring_names.h"
 #include "base/ban.h"
 
 #define IDENTITY 1 /* a recording holds one version of a file */

@@ -4,6 +4,8 @@
  * (proto/README.md, "Files of its own"). For bring_names.c.
  */
 #include "base/intern.h"
+#include "proto/columns.h"
+#include "collector/rewrite/bring_names.h"
 #include "collector/rewrite/brought.h"
 #include "collector/rewrite/copy.h"
 

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "proto/columns.h"
+#include "collector/recording/info.h"
 #include "collector/rewrite/bring_files.h"
+#include "collector/rewrite/bring_names.h"
 #include "collector/rewrite/told_names.h"
 #include "base/ban.h"
 

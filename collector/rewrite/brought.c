@@ -10,6 +10,8 @@
 #include "base/crc32.h"
 #include "base/error.h"
 #include "base/write.h"
+#include "proto/columns.h"
+#include "collector/recording/brought_file.h"
 #include "base/ban.h"
 
 #define PROGRESS_BYTES (1u << 20)

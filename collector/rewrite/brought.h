@@ -13,8 +13,10 @@
  * sizes and the checksums that they say. That it is what its build id says has to be looked for in
  * the file itself. Memory is that of one batch.
  */
+#include "collector/recording/brought_file.h"
+#include "proto/columns.h"
 #include "collector/recording/scan.h"
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
 
 #define BROUGHT_PIECE_MAX 16384
 

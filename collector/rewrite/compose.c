@@ -10,6 +10,7 @@
  *
  * Invariant: what an event refers to is defined in its own batch or before.
  */
+#include "collector/recording/stream_id.h"
 #include "collector/rewrite/compose_state.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/write.h"
+#include "proto/columns.h"
 #include "proto/frame.h"
 #include "base/ban.h"
 

@@ -19,7 +19,7 @@
  */
 #include <stdint.h>
 
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns.h"
 #include "proto/culled.h"

@@ -4,6 +4,8 @@
 
 #include "base/array.h"
 #include "base/saturated.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
 #include "collector/rewrite/compose_state.h"
 #include "collector/recording/definitions.h"
 #include "collector/recording/names.h"

@@ -10,6 +10,8 @@
 #include "base/intern.h"
 #include "collector/rewrite/compose.h"
 #include "collector/recording/nodes.h"
+#include "collector/recording/stream_id.h"
+#include "proto/columns.h"
 #include "proto/names.h"
 
 #define COMPOSER_CULLED_ROWS   4096

@@ -10,7 +10,10 @@
 #include "base/error.h"
 #include "base/write.h"
 #include "collector/recording/culled.h"
-#include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
+#include "collector/recording/stream_position.h"
+#include "collector/rewrite/rewrite.h"
+#include "proto/columns.h"
 #include "proto/frame.h"
 #include "base/ban.h"
 

@@ -17,7 +17,10 @@
 #include "base/buf.h"
 #include "collector/recording/ahead.h"
 #include "collector/recording/definitions.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
+#include "collector/rewrite/rewrite.h"
 
 struct frame_encoder;
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "proto/columns.h"
 #include "collector/derive/pairing.h"
 #include "collector/columns/temporary.h"
 #include "base/ban.h"

@@ -14,7 +14,11 @@
 #include "base/number.h"
 #include "collector/rewrite/brought.h"
 #include "collector/recording/culled.h"
+#include "collector/rewrite/rewrite.h"
 #include "collector/rewrite/short_lived.h"
+#include "collector/rewrite/strip.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
 #include "proto/field.h"
 #include "base/ban.h"
 

@@ -10,6 +10,7 @@
  */
 #include "base/intern.h"
 #include "collector/rewrite/copy.h"
+#include "proto/columns.h"
 #include "proto/names.h"
 
 struct told_names {

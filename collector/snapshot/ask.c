@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 static int begin(struct snapshot_asking *a, unsigned slot, const struct stream_id *stream,

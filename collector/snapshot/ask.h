@@ -7,7 +7,7 @@
 
 #include "collector/control/control.h"
 #include "collector/control/order.h"
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
 
 struct err_text;
 

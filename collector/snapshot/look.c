@@ -8,6 +8,9 @@
 #include "collector/query/query.h"
 #include "collector/snapshot/state.h"
 #include "collector/catalogue/draft.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 

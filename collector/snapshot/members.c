@@ -7,6 +7,8 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "collector/snapshot/state.h"
 #include "base/ban.h"
 

@@ -9,11 +9,15 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "proto/columns.h"
 #include "collector/query/sums/in_use.h"
 #include "collector/query/match/intern.h"
 #include "collector/query/query.h"
 #include "collector/rewrite/compose.h"
 #include "collector/catalogue/snapshots.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 /* Where modules lie in the merged recording: apart, each with this much room at most. */

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/recording/stream_id.h"
+
 struct err_text;
 struct snapshot_member;
 struct merge;

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "collector/snapshot/ask.h"
 #include "collector/snapshot/merge.h"
 #include "collector/snapshot/snapshot.h"

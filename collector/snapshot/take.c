@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "collector/snapshot/state.h"
 #include "collector/catalogue/draft.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "proto/ring.h"
 #include "base/ban.h"
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/query.h"
 #include "collector/sql/state.h"
-#include "collector/recording/store.h"
 
 #define ALLOCATIONS(X)                                                                             \
 	X(ID, "id", "INTEGER", 0, "number of the row; in the order of birth, from 0")              \

@@ -1,6 +1,9 @@
 /* Values of the table `allocations`. See allocations.h. */
 #include <errno.h>
 
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "collector/sql/allocations.h"
 #include "collector/sql/facts.h"
 #include "proto/event.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/recording/recording.h"
 #include "collector/sql/allocations.h"
 
 #include "base/ban.h"

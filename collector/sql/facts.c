@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/said.h"
 #include "collector/query/match/map_spans.h"
 #include "collector/sql/state.h"
 #include "collector/recording/culled.h"
+#include "collector/recording/recording.h"
+#include "proto/columns.h"
 #include "proto/culled.h"
 
 #include "base/ban.h"

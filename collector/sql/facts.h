@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/match/chain_walk.h"
 #include "collector/query/match/glibc_heap.h"
 #include "collector/query/match/mappings.h"

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "proto/columns.h"
 #include "collector/query/match/pattern.h"
 #include "collector/query/sweep/tally.h"
+#include "collector/recording/recording.h"
 #include "collector/sql/facts.h"
 #include "collector/sql/stack_text.h"
 #include "collector/sql/state.h"

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/columns/row_block.h"
 #include "collector/sql/state.h"
 #include "collector/recording/culled.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 #include "proto/culled.h"
 #include "proto/event.h"

@@ -2,6 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 #include "collector/sql/facts.h"
 #include "collector/sql/state.h"
 #include "heapcast.pb-c.h"

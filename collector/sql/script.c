@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 #include "collector/query/query.h"
+#include "collector/recording/row_reader.h"
 #include "collector/sql/sql.h"
-#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

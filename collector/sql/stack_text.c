@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "collector/recording/recording.h"
 #include "collector/sql/state.h"
+#include "proto/columns.h"
 
 #include "base/ban.h"
 

@@ -4,6 +4,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "proto/columns.h"
+#include "collector/recording/recording.h"
 #include "collector/sql/facts.h"
 #include "collector/sql/state.h"
 #include "collector/sql/stack_text.h"

@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/mappings.h"
 #include "collector/query/query.h"
 #include "collector/sql/sql.h"
 #include "collector/sql/temp.h"
 #include "collector/recording/figures.h"
-#include "collector/recording/store.h"
 
 /* A value's bytes, and so what one step can allocate beyond the account. */
 #define SQL_VALUE_MAX (1 << 20)

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/query.h"
+#include "collector/recording/recording.h"
 #include "collector/sql/sql.h"
-#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

@@ -21,8 +21,15 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 #include "collector/recording/scan.h"
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
+#include "proto/columns.h"
 #include "proto/frame.h"
 #include "proto/message.h"
 

@@ -34,6 +34,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/recording/scan.h"
+#include "proto/columns.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
 #include "proto/message.h"

@@ -11,7 +11,10 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "proto/columns.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/query.h"
+#include "collector/recording/recording.h"
 #include "collector/symbols/symbols.h"
 #include "tests/unit/store/builder.h"
 

@@ -1,8 +1,10 @@
 /*
- * What a request says of who asks (collector/http/server/access.h): whatever it is, an order goes through only with the token, or on loopback not
- * even with a login; nothing from elsewhere without either; and no Host gets past that is not one of ours.
+ * What a request says of who asks (collector/http/server/access.h): whatever it is, an order goes
+ * through only with the token, or on loopback not even with a login; nothing from elsewhere without
+ * either; and no Host gets past that is not one of ours.
  *
- *	lines: Host, Origin, Authorization, Cookie, X-Forwarded-For, the body of the form; an empty one: there is no such header
+ *	lines: Host, Origin, Authorization, Cookie, X-Forwarded-For, the body of the form; an empty
+ *	one: there is no such header
  */
 #include <string.h>
 #include <strings.h>
@@ -12,9 +14,9 @@
 #include "collector/http/server/token.h"
 #include "tests/fuzz/fuzz.h"
 
-#define TOKEN	"MFRGGZDFMZTWQ2LKNNWG23TPOA"
-#define LOGIN	"NBSWC4DDMFZXI2DFMFYHG5DPOA"
-#define LINES	6
+#define TOKEN	 "MFRGGZDFMZTWQ2LKNNWG23TPOA"
+#define LOGIN	 "NBSWC4DDMFZXI2DFMFYHG5DPOA"
+#define LINES	 6
 #define TEXT_MAX 4096
 
 static const char *const names[] = {"heap.example.org", NULL};
@@ -49,12 +51,14 @@ static void check(const struct claim *claim, bool login)
 	must(status_of(&proxied, claim) != 200 ||
 	     (claim->host && !strncasecmp(claim->host, names[0], strlen(names[0]))));
 	if (claim->origin && claim->host && status_of(&there, &order) == 200)
-		must(!strncmp(claim->origin, "https://", 8) && !strcmp(claim->origin + 8, claim->host));
+		must(!strncmp(claim->origin, "https://", 8) &&
+		     !strcmp(claim->origin + 8, claim->host));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char text[TEXT_MAX + 1], token[TOKEN_MAX + 1], login[LOGIN_TEXT], *lines[LINES] = {0}, *at = text;
+	char text[TEXT_MAX + 1], token[TOKEN_MAX + 1], login[LOGIN_TEXT], *lines[LINES] = {0},
+									  *at = text;
 	struct access access = {.hosts = names, .port = 8080};
 	struct claim claim;
 
@@ -67,8 +71,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		lines[i] = *line ? line : NULL;
 	}
-	claim = (struct claim){.host = lines[0], .origin = lines[1], .authorization = lines[2], .cookie = lines[3],
-			       .forwarded_for = lines[4], .reads = true};
+	claim = (struct claim){.host = lines[0],
+			       .origin = lines[1],
+			       .authorization = lines[2],
+			       .cookie = lines[3],
+			       .forwarded_for = lines[4],
+			       .reads = true};
 	access_read_cookie(&access, &claim, login);
 	must(strlen(login) < LOGIN_TEXT);
 	check(&claim, !strcmp(login, LOGIN));

@@ -1,4 +1,5 @@
-/* A file of rules for `collector analyze`: it is understood, or refused with a sentence; what is understood judges any frame. */
+/* A file of rules for `collector analyze`: it is understood, or refused with a sentence; what is
+ * understood judges any frame. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

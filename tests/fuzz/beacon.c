@@ -1,7 +1,8 @@
 /*
- * A datagram from anybody, as a collector that listens for agents sees it. What is taken for a beacon must keep to
- * proto/README.md, "Discovery": and only then may the address that it gives be connected to. With a key: what was not proven by
- * it is not believed, and one bit makes the difference.
+ * A datagram from anybody, as a collector that listens for agents sees it. What is taken for a
+ * beacon must keep to proto/README.md, "Discovery": and only then may the address that it gives be
+ * connected to. With a key: what was not proven by it is not believed, and one bit makes the
+ * difference.
  */
 #include <stdlib.h>
 #include <string.h>

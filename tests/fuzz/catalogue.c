@@ -1,7 +1,7 @@
 /*
- * The store's catalogue, damaged: the input is a row of changes, 2 bytes where and 1 byte what, to a sound one; or, where it begins as
- * SQLite's files do, the catalogue itself. Whatever it is, the store opens, lists its one stream as it is, and does not touch the
- * recording.
+ * The store's catalogue, damaged: the input is a row of changes, 2 bytes where and 1 byte what, to
+ * a sound one; or, where it begins as SQLite's files do, the catalogue itself. Whatever it is, the
+ * store opens, lists its one stream as it is, and does not touch the recording.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
 #include "collector/recording/scan.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/store/builder.h"
 

@@ -1,6 +1,7 @@
 /*
- * A file of collapsed stacks, all the way: lines, frames, analysis by rules, text of findings, a page and JSON. Whatever it holds, what is
- * listed adds up: each stack that was given is in one subsystem, and no part is more than the whole.
+ * A file of collapsed stacks, all the way: lines, frames, analysis by rules, text of findings, a
+ * page and JSON. Whatever it holds, what is listed adds up: each stack that was given is in one
+ * subsystem, and no part is more than the whole.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /*
- * The columns of a batch, both ways. As a collector reads them: the input is a protobuf message, Events or Stacks by its first
- * byte. As an agent writes them: the input is a row of events, which must come out again as they went in, their times
- * rounded down to the tick.
+ * The columns of a batch, both ways. As a collector reads them: the input is a protobuf message,
+ * Events or Stacks by its first byte. As an agent writes them: the input is a row of events, which
+ * must come out again as they went in, their times rounded down to the tick.
  */
 #include "proto/columns.h"
 

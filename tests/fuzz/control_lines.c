@@ -1,6 +1,7 @@
 /*
- * Orders on their way through the collector: lines at its control socket (collector/control/order.h), and the body of a
- * request (collector/http/server/body.h); the first byte says which. What was understood, written again, is understood the same way.
+ * Orders on their way through the collector: lines at its control socket
+ * (collector/control/order.h), and the body of a request (collector/http/server/body.h); the first
+ * byte says which. What was understood, written again, is understood the same way.
  */
 #include <string.h>
 

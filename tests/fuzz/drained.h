@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What an agent makes of a hostile program, for fuzz targets: the stream's batches, each looked at as a collector reads it, until the
- * stream has nothing more to take.
+ * What an agent makes of a hostile program, for fuzz targets: the stream's batches, each looked at
+ * as a collector reads it, until the stream has nothing more to take.
  */
 #include "agent/stream/stream.h"
 #include "heapcast.pb-c.h"
@@ -24,8 +24,8 @@ static inline void drained_events(const Heapcast__Events *events)
 }
 
 /* `number` is that of the last batch; `more`: what else must hold of one, or NULL. */
-static inline void drained_frame(struct frame_decoder *decoder, const uint8_t *frame, size_t length, uint64_t *number,
-				 void (*more)(const Heapcast__Batch *batch))
+static inline void drained_frame(struct frame_decoder *decoder, const uint8_t *frame, size_t length,
+				 uint64_t *number, void (*more)(const Heapcast__Batch *batch))
 {
 	const uint8_t *message;
 	size_t size;

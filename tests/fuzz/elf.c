@@ -1,7 +1,8 @@
 /*
- * ELF files and their debug information, as the collector reads them: who the file says it is (elf_id), and the worker's
- * lookup of places all over it: DWARF, symbol tables, .gnu_debugdata, demangling. The answer must be one that the protocol can
- * carry, and that the collector's side takes.
+ * ELF files and their debug information, as the collector reads them: who the file says it is
+ * (elf_id), and the worker's lookup of places all over it: DWARF, symbol tables, .gnu_debugdata,
+ * demangling. The answer must be one that the protocol can carry, and that the collector's side
+ * takes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,9 +60,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(id.build_id_length <= BUILD_ID_MAX && !strchr(id.debuglink, '/'));
 		fuzz_touch((const uint8_t *)id.debuglink, strlen(id.debuglink));
 	}
-	/* Where the code of the corpus lies, a step through a page each, and the ends of all addresses. */
+	/* Where the code of the corpus lies, a step through a page each, and the ends of all
+	 * addresses. */
 	for (unsigned i = 0; i < PLACES; i++)
-		addresses[i] = i < 80 ? 0x1000 + i * 9 : i < 95 ? 0x1000ull << (i - 78) : UINT64_MAX;
+		addresses[i] = i < 80	? 0x1000 + i * 9
+			       : i < 95 ? 0x1000ull << (i - 78)
+					: UINT64_MAX;
 	if (!lookup_file(fd, &request, &answer))
 		check_answer(&request, &answer);
 	answer_done(&answer);

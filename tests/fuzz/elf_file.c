@@ -1,6 +1,7 @@
 /*
- * ELF files as the agent looks at them before one leaves the host: build id, debug link, what kinds of symbols there are. Without
- * allocating, in bounded time; what it finds must be in its bounds, too.
+ * ELF files as the agent looks at them before one leaves the host: build id, debug link, what kinds
+ * of symbols there are. Without allocating, in bounded time; what it finds must be in its bounds,
+ * too.
  */
 #include <stdlib.h>
 #include <string.h>

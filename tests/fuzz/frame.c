@@ -1,6 +1,6 @@
 /*
- * Framing under arbitrary bytes: as a receiver walks a stream (find the end, open, go on), and the other way round: what
- * was framed must come out again.
+ * Framing under arbitrary bytes: as a receiver walks a stream (find the end, open, go on), and the
+ * other way round: what was framed must come out again.
  */
 #include "proto/frame.h"
 

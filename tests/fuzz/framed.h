@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Recordings for fuzz targets. Checksums keep a fuzzer from getting past the framing, so the input is what `lz4 -dc` would show: a row
- * of elements `0a LENGTH MESSAGE`, which are framed here; an input that does not begin with 0a is the file itself.
+ * Recordings for fuzz targets. Checksums keep a fuzzer from getting past the framing, so the input
+ * is what `lz4 -dc` would show: a row of elements `0a LENGTH MESSAGE`, which are framed here; an
+ * input that does not begin with 0a is the file itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,8 @@ static inline void framed_put_elements(int fd, const uint8_t *data, size_t size)
 		if (!room || !frame)
 			abort();
 		memcpy(room + FRAME_HEADROOM, message, length);
-		n = frame_encode(encoder, room + FRAME_HEADROOM, length, frame, frame_bound(length));
+		n = frame_encode(encoder, room + FRAME_HEADROOM, length, frame,
+				 frame_bound(length));
 		if (n > 0)
 			framed_put(fd, frame, (size_t)n);
 		free(room);

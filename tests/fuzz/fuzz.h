@@ -1,7 +1,8 @@
 #pragma once
 /*
- * A fuzz target: a source in this folder that defines LLVMFuzzerTestOneInput, and inputs in corpus/NAME. It aborts when a
- * promise is broken; reading beyond an end is the sanitizers' business.
+ * A fuzz target: a source in this folder that defines LLVMFuzzerTestOneInput, and inputs in
+ * corpus/NAME. It aborts when a promise is broken; reading beyond an end is the sanitizers'
+ * business.
  */
 #include <stdbool.h>
 #include <stddef.h>

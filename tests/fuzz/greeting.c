@@ -1,6 +1,7 @@
 /*
- * The first line of a connection to the page's server (collector/http/server/greeting.h): mended, it has no percent sign that stands for itself
- * any more and no end of a line, and is otherwise what it was; mended again it stays as it is.
+ * The first line of a connection to the page's server (collector/http/server/greeting.h): mended,
+ * it has no percent sign that stands for itself any more and no end of a line, and is otherwise
+ * what it was; mended again it stays as it is.
  */
 #include <ctype.h>
 #include <string.h>
@@ -18,7 +19,8 @@ static bool is_end_of_line(const uint8_t *escape)
 	return escape[1] == '0' && (toupper(escape[2]) == 'A' || toupper(escape[2]) == 'D');
 }
 
-/* Walks both: a "%25" of the mended one is either there, too, or a lone sign. Ends of lines have become others, of the same length. */
+/* Walks both: a "%25" of the mended one is either there, too, or a lone sign. Ends of lines have
+ * become others, of the same length. */
 static void compare(const uint8_t *line, size_t size, const uint8_t *mended, size_t length)
 {
 	size_t at = 0;

@@ -1,7 +1,8 @@
 /*
- * Programs that ask for a ring: the input is a row of messages, `length 1, length bytes`, each sent to the agent over a
- * connection of its own; a length of 255 sends two in one. What reaches the agent must be the start of what was sent, as long as a
- * hello (a newer one may be longer), and from us; each connection must end.
+ * Programs that ask for a ring: the input is a row of messages, `length 1, length bytes`, each sent
+ * to the agent over a connection of its own; a length of 255 sends two in one. What reaches the
+ * agent must be the start of what was sent, as long as a hello (a newer one may be longer), and
+ * from us; each connection must end.
  */
 #include <string.h>
 #include <sys/socket.h>

@@ -1,8 +1,10 @@
 /*
- * Requests of the REST API, built from the table of its routes: what they say may be anything, and the answer is a sentence about it, or
- * ends, and is JSON where it says so. Left out is what needs the server: orders, watching, and what is being answered.
+ * Requests of the REST API, built from the table of its routes: what they say may be anything, and
+ * the answer is a sentence about it, or ends, and is JSON where it says so. Left out is what needs
+ * the server: orders, watching, and what is being answered.
  *
- *	byte 0: the route   byte 1: digits of the recording's name   the rest: "name=value&name=value", where a name of one byte
+ *	byte 0: the route   byte 1: digits of the recording's name the rest:
+ *			    "name=value&name=value", where a name of one byte
  *	below 0x80 is that parameter or filter of the route
  */
 #include <jansson.h>
@@ -37,8 +39,9 @@ static const char *const filters[] = {
 static void add_route(void *context, const struct route_info *info)
 {
 	(void)context;
-	if (info->method == ROUTE_ORDER || strstr(info->path, "/live") || !strcmp(info->path, "/events") ||
-	    !strcmp(info->path, "/questions") || table.count == ROUTES_MAX)
+	if (info->method == ROUTE_ORDER || strstr(info->path, "/live") ||
+	    !strcmp(info->path, "/events") || !strcmp(info->path, "/questions") ||
+	    table.count == ROUTES_MAX)
 		return;
 	table.route[table.count] = *info;
 	snprintf(table.path[table.count], sizeof(table.path[0]), "%s", info->path);
@@ -103,7 +106,8 @@ static int add(struct exchange *x, const struct route_info *route, const char *t
 	return asked_add(&x->request, text);
 }
 
-static struct exchange *request(struct sources *served, const struct route_info *route, unsigned digits, char *text)
+static struct exchange *request(struct sources *served, const struct route_info *route,
+				unsigned digits, char *text)
 {
 	static const char id[] = "abababababababababababababababab";
 	const char *brace = strstr(route->path, "{id}"), *end;
@@ -112,8 +116,9 @@ static struct exchange *request(struct sources *served, const struct route_info 
 
 	if (brace) {
 		end = strchr(brace + 4, '{');
-		snprintf(path, sizeof(path), "%.*s%.*s%.*s%s", (int)(brace - route->path), route->path, (int)(1 + digits % 40), id,
-			 end ? (int)(end - brace - 4) : 64, brace + 4, end ? "1" : "");
+		snprintf(path, sizeof(path), "%.*s%.*s%.*s%s", (int)(brace - route->path),
+			 route->path, (int)(1 + digits % 40), id, end ? (int)(end - brace - 4) : 64,
+			 brace + 4, end ? "1" : "");
 	} else {
 		snprintf(path, sizeof(path), "%s", route->path);
 	}
@@ -153,7 +158,8 @@ static void answer(struct exchange *x)
 		r = 0;
 	}
 	if (!r && x->content_type && !strcmp(x->content_type, "application/json")) {
-		json_t *json = json_loadb((const char *)whole.data, whole.length, JSON_DECODE_ANY, NULL);
+		json_t *json =
+			json_loadb((const char *)whole.data, whole.length, JSON_DECODE_ANY, NULL);
 
 		must(json != NULL);
 		json_decref(json);

@@ -1,9 +1,11 @@
 /*
- * A module of a stranger's process, and a stack that leads through it: the agent lays out the ELF file, decodes what its tables
- * say, reads its code where they say nothing, and walks. In bounded time, within the image's memory and the stack's copy; what
- * comes out is a stack of at least one frame.
+ * A module of a stranger's process, and a stack that leads through it: the agent lays out the ELF
+ * file, decodes what its tables say, reads its code where they say nothing, and walks. In bounded
+ * time, within the image's memory and the stack's copy; what comes out is a stack of at least one
+ * frame.
  *
- *   input: | offset of pc / 16 : 2 | stack's length in words : 1 | words' low halves : 2 each | ELF file |
+ *   input: | offset of pc / 16 : 2 | stack's length in words : 1 | words' low halves : 2 each
+ *          | ELF file |
  *
  * A word of the stack is an address in the image, or one of the stack where its highest bit is set.
  */
@@ -56,7 +58,8 @@ static void walk(const uint64_t *words, size_t count, uint64_t pc)
 			       .copy = (const uint8_t *)words,
 			       .size = count * 8};
 	there_walk(&there, thread, &regs, &delta);
-	if (!delta.count || delta.count > UNWIND_MAX_DEPTH || (!(delta.flags & UNWIND_DEPTH_LIMIT) && delta.pcs[0] != pc))
+	if (!delta.count || delta.count > UNWIND_MAX_DEPTH ||
+	    (!(delta.flags & UNWIND_DEPTH_LIMIT) && delta.pcs[0] != pc))
 		abort();
 	fuzz_touch((const uint8_t *)delta.pcs, delta.count * sizeof(*delta.pcs));
 }

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * A file of another tool, whatever is in it, ends as a recording that balances and can be asked, or with a sentence.
+ * A file of another tool, whatever is in it, ends as a recording that balances and can be asked, or
+ * with a sentence.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "collector/import/import.h"
 #include "collector/query/query.h"
+#include "collector/recording/recording.h"
 #include "tests/fuzz/fuzz.h"
 
 #define FUZZ_PATH 32
@@ -31,8 +33,8 @@ static inline void fuzz_ask(const char *path)
 	struct report report;
 	struct filter filter;
 
-	if (recording_open(path, NULL, NULL, &recording, &err) < 0 || !recording_adds_up(recording, &err) ||
-	    view_new(recording, NULL, &view, &err) < 0)
+	if (recording_open(path, NULL, NULL, &recording, &err) < 0 ||
+	    !recording_adds_up(recording, &err) || view_new(recording, NULL, &view, &err) < 0)
 		abort();
 	filter_init(&filter);
 	if (query_report(view, &filter, &report, &err) < 0)
@@ -51,7 +53,8 @@ static inline int fuzz_import(const char *format, const uint8_t *data, size_t si
 	struct err_text err = {0};
 	int r;
 
-	if (fuzz_file(&in, path) < 0 || fuzz_file(&out, made) < 0 || pwrite(in, data, size, 0) != (ssize_t)size)
+	if (fuzz_file(&in, path) < 0 || fuzz_file(&out, made) < 0 ||
+	    pwrite(in, data, size, 0) != (ssize_t)size)
 		abort();
 	r = import_file(path, out, NULL, &options, &result, &err);
 	if (r < 0 && !err.text[0])

@@ -1,6 +1,7 @@
 /*
- * The kernel's ring buffer as the agent reads it: in its records lie words of a stranger's stack, registers and arguments. The
- * input is a row of steps. The agent must not be hurt, and what it makes of them must be a stream that a collector can read.
+ * The kernel's ring buffer as the agent reads it: in its records lie words of a stranger's stack,
+ * registers and arguments. The input is a row of steps. The agent must not be hurt, and what it
+ * makes of them must be a stream that a collector can read.
  *
  *   step: operation 1, length 2 (little-endian), `length` bytes
  *     0  a record with an event: struct capture_record from its `kind` on, and program counters
@@ -68,26 +69,31 @@ void watch_free(struct watch *w)
 static void open_ring(struct ring *ring)
 {
 	int fd = memfd_create("ring", MFD_CLOEXEC);
-	uint8_t *at = mmap(NULL, 2 * page + 2 * RING, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *at =
+		mmap(NULL, 2 * page + 2 * RING, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	must(fd >= 0 && at != MAP_FAILED && !ftruncate(fd, (off_t)(2 * page + RING)));
-	must(mmap(at, 2 * page + RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == at);
-	must(mmap(at + 2 * page + RING, RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)(2 * page)) ==
-	     at + 2 * page + RING);
+	must(mmap(at, 2 * page + RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+	     at);
+	must(mmap(at + 2 * page + RING, RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		  (off_t)(2 * page)) == at + 2 * page + RING);
 	close(fd);
 	*ring = (struct ring){.fd = -1, .size = RING, .consumer = at, .producer = at + page};
 }
 
 static void open_all(void)
 {
-	const struct remotes_options options = {.rows_fd = -1, .spaces_fd = -1, .lines = 1u << WALK_BITS_MIN, .spaces = 1};
+	const struct remotes_options options = {
+		.rows_fd = -1, .spaces_fd = -1, .lines = 1u << WALK_BITS_MIN, .spaces = 1};
 	struct err_text err;
 
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	decoder = frame_decoder_new();
-	must(decoder && !budget_divide(&budget, LIMIT, 1, &err) && !arena_open(&arena, budget_private(&budget) + 65536) &&
+	must(decoder && !budget_divide(&budget, LIMIT, 1, &err) &&
+	     !arena_open(&arena, budget_private(&budget) + 65536) &&
 	     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
-	     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) && !remotes_new(&options, &hub.remotes, &err));
+	     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) &&
+	     !remotes_new(&options, &hub.remotes, &err));
 	must(!remote_new(hub.remotes, getpid(), &watch.remote, &err));
 	pthread_mutex_init(&hub.remotes_lock, NULL);
 	hub.settings = (struct hub_settings){.watches = 1, .threads = THREADS, .ring_bytes = RING};
@@ -99,7 +105,8 @@ static void open_all(void)
 static void begin(void)
 {
 	static const uint8_t agent_id[STREAM_ID_SIZE];
-	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64}, .agent_id = agent_id};
+	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64},
+					   .agent_id = agent_id};
 	struct target_info target;
 	struct remote *remote;
 	struct ring ring;
@@ -114,8 +121,12 @@ static void begin(void)
 	memset(threads, 0, sizeof(threads));
 	memset(lanes, 0, sizeof(lanes));
 	for (uint32_t i = 0; i < THREADS; i++)
-		threads[i] = (struct capture_thread){.tid = 100 + i, .tgid = (uint32_t)getpid(), .state = CAPTURE_THREAD_USED};
-	shared = (struct capture_stream){.tgid = (uint32_t)getpid(), .ready = 1, .mode = CAPTURE_FULL, .wake_bytes = RING / 4};
+		threads[i] = (struct capture_thread){
+			.tid = 100 + i, .tgid = (uint32_t)getpid(), .state = CAPTURE_THREAD_USED};
+	shared = (struct capture_stream){.tgid = (uint32_t)getpid(),
+					 .ready = 1,
+					 .mode = CAPTURE_FULL,
+					 .wake_bytes = RING / 4};
 	watch = (struct watch){.source.ops = &watch_ops,
 			       .hub = &hub,
 			       .pid = getpid(),
@@ -124,9 +135,11 @@ static void begin(void)
 			       .epoch = 1,
 			       .remote = remote,
 			       .lane = lanes,
-			       .look_ns = UINT64_MAX / 2, /* its own maps are many: not at each input */
+			       .look_ns = UINT64_MAX /
+					  2, /* its own maps are many: not at each input */
 			       .raw_position = UINT64_MAX};
-	must(!target_read(getpid(), &target) && !stream_attach(&stream, &target, &settings, &watch.source));
+	must(!target_read(getpid(), &target) &&
+	     !stream_attach(&stream, &target, &settings, &watch.source));
 	watch.stream = &stream;
 	batches = 0;
 }
@@ -137,7 +150,8 @@ static void look(void)
 }
 
 /* As the kernel does: not without room. `word` is what the head says. */
-static void put(const uint8_t *front, size_t front_size, const uint8_t *data, size_t size, uint32_t word)
+static void put(const uint8_t *front, size_t front_size, const uint8_t *data, size_t size,
+		uint32_t word)
 {
 	unsigned long *end = (unsigned long *)(void *)watch.ring.producer;
 	size_t length = front_size + size, whole = (length + BPF_RINGBUF_HDR_SZ + 7) & ~(size_t)7;
@@ -188,7 +202,8 @@ static void step(uint8_t operation, const uint8_t *data, size_t size)
 		break;
 	case 4:
 		if (size)
-			memcpy(&threads[*data % THREADS], data + 1, size - 1 < sizeof(*threads) ? size - 1 : sizeof(*threads));
+			memcpy(&threads[*data % THREADS], data + 1,
+			       size - 1 < sizeof(*threads) ? size - 1 : sizeof(*threads));
 		break;
 	default:
 		look();

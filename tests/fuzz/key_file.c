@@ -1,5 +1,5 @@
-/* Key files (base/secure/secret.h): whatever one holds, it is a key of a bounded length with a name, or refused with a sentence that does not
- * hold the key. */
+/* Key files (base/secure/secret.h): whatever one holds, it is a key of a bounded length with a
+ * name, or refused with a sentence that does not hold the key. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,7 +1,8 @@
 /*
- * Memory maps from both sides. An input that begins with 'S' is a text as in /proc/PID/smaps, read twice (the second time
- * without its first half): whatever it says, what the agent makes of it must be a step that the collector takes. Any other is
- * a message Maps made by a stranger, taken twice: refused as a whole, or the regions stay sorted.
+ * Memory maps from both sides. An input that begins with 'S' is a text as in /proc/PID/smaps, read
+ * twice (the second time without its first half): whatever it says, what the agent makes of it must
+ * be a step that the collector takes. Any other is a message Maps made by a stranger, taken twice:
+ * refused as a whole, or the regions stay sorted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@ static void check_state(const struct maps_state *s)
 {
 	check(s->count <= MAPS_REGIONS_MAX && s->name_count <= MAPS_NAMES_MAX);
 	for (size_t i = 0; i < s->count; i++) {
-		check(s->region[i].start < s->region[i].end && (!i || s->region[i - 1].start < s->region[i].start));
+		check(s->region[i].start < s->region[i].end &&
+		      (!i || s->region[i - 1].start < s->region[i].start));
 		fuzz_touch((const uint8_t *)s->region[i].name, strlen(s->region[i].name));
 	}
 }

@@ -1,8 +1,9 @@
 /*
- * A hostile collector in front of the agent: orders over a link, as bytes come from a socket. Checksums keep a fuzzer from
- * getting past the framing, so the input is what `lz4 -dc` would show, a row of elements `0a LENGTH ORDER`, which are framed
- * here; an input that does not begin with 0a goes to the socket as it is. The stream's id is 16 times 'i'. Between orders
- * the agent closes a batch. It must not be hurt, nor believe that more was delivered than there is.
+ * A hostile collector in front of the agent: orders over a link, as bytes come from a socket.
+ * Checksums keep a fuzzer from getting past the framing, so the input is what `lz4 -dc` would show,
+ * a row of elements `0a LENGTH ORDER`, which are framed here; an input that does not begin with 0a
+ * goes to the socket as it is. The stream's id is 16 times 'i'. Between orders the agent closes a
+ * batch. It must not be hurt, nor believe that more was delivered than there is.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -78,7 +79,8 @@ static void prepare(void)
 	struct err_text err;
 
 	must(!budget_divide(&budget, LIMIT, 1, &err) &&
-	     !arena_open(&arena, budget_private(&budget) + MESSAGE + SCRATCH + SYMBOL_FILES_SIZE + 131072) &&
+	     !arena_open(&arena, budget_private(&budget) + MESSAGE + SCRATCH + SYMBOL_FILES_SIZE +
+					 131072) &&
 	     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
 	     !packer_init(&link_packer, &arena, MESSAGE, SCRATCH) &&
 	     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) && !uv_loop_init(&loop));

@@ -1,4 +1,5 @@
-/* A program's file made by a stranger, in which the agent looks for an allocator. What it says to patch must be possible at all. */
+/* A program's file made by a stranger, in which the agent looks for an allocator. What it says to
+ * patch must be possible at all. */
 #include "agent/serve/own_allocator.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
- * What the other side says while one pairs (proto/pairing_talk.h), to an agent and to a collector, in pieces: it ends with a sentence, or
- * goes on; nobody keeps a key that was not agreed on, and here nobody can, as there is no folder for it. And codes, as people paste them.
+ * What the other side says while one pairs (proto/pairing_talk.h), to an agent and to a collector,
+ * in pieces: it ends with a sentence, or goes on; nobody keeps a key that was not agreed on, and
+ * here nobody can, as there is no folder for it. And codes, as people paste them.
  */
 #include <stdlib.h>
 #include <string.h>

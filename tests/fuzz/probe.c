@@ -1,6 +1,6 @@
 /*
- * A datagram from anybody, as an agent that can be found sees it. With a key it answers none that was not proven, and it never
- * answers what is smaller than an answer.
+ * A datagram from anybody, as an agent that can be found sees it. With a key it answers none that
+ * was not proven, and it never answers what is smaller than an answer.
  */
 #include <stdlib.h>
 #include <string.h>

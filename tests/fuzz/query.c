@@ -1,11 +1,13 @@
 /*
- * The query string of a request, as it comes from a browser or a stranger: parsed into parameters, each of them tried as a filter, the
- * filter asked several questions of a small recording, where whatever it says must end with an answer or a sentence.
+ * The query string of a request, as it comes from a browser or a stranger: parsed into parameters,
+ * each of them tried as a filter, the filter asked several questions of a small recording, where
+ * whatever it says must end with an answer or a sentence.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/http/server/request.h"
 #include "collector/query/query.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,8 +1,11 @@
 /*
- * A recording made by a stranger (framed.h). What opens must keep the store's promises: numbers refer to what exists, blocks do not
- * die before they are born.
+ * A recording made by a stranger (framed.h). What opens must keep the store's promises: numbers
+ * refer to what exists, blocks do not die before they are born.
  */
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +61,8 @@ static void check_culled(const struct recording *r)
 	for (uint32_t i = 0; i < recording_culled_count(r); i++) {
 		const struct culled_row *row = recording_culled(r, i);
 
-		check(row->blocks && row->size_least <= row->size_most && row->first_ns <= row->last_ns);
+		check(row->blocks && row->size_least <= row->size_most &&
+		      row->first_ns <= row->last_ns);
 		check(row->stack <= recording_nodes(r) && row->lifetime < culled_lifetimes);
 		check(!row->thread || recording_thread(r, row->thread));
 		check(row->reallocated <= row->blocks);

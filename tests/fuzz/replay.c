@@ -1,6 +1,7 @@
 /*
- * The main of a fuzz target where no fuzzer is linked: gives it each file of the folders and files that are named, and of
- * each file also every prefix (in steps, for long ones) and some damaged copies, always the same ones.
+ * The main of a fuzz target where no fuzzer is linked: gives it each file of the folders and files
+ * that are named, and of each file also every prefix (in steps, for long ones) and some damaged
+ * copies, always the same ones.
  */
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * An agent's replies at a collector that has given it two orders (collector/ingest/replies.c): the input is a Link, as it
- * stands in a batch. Each order ends once at most, by its own number, with a status that there is and one line of text.
+ * An agent's replies at a collector that has given it two orders (collector/ingest/replies.c): the
+ * input is a Link, as it stands in a batch. Each order ends once at most, by its own number, with a
+ * status that there is and one line of text.
  */
 #include <stdlib.h>
 #include <string.h>

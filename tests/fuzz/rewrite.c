@@ -1,10 +1,18 @@
 /*
- * A recording made by a stranger (framed.h) is stripped and put under other names. What comes out opens and has as many blocks and bytes,
- * in rows and sums, as what went in; and where that balanced, it balances. Files that it brings along are read; one that is put into
- * it comes out as it was, and none is left in what was stripped or put under other names.
+ * A recording made by a stranger (framed.h) is stripped and put under other names. What comes out
+ * opens and has as many blocks and bytes, in rows and sums, as what went in; and where that
+ * balanced, it balances. Files that it brings along are read; one that is put into it comes out as
+ * it was, and none is left in what was stripped or put under other names.
  */
+#include "collector/columns/row_block.h"
+#include "collector/recording/brought_file.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/rewrite/anonymise.h"
+#include "collector/rewrite/bring_names.h"
 #include "collector/rewrite/brought.h"
-#include "collector/recording/store.h"
+#include "collector/rewrite/rewrite.h"
+#include "collector/rewrite/strip.h"
 
 #include <errno.h>
 #include <stdio.h>

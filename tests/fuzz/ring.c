@@ -1,17 +1,21 @@
 /*
- * A hostile program in front of the agent: the input is what it writes into its ring, as a row of steps. The agent must not
- * be hurt, and what it makes of it must be a stream that a collector can read, with a ledger that balances.
+ * A hostile program in front of the agent: the input is what it writes into its ring, as a row of
+ * steps. The agent must not be hurt, and what it makes of it must be a stream that a collector can
+ * read, with a ledger that balances.
  *
  *   step: operation 1, index 1, length 2 (little-endian), `length` bytes
- *     0  words behind what the slice published so far, then published; claims it first if it is free
+ *     0  words behind what the slice published so far, then published; claims it first if it is
+ *        free
  *     1  bytes into the module channel, published
  *     2  bytes over the head of the slice's struct, from its head on: positions, counters, state
  *     3  the slice's owner dies
  *     4  bytes over the header's part that the program sets
  *     5  the agent looks; with an odd index a flight recorder is told to send all
- * With the highest bit set: the agent is killed, and another one takes the ring up, or refuses it and makes a new one.
+ * With the highest bit set: the agent is killed, and another one takes the ring up, or refuses it
+ * and makes a new one.
  *
- * Each input is run for a program of the other byte order, too: words of slices are turned for it, so that an input means the same there.
+ * Each input is run for a program of the other byte order, too: words of slices are turned for it,
+ * so that an input means the same there.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -116,8 +120,9 @@ static void check_culled(const Heapcast__Culled *sums)
 
 static void check_batch(const Heapcast__Batch *b)
 {
-	must(b->ledger->produced ==
-	     b->ledger->delivered + b->ledger->culled + b->ledger->not_sampled + b->ledger->lost + b->ledger->pending);
+	must(b->ledger->produced == b->ledger->delivered + b->ledger->culled +
+					    b->ledger->not_sampled + b->ledger->lost +
+					    b->ledger->pending);
 	if (b->culled)
 		check_culled(b->culled);
 	must(b->ledger->culled == culled);
@@ -266,7 +271,8 @@ static void run(const uint8_t *data, size_t size)
 	stream_close(stream);
 }
 
-/* Each input with everything sent as it comes, with culling, by the flight recorder, in the other byte order, and in a ring that grows. */
+/* Each input with everything sent as it comes, with culling, by the flight recorder, in the other
+ * byte order, and in a ring that grows. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (holding = HOLDING_NOTHING; holding < HOLDINGS; holding++)

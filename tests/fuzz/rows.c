@@ -1,9 +1,10 @@
 /*
- * What is kept beside a recording, made by a stranger. Checksums would keep a fuzzer out, so they are put right here. By the
- * first byte of the input:
+ * What is kept beside a recording, made by a stranger. Checksums would keep a fuzzer out, so they
+ * are put right here. By the first byte of the input:
  *
  *   'v' count/16   packed values (pack.h)
- *   'b' rows/16    a packed block (block.h); what unpacks must keep a block's promises, and a part of it be the same
+ *   'b' rows/16    a packed block (block.h); what unpacks must keep a block's promises, and a part
+ *                  of it be the same
  *   else           the contents of a state (state.h), all of it
  */
 #include <stdlib.h>
@@ -12,7 +13,9 @@
 
 #include "base/bytes.h"
 #include "collector/columns/pack.h"
+#include "collector/columns/row_block.h"
 #include "collector/derive/state.h"
+#include "collector/recording/recording.h"
 #include "tests/fuzz/fuzz.h"
 
 #define NODES	100

@@ -1,4 +1,5 @@
-/* A program's file made by a stranger, in which places of probes are looked for. What is found must be in its code. */
+/* A program's file made by a stranger, in which places of probes are looked for. What is found must
+ * be in its code. */
 #include "agent/ebpf/sites.h"
 
 #include <stdlib.h>
@@ -23,8 +24,9 @@ static void check(const struct site *site, size_t size)
 	if ((flags & SITE_RETURN_OK && (flags & SITE_THROWS || site_words(site->word))) ||
 	    (site->kind == SITE_EXIT) != ((flags & SITE_EXIT_PROBE) != 0))
 		abort();
-	if (site->followed_word && (site->followed_offset < site->function || site->followed_offset >= size ||
-				    site_words(site->followed_word) || site_shape(site->followed_word) != SHAPE_END))
+	if (site->followed_word &&
+	    (site->followed_offset < site->function || site->followed_offset >= size ||
+	     site_words(site->followed_word) || site_shape(site->followed_word) != SHAPE_END))
 		abort();
 }
 

@@ -1,6 +1,7 @@
 /*
- * Statements of SQL as a stranger sends them, and the same text as a condition of a filter: run over a small recording within narrow
- * limits. Whatever it says must end soon, with an answer or a sentence, and change nothing.
+ * Statements of SQL as a stranger sends them, and the same text as a condition of a filter: run
+ * over a small recording within narrow limits. Whatever it says must end soon, with an answer or a
+ * sentence, and change nothing.
  */
 #include <stdlib.h>
 #include <string.h>

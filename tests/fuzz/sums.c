@@ -1,7 +1,8 @@
 /*
- * The sums of all rows that are kept beside a recording (whole_sums.h), made by a stranger: the input is all behind the
- * part that names the recording, which would keep a fuzzer out as the checksum would; both are put right here. What is not refused
- * answers for each of its nodes, and comes back as the same bytes.
+ * The sums of all rows that are kept beside a recording (whole_sums.h), made by a stranger: the
+ * input is all behind the part that names the recording, which would keep a fuzzer out as the
+ * checksum would; both are put right here. What is not refused answers for each of its nodes, and
+ * comes back as the same bytes.
  */
 #include <string.h>
 #include <xxhash.h>

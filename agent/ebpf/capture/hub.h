@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Recording of running programs by the kernel: the programs of bpf/capture.bpf.c, loaded once, and
- * the processes that they watch. Each process is a *watch*: a source of events (agent/core/capture.h),
- * with a ring buffer of its own.
+ * the processes that they watch. Each process is a *watch*: a source of events
+ * (agent/core/capture.h), with a ring buffer of its own.
  *
  *   uprobes --programs--> ring of the watch --drain thread: source.c--> stream
  *   hub: threads' places, rows of the walk, sampled blocks: memory of all watches together

@@ -9,8 +9,10 @@
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/output.h"
-#include "collector/recording/store.h"
 #include "collector/catalogue/watched.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -20,7 +20,8 @@
 #include "collector/cli/output.h"
 #include "collector/export/export.h"
 #include "collector/export/put.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -5,7 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/recording/store.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -6,8 +6,10 @@
 #include "base/parse.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -16,8 +16,10 @@
 #include "collector/cli/terminal.h"
 #include "collector/export/account.h"
 #include "collector/export/export.h"
-#include "collector/recording/store.h"
 #include "collector/catalogue/watched.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
 

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/recording/info.h"
+
 struct json;
 struct process_info;
 struct question;

@@ -1,6 +1,6 @@
 #pragma once
-/* What a recording does not hold (recording/completeness.h), as commands say it: at the beginning of
- * the answer, and nothing where there is nothing to say. */
+/* What a recording does not hold (recording/completeness.h), as commands say it: at the beginning
+ * of the answer, and nothing where there is nothing to say. */
 struct command;
 struct completeness;
 struct json;

@@ -12,9 +12,9 @@
 #include "collector/cli/ask/ranking.h"
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/terminal.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
-#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

@@ -14,7 +14,9 @@
 #include "collector/export/account.h"
 #include "collector/export/export.h"
 #include "collector/recording/completeness.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define THREADS_SHOWN	 20

@@ -9,7 +9,8 @@
 #include "collector/cli/terminal.h"
 #include "collector/export/account.h"
 #include "collector/export/export.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 
 #include "base/ban.h"

@@ -8,9 +8,10 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/catalogue/store.h"
 #include "collector/cli/commands.h"
 #include "collector/export/export.h"
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define DISK_LEAST (64u << 10)

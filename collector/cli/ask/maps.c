@@ -10,10 +10,11 @@
 #include "collector/cli/commands.h"
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/terminal.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
 #include "collector/recording/completeness.h"
 #include "collector/recording/maps.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 #include "base/ban.h"
 
 struct maps_options {

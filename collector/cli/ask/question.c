@@ -12,8 +12,12 @@
 #include "base/error.h"
 #include "collector/cli/output.h"
 #include "collector/sql/sql.h"
-#include "collector/recording/store.h"
 #include "collector/catalogue/watched.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
+#include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
 

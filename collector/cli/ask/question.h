@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collector/cli/files/anonymise.h"
+#include "collector/cli/ask/anonymise.h"
 #include "collector/cli/command.h"
 #include "collector/cli/ask/symbol_sources.h"
 #include "collector/query/query.h"

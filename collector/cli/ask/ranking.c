@@ -15,9 +15,9 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/terminal.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
-#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

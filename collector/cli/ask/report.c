@@ -16,7 +16,6 @@
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
-#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

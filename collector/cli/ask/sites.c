@@ -10,7 +10,8 @@
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

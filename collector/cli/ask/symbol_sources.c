@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/recording/store.h"
+#include "collector/catalogue/store.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"

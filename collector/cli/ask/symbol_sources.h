@@ -3,6 +3,7 @@
  * functions. */
 #include <stdint.h>
 
+#include "collector/catalogue/store.h"
 #include "collector/cli/command.h"
 
 struct err_text;

@@ -13,8 +13,9 @@
 #include "collector/cli/ask/timeline_bands.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
-#include "collector/recording/store.h"
 #include "collector/catalogue/watched.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -11,7 +11,8 @@
 #include "base/parse.h"
 #include "collector/cli/files/dot.h"
 #include "collector/cli/output.h"
-#include "collector/recording/store.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

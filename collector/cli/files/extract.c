@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/write.h"
+#include "collector/catalogue/store.h"
 #include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/files/extract_items.h"
@@ -21,7 +22,6 @@
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/recording/names.h"
-#include "collector/recording/store.h"
 #include "base/ban.h"
 
 struct extract_options {

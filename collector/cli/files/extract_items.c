@@ -12,8 +12,10 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/command.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
 #include "collector/recording/maps.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 

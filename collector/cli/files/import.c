@@ -17,7 +17,8 @@
 #include "collector/export/export.h"
 #include "collector/import/import.h"
 #include "collector/catalogue/continue.h"
-#include "collector/recording/store.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 

@@ -1,6 +1,6 @@
-/* The process in which a file is imported that came over HTTP, started by collector/http/fleet/import.c;
- * not for people. Standard input is the file. On standard output it says what became of it: the
- * answer, or "STATUS sentence". */
+/* The process in which a file is imported that came over HTTP, started by
+ * collector/http/server/import.c; not for people. Standard input is the file. On standard output it
+ * says what became of it: the answer, or "STATUS sentence". */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,10 +17,11 @@
 #include "collector/cli/files/import_said.h"
 #include "collector/export/answer.h"
 #include "collector/export/export.h"
-#include "collector/http/fleet/import.h"
+#include "collector/http/server/import.h"
 #include "collector/import/import.h"
 #include "collector/catalogue/continue.h"
-#include "collector/recording/store.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 

@@ -9,11 +9,14 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/commands.h"
-#include "collector/cli/files/new_file.h"
+#include "collector/cli/new_file.h"
 #include "collector/cli/files/pack_files.h"
 #include "collector/cli/ask/question.h"
 #include "collector/export/export.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/rewrite/bring_names.h"
 #include "base/ban.h"
 
 struct pack_options {

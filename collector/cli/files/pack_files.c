@@ -9,7 +9,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/ask/question.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/brought_file.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/rewrite/bring_names.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "base/intern.h"
+#include "collector/rewrite/bring_names.h"
 
 struct bring_file;
 struct err_text;

@@ -10,9 +10,10 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/commands.h"
-#include "collector/cli/files/new_file.h"
+#include "collector/cli/new_file.h"
 #include "collector/export/export.h"
-#include "collector/recording/store.h"
+#include "collector/rewrite/rewrite.h"
+#include "collector/rewrite/strip.h"
 #include "base/ban.h"
 
 struct strip_options {

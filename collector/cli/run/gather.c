@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/catalogue/store.h"
 #include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/run/endpoint.h"
@@ -20,6 +21,7 @@
 #include "collector/cli/run/key_options.h"
 #include "collector/http/server/http.h"
 #include "collector/ingest/ingest.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define NOBODY_MS    10000

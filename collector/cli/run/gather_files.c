@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "collector/catalogue/store.h"
 #include "collector/cli/build_id.h"
-#include "collector/recording/store.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 

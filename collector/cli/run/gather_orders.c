@@ -8,6 +8,7 @@
 
 #include "collector/cli/build_id.h"
 #include "collector/control/order.h"
+#include "collector/recording/stream_id.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 

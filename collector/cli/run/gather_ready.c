@@ -9,7 +9,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/catalogue/store.h"
 #include "collector/query/query.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 DEFINE_CLEANUP(store_close, struct store *)

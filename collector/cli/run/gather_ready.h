@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "collector/ingest/ingest.h"
+#include "collector/recording/stream_id.h"
 
 struct gather_ready {
 	uv_loop_t *loop;

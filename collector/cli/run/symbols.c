@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/catalogue/store.h"
 #include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/output.h"
@@ -21,7 +22,9 @@
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "collector/cli/build_id.h"
 #include "collector/cli/command.h"
+#include "collector/recording/brought_file.h"
 #include "collector/rewrite/brought.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"

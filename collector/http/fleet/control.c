@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/catalogue/store.h"
 #include "collector/control/control.h"
 #include "collector/control/order.h"
 #include "collector/export/export.h"
@@ -16,6 +17,7 @@
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/values.h"
+#include "collector/recording/stream_id.h"
 #include "proto/mode.h"
 #include "proto/ring.h"
 

@@ -10,7 +10,7 @@
 #include <uv.h>
 
 #include "collector/export/export.h"
-#include "collector/http/fleet/fleet.h"
+#include "collector/http/server/fleet.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 

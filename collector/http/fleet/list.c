@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "collector/catalogue/store.h"
 #include "collector/export/export.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

@@ -10,10 +10,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 
 #include "base/ban.h"
 

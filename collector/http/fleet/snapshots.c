@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/catalogue/store.h"
 #include "collector/export/export.h"
 #include "collector/export/snapshots.h"
 #include "collector/http/server/body.h"

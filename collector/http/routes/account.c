@@ -4,7 +4,7 @@
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/recording/completeness.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

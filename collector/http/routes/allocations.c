@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
@@ -12,6 +13,7 @@
 #include "collector/query/match/chain_walk.h"
 #include "collector/query/match/glibc_heap.h"
 #include "collector/query/query.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/results.h"
 #include "collector/http/routes/base.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -7,6 +7,7 @@
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/values.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/columns/row_block.h"
 #include "collector/http/server/sources.h"
 
 #include "base/ban.h"

@@ -6,9 +6,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/columns/row_block.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 #include "heapcast.pb-c.h"
 #include "proto/event.h"
 

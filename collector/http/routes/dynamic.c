@@ -10,9 +10,12 @@
 
 #include "base/cleanup.h"
 #include "base/saturated.h"
+#include "proto/columns.h"
+#include "collector/columns/row_block.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

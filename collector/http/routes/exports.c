@@ -14,6 +14,8 @@
 #include "collector/http/routes/values.h"
 #include "collector/http/routes/what.h"
 #include "collector/query/query.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

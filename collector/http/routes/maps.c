@@ -6,10 +6,13 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "collector/columns/row_block.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"
 #include "collector/query/match/mappings.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

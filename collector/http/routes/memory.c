@@ -13,6 +13,7 @@
 #include "collector/query/match/glibc_heap.h"
 #include "collector/query/sums/live.h"
 #include "collector/recording/figures.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -6,12 +6,14 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "proto/columns.h"
 #include "collector/export/answer.h"
 #include "collector/export/export.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/routes/source_files.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -10,9 +10,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "proto/columns.h"
 #include "collector/export/export.h"
 #include "collector/http/server/sources.h"
 #include "collector/query/query.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

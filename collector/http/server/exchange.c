@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collector/export/export.h"
-#include "collector/http/fleet/import.h"
+#include "collector/http/server/import.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 

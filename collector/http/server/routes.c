@@ -11,7 +11,7 @@
 #include "collector/export/account.h"
 #include "collector/export/results.h"
 #include "collector/export/snapshots.h"
-#include "collector/http/fleet/import.h"
+#include "collector/http/server/import.h"
 #include "collector/http/server/sources.h"
 #include "collector/query/match/mappings.h"
 

@@ -14,7 +14,7 @@
 #include "collector/http/server/askers.h"
 #include "collector/http/server/exchange.h"
 #include "collector/http/server/greeting.h"
-#include "collector/http/fleet/import.h"
+#include "collector/http/server/import.h"
 #include "collector/http/server/routes.h"
 #include "collector/page/page.h"
 

@@ -1,4 +1,5 @@
 /* Recordings shared by requests. See sources.h. */
+#include "collector/catalogue/store.h"
 #include "collector/http/server/sources_state.h"
 
 #include <errno.h>
@@ -8,9 +9,11 @@
 #include <uv.h>
 
 #include "base/cleanup.h"
-#include "collector/http/fleet/fleet.h"
+#include "collector/http/server/fleet.h"
 #include "collector/http/server/http.h"
 #include "collector/query/query.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"

@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collector/catalogue/store.h"
 #include "collector/http/server/kept_answers.h"
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
 
 struct http_options;
 struct sources;

@@ -5,10 +5,14 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "collector/catalogue/store.h"
 #include "collector/http/server/sources_state.h"
 #include "collector/query/query.h"
 #include "collector/recording/completeness.h"
 #include "collector/catalogue/watched.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 static char *copied(const char *text)

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "collector/http/server/sources_state.h"
 #include "collector/catalogue/snapshots.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 static bool is_name(const char *name)

@@ -1,7 +1,9 @@
 #pragma once
 /* What the files of sources.h share. */
+#include "collector/catalogue/store.h"
 #include "collector/http/server/http.h"
 #include "collector/http/server/sources.h"
+#include "collector/recording/stream_id.h"
 
 struct sources {
 	struct http_options options; /* its texts are the caller's */

@@ -4,8 +4,9 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

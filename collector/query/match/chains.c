@@ -12,7 +12,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/sweep.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/pattern.h"
 #include "collector/query/query.h"
 #include "collector/query/match/view.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

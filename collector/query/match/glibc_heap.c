@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 #include "proto/event.h"
 

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/match/said.h"
 #include "collector/query/sweep/sweep.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -8,6 +8,9 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "proto/event.h"
 
 #include "base/ban.h"

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 #include "proto/event.h"
 

@@ -4,6 +4,7 @@
  * the program change them here; what readings tell is put beside it by map_readings.h.
  */
 #include "collector/query/match/mappings.h"
+#include "collector/recording/info.h"
 
 /* Regions at a time; the kernel's own bound (vm.max_map_count) is 65530. More are passed over. */
 #define MAP_TRACKER_LIVE_MAX (1u << 17)

@@ -7,9 +7,11 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/map_readings.h"
 #include "collector/query/match/matcher.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -24,8 +24,8 @@
 #include <stdint.h>
 
 #include "collector/query/query.h"
+#include "collector/recording/info.h"
 #include "collector/recording/maps.h"
-#include "collector/recording/store.h"
 #include "collector/symbols/strings.h"
 
 #define MAPPINGS_MAX	     (1u << 18)

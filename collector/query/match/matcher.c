@@ -7,10 +7,15 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "proto/columns.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sums/group_table.h"
 #include "collector/query/match/pattern.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/sums/whole_sums.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
 
 struct matcher {
 	const struct filter *filter;

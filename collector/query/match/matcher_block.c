@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 
 #include "base/ban.h"

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 
 #include "base/ban.h"

@@ -7,12 +7,15 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/glibc_heap.h"
 #include "collector/query/match/map_spans.h"
 #include "collector/query/match/mappings.h"
 #include "collector/query/match/matcher.h"
 #include "collector/query/match/said.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

@@ -14,7 +14,9 @@
 #include "collector/query/match/sites.h"
 #include "collector/query/time/usage_index.h"
 #include "collector/query/sums/whole_sums.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
 

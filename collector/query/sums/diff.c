@@ -15,6 +15,8 @@
 #include "base/saturated.h"
 #include "collector/query/sweep/cursor.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "collector/query/sums/live.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/info.h"
 #include "collector/recording/maps.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -6,6 +6,7 @@
  *
  * Each part of the work follows its own backtraces through all rows.
  */
+#include "collector/columns/row_block.h"
 #include "collector/query/sums/group_peaks.h"
 
 #include <errno.h>
@@ -17,6 +18,8 @@
 #include "base/error.h"
 #include "collector/query/sweep/crew.h"
 #include "collector/query/time/history_parts.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

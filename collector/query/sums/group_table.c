@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "collector/query/sums/whole_sums.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/cursor.h"
 #include "collector/query/sums/groups.h"
 #include "collector/query/sums/whole_sums.h"

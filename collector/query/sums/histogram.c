@@ -5,6 +5,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "proto/culled.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/culled.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/sweep/tally.h"

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/sweep/tally.h"

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
-#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

@@ -8,6 +8,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "proto/culled.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/culled.h"
 
 #include "base/ban.h"

@@ -5,8 +5,10 @@
  * are added without asking what became of the block: there is a sum for every end. Rows that were
  * sampled are summed apart.
  */
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/sweep/tally.h"
+#include "proto/culled.h"
 
 /* beside enum block_end: survivors that are in use, which nobody has allocated */
 #define NODE_SURVIVING 6

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 #include "collector/query/match/view.h"
 #include "collector/query/sums/whole_sums.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

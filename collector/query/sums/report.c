@@ -5,9 +5,11 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/culled.h"
 #include "collector/query/sums/groups.h"
 #include "collector/query/sums/whole_sums.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -21,6 +21,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "proto/culled.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/cursor.h"
 #include "collector/query/sweep/culled.h"
 #include "collector/query/sweep/sweep.h"

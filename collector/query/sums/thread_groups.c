@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/culled.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/sweep/tally.h"

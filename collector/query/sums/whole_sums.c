@@ -6,8 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sums/group_peaks.h"
 #include "collector/query/sweep/kept.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "collector/query/sums/whole_sums.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -1,7 +1,10 @@
 /* Sums of culled blocks against filters. See culled.h. */
 #include "collector/query/sweep/culled.h"
 
+#include "collector/columns/row_block.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/recording.h"
+#include "proto/culled.h"
 #include "base/ban.h"
 
 static enum culled_fit least(enum culled_fit a, enum culled_fit b)

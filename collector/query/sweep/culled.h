@@ -12,6 +12,8 @@
  */
 #include "collector/query/match/matcher.h"
 #include "collector/query/sweep/tally.h"
+#include "collector/recording/recording.h"
+#include "proto/culled.h"
 
 enum culled_fit { CULLED_NO, CULLED_UNKNOWN, CULLED_YES };
 

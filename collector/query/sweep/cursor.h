@@ -4,7 +4,8 @@
 #include <stdint.h>
 
 #include "collector/query/match/view.h"
-#include "collector/recording/store.h"
+#include "proto/columns.h"
+#include "collector/recording/recording.h"
 
 struct cursor {
 	uint32_t node;	/* 0: beyond the outermost */

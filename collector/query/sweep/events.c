@@ -8,8 +8,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

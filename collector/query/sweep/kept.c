@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/write.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

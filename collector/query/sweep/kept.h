@@ -7,12 +7,14 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "collector/recording/store.h"
+#include "collector/columns/row_block.h"
 
 /* What a recording with fewer rows tells is worked out faster than it is read. */
 #define KEPT_ROWS_MIN ROWS_PER_BLOCK
 
 /* The bytes of such a file, mapped. */
+struct recording;
+
 struct kept {
 	const uint8_t *data; /* NULL: none */
 	size_t length;

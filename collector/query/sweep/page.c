@@ -10,9 +10,12 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/rank.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

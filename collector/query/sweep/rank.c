@@ -5,7 +5,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/sweep.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

@@ -7,6 +7,7 @@
  * next sweep, until it has few enough rows; a bin of equal keys is cut by the numbers of its rows.
  * Mostly one sweep does, two where many keys are equal.
  */
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 
 /* A row's place in the order: equal keys come in the order of their rows. */

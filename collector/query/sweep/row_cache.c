@@ -1,11 +1,13 @@
 /* Single rows by their numbers. See query.h. */
+#include "collector/columns/row_block.h"
 #include "collector/query/query.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "collector/recording/store.h"
 
 #include "base/ban.h"
 

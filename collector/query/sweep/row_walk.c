@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

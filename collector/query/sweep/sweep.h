@@ -7,6 +7,7 @@
  * The blocks are cut into parts of neighbours, always the same ones; threads (crew.h) work at
  * parts, each with a reader and sums of its own, which are merged in the order of the rows.
  */
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 
 struct sweep {

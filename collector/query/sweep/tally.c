@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "collector/query/match/matcher.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

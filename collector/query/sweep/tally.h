@@ -31,8 +31,8 @@
 #include <stdint.h>
 
 #include "base/saturated.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
 
 struct tally {
 	uint64_t blocks, bytes; /* exact */

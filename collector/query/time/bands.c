@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/time/history_parts.h"
 #include "collector/query/sweep/sweep.h"
 

@@ -8,8 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/crew.h"
 #include "collector/query/time/history_parts.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

@@ -16,6 +16,7 @@
  * So the events of a bin are those rows' and the far ones, which are gathered for many bins in one
  * pass over the rows. What happens in the same nanosecond is in the same bin.
  */
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 
 struct history_event {

@@ -1,5 +1,6 @@
 #pragma once
 /* What the files of history.h share: the events of a row, and the far events of some bins. */
+#include "collector/columns/row_block.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sweep/tally.h"
 

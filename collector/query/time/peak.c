@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 #include "collector/query/time/usage_index.h"
 #include "collector/query/match/view.h"

@@ -12,10 +12,13 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/time/filtered_index.h"
 #include "collector/query/time/timeline.h"
 #include "collector/query/time/usage_index.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 
 #include "base/ban.h"
 

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/crew.h"
 #include "collector/query/time/usage_index_parts.h"
 

@@ -9,7 +9,9 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/time/usage_index_parts.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "proto/columns.h"
 #include "proto/message.h"
 #include "proto/names.h"
 #include "tests/unit/store/builder.h"

@@ -129,8 +129,8 @@ static void test_compare_sets_one_back(void **state)
 		assert_int_equal(*behind, 0x77);
 }
 
-/* Every beginning of the sample, and copies of it with some bytes exchanged: an error has a sentence with a line, or there is
- * none. */
+/* Every beginning of the sample, and copies of it with some bytes exchanged: an error has a
+ * sentence with a line, or there is none. */
 static void test_damaged(void **state)
 {
 	static const char bytes[] = "=\"# \t\n\r,-a0";

@@ -1,4 +1,5 @@
-/* The reader of collapsed stacks: what is a line, what it shares with the one before, what is left out; wherever the buffer ends. */
+/* The reader of collapsed stacks: what is a line, what it shares with the one before, what is left
+ * out; wherever the buffer ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,7 +122,8 @@ static void what_is_no_line_is_counted(void **state)
 	done(&got);
 }
 
-/* Lines of all lengths, some of them longer than the buffer: none is lost, wherever a chunk of the file ends. */
+/* Lines of all lengths, some of them longer than the buffer: none is lost, wherever a chunk of the
+ * file ends. */
 static void long_files_are_whole(void **state)
 {
 	struct buf text = {0};

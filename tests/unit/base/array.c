@@ -1,4 +1,5 @@
-/* Rows that grow: what was there stays, what is new is zero, and too much is refused without harm. */
+/* Rows that grow: what was there stays, what is new is zero, and too much is refused without
+ * harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Checked reading: every value there and back, every short input an error and never a byte beyond the end. */
+/* Checked reading: every value there and back, every short input an error and never a byte beyond
+ * the end. */
 #include "base/bytes.h"
 
 #include <setjmp.h>

@@ -37,7 +37,8 @@ static void check(const struct layout *l, const struct elf_load *of, uint64_t ba
 		 end = (of->address + of->size + page - 1) & ~(page - 1);
 
 	print_message("%s, pages of %u\n", l->what, (unsigned)page);
-	assert_true(elf_load_bias(l->code, l->count, base + of->address - before, base + end, of->offset - before, &bias));
+	assert_true(elf_load_bias(l->code, l->count, base + of->address - before, base + end,
+				  of->offset - before, &bias));
 	assert_int_equal(bias, base);
 }
 
@@ -50,7 +51,8 @@ static void test_pages(void **state)
 		for (unsigned k = 0; k < layouts[i].count; k++)
 			for (unsigned p = 0; p < 3; p++) {
 				check(&layouts[i], &layouts[i].code[k], BIAS, pages[p]);
-				check(&layouts[i], &layouts[i].code[k], 0, pages[p]); /* linked to a place */
+				check(&layouts[i], &layouts[i].code[k], 0,
+				      pages[p]); /* linked to a place */
 			}
 }
 
@@ -64,16 +66,35 @@ static uint64_t bias_of(const struct layout *l, const char *line)
 	return bias;
 }
 
-/* Lines of /proc/PID/maps: of Linux 6.1 with pages of 64 KiB and 16 KiB, of a part whose neighbour has other rights by now. */
+/* Lines of /proc/PID/maps: of Linux 6.1 with pages of 64 KiB and 16 KiB, of a part whose neighbour
+ * has other rights by now. */
 static void test_lines(void **state)
 {
 	(void)state;
-	assert_int_equal(bias_of(&layouts[0], "aaaac0a60000-aaaac0a70000 r-xp 00000000 00:02 1170    /attached_lld"), BIAS);
-	assert_int_equal(bias_of(&layouts[1], "aaaac0a60000-aaaac0a90000 r-xp 00000000 00:02 1170    /attached_lld"), BIAS);
-	assert_int_equal(bias_of(&layouts[1], "aaaac0a68000-aaaac0a8c000 r-xp 00008000 00:02 1170    /attached_lld"), BIAS);
-	assert_int_equal(bias_of(&layouts[1], "aaaac0a70000-aaaac0a71000 r-xp 00010000 00:02 1170    /attached_lld"), BIAS);
-	assert_int_equal(bias_of(&layouts[7], "aaaac0a60000-aaaac0a70000 r-xp 00000000 00:02 1170    /attached_lld"), BIAS);
-	assert_int_equal(bias_of(&layouts[7], "aaaac0a80000-aaaac0ad0000 r-xp 00010000 00:02 1170    /attached_lld"), BIAS);
+	assert_int_equal(
+		bias_of(&layouts[0],
+			"aaaac0a60000-aaaac0a70000 r-xp 00000000 00:02 1170    /attached_lld"),
+		BIAS);
+	assert_int_equal(
+		bias_of(&layouts[1],
+			"aaaac0a60000-aaaac0a90000 r-xp 00000000 00:02 1170    /attached_lld"),
+		BIAS);
+	assert_int_equal(
+		bias_of(&layouts[1],
+			"aaaac0a68000-aaaac0a8c000 r-xp 00008000 00:02 1170    /attached_lld"),
+		BIAS);
+	assert_int_equal(
+		bias_of(&layouts[1],
+			"aaaac0a70000-aaaac0a71000 r-xp 00010000 00:02 1170    /attached_lld"),
+		BIAS);
+	assert_int_equal(
+		bias_of(&layouts[7],
+			"aaaac0a60000-aaaac0a70000 r-xp 00000000 00:02 1170    /attached_lld"),
+		BIAS);
+	assert_int_equal(
+		bias_of(&layouts[7],
+			"aaaac0a80000-aaaac0ad0000 r-xp 00010000 00:02 1170    /attached_lld"),
+		BIAS);
 }
 
 static void test_nothing(void **state)
@@ -84,7 +105,7 @@ static void test_nothing(void **state)
 
 	(void)state;
 	assert_false(elf_load_bias(l->code, 0, BIAS, BIAS + 65536, 0, &bias));
-	assert_false(elf_load_bias(l->code, 1, BIAS, BIAS + 4096, 0, &bias));	  /* before it */
+	assert_false(elf_load_bias(l->code, 1, BIAS, BIAS + 4096, 0, &bias));	     /* before it */
 	assert_false(elf_load_bias(l->code, 1, BIAS, BIAS + 65536, 0x40000, &bias)); /* behind it */
 	assert_false(elf_load_bias(l->code, 1, BIAS, BIAS, 0x10000, &bias));
 	assert_false(elf_load_bias(l->code, 1, BIAS + 1, BIAS, 0x10000, &bias));

@@ -1,4 +1,5 @@
-/* The control socket: questions and answers, who does not keep to the rules, and what is left behind. */
+/* The control socket: questions and answers, who does not keep to the rules, and what is left
+ * behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +26,8 @@ struct scene {
 	unsigned questions;
 };
 
-/* "now WORD" is answered at once, "later WORD" by the timer; "flood" with more than anybody reads; all else with no. */
+/* "now WORD" is answered at once, "later WORD" by the timer; "flood" with more than anybody reads;
+ * all else with no. */
 static void on_question(void *context, struct control_client *client, const char *line)
 {
 	struct scene *s = context;

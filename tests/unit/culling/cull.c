@@ -1,11 +1,12 @@
 /*
- * Culling against a naive model: random programs write a ring by hand, with stamps of a clock of their own, and what comes out,
- * events and sums, must add up to what they did: by call site, by class of lifetime and size, and block by block for what is alive at
- * the end.
+ * Culling against a naive model: random programs write a ring by hand, with stamps of a clock of
+ * their own, and what comes out, events and sums, must add up to what they did: by call site, by
+ * class of lifetime and size, and block by block for what is alive at the end.
  */
 #include "tests/unit/culling/model.h"
 
-/* The order of stamps is the true one, and there is room: just the blocks that should be culled are. */
+/* The order of stamps is the true one, and there is room: just the blocks that should be culled
+ * are. */
 static void test_random(void **state)
 {
 	const struct cull_settings settings = {.time_ns = CULL_NS};
@@ -28,7 +29,8 @@ static void test_random(void **state)
 	free(m);
 }
 
-/* A program whose threads follow each other within the clock's error. What a collector gets wrong about it. */
+/* A program whose threads follow each other within the clock's error. What a collector gets wrong
+ * about it. */
 static uint64_t run_inverted(struct model *m, uint64_t cull_ns, unsigned seed)
 {
 	const struct cull_settings settings = {.time_ns = cull_ns};
@@ -50,7 +52,8 @@ static uint64_t run_inverted(struct model *m, uint64_t cull_ns, unsigned seed)
 	return wrong;
 }
 
-/* Stamps are in the wrong order: nothing is lost or made up, and a collector is no more wrong than without culling. */
+/* Stamps are in the wrong order: nothing is lost or made up, and a collector is no more wrong than
+ * without culling. */
 static void test_inverted_stamps(void **state)
 {
 	struct model *m = model_new();
@@ -160,7 +163,8 @@ static void test_generations(void **state)
 	free(m);
 }
 
-/* A thread was stalled in a hook: its event comes behind younger ones. Until it is sent no batch says that nothing older follows. */
+/* A thread was stalled in a hook: its event comes behind younger ones. Until it is sent no batch
+ * says that nothing older follows. */
 static void test_late(void **state)
 {
 	const struct cull_settings settings = {.time_ns = CULL_NS};
@@ -222,7 +226,8 @@ static void test_weights(void **state)
 	free(m);
 }
 
-/* A block that is reallocated again and again: `blocks` of them within the time, and then it is freed. */
+/* A block that is reallocated again and again: `blocks` of them within the time, and then it is
+ * freed. */
 static void run_chain(struct model *m, unsigned blocks)
 {
 	const struct cull_settings settings = {.time_ns = CULL_NS};
@@ -264,7 +269,8 @@ static void test_chains(void **state)
 	free(m);
 }
 
-/* The first block of a chain is sent in time: so are the others, and what comes of them, though each lived short. */
+/* The first block of a chain is sent in time: so are the others, and what comes of them, though
+ * each lived short. */
 static void test_chain_in_time(void **state)
 {
 	const struct cull_settings settings = {.time_ns = CULL_NS};

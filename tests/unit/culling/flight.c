@@ -1,6 +1,7 @@
 /*
- * The flight recorder against a naive model: random programs, triggers at random moments. What comes out must be all that it says is whole,
- * event by event, the live heap at each trigger and at the end, and with the sums every call; and before the first trigger nothing.
+ * The flight recorder against a naive model: random programs, triggers at random moments. What
+ * comes out must be all that it says is whole, event by event, the live heap at each trigger and at
+ * the end, and with the sums every call; and before the first trigger nothing.
  */
 #include "tests/unit/culling/model.h"
 
@@ -129,7 +130,8 @@ static void test_random(void **state)
 	noting_free(m);
 }
 
-/* Little room: the window shortens, the oldest live blocks are sent; what is said to be whole is, and nothing is missed. */
+/* Little room: the window shortens, the oldest live blocks are sent; what is said to be whole is,
+ * and nothing is missed. */
 static void test_little_room(void **state)
 {
 	const struct flight_settings settings = {.window_ns = 100 * (uint64_t)WINDOW_NS};
@@ -187,7 +189,8 @@ static uint64_t run_inverted(struct model *m, const struct flight_settings *sett
 	return wrong;
 }
 
-/* Stamps are in the wrong order: nothing is lost or made up, and a collector is no more wrong than when it gets everything. */
+/* Stamps are in the wrong order: nothing is lost or made up, and a collector is no more wrong than
+ * when it gets everything. */
 static void test_inverted_stamps(void **state)
 {
 	const struct flight_settings settings = {.window_ns = WINDOW_NS / 20};
@@ -219,7 +222,8 @@ static void test_generations(void **state)
 	free(m);
 }
 
-/* A thread was stalled in a hook: its event comes behind younger ones. Until it is sent no batch says that nothing older follows. */
+/* A thread was stalled in a hook: its event comes behind younger ones. Until it is sent no batch
+ * says that nothing older follows. */
 static void test_late(void **state)
 {
 	const struct flight_settings settings = {.window_ns = WINDOW_NS};
@@ -246,7 +250,8 @@ static void test_late(void **state)
 	free(m);
 }
 
-/* Of a mapping, at an odd address, too long: no record holds them, and they go at once. A sampled block keeps its weight. */
+/* Of a mapping, at an odd address, too long: no record holds them, and they go at once. A sampled
+ * block keeps its weight. */
 static void test_what_is_not_held(void **state)
 {
 	const struct flight_settings settings = {.window_ns = WINDOW_NS};

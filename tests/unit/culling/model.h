@@ -1,8 +1,9 @@
 #pragma once
 /*
- * A program that is recorded by an agent which does not send everything, as a naive model: it writes a ring by hand, with stamps of a
- * clock of its own, and notes what it did; what comes out, events and sums, is read as a collector does. What tests of
- * culling and of the flight recorder share.
+ * A program that is recorded by an agent which does not send everything, as a naive model: it
+ * writes a ring by hand, with stamps of a clock of its own, and notes what it did; what comes out,
+ * events and sums, is read as a collector does. What tests of culling and of the flight recorder
+ * share.
  */
 #include "tests/unit/streamer/harness.h"
 
@@ -13,15 +14,16 @@
 #include "proto/culled.h"
 #include "tests/unit/culling/collector/read.h"
 
-#define PAST_NS	  60000000000 /* programs run that long ago: longer than any of them runs, and shorter than this machine does */
-#define CULL_NS	  50000000
-#define THREADS	  3
-#define SITES	  12
-#define ADDRESSES 400
-#define PC_BASE	  UINT64_C(0x500000)
-#define CLASSES	  64
-#define CALL_NS	  2000
-#define STALLED_NS 2000000
+/* programs run that long ago: longer than any of them runs, and shorter than this machine does */
+#define PAST_NS	       60000000000
+#define CULL_NS	       50000000
+#define THREADS	       3
+#define SITES	       12
+#define ADDRESSES      400
+#define PC_BASE	       UINT64_C(0x500000)
+#define CLASSES	       64
+#define CALL_NS	       2000
+#define STALLED_NS     2000000
 #define DELIVERIES_MAX 64
 
 #define CHAIN_MOST 64 /* as culling has it */
@@ -69,7 +71,8 @@ struct model {
 	int32_t balance[ADDRESSES]; /* births less deaths, in events */
 	uint64_t got_events, got_culled_events, early, watermark_ns, last_ns, batch;
 	unsigned site_of_node[1 << 16];
-	/* All events as they went in and came out, and when all was sent. NULL: they are not noted. */
+	/* All events as they went in and came out, and when all was sent. NULL: they are not
+	 * noted. */
 	struct noted *in, *out;
 	struct delivery {
 		uint64_t time_ns, whole_ns;
@@ -181,7 +184,8 @@ static inline void read_batch(struct model *m, const Heapcast__Batch *batch)
 	if (batch->culled)
 		read_culled(m, batch->culled);
 	for (size_t i = 0; i < batch->n_mark; i++)
-		if (batch->mark[i]->kind == HEAPCAST__MARK_KIND__MARK_DELIVERY && m->deliveries < DELIVERIES_MAX)
+		if (batch->mark[i]->kind == HEAPCAST__MARK_KIND__MARK_DELIVERY &&
+		    m->deliveries < DELIVERIES_MAX)
 			m->delivery[m->deliveries++] =
 				(struct delivery){batch->mark[i]->time_ns, batch->mark[i]->value};
 	assert_balanced(batch->ledger);
@@ -239,8 +243,8 @@ static inline uint64_t stamp(struct model *m, unsigned thread, uint64_t time_ns)
 	return at;
 }
 
-static inline void put(struct model *m, unsigned thread, unsigned kind, unsigned address, uint32_t size,
-		unsigned site, const unsigned *old)
+static inline void put(struct model *m, unsigned thread, unsigned kind, unsigned address,
+		       uint32_t size, unsigned site, const unsigned *old)
 {
 	struct writer *w = &m->w[thread];
 	uint64_t at = stamp(m, thread, m->now_ns);
@@ -265,7 +269,8 @@ static inline void put(struct model *m, unsigned thread, unsigned kind, unsigned
 
 static inline void born(struct model *m, unsigned i, unsigned site, uint32_t size, bool sent)
 {
-	m->block[i] = (struct block){.alive = true, .sent = sent, .site = site, .size = size, .birth_ns = m->now_ns};
+	m->block[i] = (struct block){
+		.alive = true, .sent = sent, .site = site, .size = size, .birth_ns = m->now_ns};
 	m->born[site].blocks++;
 	m->born[site].bytes += size;
 }
@@ -277,9 +282,11 @@ static inline bool may_be_culled(const struct model *m, const struct block *b)
 	return !b->sent && tick(m->now_ns) - tick(first_ns) < m->cull_ns;
 }
 
-static inline void is_culled(struct model *m, unsigned site, uint32_t size, uint64_t birth_ns, uint64_t end_ns)
+static inline void is_culled(struct model *m, unsigned site, uint32_t size, uint64_t birth_ns,
+			     uint64_t end_ns)
 {
-	struct sum *sum = &m->culled[site][culled_lifetime(tick(end_ns) - tick(birth_ns))][bits_of(size)];
+	struct sum *sum =
+		&m->culled[site][culled_lifetime(tick(end_ns) - tick(birth_ns))][bits_of(size)];
 
 	sum->blocks++;
 	sum->bytes += size;
@@ -336,7 +343,8 @@ static inline void act(struct model *m)
 	}
 }
 
-/* The program for a while, as if another thread had so many stacks that they are forgotten and numbered anew; to its end. */
+/* The program for a while, as if another thread had so many stacks that they are forgotten and
+ * numbered anew; to its end. */
 static inline void act_among_stacks(struct model *m)
 {
 	struct stacks *stacks = &m->b.stream.stacks;
@@ -347,8 +355,9 @@ static inline void act_among_stacks(struct model *m)
 
 		m->now_ns += 10000 + dice(m, 20000);
 		act(m);
-		for (unsigned k = 0; k < 3 && stacks_has_room(stacks, 40) &&
-				     stacks->nodes < stacks->sent + m->b.stream.batch.nodes_max - 40;
+		for (unsigned k = 0;
+		     k < 3 && stacks_has_room(stacks, 40) &&
+		     stacks->nodes < stacks->sent + m->b.stream.batch.nodes_max - 40;
 		     k++)
 			node = stacks_child(stacks, node, 0, pc += 16);
 		if (!stacks_has_room(stacks, 80))
@@ -375,11 +384,14 @@ static inline void put_stalled(struct model *m)
 	m->stalled_ns = 0;
 }
 
-static inline void model_begin(struct model *m, const struct cull_settings *cull, const struct flight_settings *flight,
-			       uint64_t seed)
+static inline void model_begin(struct model *m, const struct cull_settings *cull,
+			       const struct flight_settings *flight, uint64_t seed)
 {
-	*m = (struct model){
-		.random = seed * 0x9e3779b97f4a7c15 + 1, .batch = 1, .cull_ns = cull ? cull->time_ns : 0, .in = m->in, .out = m->out};
+	*m = (struct model){.random = seed * 0x9e3779b97f4a7c15 + 1,
+			    .batch = 1,
+			    .cull_ns = cull ? cull->time_ns : 0,
+			    .in = m->in,
+			    .out = m->out};
 	m->addresses = ADDRESSES;
 	m->file = memfd_create("recording", MFD_CLOEXEC);
 	assert_true(m->file >= 0);
@@ -419,7 +431,8 @@ static inline void model_close(struct model *m)
 	close(m->file);
 }
 
-/* What a collector makes of it: blocks that it takes for alive and are not, or the other way round, or for others, and frees that it finds no block for. */
+/* What a collector makes of it: blocks that it takes for alive and are not, or the other way round,
+ * or for others, and frees that it finds no block for. */
 static inline uint64_t mistakes(const struct model *m)
 {
 	struct read_alive alive[ADDRESSES] = {0};

@@ -1,7 +1,8 @@
 /*
- * The agent's walk of another process without a kernel's help: each stack is copied by the test itself, walked by the engine
- * at home and by remote.h from the copy, and must come out the same. Modules whose files are in place, deleted, replaced by
- * others, shrunk under the agent's hands; the copy's edges; processes that are gone. Needs no rights.
+ * The agent's walk of another process without a kernel's help: each stack is copied by the test
+ * itself, walked by the engine at home and by remote.h from the copy, and must come out the same.
+ * Modules whose files are in place, deleted, replaced by others, shrunk under the agent's hands;
+ * the copy's edges; processes that are gone. Needs no rights.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -197,8 +198,8 @@ static unsigned collect_returns(const struct unwind_module *module, uint64_t *re
 	return count;
 }
 
-/* Tables of functions that are larger than what is read of a file at once: every word of a made-up stack is a return address of
- * such a library's, so a walk by another row goes another way. */
+/* Tables of functions that are larger than what is read of a file at once: every word of a made-up
+ * stack is a return address of such a library's, so a walk by another row goes another way. */
 static NOINLINE void test_large_tables(void **state)
 {
 	void *handle = dlopen("libcrypto.so.3", RTLD_NOW);
@@ -215,20 +216,22 @@ static NOINLINE void test_large_tables(void **state)
 	module = host_find_module(NULL, (uint64_t)(uintptr_t)dlsym(handle, "EVP_sha256"));
 	assert_non_null(module);
 	if (module->eh_frame_hdr_size <= 65536) {
-		printf("SKIPPED: libcrypto has no large table of functions here (MIPS64's has none of most)\n");
+		printf("SKIPPED: libcrypto has no large table of functions here (MIPS64's has none "
+		       "of most)\n");
 		skip();
 	}
 	returns = collect_returns(module, words);
 	assert_int_equal(returns, RETURNS);
 	for (unsigned i = 0; i < RETURNS; i++) {
-		struct remote_stack stack = {.regs = {.pc = words[i],
-						      .sp = (uint64_t)(uintptr_t)(words + i % 16),
-						      .fp = (uint64_t)(uintptr_t)(words + 100 + i % 16),
-						      .has_saved = true},
-					     .address = (uint64_t)(uintptr_t)words,
-					     .copy = (const uint8_t *)words,
-					     .size = sizeof(words),
-					     .miss = WALK_NO_ROW};
+		struct remote_stack stack = {
+			.regs = {.pc = words[i],
+				 .sp = (uint64_t)(uintptr_t)(words + i % 16),
+				 .fp = (uint64_t)(uintptr_t)(words + 100 + i % 16),
+				 .has_saved = true},
+			.address = (uint64_t)(uintptr_t)words,
+			.copy = (const uint8_t *)words,
+			.size = sizeof(words),
+			.miss = WALK_NO_ROW};
 		struct unwind_delta home;
 		uint32_t count, flags;
 

@@ -1,10 +1,12 @@
 /*
- * The walk in the kernel, and the agent's walk of another process, against the engine in this one: at each hit of a probe on
- * `marker` all three walk the same stack, and must come to the same program counters. What the kernel leaves to the agent (a
- * miss) is given to it as the recorder does, so that the rows get into the kernel's map; how often is counted.
+ * The walk in the kernel, and the agent's walk of another process, against the engine in this one:
+ * at each hit of a probe on `marker` all three walk the same stack, and must come to the same
+ * program counters. What the kernel leaves to the agent (a miss) is given to it as the recorder
+ * does, so that the rows get into the kernel's map; how often is counted.
  *
- * Stacks: random recursion through functions of many shapes, callbacks of libc, signals, threads, libraries that gcc, clang and
- * rustc made, loaded and unloaded on the way, code made at run time, more frames than the kernel takes.
+ * Stacks: random recursion through functions of many shapes, callbacks of libc, signals, threads,
+ * libraries that gcc, clang and rustc made, loaded and unloaded on the way, code made at run time,
+ * more frames than the kernel takes.
  */
 #include <alloca.h>
 #ifdef __aarch64__
@@ -76,7 +78,8 @@ static void compare(const char *who, const uint64_t *pcs, uint32_t count,
 	fail_msg("%s walks otherwise", who);
 }
 
-/* A forked process has its agent in its parent: it is asked over sockets, and answers in shared memory. */
+/* A forked process has its agent in its parent: it is asked over sockets, and answers in shared
+ * memory. */
 static int agent_socket = -1;
 static struct answer {
 	uint32_t count, flags;
@@ -84,11 +87,12 @@ static struct answer {
 } * answer;
 
 /* What the agent is given of a miss, and behind it all of the stack, which stands still here. */
-static uint32_t unwind_by(struct remote *of, pid_t pid, const struct walk_sample *sample, uint64_t *ret_pcs,
-			  uint32_t *ret_flags)
+static uint32_t unwind_by(struct remote *of, pid_t pid, const struct walk_sample *sample,
+			  uint64_t *ret_pcs, uint32_t *ret_flags)
 {
 	static uint8_t copy[COPY];
-	struct iovec local = {copy, COPY}, there = {(void *)(uintptr_t)(sample->sp & ~4095ull), COPY};
+	struct iovec local = {copy, COPY},
+		     there = {(void *)(uintptr_t)(sample->sp & ~4095ull), COPY};
 	struct remote_stack stack = {
 		.regs = {.pc = sample->pc, .sp = sample->sp, .fp = sample->fp, .has_saved = true},
 		.address = sample->sp & ~4095ull,
@@ -124,7 +128,8 @@ static uint32_t unwind_there(const struct walk_sample *sample, uint64_t *ret_pcs
 	return answer->count;
 }
 
-/* What the recorder has of the thread's stack, by the kernel's word. Frames of it are outermost first. */
+/* What the recorder has of the thread's stack, by the kernel's word. Frames of it are outermost
+ * first. */
 static void take(struct recorder *r, const struct walk_sample *sample)
 {
 	assert_true(sample->keep <= r->got.depth);
@@ -559,10 +564,9 @@ static void test_libraries(void **state)
 
 static void with_code(const void *bytes, size_t size)
 {
-	char *code =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	const struct unwind_module *known =
-		host_find_module(NULL, (uintptr_t)with_code); /* before that page can be taken for one */
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct unwind_module *known = host_find_module(
+		NULL, (uintptr_t)with_code); /* before that page can be taken for one */
 	void (*call)(void (*)(void));
 	struct recorder r;
 
@@ -655,8 +659,8 @@ static NOINLINE void from_far(unsigned size)
 	sink++;
 }
 
-/* Two stacks that are the same from some frame inwards, sp included, but for its fp: what is outside of it is not the same, and
- * all that was read of the old one still lies there. */
+/* Two stacks that are the same from some frame inwards, sp included, but for its fp: what is
+ * outside of it is not the same, and all that was read of the old one still lies there. */
 static void test_frame_pointer(void **state)
 {
 	static void (*volatile from[])(unsigned) = {from_near, from_far};
@@ -671,7 +675,8 @@ static void test_frame_pointer(void **state)
 	tell("frame pointer");
 }
 
-/* What is known of its modules a new process has from the start; the rest it is told by an agent that is another process. */
+/* What is known of its modules a new process has from the start; the rest it is told by an agent
+ * that is another process. */
 static void test_other_process(void **state)
 {
 	struct remote *child_remote = NULL;

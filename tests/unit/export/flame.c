@@ -1,6 +1,6 @@
 /*
- * The tree as columns: JSON whatever the names are, each string and frame once, and what is left out stays in the sums of those above.
- * python3 reads what is written.
+ * The tree as columns: JSON whatever the names are, each string and frame once, and what is left
+ * out stays in the sums of those above. python3 reads what is written.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -18,15 +18,18 @@
 #define HOSTILE "a\"]:b\\N\\\xff\xc0\x01\x1b[31m\xef\xbf\xbf}</script>"
 
 static const struct stack sample[] = {
-	{"app!main;app!load;libc!malloc", 500, 5}, {"app!main;app!load", 100, 1},
-	{"app!main;app!" HOSTILE ";libc!malloc", 300, 3}, {"app!main;app!load;app!main;libc!malloc", 40, 2},
+	{"app!main;app!load;libc!malloc", 500, 5},
+	{"app!main;app!load", 100, 1},
+	{"app!main;app!" HOSTILE ";libc!malloc", 300, 3},
+	{"app!main;app!load;app!main;libc!malloc", 40, 2},
 	{"app!main;app!\xf0\x9f\x98\x80;\xed\xa0\x80", 40, 2},
 	{HOSTILE "!start;[truncated]", 7, 7},
 };
 
 static const atomic_bool never;
 
-/* Reads the answer as `d`, with lists of `parent` and `name` by node, runs the script, and expects "good". */
+/* Reads the answer as `d`, with lists of `parent` and `name` by node, runs the script, and expects
+ * "good". */
 static void check(uint64_t count, const char *script)
 {
 	static const char head[] =
@@ -36,10 +39,12 @@ static void check(uint64_t count, const char *script)
 		"for i,depth in enumerate(n[\"depth\"]):\n"
 		" path[depth:]=[i];parent.append(path[depth-1] if depth else -1)\n"
 		" name.append(s[f[\"function\"][n[\"frame\"][i]]] if i else None)\n"
-		"own=[b-sum(c for c,p in zip(n[\"bytes\"],parent) if p==i) for i,b in enumerate(n[\"bytes\"])]\n"
+		"own=[b-sum(c for c,p in zip(n[\"bytes\"],parent) if p==i) for i,b in "
+		"enumerate(n[\"bytes\"])]\n"
 		"assert min(own)>=0 and sum(own)==n[\"bytes\"][0]==987,own\n"
 		"assert s[0]==\"\" and len(set(s))==len(s),s\n"
-		"rows=list(zip(*(f[k] for k in (\"function\",\"file\",\"line\",\"module\",\"inline\"))))\n"
+		"rows=list(zip(*(f[k] for k in "
+		"(\"function\",\"file\",\"line\",\"module\",\"inline\"))))\n"
 		"assert len(set(rows))==len(rows)==len(set(n[\"frame\"]))-1,rows\n";
 	char path[] = "/tmp/heapcast-flame.XXXXXX", command[4096], said[64] = "";
 	const struct usage total = {.bytes = 987, .blocks = 20};

@@ -1,6 +1,6 @@
 /*
- * The flame graph as a file: it is XML whatever the names are, nothing of a name becomes markup, its size is bounded.
- * `--write FILE` writes the sample that the browser test opens.
+ * The flame graph as a file: it is XML whatever the names are, nothing of a name becomes markup,
+ * its size is bounded. `--write FILE` writes the sample that the browser test opens.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,8 @@ static void write_file(const char *path, const struct buf *out)
 
 #define MANY 50000
 
-/* A tree of MANY frames: each hangs below one of the last `reach` before it, and has up to `most` bytes itself. */
+/* A tree of MANY frames: each hangs below one of the last `reach` before it, and has up to `most`
+ * bytes itself. */
 static void grow_tree(struct tree *tree, uint32_t reach, uint32_t most)
 {
 	uint32_t *parent = calloc(MANY + 1, sizeof(*parent)),
@@ -326,7 +327,8 @@ static void bounds_its_size(void **state)
 	free(last);
 }
 
-/* Frames that are too narrow at first are there as JSON, whatever their names are; `total` is the whole, and texts are numbered. */
+/* Frames that are too narrow at first are there as JSON, whatever their names are; `total` is the
+ * whole, and texts are numbered. */
 static void keeps_narrow_frames(void **state)
 {
 	struct flamegraph_options options = {0};

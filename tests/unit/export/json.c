@@ -1,5 +1,6 @@
 /*
- * The JSON writer, read back by jansson. Its header has functions of the same names as ours, so it is loaded by hand.
+ * The JSON writer, read back by jansson. Its header has functions of the same names as ours, so it
+ * is loaded by hand.
  */
 #include <dlfcn.h>
 #include <float.h>
@@ -47,7 +48,7 @@ static void *load_jansson(void)
 static struct json_value *read_back(struct buf *out)
 {
 	struct json_value *value = jansson.load((const char *)out->data, out->length,
-					   REJECT_DUPLICATES | DECODE_ANY, NULL);
+						REJECT_DUPLICATES | DECODE_ANY, NULL);
 
 	if (!value)
 		fail_msg("not JSON: %.*s", (int)out->length, (const char *)out->data);

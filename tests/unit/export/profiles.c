@@ -1,4 +1,5 @@
-/* Call graphs and speedscope's files from trees made by hand: hostile names stay names, recursion counts once, few functions are shown. */
+/* Call graphs and speedscope's files from trees made by hand: hostile names stay names, recursion
+ * counts once, few functions are shown. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,7 +118,8 @@ static void of_nothing(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		assert_non_null(strstr(callgraph(&trees[i], 80, 0.5, &out), "digraph"));
 		buf_clear(&out);
-		assert_int_equal(export_speedscope(&trees[i], NULL, NULL, EXPORT_BYTES, &out, NULL), 0);
+		assert_int_equal(export_speedscope(&trees[i], NULL, NULL, EXPORT_BYTES, &out, NULL),
+				 0);
 		assert_non_null(strstr(buf_text(&out), "\"endValue\":0"));
 	}
 	buf_done(&out);

@@ -12,7 +12,10 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "collector/columns/row_block.h"
 #include "collector/export/export.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 #include "tests/unit/query/recording.h"
 
 struct sums {

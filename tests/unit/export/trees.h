@@ -1,5 +1,6 @@
 #pragma once
-/* Trees of frames, built by hand from lines: `outer;inner;innermost`, bytes and blocks of the innermost itself. */
+/* Trees of frames, built by hand from lines: `outer;inner;innermost`, bytes and blocks of the
+ * innermost itself. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static char *tree_text(const char *from, size_t length)
 }
 
 /* The child of that name; made at the end if there is none. */
-static uint32_t tree_child(struct tree *tree, uint32_t parent, const char *module, const char *function)
+static uint32_t tree_child(struct tree *tree, uint32_t parent, const char *module,
+			   const char *function)
 {
 	uint32_t *link = &tree->nodes[parent].first_child;
 	uint32_t made = (uint32_t)tree->count;
@@ -27,7 +29,8 @@ static uint32_t tree_child(struct tree *tree, uint32_t parent, const char *modul
 			return *link;
 	*link = made;
 	tree->nodes = reallocarray(tree->nodes, tree->count + 1, sizeof(*tree->nodes));
-	tree->nodes[made] = (struct tree_node){.function = strdup(function), .module = module ? strdup(module) : NULL};
+	tree->nodes[made] = (struct tree_node){.function = strdup(function),
+					       .module = module ? strdup(module) : NULL};
 	tree->count++;
 	return made;
 }

@@ -25,7 +25,9 @@ struct answer {
 /* With so many bytes of room for what comes; 0: as usual. */
 static inline int client_connect_room(uint16_t port, int room)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct timeval patience = {.tv_sec = 20};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -153,7 +155,9 @@ static inline void client_get(uint16_t port, const char *target, struct answer *
 	struct buf request = {0};
 	int fd = client_connect(port);
 
-	buf_printf(&request, "GET %s HTTP/1.1\r\nHost: localhost:%u\r\nAuthorization: Bearer " CLIENT_TOKEN "\r\nConnection: close\r\n\r\n",
+	buf_printf(&request,
+		   "GET %s HTTP/1.1\r\nHost: localhost:%u\r\nAuthorization: Bearer " CLIENT_TOKEN
+		   "\r\nConnection: close\r\n\r\n",
 		   target, port);
 	client_send(fd, request.data, request.length);
 	client_read(fd, a, false);

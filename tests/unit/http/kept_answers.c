@@ -1,4 +1,5 @@
-/* Answers that are kept: the same for the same question, never for another one, in bounds, and none once they are dropped. */
+/* Answers that are kept: the same for the same question, never for another one, in bounds, and none
+ * once they are dropped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,8 +49,14 @@ static bool has(struct kept_answers *kept, const char *text, const char *body)
 static void questions_differ(void **state)
 {
 	static const char *const parameters[][3] = {
-		{NULL},		 {"a=1", NULL},	  {"a=1", "b=2", NULL}, {"a=1&b=2", NULL}, {"a=1&3,1:b=2", NULL},
-		{"b=2", "a=1", NULL}, {"a=", NULL}, {"a", "=1", NULL},
+		{NULL},
+		{"a=1", NULL},
+		{"a=1", "b=2", NULL},
+		{"a=1&b=2", NULL},
+		{"a=1&3,1:b=2", NULL},
+		{"b=2", "a=1", NULL},
+		{"a=", NULL},
+		{"a", "=1", NULL},
 	};
 	enum { COUNT = sizeof(parameters) / sizeof(*parameters) };
 	char *text[COUNT + 1];

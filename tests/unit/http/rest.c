@@ -1,4 +1,5 @@
-/* The REST API over a real connection: fields, pages, errors; hostile requests; readers that stall or leave. */
+/* The REST API over a real connection: fields, pages, errors; hostile requests; readers that stall
+ * or leave. */
 #include <errno.h>
 #include <jansson.h>
 #include <setjmp.h>
@@ -8,10 +9,15 @@
 
 #include <cmocka.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/http/server/http.h"
 #include "collector/page/page.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
+#include "collector/recording/stream_id.h"
 #include "tests/unit/http/client.h"
 #include "tests/unit/query/recording.h"
+#include "proto/columns.h"
 
 #define SEED   11
 #define EVENTS 5000
@@ -300,7 +306,8 @@ static void test_methods_and_hosts(void **state)
 	close(fd);
 }
 
-/* A request with a body that does not wait for the answer before: the connection ends, and everybody else is answered as ever. */
+/* A request with a body that does not wait for the answer before: the connection ends, and
+ * everybody else is answered as ever. */
 static void test_bodies_that_come_early(void **state)
 {
 	static const char *const early[] = {
@@ -309,7 +316,8 @@ static void test_bodies_that_come_early(void **state)
 		"POST /list HTTP/1.1\r\nContent-Length: 8\r\n" HOST "SELECT 1",
 		"PUT /list HTTP/1.1\r\nContent-Length: 8\r\n" HOST "SELECT 1",
 		"GET /list HTTP/1.1\r\nContent-Length: 8\r\n" HOST "SELECT 1",
-		"POST /data/last/sql HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" HOST "8\r\nSELECT 1\r\n0\r\n\r\n",
+		"POST /data/last/sql HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" HOST
+		"8\r\nSELECT 1\r\n0\r\n\r\n",
 		"POST /data/last/sql HTTP/1.1\r\nContent-Length: 8\r\n" HOST,
 	};
 	static const char *const first[] = {
@@ -470,7 +478,8 @@ static void test_start_errors(void **state)
 	assert_non_null(strstr(err.text, "/nowhere/x.heapcast"));
 }
 
-/* Every path of the description answers, and every parameter of it is refused by name where it is nonsense, or taken. */
+/* Every path of the description answers, and every parameter of it is refused by name where it is
+ * nonsense, or taken. */
 static void check_parameter(const char *where, const char *name)
 {
 	char target[256];
@@ -595,7 +604,8 @@ static void await_questions(const char *about, const char *where, unsigned wante
 	assert_int_equal(count, wanted);
 }
 
-/* One statement runs at a time, all else is answered meanwhile, and who hangs up ends what it asked for. */
+/* One statement runs at a time, all else is answered meanwhile, and who hangs up ends what it asked
+ * for. */
 static void test_sql_turns(void **state)
 {
 	static const char sql[] = "GET /data/last/sql?query=" ENDLESS " HTTP/1.1\r\n" HOST;
@@ -627,7 +637,8 @@ static void test_sql_turns(void **state)
 	refused("/data/last/report?custom_filter=1&custom_filter=2", 400, "custom_filter", "twice");
 }
 
-/* A browser never closes half of a connection: who it asks for has gone at once. Another client may still read. */
+/* A browser never closes half of a connection: who it asks for has gone at once. Another client may
+ * still read. */
 static void test_browser_gone(void **state)
 {
 	static const char sql[] = "GET /data/last/sql?query=" ENDLESS " HTTP/1.1\r\n"
@@ -659,8 +670,8 @@ static void test_description(void **state)
 	json_object_foreach(paths, name, where) if (json_object_get(where, "get"))
 		check_path(name, json_object_get(json_object_get(where, "get"), "parameters"));
 	else /* what changes something is not asked so */
-		assert_true(!strcmp(name, "/data/{id}/control") || !strcmp(name, "/snapshot") || !strcmp(name, "/import") ||
-			    !strcmp(name, "/data/{id}/execute_script"));
+		assert_true(!strcmp(name, "/data/{id}/control") || !strcmp(name, "/snapshot") ||
+			    !strcmp(name, "/import") || !strcmp(name, "/data/{id}/execute_script"));
 	json_decref(description);
 	raw("GET /data/last/control HTTP/1.1\r\n" HOST, 405);
 	raw("GET /snapshot HTTP/1.1\r\n" HOST, 405);
@@ -701,15 +712,22 @@ static void test_answers(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),	  cmocka_unit_test(test_allocations),
-		cmocka_unit_test(test_pages),	  cmocka_unit_test(test_other_paths),
-		cmocka_unit_test(test_errors),	  cmocka_unit_test(test_methods_and_hosts),
-		cmocka_unit_test(test_hostile),	  cmocka_unit_test(test_readers_that_leave),
+		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_allocations),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_other_paths),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_methods_and_hosts),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_readers_that_leave),
 		cmocka_unit_test(test_bodies_that_come_early),
 		cmocka_unit_test(test_sql_turns),
-		cmocka_unit_test(test_browser_gone), cmocka_unit_test(test_description),
-		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_questions),
-		cmocka_unit_test(test_stop),	  cmocka_unit_test(test_start_errors),
+		cmocka_unit_test(test_browser_gone),
+		cmocka_unit_test(test_description),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_questions),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_start_errors),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "symbols-worker"))

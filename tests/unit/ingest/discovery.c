@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 
+#include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
 #include "proto/discovery.h"
 #include "tests/unit/ingest/support/peers.h"

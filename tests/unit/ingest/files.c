@@ -1,12 +1,15 @@
 /*
- * Symbol files from an agent, and from agents that lie: an agent made for the test answers each request with the pieces of a
- * table. What comes must be whole, go on after an interruption, or be refused without a trace on the disk.
+ * Symbol files from an agent, and from agents that lie: an agent made for the test answers each
+ * request with the pieces of a table. What comes must be whole, go on after an interruption, or be
+ * refused without a trace on the disk.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "base/crc32.h"
+#include "proto/columns.h"
+#include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
 #include "tests/unit/ingest/support/peers.h"
 #include "tests/unit/temporary.h"
@@ -30,9 +33,9 @@ struct script {
 	const char *what;
 	struct answer answers[8];
 	uint64_t resumed_at; /* the last request's offset must be */
-	const char *
-		text; /* NULL: the file comes; else what the collector says; "": the link is closed */
-	int came;     /* what the receiver says */
+	const char *text;    /* NULL: the file comes; else what the collector says; "": the link is
+				closed */
+	int came;	     /* what the receiver says */
 };
 
 static const struct script *script;

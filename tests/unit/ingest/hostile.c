@@ -158,7 +158,8 @@ static void noise(void **state)
 	}
 }
 
-/* A stream that has its agent, and of which nothing has come yet, is not another one's because that one says its name. */
+/* A stream that has its agent, and of which nothing has come yet, is not another one's because that
+ * one says its name. */
 static void deliver_beside_a_claim(struct agent *a)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,

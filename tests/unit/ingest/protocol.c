@@ -1,4 +1,5 @@
-/* Streams that arrive: whole, in pieces, over a restart of the collector, by an agent that dials in. */
+/* Streams that arrive: whole, in pieces, over a restart of the collector, by an agent that dials
+ * in. */
 #include <arpa/inet.h>
 
 #include "tests/unit/ingest/support/peers.h"

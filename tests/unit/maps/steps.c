@@ -1,7 +1,8 @@
 /*
- * A process that maps, changes and unmaps at random is observed by the agent's table, which is too small for it now and then;
- * the collector puts the steps together. After each step every region that it has must be as in the process, unless its news
- * are still to come; and once all has been told, it must have all but those that were cut.
+ * A process that maps, changes and unmaps at random is observed by the agent's table, which is too
+ * small for it now and then; the collector puts the steps together. After each step every region
+ * that it has must be as in the process, unless its news are still to come; and once all has been
+ * told, it must have all but those that were cut.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -41,12 +42,14 @@ static uint32_t chance(uint32_t below)
 static void map(unsigned at)
 {
 	struct place *p = &places[at];
-	static const char *const names[] = {"", "[heap]", "/lib/a.so", "/odd\nname", "[anon:x]", "/dev/zero (deleted)"};
+	static const char *const names[] = {"",		  "[heap]",   "/lib/a.so",
+					    "/odd\nname", "[anon:x]", "/dev/zero (deleted)"};
 
 	p->mapped = true;
 	snprintf(p->name, sizeof(p->name), "%s", names[chance(6)]);
 	if (!chance(4)) /* many names, a few of them long */
-		snprintf(p->name, sizeof(p->name), "/file/%u%0*u", chance(5000), chance(50) ? 1 : 900, 0u);
+		snprintf(p->name, sizeof(p->name), "/file/%u%0*u", chance(5000),
+			 chance(50) ? 1 : 900, 0u);
 	p->region = (struct smaps_region){
 		.start = (uint64_t)(at + 1) << 24,
 		.end = ((uint64_t)(at + 1) << 24) + (1 + chance(4096)) * (uint64_t)PAGE,
@@ -126,14 +129,17 @@ static bool same_region(const struct map_region *a, const struct smaps_region *b
 	char name[SMAPS_NAME_MAX + 1];
 
 	words_clean(name, sizeof(name), b->name, strlen(b->name));
-	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->inode == b->inode &&
-	       a->major == b->major && a->minor == b->minor && a->flags == b->flags && !strcmp(a->name, name);
+	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+	       a->inode == b->inode && a->major == b->major && a->minor == b->minor &&
+	       a->flags == b->flags && !strcmp(a->name, name);
 }
 
 static bool same_usage(const struct map_usage *a, const uint64_t *b)
 {
-	return a->rss == b[SMAPS_RSS] && a->pss == b[SMAPS_PSS] && a->shared_clean == b[SMAPS_SHARED_CLEAN] &&
-	       a->shared_dirty == b[SMAPS_SHARED_DIRTY] && a->private_clean == b[SMAPS_PRIVATE_CLEAN] &&
+	return a->rss == b[SMAPS_RSS] && a->pss == b[SMAPS_PSS] &&
+	       a->shared_clean == b[SMAPS_SHARED_CLEAN] &&
+	       a->shared_dirty == b[SMAPS_SHARED_DIRTY] &&
+	       a->private_clean == b[SMAPS_PRIVATE_CLEAN] &&
 	       a->private_dirty == b[SMAPS_PRIVATE_DIRTY] && a->anonymous == b[SMAPS_ANONYMOUS] &&
 	       a->swap == b[SMAPS_SWAP];
 }

@@ -1,5 +1,5 @@
-/* Another agent has taken the ring up (RING_CUT): every thread says how far it was, and begins with whole stacks, in modules that were
- * announced again; nothing else changes for it. */
+/* Another agent has taken the ring up (RING_CUT): every thread says how far it was, and begins with
+ * whole stacks, in modules that were announced again; nothing else changes for it. */
 #include "tests/unit/preload/support/run.h"
 
 #include <stdlib.h>

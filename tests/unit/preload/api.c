@@ -1,5 +1,5 @@
-/* What a program tells of its own accord: pools, labels, the older names; and what it may ask for: zeroed
- * memory. */
+/* What a program tells of its own accord: pools, labels, the older names; and what it may ask for:
+ * zeroed memory. */
 #include "tests/unit/preload/support/run.h"
 
 #include <stdlib.h>
@@ -84,8 +84,8 @@ static void zeroed_if_asked(void **state)
 	run_zeroed("HEAPCAST_ZERO_MEMORY=0", 800);
 }
 
-/* The loader allocates a thread's data at its first use; eight threads at once, in a library that came
- * after they began. */
+/* The loader allocates a thread's data at its first use; eight threads at once, in a library that
+ * came after they began. */
 static void thread_local_data(void **state)
 {
 	struct agent_options options = {.big_slices = 8};

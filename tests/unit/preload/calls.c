@@ -1,5 +1,5 @@
-/* prctl and syscall, which the library stands in front of, pass on what they are given; and what a seccomp filter says to the library's
- * own system calls. */
+/* prctl and syscall, which the library stands in front of, pass on what they are given; and what a
+ * seccomp filter says to the library's own system calls. */
 #include "tests/unit/preload/support/run.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 #include "agent/preload/record/filter.h"
 #include "agent/preload/system/state.h"
 
-#define LENGTH(array) ((unsigned short)(sizeof(array) / sizeof((array)[0])))
-#define DATA(member)  ((uint32_t)offsetof(struct seccomp_data, member))
-#define LOAD(member)  BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(member))
+#define LENGTH(array)	   ((unsigned short)(sizeof(array) / sizeof((array)[0])))
+#define DATA(member)	   ((uint32_t)offsetof(struct seccomp_data, member))
+#define LOAD(member)	   BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(member))
 #define IF(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
-#define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
-#define ALLOW	      ANSWER(SECCOMP_RET_ALLOW)
-#define KILL	      ANSWER(SECCOMP_RET_KILL_PROCESS)
+#define ANSWER(value)	   BPF_STMT(BPF_RET | BPF_K, (value))
+#define ALLOW		   ANSWER(SECCOMP_RET_ALLOW)
+#define KILL		   ANSWER(SECCOMP_RET_KILL_PROCESS)
 
 static uint32_t refused(struct sock_filter *code, unsigned short length)
 {
@@ -27,8 +27,7 @@ static uint32_t refused(struct sock_filter *code, unsigned short length)
 	return filter_refuses(&program);
 }
 #define REFUSED(...)                                                                               \
-	refused((struct sock_filter[]){__VA_ARGS__},                                               \
-		LENGTH(((struct sock_filter[]){__VA_ARGS__})))
+	refused((struct sock_filter[]){__VA_ARGS__}, LENGTH(((struct sock_filter[]){__VA_ARGS__})))
 
 static void words_are_passed_on(void **state)
 {
@@ -76,7 +75,8 @@ static void single_calls(void **state)
 	assert_int_equal(REFUSED(LOAD(nr), IF(SYS_futex, 0, 1), KILL, ALLOW), CALLS_WAIT);
 	assert_int_equal(REFUSED(LOAD(nr), IF(SYS_gettid, 0, 1), KILL, ALLOW), CALLS_NUMBERS);
 	assert_int_equal(REFUSED(LOAD(nr), IF(SYS_connect, 0, 1), KILL, ALLOW), CALLS_START);
-	assert_int_equal(REFUSED(LOAD(nr), IF(SYS_futex, 0, 1), ALLOW, KILL), CALLS_EVERY & ~CALLS_WAIT);
+	assert_int_equal(REFUSED(LOAD(nr), IF(SYS_futex, 0, 1), ALLOW, KILL),
+			 CALLS_EVERY & ~CALLS_WAIT);
 	/* Another processor's calls. */
 	assert_int_equal(REFUSED(LOAD(arch), IF(0xffffffffu, 0, 1), KILL, ALLOW), 0);
 	assert_int_equal(REFUSED(LOAD(arch), IF(0xffffffffu, 0, 1), ALLOW, KILL), CALLS_EVERY);
@@ -89,10 +89,17 @@ static void arguments(void **state)
 #define ARGUMENT(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(args) + 8 * (n) + low)
 
 	(void)state;
-	assert_int_equal(REFUSED(LOAD(nr), IF(SYS_futex, 0, 3), ARGUMENT(1), IF(128, 0, 1), KILL, ALLOW), CALLS_WAIT);
-	assert_int_equal(REFUSED(LOAD(nr), IF(SYS_futex, 0, 3), ARGUMENT(1), IF(5, 0, 1), KILL, ALLOW), 0);
-	assert_int_equal(REFUSED(LOAD(nr), IF(SYS_futex, 0, 3), ARGUMENT(0), IF(5, 0, 1), KILL, ALLOW), CALLS_WAIT);
-	assert_int_equal(REFUSED(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(instruction_pointer)), ALLOW), CALLS_EVERY);
+	assert_int_equal(
+		REFUSED(LOAD(nr), IF(SYS_futex, 0, 3), ARGUMENT(1), IF(128, 0, 1), KILL, ALLOW),
+		CALLS_WAIT);
+	assert_int_equal(
+		REFUSED(LOAD(nr), IF(SYS_futex, 0, 3), ARGUMENT(1), IF(5, 0, 1), KILL, ALLOW), 0);
+	assert_int_equal(
+		REFUSED(LOAD(nr), IF(SYS_futex, 0, 3), ARGUMENT(0), IF(5, 0, 1), KILL, ALLOW),
+		CALLS_WAIT);
+	assert_int_equal(
+		REFUSED(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(instruction_pointer)), ALLOW),
+		CALLS_EVERY);
 }
 
 /* Each yields 6 of a calculation, if it is done right. */
@@ -112,17 +119,31 @@ static void calculations(void **state)
 	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 3), BY(BPF_LSH, 1), IS_SIX), 0);
 	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 12), BY(BPF_RSH, 1), IS_SIX), 0);
 	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 0xfffffffa), BY(BPF_NEG, 0), IS_SIX), 0);
-	assert_int_equal(REFUSED(IMMEDIATE(BPF_LDX, 2), IMMEDIATE(BPF_LD, 3), BPF_STMT(BPF_ALU | BPF_MUL | BPF_X, 0), IS_SIX), 0);
-	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6), BPF_STMT(BPF_MISC | BPF_TAX, 0), IMMEDIATE(BPF_LD, 0),
-				 BPF_STMT(BPF_MISC | BPF_TXA, 0), IS_SIX), 0);
+	assert_int_equal(REFUSED(IMMEDIATE(BPF_LDX, 2), IMMEDIATE(BPF_LD, 3),
+				 BPF_STMT(BPF_ALU | BPF_MUL | BPF_X, 0), IS_SIX),
+			 0);
+	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6), BPF_STMT(BPF_MISC | BPF_TAX, 0),
+				 IMMEDIATE(BPF_LD, 0), BPF_STMT(BPF_MISC | BPF_TXA, 0), IS_SIX),
+			 0);
 	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6), BPF_STMT(BPF_ST, 3), IMMEDIATE(BPF_LD, 0),
-				 BPF_STMT(BPF_LD | BPF_W | BPF_MEM, 3), IS_SIX), 0);
-	assert_int_equal(REFUSED(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0), BY(BPF_SUB, 58), IS_SIX), 0);
-	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_A, 0)), 0);
-	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6), BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0), KILL, IS_SIX), 0);
-	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6), BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 5, 0, 1), ALLOW, KILL), 0);
-	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 7, 1, 0), ALLOW, KILL), 0);
-	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 2, 0, 1), ALLOW, KILL), 0);
+				 BPF_STMT(BPF_LD | BPF_W | BPF_MEM, 3), IS_SIX),
+			 0);
+	assert_int_equal(REFUSED(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0), BY(BPF_SUB, 58), IS_SIX),
+			 0);
+	assert_int_equal(
+		REFUSED(IMMEDIATE(BPF_LD, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_A, 0)), 0);
+	assert_int_equal(
+		REFUSED(IMMEDIATE(BPF_LD, 6), BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0), KILL, IS_SIX),
+		0);
+	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6), BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 5, 0, 1),
+				 ALLOW, KILL),
+			 0);
+	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 7, 1, 0),
+				 ALLOW, KILL),
+			 0);
+	assert_int_equal(REFUSED(IMMEDIATE(BPF_LD, 6),
+				 BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 2, 0, 1), ALLOW, KILL),
+			 0);
 }
 
 /* Whatever the program has there is only read. */
@@ -135,8 +156,9 @@ static void nonsense(void **state)
 	for (unsigned round = 0; round < 20000; round++) {
 		for (size_t i = 0; i < LENGTH(code); i++) {
 			number = number * 1664525 + 1013904223;
-			code[i] = (struct sock_filter){(uint16_t)(number >> 16), (uint8_t)(number >> 8), (uint8_t)(number >> 24),
-						       number * 2654435761u};
+			code[i] = (struct sock_filter){
+				(uint16_t)(number >> 16), (uint8_t)(number >> 8),
+				(uint8_t)(number >> 24), number * 2654435761u};
 		}
 		all |= refused(code, LENGTH(code));
 	}
@@ -151,7 +173,8 @@ static int kernel_allows(struct sock_filter *code, unsigned short length)
 	pid_t child = fork();
 
 	if (!child) {
-		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 			_exit(77);
 		syscall(SYS_gettid);
 		_exit(0);
@@ -186,9 +209,14 @@ static void as_the_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_are_passed_on), cmocka_unit_test(as_libc_does), cmocka_unit_test(answers),
-		cmocka_unit_test(single_calls),	       cmocka_unit_test(arguments),    cmocka_unit_test(calculations),
-		cmocka_unit_test(nonsense),	       cmocka_unit_test(as_the_kernel),
+		cmocka_unit_test(words_are_passed_on),
+		cmocka_unit_test(as_libc_does),
+		cmocka_unit_test(answers),
+		cmocka_unit_test(single_calls),
+		cmocka_unit_test(arguments),
+		cmocka_unit_test(calculations),
+		cmocka_unit_test(nonsense),
+		cmocka_unit_test(as_the_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,8 +80,8 @@ static void agent_dies(void **state)
 	agent_result_done(&r);
 }
 
-/* A machine with too much to do: the agent gets no time for longer than that, and the program little.
- * It waits for what it asked to wait for. */
+/* A machine with too much to do: the agent gets no time for longer than that, and the program
+ * little. It waits for what it asked to wait for. */
 static void both_are_starved(void **state)
 {
 	struct agent_options options = {.policy = RING_BLOCK,
@@ -144,7 +144,8 @@ static void marks_are_told_or_counted(uint32_t policy)
 	assert_exited(&r, 0);
 	assert_sound(&r);
 	assert_true(r.lost.events > 0);
-	assert_int_equal(r.marks - r.thinned + r.lost.events - r.lost.allocations - r.lost.frees, 20 * 500);
+	assert_int_equal(r.marks - r.thinned + r.lost.events - r.lost.allocations - r.lost.frees,
+			 20 * 500);
 	agent_result_done(&r);
 }
 

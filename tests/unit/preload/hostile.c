@@ -39,8 +39,8 @@ static void nested(void **state)
 	sound_and_as_said(&options, "nested", "500", "alt");
 }
 
-/* Addresses that a handler has had, or what lay aside as a hook was left, take nothing back of others; nor does a handler's mremap of
- * itself. */
+/* Addresses that a handler has had, or what lay aside as a hook was left, take nothing back of
+ * others; nor does a handler's mremap of itself. */
 static void reused(void **state)
 {
 	struct agent_options options = {.preload_more = target_path("jump_alloc.so")};

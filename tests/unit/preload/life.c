@@ -159,7 +159,8 @@ static void clones_in_the_same_memory(void **state)
 	agent_result_done(&r);
 }
 
-/* A ring of 8 KiB that is drained now and then: most allocations wait, with a cancellation pending. */
+/* A ring of 8 KiB that is drained now and then: most allocations wait, with a cancellation
+ * pending. */
 static void no_point_of_cancellation(void **state)
 {
 	struct agent_options options = {.small_slices = 4, .drain_every_ms = 2};

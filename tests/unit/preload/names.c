@@ -1,5 +1,5 @@
-/* Allocators under names of their own: what a program does through each function is on record, and who asks
- * whether such a function is there hears the truth. */
+/* Allocators under names of their own: what a program does through each function is on record, and
+ * who asks whether such a function is there hears the truth. */
 #include "tests/unit/preload/support/run.h"
 
 #include <stdbool.h>

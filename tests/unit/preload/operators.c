@@ -1,5 +1,5 @@
-/* operator new and delete, with the allocator of libc and with those that have operators of their own:
- * each call is on record once. */
+/* operator new and delete, with the allocator of libc and with those that have operators of their
+ * own: each call is on record once. */
 #include "tests/unit/preload/support/run.h"
 
 #include <stdbool.h>
@@ -153,8 +153,8 @@ static void plugin_of_a_c_program(void **state)
 	agent_result_done(&r);
 }
 
-/* Operators of the program's own. Over malloc, malloc's record is the truth, whoever sees them; over a
- * pool nobody but the program knows of its blocks. */
+/* Operators of the program's own. Over malloc, malloc's record is the truth, whoever sees them;
+ * over a pool nobody but the program knows of its blocks. */
 static void run_own(const char *name, bool over_malloc)
 {
 	struct agent_options options = {0};
@@ -184,8 +184,8 @@ static void of_the_program(void **state)
 	run_own("own_pool_shown", false);
 }
 
-/* Opened and closed three times. libstdc++ stays loaded, and its operators are then the first that there
- * are: all modules of a process have the same. They round up sizes that are aligned. */
+/* Opened and closed three times. libstdc++ stays loaded, and its operators are then the first that
+ * there are: all modules of a process have the same. They round up sizes that are aligned. */
 static void of_a_plugin(void **state)
 {
 	struct agent_options options = {0};
@@ -209,8 +209,8 @@ static void of_a_plugin(void **state)
 	agent_result_done(&r);
 }
 
-/* What sampling passes over does not go through libstdc++, but a failure does, and so does all where an
- * operator is the program's. */
+/* What sampling passes over does not go through libstdc++, but a failure does, and so does all
+ * where an operator is the program's. */
 static void run_sampled(const char *name, int status)
 {
 	struct agent_options options = {

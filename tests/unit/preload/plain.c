@@ -152,10 +152,9 @@ static void assert_settings(const struct agent_result *r)
 
 static void every_function(void **state)
 {
-	static const char *const once[] = {"malloc",	   "calloc",	     "realloc",
-					   "reallocarray", "posix_memalign", "aligned_alloc",
-					   "memalign",	   "valloc",	     "pvalloc",
-					   "realloc to 0"};
+	static const char *const once[] = {
+		"malloc",	 "calloc",   "realloc", "reallocarray", "posix_memalign",
+		"aligned_alloc", "memalign", "valloc",	"pvalloc",	"realloc to 0"};
 	struct agent_options options = {0};
 	struct agent_result r;
 	uint64_t failed = 0;
@@ -167,12 +166,11 @@ static void every_function(void **state)
 	assert_sound(&r);
 	assert_nothing_lost(&r);
 	for (size_t i = 0; i < sizeof(once) / sizeof(*once); i++)
-		assert_int_equal(
-			count_kind(&r, once[i]),
-			(strstr(once[i], "aligned_alloc") || !strcmp(once[i], "malloc")) &&
-					in_libc
-				? 2
-				: 1);
+		assert_int_equal(count_kind(&r, once[i]),
+				 (strstr(once[i], "aligned_alloc") || !strcmp(once[i], "malloc")) &&
+						 in_libc
+					 ? 2
+					 : 1);
 	/* Who asks whether a function is there is told what is true without us. */
 	assert_int_equal(agent_said(&r, "sized"), in_libc ? 2 : 0);
 	assert_int_equal(count_kind(&r, "free_sized"), in_libc);
@@ -227,10 +225,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sized_frees),
-		cmocka_unit_test(one_thread),	    cmocka_unit_test(stacks),
-		cmocka_unit_test(depth_is_limited), cmocka_unit_test(eight_threads),
-		cmocka_unit_test(handed_over),	    cmocka_unit_test(short_threads),
-		cmocka_unit_test(every_function),   cmocka_unit_test(frees_without_stacks),
+		cmocka_unit_test(one_thread),
+		cmocka_unit_test(stacks),
+		cmocka_unit_test(depth_is_limited),
+		cmocka_unit_test(eight_threads),
+		cmocka_unit_test(handed_over),
+		cmocka_unit_test(short_threads),
+		cmocka_unit_test(every_function),
+		cmocka_unit_test(frees_without_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,7 +156,8 @@ static void operators(void **state)
 	agree(NULL, argv, &all, &some);
 	snprintf(path, sizeof(path), "%s.so", target_path("named_alloc"));
 	agree(path, argv, &all, &some);
-	/* Each of them is two until the first one is sampled: 35 on average, 440 once in a hundred thousand runs. */
+	/* Each of them is two until the first one is sampled: 35 on average, 440 once in a hundred
+	 * thousand runs. */
 	assert_true(some - all < all / 20);
 	SKIP_EMULATED(NO_ALLOCATORS);
 	for (unsigned i = 0; i < 2; i++) {
@@ -183,8 +184,8 @@ static void handed_over(void **state)
 	agent_result_done(&r);
 }
 
-/* A block that is freed inside of another hook of its thread is one of the sampled ones no more: who
- * gets its address meanwhile is not taken for it. */
+/* A block that is freed inside of another hook of its thread is one of the sampled ones no more:
+ * who gets its address meanwhile is not taken for it. */
 static void freed_inside(void **state)
 {
 	static char library[600];
@@ -241,7 +242,8 @@ static void exact_above_the_cut(void **state)
 	agent_result_done(&r);
 }
 
-/* A set of seven: whenever it is full the interval doubles, and it is halved, and that is told. No sample is refused. */
+/* A set of seven: whenever it is full the interval doubles, and it is halved, and that is told. No
+ * sample is refused. */
 static void full_set(void **state)
 {
 	struct agent_options options = {
@@ -260,8 +262,8 @@ static void full_set(void **state)
 	agent_result_done(&r);
 }
 
-/* An order for another interval comes at any time, and is noticed late: mostly at a block with a point, which counts by the interval
- * before it. */
+/* An order for another interval comes at any time, and is noticed late: mostly at a block with a
+ * point, which counts by the interval before it. */
 static void intervals_change(void **state)
 {
 	struct agent_options options = {.mode = RING_SAMPLE,
@@ -284,8 +286,9 @@ static void intervals_change(void **state)
 	agent_result_done(&r);
 }
 
-/* A third full: here and there a line has no room, and addresses go to the next ones and are found there. With half of it full, four
- * lines in a row have none in one run of thirty: then the set is halved, and its blocks are paired no more. */
+/* A third full: here and there a line has no room, and addresses go to the next ones and are found
+ * there. With half of it full, four lines in a row have none in one run of thirty: then the set is
+ * halved, and its blocks are paired no more. */
 static void crowded_set(void **state)
 {
 	struct agent_options options = {
@@ -399,7 +402,8 @@ static void thin_and_count(struct agent_options *options, struct agent_result *r
 	agent_result_done(&count);
 }
 
-/* Full mode turns into sampling; every change is in the data. (tests/e2e/waits.sh sees it turn back.) */
+/* Full mode turns into sampling; every change is in the data. (tests/e2e/waits.sh sees it turn
+ * back.) */
 static void thins(void **state)
 {
 	struct agent_options options = {0};
@@ -428,8 +432,9 @@ static void thins_samples(void **state)
 	agent_result_done(&thin);
 }
 
-/* For so long nobody takes anything away. The interval grows with what the rest of a slice is used up, so nearly all finds room: an interval
- * of 2 GiB is the largest, and samples of that size come behind the end now and then. */
+/* For so long nobody takes anything away. The interval grows with what the rest of a slice is used
+ * up, so nearly all finds room: an interval of 2 GiB is the largest, and samples of that size come
+ * behind the end now and then. */
 static void thins_alone(void **state)
 {
 	struct agent_options options = {.small_slices = 2,
@@ -446,7 +451,8 @@ static void thins_alone(void **state)
 	agent_result_done(&r);
 }
 
-/* Nobody reads, and the thread is still in full mode when a stack does not fit: the event is there without it. */
+/* Nobody reads, and the thread is still in full mode when a stack does not fit: the event is there
+ * without it. */
 static void thins_deep(void **state)
 {
 	struct agent_options options = {.small_slices = 1,
@@ -464,7 +470,8 @@ static void thins_deep(void **state)
 	agent_result_done(&r);
 }
 
-/* A birth for which there was no room is not on record: its block leaves the set, so that no free is recorded without one. */
+/* A birth for which there was no room is not on record: its block leaves the set, so that no free
+ * is recorded without one. */
 static void lost_births(void **state)
 {
 	struct agent_options options = {.mode = RING_SAMPLE,

@@ -161,8 +161,8 @@ static void at_once(void **state)
 	}
 }
 
-/* A hook that handlers interrupt is under way to its end and is on record; of theirs, what does not fit into the queue is counted
- * as lost, and nothing else is missing. */
+/* A hook that handlers interrupt is under way to its end and is on record; of theirs, what does not
+ * fit into the queue is counted as lost, and nothing else is missing. */
 static void stepped(const char *how, unsigned long left_most)
 {
 	struct agent_options options = {.big_slices = 8};
@@ -204,7 +204,8 @@ static void at_any_instruction(void **state)
 	stepped(NULL, 0);
 }
 
-/* If a jump ends a hook while it puts on record what has waited, no more than the one event is told twice. */
+/* If a jump ends a hook while it puts on record what has waited, no more than the one event is told
+ * twice. */
 static void left_at_any_instruction(void **state)
 {
 	(void)state;

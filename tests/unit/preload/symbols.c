@@ -20,9 +20,10 @@
 
 #include "tests/unit/preload/support/ring_agent.h"
 
-#define LIBC_MINOR_MAX	  28
-#define PATTERNS	  7 /* heapcast_*, memory_profiler_*, __prctl_*, _Znw*, _Zna*, _Zdl*, _Zda* */
-#define OPERATORS	  20
+#define LIBC_MINOR_MAX 28
+/* heapcast_*, memory_profiler_*, __prctl_*, _Znw*, _Zna*, _Zdl*, _Zda* */
+#define PATTERNS  7
+#define OPERATORS 20
 
 static const uint8_t *file;
 static size_t file_size;
@@ -152,7 +153,8 @@ static void exports_its_map(void **state)
 }
 
 /* Thread-local data in the static block: no call into the loader from a hook. */
-#ifdef __aarch64__ /* whose linker sets no flag (binutils 2.40): no relocation asks for a module or a descriptor */
+#ifdef __aarch64__ /* whose linker sets no flag (binutils 2.40): no relocation asks for a module   \
+		      or a descriptor */
 static void tls_is_static(void **state)
 {
 	const ElfW(Ehdr) *head = (const void *)file;
@@ -168,7 +170,8 @@ static void tls_is_static(void **state)
 		for (size_t row = 0; row < sections[i].sh_size / sizeof(*rows); row++) {
 			unsigned type = ELF64_R_TYPE(rows[row].r_info);
 
-			assert_true(type != R_AARCH64_TLS_DTPMOD && type != R_AARCH64_TLS_DTPREL && type != R_AARCH64_TLSDESC);
+			assert_true(type != R_AARCH64_TLS_DTPMOD && type != R_AARCH64_TLS_DTPREL &&
+				    type != R_AARCH64_TLSDESC);
 			offsets += type == R_AARCH64_TLS_TPREL;
 		}
 	}
@@ -192,8 +195,10 @@ static void tls_is_static(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(needs_libc_only), cmocka_unit_test(no_newer_libc),
-		cmocka_unit_test(exports_its_map), cmocka_unit_test(tls_is_static),
+		cmocka_unit_test(needs_libc_only),
+		cmocka_unit_test(no_newer_libc),
+		cmocka_unit_test(exports_its_map),
+		cmocka_unit_test(tls_is_static),
 	};
 	int fd = open(preload_path(), O_RDONLY | O_CLOEXEC);
 	struct stat status;

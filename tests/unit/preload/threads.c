@@ -52,8 +52,8 @@ static uint64_t symbol_offset(const char *name)
 	return offset;
 }
 
-/* How often a stamp that is read out of order is wrong hangs on the processor; so what is looked at is
- * which way they are read. */
+/* How often a stamp that is read out of order is wrong hangs on the processor; so what is looked at
+ * is which way they are read. */
 static void second_thread_orders_stamps(void **state)
 {
 	uint64_t offset = symbol_offset("shim");
@@ -127,8 +127,8 @@ static unsigned allocations_in(const struct agent_result *r, const char *module)
 	return count;
 }
 
-/* A jump out of the middle of what is told of modules leaves a lock behind: the next one who comes takes
- * it, and the new module is told of. */
+/* A jump out of the middle of what is told of modules leaves a lock behind: the next one who comes
+ * takes it, and the new module is told of. */
 static void lock_is_taken_over(void **state)
 {
 	struct agent_options options = {

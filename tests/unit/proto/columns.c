@@ -26,7 +26,8 @@ static uint64_t random_u64(void)
 	return random_state;
 }
 
-/* Of some use to predictions: an address that was there before, what lies behind the last one, or any. */
+/* Of some use to predictions: an address that was there before, what lies behind the last one, or
+ * any. */
 static uint64_t random_address(uint64_t size)
 {
 	static uint64_t recent[32], next;
@@ -59,7 +60,8 @@ static struct event random_event(uint64_t *time)
 	e.time_ns = *time - random_u64() % 3000;
 	e.stack = (uint32_t)(random_u64() >> 40);
 	if (event_has_size(e.kind))
-		e.size = e.weight = random_u64() % 4 ? random_u64() % 4 * 300 : random_u64() >> random_u64() % 64;
+		e.size = e.weight = random_u64() % 4 ? random_u64() % 4 * 300
+						     : random_u64() >> random_u64() % 64;
 	e.address = random_address(e.size) & UINT64_MAX >> 8;
 	if (e.class == EVENT_CLASS_REALLOCATION) {
 		e.old_address = random_u64() % 3 ? random_address(16) & UINT64_MAX >> 8 : 0;
@@ -128,7 +130,8 @@ static void test_round_trip(void **unused)
 	round_trip(1000, 1);
 }
 
-/* An allocator as the prediction thinks that they are: what was freed last comes first, else what lies behind. */
+/* An allocator as the prediction thinks that they are: what was freed last comes first, else what
+ * lies behind. */
 struct allocator {
 	uint64_t free[4][8];
 	unsigned count[4];
@@ -153,7 +156,7 @@ static uint64_t allocate(struct allocator *a, unsigned class)
 
 static void give_back(struct allocator *a, uint64_t address, uint64_t size)
 {
-	for (unsigned class = 0; class < 3; class++)
+	for (unsigned class = 0; class < 3; class ++)
 		if (sizes[class] == size && a->count[class] < 7)
 			a->free[class][a->count[class]++] = address;
 }
@@ -213,7 +216,8 @@ static void test_prediction(void **unused)
 		}
 		events_encoder_fill(&encoder, &message);
 		/* What lived before this batch has to be said, and some that stacks forgot. */
-		assert_in_range(message.address.len, 0, 6500); /* each as a difference: 16,000 and more */
+		assert_in_range(message.address.len, 0,
+				6500); /* each as a difference: 16,000 and more */
 		assert_int_equal(events_decoder_init(&decoder, &message, &err), 0);
 		for (unsigned i = 0; i < 8192; i++) {
 			assert_int_equal(events_decoder_next(&decoder, &got, &err), 1);
@@ -428,8 +432,9 @@ static void test_left_over(void **unused)
 {
 	Heapcast__Events m;
 	uint8_t more[64];
-	ProtobufCBinaryData *columns[] = {&m.thread, &m.thread_run, &m.time,  &m.time_run, &m.birth, &m.death,
-					  &m.old,    &m.address,    &m.size,  &m.stack,	   &m.call_time};
+	ProtobufCBinaryData *columns[] = {&m.thread, &m.thread_run, &m.time,	 &m.time_run,
+					  &m.birth,  &m.death,	    &m.old,	 &m.address,
+					  &m.size,   &m.stack,	    &m.call_time};
 
 	(void)unused;
 	for (unsigned i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
@@ -450,9 +455,9 @@ static void test_noise(void **unused)
 	(void)unused;
 	for (unsigned round = 0; round < 20000; round++) {
 		Heapcast__Events m;
-		ProtobufCBinaryData *columns[] = {&m.kind, &m.thread, &m.thread_run, &m.time,	 &m.time_run,
-						  &m.birth, &m.death, &m.old, &m.address, &m.size,
-						  &m.stack, &m.call_time};
+		ProtobufCBinaryData *columns[] = {
+			&m.kind,  &m.thread, &m.thread_run, &m.time, &m.time_run, &m.birth,
+			&m.death, &m.old,    &m.address,    &m.size, &m.stack,	  &m.call_time};
 		ProtobufCBinaryData *hit;
 
 		sample_message(&m);
@@ -532,10 +537,11 @@ static void test_stacks_damage(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_prediction), cmocka_unit_test(test_far_apart),
-		cmocka_unit_test(test_parameters), cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_left_over),  cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_stacks),	   cmocka_unit_test(test_stacks_damage),
+		cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_prediction),
+		cmocka_unit_test(test_far_apart),     cmocka_unit_test(test_parameters),
+		cmocka_unit_test(test_damage),	      cmocka_unit_test(test_left_over),
+		cmocka_unit_test(test_noise),	      cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_stacks_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* The table of event kinds says the same as the messages and the ring: numbers, classes, names; packed fields come apart again. */
+/* The table of event kinds says the same as the messages and the ring: numbers, classes, names;
+ * packed fields come apart again. */
 #include "proto/event.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /*
- * Framing: what goes in comes out; whatever damage a line or a disk can do is noticed, or does not matter. A flipped bit
- * may turn up in a field that changes nothing (the frame then opens to the same message), but never as another message.
+ * Framing: what goes in comes out; whatever damage a line or a disk can do is noticed, or does not
+ * matter. A flipped bit may turn up in a field that changes nothing (the frame then opens to the
+ * same message), but never as another message.
  */
 #include "proto/frame.h"
 

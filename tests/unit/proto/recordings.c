@@ -1,6 +1,6 @@
 /*
- * Recordings that programs on five processors have made (tests/golden/boards), read here, whatever this processor is: the same for
- * all but where the blocks lie.
+ * Recordings that programs on five processors have made (tests/golden/boards), read here, whatever
+ * this processor is: the same for all but where the blocks lie.
  */
 #include <stdarg.h>
 #include <setjmp.h>

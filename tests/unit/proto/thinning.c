@@ -1,7 +1,8 @@
 /*
- * The law of what is followed (proto/thinning.h, docs/sampling.md), drawn a few thousand times over: a heap of blocks of all sizes, exact
- * and sampled ones, through levels that fall and rise and halvings of the set; what is counted at the end has the true sum as its mean, and
- * the variance that it states.
+ * The law of what is followed (proto/thinning.h, docs/sampling.md), drawn a few thousand times
+ * over: a heap of blocks of all sizes, exact and sampled ones, through levels that fall and rise
+ * and halvings of the set; what is counted at the end has the true sum as its mean, and the
+ * variance that it states.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -51,7 +52,8 @@ static void text(void **state)
 	assert_false(thinning_get(&got, bytes, THINNING_BYTES));
 }
 
-/* Of neighbours as allocators give them, one in 1 << level is followed, and a higher level follows none that a lower one does not. */
+/* Of neighbours as allocators give them, one in 1 << level is followed, and a higher level follows
+ * none that a lower one does not. */
 static void shares(void **state)
 {
 	enum { MANY = 1 << 18 };
@@ -153,7 +155,8 @@ static double draw(uint64_t *random, double *ret_variance)
 	lower(blocks, seed, 2); /* after 0 */
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		sum += blocks[i].weight;
-		*ret_variance += blocks[i].weight * fmax(blocks[i].weight - (double)blocks[i].size, 0);
+		*ret_variance +=
+			blocks[i].weight * fmax(blocks[i].weight - (double)blocks[i].size, 0);
 	}
 	return sum;
 }

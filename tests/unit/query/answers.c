@@ -1,7 +1,8 @@
 /*
- * The oracle's other questions (see oracle.c): usage over time, sizes and lifetimes, leaks by survival, two moments held against each
- * other, groups with their peaks, how blocks lie on pages, what is in use at many moments, mappings, places. Of the same random programs,
- * received by the same store that is killed, with the same random filters.
+ * The oracle's other questions (see oracle.c): usage over time, sizes and lifetimes, leaks by
+ * survival, two moments held against each other, groups with their peaks, how blocks lie on pages,
+ * what is in use at many moments, mappings, places. Of the same random programs, received by the
+ * same store that is killed, with the same random filters.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,11 +11,14 @@
 
 #include <cmocka.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/events.h"
 #include "collector/query/sums/fragmentation.h"
 #include "collector/query/sums/live.h"
 #include "collector/query/match/mappings.h"
 #include "tests/unit/query/asked.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
 
 #define ROUNDS	    16
 #define ROUNDS_FULL 2000
@@ -70,7 +74,8 @@ static void note_extremes(struct course *c)
 	c->blocks_max = c->blocks > c->blocks_max ? c->blocks : c->blocks_max;
 }
 
-/* All that happens in a nanosecond is one step. What is in use at the start counts as an extreme, too. */
+/* All that happens in a nanosecond is one step. What is in use at the start counts as an extreme,
+ * too. */
 static struct course course_of(const struct change *list, size_t count, uint64_t from, uint64_t to)
 {
 	struct course c = {.bytes_min = UINT64_MAX, .blocks_min = UINT64_MAX};

@@ -1,12 +1,15 @@
 #pragma once
 /*
- * A recording to ask, and the naive answers to it. Its rows are a random program's, as the program's model has them, received by a store
- * that is killed now and then; or those that the store made of events whose order cannot be told, or of samples.
+ * A recording to ask, and the naive answers to it. Its rows are a random program's, as the
+ * program's model has them, received by a store that is killed now and then; or those that the
+ * store made of events whose order cannot be told, or of samples.
  */
 #include "collector/query/sweep/crew.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/query/naive_filter.h"
 #include "tests/unit/query/receive.h"
 
@@ -20,7 +23,8 @@ struct asked {
 	bool sampled;
 };
 
-/* Threads that share a question, rows that they take at a time, and sizes of bins: whatever they are, answers are the same. */
+/* Threads that share a question, rows that they take at a time, and sizes of bins: whatever they
+ * are, answers are the same. */
 static inline void asked_set_sizes(uint64_t seed)
 {
 	static const unsigned threads[] = {1, 2, 8}, pieces[] = {0, 8, 64, 1024};
@@ -84,7 +88,8 @@ static inline void asked_open(struct asked *a, uint64_t seed)
 static inline void asked_open_rows(struct asked *a, uint64_t seed, bool sampled)
 {
 	*a = (struct asked){.seed = seed, .sampled = sampled};
-	test_disordered_recording(&a->t, seed, ASKED_EVENTS, sampled, (enum test_disorder)(seed / 3 % 3));
+	test_disordered_recording(&a->t, seed, ASKED_EVENTS, sampled,
+				  (enum test_disorder)(seed / 3 % 3));
 	view_free(a->t.view);
 	symbols_free(a->t.symbols);
 	asked_view(a, seed);
@@ -102,17 +107,21 @@ static inline void asked_close(struct asked *a)
 }
 
 /* What is made of fractions may be rounded apart. */
-static inline void asked_equal(const struct asked *a, const char *what, const struct usage *got, const struct usage *wanted)
+static inline void asked_equal(const struct asked *a, const char *what, const struct usage *got,
+			       const struct usage *wanted)
 {
 	uint64_t slack = a->sampled ? 1 : 0;
 
-	if (got->bytes + slack - wanted->bytes > 2 * slack || got->blocks + slack - wanted->blocks > 2 * slack)
+	if (got->bytes + slack - wanted->bytes > 2 * slack ||
+	    got->blocks + slack - wanted->blocks > 2 * slack)
 		fail_msg("%s of recording %llu: %llu bytes in %llu blocks, not %llu in %llu", what,
-			 (unsigned long long)a->seed, (unsigned long long)got->bytes, (unsigned long long)got->blocks,
-			 (unsigned long long)wanted->bytes, (unsigned long long)wanted->blocks);
+			 (unsigned long long)a->seed, (unsigned long long)got->bytes,
+			 (unsigned long long)got->blocks, (unsigned long long)wanted->bytes,
+			 (unsigned long long)wanted->blocks);
 }
 
-/* A sanitizer takes several times as long for each; who looks at all of them is the optimised build. */
+/* A sanitizer takes several times as long for each; who looks at all of them is the optimised
+ * build. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ASKED_SLOWER 4
 #else

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/query/recording.h"
+#include "proto/columns.h"
 
 enum { MAIN = 1, LOOP, LOOP_WRAPPER, LOOP_SITE, OTHER, OTHER_WRAPPER, OTHER_SITE, MAIN_SITE };
 

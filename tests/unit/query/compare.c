@@ -1,4 +1,5 @@
-/* Diffs, leaks by survival, groups and the filters that look at other rows, against the slow way. */
+/* Diffs, leaks by survival, groups and the filters that look at other rows, against the slow
+ * way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
 #include "tests/unit/query/naive.h"
 
@@ -194,7 +196,8 @@ static void check_survivors(struct test_recording *t, const struct naive_rows *n
 
 /* ---- diffs ---- */
 
-/* The same recording at two moments: stacks are equal if their names are, since no module has a build id. */
+/* The same recording at two moments: stacks are equal if their names are, since no module has a
+ * build id. */
 static void check_diff(struct test_recording *t, const struct naive_rows *n, uint64_t *random)
 {
 	uint64_t a = test_random(random) % n->end_ns, b = test_random(random) % n->end_ns;
@@ -253,7 +256,8 @@ static void test_random_recordings(void **state)
 	}
 }
 
-/* A recording held against itself differs nowhere; against the same program with one allocation more, in that one. */
+/* A recording held against itself differs nowhere; against the same program with one allocation
+ * more, in that one. */
 static void one_program(struct test_recording *t, uint8_t id, unsigned leaks, uint64_t lived_ns)
 {
 	struct builder b;
@@ -300,7 +304,8 @@ static void test_two_recordings(void **state)
 	test_close(&b);
 }
 
-/* Of 20 blocks of a site 19 lived half a microsecond: the old one is a leak; one that was made with the last event is young. */
+/* Of 20 blocks of a site 19 lived half a microsecond: the old one is a leak; one that was made with
+ * the last event is young. */
 static void test_survival(void **state)
 {
 	struct test_recording t;

@@ -59,7 +59,8 @@ static void test_unbiased_and_covered(void **state)
 	assert_in_range(covered_blocks, RUNS * 92 / 100, RUNS * 98 / 100);
 }
 
-/* Few samples: each count from 1 on, blocks of one size. The interval holds the truth in 90 of 100 cases and more. */
+/* Few samples: each count from 1 on, blocks of one size. The interval holds the truth in 90 of 100
+ * cases and more. */
 static void test_few_samples(void **state)
 {
 	uint64_t random = 7;

@@ -1,6 +1,7 @@
 /*
- * Births and deaths in order: each row once, whatever the size of the windows; at one moment births before deaths, but for a death that
- * made room. And what was in use at many moments, against a sum over all rows.
+ * Births and deaths in order: each row once, whatever the size of the windows; at one moment births
+ * before deaths, but for a death that made room. And what was in use at many moments, against a sum
+ * over all rows.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,9 +10,12 @@
 
 #include <cmocka.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/events.h"
 #include "collector/query/sums/live.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/query/recording.h"
+#include "proto/columns.h"
 
 #define EVENTS 1000
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/query/recording.h"
+#include "proto/columns.h"
 
 #define START_S 1700000000ull /* of the test's recordings */
 #define RUN_NS	100000000000ull

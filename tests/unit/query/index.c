@@ -1,6 +1,6 @@
 /*
- * The index of usage over time, written down and read back: the same answers; and whatever is wrong with the bytes, an error or an
- * answer, but no harm.
+ * The index of usage over time, written down and read back: the same answers; and whatever is wrong
+ * with the bytes, an error or an answer, but no harm.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Amounts that do not fit 64 bits: of all that was allocated there are at least so many, and no question begins again at 0. */
+/* Amounts that do not fit 64 bits: of all that was allocated there are at least so many, and no
+ * question begins again at 0. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,9 +44,11 @@ static void totals(void **state)
 	assert_true(report.allocated.bytes == UINT64_MAX);
 	assert_true(report.leaked.bytes == LARGE && report.peak.bytes == LARGE);
 	for (enum grouping by = GROUP_BY_BACKTRACE; by <= GROUP_BY_MODULE; by++) {
-		assert_int_equal(query_groups(t.view, &all, by, VALUE_ALLOCATED, 0, &groups, NULL), 0);
+		assert_int_equal(query_groups(t.view, &all, by, VALUE_ALLOCATED, 0, &groups, NULL),
+				 0);
 		assert_int_equal(groups.count, 1);
-		assert_true(groups.total.bytes == UINT64_MAX && groups.list[0].value.bytes == UINT64_MAX);
+		assert_true(groups.total.bytes == UINT64_MAX &&
+			    groups.list[0].value.bytes == UINT64_MAX);
 		groups_done(&groups);
 	}
 	assert_int_equal(query_tree(t.view, &all, VALUE_ALLOCATED, 0, &tree, NULL), 0);
@@ -63,8 +66,12 @@ static void differences(void **state)
 	(void)state;
 	filter_init(&all);
 	for (unsigned grown = 0; grown < 2; grown++) {
-		const struct diff_side from = {.view = grown ? small.view : large.view, .filter = &all, .value = VALUE_ALLOCATED};
-		const struct diff_side to = {.view = grown ? large.view : small.view, .filter = &all, .value = VALUE_ALLOCATED};
+		const struct diff_side from = {.view = grown ? small.view : large.view,
+					       .filter = &all,
+					       .value = VALUE_ALLOCATED};
+		const struct diff_side to = {.view = grown ? large.view : small.view,
+					     .filter = &all,
+					     .value = VALUE_ALLOCATED};
 
 		assert_int_equal(query_diff(&from, &to, GROUP_BY_SITE, &diff, NULL), 0);
 		assert_int_equal(diff.count, 1);

@@ -1,4 +1,5 @@
-/* Which mapping a block lay in, against looking at all of them; and large numbers of mappings in no time. */
+/* Which mapping a block lay in, against looking at all of them; and large numbers of mappings in no
+ * time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/match/mappings.h"
 #include "collector/query/match/map_spans.h"
 
@@ -63,7 +65,8 @@ static struct mappings some(uint32_t count, uint64_t addresses, uint64_t times)
 		m->address = any(addresses);
 		m->size = 1 + (any(8) ? any(5) : any(addresses)); /* small or large */
 		m->from_ns = 4 * any(times);
-		/* No two go in one moment, nor one when another comes: else it depends on who is asked about first. */
+		/* No two go in one moment, nor one when another comes: else it depends on who is
+		 * asked about first. */
 		m->to_ns = any(6) ? m->from_ns + 4 * any(times) : NO_TIME;
 		if (m->to_ns != NO_TIME)
 			m->to_ns = m->to_ns * 1000 + i;
@@ -96,7 +99,8 @@ static void test_all(void **state)
 	}
 }
 
-/* A large one that was there first, and as many as there may be in it, one behind the other and again and again at one place. */
+/* A large one that was there first, and as many as there may be in it, one behind the other and
+ * again and again at one place. */
 static void test_many(void **state)
 {
 	struct mappings all = {.regions = calloc(MAPPINGS_MAX, sizeof(*all.regions)),

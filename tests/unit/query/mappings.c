@@ -1,6 +1,7 @@
 /*
- * Mappings: random calls against an array with an owner for each page, at every moment. A mapping is one call's, however many pieces are
- * left of it, and its regions are what is left. With readings of a kernel that joins neighbours, and with mappings that no call made.
+ * Mappings: random calls against an array with an owner for each page, at every moment. A mapping
+ * is one call's, however many pieces are left of it, and its regions are what is left. With
+ * readings of a kernel that joins neighbours, and with mappings that no call made.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +10,12 @@
 
 #include <cmocka.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/match/map_readings.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/query/recording.h"
+#include "proto/columns.h"
 
 #define PAGES 64
 #define CALLS 200
@@ -116,9 +121,8 @@ static void test_every_page(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		static uint64_t
-			owner[CALLS]
-			     [PAGES]; /* after each call: when the page was mapped; 0: it is not */
+		static uint64_t owner[CALLS][PAGES]; /* after each call: when the page was mapped;
+							0: it is not */
 		struct stack_node node = {.module = 2, .offset = 0x100};
 		uint64_t random = seed;
 		struct test_recording t;
@@ -218,8 +222,8 @@ static void test_mremap(void **state)
 
 /* A page of the kernel's: whose it is, and its protection. */
 struct page {
-	uint32_t
-		owner; /* of a call its number + 1, of nobody STEPS + a number; 0: it is not there */
+	uint32_t owner; /* of a call its number + 1, of nobody STEPS + a number; 0: it is not there
+			 */
 	uint32_t flags;
 	unsigned kib; /* in memory */
 };
@@ -246,7 +250,8 @@ static size_t read_pages(const struct page *pages, struct map_region *regions, u
 	return count;
 }
 
-/* Every page belongs to what it does, has its protection, and all that is in memory is somebody's. */
+/* Every page belongs to what it does, has its protection, and all that is in memory is
+ * somebody's. */
 /* Of a page's region of the kernel's: are there several mappings in it? */
 static bool is_joined(const struct page *pages, unsigned page)
 {
@@ -357,7 +362,8 @@ static void test_readings(void **state)
 	}
 }
 
-/* Calls about the time of a reading: what it shows of their addresses is taken with the next one. */
+/* Calls about the time of a reading: what it shows of their addresses is taken with the next
+ * one. */
 static void test_doubt(void **state)
 {
 	const uint64_t read_ns = 10 * STEP_NS;
@@ -406,7 +412,8 @@ static void test_doubt(void **state)
 	builder_done(&b);
 }
 
-/* Two that the kernel joins keep what they had, and what there is more or less is parted among them. */
+/* Two that the kernel joins keep what they had, and what there is more or less is parted among
+ * them. */
 static void test_joined(void **state)
 {
 	static const struct {
@@ -470,7 +477,8 @@ static void test_joined(void **state)
 	builder_done(&b);
 }
 
-/* Readings that no kernel gave: whatever they say, what is there lies in order and does not overlap. */
+/* Readings that no kernel gave: whatever they say, what is there lies in order and does not
+ * overlap. */
 static void test_hostile(void **state)
 {
 	(void)state;

@@ -1,6 +1,9 @@
 #pragma once
 /* A recording's rows as a plain array, for tests that compute answers the slow way. */
+#include "collector/columns/row_block.h"
 #include "collector/query/query.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 #include "tests/unit/query/recording.h"
 
 struct naive_row {
@@ -46,7 +49,8 @@ static inline void naive_rows_init(struct naive_rows *n, const struct recording 
 }
 
 /* In all that is known of them; else it says what is not. */
-static inline void naive_must_be_same(size_t number, const struct naive_row *got, const struct naive_row *wanted)
+static inline void naive_must_be_same(size_t number, const struct naive_row *got,
+				      const struct naive_row *wanted)
 {
 	const struct {
 		const char *name;
@@ -67,7 +71,8 @@ static inline void naive_must_be_same(size_t number, const struct naive_row *got
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (fields[i].got != fields[i].wanted)
-			fail_msg("row %zu: %s is %llu, not %llu", number, fields[i].name, (unsigned long long)fields[i].got,
+			fail_msg("row %zu: %s is %llu, not %llu", number, fields[i].name,
+				 (unsigned long long)fields[i].got,
 				 (unsigned long long)fields[i].wanted);
 }
 

@@ -1,10 +1,16 @@
 #pragma once
 /*
- * Every filter, the slow way: what is asked of a row is looked up among all rows. A question is prepared once (naive_ask) and then
- * answered by n->match, by row, and n->culled_match, by sum of culled blocks.
+ * Every filter, the slow way: what is asked of a row is looked up among all rows. A question is
+ * prepared once (naive_ask) and then answered by n->match, by row, and n->culled_match, by sum of
+ * culled blocks.
  */
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/culled.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/query/program.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
 
 struct naive_chain {
 	uint64_t first, last, length, position;
@@ -18,8 +24,9 @@ struct naive_stack {
 struct naive {
 	struct naive_rows rows;
 	struct test_recording *t;
-	const struct program *program; /* NULL: no marks, mappings, names */
-	struct culled_row culled[PROGRAM_CULLED]; /* those of the program, of the same key in one (store.h) */
+	const struct program *program;		  /* NULL: no marks, mappings, names */
+	struct culled_row culled[PROGRAM_CULLED]; /* those of the program, of the same key in one
+						     (recording.h) */
 	uint32_t culled_count;
 	struct naive_chain *chain; /* by row */
 	bool *at_once;		   /* by row */
@@ -68,7 +75,8 @@ static inline uint64_t naive_stack_peak(const struct naive_rows *n, uint32_t sta
 			continue;
 		for (size_t k = 0; k < n->count; k++)
 			if (n->list[k].stack == stack && naive_alive(&n->list[k], at))
-				bytes += n->list[k].weight > n->list[k].size ? n->list[k].weight : n->list[k].size;
+				bytes += n->list[k].weight > n->list[k].size ? n->list[k].weight
+									     : n->list[k].size;
 		if (bytes > best || (bytes == best && at < best_ns)) {
 			best = bytes;
 			best_ns = at;
@@ -101,7 +109,9 @@ static inline void naive_stacks(struct naive *n)
 		struct naive_stack *s = &n->stack[n->culled[i].stack];
 
 		if (!s->blocks)
-			s->peak_ns = !s->any || n->culled[i].first_ns < s->peak_ns ? n->culled[i].first_ns : s->peak_ns;
+			s->peak_ns = !s->any || n->culled[i].first_ns < s->peak_ns
+					     ? n->culled[i].first_ns
+					     : s->peak_ns;
 		naive_widen(s, n->culled[i].first_ns, n->culled[i].last_ns);
 		s->ended = true;
 	}
@@ -123,9 +133,10 @@ static inline void naive_add_culled(struct naive *n, const struct culled_row *c)
 {
 	uint32_t i = 0;
 
-	while (i < n->culled_count && (n->culled[i].thread != c->thread || n->culled[i].stack != c->stack ||
-				       n->culled[i].lifetime != c->lifetime ||
-				       naive_bits(n->culled[i].size_least) != naive_bits(c->size_least)))
+	while (i < n->culled_count &&
+	       (n->culled[i].thread != c->thread || n->culled[i].stack != c->stack ||
+		n->culled[i].lifetime != c->lifetime ||
+		naive_bits(n->culled[i].size_least) != naive_bits(c->size_least)))
 		i++;
 	if (i == n->culled_count) {
 		n->culled[n->culled_count++] = *c;
@@ -141,11 +152,13 @@ static inline void naive_add_culled(struct naive *n, const struct culled_row *c)
 }
 
 /* What the program knows, if there is one; else what the store made of it. */
-static inline void naive_init(struct naive *n, struct test_recording *t, const struct program *program)
+static inline void naive_init(struct naive *n, struct test_recording *t,
+			      const struct program *program)
 {
 	*n = (struct naive){.t = t, .program = program};
 	if (program) {
-		n->rows = (struct naive_rows){program->rows, program->count, recording_end_ns(t->recording)};
+		n->rows = (struct naive_rows){program->rows, program->count,
+					      recording_end_ns(t->recording)};
 		for (uint32_t i = 0; i < program->culled_count; i++)
 			naive_add_culled(n, &program->culled[i]);
 	} else {
@@ -196,7 +209,8 @@ static inline bool naive_has_name(const struct naive *n, uint32_t node, const ch
 static inline bool naive_has_module(const struct naive *n, uint32_t node, const char *name)
 {
 	for (; node; node = naive_node(n, node)->parent) {
-		const struct module_info *m = recording_module(n->t->recording, naive_node(n, node)->module);
+		const struct module_info *m =
+			recording_module(n->t->recording, naive_node(n, node)->module);
 
 		if (m && (!strcmp(m->path, name) || !strcmp(module_basename(m->path), name)))
 			return true;
@@ -217,7 +231,8 @@ static inline bool naive_group_fits(const struct naive_stack *s, const struct fi
 	return interval >= f->group_interval_min_ns && interval <= f->group_interval_max_ns &&
 	       s->blocks >= f->group_allocations_min && s->blocks <= f->group_allocations_max &&
 	       leaked >= naive_share(&f->group_leaked_min, s->blocks) &&
-	       (f->group_leaked_max.number < 0 || leaked <= naive_share(&f->group_leaked_max, s->blocks)) &&
+	       (f->group_leaked_max.number < 0 ||
+		leaked <= naive_share(&f->group_leaked_max, s->blocks)) &&
 	       s->peak_ns >= f->group_peak_min_ns && s->peak_ns <= f->group_peak_max_ns;
 }
 
@@ -226,10 +241,12 @@ static inline bool naive_stack_fits(const struct naive *n, uint32_t stack, const
 {
 	uint32_t depth = naive_depth(n, stack);
 
-	return depth >= f->depth_min && depth <= f->depth_max && (!f->backtrace || stack == f->backtrace) &&
+	return depth >= f->depth_min && depth <= f->depth_max &&
+	       (!f->backtrace || stack == f->backtrace) &&
 	       (!f->function_regex || naive_has_name(n, stack, f->function_regex)) &&
-	       (!f->negative_function_regex || !naive_has_name(n, stack, f->negative_function_regex)) && !f->source_regex &&
-	       (!f->module || naive_has_module(n, stack, f->module)) &&
+	       (!f->negative_function_regex ||
+		!naive_has_name(n, stack, f->negative_function_regex)) &&
+	       !f->source_regex && (!f->module || naive_has_module(n, stack, f->module)) &&
 	       (f->lifetime != LIFETIME_ONLY_WHOLE_GROUP_LEAKED || !n->stack[stack].ended) &&
 	       naive_group_fits(&n->stack[stack], f);
 }
@@ -263,15 +280,18 @@ static inline bool naive_chain_fits(const struct naive *n, size_t row, const str
 {
 	const struct naive_chain *c = &n->chain[row];
 	const struct naive_row *first = &n->rows.list[c->first], *last = &n->rows.list[c->last];
-	uint64_t end = last->death == NO_TIME ? n->rows.end_ns : last->death, lived = end - first->birth;
+	uint64_t end = last->death == NO_TIME ? n->rows.end_ns : last->death,
+		 lived = end - first->birth;
 
-	return first->size >= f->first_size_min && first->size <= f->first_size_max && last->size >= f->last_size_min &&
-	       last->size <= f->last_size_max && c->length >= f->chain_length_min && c->length <= f->chain_length_max &&
-	       c->position >= f->position_min && c->position <= f->position_max && lived >= f->chain_lifetime_min_ns &&
-	       lived <= f->chain_lifetime_max_ns;
+	return first->size >= f->first_size_min && first->size <= f->first_size_max &&
+	       last->size >= f->last_size_min && last->size <= f->last_size_max &&
+	       c->length >= f->chain_length_min && c->length <= f->chain_length_max &&
+	       c->position >= f->position_min && c->position <= f->position_max &&
+	       lived >= f->chain_lifetime_min_ns && lived <= f->chain_lifetime_max_ns;
 }
 
-static inline const struct program_mark *naive_mark(const struct naive *n, bool label, uint32_t thread, uint64_t at)
+static inline const struct program_mark *naive_mark(const struct naive *n, bool label,
+						    uint32_t thread, uint64_t at)
 {
 	const struct program_mark *last = NULL;
 
@@ -291,7 +311,8 @@ static inline bool naive_in_map(const struct naive *n, const struct naive_row *r
 	uint64_t from = 0;
 
 	for (uint64_t i = 0; i < number; i++)
-		if (n->program->mappings[i].address == m->address && n->program->mappings[i].unmapped_ns > from)
+		if (n->program->mappings[i].address == m->address &&
+		    n->program->mappings[i].unmapped_ns > from)
 			from = n->program->mappings[i].unmapped_ns;
 	return r->address >= m->address && r->address < m->address + m->size && r->birth >= from &&
 	       r->birth <= m->unmapped_ns;
@@ -302,22 +323,28 @@ static inline bool naive_is(enum filter_answer wanted, bool yes)
 	return wanted == ANSWER_ANY || (wanted == ANSWER_YES) == yes;
 }
 
-/* Where a program of program.h has its blocks from: brk's area, or else a page's beginning for large ones. */
-static inline bool naive_origin_fits(const struct naive *n, const struct naive_row *r, const struct filter *f)
+/* Where a program of program.h has its blocks from: brk's area, or else a page's beginning for
+ * large ones. */
+static inline bool naive_origin_fits(const struct naive *n, const struct naive_row *r,
+				     const struct filter *f)
 {
-	const struct program_mark *mark = naive_mark(n, false, 0, r->birth), *label = naive_mark(n, true, r->thread, r->birth);
-	bool main = r->address < PROGRAM_HIGH, mapped = !main && r->address % 4096 == 16 && r->size + 24 > 131072;
+	const struct program_mark *mark = naive_mark(n, false, 0, r->birth),
+				  *label = naive_mark(n, true, r->thread, r->birth);
+	bool main = r->address < PROGRAM_HIGH,
+	     mapped = !main && r->address % 4096 == 16 && r->size + 24 > 131072;
 
 	return (f->marker == NO_MARKER || (mark ? mark->value : 0) == f->marker) &&
 	       (!f->tag || (label && !strcmp(label->text, f->tag))) &&
-	       (f->from_map == NO_MARKER || naive_in_map(n, r, f->from_map)) && naive_is(f->jemalloc, false) &&
-	       naive_is(f->mmaped, mapped) && naive_is(f->main_arena, main || mapped);
+	       (f->from_map == NO_MARKER || naive_in_map(n, r, f->from_map)) &&
+	       naive_is(f->jemalloc, false) && naive_is(f->mmaped, mapped) &&
+	       naive_is(f->main_arena, main || mapped);
 }
 
 static inline bool naive_thread_fits(const struct naive *n, uint32_t thread, const struct filter *f)
 {
 	return (!f->thread || thread == f->thread) &&
-	       (!f->thread_name || strstr(n->program ? program_thread_names[thread] : "", f->thread_name));
+	       (!f->thread_name ||
+		strstr(n->program ? program_thread_names[thread] : "", f->thread_name));
 }
 
 static inline bool naive_fits(const struct naive *n, size_t row, const struct filter *f)
@@ -325,15 +352,16 @@ static inline bool naive_fits(const struct naive *n, size_t row, const struct fi
 	const struct naive_row *r = &n->rows.list[row];
 	uint64_t lived = (r->death == NO_TIME ? n->rows.end_ns : r->death) - r->birth;
 
-	return !f->before_start && r->birth >= f->from_ns && r->birth <= f->to_ns && r->size >= f->size_min &&
-	       r->size <= f->size_max && r->address >= f->address_min && r->address <= f->address_max &&
-	       lived >= f->lifetime_min_ns && lived <= f->lifetime_max_ns &&
+	return !f->before_start && r->birth >= f->from_ns && r->birth <= f->to_ns &&
+	       r->size >= f->size_min && r->size <= f->size_max && r->address >= f->address_min &&
+	       r->address <= f->address_max && lived >= f->lifetime_min_ns &&
+	       lived <= f->lifetime_max_ns &&
 	       (!f->deallocation_backtrace || r->death_stack == f->deallocation_backtrace) &&
 	       (f->alive_at_ns == NO_TIME || naive_alive(r, f->alive_at_ns)) &&
 	       (f->alive_at_2_ns == NO_TIME || naive_alive(r, f->alive_at_2_ns)) &&
 	       naive_is(f->freed_at_once, n->at_once[row]) && naive_thread_fits(n, r->thread, f) &&
-	       naive_lifetime_fits(n, row, f) && naive_chain_fits(n, row, f) && naive_stack_fits(n, r->stack, f) &&
-	       naive_origin_fits(n, r, f);
+	       naive_lifetime_fits(n, row, f) && naive_chain_fits(n, row, f) &&
+	       naive_stack_fits(n, r->stack, f) && naive_origin_fits(n, r, f);
 }
 
 /* ---- sums of culled blocks: for certain, surely not, or nobody can tell ---- */
@@ -347,15 +375,19 @@ static inline enum culled_fit naive_both(enum culled_fit a, enum culled_fit b)
 
 static inline enum culled_fit naive_within(uint64_t low, uint64_t high, uint64_t min, uint64_t max)
 {
-	return high < min || low > max ? CULLED_NO : low >= min && high <= max ? CULLED_YES : CULLED_UNKNOWN;
+	return high < min || low > max	   ? CULLED_NO
+	       : low >= min && high <= max ? CULLED_YES
+					   : CULLED_UNKNOWN;
 }
 
 static inline enum culled_fit naive_culled_alive(const struct culled_row *c, uint64_t at)
 {
 	if (at == NO_TIME)
 		return CULLED_YES;
-	return at < c->first_ns || at > c->last_ns + CULLED_TICK_NS - 1 + culled_lifetime_most(c->lifetime) ? CULLED_NO
-													    : CULLED_UNKNOWN;
+	return at < c->first_ns || at > c->last_ns + CULLED_TICK_NS - 1 +
+						   culled_lifetime_most(c->lifetime)
+		       ? CULLED_NO
+		       : CULLED_UNKNOWN;
 }
 
 static inline enum culled_fit naive_culled_lifetime(const struct filter *f)
@@ -382,24 +414,31 @@ static inline bool naive_asks_rows(const struct filter *f)
 	struct filter none;
 
 	filter_init(&none);
-	return f->address_min || f->address_max != UINT64_MAX || f->deallocation_backtrace || f->tag || f->freed_at_once ||
-	       f->mmaped || f->jemalloc || f->main_arena || f->marker != NO_MARKER || f->from_map != NO_MARKER ||
-	       f->first_size_min || f->first_size_max != none.first_size_max || f->last_size_min ||
+	return f->address_min || f->address_max != UINT64_MAX || f->deallocation_backtrace ||
+	       f->tag || f->freed_at_once || f->mmaped || f->jemalloc || f->main_arena ||
+	       f->marker != NO_MARKER || f->from_map != NO_MARKER || f->first_size_min ||
+	       f->first_size_max != none.first_size_max || f->last_size_min ||
 	       f->last_size_max != none.last_size_max || f->chain_lifetime_min_ns ||
 	       f->chain_lifetime_max_ns != none.chain_lifetime_max_ns || f->chain_length_min ||
-	       f->chain_length_max != none.chain_length_max || f->position_min || f->position_max != none.position_max;
+	       f->chain_length_max != none.chain_length_max || f->position_min ||
+	       f->position_max != none.position_max;
 }
 
-static inline enum culled_fit naive_culled_fits(const struct naive *n, const struct culled_row *c, const struct filter *f)
+static inline enum culled_fit naive_culled_fits(const struct naive *n, const struct culled_row *c,
+						const struct filter *f)
 {
-	enum culled_fit fit = naive_both(naive_culled_lifetime(f), naive_asks_rows(f) ? CULLED_UNKNOWN : CULLED_YES);
+	enum culled_fit fit = naive_both(naive_culled_lifetime(f),
+					 naive_asks_rows(f) ? CULLED_UNKNOWN : CULLED_YES);
 
-	if (f->before_start || !naive_thread_fits(n, c->thread, f) || !naive_stack_fits(n, c->stack, f))
+	if (f->before_start || !naive_thread_fits(n, c->thread, f) ||
+	    !naive_stack_fits(n, c->stack, f))
 		return CULLED_NO;
-	fit = naive_both(fit, naive_within(c->first_ns, c->last_ns + CULLED_TICK_NS - 1, f->from_ns, f->to_ns));
+	fit = naive_both(fit, naive_within(c->first_ns, c->last_ns + CULLED_TICK_NS - 1, f->from_ns,
+					   f->to_ns));
 	fit = naive_both(fit, naive_within(c->size_least, c->size_most, f->size_min, f->size_max));
-	fit = naive_both(fit, naive_within(culled_lifetime_least(c->lifetime), culled_lifetime_most(c->lifetime),
-					   f->lifetime_min_ns, f->lifetime_max_ns));
+	fit = naive_both(fit, naive_within(culled_lifetime_least(c->lifetime),
+					   culled_lifetime_most(c->lifetime), f->lifetime_min_ns,
+					   f->lifetime_max_ns));
 	fit = naive_both(fit, naive_culled_alive(c, f->alive_at_ns));
 	return naive_both(fit, naive_culled_alive(c, f->alive_at_2_ns));
 }
@@ -432,20 +471,24 @@ static inline bool naive_counts(const struct naive_row *r, enum value value, uin
 #define NAIVE_ALL UINT32_MAX
 
 /* Over what matches n->filter, of one stack or of all. */
-static inline struct usage naive_sum(const struct naive *n, enum value value, uint64_t at, uint32_t stack)
+static inline struct usage naive_sum(const struct naive *n, enum value value, uint64_t at,
+				     uint32_t stack)
 {
 	double blocks = 0, bytes = 0;
 
 	for (size_t i = 0; i < n->rows.count; i++) {
 		const struct naive_row *r = &n->rows.list[i];
-		double s = r->size ? (double)r->size : 1, w = r->weight > r->size ? (double)r->weight : s;
+		double s = r->size ? (double)r->size : 1,
+		       w = r->weight > r->size ? (double)r->weight : s;
 
-		if ((stack != NAIVE_ALL && r->stack != stack) || !n->match[i] || !naive_counts(r, value, at))
+		if ((stack != NAIVE_ALL && r->stack != stack) || !n->match[i] ||
+		    !naive_counts(r, value, at))
 			continue;
 		blocks += w / s;
 		bytes += r->size ? w : 0;
 	}
-	for (uint32_t i = 0; i < n->culled_count && (value == VALUE_ALLOCATED || value == VALUE_TEMPORARY); i++) {
+	for (uint32_t i = 0;
+	     i < n->culled_count && (value == VALUE_ALLOCATED || value == VALUE_TEMPORARY); i++) {
 		const struct culled_row *c = &n->culled[i];
 
 		if ((stack != NAIVE_ALL && c->stack != stack) || n->culled_match[i] != CULLED_YES)
@@ -458,7 +501,8 @@ static inline struct usage naive_sum(const struct naive *n, enum value value, ui
 
 /* ---- random questions ---- */
 
-static inline void naive_set(struct filter *f, const struct naive *n, const char *name, const char *value)
+static inline void naive_set(struct filter *f, const struct naive *n, const char *name,
+			     const char *value)
 {
 	struct err_text err = {0};
 
@@ -466,45 +510,48 @@ static inline void naive_set(struct filter *f, const struct naive *n, const char
 		fail_msg("%s=%s: %s", name, value, err.text);
 }
 
-/* X(one in so many times `rarely`, name, what it is of a row so that the row is at the edge, below, unit) */
-#define NAIVE_NUMBERS(X)                                                                                               \
-	X(3, "from", row->birth, end, "ns")									\
-	X(3, "to", row->birth, end, "ns")									\
-	X(5, "address_min", row->address, high, "")								\
-	X(5, "address_max", row->address, high, "")								\
-	X(4, "size_min", row->size, 300, "")									\
-	X(4, "size_max", row->size, 5000, "")									\
-	X(5, "lifetime_min", lived, end / 20, "ns")								\
-	X(5, "lifetime_max", lived, end / 3, "ns")								\
-	X(6, "backtrace_depth_min", naive_depth(n, row->stack), 6, "")						\
-	X(6, "backtrace_depth_max", naive_depth(n, row->stack), 6, "")						\
-	X(8, "alive_at", row->birth, end, "ns")									\
-	X(8, "alive_at_2", row->death, end, "ns")								\
-	X(9, "marker", 1, 4, "")										\
-	X(9, "first_size_min", first->size, 300, "")								\
-	X(9, "first_size_max", first->size, 3000, "")								\
-	X(9, "last_size_min", last->size, 300, "")								\
-	X(9, "last_size_max", last->size, 3000, "")								\
-	X(9, "chain_length_min", chain->length, 4, "")								\
-	X(9, "chain_length_max", chain->length, 4, "")								\
-	X(9, "chain_lifetime_min", chain_lived, end / 20, "ns")							\
-	X(9, "chain_lifetime_max", chain_lived, end / 3, "ns")							\
-	X(9, "position_in_chain_min", chain->position, 3, "")							\
+/* X(one in so many times `rarely`, name, what it is of a row so that the row is at the edge, below,
+ * unit) */
+#define NAIVE_NUMBERS(X)                                                                           \
+	X(3, "from", row->birth, end, "ns")                                                        \
+	X(3, "to", row->birth, end, "ns")                                                          \
+	X(5, "address_min", row->address, high, "")                                                \
+	X(5, "address_max", row->address, high, "")                                                \
+	X(4, "size_min", row->size, 300, "")                                                       \
+	X(4, "size_max", row->size, 5000, "")                                                      \
+	X(5, "lifetime_min", lived, end / 20, "ns")                                                \
+	X(5, "lifetime_max", lived, end / 3, "ns")                                                 \
+	X(6, "backtrace_depth_min", naive_depth(n, row->stack), 6, "")                             \
+	X(6, "backtrace_depth_max", naive_depth(n, row->stack), 6, "")                             \
+	X(8, "alive_at", row->birth, end, "ns")                                                    \
+	X(8, "alive_at_2", row->death, end, "ns")                                                  \
+	X(9, "marker", 1, 4, "")                                                                   \
+	X(9, "first_size_min", first->size, 300, "")                                               \
+	X(9, "first_size_max", first->size, 3000, "")                                              \
+	X(9, "last_size_min", last->size, 300, "")                                                 \
+	X(9, "last_size_max", last->size, 3000, "")                                                \
+	X(9, "chain_length_min", chain->length, 4, "")                                             \
+	X(9, "chain_length_max", chain->length, 4, "")                                             \
+	X(9, "chain_lifetime_min", chain_lived, end / 20, "ns")                                    \
+	X(9, "chain_lifetime_max", chain_lived, end / 3, "ns")                                     \
+	X(9, "position_in_chain_min", chain->position, 3, "")                                      \
 	X(9, "position_in_chain_max", chain->position, 3, "")
 
-/* Of groups: a sampled one is estimated, and at the edge of a range that is no matter of right and wrong. */
-#define NAIVE_GROUP_NUMBERS(X)                                                                                         \
-	X(9, "group_interval_min", stack->last - stack->first, end / 2, "ns")					\
-	X(9, "group_interval_max", stack->last - stack->first, end, "ns")					\
-	X(9, "group_allocations_min", stack->blocks, 10, "")							\
-	X(9, "group_allocations_max", stack->blocks, 20, "")							\
-	X(9, "group_leaked_allocations_min", 50, 60, "%")							\
-	X(9, "group_leaked_allocations_max", stack->leaked, 4, "")						\
-	X(9, "group_max_total_usage_first_seen_min", stack->peak_ns, end / 2, "ns")				\
+/* Of groups: a sampled one is estimated, and at the edge of a range that is no matter of right and
+ * wrong. */
+#define NAIVE_GROUP_NUMBERS(X)                                                                     \
+	X(9, "group_interval_min", stack->last - stack->first, end / 2, "ns")                      \
+	X(9, "group_interval_max", stack->last - stack->first, end, "ns")                          \
+	X(9, "group_allocations_min", stack->blocks, 10, "")                                       \
+	X(9, "group_allocations_max", stack->blocks, 20, "")                                       \
+	X(9, "group_leaked_allocations_min", 50, 60, "%")                                          \
+	X(9, "group_leaked_allocations_max", stack->leaked, 4, "")                                 \
+	X(9, "group_max_total_usage_first_seen_min", stack->peak_ns, end / 2, "ns")                \
 	X(9, "group_max_total_usage_first_seen_max", stack->peak_ns, end, "ns")
 
-static inline void naive_set_number(struct filter *f, const struct naive *n, uint64_t *random, unsigned one_in, const char *name,
-				    uint64_t exact, uint64_t below, const char *unit)
+static inline void naive_set_number(struct filter *f, const struct naive *n, uint64_t *random,
+				    unsigned one_in, const char *name, uint64_t exact,
+				    uint64_t below, const char *unit)
 {
 	char text[40];
 	uint64_t number = test_random(random) % (below + !below);
@@ -517,25 +564,29 @@ static inline void naive_set_number(struct filter *f, const struct naive *n, uin
 	naive_set(f, n, name, text);
 }
 
-static inline void naive_set_word(struct filter *f, const struct naive *n, uint64_t *random, unsigned one_in, const char *name,
-				  const char *const *words, unsigned count)
+static inline void naive_set_word(struct filter *f, const struct naive *n, uint64_t *random,
+				  unsigned one_in, const char *name, const char *const *words,
+				  unsigned count)
 {
 	if (test_random(random) % one_in == 0)
 		naive_set(f, n, name, words[test_random(random) % count]);
 }
 
-static inline void naive_random_words(struct filter *f, const struct naive *n, uint64_t *random, unsigned rarely)
+static inline void naive_random_words(struct filter *f, const struct naive *n, uint64_t *random,
+				      unsigned rarely)
 {
-	static const char *const lifetimes[] = {"all",
-						"only_leaked",
-						"only_temporary",
-						"only_whole_group_leaked",
-						"only_chain_leaked",
-						"only_not_deallocated_in_current_range",
-						"only_deallocated_in_current_range"},
-				 *const answers[] = {"yes", "no"}, *const arenas[] = {"main", "non_main"},
-				 *const names[] = {"libother", "x300", "x800", "libc.so"}, *const threads[] = {"1", "2", "3"},
-				 *const thread_names[] = {"work", "main", "r-2"}, *const sources[] = {"main.c"};
+	static const char *const
+		lifetimes[] = {"all",
+			       "only_leaked",
+			       "only_temporary",
+			       "only_whole_group_leaked",
+			       "only_chain_leaked",
+			       "only_not_deallocated_in_current_range",
+			       "only_deallocated_in_current_range"},
+		*const answers[] = {"yes", "no"}, *const arenas[] = {"main", "non_main"},
+		*const names[] = {"libother", "x300", "x800", "libc.so"},
+		*const threads[] = {"1", "2", "3"}, *const thread_names[] = {"work", "main", "r-2"},
+		*const sources[] = {"main.c"};
 
 	naive_set_word(f, n, random, rarely * 2, "lifetime", lifetimes, 7);
 	naive_set_word(f, n, random, rarely * 6, "freed_at_once", answers, 2);
@@ -554,28 +605,35 @@ static inline void naive_random_words(struct filter *f, const struct naive *n, u
 	naive_set_word(f, n, random, rarely * 30, "jemalloc", answers, 2);
 	naive_set_word(f, n, random, rarely * 9, "arena", arenas, 2);
 	if (n->program->mapping_count)
-		naive_set_number(f, n, random, rarely * 9, "from_map", NO_TIME, n->program->mapping_count, "");
+		naive_set_number(f, n, random, rarely * 9, "from_map", NO_TIME,
+				 n->program->mapping_count, "");
 }
 
-#define NAIVE_COUNT(...) +1
+#define NAIVE_COUNT(...)   +1
 #define NAIVE_NUMBER_COUNT (0 NAIVE_NUMBERS(NAIVE_COUNT) NAIVE_GROUP_NUMBERS(NAIVE_COUNT))
 
-/* Some of the numbers are those of one row or another: then it is at the edge. `rarely` 0: one of them alone. */
-static inline void naive_random_numbers(struct filter *f, const struct naive *n, uint64_t *random, unsigned rarely, bool sampled)
+/* Some of the numbers are those of one row or another: then it is at the edge. `rarely` 0: one of
+ * them alone. */
+static inline void naive_random_numbers(struct filter *f, const struct naive *n, uint64_t *random,
+					unsigned rarely, bool sampled)
 {
 	unsigned at = 0, only = (unsigned)(test_random(random) % NAIVE_NUMBER_COUNT);
-	uint64_t end = n->rows.end_ns + 1, high = test_random(random) % 2 ? PROGRAM_HIGH + 48 * PROGRAM_MEGA : 0x400000,
+	uint64_t end = n->rows.end_ns + 1,
+		 high = test_random(random) % 2 ? PROGRAM_HIGH + 48 * PROGRAM_MEGA : 0x400000,
 		 which = test_random(random) % n->rows.count;
-	const struct naive_row *row = &n->rows.list[which], *first = &n->rows.list[n->chain[which].first],
+	const struct naive_row *row = &n->rows.list[which],
+			       *first = &n->rows.list[n->chain[which].first],
 			       *last = &n->rows.list[n->chain[which].last];
 	const struct naive_chain *chain = &n->chain[which];
 	const struct naive_stack *stack = &n->stack[row->stack];
 	uint64_t lived = (row->death == NO_TIME ? n->rows.end_ns : row->death) - row->birth,
-		 chain_lived = (last->death == NO_TIME ? n->rows.end_ns : last->death) - first->birth;
+		 chain_lived =
+			 (last->death == NO_TIME ? n->rows.end_ns : last->death) - first->birth;
 
-#define X(one_in, name, exact, below, unit)                                                                            \
-	if (rarely || at++ == only)                                                                                    \
-		naive_set_number(f, n, random, rarely ? rarely * one_in : 1, name, exact, below, unit);
+#define X(one_in, name, exact, below, unit)                                                        \
+	if (rarely || at++ == only)                                                                \
+		naive_set_number(f, n, random, rarely ? rarely *one_in : 1, name, exact, below,    \
+				 unit);
 	NAIVE_NUMBERS(X)
 	if (!sampled) {
 		NAIVE_GROUP_NUMBERS(X)
@@ -584,7 +642,8 @@ static inline void naive_random_numbers(struct filter *f, const struct naive *n,
 }
 
 /* Free it with filter_done. */
-static inline void naive_random_filter(struct filter *f, const struct naive *n, uint64_t *random, bool sampled)
+static inline void naive_random_filter(struct filter *f, const struct naive *n, uint64_t *random,
+				       bool sampled)
 {
 	unsigned rarely = (unsigned)(test_random(random) % 8);
 

@@ -1,6 +1,7 @@
 /*
- * Names: of functions that are known (those of this program, as if it had been recorded), of those that are not, and of frames that
- * are none; sites, inlined frames, and what expressions see of them.
+ * Names: of functions that are known (those of this program, as if it had been recorded), of those
+ * that are not, and of frames that are none; sites, inlined frames, and what expressions see of
+ * them.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -12,8 +13,10 @@
 
 #include <cmocka.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/time/history.h"
 #include "tests/unit/query/recording.h"
+#include "proto/columns.h"
 
 /* A return address within the function: behind its first instruction. */
 #define WITHIN(function) ((uint64_t)(uintptr_t)(function) + 4 - bias)
@@ -223,7 +226,8 @@ static uint64_t allocated_elsewhere(struct test_recording *of, const char *funct
 	uint64_t allocations = 0;
 
 	filter_init(&f);
-	assert_int_equal(filter_set(&f, of->view, "negative_function_regex", function_regex, &err), 0);
+	assert_int_equal(filter_set(&f, of->view, "negative_function_regex", function_regex, &err),
+			 0);
 	assert_int_equal(query_timeline(of->view, &f, &question, &timeline, &err), 0);
 	for (uint32_t i = 0; i < timeline.count; i++)
 		allocations += timeline.list[i].allocations;
@@ -232,10 +236,12 @@ static uint64_t allocated_elsewhere(struct test_recording *of, const char *funct
 	return allocations;
 }
 
-/* The program's file comes after a question was asked that matches by names: what was kept of that question is not used again. */
+/* The program's file comes after a question was asked that matches by names: what was kept of that
+ * question is not used again. */
 static void test_late_names(void **state)
 {
-	struct stack_node nodes[] = {{.module = 1, .offset = WITHIN(outer_function)}, {.parent = OUTER, .module = 1, .offset = WITHIN(memalign)}};
+	struct stack_node nodes[] = {{.module = 1, .offset = WITHIN(outer_function)},
+				     {.parent = OUTER, .module = 1, .offset = WITHIN(memalign)}};
 	char folder[] = "/tmp/heapcast-test.XXXXXX", path[64], self[PATH_MAX];
 	struct test_recording late;
 	struct err_text err = {0};
@@ -248,8 +254,13 @@ static void test_late_names(void **state)
 	builder_init(&b, 4);
 	test_first_batch(&b, nodes, 2, path, bias, false);
 	for (uint32_t i = 0; i < 90; i++)
-		builder_event(&b, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC, .thread = 1, .time_ns = 10 + i,
-						  .address = 0x1000 * (i + 1), .size = 100, .weight = 100, .stack = i % 3});
+		builder_event(&b, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
+						  .thread = 1,
+						  .time_ns = 10 + i,
+						  .address = 0x1000 * (i + 1),
+						  .size = 100,
+						  .weight = 100,
+						  .stack = i % 3});
 	builder_end(&b, 0);
 	test_open(&late, &b);
 	builder_done(&b);

@@ -1,9 +1,10 @@
 /*
- * Every answer against one computed naively: totals, peak, groups, tree, in use at a moment, orders and pages, for random filters of
- * every kind, and any number of threads that share pieces of the rows. Rows are those of random programs as a model of theirs has
- * them (program.h), received by a store whose collector is killed again and again (receive.h); or, where threads tell late of what
- * the clock can't tell apart, and of samples, as the store has them. The other questions are in answers.c.
- * HEAPCAST_TEST_FULL: thousands of them.
+ * Every answer against one computed naively: totals, peak, groups, tree, in use at a moment, orders
+ * and pages, for random filters of every kind, and any number of threads that share pieces of the
+ * rows. Rows are those of random programs as a model of theirs has them (program.h), received by a
+ * store whose collector is killed again and again (receive.h); or, where threads tell late of what
+ * the clock can't tell apart, and of samples, as the store has them. The other questions are in
+ * answers.c. HEAPCAST_TEST_FULL: thousands of them.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +14,9 @@
 
 #include <cmocka.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/rank.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/query/asked.h"
 
 #define ROUNDS	    24
@@ -184,7 +187,8 @@ static void check_tree_diff(const struct asked *a, const struct filter *f, enum 
 	tree_diff_done(&diff);
 }
 
-/* Of each thread and stack, and of all threads of a stack. Culled blocks are no rows: they count where they are known. */
+/* Of each thread and stack, and of all threads of a stack. Culled blocks are no rows: they count
+ * where they are known. */
 static void check_threads(const struct asked *a, const struct filter *f, enum value value,
 			  uint64_t at)
 {
@@ -256,9 +260,10 @@ static uint64_t key_of(const struct naive_row *r, enum page_order order)
 	return order == PAGE_BY_SIZE ? r->size : order == PAGE_BY_ADDRESS ? r->address : r->birth;
 }
 
-/* Counting finds the place behind which the rest begins, however few rows may be left to be left out. */
-static void check_rank(const struct asked *a, const struct filter *f, enum page_order order, bool descending,
-		       const uint64_t *in_order, uint64_t skip, uint64_t few)
+/* Counting finds the place behind which the rest begins, however few rows may be left to be left
+ * out. */
+static void check_rank(const struct asked *a, const struct filter *f, enum page_order order,
+		       bool descending, const uint64_t *in_order, uint64_t skip, uint64_t few)
 {
 	struct rank_entry last = {0};
 	struct matcher matcher;
@@ -266,7 +271,8 @@ static void check_rank(const struct asked *a, const struct filter *f, enum page_
 	bool any;
 
 	assert_int_equal(matcher_init(&matcher, a->t.view, f, NULL), 0);
-	assert_int_equal(rank_skip(&matcher, order, descending, skip, few, &last, &any, &left, NULL), 0);
+	assert_int_equal(
+		rank_skip(&matcher, order, descending, skip, few, &last, &any, &left, NULL), 0);
 	assert_in_range(left, 0, few > skip ? skip : few);
 	for (; any; gone++) {
 		uint64_t row = in_order[gone], key = key_of(&a->n.rows.list[row], order);
@@ -282,8 +288,8 @@ static void check_rank(const struct asked *a, const struct filter *f, enum page_
 }
 
 /* A page that begins behind some rows is a part of the whole. */
-static void check_skip(struct asked *a, const struct filter *f, enum page_order order, bool descending,
-		       const uint64_t *in_order, uint64_t count)
+static void check_skip(struct asked *a, const struct filter *f, enum page_order order,
+		       bool descending, const uint64_t *in_order, uint64_t count)
 {
 	uint64_t skip = count > 1 ? 1 + test_random(&a->random) % (count - 1) : 0, rows[20];
 	struct query_page *scan;
@@ -299,7 +305,8 @@ static void check_skip(struct asked *a, const struct filter *f, enum page_order 
 		assert_int_equal(rows[i], in_order[skip + (uint64_t)i]);
 	query_page_free(scan);
 	if (order != PAGE_BY_TIME)
-		check_rank(a, f, order, descending, in_order, skip, 1 + test_random(&a->random) % 50);
+		check_rank(a, f, order, descending, in_order, skip,
+			   1 + test_random(&a->random) % 50);
 }
 
 static void check_scan(struct asked *a, const struct filter *f, enum page_order order,

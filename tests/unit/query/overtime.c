@@ -1,4 +1,5 @@
-/* Timelines, histograms and group peaks against the slow way, for random recordings; also where memory holds few events at a time. */
+/* Timelines, histograms and group peaks against the slow way, for random recordings; also where
+ * memory holds few events at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sums/group_peaks.h"
 #include "collector/query/sums/group_table.h"
 #include "collector/query/time/history.h"
@@ -230,12 +232,14 @@ static void check_timeline(struct test_recording *t, const struct naive_rows *n,
 		q.to_ns = q.from_ns + test_random(random) % n->end_ns;
 	q.leaked_only = test_random(random) % 3 == 0;
 	history_set_sizes(1u << (2 + test_random(random) % 6), 1 + test_random(random) % 200);
-	for (unsigned times = 0; times < 2; times++, q.buckets += 3) { /* then of an index that is kept */
+	for (unsigned times = 0; times < 2;
+	     times++, q.buckets += 3) { /* then of an index that is kept */
 		assert_int_equal(query_timeline(t->view, &f, &q, &timeline, NULL), 0);
 		assert_in_range(timeline.count, 1, q.buckets);
 		assert_int_equal(timeline.list[0].start_ns, q.from_ns);
 		for (uint32_t b = 0; b < timeline.count; b++) {
-			uint64_t end = b + 1 < timeline.count ? timeline.list[b + 1].start_ns : timeline.to_ns;
+			uint64_t end = b + 1 < timeline.count ? timeline.list[b + 1].start_ns
+							      : timeline.to_ns;
 
 			check_extremes(n, &f, &q, &timeline.list[b], end);
 			check_flow(n, &f, &q, &timeline.list[b], end);
@@ -358,7 +362,8 @@ static void test_random_recordings(void **state)
 	assert_int_equal(followed, ROUNDS - ROUNDS / 3);
 }
 
-/* Threads whose batches came late, losses, and an agent that lies: then rows may lie in another order than that of their births. */
+/* Threads whose batches came late, losses, and an agent that lies: then rows may lie in another
+ * order than that of their births. */
 static void test_group_peaks_disordered(void **state)
 {
 	static const enum test_disorder disorder[] = {TEST_THREADS_APART, TEST_GAPS, TEST_LYING};
@@ -382,7 +387,8 @@ static void test_group_peaks_disordered(void **state)
 	assert_in_range(followed, 1, ROUNDS - 1);
 }
 
-/* What a birth adds its death takes away, for samples as well: in use at the end is what the report says. */
+/* What a birth adds its death takes away, for samples as well: in use at the end is what the report
+ * says. */
 static void test_sampled(void **state)
 {
 	struct timeline_question q = {.to_ns = NO_TIME, .buckets = 50};

@@ -1,6 +1,7 @@
 /*
- * Previews: one run of rows in so many is looked at, by every kind of question alike, and each of its rows stands for so many. That the sums are
- * near the true ones is a question of the recording; that they are those of just these rows is held here, at sizes of pieces that cut runs.
+ * Previews: one run of rows in so many is looked at, by every kind of question alike, and each of
+ * its rows stands for so many. That the sums are near the true ones is a question of the recording;
+ * that they are those of just these rows is held here, at sizes of pieces that cut runs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +10,11 @@
 
 #include <cmocka.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sweep/sweep.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
 #include "tests/unit/query/recording.h"
 
 #define EVENTS 400000
@@ -65,7 +69,8 @@ static void check_sums(struct view *view, const struct filter *f, const struct s
 	hold(&report.leaked, s->leaked_bytes, s->leaked_blocks);
 	assert_int_equal(report.allocated.samples, s->rows);
 	assert_true(report.allocated.bytes_error > 0);
-	assert_int_equal(query_groups(view, f, GROUP_BY_BACKTRACE, VALUE_ALLOCATED, 0, &groups, NULL), 0);
+	assert_int_equal(
+		query_groups(view, f, GROUP_BY_BACKTRACE, VALUE_ALLOCATED, 0, &groups, NULL), 0);
 	for (uint32_t i = 0; i < groups.count; i++) {
 		bytes += groups.list[i].value.bytes;
 		blocks += groups.list[i].value.blocks;
@@ -78,7 +83,8 @@ static void check_sums(struct view *view, const struct filter *f, const struct s
 	histogram_done(&histogram);
 }
 
-static void check_course(struct view *view, const struct filter *f, const struct sums *s, uint32_t buckets)
+static void check_course(struct view *view, const struct filter *f, const struct sums *s,
+			 uint32_t buckets)
 {
 	struct timeline_question q = {.to_ns = NO_TIME, .buckets = buckets};
 	struct timeline timeline;

@@ -1,12 +1,15 @@
 #pragma once
 /*
- * A random program, and what a collector must make of it: a model that is too simple to be wrong, a table of addresses that is told
- * everything in the order in which it happened, row by row. The same goes to a builder as the program's agent would send it: cut
- * into batches, threads late and apart from each other up to the watermark, some events lost with a gap that says how many, some
+ * A random program, and what a collector must make of it: a model that is too simple to be wrong, a
+ * table of addresses that is told everything in the order in which it happened, row by row. The
+ * same goes to a builder as the program's agent would send it: cut into batches, threads late and
+ * apart from each other up to the watermark, some events lost with a gap that says how many, some
  * blocks culled to sums, with marks, mappings of the program's own and an exec.
  */
+#include "proto/columns.h"
 #include "proto/culled.h"
 #include "tests/unit/query/naive.h"
+#include "collector/columns/row_block.h"
 
 #define PROGRAM_THREADS	 3
 #define PROGRAM_SLOTS	 48
@@ -16,11 +19,13 @@
 #define PROGRAM_CULLED	 256
 #define PROGRAM_PENDING	 1024
 
-#define PROGRAM_LOW   0x200000ull	/* addresses of brk's area */
-#define PROGRAM_HIGH  0x7e0000000000ull /* others, a megabyte each; four of them are a region that the program may map */
-#define PROGRAM_MEGA  0x100000ull
-#define PROGRAM_QUIET 6000 /* ns between events where some are lost: longer than the clock may err (pairing.h), so that nothing is
-			    * mended that was no error of the clock */
+#define PROGRAM_LOW 0x200000ull /* addresses of brk's area */
+/* others, a megabyte each; four of them are a region that the program may map */
+#define PROGRAM_HIGH 0x7e0000000000ull
+#define PROGRAM_MEGA 0x100000ull
+/* ns between events where some are lost: longer than the clock may err (pairing.h), so that nothing
+ * is mended that was no error of the clock */
+#define PROGRAM_QUIET 6000
 
 enum program_kind {
 	PROGRAM_LOSSES = 1,
@@ -44,7 +49,8 @@ struct program {
 	struct stack_node nodes[TEST_NODES];
 	uint64_t random, now_ns;
 	unsigned kind;
-	/* The model: rows as a collector should have them, and by address which of them is alive as far as one can tell. */
+	/* The model: rows as a collector should have them, and by address which of them is alive as
+	 * far as one can tell. */
 	struct naive_row *rows;
 	size_t count;
 	int64_t known[PROGRAM_SLOTS]; /* row; -1: none */
@@ -54,7 +60,8 @@ struct program {
 	struct program_mark marks[PROGRAM_MARKS];
 	struct program_mapping mappings[PROGRAM_MAPPINGS];
 	struct culled_row culled[PROGRAM_CULLED];
-	uint32_t mark_count, mapping_count, culled_count, culled_sent, region[PROGRAM_REGIONS]; /* mapping + 1; 0: unmapped */
+	uint32_t mark_count, mapping_count, culled_count, culled_sent,
+		region[PROGRAM_REGIONS]; /* mapping + 1; 0: unmapped */
 	/* On the way: each thread's events that are not delivered yet. */
 	struct event pending[PROGRAM_THREADS + 1][PROGRAM_PENDING];
 	unsigned first[PROGRAM_THREADS + 1], end[PROGRAM_THREADS + 1];
@@ -63,7 +70,8 @@ struct program {
 };
 
 static const char *const program_thread_names[] = {"", "main", "worker-1", "worker-2"};
-static const char *const program_modules[] = {"", "/usr/bin/example", "/usr/lib/libother.so.1", "/usr/lib/libc.so.6"};
+static const char *const program_modules[] = {"", "/usr/bin/example", "/usr/lib/libother.so.1",
+					      "/usr/lib/libc.so.6"};
 static const char *const program_labels[] = {"", "parse", "render"};
 
 static inline uint64_t program_pick(struct program *p, uint64_t below)
@@ -111,7 +119,8 @@ static inline void program_first_batch(struct program *p)
 	for (unsigned i = 0; i < 3; i++) {
 		heapcast__module__init(&module[i]);
 		module[i].number = i + 1;
-		module[i].path = builder_bytes(program_modules[i + 1], strlen(program_modules[i + 1]));
+		module[i].path =
+			builder_bytes(program_modules[i + 1], strlen(program_modules[i + 1]));
 		module[i].start = i ? 0x7f0000000000ull + i * PROGRAM_MEGA : 0x10000;
 		module[i].end = module[i].start + 0xf0000;
 		modules[i] = &module[i];
@@ -119,7 +128,8 @@ static inline void program_first_batch(struct program *p)
 	for (unsigned i = 0; i < PROGRAM_THREADS; i++) {
 		heapcast__thread__init(&thread[i]);
 		thread[i].number = i + 1;
-		thread[i].name = builder_bytes(program_thread_names[i + 1], strlen(program_thread_names[i + 1]));
+		thread[i].name = builder_bytes(program_thread_names[i + 1],
+					       strlen(program_thread_names[i + 1]));
 		threads[i] = &thread[i];
 	}
 	batch.module = modules;
@@ -209,9 +219,11 @@ static inline void program_send_all(struct program *p)
 
 /* ---- the model ---- */
 
-static inline void program_birth(struct program *p, const struct event *e, unsigned slot, int64_t previous)
+static inline void program_birth(struct program *p, const struct event *e, unsigned slot,
+				 int64_t previous)
 {
-	struct naive_row *row = &p->rows[p->count], *before = p->known[slot] >= 0 ? &p->rows[p->known[slot]] : NULL;
+	struct naive_row *row = &p->rows[p->count],
+			 *before = p->known[slot] >= 0 ? &p->rows[p->known[slot]] : NULL;
 
 	if (before) {
 		before->end = BLOCK_INFERRED;
@@ -234,7 +246,8 @@ static inline void program_birth(struct program *p, const struct event *e, unsig
 }
 
 /* The row that died; -1: none is known. */
-static inline int64_t program_death(struct program *p, const struct event *e, unsigned slot, uint8_t end)
+static inline int64_t program_death(struct program *p, const struct event *e, unsigned slot,
+				    uint8_t end)
 {
 	int64_t row = p->known[slot];
 
@@ -249,7 +262,8 @@ static inline int64_t program_death(struct program *p, const struct event *e, un
 	return row;
 }
 
-/* The frees that were lost may have been of any block that was in use: unless they were few, nobody knows of these blocks' end. */
+/* The frees that were lost may have been of any block that was in use: unless they were few, nobody
+ * knows of these blocks' end. */
 static inline void program_censor(struct program *p)
 {
 	uint64_t candidates = 0;
@@ -350,7 +364,8 @@ static inline void program_block(struct program *p, struct event *e)
 		program_send(p, e);
 }
 
-/* A block that lived so short that the agent told only of a sum; some of these sums are of several. */
+/* A block that lived so short that the agent told only of a sum; some of these sums are of
+ * several. */
 static inline void program_cull(struct program *p, const struct event *e)
 {
 	struct culled_row *row = &p->culled[p->culled_count];
@@ -409,7 +424,8 @@ static inline void program_mark(struct program *p, const struct event *e)
 	if (p->mark_count == PROGRAM_MARKS)
 		return;
 	p->mark_count++;
-	*m = (struct program_mark){.time_ns = e->time_ns, .value = program_pick(p, 4), .thread = e->thread};
+	*m = (struct program_mark){
+		.time_ns = e->time_ns, .value = program_pick(p, 4), .thread = e->thread};
 	if (program_pick(p, 2))
 		m->text = program_labels[program_pick(p, 3)];
 	mark.time_ns = m->time_ns;

@@ -1,9 +1,10 @@
 #pragma once
 /*
- * A store that receives a program's recording while its collector is killed again and again, at any moment; behind each kill what
- * a lost page cache may do is done to its files: what was not synced of the recording is cut off at any byte or full of zeros, all
- * that can be made anew is cut, changed, or gone. Whoever opens it next must go on where the last durable frame ends, and in the end
- * have the recording byte by byte.
+ * A store that receives a program's recording while its collector is killed again and again, at any
+ * moment; behind each kill what a lost page cache may do is done to its files: what was not synced
+ * of the recording is cut off at any byte or full of zeros, all that can be made anew is cut,
+ * changed, or gone. Whoever opens it next must go on where the last durable frame ends, and in the
+ * end have the recording byte by byte.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -12,7 +13,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
 #include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "tests/unit/query/program.h"
 #include "tests/unit/temporary.h"
 
@@ -38,7 +44,8 @@ static inline void receive_paths(struct receive *r)
 	memcpy(id.bytes, r->b->id, sizeof(id.bytes));
 	snprintf(r->store, sizeof(r->store), "%s/store", temporary_folder);
 	snprintf(r->frames, sizeof(r->frames), "%s/frames", temporary_folder);
-	snprintf(r->folder, sizeof(r->folder), "%s/streams/%s", r->store, stream_id_format(text, &id));
+	snprintf(r->folder, sizeof(r->folder), "%s/streams/%s", r->store,
+		 stream_id_format(text, &id));
 	snprintf(r->recording, sizeof(r->recording), "%s/recording.heapcast", r->folder);
 }
 
@@ -75,7 +82,8 @@ int fdatasync(int fd)
 {
 	struct stat here, there;
 
-	if (receiving && !fstat(fd, &here) && !stat(receiving->recording, &there) && here.st_ino == there.st_ino) {
+	if (receiving && !fstat(fd, &here) && !stat(receiving->recording, &there) &&
+	    here.st_ino == there.st_ino) {
 		uint64_t whole = receive_whole(receiving, fd);
 
 		if (whole > receiving->shared->durable)
@@ -102,7 +110,8 @@ static inline void receive_frames(struct receive *r, struct store *store, struct
 	receive_must(at == (next ? r->b->ends[next - 2] : 0), "it does not go on behind a frame");
 	receive_must(fd >= 0 && scan_init(&scan, fd, at, NULL) == 0, "frames");
 	while (scan_next(&scan, r->b->file.length, &item) == 1) {
-		receive_must(stream_writer_append(w, r->b->file.data + item.offset, item.length, item.batch, NULL) == 0,
+		receive_must(stream_writer_append(w, r->b->file.data + item.offset, item.length,
+						  item.batch, NULL) == 0,
 			     "a frame was not taken");
 		if (test_random(r->random) % 4 == 0)
 			receive_sync(w);
@@ -128,7 +137,8 @@ static inline void receive_run(struct receive *r)
 
 	receiving = r;
 	memcpy(id.bytes, r->b->id, sizeof(id.bytes));
-	if (store_open(r->store, STORE_WRITE, &store, &err) < 0 || stream_writer_open(store, &id, &w, &cut, &err) < 0)
+	if (store_open(r->store, STORE_WRITE, &store, &err) < 0 ||
+	    stream_writer_open(store, &id, &w, &cut, &err) < 0)
 		receive_must(false, err.text);
 	receive_frames(r, store, w);
 	stream_writer_close(w);
@@ -157,7 +167,8 @@ static inline void receive_for(struct receive *r, unsigned patience_us)
 
 /* ---- what becomes of files ---- */
 
-/* Cuts it, fills its end with zeros, or (of what can be made anew) changes a byte; nothing before `from`. */
+/* Cuts it, fills its end with zeros, or (of what can be made anew) changes a byte; nothing before
+ * `from`. */
 static inline void receive_damage(uint64_t *random, const char *path, uint64_t from, bool anywhere)
 {
 	static const uint8_t zeros[4096];
@@ -179,7 +190,9 @@ static inline void receive_damage(uint64_t *random, const char *path, uint64_t f
 		break;
 	case 1:
 		for (; at < size; at += sizeof(zeros))
-			assert_true(pwrite(fd, zeros, size - at < sizeof(zeros) ? size - at : sizeof(zeros), (off_t)at) > 0);
+			assert_true(pwrite(fd, zeros,
+					   size - at < sizeof(zeros) ? size - at : sizeof(zeros),
+					   (off_t)at) > 0);
 		break;
 	default:
 		assert_int_equal(pread(fd, &byte, 1, (off_t)at), 1);
@@ -296,8 +309,8 @@ static inline void receive_check_bytes(const struct receive *r)
 	free(bytes);
 }
 
-/* Receives what `b` holds. The test's temporary_folder holds the store; what was made of the recording is damaged in the end, too,
- * now and then. */
+/* Receives what `b` holds. The test's temporary_folder holds the store; what was made of the
+ * recording is damaged in the end, too, now and then. */
 static inline void receive(struct receive *r, const struct builder *b, uint64_t *random)
 {
 	char *saved = builder_save(b, b->file.length);
@@ -306,7 +319,8 @@ static inline void receive(struct receive *r, const struct builder *b, uint64_t 
 	receive_paths(r);
 	assert_int_equal(rename(saved, r->frames), 0);
 	free(saved);
-	r->shared = mmap(NULL, sizeof(*r->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	r->shared = mmap(NULL, sizeof(*r->shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(r->shared != MAP_FAILED);
 	for (unsigned i = 0; i < RECEIVE_KILLS && !r->shared->done; i++) {
 		receive_for(r, (unsigned)(test_random(random) % 8000));

@@ -1,10 +1,13 @@
 #pragma once
 /*
- * Recordings for the tests of queries: several modules and a tree of stacks, random allocations from several threads with any
- * number of reallocs, and what a query needs to look at them. Built on the store's builder.
+ * Recordings for the tests of queries: several modules and a tree of stacks, random allocations
+ * from several threads with any number of reallocs, and what a query needs to look at them. Built
+ * on the store's builder.
  */
 #include "base/error.h"
+#include "proto/columns.h"
 #include "collector/query/query.h"
+#include "collector/recording/recording.h"
 #include "collector/symbols/symbols.h"
 #include "tests/unit/store/builder.h"
 
@@ -28,13 +31,15 @@ static inline uint64_t test_random(uint64_t *state)
 }
 
 /* The first batch: process, two modules, and `count` nodes. */
-static inline void test_first_batch(struct builder *b, const struct stack_node *nodes, uint32_t count, const char *module_1,
-				    uint64_t bias_1, bool sampled)
+static inline void test_first_batch(struct builder *b, const struct stack_node *nodes,
+				    uint32_t count, const char *module_1, uint64_t bias_1,
+				    bool sampled)
 {
 	static const char executable[] = "/usr/bin/example", path_2[] = "/usr/lib/libother.so.1";
 	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
 	Heapcast__Process process = HEAPCAST__PROCESS__INIT;
-	Heapcast__Module module[2] = {HEAPCAST__MODULE__INIT, HEAPCAST__MODULE__INIT}, *modules[] = {&module[0], &module[1]};
+	Heapcast__Module module[2] = {HEAPCAST__MODULE__INIT, HEAPCAST__MODULE__INIT},
+			 *modules[] = {&module[0], &module[1]};
 	Heapcast__Stacks stacks = HEAPCAST__STACKS__INIT;
 	struct stacks_encoder encoder;
 	struct builder_ledger ledger;
@@ -95,8 +100,10 @@ enum test_disorder {
 	TEST_LYING,	    /* and nothing is, but watermarks promise more than is kept */
 };
 
-/* A program of `events` events: it allocates, frees and reallocates; some blocks stay. Times come in steps of 0 to 9 ns. */
-static inline void test_random_events_disordered(struct builder *b, uint64_t *random, unsigned events, bool sampled,
+/* A program of `events` events: it allocates, frees and reallocates; some blocks stay. Times come
+ * in steps of 0 to 9 ns. */
+static inline void test_random_events_disordered(struct builder *b, uint64_t *random,
+						 unsigned events, bool sampled,
 						 enum test_disorder disorder)
 {
 	struct test_block live[TEST_LIVE];
@@ -119,10 +126,12 @@ static inline void test_random_events_disordered(struct builder *b, uint64_t *ra
 
 			e.size = test_random(random) % (dice < 60 ? 20000 : 200);
 			e.address = fresh += 0x8000;
-			e.kind = again ? HEAPCAST__EVENT_KIND__EVENT_REALLOC : HEAPCAST__EVENT_KIND__EVENT_MALLOC;
+			e.kind = again ? HEAPCAST__EVENT_KIND__EVENT_REALLOC
+				       : HEAPCAST__EVENT_KIND__EVENT_MALLOC;
 			e.old_address = again ? live[which].address : 0;
 			if (sampled)
-				e.weight = e.size < 4096 ? e.size + test_random(random) % 4096 : e.size;
+				e.weight = e.size < 4096 ? e.size + test_random(random) % 4096
+							 : e.size;
 			else
 				e.weight = e.size;
 			if (!again)
@@ -143,15 +152,18 @@ static inline void test_random_events_disordered(struct builder *b, uint64_t *ra
 	}
 }
 
-static inline void test_random_events(struct builder *b, uint64_t *random, unsigned events, bool sampled)
+static inline void test_random_events(struct builder *b, uint64_t *random, unsigned events,
+				      bool sampled)
 {
 	test_random_events_disordered(b, random, events, sampled, TEST_IN_ORDER);
 }
 
-static inline bool test_node_is_there(const struct stack_node *nodes, uint32_t count, const struct stack_node *node)
+static inline bool test_node_is_there(const struct stack_node *nodes, uint32_t count,
+				      const struct stack_node *node)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (nodes[i].parent == node->parent && nodes[i].module == node->module && nodes[i].offset == node->offset)
+		if (nodes[i].parent == node->parent && nodes[i].module == node->module &&
+		    nodes[i].offset == node->offset)
 			return true;
 	return false;
 }
@@ -159,14 +171,17 @@ static inline bool test_node_is_there(const struct stack_node *nodes, uint32_t c
 /* All different, so that a node's number here is that on the wire. */
 static inline void test_nodes(struct stack_node *nodes, uint64_t *random)
 {
-	for (uint32_t n = 1; n <= TEST_NODES; n += !test_node_is_there(nodes, n - 1, &nodes[n - 1])) {
+	for (uint32_t n = 1; n <= TEST_NODES;
+	     n += !test_node_is_there(nodes, n - 1, &nodes[n - 1])) {
 		struct stack_node *node = &nodes[n - 1];
 
-		*node = (struct stack_node){.parent = n > 3 ? (uint32_t)(test_random(random) % (n - 1)) : 0,
-					    .module = 1 + (uint32_t)(test_random(random) % 2),
-					    .offset = 0x100 * (1 + test_random(random) % 8)};
+		*node = (struct stack_node){
+			.parent = n > 3 ? (uint32_t)(test_random(random) % (n - 1)) : 0,
+			.module = 1 + (uint32_t)(test_random(random) % 2),
+			.offset = 0x100 * (1 + test_random(random) % 8)};
 		if (test_random(random) % 10 == 0)
-			*node = (struct stack_node){.parent = node->parent, .offset = test_random(random) % 4};
+			*node = (struct stack_node){.parent = node->parent,
+						    .offset = test_random(random) % 4};
 	}
 }
 
@@ -180,7 +195,8 @@ static inline void test_open(struct test_recording *t, struct builder *b)
 	assert(view_new(t->recording, t->symbols, &t->view, &err) == 0);
 }
 
-static inline void test_disordered_recording(struct test_recording *t, uint64_t seed, unsigned events, bool sampled,
+static inline void test_disordered_recording(struct test_recording *t, uint64_t seed,
+					     unsigned events, bool sampled,
 					     enum test_disorder disorder)
 {
 	struct stack_node nodes[TEST_NODES];
@@ -195,7 +211,8 @@ static inline void test_disordered_recording(struct test_recording *t, uint64_t 
 	builder_done(&b);
 }
 
-static inline void test_random_recording(struct test_recording *t, uint64_t seed, unsigned events, bool sampled)
+static inline void test_random_recording(struct test_recording *t, uint64_t seed, unsigned events,
+					 bool sampled)
 {
 	test_disordered_recording(t, seed, events, sampled, TEST_IN_ORDER);
 }

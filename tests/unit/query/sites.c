@@ -78,7 +78,9 @@ static void test_rules_of_a_file(void **state)
 	struct err_text err = {0};
 
 	(void)state;
-	assert_int_equal(read_rules("# mine\n\n  xmalloc  \nmy::pool::*\n*::grow(int)\n*detail*", &rules, &err), 0);
+	assert_int_equal(read_rules("# mine\n\n  xmalloc  \nmy::pool::*\n*::grow(int)\n*detail*",
+				    &rules, &err),
+			 0);
 	assert_true(site_is_allocator(rules, "xmalloc"));
 	assert_true(site_is_allocator(rules, "void* my::pool::take(int)"));
 	assert_true(site_is_allocator(rules, "a::b::grow(int)"));

@@ -1,4 +1,5 @@
-/* Bytes that go to a file when there are many: what comes out is what went in, with a file and without. */
+/* Bytes that go to a file when there are many: what comes out is what went in, with a file and
+ * without. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

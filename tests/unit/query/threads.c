@@ -1,6 +1,7 @@
 /*
- * Answers are the same bit for bit whether one thread, two or eight work at a question, also where samples make sums of fractions;
- * a question can be withdrawn in the middle, and tells how far it is.
+ * Answers are the same bit for bit whether one thread, two or eight work at a question, also where
+ * samples make sums of fractions; a question can be withdrawn in the middle, and tells how far it
+ * is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "collector/columns/row_block.h"
 #include "collector/query/sweep/crew.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sweep/sweep.h"

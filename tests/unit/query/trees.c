@@ -1,4 +1,5 @@
-/* Trees that are made of trees: from the inside out, against sums that are made by hand, and bounded where nothing is to be seen. */
+/* Trees that are made of trees: from the inside out, against sums that are made by hand, and
+ * bounded where nothing is to be seen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +110,8 @@ static void is_empty_of_nothing(void **state)
 	tree_done(&out);
 }
 
-/* 1,000 stacks of 1,000 frames, all of different callers below one that allocates: runs end where they are too small. */
+/* 1,000 stacks of 1,000 frames, all of different callers below one that allocates: runs end where
+ * they are too small. */
 static void is_bounded(void **state)
 {
 	const uint32_t wide = 1000, deep = 1000, count = 1 + wide * (deep + 1);
@@ -130,7 +132,8 @@ static void is_bounded(void **state)
 	assert_int_equal(tree_reversed(&big, 2, UINT64_MAX, UINT32_MAX, &out), 0);
 	assert_int_equal(out.count, 1 + 1 + wide);
 	tree_done(&out);
-	/* The same by number: the root, the one that allocates, and eight of its callers are walked. */
+	/* The same by number: the root, the one that allocates, and eight of its callers are
+	 * walked. */
 	assert_int_equal(tree_reversed(&big, 1, 1, 9, &out), 0);
 	assert_int_equal(out.count, 1 + 1 + wide + 8);
 	tree_done(&out);

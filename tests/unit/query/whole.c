@@ -1,6 +1,7 @@
 /*
- * Sums of all rows, written down and read back: the same answers. Whatever is wrong with the bytes, they are refused, or an answer is
- * given, but no harm done. And answers made of them are those of a filter that lets all rows through.
+ * Sums of all rows, written down and read back: the same answers. Whatever is wrong with the bytes,
+ * they are refused, or an answer is given, but no harm done. And answers made of them are those of
+ * a filter that lets all rows through.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,9 @@
 #include <cmocka.h>
 #include <xxhash.h>
 
+#include "collector/columns/row_block.h"
 #include "collector/query/sums/whole_sums.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/query/recording.h"
 
 #define EVENTS 3000

@@ -173,7 +173,8 @@ static void keys_are_kept(void **state)
 	pairs_done(&p);
 }
 
-/* Whatever a board says it is called, its key is a file in this folder, and can be named on a command line. */
+/* Whatever a board says it is called, its key is a file in this folder, and can be named on a
+ * command line. */
 static void names_are_cleaned(void **state)
 {
 	(void)state;

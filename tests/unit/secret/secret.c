@@ -1,4 +1,5 @@
-/* Key files: what is taken, what is refused; and proofs, compared with what another program computed. */
+/* Key files: what is taken, what is refused; and proofs, compared with what another program
+ * computed. */
 #include "base/secure/secret.h"
 
 #include <errno.h>
@@ -148,7 +149,8 @@ static void expect_mac(const struct secret *s, const char *purpose, const char *
 	assert_string_equal(hex, expected);
 }
 
-/* From Python: hmac.new(hmac.new(bytes(range(32)), b"heapcast beacon", sha256).digest(), b"what is said", sha256) and so on. */
+/* From Python: hmac.new(hmac.new(bytes(range(32)), b"heapcast beacon", sha256).digest(), b"what is
+ * said", sha256) and so on. */
 static void proofs_are_those_of_others(void **state)
 {
 	const uint8_t usual[] = {0x47, 0x12, 0xc8, 0xfc, 0x8c, 0x88, 0xb2, 0x10};

@@ -1,4 +1,5 @@
-/* Two ends of a TLS session in one program, by keys: who has the key, who has not, and what strangers get. */
+/* Two ends of a TLS session in one program, by keys: who has the key, who has not, and what
+ * strangers get. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * What the host permits, tried for real: as whoever runs the test; in children that gave up their rights, each in one way,
- * it must be that way which is named.
+ * What the host permits, tried for real: as whoever runs the test; in children that gave up their
+ * rights, each in one way, it must be that way which is named.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 #pragma once
-/* Libraries whose allocators the tests look for; and a file's sites by addresses in place of offsets. */
+/* Libraries whose allocators the tests look for; and a file's sites by addresses in place of
+ * offsets. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>

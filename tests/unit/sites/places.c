@@ -1,6 +1,6 @@
 /*
- * Places in real allocators, held against what others say of the same files: objdump where instructions begin and which
- * they are, nm which functions there are.
+ * Places in real allocators, held against what others say of the same files: objdump where
+ * instructions begin and which they are, nm which functions there are.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -29,7 +29,8 @@ static bool is_there(const char *command)
 	return system(line) == 0;
 }
 
-/* The mnemonic at an address, by a disassembly that begins at `from`; "": no instruction begins there. */
+/* The mnemonic at an address, by a disassembly that begins at `from`; "": no instruction begins
+ * there. */
 static void mnemonic_at(const char *path, uint64_t from, uint64_t address, char ret[32])
 {
 	char line[512];

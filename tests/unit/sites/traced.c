@@ -1,7 +1,9 @@
 /*
- * A debugger steps through the beginnings of real allocators, from a function's entry with known arguments to the place of
- * its probe: there the arguments must be in the registers that its site says, what the caller keeps in registers there or in the
- * words that it says, and the return address as many words above sp. And through whole calls of functions that may throw: they must end at an exit.
+ * A debugger steps through the beginnings of real allocators, from a function's entry with known
+ * arguments to the place of its probe: there the arguments must be in the registers that its site
+ * says, what the caller keeps in registers there or in the words that it says, and the return
+ * address as many words above sp. And through whole calls of functions that may throw: they must
+ * end at an exit.
  */
 #include <stdio.h>
 

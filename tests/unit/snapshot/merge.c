@@ -1,5 +1,5 @@
-/* The merged recording has what its parts had at their markers: each kind of block (backtrace and size) as often, each process apart,
- * and estimates with the same error. */
+/* The merged recording has what its parts had at their markers: each kind of block (backtrace and
+ * size) as often, each process apart, and estimates with the same error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,10 +8,15 @@
 #include <cmocka.h>
 
 #include "base/array.h"
+#include "proto/columns.h"
 #include "collector/query/sums/in_use.h"
 #include "collector/snapshot/merge.h"
 #include "collector/rewrite/compose.h"
 #include "collector/catalogue/snapshots.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
 #include "tests/unit/query/recording.h"
 #include "tests/unit/temporary.h"
 

@@ -1,6 +1,7 @@
 /*
- * Filters said in SQL pick the rows that the filters themselves do; and a condition that is pushed down into a filter picks those that it
- * picks where SQLite looks at every row ("+size" is a size that nothing is known of).
+ * Filters said in SQL pick the rows that the filters themselves do; and a condition that is pushed
+ * down into a filter picks those that it picks where SQLite looks at every row ("+size" is a size
+ * that nothing is known of).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording.h"
 #include "collector/sql/sql.h"
 #include "tests/unit/query/recording.h"
 
@@ -262,7 +265,8 @@ static void test_pushed_down(void **state)
 
 		for (unsigned n = test_random(&random) % 3 + 1; n > 0; n--)
 			add_term(&plain, &hidden, &random);
-		/* Affinity turns a text of digits into a number beside a column: an expression has none. */
+		/* Affinity turns a text of digits into a number beside a column: an expression has
+		 * none. */
 		if (!strchr(buf_text(&plain), '\''))
 			compare(by_condition(buf_text(&hidden)), by_condition(buf_text(&plain)),
 				buf_text(&plain));

@@ -1,4 +1,5 @@
-/* instr, replace and trim are SQLite's own, asked of a database without ours; and what would take SQLite's hours ends in time. */
+/* instr, replace and trim are SQLite's own, asked of a database without ours; and what would take
+ * SQLite's hours ends in time. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /*
- * A recording that a helper reads ahead is the same as one that is read by one thread alone, with damage and batches that make no
- * sense in between, which are found out when others behind them were read already.
+ * A recording that a helper reads ahead is the same as one that is read by one thread alone, with
+ * damage and batches that make no sense in between, which are found out when others behind them
+ * were read already.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,10 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "proto/columns.h"
+#include "collector/columns/row_block.h"
 #include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
 #include "tests/unit/store/builder.h"
 
 #define BATCHES	  500

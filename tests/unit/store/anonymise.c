@@ -1,6 +1,7 @@
 /*
- * Other names: every text that a message can hold is filled with a word, those of later versions included, and the word is looked for in
- * what comes out. Offsets are dealt out anew without two of them becoming one; addresses keep their distances.
+ * Other names: every text that a message can hold is filled with a word, those of later versions
+ * included, and the word is looked for in what comes out. Offsets are dealt out anew without two of
+ * them becoming one; addresses keep their distances.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "proto/columns.h"
 #include "collector/rewrite/anonymise_fields.h"
 #include "base/ban.h"
 

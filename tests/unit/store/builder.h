@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "collector/recording/store.h"
+#include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns.h"
 #include "proto/frame.h"
@@ -60,7 +60,8 @@ static inline void builder_init_tick(struct builder *b, uint8_t name, uint32_t t
 	b->memory = malloc(BUILDER_MEMORY);
 	b->state = malloc(EVENTS_STATE_MIN);
 	assert(b->frames && b->memory && b->state);
-	events_encoder_init(&b->events, b->memory, BUILDER_MEMORY, b->state, EVENTS_STATE_MIN, EVENTS_MAX_COUNT, tick_ns);
+	events_encoder_init(&b->events, b->memory, BUILDER_MEMORY, b->state, EVENTS_STATE_MIN,
+			    EVENTS_MAX_COUNT, tick_ns);
 	memset(b->id, name, sizeof(b->id));
 	b->incarnation = 1;
 }

@@ -1,6 +1,7 @@
 /*
- * A catalogue with any of its bytes changed: SQLite itself vouches for its structure only, not for what stands in its rows. Whatever
- * it says, the recording loses nothing, the agent goes on where the recording ends, and the list shows what is true.
+ * A catalogue with any of its bytes changed: SQLite itself vouches for its structure only, not for
+ * what stands in its rows. Whatever it says, the recording loses nothing, the agent goes on where
+ * the recording ends, and the list shows what is true.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -13,7 +14,11 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
 #include "collector/recording/scan.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 

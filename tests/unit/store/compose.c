@@ -1,4 +1,5 @@
-/* The composer: what it writes is read back as it was put in, in batches of bounded size, and balances. */
+/* The composer: what it writes is read back as it was put in, in batches of bounded size, and
+ * balances. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -14,10 +15,15 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
 #include "collector/rewrite/compose.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
 #include "collector/recording/names.h"
+#include "collector/recording/recording.h"
 #include "collector/recording/scan.h"
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
 
 static const struct stream_id id = {{1, 2, 3}};
 static char path[] = "/tmp/heapcast-test-XXXXXX";
@@ -233,8 +239,8 @@ static void names_are_bounded(void **state)
 	names_done(&names);
 }
 
-/* Places that were made to fall together under a hash that everybody knows (a finalizer of splitmix64 over both parts): they did
- * under ours, once. */
+/* Places that were made to fall together under a hash that everybody knows (a finalizer of
+ * splitmix64 over both parts): they did under ours, once. */
 static void names_do_not_collide(void **state)
 {
 	const uint32_t many = 60000;

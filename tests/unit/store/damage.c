@@ -9,6 +9,9 @@
 
 #include "base/error.h"
 #include "collector/recording/completeness.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "proto/columns.h"
 #include "proto/culled.h"
 #include "tests/unit/store/builder.h"
 
@@ -88,8 +91,8 @@ static void every_flipped_byte(void **state)
 		b.file.data[at] ^= 0x40;
 		e = builder_open(&b, b.file.length, &r, &err);
 		assert_int_equal(e, 0);
-		/* The damaged frame is passed over, also if it was the last, which was not cut; the others are used; and it
-		 * shows. */
+		/* The damaged frame is passed over, also if it was the last, which was not cut; the
+		 * others are used; and it shows. */
 		assert_int_equal(recording_ledger(r)->damaged_places, 1);
 		assert_int_equal(recording_ledger(r)->cut_bytes, 0);
 		if (at < b.ends[3])
@@ -97,7 +100,8 @@ static void every_flipped_byte(void **state)
 		assert_int_equal(recording_ledger(r)->first_damage, frame ? b.ends[frame - 1] : 0);
 		assert_int_equal(recording_ledger(r)->skipped_bytes,
 				 b.ends[frame] - (frame ? b.ends[frame - 1] : 0));
-		assert_incomplete(r, "bytes of the recording are damaged, in 1 place, the first at");
+		assert_incomplete(r,
+				  "bytes of the recording are damaged, in 1 place, the first at");
 		recording_close(r);
 		b.file.data[at] ^= 0x40;
 	}
@@ -179,7 +183,8 @@ static void joined_late(void **state)
 	if (!recording_adds_up(r, &reason))
 		fail_msg("%s", reason.text);
 	assert_int_equal(recording_ledger(r)->before_join, 1000);
-	assert_incomplete(r, "Incomplete: the first 1,000 events were before the collector joined.");
+	assert_incomplete(r,
+			  "Incomplete: the first 1,000 events were before the collector joined.");
 	assert_int_equal(recording_ledger(r)->missing_batches, 0);
 	assert_int_equal(recording_nodes(r), 2);
 	recording_close(r);
@@ -220,7 +225,8 @@ static void joined_later_still(void **state)
 	builder_done(&b);
 }
 
-/* One that joined late at a stream that culls: sums that went before it are missed, and the account says so. */
+/* One that joined late at a stream that culls: sums that went before it are missed, and the account
+ * says so. */
 static void joined_late_at_culling(void **state)
 {
 	static uint8_t memory[2 * CULLED_ROW_MAX];
@@ -273,7 +279,8 @@ static void joined_late_at_culling(void **state)
 	builder_done(&b);
 }
 
-/* A collector that was too slow: what the agent had delivered meanwhile is a gap, counted by the two accounts. */
+/* A collector that was too slow: what the agent had delivered meanwhile is a gap, counted by the
+ * two accounts. */
 static void missed_batches(void **state)
 {
 	const struct gap_info *gap;
@@ -301,7 +308,8 @@ static void missed_batches(void **state)
 	if (!recording_adds_up(r, &reason))
 		fail_msg("%s", reason.text);
 	assert_int_equal(recording_ledger(r)->missed, 100);
-	assert_incomplete(r, "Incomplete: 98.0 % of the events were lost (100 of 102, with allocations of 5.86 KiB).");
+	assert_incomplete(r, "Incomplete: 98.0 % of the events were lost (100 of 102, with "
+			     "allocations of 5.86 KiB).");
 	assert_int_equal(recording_ledger(r)->missing_batches, 0);
 	assert_int_equal(recording_ledger(r)->stored, 2);
 	assert_int_equal(recording_gaps(r), 1);

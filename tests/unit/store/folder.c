@@ -11,6 +11,12 @@
 
 #include "base/error.h"
 #include "collector/catalogue/listing.h"
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
+#include "proto/columns.h"
 #include "proto/message.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
@@ -335,7 +341,8 @@ static void disk_full_at_first(void **state)
 	builder_done(&b);
 }
 
-/* A stream that has ended, or was opened again since, takes nothing more, whoever brings it: not in a new incarnation either. */
+/* A stream that has ended, or was opened again since, takes nothing more, whoever brings it: not in
+ * a new incarnation either. */
 static void what_is_behind_the_end(void **state)
 {
 	struct store *store = open_store(STORE_WRITE);

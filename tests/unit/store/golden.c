@@ -1,6 +1,7 @@
 /*
- * What was kept by each released version of the format of rows (tests/golden/rows-VERSION) is still read, and says what its
- * frames say. A new version gets a folder of its own; one that can't be read any more is left out here, and made anew.
+ * What was kept by each released version of the format of rows (tests/golden/rows-VERSION) is still
+ * read, and says what its frames say. A new version gets a folder of its own; one that can't be
+ * read any more is left out here, and made anew.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
 #include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
 #include "tests/unit/temporary.h"
 
 /* The test may remove what it finds damaged: it works on a copy. */
@@ -49,7 +53,8 @@ static void version_1(void **state)
 	assert_true(kept->rows.fd[1] >= 0 && kept->rows.first_open == 1);
 	assert_int_equal(recording_rows(kept), 70000);
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct row_block *x = recording_block(kept, i), *y = recording_block(frames, i);
+		const struct row_block *x = recording_block(kept, i),
+				       *y = recording_block(frames, i);
 
 		assert_non_null(x);
 		assert_int_equal(x->count, y->count);
@@ -57,10 +62,12 @@ static void version_1(void **state)
 		assert_memory_equal(x->birth_ns, y->birth_ns, x->count * sizeof(*x->birth_ns));
 		assert_memory_equal(x->death_ns, y->death_ns, x->count * sizeof(*x->death_ns));
 		assert_memory_equal(x->stack, y->stack, x->count * sizeof(*x->stack));
-		assert_memory_equal(x->chain_next, y->chain_next, x->count * sizeof(*x->chain_next));
+		assert_memory_equal(x->chain_next, y->chain_next,
+				    x->count * sizeof(*x->chain_next));
 	}
 	assert_null(recording_rederived(kept));
-	assert_memory_equal(recording_ledger(kept), recording_ledger(frames), sizeof(struct ledger_info));
+	assert_memory_equal(recording_ledger(kept), recording_ledger(frames),
+			    sizeof(struct ledger_info));
 	assert_true(recording_adds_up(kept, NULL));
 	recording_close(kept);
 	recording_close(frames);

@@ -1,4 +1,5 @@
-/* A stream of two agents: the second has taken up the ring when the first was gone. One stream, one account. */
+/* A stream of two agents: the second has taken up the ring when the first was gone. One stream, one
+ * account. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,10 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "proto/columns.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/store/builder.h"
 
 #define SECOND_NS 1000000000ull
@@ -101,8 +106,8 @@ static void first_agent(struct builder *b)
 	close_batch(b, &a, 1, SECOND_NS + 20);
 }
 
-/* Three events went with the first agent, four more were found lost by the second. Then one block is freed that the first has
- * seen, one that nobody has, and one is new. */
+/* Three events went with the first agent, four more were found lost by the second. Then one block
+ * is freed that the first has seen, one that nobody has, and one is new. */
 static void second_agent(struct builder *b)
 {
 	const struct agent a = {.incarnation = 2,
@@ -184,8 +189,8 @@ static void joined_late(void **state)
 	builder_done(&b);
 }
 
-/* The second agent has no longer its first batches when we come back: they are missed, what went with the
- * first is lost, and that is all. */
+/* The second agent has no longer its first batches when we come back: they are missed, what went
+ * with the first is lost, and that is all. */
 static void came_back_late(void **state)
 {
 	struct agent a = {.incarnation = 2,

@@ -1,4 +1,5 @@
-/* Steps of message Maps as the collector takes them: what each kind of news does, and what is refused. */
+/* Steps of message Maps as the collector takes them: what each kind of news does, and what is
+ * refused. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -10,17 +11,21 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "proto/columns.h"
 #include "collector/recording/maps.h"
 #include "tests/unit/store/builder.h"
 
-/* A step of two regions: 0x1000 to 0x3000 "a", read-only, and 0x10000 to 0x11000 without a name, writable and used. */
+/* A step of two regions: 0x1000 to 0x3000 "a", read-only, and 0x10000 to 0x11000 without a name,
+ * writable and used. */
 static void fill(Heapcast__Maps *m)
 {
-	static uint8_t start[] = {1, 15}, size[] = {2, 1}, flags[] = {1, 3}, offset[] = {7, 0}, device[] = {3, 0},
-		       inode[] = {9, 0}, name[] = {1, 0}, used[] = {16}, figure[8][1] = {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}},
+	static uint8_t start[] = {1, 15}, size[] = {2, 1}, flags[] = {1, 3}, offset[] = {7, 0},
+		       device[] = {3, 0}, inode[] = {9, 0}, name[] = {1, 0}, used[] = {16},
+		       figure[8][1] = {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}},
 		       total[] = {12, 1, 2, 3, 4, 5, 6, 7, 8};
-	ProtobufCBinaryData *const figures[] = {&m->rss, &m->pss, &m->shared_clean, &m->shared_dirty,
-						&m->private_clean, &m->private_dirty, &m->anonymous, &m->swap};
+	ProtobufCBinaryData *const figures[] = {
+		&m->rss,	   &m->pss,	      &m->shared_clean, &m->shared_dirty,
+		&m->private_clean, &m->private_dirty, &m->anonymous,	&m->swap};
 
 	heapcast__maps__init(m);
 	m->time_ns = 100;
@@ -44,7 +49,8 @@ static void fill(Heapcast__Maps *m)
 
 static unsigned mapped, changed, unmapped, used_news;
 
-static void count(void *context, enum map_news what, const struct map_region *region, uint64_t time_ns)
+static void count(void *context, enum map_news what, const struct map_region *region,
+		  uint64_t time_ns)
 {
 	(void)context;
 	assert_true(region->start < region->end && time_ns);
@@ -130,9 +136,9 @@ static void test_damaged(void **state)
 
 			fill(&m);
 			column = (ProtobufCBinaryData *)(void *)((char *)&m + columns[i]);
-			*column = way == 0 ? builder_bytes("", 0)
-				: way == 1 ? builder_bytes("\1\1\1\1\1", 5)
-					   : builder_bytes("\x81", 1);
+			*column = way == 0   ? builder_bytes("", 0)
+				  : way == 1 ? builder_bytes("\1\1\1\1\1", 5)
+					     : builder_bytes("\x81", 1);
 			assert_int_equal(maps_state_add(&s, &m, &err), -EBADMSG);
 			assert_non_null(strstr(err.text, "maps: "));
 			assert_int_equal(s.count, 2);
@@ -147,11 +153,11 @@ static void test_limits(void **state)
 	struct maps_state s = {0};
 	Heapcast__Maps m;
 
-#define REFUSED(change)                                                                                                \
-	do {                                                                                                           \
-		fill(&m);                                                                                              \
-		change;                                                                                                \
-		assert_int_equal(maps_state_add(&s, &m, NULL), -EBADMSG);                                              \
+#define REFUSED(change)                                                                            \
+	do {                                                                                       \
+		fill(&m);                                                                          \
+		change;                                                                            \
+		assert_int_equal(maps_state_add(&s, &m, NULL), -EBADMSG);                          \
 	} while (0)
 	(void)state;
 	REFUSED(m.page_shift = 0);
@@ -200,9 +206,11 @@ static void test_recording(void **state)
 		m.time_ns = i * 100;
 		m.whole = i == 1;
 		if (i == 2)
-			m.gone = builder_bytes("\x10", 1), m.start = m.size = m.flags = m.offset = m.device = m.inode = m.name =
-				m.used = m.rss = m.pss = m.shared_clean = m.shared_dirty = m.private_clean =
-					m.private_dirty = m.anonymous = m.swap = builder_bytes("", 0);
+			m.gone = builder_bytes("\x10", 1),
+			m.start = m.size = m.flags = m.offset = m.device = m.inode = m.name =
+				m.used = m.rss = m.pss = m.shared_clean = m.shared_dirty =
+					m.private_clean = m.private_dirty = m.anonymous = m.swap =
+						builder_bytes("", 0);
 		if (i == 3)
 			m.names = builder_bytes("b", 2);
 		batch.maps = &m;

@@ -1,4 +1,5 @@
-/* The stack tree: nodes that are defined again are the ones that are there; held against a naive list. */
+/* The stack tree: nodes that are defined again are the ones that are there; held against a naive
+ * list. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "collector/recording/nodes.h"
+#include "proto/columns.h"
 
 static void test_again(void **state)
 {

@@ -11,6 +11,9 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "proto/columns.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording.h"
 #include "tests/unit/store/builder.h"
 
 #define ADDRESSES 64

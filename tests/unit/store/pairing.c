@@ -8,8 +8,12 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/columns/row_block.h"
 #include "collector/recording/completeness.h"
 #include "collector/columns/rows.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/row_reader.h"
+#include "proto/columns.h"
 #include "proto/thinning.h"
 #include "tests/unit/store/builder.h"
 
@@ -104,8 +108,8 @@ static void event_at(struct builder *b, unsigned kind, uint64_t time, uint64_t a
 					 .stack = BUILDER_STACK});
 }
 
-/* Mappings, pools and settings at addresses of blocks, between their births and deaths: the recording has
- * them, the rows of the heap know nothing of them. */
+/* Mappings, pools and settings at addresses of blocks, between their births and deaths: the
+ * recording has them, the rows of the heap know nothing of them. */
 static void other_spaces(void **state)
 {
 	static const uint8_t kinds[] = {12, 13, 16, 14, 37, 36, 40, 48, 49};
@@ -449,8 +453,9 @@ static uint64_t thinned_address(uint64_t i)
 	return THINNED_FIRST + 80 * i;
 }
 
-/* Exact blocks, over more than one packed block of rows: at level 2 one in four goes on, at level 3 half of these; the free of one that does not
- * is nobody's. A large one stays. What comes after level 0 is exact; after an opening what was sampled before is thinned like the rest. */
+/* Exact blocks, over more than one packed block of rows: at level 2 one in four goes on, at level 3
+ * half of these; the free of one that does not is nobody's. A large one stays. What comes after
+ * level 0 is exact; after an opening what was sampled before is thinned like the rest. */
 static void thinned(void **state)
 {
 	struct thinning t = {.seed = 99, .level = 2, .cut = 12};
@@ -488,8 +493,8 @@ static void thinned(void **state)
 	builder_done(&b);
 }
 
-/* Two threads told of the law at a time, and the older of the two marks came last: its level counts, its halvings do not; of an opening before
- * the last nothing does. */
+/* Two threads told of the law at a time, and the older of the two marks came last: its level
+ * counts, its halvings do not; of an opening before the last nothing does. */
 static void overtaken(void **state)
 {
 	struct thinning t = {.seed = 7, .halvings = 2, .keep = THINNING_KEEP_ALL}, older = t;
@@ -539,7 +544,8 @@ static void halved(void **state)
 						  .size = 64,
 						  .weight = 1000,
 						  .stack = BUILDER_STACK});
-		kept += thinning_keeps(5, 1, thinned_address(i)) && thinning_keeps(5, 2, thinned_address(i));
+		kept += thinning_keeps(5, 1, thinned_address(i)) &&
+			thinning_keeps(5, 2, thinned_address(i));
 	}
 	builder_malloc(&b, 2000, 1, 0x10, 70000);
 	law(&b, 3000, &t);
@@ -553,7 +559,8 @@ static void halved(void **state)
 	builder_done(&b);
 }
 
-/* When the numbers of rows are used up the stream goes on: what has a row gets its end, and answers; the rest is counted. */
+/* When the numbers of rows are used up the stream goes on: what has a row gets its end, and
+ * answers; the rest is counted. */
 static void more_than_there_are_numbers_for(void **state)
 {
 	struct completeness completeness;
@@ -570,7 +577,8 @@ static void more_than_there_are_numbers_for(void **state)
 	builder_free(&b, 50, 1, 0x4000);
 	builder_free(&b, 60, 1, 0x1000);
 	builder_realloc(&b, 70, 71, 1, 0x2000, 0x5000, 2000); /* none for the new block */
-	builder_malloc(&b, 80, 1, 0x3000, 4000);	      /* none; the end of the old block is not on record */
+	builder_malloc(&b, 80, 1, 0x3000,
+		       4000); /* none; the end of the old block is not on record */
 	builder_free(&b, 90, 1, 0x5000);
 	builder_end(&b, 0);
 	r = open_built(&b);
@@ -587,7 +595,8 @@ static void more_than_there_are_numbers_for(void **state)
 	assert_int_equal(recording_ledger(r)->stored, 9);
 	recording_completeness(r, &completeness);
 	assert_true(completeness.adds_up && !completeness.complete);
-	assert_string_equal(completeness.line, "Incomplete: the last 3 allocations (6.84 KiB), from 40 ns on, are counted here alone: more than "
+	assert_string_equal(completeness.line, "Incomplete: the last 3 allocations (6.84 KiB), "
+					       "from 40 ns on, are counted here alone: more than "
 					       "there are numbers for.");
 	recording_close(r);
 	builder_done(&b);

@@ -9,13 +9,17 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
 #include "collector/recording/scan.h"
+#include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 
-#define STREAMS	 5
-#define HOUR_NS	 3600000000000u
-#define UNENDED	 3 /* a stream without an end */
+#define STREAMS 5
+#define HOUR_NS 3600000000000u
+#define UNENDED 3 /* a stream without an end */
 
 static struct store *store;
 static uint64_t removed_bytes;
@@ -35,7 +39,8 @@ static void path_of(char out[256], uint8_t name)
 	struct stream_id id = id_of(name);
 	char text[STREAM_ID_TEXT];
 
-	snprintf(out, 256, "%s/store/streams/%s/recording.heapcast", temporary_folder, stream_id_format(text, &id));
+	snprintf(out, 256, "%s/store/streams/%s/recording.heapcast", temporary_folder,
+		 stream_id_format(text, &id));
 }
 
 /* Received `hours` ago. */
@@ -64,7 +69,9 @@ static struct stream_writer *put_stream(uint8_t name, unsigned hours)
 	assert_int_equal(stream_writer_open(store, &id, &w, &cut, NULL), 0);
 	assert_int_equal(scan_init(&scan, fd, 0, NULL), 0);
 	while (scan_next(&scan, b.file.length, &item) == 1)
-		assert_int_equal(stream_writer_append(w, b.file.data + item.offset, item.length, item.batch, NULL), 0);
+		assert_int_equal(stream_writer_append(w, b.file.data + item.offset, item.length,
+						      item.batch, NULL),
+				 0);
 	scan_done(&scan);
 	close(fd);
 	unlink(file);

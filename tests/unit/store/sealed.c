@@ -1,6 +1,7 @@
 /*
- * Rows that were packed, put on disk, and got late news are the same as rows in memory: with memory for one block only, kept
- * in a store by a writer that is killed again and again, and with damage in each of its files.
+ * Rows that were packed, put on disk, and got late news are the same as rows in memory: with memory
+ * for one block only, kept in a store by a writer that is killed again and again, and with damage
+ * in each of its files.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -12,7 +13,12 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "proto/columns.h"
+#include "collector/columns/row_block.h"
+#include "collector/columns/row_memory.h"
 #include "collector/recording/recording.h"
+#include "collector/recording/recording_parts.h"
+#include "collector/recording/row_reader.h"
 #include "collector/recording/totals.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
@@ -179,10 +185,10 @@ static struct recording *open_in_memory(void)
 {
 	struct recording *r;
 
-	store_row_memory(LARGE);
+	row_memory_limit(LARGE);
 	assert_int_equal(recording_open_frames(path, UINT64_MAX, &r, NULL), 0);
 	assert_int_equal(r->rows.first_open, 0);
-	store_row_memory(SMALL);
+	row_memory_limit(SMALL);
 	return r;
 }
 
@@ -224,7 +230,7 @@ static void one_column(void **state)
 	struct row_reader *reader;
 
 	(void)state;
-	store_row_memory(SMALL);
+	row_memory_limit(SMALL);
 	sealed = open_kept();
 	assert_true(sealed->rows.first_open >= 2);
 	assert_int_equal(row_reader_new(sealed, &reader), 0);
@@ -413,7 +419,8 @@ static void in_part(void **state)
 	recording_close(memory);
 }
 
-/* A writer that leaves without a word, at any moment; readers in between, who see all frames that there are. */
+/* A writer that leaves without a word, at any moment; readers in between, who see all frames that
+ * there are. */
 static void stopped(void **state)
 {
 	struct recording *memory = open_in_memory(), *r, *reader;
@@ -503,7 +510,8 @@ static void flip(const char *file, off_t at)
 	close(fd);
 }
 
-/* Whatever byte of rows or state is changed or missing: right answers, from the frames; then it is put right. */
+/* Whatever byte of rows or state is changed or missing: right answers, from the frames; then it is
+ * put right. */
 static void damaged(void **state)
 {
 	struct recording *memory = open_in_memory(), *r;

@@ -1,5 +1,6 @@
-/* Snapshots in a store: names and folders come and go together, whatever happens in between; what is told of them comes back as it
- * went in; a list that is damaged is an error, not an empty one. */
+/* Snapshots in a store: names and folders come and go together, whatever happens in between; what
+ * is told of them comes back as it went in; a list that is damaged is an error, not an empty
+ * one. */
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -13,6 +14,8 @@
 #include "base/error.h"
 #include "collector/catalogue/draft.h"
 #include "collector/catalogue/snapshots.h"
+#include "collector/catalogue/store.h"
+#include "collector/recording/stream_id.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 
@@ -193,7 +196,8 @@ static void on_removed(void *context, const struct stream_id *id, uint64_t bytes
 	++*(unsigned *)context;
 }
 
-/* What retention makes of the store, told to keep next to nothing; `removed`: how many streams went. */
+/* What retention makes of the store, told to keep next to nothing; `removed`: how many streams
+ * went. */
 static int retain(unsigned *removed, struct err_text *err)
 {
 	struct store *writer;

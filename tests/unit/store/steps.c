@@ -1,5 +1,5 @@
-/* Steps of one batch after the other are taken in the order of their times, and of their coming where these are equal; held against
- * a list that is searched each time. */
+/* Steps of one batch after the other are taken in the order of their times, and of their coming
+ * where these are equal; held against a list that is searched each time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /*
- * Recordings that are stripped: what pairing makes of what is left, and the sums, are what it made of the whole. Programs are made
- * up: threads that allocate, free and reallocate, whose stamps are wrong by the clock's error, with births and deaths that are
- * missing, an exec, and another agent that goes on.
+ * Recordings that are stripped: what pairing makes of what is left, and the sums, are what it made
+ * of the whole. Programs are made up: threads that allocate, free and reallocate, whose stamps are
+ * wrong by the clock's error, with births and deaths that are missing, an exec, and another agent
+ * that goes on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,12 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "proto/columns.h"
+#include "proto/culled.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording.h"
+#include "collector/rewrite/rewrite.h"
+#include "collector/rewrite/strip.h"
 #include "tests/unit/store/builder.h"
 
 #define EVENTS	  4000
@@ -35,8 +42,8 @@ struct program {
 	struct event events[EVENTS + 8];
 	uint32_t count;
 	uint64_t now_ns;
-	uint64_t busy_until_ns
-		[ADDRESSES]; /* of a reallocation that has given it back and not returned */
+	uint64_t busy_until_ns[ADDRESSES]; /* of a reallocation that has given it back and not
+					      returned */
 	bool alive[ADDRESSES];
 	uint32_t jitter_ns, missing; /* stamps are wrong by up to; 1 in so many events is missing */
 };
@@ -168,7 +175,8 @@ static void know_rows(const struct recording *r, struct known *k)
 	}
 }
 
-/* Sizes of a sum are known by their highest bit only: those of a class are counted under the lowest size of it. */
+/* Sizes of a sum are known by their highest bit only: those of a class are counted under the lowest
+ * size of it. */
 static unsigned class_of(uint64_t size)
 {
 	return size ? 1u << (63 - __builtin_clzll(size)) : 0;
@@ -272,7 +280,8 @@ static void totals_stay(void **state)
 	assert_true(blocks > 60 * EVENTS / 8);
 }
 
-/* Sampled blocks stand for what they did, wherever the first of them is among those that are left. */
+/* Sampled blocks stand for what they did, wherever the first of them is among those that are
+ * left. */
 static void weights_stay(void **state)
 {
 	struct strip_result result;

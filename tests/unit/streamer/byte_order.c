@@ -1,6 +1,7 @@
 /*
- * A ring of the other byte order: the same program, written by hand in both, gives the same batches; and what the agent tells a program
- * through the ring is in the program's order, counters that cross a byte included.
+ * A ring of the other byte order: the same program, written by hand in both, gives the same
+ * batches; and what the agent tells a program through the ring is in the program's order, counters
+ * that cross a byte included.
  */
 #include "tests/unit/streamer/harness.h"
 
@@ -13,7 +14,8 @@
 #define PC(n)	 (UINT64_C(0xfff0000000) + (n))
 #define PATH	 "/lib/program"
 #define LONG_PCS 300
-#define FAR	 UINT64_C(0xfffffffff000) /* of an address that a 32-bit program does not have */
+/* of an address that a 32-bit program does not have */
+#define FAR UINT64_C(0xfffffffff000)
 
 /* A program of one thread. */
 struct program {
@@ -319,7 +321,9 @@ static void test_taken_up(void **state)
 	data_at = (size_t)((uint8_t *)p.data - (uint8_t *)p.header);
 	fd = kill_agent(&p);
 	assert_int_equal(target_read(getpid(), &target), 0);
-	assert_int_equal(stream_take_up(&p.b.stream, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, p.b.agent_id), 0);
+	assert_int_equal(stream_take_up(&p.b.stream, &target, fd,
+					(const uint8_t[RING_MARK_SIZE]){0}, p.b.agent_id),
+			 0);
 	mapped_again(&p, slice_at, data_at);
 	assert_string_equal(p.b.stream.target.architecture, "mips64");
 	assert_int_equal(p.b.stream.target.page_size, 65536);

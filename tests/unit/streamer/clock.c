@@ -1,6 +1,7 @@
 /*
- * The map from a counter to time, when the machine sleeps: the counter and the clocks are this test's. In use a sleep can't be
- * had in a test; that the two are read as here is all that is assumed.
+ * The map from a counter to time, when the machine sleeps: the counter and the clocks are this
+ * test's. In use a sleep can't be had in a test; that the two are read as here is all that is
+ * assumed.
  */
 #include "agent/core/clock.h"
 

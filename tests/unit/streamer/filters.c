@@ -1,4 +1,5 @@
-/* Filters of a process as the agent finds them in /proc: as many as the thread has that has the most, and mode strict. */
+/* Filters of a process as the agent finds them in /proc: as many as the thread has that has the
+ * most, and mode strict. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,8 @@ static int filter_all(void)
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	const struct sock_fprog program = {.len = 1, .filter = &allow};
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static void *wait_held(void *argument)
@@ -67,7 +69,8 @@ static pid_t start(unsigned filters, unsigned threads, void *(*last)(void *))
 			if (filter_all())
 				_exit(77);
 		for (unsigned i = 0; i < threads; i++)
-			if (pthread_create(&thread, &small, i + 1 < threads ? wait_held : last, NULL))
+			if (pthread_create(&thread, &small, i + 1 < threads ? wait_held : last,
+					   NULL))
 				_exit(1);
 		wait_held(NULL);
 		_exit(0);
@@ -140,7 +143,8 @@ static void one_thread(void **state)
 		end(-child);
 		skip();
 	}
-	assert_in_range(look(child, 4).count, before.count + 1, before.count + 2); /* 5.9 counts them */
+	assert_in_range(look(child, 4).count, before.count + 1,
+			before.count + 2); /* 5.9 counts them */
 	end(child);
 }
 

@@ -87,7 +87,8 @@ static void learn(struct knowledge *k, const Heapcast__Stacks *stacks)
 	}
 }
 
-/* The stack of each event must be the one that it had, which its address tells; or be said to be forgotten. */
+/* The stack of each event must be the one that it had, which its address tells; or be said to be
+ * forgotten. */
 static bool is_forgotten(const struct knowledge *k, uint32_t at)
 {
 	return at && k->node[at - 1].offset == HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN;
@@ -152,7 +153,8 @@ static void catch_up(struct knowledge *k, struct bench *b, struct catch_up *c)
 	assert_int_equal(length, 0);
 }
 
-/* A program with more stacks than the table holds: none is cut, all arrive as they were; a latecomer gets what is known. */
+/* A program with more stacks than the table holds: none is cut, all arrive as they were; a
+ * latecomer gets what is known. */
 static void test_stream(void **state)
 {
 	static struct knowledge all, late;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What the tests of the streamer share: a stream in a small arena, and a writer that fills its ring by hand, as a program
- * would (stamps are CLOCK_MONOTONIC), and as it should not.
+ * What the tests of the streamer share: a stream in a small arena, and a writer that fills its ring
+ * by hand, as a program would (stamps are CLOCK_MONOTONIC), and as it should not.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -32,21 +32,29 @@ struct bench {
 };
 
 /* Of `cull` and `flight` one at most is not NULL. */
-static inline void bench_open_holding(struct bench *b, const struct cull_settings *cull, const struct flight_settings *flight)
+static inline void bench_open_holding(struct bench *b, const struct cull_settings *cull,
+				      const struct flight_settings *flight)
 {
-	size_t memory = cull && cull->memory ? cull->memory : flight && flight->memory ? flight->memory : TEST_LIMIT / 4;
+	size_t memory = cull && cull->memory	   ? cull->memory
+			: flight && flight->memory ? flight->memory
+						   : TEST_LIMIT / 4;
 	struct err_text err;
 	struct target_info target;
-	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64}, .agent_id = b->agent_id};
+	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64},
+					   .agent_id = b->agent_id};
 
 	if (cull || flight)
-		assert_int_equal(budget_divide_holding(&b->budget, 2 * TEST_LIMIT, 1, memory, "culling", &err), 0);
+		assert_int_equal(budget_divide_holding(&b->budget, 2 * TEST_LIMIT, 1, memory,
+						       "culling", &err),
+				 0);
 	else
 		assert_int_equal(budget_divide(&b->budget, TEST_LIMIT, 1, &err), 0);
 	assert_int_equal(arena_open(&b->arena, budget_private(&b->budget) + 65536), 0);
-	assert_int_equal(packer_init(&b->packer, &b->arena, b->budget.message, b->budget.scratch), 0);
+	assert_int_equal(packer_init(&b->packer, &b->arena, b->budget.message, b->budget.scratch),
+			 0);
 	b->clock = (struct clock){.kind = RING_CLOCK_MONOTONIC, .slope = 1};
-	assert_int_equal(stream_init(&b->stream, &b->arena, &b->budget, 64, &b->clock, &b->packer), 0);
+	assert_int_equal(stream_init(&b->stream, &b->arena, &b->budget, 64, &b->clock, &b->packer),
+			 0);
 	if (cull)
 		assert_int_equal(stream_use_culling(&b->stream, &b->arena, &b->budget, cull), 0);
 	if (flight)
@@ -96,7 +104,8 @@ static inline Heapcast__Batch *bench_batch(struct bench *b, uint64_t number)
 static inline void assert_balanced(const Heapcast__Ledger *l)
 {
 	assert_non_null(l);
-	assert_int_equal(l->produced, l->delivered + l->culled + l->not_sampled + l->lost + l->pending);
+	assert_int_equal(l->produced,
+			 l->delivered + l->culled + l->not_sampled + l->lost + l->pending);
 }
 
 struct writer {
@@ -149,8 +158,8 @@ static inline void writer_publish(struct writer *w)
 }
 
 /* An event with `count` new frames pcs[0..], innermost first. */
-static inline void writer_event(struct writer *w, unsigned kind, uint64_t address, uint32_t size, uint64_t stamp, unsigned keep,
-				unsigned count, const uint64_t *pcs)
+static inline void writer_event(struct writer *w, unsigned kind, uint64_t address, uint32_t size,
+				uint64_t stamp, unsigned keep, unsigned count, const uint64_t *pcs)
 {
 	w->slice->events++;
 	writer_pad(w, 3 + count);

@@ -286,7 +286,8 @@ static void test_sequence(void **state)
 	scene_close(&s);
 }
 
-/* Somebody comes when the first batches are gone: definitions first, and what it missed is a gap. */
+/* Somebody comes when the first batches are gone: definitions first, and what it missed is a
+ * gap. */
 static void test_late(void **state)
 {
 	static struct scene s;
@@ -297,7 +298,8 @@ static void test_late(void **state)
 	scene_open(&s);
 	for (unsigned i = 0; i < 400 && s.bench.stream.spool.first < 4; i++) {
 		make_batch(&s, 90);
-		spool_ack(&s.bench.stream.spool, s.bench.stream.spool.next - 1, s.bench.stream.spool.next - 1);
+		spool_ack(&s.bench.stream.spool, s.bench.stream.spool.next - 1,
+			  s.bench.stream.spool.next - 1);
 	}
 	first = s.bench.stream.spool.first;
 	assert_true(first >= 4);
@@ -335,7 +337,8 @@ static void test_late(void **state)
 	assert_int_equal(b->number, first);
 	heapcast__batch__free_unpacked(b, NULL);
 	leave(&s);
-	/* One that was here before is given definitions, too, but its own account says what it lacks. */
+	/* One that was here before is given definitions, too, but its own account says what it
+	 * lacks. */
 	join(&s);
 	hello(&s, PROTOCOL_VERSION);
 	expect_hello(&s, first, s.bench.stream.spool.next);

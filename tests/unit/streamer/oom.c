@@ -1,4 +1,5 @@
-/* Where the OOM killer's counter stands: both versions of cgroups, in and outside of containers, and none. */
+/* Where the OOM killer's counter stands: both versions of cgroups, in and outside of containers,
+ * and none. */
 #include "agent/watch/oom.h"
 
 #include <setjmp.h>
@@ -98,7 +99,8 @@ static void test_count(void **state)
 	assert_true(oom_count(-1) == UINT64_MAX);
 }
 
-/* On this machine, whatever it has: somewhere there is a counter, and nobody was ended meanwhile. */
+/* On this machine, whatever it has: somewhere there is a counter, and nobody was ended
+ * meanwhile. */
 static void test_here(void **state)
 {
 	struct oom_watch watch;

@@ -1,4 +1,5 @@
-/* Orders in a stream: what becomes of mode and ring, which marks are put, what is refused, and the limit. */
+/* Orders in a stream: what becomes of mode and ring, which marks are put, what is refused, and the
+ * limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

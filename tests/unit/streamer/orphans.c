@@ -1,4 +1,5 @@
-/* What an agent that is gone has left: each collector gets what it lacks, in order, and nothing goes before somebody has it all. */
+/* What an agent that is gone has left: each collector gets what it lacks, in order, and nothing
+ * goes before somebody has it all. */
 #include "tests/unit/streamer/harness.h"
 
 #include <dirent.h>
@@ -135,7 +136,8 @@ static unsigned files(void)
 	return count;
 }
 
-/* The next frame of orphan `index` for `link`: its number; 0: a definition before `*ret_next`; -1: there is none. */
+/* The next frame of orphan `index` for `link`: its number; 0: a definition before `*ret_next`; -1:
+ * there is none. */
 static int64_t take(struct heir *h, uint32_t link, uint32_t index, uint32_t incarnation,
 		    uint64_t *ret_next)
 {
@@ -211,7 +213,8 @@ static void test_delivery(void **state)
 	orphans_acknowledged(&h.orphans, 0, id, 1, 299);
 	assert_int_equal(o->acked_ns, 0);
 	orphans_acknowledged(&h.orphans, 0, id, 1, 300);
-	assert_false(orphans_tick(&h.orphans, LINGER_NS, false)); /* the other one may take the rest */
+	assert_false(
+		orphans_tick(&h.orphans, LINGER_NS, false)); /* the other one may take the rest */
 	assert_true(files() > 0);
 	assert_true(orphans_tick(&h.orphans, LINGER_NS, true)); /* a stream needs the room */
 	assert_int_equal(files(), 0);
@@ -273,7 +276,8 @@ static void damage(unsigned n, off_t at)
 	free(left);
 }
 
-/* A hole: what lies behind it begins with definitions. Another program's files, and what is no file at all, are passed over. */
+/* A hole: what lies behind it begins with definitions. Another program's files, and what is no file
+ * at all, are passed over. */
 static void test_damage(void **state)
 {
 	static struct heir h;

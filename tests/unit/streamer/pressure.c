@@ -1,4 +1,5 @@
-/* Triggers of the flight recorder: files as kernels write them, in a folder in place of the system's root. */
+/* Triggers of the flight recorder: files as kernels write them, in a folder in place of the
+ * system's root. */
 #include "agent/watch/pressure.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Which probes an agent answers, and how many; and that no answer is larger than what asked for it. */
+/* Which probes an agent answers, and how many; and that no answer is larger than what asked for
+ * it. */
 #include "agent/net/probe.h"
 
 #include <errno.h>

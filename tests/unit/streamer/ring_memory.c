@@ -1,4 +1,5 @@
-/* The ring's layout: every limit gives slices of all sizes, apart from each other and inside of the ring. */
+/* The ring's layout: every limit gives slices of all sizes, apart from each other and inside of the
+ * ring. */
 #include "tests/unit/streamer/harness.h"
 
 #include <unistd.h>
@@ -49,7 +50,8 @@ static void test_layouts(void **state)
 	check_layout(20u << 20, 1);
 }
 
-/* 500 threads at once have a slice each at the default limit, and a single busy one half a megabyte. */
+/* 500 threads at once have a slice each at the default limit, and a single busy one half a
+ * megabyte. */
 static void test_crowd(void **state)
 {
 	struct budget b;

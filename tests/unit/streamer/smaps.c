@@ -1,4 +1,5 @@
-/* Regions out of the kernel's text: as kernels write it, as they never should, and at every length of a read. */
+/* Regions out of the kernel's text: as kernels write it, as they never should, and at every length
+ * of a read. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -31,7 +32,8 @@ static const char sample[] =
 	"Rss:                  16 kB\nPss:                  16 kB\nPrivate_Dirty:        12 kB\n"
 	"Anonymous:            16 kB\nSwap:                  4 kB\nSwapPss:               9 kB\n"
 	"VmFlags: rd wr mr mw me ac sd \n"
-	"7f0000000000-7f0000010000 rwxs 0000a000 00:1e 4242                       /memfd:two\\012lines (deleted)\n"
+	"7f0000000000-7f0000010000 rwxs 0000a000 00:1e 4242                       "
+	"/memfd:two\\012lines (deleted)\n"
 	"Rss:                   0 kB\n"
 	"7f1000000000-7f1000001000 ---p 00000000 00:00 0 \n"
 	"VmFlags: mr mw me sd \n"
@@ -50,7 +52,8 @@ static int text_file(const char *text, size_t length)
 
 static struct smaps reader;
 
-static unsigned read_all(int fd, struct smaps_region *out, char names[][SMAPS_NAME_MAX + 1], unsigned most)
+static unsigned read_all(int fd, struct smaps_region *out, char names[][SMAPS_NAME_MAX + 1],
+			 unsigned most)
 {
 	unsigned count = 0;
 	struct smaps_region r;
@@ -91,9 +94,10 @@ static void check_sample(int fd)
 	assert_int_equal(r[1].figure[SMAPS_ANONYMOUS], 16);
 	assert_int_equal(r[1].figure[SMAPS_PRIVATE_DIRTY], 12);
 	assert_string_equal(names[2], "/memfd:two\nlines (deleted)");
-	assert_int_equal(r[2].flags, HEAPCAST__MAP_FLAG__MAP_READABLE | HEAPCAST__MAP_FLAG__MAP_WRITABLE |
-					     HEAPCAST__MAP_FLAG__MAP_EXECUTABLE | HEAPCAST__MAP_FLAG__MAP_SHARED |
-					     HEAPCAST__MAP_FLAG__MAP_DELETED);
+	assert_int_equal(r[2].flags,
+			 HEAPCAST__MAP_FLAG__MAP_READABLE | HEAPCAST__MAP_FLAG__MAP_WRITABLE |
+				 HEAPCAST__MAP_FLAG__MAP_EXECUTABLE |
+				 HEAPCAST__MAP_FLAG__MAP_SHARED | HEAPCAST__MAP_FLAG__MAP_DELETED);
 	assert_int_equal(r[2].offset, 0xa000);
 	assert_string_equal(names[3], "");
 	assert_int_equal(r[3].flags, 0);
@@ -159,8 +163,10 @@ static void test_damaged(void **state)
 		static char names[2][SMAPS_NAME_MAX + 1];
 		struct smaps_region r[2];
 		char text[512];
-		int n = snprintf(text, sizeof(text), "%sRss: 4 kB\n3000-4000 rw-p 0 0:0 0 [ok]\nRss: 4 kB\nPss: x kB\nSwap: 3\n",
-				 heads[i]);
+		int n = snprintf(
+			text, sizeof(text),
+			"%sRss: 4 kB\n3000-4000 rw-p 0 0:0 0 [ok]\nRss: 4 kB\nPss: x kB\nSwap: 3\n",
+			heads[i]);
 		int fd = text_file(text, (size_t)n);
 
 		assert_int_equal(read_all(fd, r, names, 2), 1);
@@ -184,12 +190,14 @@ static void test_long_names(void **state)
 
 		memset(name, 'x', length);
 		n = snprintf(text, sizeof(text),
-			     "1000-2000 r--p 0 0:0 1 /%.*s\nRss: 4 kB\n2000-3000 r--p 0 0:0 1 /b\nRss: 8 kB\n",
+			     "1000-2000 r--p 0 0:0 1 /%.*s\nRss: 4 kB\n2000-3000 r--p 0 0:0 1 "
+			     "/b\nRss: 8 kB\n",
 			     (int)length, name);
 		fd = text_file(text, (size_t)n);
 
 		assert_int_equal(read_all(fd, r, names, 2), 2);
-		assert_int_equal(r[0].name_length, length + 1 < SMAPS_NAME_MAX ? length + 1 : SMAPS_NAME_MAX);
+		assert_int_equal(r[0].name_length,
+				 length + 1 < SMAPS_NAME_MAX ? length + 1 : SMAPS_NAME_MAX);
 		assert_int_equal(r[0].figure[SMAPS_RSS], 4);
 		assert_string_equal(names[1], "/b");
 		assert_int_equal(r[1].figure[SMAPS_RSS], 8);
@@ -208,7 +216,8 @@ static void test_self(void **state)
 	struct figures f;
 	/* The kernel counts them later (Linux before 6.2). */
 	size_t fresh = 40 * (size_t)sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, fresh, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+		mmap(NULL, fresh, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	assert_true(memory != MAP_FAILED);
@@ -227,11 +236,13 @@ static void test_self(void **state)
 	assert_true(count > 10);
 	close(fd);
 	assert_int_equal(figures_read(proc, &f, &image, &start), 0);
-	assert_true(start && image.stack && f.minor_faults && f.address_space > f.rss && f.rss_peak >= f.rss);
+	assert_true(start && image.stack && f.minor_faults && f.address_space > f.rss &&
+		    f.rss_peak >= f.rss);
 	if (figures_detail(proc, &reader, &f) == 0) {
 		assert_true(f.detailed && f.pss <= f.rss && f.dirty + f.clean == f.rss);
 		assert_in_range(f.rss / 1024, rss > 256 ? rss - 256 : 0, rss + 256);
-		assert_in_range(f.anonymous / 1024, anonymous, anonymous + 128); /* the stack may have grown */
+		assert_in_range(f.anonymous / 1024, anonymous,
+				anonymous + 128); /* the stack may have grown */
 	}
 	munmap(memory, fresh);
 	close(proc);
@@ -240,8 +251,9 @@ static void test_self(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample),	   cmocka_unit_test(test_pieces), cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_long_names), cmocka_unit_test(test_self),
+		cmocka_unit_test(test_sample),	cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_damaged), cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_self),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

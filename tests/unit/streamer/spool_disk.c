@@ -1,5 +1,5 @@
-/* The spool's part on disk: what goes in comes out, the limit holds, files go when they are acknowledged, and others
- * find what is left behind. */
+/* The spool's part on disk: what goes in comes out, the limit holds, files go when they are
+ * acknowledged, and others find what is left behind. */
 #include "tests/unit/streamer/harness.h"
 
 #include <dirent.h>
@@ -105,7 +105,8 @@ static void scene_close(struct scene *s)
 	arena_close(&s->arena);
 }
 
-/* Somebody takes much of it now and then, for a while nobody does, and another one lags behind by as much as `lag`. */
+/* Somebody takes much of it now and then, for a while nobody does, and another one lags behind by
+ * as much as `lag`. */
 static void take_some(struct scene *s, uint64_t lag)
 {
 	uint64_t number = s->spool.acked + 1 + (uint64_t)random() % (s->put - s->spool.acked), kept;
@@ -261,7 +262,8 @@ static void test_refused(void **state)
 	assert_int_equal(folder.fd, -1);
 }
 
-/* What a file is being written of stays, whoever has it, and goes as the file comes along: in memory, and on the disk. */
+/* What a file is being written of stays, whoever has it, and goes as the file comes along: in
+ * memory, and on the disk. */
 static void run_held(bool disk)
 {
 	struct scene s;
@@ -299,11 +301,10 @@ static void test_held(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(test_random),
-					   TEST_IN_FOLDER(test_laggard),
-					   TEST_IN_FOLDER(test_neighbour),
-					   TEST_IN_FOLDER(test_heir), TEST_IN_FOLDER(test_refused),
-					   TEST_IN_FOLDER(test_held)};
+	const struct CMUnitTest tests[] = {
+		TEST_IN_FOLDER(test_random),	TEST_IN_FOLDER(test_laggard),
+		TEST_IN_FOLDER(test_neighbour), TEST_IN_FOLDER(test_heir),
+		TEST_IN_FOLDER(test_refused),	TEST_IN_FOLDER(test_held)};
 
 	log_open("off", NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);

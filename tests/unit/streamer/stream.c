@@ -1,4 +1,5 @@
-/* From a ring filled by hand to batches as a collector reads them: order, watermark, stacks, gaps, ledger. */
+/* From a ring filled by hand to batches as a collector reads them: order, watermark, stacks, gaps,
+ * ledger. */
 #include "tests/unit/streamer/harness.h"
 
 #include "proto/columns.h"
@@ -55,7 +56,8 @@ static void test_order(void **state)
 	bench_close(&b);
 }
 
-/* A thread in a hook holds back what is younger than its beginning, but for 50 ms only; the watermark stays behind it. */
+/* A thread in a hook holds back what is younger than its beginning, but for 50 ms only; the
+ * watermark stays behind it. */
 static void test_entered(void **state)
 {
 	struct bench b = {0};
@@ -85,8 +87,8 @@ static void test_entered(void **state)
 	bench_close(&b);
 }
 
-/* Of one thread alone all is taken that is published, however young; beside another one, which may have written something before that
- * nobody sees yet, it waits. The watermark waits in both. */
+/* Of one thread alone all is taken that is published, however young; beside another one, which may
+ * have written something before that nobody sees yet, it waits. The watermark waits in both. */
 static void test_alone(void **state)
 {
 	struct bench b = {0};
@@ -246,7 +248,8 @@ static void test_epochs(void **state)
 	bench_close(&b);
 }
 
-/* Many events, small batches; sampled ones carry their weight; every ledger balances and nothing is twice there. */
+/* Many events, small batches; sampled ones carry their weight; every ledger balances and nothing is
+ * twice there. */
 static void test_many(void **state)
 {
 	static struct event got[70000];
@@ -275,7 +278,8 @@ static void test_many(void **state)
 		if (round % 20 == 19) {
 			n = collect(&b, got, 70000);
 			seen += n;
-			spool_ack(&b.stream.spool, b.stream.spool.next - 1, b.stream.spool.next - 1);
+			spool_ack(&b.stream.spool, b.stream.spool.next - 1,
+				  b.stream.spool.next - 1);
 			while (b.stream.spool.first < b.stream.spool.next)
 				b.stream.spool.first++;
 		}
@@ -360,8 +364,8 @@ static void test_damage(void **state)
 	bench_close(&b);
 }
 
-/* Any number of threads that leave their only slice and are never seen again: their places in the table of threads are given
- * to others, and all is delivered. */
+/* Any number of threads that leave their only slice and are never seen again: their places in the
+ * table of threads are given to others, and all is delivered. */
 static void test_leavers(void **state)
 {
 	struct bench b = {0};
@@ -445,7 +449,8 @@ static void test_back_pressure(void **state)
 		usleep(10);
 		stalled |= stream_drain(&b.stream) == STREAM_STALLED;
 		if (stalled && round > 3000)
-			spool_ack(&b.stream.spool, b.stream.spool.next - 1, b.stream.spool.next - 1);
+			spool_ack(&b.stream.spool, b.stream.spool.next - 1,
+				  b.stream.spool.next - 1);
 	}
 	assert_true(stalled);
 	for (int i = 0; i < 100 && b.stream.state != STREAM_ENDED; i++) {
@@ -458,7 +463,8 @@ static void test_back_pressure(void **state)
 	bench_close(&b);
 }
 
-/* Of a stream in which nothing else happens, a batch that ends below an order's mark is followed by one that ends above it. */
+/* Of a stream in which nothing else happens, a batch that ends below an order's mark is followed by
+ * one that ends above it. */
 static void test_mark_above_watermark(void **state)
 {
 	struct bench b = {0};
@@ -472,7 +478,9 @@ static void test_mark_above_watermark(void **state)
 	bench_drain(&b, false);
 	number = s->spool.next;
 	marked = stream_now(s) + 20000000;
-	assert_int_equal(stream_mark(s, HEAPCAST__MARK_KIND__MARK_SNAPSHOT, 1, marked, NULL, 0, "a test"), 0);
+	assert_int_equal(
+		stream_mark(s, HEAPCAST__MARK_KIND__MARK_SNAPSHOT, 1, marked, NULL, 0, "a test"),
+		0);
 	s->batch.opened_ns = 1;
 	bench_drain(&b, false);
 	assert_int_equal(s->spool.next, number + 1);
@@ -494,7 +502,8 @@ static void test_mark_above_watermark(void **state)
 	bench_close(&b);
 }
 
-/* A source that is no ring: it has one thread with a number of events, and offers again what did not go in. */
+/* A source that is no ring: it has one thread with a number of events, and offers again what did
+ * not go in. */
 struct plain_source {
 	struct capture_source source;
 	struct thread *thread;

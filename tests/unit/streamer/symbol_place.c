@@ -1,6 +1,6 @@
 /*
- * Which symbol files may leave the host: by build id, by who may read them, whatever stands at the path that a program has
- * announced. The program itself is the ELF file that is looked for.
+ * Which symbol files may leave the host: by build id, by who may read them, whatever stands at the
+ * path that a program has announced. The program itself is the ELF file that is looked for.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -118,7 +118,8 @@ static void by_kind(void **state)
 	assert_int_equal(try_path(in_folder("link"), SYMBOLS_PUBLIC, 0), 0);
 }
 
-/* Whatever a byte is changed to, wherever a file ends: it is read in bounds, and in bounded time. */
+/* Whatever a byte is changed to, wherever a file ends: it is read in bounds, and in bounded
+ * time. */
 static void damaged(void **state)
 {
 	uint8_t head[4096];

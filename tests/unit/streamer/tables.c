@@ -325,7 +325,8 @@ static void test_modules_again(void **state)
 	arena_close(&arena);
 }
 
-/* A file that was written anew is another one under the same name; without a build id its print says so. */
+/* A file that was written anew is another one under the same name; without a build id its print
+ * says so. */
 static void test_modules_rebuilt(void **state)
 {
 	struct capture_module module = {.id = 1,
@@ -358,14 +359,12 @@ static void test_modules_rebuilt(void **state)
 	arena_close(&arena);
 }
 
-/* Files take turns at one address, for ever: they take no room, and events are never said to be in the other one. */
+/* Files take turns at one address, for ever: they take no room, and events are never said to be in
+ * the other one. */
 static void test_modules_alternate(void **state)
 {
-	struct capture_module module = {.epoch = 1,
-					.start = 0x1000,
-					.end = 0x2000,
-					.bias = 0x1000,
-					.path_length = 2};
+	struct capture_module module = {
+		.epoch = 1, .start = 0x1000, .end = 0x2000, .bias = 0x1000, .path_length = 2};
 	static const uint8_t paths[3][2] = {"/a", "/b", "/c"};
 	struct arena arena;
 	struct modules m;

@@ -1,4 +1,5 @@
-/* A ring whose agent is gone, and the next one: same threads, same numbers, an exact gap; and rings that are none. */
+/* A ring whose agent is gone, and the next one: same threads, same numbers, an exact gap; and rings
+ * that are none. */
 #include "tests/unit/streamer/harness.h"
 
 #include <errno.h>
@@ -44,7 +45,8 @@ static int take_up(struct bench *b, int fd)
 	struct target_info target;
 
 	assert_int_equal(target_read(getpid(), &target), 0);
-	return stream_take_up(&b->stream, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, b->agent_id);
+	return stream_take_up(&b->stream, &target, fd, (const uint8_t[RING_MARK_SIZE]){0},
+			      b->agent_id);
 }
 
 /* The writer's view of the ring that another agent has mapped. */
@@ -244,7 +246,8 @@ static void test_counted_once(void **state)
 	bench_close(&b);
 }
 
-/* Threads without a slice lost something while nobody looked: since the agent before had looked last, and no longer. */
+/* Threads without a slice lost something while nobody looked: since the agent before had looked
+ * last, and no longer. */
 static void test_no_slice(void **state)
 {
 	struct bench b = {0};
@@ -369,7 +372,8 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-/* Each word of the header and of the slices in use, damaged in some way: refused, or a stream that balances and ends. */
+/* Each word of the header and of the slices in use, damaged in some way: refused, or a stream that
+ * balances and ends. */
 static void test_damaged(void **state)
 {
 	const size_t slice_words = sizeof(struct ring_slice) / 8;

@@ -1,6 +1,6 @@
 /*
- * ELF files made to harm: cut at any length, with bits turned, with bytes of nonsense. The worker may die of them, the
- * collector may not, and the next file must be read as if nothing had been.
+ * ELF files made to harm: cut at any length, with bits turned, with bytes of nonsense. The worker
+ * may die of them, the collector may not, and the next file must be read as if nothing had been.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,8 @@ static void save(const char *path, const uint8_t *data, size_t length)
 	fclose(file);
 }
 
-/* Damages most where it hurts: headers at the begin, section headers and debug information behind. */
+/* Damages most where it hurts: headers at the begin, section headers and debug information
+ * behind. */
 static size_t damage(uint8_t *data, size_t length)
 {
 	unsigned kind = random_number() % 4, count = 1 + random_number() % 40;
@@ -123,7 +124,8 @@ static void survives_damaged_files(void **state)
 	unlink(path);
 }
 
-/* A worker that dies, one that never answers, one that talks nonsense: each costs one file and a note. */
+/* A worker that dies, one that never answers, one that talks nonsense: each costs one file and a
+ * note. */
 static void survives_bad_workers(void **state)
 {
 	static const char *const scripts[] = {"exit 1",

@@ -1,6 +1,7 @@
 /*
- * What stands between a hostile file and the collector: the worker's limits and system calls, files that are not tried twice,
- * files that a store takes and refuses, and the look at folders by which a running server notices that files came.
+ * What stands between a hostile file and the collector: the worker's limits and system calls, files
+ * that are not tried twice, files that a store takes and refuses, and the look at folders by which
+ * a running server notices that files came.
  */
 #include <elf.h>
 #include <errno.h>
@@ -287,7 +288,8 @@ static void stores_files_by_build_id(void **state)
 	assert_int_equal(symbols_store_add(folder, in_scratch("no-id"), &err), -ENODATA);
 	assert_non_null(strstr(err.text, "has no build id"));
 	assert_int_equal(list(folder).count, 0);
-	/* The program and its debug file lie beside each other; the one does not replace the other. */
+	/* The program and its debug file lie beside each other; the one does not replace the
+	 * other. */
 	assert_int_equal(symbols_store_add(folder, TARGETS "/stripped.so", &err), 0);
 	assert_int_equal(symbols_store_add(folder, TARGETS "/apart/any-name", &err), 0);
 	assert_int_equal(symbols_store_add(folder, TARGETS "/apart/any-name", &err), 1);

@@ -1,6 +1,7 @@
 /*
- * Lookups in shared objects whose lines are known: each is loaded, its chain of calls is run, and the return address that it
- * saw must be named, inlined frames with the lines of their calls included.
+ * Lookups in shared objects whose lines are known: each is loaded, its chain of calls is run, and
+ * the return address that it saw must be named, inlined frames with the lines of their calls
+ * included.
  */
 #include <dlfcn.h>
 #include <setjmp.h>

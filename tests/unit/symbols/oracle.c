@@ -1,6 +1,6 @@
 /*
- * Against binutils: every return address of real programs, as addr2line names it. What differs must be a difference that is
- * known to be in our favour; they are counted, and few.
+ * Against binutils: every return address of real programs, as addr2line names it. What differs must
+ * be a difference that is known to be in our favour; they are counted, and few.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,8 @@
 
 struct tally {
 	size_t frames, same;
-	size_t richer; /* a name with scopes where addr2line has the bare one, a clone suffix left out, or a name at all */
+	size_t richer; /* a name with scopes where addr2line has the bare one, a clone suffix left
+			  out, or a name at all */
 	size_t other;
 };
 
@@ -39,9 +40,8 @@ static size_t list_addresses(const char *path, uint64_t *offsets)
 	while (fgets(line, sizeof(line), pipe)) {
 		char *colon = strchr(line, ':');
 
-		if (!colon ||
-		    line[0] !=
-			    ' ') { /* not an instruction: the call was the last one of its function */
+		if (!colon || line[0] != ' ') { /* not an instruction: the call was the last one of
+						   its function */
 			after_call = false;
 			continue;
 		}

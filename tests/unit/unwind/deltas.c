@@ -242,8 +242,8 @@ static void test_residency(void **state)
 	munmap(thread, UNWIND_THREAD_SIZE);
 }
 
-/* A capture that was left in the middle has written a part of a frame into the stack that it was to replace; what it had
- * read still holds, so that nothing else gives it away. */
+/* A capture that was left in the middle has written a part of a frame into the stack that it was to
+ * replace; what it had read still holds, so that nothing else gives it away. */
 static void test_abandon(void **state)
 {
 	(void)state;

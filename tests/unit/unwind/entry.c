@@ -1,4 +1,5 @@
-/* The first instructions of functions, in bytes: which can be moved, what they become elsewhere, and who leads back to them. */
+/* The first instructions of functions, in bytes: which can be moved, what they become elsewhere,
+ * and who leads back to them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

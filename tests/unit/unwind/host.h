@@ -34,7 +34,8 @@ static __thread struct host_stack host_stacks[STACKS_MAX];
 static __thread unsigned host_stack_count;
 static unsigned host_bounds_asked;
 
-/* Under an emulator the code that ends signal handlers lies on a page that is no module's; real kernels have it in theirs. */
+/* Under an emulator the code that ends signal handlers lies on a page that is no module's; real
+ * kernels have it in theirs. */
 static void host_add_pages(void)
 {
 	FILE *maps = ARCH_LINK ? fopen("/proc/self/maps", "re") : NULL;

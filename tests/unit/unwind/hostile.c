@@ -1,6 +1,7 @@
-/* Damage: tables and code with flipped bytes and stacks of garbage, between pages that must not be touched; with the stack's bounds
- * known, and again with nothing known of it but which pages can be read. Nothing may crash, a capture always gives at least one
- * frame, and the incremental capture equals the full one even here. */
+/* Damage: tables and code with flipped bytes and stacks of garbage, between pages that must not be
+ * touched; with the stack's bounds known, and again with nothing known of it but which pages can be
+ * read. Nothing may crash, a capture always gives at least one frame, and the incremental capture
+ * equals the full one even here. */
 #include "tests/unit/unwind/mapped.h"
 
 #include "agent/unwind/rows.h"
@@ -147,7 +148,8 @@ static void test_garbage_stacks(void **state)
 	       100.0 * (double)counters.whole / (double)counters.captures);
 }
 
-/* Some of `size` bytes at `from` are changed, the first 64 more often; then all of them are put right again. */
+/* Some of `size` bytes at `from` are changed, the first 64 more often; then all of them are put
+ * right again. */
 static void damage(uint8_t *from, uint64_t size)
 {
 	uint8_t *copy = malloc(size);
@@ -237,8 +239,8 @@ static void test_cut_tables(void **state)
 	}
 }
 
-/* A frame record that lies beyond the stack, in a page that is unmapped after the first walk has looked at it: those that
- * follow look no more. */
+/* A frame record that lies beyond the stack, in a page that is unmapped after the first walk has
+ * looked at it: those that follow look no more. */
 static void test_unmapped_beside(void **state)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,4 +1,5 @@
-/* Code made at run time: with a registered table, deregistered again, with frame records, and with neither. */
+/* Code made at run time: with a registered table, deregistered again, with frame records, and with
+ * neither. */
 #include "tests/unit/unwind/host.h"
 
 #ifdef __x86_64__
@@ -25,7 +26,8 @@ static NOINLINE void hook(void)
 	__asm__ volatile("");
 }
 
-/* push %rbx; sub $0x20, %rsp; mov $1, %ebp; call *%rdi; add $0x20, %rsp; pop %rbx; ret, and fp saved in between. */
+/* push %rbx; sub $0x20, %rsp; mov $1, %ebp; call *%rdi; add $0x20, %rsp; pop %rbx; ret, and fp
+ * saved in between. */
 static const uint8_t no_record[] = {0x55, 0x53, 0x48, 0x83, 0xec, 0x28, 0xbd, 1,    0,	  0,
 				    0,	  0xff, 0xd7, 0x48, 0x83, 0xc4, 0x28, 0x5b, 0x5d, 0xc3};
 static const uint8_t with_record[] = {0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 0x18,
@@ -194,7 +196,8 @@ static void test_damaged(void **state)
 			random ^= random << 13;
 			random ^= random >> 7;
 			random ^= random << 17;
-			/* Not what says where things are: a program that errs there fails by itself. */
+			/* Not what says where things are: a program that errs there fails by
+			 * itself. */
 			table.bytes[8 + (random >> 40) % 16] ^= (uint8_t)random;
 			table.bytes[32 + (random >> 48) % 32] ^= (uint8_t)(random >> 8);
 		}

@@ -54,7 +54,8 @@ static struct unwind_thread *threads[THREADS];
 static void *meet_code(void *context)
 {
 	struct unwind_thread *thread = context;
-	uint64_t step = ((mapped.module.end - mapped.module.start - 1) / PCS - 1) | 1; /* odd: Thumb, and not */
+	uint64_t step = ((mapped.module.end - mapped.module.start - 1) / PCS - 1) |
+			1; /* odd: Thumb, and not */
 	struct unwind_counters counters;
 
 	rows_check_state(thread);
@@ -81,7 +82,8 @@ static void test_row_caches(void **state)
 		pthread_join(ids[i], NULL);
 		own = resident(threads[i], UNWIND_THREAD_SIZE);
 		printf("thread %u: %zu KiB\n", i, own >> 10);
-		/* The cache, which begins and ends within a page, and two pages of what every thread has. */
+		/* The cache, which begins and ends within a page, and two pages of what every
+		 * thread has. */
 		assert_in_range(own, 64 << 10, (128 << 10) + 3 * PAGE);
 	}
 	for (unsigned i = 0; i < given_count; i++)

@@ -1,6 +1,6 @@
 #pragma once
-/* The program's own modules, and memory, as a host of the unwinder has them. host.h is for tests; this part also for
- * programs without cmocka. */
+/* The program's own modules, and memory, as a host of the unwinder has them. host.h is for tests;
+ * this part also for programs without cmocka. */
 #include <errno.h>
 #include <link.h>
 #include <linux/futex.h>
@@ -61,7 +61,8 @@ static inline const struct unwind_module *host_loaded(void *context, uint64_t pc
 	return NULL;
 }
 
-/* Asks the kernel as libheapcast.so does: of a wait for no time it says EFAULT if the word can't be read. */
+/* Asks the kernel as libheapcast.so does: of a wait for no time it says EFAULT if the word can't be
+ * read. */
 static inline uint64_t host_readable(uint64_t from, uint64_t to)
 {
 	const struct {

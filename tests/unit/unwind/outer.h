@@ -1,6 +1,6 @@
 #pragma once
-/* Stacks whose outer part is known: it is what a capture in the test function itself gives. Hooks are called from below it,
- * or from a signal at every instruction. */
+/* Stacks whose outer part is known: it is what a capture in the test function itself gives. Hooks
+ * are called from below it, or from a signal at every instruction. */
 #include "tests/unit/unwind/host.h"
 
 #include <signal.h>

@@ -145,7 +145,8 @@ static void assert_pushed(struct place_probe probe, unsigned first, unsigned sec
 /* A branch costs less than a push. */
 static void behind_pushes_where_it_ends(void **state)
 {
-	/* 0: test; 3: je 21; 5: push %rbp; 6: push %rbx; 7: sub $24, %rsp; 11: mov -8(%rdi), %rbp; 15: test $2, %bpl; 19: jne 21 */
+	/* 0: test; 3: je 21; 5: push %rbp; 6: push %rbx; 7: sub $24, %rsp; 11: mov -8(%rdi), %rbp;
+	 * 15: test $2, %bpl; 19: jne 21 */
 	static const char glibc[] = "48 85 ff 74 10 55 53 48 83 ec 18 48 8b 6f f8 "
 				    "40 f6 c5 02 75 00 c3";
 	struct place_probe probe = find_end(glibc);
@@ -172,7 +173,8 @@ static void behind_pushes_in_doubt_the_push(void **state)
 	assert_at(find_end("53 c3"), 0, 0, RDI);
 	/* xor %edi, %edi: the argument is gone */
 	assert_at(find_end("53 31 ff 75 00 c3"), 0, 0, RDI);
-	/* xor %ebp, %ebp, which was not pushed; %r13d, as the third one; %ebx, behind %rax; and before its push */
+	/* xor %ebp, %ebp, which was not pushed; %r13d, as the third one; %ebx, behind %rax; and
+	 * before its push */
 	assert_at(find_end("53 31 ed 75 00 c3"), 0, 0, RDI);
 	assert_at(find_end("53 41 54 41 55 45 31 ed 75 00 c3"), 0, 0, RDI);
 	assert_at(find_end("50 53 31 db 75 00 c3"), 0, 0, RDI);
@@ -344,8 +346,8 @@ static void mips_branches_are_not_probed(void **state)
 	assert_true(FIND_MIPS(0, 0x10800059, room, back, nop).unsafe);
 	/* a loop to behind the test: bne a0, a1, 2 instructions back */
 	assert_true(FIND_MIPS(0, 0x10800059, nop, room, 0x1485fffe, nop, back, nop).unsafe);
-	assert_true(FIND_MIPS(-1, 0x0320f809, nop).unsafe); /* jalr t9 */
-	assert_true(FIND_MIPS(-1, 0x03200008, nop).unsafe); /* jr t9 */
+	assert_true(FIND_MIPS(-1, 0x0320f809, nop).unsafe);  /* jalr t9 */
+	assert_true(FIND_MIPS(-1, 0x03200008, nop).unsafe);  /* jr t9 */
 	assert_false(FIND_MIPS(-1, 0x10000010, nop).unsafe); /* b: always the same way */
 	assert_true(find_mips(&nop, 0, -1).unsafe);	     /* its code is not known */
 }

@@ -1,8 +1,8 @@
 /* The verified prefix against the full walk on random call chains: every capture of several hundred
  * thousand is compared. Recursion of mixed shapes, longjmp out of anything, coroutine stacks that
  * are unmapped and mapped again at other sizes, signals on the same and on an alternate stack,
- * threads that share the caches while generations change. And stacks of which nobody tells the bounds: walked from afar; whose end is
- * gone when it is read. */
+ * threads that share the caches while generations change. And stacks of which nobody tells the
+ * bounds: walked from afar; whose end is gone when it is read. */
 #include "tests/unit/unwind/host.h"
 
 #include <signal.h>
@@ -236,7 +236,8 @@ static void *act(void *number)
 	       (double)counters.frames_walked / (double)counters.captures,
 	       (unsigned long long)counters.rows_missed, (unsigned long long)counters.rows_decoded,
 	       (unsigned long long)counters.truncated);
-	/* Beyond interrupted code that is read a walk ends with the page, on a stack that nobody knows. */
+	/* Beyond interrupted code that is read a walk ends with the page, on a stack that nobody
+	 * knows. */
 	assert_true(counters.truncated * 100 <= counters.captures * (ARCH_SCAN && !number ? 5 : 1));
 	free(a);
 	return NULL;
@@ -297,7 +298,8 @@ static NOINLINE void far_below(void)
 	sink += (unsigned)bytes[0];
 }
 
-/* Known from its own capture; far_below's walk comes here from what it has learned of the stack below, page by page. */
+/* Known from its own capture; far_below's walk comes here from what it has learned of the stack
+ * below, page by page. */
 static NOINLINE void some_pages(unsigned count)
 {
 	volatile char pages[8192];
@@ -354,8 +356,9 @@ static uint64_t count_readable(uint64_t from, uint64_t to)
 	return test_host.readable(from, to);
 }
 
-/* Behind a large frame the walk goes on, and it looks at some pages only: with a call of the kernel's for each of a large frame's an
- * event would take longer than it is to the next signal, whose handler allocates again. */
+/* Behind a large frame the walk goes on, and it looks at some pages only: with a call of the
+ * kernel's for each of a large frame's an event would take longer than it is to the next signal,
+ * whose handler allocates again. */
 static NOINLINE void capture_counted(void)
 {
 	struct unwind_regs regs;
@@ -406,7 +409,8 @@ static void test_asked(void **state)
 #endif
 
 #ifdef STATE_PC /* where interrupted code is read: elsewhere it has tables */
-/* A stack ends right above interrupted code whose frame is read as a large one; what lay there is gone when the walk reads. */
+/* A stack ends right above interrupted code whose frame is read as a large one; what lay there is
+ * gone when the walk reads. */
 static uintptr_t behind_large; /* in a function with a large frame */
 static uint8_t *last_page;     /* of a stack */
 

@@ -20,7 +20,8 @@ static const struct unwind_module *find_mapped(void *context, uint64_t pc)
 	return pc >= mapped.module.start && pc < mapped.module.end ? &mapped.module : NULL;
 }
 
-static const struct unwind_host mapped_host = {.find_module = find_mapped, .readable = host_readable};
+static const struct unwind_host mapped_host = {.find_module = find_mapped,
+					       .readable = host_readable};
 
 struct tally {
 	unsigned plain, none, end, special, general;

@@ -1,7 +1,8 @@
 /*
- * Reading code where there is no table, against tables: at every call site of real libraries the scan must say what the
- * module's .eh_frame says, or that it does not know. Call sites are found by reading the code of each table entry from its
- * start, which tests the reading too: it must never step over the end of an entry.
+ * Reading code where there is no table, against tables: at every call site of real libraries the
+ * scan must say what the module's .eh_frame says, or that it does not know. Call sites are found by
+ * reading the code of each table entry from its start, which tests the reading too: it must never
+ * step over the end of an entry.
  */
 #include "tests/unit/unwind/mapped.h"
 
@@ -15,8 +16,8 @@ struct tally {
 	unsigned sites, right, wrong, undecided, unreadable, framed, framed_wrong;
 };
 
-/* The same frame in other words: a table may measure from fp, and the code by sp. Then the slot of the caller's fp is all
- * that can be compared. */
+/* The same frame in other words: a table may measure from fp, and the code by sp. Then the slot of
+ * the caller's fp is all that can be compared. */
 static bool same(uint32_t row, const struct arch_frame *frame)
 {
 	if (frame->fp_words * 8ull != row_fp(row))
@@ -57,8 +58,7 @@ static void check_framed(struct tally *tally, const struct eh_entry *entry, uint
 	struct arch_code code = {.begin = (const uint8_t *)(uintptr_t)mapped.module.start,
 				 .end = (const uint8_t *)(uintptr_t)mapped.module.end,
 				 .address = mapped.module.start};
-	struct arch_frame frame = {
-		.from_fp = true, .cfa_words = 2, .ra_words = 1, .fp_words = 2};
+	struct arch_frame frame = {.from_fp = true, .cfa_words = 2, .ra_words = 1, .fp_words = 2};
 	static struct arch_range held;
 	struct cfi_rules rules;
 	uint32_t row;
@@ -159,7 +159,8 @@ static void test_libc_interrupted(void **state)
 	assert_share(tally.wrong, tally.sites, 0, 0.01);
 }
 
-/* Of C++ much is left undecided: handlers of exceptions, which only the tables lead to. Such code always has tables. */
+/* Of C++ much is left undecided: handlers of exceptions, which only the tables lead to. Such code
+ * always has tables. */
 static void test_others(void **state)
 {
 	static const struct {

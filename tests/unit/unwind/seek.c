@@ -1,10 +1,11 @@
-/* unwind_seek: a frame that is on the stack, one that was left, and what an interrupted thread does not know yet. */
+/* unwind_seek: a frame that is on the stack, one that was left, and what an interrupted thread does
+ * not know yet. */
 #include "tests/unit/unwind/host.h"
 
 #include <signal.h>
 
-/* What else may be said below a handler. On AArch64 an emulator's own code ends it, at the very start of a page that is no
- * module's. */
+/* What else may be said below a handler. On AArch64 an emulator's own code ends it, at the very
+ * start of a page that is no module's. */
 #if defined(__aarch64__)
 #define BELOW_A_HANDLER UNWIND_UNSURE
 #else

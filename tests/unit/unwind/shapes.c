@@ -1,6 +1,7 @@
 /*
- * What real compilers and linkers make: libraries with the same callbacks, by gcc, clang and rustc, with code in segments of its
- * own or not; stacks switched by boost's assembly; the kernel's vdso, glibc's assembly, at every instruction.
+ * What real compilers and linkers make: libraries with the same callbacks, by gcc, clang and rustc,
+ * with code in segments of its own or not; stacks switched by boost's assembly; the kernel's vdso,
+ * glibc's assembly, at every instruction.
  */
 #include "tests/unit/unwind/outer.h"
 
@@ -129,7 +130,8 @@ static void coroutine(struct transfer from)
 	}
 }
 
-/* A stack of its own, entered by assembly: it ends where it was made, and that of the caller is as before. */
+/* A stack of its own, entered by assembly: it ends where it was made, and that of the caller is as
+ * before. */
 static void test_boost(void **state)
 {
 	size_t size = 65536;

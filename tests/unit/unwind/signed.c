@@ -1,6 +1,7 @@
 /*
- * AArch64: return addresses with signatures (PAC), in a program and a library that are compiled so (unwind.cmake). Their functions
- * note where they return to; a stack must be that, address by address. Needs a processor that signs, as qemu's "max" does.
+ * AArch64: return addresses with signatures (PAC), in a program and a library that are compiled so
+ * (unwind.cmake). Their functions note where they return to; a stack must be that, address by
+ * address. Needs a processor that signs, as qemu's "max" does.
  */
 #include "tests/unit/unwind/outer.h"
 
@@ -143,14 +144,16 @@ static __attribute__((noipa)) void bottom_interrupted(void)
 	__asm__ volatile("" : : : "memory");
 }
 
-/* The end of the handler, as kernels have it in a page of theirs; where qemu has it, nothing stands before it, and it is not found. */
+/* The end of the handler, as kernels have it in a page of theirs; where qemu has it, nothing stands
+ * before it, and it is not found. */
 void handler_return(void);
 __asm__(".text\n\tnop\n"
 	"handler_return:\n\t"
 	"mov x8, #139\n\t"
 	"svc #0");
 
-/* struct kernel_sigaction of Linux (asm-generic/signal.h), which glibc fills in without the restorer. */
+/* struct kernel_sigaction of Linux (asm-generic/signal.h), which glibc fills in without the
+ * restorer. */
 struct kernel_action {
 	void (*handler)(int number, siginfo_t *info, void *context);
 	unsigned long flags;

@@ -1,6 +1,6 @@
 /*
- * Code that may be executed and not read: it is never looked at. Here it may be neither, and who reads it ends. That this test can fail
- * is shown by saying nothing of it to the unwinder.
+ * Code that may be executed and not read: it is never looked at. Here it may be neither, and who
+ * reads it ends. That this test can fail is shown by saying nothing of it to the unwinder.
  */
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,6 +1,7 @@
 /*
- * Through code that no table tells of: hand-written assembly, and the code of musl's libc, which has none. The outer part of
- * each stack is known: it is what a capture in the test function itself gives.
+ * Through code that no table tells of: hand-written assembly, and the code of musl's libc, which
+ * has none. The outer part of each stack is known: it is what a capture in the test function itself
+ * gives.
  */
 #include "tests/unit/unwind/mapped.h"
 #include "tests/unit/unwind/outer.h"
@@ -66,8 +67,8 @@ __asm__(".text\n"
 	"popq %rbp\n\t"
 	"jmp 1b\n");
 
-/* The only way to a return that can be seen is one that is never taken, and wrong: what it leads to is a code address that no
- * call stands before, or 0. The frame record is right. */
+/* The only way to a return that can be seen is one that is never taken, and wrong: what it leads to
+ * is a code address that no call stands before, or 0. The frame record is right. */
 void untold_misleading(void (*call)(void), uint64_t decoy);
 __asm__(".text\n"
 	"untold_misleading:\n\t"
@@ -116,7 +117,8 @@ static void nothing(void)
 {
 }
 
-/* As musl begins a thread: the address it would return to is gone, fp is 0, and it never returns. */
+/* As musl begins a thread: the address it would return to is gone, fp is 0, and it never
+ * returns. */
 void untold_first(void (*call)(void));
 __asm__(".text\n"
 	"untold_first:\n\t"

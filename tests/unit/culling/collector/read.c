@@ -4,7 +4,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "collector/recording/store.h"
+#include "collector/columns/row_block.h"
+#include "collector/recording/recording.h"
 
 uint64_t culling_read(const char *path, struct read_alive *alive, unsigned count)
 {

@@ -10,6 +10,6 @@ struct read_alive {
 	uint64_t blocks, bytes;
 };
 
-/* Adds blocks in use to alive[0 .. count - 1]. How many frees found no block; UINT64_MAX: it can't be read, or its
- * account does not balance (said on standard error). */
+/* Adds blocks in use to alive[0 .. count - 1]. How many frees found no block; UINT64_MAX: it can't
+ * be read, or its account does not balance (said on standard error). */
 uint64_t culling_read(const char *path, struct read_alive *alive, unsigned count);

@@ -1,6 +1,7 @@
 /*
- * The walk in the kernel, for unit.ebpf.walk: each hit of a probe on its marker function walks the caller's stack and leaves
- * what came out of it, and all that a record of a miss would have, where the test reads it when the marker has returned.
+ * The walk in the kernel, for unit.ebpf.walk: each hit of a probe on its marker function walks the
+ * caller's stack and leaves what came out of it, and all that a record of a miss would have, where
+ * the test reads it when the marker has returned.
  */
 #include "bpf/walk.h"
 

@@ -16,6 +16,7 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "collector/catalogue/store.h"
 #include "collector/ingest/ingest.h"
 #include "proto/message.h"
 #include "tests/unit/store/builder.h"

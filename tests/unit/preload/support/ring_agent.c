@@ -305,7 +305,10 @@ static unsigned tag_of(struct agent *a, const struct reader *reader,
 		event->pc ? module_of(a, event->pc - 1, reader->epoch) : NULL;
 
 	/* (MIPS64's loader is ld.so.1.) */
-	return m && (strstr(m->path, "/ld-") || strstr(m->path, "/ld.so") || strstr(m->path, "/libc.so")) ? 0 : event->size % 16;
+	return m && (strstr(m->path, "/ld-") || strstr(m->path, "/ld.so") ||
+		     strstr(m->path, "/libc.so"))
+		       ? 0
+		       : event->size % 16;
 }
 
 static unsigned take_event(struct agent *a, uint32_t index, const uint64_t *w)
@@ -368,7 +371,8 @@ static void take_thinning(struct agent_result *r, uint64_t interval)
 		r->thinned_most = interval;
 }
 
-/* What the thread has begun is what was read; and whatever it names from here on has been announced. */
+/* What the thread has begun is what was read; and whatever it names from here on has been
+ * announced. */
 static void take_cut(struct agent *a, uint32_t index, const uint64_t *w)
 {
 	struct reader *reader = &a->readers[index];

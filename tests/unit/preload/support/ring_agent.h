@@ -23,13 +23,15 @@ struct agent_options {
 	bool no_free_stacks;
 	bool no_verify;
 	bool sample_off; /* mode RING_OFF; then the first change comes unasked, after 50 ms */
-	uint64_t sample_interval, other_interval; /* other: not 0: they alternate, some times a millisecond */
-	uint32_t set_lines; /* of the set of sampled blocks; default 64 */
+	uint64_t sample_interval,
+		other_interval; /* other: not 0: they alternate, some times a millisecond */
+	uint32_t set_lines;	/* of the set of sampled blocks; default 64 */
 	bool no_set;
-	/* Modes to change to, one after the other, each when the program has said heapcast_mark with
-	 * the number of its place here (from 1). It gets SIGRTMIN when that is done. */
+	/* Modes to change to, one after the other, each when the program has said heapcast_mark
+	 * with the number of its place here (from 1). It gets SIGRTMIN when that is done. */
 	uint32_t then_mode[4];
-	uint64_t anew_every;	 /* after so many events it says to be another agent, which knows nothing; 0: never */
+	uint64_t anew_every;	 /* after so many events it says to be another agent, which knows
+				    nothing; 0: never */
 	bool idle;		 /* do not drain before the program has ended */
 	bool no_heart;		 /* the heartbeat stands still */
 	unsigned drain_every_ms; /* 0: as fast as it can */

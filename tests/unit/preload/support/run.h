@@ -13,13 +13,14 @@
 #include "tests/targets/target.h"
 #include "tests/unit/preload/support/ring_agent.h"
 
-/* Under qemu-user (tests/unit/emulated), which lacks some of what Linux has: why the test can't be run there. */
-#define SKIP_EMULATED(reason)                                                                                          \
-	do {                                                                                                           \
-		if (getenv("HEAPCAST_TEST_EMULATED")) {                                                                \
-			print_message("SKIPPED: %s\n", reason);                                                        \
-			skip();                                                                                        \
-		}                                                                                                      \
+/* Under qemu-user (tests/unit/emulated), which lacks some of what Linux has: why the test can't be
+ * run there. */
+#define SKIP_EMULATED(reason)                                                                      \
+	do {                                                                                       \
+		if (getenv("HEAPCAST_TEST_EMULATED")) {                                            \
+			print_message("SKIPPED: %s\n", reason);                                    \
+			skip();                                                                    \
+		}                                                                                  \
 	} while (0)
 #define NO_ROBUST_LISTS "the emulator does not tell of threads that end by robust lists"
 #define NO_ALLOCATORS	"the allocators that are installed are this machine's"

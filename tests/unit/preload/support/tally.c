@@ -1,4 +1,5 @@
-/* What tests ask of a result (ring_agent.h): sums by tag, what the program said, where things are. */
+/* What tests ask of a result (ring_agent.h): sums by tag, what the program said, where things
+ * are. */
 #include "tests/unit/preload/support/ring_agent.h"
 
 #include <stdio.h>
@@ -7,8 +8,8 @@
 
 #include "proto/event.h"
 
-/* Tallies: births and deaths, each address in the order of its stamps, which for a thread's own is that of its records where a clock
- * does not tell them apart. */
+/* Tallies: births and deaths, each address in the order of its stamps, which for a thread's own is
+ * that of its records where a clock does not tell them apart. */
 
 struct change {
 	uint64_t address;
@@ -16,7 +17,7 @@ struct change {
 	uint64_t size; /* of a birth */
 	size_t number; /* of its record */
 	uint32_t tid;
-	unsigned tag;  /* of a birth */
+	unsigned tag; /* of a birth */
 	bool birth;
 };
 
@@ -35,7 +36,8 @@ static int compare_changes(const void *left, const void *right)
 
 static bool is_its_birth(const struct change *birth, const struct change *death)
 {
-	return birth->birth && birth->address == death->address && birth->stamp == death->stamp && birth->tid != death->tid;
+	return birth->birth && birth->address == death->address && birth->stamp == death->stamp &&
+	       birth->tid != death->tid;
 }
 
 static size_t changes_of(const struct agent_result *r, struct change *to)
@@ -49,10 +51,15 @@ static size_t changes_of(const struct agent_result *r, struct change *to)
 		if (event_space(e->kind) != EVENT_SPACE_HEAP)
 			continue;
 		if (class == EVENT_CLASS_FREE)
-			to[count++] = (struct change){.address = e->address, .stamp = e->stamp, .number = i, .tid = e->tid};
+			to[count++] = (struct change){.address = e->address,
+						      .stamp = e->stamp,
+						      .number = i,
+						      .tid = e->tid};
 		if (class == EVENT_CLASS_REALLOCATION && e->old_address && e->address)
-			to[count++] =
-				(struct change){.address = e->old_address, .stamp = e->call_stamp, .number = i, .tid = e->tid};
+			to[count++] = (struct change){.address = e->old_address,
+						      .stamp = e->call_stamp,
+						      .number = i,
+						      .tid = e->tid};
 		if (class != EVENT_CLASS_FREE && e->address)
 			to[count++] = (struct change){.address = e->address,
 						      .stamp = e->stamp,
@@ -77,7 +84,8 @@ void agent_tally(const struct agent_result *result, unsigned tag, struct agent_t
 		const struct change *c = &changes[i];
 
 		/* One thread's block that another one has freed within the same tick. */
-		if (!c->birth && i + 1 < count && (!living || living->address != c->address) && is_its_birth(c + 1, c)) {
+		if (!c->birth && i + 1 < count && (!living || living->address != c->address) &&
+		    is_its_birth(c + 1, c)) {
 			struct change death = *c;
 
 			changes[i] = changes[i + 1];

@@ -1,9 +1,10 @@
 /*
- * Reading code of another processor, here: at every call site of that processor's libc the scan must say what the tables say that
- * Debian has apart (.debug_frame, in libc6-dbg), or that it does not know. Of code that has a table at run time (.ARM.exidx,
- * .eh_frame) the same is asked of it. (AArch64 has nothing else: there .eh_frame is read by the engine and by readelf.) Nothing of
- * libc is executed; scan.c, exidx.c and the reader of tables are compiled for this machine. The tables are read by readelf: libdw of
- * Debian 12 knows no MIPS.
+ * Reading code of another processor, here: at every call site of that processor's libc the scan
+ * must say what the tables say that Debian has apart (.debug_frame, in libc6-dbg), or that it does
+ * not know. Of code that has a table at run time (.ARM.exidx, .eh_frame) the same is asked of it.
+ * (AArch64 has nothing else: there .eh_frame is read by the engine and by readelf.) Nothing of libc
+ * is executed; scan.c, exidx.c and the reader of tables are compiled for this machine. The tables
+ * are read by readelf: libdw of Debian 12 knows no MIPS.
  *
  * Sysroots are those of deploy/sysroots; without one the test is skipped.
  */
@@ -144,7 +145,8 @@ static unsigned base_of(const struct arch_frame *f)
 	return f->from_fp2 ? ARCH_REG_FP2 : ARCH_REG_FP;
 }
 
-/* Found by x29 (AArch64), which points to where the caller's was saved; the table may count from sp all the same. */
+/* Found by x29 (AArch64), which points to where the caller's was saved; the table may count from sp
+ * all the same. */
 static bool is_by_record(const struct arch_frame *f)
 {
 	return ARCH_RECORD && f->from_fp && f->cfa_words == f->fp_words;
@@ -157,8 +159,8 @@ static bool is_right(const struct arch_frame *f, const struct expected *e)
 	       f->fp2_words * ARCH_WORD == e->fp[1];
 }
 
-/* Behind the load in an epilogue the return address is in both places; and behind the store in a prologue, where gcc may tell of it
- * only some instructions later. */
+/* Behind the load in an epilogue the return address is in both places; and behind the store in a
+ * prologue, where gcc may tell of it only some instructions later. */
 static bool is_as_good(const struct arch_frame *f, const struct expected *e)
 {
 	return (!f->ra_words || !e->ra) && base_of(f) == e->base &&

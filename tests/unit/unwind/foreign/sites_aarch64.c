@@ -17,7 +17,8 @@ bool sites_next(struct site *site, Elf *debug, const struct arch_code *code, uin
 }
 
 const struct piece pieces[] = {
-	/* str d8, [sp, -48]!; stp x29, x30, [sp, 16]; add x29, sp, 16; ... blr x8; ... ldr d8, [sp], 48; ret */
+	/* str d8, [sp, -48]!; stp x29, x30, [sp, 16]; add x29, sp, 16; ... blr x8; ... ldr d8,
+	 * [sp], 48; ret */
 	{"room made by the store of a vector register",
 	 {0xfc1d0fe8, 0xa9017bfd, 0x910043fd, 0xa9024ff4, 0xaa0103e8, 0x91000433,
 	  0x91000834, 0x9e620108, 0xb9400008, 0x37f80108, 0xb00000e9, 0x91001000,

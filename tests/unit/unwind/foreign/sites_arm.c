@@ -1,4 +1,5 @@
-/* Which bytes are Thumb code the mapping symbols tell: $t begins it, $a and $d something else (ELF for the Arm Architecture, 5.5.5). */
+/* Which bytes are Thumb code the mapping symbols tell: $t begins it, $a and $d something else (ELF
+ * for the Arm Architecture, 5.5.5). */
 #include "tests/unit/unwind/foreign/sites.h"
 
 #include <stdlib.h>
@@ -84,7 +85,8 @@ const struct piece pieces[] = {
 	  0xebfff76e, 0xe3a03003, 0xebfff76f, 0x00002168, 0x00000038, 0x00000c50},
 	 18,
 	 {.cfa_words = 2, .ra_words = 1}},
-	/* push {r4-r7, lr}; add r7, sp, 12; push {r8-r11}; ... mov sp, r1; ... blx r2; ... sub r4, r7, 28; mov sp, r4; pop */
+	/* push {r4-r7, lr}; add r7, sp, 12; push {r8-r11}; ... mov sp, r1; ... blx r2; ... sub r4,
+	 * r7, 28; mov sp, r4; pop */
 	{"clang: a frame with a base, r11 pushed apart",
 	 {0xaf03b5f0, 0x0f00e92d, 0x4615b083, 0x4604460e, 0xba04e9d7, 0x9802e9d7, 0x3007204d,
 	  0x0007f020, 0x0100ebad, 0x2001468d, 0xf8077008, 0x6a380c21, 0xf1b26802, 0xdd093fff,

@@ -56,7 +56,8 @@ static NOINLINE void aligned_variable(int words)
 	sink += block[3] + array[2];
 }
 
-/* (gcc writes no tables for MIPS64: its frames are read out of the code, and those above 256 KiB are not.) */
+/* (gcc writes no tables for MIPS64: its frames are read out of the code, and those above 256 KiB
+ * are not.) */
 #ifdef __mips__
 #define LARGE 200000
 #else

@@ -1,4 +1,5 @@
-/* Compiled with signed return addresses; DESCEND: what it is called in the program or the library. */
+/* Compiled with signed return addresses; DESCEND: what it is called in the program or the
+ * library. */
 #include "signed.h"
 
 __attribute__((noipa)) void DESCEND(struct descent *descent, unsigned depth)

@@ -1,5 +1,6 @@
 #pragma once
-/* A descent whose return addresses are known: each of its functions notes its own, without signature. */
+/* A descent whose return addresses are known: each of its functions notes its own, without
+ * signature. */
 #include <stdint.h>
 
 #define DESCENT_MAX 16

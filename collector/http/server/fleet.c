@@ -1,5 +1,5 @@
 /* See fleet.h. */
-#include "collector/http/fleet/fleet.h"
+#include "collector/http/server/fleet.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,9 +10,11 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "collector/catalogue/store.h"
 #include "collector/export/export.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
+#include "collector/recording/stream_id.h"
 
 #include "base/ban.h"
 

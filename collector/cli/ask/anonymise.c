@@ -1,5 +1,5 @@
 /* A recording under other names. See anonymise.h. */
-#include "collector/cli/files/anonymise.h"
+#include "collector/cli/ask/anonymise.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -12,11 +12,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/cli/files/new_file.h"
+#include "collector/cli/new_file.h"
 #include "collector/cli/ask/question.h"
 #include "collector/query/query.h"
-#include "collector/recording/store.h"
 #include "collector/columns/temporary.h"
+#include "collector/recording/info.h"
+#include "collector/rewrite/anonymise.h"
 #include "base/ban.h"
 
 #define SALT_BYTES 32

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "collector/recording/store.h"
+#include "collector/recording/stream_id.h"
 
 struct fleet;
 struct json;

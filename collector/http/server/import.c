@@ -1,5 +1,5 @@
 /* Files that are imported over HTTP. See import.h. */
-#include "collector/http/fleet/import.h"
+#include "collector/http/server/import.h"
 
 #include <errno.h>
 #include <fcntl.h>

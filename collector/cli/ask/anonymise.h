@@ -1,6 +1,6 @@
 #pragma once
 /*
- * `collector export --anonymise`: a recording under other names (store.h, recording_anonymise),
+ * `collector export --anonymise`: a recording under other names (rewrite/anonymise.h),
  * with the names of functions as the data folder's symbols have them. Any other format is then made
  * of that recording.
  */

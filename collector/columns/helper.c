@@ -1,5 +1,5 @@
 /* See helper.h. */
-#include "collector/recording/helper.h"
+#include "collector/columns/helper.h"
 
 #include <stdatomic.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* Files that are there when they are whole. See new_file.h. */
-#include "collector/cli/files/new_file.h"
+#include "collector/cli/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
