@@ -364,6 +364,130 @@ static void test_damage(void **state)
 	bench_close(&b);
 }
 
+static void put_record(struct writer *w, uint32_t said, uint32_t count, const uint64_t *pcs)
+{
+	w->slice->events++;
+	writer_word(w, RING_WORD0(1, said, 0, 0, 0, 8));
+	writer_word(w, 48);
+	writer_word(w, now());
+	for (uint32_t i = 0; i < count; i++)
+		writer_word(w, pcs[i]);
+}
+
+/* What a run of plain records takes lies within what the program has published: a record that ends
+ * with the head is taken, one whose count reaches a word beyond it is damaged. */
+static void test_count_at_the_head(void **state)
+{
+	uint64_t pcs[] = {100003, 100002, 100001};
+	uint32_t count = sizeof(pcs) / sizeof(pcs[0]);
+
+	(void)state;
+	for (uint32_t beyond = 0; beyond < 2; beyond++) {
+		struct bench b = {0};
+		struct event got[4];
+		struct writer w;
+
+		bench_open(&b);
+		w = writer_claim(&b, 0, 1000);
+		writer_event(&w, 1, 16, 8, now(), 0, count, pcs);
+		put_record(&w, count + beyond, count, pcs);
+		writer_publish(&w);
+		writer_die(&w);
+		usleep(200);
+		bench_drain(&b, true);
+		assert_int_equal(collect(&b, got, 4), 2 - beyond);
+		assert_int_equal(b.stream.source.records_damaged, beyond);
+		bench_close(&b);
+	}
+}
+
+/* Likewise one that would go on behind the end of the slice's memory. */
+static void test_count_at_the_end(void **state)
+{
+	uint64_t pcs[] = {100003, 100002, 100001};
+	uint32_t count = sizeof(pcs) / sizeof(pcs[0]);
+
+	(void)state;
+	for (uint32_t beyond = 0; beyond < 2; beyond++) {
+		struct bench b = {0};
+		uint64_t last;
+		struct writer w;
+
+		bench_open(&b);
+		w = writer_claim(&b, 0, 1000);
+		last = w.words - (3 + count) + beyond; /* where it begins */
+		writer_event(&w, 1, 16, 8, now(), 0, (uint32_t)(last % 3), pcs);
+		while (w.head < last - 3)
+			writer_event(&w, 1, 16, 8, now(), 0, 0, pcs);
+		usleep(200);
+		bench_drain(&b, false);
+		writer_event(&w, 1, 16, 8, now(), 0, 0, pcs);
+		assert_int_equal(w.head, last);
+		put_record(&w, count, count, pcs);
+		writer_event(&w, 1, 16, 8, now(), 0, 0, pcs);
+		writer_die(&w);
+		usleep(200);
+		bench_drain(&b, true);
+		assert_int_equal(b.stream.source.records_damaged, beyond);
+		assert_int_equal(stream_ledger(&b.stream).lost, 2 * beyond);
+		bench_close(&b);
+	}
+}
+
+/* Announces a module by a record of `length` bytes in all, whose path has `path_length`. */
+static void announce_sized(struct bench *b, uint32_t id, uint32_t length, uint32_t path_length)
+{
+	struct ring_memory *ring = b->stream.source.ring;
+	uint64_t head = ring->header->modules_head;
+	struct ring_module m = {.length = length,
+				.kind = RING_MODULE_LOAD,
+				.path_length = (uint16_t)path_length,
+				.id = id,
+				.stamp = now(),
+				.start = id * 0x100000,
+				.end = id * 0x100000 + 4096};
+	uint64_t at = head & (ring->modules_size - 1);
+	uint8_t *to = ring->modules + at;
+
+	if (length > ring->modules_size - at) {
+		((struct ring_module *)to)->kind = RING_MODULE_PAD;
+		head += ring->modules_size - at;
+		to = ring->modules;
+	}
+	memset(to, 'p', length);
+	memcpy(to, &m, sizeof(m));
+	__atomic_store_n(&ring->header->modules_head, head + length, __ATOMIC_RELEASE);
+}
+
+/* An announcement that is longer than the agent's copy of it, or whose path is longer than the
+ * announcement, is damage; the longest that there may be is read. */
+static void test_long_announcements(void **state)
+{
+	const uint32_t most = RING_EVENT_WORDS * sizeof(uint64_t), head = sizeof(struct ring_module);
+	struct bench b = {0};
+
+	(void)state;
+	bench_open(&b);
+	announce_sized(&b, 1, most, MODULE_PATH_MAX);
+	bench_drain(&b, false);
+	announce_sized(&b, 2, head + 8, 8);
+	bench_drain(&b, false);
+	assert_int_equal(b.stream.source.records_damaged, 0);
+	assert_int_equal(b.stream.modules.count, 2);
+	announce_sized(&b, 3, most + 8, 8);
+	bench_drain(&b, false);
+	assert_int_equal(b.stream.source.records_damaged, 1);
+	announce_sized(&b, 4, head + 8, 9);
+	bench_drain(&b, false);
+	assert_int_equal(b.stream.source.records_damaged, 2);
+	announce_sized(&b, 5, most, MODULE_PATH_MAX + 1);
+	bench_drain(&b, false);
+	assert_int_equal(b.stream.source.records_damaged, 3);
+	assert_int_equal(b.stream.modules.count, 2);
+	assert_int_equal(b.stream.source.modules_tail, b.stream.source.ring->header->modules_head);
+	bench_close(&b);
+}
+
 /* Any number of threads that leave their only slice and are never seen again: their places in the
  * table of threads are given to others, and all is delivered. */
 static void test_leavers(void **state)
@@ -653,6 +777,9 @@ int main(void)
 		cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_count_at_the_head),
+		cmocka_unit_test(test_count_at_the_end),
+		cmocka_unit_test(test_long_announcements),
 		cmocka_unit_test(test_leavers),
 		cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_lost_and_no_slice),
