@@ -463,7 +463,8 @@ static void announce_sized(struct bench *b, uint32_t id, uint32_t length, uint32
  * announcement, is damage; the longest that there may be is read. */
 static void test_long_announcements(void **state)
 {
-	const uint32_t most = RING_EVENT_WORDS * sizeof(uint64_t), head = sizeof(struct ring_module);
+	const uint32_t most = RING_EVENT_WORDS * sizeof(uint64_t),
+		       head = sizeof(struct ring_module);
 	struct bench b = {0};
 
 	(void)state;
