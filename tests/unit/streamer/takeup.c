@@ -246,6 +246,57 @@ static void test_counted_once(void **state)
 	bench_close(&b);
 }
 
+/* What the agent before has told as lost stays lost, and what it has delivered delivered: of each
+ * thread, and of all. */
+static void test_losses(void **state)
+{
+	const uint64_t told = 2;
+	struct bench b = {0};
+	struct writer w[1];
+	Heapcast__Batch *batch;
+
+	(void)state;
+	begin(&b, w, 1);
+	w[0].slice->events += told;
+	writer_pad(&w[0], 5);
+	writer_word(&w[0], RING_LOST);
+	writer_word(&w[0], now());
+	writer_word(&w[0], told);
+	writer_word(&w[0], told); /* frees */
+	writer_word(&w[0], 0);
+	writer_publish(&w[0]);
+	settle_batch(&b);
+	assert_int_equal(b.stream.lost.events, told);
+	assert_int_equal(take_up(&b, kill_agent(&b)), 0);
+	settle_batch(&b);
+	batch = last_batch(&b);
+	assert_balanced(batch->ledger);
+	assert_int_equal(batch->ledger->earlier_delivered, BOTH_READ);
+	assert_int_equal(batch->ledger->delivered, BOTH_READ);
+	assert_int_equal(batch->ledger->lost, told);
+	assert_int_equal(batch->thread[0]->earlier_delivered, BOTH_READ);
+	heapcast__batch__free_unpacked(batch, NULL);
+	assert_int_equal(stream_ledger(&b.stream).pending, 0);
+	bench_close(&b);
+}
+
+/* A slice of which more was delivered and lost than its thread has begun is none. */
+static void test_more_than_begun(void **state)
+{
+	(void)state;
+	for (uint64_t beyond = 0; beyond < 2; beyond++) {
+		struct bench b = {0};
+		struct writer w[1];
+
+		begin(&b, w, 1);
+		write_events(&w[0], 4, 64);
+		assert_int_equal(w[0].slice->thread_delivered, BOTH_READ);
+		w[0].slice->thread_lost = w[0].slice->events - BOTH_READ + beyond;
+		assert_int_equal(take_up(&b, kill_agent(&b)), beyond ? -EBADMSG : 0);
+		bench_close(&b);
+	}
+}
+
 /* Threads without a slice lost something while nobody looked: since the agent before had looked
  * last, and no longer. */
 static void test_no_slice(void **state)
@@ -277,6 +328,8 @@ static void test_no_slice(void **state)
 	assert_true(gap->from_ns + BATCH_TICK_NS >= known_ns && gap->from_ns <= known_ns);
 	assert_true(gap->to_ns >= gap->from_ns && gap->to_ns <= stream_now(&b.stream));
 	assert_balanced(batch->ledger);
+	assert_int_equal(batch->ledger->lost, 10);
+	assert_int_equal(batch->ledger->produced, BOTH_READ + 1 + 10);
 	heapcast__batch__free_unpacked(batch, NULL);
 	bench_close(&b);
 }
@@ -423,6 +476,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_on),	     cmocka_unit_test(test_asleep),
 		cmocka_unit_test(test_counted_once), cmocka_unit_test(test_no_slice),
+		cmocka_unit_test(test_losses),	     cmocka_unit_test(test_more_than_begun),
 		cmocka_unit_test(test_moved),	     cmocka_unit_test(test_no_rings),
 		cmocka_unit_test(test_not_meant),    cmocka_unit_test(test_damaged),
 	};
