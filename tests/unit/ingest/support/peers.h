@@ -29,7 +29,7 @@ struct collector {
 	struct store *store;
 	struct ingest *ingest;
 	const char *folder;
-	unsigned counts[8]; /* of each kind of event */
+	unsigned counts[INGEST_WARNING + 1]; /* of each kind of event */
 	char last_text[256];
 	enum ingest_event_kind until;
 	unsigned until_count;
