@@ -49,10 +49,13 @@ static void take_position(struct recording *r, const Heapcast__Batch *batch)
 	if (batch->catch_up)
 		return;
 	/* What came before we joined, while we were too slow, or from an agent that is gone, is
-	 * told by the agent's account; another hole is ours. */
-	if (batch->number != r->announced &&
-	    (r->position.incarnation || !r->definitions.ledger.before_join))
-		r->ledger.missing_batches += batch->number - expected;
+	 * told by the agent's account, up to the batch that a catch-up has announced; another hole
+	 * is ours. */
+	if (r->announced > expected && batch->number >= r->announced)
+		expected = r->announced;
+	else if (!r->position.incarnation && r->definitions.ledger.before_join)
+		expected = batch->number;
+	r->ledger.missing_batches += batch->number - expected;
 	r->announced = 0;
 	r->position = (struct stream_position){batch->incarnation, batch->number + 1};
 }

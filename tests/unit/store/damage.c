@@ -164,6 +164,80 @@ static void missing_and_double_batches(void **state)
 	builder_done(&b);
 }
 
+/* The first batches never came, and nobody has told why: they are missing like any others. */
+static void missing_first_batches(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	build_small(&b);
+	for (size_t gone = 1; gone + 1 < b.frame_count; gone++) {
+		struct builder rest = {0};
+		struct completeness c;
+		struct recording *r;
+		char says[64];
+
+		buf_append(&rest.file, b.file.data + b.ends[gone - 1],
+			   b.file.length - b.ends[gone - 1]);
+		assert_int_equal(builder_open(&rest, rest.file.length, &r, NULL), 0);
+		assert_int_equal(recording_ledger(r)->missing_batches, gone);
+		assert_int_equal(recording_ledger(r)->duplicate_batches, 0);
+		assert_false(recording_adds_up(r, NULL));
+		recording_completeness(r, &c);
+		assert_int_equal(c.missing_batches, gone);
+		assert_int_equal(c.missing_events, 3 * gone);
+		snprintf(says, sizeof(says), "Incomplete: %zu batch%s missing (with %zu events).",
+			 gone, gone == 1 ? " is" : "es are", 3 * gone);
+		assert_string_equal(c.line, says);
+		recording_close(r);
+		buf_done(&rest.file);
+	}
+	builder_done(&b);
+}
+
+/* What a catch-up stands for is told by its account; what is missing between it and the next batch that is here is not. */
+static void missing_behind_a_catch_up(void **state)
+{
+	(void)state;
+	for (unsigned there_before = 0; there_before < 2; there_before++)
+		for (size_t gone = 0; gone < 3; gone++) {
+			struct builder b, rest = {0};
+			struct recording *r;
+			size_t told;
+
+			builder_init(&b, 1);
+			if (there_before) {
+				builder_malloc(&b, 1, 1, 0x800, 32);
+				builder_close(&b, 1);
+			} else {
+				b.before_join = 1000;
+			}
+			b.number = 40;
+			b.delivered += 1000;
+			b.of_thread[1] += 1000;
+			b.catch_up = true;
+			builder_close(&b, 5);
+			told = b.frame_count;
+			for (unsigned i = 0; i < 4; i++) {
+				builder_malloc(&b, 10 + i, 1, 0x1000 + 64 * i, 32);
+				builder_close(&b, 10 + i);
+			}
+			builder_end(&b, 0);
+			buf_append(&rest.file, b.file.data, b.ends[told - 1]);
+			buf_append(&rest.file, b.file.data + b.ends[told - 1 + gone],
+				   b.file.length - b.ends[told - 1 + gone]);
+			assert_int_equal(builder_open(&rest, rest.file.length, &r, NULL), 0);
+			assert_int_equal(recording_ledger(r)->missing_batches, gone);
+			assert_int_equal(recording_ledger(r)->before_join +
+						 recording_ledger(r)->missed,
+					 1000);
+			assert_int_equal(recording_adds_up(r, NULL), !gone);
+			recording_close(r);
+			buf_done(&rest.file);
+			builder_done(&b);
+		}
+}
+
 /* A collector that joined late: the catch-up says what came before. */
 static void joined_late(void **state)
 {
@@ -431,6 +505,8 @@ int main(void)
 		cmocka_unit_test(every_flipped_byte),
 		cmocka_unit_test(not_a_recording),
 		cmocka_unit_test(missing_and_double_batches),
+		cmocka_unit_test(missing_first_batches),
+		cmocka_unit_test(missing_behind_a_catch_up),
 		cmocka_unit_test(joined_late),
 		cmocka_unit_test(joined_later_still),
 		cmocka_unit_test(joined_late_at_culling),
