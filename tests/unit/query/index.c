@@ -163,11 +163,122 @@ static void test_hostile(void **state)
 	test_close(&t);
 }
 
+/* ---- the peak ---- */
+
+static uint64_t peak_of(const struct test_recording *t)
+{
+	struct usage_index *index;
+	struct filter all;
+	struct matcher m;
+	struct history_of of = {.matcher = &m};
+	uint64_t peak;
+
+	filter_init(&all);
+	matcher_init_all(&m, t->recording, &all);
+	index = make(&of);
+	assert_int_equal(usage_index_peak(index, &of, &peak, NULL), 0);
+	usage_index_free(index);
+	return peak;
+}
+
+static uint64_t peak_of_built(struct builder *b)
+{
+	struct test_recording t;
+	uint64_t peak = NO_TIME;
+
+	builder_end(b, 0);
+	test_open(&t, b);
+	for (uint32_t segment = 2; segment <= 64; segment *= 2) { /* few bins, and many */
+		uint64_t other;
+
+		history_set_sizes(segment, 100);
+		other = peak_of(&t);
+		if (peak != NO_TIME)
+			assert_int_equal(other, peak);
+		peak = other;
+	}
+	history_set_sizes(32, 100);
+	test_close(&t);
+	builder_done(b);
+	return peak;
+}
+
+#define TIMES 100
+
+/* So many times just as much is in use: the first one is the peak. */
+static void test_equal_peaks(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	builder_malloc(&b, 5, 1, 0x800, 10); /* less, for good */
+	for (unsigned i = 0; i < TIMES; i++) {
+		builder_malloc(&b, 1000 + 20 * i, 1, 0x1000 + 64 * i, 100);
+		builder_free(&b, 1010 + 20 * i, 1, 0x1000 + 64 * i);
+	}
+	assert_int_equal(peak_of_built(&b), 1000);
+
+	/* One byte more, at the end. */
+	builder_init(&b, 1);
+	for (unsigned i = 0; i < TIMES; i++) {
+		builder_malloc(&b, 1000 + 20 * i, 1, 0x1000 + 64 * i, 100 + (i + 1 == TIMES));
+		builder_free(&b, 1010 + 20 * i, 1, 0x1000 + 64 * i);
+	}
+	assert_int_equal(peak_of_built(&b), 1000 + 20 * (TIMES - 1));
+}
+
+/* What is freed and what is allocated in one nanosecond is never in use together, whichever is told first. */
+static void test_peak_within_a_nanosecond(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	for (unsigned free_first = 0; free_first < 2; free_first++) {
+		builder_init(&b, 1);
+		builder_malloc(&b, 1000, 1, 0x1000, 100);
+		for (unsigned i = 1; i < TIMES; i++) {
+			if (free_first)
+				builder_free(&b, 1000 + 20 * i, 1, 0x1000 + 64 * (i - 1));
+			builder_malloc(&b, 1000 + 20 * i, 1, 0x1000 + 64 * i,
+				       100 + (i == TIMES / 2));
+			if (!free_first)
+				builder_free(&b, 1000 + 20 * i, 1, 0x1000 + 64 * (i - 1));
+		}
+		assert_int_equal(peak_of_built(&b), 1000 + 20 * (TIMES / 2));
+	}
+
+	/* Blocks that are born and freed in one never count: the peak comes behind them. */
+	builder_init(&b, 1);
+	builder_malloc(&b, 900, 1, 0x800, 10);
+	for (unsigned i = 0; i < TIMES; i++) {
+		builder_malloc(&b, 1000 + 20 * i, 1, 0x1000, 100);
+		builder_free(&b, 1000 + 20 * i, 1, 0x1000);
+	}
+	builder_malloc(&b, 1000 + 20 * TIMES, 1, 0x1000, 100);
+	builder_malloc(&b, 1010 + 20 * TIMES, 1, 0x2000, 0);
+	assert_int_equal(peak_of_built(&b), 1000 + 20 * TIMES);
+}
+
+/* Of a program that has nothing. */
+static void test_no_peak(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	builder_malloc(&b, 1000, 1, 0x1000, 0);
+	assert_int_equal(peak_of_built(&b), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_written_and_read),
 		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_equal_peaks),
+		cmocka_unit_test(test_peak_within_a_nanosecond),
+		cmocka_unit_test(test_no_peak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
