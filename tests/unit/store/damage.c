@@ -238,6 +238,33 @@ static void missing_behind_a_catch_up(void **state)
 		}
 }
 
+/* The call that a thread was in when it was killed is no loss: of one event, that is. */
+static void unfinished_calls(void **state)
+{
+	(void)state;
+	for (uint64_t events = 1; events <= 2; events++) {
+		Heapcast__Gap gap = HEAPCAST__GAP__INIT;
+		struct completeness c;
+		struct recording *r;
+		struct builder b;
+
+		builder_init(&b, 1);
+		builder_malloc(&b, 10, 1, 0x1000, 32);
+		gap.thread = 1;
+		gap.events = b.lost = events;
+		gap.reason = HEAPCAST__REASON__REASON_WRITER_DIED;
+		b.gap = &gap;
+		builder_end(&b, 0);
+		assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
+		recording_completeness(r, &c);
+		assert_int_equal(c.unfinished_events, events == 1);
+		assert_int_equal(c.lost_events, events == 1 ? 0 : events);
+		assert_int_equal(c.complete, events == 1);
+		recording_close(r);
+		builder_done(&b);
+	}
+}
+
 /* A collector that joined late: the catch-up says what came before. */
 static void joined_late(void **state)
 {
@@ -507,6 +534,7 @@ int main(void)
 		cmocka_unit_test(missing_and_double_batches),
 		cmocka_unit_test(missing_first_batches),
 		cmocka_unit_test(missing_behind_a_catch_up),
+		cmocka_unit_test(unfinished_calls),
 		cmocka_unit_test(joined_late),
 		cmocka_unit_test(joined_later_still),
 		cmocka_unit_test(joined_late_at_culling),

@@ -393,6 +393,35 @@ static void gaps_censor(void **state)
 	assert_int_equal(censored_of(10, 0), 0);
 }
 
+/* Who was born in the nanosecond in which the gap ended may have been freed in it; who was born after, not. */
+static void gaps_censor_to_their_end(void **state)
+{
+	Heapcast__Gap gap = HEAPCAST__GAP__INIT;
+	struct recording *r;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	gap.frees = gap.events = b.lost = b.lost_frees = 1;
+	gap.from_ns = 150;
+	gap.to_ns = 200;
+	gap.reason = HEAPCAST__REASON__REASON_RING_FULL;
+	builder_malloc(&b, 100, 1, 0x1000, 32);
+	builder_malloc(&b, gap.to_ns, 1, 0x2000, 32);
+	builder_malloc(&b, gap.to_ns + 1, 1, 0x3000, 32);
+	b.gap = &gap;
+	builder_end(&b, 0);
+	r = open_built(&b);
+	assert_int_equal(recording_pairing(r)->censored, 2);
+	assert_int_equal(row_at(r, 0).end, BLOCK_CENSORED);
+	assert_int_equal(row_at(r, 0).death, gap.from_ns);
+	assert_int_equal(row_at(r, 1).end, BLOCK_CENSORED);
+	assert_int_equal(row_at(r, 1).death, row_at(r, 1).birth);
+	assert_int_equal(row_at(r, 2).end, BLOCK_IN_USE);
+	recording_close(r);
+	builder_done(&b);
+}
+
 static void weights(void **state)
 {
 	struct recording *r;
@@ -620,6 +649,7 @@ int main(void)
 		cmocka_unit_test(exec_ends_all),
 		cmocka_unit_test(exec_by_marks),
 		cmocka_unit_test(gaps_censor),
+		cmocka_unit_test(gaps_censor_to_their_end),
 		cmocka_unit_test(weights),
 	};
 
