@@ -1,4 +1,5 @@
-/* Nothing is acknowledged before it is on the disk: what syncs say, and when, beside what the agent is told. */
+/* Nothing is acknowledged before it is on the disk: what syncs say, and when, beside what the agent
+ * is told. */
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -55,7 +56,8 @@ static int reset(void **state)
 	return temporary_setup(state);
 }
 
-/* Takes orders until all is acknowledged, or the link is gone: of each that is, all frames must be on the disk. */
+/* Takes orders until all is acknowledged, or the link is gone: of each that is, all frames must be
+ * on the disk. */
 static void until_acked(struct agent *a, int fd, uint64_t number)
 {
 	const Heapcast__Order *order;

@@ -1,5 +1,5 @@
-/* Filters, moments and ages at the very edge: what is asked for is what a row has, or a nanosecond or byte beside it. The edges of all
- * rows are those of a block, by which it is passed over. */
+/* Filters, moments and ages at the very edge: what is asked for is what a row has, or a nanosecond
+ * or byte beside it. The edges of all rows are those of a block, by which it is passed over. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "collector/query/live.h"
-#include "collector/query/matcher.h"
+#include "collector/query/sums/live.h"
+#include "collector/query/match/matcher.h"
 #include "tests/unit/query/naive.h"
 
 #define EVENTS 250
@@ -111,7 +111,8 @@ static const struct bound {
 	{"lifetime_max", offsetof(struct filter, lifetime_max_ns), lived_of, true, false},
 };
 
-/* Both bounds are in: a row that has just that is let through. A block is passed over if nothing of it can be. */
+/* Both bounds are in: a row that has just that is let through. A block is passed over if nothing of
+ * it can be. */
 static void check_bound(const struct bound *b, uint64_t limit)
 {
 	bool *matched = calloc(rows.count, sizeof(*matched)), passed_over, any = false;
@@ -250,7 +251,8 @@ static void test_freed_in_range(void **state)
 
 /* ---- ages ---- */
 
-/* Young is who is younger than that, not who is just as old. Nothing of the call site was ever freed. */
+/* Young is who is younger than that, not who is just as old. Nothing of the call site was ever
+ * freed. */
 static void test_young(void **state)
 {
 	enum { BLOCKS = 20 };
@@ -288,7 +290,8 @@ static void test_young(void **state)
 	close_recording(NULL);
 }
 
-/* Of the call site's blocks that became so old just one half was freed later: that is not most of them. */
+/* Of the call site's blocks that became so old just one half was freed later: that is not most of
+ * them. */
 static void young_of(unsigned freed, bool is_young)
 {
 	struct survivors s;

@@ -228,7 +228,8 @@ static void test_equal_peaks(void **state)
 	assert_int_equal(peak_of_built(&b), 1000 + 20 * (TIMES - 1));
 }
 
-/* What is freed and what is allocated in one nanosecond is never in use together, whichever is told first. */
+/* What is freed and what is allocated in one nanosecond is never in use together, whichever is told
+ * first. */
 static void test_peak_within_a_nanosecond(void **state)
 {
 	struct builder b;

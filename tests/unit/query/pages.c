@@ -1,4 +1,5 @@
-/* Rows by pages, where there are more of them than are looked for at a time: each once, in the one order there is, whatever the pages. */
+/* Rows by pages, where there are more of them than are looked for at a time: each once, in the one
+ * order there is, whatever the pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "collector/query/rank.h"
+#include "collector/query/sweep/rank.h"
 #include "tests/unit/query/naive.h"
 
 #define AT_A_TIME 1024 /* rows that are looked for at first, if there is an order to look for */

@@ -195,7 +195,8 @@ static void missing_first_batches(void **state)
 	builder_done(&b);
 }
 
-/* What a catch-up stands for is told by its account; what is missing between it and the next batch that is here is not. */
+/* What a catch-up stands for is told by its account; what is missing between it and the next batch
+ * that is here is not. */
 static void missing_behind_a_catch_up(void **state)
 {
 	(void)state;

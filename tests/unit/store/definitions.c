@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "collector/store/definitions.h"
+#include "collector/recording/definitions.h"
 #include "heapcast.pb-c.h"
 
 /* The last gap that is kept stands for all that follow: it has all that was lost in any of them. */

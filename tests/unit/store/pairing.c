@@ -393,7 +393,8 @@ static void gaps_censor(void **state)
 	assert_int_equal(censored_of(10, 0), 0);
 }
 
-/* Who was born in the nanosecond in which the gap ended may have been freed in it; who was born after, not. */
+/* Who was born in the nanosecond in which the gap ended may have been freed in it; who was born
+ * after, not. */
 static void gaps_censor_to_their_end(void **state)
 {
 	Heapcast__Gap gap = HEAPCAST__GAP__INIT;

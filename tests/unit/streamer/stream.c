@@ -330,7 +330,8 @@ static void test_lost_and_no_slice(void **state)
 	bench_close(&b);
 }
 
-/* A thread's losses, one told after the other. What a thread was told of goes on in the gap before, if nothing has come between. */
+/* A thread's losses, one told after the other. What a thread was told of goes on in the gap before,
+ * if nothing has come between. */
 static void lose(struct bench *b, struct thread *t, const struct capture_losses *lost, int reason,
 		 uint64_t from_ns, uint64_t to_ns)
 {
@@ -351,8 +352,8 @@ static void assert_gap(const Heapcast__Gap *gap, const struct thread *t,
 		assert_int_equal(gap->to, gap->from + gap->events - 1);
 }
 
-/* Two gaps that follow each other are one, which has all of both; those of another thread, of another reason, or with an event between
- * are not. */
+/* Two gaps that follow each other are one, which has all of both; those of another thread, of
+ * another reason, or with an event between are not. */
 static void test_merged_gaps(void **state)
 {
 	const struct capture_losses
