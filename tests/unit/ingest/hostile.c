@@ -158,26 +158,38 @@ static void noise(void **state)
 	}
 }
 
-/* A stream that has its agent, and of which nothing has come yet, is not another one's because that
- * one says its name. */
-static void deliver_beside_a_claim(struct agent *a)
+static int dial(struct agent *a)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
 				 .sin_port = htons(a->dial),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	a->failed |= connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0;
+	return fd;
+}
+
+/* A stream that has its agent, and of which nothing has come yet, is not another one's because that
+ * one says its name, nor because it sends a batch of it. */
+static void deliver_beside_a_claim(struct agent *a)
+{
 	const struct timeval moment = {.tv_usec = 300000};
+	uint8_t byte;
 	struct agent other = {.b = a->b, .messages = a->messages};
 	const Heapcast__Order *order;
-	int fd = agent_accept(a), second = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = agent_accept(a), second = dial(a);
 
 	agent_greet(a, fd, 1);
 	agent_subscribed(a, fd);
 	memset(other.id, 0x78, sizeof(other.id));
-	a->failed |= connect(second, (struct sockaddr *)&to, sizeof(to)) < 0;
 	setsockopt(second, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment));
 	agent_greet(&other, second, 1);
 	while ((order = next_order(&other, second)))
 		a->failed |= order->subscribe != NULL;
+	agent_frames(&other, second, 0, 1);
+	while (next_order(&other, second))
+		;
+	a->failed |= recv(second, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN; /* not hung up */
 	agent_frames(a, fd, 0, a->b.frame_count);
 	agent_until_acked(a, fd, a->b.number);
 	close(second);
