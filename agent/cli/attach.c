@@ -355,9 +355,9 @@ static int start(struct attach *a, const struct agent_settings *settings, struct
 	hub.execs = attach_looks(&a->want);
 	r = explain(hub_open(&a->hub, &hub, err), err);
 	if (!r && a->options.control) {
-		r = agent_open_desk(&a->agent, a->options.control);
+		r = agent_open_control_socket(&a->agent, a->options.control);
 		if (r < 0)
-			err_set(err, r, "can't listen at %s" DESK_SUFFIX " (--control): %s",
+			err_set(err, r, "can't listen at %s" CONTROL_SUFFIX " (--control): %s",
 				a->options.control, strerror(-r));
 	}
 	if (!r) {

@@ -1,4 +1,5 @@
-/* `agent ctl`: asks or orders an agent of this host at its desk (agent/serve/desk.h). */
+/* `agent ctl`: asks or orders an agent of this host at its control socket
+ * (agent/serve/control_socket.h). */
 #include "agent/cli/ctl.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 #include "agent/cli/command.h"
 #include "agent/cli/daemon_socket.h"
-#include "agent/serve/desk.h"
+#include "agent/serve/control_socket.h"
 #include "agent/net/handshake.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -26,7 +27,7 @@
 struct ctl {
 	struct options options;
 	char question[ORDER_LINE_MAX];
-	char name[DESK_NAME_MAX];
+	char name[CONTROL_NAME_MAX];
 };
 
 static const struct {
@@ -160,7 +161,7 @@ static int reach_at(struct ctl *c, const char *name)
 	struct sockaddr_un address;
 	unsigned length;
 	cleanup(cleanup_close) int fd = -1;
-	int n = snprintf(c->name, sizeof(c->name), "%s" DESK_SUFFIX, name);
+	int n = snprintf(c->name, sizeof(c->name), "%s" CONTROL_SUFFIX, name);
 
 	if (n < 0 || (size_t)n >= sizeof(c->name) ||
 	    handshake_address(c->name, &address, &length) < 0)
@@ -185,7 +186,7 @@ static bool next_self(FILE *sockets, char *name, size_t size)
 	snprintf(prefix, sizeof(prefix), " @heapcast-%u-", (unsigned)geteuid());
 	while (fgets(line, sizeof(line), sockets)) {
 		at = strstr(line, prefix);
-		end = at ? strstr(at, DESK_SUFFIX "\n") : NULL;
+		end = at ? strstr(at, CONTROL_SUFFIX "\n") : NULL;
 		if (!end || (size_t)(end - at) > size)
 			continue;
 		snprintf(name, size, "%.*s", (int)(end - at - 1), at + 1);
@@ -221,7 +222,7 @@ static int reach_self(struct ctl *c, struct err_text *err)
 
 static int reach(struct ctl *c, struct err_text *err)
 {
-	char name[DAEMON_SOCKET_NAME_MAX], first[DESK_NAME_MAX];
+	char name[DAEMON_SOCKET_NAME_MAX], first[CONTROL_NAME_MAX];
 	int fd;
 
 	daemon_socket_default(name, sizeof(name));

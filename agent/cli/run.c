@@ -354,11 +354,12 @@ static int start(struct run *run, char **argv, struct err_text *err)
 	return 0;
 }
 
-static int open_desk(struct run *run, struct err_text *err)
+static int open_control_socket(struct run *run, struct err_text *err)
 {
-	int r = run->options.control ? agent_open_desk(&run->agent, run->options.control) : 0;
+	int r = run->options.control ? agent_open_control_socket(&run->agent, run->options.control)
+				     : 0;
 
-	return r < 0 ? err_set(err, r, "can't listen at %s" DESK_SUFFIX " (--control): %s",
+	return r < 0 ? err_set(err, r, "can't listen at %s" CONTROL_SUFFIX " (--control): %s",
 			       run->options.control, strerror(-r))
 		     : 0;
 }
@@ -460,7 +461,7 @@ int command_run(int argc, char **argv)
 	r = fd < 0 ? err_set(&err, fd, "can't make a socket: %s", strerror(-fd))
 		   : agent_open(&run.agent, &settings, fd, &err);
 	if (!r)
-		r = open_desk(&run, &err);
+		r = open_control_socket(&run, &err);
 	if (!r)
 		r = start(&run, argv + first, &err);
 	if (!r) {

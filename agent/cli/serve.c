@@ -361,13 +361,14 @@ static int open_socket(struct serve *serve, int passed, struct err_text *err)
 }
 
 /* Without one it records all the same. */
-static void open_desk(struct serve *serve)
+static void open_control_socket(struct serve *serve)
 {
-	int r = *serve->socket.name ? agent_open_desk(&serve->agent, serve->socket.name) : -ENOENT;
+	int r = *serve->socket.name ? agent_open_control_socket(&serve->agent, serve->socket.name)
+				    : -ENOENT;
 
 	if (r < 0)
 		log_warn("`agent ctl` can't reach this agent: no socket can be made at "
-			 "%s" DESK_SUFFIX ": %s",
+			 "%s" CONTROL_SUFFIX ": %s",
 			 serve->socket.name, strerror(-r));
 }
 
@@ -397,7 +398,7 @@ static int serve_main(struct serve *serve, struct agent_settings *settings, int 
 		watch_signal(serve, &serve->interrupt, SIGINT, stop);
 		watch_signal(serve, &serve->hangup, SIGHUP, hangup);
 		watch_timers(serve);
-		open_desk(serve);
+		open_control_socket(serve);
 		log_start(serve);
 		serve->begun = true;
 		takeup_all(&serve->agent);

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/net/guest.h"
+#include "agent/net/pending_peers.h"
 #include "agent/watch/maps.h"
 #include "agent/core/modules.h"
 #include "agent/ring/ring_source.h"
@@ -335,8 +335,8 @@ int budget_divide_holding(struct budget *b, uint64_t limit, uint32_t slots, size
 
 int budget_secure(uint64_t *limit, struct err_text *err)
 {
-	const uint64_t takes =
-		SECURE_MEMORY + (LINKS_MOST + GUESTS_SESSIONS) * (uint64_t)SECURE_LINK_MEMORY;
+	const uint64_t takes = SECURE_MEMORY +
+			       (LINKS_MOST + PENDING_PEERS_SESSIONS) * (uint64_t)SECURE_LINK_MEMORY;
 	char given[32], least[32];
 
 	if (*limit < budget_least() + takes)

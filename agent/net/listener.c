@@ -98,7 +98,7 @@ static void connection(uv_poll_t *poll, int status, int events)
 	int fd;
 
 	(void)events;
-	if (status == 0 && !strangers_admit(&l->guests->strangers, uv_now(l->loop))) {
+	if (status == 0 && !strangers_admit(&l->pending_peers->strangers, uv_now(l->loop))) {
 		l->paused = true;
 		uv_poll_stop(&l->poll);
 		return;
@@ -113,13 +113,13 @@ static void connection(uv_poll_t *poll, int status, int events)
 	if (is_unwanted(l, fd, &address, &why)) {
 		struct stranger_address there = stranger_address((struct sockaddr *)&address);
 
-		if (strangers_tell(&l->guests->strangers, &there, uv_now(l->loop)))
+		if (strangers_tell(&l->pending_peers->strangers, &there, uv_now(l->loop)))
 			log_info("turned %s away: %s", peer, why.text);
 		close(fd);
 		return;
 	}
 	link_socket(fd, l->socket_buffer);
-	guests_accept(l->guests, fd, (const struct sockaddr *)&address, peer);
+	pending_peers_accept(l->pending_peers, fd, (const struct sockaddr *)&address, peer);
 }
 
 void listener_tick(struct listener *l)
@@ -173,24 +173,24 @@ static uint16_t port_of(int fd)
 	return ntohs(bound.any.sa_family == AF_INET6 ? bound.six.sin6_port : bound.four.sin_port);
 }
 
-int listener_adopt(struct listener *l, uv_loop_t *loop, struct guests *guests, size_t socket_buffer,
-		   int fd)
+int listener_adopt(struct listener *l, uv_loop_t *loop, struct pending_peers *pending_peers,
+		   size_t socket_buffer, int fd)
 {
 	int r;
 
 	*l = (struct listener){.loop = loop,
 			       .fd = fd,
 			       .port = port_of(fd),
-			       .guests = guests,
+			       .pending_peers = pending_peers,
 			       .socket_buffer = socket_buffer};
 	l->poll.data = l;
 	r = uv_poll_init(loop, &l->poll, fd);
 	return r < 0 ? r : uv_poll_start(&l->poll, UV_READABLE, connection);
 }
 
-int listener_open(struct listener *l, uv_loop_t *loop, struct guests *guests, size_t socket_buffer,
-		  const struct sockaddr_storage *at, uint16_t first, uint16_t last,
-		  struct err_text *err)
+int listener_open(struct listener *l, uv_loop_t *loop, struct pending_peers *pending_peers,
+		  size_t socket_buffer, const struct sockaddr_storage *at, uint16_t first,
+		  uint16_t last, struct err_text *err)
 {
 	int fd = -EADDRINUSE;
 
@@ -203,7 +203,7 @@ int listener_open(struct listener *l, uv_loop_t *loop, struct guests *guests, si
 		return err_set(err, fd, "all ports from %u to %u are in use", first, last);
 	if (fd < 0)
 		return err_set(err, fd, "can't listen on port %u: %s", first, strerror(-fd));
-	return listener_adopt(l, loop, guests, socket_buffer, fd);
+	return listener_adopt(l, loop, pending_peers, socket_buffer, fd);
 }
 
 void listener_close(struct listener *l)
@@ -253,7 +253,7 @@ static void connected(uv_poll_t *poll, int status, int events)
 	}
 	d->said = false;
 	snprintf(peer, sizeof(peer), strchr(d->host, ':') ? "[%s]:%s" : "%s:%s", d->host, d->port);
-	guests_dialled(d->guests, fd, peer, d->link);
+	pending_peers_dialled(d->pending_peers, fd, peer, d->link);
 }
 
 static int begin_connect(struct dialer *d, const struct addrinfo *to)
@@ -322,20 +322,21 @@ static void dial(uv_timer_t *timer)
 		abandon(d);
 		return;
 	}
-	if (d->resolving || d->fd >= 0 || !link_free(d->link) || guests_dialling(d->guests))
+	if (d->resolving || d->fd >= 0 || !link_free(d->link) ||
+	    pending_peers_dialling(d->pending_peers))
 		return;
 	d->resolve.data = d;
 	d->resolving =
 		uv_getaddrinfo(d->loop, &d->resolve, resolved, d->host, d->port, &hints) == 0;
 }
 
-int dialer_open(struct dialer *d, uv_loop_t *loop, struct guests *guests, struct link *link,
-		size_t socket_buffer, const char *host, uint16_t port)
+int dialer_open(struct dialer *d, uv_loop_t *loop, struct pending_peers *pending_peers,
+		struct link *link, size_t socket_buffer, const char *host, uint16_t port)
 {
 	*d = (struct dialer){.loop = loop,
 			     .fd = -1,
 			     .link = link,
-			     .guests = guests,
+			     .pending_peers = pending_peers,
 			     .socket_buffer = socket_buffer,
 			     .open = true};
 	d->timer.data = d;
@@ -356,7 +357,7 @@ static void stop_connecting(struct dialer *d)
 int dialer_turn(struct dialer *d, const char *host, uint16_t port)
 {
 	stop_connecting(d);
-	guests_hang_up(d->guests);
+	pending_peers_hang_up(d->pending_peers);
 	if (*d->host)
 		link_close(d->link);
 	d->outdated = d->resolving;

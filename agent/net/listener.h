@@ -1,8 +1,8 @@
 #pragma once
 /*
  * How agent and collector come together: the agent listens (and its beacon tells the network
- * where), or it dials. Connections go to the guests, and from there to free links; when all are
- * taken, further ones are closed.
+ * where), or it dials. Connections go to the pending peers, and from there to free links; when all
+ * are taken, further ones are closed.
  */
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include <uv.h>
 
 #include "agent/core/budget.h"
-#include "agent/net/guest.h"
+#include "agent/net/pending_peers.h"
 #include "agent/net/link.h"
 
 struct err_text;
@@ -22,7 +22,7 @@ struct listener {
 	int fd; /* -1: not listening */
 	uint16_t port;
 	bool paused; /* too many have come in too short a time */
-	struct guests *guests;
+	struct pending_peers *pending_peers;
 	size_t socket_buffer;
 	const char *interface; /* set once it listens: connections to addresses of others are turned
 				  away; NULL: to none */
@@ -31,11 +31,11 @@ struct listener {
 
 /* Listens at this address (of no family: at all, by IPv6 and IPv4), on the first free port of
  * `first` to `last`. 0; a negative errno with the reason. */
-int listener_open(struct listener *listener, uv_loop_t *loop, struct guests *guests,
+int listener_open(struct listener *listener, uv_loop_t *loop, struct pending_peers *pending_peers,
 		  size_t socket_buffer, const struct sockaddr_storage *at, uint16_t first,
 		  uint16_t last, struct err_text *err);
 /* Listens on a socket that listens already, and takes it over. 0 or a negative errno. */
-int listener_adopt(struct listener *listener, uv_loop_t *loop, struct guests *guests,
+int listener_adopt(struct listener *listener, uv_loop_t *loop, struct pending_peers *pending_peers,
 		   size_t socket_buffer, int fd);
 /* Goes on after a pause. */
 void listener_tick(struct listener *listener);
@@ -62,13 +62,13 @@ struct dialer {
 	bool open;
 	bool said;	   /* that nobody answers */
 	struct link *link; /* its own one */
-	struct guests *guests;
+	struct pending_peers *pending_peers;
 	size_t socket_buffer;
 };
 
 /* `host` "": nobody yet. 0 or a negative errno. */
-int dialer_open(struct dialer *dialer, uv_loop_t *loop, struct guests *guests, struct link *link,
-		size_t socket_buffer, const char *host, uint16_t port);
+int dialer_open(struct dialer *dialer, uv_loop_t *loop, struct pending_peers *pending_peers,
+		struct link *link, size_t socket_buffer, const char *host, uint16_t port);
 /* Dials another one from now on; "": nobody. The connection with the one before is closed. */
 int dialer_turn(struct dialer *dialer, const char *host, uint16_t port);
 void dialer_close(struct dialer *dialer);

@@ -162,10 +162,10 @@ static void tick(uv_timer_t *timer)
 	struct agent *a = timer->data;
 
 	handshake_tick(&a->handshake, clock_monotonic_ns());
-	guests_tick(&a->guests);
+	pending_peers_tick(&a->pending_peers);
 	listener_tick(&a->listener);
 	agent_forget_collectors(a);
-	desk_tick(&a->desk, clock_monotonic_ns());
+	control_socket_tick(&a->control_socket, clock_monotonic_ns());
 	cells_tick(a);
 	agent_look_for_keys(a);
 	work(a);
@@ -327,8 +327,8 @@ static int open_memory(struct agent *a, struct err_text *err)
 		budget_maps(&a->budget);
 	own = SYMBOL_FILES_SIZE + (b->virtual ? 0 : b->slots * (sizeof(struct session) + 64)) +
 	      b->links * b->slots * sizeof(struct subscription) +
-	      b->links * (sizeof(struct link) + 64) + GUEST_PLACES * sizeof(struct guest) + 64 +
-	      LINK_MESSAGE + LINK_SCRATCH + (a->settings.spool ? 2 : 1) * b->link_out + 4096;
+	      b->links * (sizeof(struct link) + 64) + PENDING_PLACES * sizeof(struct pending_peer) +
+	      64 + LINK_MESSAGE + LINK_SCRATCH + (a->settings.spool ? 2 : 1) * b->link_out + 4096;
 	r = arena_open(&a->arena, budget_private(b) + own);
 	if (!r)
 		r = packer_init(&a->drain_packer, &a->arena, b->message, b->scratch);
@@ -415,11 +415,11 @@ static int open_listener(struct agent *a, struct err_text *err)
 	if (r < 0)
 		return r;
 	if (a->settings.listen_fd)
-		r = listener_adopt(&a->listener, &a->loop, &a->guests, a->budget.socket_buffer,
-				   a->settings.listen_fd);
+		r = listener_adopt(&a->listener, &a->loop, &a->pending_peers,
+				   a->budget.socket_buffer, a->settings.listen_fd);
 	else
-		r = listener_open(&a->listener, &a->loop, &a->guests, a->budget.socket_buffer,
-				  &address, first, last, err);
+		r = listener_open(&a->listener, &a->loop, &a->pending_peers,
+				  a->budget.socket_buffer, &address, first, last, err);
 	if (r < 0)
 		return r;
 	a->listener.interface = narrow && !a->settings.listen_fd ? a->settings.interface : NULL;
@@ -438,7 +438,7 @@ static void share_links(struct agent *a)
 	const struct agent_settings *s = &a->settings;
 
 	a->to_links = agent_has_links(s);
-	a->guests.links = a->budget.links - (s->collector ? 1 : 0);
+	a->pending_peers.links = a->budget.links - (s->collector ? 1 : 0);
 }
 
 static int open_links(struct agent *a, struct err_text *err)
@@ -469,15 +469,15 @@ static int open_links(struct agent *a, struct err_text *err)
 		return -ENOMEM;
 	a->files.policy = a->settings.symbols;
 	if (!r)
-		r = guests_init(&a->guests, &a->arena, &a->loop, a->secure, a->link,
-				a->budget.links);
-	a->guests.paired = a->settings.secure.paired;
+		r = pending_peers_init(&a->pending_peers, &a->arena, &a->loop, a->secure, a->link,
+				       a->budget.links);
+	a->pending_peers.paired = a->settings.secure.paired;
 	if (!r && (a->settings.announce || a->settings.listen || a->settings.listen_fd))
 		r = open_listener(a, err);
 	if (r < 0)
 		return r;
 	share_links(a);
-	return dialer_open(&a->dialer, &a->loop, &a->guests, &a->link[a->budget.links - 1],
+	return dialer_open(&a->dialer, &a->loop, &a->pending_peers, &a->link[a->budget.links - 1],
 			   a->budget.socket_buffer, host, port);
 }
 
@@ -506,7 +506,7 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	a->settings = s;
 	a->files.policy = s.symbols;
 	a->host.orders = s.orders;
-	desk_admit(&a->desk, access_others(&s.access));
+	control_socket_admit(&a->control_socket, access_others(&s.access));
 	share_links(a);
 	if (!turn || endpoint_collector(s.collector, host, sizeof(host), &port, NULL) < 0)
 		return;
@@ -549,7 +549,7 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 			    .listener = {.fd = -1},
 			    .spool = {.fd = -1, .lock = -1},
 			    .orphans = {.index = -1}};
-	desk_init(&a->desk);
+	control_socket_init(&a->control_socket);
 	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it resolves names and reads symbol files */
 	r = agent_open_keys(a, err);
 	if (!r)
@@ -637,10 +637,10 @@ void agent_close(struct agent *a)
 	drain_stop(&a->drain);
 	if (!a->loop.data && a->news.data) {
 		handshake_close(&a->handshake);
-		desk_close(&a->desk);
+		control_socket_close(&a->control_socket);
 		listener_close(&a->listener);
 		dialer_close(&a->dialer);
-		guests_close(&a->guests);
+		pending_peers_close(&a->pending_peers);
 		beacon_close(&a->beacon);
 		for (uint32_t i = 0; i < a->budget.links; i++)
 			link_close(&a->link[i]);

@@ -18,11 +18,11 @@
 #include "agent/serve/cells.h"
 #include "agent/core/clock.h"
 #include "agent/net/collectors.h"
-#include "agent/serve/desk.h"
+#include "agent/serve/control_socket.h"
 #include "agent/stream/drain.h"
 #include "agent/spool/file_name.h"
 #include "agent/stream/file_sink.h"
-#include "agent/net/guest.h"
+#include "agent/net/pending_peers.h"
 #include "agent/net/handshake.h"
 #include "agent/net/link.h"
 #include "agent/net/listener.h"
@@ -209,11 +209,11 @@ struct agent {
 	uint64_t pairs_ns;	     /* when the folder was looked at */
 	bool pairs_told;	     /* that this agent began before its first pairing */
 	struct err_text keys_remark; /* what was wrong with it then */
-	struct guests guests;
+	struct pending_peers pending_peers;
 	struct listener listener;
 	struct dialer dialer;
 	struct beacon beacon;
-	struct desk desk;
+	struct control_socket control_socket;
 	bool to_links;
 	struct session *session;
 	struct stream *stream[BUDGET_SLOTS_MAX];
@@ -287,10 +287,10 @@ void agent_stop(struct agent *agent);
 void agent_child_ended(struct agent *agent, pid_t pid, int status, uint64_t rss_peak);
 void agent_close(struct agent *agent);
 
-/* desk_answer.c */
-/* Serves a desk beside the socket of that name, where programs ask. 0 or a negative errno: the
- * agent does without. */
-int agent_open_desk(struct agent *agent, const char *socket);
+/* control_answer.c */
+/* Serves a control socket beside the socket of that name, where programs ask. 0 or a negative
+ * errno: the agent does without. */
+int agent_open_control_socket(struct agent *agent, const char *socket);
 
 /* agent_keys.c */
 /* What links prove themselves by, as the settings say. It is the first that takes memory, as all

@@ -1,4 +1,4 @@
-/* Lines at the agent's desk. See order_line.h. */
+/* Lines at the agent's control socket. See order_line.h. */
 #include "agent/serve/order_line.h"
 
 #include <errno.h>

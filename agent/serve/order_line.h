@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Questions and answers at the agent's desk (desk.h), as lines of words. Both ends read what the
- * other writes with care.
+ * Questions and answers at the agent's control socket (control_socket.h), as lines of words. Both
+ * ends read what the other writes with care.
  *
  *   status                     agent ...; program ... for each; ok
  *   start|stop|snapshot PID    done ... or refused ... for each program; then ok, or no WHY

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Orders: start, stop, another mode, a snapshot, a mark; from collectors (replies.h) and from
- * people on this host (desk.h).
+ * people on this host (control_socket.h).
  *
  *   order --> mark in the open batch, with the time and who wanted it
  *         --> the ring's control line --> batch closed at once
@@ -20,8 +20,8 @@
 
 struct stream;
 
-/* Whose orders are obeyed, beside those of people on this host (desk.h): of no collector; of those
- * on this host, and of others those that change nothing (a snapshot, a mark); of all. */
+/* Whose orders are obeyed, beside those of people on this host (control_socket.h): of no collector;
+ * of those on this host, and of others those that change nothing (a snapshot, a mark); of all. */
 enum order_policy { ORDERS_NO, ORDERS_LOCAL, ORDERS_YES };
 #define ORDER_POLICIES 3
 /* As options have it. */

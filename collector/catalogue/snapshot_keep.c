@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/catalogue/draft.h"
+#include "collector/catalogue/new_stream.h"
 #include "collector/catalogue/folder.h"
 #include "collector/catalogue/snapshots_file.h"
 #include "collector/catalogue/store.h"
@@ -12,21 +12,21 @@
 
 static int find_place(void *context, struct err_text *err)
 {
-	return stream_draft_place(context, err);
+	return new_stream_place(context, err);
 }
 
-int store_snapshot_keep(struct store *store, struct stream_draft *draft, struct snapshot *snapshot,
+int store_snapshot_keep(struct store *store, struct new_stream *draft, struct snapshot *snapshot,
 			struct err_text *err)
 {
-	int r = stream_draft_sync(draft, err);
+	int r = new_stream_sync(draft, err);
 
 	if (r < 0)
 		return r;
-	snapshot->stream = *stream_draft_id(draft);
+	snapshot->stream = *new_stream_id(draft);
 	r = snapshots_file_put(store->path, snapshot, find_place, draft, err);
 	/* It has no name: nobody would look for it. */
 	if (r < 0)
-		stream_draft_withdraw(draft);
+		new_stream_withdraw(draft);
 	return r;
 }
 

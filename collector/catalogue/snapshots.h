@@ -70,8 +70,8 @@ int store_snapshot_ids(const struct store *store, struct stream_id **ret_ids, si
 		       struct err_text *err);
 bool stream_id_among(const struct stream_id *id, const struct stream_id *ids, size_t count);
 
-struct stream_draft;
+struct new_stream;
 /* Makes the recording of the draft durable, under snapshot->name; its stream is set here. -EEXIST:
  * the name is taken. */
-int store_snapshot_keep(struct store *store, struct stream_draft *draft, struct snapshot *snapshot,
+int store_snapshot_keep(struct store *store, struct new_stream *draft, struct snapshot *snapshot,
 			struct err_text *err);

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "proto/columns.h"
 #include "collector/import/importer.h"
-#include "collector/catalogue/draft.h"
+#include "collector/catalogue/new_stream.h"
 #include "collector/catalogue/store.h"
 #include "collector/catalogue/writer.h"
 #include "collector/recording/names.h"
@@ -26,7 +26,7 @@
 
 DEFINE_CLEANUP(source_close, struct source *)
 DEFINE_CLEANUP(composer_free, struct composer *)
-DEFINE_CLEANUP(stream_draft_free, struct stream_draft *)
+DEFINE_CLEANUP(new_stream_free, struct new_stream *)
 DEFINE_CLEANUP(stream_writer_close, struct stream_writer *)
 
 /* In the order in which they are tried. */
@@ -448,25 +448,25 @@ static int source_to_store(struct source *source, struct store *store,
 			   const struct import_options *options, struct import_result *ret_result,
 			   struct err_text *err)
 {
-	cleanup(cleanup_stream_draft_free) struct stream_draft *draft = NULL;
-	int r = stream_draft_new(store, &draft, err);
+	cleanup(cleanup_new_stream_free) struct new_stream *draft = NULL;
+	int r = new_stream_new(store, &draft, err);
 
 	if (r < 0) {
 		source_close(source);
 		return r;
 	}
-	r = import_source(source, stream_draft_fd(draft), stream_draft_id(draft), options,
-			  ret_result, err);
+	r = import_source(source, new_stream_fd(draft), new_stream_id(draft), options, ret_result,
+			  err);
 	if (!r)
-		r = stream_draft_sync(draft, err);
+		r = new_stream_sync(draft, err);
 	if (!r)
-		r = stream_draft_place(draft, err);
+		r = new_stream_place(draft, err);
 	if (r < 0)
 		return r;
-	stream_draft_close(draft);
+	new_stream_close(draft);
 	r = finish_stream(store, &ret_result->id, err);
 	if (r < 0)
-		stream_draft_withdraw(draft);
+		new_stream_withdraw(draft);
 	return r;
 }
 

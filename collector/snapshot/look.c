@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "collector/query/query.h"
 #include "collector/snapshot/state.h"
-#include "collector/catalogue/draft.h"
+#include "collector/catalogue/new_stream.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
@@ -79,13 +79,13 @@ static void describe(const struct recording *recording, struct snapshot_member *
 
 static int begin_merge(struct snapshot_taking *t, struct err_text *err)
 {
-	int fd = stream_draft_fd(t->draft);
+	int fd = new_stream_fd(t->draft);
 
 	if (t->merge)
 		return 0;
 	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return err_set(err, -errno, "writing the snapshot: %s", strerror(errno));
-	return merge_new(fd, stream_draft_id(t->draft), t->snapshot.name, t->snapshot.wall_ns,
+	return merge_new(fd, new_stream_id(t->draft), t->snapshot.name, t->snapshot.wall_ns,
 			 !t->sampled, &t->merge, err);
 }
 

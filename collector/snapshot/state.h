@@ -36,7 +36,7 @@ struct snapshot_taking {
 	struct snapshot_asking asking;
 	bool asks, answered;
 	uint64_t begun_ns; /* by the clock */
-	struct stream_draft *draft;
+	struct new_stream *draft;
 	struct merge *merge;
 	bool sampled;		     /* somebody has blocks that stand for others */
 	struct recording *recording; /* of the one that is being read */

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "collector/snapshot/state.h"
-#include "collector/catalogue/draft.h"
+#include "collector/catalogue/new_stream.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
 #include "proto/ring.h"
@@ -42,7 +42,7 @@ static int begin(struct snapshot_taking *t, struct err_text *err)
 	if (!r)
 		r = members_list(t, err);
 	if (!r)
-		r = stream_draft_new(t->store, &t->draft, err);
+		r = new_stream_new(t->store, &t->draft, err);
 	if (r < 0)
 		return r;
 	t->begun_ns = clock_ns(CLOCK_MONOTONIC);
@@ -82,7 +82,7 @@ void snapshot_taking_free(struct snapshot_taking *t)
 	if (t->asks)
 		snapshot_asking_done(&t->asking);
 	merge_free(t->merge);
-	stream_draft_free(t->draft);
+	new_stream_free(t->draft);
 	snapshot_done(&t->snapshot);
 	store_close(t->store);
 	free(t->named);

@@ -1,7 +1,7 @@
 /*
- * Lines at the agent's desk (agent/serve/order_line.h), as they come: the first byte says of which
- * end. What was understood, written again, is understood the same way; texts for people are one
- * line of UTF-8.
+ * Lines at the agent's control socket (agent/serve/order_line.h), as they come: the first byte says
+ * of which end. What was understood, written again, is understood the same way; texts for people
+ * are one line of UTF-8.
  */
 #include <string.h>
 

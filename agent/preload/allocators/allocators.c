@@ -145,7 +145,7 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 {
 	struct call call = {&allocators_bound[number], {ARGUMENTS}, {0}};
 	const uintptr_t *frame = *(const uintptr_t **)FRAME; /* our caller's: the hook's */
-	struct ring_header *ring = shim_hook(DOOR_ALL);
+	struct ring_header *ring = shim_hook(GATE_ALL);
 	uintptr_t result;
 
 	if (ring && !passes(call.f, a)) {
@@ -160,7 +160,7 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 
 uintptr_t allocators_call(WORDS, unsigned number FRAME_GIVEN)
 {
-	return unlikely(shim_hook(DOOR_ALL)) ? allocators_recorded(ARGUMENTS, number GIVE_FRAME)
+	return unlikely(shim_hook(GATE_ALL)) ? allocators_recorded(ARGUMENTS, number GIVE_FRAME)
 					     : allocators_bound[number].next(ARGUMENTS);
 }
 

@@ -27,7 +27,7 @@ static void mark(uintptr_t frame, uint32_t kind, uint64_t value, const char *tex
 	struct hook hook;
 
 	start_resolved();
-	ring = shim_hook(DOOR_ALL);
+	ring = shim_hook(GATE_ALL);
 	if (!ring)
 		return;
 	rare_enter(&hook, ring, frame);
@@ -81,7 +81,7 @@ static RECORDED void note_pool(uintptr_t frame, unsigned kind, const void *addre
 	struct hook hook;
 
 	start_resolved();
-	ring = shim_hook(DOOR_ALL);
+	ring = shim_hook(GATE_ALL);
 	if (!ring || !address)
 		return;
 	rare_enter(&hook, ring, frame);

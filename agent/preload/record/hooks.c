@@ -79,7 +79,7 @@ static RECORDED void *malloc_recorded(size_t size, struct ring_header *ring)
 /* In a forked child, or while recording is off. */
 static SLOW void *malloc_look(size_t size)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALLOCATIONS);
+	struct ring_header *ring = shim_hook(GATE_ALLOCATIONS);
 
 	return ring ? malloc_recorded(size, ring) : next.malloc(size);
 }
@@ -88,7 +88,7 @@ EXPORT void *malloc(size_t size)
 {
 	struct ring_header *ring;
 
-	if (sample_passes(size) || !shim_watches(DOOR_ALLOCATIONS, &ring))
+	if (sample_passes(size) || !shim_watches(GATE_ALLOCATIONS, &ring))
 		return next.malloc(size);
 	return likely(ring) ? malloc_recorded(size, ring) : malloc_look(size);
 }
@@ -106,7 +106,7 @@ static RECORDED void *calloc_recorded(size_t count, size_t size, struct ring_hea
 
 static SLOW void *calloc_look(size_t count, size_t size)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALLOCATIONS);
+	struct ring_header *ring = shim_hook(GATE_ALLOCATIONS);
 
 	return ring ? calloc_recorded(count, size, ring) : next.calloc(count, size);
 }
@@ -115,7 +115,7 @@ EXPORT void *calloc(size_t count, size_t size)
 {
 	struct ring_header *ring;
 
-	if (sample_passes(count * size) || !shim_watches(DOOR_ALLOCATIONS, &ring))
+	if (sample_passes(count * size) || !shim_watches(GATE_ALLOCATIONS, &ring))
 		return next.calloc(count, size);
 	return likely(ring) ? calloc_recorded(count, size, ring) : calloc_look(count, size);
 }
@@ -165,7 +165,7 @@ static RECORDED void *realloc_recorded(void *old, size_t size, struct ring_heade
 /* In a forked child, while recording is off, or perhaps of a sampled block. */
 static SLOW void *realloc_sought(void *old, size_t size)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALL);
+	struct ring_header *ring = shim_hook(GATE_ALL);
 
 	if (!ring || sample_passes_realloc_sought(old, size))
 		return next.realloc(old, size);
@@ -180,7 +180,7 @@ EXPORT void *realloc(void *old, size_t size)
 		return next.realloc(old, size);
 	if (unlikely(bootstrap_owns(old)))
 		return next_realloc_bootstrap(old, size);
-	if (!shim_watches(DOOR_ALL, &ring))
+	if (!shim_watches(GATE_ALL, &ring))
 		return next.realloc(old, size);
 	return likely(ring && !tls.passed) ? realloc_recorded(old, size, ring)
 					   : realloc_sought(old, size);
@@ -207,7 +207,7 @@ static RECORDED void *reallocarray_recorded(void *old, size_t count, size_t size
 
 EXPORT void *reallocarray(void *old, size_t count, size_t size)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALL);
+	struct ring_header *ring = shim_hook(GATE_ALL);
 	size_t bytes;
 
 	if (unlikely(bootstrap_owns(old)))
@@ -239,7 +239,7 @@ static SLOW void free_sought(void *p)
 
 	if (bootstrap_owns(p))
 		return;
-	ring = shim_hook(DOOR_ALL);
+	ring = shim_hook(GATE_ALL);
 	if (!ring || sample_passes_free_sought(p))
 		next.free(p);
 	else
@@ -256,7 +256,7 @@ EXPORT void free(void *p)
 		else
 			free_sought(p);
 	} else if (likely(!bootstrap_owns(p))) {
-		if (!p || !shim_watches(DOOR_ALL, &ring))
+		if (!p || !shim_watches(GATE_ALL, &ring))
 			next.free(p);
 		else if (likely(ring))
 			free_recorded(p, ring);

@@ -85,7 +85,7 @@ static const char *name_of(unsigned form)
 static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a, uintptr_t b,
 							   unsigned form)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALL);
+	struct ring_header *ring = shim_hook(GATE_ALL);
 	struct event event;
 	struct hook hook;
 	uint32_t aside;
@@ -293,7 +293,7 @@ static void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 	if (unlikely(!next_new))
 		return new_resolve(size, a, b, form);
 	if (!operators[form].own || sample_passes(size) ||
-	    likely(!shim_watches(DOOR_ALLOCATIONS, &ring)))
+	    likely(!shim_watches(GATE_ALLOCATIONS, &ring)))
 		return next_new(size, a, b);
 	return new_recorded(size, a, b, form);
 }
@@ -309,7 +309,7 @@ static void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
 	if (unlikely(!next_delete))
 		delete_resolve(p, a, b, form);
 	else if (!operators[form].own || !p || sample_passes_free(p) ||
-		 likely(!shim_watches(DOOR_ALL, &ring)))
+		 likely(!shim_watches(GATE_ALL, &ring)))
 		next_delete((uintptr_t)p, a, b);
 	else
 		delete_recorded(p, a, b, form);

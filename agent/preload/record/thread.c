@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "agent/preload/system/clock.h"
-#include "agent/preload/record/door.h"
+#include "agent/preload/record/gate.h"
 #include "agent/preload/modules/modules.h"
 #include "agent/preload/system/next.h"
 #include "agent/preload/record/note.h"
@@ -132,8 +132,8 @@ static void tell_thinning(struct thread *thread)
 static void detach(void)
 {
 	__atomic_store_n(&shim_page.ring, NULL, __ATOMIC_RELEASE);
-	door_shut(DOOR_ALLOCATIONS);
-	door_shut(DOOR_ALL);
+	gate_shut(GATE_ALLOCATIONS);
+	gate_shut(GATE_ALL);
 }
 
 /* Another agent has taken the ring up: it learns the modules, and the thread begins anew. If there
@@ -175,7 +175,7 @@ void thread_obey(struct thread *thread, struct ring_header *ring)
 	filtered = __atomic_load_n(&ring->filtered, __ATOMIC_RELAXED);
 	if (unlikely(filtered))
 		strict_told(ring, filtered);
-	on = !door_off(ring);
+	on = !gate_off(ring);
 	incarnation = __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED);
 	thread->short_until = 0;
 	thread->policy = __atomic_load_n(&ring->policy, __ATOMIC_RELAXED);
@@ -189,7 +189,7 @@ void thread_obey(struct thread *thread, struct ring_header *ring)
 	if (thread->allocations)
 		sample_record_all();
 	if (!on && !shim.nests)
-		door_shut(DOOR_ALLOCATIONS);
+		gate_shut(GATE_ALLOCATIONS);
 	thread->spare = thin_spare(thread);
 	thin_obey(thread);
 	/* While the set is open, what it ends is to be taken from there. */
@@ -215,9 +215,9 @@ void thread_enter_first(struct hook *hook)
 	hook->kind = HOOK_NONE;
 	if (!ring)
 		return;
-	if (door_off(ring) && !door_any_on_record()) {
-		door_shut(DOOR_ALLOCATIONS);
-		door_shut(DOOR_ALL);
+	if (gate_off(ring) && !gate_any_on_record()) {
+		gate_shut(GATE_ALLOCATIONS);
+		gate_shut(GATE_ALL);
 		return;
 	}
 	hook->kind = HOOK_LOST;

@@ -38,7 +38,7 @@ __attribute__((used)) int operators_unwound(int version, int actions, uint64_t c
 
 void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALLOCATIONS);
+	struct ring_header *ring = shim_hook(GATE_ALLOCATIONS);
 	struct hook hook;
 	void *p;
 
@@ -79,7 +79,7 @@ uintptr_t allocators_serve(struct call *call, struct ring_header *ring, uintptr_
 uintptr_t allocators_recorded(WORDS, unsigned number FRAME_GIVEN)
 {
 	struct call call = {&allocators_bound[number], {ARGUMENTS}, {0}};
-	struct ring_header *ring = shim_hook(DOOR_ALL);
+	struct ring_header *ring = shim_hook(GATE_ALL);
 
 #ifndef ARCH_THUNKS_CALL
 	uintptr_t frame = FRAME;

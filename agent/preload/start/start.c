@@ -170,8 +170,8 @@ static void record(const struct agent_terms *terms)
 	guard_set(frame);
 	shim_page.ours = 1;
 	shim.shut = thread_control(terms->ring) - 1;
-	for (unsigned i = 0; i < DOORS; i++)
-		__atomic_store_n(&shim_page.door[i], terms->ring, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < GATES; i++)
+		__atomic_store_n(&shim_page.gate[i], terms->ring, __ATOMIC_RELEASE);
 	__atomic_store_n(&shim_page.ring, terms->ring, __ATOMIC_RELEASE);
 	__atomic_store_n(&shim.follow, terms->follow, __ATOMIC_RELEASE);
 	__atomic_store_n(&shim.attention, 1, __ATOMIC_RELEASE);

@@ -10,9 +10,9 @@
  * shim_page.ring is NULL until an agent has answered, NULL again when it wants nothing more, and
  * NULL in a forked child, however that was made: the kernel wipes the page.
  *
- * The one word that every hook reads is its *door*: the ring, or NULL while nothing that comes this
+ * The one word that every hook reads is its *gate*: the ring, or NULL while nothing that comes this
  * way is to be recorded. Recording off, that of plain allocations is shut; the other one, too, if
- * nothing was ever recorded whose end belongs on record. Who finds a door shut looks whether the
+ * nothing was ever recorded whose end belongs on record. Who finds a gate shut looks whether the
  * orders have changed (shim_look), so that an order holds for the next event of whoever knows of
  * it.
  */
@@ -28,10 +28,10 @@
 /* For data declared here: it is addressed from the instruction, not through a table. */
 #define HIDDEN __attribute__((visibility("hidden")))
 
-enum door {
-	DOOR_ALLOCATIONS, /* malloc, calloc and operator new */
-	DOOR_ALL,	  /* all other events */
-	DOORS,
+enum gate {
+	GATE_ALLOCATIONS, /* malloc, calloc and operator new */
+	GATE_ALL,	  /* all other events */
+	GATES,
 };
 
 #define SAMPLE_BUCKETS 4096
@@ -46,7 +46,7 @@ enum door {
 /* On pages of its own, marked MADV_WIPEONFORK; empty in the beginning. Not behind a pointer: each
  * hook looks here. */
 struct shim_page {
-	struct ring_header *door[DOORS];
+	struct ring_header *gate[GATES];
 	struct ring_header *ring;
 	struct ring_set_line *set; /* of sampled blocks; NULL: closed, see thin.h */
 	uint64_t set_mask;
@@ -93,7 +93,7 @@ struct shim {
 			      size */
 	uint32_t nests;	 /* the allocator calls itself by name: nothing is passed over unguarded */
 	uint32_t follow; /* fork children of this process are to be recorded, too */
-	uint32_t attention;   /* where there is no ring, or a door is shut: that may change */
+	uint32_t attention;   /* where there is no ring, or a gate is shut: that may change */
 	uint32_t shut;	      /* thread_control() of orders that are known to be: off */
 	uint32_t gone;	      /* the agent's heart stands still */
 	uint32_t gone_beat;   /* the heartbeat then */
@@ -225,13 +225,13 @@ extern __thread struct tls tls __attribute__((tls_model("initial-exec"), aligned
 /* Where there is no ring: NULL; or, in a fork child that is to be followed, the ring of its own,
  * from its first hook on (start.c). */
 struct ring_header *start_again(void) __attribute__((noinline, cold));
-/* Where a door is shut: NULL; or the ring, if it is to be open now (door.h). */
-struct ring_header *shim_look(enum door door);
+/* Where a gate is shut: NULL; or the ring, if it is to be open now (gate.h). */
+struct ring_header *shim_look(enum gate gate);
 
-/* What stands in the door; NULL: with attention, shim_look knows more. */
-static inline struct ring_header *shim_door(enum door door)
+/* What stands in the gate; NULL: with attention, shim_look knows more. */
+static inline struct ring_header *shim_gate(enum gate gate)
 {
-	return __atomic_load_n(&shim_page.door[door], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&shim_page.gate[gate], __ATOMIC_ACQUIRE);
 }
 
 static inline __attribute__((always_inline)) bool shim_attention(void)
@@ -247,20 +247,20 @@ static inline struct ring_header *shim_ring(void)
 	return likely(ring || !shim_attention()) ? ring : start_again();
 }
 
-/* The ring for a hook; NULL: nothing that comes through this door is recorded. */
-static inline struct ring_header *shim_hook(enum door door)
+/* The ring for a hook; NULL: nothing that comes through this gate is recorded. */
+static inline struct ring_header *shim_hook(enum gate gate)
 {
-	struct ring_header *ring = shim_door(door);
+	struct ring_header *ring = shim_gate(gate);
 
-	return likely(ring || !shim_attention()) ? ring : shim_look(door);
+	return likely(ring || !shim_attention()) ? ring : shim_look(gate);
 }
 
 /* The same for hooks that call nothing but the allocator where nothing is recorded: false: nothing
  * is; else *ret_ring is the ring, or NULL where shim_hook has to be asked. */
-static inline __attribute__((always_inline)) bool shim_watches(enum door door,
+static inline __attribute__((always_inline)) bool shim_watches(enum gate gate,
 							       struct ring_header **ret_ring)
 {
-	*ret_ring = shim_door(door);
+	*ret_ring = shim_gate(gate);
 	return *ret_ring || shim_attention();
 }
 

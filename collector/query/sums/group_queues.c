@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/query/sweep/crew.h"
+#include "collector/query/sweep/parallel.h"
 #include "collector/query/time/history_parts.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"
@@ -270,7 +270,7 @@ int group_queues_peaks(const struct node_sums *sums, const struct matcher *all, 
 
 	matcher_will_do(all, (uint64_t)PARTS * recording_blocks(all->recording));
 	pthread_mutex_init(&f.lock, NULL);
-	r = crew_run(&(struct crew_work){PARTS, &f, run_part, NULL});
+	r = parallel_run(&(struct parallel_work){PARTS, &f, run_part, NULL});
 	pthread_mutex_destroy(&f.lock);
 	return r ? r : f.unfit;
 }

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/columns/row_block.h"
-#include "collector/query/sweep/crew.h"
+#include "collector/query/sweep/parallel.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"
 
@@ -164,8 +164,8 @@ int sweep_run(const struct sweep *sweep, struct err_text *err)
 	if (!r) {
 		matcher_will_do(run.m, run.count);
 		pthread_mutex_init(&run.lock, NULL);
-		r = crew_run(&(struct crew_work){run.parts, &run, run_part,
-						 sweep->part_new ? merge_part : NULL});
+		r = parallel_run(&(struct parallel_work){run.parts, &run, run_part,
+							 sweep->part_new ? merge_part : NULL});
 		pthread_mutex_destroy(&run.lock);
 	}
 	for (unsigned p = 0; p < PARTS; p++)

@@ -4,7 +4,7 @@
  * their zones, the others are unpacked, only the columns that filter and question look at, and the
  * question is given the numbers of the rows that match.
  *
- * The blocks are cut into parts of neighbours, always the same ones; threads (crew.h) work at
+ * The blocks are cut into parts of neighbours, always the same ones; threads (parallel.h) work at
  * parts, each with a reader and sums of its own, which are merged in the order of the rows.
  */
 #include "collector/columns/row_block.h"

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/columns/row_block.h"
-#include "collector/query/sweep/crew.h"
+#include "collector/query/sweep/parallel.h"
 #include "collector/query/time/history_parts.h"
 #include "collector/recording/row_reader.h"
 
@@ -429,7 +429,7 @@ static int visit_some(struct visit *v)
 
 	v->parts = bins < PARTS ? bins : PARTS;
 	matcher_will_do(v->of->matcher, bins);
-	r = crew_run(&(struct crew_work){v->parts, v, run_part, merge_part});
+	r = parallel_run(&(struct parallel_work){v->parts, v, run_part, merge_part});
 	for (unsigned p = 0; p < PARTS; p++)
 		if (v->part[p])
 			v->visitor->part_free(take_ptr(v->part[p]));

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/columns/row_block.h"
-#include "collector/query/sweep/crew.h"
+#include "collector/query/sweep/parallel.h"
 #include "collector/query/time/history_parts.h"
 #include "collector/query/sweep/sweep.h"
 
@@ -350,7 +350,7 @@ static int visit_known(void *context, unsigned part)
 /* By several threads at once. */
 static int visit_all_known(const struct far_all *all, const struct far_sweep *sweep)
 {
-	return crew_run(&(struct crew_work){
+	return parallel_run(&(struct parallel_work){
 		.parts = KNOWN_PARTS, .context = &(struct known){all, sweep}, .run = visit_known});
 }
 

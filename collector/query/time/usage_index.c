@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/columns/row_block.h"
-#include "collector/query/sweep/crew.h"
+#include "collector/query/sweep/parallel.h"
 #include "collector/query/time/usage_index_parts.h"
 
 #include "base/ban.h"
@@ -548,8 +548,8 @@ static int ask(struct asking *asking, struct err_text *err)
 	int r;
 
 	asking->parts = asking->count < PARTS ? asking->count : PARTS;
-	r = crew_run(
-		&(struct crew_work){.parts = asking->parts, .context = asking, .run = run_part});
+	r = parallel_run(&(struct parallel_work){
+		.parts = asking->parts, .context = asking, .run = run_part});
 	for (unsigned p = 0; r < 0 && p < asking->parts; p++)
 		if (asking->err[p].text[0])
 			return err_set(err, r, "%s", asking->err[p].text);

@@ -4,7 +4,7 @@
  * program's model has them, received by a store that is killed now and then; or those that the
  * store made of events whose order cannot be told, or of samples.
  */
-#include "collector/query/sweep/crew.h"
+#include "collector/query/sweep/parallel.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/match/view.h"
@@ -29,7 +29,7 @@ static inline void asked_set_sizes(uint64_t seed)
 {
 	static const unsigned threads[] = {1, 2, 8}, pieces[] = {0, 8, 64, 1024};
 
-	crew_limit(threads[seed % 3]);
+	parallel_limit(threads[seed % 3]);
 	sweep_set_piece(pieces[seed % 4]);
 	history_set_sizes(1u << (2 + seed % 7), 1 + seed % 300);
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collector/query/sweep/crew.h"
+#include "collector/query/sweep/parallel.h"
 #include "collector/query/time/usage_index.h"
 #include "tests/unit/query/recording.h"
 
@@ -132,7 +132,7 @@ static void test_hostile(void **state)
 
 	(void)state;
 	history_set_sizes(32, 100);
-	crew_limit(1);
+	parallel_limit(1);
 	filter_init(&all);
 	test_random_recording(&t, 3, EVENTS / 4, false);
 	matcher_init_all(&m, t.recording, &all);
@@ -157,7 +157,7 @@ static void test_hostile(void **state)
 		usage_index_free(damaged);
 	}
 	assert_true(read > 100);
-	crew_limit(0);
+	parallel_limit(0);
 	usage_index_free(index);
 	buf_done(&bytes);
 	test_close(&t);

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "collector/columns/row_block.h"
-#include "collector/query/sweep/crew.h"
+#include "collector/query/sweep/parallel.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sweep/sweep.h"
 #include "tests/unit/query/recording.h"
@@ -176,7 +176,7 @@ static void test_same_answers(void **state)
 		test_random_recording(&t, 11 + round, EVENTS, round & 1);
 		choose(&f, round / 2);
 		for (unsigned i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
-			crew_limit(threads[i]);
+			parallel_limit(threads[i]);
 			buf_clear(&got);
 			ask_all(i ? &got : &wanted, &t, &f);
 			assert_true(!i || got.length == wanted.length);
@@ -186,7 +186,7 @@ static void test_same_answers(void **state)
 		test_close(&t);
 	}
 	sweep_set_piece(0);
-	crew_limit(0);
+	parallel_limit(0);
 	buf_done(&wanted);
 	buf_done(&got);
 }
@@ -261,7 +261,7 @@ static void test_withdrawn_anywhere(void **state)
 			filter_init(&f);
 			f.cancel.asked = &w.cancelled;
 			f.progress = &w.progress;
-			crew_limit(1 + at % 2 * 7);
+			parallel_limit(1 + at % 2 * 7);
 			view_refresh(t.view, NULL);
 			r = ask_one(&t, &f, which);
 			assert_true(w.calls > 0 && w.calls <= at + 2);
@@ -274,7 +274,7 @@ static void test_withdrawn_anywhere(void **state)
 	}
 	sweep_set_piece(0);
 	history_set_sizes(0, 0);
-	crew_limit(0);
+	parallel_limit(0);
 	test_close(&t);
 }
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "collector/catalogue/draft.h"
+#include "collector/catalogue/new_stream.h"
 #include "collector/catalogue/snapshots.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
@@ -48,15 +48,15 @@ static unsigned folders(void)
 }
 
 /* A recording of the draft's id. */
-static void write_recording(struct stream_draft *draft)
+static void write_recording(struct new_stream *draft)
 {
 	struct builder b;
 
 	builder_init(&b, 1);
-	memcpy(b.id, stream_draft_id(draft)->bytes, sizeof(b.id));
+	memcpy(b.id, new_stream_id(draft)->bytes, sizeof(b.id));
 	builder_malloc(&b, 10, 1, 0x1000, 100);
 	builder_end(&b, 0);
-	assert_int_equal(write(stream_draft_fd(draft), b.file.data, b.file.length),
+	assert_int_equal(write(new_stream_fd(draft), b.file.data, b.file.length),
 			 (ssize_t)b.file.length);
 	builder_done(&b);
 }
@@ -86,14 +86,14 @@ static int put(const char *name, struct err_text *err)
 {
 	struct snapshot snapshot = {
 		.wall_ns = 17, .took_ns = 4, .members = members, .count = 2, .missing = 1};
-	struct stream_draft *draft;
+	struct new_stream *draft;
 	int r;
 
 	snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
-	assert_int_equal(stream_draft_new(store, &draft, err), 0);
+	assert_int_equal(new_stream_new(store, &draft, err), 0);
 	write_recording(draft);
 	r = store_snapshot_keep(store, draft, &snapshot, err);
-	stream_draft_free(draft);
+	new_stream_free(draft);
 	return r;
 }
 
@@ -163,28 +163,28 @@ static void come_and_go(void **state)
 
 static void stopped_in_the_middle(void **state)
 {
-	struct stream_draft *draft, *other;
+	struct new_stream *draft, *other;
 	char path[256];
 
 	(void)state;
 	open_store();
-	assert_int_equal(stream_draft_new(store, &draft, NULL), 0);
+	assert_int_equal(new_stream_new(store, &draft, NULL), 0);
 	assert_int_equal(folders(), 1);
-	stream_draft_free(draft);
+	new_stream_free(draft);
 	assert_int_equal(folders(), 0);
 
 	/* A folder that nobody writes goes, one that somebody writes stays. */
-	assert_int_equal(stream_draft_new(store, &draft, NULL), 0);
+	assert_int_equal(new_stream_new(store, &draft, NULL), 0);
 	snprintf(path, sizeof(path), "%s/store/streams/draft-00000000000000000000000000000000",
 		 temporary_folder);
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(path + strlen(path), sizeof(path) - strlen(path), "/recording.heapcast");
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(folders(), 2);
-	assert_int_equal(stream_draft_new(store, &other, NULL), 0);
+	assert_int_equal(new_stream_new(store, &other, NULL), 0);
 	assert_int_equal(folders(), 2);
-	stream_draft_free(other);
-	stream_draft_free(draft);
+	new_stream_free(other);
+	new_stream_free(draft);
 	assert_int_equal(folders(), 0);
 	store_close(store);
 }
@@ -215,16 +215,16 @@ static int retain(unsigned *removed, struct err_text *err)
 /* A stream that is no snapshot. */
 static void put_stream(void)
 {
-	struct stream_draft *draft;
+	struct new_stream *draft;
 	char from[256], to[256], id[STREAM_ID_TEXT];
 
-	assert_int_equal(stream_draft_new(store, &draft, NULL), 0);
+	assert_int_equal(new_stream_new(store, &draft, NULL), 0);
 	write_recording(draft);
-	stream_id_format(id, stream_draft_id(draft));
+	stream_id_format(id, new_stream_id(draft));
 	snprintf(from, sizeof(from), "%s/store/streams/draft-%s", temporary_folder, id);
 	snprintf(to, sizeof(to), "%s/store/streams/%s", temporary_folder, id);
 	assert_int_equal(rename(from, to), 0);
-	stream_draft_free(draft);
+	new_stream_free(draft);
 }
 
 static void retention(void **state)

@@ -1,6 +1,6 @@
-/* See crew.h. A job is on the stack of the thread that asked, which leaves only when no other is at
- * it any more. */
-#include "collector/query/sweep/crew.h"
+/* See parallel.h. A job is on the stack of the thread that asked, which leaves only when no other
+ * is at it any more. */
+#include "collector/query/sweep/parallel.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "base/ban.h"
 
 struct job {
-	const struct crew_work *work;
+	const struct parallel_work *work;
 	struct job *next;
 	unsigned begun, merged, helpers;
 	bool merging;
@@ -35,7 +35,7 @@ static unsigned processors(void)
 
 	if (!sched_getaffinity(0, sizeof(set), &set))
 		count = (unsigned)CPU_COUNT(&set);
-	return count < 1 ? 1 : count > CREW_MOST ? CREW_MOST : count;
+	return count < 1 ? 1 : count > PARALLEL_MOST ? PARALLEL_MOST : count;
 }
 
 static void fail(struct job *job, int error)
@@ -155,7 +155,7 @@ static void take_out(struct job *job)
 		pthread_cond_wait(&job->changed, &lock);
 }
 
-int crew_run(const struct crew_work *work)
+int parallel_run(const struct parallel_work *work)
 {
 	cleanup(cleanup_free) bool *done = calloc((size_t)work->parts + 1, sizeof(*done));
 	struct job job = {.work = work, .done = done};
@@ -172,9 +172,9 @@ int crew_run(const struct crew_work *work)
 	return job.error;
 }
 
-void crew_limit(unsigned threads)
+void parallel_limit(unsigned threads)
 {
 	pthread_mutex_lock(&lock);
-	limit = threads > CREW_MOST ? CREW_MOST : threads;
+	limit = threads > PARALLEL_MOST ? PARALLEL_MOST : threads;
 	pthread_mutex_unlock(&lock);
 }

@@ -1,5 +1,5 @@
-/* A stream while it is made. See draft.h. */
-#include "collector/catalogue/draft.h"
+/* A stream while it is made. See new_stream.h. */
+#include "collector/catalogue/new_stream.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define DRAFT "draft-"
 
-struct stream_draft {
+struct new_stream {
 	struct store *store;
 	struct stream_id id;
 	int fd;
@@ -54,7 +54,7 @@ static void remove_leftovers(const struct store *store)
 		closedir(dir);
 }
 
-static int make_file(struct stream_draft *d, struct err_text *err)
+static int make_file(struct new_stream *d, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = NULL;
 	int r;
@@ -69,9 +69,9 @@ static int make_file(struct stream_draft *d, struct err_text *err)
 	return r < 0 ? err_set(err, r, "cannot make %s: %s", path, strerror(-r)) : 0;
 }
 
-int stream_draft_new(struct store *store, struct stream_draft **ret_draft, struct err_text *err)
+int new_stream_new(struct store *store, struct new_stream **ret_draft, struct err_text *err)
 {
-	struct stream_draft *d = calloc(1, sizeof(*d));
+	struct new_stream *d = calloc(1, sizeof(*d));
 	char text[STREAM_ID_TEXT];
 	int r;
 
@@ -88,30 +88,30 @@ int stream_draft_new(struct store *store, struct stream_draft **ret_draft, struc
 	else
 		r = make_file(d, err);
 	if (r < 0) {
-		stream_draft_free(d);
+		new_stream_free(d);
 		return r;
 	}
 	*ret_draft = d;
 	return 0;
 }
 
-void stream_draft_free(struct stream_draft *d)
+void new_stream_free(struct new_stream *d)
 {
 	if (!d)
 		return;
 	if (d->folder)
 		folder_remove(d->folder);
-	stream_draft_close(d);
+	new_stream_close(d);
 	free(d->folder);
 	free(d);
 }
 
-int stream_draft_fd(const struct stream_draft *d)
+int new_stream_fd(const struct new_stream *d)
 {
 	return d->fd;
 }
 
-const struct stream_id *stream_draft_id(const struct stream_draft *d)
+const struct stream_id *new_stream_id(const struct new_stream *d)
 {
 	return &d->id;
 }
@@ -123,7 +123,7 @@ static int sync_folder(const char *path)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-int stream_draft_sync(struct stream_draft *d, struct err_text *err)
+int new_stream_sync(struct new_stream *d, struct err_text *err)
 {
 	if (fsync(d->fd) < 0 || sync_folder(d->folder) < 0)
 		return err_set(err, -errno, "cannot make %s durable: %s", d->folder,
@@ -131,7 +131,7 @@ int stream_draft_sync(struct stream_draft *d, struct err_text *err)
 	return 0;
 }
 
-int stream_draft_place(struct stream_draft *d, struct err_text *err)
+int new_stream_place(struct new_stream *d, struct err_text *err)
 {
 	cleanup(cleanup_free) char *place = stream_folder_path(d->store, &d->id);
 	cleanup(cleanup_free) char *streams = NULL;
@@ -146,14 +146,14 @@ int stream_draft_place(struct stream_draft *d, struct err_text *err)
 	return sync_folder(streams);
 }
 
-void stream_draft_close(struct stream_draft *d)
+void new_stream_close(struct new_stream *d)
 {
 	if (d->fd >= 0)
 		close(d->fd);
 	d->fd = -1;
 }
 
-void stream_draft_withdraw(struct stream_draft *d)
+void new_stream_withdraw(struct new_stream *d)
 {
 	if (!d->folder)
 		d->folder = stream_folder_path(d->store, &d->id);

@@ -1,6 +1,6 @@
-/* Shut doors; see door.h. It is for speed: it runs at each event of a program that is not recorded
+/* Shut gates; see gate.h. It is for speed: it runs at each event of a program that is not recorded
  * now. */
-#include "agent/preload/record/door.h"
+#include "agent/preload/record/gate.h"
 
 #include <stddef.h>
 
@@ -9,25 +9,25 @@
 
 #include "agent/preload/poison.h"
 
-/* A signal's handler may fork in between: in the child the door stays as the kernel has wiped
+/* A signal's handler may fork in between: in the child the gate stays as the kernel has wiped
  * it. */
-static __attribute__((noinline, cold)) struct ring_header *open_door(enum door door)
+static __attribute__((noinline, cold)) struct ring_header *open_gate(enum gate gate)
 {
 	struct ring_header *ring = shim_ring();
 
 	if (!ring)
 		return NULL;
-	__atomic_store_n(&shim_page.door[door], ring, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim_page.gate[gate], ring, __ATOMIC_RELEASE);
 	barrier();
 	if (likely(__atomic_load_n(&shim_page.ring, __ATOMIC_RELAXED) == ring))
 		return ring;
-	door_shut(door);
+	gate_shut(gate);
 	return NULL;
 }
 
 /* `control` is read before the orders are. An allocator that calls itself by name is not passed
  * over unguarded, if what it calls is to be told from the program's own. */
-struct ring_header *shim_look(enum door door)
+struct ring_header *shim_look(enum gate gate)
 {
 	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
 	uint32_t control;
@@ -35,15 +35,15 @@ struct ring_header *shim_look(enum door door)
 	if (unlikely(!ring && __atomic_load_n(&shim.waits, __ATOMIC_ACQUIRE)) && !wait_event())
 		return NULL;
 	if (unlikely(!ring))
-		return open_door(door);
+		return open_gate(gate);
 	control = thread_control(ring);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (unlikely((door == DOOR_ALL || shim.nests) && door_any_on_record()))
-		return open_door(door);
+	if (unlikely((gate == GATE_ALL || shim.nests) && gate_any_on_record()))
+		return open_gate(gate);
 	if (likely(control == __atomic_load_n(&shim.shut, __ATOMIC_RELAXED)))
 		return NULL;
-	if (!door_off(ring))
-		return open_door(door);
+	if (!gate_off(ring))
+		return open_gate(gate);
 	__atomic_store_n(&shim.shut, control, __ATOMIC_RELAXED);
 	return NULL;
 }

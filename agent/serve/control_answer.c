@@ -1,4 +1,5 @@
-/* What the agent answers at its desk: of each program that whoever asks may see. See desk.h. */
+/* What the agent answers at its control socket: of each program that whoever asks may see. See
+ * control_socket.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static void say(struct answering *a, const char *line)
 {
 	size_t length = strlen(line);
 
-	if (length + 1 >= DESK_ANSWER_MAX - a->length)
+	if (length + 1 >= CONTROL_ANSWER_MAX - a->length)
 		return;
 	memcpy(a->out + a->length, line, length);
 	a->out[a->length + length] = '\n';
@@ -179,16 +180,17 @@ static size_t answer(void *context, uid_t uid, bool all, const struct order_ques
 	return a.length;
 }
 
-int agent_open_desk(struct agent *a, const char *socket)
+int agent_open_control_socket(struct agent *a, const char *socket)
 {
-	char name[DESK_NAME_MAX];
-	int n = snprintf(name, sizeof(name), "%s" DESK_SUFFIX, socket);
+	char name[CONTROL_NAME_MAX];
+	int n = snprintf(name, sizeof(name), "%s" CONTROL_SUFFIX, socket);
 
 	if (n < 0 || (size_t)n >= sizeof(name))
 		return -ENAMETOOLONG;
 	/* The scratch of the main loop is empty between two things that it does. */
-	if (a->link_packer.scratch.size < DESK_ANSWER_MAX)
+	if (a->link_packer.scratch.size < CONTROL_ANSWER_MAX)
 		return -ENOMEM;
-	return desk_open(&a->desk, &a->loop, name, access_others(&a->settings.access), answer, a,
-			 (char *)a->link_packer.scratch.memory);
+	return control_socket_open(&a->control_socket, &a->loop, name,
+				   access_others(&a->settings.access), answer, a,
+				   (char *)a->link_packer.scratch.memory);
 }

@@ -1,5 +1,5 @@
-/* Questions and orders of people on this host. See desk.h. */
-#include "agent/serve/desk.h"
+/* Questions and orders of people on this host. See control_socket.h. */
+#include "agent/serve/control_socket.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ static void connection(uv_poll_t *poll, int status, int events);
 
 static void client_closed(uv_handle_t *handle)
 {
-	struct desk_client *c = handle->data;
-	struct desk *d = c->desk;
+	struct control_client *c = handle->data;
+	struct control_socket *d = c->control_socket;
 
 	c->fd = -1;
 	c->closing = false;
@@ -30,7 +30,7 @@ static void client_closed(uv_handle_t *handle)
 	d->full = false;
 }
 
-static void client_close(struct desk_client *c)
+static void client_close(struct control_client *c)
 {
 	if (c->fd < 0 || c->closing)
 		return;
@@ -42,13 +42,13 @@ static void client_close(struct desk_client *c)
 
 static size_t refuse(char *out, const char *why)
 {
-	return (size_t)snprintf(out, DESK_ANSWER_MAX, "no %s\n", why);
+	return (size_t)snprintf(out, CONTROL_ANSWER_MAX, "no %s\n", why);
 }
 
 /* The line is whole. */
-static void answer(struct desk_client *c)
+static void answer(struct control_client *c)
 {
-	struct desk *d = c->desk;
+	struct control_socket *d = c->control_socket;
 	struct order_question question;
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t length = sizeof(peer);
@@ -70,7 +70,7 @@ static void answer(struct desk_client *c)
 
 static void client_readable(uv_poll_t *poll, int status, int events)
 {
-	struct desk_client *c = poll->data;
+	struct control_client *c = poll->data;
 	ssize_t n = status < 0 ? 0
 			       : recv(c->fd, c->line + c->length, sizeof(c->line) - c->length,
 				      MSG_DONTWAIT);
@@ -90,9 +90,9 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 	}
 }
 
-static struct desk_client *free_place(struct desk *d)
+static struct control_client *free_place(struct control_socket *d)
 {
-	for (unsigned i = 0; i < DESK_CLIENTS; i++)
+	for (unsigned i = 0; i < CONTROL_CLIENTS; i++)
 		if (d->client[i].fd < 0)
 			return &d->client[i];
 	return NULL;
@@ -101,8 +101,8 @@ static struct desk_client *free_place(struct desk *d)
 /* Without a place, further ones wait in the socket's queue. */
 static void connection(uv_poll_t *poll, int status, int events)
 {
-	struct desk *d = poll->data;
-	struct desk_client *c = free_place(d);
+	struct control_socket *d = poll->data;
+	struct control_client *c = free_place(d);
 	int fd;
 
 	(void)events;
@@ -116,7 +116,8 @@ static void connection(uv_poll_t *poll, int status, int events)
 	fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
-	*c = (struct desk_client){.desk = d, .fd = fd, .since_ns = clock_monotonic_ns()};
+	*c = (struct control_client){
+		.control_socket = d, .fd = fd, .since_ns = clock_monotonic_ns()};
 	c->poll.data = c;
 	if (uv_poll_init(d->loop, &c->poll, fd) < 0) {
 		close(fd);
@@ -126,17 +127,17 @@ static void connection(uv_poll_t *poll, int status, int events)
 	uv_poll_start(&c->poll, UV_READABLE, client_readable);
 }
 
-void desk_tick(struct desk *d, uint64_t now_ns)
+void control_socket_tick(struct control_socket *d, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < DESK_CLIENTS; i++)
+	for (unsigned i = 0; i < CONTROL_CLIENTS; i++)
 		if (d->client[i].fd >= 0 && now_ns - d->client[i].since_ns > SILENT_NS)
 			client_close(&d->client[i]);
 }
 
-void desk_init(struct desk *d)
+void control_socket_init(struct control_socket *d)
 {
-	*d = (struct desk){.fd = -1};
-	for (unsigned i = 0; i < DESK_CLIENTS; i++)
+	*d = (struct control_socket){.fd = -1};
+	for (unsigned i = 0; i < CONTROL_CLIENTS; i++)
 		d->client[i].fd = -1;
 }
 
@@ -152,7 +153,7 @@ static bool answers(const struct sockaddr_un *address, unsigned length)
 }
 
 /* The mode is there before the name is: nobody connects in between who may not. */
-static int bind_there(struct desk *d, const char *name, bool others)
+static int bind_there(struct control_socket *d, const char *name, bool others)
 {
 	struct sockaddr_un address;
 	struct stat status;
@@ -172,18 +173,18 @@ static int bind_there(struct desk *d, const char *name, bool others)
 	snprintf(d->name, sizeof(d->name), "%s", name);
 	if (name[0] != '@' && lstat(name, &status) == 0)
 		d->inode = status.st_ino;
-	desk_admit(d, others); /* whatever the umask */
+	control_socket_admit(d, others); /* whatever the umask */
 	return 0;
 }
 
-int desk_open(struct desk *d, uv_loop_t *loop, const char *name, bool others,
-	      size_t (*answer_question)(void *context, uid_t uid, bool all,
-					const struct order_question *question, char *out),
-	      void *context, char *out)
+int control_socket_open(struct control_socket *d, uv_loop_t *loop, const char *name, bool others,
+			size_t (*answer_question)(void *context, uid_t uid, bool all,
+						  const struct order_question *question, char *out),
+			void *context, char *out)
 {
 	int r;
 
-	desk_init(d);
+	control_socket_init(d);
 	d->loop = loop;
 	d->answer = answer_question;
 	d->context = context;
@@ -203,19 +204,19 @@ int desk_open(struct desk *d, uv_loop_t *loop, const char *name, bool others,
 	return uv_poll_start(&d->poll, UV_READABLE, connection);
 }
 
-void desk_admit(const struct desk *d, bool others)
+void control_socket_admit(const struct control_socket *d, bool others)
 {
 	if (d->fd >= 0 && d->inode)
 		chmod(d->name, others ? 0666 : 0600);
 }
 
-void desk_close(struct desk *d)
+void control_socket_close(struct control_socket *d)
 {
 	struct stat status;
 
 	if (d->fd < 0)
 		return;
-	for (unsigned i = 0; i < DESK_CLIENTS; i++)
+	for (unsigned i = 0; i < CONTROL_CLIENTS; i++)
 		client_close(&d->client[i]);
 	if (d->inode && lstat(d->name, &status) == 0 && status.st_ino == d->inode)
 		unlink(d->name);

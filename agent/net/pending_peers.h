@@ -8,8 +8,8 @@
  * an address that has two or more of them, and so more than the newcomer's would have, loses its
  * youngest.
  *
- *   listener --accept--> guest --[handshake, or hello]--> link
- *   dialer --connect--> guest (TLS only) --> its link
+ *   listener --accept--> pending peer --[handshake, or hello]--> link
+ *   dialer --connect--> pending peer (TLS only) --> its link
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,16 +23,18 @@
 struct arena;
 struct link;
 
-#define GUESTS_MAX	8		 /* at a time */
-#define GUESTS_EACH	4		 /* of one address */
-#define GUEST_PLACES	(GUESTS_MAX + 4) /* some are being closed; the last is the dialer's */
-#define GUEST_DIALLED	(GUEST_PLACES - 1)
-#define GUESTS_SESSIONS (GUESTS_MAX + 1) /* TLS sessions at a time, at most */
+#define PENDING_PEERS_MAX  8 /* at a time */
+#define PENDING_PEERS_EACH 4 /* of one address */
+#define PENDING_PLACES                                                                             \
+	(PENDING_PEERS_MAX + 4) /* some are being closed; the last is the dialer's                 \
+				 */
+#define PENDING_DIALLED	       (PENDING_PLACES - 1)
+#define PENDING_PEERS_SESSIONS (PENDING_PEERS_MAX + 1) /* TLS sessions at a time, at most */
 
-struct guests;
+struct pending_peers;
 
-struct guest {
-	struct guests *host;
+struct pending_peer {
+	struct pending_peers *host;
 	uv_poll_t poll;
 	struct link_io io;
 	struct link *link; /* that it will be; NULL: any that is free */
@@ -43,29 +45,31 @@ struct guest {
 	char peer[80];
 };
 
-struct guests {
+struct pending_peers {
 	uv_loop_t *loop;
 	struct secure *secure; /* NULL: plain */
 	bool paired;	       /* its keys come by pairing: for what is said of it */
 	struct link *link;     /* for those who come */
 	uint32_t links;
 	struct stranger *holder; /* who has which link, and since when */
-	size_t key;	     /* that is offered to whom we dial: another one when it is refused */
-	struct guest *guest; /* GUEST_PLACES */
+	size_t key; /* that is offered to whom we dial: another one when it is refused */
+	struct pending_peer *pending_peer; /* PENDING_PLACES */
 	struct strangers strangers;
 };
 
 /* Memory, once. 0 or -ENOMEM. */
-int guests_init(struct guests *guests, struct arena *arena, uv_loop_t *loop, struct secure *secure,
-		struct link *links, uint32_t count);
+int pending_peers_init(struct pending_peers *pending_peers, struct arena *arena, uv_loop_t *loop,
+		       struct secure *secure, struct link *links, uint32_t count);
 /* Takes over a socket that was accepted. */
-void guests_accept(struct guests *guests, int fd, const struct sockaddr *from, const char *peer);
+void pending_peers_accept(struct pending_peers *pending_peers, int fd, const struct sockaddr *from,
+			  const char *peer);
 /* Takes over a socket that was connected, for this link. */
-void guests_dialled(struct guests *guests, int fd, const char *peer, struct link *link);
+void pending_peers_dialled(struct pending_peers *pending_peers, int fd, const char *peer,
+			   struct link *link);
 /* One that was dialled has not got its link yet. */
-bool guests_dialling(const struct guests *guests);
+bool pending_peers_dialling(const struct pending_peers *pending_peers);
 /* Forgets it. */
-void guests_hang_up(struct guests *guests);
+void pending_peers_hang_up(struct pending_peers *pending_peers);
 /* Lets go of those whose time is over. */
-void guests_tick(struct guests *guests);
-void guests_close(struct guests *guests);
+void pending_peers_tick(struct pending_peers *pending_peers);
+void pending_peers_close(struct pending_peers *pending_peers);

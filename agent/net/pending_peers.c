@@ -1,5 +1,5 @@
-/* Connections of strangers. See guest.h. */
-#include "agent/net/guest.h"
+/* Connections of strangers. See pending_peers.h. */
+#include "agent/net/pending_peers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,28 +13,28 @@
 #include "proto/frame.h"
 #include "base/ban.h"
 
-int guests_init(struct guests *gs, struct arena *arena, uv_loop_t *loop, struct secure *secure,
-		struct link *links, uint32_t count)
+int pending_peers_init(struct pending_peers *gs, struct arena *arena, uv_loop_t *loop,
+		       struct secure *secure, struct link *links, uint32_t count)
 {
-	*gs = (struct guests){.loop = loop, .secure = secure, .link = links, .links = count};
-	gs->guest = arena_take(arena, GUEST_PLACES * sizeof(*gs->guest));
+	*gs = (struct pending_peers){.loop = loop, .secure = secure, .link = links, .links = count};
+	gs->pending_peer = arena_take(arena, PENDING_PLACES * sizeof(*gs->pending_peer));
 	gs->holder = arena_take(arena, count * sizeof(*gs->holder));
-	if (!gs->guest || !gs->holder)
+	if (!gs->pending_peer || !gs->holder)
 		return -ENOMEM;
-	for (int i = 0; i < GUEST_PLACES; i++)
-		gs->guest[i] = (struct guest){.host = gs, .io = {.fd = -1}};
+	for (int i = 0; i < PENDING_PLACES; i++)
+		gs->pending_peer[i] = (struct pending_peer){.host = gs, .io = {.fd = -1}};
 	return 0;
 }
 
 static void closed(uv_handle_t *handle)
 {
-	struct guest *g = handle->data;
+	struct pending_peer *g = handle->data;
 
 	g->used = g->closing = false;
 }
 
 /* Gives the place back, when libuv is done with it. */
-static void leave(struct guest *g)
+static void leave(struct pending_peer *g)
 {
 	uv_poll_stop(&g->poll);
 	link_io_close(&g->io);
@@ -45,15 +45,15 @@ static void leave(struct guest *g)
 /* Of keys by pairing the dialled collector may have another one, or not have looked yet after it
  * was paired: the next turn of the dialer tries the next one, and a person hears of it when all
  * were tried twice. */
-static bool tries_next_key(struct guest *g, int error)
+static bool tries_next_key(struct pending_peer *g, int error)
 {
-	struct guests *gs = g->host;
+	struct pending_peers *gs = g->host;
 	size_t keys = gs->secure && gs->paired ? secure_keys(gs->secure) : 0;
 
 	return g->link && error == -EACCES && keys && ++gs->key % (2 * keys) != 0;
 }
 
-static void refuse(struct guest *g, const char *why)
+static void refuse(struct pending_peer *g, const char *why)
 {
 	const char *what = g->link ? "can't use the collector at" : "refused";
 
@@ -66,19 +66,20 @@ static void refuse(struct guest *g, const char *why)
 	leave(g);
 }
 
-static uint32_t waiting(const struct guests *gs)
+static uint32_t waiting(const struct pending_peers *gs)
 {
 	uint32_t count = 0;
 
-	for (int i = 0; i < GUEST_PLACES; i++)
-		count += gs->guest[i].used && !gs->guest[i].closing && gs->guest[i].waits;
+	for (int i = 0; i < PENDING_PLACES; i++)
+		count += gs->pending_peer[i].used && !gs->pending_peer[i].closing &&
+			 gs->pending_peer[i].waits;
 	return count;
 }
 
 /* For whom a link was closed has it, before all others. */
-static struct link *free_link(const struct guest *g)
+static struct link *free_link(const struct pending_peer *g)
 {
-	const struct guests *gs = g->host;
+	const struct pending_peers *gs = g->host;
 	uint32_t kept = g->waits ? 0 : waiting(gs);
 
 	if (g->link)
@@ -103,7 +104,7 @@ static bool is_held(const struct link *link)
 	return link->fd >= 0 && !link->closing;
 }
 
-static uint32_t links_of(const struct guests *gs, const struct stranger_address *from)
+static uint32_t links_of(const struct pending_peers *gs, const struct stranger_address *from)
 {
 	uint32_t count = 0;
 
@@ -114,9 +115,9 @@ static uint32_t links_of(const struct guests *gs, const struct stranger_address 
 
 /* The youngest link of the address that has most, if that is at least two more than the newcomer's
  * has; NULL: all have their share. */
-static struct link *crowding_link(const struct guest *g)
+static struct link *crowding_link(const struct pending_peer *g)
 {
-	const struct guests *gs = g->host;
+	const struct pending_peers *gs = g->host;
 	uint32_t most = links_of(gs, &g->who.from) + 1, youngest = 0;
 	struct link *link = NULL;
 
@@ -133,7 +134,7 @@ static struct link *crowding_link(const struct guest *g)
 	return link;
 }
 
-static bool make_room(struct guest *g)
+static bool make_room(struct pending_peer *g)
 {
 	struct link *link = g->link ? NULL : crowding_link(g);
 
@@ -147,7 +148,7 @@ static bool make_room(struct guest *g)
 }
 
 /* It has shown who it is. */
-static void admit(struct guest *g)
+static void admit(struct pending_peer *g)
 {
 	struct link *link = free_link(g);
 	struct link_io io;
@@ -173,12 +174,12 @@ static void admit(struct guest *g)
 
 static void more(uv_poll_t *poll, int status, int events);
 
-static void go_on(struct guest *g)
+static void go_on(struct pending_peer *g)
 {
 	uv_poll_start(&g->poll, UV_READABLE | (link_io_waits(&g->io) ? UV_WRITABLE : 0), more);
 }
 
-static void shake(struct guest *g, bool readable)
+static void shake(struct pending_peer *g, bool readable)
 {
 	struct err_text err = {{0}};
 	int r = link_io_shake(&g->io, readable, &g->came, &err);
@@ -197,20 +198,20 @@ static void shake(struct guest *g, bool readable)
 }
 
 /* Whoever came with the wrong kind of connection is told so, and nothing else. */
-static void refuse_kind(struct guest *g, const char *why)
+static void refuse_kind(struct pending_peer *g, const char *why)
 {
 	link_io_send(&g->io, secure_refusal, sizeof(secure_refusal));
 	refuse(g, why);
 }
 
-static const char *plain_words(const struct guests *gs)
+static const char *plain_words(const struct pending_peers *gs)
 {
 	return gs->paired
 		       ? "it speaks no TLS: 'collector pair' there and 'agent pair CODE' make a key"
 		       : "it speaks no TLS: give --key there, too (or a certificate)";
 }
 
-static void begin_tls(struct guest *g)
+static void begin_tls(struct pending_peer *g)
 {
 	switch (secure_first(g->io.raw, g->io.raw_length)) {
 	case SECURE_FIRST_UNKNOWN:
@@ -228,7 +229,7 @@ static void begin_tls(struct guest *g)
 }
 
 /* Without a key there is a greeting to wait for. */
-static void greet(struct guest *g)
+static void greet(struct pending_peer *g)
 {
 	struct err_text err = {{0}};
 	size_t length;
@@ -248,7 +249,7 @@ static void greet(struct guest *g)
 }
 
 /* The first bytes, behind each other in `raw`. */
-static bool receive(struct guest *g)
+static bool receive(struct pending_peer *g)
 {
 	struct link_io *io = &g->io;
 	struct link_io rest = {.fd = io->fd};
@@ -267,7 +268,7 @@ static bool receive(struct guest *g)
 
 static void more(uv_poll_t *poll, int status, int events)
 {
-	struct guest *g = poll->data;
+	struct pending_peer *g = poll->data;
 
 	if (status < 0)
 		refuse(g, "the connection broke");
@@ -281,11 +282,11 @@ static void more(uv_poll_t *poll, int status, int events)
 		greet(g);
 }
 
-static bool start(struct guest *g, int fd, const char *peer)
+static bool start(struct pending_peer *g, int fd, const char *peer)
 {
-	struct guests *gs = g->host;
+	struct pending_peers *gs = g->host;
 
-	*g = (struct guest){.host = gs, .used = true, .io = {.fd = fd}};
+	*g = (struct pending_peer){.host = gs, .used = true, .io = {.fd = fd}};
 	g->who.since_ms = uv_now(gs->loop);
 	snprintf(g->peer, sizeof(g->peer), "%s", peer);
 	g->poll.data = g;
@@ -298,40 +299,43 @@ static bool start(struct guest *g, int fd, const char *peer)
 }
 
 /* Those who have come, in a row; `ret_index` says which places they have. */
-static size_t present(const struct guests *gs, struct stranger who[GUEST_PLACES],
-		      int ret_index[GUEST_PLACES])
+static size_t present(const struct pending_peers *gs, struct stranger who[PENDING_PLACES],
+		      int ret_index[PENDING_PLACES])
 {
 	size_t count = 0;
 
-	for (int i = 0; i < GUEST_DIALLED; i++) {
-		if (!gs->guest[i].used || gs->guest[i].closing)
+	for (int i = 0; i < PENDING_DIALLED; i++) {
+		if (!gs->pending_peer[i].used || gs->pending_peer[i].closing)
 			continue;
-		who[count] = gs->guest[i].who;
+		who[count] = gs->pending_peer[i].who;
 		ret_index[count++] = i;
 	}
 	return count;
 }
 
 /* NULL: none, for now. */
-static struct guest *find_place(struct guests *gs, const struct stranger_address *from)
+static struct pending_peer *find_place(struct pending_peers *gs,
+				       const struct stranger_address *from)
 {
-	struct stranger who[GUEST_PLACES];
-	int index[GUEST_PLACES], leaver = strangers_gives_way(who, present(gs, who, index),
-							      GUESTS_MAX, GUESTS_EACH, from);
+	struct stranger who[PENDING_PLACES];
+	int index[PENDING_PLACES],
+		leaver = strangers_gives_way(who, present(gs, who, index), PENDING_PEERS_MAX,
+					     PENDING_PEERS_EACH, from);
 
 	if (leaver >= 0)
-		refuse(&gs->guest[index[leaver]],
+		refuse(&gs->pending_peer[index[leaver]],
 		       "it has not said who it is, and others want its place");
-	for (int i = 0; i < GUEST_DIALLED; i++)
-		if (!gs->guest[i].used)
-			return &gs->guest[i];
+	for (int i = 0; i < PENDING_DIALLED; i++)
+		if (!gs->pending_peer[i].used)
+			return &gs->pending_peer[i];
 	return NULL;
 }
 
-void guests_accept(struct guests *gs, int fd, const struct sockaddr *from, const char *peer)
+void pending_peers_accept(struct pending_peers *gs, int fd, const struct sockaddr *from,
+			  const char *peer)
 {
 	struct stranger_address address = stranger_address(from);
-	struct guest *g = find_place(gs, &address);
+	struct pending_peer *g = find_place(gs, &address);
 
 	if (!g) {
 		close(fd);
@@ -343,9 +347,9 @@ void guests_accept(struct guests *gs, int fd, const struct sockaddr *from, const
 	go_on(g);
 }
 
-void guests_dialled(struct guests *gs, int fd, const char *peer, struct link *link)
+void pending_peers_dialled(struct pending_peers *gs, int fd, const char *peer, struct link *link)
 {
-	struct guest *g = &gs->guest[GUEST_DIALLED];
+	struct pending_peer *g = &gs->pending_peer[PENDING_DIALLED];
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof(address);
 
@@ -369,25 +373,25 @@ void guests_dialled(struct guests *gs, int fd, const char *peer, struct link *li
 		refuse(g, strerror(ENOMEM));
 }
 
-bool guests_dialling(const struct guests *gs)
+bool pending_peers_dialling(const struct pending_peers *gs)
 {
-	return gs->guest[GUEST_DIALLED].used;
+	return gs->pending_peer[PENDING_DIALLED].used;
 }
 
-void guests_hang_up(struct guests *gs)
+void pending_peers_hang_up(struct pending_peers *gs)
 {
-	struct guest *g = &gs->guest[GUEST_DIALLED];
+	struct pending_peer *g = &gs->pending_peer[PENDING_DIALLED];
 
 	if (g->used && !g->closing)
 		leave(g);
 }
 
-void guests_tick(struct guests *gs)
+void pending_peers_tick(struct pending_peers *gs)
 {
 	uint64_t now = uv_now(gs->loop);
 
-	for (int i = 0; i < GUEST_PLACES; i++) {
-		struct guest *g = &gs->guest[i];
+	for (int i = 0; i < PENDING_PLACES; i++) {
+		struct pending_peer *g = &gs->pending_peer[i];
 
 		if (!g->used || g->closing)
 			continue;
@@ -401,9 +405,9 @@ void guests_tick(struct guests *gs)
 	}
 }
 
-void guests_close(struct guests *gs)
+void pending_peers_close(struct pending_peers *gs)
 {
-	for (int i = 0; gs->guest && i < GUEST_PLACES; i++)
-		if (gs->guest[i].used && !gs->guest[i].closing)
-			leave(&gs->guest[i]);
+	for (int i = 0; gs->pending_peer && i < PENDING_PLACES; i++)
+		if (gs->pending_peer[i].used && !gs->pending_peer[i].closing)
+			leave(&gs->pending_peer[i]);
 }
