@@ -55,8 +55,10 @@ assert_eq "as a password" 401 "$(asked friend -u "anybody:$token" "$url/")"
 assert_eq "an order is heard" 409 "$(asked friend -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"action":"stop"}' "$url/data/last/control")"
 
 # Who tries wrong tokens again and again is slowed, and nobody else is.
-asked stranger -H "Authorization: Bearer wrong" "$url/list?[1-40]" >"$T/status" # on one connection, so that they are quick
-assert_eq "one more" 429 "$(asked stranger -H "Authorization: Bearer $token" "$url/list")"
+# By one curl: one wrong token is forgiven a second, and a busy machine takes longer than that to start another.
+asked stranger -H "Authorization: Bearer wrong" "$url/list?[1-40]" \
+	--next -s -o "$T/answer" -m 3 -H 'Host: x' -w '\n%{http_code}\n' -H "Authorization: Bearer $token" "$url/list" >"$T/status"
+assert_eq "one more" 429 "$(tail -n 1 "$T/status")"
 assert_eq "somebody else" 200 "$(asked friend -H "Authorization: Bearer $token" "$url/list")"
 sleep 6
 assert_eq "later" 200 "$(asked stranger -H "Authorization: Bearer $token" "$url/list")"
