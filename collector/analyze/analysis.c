@@ -1,4 +1,4 @@
-/* Stacks in, what a person looks for out. See analysis.h. */
+/* Analyses stacks one by one. See analysis.h. */
 #include "collector/analyze/analysis.h"
 
 #include <errno.h>
@@ -80,7 +80,8 @@ static struct level level_below(const struct level *above, const struct frame_in
 	return level;
 }
 
-/* What the whole stack comes to: its begin is known from the stack before. */
+/* Returns the level of the whole stack. The levels of the frames shared with the previous stack are
+ * known. */
 static const struct level *levels_of(struct analysis *a, const struct analysis_stack *stack)
 {
 	if (array_reserve(&a->levels, &a->levels_capacity, (uint64_t)stack->count + 1,
@@ -93,7 +94,7 @@ static const struct level *levels_of(struct analysis *a, const struct analysis_s
 	return &a->levels[stack->count];
 }
 
-/* The innermost frame that is no noise before `end`, from 1; 0: there is none. */
+/* Returns the position of the innermost frame before `end` that is not noise, from 1; 0: none. */
 static uint32_t meaningful(const struct analysis *a, const struct analysis_stack *stack,
 			   uint32_t end)
 {
@@ -102,7 +103,7 @@ static uint32_t meaningful(const struct analysis *a, const struct analysis_stack
 	return end;
 }
 
-/* Frame of a stack that has none. 0: no memory. */
+/* Returns the frame used for stacks without frames, or 0 without memory. */
 static uint32_t unknown_frame(struct analysis *a)
 {
 	if (!a->unknown) {

@@ -1,22 +1,23 @@
 #pragma once
 /*
- * What a person looks for in a profile of allocations, found by rules: stacks of frames with a
- * value go in one by one, totals, the heaviest traces, who began it (the outermost frame that means
- * something), whose code it was (the innermost), parts of the program and findings come out. Where
- * the stacks come from, a file of collapsed lines or a recording, makes no difference; nor does how
- * the result is shown.
+ * The analysis of an allocation profile by rules. The caller adds stacks of frames one by one, each
+ * with a value. The result holds totals, the heaviest traces, the functions that began the work
+ * (the outermost frame that means something), the functions that allocated (the innermost such
+ * frame), the subsystems, and findings. The analysis knows neither where the stacks come from (a
+ * file of collapsed lines or a recording) nor how the result is shown.
  *
  *	analysis_new(&question, &analysis)
  *	analysis_add(analysis, &stack)          for each; `frames` are numbers of
  *						analysis_frames(analysis)
  *	analysis_end(analysis, &result)
  *
- * Memory grows with distinct frames, not with stacks: they are looked at as they pass, and only the
- * heaviest are kept (all of one subsystem where a drill asks for them). What is asked of a frame is
- * found out once, and a stack's begin that is the same as the one before is not looked at again.
+ * Memory grows with the number of distinct frames, not with the number of stacks: each stack is
+ * examined as it is added, and only the heaviest are kept (all stacks of one subsystem if a drill
+ * asks for them). Each frame is judged once. The outer frames that a stack shares with the previous
+ * stack are not examined again.
  *
- * Noise, labels and what wins a tie are those of ClickHouse's scripts for such profiles, so that
- * figures can be compared.
+ * The definition of noise, the labels and the order of equal values follow ClickHouse's scripts for
+ * such profiles, so that figures can be compared.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,31 +31,32 @@ struct analysis;
 
 #define ANALYSIS_TOP	     25
 #define ANALYSIS_TOP_MAX     10000
-#define ANALYSIS_SUMMARY     15 /* of those, in the summary */
-#define ANALYSIS_FULL	     10 /* whose stacks are shown in full */
+#define ANALYSIS_SUMMARY     15 /* number of them in the summary */
+#define ANALYSIS_FULL	     10 /* number of traces whose stacks are shown in full */
 #define ANALYSIS_SEARCH_TOP  20
 #define ANALYSIS_SEARCH_FULL 5
 #define ANALYSIS_DRILL_FULL  5
 #define ANALYSIS_NEIGHBOURS  10
-#define ANALYSIS_OTHER	     "(other)" /* name of what belongs to no subsystem */
+#define ANALYSIS_OTHER	     "(other)" /* the name of what belongs to no subsystem */
 
 struct analysis_question {
 	const struct rules *rules; /* used until analysis_free */
-	uint32_t top;		   /* traces and functions that are listed */
-	const char *search;	   /* part of a frame, whatever its case; NULL: none. Used until
-				      analysis_free */
+	uint32_t top;		   /* number of traces and functions to list */
+	/* Part of a frame's text, case-insensitive; NULL: no search. Used until analysis_free. */
+	const char *search;
 	bool drills;
-	uint32_t drill;	   /* a subsystem; RULES_NO_SUBSYSTEM: what belongs to none */
-	bool growth_known; /* stacks say what of them came of growing; else frames tell */
+	uint32_t drill; /* the subsystem to list; RULES_NO_SUBSYSTEM: what belongs to none */
+	/* Stacks carry `grown`; if false, growth is judged by the frames. */
+	bool growth_known;
 	bool blocks_known;
 };
 
 struct analysis_stack {
-	const uint32_t *frames; /* the outermost first */
-	uint32_t count, kept;	/* so many outer ones are those of the stack before */
+	const uint32_t *frames; /* outermost first */
+	uint32_t count, kept;	/* number of outer frames shared with the previous stack */
 	uint64_t value;
 	uint64_t blocks; /* if blocks_known */
-	uint64_t grown;	 /* part of the value, if growth_known */
+	uint64_t grown;	 /* the part of the value due to growth, if growth_known */
 };
 
 /* A stack that is shown. */
@@ -62,24 +64,24 @@ struct analysis_trace {
 	uint64_t value, blocks;
 	uint32_t subsystem; /* RULES_NO_SUBSYSTEM: none */
 	uint32_t count;
-	uint32_t *frames; /* the outermost first */
+	uint32_t *frames; /* outermost first */
 };
 
 struct analysis_traces {
-	struct analysis_trace
-		*list; /* the heaviest first; of equal ones the one whose text is larger */
+	/* Heaviest first; of two equal traces, the one whose text compares greater comes first. */
+	struct analysis_trace *list;
 	uint32_t count;
 };
 
 struct analysis_function {
-	const char *name; /* without arguments, long template arguments as <...> */
+	const char *name; /* without arguments; long template arguments as <...> */
 	uint64_t value, traces, grown;
 };
 
 struct analysis_functions {
-	struct analysis_function
-		*list;	    /* the heaviest first; of equal ones the one that came first */
-	uint32_t count, of; /* shown, and how many there are */
+	/* Heaviest first; of two equal functions, the one that was seen first. */
+	struct analysis_function *list;
+	uint32_t count, of; /* number of functions listed, and their total number */
 };
 
 struct analysis_subsystem {
@@ -89,86 +91,87 @@ struct analysis_subsystem {
 };
 
 enum finding_kind {
-	FINDING_SITE,	      /* one function allocated more than 5 % */
-	FINDING_TRACES,	      /* so many stacks did, each of them */
-	FINDING_DOMINATES,    /* one subsystem has more than the others together */
-	FINDING_UNKNOWN_PART, /* most belongs to no subsystem */
-	FINDING_REPEATED,     /* many stacks of one function with the same value */
-	FINDING_GROWTH,	      /* much came of making blocks larger */
-	FINDING_GROWTH_SITE,  /* and most of it there */
+	FINDING_SITE,	   /* one function has more than 5 % of the total */
+	FINDING_TRACES,	   /* one or more stacks have more than 5 % each */
+	FINDING_DOMINATES, /* one subsystem has half or more, and at least twice as much as the next
+			    */
+	FINDING_UNKNOWN_PART, /* half or more belongs to no subsystem */
+	FINDING_REPEATED,     /* many stacks of one function have the same value */
+	FINDING_GROWTH,	      /* a tenth or more is due to growing blocks */
+	FINDING_GROWTH_SITE,  /* growth makes up half or more of what this function allocated */
 };
 
 struct analysis_finding {
 	enum finding_kind kind;
-	const char *name; /* function or subsystem; NULL: of all */
+	const char *name; /* function or subsystem; NULL: the finding concerns the whole profile */
 	uint64_t value, traces;
-	uint64_t each; /* FINDING_REPEATED */
+	uint64_t each; /* FINDING_REPEATED: the value of each stack */
 };
 
 struct analysis_search {
 	uint64_t value, traces;
 	struct analysis_traces top;
-	struct analysis_functions callers,
-		callees; /* next to a frame that was found: one further out, one further in */
+	/* The frames next to a match: one further out (callers), one further in (callees). */
+	struct analysis_functions callers, callees;
 };
 
 struct analysis_drill {
 	const char *name;
 	uint64_t value;
-	struct analysis_traces traces; /* all of it */
+	struct analysis_traces traces; /* all traces of the subsystem */
 };
 
 /* Valid until analysis_free. */
 struct analysis_result {
 	uint64_t total, stacks, blocks, grown;
-	bool capped; /* the total is beyond 64 bits: no number is right */
+	bool capped; /* the total exceeds 64 bits: no number is right */
 	bool blocks_known;
 	uint32_t frames, deepest;
 	struct analysis_traces top;
 	struct analysis_functions outermost, innermost, callers;
-	struct analysis_subsystem
-		*subsystems; /* the heaviest first, those without a stack left out */
+	/* Heaviest first; subsystems without a stack are left out. */
+	struct analysis_subsystem *subsystems;
 	uint32_t subsystem_count;
 	struct analysis_finding *findings;
 	uint32_t finding_count;
-	const struct analysis_search *search; /* NULL: not asked for */
+	const struct analysis_search *search; /* NULL: no search was asked for */
 	const struct analysis_drill *drill;
 	const struct analysis *analysis; /* for names */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int analysis_new(const struct analysis_question *question, struct analysis **ret_analysis);
 void analysis_free(struct analysis *analysis);
-/* Where frames get their numbers. */
+/* Interns frames: the numbers in `analysis_stack.frames` come from here. */
 struct intern *analysis_frames(struct analysis *analysis);
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int analysis_add(struct analysis *analysis, const struct analysis_stack *stack);
-/* Once, after the last. 0 or -ENOMEM. */
+/* The caller calls it once, after the last stack. Returns 0 or -ENOMEM. */
 int analysis_end(struct analysis *analysis, struct analysis_result *ret_result);
 
 /* ---- for renderers ---- */
 
 const char *analysis_frame(const struct analysis *analysis, uint32_t frame);
 bool analysis_is_noise(const struct analysis *analysis, uint32_t frame);
-/* What was searched for; NULL: nothing. */
+/* The text that was searched for; NULL: no search. */
 const char *analysis_searched(const struct analysis *analysis);
 const char *analysis_subsystem_name(const struct analysis *analysis, uint32_t subsystem);
-/* The four innermost frames that mean something, "a <- b <- c <- d", at most 120 characters.
- * Appends. */
+/* Appends the four innermost frames that mean something, "a <- b <- c <- d", at most 120
+ * characters. */
 struct buf;
 void analysis_brief(const struct analysis *analysis, const struct analysis_trace *trace,
 		    struct buf *out);
-/* A frame as stacks show it: long template arguments as <...>. Appends. */
+/* Appends a frame as stacks show it: long template arguments become <...>. */
 void analysis_shorten(const char *frame, struct buf *out);
-/* A frame as functions are listed: also without arguments, at most 120 characters. Appends. */
+/* Appends a frame as function lists show it: also without arguments, at most 120 characters. */
 void analysis_label(const char *frame, struct buf *out);
-/* What was found, as a headline ("HashTable::resize allocated 12.3 %") and a sentence that says
- * what to do. `out`s of FINDING_TEXT bytes. `counts`: the values are no bytes. */
+/* Writes a finding as a headline ("HashTable::resize has 12.3 %") and a sentence that says what to
+ * do. Both outputs hold FINDING_TEXT bytes. `counts`: values are numbers of blocks, not bytes. */
 #define FINDING_TEXT 512
 void analysis_finding_text(const struct analysis_result *result,
 			   const struct analysis_finding *finding, bool counts,
 			   char headline[FINDING_TEXT], char sentence[FINDING_TEXT]);
-/* Percent of the total. */
+/* Percentage of the total. */
 double analysis_percent(const struct analysis_result *result, uint64_t value);
-/* "1.5 GiB", or of counts "1,234". `out` has room for 32 bytes; returns it. */
+/* Formats "1.5 GiB", or "1,234" for counts. `out` has room for 32 bytes and is returned. */
 char *analysis_amount(char *out, uint64_t value, bool counts);

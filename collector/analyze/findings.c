@@ -1,12 +1,12 @@
 /*
- * What stands out, in the order in which a person would act on it. The thresholds:
+ * Findings, in the order in which a person would act on them. The thresholds:
  *
- *	a function or a stack        more than 5 % of all
- *	a subsystem dominates        half of all, and more than twice the next
- *	no subsystem                 half of all: then the rules do not fit the program
- *	the same value repeated      by one function on 4 ways or more, 1 % of all together
- *	growth                       a tenth of all; a function: 1 % of all, and half of what it
- *				     allocated
+ *	a function or a stack        more than 5 % of the total
+ *	a subsystem dominates        half of the total, and twice as much as the next
+ *	no subsystem                 half of the total: then the rules do not fit the program
+ *	the same value repeated      by 4 stacks or more of one function, 1 % of the total together
+ *	growth                       a tenth of the total; a function: 1 % of the total, and half
+ *				     of what it allocated
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,9 +25,9 @@
 #define REPEATED_PERCENT    1
 #define GROWTH_PERCENT	    10
 #define GROWTH_SITE_PERCENT 1
-#define EACH_MOST	    5 /* of a kind */
+#define EACH_MOST	    5 /* of each kind */
 #define FINDINGS_MOST	    32
-#define NBSP		    "\u00a0" /* no line ends there */
+#define NBSP		    "\u00a0" /* no line break there */
 
 static void add(struct analysis *a, struct analysis_finding finding)
 {
@@ -47,7 +47,7 @@ static void find_sites(struct analysis *a)
 							 .traces = f->list[i].traces});
 }
 
-/* The heaviest stand first. */
+/* The list is sorted, heaviest first. */
 static void find_traces(struct analysis *a)
 {
 	const struct analysis_traces *top = &a->result.top;
@@ -87,7 +87,8 @@ static int heaviest_pattern_first(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* The heaviest so far, `count` of them, in order: this one among them. */
+/* Inserts a finding into the sorted list of `count` findings. Returns the new count: at most
+ * EACH_MOST of the heaviest are kept. */
 static uint32_t keep(struct analysis_finding *list, uint32_t count, struct analysis_finding finding)
 {
 	list[count++] = finding;

@@ -54,8 +54,8 @@ void frames_done(struct frames *f)
 	*f = (struct frames){0};
 }
 
-/* Where the joined texts go on behind frame `i`, of `length` bytes, and position `at` within it: -1
- * is the end. */
+/* Returns the byte at position `at` of a frame in the joined text. Behind the frame it returns ';',
+ * or -1 behind the last frame. */
 static int next_byte(const struct intern_item *item, uint32_t at, bool is_last)
 {
 	if (at < item->length)

@@ -8,7 +8,7 @@
 
 #include "base/ban.h"
 
-/* ---- what it is made of ---- */
+/* ---- members ---- */
 
 static const char *const kinds[] = {
 	[FINDING_SITE] = "site",
@@ -89,7 +89,7 @@ static const struct answer_field next_fields[] = {
 };
 static const struct answer next_answer = {"next", next_fields};
 
-/* As the REST API gives it: nothing is searched for, and blocks are known. */
+/* As in the REST API, where nothing is searched for and blocks are known. */
 static const struct answer_field report_fields[] = {
 	BY_HAND("source", ANSWER_TEXT, NULL, "the recording, as it was asked for"),
 	BY_HAND("rules", ANSWER_TEXT, NULL, "that it was judged by"),
@@ -114,7 +114,7 @@ static const struct answer_field report_fields[] = {
 };
 const struct answer analysis_answer = {"analysis", report_fields};
 
-/* ---- its parts ---- */
+/* ---- writing ---- */
 
 static void put_amount(const struct analysis_report *report, struct json *json, uint64_t value)
 {
@@ -127,7 +127,7 @@ static void put_frames(const struct analysis_report *report, struct json *json,
 {
 	const struct analysis *a = report->result->analysis;
 
-	json_array(json, "frames"); /* the innermost first */
+	json_array(json, "frames"); /* innermost first */
 	for (uint32_t i = trace->count; i; i--) {
 		json_object(json, NULL);
 		json_string(json, "name", analysis_frame(a, trace->frames[i - 1]));

@@ -1,6 +1,7 @@
 /*
- * Frames for people: long template arguments as <...>, and for lists without arguments. The same as
- * the scripts do it with regular expressions, on characters rather than bytes:
+ * Frames for people: long template arguments become <...>, and lists omit arguments. The result is
+ * the same as that of the regular expressions in ClickHouse's scripts, which count characters, not
+ * bytes:
  *
  *	re.sub(r'<[^>]{40,}>', '<...>', frame)
  *	s.replace('(anonymous namespace)', '{anon}'); re.sub(r'\(.*', '', s); s.replace('{anon}',
@@ -28,7 +29,7 @@ static size_t characters(const char *text, size_t length)
 	return count;
 }
 
-/* Takes off what lies behind so many characters, from `from` on. */
+/* Truncates the text that starts at `from` to `most` characters. */
 static void cut(struct buf *out, size_t from, size_t most)
 {
 	for (size_t i = from, count = 0; i < out->length; i++) {
@@ -80,7 +81,7 @@ void analysis_label(const char *frame, struct buf *out)
 	cut(out, from, LABEL_MAX);
 }
 
-/* The innermost ones that are no noise, or of all where each is. */
+/* Picks the innermost frames that are not noise; with `all`, the innermost of all. */
 static uint32_t pick_frames(const struct analysis *a, const struct analysis_trace *t, bool all,
 			    uint32_t ret_frames[BRIEF_FRAMES])
 {

@@ -1,37 +1,37 @@
 #pragma once
-/* The parts of an analysis, for the files of this folder. */
+/* The parts of an analysis. Internal to this folder. */
 #include "base/buf.h"
 #include "base/map.h"
 #include "collector/analyze/analysis.h"
 
-/* Values stop at the end of 64 bits rather than begin anew. */
+/* Adds, and saturates at UINT64_MAX instead of wrapping. */
 static inline void add_capped(uint64_t *to, uint64_t value)
 {
 	if (__builtin_add_overflow(*to, value, to))
 		*to = UINT64_MAX;
 }
 
-/* ---- frames.c: what there is to know of a frame, found out when it is first seen ---- */
+/* ---- frames.c: what the rules say of a frame, determined when it is first seen ---- */
 
 struct frame_info {
 	uint32_t label;	    /* number of its name without arguments */
-	uint32_t subsystem; /* the first that it fits; RULES_NO_SUBSYSTEM */
+	uint32_t subsystem; /* the first subsystem that it fits; RULES_NO_SUBSYSTEM */
 	bool noise, outer, grows;
-	bool found; /* by the search */
+	bool found; /* matches the search */
 };
 
 struct frames {
 	struct intern names, labels;
-	struct frame_info *infos; /* by number */
+	struct frame_info *infos; /* by frame number */
 	uint32_t known, capacity;
 	struct buf spare;
 };
 
-/* All that were interned since. 0 or -ENOMEM. */
+/* Judges all frames interned since the last call. Returns 0 or -ENOMEM. */
 int frames_judge(struct frames *frames, const struct analysis_question *question);
 void frames_done(struct frames *frames);
 
-/* How the texts of two stacks, joined by ';', compare; as strcmp. */
+/* Compares the texts of two stacks, joined by ';', as strcmp does. */
 int stacks_compare(const struct frames *frames, const struct analysis_trace *a,
 		   const struct analysis_trace *b);
 
@@ -40,15 +40,15 @@ int stacks_compare(const struct frames *frames, const struct analysis_trace *a,
 struct sums {
 	struct label_sum {
 		uint64_t value, traces, grown;
-		uint64_t first; /* number of the stack that came first, from 1; 0: none */
+		uint64_t first; /* number of the first stack with this label, from 1; 0: none */
 	} * list;		/* by label */
 	uint32_t capacity;
-	uint32_t count; /* labels that have any */
+	uint32_t count; /* number of labels with at least one stack */
 };
 
-/* `stack`: its number, from 1. 0 or -ENOMEM. */
+/* `stack` is the stack's number, from 1. Returns 0 or -ENOMEM. */
 int sums_add(struct sums *sums, uint32_t label, uint64_t stack, uint64_t value, uint64_t grown);
-/* The heaviest `most` of them. 0 or -ENOMEM. */
+/* Lists the `most` heaviest labels. Returns 0 or -ENOMEM. */
 int sums_rank(const struct sums *sums, const struct frames *frames, uint32_t most,
 	      struct analysis_functions *ret_functions);
 void sums_done(struct sums *sums);
@@ -56,7 +56,7 @@ void sums_done(struct sums *sums);
 /* ---- top.c: the heaviest stacks ---- */
 
 struct top {
-	struct analysis_traces kept; /* until top_end a heap, the lightest first */
+	struct analysis_traces kept; /* a heap with the lightest at the root, until top_end */
 	uint32_t most;
 };
 
@@ -64,7 +64,7 @@ int top_init(struct top *top, uint32_t most);
 int top_add(struct top *top, const struct frames *frames, const struct analysis_trace *trace);
 void top_end(struct top *top, const struct frames *frames);
 void top_done(struct top *top);
-/* Puts the heaviest first. */
+/* Sorts the traces, heaviest first. */
 void traces_sort(struct analysis_traces *traces, const struct frames *frames);
 void traces_done(struct analysis_traces *traces);
 
@@ -74,13 +74,13 @@ struct search {
 	struct analysis_search result;
 	struct top top;
 	struct sums callers, callees;
-	uint64_t *seen; /* by label: the stack in which it was last counted; callers and callees
-			   apart */
+	/* By label, callers and callees apart: the stack in which the label was last counted. */
+	uint64_t *seen;
 	uint32_t seen_capacity;
 };
 
 int search_init(struct search *search);
-/* A stack that has such a frame. */
+/* Adds a stack that contains a matching frame. */
 int search_add(struct search *search, const struct frames *frames,
 	       const struct analysis_trace *trace, uint64_t stack);
 int search_end(struct search *search, const struct frames *frames);
@@ -103,34 +103,36 @@ void drill_done(struct drill *drill);
 
 struct patterns {
 	struct intern keys; /* pairs of label and value */
-	uint32_t *traces;   /* by key */
+	uint32_t *traces;   /* by key: number of stacks */
 	uint32_t capacity;
 };
 
 int patterns_add(struct patterns *patterns, uint32_t label, uint64_t value);
 void patterns_done(struct patterns *patterns);
 
-/* ---- the whole ---- */
+/* ---- the whole analysis ---- */
 
 struct analysis {
 	struct analysis_question question;
 	struct frames frames;
-	/* Of the stack before: what its begin, so many frames long, comes to. */
+	/* By depth: what the outer frames of the previous stack amount to, up to this depth. */
 	struct level {
 		uint32_t subsystem;
-		uint32_t outer; /* the first frame that is not outer, from 1; 0: none yet */
+		uint32_t outer; /* number of the first frame that is not `outer`, from 1; 0: none so
+				   far */
 		bool grows, found;
 	} * levels;
 	uint32_t levels_capacity;
-	uint32_t unknown; /* frame of stacks without any */
+	uint32_t unknown; /* the frame used for stacks without frames */
 	struct analysis_result result;
 	struct top top;
 	struct sums outermost, innermost, callers;
-	struct label_sum *subsystems; /* by number; behind the last: what belongs to none */
+	/* By number; the last entry holds what belongs to no subsystem. */
+	struct label_sum *subsystems;
 	struct patterns patterns;
 	struct search search;
 	struct drill drill;
 };
 
-/* findings.c: what stands out. 0 or -ENOMEM. */
+/* findings.c: determines the findings. Returns 0 or -ENOMEM. */
 int findings_make(struct analysis *analysis);

@@ -1,7 +1,7 @@
 /*
- * The same value again and again from one function, on different ways: a buffer of a fixed size
- * that many parts of the program make. So many pairs are told apart, in the order in which they
- * come; what comes when there is no room is not looked at.
+ * Finds the same value in many stacks of one function: a buffer of fixed size that many parts of
+ * the program make. The number of (label, value) pairs is bounded: pairs are kept in the order in
+ * which they come, and when the table is full, new pairs are ignored.
  */
 #include <errno.h>
 #include <stdlib.h>

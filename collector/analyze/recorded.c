@@ -1,6 +1,6 @@
 /*
- * Two trees of frames into stacks. Frames that read the same are one here, in whatever module they
- * are, as in the collapsed export:
+ * Converts two trees of frames into stacks. Frames with the same text are joined, whatever their
+ * module, as in the collapsed export:
  *
  *	tree    main [app] -> grow [app]   10      stacks   main;grow  17, of it grown 7
  *	                   -> grow [lib]    7
@@ -23,7 +23,7 @@
 
 #include "base/ban.h"
 
-/* Nodes by (parent, frame); a parent comes before its children. */
+/* Nodes by (parent, frame). A parent comes before its children. */
 struct merged {
 	struct merged_node {
 		uint32_t parent, frame, depth;
@@ -31,7 +31,8 @@ struct merged {
 	} * nodes; /* nodes[0]: the root */
 	uint32_t count, capacity, deepest;
 	struct map children;
-	struct intern names; /* of all nodes: only some are in stacks that count */
+	struct intern names; /* of all nodes, though not all of them are in stacks that the analysis
+				gets */
 	struct buf name;
 	bool counts;
 };
@@ -44,7 +45,7 @@ static void merged_done(struct merged *m)
 	buf_done(&m->name);
 }
 
-/* 0: no memory. */
+/* Returns 0 without memory. */
 static uint32_t frame_of(struct merged *m, const char *function)
 {
 	buf_clear(&m->name);
@@ -52,7 +53,7 @@ static uint32_t frame_of(struct merged *m, const char *function)
 	return buf_error(&m->name) ? 0 : intern_bytes(&m->names, m->name.data, m->name.length);
 }
 
-/* Index of the child; 0: no memory. */
+/* Returns the index of the child, or 0 without memory. */
 static uint32_t child_of(struct merged *m, uint32_t parent, const char *function)
 {
 	uint32_t frame = frame_of(m, function), depth = m->nodes[parent].depth + 1;
@@ -153,11 +154,11 @@ static int add_trees(struct analysis *analysis, const struct tree *tree, const s
 	return r ? err_set(err, r, "no memory for the stacks") : 0;
 }
 
-/* What realloc made of other blocks is among the rest, and is told of apart. */
+/* Queries the blocks that realloc made from others. They are also in the other tree. */
 static int query_grown(struct view *view, const struct filter *filter, enum value value,
 		       uint64_t at_ns, struct tree *ret_tree, struct err_text *err)
 {
-	struct filter grown = *filter; /* lends its texts */
+	struct filter grown = *filter; /* the copy borrows the texts */
 
 	if (!grown.position_min)
 		grown.position_min = 1;

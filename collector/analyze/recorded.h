@@ -1,6 +1,6 @@
 #pragma once
-/* Stacks of a recording for an analysis: those that its collapsed export has, with blocks and with
- * what came of reallocs beside. */
+/* Feeds the stacks of a recording to an analysis: the stacks of the collapsed export, with the
+ * number of blocks and the part that is due to reallocs. */
 #include <stdbool.h>
 
 #include "collector/query/query.h"
@@ -8,7 +8,7 @@
 struct analysis;
 struct err_text;
 
-/* Adds what matches. `counts`: blocks are the value, not bytes. 0, -ENOMEM, or what query_tree
- * returns. */
+/* Adds the stacks of the matched blocks. `counts`: the value is the number of blocks, not bytes.
+ * Returns 0, -ENOMEM, or an error of query_tree. */
 int analysis_add_view(struct analysis *analysis, struct view *view, const struct filter *filter,
 		      enum value value, uint64_t at_ns, bool counts, struct err_text *err);

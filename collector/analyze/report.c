@@ -1,4 +1,4 @@
-/* What stands around a result. See report.h. */
+/* The context of a result. See report.h. */
 #include "collector/analyze/report.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #define WORD_LONG    60
 #define OPTIONS_ROOM 200
 
-/* The name without scopes and template arguments, to search for: "resize" of
+/* Writes the name without scopes and template arguments, as a search term: "resize" for
  * "DB::HashTable<...>::resize". */
 static void last_word(char *out, size_t size, const char *name)
 {
@@ -24,7 +24,7 @@ static void last_word(char *out, size_t size, const char *name)
 		 name + from);
 }
 
-/* The heaviest subsystem that has a name. */
+/* Returns the heaviest named subsystem, or else the first entry; NULL if there is none. */
 static const char *first_subsystem(const struct analysis_result *r)
 {
 	for (uint32_t i = 0; i < r->subsystem_count; i++)

@@ -1,4 +1,4 @@
-/* Rules from a file. See rules.h. */
+/* Reads rules from files. See rules.h. */
 #include "collector/analyze/rules.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@
 
 #define RULES_MAX      10000
 #define FILE_BYTES_MAX (1u << 20)
-#define USES_MAX       8  /* files that use each other, one in the other */
-#define FILES_MAX      64 /* in all */
+#define USES_MAX       8  /* maximum nesting of files that use each other */
+#define FILES_MAX      64 /* in total */
 #define FOLDER	       "share/heapcast/rules"
 #define SUFFIX	       ".rules"
 
@@ -42,20 +42,20 @@ struct rules {
 	unsigned files;
 };
 
-/* One file that is being read. */
+/* The file that is being read. */
 struct source {
 	struct rules *rules;
 	const char *path;
 	unsigned line, depth;
-	bool in_subsystem; /* lines that are set in are patterns */
+	bool in_subsystem; /* indented lines are patterns */
 	struct err_text *err;
 };
 
 static int read_file(struct rules *rules, const char *path, unsigned depth, struct err_text *err);
 
-/* ---- where they lie ---- */
+/* ---- locations ---- */
 
-/* "DIR/share/heapcast/rules" of the program DIR/bin/collector. 0 or a negative errno. */
+/* "DIR/share/heapcast/rules" for the program DIR/bin/collector. Returns 0 or a negative errno. */
 static int shipped_folder(char out[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - sizeof(FOLDER) - 1);
@@ -78,7 +78,7 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* `beside`: the file that uses them, NULL: none. */
+/* `beside`: the file that uses these rules, NULL: none. */
 static int find(const char *name, const char *beside, char out[PATH_MAX], struct err_text *err)
 {
 	const char *slash = beside ? strrchr(beside, '/') : NULL;
@@ -88,7 +88,7 @@ static int find(const char *name, const char *beside, char out[PATH_MAX], struct
 	n = snprintf(out, PATH_MAX, "%.*s%s",
 		     slash && name[0] != '/' ? (int)(slash - beside) + 1 : 0, beside ? beside : "",
 		     name);
-	/* What the user named may be a pipe; a file may not have us wait for one. */
+	/* A path named by the user may be a pipe. A file must not make us wait for one. */
 	if (n < PATH_MAX && ((!beside && strchr(name, '/')) || is_file(out)))
 		return 0;
 	if (shipped_folder(folder) == 0) {
@@ -216,7 +216,7 @@ static int take_line(struct source *s, char *line)
 	return add_pattern(s, RULE_SUBSYSTEM, line + indent);
 }
 
-/* The whole file as text; free it. */
+/* Reads the whole file as text. The caller frees it. */
 static int read_text(const char *path, char **ret_text, struct err_text *err)
 {
 	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");

@@ -1,4 +1,4 @@
-/* Stacks with a frame that holds a word, and the functions next to it. See parts.h. */
+/* Stacks with a frame that contains the search text, and the functions next to it. See parts.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ int search_init(struct search *search)
 	return top_init(&search->top, ANALYSIS_SEARCH_TOP);
 }
 
-/* A neighbour counts once in a stack, however often it is one (recursion). `side` 0: callers, 1:
+/* Counts a neighbour once per stack, however often it occurs (recursion). `side` 0: callers, 1:
  * callees. */
 static int add_neighbour(struct search *s, unsigned side, const struct frames *frames,
 			 uint32_t frame, const struct analysis_trace *trace, uint64_t stack)

@@ -1,4 +1,4 @@
-/* Values by label, and the heaviest of them. See parts.h. */
+/* Values by label, and the heaviest labels. See parts.h. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* The heaviest stacks, kept in a heap whose lightest one gives way. See parts.h. */
+/* The heaviest stacks, kept in a heap that evicts the lightest. See parts.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "base/ban.h"
 
-/* As the scripts sort (value, text), the largest first. */
+/* Compares by (value, text), as the scripts do, which list the largest first. */
 static int compare(const struct frames *frames, const struct analysis_trace *a,
 		   const struct analysis_trace *b)
 {
@@ -51,7 +51,7 @@ static void rise(struct top *top, const struct frames *frames, uint32_t i)
 	list[i] = trace;
 }
 
-/* Puts a copy of `trace` in the place `to`, whose memory it takes over. */
+/* Copies `trace` to `to`, and reuses the memory there. */
 static int put(struct analysis_trace *to, const struct analysis_trace *trace)
 {
 	uint32_t *frames = to->frames;

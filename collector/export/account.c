@@ -34,7 +34,7 @@ const char *const account_reasons[] = {"unknown",
 const struct account_line account_lines[] = {ACCOUNT_LINES(LINE)};
 const size_t account_line_count = COUNT(account_lines);
 
-/* By the enum of heapcast.proto. */
+/* Indexed by the enum in heapcast.proto. */
 static const char *const source_texts[] = {"", " (told to its parent, the agent)",
 					   " (told by the kernel)", " (read in /proc)"};
 
@@ -115,7 +115,7 @@ const char *account_end_source(const struct process_info *p)
 
 const char *account_state(const struct mark_info *mark)
 {
-	/* Of its own the program may have put thousands. */
+	/* Texts of the program itself are no states, and there may be thousands of them. */
 	if (mark->kind == HEAPCAST__MARK_KIND__MARK_TEXT && mark->thread)
 		return NULL;
 	for (size_t i = 0; i < COUNT(states); i++)
@@ -124,7 +124,8 @@ const char *account_state(const struct mark_info *mark)
 	return NULL;
 }
 
-/* What recording is from here on. The program itself does not say which mode. */
+/* Describes the mode of the recording from this mark on. A mark of the program itself does not tell
+ * the mode. */
 static void describe_mode(char *out, size_t size, const struct mark_info *m, const char *what)
 {
 	char text[32];

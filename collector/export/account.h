@@ -1,7 +1,8 @@
 #pragma once
 /*
  * The account of a recording: what was produced, stored and lost, why, and how the program ended.
- * `collector ledger`, its --json, the REST API and the page tell the same lines in the same words.
+ * `collector ledger`, its --json, the REST API and the page show the same lines with the same
+ * texts.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +17,8 @@ struct mark_info;
 struct process_info;
 struct recording;
 
-/* Every number of the account: where it is, its name, what people read, whether it is shown where
- * it is 0, too. What is part of the line before begins with two blanks. */
+/* Every number of the account: its struct, its member, its text for people, and whether it is shown
+ * when it is 0. A text that begins with two blanks is part of the line above it. */
 #define ACCOUNT_LINES(LINE)                                                                        \
 	LINE(ledger_info, produced, "produced by the program", true)                               \
 	LINE(ledger_info, delivered, "  delivered by the agent", true)                             \
@@ -61,34 +62,34 @@ struct recording;
 
 /* A number of the account. */
 struct account_line {
-	const char *key, *text; /* in JSON; for people */
+	const char *key, *text; /* key: in JSON; text: for people */
 	size_t offset;
 	bool of_pairing; /* in struct pairing_info, else in struct ledger_info */
-	bool always;	 /* else it is shown only where it is not 0 */
+	bool always;	 /* shown even if it is 0 */
 };
 
 extern const struct account_line account_lines[];
 extern const size_t account_line_count;
 
 uint64_t account_number(const struct recording *recording, const struct account_line *line);
-/* Why events are missing, by the number of a gap; all reasons, ended by NULL. */
+/* Reasons for missing events, indexed by a gap's reason number; the list ends with NULL. */
 extern const char *const account_reasons[];
 const char *account_reason(uint32_t reason);
 
 #define ACCOUNT_END 128
-/* How the program ended, in words: `out`, of ACCOUNT_END bytes. */
+/* Describes how the program ended. `out` holds ACCOUNT_END bytes. */
 const char *account_end(char *out, size_t size, const struct process_info *process);
-/* And who says so: " (told by the kernel)", or "". */
+/* Names the source of that information: " (told by the kernel)", or "". */
 const char *account_end_source(const struct process_info *process);
-/* The name of the state that recording is in from the mark on (thinned, stopped...). NULL: the mark
- * is none of these. */
+/* The state of the recording from this mark on (thinned, stopped...). NULL: the mark does not
+ * change the state. */
 const char *account_state(const struct mark_info *mark);
 #define ACCOUNT_WHAT 1200
-/* The same in words: `out`, of ACCOUNT_WHAT bytes. */
+/* Describes a mark in words. `out` holds ACCOUNT_WHAT bytes. */
 void account_describe(char *out, size_t size, const struct mark_info *mark);
 
-/* All of it (account_json.c), as members of an object that is open. `reason`: why it does not add
- * up. */
+/* Writes the whole account as members of an object that the caller has opened (account_json.c).
+ * `reason` says why the account does not add up. */
 void json_account(struct json *json, const struct recording *recording,
 		  const struct completeness *c, const char *reason);
 extern const struct answer account_answer;

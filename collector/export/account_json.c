@@ -11,7 +11,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* By the enums of heapcast.proto. */
+/* Indexed by the enums in heapcast.proto. */
 static const char *const kinds[] = {"unknown",	  "exited",   "signalled",
 				    "oom_killed", "detached", NULL};
 static const char *const sources[] = {"unknown", "wait", "pidfd", "proc", NULL};
@@ -22,7 +22,7 @@ static const char *name_of(const char *const *names, size_t count, uint32_t numb
 	return names[number < count - 1 ? number : 0];
 }
 
-/* ---- what it is made of ---- */
+/* ---- members ---- */
 
 /* Numbers that are in no other line of the account. */
 #define ANSWER_OF struct completeness
@@ -160,7 +160,7 @@ static const struct answer_field account_fields[] = {
 };
 const struct answer account_answer = {"ledger", account_fields};
 
-/* ---- its parts ---- */
+/* ---- writing ---- */
 
 static void json_threads(struct json *json, const struct recording *r)
 {
@@ -232,7 +232,7 @@ static void json_program_end(struct json *json, const struct recording *r)
 	json_end(json, '}');
 }
 
-/* What `collector ledger` prints of the numbers: in its order, and in its words. */
+/* The numbers as `collector ledger` prints them, in its order and with its texts. */
 static void json_account_lines(struct json *json, const struct recording *r)
 {
 	json_array(json, "lines");

@@ -1,4 +1,4 @@
-/* Rows of answers as JSON. See answer.h. */
+/* Writes rows of answers as JSON. See answer.h. */
 #include "collector/export/answer.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What an answer is made of, declared once: a row a member, with its name, unit and meaning, and
- * where its value lies in a C struct. From the rows the JSON is written (json_members), and they
- * are what /openapi.json says of it.
+ * The description of an answer, declared once: one row per member, with its name, unit, meaning and
+ * the place of its value in a C struct. json_members writes the JSON from these rows, and
+ * /openapi.json describes the answer from the same rows.
  *
  *	#define ANSWER_OF struct report
  *	static const struct answer_field report_fields[] = {
@@ -12,9 +12,9 @@
  *	#undef ANSWER_OF
  *	const struct answer report_answer = {"report", report_fields};
  *
- * The kind of a member follows from its C type. What is worked out while it is written has a row
- * too (BY_HAND), which says only what it is: tests/e2e/rest-schemas.sh holds all answers against
- * it.
+ * The kind of a member follows from its C type. A member that is computed while it is written has a
+ * row, too (BY_HAND), which only describes it. tests/e2e/rest-schemas.sh checks all answers against
+ * their descriptions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ enum answer_kind {
 	ANSWER_DOUBLE,
 	ANSWER_BOOL,
 	ANSWER_FLAG,	/* a bit of a uint32_t: `mask` */
-	ANSWER_KIB,	/* of KiB, told in bytes */
+	ANSWER_KIB,	/* stored in KiB, written in bytes */
 	ANSWER_TEXT,	/* char * */
 	ANSWER_CHARS,	/* char [] */
 	ANSWER_WORD,	/* an enum: one of `words` */
@@ -42,51 +42,52 @@ enum answer_kind {
 			   NAME_relative_p */
 	ANSWER_ADDRESS, /* NAME and NAME_s */
 	ANSWER_OBJECT,	/* with the members of `of` */
-	ANSWER_MEMBERS, /* the members of `of` stand among the others */
-	ANSWER_FREE,	/* by hand: whatever a statement asks for */
+	ANSWER_MEMBERS, /* the members of `of`, inserted among the others */
+	ANSWER_FREE,	/* by hand: any value that a statement selects */
 };
 
 enum answer_shape {
 	ANSWER_ONE,
-	ANSWER_LIST,  /* an array of all */
-	ANSWER_PAGE,  /* an array of those that were asked for */
-	ANSWER_ARRAY, /* of `count_at` elements that lie in the object itself */
+	ANSWER_LIST,  /* an array of all elements */
+	ANSWER_PAGE,  /* an array of the requested elements */
+	ANSWER_ARRAY, /* of `count_at` elements stored in the object itself */
 	ANSWER_PAIRS, /* by hand: an array of arrays of two */
 };
 
-/* Whether it is there. */
+/* When the member is present. */
 enum answer_when {
 	ALWAYS,
 	IF_SET,	   /* neither 0 nor NULL */
 	IF_TEXT,   /* neither NULL nor empty */
-	IF_NO_MAX, /* not the highest number of its kind, which stands for none */
-	IF_TRUE,   /* the bool at `if_at` is */
+	IF_NO_MAX, /* not the highest number of its type, which means "none" */
+	IF_TRUE,   /* if the bool at `if_at` is true */
 	IF_FALSE,
 	SOMETIMES, /* by hand */
 };
 
 struct answer_field {
-	const char *name, *unit,
-		*about; /* name NULL: the end, or ANSWER_MEMBERS; unit NULL: none */
+	/* `name` NULL: the end, or ANSWER_MEMBERS; `unit` NULL: none. */
+	const char *name, *unit, *about;
 	enum answer_kind kind;
 	enum answer_shape shape;
 	enum answer_when when;
 	bool may_be_null, by_hand;
 	size_t at, if_at;
-	size_t count_at, count_size, stride,
-		item_at; /* of a list: its number, size of an element, where in it */
+	/* For lists: where their count is and its size, the size of an element, the offset of the
+	 * item in an element. */
+	size_t count_at, count_size, stride, item_at;
 	uint32_t mask;
 	const struct answer *of;
 	const char *const *words; /* ends with NULL */
 };
 
 struct answer {
-	const char *name;		   /* of its kind of object in the description */
+	const char *name;		   /* the name of this kind of object in the description */
 	const struct answer_field *fields; /* ends with {0} */
 };
 
-/* What the recording says, and which part was asked for. NULL for the writer: no ANSWER_TIMES, and
- * all. */
+/* Times of the recording, and the requested part of a page. If the writer gets NULL, it writes no
+ * ANSWER_TIMES, and all elements. */
 struct answer_context {
 	uint64_t start_wall_ns, end_ns;
 	uint64_t skip, count;
@@ -106,7 +107,7 @@ struct answer_context {
 
 #define WHEN(member) .when = IF_TRUE, .if_at = offsetof(ANSWER_OF, member)
 
-/* More can be said behind: .when = IF_SET, WHEN(seen) */
+/* More designated initializers can follow: .when = IF_SET, WHEN(seen) */
 #define ROW(label, member, measure, text, ...)                                                     \
 	{                                                                                          \
 		.name = label, .unit = measure, .about = text,                                     \
@@ -123,8 +124,8 @@ struct answer_context {
 		.name = label, .about = text, .kind = ANSWER_OBJECT, .of = &(answer),              \
 		.at = offsetof(ANSWER_OF, member), ##__VA_ARGS__                                   \
 	}
-/* Of `number` elements at `list`: objects, or a member of each; of a page those that were asked
- * for. */
+/* `number` elements at `list`: objects, or one member of each. A page holds the requested
+ * elements. */
 #define ROW_LISTED(form, label, list, number, answer, text, ...)                                   \
 	{                                                                                          \
 		.name = label, .about = text, .kind = ANSWER_OBJECT, .of = &(answer),              \
@@ -144,7 +145,7 @@ struct answer_context {
 		.stride = sizeof(*ANSWER_AT(list)),                                                \
 		.item_at = offsetof(__typeof__(*ANSWER_AT(list)), item)                            \
 	}
-/* The members of another answer: of the same object, or of a part of it. */
+/* The members of another answer, which describes the same object or a part of it. */
 #define ROWS_OF(answer, member, ...)                                                               \
 	{                                                                                          \
 		.kind = ANSWER_MEMBERS, .of = &(answer), .at = offsetof(ANSWER_OF, member),        \
@@ -164,7 +165,7 @@ struct answer_context {
 	BY_HAND("incomplete", ANSWER_TEXT, NULL,                                                   \
 		"what the recording does not hold, in a sentence", .when = SOMETIMES)
 
-/* Where it is in the source; all of them unknown to some. */
+/* The source location; each part may be unknown. */
 #define ROWS_SITE                                                                                  \
 	ROW("function", function, NULL, "null: unknown", .may_be_null = true),                     \
 		ROW("file", file, NULL, "null: unknown", .may_be_null = true),                     \
@@ -174,20 +175,20 @@ struct answer_context {
 
 extern const struct answer time_answer, usage_answer;
 
-/* The members that lie in `object`, those by hand left out, of a JSON object that the caller has
- * opened. */
+/* Writes the members whose values lie in `object`, without the BY_HAND members, into a JSON object
+ * that the caller has opened. */
 void json_members(struct json *json, const struct answer *answer, const void *object,
 		  const struct answer_context *context);
-/* An object of them. */
+/* Writes the same members as an object of its own. */
 void json_object_of(struct json *json, const char *key, const struct answer *answer,
 		    const void *object, const struct answer_context *context);
 
 /* {"secs":..,"fract_nsecs":..} */
 void json_time(struct json *json, const char *key, uint64_t ns);
-/* `name`, and with _relative (since the start) and _relative_p (part of the recording, 0 to 1)
- * behind it. */
+/* Writes `name`, `name`_relative (since the start) and `name`_relative_p (part of the recording, 0
+ * to 1). */
 void json_times_in(struct json *json, const char *name, const struct answer_context *context,
 		   uint64_t ns);
-/* key and key_s: the latter as 16 hexadecimal digits, for readers whose numbers are floating
- * point. */
+/* Writes key and key_s. The latter is a string of 16 hexadecimal digits, for readers whose numbers
+ * are floating point. */
 void json_address(struct json *json, const char *key, uint64_t address);

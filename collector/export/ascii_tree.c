@@ -1,12 +1,12 @@
 /*
- * The tree of frames as text, a line a frame:
+ * The tree of frames as text, one line per frame:
  *
  *	100.0%    1.5 MiB      1,234  main [app]
  *	 80.0%    1.2 MiB      1,000  |-parse [libparse.so]
  *	 80.0%    1.2 MiB      1,000  | node_new [libparse.so]
  *	 20.0%  307.2 KiB        234  `-print [app]
  *
- * Only a frame with brothers is set in: a chain of calls goes straight down, so that deep
+ * Only frames with siblings are indented. A chain of calls goes straight down, so that deep
  * backtraces stay readable.
  */
 #include <errno.h>
@@ -25,12 +25,12 @@
 
 #include "base/ban.h"
 
-#define NAME_LEAST 16 /* columns that a name gets, however deep */
+#define NAME_LEAST 16 /* minimum columns for a name, at any depth */
 
-/* How a depth is drawn. */
+/* How one depth is drawn. */
 struct level {
-	bool set_in; /* it has brothers that are shown */
-	bool more;   /* and some of them follow */
+	bool set_in; /* the frame has visible siblings */
+	bool more;   /* some of these siblings follow */
 };
 
 struct drawing {
@@ -61,7 +61,7 @@ static bool brother_follows(const struct drawing *d, uint32_t node)
 	return false;
 }
 
-/* The first child of its parent says whether all of them are set in. */
+/* Updates the level of a node. The first child decides whether all of its siblings are indented. */
 static void enter(struct drawing *d, const struct walk *walk, uint32_t node)
 {
 	struct level *level = &d->levels[walk->depth];
@@ -73,7 +73,7 @@ static void enter(struct drawing *d, const struct walk *walk, uint32_t node)
 	level->more = follows;
 }
 
-/* Returns the columns used. */
+/* Returns the number of columns used. */
 static unsigned put_branches(struct drawing *d, uint32_t depth)
 {
 	unsigned used = 0;
@@ -92,8 +92,8 @@ static unsigned put_branches(struct drawing *d, uint32_t depth)
 	return used;
 }
 
-/* At most `room` bytes of the name, not cut within a character; 0: all of it. Nothing that is a
- * control character. */
+/* Appends at most `room` bytes of the name, without cutting a character; 0: all of it. Control
+ * characters are removed. */
 static void put_name(struct buf *out, const char *name, unsigned room)
 {
 	size_t length = strlen(name), cut = length;

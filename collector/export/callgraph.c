@@ -1,12 +1,12 @@
 /*
- * A call graph for Graphviz, in the manner of pprof's: a box a function, with what it allocated
- * itself and in all that it called; an arrow a call, as thick as what came through it. So that it
- * stays readable, functions that have little are left out; a call through some of them is a dotted
- * arrow.
+ * A call graph for Graphviz, in the style of pprof: one box per function with its own and its total
+ * allocations, and one arrow per call, as thick as the value that came through it. To keep the
+ * graph readable, functions with little value are left out; a call through such functions is a
+ * dotted arrow.
  *
- * The tree is walked twice: once to know what a function has in all (recursion counts once), then,
- * with the functions that are shown, for the arrows. On the way down each function counts how often
- * it is above us.
+ * The tree is walked twice: first to determine the total of each function (recursion counts once),
+ * then to determine the arrows between the functions that are shown. Each function counts how often
+ * it is on the current path.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,14 +31,15 @@
 
 #define NAME_MAX_SHOWN 100 /* characters */
 #define FONT_LEAST     9
-#define FONT_MORE      15 /* points more for a function with everything */
+#define FONT_MORE      15 /* additional points for a function with everything */
 #define PEN_MORE       6
-#define EDGE_PARTS     1000 /* of the whole: a thinner arrow is left out */
+#define EDGE_PARTS     1000 /* of the whole: a smaller call is left out */
 
 struct function {
 	const struct tree_node *like; /* any of its frames */
 	uint64_t self, total;
-	uint32_t number, above; /* number: from 0; above: times on the way to where the walk is */
+	/* number: from 0; above: how often it is on the path to the current node. */
+	uint32_t number, above;
 	bool shown;
 };
 
@@ -46,7 +47,7 @@ struct edge {
 	uint32_t from, to; /* functions */
 	uint64_t weight;
 	uint32_t above;
-	bool through; /* others that are left out */
+	bool through; /* the call passes through functions that are left out */
 };
 
 struct callgraph {
@@ -104,7 +105,7 @@ static int number_functions(struct callgraph *g)
 	return 0;
 }
 
-/* Totals: of a function that is not above itself. */
+/* Sums up totals. A node counts only if its function is not already on the path above. */
 static int sum_functions(struct callgraph *g)
 {
 	struct walk walk;
@@ -176,8 +177,8 @@ static struct edge *edge_of(struct callgraph *g, uint32_t from, uint32_t to)
 	return &g->edges[g->edge_count - 1];
 }
 
-/* What the walk has above it, by depth: the nearest shown function, how deep that lies, and the
- * edge from there, counted + 1. */
+/* The path above the current node, by depth: the nearest shown function, its depth, and the edge
+ * from there + 1. */
 struct above {
 	uint32_t function, depth, edge;
 };
@@ -230,7 +231,7 @@ static int sum_edges(struct callgraph *g)
 
 /* ---- text ---- */
 
-/* Inside of a quoted string: a backslash would begin a word of Graphviz. */
+/* Inside of a quoted string: a backslash would begin a Graphviz escape. */
 static void put_quoted(struct buf *out, const char *text)
 {
 	cleanup(buf_done) struct buf clean = {0};
@@ -264,7 +265,7 @@ static double share_of(const struct callgraph *g, uint64_t amount)
 	return g->whole ? (double)amount / (double)g->whole : 0;
 }
 
-/* Whole numbers: no locale can put a comma into them. */
+/* Formats with integers, because a locale may use a decimal comma. */
 static void put_hundredths(struct buf *out, double value)
 {
 	unsigned hundredths = value > 0 ? (unsigned)(value * 100 + 0.5) : 0;

@@ -1,14 +1,14 @@
 /*
- * A tree of frames as columns, small enough for a page to draw some 200,000 of them:
+ * A tree of frames as columns, compact enough for a page to draw about 200,000 of them:
  *
  *	strings  "", and each name of a function, file and module once
- *	frames   function, file, line, module, inline: each frame that differs in any of these once
+ *	frames   function, file, line, module, inline: each distinct combination once
  *	nodes    depth, frame, bytes, blocks (base_bytes, base_blocks): parents before children, the
  *		 heaviest child first
  *
- * node 0 is the root, of depth 0 and with the frame -1. A node's parent is the last before it that
- * is less deep; sums are of all that is below, so what a node has itself is the rest that its
- * children leave. Hence a node can be left out without changing another one.
+ * Node 0 is the root, with the depth 0 and the frame -1. A node's parent is the last node before it
+ * with a smaller depth. Values are totals of the subtree, so a node's self value is what its
+ * children leave. Hence a node can be left out without a change to another one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,15 +30,15 @@ struct frame_row {
 };
 
 struct node_row {
-	uint32_t node, depth, frame; /* frame: number from 1; 0 of the root */
+	uint32_t node, depth, frame; /* frame: number from 1; 0 for the root */
 };
 
 struct flame {
 	const struct tree *tree;
 	const struct flame_options *options;
 	struct json *json;
-	/* Nodes with more bytes than `least` are kept, and of those with as many the first
-	 * `least_room`. */
+	/* Nodes with more than `least` bytes are kept, and the first `least_room` nodes with
+	 * exactly as many. */
 	uint64_t least, least_room;
 	struct intern strings, frames;
 	struct frame_row *frame_rows; /* by number */
@@ -55,7 +55,7 @@ static void flame_done(struct flame *f)
 	free(f->rows);
 }
 
-/* ---- what is kept ---- */
+/* ---- selecting nodes ---- */
 
 static int heaviest_first(const void *a, const void *b)
 {
@@ -64,8 +64,8 @@ static int heaviest_first(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* A child is never heavier than its parent, which comes first: whoever is kept has his parent
- * kept. */
+/* A child is never heavier than its parent, and the parent comes first. So the parent of a node
+ * that is kept is kept, too. */
 static int choose(struct flame *f)
 {
 	uint64_t most = f->options->count > 1 ? f->options->count - 1 : 0;
@@ -98,7 +98,7 @@ static bool is_kept(struct flame *f, uint32_t node)
 	return true;
 }
 
-/* ---- numbers for what it says ---- */
+/* ---- numbers of texts and frames ---- */
 
 static int string_number(struct flame *f, const char *text, uint32_t *ret_number)
 {
@@ -155,7 +155,8 @@ static int gather(struct flame *f)
 	return r;
 }
 
-/* Nodes that were not kept, and those whose callers a reversed tree does not have. */
+/* Counts the nodes that were not kept, and the nodes of a reversed tree whose callers are
+ * missing. */
 static uint64_t count_cut(const struct flame *f)
 {
 	uint64_t cut = f->tree->count - f->count;
@@ -229,7 +230,7 @@ static void put_frames(struct flame *f)
 	json_end(f->json, '}');
 }
 
-/* Numbers of a node, at `offset` of its element in a row of them. */
+/* Writes a column of numbers. A node's number is at `offset` in its element of the list. */
 static void put_sum_column(struct flame *f, const char *name, const void *list, size_t size,
 			   size_t offset)
 {

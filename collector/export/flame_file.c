@@ -1,14 +1,14 @@
 /*
- * The flame graph of the page as one file: collector/page/alone.html with what it shows inside, as
- * json_flame says it.
+ * The page's flame graph as one file: collector/page/alone.html with its data inside, as written by
+ * json_flame.
  *
  *	before                 <!doctype html>... <script id="held" type="application/json">
- *	what it shows          {"title": ..., "flame": {...}}, without a '<': no name can end the
+ *	data                   {"title": ..., "flame": {...}}, without a '<': no name can end the
  *			       element, or begin another
  *	behind                 </script><script>the page's own</script>
  *
- * The file's policy allows the script and the style that the build put into it, by their hashes,
- * and nothing else: neither another script nor a request.
+ * The file's policy allows, by their hashes, the script and the style that the build put into it,
+ * and nothing else: no other script and no request.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 
 #include "base/ban.h"
 
-/* A '<' stands only inside of strings, where it can be written as a number. */
+/* '<' occurs only inside of strings, where an escape can replace it. */
 static void put_without_markup(struct buf *out, const struct buf *json)
 {
 	const uint8_t *at = json->data, *end = json->data + json->length;

@@ -1,23 +1,22 @@
 /*
- * The flame graph: one SVG file that explains itself. See export.h.
+ * The flame graph: one self-contained SVG file. See export.h.
  *
  *   +--------------------------------------------------+
- *   | title                            [search] [reset]| head: title, subtitle, what the mouse is
- *                                      on
- *   | subtitle                                         |
+ *   | title                            [search] [reset]| head: title, subtitle, frame under the
+ *   | subtitle                                         | mouse
  *   |            [ malloc ]                            |
- *   |      [ parse ][ read ] | a row a depth, roots below (inverted: on top)
- *   | [ main                                        ]  |
+ *   |      [ parse ][ read ]                           | one row per depth, roots below
+ *   | [ main                                        ]  | (inverted: on top)
  *   | [ all                                         ]  |
- *   | # program  # libc.so.6 | colours: one a module, shades by function
- *   +--------------------------------------------------+
+ *   | # program  # libc.so.6                           | colours: one per module,
+ *   +--------------------------------------------------+ shades by function
  *
  * A frame is a <g> with a rectangle whose x and width are in percent, so that it scales with the
- * window (an <svg> of its own, which would clip its text as well, takes browsers a hundred times as
- * long); the script (flamegraph.js) needs only its attributes and title. Frames too narrow to be
- * seen at first are there as numbers, for the script to draw when they are zoomed into; beyond so
- * many of them, the narrowest are left out and counted: the size of the file is bounded, whatever
- * the tree.
+ * window. An <svg> per frame would clip its text as well, but takes browsers a hundred times as
+ * long. The script (flamegraph.js) needs only attributes and title of a frame. Frames that are too
+ * narrow to be visible initially are stored as numbers, which the script draws when the user zooms
+ * in. Beyond a maximum number of them, the narrowest are left out and counted, so that the size of
+ * the file is bounded for any tree.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -42,14 +41,15 @@
 #define FRAMES_DRAWN_MAX       4000
 #define FRAMES_KEPT_MAX	       100000 /* for the script */
 #define ROWS_MAX	       1000
-#define TOOLS_PIXELS	       400 /* search field and buttons, with what was matched */
+#define TOOLS_PIXELS	       400 /* search field and buttons, with the number of matches */
 #define TITLE_CHARACTER_PIXELS 11
-#define REVERSED_PARTS	       20000 /* of the whole: what has less is not gone into */
+#define REVERSED_PARTS	       20000 /* of the whole: nodes with less are not expanded */
 #define FOOT_PIXELS	       34
 
 /* ---- frames ---- */
 
-/* Where each row's next frame begins: at its parent's begin, then behind its sibling. */
+/* `next` holds where each row's next frame starts: at its parent's left edge, then behind its
+ * sibling. */
 static int put_frames(struct flamegraph *g)
 {
 	uint64_t *next = NULL;
@@ -84,9 +84,9 @@ static int put_frames(struct flamegraph *g)
 	return error;
 }
 
-/* ---- what will be drawn ---- */
+/* ---- selecting frames ---- */
 
-/* Frames of at least that weight, and rows that they take. */
+/* Counts the frames of at least that weight, and the rows that they need. */
 static uint32_t count_frames(const struct flamegraph *g, struct walk *walk, uint64_t least,
 			     size_t *ret_count)
 {
@@ -107,8 +107,8 @@ static uint32_t count_frames(const struct flamegraph *g, struct walk *walk, uint
 	return rows + 1;
 }
 
-/* Raises `*least` until there are at most `most` frames of it, but not beyond `limit`. How many
- * there are. */
+/* Raises `*least` until at most `most` frames have that weight, but not beyond `limit`. Returns the
+ * number of frames. */
 static size_t raise_least(const struct flamegraph *g, struct walk *walk, size_t most,
 			  uint64_t limit, uint64_t *least, uint32_t *ret_rows)
 {
@@ -122,8 +122,8 @@ static size_t raise_least(const struct flamegraph *g, struct walk *walk, size_t 
 	}
 }
 
-/* The rows from the roots on that have at most FRAMES_DRAWN_MAX frames together; how many those
- * are. */
+/* Reduces the rows, counted from the roots, until they have at most FRAMES_DRAWN_MAX frames
+ * together. Returns the number of frames. */
 static size_t cut_rows(const struct flamegraph *g, struct walk *walk, uint32_t *rows)
 {
 	size_t *in_row = calloc((size_t)*rows + 1, sizeof(*in_row)), count = 0;
@@ -170,7 +170,7 @@ static int choose(struct flamegraph *g)
 	return error;
 }
 
-/* ---- around ---- */
+/* ---- surroundings ---- */
 
 static void put_style(struct buf *out)
 {
@@ -187,7 +187,8 @@ static void put_line(struct buf *out, const char *class, unsigned y, const char 
 	buf_string(out, "</text>\n");
 }
 
-/* Characters of the title that fit beside the tools; the whole of it is in the recording. */
+/* Number of characters of the title that fit beside the tools. The recording holds the whole
+ * title. */
 static size_t title_room(const struct flamegraph *g)
 {
 	return g->width > TOOLS_PIXELS + 200 ? (g->width - TOOLS_PIXELS) / TITLE_CHARACTER_PIXELS
@@ -204,7 +205,7 @@ static void put_sides(struct flamegraph *g)
 	flamegraph_put_amount(g->out, c->now_bytes, c->now_blocks);
 }
 
-/* The line that shows what the mouse is on, and before that what all is about. */
+/* The line that shows the frame under the mouse; initially it shows the whole. */
 static void put_detail(struct flamegraph *g)
 {
 	struct buf *out = g->out;
@@ -226,7 +227,7 @@ static void put_detail(struct flamegraph *g)
 	buf_string(out, "</text>\n");
 }
 
-/* Shown by the script: without one there is nothing that they could do. */
+/* Hidden until the script shows them, because they need it. */
 static void put_tools(struct buf *out)
 {
 	buf_string(out, "<foreignObject id=\"tools\" class=\"hidden\" x=\"40%\" y=\"8\" "
@@ -269,7 +270,7 @@ static void put_subtitle(struct flamegraph *g)
 		put_line(g->out, "sub", 50, buf_text(&text), SIZE_MAX);
 }
 
-/* Comes after the frames and so lies over them: the script keeps it in sight. */
+/* The head follows the frames in the file and so lies over them: the script keeps it in sight. */
 static void put_head(struct flamegraph *g)
 {
 	const struct flamegraph_options *o = g->options;

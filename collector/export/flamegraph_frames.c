@@ -1,11 +1,12 @@
 /*
  * Frames of the flame graph, as elements and as numbers for the script. A frame that is too narrow
- * to be seen at first is a row of numbers in <metadata id="more">: JSON, {"total": W, "texts":
+ * to be visible initially is a row of numbers in <metadata id="more">: JSON, {"total": W, "texts":
  * [...], "frames": [ROW, FROM, WEIGHT, COLOUR, NAME, MODULE, FILE, LINE, BYTES, BLOCKS (, BASE
- * BYTES, BASE BLOCKS, NEW BYTES, NEW BLOCKS), ...]}; texts are numbered from 0, and the first is
+ * BYTES, BASE BLOCKS, NEW BYTES, NEW BLOCKS), ...]}. Texts are numbered from 0, and the first is
  * empty.
  *
- * Colours: of modules, with shades by function; of a difference, from blue (shrunk) to red (grown).
+ * Colours show modules, with shades by function; in a difference they go from blue (shrunk) to red
+ * (grown).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +20,9 @@
 #include "base/ban.h"
 
 #define HEAD_PIXELS	88
-#define CHARACTER_WIDTH 6.63 /* of 11 px monospace; as in flamegraph.js */
+#define CHARACTER_WIDTH 6.63 /* of 11 px monospace; same as in flamegraph.js */
 #define LABEL_FROM	36   /* pixels */
-#define THIN_BELOW	3    /* pixels: a gap to the neighbours would leave nothing */
+#define THIN_BELOW	3    /* pixels: with a gap to its neighbours nothing would be left */
 #define LEGEND_MAX	6
 #define SAME		(CHANGES / 2)
 #define CLASS_MAX	8
@@ -32,13 +33,13 @@ static const char *const hues[HUES + 1][SHADES] = {
 	{"#c7b9de", "#d4c9e7", "#b9a9d4"}, {"#a6d1cb", "#badcd7", "#92c5be"},
 	{"#ded391", "#e7dea8", "#d3c77c"}, {"#ddb89e", "#e6c8b3", "#d3a88a"},
 	{"#bcc3cf", "#cbd0da", "#adb5c3"}, {"#d0dba0", "#dbe4b5", "#c4d18b"},
-	{"#d9d9d6", "#e1e1de", "#d1d1ce"}, /* the last: in no module */
+	{"#d9d9d6", "#e1e1de", "#d1d1ce"}, /* the last: no module */
 };
 
 static const char *const changes[CHANGES] = {"#5e93d1", "#84aedd", "#a9c7e8", "#cddff2", "#e6e6e3",
 					     "#f6d6cf", "#f0b3a8", "#e88d80", "#dc6458"};
 
-/* `part` of `whole` in percent, with four digits, whatever the locale. */
+/* `part` of `whole` in percent, with `digits` decimals, independent of the locale. */
 void flamegraph_put_percent(struct buf *out, uint64_t part, uint64_t whole, unsigned digits)
 {
 	unsigned scale = 1;
@@ -89,7 +90,8 @@ static unsigned shade_of(const char *function)
 	return (hash >> 7) % SHADES;
 }
 
-/* How far from what it was, as one of the colours: all of it is the last one. */
+/* Returns the colour of a change, by its share of the larger side. A change of all gets the last
+ * colour. */
 static unsigned change_of(uint64_t base, uint64_t now)
 {
 	uint64_t most = base > now ? base : now;
@@ -140,7 +142,7 @@ static const char *name_of(const struct flamegraph *g, uint32_t node)
 	return !node ? "all" : name ? name : "[unknown]";
 }
 
-/* What it has; of a difference what it had, and what has changed. */
+/* Appends the frame's numbers; in a difference, what it had before and the change. */
 static void put_numbers(struct flamegraph *g, uint32_t node)
 {
 	const struct tree_node *n = &g->tree->nodes[node];
@@ -244,7 +246,7 @@ void flamegraph_put_more(struct flamegraph *g, uint32_t node, uint32_t row, uint
 			   (unsigned long long)c->now_blocks);
 }
 
-/* A JSON string in which nothing looks like markup. */
+/* Appends a JSON string without anything that looks like markup. */
 static void put_json_text(struct buf *out, const char *text)
 {
 	size_t left = strlen(text), n;

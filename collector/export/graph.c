@@ -1,5 +1,5 @@
-/* A timeline as a picture: what was in use, from the lowest to the highest of each point, over
- * time. SVG, without a script. */
+/* A timeline as SVG without a script: what was in use over time, from the lowest to the highest
+ * value of each point. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 
 #define WIDTH	    1024
 #define HEIGHT	    768
-#define MARGIN	    60 /* for the axes' texts; none in a small picture */
+#define MARGIN	    60 /* for the text of the axes; none in a small picture */
 #define SMALL_BELOW 500
-#define LINE	    16 /* of the list of bands */
-#define LETTER	    6  /* wide */
+#define LINE	    16 /* height of a line in the list of bands */
+#define LETTER	    6  /* width */
 
 /* From the lowest band up; the rest is grey. */
 static const char *const band_colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
@@ -29,7 +29,7 @@ static const char *const band_colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc
 struct graph {
 	const struct timeline *timeline;
 	enum export_weight weight;
-	double left, top, width, height; /* of the drawing, pixels */
+	double left, top, width, height; /* of the drawing, in pixels */
 	uint64_t most;
 	struct buf *out;
 };
@@ -54,7 +54,7 @@ static void put_point(struct graph *g, double at, uint64_t value)
 		   g->top + g->height * (1 - (g->most ? (double)value / (double)g->most : 0)));
 }
 
-/* Steps along the highest values; back along the axis, or along the lowest. */
+/* Steps along the highest values, then back along the axis or along the lowest values. */
 static void put_shape(struct graph *g, const char *fill, bool to_axis)
 {
 	uint32_t count = g->timeline->count;
@@ -90,7 +90,7 @@ static void format_value(const struct graph *g, char text[32], uint64_t value)
 		format_count(text, value);
 }
 
-/* `sums`: up to where the bands below reach in each bucket; raised by this one's. */
+/* `sums` holds the top of the bands below in each bucket; this band is added to it. */
 static void put_band(struct graph *g, const struct series_list *series, uint32_t k, uint64_t *sums)
 {
 	const struct series *s = &series->list[k];
@@ -125,7 +125,7 @@ static int put_bands(struct graph *g, const struct series_list *series)
 	return 0;
 }
 
-/* The highest band first, as they lie upon each other. */
+/* The highest band first, in the order of the stack. */
 static void put_list(struct graph *g, const struct series_list *series, double y)
 {
 	for (uint32_t k = series->count; k-- > 0; y += LINE) {

@@ -1,6 +1,6 @@
 /*
- * Heap profiles as texts of addresses, which jeprof and google-pprof look up in the program's files
- * themselves.
+ * Heap profiles as text with addresses, which jeprof and google-pprof look up in the program's
+ * files.
  *
  *	jemalloc (heap_v2)			gperftools
  *	heap_v2/0				heap profile: N: BYTES [ N: BYTES] @ heapprofile
@@ -13,10 +13,10 @@
  *	MAPPED_LIBRARIES:			MAPPED_LIBRARIES:
  *	START-END r-xp OFFSET 00:00 0 PATH	...
  *
- * First what was in use, then what was allocated. Addresses are return addresses, the innermost
- * first. The number behind heap_v2 is the sampling interval by which a reader would scale the
- * numbers up once more: 0 says that they are to be taken as they are. Frames without an address
- * (what an unwinder could not reach) are left out.
+ * The first pair of numbers is what was in use, the second what was allocated. Addresses are return
+ * addresses, innermost first. The number behind heap_v2 is the sampling interval, by which a reader
+ * would scale the numbers up again; 0 means that they are final. Frames without an address (not
+ * reached by an unwinder) are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static void put_numbers(struct buf *out, struct numbers n)
 		   n.all_blocks, n.all_bytes);
 }
 
-/* A stack without any address is one at address 0: its numbers count. */
+/* A stack without any address gets the address 0, so that its numbers count. */
 static void put_addresses(struct view *view, uint32_t node, struct buf *out)
 {
 	const struct recording *recording = view_recording(view);
@@ -98,7 +98,7 @@ static void put_gperftools(struct view *view, uint32_t node, struct numbers sum,
 	put_addresses(view, node, out);
 }
 
-/* A thread's whole, and its name. */
+/* The total of a thread, and its name. */
 static void put_thread(const struct thread_info *thread, uint32_t number, struct numbers sum,
 		       struct buf *out)
 {
@@ -152,7 +152,7 @@ static void put_head(const struct recording *recording, const struct thread_grou
 		   total.blocks, total.bytes, total.all_blocks, total.all_bytes);
 }
 
-/* Groups of one backtrace lie together. */
+/* Groups of the same backtrace are adjacent. */
 static void put_stacks(struct view *view, const struct thread_groups *groups,
 		       enum heap_dialect dialect, struct buf *out)
 {
@@ -169,8 +169,8 @@ static void put_stacks(struct view *view, const struct thread_groups *groups,
 	}
 }
 
-/* As /proc/PID/maps has them. A name in brackets is no file; a newline would be a line of its
- * own. */
+/* Writes mappings as in /proc/PID/maps. A name in brackets is no file. A newline in a path would
+ * begin a new line. */
 static void put_mappings(const struct recording *recording, struct buf *out)
 {
 	buf_string(out, "\nMAPPED_LIBRARIES:\n");
@@ -198,7 +198,7 @@ int export_heap_profile(struct view *view, const struct filter *filter, enum val
 
 	if (r < 0)
 		return r;
-	/* jeprof and google-pprof print it, and then read on. */
+	/* jeprof and google-pprof print this line, and continue reading. */
 	put_incomplete(out, "%warn ", view_recording(view), "\n");
 	put_head(view_recording(view), &groups, dialect, out);
 	put_stacks(view, &groups, dialect, out);

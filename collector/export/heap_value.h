@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What heap profiles of other tools (pprof, jemalloc, gperftools) say of a backtrace: what was
- * allocated, and beside it what was in use. With `--value leaked`, `temporary` or `peak` that is
- * what stands beside it.
+ * The second value of a backtrace in the heap profiles of other tools (pprof, jemalloc,
+ * gperftools). The first value is what was allocated. The second is what was in use, or what
+ * `--value leaked`, `temporary` or `peak` selects.
  */
 #include "collector/query/query.h"
 #include "collector/recording/info.h"
@@ -13,8 +13,8 @@ static inline enum value heap_value(enum value value)
 	return value == VALUE_ALLOCATED ? VALUE_IN_USE : value;
 }
 
-/* The executable segment of a module, in pages, in the file's addresses; all of the module where
- * that is not known. */
+/* The executable segment of a module, in whole pages and in the file's addresses. If the segment is
+ * unknown, the whole module. */
 struct heap_segment {
 	uint64_t start, end, file_offset;
 };

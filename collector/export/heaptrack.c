@@ -1,21 +1,22 @@
 /*
- * The text that heaptrack_interpret writes and heaptrack_print and heaptrack's window read (format
- * version 2: names end with the line). Numbers are hexadecimal; strings, instruction pointers,
- * traces and allocation infos are numbered from 1 (infos from 0) as they come.
+ * The text that heaptrack_interpret writes, and that heaptrack_print and the heaptrack GUI read
+ * (format version 2: names end with the line). Numbers are hexadecimal. Strings, instruction
+ * pointers, traces and allocation infos are numbered from 1 (infos from 0) in the order of their
+ * lines.
  *
  *	v 10100 2		version of heaptrack and of the format
- *	X COMMAND		as it was started
+ *	X COMMAND		command line
  *	I PAGESIZE PAGES	of the machine; 0: not known
  *	s TEXT
- *	i IP MODULE [FUNCTION FILE LINE]...	innermost first, with what it was inlined into
- *						behind it; IP lies in the call
+ *	i IP MODULE [FUNCTION FILE LINE]...	innermost first, followed by the functions that it
+ *						was inlined into; IP lies in the call
  *	t IP PARENT		a frame and the trace of its caller; 0: none
  *	a SIZE TRACE
  *	+ INFO, - INFO		a block, and its end
- *	c MS, R PAGES		time passed, and resident then
+ *	c MS, R PAGES		time passed, and resident memory then
  *
- * A block that was sampled is written with the bytes that it stands for. A realloc is an end and a
- * block. It is told in steps, so that it takes no more memory than the blocks in use.
+ * A sampled block is written with the bytes that it stands for. A realloc is an end and a new
+ * block. The text is written in steps, so that the memory needed is that of the blocks in use.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,14 +38,14 @@
 
 #include "base/ban.h"
 
-#define TICK_NS 10000000 /* a line `c` at most so often, as heaptrack itself */
+#define TICK_NS 10000000 /* minimum time between `c` lines, as in heaptrack itself */
 #define INFOS_RECENT                                                                               \
-	65536 /* pairs of size and trace that are found again; others are told again, which means  \
-		 the same */
+	65536 /* pairs of size and trace that are found again; others are written again, with the  \
+		 same meaning */
 
 struct info {
 	uint64_t size, number;
-	uint32_t trace; /* 0: nothing here yet */
+	uint32_t trace; /* trace + 1; 0: unused entry */
 };
 
 struct heaptrack_export {
@@ -57,7 +58,7 @@ struct heaptrack_export {
 	uint64_t told_ns;
 	struct map strings;  /* of texts of the view, by their address */
 	struct map pointers; /* by address and module */
-	uint32_t *trace_of;  /* by node; 0: not told yet */
+	uint32_t *trace_of;  /* by node; 0: not written yet */
 	uint32_t nodes, traces;
 	uint64_t string_count, pointer_count, info_count;
 	struct info *recent;
@@ -107,7 +108,8 @@ int heaptrack_export_new(struct view *view, const struct filter *filter,
 
 /* ---- names ---- */
 
-/* The string's number; 0: no text. Texts of the view are one each, so their address names them. */
+/* Returns the string's number, or 0 for no text. The view stores each text once, so its address
+ * identifies it. */
 static uint64_t string_number(struct heaptrack_export *e, const char *text, struct buf *out)
 {
 	bool is_new;
@@ -140,8 +142,8 @@ static void put_frame(struct heaptrack_export *e, const struct view_frame *frame
 		buf_printf(line, " %" PRIx64 " %" PRIx64 " %x", function, file, frame->line);
 }
 
-/* Number of the instruction pointer of a node. Two modules may have had the same address one after
- * the other. */
+/* Returns the number of a node's instruction pointer. The key includes the module, because two
+ * modules may have had the same address one after the other. */
 static uint64_t pointer_number(struct heaptrack_export *e, uint32_t node, struct buf *out)
 {
 	const struct stack_node *n = recording_node(e->recording, node);
@@ -174,7 +176,7 @@ static uint64_t pointer_number(struct heaptrack_export *e, uint32_t node, struct
 
 /* ---- traces ---- */
 
-/* Tells what of the way from the root to `node` was not told yet. */
+/* Writes the part of the path from the root to `node` that was not written yet. */
 static uint32_t trace_number(struct heaptrack_export *e, uint32_t node, struct buf *out)
 {
 	uint32_t parent = 0;
@@ -184,8 +186,8 @@ static uint32_t trace_number(struct heaptrack_export *e, uint32_t node, struct b
 	for (;;) {
 		uint32_t at = node, above;
 
-		/* The outermost node whose caller was told, or that has none. A way is walked at
-		 * most once for each of its nodes. */
+		/* Finds the outermost node that was not written and whose caller was written, or
+		 * that has no caller. A path is walked at most once per node. */
 		for (; !e->trace_of[at]; at = above) {
 			const struct stack_node *n = recording_node(e->recording, at);
 

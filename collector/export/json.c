@@ -35,7 +35,7 @@ static void put_escaped(struct buf *out, uint32_t code, const char *bytes, size_
 		buf_string(out, "\\t");
 		break;
 	default:
-		if (!utf8_shows(code)) /* none is beyond U+FFFF */
+		if (!utf8_shows(code)) /* no such code lies beyond U+FFFF */
 			buf_printf(out, "\\u%04x", code);
 		else
 			buf_append(out, bytes, length);
@@ -71,7 +71,7 @@ static void put_quoted(struct buf *out, const char *text, size_t left)
 	buf_byte(out, '"');
 }
 
-/* What comes before a value: a comma, and its name in an object. */
+/* Writes what comes before a value: a comma, and in an object its key. */
 static void begin_value(struct json *json, const char *key)
 {
 	if (!json->first[json->depth])
@@ -124,7 +124,7 @@ void json_string(struct json *json, const char *key, const char *value)
 	}
 }
 
-/* printf takes a third of the time of a list of 100,000 streams. */
+/* Formatting by hand: printf would take a third of the time of a list of 100,000 streams. */
 static void put_decimal(struct buf *out, uint64_t value)
 {
 	char digits[20];
@@ -150,8 +150,8 @@ void json_i64(struct json *json, const char *key, int64_t value)
 	put_decimal(json->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-/* The shortest of the usual precisions that reads back as the same number. JSON has no infinity and
- * no NaN: null. */
+/* Uses the lowest precision, from 15 to 17 digits, that reads back as the same number. JSON has no
+ * infinity and no NaN, which become null. */
 void json_double(struct json *json, const char *key, double value)
 {
 	char text[40], *comma;
@@ -166,7 +166,7 @@ void json_double(struct json *json, const char *key, double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	comma = strchr(text, ','); /* of a locale */
+	comma = strchr(text, ','); /* decimal comma of a locale */
 	if (comma)
 		*comma = '.';
 	buf_string(json->out, text);

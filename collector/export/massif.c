@@ -1,7 +1,7 @@
 /*
- * What valgrind's massif writes and ms_print, massif-visualizer and others read: snapshots of what
- * was in use over time, some of them with the tree of who allocated it, from the allocating
- * function outwards, and the peak.
+ * The output format of valgrind's massif, which ms_print, massif-visualizer and others read:
+ * snapshots of what was in use over time, and the peak. Some snapshots have a tree of callers, from
+ * the allocating function outwards.
  *
  *	desc: ...
  *	cmd: COMMAND
@@ -16,8 +16,8 @@
  *	 nCHILDREN: BYTES 0xADDRESS: FUNCTION (FILE:LINE)
  *	 n0: BYTES in N places, all below massif's threshold (1.00%)
  *
- * A reader stops where a line has more than the whole: figures and tree of a detailed snapshot come
- * from one answer.
+ * A reader stops at a line that has more bytes than the whole. So figures and tree of a detailed
+ * snapshot come from one answer.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +39,7 @@
 
 #define SNAPSHOTS      64
 #define DETAILED_EVERY 10
-/* what is less than one such part of a snapshot is not told apart */
+/* a smaller part of a snapshot gets no line of its own */
 #define THRESHOLD_PARTS 100
 
 struct massif {
@@ -50,7 +50,7 @@ struct massif {
 	uint32_t number; /* of the next snapshot */
 };
 
-/* What a comment of the format would begin with, or end a line. */
+/* Replaces what would begin a comment of the format, or end a line. */
 static void put_name(struct buf *out, const char *text)
 {
 	size_t from = out->length;
@@ -128,7 +128,7 @@ static void put_line(struct massif *m, const struct tree *tree, uint32_t node, u
 	buf_byte(m->out, '\n');
 }
 
-/* Behind the last child that has a line. */
+/* The line for these, behind the last child that has a line. */
 static void put_rest(struct massif *m, const struct rest *rest, uint32_t depth)
 {
 	if (!rest->count)

@@ -1,4 +1,4 @@
-/* Names of functions without their template (C++) or generic (Rust) arguments. See export.h. */
+/* Function names without template (C++) or generic (Rust) arguments. See export.h. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@ static bool is_identifier(char c)
 	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* Length of "operator" and its symbol, if one with angles begins here; else 0. */
+/* Returns the length of "operator" and its symbol, if one with angle brackets begins here; else
+ * 0. */
 static size_t operator_length(const char *name, const char *at)
 {
 	static const char *const symbols[] = {"<=>", "<<=", "<<", "<=", "<", "->*",
@@ -30,7 +31,7 @@ static size_t operator_length(const char *name, const char *at)
 	return 0;
 }
 
-/* Arguments follow a name, or its "::" in Rust; other angles hold a type or a word: <T as
+/* Arguments follow a name, or "::" in Rust. Other angle brackets hold a type or a word: <T as
  * Trait>::f, <lambda(int)>. */
 static bool opens_arguments(const char *out, size_t length, const char *at)
 {

@@ -1,7 +1,7 @@
 /*
- * pprof's profile, as `go tool pprof` and what took it over read it: a gzipped protobuf message,
- * profile.proto of github.com/google/pprof. The message is flat and is written as it comes, without
- * a tree of objects in memory.
+ * pprof's profile, as `go tool pprof` and other tools read it: a gzipped protobuf message,
+ * profile.proto of github.com/google/pprof. The message is flat and is written field by field,
+ * without a tree of objects in memory.
  *
  *	Profile   1 sample_type 2 sample 3 mapping 4 location 5 function 6 string_table (the first
  *		  is "") 9 time_nanos 10 duration_nanos 11 period_type 12 period 13 comment 14
@@ -16,8 +16,9 @@
  *	Function  1 id  2 name  3 system_name  4 filename
  *
  * Texts are indices into string_table. Addresses are those of the file, and a mapping is its
- * executable segment: the same program gives the same places in every run, and pprof finds in a
- * file what nobody has named here. A place is one address, within the instruction that called.
+ * executable segment. So the same program has the same locations in every run, and pprof can look
+ * up in a file what has no name here. A location is one address, within the instruction that
+ * called.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@
 struct pprof {
 	struct view *view;
 	const struct recording *recording;
-	bool hide; /* frames that only pass allocations on */
+	bool hide; /* leave out frames that only pass allocations on */
 	struct buf out, part, inner, text;
 	struct intern strings, functions, locations;
 	bool *shown; /* by location: it has something to show */
@@ -51,10 +52,10 @@ struct pprof {
 	struct mapping *mappings; /* by module */
 };
 
-/* What pprof is told that it need not look for in the file of a module: what every place there
- * has. */
+/* Tells pprof what it need not look up in the file of a module: what all locations there have. */
 struct mapping {
-	bool used, no_function, no_file, no_line; /* some place, and what some place has not */
+	/* used: there is a location; the others: some location lacks it. */
+	bool used, no_function, no_file, no_line;
 };
 
 static void pprof_done(struct pprof *p)
@@ -75,7 +76,7 @@ static void out_of_memory(struct pprof *p)
 	p->out.error = -ENOMEM;
 }
 
-/* Index in the table. */
+/* Returns the index in the string table. */
 static uint64_t string_of(struct pprof *p, const char *text)
 {
 	uint32_t number;
@@ -90,7 +91,7 @@ static uint64_t string_of(struct pprof *p, const char *text)
 	return number;
 }
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
 static uint32_t function_of(struct pprof *p, const struct view_frame *frame)
 {
@@ -110,8 +111,8 @@ static uint32_t function_of(struct pprof *p, const struct view_frame *frame)
 	return number;
 }
 
-/* Field `line` of a location for each function there. Code that nobody could name is called by its
- * place: pprof would make one of all places of a file that have no name. */
+/* Writes field `line` of a location for each function there. Code without a function gets the name
+ * of its place; otherwise pprof would join all locations of a file that have no name. */
 static bool put_lines(struct pprof *p, uint32_t node, uint32_t module, struct buf *lines)
 {
 	struct mapping *mapping = &p->mappings[module];
@@ -157,7 +158,7 @@ static void put_location(struct pprof *p, uint32_t number, uint32_t node,
 		out_of_memory(p);
 }
 
-/* Its number; 0: nothing to show. */
+/* Returns the location's number, or 0 if there is nothing to show. */
 static uint32_t location_of(struct pprof *p, uint32_t node, const struct stack_node *n)
 {
 	uint32_t known = p->locations.count,
@@ -175,7 +176,7 @@ static uint32_t location_of(struct pprof *p, uint32_t node, const struct stack_n
 
 /* ---- samples ---- */
 
-/* Innermost first. A parent's number is below its child's, so the way ends. */
+/* Innermost first. A parent's number is below its child's, so the walk ends. */
 static void put_stack(struct pprof *p, uint32_t node)
 {
 	buf_clear(&p->inner);
@@ -211,7 +212,7 @@ static void put_thread(struct pprof *p, struct buf *sample, uint32_t number)
 	put_label(p, sample, "tid", NULL, thread->tid);
 }
 
-/* Its numbers have a sign. */
+/* The format's numbers are signed. */
 static uint64_t signed_most(uint64_t number)
 {
 	return number < INT64_MAX ? number : INT64_MAX;
@@ -255,11 +256,11 @@ static void put_mapping(struct pprof *p, const struct module_info *m)
 	protobuf_u64(&p->part, 7, mapping->used && !mapping->no_function);
 	protobuf_u64(&p->part, 8, mapping->used && !mapping->no_file);
 	protobuf_u64(&p->part, 9, mapping->used && !mapping->no_line);
-	protobuf_u64(&p->part, 10, mapping->used && !mapping->no_line); /* both are of DWARF */
+	protobuf_u64(&p->part, 10, mapping->used && !mapping->no_line); /* both come from DWARF */
 	protobuf_message(&p->out, 3, &p->part);
 }
 
-/* pprof takes the first one for the program. */
+/* pprof takes the first mapping for the program. */
 static void put_mappings(struct pprof *p)
 {
 	const char *program = recording_process(p->recording)->executable;
@@ -278,7 +279,7 @@ static void put_mappings(struct pprof *p)
 			put_mapping(p, recording_module(p->recording, n));
 }
 
-/* ---- around ---- */
+/* ---- head ---- */
 
 static void put_type(struct pprof *p, unsigned field, const char *type, const char *unit)
 {

@@ -15,10 +15,10 @@
 
 #include "base/ban.h"
 
-#define GZIP_WINDOW 31 /* the widest, with the head of a gzip file */
+#define GZIP_WINDOW 31 /* the widest window, with the header of a gzip file */
 #define ROOM	    65536
 
-/* Goes on until the input is used up; with Z_FINISH until the end is out. */
+/* Deflates until the input is consumed; with Z_FINISH, until the end has been written. */
 static int deflate_some(z_stream *z, int flush, struct buf *out)
 {
 	int r;
@@ -70,7 +70,7 @@ void put_utf8(struct buf *out, const char *text)
 	}
 }
 
-/* What XML 1.0 may not hold at all, or what a screen should not. */
+/* Whether XML 1.0 allows the character, and a screen can show it. */
 static bool is_text(uint32_t code)
 {
 	return utf8_shows(code) && (code & 0xfffe) != 0xfffe;

@@ -1,15 +1,15 @@
 /*
- * What the program asked of its allocator, for programs that do it again. 64-bit numbers in this
- * machine's order:
+ * The requests of the program to its allocator, for programs that repeat them. 64-bit numbers in
+ * the byte order of this machine:
  *
- *	SLOTS OPERATIONS			how many blocks there are at a time at most, how
- *						many records follow
+ *	SLOTS OPERATIONS			maximum number of blocks at a time, number of
+ *						records that follow
  *	1 SLOT US SIZE				an allocation into a slot
  *	2 SLOT US 0				it is freed
  *	3 SLOT US SIZE				it is reallocated
  *
- * US is in microseconds since the epoch. A slot is free again after its block. Two walks: the first
- * counts. Told in steps.
+ * US is in microseconds since the epoch. The end of a block releases its slot. The events are
+ * walked twice; the first walk counts. The records are written in steps.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,14 +33,15 @@ struct replay_export {
 	const struct filter *filter;
 	uint64_t start_us, end_ns;
 	struct query_events *events;
-	struct map slots;  /* row -> slot; also of a block whose realloc is under way, until its
-			      successor is born */
+	/* Row -> slot. Also holds a block whose realloc is under way, until its successor is
+	 * born. */
+	struct map slots;
 	struct map moving; /* row -> 1: its realloc is under way */
-	uint64_t *unused;  /* slots, the last is taken first */
+	uint64_t *unused;  /* a stack of free slots */
 	size_t unused_count, unused_capacity;
 	uint64_t slot_count, operations;
 	bool counted;
-	struct buf *out; /* NULL: counting */
+	struct buf *out; /* NULL: the first walk, which counts */
 	int error;
 };
 
@@ -126,8 +127,8 @@ static void on_birth(struct replay_export *e, const struct block_event *event)
 	set(e, &e->slots, event->row, slot);
 }
 
-/* The end by a realloc waits for the block that it makes; if that one does not match, it comes at
- * the end. */
+/* A death by realloc waits for the birth of the new block. If that block does not match the filter,
+ * the death is written at the end. */
 static void on_death(struct replay_export *e, const struct block_event *event)
 {
 	uint64_t slot;
@@ -152,7 +153,7 @@ static void free_moving(struct replay_export *e)
 	map_clear(&e->moving);
 }
 
-/* Walks until `bytes` are there, or all of it. 1: there is more. */
+/* Walks until `out` has `bytes`, or to the end. Returns 1 if there is more. */
 static int walk(struct replay_export *e, size_t bytes, struct err_text *err)
 {
 	struct block_event event;

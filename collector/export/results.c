@@ -1,4 +1,4 @@
-/* Results of queries as JSON. See results.h. */
+/* Query results as JSON. See results.h. */
 #include "collector/export/results.h"
 
 #include "collector/export/answer.h"

@@ -1,8 +1,8 @@
 /*
- * All matched allocations, a line each, and all backtraces they came by. A program allocates a
- * million times by a thousand ways: the line of an allocation has the number of its backtrace, and
- * each backtrace is written once, before the first line that names it. What the lines look like is
- * the writers' (rows_json.c, rows_csv.c).
+ * All matched allocations, one line each, and all their backtraces. A program may allocate a
+ * million times from a thousand backtraces. So the line of an allocation has the number of its
+ * backtrace, and each backtrace is written once, before the first line that refers to it. The
+ * writers define the format of the lines (rows_json.c, rows_csv.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -112,7 +112,7 @@ int rows_export_new(struct view *view, const struct filter *filter,
 	return 0;
 }
 
-/* The first time that it is met. */
+/* Writes a backtrace at its first occurrence. */
 static void tell_backtrace(struct rows_export *e, uint32_t node, struct buf *out)
 {
 	if (!node || node > e->nodes || e->told[node / 8] & 1u << node % 8)
@@ -157,8 +157,8 @@ int rows_export_some(struct rows_export *e, size_t bytes, struct buf *out, struc
 	return e->done < e->options.count;
 }
 
-/* Lines of the recording's allocations at equal distances: a program's first ones have short
- * backtraces. */
+/* Writes lines of allocations at equal distances in the recording. The first allocations alone
+ * would not be representative, because their backtraces are short. */
 static int sample_lines(struct rows_export *e, struct buf *out, uint64_t *ret_lines,
 			struct err_text *err)
 {

@@ -1,8 +1,8 @@
 /*
- * Rows of comma-separated values (RFC 4180): a head, lines that end in CR LF, fields with a comma,
- * a quote or a line's end in quotes, quotes doubled. What is not known or does not apply is empty.
- * A backtrace is a field, outermost frame first, as collapsed stacks have it: in a table of its
- * own, or in each line. See rows_parts.h.
+ * Rows as comma-separated values (RFC 4180): a header, lines that end in CR LF, fields with a
+ * comma, a quote or a line break in quotes, quotes doubled. A value that is unknown or does not
+ * apply is empty. A backtrace is one field, outermost frame first, as in collapsed stacks. It is in
+ * a table of its own, or in each line. See rows_parts.h.
  */
 #include "collector/columns/row_block.h"
 #include "collector/export/rows_parts.h"
@@ -65,7 +65,7 @@ static void put_thread(struct rows_export *e, struct buf *out, uint32_t number)
 	buf_byte(out, ',');
 }
 
-/* The nodes of the way outwards; how many. */
+/* Collects the nodes of the path outwards. Returns their number. */
 static uint32_t take_way(struct rows_export *e, uint32_t node)
 {
 	uint32_t count = 0;
@@ -100,7 +100,7 @@ static void put_backtrace(struct rows_export *e, struct buf *out, uint32_t node)
 		out->error = buf_error(&stack);
 }
 
-/* A field of an allocation's line: the frames, or where to find them. */
+/* A field of an allocation's line: the frames, or the number of the backtrace. */
 static void put_stack(struct rows_export *e, struct buf *out, uint32_t node)
 {
 	if (e->options.with_stacks)

@@ -1,13 +1,13 @@
 /*
- * JSON lines: an object a line, so that a reader can begin before the writer ends and a cut file is
- * readable up to the cut. What a line names by its number stands in a line before it:
+ * JSON lines: one object per line, so that a reader can begin before the writer ends, and a
+ * truncated file is readable up to its end. A number in a line refers to a line before it:
  *
  *	{"frame_id":1,"name":"main","library":"/bin/app",...}
  *	{"backtrace_id":7,"frames":[3,2,1]}		innermost first
  *	{"id":0,"size":48,...,"backtrace_id":7}		an allocation
  *
- * With stacks there are only the last, and the frames in them. Addresses are strings: JavaScript's
- * numbers end at 2^53.
+ * With stacks there are only lines of allocations, with the frames in them. Addresses are strings,
+ * because JavaScript's integers end at 2^53.
  */
 #include "collector/columns/row_block.h"
 #include "collector/export/rows_parts.h"
@@ -58,7 +58,8 @@ static void put_frame(struct json *json, uint64_t number, const struct view_fram
 	json_end(json, '}');
 }
 
-/* The caller's node; 0: there is none. A parent's number is below its child's, so the way ends. */
+/* Returns the caller's node, or 0 if there is none. A parent's number is below its child's, so the
+ * walk ends. */
 static uint32_t parent_of(const struct rows_export *e, uint32_t node)
 {
 	const struct stack_node *n = recording_node(e->recording, node);
@@ -82,7 +83,7 @@ static void put_backtrace(struct rows_export *e, struct json *json, uint32_t nod
 	json_end(json, ']');
 }
 
-/* A member of an allocation or its end: the frames, or where to find them. */
+/* A member of an allocation or of its end: the frames, or the number of the backtrace. */
 static void put_stack(struct rows_export *e, struct json *json, uint32_t node)
 {
 	if (e->options.with_stacks)
@@ -141,7 +142,8 @@ static void put_allocation(struct rows_export *e, const struct row_block *b, uin
 	buf_byte(out, '\n');
 }
 
-/* The number of a node's innermost frame; what was not told yet is told. 0: no memory. */
+/* Returns the number of a node's innermost frame, and writes frames that were not written yet.
+ * Returns 0 without memory. */
 static uint64_t frame_number(struct rows_export *e, uint32_t node, struct buf *out)
 {
 	const struct stack_node *n = recording_node(e->recording, node);

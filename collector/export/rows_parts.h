@@ -1,5 +1,5 @@
 #pragma once
-/* The export of rows and its two writers. Inside of it only. */
+/* The export of rows, shared with its two writers. Internal to this export. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,7 +12,7 @@ struct rows_export;
 struct row_block;
 
 struct rows_writer {
-	unsigned tables;				      /* unless told otherwise */
+	unsigned tables;				      /* the default */
 	void (*head)(struct rows_export *e, struct buf *out); /* NULL: none */
 	void (*allocation)(struct rows_export *e, const struct row_block *b, uint32_t i,
 			   struct buf *out);
@@ -29,20 +29,20 @@ struct rows_export {
 	struct query_page *page;
 	struct row_cache *cache;
 	bool begun;
-	uint64_t *rows; /* taken from the page */
+	uint64_t *rows; /* rows taken from the page */
 	long count, at;
-	uint8_t *told; /* a bit a node: its backtrace has been written */
+	uint8_t *told; /* one bit per node: its backtrace has been written */
 	uint32_t nodes;
-	uint64_t done; /* allocations */
-	/* The CSV writer's: */
+	uint64_t done; /* number of allocations written */
+	/* Of the CSV writer: */
 	struct buf field;
 	uint32_t *way; /* nodes of a backtrace */
 	uint32_t way_capacity;
-	/* The JSON writer's: */
+	/* Of the JSON writer: */
 	struct intern places;  /* by module and offset */
-	uint64_t *first_frame; /* by place: the number of its innermost frame, others follow */
+	uint64_t *first_frame; /* by place: the number of its innermost frame; the others follow */
 	uint32_t first_frame_capacity;
-	uint64_t frames; /* told so far */
+	uint64_t frames; /* frames written so far */
 };
 
 /* Whether lines of a table (enum rows_table) are written. */

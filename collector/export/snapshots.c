@@ -52,7 +52,7 @@ uint64_t snapshot_spread_ns(const struct snapshot *s)
 	return last > first ? last - first : 0;
 }
 
-/* They stand in the order of their hosts. */
+/* Members are sorted by host, missing ones last. */
 size_t snapshot_hosts(const struct snapshot *s)
 {
 	const char *before = NULL;

@@ -1,5 +1,5 @@
 #pragma once
-/* Snapshots of a fleet as JSON, and sums that every renderer of them shows. */
+/* Fleet snapshots as JSON, and the totals that every renderer shows. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,13 +10,14 @@ struct answer;
 struct json;
 
 struct usage snapshot_member_usage(const struct snapshot_member *member);
-/* Of all that are in it. */
+/* The total over all members that are included. */
 struct usage snapshot_total(const struct snapshot *snapshot);
-/* Between the first and the last marker, each by its own host's clock: what the hosts' clocks
- * differ by is in it. */
+/* The time between the first and the last marker. Each marker carries its own host's clock, so the
+ * result includes the offset between the hosts' clocks. */
 uint64_t snapshot_spread_ns(const struct snapshot *snapshot);
-size_t snapshot_hosts(const struct snapshot *snapshot); /* of those that are in it */
+/* The number of hosts among the included members. */
+size_t snapshot_hosts(const struct snapshot *snapshot);
 
-/* The members of an object that the caller has opened. */
+/* Writes the members of an object that the caller has opened. */
 extern const struct answer snapshot_answer;
 void json_snapshot(struct json *json, const struct snapshot *snapshot);

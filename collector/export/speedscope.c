@@ -1,7 +1,7 @@
 /*
- * JSON for speedscope (https://www.speedscope.app/file-format-schema.json): frames once, and a
- * *sampled* profile of bytes and one of blocks, in which a sample is a stack, outermost frame
- * first, and its weight what its innermost frame allocated itself.
+ * JSON for speedscope (https://www.speedscope.app/file-format-schema.json): a table of frames, and
+ * two *sampled* profiles, of bytes and of blocks. A sample is a stack, outermost frame first; its
+ * weight is what its innermost frame allocated itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static int put_frames(struct speedscope *s)
 	return 0;
 }
 
-/* Every stack, or the weight of every stack, in the order of the walk. */
+/* Writes all stacks, or the weights of all stacks, in the order of the walk. */
 static int put_samples(struct speedscope *s, enum export_weight weight, bool weights)
 {
 	struct walk walk;

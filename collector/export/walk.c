@@ -9,8 +9,8 @@
 
 #include "base/ban.h"
 
-/* Depth of the tree; children come after their parents in the array or not, so it is measured by
- * walking. */
+/* Returns the depth of the tree. Children may come before their parents in the array, so the depth
+ * is measured by walking. */
 static uint32_t tree_depth(const struct tree *tree, uint32_t *parents)
 {
 	uint32_t node = 0, depth = 0, deepest = 0;

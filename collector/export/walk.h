@@ -1,6 +1,6 @@
 #pragma once
-/* Through a tree of frames, parents before children, without recursion. The root itself is left
- * out. */
+/* A walk through a tree of frames, parents before children, without recursion. The walk does not
+ * yield the root. */
 #include <stdint.h>
 
 struct tree;
@@ -8,14 +8,14 @@ struct tree;
 struct walk {
 	const struct tree *tree;
 	uint32_t *stack;  /* stack[depth]: the node at that depth */
-	uint32_t depth;	  /* of the node that walk_next gave: 1 for children of the root */
+	uint32_t depth;	  /* of the node that walk_next returned: 1 for children of the root */
 	uint32_t deepest; /* depth of the tree */
 };
 
-/* 0 or -ENOMEM; walk_done in either case. */
+/* Returns 0 or -ENOMEM; call walk_done in either case. */
 int walk_init(struct walk *walk, const struct tree *tree);
 void walk_done(struct walk *walk);
-/* The next node; 0: that was all. */
+/* Returns the next node, or 0 at the end. */
 uint32_t walk_next(struct walk *walk);
-/* The next node that is not below this one; 0: there is none. */
+/* Skips the subtree of the current node. Returns the next node, or 0 at the end. */
 uint32_t walk_over(struct walk *walk);

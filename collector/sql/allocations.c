@@ -10,8 +10,8 @@
 
 #include "base/ban.h"
 
-/* Each holds a block of unpacked columns or a few, up to some 4 MiB each, that no limit of SQLite
- * counts. */
+/* Each scan holds one or a few blocks of unpacked columns, up to about 4 MiB each, which no limit
+ * of SQLite counts. */
 #define SCANS_MAX 8
 
 struct instance {
@@ -94,7 +94,7 @@ static int fail(struct allocations_cursor *c, int error, const struct err_text *
 
 /* ---- a scan ---- */
 
-/* The next row of the block that is one of the list of stacks; false: there is none. */
+/* Moves to the next row of the block whose stack is in the list. Returns false if there is none. */
 static bool next_of_block(struct allocations_cursor *c)
 {
 	for (; c->k < c->rows.count; c->k++) {
@@ -141,7 +141,7 @@ static int begin_scan(struct allocations_cursor *c, const struct allocations_pla
 
 /* ---- a single row ---- */
 
-/* Other conditions are left to SQLite. */
+/* SQLite evaluates the other conditions. */
 static int look_up(struct allocations_cursor *c, uint64_t row, struct err_text *err)
 {
 	if (row >= recording_rows(c->sql->recording))
@@ -159,7 +159,8 @@ static int look_up(struct allocations_cursor *c, uint64_t row, struct err_text *
 	return 0;
 }
 
-/* A block that is asked for without columns is a zone, and says nothing of which rows are alive. */
+/* `alive_at_ns` needs a scan: a block read without columns has only its zone, which does not tell
+ * which rows are alive. */
 static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
 			 sqlite3_value **argv)
 {

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * The table `allocations`: a cursor walks over the rows a block at a time. Three files: the module
- * (allocations.c), what conditions push down (allocations_plan.c), the columns
- * (allocations_columns.c).
+ * The table `allocations`: a cursor walks over the rows, one block at a time. There are three
+ * files: the module (allocations.c), the conditions that are pushed down (allocations_plan.c), and
+ * the columns (allocations_columns.c).
  *
- * A plan travels from xBestIndex to xFilter as a number, the columns of blocks that the statement
- * looks at (enum row_columns), and a text, two characters for each argument: 'A' + column, and what
- * the argument is to it:
+ * xBestIndex passes a plan to xFilter. It consists of a number, which is the columns of blocks that
+ * the statement reads (enum row_columns), and a text with two characters per argument: 'A' +
+ * column, and the operation on the argument:
  *
  *	= < [ (at most) > ] (at least) n (is null) i (one of a list)
  *
- * Conditions only narrow what is read: SQLite compares all of them again, so a plan may let more
- * rows through, never fewer.
+ * Conditions only narrow what is read: SQLite evaluates all of them again. So a plan may let more
+ * rows pass, but never fewer.
  */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -96,16 +96,16 @@ struct allocations_cursor {
 	struct filter filter;
 	unsigned columns; /* enum row_columns */
 	bool done;
-	/* A scan: */
+	/* Of a scan: */
 	struct row_walk *walk; /* NULL: a single row */
 	struct walked_rows rows;
 	uint32_t k;
-	uint8_t *stacks; /* by node: one of a list; NULL: any */
+	uint8_t *stacks; /* by node: is in the list; NULL: any */
 	uint32_t nodes;
-	/* A single row: */
+	/* Of a single row: */
 	struct row_cache *single; /* kept from one look-up to the next */
 	unsigned single_columns;
-	/* The row: */
+	/* The current row: */
 	const struct row_block *block;
 	uint32_t i;
 	/* The call site of the stack that was looked at last. */
@@ -115,21 +115,21 @@ struct allocations_cursor {
 
 /* ---- allocations_plan.c ---- */
 
-/* What a statement asks of the rows. */
+/* The range of rows that a statement asks for. */
 struct allocations_plan {
 	uint64_t first_row, end_row;
 	bool by_id; /* a single row */
 };
 
 int allocations_best_index(struct sql *sql, sqlite3_index_info *info);
-/* Reads the arguments into the cursor's filter and list of stacks. 0 or -ENOMEM. */
+/* Reads the arguments into the cursor's filter and its list of stacks. Returns 0 or -ENOMEM. */
 int allocations_read_plan(struct allocations_cursor *cursor, const char *text, int argc,
 			  sqlite3_value **argv, struct allocations_plan *ret_plan);
 
 /* ---- allocations_columns.c ---- */
 
-/* Columns of blocks (enum row_columns) that a column of the table is made of. */
+/* Returns the columns of blocks (enum row_columns) that a column of the table is made from. */
 unsigned allocations_needs(int column);
-/* 0, or a negative errno with a sentence. */
+/* Returns 0, or a negative errno with an error text. */
 int allocations_put(struct allocations_cursor *cursor, sqlite3_context *out, int column,
 		    struct err_text *err);

@@ -23,7 +23,7 @@ unsigned allocations_needs(int column)
 	return column >= 0 && column < ALLOCATIONS_COLUMNS ? needs[column] : 0;
 }
 
-/* Whether it stands for others, too (collector/query/sweep/tally.h). */
+/* Whether the row stands for others, too (collector/query/sweep/tally.h). */
 static bool sampled(uint64_t size, uint64_t weight)
 {
 	return weight > size && weight > 1;
@@ -205,7 +205,7 @@ static int put_bit(struct allocations_cursor *c, sqlite3_context *out, int colum
 	return r < 0 ? r : 0;
 }
 
-/* ---- all ---- */
+/* ---- all columns ---- */
 
 static void put_link(sqlite3_context *out, uint32_t row)
 {
@@ -213,7 +213,7 @@ static void put_link(sqlite3_context *out, uint32_t row)
 		put_number(out, row);
 }
 
-/* What is worked out of more than the row. */
+/* Values that depend on more than the row. */
 static int put_fact(struct allocations_cursor *c, sqlite3_context *out, int column,
 		    struct err_text *err)
 {
@@ -245,7 +245,7 @@ static int put_fact(struct allocations_cursor *c, sqlite3_context *out, int colu
 	}
 }
 
-/* What the row's numbers mean. */
+/* Values that give the row's numbers a meaning. */
 static int put_meaning(struct allocations_cursor *c, sqlite3_context *out, int column,
 		       struct err_text *err)
 {
@@ -287,7 +287,7 @@ static int put_meaning(struct allocations_cursor *c, sqlite3_context *out, int c
 	}
 }
 
-/* Numbers as the row has them. */
+/* Numbers come from the row directly. */
 int allocations_put(struct allocations_cursor *c, sqlite3_context *out, int column,
 		    struct err_text *err)
 {

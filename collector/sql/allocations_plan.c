@@ -1,4 +1,4 @@
-/* Conditions on allocations, pushed down into the filter. See allocations.h. */
+/* Pushes conditions on allocations down into the filter. See allocations.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 
 #include "base/ban.h"
 
-#define ARGUMENTS 32 /* conditions that are pushed down at most */
+#define ARGUMENTS 32 /* maximum number of conditions that are pushed down */
 
-/* ---- what SQLite offers ---- */
+/* ---- conditions that SQLite offers ---- */
 
 /* Columns that a filter can bound from both sides. */
 static bool is_range(int column)
@@ -29,14 +29,14 @@ static bool is_equal(int column)
 	       column == ALLOCATIONS_END || column == ALLOCATIONS_ALIVE_AT;
 }
 
-/* The plan's character; 0: it can't be pushed down. */
+/* Returns the plan's character, or 0 if the condition cannot be pushed down. */
 static char operation(sqlite3_index_info *info, int index)
 {
 	int column = info->aConstraint[index].iColumn;
 
 	switch (info->aConstraint[index].op) {
 	case SQLITE_INDEX_CONSTRAINT_EQ:
-		/* A list looked up one by one would be a scan for each. */
+		/* Without this, SQLite would look up each element of a list with a scan. */
 		if (sqlite3_vtab_in(info, index, -1))
 			return column == ALLOCATIONS_STACK ? 'i' : 0;
 		return is_equal(column) ? '=' : 0;
@@ -65,7 +65,7 @@ static unsigned wanted_columns(const sqlite3_index_info *info)
 	return columns;
 }
 
-/* How many of the rows are thought to be left. */
+/* Estimates the share of the rows that a condition leaves. */
 static double share_left(char operation, int column, double rows)
 {
 	if (column == ALLOCATIONS_ID && operation == '=')
@@ -78,7 +78,7 @@ static double share_left(char operation, int column, double rows)
 struct offer {
 	char text[2 * ARGUMENTS + 1];
 	int count;
-	double rows; /* that are left */
+	double rows; /* estimated number left */
 	bool by_id;
 };
 
@@ -97,7 +97,7 @@ static void take(struct offer *offer, sqlite3_index_info *info, int index, char 
 	offer->by_id = offer->by_id || (column == ALLOCATIONS_ID && op == '=');
 }
 
-/* Births are in the order of their rows. */
+/* Rows are in the order of birth, which is the order of `id`. */
 static bool is_ordered(const sqlite3_index_info *info)
 {
 	return info->nOrderBy == 1 && info->aOrderBy[0].iColumn == ALLOCATIONS_ID &&
@@ -129,13 +129,13 @@ int allocations_best_index(struct sql *sql, sqlite3_index_info *info)
 	return SQLITE_OK;
 }
 
-/* ---- what it gives ---- */
+/* ---- conditions that the plan passes on ---- */
 
 struct range {
 	uint64_t *min, *max;
 };
 
-/* Of the shown numbers, which end at INT64_MAX (sql_number). */
+/* Bounds the numbers as shown, which end at INT64_MAX (sql_number). */
 static void bound_integer(const struct range *range, char op, int64_t x)
 {
 	uint64_t least = x < 0 ? 0 : (uint64_t)x, most = x == INT64_MAX ? UINT64_MAX : least;
@@ -180,7 +180,8 @@ static bool number(sqlite3_value *value, uint32_t *ret_number)
 	return true;
 }
 
-/* One of them alone is asked for; of two different ones SQLite finds out itself. */
+/* The filter takes only the first of such conditions. If there are two different ones, SQLite
+ * evaluates both. */
 static void narrow(enum filter_lifetime *lifetime, enum filter_lifetime wanted)
 {
 	if (*lifetime == LIFETIME_ALL)
@@ -237,7 +238,7 @@ static int read_list(struct allocations_cursor *c, sqlite3_value *list)
 	}
 	for (r = sqlite3_vtab_in_first(list, &value); r == SQLITE_OK && value;
 	     r = sqlite3_vtab_in_next(list, &value)) {
-		/* Cut off and bounded, where it is none: SQLite compares once more. */
+		/* A value that is no integer is truncated; SQLite compares once more. */
 		int64_t x = sqlite3_value_int64(value);
 
 		if (x >= 0 && x <= c->nodes)

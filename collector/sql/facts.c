@@ -24,7 +24,7 @@ DEFINE_CLEANUP(row_walk_free, struct row_walk *)
 struct facts {
 	uint32_t nodes;
 	struct site {
-		uint32_t node, frame; /* node 0: not looked for yet */
+		uint32_t node, frame; /* node 0: not looked up yet */
 	} * sites;		      /* by node */
 	uint32_t *depth;	      /* by node */
 	struct row_cache *rows;
@@ -40,7 +40,7 @@ struct facts {
 	struct stack_sums *sums;
 };
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static struct facts *facts_of(struct sql *sql)
 {
 	if (!sql->facts) {
@@ -347,7 +347,7 @@ int facts_bit(struct sql *sql, enum facts_bit which, uint64_t row, struct err_te
 	return row < f->bits[which]->rows && (f->bits[which]->bits[row / 8] >> row % 8 & 1);
 }
 
-/* ---- what was said, where it lay ---- */
+/* ---- marks and mappings ---- */
 
 static const struct said *said_of(struct sql *sql)
 {

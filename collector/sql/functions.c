@@ -1,5 +1,5 @@
-/* Functions beside SQLite's own: regular expressions, backtraces as text, what a backtrace passes
- * through, errors of estimates. */
+/* Functions in addition to SQLite's own: regular expressions, backtraces as text, tests of what a
+ * backtrace passes through, and errors of estimates. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static bool number_of(sqlite3_value *value, uint64_t *ret_number)
 	return true;
 }
 
-/* The number of a node; 0: it is none. */
+/* Returns the number of a node, or 0 if the value is none. */
 static uint32_t stack_of(sqlite3_context *context, sqlite3_value *value)
 {
 	uint64_t number;
@@ -73,8 +73,8 @@ static void free_pattern(void *pattern)
 	pattern_free(pattern);
 }
 
-/* X REGEXP Y calls regexp(Y, X). The compiled expression stays with the statement where it is a
- * constant. */
+/* X REGEXP Y calls regexp(Y, X). If the expression is constant, its compiled form is kept with the
+ * statement. */
 static void call_regexp(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	struct pattern *pattern = sqlite3_get_auxdata(context, 0), *made = NULL;
@@ -96,19 +96,20 @@ static void call_regexp(sqlite3_context *context, int argc, sqlite3_value **argv
 		fail(context, r, &err);
 	else
 		sqlite3_result_int(context, r);
+	/* May free `made` at once. */
 	if (made)
-		sqlite3_set_auxdata(context, 0, made, free_pattern); /* which may free it at once */
+		sqlite3_set_auxdata(context, 0, made, free_pattern);
 }
 
 /* ---- what a backtrace passes through ---- */
 
 enum what { WHAT_FUNCTION, WHAT_SOURCE, WHAT_MODULE };
 
-/* A verdict a node: of it and all that it was called from. */
+/* One verdict per node, for the node and all its callers. */
 struct through {
 	struct sql *sql;
 	enum what what;
-	struct pattern *pattern; /* NULL: of a module */
+	struct pattern *pattern; /* NULL: WHAT_MODULE */
 	char *module;
 	uint32_t nodes;
 	uint8_t verdict[]; /* by node: UNKNOWN, NO, YES */
@@ -131,8 +132,8 @@ static int new_through(struct sql *sql, enum what what, const char *text,
 		       struct through **ret_through, struct err_text *err)
 {
 	uint32_t nodes = recording_nodes(sql->recording);
-	struct through *t =
-		sqlite3_malloc64(sizeof(*t) + nodes + 1); /* counted: a text may have many */
+	/* Allocated by SQLite so that it is accounted: a text may have many of these. */
+	struct through *t = sqlite3_malloc64(sizeof(*t) + nodes + 1);
 	int r = 0;
 
 	if (!t)
@@ -167,7 +168,7 @@ static int judge_frame(const struct through *t, const struct view_frame *frame,
 	return pattern_match(t->pattern, frame->name, err);
 }
 
-/* Of the node's own frames. */
+/* Judges the node's own frames. */
 static int judge_node(const struct through *t, uint32_t node, struct err_text *err)
 {
 	uint32_t count = view_frame_count(t->sql->view, node);
@@ -181,8 +182,8 @@ static int judge_node(const struct through *t, uint32_t node, struct err_text *e
 	return r;
 }
 
-/* Goes outwards to the first node whose verdict is known, then hands it down: parents have lower
- * numbers, so the way ends. */
+/* Goes outwards to the first node whose verdict is known, then hands the verdict down. Parents have
+ * lower numbers, so the walk ends. */
 static int judge_stack(struct through *t, uint32_t stack, struct err_text *err)
 {
 	uint32_t node = stack, verdict;

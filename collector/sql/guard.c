@@ -1,7 +1,7 @@
 /*
- * What statements may do: read our tables. The authorizer is asked when a statement is compiled, so
- * nothing that it refuses ever begins to run; the progress handler is called every few steps of
- * SQLite's machine while it runs, and ends it by its limits.
+ * Restricts statements to reading our tables. The authorizer is called when a statement is
+ * compiled, so nothing that it refuses ever begins to run. The progress handler is called every few
+ * steps of SQLite's virtual machine, and ends the statement at its limits.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,13 +13,13 @@
 #include "base/ban.h"
 
 #define STEPS_A_TICK 100
-/* Of SQLite's memory, for the process's other data bases, and for what the steps between two ticks
- * take. */
+/* Reserve within SQLite's memory limit for the process's other databases, and for what the steps
+ * between two ticks allocate. */
 #define BESIDE_BYTES (256ll << 20)
-/* Bytes of SQLite's cache, and of memory that sorting takes before it goes on in a file. */
+/* Bytes of SQLite's cache, and of the memory that sorting uses before it continues in a file. */
 #define CACHE_PRAGMA "pragma cache_size = -16384"
 
-/* Whoever noticed it: a table may have looked at the clock before the machine's next tick. */
+/* The deadline may be noticed by a table before the next tick, so the text is set here for all. */
 static void say_too_long(struct sql *sql)
 {
 	char text[32];
@@ -58,7 +58,8 @@ static bool in_list(const char *const *list, const char *name)
 	return false;
 }
 
-/* json_patch and unhex take the product of the lengths of their arguments; see texts.c. */
+/* json_patch and unhex take time proportional to the product of the lengths of their arguments; see
+ * texts.c. */
 static int judge_function(struct sql *sql, const char *name)
 {
 	static const char *const refused[] = {"load_extension", "fts3_tokenizer", "sqlite_log",
@@ -76,8 +77,8 @@ static int judge_pragma(struct sql *sql, const char *name, const char *argument)
 	return in_list(harmless, name) ? SQLITE_OK : refuse(sql, "the pragma", name);
 }
 
-/* Tables of SQLite's own that show its inside are not for users; without a column it is the name of
- * a subquery, too. */
+/* Users may not read SQLite's own tables that show its internals. An empty column means that the
+ * name may be that of a subquery. */
 static int judge_read(struct sql *sql, const char *table, const char *column)
 {
 	static const char *const refused[] = {
@@ -89,7 +90,7 @@ static int judge_read(struct sql *sql, const char *table, const char *column)
 
 static const char *action_name(int action, const char *table)
 {
-	/* Which is what all that makes or drops something begins with. */
+	/* Statements that create or drop anything begin with such a change. */
 	if ((action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE) &&
 	    table && !sqlite3_strnicmp(table, "sqlite_", 7))
 		return "changing the schema";
@@ -164,9 +165,9 @@ bool guard_ended(struct sql *sql)
 }
 
 /*
- * One step can nest calls whose arguments are a MiB each, gigabytes of them, before the next tick.
- * So SQLite itself has a limit, too, while there are sessions: one for the process, and with room
- * for what is not theirs.
+ * One step can nest calls whose arguments are a MiB each, and thus allocate gigabytes before the
+ * next tick. So while there are sessions, SQLite itself has a limit, too. It applies to the whole
+ * process and includes room for memory that does not belong to sessions.
  */
 static void allow(int64_t bytes)
 {

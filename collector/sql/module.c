@@ -1,5 +1,5 @@
-/* Modules of SQLite made of descriptions of tables (struct table). Nothing is written and nothing
- * created: each is there by its name. */
+/* Makes SQLite modules from descriptions of tables (struct table). The tables are eponymous: they
+ * exist by their names without CREATE, and nothing is written. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "base/ban.h"
 
-#define USES_KEY       1 /* of idxNum; argument n is ARGUMENT_FIRST << n */
+#define USES_KEY       1 /* flags of idxNum; argument n is ARGUMENT_FIRST << n */
 #define ARGUMENT_FIRST 2
 
 struct instance {
@@ -60,8 +60,8 @@ static int disconnect_table(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
-/* Parameters have to be given by equality, and the key is looked up if it is; all else SQLite
- * compares. */
+/* Parameters must be given by equality. An equality on the key is looked up. SQLite evaluates all
+ * other conditions. */
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
 	const struct table *table = ((struct instance *)(void *)base)->table;
@@ -151,7 +151,7 @@ static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text
 	clear(cursor);
 	cursor->keyed = number & USES_KEY;
 	if (cursor->keyed) {
-		/* What is no whole number is no key. */
+		/* A value that is no number, or is negative, matches no key. */
 		int kind = sqlite3_value_numeric_type(argv[next]);
 
 		if (kind != SQLITE_INTEGER && kind != SQLITE_FLOAT)

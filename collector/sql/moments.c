@@ -1,5 +1,5 @@
-/* The tables of what happened when: `timeline`, `marks`, `figures`, `gaps`, `calls`; and `culled`,
- * sums of blocks that are no rows. */
+/* The tables of events over time: `timeline`, `marks`, `figures`, `gaps`, `calls`; and `culled`,
+ * the sums of blocks that have no rows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

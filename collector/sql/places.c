@@ -1,4 +1,5 @@
-/* The tables of what the process had: `modules`, `threads`, `maps`, `map_usage`, `recording`. */
+/* The tables of the process's environment: `modules`, `threads`, `maps`, `map_usage`,
+ * `recording`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ static void put_modules(struct table_cursor *c, sqlite3_context *out, int column
 		put_number(out, m->end);
 		break;
 	case MODULES_BIAS:
-		sqlite3_result_int64(out, (int64_t)m->bias); /* may be below 0 */
+		sqlite3_result_int64(out, (int64_t)m->bias); /* may be negative */
 		break;
 	case MODULES_LOADED:
 		put_time(out, m->loaded_ns);

@@ -1,4 +1,4 @@
-/* Filters said in SQL: what the REST API answers as allocation_filter_to_script and
+/* Filters as SQL text: the answers of the REST API to allocation_filter_to_script and
  * map_filter_to_script. See sql.h. */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "base/ban.h"
 
-/* How the two tables call the same. */
+/* The names of the same columns in the two tables. */
 struct words {
 	const char *birth, *death, *lifetime, *thread_name, *leaked, *freed, *death_stack;
 };
@@ -66,7 +66,7 @@ static void add_quoted(struct text *t, const char *before, const char *text, con
 	buf_printf(t->out, "'%s", after);
 }
 
-/* SQLite's numbers end at INT64_MAX, and so do those of the tables. */
+/* SQLite's integers end at INT64_MAX, and so do the numbers of the tables. */
 static void add_range(struct text *t, const char *column, uint64_t min, uint64_t max)
 {
 	if (min)
@@ -174,7 +174,7 @@ static void add_share(struct text *t, const char *compare, const struct filter_s
 		add(t, "leaked_blocks %s %.17g", compare, share->number);
 }
 
-/* Of all blocks of the same backtrace. */
+/* Conditions on all blocks of the same backtrace. */
 static void add_group(struct text *t, const struct filter *f)
 {
 	struct text group = {.out = t->out, .words = t->words};

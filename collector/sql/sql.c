@@ -13,8 +13,8 @@
 
 #include "base/ban.h"
 
-#define COLUMNS_MAX 200		 /* as guard.c has it */
-#define MEMORY_MAX  (1ull << 50) /* more is no limit, and sums of them are numbers still */
+#define COLUMNS_MAX 200		 /* same limit as in guard.c */
+#define MEMORY_MAX  (1ull << 50) /* caps the limit, so that sums of limits do not overflow */
 
 static int open_database(struct sql *sql, struct err_text *err)
 {
@@ -98,7 +98,7 @@ static int no_room(struct sql *sql, struct err_text *err)
 		       format_size(text, (double)sql->limits.temp_bytes));
 }
 
-/* What made SQLite say no, as an errno with a sentence. */
+/* Converts an error of SQLite to an errno with an error text. */
 static int failed(struct sql *sql, int code, struct err_text *err)
 {
 	if ((code & 0xff) == SQLITE_NOMEM)
@@ -171,7 +171,7 @@ static int begin_answer(sqlite3_stmt *statement, unsigned columns, const struct 
 	return sink->begin(sink->context, columns, names);
 }
 
-/* 1: no more rows are allowed. */
+/* Returns 1 if no more rows are allowed. */
 static int step_through(struct sql *sql, sqlite3_stmt *statement, const struct sql_sink *sink,
 			struct err_text *err)
 {
@@ -180,7 +180,8 @@ static int step_through(struct sql *sql, sqlite3_stmt *statement, const struct s
 	bool cut = false;
 
 	while (!r && !cut && (code = sqlite3_step(statement)) != SQLITE_DONE) {
-		/* Rows of few steps and large values: who takes them needs time, too. */
+		/* Checks the deadline per row, too: rows may need few steps but much time in the
+		 * sink. */
 		if (code != SQLITE_ROW || guard_ended(sql))
 			return failed(sql, code, err);
 		cut = sql->limits.rows && !sql->rows_left;
@@ -194,7 +195,7 @@ static int step_through(struct sql *sql, sqlite3_stmt *statement, const struct s
 
 DEFINE_CLEANUP(sqlite3_finalize, sqlite3_stmt *)
 
-/* One statement at the text's beginning; *ret_rest is what follows. */
+/* Runs the statement at the beginning of the text; *ret_rest is the text behind it. */
 static int run_one(struct sql *sql, const char *text, const char **ret_rest,
 		   const struct sql_sink *sink, const char **ret_at, struct err_text *err)
 {

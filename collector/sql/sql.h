@@ -1,14 +1,14 @@
 #pragma once
 /*
- * SQL over a recording: SQLite, with read-only virtual tables on the rows and on what else a
- * recording knows (tables.c). No table is a copy: a scan of the allocations unpacks one block of
- * rows at a time, and what a condition says of single columns goes down into the filter, so that
- * blocks are passed over by their zones.
+ * SQL over a recording: SQLite with read-only virtual tables for the rows and for the other
+ * contents of a recording (tables.c). No table is a copy. A scan of the allocations unpacks one
+ * block of rows at a time. Conditions on single columns are pushed down into the filter, so that
+ * blocks are skipped by their zones.
  *
- * A text of statements is hostile. It may read these tables and nothing else (guard.c: an
- * authorizer, no file, no pragma that changes anything), and it ends in time: by its limits of
- * time, memory, temporary files and rows, or when it is withdrawn. Sorting and grouping use memory
- * up to some size, then a file without a name in TMPDIR or /var/tmp (temp.c).
+ * The text of statements is hostile input. It may read these tables and nothing else (guard.c: an
+ * authorizer, no files, no pragma that changes anything). It ends in time: by its limits of time,
+ * memory, temporary files and rows, or when it is withdrawn. Sorting and grouping use memory up to
+ * a limit, then a nameless file in TMPDIR or /var/tmp (temp.c).
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,17 +28,17 @@ struct view;
 #define SQL_TEMP_BYTES	 (4ull << 30)
 
 struct sql_limits {
-	uint64_t time_ns;      /* of a whole sql_run; 0: none */
-	uint64_t memory_bytes; /* of SQLite's, beside the columns of the blocks that are looked at;
-				  0: SQL_MEMORY_BYTES */
-	uint64_t temp_bytes;   /* of temporary files; 0: SQL_TEMP_BYTES */
-	uint64_t rows;	       /* of the answers of a sql_run together; 0: any */
-	const atomic_bool *cancelled; /* may be NULL; true: it ends soon with -ECANCELED */
+	uint64_t time_ns; /* of a whole sql_run; 0: none */
+	/* Of SQLite's memory, without the unpacked columns of blocks; 0: SQL_MEMORY_BYTES. */
+	uint64_t memory_bytes;
+	uint64_t temp_bytes;	      /* of temporary files; 0: SQL_TEMP_BYTES */
+	uint64_t rows;		      /* of all answers of a sql_run together; 0: unlimited */
+	const atomic_bool *cancelled; /* may be NULL; true: the run ends soon with -ECANCELED */
 	struct progress *progress;    /* may be NULL */
 };
 
-/* A session: a connection with all tables, for one thread. The view must not be refreshed while it
- * is there. */
+/* A session: a connection with all tables, for one thread. The view must not be refreshed while the
+ * session exists. */
 struct sql;
 int sql_open(struct view *view, const struct sql_limits *limits, struct sql **ret_sql,
 	     struct err_text *err);
@@ -50,50 +50,50 @@ struct sql_value {
 	enum sql_kind kind;
 	int64_t integer;
 	double real;
-	const char
-		*text; /* of SQL_STRING, with a NUL behind it, and SQL_BYTES; until the next row */
+	/* Of SQL_STRING, followed by a NUL, and of SQL_BYTES; valid until the next row. */
+	const char *text;
 	size_t length;
 };
 
-/* Who takes answers. Not 0 stops, and is returned by sql_run. */
+/* Receives answers. A return value other than 0 stops sql_run, which returns it. */
 struct sql_sink {
-	/* Before the rows of a statement that has columns. */
+	/* Called before the rows of a statement that has columns. */
 	int (*begin)(void *context, unsigned columns, const char *const *names);
 	int (*row)(void *context, unsigned columns, const struct sql_value *values);
-	/* `cut`: there were more rows, but no more are allowed. */
+	/* `cut`: more rows were available, but no more are allowed. */
 	int (*end)(void *context, bool cut);
 	void *context;
 };
 
-/* Where in the text an error lies, from 1; 0: nowhere in particular. */
+/* The position of an error in the text, from 1; 0: unknown. */
 struct sql_place {
 	unsigned line, column;
 };
 
 /*
- * Runs all statements of the text, one after the other. 0; -EINVAL: the text is not understood, or
- * asks for what is not allowed; -ETIME, -ENOBUFS, -EFBIG: the limit of time, of memory, of
- * temporary files; -ECANCELED; what reading rows failed with; or what the sink returned.
- * `ret_place` may be NULL.
+ * Runs all statements of the text, one after the other. Returns 0; -EINVAL if the text is not
+ * understood, or asks for what is not allowed; -ETIME, -ENOBUFS or -EFBIG at the limit of time,
+ * memory or temporary files; -ECANCELED; an error of reading rows; or the value that the sink
+ * returned. `ret_place` may be NULL.
  */
 int sql_run(struct sql *sql, const char *text, const struct sql_sink *sink,
 	    struct sql_place *ret_place, struct err_text *err);
 
-/* The rows for which a condition over the columns of the table `allocations` holds, for
- * filter.only: free it. Errors as of sql_run. */
+/* Returns the rows for which a condition over the columns of the table `allocations` holds, for
+ * filter.only. The caller frees them. Errors as for sql_run. */
 int sql_where(struct view *view, const char *condition, const struct sql_limits *limits,
 	      struct row_bits **ret_rows, struct err_text *err);
-/* Makes `condition` hold beside what the filter asks already. Errors as of sql_run. */
+/* Adds `condition` to what the filter asks already. Errors as for sql_run. */
 int sql_add_condition(struct filter *filter, struct view *view, const char *condition,
 		      const struct sql_limits *limits, struct err_text *err);
 
-/* The condition of SQL that says what a filter says of this recording, over the columns of
- * `allocations`, or of `maps`; "1" where nothing is asked. What `filter.only` holds has no text:
- * that is the caller's. 0 or -ENOMEM. */
+/* Appends the SQL condition that is equivalent to a filter on this recording, over the columns of
+ * `allocations`, or of `maps`; "1" if the filter has no condition. `filter.only` has no text; the
+ * caller must handle it. Returns 0 or -ENOMEM. */
 int sql_of_filter(const struct recording *recording, const struct filter *filter, bool of_maps,
 		  struct buf *out);
 
-/* The tables, for people: a callback a table, then one a column. */
+/* Describes the tables to a user: one call per table, followed by one per column. */
 struct sql_describe {
 	void (*table)(void *context, const char *name, const char *about);
 	void (*column)(void *context, const char *name, const char *type, const char *about);

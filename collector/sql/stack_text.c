@@ -9,7 +9,7 @@
 
 #include "base/ban.h"
 
-/* Frames are met from the innermost on, so the text is written from its end. */
+/* The walk starts at the innermost frame, so the text is written from its end. */
 struct backwards {
 	char *at, *start;
 	bool full;

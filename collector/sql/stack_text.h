@@ -5,9 +5,9 @@
 
 struct sql;
 
-#define STACK_TEXT_MAX (256u << 10) /* bytes; what is further out is left out, as "..." */
+#define STACK_TEXT_MAX (256u << 10) /* bytes; frames further out are replaced by "..." */
 
-/* Its frames, the outermost first, inlined ones included, with `separator` between them: as the
- * answer of a column or function. */
+/* Sets the result of a column or function to the frames, outermost first, including inlined ones,
+ * with `separator` between them. */
 void stack_text_result(struct sql *sql, uint32_t stack, const char *separator,
 		       sqlite3_context *out);

@@ -1,4 +1,4 @@
-/* The tables `stacks`, a row a backtrace with its sums, and `frames`, its frames. */
+/* The tables `stacks`, one row per backtrace with its sums, and `frames`, one row per frame. */
 #include <errno.h>
 #include <string.h>
 
@@ -91,7 +91,7 @@ static void put_site(struct table_cursor *c, sqlite3_context *out, int column)
 		put_text(out, site.module);
 }
 
-/* NULL: nothing was allocated there, or it failed, which `out` says. */
+/* Returns NULL if nothing was allocated there, or on failure, which is reported to `out`. */
 static const struct stack_sums *sums_at(const struct table_cursor *c, sqlite3_context *out)
 {
 	const struct stack_sums *sums = NULL;
@@ -142,7 +142,7 @@ static void put_sums(struct table_cursor *c, sqlite3_context *out, int column)
 	}
 }
 
-/* What a stack without rows does not have. */
+/* Columns that are NULL for a stack without rows. */
 static void put_range(struct table_cursor *c, sqlite3_context *out, int column)
 {
 	const struct stack_sums *s = sums_at(c, out);
@@ -233,7 +233,7 @@ enum { FRAMES(ENUM) };
 static const struct table_column frames_columns[] = {FRAMES(COLUMN){0}};
 #undef COLUMN
 
-/* `at` counts stacks, and the rows of one are walked through by node, frame and position. */
+/* `at` counts stacks. The rows within a stack are counted by node, frame and position. */
 static int begin_stack(struct table_cursor *c)
 {
 	for (; c->at < c->end; c->at++) {

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Inside a session. A table is a description of columns with functions that walk over its rows
- * (struct table); module.c makes a module of SQLite of each. The table of allocations, which pushes
- * conditions down, is a module of its own (allocations.c).
+ * Internals of a session. A table is a description of columns with functions that walk over its
+ * rows (struct table); module.c makes an SQLite module from each. The table of allocations pushes
+ * conditions down and is a module of its own (allocations.c).
  */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -16,7 +16,8 @@
 #include "collector/sql/temp.h"
 #include "collector/recording/figures.h"
 
-/* A value's bytes, and so what one step can allocate beyond the account. */
+/* Maximum number of bytes of a value, and thus of what one step can allocate before it is
+ * accounted. */
 #define SQL_VALUE_MAX (1 << 20)
 
 struct chain_walk;
@@ -28,39 +29,40 @@ struct sql {
 	struct sql_limits limits;
 	sqlite3 *db;
 	struct temp_files *temp;
-	struct filter filter; /* unset, with when it ends, and the means to show how far it is */
-	/* Of the run under way. */
+	struct filter filter; /* no conditions; carries the deadline, and reports progress */
+	/* Of the current run. */
 	int64_t memory_before;
-	int64_t allowed_bytes; /* of the process's limit for SQLite */
-	uint64_t held_bytes;   /* by cursors, not of SQLite's memory: in the account, too */
-	int ended;	       /* what ended it: a negative errno; 0: nothing */
-	struct err_text why;   /* and the sentence */
+	int64_t allowed_bytes; /* share of the process's limit for SQLite */
+	uint64_t held_bytes;   /* held by cursors outside of SQLite's memory; accounted, too */
+	int ended;	       /* why the run ended: a negative errno; 0: it has not */
+	struct err_text why;   /* the error text for `ended` */
 	uint64_t rows_left;
-	bool evaluating; /* while user text runs: the authorizer is strict */
-	unsigned scans;	 /* cursors on allocations that hold blocks */
-	struct facts
-		*facts; /* what columns are looked up in (facts.h); made when first asked for */
+	bool evaluating; /* user text runs: the authorizer is strict */
+	unsigned scans;	 /* number of cursors on allocations that hold blocks */
+	/* Lookup tables of columns (facts.h); made on demand. */
+	struct facts *facts;
 };
 
-/* Remembers why the statement ends; the first reason stays. Returns SQLITE_ERROR. */
+/* Records why the statement ends; the first reason stays. Returns SQLITE_ERROR. */
 int sql_fail(struct sql *sql, int error, const struct err_text *err);
 
 /* ---- guard.c ---- */
 
 int guard_connection(struct sql *sql, struct err_text *err);
 void guard_done(struct sql *sql);
-/* Ends what runs for the memory that it took. */
+/* Ends the current run because of the memory that it uses. */
 void guard_too_much(struct sql *sql);
 /* Starts the clock and the accounts. */
 void guard_begin(struct sql *sql);
-/* Whether it has to end, by its limits or because it was withdrawn: for who works long without a
- * step of the machine. */
+/* Whether the run must end, by its limits or because it was withdrawn. For code that works long
+ * between two steps of SQLite's virtual machine. */
 bool guard_ended(struct sql *sql);
 
 /* ---- tables ---- */
 
 struct table_column {
-	const char *name, *type; /* type: as declared to SQLite; "INTEGER HIDDEN" for a parameter */
+	/* type: as declared to SQLite; "INTEGER HIDDEN" for a parameter. */
+	const char *name, *type;
 	const char *about;
 };
 
@@ -70,14 +72,14 @@ struct table_cursor {
 	sqlite3_vtab_cursor base;
 	struct sql *sql;
 	const struct table *table;
-	uint64_t at, end; /* rows by number: from the table's `first` on */
+	uint64_t at, end; /* rows by number, starting at the table's `first` */
 	bool keyed;
-	int64_t key; /* rows that have it in the key column, if keyed */
-	sqlite3_value *const
-		*arguments; /* of hidden columns, in their order; NULL: not given. Only in begin */
-	uint32_t node, frame; /* of frames: where in the stack */
+	int64_t key; /* value of the key column, if `keyed` */
+	/* Of hidden columns, in their order; NULL: not given. Valid in `begin` only. */
+	sqlite3_value *const *arguments;
+	uint32_t node, frame; /* of the table `frames`: the position in the stack */
 	uint32_t position;
-	void *work;	     /* the table's own */
+	void *work;	     /* private to the table */
 	uint64_t held_bytes; /* of `work`, in the account */
 };
 
@@ -87,13 +89,14 @@ struct table {
 	int key;			    /* the column that `begin` can look up; -1: none */
 	int first_hidden;		    /* parameters from this column on; -1: none */
 	uint64_t likely_rows;
-	/* Sets at and end (at = end: none), and by `keyed` only those rows. 0 or negative errno. */
+	/* Sets `at` and `end` (at = end: no rows); if `keyed`, to the rows with the key only.
+	 * Returns 0 or a negative errno. */
 	int (*begin)(struct table_cursor *cursor, struct err_text *err);
 	int (*next)(struct table_cursor *cursor, struct err_text *err); /* NULL: at++ */
 	void (*column)(struct table_cursor *cursor, sqlite3_context *out, int column);
-	void (*done)(struct table_cursor *cursor);	       /* may be NULL */
-	uint64_t (*number)(const struct table_cursor *cursor); /* of the row, its own however it is
-								  looked up; NULL: `at` */
+	void (*done)(struct table_cursor *cursor); /* may be NULL */
+	/* The unique number of the row, however it is looked up; NULL: `at`. */
+	uint64_t (*number)(const struct table_cursor *cursor);
 };
 
 extern const struct table table_stacks, table_frames, table_modules, table_maps, table_map_usage,
@@ -105,15 +108,16 @@ extern const struct table_column allocations_columns[];
 int tables_add(struct sql *sql);
 int module_add(struct sql *sql, const struct table *table);
 int allocations_add(struct sql *sql);
-/* Tells SQLite the columns of a virtual table that connects. SQLITE_OK, or what it says. */
+/* Declares the columns of a virtual table that connects. Returns SQLITE_OK, or SQLite's error. */
 int table_declare(sqlite3 *db, const struct table_column *columns);
-/* Rows numbered from `first` to `last`, or the one that is looked up: for begin. */
+/* For `begin`: the rows numbered from `first` to `last`, or the row that is looked up. */
 void cursor_rows(struct table_cursor *cursor, uint64_t first, uint64_t last);
-/* Puts what `work` takes in the account, until `done`: a statement may have thousands of cursors.
- * For the end of begin, whose result it is: 0, or a negative errno where that is too much. */
+/* Accounts for the memory of `work` until `done`, because a statement may have thousands of
+ * cursors. `begin` ends with it and returns its result: 0, or a negative errno if that is too
+ * much. */
 int cursor_holds(struct table_cursor *cursor, uint64_t bytes);
 int functions_add(struct sql *sql);
-/* Of SQLite's functions those that would not end in time. */
+/* Replaces those of SQLite's functions that would not end in time. */
 int texts_add(struct sql *sql);
 extern const struct function_about {
 	const char *name, *about;
@@ -121,7 +125,7 @@ extern const struct function_about {
 
 /* ---- values ---- */
 
-/* SQLite's numbers end at 2^63 - 1: what is larger is shown as that. */
+/* SQLite's integers end at 2^63 - 1; larger numbers are shown as that. */
 static inline int64_t sql_number(uint64_t value)
 {
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
@@ -132,21 +136,21 @@ static inline void put_number(sqlite3_context *out, uint64_t value)
 	sqlite3_result_int64(out, sql_number(value));
 }
 
-/* Nothing for NO_TIME. */
+/* NO_TIME is NULL. */
 static inline void put_time(sqlite3_context *out, uint64_t ns)
 {
 	if (ns != NO_TIME)
 		put_number(out, ns);
 }
 
-/* A text that lives as long as the view; NULL: nothing. */
+/* The text must live as long as the view. NULL is NULL. */
 static inline void put_text(sqlite3_context *out, const char *text)
 {
 	if (text)
 		sqlite3_result_text(out, text, -1, SQLITE_STATIC);
 }
 
-/* 0 is "none" of numbers that begin with 1. */
+/* For numbers that begin with 1: 0 is NULL. */
 static inline void put_reference(sqlite3_context *out, uint32_t number)
 {
 	if (number)

@@ -11,8 +11,8 @@ static const struct table *const tables[] = {
 	&table_gaps,	  &table_calls,	   &table_recording,
 };
 
-/* A table's first use connects it, by a statement that users may not run: so it is used before they
- * do. */
+/* The first use of a table connects it by a statement that users may not run. So each table is used
+ * here before users are. */
 static int connect_table(struct sql *sql, const char *name)
 {
 	char *text = sqlite3_mprintf("select 1 from \"%w\" limit 0", name);
@@ -22,7 +22,7 @@ static int connect_table(struct sql *sql, const char *name)
 	return r;
 }
 
-/* SQLite's own, which are there if it was built with them. */
+/* Connects SQLite's own tables, which exist only if SQLite was built with them. */
 static void connect_others(struct sql *sql)
 {
 	static const char *const others[] = {"json_each",	  "json_tree",

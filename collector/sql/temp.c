@@ -1,4 +1,4 @@
-/* Temporary files, counted. See temp.h. */
+/* Temporary files with accounting of their size. See temp.h. */
 #include "collector/sql/temp.h"
 
 #include <errno.h>
@@ -118,7 +118,7 @@ static int sync_file(sqlite3_file *base, int flags)
 {
 	(void)base;
 	(void)flags;
-	return SQLITE_OK; /* nothing of it is to outlive the process */
+	return SQLITE_OK; /* the files need not outlive the process */
 }
 
 static int file_size(sqlite3_file *base, sqlite3_int64 *ret_size)
@@ -177,7 +177,7 @@ static const sqlite3_io_methods methods = {
 	.xDeviceCharacteristics = characteristics,
 };
 
-/* Only what has no name: a statement that names a file has no business here. */
+/* Opens nameless files only. A statement must not open a file by name. */
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
 		     int *ret_flags)
 {
@@ -240,7 +240,7 @@ int temp_files_new(uint64_t limit, struct temp_files **ret_files)
 	}
 	snprintf(files->name, sizeof(files->name), "heapcast-sql-%u", atomic_fetch_add(&number, 1));
 	files->limit = limit;
-	/* Clock, sleep and randomness are the system's. */
+	/* Clock, sleep and randomness come from the system's VFS. */
 	files->vfs = *system;
 	files->vfs.iVersion = system->iVersion < 2 ? system->iVersion : 2;
 	files->vfs.szOsFile = sizeof(struct temp_file);

@@ -1,7 +1,8 @@
 /*
- * SQLite's functions on texts, again: its own instr, replace and trim take the product of the
- * lengths of their arguments, which at a MiB each is hours in a single step, and nothing can end a
- * step. These take the sum, and ask for the time before they begin. Results are those of SQLite.
+ * Replacements of SQLite's text functions. SQLite's instr, replace and trim take time proportional
+ * to the product of the lengths of their arguments. At a MiB each this is hours in a single step,
+ * and a step cannot be interrupted. These functions take time proportional to the sum, and check
+ * the deadline before they begin. Results are those of SQLite.
  */
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 #include "base/ban.h"
 
-#define TRIMMED_MAX 256 /* bytes of the characters that trim takes away */
+#define TRIMMED_MAX 256 /* bytes of the characters that trim removes */
 
 struct piece {
 	const char *text;
@@ -35,7 +36,7 @@ static struct piece blob_of(sqlite3_value *value)
 	return (struct piece){bytes, bytes ? (size_t)sqlite3_value_bytes(value) : 0};
 }
 
-/* Nothing to do: an argument is NULL, or the statement is to end. */
+/* Whether there is nothing to do: an argument is NULL, or the statement must end. */
 static bool is_idle(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	struct sql *sql = sqlite3_user_data(context);
@@ -56,8 +57,8 @@ static const char *find(struct piece in, struct piece what, bool characters)
 {
 	const char *at = memmem(in.text, in.length, what.text, what.length);
 
-	/* One that begins inside of a character is none; it is there only if the text is no
-	 * UTF-8. */
+	/* A match that begins inside of a character does not count. It exists only if the text is
+	 * not valid UTF-8. */
 	if (at && characters && at != in.text && is_inside(at))
 		return NULL;
 	return at;
@@ -87,7 +88,8 @@ static void call_instr(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 /* ---- replace ---- */
 
-/* Copies up to the next one and takes it away from `rest`; false: there is none. */
+/* Returns the text before the next match in *ret_before, and removes it and the match from `rest`.
+ * Returns false if there is no match. */
 static bool next_piece(struct piece *rest, struct piece what, struct piece *ret_before)
 {
 	const char *at = memmem(rest->text, rest->length, what.text, what.length);
@@ -150,7 +152,7 @@ static void call_replace(sqlite3_context *context, int argc, sqlite3_value **arg
 
 /* ---- trim ---- */
 
-/* Bytes of the character at the beginning of the text. */
+/* Returns the bytes of the character at the beginning of the text. */
 static size_t character_length(struct piece in)
 {
 	size_t length = 1;
@@ -160,7 +162,8 @@ static size_t character_length(struct piece in)
 	return length;
 }
 
-/* The length of the character of `set` with which the text begins, or ends; 0: of none. */
+/* Returns the length of the character of `set` with which the text begins, or ends; 0 if there is
+ * none. */
 static size_t trimmed_length(struct piece in, struct piece set, bool at_end)
 {
 	while (set.length) {

@@ -1,4 +1,4 @@
-/* A condition of SQL as a filter: the rows for which it holds are picked out once, a bit a row. See
+/* An SQL condition as a filter: the rows for which it holds are selected once, one bit per row. See
  * sql.h. */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,9 +40,9 @@ static int end(void *context, bool cut)
 	return 0;
 }
 
-/* The last character of the text in quotes, the name in brackets or the comment that begins there;
- * `p` where none does, NULL where it does not end. A comment that the text ends is taken for
- * one. */
+/* Skips a quoted text, a name in brackets or a comment that begins at `p`. Returns its last
+ * character, `p` if none begins there, or NULL if it is not closed. A `--` comment may end with the
+ * text. */
 static const char *skip(const char *p)
 {
 	const char *end;
@@ -59,8 +59,8 @@ static const char *skip(const char *p)
 	return end ? end + 1 : NULL;
 }
 
-/* A condition that is one: it ends where its bracket does. "1) or (2" is a text with another
- * meaning than it shows. */
+/* Checks that the condition is a single expression: its brackets must balance. "1) or (2" would
+ * have another meaning than it shows. */
 static int check(const char *condition, struct err_text *err)
 {
 	int depth = 0;
@@ -91,7 +91,7 @@ int sql_where(struct view *view, const char *condition, const struct sql_limits 
 	mine.rows = 0;
 	buf_string(&text, "select id from allocations where (");
 	buf_string(&text, condition);
-	buf_string(&text, "\n)"); /* behind a comment, too */
+	buf_string(&text, "\n)"); /* the newline ends a comment in the condition */
 	if (!r && (!rows || !buf_text(&text)))
 		r = err_set(err, -ENOMEM, "out of memory");
 	if (!r)

@@ -32,7 +32,8 @@ static int step(struct chain_walk *walk, struct row_cache *rows, uint64_t row, b
 	if (!block)
 		return -EIO;
 	to = forward ? block->chain_next[i] : block->chain_previous[i];
-	/* A realloc comes after what it enlarged: that also ends a walk through damaged data. */
+	/* A link must lead to a later row (forward) or an earlier row (backward). The check also
+	 * ends a walk through damaged data. */
 	if (to == NO_BLOCK || to >= recording_rows(walk->recording) ||
 	    (forward ? to <= row : to >= row))
 		to = row;
@@ -40,7 +41,7 @@ static int step(struct chain_walk *walk, struct row_cache *rows, uint64_t row, b
 	return 0;
 }
 
-/* The last row of the chain that way, and how many steps away it is. */
+/* Finds the last row of the chain in that direction, and its distance in steps. */
 static int find_end(struct chain_walk *walk, struct row_cache *rows, uint64_t row, bool forward,
 		    uint64_t *ret_row, uint64_t *ret_steps, struct err_text *err)
 {

@@ -1,8 +1,8 @@
 /*
- * Rows judged by other rows: by their chain of reallocs, and by what their thread did next. A chain
- * is a row and those that realloc made of it, each linked to the next, which comes later. Going
- * forwards, what is known of a chain so far waits for its next row; at its last row it is judged,
- * and going backwards the judgement is handed to the rows before.
+ * Judges rows by other rows: by their chain of reallocs, and by what their thread did next. A chain
+ * is a row and the rows that realloc made of it, each linked to the next, later one. The forward
+ * pass carries the state of a chain from row to row and judges the chain at its last row. The
+ * backward pass hands this judgement to the earlier rows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 struct chain {
 	uint64_t length, first_size, birth_ns;
-	uint32_t next_free; /* index + 1, of an entry that is free */
+	uint32_t next_free; /* index + 1 of the next free entry */
 };
 
 struct chains {
@@ -28,11 +28,11 @@ struct chains {
 	struct map waiting; /* row -> index in open */
 	struct chain *open;
 	uint32_t open_count, open_capacity, free;
-	uint8_t *passes; /* a bit a row: its chain passes */
+	uint8_t *passes; /* one bit per row: its chain passes */
 };
 
-/* The next row of the chain, or NO_BLOCK. Later rows have higher numbers: that ends a walk through
- * damage, too. */
+/* Returns the next row of the chain, or NO_BLOCK. Later rows have higher numbers; the check also
+ * ends a walk through damaged data. */
 static uint64_t next_of(const struct matcher *m, const struct row_block *block, uint32_t i)
 {
 	uint64_t next = block->chain_next[i];
@@ -59,8 +59,8 @@ void matcher_refuse(struct matcher *m, uint64_t row)
 	m->row_passes[row / 8] &= (uint8_t) ~(1u << row % 8);
 }
 
-/* Takes what is known of the row's chain out of those that wait; a row that none waits for begins
- * one. */
+/* Takes the state of the row's chain out of `waiting`. A row without a waiting entry begins a
+ * chain. */
 static struct chain take_chain(struct chains *c, const struct row_block *block, uint32_t i)
 {
 	uint64_t index;
@@ -151,14 +151,14 @@ int chains_judge(struct matcher *m, struct err_text *err)
 
 /* ---- freed before its thread allocated again ---- */
 
-/* A birth that a thread's row is followed by. */
+/* The next birth of the same thread. */
 struct follower {
 	uint64_t birth_ns, address, row; /* birth_ns NO_TIME: none */
 };
 
-/* Stamps may be as coarse as a microsecond. At the same time the free surely came first only where
- * it made room for the birth: a realloc of the block, or the address comes again. Elsewhere nobody
- * can tell, and it is not counted. */
+/* Timestamps may have a resolution of one microsecond. If both times are equal, the free certainly
+ * came first only where it made room for the birth: a realloc of the block, or the same address
+ * again. In other cases the order is unknown, and the block does not count as freed at once. */
 static bool at_once(const struct row_block *block, uint32_t i, const struct follower *next)
 {
 	if (block->end[i] != BLOCK_FREED && block->end[i] != BLOCK_REALLOCATED)
@@ -182,7 +182,8 @@ static int judge_rows(void *context, const struct row_block *block, const struct
 	for (uint32_t k = rows->count; k-- > 0;) {
 		uint32_t i = row_at(rows, k),
 			 thread = block->thread[i] <= f->threads ? block->thread[i] : 0;
-		bool survivor = row_survivor(block, i); /* nobody allocated then */
+		/* Survivors were not allocated at that time. */
+		bool survivor = row_survivor(block, i);
 
 		if ((!survivor && at_once(block, i, &f->next[thread])) != wanted)
 			matcher_refuse(f->m, block->first_row + i);
@@ -193,7 +194,7 @@ static int judge_rows(void *context, const struct row_block *block, const struct
 	return 0;
 }
 
-/* From the last row to the first, so that each thread's next birth is known. */
+/* Goes from the last row to the first, so that each thread's next birth is known. */
 int freed_at_once_judge(struct matcher *m, struct err_text *err)
 {
 	uint32_t threads = recording_threads(m->recording);

@@ -1,6 +1,6 @@
 /*
- * Filters as people write them: a table of names, each with the function that reads its value. The
- * matching itself is in matcher.c.
+ * Parses filters: a table of names, each with the function that reads its value. matcher.c does the
+ * matching.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -61,8 +61,8 @@ static int percent_time(const struct view *view, const char *text, double *ret_n
 	return 0;
 }
 
-/* Seconds or milliseconds since the epoch, in whole numbers, which are too large for exact floating
- * point. Their unit; 0: it is none. */
+/* Reads seconds or milliseconds since the epoch as integers, because they exceed the precision of
+ * floating point. Returns the unit in nanoseconds, or 0 if the text is no such time. */
 static uint64_t epoch_time(const struct view *view, const char *text, double *ret_ns)
 {
 	uint64_t number, unit;
@@ -102,7 +102,7 @@ static int any_time(const struct view *view, const char *text, double *ret_ns)
 	return r;
 }
 
-/* 1: before the start, where *ret_ns is 0 then. */
+/* Returns 1 if the time lies before the start, and sets *ret_ns to 0 then. */
 static int keep_time(double ns, uint64_t *ret_ns)
 {
 	if (ns < 0) {
@@ -130,14 +130,14 @@ static int read_time(struct filter *filter, const struct view *view, const struc
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 	int r = query_time(view, field->name, value, to, err);
 
-	/* Nothing was born, and nothing alive, before the start. */
+	/* Before the start nothing was born and nothing was alive. */
 	if (r > 0 && strcmp(field->name, "from"))
 		filter->before_start = true;
 	return r < 0 ? r : 0;
 }
 
-/* As read_time, but a whole second or millisecond since the epoch lasts to its end: what is of it
- * is not behind it. */
+/* Like read_time, but a whole second or millisecond since the epoch extends to its end, so that
+ * events within it match. */
 static int read_until(struct filter *filter, const struct view *view, const struct field *field,
 		      const char *value, struct err_text *err)
 {
@@ -151,7 +151,8 @@ static int read_until(struct filter *filter, const struct view *view, const stru
 	return 0;
 }
 
-/* As read_time, of something other than births: nothing lies before the start. */
+/* Like read_time, for moments other than births and lives: a time before the start becomes 0, and
+ * does not exclude everything. */
 static int read_moment(struct filter *filter, const struct view *view, const struct field *field,
 		       const char *value, struct err_text *err)
 {
@@ -193,7 +194,7 @@ static int read_size(struct filter *filter, const struct view *view, const struc
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 
 	(void)view;
-	/* parse_size computes in floating point: whole numbers are read whole. */
+	/* parse_size computes in floating point, so integers are parsed exactly first. */
 	if (parse_u64(value, to) < 0 && parse_size(value, to) < 0)
 		return err_set(err, -EINVAL, "%s takes a size (4096, 4K, 1.5M), not \"%.60s\"",
 			       field->name, value);
@@ -382,7 +383,7 @@ static int read_count(struct filter *filter, const struct view *view, const stru
 	return 0;
 }
 
-/* A duration, or a part of the recording's. */
+/* A duration, or a percentage of the recording's duration. */
 static int read_interval(struct filter *filter, const struct view *view, const struct field *field,
 			 const char *value, struct err_text *err)
 {
@@ -402,7 +403,7 @@ static int read_interval(struct filter *filter, const struct view *view, const s
 	return 0;
 }
 
-/* A number of blocks, or a part of the group's. */
+/* A number of blocks, or a percentage of the group's. */
 static int read_share(struct filter *filter, const struct view *view, const struct field *field,
 		      const char *value, struct err_text *err)
 {

@@ -9,8 +9,9 @@
  *	UNIT       = K, M, G, T (powers of 1024; "B" or "iB" may follow) | B
  *		   | ns, us, ms, s, m, h | %
  *
- * "m" is minutes and "M" is 1024 K. A time is in seconds, a size in bytes, a share in percent. Read
- * by recursive descent, which is evaluated while it is read; how deep it goes is bounded.
+ * "m" is minutes and "M" is 1024 K. A time is in seconds, a size in bytes, a share in percent. A
+ * recursive-descent parser evaluates the condition while it reads it; the recursion depth is
+ * bounded.
  */
 #include "collector/query/match/gate.h"
 
@@ -52,7 +53,7 @@ static bool is_word_part(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Takes `word` if it comes next; a word of letters must end there. */
+/* Takes `word` if it comes next. A word of letters must end there. */
 static bool take(struct reader *r, const char *word)
 {
 	size_t length = strlen(word);

@@ -1,6 +1,6 @@
 #pragma once
-/* Conditions such as "leaked_bytes > 1M and peak_bytes < 2G" over named numbers (--fail-if). The
- * grammar is in gate.c. */
+/* Conditions over named numbers, e.g. "leaked_bytes > 1M and peak_bytes < 2G" (--fail-if). gate.c
+ * has the grammar. */
 #include <stdbool.h>
 
 struct err_text;
@@ -10,8 +10,8 @@ struct gate_value {
 	double value;	  /* bytes, blocks, seconds or percent */
 };
 
-/* Whether the condition is true. -EINVAL: the sentence names the position of what was not
- * understood, and for an unknown name all that there are. To check a condition before there are
- * numbers, give zeros. */
+/* Evaluates the condition. Returns -EINVAL if the text is invalid; the error text then names the
+ * position and, for an unknown name, lists all known names. To check a condition before the numbers
+ * are known, pass zeros. */
 int gate_evaluate(const char *text, const struct gate_value *values, bool *ret_true,
 		  struct err_text *err);

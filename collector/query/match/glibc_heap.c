@@ -29,7 +29,7 @@ static void look_at_module(struct glibc_heap *heap, const char *name)
 		heap->other = true;
 }
 
-/* brk's area begins behind the program, and libraries lie far above it. */
+/* The brk area begins above the program, and libraries lie far above it. */
 static void find_main(struct glibc_heap *heap, const struct recording *recording)
 {
 	const char *executable = recording_process(recording)->executable;
@@ -90,7 +90,8 @@ enum heap_part glibc_heap_part(const struct glibc_heap *heap, uint64_t address, 
 		return HEAP_PART_UNKNOWN;
 	if (address >= heap->main_from && address < heap->main_to)
 		return HEAP_PART_MAIN;
-	/* A chunk is the block, a word, rounded up to two words. */
+	/* A chunk is the block plus one word, rounded up to two words. The condition means that the
+	 * chunk has mapped_min bytes or more. */
 	if (address % heap->page == 2 * heap->word && size + 3 * heap->word > heap->mapped_min)
 		return HEAP_PART_MAPPED;
 	return HEAP_PART_OTHER;

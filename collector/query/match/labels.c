@@ -1,6 +1,6 @@
 /*
- * Labels: a thread bears the text that it said last (heapcast_label), and so does what it
- * allocates. Each row looks for the last one of its thread before its birth (said.h).
+ * Labels: a thread carries the text that it set last (heapcast_label), and its allocations carry
+ * it, too. For each row, the thread's last label before the row's birth is looked up (said.h).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Mappings beside readings. See map_readings.h. */
+/* Reconciles mappings with readings. See map_readings.h. */
 #include "collector/query/match/map_readings.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Those that overlap become one, so that each address is looked at once. */
+/* Sorts the ranges and merges those that overlap, so that each address is examined once. */
 static void sort_extents(struct map_extents *e)
 {
 	uint32_t kept = 0;
@@ -68,7 +68,7 @@ static int add_call(struct map_extents *e, const struct apart_info *call)
 								  : call->address + call->size);
 }
 
-/* Calls that are taken already, and later ones. */
+/* Both calls that the tracker has taken already, and later ones. */
 static int find_calls(struct map_readings *m)
 {
 	const struct map_tracker *t = m->tracker;
@@ -90,8 +90,8 @@ static int find_calls(struct map_readings *m)
 	return r;
 }
 
-/* Has a call to do with these addresses about now? Then 1, and they are looked at with the next
- * reading. */
+/* Whether a call close to the reading affects these addresses. Then returns 1, and leaves the
+ * addresses to the next reading. */
 static int doubtful(struct map_readings *m, uint64_t start, uint64_t end)
 {
 	uint32_t low = 0, high;
@@ -112,14 +112,14 @@ static int doubtful(struct map_readings *m, uint64_t start, uint64_t end)
 	return add_extent(&m->changed, start, end) < 0 ? -ENOMEM : 1;
 }
 
-/* ---- what lies where ---- */
+/* ---- which region lies where ---- */
 
 static uint64_t end_of(const struct mapping_region *r)
 {
 	return r->address + r->size;
 }
 
-/* The first region of the kernel's that ends behind the address. */
+/* Returns the first kernel region that ends behind the address. */
 static size_t kernel_behind(const struct maps_state *s, uint64_t address)
 {
 	size_t low = 0, high = s->count;
@@ -135,7 +135,7 @@ static size_t kernel_behind(const struct maps_state *s, uint64_t address)
 	return low;
 }
 
-/* As it is at this address of the region. -ENOMEM. */
+/* Returns the look of the region at this address. Returns -ENOMEM without memory. */
 static int look_at(struct map_readings *m, const struct map_region *k, uint64_t address,
 		   struct mapping_look *ret_look)
 {
@@ -166,8 +166,8 @@ static bool is_nobodys(const struct map_tracker *t, const struct mapping_region 
 	return !t->to->list[r->mapping].source;
 }
 
-/* These addresses of the region at this position are not there any more. 1: they are in doubt, and
- * it stays. */
+/* Removes these addresses from the region at this position. Returns 1 if they are in doubt; then
+ * the region stays. */
 static int lose(struct map_readings *m, uint32_t at, uint64_t start, uint64_t end)
 {
 	const struct mapping_region *r = map_tracker_region(m->tracker, at);
@@ -185,7 +185,7 @@ static int lose(struct map_readings *m, uint32_t at, uint64_t start, uint64_t en
 	return map_tracker_cut(m->tracker, start, end, m->now_ns, NULL);
 }
 
-/* The region at this position lies within one of the kernel's. */
+/* Updates the look of the region at this position, which lies within one kernel region. */
 static int compare_look(struct map_readings *m, uint32_t at, const struct map_region *k)
 {
 	const struct mapping_region *r = map_tracker_region(m->tracker, at);
@@ -194,15 +194,17 @@ static int compare_look(struct map_readings *m, uint32_t at, const struct map_re
 
 	if (e < 0 || (r->seen && same_thing(&r->look, &look) && r->look.flags == look.flags))
 		return e;
-	/* What nobody mapped is known by what it is: another thing is another mapping. */
+	/* A mapping without a call is identified by its look: a different file or name is a
+	 * different mapping. */
 	if (r->seen && is_nobodys(m->tracker, r) && !same_thing(&r->look, &look))
 		return map_tracker_cut(m->tracker, r->address, end_of(r), m->now_ns, NULL);
 	return map_tracker_change(m->tracker, at, m->now_ns, &look);
 }
 
 /*
- * The region at this position against what the kernel has there: what it has not is gone, and where
- * another one begins it is parted. Moves the position behind what was settled.
+ * Reconciles the region at this position with the kernel's regions. Parts that the kernel does not
+ * have are removed. Where another kernel region begins, the region is split. Moves the position
+ * past the part that was handled.
  */
 static int settle(struct map_readings *m, uint32_t *at)
 {
@@ -233,8 +235,8 @@ static int settle(struct map_readings *m, uint32_t *at)
 	return e < 0 ? e : 0;
 }
 
-/* What the kernel has and no call made: more of a neighbour that is nobody's either, or a mapping
- * of its own. */
+/* Handles a kernel range without a call. It extends a neighbouring region without a call, or
+ * becomes a mapping of its own. */
 static int fill(struct map_readings *m, const struct map_region *k, uint64_t start, uint64_t end)
 {
 	uint32_t at = map_tracker_behind(m->tracker, start);
@@ -300,19 +302,19 @@ static int reconcile(struct map_readings *m, const struct map_extent *extent)
 
 #define USAGE_NUMBERS (sizeof(struct map_usage) / sizeof(uint64_t))
 
-/* What of a number falls to [from, to) of `whole`, so that all parts add up to it. */
+/* The share of a number for [from, to) of `whole`. All shares add up to the number. */
 static uint64_t share(uint64_t kib, uint64_t from, uint64_t to, uint64_t whole)
 {
 	return (uint64_t)((unsigned __int128)kib * to / whole) -
 	       (uint64_t)((unsigned __int128)kib * from / whole);
 }
 
-/* Regions that lie in one of the kernel's: [first, end) of those that are there. */
+/* The live regions [first, end) that lie in one kernel region. */
 struct joined {
 	const struct map_region *k;
 	uint32_t first, end;
-	uint64_t gap; /* bytes of it that are nobody's yet */
-	bool several; /* mappings; else what a region has is known from its size */
+	uint64_t gap; /* bytes of the kernel region that belong to no mapping yet */
+	bool several; /* not exactly one mapping: the reading's parts are estimates */
 };
 
 static struct joined join(const struct map_readings *m, const struct map_region *k)
@@ -344,7 +346,8 @@ static uint64_t had(struct mapping_region *r, size_t n)
 	return r->read ? *number_of(&r->usage, n) : 0;
 }
 
-/* More than before is parted by the room that each has left, less by what each had. */
+/* An increase is divided in proportion to the room left in each region, a decrease in proportion to
+ * the previous amounts. */
 static uint64_t weight(struct mapping_region *r, size_t n, bool more)
 {
 	return more ? less(r->size / 1024, had(r, n)) + 1 : had(r, n);
@@ -371,7 +374,8 @@ static void part_number(struct map_readings *m, const struct joined *j, size_t n
 	}
 }
 
-/* A reading of several mappings, or of what is in doubt besides, is parted among them. */
+/* Divides a reading among the regions it covers. The result is an estimate if these belong to
+ * several mappings, or if the reading also covers addresses in doubt. */
 static int part_usage(struct map_readings *m, const struct map_region *k)
 {
 	struct joined j = join(m, k);
@@ -422,7 +426,7 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The mappings whose usage has changed: sums of their regions. */
+/* Notes the usage of all mappings for which it has changed, as the sum of their regions. */
 static int note_touched(struct map_readings *m)
 {
 	struct map_tracker *t = m->tracker;
@@ -465,7 +469,7 @@ void map_readings_news(void *readings, enum map_news what, const struct map_regi
 		add_extent(what == MAP_NEWS_USED ? &m->used : &m->changed, r->start, r->end) < 0;
 }
 
-/* An agent that lies may have regions that overlap: nothing can be said then. */
+/* A misbehaving agent may send regions that overlap. Nothing can be concluded from them. */
 static bool overlap(const struct maps_state *s)
 {
 	for (size_t i = 1; i < s->count; i++)
@@ -474,13 +478,13 @@ static bool overlap(const struct maps_state *s)
 	return false;
 }
 
-/* What the reading changed, and what was in doubt before. */
+/* Reconciles what the reading changed, and what was in doubt before. */
 static int reconcile_all(struct map_readings *m)
 {
 	struct map_extents changed = m->changed;
 	int e = 0;
 
-	m->changed = (struct map_extents){0}; /* for what is in doubt now */
+	m->changed = (struct map_extents){0}; /* collects what is in doubt now */
 	sort_extents(&changed);
 	for (uint32_t i = 0; !e && i < changed.count; i++)
 		e = reconcile(m, &changed.list[i]);
@@ -509,7 +513,7 @@ int map_readings_complete(void *readings, const struct maps_state *state)
 	struct map_readings *m = readings;
 	int e = m->failed ? -ENOMEM : map_tracker_advance(m->tracker, state->time_ns);
 
-	/* What looks the same after an exec is news all the same. */
+	/* After an exec all regions are new, even those that look the same. */
 	if (!e && m->execs != m->tracker->execs)
 		e = add_extent(&m->changed, 0, UINT64_MAX);
 	m->execs = m->tracker->execs;

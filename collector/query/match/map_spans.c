@@ -42,8 +42,8 @@ static int list_bounds(struct map_spans *s, const struct mappings *mappings)
 	return 0;
 }
 
-/* How many bounds lie below the address: the number of the piece that begins there, where one
- * does. */
+/* Returns the number of bounds below the address, which is the number of the piece that begins
+ * there. */
 static uint32_t below(const struct map_spans *s, uint64_t address)
 {
 	return (uint32_t)numbers_below(s->bounds, s->bound_count, address);
@@ -53,7 +53,7 @@ struct nodes {
 	uint32_t list[2 * 32], count;
 };
 
-/* The nodes that make up a region's addresses. */
+/* Returns the nodes that make up a region's addresses. */
 static struct nodes nodes_of(const struct map_spans *s, const struct mapping_region *m)
 {
 	uint32_t low = below(s, m->address) + s->leaves, high = below(s, end_of(m)) + s->leaves;
@@ -68,7 +68,7 @@ static struct nodes nodes_of(const struct map_spans *s, const struct mapping_reg
 	return nodes;
 }
 
-/* ---- since when ---- */
+/* ---- start of the spans ---- */
 
 struct order {
 	uint64_t time_ns;
@@ -84,7 +84,8 @@ static int by_time(const void *a, const void *b)
 	return x->region < y->region ? -1 : x->region > y->region;
 }
 
-/* By node: when something last went that made up all of it, and that had a part of it. */
+/* By node: when a region last ended that covered all of the node, and one that covered a part of
+ * it. */
 struct gone {
 	uint64_t all_ns, some_ns;
 };
@@ -94,13 +95,13 @@ static void leave(const struct map_spans *s, struct gone *gone, const struct map
 	struct nodes nodes = nodes_of(s, m);
 
 	for (uint32_t i = 0; i < nodes.count; i++) {
-		gone[nodes.list[i]].all_ns = m->to_ns; /* ascends */
+		gone[nodes.list[i]].all_ns = m->to_ns; /* calls come in ascending order of to_ns */
 		for (uint32_t n = nodes.list[i]; n; n /= 2)
 			gone[n].some_ns = m->to_ns;
 	}
 }
 
-/* When the last of those that lay there before was gone. */
+/* Returns when the last of the previous regions at these addresses ended. */
 static uint64_t begun(const struct map_spans *s, const struct gone *gone,
 		      const struct mapping_region *m)
 {
@@ -117,15 +118,16 @@ static uint64_t begun(const struct map_spans *s, const struct gone *gone,
 	return from_ns;
 }
 
-/* One that went in the moment in which it came did not make room for itself: what was found before
- * it went holds. */
+/* A region that ended at the moment of its start must not count as its own predecessor. The start
+ * time that was found before its end stays. */
 static void set_begun(struct map_span *span, uint64_t from_ns)
 {
 	if (from_ns != span->to_ns)
 		span->from_ns = from_ns;
 }
 
-/* Those that are mapped, in order of time, each after all went that were gone by then. */
+/* Goes through the regions in order of time. When a region begins, all regions that had ended by
+ * then have been passed to leave(). */
 static int find_begun(struct map_spans *s, const struct mappings *mappings)
 {
 	cleanup(cleanup_free) struct gone *gone = calloc(2 * (size_t)s->leaves, sizeof(*gone));
@@ -155,7 +157,7 @@ static int find_begun(struct map_spans *s, const struct mappings *mappings)
 	return 0;
 }
 
-/* ---- which hang where ---- */
+/* ---- attaching regions to nodes ---- */
 
 static int hang(struct map_spans *s, const struct mappings *mappings)
 {
@@ -226,7 +228,7 @@ void map_spans_done(struct map_spans *spans)
 	*spans = (struct map_spans){0};
 }
 
-/* How many of a node's had begun by then. */
+/* Returns the end of the node's entries whose spans had started by then. */
 static uint32_t begun_by(const struct map_spans *s, uint32_t node, uint64_t birth_ns)
 {
 	uint32_t low = s->first[node], high = s->first[node + 1];
@@ -249,7 +251,7 @@ bool map_spans_find(const struct map_spans *spans, uint64_t address, uint64_t bi
 	bool found = false;
 
 	if (piece == spans->bound_count || spans->bounds[piece] > address)
-		piece--; /* wraps where it lies before all */
+		piece--; /* wraps around if the address lies before all pieces */
 	if (piece >= spans->bound_count)
 		return false;
 	for (uint32_t node = piece + spans->leaves; node; node /= 2) {

@@ -1,4 +1,4 @@
-/* Mappings followed through calls. See map_tracker.h. */
+/* Follows mappings through calls. See map_tracker.h. */
 #include "collector/query/match/map_tracker.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ void map_tracker_done(struct map_tracker *t)
 	free(t->touched);
 }
 
-/* ---- what is there ---- */
+/* ---- live regions ---- */
 
 static uint64_t end_of(const struct mapping_region *r)
 {
@@ -58,7 +58,8 @@ int map_tracker_touch(struct map_tracker *t, uint32_t mapping)
 	return 0;
 }
 
-/* The place must be free of overlap. What finds no room stays for ever, and is in no list. */
+/* The place must be free. A region that finds no room is in no list. Its mapping still counts it,
+ * and thus never ends. */
 static int add_region(struct map_tracker *t, const struct mapping_region *region)
 {
 	struct mappings *to = t->to;
@@ -84,7 +85,7 @@ static int add_region(struct map_tracker *t, const struct mapping_region *region
 	return map_tracker_touch(t, region->mapping);
 }
 
-/* NO_MAPPING: there are too many. */
+/* *ret_index is NO_MAPPING if there are too many mappings. */
 static int add_mapping(struct map_tracker *t, const struct mapping *mapping, uint32_t *ret_index)
 {
 	struct mappings *to = t->to;
@@ -103,7 +104,7 @@ static int add_mapping(struct map_tracker *t, const struct mapping *mapping, uin
 
 /* ---- changes ---- */
 
-/* The region at this position, of which the call took a part or all, is there no more. */
+/* Ends the region at this position; `start` and `end` are the part that the call took. */
 static int end_region(struct map_tracker *t, uint32_t at, uint64_t time_ns,
 		      const struct apart_info *call, uint64_t start, uint64_t end)
 {
@@ -126,7 +127,7 @@ static uint64_t part_of(uint64_t kib, uint64_t size, uint64_t whole)
 	return (uint64_t)((unsigned __int128)kib * size / whole);
 }
 
-/* A part of a region, that begins now. */
+/* A part of a region that begins at `time_ns`. */
 static struct mapping_region piece_of(const struct mapping_region *r, uint64_t start, uint64_t end,
 				      uint64_t time_ns)
 {
@@ -239,7 +240,8 @@ int map_tracker_change(struct map_tracker *t, uint32_t at, uint64_t time_ns,
 	m->seen = true;
 	if (!region->seen) {
 		region->look = *look;
-		region->seen = region->read = true; /* usage of nothing is not told */
+		/* Readings omit a usage of 0, so 0 counts as read. */
+		region->seen = region->read = true;
 		return map_tracker_touch(t, region->mapping);
 	}
 	next.from_ns = time_ns;
@@ -303,7 +305,8 @@ static int note_sizes(struct map_tracker *t, uint64_t time_ns)
 
 /* ---- calls ---- */
 
-/* What an mremap goes on with: its other half is what its thread has unmapped last. */
+/* Finds the mapping that an mremap continues. The recording splits an mremap into an unmapping and
+ * a mapping; the unmapping is the last one of the same thread. */
 static uint32_t moved_by(const struct map_tracker *t, const struct apart_info *call)
 {
 	for (uint32_t i = 0; call->old_address && i < t->ended_count && i < MAP_TRACKER_ENDED;
@@ -370,7 +373,7 @@ static int take(struct map_tracker *t, const struct apart_info *call)
 	return !r && t->sizes ? note_sizes(t, call->time_ns) : r;
 }
 
-/* A program that takes another's place has nothing of what that had mapped. */
+/* An exec ends all mappings of the previous program. */
 static int take_execs(struct map_tracker *t, uint64_t until_ns)
 {
 	const struct mark_info *mark;

@@ -24,7 +24,7 @@ void mappings_done(struct mappings *m)
 	*m = (struct mappings){0};
 }
 
-/* ---- putting in order ---- */
+/* ---- sorting ---- */
 
 static int by_mapping(const void *a, const void *b)
 {
@@ -46,7 +46,7 @@ static int regions_by_mapping(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Regions that were parted only because the kernel's were are one. */
+/* Whether two regions were split only because the kernel's regions were, and can be joined. */
 static bool joins(struct mapping_region *a, const struct mapping_region *b)
 {
 	const struct mapping_look *x = &a->look, *y = &b->look;
@@ -90,7 +90,7 @@ static void put_in_order(struct mappings *m)
 	}
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 int query_mappings(struct view *view, bool with_usage, const struct cancel *cancel,
 		   struct mappings *ret_mappings, struct err_text *err)
@@ -146,7 +146,7 @@ bool mapping_takes_filter(const char *name)
 	return false;
 }
 
-/* One mapping as a block of one row, so that filters mean the same for both. */
+/* Presents a mapping as a block with one row, so that filters mean the same for both. */
 static bool passes(const struct matcher *matcher, const struct mapping *m)
 {
 	uint64_t address = m->address, size = m->size, birth = m->mapped_ns, death = m->unmapped_ns;

@@ -1,23 +1,23 @@
 #pragma once
 /*
- * What was mapped, over time, and by whom.
+ * The mappings of a process over time, and the calls that made them.
  *
- * A mapping is what one call of the program made (mmap, sbrk), for as long as a part of it is
- * there; mremap moves it. What nobody was seen to map (the loader, an allocator) is known only from
- * readings of /proc/PID/smaps (agent run --gather-maps): then it is what lies in a region of the
- * kernel's and belongs to no call.
+ * A mapping is what one call of the program made (mmap, sbrk). It exists for as long as a part of
+ * it is mapped; mremap moves it. Mappings without a recorded call (by the loader or an allocator)
+ * are known only from readings of /proc/PID/smaps (agent run --gather-maps). Such a mapping is the
+ * part of a kernel region that belongs to no call.
  *
- * A mapping consists of regions: a munmap or a mapping on top of it ends a region, and what is left
- * of that begins others; so does a reading that shows another protection or name for all of it or a
- * part.
+ * A mapping consists of regions. A munmap, or a mapping on top of it, ends a region, and the parts
+ * that are left become new regions. A reading that shows another protection or name for all or a
+ * part of a region does the same.
  *
  *	address   |   region 1     |  3 (the rest)      |
  *	          |                +--------------------+
  *	          |                |  2, ended by munmap|
  *	          +----------------+--------------------+---> time
  *
- * The kernel joins neighbours with the same protection, and tells how much is in memory of all of
- * them together: such a reading is parted among them (map_readings.h), and marked as estimated.
+ * The kernel joins neighbours with the same protection, and reports their resident memory as one
+ * number. Such a reading is divided among them (map_readings.h), and marked as estimated.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,18 +30,18 @@
 
 #define MAPPINGS_MAX	     (1u << 18)
 #define MAPPINGS_REGIONS_MAX (1u << 19) /* of all mappings together */
-/* readings of usage that are kept, of all mappings together */
+/* maximum number of usage entries kept, of all mappings together */
 #define MAPPINGS_USAGE_MAX (1u << 19)
 
 struct mapping_usage {
 	uint32_t mapping; /* index in the list */
-	bool read;	  /* else a call: only its size is known */
-	bool estimated;	  /* a part of a reading of several mappings */
+	bool read;	  /* from a reading; else from a call, and only the size is known */
+	bool estimated;	  /* a part of a reading that covers several mappings */
 	uint64_t time_ns, size_bytes;
 	struct map_usage usage; /* KiB */
 };
 
-/* What readings tell of a region. */
+/* What a reading says about a region. */
 struct mapping_look {
 	uint64_t offset, inode;
 	uint32_t major, minor;
@@ -51,30 +51,32 @@ struct mapping_look {
 
 struct mapping_region {
 	uint32_t mapping;
-	bool seen;	      /* by a reading: it has a look */
-	bool read, estimated; /* of its usage: some is known; it is a part of a reading of others as
-				 well */
+	bool seen; /* a reading has shown it, so it has a look */
+	/* Of its usage. read: known; estimated: a part of a reading that covers other mappings as
+	 * well. */
+	bool read, estimated;
 	uint64_t address, size;
-	uint64_t from_ns, to_ns; /* NO_TIME: it is there */
+	uint64_t from_ns, to_ns; /* NO_TIME: still mapped */
 	struct mapping_look look;
-	struct map_usage usage; /* as of the last reading */
-	/* The call that ended it, and which addresses it took of it. NULL: none is known. */
+	struct map_usage usage; /* from the last reading */
+	/* The call that ended it, and the part of the region that the call took. NULL: not
+	 * known. */
 	const struct apart_info *end;
 	uint64_t end_address, end_size;
 };
 
 struct mapping {
-	uint64_t address, size; /* as the call had it, the last mremap if there was one; without a
-				   call: as last seen */
-	uint64_t mapped_ns;	/* when the program mapped it, else when it was first seen */
-	uint64_t unmapped_ns;	/* when the last of it went; NO_TIME: some of it is there */
-	bool seen;		/* by a reading: it has a look, that of the region seen last */
+	/* As passed to the call, or to the last mremap. Without a call: as last seen. */
+	uint64_t address, size;
+	uint64_t mapped_ns;   /* when the program mapped it, or when it was first seen */
+	uint64_t unmapped_ns; /* when the last part was unmapped; NO_TIME: a part is still mapped */
+	bool seen; /* a reading has shown it, so it has the look of the region seen last */
 	struct mapping_look look;
-	uint64_t peak_rss; /* bytes, as far as readings tell */
+	uint64_t peak_rss; /* bytes, as far as readings show */
 	bool peak_estimated;
 	uint32_t first_region, region_count;
-	const struct apart_info *source, *end; /* the calls; NULL: none is known */
-	/* While they are put together: */
+	const struct apart_info *source, *end; /* the calls; NULL: not known */
+	/* Used while the mappings are built: */
 	uint32_t live_regions;
 	uint64_t live_bytes;
 	bool touched;
@@ -88,20 +90,21 @@ struct mappings {
 	struct mapping_usage *usage; /* by mapping, then time; NULL: not asked for */
 	uint32_t usage_count, usage_capacity;
 	struct strings names;
-	bool gathered;		 /* maps were */
-	uint64_t left_out;	 /* beyond MAPPINGS_MAX, or whose regions were too many */
-	uint64_t usage_left_out; /* readings beyond MAPPINGS_USAGE_MAX */
+	bool gathered;		 /* the recording holds readings of the maps */
+	uint64_t left_out;	 /* mappings beyond MAPPINGS_MAX, and regions beyond their limits */
+	uint64_t usage_left_out; /* usage entries beyond MAPPINGS_USAGE_MAX */
 };
 
-/* All mappings of the recording. `cancel` may be NULL. */
+/* Returns all mappings of the recording. `cancel` may be NULL. */
 int query_mappings(struct view *view, bool with_usage, const struct cancel *cancel,
 		   struct mappings *ret_mappings, struct err_text *err);
 void mappings_done(struct mappings *mappings);
 
-/* Whether filter_set's `name` may be asked of mappings: those about heap blocks alone (chains,
- * groups, labels) may not. */
+/* Whether the filter `name` of filter_set applies to mappings. Filters for heap blocks alone
+ * (chains, groups, labels) do not. */
 bool mapping_takes_filter(const char *name);
-/* Sets ret_passes[i] for each mapping that fits the filter: a mapping is born when it was mapped
- * and dies when it was unmapped, and its backtrace is that of its source. Free it. */
+/* Sets ret_passes[i] for each mapping that matches the filter. A mapping is born when it was mapped
+ * and dies when it was unmapped; its backtrace is that of its source. The caller frees the
+ * array. */
 int query_mappings_match(struct view *view, const struct filter *filter,
 			 const struct mappings *mappings, bool **ret_passes, struct err_text *err);

@@ -1,4 +1,4 @@
-/* Filters against rows. See matcher.h. */
+/* Matches rows against filters. See matcher.h. */
 #include "collector/query/match/matcher.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ enum hit {
 	HIT_MODULE = 16
 };
 
-/* Evaluates one expression on every distinct text; ret_hits has a byte for each, 0 for "no
+/* Evaluates one expression on every distinct text. ret_hits has one byte per text, and 0 for "no
  * text". */
 static int match_texts(const char *name, const char *regex, const struct intern *texts,
 		       uint8_t **ret_hits, struct err_text *err)
@@ -54,7 +54,7 @@ static int match_texts(const char *name, const char *regex, const struct intern 
 	return 0;
 }
 
-/* Sets `bit` in every place that has a frame with such a function (or source file). */
+/* Sets `bit` in every place that has a frame with a matching function (or source file). */
 static int mark_places(struct view *view, const char *name, const char *regex, bool source,
 		       uint8_t bit, uint8_t *places, struct err_text *err)
 {
@@ -83,7 +83,7 @@ static bool is_module(const struct module_info *module, const char *name)
 	return !strcmp(module->path, name) || !strcmp(module_basename(module->path), name);
 }
 
-/* Sets HIT_MODULE in every place that lies in such a module. */
+/* Sets HIT_MODULE in every place that lies in the named module. */
 static void mark_module(struct view *view, const char *name, uint8_t *places)
 {
 	for (uint32_t p = 0; name && p < view->place_count; p++)
@@ -99,7 +99,8 @@ static bool hits_pass(const struct filter *f, uint8_t hits)
 	       !(hits & (HIT_NEGATIVE_FUNCTION | HIT_NEGATIVE_SOURCE));
 }
 
-/* A stack has what its nodes have: parents come first, so one pass hands it down. */
+/* A stack has the hits of all its nodes. Parents come before children, so one pass hands the hits
+ * down. */
 static int judge_nodes(struct matcher *m, struct view *view, const uint8_t *places)
 {
 	const struct filter *f = m->filter;
@@ -165,7 +166,7 @@ static bool none_ended(const struct node_sums *sums, const struct node_sum *sum)
 	return true;
 }
 
-/* A group is the blocks of one backtrace; only those of which none has ended pass. */
+/* A group is the blocks of one backtrace. Only groups pass of which no block has ended. */
 static int judge_leaked_groups(struct matcher *m, struct view *view, struct err_text *err)
 {
 	const struct whole_sums *whole;
@@ -225,8 +226,8 @@ static int judge_groups(struct matcher *m, struct view *view, struct err_text *e
 	return 0;
 }
 
-/* A chain is a block and what realloc made of it, one row each, later rows after earlier ones:
- * going backwards, the successor's fate is known. */
+/* A chain is a block and what realloc made of it, one row each, in ascending order. The pass goes
+ * backwards, so that the successor's fate is known. */
 static int judge_chain_rows(void *context, const struct row_block *block,
 			    const struct row_set *rows)
 {
@@ -266,7 +267,8 @@ static bool asks_stacks(const struct filter *f)
 	       f->module || f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED || asks_groups(f);
 }
 
-/* Nothing of its chain but whether realloc made the block of another: rows have that themselves. */
+/* The only condition on chains is that realloc made the block from another, which the row itself
+ * shows. */
 static bool asks_moved(const struct filter *f)
 {
 	return f->position_min == 1 && f->position_max == UINT64_MAX;

@@ -1,4 +1,4 @@
-/* A filter against the rows of a block, column by column. See matcher.h. */
+/* Matches the rows of a block against a filter, column by column. See matcher.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/ban.h"
 
-/* Leaves those rows `i` of a set for which the expression holds; their numbers are put into
+/* Keeps those rows `i` of a set for which the expression holds, and stores their numbers in
  * `room`. */
 #define KEEP(rows, room, expression)                                                               \
 	do {                                                                                       \
@@ -54,7 +54,7 @@ static void keep_alive(struct row_set *rows, uint16_t *room, const struct row_bl
 		KEEP(rows, room, (birth[i] <= at_ns) & (death[i] > at_ns));
 }
 
-/* By a byte for each number; numbers beyond the last are 0. */
+/* Looks up a byte for each number; numbers beyond the last count as 0. */
 static void keep_numbers(struct row_set *rows, uint16_t *room, const uint32_t *values,
 			 const uint8_t *passes, uint32_t last)
 {
@@ -166,7 +166,7 @@ bool matcher_takes(const struct matcher *m, uint64_t first, uint64_t end)
 	return false;
 }
 
-/* A run after the other; those that are looked at. */
+/* Selects run by run, and skips the runs that a preview does not examine. */
 static struct row_set select_runs(const struct matcher *m, const struct row_block *block,
 				  uint32_t first, uint32_t end, uint16_t *room)
 {

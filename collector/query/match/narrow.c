@@ -1,4 +1,4 @@
-/* What a value counts, said as a filter: for renderers of rows. See query.h. */
+/* Narrows a filter to what a value counts, for renderers of rows. See query.h. */
 #include <errno.h>
 
 #include "base/error.h"

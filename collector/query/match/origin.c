@@ -1,6 +1,6 @@
 /*
- * Rows judged by where they came from: the number that the program said last (heapcast_mark), the
- * mapping that they lay in, the part of the allocator's heap. See matcher.h.
+ * Judges rows by their origin: the last number that the program said (heapcast_mark), the mapping
+ * that they lay in, and the part of the allocator's heap. See matcher.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct origin {
 	const struct filter *filter;
 	struct said said;
 	struct glibc_heap heap;
-	struct map_spans spans; /* of from_map */
+	struct map_spans spans; /* for from_map */
 };
 
 bool origin_asked(const struct filter *f)
@@ -69,7 +69,7 @@ static bool answers(enum filter_answer wanted, bool yes)
 	return wanted == ANSWER_ANY || (wanted == ANSWER_YES) == yes;
 }
 
-/* glibc's bit for another arena than the main one is not set for a mapping, either. */
+/* glibc does not set NON_MAIN_ARENA for a mapped chunk, so a mapping counts as main. */
 static bool part_passes(const struct filter *f, enum heap_part part)
 {
 	if (f->mmaped == ANSWER_ANY && f->main_arena == ANSWER_ANY)

@@ -67,7 +67,8 @@ int pattern_new(const char *name, const char *text, struct pattern **ret_pattern
 		pattern_free(pattern);
 		return r;
 	}
-	/* No JIT on this machine: interpreted, with the same answers. */
+	/* Errors are ignored: without a JIT, PCRE2 interprets the expression, with the same
+	 * results. */
 	pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE);
 	pattern->limits = pcre2_match_context_create(NULL);
 	pattern->match = pcre2_match_data_create_from_pattern(pattern->code, NULL);

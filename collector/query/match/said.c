@@ -64,7 +64,7 @@ void said_done(struct said *said)
 	*said = (struct said){0};
 }
 
-/* How many of the list are not after that thread's time. */
+/* Returns the number of entries at or before that time of the thread. */
 static uint32_t until(const struct said_mark *list, uint32_t count, uint32_t thread,
 		      uint64_t time_ns)
 {

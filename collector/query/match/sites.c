@@ -1,8 +1,8 @@
 /*
- * Rules for functions that only pass an allocation on: the C library's own, operator new and the
- * innards of the C++ and Rust standard libraries. A call site is the innermost frame that is none
- * of them. Rules compare the demangled name after its return type, if it has one ("void* std::..."
- * is looked at from "std::").
+ * Rules for functions that only pass an allocation on: functions of the C library, operator new,
+ * and internals of the C++ and Rust standard libraries. A call site is the innermost frame that
+ * fits no rule. Rules are compared with the demangled name without its return type, if it has one
+ * ("void* std::..." is compared from "std::" on).
  */
 #include "collector/query/match/sites.h"
 
@@ -28,11 +28,11 @@ struct rule {
 struct site_rules {
 	struct rule *list;
 	size_t count;
-	bool alone; /* without the known ones */
+	bool alone; /* without the built-in rules */
 };
 
 static const struct rule known[] = {
-	/* The C library and the hooks of the recording library. */
+	/* The C library and the hooks of the preload library. */
 	{WHOLE, "malloc"},
 	{WHOLE, "calloc"},
 	{WHOLE, "realloc"},
@@ -105,8 +105,8 @@ static const struct rule known[] = {
 	{PART, " as core::alloc::Allocator>::"},
 };
 
-/* Where the name begins behind a return type: after the last blank outside of brackets, but not
- * within "operator new". */
+/* Returns the start of the name after a return type: behind the last blank outside of brackets, but
+ * not within "operator new". */
 static const char *after_return_type(const char *function)
 {
 	const char *start = function;

@@ -1,4 +1,4 @@
-/* A recording with names. See view.h for how nodes, places and frames hang together. */
+/* A recording with names. See view.h for the relation of nodes, places and frames. */
 #include "collector/query/match/view.h"
 
 #include <errno.h>
@@ -134,9 +134,9 @@ static int fill_place(struct view *view, uint32_t number, const struct symbol *s
 	return 0;
 }
 
-/* ---- names that the recording brings along ---- */
+/* ---- names that the recording holds ---- */
 
-/* Strings are the view's: those of a recording move when it grows. */
+/* The view copies the strings, because those of a recording move when it grows. */
 static int fill_symbol_frame(struct view *view, struct symbol_frame *to,
 			     const struct named_frame *from)
 {
@@ -151,7 +151,7 @@ static int fill_symbol_frame(struct view *view, struct symbol_frame *to,
 	return 0;
 }
 
-/* 1: the place is filled; 0: the recording says nothing of it. */
+/* Returns 1 if the place was filled, 0 if the recording has no names for it. */
 static int fill_named(struct view *view, uint32_t number)
 {
 	const struct place *place = &view->places[number];
@@ -221,8 +221,8 @@ static int by_module(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Without a build id a file is known by its path alone; where the program had two under one, none
- * can be trusted. */
+/* Without a build id a file is identified by its path alone. If the program had two files under one
+ * path, no name can be trusted. */
 static bool is_replaced(const struct recording *recording, const struct module_info *module)
 {
 	uint32_t count =
@@ -258,7 +258,7 @@ static int lookup_module(struct view *view, const struct wanted *wanted, size_t 
 		r = symbols_lookup(view->symbols, &m, offsets, count, found, err);
 		if (r == -ENOMEM)
 			return r;
-		if (r < 0) /* named by module and offset then */
+		if (r < 0) /* the frames are then named by module and offset */
 			memset(found, 0, count * sizeof(*found));
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -323,8 +323,8 @@ static int prepare(struct view *view, struct err_text *err)
 	if (!r)
 		r = lookup_places(view, first, err);
 	if (r < 0) {
-		view->place_count =
-			first; /* places that got no frames are filled by the next try */
+		/* Places that got no frames are filled by the next attempt. */
+		view->place_count = first;
 		intern_done(&view->place_keys);
 		for (uint32_t i = 1; i < first; i++)
 			if (!intern_pair(&view->place_keys, view->places[i].module,
@@ -418,7 +418,7 @@ int view_usage_index(struct view *view, const struct filter *filter, bool leaked
 
 /* ---- public ---- */
 
-/* What was worked out of the rows. */
+/* Frees what was computed from the rows. */
 static void forget_made(struct view *view)
 {
 	forget_indexes(view);
@@ -544,7 +544,7 @@ struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index)
 	if (module)
 		out.address = module->bias + place->offset;
 	else if (place->offset > HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN &&
-		 !recording_process(view->recording)->origin.imported) /* those have numbers */
+		 !recording_process(view->recording)->origin.imported) /* else a number */
 		out.address = place->offset;
 	return out;
 }
@@ -569,7 +569,7 @@ uint32_t view_depth_max(struct view *view)
 	return deepest;
 }
 
-/* By node: how many rows have it as the end of their stack, sampled ones counted once. */
+/* By node: number of rows whose stack ends at it; a sampled row counts once. */
 static int count_rows(struct view *view, uint64_t *count, struct err_text *err)
 {
 	const struct whole_sums *whole;

@@ -1,16 +1,16 @@
 #pragma once
 /*
- * Inside a view. A *node* is a place in the tree of stacks; a *place* is a (module, offset) that
- * many nodes share; a place has one *frame*, and one more for each function inlined there,
- * innermost first. All are numbered, so that a query works on arrays:
+ * Internals of a view. A *node* is a place in the tree of stacks. A *place* is a (module, offset)
+ * pair that many nodes share. A place has one *frame*, and one more for each function inlined
+ * there, innermost first. All are numbered, so that queries work on arrays:
  *
  *	place_of[node] -> places[place] -> frames[first_frame .. first_frame + frame_count - 1]
  *	frame.name  a distinct function name (regular expressions are evaluated once for each)
  *	frame.label a distinct (name, module): what the tree merges by
  *	frame.site  a distinct (label, file, line): what call sites are grouped by
  *
- * All of it is filled by view_prepare under the lock and then only read, until recording and view
- * are refreshed.
+ * view_prepare fills all of it under the lock. From then on it is only read, until recording and
+ * view are refreshed.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -45,10 +45,10 @@ struct place {
 struct view {
 	struct recording *recording;
 	struct symbols *symbols;
-	uint64_t generation; /* counts refreshes that brought something */
+	uint64_t generation; /* number of refreshes that brought something new */
 
 	pthread_mutex_t lock;
-	uint32_t nodes; /* looked up so far */
+	uint32_t nodes; /* number of nodes looked up so far */
 	uint32_t nodes_capacity;
 	uint32_t *place_of; /* by node */
 	struct intern place_keys;
@@ -57,39 +57,39 @@ struct view {
 	struct frame *frames;
 	uint32_t frame_count, frames_capacity;
 	struct intern names, texts, labels, sites;
-	struct arena named; /* symbols made of the names that the recording has of its own */
-	const struct site_rules *rules; /* NULL: the known ones */
+	struct arena named; /* symbols made from names that the recording itself holds */
+	const struct site_rules *rules; /* NULL: the built-in rules */
 	uint8_t *name_is_allocator;	/* by name */
 	uint32_t names_capacity;
 
 	pthread_mutex_t index_lock;
 	struct kept_index {
 		struct usage_index *index;   /* NULL: not made yet */
-		struct kept kept;	     /* that it was read from */
+		struct kept kept;	     /* the file that it was read from */
 	} usage[2];			     /* of all rows; of those that were not freed */
-	struct filtered_indexes filtered[2]; /* of answers; of previews */
-	/* Which groups have bands (series.c), the highest first: a stack of each. By grouping, and
-	 * of all rows or those that were not freed. */
+	struct filtered_indexes filtered[2]; /* for exact answers; for previews */
+	/* The groups that have bands (series.c), highest first, each by one of its stacks. By
+	 * grouping, and for all rows or those that were not freed. */
 	struct kept_bands {
-		uint64_t generation; /* of the view, for which it holds; + 1 */
+		uint64_t generation; /* generation of the view for which they are valid, plus 1 */
 		uint32_t count, node[SERIES_MAX];
 	} bands[GROUPINGS][2];
-	pthread_mutex_t sums_lock;     /* and of these */
+	pthread_mutex_t sums_lock;     /* protects whole_sums */
 	struct whole_sums *whole_sums; /* whole_sums.h; NULL: not made yet */
 	uint64_t *place_allocations;   /* by place; NULL: not counted yet */
 };
 
-/* The index of what was in use over time, of all rows or (`leaked`) of those that were not freed:
- * made at the first call, which takes a while, and the view's until view_refresh. `filter`: whom
- * the question is for, which may be withdrawn. */
+/* Returns the index of usage over time, of all rows or (`leaked`) of those that were not freed. The
+ * first call makes it, which takes a while. The view owns it until view_refresh. `filter` only says
+ * whether the question was withdrawn. */
 int view_usage_index(struct view *view, const struct filter *filter, bool leaked,
 		     const struct usage_index **ret_index, struct err_text *err);
 
-/* Takes a lock under which another question may be at work for long: whoever waits for it can still
- * be withdrawn (-ECANCELED). */
+/* Takes a lock that another question may hold for long. The waiting question can still be
+ * withdrawn, or reach its deadline; then the result is -ECANCELED or -ETIME. */
 int view_lock(pthread_mutex_t *lock, const struct matcher *all, struct err_text *err);
 
-/* Looks up what is not looked up yet; every query that needs names or nodes calls it first. */
+/* Looks up the nodes that are new. Every query that needs names or nodes calls it first. */
 int view_prepare(struct view *view, struct err_text *err);
 
 static inline const struct place *view_place(const struct view *view, uint32_t node)

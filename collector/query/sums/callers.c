@@ -1,7 +1,7 @@
 /*
- * Who calls a call site. All backtraces of the site are walked outwards in step. As long as one
- * caller has most of what is there, it is named and the walk goes on with what came through it;
- * where they part, the heaviest are named, and it ends.
+ * The callers of a call site. All backtraces of the site are followed outwards in step. As long as
+ * one caller has most of the value, it is listed, and the walk goes on with the backtraces through
+ * it. Where they diverge, the heaviest callers are listed, and the walk ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct path {
 	struct usage value;
 };
 
-/* Backtraces of the site, each at the frame of the site. */
+/* Collects the backtraces of the site, each at the frame of the site. */
 static size_t collect(const struct view *view, const struct groups *backtraces, uint32_t site,
 		      struct path *paths)
 {
@@ -38,7 +38,7 @@ static size_t collect(const struct view *view, const struct groups *backtraces, 
 	return count;
 }
 
-/* All paths one frame out; those that end there are dropped. */
+/* Moves all paths one frame outwards, and drops paths that have ended. */
 static size_t step(const struct view *view, struct path *paths, size_t count)
 {
 	size_t kept = 0;
@@ -72,7 +72,7 @@ static int heaviest_first(const void *a, const void *b)
 	return x->label < y->label ? -1 : x->label > y->label;
 }
 
-/* Sums up by function; paths are left sorted by label. Returns how many functions there are. */
+/* Sums up by function, and leaves the paths sorted by label. Returns the number of functions. */
 static size_t sum(const struct view *view, struct path *paths, size_t count, struct caller *callers)
 {
 	size_t n = 0;

@@ -1,7 +1,7 @@
 /*
- * Two recordings held against each other. What a backtrace is called in both is a number, its
- * *key*: every frame gets one from what identifies it, every backtrace one from its parent's and
- * its innermost frame's. Equal keys are equal groups; both sides are then lists of (key, usage),
+ * Compares two recordings. A backtrace is identified in both by a number, its *key*. Every frame
+ * gets a key from what identifies it, and every backtrace a key from its parent's key and its
+ * innermost frame's key. Equal keys mean equal groups. Both sides are then lists of (key, usage),
  * which are merged.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #include "base/ban.h"
 
-/* Kinds of keys, so that numbers of different things never meet in one table. */
+/* Kinds of keys. They keep the numbers of different things apart within one table. */
 enum key_kind { KEY_NOWHERE, KEY_PLACE, KEY_NAME, KEY_CHAIN };
 
 struct keys {
@@ -82,7 +82,8 @@ static bool has_build(const struct recording *recording, const struct module_inf
 	return false;
 }
 
-/* Made from a file that tells functions, but not where they are: then names are compared alone. */
+/* Whether the recording was imported from a file with function names but no modules. Then names
+ * alone are compared. */
 static bool has_names_alone(const struct recording *recording)
 {
 	return recording_process(recording)->origin.imported && !recording_modules(recording);
@@ -117,7 +118,7 @@ static int key_modules(struct keys *keys, struct side *side, const struct record
 	return 0;
 }
 
-/* The key of a backtrace that goes on from `chain` (a key) through a node's place. */
+/* Returns the key of the backtrace `chain` (a key) extended by a node's place. */
 static uint32_t go_on(struct keys *keys, const struct side *side, uint32_t chain, uint32_t node)
 {
 	const struct view *view = side->what->view;
@@ -159,7 +160,7 @@ static int key_nodes(struct keys *keys, struct side *side)
 	return 0;
 }
 
-/* A call site: by name; within the same build also by file and line. */
+/* Returns the key of a call site: by name; within the same build also by file and line. */
 static uint32_t site_key(struct keys *keys, const struct side *side, enum grouping grouping,
 			 uint32_t node)
 {
@@ -215,7 +216,7 @@ static struct diff_entry *entry_of(struct merging *m, uint32_t key)
 	return &m->list[m->count - 1];
 }
 
-/* Groups come heaviest first: the first of a key is the one to show. */
+/* Groups come heaviest first, so the first group of a key is the one to show. */
 static int merge(struct merging *m, struct keys *keys, const struct side *side,
 		 enum grouping grouping, bool base)
 {
@@ -232,7 +233,7 @@ static int merge(struct merging *m, struct keys *keys, const struct side *side,
 		node = base ? &entry->base_node : &entry->new_node;
 		if (*node == NO_NODE)
 			*node = g->node;
-		if (!entry->function) { /* the new recording comes first */
+		if (!entry->function) { /* the new recording is merged first */
 			entry->function = g->function;
 			entry->file = g->file;
 			entry->module = g->module;

@@ -16,10 +16,10 @@
 
 #include "base/ban.h"
 
-/* A page that is being filled, and the region that it lies in. */
+/* The page that is being filled, and the region that it lies in. */
 struct filling {
 	struct fragmentation *to;
-	uint64_t page, bytes; /* its address; bytes 0: none yet */
+	uint64_t page, bytes; /* page: its address; bytes 0: none yet */
 	size_t region;
 };
 
@@ -57,7 +57,8 @@ static void close_page(struct filling *f)
 	f->bytes = 0;
 }
 
-/* Pages that a block covers wholly, beyond the one it begins on. */
+/* Counts all pages that the block covers completely, at once. `*from` must begin a page, else
+ * nothing happens. */
 static void fill_whole(struct filling *f, uint64_t *from, uint64_t end)
 {
 	struct fragmentation *to = f->to;
@@ -170,7 +171,7 @@ static int most_resident_first(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Anonymous memory without a block is no heap. */
+/* Drops anonymous regions without a block: they are no heap. */
 static void keep_heap(struct fragmentation *to)
 {
 	size_t kept = 0;

@@ -1,8 +1,8 @@
 /*
  * Peaks of backtraces from rows in the order of birth. What a backtrace has in use is highest after
- * a birth, so the deaths of its blocks are looked at only then: they wait in a heap of the
- * backtrace's own, the earliest on top. A row costs a push and a pop in a heap that is small for
- * nearly all, and nothing is sorted.
+ * a birth, so the deaths of its blocks matter only then. They wait in a heap of the backtrace's
+ * own, with the earliest on top. A row costs a push and a pop in a heap that is usually small, and
+ * nothing is sorted.
  *
  * Each part of the work follows its own backtraces through all rows.
  */
@@ -25,7 +25,7 @@
 
 #define PARTS	    2
 #define RUN	    64	       /* rows */
-#define PENDING_MAX (1u << 22) /* deaths that wait, of a part: 64 to 128 MiB */
+#define PENDING_MAX (1u << 22) /* maximum number of deaths that wait, per part: 64 to 128 MiB */
 
 struct pending {
 	uint64_t death_ns;
@@ -33,8 +33,9 @@ struct pending {
 };
 
 struct queue {
-	int64_t bytes, most;	   /* at step_ns, without deaths that wait; highest after a step */
-	uint64_t step_ns, most_ns; /* births up to here are in `bytes` */
+	/* bytes: in use at step_ns, ignoring deaths that wait; most: maximum after a step. */
+	int64_t bytes, most;
+	uint64_t step_ns, most_ns; /* births up to step_ns are in `bytes` */
 	struct pending *heap;	   /* a child dies no earlier than its parent */
 	uint32_t count, capacity;
 	bool begun;
@@ -46,11 +47,11 @@ struct following {
 	uint64_t *peaks;
 	pthread_t asking;
 	atomic_bool unfit;
-	pthread_mutex_t lock; /* of err */
+	pthread_mutex_t lock; /* protects err */
 	struct err_text *err;
 };
 
-/* A part at work. */
+/* The state of a part. */
 struct part {
 	struct following *following;
 	struct queue *queues; /* by index in the sums */
@@ -65,7 +66,7 @@ void group_peaks_set_room(uint32_t deaths)
 	pending_max = deaths ? deaths : PENDING_MAX;
 }
 
-/* ---- a heap ---- */
+/* ---- heap ---- */
 
 static int push(struct queue *q, uint64_t death_ns, int64_t bytes)
 {
@@ -104,8 +105,8 @@ static void pop(struct queue *q)
 
 /* ---- rows ---- */
 
-/* All births up to step_ns are known: so is what was in use after it. All that happens in a
- * nanosecond is one step. */
+/* Ends a step. All births up to step_ns are known, so what was in use after it is known, too. All
+ * events of one nanosecond are one step. */
 static void end_step(struct part *p, struct queue *q)
 {
 	while (q->count && q->heap[0].death_ns <= q->step_ns) {
@@ -138,8 +139,7 @@ static int add_row(struct part *p, struct queue *q, const struct row_block *bloc
 	return push(q, death, birth.bytes);
 }
 
-/* The rows of a run that are the part's, with their queues, which are asked for from memory
- * meanwhile. */
+/* Finds the rows of a run that belong to the part, and their queues, and prefetches the queues. */
 static uint32_t find_queues(const struct part *p, const struct row_block *block, uint32_t first,
 			    uint32_t count, uint32_t *rows, struct queue **queues)
 {
@@ -150,6 +150,7 @@ static uint32_t find_queues(const struct part *p, const struct row_block *block,
 		uint32_t node = block->stack[i] <= sums->nodes ? block->stack[i] : 0;
 		uint32_t index = sums->by_node[node];
 
+		/* The next row overwrites this entry, unless the row belongs to the part. */
 		rows[n] = i;
 		queues[n] = p->queues + (index ? index - 1 : 0);
 		if (index && index % PARTS == p->number)

@@ -100,7 +100,7 @@ int group_table_init_matched(struct group_table *table, struct view *view,
 
 /* ---- groups of the REST API ---- */
 
-/* Without culled blocks. */
+/* Sums up rows only, without culled blocks. */
 static int init_of_rows(struct group_table *table, struct view *view, const struct filter *filter,
 			struct err_text *err)
 {
@@ -152,7 +152,8 @@ static int by_node(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* `all` of each group that matched; `whole` knows its peak, and counts what was culled as well. */
+/* Joins `all` and `matched` for each group that matched. `whole` has the peaks, and includes culled
+ * blocks. */
 static int join(const struct group_table *whole, const struct group_table *all,
 		const struct group_table *matched, struct allocation_groups *ret_groups,
 		struct err_text *err)

@@ -1,6 +1,5 @@
 #pragma once
-/* Sums of blocks by backtrace: what the group filters compare with, and the groups of the REST
- * API. */
+/* Sums of blocks by backtrace, which group filters compare with, and the groups of the REST API. */
 #include "collector/query/sums/node_sums.h"
 #include "collector/query/match/view.h"
 
@@ -9,8 +8,8 @@ struct group_stats {
 	struct tally allocated, leaked;
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns; /* births */
-	uint64_t peak_ns; /* the first moment at which most of its bytes were in use; 0 if not asked
-			     for */
+	/* The first moment at which the group had most bytes in use; 0 if not asked for. */
+	uint64_t peak_ns;
 };
 
 struct group_table {
@@ -20,13 +19,14 @@ struct group_table {
 	uint32_t nodes;
 };
 
-/* Of all blocks, whatever the filter says, which is asked only whether it was withdrawn. `peaks`:
- * also finds peak_ns, which takes longer. 0, -ENOMEM, -ECANCELED; nothing to free then. */
+/* Sums up all blocks. `filter` only says whether the question was withdrawn. `peaks`: also
+ * determines peak_ns, which takes longer. Returns 0 or a negative errno (-ENOMEM, -ECANCELED,
+ * -ETIME, or an error of reading); on failure there is nothing to free. */
 int group_table_init(struct group_table *table, struct view *view, const struct filter *filter,
 		     bool peaks, struct err_text *err);
-/* The same of a filter's matches, without peaks. */
+/* The same for the blocks that match the filter, without peaks. */
 int group_table_init_matched(struct group_table *table, struct view *view,
 			     const struct filter *filter, struct err_text *err);
 void group_table_done(struct group_table *table);
-/* NULL: no block has this backtrace. */
+/* Returns NULL if no block has this backtrace. */
 const struct group_stats *group_table_get(const struct group_table *table, uint32_t node);

@@ -1,7 +1,7 @@
 /*
  * Blocks by backtrace and by call site. One pass over the rows sums up by node of the stack, unless
- * the sums of all rows are known; sites are then made of nodes, which may be as many: of each there
- * is one sum at a time.
+ * the sums of all rows are known. Sites are then made from nodes. There may be as many sites as
+ * nodes, so only one sum per node is held at a time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ struct sum {
 	uint64_t min_size, max_size, first_ns, last_ns;
 };
 
-/* What is asked about a node; what was in use is among `alive`, if that is not NULL. */
+/* The numbers of a node that the query needs. What was in use is in `alive`, if that is not
+ * NULL. */
 static struct sum sum_of(const struct view *view, const struct node_sums *nodes,
 			 const struct node_sum *n, const struct node_sums *alive, enum value value)
 {
@@ -95,8 +96,8 @@ void group_keys_done(struct group_keys *keys)
 	intern_done(&keys->keys);
 }
 
-/* Functions of one name in files of one name are the same one, whatever the build and the place of
- * the file. */
+/* Functions with the same name in files with the same basename are the same, whatever the build and
+ * the folder of the file. */
 uint32_t group_key(struct group_keys *keys, const struct view *view, const struct frame *site)
 {
 	uint32_t file;
@@ -130,7 +131,7 @@ static int sites_add(struct sites *sites, const struct view *view, const struct 
 	return 0;
 }
 
-/* ---- the result ---- */
+/* ---- result ---- */
 
 static struct group group_of(const struct view *view, const struct sum *sum)
 {
@@ -170,14 +171,14 @@ static int groups_reserve(struct groups *groups, size_t count)
 	return groups->list ? 0 : -ENOMEM;
 }
 
-/* Groups in which nothing is of the value that was asked for are left out. */
+/* Adds a group, unless `value` counts nothing in it. */
 static void groups_add(struct groups *groups, const struct view *view, const struct sum *sum)
 {
 	if (sum->value.blocks || tally_sampled(&sum->value))
 		groups->list[groups->count++] = group_of(view, sum);
 }
 
-/* Of many nodes each is held once at a time: as a sum of its site, then as a group. */
+/* Each node is held only once at a time: as a sum of its site, then as a group. */
 static int add_all(struct groups *groups, struct sites *sites, const struct view *view,
 		   const struct node_sums *nodes, const struct node_sums *alive, enum value value,
 		   uint64_t at_ns)
@@ -220,7 +221,8 @@ int groups_of(struct view *view, const struct node_sums *nodes, const struct nod
 	return r;
 }
 
-/* All rows: only what was in use at some moment takes a pass, over the blocks of that time. */
+/* Groups all rows from the known sums. Only what was in use at a given moment needs a pass, over
+ * the blocks of rows of that time. */
 static int group_whole(struct view *view, const struct filter *filter, const struct matcher *m,
 		       enum grouping grouping, enum value value, uint64_t at_ns,
 		       struct groups *groups, struct err_text *err)

@@ -1,4 +1,4 @@
-/* How big blocks are, and how long they live: sums by class in one pass. */
+/* Block sizes and lifetimes: sums by class in one pass. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 #define MS (1000 * US)
 #define S  (1000 * MS)
 
-/* Where classes of lifetimes end; those of a second and more are the ones that users know from
- * before. */
+/* Upper ends of the lifetime classes. Those from one second on are the ones that users know from
+ * earlier tools. */
 static const uint64_t lifetime_ends[] = {US,	   10 * US, 100 * US, MS,	10 * MS,
 					 100 * MS, S,	    10 * S,   30 * S,	60 * S,
 					 120 * S,  300 * S, 600 * S,  3600 * S, UINT64_MAX};
@@ -35,8 +35,8 @@ struct sums {
 struct counting {
 	enum value value;
 	uint64_t at_ns;
-	uint16_t *room; /* for the rows that `value` counts */
-	bool apart;	/* survivors are what is alive and leaked, and nothing else */
+	uint16_t *room; /* for value_select */
+	bool apart;	/* survivors count as alive and leaked only */
 	struct sums size[SIZES], lifetime[LIFETIMES];
 	struct tally leaked, unknown, total;
 };
@@ -128,7 +128,7 @@ static int part_merge(void *context, void *part)
 	return 0;
 }
 
-/* Classes of a sum lie within those of the answer. */
+/* The classes of a culled sum lie within the classes of the answer. */
 static void count_culled(struct counting *c, const struct culled_row *row)
 {
 	tally_add_culled(&c->total, row);
@@ -159,7 +159,7 @@ static bool is_empty(const struct tally *tally)
 	return !tally->blocks && !tally_sampled(tally);
 }
 
-/* Classes from the first to the last that holds something. */
+/* Lists the classes from the first to the last one that is not empty. */
 static void list_sizes(const struct counting *c, struct histogram *out)
 {
 	unsigned last = SIZES;

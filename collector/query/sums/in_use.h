@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What was in use at a moment, block by block, but equal blocks together: for whoever makes another
- * recording of it (a snapshot). Symbols are not looked at: the view may have none.
+ * The blocks in use at a moment, with equal blocks joined, for callers that make a new recording
+ * from them (a snapshot). Symbols are not used, so the view may have none.
  */
 #include <stdint.h>
 
@@ -12,15 +12,17 @@ struct view;
 
 struct in_use_blocks {
 	uint32_t stack; /* node; 0: none */
-	uint64_t size;	/* of each, in bytes */
+	uint64_t size;	/* of each block, in bytes */
 	uint64_t blocks;
-	uint64_t weight; /* bytes that it stands for, if it is a sampled one (then `blocks` is 1);
-			    else 0 */
+	/* Bytes that a sampled block stands for (then `blocks` is 1), else 0. */
+	uint64_t weight;
 };
 
-/* Calls for all matched blocks that were in use at `at_ns` (NO_TIME: at the end); stack and size
- * may come more than once, for what is put together has a bound. Not 0 stops and is returned.
- * `ret_total` (may be NULL) is what query_groups says of the same. */
+/*
+ * Calls `take` for all matched blocks that were in use at `at_ns` (NO_TIME: at the end). The same
+ * stack and size may come more than once, because the table that joins blocks is bounded. A return
+ * value other than 0 stops and is returned. `ret_total` (may be NULL) is the total of query_groups.
+ */
 int query_in_use(struct view *view, const struct filter *filter, uint64_t at_ns,
 		 int (*take)(void *context, const struct in_use_blocks *blocks), void *context,
 		 struct usage *ret_total, struct err_text *err);

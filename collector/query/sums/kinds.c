@@ -1,7 +1,7 @@
 /*
  * Blocks by call site and by the function that the program called: malloc, operator new[]... One
- * pass sums up by node and kind; of those, of which there are few, call sites are made. Sums of
- * culled blocks do not say a kind.
+ * pass sums up by node and kind. There are few of these sums; call sites are made from them. Sums
+ * of culled blocks have no kind.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,17 +20,17 @@
 
 struct kind_sums {
 	struct kind_sum {
-		uint64_t key; /* node << 8 | kind; of sites: site << 8 | kind */
+		uint64_t key; /* node << 8 | kind; for sites: site << 8 | kind */
 		uint64_t heaviest_bytes;
 		uint32_t node;
 		struct tally tally;
 	} * list;
 	uint32_t count, capacity;
-	struct map by_key; /* -> index + 1 */
+	struct map by_key; /* key -> index + 1 */
 	uint32_t nodes;
 	enum value value;
 	uint64_t at_ns;
-	uint16_t *room; /* for rows that `value` counts */
+	uint16_t *room; /* for value_select */
 };
 
 static int sums_init(struct kind_sums *sums, uint32_t nodes, enum value value, uint64_t at_ns)
@@ -47,7 +47,7 @@ static void sums_done(struct kind_sums *sums)
 	map_done(&sums->by_key);
 }
 
-/* NULL: no memory. Valid until the next one. */
+/* Returns the sum of a key, or NULL without memory. Valid until the next call. */
 static struct kind_sum *sum_of(struct kind_sums *sums, uint64_t key)
 {
 	uint64_t *index = map_put(&sums->by_key, key, NULL);

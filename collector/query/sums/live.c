@@ -70,10 +70,10 @@ int query_live(struct view *view, const struct filter *filter, uint64_t at_ns,
 struct moments {
 	const uint64_t *times;
 	size_t count;
-	uint64_t *changes; /* since the time before; sums wrap around and end right */
+	uint64_t *changes; /* since the previous time; sums wrap around and end right */
 };
 
-/* The first of the times at or after `ns`; count: none. */
+/* Returns the index of the first time at or after `ns`, or `count` if there is none. */
 static size_t first_from(const struct moments *m, uint64_t ns)
 {
 	return numbers_below(m->times, m->count, ns);

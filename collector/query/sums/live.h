@@ -1,5 +1,5 @@
 #pragma once
-/* The blocks in use at a moment by address, and how much was in use at many moments. */
+/* The blocks in use at a moment by address, and the amount in use at many moments. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,11 +11,11 @@ struct live_block {
 	uint64_t address, size;
 };
 
-/* Those of the matched ones that are in use at `at_ns` (NO_TIME: at the end), sorted. Free the
- * list. -E2BIG: more than LIVE_BLOCKS_MAX. */
+/* Lists the matched blocks in use at `at_ns` (NO_TIME: at the end), sorted by address. The caller
+ * frees the list. Returns -E2BIG if there are more than LIVE_BLOCKS_MAX. */
 int query_live(struct view *view, const struct filter *filter, uint64_t at_ns,
 	       struct live_block **ret_list, size_t *ret_count, struct err_text *err);
-/* Bytes in use at each of `count` times, which are ascending, into ret_bytes (estimated where
+/* Writes the bytes in use at each of `count` ascending times to ret_bytes (estimated if
  * sampled). */
 int query_in_use_at(struct view *view, const struct filter *filter, const uint64_t *times,
 		    size_t count, uint64_t *ret_bytes, struct err_text *err);

@@ -48,7 +48,7 @@ unsigned node_sums_columns(const struct node_sums *sums)
 	       (sums->what.only ? value_columns(sums->what.value) : 0);
 }
 
-/* To the processor's cache lines, which realloc would not keep. */
+/* Grows the list. realloc would not keep the alignment to cache lines. */
 static int grow(struct node_sums *sums)
 {
 	uint32_t capacity = sums->capacity ? 2 * sums->capacity : 64;
@@ -80,7 +80,7 @@ int node_sums_reserve(struct node_sums *sums, uint32_t count, uint32_t sampled)
 	return 0;
 }
 
-/* Makes the node's sums; 0 if memory ran out, else its index + 1. */
+/* Adds the sums of a node. Returns the index + 1, or 0 without memory. */
 static __attribute__((noinline)) uint32_t add_node(struct node_sums *sums, uint32_t node)
 {
 	if (sums->count == sums->capacity && grow(sums) < 0)
@@ -90,7 +90,7 @@ static __attribute__((noinline)) uint32_t add_node(struct node_sums *sums, uint3
 	return sums->by_node[node] = ++sums->count;
 }
 
-/* Of rows or nodes. NULL: no memory. */
+/* The sums of a node, for rows or other nodes. NULL: no memory. */
 static inline struct node_sum *sum_of(struct node_sums *sums, uint32_t node)
 {
 	uint32_t index;
@@ -138,8 +138,8 @@ static inline unsigned end_of(const struct row_block *block, uint32_t i)
 	return block->end[i] <= BLOCK_EXEC ? block->end[i] : BLOCK_CENSORED;
 }
 
-/* What the rows of a run are summed up in, asked for from memory while the others of the run are
- * looked up: 20,000 stacks do not fit a processor's nearer cache. */
+/* Finds the sums for the rows of a run, and prefetches each while the others are looked up: 20,000
+ * stacks do not fit into the processor's nearer caches. */
 static int find_sums(struct node_sums *sums, const struct row_block *block,
 		     const struct row_set *rows, uint32_t first, uint32_t count, uint32_t *indices)
 {
@@ -154,8 +154,8 @@ static int find_sums(struct node_sums *sums, const struct row_block *block,
 	return 0;
 }
 
-/* The rows of a block without weights: this is where the time goes. What is constant for a block is
- * a constant to the compiler. */
+/* Adds the rows of a block without weights. This is the hot path: the flags that are constant for a
+ * block are constants for the compiler. */
 static inline __attribute__((always_inline)) int add_exact(struct node_sums *sums,
 							   const struct row_block *block,
 							   const struct row_set *rows, bool all,
@@ -184,7 +184,7 @@ static inline __attribute__((always_inline)) int add_exact(struct node_sums *sum
 	return 0;
 }
 
-/* What a survivor is counted as. NODE_ENDS: nothing. */
+/* The end that a survivor is counted under. NODE_ENDS: it is not counted. */
 static unsigned survivor_end(const struct node_sums *sums, const struct row_block *block,
 			     uint32_t i)
 {
@@ -279,7 +279,7 @@ int node_sums_add(struct node_sums *sums, const struct row_block *block, const s
 	return add_rows(sums, block, &counted);
 }
 
-/* Some blocks of the sum, which ended so. */
+/* Adds those blocks of a culled sum that ended in this way. */
 static int add_culled(struct node_sums *sums, struct node_sum *sum, const struct culled_row *row,
 		      uint64_t blocks, uint64_t bytes, enum block_end end)
 {
@@ -305,7 +305,7 @@ static int add_culled(struct node_sums *sums, struct node_sum *sum, const struct
 	return 0;
 }
 
-/* How many bytes were reallocated is not known, and not asked. */
+/* The bytes of reallocated blocks are unknown; no query needs them. */
 int node_sums_add_culled(struct node_sums *sums, const struct culled_row *row)
 {
 	struct node_sum *sum = sum_of(sums, row->stack);
@@ -433,7 +433,7 @@ int node_sums_set_alive(struct node_sums *sums, const struct node_sums *alive)
 	return 0;
 }
 
-/* ---- in one sweep ---- */
+/* ---- one sweep ---- */
 
 static int part_new(void *context, void **ret_part)
 {

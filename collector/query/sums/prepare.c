@@ -1,4 +1,4 @@
-/* What is kept beside the rows of a stream that has ended, made before anybody asks. See
+/* Makes the files kept beside the rows of a stream that has ended, before a query needs them. See
  * query.h. */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_te
 	r = view_usage_index(view, &all, false, &index, err);
 	if (!r)
 		r = view_usage_index(view, &all, true, &index, err);
-	/* Group peaks take longest, and one question alone wants them. */
+	/* Group peaks take longest and only one query needs them, so they are left out. */
 	return r < 0 ? r
 		     : view_whole_sums(view, &all, WHOLE_PEAK | WHOLE_REALLOCATIONS, &whole, err);
 }

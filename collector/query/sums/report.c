@@ -35,7 +35,7 @@ const char *value_name(enum value value)
 	return value_names[value];
 }
 
-/* Sums that totals are made of: those of all rows, or of a filter's. */
+/* The sums that totals are made from: those of all rows, or those of a filter. */
 struct sums {
 	struct node_sums own;
 	const struct node_sums *sums;
@@ -87,7 +87,7 @@ static void sums_done(struct sums *s)
 	node_sums_done(&s->own);
 }
 
-/* Freed, but not to be reallocated. */
+/* The blocks that were freed, without those that realloc replaced. */
 static struct tally frees_of(const struct node_sums *sums)
 {
 	struct tally freed = {0};

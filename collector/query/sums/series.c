@@ -1,7 +1,7 @@
 /*
- * What was in use over time, in bands: of the groups that had the highest peaks, or of named
- * filters, and of the rest. Which groups those are is the same for any part of the time that is
- * shown, so that a band keeps its place when somebody zooms.
+ * What was in use over time, in bands: the groups with the highest peaks, or named filters, and the
+ * rest. The choice of groups does not depend on the part of the time that is shown, so that a band
+ * keeps its place when the user zooms.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ void series_done(struct series_list *series)
 /* ---- groups ---- */
 
 struct parted {
-	uint32_t *of_node; /* by node: group + 1, then band */
+	uint32_t *of_node; /* by node: group + 1, later band */
 	uint32_t *example; /* by group: one of its nodes */
 	uint32_t nodes, groups;
 };
@@ -88,7 +88,7 @@ static int highest_first(const void *a, const void *b, void *courses)
 	return x < y ? -1 : x > y;
 }
 
-/* The groups with the highest peaks, a stack of each. */
+/* Chooses the groups with the highest peaks, each by one of its stacks. */
 static int choose(const struct parted *p, const struct history_of *of,
 		  struct kept_bands *ret_chosen, struct err_text *err)
 {
@@ -111,7 +111,8 @@ static int choose(const struct parted *p, const struct history_of *of,
 	return 0;
 }
 
-/* It takes all births and deaths in their order: of a whole recording it is done once. */
+/* The choice needs all births and deaths in order. For a recording without a filter it is made
+ * once. */
 static int chosen_bands(struct view *view, const struct parted *p, const struct history_of *of,
 			enum grouping grouping, struct kept_bands *ret_chosen, struct err_text *err)
 {
@@ -134,7 +135,7 @@ static int chosen_bands(struct view *view, const struct parted *p, const struct 
 	return 0;
 }
 
-/* Gives each node its band; what is in none has the last. */
+/* Gives each node its band. Nodes outside of all bands get the last band. */
 static int give_bands(struct parted *p, const struct kept_bands *chosen, uint32_t bands)
 {
 	cleanup(cleanup_free) uint32_t *band_of = calloc((size_t)p->groups + 1, sizeof(*band_of));
@@ -151,8 +152,8 @@ static int give_bands(struct parted *p, const struct kept_bands *chosen, uint32_
 	return 0;
 }
 
-/* "function (file.c:12)"; of a backtrace with its number, and who called it: "7: function
- * (file.c:12) < caller". */
+/* "function (file.c:12)"; for a backtrace with its number and its caller: "7: function (file.c:12)
+ * < caller". */
 static int name_place(struct series *s, enum grouping grouping, const char *caller)
 {
 	const char *module = s->module ? module_basename(s->module) : "unknown", *at = "";
@@ -199,7 +200,7 @@ static int name_group(struct series *s, const struct view *view, uint32_t node,
 	return name_place(s, grouping, caller);
 }
 
-/* The bands that there are, with their names, and in which of them each node is. */
+/* Makes the list of bands with their names, and gives each node its band. */
 static int group_bands(struct view *view, const struct history_of *of,
 		       const struct series_question *q, struct parted *p, struct series_list *list,
 		       struct err_text *err)
@@ -294,7 +295,7 @@ static int put_values(struct series_list *list, const struct bands_question *q,
 	return 0;
 }
 
-/* The rest, in which there may be nothing. */
+/* Adds the rest, which may be empty. */
 static int add_rest(struct series_list *list)
 {
 	list->list[list->count].is_rest = true;

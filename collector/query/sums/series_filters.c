@@ -11,7 +11,7 @@
 
 #define NAME_MAX_BYTES 100
 
-/* `text` ("size_min=4K&lifetime=only_leaked") is changed. */
+/* Modifies `text` ("size_min=4K&lifetime=only_leaked"). */
 static int read_filter(struct filter *filter, const struct view *view, const char *name, char *text,
 		       struct err_text *err)
 {

@@ -1,18 +1,18 @@
 /*
  * Leaks ranked by survival. A block that is in use at the end need not be a leak: it may be young.
- * What speaks for a leak is that blocks of the same call site that reached the same age were not
+ * The evidence for a leak is that blocks of the same call site that reached the same age were not
  * freed any more.
  *
- * For each call site, lifetimes of freed blocks and ages of those in use at the end are counted in
- * classes (two to a doubling of the time). Of the blocks that reached the age class a, R(a), the
- * part F(a) was freed later; a block in use at that age is freed one day with a chance of about
- * F(a) / R(a) (the estimate of a survival function from life tables, with the blocks in use as
- * censored at their age). The call site's *suspect bytes* are the sum of size x (1 - F(a) / R(a))
- * over its blocks in use.
+ * For each call site, the lifetimes of freed blocks and the ages of blocks in use at the end are
+ * counted in classes (two per doubling of the time). R(a) blocks reached the age class a, and F(a)
+ * of them were freed later. A block in use at that age will be freed with a probability of about
+ * F(a) / R(a) (the life-table estimate of a survival function, with blocks in use censored at their
+ * age). The call site's *suspect bytes* are the sum of size x (1 - F(a) / R(a)) over its blocks in
+ * use.
  *
  * A block is *young* if at its age most of the site's blocks were still to be freed, F(a) / R(a) >
- * 1/2, or if it is younger than the time that was given for that. Young blocks are set apart and
- * count nothing.
+ * 1/2, or if it is younger than the time that the question gives. Young blocks are listed
+ * separately and add no suspect bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,9 +37,9 @@
 struct site {
 	uint32_t node, frame;
 	uint64_t heaviest;
-	struct tally allocated, fresh; /* fresh: in use, and younger than what was asked for */
+	struct tally allocated, fresh; /* fresh: in use, and younger than young_ns */
 	uint64_t freed[CLASSES], alive[CLASSES];
-	/* In use, by age; those that were sampled apart, if any was. */
+	/* In use, by age. Sampled blocks are summed separately, if there are any. */
 	struct {
 		uint64_t blocks, bytes;
 	} old[CLASSES];
@@ -51,10 +51,10 @@ struct sites {
 	const struct view *view;
 	struct site **list;
 	uint32_t count, capacity;
-	struct site **by_node; /* NULL: not asked for yet */
+	struct site **by_node; /* NULL: not needed yet */
 	struct map by_site;    /* index + 1 */
 	uint64_t young_ns, end_ns;
-	bool apart; /* survivors are alive, and nobody has allocated them */
+	bool apart; /* survivors count as alive, but not as allocated */
 };
 
 static void sites_done(struct sites *s)
@@ -68,7 +68,7 @@ static void sites_done(struct sites *s)
 	map_done(&s->by_site);
 }
 
-/* Class 0: below 2^10 ns; then two for each doubling. */
+/* Class 0: below 2^10 ns; then two classes per doubling. */
 static unsigned age_class(uint64_t age_ns)
 {
 	unsigned log, class;
@@ -247,7 +247,7 @@ static void part_free(void *part)
 	free(part);
 }
 
-/* `from` is of later rows. */
+/* `from` holds later rows than `into`. */
 static int merge_site(struct site *into, const struct site *from)
 {
 	if (from->old_sampled && !sampled_of(into))
@@ -325,10 +325,10 @@ static int add_rows(struct sites *s, const struct matcher *m, struct err_text *e
 	return 0;
 }
 
-/* ---- the result ---- */
+/* ---- result ---- */
 
-/* Splits a site's blocks in use into old and young, oldest class first: then freed and reached are
- * known. */
+/* Splits a site's blocks in use into old and young. Goes from the oldest class down, so that
+ * `freed` and `reached` are known for each class. */
 static struct survivor judge(const struct sites *s, const struct site *site)
 {
 	const struct frame *frame = &s->view->frames[site->frame];

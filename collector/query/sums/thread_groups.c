@@ -27,7 +27,7 @@ struct sums {
 	uint32_t count, capacity;
 	struct map by_key; /* node << 32 | thread -> index + 1 */
 	uint16_t *room;
-	bool apart; /* survivors are what is alive, and nothing else */
+	bool apart; /* survivors count as alive only */
 };
 
 static void sums_free(void *sums)
@@ -139,7 +139,7 @@ static int add_culled(struct sums *s, const struct matcher *m)
 	return 0;
 }
 
-/* ---- the result ---- */
+/* ---- result ---- */
 
 static int in_order(const void *a, const void *b)
 {

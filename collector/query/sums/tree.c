@@ -1,7 +1,7 @@
 /*
- * The tree of frames. Rows are summed by node; nodes are then hung into a tree of (parent, function
- * and module), in which recursion through different lines of one function meets again, and inlined
- * functions are frames of their own.
+ * The tree of frames. Rows are summed by node. Nodes are then inserted into a tree keyed by
+ * (parent, function and module). Recursion through different lines of one function is merged there,
+ * and inlined functions are frames of their own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #include "base/ban.h"
 
-/* What the rows that are asked about come to, by node. */
+/* The sums by node of the matched rows. */
 struct sums {
 	struct node_sums own;
 	const struct node_sums *sums;
@@ -54,7 +54,9 @@ static int sum_rows(struct sums *s, struct view *view, const struct filter *filt
 
 struct builder {
 	const struct view *view;
-	bool hide; /* frames that only pass allocations on: what they hold is their caller's own */
+	/* Leave out frames that only pass allocations on: their value becomes their caller's
+	 * own. */
+	bool hide;
 	struct tree_maker maker;
 	double *blocks; /* by tree node */
 	uint32_t blocks_capacity;
@@ -66,7 +68,7 @@ static void builder_done(struct builder *b)
 	free(b->blocks);
 }
 
-/* The child of `parent` for this frame, made if there is none. */
+/* Returns the child of `parent` for this frame, and makes it if there is none. */
 static long child(struct builder *b, uint32_t parent, uint32_t stack_node, uint32_t index_in_place)
 {
 	const struct view *view = b->view;
@@ -83,7 +85,7 @@ static long child(struct builder *b, uint32_t parent, uint32_t stack_node, uint3
 	return tree_maker_child(&b->maker, parent, frame->label, &like);
 }
 
-/* Goes down from `at` through the frames of a node, outermost first. */
+/* Descends from `at` through the frames of a node, outermost first. */
 static long descend(struct builder *b, long at, uint32_t node)
 {
 	const struct place *place = view_place(b->view, node);
@@ -102,7 +104,7 @@ static void widen(struct tree_node *node, uint64_t first_ns, uint64_t last_ns)
 		node->last_ns = last_ns;
 }
 
-/* A node with everything below it is needed if any row has it in its stack. */
+/* A node is needed if any row has it in its stack. */
 static uint8_t *mark_needed(const struct recording *recording, const struct node_sums *sums)
 {
 	uint8_t *needed = calloc((size_t)sums->nodes + 1, 1);
@@ -158,8 +160,8 @@ static int hang(struct builder *b, const struct node_sums *sums)
 	return 0;
 }
 
-/* A node is made after its parent: going backwards, a node's own sum is complete when it is added
- * to its parent's. */
+/* A node is made after its parent. So a pass from the end completes a node's sum before adding it
+ * to the parent's. */
 static int sum_up(struct builder *b)
 {
 	const struct tree *tree = &b->maker.tree;

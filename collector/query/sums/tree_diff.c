@@ -1,7 +1,7 @@
 /*
- * Two trees of frames in one. Both are hung into it; then each frame has its own of both sides, and
- * what is below is added up. A frame is as wide as the greater of its two sides, and as all that is
- * below it: so what has gone has a place beside what is new.
+ * Two trees of frames joined into one. Both are inserted; then each frame has its own value of both
+ * sides, and totals are added up. The width of a frame is the greater of its two own values plus
+ * the widths of its children, so that what has gone has room beside what is new.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ void tree_diff_done(struct tree_diff *diff)
 	*diff = (struct tree_diff){0};
 }
 
-/* By the texts: each view has its own. */
+/* Labels are made from texts, because each view numbers its own. */
 static uint32_t label_of(struct joining *j, const struct tree_node *node)
 {
 	uint32_t function = intern_text(&j->texts, node->function ? node->function : ""),
@@ -45,7 +45,7 @@ static uint32_t label_of(struct joining *j, const struct tree_node *node)
 	return function && module ? intern_pair(&j->labels, function, module) : 0;
 }
 
-/* Where the nodes of `tree` are in the new one. */
+/* Inserts `tree`; `place` gets the index of each of its nodes in the new tree. */
 static int hang(struct joining *j, const struct tree *tree, uint32_t *place)
 {
 	cleanup(cleanup_free) uint32_t *parents = tree_parents(tree);
@@ -93,8 +93,8 @@ static uint64_t greater(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Parents come before their children: backwards, a node is complete when it is added to its
- * parent. */
+/* Parents come before their children, so a pass from the end completes a node before adding it to
+ * its parent. */
 static int sum_up(struct joining *j)
 {
 	struct tree_node *nodes = j->maker.tree.nodes;
@@ -121,7 +121,7 @@ static int sum_up(struct joining *j)
 	return 0;
 }
 
-/* Sorting changes links and no indices: changes stay with their nodes. */
+/* Sorting changes links, not indices, so `changes` stays valid. */
 static int finish(struct joining *j, struct tree_diff *ret_diff)
 {
 	int error = sum_up(j);

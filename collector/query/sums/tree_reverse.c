@@ -1,14 +1,14 @@
 /*
- * A tree of frames from the inside out. Every node with blocks of its own is a way to the root;
- * ways that go through the same functions are walked together, a run of neighbours in one array,
- * parted at each step by the function that they are at:
+ * A tree of frames from the inside out. Every node with blocks of its own is a path to the root.
+ * Paths through the same functions are followed together: they form a run, a range of one array,
+ * which each step divides by the function of the next caller:
  *
- *	malloc_a < parse < main       run at malloc_a: 3 ways run at parse: 2 ways, run at load: 1
+ *	malloc_a < parse < main       run at malloc_a: 3 paths, run at parse: 2, run at load: 1
  *	malloc_a < parse < load
  *	malloc_a < load  < main
  *
- * A run that is too small is not walked on, and the heaviest is walked first, so that the work is
- * bounded by what will be seen.
+ * Runs that are too small are not followed, and the heaviest run is followed first, so that the
+ * work is bounded by what will be visible.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@
 #include "base/ban.h"
 
 struct way {
-	uint32_t at; /* node of the given tree; 0: its end is behind us */
+	uint32_t at; /* node of the given tree; 0: the path has ended */
 	uint64_t bytes, blocks;
 };
 
 struct run {
 	uint64_t bytes;
-	uint32_t first, end; /* of ways */
-	uint32_t node;	     /* of the new tree */
+	uint32_t first, end; /* range of ways */
+	uint32_t node;	     /* node of the new tree */
 };
 
 struct reversal {
@@ -38,7 +38,7 @@ struct reversal {
 	uint32_t *parents, *labels; /* by node of the given tree */
 	struct way *ways;
 	uint32_t way_count;
-	struct run *runs; /* to be walked: a heap, the heaviest on top */
+	struct run *runs; /* runs to follow: a heap with the heaviest on top */
 	uint32_t run_count, run_capacity;
 	struct tree_maker maker;
 };
@@ -52,7 +52,7 @@ static void reversal_done(struct reversal *r)
 	tree_maker_done(&r->maker);
 }
 
-/* Texts of a view are one each: their addresses tell functions apart. */
+/* A view stores each text once, so addresses identify functions. */
 static int label_nodes(struct reversal *r)
 {
 	struct intern labels = {0};
@@ -125,7 +125,7 @@ static struct run pop(struct reversal *r)
 	return top;
 }
 
-/* Ways at one function: a child, and a run from their callers on. */
+/* Makes a child for the ways at one function, and a run that continues at their callers. */
 static int part(struct reversal *r, uint32_t parent, uint32_t first, uint32_t end)
 {
 	uint64_t bytes = 0, blocks = 0;
@@ -158,8 +158,8 @@ static int walk(struct reversal *r, struct run run)
 	int error = 0;
 
 	qsort_r(ways + first, run.end - first, sizeof(*ways), by_label, r->labels);
-	for (; first < run.end && !ways[first].at;
-	     first++) { /* the root has no label: it comes first */
+	/* Ways at the root have the label 0 and thus come first. */
+	for (; first < run.end && !ways[first].at; first++) {
 		add_most(&node->self_bytes, ways[first].bytes);
 		add_most(&node->self_blocks, ways[first].blocks);
 	}
@@ -187,7 +187,8 @@ int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_
 	}
 	if (!error)
 		error = push(&r, (struct run){0, 0, r.way_count, 0});
-	for (uint32_t i = 0; !error && r.run_count && i <= most; i++) /* the root's is none */
+	for (uint32_t i = 0; !error && r.run_count && i <= most;
+	     i++) /* the run of the root does not count */
 		error = walk(&r, pop(&r));
 	if (!error)
 		error = tree_sort(&r.maker.tree);

@@ -1,6 +1,6 @@
 /*
- * Modules whose code nobody could name, and what they hide: the allocations that have a place
- * without a function in their backtrace, each counted once a module.
+ * Modules with code that could not be named, and what this hides: the allocations with a place
+ * without a function in their backtrace, each counted once per module.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,8 +36,7 @@ static bool is_unnamed(const struct view *view, const struct place *place)
 	return !symbols_is_pseudo(&asked);
 }
 
-/* Gives what was allocated by a stack to the modules on its way that have a place without a name
- * there. */
+/* Adds the allocations of a stack to the modules that have a place without a name in it. */
 static void count_stack(struct unnamed *u, uint32_t stack, struct usage allocated)
 {
 	for (uint32_t n = stack; n;) {

@@ -51,7 +51,7 @@ static void save(const struct whole_sums *whole, const struct recording *recordi
 	buf_done(&bytes);
 }
 
-/* ---- working out ---- */
+/* ---- computing ---- */
 
 static int make(const struct matcher *all, unsigned parts, struct whole_sums **ret_whole,
 		struct err_text *err)
@@ -165,7 +165,7 @@ static int add_parts(struct whole_sums *whole, struct view *view, const struct m
 	return r;
 }
 
-/* Under the lock. */
+/* Provides the parts: loads or computes them, and saves new ones. The caller holds sums_lock. */
 static int provide(struct view *view, const struct matcher *all, unsigned parts,
 		   struct err_text *err)
 {
@@ -195,6 +195,7 @@ int view_whole_sums(struct view *view, const struct filter *filter, unsigned par
 	int r;
 
 	matcher_init_all(&all, view->recording, filter);
+	/* node_sums_of takes this as a request to keep survivors apart. */
 	all.hides_survivors = recording_survivors(view->recording);
 	r = view_lock(&view->sums_lock, &all, err);
 	if (r < 0)

@@ -1,4 +1,4 @@
-/* The sums as bytes. See whole_sums.h. */
+/* Serializes the sums. See whole_sums.h. */
 #include <endian.h>
 #include <errno.h>
 #include <math.h>
@@ -160,7 +160,7 @@ static int read_node(struct reader *r, struct whole_sums *whole, uint32_t i)
 	return 0;
 }
 
-/* A number that is not negative. */
+/* Reads a finite number that is not negative. */
 static double read_double(struct reader *r)
 {
 	uint64_t bits = reader_u64le(r);
@@ -198,7 +198,7 @@ static int read_sums(struct reader *r, struct whole_sums *whole)
 	return e ? e : reader_error(r);
 }
 
-/* Room for as many as the head says, which the length has borne out. */
+/* Reserves the room that the head asks for. The length of the data has been checked against it. */
 static int make_room(struct whole_sums *whole, const struct head *head, uint32_t nodes)
 {
 	struct node_sums *sums = &whole->sums;

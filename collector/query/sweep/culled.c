@@ -1,4 +1,4 @@
-/* Sums of culled blocks against filters. See culled.h. */
+/* Matches sums of culled blocks against filters. See culled.h. */
 #include "collector/query/sweep/culled.h"
 
 #include "collector/columns/row_block.h"
@@ -12,7 +12,8 @@ static enum culled_fit least(enum culled_fit a, enum culled_fit b)
 	return a < b ? a : b;
 }
 
-/* All of [low, high] lies in the range, none of it, or a part. */
+/* CULLED_YES if the range contains all of [low, high], CULLED_NO if none of it, else
+ * CULLED_UNKNOWN. */
 static enum culled_fit in_range(uint64_t low, uint64_t high, uint64_t min, uint64_t max)
 {
 	if (low > max || high < min)
@@ -35,7 +36,7 @@ static uint64_t last_birth(const struct culled_row *row)
 	return row->last_ns + CULLED_TICK_NS - 1;
 }
 
-/* Could a block of the sum have been alive then? */
+/* Whether a block of the sum could have been alive at that time. */
 static enum culled_fit alive(const struct culled_row *row, uint64_t at_ns)
 {
 	uint64_t end;
@@ -47,7 +48,8 @@ static enum culled_fit alive(const struct culled_row *row, uint64_t at_ns)
 	return at_ns < row->first_ns || at_ns > end ? CULLED_NO : CULLED_UNKNOWN;
 }
 
-/* A culled block was freed; whether in the range of time is sure if that is all there is. */
+/* A culled block was freed. Whether that was in the filter's range is certain only if the range
+ * covers everything. */
 static enum culled_fit fate(const struct filter *f)
 {
 	bool whole = !f->from_ns && f->to_ns == UINT64_MAX;
@@ -69,7 +71,7 @@ static enum culled_fit fate(const struct filter *f)
 	return CULLED_UNKNOWN;
 }
 
-/* What only rows can answer. */
+/* Returns CULLED_UNKNOWN if the filter has conditions that only rows can answer. */
 static enum culled_fit tellable(const struct matcher *m)
 {
 	const struct filter *f = m->filter;
@@ -123,7 +125,7 @@ void tally_add_culled(struct tally *tally, const struct culled_row *row)
 		add_most(&tally->bytes, row->bytes);
 		return;
 	}
-	tally_add(&one, row->size_least, row->weight); /* they are all alike */
+	tally_add(&one, row->size_least, row->weight); /* all blocks of a sampled sum are alike */
 	tally->samples += row->blocks;
 	tally->sampled_blocks += n * one.sampled_blocks;
 	tally->sampled_bytes += n * one.sampled_bytes;

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Culled blocks in answers. They are sums (struct culled_row) and no rows, so a filter may ask what
- * they can't tell: the address of a block, its chain, or a range that cuts through a sum. Such sums
- * are left out, and query_culled counts them.
+ * Culled blocks in answers. The recording holds them as sums (struct culled_row), not as rows. A
+ * filter may have conditions that a sum cannot answer: the address of a block, its chain, or a
+ * range that covers a part of the sum. Such sums are left out, and query_culled counts them.
  *
  *	culled_each(&matcher, i, row)
  *		tally_add_culled(&sum, row);
  *
- * A culled block was freed: it is among what was allocated and what was temporary, and in no number
- * that is about a moment.
+ * A culled block was freed: it counts as allocated and as temporary, and in no number about a
+ * moment.
  */
 #include "collector/query/match/matcher.h"
 #include "collector/query/sweep/tally.h"
@@ -17,10 +17,11 @@
 
 enum culled_fit { CULLED_NO, CULLED_UNKNOWN, CULLED_YES };
 
-/* Do the blocks of this sum match the filter? */
+/* Whether the blocks of this sum match the filter. */
 enum culled_fit culled_fit(const struct matcher *matcher, const struct culled_row *row);
 
-/* The number of the next sum that matches, from `from` on; their count: there is none. */
+/* Returns the number of the next sum that matches, starting at `from`, or the number of sums if
+ * there is none. */
 uint32_t culled_next(const struct matcher *matcher, uint32_t from);
 
 #define culled_each(m, x)                                                                          \

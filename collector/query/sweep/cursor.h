@@ -1,5 +1,6 @@
 #pragma once
-/* A walk over the frames of one backtrace, from the innermost outwards, inlined frames included. */
+/* A cursor over the frames of one backtrace, from the innermost outwards, including inlined
+ * frames. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -8,17 +9,17 @@
 #include "collector/recording/recording.h"
 
 struct cursor {
-	uint32_t node;	/* 0: beyond the outermost */
-	uint32_t index; /* of the frame within the node's place */
+	uint32_t node;	/* 0: beyond the outermost frame */
+	uint32_t index; /* index of the frame within the node's place */
 };
 
-/* Number of the frame at the cursor, which must not be beyond the end. */
+/* Returns the number of the frame at the cursor, which must not be beyond the end. */
 static inline uint32_t cursor_frame(const struct view *view, struct cursor at)
 {
 	return view_place(view, at.node)->first_frame + at.index;
 }
 
-/* One frame further out. */
+/* Moves one frame outwards. */
 static inline struct cursor cursor_out(const struct view *view, struct cursor at)
 {
 	const struct stack_node *node;
@@ -29,8 +30,8 @@ static inline struct cursor cursor_out(const struct view *view, struct cursor at
 	return (struct cursor){node && node->parent < at.node ? node->parent : 0, 0};
 }
 
-/* The call site: the innermost frame that is not an allocator's own; the innermost of all if every
- * one is. */
+/* Returns the call site: the innermost frame that is not an allocator's own, or the innermost of
+ * all if every frame is. */
 static inline struct cursor cursor_at_site(const struct view *view, uint32_t node)
 {
 	struct cursor at = {node, 0};

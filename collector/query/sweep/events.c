@@ -27,9 +27,9 @@ struct window {
 
 struct query_events {
 	struct matcher matcher;
-	struct window *todo; /* the next one last */
+	struct window *todo; /* a stack: the next one is last */
 	size_t todo_count, todo_capacity;
-	struct block_event *list; /* of the current window, sorted */
+	struct block_event *list; /* events of the current window, sorted */
 	size_t count, at, capacity, at_once;
 };
 
@@ -38,7 +38,7 @@ struct query_events {
 struct pass {
 	struct query_events *events;
 	struct window window;
-	uint64_t *buckets; /* NULL: gathers */
+	uint64_t *buckets; /* NULL: the pass gathers events; else it counts them */
 	uint64_t width;
 };
 
@@ -145,8 +145,8 @@ static int push(struct query_events *e, struct window window)
 	return 0;
 }
 
-/* Cuts a window into parts with at most `at_once` events; where a single bucket has more, it is a
- * part of its own, to be cut again. The last part is pushed first. */
+/* Divides a window into parts with at most `at_once` events. A single bucket with more events
+ * becomes a part of its own, to be divided again. The last part is pushed first. */
 static int cut(struct query_events *e, struct window whole, struct err_text *err)
 {
 	cleanup(cleanup_free) uint64_t *buckets = calloc(BUCKETS, sizeof(*buckets));
@@ -189,12 +189,12 @@ static int in_order(const void *a, const void *b)
 
 #define MOVED (UINT64_C(1) << 63) /* with a row: key of a death by realloc */
 
-/* Events of one time, `births` of them and the deaths behind them, while they are put in order. */
+/* The events of one time, `births` births followed by deaths, while they are put in order. */
 struct moment {
 	struct block_event *list, *out;
 	size_t births, count, done;
-	struct map deaths; /* address -> the first death there that is not out yet; row | MOVED ->
-			      its death */
+	/* Address -> the first death there that is not written yet; row | MOVED -> its death. */
+	struct map deaths;
 };
 
 static int index_deaths(struct moment *m)
@@ -240,7 +240,7 @@ static void put_birth(struct moment *m, size_t i)
 	put_out(m, i);
 }
 
-/* The death of the last block that was born comes first: with no allocation between, it was freed
+/* Writes the death of the last block born first: if no allocation came between, the block was freed
  * at once. */
 static void put_last_born(struct moment *m)
 {
@@ -268,7 +268,7 @@ static int order_moment(struct moment *m)
 	return r;
 }
 
-/* `from` to `to` are of one time. */
+/* Orders the events `from` to `to`, which have the same time. */
 static int order_one(struct query_events *e, size_t from, size_t to, struct moment *m)
 {
 	m->list = e->list + from;
@@ -278,7 +278,8 @@ static int order_one(struct query_events *e, size_t from, size_t to, struct mome
 		m->births++;
 	if (!m->births || m->births == m->count)
 		return 0;
-	/* Clearing costs as much as the largest moment so far. */
+	/* Clearing costs as much as the largest moment so far, so a table that is far too large is
+	 * freed. */
 	if (m->deaths.capacity > 16 * m->count + 1024)
 		map_done(&m->deaths);
 	else
@@ -303,7 +304,7 @@ static int order(struct query_events *e)
 	return r;
 }
 
-/* Gathers the next window. 1; 0: there is none. */
+/* Gathers the next window. Returns 1, 0 if there is none, or a negative errno. */
 static int load(struct query_events *e, struct err_text *err)
 {
 	e->count = e->at = 0;

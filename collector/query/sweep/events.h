@@ -1,12 +1,13 @@
 #pragma once
 /*
- * Births and deaths of matched blocks, in the order of their times, without sorting all of them at
- * once: the time is cut into windows with so many events that they fit into memory, and each window
- * is gathered by a pass of its own.
+ * Births and deaths of matched blocks in the order of time, without sorting all of them at once.
+ * Time is divided into windows whose events fit into memory, and each window is gathered by a pass
+ * of its own.
  *
- * Clocks tick in microseconds. At one time births come first, in the order of rows, and deaths
- * behind them, but for a death that made room for a birth: the address comes again, or realloc
- * moved the block. More is not known of what happened first.
+ * Clocks may tick in microseconds, so many events have equal times. Among these, births come first,
+ * in the order of rows, and deaths follow. A death that made room for a birth comes before that
+ * birth: the same address again, or a realloc that moved the block. Nothing more is known about the
+ * order.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,21 +20,24 @@
 struct block_event {
 	uint64_t time_ns;
 	uint64_t row;
-	uint64_t chain; /* of a birth: row that realloc made this of; of a death: row that it made
-			   of this; NO_TIME: none */
+	/* For a birth: the row that realloc made this block from; for a death: the row that it made
+	 * from this block; NO_TIME: none. */
+	uint64_t chain;
 	uint64_t address, size;
-	uint64_t weight; /* bytes that the block stands for: its size where nothing was sampled */
+	/* Bytes that the block stands for; its size if it was not sampled. */
+	uint64_t weight;
 	uint32_t stack, thread; /* of the birth; of the death */
 	bool is_death;
 };
 
 struct query_events;
 
-/* The filter is used until query_events_free. `at_once`: events in memory; 0: EVENTS_AT_ONCE. A
- * recording that grows meanwhile is looked at as it was at the beginning. */
+/* The filter is used until query_events_free. `at_once`: maximum number of events in memory; 0:
+ * EVENTS_AT_ONCE. If the recording grows meanwhile, the rows that existed at the beginning
+ * count. */
 int query_events_new(struct view *view, const struct filter *filter, size_t at_once,
 		     struct query_events **ret_events, struct err_text *err);
 void query_events_free(struct query_events *events);
-/* 1: the next one; 0: that was all; negative errno. */
+/* Returns 1 with the next event, 0 at the end, or a negative errno. */
 int query_events_next(struct query_events *events, struct block_event *ret_event,
 		      struct err_text *err);

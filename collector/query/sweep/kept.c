@@ -34,7 +34,8 @@ static int map_all(const char *path, struct kept *ret)
 	return 0;
 }
 
-/* Under a name of this process first: readers see all of it or nothing. */
+/* Writes to a temporary name with the process id first, so that readers see all of the file or
+ * nothing. */
 static void write_whole(const char *path, const struct buf *head, const uint8_t *rest,
 			size_t length)
 {

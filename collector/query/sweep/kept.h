@@ -1,15 +1,15 @@
 #pragma once
 /*
- * Files beside the rows of a stream that has ended, with what was worked out of all of it by
- * whichever question needed it first and may write there. They are caches: what is damaged or of
- * another state of the recording is made anew and replaced.
+ * Files kept beside the rows of a stream that has ended. They hold results over all rows. The first
+ * query that needs a result and may write there creates its file. The files are caches: a file that
+ * is damaged, or belongs to another state of the recording, is made again and replaced.
  */
 #include <stdbool.h>
 
 #include "base/buf.h"
 #include "collector/columns/row_block.h"
 
-/* What a recording with fewer rows tells is worked out faster than it is read. */
+/* For fewer rows, computing a result is faster than reading it. */
 #define KEPT_ROWS_MIN ROWS_PER_BLOCK
 
 /* The bytes of such a file, mapped. */
@@ -20,14 +20,15 @@ struct kept {
 	size_t length;
 };
 
-/* The file's bytes; they fit if they were made of *ret_frames (recording_keep). A negative errno:
- * there is no such file. */
+/* Maps the file. It is valid if it was made from *ret_frames (recording_keep). Returns a negative
+ * errno if there is no such file. */
 int kept_open(const struct recording *recording, const char *name, struct kept *ret_kept,
 	      uint64_t *ret_frames);
 void kept_close(struct kept *kept);
-/* Whether there is a place for it, and of which frames it is. */
+/* Whether there is a place for the file; *ret_frames is the state of the recording to store in
+ * it. */
 bool kept_wanted(const struct recording *recording, const char *name, uint64_t *ret_frames);
-/* What is in `head` and behind it `length` bytes of `rest`. Readers see all of it or nothing.
- * Silent if it can't be done. */
+/* Writes `head` and `length` bytes of `rest` behind it. Readers see all of the file or nothing.
+ * Failure is ignored. */
 void kept_write(const struct recording *recording, const char *name, const struct buf *head,
 		const uint8_t *rest, size_t length);

@@ -1,8 +1,9 @@
 /*
- * Rows in an order, some at a time. By time they lie in order already. By another key, a pass over
- * all rows keeps the next few that follow the last one handed out, in a heap of bounded size: many
- * passes for who reads all, one for who reads a page, and the memory never depends on the
- * recording. What a page far behind leaves out is counted (rank.h), not read.
+ * Rows in an order, some at a time. In the order of time they are stored already. For another key,
+ * a pass over all rows keeps the next few rows after the last one returned, in a heap of bounded
+ * size. Reading everything takes many passes, reading a page takes one, and the memory never
+ * depends on the size of the recording. Rows that a distant page skips are counted (rank.h), not
+ * read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,12 +25,12 @@
 
 DEFINE_CLEANUP(row_reader_free, struct row_reader *)
 
-/* The `size` entries that come first of those offered, in an order; what comes last of them is on
+/* The `size` entries that come first in an order, of all entries offered. The last of them is on
  * top. */
 struct heap {
 	struct rank_entry *list;
 	uint32_t count, size;
-	bool descending, begun; /* begun: only what comes after `last` */
+	bool descending, begun; /* begun: only entries after `last` are accepted */
 	struct rank_entry last;
 };
 
@@ -39,14 +40,16 @@ struct query_page {
 	bool descending;
 	bool total_known;
 	uint64_t total;
-	/* By time: the matched rows of a block at a time. */
+	/* By time: the matched rows of one block at a time. */
 	uint16_t *room;
 	struct row_set rows;
-	uint64_t first_row;	    /* of the block */
-	uint32_t blocks, block, at; /* blocks taken so far; rows of the set handed out */
+	uint64_t first_row; /* of the block */
+	/* block: number of blocks taken; at: number of rows of the set returned. */
+	uint32_t blocks, block, at;
 	/* By another key: */
 	struct heap heap;
-	uint32_t heap_at, left_out; /* so many of the next ones are to be left out yet */
+	/* left_out: number of the next rows that are still to be skipped. */
+	uint32_t heap_at, left_out;
 	bool exhausted;
 };
 
@@ -58,7 +61,7 @@ static bool before(const struct heap *heap, const struct rank_entry *a, const st
 	return !same && less != heap->descending;
 }
 
-/* ---- the heap ---- */
+/* ---- heap ---- */
 
 static void sift_down(struct heap *h, uint32_t i)
 {
@@ -130,7 +133,7 @@ static int part_new(void *context, void **ret_part)
 		return -ENOMEM;
 	*ret_part = part;
 	part->order = page->order;
-	/* Not what merging changes meanwhile. */
+	/* Copies only what part_merge does not change meanwhile. */
 	part->heap = (struct heap){.size = page->heap.size,
 				   .descending = page->heap.descending,
 				   .begun = page->heap.begun,
@@ -148,7 +151,7 @@ static int part_rows(void *context, const struct row_block *block, const struct 
 		uint32_t i = row_at(rows, k);
 		uint64_t key = rank_key(part->order, block, i), top = heap->list[0].key;
 
-		/* Most come after all that are kept. */
+		/* Most rows come after all that are kept. */
 		if (heap->count == heap->size && (heap->descending ? key < top : key > top))
 			continue;
 		offer(&part->heap, (struct rank_entry){key, block->first_row + i});
@@ -166,7 +169,7 @@ static int part_merge(void *context, void *part)
 	return 0;
 }
 
-/* All of a block was handed out. */
+/* Whether all rows of a block were returned already. */
 static bool comes_before(const void *context, const struct row_block *zone)
 {
 	const struct query_page *s = context;
@@ -178,7 +181,7 @@ static bool comes_before(const void *context, const struct row_block *zone)
 			     : rank_key_max(s->order, zone) < h->last.key;
 }
 
-/* Fills the heap with what follows `last`, in order. */
+/* Fills the heap with what follows `last`, and sorts it. */
 static int refill(struct query_page *s, struct err_text *err)
 {
 	uint32_t size = s->heap.size ? s->heap.size * 16 : HEAP_FIRST;
@@ -254,7 +257,7 @@ static int select_rows(struct query_page *s, uint32_t index, uint32_t count, str
 	return 0;
 }
 
-/* The matched rows of the next block; none of one that is passed over. */
+/* Takes the matched rows of the next block; none if the block is skipped. */
 static int take_block(struct query_page *s, struct err_text *err)
 {
 	const struct matcher *m = &s->matcher;

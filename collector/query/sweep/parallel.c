@@ -1,5 +1,5 @@
-/* See parallel.h. A job is on the stack of the thread that asked, which leaves only when no other
- * is at it any more. */
+/* See parallel.h. A job lives on the stack of the thread that asked. That thread leaves only when
+ * no other thread works on the job any more. */
 #include "collector/query/sweep/parallel.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct job {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wanted = PTHREAD_COND_INITIALIZER;
 static struct job *jobs;
-static unsigned started, limit; /* limit 0: not known yet */
+static unsigned started, limit; /* limit 0: not determined yet */
 
 static unsigned processors(void)
 {
@@ -63,13 +63,13 @@ static void merge_ready(struct job *job)
 	pthread_cond_broadcast(&job->changed);
 }
 
-/* A thread that is slow at one part must not make the others pile up results that wait for it. */
+/* Bounds the number of results that wait for merging while one thread is slow at its part. */
 static bool too_far_ahead(const struct job *job)
 {
 	return job->begun - job->merged >= 2 * limit;
 }
 
-/* Under the lock, which is given back while a part runs. */
+/* Called with the lock held. The lock is released while a part runs. */
 static void work_on(struct job *job)
 {
 	while (!job->error && job->begun < job->work->parts) {
@@ -116,8 +116,8 @@ static void *help(void *unused)
 	return unused;
 }
 
-/* Signals are for the threads that were there before. Without a thread more the work is done by
- * fewer. */
+/* The helper threads block all signals, so that the program's other threads handle them. If a
+ * thread cannot be created, fewer threads do the work. */
 static void start_helpers(unsigned count)
 {
 	sigset_t all, before;

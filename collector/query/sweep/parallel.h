@@ -1,25 +1,23 @@
 #pragma once
 /*
- * The threads that questions share: one for each processor, at most PARALLEL_MOST, started when
- * they are first needed and kept. Work is cut into parts, whose number depends on the work alone.
- * Several threads take parts, in order; each part's result is merged into the whole in the order of
- * the parts, on one thread at a time. So the answer is the same bit for bit with any number of
- * threads.
+ * A thread pool shared by all queries: one thread per processor, at most PARALLEL_MOST, started on
+ * demand and kept. Work is divided into parts; their number depends on the work alone. Threads take
+ * the parts in order. Results are merged in the order of the parts, by one thread at a time. So the
+ * answer is the same bit for bit with any number of threads.
  */
 #define PARALLEL_MOST 8
 
 struct parallel_work {
 	unsigned parts;
 	void *context;
-	/* 0 or a negative errno, which ends the work: parts that are not begun are left out, and so
-	 * is merging. */
+	/* Returns 0, or a negative errno, which ends the work: parts that have not begun are not
+	 * run, and nothing more is merged. */
 	int (*run)(void *context, unsigned part);
 	int (*merge)(void *context, unsigned part); /* may be NULL */
 };
 
-/* Works on this thread, and on those that are free. The first error. No part runs any more when it
- * returns. */
+/* Runs the work on the calling thread and on idle threads. Returns the first error. When it
+ * returns, no part is running any more. */
 int parallel_run(const struct parallel_work *work);
-/* For tests: so many threads from now on, at most PARALLEL_MOST; 0: as many as there are
- * processors. */
+/* For tests: the number of threads from now on, at most PARALLEL_MOST; 0: one per processor. */
 void parallel_limit(unsigned threads);

@@ -12,14 +12,14 @@
 
 #include "base/ban.h"
 
-/* Bins of distances: those below 1 << EXACT_BITS have one each, then there are 1 << FRACTION_BITS
- * in each power of 2. */
+/* Bins of distances: distances below 1 << EXACT_BITS have a bin each; above, each power of 2 has 1
+ * << FRACTION_BITS bins. */
 #define EXACT_BITS    12
 #define FRACTION_BITS 11
 #define BINS	      ((1u << EXACT_BITS) + ((64u - EXACT_BITS) << FRACTION_BITS))
 
 struct range {
-	struct rank_entry low, high; /* both in it */
+	struct rank_entry low, high; /* both included */
 };
 
 struct counting {
@@ -66,7 +66,7 @@ static uint32_t bin_of(uint64_t distance)
 	       (uint32_t)(distance >> (power - FRACTION_BITS) & ((1u << FRACTION_BITS) - 1));
 }
 
-/* The lowest distance of a bin; of BINS: what comes after all of them. */
+/* Returns the lowest distance of a bin; for BINS, what follows all distances. */
 static uint64_t bin_start(uint32_t bin)
 {
 	uint32_t over = bin - (1u << EXACT_BITS);
@@ -173,8 +173,8 @@ static struct range cut(const struct range *range, uint32_t bin)
 	return r;
 }
 
-/* To the bin that has row number `*skip` (from 1); it becomes its number in there. How many the bin
- * has. */
+/* Narrows the range to the bin with row number `*skip` (from 1), which becomes the row's number
+ * within the bin. Returns the number of rows in the bin. */
 static uint64_t narrow(struct counting *c, bool descending, uint64_t *skip)
 {
 	for (uint32_t i = 0; i < BINS; i++) {
@@ -203,7 +203,7 @@ static struct range whole(const struct matcher *matcher, enum page_order order)
 	return range;
 }
 
-/* What comes just before a range in the order. False: nothing does. */
+/* Returns the entry just before a range in the order. False: there is none. */
 static bool just_before(const struct range *range, bool descending, struct rank_entry *ret)
 {
 	const struct rank_entry *edge = descending ? &range->high : &range->low;

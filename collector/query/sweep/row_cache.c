@@ -44,7 +44,7 @@ void row_cache_free(struct row_cache *cache)
 	free(cache);
 }
 
-/* The one with this block, else the one that was used least lately. */
+/* Returns the slot with this block, else the least recently used one. */
 static struct slot *slot_of(struct row_cache *cache, uint32_t index)
 {
 	struct slot *oldest = &cache->slots[0];

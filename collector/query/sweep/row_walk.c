@@ -1,5 +1,5 @@
-/* Matched rows for who asks for the next ones, a block at a time: survivors too, whoever asks tells
- * them apart. See query.h. */
+/* Iterates over matched rows, one block at a time. Survivors are included; the caller tells them
+ * apart. See query.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ void row_walk_free(struct row_walk *walk)
 	free(walk);
 }
 
-/* The matched rows of one block; none of one that is passed over. */
+/* Takes the matched rows of one block; none if the block is skipped. */
 static int take_block(struct row_walk *walk, uint32_t index, struct walked_rows *ret_rows,
 		      struct err_text *err)
 {

@@ -1,25 +1,25 @@
 #pragma once
 /*
- * Bytes that are written one behind the other, once, and then read: the first of them stay in
- * memory, more go to a file without a name (store_temporary), which is mapped to be read. Where
- * there is no room for a file all stays in memory.
+ * A sequence of bytes that is written once and then read. The first bytes stay in memory; more go
+ * to a nameless file (store_temporary), which is mapped for reading. If no file can be made,
+ * everything stays in memory.
  */
 #include "base/buf.h"
 
 struct err_text;
 
 struct spill {
-	struct buf buf; /* what is not in the file */
-	int fd;		/* -1: there is none */
-	bool no_file;	/* and there can't be one */
-	size_t length;	/* of all */
-	void *mapped;	/* NULL: not yet, or all is in memory */
+	struct buf buf; /* bytes that are not in the file */
+	int fd;		/* -1: none */
+	bool no_file;	/* no file can be made */
+	size_t length;	/* of all bytes */
+	void *mapped;	/* NULL: not yet, or everything is in memory */
 };
 
 void spill_init(struct spill *spill);
 void spill_done(struct spill *spill);
-/* 0, -ENOMEM, or what writing has failed with. */
+/* Returns 0, -ENOMEM, or the error of the write. */
 int spill_append(struct spill *spill, const void *data, size_t length);
-/* All of it, until spill_done; nothing may be appended any more. 0, or a negative errno with the
- * sentence. */
+/* Returns all bytes, valid until spill_done. Nothing may be appended afterwards. Returns 0, or a
+ * negative errno with an error text. */
 int spill_read(struct spill *spill, const uint8_t **ret_data, struct err_text *err);

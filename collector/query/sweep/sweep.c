@@ -14,7 +14,7 @@
 
 #include "base/ban.h"
 
-/* Enough that threads end at about the same time, few enough that merging costs little. */
+/* Enough parts that threads end at about the same time, few enough that merging is cheap. */
 #define PARTS	    16
 #define PART_PIECES 8
 
@@ -32,7 +32,7 @@ struct run {
 	unsigned parts;
 	void *part[PARTS];
 	pthread_t asking;
-	pthread_mutex_t lock; /* of err */
+	pthread_mutex_t lock; /* protects err */
 	struct err_text *err;
 };
 
@@ -70,7 +70,7 @@ static int list_pieces(struct run *run)
 	return 0;
 }
 
-/* What a thread reads rows with. */
+/* What a thread needs to read rows. */
 struct reading {
 	struct row_reader *reader;
 	uint16_t *room;

@@ -1,4 +1,4 @@
-/* From sums to what is shown. See tally.h. */
+/* Converts sums to results. See tally.h. */
 #include "collector/query/sweep/tally.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/ban.h"
 
 #define Z	     1.96
-#define MEAN_UNKNOWN 64.0 /* bytes of a block, where none was seen */
+#define MEAN_UNKNOWN 64.0 /* assumed bytes of a block, if none was seen */
 #define UNSEEN	     3.0  /* exp(-3) is 0.05 */
 
 static double error_of(double estimate, double variance)
@@ -37,9 +37,10 @@ static double least(double a, double b)
 }
 
 /*
- * Of what was born, so many bytes and blocks may be there unseen: not more than all that was passed
- * over, if these were as large as blocks are in the middle. Their number is that of small ones,
- * which are the sampled ones.
+ * Returns the bytes and blocks that may have been born unseen while the program was thinned. They
+ * are at most all blocks that sampling skipped, with the mean size of the known blocks, and at most
+ * UNSEEN intervals. The number of blocks assumes the mean size of the sampled blocks, which are the
+ * small ones.
  */
 static void unseen_births(const struct recording *recording, const struct tally *tally,
 			  const struct usage *usage, uint64_t interval, double *ret_bytes,

@@ -11,7 +11,7 @@
 
 #include "base/ban.h"
 
-/* Sums of what a stranger's recording says may wrap around. */
+/* Adds with wrap-around: the sums of a foreign recording may overflow. */
 static void add(int64_t *sum, int64_t more)
 {
 	*sum = (int64_t)((uint64_t)*sum + (uint64_t)more);
@@ -20,8 +20,8 @@ static void add(int64_t *sum, int64_t more)
 struct bands {
 	const struct history_of *of;
 	const struct bands_question *question;
-	int64_t *changes; /* from the moment before to this one; of moment m and band k at [m *
-			     count + k] */
+	/* From the previous moment to this one; of moment m and band k at [m * count + k]. */
+	int64_t *changes;
 };
 
 static size_t values_of(const struct bands_question *q)
@@ -55,7 +55,8 @@ static void bands_free(void *part)
 	free(part);
 }
 
-/* The number of the first moment at or after `time_ns`, which is `low` or a later one. */
+/* Returns the number of the first moment at or after `time_ns`; it is known to be `low` or
+ * later. */
 static uint32_t moment_from(const struct bands_question *q, uint32_t low, uint64_t time_ns)
 {
 	uint32_t high = q->moment_count;
@@ -71,7 +72,7 @@ static uint32_t moment_from(const struct bands_question *q, uint32_t low, uint64
 	return low;
 }
 
-/* Rows are in the order of birth, nearly: `near` is what the one before had. */
+/* Rows are nearly in the order of birth, so `near`, the previous row's result, is tried first. */
 static uint32_t first_moment(const struct bands_question *q, uint32_t near, uint64_t birth_ns)
 {
 	if ((near == q->moment_count || q->moments[near] >= birth_ns) &&

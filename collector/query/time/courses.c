@@ -39,7 +39,7 @@ static struct course *course_of(const struct courses *c, const struct history_ev
 	return group ? &c->list[group - 1] : NULL;
 }
 
-/* All that happens in a nanosecond is one step. */
+/* All events of one nanosecond are one step. */
 static void take_step(const struct courses *c, const struct history_event *events, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -73,8 +73,8 @@ static int courses_bin(void *part, const struct history_bin *bin)
 	return 0;
 }
 
-/* A group of which nothing was ever in use (or all of which was culled) had its peak when it
- * began. */
+/* A group that never had anything in use (or was culled completely) has its peak at its first
+ * event. */
 static int courses_merge(void *context, void *part)
 {
 	const struct courses *whole = context, *c = part;

@@ -12,7 +12,7 @@
 #include "base/ban.h"
 
 struct filtered_index {
-	unsigned users; /* atomic; who keeps it is one */
+	unsigned users; /* atomic reference count; includes the reference of the view */
 	struct buf key;
 	struct usage_index *index;
 };
@@ -60,8 +60,9 @@ static void put_text(struct buf *key, char **text)
 	*text = NULL;
 }
 
-/* What the rows are chosen by. Two that are alike are of the same rows; bytes between the members
- * of the filter may make two of the same rows differ, which then are made twice. */
+/* Builds the key that identifies the selection of rows. Equal keys mean the same rows. Padding
+ * between the members of the filter may make the keys of the same rows differ; then the index is
+ * made twice. */
 static int put_key(struct buf *key, const struct view *view, const struct history_of *of)
 {
 	const struct matcher *m = of->matcher;
@@ -77,10 +78,10 @@ static int put_key(struct buf *key, const struct view *view, const struct histor
 	put_text(key, &f.tag);
 	memset(&f.cancel, 0, sizeof(f.cancel));
 	f.progress = NULL;
-	f.hide = ANSWER_ANY; /* is no filter */
+	f.hide = ANSWER_ANY; /* `hide` does not select rows */
 	buf_append(key, &f, sizeof(f));
-	buf_append(key, &view->generation,
-		   sizeof(view->generation)); /* other names match otherwise */
+	/* New names may match other rows. */
+	buf_append(key, &view->generation, sizeof(view->generation));
 	buf_append(key, &m->rows, sizeof(m->rows));
 	buf_append(key, &m->end_ns, sizeof(m->end_ns));
 	buf_append(key, m->hides_survivors ? "1" : "0", 1);
@@ -123,7 +124,7 @@ int filtered_index_get(struct view *view, const struct history_of *of,
 
 	if (r < 0)
 		return err_set(err, r, "out of memory");
-	if (m->filter->only) /* whose rows nobody else asks for */
+	if (m->filter->only) /* no other question has these rows */
 		return make(of, &key, ret_index, err);
 	r = view_lock(&indexes->lock, m, err);
 	if (r < 0)

@@ -16,7 +16,7 @@
 #include "base/ban.h"
 
 #define PARTS	  16
-#define DIGIT_MAX 10 /* bits that are sorted by at a time */
+#define DIGIT_MAX 10 /* maximum number of bits sorted by at a time */
 
 /* ---- sorting ---- */
 
@@ -42,7 +42,7 @@ static int events_reserve(struct events *e, size_t more)
 	return 0;
 }
 
-/* Keys are a time and below it the number of the event. */
+/* A key holds a time, and the number of the event in its low bits. */
 struct sorter {
 	uint64_t *keys, *other;
 	size_t capacity;
@@ -93,8 +93,8 @@ static unsigned width_of(uint64_t value)
 	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-/* By time, from `from` into `to`: a radix sort on as many digits as the times have that differ.
- * Where times and numbers do not fit a key together, in bins of many hours, they are compared. */
+/* Sorts by time, from `from` into `to`: a radix sort on the digits in which the times differ. If
+ * time and number do not fit into one key, as in bins of many hours, a comparison sort is used. */
 static int sort_events(struct sorter *s, const struct history_event *from, size_t count,
 		       struct events *to, uint64_t base)
 {
@@ -106,7 +106,7 @@ static int sort_events(struct sorter *s, const struct history_event *from, size_
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		any |= from[i].time_ns - base;
-	low = any ? (unsigned)__builtin_ctzll(any) : 0; /* bits that none has */
+	low = any ? (unsigned)__builtin_ctzll(any) : 0; /* low bits that are 0 in all times */
 	bits = width_of(any >> low);
 	to->count = count;
 	if (bits + number > 64) {
@@ -132,12 +132,12 @@ struct history_reader {
 	const struct history_bins *bins;
 	struct row_reader *reader;
 	const struct row_block *block; /* unpacked */
-	struct weighed_rows *weighed;  /* of a preview */
-	bool whole;	   /* all rows of a block are going to be asked for, and all bins */
-	uint64_t from, to; /* else: of the bin that is */
+	struct weighed_rows *weighed;  /* for a preview */
+	bool whole;		       /* all bins will be read, and thus all rows of a block */
+	uint64_t from, to;	       /* else: the time of the current bin */
 	uint16_t *room;
-	struct events waiting; /* `whole`: near events of rows that were read, of this bin and later
-				  ones */
+	/* With `whole`: near events of the rows read so far, for this bin and later ones. */
+	struct events waiting;
 	struct events bin, sorted, far;
 	struct sorter sorter;
 };
@@ -213,6 +213,7 @@ static int add_near(struct history_reader *r, uint32_t segment, const struct row
 		if (!(birth_near | death_near) || (r->of->leaked_only && !row_leaked(r->block, i)))
 			continue;
 		birth = named_birth_of(r->of, r->block, i);
+		/* Both events are written, but only near ones are counted. This saves branches. */
 		list[n] = birth;
 		n += birth_near;
 		list[n] = death_of(&birth, death);
@@ -222,8 +223,7 @@ static int add_near(struct history_reader *r, uint32_t segment, const struct row
 	return 0;
 }
 
-/* Those up to `last` are going to be read next: what lies in the same block is unpacked
- * together. */
+/* The segments up to `last` will be read next, so those in the same block are unpacked together. */
 static int read_segment(struct history_reader *r, uint32_t segment, uint32_t last,
 			struct err_text *err)
 {
@@ -254,7 +254,7 @@ static int read_segment(struct history_reader *r, uint32_t segment, uint32_t las
 	return add_near(r, segment, &rows);
 }
 
-/* Moves the events of the bin out of those that wait; earlier ones are of no use any more. */
+/* Moves the events of the bin out of `waiting`, and drops earlier ones. */
 static int take_near(struct history_reader *r, uint32_t bin)
 {
 	uint64_t from = r->bins->start[bin], to = r->bins->start[bin + 1];
@@ -346,7 +346,7 @@ struct visit {
 	unsigned parts;
 	void *part[PARTS];
 	pthread_t asking;
-	pthread_mutex_t lock; /* of err */
+	pthread_mutex_t lock; /* protects err */
 	struct err_text *err;
 };
 
@@ -436,7 +436,7 @@ static int visit_some(struct visit *v)
 	return r;
 }
 
-/* As many bins as there is room for their far events: one at least. */
+/* Chooses as many bins as there is room for their far events, at least one. */
 static uint64_t choose_bins(const struct visit *v, uint32_t first, uint32_t *ret_end)
 {
 	uint64_t events = v->counts[first];

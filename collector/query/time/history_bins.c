@@ -1,4 +1,4 @@
-/* Where the time is cut, and the events that are far from their rows. See history.h. */
+/* Divides the time into bins, and finds the events that are far from their rows. See history.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,11 @@
 
 #define SEGMENT_ROWS 1024u
 #define FAR_ROOM     (1u << 20)
-#define FAR_MOST     16384u /* of a bin: it is cut if it has more */
+#define FAR_MOST     16384u /* per bin; a bin with more is divided */
 #define FAR_WANTED   4096u
 #define KNOWN_PARTS  16u
-/* times that bins are cut anew: then they are as short as may be, or as even */
+/* Maximum number of times that bins are divided again. By then they are as short, or as even, as
+ * possible. */
 #define CUTS 5
 
 static uint32_t segment_rows = SEGMENT_ROWS;
@@ -47,7 +48,7 @@ void history_bins_done(struct history_bins *bins)
 
 uint32_t history_bins_find(const struct history_bins *bins, uint64_t time_ns)
 {
-	uint32_t low = 0, high = bins->count; /* start[low] <= time_ns < start[high] */
+	uint32_t low = 0, high = bins->count; /* invariant: start[low] <= time_ns < start[high] */
 
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
@@ -80,7 +81,7 @@ int history_bins_reach(struct history_bins *bins)
 }
 
 struct starts {
-	uint32_t rows; /* of a segment */
+	uint32_t rows; /* per segment */
 	uint64_t *birth_ns;
 };
 
@@ -94,7 +95,8 @@ static int take_starts(void *context, const struct row_block *block, const struc
 	return 0;
 }
 
-/* A bin for each segment; of those that begin in the same nanosecond the last. */
+/* Makes a bin for each segment. Of segments that begin in the same nanosecond, only the last has
+ * one. */
 static void cut_at_starts(struct history_bins *bins, const uint64_t *births)
 {
 	uint64_t at = 0;
@@ -147,7 +149,7 @@ typedef void far_visitor(void *context, uint32_t bin, const struct history_event
 struct far_sweep {
 	const struct history_of *of;
 	const struct history_bins *bins;
-	uint64_t from, to; /* only those from here to before there */
+	uint64_t from, to; /* only events from `from` to before `to` */
 	void *context;
 	far_visitor *visit;
 };
@@ -173,8 +175,8 @@ static void visit_row(const struct far_sweep *s, const struct row_block *block, 
 		visit_if(s, &end);
 }
 
-/* Rows from `k` on that lie in one segment; the first that does not. Most events are near: for them
- * two comparisons are all that is done. */
+/* Visits rows from `k` on that lie in one segment. Returns the first row that does not. Most events
+ * are near, and cost only two comparisons. */
 static uint32_t visit_segment(const struct far_sweep *s, const struct row_block *block,
 			      const struct row_set *rows, uint32_t k)
 {
@@ -203,18 +205,18 @@ static void visit_far(const struct far_sweep *s, const struct row_block *block,
 
 /* ---- counting ---- */
 
-/* Of the whole: all that were found. Of a part: those of its rows. */
+/* The far events found: of all rows, or of the rows of a part. */
 struct counting {
 	struct far_sweep sweep;
 	struct counting *whole;
 	uint32_t *counts;
 	struct history_event *list;
 	size_t count, capacity;
-	uint64_t taken; /* of the whole: room in all lists */
-	bool full;	/* of the whole: lists are of no use */
+	uint64_t taken; /* of `whole`: room in all lists */
+	bool full;	/* of `whole`: the lists are incomplete and thus useless */
 };
 
-/* Makes room for one event more in the list; false: there is none. */
+/* Makes room for one more event in the list. Returns false if there is none. */
 static bool keeps(struct counting *c)
 {
 	size_t more = c->capacity ? c->capacity : 1024;
@@ -271,7 +273,7 @@ static int append_list(struct counting *whole, const struct counting *part)
 
 	if (whole->count + part->count > whole->capacity) {
 		whole->capacity = 2 * (whole->count + part->count);
-		if (whole->capacity > history_far_room()) /* all of them together have no more */
+		if (whole->capacity > history_far_room()) /* all lists together hold no more */
 			whole->capacity = history_far_room();
 		list = reallocarray(whole->list, whole->capacity, sizeof(*list));
 		if (!list)
@@ -301,7 +303,8 @@ static void count_free(void *part)
 	free(part);
 }
 
-/* How many far events each bin has, and which. Free the counts, and the list. */
+/* Counts the far events of each bin, and collects them. The caller frees the counts and the
+ * list. */
 static int count_all(const struct history_of *of, const struct history_bins *bins,
 		     uint32_t **ret_counts, struct far_all *ret_all, struct err_text *err)
 {
@@ -330,7 +333,7 @@ static int count_all(const struct history_of *of, const struct history_bins *bin
 	return r;
 }
 
-/* ---- those that are known ---- */
+/* ---- far events that are known ---- */
 
 struct known {
 	const struct far_all *all;
@@ -347,7 +350,7 @@ static int visit_known(void *context, unsigned part)
 	return 0;
 }
 
-/* By several threads at once. */
+/* Visits them in several threads. */
 static int visit_all_known(const struct far_all *all, const struct far_sweep *sweep)
 {
 	return parallel_run(&(struct parallel_work){
@@ -362,7 +365,7 @@ static void count_known(void *context, uint32_t bin, const struct history_event 
 	__atomic_fetch_add(&counts[bin], 1, __ATOMIC_RELAXED);
 }
 
-/* After bins were cut. */
+/* Counts again after bins were divided. */
 static int count_again(const struct history_of *of, const struct history_bins *bins,
 		       uint32_t **counts, struct far_all *all, struct err_text *err)
 {
@@ -387,8 +390,8 @@ static uint32_t cuts_of(const struct history_bins *bins, const uint32_t *counts,
 	return (uint32_t)(cuts < span ? cuts : span);
 }
 
-/* Cuts bins with many far events into equal parts. The last bin has no end: what happens in it ends
- * with the recording. 1: some were; 0: none had to be. */
+/* Divides bins with many far events into equal parts. The last bin has no end, so the end of the
+ * recording is used. Returns 1 if any bin was divided, 0 if none had to be, or a negative errno. */
 static int cut_bins(struct history_bins *bins, const uint32_t *counts, uint64_t end)
 {
 	struct history_bins cut = {0};

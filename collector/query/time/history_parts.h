@@ -1,18 +1,18 @@
 #pragma once
-/* What the files of history.h share: the events of a row, and the far events of some bins. */
+/* Shared by the files of history.h: the events of a row, and the far events of some bins. */
 #include "collector/columns/row_block.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sweep/tally.h"
 
-#define HISTORY_NEAR 3u /* segments before a bin's own whose rows are looked at */
+#define HISTORY_NEAR 3u /* number of segments before a bin's own whose rows are read */
 
-/* NO_TIME is not a time. */
+/* The birth as a valid time: NO_TIME becomes NO_TIME - 1. */
 static inline uint64_t birth_time(const struct row_block *block, uint32_t i)
 {
 	return block->birth_ns[i] < NO_TIME ? block->birth_ns[i] : NO_TIME - 1;
 }
 
-/* A death before its birth is one at its birth. NO_TIME: none. */
+/* The death, but not before the birth. NO_TIME: none. */
 static inline uint64_t death_time(const struct row_block *block, uint32_t i)
 {
 	uint64_t birth = birth_time(block, i);
@@ -20,7 +20,7 @@ static inline uint64_t death_time(const struct row_block *block, uint32_t i)
 	return block->death_ns[i] > birth ? block->death_ns[i] : birth;
 }
 
-/* Whole numbers, so that what a birth added is what its death takes away. */
+/* Values are integers, so that a death subtracts exactly what its birth added. */
 static inline struct history_event birth_of(const struct row_block *block, uint32_t i)
 {
 	uint64_t size = block->size[i], weight = row_weight(block, i);
@@ -37,7 +37,7 @@ static inline struct history_event birth_of(const struct row_block *block, uint3
 	return e;
 }
 
-/* The same with its node. */
+/* The same with its node or label. */
 static inline struct history_event named_birth_of(const struct history_of *of,
 						  const struct row_block *block, uint32_t i)
 {
@@ -62,8 +62,8 @@ static inline unsigned history_columns(const struct history_of *of)
 	       (of->leaked_only ? ROWS_END : 0) | (of->nodes ? ROWS_STACK : 0) | of->label_columns;
 }
 
-/* All far events there are, in no order, if there is room for them (history_far_room); else `known`
- * is false. */
+/* All far events in no order, if there is room for them (history_far_room); else `known` is
+ * false. */
 struct far_all {
 	struct history_event *list;
 	size_t count;
@@ -72,18 +72,20 @@ struct far_all {
 
 struct far_events {
 	uint32_t first, end; /* bins */
-	uint64_t *at; /* by bin from first: where its next event goes; after gathering: where it
-			 ends */
+	/* By bin, starting at `first`: the position of the bin's next event; after gathering: the
+	 * end of its events. */
+	uint64_t *at;
 	struct history_event *list;
 };
 
-/* Bins, and how many far events each has (free counts and the list). 0 or a negative errno. */
+/* Makes the bins, and counts the far events of each. The caller frees the counts and the list.
+ * Returns 0 or a negative errno. */
 int history_bins_make(const struct history_of *of, struct history_bins *bins, uint32_t **ret_counts,
 		      struct far_all *ret_all, struct err_text *err);
-/* Those of the bins from far->first to before far->end, put in far->list: out of `all`, or in
- * another pass over the rows. */
+/* Gathers the far events of the bins from far->first to before far->end into far->list: from `all`,
+ * or in another pass over the rows. */
 int history_gather_far(const struct history_of *of, const struct history_bins *bins,
 		       const uint32_t *counts, const struct far_all *all, struct far_events *far,
 		       struct err_text *err);
-/* How many far events are held at a time. */
+/* Maximum number of far events held at a time. */
 uint64_t history_far_room(void);

@@ -1,5 +1,5 @@
-/* The moment at which most bytes were in use, exactly: the index of usage over time (usage_index.h)
- * knows. */
+/* The exact moment at which most bytes were in use, from the index of usage over time
+ * (usage_index.h). */
 #include <errno.h>
 
 #include "base/error.h"

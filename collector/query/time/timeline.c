@@ -1,11 +1,11 @@
 /*
  * What was in use over time, in buckets of equal width, exact at any width. The index of usage over
- * time (usage_index.h) knows what happened between any two moments; the view keeps that of all
- * rows, and those of the last filter.
+ * time (usage_index.h) knows what happened between any two moments. The view keeps the indexes of
+ * all rows and of the last filter.
  *
- * All that happens in the same nanosecond is one step. Sums are whole numbers: a block that was
- * sampled stands for weight bytes and for weight / size blocks in units of 1 / HISTORY_UNIT, so
- * that what a birth added is what its death takes away.
+ * All events of one nanosecond are one step. Sums are integers: a sampled block stands for weight
+ * bytes and for weight / size blocks in units of 1 / HISTORY_UNIT, so that a death subtracts
+ * exactly what its birth added.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static struct timeline_bucket result_of(const struct usage_span *span)
 	};
 }
 
-/* What is asked for beside the buckets. */
+/* What the question asks for beside the buckets. */
 struct peaks {
 	bool wanted, blocks;
 	uint64_t *moments;

@@ -1,8 +1,8 @@
 #pragma once
-/* A timeline of what a matcher lets through, and the moments of its peaks. */
+/* A timeline of the rows that a matcher selects, with the moments of its peaks. */
 #include "collector/query/match/matcher.h"
 
-/* *ret_moments (not NULL; the caller frees it): of each bucket the first moment at which most
+/* *ret_moments (not NULL; the caller frees it) has for each bucket the first moment at which most
  * bytes, or `blocks`, were in use. */
 int timeline_with_peaks(struct view *view, const struct matcher *matcher,
 			const struct timeline_question *question, bool blocks,

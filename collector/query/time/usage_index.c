@@ -1,5 +1,5 @@
-/* See usage_index.h. Sums wrap around like the machine's numbers: what a file says may be nonsense,
- * but harms nobody. */
+/* See usage_index.h. Sums wrap around like machine integers: a file may contain nonsense, but this
+ * does no harm. */
 #include "collector/query/time/usage_index.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static struct usage_sum get_sum(struct reader *r, bool fractions)
 				  (int64_t)(fractions ? units : units * HISTORY_UNIT)};
 }
 
-/* Appends a bin's far events; how many times there were. */
+/* Appends a bin's far events. Returns the number of distinct times. */
 static uint32_t put_far(struct buf *out, const struct history_event *far, size_t count,
 			uint64_t begin_ns)
 {
@@ -136,7 +136,7 @@ static int give_event(struct history_reader *reader, uint64_t time_ns, struct us
 				  &(struct history_event){time_ns, sum.bytes, sum.units, 0});
 }
 
-/* Hands a bin's far events to a reader. */
+/* Passes a bin's far events to a reader. */
 static int get_far(const struct usage_index *index, uint32_t k, struct history_reader *reader,
 		   struct err_text *err)
 {
@@ -145,7 +145,7 @@ static int get_far(const struct usage_index *index, uint32_t k, struct history_r
 	int r = 0;
 
 	if (!index->list[k].far_count)
-		return 0; /* where no bin has any there are no bytes at all */
+		return 0; /* if no bin has any, there are no bytes to read */
 	bytes = reader_of(index->far + index->list[k].far, index->far_length - index->list[k].far);
 	for (uint32_t i = 0; !r && i < index->list[k].far_count; i++) {
 		uint64_t since = reader_varint(&bytes);
@@ -168,12 +168,12 @@ static int get_far(const struct usage_index *index, uint32_t k, struct history_r
 
 /* ---- making ---- */
 
-/* Bins in a row; sums at their starts count from where the part begins. */
+/* Consecutive bins. The sums at their starts count from the start of the part. */
 struct part {
 	struct bin *list;
 	uint32_t count, capacity;
 	struct usage_sum at;
-	struct buf bin; /* far events of the last one */
+	struct buf bin; /* far events of the last bin */
 	struct spill far;
 };
 
@@ -206,8 +206,8 @@ static int part_new(void *context, void **ret_part)
 	return 0;
 }
 
-/* The least and most of any moment of the bin: what holds after all that happened in the same
- * nanosecond. */
+/* Determines the least and most at any moment of the bin. A moment's value holds after all events
+ * of that nanosecond. */
 static void follow(struct bin *bin, const struct history_bin *from)
 {
 	struct usage_sum at = bin->start;
@@ -303,7 +303,7 @@ int usage_index_new(const struct history_of *of, struct usage_index **ret_index,
 	return 0;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 /* A bin with what was in use before and after each of its events. */
 struct opened {
@@ -371,7 +371,7 @@ static int open_bin(struct opened *o, uint32_t k, struct err_text *err)
 	return 0;
 }
 
-/* How many events happened before a moment. */
+/* Returns the number of events before a moment. */
 static size_t before(const struct opened *o, uint64_t time_ns)
 {
 	size_t low = 0, high = o->bin.count;
@@ -472,8 +472,8 @@ static int64_t measure(const struct usage_sum *sum, bool blocks)
 	return blocks ? sum->units : sum->bytes;
 }
 
-/* The first moment in a bin that is open, from `from` to before `to`, at which it is `most`;
- * NO_TIME: there is none. */
+/* Returns the first moment in an open bin, from `from` to before `to`, at which the value is
+ * `most`, or NO_TIME if there is none. */
 static uint64_t moment_in(const struct opened *o, uint64_t from, uint64_t to, int64_t most,
 			  bool blocks)
 {
@@ -519,7 +519,7 @@ struct asking {
 	const struct usage_index *index;
 	const struct history_of *of;
 	struct usage_span *spans;
-	uint64_t *moments; /* are asked for, of spans that are filled; NULL: the spans are */
+	uint64_t *moments; /* to fill in, for spans that are filled already; NULL: fill the spans */
 	bool blocks;
 	uint32_t count;
 	unsigned parts;

@@ -1,4 +1,4 @@
-/* The index as bytes. See usage_index.h. */
+/* Serializes the index. See usage_index.h. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static uint64_t sum_of(const uint8_t *head, size_t length, const uint8_t *far, s
 	uint64_t sum = 0;
 
 	if (!state)
-		return 0; /* it will be made anew */
+		return 0; /* a wrong checksum: the file will be made again */
 	XXH3_64bits_reset(state);
 	XXH3_64bits_update(state, head + 16, length - 16);
 	XXH3_64bits_update(state, far, far_length);

@@ -1,4 +1,4 @@
-/* The index beside the rows (kept.h). */
+/* The index as a file beside the rows (kept.h). */
 #include "collector/query/sweep/kept.h"
 #include "collector/query/time/usage_index.h"
 

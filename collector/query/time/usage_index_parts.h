@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of usage_index.h share: the index. */
+/* The index itself, shared by the files of usage_index.h. */
 #include "collector/query/sweep/spill.h"
 #include "collector/query/time/usage_index.h"
 
@@ -12,7 +12,7 @@ struct bin {
 struct usage_index {
 	struct history_bins bins;
 	struct bin *list; /* by bin */
-	struct spill own; /* far events of an index that was made here */
+	struct spill own; /* far events of an index that was made in this process */
 	const uint8_t *far;
 	size_t far_length;
 };
