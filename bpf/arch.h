@@ -1,30 +1,30 @@
 #pragma once
 /*
- * The registers that a probe finds (bpf_user_pt_regs_t of each processor), declared here so that
- * neither the kernel's headers nor its type information are needed to build. The layouts are part
- * of the kernel's interface to user space: arch/PROCESSOR/include/uapi/asm/ptrace.h; MIPS, which
- * has none, as its kprobes have it (arch/mips/include/asm/ptrace.h, 64 bit).
+ * The registers that a probe gets (bpf_user_pt_regs_t of each processor), declared here so that
+ * building needs neither the kernel's headers nor its type information. The layouts are part of the
+ * kernel's user space interface: arch/PROCESSOR/include/uapi/asm/ptrace.h. MIPS has no such type;
+ * its layout is that of its kprobes (arch/mips/include/asm/ptrace.h, 64 bit).
  *
  * bpf/CMakeLists.txt picks the folder of arch/. Each defines struct arch_registers, the probe's
  * context, and for it
  *
- *   arch_pc, arch_sp, arch_fp   of the probed instruction; fp as the unwinder has it
+ *   arch_pc, arch_sp, arch_fp   of the probed instruction; fp as the unwinder defines it
  *                               (agent/unwind/arch)
- *   arch_link                   the link register; 0 where there is none
- *   arch_result                 what a function returns, at its return instruction or in a return
+ *   arch_link                   the link register; 0 if there is none
+ *   arch_result                 the result of a function, at its return instruction or in a return
  *                               probe
- *   arch_register(ctx, n)       by DWARF number, of what can hold an argument at a place; 0 of
- *                               others
+ *   arch_register(ctx, n)       by DWARF number, registers that can hold an argument at a place; 0
+ *                               for others
  *   ARCH_ARGUMENT               DWARF number of a function's first argument
- *   ARCH_RETURN_SLOT            bytes that a call pushes: the return address, or nothing
- *   arch_saved_registers(ctx, to)         the registers of struct unwind_regs.saved, in that order;
- *                                         ARCH_SAVED_MAX words
- *   arch_give_back(n, value, fp, saved)   what a register (DWARF number) that was pushed before the
- *                                         place was to the caller; nothing
- *                               where places are entries
+ *   ARCH_RETURN_SLOT            bytes that a call pushes: the return address, or 0
+ *   arch_saved_registers(ctx, to)         stores the registers of struct unwind_regs.saved, in that
+ *                                         order; ARCH_SAVED_MAX words
+ *   arch_give_back(n, value, fp, saved)   restores the caller's value of a register (DWARF number)
+ *                                         that was pushed before the place; empty where places are
+ *                                         entries
  *
- * A context may only be read at constant offsets. Where a compiler could make one load with a
- * computed offset out of several, ARCH_READ keeps them apart.
+ * A context may only be read at constant offsets. Where a compiler could merge several loads into
+ * one with a computed offset, ARCH_READ keeps them apart.
  */
 #include <stdint.h>
 

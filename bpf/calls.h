@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The calls that a thread has in flight, one inside the other: realloc within reallocarray, the
- * memalign of a posix_memalign. Only the outermost is the program's; what an allocator calls of
- * itself is not. A call is known by its frame (bpf/site.h).
+ * The calls that a thread has in flight, nested: realloc inside reallocarray, memalign inside
+ * posix_memalign. Only the outermost call is the program's; the allocator's own calls are not
+ * recorded. A call is identified by its frame (bpf/site.h).
  *
  * A call that was left without an exit, by longjmp or an exception, stays here until the thread
- * calls again from a frame that is not inside of it (frames of what is called lie below its
- * caller's, and not far), or its return address is not there any more.
+ * calls again from a frame that is not inside of it (a callee's frame lies below its caller's, and
+ * not far), or until its return address has been overwritten.
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -19,8 +19,8 @@
 
 #define CALLS_NEAR (64u << 10) /* an allocator uses no more stack than this */
 
-/* The compiler must not know that the index is in bounds, or it leaves out what the verifier wants
- * to see. */
+/* The barrier hides from the compiler that the index is in bounds; otherwise it removes the check
+ * that the verifier needs. */
 ARCH_INLINE struct capture_call *calls_at(struct capture_thread *thread, uint32_t index)
 {
 	__asm__ volatile("" : "+r"(index));
@@ -28,8 +28,8 @@ ARCH_INLINE struct capture_call *calls_at(struct capture_thread *thread, uint32_
 }
 
 /*
- * Can it still be under way? Then its return address is where it was, or the kernel's address for
- * returns that are probed: the begin of a page. Where it was left, others have written there,
+ * True if the call may still be in flight: its return address is unchanged, or is the kernel's
+ * address for probed returns, which starts a page. After the call was left, the slot is overwritten
  * sooner or later.
  */
 ARCH_INLINE bool calls_stands(const struct capture_call *call)
@@ -42,8 +42,8 @@ ARCH_INLINE bool calls_stands(const struct capture_call *call)
 	return there == call->pc || (there && !(there & (CAPTURE_PAGE - 1)));
 }
 
-/* Is a call from `frame` made by the one in flight? One with the very same frame has handed on to
- * it, by a jump. */
+/* True if the call in flight has made a call from `frame`. If both have the same frame, the outer
+ * function has jumped to the inner one. */
 ARCH_INLINE bool calls_holds(const struct capture_call *call, uint64_t word, uint64_t frame)
 {
 	if (call->frame == frame)
@@ -55,8 +55,8 @@ ARCH_INLINE bool calls_holds(const struct capture_call *call, uint64_t word, uin
 /* of user addresses: 2^47 on x86-64, 2^48 on AArch64, less on MIPS64 */
 #define CALLS_BLOCK_MAX (1ull << 48)
 
-/* An allocation that nobody can tell the result of is counted as lost. No block is larger than what
- * a program can address. */
+/* Counts an allocation with an unknown result as lost. Its size is ignored if it exceeds the
+ * address space. */
 ARCH_INLINE void calls_unanswered(struct capture_thread *thread, uint64_t size)
 {
 	thread->produced++;
@@ -66,8 +66,8 @@ ARCH_INLINE void calls_unanswered(struct capture_thread *thread, uint64_t size)
 }
 
 /*
- * The program's own call was left: whether it gave a block nobody can say. But if it may throw it
- * most likely has, and is a call that failed.
+ * The program's own call was left, so it is not known whether it returned a block. If the function
+ * may throw, it most likely has thrown, and counts as a call that failed.
  */
 ARCH_INLINE void calls_leave(struct capture_thread *thread, bool counted)
 {
@@ -77,7 +77,7 @@ ARCH_INLINE void calls_leave(struct capture_thread *thread, bool counted)
 		calls_unanswered(thread, call->size);
 }
 
-/* Drops those that have been left. What is in flight then is around this call. */
+/* Drops calls that have been left. The remaining ones enclose this call. */
 ARCH_INLINE void calls_enter(struct capture_thread *thread, uint64_t word, uint64_t frame,
 			     bool counted)
 {
@@ -98,8 +98,8 @@ ARCH_INLINE void calls_enter(struct capture_thread *thread, uint64_t word, uint6
 		calls_leave(thread, counted);
 }
 
-/* Room for a call; NULL: there is none, and it is inside of so many others that it is not the
- * program's. */
+/* Returns room for a call, or NULL if there is none. Such a call is nested so deeply that it is not
+ * the program's. */
 ARCH_INLINE struct capture_call *calls_push(struct capture_thread *thread)
 {
 	uint32_t depth = thread->depth;
@@ -111,10 +111,11 @@ ARCH_INLINE struct capture_call *calls_push(struct capture_thread *thread)
 }
 
 /*
- * The call that returns from `frame`; NULL: it was entered before we came, or it is not the
- * program's. `at_site`: a return instruction, which several functions may end at (they have jumped
- * to where it is); those that have a return probe end in that. There another call may end that has
- * come by no site, and stands where one was left: its return address tells.
+ * Returns the call that returns from `frame`; NULL if it was entered before the probes were set, or
+ * is not the program's. `at_site`: the probe is at a return instruction, at which several functions
+ * may end (by jumping there); functions with a return probe end in that probe instead. A call that
+ * passed no site may also end there, with the same frame as a call that was left: the return
+ * address tells them apart.
  */
 ARCH_INLINE struct capture_call *calls_pop(struct capture_thread *thread, uint64_t frame,
 					   bool at_site, bool counted)

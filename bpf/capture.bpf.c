@@ -1,19 +1,18 @@
 /*
- * Allocations of running programs, by uprobes on their allocators: at a call's entry its arguments,
- * at its end the result; the program is not changed otherwise, and nothing is loaded into it. See
- * events.h for what comes out.
+ * Records allocations of running programs by uprobes on their allocators: the arguments at a call's
+ * entry, the result at its end. The program is not changed otherwise, and nothing is loaded into
+ * it. For the output see events.h.
  *
- *	allocation	entry: noted; end: stamp, stack, record		(failed ones are none)
+ *	allocation	entry: noted; end: stamp, stack, record		(not if it failed)
  *	reallocation	entry: noted with a stamp; end: one record with both stamps
  *	free		entry: stamp, stack, record
  *
- * so that between the stamps of its birth and its death a block is truly this caller's. The stack
- * at a call's end is that of its caller, as at its entry: the callee has given the saved registers
- * back. realloc(p, 0) is a free at its entry, and what it gives, if anything, a new block at its
- * end.
+ * So between the stamps of its birth and its death, a block really belongs to this caller. The
+ * stack at a call's end is its caller's, as at its entry: the callee has restored the saved
+ * registers. realloc(p, 0) is a free at its entry, and its result, if any, a new block at its end.
  *
- * No state is kept by processor: these programs can be interrupted by another thread's. All is in
- * the thread's own memory.
+ * No state is stored per CPU: another thread's program may interrupt these programs. All state is
+ * in the thread's own memory.
  */
 #include "agent/allocator_functions.h"
 #include "bpf/calls.h"
@@ -23,7 +22,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* The caller's frame, which the stack begins with. */
+/* Sets the caller's frame, with which the stack begins. */
 ARCH_INLINE void set_caller(struct capture_thread *thread, struct arch_registers *ctx, uint64_t pc,
 			    uint64_t frame)
 {
@@ -33,7 +32,7 @@ ARCH_INLINE void set_caller(struct capture_thread *thread, struct arch_registers
 	arch_saved_registers(ctx, thread->saved);
 }
 
-/* Where the call returns to, at its entry. */
+/* Returns the call's return address, at its entry. */
 ARCH_INLINE uint64_t return_address(struct arch_registers *ctx, uint64_t word, uint64_t frame)
 {
 	uint64_t pc = 0;
@@ -44,8 +43,8 @@ ARCH_INLINE uint64_t return_address(struct arch_registers *ctx, uint64_t word, u
 	return pc;
 }
 
-/* The event in `thread` happens. Events of what is switched off are none; but of a block that is on
- * record its end is. */
+/* The event in `thread` happens. When recording is off, it is no event, unless it ends a recorded
+ * block. */
 ARCH_INLINE void happen(struct capture_stream *stream, uint32_t stream_number,
 			struct capture_thread *thread, uint32_t number)
 {
@@ -83,7 +82,7 @@ ARCH_INLINE void happen_free(const struct capture_here *here, uint32_t kind, uin
 	happen(here->stream, here->stream_number, thread, here->number);
 }
 
-/* Of the caller, whom the function has put it on the stack for. */
+/* Restores a register of the caller that the function has pushed to the stack. */
 ARCH_INLINE void set_pushed(struct capture_thread *thread, uint32_t number, uint64_t slot)
 {
 	uint64_t value = 0;
@@ -92,7 +91,7 @@ ARCH_INLINE void set_pushed(struct capture_thread *thread, uint32_t number, uint
 		arch_give_back(number, value, &thread->fp, thread->saved);
 }
 
-/* Most blocks are not on record where sampling is on: then nothing else is looked at. */
+/* With sampling, most blocks are not recorded; then nothing else is looked at. */
 ARCH_INLINE void enter_free(struct arch_registers *ctx, const struct capture_here *here,
 			    uint64_t word, uint64_t frame, uint64_t block)
 {
@@ -112,7 +111,7 @@ ARCH_INLINE void enter_free(struct arch_registers *ctx, const struct capture_her
 	happen_free(here, site_kind(word), block);
 }
 
-/* A product that does not fit is asked for in vain. */
+/* The saturated product: an allocation of that size fails. */
 ARCH_INLINE uint64_t product(uint64_t a, uint64_t b)
 {
 	uint64_t large = a > b ? a : b, small = a > b ? b : a, high = (large >> 32) * small;
@@ -128,7 +127,7 @@ ARCH_INLINE uint64_t argument(struct arch_registers *ctx, uint32_t number)
 	return number == SITE_NO_REGISTER ? 0 : arch_register(ctx, number);
 }
 
-/* What is to be known at the call's end. */
+/* Notes what is needed at the call's end. */
 ARCH_INLINE void note_arguments(struct capture_call *call, struct arch_registers *ctx,
 				uint64_t word)
 {
@@ -188,8 +187,8 @@ ARCH_INLINE bool moves(uint64_t word)
 	       shape == SHAPE_RESIZE;
 }
 
-/* Of threads without a place. How many bytes is not known before the call's end, which nobody
- * follows. */
+/* Counts events of threads without a place. The size is not known before the call's end, which is
+ * not tracked. */
 ARCH_INLINE void count_nobody(struct capture_stream *stream, uint64_t word)
 {
 	if (event_class(site_kind(word)) == EVENT_CLASS_FREE)
@@ -198,7 +197,7 @@ ARCH_INLINE void count_nobody(struct capture_stream *stream, uint64_t word)
 		__sync_fetch_and_add(&stream->no_thread_allocations, 1);
 }
 
-/* What a call allocates if that is all it does; 0: it is another kind of call. */
+/* Returns true with the size for a call that only allocates. */
 ARCH_INLINE bool allocates(struct arch_registers *ctx, uint64_t word, uint64_t *ret_size)
 {
 	switch (site_shape(word)) {
@@ -217,10 +216,10 @@ ARCH_INLINE bool allocates(struct arch_registers *ctx, uint64_t word, uint64_t *
 }
 
 /*
- * A call whose result is of no interest, known at its entry: it does not have to be followed. Not
- * one that leads to other functions of the allocator, which would be taken for the program's own
- * then. (A sample that fails has used up its point: points lie at random, so the next ones do not
- * care.)
+ * True for a call whose result is not needed, which is known at its entry: its end is not tracked.
+ * False for calls that call other functions of the allocator, since these would then be taken for
+ * the program's own. (A sample that fails has consumed its sampling point: points are random, so
+ * the next ones are not affected.)
  */
 ARCH_INLINE bool passes(struct arch_registers *ctx, const struct capture_here *here, uint64_t word)
 {
@@ -245,7 +244,7 @@ ARCH_INLINE bool passes(struct arch_registers *ctx, const struct capture_here *h
 	return true;
 }
 
-/* Nothing is sampled here: what is mapped is recorded, if anything is. */
+/* Mappings are not sampled: all of them are recorded unless recording is off. */
 ARCH_INLINE bool enter_mapping(struct arch_registers *ctx, const struct capture_here *here,
 			       uint64_t word, uint64_t frame)
 {
@@ -274,7 +273,7 @@ ARCH_INLINE bool enter_mapping(struct arch_registers *ctx, const struct capture_
 	return false;
 }
 
-/* A call of the program's, or of the allocator's own, that is followed to its end. */
+/* Tracks a call, of the program or of the allocator itself, to its end. */
 ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *here, uint64_t word,
 			uint64_t frame, bool chosen)
 {
@@ -304,7 +303,7 @@ ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *h
 	}
 }
 
-/* It has happened; what it hands on to, until it ends, has not. */
+/* The free has happened; the frees that it calls before it ends are no events. */
 ARCH_INLINE bool follow_free(struct arch_registers *ctx, struct capture_thread *thread,
 			     uint64_t word, uint64_t frame)
 {
@@ -318,8 +317,8 @@ ARCH_INLINE bool follow_free(struct arch_registers *ctx, struct capture_thread *
 	return true;
 }
 
-/* `session`: what is given says whether the call's end is of interest; else its probe is there in
- * any case. */
+/* Handles a call's entry. `session`: the result says whether the call's end must be seen; otherwise
+ * its probe runs in any case. */
 ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *here, uint64_t word,
 		       uint64_t sp, bool session)
 {
@@ -359,7 +358,8 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *he
 	}
 	if (session && passes(ctx, here, word))
 		return false;
-	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS))) { /* nobody tells its result */
+	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS))) { /* its result can't be
+									* seen */
 		if (counted && !thread->depth)
 			calls_unanswered(thread, allocates(ctx, word, &size) ? size : 0);
 		return false;
@@ -368,7 +368,8 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *he
 	return true;
 }
 
-/* The block that a call gives; 0: none. `old` is what it ends. */
+/* Returns the block that a call returned; 0: none. For a reallocation, call->old is the block that
+ * it ends. */
 ARCH_INLINE uint64_t block_of(const struct capture_call *call, uint64_t result)
 {
 	uint64_t address = 0;
@@ -425,7 +426,8 @@ ARCH_INLINE int leave(struct arch_registers *ctx, const struct capture_here *her
 	return 0;
 }
 
-/* Is it an event that is not sampled, at a place that is known? Then it is counted. */
+/* Counts an event that is not sampled, at a known place. Returns false if it is not such an
+ * event. */
 ARCH_INLINE bool pass(struct arch_registers *ctx, uint64_t pc, uint64_t sp, bool session)
 {
 	struct capture_here here = {0};
@@ -444,7 +446,7 @@ ARCH_INLINE bool pass(struct arch_registers *ctx, uint64_t pc, uint64_t sp, bool
 	       allocates(ctx, word, &size) && pass_allocation(&here, size);
 }
 
-/* What the kernel knows of the place; 0: nothing. */
+/* Asks the kernel for the place's word; 0 if it has none. */
 ARCH_INLINE uint64_t ask_word(struct arch_registers *ctx)
 {
 	struct capture_place place = {.pc = arch_pc(ctx)};
@@ -486,9 +488,9 @@ int capture_entry(struct arch_registers *ctx)
 }
 
 /*
- * Entry and return in one, where kernels have such (6.13): the entry says whether the other comes.
- * Which of them it is the kernel would tell by a function that takes type information to call; the
- * program counter does, too. One that is a known place is an entry's.
+ * Entry and return in one program, on kernels with sessions (6.13): the entry decides whether the
+ * return runs, too. The kernel would tell which of them it is by a function that needs type
+ * information to call; the program counter tells as well. A known place is an entry.
  */
 SEC("uprobe")
 int capture_session(struct arch_registers *ctx)
@@ -522,7 +524,7 @@ int capture_exit(struct arch_registers *ctx)
 	return word ? leave(ctx, &here, site_frame(word, arch_sp(ctx)), true) : 0;
 }
 
-/* Behind the return: sp is the caller's. Whose call it was says the frame. */
+/* After the return: sp is the caller's. The frame identifies the call. */
 SEC("uretprobe")
 int capture_return(struct arch_registers *ctx)
 {
@@ -533,8 +535,8 @@ int capture_return(struct arch_registers *ctx)
 }
 
 /*
- * The loader's breakpoint for debuggers (r_debug.r_brk): before it maps or unmaps libraries, and
- * again when it is done. No row is believed before the agent has looked at the maps.
+ * The loader's breakpoint for debuggers (r_debug.r_brk), which the loader passes before it maps or
+ * unmaps libraries, and again afterwards. Rows are not used until the agent has read the maps.
  */
 SEC("uprobe")
 int capture_loader(void *ctx)
@@ -548,10 +550,10 @@ int capture_loader(void *ctx)
 	walk_close(stream->space);
 	if (stream->loader_state)
 		bpf_probe_read_user(&state, sizeof(state), (void *)stream->loader_state);
-	if (!state) { /* it is done; there is one at a time */
+	if (!state) { /* it is done; only one runs at a time */
 		stream->loads++;
-		/* Where a place was another one may be now, of a file whose probes are set
-		 * already. */
+		/* Another place of a file with probes may now be at the address of an earlier
+		 * one. */
 		stream->salt = stream->salt * 0x9e3779b97f4a7c15ull + 1;
 	}
 	if (stream->ready)

@@ -1,5 +1,5 @@
 #pragma once
-/* The maps of capture.bpf.c, and who a program runs for. */
+/* The maps of capture.bpf.c, and the lookup of the current process and thread. */
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,18 +11,18 @@
 
 /* Set by the agent before the programs are loaded. */
 const volatile bool capture_has_cookies = true;
-/* New programs of all processes are of interest. */
+/* Report every exec of all processes. */
 const volatile bool capture_wants_execs = false;
-/* The agent's process namespace, whose numbers it knows processes by; 0: the host's. */
+/* The agent's pid namespace, in which it identifies processes; 0: the host's. */
 const volatile uint64_t capture_ns_dev = 0;
 const volatile uint64_t capture_ns_ino = 0;
-/* The kernel's pages, less one. */
+/* The kernel's page size, less one. */
 const volatile uint32_t capture_page_mask = 4095;
-/* Entries of these maps, powers of two, less one. */
+/* Number of entries of these maps, powers of two, less one. */
 const volatile uint32_t capture_hint_mask = 0;
 const volatile uint32_t capture_tally_mask = 0;
 
-/* Who is watched: the number of its stream, by process (thread group). */
+/* Watched processes: from the process (thread group) to the number of its stream. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
@@ -46,7 +46,7 @@ struct {
 	__type(value, struct capture_thread);
 } capture_threads SEC(".maps");
 
-/* Numbers of threads that nobody has, and who has which: by thread. */
+/* Numbers of free thread places, and the place of each thread. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK);
 	__uint(max_entries, 1);
@@ -60,8 +60,8 @@ struct {
 	__type(value, uint32_t);
 } capture_tids SEC(".maps");
 
-/* Which of a few thousand threads that may be: no more than a guess, and a look at an array costs
- * less than one at a hash table. */
+/* A guess at a thread's place, for a few thousand threads: a lookup in an array costs less than one
+ * in a hash table. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -70,15 +70,15 @@ struct {
 } capture_hints SEC(".maps");
 
 /*
- * The stream, plus 1, whose process's probes are all that these programs run at, by links that ask
- * whose they are (multi links do; perf events run them for whoever comes by). 0: there are others.
- * The agent's.
+ * The number of the stream plus 1, if its process is the only one with probes, and if its links
+ * filter by process (multi links do; perf events run the programs for any process). Otherwise 0.
+ * The agent writes it.
  */
 volatile uint32_t capture_alone = 0;
 
-/* Whose stack a page is, as the last hit there has found it: pass_page in bpf/pass.h. Read only
- * where a guess will do. */
-#define CAPTURE_PAGES 256 /* as many as a byte tells apart */
+/* The thread on whose stack a page was at the last hit: pass_page in bpf/pass.h. Read only where a
+ * guess is enough. */
+#define CAPTURE_PAGES 256 /* as many as a byte can index */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, CAPTURE_PAGES);
@@ -105,7 +105,7 @@ struct {
 	__uint(max_entries, 65536);
 } capture_newses SEC(".maps");
 
-/* Sampled blocks that live. */
+/* Live sampled blocks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -113,8 +113,8 @@ struct {
 	__type(value, uint64_t);
 } capture_blocks SEC(".maps");
 
-/* How many of them there are by a hash of the address: mostly none, and no further look is needed.
- * The agent takes out what it ends. */
+/* The number of live sampled blocks by a hash of their address. It is mostly 0, and then no further
+ * lookup is needed. The agent subtracts the blocks that it removes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -149,7 +149,8 @@ ARCH_INLINE struct capture_stream *capture_stream_of(uint32_t number)
 	return bpf_map_lookup_elem(&capture_streams, &number);
 }
 
-/* Process (upper half) and thread that this program runs in; 0: of another namespace. */
+/* The process (upper half) and thread that this program runs in; 0 if they belong to another pid
+ * namespace. */
 ARCH_INLINE uint64_t capture_id(void)
 {
 	struct bpf_pidns_info info = {0};
@@ -173,8 +174,8 @@ ARCH_INLINE struct capture_stream *capture_watched(uint32_t tgid, uint32_t *ret_
 	return stream && stream->tgid == tgid ? stream : NULL;
 }
 
-/* The stream of the process that this program runs in; NULL: none, or its probes are not all
- * set. */
+/* The stream of the process that this program runs in; NULL if it is not watched, or not all of its
+ * probes are set. */
 ARCH_INLINE struct capture_stream *capture_current(uint32_t *ret_number)
 {
 	struct capture_stream *stream = capture_watched(capture_id() >> 32, ret_number);
@@ -189,8 +190,8 @@ ARCH_INLINE struct capture_thread *capture_thread_of(uint32_t number)
 
 /* Where a program runs. */
 struct capture_here {
-	struct capture_stream
-		*stream; /* NULL: the process is not watched, or its probes are not all set */
+	/* NULL: the process is not watched, or not all of its probes are set */
+	struct capture_stream *stream;
 	struct capture_thread *thread; /* NULL: it has no place */
 	uint32_t stream_number;
 	uint32_t number;
@@ -198,8 +199,8 @@ struct capture_here {
 
 #define CAPTURE_NO_THREAD (-1)
 
-/* Gives the thread that this program runs in a place; its number. Global: the verifier looks at it
- * once. */
+/* Gives the current thread a place. Returns its number or CAPTURE_NO_THREAD. A global function, so
+ * that the verifier checks it only once. */
 __attribute__((noinline)) int capture_thread_new(uint32_t stream_number)
 {
 	struct capture_stream *stream = capture_stream_of(stream_number);
@@ -228,7 +229,8 @@ __attribute__((noinline)) int capture_thread_new(uint32_t stream_number)
 	thread->left = thread->inner = 0;
 	thread->unanswered = thread->unanswered_bytes = 0;
 	thread->interval = thread->distance = 0;
-	/* Of its own: two threads at different points of one sequence would sample alike. */
+	/* Each thread gets its own seed: two threads at different points of one sequence would
+	 * sample alike. */
 	thread->random =
 		stream->seed ^ ((uint64_t)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32());
 	walk_begin(slot, stream->space);
@@ -236,7 +238,7 @@ __attribute__((noinline)) int capture_thread_new(uint32_t stream_number)
 	return (int)number;
 }
 
-/* Is this the thread's place? */
+/* True if this is the thread's place. */
 ARCH_INLINE bool capture_is(struct capture_here *here, uint64_t id, uint32_t number)
 {
 	struct capture_thread *thread = capture_thread_of(number);
@@ -255,8 +257,8 @@ ARCH_INLINE bool capture_is(struct capture_here *here, uint64_t id, uint32_t num
 	return true;
 }
 
-/* The number of the thread that this program runs in, if it has a place or can be given one.
- * Global, as above. */
+/* The number of the current thread's place; gives it one if possible. A global function, as
+ * above. */
 __attribute__((noinline)) int capture_number(uint32_t tid)
 {
 	uint32_t at = tid & capture_hint_mask, stream_number = 0,
@@ -280,16 +282,16 @@ ARCH_INLINE void capture_find(struct capture_here *here)
 		 *hint = bpf_map_lookup_elem(&capture_hints, &at);
 	int number;
 
-	*here = (struct capture_here){
-		0}; /* all: a compiler may keep what nobody will read, and the verifier objects */
+	*here = (struct capture_here){0}; /* all members: a compiler may leave unused ones
+					   * uninitialized, and the verifier objects */
 	if (hint && capture_is(here, id, *hint))
 		return;
 	number = capture_number((uint32_t)id);
 	if (number != CAPTURE_NO_THREAD && capture_is(here, id, (uint32_t)number))
 		return;
-	here->stream =
-		capture_current(&here->stream_number); /* without a place, or that was another
-							  process's, of which not all is told */
+	/* the thread has no place, or its place belonged to another process, so nothing more is
+	 * known */
+	here->stream = capture_current(&here->stream_number);
 }
 
 ARCH_INLINE struct capture_word *capture_word_at(uint64_t pc)
@@ -299,8 +301,8 @@ ARCH_INLINE struct capture_word *capture_word_at(uint64_t pc)
 	return bpf_map_lookup_elem(&capture_words, &at);
 }
 
-/* The word of this place if a hit has found it before; 0: ask for it. To ask is a call or two, as
- * many as all the rest. */
+/* The word of this place if an earlier hit has stored it; 0 otherwise. Asking the kernel for the
+ * word takes one or two helper calls, which would double the cost of a hit. */
 ARCH_INLINE uint64_t capture_known_word(const struct capture_here *here, uint64_t pc)
 {
 	const volatile struct capture_word *known = capture_word_at(pc);

@@ -1,18 +1,17 @@
 #pragma once
 /*
- * mmap and its relatives, as the program itself calls them: by probes of libc's functions, so that
- * nobody else on the host is slower for it. (A tracepoint of a system call makes every system call
- * of every process slower, whoever is meant.) What an allocator, libc or the loader map is theirs:
- * calls out of their code are passed over, as libheapcast.so does it, and so are those inside of an
- * allocator's call.
+ * Records mmap and related calls of the program itself, by probes of libc's functions, so that no
+ * other process gets slower. (A tracepoint of a system call slows down every system call of every
+ * process.) What an allocator, libc or the loader maps is their own: calls from their code are
+ * ignored, as by libheapcast.so, and so are calls inside of an allocator's call.
  *
  *	mmap, sbrk up		at the end: stamp, record
- *	munmap			at the entry: stamp, record		(what can only fail is none)
- *	mremap			at the end: one record, which the agent makes two of: the old
+ *	munmap			at the entry: stamp, record		(unless it can only fail)
+ *	mremap			at the end: one record, which the agent splits in two: the old
  *				range's end, the new one's birth
  *
- * so that the end of a range bears a stamp from before another thread could get its addresses. Part
- * of capture.bpf.c.
+ * So the end of a range has a stamp from before another thread could get its addresses. Part of
+ * capture.bpf.c.
  */
 #include "agent/mapping_functions.h"
 #include "bpf/calls.h"
@@ -22,7 +21,8 @@
 #define MAPPINGS_SBRK	   16
 #define MAPPINGS_SBRK_BACK 40
 
-/* Is it code of an allocator, libc or the loader? Global: the verifier looks at it once. */
+/* True for code of an allocator, libc or the loader. A global function, so that the verifier checks
+ * it only once. */
 __attribute__((noinline)) int mappings_are_theirs(uint32_t stream_number, uint64_t pc)
 {
 	const struct capture_stream *stream = capture_stream_of(stream_number);
@@ -53,7 +53,8 @@ ARCH_INLINE void mappings_put(const struct capture_here *here, uint32_t kind, ui
 	put_event(here->number, here->stream_number);
 }
 
-/* `word` and what follows are of the call. Whether its end is of interest. */
+/* The call's `word` and its later members are set. Returns true if the end of the call must be
+ * seen. */
 ARCH_INLINE bool mappings_enter(const struct capture_here *here, struct capture_call *call)
 {
 	const struct capture_stream *stream = here->stream;
@@ -76,7 +77,7 @@ ARCH_INLINE bool mappings_enter(const struct capture_here *here, struct capture_
 	}
 }
 
-/* The break was there, and is here. */
+/* The break has moved from `before` to `after`. */
 ARCH_INLINE void mappings_moved(const struct capture_here *here, uint64_t before, uint64_t after)
 {
 	if (after > before)
@@ -85,7 +86,7 @@ ARCH_INLINE void mappings_moved(const struct capture_here *here, uint64_t before
 		mappings_put(here, MAPPINGS_SBRK_BACK, after, before - after);
 }
 
-/* Two events, of which one is in the other's record. An old range of no bytes stays. */
+/* Two events in one record. If the old range has no bytes, it stays, and there is one event. */
 ARCH_INLINE void mappings_remapped(const struct capture_here *here, const struct capture_call *call,
 				   uint64_t result)
 {

@@ -1,18 +1,18 @@
 #pragma once
 /*
- * Events that are not sampled, which is nearly all: they are counted, and nothing is to be known of
- * them. Who asks the kernel which thread it is in pays for that as much as for all the rest (a call
- * of the kernel's: 19 of 40 ns, measured on a processor whose returns are guarded). So here the
- * thread is guessed, by the page that its stack pointer is in. A guess is wrong where a program
- * runs its threads on stacks in turn, or uses one again: then one thread's event counts as
- * another's, and a point of the sampling is at another place, just as random. No event is lost:
- * `passed` is added to as a whole. What is more than to count needs the thread that it is.
+ * Events that are not sampled, which are nearly all: they are only counted. Asking the kernel for
+ * the current thread costs as much as all the rest (a helper call: 19 of 40 ns, measured on a
+ * processor with guarded returns). So the thread is guessed here from the page of its stack
+ * pointer. A guess is wrong if a program runs its threads on stacks in turn, or reuses a stack:
+ * then an event of one thread counts as another's, and a sampling point moves to another place that
+ * is just as random. No event is lost: `passed` is incremented atomically. Everything beyond
+ * counting needs the actual thread.
  */
 #include "bpf/calls.h"
 #include "bpf/sample.h"
 
 #define PASS_PAGE_SHIFT 12
-/* above the thread's number: a stream has no more than RING_SLICES_MAX */
+/* above the number of the thread's place: a stream has at most RING_SLICES_MAX */
 #define PASS_TID_SHIFT 16
 #define PASS_TAG_SHIFT 28
 
@@ -23,7 +23,7 @@ ARCH_INLINE uint64_t *pass_page_at(uint64_t sp)
 	return bpf_map_lookup_elem(&capture_pages, &at);
 }
 
-/* Its place may be another thread's by now: so the thread is part of it. */
+/* The place may belong to another thread by now, so the thread is part of the value. */
 ARCH_INLINE uint64_t pass_page(uint64_t sp, uint32_t tid, uint32_t number)
 {
 	return sp >> PASS_PAGE_SHIFT << PASS_TAG_SHIFT |
@@ -41,7 +41,8 @@ ARCH_INLINE void pass_learn(const struct capture_here *here, uint64_t sp)
 		*page = known;
 }
 
-/* Where this program most likely runs, if a thread that samples is in no other call there. */
+/* Guesses where this program runs. Succeeds only for a thread in sampling mode that is in no other
+ * call. */
 ARCH_INLINE bool pass_guess(struct capture_here *here, uint64_t sp)
 {
 	struct capture_stream *stream;
@@ -49,7 +50,7 @@ ARCH_INLINE bool pass_guess(struct capture_here *here, uint64_t sp)
 	uint64_t *page, known;
 
 	here->stream_number = capture_alone - 1;
-	stream = capture_stream_of(here->stream_number); /* no such, of none */
+	stream = capture_stream_of(here->stream_number); /* fails if capture_alone is 0 */
 	if (!stream || !stream->ready || stream->mode != CAPTURE_SAMPLE)
 		return false;
 	page = pass_page_at(sp);
@@ -70,7 +71,7 @@ ARCH_INLINE void pass_count(struct capture_thread *thread)
 	__sync_fetch_and_add(&thread->passed, 1);
 }
 
-/* The end of a block, most likely of one that is not on record. */
+/* The end of a block that is most likely not recorded. */
 ARCH_INLINE bool pass_end(const struct capture_here *here, uint64_t block)
 {
 	if (!block)
@@ -81,8 +82,8 @@ ARCH_INLINE bool pass_end(const struct capture_here *here, uint64_t block)
 	return true;
 }
 
-/* An allocation without a point in it. (Where it has one, the thread that it is will come to the
- * same: it has passed none.) */
+/* An allocation without a sampling point. (If it has one, nothing was consumed here, so the exact
+ * path finds the same point.) */
 ARCH_INLINE bool pass_allocation(const struct capture_here *here, uint64_t size)
 {
 	uint64_t interval = here->stream->interval, distance = here->thread->distance;

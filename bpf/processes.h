@@ -1,16 +1,15 @@
 #pragma once
 /*
- * Threads that end, and processes that become another program or have children. Part of
- * capture.bpf.c.
+ * Ends of threads, execs and forks of processes. Part of capture.bpf.c.
  *
- * An exec is told in the ring of its stream: what lies behind that record is the next program's,
- * whose probes may be there already, for they belong to the process and a file, and hold as soon as
- * that file is mapped again. Rows of the walk are those of what was mapped before, so the space is
- * closed; the thread's place is the old program's.
+ * An exec is reported in the ring of its stream: records after it are of the next program, whose
+ * probes may be set already, since they belong to the process and a file and work as soon as this
+ * file is mapped again. Rows of the walk belong to the old mappings, so the space is closed. The
+ * thread's place belongs to the old program.
  */
 #include "bpf/put.h"
 
-/* Its place is given up: the agent gives it back. */
+/* Marks the thread's place as dead; the agent frees it. */
 ARCH_INLINE void processes_leave(uint32_t tid)
 {
 	uint32_t *number = bpf_map_lookup_elem(&capture_tids, &tid);
@@ -27,13 +26,14 @@ ARCH_INLINE void processes_tell(uint32_t type, uint32_t tgid)
 	struct capture_news *news = bpf_ringbuf_reserve(&capture_newses, sizeof(*news), 0);
 
 	if (!news)
-		return; /* it looks around now and then, too */
+		return; /* the agent also scans all processes now and then */
 	news->type = type;
 	news->tgid = tgid;
 	bpf_ringbuf_submit(news, BPF_RB_FORCE_WAKEUP);
 }
 
-/* False: there is no room. Then nothing more is recorded until the agent has seen to it. */
+/* Returns false if the ring has no room. Then nothing is recorded until the agent has handled the
+ * exec. */
 ARCH_INLINE bool processes_put_exec(uint32_t stream_number, uint32_t loads)
 {
 	void *ring = bpf_map_lookup_elem(&capture_rings, &stream_number);
@@ -51,7 +51,7 @@ ARCH_INLINE bool processes_put_exec(uint32_t stream_number, uint32_t loads)
 	return true;
 }
 
-/* The thread that ends. */
+/* The current thread ends. */
 SEC("raw_tp/sched_process_exit")
 int capture_thread_exit(void *ctx)
 {
@@ -60,8 +60,8 @@ int capture_thread_exit(void *ctx)
 	return 0;
 }
 
-/* The process has another program now. (The thread that has called exec goes by the process's
- * number from here on.) */
+/* The process has called exec. (The thread that called it has the process's number as its own from
+ * here on.) */
 SEC("raw_tp/sched_process_exec")
 int capture_exec(struct bpf_raw_tracepoint_args *ctx)
 {

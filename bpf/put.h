@@ -1,5 +1,5 @@
 #pragma once
-/* An event becomes a record in its stream's ring, with its stack; or it is counted as lost. */
+/* Turns an event into a record in its stream's ring, with its stack; or counts it as lost. */
 #include "bpf/capture_maps.h"
 #include "proto/event.h"
 
@@ -32,7 +32,7 @@ ARCH_INLINE void put_fill(struct capture_record *record, const struct capture_st
 	record->interval = thread->event_interval;
 }
 
-/* Wakes the agent once when much is in the ring. */
+/* Wakes the agent, once, when the ring holds much. */
 ARCH_INLINE uint64_t put_flags(void *ring, struct capture_stream *stream)
 {
 	if (stream->rung || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < stream->wake_bytes)
@@ -41,7 +41,7 @@ ARCH_INLINE uint64_t put_flags(void *ring, struct capture_stream *stream)
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-/* A record with room for N program counters: sizes must be constant. */
+/* A record with room for N program counters; the verifier requires constant sizes. */
 #define PUT(N)                                                                                     \
 	({                                                                                         \
 		uint64_t before = bpf_ktime_get_ns();                                              \
@@ -60,12 +60,14 @@ ARCH_INLINE uint64_t put_flags(void *ring, struct capture_stream *stream)
 		record != NULL;                                                                    \
 	})
 
-#define PUT_WAIT_ROUNDS 64 /* of a piece, which the verifier looks at once */
+#define PUT_WAIT_ROUNDS 64 /* in one piece, which the verifier checks once */
 #define PUT_WAIT_PIECES 32
 #define PUT_WAIT_NS	100000 /* at most, for one event */
 #define PUT_WAIT_LESS	20000
 
-/* There is no room yet, after a while. Global: the verifier looks at it once. */
+/* Waits for room for a bounded number of rounds. Returns 1 if the caller should go on waiting:
+ * there is no room yet, and `until` has not passed. A global function, so that the verifier checks
+ * it only once. */
 __attribute__((noinline)) int put_wait_room(uint32_t stream_number, uint64_t until)
 {
 	void *ring = bpf_map_lookup_elem(&capture_rings, &stream_number);
@@ -81,9 +83,9 @@ __attribute__((noinline)) int put_wait_room(uint32_t stream_number, uint64_t unt
 }
 
 /*
- * Back-pressure, as far as the kernel can: it holds the program up for a bounded time while the
- * agent, on another processor, makes room. Sooner for a stack that the agent has to walk, of which
- * the next one may need no walk any more.
+ * Back-pressure, as far as the kernel permits it: makes the program wait for a bounded time while
+ * the agent makes room on another processor. It waits earlier for a stack that the agent has to
+ * walk: once the agent has done so, the next such stack may not need it.
  */
 ARCH_INLINE void put_wait(void *ring, uint32_t stream_number, struct capture_stream *stream,
 			  bool raw)
@@ -101,7 +103,7 @@ ARCH_INLINE void put_wait(void *ring, uint32_t stream_number, struct capture_str
 	__sync_fetch_and_add(&stream->waited_ns, bpf_ktime_get_ns() - from);
 }
 
-/* The agent is wanted at once: every event comes here until it has seen to it that the kernel can
+/* Wakes the agent at once: every event takes this path until the agent has enabled the kernel to
  * walk this stack. */
 ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 {
@@ -132,7 +134,7 @@ ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 		raw != NULL;                                                                       \
 	})
 
-/* Does the stack go on behind so many pages? */
+/* True if the stack continues after this many pages. */
 ARCH_INLINE bool put_goes_on(const struct capture_thread *thread, uint32_t pages)
 {
 	uint64_t page = thread->sp & ~(uint64_t)(CAPTURE_PAGE - 1);
@@ -141,8 +143,8 @@ ARCH_INLINE bool put_goes_on(const struct capture_thread *thread, uint32_t pages
 	return !bpf_probe_read_user(&byte, 1, (void *)(page + pages * CAPTURE_PAGE));
 }
 
-/* The fuller the ring, the less of the stack goes into it: a stack that is cut is better than an
- * event that is lost. */
+/* The fuller the ring, the less of the stack is copied: a truncated stack is better than a lost
+ * event. */
 ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct capture_thread *thread,
 			 uint32_t number, uint32_t miss)
 {
@@ -155,12 +157,14 @@ ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct captu
 		return PUT_RAW(4);
 	}
 	if (waiting < 3 * quarter)
-		return PUT_RAW(2); /* of the first there may be no more than a word */
+		return PUT_RAW(2); /* the first page may contain no more than one word of the
+				    * stack */
 	stream->cut++;
 	return PUT_RAW(0);
 }
 
-/* The event in the thread of this number. Global: the verifier looks at it once. */
+/* Records the event of the thread with this number. A global function, so that the verifier checks
+ * it only once. */
 __attribute__((noinline)) int put_event(uint32_t number, uint32_t stream_number)
 {
 	void *ring = bpf_map_lookup_elem(&capture_rings, &stream_number);
@@ -205,7 +209,8 @@ __attribute__((noinline)) int put_event(uint32_t number, uint32_t stream_number)
 #define PUT_LOADER_NS	  5000000
 #define PUT_ANSWER_ROUNDS 1000
 
-/* The agent has not answered yet, after a while. Global: the verifier looks at it once. */
+/* Waits for the agent's answer for a bounded time. Returns 1 if it has not come yet. A global
+ * function, so that the verifier checks it only once. */
 __attribute__((noinline)) int put_wait_answer(uint32_t stream_number, uint32_t call)
 {
 	struct capture_stream *stream = capture_stream_of(stream_number);
@@ -223,9 +228,9 @@ __attribute__((noinline)) int put_wait_answer(uint32_t stream_number, uint32_t c
 }
 
 /*
- * The loader waits a while for the agent: before it unmaps anything, so that stacks that the agent
- * has to walk can still be walked; and behind it, so that the agent has looked at the maps before
- * they change again, and has set the probes of what is new.
+ * Makes the loader wait a while for the agent. Before the loader unmaps anything, so that the agent
+ * can still walk pending stacks; and afterwards, so that the agent reads the maps before they
+ * change again, and sets the probes of new libraries.
  */
 ARCH_INLINE void put_loader(uint32_t stream_number, struct capture_stream *stream)
 {

@@ -1,10 +1,11 @@
 #pragma once
 /*
- * What of an event is recorded in the stream's mode: the law of agent/preload/record/sample.h.
- * Points lie on the bytes that a thread allocates; a block with a point in it is recorded; one of
- * `interval` bytes or more always is, and uses none up. Frees are recorded of blocks that are:
- * these are in a map, until something was recorded in full mode, which is not (stream->closed):
- * from then on all frees are recorded.
+ * Decides which events are recorded in the stream's mode, by the rule of
+ * agent/preload/record/sample.h. Sampling points lie on the bytes that a thread allocates. A block
+ * with a point in it is recorded. A block of `interval` bytes or more is always recorded, and
+ * consumes no point. A free is recorded if its block was; the map holds these blocks. Blocks
+ * recorded in full mode are not in the map (stream->closed): after full mode all frees are
+ * recorded.
  */
 #include <linux/errno.h>
 
@@ -13,7 +14,7 @@
 
 #define SAMPLE_KIND_REALLOC_FREE 33
 
-/* Where blocks of this hash are counted. */
+/* The counter word for blocks with this hash. */
 ARCH_INLINE uint32_t *sample_tally(uint32_t hash)
 {
 	uint32_t at = hash >> CAPTURE_TALLY_BITS & capture_tally_mask, index = hash / 8;
@@ -23,7 +24,7 @@ ARCH_INLINE uint32_t *sample_tally(uint32_t hash)
 	return tally ? &tally->word[index % CAPTURE_TALLIES] : NULL;
 }
 
-/* Most are not: then nothing else is looked at. */
+/* False for most blocks: then nothing else is looked up. */
 ARCH_INLINE bool sample_may_hold(const struct capture_stream *stream, uint64_t address)
 {
 	uint32_t hash = capture_tally_hash(address);
@@ -32,14 +33,15 @@ ARCH_INLINE bool sample_may_hold(const struct capture_stream *stream, uint64_t a
 	return !stream->closed && tally && *tally >> capture_tally_shift(hash) & 15;
 }
 
-/* Is the block a sampled one? It is none any more then. Global: the verifier looks at it once. */
+/* Removes the block if it is a sampled one, and returns whether it was. A global function, so that
+ * the verifier checks it only once. */
 __attribute__((noinline)) int sample_end(uint32_t stream_number, uint32_t image, uint64_t address)
 {
 	struct capture_block block = {.address = address, .stream = stream_number, .image = image};
 	uint32_t hash = capture_tally_hash(address), one_less = -(1u << capture_tally_shift(hash)),
 		 *tally = sample_tally(hash);
 
-	/* To look takes no lock. */
+	/* A lookup takes no lock, a deletion does. */
 	if (!tally || !bpf_map_lookup_elem(&capture_blocks, &block) ||
 	    bpf_map_delete_elem(&capture_blocks, &block))
 		return 0;
@@ -54,8 +56,8 @@ ARCH_INLINE bool sample_take(const struct capture_stream *stream, uint32_t strea
 	       sample_end(stream_number, stream->image, address);
 }
 
-/* There is room for it, or it is not needed. It is counted first: who sees the count looks in the
- * map. */
+/* Adds the block to the map. Returns false if the map has no room; true also if the block needs no
+ * entry. The counter rises first: a thread that sees it looks in the map. */
 ARCH_INLINE bool sample_remember(struct capture_stream *stream, uint32_t stream_number,
 				 uint64_t address)
 {
@@ -79,7 +81,8 @@ ARCH_INLINE bool sample_remember(struct capture_stream *stream, uint32_t stream_
 	return false;
 }
 
-/* Global: the verifier looks at it once. */
+/* Draws the distance to the next sampling point. A global function, so that the verifier checks it
+ * only once. */
 __attribute__((noinline)) int sample_draw(uint32_t number)
 {
 	struct capture_thread *thread = capture_thread_of(number);
@@ -89,7 +92,7 @@ __attribute__((noinline)) int sample_draw(uint32_t number)
 	return 0;
 }
 
-/* Has this block a point in it? */
+/* True if this block has a sampling point in it. */
 ARCH_INLINE bool sample_hits(const struct capture_stream *stream, struct capture_thread *thread,
 			     uint32_t number)
 {
@@ -120,7 +123,8 @@ ARCH_INLINE bool sample_begins(struct capture_stream *stream, uint32_t stream_nu
 	       sample_remember(stream, stream_number, thread->address);
 }
 
-/* The old block may be on record, and the new one may be sampled: all four cases. */
+/* The old block may be recorded or not, and the new one may be sampled or not: handles all four
+ * cases. */
 ARCH_INLINE bool sample_wants_move(struct capture_stream *stream, uint32_t stream_number,
 				   struct capture_thread *thread, uint32_t number)
 {
@@ -143,7 +147,7 @@ ARCH_INLINE bool sample_wants_move(struct capture_stream *stream, uint32_t strea
 	return true;
 }
 
-/* Is the event in `thread` recorded? It becomes what is. */
+/* True if the event in `thread` is recorded. Changes it to what is recorded. */
 ARCH_INLINE bool sample_wants(struct capture_stream *stream, uint32_t stream_number,
 			      struct capture_thread *thread, uint32_t number)
 {

@@ -1,18 +1,18 @@
 #pragma once
 /*
- * The site word: what the kernel's side has to know of a place that is probed, in 64 bits. It
- * travels as the cookie of the attachment, or lies in a map by (tgid, pc) where kernels have no
- * cookies (before 5.15). Made by agent/ebpf/sites.c, read by bpf/ and the agent; so this header
- * stands alone, and means the same to clang -target bpf (with -ffreestanding).
+ * The site word: what the kernel's programs must know of a probed place, in 64 bits. It is the
+ * cookie of the attachment, or the value in a map by (tgid, pc) on kernels without cookies (before
+ * 5.15). agent/ebpf/sites.c makes it, bpf/ and the agent read it. So this header depends on nothing
+ * else, and means the same for clang -target bpf (with -ffreestanding).
  *
  *	63       48 47    38 37    30 29  24 23  18 17  12 11    8 7      0
  *	|   own   |  flags  |  words |  c   |  b   |  a   | shape  |  kind  |
  *
- * The *frame* of a call is sp + words * SITE_WORD_BYTES at a site: on x86-64 the slot of the stack
- * that holds the return address, elsewhere sp as the caller had it. It is the same number at a
- * call's entry and at its exit, and no other call of the thread that is under way has it: by it an
- * exit finds its entry. (What ended without an exit, by an exception or longjmp, left a frame below
- * that of a later entry's.)
+ * The *frame* of a call is sp + words * SITE_WORD_BYTES at a site: on x86-64 the stack slot that
+ * holds the return address, elsewhere the caller's sp. It has the same value at a call's entry and
+ * at its exit, and differs among the calls of a thread that are in flight; so an exit finds its
+ * entry by the frame. (A call that ended without an exit, by an exception or longjmp, has left a
+ * frame below that of a later entry.)
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,25 +22,25 @@
 #define SITE_WORDS_MAX	 255u
 
 enum site_flag {
-	SITE_EXIT_PROBE = 1u << 0, /* the call's end: its result is in the result's register; a, b
-				      and c are not known */
-	SITE_RETURN_OK = 1u << 1,  /* a uretprobe may be set, at this very offset */
-	SITE_LINK =
-		1u << 2, /* the return address is in the link register; else in the frame's slot */
-	SITE_HAS_EXITS = 1u << 3, /* sites of SITE_EXIT_PROBE tell the result; with neither this nor
-				     RETURN_OK: nobody does */
-	SITE_THROWS = 1u << 4,	  /* may end by an exception: then an entry is never answered */
-	SITE_NOT_NULL = 1u << 5,  /* calls that pass NULL in a do not come by */
-	SITE_LEAF = 1u << 6,	  /* its own code leads into no other function of allocators */
-	SITE_FOLLOWED = 1u << 7,  /* a free whose end is of interest, too: it may hand on to another
-				     one, which is no event then */
+	SITE_EXIT_PROBE = 1u << 0, /* the call's end: the result is in the result register; a, b and
+				    * c are unknown */
+	SITE_RETURN_OK = 1u << 1,  /* a uretprobe may be set at this offset */
+	SITE_LINK = 1u << 2, /* the return address is in the link register; otherwise in the frame's
+			      * slot */
+	SITE_HAS_EXITS = 1u << 3, /* SITE_EXIT_PROBE sites report the result; without this flag and
+				   * RETURN_OK the result is unknown */
+	SITE_THROWS = 1u << 4,	  /* may end by an exception: then the entry gets no exit */
+	SITE_NOT_NULL = 1u << 5,  /* calls with NULL in a do not pass */
+	SITE_LEAF = 1u << 6,	  /* its own code calls no other allocator function */
+	SITE_FOLLOWED = 1u << 7,  /* a free whose end is probed, too: it may call another free,
+				   * which is no event then */
 };
 
-/* The arguments a, b and c of agent/allocator_functions.h, a heap in front of them left out
- * already: numbers of DWARF for this processor, of the registers that hold them at this very place.
- * SITE_NO_REGISTER: the shape has no such argument, or it is an exit. Of SHAPE_END, which has a
- * alone, b and c are registers of the caller's that the function has pushed and may have changed
- * since: into the first and the second word below the frame. */
+/* a, b and c are the arguments of agent/allocator_functions.h, without a leading heap argument: the
+ * DWARF numbers of the registers that hold them at this place. SITE_NO_REGISTER: the shape has no
+ * such argument, or the site is an exit. For SHAPE_END, which only has a, b and c are registers of
+ * the caller that the function has pushed into the first and the second word below the frame, and
+ * may have changed since. */
 struct site_word {
 	uint8_t kind;  /* of the event: proto/event.h */
 	uint8_t shape; /* enum allocator_shape */
@@ -86,14 +86,14 @@ static inline uint32_t site_words(uint64_t word)
 	return word >> 30 & 255u;
 }
 
-/* Of enum site_flag. */
+/* A set of enum site_flag. */
 static inline uint32_t site_flags(uint64_t word)
 {
 	return word >> 38 & 1023u;
 }
 
-/* The end of such a call can be seen at its return; of others at sites of their own, or not at
- * all. */
+/* True if the end of the call can be seen by a return probe. Otherwise it is seen at exit sites, or
+ * not at all. */
 static inline bool site_returns(uint64_t word)
 {
 	return (site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS)) == SITE_RETURN_OK;
@@ -104,13 +104,13 @@ static inline uint64_t site_with_flags(uint64_t word, uint32_t flags)
 	return (word & ~(UINT64_C(1023) << 38)) | (uint64_t)(flags & 1023u) << 38;
 }
 
-/* See above. */
+/* The call's frame, as above. */
 static inline uint64_t site_frame(uint64_t word, uint64_t sp)
 {
 	return sp + (uint64_t)site_words(word) * SITE_WORD_BYTES;
 }
 
-/* 16 bits at the top are whoever's who sets the probe: sites_find leaves them 0. */
+/* The code that sets the probe owns the 16 bits at the top; sites_find leaves them 0. */
 static inline uint32_t site_own(uint64_t word)
 {
 	return (uint32_t)(word >> 48);

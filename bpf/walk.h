@@ -1,39 +1,39 @@
 #pragma once
 /*
- * A thread's stack, walked in the kernel from a probe: the engine of agent/unwind in small
+ * Walks a thread's stack in the kernel from a probe: a small version of the engine of agent/unwind
  * (docs/unwinding.md).
  *
- *   struct walk_slot *slot = walk_slot_of(number);	number < the size of walk_slots; one
- *thread's, its memory for good walk_begin(slot, space);				once, when
- *the slot is given to a thread; again after exec
+ *   number < the size of walk_slots; a slot is the permanent memory of one thread:
+ *   struct walk_slot *slot = walk_slot_of(number);
+ *   once, when the slot is given to a thread; and again after exec:
+ *   walk_begin(slot, space);
  *
- *   The caller's frame (pc 0: it lies below sp, x86; that saves a helper):
+ *   The caller's frame (pc 0: it lies below sp, on x86; that saves a helper call):
  *   struct walk_start start = {.pc = return address, .sp = sp after the return, .fp = fp};
  *   struct walk_result result;
  *   if (walk(number, slot, &start, &result) == WALK_DONE)
- *           the stack is the outer result.keep frames of this thread's last one, and the
- *           result.count program counters slot->pcs[0 ...], innermost first, outside of them. It
- *           is whole: neither truncated nor cut.
+ *           the stack is the outer result.keep frames of this thread's last one, and, inside of
+ *           them, the result.count program counters slot->pcs[0 ...], innermost first. It is
+ *           complete: neither truncated nor cut.
  *   else
- *           a record with `start`, arch_saved_registers() and the stack's copy (walk_copy) goes to
- *           the agent, and walk_forget(slot).
+ *           send the agent a record with `start`, arch_saved_registers() and a copy of the stack
+ *           (walk_copy), and call walk_forget(slot).
  *
- * What is doubtful is a miss: no stack that comes from here ends before its outermost frame.
- * walk_forget is also for a record that was lost after the walk: the next walk then gives the whole
- * stack (keep 0).
+ * Any doubt is a miss: no stack from here ends before its outermost frame. walk_forget is also for
+ * a record that was lost after the walk: the next walk then returns the whole stack (keep 0).
  *
- * A miss WALK_NO_SPACE: look again whether the process has a space by now (slot->space).
+ * After a miss WALK_NO_SPACE: check again whether the process has a space by now (slot->space).
  *
  * No two programs may use a slot at the same time. A probe's program runs to its end before its
- * thread goes on, so a thread's own slot is safe; memory of a CPU's would not be, as another
+ * thread continues, so a thread's own slot is safe. Per-CPU memory would not be, since another
  * thread's program may run in between.
  *
- * Code that comes and goes: a probe at the loader's _dl_debug_state (the address in r_debug.r_brk),
- * which it calls before it maps or unmaps and again when it is done, calls walk_close; then the
- * next stack makes the agent look at the process's maps. What does not go through the loader:
- * walk_unmapped from programs at the tracepoints syscalls/sys_enter_munmap, sys_enter_mmap
- * (MAP_FIXED) and sys_enter_mremap, where the kernel has them; it closes the space only if there
- * was code.
+ * Mapping changes: a probe at the loader's _dl_debug_state (the address in r_debug.r_brk), which
+ * the loader calls before it maps or unmaps and again afterwards, calls walk_close; then the next
+ * stack makes the agent read the process's maps. For changes without the loader there is
+ * walk_unmapped, for programs at the tracepoints syscalls/sys_enter_munmap, sys_enter_mmap
+ * (MAP_FIXED) and sys_enter_mremap, if the kernel has them; it closes the space only if the range
+ * contained code.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -46,7 +46,7 @@
 #include "bpf/arch.h"
 #include "bpf/walk_shared.h"
 
-#define WALK_FRAMES 512		/* of a stack; deeper ones are the agent's */
+#define WALK_FRAMES 512		/* of a stack; the agent walks deeper ones */
 #define WALK_WINDOW 8192	/* bytes of the stack that are read at once */
 #define WALK_STRIDE (64u << 20) /* no frame is larger */
 #define WALK_RECORD (64u << 10) /* as UNKNOWN_RECORD of agent/unwind/special.c */
@@ -59,7 +59,8 @@ struct walk_start {
 };
 
 struct walk_result {
-	uint64_t pc; /* the return address; of a miss 0 if it was not given and could not be read */
+	uint64_t pc; /* the return address; for a miss 0 if it was not given and could not be
+		      * read */
 	uint32_t keep;
 	uint32_t count;
 };
@@ -75,8 +76,8 @@ struct walk_frame {
 	uint32_t row;
 };
 
-/* A frame of the last stack, but for what every walk reads of all of them, which lies close
- * together. */
+/* A frame of the last stack, without the members that every walk reads of all frames; those are
+ * stored densely elsewhere. */
 struct walk_kept {
 	uint64_t sp;
 	uint64_t fp;
@@ -85,35 +86,36 @@ struct walk_kept {
 };
 
 /*
- * A thread's memory. The last stack has its outermost frame first. New frames are put down from the
- * array's end, innermost first, so that in the end they only have to be moved behind those that are
- * kept.
+ * A thread's memory. The last stack is stored outermost frame first. New frames are stored from the
+ * array's end downwards, innermost first, so that they only have to be moved behind the kept ones
+ * at the end.
  */
 struct walk_slot {
 	uint32_t space;
 	uint32_t count; /* frames of the last stack; 0: none */
 	uint64_t word;	/* of the space, at the last walk */
 	uint64_t end; /* one past the highest address that a walk has read here: how much to read */
-	uint64_t miss_pc; /* WALK_NO_ROW: where; WALK_ROW: its frame's */
-	/* The walk under way. */
+	uint64_t miss_pc; /* WALK_NO_ROW: pc without a row; WALK_ROW: the frame's pc */
+	/* The current walk. */
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
-	uint64_t from;	 /* sp of the innermost frame: windows are counted from here */
+	uint64_t from;	 /* page of the innermost frame's sp: windows are counted from here */
 	uint64_t base;	 /* address of the window in `bytes` */
-	uint64_t have;	 /* bytes of it that can be used without a further look */
+	uint64_t have;	 /* bytes of it that can be used without a further check */
 	uint32_t bad;	 /* bit set of its pages that can't be read */
-	uint32_t valid;	 /* outer frames of the last stack that hold still */
-	uint32_t joined; /* those of them that the walk may still meet; in the end: has met */
+	uint32_t valid;	 /* outer frames of the last stack that are unchanged */
+	uint32_t joined; /* those that the walk may still join; at the end: the ones it has
+			  * joined */
 	uint32_t fresh;	 /* new frames */
 	uint32_t moved;
 	uint32_t miss;	      /* enum walk_miss */
-	struct walk_frame at; /* where a step that is not plain begins, and ends */
+	struct walk_frame at; /* start and end of a step that is not plain */
 	uint64_t pcs[WALK_FRAMES];
 	struct walk_kept kept[WALK_FRAMES];
 	uint64_t kept_pcs[WALK_FRAMES];
-	uint64_t returns[WALK_FRAMES]; /* where the return address lies, if the step from here has
-					  read that and nothing else that matters; else 0 */
+	uint64_t returns[WALK_FRAMES]; /* slot of the return address if the step from here has read
+					* nothing else that matters; otherwise 0 */
 	uint64_t bytes[WALK_WINDOW / 8];
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The stack's memory, read in windows of whole pages that are counted from the innermost frame's:
- * one helper for each, not one for each frame. As much is read as the last walk has needed. A read
- * of which a page is missing fails whole; then the pages are read one by one. Part of walk.h.
+ * Reads the stack's memory in windows of whole pages, counted from the innermost frame's page: one
+ * helper call per window, not per frame. As much is read as the last walk has needed. A read fails
+ * as a whole if one page is missing; then the pages are read one by one. Part of walk.h.
  */
 #define WALK_PAGE  4096u
 #define WALK_PAGES (WALK_WINDOW / WALK_PAGE)
@@ -13,10 +13,10 @@ ARCH_INLINE struct walk_slot *walk_slot_of(uint32_t number)
 }
 
 /*
- * Reads the window that holds `address`, up to where the last walk ended if that is in it, and if
- * that is not so, or not enough, all of it. 1: the word at `address` is there. While a page of the
- * window is missing slot->have is 0, so that every word comes here. Global: the verifier looks at
- * it once.
+ * Reads the window that contains `address`: up to the end of the last walk if that lies in the
+ * window, and otherwise, or if that is not enough, all of it. Returns 1 if the word at `address` is
+ * there. While a page of the window is missing, slot->have is 0, so that every word passes here. A
+ * global function, so that the verifier checks it only once.
  */
 __attribute__((noinline)) int walk_window(uint32_t number, uint64_t address)
 {
@@ -32,7 +32,8 @@ __attribute__((noinline)) int walk_window(uint32_t number, uint64_t address)
 	if (base == slot->base || size > WALK_WINDOW || address - base >= size)
 		size = WALK_WINDOW;
 	__asm__ volatile("" : "+r"(size));
-	if (size > WALK_WINDOW) /* what 5.10's verifier does not conclude from the above */
+	if (size > WALK_WINDOW) /* the verifier of Linux 5.10 does not conclude this from the
+				 * above */
 		return 0;
 	slot->base = base;
 	slot->bad = 0;
@@ -48,7 +49,7 @@ __attribute__((noinline)) int walk_window(uint32_t number, uint64_t address)
 	return !(slot->bad >> ((address - base) / WALK_PAGE) & 1);
 }
 
-/* The word at `address`, a multiple of 8. False: it can't be read. */
+/* Reads the word at `address`, a multiple of 8. Returns false if it can't be read. */
 ARCH_INLINE bool walk_load(uint32_t number, struct walk_slot *slot, uint64_t address, uint64_t *ret)
 {
 	if (address - slot->base >= slot->have && !walk_window(number, address))

@@ -2,25 +2,25 @@
 /*
  * The verified prefix in the kernel. Part of walk.h.
  *
- *   verify  from the outermost frame inwards, whether what the last walk has read holds still: so
- *           many outer frames are valid
+ *   verify  from the outermost frame inwards, checks whether the slots that the last walk has read
+ *           are unchanged: this many outer frames are valid
  *   step    from the new innermost frame outwards, until a frame is one of the valid ones, in the
  *           same state, or the stack ends
- *   move    the new frames behind those that were met
+ *   move    the new frames behind those that were joined
  *
- * That the outer frames are looked at first, and in the agent's engine last, makes no difference to
- * what is found: a step depends on its state and what it reads alone (docs/unwinding.md). Only
- * there an address must not be read before it is known to be one.
+ * The kernel's walk checks the outer frames first, the agent's engine last. The result is the same:
+ * a step depends only on its state and what it reads (docs/unwinding.md). The agent's order is
+ * needed only because there an address must not be read before it is known to be valid.
  *
- * Each runs in pieces, by global functions that the verifier looks at once, whatever the depth;
+ * Each phase runs in pieces, by global functions that the verifier checks once, whatever the depth;
  * their state is in the slot.
  */
 #define WALK_VERIFIED 64 /* frames in a piece */
 #define WALK_STEPS    16
 #define WALK_MOVED    32
 
-/* What a round of a loop leaves lies in the slot alone, of whose contents the verifier knows
- * nothing: so it looks at a round once for each count, not once for each way that led there. */
+/* Moves all state of a loop round to the slot, about whose contents the verifier knows nothing. So
+ * the verifier checks a round once for each iteration count, not once for each path to it. */
 #define WALK_FORGET_REGISTERS __asm__ volatile("" ::: "memory")
 
 enum walk_piece { WALK_PIECE_MORE, WALK_PIECE_DONE, WALK_PIECE_MISS };
@@ -30,8 +30,8 @@ ARCH_INLINE struct walk_kept *walk_kept_at(struct walk_slot *slot, uint64_t inde
 	return &slot->kept[index % WALK_FRAMES];
 }
 
-/* Whether the step from a frame leads where it led, by doing it again: where its row is not plain,
- * fp matters, or it is the outermost. */
+/* Repeats the step from a frame and returns whether it leads to the same state. For frames with a
+ * row that is not plain, those for which fp matters, and the outermost one. */
 __attribute__((noinline)) int walk_holds(uint32_t number, uint32_t index)
 {
 	struct walk_slot *slot = walk_slot_of(number);
@@ -54,8 +54,8 @@ __attribute__((noinline)) int walk_holds(uint32_t number, uint32_t index)
 	       frame.sp == outer->sp && (!(outer->flags & WALK_NEEDS_FP) || frame.fp == outer->fp);
 }
 
-/* A piece begins at a multiple of its length: so places in it are constants, and a frame costs a
- * few instructions. */
+/* A piece begins at a multiple of its length, so that positions in it are constants and a frame
+ * costs few instructions. */
 __attribute__((noinline)) int walk_verify(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
@@ -121,7 +121,7 @@ ARCH_INLINE int walk_missed(struct walk_slot *slot, enum walk_miss miss, uint64_
 	return WALK_PIECE_MISS;
 }
 
-/* A new frame, and the step to its caller. */
+/* Adds a new frame and steps to its caller. */
 ARCH_INLINE int walk_new(uint32_t number, struct walk_slot *slot, struct walk_frame *frame)
 {
 	uint32_t fresh = slot->fresh;
@@ -131,7 +131,7 @@ ARCH_INLINE int walk_new(uint32_t number, struct walk_slot *slot, struct walk_fr
 	if (fresh >= WALK_FRAMES)
 		return walk_missed(slot, WALK_DEEP, pc);
 	if (slot->joined + fresh >= WALK_FRAMES)
-		slot->joined = 0; /* the room is needed; the stack is told anew */
+		slot->joined = 0; /* the room is needed; the whole stack is returned */
 	frame->row = walk_row(slot->word, pc);
 	if (!frame->row)
 		return walk_missed(slot, WALK_NO_ROW, pc);
@@ -186,7 +186,7 @@ __attribute__((noinline)) int walk_steps(uint32_t number)
 	return WALK_PIECE_MORE;
 }
 
-/* Lowest index first, so that what is still to be moved is not written over. */
+/* Moves the lowest index first, so that frames still to be moved are not overwritten. */
 __attribute__((noinline)) int walk_move(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
@@ -220,7 +220,7 @@ __attribute__((noinline)) int walk_move(uint32_t number)
 	return WALK_PIECE_MORE;
 }
 
-/* The word of an open space; else 0. */
+/* The word of an open space; 0 if the space is closed. */
 ARCH_INLINE uint64_t walk_space_word(uint32_t space)
 {
 	const volatile struct walk_space *of = bpf_map_lookup_elem(&walk_spaces, &space);
@@ -262,7 +262,7 @@ ARCH_INLINE void walk_prepare(struct walk_slot *slot, const struct walk_start *s
 	slot->miss = WALK_STACK;
 }
 
-/* How far up the stack was read, but for oddities. */
+/* Notes the end of the stack memory that was read, except in unusual cases. */
 ARCH_INLINE void walk_note_end(struct walk_slot *slot)
 {
 	const struct walk_kept *root = &slot->kept[0];
@@ -273,7 +273,8 @@ ARCH_INLINE void walk_note_end(struct walk_slot *slot)
 	slot->end = end;
 }
 
-/* Before anything of the stack was read. */
+/* Returns a miss at a time when nothing of the stack was read. On x86 it still reads the return
+ * address, which the result needs. */
 ARCH_INLINE enum walk_miss walk_not(const struct walk_start *start, struct walk_result *ret,
 				    enum walk_miss miss)
 {
@@ -326,7 +327,7 @@ ARCH_INLINE enum walk_miss walk(uint32_t number, struct walk_slot *slot,
 	return WALK_DONE;
 }
 
-/* Closes a space: no row of it is believed until the agent has looked at the process's maps. */
+/* Closes a space: its rows are not used until the agent has read the process's maps. */
 ARCH_INLINE void walk_close(uint32_t number)
 {
 	struct walk_space *space = bpf_map_lookup_elem(&walk_spaces, &number);
@@ -335,7 +336,7 @@ ARCH_INLINE void walk_close(uint32_t number)
 		__sync_fetch_and_add(&space->unmapped, 1);
 }
 
-/* The process of this space is about to unmap (munmap) or to map anew (mmap with MAP_FIXED, mremap)
+/* The process of this space is about to unmap (munmap) or to remap (mmap with MAP_FIXED, mremap)
  * these addresses. */
 ARCH_INLINE void walk_unmapped(uint32_t number, uint64_t start, uint64_t length)
 {
@@ -354,9 +355,10 @@ ARCH_INLINE void walk_unmapped(uint32_t number, uint64_t start, uint64_t length)
 }
 
 /*
- * Copies the stack from `sp` upwards, page by page, for a record of a miss: `to` has `pages` pages
- * (a constant) and holds the memory from sp & ~4095 on; what lies below sp in the first page is
- * other people's. Bytes from that address on that were read: up to the first page that can't be.
+ * Copies the stack from `sp` upwards, page by page, for a record of a miss. `to` has room for
+ * `pages` pages (a constant) and receives the memory from sp & ~4095 on; bytes below sp in the
+ * first page do not belong to the stack. Returns the number of bytes read, up to the first
+ * unreadable page.
  */
 ARCH_INLINE uint32_t walk_copy(void *to, uint32_t pages, uint64_t sp)
 {

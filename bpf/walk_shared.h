@@ -1,21 +1,21 @@
 #pragma once
 /*
- * What the walk in the kernel (bpf/walk.h) and the agent (agent/ebpf/remote.h) share: rows, and
- * what a process's program counters mean. Three array maps; a program has them by including walk.h,
- * the agent sets their sizes before it is loaded.
+ * The interface of the walk in the kernel (bpf/walk.h) and the agent (agent/ebpf/remote.h): rows,
+ * and the program counters of a process that they belong to. Three array maps; a program gets them
+ * by including walk.h, and the agent sets their sizes before loading.
  *
- *   walk_rows    lines of 8 entries as agent/unwind/row.h has them. Mapped by the agent, which
+ *   walk_rows    lines of 8 entries in the format of agent/unwind/row.h. Mapped by the agent, which
  *                alone writes it.
  *   walk_spaces  a process's part of walk_rows. Mapped by the agent.
- *   walk_slots   a thread's last stack. The kernel's alone.
+ *   walk_slots   a thread's last stack. Used by the kernel only.
  *
- * A space has 2^bits lines of its own, at least 2^WALK_BITS_MIN: then an entry's place and its tag
- * together are its whole program counter, as in row.h, and no entry can be taken for another's.
+ * A space has 2^bits lines of its own, at least 2^WALK_BITS_MIN. So an entry's line and its tag
+ * together determine the program counter, as in row.h, and no entry can be taken for another's.
  *
- * A space is open while the low half of `unmapped` is its word's generation. The kernel counts
- * there what is unmapped; the agent reads that count, then the process's maps, drops the rows of
- * what is gone, and writes the count into the word. A walk reads both first and last; where they
- * have changed in between it counts for nothing.
+ * A space is open while the low half of `unmapped` equals its word's generation. The kernel counts
+ * unmappings there. The agent reads the count, then the process's maps, drops the rows of unmapped
+ * code, and writes the count into the word. A walk reads both at its start and its end; if they
+ * have changed in between, its result is discarded.
  */
 #include <stdint.h>
 
@@ -38,8 +38,8 @@ struct walk_code {
 struct walk_space {
 	uint64_t word;
 	uint64_t unmapped; /* written by the kernel's programs */
-	struct walk_code
-		code[WALK_CODE_MAX]; /* what is executable, by address; 0 behind the last */
+	/* executable ranges, sorted by address; 0 after the last */
+	struct walk_code code[WALK_CODE_MAX];
 };
 
 static inline uint64_t walk_word(uint32_t generation, uint32_t bits, uint32_t first_line)
@@ -57,7 +57,7 @@ static inline uint32_t walk_word_generation(uint64_t word)
 	return (uint32_t)(word >> 32);
 }
 
-/* The line, among all of walk_rows, of a program counter's key (row.h). */
+/* The line, in all of walk_rows, of a program counter's key (row.h). */
 static inline uint32_t walk_line_of(uint64_t word, uint64_t key)
 {
 	uint64_t high = key >> 10;
@@ -66,14 +66,14 @@ static inline uint32_t walk_line_of(uint64_t word, uint64_t key)
 	       (uint32_t)((key ^ high ^ high >> 10) & ((1u << walk_word_bits(word)) - 1));
 }
 
-/* Why a walk gave no stack. */
+/* Why a walk returned no stack. */
 enum walk_miss {
 	WALK_DONE,
-	WALK_NO_SPACE, /* the agent has not got to know this process yet */
-	WALK_CLOSED,   /* code was unmapped: it has to look again */
-	WALK_NO_ROW,   /* of walk_slot.miss_pc */
+	WALK_NO_SPACE, /* the agent does not know this process yet */
+	WALK_CLOSED,   /* code was unmapped: the agent must read the maps again */
+	WALK_NO_ROW,   /* for walk_slot.miss_pc */
 	WALK_ROW,      /* only the agent can step by this row */
 	WALK_DEEP,     /* more than WALK_FRAMES */
-	WALK_STACK,    /* it makes no sense, or can't be read here */
+	WALK_STACK,    /* malformed, or not readable here */
 	WALK_MISSES,   /* (number of these) */
 };

@@ -1,12 +1,13 @@
 #pragma once
 /*
- * Rows, and steps by them: what agent/unwind/rows.h, walk.h and special.c are in the agent's
- * engine. A step gives what it would give there, or it says that it doesn't know. Part of walk.h.
+ * Rows, and steps by them: the kernel's version of rows.h, walk.h and special.c in agent/unwind. A
+ * step returns what it would return there, or says that it does not know. Part of walk.h.
  */
 enum walk_step { WALK_FRAME, WALK_END, WALK_UNKNOWN_ROW, WALK_OTHER_ROW, WALK_SENSELESS };
 
-/* The row of a program counter; 0: none. All entries of the line are looked at without a branch:
- * nothing to mispredict, and nothing for the verifier to follow. At most one fits. */
+/* Returns the row of a program counter; 0 if there is none. All entries of the line are compared
+ * without a branch: nothing to mispredict, and no paths for the verifier to follow. At most one
+ * entry matches. */
 ARCH_INLINE uint32_t walk_row(uint64_t word, uint64_t pc)
 {
 	uint64_t key = key_of(pc), tag = key >> KEY_LOW_BITS, row = 0;
@@ -20,14 +21,14 @@ ARCH_INLINE uint32_t walk_row(uint64_t word, uint64_t pc)
 		uint64_t entry = line->entries[i], differs = (entry >> ROW_BITS) ^ tag;
 
 		__asm__ volatile(""
-				 : "+r"(differs)); /* a compiler that knows how many bits it has
-						      makes a branch of it */
+				 : "+r"(differs)); /* a compiler that knows the number of bits turns
+						    * this into a branch */
 		row |= entry & (0 - ((differs - 1) >> 63));
 	}
 	return (uint32_t)row & ROW_MASK;
 }
 
-/* The canonical frame address is found: the return address lies `ra` bytes below it. */
+/* The canonical frame address is known: the return address lies `ra` bytes below it. */
 ARCH_INLINE enum walk_step walk_step_to(uint32_t number, struct walk_slot *slot,
 					struct walk_frame *frame, uint64_t cfa, uint64_t ra,
 					uint64_t fp)
@@ -43,7 +44,7 @@ ARCH_INLINE enum walk_step walk_step_to(uint32_t number, struct walk_slot *slot,
 	return pc ? WALK_FRAME : WALK_END;
 }
 
-/* Where things lie below the cfa, in bytes. */
+/* Distances below the cfa, in bytes. */
 struct walk_places {
 	uint64_t ra, fp;
 	bool keeps_fp;
@@ -61,7 +62,8 @@ ARCH_INLINE enum walk_step walk_step_plain(uint32_t number, struct walk_slot *sl
 	return walk_step_to(number, slot, frame, cfa, places->ra, fp);
 }
 
-/* What reading code has found must lead to a return address. Rows are put in for such ones only. */
+/* A row from scanned code must lead to a return address. Rows are inserted only for such
+ * addresses. */
 ARCH_INLINE enum walk_step walk_step_scanned(uint32_t number, struct walk_slot *slot,
 					     struct walk_frame *frame)
 {
@@ -78,8 +80,8 @@ ARCH_INLINE enum walk_step walk_step_scanned(uint32_t number, struct walk_slot *
 	return row == row_special(ROW_FRAME_POINTER, 0) ? WALK_SENSELESS : WALK_FRAME;
 }
 
-/* A frame record, where there are such, and what speaks for it; the stack's bounds are not known
- * here. */
+/* Steps by a frame record, on processors that have them, after checking its plausibility; the
+ * stack's bounds are not known here. */
 ARCH_INLINE enum walk_step walk_step_record(uint32_t number, struct walk_slot *slot,
 					    struct walk_frame *frame)
 {
@@ -109,7 +111,7 @@ ARCH_INLINE enum walk_step walk_step_record(uint32_t number, struct walk_slot *s
 	return WALK_FRAME;
 }
 
-/* Stacks that gcc has realigned. */
+/* Stacks realigned by gcc. */
 ARCH_INLINE enum walk_step walk_step_deref_fp(uint32_t number, struct walk_slot *slot,
 					      struct walk_frame *frame)
 {
@@ -122,8 +124,8 @@ ARCH_INLINE enum walk_step walk_step_deref_fp(uint32_t number, struct walk_slot 
 	return walk_step_to(number, slot, frame, cfa, 8, fp);
 }
 
-/* From slot->at, whose row is set and not plain, to its caller. Global: the verifier looks at it
- * once. */
+/* Steps from slot->at, whose row is set and not plain, to its caller. A global function, so that
+ * the verifier checks it only once. */
 __attribute__((noinline)) int walk_step_special(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
@@ -143,7 +145,7 @@ __attribute__((noinline)) int walk_step_special(uint32_t number)
 	return WALK_OTHER_ROW;
 }
 
-/* From `frame`, whose row is set, to its caller. */
+/* Steps from `frame`, whose row is set, to its caller. */
 ARCH_INLINE enum walk_step walk_step(uint32_t number, struct walk_slot *slot,
 				     struct walk_frame *frame)
 {
@@ -156,8 +158,8 @@ ARCH_INLINE enum walk_step walk_step(uint32_t number, struct walk_slot *slot,
 		return walk_step_plain(number, slot, frame,
 				       row_base(row, frame->sp, frame->fp) + row_cfa(row), &places);
 	}
-	/* One by one: what lies between them was never written, and older verifiers object to its
-	 * being read. */
+	/* Member by member: the padding between them is uninitialized, and older verifiers reject
+	 * reading it. */
 	slot->at.pc = frame->pc;
 	slot->at.sp = frame->sp;
 	slot->at.fp = frame->fp;

@@ -1,7 +1,6 @@
 /*
- * `agent attach`: records programs that run already, by probes that the kernel sets. Nothing is
- * restarted, and nothing loaded into them; when the agent ends, in whatever way, they are as they
- * were.
+ * `agent attach`: records running programs by kernel probes. Programs are not restarted, and
+ * nothing is loaded into them. When the agent ends, in whatever way, the programs are as before.
  */
 #include <errno.h>
 #include <signal.h>
@@ -33,11 +32,11 @@
 #define LINES_LEAST   1024
 #define IMAGES_LEAST  (256u << 10)
 #define BLOCKS_LEAST  512
-/* What attaching takes of --memory-limit beside what a recording by LD_PRELOAD does: libbpf, the
- * programs in the kernel. */
+/* The part of --memory-limit that attaching takes, beyond what a recording by LD_PRELOAD takes:
+ * libbpf and the programs in the kernel. */
 #define OWN_BYTES (992u << 10)
-#define OWN_PAGES 16 /* of the kernel's maps and programs, which end on pages */
-/* Of each process: what its ring takes beside the data, its modules and their sites. */
+#define OWN_PAGES 16 /* of the kernel's maps and programs, which are rounded up to pages */
+/* For each process: its ring without the data, its modules and their sites. */
 #define PROCESS_BYTES (64u << 10)
 #define PROCESS_PAGES 3
 #define LEAST_BYTES                                                                                \
@@ -73,13 +72,14 @@ static size_t power_below(size_t value)
 	return power;
 }
 
-/* What so many pages take beyond such of 4 KiB, with which the numbers above were measured. */
+/* Extra bytes of `pages` pages on kernels with pages larger than 4 KiB; the numbers above were
+ * measured with 4 KiB. */
 static size_t larger(size_t pages)
 {
 	return pages * ((size_t)sysconf(_SC_PAGESIZE) - 4096);
 }
 
-/* Takes that off which is no matter of how many processes there are. */
+/* Subtracts the memory that does not depend on the number of processes. */
 static int reserve(struct options *o, struct err_text *err)
 {
 	const uint64_t takes = OWN_BYTES + LEAST_BYTES + larger(OWN_PAGES);
@@ -95,9 +95,9 @@ static int reserve(struct options *o, struct err_text *err)
 }
 
 /*
- * What rings of `agent run` would have is the kernel's here: half for ring buffers, the rest for
- * threads, rows, and blocks, and for files that are walked by; each has at least what was set aside
- * for it.
+ * The memory that `agent run` uses for its rings goes to the kernel here: half of it to ring
+ * buffers, the rest to threads, rows, sampled blocks, and images of files for the unwinder. Each of
+ * these also gets the minimum that was reserved for it.
  */
 static void divide(const struct agent *a, struct hub_settings *ret)
 {
@@ -130,7 +130,7 @@ static const struct rights *host_rights(void)
 	return &rights;
 }
 
-/* What was not permitted, in the words of --check. */
+/* Explains a denied permission in the words of --check. */
 static int explain(int r, struct err_text *err)
 {
 	const char *reason = r == -EPERM || r == -EACCES ? rights_lacking(host_rights()) : NULL;
@@ -141,8 +141,8 @@ static int explain(int r, struct err_text *err)
 		      : r;
 }
 
-/* Some kernels end a program behind a seccomp filter at the first return that is probed (they
- * return by a system call). */
+/* Some kernels kill a program behind a seccomp filter at the first probed return, since they return
+ * from the probe by a system call. */
 static int check_filter(pid_t pid, struct err_text *err)
 {
 	if (!rights_is_filtered(pid))
@@ -200,7 +200,7 @@ static int begin(struct attach *a, const struct target_info *target, struct watc
 		watch_begin(watch, stream_of(a, watch));
 		return 0;
 	}
-	if (r != -EIO) /* else its stream began, and closed it */
+	if (r != -EIO) /* with -EIO the stream had begun, and has closed the source */
 		watch_free(watch);
 	return err_set(err, r,
 		       r == -EEXIST   ? "pid %d is recorded already"
@@ -274,7 +274,7 @@ static void tick(uv_timer_t *timer)
 		attach_look_around(a);
 }
 
-/* A ring wants to be drained before its time, or a watch wants probes. */
+/* A ring is filling up, or a watch needs probes. */
 static void rung(uv_poll_t *poll, int status, int events)
 {
 	struct attach *a = poll->data;
@@ -301,7 +301,7 @@ static void watch_loop(struct attach *a)
 	uv_timer_init(&a->agent.loop, &a->tick);
 	uv_timer_start(&a->tick, tick, TICK_MS, TICK_MS);
 	uv_timer_init(&a->agent.loop, &a->until);
-	uv_update_time(&a->agent.loop); /* to attach has taken its time */
+	uv_update_time(&a->agent.loop); /* attaching has taken time */
 	if (a->options.for_ns)
 		uv_timer_start(&a->until, time_over, a->options.for_ns / 1000000, 0);
 	uv_poll_init(&a->agent.loop, &a->bell, a->hub.epoll);
@@ -317,8 +317,7 @@ static void finished(void *context, const struct session_report *r)
 		summary_print(r, a->agent.settings.flight.window_ns != 0);
 }
 
-/* The kernel takes its time with programs that it has to look through first: a processor of a board
- * a second or more. */
+/* Prints a line first: the kernel's verifier may take a second or more on a board's processor. */
 static void say_attaching(const struct attach *a)
 {
 	if (!a->options.quiet)
@@ -374,8 +373,8 @@ static int start(struct attach *a, const struct agent_settings *settings, struct
 
 /* ---- the command line ---- */
 
-/* `-p PID` and `--pid PID` may come more than once: they become one list in `text`. Returns how
- * many arguments are left. */
+/* `-p PID` and `--pid PID` may occur more than once; collects them as one list in `text`. Returns
+ * the number of remaining arguments, or -EINVAL. */
 static int gather_pids(int argc, char **argv, char *text, size_t size, struct err_text *err)
 {
 	int left = 1;
@@ -443,7 +442,7 @@ static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
 	return 0;
 }
 
-/* What this machine permits, and what would be seen of each process. */
+/* Reports what this machine permits, and what would be recorded of each process. */
 static int check_all(const struct attach_want *want)
 {
 	int status = want->pids ? 0 : attach_check(stdout, 0);
@@ -475,7 +474,7 @@ int command_attach(int argc, char **argv)
 		r = command_secure(&a.options, &settings, &err);
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
-	setpriority(PRIO_PROCESS, 0, NICE); /* where it may: programs can't wait for long */
+	setpriority(PRIO_PROCESS, 0, NICE); /* if permitted: probed programs must not wait long */
 	settings.no_rings = true;
 	settings.many = a.want.pids > 1 || attach_looks(&a.want) || a.options.follow;
 	settings.access.everyone = geteuid() == 0;

@@ -1,7 +1,7 @@
 #pragma once
-/* `agent attach`, in parts: attach.c has the command, attach_find.c says which processes are
- * wanted, attach_follow.c hears of new ones, attach_lock.c keeps two agents from one process. All
- * of it runs in the main loop. */
+/* `agent attach`, in parts: attach.c has the command, attach_find.c selects processes,
+ * attach_follow.c watches for new processes, attach_lock.c keeps a process to one agent. Everything
+ * runs in the main loop. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,39 +25,41 @@ struct attach {
 	unsigned ticks;
 	uint32_t reports;
 	uint32_t attached;
-	bool children_wanted; /* there may be new ones */
-	bool full;	      /* said that there are no more places */
-	/* Processes that were looked at, so that none is tried twice. */
+	bool children_wanted; /* a fork was reported: look for new children */
+	bool full;	      /* the lack of free slots was logged */
+	/* Processes that were tried, so that none is tried twice. */
 	struct attach_known {
 		pid_t pid;
 		uint64_t start;
 	} known[ATTACH_KNOWN_MAX];
 	unsigned next_known;
-	/* Processes that begin: their allocator is not mapped yet. */
+	/* New processes: their allocator is not mapped yet. */
 	struct attach_waiting {
-		pid_t pid; /* 0: none */
+		pid_t pid; /* 0: the entry is free */
 		uint64_t start, since_ns;
 		uint8_t parent[STREAM_ID_SIZE];
 		bool is_child;
 	} waiting[ATTACH_WAITING_MAX];
 };
 
-/* attach.c. Records this process; `parent`: the stream of its parent, or NULL. 0; -ENOENT: no
- * allocator is mapped; -ENOSPC; -EEXIST; others. */
+/* attach.c. Records this process. `parent` is the stream id of its parent, or NULL. Returns 0;
+ * -ENOENT if no allocator is mapped; -ENOSPC if all slots are taken; -EEXIST if the process is
+ * recorded already; or another negative errno. All with the reason. */
 int attach_one(struct attach *attach, pid_t pid, const uint8_t *parent, struct err_text *err);
 
 /* attach_follow.c */
-/* Before the loop runs. */
+/* Starts following. To be called before the loop runs. */
 void attach_begin_following(struct attach *attach);
-/* The kernel has news of processes. */
+/* Reads what the kernel reports about processes. */
 void attach_hear(struct attach *attach);
-/* Probes for processes that are recorded, whose mappings have changed. */
+/* Sets probes in recorded processes whose mappings have changed. */
 void attach_look_again(struct attach *attach);
-/* At all processes, for those that are wanted and not recorded. */
+/* Scans all processes for wanted ones that are not recorded. */
 void attach_look_around(struct attach *attach);
 
 /* attach_lock.c */
-/* No other agent records this process, and from here on none will: `ret_lock` is to be given to
- * attach_unlock, and goes with this process in any case. 0; -EEXIST: another one does. */
+/* Locks the process against other agents. *ret_lock is to be passed to attach_unlock; the kernel
+ * also releases the lock when this agent ends. Returns 0, with *ret_lock -1 if no lock could be
+ * taken; or -EEXIST if another agent records the process. */
 int attach_lock(pid_t pid, int *ret_lock, struct err_text *err);
 void attach_unlock(int lock);

@@ -1,7 +1,7 @@
 /*
- * Control groups. A path below the mount of a hierarchy is of that hierarchy, and is compared with
- * that line of /proc/PID/cgroup: "0::/PATH" of version 2, "4:memory:/PATH" of version 1. Any other
- * path is taken as one of these lines has it, whichever.
+ * Control groups. A path below the mount of a hierarchy belongs to this hierarchy, and is compared
+ * with its line in /proc/PID/cgroup: "0::/PATH" for version 2, "4:memory:/PATH" for version 1. Any
+ * other path is compared with the path of every line.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 
 #define LINE_BYTES 8192
 
-/* Is `path` `folder`, or below it? What follows, without the slash in front, or NULL. */
+/* If `path` is `folder` or lies below it, returns the rest without its leading slash; otherwise
+ * NULL. */
 static const char *below(const char *path, const char *folder)
 {
 	size_t length = strlen(folder);
@@ -24,7 +25,7 @@ static const char *below(const char *path, const char *folder)
 	return path[length] ? path + length + 1 : path + length;
 }
 
-/* Is `word` between the commas of `list`? */
+/* True if `word` is an element of the comma-separated `list`. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -39,8 +40,8 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* The mount that the path is below: the longest. A line of mountinfo: "32 31 0:30 ROOT POINT rw -
- * cgroup cgroup OPTIONS". */
+/* Finds the cgroup mount with the longest mount point that contains the path. A line of mountinfo:
+ * "32 31 0:30 ROOT POINT rw - cgroup cgroup OPTIONS". */
 static void take_mount(struct attach_cgroup *c, const char *path, char *line, size_t *longest)
 {
 	char root[2048], point[2048], type[32], options[512];

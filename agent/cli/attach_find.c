@@ -1,4 +1,4 @@
-/* Processes to attach to. See attach_find.h. */
+/* Selects processes to attach to. See attach_find.h. */
 #include "agent/cli/attach_find.h"
 
 #include <dirent.h>
@@ -53,7 +53,7 @@ bool attach_wants(const struct attach_want *want, pid_t pid)
 	return !want->has_cgroup || attach_cgroup_has(&want->cgroup, pid);
 }
 
-/* The program of our own, or the collector that was built with it. */
+/* Compares the executable with our own and with the collector in the same folder. */
 bool attach_is_ours(pid_t pid)
 {
 	static struct stat ours[2];

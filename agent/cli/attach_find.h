@@ -1,5 +1,5 @@
 #pragma once
-/* Which processes `agent attach` is to record. */
+/* Selects the processes that `agent attach` records. */
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -7,37 +7,38 @@ struct err_text;
 
 #define ATTACH_PIDS_MAX 64
 
-/* A control group, and those below it. */
+/* A control group, including its descendants. */
 struct attach_cgroup {
-	int version;	   /* of its hierarchy; 0: any will do */
-	char options[512]; /* of version 1: what the hierarchy was mounted with, its controllers
-			      among them */
+	int version;	   /* of its hierarchy; 0: any */
+	char options[512]; /* version 1: the mount options of the hierarchy, which include its
+			    * controllers */
 	char path[4096];   /* as /proc/PID/cgroup shows it */
 };
 
 struct attach_want {
 	pid_t pid[ATTACH_PIDS_MAX];
 	unsigned pids;
-	const char *comm; /* NULL: any */
+	const char *comm; /* NULL: any name */
 	bool has_cgroup;
 	struct attach_cgroup cgroup;
 	bool all;
 };
 
-/* Reads "1,2,3". 0; -EINVAL with the reason. */
+/* Parses "1,2,3". Returns 0, or -EINVAL with the reason. */
 int attach_parse_pids(struct attach_want *want, const char *text, struct err_text *err);
-/* More than those that were named by number, now and later. */
+/* True if processes are also selected by other means than their pid, now and later. */
 static inline bool attach_looks(const struct attach_want *want)
 {
 	return want->comm || want->has_cgroup || want->all;
 }
-/* attach_cgroup.c. A folder of a mounted hierarchy, or a path as /proc/PID/cgroup shows it. */
+/* attach_cgroup.c. Takes a folder of a mounted hierarchy, or a path as /proc/PID/cgroup shows
+ * it. */
 void attach_cgroup_read(const char *path, struct attach_cgroup *ret);
 bool attach_cgroup_has(const struct attach_cgroup *cgroup, pid_t pid);
-/* Is it an agent, or the collector beside it? What these do for a recording would be on record, and
- * so on without end. */
+/* True if the process is an agent, or the collector next to it. They are never recorded: their work
+ * for the recording would itself be recorded, without end. */
 bool attach_is_ours(pid_t pid);
-/* Is it one of those that are looked for? Never kernel threads or zombies. */
+/* True if the process is wanted. False for kernel threads and zombies. */
 bool attach_wants(const struct attach_want *want, pid_t pid);
-/* Calls `found` for each process there is. */
+/* Calls `found` for each process of the system. */
 void attach_each(void (*found)(void *context, pid_t pid), void *context);

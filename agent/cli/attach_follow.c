@@ -1,11 +1,11 @@
 /*
- * Processes that come, and such that become others. The kernel's programs tell of every exec and,
- * of those that are recorded, of every fork; and every half second all of /proc is looked at, for
- * what was not told.
+ * Follows new processes, and processes that call exec. The kernel's programs report every exec and
+ * every fork of recorded processes. Twice a second a scan of /proc finds what was not reported.
  *
- * A process that has just called exec has no libc yet, as its loader begins: it is tried again
- * until it has an allocator. A child that shares its parent's memory (vfork) is waited for until it
- * has its own: probes hold for a memory, not for who uses it.
+ * A process that has just called exec has no libc yet, since its loader is still starting; the
+ * agent tries again until the process has an allocator. For a child that shares its parent's memory
+ * (vfork) the agent waits until the child has its own memory: probes belong to an address space,
+ * not to a process.
  */
 #include "agent/cli/attach.h"
 
@@ -52,7 +52,7 @@ static void soon(struct attach *a)
 		uv_timer_start(&a->soon, a->soon.timer_cb, SOON_MS, 0);
 }
 
-/* ---- processes that begin ---- */
+/* ---- new processes ---- */
 
 static void wait_for(struct attach *a, pid_t pid, uint64_t start, const struct watch *parent)
 {
@@ -65,7 +65,7 @@ static void wait_for(struct attach *a, pid_t pid, uint64_t start, const struct w
 			w = &a->waiting[i];
 	}
 	if (!w)
-		return; /* it is found when all are looked at */
+		return; /* the next scan finds the process */
 	*w = (struct attach_waiting){
 		.pid = pid, .start = start, .since_ns = clock_monotonic_ns(), .is_child = parent};
 	if (parent)
@@ -78,7 +78,7 @@ static bool shares_memory(pid_t pid, pid_t parent)
 	return syscall(SYS_kcmp, (long)pid, (long)parent, (long)KCMP_VM, 0L, 0L) == 0;
 }
 
-/* True: that's that, in whatever way. */
+/* Returns true if the process needs no further try. */
 static bool try(struct attach *a, const struct attach_waiting *w)
 {
 	bool late = clock_monotonic_ns() - w->since_ns > WAITING_NS;
@@ -116,7 +116,7 @@ static void try_waiting(struct attach *a)
 	}
 }
 
-/* ---- who is wanted ---- */
+/* ---- selection ---- */
 
 static void look_at(void *context, pid_t pid)
 {
@@ -164,7 +164,7 @@ void attach_hear(struct attach *a)
 	soon(a);
 }
 
-/* ---- those that are recorded ---- */
+/* ---- recorded processes ---- */
 
 void attach_look_again(struct attach *a)
 {

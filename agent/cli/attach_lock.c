@@ -1,9 +1,9 @@
 /*
- * One agent for one process: two would record it twice, and it would stop twice at each call. Who
- * attaches listens at an abstract socket whose name says the process, in whatever process namespace
- * either of the two lives; the kernel takes it back when the agent ends, however that is. (A
- * network namespace has names of its own: agents in different ones don't see each other.) Everybody
- * may take any name, so only a holder of our user, or root, is believed.
+ * One agent per process: two would record it twice, and stop it twice at each call. An agent that
+ * attaches listens at an abstract socket whose name identifies the process regardless of pid
+ * namespaces; the kernel removes the name when the agent ends, in whatever way. (Abstract names
+ * belong to a network namespace: agents in different ones don't see each other.) Any user may take
+ * any name, so the lock counts only if its holder is our user or root.
  */
 #include "agent/cli/attach.h"
 
@@ -20,7 +20,8 @@
 #include "base/error.h"
 #include "base/ban.h"
 
-/* Its number in the innermost namespace, and that. */
+/* Forms the name from the process's pid in its innermost pid namespace, and the namespace's
+ * inode. */
 static int name_of(pid_t pid, struct sockaddr_un *ret, socklen_t *ret_size)
 {
 	char path[64], line[256];
@@ -49,7 +50,7 @@ static int name_of(pid_t pid, struct sockaddr_un *ret, socklen_t *ret_size)
 	return 0;
 }
 
-/* 0: nobody that counts. */
+/* Returns the pid of the trusted agent that holds the name; otherwise 0. */
 static pid_t holder(const struct sockaddr_un *name, socklen_t size)
 {
 	cleanup(cleanup_close) int fd =
@@ -73,7 +74,7 @@ int attach_lock(pid_t pid, int *ret_lock, struct err_text *err)
 
 	*ret_lock = -1;
 	if (fd < 0 || name_of(pid, &name, &size) < 0)
-		return 0; /* then without */
+		return 0; /* attach without a lock */
 	if (bind(fd, (const struct sockaddr *)&name, size) < 0) {
 		other = errno == EADDRINUSE ? holder(&name, size) : 0;
 		return !other ? 0

@@ -1,4 +1,4 @@
-/* `agent attach` of a build without the kernel's programs. */
+/* `agent attach` in a build without the eBPF programs. */
 #include <errno.h>
 
 #include "agent/cli/command.h"

@@ -1,4 +1,4 @@
-/* Saying why nobody is recorded. See complaint.h. */
+/* Tells programs why they are not recorded. See complaint.h. */
 #include "agent/cli/complaint.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct complaint {
 	struct {
 		pid_t pid;
 		uint64_t start_ticks;
-	} told[TOLD]; /* an exec makes no new process */
+	} told[TOLD]; /* processes that were told; an exec does not make a process new */
 	unsigned told_next;
 };
 
@@ -86,7 +86,7 @@ void complaint_serve(const char *socket, int fd, const struct err_text *why)
 	if (fd < 0)
 		fd = daemon_socket_open(&s, socket, NULL);
 	if (fd < 0 || chdir("/") < 0)
-		return; /* another one serves there */
+		return; /* another agent serves there */
 	err_set(&c.text, 0, "%s: this program is not recorded", why->text);
 	c.asked_ns = clock_monotonic_ns();
 	c.tick.data = &c;

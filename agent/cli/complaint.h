@@ -1,13 +1,14 @@
 #pragma once
 /*
- * An agent that libheapcast.so has started and that can't do what the user's settings say: it has
- * no standard error, and the program that has started it waits. So it listens all the same, has
- * each program that asks say why it is not recorded (RING_SAY), and ends when nobody has asked for
- * a while; other programs with the same settings come to it, and need not start one.
+ * An agent that libheapcast.so started and that can't do what the user's settings demand. It has no
+ * standard error, and the program that started it waits. So the agent listens all the same, makes
+ * each program that asks print why it is not recorded (RING_SAY), and exits when no program has
+ * asked for a while. Other programs with the same settings use this agent, and need not start one.
  */
 struct err_text;
 
-/* Was this the way that the library starts an agent? The name of its socket; NULL: no. */
+/* Returns the name of the socket if libheapcast.so started the agent; otherwise NULL. */
 const char *complaint_socket(int argc, char **argv);
-/* Serves there until nobody asks any more. `fd` listens there already, or is -1. */
+/* Serves at `socket` until no program asks any more. `fd` is a socket that listens there already,
+ * or -1. */
 void complaint_serve(const char *socket, int fd, const struct err_text *why);

@@ -1,4 +1,4 @@
-/* Reads the daemon's file. See config.h. */
+/* Reads the daemon's configuration file. See config.h. */
 #include "agent/cli/config.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static char *trimmed(char *text)
 	return text;
 }
 
-/* A '#' at the beginning or after a blank begins a comment. */
+/* A '#' at the beginning or after a blank starts a comment. */
 static void cut_comment(char *text)
 {
 	for (char *at = text; (at = strchr(at, '#')); at++) {
@@ -37,7 +37,7 @@ static void cut_comment(char *text)
 	}
 }
 
-/* What is in quotes is taken as it is. */
+/* Takes a quoted value as it is; otherwise cuts the comment and trims blanks. */
 static int unquote(char **value, struct err_text *err)
 {
 	char *text = *value + strspn(*value, BLANKS), *end;
@@ -96,7 +96,7 @@ int config_parse(struct options *o, enum option_command command, const char *pat
 	return r;
 }
 
-/* The whole file, NUL-terminated. 0 or a negative errno. */
+/* Reads the whole file, NUL-terminated. Returns 0 or a negative errno. */
 static int read_all(const char *path, char **ret_text, struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

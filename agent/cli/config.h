@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The daemon's file: lines of NAME = VALUE with the names of the long options.
+ * The daemon's configuration file: lines NAME = VALUE with the names of the long options.
  *
- *   # a comment; also behind a value, after a blank
+ *   # a comment; also after a value and a blank
  *   memory-limit = 16M
  *   output = "/var/lib/heapcast/a name with # in it"
  *
- * Each name at most once. Blanks around names and values do not count; quotes keep them.
+ * A name may occur only once. Blanks around names and values are ignored; quotes keep them.
  */
 #include "agent/cli/options.h"
 
@@ -14,11 +14,11 @@
 
 struct err_text;
 
-/* Sets what the file `path` says. The values point into *ret_text, which the caller frees once they
- * are not used any more. 0; -EINVAL or another negative errno with a sentence that names file and
- * line. */
+/* Applies the file `path` to the options. Their values point into *ret_text, which the caller frees
+ * when it no longer uses them. Returns 0, or a negative errno with a sentence that names the file
+ * and the line. */
 int config_read(struct options *options, enum option_command command, const char *path,
 		char **ret_text, struct err_text *err);
-/* The same of a text in memory, which is written to. */
+/* The same for a text in memory, which it modifies. */
 int config_parse(struct options *options, enum option_command command, const char *path, char *text,
 		 struct err_text *err);

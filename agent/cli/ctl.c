@@ -1,4 +1,4 @@
-/* `agent ctl`: asks or orders an agent of this host at its control socket
+/* `agent ctl`: sends a question or an order to an agent on this host, at its control socket
  * (agent/serve/control_socket.h). */
 #include "agent/cli/ctl.h"
 
@@ -69,7 +69,7 @@ static int find_action(const char *word)
 	return -EINVAL;
 }
 
-/* Only what the agent takes leaves here: one line, no control characters. */
+/* Sends only what the agent accepts: one line, without control characters. */
 static int make_question(struct ctl *c, const char *word, const char *argument, uint64_t pid,
 			 struct err_text *err)
 {
@@ -121,7 +121,7 @@ static int parse_order(struct ctl *c, int argc, char **argv, struct err_text *er
 	return make_question(c, argv[0], argument, pid, err);
 }
 
-/* Options stand in front of the order, or right behind it. */
+/* Options may stand before the order, or at the end of the line. */
 static int parse(struct ctl *c, int argc, char **argv, struct err_text *err)
 {
 	int first, r;
@@ -144,7 +144,7 @@ static int parse(struct ctl *c, int argc, char **argv, struct err_text *err)
 	return parse_order(c, argc - first, argv + first, err);
 }
 
-/* Somebody else's program could have taken the name. */
+/* A program of another user could have taken the socket's name. */
 static bool is_trusted(int fd)
 {
 	struct ucred peer;
@@ -154,7 +154,7 @@ static bool is_trusted(int fd)
 	       (peer.uid == 0 || peer.uid == geteuid() || geteuid() == 0);
 }
 
-/* A connected socket, or a negative errno. */
+/* Returns a connected socket or a negative errno. */
 static int reach_at(struct ctl *c, const char *name)
 {
 	const struct timeval patience = {.tv_sec = PATIENCE_S};
@@ -176,9 +176,9 @@ static int reach_at(struct ctl *c, const char *name)
 	return is_trusted(fd) ? take_fd(fd) : -EPERM;
 }
 
-/* The next agent of this user that the library has started by itself: the name of its socket, which
- * has its settings in it (agent/preload/ settings.h), from the kernel's list of sockets. False:
- * there are no more. */
+/* Finds in the kernel's list of sockets the next agent that the library started for this user. The
+ * name of its socket contains a hash of its settings (agent/preload/start/settings.h). Returns
+ * false at the end of the list. */
 static bool next_self(FILE *sockets, char *name, size_t size)
 {
 	char line[512], prefix[32], *at, *end;
@@ -195,7 +195,7 @@ static bool next_self(FILE *sockets, char *name, size_t size)
 	return false;
 }
 
-/* There may be several, of programs with different settings. */
+/* Programs with different settings have different agents, so the name must be unique. */
 static int reach_self(struct ctl *c, struct err_text *err)
 {
 	cleanup(cleanup_fclose) FILE *sockets = fopen("/proc/net/unix", "re");

@@ -1,20 +1,21 @@
 #pragma once
-/* `agent ctl`: what a running agent answered, shown to a person or as JSON. */
+/* `agent ctl`: shows the answer of a running agent to a person, or as JSON. */
 #include <stdbool.h>
 
 #include "agent/serve/order_line.h"
 
 struct ctl_show {
 	bool json;
-	bool began; /* something was shown */
-	bool whole; /* the last line came */
-	bool ok;    /* and was "ok" */
+	bool began; /* something was printed */
+	bool whole; /* the last line has arrived */
+	bool ok;    /* the last line was "ok" */
 	unsigned programs;
 	struct order_agent agent;
-	char why[300]; /* of a "no" */
+	char why[300]; /* the reason of a "no" */
 };
 
-/* A line of the answer, without newline. 0; -EBADMSG: it makes no sense. */
+/* Shows a line of the answer, which has no newline. Returns 0, or -EBADMSG if the line is
+ * malformed. */
 int ctl_show_line(struct ctl_show *show, const char *line);
-/* There are no more. */
+/* The answer is complete: prints what closes it. */
 void ctl_show_end(struct ctl_show *show);

@@ -1,4 +1,4 @@
-/* What `agent ctl` shows, in 80 columns. See ctl.h. */
+/* Prints the answers of `agent ctl`, in 80 columns. See ctl.h. */
 #include "agent/cli/ctl.h"
 
 #include <errno.h>
@@ -12,8 +12,7 @@
 #include "proto/ring.h"
 #include "base/ban.h"
 
-/* Texts were cleaned when they were read: neither control characters nor anything that is no
- * UTF-8. */
+/* Parsing has cleaned the texts: they are UTF-8 without control characters. */
 static void json_text(const char *name, const char *text)
 {
 	printf("\"%s\":\"", name);

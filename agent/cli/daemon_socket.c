@@ -1,4 +1,4 @@
-/* Name, lock and mode of the daemon's socket. See daemon_socket.h. */
+/* The name, lock and mode of the daemon's socket. See daemon_socket.h. */
 #include "agent/cli/daemon_socket.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ void daemon_socket_default(char *out, size_t size)
 		snprintf(out, size, "@heapcast-%u", (unsigned)geteuid());
 }
 
-/* The default's folder, which is ours to make. Failing shows when the socket is bound. */
+/* Creates the folder of the default name. If that fails, bind reports the error. */
 static void make_folder(const char *name)
 {
 	char folder[DAEMON_SOCKET_NAME_MAX];
@@ -45,10 +45,10 @@ static void make_folder(const char *name)
 		return;
 	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - name), name);
 	if (mkdir(folder, 0700) == 0 && geteuid() == 0)
-		chmod(folder, 0755); /* whatever the umask */
+		chmod(folder, 0755); /* mkdir applies the umask */
 }
 
-/* Is the file that is locked still the one that others find there? */
+/* True if the locked file is still the one at `path`. */
 static bool is_there(int fd, const char *path)
 {
 	struct stat ours, there;
@@ -57,7 +57,8 @@ static bool is_there(int fd, const char *path)
 	       ours.st_ino == there.st_ino;
 }
 
-/* A locked descriptor; -EADDRINUSE: somebody else has it; other negative errno. */
+/* Returns a locked descriptor; -EADDRINUSE if another process holds the lock; or another negative
+ * errno. */
 static int lock(const char *name)
 {
 	char path[DAEMON_SOCKET_NAME_MAX + 8];
@@ -141,7 +142,7 @@ void daemon_socket_adopt(struct daemon_socket *ret, int fd)
 void daemon_socket_admit(const struct daemon_socket *s, const struct access *a)
 {
 	bool named = access_others(a);
-	mode_t mode = named ? 0666 : 0600; /* credentials decide of those who may connect */
+	mode_t mode = named ? 0666 : 0600; /* any user may connect then; credentials decide later */
 
 	if (s->given || s->name[0] == '@' || !s->name[0])
 		return;

@@ -165,7 +165,8 @@ static const char *given(const char *text)
 	return text && *text ? text : NULL;
 }
 
-/* An agent that was paired once talks to nobody without a key, also when all are forgotten. */
+/* An agent that was paired once talks to no collector without a key, even when all keys are
+ * forgotten. */
 static int use_pairs(const struct options *o, struct pairs *pairs, struct agent_settings *settings,
 		     struct err_text *err)
 {
@@ -194,8 +195,8 @@ static int look_for_pairs(const struct options *o, struct agent_settings *settin
 		return r;
 	r = pairs_open(&pairs, folder, PAIRS_AGENT, &remark, err);
 	settings->pairs = &pairs;
-	if (r < 0 && !agent_has_links(settings)) { /* whoever talks to nobody needs none */
-		pairs.begun = true;		   /* and does not begin to without */
+	if (r < 0 && !agent_has_links(settings)) { /* an agent without links needs no keys */
+		pairs.begun = true;		   /* a reload must not add plain links either */
 		err->text[0] = '\0';
 		return 0;
 	}
@@ -225,7 +226,7 @@ static int read_key(const struct options *o, struct agent_settings *settings, st
 	settings->secret = &secret;
 	settings->secure.secrets = &secret;
 	settings->secure.secret_count = 1;
-	return r < 0 ? -EINVAL : 0; /* what was given can't be used */
+	return r < 0 ? -EINVAL : 0; /* the given key can't be used */
 }
 
 int command_secure(const struct options *o, struct agent_settings *settings, struct err_text *err)
@@ -270,7 +271,8 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "--help";
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like any other (EFBIG) */
+	signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit then is an ordinary error
+				   * (EFBIG) */
 	if (!strcmp(name, "--version")) {
 		printf("heapcast agent %s\n", HEAPCAST_VERSION);
 		return 0;

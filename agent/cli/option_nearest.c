@@ -1,13 +1,13 @@
-/* Which option was meant. See option_row.h. */
+/* Finds the option that a misspelt name resembles. See option_row.h. */
 #include <string.h>
 
 #include "agent/cli/option_row.h"
 #include "base/ban.h"
 
-#define NAME_LENGTH 24 /* of the longest option, and more */
+#define NAME_LENGTH 24 /* more than the longest name */
 
-/* How many letters must be put in, taken out or replaced to make one of the other (Levenshtein, row
- * by row). `b` has at most NAME_LENGTH letters. */
+/* The Levenshtein distance of two names, computed row by row: the number of letters to insert,
+ * delete or replace. `b` has at most NAME_LENGTH letters. */
 static unsigned distance(const char *a, size_t a_length, const char *b)
 {
 	unsigned row[NAME_LENGTH + 1];

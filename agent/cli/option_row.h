@@ -1,5 +1,5 @@
 #pragma once
-/* A row of the table of options (options.c), for what reads and prints them. */
+/* A row of the table of options (options.c), for the code that parses and prints options. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,17 +19,17 @@ enum option_type {
 
 struct option_row {
 	const char *name;
-	const char *argument; /* as help shows it; NULL: takes none */
-	unsigned commands;    /* enum option_command */
+	const char *argument; /* as --help shows it; NULL: the option takes no argument */
+	unsigned commands;    /* set of enum option_command */
 	enum option_type type;
 	size_t offset; /* in struct options */
 	const char *help;
 };
 
-/* NULL: there are no more. */
+/* Returns the row, or NULL behind the last one. */
 const struct option_row *option_row(unsigned index);
-/* May a file set it? */
+/* True if a configuration file may set the option. */
 bool option_for_files(const struct option_row *row);
-/* The option of `command` that was meant: one that begins so, else the one with the fewest wrong
- * letters; NULL: all are far. */
+/* Finds the option of `command` that was probably meant: one with this prefix, or else the one with
+ * the smallest edit distance. Returns NULL if no option is near. */
 const char *option_nearest(const char *name, size_t length, unsigned command);

@@ -1,4 +1,4 @@
-/* The text of values. See option_values.h. */
+/* Formats values of options. See option_values.h. */
 #include "agent/cli/option_values.h"
 
 #include <inttypes.h>
@@ -16,7 +16,8 @@
 #define VALUE_COLUMN 44
 #define NOT_SET	     "not set"
 
-/* What the agent has divided its memory by, listens on, or is by now. */
+/* Options that a running agent can't change: it has divided its memory by them, listens on them, or
+ * used them at its start. */
 static const char *const fixed[] = {"memory-limit",
 				    "depth",
 				    "announce",
@@ -62,7 +63,7 @@ static void size_text(char *out, size_t size, uint64_t value)
 	snprintf(out, size, "%" PRIu64 "%s", value, units[unit]);
 }
 
-/* In quotes, if a file would read it otherwise. */
+/* Quotes a text that a configuration file would otherwise read differently. */
 static void word(char *out, size_t size, const char *text)
 {
 	size_t length = strlen(text);
@@ -72,7 +73,7 @@ static void word(char *out, size_t size, const char *text)
 	snprintf(out, size, quotes ? "\"%s\"" : "%s", text);
 }
 
-/* False: it has no value. */
+/* Returns false if the option has no value. */
 static bool value_text(const struct options *o, unsigned index, char *out, size_t size)
 {
 	static const char *const policies[] = {
@@ -174,7 +175,7 @@ static bool is_fixed(const struct option_row *row)
 	return false;
 }
 
-/* Of the option's field, in bytes. */
+/* The size of the option's field, in bytes. */
 static size_t field_size(const struct option_row *row)
 {
 	switch (row->type) {

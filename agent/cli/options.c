@@ -1,4 +1,4 @@
-/* The table of options and what reads it. See options.h. */
+/* The table of options, and the code that reads it. See options.h. */
 #include "agent/cli/options.h"
 
 #include <assert.h>
@@ -194,7 +194,8 @@ static const struct option_row rows[] = {
 
 static_assert(ROWS <= OPTIONS_MAX, "room in struct options for where each value comes from");
 
-/* What a file can't say: itself, and what is said once. */
+/* Options that a configuration file must not set: the file itself, and options of a single
+ * invocation. */
 static const char *const not_for_files[] = {"config", "check-config", "for-pid", "pair"};
 
 const struct option_row *option_row(unsigned index)
@@ -238,7 +239,7 @@ static int parse_mode(struct options *o, const char *text)
 	return 0;
 }
 
-/* One of these words: its place. -EINVAL: none. */
+/* Returns the index of `text` among the words, or -EINVAL. */
 static int parse_word(const char *const *words, unsigned count, const char *text)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -296,7 +297,7 @@ int options_switch(bool *ret, const char *text)
 	return -EINVAL;
 }
 
-/* Whether, or how often. */
+/* Takes a switch or an interval. */
 static int parse_maps(struct options *o, const char *text)
 {
 	if (options_switch(&o->gather_maps, text) == 0)
@@ -307,7 +308,7 @@ static int parse_maps(struct options *o, const char *text)
 	return 0;
 }
 
-/* Writes a value into its field. `what` is the option or variable as the person wrote it. */
+/* Stores a value in its field. `what` is the option or variable as the user wrote it. */
 static int set(struct options *o, const struct option_row *row, const char *value, const char *what,
 	       struct err_text *err)
 {
@@ -530,8 +531,8 @@ void options_choose_policy(struct options *o, enum option_command command)
 
 	if (options_source(o, "policy") != OPTION_DEFAULT || command == COMMAND_ATTACH)
 		return;
-	/* A daemon that libheapcast.so has started is for one program, whose recording a person
-	 * waits for. */
+	/* A daemon that libheapcast.so started records one program, and a person waits for this
+	 * recording. */
 	o->policy = network || (command == COMMAND_SERVE && !o->for_pid) ? RING_THIN : RING_BLOCK;
 }
 
@@ -571,8 +572,8 @@ int options_arguments(struct options *o, enum option_command command, int argc, 
 	return i;
 }
 
-/* The words of `text` in lines that end before HELP_WIDTH; the first begins where the cursor is, at
- * column `indent`. */
+/* Prints the words of `text` in lines that end before HELP_WIDTH. The cursor is at column `indent`,
+ * which later lines are indented to. */
 static void print_wrapped(const char *text, int indent)
 {
 	int at = indent;

@@ -1,4 +1,5 @@
-/* `agent pair CODE`: a key of their own for this agent and a collector; and which there are. */
+/* `agent pair CODE`: creates a key that only this agent and a collector share. Also lists and
+ * removes such keys. */
 #include "agent/cli/pair.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ struct join {
 	const struct options *options;
 	FILE *out;
 	bool terminal, line_open, made;
-	struct err_text last; /* trouble that was told of */
+	struct err_text last; /* the last problem that was printed */
 };
 
 static volatile sig_atomic_t stop;
@@ -47,7 +48,7 @@ static void help(void)
 	options_help(COMMAND_PAIR);
 }
 
-/* ---- talking ---- */
+/* ---- messages ---- */
 
 static void clear_line(struct join *j)
 {
@@ -68,7 +69,7 @@ static void wait_line(struct join *j, uint64_t left_ns)
 	j->line_open = true;
 }
 
-/* Again and again the same: once. */
+/* Prints a problem only once while it repeats. */
 static void trouble(struct join *j, const struct pairing_event *e)
 {
 	struct err_text text;
@@ -130,7 +131,7 @@ static int parse(const char *text, struct secret *code, char *host, size_t size,
 	return pair_code_secret(text, at ? (size_t)(at - text) - 1 : strlen(text), code, err);
 }
 
-/* An agent with less could not use the key. */
+/* An agent with less memory could not use the key. */
 static int check_memory(const struct options *o, struct err_text *err)
 {
 	uint64_t limit = o->memory_limit;
@@ -199,7 +200,7 @@ int pair_join(const struct options *o, const char *text, FILE *out, struct err_t
 	return r;
 }
 
-/* ---- what there is ---- */
+/* ---- existing keys ---- */
 
 static int list(const char *folder, struct err_text *err)
 {
@@ -224,7 +225,7 @@ static int list(const char *folder, struct err_text *err)
 	return 0;
 }
 
-/* Whoever has been paired does not fall back to speaking in plain. */
+/* An agent that was paired once does not fall back to plain connections. */
 static void say_last(const char *folder)
 {
 	struct pairs pairs;
@@ -269,7 +270,8 @@ static int status_of(int r)
 	return r == -EINVAL ? EXIT_USAGE : r == -ETIMEDOUT || r == -EINTR ? EXIT_NO : EXIT_FAULT;
 }
 
-/* Options may stand before the code and behind it. The code, or NULL. */
+/* Options may stand before and after the code. *ret_code is the code or NULL. Returns as
+ * options_arguments does. */
 static int parse_arguments(struct options *o, int argc, char **argv, const char **ret_code,
 			   struct err_text *err)
 {

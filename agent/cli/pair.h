@@ -8,9 +8,9 @@ struct err_text;
 
 #define KEYS_FOLDER "keys" /* see pairs_place */
 
-/* Pairs by CODE or CODE@HOST[:PORT], and says on `out` with whom. 0; -EINVAL: that is none;
- * -ETIMEDOUT, -EINTR: nobody came, or it was stopped; another negative errno. All with a
- * sentence. */
+/* Pairs by CODE or CODE@HOST[:PORT], and prints to `out` with which collector. Returns 0; -EINVAL
+ * if the code is malformed; -ETIMEDOUT if no collector answered; -EINTR if a signal stopped it; or
+ * another negative errno. All with a sentence. */
 int pair_join(const struct options *options, const char *code, FILE *out, struct err_text *err);
-/* What follows the '@'; NULL: nothing does. */
+/* The text after the '@', or NULL if the code has none. */
 const char *pair_host(const char *code);

@@ -1,4 +1,4 @@
-/* Can this program be recorded by preloading? See preload_path.h. */
+/* Tests whether a program can be recorded by preloading. See preload_path.h. */
 #include "agent/cli/preload_path.h"
 
 #include <elf.h>
@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/ban.h"
 
-#define SCRIPTS_MAX	 4 /* interpreters that are scripts */
+#define SCRIPTS_MAX	 4 /* nested interpreters that are scripts themselves */
 #define PROGRAM_HEADERS	 64
 #define STATUS_NOT_EXEC	 126
 #define STATUS_NOT_FOUND 127
@@ -83,7 +83,7 @@ static int look_up(const char *command, char *out, size_t size)
 	return -ENOENT;
 }
 
-/* Programs that the kernel starts in secure mode ignore LD_PRELOAD. */
+/* The kernel starts such programs in secure mode, in which the loader ignores LD_PRELOAD. */
 static bool is_privileged(const char *path, const struct stat *st)
 {
 	if (st->st_mode & S_ISUID && st->st_uid != getuid())
@@ -93,7 +93,7 @@ static bool is_privileged(const char *path, const struct stat *st)
 	return getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-/* The fields of program headers that differ in place between 32 and 64 bits. */
+/* Finds PT_INTERP. The header fields lie at different offsets in 32-bit and 64-bit files. */
 static int has_interpreter(int fd, const uint8_t *head, bool *ret)
 {
 	bool wide = head[EI_CLASS] == ELFCLASS64;
@@ -158,7 +158,7 @@ static int check_elf(int fd, const char *path, const uint8_t *head, struct err_t
 	return 0;
 }
 
-/* Reads the interpreter out of a "#!" line. */
+/* Reads the interpreter from a "#!" line. */
 static int script_interpreter(const uint8_t *line, size_t length, char *out, size_t size)
 {
 	size_t at = 2, n = 0;
@@ -188,7 +188,7 @@ static int check_file(const char *path, int depth, struct err_text *err)
 			       "preloaded into it; run the agent as the user it becomes",
 			       path);
 	if (fd < 0)
-		return 0; /* may be run, not read: the kernel will know */
+		return 0; /* executable but not readable: the kernel decides */
 	n = read(fd, head, sizeof(head) - 1);
 	if (n >= 64 && !memcmp(head, ELFMAG, SELFMAG))
 		return check_elf(fd, path, head, err);

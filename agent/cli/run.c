@@ -1,6 +1,6 @@
 /*
- * `agent run -- CMD`: starts a program with libheapcast.so preloaded and records it until it ends.
- * The program keeps the terminal and its standard descriptors; Ctrl-C reaches both, and the agent
+ * `agent run -- CMD`: starts a program with libheapcast.so preloaded, and records it until it ends.
+ * The program keeps the terminal and its standard descriptors. Ctrl-C reaches both, and the agent
  * stays to deliver what was recorded.
  */
 #include <errno.h>
@@ -40,9 +40,9 @@ struct run {
 	char program[PATH_MAX];
 	char preload[PATH_MAX];
 	char socket_variable[SOCKET_NAME + 16]; /* HEAPCAST_SOCKET=... */
-	const char *socket;			/* behind the '=' */
+	const char *socket;			/* the part after the '=' */
 	pid_t child;
-	uint64_t rss_at_fork; /* our own highest then, in bytes */
+	uint64_t rss_at_fork; /* our own peak at the fork, in bytes */
 	int status;
 	uint32_t reports;
 	uint64_t events;
@@ -77,8 +77,9 @@ static void help(void)
 	options_help(COMMAND_RUN);
 }
 
-/* Ctrl-C and Ctrl-\ come from the terminal to the program as well; the others only to us. Once the
- * program is gone they mean the agent: not to wait any longer. */
+/* The terminal sends Ctrl-C and Ctrl-\ to the program, too; the other signals reach only the agent,
+ * which forwards them. Once the program has ended, a signal means that the agent should stop
+ * waiting. */
 static void got_signal(uv_signal_t *handle, int number)
 {
 	struct run *run = handle->data;
@@ -91,15 +92,15 @@ static void got_signal(uv_signal_t *handle, int number)
 	}
 }
 
-/* Most that this process had resident, in bytes. */
+/* Peak resident memory in bytes. */
 static uint64_t rss_peak_of(const struct rusage *usage)
 {
 	return (uint64_t)usage->ru_maxrss * 1024;
 }
 
-/* The kernel counts on through an exec, and the program began as a copy of us: only what is more
- * than we had then is its own. It counts the children that the program has waited for, too: then
- * whose peak it is can't be told. */
+/* The kernel keeps the peak across an exec, and the program began as a copy of the agent; so the
+ * peak is the program's only if it exceeds the agent's peak at the fork. It also includes children
+ * that the program has waited for; then it can't be attributed, and is reported as 0. */
 static void reap(struct run *run)
 {
 	siginfo_t end = {0};
@@ -116,7 +117,7 @@ static void reap(struct run *run)
 		return;
 	peak = waited ? 0 : rss_peak_of(&usage);
 	run->status = WIFSIGNALED(status) ? SIGNALLED_BASE + WTERMSIG(status) : WEXITSTATUS(status);
-	run->child = 0; /* its number may be somebody else's now */
+	run->child = 0; /* the pid may be reused from now on */
 	agent_child_ended(&run->agent, run->agent.only, status, peak > run->rss_at_fork ? peak : 0);
 }
 
@@ -138,7 +139,7 @@ static int watch_signals(struct run *run)
 
 		sigaction(forwarded[i], NULL, &before);
 		if (before.sa_handler == SIG_IGN)
-			continue; /* nohup: the program inherits that */
+			continue; /* nohup: the program inherits the ignored signal */
 		run->forward[i].data = run;
 		uv_signal_init(&run->agent.loop, &run->forward[i]);
 		r = uv_signal_start(&run->forward[i], got_signal, forwarded[i]);
@@ -159,7 +160,7 @@ static unsigned long long inode_of(int fd)
 	return fstat(fd, &status) ? 0 : status.st_ino;
 }
 
-/* The program's environment. The strings of ours are in `text`. */
+/* Builds the program's environment. Our own strings lie in `text`. */
 static char **environment(const struct run *run, int fd, char *text, size_t size)
 {
 	const char *preload = getenv("LD_PRELOAD");
@@ -178,7 +179,7 @@ static char **environment(const struct run *run, int fd, char *text, size_t size
 	list[count++] = text;
 	n = (size_t)snprintf(text, size, "LD_PRELOAD=%s%s%s", run->preload,
 			     preload && *preload ? ":" : "", preload ? preload : "") +
-	    1; /* first: in front of a preloaded allocator, too */
+	    1; /* first in the list: before a preloaded allocator, too */
 	if (n + 2 * SOCKET_NAME > size) {
 		free(list);
 		return NULL;
@@ -206,7 +207,7 @@ static int spawn(struct run *run, char **argv, int fd)
 	sigaddset(&restore, SIGXFSZ);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, fd,
-					 fd); /* takes close-on-exec off, in the child only */
+					 fd); /* clears close-on-exec, in the child only */
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigdefault(&attributes, &restore);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
@@ -219,7 +220,7 @@ static int spawn(struct run *run, char **argv, int fd)
 	return -r;
 }
 
-/* What the agent itself has cost. */
+/* Logs the agent's own cost. */
 static void log_cost(const struct run *run)
 {
 	char status[4096] = "";
@@ -317,7 +318,7 @@ static void never_asked(const struct run *run)
 		run->program);
 }
 
-/* A socket that only this program's images know. */
+/* Creates a socket whose name only this program and its children know. */
 static int private_socket(struct run *run)
 {
 	uint64_t random;
@@ -379,8 +380,8 @@ static int parse(struct run *run, int argc, char **argv, struct err_text *err)
 	return r;
 }
 
-/* Before the program has begun: where a file is wanted, or the only place to put the recording, it
- * must be possible. */
+/* If a file is wanted, or is the only output, checks before the program starts that it can be
+ * created. */
 static int check_file(const struct run *run, const struct agent_settings *s, struct err_text *err)
 {
 	const char *slash = strrchr(run->program, '/');
@@ -390,7 +391,8 @@ static int check_file(const struct run *run, const struct agent_settings *s, str
 	return session_try_file(s, slash ? slash + 1 : run->program, err);
 }
 
-/* --pair: then collectors find the agent, or it goes to the one with which it has paired. */
+/* --pair: pairs first. Then collectors find the agent, or the agent dials the one that it has
+ * paired with. */
 static int pair_first(struct run *run, struct err_text *err)
 {
 	struct options *o = &run->options;
@@ -406,7 +408,7 @@ static int pair_first(struct run *run, struct err_text *err)
 	o->announce = !pair_host(o->pair);
 	if (!o->announce && parse_endpoint(pair_host(o->pair), host, sizeof(host), &port) == 0) {
 		snprintf(collector, sizeof(collector), strchr(host, ':') ? "[%s]" : "%s", host);
-		o->collector = collector; /* where that one gathers, not where it pairs */
+		o->collector = collector; /* the port for gathering, not the one for pairing */
 	}
 	options_choose_policy(o, COMMAND_RUN);
 	return 0;

@@ -1,9 +1,10 @@
 /*
- * Is a program built with a sanitizer? See sanitizer.h. gcc links its runtime as a library
- * (DT_NEEDED libasan.so.8); clang puts it into the program, which then defines __asan_init for the
- * libraries it loads (.dynsym); after gcc's -static-libasan only .symtab tells. All are found by
- * the section table, whose entries name their string table (ELF specification, "Sections"). The
- * file may hold anything: everything is read with bounds into private memory.
+ * Detects programs that are built with a sanitizer. See sanitizer.h. gcc links the runtime as a
+ * library (DT_NEEDED libasan.so.8). clang links it into the program, which then defines __asan_init
+ * for the libraries that it loads (.dynsym). After gcc's -static-libasan only .symtab tells. All of
+ * these are found through the section table, whose entries name their string table (ELF
+ * specification, "Sections"). The file may hold anything: all reads are bounded and go to private
+ * memory.
  */
 #include "agent/cli/sanitizer.h"
 
@@ -26,7 +27,7 @@
 #define SYMBOLS_EACH 512
 
 static const struct sanitizer {
-	const char *library; /* how its name begins */
+	const char *library; /* prefix of its name */
 	const char *symbol;
 	const char *option;
 } sanitizers[] = {
@@ -45,7 +46,7 @@ struct image {
 	int fd;
 	ElfW(Shdr) * section;
 	unsigned sections;
-	char *strings; /* of the section that is looked at */
+	char *strings; /* of the section being read */
 	size_t strings_size;
 };
 
@@ -77,7 +78,8 @@ static void image_done(struct image *image)
 	free(image->strings);
 }
 
-/* The first section of this type with its strings; NULL: none that can be read. */
+/* Returns the first section of this type and loads its strings; NULL if there is none or it can't
+ * be read. */
 static const ElfW(Shdr) * find_section(struct image *image, uint32_t type)
 {
 	const ElfW(Shdr) *found = NULL, *strings;
@@ -132,7 +134,7 @@ static const struct sanitizer *by_name(const char *symbol)
 	return NULL;
 }
 
-/* Does the table define a symbol that is one of those? */
+/* True if the table defines a sanitizer's symbol. */
 static bool by_symbol(struct image *image, uint32_t table, const char **ret_proof)
 {
 	const ElfW(Shdr) *section = find_section(image, table);

@@ -1,11 +1,11 @@
 #pragma once
-/* Programs that are built with a sanitizer bring an allocator of their own, which must come first:
- * nothing can be preloaded. */
+/* Programs built with a sanitizer contain their own allocator, which must be loaded first. So
+ * nothing can be preloaded into them. */
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Looks into an open ELF file of our own class and byte order. The sanitizer's option as a static
- * string ("-fsanitize=address"), and what gave it away (a library or a symbol) in `ret_proof`;
- * NULL: there is none, or the file has no section table to see it by. The undefined behaviour
- * sanitizer does not count: it leaves the allocator alone. */
+/* Examines an open ELF file of our own class and byte order. Returns the sanitizer's compiler
+ * option as a static string ("-fsanitize=address"), and in `ret_proof` the library or symbol that
+ * reveals it. Returns NULL if the program has no sanitizer, or no section table to tell. The
+ * undefined behaviour sanitizer does not count: it does not replace the allocator. */
 const char *sanitizer_of(int fd, char *ret_proof, size_t size);

@@ -1,11 +1,11 @@
 /*
- * `agent serve`: the daemon that programs ask for rings; and, with --for-pid, the one that
- * libheapcast.so starts for a program when there is none, which ends by itself.
+ * `agent serve`: the daemon that programs ask for rings. With --for-pid it is the agent that
+ * libheapcast.so starts for a program if no daemon runs; it exits by itself.
  *
- *   SIGHUP           reads the file again; what can change while programs are recorded does, the
- *                    rest is named in the log
- *   SIGTERM, SIGINT  no new programs; delivers what there is, within --stop-timeout; a second one:
- *                    at once
+ *   SIGHUP           reads the configuration file again; applies what can change while programs
+ *                    are recorded, and logs the rest
+ *   SIGTERM, SIGINT  accepts no new programs and delivers what it holds, within --stop-timeout;
+ *                    a second signal ends that at once
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,16 +37,16 @@
 
 struct serve {
 	struct agent agent;
-	struct options options; /* that hold */
+	struct options options; /* that are in force */
 	struct serve_options from;
-	char *first_text, *text; /* of the file, at the start and now: options point into them */
-	char folder[PATH_MAX];	 /* where it was started */
-	char home[PATH_MAX];	 /* the socket's whole name */
+	char *first_text, *text; /* of the file, at the start and now; options point into them */
+	char folder[PATH_MAX];	 /* working folder at the start */
+	char home[PATH_MAX];	 /* the socket's absolute name */
 	struct daemon_socket socket;
-	int kept_fd; /* of a self-started agent's socket, until it has begun; else -1 */
+	int kept_fd; /* duplicate of a self-started agent's socket, until it has begun; else -1 */
 	struct service service;
 	bool begun, stopping;
-	uint32_t told_live; /* in the service manager's status */
+	uint32_t told_live; /* as in the service manager's status */
 	uv_signal_t term, interrupt, hangup;
 	uv_timer_t status, watchdog;
 };
@@ -82,7 +82,7 @@ static void help(void)
 	options_help(COMMAND_SERVE);
 }
 
-/* Reloading. */
+/* ---- reloading ---- */
 
 static void tell_change(const char *name, const char *running, const char *wanted, bool kept)
 {
@@ -103,7 +103,7 @@ static void log_access(const struct serve *serve)
 		 access_text(&serve->agent.settings.access, who));
 }
 
-/* The settings that do not come from options. */
+/* Sets the settings that do not come from options. */
 static int make_settings(struct serve *serve, const struct options *o,
 			 struct agent_settings *settings, struct err_text *err)
 {
@@ -119,7 +119,7 @@ static int make_settings(struct serve *serve, const struct options *o,
 	return 0;
 }
 
-/* Everything is checked before anything is changed. */
+/* Checks everything before it changes anything. */
 static int reload(struct serve *serve, struct err_text *err)
 {
 	struct agent_settings settings;
@@ -174,7 +174,7 @@ static void hangup(uv_signal_t *handle, int number)
 	serve->told_live = UINT32_MAX;
 }
 
-/* Stopping. */
+/* ---- stopping ---- */
 
 static void stop(uv_signal_t *handle, int number)
 {
@@ -190,7 +190,7 @@ static void stop(uv_signal_t *handle, int number)
 	agent_stop(&serve->agent);
 }
 
-/* What is not delivered has its sentence here; what was said of each program is in the log. */
+/* Reports events that could not be delivered. The log has the details of each program. */
 static int undelivered(const struct serve *serve, struct err_text *err)
 {
 	const struct agent *a = &serve->agent;
@@ -242,7 +242,7 @@ static void finished(void *context, const struct session_report *r)
 			 (int)r->target->pid, (unsigned long long)r->no_place);
 }
 
-/* Running. */
+/* ---- running ---- */
 
 static void watch_signal(struct serve *serve, uv_signal_t *handle, int number,
 			 uv_signal_cb callback)
@@ -307,8 +307,8 @@ static void log_start(const struct serve *serve)
 	log_access(serve);
 }
 
-/* Started by a program, the agent outlives it: it must not hold a mount by its working folder.
- * Files go beside the programs. */
+/* An agent that a program started outlives the program, so it must not keep a mount busy by its
+ * working folder. Files still go next to the programs. */
 static void leave_folder(struct serve *serve)
 {
 	const char *name = serve->options.socket;
@@ -321,7 +321,7 @@ static void leave_folder(struct serve *serve)
 		serve->folder[0] = '\0';
 }
 
-/* A file is named from the folder that was left: "FOLDER/NAME". */
+/* Makes a file name absolute: it is relative to the folder that was left. */
 static void name_whole(const struct serve *serve, const char **name)
 {
 	static char whole[FILES_NAMED][PATH_MAX];
@@ -332,8 +332,8 @@ static void name_whole(const struct serve *serve, const char **name)
 		*name = whole[count++];
 }
 
-/* The options as they mean the same in the working folder of now. What programs ask is compared
- * with the others. */
+/* The options with names that are valid in the current working folder. serve->options keeps the
+ * original names, with which requests of programs are compared. */
 static struct options options_here(struct serve *serve)
 {
 	struct options o = serve->options;
@@ -350,8 +350,8 @@ static struct options options_here(struct serve *serve)
 	return o;
 }
 
-/* Where programs ask: passed by the service manager, or made here. A descriptor or a negative
- * errno. */
+/* The socket where programs ask: passed by the service manager, or created here. Returns a
+ * descriptor or a negative errno. */
 static int open_socket(struct serve *serve, int passed, struct err_text *err)
 {
 	if (passed < 0)
@@ -360,7 +360,7 @@ static int open_socket(struct serve *serve, int passed, struct err_text *err)
 	return passed;
 }
 
-/* Without one it records all the same. */
+/* The agent records without a control socket, too. */
 static void open_control_socket(struct serve *serve)
 {
 	int r = *serve->socket.name ? agent_open_control_socket(&serve->agent, serve->socket.name)
@@ -372,7 +372,7 @@ static void open_control_socket(struct serve *serve)
 			 serve->socket.name, strerror(-r));
 }
 
-/* By what name those find the socket who come from another folder. */
+/* The socket's name as processes in any working folder can use it. */
 static const char *home_of(struct serve *serve)
 {
 	const char *name = serve->socket.name;
@@ -387,7 +387,8 @@ static int serve_main(struct serve *serve, struct agent_settings *settings, int 
 
 	daemon_socket_admit(&serve->socket, &settings->access);
 	settings->home = home_of(serve);
-	if (serve->options.for_pid) /* whoever asks meanwhile stays in its queue, and is told */
+	if (serve->options.for_pid) /* if agent_open fails, programs that ask meanwhile still get
+				     * the reason */
 		serve->kept_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	r = agent_open(&serve->agent, settings, fd, err);
 	if (!r) {
@@ -411,7 +412,7 @@ static int serve_main(struct serve *serve, struct agent_settings *settings, int 
 	return r;
 }
 
-/* Started by a program, its log bears that one's name. */
+/* The log of an agent that a program started has the program's name. */
 static int open_log(const struct options *o, struct err_text *err)
 {
 	struct target_info target;
@@ -421,8 +422,8 @@ static int open_log(const struct options *o, struct err_text *err)
 	return command_log(o, "info", "agent", getpid(), err);
 }
 
-/* A self-started agent has the environment of a program: the service manager's variables are that
- * one's. */
+/* A self-started agent inherits a program's environment: the service manager's variables in it are
+ * meant for the program. */
 static int open_service(struct serve *serve, struct service_sockets *ret, struct err_text *err)
 {
 	*ret = (struct service_sockets){-1, -1};
@@ -432,8 +433,8 @@ static int open_service(struct serve *serve, struct service_sockets *ret, struct
 	return service_sockets(ret, err);
 }
 
-/* A folder may come later, a wrong pattern does not become right. Whose files those of a
- * program's own agent are, the programs say. */
+/* A missing folder may be created later; a malformed pattern stays malformed. For a self-started
+ * agent nothing is checked: the programs decide about their files. */
 static int check_output(const struct serve *serve, const struct agent_settings *settings,
 			struct err_text *err)
 {
@@ -468,12 +469,13 @@ static int start(struct serve *serve, struct agent_settings *settings, struct er
 	serve->options.paired = settings->secure.paired;
 	fd = open_socket(serve, passed.programs, err);
 	if (fd == -EADDRINUSE && serve->options.for_pid)
-		return 0; /* another program of this user was quicker: its agent serves us, too */
+		return 0; /* another program of this user was faster: its agent serves this program,
+			   * too */
 	return fd < 0 ? fd : serve_main(serve, settings, fd, err);
 }
 
-/* Nobody reads the standard error of an agent that a program has started: who asks is told. Only
- * what a user has said is worth it. */
+/* Nobody reads the standard error of a self-started agent, so programs that ask get the message;
+ * but only if the user has set something. */
 static int fail(const struct serve *serve, int argc, char **argv, struct err_text *err, int r,
 		bool said)
 {

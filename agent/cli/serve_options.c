@@ -1,4 +1,4 @@
-/* Options of the daemon, and where they come from. See serve_options.h. */
+/* The daemon's options and their sources. See serve_options.h. */
 #include "agent/cli/serve_options.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-/* `file` NULL: only what variables and the command line say. Returns as options_arguments does. */
+/* Reads all sources; without the file if `file` is NULL. Returns as options_arguments does. */
 static int read_all(const struct serve_options *from, const char *file, struct options *o,
 		    char **ret_text, struct err_text *err)
 {
@@ -29,7 +29,7 @@ static int read_all(const struct serve_options *from, const char *file, struct o
 	return r;
 }
 
-/* The usual file counts if it is there. */
+/* If no file was named, uses the default file if it exists. */
 static void look_for_file(struct serve_options *from)
 {
 	if (from->any_file)

@@ -1,4 +1,4 @@
-/* What systemd's protocols ask for. See service.h. */
+/* The protocols of systemd. See service.h. */
 #include "agent/cli/service.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define FIRST_FD   3 /* SD_LISTEN_FDS_START */
 #define FDS_MAX	   16
 #define TELL_MAX   512
-#define NANOSECOND 1000 /* in a microsecond */
+#define NANOSECOND 1000 /* nanoseconds in a microsecond */
 
 static bool number_of(const char *variable, uint64_t *ret)
 {
@@ -27,7 +27,7 @@ static bool number_of(const char *variable, uint64_t *ret)
 	return text && parse_u64(text, ret) == 0;
 }
 
-/* For us? Another process of the service may be meant. */
+/* True if the variable names our pid: it may be meant for another process of the service. */
 static bool is_own(const char *variable)
 {
 	uint64_t pid;
@@ -81,7 +81,7 @@ static int socket_option(int fd, int option)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &length) < 0 ? -1 : value;
 }
 
-/* Which of ours it is; NULL: none. */
+/* The member for this kind of socket; NULL if the kind is unknown. */
 static int *place_of(struct service_sockets *s, int fd)
 {
 	int domain = socket_option(fd, SO_DOMAIN), type = socket_option(fd, SO_TYPE);

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The agent under a service manager that speaks systemd's protocols (sd_notify(3),
- * sd_listen_fds(3)): tells that it is ready, reloads, stops and lives, and takes sockets that the
- * manager listens on already. Without one all of it does nothing.
+ * Support for service managers that speak systemd's protocols (sd_notify(3), sd_listen_fds(3)):
+ * reports that the agent is ready, reloads, stops or is alive, and takes sockets that the manager
+ * has opened. Without such a manager all functions do nothing.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,22 +11,23 @@
 struct err_text;
 
 struct service {
-	struct sockaddr_un address; /* where the manager hears; `length` 0: nowhere */
+	struct sockaddr_un address; /* the manager's socket; `length` 0: none */
 	unsigned length;
-	uint64_t watchdog_ns; /* it wants a sign of life this often; 0: none */
+	uint64_t watchdog_ns; /* the manager expects a sign of life this often; 0: never */
 };
 
-/* Sockets that were passed; -1: none. */
+/* Sockets that the manager passed; -1: none. */
 struct service_sockets {
 	int programs;	/* Unix, SOCK_SEQPACKET */
 	int collectors; /* TCP */
 };
 
-/* Reads NOTIFY_SOCKET and WATCHDOG_*, and takes them out of the environment. */
+/* Reads NOTIFY_SOCKET and WATCHDOG_*, and removes them from the environment. */
 void service_open(struct service *ret_service);
-/* Lines of NAME=VALUE, parted by newlines. Never blocks; what can't be sent is not. */
+/* Sends lines NAME=VALUE, separated by newlines. Never blocks; drops the message if it can't be
+ * sent. */
 void service_tell(const struct service *service, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Reads LISTEN_FDS and takes it out of the environment. 0; -EINVAL with what is wrong with the
- * sockets that were passed. */
+/* Reads LISTEN_FDS and removes it from the environment. Returns 0, or -EINVAL if a passed socket is
+ * of the wrong kind, with the reason. */
 int service_sockets(struct service_sockets *ret_sockets, struct err_text *err);

@@ -1,4 +1,4 @@
-/* The environment of a program that asks. See settle.h. */
+/* Applies the environment of a program that asks. See settle.h. */
 #include "agent/cli/settle.h"
 
 #include <errno.h>
@@ -22,12 +22,13 @@ struct text {
 	const char *from, *end;
 };
 
-/* An agent's, but nobody who starts a program misses them. */
+/* Settings of an agent. The user of a single program does not miss them, so they are not
+ * reported. */
 static const char *const unnoticed[] = {
 	"socket",  "for-pid",	    "linger-idle",  "config",	  "check-config", "log",
 	"logfile", "logfile-limit", "stop-timeout", "allow-user", "allow-group"};
 
-/* Of the request that is looked at: options_compare tells without a context. */
+/* The message of the request being processed; static because options_compare passes no context. */
 static struct err_text *telling;
 
 static const char *get(const void *context, const char *name)
@@ -41,7 +42,7 @@ static const char *get(const void *context, const char *name)
 	return NULL;
 }
 
-/* One more sentence. */
+/* Appends a sentence. */
 static void add(struct err_text *say, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -64,7 +65,7 @@ static bool asked_for(const struct options *o, const char *option)
 	return options_source(o, option) == OPTION_VARIABLE;
 }
 
-/* ---- what an agent has no memory or no right for ---- */
+/* ---- settings without memory or permission ---- */
 
 static void check_files(struct options *asked, const struct options *own, bool same_files,
 			struct err_text *say)
@@ -104,7 +105,7 @@ static void check_memory(struct options *asked, const struct options *own, struc
 	}
 }
 
-/* ---- what is not the program's ---- */
+/* ---- settings of the agent ---- */
 
 static void tell(const char *name, const char *running, const char *wanted, bool kept)
 {

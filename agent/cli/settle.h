@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What a program's own environment asks of `agent serve`, when it asks for a ring: the settings of
- * a program (COMMAND_PROGRAM in the table of options) hold for it, those of an agent are the
- * agent's business. What is not honoured has its sentence, which the program writes to its standard
- * error.
+ * Applies the environment of a program that asks `agent serve` for a ring. Settings of a program
+ * (COMMAND_PROGRAM in the table of options) hold for that program; settings of an agent are
+ * ignored. For each setting that is not honoured the program gets a sentence to write to its
+ * standard error.
  */
 #include "agent/serve/agent.h"
 
-/* An agent_settle; `context` is the struct options that hold for the agent. */
+/* An agent_settle function; `context` is the struct options of the agent. */
 agent_settle settle;

@@ -1,4 +1,4 @@
-/* Summaries. See summary.h. */
+/* Prints summaries. See summary.h. */
 #include "agent/cli/summary.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void print_end(const struct session_report *r)
 			r->end.core_dumped ? ", core dumped" : "");
 }
 
-/* What is in no file, and why. */
+/* Prints what is in no file, and why. */
 static void print_unsaved(const struct session_report *r)
 {
 	uint64_t unsaved = r->ledger.delivered > r->saved ? r->ledger.delivered - r->saved : 0;
@@ -44,8 +44,8 @@ static void print_unsaved(const struct session_report *r)
 			*r->lacking ? "took the rest" : "came", r->path);
 }
 
-/* Who took the recording, and who did not: without a key anybody on the network may be the
- * first. */
+/* Prints which collectors have taken the recording, and which have not. Without a key, any host on
+ * the network may be such a collector. */
 static void print_collectors(const struct session_report *r)
 {
 	bool kept = *r->path && r->rest_for_away;

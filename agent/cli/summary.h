@@ -1,8 +1,9 @@
 #pragma once
-/* What `agent run` and `agent attach` say on standard error of a program that has ended. */
+/* The summary that `agent run` and `agent attach` print to standard error when a program has
+ * ended. */
 #include <stdbool.h>
 
 #include "agent/serve/agent.h"
 
-/* `flight`: it was the flight recorder that held events back. */
+/* `flight`: the flight recorder held events back. */
 void summary_print(const struct session_report *report, bool flight);

@@ -1,4 +1,4 @@
-/* The table of variables that are no options of ours. See variables.h. */
+/* The table of variables that are no options. See variables.h. */
 #include "agent/cli/variables.h"
 
 #include <ctype.h>
@@ -17,21 +17,21 @@
 #define OLD_PREFIX "MEMORY_PROFILER_"
 #define OWN_PREFIX "HEAPCAST_"
 #define CULLING	   "CULL_TEMPORARY_ALLOCATIONS"
-#define NEAR_LEAST 4 /* letters of a name that something can be near to */
+#define NEAR_LEAST 4 /* minimum length of a name for a similarity check */
 
 enum reader {
 	AGENT,	       /* stands for an option */
-	AGENT_CULLING, /* so does this, in milliseconds, if CULLING is switched on */
+	AGENT_CULLING, /* the same, in milliseconds, if CULLING is on */
 	LIBRARY,       /* read in the program; both prefixes */
-	NOBODY,	       /* without a meaning here: `text` is the reason */
+	NOBODY,	       /* no meaning here: `text` is the reason */
 };
 
 static const struct variable {
-	const char *name; /* behind the prefix */
+	const char *name; /* after the prefix */
 	enum reader reader;
-	const char *option; /* that it stands for */
-	const char *one;    /* what the value 1 becomes; NULL: the value as it is */
-	const char *zero; /* what the value 0 becomes; NOBODY: it asks for nothing, so no notice */
+	const char *option; /* the option that it stands for */
+	const char *one;    /* replaces the value 1; NULL: no replacement */
+	const char *zero;   /* replaces the value 0; with NOBODY: a value that gets no notice */
 	const char *text;
 } variables[] = {
 	{"OUTPUT", AGENT, "output", NULL, NULL, "pattern of the file's name"},
@@ -78,7 +78,7 @@ static const struct variable {
 	 "a stack that can't be walked to its end is always recorded, and marked"},
 };
 
-/* What the library, or what starts it, reads and no option stands for. */
+/* Variables that the library or its starter reads, and that no option stands for. */
 static const struct {
 	const char *name, *text;
 } own[] = {
@@ -136,12 +136,12 @@ static int take(struct options *o, const struct variable *v, enum option_command
 	else if (!strcmp(value, "0") && v->zero)
 		value = v->zero;
 	else if (!strcmp(value, "0") && v->one)
-		return 0; /* the option is not given */
+		return 0; /* leave the option unset */
 	snprintf(name, sizeof(name), OLD_PREFIX "%s", v->name);
 	return options_set(o, command, v->option, value, name, err);
 }
 
-/* What the library reads: whether, and a number. */
+/* Checks the variables of the library: its switches and its number. */
 static int check_library(const struct option_environment *from, struct err_text *err)
 {
 	const char *seed = from->get(from->context, OWN_PREFIX "SAMPLE_SEED");
@@ -196,8 +196,8 @@ static void notice(const char *entry)
 		log_warn(OLD_PREFIX "%s has no meaning here: %s", v->name, v->text);
 }
 
-/* Of the collector, on the same machine, and so near to a setting of ours that it would be taken
- * for it. */
+/* Variables of the collector, which may run on the same machine. They resemble our settings so much
+ * that they would be reported as misspelt. */
 static const char *const of_collector[] = {"HEAPCAST_PAIRS"};
 
 static bool is_own(const char *entry, size_t length)

@@ -1,18 +1,19 @@
 #pragma once
 /*
- * The environment beside the options: the variables of the profiler that this one succeeds
- * (MEMORY_PROFILER_NAME), and what libheapcast.so itself reads. Each has its line in one table,
- * from which the values are taken, the notices are given and docs/environment.md is printed.
+ * Variables other than options: those of the profiler that this one succeeds
+ * (MEMORY_PROFILER_NAME), and those that libheapcast.so reads itself. One table has a row for each;
+ * it is the source of the values, the notices and docs/environment.md.
  */
 #include "agent/cli/options.h"
 
-/* Sets the options that variables of the old names ask for. 0; -EINVAL with the variable's name. */
+/* Sets the options that variables with old names stand for. Returns 0, or -EINVAL with the name of
+ * the variable. */
 int variables_take(struct options *options, enum option_command command,
 		   const struct option_environment *from, struct err_text *err);
-/* Is this "HEAPCAST_NAME=value" no setting, but nearly one? Then `meant` is that one. */
+/* True if "HEAPCAST_NAME=value" is no setting but resembles one, which is then in `meant`. */
 bool variables_misspelt(const char *entry, char *meant, size_t size);
-/* One line to the log for each that is set and means nothing here, or was misspelt. Call once the
- * log is open. */
+/* Logs a line for each variable that is set but has no meaning here, or is misspelt. To be called
+ * once the log is open. */
 void variables_notices(void);
-/* docs/environment.md, on standard output. */
+/* Prints docs/environment.md to standard output. */
 void variables_document(void);

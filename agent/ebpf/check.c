@@ -13,7 +13,8 @@
 #define PRICE_RUNS 3
 #define CALLS	   2000
 
-/* Words, in lines that are indented so far. The first one is `used` columns long already. */
+/* Prints words in lines with this indentation. `used` columns of the first line are in use
+ * already. */
 static void print_wrapped(FILE *out, unsigned indent, unsigned used, const char *text)
 {
 	while (*text) {
@@ -33,9 +34,9 @@ static void print_wrapped(FILE *out, unsigned indent, unsigned used, const char 
 	fputc('\n', out);
 }
 
-/* The host. */
+/* ---- the host ---- */
 
-/* What several lack for one reason is said once. */
+/* Prints a reason only once if consecutive rights lack it. */
 static void print_rights(FILE *out, const struct rights *rights)
 {
 	const char *said = NULL;
@@ -51,7 +52,8 @@ static void print_rights(FILE *out, const struct rights *rights)
 	}
 }
 
-/* The least of some runs, for others use the machine too; negative: it can't be measured. */
+/* Returns the minimum of several runs, since other processes use the machine, too; negative if the
+ * price can't be measured. */
 static double price(enum trial_kind kind, enum trial_function function, bool returns)
 {
 	struct trial trial;
@@ -87,7 +89,7 @@ static void print_prices(FILE *out, const struct rights *rights)
 			    "at entry and return by one program");
 }
 
-/* The process. */
+/* ---- the process ---- */
 
 static const char *place_of(const struct site *site)
 {

@@ -1,9 +1,9 @@
 #pragma once
-/* `agent attach --check`: what attaching by eBPF can do here, what a probe costs, and of a process
- * what would be seen and what not. */
+/* `agent attach --check`: reports what attaching by eBPF can do on this host, what a probe costs,
+ * and what would be recorded of a process. */
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Prints it, in lines of at most 80 columns; `pid`: 0 for none. 0: attaching would work; 1: it
- * would not, and what is missing was said. */
+/* Prints the report in lines of at most 80 columns. `pid` 0: the host only. Returns 0 if attaching
+ * would work; 1 if not, and the report says what is missing. */
 int attach_check(FILE *out, pid_t pid);

@@ -1,4 +1,4 @@
-/* Beginnings of functions. See extents.h. */
+/* Finds the starts of functions. See extents.h. */
 #include "agent/ebpf/extents.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 #define PAIR	     8
 #define SYMBOLS_MAX  (256u << 10)
 #define LOOKS_MAX    200
-#define ABSOLUTE_4   0x03 /* DW_EH_PE_udata4: the count's */
-#define FROM_TABLE_4 0x3b /* DW_EH_PE_datarel | DW_EH_PE_sdata4: the pairs' */
+#define ABSOLUTE_4   0x03 /* DW_EH_PE_udata4: encoding of the count */
+#define FROM_TABLE_4 0x3b /* DW_EH_PE_datarel | DW_EH_PE_sdata4: encoding of the pairs */
 
 static bool has_few_symbols(const struct elf_symbols *file)
 {
@@ -67,7 +67,7 @@ static void search_table(struct extents *extents, uint64_t address)
 {
 	uint64_t first = 0, last = extents->count, begin;
 
-	while (first < last) { /* the first one behind the address is sought */
+	while (first < last) { /* finds the first pair beyond the address */
 		uint64_t middle = first + (last - first) / 2;
 
 		if (!read_begin(extents, middle, &begin))

@@ -1,4 +1,4 @@
-/* Functions of allocators by their symbols. See functions.h. */
+/* Finds allocator functions by their symbols. See functions.h. */
 #include "agent/ebpf/functions.h"
 
 #include <stdio.h>
@@ -8,11 +8,11 @@
 #include "agent/mapping_functions.h"
 #include "base/ban.h"
 
-/* While symbols are read. */
+/* The state while symbols are read. */
 struct search {
 	struct functions *found;
 	uint16_t machine;
-	bool shown; /* in this table common names count: others see them */
+	bool shown; /* common names count in this table: other files see its symbols */
 };
 
 bool function_is_operator(const char *name)
@@ -48,15 +48,15 @@ enum function_sort function_sort(unsigned number)
 	}
 }
 
-/* Operators and their like throw, unless they say that they don't; so does realloc of mimalloc's
- * kind. */
+/* Operators new and similar functions throw, except nothrow variants; so do mimalloc's functions of
+ * this kind (mi_new_realloc). */
 static bool is_throwing(unsigned number, const char *name)
 {
 	return !strncmp(function_known(number)->name, "new", 3) && !strstr(name, "nothrow");
 }
 
-/* A quick look, for there may be a hundred thousand: the first two letters of all names that
- * matter. */
+/* A fast filter, since a file may have a hundred thousand symbols: the first two letters of all
+ * names that matter. */
 static bool may_matter(const char *name)
 {
 	static const char beginnings[] =
@@ -68,8 +68,8 @@ static bool may_matter(const char *name)
 	return false;
 }
 
-/* Of two names of one function the better one. The table has malloc's family behind the others, so
- * of two operators the earlier is not an array's. */
+/* True if `f` has the better one of two names for the same function. Malloc's family comes last in
+ * the table of functions. Of two operators the one that comes first is not the array operator. */
 static bool is_better(const struct function *f, const struct function *than)
 {
 	bool operator_ = function_is_operator(f->name), other = function_is_operator(than->name);
@@ -99,7 +99,7 @@ static void add(struct functions *found, const struct function *f)
 		found->function[found->count++] = *f;
 }
 
-/* "malloc.constprop.0", but not "malloc.cold", to which only malloc itself leads. */
+/* True for "malloc.constprop.0", but not for "malloc.cold", which only malloc itself reaches. */
 static bool is_copy(const char *name, char base[SITE_NAME_MAX])
 {
 	const char *dot = strchr(name, '.');
@@ -153,8 +153,8 @@ static int compare(const void *a, const void *b)
 	return first->address < second->address ? -1 : first->address > second->address;
 }
 
-/* In a program without dynamic symbols nobody is shown anything: its global names are what its own
- * calls come to. */
+/* A program without dynamic symbols exports nothing: its own calls use its global symbols, so
+ * common names count in .symtab. */
 void functions_find(struct elf_symbols *file, struct functions *ret)
 {
 	struct search search = {.found = ret, .machine = file->head.e_machine};

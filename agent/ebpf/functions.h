@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The functions of allocators that an ELF file has symbols of: which ones, and what is known by
- * name alone. In the order of their addresses, aliases under one name: that of malloc's family if
- * it has one.
+ * The allocator functions for which an ELF file has symbols, and the facts that follow from the
+ * name alone. Sorted by address. Aliases are listed under one name: that of malloc's family if
+ * possible.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,13 +13,13 @@
 
 #define FUNCTIONS_MAX 256
 
-/* What may stand for what: a wrapper does the work of a function of its own sort. */
+/* A wrapper does the work of a function of its own sort. */
 enum function_sort {
 	SORT_ALLOCATES,
 	SORT_MOVES,
 	SORT_RESIZES,
 	SORT_FREES,
-	SORT_MAPS, /* nothing stands for another one here */
+	SORT_MAPS, /* a function of this sort is never a wrapper */
 };
 
 struct function {
@@ -31,33 +31,34 @@ struct function {
 	bool late;   /* an IFUNC */
 	bool thumb;
 	bool throws;
-	bool copied; /* a copy, or part, that gcc has made of it: others call that in its place */
+	bool copied; /* a copy or part that gcc made of the function: other functions call it
+		      * instead */
 	char name[SITE_NAME_MAX];
 };
 
 struct functions {
 	unsigned count;
-	bool overflow; /* there are more */
-	bool stripped; /* there is no table of all symbols */
-	bool malloc;   /* it has malloc itself */
-	bool known;    /* it has functions under an allocator's own names */
+	bool overflow; /* further functions were dropped */
+	bool stripped; /* the file has no full symbol table */
+	bool malloc;   /* the file has its own malloc */
+	bool known;    /* the file has functions with an allocator's own names */
 	struct function function[FUNCTIONS_MAX];
 };
 
 /* One caller at a time. */
 void functions_find(struct elf_symbols *file, struct functions *ret);
 
-/* The number of the function that this name stands for where it is imported; negative: none. */
+/* Returns the number of the function that an imported name stands for, or a negative value. */
 int function_of_name(const char *name, bool *ret_heap);
 
 enum function_sort function_sort(unsigned number);
 
-/* An allocator's, or one that maps (agent/mapping_functions.h). */
+/* An allocator's function, or one that maps memory (agent/mapping_functions.h). */
 const struct allocator_function *function_known(unsigned number);
-/* The number of what maps; negative: it is none. */
+/* Returns the number of a function that maps memory, or a negative value for any other name. */
 int mapping_function_find(const char *name);
 
 bool function_is_operator(const char *name);
 
-/* NULL: there is none at this address. */
+/* Returns NULL if no function is at this address. */
 struct function *functions_at(struct functions *functions, uint64_t address);

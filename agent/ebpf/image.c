@@ -1,4 +1,4 @@
-/* A module's file, laid out. See image.h. */
+/* Lays a module's file out in memory. See image.h. */
 #include "agent/ebpf/image.h"
 
 #include <elf.h>
@@ -26,8 +26,8 @@ typedef Elf32_Phdr elf_segment;
 #define NATIVE_DATA ELFDATA2MSB
 #endif
 
-/* `offset` is of the file; of memory it is from the ELF header, which is the same for what lies in
- * the first segment. */
+/* `offset` is an offset in the file. Memory is read at the same offset from the ELF header, which
+ * is correct for the first segment. */
 static ssize_t read_source(const struct image_source *source, void *to, size_t size,
 			   uint64_t offset)
 {
@@ -156,8 +156,8 @@ void image_drop(struct image *image)
 	image->bytes = 0;
 }
 
-/* The kernel maps whole pages of a file, so what lies before and behind a segment in its pages is
- * there too; a segment that follows in the same page comes later and has its way. */
+/* The kernel maps whole pages of a file, so the bytes before and after a segment in its pages are
+ * mapped, too. If a later segment shares a page, its bytes are read later and win. */
 static int fill_from_file(struct image *image, uint64_t from, uint64_t to)
 {
 	for (unsigned i = 0; i < image->segment_count; i++) {

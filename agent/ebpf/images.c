@@ -1,4 +1,4 @@
-/* Images of all processes. See images.h. */
+/* The image cache. See images.h. */
 #include "agent/ebpf/images.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define UNUSED_MAX 64 /* images that no process has at the moment */
+#define UNUSED_MAX 64 /* images without users that are kept */
 
 static bool is_file(const struct image_entry *entry, const struct stat *st)
 {
@@ -20,7 +20,7 @@ static bool is_file(const struct image_entry *entry, const struct stat *st)
 	       entry->changed_ns == st->st_ctim.tv_nsec;
 }
 
-/* `fd` becomes the image's. */
+/* The image owns `fd` from now on, and closes it on errors. */
 static struct image_entry *add(struct images *images, const struct image_source *source,
 			       const struct stat *st)
 {

@@ -1,18 +1,18 @@
 #pragma once
-/* Modules' images, kept for all processes: those that were unused longest go when there are too
- * many. */
+/* A cache of modules' images, shared by all processes. When there are too many, the least recently
+ * used ones are evicted. */
 #include "agent/ebpf/image.h"
 #include "agent/ebpf/maps.h"
 
 struct image_entry {
-	struct image image; /* first */
+	struct image image; /* first member */
 	uint64_t device;
 	uint64_t inode;
 	uint64_t size;
 	int64_t changed_s; /* st_ctim */
 	int64_t changed_ns;
 	uint32_t users; /* modules of processes */
-	bool shared;	/* by file; else of one process's memory */
+	bool shared;	/* by file; otherwise it reads one process's memory */
 };
 
 struct images {
@@ -23,14 +23,14 @@ struct images {
 	uint64_t clock;
 };
 
-/* The image of what is mapped at `map` in the process: its file, if that can be found for certain;
- * else, where the ELF header lies at `base`, the process's memory. NULL: neither, or it is no ELF
- * file. Every get is followed by a put. */
+/* Returns the image of what is mapped at `map` in the process: of its file if the file can be
+ * identified for certain, or else of the process's memory if the ELF header lies at `base`. Returns
+ * NULL if neither works or it is no ELF file. Every get needs a put. */
 struct image *images_get(struct images *images, pid_t pid, const struct process_map *map,
 			 uint64_t base);
 void images_put(struct images *images, struct image *image);
 
-/* Keeps what was read within bounds; between walks. */
+/* Evicts to keep within the limits. To be called between walks. */
 void images_trim(struct images *images);
 size_t images_bytes(const struct images *images);
 void images_done(struct images *images);

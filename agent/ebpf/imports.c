@@ -1,4 +1,4 @@
-/* Pointers to imported functions. See imports.h; ELF specification, "Relocation". */
+/* Finds the pointers to imported functions. See imports.h; ELF specification, "Relocation". */
 #include "agent/ebpf/imports.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/ban.h"
 
 #define SLOTS_MAX                                                                                  \
-	(128u << 10) /* more than any library has that also has an allocator's functions */
+	(128u << 10) /* more than any library has that also contains an allocator's functions */
 #define EACH	     256
 #define SYMBOL_SHIFT (sizeof(ElfW(Addr)) == 8 ? 32 : 8) /* of r_info */
 
@@ -71,7 +71,7 @@ void imports_done(struct imports *imports)
 	*imports = (struct imports){0};
 }
 
-/* A name that does not fit is none that we know. */
+/* A name that does not fit is none that we know, and becomes "". */
 static void read_name(const struct imports *imports, uint32_t at, char name[SITE_NAME_MAX])
 {
 	uint64_t left = at < imports->names.sh_size ? imports->names.sh_size - at : 0;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Where the pointers lead that code of an ELF file jumps and calls through (its global offset
- * table): to a symbol that the dynamic loader looks up. Read from relocations: one with a symbol
- * says that the loader puts its address there.
+ * The targets of the pointers through which an ELF file's code jumps and calls (its global offset
+ * table): symbols that the dynamic loader resolves. They are read from the relocations; a
+ * relocation with a symbol says that the loader stores this symbol's address there.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,16 +18,16 @@ struct import_slot {
 
 struct imports {
 	const struct elf_symbols *file;
-	struct import_slot *slot; /* in the order of addresses */
+	struct import_slot *slot; /* sorted by address */
 	size_t count;
 	ElfW(Shdr) symbols, names;
 };
 
-/* 0, also if there are none; -ENOMEM. The file must stay. */
+/* Returns 0, also if the file has no imports; or -ENOMEM. `file` must outlive `imports`. */
 int imports_read(struct imports *imports, const struct elf_symbols *file);
 void imports_done(struct imports *imports);
 
-/* The symbol whose address is put at `slot`. False: none. `ret_address`: where this file has it; 0:
- * it has not. */
+/* Finds the symbol whose address the loader stores at `slot`; false if there is none. *ret_address
+ * is the symbol's address in this file, or 0 if the file does not define it. */
 bool imports_find(const struct imports *imports, uint64_t slot, char ret_name[SITE_NAME_MAX],
 		  uint64_t *ret_address);

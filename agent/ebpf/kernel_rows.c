@@ -1,4 +1,4 @@
-/* The kernel's map of rows. See kernel_rows.h. */
+/* Manages the kernel's map of rows. See kernel_rows.h. */
 #include "agent/ebpf/kernel_rows.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ void kernel_rows_close(struct kernel_rows *k)
 	memset(k, 0, sizeof(*k));
 }
 
-/* `count` blocks in a row; UINT32_MAX: there are none. */
+/* Takes `count` consecutive blocks; returns the first one, or UINT32_MAX if there are none. */
 static uint32_t blocks_take(struct kernel_rows *k, uint32_t count)
 {
 	for (uint32_t i = 0, run = 0; i < k->blocks; i++) {
@@ -127,7 +127,7 @@ void kernel_part_end(struct kernel_rows *k, struct kernel_part *part)
 	if (part->space == WALK_SPACE_NONE)
 		return;
 	__atomic_store_n(&k->spaces[part->space].word, 0, __ATOMIC_SEQ_CST);
-	/* A generation that a walk has seen does not come again for who has the number next. */
+	/* The next user of this space must not get a generation that a running walk has seen. */
 	__atomic_fetch_add(&k->spaces[part->space].unmapped, 1, __ATOMIC_SEQ_CST);
 	blocks_give(k, part);
 	k->space_used[part->space] = 0;
@@ -158,7 +158,8 @@ void kernel_part_say(struct kernel_rows *k, const struct kernel_part *part, uint
 		return;
 	space = &k->spaces[part->space];
 	for (uint32_t i = 0; i < count; i++) {
-		/* More than there is room for: the last one covers the rest, gaps included. */
+		/* If there are more ranges than room, the last one covers the rest, including
+		 * gaps. */
 		if (at == WALK_CODE_MAX) {
 			space->code[at - 1].end = code[i].end;
 		} else {
@@ -185,7 +186,8 @@ static struct walk_line *line_of(struct kernel_rows *k, const struct kernel_part
 	return &k->lines[walk_line_of(walk_word(0, part->bits, part->first), key)];
 }
 
-/* The program counter's key from its place and tag: what row.h says of them, backwards. */
+/* Recovers the key of a program counter from its line and tag: the inverse of key_place in
+ * row.h. */
 static uint64_t key_of_entry(uint64_t entry, uint32_t line, uint32_t bits)
 {
 	uint64_t high = entry >> ROW_BITS;
@@ -205,8 +207,8 @@ static bool put(struct walk_line *line, uint64_t key, uint32_t row)
 	return false;
 }
 
-/* A part of twice the size, where there is room for it. Walks under way notice by the word, after
- * which the old one is let to others. */
+/* Moves the rows to a part of twice the size if there is room. A running walk notices the change by
+ * the space's word, which is written before the old part is freed. */
 static bool grow(struct kernel_rows *k, struct kernel_part *part)
 {
 	struct kernel_part larger = *part;
@@ -251,7 +253,7 @@ void kernel_part_insert(struct kernel_rows *k, struct kernel_part *part, uint64_
 		part->count++;
 		return;
 	}
-	k->turned_away++; /* one that was there goes */
+	k->turned_away++; /* no room in the line: evict one of its rows */
 	line = line_of(k, part, key);
 	__atomic_store_n(&line->entries[k->turned_away % WALK_LINE_ENTRIES], entry_of(key, row),
 			 __ATOMIC_RELEASE);

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The kernel's map of rows (bpf/walk_shared.h) as the agent writes it: parts of it are let to
- * processes, smaller ones first, larger ones as rows come. What does not fit is not there: a miss.
+ * The kernel's map of unwind rows (bpf/walk_shared.h) as the agent writes it. Each process gets a
+ * part of the map: small first, larger as rows are added. A row that does not fit is missing, and
+ * is a miss in the kernel's walk.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #include "bpf/walk_shared.h"
 
 struct kernel_rows {
-	struct walk_line *lines; /* NULL: there is no kernel */
+	struct walk_line *lines; /* NULL: no kernel map */
 	struct walk_space *spaces;
 	size_t lines_size;
 	size_t spaces_size;
@@ -25,14 +26,14 @@ struct kernel_rows {
 	uint64_t turned_away;
 };
 
-struct kernel_part {	/* what a process has of it */
-	uint32_t space; /* WALK_SPACE_NONE: nothing */
-	uint32_t bits;	/* 0: nothing */
+struct kernel_part {	/* the part of one process */
+	uint32_t space; /* WALK_SPACE_NONE: no part */
+	uint32_t bits;	/* log2 of its lines; 0: no part */
 	uint32_t first; /* line */
 	uint32_t count; /* rows in it */
 };
 
-/* fds below 0: no kernel. 0 or a negative errno. */
+/* `rows_fd` and `spaces_fd` below 0: no kernel map. Returns 0 or a negative errno. */
 int kernel_rows_open(struct kernel_rows *k, int rows_fd, int spaces_fd, uint32_t lines,
 		     uint32_t spaces, struct err_text *error);
 void kernel_rows_close(struct kernel_rows *k);
@@ -40,16 +41,17 @@ void kernel_rows_close(struct kernel_rows *k);
 void kernel_part_let(struct kernel_rows *k, struct kernel_part *ret);
 void kernel_part_end(struct kernel_rows *k, struct kernel_part *part);
 
-/* How often the kernel has seen code of this process go: read it before the process's maps are
- * read, and give it then to kernel_part_say along with where its code lies, by address. */
+/* Returns how often the kernel has seen code of this process being unmapped. Read it before the
+ * process's maps, and then pass it to kernel_part_say, with the ranges of code sorted by
+ * address. */
 uint64_t kernel_part_unmapped(const struct kernel_rows *k, const struct kernel_part *part);
 void kernel_part_say(struct kernel_rows *k, const struct kernel_part *part, uint64_t unmapped,
 		     const struct walk_code *code, uint32_t count);
 
-/* Whether the space is open: nothing has gone since it was said. */
+/* True if the space is open: no code was unmapped since kernel_part_say. */
 bool kernel_part_is_open(const struct kernel_rows *k, const struct kernel_part *part);
 
-/* Puts in a row; `key` as in agent/unwind/row.h. If it is there already nothing happens. */
+/* Inserts a row; `key` as in agent/unwind/row.h. Does nothing if the row exists. */
 void kernel_part_insert(struct kernel_rows *k, struct kernel_part *part, uint64_t key,
 			uint32_t row);
 /* Drops all rows. Only while the space is closed. */

@@ -1,4 +1,4 @@
-/* The file behind a mapping. See mapped.h. */
+/* Opens the file behind a mapping. See mapped.h. */
 #include "agent/ebpf/mapped.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include "base/cleanup.h"
 #include "base/ban.h"
 
-/* Opening may not wait for whoever made it a pipe, nor follow where a terminal would become
- * ours. */
+/* Opens a regular file. O_NONBLOCK: opening a pipe must not wait for its writer. O_NOCTTY: a
+ * terminal must not become ours. */
 static int open_regular(const char *path, struct stat *ret_stat)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -26,8 +26,8 @@ static int open_regular(const char *path, struct stat *ret_stat)
 	return !fstat(fd, ret_stat) && S_ISREG(ret_stat->st_mode) ? take_fd(fd) : -ENOENT;
 }
 
-/* Overlays and btrfs have other numbers in their maps than in what stat() says: then the file is
- * mapped here, and our own maps are asked. */
+/* Overlayfs and btrfs show other device and inode numbers in /proc/PID/maps than in stat(). So the
+ * agent maps the file itself, and compares the numbers in its own maps. */
 static bool is_mapped_alike(int fd, const struct process_map *map)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -48,7 +48,7 @@ static bool is_mapped_alike(int fd, const struct process_map *map)
 	return alike;
 }
 
-/* -ESTALE: it is another one. */
+/* Returns -ESTALE if the path names another file. */
 static int open_if_same(const char *path, const struct process_map *map)
 {
 	struct stat st;
@@ -61,7 +61,8 @@ static int open_if_same(const char *path, const struct process_map *map)
 		       : -ESTALE;
 }
 
-/* Names in maps are as we see them; of another mount namespace's files as that one does. */
+/* Names in /proc/PID/maps are as in our mount namespace; a file of another mount namespace has its
+ * name in that one. */
 int mapped_open(pid_t pid, const struct process_map *map)
 {
 	char path[64 + 4096];

@@ -1,4 +1,4 @@
-/* Names of functions that map memory. See mapping_functions.h. */
+/* The names of functions that map memory. See mapping_functions.h. */
 #include "agent/mapping_functions.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ enum kind {
 #undef X
 };
 
-/* (A brk that gives back is told by what it did.) */
+/* (For brk, the kind of event depends on the direction in which the break has moved.) */
 static const struct allocator_function mapping_functions[MAPPING_FUNCTIONS] = {
 	{"mmap", KIND_MMAP, SHAPE_MAP},	      {"munmap", KIND_MUNMAP, SHAPE_UNMAP},
 	{"mremap", KIND_MREMAP, SHAPE_REMAP}, {"sbrk", KIND_SBRK, SHAPE_SBRK},

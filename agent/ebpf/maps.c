@@ -1,4 +1,4 @@
-/* /proc/PID/maps. See maps.h. */
+/* Parses /proc/PID/maps. See maps.h. */
 #include "agent/ebpf/maps.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #pragma once
-/* /proc/PID/maps, as far as it is about code and stacks. The file is the kernel's, the names in it
- * are the process's. */
+/* Reads /proc/PID/maps, as far as code and stacks are concerned. The kernel writes the file, but
+ * the process chooses the names in it. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -11,15 +11,15 @@ struct process_map {
 	uint64_t start;
 	uint64_t end;
 	uint64_t offset;
-	uint64_t device; /* as st_dev has it */
+	uint64_t device; /* as in st_dev */
 	uint64_t inode;	 /* 0: no file */
 	bool readable;
 	bool executable;
-	char *path; /* NULL: none. "[vdso]" and the like are no files */
+	char *path; /* NULL: none; "[vdso]" and the like are no files */
 };
 
-/* At most `PROCESS_MAPS_MAX` lines, sorted by address; what is beyond is left out. 0; -ESRCH;
- * -EACCES; -ENOMEM. */
+/* Reads at most PROCESS_MAPS_MAX lines, sorted by address; drops further lines. Returns 0, -ESRCH,
+ * -EACCES or -ENOMEM. */
 #define PROCESS_MAPS_MAX 65536
 int process_maps_read(pid_t pid, struct process_map **ret, uint32_t *ret_count);
 void process_maps_free(struct process_map *maps, uint32_t count);

@@ -1,4 +1,4 @@
-/* Links to uprobes. See multi.h. */
+/* Creates uprobe links. See multi.h. */
 #include "agent/ebpf/multi.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 #define MULTI_RETURN 1
 
-/* What BPF_LINK_CREATE takes for these. */
+/* The layout of BPF_LINK_CREATE's attributes for these links. */
 struct multi_attr {
 	uint32_t program, target, attach_type, flags;
 	uint64_t path, offsets, reference_counters, cookies;

@@ -1,4 +1,4 @@
-/* The sites of a process. See process_sites.h. */
+/* Finds the sites of a process. See process_sites.h. */
 #include "agent/ebpf/process_sites.h"
 
 #include <errno.h>

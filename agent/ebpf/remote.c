@@ -1,4 +1,4 @@
-/* Other processes and their stacks. See remote.h. */
+/* Unwinds stacks of other processes. See remote.h. */
 #include "agent/ebpf/remote.h"
 
 #include <errno.h>
@@ -15,9 +15,8 @@
 #include "base/array.h"
 
 #define IMAGE_BYTES (64u << 20)
-/* A look at the maps is not taken for a program counter that no code is known at if the last one
- * was less than this many of its own lengths ago: so looking takes a hundredth of the time at
- * most. */
+/* A program counter in unknown code triggers a look at the maps only if this many durations of the
+ * last look have passed since. So looking takes at most a hundredth of the time. */
 #define LOOK_PAUSE 100
 
 struct range {
@@ -37,13 +36,13 @@ struct remote {
 	struct remotes *all;
 	struct kernel_part part;
 	struct there there;
-	struct there_module *modules; /* by address */
+	struct there_module *modules; /* sorted by address */
 	uint32_t module_count;
 	uint32_t module_capacity;
-	struct range *ranges; /* what is mapped, by address */
+	struct range *ranges; /* what is mapped, sorted by address */
 	uint32_t range_count;
 	uint32_t range_capacity;
-	uint64_t looked_ns; /* CLOCK_MONOTONIC, at the end of the last look */
+	uint64_t looked_ns; /* CLOCK_MONOTONIC at the end of the last look */
 	uint64_t look_took_ns;
 	bool stale; /* look before the next walk */
 };
@@ -112,7 +111,7 @@ static void forget_modules(struct remote *r)
 	r->range_count = 0;
 }
 
-/* Large pages have more than the image. */
+/* With large pages the mapping is larger than the image. */
 static uint64_t within(const struct image *image, uint64_t bias, uint64_t address)
 {
 	uint64_t low = bias + image->load_start, high = bias + image->load_end;
@@ -120,8 +119,8 @@ static uint64_t within(const struct image *image, uint64_t bias, uint64_t addres
 	return address < low ? low : address > high ? high : address;
 }
 
-/* `map` is executable and of a file; `base`: the lowest mapping of that file in this row of
- * mappings. */
+/* `map` is an executable mapping of a file. `base` is the lowest mapping of this file in the
+ * current run of mappings. */
 static void add_module(struct remote *r, const struct process_map *map, uint64_t base)
 {
 	struct there_module *last = r->module_count ? &r->modules[r->module_count - 1] : NULL;
@@ -180,7 +179,7 @@ static void take_maps(struct remote *r, const struct process_map *maps, uint32_t
 		bool file = maps[i].inode || (maps[i].path && !strcmp(maps[i].path, "[vdso]"));
 
 		add_range(r, &maps[i]);
-		/* (Between the mappings of one file its anonymous memory may lie.) */
+		/* (Anonymous memory may lie between the mappings of one file.) */
 		if (maps[i].path && !same_file(&maps[first], &maps[i]))
 			first = i;
 		if (file && maps[i].executable)
@@ -189,7 +188,7 @@ static void take_maps(struct remote *r, const struct process_map *maps, uint32_t
 	}
 }
 
-/* What a new process or module has in common with others is there from the start. */
+/* Inserts the rows that other processes have already decoded for these modules. */
 static void insert_known(struct remote *r)
 {
 	for (uint32_t i = 0; r->part.bits && i < r->module_count; i++) {
@@ -201,7 +200,7 @@ static void insert_known(struct remote *r)
 	}
 }
 
-/* Opens the space: tells where code lies. */
+/* Opens the space: passes the ranges of code to the kernel. */
 static void say_code(struct remote *r, uint64_t unmapped)
 {
 	struct walk_code *code = calloc(r->range_count + 1, sizeof(*code));
@@ -216,9 +215,9 @@ static void say_code(struct remote *r, uint64_t unmapped)
 }
 
 /*
- * Reads the process's maps. The count of what it has unmapped is read before and told after: what
- * goes in between leaves the space closed. Rows of what has gone are dropped while it is; what is
- * there still comes back from the images.
+ * Reads the process's maps. The count of unmappings is read before the maps and stored after them,
+ * so an unmapping in between leaves the space closed. While the space is closed, all rows are
+ * dropped; those of modules that are still mapped come back from the images.
  */
 static int look(struct remote *r)
 {
@@ -234,7 +233,7 @@ static int look(struct remote *r)
 	if (!error) {
 		struct remote before = *r;
 
-		/* The old ones are given back last, so that their images stay. */
+		/* The old modules are released last, so that their images are not evicted. */
 		r->modules = NULL;
 		r->module_count = r->module_capacity = 0;
 		r->range_count = 0;
@@ -268,8 +267,8 @@ static const struct range *range_at(const struct remote *r, uint64_t address)
 	return low < r->range_count && address >= r->ranges[low].start ? &r->ranges[low] : NULL;
 }
 
-/* During a walk nothing is read anew: modules must not move under it. That code is unknown makes
- * the next walk look. */
+/* The maps are not read during a walk, since modules must not move under it. Unknown code makes the
+ * next walk read them. */
 static const struct there_module *find_module(void *context, uint64_t pc)
 {
 	struct remote *r = context;
@@ -340,8 +339,8 @@ void remote_look(struct remote *r, bool news)
 		look(r);
 }
 
-/* Code of no module is such code only where something executable is known to be mapped, and the
- * stack made sense. */
+/* A row of code outside of modules is inserted only if the address is known to be mapped executable
+ * and the stack was complete. */
 static void insert_used(struct remote *r, bool truncated)
 {
 	for (uint32_t i = 0; i < r->there.row_count; i++) {

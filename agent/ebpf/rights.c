@@ -1,5 +1,5 @@
-/* What is permitted. See rights.h; which capability is asked for what: capabilities(7), and
- * kernel/bpf/syscall.c, kernel/events/core.c. */
+/* Finds out what is permitted. See rights.h. For the capabilities that each operation needs see
+ * capabilities(7), kernel/bpf/syscall.c and kernel/events/core.c. */
 #include "agent/ebpf/rights.h"
 
 #include <errno.h>
@@ -25,12 +25,12 @@
 #define CAP_PERFMON_BIT BIT(38)
 #define CAP_BPF_BIT	BIT(39)
 
-/* What may stand in the way, as the host says. */
+/* Possible obstacles on this host. */
 struct host {
 	uint64_t capabilities;
 	bool filtered; /* by seccomp */
-	bool nested;   /* in a user namespace, whose capabilities are for itself only */
-	bool locked;   /* the kernel's lockdown is at its highest */
+	bool nested;   /* in a user namespace, whose capabilities are valid only inside */
+	bool locked;   /* the kernel's lockdown is at its highest level */
 };
 
 static void read_status(const char *path, struct host *host)
@@ -70,7 +70,7 @@ static bool is_denial(int error)
 	return error == -EPERM || error == -EACCES;
 }
 
-/* Why it was denied. The likeliest reason first. */
+/* Returns why it was denied, by checking the most likely reason first. */
 static const char *denial(const struct host *host)
 {
 	uint64_t all = BIT(CAP_SYS_ADMIN), both = CAP_BPF_BIT | CAP_PERFMON_BIT;
@@ -119,7 +119,7 @@ static struct right_answer answer(const struct host *host, enum right right, int
 	return a;
 }
 
-/* Closes what was opened. */
+/* Closes the descriptor of a successful trial. */
 static int opened(int fd)
 {
 	cleanup_close(&fd);
@@ -234,8 +234,8 @@ bool rights_is_filtered(int pid)
 	return host.filtered;
 }
 
-/* The kernel tells its programs the numbers of the first process namespace, and of one that they
- * name: of no namespace inside of that. */
+/* The kernel gives BPF programs pids of the initial pid namespace and of one namespace that they
+ * name, but not of namespaces inside that one. */
 static bool is_nested(int pid)
 {
 	struct stat own, other;
@@ -246,8 +246,8 @@ static bool is_nested(int pid)
 	       own.st_ino != FIRST_NAMESPACE && own.st_ino != other.st_ino;
 }
 
-/* proc_pid_stat(5): the name may hold anything but is in brackets; PF_KTHREAD of
- * include/linux/sched.h. */
+/* See proc_pid_stat(5): the name is in parentheses and may contain anything. The flag is PF_KTHREAD
+ * of include/linux/sched.h. */
 const char *rights_unfit(int pid)
 {
 	cleanup(cleanup_fclose) FILE *file = NULL;
@@ -272,7 +272,7 @@ const char *rights_unfit(int pid)
 			      : NULL;
 }
 
-/* The first bytes of its first mapping that can be read. */
+/* Reads a byte of the first readable mapping. */
 static int read_memory(int pid)
 {
 	char path[64], line[512], byte;

@@ -1,8 +1,8 @@
 /*
- * Probes in one file. See sites.h. In steps:
+ * Finds the sites of one file. See sites.h. The steps are:
  *
- *   symbols --> functions --> which of them only hand on --> places and exits
- *           --> what other code leads into --> sites
+ *   symbols --> functions --> wrappers --> places and exits
+ *           --> branches from other code --> sites
  */
 #include "agent/ebpf/sites.h"
 
@@ -18,24 +18,25 @@
 #include "agent/unwind/place.h"
 #include "base/ban.h"
 
-#define CODE_MAX  (64u << 10) /* of longer functions only the entry is known */
+#define CODE_MAX  (64u << 10) /* of a longer function only the entry is known */
 #define SITES_MAX 1024
 #define STUB_MAX  16
 
 struct candidate {
 	struct function *f;
 	struct place_probe probe;
-	struct place_probe nearer; /* one that less code must be sure for; or the same */
-	struct place_probe whole;  /* of a free: one at which the stack is as the caller left it */
-	int exits;		   /* negative: not known */
+	struct place_probe nearer; /* a place that depends on less code, in case other code branches
+				    * past it; or the same as `probe` */
+	struct place_probe whole;  /* for a free: a place where the stack is as at the entry */
+	int exits;		   /* number of exits; negative: not known */
 	uint64_t exit[PLACE_EXITS_MAX];
-	struct candidate *inner;    /* it only hands on to this one... */
-	char import[SITE_NAME_MAX]; /* ...or to this import; "": it does not */
+	struct candidate *inner;    /* a wrapper calls this candidate... */
+	char import[SITE_NAME_MAX]; /* ...or this import; "": none */
 	const char *reason;	    /* why it is not probed; NULL: it is */
 	bool leaf;
 };
 
-/* The whole work; static for its size. */
+/* The state of one search; static because of its size. */
 static struct work {
 	struct elf_symbols file;
 	struct functions functions;
@@ -44,13 +45,13 @@ static struct work {
 	const struct place_reader *reader;
 	const struct sites_options *options;
 	struct candidate candidate[FUNCTIONS_MAX];
-	struct candidate *asked; /* whose targets are looked at */
-	bool go;		 /* the file is Go's */
-	uint64_t low, high;	 /* around all places that are not entries */
+	struct candidate *asked; /* the candidate whose branch targets are being checked */
+	bool go;		 /* made by Go's linker */
+	uint64_t low, high;	 /* range around all places that are not entries */
 	uint8_t code[CODE_MAX + ENTRY_BEFORE + ENTRY_BRANCH];
 } work;
 
-/* Code of the file, for who follows it. */
+/* ---- code of the file, for readers ---- */
 
 static size_t read_at(void *context, uint64_t address, uint8_t *out, size_t size)
 {
@@ -75,7 +76,7 @@ static bool begins_at(void *context, uint64_t address)
 
 static const struct place_code all_code = {read_at, slot_at, begins_at, NULL};
 
-/* Handing on. */
+/* ---- wrappers ---- */
 
 static bool is_same_sort(const struct candidate *c, unsigned number)
 {
@@ -92,8 +93,8 @@ static bool is_inner(struct candidate *c, uint64_t address)
 	return true;
 }
 
-/* Through a pointer that the loader fills: with a function of this file, if it has one, or with
- * somebody else's. */
+/* True if the jump through a pointer leads to a function of this file that the loader would put
+ * there, or to an import. */
 static bool is_led_by(struct candidate *c, uint64_t slot)
 {
 	char name[SITE_NAME_MAX];
@@ -136,8 +137,8 @@ static size_t read_code(const struct candidate *c)
 		       : elf_symbols_code(&work.file, f->address, work.code, (size_t)f->size);
 }
 
-/* Where code is not read: operators over somebody else's malloc are taken for what they mostly
- * are. */
+/* For a processor whose code can't be read: operators in a file without its own malloc usually call
+ * an imported malloc or free. */
 static void guess_hand_on(struct candidate *c)
 {
 	if (work.reader == &place_own || !function_is_operator(c->f->name) || work.functions.malloc)
@@ -151,8 +152,8 @@ static void forget_hand_on(struct candidate *c)
 	c->import[0] = 0;
 }
 
-/* Operators without a malloc beside them that come to somebody else's, by whatever way: malloc's
- * event is the record, as it is for libheapcast.so. */
+/* True for an operator in a file without its own malloc that reaches an imported function on any
+ * path: the event of malloc is recorded, as by libheapcast.so. */
 static bool is_over_others(struct candidate *c, const struct place_hand_on *question)
 {
 	return function_is_operator(c->f->name) && !work.functions.malloc &&
@@ -173,8 +174,8 @@ static void find_hand_on(struct candidate *c)
 	guess_hand_on(c);
 }
 
-/* What leads to what can't be probed must be probed itself; so must one of several that lead to
- * each other. */
+/* A wrapper of a function that can't be probed must be probed itself. So must one of several that
+ * call each other in a cycle. */
 static void settle_hand_on(struct candidate *c)
 {
 	const struct candidate *last = c;
@@ -185,7 +186,7 @@ static void settle_hand_on(struct candidate *c)
 		c->inner = NULL;
 }
 
-/* Places. */
+/* ---- places ---- */
 
 static bool maps(const struct function *f)
 {
@@ -225,7 +226,8 @@ static const char *refusal(const struct candidate *c)
 
 static void find_place(struct candidate *c)
 {
-	const struct place_function entry = {work.code, 0, c->f->address}; /* none of its code */
+	/* with no code only the entry can be a place */
+	const struct place_function entry = {work.code, 0, c->f->address};
 	struct place_function function = {work.code, read_code(c), c->f->address};
 	struct place_question question = {.wanted = wanted_arguments(c->f), .not_null = -1};
 
@@ -241,7 +243,7 @@ static void find_place(struct candidate *c)
 	if (question.ends)
 		work.reader->find(&function, &question, &c->probe);
 	else if (maps(c->f) ||
-		 !(c->f->throws || work.go)) /* its result is wanted more than a cheap place */
+		 !(c->f->throws || work.go)) /* its result matters more than a cheap place */
 		c->probe = c->nearer = c->whole;
 	if (c->probe.looped)
 		c->reason = "a loop leads back to its beginning";
@@ -260,7 +262,7 @@ static void find_exits(struct candidate *c)
 		c->exits = -1;
 }
 
-/* What other code leads into. */
+/* ---- branches from other code ---- */
 
 static bool is_wanted(void *context, uint64_t target)
 {
@@ -274,7 +276,7 @@ static bool is_wanted(void *context, uint64_t target)
 	return false;
 }
 
-/* Branches of the function itself were seen when the place was found. */
+/* Branches of the function itself were taken into account when the place was found. */
 static void branch_found(void *context, uint64_t from, uint64_t target)
 {
 	const struct place_question question = {.not_null = -1};
@@ -283,7 +285,8 @@ static void branch_found(void *context, uint64_t from, uint64_t target)
 	for (unsigned i = 0; i < work.functions.count; i++) {
 		struct candidate *c = &work.candidate[i];
 		const struct place_function entry = {work.code, 0,
-						     c->f->address}; /* none of its code */
+						     c->f->address}; /* with no code only the entry
+								      * can be a place */
 
 		if (c->reason || target <= c->f->address || target > c->probe.address ||
 		    from - c->f->address < c->f->size)
@@ -297,7 +300,7 @@ static void branch_found(void *context, uint64_t from, uint64_t target)
 	}
 }
 
-/* In pieces that overlap. */
+/* Scans the segment in overlapping pieces, so that no branch is cut by a border. */
 static void look_for_branches(const struct elf_segment *segment)
 {
 	const struct entry_search search = {
@@ -328,7 +331,7 @@ static void look_at_others(void)
 		look_for_branches(&work.file.segment[i]);
 }
 
-/* Leaves. */
+/* ---- leaves ---- */
 
 static bool is_other(void *context, uint64_t target)
 {
@@ -355,7 +358,8 @@ static void other_found(void *context, uint64_t from, uint64_t target)
 	((struct candidate *)context)->leaf = false;
 }
 
-/* Of processors whose code is not read nobody knows. */
+/* A function is a leaf if its code branches to no other allocator function. For a processor whose
+ * code can't be read, no function counts as a leaf. */
 static void find_leaf(struct candidate *c)
 {
 	const struct entry_search search = {
@@ -365,11 +369,12 @@ static void find_leaf(struct candidate *c)
 	c->leaf = work.reader == &place_own && size && size == c->f->size;
 	if (!c->leaf)
 		return;
-	memset(work.code + size, 0x90, ENTRY_BRANCH); /* so that the last one counts */
+	memset(work.code + size, 0x90, ENTRY_BRANCH); /* padding, so that the last instruction is
+						       * checked, too */
 	entry_branches(work.code, 0, size + ENTRY_BRANCH, c->f->address, &search);
 }
 
-/* The result. */
+/* ---- the result ---- */
 
 static bool file_offset(uint64_t address, uint64_t *ret)
 {
@@ -419,7 +424,7 @@ static uint64_t exit_word(const struct candidate *c)
 	return site_pack(&word);
 }
 
-/* One of the function's sites, all but its offset filled in. */
+/* Returns a site of the function with all members but the offset filled in. */
 static struct site site_of(const struct candidate *c)
 {
 	struct site site = {.size = c->f->size < UINT32_MAX ? (uint32_t)c->f->size : UINT32_MAX,
@@ -532,7 +537,7 @@ static void look(void)
 
 		settle_hand_on(c);
 		if (c->inner)
-			c->reason = NULL; /* it is seen further inside */
+			c->reason = NULL; /* the inner function is probed */
 		else if (!c->reason)
 			find_exits(c);
 		if (!c->reason && !maps(c->f))
@@ -541,7 +546,7 @@ static void look(void)
 	look_at_others();
 }
 
-/* By a section that every program of Go's linker has. */
+/* Every program of Go's linker has this section. */
 static bool is_go(const struct elf_symbols *file)
 {
 	static const char wanted[] = ".go.buildinfo";

@@ -1,53 +1,54 @@
 #pragma once
 /*
- * Where uprobes go: the functions of allocators in an ELF file, and the place in each that costs
- * least and shows the arguments.
+ * Sites: the places for uprobes. These are the allocator functions of an ELF file, and in each
+ * function the place that costs least and shows the arguments.
  *
- * In a file. Taken are functions by the names of agent/allocator_functions.h, those of malloc's
- * family where everybody sees them (a function that a file has for itself may be called "free",
- * too), aliases once. A file that only imports malloc has none; nor has one whose operators, or
- * copies of malloc's family, do nothing but hand on to other functions of the list: what they lead
- * to is the record. So:
+ * In a file. Functions are selected by the names of agent/allocator_functions.h. Those of malloc's
+ * family must be visible to other files (a static function may be called "free", too). Aliases
+ * count once. A file that only imports malloc has no sites. Neither has a file whose operators, or
+ * copies of malloc's family, only call other functions of the list: the event of the inner function
+ * is recorded. So:
  *
- *	operator delete (libstdc++)  -- jmp --> free (import)		wrapper, left to who gives
- *free tc_free, operator delete (tcmalloc)  -- own code -->		probed cfree -- jmp --> free
- *(the same file)				wrapper
+ *	operator delete (libstdc++)  -- jmp --> free (import)            wrapper: the provider of
+ *	                                                                 free is probed
+ *	tc_free, operator delete (tcmalloc)  -- own code -->             probed
+ *	cfree  -- jmp --> free (the same file)                           wrapper
  *
- * Operators of a file without a malloc of its own count as wrappers as soon as any way leads from
- * them to an imported one: as with libheapcast.so, malloc's event is the record. What they hand out
- * of a pool that malloc has filled is not seen.
+ * Operators of a file without its own malloc count as wrappers if any path leads from them to an
+ * imported one: as with libheapcast.so, the event of malloc is recorded. Blocks that such operators
+ * take from a pool inside a malloc block are not seen.
  *
- * In a process. A program that uses jemalloc by interposition has libc's malloc mapped still. Both
- * are probed: a library may have been linked to libc's by version or by RTLD_NEXT, and libc's inner
- * calls are real; who calls by name comes to the first only. Wrappers of an import are dropped if
- * any module of the process has a site for that function, else kept: better an operator than
- * nothing. What can't be told from code is an interposer that hands on through a pointer of its own
- * (dlsym): its call and the inner one are both seen. Their entries nest (bpf/site.h, frame):
- * whoever records takes the outer one, for its result is what the program has. So the frees of such
- * a file are followed to their ends (SITE_FOLLOWED), which costs a return more; none of its
- * functions counts as a leaf. Which files those are: all that show a free, but libc, the allocators
- * that are known by names of their own, and static programs. libheapcast.so is left out here by its
- * name.
+ * In a process. A program that interposes jemalloc still has libc's malloc mapped. Both are probed:
+ * a library may be linked to libc's functions by symbol version or by RTLD_NEXT, and libc's
+ * internal calls are real; calls by name reach only the first. Wrappers of an import are dropped if
+ * a module of the process has a site for that function, and kept otherwise: an operator is better
+ * than nothing. Code does not reveal an interposer that forwards through a pointer of its own
+ * (dlsym): both its call and the inner one are seen. Their entries nest (bpf/site.h, frame), and
+ * the recorder takes the outer one, whose result the program gets. So the frees of such a file are
+ * followed to their returns (SITE_FOLLOWED), at the cost of a return probe, and none of its
+ * functions counts as a leaf. Such files are all that have their own malloc, except libc,
+ * allocators known by their own names, and files without imports (static programs). libheapcast.so
+ * is excluded by its name.
  *
- * The place. A probe traps, and then the instruction under it has to be carried out: the kernel
- * emulates some (x86: push, nop, jumps, calls) and steps through others, which costs a second trap.
- * So a probe goes to the first emulated instruction that all calls pass, with the arguments in
- * known registers and fp still the caller's (agent/unwind/place.h). A free may be probed behind its
- * test for NULL, and behind its pushes at a branch, which is emulated for less than a push.
+ * The place. A probe traps, and then the probed instruction must be executed: the kernel emulates
+ * some (x86: push, nop, jumps, calls) and single-steps others, which costs a second trap. So a
+ * probe is set at the first emulated instruction that all calls pass, with the arguments in known
+ * registers and fp still the caller's (agent/unwind/place.h). A free may be probed after its test
+ * for NULL, and after its pushes at a branch, which is cheaper to emulate than a push.
  *
- * The result. A uretprobe puts another return address in the slot that sp points to at the probe:
- * right only where the stack is as at the entry (SITE_RETURN_OK), and deadly to exceptions, which
- * find no caller: functions that throw have sites at their return instructions instead (SITE_EXIT),
- * or if not all can be found, their results stay unknown. So have the functions of a file that Go's
- * linker has made: its runtime walks and moves the stacks of its own code, so that nothing in such
- * a file may have a uretprobe. C code in other files runs on stacks of threads, which Go neither
- * moves nor walks: as in any program.
+ * The result. A uretprobe replaces the return address in the slot that sp points to at the probe.
+ * That is correct only where the stack is as at the entry (SITE_RETURN_OK), and it breaks
+ * exceptions, which then find no caller. Functions that throw have sites at their return
+ * instructions instead (SITE_EXIT); if not all of these can be found, their results stay unknown.
+ * The same holds for functions of a file made by Go's linker: Go's runtime unwinds and moves the
+ * stacks of its own code, so no function in such a file may have a uretprobe. C code in other files
+ * runs on thread stacks, which Go neither moves nor unwinds, so it is probed as in any program.
  *
- * Whoever records must know that functions of an allocator call each other (realloc: malloc and
- * free), so entries nest; that an exit is passed by other calls, too: it belongs to the entry with
- * the same frame; that functions may share an exit, which then is a site for each of them, at the
- * same offset; and that in place of the frame of a call that ended otherwise a later one may stand,
- * so the return address counts as well.
+ * The recorder must know the following. Functions of an allocator call each other (realloc calls
+ * malloc and free), so entries nest. Other calls may pass an exit, too; it belongs to the entry
+ * with the same frame. Functions may share an exit, which then is a site for each of them, at the
+ * same offset. A later call may have the same frame as a call that ended in another way, so the
+ * return address is compared as well.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,42 +61,42 @@
 
 enum site_kind {
 	SITE_ENTRY,
-	SITE_EXIT, /* a return instruction of the function: SITE_EXIT_PROBE is in its word */
+	SITE_EXIT, /* a return instruction of the function; its word has SITE_EXIT_PROBE */
 };
 
 struct site {
-	uint64_t offset; /* in the file, of the instruction that is probed */
+	uint64_t offset; /* in the file, of the probed instruction */
 	uint64_t word;	 /* bpf/site.h */
-	/* Of a free: where its return can be probed as well, and the word there, with
-	 * SITE_FOLLOWED. 0: nowhere. */
+	/* For a free: an offset at which its return can be probed, too, and the word for it, with
+	 * SITE_FOLLOWED. 0: none. */
 	uint64_t followed_offset, followed_word;
-	uint64_t function; /* offset of the function's entry: its sites have it in common */
+	uint64_t function; /* offset of the function's entry; all its sites share it */
 	uint32_t size;	   /* of the function */
 	enum site_kind kind;
 	bool emulated;	/* no single step: cheap */
 	bool return_ok; /* as SITE_RETURN_OK */
-	bool common;	/* malloc's family and the operators: found by everybody's calls */
+	bool common;	/* malloc's family and the operators: calls from any module reach it */
 	char name[SITE_NAME_MAX];
-	char leads_to[SITE_NAME_MAX]; /* it only hands on to this import; "": it does not */
+	char leads_to[SITE_NAME_MAX]; /* the import that a wrapper calls; "": it is no wrapper */
 };
 
-/* A function that is not probed, and why: for people. */
+/* A function that is not probed, and why, for people. */
 struct site_skip {
 	char name[SITE_NAME_MAX];
 	const char *reason;
 };
 
 struct sites {
-	struct site *site; /* in the order of offsets, then of functions */
+	struct site *site; /* sorted by offset, then by function */
 	size_t count;
-	struct site_skip *
-		skip; /* wrappers of functions in the same file are not among them: they are seen */
+	struct site_skip *skip; /* wrappers of functions in the same file are not listed: their
+				 * calls are seen */
 	size_t skip_count;
 	uint16_t machine; /* e_machine */
-	bool go;	  /* made by Go's linker: no returns */
-	bool stripped;	  /* has no .symtab: functions inside of it can't be found */
-	bool hands_on;	  /* its functions may lead to another file's by pointers, for all that is
-			     known, if this is not libc */
+	bool go;	  /* made by Go's linker: no return probes */
+	bool stripped;	  /* no .symtab: local functions can't be found */
+	bool hands_on;	  /* unless this is libc, its functions may call another file's functions
+			   * through pointers */
 };
 
 struct sites_options {
@@ -103,9 +104,10 @@ struct sites_options {
 };
 
 /*
- * Of the file at `fd`, which stays the caller's. It may hold anything: work and memory are bounded.
- * 0, also if there is nothing to probe; -ENOEXEC: not an ELF file of this machine's class and byte
- * order (a 32-bit program on a 64-bit kernel); -ENOMEM, -EIO. One caller at a time.
+ * Finds the sites of the file at `fd`; the caller keeps `fd`. The file may hold anything: work and
+ * memory are bounded. Returns 0, also if there is nothing to probe; -ENOEXEC if this is no ELF file
+ * of this machine's class and byte order (for example a 32-bit program on a 64-bit kernel); -ENOMEM
+ * or -EIO. One caller at a time.
  */
 int sites_find(int fd, const struct sites_options *options, struct sites *ret,
 	       struct err_text *err);
@@ -113,18 +115,18 @@ void sites_done(struct sites *sites);
 
 /* A mapped file of a process. */
 struct sites_module {
-	const struct sites *sites; /* NULL: could not be read */
+	const struct sites *sites; /* NULL: the file could not be read */
 	const char *path;	   /* as in /proc/PID/maps */
 };
 
 struct sites_choice {
-	uint32_t module; /* its number in the list */
+	uint32_t module; /* index in the list */
 	const struct site *site;
-	uint64_t offset, word; /* the site's, or where and how it is followed */
+	uint64_t offset, word; /* those of the site, or those that follow it */
 };
 
-/* Which sites of a process' modules to probe, in the order of the list. The array is the caller's
- * (free()), and points into `module`. Call it again with the whole list when modules come or go:
- * only the result for wrappers of imports can differ. */
+/* Chooses the sites of a process's modules to probe, in the order of the list. The caller frees the
+ * array, which points into `module`. To be called again with the whole list when modules come or
+ * go; only the result for wrappers of imports can change. */
 int sites_choose(const struct sites_module *module, size_t count, struct sites_choice **ret,
 		 size_t *ret_count);

@@ -1,4 +1,4 @@
-/* Probes of a process. See sites.h. */
+/* Chooses the sites of a process to probe. See sites.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What is not the program's: our own hooks, which hand on; the loader's malloc, which serves itself
- * until libc is there. */
+/* Modules that are never probed: our own hooks, which forward to the allocator; and the loader's
+ * malloc, which serves the loader until libc is mapped. */
 static bool is_left_out(const struct sites_module *module)
 {
 	static const char *const beginnings[] = {"libheapcast.so", "ld-linux", "ld64.so", "ld.so",
@@ -28,7 +28,7 @@ static bool is_left_out(const struct sites_module *module)
 	return !module->sites;
 }
 
-/* Its functions are the last ones: glibc's, musl's and those of other C libraries. */
+/* A libc's functions forward to no other file: glibc, musl and other C libraries. */
 static bool is_libc(const struct sites_module *module)
 {
 	static const char *const beginnings[] = {"libc.", "libc-", "ld-musl", "libuClibc"};
@@ -40,7 +40,7 @@ static bool is_libc(const struct sites_module *module)
 	return false;
 }
 
-/* Where and how it is probed. */
+/* The offset and the word to probe with. */
 static struct sites_choice chosen_of(uint32_t module, const struct site *site, bool hands_on)
 {
 	struct sites_choice choice = {module, site, site->offset, site->word};
@@ -63,7 +63,7 @@ static int sort_of(const char *name)
 	return number < 0 ? -1 : (int)function_sort((unsigned)number);
 }
 
-/* Does another module have a function of this sort, its own, that is called by everybody? */
+/* True if another module defines a function of this sort that is called from any module. */
 static bool is_provided(const struct sites_module *module, size_t count, size_t own, int sort)
 {
 	for (size_t m = 0; m < count; m++) {

@@ -1,5 +1,5 @@
-/* The engine's reading of another process. See there.h; compiled as the engine is
- * (there/engine.h). */
+/* Implements what the engine reads from another process. See there.h. This file is compiled like
+ * the engine (there/engine.h). */
 #include "agent/ebpf/there.h"
 
 #include <string.h>
@@ -11,13 +11,12 @@
 
 #define CODE_AROUND (1u << 20)
 #define ACCEPTED    (1ull << 32)
-/* of an image; a program that makes up return addresses gets no more */
+/* rows of an image; a limit for programs that make up return addresses */
 #define ROWS_MAX (1u << 18)
 
 static struct there *now;
 
-/* The copy alone: the process has run on since it was made, and what its stack holds by now belongs
- * to other frames. */
+/* Reads only the copy: the process has run on since, and the stack may hold other frames now. */
 uint64_t there_load(uint64_t address)
 {
 	uint64_t value;
@@ -87,8 +86,7 @@ const uint8_t *code_before(uint64_t pc, uint64_t length)
 	return image_bytes(module->image, pc - length - module->unwind.load_start, length);
 }
 
-/* Tables that a program registers at run time are its own affair: its memory is not searched for
- * them. */
+/* Tables that a program registers at run time are not searched for in another process's memory. */
 bool jit_find(uint64_t pc, struct unwind_module *ret_module)
 {
 	(void)pc;
@@ -110,7 +108,7 @@ static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t 
 	return now->stack_bounds ? now->stack_bounds(now->context, sp, ret_low, ret_high) : 0;
 }
 
-/* Each word is read with a check of its own. */
+/* Each word is checked when it is read, so any distance will do. */
 static uint64_t readable(uint64_t from, uint64_t to)
 {
 	(void)to;
@@ -141,8 +139,8 @@ static void note(uint64_t pc, uint32_t row, bool accepted)
 		now->rows[now->row_count++] = (struct there_row){pc, row, accepted};
 }
 
-/* A module's rows are kept with its image, for all processes that have it. Code of no module has no
- * row to keep. */
+/* Keeps a module's rows with its image, for all processes that map it. Rows of code outside of
+ * modules are not kept. */
 uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 {
 	const struct there_module *module = pc ? now->find_module(now->context, pc - 1) : NULL;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The engine of agent/unwind at work on another process: what it reads, and the rows that it has
- * used. One walk at a time in the agent; the engine asks for the process's memory through functions
- * that take no context, so the walk under way is a variable of there.c.
+ * Runs the engine of agent/unwind on another process: provides what it reads, and collects the rows
+ * that it used. One walk at a time in the agent. The engine reads the process's memory through
+ * functions without a context, so the current walk is a variable of there.c.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,18 +12,18 @@
 #include "agent/ebpf/image.h"
 #include "agent/unwind/unwind.h"
 
-/* A module of a process. The engine is given `unwind`, whose addresses are the process's; first, so
- * that it is found back. */
+/* A module of a process. The engine gets `unwind`, with addresses of the process. It is the first
+ * member, so that there.c can find the module from it. */
 struct there_module {
 	struct unwind_module unwind;
 	struct image *image;
 };
 
-/* A row that was asked for. */
+/* A row that the engine asked for. */
 struct there_row {
 	uint64_t pc;
 	uint32_t row;
-	bool accepted; /* a return address: a call stands before it, or it ends the stack */
+	bool accepted; /* a return address: a call precedes it, or the row ends the stack */
 };
 
 #define THERE_ROWS 1024
@@ -37,14 +37,14 @@ struct there {
 	uint64_t address;
 	const uint8_t *copy;
 	size_t size;
-	/* Of this walk. */
-	bool unreadable; /* something that had to be read could not be */
+	/* The state of this walk. */
+	bool unreadable; /* a required read has failed */
 	uint64_t decoded;
 	struct there_row rows[THERE_ROWS];
 	uint32_t row_count;
 };
 
-/* Walks the stack in full; what unwind_capture_full is where one is at home. `ret_delta->pcs` hold
- * until the next. */
+/* Walks the stack in full, as unwind_capture_full does in its own process. `ret_delta->pcs` are
+ * valid until the next walk. */
 void there_walk(struct there *there, struct unwind_thread *thread, const struct unwind_regs *regs,
 		struct unwind_delta *ret_delta);

@@ -1,5 +1,5 @@
-/* Experiments. See trial.h; the calls: bpf(2), perf_event_open(2), include/uapi/linux/bpf.h of
- * Linux 6.13. */
+/* Experiments with the kernel. See trial.h; for the calls see bpf(2), perf_event_open(2), and
+ * include/uapi/linux/bpf.h of Linux 6.13. */
 #include "agent/ebpf/trial.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@
 #define SELF	   "/proc/self/exe"
 #define EVENT_TYPE "/sys/bus/event_source/devices/uprobe/type"
 
-/* What is probed. Not static, so that nobody knows what they do but the linker. */
+/* The probed functions. Not static, so that the compiler can assume nothing about their callers. */
 unsigned trial_emulated(unsigned a, unsigned b);
 unsigned trial_stepped(unsigned a, unsigned b);
 
@@ -44,7 +44,7 @@ __attribute__((noinline)) unsigned trial_stepped(unsigned a, unsigned b)
 static unsigned (*volatile const functions[])(unsigned a, unsigned b) = {
 	[TRIAL_EMULATED] = trial_emulated, [TRIAL_STEPPED] = trial_stepped};
 
-/* In this program's file. 0: not found. */
+/* Returns the function's offset in this program's file; 0 if it is not found. */
 static uint64_t offset_of(enum trial_function function)
 {
 	uint64_t address = (uint64_t)(uintptr_t)functions[function], offset = 0;

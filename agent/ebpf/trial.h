@@ -1,8 +1,7 @@
 #pragma once
 /*
- * Small experiments with the kernel: a program of ten instructions that counts, on functions of
- * this process itself. What works is known by having been done; who wants to know why something
- * does not asks rights.h.
+ * Small experiments with the kernel: a program of ten instructions that counts, attached to
+ * functions of this process. They show what works; rights.h explains why something does not.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,13 +9,13 @@
 enum trial_kind {
 	TRIAL_EVENT,   /* a perf event per probe */
 	TRIAL_MULTI,   /* one link for many probes */
-	TRIAL_SESSION, /* the same, whose program runs at the entry and decides if at the return,
-			  too */
+	TRIAL_SESSION, /* the same, with one program that runs at the entry and decides whether it
+			* runs at the return, too */
 	TRIAL_KINDS,
 };
 
-/* What is probed: a nop of one byte, which kernels emulate, or arithmetic, which they step
- * through. */
+/* The probed instruction: a one-byte nop, which kernels emulate, or arithmetic, which they
+ * single-step. */
 enum trial_function { TRIAL_EMULATED, TRIAL_STEPPED };
 
 struct trial {
@@ -26,28 +25,29 @@ struct trial {
 	int link;
 };
 
-/* Descriptors, or a negative errno. The map with the program's counter; a map for records. */
+/* Create the map with the program's counter, and a map for records. Return a descriptor or a
+ * negative errno. */
 int trial_counter(void);
 int trial_ring_buffer(void);
 
-/* The program of that kind, which counts there. */
+/* Loads the program of that kind, which counts in `counter`. */
 int trial_program(int counter, enum trial_kind kind);
 
-/* Sets a probe of the function, at its return too or only (`returns`). 0 or a negative errno;
- * trial_done in any case. */
+/* Sets a probe on the function; with `returns` at its return (TRIAL_SESSION: at both). Returns 0 or
+ * a negative errno. Call trial_done in any case. */
 int trial_begin(struct trial *trial, enum trial_kind kind, enum trial_function function,
 		bool returns);
 void trial_done(struct trial *trial);
 
-/* A link to an event with a cookie. 0 or a negative errno. */
+/* Creates a link to an event with a cookie. Returns 0 or a negative errno. */
 int trial_cookie(void);
 
-/* A child behind a seccomp filter that permits nothing but to end calls the function: 0; -EPERM: it
- * was killed, as kernels do that go back from a return by a system call of their own, and filter
- * that, too. */
+/* Forks a child that installs a seccomp filter which permits only exiting, and that then calls the
+ * function. Returns 0, or -EPERM if the child was killed: some kernels return from the probe by a
+ * system call of their own, which the filter sees, too. */
 int trial_run_filtered(enum trial_function function);
 
-/* Calls the function so often; how long a call took on the average. `ret_hits`: how often the
- * program ran. Negative errno if that can't be read. */
+/* Calls the function `calls` times. *ret_ns is the mean time of a call, *ret_hits how often the
+ * program ran. Returns a negative errno if the counter can't be read. */
 int trial_run(const struct trial *trial, enum trial_function function, unsigned calls,
 	      double *ret_ns, uint64_t *ret_hits);

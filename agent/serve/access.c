@@ -1,4 +1,5 @@
-/* Users and groups, and who is at the other end of a socket. See access.h. */
+/* Lists of allowed users and groups, and the credentials of the process at the other end of a
+ * socket. See access.h. */
 #include "agent/serve/access.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #define NAME_MAX_LENGTH 64
 #define PEER_GROUPS_MAX 1024
 
-/* asm-generic/socket.h since Linux 4.13; older headers lack it. */
+/* In asm-generic/socket.h since Linux 4.13; older headers lack it. */
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
 #endif
@@ -27,7 +28,7 @@ static int number_of(const char *name, uint32_t *ret)
 	uint64_t number;
 
 	if (parse_u64(name, &number) < 0 || number >= UINT32_MAX)
-		return -EINVAL; /* the largest one means nobody */
+		return -EINVAL; /* UINT32_MAX is the invalid id, (uid_t)-1 */
 	*ret = (uint32_t)number;
 	return 0;
 }
@@ -52,7 +53,7 @@ static int group_of(const char *name, uint32_t *ret)
 	return 0;
 }
 
-/* The next name of the list; false: there is none. */
+/* Copies the next name of the list to `name`; false at the end of the list. */
 static bool next_name(const char **list, char *name, size_t size)
 {
 	size_t length;
@@ -112,7 +113,7 @@ static bool has(const uint32_t *list, uint32_t count, uint32_t wanted)
 	return false;
 }
 
-/* Kernels before 4.13 tell the main group only. */
+/* Kernels before 4.13 lack SO_PEERGROUPS and report only the main group. */
 static bool has_group(const struct access *a, int fd, gid_t main_group)
 {
 	gid_t group[PEER_GROUPS_MAX];
@@ -140,7 +141,8 @@ bool access_may(const struct access *a, int fd)
 	return has(a->user, a->users, peer.uid) || has_group(a, fd, peer.gid);
 }
 
-/* "Uid:", "Gid:" (real, effective, saved, of the file system) or "Groups:" of /proc/PID/status. */
+/* Reads a line "Uid:", "Gid:" (real, effective, saved, file system) or "Groups:" of
+ * /proc/PID/status. */
 static void read_line(const struct access *a, const char *line, bool *may)
 {
 	unsigned effective;

@@ -1,4 +1,4 @@
-/* The agent as a whole. See agent.h. */
+/* Opens the agent, runs its periodic work and stops it. See agent.h. */
 #include "agent/serve/agent.h"
 
 #include <errno.h>
@@ -20,12 +20,12 @@
 #include "base/ban.h"
 
 #define TICK_MS		 100
-#define CHILDREN_SAY_NS	 1000000000 /* most end with the program, or a moment later */
+#define CHILDREN_SAY_NS	 1000000000 /* most children end with the program, or a moment later */
 #define CHILDREN_LOOK_NS 500000000
 #define PORTS_TRIED	 (AGENT_TCP_PORT_LAST - AGENT_TCP_PORT_FIRST) /* beyond the first */
 #define LINK_MESSAGE	 (48u << 10)
 #define LINK_SCRATCH	 (96u << 10)
-#define LEFT_FRAME_MAX	 (1u << 20) /* in the spool of an earlier agent */
+#define LEFT_FRAME_MAX	 (1u << 20) /* bytes of a frame in the spool of an earlier agent */
 
 static bool is_idle(const struct agent *a)
 {
@@ -35,7 +35,8 @@ static bool is_idle(const struct agent *a)
 	return true;
 }
 
-/* Children of the program that run on: those on record, and those that have not asked yet. */
+/* Counts children of the program that still run: those being recorded, and those that have not
+ * asked yet. */
 static uint32_t count_children(struct agent *a, uint64_t now)
 {
 	uint32_t recorded = 0;
@@ -49,8 +50,8 @@ static uint32_t count_children(struct agent *a, uint64_t now)
 	return recorded > a->children ? recorded : a->children;
 }
 
-/* The program that was to be run has ended; followed children of it may run on, a daemon for ever.
- * True: they are waited for. */
+/* The program that `agent run` started has ended, but followed children may still run; a daemon may
+ * never end. Returns true while the agent waits for them. */
 static bool wait_for_children(struct agent *a, uint64_t now)
 {
 	uint32_t count = a->settings.each.follow && !a->stopping ? count_children(a, now) : 0;
@@ -73,7 +74,7 @@ static bool wait_for_children(struct agent *a, uint64_t now)
 	return true;
 }
 
-/* Everything is delivered, or the time for it is over. */
+/* Everything is delivered, or the time for it is over: counts what is lost and ends the loop. */
 static void end_stop(struct agent *a)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++) {
@@ -104,7 +105,8 @@ static void check_end(struct agent *a)
 		uv_stop(&a->loop);
 }
 
-/* What somebody has goes from the disk, the oldest of all streams, if one needs the room. */
+/* Makes room on disk: drops the oldest droppable data of all streams. Only data that a collector
+ * has is droppable. */
 static void make_disk_room(struct agent *a)
 {
 	struct session *oldest = NULL;
@@ -204,8 +206,8 @@ static uint32_t live_streams(void *context)
 	return agent_live(context);
 }
 
-/* What was recorded under a key waits apart: an agent without it, or with another, never brings it
- * to anybody. */
+/* Data recorded under a key gets a folder of its own, so that an agent without this key never sends
+ * it. */
 static int spool_by_key(struct agent *a)
 {
 	char key[HOME_KEY_DIGITS + 1];
@@ -217,13 +219,14 @@ static int spool_by_key(struct agent *a)
 		return r;
 	}
 	if (*key)
-		mkdir(a->settings.spool, 0700); /* that it can't be made is seen below it */
+		mkdir(a->settings.spool, 0700); /* orphans and spools report the error if this
+						 * fails */
 	snprintf(a->spool_path, sizeof(a->spool_path), "%s%s%s", a->settings.spool, *key ? "/" : "",
 		 key);
 	return 0;
 }
 
-/* Where what all share takes more than was planned, the spools, or the room, have less. */
+/* Shared memory takes `bytes` more than planned, so the common room or the spools get less. */
 static void take_off(struct budget *b, size_t bytes)
 {
 	if (b->virtual)
@@ -232,9 +235,9 @@ static void take_off(struct budget *b, size_t bytes)
 		b->spool -= (bytes / b->slots + 4096) & ~(size_t)4095;
 }
 
-/* For batches that wait for a collector, where there is no room in memory any more. That it can't
- * be had is told, and no reason not to record. What an earlier agent has left there is looked
- * through while the memory for all else is not taken yet. */
+/* Opens the folder for batches that wait for a collector when memory is full. A failure is logged
+ * and does not stop recording. The search for orphans runs now, while the memory for everything
+ * else is still free. */
 static void open_folder(struct agent *a)
 {
 	struct budget *b = &a->budget;
@@ -245,7 +248,7 @@ static void open_folder(struct agent *a)
 	    spool_folder_open(&a->spool, a->spool_path, a->settings.spool_limit) == 0)
 		orphans_open(&a->orphans, &a->spool, b->links,
 			     b->limit / 4 < LEFT_FRAME_MAX ? (size_t)b->limit / 4 : LEFT_FRAME_MAX);
-	/* A buffer for definitions as well, at the cost of the spools in memory. */
+	/* A second output buffer, for definitions; the spools in memory pay for it. */
 	take_off(b, b->link_out + orphans_memory(&a->orphans));
 }
 
@@ -273,7 +276,7 @@ int agent_divide(const struct agent_settings *s, uint32_t slots, struct budget *
 	return budget_divide(ret, s->memory_limit, slots, err);
 }
 
-/* Sessions and places that grow: address space. */
+/* Sessions and slots that grow live in reserved address space. */
 static int open_places(struct agent *a)
 {
 	const struct budget *b = &a->budget;
@@ -287,7 +290,7 @@ static int open_places(struct agent *a)
 	return 0;
 }
 
-/* Slots that are alike. */
+/* Fixed slots of equal size. */
 static int open_slots(struct agent *a)
 {
 	const struct budget *b = &a->budget;
@@ -431,8 +434,8 @@ static int open_listener(struct agent *a, struct err_text *err)
 		       : 0;
 }
 
-/* Where batches can go, and how many links are for those who come: the last one is the dialler's
- * own. */
+/* The last link belongs to the dialler if `collector` is set; all other links serve collectors that
+ * connect. */
 static void share_links(struct agent *a)
 {
 	const struct agent_settings *s = &a->settings;
@@ -517,7 +520,7 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 		return;
 	}
 	for (uint32_t i = 0; *host && i < a->budget.links; i++)
-		link_close(&a->link[i]); /* no other is served from now on */
+		link_close(&a->link[i]); /* from now on only the dialled collector is served */
 	dialer_turn(&a->dialer, host, port);
 }
 
@@ -550,7 +553,7 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 			    .spool = {.fd = -1, .lock = -1},
 			    .orphans = {.index = -1}};
 	control_socket_init(&a->control_socket);
-	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it resolves names and reads symbol files */
+	setenv("UV_THREADPOOL_SIZE", "1", 0); /* the thread resolves names and reads symbol files */
 	r = agent_open_keys(a, err);
 	if (!r)
 		r = open_memory(a, err);

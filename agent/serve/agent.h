@@ -1,8 +1,9 @@
 #pragma once
 /*
- * The agent: slots for recorded processes, the drain thread that fills their spools, and the main
- * loop that empties them into a file or links. All memory is set aside in agent_open; afterwards
- * only libuv and the C library allocate, small things, when somebody connects.
+ * The agent: slots for the programs being recorded, the drain thread that fills their spools, and
+ * the main loop that empties the spools into a file or into links to collectors. agent_open
+ * reserves all memory; afterwards only libuv and the C library allocate, in small amounts, when a
+ * peer connects.
  *
  *   program --handshake--> session --ring--> [drain thread] --spool--> [main loop] --> file, links
  *   running program <--session_attach--'   (another source than a ring: agent/core/capture.h)
@@ -35,99 +36,107 @@
 #include "base/secure/pairs.h"
 #include "base/secure/secure.h"
 
-/* What holds for one program. */
+/* The settings of one program. */
 struct session_settings {
-	const char *
-		output; /* pattern of file names; NULL: a file only if nothing goes to collectors */
-	bool own_output; /* the program has named it, and it begins in the program's working folder
-			  */
-	uid_t output_owner; /* of files; -1: the agent's own */
-	bool follow;	    /* its children, too */
+	const char *output; /* pattern of file names; NULL: write a file only if no collector takes
+			     * the stream */
+	bool own_output;    /* the program named `output`; a relative name starts in the program's
+			     * working folder */
+	uid_t output_owner; /* owner of new files; -1: the agent's own user */
+	bool follow;	    /* record its children, too */
 	uint64_t cull_ns;
 	struct observer_settings observe;
 	struct ring_settings ring;
 };
 
 /*
- * What the environment of a program asks for: `text` is NAME=VALUE, each with its zero. *io is what
- * the agent has for each, and becomes what holds for this one; what it points to is in `text`.
- * `same_files`: it is of the agent's own user and sees the same files. 0, with a sentence in `say`
- * if something is not honoured; -EINVAL with what is wrong: it is not recorded.
+ * Applies the settings in a program's environment. `text` holds NAME=VALUE strings, each with its
+ * terminating zero. *io holds the agent's settings on entry and the program's settings on return;
+ * pointers in it point into `text`. `same_files` says that the program runs as the agent's user and
+ * sees the same files. Returns 0, with a sentence in `say` if a setting is not honoured; or -EINVAL
+ * with the reason, and the program is not recorded.
  */
 typedef int agent_settle(void *context, const char *text, size_t length, bool same_files,
 			 struct session_settings *io, struct err_text *say);
 
 struct agent_settings {
 	uint64_t memory_limit;
-	struct session_settings each; /* program that says nothing else */
-	agent_settle *settle;	      /* NULL: programs have no say */
+	struct session_settings each; /* for a program that sets nothing itself */
+	agent_settle *settle;	      /* NULL: a program's environment is ignored */
 	void *settle_context;
-	const char *home; /* the name of the socket that programs ask at; NULL: nobody else's rings
-			     are ours, nor ours anybody's */
-	bool beside_target; /* relative names of files begin in the working folder that a program is
-			       started in */
-	const char *folder; /* where they begin else; NULL: the agent's working folder */
+	const char *home; /* name of the socket where programs ask to be recorded; NULL: this agent
+			   * takes up no rings of other agents, and no agent takes up its rings */
+	bool beside_target; /* relative file names start in the working folder in which the program
+			     * was started */
+	const char *folder; /* otherwise they start here; NULL: the agent's working folder */
 	bool announce;
 	const char *collector; /* HOST:PORT; NULL: none */
-	const char *interface; /* NULL: all */
-	const char *listen;    /* ADDR:PORT; "": first free port; NULL: not */
-	int listen_fd;	       /* a TCP socket that listens already, instead; taken over. 0: none */
-	uint16_t base_port;    /* from here; 0: the usual one */
-	uint64_t linger_ns; /* for a collector, once a program has ended; for followed children that
-			       outlive it */
-	uint64_t idle_ns;   /* end when nothing is recorded for so long; 0: never */
-	const char *spool;  /* folder for batches that wait for a collector; NULL: memory only */
-	uint64_t spool_limit;	    /* bytes there */
-	enum order_policy orders;   /* of collectors, that are obeyed */
-	uint64_t stop_ns;	    /* for delivering, once told to stop */
-	bool many;		    /* more than one process at a time */
+	const char *interface; /* NULL: all interfaces */
+	const char *listen;    /* ADDR:PORT; "": first free port; NULL: do not listen */
+	int listen_fd;	       /* use this listening TCP socket instead; the agent owns it; 0:
+				* none */
+	uint16_t base_port;    /* first port to try; 0: the default */
+	uint64_t linger_ns;   /* how long to wait for a collector after a program has ended, and for
+			       * followed children that outlive the program */
+	uint64_t idle_ns;     /* exit after being idle for this long; 0: never */
+	const char *spool;    /* folder for batches that wait for a collector; NULL: memory only */
+	uint64_t spool_limit; /* bytes that the folder may hold */
+	enum order_policy orders;   /* which collectors' orders are obeyed */
+	uint64_t stop_ns;	    /* time to deliver after the agent was told to stop */
+	bool many;		    /* record more than one process at a time */
 	bool no_rings;		    /* another source records (session_attach) */
-	struct access access;	    /* whose programs */
+	struct access access;	    /* users whose programs may be recorded */
 	enum symbol_policy symbols; /* which files collectors get */
-	struct cull_settings cull;  /* of this and the next one is used at most */
+	struct cull_settings cull;  /* culling and the flight recorder exclude each other */
 	struct flight_settings flight;
-	struct pressure_settings pressure; /* what triggers it */
-	struct secure_options secure;	   /* none: links are plain. What it points to lives on */
-	const struct secret *secret; /* what is recorded belongs to it (home.h); NULL: to nobody */
-	struct pairs *pairs; /* a folder of keys, which may come and go: if `secure` says so they
-				are used; NULL: none */
+	struct pressure_settings pressure; /* memory pressure that triggers the flight recorder */
+	struct secure_options secure;	   /* empty: links are plain; what it points to must outlive
+					    * the agent */
+	const struct secret *secret;	   /* owner of the recordings (home.h); NULL: no owner */
+	struct pairs *pairs; /* folder of keys that come and go by pairing; used if `secure.paired`
+			      * is set; NULL: none */
 };
 
-/* What became of one recorded process. */
+/* The outcome of one recording, as `finished` gets it. */
 struct session_report {
 	const struct target_info *target;
 	struct target_end end;
 	struct stream_ledger ledger;
 	uint64_t batches;
-	uint64_t bytes; /* in frames */
+	uint64_t bytes; /* of frames */
 	uint64_t allocations;
 	uint64_t stacks_cut;
 	uint32_t nodes;
-	const char *path;     /* of the file; empty: none */
+	const char *path;     /* of the file; empty: no file */
 	bool lingered;	      /* the file was written because no collector came */
-	bool rest;	      /* it begins behind what a collector has */
-	const char *taken_by; /* the collectors that have all of it, for people; empty: none */
-	const char *lacking;  /* and those that have only a part */
-	bool rest_for_away;   /* the file holds what they lack: others have all of it */
-	bool rest_cut;	      /* some of that was dropped before, as it had no room */
-	bool given_up;	      /* nobody took the end of it: events beyond `saved` are lost */
-	int file_error; /* negative errno: the file could not be written any more, and has `saved`
-			   events only */
+	bool rest;	      /* the file starts after what a collector has */
+	const char *taken_by; /* names of collectors that have the whole stream, for people; empty:
+			       * none */
+	const char *lacking;  /* names of collectors that have only a part */
+	bool rest_for_away;   /* the file holds what the collectors in `lacking` miss; others have
+			       * the whole stream */
+	bool rest_cut;	      /* a part of that was dropped earlier to make room */
+	bool given_up;	      /* nothing took the end of the stream: events after `saved` are
+			       * lost */
+	int file_error; /* negative errno: writing the file failed, and the file holds only `saved`
+			 * events */
 	uint64_t saved;
-	uint64_t unread;       /* records that made no sense */
-	uint64_t no_place;     /* events of threads without a slice, lost */
-	uint32_t modules_lost; /* libraries that found no room: frames in them have no names */
+	uint64_t unread;       /* malformed records */
+	uint64_t no_place;     /* lost events of threads that got no slice */
+	uint32_t modules_lost; /* libraries for which the module table had no room: their frames
+				* have no names */
 };
 
 struct agent;
 
-/* How far a collector is with one stream: see collectors.h. */
+/* The progress of one collector in one stream: see collectors.h. */
 struct cursor {
-	bool active; /* what it lacks is kept */
-	bool begun;  /* it was connected, and wanted this stream */
+	bool active; /* the spool keeps what this collector lacks */
+	bool begun;  /* the collector connected and subscribed to this stream */
 	uint64_t acked;
-	uint64_t most;	      /* that it has ever acknowledged; it may ask for less again */
-	uint64_t progress_ns; /* CLOCK_MONOTONIC: when that rose */
+	uint64_t most;	      /* highest acknowledged batch; a later subscription may start below
+			       * it */
+	uint64_t progress_ns; /* CLOCK_MONOTONIC when `most` last rose */
 };
 
 struct session {
@@ -137,46 +146,47 @@ struct session {
 	int pidfd;
 	uv_poll_t pidfd_poll;
 	bool watching, closing;
-	bool gone; /* the process is; how it ended is not known yet */
+	bool gone; /* the process is gone, but how it ended is not known yet */
 	uint64_t gone_ns;
 	struct oom_watch oom;
 	struct pressure pressure;
 	bool detaching;
 	struct session_settings settings;
-	char output[RING_OUTPUT_MAX]; /* what settings.output points to, if the program has named it
-				       */
-	char folder[TARGET_PATH_MAX]; /* where relative names of files begin; empty: in the agent's
-				       */
+	char output[RING_OUTPUT_MAX]; /* storage of settings.output if the program named it */
+	char folder[TARGET_PATH_MAX]; /* where relative file names start; empty: in the agent's
+				       * working folder */
 	struct file_sink file;
 	bool lingered;
-	bool waits_for_room; /* said so */
+	bool waits_for_room; /* the wait was logged */
 	bool given_up;
 	int file_error;
-	uint64_t saved;			      /* events that were delivered before giving up */
-	struct cursor cursor[COLLECTORS_MAX]; /* by a collector's place */
-	uint64_t link_acked;		      /* most of what they have acknowledged */
-	uint64_t whole_ns; /* when all of the stream, which has ended, had been acknowledged; 0: not
-			      yet */
-	bool waits_for_away;  /* said so */
-	bool for_away;	      /* the file is for collectors that are away: others have all of it */
-	bool away_cut;	      /* but for what was dropped before */
+	uint64_t saved;			      /* events delivered before giving up */
+	struct cursor cursor[COLLECTORS_MAX]; /* by the collector's place */
+	uint64_t link_acked;		      /* highest batch that any collector has
+					       * acknowledged */
+	uint64_t whole_ns;    /* when a collector had acknowledged the whole ended stream; 0: not
+			       * yet */
+	bool waits_for_away;  /* the wait was logged */
+	bool for_away;	      /* the file is for absent collectors: others have the whole stream */
+	bool away_cut;	      /* a part that the file should hold was dropped earlier */
 	uint64_t progress_ns; /* when a collector last acknowledged, or the process ended */
-	struct handshake_client *waiting; /* the next image of the process asks for its ring */
+	struct handshake_client *waiting; /* the process called exec, and its new image asks for the
+					   * ring */
 	uint32_t patches;		  /* functions that its images were told to patch */
 };
 
 #define AGENT_HELD HANDSHAKE_CLIENTS
 #define AGENT_TOLD 64
 
-/* Processes that were told what is not honoured: an exec makes none of them a new one. */
+/* Processes that were told which settings are not honoured. An exec does not make a process new. */
 struct agent_told {
 	pid_t pid;
 	uint64_t start_ticks;
 };
 
-/* Asks, and waits for a place that is about to be free. */
+/* A pending program: it asked to be recorded and waits for a slot that is about to become free. */
 struct agent_held {
-	struct handshake_client *client; /* NULL: nobody */
+	struct handshake_client *client; /* NULL: this entry is free */
 	struct ring_hello hello;
 	uint64_t since_ns;
 };
@@ -185,14 +195,15 @@ struct agent {
 	struct agent_settings settings;
 	struct budget budget;
 	struct arena arena;
-	struct arena places; /* address space of sessions, and of places that grow */
-	uint32_t touched;    /* sessions that were ever used: their own memory stays */
+	struct arena places; /* address space of sessions and of slots that grow */
+	uint32_t touched;    /* number of sessions ever used; the memory of the sessions themselves
+			      * is never given back */
 	struct clock clock;
 	struct packer drain_packer, link_packer;
 	struct drain drain;
 	struct spool_folder spool;
 	char spool_path[TARGET_PATH_MAX]; /* settings.spool, or a folder in it */
-	struct orphans orphans;		  /* what was found there */
+	struct orphans orphans;		  /* streams that an earlier agent left there */
 	struct observer observer;
 	uint8_t id[STREAM_ID_SIZE];
 	uv_loop_t loop;
@@ -206,9 +217,10 @@ struct agent {
 	struct symbol_files files;
 	struct secure *secure; /* NULL: links are plain */
 	struct beacon_keys keys;
-	uint64_t pairs_ns;	     /* when the folder was looked at */
-	bool pairs_told;	     /* that this agent began before its first pairing */
-	struct err_text keys_remark; /* what was wrong with it then */
+	uint64_t pairs_ns;	     /* when the folder of keys was last checked */
+	bool pairs_told;	     /* a warning was logged that the agent started before its first
+				      * pairing */
+	struct err_text keys_remark; /* the problem that this check reported */
 	struct pending_peers pending_peers;
 	struct listener listener;
 	struct dialer dialer;
@@ -217,8 +229,8 @@ struct agent {
 	bool to_links;
 	struct session *session;
 	struct stream *stream[BUDGET_SLOTS_MAX];
-	uint32_t recordings;	      /* begun so far */
-	uint8_t mark[RING_MARK_SIZE]; /* of its rings: home.h */
+	uint32_t recordings;	      /* recordings started so far */
+	uint8_t mark[RING_MARK_SIZE]; /* identifies this agent's rings: home.h */
 	struct file_number file_number;
 	struct agent_told told[AGENT_TOLD];
 	uint32_t told_next;
@@ -226,158 +238,169 @@ struct agent {
 	struct agent_held held[AGENT_HELD];
 	struct cell cell[CELLS_MAX];
 	struct cell_told cell_told[CELLS_TOLD];
-	uint32_t turned_away; /* processes that asked when there was no place */
-	uint32_t unheard;     /* that were over before they were heard */
+	uint32_t turned_away; /* processes that asked when no slot was free */
+	uint32_t unheard;     /* processes that ended before the agent read their request */
 	uint32_t unready;     /* fork children that could not be recorded */
 	bool stopping;
 	bool hurried; /* told to stop a second time */
 	bool stopped;
 	uint64_t stop_ns;
-	uint64_t undelivered;	 /* events that stopping has cost, */
-	uint32_t undelivered_of; /* of so many programs */
+	uint64_t undelivered;	 /* events lost by stopping, */
+	uint32_t undelivered_of; /* and the number of programs that lost them */
 	uint8_t *file_out;
-	pid_t only; /* run: the only process that may be recorded (its children with `follow`); 0:
-		       any */
-	bool ringless;	 /* a program was turned away because no ring could be made for it */
-	bool unwritable; /* a program was turned away because no file could be made for it */
-	bool only_ended; /* run: that one is gone */
+	pid_t only;	 /* run: the only process that may be recorded (with `follow`, its children,
+			  * too); 0: any */
+	bool ringless;	 /* a program was turned away because its ring could not be created */
+	bool unwritable; /* a program was turned away because its file could not be created */
+	bool only_ended; /* run: the process `only` has ended */
 	struct target_end only_end;
-	/* run, with `follow`: once that one is gone */
-	const char *
-		children_carry; /* "NAME=value" that is in the environment of each; NULL: unknown */
-	uint32_t children;	/* how many run on, as of children_ns */
+	/* run with `follow`, after `only` has ended: */
+	/* "NAME=value" in the environment of each child; NULL: unknown */
+	const char *children_carry;
+	uint32_t children; /* children that still run, as of children_ns */
 	uint64_t children_ns;
-	uint64_t children_since_ns; /* waited for since; 0: not yet */
-	bool children_told;	    /* and it was said */
+	uint64_t children_since_ns; /* when the wait for them began; 0: not yet */
+	bool children_told;	    /* the wait was logged */
 	void (*finished)(void *context, const struct session_report *report);
 	void *context;
 };
 
-/* Sets everything up; programs may ask at `listen_fd` (taken over; -1: none). 0; a negative errno
- * with the reason. */
+/* Opens the agent. Programs may ask at the socket `listen_fd`, which the agent owns from now on;
+ * -1: none. Returns 0, or a negative errno with the reason. */
 int agent_open(struct agent *agent, const struct agent_settings *settings, int listen_fd,
 	       struct err_text *err);
-/* How such an agent would divide its memory, with `slots` places for programs (0: as many as there
- * is room for). 0; -EINVAL with the reason. */
+/* Computes how an agent with these settings would divide its memory among `slots` programs (0: as
+ * many as fit). Returns 0, or -EINVAL with the reason. */
 int agent_divide(const struct agent_settings *settings, uint32_t slots, struct budget *ret_budget,
 		 struct err_text *err);
-/* Does such an agent talk to collectors at all? */
+/* True if an agent with these settings talks to collectors. */
 bool agent_has_links(const struct agent_settings *settings);
-/* All that the flight recorders hold is to be sent, for this reason. */
+/* Sends everything that the flight recorders hold; `cause` is recorded as the reason. */
 void agent_trigger(struct agent *agent, enum flight_cause cause);
-/* A program was just started that will ask: what takes time is done while it loads its libraries,
- * so that it waits the less for the answer. Nobody may have asked before. */
+/* Prepares a ring for a program that was just started. The agent does the slow work while the
+ * program loads its libraries, so that the program waits less for the answer. To be called before
+ * any program has asked. */
 void agent_expect(struct agent *agent);
-/* Would agent_open understand these addresses? 0; -EINVAL with the reason. */
+/* Checks that agent_open would accept these addresses. Returns 0, or -EINVAL with the reason. */
 int agent_check(const struct agent_settings *settings, struct err_text *err);
-/* From here on these settings hold: for programs that begin to be recorded, for who may be, for the
- * collector that is dialled. What agent_open has divided memory by or listens on stays: memory
- * limit, depth, listening, announcing. They have passed agent_check, and what they point to lives
- * on. */
+/* Replaces the settings: those for programs that ask from now on, for access control, and for the
+ * collector to dial. The settings that agent_open divided memory by or listens on keep their
+ * values: memory limit, stack depth, listening, announcing. `settings` must have passed
+ * agent_check; what it points to must outlive the agent. */
 void agent_change(struct agent *agent, const struct agent_settings *settings);
-/* How many programs are being recorded. */
+/* Number of programs being recorded. */
 uint32_t agent_live(const struct agent *agent);
-/* Serves until there is nothing left to do. */
+/* Runs the event loop until nothing is left to do. */
 void agent_loop(struct agent *agent);
-/* Programs that are recorded go on unrecorded, others are turned away; what there is is delivered
- * within settings.stop_ns; at once when called again. What could not be is in `undelivered` when
- * agent_loop returns. */
+/* Stops the agent. Recorded programs run on unrecorded, and new ones are turned away. The agent
+ * delivers what it holds within settings.stop_ns; a second call ends that at once. When agent_loop
+ * returns, `undelivered` counts the events that could not be delivered. */
 void agent_stop(struct agent *agent);
-/* Our child has ended so. `rss_peak` as of struct target_end. */
+/* Reports that the agent's own child has ended, with its wait status. `rss_peak` has the unit of
+ * struct target_end. */
 void agent_child_ended(struct agent *agent, pid_t pid, int status, uint64_t rss_peak);
 void agent_close(struct agent *agent);
 
 /* control_answer.c */
-/* Serves a control socket beside the socket of that name, where programs ask. 0 or a negative
- * errno: the agent does without. */
+/* Opens the control socket next to the socket `socket`, where programs ask. Returns 0 or a negative
+ * errno; the agent works without a control socket. */
 int agent_open_control_socket(struct agent *agent, const char *socket);
 
 /* agent_keys.c */
-/* What links prove themselves by, as the settings say. It is the first that takes memory, as all
- * else is divided by what it leaves. */
+/* Opens the keys or certificates for links as the settings say. It must run before all else that
+ * takes memory, since the memory limit shrinks by what TLS takes. Returns 0 or a negative errno
+ * with the reason. */
 int agent_open_keys(struct agent *agent, struct err_text *err);
-/* Once a second: are there other keys by pairing? Then those hold, and links of keys that are gone
- * are closed. */
+/* Checks once a second whether the keys by pairing have changed. If so, uses the new keys and
+ * closes links whose keys are gone. */
 void agent_look_for_keys(struct agent *agent);
 
 /* session_place.c */
-/* One that is free, with the memory of a young process; NULL: there is none. */
+/* Takes a free session with the initial memory of a new recording. Returns NULL if no session is
+ * free or its memory is not to be had. */
 struct session *session_take(struct agent *agent);
-/* Its stream is free again: its memory goes back. */
+/* Gives the session's memory back. Its stream must be free. */
 void session_give(struct session *session);
-/* All of its own, where places are fixed, once. 0 or -ENOMEM. */
+/* Initializes a session of a fixed slot, once, with all its memory. Returns 0 or -ENOMEM. */
 int session_init(struct agent *agent, struct session *session);
 
 /* session.c */
 void session_ask(struct agent *agent, struct handshake_client *client,
 		 const struct ring_hello *hello);
-/* Goes on with the stream of a program whose agent is gone; `lock` as in stream_take_up. 0;
- * -ENOSPC: all places are taken; -EPERM: it is of another user; -EIO: there is nowhere to put it;
- * or another negative errno. */
+/* Continues the stream of a program whose agent is gone; `lock` as in stream_take_up. Returns 0;
+ * -ENOSPC if all slots are taken; -EPERM if the program's user may not be recorded; -EEXIST if
+ * another session has this stream; -EIO if there is no place for the output; or another negative
+ * errno. */
 int session_take_up(struct agent *agent, const struct target_info *target, int lock);
-/* Records a program that runs already, from this source; the child of the program of the stream
- * `parent`, if that is not NULL. 0; -EEXIST: it is recorded; -ENOSPC: all places are taken; -EIO:
- * there is nowhere to put it; or another negative errno. From then on the stream closes the
- * source. */
+/* Records a running program from the source `capture`. `parent` is the stream id of the program's
+ * parent, or NULL. Returns 0; -EEXIST if the program is recorded already; -ENOSPC if all slots are
+ * taken; -EIO if there is no place for the output; or another negative errno. On success the stream
+ * owns `capture` and closes it. */
 int session_attach(struct agent *agent, const struct target_info *target,
 		   struct capture_source *capture, const uint8_t *parent);
-/* Answers those who wait for a place, if there is one now or they have waited long enough. */
+/* Answers pending programs: those for which a slot is free now, and those that have waited long
+ * enough. */
 void session_admit(struct agent *agent);
-/* Does what can be done for it now. */
+/* Does all work that is due for this session. */
 void session_work(struct session *session);
 void session_ended(struct session *session, const struct target_end *end);
 void session_detach(struct session *session);
-/* Events that are neither in a file nor acknowledged by a collector. */
+/* Number of events that are neither in a file nor acknowledged by a collector. */
 uint64_t session_unsaved(struct session *session);
 
 /* session_accept.c */
-/* Gives the program its ring, and says what is to be done to an allocator inside of it. */
+/* Gives the program its ring, and tells it what to patch in an allocator that is linked into it. */
 void session_accept(struct session *session, struct handshake_client *client);
-/* Says so if less was done. While the ring is there. */
+/* Logs a warning if the program patched fewer functions than it was told to. The ring must still
+ * exist. */
 void session_check_patches(const struct session *session);
 
 /* session_settle.c */
-/* What holds for the program that asks. 0, with a sentence if not all that it wants; -EINVAL with
- * what is wrong. */
+/* Determines the settings of the program that asks. Returns 0, with a sentence in `say` if a
+ * setting is not honoured; or -EINVAL with the reason. */
 int session_settle(struct agent *agent, struct session *session,
 		   const struct handshake_client *client, struct err_text *say);
-/* Has a program write that to its standard error, once, unless it is a fork child; and the log. */
+/* Logs `say`, and has the program write it to its standard error. A process writes it once; a fork
+ * child does not write it. */
 void session_say(struct agent *agent, struct handshake_client *client, struct err_text *say);
-/* Into the ring, and back. */
+/* Write the settings into the ring, and read them back. */
 void session_note(const struct session *session);
 void session_recall(struct agent *agent, struct session *session);
 
 /* session_file.c */
-/* Makes the session's file, which begins with batch `first`, or the oldest that is here. 0 or a
- * negative errno with the reason. */
+/* Creates the session's file. It starts with batch `first`, or with the oldest batch that the spool
+ * still has. Returns 0, or a negative errno with the reason. */
 int session_open_file(struct session *session, uint64_t first, struct err_text *err);
-/* Could a file be made for this program, if it were started now? Tries, and leaves nothing behind.
- * 0; a negative errno with the reason. */
+/* Tests whether a file could be created for this program if it started now, and leaves nothing
+ * behind. Returns 0, or a negative errno with the reason. */
 int session_try_file(const struct agent_settings *settings, const char *program,
 		     struct err_text *err);
 
 /* agent_collectors.c */
-/* Links tell the sessions what collectors do. */
+/* Connects the links to the sessions: links report what collectors do. */
 void agent_serve_collectors(struct agent *agent);
-/* Those that have been away too long. */
+/* Forgets collectors that have been away too long. */
 void agent_forget_collectors(struct agent *agent);
-/* The stream begins: what collectors lack that are here, or were a while ago, is kept. */
+/* Starts the cursors of a new stream. The stream keeps what a collector lacks if the collector is
+ * connected or was connected recently. */
 void session_begin_cursors(struct session *session);
-/* Up to here all collectors have it; UINT64_MAX: there are none. */
+/* Highest batch that all collectors have; UINT64_MAX if no collector is known. */
 uint64_t session_kept(const struct session *session);
-/* Everything has been taken by somebody. What the end waits for all the same: a collector that is
- * connected and goes on taking it; one that was cut off a moment ago and may come back. Whoever
- * comes only now, or comes and goes, puts the end off for the linger time in all. With the stream's
- * lock held. */
+/* True if the end of a stream still waits for a collector, although another has acknowledged the
+ * whole stream. It waits for a collector that is connected and keeps acknowledging, and for one
+ * that was disconnected a moment ago and may come back. Collectors that subscribe only now, or come
+ * and go, delay the end by no more than the linger time in total. Call it with the stream's lock
+ * held. */
 bool session_has_laggard(struct session *session);
-/* A collector that is waited for has a part of it, and is away: what it lacks is to be kept in a
- * file. With the stream's lock held. */
+/* True if a named collector has a part of the stream and is away: a file should keep what it lacks.
+ * Call it with the stream's lock held. */
 bool session_has_absent(const struct session *session);
-/* Number of the first batch that one of them lacks. */
+/* Number of the first batch that one of these collectors lacks. */
 uint64_t session_absent_from(const struct session *session);
-/* Who has all of the stream, or (`all` false) is away with a part of it, for people. */
+/* Writes a list of collectors for people: those that have the whole stream, or, if `all` is false,
+ * those that began it and lack a part. */
 void session_name_collectors(const struct session *session, bool all, char *out, size_t size);
 
 /* session_end.c */
-/* Moves batches on; when all are where they belong, or given up, reports and frees the slot. */
+/* Delivers batches. When all are delivered or given up, reports the outcome and frees the slot. */
 void session_deliver(struct session *session);

@@ -1,5 +1,5 @@
-/* How far each collector is with each stream, as links tell it, and whom the end of a stream waits
- * for. See agent.h and collectors.h. */
+/* Tracks the progress of each collector in each stream, as links report it, and decides which
+ * collectors the end of a stream waits for. See agent.h and collectors.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #include "base/ban.h"
 
 #define LAGGARD_NS                                                                                 \
-	(LINK_SILENT_MS * UINT64_C(1000000))   /* since it has acknowledged something new */
-#define LAGGARD_MOST_NS UINT64_C(600000000000) /* in all, where nobody has named it */
-/* a connected collector asks for a stream it hears of */
+	(LINK_SILENT_MS * UINT64_C(1000000))   /* since it last acknowledged something new */
+#define LAGGARD_MOST_NS UINT64_C(600000000000) /* in total, for a collector without a key */
+/* within this time, a connected collector subscribes to a stream that is listed to it */
 #define SUBSCRIBES_NS UINT64_C(2000000000)
 
 static const struct collector *collector_at(const struct session *s, uint32_t place)
@@ -47,8 +47,8 @@ static void take_upto(struct session *s, uint32_t place, uint64_t number)
 		s->link_acked = number;
 		s->progress_ns = now;
 	}
-	/* Not at once: the link is in the middle of an order, in memory that a file is written
-	 * with, too. */
+	/* The work must not run now: the link is in the middle of a message and uses memory that
+	 * writing a file uses, too. */
 	uv_async_send(&s->agent->news);
 }
 
@@ -67,7 +67,7 @@ static bool lacks(const struct session *s, uint32_t place)
 	return s->cursor[place].active && s->cursor[place].acked + 1 < s->stream.spool.next;
 }
 
-/* NULL: it does not take the stream now. */
+/* The active subscription of the collector at `place`; NULL if it has none. */
 static const struct subscription *subscription_of(const struct session *s, uint32_t place)
 {
 	const struct agent *a = s->agent;
@@ -82,8 +82,8 @@ static const struct subscription *subscription_of(const struct session *s, uint3
 	return NULL;
 }
 
-/* Nobody who is away is waited for when the agent is told to end, or another program needs the
- * place. */
+/* True if the agent must not wait for absent collectors: it was told to stop, or another program
+ * needs the slot. */
 static bool is_pressed(const struct agent *a)
 {
 	if (a->stopping || a->hurried)
@@ -105,7 +105,9 @@ static void tell_wait(struct session *s, const struct collector *c)
 	s->waits_for_away = true;
 }
 
-/* It goes on taking the stream, or has begun to before all was taken. */
+/* True if the connected collector keeps acknowledging. Within the linger time any subscription
+ * counts (`open`); later only one made before the whole stream was acknowledged. For a collector
+ * that is not named the total is limited to LAGGARD_MOST_NS. */
 static bool is_at_it(const struct session *s, uint32_t place, const struct subscription *sub,
 		     uint64_t now, bool open)
 {
@@ -116,7 +118,8 @@ static bool is_at_it(const struct session *s, uint32_t place, const struct subsc
 	       (collector_at(s, place)->named || now - s->whole_ns <= LAGGARD_MOST_NS);
 }
 
-/* It was cut off a moment ago; or it is connected again, and has not asked yet. */
+/* True if the collector may still come: it was disconnected a moment ago, or it is connected again
+ * and has not subscribed yet. */
 static bool may_come(const struct session *s, uint32_t place, uint64_t now)
 {
 	const struct collector *c = collector_at(s, place);
@@ -153,7 +156,7 @@ bool session_has_laggard(struct session *s)
 	return false;
 }
 
-/* It is to have what it lacks, also if others have it. */
+/* True if a file should keep what the named collector lacks, even if other collectors have it. */
 static bool is_absent(const struct session *s, uint32_t place)
 {
 	return lacks(s, place) && s->cursor[place].begun && collector_at(s, place)->named;
@@ -192,12 +195,12 @@ void session_name_collectors(const struct session *s, bool all, char *out, size_
 		n = snprintf(out + length, size - length, "%s%s", length ? ", " : "",
 			     collector_at(s, i)->name);
 		if (n < 0 || (size_t)n >= size - length)
-			return; /* cut: it is for people */
+			return; /* cutting the list is fine: it is for people */
 		length += (size_t)n;
 	}
 }
 
-/* ---- what links tell ---- */
+/* ---- reports of links ---- */
 
 static struct session *session_with(struct agent *a, const struct stream *stream)
 {
@@ -214,7 +217,7 @@ static void forget_collector(struct agent *a, uint32_t place)
 			a->session[i].cursor[place] = (struct cursor){0};
 }
 
-/* With --collector no other host is served. */
+/* With --collector, links serve no other host, so the collector counts as named without a key. */
 static uint32_t welcomed(void *context, const struct link *link,
 			 const struct collector_greeting *greeting)
 {

@@ -1,6 +1,6 @@
 /*
- * What links prove themselves by: a key or certificates that were given, which stay; or keys by
- * pairing, which come and go while the agent runs.
+ * The keys of links: a given key or given certificates, which stay; or keys by pairing, which come
+ * and go while the agent runs.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,10 +48,12 @@ int agent_open_keys(struct agent *a, struct err_text *err)
 		log_warn("%s", secure_remark(a->secure));
 	if (!r && a->settings.secure.paired)
 		log_pairs(a);
-	return r < 0 && r != -ENOTSUP ? -EINVAL : r; /* what was given can't be used */
+	return r < 0 && r != -ENOTSUP ? -EINVAL : r; /* the given key or certificates can't be
+						      * used */
 }
 
-/* The memory that TLS takes was not set aside: it goes on as it began, and says so. */
+/* The agent started before its first pairing, so it has reserved no memory for TLS. It keeps
+ * talking in plain, and warns. */
 static void tell_of_pairing(struct agent *a)
 {
 	const struct pairs *pairs = a->settings.pairs;

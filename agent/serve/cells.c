@@ -24,7 +24,8 @@ static struct session *session_by_id(struct agent *a, const uint8_t *id)
 	return NULL;
 }
 
-/* The nearest that is recorded, of this process or its ancestors, but not `except`. */
+/* The nearest recorded process among this process and its ancestors, ignoring `except`; NULL if
+ * none is recorded. */
 static struct session *session_above(struct agent *a, pid_t pid, const struct session *except)
 {
 	uint64_t start;
@@ -74,7 +75,8 @@ static void cell_close(struct cell *c)
 	*c = (struct cell){0};
 }
 
-/* What its page says, which the program can write. */
+/* Reports the counts in the cell's page, and frees the cell. The program can write to the page, so
+ * the counts are only as honest as the program. */
 static void cell_tell(struct agent *a, struct cell *c, struct session *s)
 {
 	struct ring_losses n = ring_losses_read(c->swapped, &c->header->no_slice);
@@ -158,7 +160,7 @@ static struct cell *cell_new(struct agent *a, const struct target_info *target, 
 	return c;
 }
 
-/* ---- who asks ---- */
+/* ---- programs that ask ---- */
 
 static struct session *parent_of(struct agent *a, pid_t pid, const struct ring_hello *hello)
 {
@@ -222,7 +224,8 @@ void cells_unready(struct agent *a, struct handshake_client *client, const struc
 		tell_uncounted(a, parent_of(a, client->pid, hello), &target);
 }
 
-/* Recorded, counted or told of already, as far as its number alone can say. */
+/* True if a process with this pid is recorded, counted or was reported. The process is gone, so
+ * only its pid can be compared. */
 static bool is_known(const struct agent *a, pid_t pid)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++)
@@ -235,8 +238,9 @@ static bool is_known(const struct agent *a, pid_t pid)
 	return a->cell_told[(uint32_t)pid % CELLS_TOLD].pid == pid;
 }
 
-/* Whom it descends from is gone with it, but for a fork child, which says so: else it is the
- * command's. */
+/* The process is gone, so its ancestors can't be looked up. A fork child names its parent's
+ * stream in its request; any other process counts as a descendant of the program that `agent
+ * run` started. */
 void cells_unheard(struct agent *a, const struct handshake_client *client,
 		   const struct ring_hello *hello)
 {
@@ -254,7 +258,7 @@ void cells_unheard(struct agent *a, const struct handshake_client *client,
 	tell(a, parent, &u, 0);
 }
 
-/* ---- their ends ---- */
+/* ---- ends of counted processes ---- */
 
 static bool is_over(const struct cell *c)
 {

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Counting cells: a process for which there is no place is not recorded, but what it does is
- * counted, in a page that it shares with the agent (RING_COUNTED, proto/ring.h: a ring's header and
- * nothing else). When it is over the stream of the recorded process that it descends from tells of
- * it (Unrecorded in heapcast.proto), and that one is not complete then.
+ * Counting cells. The agent does not record a process for which no slot is free, but it counts what
+ * the process does, in a page shared with the process (RING_COUNTED, proto/ring.h: a ring's header
+ * and nothing else). When the process ends, the stream of its nearest recorded ancestor gets an
+ * Unrecorded message (heapcast.proto); that stream is then not complete.
  *
- * There are few; for who gets none either, the stream tells that it was there, without counts. A
- * process asks once for each program that it becomes, and when a place is free it may be recorded
- * after all. Still it is told of once.
+ * The number of cells is small. If no cell is free, the stream still reports that the process
+ * existed, without counts. A process asks again after each exec, and may be recorded if a slot is
+ * free by then. It is reported once all the same.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,15 +18,15 @@
 #include "proto/ring.h"
 
 #define CELLS_MAX   32
-#define CELLS_BYTES (CELLS_MAX * (size_t)RING_HEADER_SIZE) /* are kept for them */
+#define CELLS_BYTES (CELLS_MAX * (size_t)RING_HEADER_SIZE) /* reserved for the cells */
 
 #define CELLS_TOLD 1024
 
-/* A process that was told of: at its number modulo CELLS_TOLD, until another is told of that
- * belongs there. */
+/* A process that was reported. The entry at its pid modulo CELLS_TOLD holds it until another
+ * process that maps to the same entry is reported. */
 struct cell_told {
 	pid_t pid;
-	uint32_t start_ticks; /* the lower half */
+	uint32_t start_ticks; /* the lower half of the start time */
 };
 
 struct agent;
@@ -34,29 +34,29 @@ struct handshake_client;
 struct session;
 
 struct cell {
-	struct ring_header *header; /* NULL: it is free */
+	struct ring_header *header; /* NULL: the cell is free */
 	int fd;
 	pid_t pid;
 	uint64_t start_ticks;
 	bool swapped;
-	bool partly; /* a later program of it can't be counted here */
+	bool partly; /* a later image of the process can't be counted here */
 	uint8_t parent[STREAM_ID_SIZE];
 	char name[16];
 };
 
-/* Answers who asks for a place and gets none. */
+/* Answers a program that asks when no slot is free. */
 void cells_turn_away(struct agent *agent, struct handshake_client *client,
 		     const struct ring_hello *hello);
-/* This process has a place now: what was counted before is told. */
+/* The process has a slot now: reports what its cell counted before. */
 void cells_placed(struct agent *agent, pid_t pid);
-/* A fork child that can't even be counted. */
+/* Reports a fork child that can't even be counted. */
 void cells_unready(struct agent *agent, struct handshake_client *client,
 		   const struct ring_hello *hello);
-/* One that was over before it was heard. */
+/* Reports a process that ended before the agent read its request. */
 void cells_unheard(struct agent *agent, const struct handshake_client *client,
 		   const struct ring_hello *hello);
-/* Tells of those that are over. */
+/* Reports cells whose processes have ended, and frees them. */
 void cells_tick(struct agent *agent);
-/* The session's process is over: its cells become those of the one that it descends from, or are
- * told of as they are. */
+/* The session's process has ended. Its cells move to its nearest recorded ancestor, or are reported
+ * to the session's stream as they are. */
 void cells_orphaned(struct session *session);

@@ -1,5 +1,5 @@
-/* What the agent answers at its control socket: of each program that whoever asks may see. See
- * control_socket.h. */
+/* Answers questions on the control socket: the agent's state, and the programs that the peer may
+ * see. See control_socket.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct answering {
 	size_t length;
 };
 
-/* A line; what does not fit is left out, with its end. */
+/* Appends a line, or omits it if the whole line does not fit. */
 static void say(struct answering *a, const char *line)
 {
 	size_t length = strlen(line);
@@ -39,8 +39,8 @@ static uint64_t kilobytes(const char *path, const char *key)
 	return fd < 0 || read(fd, text, sizeof(text) - 1) < 0 ? 0 : smaps_key(text, key);
 }
 
-/* What is in `status` lags behind by up to 64 pages a thread: with pages of 64 KiB that is 4
- * MiB. */
+/* RssAnon in `status` lags behind by up to 64 pages per thread: 4 MiB with pages of 64 KiB. So
+ * smaps_rollup is preferred. */
 static uint64_t anonymous_memory(void)
 {
 	uint64_t counted = kilobytes("/proc/self/smaps_rollup", "Anonymous");
@@ -48,9 +48,9 @@ static uint64_t anonymous_memory(void)
 	return 1024 * (counted ? counted : kilobytes("/proc/self/status", "RssAnon"));
 }
 
-/* What the limit counts: anonymous memory as the kernel sees it, and rings. Not the kernel's
- * RssShmem: where the root is a tmpfs, as on boards that run from their initramfs, all code is
- * counted there. */
+/* The memory that counts for the limit: anonymous memory as the kernel sees it, and the rings.
+ * RssShmem is not used: with a tmpfs as root, as on boards that run from their initramfs, it
+ * includes all code. */
 static uint64_t used_memory(const struct agent *agent)
 {
 	uint64_t rings = 0;
@@ -117,7 +117,7 @@ static bool may_see(const struct stream *s, uid_t uid, bool all)
 	return stream_state(s) != STREAM_FREE && (all || s->target.uid == uid);
 }
 
-/* True: it was done. */
+/* Returns true if the order was carried out. */
 static bool give(struct answering *a, struct stream *s, const struct order *order)
 {
 	struct order_result r = order_give(s, order);
@@ -147,7 +147,8 @@ static void give_all(struct answering *a, struct agent *agent, uid_t uid, bool a
 	for (uint32_t i = 0; i < agent->budget.slots; i++) {
 		struct stream *s = agent->stream[i];
 
-		/* Of all only those that live; of one what became of it. */
+		/* An order for all programs skips those that have ended. An order for one program
+		 * reports why it was refused. */
 		if (!may_see(s, uid, all) || (q->pid && s->target.pid != q->pid) ||
 		    (!q->pid && stream_state(s) != STREAM_LIVE))
 			continue;
@@ -187,7 +188,8 @@ int agent_open_control_socket(struct agent *a, const char *socket)
 
 	if (n < 0 || (size_t)n >= sizeof(name))
 		return -ENAMETOOLONG;
-	/* The scratch of the main loop is empty between two things that it does. */
+	/* The answer is built in the main loop's scratch memory, which is unused between two
+	 * callbacks. */
 	if (a->link_packer.scratch.size < CONTROL_ANSWER_MAX)
 		return -ENOMEM;
 	return control_socket_open(&a->control_socket, &a->loop, name,

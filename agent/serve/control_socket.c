@@ -1,4 +1,4 @@
-/* Questions and orders of people on this host. See control_socket.h. */
+/* The control socket: questions and orders of people on this host. See control_socket.h. */
 #include "agent/serve/control_socket.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static size_t refuse(char *out, const char *why)
 	return (size_t)snprintf(out, CONTROL_ANSWER_MAX, "no %s\n", why);
 }
 
-/* The line is whole. */
+/* Answers the complete line, and closes the connection. */
 static void answer(struct control_client *c)
 {
 	struct control_socket *d = c->control_socket;
@@ -81,7 +81,7 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 		return;
 	c->length += n > 0 ? (size_t)n : 0;
 	newline = memchr(c->line, '\n', c->length);
-	/* One line, and neither a NUL in it nor anything behind it. */
+	/* Accept exactly one line, with no NUL in it and nothing after it. */
 	if (newline == c->line + c->length - 1 && !memchr(c->line, 0, c->length)) {
 		*newline = '\0';
 		answer(c);
@@ -98,7 +98,7 @@ static struct control_client *free_place(struct control_socket *d)
 	return NULL;
 }
 
-/* Without a place, further ones wait in the socket's queue. */
+/* When all places are taken, further connections wait in the socket's backlog. */
 static void connection(uv_poll_t *poll, int status, int events)
 {
 	struct control_socket *d = poll->data;
@@ -141,7 +141,7 @@ void control_socket_init(struct control_socket *d)
 		d->client[i].fd = -1;
 }
 
-/* Does somebody serve there? */
+/* True if a process serves at this address. */
 static bool answers(const struct sockaddr_un *address, unsigned length)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -152,7 +152,7 @@ static bool answers(const struct sockaddr_un *address, unsigned length)
 	return !refused;
 }
 
-/* The mode is there before the name is: nobody connects in between who may not. */
+/* Sets the mode before the name exists, so that no forbidden user can connect in between. */
 static int bind_there(struct control_socket *d, const char *name, bool others)
 {
 	struct sockaddr_un address;
@@ -173,7 +173,7 @@ static int bind_there(struct control_socket *d, const char *name, bool others)
 	snprintf(d->name, sizeof(d->name), "%s", name);
 	if (name[0] != '@' && lstat(name, &status) == 0)
 		d->inode = status.st_ino;
-	control_socket_admit(d, others); /* whatever the umask */
+	control_socket_admit(d, others); /* bind applies the umask to the mode */
 	return 0;
 }
 

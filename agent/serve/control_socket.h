@@ -1,15 +1,16 @@
 #pragma once
 /*
- * The agent's control socket: a Unix socket where people on this host ask how it is, and order
- * (`agent ctl`). One question a connection, one line; the answer is some lines, of which the last
- * is "ok" or "no WHY" (order_line.h). It lies beside the socket where programs ask: NAME.ctl.
+ * The agent's control socket: a Unix socket where people on this host query the agent and give
+ * orders (`agent ctl`). Each connection carries one question of one line. The answer has several
+ * lines; the last is "ok" or "no WHY" (order_line.h). The socket lies next to the one where
+ * programs ask, as NAME.ctl.
  *
- * Who may: as the kernel says (SO_PEERCRED), the agent's own user and root everything, others what
- * concerns programs of their own. The file's mode lets others connect only if their programs may be
- * recorded.
+ * Access control uses the peer's credentials (SO_PEERCRED): the agent's own user and root may do
+ * everything, other users only what concerns their own programs. The file mode lets other users
+ * connect only if their programs may be recorded.
  *
- * Places are few, a question is bounded, an answer is sent at once or not at all. Main loop only;
- * nothing is allocated.
+ * The number of connections is fixed, the length of a question is bounded, and an answer is sent at
+ * once or not at all. Main loop only; nothing is allocated.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,32 +41,32 @@ struct control_client {
 struct control_socket {
 	uv_loop_t *loop;
 	uv_poll_t poll;
-	int fd; /* listening; -1: not */
+	int fd; /* the listening socket; -1: not open */
 	bool full;
 	char name[CONTROL_NAME_MAX];
-	ino_t inode; /* of the file that we have made; 0: none */
+	ino_t inode; /* inode of the socket file that we created; 0: none */
 	struct control_client client[CONTROL_CLIENTS];
 	struct order_limit limit;
-	/* Writes the answer to `out`, of CONTROL_ANSWER_MAX bytes; its length. `all`: the peer may
-	 * order all programs. */
+	/* Writes the answer to `out`, of CONTROL_ANSWER_MAX bytes, and returns its length. `all`:
+	 * the peer may see and order all programs. */
 	size_t (*answer)(void *context, uid_t uid, bool all, const struct order_question *question,
 			 char *out);
 	void *context;
 	char *out;
 };
 
-/* Not open yet: of no effect. */
+/* Initializes a closed control socket, on which every call has no effect. */
 void control_socket_init(struct control_socket *control_socket);
-/* Serves at `name`; what an agent that is gone has left there is replaced. The answer is made in
- * `out`, of CONTROL_ANSWER_MAX bytes. 0; -EADDRINUSE: somebody serves there; other negative errno.
- */
+/* Listens at `name`, and replaces a socket file that a dead agent left there. `answer` writes to
+ * `out`, of CONTROL_ANSWER_MAX bytes. Returns 0; -EADDRINUSE if another process serves at `name`;
+ * or another negative errno. */
 int control_socket_open(struct control_socket *control_socket, uv_loop_t *loop, const char *name,
 			bool others,
 			size_t (*answer)(void *context, uid_t uid, bool all,
 					 const struct order_question *question, char *out),
 			void *context, char *out);
-/* Other users may connect from now on, or not any more. */
+/* Changes whether other users may connect from now on. */
 void control_socket_admit(const struct control_socket *control_socket, bool others);
-/* To be called now and then: who connects and does not ask gives the place up. */
+/* Closes connections that have not asked in time. To be called regularly. */
 void control_socket_tick(struct control_socket *control_socket, uint64_t now_ns);
 void control_socket_close(struct control_socket *control_socket);

@@ -1,4 +1,4 @@
-/* Where rings belong to. See home.h. */
+/* The mark of an agent's rings, and the identifier of its key. See home.h. */
 #include "agent/serve/home.h"
 
 #include <errno.h>
@@ -18,13 +18,13 @@
 #include "base/secure/secret.h"
 #include "base/ban.h"
 
-#define AUTHORITY_MAX (1u << 20) /* of a file of certificates */
+#define AUTHORITY_MAX (1u << 20) /* bytes of a certificate file that are read */
 #define TEXT_MAX      512
 
 static_assert(RING_MARK_SIZE == SECRET_MAC_SIZE, "a mark is a MAC");
 
-/* Certificates are no secret: what tells agents apart that show some is who has to have signed
- * them. */
+/* Certificates are not secret. Agents that show certificates are told apart by the authority that
+ * has to sign them, so a hash of its certificate file serves as the key. */
 static const struct secret authority = {.key = "heapcast authority", .key_length = SECRET_KEY_MIN};
 
 static int mac_file(const char *path, uint8_t ret[SECRET_MAC_SIZE])
@@ -43,7 +43,7 @@ static int mac_file(const char *path, uint8_t ret[SECRET_MAC_SIZE])
 	return n < 0 ? -errno : secret_mac(&authority, "authority", text, length, ret);
 }
 
-/* 1: there is no key. */
+/* Returns 1 if the agent has neither a key nor an authority. */
 static int mac(const struct agent_settings *s, const char *purpose, const char *text,
 	       uint8_t ret[SECRET_MAC_SIZE])
 {
@@ -59,7 +59,7 @@ static int mac(const struct agent_settings *s, const char *purpose, const char *
 	return r < 0 ? r : secret_mac(&shown, purpose, text, strlen(text), ret);
 }
 
-/* Without a key nothing has to be hidden. */
+/* Without a key nothing has to be hidden, so a plain hash is enough. */
 static void hash_text(const char *text, uint8_t ret[RING_MARK_SIZE])
 {
 	for (unsigned i = 0; i < RING_MARK_SIZE / sizeof(uint64_t); i++) {

@@ -1,4 +1,4 @@
-/* Lines at the agent's control socket. See order_line.h. */
+/* Formats and parses lines of the control socket. See order_line.h. */
 #include "agent/serve/order_line.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 static const struct {
 	const char *word;
 	int action;
-	bool text; /* something follows the pid */
+	bool text; /* an argument follows the pid */
 } actions[] = {
 	{"start", HEAPCAST__ACTION__ACTION_START, false},
 	{"stop", HEAPCAST__ACTION__ACTION_STOP, false},
@@ -124,7 +124,7 @@ static bool next_id(const char **at, char id[33])
 	return true;
 }
 
-/* The rest of the line, as a text for people. */
+/* Takes the rest of the line as printable text. */
 static void take_text(const char *at, char *out, size_t size)
 {
 	words_clean(out, size, at, strlen(at));

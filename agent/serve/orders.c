@@ -1,4 +1,4 @@
-/* Orders, carried out in a stream. See orders.h. */
+/* Carries out orders in a stream. See orders.h. */
 #include "agent/serve/orders.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define SECOND_NS 1000000000ull
 
-/* Numbers of the ring and of the wire are the same. */
+/* The ring and the wire use the same numbers. */
 _Static_assert((int)RING_OFF == (int)HEAPCAST__MODE__MODE_OFF &&
 		       (int)RING_FULL == (int)HEAPCAST__MODE__MODE_FULL &&
 		       (int)RING_SAMPLE == (int)HEAPCAST__MODE__MODE_SAMPLE,
@@ -66,7 +66,7 @@ static const char *remark(const struct stream *s)
 		       : "";
 }
 
-/* `kind` is the mark's; a change to what is already makes none. */
+/* Changes the mode and sets a mark of `kind`. If nothing changes, sets no mark. */
 static struct order_result change(struct stream *s, const struct order *o, int kind, int mode,
 				  uint64_t interval)
 {

@@ -1,4 +1,4 @@
-/* Streams of an agent that is gone. See orphans.h. */
+/* Sends orphans to links, and removes delivered ones. See orphans.h. */
 #include "agent/serve/orphans.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static uint32_t entries(const struct orphan *o)
 	return o->definitions + (uint32_t)(o->next - o->first[0]);
 }
 
-/* ---- a link ---- */
+/* ---- links ---- */
 
 static uint32_t begin_at(const struct orphan *o, uint32_t incarnation, uint64_t next)
 {
@@ -104,12 +104,12 @@ int orphans_find(const struct orphans *os, uint32_t link, uint32_t index, struct
 		return -EIO;
 	fd = open_file(os, o, e.file / 2, e.file & 1 ? SPOOL_DEFINITIONS : SPOOL_FRAMES);
 	if (fd < 0)
-		return fd == -ENOENT ? -EIO : fd; /* somebody has removed it */
+		return fd == -ENOENT ? -EIO : fd; /* the file was removed behind our back */
 	*ret = (struct spool_place){.fd = fd, .offset = (off_t)e.offset, .length = e.length};
 	return 0;
 }
 
-/* Nothing counts that was not sent to it, or is not asked for by it. */
+/* True if the link has sent the whole orphan and the collector has acknowledged all of it. */
 static bool has_all(const struct orphan *o, const struct orphan_reader *r, uint32_t incarnation,
 		    uint64_t number)
 {

@@ -1,21 +1,21 @@
 #pragma once
 /*
- * Streams that an agent which is gone has left in the folder of the spool. There is no ring of them
- * and no table, only their frames, which go to collectors as they are, from the first that a
- * collector lacks; to one that lacks more than that, behind the definitions before the oldest. A
- * stream that goes on, because its program's ring was taken up, is told to collectors as it is now;
- * its orphans go first, in the order of incarnations.
+ * Orphans: streams that a dead agent left in the spool folder. They have no ring and no tables,
+ * only their frames. The agent sends the frames to collectors unchanged, from the first one that
+ * the collector lacks. If the collector also lacks frames that are gone, the agent first sends the
+ * definitions that precede the oldest frame. A stream that continues, because its program's ring
+ * was taken up, is listed to collectors in its current state; its orphans are sent first, in the
+ * order of incarnations.
  *
  *   DIR/ID-200.definitions | ID-200.frames | ID-260.frames | (hole)  ID-400.definitions | ...
  *   `------------------------ one orphan ----------------'           `--- another one ---'
  *    entries 0 to definitions - 1 | then one for each batch
  *
- * They are found, and each frame's checksum is checked, when the agent starts, before it sets its
- * memory aside: from then on there are none in addition. Where each frame lies stands in an index
- * without a name in the same folder. They count for --spool-limit. Files go when a collector has
- * acknowledged all of an orphan, and others had the time for it that collectors have at the end of
- * a stream; earlier if a stream needs the room; and when the agent ends. What is damaged is not
- * sent, and stays.
+ * When the agent starts, it finds the orphans and verifies the checksum of each frame, before it
+ * reserves its memory; no orphans are added later. A nameless index file in the same folder stores
+ * the position of each frame. Orphans count for --spool-limit. The files of an orphan are removed
+ * when a collector has acknowledged all of it and other collectors had the linger time for it;
+ * earlier if a stream needs the room; and when the agent ends. Damaged data is not sent, and stays.
  *
  * Owner: the main loop.
  */
@@ -27,7 +27,7 @@
 #include "agent/spool/spool.h"
 #include "proto/discovery.h"
 
-#define ORPHANS_MAX	  32 /* more wait for the next start */
+#define ORPHANS_MAX	  32 /* further ones wait for the next start */
 #define ORPHAN_EXECUTABLE 120
 
 struct orphan {
@@ -35,26 +35,26 @@ struct orphan {
 	uint32_t incarnation;
 	uint32_t pid;
 	char executable[ORPHAN_EXECUTABLE];
-	uint32_t segments;		/* 0: it is delivered, or was none */
-	uint64_t first[SPOOL_SEGMENTS]; /* numbers of their first batches */
+	uint32_t segments;		/* 0: the orphan was delivered */
+	uint64_t first[SPOOL_SEGMENTS]; /* number of the first batch of each segment */
 	uint64_t next;
-	uint64_t entry; /* of the index, its first */
+	uint64_t entry; /* its first entry in the index */
 	uint32_t definitions;
-	uint64_t acked_ns; /* CLOCK_MONOTONIC when a collector had all of it; 0: none has */
+	uint64_t acked_ns; /* CLOCK_MONOTONIC when a collector had all of it; 0: not yet */
 };
 
-/* How far one link is with one orphan. */
+/* The progress of one link in one orphan. */
 struct orphan_reader {
 	bool active;
 	uint32_t at; /* entry that is sent next */
-	size_t sent; /* bytes of it that are */
+	size_t sent; /* bytes of this entry that were sent */
 };
 
-/* Of the index: where a frame lies. */
+/* An entry of the index: the position of one frame. */
 struct orphan_entry {
 	uint64_t offset;
 	uint32_t length;
-	uint32_t file; /* 2 * segment; one more: its definitions */
+	uint32_t file; /* 2 * segment; 2 * segment + 1 for its definitions */
 };
 
 struct orphans {
@@ -66,12 +66,12 @@ struct orphans {
 	int index; /* -1: nothing was found */
 };
 
-/* Looks for them, using at most twice `frame_max` bytes meanwhile. What goes wrong is told to the
- * log, and stays in the folder. */
+/* Finds the orphans in `folder`. Meanwhile it uses at most twice `frame_max` bytes of memory.
+ * Errors are logged, and the files concerned stay in the folder. */
 void orphans_open(struct orphans *orphans, struct spool_folder *folder, uint32_t links,
 		  size_t frame_max);
 void orphans_close(struct orphans *orphans);
-/* Bytes that they keep in memory. */
+/* Bytes of memory that the orphans occupy. */
 size_t orphans_memory(const struct orphans *orphans);
 
 static inline struct orphan_reader *orphans_reader(const struct orphans *os, uint32_t link,
@@ -80,26 +80,27 @@ static inline struct orphan_reader *orphans_reader(const struct orphans *os, uin
 	return &os->reader[link * os->count + index];
 }
 
-/* Is this the one of its stream that lists name: the last one? */
+/* True if this is the last orphan of its stream, which is the one that lists name. */
 bool orphans_is_last(const struct orphans *orphans, uint32_t index);
-/* A collector subscribes to a stream, from (incarnation, next) on. True: it gets frames of orphans
- * first. */
+/* A collector subscribes to a stream, from (incarnation, next) on. Returns true if the collector
+ * gets frames of orphans first. */
 bool orphans_subscribe(struct orphans *orphans, uint32_t link, const uint8_t *id,
 		       uint32_t incarnation, uint64_t next);
-/* Has the link orphans of this stream yet to send, of those before `index`? */
+/* True if the link has still to send orphans of this stream that come before `index`. */
 bool orphans_pending(const struct orphans *orphans, uint32_t link, const uint8_t *id,
 		     uint32_t index);
-/* Half of a frame is on its way. */
+/* True if a frame was sent only in part. */
 bool orphans_half_sent(const struct orphans *orphans, uint32_t link);
-/* What goes out next. 0, and the caller closes place.fd; -ENOENT: nothing; or another negative
- * errno. */
+/* Finds the next frame to send. Returns 0, and the caller closes place.fd; -ENOENT if nothing is to
+ * be sent; or another negative errno. */
 int orphans_find(const struct orphans *orphans, uint32_t link, uint32_t index,
 		 struct spool_place *ret_place);
-/* The collector has all of the stream up to (incarnation, number): whatever was sent of that
- * counts. */
+/* The collector has the whole stream up to (incarnation, number). Only orphans that were sent to it
+ * count as acknowledged. */
 void orphans_acknowledged(struct orphans *orphans, uint32_t link, const uint8_t *id,
 			  uint32_t incarnation, uint64_t number);
-/* The connection is gone, or another one has its place. */
+/* The connection ended, or another one takes its place. */
 void orphans_forget(struct orphans *orphans, uint32_t link);
-/* Removes what is delivered since `linger_ns`, or `now`. True: there are fewer than before. */
+/* Removes orphans that were delivered more than `linger_ns` ago, or all delivered ones if `now`.
+ * Returns true if any was removed. */
 bool orphans_tick(struct orphans *orphans, uint64_t linger_ns, bool now);

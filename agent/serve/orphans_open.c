@@ -1,4 +1,4 @@
-/* Looking for what an agent that is gone has left, and where each frame of it lies. See
+/* Searches the spool folder for streams of dead agents, and indexes the position of each frame. See
  * orphans.h. */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,20 +19,21 @@
 #include "proto/frame.h"
 #include "base/ban.h"
 
-#define CONTENT_SIZE_AT 6 /* in an LZ4 frame's header */
+#define CONTENT_SIZE_AT 6 /* offset of the content size in an LZ4 frame's header */
 
-/* What is needed while looking only. */
+/* State that is needed only during the search. */
 struct search {
 	struct orphans *orphans;
 	struct frame_decoder *decoder;
 	uint8_t *buffer;
 	size_t size;
-	uint64_t entries; /* of the index, so far */
-	uint32_t damaged; /* files, from some byte on */
-	uint32_t skipped; /* segments, for want of a place */
+	uint64_t entries; /* written to the index so far */
+	uint32_t damaged; /* files that are damaged from some byte on */
+	uint32_t skipped; /* segments for which no orphan was free */
 };
 
-/* The first frame of an orphan says whose it is. */
+/* Verifies with the orphan's first frame that the file belongs to this stream, and takes the
+ * process from it. */
 static int identify(struct orphan *o, const uint8_t *message, size_t length)
 {
 	Heapcast__Batch *batch = heapcast__batch__unpack(NULL, length, message);
@@ -52,7 +53,7 @@ static int identify(struct orphan *o, const uint8_t *message, size_t length)
 	return r;
 }
 
-/* A frame that lies in the buffer whole. */
+/* Verifies a frame that lies completely in the buffer. */
 static int check_frame(struct search *s, struct orphan *o, const uint8_t *frame, size_t length)
 {
 	struct reader content = reader_of(frame + CONTENT_SIZE_AT, 8);
@@ -75,8 +76,9 @@ static int note(struct search *s, uint64_t offset, size_t length, uint32_t file)
 	return r;
 }
 
-/* Notes frames from `offset` on, as far as the buffer has them whole. 1: there may be more behind
- * *offset. */
+/* Indexes the complete frames of one read from `offset` on. Returns 1 if more may follow at
+ * *offset, 0 at the end of the file, -EBADMSG or -EMSGSIZE if the data is damaged or too large, or
+ * another negative errno if the index can't be written. */
 static int read_some(struct search *s, struct orphan *o, int fd, uint32_t file, uint64_t *offset)
 {
 	ssize_t n = pread(fd, s->buffer, s->size, (off_t)*offset);
@@ -95,8 +97,8 @@ static int read_some(struct search *s, struct orphan *o, int fd, uint32_t file, 
 	return at ? 1 : n ? -EBADMSG : 0; /* longer than the buffer, or torn */
 }
 
-/* How many frames the file has, up to where it is damaged; or a negative errno: the index can't be
- * written. */
+/* Indexes a file up to where it is damaged. Returns the number of frames, or a negative errno if
+ * the index can't be written. */
 static int64_t read_file(struct search *s, struct orphan *o, uint32_t segment, enum spool_file kind)
 {
 	char name[SPOOL_NAME_MAX];
@@ -118,7 +120,7 @@ static int64_t read_file(struct search *s, struct orphan *o, uint32_t segment, e
 	return r < 0 ? r : (int64_t)(s->entries - before);
 }
 
-/* Its agent had only just begun it. */
+/* Removes the files of a segment without frames: its agent had only just created it. */
 static void remove_empty(const struct search *s, const struct orphan *o, uint32_t segment)
 {
 	char name[SPOOL_NAME_MAX];
@@ -130,7 +132,8 @@ static void remove_empty(const struct search *s, const struct orphan *o, uint32_
 					(enum spool_file)kind));
 }
 
-/* Frames of a segment behind those of `o`, which has none yet or ends where this one begins. */
+/* Appends the frames of a segment to `o`, which is empty or ends where the segment begins. Returns
+ * the number of frames or a negative errno. */
 static int64_t append(struct search *s, struct orphan *o, const struct spool_left *left)
 {
 	uint32_t damaged = s->damaged;
@@ -153,7 +156,8 @@ static bool goes_on(const struct orphan *o, const struct spool_left *left)
 	       o->incarnation == left->incarnation && !memcmp(o->id, left->stream, STREAM_ID_SIZE);
 }
 
-/* An orphan that begins with this segment. Who comes late needs the definitions before it. */
+/* Begins an orphan with this segment. A collector that lacks earlier frames needs the definitions
+ * before the segment. */
 static int64_t begin(struct search *s, const struct spool_left *left)
 {
 	struct orphan *o = &s->orphans->orphan[s->orphans->count];

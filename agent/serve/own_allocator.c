@@ -1,11 +1,11 @@
 /*
- * Allocators inside of programs. See own_allocator.h. In steps:
+ * Finds allocators in programs. See own_allocator.h. The steps are:
  *
- *	symbols --> candidates --> which of them can be moved --> whole allocators only --> entries
+ *	symbols --> candidates --> those that can be moved --> whole allocators only --> entries
  *
- * All that a candidate's move depends on is read from the file: its own code, branches from
- * anywhere into what would be moved, and functions that begin there. In memory libheapcast.so
- * compares what it finds with what was read here.
+ * Moving a function's first instructions depends only on what the file says: the function's own
+ * code, branches from anywhere into the instructions to move, and symbols that begin among them. In
+ * memory libheapcast.so compares the instructions with those read from the file before it patches.
  */
 #include "agent/serve/own_allocator.h"
 
@@ -18,14 +18,14 @@
 #include "base/ban.h"
 
 #define CANDIDATES_MAX 160
-#define CODE_MAX       (64u << 10) /* larger functions are left alone */
+#define CODE_MAX       (64u << 10) /* larger functions are not hooked */
 #define WRAPPER_MAX    128
-#define BEHIND	       16 /* bytes behind a function that are looked at */
+#define BEHIND	       16 /* bytes after a function that are read, too */
 
 static_assert(BEHIND <= ENTRY_BEFORE, "the room for code will do");
 static_assert(ENTRY_WAS == RING_ENTRY_WAS && ENTRY_MOVED == RING_ENTRY_MOVED, "the ring has room");
 
-/* Functions of one allocator. */
+/* Families of functions; each belongs to one allocator. */
 enum family {
 	FAMILY_COMMON,
 	FAMILY_MI,
@@ -50,25 +50,27 @@ struct candidate {
 	uint8_t function;
 	uint8_t family;
 	bool heap;
-	bool late;   /* its address is chosen when the program starts */
-	bool copied; /* a copy of it, or a part, that the compiler has made: never hooked itself */
+	bool late;   /* an ifunc: its address is chosen when the program starts */
+	bool copied; /* a copy or a part of a function that the compiler made; never hooked
+		      * itself */
 	bool wrapper;
 	const char *reason; /* why it can't be hooked; NULL: it can */
 	struct entry_move move;
 	char name[ELF_NAME_MAX];
 };
 
-/* The whole work; static for its size. */
+/* The state of one search; static because of its size. */
 static struct work {
 	struct elf_symbols file;
 	struct candidate candidate[CANDIDATES_MAX];
 	unsigned count;
 	bool overflow;
 	bool sanitized;
-	bool shown;  /* the table that is being read is the dynamic one */
-	bool malloc; /* in the dynamic one: calls of all libraries come to them, too */
+	bool shown;  /* the symbol table being read is the dynamic one */
+	bool malloc; /* in the dynamic table: calls from all libraries reach the program's own
+		      * functions */
 	bool free;
-	uint64_t low, high; /* around all that would be moved */
+	uint64_t low, high; /* the address range of all instructions to move */
 	uint8_t code[CODE_MAX + ENTRY_BEFORE + ENTRY_BRANCH];
 } work;
 
@@ -79,7 +81,7 @@ static const char *const reasons[] = {
 	[ENTRY_LOOPED] = "a loop leads back to its first instructions",
 };
 
-/* Candidates. */
+/* ---- candidates ---- */
 
 static enum family family_of(const char *name)
 {
@@ -94,7 +96,7 @@ static bool is_operator(const char *name)
 	return !strncmp(name, "_Z", 2);
 }
 
-/* Aliases have one address, and one hook: the common names say best what a function is. */
+/* Aliases share an address and thus one hook. The common name describes a function best. */
 static bool is_better(const char *name, enum family family, const struct candidate *than)
 {
 	if ((family == FAMILY_COMMON) != (than->family == FAMILY_COMMON))
@@ -121,8 +123,8 @@ static bool is_sanitizers(const char *name)
 	       !strcmp(name, "__tsan_init") || !strcmp(name, "__msan_init");
 }
 
-/* Common names count only where everybody sees them: a function that a file has for itself may be
- * called "free", too. */
+/* Common names count only if the symbol is visible to other files: a static function may be called
+ * "free" and be something else. */
 static int function_of(const ElfW(Sym) * symbol, const char *name, bool copied, bool *ret_heap)
 {
 	bool local = symbol->st_info >> 4 == STB_LOCAL && !copied;
@@ -136,8 +138,8 @@ static int function_of(const ElfW(Sym) * symbol, const char *name, bool copied, 
 	return allocator_function_find_common(name);
 }
 
-/* A quick look, for there may be a hundred thousand: the first three letters of all names that
- * matter. */
+/* A fast filter, since a program may have a hundred thousand symbols: the first three letters of
+ * all names that matter. */
 static bool may_matter(const char *name)
 {
 	static const char beginnings[] =
@@ -150,8 +152,9 @@ static bool may_matter(const char *name)
 	return false;
 }
 
-/* gcc gives parts and copies of functions a name with a dot: "malloc.constprop.0". To a part that
- * is seldom reached (".cold") only the function itself leads, to others anybody does. */
+/* gcc names parts and copies of functions with a dot: "malloc.constprop.0". Only the function
+ * itself branches to its seldom executed part (".cold"), so that is no copy. Any code may call the
+ * others. */
 static bool is_copy(const char *name, char base[ELF_NAME_MAX])
 {
 	const char *dot = strchr(name, '.');
@@ -195,7 +198,8 @@ static bool take_symbol(void *context, const ElfW(Sym) * symbol, const char *ful
 	return false;
 }
 
-/* Operators over somebody else's malloc are no allocator: malloc's event is the record. */
+/* Operators new and delete on top of another library's malloc are no allocator: the hook of that
+ * malloc records the allocation. */
 static void drop_uncommon(void)
 {
 	unsigned kept = 0;
@@ -221,11 +225,11 @@ static void collect(void)
 	if (!work.sanitized)
 		elf_symbols_walk(&work.file, SHT_SYMTAB, true, take_symbol, NULL);
 	if (work.sanitized)
-		work.count = 0; /* `agent run` refuses these; others get what they ask for */
+		work.count = 0; /* `agent run` refuses these programs; others run unpatched */
 	drop_uncommon();
 }
 
-/* Moves. */
+/* ---- moves ---- */
 
 static const char *read_move(struct candidate *c)
 {
@@ -249,7 +253,7 @@ static bool is_inside(const struct candidate *c, uint64_t address)
 	       address - c->move.address < c->move.length;
 }
 
-/* Does the allocator itself branch there? */
+/* True if the branch comes from one of the allocator's own functions. */
 static bool is_own_branch(uint64_t from)
 {
 	for (unsigned i = 0; i < work.count; i++)
@@ -297,7 +301,7 @@ static bool symbol_found(void *context, const ElfW(Sym) * symbol, const char *na
 	return false;
 }
 
-/* In pieces that overlap. */
+/* Scans the segment in overlapping pieces, so that no branch is cut by a border. */
 static void look_for_branches(const struct elf_segment *segment)
 {
 	const struct entry_search search = {
@@ -335,7 +339,7 @@ static void read_moves(void)
 	elf_symbols_walk(&work.file, SHT_SYMTAB, false, symbol_found, NULL);
 }
 
-/* Whole allocators. */
+/* ---- whole allocators ---- */
 
 static bool ends_blocks(const struct candidate *c)
 {
@@ -350,7 +354,7 @@ static bool ends_blocks(const struct candidate *c)
 	}
 }
 
-/* A small function that can't be hooked, and does its work by calling one of its kind that can:
+/* True for a small function that can't be hooked but calls a hooked function of the same kind:
  * nothing is missed. */
 static bool is_wrapper(const struct candidate *c)
 {
@@ -374,7 +378,8 @@ static void refuse_family(enum family family)
 	for (unsigned i = 0; i < work.count; i++)
 		if (work.candidate[i].family == family && !work.candidate[i].reason &&
 		    !work.candidate[i].copied)
-			work.candidate[i].reason = ""; /* that of another one is told */
+			work.candidate[i].reason = ""; /* the reason of the function that broke the
+							* family is reported */
 }
 
 static void take_whole(void)
@@ -392,7 +397,7 @@ static void take_whole(void)
 			refuse_family((enum family)f);
 }
 
-/* The result. */
+/* ---- the result ---- */
 
 static void refuse(struct own_allocator *ret, const struct candidate *c, const char *reason)
 {

@@ -1,12 +1,13 @@
 #pragma once
 /*
- * Allocators that are linked into a program itself: calls of theirs pass no table of the loader.
- * Looks for their functions in the program's file, and says what libheapcast.so is to write over
- * the first instructions of each (proto/ring.h), or why it can't be done.
+ * Allocators that are linked into a program itself: calls to them do not go through the loader's
+ * tables (PLT, GOT). The agent finds their functions in the program's file and computes what
+ * libheapcast.so is to write over the first instructions of each (proto/ring.h), or why that is
+ * impossible.
  *
- * An allocator is taken as a whole: if one of the functions by which its blocks end can't be
- * hooked, none is; else blocks would look leaked that are not. Where one by which they begin can't
- * be, its blocks are missing, and that is said.
+ * An allocator is hooked as a whole. If one of the functions that free blocks can't be hooked, none
+ * is; otherwise freed blocks would look leaked. If a function that allocates can't be hooked, its
+ * blocks are missing from the recording, and a warning says so.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,11 +17,13 @@
 struct own_allocator {
 	uint32_t count;
 	struct ring_entry entry[RING_ENTRIES_MAX];
-	uint32_t refused; /* functions that are not hooked, and the first of them with the reason */
+	uint32_t refused; /* functions that are not hooked */
 	char function[64];
-	const char *reason; /* NULL if there is none */
+	const char *reason; /* why `function`, the first of them, is not hooked; NULL if none was
+			     * refused */
 };
 
-/* Of the program that is open at `fd`. `early`: its main has not begun and it has one thread.
- * Otherwise, or if its file can't be read, nothing can be done to it. One caller at a time. */
+/* Examines the program that is open at `fd`. `early`: the program has one thread and has not
+ * entered main. Otherwise no function can be patched, and all are refused. If the file can't be
+ * read, the result is empty. One caller at a time. */
 void own_allocator_find(int fd, bool early, struct own_allocator *ret);

@@ -1,5 +1,5 @@
-/* One slot's life in the main loop: a program asks, is recorded, ends. Delivery is in
- * session_end.c. See agent.h. */
+/* The life of one slot in the main loop: a program asks, is recorded, ends. session_end.c delivers
+ * its batches. See agent.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define EXIT_UNKNOWN_NS 1000000000 /* how long to ask how a process ended */
+#define EXIT_UNKNOWN_NS 1000000000 /* how long to ask for the exit status */
 #define DETACH_NS	100000000  /* for the program to notice */
 #define ANCESTORS_MAX	64
-#define PLACE_WAIT_NS	200000000 /* how long a process is kept waiting for a place at most */
+#define PLACE_WAIT_NS	200000000 /* how long a pending program waits for a slot at most */
 #define ANSWER_LATER	((enum ring_answer_kind)0)
 
 static struct session *session_of(struct agent *a, pid_t pid, uint64_t start_ticks)
@@ -29,7 +29,7 @@ static struct session *session_of(struct agent *a, pid_t pid, uint64_t start_tic
 	return NULL;
 }
 
-/* The nearest one; NULL: none is. */
+/* The nearest recorded ancestor; NULL if none is recorded. */
 static const struct session *recorded_ancestor(struct agent *a, pid_t pid)
 {
 	uint64_t start;
@@ -80,14 +80,16 @@ static void watch(struct session *s)
 {
 	s->pidfd = target_pidfd(s->stream.target.pid);
 	if (s->pidfd < 0)
-		return; /* before 5.3: session_work looks for the process instead */
+		return; /* Linux before 5.3 has no pidfd: session_work looks for the process
+			 * instead */
 	s->watching = true;
 	s->pidfd_poll.data = s;
 	uv_poll_init(&s->agent->loop, &s->pidfd_poll, s->pidfd);
 	uv_poll_start(&s->pidfd_poll, UV_READABLE, process_gone);
 }
 
-/* How far the stream had got when its child asks: at least as far as at the fork. 0: it is over. */
+/* The position of the parent's stream when its child asks, which is not before the fork. 0 if that
+ * stream has ended. */
 static uint64_t parent_position(struct agent *a, const uint8_t *id)
 {
 	uint64_t position = 0;
@@ -106,9 +108,9 @@ static uint64_t parent_position(struct agent *a, const uint8_t *id)
 	return position;
 }
 
-/* A stream that has begun, with what holds for it: its place among the others, where it goes, and
- * news of its end. 0; -EIO: it can go nowhere; with the reason, and so too where it can go
- * elsewhere than was wanted. */
+/* Completes a stream that has begun: opens its file, watches for the end of the process, and
+ * announces the stream. Returns 0, or -EIO if no output is possible; then `say` has the reason.
+ * `say` also has a sentence if the output goes to another place than the settings name. */
 static int enlist(struct agent *a, struct session *s, struct err_text *say)
 {
 	const struct target_info *target = &s->stream.target;
@@ -212,7 +214,7 @@ static int open_stream(struct agent *a, struct session *s, const struct handshak
 	return r;
 }
 
-/* A file that can't be made is the user's business if the user has named it. */
+/* If the file can't be created and its name came from the program's user, the user is told. */
 static int find_file(struct agent *a, struct session *s, struct err_text *say)
 {
 	struct err_text file = {{0}};
@@ -257,7 +259,8 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 	return r < 0 ? RING_REFUSED : RING_ACCEPTED;
 }
 
-/* A stream has one source: a program that has got hold of another one's id is turned away. */
+/* A stream has one source. True if another session has the same stream id: a program that got hold
+ * of another stream's id is turned away. */
 static bool is_copy(const struct agent *a, const struct session *s)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++)
@@ -305,7 +308,7 @@ static bool allowed(struct agent *a, const struct handshake_client *client)
 	return !ancestor || ancestor->settings.follow;
 }
 
-/* Is its user one whose programs are recorded? */
+/* True if programs of the client's user may be recorded. Logs the first refusal of a user. */
 static bool welcome(struct agent *a, const struct handshake_client *client,
 		    const struct target_info *target)
 {
@@ -320,7 +323,7 @@ static bool welcome(struct agent *a, const struct handshake_client *client,
 	return false;
 }
 
-/* The same process with a new image gets its old ring, once the drain has emptied it. */
+/* The process has called exec. Its new image gets the old ring once the drain has emptied it. */
 static void next_image(struct session *s, struct handshake_client *client,
 		       const struct ring_hello *hello)
 {
@@ -334,8 +337,8 @@ static void next_image(struct session *s, struct handshake_client *client,
 	drain_kick(&s->agent->drain);
 }
 
-/* A ring keeps the byte order of its first image: one of the other order, after an exec, can't go
- * on in it. */
+/* A ring keeps the byte order of its first image. After an exec, an image of the other byte order
+ * can't use it. */
 static bool same_order(const struct session *s, const struct handshake_client *client)
 {
 	if (!stream_ring(&s->stream) || s->stream.source.ring->swapped == client->swapped)
@@ -356,7 +359,7 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 	if (hello->magic != RING_MAGIC || hello->version != RING_VERSION)
 		return RING_BAD_VERSION;
 	if (hello->byte_order != RING_ORDER_MARK)
-		return RING_REFUSED; /* neither of the two that there are */
+		return RING_REFUSED; /* the mark has neither of the two byte orders */
 	if (target_read(client->pid, &target) < 0) {
 		if ((!a->only || client->pid == a->only || a->settings.each.follow) &&
 		    access_may(&a->settings.access, client->fd))
@@ -384,7 +387,7 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 	return s ? begin(a, s, client, &target, hello) : ANSWER_LATER;
 }
 
-/* It has not waited for the answer, when it asked before. */
+/* True if the program gave up waiting for an earlier answer: it never wrote to its ring. */
 static bool never_taken(const struct session *s)
 {
 	const struct ring_header *h = stream_ring(&s->stream);
@@ -455,7 +458,8 @@ void session_admit(struct agent *a)
 	}
 }
 
-/* SIGKILL, but from whom? */
+/* A process killed by SIGKILL may be a victim of the OOM killer: the counters of its cgroup
+ * decide. */
 static struct target_end with_cause(struct session *s, const struct target_end *end)
 {
 	struct target_end with = *end;
@@ -497,7 +501,8 @@ void session_detach(struct session *s)
 	s->gone_ns = clock_monotonic_ns();
 }
 
-/* How did it end? Asked again until somebody knows, or a second has passed. */
+/* Determines how the process ended. Asks at each call until the exit status is known or a second
+ * has passed. */
 static void look_for_end(struct session *s)
 {
 	struct target_end end = {.kind = HEAPCAST__END_KIND__END_UNKNOWN};
@@ -518,7 +523,7 @@ static void look_for_end(struct session *s)
 		s->gone_ns = now;
 	}
 	if (!s->gone || s->stream.target.pid == s->agent->only)
-		return; /* our own child: the wait status says it */
+		return; /* the agent's own child: the wait status tells */
 	if (target_end_by_pidfd(s->pidfd, s->stream.target.pid, s->stream.target.uid, &end) == 0 ||
 	    now - s->gone_ns > EXIT_UNKNOWN_NS)
 		session_ended(s, &end);
@@ -537,7 +542,7 @@ static void give_ring(struct session *s)
 	s->waiting = NULL;
 }
 
-/* What the flight recorder is triggered by. */
+/* Triggers the flight recorder if memory pressure demands it. */
 static void look_at_pressure(struct session *s)
 {
 	enum flight_cause cause =

@@ -1,4 +1,4 @@
-/* A program is given its ring, and told what to do to an allocator that is linked into it. See
+/* Gives a program its ring, and tells it how to patch an allocator that is linked into it. See
  * agent.h, own_allocator.h. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-/* The program of this image: of a process that has called exec it is not the one that the stream
- * began with. */
+/* Names the current image of the process: after an exec the stream's target is still the first
+ * image. */
 static void say_refused(pid_t pid, const struct own_allocator *own)
 {
 	char name[16] = "the program", others[32] = "";
@@ -27,9 +27,9 @@ static void say_refused(pid_t pid, const struct own_allocator *own)
 
 #define KNOWN 16
 #define LARGE                                                                                      \
-	(32 << 20) /* bytes of a program: reading through more may take longer than it waits */
+	(32 << 20) /* bytes of a program: reading more than this may take longer than it waits */
 
-/* A program's file, and in what state it was. */
+/* Identifies a program's file in one state. */
 struct program {
 	dev_t device;
 	ino_t inode;
@@ -44,7 +44,7 @@ static struct program program_of(const struct stat *st, bool early)
 {
 	struct program p;
 
-	memset(&p, 0, sizeof(p)); /* they are compared byte by byte */
+	memset(&p, 0, sizeof(p)); /* clears padding: the structs are compared byte by byte */
 	p.device = st->st_dev;
 	p.inode = st->st_ino;
 	p.size = st->st_size;
@@ -53,12 +53,13 @@ static struct program program_of(const struct stat *st, bool early)
 	return p;
 }
 
-/* Remembers programs that have nothing of the kind, for a build starts the same ones over and over,
- * and the last one that has something, for a browser is many processes. */
+/* Caches programs without an allocator, since a build starts the same programs over and over, and
+ * the last program with one, since a browser consists of many processes. */
 static const struct own_allocator *find_once(int fd, bool early, struct handshake_client *client)
 {
 	static struct program without[KNOWN], last;
-	static struct own_allocator found; /* in `last`. 8 KiB; one loop */
+	static struct own_allocator found; /* the result for `last`; 8 KiB; used by the main loop
+					    * only */
 	static unsigned next;
 	struct program p;
 	struct stat st;
@@ -104,7 +105,7 @@ static const struct own_allocator *look_inside(struct session *s, struct handsha
 	return own;
 }
 
-/* A fork child has what its parent has. */
+/* A fork child inherits its parent's patches. */
 void session_accept(struct session *s, struct handshake_client *client)
 {
 	bool forked = client->flags & RING_HELLO_FORKED;

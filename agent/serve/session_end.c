@@ -1,12 +1,13 @@
 /*
- * Where a session's batches go, and how it ends. A file takes them at once, collectors when they
- * come. Once the program has ended, time is bounded: no collector for the linger time, and what is
- * left goes to a file; a file that can't be written for as long (a full disk), and what is left is
- * given up, counted and said. A signal to the agent shortens both to now.
+ * Delivery of a session's batches, and the end of a session. A file takes batches at once,
+ * collectors take them when they come. Once the program has ended, the time is limited. If no
+ * collector comes within the linger time, the rest goes to a file. If a file can't be written for
+ * as long (a full disk), the rest is given up, counted and reported. A signal to the agent ends
+ * both waits at once.
  *
- * What one collector has is safe. Then the end waits a while for others that were welcomed and lack
- * a part: those that go on taking it, and those that are away. What lacks one that has a key, or is
- * named with --collector, goes to a file.
+ * What one collector has is safe. After that, the end waits a while for other collectors that were
+ * welcomed and lack a part: those that keep taking the stream, and those that are away. If a
+ * collector that has a key or is named with --collector lacks a part, this part goes to a file.
  *
  *   frames --> file ------------ works ------------------> acknowledged
  *                  \-- fails --> linger --> closed --\
@@ -37,8 +38,8 @@ static void forget_links(struct session *s)
 		link_forget(&s->agent->link[i], s->slot);
 }
 
-/* What a file has is safe, as what a collector has is: nobody who takes a part and no more holds
- * the program up. */
+/* What a file or a collector has is safe. A collector that has taken a part and takes no more does
+ * not hold the program up. */
 static void acknowledge(struct session *s)
 {
 	bool file = s->file.fd >= 0, links = !file || s->for_away || has_subscriber(s);
@@ -59,7 +60,7 @@ static void acknowledge(struct session *s)
 		drain_kick(&s->agent->drain);
 }
 
-/* Events up to batch `number`. */
+/* Number of events up to batch `number`. */
 static uint64_t events_upto(struct session *s, uint64_t number)
 {
 	uint64_t events;
@@ -70,7 +71,7 @@ static uint64_t events_upto(struct session *s, uint64_t number)
 	return events;
 }
 
-/* With a spool on disk the rest can stay there. */
+/* Leaves the rest in the spool on disk, if there is one, for the next agent. */
 static void leave_on_disk(struct session *s)
 {
 	struct spool *spool = &s->stream.spool;
@@ -90,7 +91,7 @@ static void leave_on_disk(struct session *s)
 	s->saved = events;
 }
 
-/* Nobody takes the rest: from here on every batch counts as acknowledged. */
+/* Nothing takes the rest: from here on every batch counts as acknowledged. */
 static void give_up(struct session *s)
 {
 	s->given_up = true;
@@ -130,8 +131,8 @@ uint64_t session_unsaved(struct session *s)
 	return ledger.delivered + ledger.pending - saved;
 }
 
-/* The agent was told to end, and nobody here would make good use of more time: half of what it has
- * is left for a file. */
+/* True if the agent was told to stop and waiting is of no use: no collector is subscribed, or half
+ * of the time to stop has passed. The other half is reserved for writing a file. */
 static bool hurried(const struct session *s)
 {
 	const struct agent *a = s->agent;
@@ -157,8 +158,8 @@ static void wait_for_room(struct session *s, uint64_t now)
 	s->waits_for_room = true;
 }
 
-/* When a collector last gave a sign of life: it acknowledged something, or subscribed, which puts
- * the end off once. */
+/* When a collector last acknowledged something or subscribed. Subscribing delays the end by the
+ * linger time at most. */
 static uint64_t last_sign(const struct session *s)
 {
 	uint64_t sign = s->progress_ns, most = s->progress_ns + s->agent->settings.linger_ns;
@@ -172,7 +173,7 @@ static uint64_t last_sign(const struct session *s)
 	return sign < most ? sign : most;
 }
 
-/* Is all of it where it belongs? With the stream's lock held. */
+/* True if the ended stream is acknowledged completely. Call it with the stream's lock held. */
 static bool is_taken(const struct session *s)
 {
 	return stream_state(&s->stream) == STREAM_ENDED && !s->stream.frame_pending &&
@@ -205,7 +206,7 @@ static void linger(struct session *s)
 		return;
 	if (is_safe(s))
 		return;
-	if (s->file_error) { /* it has had its file */
+	if (s->file_error) { /* its file was written already, and failed */
 		give_up(s);
 		return;
 	}
@@ -256,7 +257,7 @@ static void report(struct session *s)
 		s->agent->finished(s->agent->context, &r);
 }
 
-/* What is missing to those who are away goes to a file, once. */
+/* Writes what absent collectors lack to a file, once. */
 static void keep_for_away(struct session *s)
 {
 	uint64_t from = session_absent_from(s);

@@ -1,8 +1,8 @@
 /*
- * The file of a session: where it lies, whose name it has, what it may replace (file_name.h). A
- * pattern comes from the program itself, or from the agent's options; one that is no absolute path
- * begins in the program's working folder, if the agent was started by a program or this one has
- * named it, else in the agent's.
+ * The file of a session: its folder, its name, and what it may replace (file_name.h). The file name
+ * pattern comes from the program itself or from the agent's options. A relative pattern starts in
+ * the program's working folder if a program started the agent or if the recorded program named the
+ * pattern; otherwise in the agent's working folder.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,8 @@ static const char *pattern_of(const struct session_settings *s)
 	return s->output ? s->output : NAMING_DEFAULT;
 }
 
-/* Only what `agent run` was told to run, and only if the file has one name whatever comes. */
+/* Only the program of `agent run` may replace an existing file, and only if the pattern expands to
+ * a fixed name. */
 static bool may_replace(const struct session *s)
 {
 	const struct agent *a = s->agent;
@@ -30,7 +31,7 @@ static bool may_replace(const struct session *s)
 	       naming_is_plain(pattern_of(&s->settings));
 }
 
-/* A pattern that is no absolute path begins in `folder`, unless that is empty. */
+/* Expands the pattern. A relative pattern starts in `folder`, unless `folder` is empty. */
 static int place(const struct session *s, const char *folder, char *out, size_t size)
 {
 	const struct agent *a = s->agent;
@@ -53,7 +54,7 @@ static int place(const struct session *s, const char *folder, char *out, size_t 
 	return r < 0 || incarnation == 1 ? r : naming_number(out, size, '.', incarnation);
 }
 
-/* It is a recording all the same. */
+/* Gives the file to its owner. If that fails, the recording continues, with a warning. */
 static void give_away(const struct session *s, struct err_text *err)
 {
 	uid_t owner = s->settings.output_owner;
@@ -65,8 +66,9 @@ static void give_away(const struct session *s, struct err_text *err)
 	log_warn("%s", err->text);
 }
 
-/* What came after, for an agent that takes the ring up. Who has named a folder, a link or the
- * like learns where to look. */
+/* Stores the number that was appended to the file name in the ring, for an agent that takes the
+ * ring up. If the wanted name is that of a folder, a link or a device, the user is told where the
+ * recording is. */
 static void note_number(struct session *s, uint32_t number, const char *wanted,
 			struct err_text *say)
 {

@@ -1,5 +1,5 @@
-/* Where a session lives: fixed slots that are set up at the start, or places out of the room that
- * all share (budget.h). See agent.h. */
+/* The memory of sessions: fixed slots that are set up at the start, or slots that share a common
+ * room (budget.h). See agent.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static struct session *free_session(struct agent *a)
 	return NULL;
 }
 
-/* Its part of the address space, as if nothing were in use. */
+/* The session's part of the address space, as an arena with nothing in use. */
 static struct arena place_of(struct agent *a, const struct session *s)
 {
 	return (struct arena){.memory = a->places.memory + a->places.used +
@@ -27,7 +27,7 @@ static void clear(struct agent *a, struct session *s)
 	struct stream *stream = &s->stream;
 
 	memset(stream + 1, 0,
-	       sizeof(*s) - sizeof(*stream)); /* which comes first, and clears itself */
+	       sizeof(*s) - sizeof(*stream)); /* the stream comes first and clears itself */
 	s->agent = a;
 	s->slot = (uint32_t)(s - a->session);
 	s->pidfd = s->file.fd = s->pressure.folder = -1;
@@ -53,7 +53,8 @@ static int init_place(struct agent *a, struct session *s)
 
 static_assert(sizeof(struct session) <= BUDGET_SESSION_BYTES, "what a place is charged beside");
 
-/* Sessions themselves are few bytes beside, and stay where they are. */
+/* Charges the memory of a new recording. The session struct itself is small; its memory is charged
+ * once and never given back. */
 static bool pay(struct agent *a, const struct session *s)
 {
 	struct room *room = &a->budget.room;

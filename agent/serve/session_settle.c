@@ -1,6 +1,7 @@
 /*
- * What holds for one program: the agent's settings, where its environment says nothing else; and
- * having it say what is not honoured. In the ring are notes of it, for the agent that takes it up.
+ * The settings of one program: the agent's settings, changed by the program's environment; and the
+ * messages about settings that are not honoured. The ring stores a copy of the settings for an
+ * agent that takes the ring up.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ int session_settle(struct agent *a, struct session *s, const struct handshake_cl
 	return r;
 }
 
-/* Was it told already? Then it is another image of the same process. */
+/* True if the process was not told yet. A second image of the same process is not told again. */
 static bool tell(struct agent *a, pid_t pid)
 {
 	uint64_t start_ticks;
@@ -74,7 +75,7 @@ void session_say(struct agent *a, struct handshake_client *client, struct err_te
 
 	if (!*say->text)
 		return;
-	/* What a program has said is in there. */
+	/* The text may quote what the program sent. */
 	words_clean(text, sizeof(text), say->text, strlen(say->text));
 	log_warn("pid %d: %s", (int)client->pid, text);
 	if (!(client->flags & RING_HELLO_FORKED) && tell(a, client->pid))
@@ -98,7 +99,8 @@ void session_note(const struct session *s)
 		snprintf(h->home.output, sizeof(h->home.output), "%s", set->output);
 }
 
-/* The ring is hostile: what it says is no more than what its program could have asked for. */
+/* The program can write to the ring, so it is not trusted: it can set no more here than its
+ * environment could. */
 void session_recall(struct agent *a, struct session *s)
 {
 	const struct ring_home copy = stream_ring(&s->stream)->home, *home = &copy;

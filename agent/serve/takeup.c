@@ -1,4 +1,4 @@
-/* Rings whose agent is gone. See takeup.h. */
+/* Finds rings whose agent is gone. See takeup.h. */
 #include "agent/serve/takeup.h"
 
 #include <dirent.h>
@@ -18,16 +18,17 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-#define LINE_MAX_BYTES 4608 /* of /proc/PID/maps: addresses and a path */
+#define LINE_MAX_BYTES 4608 /* of a line of /proc/PID/maps: addresses and a path */
 #define MAPPINGS_MAX   16   /* rings of one process */
 #define NAME	       "/memfd:" RING_MEMORY_NAME " (deleted)"
 
-/* Where the ring's mapping lies in its program. */
+/* The address range of a ring's mapping in its program. */
 struct mapping {
 	uint64_t start, end;
 };
 
-/* The number of the file system that memfds live in: no other has files without surprises. */
+/* The device number of the memfd file system. Files of any other file system may block or have side
+ * effects when they are opened. */
 static int memfd_device(dev_t *ret_device)
 {
 	cleanup(cleanup_close) int fd = memfd_create("heapcast", MFD_CLOEXEC);
@@ -39,8 +40,8 @@ static int memfd_device(dev_t *ret_device)
 	return 0;
 }
 
-/* "start-end rw-s offset major:minor inode path": is it a whole, shared, writable mapping of such a
- * name there? */
+/* Parses "start-end rw-s offset major:minor inode path". True if it is a shared, writable mapping
+ * of a memfd with our name, from offset 0. */
 static bool parse_line(const char *line, dev_t device, struct mapping *ret)
 {
 	char permissions[8];
@@ -56,8 +57,8 @@ static bool parse_line(const char *line, dev_t device, struct mapping *ret)
 	       makedev(major_number, minor_number) == device && !strcmp(line + at, NAME "\n");
 }
 
-/* How many it has: a fork child has its parent's as well. 0, too, if it is gone, or we may not
- * look. */
+/* Finds the process's ring mappings, and returns their number. A fork child has its parent's
+ * mapping, too. Returns 0 if the process is gone or may not be inspected. */
 static unsigned find_mappings(pid_t pid, dev_t device, struct mapping ret[MAPPINGS_MAX])
 {
 	char path[64], line[LINE_MAX_BYTES];
@@ -73,7 +74,8 @@ static unsigned find_mappings(pid_t pid, dev_t device, struct mapping ret[MAPPIN
 	return found;
 }
 
-/* A memfd and nothing else, told without a word to whoever may serve its file system. */
+/* True if the descriptor is a regular file on the memfd file system. AT_STATX_DONT_SYNC avoids a
+ * request to the server of a network or FUSE file system. */
 static bool is_memfd(int fd, dev_t device)
 {
 	struct statx st;
@@ -92,8 +94,9 @@ static int open_really(int path_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A description of its own, locked. The mapping may have been replaced since it was found: O_PATH
- * opens nothing yet. */
+/* Opens and locks the ring's file. The mapping may have been replaced since it was found, so O_PATH
+ * opens it first without side effects, and is_memfd checks it. Returns the descriptor or a negative
+ * errno. */
 static int open_mapping(pid_t pid, dev_t device, const struct mapping *m)
 {
 	cleanup(cleanup_close) int path_fd = -1;
@@ -137,8 +140,8 @@ static const char *reason(int error)
 	}
 }
 
-/* What there is to say of a process with a ring. Those that are not meant are passed over: fork
- * children have the mapping of their parents, and programs that were let go keep theirs. */
+/* Takes up one ring and counts the outcome. Rings that are not the process's own are skipped: a
+ * fork child has its parent's mapping, and a detached program keeps its mapping. */
 static void take(struct agent *a, pid_t pid, int fd, struct takeup_report *report)
 {
 	struct target_info target;

@@ -28,16 +28,16 @@ enum { /* DW_CFA_* */
        CFA_VAL_OFFSET = 0x14,
        CFA_VAL_OFFSET_SF = 0x15,
        CFA_VAL_EXPRESSION = 0x16,
-       CFA_GNU_WINDOW_SAVE = 0x2d, /* AArch64: the return address is signed from here on; its bits
-				      are stripped anyway */
+       CFA_GNU_WINDOW_SAVE = 0x2d, /* AArch64: the return address is signed from here on; its PAC
+				    * bits are stripped anyway */
        CFA_GNU_ARGS_SIZE = 0x2e,
        CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
-       CFA_ADVANCE_LOC = 0x40, /* these three: operand in the low 6 bits */
+       CFA_ADVANCE_LOC = 0x40, /* these three have an operand in the low 6 bits */
        CFA_OFFSET = 0x80,
        CFA_RESTORE = 0xc0,
 };
 
-#define REMEMBER_MAX 6 /* compilers nest one or two; the stack may be a small one */
+#define REMEMBER_MAX 6 /* compilers nest one or two levels; the thread's stack may be small */
 
 struct machine {
 	const struct unwind_module *module;
@@ -56,7 +56,7 @@ static void bad(struct machine *m)
 	m->r.error = -EBADMSG;
 }
 
-/* Registers that unwinding does not follow (vector registers, masks) are read over. */
+/* Ignores registers that the unwinder does not track (vector registers, masks). */
 static void set_rule(struct machine *m, uint64_t reg, enum cfi_kind kind, int64_t value)
 {
 	if (reg >= ARCH_REGISTERS)
@@ -72,7 +72,7 @@ static void restore_rule(struct machine *m, uint64_t reg)
 		m->rules.registers[reg] = m->initial.registers[reg];
 }
 
-/* Notes where an expression lies and goes on behind it. */
+/* Returns the position of an expression and skips it. */
 static int64_t expression_here(struct machine *m)
 {
 	uint64_t offset = m->r.offset;
@@ -204,7 +204,7 @@ static void execute_other(struct machine *m, uint8_t op)
 	}
 }
 
-/* The instructions that move the location. True if `op` was one. */
+/* Executes an instruction that moves the location. Returns false if `op` is another one. */
 static bool advance(struct machine *m, uint8_t op)
 {
 	uint64_t delta;

@@ -1,7 +1,6 @@
 /*
- * From rules to a row: what compilers emit millions of times becomes a plain row, the few
- * expressions that are known to occur become special ones, the rest is ROW_GENERAL and is decoded
- * whenever it is met.
+ * Compiles rules to a row. The patterns that compilers emit all the time become plain rows, the few
+ * known expressions become special ones, and the rest is ROW_GENERAL, which is decoded at each use.
  */
 #include "agent/unwind/compile.h"
 
@@ -19,7 +18,8 @@ static uint32_t general(void)
 	return row_special(ROW_GENERAL, 0);
 }
 
-/* How far below the cfa a register is saved, in words. False: it is not that simple. */
+/* The distance of a saved register below the cfa, in words. Returns false if the rule is another
+ * one. */
 static bool words_below(const struct cfi_rule *rule, uint32_t *ret_words)
 {
 	if (rule->kind != CFI_OFFSET || rule->value >= 0 || rule->value % ARCH_WORD)
@@ -39,7 +39,7 @@ static bool fp_words(const struct cfi_rules *rules, uint32_t *ret_words)
 	return words_below(fp, ret_words) && *ret_words > ARCH_FP_KEPT;
 }
 
-/* The return address is in its register still: of interrupted code. */
+/* The return address is still in its register: the code was interrupted. */
 static uint32_t compile_link(const struct cfi_rules *rules, const struct arch_frame *frame)
 {
 	if (frame->from_fp || frame->fp_words != ARCH_FP_KEPT ||
@@ -66,7 +66,8 @@ static uint32_t compile_plain(const struct cfi_rules *rules)
 	return row;
 }
 
-/* The expression of a rule, behind its length; an empty reader if it is none. */
+/* Returns a reader of the rule's expression, after its length; in the error state if the length is
+ * invalid. */
 static struct reader expression_of(const struct unwind_module *module, const struct cfi_rule *rule)
 {
 	struct reader r = eh_reader(module, (uint32_t)rule->value, UINT64_MAX);
@@ -79,7 +80,7 @@ static struct reader expression_of(const struct unwind_module *module, const str
 	return r;
 }
 
-/* "*fp", the caller's fp where gcc has realigned the stack. */
+/* True if the rule is "*fp": the caller's fp after gcc has realigned the stack. */
 static bool fp_is_at_fp(const struct unwind_module *module, const struct cfi_rules *rules)
 {
 	struct reader r;

@@ -1,5 +1,5 @@
 #pragma once
-/* From rules to a row. */
+/* Compiles rules to a row. */
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/row.h"
 

@@ -1,4 +1,4 @@
-/* Finding a function's call frame entry. See eh_frame.h. */
+/* Finds a function's call frame entry. See eh_frame.h. */
 #include "agent/unwind/eh_frame.h"
 
 #include "agent/unwind/leb.h"
@@ -91,8 +91,8 @@ uint64_t eh_pointer(const struct unwind_module *module, struct reader *r, uint8_
 	}
 }
 
-/* The length field of a CIE or FDE. Bounds the reader to the record; its end, or 0 at the end of
- * the table. */
+/* Reads the length field of a CIE or FDE, and limits the reader to the record. Returns the record's
+ * end, or 0 at the end of the table. */
 static uint64_t record_end(struct reader *r)
 {
 	uint64_t length = reader_host_u32(r);
@@ -109,7 +109,7 @@ static uint64_t record_end(struct reader *r)
 	return r->length;
 }
 
-/* Only its length matters: neither what it is relative to nor whether it is indirect. */
+/* Only the length of the pointer matters, so its base and indirection are ignored. */
 static void skip_personality(const struct unwind_module *module, struct reader *r)
 {
 	uint8_t encoding = reader_u8(r);
@@ -120,8 +120,8 @@ static void skip_personality(const struct unwind_module *module, struct reader *
 		eh_pointer(module, r, encoding & PE_FORMAT, 0);
 }
 
-/* "zPLR" and the like: one character a field. After an unknown one the rest of the fields is
- * skipped by their length. */
+/* Reads an augmentation like "zPLR": each character stands for a field. After an unknown one, the
+ * length skips the remaining fields. */
 static void read_augmentation(const struct unwind_module *module, struct reader *r,
 			      const uint8_t *text, struct eh_entry *entry)
 {
@@ -180,7 +180,8 @@ static int read_cie(const struct unwind_module *module, uint64_t offset, struct 
 	return r.error;
 }
 
-/* The entry at `offset`. 1: it is a CIE. `ret_next` is set if the record's length made sense. */
+/* Reads the entry at `offset`. Returns 0; 1 if it is a CIE; -ENOENT at the end of the table; or
+ * another negative errno. Sets *ret_next if the record's length is valid. */
 static int read_entry(const struct unwind_module *module, uint64_t offset, struct eh_entry *entry,
 		      uint64_t *ret_next)
 {
@@ -214,7 +215,7 @@ static int read_entry(const struct unwind_module *module, uint64_t offset, struc
 	return entry->end < entry->start ? -EBADMSG : r.error;
 }
 
-/* No sorted table: the records are read one after the other. */
+/* Without a sorted table the records are read one after the other. */
 static int scan(const struct unwind_module *module, uint64_t offset, uint64_t address,
 		struct eh_entry *entry)
 {
@@ -230,8 +231,8 @@ static int scan(const struct unwind_module *module, uint64_t offset, uint64_t ad
 	}
 }
 
-/* The last of `count` (function, entry) pairs at `table` whose function is not above `address`: the
- * entry's address. */
+/* Binary search in `count` (function, entry) pairs at `table` for the last function not above
+ * `address`. Returns 0 with the entry's address, or a negative errno. */
 static int search(const struct unwind_module *module, uint64_t table, uint64_t count,
 		  uint64_t address, uint64_t *ret_entry)
 {
@@ -293,7 +294,7 @@ int eh_frame_find(const struct unwind_module *module, uint64_t address, struct e
 			return -EBADMSG;
 		return scan(module, frames - module->load_start, address, ret_entry);
 	}
-	if (count > (bound - r.offset) / 8) /* the reader may not have all of it */
+	if (count > (bound - r.offset) / 8) /* the module may end earlier */
 		count = (bound - r.offset) / 8;
 	error = search(module, r.offset, count, address, &record);
 	if (error)

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Where a function begins: can a jump stand there in place of its first instructions, and what does
- * the same as those at another place? It reads code and changes none. For the agent; libheapcast.so
- * only writes down what it is told.
+ * Analyses the start of a function: can a jump replace its first instructions, and which code does
+ * the same at another place? It reads code and changes none. The agent uses it; libheapcast.so only
+ * writes what the agent tells it.
  *
- * Moved are whole instructions, as many as the jump takes room. No calls: so no return address ever
- * lies in what was moved, and a stack that is walked from below has the function's own frame. What
- * is in doubt is refused.
+ * Whole instructions are moved, as many as the jump overwrites. Calls are never moved: so no return
+ * address lies in moved code, and a stack walk from a callee meets the function's own frame.
+ * Doubtful cases are refused.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,41 +16,41 @@
 #define ENTRY_MOVED 40
 #define ENTRY_FIXES 2
 
-/* All that may be overwritten of a function lies within so many bytes from its beginning. */
+/* All bytes of a function that may be overwritten lie within this distance from its start. */
 #define ENTRY_BEGINNING (ENTRY_WAS + 4)
 
 struct entry_move {
-	uint64_t address; /* of the jump: the function's, or behind the landing mark that it begins
-			     with */
-	uint8_t length;	  /* bytes that it takes the place of: whole instructions */
+	uint64_t address; /* of the jump: the function's start, or after the landing pad instruction
+			   * that it starts with */
+	uint8_t length;	  /* bytes that the jump replaces: whole instructions */
 	uint8_t moved_length;
-	uint8_t fix[ENTRY_FIXES]; /* 32-bit distances at moved[fix - 1], right for code at
-				     `address`; 0: none */
+	uint8_t fix[ENTRY_FIXES]; /* offset + 1 in `moved` of 32-bit distances that are correct for
+				   * code at `address`; 0: none */
 	uint8_t was[ENTRY_WAS];
 	uint8_t moved[ENTRY_MOVED];
 };
 
 enum entry_fault {
 	ENTRY_FITS,
-	ENTRY_UNREADABLE, /* an instruction in it that we do not know */
+	ENTRY_UNREADABLE, /* contains an instruction that the decoder does not know */
 	ENTRY_SHORT,
-	ENTRY_FIXED,  /* one of its first instructions can only be where it is */
+	ENTRY_FIXED,  /* one of its first instructions can't be moved */
 	ENTRY_LOOPED, /* it jumps back to them */
 };
 
-/* `code` is that of the function at `address`, `size` bytes, and then what lies behind it, `room`
- * bytes in all (at least `size`): filling may be overwritten. */
+/* Analyses the function at `address`. `code` holds its `size` bytes and then the bytes after it,
+ * `room` bytes in all (at least `size`); padding after the function may be overwritten. */
 enum entry_fault entry_read(const uint8_t *code, size_t size, size_t room, uint64_t address,
 			    struct entry_move *ret_move);
 
-/* Does the function call, or jump to, `target`? */
+/* True if the function calls or jumps to `target`. */
 bool entry_leads_to(const uint8_t *code, size_t size, uint64_t address, uint64_t target);
 
 /*
- * Tells of branches with a 32-bit distance to addresses that are wanted. Looked at is every byte of
- * `code` from `begin` on as if an instruction began there, up to `length` less ENTRY_BRANCH, so
- * that a text can be read in pieces; what lies at most ENTRY_BEFORE bytes before it tells whether
- * one does. In doubt it does.
+ * Reports branches with a 32-bit distance to wanted addresses. It tests every byte of `code` from
+ * `begin` to `length` - ENTRY_BRANCH as a possible start of an instruction, so a text can be
+ * scanned in pieces. Up to ENTRY_BEFORE bytes before a byte decide whether an instruction starts
+ * there; if in doubt it does.
  */
 #define ENTRY_BRANCH 6
 #define ENTRY_BEFORE 64
@@ -59,7 +59,7 @@ struct entry_search {
 	bool (*wanted)(void *context, uint64_t target);
 	void (*found)(void *context, uint64_t from, uint64_t target);
 	void *context;
-	uint64_t low, high; /* wanted are none outside of [low, high) */
+	uint64_t low, high; /* no address outside of [low, high) is wanted */
 };
 
 void entry_branches(const uint8_t *code, size_t begin, size_t length, uint64_t address,

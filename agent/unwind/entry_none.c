@@ -1,4 +1,4 @@
-/* A processor on which no function's beginning is moved. See entry.h. */
+/* For processors on which functions are never patched. See entry.h. */
 #include "agent/unwind/entry.h"
 
 #include "agent/unwind/ban.h"

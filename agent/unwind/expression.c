@@ -137,7 +137,7 @@ static void jump(struct evaluation *e, bool taken)
 		e->r.offset = target;
 }
 
-/* Operations of two operands, the upper one `b`. False: it is none. */
+/* Operations on two operands; `b` was on top of the stack. Returns false for other operations. */
 static bool binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret_value)
 {
 	int64_t x = (int64_t)a, y = (int64_t)b;
@@ -199,7 +199,7 @@ static bool binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret_value)
 	}
 }
 
-/* Operations on one operand. False: it is none. */
+/* Operations on one operand. Returns false for other operations. */
 static bool unary(struct evaluation *e, uint8_t op)
 {
 	uint64_t a;
@@ -224,7 +224,7 @@ static bool unary(struct evaluation *e, uint8_t op)
 	return true;
 }
 
-/* Constants and registers. False: it is none. */
+/* Constants and registers. Returns false for other operations. */
 static bool operand(struct evaluation *e, uint8_t op)
 {
 	struct reader *r = &e->r;
@@ -277,7 +277,7 @@ static bool operand(struct evaluation *e, uint8_t op)
 	}
 }
 
-/* Moves on the stack, jumps, nothing. */
+/* Stack manipulation, jumps and no-ops; anything else is an error. */
 static void other(struct evaluation *e, uint8_t op)
 {
 	uint64_t a, b, c;

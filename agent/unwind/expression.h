@@ -1,12 +1,12 @@
 #pragma once
-/* DWARF expressions in call frame information (DWARF 5, section 2.5), bounded in stack and steps.
- */
+/* DWARF expressions in call frame information (DWARF 5, section 2.5), bounded in stack and
+ * steps. */
 #include "agent/unwind/registers.h"
 
 /*
- * The value of the expression whose length field lies at `offset` from the module's load_start.
- * `initial`: what is on the stack at the start (the cfa, for register rules) or NULL. 0; -ENODATA:
- * it needs a register that is not known; -EBADMSG or -EFAULT.
+ * Evaluates the expression whose length field lies at `offset` from the module's load_start.
+ * `initial` is the value on the stack at the start (the cfa, for register rules), or NULL. Returns
+ * 0; -ENODATA if it needs an unknown register; -EBADMSG or -EFAULT.
  */
 int expression_value(struct walk *w, const struct unwind_module *module, uint32_t offset,
 		     const struct registers *in, const uint64_t *initial, uint64_t *ret_value);

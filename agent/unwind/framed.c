@@ -1,10 +1,11 @@
 /*
- * Where the frame pointer holds, by pieces of code of 256 bytes. See framed.h.
+ * A cache of ranges in which the frame pointer is valid, by pieces of code of 256 bytes. See
+ * framed.h.
  *
- *   | begin : 47 | length : 17 |      of a function, in each piece that it has a part in; 0: none
+ *   | begin : 47 | length : 17 |      of a function, in each piece that it overlaps; 0: none
  *
- * A piece has one function, the last that was asked for: any thread reads and writes single
- * entries, as those of L2 (rows.h).
+ * A piece has room for one function, the last that was looked up. Any thread reads and writes
+ * single entries, as in L2 (rows.h).
  */
 #include "agent/unwind/framed.h"
 

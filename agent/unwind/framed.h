@@ -1,13 +1,14 @@
 #pragma once
 /*
- * Code without a table whose functions keep a frame pointer: it is read once for a function, and
- * where the frame pointer holds is kept for the whole process, so that each other program counter
- * of the function is a look-up. The rows are plain ones.
+ * Functions without a table that keep a frame pointer. A function's code is scanned once, and the
+ * range in which its frame pointer is valid is cached for the whole process; each further program
+ * counter of the function then is a lookup. The rows are plain ones.
  */
 #include "agent/unwind/rows.h"
 
-/* The row of a return address, which lies in the module and behind a call; false: not known. */
+/* Finds the row of a return address that lies in the module after a call; false if it is not
+ * known. */
 bool framed_find(const struct unwind_module *module, uint64_t pc, uint32_t *ret_row);
 
-/* All is dropped: modules have changed. Called while the caches are suspended. */
+/* Clears the cache because modules have changed. To be called while the caches are suspended. */
 void framed_clear(void);

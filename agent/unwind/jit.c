@@ -1,4 +1,4 @@
-/* Tables of code made at run time. See jit.h. */
+/* Tables of code generated at run time. See jit.h. */
 #include "agent/unwind/jit.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define PLACES_MAX  4096  /* functions */
 #define RECORDS_MAX 65536 /* of one registration */
 #define RECORD_SIZE (64u << 10)
-#define CIE_REACH   (64u << 20) /* how far an entry may lie from what it shares */
+#define CIE_REACH   (64u << 20) /* maximum distance of an entry (FDE) from its CIE */
 
 struct place {
 	uint64_t owner; /* address that was registered; 0: free; 1: being written */
@@ -21,9 +21,9 @@ struct place {
 };
 #define BUSY 1
 
-/* All of these are used through __atomic builtins. */
+/* All of these are accessed through __atomic builtins. */
 static struct place *places;
-static uint32_t places_used; /* one past the last that was ever taken */
+static uint32_t places_used; /* one past the last place that was ever used */
 static uint64_t turned_away;
 
 static uint32_t read_word(uint64_t address)
@@ -41,7 +41,7 @@ static uint64_t record_size(uint64_t address)
 	return size <= RECORD_SIZE ? size : 0;
 }
 
-/* The memory that an entry needs to be read: its own and what it shares with others. */
+/* Builds a module that covers the memory of an entry and of its CIE. */
 static bool module_of_entry(uint64_t entry, struct unwind_module *ret_module)
 {
 	uint64_t shared = entry + 4 - (uint64_t)(int64_t)(int32_t)read_word(entry + 4), size;
@@ -85,7 +85,7 @@ static int add_entry(uint64_t owner, uint64_t address)
 
 	if (!module_of_entry(address, &module) || eh_frame_find(&module, 0, &entry) != -ENOENT ||
 	    entry.start >= entry.end)
-		return 0; /* damaged, or of a function that was left out */
+		return 0; /* damaged, or of a discarded function */
 	place = place_take();
 	if (!place) {
 		__atomic_fetch_add(&turned_away, 1, __ATOMIC_RELAXED);
@@ -98,7 +98,8 @@ static int add_entry(uint64_t owner, uint64_t address)
 	return 0;
 }
 
-/* The first registration brings the memory; of two at the same time one's goes to waste. */
+/* The first registration allocates the memory. If two register at the same time, one allocation is
+ * wasted. */
 static bool have_places(void)
 {
 	struct place *none = NULL, *memory;
@@ -134,7 +135,8 @@ int unwind_register_frame(const void *begin, bool single)
 			break;
 		at += 4 + size;
 	}
-	unwind_modules_changed(); /* the addresses may be known as code without a table */
+	unwind_modules_changed(); /* caches may hold rows of these addresses as code without a
+				   * table */
 	return error;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/* LEB128 as DWARF has it (DWARF 5, section 7.6), on top of the checked reader. Bits beyond 64 are
+/* LEB128 numbers (DWARF 5, section 7.6), on top of the checked reader. Bits beyond 64 are
  * dropped. */
 #include "base/bytes.h"
 
@@ -39,7 +39,7 @@ static inline int64_t reader_sleb(struct reader *r)
 	return 0;
 }
 
-/* Numbers of the module that the code belongs to: in the byte order of this process. */
+/* Read numbers of the module that contains the code, in the byte order of this process. */
 #define READER_HOST(bits)                                                                          \
 	static inline uint##bits##_t reader_host_u##bits(struct reader *r)                         \
 	{                                                                                          \

@@ -1,6 +1,6 @@
-/* Probes at entries, for processors whose code is not read, or hardly. See place.h. Calling
+/* Probes at entries, for processors whose code is read little or not at all. See place.h. Calling
  * conventions: AAPCS64 6.8.2, AAPCS32 6.1.2, MIPS N64 (N32 ABI Handbook, chapter 2): arguments in
- * rising registers, the return address in the link register. */
+ * ascending registers, the return address in the link register. */
 #include "agent/unwind/place.h"
 
 #include <elf.h>
@@ -33,10 +33,10 @@ static void find_arm(const struct place_function *function, const struct place_q
 }
 
 /*
- * MIPS. Where a thread goes on behind a probed branch the kernel notes in the probe, not in the
- * thread (resume_epc, arch/mips/kernel/uprobes.c): of two threads there one may go the other's way,
- * and a free(NULL) into free. So conditional branches are not probed. A free is, behind its test
- * for NULL.
+ * MIPS. The kernel stores the address at which a thread resumes after a probed branch in the probe,
+ * not in the thread (resume_epc, arch/mips/kernel/uprobes.c). If two threads are there, one may
+ * take the other's path, so that a free(NULL) continues in free. So conditional branches are not
+ * probed; a free is probed after its test for NULL.
  */
 #define MIPS_ARGUMENT 4
 #define MIPS_CODE     4
@@ -54,7 +54,7 @@ static bool mips_goes_elsewhere(uint32_t insn)
 	       (insn_branches(insn) && !insn_always_branches(insn));
 }
 
-/* Does a branch of the function lead into (entry, offset]? */
+/* True if a branch of the function leads into (entry, offset]. */
 static bool mips_comes_back(const struct place_function *function, size_t offset)
 {
 	for (size_t at = 0; at + MIPS_CODE <= function->size; at += MIPS_CODE) {
@@ -67,7 +67,7 @@ static bool mips_comes_back(const struct place_function *function, size_t offset
 	return false;
 }
 
-/* beqz of that argument, and nothing in its delay slot */
+/* beqz of that argument, with an empty delay slot */
 static bool mips_tests(const struct place_function *function, int argument)
 {
 	return argument >= 0 && function->size > 2 * MIPS_CODE &&

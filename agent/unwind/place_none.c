@@ -1,4 +1,5 @@
-/* For a processor whose arch/ folder has no place.c: place.c's entries serve it. */
+/* For processors whose arch/ folder has no place.c: they use the entries of
+ * agent/unwind/place.c. */
 #include <elf.h>
 
 #include "agent/unwind/place.h"

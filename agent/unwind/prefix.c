@@ -1,10 +1,10 @@
 /*
  * The verified prefix.
  *
- * The thread's trace holds the states of its last walk and every slot which that walk has read, in
- * order. This walk begins at the new innermost frame. When it arrives at a state that the trace
- * holds, the slots that were read from there outwards are read again, in the same order, stopping
- * at the first that differs:
+ * The thread's trace holds the states of its last walk and every slot that this walk has read, in
+ * order. The new walk begins at the new innermost frame. When it reaches a state that the trace
+ * holds, it re-reads the slots that were read from there outwards, in the same order, and stops at
+ * the first that differs:
  *
  *   all equal        the rest of the walk would give the rest of the trace: done ("join")
  *   slot of frame x  frames up to x are as in the trace; the walk goes on from x and may join
@@ -26,8 +26,8 @@ static inline uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Where interrupted code may have its return address in a register still the trace is joined
- * farther out. */
+/* Interrupted code may still have its return address in a register, which the trace does not
+ * verify; so the walk joins farther out. */
 static bool same_state(const struct frame *known, const struct frame *now)
 {
 	if (ARCH_LINK && now->flags & FRAME_INTERRUPTED)
@@ -52,8 +52,8 @@ int prefix_check_owner(const struct unwind_thread *thread, int top, uint32_t che
 	return low;
 }
 
-/* Whether the walk from a frame outwards depends on its fp, given whether the one from its caller
- * does. */
+/* True if the walk from a frame outwards depends on its fp. `outer_needs` says whether the walk
+ * from its caller does. */
 static bool needs_fp(uint32_t row, bool outer_needs)
 {
 	if (row_is_plain(row))
@@ -73,7 +73,8 @@ static bool needs_fp(uint32_t row, bool outer_needs)
 	}
 }
 
-/* Field by field: what was written in parts and is read at once as a whole has to wait. */
+/* Copies member by member: a wide load of members that were just written separately would stall
+ * (failed store forwarding). */
 static ARCH_HOT void put_frame(struct frame *to, const struct frame *frame)
 {
 	to->pc = frame->pc;
@@ -88,9 +89,9 @@ static ARCH_HOT void put_frame(struct frame *to, const struct frame *frame)
 struct commit {
 	struct walk *w;
 	uint32_t count;	 /* frames in the trace */
-	uint32_t checks; /* and their checks, plus 1 */
+	uint32_t checks; /* their checks, plus 1 */
 	bool tracked;	 /* all reads are among the checks */
-	bool cut;	 /* no step leads on from the outermost frame */
+	bool cut;	 /* the stack is truncated: no step leads on from the outermost frame */
 };
 
 static inline void add_check(struct commit *c, uint64_t slot, uint64_t value)
@@ -110,8 +111,8 @@ static inline void add_fp_checks(struct commit *c, uint32_t row, const struct fr
 		add_check(c, checks[i].slot, checks[i].value);
 }
 
-/* Where a stack is cut the last step may have read beyond its end, which may be gone when the
- * checks are read. */
+/* On a truncated stack, the last step may have read beyond the stack's end. Such memory may be
+ * unmapped when the checks are re-read, so the stack is not remembered. */
 static void add_last_check(struct commit *c, const struct frame *frame, const struct check *check)
 {
 	if (c->cut && !c->w->bounded && check->slot >= walk_page_end(frame->sp))
@@ -120,8 +121,8 @@ static void add_last_check(struct commit *c, const struct frame *frame, const st
 		add_check(c, check->slot, check->value);
 }
 
-/* What the step from this frame reads, by doing it again. The first read comes last: it is verified
- * first. */
+/* Finds the reads of a step by repeating it. They are stored in reverse order, since checks are
+ * verified from the last to the first. */
 static __attribute__((noinline)) void add_special_checks(struct commit *c,
 							 const struct frame *frame, bool last)
 {
@@ -140,8 +141,8 @@ static __attribute__((noinline)) void add_special_checks(struct commit *c,
 		c->tracked = false;
 }
 
-/* The outermost frame: its step has led nowhere, but what it has read (a return address of 0) must
- * stay so. */
+/* The step from the outermost frame led nowhere, but the slot that it read (a return address of 0)
+ * must stay unchanged. */
 static void add_root_checks(struct commit *c, const struct frame *frame)
 {
 	uint64_t cfa = row_base(frame->row, frame->sp, frame->fp) + row_cfa(frame->row);
@@ -196,8 +197,8 @@ void prefix_emit(struct unwind_thread *thread, uint32_t kept, uint32_t total, ui
 	ret_delta->flags = thread->flags | (total > depth_limit ? UNWIND_DEPTH_LIMIT : 0);
 }
 
-/* The walk has joined the trace at frame `join`, or ended. Brings the trace up to date and says
- * what has changed. */
+/* The walk has joined the trace at frame `join`, or ended. Updates the trace and computes the
+ * delta. */
 static void finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limit, uint32_t flags,
 		   struct unwind_delta *ret_delta)
 {
@@ -219,8 +220,8 @@ static void finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limi
 	thread->count = c.tracked ? total : 0;
 }
 
-/* Frames `from` to `to` (not included) of the trace are still right: takes them over, along with
- * the right fp. The walk then stands at `to`. */
+/* Frames `from` to `to` (not included) of the trace are still valid: copies them with their current
+ * fp. The walk continues at `to`. */
 static uint32_t replay(struct walk *w, int from, int to, struct frame *frame, uint32_t fresh)
 {
 	struct unwind_thread *thread = w->thread;
@@ -247,7 +248,7 @@ void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 	walk_enter(&w, frame.sp);
 	for (;;) {
 		while (candidate >= 0 && frames[candidate].sp < frame.sp)
-			candidate--; /* frames that have returned */
+			candidate--; /* skips frames that have returned */
 		if (candidate >= 0 && same_state(&frames[candidate], &frame)) {
 			uint32_t differs = verify(thread->checks, frames[candidate].checks);
 			int changed;
@@ -270,7 +271,7 @@ void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 		put_frame(&thread->pending[fresh++], &frame);
 		result = step(&w, &frame, &frame);
 		if (ARCH_SCAN && __builtin_expect(w.unsure, 0))
-			candidate = NO_JOIN; /* a walk in full would not get there */
+			candidate = NO_JOIN; /* a full walk would not reach the rest of the trace */
 		if (result == STEP_FRAME)
 			continue;
 		if (result == STEP_NEEDS_REGISTERS)

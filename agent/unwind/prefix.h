@@ -1,22 +1,22 @@
 #pragma once
-/* The capture that walks only what has changed, in any case that may come. See prefix.c; the common
- * case is in quick.c. */
+/* The capture that walks only what has changed, for all cases. See prefix.c; quick.c has the common
+ * case. */
 #include "agent/unwind/walk.h"
 
 void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs,
 		    uint32_t depth_limit, struct unwind_delta *ret_delta);
 
-/* The trace has `total` frames, of which the outer `kept` are as before: what the consumer has to
- * be told. */
+/* Emits a trace of `total` frames whose outer `kept` frames are unchanged: computes what the
+ * consumer must get. */
 void prefix_emit(struct unwind_thread *thread, uint32_t kept, uint32_t total, uint32_t depth_limit,
 		 struct unwind_delta *ret_delta);
 
-/* The frame, at most `top`, whose own checks include number `check`: the outermost with more than
- * that. */
+/* Returns the frame whose own checks include number `check`: the outermost frame, up to `top`, with
+ * more than `check` checks. */
 int prefix_check_owner(const struct unwind_thread *thread, int top, uint32_t check);
 
-/* Reads again what the walk from a frame with these `checks` has read. Number of the first that
- * differs; 0: all hold. */
+/* Re-reads the slots that the walk from a frame with these `checks` has read. Returns the number of
+ * the first check that differs; 0 if all hold. */
 static inline uint32_t verify(const struct check *checks, uint32_t count)
 {
 	const struct check *last = checks + count - 1;

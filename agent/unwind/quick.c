@@ -1,8 +1,8 @@
 /*
  * The common case of a capture: a few frames are new, all of their rows are plain, the walk joins
- * the trace, and all behind the join holds. The algorithm is that of prefix.c with everything else
- * left out, so that it fits into registers. Nothing that lasts is written before it is certain that
- * this is the case; if it is not, the walk is done again from the start by prefix.c.
+ * the trace, and everything beyond the join is unchanged. The algorithm is that of prefix.c,
+ * reduced so that it fits into registers. Nothing permanent is written before this case is certain;
+ * in any other case prefix.c repeats the walk from the start.
  */
 #include "agent/unwind/unwind.h"
 
@@ -20,7 +20,7 @@ struct fresh { /* a new frame */
 	uint64_t row;
 };
 
-struct state { /* where the walk is, and the new frames that it has met */
+struct state { /* the state of the walk, and its new frames */
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
@@ -29,8 +29,9 @@ struct state { /* where the walk is, and the new frames that it has met */
 	uint64_t *pcs;
 };
 
-/* The canonical frame address; 0: not of the common case. A plain row based on sp saves nothing
- * below it (compile.c), and sp is aligned: only the end of the stack is left to be looked at. */
+/* Returns the canonical frame address; 0 if this is not the common case. A plain row based on sp
+ * saves nothing below sp (compile.c), and sp is aligned, so only the end of the stack is
+ * checked. */
 static ALWAYS_INLINE uint64_t frame_address(const struct state *s, uint32_t row)
 {
 	uint64_t cfa;
@@ -47,7 +48,7 @@ static ALWAYS_INLINE uint64_t frame_address(const struct state *s, uint32_t row)
 	return cfa;
 }
 
-/* A new frame, and the step to its caller. false: not of the common case. */
+/* Adds a new frame and steps to its caller. Returns false if this is not the common case. */
 static ALWAYS_INLINE bool quick_step(struct state *s, const struct fresh *end, uint32_t row)
 {
 	uint64_t cfa = frame_address(s, row);
@@ -72,7 +73,7 @@ static ALWAYS_INLINE bool is_at(const struct state *s, const struct frame *known
 		(known->flags == FRAME_NEEDS_FP && known->fp == s->fp));
 }
 
-/* The end of the stack that `sp` lies in; 0: not known. */
+/* Returns the end of the stack that contains `sp`; 0 if it is not known. */
 static ALWAYS_INLINE uint64_t region_end(const struct unwind_thread *thread, uint64_t sp)
 {
 	const struct region *region = thread->regions;
@@ -85,8 +86,8 @@ static ALWAYS_INLINE uint64_t region_end(const struct unwind_thread *thread, uin
 	return region->high;
 }
 
-/* Walks until the trace is joined, and verifies it. The frame of the trace that was joined; NULL:
- * another case. */
+/* Walks until the trace is joined, and verifies it. Returns the frame of the trace that was joined,
+ * or NULL in any other case. */
 static ALWAYS_INLINE struct frame *quick_walk(struct unwind_thread *thread, struct state *s,
 					      const struct fresh *end)
 {
@@ -98,7 +99,7 @@ static ALWAYS_INLINE struct frame *quick_walk(struct unwind_thread *thread, stru
 			if (__builtin_expect(known == frames, 0))
 				return NULL;
 			known--;
-		} while (known->sp < s->sp); /* frames that have returned */
+		} while (known->sp < s->sp); /* skips frames that have returned */
 		if (!is_at(s, known)) {
 			known++;
 			if (!quick_step(s, end, rows_get(thread, s->pc)))
@@ -108,7 +109,7 @@ static ALWAYS_INLINE struct frame *quick_walk(struct unwind_thread *thread, stru
 		differs = verify(thread->checks, known->checks);
 		if (__builtin_expect(!differs, 1))
 			return known;
-		/* Up to the frame that has changed, all is as remembered. */
+		/* Up to the changed frame, everything is as remembered. */
 		changed = frames + prefix_check_owner(thread, (int)(known - frames), differs);
 		for (; known >= changed; known--)
 			if (!quick_step(s, end, known->row))
@@ -117,7 +118,7 @@ static ALWAYS_INLINE struct frame *quick_walk(struct unwind_thread *thread, stru
 	}
 }
 
-/* Puts the new frames, of which the last is the outermost, on top of frame `to` of the trace. */
+/* Puts the new frames, the last of which is the outermost, on top of frame `to` of the trace. */
 static ARCH_HOT void quick_append(struct unwind_thread *thread, struct frame *to,
 				  const struct fresh *first, const struct fresh *from)
 {
@@ -152,7 +153,7 @@ static ARCH_HOT void quick_append(struct unwind_thread *thread, struct frame *to
 	}
 }
 
-/* The whole of it up to where something is written; NULL: another case. */
+/* Everything before the first permanent write; returns NULL in any other case. */
 static ARCH_HOT struct frame *quick(struct unwind_thread *thread, struct state *s,
 				    const struct fresh *end)
 {

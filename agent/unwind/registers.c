@@ -32,7 +32,8 @@ static int find_cfa(struct walk *w, const struct unwind_module *module,
 	return 0;
 }
 
-/* What one rule says. -ENODATA: it cannot be known. 1: undefined. */
+/* Computes a register by its rule. Returns 0; -ENODATA if it can't be known; 1 if it is undefined;
+ * or another negative errno. */
 static int find_register(struct walk *w, const struct unwind_module *module,
 			 const struct cfi_rule *rule, uint64_t cfa, unsigned reg,
 			 const struct registers *in, uint64_t *ret_value)
@@ -100,13 +101,14 @@ int registers_apply(struct walk *w, const struct unwind_module *module,
 	return knows(out, ARCH_REG_SP) ? 0 : -ENODATA;
 }
 
-/* A frame, and all that is known of its registers. */
+/* A frame, and all known registers. */
 struct full_frame {
 	struct frame frame;
 	struct registers registers;
 };
 
-/* `raw`: where it goes on. Only of interrupted code the link register is known. */
+/* `raw` is the address where the frame continues. The link register is known only for interrupted
+ * code. */
 static void full_from_registers(struct full_frame *f, uint64_t raw, bool interrupted)
 {
 	struct registers *r = &f->registers;
@@ -191,7 +193,7 @@ static enum step step_full(struct walk *w, struct full_frame *f)
 	return step;
 }
 
-/* Unwinds from here to the frame where `regs` says that the walk begins: then its registers are
+/* Unwinds from the current function to the frame at which `regs` starts, so that its registers are
  * known. */
 static bool find_start(struct walk *w, const struct unwind_regs *regs, struct full_frame *f)
 {

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Unwinding with all registers, for the rare rows that need more than pc, sp and fp: glibc's lazy
- * binding (cfa = rbx + n), a few hand-written functions, frames interrupted in an odd prologue.
- * Nothing is cached here and nothing remembered.
+ * binding (cfa = rbx + n), a few hand-written functions, frames interrupted in an unusual prologue.
+ * Nothing is cached or remembered.
  */
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/walk.h"
@@ -13,16 +13,16 @@ struct registers {
 };
 
 /*
- * The caller's registers by the rules. 0; 1: the return address is undefined, so this was the
- * outermost frame; -ENODATA: a register that is not known decides; another negative errno: it makes
- * no sense. In a signal frame every register of the interrupted code is found, and sp may be
- * anywhere.
+ * Computes the caller's registers by the rules. Returns 0; 1 if the return address is undefined, so
+ * this was the outermost frame; -ENODATA if an unknown register is needed; or another negative
+ * errno if the rules make no sense. A signal frame yields every register of the interrupted code,
+ * and its sp may be anywhere.
  */
 int registers_apply(struct walk *w, const struct unwind_module *module,
 		    const struct cfi_rules *rules, bool signal, const struct registers *in,
 		    struct registers *out);
 
-/* As walk_whole, following all registers. Where `regs` does not have them they are found by
- * unwinding from here. */
+/* Like walk_whole, but tracks all registers. If `regs` does not have them, they are found by
+ * unwinding from the current function. */
 void registers_walk(struct unwind_thread *thread, const struct unwind_regs *regs,
 		    uint32_t depth_limit, struct unwind_delta *ret_delta);

@@ -1,21 +1,21 @@
 #pragma once
 /*
- * A row: how to step from a frame to its caller, for one program counter, in 27 bits.
+ * A row: how to step from a frame to its caller for one program counter, in 27 bits.
  *
  *   | cfa offset, slots : 25       | type : 2 |   plain; type 1: cfa = sp + offset, 2: fp + offset
  *   | argument : 21       | kind : 4    | 3    : 2 |   special: everything else
  *
- * A plain row says where below the cfa the return address lies, and where the caller's fp, or that
- * it is still in the register; how it packs that is the processor's affair (arch_row.h). Nearly all
- * rows are plain; a special one is a switch in special.c.
+ * A plain row says how far below the cfa the return address lies, and where the caller's fp lies,
+ * or that it is still in its register; the packing depends on the processor (arch_row.h). Nearly
+ * all rows are plain; special.c handles the special ones.
  *
- * A cache entry is 8 bytes, so that a thread can read what another writes without a lock:
+ * A cache entry has 8 bytes, so that a thread can read what another one writes without a lock:
  *
  *   | key >> 10 : 37 | row : 27 |       key = pc >> ARCH_PC_SHIFT, at most 47 bits
  *
- * The low 10 bits of the key are known from the entry's place, which is a function of (key ^ key >>
- * 10) in its low bits. A larger table uses more of them, and entries stay true when a table grows.
- * Entry 0 is empty.
+ * The low 10 bits of the key follow from the entry's place, which is a function of (key ^ key >>
+ * 10) in its low bits. A larger table uses more of these bits, and entries stay valid when a table
+ * grows. Entry 0 is empty.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,34 +30,34 @@ enum row_type { ROW_NONE, ROW_SP, ROW_FP, ROW_SPECIAL };
 
 enum row_kind {
 	ROW_END, /* outermost frame; argument: enum row_end */
-	ROW_BAD, /* no code address at all; argument BAD_FOR_NOW: not known now, never kept */
-	ROW_FRAME_POINTER, /* no table: a frame record is taken, if it stands the checks; argument:
-			      enum row_record */
+	ROW_BAD, /* no code address at all; argument BAD_FOR_NOW: not known now, never cached */
+	ROW_FRAME_POINTER, /* no table: use a frame record if it passes the checks; argument: enum
+			    * row_record */
 	ROW_SIGNAL,	   /* the kernel's signal frame; argument: of arch_is_signal_return */
 	ROW_PLT,	   /* argument: constant of arch_plt_cfa */
-	ROW_DEREF_FP,	   /* cfa = *(fp + argument), fp = *fp: realigned stacks of gcc */
+	ROW_DEREF_FP,	   /* cfa = *(fp + argument), fp = *fp: stacks realigned by gcc */
 	ROW_DEREF_SP,	   /* cfa = *(sp + a) + b, fp at cfa - 8c: hand-written code of OpenSSL;
-			      row_deref_sp */
-	ROW_GENERAL,	   /* what is left is decoded again at each use */
-	ROW_SCANNED,  /* no table: as a plain row, out of the code itself, and checked when used;
-			       row_scanned */
+			    * row_deref_sp */
+	ROW_GENERAL,	   /* anything else: decoded again at each use */
+	ROW_SCANNED,  /* no table: like a plain row, derived from the code and checked at each use;
+		       * row_scanned */
 	ROW_SWITCHED, /* the caller's frame is on another stack; row_switched */
 	ROW_LINK, /* interrupted before the return address was saved: cfa = sp + 8 * argument, the
-		     rest is in registers */
+		   * rest is in registers */
 };
 
-/* Certain: the table says so, or it is where the kernel or libc begins a thread. By hand: its
- * address was put on the stack (makecontext), or it is no return address at all. */
+/* END_CERTAIN: the table says so, or the kernel or libc starts a thread there. END_BY_HAND: code
+ * has put the address on the stack (makecontext), or it is no return address at all. */
 enum row_end { END_CERTAIN = 0, END_BY_HAND = 1 };
 
 #define BAD_FOR_NOW 1u
 
 enum row_record {
 	RECORD_IN_MODULE = 1,
-	RECORD_FIRST = 2,   /* if fp is 0 this is the outermost frame */
-	RECORD_BY_HAND = 4, /* no call stands before it: unless interrupted, it was put on the stack
-			       as the end */
-	RECORD_ELSEWHERE = 8, /* it is there, but on another stack */
+	RECORD_FIRST = 2,     /* if fp is 0 this is the outermost frame */
+	RECORD_BY_HAND = 4,   /* no call precedes it: unless interrupted, it was put on the stack as
+			       * its end */
+	RECORD_ELSEWHERE = 8, /* the record exists, but on another stack */
 };
 
 #define ROW_ARGUMENT_BITS 21
@@ -82,23 +82,24 @@ static inline enum row_type row_type(uint32_t row)
 	return row & 3;
 }
 
-struct check { /* what a walk has read, and where */
+struct check { /* a slot that a walk has read, and its value */
 	uint64_t slot;
 	uint64_t value;
 };
 
 /*
- * Of plain rows:
+ * Functions of plain rows:
  *
- *   row_base(row, sp, fp), row_cfa(row)   the canonical frame address is the sum
- *   row_ra(row)                           the return address lies so far below it
- *   row_lowest(row)                       and nothing that the step reads farther than this
+ *   row_base(row, sp, fp), row_cfa(row)   the canonical frame address is their sum
+ *   row_ra(row)                           distance of the return address below it
+ *   row_lowest(row)                       maximum distance of what the step reads below it
  *   row_keeps_fp(row)                     the caller's fp is the frame's own, or a part of it is
  *                                         (ARM has two)
  *   row_saves_fp(row)                     it is read from the stack, or a part of it
- *   row_caller_fp(row, cfa, fp)           the caller's
- *   row_fp_checks(row, cfa, fp, to)       where that was read: at most ROW_FP_CHECKS; how many
- *   row_of_frame(frame, ret_row)          false: it does not fit
+ *   row_caller_fp(row, cfa, fp)           the caller's fp
+ *   row_fp_checks(row, cfa, fp, to)       the slots from which it was read, at most
+ *                                         ROW_FP_CHECKS; returns their number
+ *   row_of_frame(frame, ret_row)          false if the frame does not fit into a row
  */
 #include "arch_row.h"
 
@@ -112,7 +113,7 @@ static inline uint32_t row_argument(uint32_t row)
 	return row >> 6;
 }
 
-/* cfa = *(sp + 8 * a) + 8 * b, caller's fp at cfa - 8 * c (0: kept); a is 10 bits, b 5, c 6. */
+/* cfa = *(sp + 8 * a) + 8 * b, caller's fp at cfa - 8 * c (0: kept); a has 10 bits, b 5, c 6. */
 static inline uint32_t row_deref_sp(uint32_t a, uint32_t b, uint32_t c)
 {
 	return row_special(ROW_DEREF_SP, a | b << 10 | c << 15);
@@ -134,9 +135,10 @@ static inline struct arch_frame row_scanned_frame(uint32_t row)
 				   .fp_words = argument >> 16};
 }
 
-/* *(sp + 8 * owner) points to who owns the other stack, and that to the stack's end at 8 * end.
- * *(sp + 8 * depth) below it is sp there: the cfa lies `cfa` words above it, and the caller's fp
- * `fp` words below the cfa (as in struct arch_frame). */
+/* *(sp + 8 * owner) points to the owner of the other stack, and the word at 8 * end in the owner
+ * points to the end of that stack. *(sp + 8 * depth) is the distance from this end down to the
+ * other stack's sp. From that sp, the cfa is `cfa` words higher, and the caller's fp lies `fp`
+ * words below the cfa (as in struct arch_frame). */
 struct row_switched {
 	uint32_t owner, end, depth, cfa, fp;
 };
@@ -163,7 +165,7 @@ static inline struct row_switched row_switched_of(uint32_t row)
 				     .fp = argument >> 18};
 }
 
-/* cfa = *(fp + 8 * words); words is signed. */
+/* cfa = *(fp + 8 * words); `words` is signed. */
 static inline uint32_t row_deref_fp(int32_t words)
 {
 	return row_special(ROW_DEREF_FP, (uint32_t)words & ((1u << ROW_ARGUMENT_BITS) - 1));

@@ -21,8 +21,9 @@ struct line {
 	uint64_t entries[LINE_ENTRIES];
 } __attribute__((aligned(64)));
 
-/* All of these are used through __atomic builtins. A table and its size never part: the pointer is
- * page-aligned and carries the bits of the line number. */
+/* All of these are accessed through __atomic builtins. A table and its size are one word, so that
+ * they always match: the pointer is page-aligned, and its low bits hold the number of bits of a
+ * line's number. */
 static uintptr_t l2_table;
 static uint32_t l2_inserts;
 static bool l2_growing;
@@ -33,15 +34,15 @@ const struct unwind_host *unwind_host;
 
 const struct unwind_module unwind_module_unknown;
 
-static bool some_unreadable; /* a module was met whose code may not be read */
+static bool some_unreadable; /* a module was seen whose code may not be read */
 
-#define STATE_NEVER UINT64_MAX /* equals no state: the next capture looks again */
+#define STATE_NEVER UINT64_MAX /* equals no state: the next capture checks again */
 
 void rows_state_changed(struct unwind_thread *thread, uint64_t state)
 {
 	thread->count = 0;
 	thread->emitted = 0;
-	if (thread->state != STATE_NEVER) /* else nothing has been written since the last time */
+	if (thread->state != STATE_NEVER) /* otherwise nothing was written since the last time */
 		memset(thread->l1, 0, (thread->l1_mask + 1) * sizeof(thread->l1[0]));
 	thread->state = rows_is_suspended(state) ? STATE_NEVER : state;
 	memset(thread->regions, 0, sizeof(thread->regions));
@@ -71,8 +72,8 @@ void unwind_modules_changed(void)
 {
 	uintptr_t table = __atomic_load_n(&l2_table, __ATOMIC_ACQUIRE);
 
-	/* Suspended, so that no decoder puts back what is being cleared. Pages that were never
-	 * written are only read. */
+	/* The caches are suspended, so that no decoder restores an entry being cleared. Pages that
+	 * were never written are only read, and so do not become resident. */
 	unwind_suspend_cache();
 	for (size_t i = 0; table && i < (size_t)LINE_ENTRIES << table_bits(table); i++) {
 		uint64_t *entry = &table_lines(table)[i / LINE_ENTRIES].entries[i % LINE_ENTRIES];
@@ -113,7 +114,8 @@ static bool l2_find(uint64_t key, uint32_t *ret_row)
 	return false;
 }
 
-/* The first table, or a larger one; rows of the smaller are decoded again as they are met. */
+/* Allocates the first table, or a larger one. The rows of the smaller table are not copied; they
+ * are decoded again. */
 static void l2_grow(uintptr_t table)
 {
 	unsigned bits = table ? L2_BITS_LAST : L2_BITS_FIRST;
@@ -149,8 +151,8 @@ static void l2_insert(uint64_t key, uint32_t row)
 	for (place = 0; place < LINE_ENTRIES; place++)
 		if (!__atomic_load_n(&line->entries[place], __ATOMIC_RELAXED))
 			break;
-	/* Two threads may take the same place, or a full line loses an entry: it is only a cache.
-	 */
+	/* Two threads may use the same place, or a full line may lose an entry: it is only a
+	 * cache. */
 	if (place == LINE_ENTRIES)
 		place = inserts % LINE_ENTRIES;
 	__atomic_store_n(&line->entries[place], entry_of(key, row), __ATOMIC_RELAXED);
@@ -220,8 +222,8 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 
 	if (pc < module->start || pc >= module->end)
 		return row_special(ROW_FRAME_POINTER, record);
-	/* Code made at run time, whose table makes no sense: where it begins, the table says
-	 * alone. */
+	/* The code was generated at run time and its table is malformed: only the table says where
+	 * the function begins, so the code is not scanned. */
 	if (ARCH_FRAMED && module->entry)
 		return row_special(ROW_FRAME_POINTER, record);
 	if (!ARCH_SCAN && !interrupted && is_by_hand(module, pc))
@@ -239,8 +241,8 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 	return row_special(ROW_FRAME_POINTER, record | (frame.outermost ? RECORD_FIRST : 0));
 }
 
-/* Just behind where the kernel enters the module: nobody has called from farther out. ld.so has no
- * table for that code; a program's constructors run below it. */
+/* True just after the module's entry point, which the kernel calls: it has no caller. ld.so has no
+ * table for that code, and a program's constructors run below it. */
 static bool is_entered_at(const struct unwind_module *module, uint64_t pc)
 {
 	const ElfW(Ehdr) *head = (const void *)module_bytes(module, 0, sizeof(*head));
@@ -250,16 +252,17 @@ static bool is_entered_at(const struct unwind_module *module, uint64_t pc)
 	return pc - (module->bias + arch_code_address(head->e_entry)) < ENTRY_CODE;
 }
 
-/* Interrupted code is read at its own instruction, whenever it is stepped over (special.c). */
+/* Interrupted code is scanned at its own instruction, each time it is stepped over (special.c). */
 static uint32_t row_of_untold(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	return interrupted ? row_special(ROW_FRAME_POINTER, RECORD_IN_MODULE)
 			   : rows_scan(module, pc, false);
 }
 
-/* No entry holds pc - 1. If a function begins at a return address nobody has called from before it:
- * its address was put there by hand (makecontext), and the stack ends. (Interrupted code may be the
- * last instruction before that function.) Else the code tells, or the frame pointer. */
+/* No entry contains pc - 1. If a function begins exactly at a return address, no call precedes it:
+ * code has put the address there (makecontext), and the stack ends. (Interrupted code may be the
+ * last instruction before that function.) Otherwise scanning the code, or the frame pointer,
+ * decides. */
 static uint32_t row_without_entry(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	struct eh_entry entry;
@@ -271,9 +274,10 @@ static uint32_t row_without_entry(const struct unwind_module *module, uint64_t p
 	return row_of_untold(module, pc, interrupted);
 }
 
-/* A return address to which no call has led ends the stack: complete if a function begins there,
- * whose address was put there by hand; else it is none. (Behind one a stack may end, too: what
- * makecontext leaves lies behind another function's last call.) */
+/* A return address that no call precedes ends the stack. The stack is complete if a function begins
+ * there, since code has put its address there; otherwise the word is no return address. (A stack
+ * may also end after a call: the address that makecontext leaves follows another function's last
+ * call.) */
 static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32_t *ret_row)
 {
 	struct eh_entry entry;
@@ -290,8 +294,8 @@ static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32
 	return true;
 }
 
-/* Of a module with few tables or none. `pc` is one past the interrupted instruction's address, or a
- * return address. */
+/* The row of code in a module with few tables or none. `pc` is a return address, or one past the
+ * address of the interrupted instruction. */
 static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	uint64_t at = pc - (interrupted ? 1u << ARCH_PC_SHIFT : 0);
@@ -314,7 +318,7 @@ static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, boo
 	return row_is(row, ROW_FRAME_POINTER) ? told : row;
 }
 
-/* Once for a piece of code: for size. */
+/* Runs once per piece of code, so it is optimized for size. */
 static __attribute__((cold)) uint32_t decode(uint64_t pc, bool interrupted)
 {
 	const struct unwind_module *module;
@@ -338,8 +342,8 @@ static __attribute__((cold)) uint32_t decode(uint64_t pc, bool interrupted)
 		return decode_code(module, pc, interrupted);
 	if (eh_frame_find(module, pc - 1, &entry))
 		return row_without_entry(module, pc, interrupted);
-	/* Interrupted in the restorer itself; its entry begins one byte early, for the sake of
-	 * those who look up pc - 1. */
+	/* The restorer itself was interrupted. Its entry starts one byte early, for unwinders that
+	 * look up pc - 1. */
 	if (entry.signal)
 		return signal_return_at(module, entry.start, &row) ||
 				       signal_return_at(module, entry.start + 1, &row)

@@ -1,16 +1,16 @@
 #pragma once
 /*
- * From a program counter to its row, through two caches.
+ * Looks up the row of a program counter, through two caches.
  *
- *   L1  per thread, direct mapped, 2^10 entries that become 2^14 as code is met
+ *   L1  per thread, direct mapped, 2^10 entries, growing to 2^14 as more code is seen
  *   L2  of the process, lines of 8 entries (64 bytes), 2^10 lines, then 2^13
  *   then the module's tables
  *
  * Any thread reads and writes single entries of L2.
  *
- * The state of the caches is one word, (generation << 16 | how many suspensions). Every capture
- * compares it with the thread's copy; if it differs the thread drops its trace and its L1. While
- * suspended nothing is read from or written to any cache.
+ * The state of the caches is one word (generation << 16 | number of suspensions). Every capture
+ * compares it with the thread's copy; if it differs, the thread drops its trace and its L1. While
+ * the caches are suspended, nothing is read from or written to any of them.
  */
 #include "agent/unwind/thread.h"
 
@@ -19,21 +19,22 @@ extern uint64_t rows_state_word; /* through __atomic builtins */
 
 void rows_state_changed(struct unwind_thread *thread, uint64_t state);
 
-/* The row for `pc` (the address looked up is pc - 1), from L2 or the tables. */
+/* Returns the row for `pc` (the address looked up is pc - 1), from L2 or the tables. */
 uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc) __attribute__((noinline));
 
-/* The module that holds `pc`; or of code made at run time the function, if it has a registered
- * table: in `space`. NULL. */
+/* Returns the module that contains `pc`; for code generated at run time, the function if it has a
+ * registered table, stored in `space`; otherwise NULL. */
 const struct unwind_module *rows_module(uint64_t pc, struct unwind_module *space);
 
-/* May the code of the module be read that this return address lies in? Its row is known. */
+/* True if the code of the module that contains this return address may be read. The address's row
+ * must be known. */
 bool rows_readable(uint64_t pc);
 
-/* The row of a function that has no table, out of its code. `pc` is the instruction that will be
+/* Derives the row of a function without a table from its code. `pc` is the instruction that will be
  * executed next. */
 uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interrupted);
 
-/* Decodes, with no cache. */
+/* Decodes without a cache. */
 uint32_t rows_decode(uint64_t pc);
 
 /* The row of code that was interrupted at `pc`; not cached. */
@@ -59,7 +60,7 @@ static inline bool rows_is_suspended(uint64_t state)
 	return state & ROWS_SUSPENSIONS;
 }
 
-/* Called first in a capture. */
+/* To be called first in a capture. */
 static inline void rows_check_state(struct unwind_thread *thread)
 {
 	uint64_t state = rows_state();

@@ -1,4 +1,4 @@
-/* Steps by rows that are not plain, and the checked reading that they rest on. See walk.h. */
+/* Steps by rows that are not plain, and the checked reading that they use. See walk.h. */
 #include "agent/unwind/walk.h"
 
 #include <errno.h>
@@ -8,18 +8,17 @@
 #include "memory.h"
 #include "agent/unwind/ban.h"
 
-/* Where the bounds are not known: */
-#define UNKNOWN_STACK  (64u << 20)  /* the largest stack that is believed, */
-#define UNKNOWN_FRAME  (256u << 10) /* how far above that all is looked at, a page at a time, */
-#define UNKNOWN_GROWN  (1u << 20)   /* how far below it may go on, */
-#define UNKNOWN_RECORD (64u << 10)  /* the farthest frame record that is looked at */
+/* Limits for a stack with unknown bounds: */
+#define UNKNOWN_STACK  (64u << 20)  /* the largest stack that is plausible */
+#define UNKNOWN_FRAME  (256u << 10) /* up to this far above the known part each page is checked */
+#define UNKNOWN_GROWN  (1u << 20)   /* how far below the known part the stack may have grown */
+#define UNKNOWN_RECORD (64u << 10)  /* the farthest frame record that is used */
 #define OWN_RECORD     256u	    /* a small frame */
 #define PAGE	       4096u	    /* or a part of one, on any processor */
 
-#define NEAR_STACK (1u << 20) /* no code lies that near above a frame record */
+#define NEAR_STACK (1u << 20) /* no code lies this close above a frame record */
 
-/* Of the byte below: where all frames of a stack have been stepped over sp points one past its
- * end. */
+/* Asks for the byte below sp: after all frames of a stack, sp points one past its end. */
 static bool is_known(uint64_t sp, struct region *region)
 {
 	uint64_t low, high;
@@ -34,7 +33,8 @@ static bool is_known(uint64_t sp, struct region *region)
 	return true;
 }
 
-/* Does `sp` lie so little below what can be read that this is the same stack, which has grown? */
+/* True if `sp` lies closely below the known part of this stack, which has grown, and all memory in
+ * between is readable. */
 static bool has_grown_to(struct region *region, uint64_t sp)
 {
 	uint64_t low = (sp - ARCH_RED_ZONE) & -(uint64_t)PAGE;
@@ -78,7 +78,7 @@ bool walk_reach(struct walk *w, uint64_t begin, uint64_t end)
 	return end <= w->high;
 }
 
-/* No farther than the page that is known by sp. */
+/* Restricts the walk to the page of sp, which is certainly readable. */
 static void walk_trust(struct walk *w, uint64_t sp)
 {
 	uint64_t end = walk_page_end(sp);
@@ -87,7 +87,7 @@ static void walk_trust(struct walk *w, uint64_t sp)
 		w->high = end;
 }
 
-/* Does a table hold for interrupted code? */
+/* True if a table is valid for the interrupted code. */
 static bool is_told(uint64_t pc)
 {
 	struct unwind_module space;
@@ -127,7 +127,8 @@ int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_valu
 	return 0;
 }
 
-/* The canonical frame address is found: reads the return address, so far below it. */
+/* The canonical frame address is known: reads the return address, which lies `ra` bytes below
+ * it. */
 static enum step step_to(struct walk *w, const struct frame *frame, uint64_t cfa, uint64_t ra,
 			 uint64_t fp, struct frame *outer)
 {
@@ -148,9 +149,9 @@ static bool is_record(const struct walk *w, uint64_t above, uint64_t fp)
 	return !(fp & 7) && fp >= above && fp <= limit;
 }
 
-/* A return address out of a frame record, where nothing but the record speaks for it: it lies in a
- * module, or the chain of records goes on; it is not on the stack itself. (Code made at run time
- * may lie anywhere else, far from what calls it.) */
+/* Tests a return address that only a frame record suggests: it must lie in a module, or the chain
+ * of records must continue; and it must not lie on the stack itself. (Code generated at run time
+ * may be anywhere else, far from its callers.) */
 static bool is_plausible(struct walk *w, uint64_t pc, uint64_t record, uint64_t fp)
 {
 	uint32_t row = rows_get(w->thread, pc);
@@ -161,8 +162,8 @@ static bool is_plausible(struct walk *w, uint64_t pc, uint64_t record, uint64_t 
 	return row != row_special(ROW_FRAME_POINTER, 0) || is_record(w, record + 16, fp);
 }
 
-/* Whether code calls right before this address. Only bytes of the page that pc - 1 lies in are
- * looked at: they can be read. */
+/* True if a call precedes this address. Reads only bytes of the page that contains pc - 1, which is
+ * readable. */
 static bool is_behind_call(struct walk *w, uint64_t pc)
 {
 	uint32_t row = rows_get(w->thread, pc);
@@ -172,17 +173,17 @@ static bool is_behind_call(struct walk *w, uint64_t pc)
 	if (row_is(row, ROW_BAD))
 		return false;
 	if (row == row_special(ROW_FRAME_POINTER, 0))
-		return false; /* code made at run time, or no code: its frame records are the better
-				 witness */
+		return false; /* code generated at run time, or no code: its frame records are more
+			       * reliable */
 	if (row_is(row, ROW_END) || row_is(row, ROW_SIGNAL))
 		return true;
 	if (!rows_readable(pc))
-		return true; /* nobody can tell */
+		return true; /* the code can't be read */
 	code = code_before(pc, readable);
 	return code && arch_is_behind_call(code, readable);
 }
 
-/* A word that is on no stack. */
+/* Reads a word that lies on no stack. */
 static int word_read(struct walk *w, uint64_t address, uint64_t *ret_value)
 {
 	if (address & (ARCH_WORD - 1) ||
@@ -193,7 +194,7 @@ static int word_read(struct walk *w, uint64_t address, uint64_t *ret_value)
 	return 0;
 }
 
-/* The walk goes on where another stack is at `sp`. */
+/* The walk continues on another stack, at `sp`. */
 static void walk_switch(struct walk *w, uint64_t sp)
 {
 	walk_keep(w);
@@ -202,8 +203,8 @@ static void walk_switch(struct walk *w, uint64_t sp)
 		walk_trust(w, sp);
 }
 
-/* By a frame record that is on another stack. It is believed if that is a thread's own, and a
- * call stands before the return address. */
+/* Steps by a frame record on another stack. The record is used only if that stack has known bounds,
+ * and if a call precedes the return address. */
 static enum step step_elsewhere(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t record = frame->fp, fp, pc;
@@ -216,9 +217,9 @@ static enum step step_elsewhere(struct walk *w, const struct frame *frame, struc
 	return STEP_FRAME;
 }
 
-/* Does fp point to the frame record of the function whose frame begins at `sp`? The stack may
- * have been moved since fp was set, and the record with it; then nobody knows, and only code
- * that goes by sp can be left. */
+/* True if fp points to the frame record of the function whose frame begins at `sp`. If the stack
+ * was moved together with the record after fp was set, fp is unknown, and only code that uses sp
+ * can be unwound. */
 static bool is_own_record(struct walk *w, uint64_t sp, uint64_t fp)
 {
 	uint64_t pc;
@@ -226,7 +227,7 @@ static bool is_own_record(struct walk *w, uint64_t sp, uint64_t fp)
 	return fp - sp < OWN_RECORD && !stack_read(w, sp, fp + 8, &pc) && is_behind_call(w, pc);
 }
 
-/* The caller's frame is on another stack, which this one tells of. */
+/* The caller's frame is on another stack, to which this stack has pointers. */
 static enum step step_switched(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	struct row_switched how = row_switched_of(frame->row);
@@ -250,7 +251,7 @@ static enum step step_switched(struct walk *w, const struct frame *frame, struct
 	return STEP_FRAME;
 }
 
-/* | caller's fp | return address | at fp, the caller's sp behind it. */
+/* | caller's fp | return address | at fp; the caller's sp is the address after it. */
 static enum step step_frame_pointer(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t sp = frame->sp, record = frame->fp, fp, pc;
@@ -274,8 +275,8 @@ static enum step step_frame_pointer(struct walk *w, const struct frame *frame, s
 	return STEP_FRAME;
 }
 
-/* As a plain row, but what it leads to must look like a return address: reading code can go
- * wrong. */
+/* Like a plain row, but the result must look like a return address, since scanning code can
+ * fail. */
 static enum step step_scanned(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	struct arch_frame how = row_scanned_frame(frame->row);
@@ -291,8 +292,8 @@ static enum step step_scanned(struct walk *w, const struct frame *frame, struct 
 	return STEP_FRAME;
 }
 
-/* The row was found for a return address; of an interrupted frame the instruction itself is
- * known. */
+/* The row is that of a return address. For an interrupted frame the exact instruction is known, so
+ * its code is scanned again. */
 static enum step step_untold(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t pc = frame->pc - (1u << ARCH_PC_SHIFT);
@@ -312,7 +313,7 @@ static enum step step_untold(struct walk *w, const struct frame *frame, struct f
 	return result == STEP_BROKEN ? step_frame_pointer(w, &copy, outer) : result;
 }
 
-/* The interrupted code's state, as the kernel saved it; it may lie on another stack. */
+/* The state of the interrupted code, as the kernel saved it; it may be on another stack. */
 static enum step step_signal(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t at = frame->sp + row_argument(frame->row), pc, sp, fp, fp2 = 0, link = 0;
@@ -334,7 +335,7 @@ static enum step step_signal(struct walk *w, const struct frame *frame, struct f
 	return STEP_FRAME;
 }
 
-/* Interrupted in its first instructions, or a function that saves nothing. */
+/* The code was interrupted in its first instructions, or in a function that saves nothing. */
 static enum step step_link(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t link = ARCH_LINK ? frame->link[0] : 0;
@@ -372,7 +373,7 @@ static enum step step_deref_sp(struct walk *w, const struct frame *frame, struct
 	return step_to(w, frame, cfa, ARCH_WORD, fp, outer);
 }
 
-/* The rules are decoded again; with pc, sp and fp known, which is often enough. */
+/* Decodes the rules again. Only pc, sp and fp are known, which often suffices. */
 static enum step step_general(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	struct unwind_module space;
@@ -413,7 +414,7 @@ static enum step step_general(struct walk *w, const struct frame *frame, struct 
 	return STEP_FRAME;
 }
 
-/* By a plain row that step() has turned down. */
+/* The step by a plain row that step() has rejected. */
 static enum step step_far(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t cfa = row_base(frame->row, frame->sp, frame->fp) + row_cfa(frame->row);

@@ -1,4 +1,4 @@
-/* The public face: see unwind.h. */
+/* The public functions. See unwind.h. */
 #include "agent/unwind/unwind.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@ struct unwind_thread *unwind_thread_init(void *memory)
 
 	thread->l1_mask = (1u << L1_BITS_MIN) - 1;
 	thread->checks[0].slot =
-		(uintptr_t)&thread->checks[0].slot; /* its own address, which is not 0 */
+		(uintptr_t)&thread->checks[0].slot; /* its own address, which is not 0 and so never
+						     * matches */
 	thread->checks[0].value = 0;
 	return thread;
 }

@@ -7,8 +7,8 @@
 #include "agent/unwind/registers.h"
 #include "agent/unwind/ban.h"
 
-/* The innermost are dropped in batches as more come; the buffer holds at least UNWIND_MAX_DEPTH of
- * the last. */
+/* The innermost frames are dropped in batches as more arrive. The buffer always holds at least the
+ * last UNWIND_MAX_DEPTH frames. */
 void sink_push(struct sink *sink, uint64_t pc)
 {
 	uint64_t *pcs = sink->thread->pcs;
@@ -32,7 +32,7 @@ void sink_finish(struct sink *sink, uint32_t flags, struct unwind_delta *ret_del
 		keep++;
 	for (uint32_t i = keep; i < depth; i++)
 		thread->frames[i].pc = *(outermost - i);
-	thread->count = 0; /* nothing to verify: only what was emitted is known */
+	thread->count = 0; /* nothing to verify: only the emitted frames are known */
 	thread->emitted = depth;
 	*ret_delta = (struct unwind_delta){
 		.keep = keep,
@@ -59,7 +59,8 @@ void walk_whole(struct unwind_thread *thread, const struct unwind_regs *regs, ui
 			break;
 		}
 		sink_push(&sink, frame.pc);
-		if (result == STEP_FRAME) /* the same; room counts where code is large */
+		if (result == STEP_FRAME) /* both do the same; step_special keeps this function
+					   * small where code is large */
 			result = ARCH_SCAN ? step_special(&w, &frame, &frame)
 					   : step(&w, &frame, &frame);
 	} while (result == STEP_FRAME && sink.total < DEPTH_HARD);

@@ -1,4 +1,4 @@
-/* What the kernel has told of processes. See hub.h. */
+/* Reads the kernel's reports about processes. See hub.h. */
 #include "agent/ebpf/capture/hub.h"
 
 #include "base/ban.h"

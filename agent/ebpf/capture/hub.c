@@ -1,4 +1,4 @@
-/* The hub and its watches, but for what comes out of them. See hub.h. */
+/* The hub and the life of its watches; source.c drains their events. See hub.h. */
 #include "agent/ebpf/capture/hub.h"
 
 #include <errno.h>
@@ -96,7 +96,8 @@ static struct watch *new_watch(struct hub *hub, pid_t pid)
 	return w;
 }
 
-/* Before probes of a watch are set, and after they are gone: whether it is the only one. */
+/* Tells the programs whether there is only one watch. To be called before the probes of a watch are
+ * set and after they are removed. */
 static void say_alone(struct hub *hub)
 {
 	uint32_t count = 0, last = 0;
@@ -123,7 +124,7 @@ static int open_ring(struct watch *w)
 	return 0;
 }
 
-/* In the kernel it is known, and not ready yet. */
+/* Registers the watch with the kernel's programs, not ready yet. */
 static int introduce(struct watch *w)
 {
 	struct capture_stream *s = w->shared;
@@ -193,7 +194,7 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 			err_set(err, r, "can't tell the kernel of pid %d: %s", (int)pid,
 				strerror(-r));
 	}
-	/* What the loader has changed before its breakpoint was set is seen by a second look. */
+	/* A second look sees the changes that the loader made before its breakpoint was probed. */
 	if (!r && !watch_probe_loader(w))
 		r = ebpf_modules_look(&w->modules, pid, &news, err);
 	if (!r) {
@@ -293,7 +294,8 @@ void watch_forget_blocks(struct watch *w, bool earlier)
 	}
 }
 
-/* (The kernel waits for its programs with each probe, and with the ring.) */
+/* (Removing a probe, or the ring from its map, waits until the kernel's running programs have left
+ * it.) */
 void watch_detach(struct watch *w)
 {
 	struct capture_fds fds;
@@ -308,7 +310,7 @@ void watch_detach(struct watch *w)
 	watch_forget_blocks(w, false);
 }
 
-/* Places of its threads are anybody's again. */
+/* Frees the thread places of the watch. */
 static void give_back(struct watch *w)
 {
 	struct hub *hub = w->hub;

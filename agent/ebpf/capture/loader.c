@@ -1,4 +1,4 @@
-/* Where a loader tells debuggers of libraries. See loader.h. */
+/* Finds where a loader notifies debuggers of libraries. See loader.h. */
 #include "agent/ebpf/capture/loader.h"
 
 #include <elf.h>
@@ -31,7 +31,7 @@ static bool read_at(int fd, void *to, size_t size, uint64_t address)
 	return address <= INT64_MAX && pread(fd, to, size, (off_t)address) == (ssize_t)size;
 }
 
-/* The program's headers. */
+/* Finds the program headers through the auxiliary vector. */
 static bool find_headers(pid_t pid, uint64_t *ret_address, uint64_t *ret_count)
 {
 	cleanup(cleanup_close) int fd = open_of(pid, "auxv");

@@ -1,5 +1,5 @@
-/* What the kernel's side has to know to tell the program's own mappings from others. See hub.h,
- * bpf/mappings.h. */
+/* Tells the kernel's programs which code belongs to allocators, libc and the loader, so that they
+ * can tell the program's own mappings from others. See hub.h, bpf/mappings.h. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Parts of libc that have files of their own, and the loader. */
+/* True for files of libc, including those it was split into, and for the loader. */
 static bool is_libcs(const char *path)
 {
 	static const char *const beginnings[] = {"ld-",	  "ld64.", "ld.so",
@@ -49,7 +49,7 @@ bool watch_is_program(const struct watch *w, const struct ebpf_module *m)
 	return stat(path, &st) == 0 && st.st_ino == m->inode;
 }
 
-/* glibc's __curbrk, as an address of its file; 0: there is none. */
+/* Returns glibc's __curbrk as an address in its file; 0 if it has none. */
 static uint64_t break_of(const struct ebpf_module *m)
 {
 	static const char wanted[] = "__curbrk";

@@ -1,4 +1,4 @@
-/* Mapped files of a process. See modules.h. */
+/* Tracks the mapped files of a process. See modules.h. */
 #include "agent/ebpf/capture/modules.h"
 
 #include <elf.h>
@@ -28,16 +28,17 @@ static bool read_header(int fd, Elf64_Ehdr *ret)
 	       ret->e_phentsize == sizeof(Elf64_Phdr);
 }
 
-/* Mappings of a file, one behind the other. */
+/* Consecutive mappings of one file. */
 struct row {
-	const struct process_map *first, *code; /* of code the first */
+	const struct process_map *first, *code; /* `code` is the first executable one */
 	uint64_t end;
 };
 
 /*
- * Segments, and the bias by the mapping of code. A file may be mapped again further on (V8 does,
- * with its builtins): the module ends with the row, or where its segments do. False: it is no
- * program or library of ours.
+ * Reads the segments, and computes the bias from the mapping of code. A file may be mapped again at
+ * a higher address (V8 does so with its builtins); so the module ends with its segments or with the
+ * run of mappings, whichever ends first. Returns false if this is no program or library of our
+ * kind.
  */
 static bool read_segments(struct ebpf_module *m, const struct row *row)
 {
@@ -82,8 +83,8 @@ static struct ebpf_module *find(struct ebpf_modules *m, const struct process_map
 	return NULL;
 }
 
-/* From its first mapping to the last that follow it. (Where segments share a page their mappings
- * begin at the same one.) False: there is no code. */
+/* Finds the run from a file's first mapping to the last consecutive one. (If segments share a page,
+ * their mappings start at the same file page.) Returns false if it has no code. */
 static bool find_row(const struct process_map *maps, uint32_t count, uint32_t i, struct row *ret)
 {
 	*ret = (struct row){.first = &maps[i]};
@@ -101,7 +102,7 @@ static bool find_row(const struct process_map *maps, uint32_t count, uint32_t i,
 	return ret->code;
 }
 
-/* A file that was written anew has another number, another size or another time. */
+/* Computes a fingerprint that differs after the file was rewritten: from inode, size and time. */
 static uint32_t print_of(int fd)
 {
 	struct stat st;
@@ -168,7 +169,7 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct row *row)
 	return 0;
 }
 
-/* A file that the program before had, too. */
+/* Reuses the module of a file that the process's previous program had mapped, too. */
 static bool wake(struct ebpf_modules *m, const struct row *row)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
@@ -216,7 +217,7 @@ int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, str
 	*ret_news = 0;
 	if (r < 0)
 		return err_set(err, r, "can't read /proc/%d/maps: %s", (int)pid, strerror(-r));
-	if (!count) { /* it is dying */
+	if (!count) { /* the process is exiting */
 		process_maps_free(maps, count);
 		return err_set(err, -ESRCH, "pid %d has ended", (int)pid);
 	}
@@ -282,7 +283,7 @@ bool ebpf_modules_want_probes(const struct ebpf_modules *m, bool known_too)
 
 const struct ebpf_module *ebpf_modules_at(const struct ebpf_modules *m, uint64_t address)
 {
-	for (uint32_t i = 0; i < m->count; i++) /* idle ones hold none */
+	for (uint32_t i = 0; i < m->count; i++) /* the range of an idle module is empty */
 		if (address >= m->module[i].start && address < m->module[i].end)
 			return &m->module[i];
 	return NULL;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The mapped files of an attached process, as its stream is told of them and as its allocators are
- * looked for in them: read from /proc/PID/maps at once, and again when something new has turned up.
- * Nothing of the process's is believed unchecked.
+ * The mapped files of an attached process, as its stream gets them and as they are searched for
+ * allocators. Read from /proc/PID/maps at the start, and again when something new has appeared. All
+ * data of the process is validated.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,14 +18,14 @@
 struct ebpf_module {
 	uint32_t id;
 	uint64_t device, inode;
-	uint64_t start, end; /* all of its addresses */
+	uint64_t start, end; /* of all its addresses */
 	uint64_t bias;
 	char *path; /* as the process names it */
-	int fd; /* of the file, while its sites are looked for and its probes are set; -1: it can't
-		   be read */
+	int fd;	    /* the open file, until its sites are found and its probes are set; -1: the file
+		     * can't be read */
 	bool seen;  /* in the last look */
-	bool told;  /* to the stream */
-	bool idle;  /* not mapped since an exec; its probes are there, for when it is */
+	bool told;  /* reported to the stream */
+	bool idle;  /* not mapped since an exec; its probes stay set for when it is */
 	bool moved; /* since its probes were set */
 	bool deleted;
 	uint8_t build_id[32];
@@ -34,14 +34,14 @@ struct ebpf_module {
 	struct capture_segment segment[8];
 	uint32_t segment_count;
 	struct sites sites;
-	uint32_t first; /* number of the look that has found it; 0: it was there from the start */
+	uint32_t first; /* number of the look that found it; 0: present from the start */
 	bool searched;	/* for sites */
-	bool again; /* its file has been here before, and its probes are set: they are the file's,
-		       wherever it is mapped */
-	bool has_sites; /* `sites` was filled */
+	bool again; /* the file was mapped before, and its probes are set: they belong to the file
+		     * wherever it is mapped */
+	bool has_sites; /* `sites` is filled */
 	bool probed;
 	bool has_break;	   /* `break_at` is known */
-	uint64_t break_at; /* libc's __curbrk, as an address of the file; 0: there is none */
+	uint64_t break_at; /* address of libc's __curbrk in its file; 0: none */
 };
 
 struct ebpf_modules {
@@ -51,25 +51,26 @@ struct ebpf_modules {
 	uint32_t looks;
 	struct ebpf_file {
 		uint64_t device, inode;
-	} * file; /* that have been searched */
+	} * file; /* files that were searched */
 	uint32_t file_count, file_capacity;
-	bool go; /* Go's runtime is in it, whose allocations nobody sees */
+	bool go; /* contains Go's runtime, whose allocations can't be recorded */
 };
 
-/* Looks at the process's maps: what is new is added, with its file open, what is gone is marked
- * (seen is false). `ret_news`: how many were added. 0; -ESRCH; -EACCES; -ENOMEM. */
+/* Reads the process's maps. Adds new modules with their files open, and marks those that are gone
+ * (`seen` is false). *ret_news is the number of added modules. Returns 0, -ESRCH, -EACCES or
+ * -ENOMEM. */
 int ebpf_modules_look(struct ebpf_modules *modules, pid_t pid, uint32_t *ret_news,
 		      struct err_text *err);
-/* Finds the sites of those that have not been searched. Main thread. `known_too`: of files that
- * have been here before, too. */
+/* Finds the sites of modules that were not searched yet. Main thread. `known_too`: also for files
+ * that were searched before. */
 void ebpf_modules_search(struct ebpf_modules *modules, bool known_too);
-/* Is one of them to be searched, or has its file come again with sites that are known? */
+/* True if a module must be searched, or its file has reappeared with known sites. */
 bool ebpf_modules_want_probes(const struct ebpf_modules *modules, bool known_too);
-/* The one that holds this address; NULL: none. */
+/* Returns the module that contains this address, or NULL. */
 const struct ebpf_module *ebpf_modules_at(const struct ebpf_modules *modules, uint64_t address);
-/* The process has another program: nothing is mapped any more, as far as is known. What was probed
- * is kept, for as soon as the file is mapped again its probes are in force. */
+/* The process has called exec: nothing is known to be mapped. Probed modules are kept, since their
+ * probes work as soon as the file is mapped again. */
 void ebpf_modules_begin_image(struct ebpf_modules *modules);
-/* Takes one out. */
+/* Removes a module. */
 void ebpf_modules_remove(struct ebpf_modules *modules, uint32_t index);
 void ebpf_modules_done(struct ebpf_modules *modules);

@@ -1,5 +1,5 @@
-/* The probes of a process: one at each site of its allocators, and at returns. See hub.h,
- * agent/ebpf/sites.h. */
+/* Sets the probes of a process: one at each site of its allocators, and those at returns. See
+ * hub.h, agent/ebpf/sites.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,10 +57,11 @@ static int attach(struct watch *w, struct bpf_program *program, const char *path
 }
 
 /*
- * What one link can hold, by links that cost less than perf events, where kernels have sessions. A
- * session: entry and return in one, which need not come. (Not for what has no return: of a session
- * for another process the kernel thinks that it wants the return, in this one, too.) Exits are set
- * before entries: what has no begin is passed over.
+ * Places that one link can hold. Such links cost less than perf events, and are used if the kernel
+ * has sessions. A session runs at the entry and, if the entry asks for it, at the return. (It is
+ * not used for entries without a return: for a process that the session does not watch, the kernel
+ * assumes that the return is wanted, too.) Exits are set before entries: an exit without an entry
+ * is ignored.
  */
 enum group_kind { GROUP_EXIT, GROUP_ENTRY, GROUP_SESSION, GROUPS };
 
@@ -96,7 +97,7 @@ static int attach_event(struct watch *w, const char *path, uint64_t offset, uint
 	struct hub *hub = w->hub;
 	int r = 0;
 
-	/* The end before the begin: what has no begin is passed over. */
+	/* The return first: a return without an entry is ignored. */
 	if (returns)
 		r = attach(w, program_return(hub), path, offset, word, true);
 	return r ? r
@@ -104,7 +105,7 @@ static int attach_event(struct watch *w, const char *path, uint64_t offset, uint
 			  false);
 }
 
-/* Where kernels have no cookies the word is found by the address. */
+/* On kernels without cookies, the word is found by the address. */
 static int place(struct watch *w, const struct ebpf_module *m, uint64_t offset, uint64_t word)
 {
 	struct {
@@ -121,7 +122,7 @@ static int place(struct watch *w, const struct ebpf_module *m, uint64_t offset, 
 	return bpf_map_update_elem(fds.places, &key, &word, BPF_ANY) < 0 ? -errno : 0;
 }
 
-/* Sites of one function have its number in common. */
+/* Returns the number that all sites of one function share. */
 static uint16_t number_of(const struct site *site, const struct ebpf_module *m)
 {
 	uint32_t index = 0;
@@ -137,8 +138,8 @@ static uint64_t word_of(const struct watch *w, const struct ebpf_module *m,
 {
 	uint64_t word = site_with_own(choice->word, number_of(choice->site, m));
 
-	/* Else what an allocator inside of the program maps would be taken for the program's: its
-	 * calls must be known. */
+	/* In the program's own file no function counts as a leaf: calls of an allocator must be
+	 * followed, or its mappings would be taken for the program's. */
 	return watch_is_program(w, m)
 		       ? site_with_flags(word, site_flags(word) & ~(uint32_t)SITE_LEAF)
 		       : word;
@@ -151,7 +152,7 @@ static bool wants_return(const struct site *site, uint64_t word)
 		site_flags(word) & SITE_FOLLOWED);
 }
 
-/* By perf events at once; else into its group. */
+/* Probes at once with perf events, or else adds the place to its group. */
 static int probe(struct watch *w, const struct ebpf_module *m, const struct sites_choice *choice,
 		 struct group group[GROUPS])
 {
@@ -215,7 +216,7 @@ static int probe_module(struct watch *w, struct ebpf_module *m, const struct sit
 	return r < 0 ? r : probe_groups(w, m, group, err);
 }
 
-/* Choices of one module stand together. */
+/* Choices of one module are consecutive. */
 static int probe_choices(struct watch *w, const struct sites_choice *choice, size_t choices,
 			 struct err_text *err)
 {
@@ -253,7 +254,8 @@ int watch_probe(struct watch *w, struct err_text *err)
 		list[i] =
 			(struct sites_module){m->has_sites && !m->idle ? &m->sites : NULL, m->path};
 	}
-	/* Where one of a module that is gone was, others may be now. */
+	/* Another module may now lie where a removed one was; the new salt invalidates cached
+	 * words. */
 	__atomic_store_n(&w->shared->salt, w->shared->salt * 0x9e3779b97f4a7c15ull + 1,
 			 __ATOMIC_SEQ_CST);
 	if (!r)

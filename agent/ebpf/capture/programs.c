@@ -1,4 +1,4 @@
-/* The programs of bpf/capture.bpf.c as an object of libbpf's. See hub.h. */
+/* Loads the programs of bpf/capture.bpf.c with libbpf. See hub.h. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static int tell(enum libbpf_print_level level, const char *format, va_list args)
 	if (level == LIBBPF_DEBUG || vasprintf(&text, format, args) < 0)
 		return 0;
 	length = strlen(text);
-	/* The verifier's reason stands at the end of all that it has looked at. */
+	/* The verifier's reason is at the end of its log. */
 	log_debug("libbpf: %s", length > TOLD_MAX ? text + length - TOLD_MAX : text);
 	return 0;
 }
@@ -50,7 +50,7 @@ static size_t whole_pages(size_t size)
 	return (size + page - 1) & ~(page - 1);
 }
 
-/* Sizes are the agent's to set; one element is what the source says. */
+/* Sets the sizes of the maps; the source declares them with one element. */
 static int size_maps(const struct hub *hub)
 {
 	const struct hub_settings *s = &hub->settings;
@@ -88,7 +88,8 @@ static uint32_t power_above(uint32_t value)
 	return power;
 }
 
-/* Few blocks are counted together, and few threads guessed wrongly. */
+/* Sizes the tallies so that few blocks share a counter, and the hints so that few threads are
+ * guessed wrongly. */
 static void set_masks(struct hub *hub)
 {
 	hub->tally_count =
@@ -98,7 +99,7 @@ static void set_masks(struct hub *hub)
 		power_above(HINTS_A_THREAD * hub->settings.threads) - 1;
 }
 
-/* Numbers of processes are those of our namespace. */
+/* Passes our pid namespace to the programs, so that pids are those of this namespace. */
 static void say_namespace(struct capture *object)
 {
 	struct stat st;
@@ -109,7 +110,7 @@ static void say_namespace(struct capture *object)
 	object->rodata->capture_ns_ino = st.st_ino;
 }
 
-/* What the programs are attached by, where it is not perf events. */
+/* Sets the attach types for links other than perf events. */
 static void say_kinds(struct capture *object)
 {
 	bpf_program__set_expected_attach_type(object->progs.capture_session,
@@ -175,7 +176,8 @@ int programs_open(struct hub *hub, struct err_text *err)
 	libbpf_set_print(tell);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	hub->has_sessions = knows_sessions();
-	/* Before 5.15 there are none; who may not have events has those of sessions. */
+	/* Kernels before 5.15 have no cookies. Sessions have cookies even if perf events are not
+	 * permitted. */
 	r = try_load(hub, hub->has_sessions || trial_cookie() == 0);
 	if (r < 0)
 		return err_set(

@@ -1,4 +1,4 @@
-/* The kernel's ring buffer. See ring.h. */
+/* Reads the kernel's ring buffer. See ring.h. */
 #include "agent/ebpf/capture/ring.h"
 
 #include <errno.h>

@@ -1,12 +1,12 @@
 /*
- * What a watched process has recorded, as its stream takes it. Runs in the drain thread, under the
+ * Delivers what a watched process has recorded to its stream. Runs in the drain thread, under the
  * stream's lock.
  *
- * A round: which threads are there, and which have ended; then the ring, to its end; then the ended
- * threads' accounts. Records lie in the ring in the order in which their places were reserved,
- * which may differ from that of their stamps by what runs at the same time: a few wait in a heap
- * until a record's `before`, or the clock at a moment when the ring was empty, says that nothing
- * older can come.
+ * A round looks at new and ended threads, reads the ring to its end, and then closes the accounts
+ * of ended threads. Records are in the ring in the order of their reservation, which may differ
+ * from the order of their stamps for concurrent events. So records wait in a heap until `before` of
+ * a later record, or the time at which the ring was seen empty, shows that no older record can
+ * come.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,12 +22,12 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define ROUND_MOST	65536 /* records in a round: others want the lock, too */
+#define ROUND_MOST	65536 /* records in a round: other threads wait for the lock */
 #define WAITED_LEAST_NS 50000000
-#define LOOK_NS		1000000000 /* at the maps, without another reason */
-#define LOOK_LEAST_NS	100000000  /* for code that no module has */
-#define MEET_NS		2000000000 /* for so long a program is new */
-#define SETTLED_NS	100000000  /* and where its allocator is there */
+#define LOOK_NS		1000000000 /* between looks at the maps without another reason */
+#define LOOK_LEAST_NS	100000000  /* between looks for code that no module has */
+#define MEET_NS		2000000000 /* for so long a program counts as new */
+#define SETTLED_NS	100000000  /* the same once it has an allocator */
 #define MEET_PAUSE_NS	1000000
 #define EVENT_MREMAP	13 /* proto/event.h */
 #define EVENT_MUNMAP	36
@@ -63,7 +63,7 @@ static int begin_lane(struct watch *w, struct stream *s, uint32_t number, uint32
 	return 0;
 }
 
-/* New ones begin, ended ones are noted: what they have left is in the ring by now. */
+/* Begins new threads and marks ended ones: the ring holds all their records by now. */
 static int look_at_threads(struct watch *w, struct stream *s, bool final, uint64_t now)
 {
 	int r = 0;
@@ -93,7 +93,7 @@ static void count_lane(struct stream *s, struct watch_lane *l, const struct capt
 	l->not_sampled = not_sampled;
 }
 
-/* Allocations whose end was not seen. */
+/* Reports allocations whose end was not seen. */
 static int tell_unanswered(struct stream *s, struct watch_lane *l, const struct capture_thread *t,
 			   uint64_t to_ns)
 {
@@ -114,7 +114,7 @@ static int tell_unanswered(struct stream *s, struct watch_lane *l, const struct 
 	return 0;
 }
 
-/* What did not fit into the ring. */
+/* Reports events that did not fit into the ring. */
 static int tell_refused(struct stream *s, struct watch_lane *l, const struct capture_thread *t,
 			uint64_t to_ns)
 {
@@ -146,7 +146,7 @@ static int tell_losses(struct stream *s, struct watch_lane *l, const struct capt
 	return r ? r : tell_unanswered(s, l, t, to_ns);
 }
 
-/* Of threads without a place. */
+/* Reports events of threads without a place. */
 static int tell_nobody(struct watch *w, struct stream *s, uint64_t to_ns)
 {
 	const struct capture_stream *shared = w->shared;
@@ -168,7 +168,7 @@ static int tell_nobody(struct watch *w, struct stream *s, uint64_t to_ns)
 	return 0;
 }
 
-/* The place of a thread that has ended, and of which everything was told, is anybody's again. */
+/* Frees the place of an ended thread whose events are all reported. */
 static void give_place(struct watch *w, uint32_t number)
 {
 	struct capture_thread *t = &w->hub->threads[number];
@@ -210,7 +210,7 @@ static int reap_lane(struct watch *w, struct stream *s, uint32_t number, uint64_
 	return 0;
 }
 
-/* The program was held up, worth to be told of. */
+/* Reports that the program had to wait, if it was long enough. */
 static void tell_waits(struct watch *w, struct stream *s, uint64_t now_ns)
 {
 	uint64_t waited = __atomic_load_n(&w->shared->waited_ns, __ATOMIC_RELAXED),
@@ -221,7 +221,7 @@ static void tell_waits(struct watch *w, struct stream *s, uint64_t now_ns)
 		w->waited_ns = waited;
 }
 
-/* The ring is empty: what was lost by now, and who has ended. */
+/* The ring is empty: reports losses, and closes ended threads. */
 static int settle(struct watch *w, struct stream *s, uint64_t now)
 {
 	int r = tell_nobody(w, s, stream_ns(s, now));
@@ -257,7 +257,7 @@ static bool is_sound(const struct watch *w, const struct capture_record *r, uint
 					  length - sizeof(struct capture_raw));
 }
 
-/* A stack that the kernel could not walk. It is walked once, however often the event is offered. */
+/* Walks a stack that the kernel could not walk; once, even if the event is offered again. */
 static void unwind(struct watch *w, const struct capture_raw *raw, uint64_t position)
 {
 	struct remote_stack stack = {
@@ -291,8 +291,8 @@ static void unwind(struct watch *w, const struct capture_raw *raw, uint64_t posi
 	w->raw_position = position;
 }
 
-/* Is it known what was mapped where when this happened? A stack that the agent has walked it has
- * walked by what is mapped now. */
+/* True if the modules were known at the time of the event. For a stack that the agent walks, they
+ * must also be unchanged now. */
 static bool is_sure(const struct watch *w, const struct capture_record *r)
 {
 	return w->table_sure && w->table == r->loads &&
@@ -300,8 +300,8 @@ static bool is_sure(const struct watch *w, const struct capture_record *r)
 		__atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE) == r->loads);
 }
 
-/* A stack of a time whose modules are not known: what lies in those that were there from the start
- * is right. `beyond`: it has so many frames more. */
+/* Cuts a stack whose modules are not known for certain: keeps the inner frames that lie in modules
+ * which were present from the start. `beyond` is the number of further outer frames. */
 static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count, uint32_t beyond)
 {
 	uint32_t kept = 0;
@@ -332,7 +332,8 @@ bool watch_is_beginning(const struct watch *w, uint64_t now_ns)
 		       (__atomic_load_n(&w->chosen, __ATOMIC_RELAXED) ? SETTLED_NS : MEET_NS);
 }
 
-/* The event with the record's stack: frames that `keep` of it does not stand for. */
+/* Delivers the event with the record's stack: its new frames, and `keep` outer frames of the last
+ * stack. */
 static int give(struct watch *w, struct stream *s, struct watch_lane *l,
 		const struct capture_record *r, struct capture_event *e)
 {
@@ -358,8 +359,8 @@ static int give(struct watch *w, struct stream *s, struct watch_lane *l,
 	return result;
 }
 
-/* The end of what an mremap was given, stamped when it was called; what was told to be complete
- * stays so. */
+/* Delivers the end of the range that an mremap was given, at the time of the call, but not before
+ * the reported watermark. */
 static int deliver_old_range(struct watch *w, struct stream *s, struct watch_lane *l,
 			     const struct capture_record *r)
 {
@@ -478,8 +479,8 @@ static bool is_exec(const struct capture_record *r, uint32_t length)
 	return length >= sizeof(*r) && r->type == CAPTURE_EXEC;
 }
 
-/* Takes records of this program out of the ring while there is room for them. Whether all were
- * read; `ret_count`: how many. */
+/* Moves records of the current program from the ring to the heap while there is room. Returns true
+ * if all were read. *ret_count is their number. */
 static bool take(struct watch *w, uint32_t *ret_count)
 {
 	const uint8_t *data;
@@ -553,7 +554,7 @@ static int tell_modules(struct watch *w, struct stream *s, uint64_t now)
 	return r;
 }
 
-/* The main thread is to set probes. */
+/* Asks the main thread to set probes. */
 static void want_probes(struct watch *w)
 {
 	uint64_t one = 1;
@@ -575,9 +576,9 @@ static int look_at_maps(struct watch *w, struct stream *s, uint64_t now)
 		return r;
 	w->table = __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
 	w->table_sure = !r && w->table == before;
-	if (r) /* it has ended */
+	if (r) /* the process has ended */
 		return 0;
-	/* The loader's first two calls are of what a program begins with. */
+	/* The loader's first two calls concern the libraries that a program starts with. */
 	for (uint32_t i = 0;
 	     w->image && !w->has_loader && w->table - w->image_table <= 2 && i < w->modules.count;
 	     i++)
@@ -592,7 +593,7 @@ static int look_at_maps(struct watch *w, struct stream *s, uint64_t now)
 	return tell_modules(w, s, now);
 }
 
-/* What a new program has mapped is told before its events. */
+/* Reports the mappings of a new program before its events. */
 static int meet_image(struct watch *w, struct stream *s)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -602,12 +603,12 @@ static int meet_image(struct watch *w, struct stream *s)
 		       : 0;
 }
 
-/* All that was before this call of the loader's has been delivered. */
+/* Everything before this call of the loader is delivered: lets the loader go on. */
 static void answer(struct watch *w, uint32_t call)
 {
 	w->call = call;
 	if (__atomic_load_n(&w->probe_wanted, __ATOMIC_RELAXED))
-		return; /* the main thread does it then */
+		return; /* the main thread answers after setting probes */
 	__atomic_store_n(&w->shared->answered, call, __ATOMIC_RELEASE);
 }
 
@@ -623,7 +624,7 @@ static int watch_drain(struct capture_source *source, struct stream *s, bool fin
 		r = tell_modules(w, s, now);
 	if (r < 0)
 		return r;
-	/* Not ahead of what is in the ring. */
+	/* Not while the ring still holds a report of a load. */
 	if (now - w->look_ns > (watch_is_beginning(w, now) ? MEET_PAUSE_NS
 				: w->look_wanted	   ? LOOK_LEAST_NS
 							   : LOOK_NS) &&
@@ -655,7 +656,7 @@ static int watch_drain(struct capture_source *source, struct stream *s, bool fin
 		r = settle(w, s, now);
 	if (r < 0)
 		return r;
-	/* (Without a record of it: there was no room, or nothing was recorded yet.) */
+	/* (An exec without a record: there was no room for it, or recording had not begun.) */
 	if (empty && !w->heap_count && !s->exec_pending && (w->exec_next || image != w->image)) {
 		s->exec_pending = true;
 		return 1;
@@ -692,7 +693,7 @@ static void watch_seal(struct capture_source *source, const struct stream *s)
 	(void)s;
 }
 
-/* Its probes in files that the new program has, too, are in force already. */
+/* Probes in files that the new program maps, too, already work. */
 static void watch_begin_image(struct capture_source *source, const struct stream *s)
 {
 	struct watch *w = watch_of(source);
@@ -700,7 +701,7 @@ static void watch_begin_image(struct capture_source *source, const struct stream
 	(void)s;
 	w->image++;
 	w->epoch++;
-	/* (Without a record the ring is empty.) */
+	/* (Without a record of the exec the ring is empty.) */
 	w->image_table =
 		w->exec_next ? w->exec_loads : __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
 	if (w->exec_next) {

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Included before everything else where the engine of agent/unwind is compiled for other processes:
- * its functions get names of their own, so that a program can have both, and what it reads of a
- * stack goes through there_load.
+ * Included first wherever the engine of agent/unwind is compiled for other processes. It renames
+ * the engine's functions, so that a program can contain both variants, and redirects reads of a
+ * stack to there_load.
  */
 #include "agent/unwind/arch/arch.h"
 
@@ -41,7 +41,7 @@ uint64_t there_load(uint64_t address);
 #define walk_reach	       there_walk_reach
 #define walk_whole	       there_walk_whole
 
-/* Of rows.c the caches are not used: rows are kept by module (agent/ebpf/there.c). */
+/* The caches of rows.c are not used: rows are stored with their modules (agent/ebpf/there.c). */
 #ifndef rows_miss
 #define rows_miss there_rows_miss
 #endif

@@ -1,6 +1,6 @@
 #pragma once
-/* Tables and code of the modules of another process, out of their images: see
- * agent/unwind/here/memory.h, whose place this takes, and agent/ebpf/there.c. */
+/* Reads tables and code of another process's modules from their images. It replaces
+ * agent/unwind/here/memory.h, which documents the functions; agent/ebpf/there.c implements them. */
 #include "agent/unwind/arch/arch.h"
 #include "agent/unwind/unwind.h"
 

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Tables and code of the modules that are walked through, where the engine runs in the same
- * process: they lie in memory as they are. The agent has another header of this name for other
- * processes (agent/ebpf/there/memory.h); CMake picks one. Offsets are from the module's load_start.
- * NULL: it can't be read.
+ * Access to the tables and code of modules when the engine unwinds its own process: they are in
+ * memory. For other processes the agent has another header of this name
+ * (agent/ebpf/there/memory.h); CMake picks one. Offsets are relative to the module's load_start.
+ * The functions return NULL if the memory can't be read.
  */
 #include "agent/unwind/arch/arch.h"
 #include "agent/unwind/unwind.h"
 
-/* The module's memory, of which [offset, *length) can be read; `length` may be made less. */
+/* Returns the module's memory, of which [offset, *length) is readable; may lower *length. */
 static inline const uint8_t *module_memory(const struct unwind_module *module, uint64_t offset,
 					   uint64_t *length)
 {
@@ -17,7 +17,7 @@ static inline const uint8_t *module_memory(const struct unwind_module *module, u
 	return (const uint8_t *)(uintptr_t)module->load_start;
 }
 
-/* `length` bytes at an offset. */
+/* Returns `length` bytes at an offset. */
 static inline const uint8_t *module_bytes(const struct unwind_module *module, uint64_t offset,
 					  uint64_t length)
 {
@@ -29,7 +29,7 @@ static inline const uint8_t *module_bytes(const struct unwind_module *module, ui
 	return (const uint8_t *)(uintptr_t)(module->load_start + offset);
 }
 
-/* Code at `address`, which lies in the module; `length` may be made less. */
+/* Returns code at `address`, which lies in the module; may lower *length. */
 static inline const uint8_t *module_code(const struct unwind_module *module, uint64_t address,
 					 uint64_t *length)
 {
@@ -38,7 +38,7 @@ static inline const uint8_t *module_code(const struct unwind_module *module, uin
 							   : (const uint8_t *)(uintptr_t)address;
 }
 
-/* All code of the module, or what is near `pc`. */
+/* Returns all code of the module, or the code near `pc`. */
 static inline bool module_code_around(const struct unwind_module *module, uint64_t pc,
 				      struct arch_code *ret)
 {
@@ -49,7 +49,7 @@ static inline bool module_code_around(const struct unwind_module *module, uint64
 	return !(module->unreadable & UNWIND_CODE_UNREADABLE);
 }
 
-/* The `length` bytes before `pc`, which lies in a module. */
+/* Returns the `length` bytes before `pc`, which lies in a module. */
 static inline const uint8_t *code_before(uint64_t pc, uint64_t length)
 {
 	return (const uint8_t *)(uintptr_t)(pc - length);
