@@ -153,7 +153,8 @@ assert len(statements) > 12, statements
 for text in statements:
     run("sql", "--count", "100", f"{T}/full.heapcast", text)
 table = re.search(r"### Filtering lists\n(.*?)\n###", manual, re.S)[1]
-said = [c for line in re.findall(r"^\| `.*?\(.*\| (`.*`) \|$", table, re.M) for c in re.findall(r"`([^`]+)`", line)]
+items = [" ".join(item.split()) for item in re.split(r"^\* ", table, flags=re.M)[1:]]
+said = [c for item in items if "(" in item.split("`: ")[0] for here in re.findall(r"`: (`.*`)$", item) for c in re.findall(r"`([^`]+)`", here)]
 assert len(said) > 30, said
 for text in said:
     if " where ...)" not in text:
