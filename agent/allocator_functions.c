@@ -1,5 +1,5 @@
-/* The table of functions of allocators; see allocator_functions.h. Part of libheapcast.so, so it
- * brings in nothing but libc. */
+/* The table of allocator functions; see allocator_functions.h. This file is part of libheapcast.so,
+ * so it depends on nothing but libc. */
 #include "agent/allocator_functions.h"
 
 #include <string.h>
@@ -12,9 +12,9 @@ enum kind {
 #undef X
 };
 
-/* Names without what prefixes[] and suffixes[] have. */
+/* Names without the affixes in prefixes[] and suffixes[]. */
 const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS] = {
-	{"mallocx", KIND_MALLOC, SHAPE_SIZE_A}, /* these five need no prefix */
+	{"mallocx", KIND_MALLOC, SHAPE_SIZE_A}, /* the first five need no prefix */
 	{"rallocx", KIND_REALLOC, SHAPE_MOVE_AB},
 	{"xallocx", KIND_REALLOC, SHAPE_RESIZE},
 	{"dallocx", KIND_FREE, SHAPE_END},
@@ -26,7 +26,7 @@ const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS] = {
 	{"newarray", KIND_NEW_ARRAY, SHAPE_SIZE_A},
 	{"delete", KIND_DELETE, SHAPE_END},
 	{"deletearray", KIND_DELETE_ARRAY, SHAPE_END},
-	{"malloc", KIND_MALLOC, SHAPE_SIZE_A}, /* from here on: also mimalloc's mi_heap_ */
+	{"malloc", KIND_MALLOC, SHAPE_SIZE_A}, /* from here on: also with mimalloc's mi_heap_ */
 	{"calloc", KIND_CALLOC, SHAPE_COUNT_AB},
 	{"realloc", KIND_REALLOC, SHAPE_MOVE_AB},
 	{"free", KIND_FREE, SHAPE_END},
@@ -49,18 +49,20 @@ const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS] = {
 	{"strndup", KIND_MALLOC, SHAPE_TEXT},
 	{"realpath", KIND_MALLOC, SHAPE_TEXT_OWN},
 	{"free_aligned_size", KIND_FREE_ALIGNED_SIZED,
-	 SHAPE_END}, /* by this name in allocator_function_imported alone */
+	 /* Only allocator_function_imported looks up this name. */
+	 SHAPE_END},
 };
 
 #define FIRST_OPERATOR	5  /* new */
 #define FIRST_OF_MALLOC 12 /* malloc */
 
-/* How names begin, and the functions that may follow, [first, end). mi_heap_new is no operator. */
+/* Prefixes of names, and the functions that may follow, [first, end). mi_heap_new is not an
+ * operator. */
 static const struct prefix {
 	char text[10];
 	uint8_t first;
 	uint8_t end;
-	bool heap; /* the first argument is a heap: the others come one later */
+	bool heap; /* the first argument is a heap, so the others shift by one */
 } prefixes[] = {
 	{"mi_heap_", FIRST_OF_MALLOC, ALLOCATOR_FUNCTIONS, true},
 	{"mi_", FIRST_OPERATOR, ALLOCATOR_FUNCTIONS, false},
@@ -71,8 +73,8 @@ static const struct prefix {
 	{"", 0, FIRST_OPERATOR, false},
 };
 
-/* What may follow, several in a row: variants whose further arguments we do not look at. Not
- * "_size": tc_malloc_size asks for one. */
+/* Suffixes, of which a name may have several: variants with additional arguments that the hooks
+ * ignore. "_size" is not one of them: tc_malloc_size queries a size. */
 static const char suffixes[][18] = {"_at",    "_nothrow", "_aligned",
 				    "_sized", "_small",	  "_skip_new_handler"};
 
@@ -87,7 +89,7 @@ static size_t without_suffix(const char *name, size_t length)
 	return length;
 }
 
-/* It has six arguments, and our hooks hand on five. */
+/* This function has six arguments, and the hooks pass on five. */
 static const char too_many[] = "recalloc_aligned_at";
 
 static int find_in(const struct prefix *prefix, const char *name)
@@ -118,8 +120,8 @@ int allocator_function_find(const char *name, bool *ret_heap)
 	return -1;
 }
 
-/* Functions of libc in some of its versions, and of allocators that take its place; and their rows.
- * Programs ask whether they are there, so libheapcast.so does not export them. */
+/* Functions that some versions of libc or replacement allocators have, with their rows in the
+ * table. Programs test whether these functions exist, so libheapcast.so does not export them. */
 static const struct {
 	char name[19];
 	char row[18];
@@ -139,14 +141,15 @@ int allocator_function_imported(const char *name, bool *ret_heap)
 	return allocator_function_find(name, ret_heap);
 }
 
-/* What takes malloc's place. Other names of the table mean other things in other programs. */
+/* The names that replace malloc. The table's other names can mean something else in other
+ * programs. */
 static const char common[][20] = {
 	"malloc",	"calloc",	  "realloc",	       "free",	 "cfree",
 	"memalign",	"posix_memalign", "aligned_alloc",     "valloc", "pvalloc",
 	"reallocarray", "free_sized",	  "free_aligned_sized"};
 
-/* Names of operators (Itanium C++ ABI 5.1.5): these, a size where they take one, and what is in
- * operator_ends. Not those that are told where to build: they allocate nothing. */
+/* Names of operators (Itanium C++ ABI 5.1.5): one of these symbols, a size if the operator takes
+ * one, and one of operator_ends. Placement operators are left out: they allocate nothing. */
 static const struct {
 	char symbol[8];
 	char name[12];

@@ -1,17 +1,18 @@
 #pragma once
 /*
- * The functions of allocators that we know by name: jemalloc's mallocx family and its prefixed
- * builds, tcmalloc, mimalloc.
+ * The functions of known allocators, by name: jemalloc's mallocx family and its prefixed builds,
+ * tcmalloc, mimalloc.
  *
- * A function has a *shape*: which argument is the size, which one the block. libheapcast.so hooks
- * them by it; the agent looks for them among a program's symbols. Both share this table, and
- * entries of it travel by their number: who changes it raises RING_VERSION.
+ * A function has a *shape*, which says which argument is the size and which is the block.
+ * libheapcast.so chooses its hooks by shape; the agent looks for the functions among a program's
+ * symbols. Both share this table and exchange indices into it, so any change to the table must
+ * raise RING_VERSION.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Arguments are a, b, c..., behind a heap if there is one. */
+/* The arguments are a, b, c...; they follow the heap if the function has a heap argument. */
 enum allocator_shape {
 	SHAPE_SIZE_A,
 	SHAPE_SIZE_B,
@@ -19,10 +20,10 @@ enum allocator_shape {
 	SHAPE_POSIX,	   /* *a becomes a block of c bytes, unless the result is an error */
 	SHAPE_MOVE_AB,	   /* realloc: block a, b bytes */
 	SHAPE_MOVE_ABC,	   /* block a, b * c bytes */
-	SHAPE_MOVE_OR_END, /* as MOVE_AB; but a block that can not be moved is freed */
-	SHAPE_RESIZE,	   /* block a is in place made b bytes, if the result is no less */
+	SHAPE_MOVE_OR_END, /* as MOVE_AB, but a block that cannot be moved is freed */
+	SHAPE_RESIZE,	   /* block a becomes b bytes in place, unless the result is less */
 	SHAPE_TEXT,	   /* the result is a string */
-	SHAPE_TEXT_OWN,	   /* likewise, unless b is where to put it */
+	SHAPE_TEXT_OWN,	   /* as TEXT, unless b is the buffer for the result */
 	SHAPE_END,	   /* frees a */
 };
 
@@ -35,14 +36,16 @@ struct allocator_function {
 #define ALLOCATOR_FUNCTIONS 35
 extern const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS];
 
-/* The number of the function that goes by this name in some allocator; `ret_heap`: its first
- * argument is a heap, and the others come one later. Negative: none that we know. */
+/* Returns the index of the function with this name in any known allocator, or a negative value if
+ * the name is unknown. Sets *ret_heap if its first argument is a heap; its other arguments then
+ * shift by one. */
 int allocator_function_find(const char *name, bool *ret_heap);
 
-/* The same for what a module imports: those, and sized frees of the C standard and cfree. */
+/* The same for a name that a module imports: the names above, sized frees of standard C, and
+ * cfree. */
 int allocator_function_imported(const char *name, bool *ret_heap);
 
-/* The same for the names that every allocator gives its functions if it takes malloc's place:
- * malloc and its family, and the operators of C++. (With arguments of their own that we do not look
- * at, sized frees are frees.) */
+/* The same for the common names of an allocator that replaces malloc: malloc and its family, and
+ * the operators of C++. (Sized frees are treated as frees: their additional arguments are
+ * ignored.) */
 int allocator_function_find_common(const char *name);

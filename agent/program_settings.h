@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Settings that belong to one recorded program, by their names behind HEAPCAST_ or
- * MEMORY_PROFILER_. They travel with its ring_hello (proto/ring.h) and hold for it alone, so they
- * say nothing about which agent it gets: libheapcast.so leaves them out of the name of the agent
- * that it starts, and out of that agent's environment (agent/preload/start/settings.h). All others
- * shape an agent: its sockets and key, or how its memory is divided at the start.
+ * Settings that concern one recorded program, by their names without HEAPCAST_ or MEMORY_PROFILER_.
+ * They travel with the program's ring_hello (proto/ring.h) and hold for this program alone. They do
+ * not influence which agent the program gets: libheapcast.so omits them from the name of the agent
+ * that it starts, and from the environment of that agent (agent/preload/start/settings.h). All
+ * other settings shape an agent: its sockets, its key, or how it divides its memory at the start.
  */
 #define PROGRAM_SETTINGS(X)                                                                        \
 	X("OUTPUT")                                                                                \
@@ -29,8 +29,7 @@
 	X("REGISTER_SIGUSR2")                                                                      \
 	X("ZERO_MEMORY")
 
-/* Settings that are names of files: one that is relative means another file in another working
- * folder. */
+/* Settings that are file names: a relative name means another file in another working directory. */
 #define FILE_SETTINGS(X)                                                                           \
 	X("KEY")                                                                                   \
 	X("CERT")                                                                                  \
@@ -41,7 +40,7 @@
 	X("LOGFILE")                                                                               \
 	X("CONFIG")
 
-/* Who has set one of these wants a recording. */
+/* If one of these is set, the user wants a recording. */
 #define RECORDING_SETTINGS(X)                                                                      \
 	X("OUTPUT")                                                                                \
 	X("COLLECTOR")                                                                             \

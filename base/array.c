@@ -1,4 +1,4 @@
-/* Rows that grow. See array.h. */
+/* Growable arrays. array.h describes the interface. */
 #include "base/array.h"
 
 #include <errno.h>

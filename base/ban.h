@@ -1,6 +1,8 @@
 #pragma once
-/* Functions that nobody here may call. Included last; each has a safer neighbour. Some are macros
- * under clang. */
+/*
+ * Functions that this code base does not call, because each has a safer replacement. Include this
+ * file last. clang implements some of these functions as macros, so they are undefined first.
+ */
 #undef sprintf
 #undef vsprintf
 #undef strcpy

@@ -1,4 +1,4 @@
-/* A growable row of bytes. See buf.h. */
+/* Growable byte buffers. buf.h describes the interface. */
 #include "base/buf.h"
 
 #include <endian.h>

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Checked reading and writing of bytes that come from, or go to, outside.
+ * Bounds-checked decoding, and encoding, of bytes that cross a trust boundary.
  *
- * A reader walks a row of bytes and never leaves it: a read that does not fit sets `error` and
- * yields 0, and so does every read after it, so that a parser checks once (reader_error). `offset`
- * then names the place.
+ * A reader never leaves its input. A read that does not fit sets `error` and returns 0, and so does
+ * every later read. A parser therefore checks once, with reader_error; `offset` then tells where
+ * the input is bad.
  *
- * Varints are those of protobuf (base 128, low group first, at most 10 bytes); signed ones are
- * zigzag coded.
+ * Varints are those of protobuf: base 128, least significant group first, at most 10 bytes. Signed
+ * varints are zigzag coded.
  */
 #include <endian.h>
 #include <errno.h>
@@ -43,7 +43,10 @@ static inline int reader_error(const struct reader *r)
 	return r->error;
 }
 
-/* `length` bytes in place; NULL (and the error set) if there are fewer. */
+/*
+ * Returns a pointer to the next `length` bytes of the input. Returns NULL and sets the error if
+ * fewer are left.
+ */
 static inline const uint8_t *reader_bytes(struct reader *r, size_t length)
 {
 	if (r->error || length > reader_left(r)) {
@@ -77,7 +80,7 @@ static inline uint64_t reader_u64le(struct reader *r)
 	return low | (uint64_t)reader_u32le(r) << 32;
 }
 
-/* Byte by byte. */
+/* Decodes byte by byte, for the end of the input and for the longest varints. */
 static inline uint64_t reader_varint_slow(struct reader *r)
 {
 	uint64_t value = 0;
@@ -97,17 +100,20 @@ static inline uint64_t reader_varint_slow(struct reader *r)
 	return 0;
 }
 
-#define VARINT_WORD 8 /* bytes that varint_of_word looks at */
+#define VARINT_WORD 8 /* bytes that varint_of_word reads */
 
-/* One of up to eight bytes without a branch for each: lengths follow no pattern, and a mispredicted
- * branch costs more than all of this. False: it is longer. */
+/*
+ * Decodes a varint of up to eight bytes without a branch per byte. Lengths follow no pattern, and
+ * one mispredicted branch costs more than the whole function. Returns false if the varint is
+ * longer.
+ */
 static inline bool varint_of_word(const uint8_t *from, uint64_t *ret_value, unsigned *ret_length)
 {
 	uint64_t word, end;
 
 	memcpy(&word, from, VARINT_WORD);
 	word = le64toh(word);
-	end = ~word & UINT64_C(0x8080808080808080); /* the first bit of it is in the last byte */
+	end = ~word & UINT64_C(0x8080808080808080); /* its lowest set bit is in the last byte */
 	if (!end)
 		return false;
 	*ret_length = (unsigned)__builtin_ctzll(end) / 8 + 1;
@@ -119,7 +125,7 @@ static inline bool varint_of_word(const uint8_t *from, uint64_t *ret_value, unsi
 	return true;
 }
 
-/* Of more than one byte, or damaged. */
+/* Decodes a varint that has more than one byte or is damaged. */
 static __attribute__((noinline, unused)) uint64_t reader_varint_long(struct reader *r)
 {
 	uint64_t value;
@@ -156,7 +162,10 @@ static inline int64_t reader_zigzag(struct reader *r)
 
 #define VARINT_MAX 10
 
-/* Writes `value` at `to`, which has room for VARINT_MAX bytes; returns the end. */
+/*
+ * Writes `value` to `to`, which has room for VARINT_MAX bytes. Returns the end of the written
+ * bytes.
+ */
 static inline uint8_t *varint_put(uint8_t *to, uint64_t value)
 {
 	while (value >= 0x80) {

@@ -1,4 +1,4 @@
-/* See cancel.h. */
+/* Cancellation of long work. cancel.h describes the interface. */
 #include "base/cancel.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Owning locals: `cleanup(f) T *x = NULL;` calls f(&x) when x leaves its scope; take_ptr(x) gives
- * the value away.
+ * Local variables that own what they point to. `cleanup(f) T *x = NULL;` calls f(&x) when x goes
+ * out of scope. take_ptr(x) moves the value out.
  */
 #include <stdlib.h>
 #include <stdio.h>
@@ -40,8 +40,10 @@ static inline void cleanup_fclose(FILE **file)
 		fclose(*file);
 }
 
-/* DEFINE_CLEANUP(x_free, struct x *) makes cleanup_x_free for `cleanup(cleanup_x_free) struct x
- * *`. */
+/*
+ * DEFINE_CLEANUP(x_free, struct x *) defines cleanup_x_free, for `cleanup(cleanup_x_free) struct x
+ * *`.
+ */
 #define DEFINE_CLEANUP(function, type)                                                             \
 	static inline void cleanup_##function(type *p)                                             \
 	{                                                                                          \

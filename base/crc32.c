@@ -1,4 +1,7 @@
-/* CRC-32 by nibbles: two look-ups a byte in a table of 64 bytes. See crc32.h. */
+/*
+ * CRC-32, a nibble at a time: two look-ups per byte in a table of 64 bytes. crc32.h describes the
+ * interface.
+ */
 #include "base/crc32.h"
 
 #include "base/ban.h"

@@ -1,4 +1,4 @@
-/* Errors with a sentence for a person. See error.h. */
+/* Error messages for people. error.h describes the conventions. */
 #include "base/error.h"
 
 #include <stdio.h>

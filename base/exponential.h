@@ -1,13 +1,14 @@
 #pragma once
 /*
- * Distances to the next point of a Poisson process, in integers: the shim uses no register but the
- * general ones, and programs in the kernel have no others.
+ * Distances to the next point of a Poisson process, in integer arithmetic. The preload library uses
+ * only general-purpose registers, and BPF programs have no others.
  */
 #include <stdint.h>
 
 #define EXPONENTIAL_BITS 24
 
-/* SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+/*
+ * SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
  */
 static inline uint64_t random_next(uint64_t *state)
 {
@@ -18,7 +19,7 @@ static inline uint64_t random_next(uint64_t *state)
 	return x ^ x >> 31;
 }
 
-/* Of x, which is not 0. (On __builtin_clzll clang 14 for BPF takes all memory there is.) */
+/* x must not be 0. clang 14 for BPF exhausts memory when it compiles __builtin_clzll. */
 static inline unsigned leading_zeros(uint64_t x)
 {
 	unsigned zeros = 0;
@@ -32,9 +33,11 @@ static inline unsigned leading_zeros(uint64_t x)
 	return zeros;
 }
 
-/* log2(x), x not 0, in units of 2^-24. Squaring the mantissa moves the next bit of the logarithm in
- * front of the point; it has 32 bits, so the result is too low by less than 2^-24 for the bits that
- * are left out, and 2^-26 for what is cut off on the way. */
+/*
+ * log2(x) in units of 2^-24; x must not be 0. Each squaring of the mantissa moves the next bit of
+ * the logarithm in front of the binary point. The result is too low by less than 2^-24 for the bits
+ * left out, plus 2^-26 because the mantissa has only 32 bits and each step truncates.
+ */
 static inline uint64_t log2_fixed(uint64_t x)
 {
 	unsigned zeros = leading_zeros(x);
@@ -50,10 +53,10 @@ static inline uint64_t log2_fixed(uint64_t x)
 }
 
 /*
- * Bytes that lie before the next point, where points have the mean distance `mean` (at most 2^32):
- * the whole part of -mean ln(u), u uniform in (0, 1). A block of S bytes then has a point in it
- * with the probability 1 - exp(-S / mean), S whole. The distance is never wrong by more than 2^-22
- * mean. About 30 ns, once a sample.
+ * Returns the number of bytes before the next point, where points have the mean distance `mean` (at
+ * most 2^32). The result is the integer part of -mean ln(u), with u uniform in (0, 1). A block of S
+ * bytes (an integer) thus contains a point with probability 1 - exp(-S / mean). The error is at
+ * most 2^-22 mean. A call takes about 30 ns, once per sample.
  */
 static inline uint64_t exponential(uint64_t *random, uint64_t mean)
 {

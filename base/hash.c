@@ -1,4 +1,4 @@
-/* A hash under a random key. See hash.h. */
+/* A keyed hash. hash.h describes the interface. */
 #include "base/hash.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "base/ban.h"
 
-/* Both halves of the product in one. */
+/* Multiplies two words and folds both halves of the 128-bit product into one word. */
 #ifdef __SIZEOF_INT128__
 static uint64_t fold(uint64_t a, uint64_t b)
 {
@@ -26,7 +26,10 @@ static uint64_t fold(uint64_t a, uint64_t b)
 }
 #endif
 
-/* Of early boot there may be no random number yet; the addresses of memory are some. */
+/*
+ * During early boot the kernel may have no random numbers yet. The key then comes from addresses,
+ * which ASLR varies.
+ */
 void hash_key_choose(struct hash_key *key)
 {
 	if (getrandom(key->word, sizeof(key->word), GRND_NONBLOCK) != (ssize_t)sizeof(key->word)) {
@@ -36,7 +39,7 @@ void hash_key_choose(struct hash_key *key)
 	key->word[1] |= 1;
 }
 
-/* Eight bytes a step: names are long, and there are many. */
+/* Consumes eight bytes per step, because the names to be hashed are long and numerous. */
 uint64_t hash_bytes(const struct hash_key *key, const void *data, size_t length)
 {
 	const uint64_t *k = key->word;

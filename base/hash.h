@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A hash of bytes that come from outside: whoever makes them does not know the key, and so not
- * which ones collide (folded multiplications, as of wyhash, under keys that are random instead of
- * constants). The same key gives the same hash.
+ * A keyed hash of untrusted bytes. The sender of the bytes does not know the key, so it cannot
+ * construct collisions. The hash uses folded multiplications like wyhash, but with a random key in
+ * place of constants. Equal keys give equal hashes.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +12,5 @@ struct hash_key {
 };
 
 void hash_key_choose(struct hash_key *key);
-/* Its high half is the better one for a table of few bits. */
+/* A small table should use the high half of the result, which is mixed better. */
 uint64_t hash_bytes(const struct hash_key *key, const void *data, size_t length);

@@ -1,4 +1,4 @@
-/* Numbers for rows of bytes: an open-addressing table over copies in chunks. See intern.h. */
+/* Interning: an open-addressing table over copies in chunks. intern.h describes the interface. */
 #include "base/intern.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const char *copy(struct intern *intern, const void *data, size_t length)
 	struct intern_chunk *chunk = intern->chunks;
 	char *to;
 
-	/* Numbers are stored as they are: keep them aligned. */
+	/* Pairs of numbers are stored in binary, so every copy is aligned to 8 bytes. */
 	if (!chunk || chunk->size - chunk->used < length + 8) {
 		size_t size = length + 8 > CHUNK_BYTES ? length + 8 : CHUNK_BYTES;
 
@@ -87,7 +87,7 @@ void intern_done(struct intern *intern)
 	*intern = (struct intern){0};
 }
 
-/* Where it is in the table, or would be. */
+/* Returns the table slot that holds the bytes, or the empty slot where they belong. */
 static uint32_t place_of(const struct intern *intern, uint32_t hash, const void *data,
 			 size_t length)
 {

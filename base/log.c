@@ -1,4 +1,4 @@
-/* The log. See log.h. */
+/* The log. log.h describes the interface. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static int threshold = LOG_WARN;
 static int descriptor = STDERR_FILENO;
 
 static struct {
-	char path[PATH_MAX]; /* absolute: the working folder may change */
+	char path[PATH_MAX]; /* absolute, because the working directory may change */
 	uint64_t size, limit;
 	bool turning;
 } file;
@@ -61,7 +61,8 @@ int log_reopen(void)
 	if (fd < 0)
 		return -errno;
 	__atomic_store_n(&file.size, (uint64_t)lseek(fd, 0, SEEK_END), __ATOMIC_RELAXED);
-	dup3(fd, descriptor, O_CLOEXEC); /* in one step: nobody writes to a closed one */
+	dup3(fd, descriptor, O_CLOEXEC); /* atomic, so that no thread writes to a closed
+					  * descriptor */
 	close(fd);
 	return 0;
 }
@@ -71,8 +72,7 @@ void log_limit(uint64_t bytes)
 	file.limit = bytes;
 }
 
-/* Another file under the old name; what is written meanwhile, by other threads, goes to the one
- * before. */
+/* Rotates the log file. Lines that other threads write meanwhile go to the previous file. */
 static void turn(void)
 {
 	char kept[PATH_MAX + 16];
@@ -86,7 +86,8 @@ static void turn(void)
 	fd = open(file.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	dup3(fd, descriptor, O_CLOEXEC); /* in one step: nobody writes to a closed one */
+	dup3(fd, descriptor, O_CLOEXEC); /* atomic, so that no thread writes to a closed
+					  * descriptor */
 	close(fd);
 	file.size = 0;
 }

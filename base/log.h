@@ -1,21 +1,28 @@
 #pragma once
 /*
- * The log of a program of ours, on standard error or in a file: `time level text`. Libraries do not
- * call this; the mains of agent and collector, and what runs unattended in them, do.
+ * The log of the agent and the collector, on standard error or in a file. A line reads `time level
+ * text`. The main programs and their unattended parts write to it; libraries do not.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_TRACE };
 
-/* `level` as written by a person (off, error, warn, info, debug, trace) and where to; NULL:
- * standard error. 0 or errno. */
+/*
+ * Sets the level (off, error, warn, info, debug or trace) and the file; a NULL `path` selects
+ * standard error. Returns 0, -EINVAL for an unknown level, or another negative errno.
+ */
 int log_open(const char *level, const char *path);
-/* Opens the file anew under its name: whoever turns logs has moved it. 0 or errno, and the log goes
- * on where it was. */
+/*
+ * Opens the log file again by its name after an external program has rotated it. Returns 0 or a
+ * negative errno; on failure the log continues in the previous file.
+ */
 int log_reopen(void);
-/* Begins a new file when this one is larger than so many bytes (0: never). The first is kept as
- * PATH.initial, so that the beginning is never lost, the last before this one as PATH.old. */
+/*
+ * Rotates the log file when it exceeds `bytes` (0 means never). The first file is kept as
+ * PATH.initial, so the start of the log is never lost. The most recent previous file is kept as
+ * PATH.old.
+ */
 void log_limit(uint64_t bytes);
 bool log_wants(enum log_level level);
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,4 @@
-/* The map. See map.h. */
+/* An open-addressing hash table. map.h describes the interface. */
 #include "base/map.h"
 
 #include <stdlib.h>
@@ -7,8 +7,11 @@
 #include "base/hash.h"
 
 #define CAPACITY_LEAST 64
-#define FIBONACCI      0x9E3779B97F4A7C15ull /* 2^64 over the golden ratio */
-/* Entries between one and its home. Of millions of random keys the furthest is at some hundreds. */
+#define FIBONACCI      0x9E3779B97F4A7C15ull /* 2^64 divided by the golden ratio */
+/*
+ * The longest distance of an entry from its home slot before the factor changes. With millions of
+ * random keys the maximum is a few hundred.
+ */
 #define FROM_HOME_MAX 2048
 
 void map_done(struct map *m)
@@ -61,7 +64,7 @@ static bool grow(struct map *m)
 			   : rehash(m, CAPACITY_LEAST, FIBONACCI);
 }
 
-/* Without memory for it things are slow, and right. */
+/* If memory is short, the map keeps the old factor: it is slow but correct. */
 static bool choose_factor(struct map *m)
 {
 	struct hash_key key;
@@ -117,7 +120,7 @@ bool map_remove(struct map *m, uint64_t key, uint64_t *ret_value)
 	for (i = (hole + 1) & mask; m->entries[i].key != MAP_NO_KEY; i = (i + 1) & mask) {
 		size_t wanted = map_home(m, m->entries[i].key);
 
-		/* Movable if its home does not lie in (hole, i]. */
+		/* The entry can move into the hole if its home is not in (hole, i]. */
 		if (((i - wanted) & mask) >= ((i - hole) & mask)) {
 			m->entries[hole] = m->entries[i];
 			hole = i;

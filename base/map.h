@@ -1,12 +1,12 @@
 #pragma once
 /*
- * An open-addressing map from a 64-bit key to a 64-bit value, for hot paths. Linear probing with a
- * multiplicative hash, at most three quarters full; deletions shift the following entries back, so
- * that there are no tombstones. Key MAP_NO_KEY can't be stored.
+ * A hash table from 64-bit keys to 64-bit values, for hot paths. It uses open addressing with
+ * linear probing and a multiplicative hash, and is at most three quarters full. A removal shifts
+ * the following entries back, so there are no tombstones. The key MAP_NO_KEY cannot be stored.
  *
- * The factor is that of Fibonacci hashing: the same keys lie in the same order. Keys that come from
- * outside may be made to collide under it: as soon as one lies too far from its home, the factor
- * becomes a random one, which nobody outside knows.
+ * The factor is that of Fibonacci hashing at first, so equal keys lie in the same order in every
+ * run. Untrusted keys may be chosen to collide under that factor. As soon as an entry lies too far
+ * from its home, the map therefore changes to a random factor.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ struct map_entry {
 };
 
 struct map {
-	struct map_entry *entries; /* capacity entries; NULL: empty */
+	struct map_entry *entries; /* `capacity` entries; NULL while the map is empty */
 	size_t count;
 	size_t capacity; /* a power of two */
 	uint64_t factor; /* odd */
@@ -29,24 +29,36 @@ struct map {
 
 void map_done(struct map *m);
 void map_clear(struct map *m);
-/* The value's place, or NULL. Valid until the next put or remove. */
+/*
+ * Returns the address of the value, or NULL if the key is absent. It is valid until the next put or
+ * remove.
+ */
 uint64_t *map_get(const struct map *m, uint64_t key);
-/* Where the search for a key begins: the high bits of the product are the mixed ones. */
+/*
+ * Returns the home slot, where the search for a key begins. The high bits of the product are the
+ * well-mixed ones.
+ */
 static inline size_t map_home(const struct map *m, uint64_t key)
 {
 	return (size_t)(key * m->factor >> m->shift);
 }
 
-/* The key will be asked for, put or removed soon. */
+/* Prefetches the home slot of a key that is looked up, put or removed soon. */
 static inline void map_prefetch(const struct map *m, uint64_t key)
 {
 	if (m->capacity)
 		__builtin_prefetch(&m->entries[map_home(m, key)]);
 }
 
-/* The value's place, made (0) if it was not there; NULL if memory ran out. */
+/*
+ * Returns the address of the value, or NULL if memory is short. A new key gets the value 0 and sets
+ * `*ret_new` to true. `ret_new` may be NULL.
+ */
 uint64_t *map_put(struct map *m, uint64_t key, bool *ret_new);
-/* True if it was there; its value goes to ret_value (may be NULL). */
+/*
+ * Returns true if the key was present, and stores its value in `*ret_value`. `ret_value` may be
+ * NULL.
+ */
 bool map_remove(struct map *m, uint64_t key, uint64_t *ret_value);
 
 #define map_each(m, e)                                                                             \

@@ -1,16 +1,20 @@
 #pragma once
-/* Small things to do with numbers. */
+/* Small arithmetic helpers. */
 #include <stddef.h>
 #include <stdint.h>
 
-/* The difference; 0 where it would be below: sums that do not add up, because somebody lies or
- * something was lost, must not wrap around. */
+/*
+ * Returns value - by, or 0 if `by` is larger. Sums that do not add up, because a peer lies or data
+ * was lost, must not wrap around.
+ */
 static inline uint64_t less(uint64_t value, uint64_t by)
 {
 	return value > by ? value - by : 0;
 }
 
-/* How many of a sorted list lie below the value: where it stands, or would. */
+/*
+ * Returns how many elements of a sorted list are below `value`, which is also its insertion index.
+ */
 static inline size_t numbers_below(const uint64_t *list, size_t count, uint64_t value)
 {
 	size_t low = 0, high = count;

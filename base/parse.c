@@ -1,4 +1,4 @@
-/* Numbers as people write them. See parse.h. */
+/* Parsing and formatting of numbers for people. parse.h describes the interface. */
 #include "base/parse.h"
 
 #include <ctype.h>
@@ -30,7 +30,10 @@ int parse_u64(const char *text, uint64_t *ret_value)
 	return 0;
 }
 
-/* A decimal number without sign, exponent, "inf" or "nan" at *text; moves *text behind it. */
+/*
+ * Parses a decimal number at *text, without sign, exponent, "inf" or "nan", and moves *text behind
+ * it.
+ */
 static int parse_decimal(const char **text, double *ret_value)
 {
 	const char *p = *text;

@@ -1,22 +1,30 @@
 #pragma once
-/* Numbers as people write them: sizes (8M, 512K, binary), times (10s, 5m, 1h30m, 100ms, 5us), plain
- * numbers. */
+/*
+ * Numbers as people write them: sizes (8M, 512K; binary units), durations (10s, 5m, 1h30m, 100ms,
+ * 5us) and plain numbers.
+ */
 #include <stdint.h>
 
-/* All return 0, or -EINVAL (not of that form) or -ERANGE (does not fit), and write only on
- * success. */
+/*
+ * The parse functions return 0, -EINVAL for bad syntax or -ERANGE for a value that does not fit.
+ * They write a result only on success.
+ */
 int parse_u64(const char *text, uint64_t *ret_value); /* decimal, or hexadecimal after 0x */
 int parse_size(const char *text,
-	       uint64_t *ret_bytes); /* K, M, G, T: powers of 1024; an ending "B" or "iB" is fine */
+	       uint64_t *ret_bytes); /* K, M, G and T are powers of 1024; "B" or "iB" may follow */
 int parse_duration(const char *text,
-		   uint64_t *ret_ns); /* a bare number means seconds; decimals are fine: 0.5s */
-/* "HOST:PORT", "[::1]:PORT" or "HOST"; writes `host` (at most `size` bytes with NUL) and the port
- * (0 where absent). */
+		   uint64_t *ret_ns); /* a bare number means seconds; fractions are allowed: 0.5s */
+/*
+ * Parses "HOST:PORT", "[::1]:PORT" or "HOST". Writes the host (at most `size` bytes with its NUL)
+ * and the port, 0 if it is absent.
+ */
 int parse_endpoint(const char *text, char *ret_host, unsigned size, uint16_t *ret_port);
 
-/* For a person: "1.5 MiB", "213 B"; "1.50 s", "12.3 us", "2 min 5 s". `out` has room for 32 bytes;
- * returns it. */
+/*
+ * Format for people: "1.5 MiB", "213 B"; "1.50 s", "12.3 us", "2 min 5 s". `out` has room for 32
+ * bytes and is returned.
+ */
 char *format_size(char *out, double bytes);
 char *format_duration(char *out, uint64_t ns);
-/* With thin groups of three: 1,234,567. */
+/* Groups the digits in threes: 1,234,567. */
 char *format_count(char *out, uint64_t count);

@@ -1,9 +1,10 @@
 #pragma once
 /*
- * Sums of amounts that may not fit 64 bits: of all that a program allocates in its life, or of what
- * a stranger's recording says. They stay at the end of their range, where "at least so much" is
- * true, and do not begin again at 0. What is added and taken away in turn (in use over time) wraps
- * around instead: what is left is right again when it fits.
+ * Saturating arithmetic, for sums that may exceed 64 bits: everything that a program allocates in
+ * its life, or the figures of an untrusted recording. A result stays at the end of its range, where
+ * "at least so much" is true, instead of wrapping to 0. Amounts that are added and subtracted in
+ * turn (in use over time) use wrapping arithmetic instead, because the difference is correct again
+ * once it fits.
  */
 #include <stdint.h>
 
@@ -26,7 +27,7 @@ static inline uint64_t product_most(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* a - b; never INT64_MIN, so that it can be turned round. */
+/* Returns a - b. The result is never INT64_MIN, so it can be negated. */
 static inline int64_t difference_most(uint64_t a, uint64_t b)
 {
 	uint64_t by = a > b ? a - b : b - a;
@@ -35,7 +36,7 @@ static inline int64_t difference_most(uint64_t a, uint64_t b)
 	return a > b ? difference : -difference;
 }
 
-/* The whole number next to it; of what is below 0, 0. */
+/* Rounds to the nearest integer. Negative values give 0. */
 static inline uint64_t whole_most(double value)
 {
 	return value >= 18446744073709549568.0 ? UINT64_MAX

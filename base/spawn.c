@@ -1,4 +1,4 @@
-/* See spawn.h. */
+/* Starts helper programs. spawn.h describes the interface. */
 #include "base/spawn.h"
 
 #include <errno.h>

@@ -1,14 +1,18 @@
 #pragma once
-/* UTF-8 from outside, one character at a time (RFC 3629: no overlong forms, no surrogates, nothing
- * beyond U+10FFFF). */
+/*
+ * Decoding of untrusted UTF-8, one character at a time (RFC 3629: no overlong forms, no surrogates,
+ * nothing above U+10FFFF).
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD, for what is none */
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD, which replaces invalid bytes */
 
-/* Bytes of the character at `p`, of which `left` (at least 1) are there, and its code; 0 if they
- * are no character. */
+/*
+ * Returns the length of the character at `p`, of which `left` bytes (at least 1) are available, and
+ * its code point. Returns 0 if the bytes are not a valid character.
+ */
 static inline size_t utf8_next(const char *p, size_t left, uint32_t *ret_code)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -33,9 +37,11 @@ static inline size_t utf8_next(const char *p, size_t left, uint32_t *ret_code)
 	return length;
 }
 
-/* May it be shown as it is? What orders a terminal about may not (C0, DEL, C1), nor what breaks a
- * line or turns the direction of what is around it (Unicode Standard Annex 9: the marks,
- * embeddings, overrides and isolates). */
+/*
+ * Tells whether a character is safe to display. Control characters (C0, DEL, C1) would command a
+ * terminal. Line separators break a line, and the bidirectional controls of Unicode Standard Annex
+ * 9 (marks, embeddings, overrides and isolates) reorder the text around them.
+ */
 static inline bool utf8_shows(uint32_t code)
 {
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c)

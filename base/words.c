@@ -1,4 +1,4 @@
-/* Lines of words. See words.h. */
+/* Lines of words. words.h describes the interface. */
 #include "base/words.h"
 
 #include <stdlib.h>
@@ -66,7 +66,8 @@ size_t words_clean(char *out, size_t size, const void *text, size_t length)
 
 char *words_copy(const void *text, size_t length, size_t most)
 {
-	size_t size = length < most / 3 ? 3 * length + 1 : most + 1; /* a bad byte becomes three */
+	size_t size =
+		length < most / 3 ? 3 * length + 1 : most + 1; /* a bad byte becomes three bytes */
 	char *copy = malloc(size);
 
 	if (copy)

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Text from outside, and lines of words, as control sockets speak them: words are parted by one
- * blank each, a text may come last.
+ * Untrusted text, and the lines of words that control sockets exchange. One blank separates two
+ * words; free text may come last.
  *
- * All text that others have sent goes through words_clean (or words_copy) where it comes in, and
- * nothing behind that asks again.
+ * Every text from a peer passes through words_clean or words_copy where it arrives, so later code
+ * does not check it again.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,17 +12,28 @@
 
 #define WORD_MAX 80 /* with its NUL */
 
-/* The next word; `at` goes behind its blank. NULL: there is none, or it is too long. Else
- * `word`. */
+/*
+ * Copies the next word to `word`, returns it and moves `at` behind its blank. Returns NULL if no
+ * word is left or the word is too long.
+ */
 const char *words_next(const char **at, char word[WORD_MAX]);
-/* Is it this one? `at` goes on in any case. */
+/*
+ * Tells whether the next word is `expected`. Moves `at` in either case, unless the word is too
+ * long.
+ */
 bool words_is_next(const char **at, const char *expected);
-/* A decimal number up to `most`. */
+/* Parses the next word as a decimal number of at most `most`. Returns false on failure. */
 bool words_number(const char **at, uint64_t most, uint64_t *ret_number);
 
-/* Text from outside as one line of UTF-8: tabs and ends of lines become blanks, what else may not
- * be shown (utf8.h) '?', what is no character U+FFFD, and what does not fit is cut between
- * characters. Returns the bytes written, at most `size` - 1, and a NUL. */
+/*
+ * Copies untrusted text as one line of UTF-8. Tabs and line ends become blanks, other characters
+ * that are unsafe to display (utf8.h) become '?', and invalid bytes become U+FFFD. Text that does
+ * not fit is cut between characters. Returns the number of bytes written, at most `size` - 1,
+ * without the NUL that follows.
+ */
 size_t words_clean(char *out, size_t size, const void *text, size_t length);
-/* The same in memory of its own, cut to `most` bytes: free it; NULL: no memory. */
+/*
+ * Does the same into new memory, cut to `most` bytes. The caller frees it. Returns NULL if memory
+ * is short.
+ */
 char *words_copy(const void *text, size_t length, size_t most);

@@ -1,4 +1,4 @@
-/* Writing all. See write.h. */
+/* Writes whole buffers. write.h describes the interface. */
 #include "base/write.h"
 
 #include <errno.h>

@@ -1,7 +1,9 @@
 #pragma once
-/* Writing all of a row of bytes to a descriptor, in as many calls as it takes. */
+/* Writes a whole buffer to a descriptor, in as many calls as needed. */
 #include <stddef.h>
 
-/* 0, or a negative errno; -ENOSPC: nothing more is taken. How much was written before a failure is
- * not told. */
+/*
+ * Returns 0, -ENOSPC if the descriptor accepts no more bytes, or another negative errno. After a
+ * failure the number of bytes written is unknown.
+ */
 int write_all(int fd, const void *data, size_t length);

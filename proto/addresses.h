@@ -1,29 +1,30 @@
 #pragma once
 /*
- * How addresses are predicted, so that most of them take one small number. Encoder and decoder keep
- * this same state, which begins anew with each batch; README.md, "Addresses", is the specification.
+ * Address prediction, so that most addresses take one small number. The encoder and the decoder
+ * keep the same state, which is reset for each batch. README.md, "Addresses", is the specification.
  *
- * An allocator hands out again what was given back last (one stack of blocks for each chunk size of
- * each thread, as glibc's tcache has), or what lies behind the last block it handed out. A program
- * frees in the order in which it has allocated, or against it. So a birth says "the top of its
- * stack" or "the next", and a death says by how much its block's number, counted in births, differs
- * from that of the thread's death before. What is neither stands in a column of its own.
+ * An allocator returns the block that was freed last (glibc's tcache has a stack of blocks per
+ * chunk size and thread), or the memory behind the block that it returned last. A program frees
+ * blocks in the order of their allocation, or in the reverse order. A birth is therefore coded as
+ * "the top of its stack" or "the next". A death is coded as the difference between its block's
+ * birth number and that of the thread's previous death. Any other address goes to a separate
+ * column.
  *
- * The state is a guess about the allocator: where it is wrong, the columns get longer, and nothing
- * else happens.
+ * The state only guesses what the allocator does. A wrong guess makes the columns longer and has no
+ * other effect.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#define ADDRESSES_CLASSES   64 /* chunks of 32, 48... 1040 bytes */
-#define ADDRESSES_DEPTH	    8  /* blocks that a stack remembers */
+#define ADDRESSES_CLASSES   64 /* chunks of 32, 48, ... 1040 bytes */
+#define ADDRESSES_DEPTH	    8  /* blocks per stack */
 #define ADDRESSES_MAX_SLOTS 256
-/* shifted addresses above are never predicted */
+/* shifted addresses at or above this are never predicted */
 #define ADDRESSES_MAX (UINT64_C(1) << 56)
 
 enum birth_code {
-	BIRTH_IN_PLACE, /* reallocations: where the old block was */
+	BIRTH_IN_PLACE, /* a reallocation that kept the old address */
 	BIRTH_TOP,
 	BIRTH_NEXT,
 	BIRTH_EXPLICIT,
@@ -31,21 +32,25 @@ enum birth_code {
 };
 
 enum death_code {
-	DEATH_NONE, /* address 0 */
+	DEATH_NONE, /* the address is 0 */
 	DEATH_EXPLICIT,
-	DEATH_NUMBERED, /* and above: + zigzag of the difference of numbers */
+	DEATH_NUMBERED, /* and above: plus the zigzag code of the difference of numbers */
 };
 
-/* Of a thread; threads share one by the lower bits of their numbers. All addresses are shifted. */
+/*
+ * State of a thread. Threads whose numbers have equal low bits share a slot. All addresses are
+ * shifted.
+ */
 struct addresses_slot {
 	uint64_t freed[ADDRESSES_CLASSES][ADDRESSES_DEPTH];
-	uint8_t top[ADDRESSES_CLASSES]; /* where the next one goes */
-	uint64_t birth, death;		/* the last explicit reference for each: any last one */
+	uint8_t top[ADDRESSES_CLASSES]; /* index of the next entry */
+	uint64_t birth, death;		/* the previous birth and death, to which explicit addresses
+					 * are relative */
 	uint64_t next;
-	uint32_t number; /* of the block that died last */
+	uint32_t number; /* birth number of the block that died last */
 };
 
-/* A block: where it was born and of what class, in one word; 0: none. */
+/* The address of a block and its class in one word; 0 means unknown. */
 typedef uint64_t addresses_block;
 
 static inline uint64_t addresses_chunk(uint64_t size)
@@ -53,7 +58,7 @@ static inline uint64_t addresses_chunk(uint64_t size)
 	return size <= 24 ? 32 : (size + 23) & ~UINT64_C(15);
 }
 
-/* ADDRESSES_CLASSES: of none. */
+/* Returns ADDRESSES_CLASSES for a size that has no class. */
 static inline unsigned addresses_class(uint64_t size)
 {
 	return size <= 24 ? 0 : size <= 1032 ? (unsigned)((size + 23) >> 4) - 2 : ADDRESSES_CLASSES;
@@ -69,7 +74,7 @@ static inline uint64_t addresses_of_block(addresses_block block)
 	return block >> 8;
 }
 
-/* A block has been given back; 0: nothing is known of it. */
+/* Records that a block was freed; 0 means that the block is unknown. */
 static inline void addresses_push(struct addresses_slot *s, addresses_block block)
 {
 	unsigned class = block & 0xff;
@@ -80,7 +85,7 @@ static inline void addresses_push(struct addresses_slot *s, addresses_block bloc
 	}
 }
 
-/* Where the block on top of the stack is; it may be 0. */
+/* Returns the slot of the topmost block; its value may be 0. */
 static inline uint64_t *addresses_top(struct addresses_slot *s, unsigned class)
 {
 	return &s->freed[class][(s->top[class] + ADDRESSES_DEPTH - 1u) % ADDRESSES_DEPTH];
@@ -92,7 +97,7 @@ static inline void addresses_pop(struct addresses_slot *s, unsigned class)
 	s->freed[class][s->top[class]] = 0;
 }
 
-/* A block was born: what the next one is compared with. */
+/* Records a birth, relative to which the next one is coded. */
 static inline void addresses_born(struct addresses_slot *s, uint64_t address, uint64_t size,
 				  uint32_t shift)
 {

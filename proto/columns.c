@@ -1,4 +1,4 @@
-/* The columns of events and stacks. See columns.h. */
+/* Encodes and decodes the columns of events and stacks. columns.h describes the interface. */
 #include "proto/columns.h"
 
 #include <errno.h>
@@ -9,14 +9,14 @@
 #include "proto/columns_put.h"
 #include "base/ban.h"
 
-#define ADAPT_EVENTS 256 /* fewer say nothing about the next batch */
+#define ADAPT_EVENTS 256 /* fewer events say nothing about the next batch */
 
 static const char *const column_names[EVENTS_COLUMNS] = {
 	"kind", "thread",  "thread_run", "time",  "time_run",  "birth",	 "death",
 	"old",	"address", "size",	 "stack", "call_time", "weight",
 };
 
-/* Shares of an encoder's memory before anything is known of the program. */
+/* Shares of an encoder's memory before anything is known about the program. */
 static const uint8_t column_shares[EVENTS_COLUMNS] = {3, 1, 1, 1, 1, 2, 2, 1, 4, 4, 5, 1, 1};
 
 const struct event_traits event_traits[256] = {
@@ -39,7 +39,10 @@ static struct column_cursor column_cursor(ProtobufCBinaryData data)
 	return (struct column_cursor){data.data, data.len ? data.data + data.len : data.data};
 }
 
-/* A birth takes a byte of its column: what is asked for here is in proportion to what has come. */
+/*
+ * Each birth takes one byte of its column, so the memory allocated here is proportional to the
+ * bytes received.
+ */
 static int decoder_state(struct events_decoder *d, struct err_text *err)
 {
 	size_t slots = d->slots * sizeof(struct addresses_slot),
@@ -117,7 +120,7 @@ static int damaged(const struct events_decoder *d, enum events_column column, co
 
 static int ended(const struct events_decoder *d, struct err_text *err)
 {
-	/* Kinds are as many as events. */
+	/* events_decoder_init has checked the length of the kind column. */
 	for (unsigned i = EVENTS_KIND + 1; i < EVENTS_COLUMNS; i++)
 		if (d->column[i].at < d->column[i].end)
 			return err_set(
@@ -127,7 +130,7 @@ static int ended(const struct events_decoder *d, struct err_text *err)
 	return 0;
 }
 
-/* Of more than three bytes, near the end of its column, or damaged. */
+/* Decodes a varint that has more than three bytes, is near the end of its column or is damaged. */
 static __attribute__((noinline)) uint64_t take_long(struct events_decoder *d,
 						    enum events_column column)
 {
@@ -146,7 +149,7 @@ static __attribute__((noinline)) uint64_t take_long(struct events_decoder *d,
 	return value;
 }
 
-/* Where there is none it is 0, and said in `bad`. */
+/* Returns 0 if no varint follows, and records the fault in `bad`. */
 static inline uint64_t take_varint(struct events_decoder *d, enum events_column column)
 {
 	struct column_cursor *c = &d->column[column];
@@ -173,7 +176,7 @@ static inline uint64_t take_varint(struct events_decoder *d, enum events_column 
 	return take_long(d, column);
 }
 
-/* Of a column whose values differ in length: see varint_of_word. */
+/* Decodes a value of a column whose values differ in length; see varint_of_word. */
 static inline uint64_t take_mixed(struct events_decoder *d, enum events_column column)
 {
 	struct column_cursor *c = &d->column[column];
@@ -191,7 +194,7 @@ static inline int64_t take_zigzag(struct events_decoder *d, enum events_column c
 	return unzigzag(take_mixed(d, column));
 }
 
-/* How many of the events that are left a run has; 0: none that can be. */
+/* Returns the length of a run, at most the number of remaining events; 0 if it is invalid. */
 static uint32_t take_run(struct events_decoder *d, enum events_column column)
 {
 	uint64_t run = take_varint(d, column);
@@ -232,7 +235,7 @@ static __attribute__((noinline)) int next_thread(struct events_decoder *d, struc
 	return 0;
 }
 
-/* What runs of events have in common. */
+/* Starts new runs where the current ones have ended. */
 static inline int take_runs(struct events_decoder *d, struct err_text *err)
 {
 	int r = 0;
@@ -248,7 +251,7 @@ static inline int take_runs(struct events_decoder *d, struct err_text *err)
 	return 0;
 }
 
-/* The address of a block that ends, shifted, and what is known of the block. */
+/* Decodes the shifted address of a block that ends, and what is known about the block. */
 static inline int take_death(struct events_decoder *d, enum events_column column,
 			     uint64_t *ret_address, addresses_block *ret_block,
 			     struct err_text *err)
@@ -344,8 +347,10 @@ static int short_column(const struct events_decoder *d, struct err_text *err)
 		       "ends too early, or is no varint", err);
 }
 
-/* Field by field to its place: a copy of what was just written piece by piece waits until all of it
- * has arrived. */
+/*
+ * Writes each field directly to its place. Copying a struct that was just written field by field
+ * would stall on store forwarding.
+ */
 static inline __attribute__((always_inline)) int take_event(struct events_decoder *d,
 							    struct event *e, struct err_text *err)
 {
@@ -396,7 +401,7 @@ int events_decoder_all(struct events_decoder *d, struct event *events, struct er
 	return r < 0 ? r : ended(d, err);
 }
 
-/* Writes no byte beyond the value's own. */
+/* Writes no byte behind the value. */
 static void column_put_exact(struct column *c, uint64_t value)
 {
 	c->length = (size_t)(varint_put(c->data + c->length, value) - c->data);
@@ -407,7 +412,7 @@ static ProtobufCBinaryData column_data(const struct column *c)
 	return (ProtobufCBinaryData){.len = c->length, .data = c->data};
 }
 
-/* Divides the memory by `weight`, with something for each column whatever comes. */
+/* Divides the memory in proportion to `weight`. Every column gets a minimum. */
 static void divide(struct events_encoder *e, const size_t *weight)
 {
 	size_t least = e->size / 64, rest = e->size - EVENTS_COLUMNS * least, sum = 0;
@@ -423,7 +428,10 @@ static void divide(struct events_encoder *e, const size_t *weight)
 	}
 }
 
-/* The largest power of two that `room` holds of things of this size, at most `most`. */
+/*
+ * Returns the largest power of two, at most `most`, of items of `size` bytes that fit into `room`
+ * bytes.
+ */
 static uint32_t power_of_two(size_t room, size_t size, uint32_t most)
 {
 	while (most > 1 && most * size > room)
@@ -472,7 +480,7 @@ void events_encoder_clear(struct events_encoder *e)
 	events_set_shift(e);
 }
 
-/* The runs under way are written at the end. */
+/* Reserves room for the current runs, which events_encoder_fill writes. */
 uint32_t events_encoder_room(const struct events_encoder *e)
 {
 	size_t least = e->limit - e->count;
@@ -482,7 +490,7 @@ uint32_t events_encoder_room(const struct events_encoder *e)
 		       left = e->column[i].capacity - length,
 		       events = left > VARINT_MAX ? (left - VARINT_MAX) / VARINT_MAX : 0;
 
-		/* An address and an old one may be explicit. */
+		/* A reallocation may have two explicit addresses. */
 		events = i == EVENTS_ADDRESS ? events / 2 : events;
 		least = events < least ? events : least;
 	}

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The encoder's way of one event into the columns, for those who put millions a second: inlined
- * into the agent, together with the reader of the ring, it makes an event 10 to 15 % cheaper.
- * Others call events_encoder_put (columns.h).
+ * The encoder of one event, inlined for callers that encode millions per second. Inlined into the
+ * agent's reader of the ring, it makes an event 10 to 15 % cheaper. Other callers use
+ * events_encoder_put (columns.h).
  */
 #include <endian.h>
 #include <errno.h>
@@ -10,15 +10,18 @@
 
 #include "proto/columns.h"
 
-/* Varints without a branch on whether they have one byte or two, and so on: lengths of addresses
- * and sizes follow no pattern, and a mispredicted branch costs more than all of this. The groups of
- * seven bits are spread to bytes, and all bytes but the last marked. Writes 2, 4 or 8 bytes, the
- * first of which count. Their number. */
+/*
+ * Varints without a branch per byte. The lengths of addresses and sizes follow no pattern, and one
+ * mispredicted branch costs more than the whole function. The groups of seven bits are spread over
+ * bytes, and every byte but the last is marked. The functions write 2, 4 or 8 bytes and return how
+ * many of them count.
+ */
 static inline size_t varint_14(uint8_t *to, uint32_t value)
 {
 	size_t more = value >= 0x80;
-	uint16_t bytes = htole16((uint16_t)(value + (value & 0x3f80) +
-					    (more << 7))); /* the upper bits move up by one */
+	uint16_t bytes = htole16(
+		(uint16_t)(value + (value & 0x3f80) + (more << 7))); /* the addition moves the upper
+								      * bits up by one */
 
 	memcpy(to, &bytes, sizeof(bytes));
 	return 1 + more;
@@ -49,7 +52,7 @@ static inline unsigned varint_56(uint8_t *to, uint64_t value)
 	return top / 8 + 1;
 }
 
-/* Values of more than 14 bits. */
+/* Encodes values of more than 14 bits. */
 static __attribute__((noinline, unused)) size_t varint_long(uint8_t *to, uint64_t value)
 {
 	if (!(value >> 28))
@@ -68,7 +71,7 @@ static inline __attribute__((always_inline)) void column_put(struct column *c, u
 	c->length += varint_any(c->data + c->length, value);
 }
 
-/* The same where values below 128 are the rule. */
+/* Does the same where values below 128 are the rule. */
 static inline void column_put_small(struct column *c, uint64_t value)
 {
 	if (value < 0x80)
@@ -77,15 +80,17 @@ static inline void column_put_small(struct column *c, uint64_t value)
 		column_put(c, value);
 }
 
-/* Of an empty batch. */
+/* Sets the shift of an empty batch. */
 static inline void events_set_shift(struct events_encoder *e)
 {
 	e->shift = e->shift_limit;
 	e->unaligned = (UINT64_C(1) << e->shift) - 1;
 }
 
-/* 0 if the batch's parameters suit the event, else -EAGAIN; those of an empty batch are made to
- * suit. */
+/*
+ * Returns 0 if the batch's parameters suit the event, else -EAGAIN. The parameters of an empty
+ * batch are adapted to the event.
+ */
 static inline int events_suit(struct events_encoder *e, const struct event *event, bool weighted)
 {
 	uint64_t bits = event->address | event->old_address;
@@ -102,7 +107,7 @@ static inline int events_suit(struct events_encoder *e, const struct event *even
 	return 0;
 }
 
-/* So many more events find room whatever they are. */
+/* Returns how many more events are sure to fit, whatever they are. */
 uint32_t events_encoder_room(const struct events_encoder *encoder);
 
 static inline void events_begin_thread(struct events_encoder *e, uint32_t thread)
@@ -136,7 +141,9 @@ static inline struct addresses_known *addresses_find(const struct events_encoder
 	return &e->known[address * UINT64_C(0x9e3779b97f4a7c15) >> e->known_shift];
 }
 
-/* The end of the block at `address` (shifted). What is known of it; 0: nothing. */
+/*
+ * Codes the death of the block at `address` (shifted). Returns what is known about the block, or 0.
+ */
 static inline __attribute__((always_inline)) addresses_block
 events_put_death(struct events_encoder *e, struct addresses_slot *s, struct column *c,
 		 uint64_t address)
@@ -206,7 +213,10 @@ static inline __attribute__((always_inline)) void events_put_address(struct even
 	}
 }
 
-/* events_encoder_put of columns.h, for an event whose `class` is that of its kind, and not NONE. */
+/*
+ * Does the same as events_encoder_put (columns.h), for an event whose `class` is already set and is
+ * not EVENT_CLASS_NONE.
+ */
 static inline __attribute__((always_inline)) int
 events_encoder_put_inline(struct events_encoder *e, const struct event *event)
 {

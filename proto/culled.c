@@ -1,4 +1,4 @@
-/* The rows of culled blocks. See culled.h. */
+/* Encodes and decodes rows of culled blocks. culled.h describes the interface. */
 #include "proto/culled.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ uint64_t culled_lifetime_most(uint8_t class)
 
 /* ---- encoding ---- */
 
-/* Most bytes of each column's value; together CULLED_ROW_MAX. */
+/* The longest value of each column, in bytes; the sum is CULLED_ROW_MAX. */
 static const uint8_t column_room[CULLED_COLUMNS] = {5, 5, 1, 10, 10, 10, 10, 10, 9, 10, 10};
 
 void culled_encoder_init(struct culled_encoder *e, void *memory, uint32_t rows, uint64_t base_ns)
@@ -164,7 +164,7 @@ static int ended(const struct culled_decoder *d, struct err_text *err)
 	return 0;
 }
 
-/* A sum of blocks that can be, of sizes from size_least on. */
+/* Decodes the sizes of a row and checks that blocks of these sizes can have this sum. */
 static int read_sizes(struct culled_decoder *d, struct culled_row *row, struct err_text *err)
 {
 	uint64_t range = reader_varint(&d->column[CULLED_SIZE_RANGE]),

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The rows of Batch.culled: blocks that lived so short that the agent sent sums in their stead.
+ * The rows of Batch.culled: sums that the agent sends in place of very short-lived blocks.
  * README.md, "Culled blocks".
  *
- * A row is a sum over blocks of one thread and stack whose lifetimes fall into one class and whose
- * sizes have the same highest bit, so that histograms of both are exact. Sampled blocks share a row
- * only if they are of one size and weight: then the row says all that an estimate and its error are
- * made of.
+ * A row sums up blocks of one thread and stack whose lifetimes are in one class and whose sizes
+ * have the same highest bit. Histograms of both are therefore exact. Sampled blocks share a row
+ * only if they have the same size and weight. The row then holds everything that an estimate and
+ * its error need.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,12 +16,14 @@
 
 struct err_text;
 
-#define CULLED_ROWS_MAX (1u << 20) /* in one message */
+#define CULLED_ROWS_MAX (1u << 20) /* per message */
 #define CULLED_ROW_MAX	90	   /* longest encoding of a row, in bytes */
 #define CULLED_TICK_NS	1000000
 
-/* X(nanoseconds): where classes of lifetimes end; the end is in the next class. They are those of
- * `collector histogram`, and some between. The number of a class is part of the format. */
+/*
+ * X(nanoseconds): the ends of the lifetime classes; an end belongs to the next class. They include
+ * those of `collector histogram`. The number of a class is part of the format.
+ */
 /* clang-format off */
 #define CULLED_LIFETIMES(X) \
 	X(1000) X(2000) X(5000) X(10000) X(20000) X(50000) X(100000) X(200000) X(500000) \
@@ -32,23 +34,23 @@ struct err_text;
 /* clang-format on */
 
 extern const uint64_t culled_lifetime_ends[];
-extern const uint8_t culled_lifetimes; /* how many classes there are: the last has no end */
+extern const uint8_t culled_lifetimes; /* number of classes; the last has no end */
 
-/* The class of a lifetime. */
+/* Returns the class of a lifetime. */
 uint8_t culled_lifetime(uint64_t lived_ns);
-/* The bounds of a class, both included; the last one ends at UINT64_MAX. */
+/* Return the bounds of a class, both inclusive. The last class ends at UINT64_MAX. */
 uint64_t culled_lifetime_least(uint8_t class);
 uint64_t culled_lifetime_most(uint8_t class);
 
 struct culled_row {
 	uint32_t thread;
-	uint32_t stack;	  /* number of the node; 0: none */
+	uint32_t stack;	  /* number of the node; 0: no stack */
 	uint8_t lifetime; /* class */
 	uint64_t blocks, bytes;
-	uint64_t reallocated; /* of the blocks: ended by a reallocation, the others by a free */
+	uint64_t reallocated; /* blocks that a reallocation ended; a free ended the others */
 	uint64_t size_least, size_most;
-	uint64_t weight;	    /* of each block, all of one size; 0: none was sampled */
-	uint64_t first_ns, last_ns; /* births, in whole CULLED_TICK_NS */
+	uint64_t weight;	    /* of each block, all of one size; 0: not sampled */
+	uint64_t first_ns, last_ns; /* births, in multiples of CULLED_TICK_NS */
 };
 
 enum culled_column {
@@ -75,13 +77,15 @@ struct culled_encoder {
 	int weighted;
 };
 
-/* Up to `rows` rows go into `memory`, which has CULLED_ROW_MAX bytes for each and is the caller's.
- * `base_ns`: no birth is older. */
+/*
+ * Encodes up to `rows` rows into `memory`, which the caller owns and which has CULLED_ROW_MAX bytes
+ * per row. No birth is earlier than `base_ns`.
+ */
 void culled_encoder_init(struct culled_encoder *encoder, void *memory, uint32_t rows,
 			 uint64_t base_ns);
-/* Appends. 0; -ENOSPC. */
+/* Appends a row. Returns 0 or -ENOSPC. */
 int culled_encoder_put(struct culled_encoder *encoder, const struct culled_row *row);
-/* Fills in the columns and the sums of them; `early` is the caller's. */
+/* Fills in the columns and their sums. The caller sets `early`. */
 void culled_encoder_fill(const struct culled_encoder *encoder, Heapcast__Culled *ret_culled);
 
 struct culled_decoder {
@@ -91,10 +95,13 @@ struct culled_decoder {
 	uint64_t allocations, bytes, frees;
 };
 
-/* 0; -EBADMSG with the reason. */
+/* Returns 0, or -EBADMSG with a sentence. */
 int culled_decoder_init(struct culled_decoder *decoder, const Heapcast__Culled *culled,
 			struct err_text *err);
-/* The next row. 1: in ret_row; 0: that was all, every column has ended and the sums agree;
- * -EBADMSG. Whether thread and node are known is the caller's to check. */
+/*
+ * Decodes the next row. Returns 1 with the row in ret_row; 0 if no row is left, every column has
+ * ended and the sums agree; or -EBADMSG with a sentence. The caller checks that the thread and the
+ * node are known.
+ */
 int culled_decoder_next(struct culled_decoder *decoder, struct culled_row *ret_row,
 			struct err_text *err);

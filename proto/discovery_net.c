@@ -1,4 +1,4 @@
-/* Sockets of discovery. See discovery_net.h. */
+/* The sockets of discovery. discovery_net.h describes the interface. */
 #include "proto/discovery_net.h"
 
 #include <arpa/inet.h>
@@ -42,7 +42,7 @@ static int open_socket(int family, uint16_t port, int buffer)
 	if (fd < 0)
 		return -errno;
 	at.any.sa_family = (sa_family_t)family;
-	at.four.sin_port = htons(port); /* at the same place in both */
+	at.four.sin_port = htons(port); /* the port is at the same offset in both structs */
 	if (port)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (buffer) {
@@ -107,7 +107,10 @@ int discovery_net_open(struct discovery_net *net, const char *interface, int buf
 	return 0;
 }
 
-/* By the magic number, which is the first field: 08 d0 a6 8d c2 04, behind the header of UDP. */
+/*
+ * The filter matches the magic number, which is the first field, 08 d0 a6 8d c2 04, behind the 8
+ * bytes of the UDP header.
+ */
 void discovery_net_only_probes(const struct discovery_net *net)
 {
 	struct sock_filter steps[] = {
@@ -143,7 +146,7 @@ static bool is_wanted(const char *interface, const struct ifaddrs *i)
 	       (!*interface || !strcmp(interface, i->ifa_name));
 }
 
-/* The group is joined by interface; being in it already is an error that does not matter. */
+/* The group is joined per interface. The error for a group that is already joined is ignored. */
 static void send_six(const struct discovery_net *net, unsigned index, const void *data,
 		     size_t length)
 {

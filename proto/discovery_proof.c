@@ -1,4 +1,4 @@
-/* Authentication of datagrams. See discovery_proof.h. */
+/* Authentication of discovery datagrams. discovery_proof.h describes the interface. */
 #include "proto/discovery_proof.h"
 
 #include <string.h>

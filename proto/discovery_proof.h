@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What a datagram of discovery is authenticated by: its last field, 34 bytes.
+ * The proof that authenticates a discovery datagram: its last field, 34 bytes.
  *
- *   message without it ...            | tag << 3 | 2 | 32 | HMAC-SHA-256 of all before
- *   beacon: tag 8, probe: tag 6       `-- 1 byte      `-- 1 byte
+ *   message without it ...             | tag << 3 | 2 | 32 | HMAC-SHA-256 of all before
+ *   beacon: tag 8, probe: tag 6          `-- 1 byte      `-- 1 byte
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,12 +15,14 @@
 
 enum discovery_kind { DISCOVERY_BEACON, DISCOVERY_PROBE };
 
-/* Appends it to the `length` bytes at `datagram`, where there is room for it. The new length, or a
- * negative errno. */
+/*
+ * Appends the proof to the `length` bytes at `datagram`, which has room for it. Returns the new
+ * length or a negative errno.
+ */
 int discovery_prove(const struct secret *secret, enum discovery_kind kind, uint8_t *datagram,
 		    size_t length);
-/* True if the datagram ends with the proof that its sender has this secret. */
+/* Returns true if the datagram ends with a proof that its sender has this secret. */
 bool discovery_proven(const struct secret *secret, enum discovery_kind kind,
 		      const uint8_t *datagram, size_t length);
-/* True if `key_id` of a message (any length) is that of the secret. */
+/* Returns true if a message's `key_id`, of any length, is that of the secret. */
 bool discovery_names(const struct secret *secret, const uint8_t *key_id, size_t length);

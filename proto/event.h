@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What the kinds of events mean: one table for all who write or read them. The numbers are those of
- * enum EventKind in heapcast.proto.
+ * The meaning of event kinds: one table for all code that writes or reads events. The numbers are
+ * those of enum EventKind in heapcast.proto.
  */
 #include <stdint.h>
 #include <stdbool.h>
@@ -11,12 +11,13 @@ enum event_class {
 	EVENT_CLASS_NONE,
 	EVENT_CLASS_ALLOCATION,
 	EVENT_CLASS_REALLOCATION, /* an allocation that also ends the block at its old address,
-				     unless it failed */
+				   * unless it failed */
 	EVENT_CLASS_FREE,
-	EVENT_CLASS_CALL, /* makes and ends nothing: a setting, an order to the allocator */
+	EVENT_CLASS_CALL, /* creates and ends no block: a setting of, or a command to, the
+			   * allocator */
 };
 
-/* X(number, suffix of EVENT_, class, function as people know it) */
+/* X(number, suffix of EVENT_, class, the function's usual name) */
 #define EVENT_KINDS(X)                                                                             \
 	X(1, MALLOC, ALLOCATION, "malloc")                                                         \
 	X(2, CALLOC, ALLOCATION, "calloc")                                                         \
@@ -47,7 +48,7 @@ enum event_class {
 
 #define EVENT_KIND_LIMIT 64
 
-/* EVENT_CLASS_NONE for numbers that name nothing. */
+/* Returns EVENT_CLASS_NONE for an unknown number. */
 static inline enum event_class event_class(unsigned kind)
 {
 	switch (kind) {
@@ -61,7 +62,7 @@ static inline enum event_class event_class(unsigned kind)
 	}
 }
 
-/* The function's name; NULL for numbers that name nothing. */
+/* Returns the function's name, or NULL for an unknown number. */
 static inline const char *event_kind_name(unsigned kind)
 {
 	switch (kind) {
@@ -76,17 +77,19 @@ static inline const char *event_kind_name(unsigned kind)
 }
 
 /*
- * Addresses mean something within their space only: the same one may be a block of the heap, lie in
- * a mapping and in a block of a pool. What is born in one space ends in it.
+ * Address spaces. An address has a meaning only within its space: the same address may be a heap
+ * block, part of a mapping and part of a pool block. A block ends in the space in which it was
+ * born.
  *
- * Mappings are ranges: a death says how many bytes from its address on are gone, which may be a
- * part of what was mapped, or parts of several; a birth (MAP_FIXED) takes the place of what was
- * there. An mremap is on record as the MUNMAP of the range it was given, stamped when it was
- * called, and an MREMAP of the range it gave; its old_address is that of the former.
+ * Mappings are ranges. A death gives the number of bytes that disappear from its address on; they
+ * may be part of one mapping or of several. A birth (MAP_FIXED) replaces what was there. An mremap
+ * is recorded as two events: the MUNMAP of the old range, with the time of the call, and an MREMAP
+ * of the new range, whose old_address is the start of the old range.
  */
 enum event_space {
 	EVENT_SPACE_HEAP,
-	EVENT_SPACE_MAPPED, /* by the program's own mmap, sbrk and so on, not by an allocator */
+	EVENT_SPACE_MAPPED, /* mapped by the program's own mmap, sbrk and so on, not by an
+			     * allocator */
 	EVENT_SPACE_POOL,   /* heapcast_pool_allocate */
 	EVENT_SPACE_NONE,   /* calls */
 };
@@ -111,17 +114,18 @@ static inline enum event_space event_space(unsigned kind)
 	}
 }
 
-/* Frees of the heap have none; the end of a mapping has. */
+/* Frees of heap blocks have no size; the end of a mapping has one. */
 static inline bool event_has_size(unsigned kind)
 {
 	return event_class(kind) != EVENT_CLASS_FREE || event_space(kind) == EVENT_SPACE_MAPPED;
 }
 
 /*
- * The address of a CALL: its parameter (0 for malloc_trim) and its result; size is its value.
+ * The address of a CALL holds its parameter (0 for malloc_trim) and its result; the size holds its
+ * value.
  *
- *	63      40 39       8 7      4 3 0
- *	|    0    | parameter | result | 0 |
+ *        63      40 39       8 7      4 3 0
+ *        |    0    | parameter | result | 0 |
  */
 static inline uint64_t event_call_pack(int parameter, int result)
 {

@@ -1,4 +1,4 @@
-/* Framing by LZ4. See frame.h. */
+/* LZ4 framing. frame.h describes the interface. */
 #include "proto/frame.h"
 
 #include <errno.h>
@@ -150,13 +150,15 @@ int frame_length(const uint8_t *data, size_t available, size_t *ret_length, stru
 	return length <= available;
 }
 
-/* ---- what is left of a frame ---- */
+/* ---- incomplete frames ---- */
 
 #define BLOCK_CONTENT_MAX (4u << 20)
-#define FRAME_END	  8 /* end mark, checksum of the content */
+#define FRAME_END	  8 /* end mark and content checksum */
 
-/* A block's content, if it is `size` bytes: it can be no more than `left`, and no less than a whole
- * block unless it is the last. */
+/*
+ * Tells whether a block of `size` bytes is valid. A compressed block must decompress to a full
+ * block of content, or to `left` bytes if it is the last.
+ */
 static bool block_opens(const uint8_t *data, uint32_t size, bool stored, uint64_t left, char *room)
 {
 	int content = (int)(left < BLOCK_CONTENT_MAX ? left : BLOCK_CONTENT_MAX);
@@ -166,7 +168,7 @@ static bool block_opens(const uint8_t *data, uint32_t size, bool stored, uint64_
 	return LZ4_decompress_safe((const char *)data, room, (int)size, content) == content;
 }
 
-/* Blocks from `data` on, of a frame that has `left` bytes of content. */
+/* Checks the blocks from `data` on, of a frame with `left` bytes of content. */
 static bool blocks_begin(const uint8_t *data, size_t available, uint64_t left, char *room)
 {
 	struct reader r = reader_of(data, available);
@@ -179,8 +181,10 @@ static bool blocks_begin(const uint8_t *data, size_t available, uint64_t left, c
 		if (!size || size > content)
 			return false;
 		if (reader_left(&r) < size) {
-			/* Cut in its middle, unless what follows is all there is of a shorter
-			 * one. */
+			/*
+			 * The block is cut off, unless the remaining bytes are a shorter block and
+			 * the end of a frame.
+			 */
 			size_t rest = reader_left(&r);
 
 			return rest <= FRAME_END ||
@@ -194,7 +198,7 @@ static bool blocks_begin(const uint8_t *data, size_t available, uint64_t left, c
 	}
 	for (unsigned i = 0; !left && i < 4 && reader_more(&r); i++)
 		if (reader_u8(&r))
-			return false; /* no end mark */
+			return false; /* the end mark is missing */
 	return true;
 }
 

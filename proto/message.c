@@ -1,4 +1,4 @@
-/* Unpacking into a bounded arena. See message.h. */
+/* Unpacks messages into a bounded arena. message.h describes the interface. */
 #include "proto/message.h"
 
 #include <errno.h>
@@ -18,7 +18,8 @@ struct chunk {
 
 struct message_reader {
 	struct frame_decoder *frames;
-	struct chunk *chunks; /* the one in use first; the last is kept from message to message */
+	struct chunk *chunks; /* the current chunk first; the last chunk is kept from message to
+			       * message */
 	size_t total;
 	ProtobufCAllocator allocator;
 };

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Opening frames that a stranger sent: decompression and unpacking with a bound on memory. A
- * message of small elements can unpack to many times its length; here all of it goes into one
- * arena, which has a limit and is used again for the next.
+ * Decodes untrusted frames: decompression and unpacking with bounded memory. A message of small
+ * elements can unpack to many times its length. Everything therefore goes into one arena, which has
+ * a limit and is reused for the next message.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,14 +15,16 @@ struct err_text;
 #define MESSAGE_MAX_MEMORY (64u << 20)
 
 struct message_reader;
-struct message_reader *message_reader_new(void); /* NULL: no memory */
+struct message_reader *message_reader_new(void); /* NULL if memory is short */
 void message_reader_free(struct message_reader *reader);
 
-/* Opens one whole frame that holds a message of type `type`. The message lies in the reader's
- * memory until the next call. 0; -EBADMSG: damaged, or more than MESSAGE_MAX_MEMORY, the sentence
- * says what; -ENOMEM. */
+/*
+ * Decodes one whole frame with a message of type `type`. The message is in the reader's memory
+ * until the next call. Returns 0, -ENOMEM, or -EBADMSG with a sentence if the frame is damaged or
+ * the message needs more than MESSAGE_MAX_MEMORY.
+ */
 int message_reader_open(struct message_reader *reader, const ProtobufCMessageDescriptor *type,
 			const uint8_t *frame, size_t length, ProtobufCMessage **ret_message,
 			struct err_text *err);
-/* Bytes that the message takes, and what was kept for it. */
+/* Returns the bytes that the reader holds: the message and the memory kept for it. */
 size_t message_reader_memory(const struct message_reader *reader);

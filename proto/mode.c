@@ -1,4 +1,4 @@
-/* Modes as text. See mode.h. */
+/* Parses and formats recording modes. mode.h describes the interface. */
 #include "proto/mode.h"
 
 #include <errno.h>

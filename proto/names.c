@@ -1,4 +1,4 @@
-/* The columns of names. See names.h. */
+/* Encodes and decodes the columns of names. names.h describes the interface. */
 #include "proto/names.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 static const char *const column_names[NAMES_COLUMNS] = {"module",   "offset", "frames",
 							"function", "file",   "line"};
 
-/* ---- writing ---- */
+/* ---- encoding ---- */
 
 void names_encoder_done(struct names_encoder *e)
 {
@@ -79,7 +79,7 @@ int names_encoder_fill(const struct names_encoder *e, Heapcast__Names *ret)
 	return r;
 }
 
-/* ---- reading ---- */
+/* ---- decoding ---- */
 
 static struct reader reader_of_column(ProtobufCBinaryData data)
 {
@@ -131,7 +131,7 @@ static int damaged(const struct names_decoder *d, enum names_column column, cons
 		       d->column[column].offset, what);
 }
 
-/* 0, or where a column is damaged or holds what is no 32-bit number. */
+/* Returns 0, or -EBADMSG if the column is damaged or the value does not fit 32 bits. */
 static int check(const struct names_decoder *d, enum names_column column, uint64_t value,
 		 struct err_text *err)
 {

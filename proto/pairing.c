@@ -1,4 +1,4 @@
-/* Pairing: who looks for whom. See pairing.h. */
+/* The main loop of pairing: listening, beacons and dialling. pairing.h describes the interface. */
 #include "proto/pairing.h"
 
 #include <arpa/inet.h>
@@ -21,14 +21,14 @@
 #define TURN_MS	     100
 #define RETRY_MS     1000
 #define BACKLOG	     64
-#define READ_TURN    64 /* datagrams */
+#define READ_TURN    64 /* datagrams per turn */
 #define AGENTS_KNOWN (2 * PAIRING_USES_MAX)
 #define POLLS	     (PAIRING_PLACES + DISCOVERY_SOCKETS + 1)
 
-/* The collector's: an agent that was dialled by its beacon. */
+/* Collector: an agent that was dialled after its beacon. */
 struct known_agent {
 	uint8_t id[STREAM_ID_SIZE];
-	uint64_t next_ms; /* not before */
+	uint64_t next_ms; /* earliest time of the next attempt */
 };
 
 struct pairing {
@@ -36,16 +36,16 @@ struct pairing {
 	struct pairing_places places;
 	struct discovery_net net;
 	bool has_net;
-	int listener; /* -1: none */
+	int listener; /* -1: not open */
 	uint16_t port;
-	uint64_t second_ms; /* when the next one begins */
-	uint64_t end_ms;    /* of the code */
-	uint64_t pause_ms;  /* nobody is accepted before: too many have come */
-	/* agent */
+	uint64_t second_ms; /* start of the next second */
+	uint64_t end_ms;    /* when the code expires */
+	uint64_t pause_ms;  /* no connection is accepted before, because too many arrived */
+	/* agent only */
 	uint8_t id[STREAM_ID_SIZE];
 	uint64_t sequence;
 	unsigned tries;
-	/* collector */
+	/* collector only */
 	struct known_agent agent[AGENTS_KNOWN];
 	unsigned agents;
 };
@@ -67,7 +67,8 @@ static int listen_at(int family, uint16_t port)
 
 	if (fd < 0)
 		return -errno;
-	((struct sockaddr_in *)&at)->sin_port = htons(port); /* at the same place in both */
+	((struct sockaddr_in *)&at)->sin_port = htons(port); /* the port is at the same offset in
+							      * both structs */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -78,7 +79,7 @@ static int listen_at(int family, uint16_t port)
 	return r < 0 ? r : fd;
 }
 
-/* By IPv6 and IPv4, on the first free port of these. */
+/* Listens on IPv6 and IPv4, on the first free port of the range. */
 static int open_listener(struct pairing *p, uint16_t first, uint16_t last, struct err_text *err)
 {
 	int fd = -EADDRINUSE;
@@ -101,7 +102,7 @@ static int open_listener(struct pairing *p, uint16_t first, uint16_t last, struc
 		      : 0;
 }
 
-/* May somebody begin? */
+/* Tells whether a new peer may still begin. */
 static bool is_open(const struct pairing *p)
 {
 	return p->places.share.uses && now_ms() < p->end_ms;
@@ -173,7 +174,8 @@ static void dial_host(struct pairing *p)
 		return;
 	}
 	at = list;
-	for (unsigned i = p->tries++ % 8; i; i--) /* a name can have several addresses */
+	for (unsigned i = p->tries++ % 8; i; i--) /* a host name can have several addresses;
+						   * attempts rotate through them */
 		at = at->ai_next ? at->ai_next : list;
 	memcpy(&to, at->ai_addr, at->ai_addrlen);
 	freeaddrinfo(list);
@@ -186,8 +188,10 @@ static void dial_host(struct pairing *p)
 
 /* ---- the collector ---- */
 
-/* Is this agent to be dialled now? Known ones at most each RETRY_MS; when there are too many, no
- * further ones. */
+/*
+ * Tells whether to dial this agent now. A known agent is dialled again after 2 * RETRY_MS at the
+ * earliest. If too many agents are known, no further ones are dialled.
+ */
 static bool is_due(struct pairing *p, const uint8_t id[STREAM_ID_SIZE])
 {
 	struct known_agent *a = NULL;
@@ -218,7 +222,8 @@ static void take_beacon(struct pairing *p, const uint8_t *data, size_t length,
 	    discovery_proven(p->o->code, DISCOVERY_BEACON, data, length) && is_open(p) &&
 	    is_due(p, m->agent.data)) {
 		((struct sockaddr_in *)&to)->sin_port =
-			htons((uint16_t)m->port); /* at the same place in both */
+			htons((uint16_t)m->port); /* the port is at the same offset in both
+						   * structs */
 		pairing_places_dial(&p->places, &to, now_ms());
 	}
 	if (m)
@@ -246,12 +251,14 @@ static int open_net(struct pairing *p, struct err_text *err)
 
 	p->has_net = true;
 	if (r < 0 && r != -ENODEV && p->o->agent && p->net.fd[DISCOVERY_FOUR_OWN] >= 0)
-		return 0; /* it can send, and that is all that it has to */
+		return 0; /* the agent only has to send */
 	return r;
 }
 
-/* The collector can do with one of the two: where its port is taken there are the beacons, and the
- * other way round. */
+/*
+ * The collector needs only one of the two: beacons if its port is taken, or the port if beacons
+ * cannot be received.
+ */
 static int open_all(struct pairing *p, struct err_text *err)
 {
 	const struct pairing_options *o = p->o;
@@ -285,7 +292,7 @@ static int open_all(struct pairing *p, struct err_text *err)
 	return 0;
 }
 
-/* Once a second. */
+/* Runs once a second. */
 static void second(struct pairing *p, uint64_t left_ms)
 {
 	if (p->o->agent && p->o->host)
@@ -293,7 +300,7 @@ static void second(struct pairing *p, uint64_t left_ms)
 	else if (p->o->agent)
 		announce(p);
 	else if (p->has_net)
-		discovery_net_send(&p->net, NULL, 0); /* joins groups of interfaces that are new */
+		discovery_net_send(&p->net, NULL, 0); /* joins the group on new interfaces */
 	p->o->event(p->o->context,
 		    &(struct pairing_event){.kind = PAIRING_WAITS, .left_ns = left_ms * 1000000});
 }
@@ -337,7 +344,7 @@ int pairing_run(const struct pairing_options *options, struct err_text *err)
 {
 	const struct secure_options secure_options = {
 		.secrets = options->code, .secret_count = 1, .paired = true};
-	static struct pairing p; /* large; one at a time */
+	static struct pairing p; /* static because it is large; only one pairing runs at a time */
 	struct secure *secure;
 	int r = secure_open(&secure_options, &secure, err);
 

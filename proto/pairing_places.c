@@ -1,4 +1,4 @@
-/* Connections of those who pair, and of strangers. See pairing_places.h. */
+/* The connections of pairing peers and of strangers. pairing_places.h describes the interface. */
 #include "proto/pairing_places.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static void tell(const struct pairing_places *ps, const struct pairing_event *ev
 	o->event(o->context, event);
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 static void close_place(struct pairing_places *ps, struct pairing_place *p, const char *why)
 {
@@ -42,7 +42,7 @@ static void close_place(struct pairing_places *ps, struct pairing_place *p, cons
 	p->fd = -1;
 }
 
-/* Of strangers not each one is worth a line. */
+/* Failures of strangers are rate-limited, so that they do not flood the output. */
 static void give_up(struct pairing_places *ps, struct pairing_place *p, const char *why,
 		    uint64_t now_ms)
 {
@@ -53,9 +53,9 @@ static void give_up(struct pairing_places *ps, struct pairing_place *p, const ch
 		    known || strangers_tell(&ps->strangers, &p->who.from, now_ms) ? why : NULL);
 }
 
-/* ---- bytes ---- */
+/* ---- data ---- */
 
-/* What TLS has to say. 0; a negative errno. */
+/* Sends pending TLS output. Returns 0 or a negative errno. */
 static int flush(struct pairing_place *p)
 {
 	for (;;) {
@@ -81,7 +81,7 @@ static bool has_output(const struct pairing_place *p)
 	return length > 0;
 }
 
-/* All that there is to say, as far as the socket takes it. */
+/* Encrypts and sends all pending messages, as far as the socket accepts them. */
 static int speak(struct pairing_place *p)
 {
 	int r = flush(p);
@@ -94,7 +94,10 @@ static int speak(struct pairing_place *p)
 	return r;
 }
 
-/* Done, or not yet: 0; a negative errno with a sentence. */
+/*
+ * Continues the handshake. Returns 0, whether it is done or not, or a negative errno with a
+ * sentence.
+ */
 static int shake(struct pairing_place *p, struct err_text *err)
 {
 	int r;
@@ -113,7 +116,7 @@ static int shake(struct pairing_place *p, struct err_text *err)
 	return pairing_talk_begin(&p->talk, err);
 }
 
-/* One read of the socket, and what follows of it. */
+/* Reads the socket once and processes the data. */
 static int hear(struct pairing_place *p, struct err_text *err)
 {
 	ssize_t n = recv(p->fd, p->raw, sizeof(p->raw), MSG_DONTWAIT);
@@ -148,7 +151,7 @@ static int connected(struct pairing_place *p, struct err_text *err)
 	return error ? err_set(err, -error, "%s", strerror(error)) : shake(p, err);
 }
 
-/* Nothing more is to be said, and the other side closes, or has its time to. */
+/* Nothing is left to send. The peer closes the connection, or its time expires. */
 static void leave(struct pairing_place *p)
 {
 	secure_bye(p->talk.session);
@@ -195,7 +198,7 @@ static void check_time(struct pairing_places *ps, struct pairing_place *p, uint6
 			now_ms);
 }
 
-/* ---- the beginning ---- */
+/* ---- creation ---- */
 
 void pairing_places_init(struct pairing_places *ps, struct secure *secure,
 			 const struct pairing_options *options)
@@ -234,7 +237,9 @@ static struct pairing_place *free_place(struct pairing_places *ps)
 	return NULL;
 }
 
-/* A newcomer takes the place of the oldest stranger of whoever has most. */
+/*
+ * A newcomer takes the place of the oldest stranger of the address that has the most connections.
+ */
 static void make_room(struct pairing_places *ps, const struct stranger_address *from,
 		      uint64_t now_ms)
 {

@@ -1,6 +1,8 @@
 #pragma once
-/* Inside of proto/pairing: its connections. Few at a time: strangers can't take the places of those
- * who have the code for long. */
+/*
+ * The connections of proto/pairing, private to it. Their number is small, and limits keep strangers
+ * from blocking peers that have the code for long.
+ */
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -19,7 +21,7 @@ struct pairing_place {
 	bool connecting, shaken, leaving;
 	bool dialled;
 	struct stranger who;
-	size_t came; /* before the handshake was done */
+	size_t came; /* bytes received before the handshake was done */
 	struct pairing_talk talk;
 	uint8_t raw[PAIRING_RAW];
 };
@@ -29,23 +31,25 @@ struct pairing_places {
 	struct secure *secure;
 	struct strangers strangers;
 	struct pairing_place place[PAIRING_PLACES];
-	struct err_text last; /* what the last attempt came to */
+	struct err_text last; /* the outcome of the last attempt */
 };
 
 void pairing_places_init(struct pairing_places *places, struct secure *secure,
 			 const struct pairing_options *options);
-/* Takes over a socket that was accepted. */
+/* Takes over an accepted socket. */
 void pairing_places_accept(struct pairing_places *places, int fd,
 			   const struct sockaddr_storage *from, uint64_t now_ms);
-/* Connects to this address. 0; -EBUSY: there is no place; another negative errno. */
+/* Connects to an address. Returns 0, -EBUSY if no place is free, or another negative errno. */
 int pairing_places_dial(struct pairing_places *places, const struct sockaddr_storage *to,
 			uint64_t now_ms);
-/* One that was dialled is under way. */
+/* Tells whether a dialled connection is in progress. */
 bool pairing_places_dialling(const struct pairing_places *places);
-/* Somebody has proved that he has the code: he is waited for, though it is used up or too old by
- * now. */
+/*
+ * Tells whether a peer has proved that it has the code. The caller waits for such a peer even if
+ * the code is meanwhile used up or expired.
+ */
 bool pairing_places_busy(const struct pairing_places *places);
-/* What to wait for: PAIRING_PLACES of them. */
+/* Fills in PAIRING_PLACES entries to poll. */
 void pairing_places_poll(const struct pairing_places *places, struct pollfd *polls);
 void pairing_places_work(struct pairing_places *places, const struct pollfd *polls,
 			 uint64_t now_ms);

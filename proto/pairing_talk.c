@@ -1,4 +1,4 @@
-/* The conversation of pairing. See pairing.h and pairing_talk.h. */
+/* The conversation of pairing. pairing.h and pairing_talk.h describe it. */
 #include "proto/pairing_talk.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define LABEL "EXPORTER-heapcast-pairing-key"
 
-/* ---- saying ---- */
+/* ---- sending ---- */
 
 static void say(struct pairing_talk *t, Heapcast__PairingStep step, const char *text)
 {
@@ -38,7 +38,7 @@ static void say(struct pairing_talk *t, Heapcast__PairingStep step, const char *
 	t->out_length += PAIRING_LENGTH + length;
 }
 
-/* It is over, and the other side hears why. */
+/* Ends the conversation and tells the peer the reason. */
 static int refuse(struct pairing_talk *t, int error, struct err_text *err)
 {
 	say(t, HEAPCAST__PAIRING_STEP__PAIRING_REFUSED, err->text);
@@ -57,7 +57,7 @@ static int derive(struct pairing_talk *t, struct err_text *err)
 	return r < 0 ? err_set(err, r, "OpenSSL can't derive a key") : 0;
 }
 
-/* On the disk, where nobody reads it yet. */
+/* Writes the key to a temporary file, which nothing reads yet. */
 static int prepare(struct pairing_talk *t, struct err_text *err)
 {
 	const struct pairing_options *o = t->share->options;
@@ -68,8 +68,10 @@ static int prepare(struct pairing_talk *t, struct err_text *err)
 			       peer, err);
 }
 
-/* An agent that has an installation talks to nobody without a key: so there is none before there is
- * a key. */
+/*
+ * An agent with an installation accepts no collector without a key. The installation is therefore
+ * created only once there is a key.
+ */
 static int keep(struct pairing_talk *t, struct err_text *err)
 {
 	const struct pairing_options *o = t->share->options;
@@ -91,7 +93,7 @@ static int keep(struct pairing_talk *t, struct err_text *err)
 	return 0;
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 static int take_hello(struct pairing_talk *t, const Heapcast__Pairing *m, struct err_text *err)
 {
@@ -121,7 +123,7 @@ static int take_hello(struct pairing_talk *t, const Heapcast__Pairing *m, struct
 	return 0;
 }
 
-/* The collector's: the agent could keep it, so we do. */
+/* Collector: the agent has written the key, so the collector keeps it. */
 static int take_ready(struct pairing_talk *t, struct err_text *err)
 {
 	int r = t->share->uses ? 0 : err_set(err, -EALREADY, "this code was used already");
@@ -137,7 +139,7 @@ static int take_ready(struct pairing_talk *t, struct err_text *err)
 	return 0;
 }
 
-/* The agent's: the collector has it. */
+/* Agent: the collector has kept the key. */
 static int take_kept(struct pairing_talk *t, struct err_text *err)
 {
 	int r = keep(t, err);
@@ -209,7 +211,7 @@ int pairing_talk_take(struct pairing_talk *t, struct err_text *err)
 	return r;
 }
 
-/* ---- for pairing_places.c ---- */
+/* ---- interface for pairing_places.c ---- */
 
 int pairing_talk_begin(struct pairing_talk *t, struct err_text *err)
 {

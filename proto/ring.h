@@ -1,58 +1,61 @@
 #pragma once
 /*
- * The ring: memory that one recorded process and its agent share.
+ * The ring: shared memory between one recorded process and its agent.
  *
- * The agent makes it (memfd_create, sealed against shrinking and growing), and sends the descriptor
- * in answer to a ring_hello. It outlives the program: what was published before a SIGKILL is read
- * afterwards.
+ * The agent creates the ring (memfd_create, sealed against shrinking and growing) and sends the
+ * descriptor in its answer to a ring_hello. The ring outlives the program: the agent can still read
+ * what the program published before a SIGKILL.
  *
- * It has its largest size from the start, but may be sparse: there are the header, the channel, the
- * set, and the first `slice_count` slices with their data, on pages that the agent has allocated,
- * so that they are charged to it and not to the program. As the program needs more (`wants`) and
- * the agent has memory for it, it allocates those of further slices and then raises `slice_count`.
- * The program touches nothing beyond.
+ * The ring has its largest size from the start, but the file may be sparse. The agent allocates the
+ * pages of the header, the module channel, the set, and the first `slice_count` slices with their
+ * data. The kernel charges these pages to the agent and not to the program. When the program needs
+ * more slices (`wants`) and the agent has memory for them, the agent allocates their pages and then
+ * raises `slice_count`. The program touches no slice beyond `slice_count`.
  *
  *   0                 struct ring_header one page and more, see RING_HEADER_SIZE
  *   slices_offset     struct ring_slice [slice_count]
  *   modules_offset    module channel, modules_size bytes       records of struct ring_module
- *   set_offset        struct ring_set_line [set_lines]         sampled blocks that are alive
+ *   set_offset        struct ring_set_line [set_lines]         sampled blocks in use
  *   data_offset       the slices' data, each a power of two
  *   size
  *
- * A slice belongs to one thread of the program, its only writer; the agent is its only reader.
- * Positions count words of 8 bytes and never wrap; the place in the data is `position & (words -
- * 1)`.
+ * Each slice belongs to one thread of the program. This thread is the only writer, and the agent is
+ * the only reader. Positions count words of 8 bytes and never wrap; the index into the data is
+ * `position & (words - 1)`.
  *
  *        tail                head
  *         | records to read   | free record: ring_word 0..2, extra words, program counters
  *   ------+===================+--------------------
  *
  * Invariants
- *  1. A record lies in one piece. What is left at the end of the data and too short is skipped by a
- *     RING_PAD record.
- *  2. `head` is stored with release order after the record is complete; `tail` with release order
- *     after it was read.
- *  3. A module is published in the channel before the first program counter inside it is published
- *     in any slice. The agent reads all heads, then the channel, then records up to those heads.
- *  4. `events` is raised before the first word of an event is written, and for events that are
- *     lost. So for a thread that is dead: the sum over its slices of events - (events read) -
- *     lost.events is 1 if it died in the middle of one, else 0. (Who moves on in the middle of one
- *     writes it in the next slice, whose `thread_first` counts it.) What sampling passes over is
- *     counted in `not_sampled` and nowhere else: one store is all that such an event costs here.
- *  5. While `entered` is not 0, no record that the thread is about to publish has a stamp older
- *     than it. While it is 0, none has a stamp older than the moment of looking, less the store
- *     buffer's delay (the agent takes RING_STAMP_SLACK_NS off).
+ *  1. A record is contiguous. If it does not fit before the end of the data, a RING_PAD record
+ *     skips the rest.
+ *  2. The program stores `head` with release order after the record is complete. The agent stores
+ *     `tail` with release order after it has read the record.
+ *  3. The program publishes a module in the channel before it publishes the first program counter
+ *     inside that module in any slice. The agent reads all heads, then the channel, then the
+ *     records up to those heads.
+ *  4. The program raises `events` before it writes the first word of an event, and also for events
+ *     that are lost. For a dead thread, the sum over its slices of events - (events read) -
+ *     lost.events is therefore 1 if the thread died in the middle of an event, and 0 otherwise. (A
+ *     thread that moves to another slice in the middle of an event writes the event in the next
+ *     slice; `thread_first` of that slice counts it.) Events that sampling skips are counted in
+ *     `not_sampled` and nowhere else: such an event costs a single store here.
+ *  5. While `entered` is not 0, the thread will publish no record whose stamp is older than
+ *     `entered`. While `entered` is 0, it will publish no record whose stamp is older than the
+ *     moment at which the agent looks, less the delay of the store buffer (the agent subtracts
+ *     RING_STAMP_SLACK_NS).
  *
- * Who trusts whom: the program trusts the agent (same user, or root). The agent does not trust the
- * ring: it reads each word once, checks it, and never follows a pointer out of it.
+ * Trust: the program trusts the agent, which runs as the same user or as root. The agent does not
+ * trust the ring: it reads each word once, checks it, and never follows a pointer from the ring.
  *
- * Byte order and word size. The layout is one for all processors: fields have a fixed width and lie
- * at a multiple of it, addresses take 64 bits. All words are in the byte order of the program, from
- * the first that the agent writes on: it is the ring_hello that says which order that is (its
- * `magic` reads backwards in the other one). An agent reads rings of either; so a program that an
- * emulator runs is recorded by the agent of the machine that it really is on. In the agent's own
- * order are only the notes that no program reads: ring_account but `incarnation`, and ring_slice
- * from `thread` to `thread_passed`.
+ * Byte order and word size: the layout is the same on all processors. Fields have a fixed width and
+ * natural alignment; addresses take 64 bits. All words are in the byte order of the program. The
+ * ring_hello tells the agent this order before the agent writes its first word: its `magic` reads
+ * backwards in the other order. The agent reads rings of both orders, so a program that runs under
+ * an emulator is recorded by the agent of the real machine. Only notes that the program never reads
+ * are in the agent's own order: ring_account except `incarnation`, and ring_slice from `thread` to
+ * `thread_passed`.
  */
 #include <stdint.h>
 #include <assert.h>
@@ -67,24 +70,26 @@
 #define RING_MAX_KEEP  4095
 #define RING_MAX_COUNT 1023
 
-/* A thread begins in a slice of RING_FIRST_WORDS. If there is none, in a smaller one, down to
- * RING_MIN_WORDS, where stacks deeper than about 90 frames are cut; else in what is left. */
+/* A thread starts in a slice of RING_FIRST_WORDS. If no slice of this size is free, it takes a
+ * smaller one, down to RING_MIN_WORDS, where stacks deeper than about 90 frames are cut. Otherwise
+ * it takes the smallest of the larger ones. */
 #define RING_FIRST_WORDS 1024
 #define RING_MIN_WORDS	 256
 
-/* States of a slice. The program claims a free one by compare-and-swap and puts it to OWNED once
- * its owner word is locked; the agent sets FREE again after it has read all that a dead or moved
- * owner left. */
+/* States of a slice. The program claims a free slice by compare-and-swap and sets OWNED once its
+ * owner word is locked. The agent sets FREE again after it has read all records of an owner that
+ * died or moved on. */
 enum ring_slice_state {
 	RING_SLICE_FREE = 0,
-	RING_SLICE_CLAIMING =
-		1, /* between the two steps; `owner_tid` says who, should it die there */
+	/* Between the two steps. `owner_tid` names the thread in case it dies there. */
+	RING_SLICE_CLAIMING = 1,
 	RING_SLICE_OWNED = 2,
-	RING_SLICE_LEFT = 3, /* its owner has gone on in another slice (RING_MOVE) or given it up */
+	/* The owner has moved to another slice (RING_MOVE) or has given this slice up. */
+	RING_SLICE_LEFT = 3,
 };
 
-/* Cumulative counts of what was not recorded. Written by the owner (in the header: by anybody,
- * atomically). */
+/* Cumulative counts of unrecorded events. The owner writes them; in the header, any thread does,
+ * atomically. */
 struct ring_losses {
 	uint64_t events;
 	uint64_t allocations;
@@ -93,61 +98,65 @@ struct ring_losses {
 };
 
 struct ring_slice {
-	/* Set by the agent before the ring is handed out. */
+	/* The agent sets these before it hands out the ring. */
 	uint64_t data_offset; /* from the start of the ring, multiple of 64 */
 	uint64_t words;	      /* a power of two, at least RING_MIN_WORDS */
-	char name[16]; /* of the owner when it claimed this (PR_GET_NAME), stored by it; empty: not
-			  known */
+	/* Name of the owner when it claimed the slice (PR_GET_NAME), stored by the owner; empty if
+	 * unknown. */
+	char name[16];
 	uint64_t reserved0[4];
 
-	/* The program's line: stored by the owner only. */
+	/* The program's cache line: only the owner stores here. */
 	uint64_t head;	  /* words published */
-	uint64_t entered; /* stamp: see invariant 5; 0: the thread is in no hook */
-	uint64_t events;  /* events begun in this slice since it was claimed, those passed over left
-			     out */
-	uint64_t not_sampled; /* events passed over by sampling */
+	uint64_t entered; /* stamp, see invariant 5; 0: the thread is in no hook */
+	/* Events begun in this slice since it was claimed, without those that sampling skipped. */
+	uint64_t events;
+	uint64_t not_sampled; /* events skipped by sampling */
 	struct ring_losses lost;
 
-	/* Who owns it. `state` is claimed by the program and freed by the agent. */
+	/* Ownership. The program claims `state` and the agent frees it. */
 	uint32_t state;
 	uint32_t owner_tid;
-	uint32_t generation; /* raised with each claim */
-	uint32_t full_waits; /* times that the owner waited for room */
+	uint32_t generation; /* raised by each claim */
+	uint32_t full_waits; /* number of times that the owner waited for room */
 	uint64_t claim_stamp;
-	uint64_t thread_first; /* events that this thread had begun in slices before this one */
-	/* A robust, process-shared mutex of the program's own libc, locked by the owner for as long
-	 * as it lives: at its end, by exit, kill or exec, the kernel sets FUTEX_OWNER_DIED in the
-	 * word at ring_header.owner_word_offset in here. */
+	uint64_t thread_first; /* events that this thread began in earlier slices */
+	/* A robust, process-shared mutex of the program's own libc. The owner holds it for its
+	 * whole life. When the owner ends by exit, kill or exec, the kernel sets FUTEX_OWNER_DIED
+	 * in the word at ring_header.owner_word_offset within this array. */
 	uint8_t owner[64];
-	uint32_t incarnation; /* of the agent that the owner knew when it claimed this; another one
-				 waits for a RING_CUT */
+	/* Incarnation of the agent that the owner knew when it claimed the slice. An agent of
+	 * another incarnation waits for a RING_CUT. */
+	uint32_t incarnation;
 	uint32_t reserved1[3];
-	uint64_t waited_ns;    /* for room, all together */
-	uint64_t waited_stamp; /* when the last of those waits ended */
+	uint64_t waited_ns;    /* total time spent waiting for room */
+	uint64_t waited_stamp; /* end of the last such wait */
 
-	/* The agent's line. */
-	uint64_t tail;	 /* words read */
-	uint64_t wanted; /* set by the owner: it waits until `tail` is there; 0: it does not wait */
-	uint32_t tail_futex; /* raised when `tail` is where the owner wants it: that is what it
-				waits on */
-	/* The owner's account over all of its slices, for an agent that takes the ring up (struct
+	/* The agent's cache line. */
+	uint64_t tail; /* words read */
+	/* Set by the owner: the `tail` that it waits for; 0 if it does not wait. */
+	uint64_t wanted;
+	/* The owner waits on this futex. The agent raises it when `tail` has reached `wanted`. */
+	uint32_t tail_futex;
+	/* The owner's account over all of its slices, for an agent that takes over the ring (struct
 	 * ring_account). */
-	uint32_t thread; /* its number in the stream; 0: the agent has not seen this slice yet */
-	uint64_t thread_delivered; /* events in batches that were closed, and perhaps in the one
-				      under construction */
-	uint64_t thread_lost;	   /* in gaps, likewise */
-	uint64_t thread_passed;	   /* passed over by sampling in slices before this one */
+	uint32_t thread; /* thread number in the stream; 0: the agent has not seen this slice yet */
+	/* Events in closed batches, and possibly events in the open batch. */
+	uint64_t thread_delivered;
+	uint64_t thread_lost;	/* events in gaps, with the same caveat */
+	uint64_t thread_passed; /* events skipped by sampling in earlier slices */
 	uint64_t reserved2[2];
 };
 static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
 
 /*
- * Sampled blocks that are alive, in a set that all threads of the program share: the free of any
- * other block is passed over after a look at a count (agent/preload/record/sample.h). A line is the
- * home of the addresses that hash to it; where it is full they go to one of the next
- * (RING_SET_REACH lines in all). `spilled` is raised before an address of this home is put outside
- * of it, and lowered after it is gone. Only the program reads and writes it; where there is no room
- * for a block it is not sampled, and counted in ring_header.samples_refused.
+ * The set of sampled blocks that are in use. All threads of the program share it. A free of any
+ * other block is skipped after a look at a counter (agent/preload/record/sample.h). A line is the
+ * home of the addresses that hash to it. If the line is full, its addresses go to one of the next
+ * lines (RING_SET_REACH lines in all). `spilled` of the home line is raised before an address is
+ * stored in another line, and lowered after that address is removed. Only the program reads and
+ * writes the set. A block that finds no room in the set is not sampled; ring_header.samples_refused
+ * counts it.
  */
 #define RING_SET_ENTRIES 7
 #define RING_SET_REACH	 4
@@ -159,35 +168,40 @@ struct ring_set_line {
 };
 static_assert(sizeof(struct ring_set_line) == 64, "one line of the cache");
 
-/* Sample intervals above this are taken for this one: 4 GiB. */
+/* Longer sample intervals are clamped to this one: 4 GiB. */
 #define RING_INTERVAL_MAX ((uint64_t)1 << 32)
 
 enum ring_mode { RING_OFF = 0, RING_FULL = 1, RING_SAMPLE = 2 };
-/* What a thread does that finds no room, nor a larger slice:
+/*
+ * What a thread does when it finds neither room nor a larger slice:
  *	RING_BLOCK	it waits, up to block_max_ms at a time
- *	RING_THIN	it waits while the account of all its process's waits permits (struct
- *			ring_waits); then it is sampled more thinly
- *	RING_COUNT	it goes on, and counts what it does not record */
+ *	RING_THIN	it waits while the process's wait budget permits (struct ring_waits);
+ *			then it samples more sparsely
+ *	RING_COUNT	it continues, and counts what it does not record
+ */
 enum ring_policy { RING_BLOCK = 0, RING_THIN = 1, RING_COUNT = 2 };
 
 /*
- * The agent's notes for the one that takes the ring up when it is gone (agent/serve/takeup.h);
- * the program reads none of it but `incarnation`. The numbers are those of before the last batch
- * that the collector may have, or higher: written before the batch leaves, so that what they say
- * was delivered is all that can have been.
+ * Notes of the agent for a successor that takes over the ring (agent/serve/takeup.h). The program
+ * reads only `incarnation`. The numbers are those from before the last batch that the collector may
+ * have, or higher. The agent writes them before the batch leaves, so the events that they count as
+ * delivered include everything that can have been delivered.
  */
 struct ring_account {
-	uint32_t incarnation; /* of the agent's life with this stream, from 1. A new one raises it,
-				 then `control` */
-	uint32_t lockable;    /* the agent holds a lock (flock) on the memory, on a file description
-				 that nobody else has */
-	uint64_t start_ns;    /* CLOCK_MONOTONIC and */
+	/* Counts the agents that have served this stream, from 1. A new agent raises it, then
+	 * `control`. */
+	uint32_t incarnation;
+	/* The agent holds a lock (flock) on the memory, on a file description that no other process
+	 * has. */
+	uint32_t lockable;
+	uint64_t start_ns;	/* CLOCK_MONOTONIC at stream time 0 */
 	uint64_t start_wall_ns; /* CLOCK_REALTIME at stream time 0 */
-	uint64_t start_ticks;	/* of the program: with its pid, as the agent sees it, names it once
-				   and for all */
+	/* Start time of the program. Together with the pid as the agent sees it, it identifies the
+	 * program for good. */
+	uint64_t start_ticks;
 	uint32_t pid;
 	uint32_t image;
-	uint32_t threads; /* the highest number that was given to one */
+	uint32_t threads; /* highest thread number given out */
 	uint32_t has_parent;
 	uint8_t parent_stream[RING_STREAM_ID_SIZE];
 	uint64_t parent_event;
@@ -195,56 +209,58 @@ struct ring_account {
 	uint64_t stacks_cut;
 	uint64_t delivered[3];	     /* allocations, frees, bytes */
 	struct ring_losses lost;     /* in all gaps */
-	struct ring_losses no_slice; /* of these, those of ring_header.no_slice */
-	/* Sums of the threads that have no slice any more. [turn & 1] holds; the other one is
-	 * written, `turn` raised, and then the slice named in it is freed: whatever comes in
-	 * between, each thread is counted once. */
+	struct ring_losses no_slice; /* the part of `lost` that ring_header.no_slice counted */
+	/* Sums over the threads that no longer have a slice. gone[turn & 1] is valid. The agent
+	 * writes the other element, raises `turn`, and then frees the slice that this element
+	 * names. Each thread is counted once, wherever the agent is interrupted. */
 	uint32_t turn;
 	uint32_t reserved;
 	struct ring_gone {
 		uint64_t produced, delivered, lost, not_sampled;
-		uint32_t slice; /* index + 1 of the one that was counted last */
+		uint32_t slice; /* index + 1 of the slice that was counted last */
 		uint32_t generation;
 	} gone[2];
 };
 static_assert(sizeof(struct ring_account) == 264, "layout of struct ring_account");
 
 /*
- * Where the ring belongs to, and what was settled for its program when it asked: notes of the agent
- * for the one that takes the ring up, which must have the same `mark`. That is a MAC under the
- * agent's key, so it tells nothing of it.
+ * Where the ring belongs, and the settings that were agreed for its program at the handshake. These
+ * are notes of the agent for a successor that takes over the ring. The successor must have the same
+ * `mark`. `mark` is a MAC under the agent's key, so it does not reveal the key.
  */
 #define RING_MARK_SIZE	32
 #define RING_OUTPUT_MAX 1024
 
 struct ring_home {
-	uint8_t mark[RING_MARK_SIZE]; /* of socket, network namespace, key and stream
-					 (agent/serve/home.h) */
-	uint32_t file_number; /* the recording's name was taken: it is NAME-number; 0: it was not */
+	/* MAC over socket, network namespace, key and stream (agent/serve/home.h). */
+	uint8_t mark[RING_MARK_SIZE];
+	/* If the recording's name was taken, the file is called NAME-number; 0 if the name was
+	 * free. */
+	uint32_t file_number;
 	uint32_t follow;
 	uint32_t allocator;
-	uint32_t output_owner; /* the highest: nobody else */
+	uint32_t output_owner; /* the highest value: no owner */
 	uint64_t figures_ns;
 	uint64_t maps_ns;
 	uint64_t cull_ns;
-	char output[RING_OUTPUT_MAX]; /* that the program has asked for; empty: it has not */
+	char output[RING_OUTPUT_MAX]; /* path that the program asked for; empty: none */
 };
 static_assert(sizeof(struct ring_home) == 1096, "layout of struct ring_home");
 
-/* What `clock` says about stamps. */
+/* Source of the stamps, for `clock`. */
 enum ring_clock {
 	RING_CLOCK_NONE = 0,
-	RING_CLOCK_TSC =
-		1, /* x86 time stamp counter, ordered (rdtscp); same in all processes of the host */
+	/* x86 time stamp counter, ordered (rdtscp); the same in all processes of the host. */
+	RING_CLOCK_TSC = 1,
 	RING_CLOCK_MONOTONIC = 2, /* CLOCK_MONOTONIC in ns */
 	RING_CLOCK_CNTVCT = 3,	  /* AArch64 virtual counter, ordered (isb) */
 };
 
 /*
- * What the program's allocator says of itself (mallinfo2 of glibc). The agent raises `asked`, and
- * ring_header.control so that it is seen; the first thread that sees it answers at the start of a
- * hook. `sequence` is 2 * asked once that was answered, and one less while a thread writes: who
- * takes it from even to odd is the only writer.
+ * What the program's allocator reports about itself (mallinfo2 of glibc). The agent raises `asked`,
+ * and ring_header.control so that threads notice. The first thread that notices answers at the
+ * start of a hook. `sequence` is 2 * asked once this request is answered, and one less while a
+ * thread writes. The thread that changes it from even to odd is the only writer.
  */
 #define RING_ALLOCATOR_FIGURES 10 /* the members of struct mallinfo2, in their order */
 
@@ -256,11 +272,11 @@ struct ring_allocator {
 };
 
 /*
- * How long the program's threads have waited for room, all together: with RING_THIN no more than
- * RING_WAIT_MOST_NS in any RING_WAIT_WINDOW_NS. Time (CLOCK_MONOTONIC) is cut into pieces of 1 <<
- * RING_WAIT_SHIFT ns. The word of piece n is number n modulo RING_WAIT_PIECES: the low half of n,
- * and below it the ns that were waited in it. Only the program reads and writes these, atomically
- * (agent/preload/record/patience.h).
+ * How long the program's threads have waited for room, in total. With RING_THIN they wait at most
+ * RING_WAIT_MOST_NS in any RING_WAIT_WINDOW_NS. Time (CLOCK_MONOTONIC) is divided into pieces of 1
+ * << RING_WAIT_SHIFT ns. The word for piece n has the index n modulo RING_WAIT_PIECES: its upper
+ * half holds the low half of n, its lower half the ns that were waited in this piece. Only the
+ * program reads and writes these words, atomically (agent/preload/record/patience.h).
  */
 #define RING_WAIT_MOST_NS   10000000
 #define RING_WAIT_WINDOW_NS 100000000
@@ -272,88 +288,103 @@ struct ring_waits {
 };
 
 struct ring_header {
-	/* Set by the agent before the ring is handed out, constant from then on but for
+	/* The agent sets these before it hands out the ring. They stay constant, except for
 	 * `slice_count`. */
 	uint32_t magic;
 	uint32_t version;
 	uint64_t size;
 	uint64_t slices_offset;
-	uint32_t slice_count; /* that are there; raised by the agent, never lowered */
-	uint32_t slices_most; /* that there will be at most: where this is more, `wants` may be
-				 heard */
+	uint32_t slice_count; /* slices that exist; raised by the agent, never lowered */
+	/* Upper limit of `slice_count`. While it is higher than `slice_count`, raising `wants` can
+	 * help. */
+	uint32_t slices_most;
 	uint64_t modules_offset;
 	uint64_t modules_size; /* a power of two */
 	uint64_t data_offset;
 	uint8_t stream[RING_STREAM_ID_SIZE];
 	uint64_t set_offset;
-	uint64_t set_lines; /* a power of two; 0: there is no set, and nothing can be sampled */
-	uint32_t counter;   /* enum ring_clock: the processor's counter whose stamps the agent can
-			     * read; 0: none. A program that an emulator runs sees another counter, or
-			     * another rate: what is not this one is no clock for stamps */
-	uint32_t unflagged; /* not 0: an emulator runs the program, and the kernel flags no ends of
-			       its threads in ring_slice.owner */
+	uint64_t set_lines; /* a power of two; 0: no set exists, and nothing can be sampled */
+	/* enum ring_clock: the processor's counter whose stamps the agent can read; 0 if none. A
+	 * program under an emulator sees another counter or another rate, and must not use a
+	 * counter other than this one for stamps. */
+	uint32_t counter;
+	/* Not 0: an emulator runs the program, and the kernel does not flag the end of its threads
+	 * in ring_slice.owner. */
+	uint32_t unflagged;
 	uint64_t reserved1[4];
 
-	/* Set by the agent at any time, read by the program at every event (one line, shared). */
-	uint32_t control;	  /* raised after each change below */
-	uint32_t mode;		  /* enum ring_mode */
-	uint32_t policy;	  /* enum ring_policy */
-	uint32_t block_max_ms;	  /* RING_BLOCK: longest stall for lack of room, then as RING_COUNT
-				     until half empty */
+	/* The agent sets these at any time; the program reads them at every event (one shared cache
+	 * line). */
+	uint32_t control; /* raised after each change below */
+	uint32_t mode;	  /* enum ring_mode */
+	uint32_t policy;  /* enum ring_policy */
+	/* RING_BLOCK: longest stall for lack of room. After it the thread behaves as with
+	 * RING_COUNT until the slice is half empty. */
+	uint32_t block_max_ms;
 	uint64_t sample_interval; /* bytes */
 	uint32_t frees_have_stacks;
-	uint32_t depth_limit; /* frames kept of a stack, the outer ones */
+	uint32_t depth_limit; /* frames kept of a stack, counted from the outermost */
 	uint32_t heartbeat;   /* raised by the agent at least ten times a second */
-	uint32_t detached;    /* not 0: the agent wants nothing more of this process */
+	uint32_t detached;    /* not 0: detached; the agent wants nothing more of this process */
 	uint32_t verify;      /* 0: walk every stack in full (USE_SHADOW_STACK=0) */
-	uint32_t resume;   /* enum ring_mode to go on in after RING_OFF: the agent's note, for one
-			      that takes the ring up */
-	uint32_t filtered; /* enum ring_filtered: what holds in the program and was not told by it
-			      (`filters`) */
+	/* enum ring_mode in which to resume after RING_OFF: a note of the agent for a successor
+	 * that takes over the ring. */
+	uint32_t resume;
+	/* enum ring_filtered: filters in force in the program that it has not reported in
+	 * `filters`. */
+	uint32_t filtered;
 	uint32_t reserved2;
 
-	/* Set by the program at the handshake. */
+	/* The program sets these at the handshake. */
 	uint32_t byte_order; /* 0x01020304, stored by the program */
 	uint32_t pointer_bits;
 	uint32_t clock;		    /* enum ring_clock */
 	uint32_t owner_word_offset; /* of the futex word in ring_slice.owner */
 	uint32_t page_size;
 	uint32_t pid;
-	uint32_t image;	  /* raised with each exec */
+	uint32_t image;	  /* raised by each exec */
 	uint32_t machine; /* e_machine of ELF */
 	uint32_t reserved3[8];
 
-	/* Set by the program while it runs. */
-	uint32_t doorbell; /* futex: raised when a slice crosses half full and `sleeping` is set */
+	/* The program sets these while it runs, unless a member's comment says otherwise. */
+	uint32_t doorbell; /* futex: raised when a slice becomes more than half full while
+			      `sleeping` is set */
 	uint32_t sleeping; /* set by the agent before it waits on the doorbell */
-	uint32_t epoch;	   /* raised with each change of the modules that could make an address mean
-			      another thing */
+	/* Raised by each change of the modules that can change the meaning of an address. */
+	uint32_t epoch;
 	uint32_t modules_lost; /* announcements that found no room in time */
 	uint64_t modules_head; /* bytes published in the channel */
 	uint64_t modules_tail; /* bytes read; stored by the agent */
-	uint64_t settled; /* events of owners that are gone, whose slices begin at 0 again; by the
-			     agent */
-	struct ring_losses no_slice; /* atomic: threads without a slice */
-	uint32_t exit_kind;	     /* enum ring_exit, stored when the program asks for its end */
+	/* Stored by the agent: events of owners that are gone. Their slices count from 0 again. */
+	uint64_t settled;
+	struct ring_losses no_slice; /* atomic: losses of threads without a slice */
+	uint32_t exit_kind;	     /* enum ring_exit, stored when the program asks to end */
 	uint32_t exit_status;
-	uint32_t claims;  /* atomic: raised after each claim of a slice, before its first record */
-	uint32_t patched; /* functions of the program's own that were patched (struct ring_entry);
-			     all images */
-	uint64_t samples_refused; /* atomic: blocks that found no room in the set of sampled ones */
-	uint32_t strict;	  /* RING_STRICT_*: what the program has forbidden itself */
-	uint32_t filters;	  /* seccomp filters that it knows of: of a thread the most */
-	uint64_t tick;	/* RING_STRICT_TICKS: what was stamped last, atomically raised by 1 for each
-			 * stamp; the agent lifts it to what the clock says whenever it looks, and at
-			 * least each millisecond */
-	uint32_t wants; /* atomic: raised when a thread has found no free slice, or none that is
-			   larger than its own */
-	uint32_t refused; /* as much of `wants` as the agent has heard and could do nothing about;
-			     by the agent */
-	uint64_t before;  /* events that the program had begun before it had this ring */
-	uint32_t stacks_unknown; /* atomic: stacks that end where the loader could not be asked what
-				    holds an address */
-	uint32_t namespaces; /* atomic: that the program has opened (dlmopen, LM_ID_NEWLM): their
-				own malloc is not recorded */
+	/* Atomic: raised after each claim of a slice, before its first record. */
+	uint32_t claims;
+	/* Functions of the program's own that the library patched (struct ring_entry), summed over
+	 * all images. */
+	uint32_t patched;
+	/* Atomic: blocks that found no room in the set of sampled blocks. */
+	uint64_t samples_refused;
+	uint32_t strict;  /* RING_STRICT_*: what the program has forbidden itself */
+	uint32_t filters; /* seccomp filters that the program knows of: the highest count of any
+			     thread */
+	/* RING_STRICT_TICKS: the last stamp. The program raises it atomically by 1 for each stamp.
+	 * The agent raises it to the clock's time whenever it looks, at least each millisecond. */
+	uint64_t tick;
+	/* Atomic: raised when a thread has found no free slice, or no slice larger than its own. */
+	uint32_t wants;
+	/* Stored by the agent: the value of `wants` up to which it has looked and could not
+	 * help. */
+	uint32_t refused;
+	uint64_t before; /* events that the program began before it had this ring */
+	/* Atomic: stacks that end early because the library could not ask the loader which module
+	 * holds an address. */
+	uint32_t stacks_unknown;
+	/* Atomic: namespaces that the program has opened (dlmopen, LM_ID_NEWLM). The malloc of
+	 * their own libc is not recorded. */
+	uint32_t namespaces;
 	uint64_t reserved4[1];
 
 	struct ring_allocator allocator;
@@ -364,20 +395,21 @@ struct ring_header {
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header fits its page");
 
 /*
- * A program may forbid itself system calls (seccomp), or to read its counter (prctl, PR_SET_TSC).
- * POLLED: threads of it neither wake nor wait; the agent looks each millisecond. TICKS: stamps come
- * from `tick`, from here on in all threads. So their order is exact, and their time is that of the
- * agent's last look: none that is taken after a look is below what `tick` was there.
+ * A program may forbid itself system calls (seccomp) or reads of its counter (prctl, PR_SET_TSC).
+ * POLLED: some of its threads neither wake the agent nor wait for it, so the agent looks each
+ * millisecond. TICKS: from here on all threads take their stamps from `tick`. The order of these
+ * stamps is exact; their time is that of the agent's last look. A stamp taken after a look is never
+ * below the value of `tick` at that look.
  */
 #define RING_STRICT_POLLED 1u
 #define RING_STRICT_TICKS  2u
 
-/* A filter that was set without the library's knowledge, by a bare instruction: as the agent sees
- * it in /proc. */
+/* A filter that the program set by a bare instruction, without the library's knowledge. The agent
+ * sees it in /proc. */
 enum ring_filtered {
 	RING_FILTERED_NOT = 0,
 	RING_FILTERED_CALLS = 1,
-	RING_FILTERED_STRICT = 2 /* mode strict: the counter, too */
+	RING_FILTERED_STRICT = 2 /* mode strict: the counter is forbidden, too */
 };
 
 enum ring_exit {
@@ -393,44 +425,49 @@ enum ring_exit {
  *
  *   kind 8 | count 10 | keep 12 | large 1 | weighted 1 | size 32
  *
- *   kind      an EventKind of heapcast.proto below RING_AUX, else an enum ring_aux
- *   count     new program counters at the end of the record, innermost first
- *   keep      outer frames of this thread's last stack that are still there
- *   large     the size does not fit 32 bits: `size` is 0 and an extra word has it
- *   weighted  sampled: an extra word has the sample interval R in bytes that was in force. A block
- *             of `size` S below R was recorded with the probability 1 - exp(-max(S, 1) / R); one of
- *             R bytes or more always is, and is not weighted
+ *   kind      an EventKind of heapcast.proto below RING_AUX, otherwise an enum ring_aux
+ *   count     number of new program counters at the end of the record, innermost first
+ *   keep      number of outer frames that this stack shares with the thread's last stack
+ *   large     the size does not fit in 32 bits: `size` is 0 and an extra word holds it
+ *   weighted  sampled: an extra word holds the sample interval R in bytes that was in force. A
+ *             block of `size` S below R is recorded with the probability 1 - exp(-max(S, 1) / R). A
+ *             block of R bytes or more is always recorded, and is not weighted
  *
- * Word 1: address. Word 2: stamp (allocations: after the allocator returned; frees: before it is
- * called). Extra words, in this order, where they apply: size (large), interval (weighted), and for
- * reallocations the old address and the stamp of the call. Then `count` program counters. Each lies
- * one past an instruction of the call (or of the interrupted instruction), so that `pc - 1` is
- * always inside it.
+ * Word 1 is the address. Word 2 is the stamp: for allocations it is taken after the allocator has
+ * returned, for frees before the allocator is called. The extra words follow in this order, where
+ * they apply: size (large), interval (weighted), and for reallocations the old address and the
+ * stamp of the call. Then follow `count` program counters. Each is a return address, or one more
+ * than the address of an interrupted instruction, so that `pc - 1` is always inside the calling or
+ * interrupted instruction.
  *
- * An event without a stack has keep = 0 and count = 0, and leaves the thread's last stack as it
- * was. Values below 4096 among the program counters are no addresses: they stand for what could not
- * be walked, numbered as enum PseudoFrame in heapcast.proto (1, outermost: outer frames are
- * missing; 2, innermost: inner frames were left out). The first event in a slice, and the first
- * after RING_LOST, RING_EPOCH or RING_CUT, has its whole stack (keep = 0).
+ * An event without a stack has keep = 0 and count = 0, and leaves the thread's last stack
+ * unchanged. Values below 4096 among the program counters are not addresses: they stand for frames
+ * that could not be walked, numbered as enum PseudoFrame in heapcast.proto (1, outermost: outer
+ * frames are missing; 2, innermost: inner frames were left out). The first event in a slice, and
+ * the first event after RING_LOST, RING_EPOCH or RING_CUT, has its whole stack (keep = 0).
  */
 #define RING_AUX 128
 
 enum ring_aux {
-	RING_PAD = 128,	 /* word 0 only: go to the start of the data */
-	RING_LOST = 129, /* 5 words: word 1 stamp; then events, allocations << 32 | frees, bytes:
-			    lost since the last event. Counts saturate; ring_slice.lost is exact */
-	RING_EPOCH =
-		130, /* 3 words: word 1 epoch: what follows was walked with the modules as of then;
-			word 2 stamp. A slice begins in epoch 0 each time that it is claimed */
-	RING_MOVE = 131, /* 3 words: word 1: index of the slice in which this thread goes on; the
-			    last in its slice */
-	RING_MARK = 132, /* 3 words: word 1 value, word 2 stamp; `size` is a MarkKind */
-	RING_CUT = 134,	 /* 8 words: word 1 incarnation, word 2 stamp, `events` and `lost` of the
-			    slice as of here. Another agent  has taken the ring up: what this thread
-			    put before is of no use to it, and the next event has  its whole stack.
-			    The slice is in epoch 0 again */
-	RING_TEXT = 133, /* 3 + count words: word 1 length in bytes, word 2 stamp; then the text;
-			    `size` is a MarkKind */
+	RING_PAD = 128, /* word 0 only: continue at the start of the data */
+	/* 5 words: word 1 stamp; then events, allocations << 32 | frees, bytes: the losses since
+	 * the last event. These counts saturate; ring_slice.lost is exact. */
+	RING_LOST = 129,
+	/* 3 words: word 1 epoch, word 2 stamp. The following stacks were walked with the modules of
+	 * this epoch. A slice starts in epoch 0 with each claim. */
+	RING_EPOCH = 130,
+	/* 3 words: word 1 index of the slice in which this thread continues. It is the last record
+	 * in its slice. */
+	RING_MOVE = 131,
+	/* 3 words: word 1 value, word 2 stamp; `size` is a MarkKind. */
+	RING_MARK = 132,
+	/* 8 words: word 1 incarnation, word 2 stamp, then `events` and `lost` of the slice at this
+	 * point. Another agent has taken over the ring and cannot use what this thread wrote
+	 * before, so the next event has its whole stack. The slice is in epoch 0 again. */
+	RING_CUT = 134,
+	/* 3 + count words: word 1 length in bytes, word 2 stamp; then the text; `size` is a
+	 * MarkKind. */
+	RING_TEXT = 133,
 };
 
 #define RING_WORD0(kind, count, keep, large, weighted, size)                                       \
@@ -473,26 +510,27 @@ static inline uint32_t ring_size(uint64_t word0)
 	return (uint32_t)(word0 >> 32);
 }
 
-/* An announcement in the module channel. Positions there count bytes; a record is a multiple of 8
- * bytes long, lies in one piece, and `kind` RING_MODULE_PAD skips what is left at the end. After
- * the struct: segments, then the path. */
+/* An announcement in the module channel. Positions in the channel count bytes. A record is
+ * contiguous, and its length is a multiple of 8 bytes; a record of `kind` RING_MODULE_PAD skips the
+ * rest before the end. The segments follow the struct, then the path. */
 enum ring_module_kind { RING_MODULE_PAD = 0, RING_MODULE_LOAD = 1, RING_MODULE_UNLOAD = 2 };
 
 struct ring_module {
-	uint32_t length; /* bytes, all included */
+	uint32_t length; /* total, in bytes */
 	uint16_t kind;
 	uint16_t path_length;
 	uint32_t id;	/* from 1; an UNLOAD names the id of its LOAD */
-	uint32_t epoch; /* first epoch in which it is there, or is there no more */
+	uint32_t epoch; /* first epoch in which the module is present, or is no longer present */
 	uint64_t stamp;
 	uint64_t bias;	/* address = bias + p_vaddr */
-	uint64_t start; /* lowest and one past the highest mapped address */
+	uint64_t start; /* lowest mapped address; `end` is one past the highest */
 	uint64_t end;
 	uint8_t build_id_length;
 	uint8_t segment_count;
 	uint8_t reserved[2];
-	uint32_t print; /* of a file without a build id: two files under one name have, most likely,
-			   two */
+	/* Fingerprint of a file without a build id. Two files with the same name most likely differ
+	 * in it. */
+	uint32_t print;
 	uint8_t build_id[32];
 	struct {
 		uint64_t address; /* p_vaddr */
@@ -504,38 +542,42 @@ struct ring_module {
 static_assert(sizeof(struct ring_module) == 88, "layout of struct ring_module");
 
 /*
- * The handshake: one message each way (more back, if RING_WAIT or RING_SAY come before the answer)
- * on a Unix socket of type SOCK_SEQPACKET (an inherited descriptor named by HEAPCAST_FD as
- * "NUMBER:INODE", so that no other socket is taken for it in a child that has inherited the
- * variable only; or the path in HEAPCAST_SOCKET, where one that begins with '@' is abstract). The
- * answer to an accepted hello carries the ring's descriptor. Who the peer is the agent takes from
- * the socket's credentials, not from here. Both messages are in the program's byte order, but for a
- * RING_WAIT that was sent before the hello: that is in the agent's.
+ * The handshake: one message each way on a Unix socket of type SOCK_SEQPACKET. The agent sends more
+ * than one if RING_WAIT or RING_SAY precede the answer. The socket is an inherited descriptor that
+ * HEAPCAST_FD names as "NUMBER:INODE", or the path in HEAPCAST_SOCKET, where a path that starts
+ * with '@' is abstract. The inode keeps a child that has inherited only the variable from using
+ * another socket with the same number. The answer to an accepted hello carries the ring's
+ * descriptor. The agent takes the identity of its peer from the socket's credentials, not from the
+ * hello. Both messages are in the program's byte order, except for a RING_WAIT that the agent sends
+ * before it has received the hello: this one is in the agent's byte order.
  */
 enum ring_answer_kind {
 	RING_ACCEPTED = 1,
-	RING_REFUSED = 2, /* this process is not to be recorded (a child that nobody asked for) */
+	RING_REFUSED = 2, /* do not record this process (a fork child that must not be followed) */
 	RING_BUSY = 3,	  /* no room for another ring */
 	RING_BAD_VERSION = 4,
-	RING_WAIT = 5, /* the answer may take longer than a second (a large program is looked
-			* through for an allocator, a ring is emptied for the next image; whoever
-			* started the program is in no hurry): another follows, once. It may lie
-			* there before the hello is sent */
-	RING_SAY = 6,  /* up to RING_SAY_MAX bytes of text follow, without a newline: a setting of
-			* this program that is not honoured, for its standard error. The answer comes
-			* behind it */
-	RING_COUNTED =
-		7, /* no room for a ring: the descriptor is of a header alone, without a slice and
-		    * without a channel. What the program begins is counted in `no_slice` */
+	/* The answer may take longer than a second: the agent looks for an allocator in a large
+	 * program, or empties the ring for the next image, or the user who started the program
+	 * accepts a long wait. Exactly one more message follows. RING_WAIT may be in the socket
+	 * before the hello is sent. */
+	RING_WAIT = 5,
+	/* Up to RING_SAY_MAX bytes of text follow, without a newline: a setting of this program
+	 * that the agent does not honour. The program prints it to its standard error. The answer
+	 * follows. */
+	RING_SAY = 6,
+	/* No room for a ring: the descriptor is that of a header alone, without slices and
+	 * without a channel. The program counts its events in `no_slice`. */
+	RING_COUNTED = 7,
 };
 
 #define RING_SAY_MAX 480
 
 /*
- * Behind the hello: the settings in the program's environment, NAME=VALUE each with its zero, as
- * they are, all whose names begin with HEAPCAST_ or MEMORY_PROFILER_; RING_SETTINGS_MAX bytes at
- * most. Those that mean this program hold for it alone (agent/program_settings.h); an agent that
- * has other ones of those that mean an agent keeps its own, and says so.
+ * After the hello follow the settings from the program's environment, each as NAME=VALUE with its
+ * terminating zero, unchanged: all whose names start with HEAPCAST_ or MEMORY_PROFILER_, at most
+ * RING_SETTINGS_MAX bytes. Settings that concern this program hold for it alone
+ * (agent/program_settings.h). If settings that concern an agent differ from the agent's own, the
+ * agent keeps its own and reports this.
  */
 #define RING_SETTINGS_MAX 4096
 
@@ -544,21 +586,22 @@ struct ring_hello {
 	uint32_t version;
 	uint32_t byte_order; /* 0x01020304 */
 	uint32_t pointer_bits;
-	uint32_t pid; /* as the program sees it; differs from the agent's view in a pid namespace */
+	/* As the program sees it; it differs from the agent's view in a pid namespace. */
+	uint32_t pid;
 	uint32_t flags; /* RING_HELLO_* */
 	uint32_t reserved0;
-	uint16_t machine;    /* e_machine of ELF; 0: not said */
-	uint16_t page_shift; /* a page has 1 << page_shift bytes; 0: not said */
+	uint16_t machine;    /* e_machine of ELF; 0: unknown */
+	uint16_t page_shift; /* a page has 1 << page_shift bytes; 0: unknown */
 	uint64_t reserved1;
-	uint8_t parent_stream[RING_STREAM_ID_SIZE]; /* of a followed fork child, else zero */
-	uint64_t parent_event;			    /* 0: the agent counts, when it is asked */
+	uint8_t parent_stream[RING_STREAM_ID_SIZE]; /* of a followed fork child, otherwise zero */
+	uint64_t parent_event; /* 0: the agent counts when it receives the hello */
 };
 static_assert(sizeof(struct ring_hello) == 64, "layout of struct ring_hello");
 
-#define RING_HELLO_FORKED 1u /* a fork child that goes on without exec */
-/* and that can't be recorded: it wants no ring, the agent is to count it */
+#define RING_HELLO_FORKED 1u /* The sender is a fork child that continues without exec. */
+/* The fork child cannot be recorded: it wants no ring, the agent only counts it. */
 #define RING_HELLO_UNREADY 2u
-/* main has not begun, and the library can patch functions: it asks for entries */
+/* main has not started, and the library can patch functions: it asks for entries. */
 #define RING_HELLO_EARLY 4u
 
 struct ring_answer {
@@ -568,22 +611,23 @@ struct ring_answer {
 	uint32_t flags; /* RING_ANSWER_* */
 	uint64_t size;	/* of the ring */
 };
-#define RING_ANSWER_FOLLOW 1u /* a fork child is to say hello as well, with RING_HELLO_FORKED */
+#define RING_ANSWER_FOLLOW 1u /* fork children must send a hello, too, with RING_HELLO_FORKED */
 
 static_assert(sizeof(struct ring_answer) == 24, "layout of struct ring_answer");
 
 /*
- * Behind the answer to an early hello, up to RING_ENTRIES_MAX of these: functions of an allocator
- * that is linked into the program itself, whose calls pass no table of the loader. The library
- * writes a jump to its hook over the first instructions of each, after it has seen that they are
- * what the agent has read in the file, and puts what they do elsewhere:
+ * After the answer to an early hello follow up to RING_ENTRIES_MAX of these structs. Each describes
+ * a function of an allocator that is linked into the program itself; calls to it do not go through
+ * the loader's tables. The library compares the function's first instructions with what the agent
+ * has read from the file. If they match, it copies the replacement code elsewhere and overwrites
+ * these instructions with a jump to its hook:
  *
  *	address: jmp hook             moved: what stood there
  *	address + length: the rest <-------- jmp
  *
- * `moved` does what the `length` bytes in `was` do, wherever it lies, once the 32-bit distances at
- * fix[] (each one more than where it is in `moved`; 0: none) have been corrected: they are right
- * for code at `address`.
+ * `moved` does the same as the `length` bytes in `was`, wherever it is placed, once the 32-bit
+ * distances at fix[] are corrected: they are given for code at `address`. Each element of fix[] is
+ * the distance's offset in `moved` plus one; 0 means none.
  */
 #define RING_ENTRIES_MAX 96
 #define RING_ENTRY_WAS	 24
@@ -591,9 +635,9 @@ static_assert(sizeof(struct ring_answer) == 24, "layout of struct ring_answer");
 
 struct ring_entry {
 	uint64_t address; /* p_vaddr in the program */
-	uint8_t function; /* which it is: index of allocator_functions (agent/allocator_functions.h)
-			   */
-	uint8_t heap;	  /* 1: its first argument is a heap */
+	/* Index into allocator_functions (agent/allocator_functions.h). */
+	uint8_t function;
+	uint8_t heap; /* 1: its first argument is a heap */
 	uint8_t length;
 	uint8_t moved_length;
 	uint8_t fix[2];

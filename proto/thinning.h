@@ -1,34 +1,33 @@
 #pragma once
 /*
- * Which blocks are still followed when not all frees are recorded: what a program's library and a
- * collector have to decide alike (docs/sampling.md has the law and its proof).
+ * Thinning: which blocks are still followed when not all frees are recorded. The program's preload
+ * library and the collector must decide alike. docs/sampling.md has the rule and its proof.
  *
- * A program tells the state of its law by MARK_THINNED, whose text is THINNING_BYTES long, little
- * endian:
+ * A program reports its state by MARK_THINNED, whose text is THINNING_BYTES long, little endian:
  *
- *	byte   0..7  seed   8 level   9 cut   10 keep   11 ahead   12..13 openings   14..15 halvings
+ *   byte   0..7  seed   8 level   9 cut   10 keep   11 ahead   12..13 openings   14..15 halvings
  *
- *	level     a block that is not in the set of sampled ones is followed if the upper `level`
- *		  bits of its hash are 0: one in 1 << level. 0: all are
- *	cut       for those of 1 << cut bytes or more the level is lower, by `ahead` and by one more
- *		  for each doubling of the size; where that leaves nothing they are followed
- *		  whatever their hash is. 0: there is no such rule
- *	ahead     0: all that are as large as `cut` are followed
- *	openings  how often the set was emptied and opened again. What was born before is not in it
- *	halvings  how often it was halved since the program began: of those born before, it keeps
- *		  those whose hash of that number is even, and all of 1 << keep bytes or more
+ *   level     a block outside the set of sampled blocks is followed if the upper `level` bits
+ *             of its hash are 0: one in 1 << level. 0: all blocks are followed
+ *   cut       for blocks of 1 << cut bytes or more the level is lower, by `ahead` and by one
+ *             more for each doubling of the size; at level 0 they are followed whatever their
+ *             hash is. 0: there is no such rule
+ *   ahead     0: all blocks at least as large as `cut` are followed
+ *   openings  how often the set was emptied and opened again. Blocks born before are not in it
+ *   halvings  how often the set was halved since the program began. A halving keeps those born
+ *             before whose hash of its number is even, and all of 1 << keep bytes or more
  *
- * The rule by which the two stay in step: what the collector goes on counting must be followed by
- * the program. The program may follow more: a free of a block that the collector does not count any
- * more is passed over there. So each says late what sets blocks free of being counted, and early
- * what binds them.
+ * Both sides stay consistent by one rule: the program must follow every block that the collector
+ * still counts. The program may follow more, because the collector ignores a free of a block that
+ * it no longer counts. The program therefore reports late what releases blocks from being counted,
+ * and early what binds them.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #define THINNING_BYTES	   16
 #define THINNING_LEVEL_MAX 40
-#define THINNING_KEEP_ALL  64 /* `keep`: none is so large */
+#define THINNING_KEEP_ALL  64 /* `keep`: no block is so large */
 
 struct thinning {
 	uint64_t seed;
@@ -36,7 +35,9 @@ struct thinning {
 	uint16_t openings, halvings;
 };
 
-/* Each bit of it depends on all of the address. splitmix64 (Steele, Lea, Flood 2014). */
+/*
+ * SplitMix64 (Steele, Lea, Flood 2014). Each bit of the result depends on all bits of the address.
+ */
 static inline uint64_t thinning_hash(uint64_t seed, uint64_t address)
 {
 	uint64_t z = address ^ seed;
@@ -46,8 +47,10 @@ static inline uint64_t thinning_hash(uint64_t seed, uint64_t address)
 	return z ^ z >> 31;
 }
 
-/* The level that holds for a block of this size. It does not rise with the size, so who takes a
- * block for larger follows no less. */
+/*
+ * Returns the level that applies to a block of this size. The level never rises with the size, so a
+ * caller that overestimates a block follows no less.
+ */
 static inline unsigned thinning_level(const struct thinning *t, unsigned level, uint64_t size)
 {
 	unsigned ahead = t->ahead;
@@ -60,15 +63,16 @@ static inline unsigned thinning_level(const struct thinning *t, unsigned level, 
 	return level > ahead ? level - ahead : 0;
 }
 
-/* Whether a block that is not in the set is followed, by its address and the level that holds for
- * it. */
+/* Tells whether a block outside the set is followed. `level` is the level that applies to it. */
 static inline bool thinning_follows(uint64_t seed, unsigned level, uint64_t address)
 {
 	return !level || !(thinning_hash(seed, address) >> (64 - level));
 }
 
-/* Whether halving number `halving` keeps a block, by its address. The blocks of a line have the
- * same chance. */
+/*
+ * Tells whether halving number `halving` keeps the block at `address`. Each halving has its own
+ * hash, so the decision does not depend on the block's line in the set.
+ */
 static inline bool thinning_keeps(uint64_t seed, unsigned halving, uint64_t address)
 {
 	return !(thinning_hash(seed + halving * 0x9e3779b97f4a7c15u, address) & 1);
@@ -93,7 +97,7 @@ static inline void thinning_put(const struct thinning *t, uint8_t to[THINNING_BY
 	to[15] = (uint8_t)(t->halvings >> 8);
 }
 
-/* From outside. false: no such text. */
+/* Decodes untrusted bytes. Returns false if they are not valid. */
 static inline bool thinning_get(struct thinning *ret, const uint8_t *from, uint64_t length)
 {
 	uint64_t seed = 0;

@@ -1,4 +1,4 @@
-/* The division of the agent's memory. See budget.h. */
+/* Divides the agent's memory. See budget.h. */
 #include "agent/core/budget.h"
 
 #include <errno.h>
@@ -21,27 +21,27 @@
 #define KIB	  ((size_t)1 << 10)
 #define OWN_BYTES (640 * KIB)
 #define OWN_PAGES                                                                                  \
-	32 /* mappings of the agent that are written to, those of its libraries among them */
-#define SLOT_ROOM	(2048 * KIB) /* a slot for each so much of the limit */
+	32 /* mappings that the agent and its libraries write to; each has at least a page */
+#define SLOT_ROOM	(2048 * KIB) /* one slot for each such part of the limit */
 #define MESSAGE_MIN	(64 * KIB)
 #define MESSAGE_MAX	(512 * KIB)
 #define SCRATCH_BASE	(52 * KIB)
 #define SLOT_MIN	(768 * KIB)
-#define SLOT_PARTS	(6 * 64) /* what is lost between the parts of a slot */
+#define SLOT_PARTS	(6 * 64) /* bytes lost to alignment between the parts of a slot */
 #define MAPS_MAX	(1024 * KIB)
 #define LINKS_MOST	4
 #define HOLD_MEMORY_MIN (64 * KIB)
 #define SPOOL_SPARE	(2 * KIB)
-/* its path and segments, as a rule */
+/* typical size of a module's path and segments */
 #define MODULE_BYTES (sizeof(struct module) + sizeof(struct module_place) + 224)
-#define SLOT_LARGE   (4096 * KIB) /* from here on the ring has room for a crowd of threads */
+#define SLOT_LARGE   (4096 * KIB) /* from this size on, the ring has room for many threads */
 
 static size_t clamp(size_t value, size_t low, size_t high)
 {
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Without the product, for which 32 bits are too few from 110 MiB on. */
+/* Avoids the product `of * share`, which overflows 32 bits for sizes above 40 MiB. */
 static size_t percent(size_t of, unsigned share)
 {
 	return of / 100 * share + of % 100 * share / 100;
@@ -67,7 +67,8 @@ uint64_t budget_least(void)
 	return least_limit(page_size());
 }
 
-/* What all slots share is taken off the rest; returns what is left for each. */
+/* Sets the sizes of what all slots share, and of the parts of a slot that depend on the message.
+ * Returns the bytes that are left for each slot. */
 static size_t divide_rest(struct budget *b, size_t rest)
 {
 	b->message = clamp(rest / b->slots / 10, MESSAGE_MIN, MESSAGE_MAX);
@@ -97,10 +98,10 @@ int budget_divide_paged(struct budget *b, uint64_t limit, uint32_t slots, size_t
 	b->links = limit - least_limit(page) >= 2 * SLOT_ROOM - BUDGET_LIMIT_MIN ? LINKS_MOST : 2;
 	b->link_out = 40 * KIB;
 	b->link_in = 16 * KIB;
-	b->socket_buffer = 32 * KIB; /* the kernel takes twice */
+	b->socket_buffer = 32 * KIB; /* the kernel takes twice as much */
 	rest = (size_t)limit - b->own -
 	       b->links * (b->link_out + b->link_in + 2 * b->socket_buffer);
-	/* Large pages take of what these would have. */
+	/* Large pages make `own` larger, so the limit may have room for fewer slots. */
 	while ((slot = divide_rest(b, rest)) < SLOT_MIN && !slots && b->slots > 1)
 		b->slots--;
 	if (slot < SLOT_MIN)
@@ -116,22 +117,22 @@ int budget_divide_paged(struct budget *b, uint64_t limit, uint32_t slots, size_t
 	return 0;
 }
 
-/* What a process needs that just begins: sizes that a shell or a compiler's driver seldom
- * outgrows. */
+/* The needs of a process that has just started. A shell or a compiler driver seldom outgrows
+ * them. */
 #define YOUNG_RING	  (42 * KIB)
 #define YOUNG_STACKS	  (24 * KIB)
 #define YOUNG_MODULES	  40
-#define YOUNG_THREADS	  16 /* and as many more as there are slices */
+#define YOUNG_THREADS	  16 /* plus one for each slice */
 #define YOUNG_COLUMNS	  (5 * KIB)
 #define YOUNG_DEFINITIONS 2560
 #define NODES_SPARE	  32
-#define MESSAGE_SLACK	  (8 * KIB) /* the process, threads, the account */
+#define MESSAGE_SLACK	  (8 * KIB) /* for the process, threads and the account */
 #define MESSAGE_LEAST	  (40 * KIB)
 #define GROWN_FIRST	  (320 * KIB)
 #define GROWN_PERCENT	  30 /* of the room */
 #define MODULES_MOST	  1024
-#define DEAD_THREADS	  256 /* that keep their names for who joins late */
-/* that parts of a place have at their ends, and seldom all of them */
+#define DEAD_THREADS	  256 /* ended threads whose names are kept for late collectors */
+/* partly used pages at the ends of a place's parts; an upper bound */
 #define PART_PAGES 6
 
 static size_t round_up(size_t value, size_t to)
@@ -157,7 +158,8 @@ static size_t tables_bytes(const struct budget_place *p, uint32_t slices, uint32
 	       p->threads * sizeof(struct thread) + lanes_bytes(slices, depth);
 }
 
-/* `spool` is what is left of `size`; 0: the least. */
+/* Sets the sizes that depend on others. The spool gets what is left of `size` bytes, or the least
+ * size if `size` is 0. */
 static void complete(struct budget *b, struct budget_place *p, uint32_t level, uint32_t depth,
 		     size_t size)
 {
@@ -196,7 +198,7 @@ static void make_young(struct budget *b, uint32_t depth, bool maps)
 	complete(b, p, 0, depth, 0);
 }
 
-/* Shares as of a fixed slot. */
+/* Divides a grown place like a fixed slot. */
 static void make_grown(struct budget *b, uint32_t level, uint32_t depth, size_t size, bool maps)
 {
 	size_t message = clamp(size / 10, MESSAGE_LEAST, MESSAGE_MAX);
@@ -209,7 +211,8 @@ static void make_grown(struct budget *b, uint32_t level, uint32_t depth, size_t 
 		.nodes = message / 8 * 3,
 		.definitions = message / 8,
 		.state = clamp(message / 5, EVENTS_STATE_MIN, EVENTS_STATE_BEST),
-		.maps = maps ? MAPS_SIZE_MIN : 0, /* in use while it grows: always the same */
+		.maps = maps ? MAPS_SIZE_MIN : 0, /* the observer uses it while the place grows, so
+						     all levels have the same size */
 	};
 	if (maps && p->definitions < MAPS_STEP_MIN + MAPS_BESIDE)
 		p->definitions = MAPS_STEP_MIN + MAPS_BESIDE;
@@ -239,8 +242,8 @@ static void shape_places(struct budget *b, uint32_t depth, bool maps)
 		make_grown(b, k, depth, size[k], maps);
 }
 
-/* Address space: all parts at their largest, the table of stacks twice, for it moves when it
- * grows. */
+/* Returns the address space of a place: all parts at their largest, and the stack table twice,
+ * because growth moves it to other memory. */
 static size_t space_of(const struct budget *b, uint32_t depth)
 {
 	const struct budget_place *p = &b->place[b->levels - 1];
@@ -354,8 +357,7 @@ void budget_maps(struct budget *b)
 	b->spool -= b->maps;
 }
 
-/* Slots that are alike, as places of one level. What `tables` is for is divided later
- * (stream_init). */
+/* Fixed slots are places with a single level. stream_init divides `tables`. */
 void budget_fix(struct budget *b)
 {
 	b->levels = 1;
@@ -388,7 +390,8 @@ static int open_with(struct arena *a, size_t size, int flag)
 
 	if (memory == MAP_FAILED)
 		return -errno;
-	madvise(memory, size, MADV_NOHUGEPAGE); /* so that what is resident is what was asked for */
+	madvise(memory, size,
+		MADV_NOHUGEPAGE); /* keeps the resident size equal to what was asked for */
 	*a = (struct arena){.memory = memory, .size = size};
 	return 0;
 }

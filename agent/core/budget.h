@@ -1,24 +1,25 @@
 #pragma once
 /*
- * The agent's memory is a number that the user gave. Here it is divided, once, and taken from the
- * system, once.
+ * Divides the agent's memory limit, which the user sets, and takes the memory from the system. Both
+ * happen once, at the start.
  *
  *   limit --+-- TLS      what OpenSSL takes, if there is a key (budget_secure)
  *           +-- own      the program itself, libraries, stacks, libuv (measured, budget_own)
- *           +-- links    buffers of connections, the kernel's socket buffers included
- *           +-- work     what batches are packed into, shared by all streams
- *           +-- slots    one a recorded process:  ring | tables (stacks, modules,
- *                    threads) | batch | spool
+ *           +-- links    buffers of connections, including the kernel's socket buffers
+ *           +-- work     buffers for packing batches, shared by all streams
+ *           +-- slots    one for each recorded process:
+ *                        ring | tables (stacks, modules, threads) | batch | spool
  *
- * The ring is shared memory, made when a process comes; everything else is one private mapping,
- * populated at the start.
+ * The ring is shared memory, which the agent creates when a process connects. Everything else is
+ * one private mapping, populated at the start.
  *
- * With more than one process at a time slots are places of no fixed size: address space for the
- * largest, of which a process is given what it needs out of one `room`. It begins young and grows
- * level by level (stream_grow); at its end all goes back. What growing may take is limited, so that
- * those that come find a place.
+ * If the agent records any number of processes (budget_divide_elastic), slots have no fixed size. A
+ * slot then is address space for the largest size, and its memory is charged to a shared `room`. A
+ * process starts at the smallest level ("young") and grows level by level (stream_grow); when it
+ * ends, all its memory returns to the room. Growth may use only a part of the room, so that new
+ * processes still find memory.
  *
- *   room:  | young | young | young | ...        free        ... |  grown, a part of it at most  |
+ *   room:  | young | young | young | ...          free          ... | grown, up to a share of it |
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,30 +29,33 @@
 
 struct err_text;
 
-/* with pages of 4 KiB; larger ones need more (budget_own) */
-#define BUDGET_LIMIT_MIN     (2u << 20)
-#define BUDGET_SLOTS_MAX     256
-#define BUDGET_SESSION_BYTES (30u << 10) /* what a place takes beside: struct session */
-#define MAPS_BESIDE	     2560	 /* of a batch's room for definitions, for figures */
+/* with pages of 4 KiB; larger pages need more (budget_own) */
+#define BUDGET_LIMIT_MIN (2u << 20)
+#define BUDGET_SLOTS_MAX 256
+/* for struct session, in addition to the place's own memory */
+#define BUDGET_SESSION_BYTES (30u << 10)
+/* Bytes of a batch's room for definitions that Figures take; the maps get the rest. */
+#define MAPS_BESIDE 2560
 
-/* What a process that has grown so far has. */
+/* What a process has at one level of growth. */
 struct budget_place {
 	uint32_t modules, threads;
-	size_t stacks;	/* bytes of its table */
-	size_t columns; /* of the batch's message, */
+	size_t stacks; /* bytes of the stack table */
+	/* The batch's message consists of columns, nodes and definitions, in bytes. */
+	size_t columns;
 	size_t nodes;
 	size_t definitions;
 	size_t batch; /* memory for the message */
 	size_t state;
 	size_t spool;
 	size_t maps;
-	size_t cost; /* of all, the ring with it */
+	size_t cost; /* of all parts, the ring included */
 };
 
-/* Memory that places share. Taken and given back by any thread. */
+/* Memory that places share. Any thread may take from it and give back to it. */
 struct room {
 	size_t size, used;
-	size_t growth, grown; /* what of that growing may take, and has */
+	size_t growth, grown; /* the bytes that growth may take, and those that it has taken */
 };
 
 struct budget {
@@ -62,89 +66,95 @@ struct budget {
 	size_t link_out;
 	size_t link_in;
 	size_t socket_buffer; /* SO_SNDBUF of a link */
-	size_t message;	      /* longest packed batch */
+	size_t message;	      /* size of the longest packed batch */
 	size_t scratch;	      /* for the pieces of a batch while it is packed */
-	size_t ring;	      /* of each slot, as all below */
+	size_t ring;	      /* of each slot, as all sizes below */
 	size_t tables;
-	size_t batch; /* columns, later the compressed frame */
-	size_t state; /* what the encoder predicts addresses from */
+	size_t batch; /* for columns, later for the compressed frame */
+	size_t state; /* from which the encoder predicts addresses */
 	size_t spool;
-	size_t maps;	     /* 0: they are not gathered */
-	size_t hold;	     /* for events that are held back (cull.h, flight.h); 0: none are */
-	size_t hold_message; /* room for sums of what of that is not sent, in a message and in
-				`scratch` */
-	uint32_t levels;     /* sizes of a place; 1: slots are fixed */
+	size_t maps; /* 0: maps are not recorded */
+	size_t hold; /* for events that are held back (cull.h, flight.h); 0: none are */
+	/* Room for the sums of events that are not sent, both in a message and in `scratch`. */
+	size_t hold_message;
+	uint32_t levels; /* number of sizes of a place; 1: slots are fixed */
 	struct ring_shape shape;
 	struct budget_place place[RING_STEPS_MAX];
-	size_t virtual; /* address space of a place that grows, without its ring; 0: slots are fixed
-			 */
+	/* Address space of a place that grows, without its ring. 0: slots are fixed. */
+	size_t virtual;
 	struct room room;
-	bool alike; /* threads have room for stacks of the same depth, whatever slices a ring would
-		       have */
+	/* All threads have room for stacks of the same depth, even if the slices of a ring
+	 * differ. */
+	bool alike;
 };
 
-/* What the program itself takes where pages have this size: each of its mappings has at least
- * one. */
+/* Returns the bytes that the program itself takes if pages have this size. The page size matters
+ * because each of the program's mappings takes at least one page. */
 size_t budget_own(size_t page);
 
-/* The least limit that divides with the pages of this machine. */
+/* Returns the smallest limit, in bytes, that can be divided with this machine's page size. */
 uint64_t budget_least(void);
 
-/* Divides. `slots` 0: as many as the limit has room for. 0; -EINVAL with the reason. */
+/* Divides `limit` bytes among `slots` processes; 0: as many as the limit has room for. Returns 0,
+ * or -EINVAL with the reason. */
 int budget_divide(struct budget *budget, uint64_t limit, uint32_t slots, struct err_text *err);
 
-/* As where pages have this size. */
+/* Like budget_divide, for pages of `page` bytes. */
 int budget_divide_paged(struct budget *budget, uint64_t limit, uint32_t slots, size_t page,
 			struct err_text *err);
 
-/* Divides for any number of processes that each take what they need; stacks have so many frames at
- * most. `links`: there will be collectors. 0; -EINVAL with the reason. */
+/* Divides `limit` bytes for any number of processes, each of which takes what it needs. Backtraces
+ * have at most `depth` frames. `links`: collectors may connect; `maps`: maps are recorded. Returns
+ * 0, or -EINVAL with the reason. */
 int budget_divide_elastic(struct budget *budget, uint64_t limit, uint32_t depth, bool links,
 			  bool maps, struct err_text *err);
 
-/* What for: a new place; one that grows, which has a part of the room at most; one that must, or it
- * loses what nothing else makes good. */
+/* What memory of the room is used for: a new place; a place that grows, which is limited to a part
+ * of the room; a place that must grow, because it would lose data that nothing can replace. */
 enum room_use { ROOM_YOUNG, ROOM_GROWING, ROOM_MUST };
-/* Takes that much. False: there is not so much. */
+/* Takes `bytes` from the room. Returns false if the room has fewer left for this use. */
 bool room_take(struct room *room, size_t bytes, enum room_use use);
 void room_give(struct room *room, size_t bytes, enum room_use use);
 
-/* The same, with `memory` of it for `what`, which holds events back. 0; -EINVAL with the reason. */
+/* Like budget_divide, with `memory` bytes of the limit reserved for held events. `what` names the
+ * user of that memory in messages. Returns 0, or -EINVAL with the reason. */
 int budget_divide_holding(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory,
 			  const char *what, struct err_text *err);
 
-/* Takes off the limit what TLS takes, which all else is divided without. 0; -EINVAL with the
+/* Subtracts the memory of TLS from the limit; divide what remains. Returns 0, or -EINVAL with the
  * reason. */
 int budget_secure(uint64_t *limit, struct err_text *err);
 
-/* Once slots are as they stay: what stream_init reads of those that do not grow. */
+/* Fills in `place[0]`, which stream_init reads, for slots of a fixed size. Call it after the other
+ * budget_* functions, when the sizes no longer change. */
 void budget_fix(struct budget *budget);
 
-/* Sets memory aside for what is known of each process's maps: a 128th of the limit, out of the
- * spools. */
+/* Reserves memory for the maps of each process: a 128th of the limit, taken from the spools. */
 void budget_maps(struct budget *budget);
 
-/* Memory that is handed out from front to back and given back all at once. */
+/* Memory that is handed out from front to back and freed all at once. */
 struct arena {
 	uint8_t *memory;
 	size_t size;
 	size_t used;
 };
 
-/* Takes `size` bytes from the system, present at once. 0 or a negative errno. */
+/* Maps `size` bytes, populated at once. Returns 0 or a negative errno. */
 int arena_open(struct arena *arena, size_t size);
-/* Address space only: pages come when they are written to, and go by arena_drop (whole pages of an
- * arena or a part of one). */
+/* Maps `size` bytes of address space. A page becomes resident on the first write; arena_drop
+ * releases the whole pages of an arena or of a part of an arena. Returns 0 or a negative errno. */
 int arena_open_sparse(struct arena *arena, size_t size);
 void arena_drop(struct arena *arena);
 void arena_close(struct arena *arena);
-/* Zeroed on first use, aligned to 64 bytes; NULL: there is not so much left. */
+/* Returns `size` bytes, aligned to 64 bytes and zeroed if they are used for the first time, or NULL
+ * if the arena has fewer left. */
 void *arena_take(struct arena *arena, size_t size);
-/* A part of this arena as one of its own, to be emptied by arena_clear. */
+/* Takes a part of the arena as an arena of its own, which arena_clear can empty. Its `memory` is
+ * NULL if the arena has fewer bytes left. */
 struct arena arena_part(struct arena *arena, size_t size);
 static inline void arena_clear(struct arena *arena)
 {
 	arena->used = 0;
 }
-/* All that the parts above add up to, without rings. */
+/* Returns the sum of all parts above, in bytes, without the rings. */
 size_t budget_private(const struct budget *budget);

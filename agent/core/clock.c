@@ -1,4 +1,4 @@
-/* Stamps to nanoseconds. See clock.h. */
+/* Converts stamps to nanoseconds. See clock.h. */
 #include "agent/core/clock.h"
 
 #include <time.h>
@@ -7,9 +7,9 @@
 
 #define CALIBRATION_NS 4000000
 #define PAIR_TRIES     5
-/* an error above this is a sleep of the machine or a broken counter */
+/* a larger error means that the machine slept or the counter is broken */
 #define JUMP_NS	  1000000
-#define BEND_MOST 0.9 /* of the slope, to get back what the line is ahead */
+#define BEND_MOST 0.9 /* of the slope: how much a bend may slow the line down while it is ahead */
 
 static uint64_t clock_read(clockid_t id)
 {
@@ -51,13 +51,13 @@ uint64_t clock_slept_ns(void)
 	return slept;
 }
 
-/* Counter and time at one moment: of some tries the one that took least. */
+/* Reads counter and time at the same moment: the fastest of several tries. */
 static void read_pair(uint64_t *ret_stamp, uint64_t *ret_ns)
 {
 	uint64_t best = UINT64_MAX;
 
-	*ret_stamp = *ret_ns =
-		0; /* only for a compiler that does not see that some try is the first */
+	/* Silences a compiler that does not see that the first try always sets both. */
+	*ret_stamp = *ret_ns = 0;
 	for (int i = 0; i < PAIR_TRIES; i++) {
 		uint64_t before = clock_counter();
 		uint64_t ns = clock_monotonic_ns();
@@ -104,7 +104,7 @@ bool clock_strayed(const struct clock *c, uint64_t stamp)
 	       (stamp < c->base_stamp || clock_ns(c, stamp) > clock_monotonic_ns() + JUMP_NS);
 }
 
-/* The line begins anew, through this point. */
+/* Starts the line anew, through this point. */
 static void restart(struct clock *c, uint64_t stamp, uint64_t ns)
 {
 	c->first_stamp = c->base_stamp = stamp;
@@ -112,8 +112,8 @@ static void restart(struct clock *c, uint64_t stamp, uint64_t ns)
 	c->slope = c->rate;
 }
 
-/* The line is ahead of the time. After a sleep nothing bears a stamp from the middle of the leap,
- * so it may break there. A lesser error is got back slowly: the line never steps back. */
+/* The line is ahead of the time. After a sleep no stamp lies in the middle of the leap, so the line
+ * may break there. A smaller error is corrected slowly, because the line must never step back. */
 static void fall_back(struct clock *c, uint64_t stamp, uint64_t ns)
 {
 	uint64_t passed = stamp - c->base_stamp, mapped = clock_ns(c, stamp);
@@ -141,7 +141,7 @@ void clock_update(struct clock *c)
 	if (!clock_is_counter(c))
 		return;
 	read_pair(&stamp, &ns);
-	if (stamp < c->base_stamp) { /* the counter has begun anew */
+	if (stamp < c->base_stamp) { /* the counter has restarted */
 		restart(c, stamp, ns);
 		c->break_stamp = 0;
 		return;

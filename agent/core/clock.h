@@ -1,18 +1,19 @@
 #pragma once
 /*
- * Stamps of the ring to nanoseconds. A processor's counter is mapped to CLOCK_MONOTONIC by a line
- * whose slope is measured over the agent's life: clock_update, called once a second or so, begins a
- * new piece of the line where the old one is now, and bends it so that it meets the measured time a
- * second later. So the mapping never steps back and its error stays far below a microsecond. Owned
- * by the drain thread.
+ * Converts stamps of the ring to nanoseconds. A line maps a processor's counter to CLOCK_MONOTONIC.
+ * Its slope is measured over the agent's whole life. clock_update, called about once a second,
+ * starts a new piece of the line where the old piece is now, and bends it so that it meets the
+ * measured time one second later. So the mapping never steps back, and its error stays far below a
+ * microsecond. The drain thread owns the clock.
  *
- * CLOCK_MONOTONIC stands still while the machine sleeps (suspend); a counter goes on, or begins
- * anew. So it is looked for such a leap before a stamp of now is believed (clock_strayed), and the
- * line breaks there: stamps from before the sleep keep the old piece.
+ * CLOCK_MONOTONIC stops while the machine sleeps (suspend); a counter continues or restarts. So the
+ * agent checks for such a leap before it trusts a stamp of now (clock_strayed), and the line breaks
+ * at the leap: stamps from before the sleep still use the old piece.
  *
- *   ns  | . base before: through the update that was the last before the sleep | ./ break_stamp: in
- *       the middle of the leap, where there are no stamps | ./......' base: through the first
- *       update after it +-----|----|------ stamp
+ *   ns  |              . base     before: through the last update before the sleep
+ *       |           ./            break_stamp: in the middle of the leap, where no stamps are
+ *       |  ./......'              base: through the first update after the sleep
+ *       +-----|----|------ stamp
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,29 +21,31 @@
 #include "proto/ring.h"
 
 struct clock {
-	uint32_t kind; /* enum ring_clock of stamps; MONOTONIC: they are nanoseconds already */
+	/* enum ring_clock of the stamps. With RING_CLOCK_MONOTONIC they already are nanoseconds. */
+	uint32_t kind;
 	uint64_t first_stamp, first_ns;
 	uint64_t base_stamp, base_ns;
 	double slope;	      /* ns per tick */
 	double rate;	      /* the slope without the bend */
-	uint64_t break_stamp; /* what is below is mapped by the piece `before`; 0: there is none */
+	uint64_t break_stamp; /* the piece `before` maps stamps below this one; 0: no break */
 	struct {
 		uint64_t stamp, ns;
 		double slope;
 	} before;
 };
 
-/* Measures the slope for some milliseconds. */
+/* Measures the slope, which takes some milliseconds. Sleeps meanwhile. */
 void clock_init(struct clock *clock, uint32_t kind);
-/* The counter's kind on this machine: enum ring_clock; RING_CLOCK_NONE if there is none to read. */
+/* Returns the kind of this machine's counter (enum ring_clock), or RING_CLOCK_NONE if it has no
+ * usable counter. */
 uint32_t clock_counter_kind(void);
-/* Now, as a stamp. */
+/* Returns the current time as a stamp. */
 uint64_t clock_stamp(const struct clock *clock);
 static inline bool clock_is_counter(const struct clock *c)
 {
 	return c->kind == RING_CLOCK_TSC || c->kind == RING_CLOCK_CNTVCT;
 }
-/* CLOCK_MONOTONIC in ns of a stamp. In here because it is asked at each event. */
+/* Converts a stamp to CLOCK_MONOTONIC in ns. Inline because it runs for every event. */
 static inline uint64_t clock_ns(const struct clock *c, uint64_t stamp)
 {
 	uint64_t base_stamp = c->base_stamp, base_ns = c->base_ns;
@@ -60,19 +63,21 @@ static inline uint64_t clock_ns(const struct clock *c, uint64_t stamp)
 		return 0;
 	return ns < 9e18 ? base_ns + (uint64_t)(int64_t)ns : INT64_MAX;
 }
-/* So many ns as a difference of stamps. */
+/* Converts a duration in ns to a difference of stamps. */
 uint64_t clock_ticks(const struct clock *clock, uint64_t ns);
 void clock_update(struct clock *clock);
-/* `stamp` was read a moment ago: would it be mapped to the future, or does it lie before what was
- * measured? Then the machine has slept since the last update, and it needs another. */
+/* `stamp` was read a moment ago. Returns true if the line maps it to the future, or if it lies
+ * before the last measurement. Then the machine has slept since the last update, and the clock
+ * needs a clock_update. */
 bool clock_strayed(const struct clock *clock, uint64_t stamp);
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_wall_ns(void);
-uint64_t
-clock_boot_ns(void); /* since the machine started, sleep included: what start_ticks counts from */
-/* For how long the machine has slept since it was started: CLOCK_BOOTTIME less CLOCK_MONOTONIC. */
+/* Time since boot in ns, including sleep. `start_ticks` counts from the same point. */
+uint64_t clock_boot_ns(void);
+/* How long the machine has slept since boot, in ns: CLOCK_BOOTTIME minus CLOCK_MONOTONIC. */
 uint64_t clock_slept_ns(void);
 
-/* The processor's counter; one file a processor, chosen in CMake. 0 where there is none. */
+/* Reads the processor's counter. CMake chooses one file per processor. clock_none.c returns
+ * clock_monotonic_ns instead. */
 uint64_t clock_counter(void);

@@ -1,4 +1,4 @@
-/* The virtual counter, ordered after earlier instructions. */
+/* Reads the virtual counter, ordered after earlier instructions. */
 #include "agent/core/clock.h"
 
 #include "proto/ring.h"

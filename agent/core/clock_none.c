@@ -1,4 +1,5 @@
-/* Processors whose counter a program may not read, or whose counter differs from core to core. */
+/* For processors whose counter a program may not read, or whose counter differs from core to
+ * core. */
 #include "agent/core/clock.h"
 
 #include "proto/ring.h"

@@ -1,4 +1,4 @@
-/* The time stamp counter, ordered after earlier loads. */
+/* Reads the time stamp counter, ordered after earlier loads. */
 #include "agent/core/clock.h"
 
 #include <x86intrin.h>

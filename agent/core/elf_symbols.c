@@ -1,4 +1,4 @@
-/* Reading symbols. See elf_symbols.h; the format: ELF specification, "Sections" and "Symbol
+/* Reads ELF symbols. See elf_symbols.h. Format: ELF specification, "Sections" and "Symbol
  * Table". */
 #include "agent/core/elf_symbols.h"
 
@@ -12,12 +12,12 @@
 
 #define SECTIONS_MAX 4096
 #define HEADERS_MAX  64
-/* of all segments; a file with holes can claim any size */
+/* of all segments; a sparse file can claim any size */
 #define CODE_MAX	 (512u << 20)
 #define SYMBOLS_MAX	 (4u << 20)
 #define SYMBOLS_EACH	 1024
 #define WINDOW		 (32u << 10)
-#define WINDOW_MOVES_MAX 4096 /* a file with so many names that lie so badly is left alone */
+#define WINDOW_MOVES_MAX 4096 /* limits the work for a file with many badly sorted names */
 
 #define OWN_CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 #define OWN_DATA  (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
@@ -27,8 +27,8 @@ static bool read_at(int fd, void *out, size_t size, uint64_t offset)
 	return offset <= INT64_MAX && pread(fd, out, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* Is the segment in the file, and with all before it (`before` bytes) no more than can be read
- * through? */
+/* Returns true if the file contains the whole segment, and if this segment and the `before` bytes
+ * of earlier segments together are small enough to be searched. */
 static bool is_there(const ElfW(Phdr) * header, uint64_t before, const struct stat *file)
 {
 	uint64_t size = (uint64_t)file->st_size;
@@ -92,17 +92,18 @@ static bool find_section(const struct elf_symbols *file, uint32_t type, ElfW(Shd
 	return false;
 }
 
-/* Names come out of a piece of their table. */
+/* The part of the string table that is in memory. */
 struct window {
-	uint64_t offset; /* of the table, in the file */
+	uint64_t offset; /* of the string table in the file */
 	uint64_t size;
-	uint64_t at; /* of the piece, in the table */
+	uint64_t at; /* offset of the part in the string table */
 	size_t length;
 	unsigned moves;
 	char text[WINDOW + 1];
 };
 
-/* NULL: outside of the table, or the piece has been moved too often. */
+/* Returns NULL if the name lies outside of the string table, or if the window has moved too
+ * often. */
 static const char *name_at(struct window *w, int fd, uint64_t name)
 {
 	uint64_t at = name;
@@ -137,7 +138,8 @@ static bool is_code(const ElfW(Sym) * symbol)
 	       symbol->st_shndx < SHN_LORESERVE && symbol->st_value;
 }
 
-/* Dynamic symbols lie in the order of a hash, names in another one. */
+/* Dynamic symbols are sorted by hash, their names are not. Sorting symbols by name offset keeps the
+ * window from moving back and forth. */
 static int compare_names(const void *a, const void *b)
 {
 	const ElfW(Sym) *first = a, *second = b;
@@ -145,7 +147,7 @@ static int compare_names(const void *a, const void *b)
 	return first->st_name < second->st_name ? -1 : first->st_name > second->st_name;
 }
 
-/* What is code moves to the front: how many. */
+/* Moves function symbols to the front. Returns their number. */
 static size_t keep_code(ElfW(Sym) * symbol, size_t count)
 {
 	size_t kept = 0;

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The symbols of an ELF file of our own class and byte order, read in bounded memory: the file may
- * be of any size, and hold anything. One reader at a time in the process.
+ * Reads the symbols of an ELF file of the agent's own class and byte order, in bounded memory. The
+ * file may have any size and any content. The process may run only one elf_symbols_walk at a time,
+ * because it uses static buffers.
  */
 #include <elf.h>
 #include <link.h>
@@ -10,7 +11,7 @@
 #include <stdint.h>
 
 #define ELF_SEGMENTS_MAX 16
-#define ELF_NAME_MAX	 64 /* longer names are cut */
+#define ELF_NAME_MAX	 64 /* longer names are truncated */
 
 struct elf_segment {
 	uint64_t address; /* p_vaddr */
@@ -21,25 +22,28 @@ struct elf_segment {
 struct elf_symbols {
 	int fd;
 	ElfW(Ehdr) head;
-	unsigned segment_count; /* executable ones */
+	unsigned segment_count; /* executable segments */
 	struct elf_segment segment[ELF_SEGMENTS_MAX];
 };
 
-/* Looks at the headers; the descriptor stays the caller's. 0; -ENOEXEC: it is not such a file. */
+/* Reads the headers. The caller keeps the descriptor. Returns 0, -ENOEXEC if this is not an ELF
+ * file of the agent's class and byte order, or another negative errno. */
 int elf_symbols_open(struct elf_symbols *file, int fd);
 
-/* Headers, by their numbers, and bytes of the file: false: there are none such. */
+/* Read a section header or program header by its number, or bytes of the file. They return false if
+ * the file has no such header or bytes. */
 bool elf_symbols_section(const struct elf_symbols *file, unsigned index, ElfW(Shdr) * ret);
 bool elf_symbols_segment(const struct elf_symbols *file, unsigned index, ElfW(Phdr) * ret);
 bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out, size_t size);
 
-/* Calls `each` for every symbol of the first table of this type (SHT_DYNSYM, SHT_SYMTAB) that is
- * defined and code. With `named` the name is read, else it is "". Ends when `each` gives true. */
+/* Calls `each` for every defined function symbol of the first table of type SHT_DYNSYM or
+ * SHT_SYMTAB. With `named`, reads each name and passes the symbols of a piece of the table in the
+ * order of their names; otherwise the name is "". Stops when `each` returns true. */
 void elf_symbols_walk(struct elf_symbols *file, uint32_t type, bool named,
 		      bool (*each)(void *context, const ElfW(Sym) * symbol, const char *name),
 		      void *context);
 
-/* Reads code at this address, at most `size` bytes: how many there are in its segment, or less; 0:
- * none. */
+/* Reads at most `size` bytes of code at `address`. Returns the number of bytes read, which may be
+ * smaller at the segment's end, or 0 if no executable segment has this address. */
 size_t elf_symbols_code(const struct elf_symbols *file, uint64_t address, uint8_t *out,
 			size_t size);

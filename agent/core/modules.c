@@ -1,4 +1,4 @@
-/* The table of modules. See modules.h. */
+/* The module table. See modules.h. */
 #include "agent/core/modules.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "agent/core/stacks.h"
 #include "base/ban.h"
 
-#define TEXT_A_MODULE 224 /* path and segments, as a rule */
+#define TEXT_A_MODULE 224 /* typical size of path and segments */
 
 int modules_init(struct modules *m, struct arena *arena, uint32_t capacity)
 {
@@ -33,7 +33,7 @@ void modules_clear(struct modules *m)
 	arena_clear(&m->text);
 }
 
-/* Files. */
+/* ---- files ---- */
 
 static int keep_text(struct modules *m, struct module *to, const struct capture_module *from)
 {
@@ -61,7 +61,8 @@ static bool same_bytes(const uint8_t *a, uint32_t a_length, const uint8_t *b, ui
 	return a_length == b_length && (!a_length || !memcmp(a, b, a_length));
 }
 
-/* Which of its pages are mapped says less than what its segments are, if those are known. */
+/* Compares the segments if they are known: they identify a file better than its mapped range, which
+ * depends on the pages that the program has mapped. */
 static bool same_size(const struct module *e, const struct capture_module *module)
 {
 	return e->segment_count == module->segment_count &&
@@ -78,8 +79,8 @@ static bool is_same(const struct module *e, const struct capture_module *module)
 	       same_bytes(e->path, e->path_length, module->path, module->path_length);
 }
 
-/* 0: there is none. A file that is there already, too (V8 maps its own once more), is another
- * module. */
+/* Returns 0 if no such file is in the table. A file that is loaded now does not match: a second
+ * mapping of the same file (V8 maps its own executable again) counts as another module. */
 static uint32_t find_file(const struct modules *m, const struct capture_module *module)
 {
 	for (uint32_t i = m->count; i-- > 0;)
@@ -93,7 +94,7 @@ bool modules_knows(const struct modules *m, const struct capture_module *module)
 	return find_file(m, module) != 0;
 }
 
-/* 0: there is no room. */
+/* Returns 0 if the table is full. */
 static uint32_t add_file(struct modules *m, const struct capture_module *module)
 {
 	struct module *e = &m->entry[m->count];
@@ -132,7 +133,7 @@ void modules_told(struct modules *m, struct module *e)
 	e->told_ns = e->ended_ns;
 }
 
-/* Places. */
+/* ---- places ---- */
 
 int modules_add(struct modules *m, const struct capture_module *module)
 {
@@ -175,7 +176,7 @@ bool modules_remove(struct modules *m, uint32_t id, uint32_t epoch, uint64_t tim
 		*place = m->live[--m->live_count];
 		return true;
 	}
-	return m->turned_away; /* it may be one of those */
+	return m->turned_away; /* it may have been turned away */
 }
 
 void modules_remove_all(struct modules *m, uint64_t time_ns)

@@ -1,4 +1,4 @@
-/* Names of recordings. See naming.h. */
+/* Expands file names of recordings. See naming.h. */
 #include "agent/core/naming.h"
 
 #include <errno.h>

@@ -1,18 +1,20 @@
 #pragma once
-/* Names of recordings: a pattern with placeholders. */
+/* File names of recordings, made from a pattern with placeholders. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define NAMING_DEFAULT "heapcast_%e_%t_%p.heapcast"
 
-/* %e: name of the program (bytes that a file name may not have become '_'); %t: seconds since the
- * epoch; %p: pid; %n: the number of recordings of this agent before this one; %%: a percent sign.
- * 0; -ENAMETOOLONG; -EINVAL: another placeholder. */
+/* Expands `pattern`. %e: name of the program, in which '_' replaces bytes that a file name must not
+ * have; %t: seconds since the epoch; %p: pid; %n: number of recordings that this agent made before
+ * this one; %%: a percent sign. Returns 0, -ENAMETOOLONG, or -EINVAL for another placeholder or an
+ * empty name. */
 int naming_expand(char *out, size_t size, const char *pattern, const char *program, uint64_t wall_s,
 		  int64_t pid, uint32_t counter);
-/* Has it no placeholder, but for percent signs: is it one file's name, whatever is recorded? */
+/* Returns true if the pattern has no placeholder except %%: all recordings get the same file
+ * name. */
 bool naming_is_plain(const char *pattern);
-/* Puts a number in front of the last ending of a path, behind `mark`: name.2.heapcast. 0 or
- * -ENAMETOOLONG. */
+/* Inserts `mark` and `number` before the file name's last extension: name.2.heapcast. `size` is the
+ * size of the buffer. Returns 0 or -ENAMETOOLONG. */
 int naming_number(char *path, size_t size, char mark, uint32_t number);

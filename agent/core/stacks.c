@@ -11,10 +11,10 @@
 #define CACHE_PART	7
 #define CACHE_SLOTS_MIN 256
 #define NODES_A_PLACE	8
-#define NODES_SMALL	2 /* in a small table, where most nodes are of another place */
+#define NODES_SMALL	2 /* in a small table, where most nodes have a place of their own */
 #define SIZE_SMALL	(64u << 10)
 #define BYTES_PER_THREE (8 * 3 + 4 * 4) /* three entries of 8 bytes and four slots of 4 */
-#define LINE		16 /* slots of an index in a line of the processor's cache; four bits */
+#define LINE		16		/* index slots in a cache line: four bits of the hash */
 
 static uint64_t hash_of_node(uint32_t parent, uint32_t place)
 {
@@ -33,7 +33,7 @@ static size_t cache_slots(const struct stacks *s)
 	return (size_t)1 << (64 - s->cache_shift);
 }
 
-/* Both caches: they lie one behind the other. */
+/* Both caches, which are adjacent. */
 static size_t caches_size(const struct stacks *s)
 {
 	return cache_slots(s) * sizeof(*s->cache) + cache_slots(s) / 4 * sizeof(*s->located);
@@ -81,13 +81,13 @@ static uint32_t intern_place(struct stacks *s, uint64_t place)
 	return s->places;
 }
 
-/* What a slot holds of the node `number`. */
+/* The index entry of the node `number`. */
 static uint32_t index_entry(const struct stacks *s, uint64_t hash, uint32_t number)
 {
 	return ((uint32_t)hash & ~s->node_mask) | number;
 }
 
-/* Is the search over? At an empty slot it is. */
+/* Returns true if `entry` is the searched node, or an empty slot. */
 static inline bool ends_search(const struct stacks *s, uint32_t entry, uint64_t hash,
 			       uint32_t parent, uint32_t place)
 {
@@ -98,10 +98,10 @@ static inline bool ends_search(const struct stacks *s, uint32_t entry, uint64_t 
 }
 
 /*
- * The slot of the node, or the empty one that it belongs in. Most nodes lie in the line that is
- * their parent's: parents whose numbers are near share it, and what is new hangs below what is new,
- * so that it is in the processor's cache. Who finds that line full goes where the hash says.
- * (Nothing is ever taken out, so a line with an empty slot was never full.)
+ * Returns the slot of the node, or the empty slot where it belongs. Most nodes lie in their
+ * parent's line, which parents with near numbers share. New nodes hang below new nodes, so their
+ * line is in the processor's cache. If the line is full, the hash alone decides. (Nodes are never
+ * removed one by one, so a line with an empty slot was never full.)
  */
 static inline uint32_t *node_slot(const struct stacks *s, uint64_t hash, uint32_t parent,
 				  uint32_t place)
@@ -118,7 +118,7 @@ static inline uint32_t *node_slot(const struct stacks *s, uint64_t hash, uint32_
 	return &s->node_index[slot];
 }
 
-/* 0: no room, with `limit` nodes in the table. */
+/* Returns 0 if the node is new and the table already has `limit` nodes. */
 static uint32_t intern_node(struct stacks *s, uint32_t parent, uint32_t place, uint32_t limit)
 {
 	uint64_t hash = hash_of_node(parent, place);
@@ -178,14 +178,14 @@ bool stacks_get(const struct stacks *s, uint32_t number, struct stack_node *ret)
 	return true;
 }
 
-/* No parent has the number that an empty slot of the first cache names. */
+/* In the first cache all bytes of an empty slot are 0xff: no parent has that number. */
 void stacks_cache_clear(struct stacks *s)
 {
 	memset(s->cache, 0xff, cache_slots(s) * sizeof(*s->cache));
 	memset(s->located, 0, cache_slots(s) / 4 * sizeof(*s->located));
 }
 
-/* Marks the node and its ancestors; how many were not marked before. */
+/* Marks the node and its ancestors. Returns how many were not marked before. */
 static uint32_t mark(struct stacks *s, uint32_t node)
 {
 	uint32_t count = 0;
@@ -195,8 +195,8 @@ static uint32_t mark(struct stacks *s, uint32_t node)
 	return count;
 }
 
-/* Moves marked nodes to the front; node_index says where each has gone. A parent comes before its
- * children. */
+/* Moves marked nodes to the front and stores their new index in node_index. A parent comes before
+ * its children, so its new index is already known. */
 static void move_nodes(struct stacks *s)
 {
 	uint32_t kept = 0;
@@ -211,7 +211,7 @@ static void move_nodes(struct stacks *s)
 	s->nodes = kept;
 }
 
-/* The same for the places that nodes still name. */
+/* The same for the places of the remaining nodes. */
 static void move_places(struct stacks *s)
 {
 	uint32_t kept = 0;
@@ -255,8 +255,8 @@ static void index_again(struct stacks *s)
 	}
 }
 
-/* The index of nodes is built again anyway, so it serves as mark and as map in between: it has more
- * slots than there are nodes. */
+/* The index of nodes is rebuilt at the end, so it serves as mark and as map of new numbers until
+ * then: it has more slots than there are nodes. */
 bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths)
 {
 	uint32_t used = s->nodes, held = 0;
@@ -282,7 +282,7 @@ bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths)
 	return true;
 }
 
-/* Nodes and places keep their numbers: nobody who has one need know. */
+/* Nodes and places keep their numbers, so references to them stay valid. */
 void stacks_move(struct stacks *s, void *memory, size_t size)
 {
 	struct stacks from = *s;

@@ -1,4 +1,4 @@
-/* /proc and pidfds. See target.h. */
+/* Reads /proc and pidfds. See target.h. */
 #include "agent/core/target.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-/* include/uapi/linux/pidfd.h of 6.15; older headers lack it. */
+/* include/uapi/linux/pidfd.h of Linux 6.15; older headers lack it. */
 struct pidfd_exit_info {
 	uint64_t mask;
 	uint64_t cgroup;
@@ -29,7 +29,7 @@ struct pidfd_exit_info {
 #define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
 #define PIDFD_EXIT_KNOWN    (1u << 3)
 
-/* Fields of /proc/PID/stat behind the name, counted from 3 (state). */
+/* Fields of /proc/PID/stat after the name, counted from 3 (state). */
 #define STAT_STATE     3
 #define STAT_PARENT    4
 #define STAT_THREADS   20
@@ -37,10 +37,11 @@ struct pidfd_exit_info {
 #define STAT_EXIT_CODE 52
 
 #define UNKNOWN	    "unknown" /* processor */
-#define COMM_LENGTH 15	      /* of a name, as the kernel keeps it */
-#define TITLE	    " :()[]"  /* what is in "nginx: worker process" and in no name */
-#define PAGE_LEAST  4096
-#define PAGE_MOST   (1u << 20)
+#define COMM_LENGTH 15	      /* longest name that the kernel keeps */
+/* characters of a title like "nginx: worker process", but of no file name */
+#define TITLE	   " :()[]"
+#define PAGE_LEAST 4096
+#define PAGE_MOST  (1u << 20)
 
 static long read_file(const char *path, char *out, size_t size)
 {
@@ -64,8 +65,8 @@ static long read_proc(pid_t pid, const char *name, char *out, size_t size)
 	return read_file(path, out, size);
 }
 
-/* The number in field `field` of a stat line; the name may hold anything, so it is counted from its
- * last ')'. */
+/* Returns the number in field `field` of a stat line. The process's name may contain anything, so
+ * fields are counted from the last ')'. */
 static uint64_t stat_field(const char *line, int field)
 {
 	const char *at = strrchr(line, ')');
@@ -168,16 +169,16 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The kernel's name is the beginning of what was called, as long as the program gives itself no
- * other. */
+/* Returns true if `comm` is the beginning of `name`. The kernel's name is the beginning of the file
+ * name that was executed, unless the program has changed it. */
 static bool agrees(const char *name, const char *comm)
 {
 	return *name && !strncmp(name, comm, COMM_LENGTH) &&
 	       strnlen(name, COMM_LENGTH) == strlen(comm);
 }
 
-/* A script: the kernel has its name, and its path is behind the interpreter and, if there is
- * one, an option. NULL: it is none. */
+/* Returns the name of a script, or NULL. The kernel's name then is the script's, and the script's
+ * path is the argument after the interpreter and at most one option. */
 static const char *script_of(const struct target_info *info)
 {
 	const char *end = info->arguments + info->arguments_length, *argument = info->arguments;
@@ -198,7 +199,8 @@ static void set_name(struct target_info *info)
 	const char *argument = last_part(info->arguments), *script = script_of(info), *name;
 	char *deleted;
 
-	snprintf(called, sizeof(called), "%s", argument + (*argument == '-')); /* of a login */
+	snprintf(called, sizeof(called), "%s",
+		 argument + (*argument == '-')); /* a login shell's argv[0] starts with '-' */
 	snprintf(file, sizeof(file), "%s", last_part(info->executable));
 	deleted = strstr(file, " (deleted)");
 	if (deleted)
@@ -266,7 +268,7 @@ void target_folder(pid_t pid, char *out, size_t size)
 	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
 	n = readlink(path, out, size);
 	if (n < 0 || (size_t)n >= size || out[0] != '/')
-		n = 0; /* none, cut, or outside of our root */
+		n = 0; /* unreadable, truncated, or outside of the agent's root */
 	out[n] = '\0';
 }
 
@@ -282,7 +284,8 @@ int target_thread_name(pid_t pid, pid_t tid, char ret_name[16])
 	return 0;
 }
 
-/* Does the file hold `text` as a whole entry? Entries end with a NUL. */
+/* Returns true if the process's environment has `text` as a whole entry, including the final
+ * NUL. */
 static bool environment_has(pid_t pid, const char *text)
 {
 	char path[64], piece[4096];
@@ -343,7 +346,8 @@ struct target_end target_end_of_status(int status, int source)
 	return end;
 }
 
-/* The kernel shows a zombie's status to root and to its own user; to others it shows 0. */
+/* The kernel shows a zombie's status in `stat` only to root and to the process's user; others read
+ * 0. */
 int target_end_by_pidfd(int pidfd, pid_t pid, uid_t uid, struct target_end *ret)
 {
 	struct pidfd_exit_info info = {.mask = PIDFD_EXIT_KNOWN};

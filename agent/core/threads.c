@@ -1,4 +1,4 @@
-/* Threads of a stream. See threads.h. */
+/* The threads of a stream. See threads.h. */
 #include "agent/core/threads.h"
 
 #include <errno.h>

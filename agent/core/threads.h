@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The threads of a stream: their numbers, names and accounts. A thread keeps its place after its
- * end, so that a collector that joins late learns its name; when the table is full, the longest
- * dead gives its place to a new one, and its counts go into `retired`.
+ * The threads of a stream: their numbers, names and counts. A thread keeps its entry after its end,
+ * so that a collector that joins late learns its name. When the table is full, a new thread takes
+ * the entry of the thread that ended first, whose counts move to `retired`.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,27 +15,28 @@
 struct thread_counts {
 	uint64_t produced; /* events begun */
 	uint64_t not_sampled;
-	uint64_t delivered; /* in batches, the one under construction included */
-	uint64_t culled;    /* in sums, or on their way into one */
-	uint64_t lost;	    /* in gaps, likewise */
+	uint64_t delivered; /* in batches, including the one under construction */
+	uint64_t culled;    /* in sums, sent or under construction */
+	uint64_t lost;	    /* in gaps, sent or under construction */
 };
 
 struct thread {
-	uint32_t number; /* 0: the place is free */
+	uint32_t number; /* 0: the entry is free */
 	uint32_t tid;
 	bool alive;
 	bool news;	  /* its definition has changed since it was last sent */
-	bool counts_news; /* its counts have */
-	uint32_t lanes;	  /* of the ring that are its */
+	bool counts_news; /* its counts have changed since they were last sent */
+	uint32_t lanes;	  /* number of ring lanes that belong to it */
 	uint32_t held;	  /* events that are held back (cull.h) */
 	char name[THREAD_NAME_MAX];
 	uint64_t started_ns, ended_ns;
-	uint64_t earlier_delivered, earlier_lost; /* of `counts`, by the agents before this one */
+	/* The part of `counts` that earlier agents have accounted for. */
+	uint64_t earlier_delivered, earlier_lost;
 	struct thread_counts counts;
 };
 
-/* How many of its events have been taken from the source, or are known to be lost: the next one has
- * this number and one. */
+/* Returns how many of the thread's events were taken from the source or are known to be lost. The
+ * next event's number is one more. */
 static inline uint64_t thread_taken(const struct thread *t)
 {
 	return t->counts.delivered + t->counts.culled + t->held + t->counts.lost;
@@ -45,27 +46,29 @@ struct threads {
 	struct thread *entry;
 	uint32_t capacity;
 	uint32_t last_number;
-	uint32_t news; /* how many have news of their definition */
+	uint32_t news; /* how many threads have `news` */
 	struct thread_counts retired;
 };
 
 int threads_init(struct threads *threads, struct arena *arena, uint32_t capacity);
 void threads_clear(struct threads *threads);
-/* A place with a new number; NULL: all are taken by living threads, or by such that have a lane, or
- * events that are held back, or whose end was not sent yet. */
+/* Returns an entry with a new number, or NULL if the table is full. Living threads keep their
+ * entries, and so do ended threads that still have a lane, held events, or news that were not sent
+ * yet. */
 struct thread *threads_add(struct threads *threads, uint32_t tid, uint64_t time_ns);
-/* The same for a thread that another agent has numbered (one that makes no sense, or is taken: a
- * new number). */
+/* Like threads_add, for a thread that another agent has numbered. If the number is invalid or in
+ * use, the thread gets a new one. */
 struct thread *threads_resume(struct threads *threads, uint32_t tid, uint32_t number);
-/* The living thread with this tid; NULL: none. */
+/* Returns the living thread with this tid, or NULL. */
 struct thread *threads_find(struct threads *threads, uint32_t tid);
 void threads_end(struct threads *threads, struct thread *thread, uint64_t time_ns);
-/* Ends those that live and have no lane, until `most` threads have news. A thread has none only
- * while it goes from one slice to the next; a program that lies can make any number of those. */
+/* Ends living threads without a lane, until `most` threads have news. An honest program has such
+ * threads only while they move from one slice to the next; a faulty program may create any
+ * number. */
 void threads_end_left(struct threads *threads, uint32_t most, uint64_t time_ns);
-/* Takes a name; true if it is another than before. */
+/* Sets the name. Returns true if it differs from the old one. */
 bool threads_name(struct threads *threads, struct thread *thread, const char *name);
-/* Sum of all, dead ones included. */
+/* Returns the sum of all counts, including those of ended threads. */
 struct thread_counts threads_total(const struct threads *threads);
 
 #define threads_each(t, x)                                                                         \

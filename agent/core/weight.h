@@ -1,14 +1,15 @@
 #pragma once
-/* What a sampled allocation stands for. */
+/* The weight of a sampled allocation. */
 #include <math.h>
 #include <stdint.h>
 
 #include "proto/ring.h"
 
 /*
- * The bytes that a sampled allocation of `size` stands for: size / p, p = 1 - exp(-size / interval)
- * (Horvitz and Thompson 1952), as whole bytes, which is wrong by at most 1 / (2 interval). An empty
- * one counts as one byte. 0: its own size: it was not sampled, or so large that it always is
+ * Returns the number of bytes that a sampled allocation of `size` bytes stands for: size / p, with
+ * p = 1 - exp(-size / interval) (Horvitz and Thompson 1952), rounded to whole bytes, which is off
+ * by at most 1 / (2 interval). An empty allocation counts as one byte. Returns 0, which means the
+ * allocation's own size, if sampling is off, or if the allocation is so large that it is always
  * recorded.
  */
 static inline uint64_t weight_of(uint64_t size, uint64_t interval)

@@ -1,4 +1,4 @@
-/* Blocks that live short. See cull.h. */
+/* Culls short-lived blocks. See cull.h. */
 #include "agent/hold/cull.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include "proto/columns_put.h"
 #include "base/ban.h"
 
-#define DIVIDE_SLACK 1024 /* for alignment, and what is nobody's: slot 0 */
+#define DIVIDE_SLACK 1024 /* for alignment, and for the unused slot 0 */
 
-/* For each three slots there are four places of addresses. */
+/* The hash table has four entries for each three slots. */
 int cull_init(struct cull *c, const struct cull_settings *settings, struct arena *arena,
 	      struct stacks_path *path)
 {
@@ -56,7 +56,7 @@ static uint32_t at_home(const struct cull *c, uint64_t address)
 	return places_home(places_hash(address), c->places);
 }
 
-/* Where the address is, or would be. */
+/* Returns the entry of the address, or the free entry for it. */
 static struct cull_at *at_find(const struct cull *c, uint64_t address)
 {
 	uint32_t i = at_home(c, address);
@@ -71,7 +71,7 @@ static void at_put(struct cull *c, uint64_t address, uint32_t slot)
 	*at_find(c, address) = (struct cull_at){.address = address, .slot = slot};
 }
 
-/* What follows closes up. */
+/* Moves the following entries of the same probe sequence into the hole. */
 static void at_remove(struct cull *c, struct cull_at *at)
 {
 	uint32_t hole = (uint32_t)(at - c->at);
@@ -88,7 +88,7 @@ static void at_remove(struct cull *c, struct cull_at *at)
 
 /* ---- the list ---- */
 
-/* Has it an address that a block can have? Calls and mappings have others. */
+/* Returns true if the event is about a heap block. Calls and mappings have other addresses. */
 static bool is_heap(uint8_t kind)
 {
 	return event_space(kind) == EVENT_SPACE_HEAP;
@@ -112,7 +112,7 @@ static void unlink_slot(struct stream *s, uint32_t index)
 	c->spare = index;
 }
 
-/* The block is sent, and so are all of its chain. */
+/* The block is to be sent, and so is its whole chain. */
 static void keep(struct cull *c, uint32_t index)
 {
 	uint32_t i = index;
@@ -170,7 +170,7 @@ static int send_due(struct stream *s)
 	return r;
 }
 
-/* For one more event. */
+/* Makes room for one more event. */
 static int make_room(struct stream *s)
 {
 	struct cull *c = &s->cull;
@@ -186,13 +186,14 @@ static int make_room(struct stream *s)
 	return r;
 }
 
-/* Is anything held back that came before the last one that was out of order, or is that one? */
+/* Returns true if the list holds the last event that was out of order, or an event that came before
+ * it. */
 static bool late_held(const struct cull *c)
 {
 	return c->has_late && c->oldest && (int32_t)(c->slot[c->oldest].serial - c->late) <= 0;
 }
 
-/* Whoever was alive there is no more. */
+/* The block at this address is no longer alive. */
 static void forget(struct cull *c, uint64_t address)
 {
 	struct cull_at *at = at_find(c, address);
@@ -203,7 +204,7 @@ static void forget(struct cull *c, uint64_t address)
 
 enum hold { HOLD_PENDING, HOLD_PLAIN, HOLD_UNNOTED };
 
-/* Appends the event; there is a slot. */
+/* Appends the event. The caller has made room. */
 static void hold(struct stream *s, struct thread *thread, const struct event *e, uint32_t node,
 		 enum hold how)
 {
@@ -239,7 +240,7 @@ static void hold(struct stream *s, struct thread *thread, const struct event *e,
 	c->held++;
 	thread->held++;
 	if (!is_heap(e->kind) || !e->address ||
-	    how == HOLD_UNNOTED) /* none, or not of the block that is there now */
+	    how == HOLD_UNNOTED) /* the event must not change what is alive at the address */
 		return;
 	if (e->class == EVENT_CLASS_FREE)
 		forget(c, e->address);
@@ -262,8 +263,8 @@ uint64_t cull_watermark(const struct cull *c, uint64_t watermark_ns)
 
 /* ---- what is culled ---- */
 
-/* The pending block is culled. `lived_ns`: until its death, by a free or a reallocation (as without
- * culling, it lives until the new block is born; pairing.c). */
+/* Culls a pending block. `lived_ns` is the time until its death, by a free or a reallocation. (As
+ * without culling, a reallocated block lives until the new block is born; pairing.c.) */
 static void cull_block(struct stream *s, uint32_t index, uint64_t lived_ns, bool freed)
 {
 	const struct cull_slot *x = &s->cull.slot[index];
@@ -286,13 +287,13 @@ static uint64_t lived(const struct cull_slot *x, uint64_t time_ns)
 	return time_ns > x->time_ns ? time_ns - x->time_ns : 0;
 }
 
-/* The first block of the chain that ends with this one. */
+/* Returns the first block of the chain that ends with this one. */
 static uint32_t first_of(const struct cull *c, uint32_t last)
 {
 	return c->slot[last].chain ? c->slot[last].chain : last;
 }
 
-/* The chain of pending blocks that ends with this one is culled: it was freed. */
+/* Culls the chain of pending blocks that ends with this one, which was freed. */
 static void cull_chain(struct stream *s, uint32_t last, uint64_t freed_ns)
 {
 	const struct cull_slot *slot = s->cull.slot;
@@ -306,14 +307,14 @@ static void cull_chain(struct stream *s, uint32_t last, uint64_t freed_ns)
 	cull_block(s, last, lived(&slot[last], freed_ns), true);
 }
 
-/* Whose is a death at this address? */
+/* Which block a death at an address belongs to. */
 enum owner { OWNER_UNKNOWN, OWNER_PENDING, OWNER_EARLIER };
 
 /*
- * The order of the events is trusted, with two exceptions among different threads: a death that is
- * older than the birth (it came late), and, within the clock's error, one after a birth where a
- * block was already: the first block's own death comes behind the birth that took its place
- * (pairing.h has the same rule).
+ * The order of events is trusted, with two exceptions between different threads. A death that is
+ * older than the birth came late. And within the clock's error, a death after a birth where a block
+ * was alive may belong to that first block: its death may appear behind the birth that reused its
+ * address (pairing.h has the same rule).
  */
 static enum owner owner_of(struct stream *s, const struct cull_slot *x, const struct thread *thread,
 			   uint64_t time_ns)
@@ -325,8 +326,8 @@ static enum owner owner_of(struct stream *s, const struct cull_slot *x, const st
 	return OWNER_PENDING;
 }
 
-/* The same, with the pending block in ret_index; one whose chain has lived too long is pending no
- * more. */
+/* Finds the block that dies at this address, and sets *ret_index if the block is pending. A block
+ * whose chain has lived too long is no longer pending. */
 static enum owner find_owner(struct stream *s, uint64_t address, const struct thread *thread,
 			     uint64_t time_ns, uint32_t *ret_index)
 {
@@ -346,8 +347,8 @@ static enum owner find_owner(struct stream *s, uint64_t address, const struct th
 	return OWNER_UNKNOWN;
 }
 
-/* A block is born at an address: one that was thought to be alive there has an end that is not
- * known, and is kept. True if there was one. */
+/* A block is born at an address. If another block seems to be alive there, its end is unknown, so
+ * it is kept. Returns true in that case. */
 static bool takes_place(struct stream *s, uint64_t address)
 {
 	struct cull *c = &s->cull;
@@ -368,7 +369,7 @@ static void take_birth(struct stream *s, struct thread *thread, const struct eve
 	s->cull.slot[s->cull.newest].doubled = doubled;
 }
 
-/* A reallocation of the pending block, which may go on waiting as one of its chain. */
+/* A pending block is reallocated: the new block joins its chain and is pending. */
 static void take_growth(struct stream *s, struct thread *thread, const struct event *e,
 			uint32_t node, uint32_t old)
 {

@@ -1,34 +1,36 @@
 #pragma once
 /*
- * Culling: blocks that live shorter than a given time are not sent as two events. What is sent in
- * their stead are sums (sums.h), so that totals stay exact.
+ * Culling: a block that lives shorter than a given time is not sent as two events. It is added to
+ * sums (sums.h) instead, so totals stay exact.
  *
- * With culling on, all events pass through a list, in the order in which the source gives them,
- * which is that of their stamps:
+ * With culling on, all events pass through a list, in the order in which the source delivers them,
+ * which is the order of their stamps:
  *
- *	oldest                                                      newest
- *	malloc A (pending) - free X - malloc B (pending) - realloc C -> D - ...
- *	`-- sent when its time has passed, and what is behind it up to the next pending one
+ * 	oldest                                                      newest
+ * 	malloc A (pending) - free X - malloc B (pending) - realloc C -> D - ...
+ * 	`-- sent when its time is over, together with what follows up to the next pending block
  *
- * The free of a pending block takes it out, and neither is sent. So what is sent is in its order,
- * and what is held back is what may still be culled and what came after that; the watermark waits
- * for it. When the list is full the oldest is sent before its time (`early`).
+ * The free of a pending block removes the block from the list, and neither is sent. So events are
+ * sent in order. The list holds the blocks that may still be culled and the events after the oldest
+ * of them, and the watermark waits for that. When the list is full, the oldest block is sent before
+ * its time (`early`).
  *
- * At one address births and deaths alternate, and their order is trusted, with two exceptions among
- * different threads. A death that is older than the birth, because it came late, is that of an
- * earlier block. And so is one that follows within the clock's error (CULL_DOUBT_NS) a birth where
- * a block was already. Those are sent, and so is a block whose place was taken while its end is not
- * known: the collector pairs them, as it would without culling. A death takes a birth out or
- * neither goes: what is sent alternates as before.
+ * At each address, births and deaths alternate, and their order is trusted, with two exceptions
+ * between different threads. First, a death that is older than the birth came late, and belongs to
+ * an earlier block. Second, so does a death that follows a birth within the clock's error
+ * (CULL_DOUBT_NS), if that birth was at an address where a block was alive. Such deaths are sent. A
+ * block whose address was reused before its end is known is sent, too: the collector pairs the
+ * events as it does without culling. A death and its birth are either both culled or both sent, so
+ * the events that are sent still alternate.
  *
- * A chain of reallocations is culled or sent as a whole: the free of its last block takes out all
- * of it if the first one was born less than the time before. Else, and when the first one is sent,
- * all blocks of it are pending no more; and so are those of a chain that grows beyond
- * CULL_CHAIN_MOST blocks. A reallocation of a block that was sent is sent, and so is the end of
- * what it makes. Mappings, pools, failed calls and free(NULL) are always sent.
+ * A chain of reallocations is culled or sent as a whole. The free of its last block culls the whole
+ * chain if the first block is younger than the time. Otherwise, or when the first block is sent, no
+ * block of the chain is pending any more. The same happens when a chain grows beyond
+ * CULL_CHAIN_MOST blocks. If a block was sent, its reallocation is sent, and so is the end of the
+ * new block. Mappings, pools, failed calls and free(NULL) are always sent.
  *
- * Slots of the list and the table of addresses have a fixed size; nothing is allocated. What is
- * held back bears nodes of the stack table: cull.path keeps them when a new generation of it
+ * The list and the table of addresses have a fixed size; nothing is allocated. Held events refer to
+ * nodes of the stack table; `cull.path` keeps those nodes when a new generation of the table
  * begins.
  */
 #include <stdbool.h>
@@ -41,17 +43,17 @@
 #include "proto/event.h"
 
 #define CULL_DOUBT_NS	6000		/* the collector's window for repairs: 5 us and a tick */
-#define CULL_CHAIN_MOST SUMS_ROWS_LEAST /* blocks: their sums find room at once */
+#define CULL_CHAIN_MOST SUMS_ROWS_LEAST /* blocks; the sums always have room for a whole chain */
 
 struct stream;
 struct thread;
 struct event;
 
 struct cull_settings {
-	uint64_t time_ns;     /* 0: nothing is culled */
-	uint64_t pending_max; /* blocks that wait for their end at most; 0: as many as there is room
-				 for */
-	size_t memory;	      /* of all streams; 0: an eighth of the limit */
+	uint64_t time_ns; /* 0: culling is off */
+	/* Largest number of pending blocks. 0: limited by the memory only. */
+	uint64_t pending_max;
+	size_t memory; /* of all streams; 0: an eighth of the limit */
 };
 
 struct cull_slot {
@@ -61,18 +63,19 @@ struct cull_slot {
 	uint64_t weight;
 	uint64_t old_address;
 	uint32_t call_ticks;
-	uint32_t thread;       /* index in the table of threads */
-	uint32_t older, newer; /* slots; 0: none. Of free ones, `newer` is the next */
+	uint32_t thread;       /* index in the thread table */
+	uint32_t older, newer; /* slots; 0: none. In a free slot, `newer` is the next free slot */
 	uint32_t serial;
-	uint32_t chain; /* the next block that reallocations made of it, of the last one the first;
-			   0: none did */
+	/* The next block of the chain of reallocations; the last one refers to the first. 0: not in
+	 * a chain. */
+	uint32_t chain;
 	uint8_t position; /* in the chain, from 0 */
 	uint8_t kind;
 	bool pending;
-	bool doubled; /* when it was born a block was already there */
+	bool doubled; /* a block was alive at the address when this one was born */
 };
 
-/* The last birth in the list at this address, if no death came behind it. */
+/* The last birth in the list at this address, unless a death followed. */
 struct cull_at {
 	uint64_t address; /* 0: free */
 	uint32_t slot;
@@ -81,41 +84,42 @@ struct cull_at {
 struct cull {
 	uint64_t time_ns;
 	uint32_t pending_max;
-	struct cull_slot *slot;	  /* from 1 */
+	struct cull_slot *slot;	  /* indices start at 1 */
 	struct stacks_path *path; /* the node of each slot; 0: none */
-	uint32_t slots, spare;	  /* `spare`: the first free one */
+	uint32_t slots, spare;	  /* `spare`: the first free slot */
 	uint32_t oldest, newest, held, pending;
 	struct cull_at *at;
-	uint32_t places;  /* of `at` */
-	uint64_t now_ns;  /* as far as events or the watermark have come */
-	uint64_t late_ns; /* oldest time of events that came out of order, */
-	uint32_t late;	  /* up to the one with this serial */
+	uint32_t places;  /* capacity of `at` */
+	uint64_t now_ns;  /* time that events or the watermark have reached */
+	uint64_t late_ns; /* oldest time of events out of order, ... */
+	uint32_t late;	  /* ... up to the event with this serial */
 	uint32_t serial;
 	bool has_late;
-	bool flush; /* all that is held back is to be sent */
+	bool flush; /* everything held is to be sent */
 };
 
-/* Takes what is left of the arena; `path` becomes the cull's own. 0 or -ENOMEM. */
+/* Takes the rest of the arena. The cull uses `path` from now on. Returns 0 or -ENOMEM. */
 int cull_init(struct cull *cull, const struct cull_settings *settings, struct arena *arena,
 	      struct stacks_path *path);
-/* Empty again, for the next program. */
+/* Empties the list, for the next program. */
 void cull_clear(struct cull *cull);
 /*
- * Takes an event of the stream in, with the node of its stack, and sends what must go. 0; -EAGAIN:
- * the batch must be closed first, and nothing was taken in.
+ * Takes over an event of the stream, with the node of its stack, and sends what is due. Returns 0,
+ * or -EAGAIN if the batch must be closed first; then the event was not taken.
  */
 int cull_event(struct stream *stream, struct thread *thread, const struct event *event,
 	       uint32_t node);
-/* Sends what has waited long enough, as of the stream's watermark; `all`: everything. 0 or
- * -EAGAIN. */
+/* Sends the events that have waited long enough according to the stream's watermark, or everything
+ * if `all`. Returns 0 or -EAGAIN. */
 int cull_advance(struct stream *stream, bool all);
-/* Everything is to be sent, with the next event or turn. */
+/* Makes the next event or turn send everything. */
 static inline void cull_flush(struct cull *cull)
 {
 	cull->flush = cull->held != 0;
 }
-/* A mark of that kind was put: recording begins, ends or changes, or somebody wants to see all
- * there is. */
+/* A mark of this kind was put. Sends everything if recording starts, stops or changes, or if a user
+ * wants a snapshot. */
 void cull_mark(struct cull *cull, int kind);
-/* No event older than this will be sent; `watermark_ns` is what the source says. */
+/* Returns the watermark of what is sent: no older event will follow. `watermark_ns` is the
+ * source's. */
 uint64_t cull_watermark(const struct cull *cull, uint64_t watermark_ns);

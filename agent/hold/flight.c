@@ -1,4 +1,4 @@
-/* What the flight recorder holds, and when it goes. See flight.h. */
+/* Decides what the flight recorder holds, and when that is sent. See flight.h. */
 #include "agent/hold/flight.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "base/ban.h"
 
 #define PART                                                                                       \
-	32 /* room is made for a part of all slots at a time; to move them costs as much as to     \
-	      take in a few events each */
+	32 /* room is made for this part of all slots at a time: a move costs several events       \
+	    */
 
 static int send(struct stream *s, uint32_t i)
 {
@@ -33,7 +33,7 @@ static void trigger(struct flight *f, enum flight_cause cause)
 		f->wanted = cause;
 }
 
-/* Ahead of what is held. */
+/* Sends an event ahead of the held ones. */
 static int send_now(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
 {
 	struct flight *f = &s->flight;
@@ -51,9 +51,10 @@ static int send_now(struct stream *s, struct thread *thread, const struct event 
 	return 0;
 }
 
-/* ---- behind the window ---- */
+/* ---- older than the window ---- */
 
-/* The block has ended, by the death in `by`, which is older than the window: neither is sent. */
+/* The block ended by the death in record `by`, which is now older than the window. Neither is
+ * sent. */
 static void cull(struct stream *s, uint32_t i, uint32_t by)
 {
 	struct flight *f = &s->flight;
@@ -78,8 +79,8 @@ static void cull(struct stream *s, uint32_t i, uint32_t by)
 	flight_unhold(s, i);
 }
 
-/* The live block that dies at this address, by the record `by` at `time_ns`; UINT32_MAX: it is not
- * among those that are held, or that is not sure. */
+/* Finds the live block that dies at this address, by the record `by` at `time_ns`. Returns
+ * UINT32_MAX if no such block is held, or if that is doubtful. */
 static uint32_t find_dying(struct flight *f, uint64_t address, uint32_t by, uint64_t time_ns)
 {
 	uint32_t i = *flight_place_of(f, address);
@@ -102,7 +103,7 @@ static int settle_birth(struct stream *s, uint32_t i)
 	struct flight *f = &s->flight;
 	uint32_t there = *flight_place_of(f, flight_address_of(f, i));
 
-	if (there && send(s, there - 1) < 0) /* how that one ended is not known */
+	if (there && send(s, there - 1) < 0) /* the end of the older block is unknown */
 		return -EAGAIN;
 	f->record[i].doubled = there != 0;
 	flight_index_put(f, i);
@@ -138,8 +139,9 @@ static int settle_reallocation(struct stream *s, uint32_t i)
 	if (!more || !more->old_address)
 		return settle_birth(s, i);
 	block = find_dying(f, more->old_address, i, ns > call_ns ? ns - call_ns : 0);
-	if (block == UINT32_MAX) { /* of one that was sent: it goes, too, and so will the end of
-				      what it makes */
+	/* The old block was sent, so its reallocation is sent, too, and later the end of the new
+	 * block. */
+	if (block == UINT32_MAX) {
 		there = *flight_place_of(f, flight_address_of(f, i));
 		if (there && send(s, there - 1) < 0)
 			return -EAGAIN;
@@ -154,7 +156,7 @@ static int settle_reallocation(struct stream *s, uint32_t i)
 	return settle_birth(s, i);
 }
 
-/* The record that the cursor is at becomes older than the window. */
+/* The record at the cursor becomes older than the window. */
 static int settle(struct stream *s)
 {
 	struct flight *f = &s->flight;
@@ -196,7 +198,8 @@ static int settle_due(struct stream *s)
 
 /* ---- room ---- */
 
-/* Holds less by about a part of all: of the window if there is one, else of the live heap. */
+/* Holds less, by about a part of all slots: of the window if it is not empty, otherwise of the live
+ * heap. */
 static int shrink(struct stream *s)
 {
 	struct flight *f = &s->flight;
@@ -286,7 +289,7 @@ static int deliver(struct stream *s)
 	return 0;
 }
 
-/* What must be done before more events come in. */
+/* Does what must be done before more events are taken. */
 static int work(struct stream *s)
 {
 	struct flight *f = &s->flight;

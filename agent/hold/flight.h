@@ -1,36 +1,37 @@
 #pragma once
 /*
- * The flight recorder: nothing leaves but sums, until something happens. What is kept meanwhile is
- * the live heap and the last N seconds; a trigger has all of that sent, in order, with times and
- * stacks as they were. So a stream is an ordinary one with holes that are accounted for, as with
- * culling: it is the same rule with "older than the window" for "short-lived".
+ * The flight recorder: only sums leave the agent until something happens. Meanwhile the agent keeps
+ * the live heap and the last N seconds. A trigger sends all of that, in order, with the original
+ * times and stacks. So the stream is an ordinary one, with holes that are accounted for. Culling
+ * works the same way, with "short-lived" instead of "older than the window".
  *
- * One array holds what is kept, in the order in which the source gave it, which is that of the
- * stamps:
+ * One array holds what is kept, in the order in which the source delivered it, which is the order
+ * of the stamps:
  *
- *	first                      cursor                          head
- *	| live . . live live . live | birth  death  birth  birth  death |
- *	`- births whose block lives; -' `- the window: everything, as it came -'
- *	   found by address (index)
+ * 	first                      cursor                          head
+ * 	| live . . live live . live | birth  death  birth  birth  death |
+ * 	`- births of live blocks, --' `- the window: all events --------'
+ * 	   found by address (index)
  *
- * The cursor follows the present at a distance of N seconds. A birth that it passes is put into the
- * index; a death that it passes is looked up there: both go, and are counted in the sums (sums.h).
- * What it can't find is the end of a block that was sent already, or that nobody saw begin: that is
- * sent. Where an address is used by two threads within the clock's error the doubtful one is sent
- * (cull.h has the same rule). So what was in use at any moment of the window is held whole, and of
- * the time before what still is.
+ * The cursor follows the present at a distance of N seconds. When it passes a birth, it adds the
+ * birth to the index. When it passes a death, it looks up the birth; both are removed and counted
+ * in the sums (sums.h). If it finds no birth, the block was sent already, or its birth was not
+ * recorded; the death then is sent. If two threads use an address within the clock's error, the
+ * doubtful event is sent (cull.h has the same rule). So the array holds the complete live heap of
+ * each moment in the window, and those older blocks that are still in use.
  *
- * When there is no room the cursor hurries: the window becomes shorter, and a mark MARK_DELIVERY
- * says how long it was. When the window is empty the oldest live blocks are sent (`early` in the
- * sums): they are a part of the live heap, and the collector has them then. Holes are closed by
- * moving everything to the front, whenever that frees a part of the array (1 in 32).
+ * When there is no room, the cursor advances early: the window becomes shorter, and a mark
+ * MARK_DELIVERY says how long it was. When the window is empty, the oldest live blocks are sent
+ * (`early` in the sums): they are a part of the live heap, which the collector then already has.
+ * Moving everything to the front closes the holes, each time a 32nd of the array can be freed.
  *
- * A record has 20 bytes, and 20 more if it is of a reallocation or sampled. What does not fit into
- * one (an address that is no multiple of 8, a block of 4 GiB), and what is no block of the heap, is
- * sent at once. The watermark waits for the oldest that is held: what is sent at once is ahead of
- * it, and collectors keep such events in memory; FLIGHT_AHEAD_MAX of them have everything sent.
+ * A record has 20 bytes, and 20 more for a reallocation or a sampled block. Events that do not fit
+ * into a record (an address that is not a multiple of 8, a block of 4 GiB), and blocks outside of
+ * the heap, are sent at once. The watermark waits for the oldest held event. Events that are sent
+ * at once are ahead of the watermark, and collectors keep such events in memory; after
+ * FLIGHT_AHEAD_MAX of them, everything is sent.
  *
- *   ARMED --trigger--> DELIVERING --all is sent--> STREAMING --`after_ns`, or an exec--> ARMED
+ *    ARMED --trigger--> DELIVERING --all is sent--> STREAMING --`after_ns`, or an exec--> ARMED
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,9 +43,9 @@
 
 #define FLIGHT_WINDOW_MAX_NS 3600000000000
 #define FLIGHT_AHEAD_MAX     (1u << 19)
-/* longest that anything waits for a batch while armed */
+/* longest wait for a batch while armed */
 #define FLIGHT_CLOSE_NS 10000000000
-/* sums wait for so much longer a row: some 500 bytes a second */
+/* sums wait longer by this for each row: about 500 bytes a second */
 #define FLIGHT_ROW_NS 25000000
 
 struct stream;
@@ -58,33 +59,33 @@ enum flight_cause {
 	FLIGHT_ORDER,
 	FLIGHT_RSS,
 	FLIGHT_GROWTH,
-	FLIGHT_PRESSURE, /* the kernel says that tasks wait for memory */
+	FLIGHT_PRESSURE, /* the kernel reports that tasks wait for memory */
 	FLIGHT_LIMIT,	 /* the cgroup is near its limit, or was throttled at memory.high */
 	FLIGHT_END,
 	FLIGHT_EXEC,
-	FLIGHT_FULL, /* collectors must not wait any longer */
+	FLIGHT_FULL, /* too many events are ahead of the watermark */
 	FLIGHT_CAUSES,
 };
 
 struct flight_settings {
 	uint64_t window_ns; /* 0: no flight recorder */
-	uint64_t after_ns;  /* all is sent for so long after a trigger */
+	uint64_t after_ns;  /* how long everything is sent after a trigger */
 	size_t memory;	    /* of all streams; 0: half of the limit */
 };
 
 struct flight_record {
-	uint64_t address : 45; /* / 8 */
-	uint64_t thread : 14;  /* index in the table of threads */
+	uint64_t address : 45; /* address / 8 */
+	uint64_t thread : 14;  /* index in the thread table */
 	uint64_t kind : 5;     /* 0: a hole */
-	uint64_t ticks : 48;   /* of BATCH_TICK_NS */
+	uint64_t ticks : 48;   /* in units of BATCH_TICK_NS */
 	uint64_t more : 1;     /* struct flight_more follows */
 	uint64_t indexed : 1;
-	uint64_t doubled : 1; /* when it was born a block was already there */
+	uint64_t doubled : 1; /* a block was alive at the address when this one was born */
 	uint64_t unused : 13;
 	uint32_t size;
 } __attribute__((packed, aligned(4)));
 
-/* In place of a record, behind one of a reallocation or of a sampled block. */
+/* Takes the place of a record, behind the record of a reallocation or of a sampled block. */
 struct flight_more {
 	uint64_t old_address : 48;
 	uint64_t weight : 48;
@@ -97,67 +98,70 @@ enum flight_state { FLIGHT_ARMED, FLIGHT_DELIVERING, FLIGHT_STREAMING };
 struct flight {
 	uint64_t window_ns, after_ns;
 	struct flight_record *record;
-	struct stacks_path *path; /* the node of each; 0: none */
-	uint32_t *index;	  /* by address: number + 1 */
+	struct stacks_path *path; /* the node of each record; 0: none */
+	uint32_t *index;	  /* hash table by address: record number + 1 */
 	uint32_t slots, places;
 	uint32_t first, cursor, head;
 	uint32_t holes;	  /* below head */
-	uint32_t held;	  /* events */
-	uint32_t ahead;	  /* blocks' events that were sent while older ones are held */
-	uint32_t late;	  /* up to this one there may be some that came out of order, */
-	uint64_t late_ns; /* the oldest of this time */
+	uint32_t held;	  /* number of held events */
+	uint32_t ahead;	  /* heap events sent while older ones are held */
+	uint32_t late;	  /* last record out of order, ... */
+	uint64_t late_ns; /* ... and the oldest time of such records */
 	uint64_t newest_ns;
 	bool has_late;
-	bool shrink;	   /* somebody needs room: threads, or the stack table */
-	uint64_t now_ns;   /* as far as events or the watermark have come */
-	uint64_t whole_ns; /* everything after this moment is held, or was sent */
+	bool shrink;	   /* memory is needed for threads or the stack table */
+	uint64_t now_ns;   /* time that events or the watermark have reached */
+	uint64_t whole_ns; /* everything after this time is held, or was sent */
 	enum flight_state state;
-	enum flight_cause wanted; /* not obeyed yet */
-	uint64_t until_ns;	  /* STREAMING: stream time */
+	enum flight_cause wanted; /* not handled yet */
+	uint64_t until_ns;	  /* end of STREAMING, in stream time */
 };
 
-/* Takes what is left of the arena; `path` becomes the recorder's own. 0 or -ENOMEM. */
+/* Takes the rest of the arena. The recorder uses `path` from now on. Returns 0 or -ENOMEM. */
 int flight_init(struct flight *flight, const struct flight_settings *settings, struct arena *arena,
 		struct stacks_path *path);
-/* Empty and armed, for the next program. `whole_ns`: what was before this moment is not here. */
+/* Empties and arms the recorder, for the next program. `whole_ns`: what happened before is
+ * missing. */
 void flight_clear(struct flight *flight, uint64_t whole_ns);
 /*
- * Something has happened: all that is held is sent, from the drain thread's next turn on. With the
- * stream's lock held, from any thread. True if that is news; false: it is being sent already, or
- * there is no flight recorder. While all is sent anyway, that goes on for as long as after a
- * trigger.
+ * Requests that everything held is sent, from the drain thread's next turn on. Any thread may call
+ * it with the stream's lock held. Returns true if this is a new request, or false if everything is
+ * being sent already, or if there is no flight recorder. During STREAMING, restarts the time
+ * `after_ns`.
  */
 bool flight_trigger(struct stream *stream, enum flight_cause cause);
-/* In a word, for the mark. */
+/* Returns the cause in a word, for the mark. */
 const char *flight_cause_name(enum flight_cause cause);
 /*
- * Takes an event of the stream in, with the node of its stack, and sends what must go. 0; -EAGAIN:
- * the batch must be closed first, and nothing was taken in.
+ * Takes over an event of the stream, with the node of its stack, and sends what must be sent.
+ * Returns 0, or -EAGAIN if the batch must be closed first; then the event was not taken.
  */
 int flight_event(struct stream *stream, struct thread *thread, const struct event *event,
 		 uint32_t node);
-/* Does what is due. `final`: no event follows (of this image of the program): everything is sent. 0
- * or -EAGAIN. */
+/* Does what is due. `final`: no event of this image follows, so everything is sent. Returns 0 or
+ * -EAGAIN. */
 int flight_advance(struct stream *stream, bool final);
-/* Another image of the program begins, all of the last one was sent: armed again. */
+/* Another image of the program begins, and everything of the last one was sent. Arms the recorder
+ * again. */
 static inline void flight_begin_image(struct flight *f)
 {
 	f->state = FLIGHT_ARMED;
 }
-/* Is there something to do before more events are taken in? */
+/* Returns true if work must be done before more events are taken. */
 static inline bool flight_urgent(const struct flight *f)
 {
 	return f->wanted || f->state == FLIGHT_DELIVERING || f->shrink;
 }
-/* Nothing but sums goes out now, so batches can wait. */
+/* Returns true if only sums are sent now, so batches can wait. */
 static inline bool flight_is_quiet(const struct flight *f)
 {
 	return f->window_ns && f->state == FLIGHT_ARMED && !f->wanted;
 }
-/* Less is to be held, with the next event or turn. */
+/* Makes the next event or turn hold less. */
 static inline void flight_shrink(struct flight *f)
 {
 	f->shrink = f->held != 0;
 }
-/* No event older than this will be sent; `watermark_ns` is what the source says. */
+/* Returns the watermark of what is sent: no older event will follow. `watermark_ns` is the
+ * source's. */
 uint64_t flight_watermark(const struct flight *flight, uint64_t watermark_ns);

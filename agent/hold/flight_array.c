@@ -26,7 +26,7 @@ int flight_init(struct flight *f, const struct flight_settings *settings, struct
 
 	*f = (struct flight){
 		.window_ns = settings->window_ns, .after_ns = settings->after_ns, .path = path};
-	/* For each three records there are four places in the index. */
+	/* The index has four entries for each three records. */
 	f->slots = (uint32_t)(rest /
 			      (3 * (sizeof(*f->record) + sizeof(*path->node)) +
 			       4 * sizeof(*f->index)) *
@@ -113,7 +113,7 @@ static uint32_t home_of(const struct flight *f, uint64_t address)
 	return places_home(places_hash(address), f->places);
 }
 
-/* Where the address is, or would be. */
+/* Returns the entry of the address, or the free entry for it. */
 uint32_t *flight_place_of(const struct flight *f, uint64_t address)
 {
 	uint32_t place = home_of(f, address);
@@ -129,7 +129,7 @@ void flight_index_put(struct flight *f, uint32_t i)
 	f->record[i].indexed = 1;
 }
 
-/* What follows closes up. */
+/* Moves the following entries of the same probe sequence into the hole. */
 static void index_remove(struct flight *f, uint32_t i)
 {
 	uint32_t hole = (uint32_t)(flight_place_of(f, flight_address_of(f, i)) - f->index);
@@ -238,7 +238,7 @@ static void index_again(struct flight *f)
 			flight_index_put(f, i);
 }
 
-/* Moves everything to the front. */
+/* Also updates `first`, `cursor`, `late` and the index. */
 void flight_close_holes(struct flight *f)
 {
 	uint32_t to = 0, cursor = f->cursor, late = f->late;

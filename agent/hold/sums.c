@@ -1,4 +1,4 @@
-/* Sums of what is not sent. See sums.h. */
+/* Sums of events that are not sent. See sums.h. */
 #include "agent/hold/sums.h"
 
 #include <errno.h>
@@ -19,7 +19,8 @@ int sums_init(struct sums *s, struct arena *arena, size_t message)
 	s->max = (uint32_t)(rows < message / CULLED_ROW_MAX ? rows : message / CULLED_ROW_MAX);
 	if (s->max < SUMS_ROWS_LEAST)
 		return -ENOMEM;
-	s->shift = 31 + (unsigned)__builtin_clz(s->max); /* twice as many places at least */
+	/* at least twice as many entries as rows */
+	s->shift = 31 + (unsigned)__builtin_clz(s->max);
 	s->row = arena_take(arena, s->max * sizeof(*s->row));
 	s->index = arena_take(arena, sizeof(*s->index) << (64 - s->shift));
 	return s->row && s->index ? 0 : -ENOMEM;
@@ -53,7 +54,8 @@ static bool is_row_of(const struct sums_row *row, const struct sums_row *key)
 	       row->blocks < UINT32_MAX;
 }
 
-/* The row of the key, made if there is none: there is room. */
+/* Returns the row of the key, and adds it if it is new. The caller has checked that there is
+ * room. */
 static struct sums_row *find_row(struct sums *s, const struct sums_row *key)
 {
 	uint64_t mask = ((uint64_t)1 << (64 - s->shift)) - 1;

@@ -1,12 +1,11 @@
 #pragma once
 /*
- * What is not sent as events is sent as sums: rows by thread, stack, class of lifetime and class of
- * size (proto/culled.h), so that totals stay exact. Those who hold events back (cull.h, flight.h)
- * add the blocks that have ended; a batch takes the rows along when they have waited long enough,
- * or when there is no room for more.
+ * Events that are not sent are sent as sums: rows by thread, stack, lifetime class and size class
+ * (proto/culled.h), so totals stay exact. cull.h and flight.h add the blocks that have ended. A
+ * batch takes the rows along when they have waited long enough, or when there is no room for more.
  *
- * The memory is fixed. A row names its stack by the node's index, which is of one generation of the
- * stack table: they are sent before the next one begins.
+ * The memory is fixed. A row names its stack by a node index, which is valid in one generation of
+ * the stack table only. So all rows are sent before the next generation begins.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,12 +14,13 @@
 #include "agent/core/budget.h"
 #include "heapcast.pb-c.h"
 
-/* they wait so long, if nothing else makes them go */
+/* how long rows wait, unless a row or a batch is full before */
 #define SUMS_NS 1000000000
-/* sums must not overflow: no longer block is for them, */
+/* larger blocks are not summed, so that sums can't overflow */
 #define SUMS_SIZE_MOST	((uint64_t)1 << 48)
 #define SUMS_ROWS_LEAST 64
-#define SUMS_BYTES_MOST ((uint64_t)1 << 62) /* and no more bytes wait */
+/* rows are sent when they reach this sum, for the same reason */
+#define SUMS_BYTES_MOST ((uint64_t)1 << 62)
 
 struct stream;
 struct packer;
@@ -37,13 +37,13 @@ struct sums_row {
 
 struct sums {
 	struct sums_row *row;
-	uint32_t *index; /* by key: number + 1 */
+	uint32_t *index; /* hash table by key: row number + 1 */
 	uint32_t count, max;
 	unsigned shift;
-	uint64_t blocks, bytes, frees, early; /* in these sums, or along with them */
-	uint64_t since_ns;		      /* CLOCK_MONOTONIC of the first of them */
-	uint64_t wait_ns;		      /* how long they wait, */
-	uint64_t wait_row_ns;		      /* and how much longer for each row */
+	uint64_t blocks, bytes, frees, early; /* totals of these sums */
+	uint64_t since_ns;		      /* CLOCK_MONOTONIC of the first entry */
+	uint64_t wait_ns;		      /* how long the rows wait, ... */
+	uint64_t wait_row_ns;		      /* ... and how much longer for each row */
 };
 
 /* A block that has ended. */
@@ -54,37 +54,37 @@ struct sums_block {
 	uint64_t size;
 	uint64_t weight;
 	uint64_t lived_ns;
-	bool freed; /* else reallocated */
+	bool freed; /* false: reallocated */
 };
 
-/* Takes a quarter of the memory at most, and no more than a message has room for. 0; -ENOMEM: fewer
- * than SUMS_ROWS_LEAST rows. */
+/* Takes at most a quarter of the arena, and no more rows than `message` bytes of a message have
+ * room for. Returns 0, or -ENOMEM if that is fewer than SUMS_ROWS_LEAST rows. */
 int sums_init(struct sums *sums, struct arena *arena, size_t message);
 void sums_clear(struct sums *sums);
-/* So many blocks can't be added until a batch has taken these along. */
+/* Returns true if `blocks` more blocks can't be added until a batch has taken these sums. */
 static inline bool sums_full(const struct sums *sums, uint32_t blocks)
 {
 	return sums->max - sums->count < blocks || sums->bytes >= SUMS_BYTES_MOST;
 }
-/* How many events they stand for. */
+/* Returns the number of events that the sums stand for. */
 static inline uint64_t sums_events(const struct sums *sums)
 {
 	return sums->blocks + sums->frees;
 }
-/* There is room. */
+/* Adds a block. The caller has checked that there is room (sums_full). */
 void sums_add(struct sums *sums, const struct sums_block *block);
-/* The block's end was an event of its own, a free. */
+/* Counts the free that ended a block, an event of its own. */
 static inline void sums_add_free(struct sums *sums)
 {
 	sums->frees++;
 }
-/* A block was sent for lack of room to wait for its end. */
+/* Counts a block that was sent because there was no room to wait for its end. */
 void sums_add_early(struct sums *sums);
-/* There are some that have waited long enough. `now_ns`: CLOCK_MONOTONIC. */
+/* Returns true if the sums have waited long enough. `now_ns`: CLOCK_MONOTONIC. */
 static inline bool sums_due(const struct sums *sums, uint64_t now_ns)
 {
 	return (sums->blocks || sums->early) &&
 	       now_ns - sums->since_ns >= sums->wait_ns + sums->count * sums->wait_row_ns;
 }
-/* Adds them to a batch, if they should go with it (`must`: in any case), and empties them. */
+/* Adds the sums to a batch and empties them, if they are due or `must`. */
 void sums_put(struct stream *stream, struct packer *packer, bool must, Heapcast__Batch *batch);

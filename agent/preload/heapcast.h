@@ -1,15 +1,15 @@
 #pragma once
 /*
- * What a program may tell the profiler that is preloaded into it. None of it is needed for
- * recording.
+ * The API by which a program can talk to the profiler that is preloaded into it. Recording does not
+ * need any of it.
  *
- * Link with nothing: declare the functions weak (this header does) and test for them, so that the
- * program also runs without libheapcast.so:
+ * The program links with nothing. It declares the functions weak, as this header does, and tests
+ * for them, so that it also runs without libheapcast.so:
  *
- *	if (heapcast_mark)
- *		heapcast_mark(request_number);
+ * 	if (heapcast_mark)
+ * 		heapcast_mark(request_number);
  *
- * All of them may be called from any thread at any time, keep errno, and do nothing in a process
+ * Any thread may call these functions at any time. They preserve errno, and do nothing in a process
  * that is not recorded.
  */
 #include <stddef.h>
@@ -23,43 +23,45 @@
 extern "C" {
 #endif
 
-/* Records from here on, after heapcast_stop. It does not override an agent whose mode is `off`. */
+/* Resumes recording after heapcast_stop. It does not override an agent whose mode is `off`. */
 void heapcast_start(void) HEAPCAST_WEAK;
 
-/* Records no further allocations of this process. What becomes of blocks that are on record is
- * still recorded: frees and reallocations go on. */
+/* Stops recording allocations of this process. The library still records frees and reallocations of
+ * blocks that are already on record. */
 void heapcast_stop(void) HEAPCAST_WEAK;
 
-/* Puts a number into the recording, at this time in this thread. A mark or a text has room kept for
- * it that events do not have; if even that is used up it is counted as an event that was lost. */
+/* Puts a number into the recording, at this time in this thread. Marks and texts have reserved room
+ * that events cannot use. If this room is full, too, the mark is counted as a lost event. */
 void heapcast_mark(uint32_t number) HEAPCAST_WEAK;
 
-/* Puts a text into the recording: `length` bytes, of which at most 256 are kept. */
+/* Puts a text of `length` bytes into the recording. At most 256 bytes are kept. */
 void heapcast_text(const char *text, size_t length) HEAPCAST_WEAK;
 
-/* What this thread allocates from here on bears this text, a class of requests for instance: until
- * the next one, or until an empty one. `length` bytes, of which at most 256 are kept. */
+/* Labels the following allocations of this thread, for example with a class of requests. The label
+ * holds until the next call; an empty text removes it. The text has `length` bytes, of which at
+ * most 256 are kept. */
 void heapcast_label(const char *text, size_t length) HEAPCAST_WEAK;
 
-/* Blocks that the program cuts out of memory of its own: arenas, slabs, shared memory. They are on
- * record with their stacks, in a space of their own: that they lie inside of blocks of the heap
- * changes nothing there. `pool` is any address that stands for the pool; it is not on record (the
- * stack tells who allocates), so of two pools that share memory only one should speak. A pool that
- * is emptied at once says so for each of its blocks. */
+/* Record blocks that the program cuts out of its own memory: arenas, slabs, shared memory. They are
+ * recorded with their stacks in an address space of their own, so it does not matter that they
+ * overlap blocks of the heap. `pool` is any address that identifies the pool; it is not recorded
+ * (the stack shows the caller), so of two pools that share memory only one should call these
+ * functions. A pool that frees everything at once must call heapcast_pool_free for each of its
+ * blocks. */
 void heapcast_pool_allocate(const void *pool, const void *address, size_t size) HEAPCAST_WEAK;
 void heapcast_pool_free(const void *pool, const void *address) HEAPCAST_WEAK;
 
-/* The same under the names that programs know from an older profiler: start, stop, mark. */
+/* Aliases that programs know from an older profiler: start, stop, mark. */
 void memory_profiler_start(void) HEAPCAST_WEAK;
 void memory_profiler_stop(void) HEAPCAST_WEAK;
 void memory_profiler_set_marker(uint32_t number) HEAPCAST_WEAK;
 
-/* Wakes the agent. It need not be called: what happened before is safe in the agent's memory, and
- * is delivered even if the program is killed. It does not wait for the network. */
+/* Wakes the agent. The program need not call it: earlier events are already in the agent's memory,
+ * and are delivered even if the program is killed. It does not wait for the network. */
 void memory_profiler_sync(void) HEAPCAST_WEAK;
 
-/* Overrides nothing, because events must stay in order: the time is put into the recording, as a
- * mark of its own kind. */
+/* Does not override the next timestamp, because events must stay in order. It puts the time into
+ * the recording as a mark of its own kind. */
 void memory_profiler_override_next_timestamp(uint64_t microseconds) HEAPCAST_WEAK;
 
 #ifdef __cplusplus

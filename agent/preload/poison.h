@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The preload library is a foreign country: nobody in here calls the allocator, stdio, or a
- * function that may be cancelled. Included last. (hooks.c and next.c, which are the allocator to
- * others, include poison_io.h.)
+ * Forbids what code of the preload library must not call: the allocator, stdio, and functions that
+ * are cancellation points. A file includes this header last. (hooks.c and next.c implement the
+ * allocator for others; they include poison_io.h.)
  */
 #include "agent/preload/poison_io.h"
 #pragma GCC poison malloc calloc realloc reallocarray free posix_memalign aligned_alloc memalign   \

@@ -1,6 +1,5 @@
 #pragma once
-/* Nobody in here calls stdio, a function that may be cancelled, or one that makes a thread or a
- * process. */
+/* Forbids stdio, cancellation points, and functions that create a thread or a process. */
 #pragma GCC poison strdup strndup asprintf printf fprintf snprintf fopen opendir getline setenv    \
 	putenv
 #pragma GCC poison read write open openat close connect recvmsg sendmsg poll ppoll waitpid         \

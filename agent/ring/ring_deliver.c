@@ -1,4 +1,4 @@
-/* The records of a ring, as the stream takes them: events, losses, epochs, marks. */
+/* Delivers a ring's records to the stream: events, losses, epochs, marks. */
 #include "agent/ring/ring_source.h"
 
 #include "agent/stream/batch.h"
@@ -16,13 +16,13 @@ static uint64_t new_tick(struct ring_source *s, uint64_t stamp)
 	return s->tick_ns;
 }
 
-/* Batches round times down to ticks, so that one answer does for all stamps of a tick. */
+/* Batches round times down to ticks, so all stamps of a tick have the same time. */
 static inline uint64_t event_ns(struct ring_source *s, uint64_t stamp)
 {
 	return stamp - s->tick_begin < s->tick_length ? s->tick_ns : new_tick(s, stamp);
 }
 
-/* What is shorter than a tick is 0 in a batch. */
+/* A batch shows a duration shorter than a tick as 0. */
 static uint64_t call_time(const struct ring_source *s, uint64_t call_stamp, uint64_t stamp)
 {
 	if (call_stamp >= stamp || stamp - call_stamp < s->tick_length)
@@ -37,8 +37,8 @@ struct run {
 	uint32_t epoch;
 };
 
-/* An event of which nothing is unusual: `class` is known where this is inlined, and what such
- * events do not have takes no instruction. */
+/* Delivers an event without unusual members. `class` is a constant where this is inlined, so
+ * members that a class does not have cost no instruction. */
 static inline __attribute__((always_inline)) int
 deliver_plain(struct ring_source *s, struct stream *stream, const struct run *run,
 	      enum event_class class, const uint64_t *words, uint64_t word0, uint64_t stamp)
@@ -79,12 +79,11 @@ static inline bool is_plain(uint64_t word0)
 }
 
 /*
- * Delivers the event in front, which is plain, and the plain ones behind it. `tail` is at the first
- * record that was not taken then, and `next` has to be read again. 0 or -EAGAIN.
+ * Delivers the lane's next event, which is plain, and the plain events behind it. Afterwards `tail`
+ * is at the first record that was not taken, and `next` must be read again. Returns 0 or -EAGAIN.
  *
- * What the reader knows is in variables of this function's own, and what is counted is told at the
- * end: the columns are bytes, so that the compiler takes each store to them for one that may change
- * anything else.
+ * The reader's state is in local variables, and counts are reported once at the end: columns are
+ * arrays of bytes, so the compiler must assume that a store to them may change any other variable.
  */
 static __attribute__((noinline)) int deliver_run(struct ring_source *s, struct stream *stream,
 						 uint32_t index, uint64_t until)
@@ -141,12 +140,12 @@ static __attribute__((noinline)) int deliver_run(struct ring_source *s, struct s
 			break;
 		words = data + (tail & mask);
 		word0 = __atomic_load_n(words, __ATOMIC_RELAXED);
-		/* What comes lies in the other core's cache. */
+		/* The next records are in the other core's cache. */
 		__builtin_prefetch(&data[(tail + RING_AHEAD) & mask]);
 		if (__builtin_expect(!is_plain(word0), 0) ||
 		    __builtin_expect(ring_count(word0) + 5 > left, 0) ||
 		    __builtin_expect(ring_count(word0) + 5 > mask + 1 - (tail & mask), 0))
-			break; /* of the latter two, what does fit is no trouble to read alone */
+			break; /* a record near the end is delivered by the general code */
 		stamp = __atomic_load_n(words + 2, __ATOMIC_RELAXED);
 		if (stamp > last)
 			break;
@@ -159,13 +158,13 @@ out:
 	return r;
 }
 
-/* Every member is named: the compiler would clear the whole struct first, by an instruction that
- * takes 10 ns to begin. */
+/* The initializers name every member. Otherwise the compiler first clears the whole struct, with an
+ * instruction that takes 10 ns to start. */
 static __attribute__((noinline)) int deliver_event(struct ring_source *s, struct stream *stream,
 						   uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
-	struct ring_record *rec = &l->next; /* read again before it is used again: ring_deliver */
+	struct ring_record *rec = &l->next; /* ring_deliver reads it again before its next use */
 	uint32_t keep = ring_keep(rec->word0);
 	struct ring_event more;
 	int r;
@@ -232,7 +231,7 @@ static int deliver_mark(struct ring_source *s, struct stream *stream, const stru
 			    text ? (uint32_t)length : 0);
 }
 
-/* A record that is no event, or is of long ago. */
+/* Delivers a record that is not an event, or that was written for another agent. */
 static __attribute__((noinline)) int deliver_rare(struct ring_source *s, struct stream *stream,
 						  uint32_t index)
 {
@@ -250,12 +249,13 @@ static __attribute__((noinline)) int deliver_rare(struct ring_source *s, struct 
 	case RING_TEXT:
 		return deliver_mark(s, stream, l);
 	default:
-		return 0; /* RING_CUT of long ago. RING_MOVE: the next slice says itself whose it is
-			   */
+		/* RING_CUT for an earlier agent. RING_MOVE: the next slice names its owner
+		 * itself. */
+		return 0;
 	}
 }
 
-/* Delivers what is in front, and more if it is plain. 0 or -EAGAIN. */
+/* Delivers the next record, and more if they are plain. Returns 0 or -EAGAIN. */
 static int deliver(struct ring_source *s, struct stream *stream, uint32_t index, uint64_t until)
 {
 	struct ring_lane *l = &s->lane[index];
@@ -297,7 +297,7 @@ int ring_deliver(struct ring_source *s, struct stream *stream, uint32_t index, u
 	int r = 0;
 
 	if (!l->has_next)
-		return 0; /* after -EAGAIN it was read again, and can't be right any more */
+		return 0; /* after -EAGAIN the record was read again, and is invalid now */
 	do {
 		r = deliver(s, stream, index, until);
 	} while (ring_lane_next(s, stream, index) && !r && l->next.stamp <= until);

@@ -1,4 +1,4 @@
-/* Making rings. See ring_memory.h. */
+/* Creates rings. See ring_memory.h. */
 #include "agent/ring/ring_memory.h"
 
 #include <assert.h>
@@ -18,8 +18,8 @@
 #define CROWD_MAX	   484
 #define CROWD_NINTHS(size) ((size) >= RING_LARGE ? 5 : 3)
 
-/* Sizes of slices, their shares (in twelfths) of what the crowd leaves, and the most of them; what
- * a share is too small for goes to the next smaller. */
+/* Sizes of slices, their shares (in twelfths) of what the crowd leaves, and their largest numbers.
+ * If a share is too small for a slice, the next smaller size gets it. */
 static const struct {
 	size_t bytes;
 	unsigned twelfths;
@@ -39,17 +39,19 @@ static const struct {
 #define MODULES_SMALL  (16u << 10)
 #define MODULES_LARGE  (64u << 10)
 #define RING_LARGE     (1u << 20)
-#define SET_SHARE      24 /* of the ring is for the set of sampled blocks: 64 KiB of 1.5 MiB */
-#define SET_LEAST      (4u << 10)
-#define SET_MOST       (1u << 20)
-#define PAGE_MOST      65536 /* so that what is not backed lies on pages of its own */
+/* one part in so many of the ring is for the set of sampled blocks: 64 KiB of 1.5 MiB */
+#define SET_SHARE 24
+#define SET_LEAST (4u << 10)
+#define SET_MOST  (1u << 20)
+/* largest page size: parts that are not backed yet start on a page of their own */
+#define PAGE_MOST 65536
 
 static_assert(96 + 96 + 128 + 220 + CROWD_MAX == RING_SLICES_MAX, "as many as there may be");
 
 struct layout {
 	struct layout_step {
 		uint32_t count[CLASS_COUNT];
-		uint32_t slices; /* this step's, and of all before */
+		uint32_t slices; /* slices of this step, and of all steps up to this one */
 		uint32_t slices_end;
 		size_t data_end;
 	} step[RING_STEPS_MAX];
@@ -73,7 +75,7 @@ static uint32_t least(size_t a, uint32_t b)
 	return a < b ? (uint32_t)a : b;
 }
 
-/* A power of two. */
+/* Returns a power of two. */
 static size_t set_size(size_t ring)
 {
 	size_t size = SET_LEAST;
@@ -83,7 +85,8 @@ static size_t set_size(size_t ring)
 	return size;
 }
 
-/* Divides the room of a step among the classes; `used` is what of each there is before. */
+/* Divides the room of a step among the sizes. `used` counts the slices of each size in earlier
+ * steps. */
 static void divide_step(struct layout_step *step, size_t room, size_t size, size_t set,
 			uint32_t used[CLASS_COUNT])
 {
@@ -116,8 +119,9 @@ static size_t step_data(const struct layout_step *step)
 	return bytes;
 }
 
-/* A sparse ring's first step is small, and so is what there is once: the channel waits for its
- * reader, and a set that is full is counted. */
+/* The first step of a sparse ring is small, so the module channel and the set, which can't grow,
+ * are small, too. The program waits while the channel is full, and counts samples that the full set
+ * refuses. */
 static struct layout layout_of(const struct ring_shape *shape)
 {
 	const bool sparse = shape->steps > 1;
@@ -152,7 +156,7 @@ uint32_t ring_slice_count(const struct ring_shape *shape, uint32_t steps)
 	return layout_of(shape).step[steps - 1].slices_end;
 }
 
-/* In a step small slices come first. */
+/* Within a step, small slices come first. */
 static uint64_t class_bytes(const struct layout *l, uint32_t index)
 {
 	const struct layout_step *step = l->step;
@@ -172,7 +176,7 @@ uint64_t ring_slice_words(const struct ring_shape *shape, uint32_t index)
 	return class_bytes(&l, index) / 8;
 }
 
-/* Where the slices' structs end that the step has. */
+/* Returns the end of the slices' structs after `steps` steps. */
 static size_t structs_end(const struct layout *l, uint32_t steps)
 {
 	return l->steps == 1 ? l->modules_offset
@@ -226,8 +230,8 @@ static void fill_header(struct ring_memory *ring, const struct layout *l,
 	ring_put32(swapped, &h->account.incarnation, 1);
 }
 
-/* Where the slices of the next step lie: for us, and for the program, which is told of them when
- * all else is there. */
+/* Computes where the slices of the next step are. offer_slices announces them to the program when
+ * everything else is in place. */
 static void place_slices(struct ring_memory *ring, const struct layout *l)
 {
 	const struct layout_step *step = &l->step[ring->steps];
@@ -261,7 +265,7 @@ static void take_mapping(struct ring_memory *ring, const struct layout *l, void 
 	ring->modules_size = l->modules_size;
 }
 
-/* Another description of the same file. */
+/* Returns another open file description of the same file. */
 static int open_again(int fd)
 {
 	char path[32];
@@ -276,7 +280,8 @@ int ring_memory_lock(int fd)
 	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 }
 
-/* The lock goes with its description: what programs get, they keep by their mapping. */
+/* The lock belongs to its own open file description. Programs get another one, and keep only their
+ * mapping of that. */
 static void lock(struct ring_memory *ring)
 {
 	ring->lock = open_again(ring->fd);
@@ -284,7 +289,7 @@ static void lock(struct ring_memory *ring)
 		ring->header->account.lockable = 1;
 }
 
-/* Pages from `from` to `to`, there and ours. 0 or a negative errno. */
+/* Allocates the pages from `from` to `to`, charged to the agent. Returns 0 or a negative errno. */
 static int back(const struct ring_memory *ring, size_t from, size_t to)
 {
 	from &= ~(size_t)4095;
@@ -292,7 +297,8 @@ static int back(const struct ring_memory *ring, size_t from, size_t to)
 											: 0;
 }
 
-/* What the steps up to this one need. Backing what is backed already changes nothing. */
+/* Allocates what the steps after `from`, up to `steps`, need. Pages that exist already stay
+ * unchanged. */
 static int back_steps(const struct ring_memory *ring, const struct layout *l, uint32_t from,
 		      uint32_t steps)
 {
@@ -365,7 +371,8 @@ int ring_memory_back(struct ring_memory *ring, const struct ring_shape *shape)
 	return 0;
 }
 
-/* 0; -EBADMSG: this is not what we make; -ERANGE: it is, but for another budget. */
+/* Returns 0, -EBADMSG if an agent did not make this file, or -ERANGE if its size is for another
+ * budget. */
 static int check_file(int fd, const struct layout *l)
 {
 	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -396,8 +403,8 @@ static bool header_fits(const struct ring_memory *ring, const struct layout *l)
 	       incarnation > 0 && incarnation < RING_INCARNATION_MAX;
 }
 
-/* Places and sizes are ours; what the header says of them is only compared. As many steps as it
- * says, or 0. */
+/* Positions and sizes are computed; the header is only compared with them. Returns the number of
+ * steps that the header claims, or 0 if it is invalid. */
 static uint32_t steps_told(const struct ring_memory *ring, const struct layout *l)
 {
 	uint32_t count = ring_get32(ring->swapped, &ring->header->slice_count);
@@ -427,7 +434,7 @@ int ring_memory_adopt(struct ring_memory *ring, const struct ring_shape *shape, 
 	void *memory;
 	int r = check_file(lock_fd, &l), fd = r ? r : open_again(lock_fd);
 
-	if (ring->header) /* prepared */
+	if (ring->header) /* a prepared ring is not needed */
 		ring_memory_close(ring);
 	*ring = (struct ring_memory){.fd = fd, .lock = lock_fd};
 	memory = fd < 0 ? MAP_FAILED : map_whole(ring, &l);

@@ -1,7 +1,7 @@
 /*
- * The module channel of a ring: announcements of what the program has mapped and unmapped, for the
- * stream's table. The channel is hostile like the rest of the ring: each announcement is copied to
- * private memory, then checked, then believed.
+ * The module channel of a ring: the program announces what it has mapped and unmapped, for the
+ * stream's module table. The channel is not trusted, like the rest of the ring: each announcement
+ * is copied to private memory, then checked, then used.
  */
 #include "agent/ring/ring_source.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/ban.h"
 
-/* One announcement, copied to private memory. */
+/* Handles one announcement, which is in private memory. */
 static int module_record(struct ring_source *s, struct stream *stream, const struct ring_module *m)
 {
 	size_t segments = (size_t)m->segment_count * sizeof(m->segment[0]);
@@ -31,9 +31,8 @@ static int module_record(struct ring_source *s, struct stream *stream, const str
 	if (m->kind == RING_MODULE_UNLOAD) {
 		int r = capture_module_unload(stream, m->id, m->epoch, module.time_ns);
 
-		return r == -EBADMSG && s->incarnation > 1
-			       ? 0
-			       : r; /* of one that was told to another agent */
+		/* An earlier agent may have got the announcement of the load. */
+		return r == -EBADMSG && s->incarnation > 1 ? 0 : r;
 	}
 	if (m->kind != RING_MODULE_LOAD || sizeof(*m) + segments + m->path_length > m->length)
 		return -EBADMSG;
@@ -48,7 +47,8 @@ static int module_record(struct ring_source *s, struct stream *stream, const str
 	return capture_module_load(stream, &module);
 }
 
-/* Into our byte order. Segments that it has no room for are not there (module_record says so). */
+/* Converts the announcement to the agent's byte order. Segments beyond its end are not converted;
+ * module_record rejects the announcement later. */
 static void turn(struct ring_module *m, uint32_t length)
 {
 	uint64_t *segment = (uint64_t *)m->segment;
@@ -68,8 +68,8 @@ static void turn(struct ring_module *m, uint32_t length)
 		segment[i] = __builtin_bswap64(segment[i]);
 }
 
-/* Reads the record at `tail`. Its length in ret_length (0: the channel makes no sense). 0, -EAGAIN
- * or -EBADMSG. */
+/* Handles the announcement at `tail`. Sets *ret_length to its length, or to 0 if the channel is
+ * invalid. Returns 0, -EAGAIN or -EBADMSG. */
 static int module_next(struct ring_source *s, struct stream *stream, uint64_t left,
 		       uint32_t *ret_length)
 {

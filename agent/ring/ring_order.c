@@ -1,18 +1,20 @@
-/* What the header of a ring tells its program: that the agent lives, the mode, that it is to go on
- * without. See ring_source.h. */
+/* What the agent tells the program in the ring's header: that the agent lives, the mode, and to
+ * continue unrecorded. See ring_source.h. */
 #include "agent/ring/ring_source.h"
 
 #include "agent/stream/stream.h"
 #include "base/ban.h"
 
-#define BACK_NS 1000000000 /* what was lost while we were away is told within this */
+/* within this time the program reports what it lost while the agent was away */
+#define BACK_NS 1000000000
 
 void ring_turn(struct capture_source *source, bool away)
 {
 	struct ring_source *s = (struct ring_source *)source;
 
-	if (away) /* stopped for longer than a program waits: what was lost until now was lost for
-		     that */
+	/* The agent was stopped for longer than programs wait, so losses until now are due to its
+	 * absence. */
+	if (away)
 		s->back = clock_stamp(s->clock) + clock_ticks(s->clock, BACK_NS);
 	ring_raise32(s->ring->swapped, &s->ring->header->heartbeat);
 }
@@ -26,7 +28,8 @@ void ring_begin_image(struct capture_source *source, const struct stream *stream
 	s->ready = false;
 }
 
-/* The control line of the ring: what changes first, then the number that says so. */
+/* Updates the control line of the ring: first the values, then the number that announces the
+ * change. */
 void ring_obey(struct capture_source *source, const struct stream *stream)
 {
 	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
@@ -62,5 +65,6 @@ void ring_detach(struct capture_source *source)
 	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
 
 	ring_release32(ring->swapped, &ring->header->detached, 1);
-	ring_raise32(ring->swapped, &ring->header->control); /* each thread looks */
+	/* makes each thread check `detached` */
+	ring_raise32(ring->swapped, &ring->header->control);
 }

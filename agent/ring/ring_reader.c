@@ -1,4 +1,4 @@
-/* One slice's records. See ring_reader.h. */
+/* Reads the records of a slice. See ring_reader.h. */
 #include "agent/ring/ring_reader.h"
 
 #include <errno.h>
@@ -89,7 +89,7 @@ static int skip_pad(struct ring_reader *r)
 	uint64_t left = r->words - (r->tail & (r->words - 1));
 
 	if (left > r->head - r->tail || left == r->words)
-		return -EBADMSG; /* at the start of the data it would never end */
+		return -EBADMSG; /* a pad at the start of the data would repeat forever */
 	r->tail += left;
 	return 0;
 }
@@ -101,7 +101,8 @@ int ring_reader_peek_rare(struct ring_reader *r, uint64_t word0, struct ring_rec
 	if (kind == RING_PAD) {
 		if (skip_pad(r) < 0)
 			return -EBADMSG;
-		return ring_reader_peek(r, rec); /* no deeper than once */
+		/* recurses only once: skip_pad accepts no pad at the start of the data */
+		return ring_reader_peek(r, rec);
 	}
 	if (kind < RING_AUX || ring_reader_room(r) < 3)
 		return -EBADMSG;
@@ -124,8 +125,8 @@ void ring_reader_release(struct ring_reader *r)
 	if (r->told == r->tail)
 		return;
 	r->told = r->tail;
-	/* The writer sets `wanted` and then looks at `tail`; one of the two sees the other's
-	 * store. */
+	/* The writer sets `wanted` and then reads `tail`. With sequentially consistent accesses at
+	 * least one side sees the other's store, so no wakeup is lost. */
 	__atomic_store_n(&r->slice->tail, ring_turn64(r->swapped, r->tail), __ATOMIC_SEQ_CST);
 	wanted = ring_turn64(r->swapped, __atomic_load_n(&r->slice->wanted, __ATOMIC_SEQ_CST));
 	if (!wanted || r->tail < wanted)

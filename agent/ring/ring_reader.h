@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Reads the records of one slice of a ring. The other side is assumed to lie: every word is read
- * once, into private memory, and checked before it is used; positions and sizes come from the
- * agent's own copies. What can't be right ends as -EBADMSG, and the reader goes on behind all that
- * was published (ring_reader_resync).
+ * Reads the records of one slice of a ring. The program is not trusted: each word is read once,
+ * into private memory, and checked before use; positions and sizes come from the agent's own
+ * copies. Invalid data gives -EBADMSG, and the reader continues after everything that was published
+ * (ring_reader_resync).
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -16,31 +16,34 @@
 
 #define RING_TEXT_MAX 1024 /* bytes of a mark's text that are kept */
 
-/* A record's head, checked. What an event has besides is read when it is wanted:
- * ring_reader_event. */
+/* The checked head of a record. ring_reader_event reads the other members of an event when they are
+ * needed. */
 struct ring_record {
 	uint8_t kind;
-	uint8_t class;	/* enum event_class; NONE: an enum ring_aux */
-	uint32_t count; /* program counters (RING_TEXT: words of text), from word `pcs_at` on */
+	uint8_t class; /* enum event_class; NONE: the kind is an enum ring_aux */
+	/* Program counters (RING_TEXT: words of text), which start at word `pcs_at`. */
+	uint32_t count;
 	uint32_t pcs_at;
-	uint32_t length;       /* words */
-	const uint64_t *words; /* shared: each is to be read once, but word 0, which `word0` has. In
-				  the program's byte order until ring_reader_native */
+	uint32_t length; /* words */
+	/* Shared with the program: read each word once, except word 0, which `word0` has. In the
+	 * program's byte order until ring_reader_native. */
+	const uint64_t *words;
 	uint64_t word0;
 	uint64_t stamp;
-	/* Of records that are no events. */
-	uint64_t value; /* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes
-			   of text; RING_CUT: events */
-	uint32_t mark;	/* RING_MARK, RING_TEXT: MarkKind */
+	/* Only for records that are not events. */
+	/* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes of text;
+	 * RING_CUT: events. */
+	uint64_t value;
+	uint32_t mark;		 /* RING_MARK, RING_TEXT: MarkKind */
 	uint64_t incarnation;	 /* RING_CUT */
 	struct ring_losses lost; /* RING_LOST, RING_CUT */
 };
 
-/* The rest of an event. */
+/* The other members of an event. */
 struct ring_event {
 	uint64_t address;
 	uint64_t size;
-	uint64_t interval; /* weighted: the sample interval; else 0 */
+	uint64_t interval; /* the sample interval if the event is weighted; else 0 */
 	uint64_t old_address;
 	uint64_t call_stamp;
 };
@@ -49,23 +52,26 @@ struct ring_reader {
 	struct ring_slice *slice; /* shared */
 	const uint64_t *data;	  /* shared */
 	uint64_t words;
-	uint64_t tail; /* read so far */
+	uint64_t tail; /* position up to which records were read */
 	uint64_t head; /* as of the last look */
-	uint64_t told; /* tail as the program knows it */
-	bool swapped;  /* the program's words are of the other byte order (ring_words.h) */
+	uint64_t told; /* the tail that the program knows */
+	/* The program's words have the other byte order (ring_words.h). */
+	bool swapped;
 };
 
-/* A slice that was claimed just now: both positions begin at 0. */
+/* Starts to read a slice that was just claimed: both positions are 0. */
 void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, const void *data,
 		      uint64_t words, bool swapped);
-/* Takes a new `head`. 0; -EBADMSG: it can't be (read on with ring_reader_resync). */
+/* Reads a new `head`. Returns 0, or -EBADMSG if it is invalid (continue with
+ * ring_reader_resync). */
 int ring_reader_look(struct ring_reader *reader);
 static inline uint64_t ring_reader_word(const struct ring_reader *r, uint64_t position)
 {
 	return ring_get64(r->swapped, &r->data[position & (r->words - 1)]);
 }
 
-/* Words that a record may have at `tail`: up to head, and up to the end of the data. */
+/* Returns the largest size of a record at `tail`, in words: up to head, and up to the end of the
+ * data. */
 static inline uint64_t ring_reader_room(const struct ring_reader *r)
 {
 	uint64_t published = r->head - r->tail, in_piece = r->words - (r->tail & (r->words - 1));
@@ -73,7 +79,8 @@ static inline uint64_t ring_reader_room(const struct ring_reader *r)
 	return published < in_piece ? published : in_piece;
 }
 
-/* Of the event whose head `rec` is, in our byte order (ring_reader_native). */
+/* Reads the event whose head is `rec`. Its words must be in the agent's byte order
+ * (ring_reader_native). */
 static inline void ring_reader_event(const struct ring_record *rec, struct ring_event *ret)
 {
 	const uint64_t *at = rec->words + 3;
@@ -91,13 +98,14 @@ static inline void ring_reader_event(const struct ring_record *rec, struct ring_
 	}
 }
 
-#define RING_AHEAD 24 /* words: some records */
+#define RING_AHEAD 24 /* words to prefetch ahead: a few records */
 
-/* A record that is no event. */
+/* Like ring_reader_peek, for a record that is not an event. */
 int ring_reader_peek_rare(struct ring_reader *reader, uint64_t word0,
 			  struct ring_record *ret_record);
 
-/* The record at `tail`. 1; 0: none before `head`; -EBADMSG. RING_PAD is skipped in here. */
+/* Gets the record at `tail`. Skips RING_PAD. Returns 1, 0 if there is none before `head`, or
+ * -EBADMSG. */
 static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_reader *r,
 								  struct ring_record *rec)
 {
@@ -108,7 +116,7 @@ static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_re
 	if (!published)
 		return 0;
 	word0 = ring_get64(r->swapped, words);
-	/* What comes lies in the other core's cache. */
+	/* The next records are in the other core's cache. */
 	__builtin_prefetch(&r->data[(tail + RING_AHEAD) & (r->words - 1)]);
 	rec->kind = (uint8_t)ring_kind(word0);
 	rec->class = event_traits[rec->kind].class;
@@ -129,14 +137,15 @@ static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_re
 	return 1;
 }
 
-/* The record's words from `pcs_at` on, in place: each is to be read once. A record lies in one
- * piece. */
+/* Returns the record's words from `pcs_at` on, in shared memory: read each word once. A record
+ * never wraps around. */
 static inline const uint64_t *ring_reader_pcs(const struct ring_record *record)
 {
 	return record->words + record->pcs_at;
 }
 
-/* Copies the record's `count` words (program counters, or text) to `out`, as they lie there. */
+/* Copies the record's `count` words (program counters or text) to `out`, in the byte order they
+ * have. */
 static inline void ring_reader_words(const struct ring_record *record, uint64_t *out)
 {
 	const uint64_t *from = ring_reader_pcs(record);
@@ -144,12 +153,12 @@ static inline void ring_reader_words(const struct ring_record *record, uint64_t 
 	for (uint32_t i = 0; i < record->count; i++)
 		out[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
 }
-/* Most words of an event. */
+/* Largest number of words of an event. */
 #define RING_EVENT_WORDS (3 + 4 + RING_MAX_COUNT)
 
-/* Of an event whose words are of the other byte order: copies them to `room`, turned, and has
- * `record` point there. What is read of them from here on, and by those whom `words` is handed to,
- * is in our order. One look where there is nothing to turn. */
+/* Converts an event to the agent's byte order: copies its words to `room` and lets `record` point
+ * there. Code that reads `words` afterwards sees the agent's order. If the byte orders are equal,
+ * this costs one check. */
 void ring_reader_turn(struct ring_record *record, uint64_t room[RING_EVENT_WORDS]);
 static inline void ring_reader_native(const struct ring_reader *reader, struct ring_record *record,
 				      uint64_t room[RING_EVENT_WORDS])
@@ -162,7 +171,7 @@ static inline void ring_reader_skip(struct ring_reader *reader, const struct rin
 {
 	reader->tail += record->length;
 }
-/* Gives what was read back to the writer and wakes it if it waits for room. */
+/* Gives the space that was read back to the writer, and wakes the writer if it waits for room. */
 void ring_reader_release(struct ring_reader *reader);
-/* Drops all that is published. */
+/* Drops all published records. */
 void ring_reader_resync(struct ring_reader *reader);

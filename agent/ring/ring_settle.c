@@ -1,6 +1,6 @@
 /*
- * The accounts of a ring's slices: what each owner says that it began, passed over, lost and
- * waited, told to the stream; and the last one, when an owner is gone and its slice is free again.
+ * Accounts of a ring's slices: reports to the stream what each owner says that it began, skipped by
+ * sampling, lost and waited. When an owner is gone, reports its last account and frees its slice.
  * See ring_source.h.
  */
 #include "agent/ring/ring_source.h"
@@ -9,7 +9,7 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define WAITED_LEAST_NS 1000000 /* waits of an owner that are worth a mark */
+#define WAITED_LEAST_NS 1000000 /* shorter waits of an owner are not worth a mark */
 #define WAITED_TELL_NS	1000000000
 
 struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shared)
@@ -64,7 +64,7 @@ static void count_lane(struct stream *stream, struct ring_lane *l, uint64_t even
 	l->counted_not_sampled = not_sampled;
 }
 
-/* The owner has waited for room: told when it has come to something, and not more often than once a
+/* Reports that the owner has waited for room, if the time is worth it, and at most once a
  * second. */
 static void tell_waits(struct ring_source *s, struct stream *stream, struct ring_lane *l, bool last)
 {
@@ -83,8 +83,9 @@ static void tell_waits(struct ring_source *s, struct stream *stream, struct ring
 	l->waits_told = s->looked;
 }
 
-/* Events that were begun and never written. Who moved to another slice in the middle of one has
- * written it there, or not even there: that shows when the thread is over. */
+/* Returns the number of events that were begun and never written. A thread that moves to another
+ * slice in the middle of an event writes it there or nowhere, which shows only when the thread has
+ * ended. */
 static uint64_t missing(const struct ring_lane *l, uint64_t events)
 {
 	if (l->left)
@@ -94,8 +95,8 @@ static uint64_t missing(const struct ring_lane *l, uint64_t events)
 	return ring_grown(l->first + events, thread_taken(l->thread));
 }
 
-/* The last account of a slice whose owner is gone: what was lost after the last RING_LOST, and what
- * was begun and never published. */
+/* Reports the last account of a slice whose owner is gone: what was lost after the last RING_LOST,
+ * and what was begun and never published. */
 static int settle(struct ring_source *s, struct stream *stream, struct ring_lane *l)
 {
 	struct ring_slice *slice = l->reader.slice;
@@ -122,8 +123,8 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 				l->last_stamp, s->looked);
 }
 
-/* The thread has written to another slice before, which is not settled yet. That it has left that
- * one is perhaps not known yet: slices are looked at one after the other. */
+/* Returns true if an earlier slice of the same thread is not settled yet. The agent may not know
+ * yet that the thread has left that slice, because it looks at slices one after the other. */
 static bool has_other(const struct ring_source *s, const struct ring_lane *l)
 {
 	for (uint32_t i = 0; i < s->active_count; i++) {
@@ -136,8 +137,8 @@ static bool has_other(const struct ring_source *s, const struct ring_lane *l)
 	return false;
 }
 
-/* The slice's counters go: whoever takes the ring up finds them with the slice in which the thread
- * has gone on. */
+/* The slice is about to be freed with its part of the account. Writes the thread's account to its
+ * other slice, where an agent that takes over the ring finds it. */
 static void hand_over(const struct ring_source *s, const struct ring_lane *l)
 {
 	for (uint32_t i = 0; i < s->active_count; i++) {
@@ -150,7 +151,7 @@ static void hand_over(const struct ring_source *s, const struct ring_lane *l)
 
 static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_lane *l)
 {
-	uint64_t *settled = &s->ring->header->settled; /* nobody else writes it */
+	uint64_t *settled = &s->ring->header->settled; /* only the agent writes it */
 	int r;
 
 	if (!(l->dead || l->left) || l->has_next || l->reader.tail != l->reader.head)
@@ -174,8 +175,7 @@ static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_l
 	return 0;
 }
 
-/* From the last lane to the first, since one that is freed gives its place in the list to the
- * last. */
+/* Iterates from the last lane to the first, because the last one replaces a lane that is freed. */
 static int reap_those(struct ring_source *s, struct stream *stream, bool left)
 {
 	int r = 0;
@@ -192,7 +192,7 @@ static int reap_those(struct ring_source *s, struct stream *stream, bool left)
 	return r;
 }
 
-/* A thread is counted whole when its last slice goes. */
+/* Left slices come first: a thread's count must be complete when its last slice is freed. */
 int ring_reap(struct ring_source *s, struct stream *stream)
 {
 	int r = reap_those(s, stream, true);

@@ -1,4 +1,4 @@
-/* All slices of a ring, merged. See ring_source.h. */
+/* Merges the slices of a ring. See ring_source.h. */
 #include "agent/ring/ring_source.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include "base/ban.h"
 
 #define STALL_NS      50000000
-#define STALL_FULL_NS 1000000	 /* where others fill their slices */
-#define FUTURE_NS     1000000000 /* a stamp may be ahead by so much */
+#define STALL_FULL_NS 1000000	 /* while some slice fills up */
+#define FUTURE_NS     1000000000 /* largest difference by which a stamp may be in the future */
 #define SEARCH_NS     10000000
 #define OWNER_SIZE    64
 
-/* The program's part of the header, once it is there. */
+/* Reads the program's part of the header, once it is filled in. */
 static void read_header(struct ring_source *s)
 {
 	const struct ring_header *h = s->ring->header;
@@ -110,7 +110,7 @@ void ring_slice_free(struct ring_slice *slice)
 	__atomic_store_n(&slice->state, RING_SLICE_FREE, __ATOMIC_RELEASE);
 }
 
-/* Takes part in the limit and the watermark. */
+/* Lowers the limit and the watermark to what this lane may still publish. */
 static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_t entered,
 		       uint64_t now)
 {
@@ -127,8 +127,8 @@ static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_
 		s->limit = bound;
 }
 
-/* Its owner is dead, by the kernel's flag; of an emulated program, by /proc, where the thread is
- * sought once in a search. */
+/* Returns true if the owner is dead: the kernel has set its flag, or, for an emulated program,
+ * /proc no longer has the thread. The latter is checked once per search. */
 static bool owner_gone(const struct ring_source *s, const struct ring_lane *l)
 {
 	const bool swapped = s->ring->swapped;
@@ -141,7 +141,8 @@ static bool owner_gone(const struct ring_source *s, const struct ring_lane *l)
 	return l->dead || (s->looks_itself && !target_thread_exists(s->emulated, (pid_t)l->tid));
 }
 
-/* Of a thread that began in another slice, which was claimed behind the search's back. */
+/* Returns true if the slice belongs to a thread that started in another slice, which was claimed
+ * after the search had passed it. */
 static bool is_ahead(const struct ring_source *s, struct stream *stream,
 		     const struct ring_slice *slice)
 {
@@ -184,8 +185,8 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 	return 0;
 }
 
-/* All slices; again while threads were met in a later slice of theirs first, and earlier ones turn
- * up. Who has none is taken as it is. */
+/* Looks at all slices. Repeats this while it meets threads in a later slice of theirs and finds
+ * earlier ones. A thread whose first slice does not turn up is taken as it is. */
 static int search(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
 {
 	uint32_t known;
@@ -202,9 +203,9 @@ static int search(struct ring_source *s, struct stream *stream, bool final, uint
 	return r;
 }
 
-/* Hundreds of slices may be free. They are searched for new owners when the program says that there
- * are some, and now and then without its word. (The count is read after the clock: whose claim is
- * not in it has only younger stamps, but for the slack.) */
+/* Hundreds of slices may be free. The agent searches them for new owners when `claims` has changed,
+ * and every SEARCH_NS in any case. (`claims` is read after the clock. So a claim that it does not
+ * include has only later stamps, except for the slack.) */
 static int look_at_slices(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
 {
 	uint32_t claims = ring_acquire32(s->ring->swapped, &s->ring->header->claims);
@@ -220,8 +221,8 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 	if (!final && claims == s->claims && since < clock_ticks(s->clock, SEARCH_NS)) {
 		for (uint32_t i = 0; !r && i < s->active_count; i++)
 			r = lane_look(s, stream, s->active[i], final, now);
-		if (r || !s->moved) /* where a thread has gone on is known before its old slice is
-				       freed */
+		/* Find the slice where a thread continues before its old slice is freed. */
+		if (r || !s->moved)
 			return r;
 	}
 	s->looks_itself = true;
@@ -234,17 +235,18 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 	return r;
 }
 
-/* Only one thread has a slice: nothing can come that belongs before its records, and no slack has
- * to pass. Whoever has written before one of them, in the order that the program itself has made,
- * has raised `claims` before, which is read after their head. Without this a slice of 8 KiB is full
- * in a third of the slack, and the program waits for the clock. */
+/* Returns true if only one thread has a slice. Then no record can come that belongs before its
+ * records, so the agent need not wait for the slack. A thread that wrote an earlier record, in the
+ * program's own order, must have claimed a slice and raised `claims` first; `claims` is read after
+ * the head, so it would show that. Without this shortcut a slice of 8 KiB fills in a third of the
+ * slack, and the program waits for the clock. */
 static bool alone(const struct ring_source *s)
 {
 	return s->active_count == 1 &&
 	       ring_acquire32(s->ring->swapped, &s->ring->header->claims) == s->claims;
 }
 
-/* Threads without a slice: what they have lost, as it was when we looked. */
+/* Reports the losses of threads without a slice, as they were at the look. */
 static int tell_no_slice(struct ring_source *s, struct stream *stream,
 			 const struct ring_losses *seen)
 {
@@ -258,8 +260,9 @@ static int tell_no_slice(struct ring_source *s, struct stream *stream,
 	return r;
 }
 
-/* Where stamps are ticks, those that come from here on are above what the tick is now; it goes on
- * with the clock. Else the clock says. */
+/* Returns the smallest stamp that a new record can have. If the program uses ticks as stamps, that
+ * is the current tick, which the agent advances to the clock. Otherwise it is the clock minus the
+ * slack. */
 static uint64_t least_stamp(struct ring_source *s)
 {
 	struct ring_header *h = s->ring->header;
@@ -301,15 +304,15 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 	return tell_no_slice(s, stream, &no_slice);
 }
 
-/* Has the lane a record that may be taken in this round? */
+/* Returns true if the lane has a record that this round may take. */
 static bool lane_ready(struct ring_source *s, struct stream *stream, uint32_t index)
 {
 	return (s->lane[index].has_next || ring_lane_next(s, stream, index)) &&
 	       s->lane[index].next.stamp <= s->limit;
 }
 
-/* In the heap, below `at`. Two lanes are the rule: a program has one thread that allocates, or a
- * pair. */
+/* Restores the heap below `at`. The first test is a shortcut for two lanes, the usual case: most
+ * programs have one or two threads that allocate. */
 static void sift_down(struct ring_source *s, uint32_t at)
 {
 	if (s->heap_count == 2 && s->lane[s->heap[1]].next.stamp >= s->lane[s->heap[0]].next.stamp)
@@ -340,7 +343,7 @@ static void heap_build(struct ring_source *s, struct stream *stream)
 		sift_down(s, i);
 }
 
-/* Takes records of the lane in front until another one has an older stamp. */
+/* Takes records of the first lane in the heap until another lane has an older stamp. */
 static int merge_front(struct ring_source *s, struct stream *stream)
 {
 	uint32_t index = s->heap[0];
@@ -364,8 +367,8 @@ static int merge_front(struct ring_source *s, struct stream *stream)
 	return 0;
 }
 
-/* Some slice is more than half full; or one was claimed since we looked, which may be full as well,
- * and rings no more. */
+/* Returns true if some slice is more than half full. Also if a slice was claimed since the last
+ * look: it may be full, too, and its thread wakes the agent only once. */
 static bool ring_filling(const struct capture_source *source)
 {
 	const struct ring_source *s = (const struct ring_source *)source;
@@ -429,7 +432,7 @@ static int ring_drain(struct capture_source *source, struct stream *stream, bool
 
 static void ring_retire(struct capture_source *source)
 {
-	(void)source; /* its memory is freed at once */
+	(void)source; /* ring_close frees the memory at once */
 }
 
 static void ring_close(struct capture_source *source)

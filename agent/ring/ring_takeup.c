@@ -1,22 +1,24 @@
 /*
- * A ring that changes hands. The agent keeps its account in the ring, so that when it is killed
- * another one can go on with the stream: same threads, same numbers, and between the two a gap that
- * is known to the event (struct ring_account, proto/ring.h).
+ * Takes over a ring from another agent. An agent keeps its account in the ring, so that when it is
+ * killed, another agent can continue the stream with the same threads and numbers. Between the two
+ * is a gap, whose size is known exactly (struct ring_account, proto/ring.h).
  *
- *   the agent before us          nobody                us
- *   read, sent | read, not sent | written by the thread | RING_CUT | whole stacks, modules anew
- *              `- thread_delivered + thread_lost        `- events
+ *    the previous agent         no agent              this agent
+ *    read, sent | read, not sent | written by the thread | RING_CUT | whole stacks, modules again
+ *               `- thread_delivered + thread_lost        `- events
  *
- * What lies between is the gap: RING_CUT says how many events the thread had begun, the account how
- * many of them had gone into batches. Records before the cut are of no use any more (their stacks
- * are differences to stacks that nobody has), but tell what kinds of events were lost. A thread
- * that writes no cut, because it is dead, or waits for something, is settled at its end.
+ * The gap is what lies between the two marks. RING_CUT says how many events the thread had begun,
+ * and the account says how many of them went into batches. Records before the cut can't be decoded
+ * any more: their stacks are differences to stacks that are lost. But they show which kinds of
+ * events were lost. A thread that writes no RING_CUT, because it is dead or blocked, is settled at
+ * its end.
  *
- * What is culled or held back when batches are closed counts as delivered here: it has left the
- * ring, and the collector finds out what of it came (proto/README.md, "Another agent").
+ * Events that were culled or held back when a batch was closed count as delivered here: they have
+ * left the ring, and the collector finds out which of them arrived (proto/README.md, "Another
+ * agent").
  *
- * All of it is hostile, like the rest of the ring: what makes no sense ends the attempt, or gives
- * an account that is wrong about this program only.
+ * All of this is untrusted, like the rest of the ring. Invalid data ends the attempt, or makes the
+ * account wrong for this program only.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +28,7 @@
 #include "base/ban.h"
 
 #define COUNT_MAX   ((uint64_t)1 << 56) /* no program begins so many events */
-#define THREADS_MAX (1u << 20)		/* numbers that a collector takes */
+#define THREADS_MAX (1u << 20)		/* largest thread number that a collector accepts */
 
 /* ---- keeping the account ---- */
 
@@ -115,7 +117,8 @@ static struct part part_of(bool swapped, const struct ring_slice *slice)
 	};
 }
 
-/* Nothing was delivered that the thread has not begun, here or where it has gone on. */
+/* Returns true if no more events were delivered than the thread has begun. A left slice is exempt:
+ * the thread has continued elsewhere. */
 static bool part_sound(bool swapped, const struct part *p, const struct ring_slice *slice,
 		       uint32_t threads)
 {
@@ -127,7 +130,8 @@ static bool part_sound(bool swapped, const struct part *p, const struct ring_sli
 	       (left || p->delivered + p->lost <= p->first + events);
 }
 
-/* A thread that moves has two slices for a moment: the one with more counts. */
+/* A thread that moves has two slices for a moment. Returns true if another slice of the thread has
+ * larger counts, which then are used. */
 static bool counted_elsewhere(const struct ring_source *s, uint32_t index, const struct part *p)
 {
 	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
@@ -233,8 +237,8 @@ void ring_source_begin(struct ring_source *s)
 	ring_raise32(swapped, &h->control);
 }
 
-/* What the thread had produced before its oldest slice is no longer in any counter of the
- * program. */
+/* Restores the counts of events before the thread's oldest slice: no counter of the program
+ * includes them any more. */
 static void count_earlier(struct ring_source *s, struct ring_lane *l, bool known)
 {
 	struct thread_counts *c = &l->thread->counts;
@@ -267,8 +271,9 @@ int ring_lane_take_up(struct ring_source *s, struct stream *stream, uint32_t ind
 
 	if (l->active || !is_taken(swapped, slice) || !p.thread)
 		return 0;
+	/* it was valid at the first look, so the program has changed it */
 	if (!part_sound(swapped, &p, slice, THREADS_MAX))
-		p = (struct part){.tid = p.tid}; /* it was when we looked first */
+		p = (struct part){.tid = p.tid};
 	r = capture_thread_resume(stream, p.tid, p.thread, &past, &thread, &known);
 	if (r < 0)
 		return r;

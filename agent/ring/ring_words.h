@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Words of a ring whose program may be of another byte order than this agent: a program that an
- * emulator runs beside it. The ring's words are the program's (proto/ring.h), so it is the agent
- * that turns them. `swapped` says whether there is anything to turn; the same function reads both
- * kinds, since none of this is done for each event (those: ring_reader_native).
+ * Access to the words of a ring whose program may have another byte order than the agent, because
+ * an emulator runs the program. The ring uses the program's byte order (proto/ring.h), so the agent
+ * converts. `swapped` says whether the byte orders differ. The same functions serve both cases,
+ * since they do not run for each event (see ring_reader_native for events).
  *
- * Who reads or writes a word of the ring that both sides know does so by these. Words that only
- * agents read (their notes) are in the agents' own order.
+ * Use these functions for all words of the ring that both sides know. Words that only agents use
+ * (their account) are in the agent's own byte order.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ static inline uint64_t ring_turn64(bool swapped, uint64_t value)
 	return swapped ? __builtin_bswap64(value) : value;
 }
 
-/* Relaxed, or with the barrier that the name says. */
+/* Relaxed, or with the memory order of the name. */
 static inline uint32_t ring_get32(bool swapped, const uint32_t *shared)
 {
 	return ring_turn32(swapped, __atomic_load_n(shared, __ATOMIC_RELAXED));
@@ -62,8 +62,8 @@ static inline void ring_release64(bool swapped, uint64_t *shared, uint64_t value
 	__atomic_store_n(shared, ring_turn64(swapped, value), __ATOMIC_RELEASE);
 }
 
-/* Raises a counter, with release order. Of another byte order it is done by comparing and
- * exchanging. */
+/* Increments a counter, with release order. If the byte orders differ, this takes a
+ * compare-and-exchange loop. */
 static inline void ring_raise32(bool swapped, uint32_t *shared)
 {
 	uint32_t was = __atomic_load_n(shared, __ATOMIC_RELAXED);
@@ -78,7 +78,7 @@ static inline void ring_raise32(bool swapped, uint32_t *shared)
 		;
 }
 
-/* Lifts a counter to `least`, if it is below. What it was. */
+/* Raises a counter to `least` if it is smaller. Returns its old value. */
 static inline uint64_t ring_lift64(bool swapped, uint64_t *shared, uint64_t least)
 {
 	uint64_t was = __atomic_load_n(shared, __ATOMIC_SEQ_CST);
@@ -90,10 +90,10 @@ static inline uint64_t ring_lift64(bool swapped, uint64_t *shared, uint64_t leas
 	return ring_turn64(swapped, was);
 }
 
-/* Is the program big-endian? */
+/* Returns true if the program is big-endian. */
 static inline bool ring_big_endian(bool swapped)
 {
 	return (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != swapped;
 }
 
-#define RING_ORDER_MARK 0x01020304u /* byte_order of hello and header, as its writer sees it */
+#define RING_ORDER_MARK 0x01020304u /* byte_order in hello and header */

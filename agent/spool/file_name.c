@@ -1,4 +1,4 @@
-/* New files for recordings. See file_name.h. */
+/* Opens new files for recordings. See file_name.h. */
 #include "agent/spool/file_name.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 
 #define NUMBER_MAX 1000000
 #define BESIDE_MAX 64
-#define TRY_BYTES  4096 /* of a disk that is full there is not one */
-#define TRIES	   16	/* with a name that others take at the same time */
+#define TRY_BYTES  4096 /* a full disk has no room for so many */
+#define TRIES	   16	/* if others take the name at the same time */
 
 static const char *last_part(const char *path)
 {
@@ -28,7 +28,7 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The folder, which stays the same one whatever becomes of its name. A descriptor or a negative
+/* Opens the folder, so that renaming it does not matter later. Returns a descriptor or a negative
  * errno. */
 static int open_folder(const char *path)
 {
@@ -53,9 +53,9 @@ static int make(int folder, const char *name)
 }
 
 /*
- * A recording is locked for as long as it is written, so that no other agent puts its own in this
- * place. The lock ends with the agent; a file system without locks protects nothing. false: another
- * agent has the file, or it has lost its name.
+ * Locks a recording while it is written, so that no other agent replaces it. The lock ends with the
+ * agent. Without locks in the file system, nothing protects the file. Returns false if another
+ * agent has the file, or if the file has no name any more.
  */
 static bool hold(int fd)
 {
@@ -76,7 +76,7 @@ static int make_held(int folder, const char *name)
 	return -EEXIST;
 }
 
-/* One whose name nobody knows beforehand. */
+/* Creates a file with an unpredictable name. */
 static int make_beside(int folder, char name[BESIDE_MAX])
 {
 	uint64_t random;
@@ -92,7 +92,7 @@ static int refuse(const char *path, int error, struct err_text *err)
 	return err_set(err, error, "can't write a recording to %s: %s", path, strerror(-error));
 }
 
-/* What has the name is no former recording of ours. */
+/* The file with this name is not a former recording of this user. */
 static int refuse_kind(const char *path, const struct stat *st, struct err_text *err)
 {
 	const char *what = S_ISLNK(st->st_mode)	   ? "is a link"
@@ -107,8 +107,8 @@ static int refuse_kind(const char *path, const struct stat *st, struct err_text 
 		       (unsigned)st->st_uid);
 }
 
-/* An LZ4 frame that tells its content's size, as ours do and those of `lz4` do not; or nothing, as
- * mktemp makes it. */
+/* Returns true for an LZ4 frame with a content size, as recordings have and files of `lz4` do not,
+ * or for an empty file, as mktemp makes it. */
 static bool is_recording(int fd)
 {
 	uint8_t head[5];
@@ -117,8 +117,8 @@ static bool is_recording(int fd)
 	return n == 0 || (n == sizeof(head) && !memcmp(head, "\x04\x22\x4d\x18", 4) && head[4] & 8);
 }
 
-/* The former recording, open for reading. A descriptor; -ENOENT: there is none; another negative
- * errno with the reason. */
+/* Opens the former recording for reading. Returns a descriptor, -ENOENT if there is none, or
+ * another negative errno with the reason. */
 static int open_former(int folder, const char *path, struct err_text *err)
 {
 	const char *name = last_part(path);
@@ -156,8 +156,8 @@ static int replace_former(int folder, const char *path, struct err_text *err)
 	return -EIO;
 }
 
-/* -EAGAIN: an agent writes the former one; -ENOENT: the name is free, or another file's by now.
- * Else with the reason. */
+/* Returns -EAGAIN if an agent writes the former recording, -ENOENT if the name is free or belongs
+ * to another file by now, a descriptor, or another negative errno with the reason. */
 static int take_place(int folder, const char *path, struct err_text *err)
 {
 	cleanup(cleanup_close) int former = open_former(folder, path, err);
@@ -169,7 +169,7 @@ static int take_place(int folder, const char *path, struct err_text *err)
 	return hold(former) ? replace_former(folder, path, err) : -ENOENT;
 }
 
-/* -EEXIST: it is none. */
+/* Returns -EEXIST if this is not a character device. */
 static int open_device(int folder, const char *name)
 {
 	struct stat st;
@@ -183,7 +183,7 @@ static int open_device(int folder, const char *name)
 		return -EEXIST;
 	}
 	if (fd >= 0)
-		fcntl(fd, F_SETFL, 0); /* opening it must not wait for a line; writing may */
+		fcntl(fd, F_SETFL, 0); /* open must not wait for a line; writes may */
 	return fd < 0 ? -errno : fd;
 }
 

@@ -14,7 +14,7 @@ static uint32_t slots_of(size_t size)
 	return (uint32_t)(size / BYTES_A_SLOT);
 }
 
-/* And what is left for the frames. */
+/* Returns what the frame table leaves for the frames. */
 static size_t memory_of(size_t size)
 {
 	return size - slots_of(size) * sizeof(struct spool_frame) - 128;
@@ -44,8 +44,8 @@ static struct spool_frame *frame_of(const struct spool *s, uint64_t number)
 	return &s->frame[number % s->frame_slots];
 }
 
-/* The slots become a multiple of what they were: a frame stays where it is, or goes where none was.
- * Bytes that are behind the last frame, or will be, are simply more. */
+/* The new number of slots is a multiple of the old one, so a frame keeps its slot or moves to an
+ * unused one. The bytes at the end are simply more. */
 void spool_grow(struct spool *s, size_t size)
 {
 	uint32_t before = s->frame_slots, slots = slots_of(size) / before * before;
@@ -59,7 +59,7 @@ void spool_grow(struct spool *s, size_t size)
 	s->size = memory_of(size);
 }
 
-/* Where `length` bytes could go now; SIZE_MAX: nowhere. */
+/* Returns the offset where `length` bytes fit now, or SIZE_MAX. */
 static size_t place_for(const struct spool *s, size_t length)
 {
 	size_t begin, end;
@@ -81,7 +81,7 @@ static void evict(struct spool *s)
 	s->first++;
 }
 
-/* The oldest frame goes to the disk. 0; -ENOSPC. */
+/* Moves the oldest frame to the disk. Returns 0 or -ENOSPC. */
 static int spill(struct spool *s)
 {
 	const struct spool_frame *f = frame_of(s, s->first);
@@ -107,7 +107,7 @@ void spool_drop_oldest(struct spool *s)
 	spool_disk_drop(&s->disk, &s->evicted);
 }
 
-/* See the head of spool.h. What is older lies on the disk and goes first. */
+/* See spool.h for the order. Frames on the disk are older and go first. */
 static int make_room(struct spool *s)
 {
 	if (s->first <= s->kept && s->first < s->held && !s->disk.count) {

@@ -1,22 +1,23 @@
 #pragma once
 /*
- * Finished batches, kept until the room is needed: a second collector, or one that comes back,
- * often finds what it lacks. An acknowledgement frees nothing.
+ * Finished batches, which stay until their room is needed: a second collector, or one that
+ * reconnects, often finds here what it lacks. An acknowledgement frees nothing by itself.
  *
- *   | dropped ... | all have it | somebody has it | nobody has it yet |
- *                  ^ oldest      ^ kept + 1        ^ acked + 1         ^ next
+ *    | dropped ... | all have it | some have it | none has it yet |
+ *                   ^ oldest      ^ kept + 1     ^ acked + 1       ^ next
  *
- * Frames lie in one piece in a ring of bytes. Need for room goes by this order, the oldest frame
+ * Frames are contiguous, in a ring buffer of bytes. When room is needed, the oldest frame goes
  * first:
  *
- *   1. what all collectors have is dropped (they are those that were welcomed, also while they are
- *      away: collectors.h)
- *   2. the rest goes to the disk, if there is a folder for it
- *   3. with that full, or without one, what at least one collector has is dropped: who lacks it is
- *      told of a gap
- *   4. spool_put says -ENOSPC, the drain stops, the ring fills, and the policy decides
+ *   1. Frames that all known collectors have are dropped. (A collector is known while it is
+ *      connected, and for some time afterwards: collectors.h.)
+ *   2. Other frames move to the disk, if there is a spool folder.
+ *   3. If that is full or missing, frames that at least one collector has are dropped. Collectors
+ *      that lack them get a gap.
+ *   4. Otherwise spool_put returns -ENOSPC, the drain thread stops, the ring fills up, and the
+ *      policy decides.
  *
- * What is on the disk comes right before `first`. The stream's lock guards it.
+ * The frames on the disk come directly before `first`. The stream's lock protects the spool.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,59 +35,63 @@ struct spool_frame {
 struct spool {
 	uint8_t *memory;
 	size_t size;
-	struct spool_frame *frame; /* number % frame_slots */
+	struct spool_frame *frame; /* indexed by number % frame_slots */
 	uint32_t frame_slots;
 	struct spool_disk disk;
-	uint64_t first; /* number of the oldest frame in memory; next: none is */
-	uint64_t kept;	/* up to here all have it */
-	uint64_t acked; /* up to here somebody has it: it is safe */
-	uint64_t held;	/* from here on nothing is dropped, whoever has it: a file is being written;
-			   UINT64_MAX: none is */
-	uint64_t next;	/* number that the next frame will have; the first has 1 */
-	struct spool_account evicted; /* of the last frame that was dropped */
-	uint64_t bytes_total;	      /* put in so far */
+	uint64_t first; /* number of the oldest frame in memory; `next` if there is none */
+	uint64_t kept;	/* all collectors have the frames up to this one */
+	uint64_t acked; /* some collector has the frames up to this one */
+	/* Frames from this one on are not dropped, even if collectors have them, because a file is
+	 * being written. UINT64_MAX: no file is. */
+	uint64_t held;
+	uint64_t next;		      /* number of the next frame; the first is 1 */
+	struct spool_account evicted; /* counts at the end of the last dropped frame */
+	uint64_t bytes_total;	      /* bytes put in so far */
 };
 
-/* Of `size` bytes, and of `most` later. 0 or -ENOMEM. */
+/* Takes memory for `most` bytes, and uses `size` bytes of it at first. Returns 0 or -ENOMEM. */
 int spool_init(struct spool *spool, struct arena *arena, size_t most, size_t size);
-/* It has so many bytes now; at most the `most` of spool_init. */
+/* Grows the spool to `size` bytes; at most the `most` of spool_init. */
 void spool_grow(struct spool *spool, size_t size);
 void spool_clear(struct spool *spool);
-/* Copies a frame in; it gets the number `next`. 0; -ENOSPC: come again after an acknowledgement, or
- * when another stream has made room (spool_folder.wanted); -EMSGSIZE: it is longer than the
- * spool. */
+/* Copies a frame in, as number `next`. Returns 0, -ENOSPC if there is no room (try again after an
+ * acknowledgement, or when another stream has made room: spool_folder.wanted), or -EMSGSIZE if the
+ * frame is longer than the spool. */
 int spool_put(struct spool *spool, const void *data, size_t length,
 	      const struct spool_account *account);
-/* Where a frame lies, valid until it is dropped, or goes to the disk. */
+/* Where a frame is. Valid until the frame is dropped or moves to the disk. */
 struct spool_place {
 	const uint8_t *data; /* in memory; NULL: in the file `fd` at `offset` */
 	int fd;
 	off_t offset;
 	size_t length;
 };
-/* 0; -ENOENT: it is not here; -EIO: the disk refuses it. */
+/* Returns 0, -ENOENT if the spool does not have the frame, or -EIO if the disk can't be read. */
 int spool_find(const struct spool *spool, uint64_t number, struct spool_place *ret_place);
-/* Bytes in memory that nobody has acknowledged. */
+/* Returns the number of bytes in memory that no collector has acknowledged. */
 size_t spool_waiting(const struct spool *spool);
-/* Number of the oldest frame, in memory or on the disk; next: none is here. */
+/* Returns the number of the oldest frame, in memory or on the disk; `next` if the spool is
+ * empty. */
 uint64_t spool_oldest(const struct spool *spool);
-/* As spool_find, in memory only; NULL: it is not there. */
+/* Like spool_find, for memory only. Returns NULL if the frame is not there. */
 const uint8_t *spool_get(const struct spool *spool, uint64_t number, size_t *ret_length);
-/* Everything up to `number` is safe, and all have what is up to `kept`, which is no more than that.
- * A number that was never given out is refused: -EINVAL. */
+/* Some collector has everything up to `number`, and all collectors have everything up to `kept`,
+ * which must not be larger. Returns 0, or -EINVAL if frame `number` does not exist yet. */
 int spool_ack(struct spool *spool, uint64_t number, uint64_t kept);
-/* CLOCK_MONOTONIC of when the oldest part on the disk was begun, if spool_drop_oldest may drop it;
- * else 0. */
+/* Returns the time (CLOCK_MONOTONIC) when the oldest segment on the disk was begun, or 0 if
+ * spool_drop_oldest may not drop it. */
 uint64_t spool_droppable(const struct spool *spool);
-/* A stream waits for room on the disk that others have (the main loop looks). */
+/* Returns true if a stream waits for disk space that other streams use. The main loop checks
+ * this. */
 static inline bool spool_wants(const struct spool *spool)
 {
 	return spool->disk.folder && __atomic_load_n(&spool->disk.folder->wanted, __ATOMIC_RELAXED);
 }
-/* Drops that part: somebody has all of it. */
+/* Drops the oldest segment. Some collector has all of it. */
 void spool_drop_oldest(struct spool *spool);
-/* Nobody takes the rest: what there is room for goes to the disk, if there is one, and is left
- * there for another agent to find. Frames from `first` on are not there. */
+/* Moves as much as possible to the disk and leaves it there for another agent, because no collector
+ * takes the rest. Frames from `first` on are lost. */
 void spool_leave(struct spool *spool);
-/* The counts as of the end of frame `number`, which is here or the last that was dropped. */
+/* Returns the counts at the end of frame `number`, which must be in the spool, or be the last one
+ * that was dropped. */
 struct spool_account spool_account_at(const struct spool *spool, uint64_t number);

@@ -18,14 +18,14 @@
 #define SEGMENTS_OF_LIMIT 16
 #define RETRY_NS	  5000000000
 
-/* Of a segment's index: one for each frame. */
+/* An entry of a segment's index, one for each frame. */
 struct entry {
 	uint64_t offset;
 	uint64_t length;
 	struct spool_account account;
 };
 
-/* Where the i-th oldest segment stands. */
+/* Returns the position of the i-th oldest segment. */
 static uint32_t nth(const struct spool_disk *d, uint32_t i)
 {
 	return (d->begin + i) % SPOOL_SEGMENTS;
@@ -67,7 +67,7 @@ void spool_folder_close(struct spool_folder *f)
 	f->fd = f->lock = -1;
 }
 
-/* Takes so many bytes of the limit. */
+/* Charges bytes to the limit. Returns false if they exceed it. */
 static bool charge(struct spool_folder *f, struct spool_segment *s, uint64_t bytes)
 {
 	char size[32];
@@ -120,7 +120,7 @@ static void remove_segment(struct spool_disk *d, struct spool_segment *s)
 	s->frames = s->index = -1;
 }
 
-/* 0; 1: beyond the limit, which was told; negative errno. */
+/* Returns 0, 1 if the limit is exceeded (which is logged), or a negative errno. */
 static int write_definitions(struct spool_disk *d, struct spool_segment *s)
 {
 	char name[SPOOL_NAME_MAX];
@@ -140,7 +140,7 @@ static int write_definitions(struct spool_disk *d, struct spool_segment *s)
 	return charge(d->folder, s, (uint64_t)n) ? 0 : 1;
 }
 
-/* As above. */
+/* Returns the same values. */
 static int begin_segment(struct spool_disk *d, uint64_t number, const struct spool_account *before)
 {
 	struct spool_segment *s = &d->segment[nth(d, d->count)];
@@ -209,7 +209,7 @@ int spool_disk_put(struct spool_disk *d, uint64_t number, const void *data, size
 			__atomic_sub_fetch(&f->used, charged, __ATOMIC_RELAXED);
 		}
 	}
-	if (r && s && s->next == s->first) { /* nothing in it: it would only be in the way */
+	if (r && s && s->next == s->first) { /* an empty segment would only be in the way */
 		remove_segment(d, s);
 		d->count--;
 	}

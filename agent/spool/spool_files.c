@@ -1,4 +1,4 @@
-/* Files of a spool on disk. See spool_files.h. */
+/* The files of a spool on disk. See spool_files.h. */
 #include "agent/spool/spool_files.h"
 
 #include <dirent.h>
@@ -52,7 +52,7 @@ int spool_file_nameless(int folder)
 
 	if (fd >= 0)
 		return fd;
-	unlinkat(folder, name, 0); /* a file system without O_TMPFILE */
+	unlinkat(folder, name, 0); /* the file system has no O_TMPFILE */
 	fd = spool_file_make(folder, name);
 	if (fd >= 0)
 		unlinkat(folder, name, 0);
@@ -102,7 +102,7 @@ static int digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* ID[.INCARNATION]-FIRST.frames, as spool_file_name writes it. */
+/* Parses ID[.INCARNATION]-FIRST.frames, the format of spool_file_name. */
 static bool parse_name(const char *name, struct spool_left *ret)
 {
 	char again[SPOOL_NAME_MAX], *end;
@@ -172,7 +172,7 @@ int spool_files_left(int folder, struct spool_left **ret)
 	return count;
 }
 
-/* Bytes of all files with this ending. */
+/* Returns the size of all files with this ending, in bytes. */
 static uint64_t size_of(int folder, const char *ending)
 {
 	DIR *all = open_again(folder);

@@ -1,4 +1,4 @@
-/* Figures from /proc. See figures.h. */
+/* Reads the figures from /proc. See figures.h. */
 #include "agent/watch/figures.h"
 
 #include <errno.h>
@@ -13,10 +13,10 @@
 
 #define TEXT_SIZE 4096
 
-/* Fields of /proc/PID/stat, as proc(5) counts them. */
-#define FIRST_FIELD	       3 /* behind the name */
+/* Fields of /proc/PID/stat, numbered as in proc(5). */
+#define FIRST_FIELD	       3 /* the first field after the name */
 #define STAT_MINOR	       10
-#define STAT_MINOR_OF_CHILDREN 11 /* that it has waited for */
+#define STAT_MINOR_OF_CHILDREN 11 /* of children that it has waited for */
 #define STAT_MAJOR	       12
 #define STAT_MAJOR_OF_CHILDREN 13
 #define STAT_START	       22
@@ -48,7 +48,7 @@ static int read_text(int proc, const char *name, char out[TEXT_SIZE])
 	return n < 0 ? -errno : length ? 0 : -ESRCH;
 }
 
-/* The numbers behind the name, which may hold anything, so that its end is the last ')'. */
+/* Parses the numbers after the name. The name may contain anything, so it ends at the last ')'. */
 static bool parse_stat(const char *text, uint64_t field[FIELDS + 1])
 {
 	const char *at = strrchr(text, ')');
@@ -77,7 +77,7 @@ int figures_read(int proc, struct figures *ret, struct figures_image *ret_image,
 	if (r < 0)
 		return r;
 	if (!strstr(text, "\nVmSize:"))
-		return -ESRCH; /* a zombie has none */
+		return -ESRCH; /* a zombie has no VmSize */
 	*ret_image = (struct figures_image){field[STAT_STACK], field[STAT_ARGUMENTS]};
 	if (ret_start_ticks)
 		*ret_start_ticks = field[STAT_START];
@@ -93,7 +93,8 @@ int figures_read(int proc, struct figures *ret, struct figures_image *ret_image,
 	return 0;
 }
 
-/* A child that has done anything has had a page fault. */
+/* The fault counts include children that were waited for, and a child that has run at all has had a
+ * page fault. */
 bool figures_waited(pid_t pid)
 {
 	cleanup(cleanup_close) int proc = figures_open(pid);
@@ -105,7 +106,7 @@ bool figures_waited(pid_t pid)
 	return field[STAT_MINOR_OF_CHILDREN] || field[STAT_MAJOR_OF_CHILDREN];
 }
 
-/* From the sums of all regions, in KiB. */
+/* `total` has the sums of all regions, in KiB. */
 static void set_detail(struct figures *f, const uint64_t total[SMAPS_FIGURES])
 {
 	f->detailed = true;
@@ -114,7 +115,7 @@ static void set_detail(struct figures *f, const uint64_t total[SMAPS_FIGURES])
 	f->anonymous = total[SMAPS_ANONYMOUS] * 1024;
 	f->dirty = (total[SMAPS_SHARED_DIRTY] + total[SMAPS_PRIVATE_DIRTY]) * 1024;
 	f->clean = (total[SMAPS_SHARED_CLEAN] + total[SMAPS_PRIVATE_CLEAN]) * 1024;
-	if (f->rss_peak < f->rss) /* the kernel's own is of the quick count */
+	if (f->rss_peak < f->rss) /* the kernel computes VmHWM from the quick counters */
 		f->rss_peak = f->rss;
 }
 

@@ -1,4 +1,4 @@
-/* Seccomp filters, from /proc/PID/task. See filters.h. */
+/* Reads seccomp filters from /proc/PID/task. See filters.h. */
 #include "agent/watch/filters.h"
 
 #include <dirent.h>
@@ -50,7 +50,7 @@ static void look(int tasks, const char *tid, struct filters *f)
 int filters_read(int proc, uint64_t *at, struct filters *ret)
 {
 	cleanup(cleanup_close) int tasks = openat(proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_Alignas(struct entry) char piece[2048]; /* some sixty threads */
+	_Alignas(struct entry) char piece[2048]; /* about sixty threads */
 	long length;
 
 	*ret = (struct filters){0};

@@ -1,19 +1,20 @@
 #pragma once
 /*
- * Seccomp filters of a recorded process, as /proc shows them. A program that forbids itself system
- * calls tells its ring before, if it does so by a function of libc (agent/preload/record/strict.h).
- * One that does it by an instruction of its own does not: so its threads are looked at once a
- * second. Nothing allocates.
+ * Reads the seccomp filters of a recorded process from /proc. A program that installs a filter
+ * through a libc function reports it in its ring (agent/preload/record/strict.h). A program that
+ * makes the system call itself does not, so the observer looks at its threads once a second.
+ * Nothing allocates.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct filters {
-	uint32_t count; /* of the thread that has the most. Before Linux 5.9 they are not counted: 1
-			 */
-	bool strict;	/* some thread is in mode strict */
+	/* Largest number of filters of any thread. Before Linux 5.9 the kernel does not report the
+	 * number; it then is 1. */
+	uint32_t count;
+	bool strict; /* some thread is in strict mode */
 };
 
-/* `proc`: of /proc/PID. `at`: 0 in the beginning; where the next look goes on: each is at some
- * sixty threads. 0 or a negative errno. */
+/* Reads about sixty threads. `proc` is a descriptor of /proc/PID. Set *at to 0 before the first
+ * call; the next call continues there. Returns 0 or a negative errno. */
 int filters_read(int proc, uint64_t *at, struct filters *ret_filters);

@@ -1,4 +1,4 @@
-/* Readings of smaps to steps. See maps.h. */
+/* Turns readings of smaps into steps. See maps.h. */
 #include "agent/watch/maps.h"
 
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "base/ban.h"
 
 #define NUMBER_BITS  20
-#define PARTS	     64 /* the columns' shares are so many parts of their memory */
+#define PARTS	     64 /* the sum of all shares */
 #define NO_USAGE     0
 #define DEVICE_SHIFT 20
 #define MINOR_MAX    0xfffffu
-#define STEP_HEADS   256 /* fields that are no columns, and the columns' own heads */
+#define STEP_HEADS   256 /* fields that are not columns, and the columns' headers */
 
 static const uint8_t shares[MAPS_COLUMNS] = {
 	[MAPS_NAMES] = 17,
@@ -33,8 +33,8 @@ static const uint8_t shares[MAPS_COLUMNS] = {
 	[MAPS_FIGURE + SMAPS_SWAP] = 2,
 };
 
-/* One sixteenth for names, five for columns, as far as a message has room for them; the rest for
- * regions. */
+/* Names get a sixteenth of the memory, and columns get five, unless the message has room for less.
+ * Regions get the rest. */
 static size_t names_size(size_t size)
 {
 	return size / 16 / sizeof(uint64_t) * sizeof(uint64_t);
@@ -147,7 +147,7 @@ static void keep(struct maps *m, struct maps_entry entry)
 	m->entry[m->write++] = entry;
 }
 
-/* The region at `read` was not found any more. */
+/* The region at `read` no longer exists. */
 static void drop(struct maps *m)
 {
 	struct maps_entry e = m->entry[m->read++];
@@ -169,8 +169,9 @@ static uint64_t hash_name(const struct smaps_region *r)
 	return hash;
 }
 
-/* The number of a name, told now if it is new; 0: there is none, or numbers are used up. false: no
- * room to tell it. */
+/* Gets the number of the region's name, which is added to the step if it is new. The number is 0 if
+ * the region has no name, or if numbers are used up. Returns false if the name is new and the step
+ * has no room for it. */
 static bool number_of(struct maps *m, const struct smaps_region *r, uint64_t hash, uint64_t *ret)
 {
 	struct column *c = &m->column[MAPS_NAMES];
@@ -190,7 +191,9 @@ static bool number_of(struct maps *m, const struct smaps_region *r, uint64_t has
 		return false;
 	memcpy(c->data + c->length, r->name, r->name_length + 1u);
 	c->length += r->name_length + 1u;
-	if (m->names++ >= m->name_capacity / 4 * 3) { /* forget: known ones are told again */
+	if (m->names++ >=
+	    m->name_capacity / 4 *
+		    3) { /* forget all: known names get a new number when they are used again */
 		memset(m->name, 0, m->name_capacity * sizeof(*m->name));
 		m->names = 1;
 		at = (uint32_t)((hash >> NUMBER_BITS) % m->name_capacity);
@@ -269,7 +272,8 @@ static void update_usage(struct maps *m, struct maps_entry *e, const struct smap
 		m->postponed++;
 }
 
-/* One that the collector knows, if it is the same; else it becomes another one. */
+/* The collector knows a region with this start. If its identity differs, it is reported as a new
+ * one. */
 static void put_known(struct maps *m, const struct smaps_region *r, uint64_t name,
 		      uint32_t identity)
 {
@@ -309,7 +313,7 @@ void maps_put(struct maps *m, const struct smaps_region *r)
 
 	count(m, r);
 	if ((m->regions > 1 && page <= m->last_start) || (r->start | r->end) & page_mask(m))
-		return; /* the kernel gives whole pages, in order */
+		return; /* skip invalid data: the kernel reports whole pages, in order */
 	m->last_start = page;
 	while (m->read < m->capacity && m->entry[m->read].start < page)
 		drop(m);

@@ -1,20 +1,20 @@
 #pragma once
 /*
- * What is mapped, as news since the last reading: readings of smaps go in, steps of message Maps
- * come out. Of every region that the collector was told of, the table keeps 16 bytes: its start,
- * and what the rest came to when it was hashed. The message is built in columns of fixed room. When
- * that is used up the reading stops, the step is handed over as a part, and the next one goes on.
- * News that find no room all the same are told by a later reading, for they are found again: the
- * table only says what was told.
+ * Encodes what is mapped as differences: readings of smaps go in, steps of message Maps come out.
+ * For every region that the collector knows, the table keeps 16 bytes: its start, and hashes of its
+ * other properties. The message is built in columns of fixed size. When they are full, the reading
+ * pauses, the step is handed over as a part, and the next step continues. News that still find no
+ * room are left to a later reading, which finds them again, because the table contains only what
+ * was reported.
  *
- *   table:   | what this reading found, so far | ... | what the one before had, not come to yet |
- *            0                           write ^     ^ read                              capacity
+ *   table:   | found by this reading so far | ... | found by the last reading, not reached yet |
+ *            0                        write ^     ^ read                                capacity
  *
- * A region for which there is no place between `write` and `read` is cut: it counts in the totals,
- * and is not followed.
+ * If there is no entry left between `write` and `read`, a new region is cut: the totals include it,
+ * but the table does not follow it.
  *
- * Owner: the observer while it reads; after maps_end has given a step, the stream, until the batch
- * with it is packed.
+ * The observer owns this while it reads. After maps_end has returned a step, the stream owns it
+ * until the batch with that step is packed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@
 #include "proto/columns.h"
 
 #define MAPS_TOTALS	 (1 + SMAPS_FIGURES) /* address space, and the figures */
-#define MAPS_NUMBERS_MAX (1u << 20)	     /* names beyond are not told */
+#define MAPS_NUMBERS_MAX (1u << 20)	     /* names beyond this number are not reported */
 
 enum maps_column {
 	MAPS_NAMES,
@@ -42,9 +42,9 @@ enum maps_column {
 };
 
 struct maps_entry {
-	uint64_t start;	   /* page */
-	uint32_t identity; /* hash of all that names it */
-	uint32_t usage;	   /* hash of the figures that were told */
+	uint64_t start;	   /* page number */
+	uint32_t identity; /* hash of everything that identifies the region */
+	uint32_t usage;	   /* hash of the figures that were reported */
 };
 
 struct maps {
@@ -55,12 +55,13 @@ struct maps {
 	uint32_t name_capacity, names;
 	uint32_t next_name;
 	uint32_t page_shift;
-	uint32_t step_max; /* bytes that a step takes in a message, at most */
-	bool unknown;	   /* the collector knows nothing: the next step says `whole` */
+	uint32_t step_max; /* largest number of bytes of a step in a message */
+	/* The collector knows no region or name, so the next step has `whole` set. */
+	bool unknown;
 	/* The step. */
 	bool whole, part;
 	struct column column[MAPS_COLUMNS];
-	uint64_t last[3]; /* starts in the columns gone, start, used */
+	uint64_t last[3]; /* last starts in the columns gone, start and used */
 	uint64_t last_start;
 	uint64_t total[MAPS_TOTALS];
 	uint8_t totals[MAPS_TOTALS * VARINT_MAX];
@@ -73,23 +74,25 @@ struct maps {
 #define MAPS_SIZE_MIN (16u << 10)
 #define MAPS_STEP_MIN (6u << 10)
 
-/* `size` bytes (at least MAPS_SIZE_MIN) at `memory`, aligned to 8, for table, names and columns. A
- * step takes at most `step_max` bytes of a message (at least MAPS_STEP_MIN). */
+/* Divides `size` bytes (at least MAPS_SIZE_MIN) at `memory`, aligned to 8, into table, names and
+ * columns. A step takes at most `step_max` bytes of a message (at least MAPS_STEP_MIN). */
 void maps_init(struct maps *maps, void *memory, size_t size, size_t step_max, uint32_t page_size);
-/* Another process, or nobody knows what was told: names and regions begin anew. */
+/* Starts again with numbers of names and regions, for another process or if what was reported is
+ * unknown. */
 void maps_clear(struct maps *maps);
-/* The collector has lost what it was told: regions begin anew, and the names that they need are
- * told again. */
+/* The collector has lost what was reported: reports all regions again, and the names that they use,
+ * under new numbers. */
 void maps_repeat(struct maps *maps);
 
 void maps_begin(struct maps *maps);
-/* Is there room for news of this region? If not: maps_part, and maps_go_on once that is packed. */
+/* Returns true if the columns have room for news of this region. If not, call maps_part, and
+ * maps_go_on once that step is packed. */
 bool maps_fits(const struct maps *maps, const struct smaps_region *region);
 void maps_part(struct maps *maps, uint64_t time_ns);
 void maps_go_on(struct maps *maps);
-/* The next region, in the order of their addresses. */
+/* Adds the next region. Regions must come in the order of their addresses. */
 void maps_put(struct maps *maps, const struct smaps_region *region);
-/* The reading is complete. True: the step has something to tell. */
+/* Completes the reading. Returns true if the step has something to report. */
 bool maps_end(struct maps *maps, uint64_t time_ns, uint64_t took_ns);
-/* Makes `ret_message` speak of the step, in place. */
+/* Fills `ret_message`, which refers to the memory of `maps`. */
 void maps_fill(const struct maps *maps, Heapcast__Maps *ret_message);

@@ -1,4 +1,4 @@
-/* The thread that looks at processes from outside. See observer.h. */
+/* The thread that reads processes' files in /proc. See observer.h. */
 #include "agent/watch/observer.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void forget(struct observed *o)
 	*o = (struct observed){.proc = -1};
 }
 
-/* A process that was not looked at before. */
+/* Starts to observe a new process. The start time must match, or the pid was reused. */
 static void begin(struct observed *o, uint64_t generation, pid_t pid, uint64_t start_ticks)
 {
 	struct figures_image image;
@@ -62,7 +62,7 @@ static void begin(struct observed *o, uint64_t generation, pid_t pid, uint64_t s
 	o->no_figures = o->no_detail = o->no_maps = true;
 }
 
-/* Who is in the slot now? False: nobody. */
+/* Looks up the process that is in the slot now. Returns false if there is none. */
 static bool meet(struct observed *o, struct stream *s)
 {
 	struct observer_settings settings = {0};
@@ -87,18 +87,18 @@ static bool meet(struct observed *o, struct stream *s)
 	}
 	if (o->generation != generation)
 		begin(o, generation, pid, start_ticks);
-	else if (o->image != image) /* another program, which may be looked at or not */
+	else if (o->image != image) /* exec: the agent may read the new image, or not */
 		o->no_detail = o->no_maps = false;
 	o->image = image;
 	o->settings = settings;
 	return true;
 }
 
-/* Says why the rest is left out, once. */
+/* Logs once why this is left out. */
 static void refuse(const struct observed *o, bool *no, const char *what, int error)
 {
 	if (error == -ESRCH)
-		return; /* it is ending, or in the middle of an exec */
+		return; /* the process is ending, or in the middle of an exec */
 	*no = true;
 	if (error != -ENOENT)
 		log_warn("can't read the %s of pid %d (%s): recording goes on without", what,
@@ -135,7 +135,8 @@ static void hand_figures(struct observed *o, struct stream *s, const struct figu
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The next look, while there is something to be seen; what a look has cost bounds how soon. */
+/* Schedules the next look: soon while the peak grows, then less and less often. The cost of a look
+ * limits how often. */
 static void look_sooner(struct observed *o, bool grew, uint64_t cost, uint64_t now)
 {
 	uint64_t least = OBSERVER_RATIO * cost > SOONER_NS ? OBSERVER_RATIO * cost : SOONER_NS;
@@ -144,7 +145,7 @@ static void look_sooner(struct observed *o, bool grew, uint64_t cost, uint64_t n
 	o->figures_due = earlier(o->figures_due, now + o->sooner_ns);
 }
 
-/* Between two intervals only a higher peak is news. */
+/* Between two intervals, only a higher peak is reported. */
 static void look_at_figures(struct observer *b, struct observed *o, struct stream *s, bool interval,
 			    uint64_t now)
 {
@@ -170,7 +171,8 @@ static void look_at_figures(struct observer *b, struct observed *o, struct strea
 
 /* ---- maps ---- */
 
-/* Is the stream's table ours now? It is the drain's while a step waits to be packed. */
+/* Takes the stream's table. Returns false while the drain thread owns it, because a step waits to
+ * be packed. */
 static bool take_maps(struct observed *o, struct stream *s)
 {
 	enum stream_maps known = STREAM_MAPS_KNOWN;
@@ -190,7 +192,7 @@ static bool take_maps(struct observed *o, struct stream *s)
 	return ours;
 }
 
-/* False: the stream is another one by now. */
+/* Hands the step over. Returns false if the stream has changed meanwhile. */
 static bool hand_maps(struct observed *o, struct stream *s)
 {
 	bool same;
@@ -205,7 +207,8 @@ static bool hand_maps(struct observed *o, struct stream *s)
 	return same;
 }
 
-/* 1: the drain has packed what was handed over; 0: not yet; -ESRCH: the stream is over. */
+/* Returns 1 if the drain thread has packed the step, 0 if not yet, or -ESRCH if the stream has
+ * ended. */
 static int is_packed(struct observed *o, struct stream *s)
 {
 	int r;
@@ -219,8 +222,8 @@ static int is_packed(struct observed *o, struct stream *s)
 	return r;
 }
 
-/* Hands over what has been read so far and waits until the drain has packed it, which takes a
- * quarter of a second as a rule, and longer where the spool is full. 0 or a negative errno. */
+/* Hands over what has been read so far and waits until the drain thread has packed it. That usually
+ * takes a quarter of a second, and longer if the spool is full. Returns 0 or a negative errno. */
 static int hand_part(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns)
 {
 	static const struct timespec nap = {.tv_nsec = PART_NAP_NS};
@@ -258,8 +261,8 @@ static int read_regions(struct observer *b, struct observed *o, struct stream *s
 	return r;
 }
 
-/* All regions. The image of the process must be the same before and after: the file of one that has
- * gone simply ends. */
+/* Reads all regions. The image of the process must be the same before and after: if the process
+ * execs or ends, its old file just ends early. */
 static int read_maps(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns)
 {
 	cleanup(cleanup_close) int fd = figures_open_maps(o->proc);
@@ -292,7 +295,7 @@ static void look_at_maps(struct observer *b, struct observed *o, struct stream *
 	if (took > MAPS_SLOW_NS && due > o->maps_due)
 		o->maps_due = due;
 	if (r < 0) {
-		maps_repeat(&s->maps); /* what it says was told may not have been */
+		maps_repeat(&s->maps); /* the table contains news that may not have been sent */
 		refuse(o, &o->no_maps, "memory maps", r);
 		return;
 	}
@@ -303,7 +306,7 @@ static void look_at_maps(struct observer *b, struct observed *o, struct stream *
 		hand_maps(o, s);
 }
 
-/* ---- what it forbids itself ---- */
+/* ---- seccomp filters ---- */
 
 static void look_at_filters(struct observed *o, struct stream *s)
 {
@@ -335,8 +338,8 @@ static void ask_allocator(struct observed *o, struct stream *s, uint64_t now)
 
 /* ---- the thread ---- */
 
-/* Is it time? Then `due` is the next time: by the clock, so that what is late does not shift those
- * that follow. */
+/* Returns true if it is time, and sets `due` to the next time. Times are multiples of the interval,
+ * so a late one does not delay those that follow. */
 static bool is_due(uint64_t *due, uint64_t interval, uint64_t now)
 {
 	if (!interval || now < *due)
@@ -375,7 +378,7 @@ static uint64_t visit(struct observer *b, struct observed *o, struct stream *s)
 	return next;
 }
 
-/* Until then, or a kick. */
+/* Waits until this time, or until a kick. */
 static void wait_until(struct observer *b, uint64_t until)
 {
 	struct timespec t = {.tv_sec = (time_t)(until / SECOND_NS),

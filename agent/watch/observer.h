@@ -1,26 +1,26 @@
 #pragma once
 /*
- * The observer: a thread that looks at recorded processes from outside, through /proc, and leaves
- * what it has seen with their streams, to go into the next batch. A reading of smaps of a big
- * process takes 100 ms, in which the kernel works: so this happens neither in the main loop, which
- * has a network to serve, nor in the drain thread, which has a ring to empty, nor under a lock of
- * ours: a stream is locked to learn whom to look at, and to hand over.
+ * The observer: a thread that reads the recorded processes' files in /proc and hands the results to
+ * their streams, which put them into the next batch. The kernel needs 100 ms to produce the smaps
+ * of a large process. So the observer runs neither in the main loop, which serves the network, nor
+ * in the drain thread, which empties rings, and it reads without a lock: it locks a stream only to
+ * look up the process and to hand over results.
  *
- * What reading costs the target: smaps is read under its mmap lock, shared, a page of text (some
- * six regions) at a time. So:
- *   maps     at their interval; after a reading that cost more than MAPS_SLOW_NS of CPU, not before
- *            a hundred times that
- *   pss      with the figures, but at most 1 % of one CPU: the next not before a hundred times what
- *            the last one cost
- *   figures  at their interval: two small files. At first, and while the peak of a process grows,
- *            sooner, 1 % of one CPU at most: what it had at most must be seen before it is gone,
- *            and may be there for a moment only
- *   seccomp  once a second, of some sixty threads: a small file each
- *   mallinfo2, in the target: once a second, and at most 1 % of a thread's time (it walks all free
- *   chunks: 25 ms for 100,000)
+ * Cost for the recorded process: the kernel holds its mmap lock, shared, for each page of smaps
+ * text (about six regions). The observer limits this cost:
+ *   maps       At their interval. After a reading that took more than MAPS_SLOW_NS of CPU time, not
+ *              before a hundred times that time.
+ *   pss        With the figures, but at most 1 % of one CPU: not before a hundred times what the
+ *              last reading took.
+ *   figures    At their interval; two small files. At first, and while the peak of a process grows,
+ *              more often, up to 1 % of one CPU: a peak may last only for a moment, and can't be
+ *              read after the process has ended.
+ *   seccomp    Once a second, for about sixty threads; one small file each.
+ *   mallinfo2  In the recorded process: once a second, and at most 1 % of a thread's time, because
+ *              it walks all free chunks: 25 ms for 100,000.
  *
- * It fails for a process of another user, or one that may not be dumped: said once, and the rest
- * goes on.
+ * The agent may not read a process of another user, or a process that is not dumpable. The observer
+ * logs that once, and the rest of the recording continues.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -38,18 +38,18 @@
 
 struct stream;
 
-/* Whom a slot has, as far as the observer knows. */
+/* The process in a slot, as the observer knows it. */
 struct observed {
-	uint64_t generation; /* stream.start_ns; 0: nobody */
+	uint64_t generation; /* stream.start_ns; 0: no process */
 	pid_t pid;
 	uint32_t image;
-	struct observer_settings settings;   /* that hold for it */
-	int proc;			     /* of /proc/PID */
-	bool no_figures, no_detail, no_maps; /* may not be read */
+	struct observer_settings settings;   /* the stream's settings */
+	int proc;			     /* descriptor of /proc/PID */
+	bool no_figures, no_detail, no_maps; /* the agent can't read these */
 	uint64_t figures_due, interval_due, detail_due, maps_due, allocator_due, filters_due;
-	uint64_t
-		sooner_ns; /* until the next look at figures, if that comes before their interval */
-	uint64_t filters_at; /* filters_read */
+	/* Time until the next look at figures, if that is shorter than their interval. */
+	uint64_t sooner_ns;
+	uint64_t filters_at; /* position for filters_read */
 	struct figures last;
 };
 
@@ -57,18 +57,18 @@ struct observer {
 	struct observer_settings settings;
 	struct stream *const *stream;
 	uint32_t streams;
-	struct observed *slot; /* `streams` of them */
+	struct observed *slot; /* array of `streams` entries */
 	struct smaps reader;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of the two below */
+	pthread_mutex_t lock; /* protects `wake`, `stop` and `kicked` */
 	pthread_cond_t wake;
 	bool stop, kicked;
 	bool running;
 };
 
-/* Starts the thread. 0 or a negative errno. */
+/* Starts the thread. Returns 0 or a negative errno. */
 int observer_start(struct observer *observer, const struct observer_settings *settings,
 		   struct stream *const *streams, uint32_t count);
-/* There is somebody new to look at. */
+/* Wakes the observer up, because there is a new process. */
 void observer_kick(struct observer *observer);
 void observer_stop(struct observer *observer);

@@ -1,4 +1,4 @@
-/* The OOM killer's counters. See oom.h. */
+/* Reads the OOM killer's counters. See oom.h. */
 #include "agent/watch/oom.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static long read_cgroups(const char *root, pid_t pid, char *out, size_t size)
 	return fd < 0 ? -errno : read_text(fd, out, size);
 }
 
-/* Is `word` one of the words between commas? */
+/* Returns true if `word` is in the comma-separated list. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -91,8 +91,8 @@ const char *oom_cgroup(char *text, bool *ret_version_2)
 	return unified;
 }
 
-/* Field 4 of the line is what of the hierarchy is mounted, field 5 where; behind " - " stand type,
- * source, and options with the controllers. */
+/* Field 4 of the line is the mounted part of the hierarchy, field 5 the mount point. After " - "
+ * come type, source, and options, which include the controllers. */
 bool oom_folder(const char *line, const char *path, bool version_2, char *out, size_t size)
 {
 	char root[1024], where[1024], type[32], options[1024];
@@ -160,7 +160,7 @@ uint64_t oom_count(int fd)
 	return strtoull(at + strlen(COUNT_NAME), NULL, 10);
 }
 
-/* Opens this file if the counter is in it. */
+/* Opens this file if it has the counter. */
 static bool open_counter(struct oom_watch *w, const char *path, int counter)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -205,8 +205,8 @@ static bool rose(const struct oom_watch *w, uint64_t now)
 	return w->rose_ns && now - w->rose_ns <= OOM_RECENT_NS;
 }
 
-/* A process that is being ended leaves its cgroup of version 1 before it is gone: when one has just
- * been ended there, a move is believed later. */
+/* A process that is being killed leaves its cgroup of version 1 before it is gone. So if the
+ * counter has just risen, a move to another cgroup is ignored for now. */
 void oom_look(struct oom_watch *w, pid_t pid, bool at_once, uint64_t now)
 {
 	char text[CGROUP_TEXT];

@@ -1,4 +1,4 @@
-/* What the kernel says of a program's memory. See pressure.h. */
+/* Reads the kernel's figures of a program's memory. See pressure.h. */
 #include "agent/watch/pressure.h"
 
 #include <errno.h>
@@ -17,16 +17,16 @@
 #include "base/ban.h"
 
 #define TEXT_SIZE      8192
-#define SEEK_NS	       1000000000 /* the process may be moved to another cgroup */
+#define SEEK_NS	       1000000000 /* the process may move to another cgroup */
 #define SECOND_NS      1000000000
-#define UNLIMITED      ((uint64_t)1 << 60) /* version 1 says a number near 2^63 */
+#define UNLIMITED      ((uint64_t)1 << 60) /* version 1 shows a number near 2^63 */
 #define LIMIT_PERCENT  90
-#define FALLEN_PERCENT 95 /* of what was crossed */
+#define FALLEN_PERCENT 95 /* of the threshold */
 #define STALL_USUAL    10
 
 /* ---- texts ---- */
 
-/* The file's text; false: it can't be read. */
+/* Reads the file's text. Returns false if it can't be read. */
 static bool read_at(int folder, const char *name, char text[TEXT_SIZE])
 {
 	cleanup(cleanup_close) int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
@@ -36,7 +36,7 @@ static bool read_at(int folder, const char *name, char text[TEXT_SIZE])
 	return n > 0;
 }
 
-/* A file of one number; `max`, or none at all: UINT64_MAX. */
+/* Reads a file with one number. Returns UINT64_MAX for `max`, or if there is no number. */
 static uint64_t number_at(int folder, const char *name)
 {
 	char text[TEXT_SIZE];
@@ -46,7 +46,7 @@ static uint64_t number_at(int folder, const char *name)
 		       : UINT64_MAX;
 }
 
-/* The number behind `key` at the start of a line; UINT64_MAX: there is none. */
+/* Returns the number after `key` at the start of a line, or UINT64_MAX if the key is missing. */
 static uint64_t value_of(const char *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -60,7 +60,7 @@ static uint64_t value_of(const char *text, const char *key)
 	return UINT64_MAX;
 }
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=123": microseconds. */
+/* Parses "some avg10=0.00 avg60=0.00 avg300=0.00 total=123", in microseconds. */
 static uint64_t stall_of(const char *text)
 {
 	const char *total = strncmp(text, "some ", 5) ? NULL : strstr(text, "total=");
@@ -110,7 +110,8 @@ static bool has_limit(int folder, bool version_2)
 	       (version_2 && number_at(folder, "memory.high") < UNLIMITED);
 }
 
-/* This folder, or the nearest above it with a limit. A descriptor; -1: none has. */
+/* Opens this folder, or its nearest ancestor with a limit. Shortens `path` to that folder. Returns
+ * a descriptor, or -1 if none has a limit. */
 static int open_limited(char *path, bool version_2)
 {
 	char *slash;
@@ -158,7 +159,7 @@ static void seek_cgroup(struct pressure *p, const char *root, uint64_t now)
 
 /* ---- conditions ---- */
 
-/* Has it become true? `fallen`: it is false, by the margin. */
+/* Returns true if the condition has become true. `fallen`: it is false by the margin. */
 static bool crossed(bool *over, bool is, bool fallen)
 {
 	bool was = *over;
@@ -174,7 +175,7 @@ static bool rss_crossed(struct pressure *p, const struct pressure_settings *s, u
 	       crossed(&p->over_rss, rss > s->rss_bytes, rss < s->rss_bytes / 100 * FALLEN_PERCENT);
 }
 
-/* Against the least of the samples, which reach back for the time that was given. */
+/* Compares with the smallest sample. Samples reach back for the configured time. */
 static bool has_grown(struct pressure *p, const struct pressure_settings *s, uint64_t rss,
 		      uint64_t now)
 {
@@ -211,7 +212,7 @@ static bool limit_crossed(struct pressure *p)
 		       usage < limit / 100 * LIMIT_PERCENT / 100 * FALLEN_PERCENT);
 }
 
-/* The kernel has throttled it at memory.high since the last look. */
+/* Returns true if the kernel has throttled the cgroup at memory.high since the last look. */
 static bool was_throttled(struct pressure *p)
 {
 	char text[TEXT_SIZE];
@@ -254,7 +255,7 @@ static bool is_stalled(struct pressure *p, const struct pressure_settings *s, co
 	return p->told >= s->stall_percent;
 }
 
-/* ---- */
+/* ---- the watch ---- */
 
 static uint64_t rss_of(const struct pressure *p, const char *root)
 {

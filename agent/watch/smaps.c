@@ -1,4 +1,4 @@
-/* Regions out of the kernel's text. See smaps.h. */
+/* Parses the kernel's text into regions. See smaps.h. */
 #include "agent/watch/smaps.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ void smaps_begin(struct smaps *s, int fd)
 	s->at = s->length = 0;
 }
 
-/* More bytes behind those that are there. false: there are none, or no room. */
+/* Reads more bytes behind those in the buffer. Returns false at the end of the file, or if the
+ * buffer is full. */
 static bool fill(struct smaps *s)
 {
 	ssize_t n;
@@ -55,8 +56,8 @@ static bool fill(struct smaps *s)
 	return n > 0;
 }
 
-/* The line at `at`, and how much to go on by once it is done with. A line longer than the buffer is
- * cut, and its rest passed over. NULL: there is none. */
+/* Returns the line at `at`, and the step to the next line. A line longer than the buffer is
+ * truncated, and its rest is skipped. Returns NULL at the end. */
 static const char *peek_line(struct smaps *s, size_t *ret_length, size_t *ret_step)
 {
 	for (;;) {
@@ -68,7 +69,7 @@ static const char *peek_line(struct smaps *s, size_t *ret_length, size_t *ret_st
 			continue;
 		if (!length && !end)
 			return NULL;
-		line = s->buffer + s->at; /* it may have moved */
+		line = s->buffer + s->at; /* fill moves the text */
 		*ret_length = length;
 		*ret_step = length + (end != NULL);
 		if (!s->skipping) {
@@ -89,7 +90,7 @@ static unsigned digit_of(unsigned char c)
 	return letter < 6 ? letter + 10 : 16;
 }
 
-/* Reads digits of `base` at *at and the character `after` behind them. */
+/* Parses digits of `base` at *at, which `after` must follow. */
 static bool number(const char **at, const char *end, unsigned base, char after, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -125,8 +126,8 @@ static bool permissions(const char **at, const char *end, uint32_t *ret_flags)
 	return true;
 }
 
-/* The name, its newlines as they are. A NUL can't be in it; one that is there all the same ends
- * it. */
+/* Takes the name and restores its newlines. The kernel never writes a NUL; if there is one, the
+ * name ends there. */
 static void take_name(struct smaps *s, const char *p, const char *end, struct smaps_region *r)
 {
 	static const char deleted[] = " (deleted)";
@@ -148,8 +149,8 @@ static void take_name(struct smaps *s, const char *p, const char *end, struct sm
 	r->name_length = n;
 }
 
-/* "START-END PERM OFFSET MAJOR:MINOR INODE NAME", and blanks in front of the name. The kernel ends
- * the inode with a blank, and a line without a name there or behind more blanks. */
+/* Parses "START-END PERM OFFSET MAJOR:MINOR INODE NAME". The kernel writes a blank after the inode,
+ * and more blanks before a name. */
 static bool parse_head(struct smaps *s, const char *line, size_t length, struct smaps_region *ret)
 {
 	const char *at = line, *end = line + length;
@@ -200,7 +201,7 @@ int smaps_next(struct smaps *s, struct smaps_region *ret)
 	while ((line = peek_line(s, &length, &step))) {
 		bool head = is_head(line, length);
 
-		if (head && s->pending) { /* it stays for the next call */
+		if (head && s->pending) { /* the next call parses it */
 			s->skipping = false;
 			break;
 		}

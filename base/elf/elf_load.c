@@ -1,4 +1,4 @@
-/* Where an ELF file lies. See elf_load.h. */
+/* Finds the load bias of an ELF file. elf_load.h describes the interface. */
 #include "base/elf/elf_load.h"
 
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -6,7 +6,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* How many bytes of [from, to) of the file are the segment's. */
+/* Returns how many bytes of [from, to) in the file belong to the segment. */
 static uint64_t overlap(const struct elf_load *load, uint64_t from, uint64_t to)
 {
 	uint64_t end = sum(load->offset, load->size);

@@ -1,4 +1,4 @@
-/* Loading OpenSSL. See openssl.h. */
+/* Loads OpenSSL at run time. openssl.h describes the interface. */
 #include "base/secure/openssl.h"
 
 #include <dlfcn.h>
@@ -8,8 +8,10 @@
 #include "base/error.h"
 #include "base/ban.h"
 
-/* Its strings are not needed: our sentences are our own. Its file of options is the system's, for
- * other programs. */
+/*
+ * We write our own messages, so OpenSSL's error strings are not loaded. OpenSSL's configuration
+ * file is skipped because the system keeps it for other programs.
+ */
 #define INIT                                                                                       \
 	(OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS | OPENSSL_INIT_NO_LOAD_SSL_STRINGS |                  \
 	 OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT)

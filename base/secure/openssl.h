@@ -1,9 +1,9 @@
 #pragma once
 /*
- * OpenSSL 3, loaded when a key or a certificate is given, and not before: being linked with it
- * costs a process half a MiB of private memory (relocated tables), and a board without TLS needs
- * neither that nor the library. The calls that we make stand in a table; the types are those of
- * OpenSSL's own headers, so the compiler checks each call. Only base/ includes this.
+ * OpenSSL 3, loaded only when the user supplies a key or a certificate. Linking with OpenSSL costs
+ * a process half a MiB of private memory for relocated tables, and a board without TLS needs
+ * neither that memory nor the library. A table holds the functions that we call. Their types come
+ * from OpenSSL's own headers, so the compiler checks every call. Only base/ includes this file.
  */
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -90,5 +90,8 @@ struct openssl {
 #undef OPENSSL_FIELD
 };
 
-/* The table, filled once; by any thread. NULL: the library is not to be had, with a sentence. */
+/*
+ * Returns the table, which is filled once; any thread may call this. Returns NULL, with a sentence
+ * in `err`, if the library cannot be loaded.
+ */
 const struct openssl *openssl_load(struct err_text *err);

@@ -1,4 +1,4 @@
-/* Codes for pairing. See pair_code.h. */
+/* Pairing codes. pair_code.h describes their form. */
 #include "base/secure/pair_code.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@ static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 int pair_code_make(char ret[PAIR_CODE_LETTERS + 1])
 {
-	uint8_t bytes[CODE_BYTES + 1] = {0}; /* two bits more than there are */
+	uint8_t bytes[CODE_BYTES + 1] = {0}; /* 26 letters hold two bits more than the code */
 
 	if (getrandom(bytes, CODE_BYTES, 0) != CODE_BYTES)
 		return -EIO;
@@ -33,7 +33,7 @@ int pair_code_make(char ret[PAIR_CODE_LETTERS + 1])
 	return 0;
 }
 
-/* Five bits at their place. */
+/* Stores the five bits of a letter at their position. */
 static void put(uint8_t bytes[CODE_BYTES + 1], unsigned letter, unsigned value)
 {
 	unsigned bit = letter * LETTER_BITS, two = value << (16 - LETTER_BITS - bit % 8);
@@ -43,7 +43,7 @@ static void put(uint8_t bytes[CODE_BYTES + 1], unsigned letter, unsigned value)
 		bytes[bit / 8 + 1] |= (uint8_t)two;
 }
 
-/* How many letters there are; -EINVAL: something else, too. */
+/* Returns the number of letters, or -EINVAL if the text contains another character. */
 static int decode(const char *text, size_t length, uint8_t bytes[CODE_BYTES + 1])
 {
 	int count = 0;
@@ -63,7 +63,7 @@ static int decode(const char *text, size_t length, uint8_t bytes[CODE_BYTES + 1]
 	return count;
 }
 
-/* Without showing it. */
+/* The message does not reveal the code. */
 static int complain(int count, struct err_text *err)
 {
 	if (count < 0)

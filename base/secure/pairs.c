@@ -1,4 +1,4 @@
-/* Keys by pairing: reading them. See pairs.h. */
+/* Reads the keys made by pairing. pairs.h describes the interface. */
 #include "base/secure/pairs.h"
 
 #include <dirent.h>
@@ -18,8 +18,9 @@
 
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
 
-/* $HOME may be another user's, as su and sudo leave it: then it is not where this one's keys
- * are. */
+/*
+ * su and sudo may leave $HOME set to another user's home. That home does not hold this user's keys.
+ */
 static const char *home_of_user(void)
 {
 	const char *home = getenv("HOME");
@@ -108,15 +109,17 @@ int pairs_read(int folder, const char *path, const char *file, struct secret *re
 		      : secret_read_fd(fd, whole, ret, err);
 }
 
-/* ---- its keys ---- */
+/* ---- the keys ---- */
 
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct pair_name *)a)->text, ((const struct pair_name *)b)->text);
 }
 
-/* Names of all, up to `max` of them in no order. Their number, which may be more, or a negative
- * errno. */
+/*
+ * Lists the names of the keys, up to `max`, unsorted. Returns their total number, which may exceed
+ * `max`, or a negative errno.
+ */
 static int64_t list_names(int folder, struct pair_name *name, size_t max, bool *ret_begun)
 {
 	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -150,8 +153,10 @@ int64_t pairs_count(int folder)
 	return list_names(folder, NULL, 0, &begun);
 }
 
-/* The keys of an open folder go to `secret` and `name`. How many are taken; a negative errno:
- * nothing can be said. */
+/*
+ * Reads the keys of an open folder into `secret` and `name`. Returns how many were read. Returns a
+ * negative errno if the folder could not be read; the keys are then unknown.
+ */
 static int64_t read_keys(const struct pairs *p, int folder, struct secret *secret,
 			 struct pair_name *name, bool *ret_begun, struct err_text *remark)
 {
@@ -199,7 +204,10 @@ static void forget(struct secret *secret, size_t count)
 	free(secret);
 }
 
-/* 1: there are others; 0; a negative errno: all is as before. */
+/*
+ * Returns 1 if the keys changed, 0 if they did not, or a negative errno, and the keys stay as they
+ * are.
+ */
 static int take_keys(struct pairs *p, int folder, struct err_text *remark)
 {
 	struct secret *secret = calloc(p->max, sizeof(*secret));
@@ -226,8 +234,10 @@ static int take_keys(struct pairs *p, int folder, struct err_text *remark)
 	return 1;
 }
 
-/* When it was changed, and whether that is so near that something may have come in the same tick of
- * the clock. */
+/*
+ * Records the folder's modification time, and whether it is so recent that a later change may fall
+ * into the same clock tick.
+ */
 static void note_change(struct pairs *p, const struct stat *st)
 {
 	struct timespec now;

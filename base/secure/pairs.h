@@ -1,18 +1,18 @@
 #pragma once
 /*
- * The keys that an agent has with collectors, or a collector with agents, by pairing: a folder of
- * key files, one a pair.
+ * The keys that an agent shares with collectors, or a collector with agents, through pairing. They
+ * are key files in one folder, one file per pair.
  *
- *   FOLDER/            mode 0700, its user's (or root's)
- *     board1.key       # comments: with whom, when; then the key, as secret.h has it
- *     installation     an agent's: what it has recorded belongs to this, whatever pairs come and go
- *                      (agent/serve/home.h)
- *     .new-...         a key that is not agreed on yet: nobody reads it
+ *   FOLDER/           mode 0700, owned by the user or by root
+ *     board1.key      comments with the peer and the date, then the key as in secret.h
+ *     installation    agents only: the owner of all its recordings, whatever pairs come and go
+ *                     (agent/serve/home.h)
+ *     .new-...        a key that is not agreed on yet; nothing reads it
  *
- * Files have mode 0600, are made under new names only and never through a link, and appear whole. A
- * folder that others may write to is refused. What others have named is made to letters, digits,
- * '.', '_' and '-'. Whoever uses the keys looks again now and then: a pair that is made or revoked
- * counts from then on.
+ * Files have mode 0600. They are created under new names only, never through a link, and appear
+ * with their full contents. A folder that other users may write to is refused. A name from a peer
+ * is reduced to letters, digits, '.', '_' and '-'. Users of the keys call pairs_look now and then,
+ * so that a new or revoked pair takes effect.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -27,76 +27,94 @@ struct err_text;
 #define PAIR_NAME_MAX 48 /* with its NUL */
 #define PAIR_PEER_MAX 160
 #define PAIR_KEY_SIZE 32
-#define PAIRS_AGENT   16  /* collectors of an agent, */
-#define PAIRS_ALL     128 /* and agents of a collector, at most: SECURE_KEYS_MAX */
+#define PAIRS_AGENT   16  /* most collectors of an agent */
+#define PAIRS_ALL     128 /* most agents of a collector: SECURE_KEYS_MAX */
 
 struct pair_name {
 	char text[PAIR_NAME_MAX];
 };
 
-/* As of the last look. */
+/* The keys as of the last look at the folder. */
 struct pairs {
 	char folder[PATH_MAX];
-	struct secret *secret; /* in the order of names */
+	struct secret *secret; /* sorted by name */
 	struct pair_name *name;
 	size_t count, max;
-	bool begun;		 /* there is an installation */
-	struct timespec changed; /* the folder */
-	bool recent; /* that was just before it was read, so that the time may not show what came
-			later */
+	bool begun;		 /* the folder has an installation */
+	struct timespec changed; /* modification time of the folder */
+	bool recent; /* the folder changed just before it was read, so a later change may leave the
+		      * same modification time */
 };
 
-/* Which folder: `given` unless that is NULL, else "keys" (agents) or "pairs" (collectors) in
- * /etc/heapcast for root, and in $XDG_CONFIG_HOME/heapcast (~/.config/heapcast; the home that the
- * user database names, unless $HOME is the user's own) for others. Empty: none. 0;
- * -ENAMETOOLONG. */
+/*
+ * Determines the folder. `given` is used unless it is NULL. Otherwise the folder is `usual` ("keys"
+ * for agents, "pairs" for collectors) in /etc/heapcast for root, and in $XDG_CONFIG_HOME/heapcast
+ * or ~/.config/heapcast for other users. The home directory is $HOME if the user owns it, else the
+ * one in the user database. An empty result means that there is no folder. Returns 0 or
+ * -ENAMETOOLONG.
+ */
 int pairs_place(const char *given, const char *usual, char ret_folder[PATH_MAX]);
-/* Reads the keys there, up to `max`. No folder is no key, and no error. 0; a negative errno with a
- * sentence, if the folder can't be used. `remark`: files that are passed over, or empty. */
+/*
+ * Reads up to `max` keys from the folder. A missing folder holds no keys and is not an error.
+ * Returns 0, or a negative errno with a sentence if the folder cannot be used. `remark` receives a
+ * note about files that were skipped, or stays empty.
+ */
 int pairs_open(struct pairs *pairs, const char *folder, size_t max, struct err_text *remark,
 	       struct err_text *err);
-/* Again, if there may be others: 1, and there are others; 0. A folder that can't be used any more
- * has none (with a remark); one that can't be read for lack of memory or descriptors is as
- * before. */
+/*
+ * Reads the folder again if it may have changed. Returns 1 if the keys changed, else 0. A folder
+ * that can no longer be used counts as empty, with a remark. If the folder cannot be read for lack
+ * of memory or descriptors, the keys stay as they are.
+ */
 int pairs_look(struct pairs *pairs, struct err_text *remark);
-/* Forgets the keys. */
+/* Wipes and frees the keys. */
 void pairs_done(struct pairs *pairs);
 
-/* Could a key be put there, below `max`? The folder is made if need be. 0; a negative errno with a
- * sentence. */
+/*
+ * Checks that a key could be stored in the folder, with fewer than `max` there. Creates the folder
+ * if necessary. Returns 0, or a negative errno with a sentence.
+ */
 int pairs_check(const char *folder, size_t max, struct err_text *err);
 
-/* A key on its way into the folder. */
+/* A key that is written to the folder but not yet in use. */
 struct pair_draft {
-	int folder; /* -1: none */
+	int folder; /* -1 if closed */
 	char temporary[32];
-	char path[PATH_MAX]; /* of the folder, for sentences */
+	char path[PATH_MAX]; /* of the folder, for error messages */
 };
 
-/* Makes the folder if need be and writes the key there, so that nobody reads it yet. `peer`: with
- * whom, one line. 0; a negative errno with a sentence; -ENOSPC: there are `max` already. */
+/*
+ * Creates the folder if necessary and writes the key to a temporary file, which nothing reads.
+ * `peer` names the peer in one line. Returns 0; -ENOSPC if `max` keys exist; or another negative
+ * errno. Errors come with a sentence.
+ */
 int pair_draft_open(struct pair_draft *draft, const char *folder, size_t max,
 		    const uint8_t key[PAIR_KEY_SIZE], const char *peer, struct err_text *err);
-/* From now on it is one of the keys, as `wanted` or, if that is taken, with a number. */
+/*
+ * Makes the draft a valid key under the name `wanted`, with a number appended if that name is
+ * taken. Returns 0, or a negative errno with a sentence.
+ */
 int pair_draft_keep(struct pair_draft *draft, const char *wanted, struct pair_name *ret_name,
 		    struct err_text *err);
-/* Removes it unless it was kept. */
+/* Closes the draft. Removes the file unless pair_draft_keep succeeded. */
 void pair_draft_close(struct pair_draft *draft);
-/* The secret that such a file holds. 0 or a negative errno. */
+/* Returns the secret that a key file with this key holds. Returns 0 or a negative errno. */
 int pair_secret(const uint8_t key[PAIR_KEY_SIZE], struct secret *ret_secret);
 
-/* What an agent's recordings belong to; with `make` it is made if there is none. 0; -ENOENT;
- * another negative errno with a sentence. */
+/*
+ * Reads the secret that owns an agent's recordings. With `make`, creates it if it does not exist.
+ * Returns 0, -ENOENT, or another negative errno with a sentence.
+ */
 int pairs_installation(const char *folder, bool make, struct secret *ret_secret,
 		       struct err_text *err);
 
-/* Of the file, for a list. */
+/* What a list shows about a key file. */
 struct pair_facts {
-	char peer[PAIR_PEER_MAX], when[32]; /* cleaned; empty: unknown */
-	time_t seen;			    /* 0: never */
+	char peer[PAIR_PEER_MAX], when[32]; /* safe to display; empty if unknown */
+	time_t seen;			    /* the last connection; 0 means never */
 };
 int pair_facts(const char *folder, const char *name, struct pair_facts *ret_facts);
-/* This one has connected. */
+/* Records that the peer with this key has connected. */
 void pair_seen(const char *folder, const char *name);
-/* 0; -ENOENT: there is none of that name; another negative errno with a sentence. */
+/* Returns 0, -ENOENT if no key has this name, or another negative errno with a sentence. */
 int pair_remove(const char *folder, const char *name, struct err_text *err);

@@ -1,4 +1,4 @@
-/* Keys by pairing: making, listing and removing them. See pairs.h. */
+/* Makes, lists and removes keys of pairs. pairs.h describes the interface. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,11 @@
 #include "base/words.h"
 #include "base/ban.h"
 
-#define FACTS_MAX    512 /* bytes of a file in which they are */
-#define NUMBERS_MAX  99	 /* of the same name */
-#define NUMBER_ROOM  4
-#define SECRET_NAME  "pair" /* in TLS both sides' keys are called alike, whatever their files */
+#define FACTS_MAX   512 /* the facts are within so many bytes of a file */
+#define NUMBERS_MAX 99	/* keys of the same name */
+#define NUMBER_ROOM 4
+/* Both sides' keys have the same identity in TLS, whatever their files are called. */
+#define SECRET_NAME  "pair"
 #define LINE_MAX_ALL (PAIR_PEER_MAX + 2 * PAIR_KEY_SIZE + 160)
 
 int pair_secret(const uint8_t key[PAIR_KEY_SIZE], struct secret *ret)
@@ -25,9 +26,12 @@ int pair_secret(const uint8_t key[PAIR_KEY_SIZE], struct secret *ret)
 	return secret_make(key, PAIR_KEY_SIZE, SECRET_NAME, ret);
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
-/* The folder, and those above it as others are. 0 or a negative errno. */
+/*
+ * Creates the folder with mode 0700, and missing parents with the usual mode. Returns 0 or a
+ * negative errno.
+ */
 static int make_folders(const char *folder)
 {
 	char path[PATH_MAX];
@@ -59,7 +63,7 @@ static int write_whole(int fd, const char *text)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* A new file without a name that anybody reads. */
+/* Writes a new file under a name that nothing reads. */
 static int write_temporary(struct pair_draft *d, const char *text)
 {
 	cleanup(cleanup_close) int fd = -1;
@@ -76,7 +80,8 @@ static int write_temporary(struct pair_draft *d, const char *text)
 		return -errno;
 	}
 	r = fchmod(fd, 0600) < 0 ? -errno : write_whole(fd, text);
-	futimens(fd, (const struct timespec[2]){{0}, {0}}); /* it was never seen (pair_seen) */
+	futimens(fd, (const struct timespec[2]){{0}, {0}}); /* 0 means that the peer was never seen
+							     * (pair_seen) */
 	if (r < 0)
 		pair_draft_close(d);
 	return r;
@@ -137,7 +142,10 @@ int pair_draft_open(struct pair_draft *d, const char *folder, size_t max,
 	return 0;
 }
 
-/* Letters, digits, '.', '_' and '-'; neither hidden nor an option. */
+/*
+ * Reduces a name to letters, digits, '.', '_' and '-', beginning with a letter or digit so that it
+ * is neither hidden nor an option.
+ */
 static void clean_name(const char *text, struct pair_name *ret)
 {
 	size_t n = 0;
@@ -154,8 +162,10 @@ static void clean_name(const char *text, struct pair_name *ret)
 		snprintf(ret->text, sizeof(ret->text), "unnamed");
 }
 
-/* Under a new name only. Where there are no hard links (FAT), nobody else makes files of this name
- * in our folder. */
+/*
+ * Renames the draft without replacing a file. On a file system without hard links (FAT) the check
+ * and the rename are not atomic, but no other program creates files of this name in the folder.
+ */
 static int give_name(struct pair_draft *d, const char *file)
 {
 	struct stat st;
@@ -273,9 +283,9 @@ int pairs_installation(const char *folder, bool make, struct secret *ret, struct
 	return r < 0 ? r : read_installation(folder, ret, err);
 }
 
-/* ---- listing and removing ---- */
+/* ---- listing and removal ---- */
 
-/* What follows `label` up to the end of its line. */
+/* Copies the rest of the line that follows `label`. */
 static void take_fact(const char *text, const char *label, char *out, size_t size)
 {
 	const char *at = strstr(text, label);
@@ -316,7 +326,7 @@ int pair_facts(const char *folder, const char *name, struct pair_facts *ret)
 	return 0;
 }
 
-/* As the file's time, which is 0 before. */
+/* The time is the file's modification time, which is 0 before the first connection. */
 void pair_seen(const char *folder, const char *name)
 {
 	char file[PAIRS_FILE_MAX];

@@ -1,4 +1,4 @@
-/* Reading of files with secrets. See private_file.h. */
+/* Reads files that hold secrets. private_file.h describes the interface. */
 #include "base/secure/private_file.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ int private_file_take(int fd, const char *path, const char *what, char text[PRIV
 	return 0;
 }
 
-/* Opened without waiting, should it be a pipe. */
+/* O_NONBLOCK keeps the open from blocking if the path names a pipe. */
 int private_file_read(const char *path, const char *what, char text[PRIVATE_FILE_MAX + 2],
 		      size_t *ret_length, struct err_text *err)
 {

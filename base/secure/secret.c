@@ -1,4 +1,4 @@
-/* Reading of key files, and proofs. See secret.h. */
+/* Reads key files and computes proofs. secret.h describes the interface. */
 #include "base/secure/secret.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static bool take_name(const char *text, size_t length, struct secret *s)
 	return true;
 }
 
-/* A line without the blanks at its ends. The key itself is never in a sentence. */
+/* Parses a line without the blanks at its ends. Error messages never contain the key. */
 static int take_line(const char *path, unsigned number, const char *line, size_t length,
 		     struct secret *s, struct err_text *err)
 {

@@ -1,8 +1,11 @@
 #pragma once
-/* Inside of base/secret: the primitive, from a library. The build chooses the source. */
+/* The HMAC primitive behind base/secure/secret. The build selects the implementation. */
 #include <stddef.h>
 #include <stdint.h>
 
-/* HMAC-SHA-256. 0; -ENOTSUP: built without; -EIO: the library fails. */
+/*
+ * Computes HMAC-SHA-256. Returns 0, -ENOTSUP if OpenSSL is not built in or cannot be loaded, or
+ * -EIO if the library fails.
+ */
 int secret_hmac(const void *key, size_t key_length, const void *data, size_t length,
 		uint8_t *ret_mac);

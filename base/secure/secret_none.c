@@ -1,4 +1,4 @@
-/* Built without OpenSSL: no keys. See secret.h. */
+/* The build without OpenSSL: no keys. secret_hmac.h describes the interface. */
 #include "base/secure/secret_hmac.h"
 
 #include <errno.h>

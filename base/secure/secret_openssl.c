@@ -1,4 +1,4 @@
-/* HMAC-SHA-256 by OpenSSL. See secret.h. */
+/* HMAC-SHA-256 by OpenSSL. secret_hmac.h describes the interface. */
 #include "base/secure/secret_hmac.h"
 
 #include <errno.h>

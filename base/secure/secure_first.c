@@ -1,4 +1,4 @@
-/* What needs no library. See secure.h. */
+/* The parts of secure.h that need no TLS library. */
 #include "base/secure/secure.h"
 
 #include "base/ban.h"

@@ -1,4 +1,4 @@
-/* Built without TLS. See secure.h. */
+/* The build without TLS. secure.h describes the interface. */
 #include "base/secure/secure.h"
 
 #include <errno.h>

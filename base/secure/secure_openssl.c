@@ -1,4 +1,4 @@
-/* What we have to show, as OpenSSL wants it. See secure.h. */
+/* Configures OpenSSL with our keys or certificates. secure.h describes the interface. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,11 +11,12 @@
 #include "base/secure/secure_state.h"
 #include "base/ban.h"
 
-/* Both hash with SHA-256, as a key of ours is bound to a hash (RFC 8446, 4.2.11). */
+/* Both suites hash with SHA-256, because a pre-shared key is bound to a hash (RFC 8446, 4.2.11). */
 #define SUITES "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
 
 static const unsigned char key_suite[] = {0x13, 0x01};
-static const unsigned char context_name[] = {'h', 'e', 'a', 'p'}; /* OpenSSL wants one */
+static const unsigned char context_name[] = {'h', 'e', 'a', 'p'}; /* OpenSSL requires a session id
+								   * context */
 
 static_assert(SECRET_MAC_SIZE == 32, "a key for TLS is as long as SHA-256's result");
 
@@ -33,7 +34,7 @@ SSL_SESSION *secure_key_session(const struct secure *s, SSL *ssl, size_t key)
 	return NULL;
 }
 
-/* Here is a struct secure_session kept: SSL_set_app_data is a macro of the same meaning. */
+/* Slot 0 holds the struct secure_session. SSL_set_app_data, a macro, uses the same slot. */
 static struct secure_session *session_of(const struct openssl *o, const SSL *ssl)
 {
 	return o->SSL_get_ex_data(ssl, 0);
@@ -48,14 +49,14 @@ size_t secure_find_identity(const struct secure *s, const void *identity)
 	return i;
 }
 
-/* The key that a session uses stays the same, though numbers may change. */
+/* The identity of a session's key stays the same while indices may change. */
 static void choose_key(struct secure_session *session, size_t key)
 {
 	session->key = key;
 	memcpy(session->identity, session->secure->identity[key], sizeof(session->identity));
 }
 
-/* The client's part; it comes again if the server wants another exchange. */
+/* The client's callback. OpenSSL calls it again if the server asks for another key exchange. */
 static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **ret_id, size_t *ret_length,
 		     SSL_SESSION **ret_session)
 {
@@ -73,8 +74,10 @@ static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **ret_id,
 	return 1;
 }
 
-/* The server's part. A name that is not ours is no error here: the handshake goes on without, and
- * fails for lack of a certificate. */
+/*
+ * The server's callback. An unknown identity is no error here: the handshake continues without a
+ * key and fails for lack of a certificate.
+ */
 static int find_key(SSL *ssl, const unsigned char *id, size_t length, SSL_SESSION **ret_session)
 {
 	struct secure_session *session = session_of(openssl_load(NULL), ssl);
@@ -102,7 +105,7 @@ static void note_date(const struct openssl *o, const X509 *certificate,
 		session->certificate_date = (struct tm){.tm_mday = 1, .tm_year = 70};
 }
 
-/* Says no as OpenSSL does, and remembers why. */
+/* Rejects whatever OpenSSL rejects, and records the reason. */
 static int check_certificate(int good, X509_STORE_CTX *store)
 {
 	const struct openssl *o = openssl_load(NULL);
@@ -149,7 +152,7 @@ static int use_keys(struct secure *s, const struct secure_options *options, stru
 	return secure_rekey(s, options->secrets, options->secret_count, err);
 }
 
-/* Asks nobody for a password: there is nobody. */
+/* The process runs unattended, so no user can type a password. */
 static int no_password(char *out, int size, int writing, void *context)
 {
 	(void)out;
@@ -192,8 +195,10 @@ static int check_readable(const char *path, const char *what, struct err_text *e
 			      strerror(errno));
 }
 
-/* A certificate with its chain, and its key: of each other, and in date. 1: nobody can tell the
- * date here, with a remark. */
+/*
+ * Loads a certificate with its chain and its key, which must match and be in date. Returns 1, with
+ * a remark, if this machine's clock cannot tell the date.
+ */
 static int use_pair(const struct openssl *o, SSL_CTX *context, const char *cert,
 		    const char *cert_key, struct err_text *ret_remark, struct err_text *err)
 {
@@ -248,7 +253,7 @@ int secure_check_files(const char *cert, const char *cert_key, struct err_text *
 	return r < 0 ? r : 0;
 }
 
-/* One kind of the two, and all of it. */
+/* The options must be a key or certificates, and certificates must be complete. */
 static int check_kind(const struct secure_options *options, struct err_text *err)
 {
 	unsigned files = !!options->cert + !!options->cert_key + !!options->ca;
@@ -282,7 +287,7 @@ static int make_context(struct secure *s, struct err_text *err)
 	o->SSL_CTX_set_options(s->context,
 			       SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
 	o->SSL_CTX_ctrl(s->context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
-	/* With keys there is nothing to verify, and no CA: whoever shows a certificate fails. */
+	/* With keys there is no CA, so a peer that shows a certificate fails. */
 	o->SSL_CTX_set_verify(s->context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
 			      check_certificate);
 	return 0;

@@ -1,4 +1,7 @@
-/* One connection: OpenSSL between two rows of bytes, by a BIO of our own. See secure.h. */
+/*
+ * One connection. A custom BIO connects OpenSSL to an input and an output buffer. secure.h
+ * describes the interface.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,7 +11,7 @@
 #include "base/secure/secure_state.h"
 #include "base/ban.h"
 
-/* ---- the two rows of bytes ---- */
+/* ---- the two buffers ---- */
 
 static int bio_read(BIO *bio, char *data, int size)
 {
@@ -65,7 +68,7 @@ BIO_METHOD *secure_bio_new(const struct openssl *o)
 	return method;
 }
 
-/* ---- beginning and end ---- */
+/* ---- creation and release ---- */
 
 struct secure_session *secure_session_new(struct secure *secure, bool accepted, size_t key)
 {
@@ -102,7 +105,7 @@ void secure_session_free(struct secure_session *s)
 	free(s);
 }
 
-/* ---- bytes ---- */
+/* ---- data ---- */
 
 void secure_feed(struct secure_session *s, const void *data, size_t length)
 {
@@ -115,8 +118,7 @@ size_t secure_rest(const struct secure_session *s)
 	return s->in_length;
 }
 
-/* With keys, that a key was used is what proves the other side: not that a handshake came to its
- * end. */
+/* With keys, only the use of a key authenticates the peer; a finished handshake alone does not. */
 static int check_proof(struct secure_session *s, struct err_text *err)
 {
 	if (s->secure->by_key && !s->secure->o->SSL_session_reused(s->ssl))

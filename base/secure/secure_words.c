@@ -1,4 +1,7 @@
-/* Why somebody was refused, in words that say what to do. */
+/*
+ * Explains, in sentences that name the remedy, why a peer was refused. secure_state.h declares the
+ * functions.
+ */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -7,7 +10,7 @@
 #include "base/secure/secure_state.h"
 #include "base/ban.h"
 
-#define CLOCK_LEAST 1704067200 /* 2024: a clock that says less was never set */
+#define CLOCK_LEAST 1704067200 /* 2024-01-01; an earlier clock was never set */
 #define DATE_TEXT   40
 
 static const char *date_text(const struct tm *date, char out[DATE_TEXT])
@@ -91,7 +94,7 @@ static int certificate_words(const struct secure_session *s, struct err_text *er
 	}
 }
 
-/* What the other side says of us: RFC 8446, 6.2. */
+/* Explains an alert that the peer sent (RFC 8446, 6.2). */
 static const char *alert_text(const struct secure *secure, int alert)
 {
 	bool by_key = secure->by_key;

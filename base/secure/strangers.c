@@ -1,4 +1,4 @@
-/* Limits for those who are not known. See strangers.h. */
+/* Limits for connections that have not authenticated. strangers.h describes them. */
 #include "base/secure/strangers.h"
 
 #include <netinet/in.h>
@@ -6,7 +6,7 @@
 
 #include "base/ban.h"
 
-#define NETWORK_BYTES 8 /* of an IPv6 address */
+#define NETWORK_BYTES 8 /* the network part of an IPv6 address */
 
 struct stranger_address stranger_address(const struct sockaddr *address)
 {
@@ -21,7 +21,10 @@ struct stranger_address stranger_address(const struct sockaddr *address)
 			&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
 		bool four = IN6_IS_ADDR_V4MAPPED(six);
 
-		/* On a link all neighbours share the network. */
+		/*
+		 * All neighbours on a link share the link-local network, so the whole address
+		 * counts.
+		 */
 		memcpy(a.bytes, six, four || IN6_IS_ADDR_LINKLOCAL(six) ? 16 : NETWORK_BYTES);
 	}
 	return a;
@@ -88,7 +91,7 @@ bool strangers_admit(struct strangers *s, uint64_t now_ms)
 	return true;
 }
 
-/* One that was not told of for the longest time. */
+/* Returns the entry of this address, or the entry whose last log line is the oldest. */
 static struct stranger *place_of(struct strangers *s, const struct stranger_address *from)
 {
 	struct stranger *place = &s->told[0];

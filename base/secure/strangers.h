@@ -1,10 +1,10 @@
 #pragma once
 /*
- * How much is given to connections that have not shown yet who they are: so many at a time, so many
- * of one address, so many new ones a second; and what is said of those that are refused. A flood
- * from one address costs that address its places, and nobody else.
+ * Limits for connections that have not authenticated yet: on their number, on their number per
+ * address, on new ones per second, and on log lines about refused ones. A flood from one address
+ * takes only that address's places.
  *
- *   listener --strangers_admit--> half-open --[proved]--> a link
+ *   listener --strangers_admit--> half-open --[authenticated]--> a link
  *                                    ^ strangers_gives_way: whose place a newcomer gets
  */
 #include <stdbool.h>
@@ -12,16 +12,18 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* connections that are looked at; the others wait with the kernel */
+/* connections accepted per second; the others wait in the kernel */
 #define STRANGERS_A_SECOND     200
-#define STRANGERS_SHAKE_MS     5000 /* for proving who one is */
-#define STRANGERS_TOLD	       32   /* addresses that are remembered as told of */
+#define STRANGERS_SHAKE_MS     5000 /* time to authenticate */
+#define STRANGERS_TOLD	       32   /* addresses whose last log line is remembered */
 #define STRANGERS_TOLD_MS      60000
-#define STRANGERS_TOLD_AT_ONCE 8 /* so many lines in a row, then one in so long: */
+#define STRANGERS_TOLD_AT_ONCE 8 /* log lines in a row, then one per interval: */
 #define STRANGERS_TELL_MS      10000
 
-/* Where somebody is: IPv4 as ::ffff:a.b.c.d; of IPv6 the network (64 bits), as a host has all of
- * that. */
+/*
+ * The origin of a connection: IPv4 as ::ffff:a.b.c.d, IPv6 as the 64-bit network, because one host
+ * has a whole network.
+ */
 struct stranger_address {
 	uint8_t bytes[16];
 };
@@ -33,9 +35,12 @@ struct stranger {
 	uint64_t since_ms;
 };
 
-/* Who of `count` half-open ones has to go, so that there is a place for a newcomer from `from`,
- * when there are `places`, and `each` for an address: the oldest of the address that has most, or
- * of its own. -1: there is room. */
+/*
+ * Chooses which of `count` half-open connections has to close to make room for a newcomer from
+ * `from`. The limits are `places` in total and `each` per address. The victim is the oldest one of
+ * the newcomer's address if that is at its limit, else the oldest one of the address with the most.
+ * Returns its index, or -1 if there is room.
+ */
 int strangers_gives_way(const struct stranger *strangers, size_t count, size_t places, size_t each,
 			const struct stranger_address *from);
 
@@ -45,9 +50,11 @@ struct strangers {
 	struct stranger told[STRANGERS_TOLD];
 };
 
-/* May one more be accepted now? */
+/* Tells whether one more connection may be accepted now. */
 bool strangers_admit(struct strangers *strangers, uint64_t now_ms);
-/* Is what happened to somebody from there worth a line in the log? Once a minute an address, and
- * not too many of all. */
+/*
+ * Tells whether an event of this address deserves a log line: one per minute and address, and a
+ * bounded number in total.
+ */
 bool strangers_tell(struct strangers *strangers, const struct stranger_address *from,
 		    uint64_t now_ms);

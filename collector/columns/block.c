@@ -1,4 +1,4 @@
-/* See block.h. */
+/* Packs and unpacks blocks of rows. block.h describes the format. */
 #include "collector/columns/block.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ unsigned block_closure(unsigned columns)
 	return columns;
 }
 
-/* ---- in memory ---- */
+/* ---- blocks in memory ---- */
 
 void block_free(struct rows_block *b)
 {
@@ -87,7 +87,7 @@ struct rows_block *block_new(uint64_t first_row)
 
 	if (!b)
 		return NULL;
-	b->memory = malloc(n * ROW_BYTES); /* touched as rows come */
+	b->memory = malloc(n * ROW_BYTES); /* the kernel commits pages only as rows are written */
 	if (!b->memory) {
 		free(b);
 		return NULL;
@@ -189,7 +189,7 @@ static void put_u64le(uint8_t *to, uint64_t value)
 	put_u32le(to + 4, (uint32_t)(value >> 32));
 }
 
-/* Is the thread of the free most likely that of the birth? */
+/* Tells whether the thread that ended the block is likely the thread that allocated it. */
 static bool freed(uint8_t end)
 {
 	return end == BLOCK_FREED || end == BLOCK_REALLOCATED;
@@ -200,7 +200,7 @@ static uint64_t distance(uint64_t from, uint64_t to)
 	return from == NO_BLOCK || to == NO_BLOCK ? 0 : to - from;
 }
 
-/* Loops over rows [from, from + n) of the column, as values v[i]. */
+/* Computes rows [from, from + n) of the column as values v[i]. */
 #define EACH(expression)                                                                           \
 	do {                                                                                       \
 		for (uint32_t i = 0; i < n; i++) {                                                 \
@@ -329,7 +329,7 @@ void block_pack(const struct rows_block *b, struct buf *out)
 
 /* ---- unpacking ---- */
 
-/* Values that a column may have are below the limit; false if one is not. */
+/* Stores values and returns false if one of them is above the limit. */
 #define NARROW(to, limit)                                                                          \
 	do {                                                                                       \
 		uint64_t most = 0;                                                                 \
@@ -392,9 +392,11 @@ static bool chains(uint32_t *to, uint64_t row, uint32_t n, const uint64_t *v, bo
 	return true;
 }
 
-/* A column of which any value makes sense is unpacked where it belongs. NULL: it is none. Chunks
- * begin at multiples of PACK_VALUES, so there is room for all values that unpack_values may
- * write. */
+/*
+ * Returns the array of a column in which any value is valid, so that it can be unpacked in place,
+ * or NULL for other columns. Chunks begin at multiples of PACK_VALUES, so the array has room for
+ * all values that unpack_values may write.
+ */
 static uint64_t *plain_column(const struct rows_block *b, enum block_column column)
 {
 	switch (column) {
@@ -409,7 +411,7 @@ static uint64_t *plain_column(const struct rows_block *b, enum block_column colu
 	}
 }
 
-/* False: they make no sense. */
+/* Converts values to rows. Returns false if they are invalid. */
 static bool rows_of(struct rows_block *b, enum block_column column, uint32_t from, uint32_t n,
 		    uint64_t first, const uint64_t *v, const struct block_limits *limits)
 {
@@ -446,7 +448,7 @@ static bool rows_of(struct rows_block *b, enum block_column column, uint32_t fro
 	}
 }
 
-/* Those chunks that hold rows from `first` to before `end`. */
+/* Unpacks the chunks that contain rows from `first` to before `end`. */
 static int unpack_column(struct rows_block *b, enum block_column column, struct reader in,
 			 uint32_t first, uint32_t end, const struct block_limits *limits)
 {
@@ -469,7 +471,10 @@ static int unpack_column(struct rows_block *b, enum block_column column, struct 
 	return reader_left(&in) ? -EBADMSG : 0;
 }
 
-/* `length` bytes of the block at `offset`; a copy in `spare`, unless they are in memory already. */
+/*
+ * Returns `length` bytes of the block at `offset`: a copy in `spare`, unless the block is in
+ * memory.
+ */
 static int fetch(const struct block_source *s, uint64_t offset, uint32_t length, struct buf *spare,
 		 const uint8_t **ret_data)
 {
@@ -525,7 +530,7 @@ static int read_header(const struct block_source *s, const struct rows_block *b,
 	return 0;
 }
 
-/* Its bytes, checked. */
+/* Fetches a column's bytes and verifies their checksum. */
 static int fetch_column(const struct block_source *s, uint64_t offset, enum block_column column,
 			const struct block_header *h, struct buf *spare, const uint8_t **ret_data)
 {
@@ -534,7 +539,10 @@ static int fetch_column(const struct block_source *s, uint64_t offset, enum bloc
 	return !r && XXH3_64bits(*ret_data, h->length[column]) != h->check[column] ? -EBADMSG : r;
 }
 
-/* 1: the block has none, each row stands for itself; 0: there is room for them. */
+/*
+ * Returns 1 if the block has no weights, so that each row represents itself; 0 if there is room for
+ * weights; or -ENOMEM.
+ */
 static int prepare_weights(struct rows_block *b, const struct block_header *h)
 {
 	int r;
@@ -547,7 +555,7 @@ static int prepare_weights(struct rows_block *b, const struct block_header *h)
 	return r;
 }
 
-/* A column after those that it needs. */
+/* Every column comes after the columns that it needs. */
 static const uint8_t unpack_order[BLOCK_COLUMNS] = {
 	COLUMN_ADDRESS,	       COLUMN_SIZE,	    COLUMN_BIRTH, COLUMN_END,
 	COLUMN_DEATH,	       COLUMN_WEIGHT,	    COLUMN_STACK, COLUMN_DEATH_STACK,
@@ -561,11 +569,11 @@ struct unpacking {
 	unsigned columns;
 	uint32_t first, end;
 	const struct block_limits *limits;
-	struct block_packed *packed; /* NULL: all rows, there will be no more questions */
+	struct block_packed *packed; /* NULL: all rows are unpacked at once and nothing is kept */
 	struct buf *spare;
 };
 
-/* A column that is kept was checked when it was read. */
+/* A kept column was verified when it was read. */
 static int take_column(const struct unpacking *u, enum block_column column, uint64_t offset,
 		       const struct block_header *h, const uint8_t **ret_data)
 {
@@ -659,7 +667,7 @@ void block_packed_done(struct block_packed *packed)
 	*packed = (struct block_packed){0};
 }
 
-/* ---- packing again ---- */
+/* ---- repacking ---- */
 
 static int copy_column(const struct block_source *s, uint64_t offset, enum block_column column,
 		       const struct block_header *h, uint8_t header[BLOCK_HEADER], struct buf *out,

@@ -1,24 +1,24 @@
 #pragma once
 /*
- * A block of rows: in memory, where rows are appended and their ends filled in; and packed, as it
- * lies on disk, for good.
+ * A block of rows. In memory, rows are appended and their ends are filled in. On disk, the block is
+ * packed and immutable.
  *
- *   | header, BLOCK_HEADER bytes                                  | column | column | ...
+ *   | header, BLOCK_HEADER bytes                                      | column | column | ...
  *   | magic | version | rows | first row | of each column: length, XXH3 | XXH3 of the header |
  *
- * Numbers are little endian. A column is a row of chunks of PACK_VALUES rows (pack.h), of values
- * that are small or repeat:
+ * Numbers are little endian. A column is a sequence of chunks of PACK_VALUES rows (pack.h). Values
+ * are transformed to be small or to repeat:
  *
- *   birth_ns       the first of the chunk as a varint, then differences to the row before
- *   death_ns       lifetime; 0 of a block in use
- *   death_thread   difference to the thread, of a block that was freed; the number itself of others
+ *   birth_ns       the first of the chunk as a varint, then differences to the previous row
+ *   death_ns       lifetime; 0 for a block in use
+ *   death_thread   freed or reallocated blocks: difference to the thread; others: the number
  *   chain_*        distance to the other row, 0: none
- *   weight         no bytes at all: each row stands for itself
- *   others         as they are
+ *   weight         no bytes at all: each row represents itself
+ *   others         unchanged
  *
- * A reader takes the columns that it wants, copied out of the file and checked as a copy: whatever
- * happens to the file meanwhile, what is unpacked are the bytes that were checked. Without
- * ROWS_PER_BLOCK rows a block is the last of its recording.
+ * A reader copies the columns that it needs out of the file and verifies the copy. The unpacked
+ * bytes are therefore the verified ones, even if the file changes meanwhile. A block with fewer
+ * than ROWS_PER_BLOCK rows is the last of its recording.
  */
 #include "base/buf.h"
 #include "collector/columns/row_block.h"
@@ -45,40 +45,49 @@ enum block_column {
 
 #define BLOCK_VERSION 1
 #define BLOCK_HEADER  (4 + 4 + 4 + 8 + BLOCK_COLUMNS * 12 + 8)
-/* No column of sane values is longer: 8 bytes a value and what surrounds them. */
+/*
+ * Upper bound of a column's length with valid values: 8 bytes per value and the overhead of
+ * packing.
+ */
 #define BLOCK_COLUMN_MAX (ROWS_PER_BLOCK * 9u)
 
-/* No time of a row is later: sums of two do not wrap, and none of them is NO_TIME. */
+/*
+ * Upper bound of all times of rows. The sum of two times does not wrap, and no time equals NO_TIME.
+ */
 #define ROWS_TIME_MAX (UINT64_MAX / 2)
 
 /* The writable columns behind a struct row_block. */
 struct rows_block {
-	struct row_block view; /* its pointers are those below, or NULL */
+	struct row_block view; /* its pointers refer to the arrays below, or are NULL */
 	uint64_t *address, *size, *birth_ns, *death_ns, *weight;
 	uint32_t *stack, *death_stack, *thread, *death_thread, *chain_previous, *chain_next;
 	uint8_t *kind, *death_kind, *end;
-	uint64_t last_death_ns; /* of those that have ended */
+	uint64_t last_death_ns; /* latest death of the rows that have ended */
 	uint32_t in_use;	/* rows that have not ended */
 	void *memory;
 };
 
-/* NULL: no memory. All of its columns are in the view, but the weight. */
+/*
+ * Makes an empty block whose view shows all columns but the weight. Returns NULL if memory is
+ * short.
+ */
 struct rows_block *block_new(uint64_t first_row);
 void block_free(struct rows_block *block);
-/* Without rows, to be used again. */
+/* Empties a block for reuse. */
 void block_clear(struct rows_block *block, uint64_t first_row);
-/* Each row stands for itself until it is said otherwise. 0 or -ENOMEM. */
+/* Adds a weight column, in which each row represents itself at first. Returns 0 or -ENOMEM. */
 int block_add_weights(struct rows_block *block);
-/* What its view says of all rows, and `in_use`, from the rows; block_measure_ends: the part that
- * ends have to do with. */
+/*
+ * Computes the statistics in the view, and `in_use`, from the rows. block_measure_ends computes
+ * only those that depend on ends.
+ */
 void block_measure(struct rows_block *block);
 void block_measure_ends(struct rows_block *block);
 
-/* Appends the packed block to `out`: its length is what was appended. Lack of memory shows in
- * buf_error. */
+/* Appends the packed block to `out`. Shortage of memory shows in buf_error. */
 void block_pack(const struct rows_block *block, struct buf *out);
 
-/* Where a packed block lies: in a file, or (fd -1) in memory. */
+/* The location of a packed block: in a file or, with fd -1, in memory. */
 struct block_source {
 	int fd;
 	uint64_t offset;
@@ -86,39 +95,48 @@ struct block_source {
 	uint32_t length;
 };
 
-/* Columns of one block as they were read last, and checked: whoever unpacks its rows a few at a
- * time reads them once. All zeros: none. */
+/*
+ * The columns of one block that were read last, already verified. A caller that unpacks a few rows
+ * at a time thus reads each column once. All zeros: empty.
+ */
 struct block_packed {
-	struct block_source source; /* whose; length 0: of none */
+	struct block_source source; /* the block; length 0: none */
 	struct block_header {
 		uint32_t length[BLOCK_COLUMNS];
 		uint64_t check[BLOCK_COLUMNS];
 	} header;
-	struct buf column[BLOCK_COLUMNS]; /* empty: not read, or nothing */
+	struct buf column[BLOCK_COLUMNS]; /* empty: not read, or no bytes */
 	struct buf spare;
 };
 
 void block_packed_done(struct block_packed *packed);
 
-/* What numbers may refer to. */
+/* Limits for the numbers in rows. */
 struct block_limits {
 	uint32_t nodes, threads;
 	uint64_t rows;
 };
 
-/* Unpacks `columns` (enum row_columns) into `block`, which has the right first_row and count, and
- * makes its view show these alone. `spare` lends memory. 0; -EBADMSG: damaged, with a sentence;
- * -ENOMEM; -EIO and the like. */
+/*
+ * Unpacks `columns` (enum row_columns), and the columns that they depend on, into `block`, and
+ * makes its view show only these. The caller has set first_row and count of `block`. `spare`
+ * provides memory. Returns 0, -EBADMSG with a sentence if the data is damaged, -ENOMEM, or another
+ * negative errno.
+ */
 int block_unpack(struct rows_block *block, const struct block_source *source, unsigned columns,
 		 const struct block_limits *limits, struct buf *spare, struct err_text *err);
-/* The same, but of the rows from `first` to before `end` alone, and those of their chunks; the
- * others stay what they are in `block`. */
+/*
+ * Does the same for the rows from `first` to before `end`, and for the rest of their chunks. The
+ * other rows of `block` keep their contents.
+ */
 int block_unpack_rows(struct rows_block *block, const struct block_source *source, unsigned columns,
 		      uint32_t first, uint32_t end, const struct block_limits *limits,
 		      struct block_packed *packed, struct err_text *err);
-/* Appends the packed block with the columns of `block` in place of those (enum row_columns) of
- * `source`, and all others as they are there. As block_unpack. */
+/*
+ * Appends a packed block that takes `columns` (enum row_columns) from `block` and copies all others
+ * from `source`. Returns the same errors as block_unpack.
+ */
 int block_repack(const struct rows_block *block, const struct block_source *source,
 		 unsigned columns, struct buf *out, struct buf *spare);
-/* `columns` and what they can't be unpacked without. */
+/* Returns `columns` and the columns that are necessary to unpack them. */
 unsigned block_closure(unsigned columns);

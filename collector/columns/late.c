@@ -1,4 +1,4 @@
-/* See late.h. */
+/* Late updates of sealed rows. late.h describes them. */
 #include "collector/columns/late.h"
 
 #include <errno.h>
@@ -204,7 +204,7 @@ static int read_page(const struct late_page *page, const int fd[2], struct buf *
 	return 0;
 }
 
-/* The first record of a page, which lies at `data`, whose row is not before `row`. */
+/* Returns the first record of a page at `data` whose row is at or behind `row`. */
 static uint32_t first_of_page(const uint8_t *data, uint32_t count, uint32_t row)
 {
 	uint32_t low = 0, high = count;
@@ -221,7 +221,7 @@ static uint32_t first_of_page(const uint8_t *data, uint32_t count, uint32_t row)
 	return low;
 }
 
-/* The records of a page, which lies at `data`, for the rows [first, last]. */
+/* Applies the records of a page at `data` to the rows [first, last]. */
 static int apply_page(struct rows_block *b, const uint8_t *data, uint32_t count, uint32_t first,
 		      uint32_t last, const struct block_limits *limits)
 {
@@ -234,7 +234,7 @@ static int apply_page(struct rows_block *b, const uint8_t *data, uint32_t count,
 
 		if (record.row > last)
 			break;
-		/* A page that is out of order was made by nobody of us. */
+		/* The writer sorts pages, so a page out of order is damaged. */
 		if (record.row < first || !sane(&record, limits))
 			return -EBADMSG;
 		apply(b, &record);

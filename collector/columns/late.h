@@ -1,16 +1,16 @@
 #pragma once
 /*
- * Late news: what becomes known of a row whose block is packed already. They gather in memory; when
- * they are many, they are sorted by row and put into the file as pages, of which the index stays in
- * memory:
+ * Late updates: changes to rows whose block is already packed. They gather in memory. When there
+ * are many, they are sorted by row and written to the file as pages; the index of the pages stays
+ * in memory.
  *
- *   news ... news ... news  |  page | page | page || page | page
+ *   update ... update ... update  |  page | page | page || page | page
+ *       fresh, in memory               sorted     ...  written together
  *
- * Later pages overrule earlier ones.
- *	fresh, in memory           sorted     ...  written together
+ *   A page has LATE_PAGE records of LATE_RECORD bytes, little endian; its XXH3 is in the index:
+ *   | row 4 | next 4 | time 8 | stack 4 | thread 4 | kind 1 | end 1 | what 1 | 0 |
  *
- *	a page: LATE_PAGE records of LATE_RECORD bytes, little endian, their XXH3 in the index
- *	| row 4 | next 4 | time 8 | stack 4 | thread 4 | kind 1 | end 1 | what 1 | 0 |
+ * Later pages override earlier ones.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,16 +19,16 @@
 
 #define LATE_PAGE   4096
 #define LATE_RECORD 28
-/* So many are kept in memory before they are written. */
+/* Updates kept in memory before they are written. */
 #define LATE_FRESH_MAX (1u << 19)
 
 enum late_what {
-	LATE_END = 1,  /* time, stack, thread, kind, end */
+	LATE_END = 1,  /* time, stack, thread, kind and end */
 	LATE_NEXT = 2, /* next */
 };
 
 struct late_record {
-	uint32_t row, order; /* order: among those that are fresh */
+	uint32_t row, order; /* order: position among the fresh ones, which makes the sort stable */
 	uint64_t time_ns;
 	uint32_t next, stack, thread;
 	uint8_t kind, end, what;
@@ -38,28 +38,33 @@ struct late_page {
 	uint64_t offset; /* in the file */
 	uint64_t check;
 	uint32_t count, first_row, last_row;
-	bool base; /* of the file that was there before, not the one that is being written */
+	bool base; /* in the earlier file (base), not in the one that is being written */
 };
 
 struct late {
 	struct late_record *fresh;
-	uint32_t fresh_count, fresh_capacity, sorted; /* so many of the fresh ones are in order */
+	uint32_t fresh_count, fresh_capacity, sorted; /* this many of the fresh ones are sorted */
 	struct late_page *pages;
 	uint32_t page_count, page_capacity;
 };
 
 void late_done(struct late *late);
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int late_add(struct late *late, const struct late_record *record);
-/* Before anybody reads: the fresh ones in the order of rows. */
+/* Sorts the fresh updates by row. Readers require this. */
 void late_sort(struct late *late);
-/* Moves the fresh ones to the end of the file: `write` appends bytes and tells where they lie. */
+/*
+ * Moves the fresh updates to the end of the file. `write` appends bytes and returns their offset.
+ * Returns 0 or a negative errno.
+ */
 int late_write(struct late *late, bool base,
 	       int (*write)(void *context, const void *data, size_t length, uint64_t *ret_offset),
 	       void *context);
-/* True if there may be news of the rows [first, last]. */
+/* Returns true if there may be updates of the rows [first, last]. */
 bool late_any(const struct late *late, uint32_t first, uint32_t last);
-/* Puts the news of its rows into `block`, columns of it that its view shows. fd: of the files, by
- * `base`. 0; -EBADMSG: a page is damaged. */
+/*
+ * Applies the updates of its rows to `block`, to the columns that its view shows. `fd` holds the
+ * files, indexed by `base`. Returns 0, -EBADMSG if a page is damaged, or -ENOMEM.
+ */
 int late_apply(const struct late *late, struct rows_block *block, const int fd[2],
 	       const struct block_limits *limits, struct buf *spare);

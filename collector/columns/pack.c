@@ -1,4 +1,4 @@
-/* See pack.h. */
+/* Packs and unpacks values. pack.h describes the format. */
 #include "collector/columns/pack.h"
 
 #include <endian.h>
@@ -13,10 +13,10 @@
 
 enum mode { MODE_ONE, MODE_DIFFERENCES, MODE_DICTIONARY };
 
-#define ENTRIES_MAX 1024 /* of a dictionary */
-#define TABLE_SIZE  4096 /* slots to find them again; a power of two */
+#define ENTRIES_MAX 1024 /* entries of a dictionary */
+#define TABLE_SIZE  4096 /* slots of the dictionary's hash table; a power of two */
 #define TABLE_SHIFT 52
-#define PLACE_BITS  12 /* of an exception's place: log2(PACK_VALUES) */
+#define PLACE_BITS  12 /* bits of an exception's place: log2(PACK_VALUES) */
 #define SPARE	    8  /* bytes that a load may reach beyond the last value */
 
 /* ---- bits ---- */
@@ -39,8 +39,10 @@ static size_t packed_bytes(uint32_t count, unsigned width)
 	return (size_t)((count + 7) / 8) * width;
 }
 
-/* Eight numbers x lie in `width` bytes, each makes base + scale * x; with a width that the compiler
- * knows, shifts are constants. */
+/*
+ * Unpacks groups of eight numbers x in `width` bytes as base + scale * x. With a constant width the
+ * compiler turns shifts into constants.
+ */
 #define UNPACK(w)                                                                                  \
 	case (w):                                                                                  \
 		for (uint32_t i = 0; i < groups; i++, from += (w), to += 8)                        \
@@ -54,7 +56,7 @@ static size_t packed_bytes(uint32_t count, unsigned width)
 	UNPACK(w + 1)                                                                              \
 	UNPACK(w + 2) UNPACK(w + 3) UNPACK(w + 4) UNPACK(w + 5) UNPACK(w + 6) UNPACK(w + 7)
 
-/* `from` is readable for SPARE bytes behind the last group. */
+/* `from` must be readable for SPARE bytes behind the last group. */
 static void unpack_bits(const uint8_t *from, uint64_t *to, uint32_t groups, unsigned width,
 			uint64_t base, uint64_t scale)
 {
@@ -74,7 +76,7 @@ static void unpack_bits(const uint8_t *from, uint64_t *to, uint32_t groups, unsi
 	}
 }
 
-/* Values behind each other, `width` bits of each, at most 64 in all. */
+/* Concatenates `count` values of `width` bits each, at most 64 bits in total. */
 static inline uint64_t join(const uint64_t *values, uint32_t count, unsigned width, uint64_t mask)
 {
 	uint64_t word = 0;
@@ -84,7 +86,7 @@ static inline uint64_t join(const uint64_t *values, uint32_t count, unsigned wid
 	return word;
 }
 
-/* `some` of them, which divide eight, are one number to those that follow. */
+/* Packs `some` values at a time as one wide number. `some` divides eight. */
 static inline __attribute__((always_inline)) void
 pack_some(uint8_t *to, const uint64_t *values, uint32_t count, unsigned width, const uint32_t some)
 {
@@ -112,7 +114,7 @@ pack_some(uint8_t *to, const uint64_t *values, uint32_t count, unsigned width, c
 	memcpy(to, &full, (bit + 7) / 8);
 }
 
-/* The low `width` bits of `count` values. */
+/* Packs the low `width` bits of `count` values. */
 static void pack_bits(struct buf *out, const uint64_t *values, uint32_t count, unsigned width)
 {
 	size_t length = packed_bytes(count, width);
@@ -143,7 +145,7 @@ struct differences {
 	uint64_t base, scale;
 	unsigned width, high_width;
 	uint32_t exceptions;
-	size_t bits; /* that it takes, about */
+	size_t bits; /* approximate length of the result */
 	uint64_t x[PACK_VALUES];
 };
 
@@ -152,7 +154,7 @@ static inline int64_t less(int64_t a, uint64_t b)
 	return (int64_t)b < a ? (int64_t)b : a;
 }
 
-/* Four at a time, so that one need not wait for the one before. */
+/* Four independent minima, so that iterations do not wait for each other. */
 static uint64_t least(const uint64_t *values, uint32_t count)
 {
 	int64_t a = (int64_t)values[0], b = a, c = a, d = a;
@@ -178,10 +180,13 @@ static bool all_same(const uint64_t *values, uint32_t count)
 	return !other;
 }
 
-/* The power of two that all x have in common, or PACK_TICK; `any` is all of them or'ed together. */
+/*
+ * Returns the largest power of two that divides all x, or PACK_TICK if that divides all. `any` is
+ * the bitwise or of all x.
+ */
 static uint64_t common_scale(const uint64_t *x, uint32_t count, uint64_t any)
 {
-	if (any % 8) /* as PACK_TICK is */
+	if (any % 8) /* PACK_TICK is a multiple of 8 */
 		return 1ull << __builtin_ctzll(any);
 	for (uint32_t i = 0; i < count; i++)
 		if (x[i] % PACK_TICK)
@@ -199,13 +204,13 @@ static void scale_down(uint64_t *x, uint32_t count, uint64_t scale)
 			x[i] >>= __builtin_ctzll(scale);
 }
 
-/* The width at which the low bits of all and the exceptions are the fewest bits. */
+/* Chooses the width with the fewest bits for low bits and exceptions together. */
 static void choose_width(struct differences *d, uint32_t count)
 {
 	uint32_t counts[4][65] = {{0}}, *of_width = counts[0], exceptions = 0, i;
 	unsigned most;
 
-	/* Four counters, so that one value need not wait for the one before. */
+	/* Four counters, so that increments of the same width do not wait for each other. */
 	for (i = 0; i + 3 < count; i += 4)
 		for (unsigned k = 0; k < 4; k++)
 			counts[k][width_of(d->x[i + k])]++;
@@ -293,7 +298,7 @@ static void put_differences(struct buf *out, const struct differences *d, uint32
 struct dictionary {
 	uint64_t entry[ENTRIES_MAX];
 	uint32_t count;
-	uint16_t slot[TABLE_SIZE]; /* entry + 1; 0: empty */
+	uint16_t slot[TABLE_SIZE]; /* index of the entry + 1; 0: empty */
 	uint64_t index[PACK_VALUES];
 };
 
@@ -311,8 +316,10 @@ static uint16_t *find(struct dictionary *d, uint64_t value)
 	return &d->slot[at];
 }
 
-/* How many entries a dictionary may have: with more, their indices alone are as long as what it is
- * held against. */
+/*
+ * Returns the most entries that a dictionary may have. With more, the indices alone would be as
+ * long as the alternative.
+ */
 static uint32_t most_entries(uint32_t count, size_t bits)
 {
 	uint32_t most = count / 2 < ENTRIES_MAX ? count / 2 : ENTRIES_MAX;
@@ -322,7 +329,7 @@ static uint32_t most_entries(uint32_t count, size_t bits)
 	return most;
 }
 
-/* False: more different values than that. */
+/* Returns false if there are more than `most` distinct values. */
 static bool gather(struct dictionary *d, const uint64_t *values, uint32_t count, uint32_t most)
 {
 	d->count = 0;
@@ -371,9 +378,10 @@ void pack_values(struct buf *out, const uint64_t *values, uint32_t count, enum p
 
 /* ---- unpacking ---- */
 
-/* Of `count` numbers x of `width` bits, base + scale * x. A load reaches at most SPARE bytes behind
- * its group, so the last groups, that many bytes of them, are unpacked from a copy with room behind
- * it. */
+/*
+ * Unpacks `count` numbers x of `width` bits as base + scale * x. A load reaches at most SPARE bytes
+ * behind its group. The last groups are therefore unpacked from a copy with room behind it.
+ */
 static int take_scaled(struct reader *in, uint64_t *values, uint32_t count, unsigned width,
 		       uint64_t base, uint64_t scale)
 {
@@ -399,7 +407,7 @@ static int take_bits(struct reader *in, uint64_t *values, uint32_t count, unsign
 	return take_scaled(in, values, count, width, 0, 1);
 }
 
-/* What their high bits add to values that were made of the low ones. */
+/* Adds the high bits of exceptions to the values, which hold the low bits so far. */
 static int take_exceptions(struct reader *in, uint64_t *values, uint32_t count, uint32_t exceptions,
 			   unsigned width, uint64_t scale)
 {
@@ -453,7 +461,7 @@ static int take_dictionary(struct reader *in, uint64_t *values, uint32_t count)
 	width = reader_u8(in);
 	if (width > PLACE_BITS || take_bits(in, values, count, width) < 0)
 		return -EBADMSG;
-	/* An index is below PACK_VALUES. */
+	/* The check of `width` keeps every index below PACK_VALUES, the size of `entry`. */
 	for (uint32_t i = 0; i < count; i++)
 		values[i] = entry[values[i]];
 	return 0;

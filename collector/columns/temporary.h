@@ -1,6 +1,8 @@
 #pragma once
-/* Files for what has no room in memory. */
+/* Temporary files for data that does not fit into memory. */
 
-/* One without a name, in TMPDIR or /var/tmp: where there is a disk rather than memory. A
- * descriptor, or -1 with errno. */
+/*
+ * Makes an unnamed file in TMPDIR or /var/tmp, where a disk is more likely than a memory file
+ * system. Returns a descriptor, or -1 with errno.
+ */
 int store_temporary(void);

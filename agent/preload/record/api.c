@@ -1,5 +1,5 @@
-/* What the program tells us of its own accord; see heapcast.h. */
-#define HEAPCAST_WEAK /* they are defined here */
+/* The API by which the program talks to the profiler; see heapcast.h. */
+#define HEAPCAST_WEAK /* defined here, so not weak */
 #include "agent/preload/heapcast.h"
 
 #include "agent/preload/system/apart.h"
@@ -33,7 +33,7 @@ static void mark(uintptr_t frame, uint32_t kind, uint64_t value, const char *tex
 	rare_enter(&hook, ring, frame);
 	if (hook.kind == HOOK_RECORD)
 		record_said(hook.thread, kind, value, text, length);
-	else if (hook.kind == HOOK_NESTED && hook.thread) /* there is no place for texts */
+	else if (hook.kind == HOOK_NESTED && hook.thread) /* the queue has no room for texts */
 		thread_put_mark_aside(hook.thread, text ? 0 : kind, value);
 	else if (hook.kind != HOOK_NONE)
 		record_lost_anywhere(&(struct event){.kind = RING_MARK});
@@ -100,7 +100,7 @@ EXPORT void heapcast_pool_free(const void *pool, const void *address)
 	note_pool(FRAME, KIND_POOL_FREE, address, 0);
 }
 
-/* The names of the profiler before. */
+/* Aliases of the older profiler. */
 
 EXPORT void memory_profiler_start(void) __attribute__((alias("heapcast_start")));
 EXPORT void memory_profiler_stop(void) __attribute__((alias("heapcast_stop")));

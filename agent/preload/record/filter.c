@@ -18,7 +18,7 @@
 
 #define FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-/* Descriptors and addresses are none. */
+/* Descriptors and addresses are invalid, so that the calls do nothing. */
 const struct filter_call filter_calls[] = {
 	{SYS_futex, CALLS_WAIT, 2, {0, FUTEX_WAIT}},
 	{SYS_futex, CALLS_WAIT, 2, {0, FUTEX_WAKE}},
@@ -68,13 +68,13 @@ const size_t filter_calls_count = sizeof(filter_calls) / sizeof(*filter_calls);
 
 #define WORDS (sizeof(struct seccomp_data) / sizeof(uint32_t))
 
-/* What the filter sees of a call. */
+/* The filter's input for a call. */
 struct input {
 	union {
 		struct seccomp_data data;
 		uint32_t word[WORDS];
 	};
-	uint32_t known; /* bits of the words that are certain */
+	uint32_t known; /* bits of the words whose value is certain */
 };
 
 static struct input input_of(const struct filter_call *call)
@@ -102,7 +102,7 @@ static uint32_t *cell(struct machine *m, uint32_t k)
 	return &m->memory[k % BPF_MEMWORDS];
 }
 
-/* false: of what is not known. */
+/* Returns false if the value is unknown. */
 static bool load(struct machine *m, const struct sock_filter *f, const struct input *in)
 {
 	uint32_t *to = BPF_CLASS(f->code) == BPF_LD ? &m->a : &m->x;
@@ -185,7 +185,8 @@ static uint32_t jump(const struct machine *m, const struct sock_filter *f, uint3
 	return yes ? f->jt : f->jf;
 }
 
-/* It only goes forward. What the kernel would refuse, or kill for, is no yes. */
+/* A filter only jumps forward. An invalid program, and an action other than allow or log, count as
+ * a no. */
 static bool says_yes(const struct sock_fprog *program, const struct input *in)
 {
 	struct machine m = {0};

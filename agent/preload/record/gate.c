@@ -1,5 +1,5 @@
-/* Shut gates; see gate.h. It is for speed: it runs at each event of a program that is not recorded
- * now. */
+/* Shut gates; see gate.h. This code is optimised for speed: it runs at each event of a program
+ * while that program is not recorded. */
 #include "agent/preload/record/gate.h"
 
 #include <stddef.h>
@@ -9,8 +9,8 @@
 
 #include "agent/preload/poison.h"
 
-/* A signal's handler may fork in between: in the child the gate stays as the kernel has wiped
- * it. */
+/* A signal handler may fork between the two stores. In the child the gate must stay as the kernel
+ * has wiped it. */
 static __attribute__((noinline, cold)) struct ring_header *open_gate(enum gate gate)
 {
 	struct ring_header *ring = shim_ring();
@@ -25,8 +25,8 @@ static __attribute__((noinline, cold)) struct ring_header *open_gate(enum gate g
 	return NULL;
 }
 
-/* `control` is read before the orders are. An allocator that calls itself by name is not passed
- * over unguarded, if what it calls is to be told from the program's own. */
+/* `control` is read before the orders. If the allocator calls itself by name, its gate opens while
+ * blocks are on record, because only the guard tells its own calls from the program's. */
 struct ring_header *shim_look(enum gate gate)
 {
 	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);

@@ -1,19 +1,20 @@
 /*
- * The functions that stand in front of the allocator's. Each one forwards at once where nothing is
- * recorded, else it notes what the allocator did:
+ * The functions that interpose the allocator's. Each forwards at once if nothing is recorded;
+ * otherwise it notes what the allocator did:
  *
- *	allocation:	call the allocator, stamp, record
- *	free:		stamp, record, call the allocator
- *	reallocation:	stamp, call the allocator, stamp, record one event with both
+ *	allocation:    call the allocator, stamp, record
+ *	free:          stamp, record, call the allocator
+ *	reallocation:  stamp, call the allocator, stamp, record one event with both
  *
- * so that between the stamps of its birth and its death a block is truly this caller's.
- * What sampling passes over (sample.h) is forwarded at once, too.
+ * Between the stamps of its allocation and its free, a block therefore really belongs to this
+ * caller. What sampling skips (sample.h) is forwarded at once, too.
  *
- * The stack begins at the hook's own frame. What is exported only decides, and jumps on (a tail
- * call, at the optimisation that CMakeLists.txt demands): so NAME_recorded stands in the exported
- * function's place on the stack, and the path of a process that is not recorded saves no register.
+ * The stack begins at the hook's own frame. An exported function only decides, and then jumps (a
+ * tail call, at the optimisation level that CMakeLists.txt demands). NAME_recorded thus takes the
+ * exported function's place on the stack, and the path of a process that is not recorded saves no
+ * register.
  *
- * Here is what programs call all the time; the rest of the family is in rare.c.
+ * This file has the functions that programs call all the time; rare.c has the rest of the family.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@
 
 #include "agent/preload/poison_io.h"
 
-/* What exported functions end in instead, where more is to be asked. */
+/* Exported functions jump to these instead where further checks are needed. */
 #define SLOW __attribute__((noinline, cold))
 
 void note_seek(const struct thread *thread, struct event *event)
@@ -55,7 +56,8 @@ void note_slow(struct thread *thread, enum hook_kind kind, uint32_t aside,
 	else if (!is_recorded(thread, sought.kind) && !shim.sampled)
 		return;
 	else if (kind == HOOK_NESTED) {
-		if (sought.kind < KIND_MMAP) /* mremap has told of its old range, too */
+		if (sought.kind <
+		    KIND_MMAP) /* mremap has put an event for its old range aside, too */
 			thread_drop_inner(thread, &sought, aside);
 		thread_put_aside(thread, &sought);
 	} else {
@@ -76,7 +78,7 @@ static RECORDED void *malloc_recorded(size_t size, struct ring_header *ring)
 	return p;
 }
 
-/* In a forked child, or while recording is off. */
+/* In a fork child, or while recording is off. */
 static SLOW void *malloc_look(size_t size)
 {
 	struct ring_header *ring = shim_hook(GATE_ALLOCATIONS);
@@ -120,8 +122,8 @@ EXPORT void *calloc(size_t count, size_t size)
 	return likely(ring) ? calloc_recorded(count, size, ring) : calloc_look(count, size);
 }
 
-/* Reallocations. With size 0 the block may be freed, as glibc does: that is an event of its own
- * kind, and as a free it bears the stamp of the call. */
+/* Reallocations. With size 0 the block may be freed, as glibc does. This is an event of its own
+ * kind and, like a free, has the stamp of the call. */
 
 void note_reallocation(struct hook *hook, unsigned kind, const void *p, const void *old,
 		       size_t size, uint64_t call_stamp, bool was_sampled)
@@ -162,7 +164,7 @@ static RECORDED void *realloc_recorded(void *old, size_t size, struct ring_heade
 	return p;
 }
 
-/* In a forked child, while recording is off, or perhaps of a sampled block. */
+/* In a fork child, while recording is off, or if the block may be sampled. */
 static SLOW void *realloc_sought(void *old, size_t size)
 {
 	struct ring_header *ring = shim_hook(GATE_ALL);
@@ -232,7 +234,7 @@ static RECORDED void free_recorded(void *p, struct ring_header *ring)
 	next.free(p);
 }
 
-/* In a forked child, while recording is off, or perhaps of a sampled block. */
+/* In a fork child, while recording is off, or if the block may be sampled. */
 static SLOW void free_sought(void *p)
 {
 	struct ring_header *ring;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * How a hook notes what it has seen; shared by hooks.c and operators.c, which say how a hook is
+ * How a hook notes what it has seen. hooks.c and operators.c share this; they explain how a hook is
  * made.
  */
 #include <stdbool.h>
@@ -18,29 +18,30 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define FRAME	      ARCH_FRAME
 
-/* Numbers of enum EventKind, by the table that both sides share. */
+/* Numbers of enum EventKind, from the table that both sides share. */
 enum kind {
 #define X(number, suffix, class_, name) KIND_##suffix = (number),
 	EVENT_KINDS(X)
 #undef X
 };
 
-/* For a free that is not recorded at once: takes the block from the set of sampled ones before
- * somebody else has its address. One whose allocation waits, too, is not in there yet: both are
- * decided about in turn when they are recorded. */
+/* For a free that is not recorded at once: removes the block from the set of sampled blocks before
+ * another thread can get its address. If the block's allocation still waits, too, the block is not
+ * in the set yet; both are then decided on in order when they are recorded. */
 void note_seek(const struct thread *thread, struct event *event) __attribute__((cold));
 
-/* For a hook that is nested, lost, or was left. `aside`: hook_aside, of a nested one. */
+/* Notes an event of a hook that is nested or lost, or that was left. `aside` is hook_aside of a
+ * nested hook. */
 void note_slow(struct thread *thread, enum hook_kind kind, uint32_t aside,
 	       const struct event *event) __attribute__((cold));
 
-/* The end of a hook that has called the allocator's realloc at `call_stamp`; `was_sampled`: what
- * sample_take said of the old block before. In hooks.c. */
+/* Ends a hook that has called the allocator's realloc at `call_stamp`. `was_sampled` is the result
+ * of sample_take for the old block, before the call. In hooks.c. */
 void note_reallocation(struct hook *hook, unsigned kind, const void *p, const void *old,
 		       size_t size, uint64_t call_stamp, bool was_sampled);
 
-/* What a hook has seen becomes a record, waits, or is counted. The slow ends get copies: hook and
- * event stay in registers here, where it is inlined. */
+/* Records the hook's event, puts it aside, or counts it. The slow paths get copies, so that hook
+ * and event can stay in registers where this is inlined. */
 static ALWAYS_INLINE void note(const struct hook *hook, const struct event *event)
 {
 	struct thread *thread = hook->thread;

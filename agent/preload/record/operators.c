@@ -1,9 +1,9 @@
 /*
- * operator new and delete; see operators.h for what is recorded here, hooks.c for how.
+ * operator new and delete. operators.h says what is recorded here, hooks.c how.
  *
- * Whatever its form, an operator takes a word and at most two more (size, alignment, a reference to
- * nothrow). So there is one type for all: what a form does not have is passed on as it lies in the
- * registers, and nobody looks at it.
+ * Each form of an operator takes one word and at most two more (size, alignment, a reference to
+ * nothrow). One function type therefore serves all forms: arguments that a form lacks are passed on
+ * as they lie in the registers, and the callee ignores them.
  */
 #include "agent/preload/record/operators.h"
 
@@ -24,7 +24,7 @@
 
 #include "agent/preload/poison_io.h"
 
-/* size_t as the names of C++ spell it. Itanium C++ ABI 5.1.5. */
+/* size_t as C++ mangles it. Itanium C++ ABI 5.1.5. */
 #if __SIZEOF_SIZE_T__ == __SIZEOF_INT__
 #define SIZE "j"
 #else
@@ -33,9 +33,9 @@
 #define NOTHROW "RKSt9nothrow_t"
 #define ALIGN	"St11align_val_t"
 
-/* X(form, symbol). Odd ones are for arrays. From ALIGNED to FORM_DELETE the second word is an
+/* X(form, symbol). Odd forms are for arrays. From ALIGNED to FORM_DELETE the second word is an
  * alignment. */
-#define NEW_PLAIN    0 /* what nearly all calls are */
+#define NEW_PLAIN    0 /* nearly all calls */
 #define ALIGNED	     4
 #define DELETE_PLAIN FORM_DELETE
 #define DELETE_SIZED (FORM_DELETE + 2)
@@ -63,7 +63,7 @@
 	X(18, "_ZdlPv" SIZE ALIGN)                                                                 \
 	X(19, "_ZdaPv" SIZE ALIGN)
 
-/* By their forms, one behind the other. */
+/* The symbols in the order of the forms, each terminated by zero. */
 #define NAME(n, symbol) symbol "\0"
 static const char names[] = NEWS(NAME) DELETES(NAME);
 
@@ -78,10 +78,10 @@ static const char *name_of(unsigned form)
 	return name;
 }
 
-/* Recorded. operator new is in throwing.c. */
+/* Recorded operators. operator new is in throwing.c. */
 
-/* The allocator may serve us by calling free by name: that is this event once more. In a nested
- * hook both would be put aside, and could not be told apart: there ours comes last. */
+/* The allocator may implement delete by calling free by name, which repeats this event. In a nested
+ * hook both would be put aside, and could not be told apart; there this event is put aside last. */
 static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a, uintptr_t b,
 							   unsigned form)
 {
@@ -110,9 +110,9 @@ static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a,
 	often_leave(&hook);
 }
 
-/* Passed over. The way through libstdc++ or libc++ to malloc or free comes back here by name, twice
- * for a sized delete: 3.8 % of the time of a C++ program. What sampling passes over is spared it;
- * all else goes that way, so that a stack on record is the same. */
+/* Skipped operators. The path through libstdc++ or libc++ to malloc or free comes back to this
+ * library by name, twice for a sized delete: 3.8 % of the time of a C++ program. Blocks that
+ * sampling skips avoid this path. All others take it, so that a recorded stack stays the same. */
 
 static void *new_passing(uintptr_t size, uintptr_t a, uintptr_t b)
 {
@@ -163,14 +163,14 @@ static void delete_missing(void *p, uintptr_t a, uintptr_t b)
 	free(p);
 }
 
-/* Is `name`, asked for by whoever it is, ours? */
+/* Does a lookup of `name` by any module find this library's function? */
 static bool comes_to_us(const char *name)
 {
 	return symbols_together((uintptr_t)next_symbol(name), (uintptr_t)operators);
 }
 
-/* Does this operator do what new_passing and delete_passing take for granted, ask malloc or free
- * and nothing else, and is that worth anything now? */
+/* Does this operator do what new_passing and delete_passing assume, which is to call malloc or free
+ * and nothing else? And is the shortcut of use now? */
 static bool is_runtimes(const struct cxx_operator *o, const void *function)
 {
 	const struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
@@ -220,12 +220,13 @@ void operators_resolve(void)
 		if (function)
 			settle(&operators[form], (void *)function, false);
 		else if (form == NEW_PLAIN)
-			return; /* it is no program of C++ */
+			return; /* not a C++ program */
 	}
 }
 
-/* In a library that came later: of one plugin, it may be, whose calls come to us all the same. All
- * callers get the same one, so that what one frees another has allocated. */
+/* Finds an operator in a library that was loaded later. It may belong to a single plugin, whose
+ * calls reach this library nevertheless. All callers get the same definition, so that a block is
+ * freed by the operators that allocated it. */
 static void *find_private(unsigned form)
 {
 	uintptr_t function = symbols_find_next(name_of(form), &next);
@@ -235,9 +236,10 @@ static void *find_private(unsigned form)
 	return function ? (void *)function : missing(form);
 }
 
-/* What is behind this form is known from now on: NULL. While the allocator is being looked for,
- * nobody can tell whose it is, and while the loader is busy nobody can be asked: then what is to
- * serve this call, which is forwarded only. (The runtimes' operators are malloc and free, too.) */
+/* Resolves this form and returns NULL. While the next allocator is being looked up, the module
+ * cannot tell whose operator it is; and while the loader is busy, the loader cannot be asked. It
+ * then returns a function for this call only, which is just forwarded. (The runtimes' operators are
+ * malloc and free, too.) */
 static operator_function *find(unsigned form)
 {
 	bool settled = start_resolved();
@@ -261,9 +263,9 @@ void operators_forget(void)
 		}
 }
 
-/* What is exported goes on to the operator behind it where that is not the allocator's, which is
- * most programs' case: it calls malloc and free by name. Else it only says which it is: 20 copies
- * of the decision would be 2 KB. */
+/* An exported operator jumps to the next definition if that is not the allocator's, as in most
+ * programs: it calls malloc and free by name. Otherwise it only passes on its form: 20 copies of
+ * the decision would take 2 KB. */
 
 static RECORDED void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form);
 static RECORDED void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form);
@@ -298,7 +300,7 @@ static void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 	return new_recorded(size, a, b, form);
 }
 
-/* What is of the bootstrap arena is for nobody. */
+/* Blocks of the bootstrap arena are never freed. */
 static void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
 {
 	operator_function *next_delete = __atomic_load_n(&operators[form].next, __ATOMIC_ACQUIRE);

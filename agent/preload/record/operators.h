@@ -1,13 +1,14 @@
 #pragma once
 /*
  * operator new and operator delete of C++, in all their forms. They are hooked, never replaced:
- * each is forwarded to the definition behind ours, which is looked for at its first call (a C
- * program has none).
+ * each call is forwarded to the next definition, which is looked up at the first call, because a C
+ * program has none.
  *
- * The definition of libstdc++ or libc++ calls malloc and free, whose hooks record: it is only
- * jumped to, or left out where sampling passes the block over. That of an allocator (tcmalloc,
- * mimalloc, jemalloc...) does the work itself: the operator is recorded here. Which of the two it
- * is, is told by the module: does it have the next malloc, too?
+ * The definition in libstdc++ or libc++ calls malloc and free, whose hooks record. The operator's
+ * hook then only jumps to it, or skips it where sampling skips the block. The definition in an
+ * allocator (tcmalloc, mimalloc, jemalloc...) does the work itself, so the operator is recorded
+ * here. The module tells the two apart: it is an allocator's definition if the same module also has
+ * the next malloc.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,32 +16,36 @@
 
 #include "agent/preload/system/state.h"
 
-/* Any form takes a word and at most two more. */
+/* Each form takes one word and at most two more. */
 typedef void *operator_function(uintptr_t word, uintptr_t a, uintptr_t b);
 
-/* A form of an operator. `next` and `direct` are NULL until the first call, and are stored last. */
+/* A form of an operator. `next` and `direct` are NULL until the first call. They are stored
+ * last. */
 struct cxx_operator {
-	operator_function *direct; /* the same, unless it is the allocator's: nothing to do here */
+	operator_function *direct; /* as `next`, or a shortcut; NULL for an allocator's operator */
 	operator_function *next;
-	bool own;     /* the allocator's: recorded here */
-	bool private; /* found outside of the loader's search */
+	bool own;     /* an allocator's operator: recorded here */
+	bool private; /* found outside the loader's search order */
 };
 
-#define FORM_DELETE 8 /* forms below are of operator new */
+#define FORM_DELETE 8 /* lower forms are of operator new */
 #define FORMS	    20
 
 extern struct cxx_operator operators[FORMS] HIDDEN;
 
-/* The hook of an allocator's own operator new; in throwing.c. Hidden, so that MIPS64, too, jumps to
- * it: its caller would be on the stack, and an exception can't pass that. */
+/* The hook of an allocator's own operator new; in throwing.c. It is hidden so that MIPS64, too,
+ * reaches it by a jump. A call would leave the caller on the stack, and an exception cannot pass
+ * through that frame. */
 void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsigned form) HIDDEN;
 
-/* The personality of functions in which an exception of the allocator may end a hook: see
+/* The personality routine of functions in which an exception of the allocator may end a hook; see
  * ARCH_PERSONALITY, and hook_may_throw in thread.h. In throwing.c. */
 int operators_unwound(int version, int actions, uint64_t class, void *exception, void *context);
 
-/* As the process starts: those that it has. The others are looked for when they are called. */
+/* Resolves the operators that the process has at its start. The others are looked up when they are
+ * called. */
 void operators_resolve(void);
 
-/* After a dlclose: definitions in libraries that only plugins need may be gone with them. */
+/* Called after a dlclose, which may have unloaded definitions in libraries that only plugins
+ * need. */
 void operators_forget(void);

@@ -15,25 +15,26 @@
 #define BLOCK_PIECE_NS	 20000000u
 #define THIN_PIECE_NS	 1000000u
 #define THIN_LEAST_NS	 100000u /* a shorter wait is not worth its system call */
-#define LATE_NS		 500000u /* of the account, for timers that are late */
+#define LATE_NS		 500000u /* of the budget, reserved for timers that fire late */
 #define HEART_SILENCE_NS 1100000000u
-/* what one look counts at most: BLOCK_PIECE_NS, and the way back */
+/* the most that one look counts: BLOCK_PIECE_NS, and the time to return */
 #define HEART_LOOK_NS 25000000u
 
-/* So many pieces reach into a window that ends now, and into the wait that had begun before it. */
+/* Number of pieces that reach into a window that ends now, and into the wait that began before
+ * it. */
 #define WINDOW_PIECES ((RING_WAIT_WINDOW_NS >> RING_WAIT_SHIFT) + 3)
 static_assert(WINDOW_PIECES <= RING_WAIT_PIECES, "each has a word of its own");
 static_assert(THIN_PIECE_NS < 1u << RING_WAIT_SHIFT, "a wait lies in two pieces at most");
 
-/* sched.h hides them, or not, by the standard that is asked for. */
+/* Whether sched.h defines these depends on the standard that is asked for. */
 #define CLASS_FIFO     1
 #define CLASS_RR       2
 #define CLASS_DEADLINE 6
 #define CLASS_MASK     0xff /* above: SCHED_RESET_ON_FORK */
 
-/* The account. */
+/* The wait budget. */
 
-/* `by` may be negative. A word of a piece that is over is begun anew; one of a later piece is left
+/* `by` may be negative. The word of an expired piece starts anew; that of a later piece is left
  * alone. */
 static void charge(struct ring_waits *waits, uint64_t now, int64_t by)
 {
@@ -71,7 +72,8 @@ static uint64_t charged(const struct ring_waits *waits, uint64_t now)
 	return sum;
 }
 
-/* Each takes first and looks then: of those that take at once none gets what another has. */
+/* Each thread takes first and looks afterwards, so threads that take at the same time never get the
+ * same share. */
 static uint64_t take(struct ring_waits *waits, uint64_t now)
 {
 	const uint64_t most = RING_WAIT_MOST_NS - LATE_NS;
@@ -89,7 +91,7 @@ static uint64_t take(struct ring_waits *waits, uint64_t now)
 	return want - over;
 }
 
-/* The piece that began at p->now is over. */
+/* Settles the piece that began at p->now. */
 static void settle(struct patience *p, uint64_t now)
 {
 	uint64_t waited = now - p->now, late;
@@ -109,16 +111,16 @@ static bool is_real_time(void)
 	long class = sys_call(SYS_sched_getscheduler, 0);
 
 	if (class < 0)
-		return class == -EPERM; /* it may not be asked: in doubt nobody waits */
+		return class == -EPERM; /* the call is refused: when in doubt, do not wait */
 	class &= CLASS_MASK;
 	return class == CLASS_FIFO || class == CLASS_RR || class == CLASS_DEADLINE;
 }
 
-/* The agent's heart. */
+/* The agent's heartbeat. */
 
-/* As one thread sees it that waits: silent for 1.1 s of looking, 44 looks at least. Time in which
- * this thread did not run, although it was to look, is not held against the agent: who stopped the
- * program may have stopped both, and on a machine with too much to do neither runs in time. */
+/* The view of a single waiting thread: the agent is silent for 1.1 s of looking, at least 44 looks.
+ * Time in which this thread was due to look but did not run is not held against the agent: what
+ * stopped the program may have stopped both, and on an overloaded machine neither runs in time. */
 static bool is_silent(struct patience *p)
 {
 	uint32_t beat = __atomic_load_n(&p->ring->heartbeat, __ATOMIC_RELAXED);
@@ -135,8 +137,7 @@ static bool is_silent(struct patience *p)
 	return p->silent_ns >= HEART_SILENCE_NS;
 }
 
-/* As all threads see it, whose waits are short: nothing hangs on it but that nobody waits in
- * vain. */
+/* The view of all threads, whose waits are short. It only keeps threads from waiting in vain. */
 static bool was_silent(const struct patience *p)
 {
 	uint32_t beat = __atomic_load_n(&p->ring->heartbeat, __ATOMIC_RELAXED);

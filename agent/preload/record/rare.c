@@ -1,9 +1,8 @@
 /*
- * The functions of malloc's family that programs seldom call, compiled for size. hooks.c says how a
- * hook is made.
+ * The functions of malloc's family that programs seldom call, compiled for size. hooks.c explains
+ * how a hook is made.
  *
- * Those that an allocator may lack are right all the same when nobody has them: settings are
- * refused.
+ * Functions that an allocator may lack behave correctly without it: settings are refused.
  */
 #include <dlfcn.h>
 #include <malloc.h>
@@ -43,7 +42,7 @@ EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t size)
 			      : next.posix_memalign(ret_p, alignment, size);
 }
 
-/* What takes no alignment is given the size twice. */
+/* Functions that take no alignment get the size twice. */
 typedef void *aligned_function(size_t alignment, size_t size);
 
 static RECORDED void *aligned_recorded(size_t alignment, size_t size, aligned_function *function,
@@ -53,7 +52,7 @@ static RECORDED void *aligned_recorded(size_t alignment, size_t size, aligned_fu
 	struct hook hook;
 	void *p;
 
-	if (!ring) /* since we looked */
+	if (!ring) /* the gate was shut meanwhile */
 		return function(alignment, size);
 	rare_enter(&hook, ring, FRAME);
 	p = function(alignment, size);
@@ -135,10 +134,10 @@ EXPORT int malloc_trim(size_t keep)
 	return ring ? malloc_trim_recorded(keep, ring) : next.malloc_trim(keep);
 }
 
-/* Modules that go. */
+/* Unloaded modules. */
 
-/* While it runs no row of the unwinder is trusted: destructors run, and what they call is unmapped
- * next. */
+/* During a dlclose the unwinder trusts none of its cached rows: destructors run, and the code that
+ * they call is unmapped next. */
 static int close_watched(void *handle)
 {
 	bool seen = false;
@@ -151,8 +150,9 @@ static int close_watched(void *handle)
 		seen = modules_refresh();
 		guard_clear();
 	}
-	if (!seen) /* what comes to lie where something went is asked for, and then that is seen to
-		      be gone */
+	/* When a new module takes the place of an unloaded one, the library looks up the new
+	 * address, and then notices the unloaded module. */
+	if (!seen)
 		unwind_modules_changed();
 	unwind_resume_cache();
 	return result;

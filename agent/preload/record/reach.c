@@ -16,7 +16,7 @@ static const struct ring_slice *slices_of(const struct ring_header *ring)
 	return (const struct ring_slice *)((uintptr_t)ring + (uintptr_t)ring->slices_offset);
 }
 
-/* Whole pages. */
+/* Rounds to whole pages. */
 static int open_part(struct ring_header *ring, uint64_t from, uint64_t to)
 {
 	uint64_t page = (uint64_t)getpagesize();
@@ -25,7 +25,7 @@ static int open_part(struct ring_header *ring, uint64_t from, uint64_t to)
 	return sys_open((uint8_t *)ring + from, (size_t)(((to + page - 1) & -page) - from));
 }
 
-/* Where the data of these slices end; 0: one does not lie in the ring. */
+/* Returns the end of these slices' data, or 0 if one of them does not lie in the ring. */
 static uint64_t data_end(const struct ring_header *ring, uint32_t from, uint32_t count)
 {
 	const struct ring_slice *slices = slices_of(ring);
@@ -43,7 +43,7 @@ static uint64_t data_end(const struct ring_header *ring, uint32_t from, uint32_t
 	return end;
 }
 
-/* Slices up to `count`. 0 or a negative errno. */
+/* Makes the slices [from, count) accessible. Returns 0 or a negative errno. */
 static int open_slices(struct ring_header *ring, uint32_t from, uint32_t count)
 {
 	uint64_t end = ring->slices_offset + count * sizeof(struct ring_slice);
@@ -55,7 +55,7 @@ static int open_slices(struct ring_header *ring, uint32_t from, uint32_t count)
 	return end ? open_part(ring, ring->modules_offset, end) : -EPROTO;
 }
 
-/* The agent is trusted, but it may be of another version, or confused. */
+/* The agent is trusted, but it may be of another version, or faulty. */
 static bool is_sound(const struct ring_header *ring, uint64_t size)
 {
 	return ring->magic == RING_MAGIC && ring->version == RING_VERSION && ring->size == size &&
@@ -67,7 +67,7 @@ static bool is_sound(const struct ring_header *ring, uint64_t size)
 	       ring->data_offset >= ring->modules_offset && ring->data_offset <= size;
 }
 
-/* The first page has what says how large all else is. */
+/* The first page says how large everything else is. */
 static int open_ring(struct ring_header *ring, uint64_t size)
 {
 	uint32_t count;
@@ -106,7 +106,7 @@ int reach_map(int memory, uint64_t size, struct ring_header **ret_ring)
 	return 0;
 }
 
-/* Two threads that come here at once open the same. */
+/* Two threads that come here at the same time do the same work, which is harmless. */
 bool reach_more(struct ring_header *ring)
 {
 	uint32_t known = reach_slices();

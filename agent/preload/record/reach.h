@@ -1,19 +1,19 @@
 #pragma once
 /*
- * How far the ring may be touched. It is mapped at its largest size, and opened as the agent says
- * that more of it is there (ring_header.slice_count): what nobody has backed can't be touched by
- * mistake, nor be brought in by mlockall.
+ * How far the ring may be touched. The ring is mapped at its largest size, but is made accessible
+ * only as the agent provides memory for it (ring_header.slice_count). The library therefore cannot
+ * touch pages without backing by mistake, and mlockall does not make them resident.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/preload/system/state.h"
 
-/* Maps the ring of this descriptor and size, and opens what there is of it. 0 or a negative
- * errno. */
+/* Maps the ring of this descriptor and size, and makes its present part accessible. Returns 0 or a
+ * negative errno. */
 int reach_map(int memory, uint64_t size, struct ring_header **ret_ring);
 
-/* How many of the ring's slices may be looked at. */
+/* Number of slices that may be touched. */
 static inline uint32_t reach_slices(void)
 {
 	return __atomic_load_n(&shim.slices, __ATOMIC_ACQUIRE);
@@ -25,10 +25,10 @@ static inline bool reach_counts_only(const struct ring_header *ring)
 	return !ring->modules_size;
 }
 
-/* Opens what has come to the ring since. True: there are more slices than before. */
+/* Makes new slices accessible. Returns true if there are more than before. */
 bool reach_more(struct ring_header *ring);
 
-/* The agent is told that there is no free slice, or none that is larger. */
+/* Tells the agent that no slice is free, or none that is larger. */
 void reach_want(struct ring_header *ring);
-/* May there be more soon? Not if the agent has heard that and had none. */
+/* May more slices arrive soon? Not if the agent has noticed the request and had no memory. */
 bool reach_may_grow(const struct ring_header *ring);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Events become records in the thread's slice, or are counted as lost. Called inside of a hook
- * only.
+ * Events become records in the thread's slice, or are counted as lost. Call these only inside a
+ * hook.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -10,30 +10,30 @@
 #include "agent/preload/record/thread.h"
 #include "proto/event.h"
 
-/* Is every event of this kind recorded as it is? Else sample.h says what becomes of it. */
+/* Is every event of this kind recorded unchanged? Otherwise sample.h decides. */
 static inline bool is_recorded(const struct thread *thread, unsigned kind)
 {
 	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;
 }
 
-/* Records `event`, if it is wanted, with the stack of the hook whose frame this is; 0: without a
- * stack. Keeps errno. */
+/* Records `event`, if it is wanted, with the stack of the hook whose frame this is, or without a
+ * stack if `frame` is 0. Preserves errno. */
 void record_event(struct thread *thread, const struct event *event, uintptr_t frame);
 
-/* The same for an allocation or a free, in registers. */
+/* The same for an allocation or a free, with the event in registers. */
 void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,
 		  uint64_t stamp, uintptr_t frame);
 
-/* The same for a hook's own event that lies in memory. */
+/* The same for a hook's own event in memory. */
 void record_noted(struct thread *thread, const struct event *event, uintptr_t frame);
 
-/* A RING_MARK or (`text` not NULL) a RING_TEXT of this MarkKind, also where there is no room for
- * events. false: there is none for it either. */
+/* Puts a RING_MARK or, if `text` is not NULL, a RING_TEXT of this MarkKind. It can use room that
+ * events cannot. Returns false if even that is full. */
 bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length);
 
-/* The same for what the program says. Is there no room for it, or is its kind 0, it is counted as
- * an event that was lost. */
+/* The same for a mark or text of the program. If there is no room, or `kind` is 0, it is counted as
+ * a lost event. */
 void record_said(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length);
 

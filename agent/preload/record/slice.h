@@ -1,64 +1,67 @@
 #pragma once
 /*
- * A thread's place in the ring: claiming a slice, moving to a bigger one, room for records, and
- * what to do when there is none. proto/ring.h has the layout and the rules.
+ * A thread's place in the ring: claiming a slice, moving to a larger one, room for records, and
+ * what to do when there is no room. proto/ring.h describes the layout and the rules.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/preload/system/state.h"
 
-/* Takes a free slice for `thread`: the smallest with more than `words` words. `first` is what the
- * thread had begun in earlier slices. false: there is none. The thread's place is set; what it had
- * before must be given up by the caller. */
+/* Claims a free slice for `thread`: the best one with more than `words` words. `first` is the
+ * number of events that the thread began in earlier slices. Returns false if no slice is free. Sets
+ * the thread's place; the caller must give up the thread's previous slice. */
 bool slice_claim(struct thread *thread, uint64_t words, uint64_t first);
 
-/* A new thread's slice, of any size. If all are taken, but some by threads that have ended, and the
- * policy is to wait, the agent is given time to free one. */
+/* Claims a slice of any size for a new thread. If all are taken, but some by threads that have
+ * ended, and the policy is to wait, it gives the agent time to free one. */
 bool slice_claim_patiently(struct thread *thread);
 
-/* Goes on in a bigger slice, leaving a RING_MOVE, and before it what was lost until `stamp`. false:
- * none is free. The thread's next event has its whole stack: thread->moved tells those who were
- * about to write another one. */
+/* Moves to a larger slice. Leaves a RING_MOVE in the old one, after a RING_LOST for the losses up
+ * to `stamp`. Returns false if no slice is free. The thread's next event has its whole stack;
+ * thread->moved tells this to callers that were about to write another one. */
 bool slice_grow(struct thread *thread, uint64_t stamp);
 
-/* A RING_LOST of what was lost since the last record. false: there is no room for it. */
+/* Puts a RING_LOST for the losses since the last record. Returns false if there is no room. */
 bool slice_put_losses(struct thread *thread, uint64_t stamp);
 
-/* At events of a thinned thread: it is thinned less once there has been room for some time. */
+/* Called at events of a thinned thread: lowers the thinning after there has been room for some
+ * time. */
 void slice_look_thinned(struct thread *thread);
 
-/* How many frames a stack may have, by the order (thread->depth_limit) and the slice's size. */
+/* Sets the maximum number of frames of a stack, from the order (thread->depth_limit) and the
+ * slice's size. */
 void slice_set_depth(struct thread *thread);
 
 /* Has the slice that a thread's place names lost its owner? */
 bool slice_dead(uint64_t place);
 
-/* Is there a thread with this id that has a slice and lives? */
+/* Is there a live thread with this id that has a slice? */
 bool slice_has_owner(uint32_t tid);
 
-/* The slow end of slice_reserve: looks at the tail; else the thread moves to a larger slice, waits
- * as far as its policy permits (patience.h), or is sampled more thinly. false: no room for `words`,
- * or it has moved. */
+/* The slow path of slice_reserve. It looks at the tail. If there is still no room, the thread moves
+ * to a larger slice, waits as far as its policy permits (patience.h), or is thinned. Returns false
+ * if there is no room for `words`, or if the thread has moved. */
 bool slice_make_room(struct thread *thread, uint64_t words);
 
-/* A RING_CUT: the thread begins anew, for this agent. false: there is no room for it now. */
+/* Puts a RING_CUT: the thread starts over for this agent. Returns false if there is no room for it
+ * now. */
 bool slice_cut(struct thread *thread, uint32_t incarnation);
 
-/* The agent's heart has stood still at this beat for as long as it may: nobody waits for it any
- * more. */
+/* The agent's heartbeat has stopped at `beat` for longer than the timeout. No thread waits for the
+ * agent any more. */
 void slice_agent_gone(uint32_t beat);
 
 /* May a quiet thread record again? */
 bool slice_resume(struct thread *thread);
 
-/* The slow end of slice_publish: the slice is perhaps half full. */
+/* The slow path of slice_publish: the slice may be half full. */
 void slice_check(struct thread *thread);
 
 /* Wakes the agent if it sleeps. */
 void slice_doorbell(void);
 
-/* Room for `words` in one piece, at the head; NULL: there is none. Not published yet. */
+/* Returns contiguous room for `words` at the head, or NULL. It is not published yet. */
 static inline uint64_t *slice_reserve(struct thread *thread, uint64_t words)
 {
 	uint64_t at = thread->head & thread->mask;
@@ -78,9 +81,9 @@ static inline uint64_t *slice_reserve(struct thread *thread, uint64_t words)
 	return thread->data + at;
 }
 
-/* The same out of line, for records that are rare. */
+/* The same, not inlined, for rare records. */
 uint64_t *slice_reserve_rarely(struct thread *thread, uint64_t words);
-/* `words` written at what slice_reserve gave are a record. */
+/* Publishes a record: the `words` written to the room from slice_reserve. */
 static inline void slice_publish(struct thread *thread, uint64_t words)
 {
 	thread->head += words;

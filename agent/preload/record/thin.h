@@ -1,19 +1,21 @@
 #pragma once
 /*
- * Which blocks are followed (whose frees are recorded) where not all are, and how that is told: the
- * program's side of proto/thinning.h. docs/sampling.md says why it leaves estimates unbiased.
+ * Where not all blocks are followed (a block is followed if its free is recorded): which ones are,
+ * and how the recording shows it. This is the program's side of proto/thinning.h. docs/sampling.md
+ * explains why estimates stay unbiased.
  *
- * The set of sampled blocks (sample.h) is *closed* while nobody in the process is sampled that has
- * also recorded in full mode: then all frees are recorded, and nothing is taken from it. It is
- * opened, empty, when a thread is sampled, be it by an order or by policy thin. While it is open,
- * threads that are not sampled look their frees up, too, and take no short way; they record them
- * all.
+ * The set of sampled blocks (sample.h) is *closed* while no thread of a process that has also
+ * recorded in full mode is sampled. All frees are then recorded, and nothing is removed from the
+ * set. The set is opened, empty, when a thread is sampled, by an order or by policy thin. While it
+ * is open, threads that are not sampled look up their frees, too, and take no short path; they
+ * record them all.
  *
- * Who changes any of it puts a mark. To open the set and to follow less needs no lock: a thread
- * that has no room for frees can't wait for another one that is not at work. Who halves or closes
- * the set holds a lock that it only tries to get. A thread that was made to leave it by a jump, or
- * has ended, is known by that it can't be at work: then it is taken over. What could not be told
- * for lack of room is told later; before it is, nothing happens that the collector must know.
+ * A thread that changes any of this puts a mark. Opening the set and following less need no lock: a
+ * thread that has no room for frees cannot wait for another thread that is not running. A thread
+ * that halves or closes the set holds a lock that it only tries to take. If a thread left the set
+ * by a jump, or has ended, it cannot be working on the set, so others can tell and take the lock
+ * over. Marks that find no room are put later; until then, nothing happens that the collector must
+ * know.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,32 +23,31 @@
 
 #include "agent/preload/system/state.h"
 
-/* A ring is there, with this set (NULL: none) of so many lines. */
+/* Called when a ring is there, with this set (NULL: none) of `lines` lines. */
 void thin_init(struct ring_set_line *set, uint64_t lines, uint64_t seed);
 
-/* Orders, or its thinning, have changed for this thread; it is at the start of a hook, and knows
- * its interval. Opens or closes the set; lowers the share of older blocks that is followed, or
- * raises it again. May put marks. */
+/* Called at the start of a hook when the orders or the thread's thinning have changed; the thread's
+ * interval is already set. Opens or closes the set; lowers the share of older blocks that is
+ * followed, or raises it again. May put marks. */
 void thin_obey(struct thread *thread);
 
-/* The agent is another one, and may not know what the one before it was told: a mark says all of
- * it. */
+/* Called when another agent has taken over, which may not know what its predecessor was told: a
+ * mark repeats all of it. */
 void thin_tell_again(void);
 
-/* Of a block that is not in the set, which is open: is it followed? It must not have been freed
- * yet. */
+/* Is this block followed? It is not in the set, which is open, and must not have been freed yet. */
 bool thin_follows(const void *p);
 
-/* What changes when the set does: entries are put in with the parity of this number. */
+/* A number that changes with the set. Entries are stored with its parity. */
 uint32_t thin_generation(void);
 
-/* The set is full, as it was in this generation: its interval doubles, and it is halved. Puts a
- * mark. false: there is no room for that now. */
+/* The set is full, as it was in this generation: doubles its interval and halves it. Puts a mark.
+ * Returns false if there is no room for the mark now. */
 bool thin_halve(struct thread *thread, uint32_t generation);
 
-/* An event found room at the end of its slice only, or none: its thread is thinned one step more,
- * three where little is left, and all where next to nothing is. If `frees` the set is halved as
- * well. */
+/* An event found room only at the end of its slice, or none: the thread is thinned one more step,
+ * three steps if little is left, and fully if next to nothing is left. If `frees` is set, the set
+ * is halved as well. */
 void thin_more(struct thread *thread, bool frees);
 
 /* Words of its slice that a thread keeps free for such events. */
@@ -55,14 +56,14 @@ static inline uint64_t thin_spare(const struct thread *thread)
 	return thread->interval && thread->policy == RING_THIN ? (thread->mask + 1) / 8 : 0;
 }
 
-/* Words of its slice that a thread leaves to the marks by which frees are let go of: what is to be
- * written for lack of room must have some. */
+/* Words of its slice that a thread reserves for the marks that give up frees: what is written for
+ * lack of room must itself have room. */
 static inline uint64_t thin_marks(const struct thread *thread)
 {
 	return thread->policy == RING_THIN ? (thread->mask + 1) / 32 : 0;
 }
 
-/* The agent's heartbeat: a thread that is sampled says when it looked last. */
+/* The agent's heartbeat. A sampled thread keeps its value at its last look. */
 static inline uint32_t thin_beat(void)
 {
 	const struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_RELAXED);
@@ -70,7 +71,7 @@ static inline uint32_t thin_beat(void)
 	return ring ? __atomic_load_n(&ring->heartbeat, __ATOMIC_RELAXED) : 0;
 }
 
-/* Intervals below this one are taken for it: what the set has room for. */
+/* Lower limit of the interval, given by the room in the set. Shorter intervals are raised to it. */
 uint64_t thin_interval_least(void);
 
 /*

@@ -2,10 +2,10 @@
 /*
  * Threads of the program, and the guard against hooks inside hooks.
  *
- * The guard is the frame address of the hook under way. A hook that finds it set is nested, or the
- * one before was left by a jump (longjmp out of a signal's handler): see nested() in thread.c for
- * how the two are told apart. Nested events are put aside without a stack and become records when
- * the outer hook is done.
+ * The guard is the frame address of the hook under way. If a hook finds it set, then either this
+ * hook is nested, or the previous one was left by a jump (longjmp out of a signal handler);
+ * nested() in thread.c tells the two apart. Nested events are put aside without a stack, and become
+ * records when the outer hook ends.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,31 +13,32 @@
 #include "agent/preload/system/state.h"
 #include "arch.h"
 
-/* Only for HOOK_RECORD the guard is the hook's own frame. */
+/* Only with HOOK_RECORD is the guard the hook's own frame. */
 enum hook_kind {
-	HOOK_RECORD, /* hook.thread is ours */
-	HOOK_NESTED, /* hook.thread is that of the outer hook; NULL: it has none */
+	HOOK_RECORD, /* hook.thread is the calling thread's */
+	HOOK_NESTED, /* hook.thread is that of the outer hook, or NULL if that has none */
 	HOOK_LOST,   /* no slice for this thread */
 	HOOK_NONE,   /* nothing to record */
 };
 
 struct hook {
 	struct thread *thread;
-	/* Of a nested one no frame: 1 + how many events lay aside before it; see hook_aside. */
+	/* For a nested hook not a frame, but 1 + the number of events that were aside before it;
+	 * see hook_aside. */
 	uintptr_t frame;
 	enum hook_kind kind;
 };
 
-/* What lies aside from this number on came while the nested hook was under way. */
+/* Events aside from this index on were put there while the nested hook was under way. */
 static inline __attribute__((always_inline)) uint32_t hook_aside(const struct hook *hook)
 {
 	return (uint32_t)hook->frame - 1;
 }
 
-/* The slow ends of hook_enter: a thread's first hook, and a hook that finds the guard set. */
+/* The slow paths of hook_enter: a thread's first hook, and a hook that finds the guard set. */
 void thread_enter_first(struct hook *hook) __attribute__((noinline, cold));
 void thread_enter_nested(struct hook *hook) __attribute__((noinline, cold));
-/* What is in the header's control line now. */
+/* Reads the orders from the header's control line. */
 void thread_obey(struct thread *thread, struct ring_header *ring) __attribute__((noinline, cold));
 static inline __attribute__((always_inline)) uint32_t thread_control(const struct ring_header *ring)
 {
@@ -45,9 +46,9 @@ static inline __attribute__((always_inline)) uint32_t thread_control(const struc
 	       __atomic_load_n(&shim.control, __ATOMIC_RELAXED);
 }
 
-/* Sets the guard for the function whose frame this is, and takes it away. A handler may come
- * between any two of the stores: without a guard there is no return address either, so that none is
- * ever beside the frame of another hook. */
+/* These set and clear the guard for the function with this frame. A signal handler may run between
+ * any two of the stores. While no guard is set there is no return address either, so a return
+ * address never stands beside the frame of another hook. */
 static inline __attribute__((always_inline)) void guard_set(uintptr_t frame)
 {
 	struct unwind_regs regs;
@@ -68,30 +69,31 @@ static inline __attribute__((always_inline)) void guard_clear(void)
 	barrier();
 }
 
-/* Does this thread look for a hook on its stack? It may have interrupted itself anywhere then: it
- * waits for nothing. */
+/* Is this thread searching its stack for a hook? It may then have interrupted itself anywhere, so
+ * it waits for nothing. */
 bool thread_seeks(void);
 
-/* Is a hook of this thread under way, for a function whose frame this is? */
+/* Is a hook of this thread under way for a function with this frame? */
 bool thread_in_hook(uintptr_t frame);
 
-/* In a fork child: the states of the parent's threads are nobody's now. */
+/* Called in a fork child: frees the states of the parent's threads. */
 void thread_forked(void);
 
-/* Puts an event of a nested hook aside; the queue full, counts it as lost. */
+/* Puts an event of a nested hook aside, or counts it as lost if the queue is full. */
 void thread_put_aside(struct thread *thread, const struct event *event);
-/* The same for a mark of this kind (0: one that is lost), without a text. */
+/* The same for a mark of this kind (0: a lost event), without a text. */
 void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value);
-/* Is an allocation at this address among what was put aside? */
+/* Is an allocation at this address among the events put aside? */
 bool thread_has_aside(const struct thread *thread, uint64_t address);
-/* Takes back what was put aside, from number `from` on, by an allocator that serves `outer`, an
- * event of the heap, by calling itself by name. What was there before belongs to others: its block
- * may have been freed by another thread, and be `outer`'s now. Nothing, where events were lost. */
+/* Takes back events that were put aside, from index `from` on. An allocator that serves `outer`, an
+ * event of the heap, caused them by calling itself by name. Earlier events are kept: their block
+ * may have been freed by another thread, and may be `outer`'s block now. If events were lost,
+ * nothing is taken back. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from);
 
-/* Enters the hook whose frame this is. `ring` is what shim_hook gave, not NULL. Between this and
- * hook_leave, events of this thread go aside. (The slow ends work on copies, so that the hook
- * itself can live in registers, where it is inlined.) */
+/* Enters the hook with this frame. `ring` is the result of shim_hook, not NULL. Until hook_leave,
+ * other events of this thread are put aside. (The slow paths work on copies, so that the hook
+ * itself can live in registers where this is inlined.) */
 static inline __attribute__((always_inline)) void
 hook_enter(struct hook *hook, struct ring_header *ring, uintptr_t frame)
 {
@@ -123,7 +125,7 @@ hook_enter(struct hook *hook, struct ring_header *ring, uintptr_t frame)
 	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
 }
 
-/* Around the call of an allocator's function that may end in an exception. */
+/* These two enclose the call of an allocator function that may end in an exception. */
 static inline void hook_may_throw(const struct hook *hook)
 {
 	if (hook->kind != HOOK_NESTED)
@@ -138,8 +140,8 @@ static inline void hook_has_not_thrown(const struct hook *hook)
 		tls.throwing = 0;
 }
 
-/* Leaves it: events that were put aside become records, and the agent need not wait for this
- * thread. */
+/* Leaves the hook: events that were put aside become records, and the agent need not wait for this
+ * thread any more. */
 void hook_leave_slow(const struct hook *hook) __attribute__((cold));
 
 static inline __attribute__((always_inline)) void hook_leave(const struct hook *hook)

@@ -1,7 +1,7 @@
 /*
- * What an exception of the allocator may pass: its operator new throws, and so do tc_new and
- * mi_new. So this is compiled with tables of call frames on all processors (CMakeLists.txt).
- * operators.c and allocators.c say what else there is to these hooks.
+ * Hooks that an exception of the allocator may pass through: its operator new throws, and so do
+ * tc_new and mi_new. This file is therefore compiled with unwind tables on all processors
+ * (CMakeLists.txt). operators.c and allocators.c have the rest of these hooks.
  */
 #include "agent/preload/record/operators.h"
 
@@ -14,9 +14,9 @@
 #include "agent/preload/poison.h"
 
 /*
- * Called by the C++ runtime when an exception passes new_recorded, as the personality routine of
- * that function. (A cleanup in the language of the compiler would need libgcc_s.) The hook ends
- * here; what was put aside in it becomes records.
+ * The C++ runtime calls this as the personality routine of new_recorded and allocators_serve when
+ * an exception passes through them. (A cleanup in the compiler's language would need libgcc_s.) The
+ * hook ends here; events that were put aside in it become records.
  */
 enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_CONTINUE = 8 };
 
@@ -43,7 +43,7 @@ void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 	void *p;
 
 	ARCH_PERSONALITY("operators_unwound");
-	if (unlikely(!ring)) /* since we looked */
+	if (unlikely(!ring)) /* the gate was shut meanwhile */
 		return operators[form].next(size, a, b);
 	often_enter(&hook, ring, FRAME);
 	hook_may_throw(&hook);

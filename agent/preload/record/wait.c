@@ -1,4 +1,4 @@
-/* Asking again; see wait.h. */
+/* Asking the agent again; see wait.h. */
 #include "agent/preload/record/wait.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static uint64_t coarse_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A fork child of such a process was never asked for: it stays as it is. */
+/* A fork child of such a process was never to be recorded: it stays as it is. */
 void wait_begin(void)
 {
 	uint32_t process = (uint32_t)sys_call(SYS_getpid);

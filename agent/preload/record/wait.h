@@ -1,23 +1,23 @@
 #pragma once
 /*
- * A program whose agent was silent when it began asks again: after half a second, and each time
- * later after twice as long, up to a minute. Until then it goes on unrecorded, and its events are
- * only counted (ring_header.before, once it has a ring).
+ * If the agent was silent when a program began, the program asks again: after half a second, and
+ * then after twice as long each time, up to a minute. Until an agent answers, the program runs
+ * unrecorded and its events are only counted (ring_header.before, once it has a ring).
  *
- * An event costs an atomic increment then and a look at the coarse clock, which reads no counter of
- * the processor and, where the kernel maps its code, is no system call. To ask costs a few system
- * calls and 50 ms at most, in the hook that finds that it is time.
+ * Meanwhile an event costs an atomic increment and a look at the coarse clock, which reads no
+ * counter of the processor and, where the kernel provides a vdso, makes no system call. Asking
+ * costs a few system calls and at most 50 ms, in the hook that finds that it is time.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/preload/system/state.h"
 
-/* The agent did not answer this process. */
+/* Called when the agent did not answer this process. */
 void wait_begin(void);
-/* It did, or somebody said that it never will. */
+/* Called when the agent answered, or when it is known that it never will. */
 void wait_end(void);
-/* An event, while it is waited for. True: it is time to ask. */
+/* Counts an event while the process waits for an agent. Returns true if it is time to ask. */
 bool wait_event(void);
-/* Is it time? */
+/* Is it time to ask? */
 bool wait_over(void);

@@ -1,4 +1,4 @@
-/* Events apart from the heap; see apart.h. */
+/* Events that do not concern heap blocks; see apart.h. */
 #include "agent/preload/system/apart.h"
 
 #include "agent/preload/poison.h"

@@ -1,4 +1,4 @@
-/* Stamps that are not the counter's; see clock.h. */
+/* Stamps that do not come from the counter; see clock.h. */
 #include "agent/preload/system/clock.h"
 
 #include "agent/preload/poison.h"

@@ -1,20 +1,21 @@
 #pragma once
 /*
- * Stamps. Once a second thread is recorded they come from a counter that is read in order (an
- * allocation's stamp after the allocator has returned, a free's before it is called), so that a
- * block that changes hands is never stamped backwards. Before that the order does not matter, and
- * reading it as it comes costs half: the second thread orders it (thread.c) before its first event,
- * so who has got anything from that thread sees the order, too.
+ * Stamps. Once a second thread is recorded, stamps come from an ordered read of the counter: for an
+ * allocation after the allocator has returned, for a free before the allocator is called. A block
+ * that passes from one thread to another is therefore never stamped backwards. Before that the
+ * order does not matter, and an unordered read costs half as much. The second thread switches to
+ * ordered reads (thread.c) before its first event, so any thread that has received a block from it
+ * also sees the switch.
  *
  * A program may forbid itself the counter (prctl PR_SET_TSC with PR_TSC_SIGSEGV; seccomp's strict
- * mode does so, too), so that reading it is a SIGSEGV, and on most processors libc's clocks with
- * it. strict.c sees that coming; from then on stamps are ticks of the ring.
+ * mode does so, too). Reading the counter then raises SIGSEGV, and so do libc's clocks on most
+ * processors. strict.c notices this in advance; from then on stamps are ticks of the ring.
  */
 #include "agent/preload/system/state.h"
 #include "agent/preload/system/sys.h"
 #include "arch.h"
 
-/* By the system's clock, or ticks. */
+/* A stamp from the system's clock or from the ticks. */
 uint64_t stamp_otherwise(enum stamps stamps) __attribute__((cold));
 
 static inline uint64_t stamp_now(void)

@@ -10,7 +10,9 @@
 
 #include "agent/preload/poison.h"
 
-#define WORDS_MAX 1024 /* of a table: it is looked at whenever libraries come and go */
+/* Words of a table that are hashed at most. The limit matters because a table is hashed whenever
+ * libraries are loaded or unloaded. */
+#define WORDS_MAX 1024
 
 static bool mapped(const struct dl_phdr_info *info, uintptr_t start, size_t size)
 {
@@ -25,8 +27,8 @@ static bool mapped(const struct dl_phdr_info *info, uintptr_t start, size_t size
 	return false;
 }
 
-/* Notes: (name size, description size, type), name, description; each padded to the segment's
- * alignment. ELF gABI ch. 5. */
+/* Notes: (name size, description size, type), name, description. Name and description are padded to
+ * the segment's alignment. ELF gABI ch. 5. */
 static void read_build_id(const uint8_t *notes, size_t size, size_t alignment,
 			  struct elf_image *image)
 {
@@ -116,7 +118,7 @@ static uint64_t hash(uint64_t start, const uint8_t *bytes, size_t length)
 	return start;
 }
 
-/* Some of a table's words, evenly. */
+/* Hashes a sample of a table's words, evenly spaced. */
 static uint64_t hash_table(uint64_t start, uintptr_t table, size_t size)
 {
 	const size_t words = size / sizeof(uint32_t), step = words / WORDS_MAX + 1;
@@ -127,8 +129,8 @@ static uint64_t hash_table(uint64_t start, uintptr_t table, size_t size)
 	return start;
 }
 
-/* How a file is laid out: its size without what is mapped (e_shoff), its segments, where its
- * functions begin. */
+/* Hashes the layout of a file: the size of its unmapped part (by e_shoff), its segments, and where
+ * its functions begin. */
 static uint64_t hash_layout(uint64_t start, const struct dl_phdr_info *info,
 			    const struct unwind_module *module)
 {

@@ -7,7 +7,8 @@
 
 #include "agent/preload/poison.h"
 
-/* Where the kernel put argc, argv and envp; set by the loader at its very start. */
+/* Points at argc, argv and envp as the kernel has placed them. The loader sets it at its very
+ * start. */
 extern void *__libc_stack_end __attribute__((weak));
 
 static char *const env_none[] = {NULL};
@@ -48,7 +49,8 @@ bool env_flag(const char *name)
 	return value && strcmp(value, "0") != 0;
 }
 
-/* The value of the variable that is called `prefix` and `name` in one; "" too. NULL: not set. */
+/* Returns the value of the variable whose name is `prefix` followed by `name`, possibly ""; NULL if
+ * it is unset. */
 static const char *value_of(const char *prefix, const char *name)
 {
 	size_t first = strlen(prefix), second = strlen(name);
@@ -62,7 +64,8 @@ static const char *value_of(const char *prefix, const char *name)
 
 bool env_switch(const char *name)
 {
-	static const char *const off[] = {"", "0", "no", "false", "off"}; /* agent/cli/options.c */
+	static const char *const off[] = {"", "0", "no", "false",
+					  "off"}; /* as in agent/cli/options.c */
 	const char *value = value_of("HEAPCAST_", name);
 
 	if (!value)
@@ -75,7 +78,8 @@ bool env_switch(const char *name)
 	return true;
 }
 
-/* A decimal number. Gives where it ends; NULL: there is none, or it is too large. */
+/* Parses a decimal number. Returns the end of the number, or NULL if there are no digits or the
+ * number is too large. */
 static const char *number(const char *text, uint64_t *ret_value)
 {
 	uint64_t value = 0;

@@ -1,20 +1,22 @@
 #pragma once
 /*
- * The environment, also before libc has set `environ`: the loader allocates before libc's
- * constructor has run.
+ * The environment. It is also available before libc has set `environ`: the loader allocates before
+ * libc's constructor has run.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The array, ended by NULL. Never NULL itself. */
+/* The array of variables, terminated by NULL. The result is never NULL. */
 char *const *env_all(void);
-/* The value; NULL: not set, or empty. */
+/* The value of a variable; NULL if it is unset or empty. */
 const char *env_get(const char *name);
-/* Set to anything but "0"? */
+/* Is the variable set, but not to "0"? */
 bool env_flag(const char *name);
-/* Is HEAPCAST_name set to anything but "0" and its like? If it is not set: MEMORY_PROFILER_name. */
+/* Is HEAPCAST_name, or MEMORY_PROFILER_name if the first is unset, set to a value other than "",
+ * "0", "no", "false" or "off"? */
 bool env_switch(const char *name);
-/* Two decimal numbers, "A:B", that fill the whole of the text. false: it is something else. */
+/* Parses two decimal numbers, "A:B", without anything after them. Returns false for any other
+ * text. */
 bool env_pair(const char *text, uint64_t *ret_a, uint64_t *ret_b);
-/* Bytes as people write them: 512K, 1M, 2G (binary). 0: not understood. */
+/* Parses a number of bytes with a binary unit: 512K, 1M, 2G. Returns 0 if the text is invalid. */
 uint64_t env_bytes(const char *text);

@@ -1,4 +1,4 @@
-/* See find_object.h. */
+/* Looks up _dl_find_object; see find_object.h. */
 #include "agent/preload/system/find_object.h"
 
 #include "agent/preload/system/symbols.h"

@@ -1,4 +1,4 @@
-/* No libc of this kind has it; or, in a library for tests, it is not to be used. See
+/* For a libc without _dl_find_object, and for test libraries that must not use it. See
  * find_object.h. */
 #include "agent/preload/system/find_object.h"
 

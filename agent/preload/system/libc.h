@@ -1,25 +1,28 @@
 #pragma once
 /*
- * What differs between the C libraries that programs have: CMake picks libc_glibc.c or libc_musl.c.
+ * The differences between the C libraries of programs. CMake picks libc_glibc.c or libc_musl.c.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As dlsym, and without a trace in what the program's dlerror will say. NULL: nobody has it. */
+/* Like dlsym, but does not affect the result of the program's dlerror. Returns NULL if no module
+ * defines the symbol. */
 void *libc_symbol(void *handle, const char *name);
 
-/* Is a robust mutex locked without a system call, in a thread that has locked none before? */
+/* Can a thread that has locked no robust mutex yet lock one without a system call? */
 bool libc_locks_quietly(void);
 
-/* What it takes this thread's number for; not 0. No system call where there can be threads. */
+/* The thread id by which libc knows the calling thread; never 0. On glibc it makes no system call
+ * if the process may have several threads. */
 uint32_t libc_own_id(void);
 
-/* Inside the loader's lock (a callback of dl_iterate_phdr): where it is. NULL: it was not found; or
- * it is held for moments only, in which nothing of the program's is called, and a fork leaves it
- * open in the child. */
+/* Finds the loader's lock. The caller holds it: it runs in a callback of dl_iterate_phdr. Returns
+ * NULL if the lock was not found. It also returns NULL if libc holds the lock only for moments, in
+ * which it calls no code of the program, and a fork leaves it unlocked in the child. */
 void *libc_loader_lock(void);
-/* Does anybody hold it? */
+/* Does any thread hold it? */
 bool libc_loader_held(const void *lock);
-/* Takes it, once more if this thread has it. false: another thread has it. */
+/* Takes the lock, recursively if the calling thread already holds it. Returns false if another
+ * thread holds it. */
 bool libc_loader_try(void *lock);
 void libc_loader_open(void *lock);

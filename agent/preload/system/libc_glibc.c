@@ -14,11 +14,11 @@
 
 #include "agent/preload/poison.h"
 
-/* By its oldest version: since glibc 2.34 it is in libc, before in libdl, which the program may not
- * have. */
+/* Linked by its oldest version. Since glibc 2.34 the function is in libc, before that in libdl,
+ * which the program may not have. */
 extern __typeof__(dlsym) base_dlsym __attribute__((weak));
 __asm__(".symver base_dlsym, dlsym@" ARCH_LIBC_BASE);
-/* Likewise, before in libpthread. */
+/* Likewise; before glibc 2.34 it is in libpthread. */
 extern __typeof__(pthread_mutex_trylock) base_trylock __attribute__((weak));
 __asm__(".symver base_trylock, pthread_mutex_trylock@" ARCH_LIBC_BASE);
 
@@ -47,8 +47,8 @@ uint32_t libc_own_id(void)
 	return id;
 }
 
-/* The recursive mutex among the loader's data that this thread holds; the last, for another one
- * that it may hold in the middle of a dlopen lies before. */
+/* Searches the loader's writable data for a recursive mutex that this thread holds. It takes the
+ * last match: another lock, which the thread may hold in the middle of a dlopen, lies before it. */
 void *libc_loader_lock(void)
 {
 	const uintptr_t base = getauxval(AT_BASE);
@@ -82,7 +82,7 @@ bool libc_loader_held(const void *lock)
 	return __atomic_load_n(&((const pthread_mutex_t *)lock)->__data.__lock, __ATOMIC_RELAXED);
 }
 
-/* A program without the function has one thread. */
+/* Without the function the program has a single thread, so the lock is free. */
 bool libc_loader_try(void *lock)
 {
 	return !base_trylock || !base_trylock(lock);

@@ -10,9 +10,9 @@
 
 #include "agent/preload/poison.h"
 
-/* What its dlsym does not find stays with the thread until somebody asks dlerror. So the loader is
- * asked only for what is there: that handle is RTLD_DEFAULT, for functions of libc and of our
- * own. */
+/* musl keeps the error of a failed dlsym in the thread until dlerror is called. dlsym is therefore
+ * called only for symbols that exist: with RTLD_DEFAULT the caller asks for functions of libc and
+ * of this library. */
 void *libc_symbol(void *handle, const char *name)
 {
 	if (handle == RTLD_NEXT)
@@ -20,7 +20,7 @@ void *libc_symbol(void *handle, const char *name)
 	return dlsym(handle, name);
 }
 
-/* It tells the kernel where they are when the thread locks the first one. */
+/* musl tells the kernel about its list of robust mutexes when the thread locks the first one. */
 bool libc_locks_quietly(void)
 {
 	return tls.thread != NULL;
@@ -31,8 +31,8 @@ uint32_t libc_own_id(void)
 	return (uint32_t)sys_call(SYS_gettid);
 }
 
-/* Its fork takes the loader's lock, and opens it in the child; dl_iterate_phdr does not hold it
- * while it calls back. */
+/* musl's fork takes the loader's lock and unlocks it in the child. dl_iterate_phdr does not hold
+ * the lock while it calls back. */
 void *libc_loader_lock(void)
 {
 	return NULL;

@@ -1,4 +1,4 @@
-/* Finds the allocator behind us; see next.h. */
+/* Finds the next allocator; see next.h. */
 #include "agent/preload/system/next.h"
 
 #include <dlfcn.h>
@@ -19,8 +19,9 @@
 
 #include "agent/preload/poison_io.h"
 
-/* What stands in the table until next_resolve is through. Each asks for it and then calls the hook
- * once more; while it is under way, in this thread or another, the arena serves. */
+/* The table's content until next_resolve has finished. Each function runs next_resolve and then
+ * calls the hook again. While next_resolve is under way, in this thread or another, the arena
+ * serves. */
 
 static void *first_malloc(size_t size)
 {
@@ -111,7 +112,7 @@ struct next next = {
 	.pvalloc = first_pvalloc,
 };
 
-/* Stand-ins for what an allocator may lack. */
+/* Stand-ins for functions that an allocator may lack. */
 
 static void *made_reallocarray(void *p, size_t count, size_t size)
 {
@@ -156,16 +157,17 @@ void *next_symbol(const char *name)
 	return libc_symbol(RTLD_DEFAULT, name);
 }
 
-/* Does this one ask for realloc by name, and so come back to us in the middle of the hook? libc's
- * does. To tell such calls from the program's own costs all of them their short way (shim.nests).
- * Where somebody else is found by that name, he is to be asked. */
+/* Does this reallocarray call realloc by name, and so re-enter the library in the middle of the
+ * hook? libc's does. To tell such calls from the program's own would force all events off the short
+ * path (shim.nests). If another module's realloc is found by that name, the call does not come back
+ * here, and reallocarray is kept. */
 static bool comes_back(void *(*reallocarray)(void *, size_t, size_t))
 {
 	return symbols_together((uintptr_t)reallocarray, (uintptr_t)getauxval) &&
 	       symbols_together((uintptr_t)next_symbol("realloc"), (uintptr_t)&next);
 }
 
-/* The modules of allocators, [start, end); 0 ends the list. */
+/* The modules of allocators, [start, end); an element with `end` 0 terminates the list. */
 #define ALLOCATORS_MAX 8
 
 static struct {
@@ -228,7 +230,7 @@ void next_resolve(void)
 	RESOLVE(mallinfo2, NULL);
 	next_add_allocator((uintptr_t)found.malloc);
 	if (!next_is_allocator((uintptr_t)found.mallinfo2))
-		found.mallinfo2 = NULL; /* libc's, which is not the one in use */
+		found.mallinfo2 = NULL; /* libc's, but libc's allocator is not in use */
 	if (env_flag("HEAPCAST_ZERO_MEMORY") || env_flag("MEMORY_PROFILER_ZERO_MEMORY"))
 		zero_insert(&found);
 	mappings_resolve();

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * The allocator behind us: the definitions that the program would have got without the shim, found
- * in the order of the loader's search after our own library (RTLD_NEXT), whichever allocator that
- * is.
+ * The next allocator: the definitions that the program would use without the shim. They are those
+ * that follow this library in the loader's search order (RTLD_NEXT), whichever allocator provides
+ * them.
  *
- * Until next_resolve has run, the table holds functions that begin (start.h), and then call the
- * hook once more. Allocations made while it runs come from the bootstrap arena.
+ * Until next_resolve has run, the table holds functions that start the library (start.h) and then
+ * call the hook again. Allocations made during next_resolve come from the bootstrap arena.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* musl's headers have none of these. */
+/* musl's headers lack these. */
 void *pvalloc(size_t size);
 int mallopt(int parameter, int value);
 int malloc_trim(size_t keep);
@@ -30,34 +30,35 @@ struct next {
 	void *(*aligned_alloc)(size_t alignment, size_t size);
 	void *(*memalign)(size_t alignment, size_t size);
 	size_t (*malloc_usable_size)(void *p);
-	/* These three may be missing in an allocator, and are then made of the others; NULL: never.
-	 * So is reallocarray where it is libc's, which would only call our realloc. */
+	/* An allocator may lack these three, but they are never NULL: reallocarray is then made of
+	 * realloc, and valloc and pvalloc fail with ENOMEM. reallocarray is also made of realloc if
+	 * it is libc's, which would only call the hook of realloc. */
 	void *(*reallocarray)(void *p, size_t count, size_t size);
 	void *(*valloc)(size_t size);
 	void *(*pvalloc)(size_t size);
-	int (*mallopt)(int parameter, int value); /* NULL: it has no settings */
-	int (*malloc_trim)(size_t keep);	  /* NULL: it keeps what it has */
-	struct next_mallinfo (*mallinfo2)(void);  /* NULL: it does not say */
-	void *(*dlmopen)(long space, const char *path,
-			 int mode);   /* NULL: likewise, or a libc without */
-	int (*dlclose)(void *handle); /* NULL: the program has no libdl (glibc before 2.34), so it
-					 can't call it */
+	int (*mallopt)(int parameter, int value); /* NULL: the allocator has no settings */
+	int (*malloc_trim)(size_t keep);	  /* NULL: the allocator cannot trim */
+	struct next_mallinfo (*mallinfo2)(void);  /* NULL: the allocator reports no figures */
+	/* NULL: libc lacks it. */
+	void *(*dlmopen)(long space, const char *path, int mode);
+	/* NULL: the program has no libdl (glibc before 2.34), so it cannot call dlclose. */
+	int (*dlclose)(void *handle);
 };
 
 extern struct next next __attribute__((visibility("hidden")));
 
-/* Fills the table. Called once, by start.c. */
+/* Fills the table. start.c calls it once. */
 void next_resolve(void);
 
-/* Does this program counter lie in the module that has the next malloc? Other modules with
- * allocators may be added; the first few are known. */
+/* Does this program counter lie in a module of an allocator? The module of the next malloc is one;
+ * next_add_allocator adds the module that holds `pc`. Only the first few are kept. */
 bool next_is_allocator(uintptr_t pc);
 void next_add_allocator(uintptr_t pc);
 
-/* A symbol in the order of the loader's search, ours left out; NULL: nobody has it. For optional
- * parts of libc. */
+/* Looks up a symbol in the loader's search order. Returns NULL if no module defines it. For
+ * optional parts of libc. */
 void *next_symbol(const char *name);
 
-/* free and realloc of blocks from the bootstrap arena: the former does nothing, the latter copies
- * to the allocator. */
+/* realloc of a block from the bootstrap arena: copies it into a block of the next allocator. (A
+ * free of such a block does nothing.) */
 void *next_realloc_bootstrap(void *p, size_t size);

@@ -18,8 +18,8 @@ static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct ring_slice *)0)->owner)
 	      "the mutex fits the slice");
 
 static struct {
-	bool known;  /* libc has what it takes */
-	bool robust; /* and it works in this process */
+	bool known;  /* libc has the functions */
+	bool robust; /* and they work in this process */
 	pthread_mutexattr_t attributes;
 } owner;
 
@@ -28,7 +28,7 @@ static uint32_t *owner_word(const struct ring_slice *slice)
 	return (uint32_t *)((uintptr_t)slice->owner + shim.owner_word_offset);
 }
 
-/* These three are in libpthread in older versions, so they are asked for by name. */
+/* Older versions of libc have these three in libpthread, so they are looked up by name. */
 static bool robust_attributes(void)
 {
 	int (*init)(pthread_mutexattr_t *) =
@@ -43,7 +43,7 @@ static bool robust_attributes(void)
 	       !robust(&owner.attributes, PTHREAD_MUTEX_ROBUST);
 }
 
-/* The mutex's words are searched for the one that becomes this thread's id when it is locked. */
+/* Locks a mutex, and searches its words for the one that holds this thread's id. */
 uint32_t owner_init_forked(void)
 {
 	pthread_mutex_t trial;
@@ -77,7 +77,7 @@ uint32_t owner_init(void)
 	return owner_init_forked();
 }
 
-/* Libc knows the thread's id, and makes no system call for a mutex that nobody has. */
+/* libc knows the thread's id, and locks a free mutex without a system call. */
 uint32_t owner_take(struct ring_slice *slice)
 {
 	pthread_mutex_t *mutex = (pthread_mutex_t *)slice->owner;

@@ -1,25 +1,26 @@
 #pragma once
 /*
- * The owner word of a slice: a robust, process-shared mutex of the program's libc, locked by the
- * thread for as long as it lives. When the thread ends, however it ends, the kernel sets
- * FUTEX_OWNER_DIED in it.
+ * The owner word of a slice: a robust, process-shared mutex of the program's libc. The thread holds
+ * it for its whole life. When the thread ends for any reason, the kernel sets FUTEX_OWNER_DIED in
+ * it.
  *
- * Where libc has no such mutex ready (glibc before 2.34 without libpthread), the word is the
- * thread's id and nobody marks its end but the death of the process.
+ * Where libc has no such mutex available (glibc before 2.34 without libpthread), the word is the
+ * thread's id, and only the death of the whole process ends the ownership.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/ring.h"
 
-/* Finds what libc offers. Once, before the first owner_take. Returns the offset of the futex word.
- */
+/* Finds out what libc offers. Called once, before the first owner_take. Returns the offset of the
+ * futex word. */
 uint32_t owner_init(void);
-/* The same in a fork child, where the parent's search holds. A raw clone may have left libc with
- * the parent's thread id: then the words are plain ones here. */
+/* The same in a fork child, which keeps the results of the parent's search. After a raw clone, libc
+ * may still have the parent's thread id; then this process uses plain words. */
 uint32_t owner_init_forked(void);
-/* Locks the slice's word for this thread; returns the thread's id. */
+/* Locks the slice's word for this thread. Returns the thread's id, or 0 if the id is unknown and
+ * the word is not locked. */
 uint32_t owner_take(struct ring_slice *slice);
 void owner_release(struct ring_slice *slice);
-/* Did the kernel mark it? */
+/* Did the kernel set FUTEX_OWNER_DIED? */
 bool owner_died(const struct ring_slice *slice);

@@ -1,6 +1,6 @@
-/* Symbol lookup in the modules' own hash tables; see symbols.h. The formats: System V ABI chapter 5
- * (DT_HASH), and the GNU hash section as glibc's loader reads it (elf/dl-lookup.c). The tables are
- * those of loaded libraries: trusted. */
+/* Symbol lookup in the modules' own hash tables; see symbols.h. Formats: System V ABI chapter 5
+ * (DT_HASH), and the GNU hash section as glibc's loader reads it (elf/dl-lookup.c). The tables
+ * belong to loaded libraries, so they are trusted. */
 #include "agent/preload/system/symbols.h"
 
 #include <elf.h>
@@ -19,7 +19,7 @@ struct tables {
 	const uint32_t *gnu_hash;
 	const uint32_t *hash;
 	const uint16_t *versions;
-	bool old; /* versions that are no longer linked with, too */
+	bool old; /* also match versions that new programs no longer link with */
 };
 
 struct search {
@@ -30,8 +30,8 @@ struct search {
 	bool old;
 };
 
-/* The loader has relocated d_ptr on most processors; where it has not, the value is an offset into
- * the module. */
+/* On most processors the loader has relocated d_ptr. Elsewhere the value is an offset into the
+ * module. */
 static uintptr_t absolute(uintptr_t bias, uintptr_t value)
 {
 	return value < bias ? bias + value : value;

@@ -13,10 +13,10 @@
 
 #include "agent/preload/poison.h"
 
-#define RESERVE_BYTES (8ul << 20) /* a dozen new threads */
+#define RESERVE_BYTES (8ul << 20) /* enough for a dozen new threads */
 #define US_PER_MS     1000u
 
-/* What the old futex and sleep calls take on every Linux: two words of the machine. */
+/* The argument of the old futex and sleep calls on every Linux: two machine words. */
 struct sys_timespec {
 	long seconds;
 	long nanoseconds;
@@ -28,8 +28,8 @@ static struct sys_timespec timespec_of_us(unsigned microseconds)
 				     .nanoseconds = (long)(microseconds % 1000000) * 1000};
 }
 
-/* Calls under way: who forbids them to other threads waits for these. A jump out of a signal's
- * handler leaves one counted. */
+/* Number of calls under way. A thread that refuses calls to other threads waits for these to end. A
+ * jump out of a signal handler leaves a call counted. */
 static uint32_t under_way;
 
 static long call(long number, long a, long b, long c, long d, long e, long f)
@@ -99,7 +99,7 @@ __attribute__((noinline)) long sys_call3(long number, long a, long b, long c)
 	return sys_call6(number, a, b, c, 0, 0, 0);
 }
 
-/* A negative errno is among the last 4095 addresses, which nobody gets. */
+/* A negative errno is among the last 4095 addresses, where the kernel never maps anything. */
 void *sys_map(void *at, size_t size, int protection, int flags, int fd)
 {
 	long result = sys_call(CALL_MMAP, at, size, protection, flags, fd, 0);
@@ -154,7 +154,8 @@ void *sys_pages(size_t size)
 	return at && !sys_open(at, size) ? at : NULL;
 }
 
-/* Where the program locks all that is mapped (mlockall), it is not made resident. */
+/* sys_space keeps the reserve from becoming resident in a program that locks all mappings
+ * (mlockall). */
 void sys_reserve(void)
 {
 	void *memory;
@@ -200,7 +201,8 @@ int sys_inode(int fd, uint64_t *ret_inode)
 	return status.stx_mask & STATX_INO ? 0 : -ENODATA;
 }
 
-static uint64_t waited_us; /* by all: the clock of who has no other */
+/* Time that all threads have waited: the substitute clock of a process that may read no other. */
+static uint64_t waited_us;
 
 void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned microseconds)
 {
@@ -217,13 +219,16 @@ void sys_futex_wake(uint32_t *word)
 }
 
 #define UNLIKELY_WORD                                                                              \
-	0x8f1d35b7u /* words of a stack are often 0, and even a wait for no time gives the         \
-		       processor away */
+/* Words on a stack are often 0. A wait yields the processor if the value matches, even with       \
+ * a zero timeout. */
+0x8f1d35b7u
 
-/* A wait for no time: the kernel reads the word first, and says EFAULT if it can't. Where it may
- * not be asked: `from` is on a stack in use, but if it is at the end of a page, that may be the
- * last. */
-uint64_t sys_readable(uint64_t from, uint64_t to)
+	/* A wait with a zero timeout: the kernel reads the word first, and returns EFAULT if it
+	 * cannot. Where the call is refused, the rest of the page is taken to be readable, because
+	 * `from` is on a stack in use. At the start of a page nothing is, because the page before
+	 * it may be the last. */
+	uint64_t
+	sys_readable(uint64_t from, uint64_t to)
 {
 	struct sys_timespec none = {0};
 
@@ -235,7 +240,8 @@ uint64_t sys_readable(uint64_t from, uint64_t to)
 	return from;
 }
 
-/* Through a futex that nobody wakes: a program under seccomp allows this call if any. */
+/* Sleeps on a futex that is never woken: if a program's seccomp filter allows any call for waiting,
+ * it is this one. */
 void sys_sleep_us(unsigned microseconds)
 {
 	static const uint32_t never;
@@ -243,7 +249,7 @@ void sys_sleep_us(unsigned microseconds)
 	sys_futex_wait(&never, 0, microseconds);
 }
 
-/* The vdso reads the counter, which is forbidden perhaps. */
+/* The vdso reads the counter, which may be forbidden. */
 static uint64_t asked_ns(void)
 {
 	struct sys_timespec now;

@@ -5,7 +5,7 @@
 
 #include "agent/preload/poison_io.h"
 
-static struct next real; /* .malloc NULL: nobody asked */
+static struct next real; /* .malloc is NULL unless zeroing was requested */
 
 static void *zeroed(void *p)
 {
@@ -46,7 +46,7 @@ static int zero_posix_memalign(void **ret_p, size_t alignment, size_t size)
 	return error;
 }
 
-/* What is new in the block that came of one of `old` bytes. */
+/* Zeroes the new part of a block that was reallocated from one with `old` usable bytes. */
 static void *zeroed_from(void *p, size_t old)
 {
 	size_t size = p ? real.malloc_usable_size(p) : 0;

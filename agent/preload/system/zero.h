@@ -1,16 +1,17 @@
 #pragma once
 /*
- * HEAPCAST_ZERO_MEMORY: what the program allocates is zeroed, so that two runs of a program that
- * reads what it never wrote do the same. Only if asked: then these functions take the allocator's
- * places in the table of next.h; the hooks do not know, and cost nothing more.
+ * HEAPCAST_ZERO_MEMORY: the library zeroes what the program allocates, so that two runs of a
+ * program that reads uninitialised memory behave the same. On request only: these functions then
+ * replace the allocator's in the table of next.h. The hooks are not aware of it, and cost nothing
+ * more.
  *
- * Zeroed is all that a block has (malloc_usable_size), so that what a realloc later adds within is
- * zero too.
+ * The whole block is zeroed (malloc_usable_size), so bytes that a later realloc adds in place are
+ * zero, too.
  */
 #include "agent/preload/system/next.h"
 
-/* Puts the zeroing functions in front of those in `table`. */
+/* Replaces the functions in `table` by zeroing ones. */
 void zero_insert(struct next *table);
 
-/* The allocator's own malloc, whatever stands in the table. */
+/* The allocator's own malloc, whatever the table holds. */
 void *zero_allocator(void);

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Source files of a program that was built elsewhere, below the folders of --source: "DIR", where
- * the longest end of the path that is there is taken, or "FROM=DIR", where what begins with FROM
- * continues in DIR. Nothing outside of these folders is ever opened, by whatever links.
+ * Finds source files of a program that was built elsewhere in the folders of --source. "DIR" takes
+ * the longest suffix of the path that exists below DIR. "FROM=DIR" replaces the prefix FROM by DIR.
+ * No file outside these folders is ever opened, not even through links.
  */
 #include "base/buf.h"
 
@@ -10,7 +10,7 @@ struct err_text;
 
 #define SOURCE_BYTES_MAX (4u << 20)
 
-/* Reads it. -ENOENT: it is in none of them; -EFBIG: it is larger than SOURCE_BYTES_MAX; others of
- * the system. `folders` ends with NULL, and may be NULL. */
+/* Reads a source file. Returns 0, -ENOENT if no folder has the file, -EFBIG if it is larger than
+ * SOURCE_BYTES_MAX, or another negative errno. `folders` is NULL-terminated and may be NULL. */
 int source_file_read(const char *const *folders, const char *path, struct buf *ret_text,
 		     struct err_text *err);

@@ -1,8 +1,9 @@
 #pragma once
-/* What SQL may take of a server that others ask, too. */
+/* Limits for SQL statements on a server that has other clients, too. */
 #include "collector/sql/sql.h"
 
-/* and no more: others wait for their turn, and the recording does not grow for them */
+/* Limited because other statements wait for their turn, and the recording does not grow for them
+ * meanwhile. */
 #define HTTP_SQL_TIME_NS	  60000000000ull
 #define HTTP_SQL_ROWS		  100000
 #define HTTP_SQL_ANSWER_BYTES_MAX (64u << 20)

@@ -1,6 +1,6 @@
 #pragma once
-/* What most questions under /data/ID take besides filters: one struct, and a reader for each
- * parameter, for tables to choose from. */
+/* The parameters besides filters that most questions under /data/ID take: one struct for all
+ * values, and a reader for each parameter. A route lists the readers that it needs in its table. */
 #include "collector/export/export.h"
 #include "collector/http/routes/values.h"
 #include "collector/query/query.h"
@@ -11,12 +11,12 @@
 struct what {
 	struct filter filter;
 	enum value value;
-	bool value_given; /* by value or at */
+	bool value_given; /* the request has `value` or `at` */
 	uint64_t at_ns;	  /* NO_TIME: not given */
 	enum export_weight weight;
 	enum grouping grouping;
 	uint64_t skip, count;
-	const char *sort_by; /* as given; the request's. NULL: not given */
+	const char *sort_by; /* as given; owned by the request. NULL: not given */
 	bool ascending;
 	uint64_t start_ns, end_ns; /* of a timeline */
 	uint32_t points;
@@ -27,11 +27,12 @@ struct what {
 	bool inverted, reversed;
 	unsigned tables; /* enum rows_table; 0: not given */
 	bool with_stacks;
-	const char *bands_by; /* as given; the request's. NULL: no bands, or those of `series` */
+	const char *
+		bands_by; /* as given; owned by the request. NULL: no bands, or those of `series` */
 	struct series_question bands;
 	struct series_filters series;
 	char title[TITLE_MAX]; /* "": not given */
-	const char *file;      /* the request's; NULL: not given */
+	const char *file;      /* owned by the request; NULL: not given */
 	char base[BASE_MAX];   /* of a diff: "ID" or "ID@TIME"; "": not given */
 };
 
@@ -90,12 +91,13 @@ what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by
 		"count", what_number, "whole number", "give at most so many groups"                \
 	}
 
-/* Sets the defaults; what_done in any case. */
+/* Sets the defaults. The caller always calls what_done. */
 void what_init(struct what *what, struct exchange *x);
-/* Sets the defaults and reads the request's parameters; what_done in either case. */
+/* Sets the defaults and reads the request's parameters. The caller calls what_done even after an
+ * error. */
 int what_read(struct exchange *x, const struct route_parameter *table, struct what *what);
 void what_done(struct what *what);
-/* What was in use over time; ret_series has bands (one at least) if they were asked for;
- * timeline_done and series_done when it is 0. */
+/* Computes the memory in use over time. `ret_series` has at least one band if the request asks for
+ * bands. After a return of 0 the caller calls timeline_done and series_done. */
 int what_over_time(struct exchange *x, struct what *what, const struct timeline_question *over,
 		   struct timeline *ret_timeline, struct series_list *ret_series);

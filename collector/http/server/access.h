@@ -1,15 +1,15 @@
 #pragma once
 /*
- * Who may ask what (docs/rest-api.md, "Who may ask"). Knows headers as texts, and nothing of
- * connections.
+ * Access control of the HTTP server (docs/rest-api.md, "Who may ask"). This code sees headers as
+ * strings and knows nothing about connections.
  *
  *                           a question            an order
- *   loopback                whoever is here       the token: others share this machine
+ *   loopback                any local client      the token: other users share this machine
  *   elsewhere, by a proxy   the token, or the cookie of the login page
  *
- * In front of both stands what keeps foreign web pages out: the Host must be a name of this machine
- * on loopback, and one of those that were given behind a proxy, so that nobody reaches it through a
- * name that was bent to its address; and what is neither GET nor HEAD has our own Origin, or none.
+ * Two checks come first and keep foreign web pages out. The Host header must be a name of this
+ * machine on loopback, or one of the configured names behind a proxy; this defeats DNS rebinding. A
+ * request that is neither GET nor HEAD must carry our own Origin, or no Origin.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,45 +21,46 @@ struct err_text;
 
 struct access {
 	const char *token;
-	bool token_made; /* by this process, which has printed it; else it is of a file */
-	bool local;	 /* only this machine reaches us */
-	bool https;	 /* browsers reach us by TLS, which is ours or a proxy's */
+	bool token_made; /* this process made and printed it; false: it was configured */
+	bool local;	 /* only clients on this machine reach the server */
+	bool https;	 /* browsers connect by TLS, ended by this server or by a proxy */
 	const char *const
-		*hosts; /* behind a proxy: by which names, NULL-terminated; NULL: no proxy */
-	uint16_t port;	/* in the cookie's name: cookies do not know of ports */
+		*hosts; /* allowed names behind a proxy, NULL-terminated; NULL: no proxy */
+	uint16_t port;	/* part of the cookie's name, because cookies ignore ports */
 	struct logins logins;
 	struct tries tries;
 };
 
-/* What a request says of who asks; NULL: it has no such header. */
+/* What a request says about its sender. A string is NULL if the request lacks that header. */
 struct claim {
 	const char *host, *origin, *authorization, *cookie, *forwarded_for;
-	struct stranger_address from; /* whose connection it is */
+	struct stranger_address from; /* the peer of the connection */
 	bool reads;		      /* GET or HEAD */
-	bool needs_token;	      /* also on loopback: an order */
-	bool brings_token;	      /* to the login page: nothing else is asked for */
+	bool needs_token;	      /* an order: needs the token on loopback, too */
+	bool brings_token;	      /* a login form: no other credential is required */
 };
 
-/* 0; or a negative errno, with the HTTP status and a sentence that says what to bring. */
+/* Returns 0, or a negative errno with the HTTP status and a message that says what to send. */
 int access_check(struct access *access, const struct claim *claim, uint64_t now_ms, int *ret_status,
 		 struct err_text *err);
-/* Would it be allowed an order, too? Of a request that was allowed to ask. false: `ret_why` says
- * what to bring. */
+/* Tells whether a request that passed access_check for a question may give orders, too. If it
+ * returns false, `ret_why` says what to send. */
 bool access_may_order(struct access *access, const struct claim *claim, uint64_t now_ms,
 		      struct err_text *ret_why);
-/* Has it come by the cookie of a login that holds? */
+/* Tells whether the request carries the cookie of a valid login. */
 bool access_is_logged_in(const struct access *access, const struct claim *claim, uint64_t now_ms);
-/* Is it the token? As above. Of one address so many wrong ones are looked at (tries.h). */
+/* Checks `token`; returns as access_check does. Wrong tokens are rate-limited per address
+ * (tries.h). */
 int access_try(struct access *access, const char *token, const struct stranger_address *from,
 	       uint64_t now_ms, int *ret_status, struct err_text *err);
-/* Who asks: behind a proxy the last address of X-Forwarded-For, which the proxy has written; else
- * whose connection it is. */
+/* Returns the client's address: behind a proxy the last address of X-Forwarded-For, which the proxy
+ * has written, otherwise the peer of the connection. */
 struct stranger_address access_from(const struct access *access, const struct claim *claim);
 
 #define COOKIE_MAX 160
-/* The header that gives a login to a browser, or with "" takes it back. */
+/* Writes the header that sets the login cookie in a browser; a `login` of "" removes the cookie. */
 void access_write_cookie(const struct access *access, const char *login,
 			 char ret_cookie[COOKIE_MAX]);
-/* The login that a request's cookie holds, whether it is known or not; empty: none. */
+/* Reads the login from the request's cookie without checking it; "" if the cookie is absent. */
 void access_read_cookie(const struct access *access, const struct claim *claim,
 			char ret_login[LOGIN_TEXT]);

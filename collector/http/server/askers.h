@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Connections that have asked once: whose they are, so that one address does not take the places of
- * all. One whose question is being answered is busy; others may ask again, and give way to a
- * newcomer when places are short (strangers.h).
+ * Connections that have sent at least one request. The table records their addresses, so that one
+ * address cannot take all places. A connection is busy while its request is being answered. Idle
+ * connections may send further requests, and are evicted for a newcomer when places are short
+ * (strangers.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,11 +11,11 @@
 #include "base/secure/strangers.h"
 
 #define ASKERS_MAX  256
-#define ASKERS_EACH 128 /* of one address: a proxy's, too */
+#define ASKERS_EACH 128 /* per address, including a proxy's */
 
 struct asker {
 	struct asker *next;
-	struct stranger who; /* since it came, or was answered */
+	struct stranger who; /* its time: of arrival, or of the last answer */
 	void *connection;
 	bool busy;
 };
@@ -23,9 +24,10 @@ struct askers {
 	struct asker *list;
 };
 
-/* A place for one from there. ret_leaver: who has to go for it, NULL: nobody. NULL: there is none,
- * all are busy; or no memory. */
+/* Adds a connection from `who`. Sets `ret_leaver` to the connection that the caller has to close in
+ * exchange, or to NULL. Returns NULL if busy connections take all places, or all of this address,
+ * or if memory is short. */
 struct asker *askers_add(struct askers *askers, const struct stranger *who,
 			 struct asker **ret_leaver);
-/* Its connection is gone. */
+/* Removes an entry whose connection is closed. */
 void askers_remove(struct askers *askers, struct asker *asker);

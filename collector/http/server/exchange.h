@@ -1,14 +1,14 @@
 #pragma once
 /*
- * A request and its answer. The loop's thread owns the connection, a worker thread makes the answer
- * in steps: each step appends some of the body, the loop sends it, and only then the next step
- * runs. So a slow reader holds neither a thread nor more than a step's memory, and an answer of any
- * length can be given.
+ * A request and its answer. The event loop's thread owns the connection; a worker thread produces
+ * the answer in steps. Each step appends a part of the body, the loop sends it, and only then does
+ * the next step run. This gives back-pressure: a slow client occupies no thread and at most the
+ * memory of one step, so an answer may have any length.
  *
  *	WAITING -> RUNNING (worker) -> SENDING -> WAITING ... -> SENDING -> end
  *
- * A connection that closes sets `cancelled`, which ends the query, and the exchange is freed when
- * its step has returned.
+ * When a connection closes, it sets `cancelled`, which ends the query. The exchange is freed after
+ * its running step has returned.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,88 +27,88 @@ struct page_asset;
 struct source;
 struct sources;
 
-/* A step returns 0: the answer is complete; 1: there is more; -EAGAIN: nothing yet, ask again in a
- * moment, or after `again_ms` if it is set; another negative errno: it failed, `err` says why (and
- * `parameter` of what). Before the first byte of the body this gives an error as JSON, after it the
- * connection is closed. */
+/* A step returns 0 if the answer is complete, 1 if more follows, -EAGAIN if it has to be called
+ * again soon (or after `again_ms` if that is set), or another negative errno if it failed; then
+ * `err` holds the reason and `parameter` the parameter at fault. The client gets a failure before
+ * the first byte of the body as a JSON error; a later failure closes the connection. */
 typedef int exchange_step(struct exchange *x);
 
 enum exchange_state { EXCHANGE_WAITING, EXCHANGE_LATER, EXCHANGE_RUNNING, EXCHANGE_SENDING };
 
 struct exchange {
 	struct request request;
-	/* The answer: written by steps, read by the loop in between. */
+	/* The answer. Steps write it; the loop reads it between steps. */
 	int status;
 	const char *content_type;
-	const char *file_name;		/* NULL: shown, not saved */
-	const struct page_asset *asset; /* NULL: the answer is no file of the page */
+	const char *file_name; /* NULL: the browser shows the answer instead of saving it */
+	const struct page_asset *asset; /* NULL: the answer is not a file of the page */
 	struct buf out;
 	struct err_text err;
 	char parameter[64];
-	char incomplete[2 * COMPLETENESS_LINE]; /* what the recording does not hold: a header, and
-						   in objects a member */
-	uint64_t find_ns; /* until it was known which recording is meant; 0: none was asked for */
+	char incomplete[2 * COMPLETENESS_LINE]; /* what the recording lacks: sent as a header, and
+						   as a member of JSON objects */
+	uint64_t find_ns; /* time to resolve the recording; 0: the request names no recording */
 	exchange_step *step;
-	uint64_t again_ms; /* 0: soon. For one return of -EAGAIN */
+	uint64_t again_ms; /* 0: soon. Applies to one return of -EAGAIN */
 	struct sources *sources;
-	struct source *source; /* held; NULL: none yet */
-	void *work;	       /* the route's own, freed by work_free */
+	struct source *source; /* a reference is held; NULL: not found yet */
+	void *work;	       /* the route's state, freed by work_free */
 	void (*work_free)(void *work);
 	atomic_bool cancelled;
-	struct progress progress; /* of the question: read by the loop meanwhile */
-	/* The loop's own. */
+	struct progress progress; /* of the query; the loop reads it while a step runs */
+	/* Only the loop's thread uses the members below. */
 	struct workers *workers; /* NULL: not submitted yet */
 	struct exchange *next_of_all;
 	uint64_t begun_ms, begun_ns; /* the loop's time; uv_hrtime */
 	void *connection;	     /* NULL: closed */
 	struct access *access;
-	struct stranger_address from; /* who asks */
-	char login[LOGIN_TEXT];	      /* that its cookie holds; empty: none */
-	char set_cookie[COOKIE_MAX];  /* a header of the answer; empty: none */
-	const char *location;	      /* likewise; NULL: none */
+	struct stranger_address from; /* the client's address */
+	char login[LOGIN_TEXT];	      /* the login in the request's cookie; "": no login */
+	char set_cookie[COOKIE_MAX];  /* a header of the answer; "": not sent */
+	const char *location;	      /* a header of the answer; NULL: not sent */
 	bool is_login_page;
-	bool may_order, logged_in; /* of /rights alone: who asks */
-	struct err_text why_not;   /* likewise: why it may not */
-	int upload;		   /* the file that is imported (import.h); -1: none */
+	bool may_order, logged_in; /* the client's rights; set for /rights only */
+	struct err_text why_not;   /* likewise: why the client may not give orders */
+	int upload;		   /* descriptor of the file to import (import.h); -1: no upload */
 	enum exchange_state state;
 	struct exchange *next;
-	uint64_t due_ms; /* EXCHANGE_LATER: not before, in the loop's time */
+	uint64_t due_ms; /* in EXCHANGE_LATER: earliest loop time of the next step */
 	int result;
 	bool head_only, head_sent, old_protocol, chunked, post;
 	bool takes_gzip;
-	bool browser;	     /* one asks, so it says */
-	char known_etag[32]; /* what the browser has of the page's file; "": nothing */
+	bool browser;	     /* the request says that a browser sent it */
+	char known_etag[32]; /* ETag of the browser's cached copy; "": no copy */
 	bool runs_sql;	     /* steps of these run one at a time */
-	size_t body_left;    /* of a POST, that has not come yet */
-	size_t sent;	     /* of out */
+	size_t body_left;    /* bytes of a POST body still to be received */
+	size_t sent;	     /* bytes of `out` already sent */
 	uint64_t body_bytes;
 };
 
-/* The workers' side of http.c: a queue in front of the thread pool, so that queries never take all
- * of its threads, and statements of SQL, which may take long, never all that queries have. */
+/* A queue in front of the thread pool. It limits queries to a part of the pool's threads, and SQL
+ * statements, which may run long, to one at a time. */
 struct workers {
 	uv_loop_t *loop;
 	uv_timer_t again, looking;
 	struct exchange *waiting, **waiting_end;
 	struct exchange *later;
-	struct exchange *all; /* that were submitted and are there still */
+	struct exchange *all; /* all submitted exchanges that are not freed yet */
 	unsigned running;
 	bool running_sql, closing;
-	void (*ready)(struct exchange *x); /* on the loop: a step has returned */
-	void (*look)(struct exchange *x);  /* on the loop, now and then until one has: is there
-					      anybody still? */
+	void (*ready)(struct exchange *x); /* called on the loop after a step has returned */
+	void (*look)(struct exchange *x); /* called on the loop from time to time while a step runs:
+					     checks that the client is still connected */
 };
 
 void workers_init(struct workers *workers, uv_loop_t *loop, void (*ready)(struct exchange *x),
 		  void (*look)(struct exchange *x));
-/* No step starts any more. Exchanges are freed as their connections close (exchange_abandon). */
+/* Stops starting steps. Exchanges are freed as their connections close (exchange_abandon). */
 void workers_close(struct workers *workers);
-/* Runs the next step of x: on a worker thread, or at once if its route is answered by the loop
- * itself (route_on_loop). */
+/* Runs the next step of `x` on a worker thread, or at once if the loop itself answers its route
+ * (route_on_loop). */
 void workers_submit(struct workers *workers, struct exchange *x);
 
 struct exchange *exchange_new(struct sources *sources, const char *path);
-/* The connection is gone: x is freed now or when its step has returned. */
+/* Gives up `x` after its connection has closed; frees it now, or after its running step returns. */
 void exchange_abandon(struct workers *workers, struct exchange *x);
 void exchange_free(struct exchange *x);
 /* After a step that failed before the body: makes the body of the error. */

@@ -1,14 +1,15 @@
 #pragma once
 /*
- * All recordings as they were at the last look, for those who watch them. One look is for all who
- * watch, once a second and so seldom that it costs a tenth of a thread at most. Looks in which
- * something has changed are numbered; each recording bears the number at which it changed last, so
- * that a watcher needs to know only what number he has been told of:
+ * The state of all recordings at the last look, for clients that watch them. All watchers share one
+ * look. A look happens at most once per second, and less often if it would cost more than a tenth
+ *of a thread. Looks that find a change are numbered, and each recording carries the number of its
+ *last change. So the number of the last look that it was told of is all that a watcher has to keep:
  *
  *	look 7      a:7  b:3  c:5      gone  d:7
  *	told of 5   a and d are news
  *
- * Nothing is kept while nobody watches. For worker threads; no lock is held while somebody looks.
+ * Nothing is kept while there is no watcher. Worker threads call these functions. The lock is not
+ * held during a look.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,22 +24,24 @@ struct sources;
 struct fleet *fleet_new(void); /* NULL: no memory */
 void fleet_free(struct fleet *fleet);
 
-/* A watcher, who may be so from sources_watch to sources_unwatch. */
+/* A watcher, valid between sources_watch and sources_unwatch. */
 struct fleet_watcher {
 	unsigned place;
-	uint64_t told, telling; /* numbers of looks; told 0: of nothing yet */
+	uint64_t told, telling; /* numbers of looks; told is 0 before the first report */
 	bool in_midst;
-	struct stream_id behind; /* which was told last */
+	struct stream_id behind; /* the recording that was reported last */
 };
 void fleet_join(struct fleet *fleet, struct fleet_watcher *ret_watcher);
 void fleet_leave(struct fleet *fleet, struct fleet_watcher *watcher);
 
-/* Looks if it is time and nobody is at it. -EAGAIN: somebody is at the first look. */
+/* Looks if a look is due and no other thread is looking. Returns -EAGAIN while another thread makes
+ * the first look. */
 int fleet_look(struct sources *sources, struct err_text *err);
 bool fleet_has_news(struct fleet *fleet, const struct fleet_watcher *watcher);
 /*
- * Writes what is news to him as the members of `json`, an object: an array "changed", then "gone".
- * Stops when there are `bytes` of it: 1; call again with the same `json`, in which a recording that
- * changes in between is as it is then. 0: that was all, and he is told.
+ * Writes the watcher's news as members of the object `json`: an array "changed", then "gone".
+ * Returns 1 when it has written `bytes`: the caller calls again with the same `json`, and a
+ * recording that changes in between appears in its newer state. Returns 0 when all is written; the
+ * watcher then counts as up to date.
  */
 int fleet_tell(struct fleet *fleet, struct fleet_watcher *watcher, struct json *json, size_t bytes);

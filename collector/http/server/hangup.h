@@ -1,8 +1,8 @@
 #pragma once
-/* Clients that hang up while their answer is being made: libwebsockets looks at a connection only
- * when it reads or sends. */
+/* Detects clients that disconnect while the server computes their answer. libwebsockets does not
+ * notice that, because it checks a connection only when it reads or sends. */
 struct exchange;
 
-/* Has its connection closed, soon, if the other side has closed it. On the loop, while no answer is
- * being sent. */
+/* Schedules the close of the connection if the client has closed it. The loop calls this while no
+ * answer is being sent. */
 void hangup_look(struct exchange *x);

@@ -1,8 +1,7 @@
 #pragma once
 /*
- * Browsers that have shown the token on the login page. Each has a value of its own in a cookie,
- * 128 random bits that tell nothing of the token; it holds for 12 hours, and no longer than this
- * process lives.
+ * Browsers that have logged in with the token. Each has its own value in a cookie: 128 random bits,
+ * independent of the token. A login expires after 12 hours, or when this process ends.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,17 +10,17 @@
 
 #define LOGIN_TEXT    (PAIR_CODE_LETTERS + 1)
 #define LOGIN_SECONDS (12 * 3600)
-#define LOGINS_MAX    64 /* the oldest gives way */
+#define LOGINS_MAX    64 /* the oldest is evicted */
 
 struct logins {
 	struct login {
-		char value[LOGIN_TEXT]; /* empty: none */
+		char value[LOGIN_TEXT]; /* "": a free slot */
 		uint64_t until_ms;
 	} list[LOGINS_MAX];
 };
 
-/* A new one. 0; -EIO: no random numbers. */
+/* Adds a login. Returns 0, or -EIO if the system has no random numbers. */
 int logins_add(struct logins *logins, uint64_t now_ms, char ret_value[LOGIN_TEXT]);
-/* How long that takes tells nothing of those that there are. */
+/* Tells whether a login is valid. The duration reveals nothing about the stored values. */
 bool logins_know(const struct logins *logins, const char *value, uint64_t now_ms);
 void logins_remove(struct logins *logins, const char *value);

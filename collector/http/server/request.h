@@ -1,5 +1,5 @@
 #pragma once
-/* What was asked: path and parameters, decoded. */
+/* The decoded path and parameters of a request. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,7 +20,8 @@ struct request {
 
 int asked_init(struct request *request, const char *path);
 void asked_done(struct request *request);
-/* "name=value" as it came, without the percent signs. -E2BIG: too many; -ENOMEM. */
+/* Adds a parameter "name=value" that is already percent-decoded. Returns 0, -E2BIG if there are too
+ * many, or -ENOMEM. */
 int asked_add(struct request *request, const char *text);
-/* The last of that name; NULL: not given. */
+/* Returns the value of the last parameter of that name, or NULL. */
 const char *asked_get(const struct request *request, const char *name);

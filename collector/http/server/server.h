@@ -1,7 +1,7 @@
 #pragma once
 /*
- * HTTP itself: connections in, requests made of them, answers out in slices. With hangup.c the only
- * file that knows libwebsockets; it runs on the loop that it is given and on no other thread.
+ * The HTTP server: accepts connections, builds requests, and sends answers in slices. Only this
+ * code and hangup.c use libwebsockets. It runs on the caller's event loop and on no other thread.
  */
 #include <uv.h>
 
@@ -16,14 +16,14 @@ struct workers;
 struct server_options {
 	int listen_fd;
 	struct access access;
-	const char *tls_cert, *tls_key; /* files, PEM; NULL: it speaks no TLS */
+	const char *tls_cert, *tls_key; /* files, PEM; NULL: plain HTTP */
 };
 
-/* Takes over `listen_fd`. The texts of the options live until the end. */
+/* Takes over `listen_fd`. The strings in `options` must live as long as the server. */
 int server_new(uv_loop_t *loop, const struct server_options *options, struct sources *sources,
 	       struct workers *workers, struct server **ret_server, struct err_text *err);
-/* A step of x has returned: sends what there is. */
+/* Sends the output of `x` after one of its steps has returned. */
 void server_ready(struct exchange *x);
-/* Closes all connections; the loop ends when they are closed. Free it after that. */
+/* Closes all connections; the loop ends after that. Then the caller frees the server. */
 void server_close(struct server *server);
 void server_free(struct server *server);

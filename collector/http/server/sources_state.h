@@ -1,26 +1,26 @@
 #pragma once
-/* What the files of sources.h share. */
+/* The state shared by the files that implement sources.h. */
 #include "collector/catalogue/store.h"
 #include "collector/http/server/http.h"
 #include "collector/http/server/sources.h"
 #include "collector/recording/stream_id.h"
 
 struct sources {
-	struct http_options options; /* its texts are the caller's */
+	struct http_options options; /* the caller owns its strings */
 	pthread_mutex_t lock;
-	struct store *store; /* NULL: not there yet */
-	struct source *list; /* the last opened first */
+	struct store *store; /* NULL: not opened yet */
+	struct source *list; /* most recently opened first */
 	uint64_t clock;
 	unsigned watchers, imports;
-	pid_t dying[8]; /* processes that were killed, and have to be waited for; 0: none */
+	pid_t dying[8]; /* killed processes still to be reaped; 0: a free slot */
 	struct fleet *fleet;
 };
 
-/* Under the lock, all of them. */
+/* The caller of each of these functions holds the lock. */
 
-/* 0; -ENOENT: there is no store, or not yet. */
+/* Returns 0, -ENOENT if there is no store (yet), or another negative errno. */
 int sources_open_store(struct sources *sources, struct err_text *err);
-/* Of those that are open, by the whole id. */
+/* Finds an open source by its full id. */
 struct source *sources_find(struct sources *sources, const char *id);
 
 struct naming {
@@ -28,7 +28,7 @@ struct naming {
 	unsigned matches;
 };
 
-/* The id that `name` means: the first digits of it, or "last". -ENOENT, or -EEXIST if there are
- * several, with a sentence. */
+/* Resolves `name`, the first digits of an id or "last". Returns 0, -ENOENT, or -EEXIST if several
+ * ids match, with a message in `err`. */
 int sources_resolve(struct sources *sources, const char *name, struct naming *naming,
 		    struct err_text *err);

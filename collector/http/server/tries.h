@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Wrong tokens are slowed: of one address so many at once, then one a second; more are not looked
- * at. An address has one number, the moment at which all of its wrong ones are forgiven, each of
- * which moves that by a second.
+ * Rate limit for wrong tokens. An address may try TRIES_AT_ONCE wrong tokens in a burst and then
+ * one per second; further tokens are refused without a check. The state of an address is one
+ * number: the time at which all its wrong tokens are forgiven. Each wrong token moves that time by
+ * one second.
  *
  *   now          forgiven
  *    |--1 s--|--1 s--|--1 s--|        two more may be tried now
@@ -14,7 +15,7 @@
 
 #define TRIES_AT_ONCE	  5
 #define TRIES_FORGIVEN_MS 1000 /* each */
-#define TRIES_ADDRESSES	  256  /* that are remembered; who is forgiven first gives way */
+#define TRIES_ADDRESSES	  256  /* remembered; the one forgiven first is evicted */
 
 struct tries {
 	struct tries_address {
@@ -23,7 +24,7 @@ struct tries {
 	} list[TRIES_ADDRESSES];
 };
 
-/* May a token from there be looked at? */
+/* Tells whether a token from this address may be checked now. */
 bool tries_may(const struct tries *tries, const struct stranger_address *from, uint64_t now_ms);
-/* It was wrong. */
+/* Records a wrong token. */
 void tries_wrong(struct tries *tries, const struct stranger_address *from, uint64_t now_ms);
