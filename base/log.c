@@ -61,8 +61,7 @@ int log_reopen(void)
 	if (fd < 0)
 		return -errno;
 	__atomic_store_n(&file.size, (uint64_t)lseek(fd, 0, SEEK_END), __ATOMIC_RELAXED);
-	dup3(fd, descriptor, O_CLOEXEC); /* atomic, so that no thread writes to a closed
-					  * descriptor */
+	dup3(fd, descriptor, O_CLOEXEC); /* atomic: no thread writes to a closed descriptor */
 	close(fd);
 	return 0;
 }
@@ -86,8 +85,7 @@ static void turn(void)
 	fd = open(file.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	dup3(fd, descriptor, O_CLOEXEC); /* atomic, so that no thread writes to a closed
-					  * descriptor */
+	dup3(fd, descriptor, O_CLOEXEC); /* atomic: no thread writes to a closed descriptor */
 	close(fd);
 	file.size = 0;
 }

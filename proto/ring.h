@@ -347,8 +347,8 @@ struct ring_header {
 	uint32_t reserved3[8];
 
 	/* The program sets these while it runs, unless a member's comment says otherwise. */
-	uint32_t doorbell; /* futex: raised when a slice becomes more than half full while
-			      `sleeping` is set */
+	/* Futex: raised when a slice becomes more than half full while `sleeping` is set. */
+	uint32_t doorbell;
 	uint32_t sleeping; /* set by the agent before it waits on the doorbell */
 	/* Raised by each change of the modules that can change the meaning of an address. */
 	uint32_t epoch;
@@ -367,9 +367,9 @@ struct ring_header {
 	uint32_t patched;
 	/* Atomic: blocks that found no room in the set of sampled blocks. */
 	uint64_t samples_refused;
-	uint32_t strict;  /* RING_STRICT_*: what the program has forbidden itself */
-	uint32_t filters; /* seccomp filters that the program knows of: the highest count of any
-			     thread */
+	uint32_t strict; /* RING_STRICT_*: what the program has forbidden itself */
+	/* Seccomp filters that the program knows of: the highest count of any thread. */
+	uint32_t filters;
 	/* RING_STRICT_TICKS: the last stamp. The program raises it atomically by 1 for each stamp.
 	 * The agent raises it to the clock's time whenever it looks, at least each millisecond. */
 	uint64_t tick;
@@ -557,9 +557,9 @@ enum ring_answer_kind {
 	RING_BUSY = 3,	  /* no room for another ring */
 	RING_BAD_VERSION = 4,
 	/* The answer may take longer than a second: the agent looks for an allocator in a large
-	 * program, or empties the ring for the next image, or the user who started the program
-	 * accepts a long wait. Exactly one more message follows. RING_WAIT may be in the socket
-	 * before the hello is sent. */
+	 * program, or empties the ring for the next image, or has itself started the program, which
+	 * can wait. Sent at most once; the answer follows. RING_WAIT may be in the socket before
+	 * the hello is sent. */
 	RING_WAIT = 5,
 	/* Up to RING_SAY_MAX bytes of text follow, without a newline: a setting of this program
 	 * that the agent does not honour. The program prints it to its standard error. The answer

@@ -32,7 +32,7 @@
 #define LINKS_MOST	4
 #define HOLD_MEMORY_MIN (64 * KIB)
 #define SPOOL_SPARE	(2 * KIB)
-/* typical size of a module's path and segments */
+/* Typical size of a module's path and segments. */
 #define MODULE_BYTES (sizeof(struct module) + sizeof(struct module_place) + 224)
 #define SLOT_LARGE   (4096 * KIB) /* from this size on, the ring has room for many threads */
 
@@ -41,7 +41,7 @@ static size_t clamp(size_t value, size_t low, size_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Avoids the product `of * share`, which overflows 32 bits for sizes above 40 MiB. */
+/* Avoids the product `of * share`, which overflows 32 bits from about 106 MiB on. */
 static size_t percent(size_t of, unsigned share)
 {
 	return of / 100 * share + of % 100 * share / 100;
@@ -132,7 +132,7 @@ int budget_divide_paged(struct budget *b, uint64_t limit, uint32_t slots, size_t
 #define GROWN_PERCENT	  30 /* of the room */
 #define MODULES_MOST	  1024
 #define DEAD_THREADS	  256 /* ended threads whose names are kept for late collectors */
-/* partly used pages at the ends of a place's parts; an upper bound */
+/* Partly used pages at the ends of a place's parts; an upper bound. */
 #define PART_PAGES 6
 
 static size_t round_up(size_t value, size_t to)

@@ -29,10 +29,10 @@
 
 struct err_text;
 
-/* with pages of 4 KiB; larger pages need more (budget_own) */
+/* With pages of 4 KiB; larger pages need more (budget_own). */
 #define BUDGET_LIMIT_MIN (2u << 20)
 #define BUDGET_SLOTS_MAX 256
-/* for struct session, in addition to the place's own memory */
+/* For struct session, in addition to the place's own memory. */
 #define BUDGET_SESSION_BYTES (30u << 10)
 /* Bytes of a batch's room for definitions that Figures take; the maps get the rest. */
 #define MAPS_BESIDE 2560
@@ -114,6 +114,7 @@ int budget_divide_elastic(struct budget *budget, uint64_t limit, uint32_t depth,
 enum room_use { ROOM_YOUNG, ROOM_GROWING, ROOM_MUST };
 /* Takes `bytes` from the room. Returns false if the room has fewer left for this use. */
 bool room_take(struct room *room, size_t bytes, enum room_use use);
+/* Gives back `bytes` that room_take took for the same use. */
 void room_give(struct room *room, size_t bytes, enum room_use use);
 
 /* Like budget_divide, with `memory` bytes of the limit reserved for held events. `what` names the

@@ -103,14 +103,19 @@ void capture_loader_counts(struct stream *stream, uint32_t stacks_unknown, uint3
 /* A lane begins, or its stack is lost. The next event must bring its whole stack; otherwise its
  * stack is shown as truncated. */
 void capture_lane_reset(struct stream *stream, uint32_t lane);
+/* Takes an event of this lane. Returns 0 or -EAGAIN. */
 int capture_event(struct stream *stream, uint32_t lane, struct thread *thread,
 		  struct capture_event *event);
 /* Events are lost. `thread` is NULL for threads without a lane; their lost events also count as
  * produced. */
 int capture_gap(struct stream *stream, struct thread *thread, const struct capture_losses *lost,
 		int reason, uint64_t from_ns, uint64_t to_ns);
+/* A module was loaded or unloaded. They return 0, -EAGAIN, or -EBADMSG if the data is invalid or
+ * the module is unknown. */
 int capture_module_load(struct stream *stream, const struct capture_module *module);
 int capture_module_unload(struct stream *stream, uint32_t id, uint32_t epoch, uint64_t time_ns);
+/* Puts a mark (enum MarkKind). `thread` NULL: a mark of the whole program. `text` is copied.
+ * Returns 0 or -EAGAIN. */
 int capture_mark(struct stream *stream, struct thread *thread, int kind, uint64_t value,
 		 uint64_t time_ns, const uint8_t *text, uint32_t text_length);
 /* No event older than `time_ns` will follow, as far as the source knows. */

@@ -7,7 +7,7 @@
 
 #define CALIBRATION_NS 4000000
 #define PAIR_TRIES     5
-/* a larger error means that the machine slept or the counter is broken */
+/* A larger error means that the machine slept or the counter is broken. */
 #define JUMP_NS	  1000000
 #define BEND_MOST 0.9 /* of the slope: how much a bend may slow the line down while it is ahead */
 

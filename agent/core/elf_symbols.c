@@ -12,7 +12,7 @@
 
 #define SECTIONS_MAX 4096
 #define HEADERS_MAX  64
-/* of all segments; a sparse file can claim any size */
+/* Of all segments; a sparse file can claim any size. */
 #define CODE_MAX	 (512u << 20)
 #define SYMBOLS_MAX	 (4u << 20)
 #define SYMBOLS_EACH	 1024

@@ -37,8 +37,8 @@ bool elf_symbols_segment(const struct elf_symbols *file, unsigned index, ElfW(Ph
 bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out, size_t size);
 
 /* Calls `each` for every defined function symbol of the first table of type SHT_DYNSYM or
- * SHT_SYMTAB. With `named`, reads each name and passes the symbols of a piece of the table in the
- * order of their names; otherwise the name is "". Stops when `each` returns true. */
+ * SHT_SYMTAB. With `named`, reads each name, and sorts the symbols of each piece of the table by
+ * the offsets of their names; otherwise the name is "". Stops when `each` returns true. */
 void elf_symbols_walk(struct elf_symbols *file, uint32_t type, bool named,
 		      bool (*each)(void *context, const ElfW(Sym) * symbol, const char *name),
 		      void *context);

@@ -53,6 +53,7 @@ bool modules_full(const struct modules *m, const struct capture_module *module)
 {
 	size_t text = module->segment_count * sizeof(module->segment[0]) + module->path_length;
 
+	/* The arena may lose up to 63 bytes to alignment. */
 	return m->count == m->capacity || m->text.size - m->text.used < text + 64;
 }
 

@@ -2,8 +2,8 @@
 /*
  * The modules of a process: which ELF file an address belonged to, and when.
  *
- * 	file    number -> path, build id, segments	sent to the collector once
- * 	place   addresses, epochs -> number		where a file is or recently was mapped
+ *	file    number -> path, build id, segments	sent to the collector once
+ *	place   addresses, epochs -> number		where a file is or recently was mapped
  *
  * A file that is unloaded and loaded again keeps its number, no matter where it is loaded, or
  * whether the same program or its successor (exec) loads it. So a program may reload files as often
@@ -83,7 +83,7 @@ bool modules_knows(const struct modules *modules, const struct capture_module *m
 int modules_add(struct modules *modules, const struct capture_module *module);
 /* Returns true if the module was loaded, or may have been: the table turned some away. */
 bool modules_remove(struct modules *modules, uint32_t id, uint32_t epoch, uint64_t time_ns);
-/* exec replaced the image: no module is loaded any more, and ids and epochs start again. */
+/* An exec replaced the image: no module is loaded any more, and ids and epochs start again. */
 void modules_remove_all(struct modules *modules, uint64_t time_ns);
 /* Returns the place that held `pc` in this epoch, or NULL if no module did. The pointer is valid
  * until the next change. */

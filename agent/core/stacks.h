@@ -149,4 +149,5 @@ static inline struct stacks_located *stacks_located(const struct stacks *s, uint
 	return &s->located[key * UINT64_C(0x9e3779b97f4a7c15) >> (s->cache_shift + 2)];
 }
 
+/* Clears both caches. Call it after each change of the modules. */
 void stacks_cache_clear(struct stacks *stacks);

@@ -38,7 +38,7 @@ struct pidfd_exit_info {
 
 #define UNKNOWN	    "unknown" /* processor */
 #define COMM_LENGTH 15	      /* longest name that the kernel keeps */
-/* characters of a title like "nginx: worker process", but of no file name */
+/* Characters of a title like "nginx: worker process", but of no file name. */
 #define TITLE	   " :()[]"
 #define PAGE_LEAST 4096
 #define PAGE_MOST  (1u << 20)

@@ -82,6 +82,7 @@ void threads_end(struct threads *t, struct thread *x, uint64_t time_ns)
 	if (!x->alive)
 		return;
 	x->alive = false;
+	/* 0 would mean that the thread is alive. */
 	x->ended_ns = time_ns ? time_ns : 1;
 	has_news(t, x);
 }

@@ -50,6 +50,7 @@ struct threads {
 	struct thread_counts retired;
 };
 
+/* Takes the memory from `arena`. Returns 0 or -ENOMEM. */
 int threads_init(struct threads *threads, struct arena *arena, uint32_t capacity);
 void threads_clear(struct threads *threads);
 /* Returns an entry with a new number, or NULL if the table is full. Living threads keep their
@@ -61,6 +62,7 @@ struct thread *threads_add(struct threads *threads, uint32_t tid, uint64_t time_
 struct thread *threads_resume(struct threads *threads, uint32_t tid, uint32_t number);
 /* Returns the living thread with this tid, or NULL. */
 struct thread *threads_find(struct threads *threads, uint32_t tid);
+/* Marks the thread as ended. Its entry stays. */
 void threads_end(struct threads *threads, struct thread *thread, uint64_t time_ns);
 /* Ends living threads without a lane, until `most` threads have news. An honest program has such
  * threads only while they move from one slice to the next; a faulty program may create any

@@ -6,9 +6,9 @@
  * With culling on, all events pass through a list, in the order in which the source delivers them,
  * which is the order of their stamps:
  *
- * 	oldest                                                      newest
- * 	malloc A (pending) - free X - malloc B (pending) - realloc C -> D - ...
- * 	`-- sent when its time is over, together with what follows up to the next pending block
+ *	oldest                                                      newest
+ *	malloc A (pending) - free X - malloc B (pending) - realloc C -> D - ...
+ *	`-- sent when its time is over, together with what follows up to the next pending block
  *
  * The free of a pending block removes the block from the list, and neither is sent. So events are
  * sent in order. The list holds the blocks that may still be culled and the events after the oldest
@@ -91,8 +91,8 @@ struct cull {
 	struct cull_at *at;
 	uint32_t places;  /* capacity of `at` */
 	uint64_t now_ns;  /* time that events or the watermark have reached */
-	uint64_t late_ns; /* oldest time of events out of order, ... */
-	uint32_t late;	  /* ... up to the event with this serial */
+	uint64_t late_ns; /* oldest time of held events that came out of order */
+	uint32_t late;	  /* serial of the last event that came out of order */
 	uint32_t serial;
 	bool has_late;
 	bool flush; /* everything held is to be sent */

@@ -12,8 +12,8 @@
 #include "base/ban.h"
 
 #define PART                                                                                       \
-	32 /* room is made for this part of all slots at a time: a move costs several events       \
-	    */
+	32 /* make_room frees a 32nd of all slots at a time, because moving the records costs as   \
+	      much as taking in a few events for each of them */
 
 static int send(struct stream *s, uint32_t i)
 {

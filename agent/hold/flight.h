@@ -8,10 +8,10 @@
  * One array holds what is kept, in the order in which the source delivered it, which is the order
  * of the stamps:
  *
- * 	first                      cursor                          head
- * 	| live . . live live . live | birth  death  birth  birth  death |
- * 	`- births of live blocks, --' `- the window: all events --------'
- * 	   found by address (index)
+ *	first                      cursor                          head
+ *	| live . . live live . live | birth  death  birth  birth  death |
+ *	`- births of live blocks, --' `- the window: all events --------'
+ *	   found by address (index)
  *
  * The cursor follows the present at a distance of N seconds. When it passes a birth, it adds the
  * birth to the index. When it passes a death, it looks up the birth; both are removed and counted
@@ -43,9 +43,9 @@
 
 #define FLIGHT_WINDOW_MAX_NS 3600000000000
 #define FLIGHT_AHEAD_MAX     (1u << 19)
-/* longest wait for a batch while armed */
+/* Longest wait for a batch while armed. */
 #define FLIGHT_CLOSE_NS 10000000000
-/* sums wait longer by this for each row: about 500 bytes a second */
+/* Sums wait longer by this for each row: about 500 bytes a second. */
 #define FLIGHT_ROW_NS 25000000
 
 struct stream;
@@ -105,8 +105,8 @@ struct flight {
 	uint32_t holes;	  /* below head */
 	uint32_t held;	  /* number of held events */
 	uint32_t ahead;	  /* heap events sent while older ones are held */
-	uint32_t late;	  /* last record out of order, ... */
-	uint64_t late_ns; /* ... and the oldest time of such records */
+	uint32_t late;	  /* last record that came out of order */
+	uint64_t late_ns; /* oldest time of such records */
 	uint64_t newest_ns;
 	bool has_late;
 	bool shrink;	   /* memory is needed for threads or the stack table */

@@ -19,7 +19,7 @@ int sums_init(struct sums *s, struct arena *arena, size_t message)
 	s->max = (uint32_t)(rows < message / CULLED_ROW_MAX ? rows : message / CULLED_ROW_MAX);
 	if (s->max < SUMS_ROWS_LEAST)
 		return -ENOMEM;
-	/* at least twice as many entries as rows */
+	/* At least twice as many entries as rows. */
 	s->shift = 31 + (unsigned)__builtin_clz(s->max);
 	s->row = arena_take(arena, s->max * sizeof(*s->row));
 	s->index = arena_take(arena, sizeof(*s->index) << (64 - s->shift));

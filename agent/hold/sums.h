@@ -14,12 +14,12 @@
 #include "agent/core/budget.h"
 #include "heapcast.pb-c.h"
 
-/* how long rows wait, unless a row or a batch is full before */
+/* How long rows wait, unless they fill up before. */
 #define SUMS_NS 1000000000
-/* larger blocks are not summed, so that sums can't overflow */
+/* Larger blocks are not summed, so that sums can't overflow. */
 #define SUMS_SIZE_MOST	((uint64_t)1 << 48)
 #define SUMS_ROWS_LEAST 64
-/* rows are sent when they reach this sum, for the same reason */
+/* Rows are sent when they reach this sum, for the same reason. */
 #define SUMS_BYTES_MOST ((uint64_t)1 << 62)
 
 struct stream;
@@ -42,8 +42,8 @@ struct sums {
 	unsigned shift;
 	uint64_t blocks, bytes, frees, early; /* totals of these sums */
 	uint64_t since_ns;		      /* CLOCK_MONOTONIC of the first entry */
-	uint64_t wait_ns;		      /* how long the rows wait, ... */
-	uint64_t wait_row_ns;		      /* ... and how much longer for each row */
+	uint64_t wait_ns;		      /* how long the rows wait */
+	uint64_t wait_row_ns;		      /* additional wait for each row */
 };
 
 /* A block that has ended. */

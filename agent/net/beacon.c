@@ -1,4 +1,4 @@
-/* Making the agent known. See beacon.h. */
+/* Announces the agent. See beacon.h. */
 #include "agent/net/beacon.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 
 #define READ_MAX 256 /* datagrams a second */
 
-/* One more beacon, proven by `secret` unless that is NULL; `nonce` of whom it answers, or NULL. Its
- * length; 0: it can't be authenticated. */
+/* Makes the next beacon, authenticated by `secret` unless that is NULL. `nonce` is that of the
+ * probe it answers, or NULL. Returns its length, or 0 if it can't be authenticated. */
 static size_t make(struct beacon *b, const struct secret *secret, const uint8_t *nonce,
 		   uint8_t packed[DISCOVERY_BEACON_MAX])
 {
@@ -37,7 +37,7 @@ static size_t make(struct beacon *b, const struct secret *secret, const uint8_t 
 	return r < 0 ? 0 : (size_t)r;
 }
 
-/* To how many kinds of collectors it speaks: those of each key, or those without. */
+/* Returns the number of beacons to send: one for each key, or one without a key. */
 static size_t ways(const struct beacon *b)
 {
 	return b->keys->count || b->keys->only ? b->keys->count : 1;

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * How collectors find the agent: a datagram once a second to the broadcast address of each
- * interface and to the group of IPv6, and one at once to whoever asks by a probe. With a key both
- * are authenticated, and only who has the key is answered.
+ * Announces the agent to collectors: one datagram a second to the broadcast address of each
+ * interface and to the IPv6 multicast group, and one at once in answer to a collector's probe. With
+ * a key, both are authenticated, and only collectors with the key get an answer.
  *
- * Nothing that arrives makes it work without a bound: so many datagrams a second are read, fewer
- * answered (probe.h).
+ * The work for incoming datagrams is bounded: the agent reads a limited number per second, and
+ * answers fewer (probe.h).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,12 +16,12 @@
 #include "proto/discovery_net.h"
 #include "proto/discovery_proof.h"
 
-#define BEACON_SOCKET_BUFFER 2304 /* the kernel takes twice: half a dozen datagrams */
-/* all receive, two send */
+#define BEACON_SOCKET_BUFFER 2304 /* the kernel takes twice as much: half a dozen datagrams */
+/* All sockets receive, two send. */
 #define BEACON_MEMORY (2 * BEACON_SOCKET_BUFFER * (DISCOVERY_SOCKETS + 2))
 
-/* Keys by which collectors find the agent: a beacon for each. Without one, everybody does, unless
- * there are to be only such. */
+/* The keys by which collectors find the agent; each has its own beacon. Without a key, all
+ * collectors find it, unless `only` is set: then none do until there is a key. */
 struct beacon_keys {
 	const struct secret *secret;
 	size_t count;
@@ -33,22 +33,22 @@ struct beacon {
 	uv_poll_t poll[DISCOVERY_SOCKETS];
 	struct discovery_net net;
 	bool open;
-	uint32_t read; /* datagrams in this second */
-	bool deaf;     /* they were too many: until it is over */
+	uint32_t read; /* datagrams read in this second */
+	bool deaf;     /* the limit is reached: no reading until the second is over */
 	struct probe_limit limit;
 	const struct beacon_keys *keys;
 	const uint8_t *agent_id;
 	uint16_t port;
 	uint64_t sequence;
-	uint32_t (*live)(void *context); /* how many streams there are */
+	uint32_t (*live)(void *context); /* returns the number of streams */
 	void *context;
 };
 
-/* `interface` NULL: all that can. `keys`, which may change, and `agent_id` live as long. 0 or a
- * negative errno with a sentence. */
+/* Starts the beacon. `interface` NULL: all usable interfaces. `keys`, which may change, and
+ * `agent_id` must live as long as the beacon. Returns 0, or a negative errno with the reason. */
 int beacon_open(struct beacon *beacon, uv_loop_t *loop, const char *interface,
 		const struct beacon_keys *keys, const uint8_t *agent_id, uint16_t port,
 		uint32_t (*live)(void *context), void *context, struct err_text *err);
-/* Sends one now: the set of streams has changed. */
+/* Sends a beacon now, because the set of streams has changed. */
 void beacon_send(struct beacon *beacon);
 void beacon_close(struct beacon *beacon);

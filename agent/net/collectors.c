@@ -1,4 +1,4 @@
-/* Who takes recordings. See collectors.h. */
+/* The collectors that the agent knows. See collectors.h. */
 #include "agent/net/collectors.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static uint32_t same_address(const struct collectors *cs, const char *address)
 	return count;
 }
 
-/* Is `a` to give way before `b`? Both are away. */
+/* Returns true if `a` must be replaced before `b`. Both are away. */
 static bool gives_way(const struct collectors *cs, const struct collector *a,
 		      const struct collector *b)
 {
@@ -46,10 +46,10 @@ static struct collector *make_place(struct collectors *cs)
 		if (!c->links && (!best || gives_way(cs, c, best)))
 			best = c;
 	}
-	return best ? best : &cs->at[0]; /* never: there are fewer links */
+	return best ? best : &cs->at[0]; /* can't happen: there are fewer links than entries */
 }
 
-/* Two of one host are told apart by the first digits of their ids. */
+/* Two collectors of the same host get the first digits of their ids in their names. */
 static void make_name(const struct collectors *cs, struct collector *c, const char *said)
 {
 	char host[64], name[COLLECTOR_NAME_MAX];

@@ -1,4 +1,4 @@
-/* Looking at an ELF file. See elf_file.h. */
+/* Examines ELF files. See elf_file.h. */
 #include "agent/net/elf_file.h"
 
 #include <elf.h>
@@ -8,14 +8,14 @@
 
 #include "base/ban.h"
 
-#define HEADERS_MAX	 64 /* program headers that are looked at */
+#define HEADERS_MAX	 64 /* program headers that are read */
 #define SECTIONS_MAX	 4096
-#define NOTES_MAX	 2048 /* bytes of a note section or segment that are looked at */
-#define SECTION_NAME_MAX 20   /* longest section name that means something, with room */
+#define NOTES_MAX	 2048 /* bytes of a note section or segment that are read */
+#define SECTION_NAME_MAX 20   /* length of the longest section name of interest, rounded up */
 
 struct elf {
 	int fd;
-	bool wide, big; /* 64 bits; big endian */
+	bool wide, big; /* 64 bits; big-endian */
 	uint8_t header[sizeof(Elf64_Ehdr)];
 };
 
@@ -28,7 +28,7 @@ struct section {
 	uint64_t offset, size;
 };
 
-/* How many bytes of `size` there are. */
+/* Returns how many bytes were read. */
 static size_t read_at(int fd, void *to, size_t size, uint64_t offset)
 {
 	ssize_t n = offset <= INT64_MAX ? pread(fd, to, size, (off_t)offset) : -1;
@@ -45,21 +45,21 @@ static uint64_t number(const struct elf *e, const uint8_t *p, unsigned bytes)
 	return value;
 }
 
-/* The field at `narrow` in the 32-bit form of a structure, at `wide` in the 64-bit form, as wide as
- * an address. */
+/* Returns a field that is as wide as an address. It is at `narrow` in the 32-bit form of a
+ * structure, and at `wide` in the 64-bit form. */
 static uint64_t word(const struct elf *e, const uint8_t *p, unsigned narrow, unsigned wide)
 {
 	return e->wide ? number(e, p + wide, 8) : number(e, p + narrow, 4);
 }
 
-/* Where the i-th entry lies; false: there is none such. */
+/* Gets the offset of the i-th entry. Returns false if there is no such entry. */
 static bool place_of(const struct table *t, uint64_t i, uint64_t *ret_offset)
 {
 	return i < t->count && !__builtin_add_overflow(t->offset, i * t->entry, ret_offset);
 }
 
-/* Looks for NT_GNU_BUILD_ID among notes, each: name size, data size, type, name, data, the last two
- * filled up to 4. */
+/* Searches notes for NT_GNU_BUILD_ID. A note is: name size, data size, type, name, data; the last
+ * two are padded to 4 bytes. */
 static void take_build_id(const struct elf *e, uint64_t offset, uint64_t size,
 			  struct elf_file *file)
 {
@@ -118,7 +118,7 @@ static bool read_section(const struct elf *e, const struct table *t, uint64_t i,
 	return true;
 }
 
-/* A file name with its NUL, filled up to a multiple of four, and a CRC. */
+/* The section has a file name with its NUL, padded to a multiple of four, and a CRC. */
 static void take_debuglink(const struct elf *e, const struct section *s, struct elf_file *file)
 {
 	char name[ELF_DEBUGLINK_MAX + 1];
@@ -130,7 +130,7 @@ static void take_debuglink(const struct elf *e, const struct section *s, struct 
 	memcpy(file->debuglink, name, strlen(name) + 1);
 }
 
-/* In a separate debug file the symbol tables of the program are there as headers without bytes
+/* A separate debug file has the program's symbol tables only as headers without data
  * (SHT_NOBITS). */
 static void take_section(const struct elf *e, const struct section *names, const struct section *s,
 			 struct elf_file *file)
@@ -176,8 +176,8 @@ int elf_file_read(int fd, struct elf_file *ret_file)
 	if ((!e.wide && e.header[EI_CLASS] != ELFCLASS32) ||
 	    (!e.big && e.header[EI_DATA] != ELFDATA2LSB))
 		return -ENOEXEC;
-	/* In a separate debug file the program headers still describe the program, and point
-	 * elsewhere: sections count first. */
+	/* Sections have priority: in a separate debug file the program headers still describe the
+	 * program, and point to other data. */
 	read_sections(&e, ret_file);
 	read_segments(&e, ret_file);
 	return 0;

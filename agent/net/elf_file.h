@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What an ELF file is, and whether it can name code: build id, debug link, and which kinds of
- * symbols its section headers speak of. Of either class and byte order (a 64-bit host runs 32-bit
- * programs), in bounded time, without allocating: the file may be of any size, and hold anything.
- * Format: System V ABI, chapters 4 and 5.
+ * Examines an ELF file: its build id, its debug link, and whether it has symbols to name code.
+ * Handles both classes and byte orders (a 64-bit host runs 32-bit programs), in bounded time,
+ * without allocating. The file may have any size and any content. Format: System V ABI, chapters 4
+ * and 5.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,12 +14,13 @@
 
 struct elf_file {
 	uint8_t build_id[MODULE_BUILD_ID_MAX];
-	uint32_t build_id_length; /* 0: none */
-	bool names;		  /* a symbol table of any kind, or debug information */
-	bool debug_info;	  /* .debug_info */
-	char debuglink[ELF_DEBUGLINK_MAX +
-		       1]; /* file name in .gnu_debuglink, without a slash; "": none */
+	uint32_t build_id_length; /* 0: no build id */
+	bool names;		  /* has a symbol table of any kind, or debug information */
+	bool debug_info;	  /* has .debug_info */
+	/* File name in .gnu_debuglink, without a slash. "": none. */
+	char debuglink[ELF_DEBUGLINK_MAX + 1];
 };
 
-/* Reads it from `fd`, which stays the caller's. 0; -ENOEXEC: it is no ELF file. */
+/* Reads the file from `fd`, which stays the caller's. Returns 0, or -ENOEXEC if it is not an ELF
+ * file. */
 int elf_file_read(int fd, struct elf_file *ret_file);

@@ -1,4 +1,4 @@
-/* Addresses as options give them. See endpoint.h. */
+/* Parses addresses in options. See endpoint.h. */
 #include "agent/net/endpoint.h"
 
 #include <arpa/inet.h>
@@ -53,8 +53,9 @@ int endpoint_collector(const char *text, char *host, size_t size, uint16_t *ret_
 	*host = '\0';
 	if (text && (parse_endpoint(text, host, (unsigned)size, ret_port) < 0 || !*host))
 		return err_set(err, -EINVAL, "--collector takes HOST[:PORT], not '%s'", text);
+	/* Collectors accept agents on TCP at the same number. */
 	if (!*ret_port)
-		*ret_port = DISCOVERY_UDP_PORT; /* agents dial in at the same number */
+		*ret_port = DISCOVERY_UDP_PORT;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/* Where the agent listens and dials, as options say it. All return 0, or -EINVAL with the
- * reason. */
+/* Parses the options for the addresses where the agent listens and dials. All functions return 0,
+ * or -EINVAL with the reason. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,13 +8,14 @@
 
 struct err_text;
 
-/* --listen ADDR:PORT; no family and 0 where they are not given. */
+/* Parses --listen ADDR:PORT. Without an address the family is 0, without a port the port is 0. */
 int endpoint_listen(const char *text, struct sockaddr_storage *ret_address, uint16_t *ret_port,
 		    struct err_text *err);
-/* --collector HOST:PORT (text NULL: none, an empty host). */
+/* Parses --collector HOST:PORT. If `text` is NULL, the host is empty. */
 int endpoint_collector(const char *text, char *host, size_t size, uint16_t *ret_port,
 		       struct err_text *err);
-/* Where --interface has it listen: anywhere (no family), if it turns away who comes to another
- * one's address; on this machine only, if it is lo. */
+/* Gets the listening address for --interface. For lo that is an address of this machine only. For
+ * other interfaces the family is 0 (all addresses) and *ret_narrow is set: the listener then must
+ * refuse connections to addresses of other interfaces. */
 int endpoint_interface(const char *interface, struct sockaddr_storage *ret_address,
 		       bool *ret_narrow, struct err_text *err);

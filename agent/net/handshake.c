@@ -1,4 +1,4 @@
-/* Programs asking for rings. See handshake.h. */
+/* Serves programs that ask for rings. See handshake.h. */
 #include "agent/net/handshake.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include "agent/ring/ring_words.h"
 #include "base/ban.h"
 
-/* connected, not accepted yet: who finds no room here is gone without a trace */
+/* Connections not yet accepted: a program that finds the queue full continues unrecorded. */
 #define QUEUE 4096
-/* libheapcast.so asks as soon as it is connected, and waits for a second. */
+/* libheapcast.so asks as soon as it is connected, and waits for one second. */
 #define SILENT_NS 2000000000
 
 int handshake_address(const char *path, struct sockaddr_un *ret, unsigned *ret_length)
@@ -33,8 +33,8 @@ int handshake_address(const char *path, struct sockaddr_un *ret, unsigned *ret_l
 	return 0;
 }
 
-/* A path left by an agent that is gone is taken over; one that somebody answers on is not, even if
- * its queue is full. */
+/* Takes over a path that a dead agent has left. A path on which a process listens is in use, even
+ * if its queue is full. */
 static int take_over(const char *path, const struct sockaddr_un *address, unsigned length, int fd)
 {
 	int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -46,7 +46,7 @@ static int take_over(const char *path, const struct sockaddr_un *address, unsign
 	if (r == 0 || error != ECONNREFUSED || path[0] == '@')
 		return -EADDRINUSE;
 	if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
-		return -EEXIST; /* connecting to any file is refused */
+		return -EEXIST; /* connecting to any other file is refused, too */
 	unlink(path);
 	return bind(fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
 }
@@ -75,7 +75,7 @@ int handshake_socket(const char *path)
 
 static void connection(uv_poll_t *poll, int status, int events);
 
-/* Accepts again. */
+/* Accepts connections again. */
 static void reopen(struct handshake *h)
 {
 	if (!h->full || h->fd < 0)
@@ -106,8 +106,8 @@ static void client_close(struct handshake_client *c)
 	uv_close((uv_handle_t *)&c->poll, client_closed);
 }
 
-/* Is the one who asks the one who connected? Else a program that may be recorded could ask for one
- * that may not. */
+/* Returns true if the sender of the message is the process that connected. Otherwise a program that
+ * may be recorded could ask on behalf of one that may not. */
 static bool same_process(const struct handshake_client *c, pid_t pid)
 {
 	struct ucred peer;
@@ -116,11 +116,12 @@ static bool same_process(const struct handshake_client *c, pid_t pid)
 	return getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid == pid;
 }
 
-/* Only as much as there is: places for the longest text would be a part of every agent's memory. */
+/* Allocates only the size needed: buffers for the longest text would take much of a small agent's
+ * memory. */
 static int keep_settings(struct handshake_client *c, const char *text, size_t length)
 {
 	if (!length || text[length - 1])
-		return 0; /* nothing, or not from our library */
+		return 0; /* empty, or not from libheapcast.so */
 	c->settings = malloc(length);
 	if (!c->settings)
 		return -ENOMEM;
@@ -129,7 +130,7 @@ static int keep_settings(struct handshake_client *c, const char *text, size_t le
 	return 0;
 }
 
-/* The message and who sent it. 0 or a negative errno. */
+/* Receives the message and its sender's credentials. Returns 0 or a negative errno. */
 static int receive(struct handshake_client *c, struct ring_hello *ret)
 {
 	char settings[RING_SETTINGS_MAX];
@@ -192,10 +193,11 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 	c->swapped = hello.magic == ring_turn32(true, RING_MAGIC);
 	if (c->swapped) {
 		handshake_turn(&hello);
-		hello.flags &= ~RING_HELLO_EARLY; /* its file is not this processor's */
+		/* The program's executable is for another processor. */
+		hello.flags &= ~RING_HELLO_EARLY;
 	}
 	c->flags = hello.flags;
-	uv_poll_stop(poll); /* the answer ends it */
+	uv_poll_stop(poll); /* the connection ends with the answer */
 	c->handshake->asked(c->handshake->context, c, &hello);
 }
 
@@ -223,7 +225,7 @@ static int add(struct handshake *h, int fd, bool accepted)
 	return uv_poll_start(&c->poll, UV_READABLE, client_readable);
 }
 
-/* Nobody has sent anything yet: what is said here is the first thing that the program will hear. */
+/* The program has not sent anything yet, so the wait message is the first one that it receives. */
 int handshake_add(struct handshake *h, int fd)
 {
 	struct handshake_client *c = free_place(h);
@@ -234,8 +236,8 @@ int handshake_add(struct handshake *h, int fd)
 	return r;
 }
 
-/* When there is no place, or no descriptor to be had, further ones wait until there is one, or
- * until the next tick. */
+/* Accepts a connection. If there is no free place or descriptor, further connections wait until
+ * there is one, or until the next tick. */
 static void connection(uv_poll_t *poll, int status, int events)
 {
 	struct handshake *h = poll->data;
@@ -286,7 +288,7 @@ int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
 	return uv_poll_start(&h->poll, UV_READABLE, connection);
 }
 
-/* In the byte order of the one who asks. */
+/* Makes an answer in the program's byte order. */
 static struct ring_answer answer_of(const struct handshake_client *c, enum ring_answer_kind kind,
 				    uint32_t flags, uint64_t size)
 {

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Where programs ask for a ring: Unix sockets of type SOCK_SEQPACKET, one message each way, or two
- * back (proto/ring.h). Who asks is taken from the credentials that the kernel attaches to the
- * message, never from the message.
+ * The sockets on which programs ask for a ring: Unix sockets of type SOCK_SEQPACKET, with one
+ * message to the agent and one or two back (proto/ring.h). The agent identifies a program by the
+ * credentials that the kernel attaches to the message, never by the message's content.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,15 +21,16 @@ struct handshake_client {
 	int fd; /* -1: the place is free */
 	bool closing;
 	bool asked;
-	bool waits;	   /* it was told to */
-	bool accepted;	   /* it has connected by itself: who it is was noted then (SO_PEERCRED) */
+	bool waits; /* the program was told to wait */
+	/* The program connected itself; SO_PEERCRED has its identity at that time. */
+	bool accepted;
 	uint64_t since_ns; /* CLOCK_MONOTONIC */
 	pid_t pid;
 	uid_t uid;
-	uint32_t flags; /* RING_HELLO_*, as it says */
-	bool swapped;	/* it is of the other byte order, and is answered in that */
-	bool follow;	/* said with the answer: fork children are to ask, too */
-	char *settings; /* NAME=VALUE, each with its zero; as long as the place is taken */
+	uint32_t flags; /* RING_HELLO_*, reported by the program */
+	bool swapped;	/* the program has the other byte order, and gets its answer in that */
+	bool follow;	/* for the answer: fork children must ask, too */
+	char *settings; /* NAME=VALUE, each with its NUL; freed with the place */
 	size_t settings_length;
 };
 
@@ -37,43 +38,46 @@ struct handshake {
 	uv_loop_t *loop;
 	uv_poll_t poll;
 	int fd;	   /* listening; -1: none */
-	bool full; /* further ones wait in the socket's queue */
+	bool full; /* no place is free: further connections wait in the socket's queue */
 	struct handshake_client client[HANDSHAKE_CLIENTS];
-	/* Somebody asks: answer at once or later with handshake_answer. The hello is in our byte
-	 * order. */
+	/* A program asks. The callee answers now, or later with handshake_answer. The hello is in
+	 * the agent's byte order. */
 	void (*asked)(void *context, struct handshake_client *client,
 		      const struct ring_hello *hello);
 	void *context;
 };
 
-/* The words of a hello, from the other byte order to this one. */
+/* Converts a hello from the other byte order. */
 void handshake_turn(struct ring_hello *hello);
-/* An address for a path; one that begins with '@' is abstract. 0 or -ENAMETOOLONG. */
+/* Makes a socket address of a path. A path that begins with '@' is abstract. Returns 0 or
+ * -ENAMETOOLONG. */
 struct sockaddr_un;
 int handshake_address(const char *path, struct sockaddr_un *ret_address, unsigned *ret_length);
-/* A bound, listening socket; one that an agent left behind when it was killed is replaced. A
- * descriptor; -EADDRINUSE: somebody listens there; -EEXIST: the path is a file of another kind;
- * other negative errno. */
+/* Creates a bound, listening socket. Replaces a socket that a killed agent left behind. Returns a
+ * descriptor, -EADDRINUSE if another process listens there, -EEXIST if the path is a file of
+ * another kind, or another negative errno. */
 int handshake_socket(const char *path);
-/* Takes over `listen_fd` (-1: none). 0 or a negative errno. */
+/* Starts to serve `listen_fd` (-1: none), which it owns from now on. Returns 0 or a negative
+ * errno. */
 int handshake_open(struct handshake *handshake, uv_loop_t *loop, int listen_fd,
 		   void (*asked)(void *context, struct handshake_client *client,
 				 const struct ring_hello *hello),
 		   void *context);
-/* Serves one connected socket as well (an end of a socketpair, the other one is inherited by a
- * program that is yet to be started); takes it over. Whoever starts a program wants it recorded: it
- * is told to wait longer than others do. */
+/* Also serves a connected socket, which it owns from now on: one end of a socketpair, whose other
+ * end a program inherits that is not started yet. The user has asked to record that program, so it
+ * is told to wait longer than others do. Returns 0 or a negative errno. */
 int handshake_add(struct handshake *handshake, int fd);
-/* To be called now and then: those that connect and do not ask give their places up. */
+/* Call this regularly: it closes connections that do not ask, and accepts again. */
 void handshake_tick(struct handshake *handshake, uint64_t now_ns);
-/* Answers; an accepted one gets `ring_fd`, and `count` entries. The connection ends. 0; -EPIPE: it
- * has not waited for the answer; another negative errno. */
+/* Answer a program and close the connection. A program whose request is accepted gets `ring_fd` and
+ * `count` entries. Returns 0, -EPIPE if the program did not wait for the answer, or another
+ * negative errno. */
 void handshake_answer(struct handshake_client *client, enum ring_answer_kind kind);
 int handshake_answer_with(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd,
 			  uint64_t size, const struct ring_entry *entry, uint32_t count);
-/* Has it write this to its standard error, before it is answered: RING_SAY. */
+/* Makes the program write a text to its standard error before it is answered (RING_SAY). */
 void handshake_say(struct handshake_client *client, const char *text);
-/* Says that the answer takes longer than those who ask wait for it. Said once, however often it is
- * called. */
+/* Tells the program that the answer takes longer than programs usually wait. Only the first call
+ * sends something. */
 void handshake_wait(struct handshake_client *client);
 void handshake_close(struct handshake *handshake);

@@ -16,8 +16,8 @@
 #include "base/ban.h"
 
 #define ORDER_CONTENT_MAX (16u << 10)
-#define CONTENT_SIZE_AT	  6	       /* in an LZ4 frame's header */
-#define SEND_TURN	  (256u << 10) /* bytes in one go: the loop has other work */
+#define CONTENT_SIZE_AT	  6	       /* in the header of an LZ4 frame */
+#define SEND_TURN	  (256u << 10) /* bytes in one turn: the event loop has other work */
 
 int link_init(struct link *l, struct link_host *host, struct arena *arena, const struct budget *b)
 {
@@ -78,7 +78,7 @@ void link_pump(struct link *l)
 		return;
 	}
 	if (n > 0 || link_io_waits(&l->io))
-		l->wants_room = true; /* the turn is over; go on when the loop comes round */
+		l->wants_room = true; /* the turn is over; continue in the next loop iteration */
 	uv_poll_start(&l->poll, UV_READABLE | (l->wants_room ? UV_WRITABLE : 0), ready);
 }
 
@@ -97,8 +97,9 @@ static int find_slot(const struct link *l, const ProtobufCBinaryData *id, uint32
 	return -ENOENT;
 }
 
-/* A collector that asks again has given its old connection up, though that may look alive here: a
- * cable was cut. Before it asks it may yet choose to keep the old one. */
+/* If a collector subscribes on a new link, it has given up its old one, which may still look alive
+ * here (after a cable was unplugged, say). Before it subscribes, it may still decide to keep the
+ * old link. */
 static void close_former(struct link *l)
 {
 	for (uint32_t i = 0; i < l->host->link_count; i++) {
@@ -142,7 +143,7 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 				     .fresh = known ? order->next == 1
 						    : !order->incarnation && !before};
 	if (!known && spool_oldest(&s->spool) > 1)
-		sub->next = 0; /* send_frame sees that it is behind, and begins with a catch-up */
+		sub->next = 0; /* send_frame sees that it is behind, and starts a catch-up */
 	pthread_mutex_unlock(&s->lock);
 	l->host->subscribed(l->host->context, l, s, known ? order->next - 1 : 0);
 	log_info("link to %s: sends stream of pid %d from batch %llu on", l->peer,
@@ -162,7 +163,7 @@ static void acknowledge(struct link *l, const Heapcast__Ack *ack)
 		return;
 	sub = &l->subscription[slot];
 	if (!sub->active || ack->number >= sub->next || ack->number <= sub->acked)
-		return; /* of what was never sent to this collector, or nothing new */
+		return; /* it was never sent to this collector, or is not new */
 	sub->acked = ack->number;
 	l->host->acknowledged(l->host->context, l, l->host->stream[slot], ack->number);
 }
@@ -183,7 +184,7 @@ static int greet(struct link *l, const Heapcast__Hello *hello)
 		return -EPROTO;
 	}
 	if (l->greeted)
-		return -EPROTO; /* once */
+		return -EPROTO; /* only one hello is allowed */
 	l->greeted = true;
 	l->has_id = greeting.id;
 	l->who = l->host->welcomed(l->host->context, l, &greeting);
@@ -191,7 +192,8 @@ static int greet(struct link *l, const Heapcast__Hello *hello)
 	return 0;
 }
 
-/* Memory of unpacked orders: in the main loop's scratch, emptied for each. */
+/* Allocates memory of unpacked orders in the main loop's scratch, which is emptied before each
+ * order. */
 static void *scratch_take(void *context, size_t size)
 {
 	return arena_take(context, size);
@@ -229,7 +231,8 @@ static int obey(struct link *l, const uint8_t *message, size_t length)
 	return 0;
 }
 
-/* Whoever wants TLS says so in its own way. */
+/* Logs why the data is invalid. A collector that requires TLS sends a refusal, which gets its own
+ * text. */
 static void tell_nonsense(struct link *l, const struct err_text *err, int r)
 {
 	if (l->greeted || l->io.session ||
@@ -242,7 +245,7 @@ static void tell_nonsense(struct link *l, const struct err_text *err, int r)
 	l->host->told_of_tls |= !l->greeted;
 }
 
-/* Opens frames as they become whole. Small ones only: orders are. */
+/* Decodes complete frames. Only small ones are accepted, because orders are small. */
 static int take_orders(struct link *l)
 {
 	struct err_text err = {{0}};
@@ -286,7 +289,7 @@ static int socket_error(const struct link *l)
 	return getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0 ? errno : error;
 }
 
-/* All that is there of what the other side says. False: the link is lost. */
+/* Receives everything that has arrived. Returns false if the link is lost. */
 static bool receive(struct link *l, bool fresh)
 {
 	struct err_text err = {{0}};
@@ -321,7 +324,7 @@ static void ready(uv_poll_t *poll, int status, int events)
 		link_pump(l);
 }
 
-/* Of one end; empty if it has none. */
+/* Gets the address of one end of the connection; "" if it has none. */
 static void address_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *), bool *ret_loopback,
 		       char ret[COLLECTOR_ADDRESS])
 {
@@ -339,8 +342,8 @@ static void address_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *), 
 		*ret = '\0';
 }
 
-/* Whoever connects within a host has one address at both ends, or both in 127.0.0.0/8; of other
- * hosts the kernel takes neither. */
+/* A connection within this host has the same address at both ends, or both are in 127.0.0.0/8. The
+ * kernel accepts neither from other hosts. */
 static void find_address(struct link *l)
 {
 	char own[COLLECTOR_ADDRESS];

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * A connection with a collector, whoever opened it. The agent says hello and lists its streams; the
- * collector says hello, subscribes and acknowledges; batches go out in order. Frames are sent
- * straight from the spool, without a copy: under the stream's lock, never blocking. Only hellos,
- * lists, catch-ups and pieces of symbol files go through the link's own buffer. Under TLS
- * (link_io.h) they are copied once, a record at a time.
+ * A connection with a collector, which either side may have opened. The agent sends a hello and a
+ * list of its streams. The collector sends a hello, subscribes and acknowledges. The agent sends
+ * batches in order. Frames go directly from the spool into the socket, without a copy, under the
+ * stream's lock and without blocking. Only hellos, lists, catch-ups and pieces of symbol files use
+ * the link's own buffer. With TLS (link_io.h), frames are copied once, a record at a time.
  *
- * A frame that is dropped while half of it is on its way (there was no room, and a faster collector
- * has acknowledged it) ends the connection; the collector comes back and is told what it missed.
+ * If a frame is dropped while only a part of it was sent (room was needed, and a faster collector
+ * had acknowledged it), the link closes. The collector reconnects and is told what it missed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,39 +22,42 @@
 #include "agent/stream/stream.h"
 #include "agent/net/symbol_files.h"
 
-/* A link is cut if nothing of what was sent has arrived for so long; and as long has a collector
- * that is behind for a sign of life once another one has all. */
+/* A link is closed if nothing that was sent has arrived for so long. A collector that is behind
+ * also has so long for a sign of life after another collector has everything. */
 #define LINK_SILENT_MS 12000
 
 struct link;
 
-/* What links need of the agent. */
+/* What links need from the agent. */
 struct link_host {
 	uv_loop_t *loop;
 	struct stream *const *stream;
 	uint32_t streams;
-	struct orphans *orphans; /* what goes out beside them, and before */
-	struct packer *packer;	 /* the main loop's */
+	/* What earlier agents have left of streams. It is sent in turn with the streams, and
+	 * before the continuation of the same stream. */
+	struct orphans *orphans;
+	struct packer *packer; /* the main loop's */
 	struct frame_decoder *decoder;
 	const uint8_t *agent_id;
 	uint64_t window_bytes;
-	struct symbol_files *files; /* what collectors may ask for; NULL: nothing */
-	struct link *links;	    /* all of them */
+	struct symbol_files *files; /* symbol files for collectors; NULL: none */
+	struct link *links;	    /* all links */
 	uint32_t link_count;
-	uint32_t generation; /* raised when a stream begins or ends */
-	bool told_of_tls;    /* that a collector wants it, and we have no key */
-	/* It has said hello. A number that tells collectors apart (collectors.h). */
+	uint32_t generation; /* incremented when a stream begins or ends */
+	/* Already logged that a collector wants TLS and the agent has no key. */
+	bool told_of_tls;
+	/* The collector has sent its hello. Returns the collector's index (collectors.h). */
 	uint32_t (*welcomed)(void *context, const struct link *link,
 			     const struct collector_greeting *greeting);
-	/* It takes this stream, and says that it has everything up to `number`. */
+	/* The collector subscribes to this stream, and has everything up to `number`. */
 	void (*subscribed)(void *context, const struct link *link, const struct stream *stream,
 			   uint64_t number);
-	/* It has everything of this stream up to `number`, which was sent to it. */
+	/* The collector has acknowledged batch `number` of this stream, which was sent to it. */
 	void (*acknowledged)(void *context, const struct link *link, const struct stream *stream,
 			     uint64_t number);
 	void (*closed)(void *context, struct link *link);
-	enum order_policy orders; /* of collectors, that are obeyed */
-	/* One was: a stream's batch is to be sent at once. */
+	enum order_policy orders; /* which orders of collectors are obeyed */
+	/* An order was obeyed: send the open batches now. */
 	void (*ordered)(void *context);
 	void *context;
 };
@@ -62,23 +65,23 @@ struct link_host {
 struct subscription {
 	bool active;
 	bool catching;
-	bool fresh; /* it has none of the stream's batches yet, and never had */
+	bool fresh; /* it has never had a batch of the stream */
 	struct catch_up catch_up;
-	uint64_t next; /* batch that is sent next */
-	size_t sent;   /* bytes of it that are */
+	uint64_t next; /* number of the next batch to send */
+	size_t sent;   /* bytes of that batch that were sent */
 	uint64_t acked;
-	uint64_t since_ns; /* CLOCK_MONOTONIC when it began */
+	uint64_t since_ns; /* CLOCK_MONOTONIC of the subscription */
 };
 
 struct link {
 	struct link_host *host;
 	uv_poll_t poll;
-	int fd; /* of `io`; -1: the place is free */
+	int fd; /* of `io`; -1: the link is free */
 	struct link_io io;
 	bool closing;
-	bool greeted;  /* the other side has said hello */
-	bool has_id;   /* and has one */
-	uint32_t who;  /* as host->welcomed says */
+	bool greeted;  /* the other side has sent its hello */
+	bool has_id;   /* and its hello has an id */
+	uint32_t who;  /* the collector's index, from host->welcomed */
 	uint32_t told; /* host->generation of the last list */
 	uint32_t turn;
 	uint8_t *in;
@@ -87,24 +90,26 @@ struct link {
 	size_t out_size, out_length, out_sent;
 	bool wants_room;
 	struct replies replies;
-	struct subscription *subscription; /* one a slot */
+	struct subscription *subscription; /* array with one entry per slot */
 	char peer[64];
-	char address[COLLECTOR_ADDRESS]; /* of the other end, without a port */
+	char address[COLLECTOR_ADDRESS]; /* of the other side, without a port */
 };
 
-/* Memory, once. 0 or -ENOMEM. */
+/* Takes the memory, once. Returns 0 or -ENOMEM. */
 int link_init(struct link *link, struct link_host *host, struct arena *arena,
 	      const struct budget *budget);
-/* Takes over a connected, non-blocking socket. 0 or a negative errno (the socket is closed
- * then). */
+/* Starts a link on a connected, non-blocking socket, which it owns from now on. Returns 0 or a
+ * negative errno; the socket is closed then. */
 int link_open(struct link *link, int fd, const char *peer);
-/* The same with one that may speak TLS, whose handshake is done, and have something to say
- * already. */
+/* The same for a socket that may use TLS. Its handshake is done, and data may already have
+ * arrived. */
 int link_take(struct link *link, struct link_io *io, const char *peer);
-/* There may be more to send. */
+/* Sends what there is to send. */
 void link_pump(struct link *link);
+/* Closes the connection. The link becomes free later, when the event loop has released its
+ * handle. */
 void link_close(struct link *link);
-/* The slot has got another stream. */
+/* The slot has a new stream: drops the subscription to the old one. */
 void link_forget(struct link *link, uint32_t slot);
 static inline bool link_free(const struct link *link)
 {
@@ -115,9 +120,9 @@ static inline uint32_t link_number(const struct link *link)
 	return (uint32_t)(link - link->host->links);
 }
 
-/* link_send.c, for link.c */
-/* Makes hello (the first time) and the list of streams. 0 or a negative errno. */
+/* ---- link_send.c, for link.c ---- */
+/* Makes the list of streams, with a hello if `hello`. Returns 0 or a negative errno. */
 int link_list(struct link *link, bool hello);
-/* Sends the next bytes there are. How many (or 1: something was made); 0: nothing, or no room
- * (`wants_room`); a negative errno. */
+/* Sends the next bytes. Returns their number (or 1 if a frame was made); 0 if there is nothing to
+ * send, or if the socket is full (`wants_room`); or a negative errno. */
 ssize_t link_send_next(struct link *link);

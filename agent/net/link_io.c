@@ -1,4 +1,4 @@
-/* Plain or TLS. See link_io.h. */
+/* Plain and TLS transport. See link_io.h. */
 #include "agent/net/link_io.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static ssize_t bytes_of(ssize_t n)
 	return is_patience(errno) ? 0 : -errno;
 }
 
-/* One read of the socket into `data`. */
+/* Reads from the socket once. */
 static ssize_t take(int fd, void *data, size_t size)
 {
 	ssize_t n = recv(fd, data, size, MSG_DONTWAIT);
@@ -56,7 +56,7 @@ int link_io_flush(struct link_io *io)
 	return n < 0 ? (int)n : length > 0;
 }
 
-/* What there is in `raw`, to TLS, which takes all of it before more is read. */
+/* Reads the socket into `raw`. TLS must have consumed `raw` before. */
 static ssize_t read_raw(struct link_io *io)
 {
 	ssize_t n = take(io->fd, io->raw, sizeof(io->raw));
@@ -71,7 +71,7 @@ static void feed(struct link_io *io)
 	secure_feed(io->session, io->raw + io->raw_at, io->raw_length - io->raw_at);
 }
 
-/* TLS has looked at it; what it has left alone is known to the session. */
+/* Lets TLS process the data. The session knows how much of it is left. */
 static int shake_once(struct link_io *io, struct err_text *err)
 {
 	int r, flushed;

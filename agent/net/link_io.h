@@ -1,12 +1,12 @@
 #pragma once
 /*
- * What a link's bytes go through: a socket, or TLS on it. Nothing here blocks; a socket that takes
- * no more is polled by the caller.
+ * The transport of a link: a socket, or TLS on a socket. Nothing here blocks; if the socket is
+ * full, the caller polls it.
  *
- *   plain:  send, sendfile -> socket socket -> raw (what came with a greeting) -> link
- *   TLS:    4 KiB -> a record, kept until it has left -> socket   socket -> raw -> records -> link
+ *    plain:  send, sendfile -> socket                            socket -> raw (greeting) -> link
+ *    TLS:    4 KiB -> a record, kept until it is sent -> socket  socket -> raw -> records -> link
  *
- * A record that was made is as good as sent: what is asked to be sent next may be something else.
+ * A record that was made counts as sent: the next call may send other data.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,32 +17,34 @@
 
 struct err_text;
 
-#define LINK_RAW 1024 /* bytes that are read ahead: a collector's greeting has less */
+#define LINK_RAW 1024 /* bytes that are read ahead; a collector's greeting is shorter */
 
 struct link_io {
 	int fd;				/* -1: none */
-	struct secure_session *session; /* NULL: plain */
+	struct secure_session *session; /* NULL: no TLS */
 	size_t raw_at, raw_length;
 	uint8_t raw[LINK_RAW];
 };
 
-/* Goes on with the handshake of TLS, with what has come and, if `readable`, what the socket has.
- * Counts bytes that come in `came`. 0: done; 1: not yet; negative: refused, with a sentence;
- * -ENODATA: the other side has closed. */
+/* Continues the TLS handshake with the data that has arrived and, if `readable`, with what the
+ * socket has. Adds the bytes read to *came. Returns 0 when it is done, 1 if not yet, -ENODATA if
+ * the other side has closed the connection, or another negative errno with the reason. */
 int link_io_shake(struct link_io *io, bool readable, size_t *came, struct err_text *err);
-/* The same, in another place. */
+/* Moves the transport to another place. */
 void link_io_move(struct link_io *to, struct link_io *from);
-/* All of these: bytes; 0: no room now; a negative errno. -EIO: somebody has cut the file. */
+/* Send data. They return the number of bytes, 0 if the socket is full, or a negative errno; -EIO if
+ * the file was truncated. */
 ssize_t link_io_send(struct link_io *io, const void *data, size_t length);
 ssize_t link_io_send_file(struct link_io *io, int fd, off_t offset, size_t length);
-/* Bytes; 0: there are no more now; -ENODATA: the other side has closed; another negative errno,
- * with a sentence or without. The socket is read if `fresh`, else only what was read before: to be
- * called until it returns 0. */
+/* Receives data. If `fresh`, reads the socket; otherwise returns only data that was read before, so
+ * call it until it returns 0. Returns the number of bytes, 0 if there are no more now, -ENODATA if
+ * the other side has closed the connection, or another negative errno, with or without the
+ * reason. */
 ssize_t link_io_receive(struct link_io *io, void *data, size_t size, bool fresh,
 			struct err_text *err);
-/* Does something wait to leave, that was taken by link_io_send? */
+/* Returns true if data that link_io_send has taken still waits to be sent. */
 bool link_io_waits(const struct link_io *io);
-/* Sends what waits. 1: some still does; 0; a negative errno. */
+/* Sends waiting data. Returns 1 if some still waits, 0 if none does, or a negative errno. */
 int link_io_flush(struct link_io *io);
-/* Says farewell and closes. */
+/* Ends the TLS session and closes the socket. */
 void link_io_close(struct link_io *io);

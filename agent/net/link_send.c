@@ -1,7 +1,7 @@
 /*
- * What a link sends, and in which order: the list of streams when there is news, batches of streams
- * whose frame is half sent, then of the others in turn, pieces of symbol files when there is
- * nothing else. See link.h.
+ * Decides what a link sends next: the list of streams if it has changed; replies to orders;
+ * batches, first of a stream whose frame is partly sent, then of the others in turn; and pieces of
+ * symbol files when there is nothing else. See link.h.
  */
 #include "agent/net/link.h"
 
@@ -24,7 +24,7 @@ static bool is_recorded(const struct link *l, const uint8_t *id)
 	return false;
 }
 
-/* Those of streams that do not go on: nothing will be added. */
+/* Adds streams of earlier agents that are not continued, so they are complete. */
 static void fill_orphans(struct link *l, struct packer *p, Heapcast__Link *m)
 {
 	const struct orphans *os = l->host->orphans;
@@ -112,7 +112,8 @@ int link_list(struct link *l, bool hello)
 	return 0;
 }
 
-/* Bytes sent; 0: no room now; negative: the connection is gone. */
+/* Returns `n`: bytes sent, 0 if the socket is full, or a negative errno if the connection is
+ * lost. */
 static ssize_t sent(struct link *l, ssize_t n)
 {
 	l->wants_room |= n == 0;
@@ -124,15 +125,16 @@ static ssize_t send_some(struct link *l, const uint8_t *data, size_t length)
 	return sent(l, link_io_send(&l->io, data, length));
 }
 
-/* A frame that lies on the disk, from its byte `from` on. */
+/* Sends a frame on the disk, starting at its byte `from`. */
 static ssize_t send_file(struct link *l, const struct spool_place *place, size_t from)
 {
 	return sent(l, link_io_send_file(&l->io, place->fd, place->offset + (off_t)from,
 					 place->length - from));
 }
 
-/* The next bytes of a subscribed stream. > 0: something was sent or made; 0: nothing to send, or no
- * room; < 0: gone. */
+/* Sends the next bytes of a subscribed stream. Returns a positive number if something was sent or
+ * made, 0 if there is nothing to send or the socket is full, or a negative errno if the connection
+ * is lost. */
 static ssize_t send_frame(struct link *l, struct stream *s, struct subscription *sub)
 {
 	struct spool_place place;
@@ -144,7 +146,8 @@ static ssize_t send_frame(struct link *l, struct stream *s, struct subscription 
 		sub->catching = true;
 		sub->catch_up = catch_up_begin(&s->spool, sub->fresh);
 		sub->next = spool_oldest(&s->spool);
-		s->maps_known = STREAM_MAPS_LOST; /* they begin anew, for all */
+		/* Regions and names are reported again, to all collectors. */
+		s->maps_known = STREAM_MAPS_LOST;
 	}
 	if (sub->catching) {
 		long made = batch_pack_catch_up(s, l->host->packer, &sub->catch_up, l->out,
@@ -187,7 +190,7 @@ static ssize_t send_stream(struct link *l, uint32_t slot)
 	return n;
 }
 
-/* The next bytes of what an agent before us has left. As send_frame. */
+/* Sends the next bytes of a stream that an earlier agent has left. Returns like send_frame. */
 static ssize_t send_orphan(struct link *l, uint32_t index)
 {
 	struct orphan_reader *r = orphans_reader(l->host->orphans, link_number(l), index);
@@ -208,7 +211,7 @@ static ssize_t send_orphan(struct link *l, uint32_t index)
 	return n;
 }
 
-/* One of them has more of what it was sending. */
+/* Returns true if a frame of this stream is partly sent. */
 static bool in_the_midst(const struct link *l, uint32_t i)
 {
 	if (i >= l->host->streams)
@@ -216,7 +219,8 @@ static bool in_the_midst(const struct link *l, uint32_t i)
 	return l->subscription[i].sent;
 }
 
-/* A stream with something to send; one whose frame is half sent goes first. */
+/* Sends from a stream that has something to send. A stream whose frame is partly sent goes
+ * first. */
 static ssize_t send_streams(struct link *l)
 {
 	uint32_t streams = l->host->streams, all = streams + l->host->orphans->count;
@@ -245,7 +249,7 @@ static bool half_sent(const struct link *l)
 	return orphans_half_sent(l->host->orphans, link_number(l));
 }
 
-/* A piece of a symbol file, for which there is time when there is nothing else. */
+/* Sends a piece of a symbol file. Called when there is nothing else to send. */
 static ssize_t send_piece(struct link *l)
 {
 	long n = l->host->files ? symbol_files_next(l->host->files, l, l->fd, l->host->packer,
@@ -259,7 +263,7 @@ static ssize_t send_piece(struct link *l)
 	return 1;
 }
 
-/* What became of orders: between frames, and before what else there is. */
+/* Sends replies to orders: between two frames, and before batches. */
 static ssize_t send_replies(struct link *l)
 {
 	long n = half_sent(l) ? 0 : replies_pack(&l->replies, l->host->packer, l->out, l->out_size);

@@ -1,4 +1,4 @@
-/* Listening and dialling. See listener.h. */
+/* Listens and dials. See listener.h. */
 #include "agent/net/listener.h"
 
 #include <arpa/inet.h>
@@ -16,10 +16,10 @@
 #include "base/ban.h"
 
 #define RETRY_MS 1000
-#define BACKLOG	 64 /* a crowd of strangers must not make the kernel turn others away at once */
+#define BACKLOG	 64 /* a burst of strangers must not make the kernel refuse others at once */
 #define DIAL_TRIES                                                                                 \
-	3 /* times RETRY_MS for one attempt: a new one is as good as the kernel's next packet, and \
-	     comes sooner */
+	3 /* times RETRY_MS for one attempt: a new attempt is as good as a SYN that the kernel     \
+	      retransmits, and comes sooner */
 #define KEEP_IDLE_S  4
 #define KEEP_EVERY_S 2
 #define KEEP_COUNT   3
@@ -49,8 +49,8 @@ static void peer_name(const struct sockaddr_storage *address, socklen_t length, 
 	snprintf(out, size, address->ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* Who was told to keep to an interface listens everywhere, so that its addresses may change, and
- * turns others away. */
+/* If the agent must use one interface, it still listens on all addresses, because the interface's
+ * addresses may change. It then refuses connections to addresses of other interfaces. */
 static bool is_admitted(const struct listener *l, int fd)
 {
 	struct sockaddr_storage own = {0};
@@ -60,7 +60,7 @@ static bool is_admitted(const struct listener *l, int fd)
 				 discovery_interface_has(l->interface, &own));
 }
 
-/* Is it where the collector is? */
+/* Returns true if the connection comes from the collector's host. */
 static bool is_at(const struct dialer *d, const struct sockaddr_storage *from)
 {
 	char host[NI_MAXHOST], own[NI_MAXHOST];
@@ -76,7 +76,7 @@ static bool is_at(const struct dialer *d, const struct sockaddr_storage *from)
 	return false;
 }
 
-/* Is it one that is not served? Then with the reason. */
+/* Returns true if the connection must be refused, with the reason. */
 static bool is_unwanted(const struct listener *l, int fd, const struct sockaddr_storage *from,
 			struct err_text *why)
 {
@@ -130,7 +130,7 @@ void listener_tick(struct listener *l)
 	uv_poll_start(&l->poll, UV_READABLE, connection);
 }
 
-/* With `at` an address of IPv6: connections by IPv4 as well, if it is the one for all addresses. */
+/* Opens a listening socket. The IPv6 address for all addresses also accepts connections by IPv4. */
 static int open_address(struct sockaddr_storage at, uint16_t port)
 {
 	int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1,
@@ -138,7 +138,7 @@ static int open_address(struct sockaddr_storage at, uint16_t port)
 
 	if (fd < 0)
 		return -errno;
-	((struct sockaddr_in *)&at)->sin_port = htons(port); /* at the same place in both */
+	((struct sockaddr_in *)&at)->sin_port = htons(port); /* sin6_port is at the same offset */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (at.ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -156,6 +156,7 @@ static int open_port(const struct sockaddr_storage *at, uint16_t port)
 	const struct sockaddr_storage four = {.ss_family = AF_INET}, six = {.ss_family = AF_INET6};
 	int fd = open_address(at->ss_family ? *at : six, port);
 
+	/* The host may have no IPv6. */
 	return fd < 0 && fd != -EADDRINUSE && !at->ss_family ? open_address(four, port) : fd;
 }
 
@@ -221,7 +222,7 @@ static void poll_closed(uv_handle_t *handle)
 	(void)handle;
 }
 
-/* The attempt came to nothing. */
+/* Logs a failed attempt, once. */
 static void attempt_failed(struct dialer *d, int error)
 {
 	if (!d->said)
@@ -243,7 +244,8 @@ static void connected(uv_poll_t *poll, int status, int events)
 	uv_poll_stop(poll);
 	uv_close((uv_handle_t *)poll, poll_closed);
 	d->fd = -1;
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length); /* libuv calls every failure EBADF */
+	/* libuv reports every failure as EBADF */
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
 	if (status < 0 && !error)
 		error = -status;
 	if (error) {
@@ -286,8 +288,8 @@ static void keep_addresses(struct dialer *d, const struct addrinfo *list)
 static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *list)
 {
 	struct dialer *d = request->data;
-	const struct addrinfo *to =
-		list; /* a name can have several addresses: another one each time */
+	/* A name can have several addresses: each attempt uses another one. */
+	const struct addrinfo *to = list;
 	int r = status;
 
 	d->resolving = false;
@@ -303,7 +305,7 @@ static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *lis
 	uv_freeaddrinfo(list);
 }
 
-/* Nobody has answered; the next turn tries anew. */
+/* Gives up an attempt that got no answer; the next timer tick starts another one. */
 static void abandon(struct dialer *d)
 {
 	uv_poll_stop(&d->poll);

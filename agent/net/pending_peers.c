@@ -1,4 +1,4 @@
-/* Connections of strangers. See pending_peers.h. */
+/* Pending connections. See pending_peers.h. */
 #include "agent/net/pending_peers.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void closed(uv_handle_t *handle)
 	g->used = g->closing = false;
 }
 
-/* Gives the place back, when libuv is done with it. */
+/* Closes the connection. The place becomes free when libuv has closed the handle. */
 static void leave(struct pending_peer *g)
 {
 	uv_poll_stop(&g->poll);
@@ -42,9 +42,9 @@ static void leave(struct pending_peer *g)
 	uv_close((uv_handle_t *)&g->poll, closed);
 }
 
-/* Of keys by pairing the dialled collector may have another one, or not have looked yet after it
- * was paired: the next turn of the dialer tries the next one, and a person hears of it when all
- * were tried twice. */
+/* With keys from pairing, the dialled collector may have another key, or may not have read its new
+ * key yet. So the dialer's next attempt offers the next key, and the user is told only after all
+ * keys were tried twice. */
 static bool tries_next_key(struct pending_peer *g, int error)
 {
 	struct pending_peers *gs = g->host;
@@ -76,7 +76,7 @@ static uint32_t waiting(const struct pending_peers *gs)
 	return count;
 }
 
-/* For whom a link was closed has it, before all others. */
+/* A connection for which a link was closed gets it before all others. */
 static struct link *free_link(const struct pending_peer *g)
 {
 	const struct pending_peers *gs = g->host;
@@ -113,8 +113,8 @@ static uint32_t links_of(const struct pending_peers *gs, const struct stranger_a
 	return count;
 }
 
-/* The youngest link of the address that has most, if that is at least two more than the newcomer's
- * has; NULL: all have their share. */
+/* Returns the youngest link of the address with the most links, if it has at least two more than
+ * the newcomer's address. Returns NULL if links are shared fairly. */
 static struct link *crowding_link(const struct pending_peer *g)
 {
 	const struct pending_peers *gs = g->host;
@@ -147,7 +147,7 @@ static bool make_room(struct pending_peer *g)
 	return true;
 }
 
-/* It has shown who it is. */
+/* The other side has identified itself: moves the connection to a link. */
 static void admit(struct pending_peer *g)
 {
 	struct link *link = free_link(g);
@@ -197,7 +197,7 @@ static void shake(struct pending_peer *g, bool readable)
 		go_on(g);
 }
 
-/* Whoever came with the wrong kind of connection is told so, and nothing else. */
+/* The other side uses the wrong kind of connection. Tells it that, and nothing else. */
 static void refuse_kind(struct pending_peer *g, const char *why)
 {
 	link_io_send(&g->io, secure_refusal, sizeof(secure_refusal));
@@ -228,7 +228,7 @@ static void begin_tls(struct pending_peer *g)
 	}
 }
 
-/* Without a key there is a greeting to wait for. */
+/* Without a key, the collector must send its greeting first. */
 static void greet(struct pending_peer *g)
 {
 	struct err_text err = {{0}};
@@ -248,7 +248,7 @@ static void greet(struct pending_peer *g)
 		refuse(g, r < 0 ? err_get(&err, r) : "its greeting is too long");
 }
 
-/* The first bytes, behind each other in `raw`. */
+/* Appends the first bytes of the connection to `raw`. */
 static bool receive(struct pending_peer *g)
 {
 	struct link_io *io = &g->io;
@@ -298,7 +298,7 @@ static bool start(struct pending_peer *g, int fd, const char *peer)
 	return true;
 }
 
-/* Those who have come, in a row; `ret_index` says which places they have. */
+/* Collects the incoming connections; `ret_index` gets their places. */
 static size_t present(const struct pending_peers *gs, struct stranger who[PENDING_PLACES],
 		      int ret_index[PENDING_PLACES])
 {
@@ -313,7 +313,7 @@ static size_t present(const struct pending_peers *gs, struct stranger who[PENDIN
 	return count;
 }
 
-/* NULL: none, for now. */
+/* Returns NULL if no place is free now. */
 static struct pending_peer *find_place(struct pending_peers *gs,
 				       const struct stranger_address *from)
 {
@@ -364,7 +364,7 @@ void pending_peers_dialled(struct pending_peers *gs, int fd, const char *peer, s
 	if (gs->secure)
 		g->io.session = secure_session_new(gs->secure, false, gs->key);
 	if (!gs->secure)
-		admit(g); /* it is we who chose it */
+		admit(g); /* the agent has chosen the collector itself */
 	else if (!secure_keys(gs->secure))
 		refuse(g, "no pair is left here: 'collector pair' and 'agent pair CODE' make one");
 	else if (g->io.session)

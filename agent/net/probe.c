@@ -1,4 +1,4 @@
-/* Probes, as the agent reads them. See probe.h. */
+/* Checks probes. See probe.h. */
 #include "agent/net/probe.h"
 
 #include <errno.h>
@@ -37,7 +37,8 @@ int probe_parse(const struct secret *secret, const uint8_t *data, size_t length,
 	return r;
 }
 
-/* IPv4 addresses, and the half of an IPv6 address that tells hosts of a network apart. */
+/* Returns the IPv4 address, or the half of an IPv6 address that identifies the host in its
+ * network. */
 static uint64_t host_of(const struct sockaddr_storage *from)
 {
 	const struct sockaddr_in6 *six = (const void *)from;

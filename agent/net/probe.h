@@ -1,6 +1,6 @@
 #pragma once
-/* What collectors ask with: is this datagram a probe that is to be answered? And may it be answered
- * now? */
+/* Checks collectors' probes: whether a datagram is a valid probe, and whether it may be answered
+ * now. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,13 +10,13 @@
 
 struct secret;
 
-/* 0 and its nonce: it is whole, large enough for any answer, and with a `secret` (NULL: none)
- * proven by it. -EBADMSG, -EACCES. */
+/* Parses a probe and gets its nonce. A probe must be complete and at least as large as any answer;
+ * with a `secret` (NULL: none), that must authenticate it. Returns 0, -EBADMSG or -EACCES. */
 int probe_parse(const struct secret *secret, const uint8_t *data, size_t length,
 		uint8_t ret_nonce[DISCOVERY_NONCE_SIZE]);
 
-#define PROBE_SOURCES 16 /* are answered in a second, */
-#define PROBE_EACH    4	 /* each so often: hosts can be several collectors */
+#define PROBE_SOURCES 16 /* addresses that are answered in one second */
+#define PROBE_EACH    4	 /* answers for each address: a host may run several collectors */
 
 struct probe_limit {
 	uint64_t second;
@@ -27,5 +27,6 @@ struct probe_limit {
 	uint32_t sources;
 };
 
-/* Counts an answer to this address in this second of any clock; false: no more. */
+/* Counts an answer to this address. `second` is of any clock. Returns false if no more answers are
+ * allowed in this second. */
 bool probe_allowed(struct probe_limit *limit, const struct sockaddr_storage *from, uint64_t second);

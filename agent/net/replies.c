@@ -1,4 +1,4 @@
-/* A link's orders and their replies. See replies.h. */
+/* Orders on a link and their replies. See replies.h. */
 #include "agent/net/replies.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "proto/frame.h"
 #include "base/ban.h"
 
-#define IN_A_FRAME 16 /* at most 8 KB: less than any link's buffer */
+#define IN_A_FRAME 16 /* at most 8 KB, less than any link's buffer */
 
 void replies_name(struct replies *r, const char *host, const char *address)
 {
@@ -70,7 +70,7 @@ bool replies_order(struct replies *r, struct stream *const *streams, uint32_t co
 	struct order_result result;
 
 	if (r->count == REPLIES_MAX)
-		return false; /* it does not read what it asks for */
+		return false; /* the collector does not read the replies */
 	if (!order_limit_take(&r->limit, clock_monotonic_ns()))
 		result = refused(HEAPCAST__REPLY_STATUS__REPLY_TOO_MANY,
 				 "too many orders at a time: try again");

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Orders of a collector, at its link: taken as they come, within a limit, and what became of each
- * waits here until there is room for it on the link, between two frames. Main loop only.
+ * Orders of a collector, on its link. They are carried out as they arrive, within a rate limit.
+ * Each reply waits here until the link has room for it, between two frames. Only the main loop uses
+ * this.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,17 +19,18 @@ struct replies {
 		uint64_t id;
 		struct order_result result;
 	} reply[REPLIES_MAX];
-	uint32_t first, count; /* a circle */
+	uint32_t first, count; /* ring buffer */
 	struct order_limit limit;
-	char by[ORDER_BY_MAX]; /* the collector, for people */
-	bool local;	       /* it is on this host */
+	char by[ORDER_BY_MAX]; /* name of the collector, for users */
+	bool local;	       /* the collector is on this host */
 };
 
-/* Who is at the other end: as it says, and its address. */
+/* Sets the collector's name from the host name that it reports and its address. */
 void replies_name(struct replies *replies, const char *host, const char *address);
-/* Carries an order out, which may hold anything, as far as it is allowed. True: something may have
- * changed in a stream. */
+/* Carries out an order if it is allowed. The order is untrusted. Returns true if a stream may have
+ * changed. */
 bool replies_order(struct replies *replies, struct stream *const *streams, uint32_t count,
 		   enum order_policy policy, const Heapcast__Control *order);
-/* Makes a frame in `out` of what waits. Its length; 0: nothing does; negative: a fault of ours. */
+/* Packs waiting replies as a frame in `out`. Returns its length, 0 if no reply waits, or a negative
+ * errno, which is a bug. */
 long replies_pack(struct replies *replies, struct packer *packer, uint8_t *out, size_t size);

@@ -1,8 +1,8 @@
 /*
- * Sending symbol files. See symbol_files.h. A record of the table of modules, from the oldest to
+ * Sends symbol files. See symbol_files.h. The module table consists of records, from the oldest to
  * the newest:
  *
- *   | length of all, 2 bytes | of the build id, 1 | user, 4 | build id | path |
+ *    | record length, 2 bytes | build id length, 1 | user, 4 | build id | path |
  */
 #include "agent/net/symbol_files.h"
 
@@ -22,13 +22,13 @@
 
 #define REFUSED(why) HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_##why
 #define RECORD_HEAD  7
-/* until the next request of a collector that has just got a file */
+/* Time for the next request of a collector that has just got a file. */
 #define GRACE_NS      3000000000
 #define STANDSTILL_NS 5000000000
 
 static void serve(struct symbol_files *f);
 
-/* ---- which modules there were ---- */
+/* ---- the module table ---- */
 
 struct known {
 	size_t length;
@@ -65,7 +65,7 @@ static bool is_module(const struct known *k, const struct module *m, uid_t uid)
 	       !memcmp(k->path, m->path, m->path_length);
 }
 
-/* At the end, as the newest; what is there already moves there. */
+/* Adds a module as the newest. If the table has it already, it moves there. */
 static void keep(struct symbol_files *f, const struct module *m, uid_t uid)
 {
 	size_t length = RECORD_HEAD + m->build_id_length + (size_t)m->path_length;
@@ -123,7 +123,7 @@ static bool is_wanted(const struct symbol_files *f, const uint8_t *build_id, uin
 	       !memcmp(build_id, f->request.build_id, length);
 }
 
-/* Of a program whose stream is there. One place of each is enough. */
+/* Adds a place from a stream that still exists. One place from each is enough. */
 static void add_live(struct symbol_files *f, struct stream *s)
 {
 	pthread_mutex_lock(&s->lock);
@@ -211,7 +211,7 @@ static void end(struct symbol_files *f)
 	uv_timer_stop(&f->timer);
 }
 
-/* What the worker found when it opened the file: from where on is it sent? */
+/* Decides at which offset to start, after the worker has opened the file. */
 static void begin(struct symbol_files *f)
 {
 	bool same = f->request.identity == f->file.identity && f->request.offset < f->file.size;
@@ -239,7 +239,7 @@ static void worked(uv_work_t *work, int status)
 	serve(f);
 }
 
-/* Whatever is to be done next. */
+/* Does the next step. */
 static void serve(struct symbol_files *f)
 {
 	if (!f->to || f->working)
@@ -301,7 +301,7 @@ void symbol_files_ask(struct symbol_files *f, struct link *link, const Heapcast_
 	f->ready = f->opened = false;
 	uv_timer_start(&f->timer, take_turn, SYMBOL_FILES_TURN_MS, SYMBOL_FILES_TURN_MS);
 	if (!f->refusal)
-		serve(f); /* else it goes with what the link sends next */
+		serve(f); /* otherwise the refusal is sent when the link sends next */
 }
 
 static long pack(struct packer *p, const struct symbol_request *request, int refusal,
@@ -329,7 +329,7 @@ static long pack(struct packer *p, const struct symbol_request *request, int ref
 			    size);
 }
 
-/* The kernel has sent, and the other side has, all but a piece of what the link was given. */
+/* Returns true if the other side has received all but a piece of what the socket was given. */
 static bool has_room(int fd)
 {
 	int waiting = 0;

@@ -1,4 +1,4 @@
-/* Opening a symbol file. See symbol_place.h. */
+/* Opens symbol files. See symbol_place.h. */
 #include "agent/net/symbol_place.h"
 
 #include <errno.h>
@@ -20,26 +20,26 @@
 #include "base/ban.h"
 
 #define REFUSED(why) HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_##why
-/* a user and group that own nothing: the highest that there may be */
+/* A user and group that own nothing: the highest possible number. */
 #define NOBODY	     4294967294u
 #define DEBUG_FOLDER "usr/lib/debug"
 #define OPEN_FLAGS   (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define PLACE_TEXT   (2 * MODULE_PATH_MAX + ELF_DEBUGLINK_MAX + 64)
 
-/* One way to look for a file. */
+/* The state of a search for a file. */
 struct search {
 	const struct symbol_place *place;
 	enum symbol_policy policy;
-	bool alone;  /* the kernel does not check for us: folders must be looked at */
-	int refusal; /* the one that says most, so far */
+	bool alone;  /* the kernel could not change the identity, so folders are checked here */
+	int refusal; /* the most specific refusal so far */
 	struct elf_file file;
 	struct symbol_opened best;
 };
 
-/* ---- may it leave? ---- */
+/* ---- permission ---- */
 
-/* As whom files are opened: whoever may not read them there gets nothing. True: the kernel has
- * taken it. */
+/* Sets the user that opens files, so the kernel refuses what that user may not read. Returns true
+ * if the kernel has accepted the identity. */
 static bool become(uid_t uid)
 {
 	setfsgid(NOBODY);
@@ -53,7 +53,7 @@ static void become_oneself(void)
 	setfsgid(getegid());
 }
 
-/* Everybody may go through each folder down to the open file. */
+/* Returns true if all users may search every folder down to the open file. */
 static bool folders_public(int fd)
 {
 	char link[32], path[4096];
@@ -81,7 +81,7 @@ static bool may_leave(const struct search *s, int fd, const struct stat *st)
 	       (st->st_uid == s->place->uid && (st->st_mode & S_IRUSR));
 }
 
-/* ---- is it the file? ---- */
+/* ---- identity ---- */
 
 static uint64_t identity_of(const struct stat *st)
 {
@@ -114,7 +114,8 @@ static void refuse(struct search *s, int why)
 		s->refusal = why;
 }
 
-/* Keeps the file open if it is the one, and better than what was found before. Takes `fd` over. */
+/* Keeps the file open if it is the right one, and better than what was found before. Owns
+ * `open_fd`. */
 static void consider(struct search *s, int open_fd)
 {
 	cleanup(cleanup_close) int fd = open_fd;
@@ -143,10 +144,10 @@ static void consider(struct search *s, int open_fd)
 	s->best = (struct symbol_opened){take_fd(fd), (uint64_t)st.st_size, identity_of(&st)};
 }
 
-/* ---- where may it be? ---- */
+/* ---- places ---- */
 
-/* Below `root`, and nowhere else, wherever symbolic links point to. A kernel that can't promise
- * that (before 5.6) is asked for the files of the agent's own root only. */
+/* Opens a file below `root`. Symbolic links can't lead out of it. A kernel before 5.6 can't
+ * guarantee that, so it is asked only for files in the agent's own root. */
 static int open_below(int root, const char *path, bool own_root)
 {
 	struct open_how how = {.flags = OPEN_FLAGS,
@@ -177,7 +178,7 @@ __attribute__((format(printf, 4, 5))) static void try(struct search *s, int root
 		refuse(s, errno == EACCES || errno == EPERM ? REFUSED(PRIVATE) : REFUSED(GONE));
 }
 
-/* The debug file, which never is what a refusal is about. */
+/* Tries the separate debug file. A failure here does not change the refusal. */
 static void try_debug(struct search *s, int root, bool own_root)
 {
 	const struct symbol_place *p = s->place;
@@ -207,7 +208,7 @@ static void try_root(struct search *s, int root, bool own_root)
 	try_debug(s, root, own_root);
 }
 
-/* The mapping that holds the module's start, as a descriptor that opens nothing yet; -1. */
+/* Returns an O_PATH descriptor of the mapping that holds the module's start, or -1. */
 static int find_mapping(const struct symbol_place *p)
 {
 	cleanup(cleanup_close) int fd = -1;

@@ -1,21 +1,21 @@
 #pragma once
 /*
- * Opening a symbol file on this host: of a module that a recorded program has announced, by its
- * build id. The program is not trusted: the path that it announced may be anything. What is opened
- * must be a regular ELF file with that build id in its notes, and one that leaves this host by the
- * user's leave:
+ * Opens a symbol file on this host: the file of a module that a recorded program has announced, by
+ * its build id. The program is not trusted, and the path that it announced may be anything. The
+ * file must be a regular ELF file with that build id in its notes, and the user must allow that it
+ * leaves the host:
  *
- *   public   every user of this host may read it, each folder down to it included
- *   all      the program's own user may read it
+ *    public   every user of this host may read the file, and search every folder in its path
+ *    all      the program's own user may read the file
  *
- * The file is looked for in the program's own root folder, whose symbolic links lead nowhere else,
- * then by the plain path; with `all` a file that is gone or was replaced is opened through the
- * program's mapping (/proc/PID/map_files), where the agent has the rights. Without debug
- * information in it, its debug file is taken, if it is there: by build id in usr/lib/debug, or the
- * one that .gnu_debuglink names.
+ * The file is searched in the program's own root folder, whose symbolic links can't lead out of it,
+ * then by the same path in the agent's root. With `all`, a file that was deleted or replaced is
+ * opened through the program's mapping (/proc/PID/map_files), if the agent has the rights. If the
+ * file has no debug information, its separate debug file is used, if there is one: by build id in
+ * usr/lib/debug, or the one that .gnu_debuglink names.
  *
- * May block on a slow file system, and changes the calling thread's file system identity meanwhile:
- * for a worker thread.
+ * Opening may block on a slow file system, and changes the thread's file system identity meanwhile,
+ * so it runs in a worker thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,19 +31,20 @@ struct symbol_place {
 	uint8_t build_id[MODULE_BUILD_ID_MAX];
 	uint32_t build_id_length;
 	uid_t uid;	/* the program's user */
-	pid_t pid;	/* 0: it has ended */
-	uint64_t start; /* an address of the module in it */
+	pid_t pid;	/* 0: the program has ended */
+	uint64_t start; /* an address of the module in the program */
 	char path[MODULE_PATH_MAX + 1];
 };
 
 struct symbol_opened {
 	int fd;
 	uint64_t size;
-	uint64_t identity; /* of file, size and times of change; never 0 */
+	uint64_t identity; /* hash of device, inode, size and times of change; never 0 */
 };
 
-/* 0, or why not: enum FileRefusal (GONE, PRIVATE, TOO_LARGE, STRIPPED). */
+/* Returns 0, or an enum FileRefusal (GONE, PRIVATE, TOO_LARGE, STRIPPED). */
 int symbol_place_open(const struct symbol_place *place, enum symbol_policy policy,
 		      struct symbol_opened *ret_opened);
-/* As in symbol_opened; 0: the descriptor is bad. */
+/* Returns the `identity` of an open file, as in symbol_opened, or 0 if the descriptor is
+ * invalid. */
 uint64_t symbol_identity(int fd);

@@ -39,11 +39,11 @@ static const struct {
 #define MODULES_SMALL  (16u << 10)
 #define MODULES_LARGE  (64u << 10)
 #define RING_LARGE     (1u << 20)
-/* one part in so many of the ring is for the set of sampled blocks: 64 KiB of 1.5 MiB */
+/* One part in so many of the ring is for the set of sampled blocks: 64 KiB of 1.5 MiB. */
 #define SET_SHARE 24
 #define SET_LEAST (4u << 10)
 #define SET_MOST  (1u << 20)
-/* largest page size: parts that are not backed yet start on a page of their own */
+/* Largest page size: parts that are not backed yet start on a page of their own. */
 #define PAGE_MOST 65536
 
 static_assert(96 + 96 + 128 + 220 + CROWD_MAX == RING_SLICES_MAX, "as many as there may be");

@@ -58,7 +58,7 @@ struct ring_settings {
 	uint32_t frees_have_stacks;
 	uint32_t depth_limit;
 	uint32_t verify;
-	/* enum ring_clock that stamps may use, besides RING_CLOCK_MONOTONIC */
+	/* enum ring_clock that stamps may use, besides RING_CLOCK_MONOTONIC. */
 	uint32_t counter;
 	bool swapped;	/* the program has the other byte order */
 	pid_t emulated; /* the process, if an emulator runs it; else 0 */

@@ -5,7 +5,7 @@
 #include "agent/stream/stream.h"
 #include "base/ban.h"
 
-/* within this time the program reports what it lost while the agent was away */
+/* Within this time the program reports what it lost while the agent was away. */
 #define BACK_NS 1000000000
 
 void ring_turn(struct capture_source *source, bool away)
@@ -65,6 +65,6 @@ void ring_detach(struct capture_source *source)
 	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
 
 	ring_release32(ring->swapped, &ring->header->detached, 1);
-	/* makes each thread check `detached` */
+	/* Makes each thread check `detached`. */
 	ring_raise32(ring->swapped, &ring->header->control);
 }

@@ -101,7 +101,7 @@ int ring_reader_peek_rare(struct ring_reader *r, uint64_t word0, struct ring_rec
 	if (kind == RING_PAD) {
 		if (skip_pad(r) < 0)
 			return -EBADMSG;
-		/* recurses only once: skip_pad accepts no pad at the start of the data */
+		/* Recurses only once: skip_pad accepts no pad at the start of the data. */
 		return ring_reader_peek(r, rec);
 	}
 	if (kind < RING_AUX || ring_reader_room(r) < 3)

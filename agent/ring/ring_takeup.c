@@ -271,7 +271,7 @@ int ring_lane_take_up(struct ring_source *s, struct stream *stream, uint32_t ind
 
 	if (l->active || !is_taken(swapped, slice) || !p.thread)
 		return 0;
-	/* it was valid at the first look, so the program has changed it */
+	/* It was valid at the first look, so the program has changed it. */
 	if (!part_sound(swapped, &p, slice, THREADS_MAX))
 		p = (struct part){.tid = p.tid};
 	r = capture_thread_resume(stream, p.tid, p.thread, &past, &thread, &known);

@@ -53,6 +53,7 @@ struct spool {
 int spool_init(struct spool *spool, struct arena *arena, size_t most, size_t size);
 /* Grows the spool to `size` bytes; at most the `most` of spool_init. */
 void spool_grow(struct spool *spool, size_t size);
+/* Drops all frames, in memory and on the disk. The next frame has number 1. */
 void spool_clear(struct spool *spool);
 /* Copies a frame in, as number `next`. Returns 0, -ENOSPC if there is no room (try again after an
  * acknowledgement, or when another stream has made room: spool_folder.wanted), or -EMSGSIZE if the

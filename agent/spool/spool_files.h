@@ -10,6 +10,7 @@
 
 enum spool_file { SPOOL_FRAMES, SPOOL_DEFINITIONS };
 
+/* Writes the name of a segment's file to `out`, and returns `out`. */
 char *spool_file_name(char out[SPOOL_NAME_MAX], const uint8_t *stream, uint32_t incarnation,
 		      uint64_t first, enum spool_file kind);
 /* Create a file. They return its descriptor or a negative errno. */

@@ -1,4 +1,4 @@
-/* Batches: from the lists of a stream to a frame. See batch.h. */
+/* Packs a stream's lists into frames. See batch.h. */
 #include "agent/stream/batch.h"
 
 #include <assert.h>
@@ -67,7 +67,8 @@ bool batch_take(struct batch *b, size_t bytes)
 	return true;
 }
 
-/* Scratch for the pieces of a message. It is sized for the most that a batch can hold. */
+/* Takes scratch memory for a piece of a message. The scratch is large enough for the fullest
+ * batch. */
 static void *take(struct packer *p, size_t size)
 {
 	void *memory = arena_take(&p->scratch, size ? size : 1);
@@ -81,7 +82,7 @@ static ProtobufCBinaryData bytes_of(const void *data, size_t length)
 	return (ProtobufCBinaryData){.len = length, .data = (uint8_t *)(uintptr_t)data};
 }
 
-/* A row of `count` pointers to `count` structs behind it. */
+/* Returns an array of `count` pointers, which point to `count` structs behind it. */
 static void **rows(struct packer *p, size_t count, size_t size)
 {
 	void **pointers = take(p, count * sizeof(void *));
@@ -219,7 +220,7 @@ static void put_threads(struct stream *s, struct packer *p, Heapcast__Batch *bat
 	s->threads.news = 0;
 }
 
-/* Nodes by their numbers on the wire. */
+/* Packs `count` nodes, from the protocol's number `first` on. */
 static void put_stacks(const struct stream *s, struct packer *p, uint32_t first, uint32_t count,
 		       Heapcast__Batch *batch)
 {
@@ -288,7 +289,7 @@ static void put_marks(const struct stream *s, struct packer *p, Heapcast__Batch 
 	}
 }
 
-/* The rows of the threads whose counts have changed. */
+/* Packs the counts of threads whose counts have changed. */
 static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledger *m)
 {
 	size_t room = (size_t)s->threads.capacity * VARINT_MAX;
@@ -317,7 +318,7 @@ static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledg
 		columns[i]->len = (size_t)(at[i] - columns[i]->data);
 }
 
-/* Few, and short. */
+/* These are few and short, so they are not charged to the batch. */
 static void put_unrecorded(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	batch->unrecorded =
@@ -463,7 +464,7 @@ static void catch_up_threads(struct stream *s, struct packer *p, uint32_t first,
 			fill_thread(&s->threads.entry[i], batch->thread[batch->n_thread++]);
 }
 
-/* What a subscriber that was not there before has missed. */
+/* Packs the counts of what a new subscriber has missed. */
 static void catch_up_account(struct stream *s, struct packer *p, const struct catch_up *c,
 			     Heapcast__Batch *batch)
 {
@@ -490,7 +491,7 @@ static void catch_up_account(struct stream *s, struct packer *p, const struct ca
 
 enum catch_up_stage { STAGE_PROCESS, STAGE_MODULES, STAGE_THREADS, STAGE_STACKS, STAGE_DONE };
 
-/* How many definitions a stage has, and how many go into one part. */
+/* Returns the number of definitions in a stage, and sets *ret_each to the number in one part. */
 static uint32_t stage_total(const struct stream *s, const struct catch_up *c, uint32_t *ret_each)
 {
 	switch (c->stage) {

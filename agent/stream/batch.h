@@ -1,13 +1,13 @@
 #pragma once
 /*
- * The batch under construction: events go straight into columns; definitions, gaps and marks wait
- * in short fixed lists. What bounds it is the length of the packed message, so everything that is
- * added is paid for at its worst-case length (`definition_bytes`), and batch_has_room says when to
- * close.
+ * The batch under construction. Events go directly into columns; definitions, gaps and marks wait
+ * in short lists of a fixed size. The packed message must not exceed its size, so each added item
+ * is charged at its worst-case length (`definition_bytes`), and batch_take says when to close the
+ * batch.
  *
- *   columns (1/2 of the message)  |  nodes of stacks (3/8)  |  other definitions (1/8)
+ *   columns (1/2 of the message)  |  stack nodes (3/8)  |  other definitions (1/8)
  *
- * The columns' memory serves twice: once they are packed, the compressed frame is made there.
+ * The memory of the columns is used twice: after packing, it holds the compressed frame.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,13 +42,13 @@ struct batch_mark {
 	uint32_t place; /* Mark.place */
 	uint64_t value;
 	uint32_t text_offset, text_length;
-	uint32_t by_offset; /* + 1, of a text with its NUL; 0: none */
+	uint32_t by_offset; /* offset + 1 of a text with its NUL; 0: none */
 };
 
 struct batch {
 	struct events_encoder events;
 	uint8_t *memory; /* columns, then the frame */
-	void *state;	 /* what addresses are predicted from */
+	void *state;	 /* from which addresses are predicted */
 	size_t size;
 	uint32_t nodes_max; /* new nodes of the stack table in one batch */
 	size_t definition_bytes, definition_bytes_max;
@@ -58,60 +58,62 @@ struct batch {
 	uint32_t marks;
 	uint8_t text[BATCH_TEXT];
 	uint32_t text_length;
-	uint64_t opened_ns; /* CLOCK_MONOTONIC when the first thing came in; 0: empty */
+	uint64_t opened_ns; /* CLOCK_MONOTONIC of the first item; 0: empty */
 };
 
-/* What is needed to turn a batch into a frame; one for the drain thread, a smaller one for the main
- * loop's catch-ups. */
+/* What turns a batch into a frame. The drain thread has one; the main loop has a smaller one for
+ * catch-ups. */
 struct packer {
-	uint8_t *message; /* FRAME_HEADROOM bytes before it are there as well */
+	uint8_t *message; /* with FRAME_HEADROOM bytes before it */
 	size_t message_size;
 	struct arena scratch;
 	struct frame_encoder *encoder;
 };
 
+/* Takes the memory from `arena`. Returns 0 or -ENOMEM. */
 int packer_init(struct packer *packer, struct arena *arena, size_t message_size,
 		size_t scratch_size);
 void packer_done(struct packer *packer);
 
 struct stream;
 
-/* Takes the batch's part of a slot, as large as it may ever be. 0 or -ENOMEM. */
+/* Takes the batch's part of a slot, for the largest size. Returns 0 or -ENOMEM. */
 int batch_init(struct batch *batch, struct arena *arena, const struct budget_place *most);
-/* From here on it is that large. It is clear, and no frame lies in it. */
+/* Sets the size. The batch must be clear, and its memory must not hold a frame. */
 void batch_shape(struct batch *batch, const struct budget_place *place);
 void batch_clear(struct batch *batch);
-/* Room for something that takes so many bytes in the message. Noted as taken if it is. */
+/* Charges `bytes` of the message to the batch. Returns false if there is no room for them. */
 bool batch_take(struct batch *batch, size_t bytes);
 
 /*
- * Packs all that is new in the stream, with events, gaps, marks, ledger, and compresses it into
- * batch->memory; the batch is clear afterwards and the stream's tables know what was sent. `end`:
- * the last one. The frame's length; negative: an errno, which would be a fault of ours (a message
- * longer than planned).
+ * Packs everything new in the stream, with events, gaps, marks and ledger, and compresses it into
+ * batch->memory. Afterwards the batch is clear, and the stream's tables know what was packed.
+ * `end`: this is the last batch. Returns the frame's length, or a negative errno, which is a bug
+ * (the message is longer than planned).
  */
 long batch_pack(struct stream *stream, struct packer *packer, bool end);
 
-/* batch_observed.c: adds what the observer has seen of the process, and what its allocator has
- * said, as far as the batch has room. */
+/* batch_observed.c: add what the observer has read about the process, and its allocator's answer,
+ * as far as the batch has room. */
 bool batch_fits_observed(const struct stream *stream);
 void batch_put_observed(struct stream *stream, struct packer *packer, Heapcast__Batch *batch);
 
-/* How far a catch-up has come. All zero: at its start. */
+/* The progress of a catch-up. All zero: at its start. */
 struct catch_up {
 	uint32_t stage; /* process, modules, threads, stacks */
 	uint32_t index; /* of the next definition */
-	bool join;	/* the subscriber has never seen this stream: what is gone is told as a gap
-			   before it joined */
-	uint64_t next;	/* the first batch that it will get */
-	struct spool_account gone; /* as of the batch before that one */
+	/* The subscriber has never seen this stream: dropped batches are reported as a gap before
+	 * it joined. */
+	bool join;
+	uint64_t next;		   /* the first batch that the subscriber gets afterwards */
+	struct spool_account gone; /* counts at the end of the batch before `next` */
 };
 
-/* For a subscriber that is behind the oldest batch in the spool. */
+/* Begins a catch-up for a subscriber that lacks batches older than the spool's oldest. */
 struct catch_up catch_up_begin(const struct spool *spool, bool join);
-/* For somebody who has nothing yet and will get batches from `next` on. */
+/* Begins a catch-up for a receiver that has nothing yet and gets the batches from `next` on. */
 struct catch_up catch_up_at(uint64_t next, const struct spool_account *gone);
-/* Packs definitions again (Batch.catch_up), one part of them. The frame goes to `out`. Its length;
- * 0: that was all. */
+/* Packs the next part of the repeated definitions (Batch.catch_up) as a frame in `out`. Returns its
+ * length, 0 at the end, or a negative errno. */
 long batch_pack_catch_up(struct stream *stream, struct packer *packer, struct catch_up *catch_up,
 			 uint8_t *out, size_t size);

@@ -1,7 +1,7 @@
 /*
- * What is seen of the process from outside, into a batch. Each part goes in whole if the batch has
- * room left for its definitions; else the next one, which begins empty, has it: before the last one
- * the stream asks whether there has to be another.
+ * Adds what the observer has read to a batch. Each part is added as a whole, if the batch has room
+ * left for its definitions. Otherwise it goes into the next batch, which starts empty. Before the
+ * last batch, the stream checks whether another one is needed (batch_fits_observed).
  */
 #include <assert.h>
 
@@ -10,11 +10,11 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-/* Longest packed. */
+/* Largest packed size. */
 #define FIGURES_BYTES	(2 + 11 * (1 + VARINT_MAX) + 2)
 #define ALLOCATOR_BYTES (3 + 11 * (1 + VARINT_MAX))
 
-/* The packer's scratch has room for the most that a batch can hold. */
+/* The packer's scratch memory is large enough for the fullest batch. */
 static void *take(struct packer *p, size_t size)
 {
 	void *memory = arena_take(&p->scratch, size);
@@ -72,8 +72,8 @@ static struct ring_allocator read_allocator(bool swapped, const struct ring_allo
 	return a;
 }
 
-/* The allocator's last answer, if it is a new one. It lies in the ring: read once, and only if it
- * is whole. */
+/* Adds the allocator's last answer if it is new. The answer is in the ring, guarded by a sequence
+ * number: it is read once, and used only if the number shows that it is complete. */
 static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	const struct ring_header *h = stream_ring(s);
@@ -98,7 +98,7 @@ static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *b
 	m->smblks = a.figure[2];
 	m->hblks = a.figure[3];
 	m->hblkhd = a.figure[4];
-	m->fsmblks = a.figure[6]; /* usmblks before it is always 0 */
+	m->fsmblks = a.figure[6]; /* figure[5] is usmblks, which is always 0 */
 	m->uordblks = a.figure[7];
 	m->fordblks = a.figure[8];
 	m->keepcost = a.figure[9];

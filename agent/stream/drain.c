@@ -12,10 +12,10 @@
 #include "base/ban.h"
 
 #define WAIT_NS	     20000000
-#define WAIT_MAX_NS  80000000 /* the heartbeat is promised ten times a second */
+#define WAIT_MAX_NS  80000000 /* the agent promises ten heartbeats a second */
 #define POLL_NS	     5000000
-#define POLLED_NS    1000000 /* while a program makes no system call to wake us */
-#define STUCK_NS     50000   /* and twice as long each time, while it goes on */
+#define POLLED_NS    1000000 /* while a program can't wake the agent by a system call */
+#define STUCK_NS     50000   /* first wait while stuck; each further wait doubles */
 #define STUCK_MAX_NS 800000
 #define CLOCK_NS     1000000000
 #define STACK_SIZE   (256u << 10)
@@ -24,7 +24,7 @@ struct bells {
 	struct futex_waitv futex[FUTEX_WAITV_MAX];
 	unsigned count;
 	bool polled;
-	bool all; /* else there are more than the kernel takes at a time */
+	bool all; /* false: there are more bells than the kernel accepts */
 };
 
 static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32_t flags)
@@ -36,7 +36,7 @@ static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32
 		.val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 | flags};
 }
 
-/* All rings are told that we sleep. */
+/* Collects the doorbells and tells all rings that the thread sleeps. */
 static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 {
 	bells->count = 0;
@@ -60,7 +60,7 @@ static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 	}
 }
 
-/* What the old futex call takes on every Linux: two words of the machine, whatever libc's timespec
+/* The timespec of the old futex call has two machine words on every Linux, whatever libc's timespec
  * is. */
 struct words_timespec {
 	long s, ns;
@@ -94,13 +94,13 @@ static void wait_all(const struct bells *bells, long wait_ns)
 		wait_plain(bells, wait_ns);
 		return;
 	}
+	/* EPERM: an old seccomp filter does not know the call */
 	if (syscall(SYS_futex_waitv, bells->futex, bells->count, 0, &until, CLOCK_MONOTONIC) < 0 &&
-	    (errno == ENOSYS || errno == EPERM)) /* or a filter that does not know the call */
+	    (errno == ENOSYS || errno == EPERM))
 		wait_plain(bells, wait_ns);
 }
 
-/* Rings are freed by the main loop under the stream's lock only, so who touches a header takes
- * it. */
+/* The main loop frees rings under the stream's lock, so an access to a header needs the lock. */
 static void awake(struct drain *d)
 {
 	for (uint32_t i = 0; i < d->streams; i++) {
@@ -115,7 +115,7 @@ static void awake(struct drain *d)
 	}
 }
 
-/* A program that allocates nothing is looked at less and less often: it rings when half a slice is
+/* Waits longer and longer while no program allocates. A program rings when half of a slice is
  * full. */
 static void adapt_wait(struct drain *d, uint64_t delivered)
 {
@@ -128,8 +128,9 @@ static void adapt_wait(struct drain *d, uint64_t delivered)
 
 enum turn { TURN_DONE, TURN_MORE, TURN_STUCK };
 
-/* One turn for each. TURN_MORE: there is more to do at once; TURN_STUCK: there is, but nothing
- * could be taken: a thread is in the middle of a hook, and perhaps waits for our processor. */
+/* Gives each stream a turn. Returns TURN_MORE if there is more to do at once. Returns TURN_STUCK if
+ * there is more but no event could be taken: a thread is in the middle of a hook, and perhaps waits
+ * for the processor that this thread uses. */
 static enum turn turn(struct drain *d)
 {
 	bool more = false, news = false;
@@ -193,9 +194,8 @@ static void tell_sleep(struct drain *d)
 	}
 }
 
-/* How long to wait the next time. The thread that holds up the others goes on within microseconds,
- * or waits for a processor itself: then whoever looks for it again and again takes that away from
- * it. */
+/* Waits, and returns the next time to wait. The thread that holds up the others continues within
+ * microseconds, or waits for a processor, which polling would take away from it. */
 static long wait_stuck(long wait_ns)
 {
 	nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);
@@ -245,6 +245,7 @@ int drain_start(struct drain *d, struct stream *const *streams, uint32_t count,
 			    .context = context};
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	/* The thread inherits the mask: only the main loop handles signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	r = pthread_create(&d->thread, &attr, run, d);

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * The drain thread: one for all rings. It gives each stream a turn (stream_drain), then sleeps on
- * all doorbells at once with futex_waitv: 20 ms at most while events come, up to 80 ms while none
- * do. One thread, not one a ring: its stack and its buffers are paid once, and what it does is
- * bounded by the processor anyway. Kernels before 5.16 have no futex_waitv: with one ring the
- * thread waits on that ring's futex, with several it looks every 5 ms. While a program forbids
- * itself system calls (ring_polled) it looks each millisecond.
+ * The drain thread, one for all rings. It gives each stream a turn (stream_drain), then sleeps on
+ * all doorbells with one futex_waitv: at most 20 ms while events arrive, up to 80 ms while none do.
+ * It is one thread, not one per ring, so its stack and buffers exist only once; the processor
+ * limits its work anyway. Kernels before 5.16 lack futex_waitv: with one ring the thread waits on
+ * that ring's futex, with several it polls every 5 ms. While a program can't make system calls
+ * (ring_polled), the thread polls each millisecond.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -20,17 +20,19 @@ struct drain {
 	struct stream *const *stream;
 	uint32_t streams;
 	struct clock *counter;
-	uint64_t delivered; /* events of all streams, as of the last turn */
+	uint64_t delivered; /* events of all streams up to the last turn */
 	long wait_ns;
 	uint32_t kick;
 	uint32_t stop;
-	void (*notify)(void *context); /* in the drain thread: a spool or a state has changed */
+	/* Called in the drain thread when a spool or a state has changed. */
+	void (*notify)(void *context);
 	void *context;
 };
 
-/* Starts the thread. 0 or a negative errno. */
+/* Starts the thread. Returns 0 or a negative errno. */
 int drain_start(struct drain *drain, struct stream *const *streams, uint32_t count,
 		struct clock *counter, void (*notify)(void *context), void *context);
-/* There may be room or work again. From any thread. */
+/* Wakes the thread, because there may be room or work. Any thread may call it. */
 void drain_kick(struct drain *drain);
+/* Stops the thread and waits until it has ended. */
 void drain_stop(struct drain *drain);

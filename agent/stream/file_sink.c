@@ -9,9 +9,9 @@
 #include "agent/core/clock.h"
 #include "base/ban.h"
 
-#define PUMP_BYTES (4u << 20) /* in one go: what is written makes room in the spool */
+#define PUMP_BYTES (4u << 20) /* limit of one call: what is written makes room in the spool */
 
-/* Cuts off what is no whole frame; of a pipe or a device nothing can be taken back. */
+/* Removes an incomplete frame. In a pipe or a device this is not possible. */
 static void take_back(struct file_sink *f)
 {
 	if (ftruncate(f->fd, f->good) == 0)
@@ -40,7 +40,7 @@ static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
 	return 0;
 }
 
-/* With the stream's lock held. */
+/* The caller holds the stream's lock. */
 static struct catch_up begin(const struct spool *spool, uint64_t first)
 {
 	struct spool_account before;
@@ -103,8 +103,9 @@ static int copy_all(struct file_sink *f, const struct spool_place *place)
 	return 0;
 }
 
-/* The frame `next`. 0; 1: there is none; negative errno. A frame in memory that is not acknowledged
- * stays where it is, unless it may go to the disk. */
+/* Writes the frame `next`. Returns 0, 1 if there is none, or a negative errno. A frame in memory
+ * that is not acknowledged stays where it is, unless it may move to the disk. Only then is the lock
+ * held while writing. */
 static int write_frame(struct file_sink *f, struct stream *stream)
 {
 	bool moves = stream->spool.disk.folder;

@@ -11,20 +11,23 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define MODULE_ROOM	400 /* memory for a module, its path and segments, as a rule */
+#define MODULE_ROOM	400 /* typical memory of a module, with path and segments */
 #define MODULES_MIN	112
 #define MODULES_MAX	1024
-#define STACK_SPARE	28 /* words of half a slice that no stack has */
+#define STACK_SPARE	28 /* words of half a slice that no stack uses */
 #define THREAD_NAMES_NS 1000000000
-#define SLEEP_LEAST_NS	10000000		/* the two clocks are not read at one moment */
-#define DEAD_THREADS	(4 * BATCH_THREADS_MAX) /* that keep their names for who joins late */
+/* Smaller differences are noise: the two clocks are read one after the other. */
+#define SLEEP_LEAST_NS 10000000
+/* Ended threads whose names are kept for late collectors. */
+#define DEAD_THREADS (4 * BATCH_THREADS_MAX)
 #define RENEWAL_REST                                                                               \
-	64 /* batches without another try, when threads hold too much of the stack table */
-#define STOPPED_NS   1000000000 /* without a heartbeat for so long, programs go on unrecorded */
-#define TURN_BATCHES 4		/* batches in one turn: others want the lock, too */
-#define LANES_ALIKE  64		/* threads at least, before stacks are cut for them */
+	64 /* batches until the next renewal, if threads hold too much of the stack table */
+#define STOPPED_NS   1000000000 /* programs continue unrecorded after so long without a heartbeat */
+#define TURN_BATCHES 4		/* batches in one turn: others need the lock, too */
+/* Least number of lanes; beyond it, lanes are given up for deeper stacks. */
+#define LANES_ALIKE 64
 
-/* Frames of a lane: a program puts no stack into a slice that is longer than half of it. */
+/* Returns the number of frames of a lane. A program writes no stack longer than half a slice. */
 static uint32_t path_most(const struct stream *s, uint32_t lane)
 {
 	uint64_t most = s->budget->alike
@@ -50,15 +53,15 @@ struct stacks_path stream_lane(const struct stream *s, uint32_t lane)
 				    .most = path_most(s, lane)};
 }
 
-/* The lanes of all slices there may be; in a slot that does not grow, within a quarter of its
- * tables. */
+/* Reserves the lanes of all possible slices. In a slot of fixed size they take at most a quarter of
+ * its tables. */
 static int init_lanes(struct stream *s, struct arena *tables)
 {
 	const struct budget *b = s->budget;
 	const bool fixed = b->levels == 1;
 	size_t most = tables->size / 4 / sizeof(uint32_t);
 
-	/* Rather fewer threads than stacks that are cut. */
+	/* Having fewer threads is better than cutting stacks. */
 	if (b->alike && s->lane_count > LANES_ALIKE)
 		s->lane_count = most / s->depth_max > LANES_ALIKE ? (uint32_t)(most / s->depth_max)
 								  : LANES_ALIKE;
@@ -104,14 +107,14 @@ static int init_tables(struct stream *s, struct arena *tables, struct clock *cou
 		       : 0;
 }
 
-/* A batch after a new generation must find room in it. */
+/* A batch must fit into the new generation of the stack table. */
 void stream_fit_batch(struct stream *s)
 {
 	if (s->batch.nodes_max > s->stacks.nodes_max / 8)
 		s->batch.nodes_max = s->stacks.nodes_max / 8;
 }
 
-/* All else of the tables' memory is the stack table's. */
+/* The stack table gets the rest of the tables' memory. */
 static void init_stacks_fixed(struct stream *s, struct arena *tables)
 {
 	tables->used = (tables->used + 63) & ~(size_t)63;
@@ -154,8 +157,9 @@ static int set_up(struct stream *s, struct arena *arena, struct budget *b, uint3
 
 		if (!memory)
 			return -ENOMEM;
-		if (!s->maps.entry) /* else perhaps the observer still reads for who was here before
-				     */
+		/* If `maps` is initialized, the observer may still be reading for the previous
+		 * process. */
+		if (!s->maps.entry)
 			maps_init(&s->maps, memory, most->maps, first->definitions - MAPS_BESIDE,
 				  (uint32_t)sysconf(_SC_PAGESIZE));
 	}
@@ -182,7 +186,8 @@ int stream_init(struct stream *s, struct arena *arena, struct budget *b, uint32_
 	return set_up(s, arena, b, depth_limit, counter, packer);
 }
 
-/* Others may be about to take the lock, to find that it is free. */
+/* Takes the lock, because other threads may be about to lock the stream to find out that it is
+ * FREE. */
 int stream_init_place(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
 		      struct clock *counter, struct packer *packer)
 {
@@ -237,7 +242,7 @@ static void clear_tables(struct stream *s)
 	s->stopped_itself = false;
 }
 
-/* Who it is, for an agent that takes the ring up. */
+/* Writes the stream's identity into the ring, for an agent that takes it over. */
 static void sign(struct stream *s)
 {
 	struct ring_account *a = &s->source.ring->header->account;
@@ -261,7 +266,7 @@ static void begin(struct stream *s, const uint8_t *agent_id, uint32_t incarnatio
 	__atomic_store_n(&s->state, STREAM_LIVE, __ATOMIC_RELEASE);
 }
 
-/* A new one, that begins now. */
+/* Creates a new stream id; the stream starts now. */
 static int make_id(struct stream *s)
 {
 	if (getrandom(s->id, sizeof(s->id), 0) != sizeof(s->id))
@@ -316,7 +321,8 @@ int stream_open(struct stream *s, const struct target_info *target,
 	return 0;
 }
 
-/* How long it has run, and 1 at least: it was there before us. */
+/* Returns how long the program has run, at least 1 ns: 0 means that it was recorded from its
+ * start. */
 static uint64_t age_of(const struct target_info *target)
 {
 	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK), age = clock_boot_ns(), start;
@@ -341,7 +347,7 @@ int stream_attach(struct stream *s, const struct target_info *target,
 	return 0;
 }
 
-/* The stream's own counts, as the agent before us left them. */
+/* Takes over the stream's counts from the previous agent. */
 static void take_counts(struct stream *s, const struct ring_inheritance *in)
 {
 	const struct ring_account *a = &in->account;
@@ -365,7 +371,8 @@ static void take_counts(struct stream *s, const struct ring_inheritance *in)
 	s->spool.evicted = s->delivered;
 }
 
-/* How the program was told to record; it can have changed that. */
+/* Takes over how the program was told to record. The program can have changed that, so values are
+ * checked. */
 static void take_orders(struct stream *s)
 {
 	const struct ring_header *h = s->source.ring->header;
@@ -384,7 +391,7 @@ static void take_orders(struct stream *s)
 	memcpy(s->id, h->stream, sizeof(s->id));
 }
 
-/* What the program has said to the agent before us. */
+/* Returns what the program reported to the previous agent. */
 static struct target_said said_in(const struct ring_memory *ring)
 {
 	const struct ring_header *h = ring->header;
@@ -397,7 +404,7 @@ static struct target_said said_in(const struct ring_memory *ring)
 	};
 }
 
-/* The ring has grown under the agent before us: so does the place. */
+/* If the ring has grown under the previous agent, the place must grow, too. */
 static int adopt_level(struct stream *s)
 {
 	struct budget *b = s->budget;
@@ -480,7 +487,7 @@ static void add_unrecorded(struct unrecorded *to, const struct unrecorded *more)
 	to->bytes += more->bytes;
 }
 
-/* Where too many wait, the account has them all the same. */
+/* If too many wait, the ledger counts them nevertheless. */
 void stream_tell_unrecorded(struct stream *s, const struct unrecorded *u)
 {
 	if (s->unrecorded_count < STREAM_UNRECORDED_MAX)
@@ -501,7 +508,7 @@ void stream_tell_sleep(struct stream *s, uint64_t slept_ns)
 		return;
 	if (capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_SUSPENDED, slept_ns - s->slept_ns,
 			 stream_now(s), NULL, 0) == 0)
-		s->slept_ns = slept_ns; /* else the batch is full: in a second */
+		s->slept_ns = slept_ns; /* else the batch is full: the next call tries again */
 }
 
 void stream_end(struct stream *s, const struct target_end *end)
@@ -525,13 +532,13 @@ struct stream_ledger stream_ledger(const struct stream *s)
 	};
 	uint64_t known = l.delivered + l.culled + l.not_sampled + l.lost;
 
-	if (l.produced < known) /* only a program that lies about its counters comes here */
+	if (l.produced < known) /* possible only if a program's counters are wrong */
 		l.produced = known;
 	l.pending = l.produced - known;
 	return l;
 }
 
-/* 0; -ENOSPC: the frame waits in the batch's memory. */
+/* Returns 0, or -ENOSPC if the frame must wait in the batch's memory. */
 static int put_frame(struct stream *s)
 {
 	int r;
@@ -545,7 +552,7 @@ static int put_frame(struct stream *s)
 	return 0;
 }
 
-/* Between two batches: all nodes that a batch names are of one generation. */
+/* Called between two batches: all nodes that a batch names must be of one generation. */
 static void renew_stacks(struct stream *s)
 {
 	if (s->renewal_rest)
@@ -555,8 +562,8 @@ static void renew_stacks(struct stream *s)
 	s->renewal_wanted = false;
 	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count + 1) ? 1 : RENEWAL_REST;
 	stream_table_renewed(s, s->renewal_rest == 1);
-	if (s->renewal_rest == RENEWAL_REST &&
-	    (s->cull.held || s->flight.held)) { /* perhaps it is not the threads' */
+	/* Perhaps held events use the nodes, not the threads' stacks. */
+	if (s->renewal_rest == RENEWAL_REST && (s->cull.held || s->flight.held)) {
 		stream_hold_less(s);
 		s->renewal_rest = 1;
 	}
@@ -575,13 +582,13 @@ static int close_batch(struct stream *s, bool end)
 	s->delivered.nodes = stacks_number(&s->stacks, s->stacks.sent);
 	renew_stacks(s);
 	s->nodes_until = 0;
-	assert(length > 0); /* what goes into a batch is counted before it does */
+	assert(length > 0); /* everything is charged before it goes into a batch */
 	s->frame_pending = (size_t)length;
 	return put_frame(s);
 }
 
-/* A mark went with a batch that did not reach beyond it: who waits for all that was before it waits
- * for one more. */
+/* Returns true if a mark was sent in a batch whose watermark did not exceed it. A client that waits
+ * for everything before the mark needs another batch. */
 static bool owes_watermark(const struct stream *s)
 {
 	return s->order_ns && s->watermark_told / BATCH_TICK_NS * BATCH_TICK_NS <= s->order_ns;
@@ -595,8 +602,8 @@ static bool has_content(const struct stream *s)
 	       sums_due(&s->sums, s->turn_ns) || owes_watermark(s);
 }
 
-/* A flight recorder that waits has time; who it records is told at once, and the observer waits for
- * its maps to be packed. */
+/* An armed flight recorder has time. But a new process is reported at once, and the observer waits
+ * for its maps to be packed. */
 static bool is_quiet(const struct stream *s)
 {
 	return flight_is_quiet(&s->flight) && !s->process_news && !s->maps_ready &&
@@ -632,14 +639,14 @@ static void read_names(struct stream *s, uint64_t now)
 		threads_name(&s->threads, t, name);
 }
 
-/* The old image is drained: what it had is gone, and the ring is ready for the new one. */
+/* The old image is drained: forgets its modules and prepares the ring for the new image. */
 static void begin_image(struct stream *s)
 {
 	struct target_info target;
 
 	if (capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_EXEC, s->image + 1, stream_now(s), NULL,
 			 0) < 0)
-		return; /* the batch is full: next turn */
+		return; /* the batch is full: try again in the next turn */
 	modules_remove_all(&s->modules, stream_now(s));
 	stacks_cache_clear(&s->stacks);
 	if (target_read(s->target.pid, &target) == 0) {
@@ -656,7 +663,7 @@ static void begin_image(struct stream *s)
 	s->exec_pending = false;
 }
 
-/* Threads that never had a slice of their own at the end, or left theirs. */
+/* Ends the threads that have no slice at the end. */
 static int end_threads(struct stream *s)
 {
 	int r = 0;
@@ -679,7 +686,7 @@ static enum stream_work finish(struct stream *s)
 	return r == -ENOSPC ? STREAM_STALLED : STREAM_IDLE;
 }
 
-/* As the source's drain; what is held back goes when its time has come. */
+/* Runs the source's drain, and sends held events that are due. Returns like capture_ops.drain. */
 static int drain_source(struct stream *s, bool final)
 {
 	int r = s->cull.flush ? cull_advance(s, false) : 0;
@@ -728,7 +735,7 @@ enum stream_work stream_drain(struct stream *s)
 		if (s->exec_pending) /* the batch is full */
 			return close_batch(s, false) == -ENOSPC ? STREAM_STALLED : STREAM_MORE;
 		if (s->state == STREAM_ENDING)
-			return STREAM_MORE; /* the next image's */
+			return STREAM_MORE; /* of the next image */
 	}
 	if (s->state == STREAM_ENDING)
 		return finish(s);

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * One recorded process, from its beginning to the acknowledgement of its last batch. It lives in a
- * slot, whose memory was set aside at the start, and is the sink of a capture source
+ * One recorded process, from its start to the acknowledgement of its last batch. A stream lives in
+ * a slot, whose memory was reserved at the start, and receives the events of a capture source
  * (agent/core/capture.h).
  *
- * Owner: the drain thread fills it, the main loop reads spool and tables for its links; `lock`
- * guards all of it. State:
+ * The drain thread fills it; the main loop reads its spool and tables for links. `lock` protects
+ * all of it. States:
  *
- *   FREE --stream_open--> LIVE --the process ends--> ENDING
- *   ENDING --last batch in the spool--> ENDED --delivered--> FREE
+ *    FREE --stream_open--> LIVE --the process ends--> ENDING
+ *    ENDING --last batch in the spool--> ENDED --delivered--> FREE
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -30,34 +30,34 @@
 #include "agent/core/threads.h"
 #include "proto/discovery.h"
 
-#define STREAM_CLOSE_NS	 250000000  /* longest that an event waits in a batch */
-#define STREAM_LEDGER_NS 1000000000 /* a batch for the ledger alone */
+#define STREAM_CLOSE_NS	 250000000  /* longest time that an event waits in a batch */
+#define STREAM_LEDGER_NS 1000000000 /* interval of batches that contain only the ledger */
 
-#define STREAM_FIGURES_MAX 16 /* that wait for a batch */
+#define STREAM_FIGURES_MAX 16 /* figures that wait for a batch */
 
-/* A process that descends from this one and is not recorded. */
+/* A descendant of this process that is not recorded. */
 struct unrecorded {
 	uint32_t pid;
-	bool counted; /* else it is only known that it was there */
+	bool counted; /* false: only its existence is known */
 	char name[16];
 	uint64_t events, allocations, frees, bytes;
 };
 
-#define STREAM_UNRECORDED_MAX 32 /* that wait for a batch */
+#define STREAM_UNRECORDED_MAX 32 /* entries that wait for a batch */
 
 enum stream_state { STREAM_FREE, STREAM_LIVE, STREAM_ENDING, STREAM_ENDED };
 
-/* Does the collector know what stream.maps says it knows? */
+/* Whether the collector has what stream.maps claims that it has. */
 enum stream_maps {
 	STREAM_MAPS_KNOWN,
-	STREAM_MAPS_LOST, /* regions are to be told again */
-	STREAM_MAPS_NEW,  /* and it is another stream */
+	STREAM_MAPS_LOST, /* report all regions again */
+	STREAM_MAPS_NEW,  /* and the stream is another one */
 };
 
 struct stream {
 	pthread_mutex_t lock;
 	enum stream_state state; /* written under the lock; stream_state reads it without */
-	struct maps maps;	 /* the observer's; the drain's while `maps_ready` */
+	struct maps maps;	 /* owned by the observer; by the drain thread while `maps_ready` */
 	uint8_t id[STREAM_ID_SIZE];
 	uint32_t incarnation;
 	uint64_t start_ns;	/* CLOCK_MONOTONIC */
@@ -69,89 +69,94 @@ struct stream {
 	uint64_t end_ns; /* stream time */
 	int mode;
 	uint64_t sample_interval;
-	int resume_mode;     /* to go on in after a stop */
-	uint64_t snapshots;  /* the last one's number */
-	bool stopped_itself; /* the program's own last word: heapcast_stop */
+	int resume_mode;     /* mode when recording resumes after a stop */
+	uint64_t snapshots;  /* number of the last snapshot */
+	bool stopped_itself; /* the program has called heapcast_stop, and no start since */
 	bool frees_have_stacks;
 	uint8_t parent_stream[STREAM_ID_SIZE];
 	uint64_t parent_event;
-	uint64_t ran_before_ns; /* joined in mid-life: how long it had run */
-	uint64_t marked_ns;	/* the last mark of a thread, */
-	uint32_t marked_by;	/* and which thread's */
+	uint64_t ran_before_ns; /* time that the program had run when recording began */
+	uint64_t marked_ns;	/* time of the last mark of a thread */
+	uint32_t marked_by;	/* number of that thread */
 	bool has_parent;
 	uint32_t image;
 	bool process_news;
 	bool exec_pending; /* set by the main loop: drain the old image, then clear it */
 
-	struct capture_source *capture; /* where its events come from: &source.source, or one that
-					   stream_attach was given */
-	struct ring_source source;	/* open only in the first case: see stream_ring */
+	/* The source of the events: &source.source, or the one that stream_attach was given. */
+	struct capture_source *capture;
+	struct ring_source source; /* open only in the first case: see stream_ring */
 	struct stacks stacks;
 	struct modules modules;
 	struct threads threads;
-	struct cull cull; /* one of these two may hold events back */
+	struct cull cull; /* at most one of `cull` and `flight` is in use */
 	struct flight flight;
-	struct sums sums;	  /* of what they do not send */
-	struct stacks_path *lane; /* and one more, of what is held back */
+	struct sums sums;	  /* of events that these do not send */
+	struct stacks_path *lane; /* one path for each lane, and one for held events */
 	uint32_t lane_count;
-	/* A place that grows: see stream_grow. */
+	/* A place that grows: see stream_grow.c. */
 	struct budget *budget;
 	uint32_t level;
-	uint8_t *stacks_room[2]; /* where the table lies at an even level, and at an odd one */
+	uint8_t *stacks_room[2]; /* memory of the stack table at even and odd levels */
 	uint32_t *path;		 /* nodes of the lanes */
 	bool grow_wanted;
-	uint64_t refused_ns;  /* CLOCK_MONOTONIC of when the room had not so much; 0: it had */
-	bool refused_must;    /* what was refused then was needed */
-	uint64_t renewed_ns;  /* and of the last renewal of the table */
-	uint32_t depth_max;   /* frames of a lane */
-	uint32_t nodes_until; /* up to this node there is room in batch and table for sure; 0: look
-			       */
+	/* CLOCK_MONOTONIC when the room last refused to grow; 0: it did not */
+	uint64_t refused_ns;
+	bool refused_must;   /* that growth was necessary (ROOM_MUST) */
+	uint64_t renewed_ns; /* CLOCK_MONOTONIC of the last renewal of the stack table */
+	uint32_t depth_max;  /* frames of a lane */
+	/* Batch and table certainly have room up to this node number. 0: unknown. */
+	uint32_t nodes_until;
 	struct batch batch;
 	struct spool spool;
-	struct packer *packer; /* the drain thread's */
-	size_t frame_pending;  /* a frame in batch.memory that the spool has no room for yet */
+	struct packer *packer; /* of the drain thread */
+	/* Length of a frame in batch.memory that did not fit into the spool yet. */
+	size_t frame_pending;
 
 	struct spool_account delivered;
 	struct capture_losses lost;
-	uint64_t no_thread; /* events of threads without a lane */
+	uint64_t no_thread; /* lost events of threads without a lane */
 	uint64_t stacks_cut;
 	uint64_t samples_refused;
 	uint32_t stacks_unknown;
 	uint32_t namespaces;
-	bool renewal_wanted; /* the stack table is full: a new generation once this batch is closed
-			      */
-	uint32_t renewal_rest; /* batches to be closed until the next one may be wanted */
+	/* The stack table is full: begin a new generation when this batch is closed. */
+	bool renewal_wanted;
+	uint32_t renewal_rest; /* batches until the next renewal may be requested */
 	uint64_t watermark_ns;
-	uint64_t watermark_told; /* its own, not held back, as of the last batch */
-	uint64_t order_ns;	 /* the last mark that an order has put */
+	uint64_t watermark_told; /* `watermark_ns` (without held events) at the last batch */
+	uint64_t order_ns;	 /* time of the last mark from outside the program */
 	uint64_t closed_ns;	 /* CLOCK_MONOTONIC of the last batch */
-	uint64_t named_ns;	 /* when names of threads were read */
-	uint64_t ledger_told;	 /* produced, in the last batch */
+	uint64_t named_ns;	 /* CLOCK_MONOTONIC of the last read of thread names */
+	uint64_t ledger_told;	 /* `produced` in the last batch */
 	uint64_t turn_ns;	 /* CLOCK_MONOTONIC of the drain thread's last turn */
-	uint64_t slept_ns;	 /* clock_slept_ns as the stream has told it */
-	uint64_t earlier_delivered, earlier_lost; /* in the totals: by the agents before this one */
+	uint64_t slept_ns;	 /* clock_slept_ns as reported so far */
+	/* Part of the totals that earlier agents have accounted for. */
+	uint64_t earlier_delivered, earlier_lost;
 
 	struct unrecorded unrecorded[STREAM_UNRECORDED_MAX];
 	uint32_t unrecorded_count;
-	struct unrecorded unrecorded_sum; /* of all; `pid`: how many */
-	uint32_t uncounted;		  /* of these, without counts */
+	struct unrecorded unrecorded_sum; /* sum of all; its `pid` counts them */
+	uint32_t uncounted;		  /* how many of these have no counts */
 
-	/* What the observer has seen, and is to look at. */
+	/* The observer's settings and results. */
 	struct observer_settings observe;
 	struct figures figures[STREAM_FIGURES_MAX];
 	uint32_t figures_count;
 	bool maps_ready;
 	enum stream_maps maps_known;
-	uint32_t allocator_told;    /* sequence of the allocator's last answer */
-	uint64_t allocator_took_ns; /* what that cost the program */
+	/* Sequence number of the allocator's last answer that was sent. */
+	uint32_t allocator_told;
+	uint64_t allocator_took_ns; /* time that this answer took the program */
 };
 
+/* Reads the state without the lock. */
 static inline enum stream_state stream_state(const struct stream *stream)
 {
 	return __atomic_load_n(&stream->state, __ATOMIC_ACQUIRE);
 }
 
-/* The header of its ring; NULL: its events come from elsewhere. */
+/* Returns the header of the stream's ring, or NULL if its events come from another source. */
 static inline struct ring_header *stream_ring(const struct stream *stream)
 {
 	return stream->capture == &stream->source.source ? stream->source.ring->header : NULL;
@@ -160,66 +165,69 @@ static inline struct ring_header *stream_ring(const struct stream *stream)
 struct stream_settings {
 	struct ring_settings ring;
 	const uint8_t *agent_id;
-	const uint8_t *parent_stream; /* NULL: none */
+	const uint8_t *parent_stream; /* NULL: no parent */
 	uint64_t parent_event;
-	struct target_said said; /* by the program; zeros if it says nothing */
+	struct target_said said; /* reported by the program, or zeros */
 };
 
-/* A slot's memory, once. 0 or -ENOMEM. */
+/* Initializes a slot of fixed size, once. Returns 0 or -ENOMEM. */
 int stream_init(struct stream *stream, struct arena *arena, struct budget *budget,
 		uint32_t depth_limit, struct clock *counter, struct packer *packer);
-/* The same for a place that grows, each time before it is used: zeroed memory, always at the same
- * address. The stream is zeroed or FREE, and then young. */
+/* Initializes a place that grows, each time before it is used. Its memory is zeroed, always at the
+ * same address. The stream must be zeroed or FREE, and starts at the smallest level. Returns 0 or
+ * -ENOMEM. */
 int stream_init_place(struct stream *stream, struct arena *arena, struct budget *budget,
 		      uint32_t depth_limit, struct clock *counter, struct packer *packer);
-/* stream_grow.c */
-/* In each turn of the drain thread: grows if the program, the tables or the spool wish for it and
- * the room has so much. True: the batch must be closed first. */
+/* ---- stream_grow.c ---- */
+/* Called in each turn of the drain thread: grows if the program, the tables or the spool need it
+ * and the room has the memory. Returns true if the batch must be closed first. */
 bool stream_grow_if_due(struct stream *stream);
-/* It has this level from now on, which is paid for. Nothing is in the batch. 0 or a negative
- * errno. */
+/* Grows to this level, whose memory the caller has taken from the room. The batch must be empty.
+ * Returns 0 or a negative errno. */
 int stream_set_level(struct stream *stream, uint32_t level);
-/* Is there a next level, that the room did not refuse a moment ago? */
+/* Returns true if there is a next level that the room did not just refuse. */
 bool stream_may_grow(const struct stream *stream);
-/* The table of stacks began anew, or could not. */
+/* Reports that the stack table was renewed, or that renewing it failed. */
 void stream_table_renewed(struct stream *stream, bool renewed);
-/* The batch has no more new nodes than the table of stacks has room for after a new generation. */
+/* Limits the new nodes in a batch to what the stack table has room for after a renewal. */
 void stream_fit_batch(struct stream *stream);
-/* A lane's path, behind that of the lane before it. */
+/* Returns a lane's path, which follows the path of the previous lane in memory. */
 struct stacks_path stream_lane(const struct stream *stream, uint32_t lane);
-/* Bytes of the room that it has: as a young one, and what it has grown by. */
+/* Bytes of the room that the stream has: for its first level, and for its growth. */
 size_t stream_cost_young(const struct stream *stream);
 size_t stream_cost_grown(const struct stream *stream);
 void stream_done(struct stream *stream);
-/* Blocks that live short are culled, with the memory that the budget has for that. Before anything
- * is recorded. 0 or -ENOMEM. */
+/* Enables culling, with the budget's memory for it. Call this before anything is recorded. Returns
+ * 0 or -ENOMEM. */
 int stream_use_culling(struct stream *stream, struct arena *arena, const struct budget *budget,
 		       const struct cull_settings *settings);
-/* Likewise: the stream is a flight recorder. */
+/* Makes the stream a flight recorder, in the same way. */
 int stream_use_flight(struct stream *stream, struct arena *arena, const struct budget *budget,
 		      const struct flight_settings *settings);
 
-/* Batches that wait for a collector may go to this folder, too. Before anything is recorded. */
+/* Lets batches that wait for a collector move to this folder. Call this before anything is
+ * recorded. */
 void stream_use_spool(struct stream *stream, struct spool_folder *folder);
-/* spool_leave, by the main loop: with a packer and link_out bytes of its own, as the drain thread
- * may be packing for another stream. */
+/* Calls spool_leave from the main loop. The caller provides a packer, and `out` with `link_out`
+ * bytes, because the drain thread may be packing for another stream. */
 void stream_leave_spool(struct stream *stream, struct packer *packer, uint8_t *out);
 
-/* FREE to LIVE: makes the ring. 0 or a negative errno. */
+/* FREE to LIVE: creates the ring. Returns 0 or a negative errno. */
 int stream_open(struct stream *stream, const struct target_info *target,
 		const struct stream_settings *settings);
-/* FREE to LIVE with the ring of an agent that is gone: `lock` is taken over, see ring_source_adopt.
- * -EXDEV: it is not of our `mark`. 0 or another negative errno. */
+/* FREE to LIVE with the ring of an agent that is gone. Takes over `lock`, see ring_source_adopt.
+ * Returns 0, -EXDEV if the ring has another `mark`, -ESRCH if it is not the ring of `target`,
+ * -ENOSPC if the room has too little memory for it, or another negative errno. */
 int stream_take_up(struct stream *stream, const struct target_info *target, int lock,
 		   const uint8_t *mark, const uint8_t *agent_id);
-/* FREE to LIVE with another source than a ring, which must outlive the stream; of `settings->ring`
- * count mode, sample_interval and frees_have_stacks. 0 or a negative errno. */
+/* FREE to LIVE with another source than a ring, which must outlive the stream. Of `settings->ring`,
+ * only mode, sample_interval and frees_have_stacks matter. Returns 0 or a negative errno. */
 int stream_attach(struct stream *stream, const struct target_info *target,
 		  const struct stream_settings *settings, struct capture_source *capture);
 /* To FREE: everything was delivered, or given up. */
 void stream_close(struct stream *stream);
-/* What holds for this one, where it was opened just now, with the lock held: what is looked at, and
- * the time of culling, if there is memory for that (stream_use_culling). */
+/* Sets what the observer reads, and the time of culling if there is memory for it
+ * (stream_use_culling). Call this directly after the stream was opened, with the lock held. */
 void stream_settle(struct stream *stream, const struct observer_settings *observe,
 		   uint64_t cull_ns);
 /* LIVE to ENDING. */
@@ -227,62 +235,64 @@ void stream_end(struct stream *stream, const struct target_end *end);
 
 enum stream_work {
 	STREAM_IDLE,	/* nothing to do until the program writes more */
-	STREAM_MORE,	/* there is more at once */
+	STREAM_MORE,	/* more work is available at once */
 	STREAM_STALLED, /* the spool is full */
 };
 
-/* One turn of the drain thread, with the lock held. */
+/* Runs one turn of the drain thread. The caller holds the lock. */
 enum stream_work stream_drain(struct stream *stream);
 
-/* From the observer, with the lock held: goes into the next batch. Where too many wait the last one
- * gives way. */
+/* Adds figures from the observer to the next batch. If too many wait, they replace the last ones.
+ * The caller holds the lock. */
 void stream_put_figures(struct stream *stream, const struct figures *figures);
-/* The machine has slept for so long since it was started: the stream says so if that is news. With
- * the lock held. */
+/* `slept_ns` is the time that the machine has slept since boot. Adds a mark if it has grown. The
+ * caller holds the lock. */
 void stream_tell_sleep(struct stream *stream, uint64_t slept_ns);
 
-/* It goes into the next batch, and into the account. With the lock held. */
+/* Adds an unrecorded process to the next batch and to the ledger. The caller holds the lock. */
 void stream_tell_unrecorded(struct stream *stream, const struct unrecorded *unrecorded);
-/* What is held back takes room that others need: with the next turn it is less. */
+/* Makes the next turn hold fewer events, because others need the memory. */
 void stream_hold_less(struct stream *stream);
-/* A mark from outside the program, of somebody who is called `by`. Into the open batch, with the
- * lock held. 0; -EAGAIN: no room. */
+/* Adds a mark from outside the program to the open batch; `by` names its author. The caller holds
+ * the lock. Returns 0, or -EAGAIN if the batch has no room. */
 int stream_mark(struct stream *stream, int kind, uint64_t value, uint64_t time_ns,
 		const uint8_t *text, uint32_t text_length, const char *by);
-/* What is in the open batch is sent with the next turn of the drain thread. With the lock held. */
+/* Makes the next turn of the drain thread send the open batch. The caller holds the lock. */
 static inline void stream_hurry(struct stream *s)
 {
 	s->batch.opened_ns = 1; /* long ago */
 }
 
-/* Nanoseconds since the start, now. */
+/* Returns the current stream time, in nanoseconds since the start. */
 uint64_t stream_now(const struct stream *stream);
 
+/* The account of all events so far: produced = delivered + culled + not_sampled + lost +
+ * pending. */
 struct stream_ledger {
 	uint64_t produced, delivered, culled, not_sampled, lost, pending;
 };
 struct stream_ledger stream_ledger(const struct stream *stream);
 
-/* Are events held back, and some of them never sent? */
+/* Returns true if events are held back, and some of them never sent. */
 static inline bool stream_holds(const struct stream *s)
 {
 	return s->cull.time_ns || s->flight.window_ns;
 }
 
-/* How many events came from the source: delivered, culled, or held back. */
+/* Returns the number of events taken from the source: delivered, culled, or held. */
 static inline uint64_t stream_taken(const struct stream *s)
 {
 	return s->delivered.events + s->delivered.culled + sums_events(&s->sums) + s->cull.held +
 	       s->flight.held;
 }
 
-/* What the batches tell: no event that is older follows. */
+/* Returns the watermark of the batches: no older event follows. */
 static inline uint64_t stream_watermark(const struct stream *s)
 {
 	return flight_watermark(&s->flight, cull_watermark(&s->cull, s->watermark_ns));
 }
 
-/* Counts an event that has gone into the batch. */
+/* Counts an event that was put into the batch. */
 static inline void stream_account(struct stream *s, struct thread *thread,
 				  const struct event *event)
 {
@@ -299,7 +309,7 @@ static inline void stream_account(struct stream *s, struct thread *thread,
 	s->delivered.bytes += event->size;
 }
 
-/* The same for a number of allocations and frees of one thread. */
+/* The same for several allocations and frees of one thread. */
 static inline void stream_account_sum(struct stream *s, struct thread *thread,
 				      const struct spool_account *sum)
 {

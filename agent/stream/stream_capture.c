@@ -1,7 +1,7 @@
 /*
- * The stream as the sink of a source: the functions of agent/core/capture.h. Events become nodes
- * and columns, gaps and marks lines in the lists of the batch. What runs at each event is in
- * stream_event.h, and what it rarely needs in here; the life of a stream is in stream.c.
+ * The stream as the receiver of a source: implements agent/core/capture.h. Events become nodes and
+ * columns; gaps and marks go into lists of the batch. stream_event.h has the code that runs for
+ * each event; this file has the rest. stream.c has the life of a stream.
  */
 #include "agent/stream/stream_event.h"
 
@@ -22,8 +22,8 @@ int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool 
 			return -EAGAIN;
 		t = threads_add(&s->threads, tid, time_ns);
 		s->grow_wanted |= !t;
-		if (!t) { /* places become free when the ends of dead ones are sent, and all that
-			     they have done */
+		/* Entries become free when the ends and the counts of ended threads were sent. */
+		if (!t) {
 			stream_hold_less(s);
 			threads_end_left(&s->threads, BATCH_THREADS_MAX, time_ns);
 			return -EAGAIN;
@@ -99,7 +99,7 @@ void capture_thread_counts(struct stream *s, struct thread *thread, uint64_t pro
 
 void capture_samples_refused(struct stream *s, uint64_t count)
 {
-	if (count > s->samples_refused) /* it only grows, in a ring that is right */
+	if (count > s->samples_refused) /* in a valid ring it only grows */
 		s->samples_refused = count;
 }
 
@@ -118,6 +118,8 @@ void capture_lane_reset(struct stream *s, uint32_t lane)
 
 static uint32_t find_place(struct stream *s, uint64_t pc, uint32_t epoch)
 {
+	/* A return address may be the first address after its module, so the call before it is
+	 * looked up. */
 	const struct module_place *in =
 		pc < CAPTURE_PSEUDO_LIMIT ? NULL : modules_find(&s->modules, pc - 1, epoch);
 
@@ -139,7 +141,7 @@ uint32_t stream_find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32
 	return node;
 }
 
-/* Frames that the lane has never brought, down to `depth`. */
+/* Fills in frames that the lane does not have, down to `depth`. */
 static void lane_fill(struct stream *s, struct stacks_path *l, uint32_t depth)
 {
 	uint32_t node = stacks_child(&s->stacks, 0, 0, HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED);
@@ -180,8 +182,8 @@ uint32_t stream_intern_rarely(struct stream *s, struct stacks_path *l, uint32_t 
 	return node;
 }
 
-/* Times are cut to ticks: in the tick of a mark, what came after the mark would come before it. The
- * next tick is near enough. */
+/* Times are rounded down to ticks, so an event shortly after a mark could get a time before the
+ * mark. Such an event gets the next tick. */
 static void put_behind_mark(const struct stream *s, struct event *e)
 {
 	if (e->thread == s->marked_by && e->time_ns < s->marked_ns &&
@@ -189,7 +191,7 @@ static void put_behind_mark(const struct stream *s, struct event *e)
 		e->time_ns = s->marked_ns / BATCH_TICK_NS * BATCH_TICK_NS + BATCH_TICK_NS;
 }
 
-/* With culling or the flight recorder on. */
+/* Handles an event while culling or the flight recorder is on. */
 static int hold(struct stream *s, uint32_t lane, struct thread *thread, struct capture_event *e)
 {
 	uint32_t node = e->has_stack ? stream_node(s, &s->lane[lane], e) : 0;
@@ -269,7 +271,7 @@ int capture_module_load(struct stream *s, const struct capture_module *module)
 	if (s->modules.unloads >= BATCH_UNLOADS_MAX)
 		return -EAGAIN;
 	if (modules_knows(&s->modules, module)) {
-		if (!batch_take(&s->batch, 24)) /* it is there again */
+		if (!batch_take(&s->batch, 24)) /* it is loaded again */
 			return -EAGAIN;
 	} else if (modules_full(&s->modules, module) && stream_may_grow(s)) {
 		s->grow_wanted = true;
@@ -292,7 +294,7 @@ int capture_module_unload(struct stream *s, uint32_t id, uint32_t epoch, uint64_
 	return modules_remove(&s->modules, id, epoch, time_ns) ? 0 : -EBADMSG;
 }
 
-/* Behind what is there already. Where it begins. */
+/* Appends a text and returns its offset. */
 static uint32_t put_text(struct batch *b, const void *text, uint32_t length)
 {
 	uint32_t offset = b->text_length;
@@ -303,7 +305,7 @@ static uint32_t put_text(struct batch *b, const void *text, uint32_t length)
 	return offset;
 }
 
-/* `by` with its NUL, of `by_length` bytes; 0: nobody. */
+/* `by_length` includes the NUL of `by`; 0: no author. */
 static int put_mark(struct stream *s, struct batch_mark mark, const uint8_t *text,
 		    uint32_t text_length, const char *by, uint32_t by_length)
 {
@@ -325,7 +327,7 @@ static int put_mark(struct stream *s, struct batch_mark mark, const uint8_t *tex
 int capture_mark(struct stream *s, struct thread *thread, int kind, uint64_t value,
 		 uint64_t time_ns, const uint8_t *text, uint32_t text_length)
 {
-	bool placed = thread && !stream_holds(s); /* what is held comes later, in another order */
+	bool placed = thread && !stream_holds(s); /* held events are sent later, in another order */
 	struct batch_mark mark = {.time_ns = time_ns,
 				  .kind = kind,
 				  .thread = thread ? thread->number : 0,

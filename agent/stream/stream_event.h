@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The stream's way of one event from its source into the columns: capture_event of
- * agent/core/capture.h, for those who put millions a second. Inlined into the reader of the ring,
- * what the reader knows of an event (that it is a malloc, say) is not asked again.
+ * The path of one event from its source into the columns: capture_event of agent/core/capture.h,
+ * for sources with millions of events a second. Because it is inlined into the ring's reader, the
+ * compiler drops the tests of what the reader already knows (that the event is a malloc, say).
  *
- * What an event asks most is the node of (parent, program counter). The lane's path gives the
- * parent; the cache in the stack table answers, and only what it does not know is looked up:
- * module, place, node (stream_capture.c).
+ * Most of the work is finding the node of (parent, program counter). The lane's path gives the
+ * parent, and the stack table's cache the node. Only for a cache miss, stream_capture.c looks up
+ * module, place and node.
  */
 #include <errno.h>
 
@@ -15,25 +15,25 @@
 
 #define STREAM_NO_ROOM UINT32_MAX /* no node has this number */
 
-/* What the cache is asked for: addresses have 48 bits, so that the epoch's lower half finds room
- * above. */
+/* Returns the cache's key. Addresses have 48 bits, so the lower half of the epoch fits above
+ * them. */
 static inline uint64_t stream_cache_key(uint64_t pc, uint32_t epoch)
 {
 	return pc ^ (uint64_t)epoch << 48;
 }
 
-/* The node for a program counter below `parent`, past the cache of nodes. */
+/* Returns the node for a program counter below `parent`, after a miss in the cache of nodes. */
 uint32_t stream_find_node(struct stream *stream, uint32_t parent, uint64_t pc, uint32_t epoch,
 			  struct stacks_cached *cached) __attribute__((noinline));
-/* The slow end of stream_has_room. */
+/* The slow path of stream_has_room. */
 bool stream_find_room(struct stream *stream, uint32_t frames) __attribute__((cold));
-/* Stacks that are deeper than the lane's path, or stand on frames that the lane has never
- * brought. */
+/* The slow path of stream_intern: for stacks that are deeper than the lane's path, or that keep
+ * frames which the lane does not have. */
 uint32_t stream_intern_rarely(struct stream *stream, struct stacks_path *lane, uint32_t keep,
 			      uint32_t count, const uint64_t *pcs, uint32_t epoch)
 	__attribute__((cold));
 
-/* Room for so many new nodes, in the batch and in the table. */
+/* Returns true if batch and table have room for `frames` new nodes. */
 static inline bool stream_has_room(struct stream *s, uint32_t frames)
 {
 	const struct stacks *t = &s->stacks;
@@ -44,9 +44,10 @@ static inline bool stream_has_room(struct stream *s, uint32_t frames)
 	       stream_find_room(s, frames);
 }
 
-/* The node of an event's stack, or STREAM_NO_ROOM for its new nodes. Does the same thing again when
- * it is offered again. The program counters may lie where the program can write: each is read once.
- * (The event's members come one by one, so that it lives in registers.) */
+/* Returns the node of an event's stack, or STREAM_NO_ROOM if there is no room for its new nodes.
+ * Calling it again with the same event is safe. The program counters may be in memory that the
+ * program can write, so each is read once. (The members of the event are separate arguments, so
+ * that they stay in registers.) */
 static inline __attribute__((always_inline)) uint32_t
 stream_intern(struct stream *s, struct stacks_path *l, uint32_t keep, uint32_t count,
 	      const uint64_t *pcs, uint32_t epoch)
@@ -77,7 +78,7 @@ stream_intern(struct stream *s, struct stacks_path *l, uint32_t keep, uint32_t c
 	return parent;
 }
 
-/* The node of an event that has a stack. */
+/* Returns the node of an event with a stack. */
 static inline __attribute__((always_inline)) uint32_t
 stream_node(struct stream *s, struct stacks_path *l, const struct capture_event *e)
 {
@@ -86,7 +87,7 @@ stream_node(struct stream *s, struct stacks_path *l, const struct capture_event 
 	return stream_intern(s, l, e->keep, e->count, e->pcs, e->epoch);
 }
 
-/* All of capture_event but the account. Not where events are held back. */
+/* Does what capture_event does, without the counts. Not for streams that hold events back. */
 static inline __attribute__((always_inline)) int capture_event_put(struct stream *s,
 								   struct stacks_path *path,
 								   uint32_t thread,

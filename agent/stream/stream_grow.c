@@ -1,13 +1,13 @@
 /*
- * How a stream's place grows. A process begins young: a ring with a few slices, small tables, a
- * small spool. What turns out to be too small wishes for more, and then all of it becomes that of
- * the next level, if the room that all places share has so much. If not, it goes on with what it
- * has, as a process does whose limit is small: threads wait for slices, the table of stacks is
- * renewed, the spool makes the program wait; and it asks again.
+ * Lets a stream's place grow. A process starts at the smallest level: a ring with a few slices,
+ * small tables, a small spool. When one of them is too small, the whole place moves to the next
+ * level, if the shared room has the memory. If not, the process continues with what it has, like a
+ * process with a small limit: threads wait for slices, the stack table is renewed, and the spool
+ * blocks the program. The stream asks again later.
  *
- * Address space for the largest level is there from the start, so arrays stay where they are, and
- * only the pages behind their end come into use; the table of stacks moves. Between two batches, in
- * the drain thread.
+ * The address space for the largest level exists from the start. So arrays stay where they are, and
+ * the pages behind them come into use; only the stack table moves. A place grows between two
+ * batches, in the drain thread.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -16,8 +16,9 @@
 #include "agent/stream/stream.h"
 #include "base/ban.h"
 
-#define REFUSED_NS    100000000	 /* until the room is asked again */
-#define RENEWED_NS    1000000000 /* a table that is renewed again within this is too small */
+#define REFUSED_NS 100000000 /* until the room is asked again */
+/* A table that must be renewed again within this time is too small. */
+#define RENEWED_NS    1000000000
 #define MODULES_AHEAD 4
 
 size_t stream_cost_young(const struct stream *s)
@@ -30,7 +31,7 @@ size_t stream_cost_grown(const struct stream *s)
 	return s->budget->place[s->level].cost - s->budget->place[0].cost;
 }
 
-/* Whole pages of it. */
+/* Releases the whole pages of this memory. */
 static void drop(uint8_t *memory, size_t size)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -52,7 +53,8 @@ static int next_level(struct stream *s)
 {
 	const struct budget *b = s->budget;
 	const struct budget_place *place = &b->place[s->level + 1];
-	int r = s->source.ring->steps > s->level + 1 ? 0 /* of a ring that was taken up */
+	/* The ring was taken over with these steps. */
+	int r = s->source.ring->steps > s->level + 1 ? 0
 						     : ring_memory_back(s->source.ring, &b->shape);
 
 	if (r < 0)
@@ -79,7 +81,7 @@ int stream_set_level(struct stream *s, uint32_t level)
 	return r;
 }
 
-/* Threads would have no slice, or modules no name. */
+/* Returns true if without growth threads would get no slice, or modules no name. */
 static bool must(const struct stream *s)
 {
 	return s->source.active_count >= s->source.ring->slice_count ||
@@ -87,7 +89,7 @@ static bool must(const struct stream *s)
 	       s->modules.text.used > s->modules.text.size / 8 * 7;
 }
 
-/* The old table of stacks is there until the new one is filled. */
+/* While the new stack table is filled, the old one needs memory, too. */
 static bool grow(struct stream *s)
 {
 	struct budget *b = s->budget;
@@ -139,8 +141,7 @@ bool stream_grow_if_due(struct stream *s)
 
 	if (s->budget->levels == 1 || !stream_ring(s) || !wishes(s))
 		return false;
-	/* Who was refused a larger place for speed asks at once for one without which something is
-	 * lost. */
+	/* If growth for speed was refused, growth that prevents a loss is still tried at once. */
 	if (s->refused_ns && s->turn_ns - s->refused_ns < REFUSED_NS &&
 	    (s->refused_must || !must(s)))
 		return false;

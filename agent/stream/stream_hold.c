@@ -1,5 +1,5 @@
-/* What a stream needs to hold events back: memory, of which the sums take a part, and the rest is
- * the list's (cull.h) or the array's (flight.h). */
+/* Provides the memory for held events. The sums take a part; the rest is for the list of cull.h, or
+ * the array of flight.h. */
 #include <errno.h>
 
 #include "agent/stream/stream.h"

@@ -1,5 +1,5 @@
-/* What a stream's spool on disk needs of the stream: its definitions, at the head of each segment.
- * See spool_disk.h. */
+/* Writes a stream's definitions at the head of each segment of its spool on disk. See
+ * spool_disk.h. */
 #include <errno.h>
 
 #include "agent/spool/spool_files.h"

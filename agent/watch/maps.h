@@ -84,6 +84,7 @@ void maps_clear(struct maps *maps);
  * under new numbers. */
 void maps_repeat(struct maps *maps);
 
+/* Begins a reading. */
 void maps_begin(struct maps *maps);
 /* Returns true if the columns have room for news of this region. If not, call maps_part, and
  * maps_go_on once that step is packed. */

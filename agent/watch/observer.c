@@ -415,6 +415,7 @@ static int start_thread(struct observer *b)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	/* The thread inherits the mask: only the main loop handles signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	r = pthread_create(&b->thread, &attr, run, b);

@@ -71,4 +71,5 @@ int observer_start(struct observer *observer, const struct observer_settings *se
 		   struct stream *const *streams, uint32_t count);
 /* Wakes the observer up, because there is a new process. */
 void observer_kick(struct observer *observer);
+/* Stops the thread and waits until it has ended. */
 void observer_stop(struct observer *observer);

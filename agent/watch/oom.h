@@ -5,9 +5,11 @@
  * kernel increments before it sends the signal: `oom_kill` in
  *
  *   memory.events.local, memory.events   of the process's cgroup (version 2; the first since
- * Linux 5.2) memory.oom_control                   of its cgroup in the hierarchy `memory` (version
- * 1, since Linux 4.13) /proc/vmstat                         of the whole system, if neither is
- * readable (since Linux 4.13)
+ *                                        Linux 5.2)
+ *   memory.oom_control                   of its cgroup in the hierarchy `memory` (version 1, since
+ *                                        Linux 4.13)
+ *   /proc/vmstat                         of the whole system, if neither is readable (since Linux
+ *                                        4.13)
  *
  * The agent reads the counter once a second while the process lives, because the process may move
  * to another cgroup, and again when it has ended. If the OOM killer ends one process of a cgroup
@@ -19,7 +21,7 @@
 #include <sys/types.h>
 
 #define OOM_LOOK_NS 1000000000
-/* longest time from the kernel's decision to the end of the process */
+/* Longest time from the kernel's decision to the end of the process. */
 #define OOM_RECENT_NS 10000000000
 
 struct oom_watch {

@@ -5,12 +5,12 @@
  *
  *   resident    /proc/PID/statm: above a size, or grown by a size within a time
  *   its cgroup  Version 2: memory.current against memory.max, and `high` in memory.events (the
- * kernel throttled it at memory.high). Version 1: memory.usage_in_bytes against
+ *               kernel throttled it at memory.high). Version 1: memory.usage_in_bytes against
  *               memory.limit_in_bytes. The files are those of the program's cgroup, or of the
- * nearest ancestor with a limit. Memory that the kernel can reclaim at once (inactive_file in
- *               memory.stat) does not count as used.
+ *               nearest ancestor with a limit. Memory that the kernel can reclaim at once
+ *               (inactive_file in memory.stat) does not count as used.
  *   pressure    `some total` in memory.pressure of the cgroup, or in /proc/pressure/memory: how
- * long tasks waited for memory
+ *               long tasks waited for memory
  *
  * A condition that stays true is reported once. It must become false, by a margin of 5 %, before it
  * is reported again. After a report, all conditions stay silent for a while. Only the cgroup's

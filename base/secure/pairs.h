@@ -98,7 +98,7 @@ int pair_draft_keep(struct pair_draft *draft, const char *wanted, struct pair_na
 		    struct err_text *err);
 /* Closes the draft. Removes the file unless pair_draft_keep succeeded. */
 void pair_draft_close(struct pair_draft *draft);
-/* Returns the secret that a key file with this key holds. Returns 0 or a negative errno. */
+/* Makes the secret that a key file with this key holds. Returns 0 or a negative errno. */
 int pair_secret(const uint8_t key[PAIR_KEY_SIZE], struct secret *ret_secret);
 
 /*

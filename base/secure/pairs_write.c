@@ -80,8 +80,7 @@ static int write_temporary(struct pair_draft *d, const char *text)
 		return -errno;
 	}
 	r = fchmod(fd, 0600) < 0 ? -errno : write_whole(fd, text);
-	futimens(fd, (const struct timespec[2]){{0}, {0}}); /* 0 means that the peer was never seen
-							     * (pair_seen) */
+	futimens(fd, (const struct timespec[2]){{0}, {0}}); /* never seen (pair_seen) */
 	if (r < 0)
 		pair_draft_close(d);
 	return r;

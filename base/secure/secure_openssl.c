@@ -15,8 +15,7 @@
 #define SUITES "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
 
 static const unsigned char key_suite[] = {0x13, 0x01};
-static const unsigned char context_name[] = {'h', 'e', 'a', 'p'}; /* OpenSSL requires a session id
-								   * context */
+static const unsigned char context_name[] = {'h', 'e', 'a', 'p'}; /* OpenSSL requires one */
 
 static_assert(SECRET_MAC_SIZE == 32, "a key for TLS is as long as SHA-256's result");
 

@@ -1,4 +1,4 @@
-/* See catalogue.h. */
+/* The catalogue in SQLite. catalogue.h describes it. */
 #include "collector/catalogue/catalogue.h"
 
 #include <errno.h>
@@ -42,7 +42,9 @@ struct catalogue {
 	sqlite3 *db;
 	sqlite3_stmt *get, *put;
 	pthread_mutex_t mutex;
-	/* Of one that is written: where it is, and how often it was not there any more. */
+	/*
+	 * For a catalogue that is written: its path and inode, and how often the file was missing.
+	 */
 	char *path;
 	dev_t device;
 	ino_t inode;
@@ -106,7 +108,7 @@ static struct catalogue *catalogue_new(const char *path, int flags, int *ret_err
 	return c;
 }
 
-/* One number that a statement gives, or `otherwise`. */
+/* Returns the number that a statement yields, or `otherwise`. */
 static int64_t single(sqlite3 *db, const char *sql, int64_t otherwise)
 {
 	sqlite3_stmt *statement = NULL;
@@ -249,8 +251,10 @@ static uint64_t add_text(uint64_t checksum, const char *text)
 	return XXH3_64bits_withSeed(text ? text : "", text ? strlen(text) + 1 : 0, checksum);
 }
 
-/* SQLite vouches for the structure of its file only: a row whose numbers a disk has changed is one
- * to it, and a recording would be cut where it says. */
+/*
+ * SQLite checks only the structure of its file. A row whose numbers a faulty disk has changed would
+ * look valid, and a recording would be cut accordingly.
+ */
 static uint64_t checksum_of(const struct stream_id *id, const struct totals *t)
 {
 	const uint64_t numbers[] = {t->pid,
@@ -285,7 +289,7 @@ static uint64_t column_u64(sqlite3_stmt *s, int column)
 	return (uint64_t)sqlite3_column_int64(s, column);
 }
 
-/* Columns from `first` on. False: the row is damaged. */
+/* Reads columns from `first` on. Returns false if the row is damaged. */
 static bool read_row(sqlite3_stmt *s, int first, const struct stream_id *id,
 		     struct totals *ret_totals)
 {
@@ -339,8 +343,10 @@ static void bind_text(sqlite3_stmt *s, int index, const char *text)
 		sqlite3_bind_null(s, index);
 }
 
-/* Somebody has removed the file, and what is written goes nowhere: a new one takes its place. What
- * it does not know whoever lists reads in the recordings. */
+/*
+ * If the file was removed, writes would be lost, so a new file is created. Lists read what it does
+ * not contain from the recordings.
+ */
 static void look_after_file(struct catalogue *c)
 {
 	struct catalogue *anew = NULL;
@@ -440,7 +446,7 @@ int catalogue_each(struct catalogue *c,
 	return r;
 }
 
-/* Ids that a statement gives. */
+/* Reads the ids that a statement yields. */
 static size_t read_ids(sqlite3_stmt *s, struct stream_id *ret_ids, size_t most)
 {
 	size_t count = 0;
@@ -450,7 +456,7 @@ static size_t read_ids(sqlite3_stmt *s, struct stream_id *ret_ids, size_t most)
 	return count;
 }
 
-/* The lowest id that begins so (`fill` 0), or the highest (15). */
+/* Returns the lowest id with this prefix (`fill` 0), or the highest (15). */
 static void bound(const char *prefix, unsigned fill, struct stream_id *ret_id)
 {
 	char text[STREAM_ID_TEXT];
@@ -504,7 +510,7 @@ size_t catalogue_newest(struct catalogue *c, struct stream_id *ret_ids, size_t m
 	return count;
 }
 
-/* Seldom: prepared anew each time. */
+/* Rare, so the statement is not kept. */
 void catalogue_remove(struct catalogue *c, const struct stream_id *id)
 {
 	sqlite3_stmt *statement;

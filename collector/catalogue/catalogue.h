@@ -1,48 +1,64 @@
 #pragma once
 /*
- * DIR/catalogue.sqlite: the totals of each stream, so that `list` need not read the recordings. A
- * cache with a promise: a row never says more than what is durable in the recording, because it is
- * written after the recording's fdatasync. Whoever reads a row goes on from its `bytes`; without a
- * row, from the start. So it may be lost or stale at any time; a row has a checksum, and one that
- * it does not fit is none.
+ * DIR/catalogue.sqlite: the totals of each stream, so that `list` need not read the recordings. It
+ * is a cache with a guarantee: a row never claims more than what is durable in the recording,
+ * because it is written after the recording's fdatasync. A reader of a row continues from its
+ * `bytes`, or from the start without a row. The cache may therefore be lost or stale at any time. A
+ * row with a wrong checksum is ignored.
  *
- * One connection, used from any thread, one at a time (a mutex).
+ * There is one connection. Any thread may use it, one at a time (a mutex).
  */
 #include "collector/recording/stream_id.h"
 #include "collector/recording/totals.h"
 
 struct catalogue;
 
-/* For the writer: made, or made anew if it is damaged or of another version; ret_rebuilt says so.
+/*
+ * For the writer: opens the catalogue. It is created if it is missing, damaged or of another
+ * version; ret_rebuilt reports the latter two.
  */
 int catalogue_open_write(const char *path, struct catalogue **ret_catalogue, bool *ret_rebuilt,
 			 struct err_text *err);
-/* For readers. Negative errno if it is not there or can't be read: go without. */
+/*
+ * For readers. Returns a negative errno if it is missing or unreadable; the caller then works
+ * without it.
+ */
 int catalogue_open_read(const char *path, struct catalogue **ret_catalogue);
-/* For who adds streams beside the writer: one that is damaged or of another version is left as it
- * is. Negative errno: go without. */
+/*
+ * For processes that add streams beside the writer: a damaged catalogue or one of another version
+ * is left alone. Returns a negative errno; the caller then works without it.
+ */
 int catalogue_open_add(const char *path, struct catalogue **ret_catalogue);
 void catalogue_close(struct catalogue *catalogue);
-/* How often that was so, of one that is written. */
+/* Returns how often the file was removed and created anew while it was open for writing. */
 unsigned catalogue_lost(const struct catalogue *catalogue);
 
-/* 1: in ret_totals (totals_done); 0: no such row, or it can't be read. `catalogue` may be NULL: 0.
+/*
+ * Returns 1 with the totals in ret_totals (totals_done), or 0 if there is no readable row.
+ * `catalogue` may be NULL, which gives 0.
  */
 int catalogue_get(struct catalogue *catalogue, const struct stream_id *id,
 		  struct totals *ret_totals);
-/* If its file is not there any more, a new one is made first. `catalogue` may be NULL: 0. */
+/*
+ * Writes a row. If the file was removed, a new one is created first. `catalogue` may be NULL, which
+ * gives 0.
+ */
 int catalogue_put(struct catalogue *catalogue, const struct stream_id *id,
 		  const struct totals *totals, struct err_text *err);
-/* Calls for each row, in the order of ids, with the totals, which are moved out of by `each`. 0, or
- * what `each` returned that was not 0. */
+/*
+ * Calls `each` for every row, in the order of ids; `each` may move the totals. Returns 0, or the
+ * first result of `each` other than 0.
+ */
 int catalogue_each(struct catalogue *catalogue,
 		   int (*each)(void *context, const struct stream_id *id, struct totals *totals),
 		   void *context);
-/* Ids that begin with these hexadecimal digits, at most `most` of them. How many; 0 as well if the
- * catalogue can't be read. */
+/*
+ * Finds ids that begin with these hexadecimal digits, at most `most`. Returns their number, 0 also
+ * if the catalogue cannot be read.
+ */
 size_t catalogue_find(struct catalogue *catalogue, const char *prefix, struct stream_id *ret_ids,
 		      size_t most);
-/* Ids of the streams that began last, the last one first. */
+/* Returns the ids of the streams that began last, newest first. */
 size_t catalogue_newest(struct catalogue *catalogue, struct stream_id *ret_ids, size_t most);
-/* The stream is gone. */
+/* Removes the row of a stream. */
 void catalogue_remove(struct catalogue *catalogue, const struct stream_id *id);

@@ -1,4 +1,4 @@
-/* The rest of a stream, out of a file. See continue.h. */
+/* Continues a stream from files. continue.h describes it. */
 #include "collector/catalogue/continue.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct continuing {
 	int fd;
 	struct scan scan;
 	struct stream_writer *writer;
-	bool fresh; /* the store had nothing of it */
+	bool fresh; /* the store had none of it */
 	struct buf frame;
 	struct stream_continued result;
 };
@@ -48,7 +48,7 @@ static int not_one(const char *path, struct err_text *err)
 	return err_set(err, -EBADMSG, "%s is no recording", path);
 }
 
-/* ---- where it begins ---- */
+/* ---- the beginning of a recording ---- */
 
 static int read_beginning(int fd, uint64_t size, const char *path, struct recording_beginning *ret,
 			  struct err_text *err)
@@ -95,7 +95,7 @@ int recording_beginning_compare(const struct recording_beginning *a,
 	return r ? r : compare(b->definitions, a->definitions);
 }
 
-/* ---- taking ---- */
+/* ---- appending ---- */
 
 static int open_stream(struct continuing *c, const Heapcast__Batch *batch, struct err_text *err)
 {
@@ -113,7 +113,7 @@ static int open_stream(struct continuing *c, const Heapcast__Batch *batch, struc
 	return 0;
 }
 
-/* It says nothing that is not known here. */
+/* Tells whether a batch contains only definitions that are known. */
 static bool is_known(const struct continuing *c, const Heapcast__Batch *batch)
 {
 	struct stream_position p = stream_writer_position(c->writer);
@@ -212,7 +212,7 @@ static int take_file(struct continuing *c,
 	return r;
 }
 
-/* A stream that has no end may go on once more. */
+/* A stream without an end may be continued again. */
 static int settle(struct continuing *c, struct err_text *err)
 {
 	struct stream_position durable;
@@ -226,7 +226,7 @@ static int settle(struct continuing *c, struct err_text *err)
 	return 0;
 }
 
-/* What was appended is not; a stream that was new is none. */
+/* Undoes the appends, and removes a stream that is new. */
 static void take_back(struct continuing *c)
 {
 	cleanup(cleanup_free) char *folder = NULL;

@@ -1,15 +1,16 @@
 #pragma once
 /*
- * A recording in files becomes a stream of the store, or the rest of one: what an agent has written
- * to a file, or left in its spool in several, because its collector was gone or too slow.
+ * Turns recordings in files into a stream of the store, or into the rest of one. An agent has
+ * written them to a file, or left them in its spool in several files, because its collector was
+ * gone or too slow.
  *
- *	store:  | 1 | 2 | 3 | 4 |                 what its collector has stored
- *	file:           | c | 3 | 4 | 5 | 6 |     c: all definitions again
- *	store:  | 1 | 2 | 3 | 4 | 5 | 6 |
+ *        store:  | 1 | 2 | 3 | 4 |                what its collector has stored
+ *        file:           | c | 3 | 4 | 5 | 6 |     c: all definitions again
+ *        store:  | 1 | 2 | 3 | 4 | 5 | 6 |
  *
- * What is there already is passed over, and so are definitions that are known. Nothing can be put
- * in later: where batches are missing in between, the account has a gap for good. So files of one
- * stream are taken in the order of their batches.
+ * Batches and definitions that are already stored are skipped. Nothing can be inserted later: if
+ * batches are missing in between, the account has a permanent gap. The files of a stream are
+ * therefore taken in the order of their batches.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,17 +18,20 @@
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
 
-/* Where a recording begins. */
+/* The start of a recording. */
 struct recording_beginning {
 	struct stream_id id;
 	uint32_t incarnation;
-	uint64_t first;	  /* batch */
-	bool definitions; /* they come before it */
+	uint64_t first;	  /* number of its first batch */
+	bool definitions; /* definitions precede it */
 };
-/* 0; -EBADMSG with a sentence: no recording begins there. */
+/* Returns 0, or -EBADMSG with a sentence if no recording begins there. */
 int recording_beginning(const char *path, struct recording_beginning *ret_beginning,
 			struct err_text *err);
-/* For sorting: of one stream the earlier comes first, and definitions before batches. */
+/*
+ * For sorting: within a stream the earlier recording comes first, and definitions come before
+ * batches.
+ */
 int recording_beginning_compare(const struct recording_beginning *a,
 				const struct recording_beginning *b);
 
@@ -35,18 +39,20 @@ struct stream_continued {
 	struct stream_id id;
 	char name[64];
 	uint32_t pid;
-	uint64_t before, events; /* that were there; that came */
-	uint64_t missing; /* batches that are neither there nor in the file, and lie in between */
-	const char *damaged; /* the file that is; NULL: none. What lies behind this byte of it was
-				not taken: */
+	uint64_t before, events; /* already stored; added */
+	uint64_t missing;    /* batches in between that are neither in the store nor in the file */
+	const char *damaged; /* the damaged file, whose bytes from `damaged_at` on were not taken;
+			      * NULL: none */
 	uint64_t damaged_at;
 	bool ended;
 };
 
-/* Files of one stream, in their order; a store opened for writing. All that is taken is durable,
- * and rows are derived, when this returns. 0; -EBADMSG: one is no recording, or not of this stream,
- * or batches do not follow; -EBUSY: the stream is being written; others; each with a sentence, and
- * nothing was taken then. */
+/*
+ * Adds files of one stream, in their order, to a store opened for writing. On return everything
+ * taken is durable and its rows are derived. Returns 0; -EBADMSG if a file is no recording, or of
+ * another stream, or its batches do not follow; -EBUSY if the stream is being written; or another
+ * negative errno. Errors come with a sentence, and nothing was taken.
+ */
 int store_continue(struct store *store, const char *const *paths, size_t count,
 		   int (*progress)(void *context, uint64_t done, uint64_t of), void *context,
 		   struct stream_continued *ret_continued, struct err_text *err);

@@ -1,4 +1,4 @@
-/* The folder: opening, the lock, paths. See folder.h and store.h. */
+/* The store's folder: opening, the lock, paths. folder.h and store.h describe the interface. */
 #include "collector/catalogue/folder.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@
 #include "collector/recording/stream_position.h"
 #include "base/ban.h"
 
-#define LOCK_TRIES    20 /* a collector that was just killed lets go in a moment */
+#define LOCK_TRIES    20 /* a collector that was just killed releases the lock in a moment */
 #define LOCK_PAUSE_US 25000
 
 char *stream_id_format(char out[STREAM_ID_TEXT], const struct stream_id *id)
@@ -62,7 +62,9 @@ char *stream_recording_path(const struct store *store, const struct stream_id *i
 		       : path;
 }
 
-/* Locks of open file descriptions: one of another descriptor of the same process counts, too. */
+/*
+ * Locks belong to open file descriptions, so they also exclude other descriptors of this process.
+ */
 static struct flock whole_file(short type)
 {
 	return (struct flock){.l_type = type, .l_whence = SEEK_SET};
@@ -137,8 +139,10 @@ static int take_lock(struct store *store, struct err_text *err)
 	return 0;
 }
 
-/* What the catalogue vouches for is never looked at again: it must not be in the page cache only,
- * where a collector that was killed may have left it. */
+/*
+ * What the catalogue vouches for is not checked again. It must therefore be on the disk, and not
+ * only in the page cache, where a killed collector may have left it.
+ */
 static bool is_durable(const struct store *store, const struct stream_id *id)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
@@ -147,7 +151,7 @@ static bool is_durable(const struct store *store, const struct stream_id *id)
 	return fd >= 0 && fdatasync(fd) == 0;
 }
 
-/* What can't be read is left for whoever asks for it. */
+/* Unreadable streams are skipped; their readers report the errors. */
 void store_fill_catalogue(struct store *store)
 {
 	struct stream_id *ids = NULL;
@@ -167,8 +171,10 @@ void store_fill_catalogue(struct store *store)
 	free(ids);
 }
 
-/* Who adds takes no lock: each recording has one of its own. What the catalogue does not hear of
- * readers find out by themselves. */
+/*
+ * A process that adds streams takes no lock, because each recording has its own. Readers find
+ * streams that the catalogue lacks.
+ */
 static int open_write(struct store *store, bool adds, struct err_text *err)
 {
 	cleanup(cleanup_free) char *streams = path_of(store, "streams");
@@ -344,7 +350,7 @@ void store_set_note(struct store *store, const char *note)
 		return;
 	}
 	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* It is a convenience: where it can't be written, the log has said the same. */
+	/* The note is a convenience; the log has the same information. */
 	if (fd >= 0 && write(fd, note, length) == (ssize_t)length)
 		(void)!rename(fresh, path);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/* The store's folder, for the files of collector/store only. */
+/* The store's folder; private to the files that implement the store. */
 #include "collector/catalogue/catalogue.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
@@ -10,29 +10,35 @@ struct store {
 	char *path;
 	enum store_access access;
 	int lock;		     /* writer: holds the lock; else -1 */
-	struct catalogue *catalogue; /* NULL for a reader if there is none that it can read */
+	struct catalogue *catalogue; /* NULL for a reader without a readable catalogue */
 	struct sqlite3 *symbols;
-	bool rebuilt; /* the catalogue was of no use */
+	bool rebuilt; /* the catalogue was unusable */
 };
 
-/* retention.c: a stream's folder with all that is in it, for readers at once: it is renamed
- * first. */
+/*
+ * retention.c: removes a stream's folder with its contents. The folder is renamed first, so that it
+ * vanishes for readers at once.
+ */
 void folder_remove(const char *path);
 
-/* Path of a stream's folder. Free it; NULL: no memory. */
+/* Returns the path of a stream's folder. The caller frees it. Returns NULL if memory is short. */
 char *stream_folder_path(const struct store *store, const struct stream_id *id);
 
-/* True if a stream_writer holds the recording open. */
+/* Tells whether a stream_writer has the recording open. */
 bool recording_is_written(int fd);
-/* Takes that mark. 0 or -EBUSY. */
+/* Marks the recording as being written. Returns 0 or -EBUSY. */
 int recording_mark_written(int fd);
 
-/* Totals of a stream as far as its recording goes: the catalogue's, and what came after. -ENOENT:
- * no recording. */
-/* Nobody writes the stream now. */
+/*
+ * folder_totals returns the totals of a stream up to the end of its recording: the catalogue's,
+ * plus what came after. Returns -ENOENT if there is no recording.
+ */
+/* Tells whether no process writes the stream. */
 bool folder_is_idle(const struct store *store, const struct stream_id *id);
 int folder_totals(struct store *store, const struct stream_id *id, struct totals *ret_totals,
 		  bool *ret_live, struct err_text *err);
-/* Makes a file that nobody else can read, if there is none, for a library that would make one as
- * the umask has it. What does not succeed the library will meet as well. */
+/*
+ * Creates a file with private permissions if it does not exist, for a library that would create it
+ * with the umask. Errors are ignored, because the library meets them as well.
+ */
 void folder_make_private(const char *path);

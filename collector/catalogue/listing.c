@@ -1,4 +1,4 @@
-/* store_list and store_find. See store.h. */
+/* store_list and store_find. store.h describes the interface. */
 #include "collector/catalogue/listing.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@
 
 #define SUGGESTIONS 5
 #define STALE_MAX   4096
-#define NEWEST	    64 /* streams that may be the last one, snapshots among them */
+#define NEWEST	    64 /* candidates for the last stream, as some may be snapshots */
 
 static int hex_digit(char c)
 {
@@ -99,7 +99,7 @@ static char *text_or_empty(char *text)
 	return text ? text : strdup("");
 }
 
-/* Moves the totals' strings out. */
+/* Moves the strings out of the totals. */
 static void summary_fill(struct stream_summary *s, const struct stream_id *id, struct totals *t,
 			 bool live)
 {
@@ -146,13 +146,19 @@ static void sum_up(struct store *store, const struct stream_id *id, struct total
 		recording_sum_up_of(path, totals, NULL);
 }
 
-/* All of it, not only what was there when its rows were derived last. */
+/*
+ * Tells whether the sums cover the whole recording, and not only the rows that were derived at some
+ * time.
+ */
 static bool is_summed(const struct totals *t)
 {
 	return t->summed_up && t->summed_bytes == t->bytes;
 }
 
-/* One that breaks off: what is missing was written down while it was growing. */
+/*
+ * Completes the line of a stream that broke off. What else is missing was recorded while it was
+ * growing.
+ */
 static void tell_break(struct totals *t)
 {
 	char line[COMPLETENESS_LINE];
@@ -163,11 +169,11 @@ static void tell_break(struct totals *t)
 	t->incomplete = strdup(line);
 }
 
-/* A list in the making. */
+/* A list that is being made. */
 struct listing {
 	struct store *store;
-	struct stream_id *ids; /* in order */
-	bool *told;	       /* of each */
+	struct stream_id *ids; /* sorted */
+	bool *told;	       /* parallel to `ids`: already listed */
 	size_t id_count;
 	struct stream_id *snapshots;
 	size_t snapshot_count;
@@ -185,7 +191,7 @@ static void add_line(struct listing *l, const struct stream_id *id, struct total
 	line->is_snapshot = stream_id_among(id, l->snapshots, l->snapshot_count);
 }
 
-/* Of what has ended the catalogue knows all: its folder is not looked into. */
+/* Adds ended streams, which the catalogue knows completely, without reading their folders. */
 static int add_known(void *context, const struct stream_id *id, struct totals *totals)
 {
 	struct listing *l = context;
@@ -198,7 +204,7 @@ static int add_known(void *context, const struct stream_id *id, struct totals *t
 	return 0;
 }
 
-/* Its first frame has not come yet, or found no room on the disk. */
+/* Tells whether the first frame has not arrived yet, or found no room on the disk. */
 static bool is_empty(const struct listing *l, const struct stream_id *id,
 		     const struct totals *totals)
 {
@@ -221,8 +227,10 @@ static void add_others(struct listing *l)
 			totals_done(&totals);
 			continue;
 		}
-		/* Of what grows the sums are those of some seconds ago, where there is a
-		 * catalogue. */
+		/*
+		 * With a catalogue, the sums of a growing stream are a few seconds old, which is
+		 * sufficient.
+		 */
 		if (l->in_use && !(live && l->store->catalogue) && !is_summed(&totals))
 			sum_up(l->store, &l->ids[i], &totals);
 		else if (!live && !totals.ended)
@@ -236,8 +244,10 @@ static int make_list(struct listing *l, struct err_text *err)
 {
 	int r = listing_ids(l->store, &l->ids, &l->id_count, err);
 
-	/* Whoever asks for a snapshot is told that their list is damaged; all other streams can be
-	 * listed without it. */
+	/*
+	 * A damaged list of snapshots is reported to users of snapshots; streams can be listed
+	 * without it.
+	 */
 	if (!r && store_snapshot_ids(l->store, &l->snapshots, &l->snapshot_count, NULL) == -ENOMEM)
 		r = -ENOMEM;
 	if (r < 0)
@@ -299,7 +309,7 @@ void store_sum_up_some(struct store *store, bool (*stop)(void *context), void *c
 		if (folder_totals(store, &ids[i], &totals, &live, NULL) == 0 && !live &&
 		    !is_summed(&totals)) {
 			sum_up(store, &ids[i], &totals);
-			/* Whoever goes on with it meanwhile puts a row of his own. */
+			/* A writer that continues the stream meanwhile writes its own row. */
 			if (is_summed(&totals) && folder_is_idle(store, &ids[i]))
 				catalogue_put(store->catalogue, &ids[i], &totals, NULL);
 		}
@@ -344,7 +354,7 @@ static int find_path(const char *name, char **ret_path, struct err_text *err)
 	return 0;
 }
 
-/* "ID (program), ID (program)..." of the newest streams whose id begins with `prefix`. */
+/* Formats "ID (program), ID (program)..." for the newest streams whose ids begin with `prefix`. */
 static void describe(const struct stream_summary *list, size_t count, const char *prefix, char *out,
 		     size_t size)
 {
@@ -424,7 +434,7 @@ bool store_name_is_path(const char *name)
 	return !is_snapshot_name(name) && (strpbrk(name, "/.") || !access(name, F_OK));
 }
 
-/* Is it there still? */
+/* Returns the stream's state. Returns false if it no longer exists. */
 static bool state_of(struct store *store, const struct stream_id *id, enum stream_state *ret_state)
 {
 	struct totals totals = {0};
@@ -454,7 +464,9 @@ static bool find_last(struct store *store, struct stream_id *ret_id, enum stream
 	return false;
 }
 
-/* By the catalogue alone. False: it does not know; all folders have to be looked at. */
+/*
+ * Searches only the catalogue. Returns false if it does not know, and all folders have to be read.
+ */
 static bool find_quickly(struct store *store, const char *name, struct stream_id *ret_id,
 			 enum stream_state *ret_state)
 {

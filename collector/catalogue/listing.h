@@ -1,10 +1,10 @@
 #pragma once
-/* The streams of a store, for the files of collector/store only. */
+/* The streams of a store; private to the files that implement the store. */
 #include <stddef.h>
 
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
 
-/* Ids of all streams that have a folder, in no order. Free ret_ids. */
+/* Returns the ids of all streams that have a folder, unsorted. The caller frees ret_ids. */
 int listing_ids(struct store *store, struct stream_id **ret_ids, size_t *ret_count,
 		struct err_text *err);

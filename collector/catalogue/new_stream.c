@@ -1,4 +1,4 @@
-/* A stream while it is made. See new_stream.h. */
+/* A stream in the making. new_stream.h describes it. */
 #include "collector/catalogue/new_stream.h"
 
 #include <dirent.h>
@@ -24,10 +24,10 @@ struct new_stream {
 	struct store *store;
 	struct stream_id id;
 	int fd;
-	char *folder; /* NULL: it has found its place */
+	char *folder; /* NULL: it was moved into place */
 };
 
-/* Of somebody who was stopped in the middle: nobody is writing them. */
+/* Removes drafts of processes that were killed, recognized by the missing lock. */
 static void remove_leftovers(const struct store *store)
 {
 	cleanup(cleanup_free) char *streams = NULL;

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * A stream that is made in the store, not received: its recording is written in a folder that
- * nobody takes for a stream, which gets its place when it is whole. What a failure, or a crash,
- * leaves of it is removed.
+ * A stream that is made in the store rather than received. Its recording is written in a folder
+ * that does not look like a stream, and moved into place when it is complete. The remains of a
+ * failure or a crash are removed.
  *
- *	streams/draft-ID/recording.heapcast  --new_stream_place-->  streams/ID/recording.heapcast
+ *        streams/draft-ID/recording.heapcast  --new_stream_place--> streams/ID/recording.heapcast
  */
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
@@ -12,17 +12,17 @@
 struct err_text;
 struct new_stream;
 
-/* A store opened for reading will do. */
+/* A store opened for reading is sufficient. */
 int new_stream_new(struct store *store, struct new_stream **ret_draft, struct err_text *err);
-/* What was not placed is removed. */
+/* Removes the draft unless it was placed. */
 void new_stream_free(struct new_stream *draft);
-int new_stream_fd(const struct new_stream *draft); /* the draft's, empty, at its beginning */
+int new_stream_fd(const struct new_stream *draft); /* the draft's descriptor; empty at first */
 const struct stream_id *new_stream_id(const struct new_stream *draft);
-/* Makes durable what was written. */
+/* Makes the written bytes durable. */
 int new_stream_sync(struct new_stream *draft, struct err_text *err);
-/* Gives it its place. Until it is freed, or closed, it counts as being written. */
+/* Moves the draft into place. It counts as being written until it is freed or closed. */
 int new_stream_place(struct new_stream *draft, struct err_text *err);
-/* Nothing more is written: the descriptor is gone. */
+/* Closes the descriptor; nothing more can be written. */
 void new_stream_close(struct new_stream *draft);
-/* It was placed, and is of no use all the same: it will be removed. */
+/* Marks a placed draft as unusable, so that it is removed. */
 void new_stream_withdraw(struct new_stream *draft);

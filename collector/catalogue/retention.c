@@ -1,9 +1,9 @@
 /*
- * Removing streams that are old, or too much. A stream that is being written, or may soon be again,
- * stays: its recording is marked as written while it is removed, so that no writer opens it
- * meanwhile. The folder is renamed first: for readers it is there as a whole or not at all; what a
- * crash leaves of it is removed the next time. Snapshots stay until somebody removes them: where it
- * can't be told which streams those are, none is removed.
+ * Removes streams that are too old or take too much space. A stream that is being written, or may
+ * soon be again, stays. During removal its recording is locked as if it were being written, so no
+ * writer opens it. The folder is renamed first, so readers see all of it or nothing; the next run
+ * removes the remains of a crash. Snapshots stay until the user removes them. If the list of
+ * snapshots cannot be read, nothing is removed.
  */
 
 #include <dirent.h>
@@ -28,7 +28,7 @@
 
 #define REMOVED "removed-"
 #define INTERRUPTED_NS                                                                             \
-	3600000000000u /* without an end, its agent may still come back so long after */
+	3600000000000u /* how long an agent may take to return to a stream that has no end */
 
 struct candidate {
 	struct stream_id id;
@@ -36,7 +36,7 @@ struct candidate {
 	bool removable;
 };
 
-static _Thread_local uint64_t summed_bytes; /* of the walk under way */
+static _Thread_local uint64_t summed_bytes; /* of the current walk */
 
 static int add_bytes(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -62,7 +62,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* What was renamed, now or by somebody who was stopped then. */
+/* Removes folders that were renamed, now or by a process that was killed. */
 static void remove_renamed(const struct store *store)
 {
 	char path[4096], folder[4096];
@@ -142,8 +142,10 @@ static int remove_stream(struct store *store, const struct stream_id *id)
 	return 0;
 }
 
-/* After the survey: a snapshot that is taken meanwhile is being written until its name is stored,
- * so that either says that it stays. */
+/*
+ * Called after the survey. A snapshot that is taken meanwhile is locked as being written until its
+ * name is stored, so one of the two checks protects it.
+ */
 static int keep_snapshots(const struct store *store, struct candidate *list, size_t count,
 			  struct err_text *err)
 {

@@ -1,4 +1,4 @@
-/* Snapshots, their names and folders together, come and go. See snapshots.h. */
+/* Adds and removes snapshots, name and folder together. snapshots.h describes them. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ int store_snapshot_keep(struct store *store, struct new_stream *draft, struct sn
 		return r;
 	snapshot->stream = *new_stream_id(draft);
 	r = snapshots_file_put(store->path, snapshot, find_place, draft, err);
-	/* It has no name: nobody would look for it. */
+	/* Without a name the stream would never be found. */
 	if (r < 0)
 		new_stream_withdraw(draft);
 	return r;

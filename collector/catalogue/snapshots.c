@@ -1,4 +1,4 @@
-/* Names of snapshots, and who is in them: DIR/snapshots.sqlite. See snapshots.h. */
+/* The list of snapshots, with their members: DIR/snapshots.sqlite. snapshots.h describes it. */
 #include "collector/catalogue/snapshots.h"
 
 #include <ctype.h>
@@ -114,7 +114,7 @@ static int check_version(sqlite3 *db, bool write, struct err_text *err)
 	char begin[64];
 	int version = 0, r = version_of(db, &version, err);
 
-	/* Its first writer is not done, or was stopped. */
+	/* The first writer is not done, or was killed. */
 	if (!r && !version && !write)
 		return -ENOENT;
 	if (!r && !version) {
@@ -133,8 +133,10 @@ static int check_version(sqlite3 *db, bool write, struct err_text *err)
 	return r;
 }
 
-/* For writing: within a transaction that nobody else can be in. -ENOENT for reading: there are no
- * snapshots. */
+/*
+ * Opens the file. For writing, begins an exclusive transaction. For reading, returns -ENOENT if
+ * there are no snapshots.
+ */
 static int open_file(const char *folder, bool write, sqlite3 **ret_db, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = NULL;
@@ -258,7 +260,7 @@ static int read_snapshot(sqlite3 *db, sqlite3_stmt *s, struct snapshot *out, str
 	return read_members(db, out, err);
 }
 
-/* Those of that name, or all. */
+/* Reads the snapshot with this name, or all if `name` is NULL. */
 static int read_snapshots(const char *folder, const char *name, struct snapshot **ret_list,
 			  size_t *ret_count, struct err_text *err)
 {

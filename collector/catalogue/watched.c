@@ -1,4 +1,4 @@
-/* Which part of a program's life a recording is of. See watched.h. */
+/* Which part of a program's life a recording covers. watched.h describes the interface. */
 #include "collector/catalogue/watched.h"
 
 #include "collector/recording/info.h"

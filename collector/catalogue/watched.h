@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Which part of a program's life a recording is of. One that was joined in mid-life, or left while
- * it lives, has blocks that were not freed while it was watched; whether they ever are nobody
- * knows.
+ * Which part of a program's life a recording covers. If recording began after the start, or was
+ * detached before the end, some blocks were not freed while the program was recorded, and it is
+ * unknown whether they ever are.
  */
 #include <stdbool.h>
 
@@ -10,9 +10,12 @@
 
 struct process_info;
 
-/* From its start to its end? (Of one that goes on, and is watched still: so far.) */
+/*
+ * Tells whether the recording covers the program from start to end, or so far, if it is still being
+ * recorded.
+ */
 bool watched_whole(const struct process_info *process);
-/* Nobody watches it any more, and it lives. */
+/* Tells whether the agent has detached from the program, which is still alive. */
 bool watched_left(const struct process_info *process);
-/* What its leaked blocks are, in words: "never freed", "not freed while watched". */
+/* Returns words for blocks that were not freed: "never freed", "not freed while watched". */
 const char *watched_unfreed(const struct process_info *process);

@@ -1,9 +1,9 @@
 /*
- * Appending to a stream's recording.
+ * Appends to a stream's recording.
  *
- * Invariant: bytes [0, totals.bytes) of the file are what was admitted; a failed append cuts the
- * file back to it. The totals are changed on the loop and copied by the worker that makes them
- * durable, under the mutex; the file is written on the loop only.
+ * Invariant: bytes [0, totals.bytes) of the file are the accepted frames; a failed append truncates
+ * the file to that length. The loop changes the totals under the mutex, and the syncing worker
+ * copies them under it. Only the loop writes the file.
  */
 #include "proto/columns.h"
 
@@ -26,26 +26,24 @@
 #include "collector/recording/stream_position.h"
 #include "base/ban.h"
 
-#define DERIVE_BYTES (2u << 20) /* of frames at a time: some hundred milliseconds */
+#define DERIVE_BYTES (2u << 20) /* bytes of frames per run: a few hundred milliseconds */
 
 struct stream_writer {
 	struct store *store;
 	struct stream_id id;
-	int fd;	    /* -1: nothing was stored yet, the file is made with the first frame */
-	bool named; /* its name is as durable as its contents will be; the worker's that syncs */
-	bool gone;  /* it is not where it should be: nothing is done to it any more; the worker's
-		       that syncs */
-	uint64_t
-		announced; /* by a catch-up: the number that comes next, what lies before is gone */
-	uint64_t durable_bytes; /* of the file; changed by the worker, read when it is done */
+	int fd;	    /* -1: nothing stored yet; the first frame creates the file */
+	bool named; /* the folder entries are durable; owned by the syncing worker */
+	bool gone;  /* the file was removed: nothing more is done; owned by the syncing worker */
+	uint64_t announced;	/* by a catch-up: number of the next batch; earlier ones are lost */
+	uint64_t durable_bytes; /* of the file; written by the syncing worker */
 	pthread_mutex_t mutex;	/* guards totals and sums */
 	struct totals totals;
-	struct totals sums;	   /* what is in use, by who derives; nothing else of it counts */
-	struct recording *derived; /* NULL: nothing yet, or parked; the worker's that derives, as
-				      what follows */
-	uint64_t derived_bytes;	   /* of the frames, up to where rows are derived and kept */
-	bool underivable;	   /* the disk refused it: readers work it out for themselves */
-	struct err_text news;	   /* not told yet; empty: none */
+	struct totals sums;	   /* the live heap, by the deriving worker; only sums are valid */
+	struct recording *derived; /* NULL: not begun, or parked; this and the members below belong
+				    * to the deriving worker */
+	uint64_t derived_bytes;	   /* of frames whose rows are derived */
+	bool underivable;	   /* the disk refused rows, so readers derive them */
+	struct err_text news;	   /* not reported yet; empty: none */
 };
 
 static int sync_folder(const char *path)
@@ -114,7 +112,7 @@ int stream_writer_open(struct store *store, const struct stream_id *id,
 	return 0;
 }
 
-/* Of a stream whose first frame found no room nothing is left. */
+/* Removes a stream whose first frame found no room on the disk. */
 static void remove_empty(const struct stream_writer *w)
 {
 	cleanup(cleanup_free) char *folder = stream_folder_path(w->store, &w->id);
@@ -144,7 +142,7 @@ void stream_writer_close(struct stream_writer *w)
 
 void stream_writer_abandon(struct stream_writer *w)
 {
-	/* If even that fails, what the page cache has is the best there is. */
+	/* If truncation fails, too, the contents of the page cache are the best available. */
 	if (w && w->fd >= 0 && !w->gone && w->durable_bytes < w->totals.bytes)
 		(void)!ftruncate(w->fd, (off_t)w->durable_bytes);
 	stream_writer_close(w);
@@ -195,7 +193,7 @@ static int sync_name(struct stream_writer *w, struct err_text *err)
 	return 0;
 }
 
-/* All or nothing: what a full disk left is cut off again. */
+/* Writes the whole frame or nothing: what a full disk accepted is truncated again. */
 static int write_frame(struct stream_writer *w, const uint8_t *frame, size_t length,
 		       struct err_text *err)
 {
@@ -222,8 +220,10 @@ static int write_frame(struct stream_writer *w, const uint8_t *frame, size_t len
 	return 0;
 }
 
-/* Numbers come one by one; only a catch-up may pass some over. Behind the end nothing comes any
- * more, whoever says so. */
+/*
+ * Batch numbers are consecutive; only a catch-up may skip some. Nothing may follow the end of the
+ * stream.
+ */
 static int check_order(const struct stream_writer *w, const Heapcast__Batch *batch,
 		       struct err_text *err)
 {
@@ -243,8 +243,10 @@ static int check_order(const struct stream_writer *w, const Heapcast__Batch *bat
 	return 0;
 }
 
-/* What a recording begins with must say what readers believe: nothing behind it can be read
- * otherwise. */
+/*
+ * The first batch must be acceptable to readers, because otherwise they could read nothing behind
+ * it.
+ */
 static int check_first(const Heapcast__Batch *batch, struct err_text *err)
 {
 	struct definitions d;
@@ -300,7 +302,7 @@ static int copy_totals(struct stream_writer *w, struct totals *ret_totals)
 	return r;
 }
 
-/* Somebody has removed the recording or its folder, or has put them elsewhere. */
+/* Tells whether the recording or its folder was removed or moved. */
 static int check_place(struct stream_writer *w, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(w->store, &w->id);
@@ -324,7 +326,7 @@ int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_dura
 
 	if (r < 0)
 		return r;
-	/* Once there are bytes, `fd` does not change any more. */
+	/* Once there are bytes, `fd` no longer changes. */
 	if (totals.bytes)
 		r = check_place(w, err);
 	if (!r && totals.bytes && !w->named)
@@ -336,8 +338,7 @@ int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_dura
 		*ret_durable = totals.position;
 		if (ret_durable->next)
 			ret_durable->next--;
-		/* The recording is safe; a catalogue that lags behind is caught up by whoever reads
-		 * it. */
+		/* The recording is durable. Readers make up for a stale catalogue. */
 		if (totals.bytes)
 			catalogue_put(w->store->catalogue, &w->id, &totals, NULL);
 	}
@@ -385,7 +386,7 @@ bool stream_writer_take_news(struct stream_writer *w, struct err_text *ret_news)
 	return true;
 }
 
-/* 1: there is more; 0: all frames that are durable were taken. */
+/* Returns 1 if more frames are left, 0 if all durable frames were taken, or a negative errno. */
 static int derive(struct stream_writer *w, const char *path, struct err_text *err)
 {
 	int r = 0;
@@ -451,7 +452,7 @@ int stream_writer_park(struct stream_writer *w, struct err_text *err)
 	return r;
 }
 
-/* What could not be kept is worked out in memory. */
+/* If rows could not be saved, the sums are computed in memory. */
 static int finish(struct stream_writer *w, const char *path, struct totals *totals,
 		  struct err_text *err)
 {

@@ -1,4 +1,4 @@
-/* See helper.h. */
+/* Helper threads. helper.h describes them. */
 #include "collector/columns/helper.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* Asking the collector that writes a folder. See control.h. */
+/* The client side of the control socket. control.h describes it. */
 #include "collector/control/control.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ int control_ask_begin(struct control_asking *a, const char *folder, const char *
 	return 0;
 }
 
-/* A line that is whole; NULL: there is none. */
+/* Moves the first complete line to `line`. Returns false if there is none. */
 static bool take_line(struct control_asking *a, char line[CONTROL_LINE])
 {
 	char *newline = memchr(a->in, '\n', a->length);

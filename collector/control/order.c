@@ -1,4 +1,4 @@
-/* Lines of orders. See order.h. */
+/* Formats and parses lines of orders. order.h describes them. */
 #include "collector/control/order.h"
 
 #include <errno.h>

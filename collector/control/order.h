@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Orders to agents, as lines at the control socket (control.h). Question and answers:
+ * Orders to agents, as lines at the control socket (control.h). Question and answer:
  *
  *   order WAIT_MS TARGET start|stop|snapshot
  *   order WAIT_MS TARGET mode full|sample|sample=BYTES|off
@@ -10,8 +10,8 @@
  *   refused STREAM CODE TEXT
  *   ok | no WHY
  *
- * TARGET is a stream's 32 digits, `all` (live streams), or `host=NAME` (those of that host). A text
- * may be empty. Both ends check what the other one writes.
+ * TARGET is a stream's 32 digits, `all` (live streams), or `host=NAME` (live streams of that host).
+ * A text may be empty. Both ends check what the other writes.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,30 +40,32 @@ enum control_code {
 	CONTROL_SWITCHED_OFF,
 	CONTROL_TOO_MANY,
 	CONTROL_MALFORMED,
-	CONTROL_NOT_CONNECTED, /* its agent */
+	CONTROL_NOT_CONNECTED, /* the stream's agent is not connected */
 	CONTROL_NOT_ANSWERED,
 	CONTROL_CODES
 };
-/* "no-stream", "ended"... */
+/* Returns "no-stream", "ended" and so on. */
 const char *control_code_word(enum control_code code);
 
 struct control_order {
 	uint64_t wait_ms;
-	char target[CONTROL_STREAM_TEXT]; /* of a stream; empty: all live ones, */
+	char target[CONTROL_STREAM_TEXT]; /* a stream; empty: all live ones, */
 	char host[64];			  /* of this host, if it is not empty */
 	enum control_action action;
 	int mode;
-	uint64_t interval; /* 0: as before */
+	uint64_t interval; /* 0: unchanged */
 	char text[CONTROL_ORDER_TEXT_MAX + 1];
 };
 
-/* Fills action and what belongs to it from words that a person wrote. 0; -EINVAL with a sentence in
- * `ret_why`. */
+/*
+ * Fills in the action and its parameters from a user's words. Returns 0, or -EINVAL with a sentence
+ * in `ret_why`.
+ */
 int control_order_say(struct control_order *order, const char *action, const char *argument,
 		      const char **ret_why);
-/* 0 or -EMSGSIZE. */
+/* Formats an order as a line. Returns 0 or -EMSGSIZE. */
 int control_order_format(char *out, size_t size, const struct control_order *order);
-/* 0; -EINVAL with a sentence. */
+/* Parses a line. Returns 0, or -EINVAL with a sentence. */
 int control_order_parse(const char *line, struct control_order *ret_order, const char **ret_why);
 
 struct control_reply {
@@ -75,5 +77,5 @@ struct control_reply {
 };
 
 int control_reply_format(char *out, size_t size, const struct control_reply *reply);
-/* 0; -EINVAL: it is no such line. */
+/* Parses a reply. Returns 0 or -EINVAL. */
 int control_reply_parse(const char *line, struct control_reply *ret_reply);

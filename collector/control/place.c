@@ -1,4 +1,4 @@
-/* The socket's address. See place.h. */
+/* The control socket's address. place.h describes it. */
 #include "collector/control/place.h"
 
 #include <errno.h>

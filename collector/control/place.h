@@ -1,7 +1,9 @@
 #pragma once
-/* Where the socket is: a folder's path may be longer than an address of a socket. */
+/* The socket's address. The path of a folder may be longer than a socket address allows. */
 #include <sys/un.h>
 
-/* Opens the folder, and writes an address that goes through the descriptor, which must stay open
- * while it is used. The descriptor or a negative errno. */
+/*
+ * Opens the folder, and writes an address that leads through the descriptor, which must stay open
+ * while the address is used. Returns the descriptor or a negative errno.
+ */
 int control_place(const char *folder, struct sockaddr_un *ret_address);

@@ -1,4 +1,4 @@
-/* Serving DIR/control.sock. See control.h. */
+/* Serves DIR/control.sock. control.h describes the protocol. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,14 +17,15 @@
 #define CLIENTS_MAX 64
 #define BACKLOG	    8
 #define UNREAD_MAX  (64u << 10)
-#define QUESTION_MS 5000 /* from connecting to the end of the line */
+/* from the connection to the end of the question, and for the client to hang up */
+#define QUESTION_MS 5000
 
 struct control_client {
 	struct control_client *next;
 	struct control *control;
 	uv_pipe_t pipe;
 	uv_timer_t timer;
-	unsigned handles; /* open ones of the two */
+	unsigned handles; /* number of open libuv handles (pipe, timer) */
 	bool asked, closing;
 	size_t length;
 	char line[CONTROL_LINE];
@@ -46,7 +47,7 @@ struct saying {
 	char text[];
 };
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 static void release(struct control *c)
 {
@@ -148,7 +149,7 @@ static void ended(uv_timer_t *timer)
 
 void control_end(struct control_client *client)
 {
-	/* What was written leaves first; then the other side hangs up, or time is over. */
+	/* The client reads pending output and hangs up, or the timer closes the connection. */
 	client->asked = false;
 	uv_timer_start(&client->timer, ended, QUESTION_MS, 0);
 }
@@ -197,7 +198,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 	}
 	client->length += (size_t)length;
 	newline = memchr(client->line, '\n', client->length);
-	/* One line, and nothing behind it. */
+	/* A connection carries one line and nothing behind it. */
 	if (client->asked || (newline && newline + 1 != client->line + client->length) ||
 	    (!newline && client->length == sizeof(client->line))) {
 		let_go(client);
@@ -251,10 +252,12 @@ static void on_connection(uv_stream_t *listener, int status)
 		uv_timer_start(&client->timer, ended, QUESTION_MS, 0);
 }
 
-/* ---- the beginning ---- */
+/* ---- creation ---- */
 
-/* A socket for this user only, before anybody can connect. What lies there is of a collector that
- * is gone: the caller has the folder's lock. */
+/*
+ * Makes a socket for this user only, before any client can connect. An existing socket belongs to a
+ * dead collector, because the caller holds the folder's lock.
+ */
 static int make_socket(const char *folder, struct err_text *err)
 {
 	struct sockaddr_un address;

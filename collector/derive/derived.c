@@ -1,4 +1,4 @@
-/* See derived.h. */
+/* Saves and loads derived data. derived.h describes the files. */
 #include "collector/derive/derived.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@
 #define FOLDER	     "columns"
 #define STATE_HEADER 32
 #define STATE_MAX    (1ull << 32)
-#define READ_TRIES   5 /* a writer may replace state and rows while we open them */
+#define READ_TRIES   5 /* a writer may replace state and rows while a reader opens them */
 
 static const uint8_t magic[8] = "hcstate";
 
@@ -52,7 +52,7 @@ static void rows_path(char out[4096], const struct derived *d, uint32_t generati
 	snprintf(out, 4096, "%s/rows.%u", d->folder, generation);
 }
 
-/* ---- do the frames fit? ---- */
+/* ---- comparison with the frames ---- */
 
 static int hash_range(int fd, uint64_t from, size_t length, uint64_t seed, uint64_t *ret_hash)
 {
@@ -73,8 +73,10 @@ static int hash_range(int fd, uint64_t from, size_t length, uint64_t seed, uint6
 	return 0;
 }
 
-/* Goes on with the hash, each chunk's being the seed of the next one's, to the last whole chunk
- * before `to`; the rest is hashed apart. */
+/*
+ * Continues the hash up to the last whole chunk before `to`; the hash of each chunk is the seed of
+ * the next one. The rest is hashed separately.
+ */
 static int hash_frames(int fd, uint64_t *hashed, uint64_t *hash, uint64_t to, uint64_t *ret_tail)
 {
 	int r = 0;
@@ -111,7 +113,7 @@ static bool fits(int fd, const struct state_fit *fit, uint64_t offset)
 
 /* ---- reading ---- */
 
-/* What was kept is of no use, and why. */
+/* Records why the kept data is unusable. */
 static void must_be_made_anew(struct derived *d, bool read, bool frames_fit)
 {
 	const char *why = !read ? "the state there is damaged or of another version"
@@ -228,7 +230,7 @@ int derived_load(struct recording *r)
 
 /* ---- writing ---- */
 
-/* What is ours now is written on. */
+/* The writer continues the file, so its blocks and pages are no longer those of the base. */
 static void own(struct recording *r)
 {
 	for (uint32_t i = 0; i < r->rows.first_open; i++)
@@ -268,7 +270,7 @@ static int begin_rows(struct recording *r, struct err_text *err)
 	return 0;
 }
 
-/* 1: the state is ours to go on with. */
+/* Returns 1 if the writer can continue with the state. */
 static int take_over(struct recording *r, uint64_t *ret_cut)
 {
 	struct derived *d = &r->derived;
@@ -404,25 +406,25 @@ void derived_drop(const struct derived *d)
 
 /* ---- compaction ---- */
 
-/* Blocks are made by whoever has time, and written in their order. */
+/* Several threads build blocks, which are placed in the file in order. */
 struct compaction {
 	struct recording *recording;
-	int fd; /* of the new file */
+	int fd; /* the new file */
 	struct rows_slot *slots;
-	pthread_mutex_t mutex; /* guards what follows */
+	pthread_mutex_t mutex; /* guards the members below */
 	pthread_cond_t turn;
 	uint32_t begun, written;
 	uint64_t length; /* of the file */
 	int error;
 };
 
-/* Memory of one who makes blocks. */
+/* Memory of a thread that builds blocks. */
 struct compactor {
 	struct rows_block *block;
 	struct buf packed, spare;
 };
 
-/* A block without news is copied as it is. */
+/* Copies a block without late updates unchanged. */
 static int copy_block(const struct compaction *c, struct compactor *own,
 		      const struct rows_slot *from)
 {
@@ -454,7 +456,7 @@ static int merge_block(const struct compaction *c, struct compactor *own, uint32
 	return block_repack(own->block, &source, ROWS_LATE, &own->packed, &own->spare);
 }
 
-/* Into own->packed. */
+/* Builds the block in own->packed. */
 static int compact_block(const struct compaction *c, struct compactor *own, uint32_t index)
 {
 	struct rows_slot *slot = &c->slots[index];
@@ -466,7 +468,7 @@ static int compact_block(const struct compaction *c, struct compactor *own, uint
 	return copy_block(c, own, slot);
 }
 
-/* Under the mutex, which is let go meanwhile. */
+/* Called with the mutex held; releases it meanwhile. */
 static int compact_next(struct compaction *c, struct compactor *own)
 {
 	uint32_t index = c->begun++;
@@ -510,8 +512,10 @@ static void *compact_all(void *argument)
 	return NULL;
 }
 
-/* The new file and slots take the place of the old ones. The old file stays until a state tells of
- * the new one. */
+/*
+ * Replaces the file and the slots by the new ones. The old file stays until a state refers to the
+ * new one.
+ */
 static void replace(struct recording *r, struct compaction *c)
 {
 	struct rows *rows = &r->rows;

@@ -1,19 +1,20 @@
 #pragma once
 /*
- * What is kept of a recording beside it, so that its frames need not be read again:
+ * Derived data that is kept beside a recording, so that its frames need not be read again:
  *
- *	streams/ID/recording.heapcast	the frames
- *	streams/ID/columns/state	all but the sealed rows (state.h), replaced as a whole
- *	streams/ID/columns/rows.N	sealed blocks (block.h) and late news (late.h), append only;
- *					N: the state's generation
+ *        streams/ID/recording.heapcast   the frames
+ *        streams/ID/columns/state        all but the sealed rows (state.h), replaced as a whole
+ *        streams/ID/columns/rows.N       sealed blocks (block.h) and late updates (late.h),
+ *                                        append only; N: the state's generation
  *
- * The store's writer writes, everybody reads. Invariant: a state tells only of bytes of rows.N that
- * were written before it. What follows them was written after it: the next writer cuts it off. A
- * new generation begins where the late news are put into their blocks, or all is made anew.
+ * The store's writer writes; any process reads. Invariant: a state refers only to bytes of rows.N
+ * that were written before it. Bytes behind those were written after the state, and the next writer
+ * cuts them off. A new generation begins when late updates are merged into their blocks, or when
+ * everything is derived anew.
  *
- * Does it fit the recording? If that is as long as it was and was not modified since, yes. If not,
- * and it is longer, as one that grows, its last bytes before the offset are compared by their hash;
- * else all of them are.
+ * Does the state fit the recording? It does if the recording has the same length and modification
+ * time as then. If the recording is longer, because it grows, the hash of the last bytes before the
+ * offset is compared; otherwise the hash of all frames.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,32 +26,39 @@ struct recording;
 #define DERIVED_CHUNK (1u << 20)
 
 struct derived {
-	char *folder;	     /* NULL: a recording by itself, nothing is kept */
-	uint32_t generation; /* 0: there is none */
+	char *folder;	     /* NULL: the recording is a single file, and nothing is kept */
+	uint32_t generation; /* 0: no state */
 	uint64_t hashed, hash;
-	uint64_t saved_offset; /* of the frames that the last state covers */
+	uint64_t saved_offset; /* bytes of frames that the last state covers */
 	uint64_t state_inode;
 	bool writing;
-	struct err_text
-		anew; /* why what was kept is of no use; empty: it is, or there was nothing */
+	struct err_text anew; /* why the kept data is unusable; empty: usable, or none */
 };
 
-/* What a recording at `path` has beside it. 0 or -ENOMEM. */
+/* Finds the folder beside the recording at `path`. Returns 0 or -ENOMEM. */
 int derived_init(struct derived *derived, const char *path);
 void derived_done(struct derived *derived);
-/* Takes the state into a recording that has nothing yet but its file. 1; 0: there is none that
- * fits, begin with the frames (recording_clear first). */
+/*
+ * Loads the state into a recording that has only its file. Returns 1, or 0 if there is no fitting
+ * state; the caller then begins with the frames.
+ */
 int derived_load(struct recording *recording);
-/* The same for the writer, who goes on with the file of rows or begins a new one; ret_cut: bytes of
- * it that no state knew of. */
+/*
+ * Does the same for the writer, which continues the file of rows or begins a new one. `ret_cut`
+ * receives the bytes that no state referred to. Returns 0, or a negative errno with a sentence.
+ */
 int derived_load_writing(struct recording *recording, uint64_t *ret_cut, struct err_text *err);
-/* Writes rows and state. */
+/* Writes the rows and the state. Returns 0, or a negative errno with a sentence. */
 int derived_save(struct recording *recording, struct err_text *err);
-/* Late news into their blocks, in a file of rows of the next generation. Save next, then
- * derived_sweep. */
+/*
+ * Merges late updates into their blocks, in a rows file of the next generation. The caller then
+ * saves, and calls derived_sweep.
+ */
 int derived_compact(struct recording *recording, struct err_text *err);
-/* Removes rows of other generations, and half-written states. */
+/* Removes rows files of other generations and half-written states. */
 void derived_sweep(const struct derived *derived);
-/* It is damaged: takes the state away, if it is still that one and we may, so that it is made
- * anew. */
+/*
+ * Removes a damaged state, if it is still the same file and permissions allow it, so that it is
+ * derived anew.
+ */
 void derived_drop(const struct derived *derived);

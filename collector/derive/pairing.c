@@ -1,4 +1,4 @@
-/* See pairing.h. */
+/* Pairs births and deaths into rows. pairing.h describes the rules. */
 #include "collector/derive/pairing.h"
 
 #include <errno.h>
@@ -11,8 +11,10 @@
 #include "collector/derive/thinned.h"
 #include "base/ban.h"
 
-/* The map of live blocks is too large for the processor's caches: a place of it is fetched so many
- * steps before it is needed. */
+/*
+ * The map of live blocks exceeds the processor's caches, so slots are prefetched this many steps
+ * ahead.
+ */
 #define FETCH_AHEAD 12
 
 void pairing_done(struct pairing *p)
@@ -32,13 +34,15 @@ static void doubt_add(struct doubts *d, const struct doubt *doubt)
 	d->latest_ns = doubt->time_ns;
 }
 
-/* May any of them explain what happens at `time_ns`? */
+/* Tells whether a doubt may explain an event at `time_ns`. */
 static bool is_recent(const struct doubts *d, const struct pairing *p, uint64_t time_ns)
 {
 	return d->latest_ns && time_ns - d->latest_ns <= p->window_ns;
 }
 
-/* The doubt about `address` by another thread within the window before `time_ns`; it is taken out.
+/*
+ * Finds a doubt about `address` by another thread within the window before `time_ns`, and removes
+ * it.
  */
 static bool doubt_take(struct doubts *d, const struct pairing *p, uint64_t address, uint32_t thread,
 		       uint64_t time_ns, struct doubt *ret_doubt)
@@ -71,7 +75,7 @@ static int infer_end(struct pairing *p, uint32_t row, const struct step *birth)
 			&(struct row_death){.time_ns = birth->time_ns, .end = BLOCK_INFERRED});
 }
 
-/* Deaths without a birth are counted here. */
+/* Returns the counter for deaths without a birth. */
 static uint64_t *unborn(struct pairing *p)
 {
 	if (p->info.rowless)
@@ -79,7 +83,7 @@ static uint64_t *unborn(struct pairing *p)
 	return p->forked ? &p->info.inherited_frees : &p->info.orphan_frees;
 }
 
-/* There is no number for its row. Who lived at its address has died. */
+/* Handles a birth for which no row number is left. A live block at its address has died. */
 static int leave_out(struct pairing *p, const struct step *s)
 {
 	uint64_t before;
@@ -90,7 +94,7 @@ static int leave_out(struct pairing *p, const struct step *s)
 	return map_remove(&p->live, s->address, &before) ? infer_end(p, (uint32_t)before, s) : 0;
 }
 
-/* ret_row: NO_BLOCK if it has none. */
+/* `*ret_row` is NO_BLOCK if the block gets no row. */
 static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_previous,
 		      uint32_t *ret_row)
 {
@@ -136,8 +140,10 @@ static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_pr
 	return r ? r : thinned_birth(p, &birth, row);
 }
 
-/* The row that the death at s->address ends; NO_BLOCK: none is known. ret_again: it had ended
- * already, as far as was known. */
+/*
+ * Returns the row that the death at s->address ends, or NO_BLOCK if it is unknown. `ret_again`: the
+ * row had an inferred end, which this death replaces.
+ */
 static uint32_t take_dying(struct pairing *p, const struct step *s, bool *ret_again)
 {
 	struct doubt doubt;
@@ -174,8 +180,10 @@ static int take_death(struct pairing *p, const struct step *s)
 	return 0;
 }
 
-/* The block dies for the others now (its address may come again), but counts as alive until the new
- * one is born: a reallocation never shows as a dip. */
+/*
+ * For other threads the block dies now, because its address may be reused. Its row lives until the
+ * new block is born, so that a reallocation never shows as a dip.
+ */
 static int take_move_death(struct pairing *p, const struct step *s)
 {
 	bool again;
@@ -217,7 +225,7 @@ int pairing_exec(struct pairing *p, uint64_t time_ns)
 					p->rows, (uint32_t)e->value,
 					&(struct row_death){.time_ns = time_ns, .end = BLOCK_EXEC});
 		}
-	/* A file made to be slow has many of these. */
+	/* The checks are for speed: a crafted file may contain many execs. */
 	if (p->live.count)
 		map_clear(&p->live);
 	if (p->moving.count)
@@ -252,14 +260,14 @@ static int take_step(struct pairing *p, const struct step *s)
 	}
 }
 
-/* ---- in and out ---- */
+/* ---- input and output ---- */
 
 static int add_step(struct pairing *p, const struct event *e, enum step_what what, uint64_t time_ns,
 		    uint64_t address, uint64_t size)
 {
 	struct step *s;
 
-	/* No allocator hands these out, and the map can't hold them. */
+	/* No allocator returns these addresses, and the map cannot hold MAP_NO_KEY. */
 	if (!address || address == MAP_NO_KEY)
 		return 0;
 	if (p->queue.count == p->queue.capacity && steps_reserve(&p->queue, 1) < 0)
@@ -294,11 +302,11 @@ static int add_reallocation(struct pairing *p, const struct event *e)
 int pairing_add(struct pairing *p, const struct event *e)
 {
 	if (event_space(e->kind) != EVENT_SPACE_HEAP)
-		return 0; /* rows are blocks of the heap */
+		return 0; /* rows are only for blocks of the heap */
 	if (e->class == EVENT_CLASS_FREE)
 		return add_step(p, e, STEP_DEATH, e->time_ns, e->address, 0);
 	if (!e->address)
-		return 0; /* it failed; a reallocation's old block lives on */
+		return 0; /* the allocation failed; a reallocation's old block stays alive */
 	if (e->class == EVENT_CLASS_REALLOCATION)
 		return add_reallocation(p, e);
 	return add_step(p, e, STEP_BIRTH, e->time_ns, e->address, e->size);
@@ -351,7 +359,7 @@ void pairing_lost(struct pairing *p, uint64_t frees, uint64_t from_ns, uint64_t 
 	}
 }
 
-/* Of the rows of a block that are in use, those that were born before the end of the gap. */
+/* Counts the rows in use of a block that were born before the end of the gap. */
 static int count_candidates(const struct pairing *p, uint32_t index, struct rows_block **block,
 			    const struct block_limits *limits, struct buf *spare, uint64_t *count)
 {

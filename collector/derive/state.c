@@ -1,4 +1,4 @@
-/* See state.h. */
+/* Writes and reads the state of a recording. state.h describes the format. */
 #include "collector/derive/state.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define TEXT_MAX (1u << 16)
 
-/* Goes over the fields in one order, for writing (`out`) or for reading. */
+/* Visits the members in one order, for writing (`out`) or reading. */
 struct coder {
 	struct buf *out; /* NULL: reading */
 	struct reader in;
@@ -64,7 +64,7 @@ static void code_bool(struct coder *c, bool *value)
 	*value = byte;
 }
 
-/* A struct of nothing but uint64_t. */
+/* For a struct whose members are all uint64_t. */
 #define code_words(c, p) code_row(c, (uint64_t *)(p), sizeof(*(p)) / sizeof(uint64_t))
 static void code_row(struct coder *c, uint64_t *words, size_t count)
 {
@@ -85,7 +85,7 @@ static void code_bytes(struct coder *c, void *data, size_t length)
 		memcpy(data, from, length);
 }
 
-/* NULL is kept. */
+/* NULL stays NULL. */
 static void code_text(struct coder *c, char **text)
 {
 	uint64_t length = c->out && *text ? strlen(*text) + 1 : 0;
@@ -112,8 +112,10 @@ static bool failed(const struct coder *c)
 	return c->error || (!c->out && reader_error(&c->in));
 }
 
-/* How many elements follow, and, reading, room for them. An element takes a byte at least. False:
- * there are none. */
+/*
+ * Codes the number of elements and, when reading, reserves room for them. Every element takes at
+ * least a byte, which bounds the number. Returns false if there are none.
+ */
 static bool code_array(struct coder *c, void *array, uint32_t *count, uint32_t *capacity,
 		       size_t size)
 {
@@ -213,7 +215,7 @@ static void code_thread(struct coder *c, struct thread_info *t)
 		c->error = c->error ? c->error : -EBADMSG;
 }
 
-/* An element that may be missing: NULL stays NULL. `number` is that of both kinds of structs. */
+/* Codes a list of pointers; NULL stays NULL. Both kinds of elements have a member `number`. */
 #define CODE_POINTERS(c, list, count, capacity, code)                                              \
 	do {                                                                                       \
 		if (!code_array(c, &(list), &(count), &(capacity), sizeof(*(list))))               \
@@ -233,7 +235,7 @@ static void code_thread(struct coder *c, struct thread_info *t)
 		}                                                                                  \
 	} while (0)
 
-/* An earlier node is the parent, and its module is known. */
+/* Checks that the parent is an earlier node and the module is known. */
 static bool node_fits(const struct definitions *d, const struct stack_node *node, uint32_t index)
 {
 	return node->parent <= index &&
@@ -267,7 +269,7 @@ static void code_nodes(struct coder *c, struct definitions *d)
 		}
 }
 
-/* Texts as they lie in memory. */
+/* Codes all texts as they are in memory. */
 static void code_name_texts(struct coder *c, struct names *n)
 {
 	uint64_t length = n->text.length;
@@ -411,7 +413,7 @@ static void code_definitions(struct coder *c, struct definitions *d)
 		c->error = -EBADMSG;
 }
 
-/* ---- beside the rows ---- */
+/* ---- culled and separate events ---- */
 
 static bool thread_fits(const struct definitions *d, uint32_t thread)
 {
@@ -522,7 +524,7 @@ static void code_queue(struct coder *c, struct recording *r)
 	}
 }
 
-/* Reallocations under way. */
+/* Codes pending reallocations. */
 static void code_moving(struct coder *c, struct map *moving, uint64_t rows)
 {
 	uint64_t count = moving->count;
@@ -722,7 +724,7 @@ static void code_pages(struct coder *c, struct late *late, uint64_t bytes)
 	}
 }
 
-/* Before this all full blocks are sealed, and news of them are in pages. */
+/* The caller has sealed all full blocks and written their late updates to pages. */
 static void code_rows(struct coder *c, struct recording *r, uint64_t bytes)
 {
 	uint64_t sealed = r->rows.first_open;
@@ -740,7 +742,7 @@ static void code_rows(struct coder *c, struct recording *r, uint64_t bytes)
 	code_pages(c, &r->rows.late, bytes);
 }
 
-/* ---- all ---- */
+/* ---- the whole state ---- */
 
 static void code_scan(struct coder *c, struct recording *r)
 {
@@ -782,7 +784,7 @@ int state_write(const struct recording *recording, const struct state_fit *fit, 
 	struct coder c = {.out = out};
 	struct state_fit copy = *fit;
 
-	/* Writing changes nothing of it. */
+	/* The cast is safe: writing changes no member. */
 	code_recording(&c, (struct recording *)(uintptr_t)recording, &copy);
 	return c.error ? c.error : buf_error(out);
 }

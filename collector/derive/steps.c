@@ -1,5 +1,7 @@
-/* Rows of steps in time: a run for each batch, behind those that wait, and then among them. See
- * pairing.h. */
+/*
+ * Lists of steps: the run of each batch is sorted and merged into the waiting steps. steps.h
+ * describes the interface.
+ */
 #include "collector/derive/steps.h"
 
 #include <errno.h>
@@ -9,7 +11,7 @@
 
 #include "base/ban.h"
 
-/* Moves that an insertion may cost on the average before a run is sorted in general. */
+/* Average moves per insertion above which a run is sorted with qsort. */
 #define MOVES_A_STEP 16
 
 int steps_reserve(struct steps *s, size_t more)
@@ -44,8 +46,10 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Nearly sorted as a rule: only the calls of reallocations are out of place. Equal times keep their
- * order. */
+/*
+ * Insertion sort, because runs are nearly sorted: usually only the calls of reallocations are out
+ * of place. Equal times keep their order.
+ */
 static void sort(struct step *list, size_t count)
 {
 	size_t moves = 0, limit = count * MOVES_A_STEP;
@@ -70,8 +74,11 @@ static void sort(struct step *list, size_t count)
 	}
 }
 
-/* The steps before `middle` that are later than the first behind it make room for those: the gap
- * that they leave is never shorter than what is left of them. */
+/*
+ * Merges the run behind `middle`. The steps before `middle` that are later than the first of the
+ * run move to `spare`. The gap that they leave is never shorter than the rest of them, so no step
+ * is overwritten.
+ */
 static int merge(struct steps *s, size_t middle, struct steps *spare)
 {
 	size_t to = middle, from = middle, left = 0;

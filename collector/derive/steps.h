@@ -1,5 +1,5 @@
 #pragma once
-/* Rows of steps in the order of their times, for pairing.c. */
+/* Lists of steps sorted by time, for pairing.c. */
 #include "collector/derive/pairing.h"
 
 enum step_what {
@@ -11,9 +11,11 @@ enum step_what {
 	STEP_THINNED
 };
 
-int steps_reserve(struct steps *steps, size_t more); /* 0 or -ENOMEM */
+int steps_reserve(struct steps *steps, size_t more); /* Returns 0 or -ENOMEM. */
 void steps_done(struct steps *steps);
-/* All of them, where those up to `sorted` are. `spare` lends memory. 0 or -ENOMEM. */
+/*
+ * Sorts all steps; those up to `sorted` already are. `spare` provides memory. Returns 0 or -ENOMEM.
+ */
 int steps_sort(struct steps *steps, struct steps *spare);
-/* The first are gone; all that are left are sorted. */
+/* Removes the first `count` steps of a sorted list. */
 void steps_consume(struct steps *steps, size_t count);

@@ -1,4 +1,4 @@
-/* See thinned.h. */
+/* Thins rows as the program thins its set. thinned.h describes the rules. */
 #include "collector/derive/thinned.h"
 
 #include <errno.h>
@@ -9,15 +9,17 @@
 #include "collector/recording/row_reader.h"
 #include "base/ban.h"
 
-/* Of what is seen with the rate of 1, so much may be there unseen in 95 of 100 cases: exp(-3) is
- * 0.05. */
+/*
+ * With a sampling rate of 1, up to this much may exist unseen in 95 of 100 cases, because exp(-3)
+ * is 0.05.
+ */
 #define THINNED_UNSEEN 3
 
 #define COLUMNS                                                                                    \
 	(ROWS_ADDRESS | ROWS_SIZE | ROWS_BIRTH | ROWS_END | ROWS_WEIGHT | ROWS_STACK |             \
 	 ROWS_THREAD | ROWS_KIND | ROWS_DEATH_KIND)
 
-/* A row in use that is to be judged. */
+/* A row in use that has to be judged. */
 struct candidate {
 	struct row_birth birth;
 	uint32_t row;
@@ -26,12 +28,12 @@ struct candidate {
 struct judging {
 	struct pairing *pairing;
 	uint64_t time_ns;
-	unsigned level;	   /* to this one; 0: no change of it */
-	unsigned halvings; /* so many, the last of which is the law's */
+	unsigned level;	   /* the new level; 0: the level does not change */
+	unsigned halvings; /* number of halvings, the last of which is the law's */
 	struct rows_block *block;
 	struct buf spare;
 	struct thinned_sums *sums;
-	struct candidate *list; /* of a block: what is appended may seal it */
+	struct candidate *list; /* copied from a block, because appending rows may seal it */
 	uint32_t count;
 };
 
@@ -40,7 +42,7 @@ static bool is_sampled(const struct row_birth *b)
 	return b->weight > b->size && b->weight > 1;
 }
 
-/* Certainly in the set; perhaps. */
+/* in_set: certainly in the set; perhaps_in_set: possibly. */
 static bool in_set(const struct pairing_thinned *t, const struct row_birth *b)
 {
 	unsigned survivor = b->kind & ROW_SURVIVOR;
@@ -67,8 +69,10 @@ static unsigned outlives_halvings(const struct judging *j, const struct row_birt
 	return j->halvings;
 }
 
-/* One of how many like it goes on, as a power of 2, and whether it is this one. 0: it is not
- * concerned. */
+/*
+ * Returns how many like this block the survivor represents, as a power of 2, and whether this block
+ * continues. Returns 0 if the block is not concerned.
+ */
 static unsigned stands_for(const struct judging *j, const struct row_birth *b, bool *ret_goes_on)
 {
 	const struct thinning *law = &j->pairing->thinned.law;
@@ -159,9 +163,9 @@ static int judge(struct judging *j, const struct candidate *c)
 	return 0;
 }
 
-/* ---- all that are in use ---- */
+/* ---- all rows in use ---- */
 
-/* What was born before, or then, is not concerned. */
+/* Blocks born at or before this time are not concerned. */
 static uint64_t judged_ns(const struct judging *j)
 {
 	const struct pairing_thinned *t = &j->pairing->thinned;
@@ -227,8 +231,10 @@ static uint64_t at_least(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Of `sum` bytes or blocks, of which one in some goes on: what may be there though none of them is
- * seen. Not more than all. */
+/*
+ * Of `sum` bytes or blocks of which only a part continues: returns how much may exist although none
+ * of it is seen, at most all.
+ */
 static uint64_t unseen(uint64_t sum, uint64_t product)
 {
 	uint64_t most = 0;
@@ -244,7 +250,7 @@ static void tell_sums(struct thinned_info *info, const struct thinned_sums *sums
 		at_least(info->alive_blocks, unseen(sums->blocks, sums->blocks_squared));
 }
 
-/* What is appended meanwhile need not be looked at. */
+/* Rows that are appended meanwhile need no judgement. */
 static int judge_all(struct pairing *p, uint64_t time_ns, unsigned level, unsigned halvings)
 {
 	struct thinned_sums sums = {0};
@@ -292,14 +298,16 @@ struct thinned_info thinned_told(const struct pairing *p)
 	return info;
 }
 
-/* Of a and b, which count up and begin anew after 65,535. */
+/* Tells whether a precedes b. Both count up and wrap at 65,536. */
 static bool is_before(uint16_t a, uint16_t b)
 {
 	return (int16_t)(uint16_t)(a - b) < 0;
 }
 
-/* Two threads may tell of the law at a time: a mark that tells of an earlier state than the last
- * one has only its level to say, or nothing (false). */
+/*
+ * Two threads may report the law at the same time. A mark with an older state than the last one
+ * contributes only its level, or nothing (false).
+ */
 static bool not_older(struct thinning *law, const struct thinning *before)
 {
 	if (is_before(law->openings, before->openings))
@@ -328,7 +336,7 @@ int thinned_take(struct pairing *p, const struct step *s)
 	t->told = true;
 	if (level)
 		begin(p, s->time_ns);
-	/* Before the set was opened anew they had no effect that is left. */
+	/* Halvings before the set was reopened have no effect any more. */
 	if (!opened && halvings)
 		r = judge_all(p, s->time_ns, 0, halvings < 64 ? halvings : 64);
 	if (opened) {

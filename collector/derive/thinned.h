@@ -1,21 +1,21 @@
 #pragma once
 /*
- * Where a program follows only a part of what it has on record (MARK_THINNED, proto/thinning.h),
- * the same part goes on here, and stands for the rest. So what is in use is an estimate without
- * bias from then on, as what is born sampled is.
+ * Thinning in the recording. If a program follows only a part of its recorded blocks (MARK_THINNED,
+ * proto/thinning.h), the same part continues here and represents the rest. What is in use is from
+ * then on an unbiased estimate, like blocks sampled at birth.
  *
- *	row        born            mark                   end
- *	           |---------------|  censored
- *	survivor                   |----------------------|   of 1 block in 2, twice its weight
+ *        row       born             mark              end
+ *                   |----------------|  censored
+ *        survivor                    |-----------------|   of 1 block in 2, twice its weight
  *
- * All rows that are in use are of two kinds. What was sampled since the program's set was opened is
- * in that set: a halving of the set keeps one in two of these. All others the program follows by
- * their addresses alone: of these each step of the level keeps one in two. Which ones says the law,
- * to both sides alike; to be right here, all that goes on must be followed there. A row that is
- * taken for the wrong kind, or for both, is thinned although it need not be, which has no bias
- * either. So rows that are born at the moment of a mark are taken to be older; and those that were
- * recorded for certain since the set was opened, because they are as large as the interval or
- * because their thread is not sampled, are thinned as either kind.
+ * Rows in use are of two kinds. Blocks sampled since the program's set was opened are in that set;
+ * a halving of the set keeps one in two of them. The program follows all other blocks by their
+ * addresses alone; each step of the level keeps one in two of them. The law determines which ones,
+ * identically on both sides. For correctness, the program must follow every block that continues
+ * here. A row that is mistaken for the wrong kind, or for both, is thinned unnecessarily, which
+ * adds no bias. Therefore rows born at the moment of a mark count as older. Rows that were recorded
+ * for certain since the set was opened, because they are as large as the interval or because their
+ * thread is not sampled, are thinned as either kind.
  */
 #include "collector/derive/pairing.h"
 #include "collector/recording/row_reader.h"
@@ -38,14 +38,16 @@ static inline struct thinning thinned_unpack(uint64_t seed, uint64_t packed)
 				 .halvings = (uint16_t)(packed >> 40)};
 }
 
-/* The law is another one from this step on. 0, -ENOMEM, or what the rows' file says. */
+/* Changes the law from this step on. Returns 0, -ENOMEM or an error of the rows' file. */
 int thinned_take(struct pairing *pairing, const struct step *step);
-/* A block was born, has *row, and is alive: if it is not in the program's set, and less than all
- * are followed, it is thinned at once. */
+/*
+ * Thins a newborn block at once, if it is not in the program's set and fewer than all blocks are
+ * followed. The block is alive and its row is `row`.
+ */
 int thinned_birth(struct pairing *pairing, const struct row_birth *birth, uint32_t row);
-/* A thread is sampled at this interval from then on, for lack of room; 0: not any more. */
+/* Records that a thread is sampled at this interval from then on for lack of room; 0: no longer. */
 void thinned_interval(struct pairing *pairing, uint64_t time_ns, uint64_t interval);
-/* How coarse that makes what is estimated. */
+/* Returns how coarse this makes the estimates. */
 struct thinned_info thinned_told(const struct pairing *pairing);
-/* Another program begins. */
+/* Resets the law, because an exec starts another program. */
 void thinned_exec(struct pairing *pairing);

@@ -1,5 +1,7 @@
-/* The catalogue, if somebody removes it under us: the store makes a new one, which this says, and
- * has filled by a worker. */
+/*
+ * Handles the removal of the catalogue while it is in use. The store makes a new one; this file
+ * reports it and has a worker fill it.
+ */
 #include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
 #include "base/ban.h"

@@ -1,10 +1,11 @@
 /*
- * Beacons: who is there. proto/README.md, "Discovery".
+ * Beacons of agents: proto/README.md, "Discovery".
  *
- * Without a key a beacon is believed as far as it is harmless: we connect to its sender, who has a
- * share of what there is to be had (peer.c). With keys by pairing that goes on, and what is proven
- * goes before it. With a key its sender has to prove that it has it; and that it is there now, by
- * the answer to a probe, before we connect to an address that is new to us.
+ * Without keys a beacon is trusted as far as it is harmless: the collector connects to its sender,
+ * which gets a share of the available places (peer.c). With keys from pairing such beacons still
+ * count, but proven ones have priority. With a fixed key the sender must prove that it has the key.
+ * Before the collector connects to a new address, the sender must also answer a probe, to prove
+ * that it is there now.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
-#define READ_TURN 256 /* datagrams, before others have theirs */
+#define READ_TURN 256 /* datagrams before the loop continues */
 
 static bool is_whole(const Heapcast__Beacon *m)
 {
@@ -52,7 +53,7 @@ int beacon_parse(const uint8_t *data, size_t length, struct beacon_seen *ret)
 	return r;
 }
 
-/* By which key; NULL: by none of ours. */
+/* Returns the key that proves the beacon, or NULL if it is none of ours. */
 static const struct secret *proven_by(const struct ingest *ingest, const struct beacon_seen *b,
 				      const uint8_t *data, size_t length)
 {
@@ -79,8 +80,10 @@ static const char *other_key_words(const struct ingest *ingest, bool keyed)
 	return "talks only to collectors with its key ('collector pair' makes one, or --key FILE)";
 }
 
-/* An agent that is paired with several collectors sends a beacon for each: it is a stranger only if
- * none is for us. */
+/*
+ * An agent that is paired with several collectors sends a beacon for each. It is a stranger only if
+ * none of them is for us.
+ */
 static bool has_no_other(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
 {
 	struct unproven *oldest = &ingest->unproven[0], *u;
@@ -140,7 +143,7 @@ static void take(struct ingest *ingest, const uint8_t *data, size_t length,
 		peer_beacon(ingest, &beacon, from, answers);
 }
 
-/* An agent waits to be paired: that is another command's business. */
+/* Recognizes agents that wait for pairing, which another command handles. */
 static bool is_pairing(const uint8_t *data, size_t length)
 {
 	static const uint8_t magic[] = {0x08, 0xc1, 0xa0,
@@ -149,7 +152,7 @@ static bool is_pairing(const uint8_t *data, size_t length)
 	return length > sizeof(magic) && !memcmp(data, magic, sizeof(magic));
 }
 
-/* Collectors hear each other ask. */
+/* Recognizes probes of other collectors. */
 static bool is_probe(const uint8_t *data, size_t length)
 {
 	Heapcast__Probe *m = heapcast__probe__unpack(NULL, length, data);

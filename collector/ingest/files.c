@@ -1,14 +1,14 @@
 /*
- * Symbol files from agents. What is asked for waits in a list; a link is asked for one file at a
- * time, one agent after the other until one of them has it.
+ * Symbol files from agents. Requests wait in a list. A link is asked for one file at a time, and
+ * agents are asked one after the other until one has the file.
  *
- *   wanted -> asked -> pieces, each checked -> all there -> worker: durable, ELF file, build id ->
- *   in its place
+ *   wanted -> asked -> pieces, each checked -> complete -> worker: durable, ELF file, build id
+ *          -> moved into place
  *
- * A link that breaks leaves what has come; the next link to an agent that has the same file goes on
- * from there. Agents are not trusted: a file has a name that we make, never more bytes than it
- * said, the agent's limit or half of the disk's free space, all of them together FILES_BYTES_MAX,
- * and counts only when its build id is the one that was asked for.
+ * If a link breaks, the received bytes stay, and the next link to an agent with the same file
+ * continues there. Agents are untrusted: the file's name is ours, its size is bounded by what the
+ * agent stated, by FILE_BYTES_MAX and by half of the disk's free space, all files together by
+ * FILES_BYTES_MAX, and a file is accepted only if it has the requested build id.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,12 +26,12 @@
 
 #define PIECE_MAX	(16u << 10)
 #define FILE_BYTES_MAX	(512ull << 20)
-#define FILES_BYTES_MAX (4ull << 30) /* of one run */
+#define FILES_BYTES_MAX (4ull << 30) /* per run */
 #define TRANSFERS_MAX	1024
-#define SILENT_MS	60000 /* events go first, so an answer may take its time */
-#define NOBODY_MS	30000 /* for the agent to come back */
+#define SILENT_MS	60000 /* events have priority, so an answer may take long */
+#define NOBODY_MS	30000 /* for the agent to return */
 #define BUSY_MS		2000
-#define RESTARTS_MAX	3 /* of a file that changes while it comes */
+#define RESTARTS_MAX	3 /* of a file that changes during the transfer */
 
 static bool same_file(const struct ingest_file *a, const struct ingest_file *b)
 {
@@ -48,9 +48,9 @@ static struct transfer *transfer_find(const struct ingest *ingest, const struct 
 	return t;
 }
 
-/* ---- the end of one ---- */
+/* ---- the end of a transfer ---- */
 
-/* What has come of it goes. */
+/* Discards the received bytes. */
 static void drop_bytes(struct transfer *t)
 {
 	if (t->fd >= 0)
@@ -89,7 +89,7 @@ static void conclude(struct transfer *t, bool complete, const char *text)
 						   .text = text});
 }
 
-/* Its agent sends no more of it. */
+/* Tells the agent to stop sending. */
 static void stop_asking(struct transfer *t)
 {
 	struct link *link = t->link;
@@ -105,7 +105,7 @@ static void fail(struct transfer *t, const char *text)
 	conclude(t, false, text);
 }
 
-/* ---- all of it is there ---- */
+/* ---- a complete file ---- */
 
 static void check(uv_work_t *work)
 {
@@ -128,7 +128,8 @@ static void checked(uv_work_t *work, int status)
 	snprintf(text, sizeof(text), "%s",
 		 t->work_error < 0 ? err_get(&t->work_text, t->work_error) : t->work_text.text);
 	if (!t->work_error)
-		ingest->files.bytes += t->total; /* stay in the account */
+		ingest->files.bytes += t->total; /* keeps the bytes in the total, from which
+						  * transfer_free subtracts them */
 	conclude(t, !t->work_error, text);
 	ingest_released(ingest);
 }
@@ -185,14 +186,16 @@ static void refused(struct transfer *t, struct link *link, Heapcast__FileRefusal
 		drop_bytes(t);
 		return;
 	}
-	/* "Unknown" of one agent says less than what another one knows. */
+	/* Another agent's reason is more useful than "unknown". */
 	if (!t->why || refusal != HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_UNKNOWN)
 		t->why = refusal_text(refusal);
 	memcpy(t->tried[t->tries++ % TRANSFER_TRIES], link->agent, STREAM_ID_SIZE);
 }
 
-/* A hidden file in the folder of the store, so that it can be moved from there. NULL, or why
- * not. */
+/*
+ * Creates a hidden file in the store's folder, so that it can be renamed into place. Returns NULL
+ * or the reason of failure.
+ */
 static const char *begin_file(struct transfer *t, uint64_t total)
 {
 	struct files *files = &t->ingest->files;
@@ -221,7 +224,10 @@ static const char *begin_file(struct transfer *t, uint64_t total)
 	return NULL;
 }
 
-/* 0; -EPROTO: it can't be a part of what was asked for; 1: the transfer has failed, and is gone. */
+/*
+ * Returns 0, -EPROTO if the piece cannot belong to the requested file, or 1 if the transfer has
+ * failed and was freed.
+ */
 static int put_piece(struct transfer *t, const Heapcast__FilePiece *p, struct err_text *err)
 {
 	const char *why;
@@ -230,7 +236,7 @@ static int put_piece(struct transfer *t, const Heapcast__FilePiece *p, struct er
 	    p->offset > p->total || p->data.len > p->total - p->offset)
 		return err_set(err, -EPROTO, "a piece of a file that makes no sense");
 	if (t->received && !p->offset && p->identity != t->identity)
-		drop_bytes(t); /* it was another file before the link broke */
+		drop_bytes(t); /* the file has changed since the link broke */
 	if (!t->path && !p->offset) {
 		why = begin_file(t, p->total);
 		if (why) {
@@ -265,7 +271,7 @@ int files_piece(struct link *link, const Heapcast__FilePiece *piece, struct err_
 		memcpy(file.build_id, piece->build_id.data, piece->build_id.len);
 	t = transfer_find(link->ingest, &file);
 	if (!t || t->link != link || t->working)
-		return 0; /* it was on its way when we wanted no more */
+		return 0; /* the piece was in flight when the request was cancelled */
 	t->heard_ms = uv_now(link->ingest->loop);
 	if (piece->refusal) {
 		refused(t, link, piece->refusal);
@@ -287,11 +293,11 @@ void files_link_gone(struct link *link)
 		if (t->link != link)
 			continue;
 		t->link = NULL;
-		t->began_ms = uv_now(link->ingest->loop); /* from here on it waits */
+		t->began_ms = uv_now(link->ingest->loop); /* from now on it waits for an agent */
 	}
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static bool was_tried(const struct transfer *t, const struct link *link)
 {
@@ -309,7 +315,7 @@ static bool is_asked(const struct link *link)
 	return false;
 }
 
-/* Asks the next agent. True: there is one to ask, now or later. */
+/* Asks the next agent. Returns true if an agent can be asked, now or later. */
 static bool ask(struct transfer *t, uint64_t now_ms)
 {
 	bool any = false;
@@ -390,9 +396,9 @@ uint32_t ingest_files(const struct ingest *ingest)
 	return ingest->files.count + (ingest->files.candidates || ingest->files.looking);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
-/* What a collector before us has left, which was killed. */
+/* Removes the remains of a collector that was killed. */
 static void remove_halves(const char *folder)
 {
 	DIR *dir = opendir(folder);

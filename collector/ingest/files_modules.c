@@ -1,6 +1,7 @@
 /*
- * Modules that recorded programs announce: of those without a file on this machine, agents are
- * asked for it (files.c). A worker looks for the files; each build id counts once in a run.
+ * Modules that recorded programs announce. If a module's file is not on this machine, agents are
+ * asked for it (files.c). A worker checks which files are wanted. Each build id is checked once per
+ * run.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "proto/columns.h"
 #include "base/ban.h"
 
-#define MODULES_MAX 16384 /* build ids that are remembered */
+#define MODULES_MAX 16384 /* remembered build ids */
 
 static void candidates_free(struct candidate *c)
 {
@@ -68,7 +69,7 @@ void files_modules_tick(struct ingest *ingest)
 	ingest->pending++;
 }
 
-/* True if this build id was not seen before (two that have one hash count as one). */
+/* Returns true if this build id is new. Two build ids with the same hash count as one. */
 static bool is_news(struct ingest *ingest, const ProtobufCBinaryData *id)
 {
 	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */

@@ -1,4 +1,4 @@
-/* The whole of ingest: beginning, the tick, and an end in order. See ingest.h. */
+/* Start, periodic work and orderly shutdown of ingest. ingest.h describes the interface. */
 #include "collector/ingest/ingest.h"
 
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
-/* ---- telling ---- */
+/* ---- events for the caller ---- */
 
 void ingest_tell(struct ingest *ingest, const struct ingest_event *event)
 {
@@ -40,8 +40,8 @@ void ingest_warn(struct ingest *ingest, const char *format, ...)
 char *address_format(char out[ADDRESS_TEXT], const struct sockaddr *address)
 {
 	struct sockaddr_storage plain = {0};
-	char host[NI_MAXHOST] = "?",
-	     port[8] = "0"; /* a link-local address has its interface behind a % */
+	char host[NI_MAXHOST] = "?", port[8] = "0"; /* large enough for a link-local address, which
+						     * has its interface behind a % */
 
 	memcpy(&plain, address,
 	       address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
@@ -85,7 +85,7 @@ uint16_t ingest_port(const struct ingest *ingest)
 	return ingest->listen_port;
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 static void ingest_free(struct ingest *ingest)
 {
@@ -115,7 +115,7 @@ static void on_pool_closed(void *context)
 	ingest_released(context);
 }
 
-/* Second half of the end: all that could be made durable is. */
+/* The second half of the shutdown, when everything that could be made durable is durable. */
 static void part(struct ingest *ingest)
 {
 	ingest->parting = true;
@@ -179,16 +179,16 @@ void ingest_stop(struct ingest *ingest, void (*stopped)(void *), void *context)
 	__atomic_store_n(&ingest->stopping, true, __ATOMIC_RELAXED);
 	ingest->stopped = stopped;
 	ingest->stopped_context = context;
-	/* Nothing more comes in; what is there is made durable by the next ticks. */
+	/* Input stops. The next ticks make everything received durable. */
 	for (struct link *l = ingest->links; l; l = l->next)
 		if (l->state == LINK_OPEN || l->state == LINK_HELLO)
 			uv_read_stop((uv_stream_t *)&l->tcp);
 	uv_timer_start(&ingest->tick, on_tick, 0, TICK_MS);
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
-/* Ours, the same for as long as the folder lives, so that agents know us again. */
+/* Reads our id, which stays the same as long as the folder exists, so that agents recognize us. */
 static int read_id(struct ingest *ingest, struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = -1;
@@ -213,7 +213,10 @@ static void on_connection(uv_stream_t *listener, int status)
 
 	if (status < 0)
 		return;
-	/* Who is not accepted now waits with libuv, and all others behind it with the kernel. */
+	/*
+	 * libuv keeps the connection that is not accepted now, and the kernel keeps those behind
+	 * it.
+	 */
 	ingest->accept_waits = !strangers_admit(&ingest->strangers, uv_now(ingest->loop));
 	if (!ingest->accept_waits)
 		link_accept(ingest);
@@ -229,7 +232,7 @@ static int listen_error(int r, const char *where, struct err_text *err)
 	return err_set(err, r, "cannot listen on TCP %s: %s", where, uv_strerror(r));
 }
 
-/* "ADDR:PORT", "[ADDR6]:PORT", "ADDR" or ":PORT"; port 0: any that is free. */
+/* Parses "ADDR:PORT", "[ADDR6]:PORT", "ADDR" or ":PORT"; port 0: any free one. */
 static int listen_address(const char *text, struct sockaddr_storage *ret_address,
 			  struct err_text *err)
 {
@@ -292,7 +295,7 @@ static int listen_start(struct ingest *ingest, const char *where, struct err_tex
 	return 0;
 }
 
-/* Any address of the host, or the one of the interface. */
+/* Formats the default place: any address of the host, or the interface's. */
 static void default_place(const char *interface, char *out, size_t size)
 {
 	struct sockaddr_storage address;
@@ -309,8 +312,7 @@ static void default_place(const char *interface, char *out, size_t size)
 	snprintf(out, size, "%s:%d", host, LISTEN_PORT);
 }
 
-/* The default place is a convenience: if another collector has it, that is worth a word and no
- * more. */
+/* The default place is a convenience, so a failure (another collector has it) is only a warning. */
 static int listen_default(struct ingest *ingest, const char *interface)
 {
 	struct err_text err = {0};
@@ -347,7 +349,7 @@ static int secure_start(struct ingest *ingest, const struct ingest_options *opti
 	ingest->strict = options->paired_only || (secure_wanted(&secure) && !options->paired);
 	ingest->proven = options->paired_only || (options->secret_count && !options->paired);
 	if (options->paired && !options->paired_only && !options->secret_count)
-		return 0; /* not before there is a key */
+		return 0; /* the context is made once there is a key */
 	r = secure_wanted(&secure) || options->paired ? secure_open(&secure, &ingest->secure, err)
 						      : 0;
 
@@ -356,8 +358,10 @@ static int secure_start(struct ingest *ingest, const struct ingest_options *opti
 	return r;
 }
 
-/* What is durable is acknowledged, and agents wait for that: nothing else takes a thread from
- * it. */
+/*
+ * Agents wait for the acknowledgement of durable data, so no other work may occupy the threads that
+ * sync.
+ */
 static int pools_start(struct ingest *ingest)
 {
 	int r = pool_new(ingest->loop, DURABILITY_THREADS, false, &ingest->durability);
@@ -449,7 +453,7 @@ int ingest_rekey(struct ingest *ingest, const struct secret *secrets, size_t cou
 	if (r < 0)
 		return r;
 	links_drop_unknown(ingest);
-	ingest->prober.next_ms = ingest->prober.pause_ms = 0; /* who is there by the new ones? */
+	ingest->prober.next_ms = ingest->prober.pause_ms = 0; /* probes again, with the new keys */
 	return 0;
 }
 
@@ -476,7 +480,7 @@ int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_optio
 	ingest->pending = 2;
 	r = start(ingest, options, err);
 	if (r < 0) {
-		/* The handles are closed by the loop's next turns; nobody is told. */
+		/* The loop's next turns close the handles. The caller gets no events. */
 		ingest->event = NULL;
 		ingest_stop(ingest, NULL, NULL);
 		return r;

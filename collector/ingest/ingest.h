@@ -1,18 +1,18 @@
 #pragma once
 /*
- * Ingest: finds agents, connects, and brings what they send safely into the store.
+ * Ingest: finds agents, connects to them, and stores what they send.
  *
  *   beacons (UDP) --> peers --> links (TCP) --> frames, checked --> stream_writer_append
- *   HOST:PORT args ---^           ^ |                                     | fdatasync in a worker
- *   agents that dial in ----------+ +<-- Hello, Subscribe, Ack <----------+
+ *   HOST:PORT args ---^           ^ |                                   | fdatasync in a worker
+ *   agents that dial in ----------+ +<-- Hello, Subscribe, Ack <--------+
  *
- * All of it runs on the caller's libuv loop, in one thread; what waits for the disk and what
- * derives rows runs in threads of its own (pool.h). It neither symbolises nor answers questions.
- * Everybody who sends something is assumed to lie: sizes, numbers and counts are bounded, a silent
- * or nonsensical peer is let go.
+ * Everything runs on the caller's libuv loop, in one thread. Work that waits for the disk and the
+ * derivation of rows have threads of their own (pool.h). Ingest neither symbolises nor answers
+ * queries. Every peer is untrusted: sizes, numbers and counts are bounded, and a silent or
+ * nonsensical peer is disconnected.
  *
- * Life: ingest_start; events until ingest_stop; its callback is the last that is heard, and frees
- * it. The store outlives it.
+ * Life cycle: ingest_start, then events until ingest_stop, whose callback is the last call and
+ * after which ingest is freed. The store outlives it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,22 +28,23 @@ struct ingest;
 struct secret;
 
 enum ingest_event_kind {
-	INGEST_FOUND,	     /* a beacon of an agent that was not known: address */
+	INGEST_FOUND,	     /* a beacon of an unknown agent: address */
 	INGEST_CONNECTED,    /* after the handshake: address, host, version */
-	INGEST_DISCONNECTED, /* address, text: why */
-	INGEST_STREAM_BEGAN, /* stream, executable, pid; events: what the store has of it already */
-	INGEST_STREAM_ENDED, /* stream, executable, pid, events, bytes: its end is safe on the disk
-				and acknowledged */
-	INGEST_STREAM_LEFT,  /* the link that brought it is gone before its end; it goes on if the
-				agent comes back */
-	INGEST_FILE,  /* file; complete: it is there now, text: a remark, or empty; else why not */
-	INGEST_REPLY, /* stream, reply: what became of an order */
-	INGEST_WARNING, /* text: something a person should know */
+	INGEST_DISCONNECTED, /* address, text: the reason */
+	INGEST_STREAM_BEGAN, /* stream, executable, pid; events: already in the store */
+	INGEST_STREAM_ENDED, /* stream, executable, pid, events, bytes: its end is durable and
+			      * acknowledged */
+	INGEST_STREAM_LEFT,  /* the link was lost before the stream's end; the stream continues if
+			      * the agent returns */
+	INGEST_FILE,	/* file; complete: it has arrived, text: a remark or empty; else text: the
+			 * reason */
+	INGEST_REPLY,	/* stream, reply: the result of an order */
+	INGEST_WARNING, /* text: a warning for the user */
 };
 
 /* An order for the agent of a stream. */
 struct ingest_order {
-	uint64_t id;	       /* the caller's, for the reply; each once */
+	uint64_t id;	       /* chosen by the caller, for the reply; unique */
 	uint32_t action, mode; /* enum Action, enum Mode */
 	uint64_t value;	       /* as in message Control */
 	const char *text;      /* of a mark, UTF-8 */
@@ -54,7 +55,7 @@ struct ingest_order {
 
 struct ingest_reply {
 	uint64_t id;
-	uint32_t status; /* enum ReplyStatus; INGEST_REPLY_NONE: none came */
+	uint32_t status; /* enum ReplyStatus; INGEST_REPLY_NONE: no reply arrived */
 	uint32_t mode;
 	uint64_t time_ns, sample_interval, snapshot;
 	const char *text; /* one line, never NULL */
@@ -63,8 +64,8 @@ struct ingest_reply {
 struct ingest_event {
 	enum ingest_event_kind kind;
 	const char *address; /* "10.0.0.7:8100" */
-	const char *key;     /* CONNECTED: id of the key, in hexadecimal, that the agent has proved;
-				empty: none */
+	const char *key;     /* CONNECTED: hexadecimal id of the key that authenticated the agent;
+			      * empty: no key */
 	const char *host;    /* as the agent says */
 	const char *version;
 	const char *text;
@@ -72,14 +73,14 @@ struct ingest_event {
 	const char *executable;
 	uint32_t pid;
 	uint64_t events, bytes;
-	bool complete; /* STREAM_BEGAN: the store has all of it already */
+	bool complete; /* STREAM_BEGAN: the store already has all of it */
 	const struct ingest_file *file;
 	const struct ingest_reply *reply;
 };
 
 #define INGEST_BUILD_ID_MAX 32
 
-/* A symbol file, named by the build id of its module. */
+/* A symbol file, identified by the build id of its module. */
 struct ingest_file {
 	uint8_t build_id[INGEST_BUILD_ID_MAX];
 	uint32_t build_id_length;
@@ -88,73 +89,96 @@ struct ingest_file {
 #define INGEST_MEMORY (512ull << 20)
 
 struct ingest_options {
-	bool discover;	       /* ask for agents, and listen for their beacons */
-	const char *interface; /* beacons from the networks of this interface only, and listen
-				  there; NULL: any */
-	const char *listen; /* "ADDR:PORT" for agents that dial in; NULL: the default; "off": not at
-			       all */
-	const char *const *peers; /* "HOST" or "HOST:PORT" to connect to, again and again */
+	bool discover;		  /* probe for agents and listen for their beacons */
+	const char *interface;	  /* accept beacons only from this interface's networks; listen
+				   * there; NULL: any */
+	const char *listen;	  /* "ADDR:PORT" for agents that dial in; NULL: the default; "off":
+				   * none */
+	const char *const *peers; /* "HOST" or "HOST:PORT" to connect to, with retries */
 	size_t peer_count;
-	/* Links by TLS only, with these keys (any of them; beacons must be proven by them, too) or
-	 * with certificates; none: plain. `secrets` live until the end, or until ingest_rekey. */
+	/*
+	 * Links use TLS only, with any of these keys (beacons must be proven by one of them, too)
+	 * or with certificates. Without either, links are plain. `secrets` stay valid until the
+	 * end, or until ingest_rekey.
+	 */
 	const struct secret *secrets;
 	size_t secret_count;
-	bool paired; /* these are keys by pairing: agents that have none of them are met, too, in
-			plain, */
-	bool paired_only;		  /* unless that is said */
+	bool paired;	  /* the keys come from pairing: plain agents without a key are accepted,
+			   * too, */
+	bool paired_only; /* unless this is set */
 	const char *cert, *cert_key, *ca; /* files */
-	const char *files; /* folder in which symbol files from agents are put together, under names
-			      that begin with INGEST_FILE_PREFIX; NULL: none are asked for. Used
-			      until the end */
-	bool fetch_modules; /* ask for those of all modules that `file_wanted` names */
-	/* Both run in a worker thread, one at a time. Is a file for this module wanted? */
+	const char *files;  /* folder in which symbol files from agents are assembled, under names
+			     * that begin with INGEST_FILE_PREFIX; NULL: none are requested. Used
+			     * until the end */
+	bool fetch_modules; /* request the files of all modules that `file_wanted` accepts */
+	/*
+	 * Both callbacks run in a worker thread, one at a time. file_wanted tells whether a file
+	 * for this module is wanted.
+	 */
 	bool (*file_wanted)(void *context, const struct ingest_file *file, const char *path);
-	/* The whole file lies at `path`: checks it and moves it to its place. 0 (`err`: a remark,
-	 * or empty), or a negative errno with the reason. */
+	/*
+	 * The whole file is at `path`. The callback checks it and moves it to its place. Returns 0
+	 * (`err`: a remark, or empty), or a negative errno with the reason.
+	 */
 	int (*file_came)(void *context, const struct ingest_file *file, const char *path,
 			 struct err_text *err);
-	uint32_t agents_max;   /* connected at a time; 0: as many as descriptors and memory allow */
-	uint64_t memory_limit; /* bytes for the streams that are received; deriving rows holds half
-				  of it; 0: INGEST_MEMORY */
-	uint64_t keep_ns, keep_bytes; /* streams that have ended go when they are older, or all are
-					 more (store_retain); 0: stay */
+	uint32_t agents_max;   /* connected at a time; 0: limited by descriptors and memory */
+	uint64_t memory_limit; /* bytes for streams that are being received, half of them for
+				* deriving rows; 0: INGEST_MEMORY */
+	uint64_t keep_ns, keep_bytes; /* streams that have ended are removed when they are older, or
+				       * all take more space (store_retain); 0: never */
 	void (*event)(void *context, const struct ingest_event *event);
 	void *context;
 };
 
-/* -EADDRINUSE and the like with a sentence that says what to do. */
+/*
+ * Starts ingest. Returns 0, or a negative errno (-EADDRINUSE and others) with a sentence that names
+ * the remedy.
+ */
 int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_options *options,
 		 struct ingest **ret_ingest, struct err_text *err);
-/* Ends in order: what was received is made durable and acknowledged, links are closed, then
- * `stopped` is called (once). */
+/*
+ * Stops in order: received data is made durable and acknowledged, links are closed, then `stopped`
+ * is called once.
+ */
 void ingest_stop(struct ingest *ingest, void (*stopped)(void *context), void *context);
 
-/* With options.paired: other keys from now on, which live until the next call, or the end. Links of
- * keys that are gone are closed. 0; a negative errno with a sentence: the keys are those of before,
- * and nobody new comes by them. */
+/*
+ * With options.paired: replaces the keys. The new ones stay valid until the next call or the end.
+ * Links with keys that are gone are closed. Returns 0, or a negative errno with a sentence: the
+ * keys are unchanged, and no new agent can connect with the new ones.
+ */
 int ingest_rekey(struct ingest *ingest, const struct secret *secrets, size_t count,
 		 struct err_text *err);
 
 #define INGEST_FILE_PREFIX ".receiving-"
 
-/* Asks agents for a symbol file; INGEST_FILE says what became of it. 0 (also if it was asked for
- * before, and is on its way); -ENOTCONN: there is no agent to ask; -EBUSY: too many are asked for;
- * -ENOTSUP: options.files was not given. */
+/*
+ * Requests a symbol file from agents; INGEST_FILE reports the result. Returns 0 (also if the file
+ * was requested before), -ENOTCONN if no agent is connected, -EBUSY if too many files are
+ * requested, or -ENOTSUP without options.files.
+ */
 int ingest_fetch(struct ingest *ingest, const struct ingest_file *file);
-/* How much of a file that was asked for is here; total 0: not known yet. False: it is not on its
- * way. */
+/*
+ * Returns the progress of a requested file; total 0: unknown so far. Returns false if the file is
+ * not requested.
+ */
 bool ingest_fetching(const struct ingest *ingest, const struct ingest_file *file,
 		     uint64_t *ret_received, uint64_t *ret_total);
-/* How many files are on their way, or may be wanted. */
+/* Returns how many files are requested, or may be wanted. */
 uint32_t ingest_files(const struct ingest *ingest);
 
-/* Gives an order. 0: INGEST_REPLY with this id follows, at latest when time is over (and perhaps
- * before this returns); -ENOENT: the stream is not being received; -ENOTCONN: it was, and its agent
- * is not connected now; -ESRCH: it has ended; -EBUSY. */
+/*
+ * Sends an order. Returns 0 if an INGEST_REPLY with this id follows, at the latest when the time is
+ * over, and perhaps before this function returns; -ENOENT if the stream is not being received;
+ * -ENOTCONN if its agent is not connected; -ESRCH if it has ended; or -EBUSY.
+ */
 int ingest_order(struct ingest *ingest, const struct stream_id *stream,
 		 const struct ingest_order *order);
-/* Calls for each stream that is being received and has not ended, with the host as its agent names
- * it. */
+/*
+ * Calls `each` for every stream that is being received and has not ended, with its agent's name of
+ * the host.
+ */
 void ingest_live(const struct ingest *ingest,
 		 void (*each)(void *context, const struct stream_id *stream, const char *host),
 		 void *context);
@@ -162,15 +186,17 @@ void ingest_live(const struct ingest *ingest,
 /* Sums since the start, for a progress line. */
 struct ingest_totals {
 	uint32_t links, live_streams;
-	uint32_t turned_away; /* agents for which there is no place now */
+	uint32_t turned_away; /* agents for which there is no place at present */
 	uint64_t events, bytes;
 	uint64_t beacons, beacons_refused;
-	uint64_t beacons_unproven; /* of agents that have none of our keys, or have one while we
-				      have none */
+	uint64_t beacons_unproven; /* of agents that have none of our keys, or that have a key while
+				    * we have none */
 };
 struct ingest_totals ingest_totals(const struct ingest *ingest);
-/* Where it listens, in words, for the person who waits in vain: "UDP port 43513 for beacons, TCP
- * ...". */
+/*
+ * Returns where ingest listens, in words, for a user who waits in vain: "UDP port 43513 for
+ * beacons, TCP ...".
+ */
 const char *ingest_where(const struct ingest *ingest);
-/* Where agents can dial in; 0: nowhere. */
+/* Returns the port for agents that dial in; 0: none. */
 uint16_t ingest_port(const struct ingest *ingest);

@@ -1,18 +1,18 @@
 /*
- * Streams that are being received: into the store, durable, acknowledged.
+ * Streams that are being received: stored, made durable, acknowledged.
  *
- *   frame -> append (loop) -> dirty -> a quarter of the agent's window, or a second, or its end ->
- * fdatasync (worker) -> Ack
+ *   frame -> append (loop) -> dirty -> a quarter of the agent's window, or a second, or its end
+ *         -> fdatasync (worker) -> Ack
  *
- * One worker at a time for a stream; the loop appends meanwhile. An intake lives on when its link
- * is gone: the agent comes back, maybe by another one. If the disk refuses a frame, nothing more is
- * read from the link until it takes it: the agent keeps what it has. If it refuses to make durable
- * what it has taken, the agent is asked for that again.
+ * A stream has at most one worker at a time; the loop appends meanwhile. An intake outlives its
+ * link, because the agent may return on another one. If the disk refuses a frame, nothing more is
+ * read from the link until it accepts the frame; the agent keeps its data. If the disk refuses to
+ * make data durable, the agent is asked to send it again.
  *
- * From what is durable rows are derived, by threads of their own (pool.h), so that no
- * acknowledgement waits for that. Deriving holds memory from one time to the next; all streams
- * together no more than memory_limit: those for which there is no room are parked after each time,
- * and derived when it is worth reading them again.
+ * Rows are derived from durable frames by separate threads (pool.h), so no acknowledgement waits
+ * for that. Deriving holds memory between its runs, at most memory_limit for all streams together.
+ * Streams that do not fit are parked after each run, and continue when enough frames have arrived
+ * to justify reading their rows again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,12 +28,12 @@
 #include "base/ban.h"
 
 #define EXECUTABLE_MAX 256
-#define DERIVE_TYPICAL (8u << 20) /* memory that deriving takes, where nobody knows yet */
-/* bytes of frames that are worth reading a parked stream's rows again */
+#define DERIVE_TYPICAL (8u << 20) /* memory that deriving takes, until it is known */
+/* bytes of frames that justify reading a parked stream's rows again */
 #define DERIVE_LEAST   (512u << 10)
-#define DERIVE_LATE_MS 60000 /* so late they are derived in any case */
+#define DERIVE_LATE_MS 60000 /* rows are derived at the latest after this time */
 #define SUM_UP_MS      5000
-/* of the time that deriving a stream takes, one in so many is for its sums */
+/* sums may take one part in this many of the time that deriving takes */
 #define SUM_UP_SHARE 20
 
 static struct intake *intake_find(const struct ingest *ingest, const uint8_t *id)
@@ -62,7 +62,7 @@ static char *executable_text(const Heapcast__StreamState *state)
 	return words_copy(text->data, text->len, EXECUTABLE_MAX);
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static struct intake *intake_new(struct ingest *ingest, const Heapcast__StreamState *state)
 {
@@ -131,7 +131,7 @@ static bool is_all(struct stream_position p, const Heapcast__StreamState *state)
 				(p.incarnation == state->incarnation && p.next >= state->next));
 }
 
-/* All that the agent has of an ended stream is stored. */
+/* Tells whether everything that the agent has of an ended stream is stored. */
 static bool has_all(const struct intake *s, const Heapcast__StreamState *state)
 {
 	return is_all(stream_writer_position(s->writer), state);
@@ -155,8 +155,11 @@ static void mark_dirty(struct intake *s, uint64_t bytes)
 	s->unsynced_bytes += bytes;
 }
 
-/* The same stream by two agents: the first keeps it, also before anything of it has come, unless it
- * is the same agent on a new link, or one that goes on where the first has died. */
+/*
+ * If two agents send the same stream, the first keeps it, even before its first batch. Exceptions
+ * are the same agent on a new link, and an agent that continues the stream after the first has
+ * died.
+ */
 static bool claimed(const struct intake *s, const struct link *link,
 		    const Heapcast__StreamState *state)
 {
@@ -184,15 +187,17 @@ static bool is_finishing(const struct intake *s)
 	return s->finish_due || (s->finishing && s->working);
 }
 
-/* Its agent comes again while it is finished, which nothing may be added to: what is durable is all
- * of it. */
+/*
+ * The agent returns while its stream is being finished, so nothing can be appended. Everything
+ * durable is all of the stream.
+ */
 static void greet_finishing(struct intake *s, struct link *link, const Heapcast__StreamState *state)
 {
-	struct stream_position next = s->durable; /* which says the last one */
+	struct stream_position next = s->durable; /* `durable.next` is the last batch */
 
 	next.next++;
 	if (!is_all(next, state)) {
-		link_close(link, "its stream is being finished"); /* it comes again */
+		link_close(link, "its stream is being finished"); /* the agent will reconnect */
 		return;
 	}
 	attach(s, link, state->incarnation);
@@ -219,7 +224,7 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 		return;
 	}
 	if (s && s->link == link) {
-		/* News of a stream that is running: only its end matters, and that we have it. */
+		/* For a running stream, only its end matters, if all of it is stored. */
 		if (s->writer && has_all(s, state) && !s->ended) {
 			s->ended = true;
 			mark_dirty(s, 0);
@@ -236,7 +241,7 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 		return;
 	}
 	if (open_writer(s) < 0) {
-		link_close(link, "its stream can't be stored"); /* it comes again */
+		link_close(link, "its stream can't be stored"); /* the agent will reconnect */
 		return;
 	}
 	attach(s, link, state->incarnation);
@@ -246,8 +251,10 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 		s->complete_at_start = has_all(s, state);
 	s->ended = has_all(s, state);
 	tell(s, INGEST_STREAM_BEGAN);
-	/* What the store has is acknowledged once it is known to be durable: a collector before us
-	 * may have been killed. */
+	/*
+	 * The stored batches are acknowledged after a sync, because an earlier collector may have
+	 * been killed before its own.
+	 */
 	if (position.next > 1)
 		mark_dirty(s, 0);
 }
@@ -311,7 +318,7 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 	return 0;
 }
 
-/* ---- durable ---- */
+/* ---- syncing and deriving ---- */
 
 static void do_work(struct pool_work *work)
 {
@@ -335,8 +342,10 @@ static void abandon(struct intake *s)
 	hold(s, 0);
 }
 
-/* Somebody has removed what was written. It begins anew, with what its agent still has; that
- * something is missing in front the ledger says. */
+/*
+ * The stream's files were removed. The stream starts over with what its agent still has; the ledger
+ * shows that the beginning is missing.
+ */
 static void lost(struct intake *s)
 {
 	char id[STREAM_ID_TEXT];
@@ -390,7 +399,7 @@ static void finish(struct intake *s)
 	start_work(s, true);
 }
 
-/* Of rows that were cut or are made anew. */
+/* Reports rows that were cut off or have to be derived anew. */
 static void tell_news(struct intake *s)
 {
 	char id[STREAM_ID_TEXT];
@@ -406,7 +415,7 @@ static uint64_t now_ms(void)
 	return uv_hrtime() / 1000000;
 }
 
-/* What is in use, for lists: seldom enough that it costs little. */
+/* Sums up the live heap for lists, rarely enough to cost little. */
 static void sum_up(struct intake *s, bool last)
 {
 	uint64_t begun = now_ms(), took;
@@ -454,13 +463,16 @@ static void on_derive_done(struct pool_work *work)
 	ingest_released(ingest);
 }
 
-/* There is something to derive, or nobody brings it any more, and it holds memory. */
+/* Tells whether there are frames to derive, or memory to release of a stream without an agent. */
 static bool wants_deriving(const struct intake *s)
 {
 	return s->writer && (s->underived || (s->held_bytes && !s->link && !s->ended));
 }
 
-/* Is there no room for what deriving it holds, or nobody who brings it? */
+/*
+ * Tells whether the stream must release its memory, because it has no agent or the limit is
+ * exceeded.
+ */
 static bool must_park(const struct intake *s)
 {
 	uint64_t others = s->ingest->held_bytes - s->held_bytes;
@@ -484,7 +496,7 @@ static void start_derive(struct intake *s)
 		return;
 	s->parks = must_park(s);
 	if (!s->parks && !s->held_bytes)
-		hold(s, DERIVE_TYPICAL); /* until it is known */
+		hold(s, DERIVE_TYPICAL); /* an estimate until the run is done */
 	s->underived = false;
 	s->deriving = true;
 	ingest->pending++;
@@ -554,7 +566,10 @@ static void intake_free(struct intake *s)
 	free(s);
 }
 
-/* Nobody brings it, and all is safe and derived: the store knows the rest if it comes again. */
+/*
+ * The stream has no agent, and everything is durable and derived. The store has its state if it
+ * returns.
+ */
 static bool forgettable(const struct intake *s, uint64_t now_ms)
 {
 	return !s->link && !s->working && !s->deriving && !s->finish_due && !s->dirty &&
@@ -613,7 +628,7 @@ void ingest_live(const struct ingest *ingest,
 	}
 }
 
-/* ---- the end ---- */
+/* ---- loss of a link ---- */
 
 void intake_link_gone(struct link *link)
 {

@@ -1,12 +1,12 @@
 /*
- * One connection to an agent, whoever dialled.
+ * A connection to an agent, dialled or accepted.
  *
- *   CONNECTING -> HELLO (ours is sent, theirs is awaited) -> OPEN -> [GOODBYE] -> CLOSING -> freed
- * when both handles are closed
+ *   CONNECTING -> HELLO (ours is sent, theirs is awaited) -> OPEN -> [GOODBYE] -> CLOSING
+ *              -> freed when both handles are closed
  *
- * All links read into one buffer, ingest.raw. Bytes gather in `in`, at most one frame and what one
- * read brings beyond it; whole frames are taken off its front, and a link that holds no piece of a
- * frame holds no memory for one.
+ * All links read into one buffer, ingest.raw. Bytes gather in `in`, at most one frame plus the
+ * excess of one read. Whole frames are removed from its front. A link without a partial frame holds
+ * no memory for one.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,9 +23,9 @@
 #define KEEPALIVE_S	4
 #define KEEPALIVE_EACH	2
 #define KEEPALIVE_TRIES 3
-#define SILENT_MS	12000 /* nothing of what was sent has arrived for so long */
+#define SILENT_MS	12000 /* unacknowledged data may be outstanding this long */
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 static void link_free(struct link *link)
 {
@@ -70,7 +70,7 @@ static void close_quietly(struct link *link)
 	uv_close((uv_handle_t *)&link->timer, on_closed);
 }
 
-/* Of strangers not each one is, and not each time. */
+/* Events of strangers are rate-limited. */
 static bool worth_telling(struct link *link)
 {
 	return strangers_tell(&link->ingest->strangers, &link->who.from,
@@ -153,15 +153,17 @@ struct link *link_by_address(const struct ingest *ingest, const char *address)
 	return NULL;
 }
 
-/* An agent that is heard twice (by several beacons, or that dials while we do) keeps the link that
- * works. */
+/*
+ * An agent that is found twice (by several beacons, or because both sides dial) keeps the link that
+ * works.
+ */
 static bool is_second(struct link *link)
 {
 	struct link *other = other_link(link);
 
 	if (!other)
 		return false;
-	if (!link->session != !other->session) { /* who has a key is believed */
+	if (!link->session != !other->session) { /* the authenticated link is trusted */
 		if (link->session)
 			link_close(other, "its agent came again, with its key");
 		return !link->session;
@@ -172,7 +174,7 @@ static bool is_second(struct link *link)
 	return false;
 }
 
-/* Some stream of the list goes on, or has something that is not here. */
+/* Tells whether a stream of the list continues, or has batches that are not stored. */
 static bool brings_any(const struct link *link, const Heapcast__Link *list)
 {
 	for (size_t i = 0; i < list->n_stream; i++)
@@ -256,7 +258,7 @@ static int take_frame(struct link *link, const uint8_t *frame, size_t length, st
 	return r;
 }
 
-/* The frame at the front waits for room on the disk, and the agent for us. */
+/* The frame at the front waits for room on the disk. The agent waits, because nothing is read. */
 static void hold(struct link *link)
 {
 	link->held = true;
@@ -264,7 +266,7 @@ static void hold(struct link *link)
 	uv_read_stop((uv_stream_t *)&link->tcp);
 }
 
-/* Takes all whole frames off the front of what has come, unless the disk refuses one. */
+/* Takes all whole frames from the input, until the disk refuses one. */
 static int take_frames(struct link *link, struct err_text *err)
 {
 	size_t at = 0, length;
@@ -296,13 +298,16 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 	struct link *link = handle->data;
 	struct ingest *ingest = link->ingest;
 
-	/* libuv reads a link up to 32 times before it looks at the next one. */
+	/*
+	 * libuv reads up to 32 times from a link before it serves the next one. An empty buffer
+	 * ends the link's turn.
+	 */
 	(void)suggested;
 	*ret_buf = uv_buf_init((char *)ingest->raw, link->turn == ingest->turn ? 0 : RAW_SIZE);
 	link->turn = ingest->turn;
 }
 
-/* We have no key, or don't use it, and the other side has one. */
+/* The agent speaks TLS, but we have no key or do not use it. */
 static int check_kind(struct link *link, struct err_text *err)
 {
 	enum secure_first first = secure_first(link->in.data, link->in.length);
@@ -315,7 +320,7 @@ static int check_kind(struct link *link, struct err_text *err)
 		       "give --key (or --cert), as there");
 }
 
-/* Whoever has not greeted may say so much and no more. */
+/* Limits the bytes that an agent may send before its Hello. */
 static int check_stranger(struct link *link, struct err_text *err)
 {
 	if (link->in.length >= HALF_OPEN_BYTES)
@@ -323,7 +328,9 @@ static int check_stranger(struct link *link, struct err_text *err)
 	return 0;
 }
 
-/* It has dialled in: what it says first shows how it speaks. Nothing of ours was said so far. */
+/*
+ * The first bytes of an accepted connection show how the agent speaks. We have sent nothing so far.
+ */
 static void decide_kind(struct link *link, const char *data, size_t length)
 {
 	bool tls = secure_first(data, length) == SECURE_FIRST_HANDSHAKE ||
@@ -340,7 +347,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 	struct err_text err = {0};
 	int r = 0;
 
-	if (length == UV_ENOBUFS) /* it has had its turn */
+	if (length == UV_ENOBUFS) /* the link's turn is over */
 		return;
 	if (length < 0) {
 		link_close(link, "%s",
@@ -398,7 +405,7 @@ static void on_hello_timeout(uv_timer_t *timer)
 							: "it did not greet in time");
 }
 
-/* A board that lost its power says nothing; the kernel asks it. */
+/* A board that lost power sends nothing; keepalive probes detect that. */
 static void watch_silence(struct link *link)
 {
 	const int each = KEEPALIVE_EACH, tries = KEEPALIVE_TRIES, silent = SILENT_MS;
@@ -440,7 +447,7 @@ static void greet(struct link *link)
 		order_hello(link);
 }
 
-/* ---- the beginning ---- */
+/* ---- creation ---- */
 
 static struct link *link_new(struct ingest *ingest, struct peer *peer)
 {

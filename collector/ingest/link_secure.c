@@ -1,7 +1,6 @@
 /*
- * TLS under a link, and what is done about strangers. What comes is decrypted before anybody looks
- * at it; what is to go is encrypted before it is written. Until the handshake is done nothing of
- * ours is said.
+ * TLS on links, and the treatment of strangers. Input is decrypted before it is examined, output is
+ * encrypted before it is written, and nothing of ours is sent before the handshake is done.
  *
  *   socket -> ingest->raw -> [secure_feed, secure_shake, secure_read] -> link->in -> frames
  */
@@ -13,9 +12,9 @@
 
 #define PLAIN_READ (16u << 10)
 
-/* ---- going ---- */
+/* ---- output ---- */
 
-/* Whatever TLS wants to say now. */
+/* Sends pending TLS output. */
 static void flush(struct link *link)
 {
 	size_t length;
@@ -44,9 +43,12 @@ int link_write(struct link *link, const void *data, size_t length)
 	return 0;
 }
 
-/* ---- coming ---- */
+/* ---- input ---- */
 
-/* The next key, at once, if there are more to try; a person hears of it when all were tried. */
+/*
+ * Switches to the next key, which is tried at once. Returns false after all keys were tried, so
+ * that the failure is reported.
+ */
 static bool try_next_key(struct link *link)
 {
 	struct peer *peer = link->peer;
@@ -70,7 +72,10 @@ bool link_turn_kind(struct link *link, bool plain)
 	return at_once;
 }
 
-/* Done, or not yet: 0; a negative errno with a sentence. */
+/*
+ * Continues the handshake. Returns 0, whether it is done or not, or a negative errno with a
+ * sentence.
+ */
 static int shake(struct link *link, struct err_text *err)
 {
 	int r;
@@ -169,7 +174,10 @@ bool link_is_stranger(const struct link *link)
 	return link->state == LINK_HELLO && !link->peer;
 }
 
-/* Who of those that `has` picks has to go for one from there; NULL: nobody. */
+/*
+ * Returns the link, of those that `has` selects, that has to close for a newcomer from `from`;
+ * NULL: none.
+ */
 static struct link *gives_way(const struct ingest *ingest, bool (*has)(const struct link *link),
 			      const struct stranger_address *from)
 {
@@ -193,13 +201,12 @@ static bool is_dialled(const struct link *link)
 	return link->state < LINK_OPEN && link->peer && !link->peer->fixed;
 }
 
-/* Of those that are dialled, the one that has waited longest, of whom nobody knows whether he is
- * there. */
+/* Returns the dialled link that has waited longest for a peer that never answered a probe. */
 static struct link *oldest_unknown(const struct ingest *ingest)
 {
 	struct link *oldest = NULL;
 
-	for (struct link *l = ingest->links; l; l = l->next) /* the newest first */
+	for (struct link *l = ingest->links; l; l = l->next) /* the newest is first */
 		if (is_dialled(l) && !l->peer->answers)
 			oldest = l;
 	return oldest;

@@ -1,4 +1,4 @@
-/* What we say to agents: frames of struct Orders. */
+/* Messages to agents: frames of the message Orders. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ int link_write_raw(struct link *link, const void *data, size_t length)
 	return r;
 }
 
-/* The frame of an order; free it. */
+/* Encodes an order as a frame. The caller frees it. */
 static int encode(struct link *link, const Heapcast__Order *order, uint8_t **ret_frame,
 		  size_t *ret_length)
 {

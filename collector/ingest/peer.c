@@ -1,13 +1,13 @@
 /*
- * Agents that we want a link to: tried again and again, with longer pauses, for as long as they are
- * heard of (or were named).
+ * Agents that the collector wants a link to. It retries with growing pauses as long as their
+ * beacons arrive, or forever if they were named.
  *
- * One agent is one peer, by however many ways its beacons come: the first one's address is kept for
- * as long as beacons come from there, or a link to it works. When neither is so, the agent is where
- * its newest beacon comes from, and what is left of the old link is given up.
+ * An agent is one peer, however many ways its beacons take. The first beacon's address is kept as
+ * long as beacons arrive from there, or a link to it works. After that the agent is where its
+ * newest beacon comes from, and the old link is closed.
  *
- * Anybody can send beacons, and in anybody's name. Each address has a share of the places, and one
- * that has answered a probe, so that it is known to be there, gets the place of one that has not.
+ * Beacons can be forged. Each address has a share of the places, and an agent that has answered a
+ * probe, so that it is known to be there, replaces one that has not.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
-#define NAME_ADDRESSES 8 /* of one name, that are tried */
-#define PEERS_AN_AGENT 4 /* so many are known for each that there is room for */
+#define NAME_ADDRESSES 8 /* addresses per name that are tried */
+#define PEERS_AN_AGENT 4 /* known peers per place */
 
 static void back_off(struct peer *p, uint64_t now_ms)
 {
@@ -29,7 +29,7 @@ static void back_off(struct peer *p, uint64_t now_ms)
 	p->next_try_ms = now_ms + p->backoff_ms;
 }
 
-/* A person who named the agent wants to know why nothing comes, once. */
+/* Tells the user once why a named agent cannot be reached. */
 static void warn_once(struct peer *p, const char *why)
 {
 	if (p->fixed && !p->warned)
@@ -61,8 +61,10 @@ static bool is_silent(const struct link *link)
 	return uv_now(link->ingest->loop) - link->heard_ms >= MOVED_MS;
 }
 
-/* Does the agent at its other end still say that it is there? A beacon of another one, which
- * anybody can send, is no reason then. */
+/*
+ * Tells whether the agent at the other end still sends beacons. If so, another agent's beacon,
+ * which may be forged, does not displace it.
+ */
 static bool is_announced(const struct link *link)
 {
 	const struct peer *p = find(link->ingest, link->agent);
@@ -71,9 +73,10 @@ static bool is_announced(const struct link *link)
 	       uv_now(link->ingest->loop) - p->address_seen_ms < MOVED_MS;
 }
 
-/* Several peers can have one address: one that was named and is heard, too; or an agent that was
- * started anew, as which nobody else can be there, so that a link to the former one that says
- * nothing is dead. */
+/*
+ * Several peers can have one address: a named one that also sends beacons, or a restarted agent.
+ * After a restart the old agent cannot be at that address any more, so a silent link to it is dead.
+ */
 static void connect_to(struct peer *p, const struct sockaddr *address)
 {
 	char text[ADDRESS_TEXT];
@@ -96,7 +99,7 @@ static void connect_to(struct peer *p, const struct sockaddr *address)
 	}
 }
 
-/* A name can have several addresses: another one each time. */
+/* A name can have several addresses; attempts rotate through them. */
 static const struct addrinfo *choose(const struct addrinfo *list, unsigned number)
 {
 	const struct addrinfo *at = list;
@@ -141,7 +144,7 @@ static void resolve(struct peer *p)
 	p->ingest->pending++;
 }
 
-/* Its key was revoked. */
+/* Tells whether the peer's key was revoked. */
 static bool has_lost_key(const struct peer *p)
 {
 	const struct secure *secure = p->ingest->secure;
@@ -210,7 +213,10 @@ static void peer_remove(struct peer **at)
 	free(p);
 }
 
-/* For one from there. False: it has to wait. The newest are first in the list. */
+/*
+ * Makes room for a peer from this address. Returns false if it has to wait. The newest peers are
+ * first in the list.
+ */
 static bool make_room(struct ingest *ingest, const struct stranger_address *from, bool answers)
 {
 	struct peer **oldest = NULL, **oldest_there = NULL;
@@ -266,7 +272,7 @@ void peer_set_agent(struct peer *p, const uint8_t agent[STREAM_ID_SIZE])
 		*at = (uintptr_t)p;
 }
 
-/* Where the sender of a beacon listens. */
+/* Returns the address where the sender of a beacon listens. */
 static struct sockaddr_storage place_of(const struct beacon_seen *beacon,
 					const struct sockaddr_storage *from)
 {
@@ -287,7 +293,7 @@ static bool same_place(const struct sockaddr_storage *a, const struct sockaddr_s
 		       address_format(second, (const struct sockaddr *)b));
 }
 
-/* May the agent be where this beacon comes from, and not where we know it? */
+/* Tells whether the agent may have moved to where a beacon comes from. */
 static bool has_moved(const struct peer *p, uint64_t now_ms)
 {
 	if (p->fixed || (p->link && p->link->state == LINK_OPEN && !is_silent(p->link)))
@@ -324,8 +330,7 @@ static void move(struct peer *p, const struct sockaddr_storage *place)
 		try_peer(p);
 }
 
-/* What is proven goes before what anybody can say: whoever has used this agent's id without its key
- * loses it. */
+/* Proven beacons have priority: a peer that used this agent's id without its key loses the id. */
 static struct peer *find_proven(struct ingest *ingest, const struct beacon_seen *beacon)
 {
 	struct peer *p = find(ingest, beacon->agent);

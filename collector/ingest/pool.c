@@ -1,4 +1,4 @@
-/* See pool.h. */
+/* Thread pools. pool.h describes them. */
 #include "collector/ingest/pool.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "base/ban.h"
 
-#define YIELDING 10 /* steps of nice */
+#define YIELDING 10 /* nice value added for low priority */
 
 struct row {
 	struct pool_work *first, **end;
@@ -17,14 +17,14 @@ struct row {
 
 struct pool {
 	uv_async_t async;
-	pthread_mutex_t mutex; /* guards the rows and `stop` */
+	pthread_mutex_t mutex; /* guards the queues and `stop` */
 	pthread_cond_t more;
 	struct row waiting, ready;
 	bool stop, yields;
 	unsigned thread_count;
 	pthread_t *threads;
-	/* The loop's. */
-	unsigned queued; /* and not done */
+	/* Used by the loop's thread only. */
+	unsigned queued; /* not done yet */
 	bool closing;
 	void (*closed)(void *);
 	void *context;
@@ -56,7 +56,7 @@ static void *work_on(void *argument)
 	if (pool->yields)
 		setpriority(PRIO_PROCESS, 0,
 			    getpriority(PRIO_PROCESS, 0) +
-				    YIELDING); /* of this thread alone, in Linux */
+				    YIELDING); /* on Linux this changes only the calling thread */
 	pthread_mutex_lock(&pool->mutex);
 	while (!pool->stop) {
 		struct pool_work *work = take(&pool->waiting);
@@ -124,7 +124,7 @@ static void on_ready(uv_async_t *async)
 	end_if_done(pool);
 }
 
-/* Signals are the main thread's. */
+/* Signals are blocked in the threads, so that the main thread handles them. */
 static int start_threads(struct pool *pool, unsigned count)
 {
 	sigset_t all, before;

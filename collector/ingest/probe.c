@@ -1,7 +1,7 @@
 /*
- * Asking who is there, so that nobody has to wait for the next beacon: at once, then with longer
- * pauses, and from the start again when the interfaces are not what they were. Each probe has a
- * nonce; an agent that echoes it is there now, and is no recording of one that was.
+ * Probes for agents, so that a collector need not wait for the next beacon: at once, then with
+ * growing pauses, and from the start again when interfaces change. Each probe has a nonce. An agent
+ * that echoes it is there now, and not a replayed beacon.
  */
 #include <string.h>
 #include <sys/random.h>
@@ -11,12 +11,12 @@
 
 #define PAUSE_FIRST_MS 250
 #define PAUSE_MAX_MS   10000
-#define NONCE_MS       1000 /* a new one after so long */
+#define NONCE_MS       1000 /* lifetime of a nonce for sending */
 #define SOON_MS                                                                                    \
-	700 /* not an agent's second, so that it is not always the wrong moment of one that is     \
-	       flooded */
+	700 /* not the one second of agents' beacons, so that probes do not always meet a flooded  \
+	     * agent at the wrong moment */
 
-/* False: there is no randomness to be had. */
+/* Makes a new nonce when the last one is old. Returns false if no random numbers are available. */
 static bool renew_nonce(struct prober *p, uint64_t now_ms)
 {
 	unsigned next = (p->last + 1) % NONCES;
@@ -44,7 +44,10 @@ bool probe_is_fresh(const struct ingest *ingest, const uint8_t nonce[DISCOVERY_N
 	return false;
 }
 
-/* As long as any answer, and proven by `secret` unless that is NULL. Its length, or 0. */
+/*
+ * Makes a probe, padded to the length of the longest answer, and proven by `secret` unless that is
+ * NULL. Returns its length, or 0.
+ */
 static size_t make(const struct ingest *ingest, const struct secret *secret,
 		   uint8_t packed[DISCOVERY_BEACON_MAX])
 {
@@ -70,7 +73,7 @@ static size_t make(const struct ingest *ingest, const struct secret *secret,
 	return r < 0 ? 0 : (size_t)r;
 }
 
-/* To all, if `to` is NULL. */
+/* Sends to all if `to` is NULL. */
 static void ask_by(struct ingest *ingest, const struct secret *secret,
 		   const struct sockaddr_storage *to)
 {
@@ -83,8 +86,10 @@ static void ask_by(struct ingest *ingest, const struct secret *secret,
 		discovery_net_send(&ingest->net, packed, length);
 }
 
-/* One for each key, as an agent answers to its own; and one for those that have none, if they are
- * talked to. */
+/*
+ * Sends a probe for each key, because an agent answers only to its own, and one without a key if
+ * agents without a key are accepted.
+ */
 static void ask_all(struct ingest *ingest)
 {
 	for (size_t i = 0; i < ingest->secret_count; i++)

@@ -1,6 +1,6 @@
 /*
- * Orders that agents have been given, until they reply. Each has a number; what an agent says of
- * one that it was not given is passed over. An order ends by its reply, by time, or with the link.
+ * Orders that wait for an agent's reply. Each has a number; replies to unknown orders are ignored.
+ * An order ends by its reply, by timeout, or with the link.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -118,6 +118,6 @@ int ingest_order(struct ingest *ingest, const struct stream_id *stream,
 			    .until_ms = uv_now(ingest->loop) + order->wait_ms};
 	ingest->given = g;
 	ingest->given_count++;
-	order_control(link, g, order); /* a link that does not take it ends, and so does this */
+	order_control(link, g, order); /* on failure the link is closed, and `g` with it */
 	return 0;
 }

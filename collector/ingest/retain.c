@@ -1,4 +1,4 @@
-/* Old streams go, as ingest_options say: looked after at the start and each minute, by a worker. */
+/* Removes old streams, as set in ingest_options. A worker checks at the start and every minute. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * How many agents and streams there is room for: as many as descriptors and memory allow, or as the
- * person says. Whoever finds no place is counted and named, and gets one as soon as somebody
- * leaves. An agent with nothing to send gives way to one that has.
+ * The number of agents and streams that fit: limited by descriptors and memory, or by the user. An
+ * agent without a place is counted and named, and gets a place as soon as one is free. An agent
+ * with nothing to send yields to one that has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +12,20 @@
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
-#define FILES_KEPT 256 /* for everything but agents and their streams; half of few */
-/* its link; of a stream its recording, and while rows are derived that again, the rows, and the
- * state */
+/* descriptors for everything but agents and streams; half of them if there are few */
+#define FILES_KEPT 256
+/*
+ * the link; of a stream the recording, the recording again while rows are derived, the rows and the
+ * state
+ */
 #define FILES_AN_AGENT	 5
 #define MEMORY_AN_AGENT	 (128u << 10)
 #define STREAMS_AN_AGENT 4 /* on average */
 #define AGENTS_LEAST	 1
-#define TURNED_AWAY_MS	 10000 /* who does not ask again for so long has gone */
-#define NOTED		 3     /* of them are named in the store's note */
+#define TURNED_AWAY_MS	 10000 /* an agent that does not return within this time has gone */
+#define NOTED		 3     /* agents named in the store's note */
 
-/* As many as the kernel lets us have. */
+/* Raises the limit of descriptors as far as possible and returns it. */
 static uint64_t files_available(void)
 {
 	struct rlimit limit;
@@ -63,7 +66,7 @@ void room_init(struct ingest *ingest, const struct ingest_options *options)
 	ingest->streams_max = ingest->agents_max * STREAMS_AN_AGENT;
 }
 
-/* ---- who finds no place ---- */
+/* ---- agents without a place ---- */
 
 static struct turned_away *remembered(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
 {
@@ -101,7 +104,7 @@ static void turn_away(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]
 		t->seen_ms = uv_now(ingest->loop);
 }
 
-/* For those who list what is here. */
+/* Writes the store's note, which lists show. */
 static void note(struct ingest *ingest, uint64_t now_ms)
 {
 	char text[STORE_NOTE_MAX];
@@ -161,9 +164,9 @@ void room_done(struct ingest *ingest)
 	}
 }
 
-/* ---- who gets one ---- */
+/* ---- places ---- */
 
-/* The open link that has been silent for longest of those that bring nothing. */
+/* Returns the longest silent open link of those that deliver no stream. */
 static struct link *find_idle(const struct ingest *ingest)
 {
 	struct link *idle = NULL;

@@ -1,4 +1,4 @@
-/* See ahead.h. */
+/* Read-ahead of batches. ahead.h describes it. */
 #include "collector/recording/ahead.h"
 
 #include <errno.h>
@@ -7,8 +7,10 @@
 #include "proto/message.h"
 #include "base/ban.h"
 
-/* Slots that nobody uses, with their memory: a stream that is read piece by piece would else ask
- * the kernel for it each time. */
+/*
+ * Unused slots, with their memory. Without them, a stream that is read in pieces would request the
+ * memory from the kernel each time.
+ */
 static struct {
 	pthread_mutex_t mutex;
 	struct ahead_slot slots[AHEAD_SLOTS];
@@ -91,9 +93,9 @@ void decoded_done(struct decoded *d)
 	*d = (struct decoded){0};
 }
 
-/* ---- the helper's ---- */
+/* ---- the helper's side ---- */
 
-/* 1: a batch lies in the slot; else as scan_next. */
+/* Returns 1 if the slot holds a batch, else the same values as scan_next. */
 static int read_one(struct ahead *a, struct ahead_slot *slot)
 {
 	struct message_reader *messages;
@@ -148,7 +150,7 @@ static void *read_ahead(void *argument)
 	return NULL;
 }
 
-/* ---- the caller's ---- */
+/* ---- the caller's side ---- */
 
 void ahead_begin(struct ahead *a, struct scan *scan, uint64_t size, struct decoded *own,
 		 bool may_help)
@@ -166,8 +168,7 @@ void ahead_begin(struct ahead *a, struct scan *scan, uint64_t size, struct decod
 		leave_slots(a);
 }
 
-/* The slot that was got last is the helper's again; one that was made for an unusual batch has less
- * memory then. */
+/* Returns the caller's slot to the helper. A slot that an unusual batch has made large is freed. */
 static void give_back(struct ahead *a)
 {
 	struct ahead_slot *slot = &a->slots[a->first];

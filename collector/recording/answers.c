@@ -1,4 +1,4 @@
-/* What is asked of a recording, one thing at a time. See recording.h. */
+/* Simple queries of a recording. store.h describes them. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Events that are no blocks of the heap. See apart.h. */
+/* Events that are not blocks of the heap. apart.h describes them. */
 #include "collector/recording/apart.h"
 
 #include <errno.h>

@@ -1,14 +1,15 @@
 #pragma once
 /*
- * Events that are no blocks of the heap: mappings and pools of the program's own, settings of the
- * allocator (event_space in proto/event.h). They are few beside allocations, and kept as they came:
- * in the order of the batches, which is that of their times but for what threads did within the
- * same moment.
+ * Events that are not blocks of the heap: the program's own mappings and pools, and settings of the
+ * allocator (event_space in proto/event.h). They are few compared with allocations and are kept as
+ * they arrive, in the order of the batches. That is the order of their times, except for events of
+ * several threads at the same moment.
  */
 #include "proto/columns.h"
 #include "collector/recording/info.h"
 
-#define APARTS_MAX (1u << 20) /* kept; more are counted only (ledger_info.stored_apart) */
+/* kept; further ones are only counted (ledger_info.stored_apart) */
+#define APARTS_MAX (1u << 20)
 
 struct aparts {
 	struct apart_info *list;
@@ -16,5 +17,5 @@ struct aparts {
 };
 
 void aparts_done(struct aparts *aparts);
-/* `event` with the node of its stack. 0 or -ENOMEM. */
+/* Adds an event whose stack is a node of this recording. Returns 0 or -ENOMEM. */
 int aparts_add(struct aparts *aparts, const struct event *event);

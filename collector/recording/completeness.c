@@ -1,5 +1,7 @@
-/* Whether the account of a recording adds up (see struct ledger_info in info.h), and what it does
- * not hold. See completeness.h. */
+/*
+ * Checks the account of a recording (struct ledger_info in store.h) and finds what it lacks.
+ * completeness.h describes the result.
+ */
 #include "collector/recording/completeness.h"
 
 #include <stdarg.h>
@@ -74,14 +76,17 @@ static void say(struct completeness *c, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Begins what one more thing that is missing says. */
+/* Begins the text about one more loss. */
 static void miss(struct completeness *c)
 {
 	say(c, "%s", c->complete ? BEGINNING : "; ");
 	c->complete = false;
 }
 
-/* Bytes of what was delivered while this collector was away: in gaps that are its own. */
+/*
+ * Returns the bytes of events that were delivered while this collector was away. Their gaps have no
+ * thread.
+ */
 static uint64_t missed_bytes(const struct recording *r)
 {
 	uint64_t bytes = 0;
@@ -95,7 +100,7 @@ static uint64_t missed_bytes(const struct recording *r)
 	return bytes;
 }
 
-/* One a thread at most. */
+/* A thread has at most one unfinished call. */
 static uint64_t unfinished_events(const struct recording *r)
 {
 	uint64_t count = 0;
@@ -155,7 +160,7 @@ static void find_start(const struct recording *r, struct completeness *c)
 	    format_count(count, c->start_missed_events));
 }
 
-/* The agent was silent as it began. */
+/* Events before the agent answered. */
 static void find_silence(const struct recording *r, struct completeness *c)
 {
 	char count[32];
@@ -219,7 +224,7 @@ static void find_tail(const struct recording *r, struct completeness *c)
 		say(c, " (%s events at least)", format_count(count, c->tail_events));
 }
 
-/* Events that are gone with batches: the account says how many came. */
+/* Returns the events that were lost with batches: the account says how many were delivered. */
 static uint64_t missing_events(const struct ledger_info *l)
 {
 	uint64_t here = l->stored + l->before_join + l->missed;
@@ -286,14 +291,13 @@ static void find_rowless(const struct recording *r, struct completeness *c)
 	    format_duration(at, p->rowless_from_ns));
 }
 
-/* In this order. What recording_completeness says of a stream that has nothing of it is
- * complete. */
+/* The order of the text. If none of these functions finds a loss, the recording is complete. */
 static void (*const missing[])(const struct recording *r, struct completeness *c) = {
 	find_losses, find_culled, find_start,	   find_silence, find_unrecorded,
 	find_tail,   find_damage, find_namespaces, find_rowless,
 };
 
-/* Joined in mid-life, as it was asked for. */
+/* The collector joined a running program, on request. */
 static void find_watched(const struct recording *r, struct completeness *c)
 {
 	char ran[32];

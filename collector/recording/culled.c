@@ -1,4 +1,4 @@
-/* See culled.h. */
+/* Sums of culled blocks. culled.h describes them. */
 #include "collector/recording/culled.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 32;
 }
 
-/* Never MAP_NO_KEY. */
+/* Never returns MAP_NO_KEY. */
 static uint64_t hash_of(const struct culled_row *row)
 {
 	uint64_t hash = mix(row->thread, (uint64_t)row->stack << 32 | row->lifetime);
@@ -99,7 +99,7 @@ int culled_restore(struct culled *c, const struct culled_row *row)
 	return append(c, row, hash_of(row));
 }
 
-/* 0; -ENOMEM; -ENOSPC: there are as many as `most`. */
+/* Returns 0, -ENOMEM, or -ENOSPC if there are `most` rows. */
 static int put(struct culled *c, const struct culled_row *row, uint32_t most)
 {
 	uint64_t hash = hash_of(row), *last = map_get(&c->by_hash, hash);

@@ -1,4 +1,4 @@
-/* See definitions.h. */
+/* Definitions of a recording. definitions.h describes them. */
 #include "collector/recording/definitions.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ void definitions_done(struct definitions *d)
 
 /* ---- process ---- */
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int set_origin(struct origin_info *o, const Heapcast__Origin *m)
 {
 	if (!m)
@@ -187,7 +187,7 @@ static int add_thread(struct definitions *d, const Heapcast__Thread *thread, str
 
 /* ---- stacks ---- */
 
-/* Nodes whose definition is lost with a damaged place: they show as truncated. */
+/* Defines nodes whose definition was lost by damage as truncated stacks. */
 static int fill_hole(struct definitions *d, uint32_t first, struct err_text *err)
 {
 	struct stack_node lost = {.offset = HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED};
@@ -239,7 +239,7 @@ static uint32_t defined_module(const void *context, uint32_t number)
 
 /* ---- gaps, marks, ledger, end ---- */
 
-/* There are as many as are kept one by one: the last stands for all that follow. */
+/* When GAPS_MAX gaps are kept, the last one stands for all that follow. */
 static void widen_last_gap(struct gap_info *last, const struct gap_info *g)
 {
 	last->thread = 0;
@@ -266,8 +266,10 @@ int definitions_add_gap(struct definitions *d, const struct gap_info *gap)
 	return 0;
 }
 
-/* Where the gap before we joined stands, once it has been told: a catch-up that was overtaken is
- * followed by another, and its account has all that the first one's had. */
+/*
+ * Returns the gap before joining, if it was reported. A catch-up that was overtaken is followed by
+ * another one, whose account includes that of the first.
+ */
 static struct gap_info *gap_before_join(const struct definitions *d)
 {
 	for (uint32_t i = 0; i < d->gap_count; i++)
@@ -294,7 +296,7 @@ static int add_gap(struct definitions *d, const Heapcast__Gap *g)
 
 	if (g->reason != HEAPCAST__REASON__REASON_JOINED_LATE)
 		return definitions_add_gap(d, &gap);
-	/* Who has joined does not join again: what is gone since then is found in the accounts. */
+	/* A collector joins once. Losses after that show in the accounts. */
 	if (d->begun)
 		return 0;
 	told = gap_before_join(d);
@@ -329,9 +331,11 @@ static int add_mark(struct definitions *d, const Heapcast__Mark *m)
 	return 0;
 }
 
-/* The first ledger of an agent that goes on says how much those before it had delivered: what of it
- * is not here was lost with them, and so were the gaps in the same batches. Who was not there
- * before has joined late. */
+/*
+ * The first ledger of a new agent says how much its predecessors had delivered. Events of these
+ * that are not here were lost with them, and so were the gaps in the same batches. A collector
+ * without an earlier ledger has joined late.
+ */
 static int take_over(struct definitions *d, const Heapcast__Ledger *l)
 {
 	struct ledger_info *known = &d->ledger;
@@ -387,7 +391,10 @@ static uint64_t more_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* An agent that takes the ring up knows nothing of those before. */
+/*
+ * An agent that takes over the ring does not know the unrecorded processes of its predecessors, so
+ * the larger count is kept.
+ */
 static void set_unrecorded(struct ledger_info *to, const Heapcast__Ledger *l)
 {
 	to->unrecorded = more_of(to->unrecorded, l->unrecorded);
@@ -434,7 +441,7 @@ static void most(uint64_t *of, uint64_t value)
 	*of = value > *of ? value : *of;
 }
 
-/* Those beyond are in the account only. */
+/* Processes beyond UNRECORDED_MAX are only in the account. */
 static int add_unrecorded(struct definitions *d, const Heapcast__Unrecorded *u)
 {
 	struct unrecorded_info info = {.pid = u->pid,

@@ -1,8 +1,8 @@
 /*
- * The modules of a recording. An agent numbers them from 1; another one that goes on with the
- * stream numbers them anew, and most of them are the ones that are here already:
+ * The modules of a recording. An agent numbers them from 1. Another agent that continues the stream
+ * numbers them anew; most of its modules are already known:
  *
- *	its number --module_of_wire--> number here
+ *        its number --module_of_wire--> number here
  */
 #include "collector/columns/row_block.h"
 #include "collector/recording/definitions.h"
@@ -20,7 +20,7 @@
 #include "collector/recording/totals.h"
 #include "base/ban.h"
 
-#define MODULES_SEARCHED 1024 /* how many of those that are here are looked at for one */
+#define MODULES_SEARCHED 1024 /* how many known modules are compared with a new one */
 
 /* ---- incarnations ---- */
 
@@ -50,7 +50,7 @@ static bool is_module(const struct module_info *info, const Heapcast__Module *m,
 	       !strcmp(info->path, path);
 }
 
-/* The number of the same module, as an agent before has defined it; 0: none. */
+/* Returns the number of an equal module that an earlier agent defined, or 0. */
 static uint32_t find_again(struct definitions *d, const Heapcast__Module *m, const char *path)
 {
 	uint32_t most = d->module_count < MODULES_SEARCHED ? d->module_count : MODULES_SEARCHED;
@@ -89,7 +89,7 @@ int definitions_check_modules(const struct definitions *d, const Heapcast__Batch
 	return 0;
 }
 
-/* The first executable one: where there are more, the others are small. */
+/* Takes the first executable segment. If there are more, the others are small. */
 static void put_code(struct module_info *info, const Heapcast__Module *m)
 {
 	for (size_t i = 0; i < m->n_segment; i++) {
@@ -104,7 +104,7 @@ static void put_code(struct module_info *info, const Heapcast__Module *m)
 	}
 }
 
-/* Only if its path is not what the file is called. */
+/* Keeps the file name only where it differs from the displayable path. */
 static int put_file(struct module_info *info, const Heapcast__Module *m)
 {
 	size_t length = strlen(info->path);
@@ -142,7 +142,7 @@ static struct module_info *new_module(uint32_t number, const Heapcast__Module *m
 	return info;
 }
 
-/* Takes over `path` on success. */
+/* Takes ownership of `path` on success. */
 static int put_module(struct definitions *d, uint32_t number, const Heapcast__Module *m, char *path)
 {
 	struct module_info *info;
@@ -160,7 +160,10 @@ static int put_module(struct definitions *d, uint32_t number, const Heapcast__Mo
 	return 0;
 }
 
-/* Of an agent that goes on: under a number of ours. */
+/*
+ * Adds a module of a later agent, under a number of this recording. Takes ownership of `*path` and
+ * clears it if the module is new.
+ */
 static int add_module_again(struct definitions *d, const Heapcast__Module *m, char **path)
 {
 	uint32_t number;

@@ -1,4 +1,4 @@
-/* Readings of /proc and of mallinfo2, over time. See figures.h. */
+/* Readings of /proc and mallinfo2 over time. figures.h describes the interface. */
 #include "collector/columns/row_block.h"
 #include "collector/recording/definitions.h"
 #include "collector/recording/info.h"
@@ -18,10 +18,10 @@
 
 #include "base/ban.h"
 
-/* A list that thins itself out: it takes every `stride`th reading. */
+/* A list that thins itself out: it keeps every `stride`th reading. */
 struct readings {
 	void *list;
-	size_t count, capacity, size; /* size: of one */
+	size_t count, capacity, size; /* size: of an element */
 	uint64_t stride, seen;
 };
 

@@ -1,4 +1,4 @@
-/* Steps to regions. See maps.h. */
+/* Applies steps to regions. maps.h describes the interface. */
 #include "collector/recording/maps.h"
 
 #include <errno.h>
@@ -55,9 +55,9 @@ void maps_state_restart(struct maps_state *s, uint64_t time_ns)
 	forget_names(s);
 }
 
-/* ---- taking ---- */
+/* ---- applying a step ---- */
 
-/* Names that were told, in the holes those that were not. */
+/* Stores the reported names. Numbers that were skipped stay NULL. */
 static int take_names(struct maps_state *s, const Heapcast__Maps *m, const struct maps_step *step)
 {
 	const char *at = (const char *)m->names.data;
@@ -75,8 +75,7 @@ static int take_names(struct maps_state *s, const Heapcast__Maps *m, const struc
 		size_t length = strlen(at);
 
 		if (!s->names[i] && s->name_bytes + length < MAPS_NAMES_BYTES) {
-			s->names[i] =
-				outside_text(at, length); /* the first meaning of a number holds */
+			s->names[i] = outside_text(at, length); /* the first meaning is final */
 			s->name_bytes += length;
 			if (!s->names[i])
 				return -ENOMEM;
@@ -109,7 +108,10 @@ static struct map_region region_of(const struct maps_state *s, const struct maps
 	};
 }
 
-/* The same mapping, grown, shrunk or with other permissions? Else another one has its place. */
+/*
+ * Tells whether the region is the same mapping, grown, shrunk or with other permissions. Otherwise
+ * a new mapping has replaced it.
+ */
 static bool continues(const struct map_region *old, const struct map_region *new)
 {
 	return old->major == new->major && old->minor == new->minor && old->inode == new->inode &&
@@ -131,7 +133,7 @@ static void change(struct maps_state *s, struct map_region *region, struct map_r
 	tell(s, same ? MAP_NEWS_CHANGED : MAP_NEWS_MAPPED, region, with.changed_ns);
 }
 
-/* Both rows are sorted: what goes is left out on the way. */
+/* Both lists are sorted, so one pass removes the regions. */
 static void take_gone(struct maps_state *s, const struct maps_step *step, uint64_t now)
 {
 	size_t kept = 0, g = 0;
@@ -167,7 +169,7 @@ static int reserve_regions(struct maps_state *s, size_t count)
 	return 0;
 }
 
-/* Merges from behind, in place. The regions' count was checked. */
+/* Merges in place, from the end. The decoder has limited the number of rows. */
 static int take_regions(struct maps_state *s, const struct maps_step *step, uint64_t now)
 {
 	size_t fresh = 0, from = s->count, to;
@@ -181,7 +183,7 @@ static int take_regions(struct maps_state *s, const struct maps_step *step, uint
 			fresh++;
 	}
 	if (s->count + fresh > MAPS_REGIONS_MAX)
-		return 0; /* no process has so many: those that are new are left out */
+		return 0; /* no real process has so many regions; new ones are dropped */
 	if (reserve_regions(s, s->count + fresh) < 0)
 		return -ENOMEM;
 	to = s->count += fresh;
@@ -257,7 +259,7 @@ int maps_state_add(struct maps_state *s, const Heapcast__Maps *m, struct err_tex
 	return s->complete ? s->complete(s->context, s) : 0;
 }
 
-/* ---- a recording ---- */
+/* ---- reading a recording ---- */
 
 static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, const struct cancel *cancel,
 		struct maps_state *s, uint64_t *damaged_steps)

@@ -1,4 +1,4 @@
-/* Columns to rows. See maps_step.h. */
+/* Decodes columns into rows. maps_step.h describes the result. */
 #include "collector/recording/maps_step.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static struct reader column(ProtobufCBinaryData data)
 	return reader_of(data.data, data.len);
 }
 
-/* Rows of a column: its bytes that end a varint. */
+/* Returns the number of values in a column: each varint ends with a byte below 0x80. */
 static size_t rows_of(ProtobufCBinaryData data)
 {
 	size_t count = 0;
@@ -40,7 +40,7 @@ static int damaged(struct err_text *err, const char *name, const char *what)
 	return err_set(err, -EBADMSG, "maps: column %s: %s", name, what);
 }
 
-/* The next start in bytes: pages as a difference, ascending. */
+/* Decodes the next start, in bytes. The column holds differences in pages, and starts ascend. */
 static bool next_start(struct reader *r, uint64_t *page, uint32_t shift, bool first, uint64_t *ret)
 {
 	uint64_t step = reader_varint(r);

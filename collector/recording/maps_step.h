@@ -1,8 +1,8 @@
 #pragma once
 /*
- * One step of message Maps, decoded and checked: rows instead of columns, addresses in bytes. It
- * comes from outside; what is here has ascending starts, sizes that do not wrap, names that end,
- * and counts within the limits of maps.h.
+ * One step of message Maps, decoded and checked: rows in place of columns, addresses in bytes. The
+ * input is untrusted. A decoded step has ascending starts, sizes that do not wrap, terminated
+ * names, and counts within the limits of maps.h.
  */
 #include "collector/recording/maps.h"
 
@@ -27,8 +27,10 @@ struct maps_step {
 	uint64_t total[1 + MAPS_USAGE_COLUMNS]; /* address space in KiB, then usage */
 };
 
-/* 0; -EBADMSG: damaged, the sentence says what; -ENOMEM. `ret_step` is zero before, and to be done
- * with whatever comes. */
+/*
+ * Decodes a step into `ret_step`, which the caller has zeroed. Returns 0, -EBADMSG with a sentence
+ * if it is damaged, or -ENOMEM. The caller calls maps_step_done in every case.
+ */
 int maps_step_decode(const Heapcast__Maps *message, struct maps_step *ret_step,
 		     struct err_text *err);
 void maps_step_done(struct maps_step *step);

@@ -1,4 +1,4 @@
-/* Names of places that a recording brings along. See names.h. */
+/* Symbol names that a recording carries. names.h describes them. */
 #include "collector/recording/names.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 #include "base/ban.h"
 
 #define HOLE_MAX                                                                                   \
-	(1u << 16) /* texts that may be passed over at once, where damage has swallowed them */
+	(1u << 16) /* texts that may be skipped at once, in places where damage has destroyed      \
+		    * their definitions */
 
 void names_done(struct names *n)
 {
@@ -34,7 +35,7 @@ static bool has_room(const struct names *n, uint64_t bytes)
 
 /* ---- places ---- */
 
-/* Both come from outside. */
+/* Module and offset are untrusted, so the hash has a secret key. */
 static uint64_t hash(const struct names *n, uint32_t module, uint64_t offset)
 {
 	const uint64_t words[] = {offset, module};
@@ -89,7 +90,7 @@ int names_put_place(struct names *n, uint32_t module, uint64_t offset, uint32_t 
 		*at = ++n->place_count;
 		n->bytes += NAMES_PLACE_BYTES;
 	}
-	n->places[*at - 1] = place; /* the last word holds */
+	n->places[*at - 1] = place; /* the last definition of a place is valid */
 	return 0;
 }
 
@@ -162,7 +163,7 @@ int names_check(const Heapcast__Names *message, struct err_text *err)
 	return r;
 }
 
-/* Texts before one that are lost with a damaged place are empty. */
+/* Texts that were lost by damage become empty. */
 static int take_text(struct names *n, uint32_t number, const char *text, size_t length,
 		     struct err_text *err)
 {
@@ -179,7 +180,7 @@ static int take_text(struct names *n, uint32_t number, const char *text, size_t 
 	return r ? r : names_put_text(n, text, length);
 }
 
-/* A text on the wire; one that was never defined is none. */
+/* Maps a text number on the wire. An undefined number becomes 0. */
 static uint32_t text_here(const struct names *n, uint32_t wire)
 {
 	return wire && wire <= n->text_count - n->text_base ? wire + n->text_base : 0;

@@ -1,4 +1,4 @@
-/* The stack tree of a recording; see nodes.h. */
+/* The call tree of a recording. nodes.h describes it. */
 #include "collector/recording/nodes.h"
 #include "proto/columns.h"
 
@@ -15,7 +15,7 @@ void nodes_done(struct nodes *n)
 	*n = (struct nodes){0};
 }
 
-/* Finalizer of splitmix64 over the three parts. */
+/* The finalizer of SplitMix64 over the three members. */
 static uint64_t hash(const struct stack_node *node)
 {
 	uint64_t h = node->offset * 0x9e3779b97f4a7c15ull +
@@ -74,7 +74,7 @@ void nodes_renew(struct nodes *n)
 	n->wire_count = 0;
 }
 
-/* Nodes that were read from a state have no index yet. */
+/* Indexes nodes that were read from a saved state. */
 static int index_all(struct nodes *n)
 {
 	for (uint32_t i = 0; i < n->count; i++) {

@@ -1,10 +1,10 @@
 /*
- * Reading rows: one block at a time, unpacked into memory of the reader's own; what is open is lent
- * as it is. Ends are shown as they are known at the end (pairing_show_censored).
+ * Reads rows, one block at a time. A sealed block is unpacked into the reader's memory; an open
+ * block is used in place. Ends are shown as they are known at the end of the recording
+ * (pairing_show_censored).
  *
- * If a block that was kept beside the recording is damaged, all is derived again from the frames,
- * once, for all readers: rows have the same numbers then, and nobody notices but by the time that
- * it takes.
+ * If a saved block is damaged, all rows are derived again from the frames, once, for all readers.
+ * The rows keep their numbers, so callers notice only the time that this takes.
  */
 #include <assert.h>
 #include <errno.h>
@@ -27,17 +27,17 @@ struct row_reader {
 	const struct recording *recording;
 	struct rows_block *block;   /* NULL: not needed so far */
 	struct block_packed packed; /* of a block that is unpacked in part */
-	struct row_block lent; /* of an open one, with columns of `block` in it where they differ */
+	struct row_block lent; /* view of an open block; columns that differ are those of `block` */
 	const struct row_block *last;
 	uint32_t index;
-	unsigned columns; /* of `last` */
-	uint32_t chunks;  /* of `last`, that are unpacked: a bit each */
+	unsigned columns; /* available in `last` */
+	uint32_t chunks;  /* chunks of `last` that are unpacked: one bit each */
 };
 
 static_assert(ROWS_PER_BLOCK / PACK_VALUES <= 32, "a bit for every chunk");
 #define ALL_CHUNKS UINT32_MAX
 
-/* Those with rows from `first` to before `end`. */
+/* Returns the chunks with rows from `first` to before `end`. */
 static uint32_t chunks_of(uint32_t first, uint32_t end)
 {
 	unsigned begin = first / PACK_VALUES, count = (end + PACK_VALUES - 1) / PACK_VALUES - begin;
@@ -45,12 +45,12 @@ static uint32_t chunks_of(uint32_t first, uint32_t end)
 	return (count < 32 ? (1u << count) - 1 : UINT32_MAX) << begin;
 }
 
-/* What readers of a recording have in common. */
+/* State shared by the readers of a recording. */
 struct unpacked {
-	pthread_mutex_t mutex;	 /* guards what comes next: */
-	struct recording *again; /* from the frames */
+	pthread_mutex_t mutex;	 /* guards `again` and `why` */
+	struct recording *again; /* derived again from the frames */
 	struct err_text why;
-	pthread_mutex_t keeping; /* guards what recording_block has: */
+	pthread_mutex_t keeping; /* guards the blocks kept for recording_block: */
 	struct row_reader *reader;
 	struct rows_block **blocks;
 	uint32_t count;
@@ -89,7 +89,7 @@ const struct row_block *recording_zone(const struct recording *r, uint32_t index
 	return index < r->rows.slot_count ? rows_zone(&r->rows, index) : NULL;
 }
 
-/* ---- blocks that are in memory ---- */
+/* ---- open blocks ---- */
 
 static bool is_censored(const struct recording *r, uint32_t index, unsigned columns)
 {
@@ -129,9 +129,9 @@ static int lend_open(struct row_reader *reader, const struct rows_block *open, b
 	return 0;
 }
 
-/* ---- packed ones ---- */
+/* ---- packed blocks ---- */
 
-/* Every thread that is named is there. */
+/* Checks that every thread in the column is defined. */
 static bool threads_known(const struct recording *r, const uint32_t *thread, uint32_t count)
 {
 	uint32_t known = 0;
@@ -177,7 +177,7 @@ static int unpack_all(struct row_reader *reader, uint32_t index, unsigned column
 	return 0;
 }
 
-/* What is unpacked of this block already stays. */
+/* Keeps what is already unpacked of this block. */
 static int unpack_some(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
 		       uint32_t end, bool more, struct err_text *err)
 {
@@ -202,8 +202,10 @@ static int unpack_some(struct row_reader *reader, uint32_t index, unsigned colum
 	return e;
 }
 
-/* In part if nothing that is known otherwise has to be put into it. `more`: of the block that was
- * unpacked last. */
+/*
+ * Unpacks part of a block unless late updates or censored ends have to be applied to it. `more`:
+ * this block was also the last one that was read.
+ */
 static int unpack(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
 		  uint32_t end, bool more, struct err_text *err)
 {
@@ -227,7 +229,7 @@ static int unpack(struct row_reader *reader, uint32_t index, unsigned columns, u
 	return e;
 }
 
-/* The recording as its frames tell it. */
+/* Returns the recording derived again from its frames. */
 static const struct recording *derive_again(const struct recording *r, uint32_t index,
 					    const struct err_text *why, struct err_text *err)
 {
@@ -299,7 +301,7 @@ const char *recording_rederived(const struct recording *r)
 	return why;
 }
 
-/* ---- all at once ---- */
+/* ---- recording_block ---- */
 
 int unpacked_init(struct recording *r)
 {
@@ -337,7 +339,7 @@ void unpacked_done(struct recording *r)
 	r->unpacked = NULL;
 }
 
-/* The reader's memory changes hands. */
+/* Takes the block from the reader. */
 static const struct row_block *keep(struct unpacked *u, const struct row_block *row_block,
 				    uint32_t index)
 {
@@ -383,7 +385,7 @@ const struct row_block *recording_block(const struct recording *r, uint32_t inde
 	return block;
 }
 
-/* That the row stands for: its weight in blocks of its size. */
+/* Returns the number of blocks that a row represents: its weight divided by its size. */
 static double blocks_of(const struct row_block *b, uint32_t i)
 {
 	uint64_t size = b->size[i] ? b->size[i] : 1;

@@ -1,6 +1,6 @@
 /*
- * Reading a recording: frames -> batches -> definitions and rows (take.c). A batch that makes no
- * sense is treated like a damaged frame.
+ * Reads a recording: frames -> batches -> definitions and rows (take.c). An invalid batch is
+ * treated like a damaged frame.
  */
 #include "collector/recording/recording_parts.h"
 
@@ -28,8 +28,10 @@ static int failed(const struct recording *r, int error, struct err_text *err)
 	return err_set(err, error, "cannot read %s: %s", r->path, strerror(-error));
 }
 
-/* One batch after the other, as far as they make sense. 0: all was taken; 1: the last one makes
- * none; negative errno. */
+/*
+ * Takes batches one after the other. Returns 0 if all were taken, 1 if the last one is invalid, or
+ * a negative errno.
+ */
 static int take_some(struct recording *r, uint64_t size, bool ahead_of_us,
 		     int (*progress)(void *, uint64_t, uint64_t), void *context,
 		     struct scan_item *ret_item, struct err_text *ret_reason)
@@ -71,7 +73,8 @@ static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, 
 	while (!e &&
 	       (e = take_some(r, size, ahead_of_us, progress, context, &item, &reason)) == 1) {
 		scan_reject(&r->scan, &item, &reason);
-		ahead_of_us = false; /* what was read ahead was in vain: not again and again */
+		ahead_of_us = false; /* the batches that were read ahead are discarded; repeated
+				      * damage must not repeat that cost */
 		e = 0;
 	}
 	if (e == -ECANCELED)
@@ -83,8 +86,10 @@ static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, 
 	return 0;
 }
 
-/* What is behind the last good frame: of a stream that nobody writes any more it may have been a
- * frame once. */
+/*
+ * Classifies the bytes behind the last valid frame. If the stream has no writer any more, they may
+ * be a frame that was damaged later.
+ */
 static int settle_tail(struct recording *r, uint64_t size)
 {
 	struct ledger_info *l = &r->ledger;
@@ -131,7 +136,7 @@ void recording_tell_ledger(struct recording *r)
 	l->namespaces = told->namespaces;
 }
 
-/* What can be said once all frames that there are have been taken. */
+/* Settles what can be known once all present frames were taken. */
 static int settle(struct recording *r, uint64_t size)
 {
 	struct block_limits limits;
@@ -172,7 +177,7 @@ static int file_size(const struct recording *r, uint64_t *ret_size, struct err_t
 	return 0;
 }
 
-/* Nothing of ours was found: unless it could become something, say so. */
+/* Reports an error if no batch was found, unless the file may still become a recording. */
 static int check_any(const struct recording *r, uint64_t size, struct err_text *err)
 {
 	if (r->has_id)
@@ -214,7 +219,7 @@ struct block_limits recording_limits(const struct recording *r)
 				     r->rows.count};
 }
 
-/* The rows of a block that are in use stand under their addresses. */
+/* Enters the rows in use into the map of live addresses. */
 static int wake_block(struct recording *r, const struct row_block *block)
 {
 	for (uint32_t i = 0; i < block->count; i++) {
@@ -315,7 +320,7 @@ static int load_frames(struct recording *r, uint64_t size,
 	return e ? e : load(r, size, progress, context, err);
 }
 
-/* With what is kept of it. -EBADMSG: nothing is, or it is damaged. */
+/* Loads what was saved. Returns -EBADMSG if nothing was saved or it is damaged. */
 static int load_derived(struct recording *r, uint64_t size,
 			int (*progress)(void *, uint64_t, uint64_t), void *context)
 {
@@ -383,16 +388,17 @@ void recording_close(struct recording *r)
 	free(r);
 }
 
-/* ---- writing what is derived ---- */
+/* ---- saving derived rows ---- */
 
-/* Frames that are read before the state is written again: a second's work, or so, for whoever
- * begins there. */
+/* Bytes of frames between two saved states: about a second of work for a later opening. */
 #define SAVE_BYTES (8u << 20)
-/* Full blocks that are left open: a row that ends soon does so there, and when the state is written
- * no more of them have to be waited for. */
+/*
+ * Full blocks that stay open. A row that ends soon then ends in memory, and saving a state has
+ * fewer blocks to wait for.
+ */
 #define OPEN_BLOCKS 8
 
-/* Where nothing was kept. */
+/* Begins the scan if no state was saved. */
 static int begin_scan(struct recording *r)
 {
 	return r->scan.messages ? 0 : scan_init(&r->scan, r->fd, 0, &r->damage);
@@ -415,7 +421,7 @@ int recording_open_writing(const char *path, struct recording **ret_recording, u
 		e = recording_wake(r);
 	}
 	if (e == -EBADMSG) {
-		/* What is kept is damaged: anew. */
+		/* The saved rows are damaged; derive them anew. */
 		derived_drop(&r->derived);
 		recording_clear(r);
 		e = derived_load_writing(r, ret_cut, err);
@@ -437,7 +443,7 @@ int recording_derive(struct recording *r, uint64_t size, uint64_t budget, struct
 		 before = r->scan.offset;
 	int e = take_all(r, to, NULL, NULL, err);
 
-	/* A frame that is longer than the budget, or damage. */
+	/* The next frame is longer than the budget, or damaged. */
 	if (!e && r->scan.offset == before && to < size)
 		e = take_all(r, size, NULL, NULL, err);
 	if (!e && r->scan.offset - r->derived.saved_offset >= SAVE_BYTES)
@@ -466,7 +472,7 @@ int recording_park(struct recording *r, struct err_text *err)
 	return r->scan.offset != r->derived.saved_offset ? derived_save(r, err) : 0;
 }
 
-/* Buffers of a scan and of a batch, of which LZ4's are the most. */
+/* Buffers of a scan and of a batch, mostly LZ4's. */
 #define SCAN_MEMORY (1u << 20)
 
 static size_t map_memory(const struct map *map)

@@ -1,5 +1,8 @@
 #pragma once
-/* A recording in memory, for the files of collector/store only. */
+/*
+ * A recording in memory. Only the files below collector that implement recordings and the store use
+ * its members.
+ */
 #include <pthread.h>
 
 #include "base/error.h"
@@ -24,64 +27,81 @@ struct recording {
 	bool has_id;
 	struct stream_id id;
 	struct stream_position position;
-	uint64_t announced; /* by a catch-up: the number that comes next though others were expected
-			     */
+	uint64_t announced; /* by a catch-up: the next batch has this number */
 	uint64_t watermark_ns, end_ns;
-	bool flushed; /* nobody writes it any more: what waited for the watermark was taken */
+	bool flushed; /* no writer is active any more; waiting events were taken */
 	struct definitions definitions;
 	struct rows rows;
 	struct pairing pairing;
 	struct culled culled;
 	struct aparts aparts;
-	bool asleep; /* read from a state: pairing.live is not filled yet */
+	bool asleep; /* read from a saved state: pairing.live is not filled yet */
 	struct ledger_info ledger;
-	struct decoded decoded; /* the batch at hand, if nobody reads ahead */
+	struct decoded decoded; /* the current batch, without read-ahead */
 	struct derived derived;
 	struct unpacked *unpacked; /* reader.c */
 };
 
-/* What the last ledger told goes to recording.ledger. */
+/* Copies the figures of the last ledger to recording.ledger. */
 void recording_tell_ledger(struct recording *recording);
-/* Of no file. 0 or -ENOMEM. */
+/* Makes a recording without a file. Returns 0 or -ENOMEM. */
 int recording_new(struct recording **ret_recording);
-/* Nothing of its frames has been read. */
+/* Resets the recording to a state in which no frame was read. */
 void recording_clear(struct recording *recording);
 struct block_limits recording_limits(const struct recording *recording);
-/* take.c: takes a batch. 0; -EBADMSG with a sentence: it makes no sense, and nothing of it was
- * taken; -ENOMEM and the like. */
+/*
+ * take.c: takes a batch. Returns 0, -EBADMSG with a sentence if it is invalid, and nothing of it
+ * was taken, or another negative errno.
+ */
 int recording_take(struct recording *recording, struct decoded *decoded, struct err_text *err);
-/* Whose batch, and which, for a reader who has come to `position` of the stream `id` (NULL: of none
- * yet). 1: wanted; 0: it was there already; -EBADMSG. */
+/*
+ * Tells whether a reader at `position` of the stream `id` (NULL: none yet) wants this batch.
+ * Returns 1 if so, 0 if the batch was read before, or -EBADMSG.
+ */
 int batch_wanted(const struct stream_position *position, const struct stream_id *id,
 		 const Heapcast__Batch *batch, struct err_text *err);
-/* What its rows and numbers need to go on with the frames, after a state was read. 0, -ENOMEM, or
- * rows can't be read. */
+/*
+ * After a state was read, fills in what is necessary to continue with the frames. Returns 0,
+ * -ENOMEM, or the error with which rows could not be read.
+ */
 int recording_wake(struct recording *recording);
 
-/* A recording whose rows are kept beside it, for its writer (writer.c). ret_cut: bytes of rows that
- * no state knew of. */
+/*
+ * Opens a recording whose rows are kept beside it, for its writer (writer.c). `ret_cut` receives
+ * the bytes of rows that no state refers to and that were cut off.
+ */
 int recording_open_writing(const char *path, struct recording **ret_recording, uint64_t *ret_cut,
 			   struct err_text *err);
-/* Takes frames up to `size`, some `budget` bytes of them. 1: there is more; 0. */
+/*
+ * Takes about `budget` bytes of frames, at most up to `size`. Returns 1 if more are left, 0 if not,
+ * or a negative errno.
+ */
 int recording_derive(struct recording *recording, uint64_t size, uint64_t budget,
 		     struct err_text *err);
-/* After all frames: what is known at the end is settled, put in order and saved. */
+/* After all frames: settles what is known at the end, sorts and saves the rows. */
 int recording_finish(struct recording *recording, struct err_text *err);
-/* Saves what was taken, so that whoever opens it next goes on from there. Close it then. */
+/*
+ * Saves what was taken, so that the next opening continues from there. The caller closes the
+ * recording afterwards.
+ */
 int recording_park(struct recording *recording, struct err_text *err);
-/* Bytes that it holds, nearly. */
+/* Returns roughly the bytes of memory that the recording holds. */
 size_t recording_memory(const struct recording *recording);
-/* As recording_open, of the frames up to `size` alone. */
+/* Does the same as recording_open, with only the frames up to `size` and without saved rows. */
 int recording_open_frames(const char *path, uint64_t size, struct recording **ret_recording,
 			  struct err_text *err);
 
-/* For the catalogue: what is in use, and what is missing (totals.summed_up), as of the frames that
- * were taken. */
+/*
+ * For the catalogue: computes what is in use and what is missing (totals.summed_up), from the
+ * frames taken so far.
+ */
 struct totals;
 int recording_sum_up(struct recording *recording, struct totals *totals, struct err_text *err);
 int recording_sum_up_of(const char *path, struct totals *totals, struct err_text *err);
 
-/* reader.c: at the beginning and end of a recording, and whenever its rows have changed. */
+/*
+ * reader.c: called at the beginning and the end of a recording, and whenever its rows have changed.
+ */
 int unpacked_init(struct recording *recording);
 void unpacked_done(struct recording *recording);
 void unpacked_changed(struct recording *recording);

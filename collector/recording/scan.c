@@ -1,4 +1,4 @@
-/* See scan.h. */
+/* Walks the frames of a recording. scan.h describes it. */
 #include "collector/recording/scan.h"
 
 #include <errno.h>
@@ -35,8 +35,7 @@ void scan_done(struct scan *s)
 	buf_done(&s->window);
 }
 
-/* Brings [from, from + wanted), or what `size` leaves of it, into the window. Bytes before `from`
- * are dropped. */
+/* Loads [from, from + wanted), limited by `size`, into the window. Drops bytes before `from`. */
 static int fill(struct scan *s, uint64_t from, size_t wanted, uint64_t size)
 {
 	uint64_t end = from + wanted < size ? from + wanted : size;
@@ -63,7 +62,7 @@ static int fill(struct scan *s, uint64_t from, size_t wanted, uint64_t size)
 		if (got < 0)
 			return -errno;
 		if (!got)
-			return 0; /* cut while we read */
+			return 0; /* the file was truncated meanwhile */
 		s->window.length += (size_t)got;
 	}
 	return 0;
@@ -77,8 +76,10 @@ static const uint8_t *window_at(const struct scan *s, uint64_t from, size_t *ret
 	return *ret_available ? s->window.data + (from - s->window_offset) : NULL;
 }
 
-/* The frame at `at`. 1: whole and good, in ret_item; 0: it goes on behind `size`; -EBADMSG: none;
- * else errno. */
+/*
+ * Tries the frame at `at`. Returns 1 with a valid frame in ret_item, 0 if it extends beyond `size`,
+ * -EBADMSG if it is invalid, or another negative errno.
+ */
 static int try_frame(struct scan *s, uint64_t at, uint64_t size, struct scan_item *ret_item,
 		     struct err_text *err)
 {
@@ -131,7 +132,10 @@ void scan_reject(struct scan *s, const struct scan_item *item, const struct err_
 	note_damage(s, item->offset, item->length, reason);
 }
 
-/* The first good frame behind `bad`. As try_frame; 0: there is none. */
+/*
+ * Finds the first valid frame behind `bad`. Returns the same values as try_frame, 0 if there is no
+ * such frame.
+ */
 static int resync(struct scan *s, uint64_t bad, uint64_t size, struct scan_item *ret_item)
 {
 	uint64_t at = bad + 1;
@@ -156,7 +160,7 @@ static int resync(struct scan *s, uint64_t bad, uint64_t size, struct scan_item 
 		r = try_frame(s, at, size, ret_item, NULL);
 		if (r == 1 || (r < 0 && r != -EBADMSG))
 			return r;
-		s->resync_spent += s->window.length; /* at most so much was looked at in vain */
+		s->resync_spent += s->window.length; /* an upper bound of wasted bytes */
 		at++;
 	}
 	return 0;

@@ -1,4 +1,4 @@
-/* See totals.h. */
+/* Totals of a stream for the catalogue. totals.h describes them. */
 #include "collector/recording/totals.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ static int set_process(struct totals *t, const Heapcast__Process *p)
 	return 0;
 }
 
-/* Every column is walked to its end: what is stored can be read. */
+/* Decodes every column to its end, so that everything stored can be read. */
 static int check_columns(const Heapcast__Batch *batch, struct err_text *err)
 {
 	struct stacks_decoder stacks;
@@ -177,7 +177,7 @@ int totals_scan(struct totals *t, const struct stream_id *id, int fd, uint64_t s
 	return 0;
 }
 
-/* In its place. False: no memory. */
+/* Replaces the string by a copy. Returns false if memory is short. */
 static bool copy_text(char **text)
 {
 	bool there = *text;

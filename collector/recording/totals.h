@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What the catalogue knows of a stream: added up batch by batch while it is received, or again from
- * its recording. Strings are cut to CATALOGUE_TEXT bytes; an agent's word is not trusted further
- * than a line of `collector list`.
+ * What the catalogue knows about a stream, added up batch by batch as they arrive, or recomputed
+ * from the recording. Strings are cut to CATALOGUE_TEXT bytes, which bounds what an untrusted agent
+ * can put into a line of `collector list`.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,15 +14,15 @@
 #define CATALOGUE_TEXT 4096
 
 struct totals {
-	char *name, *executable, *command_line, *host, *architecture; /* NULL: not known yet */
+	char *name, *executable, *command_line, *host, *architecture; /* NULL: unknown so far */
 	uint32_t pid;
 	uint64_t start_wall_ns;
 	uint64_t last_ns;
 	uint64_t events;
-	uint64_t bytes; /* of the recording, up to where these totals go */
+	uint64_t bytes; /* length of the recording that these totals cover */
 	struct stream_position position;
 	bool ended;
-	/* What follows is known, as of so many bytes of the recording (recording_sum_up). */
+	/* The members below are valid, as of `summed_bytes` of the recording (recording_sum_up). */
 	bool summed_up;
 	uint64_t summed_bytes;
 	uint64_t in_use_bytes, in_use_blocks;
@@ -30,21 +30,32 @@ struct totals {
 };
 
 void totals_done(struct totals *totals);
-/* Adds a batch that is to be stored. 0; 1: it is there already (nothing was added); -EBADMSG: not
- * of this stream, or damaged (every column is read to its end); -ENOMEM. */
+/*
+ * Adds a batch before it is stored. Returns 0; 1 if the batch is already stored (nothing was
+ * added); -EBADMSG if it belongs to another stream or is damaged (every column is decoded to its
+ * end); or -ENOMEM.
+ */
 int totals_add(struct totals *totals, const struct stream_id *id, const Heapcast__Batch *batch,
 	       struct err_text *err);
-/* Adds all whole frames of `fd` from totals->bytes up to `size`. totals->bytes is then where the
- * last whole frame ended. */
+/*
+ * Adds all whole frames of `fd` from totals->bytes to `size`. totals->bytes is then the end of the
+ * last whole frame. Returns 0 or a negative errno with a sentence.
+ */
 int totals_scan(struct totals *totals, const struct stream_id *id, int fd, uint64_t size,
 		struct err_text *err);
 int totals_copy(const struct totals *from, struct totals *ret_to);
-/* What was summed up alone. 0 or -ENOMEM; then `to` is done for. */
+/* Copies only the sums. Returns 0, or -ENOMEM, and `to` is then empty. */
 int totals_copy_sums(const struct totals *from, struct totals *to);
 
-/* What people call the program: its Process.name, or that of its file. Free it; NULL: no memory. */
+/*
+ * Returns the program's usual name: Process.name, or else the name of its file. The caller frees
+ * it. Returns NULL if memory is short.
+ */
 char *program_name(const Heapcast__Process *process);
-/* Arguments joined by blanks, at most CATALOGUE_TEXT bytes. Free it; NULL: no memory. */
+/*
+ * Returns the arguments joined by blanks, at most CATALOGUE_TEXT bytes. The caller frees them.
+ * Returns NULL if memory is short.
+ */
 char *join_arguments(const Heapcast__Process *process);
-/* words_copy, at most CATALOGUE_TEXT bytes. */
+/* words_copy with at most CATALOGUE_TEXT bytes. */
 char *outside_text(const void *data, size_t length);

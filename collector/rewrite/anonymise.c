@@ -1,8 +1,8 @@
 /*
- * A recording under other names: fields by their table (anonymise_fields.h), and here what lies in
- * columns: addresses of events and regions, offsets of stacks, names of regions. The names of
- * functions go along (told_names.h), files (brought.h) do not. Numbers of modules, nodes and
- * threads are what they were, so everything that is counted by them is, too.
+ * Rewrites a recording with pseudonyms. A table covers the fields (anonymise_fields.h); this file
+ * covers the columns: addresses of events and regions, offsets of stacks, names of regions.
+ * Function names are included (told_names.h), embedded files (brought.h) are not. Modules, nodes
+ * and threads keep their numbers, and so do all figures that refer to them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,11 +23,11 @@
 #include "proto/names.h"
 #include "base/ban.h"
 
-#define SHIFT_MOST    16 /* the offset of addresses is of whole 64 KiB */
+#define SHIFT_MOST    16 /* the offset of addresses is a multiple of 64 KiB */
 #define DEVICE	      ((uint64_t)8 << 20 | 1)
-#define FIRST_ADDRESS 4096 /* of module 0; below are PseudoFrames */
+#define FIRST_ADDRESS 4096 /* of module 0; lower offsets are PseudoFrames */
 
-/* A module on the wire, of the agent at hand. */
+/* A module on the wire, of the current agent. */
 struct known_module {
 	bool defined, kept;
 	struct pseudonym_offsets offsets;
@@ -59,7 +59,7 @@ static void anonymise_done(struct anonymise *a)
 
 /* ---- modules ---- */
 
-/* Of the message as it came. */
+/* Reads the original message. */
 static int note_module(struct anonymise *a, const Heapcast__Module *m)
 {
 	const ProtobufCBinaryData *name = m->build_id.len ? &m->build_id : &m->path;
@@ -93,7 +93,7 @@ static uint64_t other_offset(struct anonymise *a, uint32_t module, uint64_t offs
 	return m->kept || !m->defined ? offset : pseudonym_offset(&m->offsets, offset);
 }
 
-/* ---- names of functions ---- */
+/* ---- function names ---- */
 
 static uint32_t tell_function(struct anonymise *a, const char *function, bool kept)
 {
@@ -138,7 +138,7 @@ static int tell_place(void *context, uint32_t here, const struct stack_node *nod
 	}
 	if (count && !frames[0].function)
 		count = 0;
-	/* Of what is kept a symbol file may tell later. */
+	/* A symbol file may name places in a kept module later. */
 	if (!count && module->kept)
 		return 0;
 	return told_names_place(&a->told, node->module, other_offset(a, node->module, node->offset),
@@ -185,7 +185,10 @@ static int other_events(struct anonymise *a, struct err_text *err)
 	return copy_encode(&a->copy, &a->events, err);
 }
 
-/* Starts ascend as they did: all move alike, but those in the kernel's half, which lie above. */
+/*
+ * Starts stay ascending: all addresses move by the same offset except those in the kernel's half,
+ * which are higher.
+ */
 static void put_start(struct anonymise *a, struct buf *to, uint64_t start, uint32_t shift,
 		      uint64_t *page)
 {
@@ -195,7 +198,7 @@ static void put_start(struct anonymise *a, struct buf *to, uint64_t start, uint3
 	*page = next;
 }
 
-/* Names that the kernel gives are kept, others are paths. */
+/* Names that the kernel gives are kept; others are paths. */
 static int other_region_names(struct anonymise *a, Heapcast__Maps *m)
 {
 	const char *at = (const char *)m->names.data, *end = at + m->names.len;
@@ -241,7 +244,7 @@ static void put_step(struct anonymise *a, const struct maps_step *s, uint32_t sh
 		put_start(a, &a->columns[USED], s->used[i].start, shift, &used);
 }
 
-/* In place. One that makes no sense to a reader is left out, as the reader would. */
+/* Replaces the step in place. An invalid step is dropped, as a reader would do. */
 static int other_maps(struct anonymise *a, Heapcast__Maps **maps)
 {
 	struct maps_step step = {0};
@@ -272,7 +275,7 @@ static int other_maps(struct anonymise *a, Heapcast__Maps **maps)
 
 /* ---- batches ---- */
 
-/* The parts that anonymise_message is not for: made anew, and put in again behind it. */
+/* Replaces the parts that anonymise_message does not handle, and puts them back afterwards. */
 static int other_parts(struct anonymise *a, Heapcast__Batch *batch, Heapcast__Stacks *stacks,
 		       struct err_text *err)
 {
@@ -304,7 +307,7 @@ static int other_parts(struct anonymise *a, Heapcast__Batch *batch, Heapcast__St
 
 static int put_batch(struct anonymise *a, struct err_text *err)
 {
-	/* The batch lies in memory of the copy's, and nobody else looks at it. */
+	/* The batch is in the copy's memory, which no other code uses meanwhile. */
 	Heapcast__Batch batch = *a->copy.decoded.item.batch;
 	Heapcast__Stacks *original = batch.stacks;
 	Heapcast__Stacks stacks;
@@ -313,7 +316,7 @@ static int put_batch(struct anonymise *a, struct err_text *err)
 	if (brought_only(&batch))
 		return 0;
 	if (told_names_begin(&a->told, batch.incarnation))
-		a->module_count = 0; /* it numbers them anew */
+		a->module_count = 0; /* a new agent numbers modules anew */
 	r = other_parts(a, &batch, &stacks, err);
 	if (!r)
 		r = a->names.error;

@@ -1,4 +1,4 @@
-/* Fields, one by one. See anonymise_fields.h. */
+/* Anonymises single fields. anonymise_fields.h describes the interface. */
 #include "collector/rewrite/anonymise_fields.h"
 
 #include <errno.h>
@@ -16,19 +16,21 @@
 enum treatment {
 	KEEP, /* columns, and words of a small vocabulary */
 	DROP,
-	WORD, /* another word, with the prefix */
+	WORD, /* a pseudonym with the prefix */
 	PATH,
 	ID, /* 16 bytes */
 	BUILD_ID,
-	PLAIN, /* only if it is a number of a version or a machine's name */
+	PLAIN, /* kept only if it looks like a version number or the name of a machine */
 	NUMBER_OF_PROCESS,
 	NUMBER_OF_USER,
 	ADDRESS,
 	WALL,
 };
 
-/* X(message, field, treatment, prefix): all texts and bytes that are not left out, and the numbers
- * that are changed. */
+/*
+ * X(message, field, treatment, prefix): all texts and bytes that are not dropped, and the numbers
+ * that are changed.
+ */
 #define FIELDS(X)                                                                                  \
 	X(Batch, stream, ID, "")                                                                   \
 	X(Batch, wall_ns, WALL, "")                                                                \
@@ -126,7 +128,7 @@ void anonymise_fields_done(struct anonymise_fields *f)
 	f->text_capacity = 0;
 }
 
-/* Takes `text` over. NULL: no memory. */
+/* Takes ownership of `text`. Returns NULL if memory is short. */
 static char *hold(struct anonymise_fields *f, char *text)
 {
 	if (!text || array_reserve(&f->texts, &f->text_capacity, (uint64_t)f->text_count + 1,
@@ -138,7 +140,7 @@ static char *hold(struct anonymise_fields *f, char *text)
 	return text;
 }
 
-/* What the kernel calls memory that is of no file. */
+/* Names that the kernel gives to memory without a file. */
 static bool is_kernels(const char *name)
 {
 	static const char *const names[] = {
@@ -151,8 +153,10 @@ static bool is_kernels(const char *name)
 	return false;
 }
 
-/* Answers tell by these names which allocator a program has (query/match/glibc_heap.h): their last
- * part stays. */
+/*
+ * Queries recognize a program's allocator by these names (query/match/glibc_heap.h), so the last
+ * component is kept.
+ */
 static bool tells_allocator(const char *name)
 {
 	static const char *const begins[] = {"libc.so.6", "libc-2.", "libjemalloc", "libtcmalloc",
@@ -172,7 +176,7 @@ static char *other_region(struct anonymise_fields *f, const char *name, size_t l
 	return asprintf(&text, "[%s]", word) < 0 ? NULL : text;
 }
 
-/* A file's name, as the kernel shows it when there is no such file any more, ends with this. */
+/* The kernel appends this to the name of a deleted file. */
 static const char deleted[] = " (deleted)";
 
 static char *other_path(struct anonymise_fields *f, const char *path, size_t length)
@@ -205,7 +209,10 @@ const char *anonymise_path(struct anonymise_fields *f, const char *path, size_t 
 
 /* ---- values ---- */
 
-/* Letters, digits, points: what versions and names of machines are made of. */
+/*
+ * Versions and machine names consist of lower-case letters, digits and ".", "_", "-", at most 16 of
+ * them.
+ */
 static bool is_plain(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -234,7 +241,7 @@ static int other_text(struct anonymise_fields *f, const struct rule *rule,
 	return 0;
 }
 
-/* In place: they are as long as they were. */
+/* Replaces bytes in place, with the same length. */
 static int other_bytes(struct anonymise_fields *f, const struct rule *rule,
 		       ProtobufCBinaryData *bytes)
 {
@@ -306,7 +313,7 @@ static size_t size_of(ProtobufCType type)
 	return type == PROTOBUF_C_TYPE_BYTES ? sizeof(ProtobufCBinaryData) : sizeof(void *);
 }
 
-/* Repeated numbers would need a treatment of their own, and there are none. */
+/* Repeated numbers would need a treatment of their own, but the messages have none. */
 static int other_field(struct anonymise_fields *f, ProtobufCMessage *message,
 		       const ProtobufCFieldDescriptor *field)
 {
@@ -337,14 +344,14 @@ bool anonymise_keeps(struct anonymise_fields *f, const Heapcast__Module *module)
 	return keeps;
 }
 
-/* Sizes of segments would tell which program or library it is, and so might a print. */
+/* Sizes of segments would identify a program or library, and so might its fingerprint. */
 static void forget_segments(Heapcast__Module *module)
 {
 	module->print = module->print ? module->number : 0;
 	module->n_segment = 0;
 }
 
-/* Why a flight recorder was sent is a word of ours. */
+/* The reason for which a flight recorder was sent is one of our own words. */
 static bool keeps_text(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
 	const Heapcast__Mark *mark = (const Heapcast__Mark *)message;

@@ -1,4 +1,4 @@
-/* Symbol files go into a recording that is written anew. See bring_files.h. */
+/* Adds symbol files to a rewritten recording. bring_files.h describes the interface. */
 #include "collector/rewrite/bring_files.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ void bring_files_done(struct bring_files *f)
 	intern_done(&f->there);
 }
 
-/* ---- those that are there ---- */
+/* ---- files in the output ---- */
 
 static bool is_there(const struct bring_files *f, const struct brought_file *file)
 {
@@ -58,7 +58,7 @@ int bring_files_pass(struct bring_files *f, const struct copy *copy, const Heapc
 	return 0;
 }
 
-/* ---- one more ---- */
+/* ---- adding a file ---- */
 
 static int put_piece(struct bring_files *f, struct copy *copy, Heapcast__FilePiece *piece,
 		     struct err_text *err)
@@ -82,7 +82,10 @@ static bool is_same(int fd, const struct stat *before)
 	       now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
 }
 
-/* 0: all of it; 1: it was changed meanwhile, which stands in the recording, too; negative errno. */
+/*
+ * Returns 0 if the whole file was written, 1 if it changed meanwhile, which is also recorded, or a
+ * negative errno.
+ */
 static int put_pieces(struct bring_files *f, struct copy *copy, const struct brought_file *file,
 		      int fd, const struct stat *st, struct err_text *err)
 {

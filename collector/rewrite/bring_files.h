@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Files that go along with a recording that is written anew (copy.h), behind its last batch
+ * Files that are embedded in a rewritten recording (copy.h), behind its last batch
  * (proto/README.md, "Files of its own"). For bring_names.c.
  */
 #include "base/intern.h"
@@ -10,18 +10,20 @@
 #include "collector/rewrite/copy.h"
 
 struct bring_files {
-	Heapcast__Batch
-		last; /* behind which they come; but for `stream`, without what it points to */
-	struct brought_pieces pieces; /* of one that the recording has already */
-	struct intern there;	      /* build ids of whole ones in what is written */
-	uint64_t bytes;		      /* of these */
+	Heapcast__Batch last; /* the batch behind which files are written; of its pointers only
+			       * `stream` is valid */
+	struct brought_pieces pieces; /* of a file that the recording already contains */
+	struct intern there;	      /* build ids of complete files in the output */
+	uint64_t bytes;		      /* of these files */
 };
 
 void bring_files_done(struct bring_files *files);
-/* A batch was written as it was, with whatever it brings. 0 or -ENOMEM. */
+/* Records that a batch was written unchanged, with its pieces of files. Returns 0 or -ENOMEM. */
 int bring_files_pass(struct bring_files *files, const struct copy *copy,
 		     const Heapcast__Batch *batch);
-/* Writes a file that is not there yet. 0: it is there now, or was; 1: it was left out, and why;
- * negative errno, with a sentence. */
+/*
+ * Writes a file that is not in the output yet. Returns 0 if it is now, or was before; 1 with the
+ * reason if it was skipped; or a negative errno with a sentence.
+ */
 int bring_files_put(struct bring_files *files, struct copy *copy, const struct bring_file *file,
 		    struct err_text *err);

@@ -1,8 +1,8 @@
 /*
- * A recording that brings the names of its functions along, and files (bring_files.h): every batch
- * as it was, and for each place that it tells first a row of Batch.names (told_names.h). Names that
- * it had are told with the others. Of places that have none here it says nothing, so that a symbol
- * file may, unless it said before that nobody can.
+ * Adds function names and files (bring_files.h) to a recording. Every batch stays as it is, and
+ * each place gets a row of Batch.names when it is first mentioned (told_names.h). Existing names
+ * are rewritten along with the others. A place without a name here gets no row, so that a symbol
+ * file may name it later, unless the recording said that it has no name.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static int tell_place(void *context, uint32_t here, const struct stack_node *nod
 
 static int put_batch(struct bring *b, struct err_text *err)
 {
-	/* The batch lies in memory of the copy's, and nobody else looks at it. */
+	/* The batch is in the copy's memory, which no other code uses meanwhile. */
 	Heapcast__Batch batch = *b->copy.decoded.item.batch;
 	int r;
 

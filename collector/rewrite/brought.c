@@ -1,4 +1,4 @@
-/* Symbol files that a recording brings along: reading them. See brought.h. */
+/* Reads symbol files that are embedded in a recording. brought.h describes the interface. */
 #include "collector/rewrite/brought.h"
 
 #include <errno.h>
@@ -148,7 +148,7 @@ static int tell_progress(struct brought *b)
 	return b->progress(b->context, done, b->size) ? -ECANCELED : 0;
 }
 
-/* 1: b->piece is the next one; 0: there is none; negative errno. */
+/* Returns 1 if b->piece is the next piece, 0 if there is none, or a negative errno. */
 static int find_piece(struct brought *b)
 {
 	struct scan_item item;
@@ -164,7 +164,7 @@ static int find_piece(struct brought *b)
 	return b->piece ? 1 : r;
 }
 
-/* What is left of a file that can't be taken: not a word more of it. */
+/* Tells whether a piece is the rest of an invalid file, which is skipped silently. */
 static bool is_rest(const struct brought *b, const Heapcast__FilePiece *piece)
 {
 	return piece->refusal || (piece->offset && is_of(&b->spoilt, piece));
@@ -189,7 +189,10 @@ int brought_next(struct brought *b, struct brought_file *ret_file, struct err_te
 	return 1;
 }
 
-/* The next piece is to go on with `pieces`. 1: the file is whole; 0; -EBADMSG. */
+/*
+ * Takes the next piece, which must continue `pieces`. Returns 1 if the file is complete, 0 if not,
+ * or a negative errno.
+ */
 static int read_piece(struct brought *b, struct brought_pieces *pieces, int fd,
 		      struct err_text *err)
 {

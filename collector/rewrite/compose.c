@@ -1,14 +1,14 @@
 /*
- * Making a recording: batches. See compose.h.
+ * Composes batches. compose.h describes the interface.
  *
- * What a batch says beside its events goes as packed fields into one buffer, in the order of the
- * calls: fields of a protobuf message may come in any order. A batch closes when its columns, or
- * that buffer, are full:
+ * Everything in a batch besides its events is packed as fields into one buffer, in the order of the
+ * calls, because fields of a protobuf message may come in any order. A batch is closed when its
+ * columns or that buffer are full:
  *
- *	head, process (first), stacks, events, ledger, end (last)  | modules, threads, gaps, marks,
- *								   culled, names...
+ *        head, process (first), stacks, events, ledger, end (last)  | modules, threads, gaps,
+ * marks, | culled, names...
  *
- * Invariant: what an event refers to is defined in its own batch or before.
+ * Invariant: what an event refers to is defined in its batch or an earlier one.
  */
 #include "collector/recording/stream_id.h"
 #include "collector/rewrite/compose_state.h"
@@ -28,7 +28,8 @@
 #define EVENTS_MEMORY (BATCH_EVENTS * EVENTS_BYTES_AN_EVENT)
 #define TICK_NS	      1000
 #define DEFINITIONS_MAX                                                                            \
-	(1u << 20) /* bytes of fields, of names and of nodes, each: then the batch closes */
+	(1u << 20) /* Limit for the bytes of fields, of names and of nodes, each; beyond it the    \
+		    * batch is closed. */
 #define NODES_A_BATCH (DEFINITIONS_MAX / STACKS_NODE_MAX)
 
 int composer_fail(struct composer *c, int error, const char *what)
@@ -77,7 +78,7 @@ static int write_batch(struct composer *c, const Heapcast__Batch *batch)
 	return r < 0 ? composer_fail(c, r, "writing the recording") : 0;
 }
 
-/* Nodes that are new since the last batch, encoded into `memory`. */
+/* Encodes the nodes that are new since the last batch into `memory`. */
 static void put_stacks(struct composer *c, uint8_t *memory, size_t size, Heapcast__Stacks *stacks)
 {
 	struct stacks_encoder encoder;
@@ -89,8 +90,10 @@ static void put_stacks(struct composer *c, uint8_t *memory, size_t size, Heapcas
 	c->nodes_sent = c->nodes.count;
 }
 
-/* The rows of threads whose counts have changed, in four columns of `memory`: VARINT_MAX bytes a
- * number. */
+/*
+ * Encodes the rows of threads whose counts have changed, in five columns of `memory`, with
+ * VARINT_MAX bytes per number.
+ */
 static void put_threads(struct composer *c, uint8_t *memory, Heapcast__Ledger *ledger)
 {
 	ProtobufCBinaryData *column[] = {&ledger->thread, &ledger->thread_produced,
@@ -220,9 +223,9 @@ int composer_ascend(struct composer *c, uint64_t time_ns)
 	return 0;
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
-/* Packed and unpacked again: a copy in depth. */
+/* Packing and unpacking makes a deep copy. */
 static int copy_process(struct composer *c, const Heapcast__Process *process)
 {
 	Heapcast__Process with = *process;

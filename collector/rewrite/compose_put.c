@@ -1,4 +1,4 @@
-/* Making a recording: what goes into the batches. See compose.h. */
+/* Fills batches with items. compose.h describes the interface. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "collector/recording/names.h"
 #include "base/ban.h"
 
-#define ADDRESS_STEP (1u << 20) /* between addresses that are made up, at most */
+#define ADDRESS_STEP (1u << 20) /* greatest distance between invented addresses */
 
 /* ---- definitions ---- */
 
@@ -55,7 +55,7 @@ int composer_node(struct composer *c, uint32_t parent, uint32_t module, uint64_t
 	return *ret_node ? 0 : composer_no_memory(c);
 }
 
-/* As much as a reader will take (names.h). */
+/* Counts names against the limit of readers (names.h). */
 static int count_names(struct composer *c, uint64_t bytes)
 {
 	c->names_bytes += bytes;
@@ -65,7 +65,7 @@ static int count_names(struct composer *c, uint64_t bytes)
 					      " of names, which is what a recording can have");
 }
 
-/* The number of a text; 0: there is none, or no room for it. */
+/* Returns the number of a text; 0 if it is empty, or on failure. */
 static uint32_t text_of(struct composer *c, const char *text)
 {
 	uint32_t before = c->texts.count, number;
@@ -135,7 +135,10 @@ int composer_thread(struct composer *c, const Heapcast__Thread *thread)
 	return composer_field(c, 10, &thread->base);
 }
 
-/* A thread whose counts change; one that nobody has defined has a number and no more. */
+/*
+ * Returns a thread whose counts are about to change. An undefined thread is defined with its number
+ * only.
+ */
 static struct composed_thread *count_thread(struct composer *c, uint32_t number)
 {
 	struct composed_thread *t = thread_of(c, number);
@@ -223,7 +226,7 @@ int composer_culled(struct composer *c, const struct culled_row *row)
 		r = composer_refuse(c, "a row of culled blocks that can't be");
 	if (r < 0)
 		return r;
-	/* A batch has one message of them. */
+	/* A batch has only one such message. */
 	if (culled_encoder_put(&c->culled, row) == -ENOSPC) {
 		r = composer_close_batch(c, NULL);
 		if (!r)
@@ -261,7 +264,7 @@ int composer_observed(struct composer *c, const Heapcast__Figures *figures,
 
 	if (!r && figures)
 		r = composer_field(c, 16, &figures->base);
-	/* A batch has one step and one reading of each, and a reader takes the last. */
+	/* A batch has one step and one reading of each kind, and a reader takes the last. */
 	if (!r && maps)
 		r = composer_field(c, 22, &maps->base);
 	if (!r && allocator)
@@ -277,13 +280,13 @@ void composer_account(struct composer *c, uint64_t not_sampled, uint64_t samples
 	c->ledger.stacks_cut = stacks_cut;
 }
 
-/* ---- blocks that are told in sums ---- */
+/* ---- blocks given as sums ---- */
 
 uint64_t composer_address(struct composer *c, uint64_t size)
 {
 	uint64_t address = c->address;
 
-	/* Where the columns expect the next one. */
+	/* The address where the columns predict the next block. */
 	c->address += addresses_chunk(size < ADDRESS_STEP ? size : ADDRESS_STEP);
 	return address;
 }

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What the files of compose.h share: the batch at hand (compose.c), and what is put into it
- * (compose_put.c).
+ * State shared by the files that implement compose.h: the current batch (compose.c) and the
+ * functions that fill it (compose_put.c).
  */
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 #include "proto/names.h"
 
 #define COMPOSER_CULLED_ROWS   4096
-#define COMPOSER_FIRST_ADDRESS (1u << 20) /* of those that are made up */
+#define COMPOSER_FIRST_ADDRESS (1u << 20) /* of invented addresses */
 
 struct composed_thread {
 	uint64_t delivered, culled, lost;
@@ -38,17 +38,17 @@ struct composer {
 	uint32_t nodes_sent, modules;
 	struct intern texts;
 	struct names_encoder names;
-	uint64_t names_bytes;		 /* of NAMES_BYTES_MAX, as a reader counts them */
+	uint64_t names_bytes;		 /* used of NAMES_BYTES_MAX, counted as a reader does */
 	struct composed_thread *threads; /* [number - 1] */
 	uint32_t thread_count, thread_capacity;
 	uint32_t *news; /* numbers of threads whose counts have changed since the last batch */
 	uint32_t news_count, news_capacity;
 	uint64_t number, last_ns, address;
-	Heapcast__Ledger ledger; /* totals; columns are put in when a batch closes */
+	Heapcast__Ledger ledger; /* totals; columns are added when a batch is closed */
 	bool ended;
 };
 
-/* A failure: it lasts. Returns it. */
+/* Records a sticky error and returns it. */
 int composer_fail(struct composer *composer, int error, const char *what);
 static inline int composer_no_memory(struct composer *composer)
 {
@@ -65,10 +65,10 @@ static inline int composer_too_many(struct composer *composer, const char *what)
 	return composer_fail(composer, -E2BIG, what);
 }
 
-/* Before something is added: a batch that is full is closed. */
+/* Called before an item is added: closes the batch if it is full. */
 int composer_room(struct composer *composer);
 int composer_close_batch(struct composer *composer, const Heapcast__End *end);
-/* Appends a field of the batch to come. */
+/* Appends a field to the next batch. */
 int composer_field(struct composer *composer, unsigned field, const ProtobufCMessage *message);
-/* Times never descend. */
+/* Checks that times never descend. */
 int composer_ascend(struct composer *composer, uint64_t time_ns);

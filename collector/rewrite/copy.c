@@ -1,4 +1,4 @@
-/* Recordings written anew. See copy.h. */
+/* Rewrites recordings. copy.h describes the interface. */
 #include "collector/rewrite/copy.h"
 
 #include <errno.h>
@@ -18,8 +18,10 @@
 #include "base/ban.h"
 
 #define PROGRESS_BYTES (1u << 20)
-/* What an encoder gets for an event at first, beside a share for each column: doubled until it is
- * enough. */
+/*
+ * Initial memory of the encoder per event, in addition to a share for each column; doubled until it
+ * suffices.
+ */
 #define COLUMNS_EVENT 32
 #define COLUMNS_LEAST (64u << 10)
 
@@ -84,9 +86,12 @@ int copy_rewind(struct copy *c, struct err_text *err)
 	return r ? failed(c, r, err) : 0;
 }
 
-/* ---- in ---- */
+/* ---- input ---- */
 
-/* As recording_take. 1: it was taken; 0: a duplicate; -EBADMSG. */
+/*
+ * Takes a batch like recording_take. Returns 1 if it was taken, 0 if it is a duplicate, or a
+ * negative errno.
+ */
 static int take(struct copy *c, struct err_text *reason)
 {
 	const Heapcast__Batch *batch = c->decoded.item.batch;
@@ -146,9 +151,12 @@ int copy_next(struct copy *c, struct err_text *err)
 	return 0;
 }
 
-/* ---- out ---- */
+/* ---- output ---- */
 
-/* 0; -EAGAIN: once more, with the parameters that the encoder knows now; -ENOSPC. */
+/*
+ * Returns 0; -EAGAIN if the caller has to start over with the parameters that the encoder knows
+ * now; or -ENOSPC.
+ */
 static int put_events(struct events_encoder *e, const struct decoded *d)
 {
 	for (uint32_t i = 0; i < d->event_count; i++) {

@@ -1,4 +1,4 @@
-/* Names for names. See pseudonym.h. */
+/* Pseudonyms. pseudonym.h describes them. */
 #include "collector/rewrite/pseudonym.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #include "base/ban.h"
 
 #define ADDRESS_ALIGNMENT ((uint64_t)64 << 10)
-#define ADDRESS_STEPS	  ((uint64_t)1 << 27)			/* at most 8 TiB in all */
+#define ADDRESS_STEPS	  ((uint64_t)1 << 27)			/* at most 8 TiB in total */
 #define WALL_NS		  ((uint64_t)10 * 365 * 86400000000000) /* ten years */
 #define WORD_LETTERS	  12
 #define PART_LETTERS	  10
 
-/* The MAC of data under a key of its own for each purpose. */
+/* Computes a MAC with a separate key for each purpose. */
 static void mac(struct pseudonyms *p, const char *purpose, const void *data, size_t length,
 		uint8_t out[SECRET_MAC_SIZE])
 {

@@ -1,4 +1,4 @@
-/* Blocks that have lived short. See short_lived.h. */
+/* Finds short-lived blocks. short_lived.h describes the rules. */
 #include "collector/rewrite/short_lived.h"
 
 #include <errno.h>
@@ -14,16 +14,16 @@
 #include "collector/columns/temporary.h"
 #include "base/ban.h"
 
-#define ROOM_LEAST ((uint64_t)1 << 22) /* events */
+#define ROOM_LEAST ((uint64_t)1 << 22) /* in events */
 
-/* What is known of an address. */
+/* What is known about an address. */
 struct short_block {
-	uint64_t event;	  /* of the last birth */
-	uint64_t time_ns; /* of it */
+	uint64_t event;	  /* number of the last birth */
+	uint64_t time_ns; /* time of the last birth */
 	uint32_t thread;
-	uint16_t births; /* without a death; 0: a death came that none explains */
+	uint16_t births; /* births without a death; 0: an unexplained death came */
 	bool stays;
-	uint32_t next; /* of a free one: index + 1 of the next */
+	uint32_t next; /* free entries: index + 1 of the next */
 };
 
 int short_lived_init(struct short_lived *s, uint64_t threshold_ns)
@@ -59,8 +59,8 @@ static int make_room(struct short_lived *s, uint64_t events)
 		room *= 2;
 	if (room == s->room)
 		return 0;
-	r = posix_fallocate(s->fd, 0,
-			    (off_t)(room / 4)); /* a full disk is told here, not by a signal */
+	r = posix_fallocate(s->fd, 0, (off_t)(room / 4)); /* reports a full disk as an error rather
+							   * than by SIGBUS */
 	if (r)
 		return -r;
 	at = s->flags ? mremap(s->flags, s->room / 4, room / 4, MREMAP_MAYMOVE)
@@ -96,8 +96,10 @@ static void forget_all(struct short_lived *s)
 	s->block_count = s->spare = 0;
 }
 
-/* Numbers of another agent's nodes can't stand in its sums; and what is gone with it may have been
- * the end of any of them. */
+/*
+ * Keeps all live blocks when another agent begins. Its sums cannot refer to the earlier agent's
+ * nodes, and the ends of any of these blocks may be lost.
+ */
 static void leave_all(struct short_lived *s)
 {
 	for (uint32_t i = 0; i < s->block_count; i++)
@@ -111,7 +113,7 @@ static struct short_block *known(const struct short_lived *s, uint64_t address)
 	return index ? &s->blocks[*index] : NULL;
 }
 
-/* Of an address that was not known. NULL: no memory. */
+/* Adds an unknown address. Returns NULL if memory is short. */
 static struct short_block *note(struct short_lived *s, uint64_t address)
 {
 	uint64_t *index = map_put(&s->live, address, NULL);
@@ -134,11 +136,11 @@ static struct short_block *note(struct short_lived *s, uint64_t address)
 
 /* ---- events ---- */
 
-/* The event at hand. */
+/* The current event. */
 struct at_hand {
 	const struct event *e;
 	uint64_t number;
-	bool counts; /* thread and stack are known, and no exec is near */
+	bool counts; /* its thread and stack are known, and its batch has no exec */
 };
 
 static int take_birth(struct short_lived *s, const struct at_hand *h, bool may)
@@ -162,7 +164,7 @@ static int take_birth(struct short_lived *s, const struct at_hand *h, bool may)
 	return 0;
 }
 
-/* One of several blocks that may be there, or one that stays. */
+/* Handles the death of a block that stays, or of one of several that may be at the address. */
 static void take_doubtful(struct short_lived *s, const struct at_hand *h, uint64_t address,
 			  struct short_block *b, uint64_t time_ns)
 {
@@ -176,7 +178,10 @@ static void take_doubtful(struct short_lived *s, const struct at_hand *h, uint64
 		forget(s, address);
 }
 
-/* `until_ns`: how long it counts as alive. 1: the block is dropped; 0; -ENOMEM. */
+/*
+ * `until_ns` is the end of the block's life in the rows. Returns 1 if the block is dropped, 0 if
+ * not, or -ENOMEM.
+ */
 static int take_death(struct short_lived *s, const struct at_hand *h, uint64_t address,
 		      uint64_t time_ns, uint64_t until_ns)
 {
@@ -242,7 +247,7 @@ static int take_event(struct short_lived *s, const struct at_hand *h)
 
 /* ---- batches ---- */
 
-/* Does the program begin anew in this batch? */
+/* Tells whether the program executes another image in this batch. */
 static bool has_exec(struct short_lived *s, const Heapcast__Batch *batch)
 {
 	bool any = batch->process && s->images && batch->process->image + 1 > s->images;

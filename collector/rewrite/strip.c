@@ -1,9 +1,9 @@
 /*
- * A recording as if its agent had culled: in a first pass events get their flags (short_lived.h),
- * in a second one the batches are written anew, without those that are dropped and with the sums of
- * their blocks. Batches keep their numbers; a block is counted in the batch that told of its end,
- * or the next one that takes sums along, and until then it is pending, as with an agent. Files that
- * it brings along (brought.h) are left out.
+ * Rewrites a recording as if its agent had culled short-lived blocks. The first pass flags events
+ * (short_lived.h). The second pass rewrites the batches without the dropped events and with sums of
+ * their blocks. Batches keep their numbers. A block is counted in the batch that reported its end,
+ * or in the next batch with sums; until then it is pending, as with an agent. Embedded files
+ * (brought.h) are dropped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,33 +22,33 @@
 #include "proto/field.h"
 #include "base/ban.h"
 
-#define SUMS_NS	   1000000000 /* they wait so long, as an agent's */
-#define SUMS_ROWS  16384      /* unless there are so many, */
+#define SUMS_NS	   1000000000 /* sums wait this long, as an agent's do */
+#define SUMS_ROWS  16384      /* unless there are so many rows, */
 #define SUMS_BYTES ((uint64_t)1 << 60)
 
-/* A birth that was dropped, until its end. */
+/* A dropped birth, until its end. */
 struct held {
 	uint64_t time_ns, size, weight;
 	uint32_t thread, stack;
-	uint32_t next; /* of a free one: index + 1 of the next */
+	uint32_t next; /* free entries: index + 1 of the next */
 };
 
 struct strip {
 	struct copy copy;
 	struct short_lived marked;
-	struct map by_address; /* -> index in `held` */
+	struct map by_address; /* address -> index in `held` */
 	struct held *held;
 	uint32_t held_count, held_capacity, spare;
 	struct culled sums;
 	uint64_t sums_blocks, sums_bytes, sums_frees, sums_from_ns;
-	uint32_t agents; /* whose last batch has come */
-	/* Of the agent at hand. */
+	uint32_t agents; /* agents whose last batch has come */
+	/* Counts of the current agent. */
 	uint32_t incarnation;
 	uint64_t dropped, dropped_allocations, dropped_frees, dropped_bytes;
-	uint64_t told;	     /* of `dropped`: in sums that were written */
-	uint64_t *by_thread; /* of `dropped`, [number - 1] */
+	uint64_t told;	     /* part of `dropped`: in sums that were written */
+	uint64_t *by_thread; /* part of `dropped` per thread, [number - 1] */
 	uint32_t thread_count, thread_capacity;
-	/* Memory of what a batch at hand has instead of its own. */
+	/* Replacements for parts of the current batch. */
 	struct buf rows, columns[2];
 	Heapcast__Process process;
 	Heapcast__Events events;
@@ -123,7 +123,7 @@ static int count_block(struct strip *s, const struct held *h, uint64_t end_ns, b
 	return culled_add(&s->sums, &row);
 }
 
-/* The block at `address`, which was held back, has ended. -EBADMSG: there is none. */
+/* Ends the held block at `address`. Returns -EBADMSG if there is none. */
 static int release(struct strip *s, uint64_t address, uint64_t end_ns, bool freed)
 {
 	uint64_t index;
@@ -158,7 +158,7 @@ static int count_dropped(struct strip *s, const struct event *e)
 	return 0;
 }
 
-/* 1: it stays, as it is now; 0: it is dropped; negative errno. */
+/* Returns 1 if the event stays, possibly changed; 0 if it is dropped; or a negative errno. */
 static int sift_event(struct strip *s, struct event *e, unsigned flags)
 {
 	int r = 0;
@@ -173,7 +173,7 @@ static int sift_event(struct strip *s, struct event *e, unsigned flags)
 	return r < 0 ? r : count_dropped(s, e);
 }
 
-/* Marks before event `index` stand behind the `left` ones that stay. */
+/* Moves marks before event `index` behind the `left` events that stay. */
 static void move_marks(struct strip *s, size_t *next, uint32_t index, uint32_t left)
 {
 	const Heapcast__Batch *batch = s->copy.decoded.item.batch;
@@ -209,7 +209,7 @@ static int sift(struct strip *s, bool *ret_changed, struct err_text *err)
 	move_marks(s, &mark, all, left);
 	s->result.events_before += all;
 	s->result.events_after += left;
-	s->copy.events_ahead += all - left; /* that copy_next does not see any more */
+	s->copy.events_ahead += all - left; /* copy_next does not count the dropped events */
 	d->event_count = left;
 	return 0;
 }
@@ -233,7 +233,7 @@ static uint64_t oldest_birth(const struct strip *s, const Heapcast__Culled *thei
 	return oldest;
 }
 
-/* Rows that the batch has already come first. */
+/* The batch's own rows come first. */
 static int put_sums(struct strip *s, Heapcast__Batch *batch)
 {
 	const Heapcast__Culled *theirs = batch->culled;
@@ -268,7 +268,7 @@ static int put_sums(struct strip *s, Heapcast__Batch *batch)
 
 /* ---- the account ---- */
 
-/* What is dropped goes from the delivered ones of its thread to the culled ones, at once. */
+/* Moves dropped events from the delivered to the culled events of their threads, at once. */
 static int put_threads(struct strip *s, Heapcast__Ledger *l)
 {
 	struct reader threads = reader_of(l->thread.data, l->thread.len),
@@ -307,7 +307,10 @@ static int put_ledger(struct strip *s, Heapcast__Batch *batch)
 	return put_threads(s, l);
 }
 
-/* An agent counts what came from those before it as theirs. */
+/*
+ * A later agent counts all events of its predecessors as delivered, and readers subtract what those
+ * culled (definitions.c). The counts therefore start over.
+ */
 static void begin_agent(struct strip *s, uint32_t incarnation)
 {
 	if (incarnation == s->incarnation)
@@ -320,7 +323,7 @@ static void begin_agent(struct strip *s, uint32_t incarnation)
 
 /* ---- batches ---- */
 
-/* A flight recorder has no such time: what it leaves out goes by another rule. */
+/* A flight recorder has no culling time, because another rule decides what it drops. */
 static void put_process(struct strip *s, Heapcast__Batch *batch)
 {
 	uint64_t time_ns = s->marked.threshold_ns;

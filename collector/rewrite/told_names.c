@@ -1,4 +1,4 @@
-/* Names that go along. See told_names.h. */
+/* Adds function names to a rewritten recording. told_names.h describes the interface. */
 #include "collector/rewrite/told_names.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "collector/recording/names.h"
 #include "base/ban.h"
 
-#define BATCH_BYTES (1u << 20) /* of one batch of names */
+#define BATCH_BYTES (1u << 20) /* of names per batch */
 
 void told_names_done(struct told_names *t)
 {
@@ -51,7 +51,7 @@ int told_names_place(struct told_names *t, uint32_t module, uint64_t offset,
 	return t->bytes > NAMES_BYTES_MAX ? -E2BIG : 0;
 }
 
-/* Definitions may be told again at any time, in batches without a number. */
+/* Definitions may be repeated at any time, in batches without a number. */
 static int put_names(struct told_names *t, struct copy *copy, const Heapcast__Batch *of,
 		     struct err_text *err)
 {

@@ -1,4 +1,4 @@
-/* Orders for a snapshot. See ask.h. */
+/* Sends the orders for a snapshot. ask.h describes the interface. */
 #include "collector/snapshot/ask.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static int begin(struct snapshot_asking *a, unsigned slot, const struct stream_i
 	return r;
 }
 
-/* As many as may be asked at a time. */
+/* Opens as many connections as allowed. */
 static int begin_some(struct snapshot_asking *a, struct err_text *err)
 {
 	int r = 0;
@@ -52,7 +52,7 @@ void snapshot_asking_done(struct snapshot_asking *a)
 			control_ask_end(&a->connection[i]);
 }
 
-/* 1: it is answered; 0: not yet. */
+/* Returns 1 if the answer is complete, 0 if not, or a negative errno. */
 static int read_one(struct snapshot_asking *a, unsigned slot,
 		    void (*reply)(void *context, const struct control_reply *reply), void *context,
 		    struct err_text *err)

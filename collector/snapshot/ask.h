@@ -1,6 +1,8 @@
 #pragma once
-/* The order "snapshot", to all streams that live or to some, as questions at control.sock. Nothing
- * here waits. */
+/*
+ * Sends the order "snapshot" to all live streams or to some, as questions at control.sock. The
+ * functions do not block.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +13,7 @@
 
 struct err_text;
 
-/* connections: fewer than a collector that has been stopped lets wait */
+/* connections at a time; fewer than the backlog of a stopped collector */
 #define ASKED_AT_ONCE 4
 
 struct snapshot_asking {
@@ -21,15 +23,21 @@ struct snapshot_asking {
 	size_t stream_count, next;
 	struct control_asking connection[ASKED_AT_ONCE];
 	bool open[ASKED_AT_ONCE];
-	bool begun; /* the question about all */
+	bool begun; /* the question about all streams */
 };
 
-/* `data` and `streams` are used until snapshot_asking_done. 0, or as control_ask_begin. */
+/*
+ * `data` and `streams` are used until snapshot_asking_done. Returns the same errors as
+ * control_ask_begin.
+ */
 int snapshot_asking_init(struct snapshot_asking *asking, const char *data, uint64_t wait_ms,
 			 const struct stream_id *streams, size_t stream_count,
 			 struct err_text *err);
 void snapshot_asking_done(struct snapshot_asking *asking);
-/* Tells what has been replied since. 1: all are answered; 0: not yet; a negative errno. */
+/*
+ * Reports the replies since the last call. Returns 1 if all were received, 0 if not yet, or a
+ * negative errno.
+ */
 int snapshot_asking_read(struct snapshot_asking *asking,
 			 void (*reply)(void *context, const struct control_reply *reply),
 			 void *context, struct err_text *err);

@@ -1,4 +1,6 @@
-/* A stream, waited for until it is stored beyond its marker, and merged. See state.h. */
+/*
+ * Waits until a stream is stored beyond its marker, and merges it. state.h describes the interface.
+ */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,8 +33,11 @@ static int open_stream(struct snapshot_taking *t, const struct snapshot_member *
 	return r ? r : view_new(t->recording, NULL, &t->view, err);
 }
 
-/* 0, or what reading has failed with. Without t->recording it could not be opened: of a stream that
- * has just begun the file is not there yet, or nothing is in it. */
+/*
+ * Opens or refreshes the stream's recording. Returns 0 or a negative errno. If the recording could
+ * not be opened, t->recording is NULL; the file of a stream that has just begun may be missing or
+ * empty.
+ */
 static int look_again(struct snapshot_taking *t, const struct snapshot_member *m,
 		      struct err_text *err)
 {
@@ -60,7 +65,7 @@ static bool has_marker(const struct recording *recording, const struct snapshot_
 	return recording_ledger(recording)->marks_left_out;
 }
 
-/* Is all there that was before its marker? */
+/* Tells whether everything before the marker is stored. */
 static bool is_stored(const struct recording *recording, const struct snapshot_member *m)
 {
 	return has_marker(recording, m) &&
@@ -89,7 +94,7 @@ static int begin_merge(struct snapshot_taking *t, struct err_text *err)
 			 !t->sampled, &t->merge, err);
 }
 
-/* Blocks that stand for others are here after all: from the beginning, with an event a block. */
+/* A stream has sampled blocks, so the merge starts over with an event per block. */
 static void begin_anew(struct snapshot_taking *t)
 {
 	merge_free(take_ptr(t->merge));

@@ -1,4 +1,4 @@
-/* Who is in a snapshot, and its name. See state.h. */
+/* The members of a snapshot, and its name. state.h describes the interface. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,7 @@
 #include "collector/snapshot/state.h"
 #include "base/ban.h"
 
-/* A stream without an end that nothing was heard of for so long is one whose end nobody has
- * seen. */
+/* A stream without an end and without news for this long has probably ended unseen. */
 #define ABSENT_NS  86400000000000u
 #define NAME_TRIES 100
 
@@ -71,7 +70,10 @@ static bool is_named(const struct snapshot_taking *t, const struct stream_id *id
 	return stream_id_among(id, t->named, t->named_count);
 }
 
-/* Those that live, or should: of whom nothing was heard for a day, nobody expects anything. */
+/*
+ * Tells whether a stream is live, or should be. Nothing is expected of a stream without news for a
+ * day.
+ */
 static bool is_expected(const struct snapshot_taking *t, const struct stream_summary *s)
 {
 	uint64_t heard = s->start_wall_ns + s->last_ns;
@@ -117,7 +119,7 @@ static int find_named(struct snapshot_taking *t, struct err_text *err)
 		if (!r && !is_named(t, &id))
 			t->named[t->named_count++] = id;
 	}
-	/* As for a name that is none. */
+	/* An unknown stream is reported like an invalid name. */
 	return r == -ENOENT || r == -EEXIST ? -EINVAL : r;
 }
 
@@ -153,7 +155,7 @@ static int is_taken(struct snapshot_taking *t, const char *name)
 	return r < 0 ? r : 1;
 }
 
-/* By the time, if nobody has said another. */
+/* The default name is the time. */
 int members_find_name(struct snapshot_taking *t, struct err_text *err)
 {
 	time_t seconds = (time_t)(t->snapshot.wall_ns / 1000000000);

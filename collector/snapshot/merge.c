@@ -1,4 +1,4 @@
-/* Many streams' blocks become one recording. See merge.h. */
+/* Merges the blocks of many streams into one recording. merge.h describes it. */
 #include "collector/snapshot/merge.h"
 
 #include <errno.h>
@@ -20,29 +20,32 @@
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
-/* Where modules lie in the merged recording: apart, each with this much room at most. */
+/* Addresses of modules in the merged recording: disjoint, with limited room for each. */
 #define FIRST_ADDRESS (1ull << 32)
 #define MODULE_ALIGN  (1ull << 21)
 #define MODULE_MAX    (1ull << 36)
-/* Blocks that a recording tells in a number, put in one by one: nobody could wait for more. */
+/* Most blocks, given as a count, that are added one by one; more would take too long. */
 #define SPREAD_MAX (1u << 26)
 
 struct merge {
 	struct composer *composer;
 	bool exact;
 	uint32_t members;
-	uint64_t spread;       /* of SPREAD_MAX */
-	struct intern modules; /* by build id or path; numbered as the composer numbers them */
+	uint64_t spread;       /* used of SPREAD_MAX */
+	struct intern modules; /* by build id or path; the numbers are the composer's */
 	uint32_t module_count;
 	uint64_t next_address;
 };
 
-/* One stream on its way in: its numbers, and the merged ones; 0: not asked for yet. */
+/*
+ * A stream that is being merged, with the maps from its numbers to the merged ones; 0: not mapped
+ * yet.
+ */
 struct adding {
 	struct merge *merge;
 	const struct recording *recording;
 	uint32_t *node_of, *module_of;
-	uint32_t *way; /* nodes from one outwards */
+	uint32_t *way; /* the nodes on the path from a node outwards */
 	uint32_t way_capacity;
 	uint64_t time_ns;
 };
@@ -96,7 +99,7 @@ void merge_free(struct merge *m)
 
 /* ---- modules and stacks ---- */
 
-/* The key says which of the two it is. */
+/* The first character of the key tells a build id from a path. */
 static uint32_t module_key(struct merge *m, const struct module_info *module)
 {
 	char key[4098];
@@ -160,7 +163,7 @@ static int define_node(struct adding *a, uint32_t node)
 				 &a->node_of[node]);
 }
 
-/* From the first that is known inwards. */
+/* Defines the nodes on the path inwards, starting from the first known one. */
 static int node_of(struct adding *a, uint32_t node, uint32_t *ret_node)
 {
 	uint32_t length = 0, nodes = recording_nodes(a->recording);
@@ -196,8 +199,7 @@ static int put_event(struct adding *a, uint32_t stack, uint64_t size, uint64_t w
 					      .weight = weight});
 }
 
-/* What they weigh together; an empty block counts as one byte. More than a number can say is the
- * most that it can. */
+/* Returns the total weight, saturated at UINT64_MAX. An empty block counts as one byte. */
 static uint64_t weigh(const struct in_use_blocks *b)
 {
 	uint64_t weight;
@@ -256,7 +258,10 @@ static int define_thread(struct merge *m, const struct snapshot_member *member)
 	return composer_thread(m->composer, &thread);
 }
 
-/* -EINVAL is for what a person has asked for; what a composer refuses, a stream has said. */
+/*
+ * -EINVAL is reserved for the user's request. If the composer refuses something, the stream is at
+ * fault.
+ */
 static int not_asked_for(int error)
 {
 	return error == -EINVAL ? -EBADMSG : error;
@@ -286,7 +291,7 @@ int merge_add(struct merge *m, struct view *view, uint64_t time_ns, struct snaps
 	member->samples = total.samples;
 	member->blocks_error = total.blocks_error;
 	member->bytes_error = total.bytes_error;
-	/* What composing failed of says more than that it did. */
+	/* The composer's reason is more specific than the errno. */
 	if (r < 0 && err && !err->text[0])
 		composer_end(m->composer, NULL, err);
 	return not_asked_for(r);

@@ -1,5 +1,5 @@
 #pragma once
-/* A snapshot that is being taken, for the files of collector/snapshot only. */
+/* A snapshot in progress; private to collector/snapshot. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,43 +10,43 @@
 #include "collector/snapshot/snapshot.h"
 
 enum place_state {
-	PLACE_ASKED,   /* nobody has replied */
-	PLACE_MARKED,  /* its marker is on its way */
+	PLACE_ASKED,   /* no reply yet */
+	PLACE_MARKED,  /* its marker is not stored yet */
 	PLACE_IN,      /* merged */
-	PLACE_MISSING, /* and why is told */
-	PLACE_LEFT,    /* has ended: nothing is in use there */
+	PLACE_MISSING, /* missing, with a reason */
+	PLACE_LEFT,    /* has ended: nothing is in use */
 };
 
-/* What is known of a member besides. */
+/* Further state of a member. */
 struct place {
 	enum place_state state;
 	bool named;
 	uint64_t replied_ns; /* since the beginning */
-	uint32_t order;	     /* of the replies */
+	uint32_t order;	     /* position of its reply */
 };
 
 struct snapshot_taking {
 	const struct snapshot_request *request;
 	struct store *store;
-	struct snapshot snapshot; /* its members beside `places` */
+	struct snapshot snapshot; /* its members are parallel to `places` */
 	struct place *places;
 	uint32_t members_capacity, places_capacity, replies;
 	struct stream_id *named;
 	size_t named_count;
 	struct snapshot_asking asking;
 	bool asks, answered;
-	uint64_t begun_ns; /* by the clock */
+	uint64_t begun_ns; /* wall-clock time */
 	struct new_stream *draft;
 	struct merge *merge;
-	bool sampled;		     /* somebody has blocks that stand for others */
-	struct recording *recording; /* of the one that is being read */
+	bool sampled;		     /* a member has sampled blocks */
+	struct recording *recording; /* the recording that is being read */
 	struct view *view;
 };
 
-/* members.c: who is meant. The name that it gets is found there, too. */
+/* Defined in members.c. members_list finds the members; members_find_name, the snapshot's name. */
 int members_list(struct snapshot_taking *taking, struct err_text *err);
 int members_find_name(struct snapshot_taking *taking, struct err_text *err);
-/* NULL: no memory. Members that were lent before are no longer valid. */
+/* Returns NULL if memory is short. Pointers to members are invalid afterwards. */
 struct snapshot_member *members_add(struct snapshot_taking *taking, const struct stream_id *id);
 struct snapshot_member *members_find(struct snapshot_taking *taking, const struct stream_id *id);
 struct place *place_of(struct snapshot_taking *taking, const struct snapshot_member *member);
@@ -54,11 +54,13 @@ void member_set_text(char **text, const char *value);
 void member_set_missing(struct snapshot_taking *taking, struct snapshot_member *member,
 			const char *why);
 
-/* look.c: merges what a member has at its marker, or tells why it is missing: 0. -EAGAIN: it is not
- * stored that far. */
+/*
+ * Defined in look.c. Merges what a member has at its marker, or records why it is missing, and
+ * returns 0. Returns -EAGAIN if the stream is not stored that far.
+ */
 int look_at_member(struct snapshot_taking *taking, struct snapshot_member *member,
 		   struct err_text *err);
 void look_end(struct snapshot_taking *taking);
 
-/* Since the orders were given. */
+/* Returns the time since the orders were sent. */
 uint64_t taking_ns(const struct snapshot_taking *taking);

@@ -1,4 +1,4 @@
-/* Taking a snapshot, step by step. See snapshot.h. */
+/* Takes a snapshot step by step. snapshot.h describes it. */
 #include "collector/snapshot/snapshot.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "proto/ring.h"
 #include "base/ban.h"
 
-#define ANSWER_NS 2000000000u /* beyond what agents are waited for: for the collector itself */
+#define ANSWER_NS 2000000000u /* extra time for the collector, beyond the agents' timeout */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -30,7 +30,7 @@ uint64_t taking_ns(const struct snapshot_taking *t)
 	return clock_ns(CLOCK_MONOTONIC) - t->begun_ns;
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static int begin(struct snapshot_taking *t, struct err_text *err)
 {
@@ -116,7 +116,7 @@ static void take_reply(void *context, const struct control_reply *reply)
 		return;
 	m = members_find(t, &id);
 	if (!m)
-		m = members_add(t, &id); /* it has begun since */
+		m = members_add(t, &id); /* it began after the members were listed */
 	if (!m || place_of(t, m)->state != PLACE_ASKED)
 		return;
 	if (reply->code == CONTROL_DONE)
@@ -147,8 +147,9 @@ static int read_replies(struct snapshot_taking *t, struct err_text *err)
 	return 0;
 }
 
-/* Of those that are marked, the one that replied first: events of the merged recording stand in
- * that order. */
+/*
+ * Returns the marked member that replied first. Events in the merged recording follow that order.
+ */
 static struct snapshot_member *next_marked(struct snapshot_taking *t)
 {
 	struct snapshot_member *next = NULL;
@@ -160,7 +161,7 @@ static struct snapshot_member *next_marked(struct snapshot_taking *t)
 	return next;
 }
 
-/* ---- the end ---- */
+/* ---- completion ---- */
 
 static int by_member(const void *a, const void *b)
 {
@@ -173,7 +174,7 @@ static int by_member(const void *a, const void *b)
 	return order ? order : memcmp(&x->stream, &y->stream, sizeof(x->stream));
 }
 
-/* After it `places` say nothing any more. */
+/* Sorts the members. `places` is not valid afterwards. */
 static void sort_members(struct snapshot_taking *t)
 {
 	struct snapshot *s = &t->snapshot;

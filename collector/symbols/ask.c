@@ -1,7 +1,7 @@
 /*
- * Asking a file by way of the worker: addresses in batches, answers merged where they are better
- * than what was known. A file that the worker dies of is marked in memory and in the catalogue, and
- * passed over until it changes.
+ * Asks the worker about a file, in batches of addresses, and keeps answers that are better than
+ * what is known. A file that kills the worker is marked in memory and in the catalogue, and skipped
+ * until it changes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ void symbols_pass_over_bad(struct symbols *s, struct module *m)
 	}
 }
 
-/* Strings of an answer under their numbers here. */
+/* Interns a string of an answer. */
 static const char *localise(struct symbols *s, const struct answer *answer, uint32_t number,
 			    const char **map)
 {
@@ -84,7 +84,7 @@ static const struct symbol *make_symbol(struct symbols *s, const struct answer *
 	return symbol;
 }
 
-/* Takes over what is better than what was known. Both sides are in ascending order of addresses. */
+/* Takes the better answers. Both lists are sorted by address. */
 static int merge(struct symbols *s, struct work *work, const struct answer *answer)
 {
 	cleanup(cleanup_free) const char **map =
@@ -109,7 +109,7 @@ static int merge(struct symbols *s, struct work *work, const struct answer *answ
 	return 0;
 }
 
-/* The next at most PLACES_MAX addresses that are not known in full, from *at on. */
+/* Returns the next addresses, at most PLACES_MAX, that are not fully known, from *at on. */
 static size_t next_batch(const struct work *work, size_t *at, uint64_t *addresses)
 {
 	size_t count = 0;
@@ -120,7 +120,7 @@ static size_t next_batch(const struct work *work, size_t *at, uint64_t *addresse
 	return count;
 }
 
-/* Asks about one batch. Positive: the file is no use, and was noted. */
+/* Asks about one batch. Returns a positive value if the file is unusable and was noted. */
 static int ask_batch(struct symbols *s, struct module *m, struct candidate *file, struct work *work,
 		     struct request *request, struct err_text *err)
 {

@@ -1,4 +1,4 @@
-/* Symbols in SQLite. See cache.h. */
+/* The symbol cache in SQLite. cache.h describes it. */
 #include "collector/symbols/cache.h"
 
 #include <sqlite3.h>
@@ -24,8 +24,10 @@ static const char schema[] =
 	"	size INTEGER NOT NULL, mtime INTEGER NOT NULL,"
 	"	PRIMARY KEY(device, inode, size, mtime)) WITHOUT ROWID;";
 
-/* Prepares at the first use; the tables may come into being after the start (another process
- * writes). */
+/*
+ * Prepares a statement at its first use, because another process may create the tables after the
+ * start.
+ */
 static sqlite3_stmt *statement(struct cache *cache, sqlite3_stmt **place, const char *text)
 {
 	if (!*place && cache->database)
@@ -84,7 +86,7 @@ int64_t cache_module(struct cache *cache, const uint8_t *build_id, uint32_t leng
 	return module;
 }
 
-/* A text of the database is as foreign as one from a file. */
+/* Texts in the database are as untrusted as those in files. */
 static const char *column_string(sqlite3_stmt *s, int column, struct strings *strings)
 {
 	const char *text = (const char *)sqlite3_column_text(s, column);
@@ -142,7 +144,7 @@ const struct symbol *cache_get(struct cache *cache, int64_t module, uint64_t off
 	return count ? keep(strings, frames, count) : NULL;
 }
 
-/* ---- bad files ---- */
+/* ---- files that killed the worker ---- */
 
 static sqlite3_stmt *of_file(sqlite3_stmt *s, const struct candidate *file)
 {
@@ -182,7 +184,7 @@ static void undo(struct cache *cache)
 {
 	sqlite3_exec(cache->database, "ROLLBACK TO heapcast_symbols; RELEASE heapcast_symbols",
 		     NULL, NULL, NULL);
-	map_clear(&cache->texts); /* rows that were made since are gone */
+	map_clear(&cache->texts); /* rows created since are gone */
 }
 
 static bool write_module(struct cache *cache, const uint8_t *build_id, uint32_t length,
@@ -226,7 +228,7 @@ bool cache_begin(struct cache *cache, const uint8_t *build_id, uint32_t length, 
 	return false;
 }
 
-/* Row of a text, made if it is not there; 0 if that failed. */
+/* Returns the row of a text, which is created if necessary; 0 on failure. */
 static int64_t text_row(struct cache *cache, const char *text, struct strings *strings)
 {
 	sqlite3_stmt *put = statement(cache, &cache->put_text,

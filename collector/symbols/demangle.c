@@ -1,9 +1,9 @@
 /*
- * Names for people, by libiberty: Itanium C++, both manglings of Rust, D.
+ * Demangles with libiberty: Itanium C++, both manglings of Rust, and D.
  *
- * A mangled name of a few bytes can stand for gigabytes (back references), so the callback
- * interfaces are used and what goes beyond the limit is dropped as it comes; only D has none, and
- * gets short names only.
+ * Back references let a mangled name of a few bytes expand to gigabytes. The callback interfaces
+ * are therefore used, and output beyond the limit is dropped. D has no callback interface, so only
+ * short D names are demangled.
  */
 #include "collector/symbols/demangle.h"
 
@@ -21,8 +21,10 @@
 #define MANGLED_D_MAX 1024
 #define OPTIONS	      (DMGL_PARAMS | DMGL_ANSI)
 
-/* libiberty refuses C++ names beyond 1024 bytes unless told not to count; templates are longer than
- * that every day. What it recurses is bounded by the length, for which the stack is enough. */
+/*
+ * By default libiberty refuses C++ names above 1024 bytes, but names of templates are often longer.
+ * The length bounds the recursion, for which the stack suffices.
+ */
 #define OPTIONS_CXX (OPTIONS | DMGL_NO_RECURSE_LIMIT)
 
 struct sink {
@@ -44,7 +46,7 @@ static void collect(const char *text, size_t length, void *context)
 	sink->length += length;
 }
 
-/* A cut name ends in dots, and not in the middle of a character. */
+/* A cut name ends in dots, and never in the middle of a character. */
 static void end_cut(struct sink *sink)
 {
 	size_t at = DEMANGLED_MAX - 4;

@@ -1,10 +1,9 @@
 #pragma once
-/* Demangling into a buffer of the caller. symbols_demangle (symbols.h) is the same with memory of
- * its own. */
+/* Demangles into a caller's buffer. symbols_demangle (symbols.h) allocates the result instead. */
 #include <stdbool.h>
 
-/* Bytes of a name with its NUL; longer ones are cut and end in "...". */
+/* Bytes of a name with its NUL. Longer names are cut and end in "...". */
 #define DEMANGLED_MAX 4096
 
-/* False, and `to` undefined, if `name` is no mangled name of a language that we know. */
+/* Returns false, and `to` is undefined, if `name` is not a mangled name of a known language. */
 bool demangle_into(const char *name, char to[DEMANGLED_MAX]);

@@ -1,13 +1,13 @@
 /*
- * The scan of debug information. See dwarf.h.
+ * Scans debug information. dwarf.h describes the interface.
  *
  *   unit                      claims the spots in its ranges
- *     subprogram              claims those that no function has; they get its frame
+ *     subprogram              claims spots that no function has; they get its frame
  *       lexical block
- *         inlined subroutine  puts its frame before the one that its spots have
+ *         inlined subroutine  puts its frame before the present one of its spots
  *
- * A spot belongs to the first function that claims it: ranges of functions that the linker dropped
- * begin at 0 and would overlap with others. Such ranges are told by their begin, which lies in no
+ * A spot belongs to the first function that claims it. Ranges of functions that the linker dropped
+ * begin at 0 and would overlap others. They are recognized by their start, which is in no
  * executable segment.
  */
 #include "collector/symbols/dwarf.h"
@@ -94,12 +94,14 @@ static bool is_code(const struct dwarf_scan *s, uint64_t address)
 
 struct range {
 	ptrdiff_t next;
-	Dwarf_Addr base; /* dwarf_ranges wants it back */
-	size_t from, to; /* spots */
+	Dwarf_Addr base; /* state of dwarf_ranges */
+	size_t from, to; /* indices of spots */
 };
 
-/* Goes to the next range of `die` that has spots. False: no more. ret_any: it has a range at
- * all. */
+/*
+ * Advances to the next range of `die` that contains spots. Returns false if there is none. ret_any:
+ * the entry has a range at all.
+ */
 static bool next_range(const struct dwarf_scan *s, Dwarf_Die *die, struct range *range,
 		       bool *ret_any)
 {
@@ -136,7 +138,7 @@ static uint32_t new_frame(struct dwarf_scan *s, struct dwarf_frame frame)
 	return ++s->frame_count;
 }
 
-/* One entry being spread over its spots. Spots with the same frame around share the new one. */
+/* An entry that is applied to its spots. Spots with the same enclosing frame share the new one. */
 struct spread {
 	struct dwarf_frame frame;
 	uint32_t last_outer, last_number;
@@ -148,8 +150,9 @@ static bool may_claim(const struct dwarf_scan *s, const struct dwarf_spot *spot,
 {
 	if (!spread->inlined)
 		return !spot->owner;
-	/* A sibling at the same depth may not come between: the first one that covers the spot has
-	 * it. */
+	/*
+	 * A sibling at the same depth cannot follow: the first one that covers the spot keeps it.
+	 */
 	return spot->owner == owner && spot->innermost &&
 	       s->frames[spot->innermost - 1].depth < spread->frame.depth;
 }
@@ -171,8 +174,10 @@ static void claim_spot(struct dwarf_scan *s, Dwarf_Die *die, struct dwarf_spot *
 	spot->innermost = spread->last_number;
 }
 
-/* Gives the spots in the entry's ranges its frame. True if there are any. Kept out of the
- * recursion: it has large locals. */
+/*
+ * Gives the entry's frame to the spots in its ranges. Returns true if there are any. Not inlined,
+ * because its large locals would be on the stack of the recursion.
+ */
 static __attribute__((noinline)) bool claim(struct dwarf_scan *s, Dwarf_Die *die, bool inlined,
 					    uint32_t owner, unsigned depth)
 {
@@ -285,8 +290,10 @@ static void read_lines(struct dwarf_scan *s, Dwarf_Die *unit)
 
 enum reach { REACH_NONE, REACH_SPOTS, REACH_UNKNOWN };
 
-/* Claims the spots in a unit's ranges that no function has. A unit that states no range may hold
- * anything. */
+/*
+ * Claims the spots in a unit's ranges that no function has. A unit without ranges may contain
+ * anything.
+ */
 static enum reach claim_unit(struct dwarf_scan *s, Dwarf_Die *unit)
 {
 	struct range range = {0};
@@ -325,7 +332,7 @@ static void scan_unit(struct dwarf_scan *s, Dwarf_Die *unit, Dwarf_Die *split)
 	read_lines(s, unit);
 }
 
-/* Spots that a unit without ranges turned out to own. */
+/* Assigns the spots that were found in a unit without ranges to it. */
 static void adopt(struct dwarf_scan *s, uint32_t owners_before)
 {
 	for (size_t i = 0; i < s->spot_count; i++)

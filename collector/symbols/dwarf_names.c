@@ -1,7 +1,7 @@
 /*
- * Names of functions in debug information: the linkage name, demangled; where there is none, in
- * languages with scopes, the plain name behind those of the entries around its declaration. See
- * dwarf.h.
+ * Names of functions from debug information: the demangled linkage name or, without one, in
+ * languages with scopes, the plain name behind the names of the entries around its declaration.
+ * dwarf.h describes the interface.
  */
 #include "collector/symbols/dwarf.h"
 
@@ -30,7 +30,7 @@ uint32_t dwarf_function_name(struct dwarf_scan *s, uint32_t raw)
 		return raw;
 	if (is_new && demangle_into(name, text)) {
 		const char *clone =
-			strstr(text, " [clone "); /* the compiler's business: .cold, .isra.0 */
+			strstr(text, " [clone "); /* suffixes of the compiler: .cold, .isra.0 */
 
 		*known = strings_put(s->strings, text,
 				     clone ? (size_t)(clone - text) : strlen(text));
@@ -71,8 +71,10 @@ static bool language_has_scopes(Dwarf_Die *unit)
 	}
 }
 
-/* The entry that stands where the programmer declared it: origin of the inlined, declaration of the
- * definition. */
+/*
+ * Returns the entry of the source declaration: the origin of an inlined function, the declaration
+ * of a definition.
+ */
 static Dwarf_Die declaration_of(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -89,7 +91,7 @@ static Dwarf_Die declaration_of(Dwarf_Die *die)
 	return at;
 }
 
-/* What the scope adds to a name; NULL: nothing. */
+/* Returns what a scope adds to a name, or NULL. */
 static const char *scope_name(Dwarf_Die *scope, const char *name)
 {
 	const char *own = dwarf_diename(scope);
@@ -109,8 +111,10 @@ static const char *scope_name(Dwarf_Die *scope, const char *name)
 	}
 }
 
-/* "outer::inner::name" by the entries around the declaration; what a name without a linkage name
- * leaves out. */
+/*
+ * Builds "outer::inner::name" from the entries around the declaration, because a name without a
+ * linkage name lacks the scopes.
+ */
 static uint32_t search_scopes(struct dwarf_scan *s, Dwarf_Die *declaration, const char *name)
 {
 	Dwarf_Die *scopes = NULL;

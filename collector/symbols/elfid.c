@@ -1,7 +1,8 @@
 /*
- * Build id and debug link of an ELF file. See elfid.h; layout as in the System V ABI, chapters 4
- * (sections, notes) and 5 (program headers). Sections come first: in a separate debug file the
- * program headers still describe the program, and point to bytes that are not in the file.
+ * Reads the build id and debug link of an ELF file. elfid.h describes the interface; the layout is
+ * that of the System V ABI, chapters 4 (sections, notes) and 5 (program headers). Sections have
+ * priority: in a separate debug file the program headers still describe the program, and refer to
+ * bytes that are not in the file.
  */
 #include "collector/symbols/elfid.h"
 
@@ -19,13 +20,13 @@
 
 #define SECTIONS_MAX 65536
 #define NOTES_MAX                                                                                  \
-	(1u << 20) /* bytes of notes that are read of a file, of all its sections and segments     \
-		      together */
+	(1u << 20) /* bytes of notes that are read per file, in all sections and segments          \
+		    * together */
 #define NAMES_MAX (1u << 22)
 
 struct elf {
 	int fd;
-	bool wide, big; /* 64 bits; big endian */
+	bool wide, big; /* 64-bit; big endian */
 	uint64_t size, notes_read;
 };
 
@@ -34,7 +35,7 @@ struct section {
 	uint64_t flags, offset, size;
 };
 
-/* The section names; `text` NULL: there are none. */
+/* The section names; `text` is NULL if there are none. */
 struct elf_names {
 	const char *text;
 	uint64_t size;
@@ -49,8 +50,10 @@ static uint64_t number(const struct elf *e, const uint8_t *p, unsigned bytes)
 	return value;
 }
 
-/* The field at `narrow` in the 32-bit form of a structure, at `wide` in the 64-bit form, as wide as
- * an address. */
+/*
+ * Reads an address-sized field, at `narrow` in the 32-bit form of a structure and at `wide` in the
+ * 64-bit form.
+ */
 static uint64_t word(const struct elf *e, const uint8_t *p, unsigned narrow, unsigned wide)
 {
 	return e->wide ? number(e, p + wide, 8) : number(e, p + narrow, 4);
@@ -88,8 +91,10 @@ static void *load(const struct elf *e, uint64_t offset, uint64_t size, uint64_t 
 	return data;
 }
 
-/* Looks for NT_GNU_BUILD_ID in `size` bytes of notes, each: name size, data size, type, name
- * "GNU\0", data. */
+/*
+ * Searches `size` bytes of notes for NT_GNU_BUILD_ID. A note is: name size, data size, type, name
+ * "GNU\0", data.
+ */
 static bool find_build_id(const struct elf *e, const uint8_t *notes, uint64_t size,
 			  struct elf_id *id)
 {
@@ -127,7 +132,7 @@ static void read_notes(struct elf *e, uint64_t offset, uint64_t size, struct elf
 	find_build_id(e, notes, size, id);
 }
 
-/* .gnu_debuglink: a file name with its NUL, filled up to a multiple of four, and a CRC. */
+/* .gnu_debuglink is a file name with its NUL, padded to a multiple of four, and a CRC. */
 static void read_debuglink(const struct elf *e, const struct section *s, struct elf_id *id)
 {
 	uint8_t data[sizeof(id->debuglink) + 8];
@@ -165,8 +170,7 @@ static bool section_is(const struct elf_names *names, const struct section *s, c
 	       !memcmp(names->text + s->name, wanted, length);
 }
 
-/* In a separate debug file the symbol tables of the program are there as headers without bytes
- * (SHT_NOBITS). */
+/* In a separate debug file the program's symbol tables are headers without bytes (SHT_NOBITS). */
 static unsigned section_has(const struct elf_names *names, const struct section *s)
 {
 	if (!s->size)
@@ -241,8 +245,10 @@ static void read_segments(struct elf *e, const uint8_t *header, struct elf_id *i
 	}
 }
 
-/* Opens a file for reading if it is a regular one; a path may name a device or a pipe. The
- * descriptor or errno. */
+/*
+ * Opens a file for reading if it is regular, because a path may name a device or a pipe. Returns
+ * the descriptor or a negative errno.
+ */
 static int open_regular(const char *path, struct stat *ret_stat)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -1,9 +1,8 @@
 #pragma once
 /*
- * What has to be known of an ELF file before anybody trusts it with more: is it one, which build id
- * does it carry, which file does it name for its debug information. Read by pread with every offset
- * checked, so that it can be done in the collector itself; all further reading of such a file is
- * the worker's.
+ * What must be known about an ELF file before it is trusted further: whether it is one, its build
+ * id, and the name of its debug file. The code reads with pread and checks every offset, so it can
+ * run in the collector itself. Only the worker reads more of such a file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,12 +12,15 @@
 
 #define BUILD_ID_MAX 64
 
-/* What a file has to name code with, as its section headers say; only the worker looks inside. */
+/*
+ * What a file offers for naming code, according to its section headers. Only the worker reads the
+ * contents.
+ */
 enum elf_has {
-	ELF_HAS_SYMBOLS = 1,	/* .symtab, or one packed into .gnu_debugdata */
+	ELF_HAS_SYMBOLS = 1,	/* .symtab, or one packed in .gnu_debugdata */
 	ELF_HAS_EXPORTS = 2,	/* .dynsym */
 	ELF_HAS_LINES = 4,	/* .debug_line */
-	ELF_HAS_DEBUG_INFO = 8, /* .debug_info: functions and the frames inlined into them */
+	ELF_HAS_DEBUG_INFO = 8, /* .debug_info: functions and inlined frames */
 };
 
 #define ELF_LOADS_MAX 8
@@ -28,18 +30,22 @@ struct elf_id {
 	uint32_t build_id_length; /* 0: none */
 	char debuglink[256];	  /* file name from .gnu_debuglink, without a slash; "": none */
 	uint32_t debuglink_crc;
-	unsigned has; /* enum elf_has, or-ed */
+	unsigned has; /* bitwise or of enum elf_has */
 	struct elf_load load[ELF_LOADS_MAX];
 	uint32_t load_count;
-	uint64_t entry; /* where a program begins, as linked; 0: nowhere */
-	bool has_code;	/* else it is a separate debug file, as far as it is any of a program */
-	uint64_t device, inode, size,
-		mtime_ns; /* of the file: two paths to one file are told by these */
+	uint64_t entry;				/* link-time address of the entry point; 0: none */
+	bool has_code;				/* false for a separate debug file */
+	uint64_t device, inode, size, mtime_ns; /* of the file; they identify it across paths */
 };
 
-/* 0; -ENOENT and the like from open; -ENOEXEC: not a regular file, or no ELF file of class and byte
- * order that exist. */
+/*
+ * Returns 0; -ENOENT and the like if the file cannot be opened; or -ENOEXEC if it is not a regular
+ * file or not an ELF file of a known class and byte order.
+ */
 int elf_id_read(const char *path, struct elf_id *ret_id);
 
-/* CRC-32 (IEEE 802.3, as .gnu_debuglink has it) of a regular file's bytes. 0 or errno. */
+/*
+ * Computes the CRC-32 (IEEE 802.3, as in .gnu_debuglink) of a regular file. Returns 0 or a negative
+ * errno.
+ */
 int file_crc32(const char *path, uint32_t *ret_crc);

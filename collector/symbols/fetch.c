@@ -1,5 +1,7 @@
-/* Starting and awaiting the process that asks debuginfod servers. See fetch.h; its own half is in
- * fetch_main.c. */
+/*
+ * Runs the process that asks debuginfod servers. fetch.h describes the interface; fetch_main.c is
+ * the process itself.
+ */
 #include "collector/symbols/fetch.h"
 
 #include <errno.h>
@@ -22,11 +24,11 @@
 
 #include "base/ban.h"
 
-/* A file takes at most so many times `seconds`, however steadily it comes. */
+/* A steady transfer may take at most this many times `seconds`. */
 #define WHOLE_FACTOR 30
 #define ANSWER_MAX   4096
 
-/* ---- its environment ---- */
+/* ---- the environment ---- */
 
 static void put_variable(char **list, size_t *count, struct buf *text)
 {
@@ -36,8 +38,10 @@ static void put_variable(char **list, size_t *count, struct buf *text)
 	buf_clear(text);
 }
 
-/* A cache of our own also forgets at once that a file was not there: it may be tomorrow, and
- * debuginfod's client would not ask again for ten minutes. */
+/*
+ * Creates our own cache, in which negative results expire at once. The file may exist tomorrow, and
+ * debuginfod's client would not ask again for ten minutes.
+ */
 static bool make_cache(const char *folder)
 {
 	cleanup(cleanup_free) char *parent = folder ? strdup(folder) : NULL;
@@ -63,8 +67,7 @@ static void free_list(char **list)
 	free(list);
 }
 
-/* The collector's own, without what is dropped for the worker, and with what the client takes from
- * there. */
+/* Returns the worker's environment plus the variables of the debuginfod client. */
 static char **environment_of(const struct fetcher *f)
 {
 	cleanup(cleanup_free) char **own = spawn_environment();
@@ -125,7 +128,7 @@ static uint64_t now_s(void)
 	return (uint64_t)t.tv_sec;
 }
 
-/* All that it prints until it ends, as a string. -ETIME. */
+/* Reads the process's output until it exits, as a string. Returns 0 or -ETIME. */
 static int read_answer(int fd, uint64_t deadline_s, char answer[ANSWER_MAX])
 {
 	size_t length = 0;

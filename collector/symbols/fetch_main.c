@@ -1,5 +1,7 @@
-/* The process that asks debuginfod servers: see fetch.h. Its environment says which, and where to
- * keep what comes. */
+/*
+ * The process that asks debuginfod servers (fetch.h). Its environment names the servers and the
+ * cache.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -17,11 +19,13 @@
 
 #include "base/ban.h"
 
-/* A debug file of the largest programs has some 2 GiB; a server that sends without end is stopped
- * here. */
+/*
+ * The debug files of the largest programs have about 2 GiB. The limit stops a server that sends
+ * without end.
+ */
 #define FILE_BYTES_MAX (16ull << 30)
 
-/* <elfutils/debuginfod.h>, which not every system that has the library has. */
+/* From <elfutils/debuginfod.h>, which is missing on some systems that have the library. */
 struct debuginfod_client;
 struct client {
 	struct debuginfod_client *(*begin)(void);
@@ -74,7 +78,7 @@ static int parse(const char *text, uint8_t id[BUILD_ID_MAX])
 	return (int)(length / 2);
 }
 
-/* Prints the path of the file, or why there is none; an exit status. */
+/* Prints the path of the file, or the reason of failure. Returns an exit status. */
 static int fetch(const struct client *c, struct debuginfod_client *client, const uint8_t *id,
 		 int length)
 {

@@ -1,4 +1,4 @@
-/* The search for symbol files. See find.h. */
+/* Searches for symbol files. find.h describes the interface. */
 #include "collector/symbols/find.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct found {
 	struct elf_id id;
 };
 
-/* A folder that was indexed. */
+/* An indexed folder. */
 struct watched {
 	char *path;
 	uint64_t mtime_ns;
@@ -33,7 +33,7 @@ struct search {
 	struct finder *finder;
 	const struct symbol_module *module;
 	struct candidates *out;
-	struct elf_id own; /* of the module's own path, if it is an ELF file */
+	struct elf_id own; /* of the file at the module's own path, if it is an ELF file */
 	bool own_fits;
 };
 
@@ -91,7 +91,7 @@ static void add(struct search *s, const char *path, const struct elf_id *id, boo
 	out->count++;
 }
 
-/* Adds the file if it is there and carries the build id. */
+/* Adds the file if it exists and has the build id. */
 static void try_path(struct search *s, const char *path)
 {
 	struct elf_id id;
@@ -110,14 +110,14 @@ bool candidates_add(struct candidates *candidates, const struct symbol_module *m
 	return candidates->count > before;
 }
 
-/* Debug information has more than a line table, and that more than symbols. */
+/* Debug information is worth more than a line table, and that more than symbols. */
 static unsigned rank(unsigned has)
 {
 	return (has & ELF_HAS_DEBUG_INFO ? 8 : 0) + (has & ELF_HAS_LINES ? 4 : 0) +
 	       (has & ELF_HAS_SYMBOLS ? 2 : 0) + (has & ELF_HAS_EXPORTS ? 1 : 0);
 }
 
-/* A debug link's file may have none. */
+/* The target of a debug link may have no build id. */
 static bool carries_build_id(const struct candidate *c, const struct symbol_module *module)
 {
 	struct elf_id id;
@@ -146,8 +146,10 @@ const struct candidate *candidates_best(const struct candidates *candidates,
 	return best;
 }
 
-/* FOLDER/.build-id/xx/yyyy.debug and FOLDER/.build-id/xx/yyyy: the layout of /usr/lib/debug, and of
- * the store. */
+/*
+ * Tries FOLDER/.build-id/xx/yyyy.debug and FOLDER/.build-id/xx/yyyy, the layout of /usr/lib/debug
+ * and of the store.
+ */
 static void try_layout(struct search *s, const char *folder)
 {
 	char id[2 * BUILD_ID_MAX + 1], path[4096];
@@ -168,7 +170,7 @@ static uint64_t mtime_of(const struct stat *st)
 	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
 }
 
-/* 0: there is no such folder. */
+/* Returns 0 if the folder does not exist. */
 static uint64_t folder_mtime(const char *path)
 {
 	struct stat st;
@@ -302,7 +304,10 @@ static void search_own(struct search *s)
 
 /* ---- debug links ---- */
 
-/* A file that a debug link names: by build id if both have one, else by the CRC in the link. */
+/*
+ * Tries the target of a debug link: it must match by build id if both sides have one, else by the
+ * CRC in the link.
+ */
 static void try_link(struct search *s, const char *path)
 {
 	struct elf_id id;

@@ -1,5 +1,7 @@
-/* One file, many addresses: debug information first, symbol tables for what it leaves open. See
- * lookup.h. */
+/*
+ * Looks up addresses in one file: debug information first, then symbol tables for the rest.
+ * lookup.h describes the interface.
+ */
 #include "collector/symbols/lookup.h"
 
 #include <errno.h>
@@ -62,7 +64,7 @@ static uint32_t symbol_at(struct lookup *l, uint64_t address)
 	return entry ? strings_put(l->scan.strings, entry->name, strcspn(entry->name, "@")) : 0;
 }
 
-/* The function that has the code of a spot; NULL: debug information has none. */
+/* Returns the function that contains the code of a spot, or NULL if debug information has none. */
 static const struct dwarf_frame *outermost(const struct dwarf_scan *s,
 					   const struct dwarf_spot *spot)
 {
@@ -73,7 +75,7 @@ static const struct dwarf_frame *outermost(const struct dwarf_scan *s,
 	return number ? &s->frames[number - 1] : NULL;
 }
 
-/* The symbol table's name for a spot, where it has one that debug information lacks; else 0. */
+/* Returns the symbol table's name for a spot if debug information lacks one, else 0. */
 static uint32_t better_symbol(struct lookup *l, const struct dwarf_spot *spot)
 {
 	const struct dwarf_frame *frame = outermost(&l->scan, spot);
@@ -87,8 +89,10 @@ static uint32_t better_symbol(struct lookup *l, const struct dwarf_spot *spot)
 	return symbol;
 }
 
-/* Frames of a place that debug information knows: each outer frame's line is where the next inner
- * one was inlined. */
+/*
+ * Adds the frames of a place from debug information. The line of an outer frame is where the next
+ * inner function was inlined.
+ */
 static int add_frames(struct lookup *l, const struct dwarf_spot *spot, uint32_t symbol,
 		      struct answer *answer, struct place *place)
 {
@@ -118,8 +122,10 @@ static int add_frames(struct lookup *l, const struct dwarf_spot *spot, uint32_t 
 	return 0;
 }
 
-/* A place in no function that debug information knows: the symbol's name, with a line if there is
- * one (assembler). */
+/*
+ * Adds a frame for a place outside all functions of debug information: the symbol's name, with a
+ * line if there is one (assembler).
+ */
 static int add_symbol_frame(struct lookup *l, const struct dwarf_spot *spot, uint32_t symbol,
 			    struct answer *answer, struct place *place)
 {
@@ -162,8 +168,8 @@ static int scan_dwarf(struct lookup *l, int fd, const struct request *request,
 	s->spot_count = request->count;
 	for (size_t i = 0; i < request->count; i++)
 		s->spots[i].address = request->addresses[i];
-	s->dwarf = dwarf_begin(
-		fd, DWARF_C_READ); /* not dwarf_begin_elf: this finds the alternate file of dwz */
+	s->dwarf = dwarf_begin(fd, DWARF_C_READ); /* not dwarf_begin_elf, because this call finds
+						   * the alternate file of dwz */
 	if (!s->dwarf)
 		return 0;
 	error = dwarf_scan(s);

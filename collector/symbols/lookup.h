@@ -1,8 +1,12 @@
 #pragma once
-/* What one ELF file knows of a row of addresses. Worker side: this and what it calls is where
- * hostile files are read. */
+/*
+ * Looks up a list of addresses in one ELF file. Worker side: this function and its callees read
+ * hostile files.
+ */
 #include "collector/symbols/protocol.h"
 
-/* Fills `answer` (empty before): a place for every address, or error and text. -ENOMEM if not even
- * that could be done. */
+/*
+ * Fills in `answer`, which is empty before: a place for every address, or an error and a text.
+ * Returns 0, or -ENOMEM if not even that was possible.
+ */
 int lookup_file(int fd, const struct request *request, struct answer *answer);

@@ -1,4 +1,4 @@
-/* What a person should know of a module. See state.h. */
+/* Notes for the user about modules. state.h describes the interface. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Starting, asking and ending the worker. See process.h. */
+/* Starts, asks and stops the worker. process.h describes the interface. */
 #include "collector/symbols/process.h"
 
 #include <errno.h>
@@ -42,8 +42,8 @@ static int start(struct process *process, struct err_text *err)
 						.output = pair[1],
 						.error = SPAWN_NOTHING,
 						.own_group =
-							true}, /* Ctrl-C is for the collector, which
-								  ends its worker in order */
+							true}, /* Ctrl-C goes to the collector,
+								* which stops its worker in order */
 				&process->pid);
 	close(pair[1]);
 	if (error) {
@@ -68,7 +68,7 @@ void process_stop(struct process *process)
 	process->socket = -1;
 }
 
-/* ---- bytes, until a deadline ---- */
+/* ---- I/O with a deadline ---- */
 
 static int64_t now_ms(void)
 {

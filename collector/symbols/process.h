@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The worker process as the collector sees it: started at the first request, asked, killed when it
- * takes too long or talks nonsense, started again for the next file.
+ * The worker process from the collector's side. It is started at the first request, killed when it
+ * takes too long or breaks the protocol, and started again for the next file.
  */
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,9 +16,11 @@ struct process {
 	int socket; /* -1: none */
 };
 
-/* Asks and waits for the answer. -EIO: the worker died or broke the protocol over this file,
- * -ETIME: it took longer than request->seconds; both mean that the file is not to be tried again.
- * Others: no worker could be started. */
+/*
+ * Sends a request and waits for the answer. Returns 0; -EIO if the worker died or broke the
+ * protocol over this file; -ETIME if it took longer than request->seconds; both mean that the file
+ * must not be tried again. Other negative errnos: no worker could be started.
+ */
 int process_ask(struct process *process, const struct request *request, struct answer *ret_answer,
 		struct err_text *err);
 void process_stop(struct process *process);

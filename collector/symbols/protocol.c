@@ -1,4 +1,4 @@
-/* Requests and answers as bytes. See protocol.h. */
+/* Encodes and decodes requests and answers. protocol.h describes the format. */
 #include "collector/symbols/protocol.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ struct place_frame *answer_frame(struct answer *answer, struct place *place)
 	return &answer->frames[answer->frame_count++];
 }
 
-/* ---- writing ---- */
+/* ---- encoding ---- */
 
 static void put(struct buf *out, uint64_t value)
 {
@@ -133,9 +133,9 @@ void answer_encode(struct buf *out, const struct answer *answer)
 	end(out, at);
 }
 
-/* ---- reading ---- */
+/* ---- decoding ---- */
 
-/* A number that is at most `most`. */
+/* Reads a number of at most `most`. */
 static uint64_t get(struct reader *r, uint64_t most)
 {
 	uint64_t value = reader_varint(r);
@@ -151,7 +151,10 @@ static const char *get_string(struct reader *r, size_t *ret_length)
 	return (const char *)reader_bytes(r, *ret_length);
 }
 
-/* A count of things of which each takes at least `least` bytes: what is promised must be there. */
+/*
+ * Reads a count of items that take at least `least` bytes each, and checks that so many bytes
+ * follow.
+ */
 static size_t get_count(struct reader *r, uint64_t most, size_t least)
 {
 	size_t count = get(r, most);
@@ -202,8 +205,10 @@ int request_decode(const uint8_t *data, size_t length, struct request *ret_reque
 	return error;
 }
 
-/* Cleaned strings may become equal, but they keep their numbers: `map` has the number here of each
- * number there. */
+/*
+ * Reads the strings. Distinct strings may become equal when they are cleaned, so `map` translates
+ * their numbers.
+ */
 static int read_strings(struct reader *r, struct strings *strings, uint32_t **ret_map,
 			uint32_t *ret_count)
 {

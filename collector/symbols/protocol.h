@@ -1,15 +1,15 @@
 #pragma once
 /*
- * What collector and worker say to each other, over one stream socket.
+ * The protocol of collector and worker, over one stream socket.
  *
  *   message:  u32le length | length bytes
  *   request:  version, memory_bytes, seconds, path, count, count address deltas (ascending, no
  *             duplicates)
- *   answer:   version, error, text, strings, places (one a requested address, in its order):
+ *   answer:   version, error, text, strings, places (one per requested address, in order):
  *             quality, count of frames, frames (function, raw, file, line, column, flags)
  *
- * All numbers are varints, strings are a length and bytes, and frames name strings by number. Both
- * sides check everything: the worker has read a file that may have been made to take it over.
+ * All numbers are varints. Strings are a length and bytes; frames refer to strings by number. Both
+ * sides check everything, because a crafted file may have taken over the worker.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,15 +20,15 @@
 struct buf;
 
 #define MESSAGE_MAX    (256u << 20)
-#define PLACES_MAX     (1u << 18) /* in one request */
-#define FRAMES_MAX     64	  /* of one place */
+#define PLACES_MAX     (1u << 18) /* per request */
+#define FRAMES_MAX     64	  /* per place */
 #define STRING_MAX     8192
 #define WORKER_COMMAND "symbols-worker"
 
-/* How much is known of a place; more is better. */
+/* How much is known about a place; higher is better. */
 enum place_quality {
 	PLACE_UNKNOWN,
-	PLACE_NAMED, /* by a symbol table: the function, no line */
+	PLACE_NAMED, /* by a symbol table: the function without a line */
 	PLACE_FULL,  /* by debug information */
 };
 
@@ -52,8 +52,8 @@ struct request {
 };
 
 struct answer {
-	int error;	/* negative errno: the file could not be read; the text says why */
-	char text[256]; /* "": nothing to say */
+	int error;	/* negative errno: the file could not be read; `text` gives the reason */
+	char text[256]; /* "": nothing to report */
 	struct strings strings;
 	struct place_frame *frames;
 	size_t frame_count, frame_capacity;
@@ -64,15 +64,17 @@ struct answer {
 void request_done(struct request *request);
 void answer_done(struct answer *answer);
 
-/* A new frame at the end of the last place; NULL if memory ran out. */
+/* Appends a frame to the last place. Returns NULL if memory is short. */
 struct place_frame *answer_frame(struct answer *answer, struct place *place);
 
-/* Append a whole message with its length. The result is in buf_error. */
+/* Append a complete message with its length. Errors show in buf_error. */
 void request_encode(struct buf *out, const struct request *request);
 void answer_encode(struct buf *out, const struct answer *answer);
 
-/* Read a message without its length. 0, -EBADMSG or -ENOMEM; on failure there is nothing to
- * free. */
+/*
+ * Decode a message without its length. Return 0, -EBADMSG or -ENOMEM; after an error there is
+ * nothing to free.
+ */
 int request_decode(const uint8_t *data, size_t length, struct request *ret_request);
 int answer_decode(const uint8_t *data, size_t length, const struct request *request,
 		  struct answer *ret_answer);

@@ -1,10 +1,10 @@
 /*
- * The worker's system calls, as a program for the kernel (seccomp(2), filter mode). An ELF file
- * that takes the worker over finds a process that can read what its user can read, compute, and
- * answer over its socket: no execve, no fork, no connection, no writing, no signal to others.
+ * The worker's system call filter (seccomp(2), filter mode). An ELF file that takes over the worker
+ * finds a process that can read what its user can read, compute, and answer over its socket. It has
+ * no execve, no fork, no connections, no writing and no signals to other processes.
  *
- *   the architecture is ours; open, openat: for reading; prlimit64: of itself; others: in the list;
- *   else EPERM
+ *   the architecture must be ours; open, openat: for reading; prlimit64: of itself; calls in the
+ *   list; else EPERM
  */
 #include "collector/symbols/seccomp.h"
 
@@ -28,8 +28,10 @@
 #define ARCHITECTURE AUDIT_ARCH_RISCV64
 #endif
 
-/* What glibc, libelf, libdw and liblzma call to read a file, and what the worker calls itself.
- * Those that only some architectures have are marked by a number that no call has. */
+/*
+ * The calls of glibc, libelf, libdw and liblzma for reading a file, and the worker's own. A call
+ * that exists only on some architectures gets a number that no call has elsewhere.
+ */
 #define NO_CALL 0xffffffffu
 #ifdef SYS_open
 #define CALL_OPEN SYS_open
@@ -96,7 +98,7 @@ static const uint32_t allowed[] = {
 #define ANY_BIT(k, t, f) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (k), (t), (f))
 #define RETURN(k)	 BPF_STMT(BPF_RET | BPF_K, (k))
 
-/* The low half of an argument. */
+/* Loads the low half of an argument. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define LOAD_ARGUMENT(n) LOAD(args[n])
 #else

@@ -1,7 +1,9 @@
 #pragma once
-/* Takes from the calling process every system call that reading a file does not need. */
+/* Removes every system call that reading a file does not need. */
 
-/* 0, or a negative errno: the kernel or the processor is none that we know how to do it on. For the
- * rest of the process's life; calls that are not allowed fail with EPERM, and opening is for
- * reading only. Needs PR_SET_NO_NEW_PRIVS. */
+/*
+ * Applies to the calling process for the rest of its life. Calls that are not allowed fail with
+ * EPERM, and files can be opened for reading only. Requires PR_SET_NO_NEW_PRIVS. Returns 0, or a
+ * negative errno if the kernel or the processor is not supported.
+ */
 int seccomp_read_only(void);

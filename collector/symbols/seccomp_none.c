@@ -1,5 +1,7 @@
-/* A processor whose system calls are not listed yet: the worker has its limits only. See
- * seccomp.h. */
+/*
+ * For processors whose system calls are not listed yet: the worker has only its resource limits.
+ * seccomp.h describes the interface.
+ */
 #include "collector/symbols/seccomp.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Joining and normalising of source paths. See sourcepath.h. */
+/* Joins and normalizes source paths. sourcepath.h describes the interface. */
 #include "collector/symbols/sourcepath.h"
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "base/ban.h"
 
-/* Where the last part of to[0..length) begins, without the slash before it. */
+/* Returns the start of the last component of to[0..length), behind its slash. */
 static size_t last_part(const char *to, size_t length)
 {
 	while (length && to[length - 1] != '/')
@@ -15,7 +15,7 @@ static size_t last_part(const char *to, size_t length)
 	return length;
 }
 
-/* Appends one part to a normalised path of `length` bytes; returns the new length. */
+/* Appends a component to a normalized path of `length` bytes. Returns the new length. */
 static size_t add_part(char *to, size_t length, const char *part, size_t size)
 {
 	size_t at = last_part(to, length);
@@ -53,7 +53,7 @@ size_t source_path(char to[SOURCE_PATH_MAX], const char *folder, const char *fil
 		strlen(file) >= SOURCE_PATH_MAX / 2 ? strlen(file) - SOURCE_PATH_MAX / 2 : 0;
 	size_t length = 0;
 
-	if (excess) { /* the end says more than the beginning */
+	if (excess) { /* the end of a path is more informative than the beginning */
 		first = file += excess;
 		to[length++] = '.';
 		to[length++] = '.';

@@ -1,8 +1,5 @@
 #pragma once
-/*
- * What the parts of the front (symbols.c, notes.c, ask.c) share: the modules that were asked about,
- * and what is being looked up.
- */
+/* State that symbols.c, notes.c and ask.c share: the known modules, and the lookup in progress. */
 #include "base/map.h"
 #include "collector/symbols/cache.h"
 #include "collector/symbols/fetch.h"
@@ -11,27 +8,27 @@
 #include "collector/symbols/strings.h"
 #include "collector/symbols/symbols.h"
 
-/* A file that the worker died of. */
+/* A file that killed the worker. */
 struct bad_file {
 	uint64_t device, inode, size, mtime_ns;
 };
 
-/* A module that was asked about. */
+/* A module that was looked up. */
 struct module {
 	struct module *next;
 	char *path; /* "": none */
-	char *name; /* the path, fit to be shown */
+	char *name; /* the path, safe to display */
 	uint8_t build_id[BUILD_ID_MAX];
 	uint32_t build_id_length;
 	struct map symbols; /* offset -> const struct symbol * */
-	bool searched;	    /* `files` are filled */
+	bool searched;	    /* `files` is valid */
 	bool fetched;	    /* debuginfod was asked */
 	struct candidates files;
 };
 
 struct symbols {
 	struct symbols_options options;
-	struct strings strings; /* and all struct symbol */
+	struct strings strings; /* also holds all struct symbol */
 	struct module *modules;
 	struct finder finder;
 	struct process process;
@@ -40,30 +37,33 @@ struct symbols {
 	char *fetch_cache, *store;
 	struct bad_file *bad;
 	size_t bad_count;
-	uint64_t looked_ms; /* when symbols_are_stale last looked */
+	uint64_t looked_ms; /* last check by symbols_are_stale */
 	struct symbols_note *notes;
 	size_t note_count;
 };
 
-/* Offsets that are being looked up, ascending, and the best that is known of each. */
+/* Offsets to look up, ascending, and the best that is known about each. */
 struct work {
 	uint64_t *offsets;
 	const struct symbol **symbols;
 	uint8_t *quality;
-	bool *settled; /* the catalogue has it, and nothing better can have come since */
+	bool *settled; /* the catalogue has it, and nothing better can have arrived since */
 	size_t count;
 };
 
-/* notes.c: what a person should know of a module, once each and NOTES_MAX at most. */
+/* notes.c: adds a note for the user about a module, once each and at most NOTES_MAX. */
 void symbols_note(struct symbols *symbols, const struct module *module, const char *text);
-/* Of a file of it. */
+/* Adds a note about a file of the module. */
 void symbols_note_file(struct symbols *symbols, const struct module *module, const char *path,
 		       const char *text);
 void symbols_clear_notes(struct symbols *symbols);
 
-/* ask.c: what the file knows better than `work` does goes there. A file that the worker dies of is
- * marked and noted, which is no error. 0; -ENOMEM; a negative errno where no worker can be had. */
+/*
+ * ask.c: takes what the file knows better into `work`. A file that kills the worker is marked and
+ * noted; that is no error. Returns 0, -ENOMEM, or another negative errno if no worker could be
+ * started.
+ */
 int symbols_ask_file(struct symbols *symbols, struct module *module, struct candidate *file,
 		     struct work *work, struct err_text *err);
-/* Marks those of the module's files that the worker has died of before. */
+/* Marks the module's files that killed the worker before. */
 void symbols_pass_over_bad(struct symbols *symbols, struct module *module);

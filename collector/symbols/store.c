@@ -1,4 +1,6 @@
-/* The store of symbol files that `collector symbols add` fills. See symbols.h. */
+/*
+ * The store of symbol files that `collector symbols add` fills. symbols.h describes the interface.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -39,7 +41,7 @@ static int make_folder(const char *path, struct err_text *err)
 	return 0;
 }
 
-/* Makes the folders down to the file's, and the file's path: FOLDER/.build-id/xx/yyyy[.debug]. */
+/* Creates the folders and returns the file's path: FOLDER/.build-id/xx/yyyy[.debug]. */
 static int make_place(const char *folder, const struct elf_id *id, char **ret_path,
 		      struct err_text *err)
 {
@@ -78,7 +80,7 @@ static int copy_bytes(int from, int to)
 	return n < 0 ? -errno : fsync(to) ? -errno : 0;
 }
 
-/* A hidden file in the store's folder. The descriptor. */
+/* Creates a hidden file in the store's folder. Returns the descriptor. */
 static int make_hidden(const char *folder, char **ret_path, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = NULL;
@@ -95,8 +97,10 @@ static int make_hidden(const char *folder, char **ret_path, struct err_text *err
 	return fd;
 }
 
-/* Copies beside the place, in the store's folder, and moves it there: readers see all of it or
- * nothing, and that the folder has changed. */
+/*
+ * Copies to a temporary file in the store's folder and renames it into place. Readers see the whole
+ * file or nothing, and notice that the folder has changed.
+ */
 static int copy_to(const char *folder, const char *path, const char *place, struct err_text *err)
 {
 	cleanup(cleanup_close) int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -118,8 +122,10 @@ static int copy_to(const char *folder, const char *path, const char *place, stru
 	return err_set(err, r, "copying %.200s to %.200s: %s", path, place, strerror(-r));
 }
 
-/* What lies there already, of the same size and with the same to tell: a build id is the build's,
- * so it is the same. */
+/*
+ * Tells whether the file in place has the same build id, size and contents. A build id identifies a
+ * build, so the files are equal.
+ */
 static bool is_there(const char *place, const struct elf_id *id)
 {
 	struct elf_id old;
@@ -129,7 +135,7 @@ static bool is_there(const char *place, const struct elf_id *id)
 	       old.has == id->has;
 }
 
-/* 0: an ELF file with a build id, and something that names code. */
+/* Returns 0 if the file is an ELF file with a build id and something that names code. */
 static int look_at(const char *path, struct elf_id *ret_id, struct err_text *err)
 {
 	struct elf_id id;
@@ -181,7 +187,7 @@ int symbols_store_begin(const char *folder, uint64_t bytes, char **ret_path, str
 	return make_hidden(folder, ret_path, err);
 }
 
-/* What lies there has the same build id, and all of what the other one has. */
+/* Tells whether the file in place has the same build id and all contents of the other one. */
 static bool tells_as_much(const char *place, const struct elf_id *id)
 {
 	struct elf_id old;

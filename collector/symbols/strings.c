@@ -1,4 +1,4 @@
-/* Interned strings and their arena. See strings.h. */
+/* Interned strings and their arena. strings.h describes them. */
 #include "collector/symbols/strings.h"
 
 #include <stdalign.h>
@@ -49,7 +49,7 @@ void arena_done(struct arena *arena)
 	arena->used = 0;
 }
 
-/* FNV-1a; the tables are rebuilt from the list, so no hash is kept. */
+/* FNV-1a. Tables are rebuilt from the list, so hashes are not stored. */
 static uint32_t hash(const char *text, size_t length)
 {
 	uint32_t h = 2166136261u;

@@ -1,12 +1,12 @@
 /*
- * The front of the symbols: memory, then catalogue, then the files by way of the worker. See
- * symbols.h.
+ * Looks up symbols in memory, then in the catalogue, then in files by way of the worker. symbols.h
+ * describes the interface.
  *
- *   offsets asked for -> those not in memory -> those not in the catalogue -> file 1 -> what it
- *   left open -> file 2 ...
+ *   requested offsets -> those not in memory -> those not in the catalogue -> file 1
+ *                     -> those left open -> file 2 ...
  *
- * An answer of debug information is final. A name from a symbol table, or none, is kept until the
- * files change.
+ * An answer from debug information is final. A name from a symbol table, or no name, is kept until
+ * the files change.
  */
 #include "collector/symbols/symbols.h"
 
@@ -43,7 +43,7 @@ static void work_done(struct work *work)
 
 /* ---- modules ---- */
 
-/* Build ids tell files, so two paths with one build id are one module. */
+/* A build id identifies a file, so two paths with one build id are one module. */
 static bool is_module(const struct module *m, const struct symbol_module *asked)
 {
 	if (m->build_id_length != asked->build_id_length)
@@ -145,8 +145,10 @@ static void search_files(struct symbols *s, struct module *m)
 		symbols_note(s, m, "has no build id: the file here was used without a check");
 }
 
-/* Not if the catalogue makes up for it: a few places without a line are no news, those without a
- * name are. */
+/*
+ * Silent if the catalogue has the answers. A few places without a line need no note; places without
+ * a name do.
+ */
 static void note_missing_file(struct symbols *s, const struct module *m, const struct work *work)
 {
 	size_t weak = 0, nameless = 0;
@@ -172,7 +174,7 @@ static void note_quality(struct symbols *s, const struct module *m, const struct
 
 	for (size_t i = 0; i < work->count; i++)
 		weak += work->quality[i] < PLACE_FULL;
-	/* A few places in hand-written code have no line anywhere: that is no news. */
+	/* A few places in hand-written code have no line anywhere; they need no note. */
 	if (m->files.count && weak > work->count / 2)
 		symbols_note(
 			s, m,
@@ -182,8 +184,10 @@ static void note_quality(struct symbols *s, const struct module *m, const struct
 
 /* ---- the catalogue ---- */
 
-/* What is not known in full holds as long as the files are those that were asked: a new one may
- * know more. */
+/*
+ * An incomplete result is valid as long as the files are those that were asked; a new file may know
+ * more.
+ */
 static void ask_cache(struct symbols *s, const struct module *m, struct work *work)
 {
 	uint64_t files = 0;
@@ -229,7 +233,7 @@ static int compare_u64(const void *left, const void *right)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Collects the offsets that the module's memory does not have, ascending, once each. */
+/* Collects the offsets that are not in the module's memory, sorted, without duplicates. */
 static int collect(const struct module *m, const uint64_t *offsets, size_t count,
 		   struct work *ret_work)
 {
@@ -279,7 +283,10 @@ static int remember(struct module *m, const struct work *work)
 	return 0;
 }
 
-/* Asks debuginfod for a module of which no file here has debug information. True: a file came. */
+/*
+ * Asks debuginfod for a module if no local file has debug information. Returns true if a file
+ * arrived.
+ */
 static bool fetch_file(struct symbols *s, struct module *m)
 {
 	struct symbol_module asked = {m->path, m->build_id, m->build_id_length};
@@ -307,8 +314,10 @@ static bool all_known(const struct work *work)
 	return true;
 }
 
-/* What the catalogue has, and if that is not all there is to know, files from elsewhere before
- * those here are asked. */
+/*
+ * Takes what the catalogue has. If that is incomplete, asks servers for a file before the local
+ * files are read.
+ */
 static void ask_cache_and_servers(struct symbols *s, struct module *m, struct work *work)
 {
 	ask_cache(s, m, work);
@@ -394,7 +403,7 @@ bool symbols_are_stale(struct symbols *symbols)
 	return finder_is_stale(&symbols->finder);
 }
 
-/* The names that it needs for itself. */
+/* Sets the paths that the object owns. */
 static int set_paths(struct symbols *s, const struct symbols_options *options)
 {
 	s->process.program = strdup(options->worker ? options->worker : "/proc/self/exe");

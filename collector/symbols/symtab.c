@@ -1,9 +1,9 @@
 /*
- * Symbol tables. See symtab.h.
+ * Symbol tables. symtab.h describes the interface.
  *
- * A symbol with a size covers [value, value + size). One without (assembler, some linkers) covers
- * what follows it up to the next symbol or the end of its section. Only symbols in executable
- * sections count, so data never names code.
+ * A symbol with a size covers [value, value + size). A symbol without one (from assembler and some
+ * linkers) covers the bytes up to the next symbol or the end of the code. Only symbols in
+ * executable sections count, so data never names code.
  */
 #include "collector/symbols/symtab.h"
 
@@ -18,10 +18,10 @@
 #define UNPACKED_MAX (256u << 20)
 #define SYMBOLS_MAX  (1u << 24)
 
-/* How far an enclosing symbol is looked for behind smaller ones that begin later. */
+/* How many smaller symbols that begin later are skipped in the search for an enclosing one. */
 #define NESTING_MAX 32
 
-/* Where a section's code is; false if it holds none. */
+/* Returns the address range of a section; false if it holds no code. */
 static bool code_section(Elf *elf, size_t index, uint64_t *ret_start, uint64_t *ret_end)
 {
 	GElf_Shdr header;
@@ -34,14 +34,13 @@ static bool code_section(Elf *elf, size_t index, uint64_t *ret_start, uint64_t *
 	return true;
 }
 
-/* ARM and RISC-V mark code and data in the table ($a, $t, $d, $x and with endings). */
+/* ARM and RISC-V mark code and data in the table ($a, $t, $d, $x, also with suffixes). */
 static bool mapping_symbol(const char *name)
 {
 	return name[0] == '$' && name[1] && strchr("atdx", name[1]) && (!name[2] || name[2] == '.');
 }
 
-/* Of several names of one place a person knows the one with fewer underscores in front, and a
- * global one. */
+/* Ranks names of one place: a global name with fewer leading underscores is better known. */
 static uint8_t rank_of(const GElf_Sym *symbol, const char *name)
 {
 	size_t underscores = strspn(name, "_");
@@ -108,9 +107,11 @@ static int compare(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* A symbol without a size ends where the next one begins; what no symbol follows reaches as far as
- * anybody asks, since the section's end was not kept: an address of another section is then still
- * in no executable one that has symbols. */
+/*
+ * Ends symbols without a size at the next symbol, and the last one at the end of all code. Such a
+ * symbol may extend beyond its section, whose end is not kept. That does no harm: the addresses
+ * between its section and the next symbol are in no executable section that has symbols.
+ */
 static void end_open_symbols(struct symtab *table, uint64_t code_end)
 {
 	uint64_t next = code_end;

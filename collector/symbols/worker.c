@@ -1,7 +1,7 @@
 /*
- * The worker: a process of its own that reads ELF files which may have been made to harm it. It has
- * no descriptor but the socket, little memory and time, gains no privilege, can make no system call
- * but those that reading takes (seccomp.h), and dies without a trace in the collector.
+ * The worker: a separate process that reads ELF files which may be hostile. It has no descriptor
+ * but the socket, little memory and time, cannot gain privileges, and can make only the system
+ * calls that reading needs (seccomp.h). Its death does not affect the collector.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,9 @@
 
 #include "base/ban.h"
 
-/* A sanitizer reserves terabytes of addresses for its shadow, and makes system calls of its own. */
+/*
+ * A sanitizer reserves terabytes of address space for its shadow and makes system calls of its own.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool is_sanitized = true;
 #else
@@ -52,10 +54,13 @@ static void drop_everything(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	setpriority(PRIO_PROCESS, 0, 10);
 	if (!is_sanitized)
-		seccomp_read_only(); /* where it can't be had, the limits above remain */
+		seccomp_read_only(); /* if it is not available, the limits above remain */
 }
 
-/* The limits of one request: CPU time from now on, and memory beside the file, which is mapped. */
+/*
+ * Sets the limits of a request: CPU time from now on, and memory in addition to the file, which is
+ * mapped.
+ */
 static void limit_request(const struct request *request, uint64_t file_bytes)
 {
 	struct rusage used;

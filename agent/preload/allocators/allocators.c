@@ -1,16 +1,16 @@
 /*
- * Hooks for functions that are only known at run time; see allocators.h, and hooks.c for how a hook
+ * Hooks for functions that are known only at run time. See allocators.h, and hooks.c for how a hook
  * is made.
  *
- * A function has a *shape*: which argument is the size, which one the block. All take words and
- * give a word, so one hook serves every shape. A call that is redirected carries no number, so
- * there are thunks (thunks.h): each function that is found takes one, and the thunk tells the
- * hook which it is.
+ * A function has a *shape*, which says which argument is the size and which is the block. All
+ * functions take words and return a word, so one hook serves every shape. A redirected call carries
+ * no number, so each function that is found gets a thunk (thunks.h), and the thunk passes the
+ * function's number to the hook.
  *
  *	program --> thunk 3 --> allocators_recorded(..., 3) --> bound[3].next, which is mi_malloc
  *
- * The hook itself is in throwing.c: an allocator's function may throw. What is patched (patch.h)
- * comes in by allocators_entered instead, with a number of its own.
+ * The hook itself is in throwing.c, because an allocator's function may throw. Patched functions
+ * (patch.h) enter through allocators_entered instead, with numbers of their own.
  */
 #include "agent/preload/allocators/allocators.h"
 
@@ -30,10 +30,10 @@
 
 /* The hook. */
 
-/* Behind those with a thunk: what is patched. */
+/* Patched functions follow the functions with a thunk. */
 struct bound allocators_bound[THUNKS + RING_ENTRIES_MAX];
 
-static uintptr_t patched[RING_ENTRIES_MAX]; /* where */
+static uintptr_t patched[RING_ENTRIES_MAX]; /* their addresses */
 unsigned allocators_patched;
 
 static bool forgetting; /* the loader was busy at a dlclose */
@@ -45,7 +45,7 @@ static uintptr_t product(uintptr_t count, uintptr_t size)
 	return __builtin_mul_overflow(count, size, &bytes) ? UINTPTR_MAX : bytes;
 }
 
-/* The allocator may serve us by calling itself by name: that is this event once more; see
+/* The allocator may implement this free by calling itself by name, which repeats the event; see
  * delete_recorded in operators.c. */
 static uintptr_t end(struct call *call)
 {
@@ -75,7 +75,7 @@ static uintptr_t move(struct call *call, uintptr_t old, uintptr_t size)
 	uintptr_t p = call_next(call);
 
 	if (!p && call->f->shape == SHAPE_MOVE_OR_END)
-		size = 0; /* on record as what it is: a realloc that freed */
+		size = 0; /* recorded as a realloc that freed the block */
 	note_reallocation(&call->hook, call->f->kind, (void *)p, (void *)old, size, call_stamp,
 			  was_sampled);
 	return p;
@@ -131,7 +131,7 @@ uintptr_t allocators_other(struct call *call, const uintptr_t *words)
 	}
 }
 
-/* What sampling passes over, of the functions that are called all the time (sample.h). */
+/* Does sampling skip this call? Only frequently called functions are skipped (sample.h). */
 static bool passes(const struct bound *f, uintptr_t a)
 {
 	if (f->heap)
@@ -144,7 +144,8 @@ static bool passes(const struct bound *f, uintptr_t a)
 uintptr_t allocators_entered(WORDS, unsigned number)
 {
 	struct call call = {&allocators_bound[number], {ARGUMENTS}, {0}};
-	const uintptr_t *frame = *(const uintptr_t **)FRAME; /* our caller's: the hook's */
+	/* Frame of arch_patched, which has called this function. */
+	const uintptr_t *frame = *(const uintptr_t **)FRAME;
 	struct ring_header *ring = shim_hook(GATE_ALL);
 	uintptr_t result;
 
@@ -155,7 +156,8 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 		result = call_next(&call);
 		tls.passing = false;
 	}
-	return call.f->shape == SHAPE_END ? frame[-1] : result; /* the former has none */
+	/* A free has no result: keep the register's value. */
+	return call.f->shape == SHAPE_END ? frame[-1] : result;
 }
 
 uintptr_t allocators_call(WORDS, unsigned number FRAME_GIVEN)
@@ -175,7 +177,7 @@ static void bind(unsigned number, unsigned function, bool heap, uintptr_t defini
 	__atomic_store_n(&f->next, (uintptr_t(*)(WORDS))definition, __ATOMIC_RELEASE);
 }
 
-/* Calls of it come to us as it is. */
+/* Is the function already patched, so that direct calls reach the hook? */
 static bool is_patched(uintptr_t definition)
 {
 	for (unsigned i = 0; i < allocators_patched; i++)
@@ -184,12 +186,13 @@ static bool is_patched(uintptr_t definition)
 	return false;
 }
 
-/* Their importers are gone with them: the loader unloads what nobody needs. */
+/* Forgets unloaded definitions. The modules that import them are gone, too: the loader unloads only
+ * modules that no other module needs. */
 void allocators_forget(void)
 {
 	forgetting = !loader_enter();
 	if (forgetting)
-		return; /* before another one is bound */
+		return; /* allocators_hook retries before it binds another definition */
 	for (unsigned i = 0; i < THUNKS; i++)
 		if (allocators_bound[i].next &&
 		    !symbols_together((uintptr_t)allocators_bound[i].next,
@@ -198,7 +201,7 @@ void allocators_forget(void)
 	loader_leave();
 }
 
-/* Called by one thread at a time (imports.c). */
+/* Only one thread at a time calls this (imports.c). */
 uintptr_t allocators_hook(const char *name, uintptr_t definition)
 {
 	bool heap;

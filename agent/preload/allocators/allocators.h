@@ -1,31 +1,34 @@
 #pragma once
 /*
- * Allocators under names of their own: jemalloc's mallocx family and its prefixed builds, tcmalloc,
- * mimalloc. They are hooked, never replaced: a hook calls the definition that
- * the program would have got, and notes what it did.
+ * Allocators under their own names: jemalloc's mallocx family and its prefixed builds, tcmalloc,
+ * mimalloc. They are hooked, never replaced: a hook calls the definition that the program would
+ * have called, and notes the result.
  *
- * We do not export such names: programs ask whether they are there (`if (mallocx)`), and would
- * get another answer. Instead imports.c redirects the calls of the modules that import them.
+ * The library does not export these names: programs test whether they exist (`if (mallocx)`), and
+ * would get another answer. Instead, imports.c redirects the calls of the modules that import them.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The hook in front of this definition of it: the same one for the same definition. 0: there are
- * more than we have room for. */
+/* Returns the hook for this definition of `name`; the same definition always gets the same hook.
+ * Returns 0 if all hooks are taken, if the name is unknown, or if the definition is already
+ * patched. */
 uintptr_t allocators_hook(const char *name, uintptr_t definition);
 
-/* After a dlclose: definitions that are gone are forgotten. */
+/* Called after a dlclose: forgets definitions that were unloaded. */
 void allocators_forget(void);
 
-/* Takes a place for a function of the program's own, which is to be patched `at` its beginning and
- * goes on at `original`: its number. At most RING_ENTRIES_MAX times, by one thread. */
+/* Takes a place for a function of the program's own that is to be patched at its address `at`
+ * and continues at `original`. Returns its number. At most RING_ENTRIES_MAX calls, all from one
+ * thread. */
 unsigned allocators_patch(unsigned function, bool heap, uintptr_t at, uintptr_t original);
 
-/* How many are. */
+/* Number of such functions. */
 extern unsigned allocators_patched;
 
-/* The hook of those. Called by the processor's arch_patched, whose frame is a plain one and has
- * below it what the register of the result held, which stays if there is none. */
+/* The hook of these functions. The processor's arch_patched calls it. arch_patched has a plain
+ * frame, and the word below the frame holds the previous value of the result register, which must
+ * survive if the function has no result. */
 uintptr_t allocators_entered(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
 			     unsigned number);

@@ -1,6 +1,6 @@
 #pragma once
-/* One call of an allocator's function that was found at run time: what allocators.c and throwing.c
- * share. See allocators.c. */
+/* One call of an allocator's function that was found at run time: shared by allocators.c and
+ * throwing.c. See allocators.c. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -8,7 +8,7 @@
 #include "agent/preload/allocators/thunks.h"
 
 struct bound {
-	uintptr_t (*next)(WORDS); /* NULL: free to take */
+	uintptr_t (*next)(WORDS); /* NULL: unused */
 	uint8_t kind;
 	uint8_t shape;
 	bool heap;
@@ -29,15 +29,17 @@ static inline uintptr_t call_next(const struct call *call)
 	return call->f->next(w[0], w[1], w[2], w[3], w[4]);
 }
 
-/* Does the call, with the hook entered, and leaves the hook: of all shapes but those that give a
- * block and take none. `words`: the arguments behind that of a heap. */
+/* Makes the call with the hook entered, and leaves the hook. For all shapes except those that
+ * return a block and take none. `words` are the arguments after that of a heap. */
 uintptr_t allocators_other(struct call *call, const uintptr_t *words);
 
-/* How many bytes the result of one that gives a block has; 0 in `ret_p`: it is none. */
+/* For shapes that return a block: returns the size of the block in bytes and stores its address in
+ * *ret_p, or 0 if the result is not a block. */
 uintptr_t allocators_size(const struct call *call, uintptr_t result, const uintptr_t *words,
 			  uintptr_t *ret_p);
 
-/* In throwing.c: enters the hook, and does the call; `frame`: whose caller is the program. */
+/* In throwing.c: enters the hook and makes the call. `frame` is the frame whose caller is the
+ * program. */
 uintptr_t allocators_serve(struct call *call, struct ring_header *ring, uintptr_t frame);
 /* The hook of bound[number]. */
 uintptr_t allocators_recorded(WORDS, unsigned number FRAME_GIVEN) HIDDEN;

@@ -1,19 +1,19 @@
 /*
  * mmap and its relatives, as the program itself calls them.
  *
- * What an allocator maps for its blocks is not the program's: calls out of the allocator's module,
- * or of one in the program itself, are forwarded only. (libc and the loader do not call these by
- * name at all.) Results, errno and the kernel's refusals are as without us; what failed is not on
- * record.
+ * Mappings that an allocator makes for its blocks are not the program's: calls from the allocator's
+ * module, or from an allocator in the program itself, are only forwarded. (libc and the loader do
+ * not call these functions by name at all.) Results, errno and the kernel's refusals are the same
+ * as without this library; failed calls are not recorded.
  *
- *	mmap, sbrk up:		call, stamp, record
- *	munmap, sbrk down:	stamp, call, record with that stamp
- *	mremap:			stamp, call, record both: the old range's end and the new one's
- *				birth
+ *	mmap, sbrk up:      call, stamp, record
+ *	munmap, sbrk down:  stamp, call, record with that stamp
+ *	mremap:             stamp, call, record both: the end of the old range and the birth
+ *	                    of the new one
  *
- * so the end of a range bears a stamp from before another thread could get its addresses. mprotect
- * is not hooked: it moves no bytes, collectors of garbage call it by the million, and the
- * permissions of the day are in /proc/PID/smaps, which the agent reads.
+ * The end of a range thus has a stamp from before another thread could get its addresses. mprotect
+ * is not hooked: it moves no bytes, garbage collectors call it millions of times, and the current
+ * permissions are in /proc/PID/smaps, which the agent reads.
  */
 #include "agent/preload/allocators/mappings.h"
 
@@ -31,21 +31,21 @@
 
 #include "agent/preload/poison.h"
 
-/* In musl it is mmap by another name, also in its headers. */
+/* In musl, and in its headers, it is another name of mmap. */
 #undef mmap64
 void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset);
 
 #define CALLER	   ((uintptr_t)__builtin_return_address(0))
 #define SBRK_ERROR ((void *)-1)
 
-/* mremap takes a fifth argument only with some flags; on all our processors it lies where a fixed
- * one would, and nobody looks at it without those. */
+/* mremap takes a fifth argument only with some flags. On all supported processors it lies where a
+ * fixed argument would, and without these flags nothing reads it. */
 void *mappings_mremap(void *old, size_t old_size, size_t size, int flags,
 		      void *to) __asm__("mremap");
 
-/* The definitions behind ours. At first, functions that look for them, and then call the hook once
- * more: some programs map before anybody allocates. The loader is not asked: it may allocate, and
- * the allocator in the program may be the one who maps. */
+/* The next definitions. Initially they point to functions that look up the definitions and call the
+ * hook again, because some programs map before the first allocation. The lookup does not ask the
+ * loader: the loader may allocate, and an allocator in the program may be the one that maps. */
 struct real {
 	void *(*mmap)(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 	void *(*mmap64)(void *at, size_t size, int protection, int flags, int fd, off64_t offset);
@@ -82,8 +82,8 @@ void mappings_resolve(void)
 	errno = saved;
 }
 
-/* The table is full before anything is recorded; while another thread begins, each fills it for
- * itself. */
+/* The table is complete before anything is recorded. While another thread starts the library, each
+ * thread fills the table for itself. */
 static RECORDED void find(void)
 {
 	if (!start_early())
@@ -136,7 +136,7 @@ static struct real real = {
 	.brk = first_brk,
 };
 
-/* What the program's own allocator maps is told by its call that is under way. */
+/* An allocator in the program itself is recognised by its call under way. */
 static bool is_allocators(uintptr_t caller)
 {
 	return next_is_allocator(caller) || (allocators_patched && (tls.frame || tls.passing));
@@ -187,8 +187,8 @@ EXPORT void *mmap64(void *at, size_t size, int protection, int flags, int fd, of
 		       : real.mmap64(at, size, protection, flags, fd, offset);
 }
 
-/* Ends. The hook is under way during the call: the agent must not think that nothing older will
- * come. */
+/* Ends of ranges. The hook is under way during the call, because the event will have a stamp from
+ * before it and the agent must wait for the event. */
 
 static RECORDED int munmap_recorded(void *p, size_t size, struct ring_header *ring)
 {
@@ -228,7 +228,9 @@ static void note_remap(struct hook *hook, uint64_t call_stamp, const void *old, 
 			      .call_stamp = call_stamp,
 			      .stamp = stamp_now()};
 
-	if (old_size) /* else it makes another mapping of the same pages, and the old one stays */
+	/* With an old size of 0, mremap makes another mapping of the same pages, and the old one
+	 * stays. */
+	if (old_size)
 		apart_event(hook, &end);
 	apart_event(hook, &birth);
 }
@@ -313,7 +315,7 @@ static RECORDED int brk_recorded(void *end, struct ring_header *ring)
 	call_stamp = stamp_now();
 	before = real.sbrk(0);
 	result = real.brk(end);
-	after = real.sbrk(0); /* it may have refused, and said nothing */
+	after = real.sbrk(0); /* the call may have failed without an error */
 	if (before != SBRK_ERROR && after != SBRK_ERROR)
 		note_break(&hook, call_stamp, (uintptr_t)before, (uintptr_t)after);
 	rare_leave(&hook);

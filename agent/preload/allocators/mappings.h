@@ -1,5 +1,5 @@
 #pragma once
 /* mmap and its relatives; see mappings.c. */
 
-/* Looks for the definitions behind ours. Called by next_resolve. */
+/* Looks up the next definitions. next_resolve calls it. */
 void mappings_resolve(void);

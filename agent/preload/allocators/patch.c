@@ -1,5 +1,5 @@
-/* Writes jumps to hooks over the beginnings of functions; see patch.h. What an agent says is
- * checked as far as it could harm by mistake. The bytes are those of arch.h. */
+/* Writes jumps to hooks over the first instructions of functions; see patch.h. The agent's data is
+ * checked as far as a mistake in it could do harm. The bytes are those of arch.h. */
 #include "agent/preload/allocators/patch.h"
 
 #include <fcntl.h>
@@ -17,11 +17,12 @@
 #include "agent/preload/poison.h"
 
 #define ROOM  (RING_ENTRIES_MAX * sizeof(struct ring_entry))
-#define STEP  (64u << 10) /* between the places that are tried */
+#define STEP  (64u << 10) /* distance between two places that are tried */
 #define TRIES 64
 
 /*
- * A patched function's own bytes, in memory that its jump can reach:
+ * The replacement for a patched function's first instructions, in memory that the function's jump
+ * can reach:
  *
  *	| to the hook, with its number | what was moved, and a jump back |
  */
@@ -33,8 +34,8 @@ static_assert(sizeof(struct patch_slot) % 8 == 0, "slots are aligned");
 
 struct program {
 	uintptr_t bias;
-	uintptr_t start; /* of all of it */
-	uintptr_t code;	 /* from its first executable byte to its last */
+	uintptr_t start; /* of the whole program */
+	uintptr_t code;	 /* from the first executable byte to the last */
 	uintptr_t code_end;
 	int memory; /* /proc/self/mem */
 };
@@ -50,8 +51,8 @@ void patch_room_done(struct ring_entry *entry)
 		sys_call(SYS_munmap, entry, ROOM);
 }
 
-/* The first is the program. Code that may not be read is left alone: nobody can tell whether it is
- * what the agent has read. */
+/* The first object is the program. Unreadable code is left alone, because it cannot be compared
+ * with what the agent has read. */
 static int visit_program(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct program *program = context;
@@ -65,7 +66,7 @@ static int visit_program(struct dl_phdr_info *info, size_t size, void *context)
 
 		if (p->p_type != PT_LOAD)
 			continue;
-		program->start = at; /* they are in order */
+		program->start = at; /* segments are in order, visited from the last */
 		if (!(p->p_flags & PF_X))
 			continue;
 		program->code = at;
@@ -83,7 +84,7 @@ static bool write_code(const struct program *program, uintptr_t at, const void *
 	return sys_call(SYS_pwrite64, program->memory, bytes, size, at) == (long)size;
 }
 
-/* Below the program: the heap grows above it. */
+/* Searches below the program, because the heap grows above it. */
 static struct patch_slot *find_place(const struct program *program, size_t size)
 {
 	uintptr_t at = program->start & ~(uintptr_t)(STEP - 1);
@@ -113,7 +114,7 @@ static bool is_sound(const struct program *program, const struct ring_entry *e)
 	       e->function < ALLOCATOR_FUNCTIONS && !memcmp((const void *)at, e->was, e->length);
 }
 
-/* What was moved has come from `at`. */
+/* Fills in the moved instructions, which come from `at`. */
 static bool fill_moved(struct patch_slot *slot, const struct ring_entry *e, uintptr_t at,
 		       uintptr_t place)
 {
@@ -135,7 +136,7 @@ static bool fill_moved(struct patch_slot *slot, const struct ring_entry *e, uint
 	return true;
 }
 
-/* The slot is complete before anybody is led to it. */
+/* Writes the slot completely before it writes the jump that leads to it. */
 static bool patch_one(const struct program *program, const struct ring_entry *e,
 		      struct patch_slot *place)
 {

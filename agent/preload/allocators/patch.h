@@ -1,24 +1,26 @@
 #pragma once
 /*
- * Hooks for an allocator that is linked into the program itself, whose calls pass no word of the
- * loader: a jump to the hook is written where each of its functions begins. Which, and what does
- * the same as the instructions that make room, says the agent, which has read the program's file
- * (struct ring_entry); here it is only compared with what is in memory, and written.
+ * Hooks for an allocator that is linked into the program itself. Calls to it do not go through the
+ * loader's tables, so the library writes a jump to the hook over the first instructions of each of
+ * its functions. The agent has read the program's file, and says which functions these are and what
+ * replaces the overwritten instructions (struct ring_entry). The library only compares this with
+ * memory, and writes.
  *
- * It is done before main, while there is one thread, and never undone. No page is ever writable and
- * executable, or for a moment not executable: all is written through /proc/self/mem. Where that is
- * refused, nothing is changed, and the agent says so (ring_header.patched).
+ * This happens before main, while there is a single thread, and is never undone. No page is ever
+ * writable and executable at the same time, nor for a moment not executable: the library writes
+ * through /proc/self/mem. If this is refused, nothing is changed, and the agent reports it
+ * (ring_header.patched).
  *
- * A walk of the stack never meets what was moved: it holds no call, so no return address lies in
- * it, and the jump leaves the stack as the caller made it, so the caller's is the hook's. A signal
- * that comes just there finds a hook under way, whose nested events have no stack.
+ * A stack walk never meets the moved instructions. They hold no call, so no return address lies in
+ * them; and the jump leaves the stack as the caller made it, so the function's caller is the hook's
+ * caller. A signal that arrives there finds a hook under way; its nested events have no stack.
  */
 #include "proto/ring.h"
 
-/* Memory for RING_ENTRIES_MAX entries, and its end; NULL: it can't be done, it is too late
- * (start_early), or there is none. */
+/* These allocate and free memory for RING_ENTRIES_MAX entries. patch_room returns NULL if patching
+ * is impossible, if it is too late (start_early), or if there is no memory. */
 struct ring_entry *patch_room(void);
 void patch_room_done(struct ring_entry *entry);
 
-/* How many functions are patched now. */
+/* Patches the functions. Returns how many were patched. */
 unsigned patch_apply(const struct ring_entry *entry, unsigned count);

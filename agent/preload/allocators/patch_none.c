@@ -1,4 +1,4 @@
-/* For processors whose instructions we do not know how to move: patch.h for nobody. */
+/* For processors whose instructions the agent cannot move: nothing is patched. See patch.h. */
 #include "agent/preload/allocators/patch.h"
 
 #include <stddef.h>

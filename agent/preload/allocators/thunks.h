@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Functions that differ in nothing but a number: each hands its arguments on to allocators_call,
- * with that number behind them, and is not on the stack. thunks.c has them in C; where those would
- * take much room, the processor's folder has its own.
+ * Functions that differ only in a number: each passes its arguments on to allocators_call, followed
+ * by this number, and leaves no frame on the stack. thunks.c defines them in C. For processors
+ * where these take too much room, the processor's folder has its own.
  */
 #include <stdint.h>
 
@@ -12,7 +12,8 @@
 #define WORDS	  uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e
 #define ARGUMENTS a, b, c, d, e
 
-/* The hook is what a thunk jumps to; where it can't but call, it is the thunk. */
+/* A thunk jumps to the hook, so the hook's frame serves. Where a thunk can only call, it passes its
+ * own frame. */
 #ifdef ARCH_THUNKS_CALL
 #define FRAME_GIVEN , uintptr_t frame
 #define GIVE_FRAME  , frame
@@ -23,8 +24,8 @@
 #define GIVE_OWN
 #endif
 
-/* Where thunk number `number` begins; below THUNKS. */
+/* The address of thunk `number`, which must be below THUNKS. */
 uintptr_t thunk(unsigned number);
 
-/* The hook that they are of, in allocators.c. */
+/* The hook behind the thunks, in allocators.c. */
 uintptr_t allocators_call(WORDS, unsigned number FRAME_GIVEN);

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The frame of a hook, where a frame's address alone does not tell who has called: neither the
- * return address nor the caller's registers lie at a known distance from it. The hook writes them
- * down in its own frame; where that is, is what it goes by.
+ * The frame of a hook, for processors on which a frame's address alone does not tell the caller:
+ * neither the return address nor the caller's registers lie at a known distance from it. The hook
+ * stores them in its own frame, and the address of this copy serves as the frame.
  */
 #include <stdint.h>
 
@@ -14,7 +14,7 @@ struct arch_hook {
 	uint64_t fp;
 };
 
-/* As it is written in a hook, its lifetime is that of the hook's frame. */
+/* Used in a hook, so that its lifetime is that of the hook's frame. */
 #define ARCH_FRAME                                                                                 \
 	((uintptr_t) &                                                                             \
 	 (struct arch_hook){                                                                       \

@@ -1,15 +1,15 @@
 /*
- * The check build's eye: a consumer inside the writer. See observe.h.
+ * The observer of the check build: a consumer inside the writer. See observe.h.
  *
- *   ring:   ... [event keep 3, pc pc] [event keep 4, pc] | head
- *                                     ^ at                           read from here on each time
- *   stack:  root .. .. .. innermost                                  rebuilt from keep and pcs
- *   full:   root .. .. .. innermost                                  walked anew
+ *	ring:   ... [event keep 3, pc pc] [event keep 4, pc] | head
+ *	                                  ^ at                 read from here on each time
+ *	stack:  root .. .. .. innermost                        rebuilt from keep and pcs
+ *	full:   root .. .. .. innermost                        walked anew
  *
- * Invariant: after each observe() `stack` is what a reader of the whole slice would hold. It is
- * compared whole, pseudo frames included, so a wrong `keep` shows even where the new frames are
- * right. The walk in full has caches of its own (a second struct unwind_thread), and none of the
- * first one's memory of the last stack.
+ * Invariant: after each observe(), `stack` is what a reader of the whole slice would have. It is
+ * compared as a whole, including pseudo frames, so a wrong `keep` shows even if the new frames are
+ * right. The full walk has its own caches (a second struct unwind_thread), and does not know the
+ * last stack of the first one.
  */
 #include "observe.h"
 
@@ -29,17 +29,17 @@
 #define SHOWN_FRAMES	  48
 #define SHOWN_BYTES	  (24u << 10)
 
-/* A slice's reader, and a thread's second walk. Kept with the struct thread, which is used again by
- * later threads. */
+/* A slice's reader, and a thread's second walk. It stays with the struct thread, which later
+ * threads reuse. */
 struct check {
 	struct check *next;
 	const struct thread *thread;
 	struct unwind_thread *unwind;
 	uint64_t place; /* the slice that is read */
-	uint64_t at;	/* words of it that were read */
+	uint64_t at;	/* words of the slice that were read */
 	uint32_t depth;
 	bool whole;		   /* the next stack must be a whole one */
-	uint32_t last;		   /* kind of the last record; 0: none that makes sense */
+	uint32_t last;		   /* kind of the last record; 0: none that is valid */
 	uint64_t stack[STACK_MAX]; /* outermost first */
 	uint64_t full[STACK_MAX];
 	char shown[SHOWN_BYTES];
@@ -110,7 +110,7 @@ static void take_stack(struct check *check, struct report *report, uint64_t word
 	check->depth = keep + count;
 }
 
-/* Words of an event. */
+/* Returns the number of words of an event. */
 static uint64_t take_event(struct check *check, struct report *report, const uint64_t *record)
 {
 	uint64_t word0 = record[0], words = EVENT_WORDS;
@@ -123,7 +123,7 @@ static uint64_t take_event(struct check *check, struct report *report, const uin
 	return words + ring_count(word0);
 }
 
-/* Words of the record; `left` are there up to the end of the data. */
+/* Returns the number of words of the record. `left` words remain before the end of the data. */
 static uint64_t take_record(struct check *check, struct report *report, const uint64_t *record,
 			    uint64_t left)
 {
@@ -147,7 +147,7 @@ static uint64_t take_record(struct check *check, struct report *report, const ui
 	}
 }
 
-/* Reads up to the head. A slice begins at 0 each time that it is claimed. */
+/* Reads up to the head. A slice starts at 0 with each claim. */
 static void drain(struct check *check, struct report *report, const struct thread *thread)
 {
 	if (check->place != thread->place) {
@@ -173,7 +173,8 @@ static void drain(struct check *check, struct report *report, const struct threa
 
 /* The comparison. */
 
-/* The walk in full, as a consumer holds a stack: outermost first, pseudo frames in their places. */
+/* Lays out the full walk as a consumer has it: outermost first, with the pseudo frames in their
+ * places. */
 static uint32_t lay_out(struct check *check, const struct unwind_delta *delta)
 {
 	uint32_t depth = 0;
@@ -214,7 +215,7 @@ static void show_difference(struct check *check, struct report *report, uint32_t
 	report_append(report, check->shown, strlen(check->shown));
 }
 
-/* Where walks end early. */
+/* Counts where walks end early. */
 static void count_truncated(struct report *report, uint64_t outermost)
 {
 	struct report_class *class = report_classify(report, outermost);

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * The check build (libheapcast-check.so, for tests only): every event that was just recorded is
- * read back from the ring as the agent would read it, and the stack that results is compared with a
- * walk in full. Its counterpart in the shipped library is shipped/observe.h.
+ * The check build (libheapcast-check.so, for tests only). It reads every event back from the ring
+ * just after it was recorded, as the agent would, and compares the resulting stack with a full
+ * walk. Its counterpart in the shipped library is shipped/observe.h.
  *
- * Called behind each record, in its hook: the thread's stack is still what was captured. `frame` is
- * the hook's; 0: the event has no stack.
+ * Called after each record, within the hook, while the thread's stack is still as captured. `frame`
+ * is the hook's, or 0 if the event has no stack.
  */
 #include "agent/preload/record/thread.h"
 

@@ -3,8 +3,8 @@
  * Another unwinder to compare with: oracle_libunwind.c in libheapcast-oracle.so, oracle_none.c in
  * libheapcast-check.so.
  *
- * `pcs` (innermost first, `count` of them, without pseudo frames) is the stack that begins with
- * `regs`; `flags` are those of its walk.
+ * `pcs` (`count` program counters, innermost first, without pseudo frames) is the stack that starts
+ * at `regs`; `flags` are those of its walk.
  */
 #include <stdint.h>
 

@@ -1,12 +1,13 @@
 /*
  * libunwind as the other unwinder; see oracle.h.
  *
- * One thread at a time: unw_backtrace takes locks of its own and then the loader's. A thread that
- * holds the loader's and allocates comes here, too; if it had to wait for the former, both would
- * wait for ever. What libunwind allocates for itself is put aside as events of nested hooks.
+ * Only one thread at a time compares: unw_backtrace takes locks of its own and then the loader's. A
+ * thread that holds the loader's lock and allocates comes here, too; if it had to wait for
+ * libunwind's locks, both threads would deadlock. Allocations of libunwind itself are put aside as
+ * events of nested hooks.
  *
- * Two stacks differ in one place: the innermost frame that is not the same. What stands there and
- * just inside of it makes a class of differences.
+ * Two stacks differ in one place: the innermost frame that is not the same. This frame, and the
+ * frame just inside it, make a class of differences.
  */
 #define UNW_LOCAL_ONLY
 #include "agent/preload/check/oracle.h"
@@ -37,7 +38,8 @@ static uint32_t step(void)
 	return every;
 }
 
-/* An interrupted frame is reported one past its program counter, and by libunwind as it is. */
+/* This library reports an interrupted frame as its program counter plus one, libunwind without the
+ * one. */
 static bool same(uint64_t ours, const void *other)
 {
 	return ours == (uintptr_t)other || ours - 1 == (uintptr_t)other;
@@ -66,7 +68,7 @@ static void count_class(struct report *report, uint64_t inner, uint64_t ours, ui
 	describe(&text, ", libunwind to ", other);
 }
 
-/* The first frame of libunwind's that is in the program; -1: it never got there. */
+/* Returns the index of libunwind's first frame in the program, or -1 if it never got there. */
 static int find_start(const struct unwind_regs *regs, int count)
 {
 	for (int i = 0; i < count && i < OURS_MAX; i++)
@@ -85,7 +87,7 @@ static void compare(struct report *report, const struct unwind_regs *regs, const
 	if (total >= FRAMES_MAX)
 		return;
 	if ((flags & UNWIND_DEPTH_LIMIT) && other > count) {
-		at += other - count; /* ours are the outer ones */
+		at += other - count; /* the recorded frames are the outer ones */
 		other = count;
 	}
 	while (i < count && i < other && same(pcs[i], at[i]))

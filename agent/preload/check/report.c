@@ -1,4 +1,4 @@
-/* The check build's file, and texts without stdio. See report.h. */
+/* The check build's report file, and text output without stdio. See report.h. */
 #include "agent/preload/check/report.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #define PSEUDO_LIMIT 4096
 
 static struct report *report;
-static uint32_t asked; /* 0: not yet; 1: a thread is at it; 2: done */
+static uint32_t asked; /* 0: not yet; 1: a thread is mapping the file; 2: done */
 
 void text_put(struct text *text, const char *string)
 {
@@ -123,7 +123,9 @@ struct report *report_get(void)
 		return report;
 	if (!__atomic_compare_exchange_n(&asked, &expected, 1, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
-		return NULL; /* another thread maps it; the first events of this one go unseen */
+		/* Another thread is mapping the file; the first events of this thread are not
+		 * checked. */
+		return NULL;
 	prefix = env_get("HEAPCAST_CHECK");
 	if (prefix)
 		report = map_file(prefix);

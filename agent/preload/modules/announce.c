@@ -19,11 +19,11 @@
 #define ROOM_PIECE_US 1000
 #define ROOM_WAIT_NS  1200000000u
 
-/* Head, segments, path. */
+/* Header, segments, path. */
 #define BYTES_MAX (sizeof(struct ring_module) + SEGMENTS_MAX * SEGMENT_BYTES + PATH_MAX)
 
 static struct {
-	uint64_t bytes[BYTES_MAX / 8 + 1]; /* the one being put together */
+	uint64_t bytes[BYTES_MAX / 8 + 1]; /* the announcement under construction */
 	char path[PATH_MAX];
 	char main_path[PATH_MAX]; /* of this image */
 	size_t main_path_length;
@@ -43,7 +43,7 @@ static bool channel_room(struct ring_header *ring, uint64_t bytes)
 	uint32_t policy = __atomic_load_n(&ring->policy, __ATOMIC_RELAXED);
 	struct patience patience;
 
-	/* Not even with the policy count a library's name is given up at once. */
+	/* Even with the policy count, the library waits before it gives up a module's name. */
 	patience_begin(&patience, ring, policy == RING_THIN ? RING_THIN : RING_BLOCK);
 	while (!has_room(ring, bytes)) {
 		unsigned most = bytes <= ring->modules_size ? patience_piece(&patience) : 0;
@@ -57,8 +57,8 @@ static bool channel_room(struct ring_header *ring, uint64_t bytes)
 	return has_room(ring, bytes);
 }
 
-/* Too short a rest at the end of the channel is skipped by a PAD; the reader also skips a rest that
- * can hold no head. */
+/* A PAD skips the rest of the channel if it is too short for the record. The reader also skips a
+ * rest that is too short for a header. */
 static bool channel_put(struct ring_header *ring, const struct ring_module *announcement)
 {
 	uint8_t *channel = (uint8_t *)ring + ring->modules_offset;
@@ -85,9 +85,9 @@ static bool channel_put(struct ring_header *ring, const struct ring_module *anno
 	return true;
 }
 
-/* Of one module. */
+/* A single module. */
 
-/* Asked for once: later the program may live without that right. */
+/* The path is read once: the program may lose the right to read it later. */
 static size_t path_main(char *path)
 {
 	long length;
@@ -113,8 +113,8 @@ static size_t path_relative(char *path, const char *name, size_t name_length)
 	return (size_t)length + name_length;
 }
 
-/* The program's own name is empty (glibc), or what its parent has called it (musl). `again`: from
- * here on nothing may be asked of the system any more. */
+/* The program's own name is empty (glibc), or what its parent has called it (musl). If `again` is
+ * set, no system call may be made any more. */
 static size_t path_of(const struct dl_phdr_info *info, bool first, bool again, char *path)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";

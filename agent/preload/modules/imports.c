@@ -1,5 +1,5 @@
-/* The words through which modules call; see imports.h. The formats: System V ABI chapter 5 and its
- * processor supplements. The tables are those of loaded libraries: trusted. */
+/* The words through which modules call functions; see imports.h. Formats: System V ABI chapter 5
+ * and its processor supplements. The tables belong to loaded libraries, so they are trusted. */
 #include "agent/preload/modules/imports.h"
 
 #include <elf.h>
@@ -34,14 +34,16 @@
 struct imports {
 	uintptr_t bias;
 	uintptr_t start, end;		  /* of the module */
-	uintptr_t relro_start, relro_end; /* whole pages that are read-only by now */
+	uintptr_t relro_start, relro_end; /* whole pages that the loader has made read-only */
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint8_t *table[2]; /* DT_REL or DT_RELA, DT_JMPREL */
 	size_t size[2];		 /* in bytes */
-	size_t step;		 /* of one in both: those with an addend begin as those without */
+	/* Size of an element of both tables. An element with an addend starts like one without. */
+	size_t step;
 #ifdef ARCH_GOT_OF_SYMBOLS
-	uintptr_t *got; /* of the symbols from first_symbol on, behind the module's own words */
+	/* Words of the symbols from first_symbol on; they follow the module's own words. */
+	uintptr_t *got;
 	size_t own_words, first_symbol, symbol_count;
 #endif
 };
@@ -61,7 +63,7 @@ static void read_dynamic(struct imports *m, const ElfW(Dyn) * d)
 		case ARCH_RELOCATIONS:
 			m->table[0] = (const uint8_t *)at;
 			break;
-		case ARCH_RELOCATIONS + 1: /* their bytes: DT_RELASZ, DT_RELSZ */
+		case ARCH_RELOCATIONS + 1: /* size in bytes: DT_RELASZ, DT_RELSZ */
 			m->size[0] = value;
 			break;
 		case DT_JMPREL:
@@ -118,7 +120,7 @@ static bool read_module(const struct dl_phdr_info *info, struct imports *m)
 	return m->symbols && m->strings;
 }
 
-/* The known function that this symbol of the module's imports; NULL: none. */
+/* Returns the name of the known function that this symbol imports, or NULL. */
 static const char *known(const struct imports *m, size_t number)
 {
 	const ElfW(Sym) *symbol = &m->symbols[number];
@@ -142,7 +144,7 @@ static void store(const struct imports *m, uintptr_t *word, uintptr_t value)
 		sys_call(SYS_mprotect, at, page, PROT_READ);
 }
 
-/* `lazy`: not yet resolved, the word leads into the module's own table of calls. */
+/* `lazy` is set if an unresolved word points into the module's own procedure linkage table. */
 static void redirect(const struct imports *m, uintptr_t *word, bool lazy, const char *name)
 {
 	uintptr_t is = __atomic_load_n(word, __ATOMIC_RELAXED), hook;
@@ -158,7 +160,7 @@ static void redirect(const struct imports *m, uintptr_t *word, bool lazy, const 
 		store(m, word, hook);
 }
 
-/* Is there anything to redirect? If `change`, does it. */
+/* Does this word import a known function? If `change` is set, redirects it. */
 static bool visit_word(const struct imports *m, size_t symbol, uintptr_t *word, bool lazy,
 		       bool change)
 {
@@ -222,7 +224,7 @@ static int visit_one(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-/* In the loader's lock: one thread at a time. */
+/* Runs under the loader's lock: one thread at a time. */
 bool imports_take(uint64_t pc)
 {
 	uintptr_t at = (uintptr_t)pc;
@@ -234,7 +236,7 @@ bool imports_take(uint64_t pc)
 	return true;
 }
 
-/* Before the constructors of the program, and of most libraries. */
+/* Runs before the constructors of the program, and of most libraries. */
 static __attribute__((constructor)) void take_first(void)
 {
 	start_resolved();

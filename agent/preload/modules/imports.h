@@ -1,22 +1,22 @@
 #pragma once
 /*
- * Redirects the calls by which modules reach an allocator under a name of its own (allocators.h).
+ * Redirects the calls by which modules reach an allocator under its own names (allocators.h).
  *
- * A module reaches functions of others through words of its own, which the loader fills (System V
- * ABI: relocations of type JUMP_SLOT and GLOB_DAT; on MIPS64 words of the global offset table,
- * which have none). Where such a word holds the address of a known function, or will hold it once
- * the first call has been resolved, it is given that of our hook: one store of one pointer, which
- * is never undone. A word that nobody has filled (a weak function that is not there) stays as it
- * is: programs that ask are told the truth.
+ * A module reaches functions of other modules through words of its own, which the loader fills
+ * (System V ABI: relocations of type JUMP_SLOT and GLOB_DAT; on MIPS64 words of the global offset
+ * table, which have no relocations). If such a word holds the address of a known function, or will
+ * hold it after the first call, the library stores the address of its hook there: one store of one
+ * pointer, which is never undone. The library leaves empty words alone (a weak function that is not
+ * there), so that programs that test for a function get the right answer.
  *
- * It is done only for modules that the loader is through with, since it writes such words, and
- * takes away the right to write them, at times of its own: those of the program's start when our
- * constructor runs, which is after all of them are relocated; later ones when one of their
- * program counters is first found on a stack.
+ * The loader writes these words, and makes them read-only, at times of its own. The library
+ * therefore redirects only modules that the loader has finished with: the modules of the program's
+ * start when this library's constructor runs, after all of them are relocated; later ones when one
+ * of their program counters is first found on a stack.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For the module that holds this address of running code. Inside of a hook. false: the loader is
- * busy, nothing was done. */
+/* Redirects the imports of the module that holds this address of running code. Called inside a
+ * hook. Returns false if the loader is busy; nothing is done then. */
 bool imports_take(uint64_t pc);

@@ -1,15 +1,15 @@
 /*
- * Programs that make code at run time tell the unwinder of exceptions about it. We listen, and pass
- * on what they say to whom they said it.
+ * Programs that generate code at run time register unwind tables for it with the unwinder of
+ * exceptions. The library interposes the registration, and passes it on to that unwinder.
  *
- * What is registered is an array of entries for libgcc, and a single one for LLVM's libunwind:
- * which of the two the program has is told by a function that only LLVM's has (as LLVM's own
- * compilers find out). Both may lie in the scope of one plugin only, so they are looked for in
- * every library; without dlsym, whose failures the program would see in dlerror.
+ * For libgcc a registered object is an array of entries, for LLVM's libunwind a single entry. A
+ * function that only LLVM's has tells the two apart; LLVM's own compilers use the same test. Either
+ * unwinder may be visible to a single plugin only, so the library looks in all modules. It does not
+ * use dlsym, because a failed dlsym would change the result of the program's dlerror.
  *
- * The loader is asked once, and after a dlclose once more. Where it did not have them at the start
- * that waits for its lock: tables that are not passed on would end the program with its first
- * exception.
+ * The library asks the loader once, and again after each dlclose. If the functions were missing at
+ * the start, the later lookup waits for the loader's lock: a table that is not passed on would end
+ * the program at its first exception.
  */
 #include "agent/preload/modules/jit.h"
 

@@ -1,8 +1,8 @@
 #pragma once
-/* Code that is made at run time: see jit.c. */
+/* Code that is generated at run time; see jit.c. */
 
-/* As the process starts: to whom its tables are passed on. */
+/* Called as the process starts: looks up the functions to which tables are passed on. */
 void jit_resolve(void);
 
-/* After a dlclose: they may be gone. */
+/* Called after a dlclose, which may have unloaded these functions. */
 void jit_forget(void);

@@ -1,4 +1,4 @@
-/* The loader's lock, and what can be had without it; see loader.h. */
+/* The loader's lock, and lookups without it; see loader.h. */
 #include "agent/preload/modules/loader.h"
 
 #include <elf.h>
@@ -19,15 +19,16 @@
 #define SPINS	 100
 #define WAITS_MS 20
 
-/* The loader's own; musl has it under no name. */
+/* The loader's own symbol. musl does not export it. */
 extern struct r_debug _r_debug __attribute__((weak));
 
 static struct {
 	void *lock; /* NULL: not found */
 	find_object_function *find;
-	uint32_t inside; /* threads that are in the loader for us */
-	uint32_t held;	 /* a fork is near: no more of them */
-	uint32_t busy;	 /* it was waited for in vain, and nobody has had it since */
+	uint32_t inside; /* threads of the process that are in the loader for this library */
+	uint32_t held;	 /* a fork is imminent: no further threads may enter */
+	/* A wait for the lock timed out, and no thread of this library has taken it since. */
+	uint32_t busy;
 } loader;
 
 static int visit_first(struct dl_phdr_info *info, size_t size, void *context)
@@ -46,7 +47,7 @@ void loader_init(void)
 	dl_iterate_phdr(visit_first, NULL);
 }
 
-/* A fork is waited for as long as it waits itself; afterwards each goes its way. */
+/* Waits for a fork as long as the fork waits for threads in here; then both proceed. */
 static void count_in(void)
 {
 	__atomic_fetch_add(&loader.inside, 1, __ATOMIC_SEQ_CST);
@@ -63,8 +64,8 @@ static void count_out(void)
 	__atomic_fetch_sub(&loader.inside, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Others hold the lock for microseconds, as a rule. That is waited for where nothing else can
- * answer, but not twice in vain. */
+/* Other threads usually hold the lock for microseconds. This waits only where nothing else can
+ * answer, and never a second time after a timeout. */
 static bool try(void)
 {
 	for (unsigned tries = 0; tries < SPINS + WAITS_MS; tries++) {
@@ -86,7 +87,8 @@ static bool try(void)
 	return false;
 }
 
-/* Some can't wake who waits for the lock. */
+/* Under a filter, this thread may be unable to wake a thread that waits for the lock. It then
+ * enters only if it is the only thread. */
 static bool may_enter(void)
 {
 	const struct thread *threads = __atomic_load_n(&shim.threads, __ATOMIC_ACQUIRE);
@@ -97,7 +99,7 @@ static bool may_enter(void)
 bool loader_enter(void)
 {
 	if (unlikely(!loader.lock && loader.find))
-		return false; /* we don't know what to try */
+		return false; /* there is no known lock to try */
 	if (unlikely(!may_enter()))
 		return false;
 	count_in();
@@ -111,13 +113,13 @@ void loader_leave(void)
 {
 	if (loader.lock)
 		libc_loader_open(loader.lock);
-	else /* a glibc without threads has none so far */
+	else /* a single-threaded glibc has not taken a lock so far: look for it again */
 		dl_iterate_phdr(visit_first, NULL);
 	count_out();
 }
 
-/* The program's headers are where the kernel says, all others' behind the head of the file, with
- * which its first segment begins. */
+/* The program's headers are where the kernel says. The headers of other objects follow the ELF
+ * header, with which the first segment begins. */
 static bool find_headers(uintptr_t start, uintptr_t end, struct loader_object *object)
 {
 	const uintptr_t program = getauxval(AT_PHDR);
@@ -153,9 +155,10 @@ enum loader_answer loader_object(uint64_t address, struct loader_object *ret_obj
 										      : LOADER_BUSY;
 }
 
-/* No thread of ours is in it, and nobody else has its lock, or is about to change its list. In a
- * child the word of the lock decides, for that is what a call would wait for; the rest may have
- * been copied earlier or later than it, or the lock was not found. */
+/* Is no thread in the loader for this library, is the lock free, and is no thread changing the
+ * loader's list? In a fork child the word of the lock decides, because a call would wait for it.
+ * The other conditions are needed because the kernel may have copied the other data earlier or
+ * later than this word, or because the lock was not found. */
 static bool is_free(void)
 {
 	return !__atomic_load_n(&loader.inside, __ATOMIC_SEQ_CST) &&

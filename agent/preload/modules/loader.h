@@ -1,25 +1,25 @@
 #pragma once
 /*
- * The dynamic loader, asked from within hooks: never by waiting for its lock. Who holds that may
- * wait for a lock of the program's (in a callback of dl_iterate_phdr), and who calls the hook may
- * hold the latter.
+ * Queries the dynamic loader from within hooks, and never waits for its lock without a time limit.
+ * A thread that holds the lock may wait for a lock of the program (in a callback of
+ * dl_iterate_phdr), and the caller of the hook may hold that lock.
  *
- *	loader_enter	the lock is free, or only for a moment not (our own threads):
+ *	loader_enter	the lock is free, or held only for a moment by threads of this library:
  *			dl_iterate_phdr may be called
- *	loader_object	else what holds an address is asked for without a lock: _dl_find_object,
- *			glibc 2.35 and later
+ *	loader_object	otherwise: looks up the object that holds an address without a lock
+ *			(_dl_find_object, glibc 2.35 and later)
  *
- * Where there is neither (an older glibc, and the lock is held) there is no answer. musl holds its
- * lock for moments only, and calls nobody meanwhile.
+ * If neither is possible (an older glibc, and the lock is held), there is no answer. musl holds its
+ * lock only for moments, and calls no code of the program meanwhile.
  */
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Once, as the process starts: it may wait. */
+/* Called once, as the process starts: it may wait. */
 void loader_init(void);
 
-/* Takes the lock. false: another thread has it. It nests. */
+/* Takes the lock, recursively. Returns false if another thread has it. */
 bool loader_enter(void);
 void loader_leave(void);
 
@@ -29,16 +29,18 @@ struct loader_object {
 };
 enum loader_answer {
 	LOADER_FOUND,
-	LOADER_NONE, /* no object holds it */
-	LOADER_BUSY, /* there is no telling now */
+	LOADER_NONE, /* no object holds the address */
+	LOADER_BUSY, /* unknown now */
 };
-/* What holds this address. Without a lock: an object that nobody runs code in may be unloaded
- * meanwhile. */
+/* Looks up the object that holds this address, without a lock. An object in which no thread is
+ * running code may be unloaded meanwhile. */
 enum loader_answer loader_object(uint64_t address, struct loader_object *ret_object);
 
-/* Around a fork: the loader's lock stays taken in the child if another thread of ours holds it, so
- * those that do are waited for, and others are held back; a moment only. */
+/* Called around a fork. If another thread of this library holds the loader's lock, the lock stays
+ * taken in the child. loader_hold therefore waits for such threads, and holds others back, for a
+ * moment only. */
 void loader_hold(void);
 void loader_release(void);
-/* In the fork child. false: the lock may be held by a thread that is not here. */
+/* Called in the fork child. Returns false if a thread that does not exist in the child may hold the
+ * lock. */
 bool loader_forked(void);

@@ -20,36 +20,37 @@
 
 #include "agent/preload/poison.h"
 
-#define CHUNK	      64 /* modules in a piece of memory */
+#define CHUNK	      64 /* modules per chunk of memory */
 #define CHUNKS	      64
 #define LOCK_SPINS    100
 #define LOCK_TRIES    1100 /* a second */
-#define LOCK_STARTING 1u   /* by the thread in which recording begins: it has no slice yet */
+#define LOCK_STARTING 1u   /* held by the thread in which recording begins: it has no slice yet */
 #define IDS_PER_IMAGE 65536u
-#define ADDS_UNKNOWN  UINT64_MAX /* musl counts from 0 on, and not what it loads at the start */
+/* Not 0: musl counts from 0, without the modules loaded at the start. */
+#define ADDS_UNKNOWN UINT64_MAX
 
 struct module {
-	struct unwind_module unwind; /* first: what modules_find gives */
-	uint64_t identity; /* elf_image's: another file may come to lie in the same place */
+	struct unwind_module unwind; /* first: modules_find returns a pointer to it */
+	uint64_t identity; /* of elf_image: another file may be loaded at the same place */
 	uint32_t id;
 	bool live;
-	bool told;    /* announced in this ring */
-	bool ending;  /* its end is being told; stays so if a jump leaves that unfinished */
-	bool seen;    /* in the scan under way */
-	bool imports; /* have been looked at */
+	bool told; /* announced in this ring */
+	/* Its unload is being announced. A jump that interrupts this leaves `ending` set. */
+	bool ending;
+	bool seen;    /* in the current scan */
+	bool imports; /* imports have been examined */
 };
 
-/* Entries are never moved: the unwinder has pointers to them while it decodes. `live` is stored
- * last. One that is dead is given to the next module: a program may load and unload as often as it
- * likes. */
+/* Entries never move: the unwinder has pointers to them while it decodes. `live` is stored last.
+ * The next module reuses a dead entry, so a program may load and unload modules without limit. */
 static struct {
 	struct module *chunk[CHUNKS];
 	uint32_t count;
 	uint32_t next_id;
 	uint32_t lock;
-	uint32_t imports_due; /* of some module: the loader was busy */
-	unsigned long long
-		adds; /* the loader's counts at the last scan; ADDS_UNKNOWN: there was none */
+	uint32_t imports_due; /* imports of some module are due: the loader was busy */
+	/* The loader's counts at the last scan; ADDS_UNKNOWN: no scan yet. */
+	unsigned long long adds;
 	unsigned long long subs;
 } modules;
 
@@ -58,7 +59,7 @@ static struct module *module_at(uint32_t index)
 	return &modules.chunk[index / CHUNK][index % CHUNK];
 }
 
-/* No reader may take the old range for the new module's: its number changes first. */
+/* Changes the id first, so that no reader takes the old range for the new module's. */
 static struct module *module_reuse(void)
 {
 	for (uint32_t i = 0; i < modules.count; i++) {
@@ -108,8 +109,9 @@ static struct module *find_known(uint64_t pc)
 	return NULL;
 }
 
-/* Nobody comes here twice without a jump out of a signal's handler in between, and a thread may be
- * cancelled in here: what they left locked is taken over. */
+/* Has the holder abandoned the lock? If this thread itself is the holder, a jump out of a signal
+ * handler has left the lock held. A thread may also be cancelled while it holds the lock. Such a
+ * lock is taken over. */
 static bool abandoned(uint32_t holder, uint32_t self, unsigned tries)
 {
 	if (holder == LOCK_STARTING)
@@ -117,8 +119,8 @@ static bool abandoned(uint32_t holder, uint32_t self, unsigned tries)
 	return holder == self || (tries > LOCK_SPINS && !slice_has_owner(holder));
 }
 
-/* Held for microseconds by threads that wait for nothing but the agent. The word is the holder's
- * thread id. */
+/* Threads hold the lock for microseconds, and wait for nothing but the agent meanwhile. The word is
+ * the holder's thread id. */
 static bool lock(void)
 {
 	uint32_t self = tls.thread ? tls.thread->slice->owner_tid : LOCK_STARTING;
@@ -149,8 +151,9 @@ static void unlock(void)
 struct scan {
 	struct ring_header *ring;
 	bool first;
-	bool changed;	/* the loader's counts, since the last scan */
-	uint32_t again; /* not 0: all are announced again, to the agent of this incarnation */
+	bool changed; /* the loader's counts have changed since the last scan */
+	/* Not 0: all modules are announced again, to the agent of this incarnation. */
+	uint32_t again;
 };
 
 static struct module *find_same(const struct elf_image *image)
@@ -172,8 +175,8 @@ static void raise_epoch(struct ring_header *ring)
 	unwind_modules_changed();
 }
 
-/* What the last scan did not see is gone. The epoch is raised first: an UNLOAD names the first in
- * which it is not there. */
+/* Removes modules that the last scan did not see. The epoch is raised first, because an UNLOAD
+ * names the first epoch in which the module is absent. */
 static void bury(struct ring_header *ring)
 {
 	bool raised = false;
@@ -235,7 +238,8 @@ static void look(struct scan *scan, const struct dl_phdr_info *info, bool buryin
 		add(scan, info, &image, first);
 		return;
 	}
-	/* Of the parent, in a fork child; or known to another agent. */
+	/* In a fork child the module is known from the parent, and gets a new id. If another agent
+	 * knew it, it keeps its id. */
 	if (!scan->again)
 		module->id = modules.next_id++;
 	tell(scan, info, &image, module, first);
@@ -266,8 +270,8 @@ static int visit_new(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-/* Inside the loader's lock (the first callback holds it) and then ours: first what is gone, then
- * what has come. */
+/* Runs under the loader's lock, which the first callback holds, and then takes this file's lock. It
+ * removes the modules that are gone before it adds new ones. */
 static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct scan *scan = context;
@@ -277,7 +281,7 @@ static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
 		return 1;
 	visit_counts(info, size, context);
 	if (scan->again == shim.incarnation)
-		scan->again = 0; /* another thread was quicker */
+		scan->again = 0; /* another thread was faster */
 	if (scan->changed || scan->again) {
 		for (uint32_t i = 0; i < modules.count; i++) {
 			module_at(i)->seen = false;
@@ -334,15 +338,15 @@ bool modules_forked(void)
 	return loader_forked();
 }
 
-/* What the loader's lock keeps us from. */
+/* Lookups while the loader's lock is not available. */
 
 static bool overlaps(const struct unwind_module *a, const struct unwind_module *b)
 {
 	return a->load_start < b->load_end && b->load_start < a->load_end;
 }
 
-/* Inside of our lock: this one is there, and so is nothing else where it is. The next scan sees
- * what else there is. */
+/* The caller holds this file's lock. The object is loaded, so no other module overlaps its range
+ * any more. The next scan finds all other changes. */
 static void meet(struct ring_header *ring, const struct loader_object *object)
 {
 	struct scan scan = {.ring = ring, .first = object->first};
@@ -368,8 +372,8 @@ static const struct unwind_module *ask(uint64_t pc)
 
 	if (answer == LOADER_NONE || !ring)
 		return NULL;
-	if (answer == LOADER_BUSY &&
-	    strict_refuses(CALLS_WAIT)) { /* it is not busy, but not to be entered */
+	/* With calls refused, the loader may be free, but must not be entered. */
+	if (answer == LOADER_BUSY && strict_refuses(CALLS_WAIT)) {
 		module = find_known(pc);
 		if (module)
 			return &module->unwind;
@@ -384,8 +388,8 @@ static const struct unwind_module *ask(uint64_t pc)
 	return module ? &module->unwind : NULL;
 }
 
-/* Calls of what it imports may have to come to us. If the loader is busy, when anything new is met
- * next. */
+/* Redirects calls to the functions that this module imports. If the loader is busy, this is done
+ * when the next new address is looked up. */
 static void take_imports(struct module *module)
 {
 	if (__atomic_exchange_n(&module->imports, true, __ATOMIC_RELAXED) ||

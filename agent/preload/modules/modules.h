@@ -1,38 +1,39 @@
 #pragma once
 /*
- * The modules of the process: who holds an address, and the announcements to the agent.
+ * The modules of the process: which one holds an address, and their announcements to the agent.
  *
  * A module is announced before a program counter inside it is published: the unwinder asks
  * modules_find for each address that it does not know yet, and modules_find announces what it
- * finds. Modules that are gone are noticed after a dlclose and whenever the loader's count of
- * unloads has changed; then the epoch is raised.
+ * finds. The library notices unloaded modules after a dlclose, and whenever the loader's count of
+ * unloads has changed; it then raises the epoch.
  *
- * Locks: the loader's is taken first, if it can be had at once (loader.h), ours inside of
- * it. A thread of the loader that allocates already holds the former, so this order never turns
- * around. Called with the hook's guard set, so that no signal's handler comes back here.
+ * Locks: a thread takes the loader's lock first, if it is available at once (loader.h), and then
+ * the lock of modules.c. A thread of the loader that allocates already holds the loader's lock, so
+ * this order never reverses. Callers have set the hook's guard, so that no signal handler
+ * re-enters.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/unwind/unwind.h"
 
-/* Before anything else here. `image`: of the ring, 0 for its first program; each has ids of its
- * own. */
+/* Called before everything else here. `image` is that of the ring, 0 for its first program; each
+ * image has its own range of ids. */
 void modules_init(uint32_t image);
 
-/* For struct unwind_host: the module with this executable address; NULL: none; or that there is no
- * telling now. */
+/* For struct unwind_host: returns the module with this executable address, NULL if there is none,
+ * or unwind_module_unknown if it cannot be determined now. */
 const struct unwind_module *modules_find(void *context, uint64_t pc);
 
-/* Looks for modules that have come and gone, and announces that. false: it could not be done
- * now. */
+/* Looks for modules that were loaded or unloaded, and announces them. Returns false if this is not
+ * possible now. */
 bool modules_refresh(void);
 
-/* Announces all, with the ids that they have, to the agent of this incarnation, unless that was
- * done. false: it could not be done now. */
+/* Announces all modules, with their present ids, to the agent of this incarnation, unless this was
+ * done. Returns false if this is not possible now. */
 bool modules_tell_again(uint32_t incarnation);
 
-/* In the fork child: its own lock is open, and all modules are to be announced anew, to another
- * ring, after modules_init. false: the loader's lock may be held by a thread that is not here, and
- * nothing in here may be called any more. */
+/* Called in the fork child. Unlocks the lock of modules.c. After modules_init, all modules are
+ * announced anew, to another ring. Returns false if a thread that does not exist in the child may
+ * hold the loader's lock; nothing in here may be called any more then. */
 bool modules_forked(void);

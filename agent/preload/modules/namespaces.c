@@ -1,9 +1,10 @@
 /*
- * A namespace of the loader's own (dlmopen) has a libc of its own, with a malloc of its own, which
- * we do not stand in front of: it is counted, so that nobody takes the recording for all that the
- * program has allocated. glibc only.
+ * A new namespace of the loader (dlmopen) has its own libc with its own malloc, which this library
+ * does not interpose. Such namespaces are counted, so that users do not take the recording for
+ * complete. glibc only.
  *
- * The call is a jump: whose RUNPATH holds is told by who calls dlmopen.
+ * The call to the next dlmopen is a jump, because the loader chooses the RUNPATH by the caller of
+ * dlmopen.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ EXPORT void *dlmopen(Lmid_t space, const char *path, int mode)
 	ring = shim_ring();
 	if (space == LM_ID_NEWLM && ring)
 		__atomic_fetch_add(&ring->namespaces, 1, __ATOMIC_RELAXED);
-	if (unlikely(!next.dlmopen)) /* before glibc 2.34 it is in a library that may come later */
+	/* Before glibc 2.34 it is in libdl, which may be loaded later. */
+	if (unlikely(!next.dlmopen))
 		next.dlmopen = (void *(*)(Lmid_t, const char *, int))symbols_find("dlmopen", &next);
 	return next.dlmopen ? next.dlmopen(space, path, mode) : NULL;
 }

@@ -56,8 +56,8 @@ void note_slow(struct thread *thread, enum hook_kind kind, uint32_t aside,
 	else if (!is_recorded(thread, sought.kind) && !shim.sampled)
 		return;
 	else if (kind == HOOK_NESTED) {
-		if (sought.kind <
-		    KIND_MMAP) /* mremap has put an event for its old range aside, too */
+		/* Not for mappings: mremap has put an event for its old range aside, too. */
+		if (sought.kind < KIND_MMAP)
 			thread_drop_inner(thread, &sought, aside);
 		thread_put_aside(thread, &sought);
 	} else {

@@ -1,4 +1,4 @@
-/* Records, as proto/ring.h draws them; see record.h. */
+/* Writes records with the layout of proto/ring.h; see record.h. */
 #include "agent/preload/record/record.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@
 #define PSEUDO_MAX    2
 #define SHORT_WORDS   (EVENT_WORDS + EXTRA_MAX + UNWIND_QUICK_MAX)
 
-/* Frames that stand for what could not be walked: numbers of enum PseudoFrame in heapcast.proto,
- * which no program counter has. */
+/* Frames that stand for what could not be walked: numbers of enum PseudoFrame in heapcast.proto. No
+ * program counter has these values. */
 #define FRAME_TRUNCATED	  1u
 #define FRAME_DEPTH_LIMIT 2u
 
@@ -87,8 +87,8 @@ static ALWAYS_INLINE void count_begun(struct thread *thread)
 	barrier();
 }
 
-/* An event that has been counted as begun. A block whose birth is not on record is not followed:
- * else its free would be on record without one. */
+/* Loses an event that was counted as begun. A block whose allocation is not on record is not
+ * followed; otherwise its free would be recorded without an allocation. */
 static COLD void lose_begun(struct thread *thread, const struct event *event)
 {
 	struct ring_losses lost = {0};
@@ -129,8 +129,8 @@ static bool put_epoch(struct thread *thread, uint32_t epoch, uint64_t stamp)
 	return true;
 }
 
-/* What must stand in front of the next record; it bears that one's stamp, so that a slice's stamps
- * do not go back. */
+/* Puts what must precede the next record. It has the stamp of that record, so that stamps in a
+ * slice never go back. */
 static COLD bool put_preface(struct thread *thread, uint64_t stamp)
 {
 	uint32_t epoch = __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE);
@@ -154,9 +154,9 @@ static inline void walk(struct thread *thread, const struct unwind_regs *regs,
 		unwind_capture_full(thread->unwind, regs, thread->depth, delta);
 }
 
-/* The walk itself may find out that modules are gone; then what it gave is of the epoch that has
- * ended, and it is done again behind an EPOCH record. Likewise if an outermost pseudo frame would
- * come or go below frames that are kept. */
+/* The walk itself may find that modules are gone. Its result then belongs to the epoch that has
+ * ended, and it is repeated after an EPOCH record. It is also repeated if an outermost pseudo frame
+ * would appear or disappear below frames that are kept. */
 static COLD bool capture_again(struct thread *thread, uintptr_t frame, uint64_t stamp,
 			       struct unwind_delta *delta)
 {
@@ -215,8 +215,8 @@ static unsigned put_extras(uint64_t *to, const struct event *event, bool is_real
 	return count;
 }
 
-/* New frames, the pseudo frames included: innermost that of the depth limit, outermost that of a
- * broken walk. */
+/* Writes the new frames with the pseudo frames: innermost that of the depth limit, outermost that
+ * of an incomplete walk. */
 static unsigned put_frames(uint64_t *to, const struct unwind_delta *delta)
 {
 	const uint64_t *pcs = delta->pcs;
@@ -255,8 +255,8 @@ static bool put_event(struct thread *thread, struct event *event, const struct u
 	return true;
 }
 
-/* May the next events go the short way? Up to where the slice is half full, its data ends, or its
- * reader is, if nothing about this thread is unusual. */
+/* How far the next events may use the short path: up to where the slice is half full, its data
+ * ends, or its reader is, if the state of this thread is in no way unusual. */
 static uint64_t short_until(const struct thread *thread)
 {
 	uint64_t end = (thread->head | thread->mask) + 1;
@@ -281,8 +281,7 @@ static bool put_whole(struct thread *thread, struct event *event, uintptr_t fram
 	       put_event(thread, event, delta, is_reallocation);
 }
 
-/* The same once more, if it did not come about because the thread has moved to a larger slice
- * meanwhile. */
+/* Like put_whole, but tries again if that failed because the thread has moved to a larger slice. */
 static bool put_anywhere(struct thread *thread, struct event *event, uintptr_t frame,
 			 struct unwind_delta *delta, bool is_reallocation)
 {
@@ -295,10 +294,11 @@ static bool put_anywhere(struct thread *thread, struct event *event, uintptr_t f
 }
 
 /*
- * What stands for others must not be lost (docs/sampling.md). So of a thread that is sampled the
- * last eighth of its slice is for what finds no room in the rest: without its stack, and the less
- * of it is left the more thinly the thread is sampled; so there are few of these. With policy thin
- * that holds in full mode, too, where a stack is too large for what is left.
+ * An event that stands for others must not be lost (docs/sampling.md). A sampled thread therefore
+ * reserves the last eighth of its slice for events that find no room in the rest. They are written
+ * without their stack. The less of this reserve is left, the more sparsely the thread samples, so
+ * there are few of them. With policy thin this also holds in full mode, when a stack is too large
+ * for the room that is left.
  */
 static COLD bool put_bare(struct thread *thread, struct event *event, bool is_reallocation)
 {
@@ -307,7 +307,8 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 
 	if ((!thread->interval && thread->policy != RING_THIN) || shim.gone)
 		return false;
-	thread->spare = thin_marks(thread) - PSEUDO_MAX; /* it has no frame, so no pseudo frame */
+	/* The event has no frames, so no pseudo frames. */
+	thread->spare = thin_marks(thread) - PSEUDO_MAX;
 	do {
 		thread->moved = false;
 		put = put_event(thread, event, &none, is_reallocation);
@@ -322,10 +323,10 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 	return put;
 }
 
-/* The long way: any event, in any state of its thread. It may become another event: sample.h.
- * `here`: it is what the hook is about: a block that nobody but this thread knows yet, or one that
- * is still its program's. Should that have to wait for room, it may as well have happened
- * afterwards, and the agent need not hold back what others do meanwhile. */
+/* The long path: any event, in any state of its thread. sample.h may change the event. `here` is
+ * set if the event is the one that the hook is about: a block that only this thread knows yet, or
+ * that still belongs to the program. If such an event must wait for room, it may as well have
+ * happened after the wait, so the agent need not hold back other threads' events meanwhile. */
 static COLD void put_any(struct thread *thread, struct event *event, uintptr_t frame, bool here)
 {
 	struct unwind_delta delta = {0};
@@ -352,9 +353,9 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 	thread->short_until = short_until(thread);
 }
 
-/* The short way: one comparison stands for all that could be unusual, and the frames that have
- * changed go straight to where the record will be. false: nothing is on record yet. Against the
- * long way for every event this saves 9 ns of 43 at depth 5, and 10 of 51 at depth 20. */
+/* The short path: one comparison covers all unusual conditions, and the changed frames go straight
+ * to their place in the record. Returns false if nothing was recorded. Compared with the long path
+ * for every event this saves 9 ns of 43 at depth 5, and 10 ns of 51 at depth 20. */
 static ARCH_HOT bool put_short(struct thread *thread, const struct event *event, uintptr_t frame,
 			       bool is_reallocation)
 {
@@ -389,7 +390,7 @@ static ARCH_HOT bool put_short(struct thread *thread, const struct event *event,
 	return true;
 }
 
-/* `event` is only handed to what is inlined, or as a copy: it stays in registers. */
+/* `event` is passed only to inlined functions or as a copy, so that it stays in registers. */
 static ARCH_HOT void put(struct thread *thread, const struct event *event, uintptr_t frame,
 			 bool is_reallocation)
 {
@@ -423,7 +424,7 @@ void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64
 	put(thread, &event, frame, false);
 }
 
-/* `spare` words must be left. */
+/* `spare` words must stay free. */
 static bool put_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		     size_t length, uint64_t spare)
 {
@@ -466,7 +467,7 @@ bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const cha
 	return put_mark_anywhere(thread, kind, value, text, length, 0);
 }
 
-/* However many there are, half of what is spared for samples is left to them. */
+/* However many marks there are, they leave half of the reserve to sampled events. */
 COLD void record_said(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		      size_t length)
 {

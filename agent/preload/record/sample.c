@@ -13,21 +13,21 @@
 
 #include "agent/preload/poison.h"
 
-/* The interval with which a thread in full mode begins to thin. */
+/* The interval with which a thread in full mode starts thinning. */
 #define THIN_FIRST 4096u
 
-/* Its number in heapcast.proto: the block that a realloc ended, without a new one on record. */
+/* Its number in heapcast.proto: a realloc freed the block, and the new block is not on record. */
 #define KIND_REALLOC_FREE 33
 
 #define REMEMBER_TRIES 16
-/* events of a thread that is not sampled, until it looks whether the set may be closed */
+/* number of events of an unsampled thread between two checks whether the set may be closed */
 #define LOOK_EVERY 4096
 
 static uint64_t seed;
 
 /* The set. */
 
-/* A line that the block may be in; number 0 is its home. */
+/* A line that may hold the block; number 0 is its home. */
 static struct ring_set_line *line_of(struct ring_set_line *set, const void *p, unsigned number)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)p * 0x9e3779b97f4a7c15u;
@@ -48,7 +48,7 @@ static bool line_put(struct ring_set_line *line, uint64_t entry)
 	return false;
 }
 
-/* Its bits may be changed meanwhile (thin.c). */
+/* thin.c may change the entry's low bits concurrently. */
 static bool line_take(struct ring_set_line *line, const void *p)
 {
 	for (unsigned i = 0; i < RING_SET_ENTRIES; i++) {
@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) struct ring_set_line *open_set(void
 	return __atomic_load_n(&shim_page.set, __ATOMIC_RELAXED);
 }
 
-/* A block more (by -1) or less (by 1) in its bucket. */
+/* Counts one block more (`by` is -1) or less (`by` is 1) in the bucket of `p`. */
 static void move_bucket(const void *p, int by)
 {
 	uint8_t *bucket = &shim_page.buckets[sample_bucket(p)];
@@ -96,7 +96,8 @@ void sample_record_all(void)
 		block_bucket(i);
 }
 
-/* Who frees the block has got it from who allocated it, in whatever way: that orders the two. */
+/* Needs no ordering: the thread that frees the block has received it from the thread that allocated
+ * it, and this orders the two. */
 static bool put(struct ring_set_line *set, const void *p, uint64_t entry)
 {
 	struct ring_set_line *home = line_of(set, p, 0);
@@ -181,10 +182,11 @@ bool sample_passes_sought(const void *p)
 }
 
 /*
- * The free of a block that is on record must be known for one; a closed set needs not know. Should
- * the set have been emptied or halved meanwhile, it is put there once more: before, the block was
- * born earlier than the mark that tells of it, and only if it is put there afterwards it may be
- * taken for one that was born later. What is nested has no room for a mark in front of it.
+ * Puts a sampled block into the set, so that its free is recognised. A closed set need not know it.
+ * If the set was emptied or halved meanwhile, the block is removed and put in again: its allocation
+ * came before the mark that reports the halving, and only a block that is put in afterwards may
+ * count as allocated after the mark. After a halving the stamp is renewed, so that it does not
+ * precede the mark's. A nested event has no room for a mark before it, so it never halves the set.
  */
 static bool remember(struct thread *thread, uint64_t address, unsigned class, uint64_t *stamp)
 {
@@ -214,9 +216,9 @@ static bool remember(struct thread *thread, uint64_t address, unsigned class, ui
 
 /* Distances. */
 
-/* `distance` bytes lie before the next point. A part of them is counted down without a look at
- * anything else; never so much that a block of the interval's size is passed over, and nothing
- * while the next event is to look. */
+/* Sets the number of bytes before the next sample point. A part of them is counted down without
+ * further checks. This part is always less than the interval, so that a block of the interval's
+ * size is never skipped; it is 0 while the next event must look. */
 static void set_distance(struct thread *thread, uint64_t distance)
 {
 	uint64_t most = thread->interval && !thread->looks_next ? thread->interval - 1 : 0;
@@ -234,7 +236,7 @@ static void set_distance(struct thread *thread, uint64_t distance)
 		tls.passed = NULL;
 }
 
-/* From here on a handler of a signal finds nothing to pass over. */
+/* From here on, a signal handler finds no bytes to skip. */
 static void take_left(struct thread *thread)
 {
 	thread->distance += tls.left;
@@ -277,8 +279,8 @@ static inline __attribute__((always_inline)) bool pass(const struct thread *thre
 	return false;
 }
 
-/* It is not sampled, but others are, for whom the set is open: what it ends is taken from there,
- * and recorded in any case. */
+/* This thread is not sampled, but others are, and the set is open for them. Blocks that this thread
+ * frees are removed from the set, and their frees are always recorded. */
 static bool all_ends(const struct thread *thread)
 {
 	return !thread->interval && __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
@@ -296,12 +298,13 @@ static bool wants_free(const struct thread *thread, const struct event *event)
 
 	if (event->was_sampled || !open_set())
 		return true;
-	/* What realloc has freed is perhaps another's by now, and so is what was sought in time. */
+	/* A block that realloc has freed may be another thread's by now; so may one that was
+	 * already searched for. */
 	return (event->kind != KIND_REALLOC_FREE && !event->was_sought && sample_take(p)) ||
 	       all_ends(thread) || pass(thread);
 }
 
-/* It is followed still, whatever its size is. */
+/* The old block stays followed, whatever its size. */
 static bool wants_failed(struct thread *thread, struct event *event)
 {
 	if (event->was_sampled)
@@ -309,7 +312,8 @@ static bool wants_failed(struct thread *thread, struct event *event)
 	return all_ends(thread) || pass(thread);
 }
 
-/* The old block may be on record, and the new one may be sampled: all four cases. */
+/* Covers all four cases: the old block may be on record or not, and the new one may be sampled or
+ * not. */
 static bool wants_reallocation(struct thread *thread, struct event *event)
 {
 	bool ended = event->old_address && (event->was_sampled || !open_set());
@@ -369,10 +373,10 @@ uint64_t sample_interval(const struct thread *thread, const struct ring_header *
 }
 
 /*
- * The process of points has no memory, so that it may begin anew at any block that was chosen
- * without regard to the points that lie ahead. That a thread looks at orders is mostly due to such
- * a point, in the block that it is about: this block is decided by the interval before, and the new
- * one holds from the thread's next event on.
+ * The Poisson process of sample points has no memory, so it may restart at any block that was
+ * chosen without regard to the points ahead. But a thread mostly looks at orders because of such a
+ * point, in the block of the current event. The old interval therefore decides on this block, and
+ * the new one holds from the thread's next event on.
  */
 void sample_obey(struct thread *thread, uint64_t interval, bool on)
 {
@@ -406,7 +410,7 @@ void sample_thread_init(struct thread *thread)
 	thread->thinned = thread->thinned_told = 0;
 }
 
-/* HEAPCAST_SAMPLE_SEED: the same samples again, thread by thread. */
+/* HEAPCAST_SAMPLE_SEED repeats the same samples, thread by thread. */
 static uint64_t new_seed(void)
 {
 	const char *given = env_get("HEAPCAST_SAMPLE_SEED");
@@ -436,8 +440,9 @@ void sample_init(struct ring_header *ring)
 	page->set = (struct ring_set_line *)((uintptr_t)ring + (uintptr_t)ring->set_offset);
 	page->set_mask = lines - 1;
 	thin_init(page->set, lines, random_next(&state));
-	if (ring->image) /* what the program before the exec had; else the agent's pages are fresh
-			  */
+	/* Clears the entries of the program before the exec. In a first image the agent's pages are
+	 * fresh. */
+	if (ring->image)
 		memset(page->set, 0, lines * sizeof(*page->set));
 	memset(page->buckets, SAMPLE_CLEAR, sizeof(page->buckets));
 	page->buckets[sample_bucket(NULL)] = 0;

@@ -117,8 +117,8 @@ bool sample_take(const void *p);
  * recorded. Otherwise it is counted, if the thread is sampled. Called once per event. */
 bool sample_wants(struct thread *thread, struct event *event) __attribute__((cold));
 
-/* Samples every `interval` bytes; 0: not sampled. The change takes effect from the next event on if
- * `on` is set, and immediately otherwise. */
+/* Samples every `interval` bytes; 0: not sampled. If recording is on (`on`), a sampled thread
+ * changes to another interval at its next event. All other changes take effect immediately. */
 void sample_obey(struct thread *thread, uint64_t interval, bool on);
 /* The interval from the header and the thread's thinning; 0: full mode. */
 uint64_t sample_interval(const struct thread *thread, const struct ring_header *ring);

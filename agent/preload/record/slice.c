@@ -16,20 +16,20 @@
 
 #include "agent/preload/poison.h"
 
-#define STACK_SPARE 32 /* words of half a slice that are not for a stack */
-/* doublings: up to 2 MiB, or 1024 times the interval that was ordered */
+#define STACK_SPARE 32 /* words of half a slice that a stack cannot use */
+/* number of doublings: up to 2 MiB, or 1024 times the ordered interval */
 #define THIN_MOST     10
-#define THINNED_LOOKS 8		/* events of a thinned thread from one look for room to the next */
-#define THINNED_NS    20000000u /* in which there is room, for each step back */
-#define REFUSED_LOOKS 64	/* events that a quiet thread counts from one try to the next */
+#define THINNED_LOOKS 8		/* events of a thinned thread between two looks for room */
+#define THINNED_NS    20000000u /* ns with room for each step back */
+#define REFUSED_LOOKS 64	/* events that a quiet thread counts between two attempts */
 #define DEAD_SLICE_US 2000
 #define CUT_WORDS     8
 #define LOST_WORDS    5
 #define MOVE_WORDS    3
 
-/* What is kept free in each slice, so that its thread can leave it for a larger one whenever it is
- * full: a RING_LOST and a RING_MOVE, and where one of them does not fit before the end of the data,
- * a rest that is shorter than it. */
+/* Words kept free in each slice, so that its thread can leave a full slice for a larger one: a
+ * RING_LOST, a RING_MOVE, and for each of them the shorter rest before the end of the data that it
+ * may have to skip. */
 #define MOVE_ROOM (2 * LOST_WORDS + 2 * MOVE_WORDS)
 
 static struct ring_slice *slice_at(struct ring_header *ring, uint32_t index)
@@ -47,14 +47,15 @@ static uint32_t slice_state(const struct ring_slice *slice)
 	return __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
 }
 
-/* Sizes in the order in which they are taken: those that a thread should begin in, then from small
- * to large. */
+/* The order in which sizes are taken: first the size in which a thread should start, then from
+ * small to large. */
 static uint64_t rank(const struct ring_slice *slice)
 {
 	return slice->words == RING_FIRST_WORDS ? 0 : slice->words;
 }
 
-/* The best free slice above `words`; NULL: none. Another thread may be quicker. */
+/* Finds the best free slice with more than `words` words, or NULL. Another thread may claim it
+ * first. */
 static struct ring_slice *find_free(struct ring_header *ring, uint64_t words)
 {
 	struct ring_slice *best = NULL;
@@ -87,15 +88,15 @@ static struct ring_slice *claim_free(struct ring_header *ring, uint64_t words)
 }
 
 /*
- * Positions that follow from where the agent is.
+ * Positions that follow from the agent's tail.
  *
  *	 tail		       check			    limit     end
- *	  | read by the agent  | half full: it is rung for |	     | room to leave
+ *	  | read by the agent  | half full: ring doorbell   |	     | room to leave
  *	--+--------------------+---------------------------+--------+--
  *
- * With the policy thin the limit is at three quarters: who comes there grows, or waits, or is
- * thinned, and has the last quarter to write in until that has an effect; `step` is how far it has
- * come there.
+ * With the policy thin the limit is at three quarters. A thread that reaches it moves to a larger
+ * slice, waits, or is thinned; until that takes effect, it has the last quarter to write in. `step`
+ * is how far it has advanced there.
  */
 static void look_at_tail(struct thread *thread)
 {
@@ -160,7 +161,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	thread->head = slice->head;
 	slice_set_depth(thread);
 	thread->pressure = 0;
-	thread->epoch = 0; /* each slice begins in it */
+	thread->epoch = 0; /* each slice starts in it */
 	thread->short_until = 0;
 	thread->step = 0;
 	look_at_tail(thread);
@@ -178,7 +179,7 @@ static uint32_t saturated(uint64_t value)
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-/* What was lost since the last record, as one. */
+/* Makes a RING_LOST of the losses since the last record. */
 static void make_lost(struct thread *thread, uint64_t *record, uint64_t stamp)
 {
 	const struct ring_losses *lost = &thread->pending;
@@ -203,7 +204,7 @@ bool slice_put_losses(struct thread *thread, uint64_t stamp)
 	return true;
 }
 
-/* A record in a slice that its thread is about to leave; the new head. */
+/* Writes a record to a slice that its thread is about to leave. Returns the new head. */
 static uint64_t put_last(uint64_t *data, uint64_t mask, uint64_t head, const uint64_t *record,
 			 unsigned words)
 {
@@ -218,8 +219,8 @@ static uint64_t put_last(uint64_t *data, uint64_t mask, uint64_t head, const uin
 	return head + words;
 }
 
-/* The old slice is given up only after the new one is ours, so that the place always names a living
- * one. */
+/* Gives the old slice up only after claiming the new one, so that `place` always names a live
+ * slice. */
 bool slice_grow(struct thread *thread, uint64_t stamp)
 {
 	struct ring_header *ring = shim_ring();
@@ -284,8 +285,8 @@ void slice_doorbell(void)
 {
 	struct ring_header *ring = shim_ring();
 
-	/* The agent looks at the heads once more after it has said that it sleeps: one of the two
-	 * sees the other's store. */
+	/* The agent looks at the heads once more after it has set `sleeping`. With this fence, at
+	 * least one side sees the other's store. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!ring || !__atomic_load_n(&ring->sleeping, __ATOMIC_ACQUIRE))
 		return;
@@ -293,7 +294,7 @@ void slice_doorbell(void)
 	sys_futex_wake(&ring->doorbell);
 }
 
-/* Policy thin: from here on the thread is sampled more thinly, or less. */
+/* Policy thin: from here on the thread samples more sparsely (`by` is 1) or more densely (-1). */
 static void thin(struct thread *thread, int by)
 {
 	if (by > 0 ? thread->thinned >= THIN_MOST : !thread->thinned)
@@ -322,10 +323,10 @@ void slice_agent_gone(uint32_t beat)
 {
 	__atomic_store_n(&shim.gone_beat, beat, __ATOMIC_RELAXED);
 	__atomic_store_n(&shim.gone, 1, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&shim.control, 1, __ATOMIC_RELEASE); /* each thread looks */
+	__atomic_fetch_add(&shim.control, 1, __ATOMIC_RELEASE); /* makes each thread look */
 }
 
-/* Under an emulator the kernel flags no ends of threads. */
+/* Under an emulator the kernel does not flag the end of threads. */
 static bool owner_gone(const struct ring_header *ring, const struct ring_slice *slice)
 {
 	uint32_t tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED);
@@ -337,8 +338,8 @@ static bool owner_gone(const struct ring_header *ring, const struct ring_slice *
 	return sys_call(SYS_tgkill, process, tid, 0) == -ESRCH;
 }
 
-/* Is there a slice that the agent will free, because its owner is dead or has moved on; or has
- * freed since it was looked for? */
+/* Is there a slice that the agent will free, because its owner is dead or has moved on, or that it
+ * has freed since the last search? */
 static bool any_near(struct ring_header *ring)
 {
 	for (uint32_t i = 0; i < reach_slices(); i++) {
@@ -373,8 +374,9 @@ bool slice_claim_patiently(struct thread *thread)
 	return claimed;
 }
 
-/* Half of the slice is waited for, not just the room for one record: else each record would wait.
- * Where the reader has to be for that; below a slice's first half it is there already. */
+/* Returns the tail that a thread waits for. It waits for half of the slice and not just for one
+ * record; otherwise each record would wait. In the first half of a fresh slice the tail is already
+ * there. */
 static uint64_t tail_for(const struct thread *thread, uint64_t words)
 {
 	uint64_t half = (thread->mask + 1) / 2;
@@ -424,8 +426,7 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 	return room;
 }
 
-/* The last quarter of a slice is given away in pieces of a 32nd, and with each of them the interval
- * doubles. */
+/* The last quarter of a slice is given out in pieces of 1/32; each piece doubles the interval. */
 static bool step_on(struct thread *thread, uint64_t words)
 {
 	thin(thread, 1);
@@ -466,8 +467,8 @@ __attribute__((noinline)) uint64_t *slice_reserve_rarely(struct thread *thread, 
 	return slice_reserve(thread, words);
 }
 
-/* Now and then a quiet thread rings again, whatever came in between, and moves if a larger slice
- * has become free. */
+/* Now and then a quiet thread rings the doorbell again and, if a larger slice has become free,
+ * moves to it. */
 static bool try_again(struct thread *thread)
 {
 	if (++thread->looks % REFUSED_LOOKS)
@@ -493,7 +494,7 @@ bool slice_resume(struct thread *thread)
 	return true;
 }
 
-/* What was lost before is in the counts. */
+/* Earlier losses are in the counts of the record. */
 bool slice_cut(struct thread *thread, uint32_t incarnation)
 {
 	struct ring_slice *slice = thread->slice;

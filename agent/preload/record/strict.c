@@ -20,10 +20,12 @@
 
 #include "agent/preload/poison.h"
 
-#define AHEAD	    8192 /* of the stamp that another thread takes from the clock just now */
-#define CALLS_MS    50	 /* longest wait for calls of other threads that are under way */
+/* More than the lead of a stamp that another thread is just taking from the clock. */
+#define AHEAD	    8192
+#define CALLS_MS    50 /* longest wait for other threads' calls under way */
 #define STATUS_SIZE 4096
-/* Of syscall, behind the number: more than any call takes, so that all registers are kept. */
+/* Arguments of syscall after the number. They are more than any call takes, so that all registers
+ * are kept. */
 #define WORDS_OF_CALL  long a, long b, long c, long d, long e, long f, long g
 #define ARGUMENTS_CALL a, b, c, d, e, f, g
 
@@ -34,7 +36,7 @@ static void tell(struct ring_header *ring, uint32_t what)
 	__atomic_fetch_or(&ring->strict, what, __ATOMIC_SEQ_CST);
 }
 
-/* From here on all stamps are from the ring. Those that were taken are not above `reached`. */
+/* From here on all stamps come from the ring. Stamps taken before are not above `reached`. */
 static void share_stamps(struct ring_header *ring, uint64_t reached)
 {
 	uint64_t tick;
@@ -56,13 +58,15 @@ static void leave_clock(struct ring_header *ring)
 		share_stamps(ring, stamp_now() + AHEAD);
 }
 
-/* What is about to be forbidden. */
+/* What the program is about to forbid. */
 
 struct wish {
-	uint32_t calls; /* enum calls: to this thread, */
-	bool all;	/* or to all */
-	bool counter;	/* to read it */
-	bool waits;	/* the result is a descriptor, not a thread that stood in the way */
+	uint32_t calls; /* enum calls refused to this thread */
+	bool all;	/* or to all threads */
+	bool counter;	/* reading the counter */
+	/* A positive result is a descriptor, not the id of a thread that could not be
+	 * synchronised. */
+	bool waits;
 	const struct sock_fprog *filter;
 };
 
@@ -98,21 +102,22 @@ static bool readable(const void *p, size_t size)
 	return size && sys_readable((uintptr_t)p, (uintptr_t)p + size) >= (uintptr_t)p + size;
 }
 
-/* Programs ask the kernel with a filter that can't be read whether it knows filters. */
+/* Programs probe whether the kernel knows filters by passing one that cannot be read. */
 static bool can_be_run(const struct sock_fprog *filter)
 {
 	return readable(filter, sizeof(*filter)) &&
 	       readable(filter->filter, filter->len * sizeof(*filter->filter));
 }
 
-/* Another process in our memory, as vfork makes them, does this for itself. */
+/* Another process in this memory, as vfork creates it, restricts only itself. */
 static bool is_other_process(const struct ring_header *ring)
 {
 	return ring && !strict_refuses(CALLS_NUMBERS) &&
 	       (uint32_t)sys_call(SYS_getpid) != ring->pid;
 }
 
-/* While it may still be done: the modules are announced, a reserve is mapped, the agent wakes. */
+/* Does what must be done while it is still allowed: announces the modules, maps the reserve, wakes
+ * the agent. */
 static void prepare(struct ring_header *ring, uint32_t calls)
 {
 	if (calls & CALLS_WAIT && !tls.frame) {
@@ -127,7 +132,7 @@ static void prepare(struct ring_header *ring, uint32_t calls)
 	slice_doorbell();
 }
 
-/* What was refused before; for a call that fails. */
+/* The previous restrictions, to be restored if the call fails. */
 struct before {
 	uint32_t all, to_new;
 	uint16_t here;
@@ -145,12 +150,12 @@ static void forbid_calls(struct ring_header *ring, uint32_t calls, bool all)
 	if (all)
 		__atomic_fetch_or(&shim.refused, tls.refused, __ATOMIC_SEQ_CST);
 	__atomic_fetch_or(&shim.refused_new, tls.refused, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&shim.control, 1, __ATOMIC_RELEASE); /* each thread looks */
+	__atomic_fetch_add(&shim.control, 1, __ATOMIC_RELEASE); /* makes each thread look */
 	if (all && !late)
 		sys_await_calls(CALLS_MS);
 }
 
-/* Where memory can't be asked for, no filter is looked at. */
+/* Without the probe for readable memory, no filter is examined. */
 static uint32_t refused_by(const struct sock_fprog *filter)
 {
 	if (strict_refuses(CALLS_WAIT))
@@ -168,7 +173,7 @@ static struct before forbid(struct wish *wish)
 		return before;
 	if (wish->filter)
 		wish->calls = refused_by(wish->filter);
-	if (wish->all) /* all get what this thread has already */
+	if (wish->all) /* all threads get this thread's earlier restrictions, too */
 		wish->calls |= strict_refused();
 	if (wish->counter)
 		leave_clock(ring);
@@ -184,7 +189,7 @@ static void take_back(struct before before)
 	__atomic_store_n(&shim.refused_new, before.to_new, __ATOMIC_SEQ_CST);
 }
 
-/* What has become of it. Stamps stay as they are. */
+/* Handles the result of the call. The stamps stay as they are. */
 static void done(const struct wish *wish, struct before before, long result)
 {
 	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
@@ -199,8 +204,9 @@ static void done(const struct wish *wish, struct before before, long result)
 	}
 }
 
-/* The functions. At first, such as look for what is behind them: some constructors run before ours.
- * The loader is not asked (mappings.c says why). */
+/* The interposed functions. Initially they point to functions that look up the next definition,
+ * because some constructors run before this library's. The lookup does not ask the loader
+ * (mappings.c says why). */
 
 struct real {
 	long (*syscall)(long number, WORDS_OF_CALL);
@@ -240,8 +246,9 @@ static int first_prctl(int option, long a, long b, long c, long d)
 
 static struct real real = {.syscall = first_syscall, .prctl = first_prctl};
 
-/* Both take what they are given more of, or less, as libc's do: words in registers and on the
- * stack, which lie where those of a function with so many lie. */
+/* Both pass on more or fewer arguments than they are given, as libc's variadic functions do: the
+ * words are in registers and on the stack, where those of a function with this many parameters
+ * lie. */
 long strict_syscall(long number, WORDS_OF_CALL) __asm__("syscall");
 int strict_prctl(int option, long a, long b, long c, long d) __asm__("prctl");
 
@@ -260,8 +267,8 @@ static RECORDED long syscall_watched(long number, WORDS_OF_CALL)
 	return result;
 }
 
-/* It jumps on, with all words where they are: a call may return twice (clone), or take one word
- * more (32-bit processors). */
+/* The call is a jump that leaves all words in place: a system call may return twice (clone), or
+ * take one more word (32-bit processors). */
 EXPORT long strict_syscall(long number, WORDS_OF_CALL)
 {
 	if (unlikely(number == SYS_prctl || number == SYS_seccomp))
@@ -283,7 +290,7 @@ EXPORT int strict_prctl(int option, long a, long b, long c, long d)
 	return result;
 }
 
-/* glibc's name for it where time_t has 64 bits and words have 32. */
+/* glibc's name of prctl where time_t has 64 bits and words have 32. */
 #if __SIZEOF_LONG__ == 4
 int strict_prctl_time64(int option, long a, long b, long c, long d) __asm__("__prctl_time64");
 
@@ -293,7 +300,7 @@ EXPORT int strict_prctl_time64(int option, long a, long b, long c, long d)
 }
 #endif
 
-/* What others tell of it. */
+/* What others report. */
 
 void strict_forked(void)
 {
@@ -301,7 +308,7 @@ void strict_forked(void)
 	shim.refused_new = shim.refused;
 }
 
-/* It is too late to prepare. In mode strict the counter can't be read; the agent has lifted the
+/* It is too late to prepare. In mode strict the counter cannot be read; the agent has advanced the
  * tick. */
 void strict_told(struct ring_header *ring, uint32_t filtered)
 {
@@ -336,8 +343,8 @@ static uint32_t number_behind(const char *status, const char *name)
 	return value;
 }
 
-/* The loader has opened, read and closed just now, to load us. Kernels before 5.9 do not count
- * filters. */
+/* These calls are allowed: the loader has just opened, read and closed files to load this library.
+ * Kernels before 5.9 do not count filters. */
 static uint32_t filters_now(void)
 {
 	char status[STATUS_SIZE];
@@ -363,7 +370,7 @@ static void try_calls(uint32_t classes)
 	}
 }
 
-/* No core is dumped of it. */
+/* Disables the child's core dump. */
 static bool child_survives(uint32_t classes)
 {
 	int status = -1;
@@ -377,7 +384,7 @@ static bool child_survives(uint32_t classes)
 	return child > 0 && spawn_reap(child, &status, 0) == child && !status;
 }
 
-/* As a rule one child is enough. */
+/* Usually one child is enough. */
 static bool try_all(void)
 {
 	uint32_t refused = 0;

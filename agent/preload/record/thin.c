@@ -1,4 +1,4 @@
-/* The law of what is followed; see thin.h. */
+/* The rules about which blocks are followed; see thin.h. */
 #include "agent/preload/record/thin.h"
 
 #include <string.h>
@@ -10,47 +10,48 @@
 #include "agent/preload/system/symbols.h"
 #include "proto/thinning.h"
 
-#include "agent/preload/poison_io.h" /* names of the allocator's functions are asked for here */
+#include "agent/preload/poison_io.h" /* looks up the allocator's functions by name */
 
 /* Its number of enum MarkKind in heapcast.proto. */
 #define MARK_THINNED 16
 
-/* Blocks of so many bytes (a power of 2) are followed rather than smaller ones: the first interval
- * of policy thin (sample.c), at and above which new blocks are always recorded, too. So far ahead
- * they are of 256 bytes, by their size. */
+/* Blocks of at least 1 << CUT_SHIFT bytes are followed longer than smaller ones. This size is the
+ * first interval of policy thin (sample.c), from which on new blocks are always recorded, too.
+ * Their level is lower by CUT_AHEAD, because this size is 1 << CUT_AHEAD times 256 bytes. */
 #define CUT_SHIFT 12
 #define CUT_AHEAD 4
 
-#define THINNED_MOST 21u /* steps: from full mode up to RING_INTERVAL_MAX */
-#define THINNED_FAR  8	 /* from here on each step counts twice for what is followed */
-/* words: with fewer left at the end of a slice three steps are taken at a time */
+#define THINNED_MOST 21u /* steps from full mode up to RING_INTERVAL_MAX */
+#define THINNED_FAR  8	 /* from here on, each step counts twice for what is followed */
+/* words: if fewer are left at the end of a slice, three steps are taken at a time */
 #define THINNED_NEAR   64
-#define THINNED_LAST   14 /* words, room for two events: with fewer left all steps are taken */
-#define THINNED_HALVES 6  /* from here on frees of sampled blocks are too many, too */
+#define THINNED_LAST   14 /* words, room for two events: if fewer are left, all steps are taken */
+#define THINNED_HALVES 6  /* from here on, frees of sampled blocks are too many, too */
 
-/* A thread that has not looked for so many beats of the agent's heart, ten a second, is at rest:
- * nobody waits for it. */
+/* A thread that has not looked for this many beats of the agent's heartbeat, ten a second, is idle:
+ * no other thread waits for it. */
 #define RESTING_BEATS 20
 
 static struct {
 	struct thread *holder;
 	struct ring_set_line *set;
 	uint64_t lines, seed, interval_least;
-	uint64_t told;	     /* what the last mark says, and what holds; see struct told */
-	uint32_t generation; /* halvings and closings; read without the lock */
-	uint32_t halvings;   /* as decided by who holds the lock, as is `keep`, and perhaps not told
-				yet */
+	/* What the last mark says, and what is in force; see struct told. */
+	uint64_t told;
+	uint32_t generation; /* number of halvings and closings; read without the lock */
+	/* As decided by the holder of the lock, and possibly not told yet; so is `keep`. */
+	uint32_t halvings;
 	uint8_t keep;
 	bool tells_sizes;
 	bool untold;  /* the last mark says something else */
-	bool unswept; /* the set has entries of the generation before */
+	bool unswept; /* the set has entries of the previous generation */
 } law;
 
 /*
- * What the last mark says, as one word: each change of it is one atomic step, taken after its mark
- * was put. So any thread may open the set or raise the level without the lock: it does not wait for
- * a holder that the kernel has taken off its processor. Two threads may put marks at a time. The
- * one whose step fails has put a mark that may be older than the last one, and puts another.
+ * What the last mark says, packed in one word. Each change of it is one atomic step, made after the
+ * mark was put. Any thread may therefore open the set or raise the level without the lock, and
+ * never waits for a holder that the kernel has descheduled. Two threads may put marks at the same
+ * time. If a thread's step fails, its mark may be older than the last one, so it puts another.
  */
 struct told {
 	uint8_t level, cut, keep, set; /* set: an enum set_state */
@@ -100,7 +101,7 @@ static bool is_gone(const struct thread *thread)
 	return !place || (place != PLACE_TAKEN && slice_dead(place));
 }
 
-/* Who finds itself in it was left by a jump. */
+/* If the holder is the calling thread itself, a jump has left the lock held. */
 static bool try_lock(struct thread *thread)
 {
 	struct thread *holder = NULL;
@@ -120,8 +121,9 @@ static void unlock(void)
 
 /* ---- what is followed ---- */
 
-/* Where the sizes of all blocks can be asked for, and all of them are from the allocator that
- * answers. In doubt it is large. */
+/* Is this block followed because of its size? This applies only where the sizes of all blocks can
+ * be queried, and all blocks come from the allocator that answers. When in doubt, a block counts as
+ * large. */
 static bool follows_by_size(const void *p, struct told told)
 {
 	const struct thinning by = {.cut = told.cut, .ahead = CUT_AHEAD};
@@ -143,7 +145,7 @@ bool thin_follows(const void *p)
 	       (thinning_follows(law.seed, told.level, (uintptr_t)p) || follows_by_size(p, told));
 }
 
-/* Does the allocator itself answer for what it gave and takes back? */
+/* Does the same allocator report sizes, allocate and free? */
 static bool tells_sizes(void)
 {
 	uintptr_t usable = (uintptr_t)next.malloc_usable_size;
@@ -167,7 +169,8 @@ static bool put(struct thread *thread, struct told told)
 
 	thinning_put(&state, text);
 	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* what is told holds before the mark's stamp */
+	/* What the mark tells is in force before the mark's stamp. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return record_mark(thread, MARK_THINNED, 0, (const char *)text, sizeof(text));
 }
 
@@ -181,7 +184,7 @@ static bool is_untold(void)
 	return __atomic_load_n(&law.untold, __ATOMIC_RELAXED);
 }
 
-/* Where sizes can be asked for. */
+/* CUT_SHIFT where sizes can be queried, otherwise 0. */
 static uint8_t cut_now(void)
 {
 	return law.tells_sizes && !shim.foreign ? CUT_SHIFT : 0;
@@ -189,7 +192,7 @@ static uint8_t cut_now(void)
 
 enum step { TELL, RAISE, OPEN };
 
-/* What is to be told next. false: nothing. */
+/* Computes what to tell next. Returns false if there is nothing to tell. */
 static bool next_step(enum step step, uint32_t level, struct told *then)
 {
 	switch (step) {
@@ -215,8 +218,8 @@ static bool next_step(enum step step, uint32_t level, struct told *then)
 	return false;
 }
 
-/* A mark, and behind it the step. Where another thread was quicker the mark may be older than its,
- * so there has to be another. false: there is no room, or nothing to be told. */
+/* Puts a mark, and then takes the step. If another thread was faster, this mark may be older than
+ * that thread's, so another one is put. Returns false if there is no room, or nothing to tell. */
 static bool take_step(struct thread *thread, enum step step, uint32_t level)
 {
 	uint64_t word = __atomic_load_n(&law.told, __ATOMIC_ACQUIRE);
@@ -273,8 +276,8 @@ static void sweep_line(struct ring_set_line *line)
 	}
 }
 
-/* The share of blocks that a halving may take: a quarter of the set at least, if need be of the
- * larger ones. */
+/* Chooses the blocks that a halving may remove: at least a quarter of the set, including larger
+ * blocks if necessary. */
 static uint8_t keep_from(void)
 {
 	static const uint8_t keep[] = {16, 20, 24, THINNING_KEEP_ALL};
@@ -296,7 +299,7 @@ static uint8_t keep_from(void)
 	return keep[class] > law.keep ? keep[class] : law.keep;
 }
 
-/* All that was decided is told, and then done. */
+/* Tells all that was decided, and then does it. */
 static bool settle(struct thread *thread)
 {
 	if (is_untold() && !tell(thread))
@@ -321,7 +324,7 @@ static void all_look(void)
 
 static bool halve(struct thread *thread, uint32_t generation)
 {
-	if (law.generation != generation) /* another thread has */
+	if (law.generation != generation) /* another thread has halved it */
 		return true;
 	if (!settle(thread))
 		return false;
@@ -333,7 +336,7 @@ static bool halve(struct thread *thread, uint32_t generation)
 	return settle(thread);
 }
 
-/* For this thread's intervals, and so for all. */
+/* Raises the lower limit for this thread's interval, and so for all threads. */
 static void raise_interval(const struct thread *thread)
 {
 	uint64_t interval = 2 * thread->interval;
@@ -357,7 +360,7 @@ bool thin_halve(struct thread *thread, uint32_t generation)
 	return done;
 }
 
-/* Words at the end of the slice that events may still have. */
+/* Words at the end of the slice that events may still use. */
 static uint64_t left_to_events(const struct thread *thread)
 {
 	uint64_t end = thread->head + thin_marks(thread);
@@ -365,7 +368,7 @@ static uint64_t left_to_events(const struct thread *thread)
 	return thread->end > end ? thread->end - end : 0;
 }
 
-/* Did so much room go that it is thinned more? */
+/* Has so much room been used up that the thread must be thinned more? If so, thins it. */
 static bool thinned_more(struct thread *thread)
 {
 	uint64_t left = left_to_events(thread);
@@ -393,10 +396,10 @@ void thin_more(struct thread *thread, bool frees)
 /* ---- opening and closing ---- */
 
 /*
- * It is there before the mark is stamped: what is born later is in it for certain, and until then
- * all are followed (the level is 0). Were it the other way round, a thread that is sampled already
- * would leave out what it has born between the two. Several threads may open it at a time: they say
- * the same.
+ * Opens the set before the mark is stamped: blocks allocated later are certain to be in it, and
+ * until then all frees are recorded (the level is 0). In the opposite order, a thread that is
+ * already sampled would omit blocks that it allocates between the two. Several threads may open the
+ * set at the same time: they tell the same.
  */
 static void open_set(struct thread *thread)
 {
@@ -405,9 +408,9 @@ static void open_set(struct thread *thread)
 }
 
 /*
- * From here on all frees are recorded; those of threads that are sampled still, too. Nobody puts
- * anything in while it is closed; who has looked before sees that the generation is another. It is
- * empty before anybody may open it again.
+ * From here on all frees are recorded, including those of threads that are still sampled. No thread
+ * puts a block in while the set is closed; a thread that has looked before sees that the generation
+ * has changed. The set is empty before any thread may open it again.
  */
 static void close_set(struct thread *thread)
 {
@@ -443,8 +446,9 @@ static bool anybody_sampled(void)
 	return false;
 }
 
-/* With each step of a thread's thinning half as many are followed; further on in larger steps, as
- * marks take room, and a quarter as many, as little is left. The mark comes first. */
+/* Each step of a thread's thinning halves the share of blocks that is followed. Later the level
+ * rises in larger steps, because marks take room, and finally each step quarters the share, because
+ * little room is left. The mark comes first. */
 static uint32_t level_wanted(const struct thread *thread)
 {
 	uint32_t steps =
@@ -467,7 +471,7 @@ static bool must_lower(const struct thread *thread)
 	       __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
 }
 
-/* Who was closing it may be gone. */
+/* The thread that was closing the set may be gone. */
 static bool may_close(const struct thread *thread)
 {
 	struct told told = told_now();

@@ -1,4 +1,4 @@
-/* Thread states and nested hooks; see thread.h and the comment of struct thread in state.h. */
+/* Thread states and nested hooks; see thread.h and the comment on struct thread in state.h. */
 #include "agent/preload/record/thread.h"
 
 #include <signal.h>
@@ -23,12 +23,12 @@
 #define PAGE	    4096u
 #define STATE_BYTES ((sizeof(struct thread) + PAGE - 1) & ~(size_t)(PAGE - 1))
 #define MARK_POLICY 6	/* its number of enum MarkKind in heapcast.proto */
-#define RETRY	    256 /* events of a thread without a slice until it asks for one again */
+#define RETRY	    256 /* events of a thread without a slice between two attempts to get one */
 
 __thread struct tls tls __attribute__((tls_model("initial-exec"), aligned(64)));
 static __thread unsigned thread_retry __attribute__((tls_model("initial-exec")));
 
-/* A state that nobody uses: never given, given back, or of a thread that has ended. */
+/* Takes a free state: never used, given back, or left by a thread that has ended. */
 static struct thread *take_used(void)
 {
 	struct thread *thread = __atomic_load_n(&shim.threads, __ATOMIC_ACQUIRE);
@@ -54,8 +54,8 @@ static struct thread *make_new(void)
 	thread->place = PLACE_TAKEN;
 	thread->unwind = unwind_thread_init((uint8_t *)thread + STATE_BYTES);
 	if (!thread->unwind)
-		return NULL; /* does not happen with memory that is right; the pages are lost then
-			      */
+		/* Cannot happen with valid memory; the pages would be leaked. */
+		return NULL;
 	thread->next = __atomic_load_n(&shim.threads, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(&shim.threads, &thread->next, thread, true,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
@@ -63,7 +63,7 @@ static struct thread *make_new(void)
 	return thread;
 }
 
-/* From the second thread on stamps are ordered (clock.h). */
+/* From the second thread on, stamps are ordered (clock.h). */
 static void order_stamps(void)
 {
 	enum stamps single = STAMPS_SINGLE;
@@ -87,7 +87,7 @@ static struct thread *take(void)
 	if (!thread)
 		return NULL;
 	if (thread->next)
-		order_stamps(); /* both began at once */
+		order_stamps(); /* both threads started at the same time */
 	thread->aside_count = 0;
 	thread->aside_lost = (struct ring_losses){0};
 	thread->quiet = false;
@@ -110,14 +110,14 @@ void thread_forked(void)
 	guard_clear();
 	tls.left = 0;
 	tls.passed = NULL;
-	shim.heard_beat = 0; /* the ring that may follow has another heart */
+	shim.heard_beat = 0; /* the next ring has another heartbeat */
 	thread_retry = 0;
 	for (struct thread *thread = shim.threads; thread; thread = thread->next)
 		__atomic_store_n(&thread->place, 0, __ATOMIC_RELAXED);
 }
 
-/* The thinning has changed: the data say so, as soon as it holds and there is room. At the end of a
- * slice, where each step needs room of its own, it is the last one that is told. */
+/* The thinning has changed. The data show it as soon as it is in force and there is room. At the
+ * end of a slice each step needs its own room, so only the last step is told. */
 static void tell_thinning(struct thread *thread)
 {
 	if (thread->looks_next || (thread->spare_step && thread->thinned_told && thread->thinned))
@@ -136,17 +136,17 @@ static void detach(void)
 	gate_shut(GATE_ALL);
 }
 
-/* Another agent has taken the ring up: it learns the modules, and the thread begins anew. If there
- * is no room, or this is the thread's very first event, at the next one. */
+/* Another agent has taken over the ring: announces the modules to it, and starts over. If there is
+ * no room, or this is the thread's very first event, the next event tries again. */
 static void begin_anew(struct thread *thread, uint32_t incarnation)
 {
 	if (!tls.thread || !modules_tell_again(incarnation) || !slice_cut(thread, incarnation))
 		thread->control--;
 }
 
-/* The agent asks what the allocator says of itself: this thread answers, if no other does. It is at
- * the start of a hook, so that it holds no lock of the allocator; mallinfo2 takes them one by one,
- * and allocates nothing. */
+/* Answers the agent's request for the allocator's figures, unless another thread does. The thread
+ * is at the start of a hook, so it holds no lock of the allocator. mallinfo2 takes the locks one by
+ * one, and allocates nothing. */
 static void tell_allocator(struct ring_allocator *told)
 {
 	uint32_t asked = 2 * __atomic_load_n(&told->asked, __ATOMIC_RELAXED);
@@ -192,10 +192,11 @@ void thread_obey(struct thread *thread, struct ring_header *ring)
 		gate_shut(GATE_ALLOCATIONS);
 	thread->spare = thin_spare(thread);
 	thin_obey(thread);
-	/* While the set is open, what it ends is to be taken from there. */
+	/* While the set is open, blocks that this thread frees must be removed from it. */
 	thread->frees = !thread->interval && !shim_page.set &&
 			__atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
-	/* Where sampling follows on full mode most frees say nothing: they are cheaper without. */
+	/* If sampling follows full mode, most frees carry no information; without stacks they are
+	 * cheaper. */
 	thread->free_stacks = __atomic_load_n(&ring->frees_have_stacks, __ATOMIC_RELAXED) &&
 			      !(thread->interval && shim.recorded);
 	if (__atomic_load_n(&ring->detached, __ATOMIC_RELAXED))
@@ -244,11 +245,10 @@ static bool on_stack(const stack_t *stack, uintptr_t frame)
 }
 
 /*
- * Is the hook at `outer` still under way, below us on the stack? Stacks grow down, so a hook inside
- * it has a lower frame, unless it runs on the alternate stack of a signal's handler, which may lie
- * anywhere. Otherwise the outer one was left by a jump. A jump followed by calls that go deeper
- * than the hook did is mistaken for nesting at first; was_left() finds that out when the queue is
- * full.
+ * Is the hook at `outer` still under way, further up the stack? Stacks grow down, so a nested hook
+ * has a lower frame, unless it runs on the alternate stack of a signal handler, which may lie
+ * anywhere. Otherwise a jump has left the outer hook. If calls after a jump go deeper than the hook
+ * did, the hook looks nested at first; was_left() detects this when the queue is full.
  */
 static bool nested(uintptr_t outer, uintptr_t frame)
 {
@@ -257,7 +257,7 @@ static bool nested(uintptr_t outer, uintptr_t frame)
 	if (frame < outer)
 		return true;
 	if (sys_call(SYS_sigaltstack, NULL, &alternate) < 0)
-		return strict_refuses(CALLS_STACK); /* then nobody can say */
+		return strict_refuses(CALLS_STACK); /* then it cannot be determined */
 	return on_stack(&alternate, frame) && !on_stack(&alternate, outer);
 }
 
@@ -267,11 +267,12 @@ bool thread_in_hook(uintptr_t frame)
 }
 
 #define SEEKING                                                                                    \
-	(1ull << 63) /* in tls.return_address, while this thread looks for a hook on its stack */
+	(1ull << 63) /* in tls.return_address, while this thread searches its stack for a hook */
 
-/* We may have interrupted a capture, or what tells modules: the walk has memory of its own (of
- * which 12 KiB become resident), and modules that are not known stay so (thread_seeks). A jump that
- * is made here is made good by the next hook's guard. */
+/* Is the hook absent from the stack? This thread may have interrupted a capture, or the code that
+ * announces modules. The walk therefore uses its own memory (of which 12 KiB become resident), and
+ * modules that are not known stay unknown (thread_seeks). If a jump leaves this function, the next
+ * hook's guard repairs the state. */
 static bool is_absent(struct thread *thread, uintptr_t frame, const struct unwind_regs *sought)
 {
 	enum unwind_sought answer;
@@ -299,12 +300,13 @@ bool thread_seeks(void)
 }
 
 /*
- * Worth asking where the queue is full; or where an exception may have come that the runtime of C++
- * does not tell of (nothing is being written then). Deeper calls have mostly written over the frame
- * of a hook that was left, so that it no longer returns to where it did. If not, it is not on the
- * stack; but where code has to be read for it a walk may take a millisecond, so of the events that
- * find the queue full the first asks, the second, fourth, and so on. To take one for left that is
- * under way would spoil what it is writing: in doubt it is.
+ * Was the hook at `outer` left by a jump? The check is worth its cost only if the queue is full, or
+ * if an exception may have passed that the C++ runtime does not report (no record is then being
+ * written). Deeper calls have mostly overwritten the frame of a hook that was left, so its return
+ * address has changed. If it has not, the stack is walked to find the hook. A walk may take a
+ * millisecond if code must be read, so of the events that find the queue full only the first,
+ * second, fourth and so on walk. To mistake a hook under way for one that was left would spoil its
+ * record, so when in doubt the hook is under way.
  */
 static bool was_left(struct thread *thread, uintptr_t outer, uintptr_t frame)
 {
@@ -314,7 +316,7 @@ static bool was_left(struct thread *thread, uintptr_t outer, uintptr_t frame)
 
 	if (!thrown && thread->aside_count < ASIDE_MAX)
 		return false;
-	if (thread_seeks()) /* a handler has interrupted just that */
+	if (thread_seeks()) /* a handler has interrupted this very check */
 		return false;
 	arch_caller(outer, &regs);
 	if (tls.return_address && regs.pc != tls.return_address)
@@ -332,10 +334,10 @@ void thread_enter_nested(struct hook *hook)
 		hook->frame = 1 + (thread ? thread->aside_count : 0);
 		return;
 	}
-	tls.return_address = 0; /* of the hook that was left */
+	tls.return_address = 0; /* that of the hook that was left */
 	barrier();
-	/* The jump may have come between a capture and its record. What lies aside comes first: it
-	 * is older, and not of this hook. */
+	/* The jump may have come between a capture and its record. Events that are aside go first:
+	 * they are older, and do not belong to this hook. */
 	if (thread) {
 		unwind_abandon(thread->unwind);
 		thread->short_until = 0;
@@ -344,7 +346,7 @@ void thread_enter_nested(struct hook *hook)
 	}
 }
 
-/* What lies aside. */
+/* Events put aside. */
 
 void thread_put_aside(struct thread *thread, const struct event *event)
 {
@@ -359,7 +361,7 @@ void thread_put_aside(struct thread *thread, const struct event *event)
 		record_count_lost(&thread->aside_lost, event);
 }
 
-/* As an event of a kind that no event has. */
+/* The mark travels as an event of a kind that no event has. */
 void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value)
 {
 	const struct event mark = {.kind = RING_MARK, .size = kind, .old_address = value};
@@ -382,9 +384,9 @@ static void take_back(struct event *inner)
 	shim.nests = 1;
 }
 
-/* From the last one back. A handler of a signal may have had the same addresses: the block that is
- * born before it was, and the one that ends afterwards. So of what is told of the former the last
- * is `outer`'s, of the latter the first. */
+/* Searches from the last event back. A signal handler may have used the same addresses: the block
+ * allocated before the handler ran, and the block freed afterwards. Among the events on the
+ * allocated address the last is therefore `outer`'s, among those on the freed address the first. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from)
 {
 	bool frees = outer->kind >= KIND_FREE;
@@ -420,9 +422,9 @@ static void flush_one(struct thread *thread, const struct event *event)
 		record_event(thread, event, 0);
 }
 
-/* A handler may put more behind while this runs, or lose it; the count goes to 0 only if none did
- * since it was looked at. If a jump ends this, the next hook goes on: what is on record is taken
- * out at once. */
+/* While this runs, a signal handler may put more events aside, or lose them; the count goes to 0
+ * only if none was added since it was read. If a jump ends this, the next hook continues: recorded
+ * events are marked at once. */
 static void flush_aside(struct thread *thread)
 {
 	uint32_t done = 0, count;
@@ -454,8 +456,8 @@ void hook_leave_slow(const struct hook *hook)
 		return;
 	}
 	do {
-		/* 0: a handler came between the end of this hook and here. Another's: we were
-		 * mistaken for left. */
+		/* 0: a signal handler left this hook before this check. Another hook's frame: this
+		 * hook was mistaken for one that was left. */
 		if (tls.frame != hook->frame && tls.frame != 0)
 			return;
 		guard_set(hook->frame);

@@ -1,4 +1,4 @@
-/* Finds an agent, says hello, maps the ring it answers with; see agent_link.h. */
+/* Finds an agent, sends the hello, and maps the ring from the answer; see agent_link.h. */
 #include "agent/preload/start/agent_link.h"
 
 #include <errno.h>
@@ -24,16 +24,16 @@
 
 #define ANSWER_MS	1000
 #define ANSWER_AGAIN_MS 50
-#define PATIENCE_MS	10000 /* for an answer that was announced: RING_WAIT */
-#define ANSWERS_MAX	3     /* RING_WAIT, RING_SAY, and the last one */
+#define PATIENCE_MS	10000 /* for an answer that RING_WAIT has announced */
+#define ANSWERS_MAX	3     /* RING_WAIT, RING_SAY, and the answer itself */
 #define START_MS	2000
 #define START_PIECE_MS	5
-#define LEFT_MS		500 /* for the agent that serves in place of ours */
+#define LEFT_MS		500 /* for the agent that serves instead of the one started here */
 #define SYSTEM_SOCKET	"/run/heapcast/agent.sock"
 #define USER_SOCKET	"/heapcast/agent.sock" /* below $XDG_RUNTIME_DIR */
-/* and the user's number: an agent of a user who has no such folder */
+/* Followed by the user's id: the agent of a user without such a directory. */
 #define ANY_SOCKET "@heapcast-"
-/* that agents started by a shim have, should somebody else hold one */
+/* Number of names for agents that this library starts, in case another user holds some of them. */
 #define SELF_NAMES	4
 #define SOCKET_NAME_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
 
@@ -53,8 +53,8 @@ static int connect_to(const char *name)
 		address.sun_path[0] = 0;
 	else
 		length++;
-	/* An agent that is stopped accepts nobody: with a full queue connecting would wait for
-	 * it. */
+	/* The socket is non-blocking because a stopped agent accepts no connections: when its queue
+	 * is full, connect would block. */
 	fd = sys_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return (int)fd;
@@ -66,8 +66,8 @@ static int connect_to(const char *name)
 	return (int)fd;
 }
 
-/* An abstract name, or one in a folder that others can write to, is anybody's to take: who holds it
- * must be this user, or root. */
+/* Any user can take an abstract name, or a name in a directory that others can write to. The peer
+ * must therefore be this user or root. */
 static bool peer_trusted(int fd)
 {
 	struct ucred peer;
@@ -89,8 +89,8 @@ static int connect_trusted(const char *name)
 	return fd;
 }
 
-/* Could anybody have put a socket there? Not where nobody but its owner may write to each folder on
- * the way. */
+/* Could any user have put a socket at this path? Not if only the owner can write to each directory
+ * on the path. */
 static bool anybodys(const char *name)
 {
 	char folder[SOCKET_NAME_MAX];
@@ -107,7 +107,7 @@ static bool anybodys(const char *name)
 	return name[0] != '/';
 }
 
-/* Who names a socket in a folder of somebody else trusts that one. */
+/* If the user names a socket in another user's directory, the user trusts that user. */
 static int connect_given(const char *name)
 {
 	int fd = connect_trusted(name);
@@ -123,9 +123,9 @@ static bool socket_is(int fd, int option, int value)
 	return sys_call(SYS_getsockopt, fd, SOL_SOCKET, option, &got, &length) >= 0 && got == value;
 }
 
-/* The descriptor that `agent run` left for us, named as "NUMBER:INODE"; -ENOENT: none. The variable
- * is handed on to every child, the descriptor is not: the number may be anything by now, and
- * nothing is written to a socket that has another inode. */
+/* Returns the descriptor that `agent run` left, named as "NUMBER:INODE", or -ENOENT if there is
+ * none. Every child inherits the variable but not the descriptor, so the number may be any other
+ * file by now. Nothing is written to a socket with another inode. */
 static int inherited_socket(void)
 {
 	const char *text = env_get("HEAPCAST_FD");
@@ -158,7 +158,7 @@ static void user_name(char *to)
 	spawn_decimal(to + sizeof(ANY_SOCKET) - 1, (unsigned long)sys_call(SYS_geteuid));
 }
 
-/* The user's own daemon, else the host's, if it lets this user connect. */
+/* Connects to the user's own daemon, or else to the host's if it lets this user connect. */
 static int daemon_socket(void)
 {
 	const char *folder = env_get("XDG_RUNTIME_DIR");
@@ -175,7 +175,7 @@ static int daemon_socket(void)
 	return connect_trusted(name);
 }
 
-/* "@heapcast-UID-SETTINGS", and "-NUMBER" from the second on. */
+/* "@heapcast-UID-SETTINGS", with "-NUMBER" from the second name on. */
 static void self_name(char *to, unsigned number)
 {
 	size_t length;
@@ -191,7 +191,7 @@ static void self_name(char *to, unsigned number)
 	spawn_decimal(to + length + 1, number);
 }
 
-/* Until the agent answers, is over (-ECHILD), or has had its time. */
+/* Waits until the agent answers, has ended (-ECHILD), or the timeout is over. */
 static int wait_for_started(const char *name, long waiter)
 {
 	uint64_t now = sys_monotonic_ns(), end = now + START_MS * 1000000ull;
@@ -205,15 +205,17 @@ static int wait_for_started(const char *name, long waiter)
 			if (state == SPAWN_LEFT)
 				end = now + LEFT_MS * 1000000ull;
 		}
-		fd = connect_trusted(name); /* after the look: it may have ended just now */
+		/* After the look: the agent may have ended just before it. */
+		fd = connect_trusted(name);
 		now = sys_monotonic_ns();
 	}
 	spawn_done(waiter);
 	return fd < 0 && state != SPAWN_STARTING ? -ECHILD : fd;
 }
 
-/* One that was started by another process of this user with these settings, or by us now. Whoever
- * binds the name first serves all; where that is a stranger, another name is taken. */
+/* Connects to an agent that another process of this user started with the same settings, or starts
+ * one. The process that binds the name first serves all. If another user holds the name, the next
+ * name is tried. */
 static int started_agent(bool may_start)
 {
 	char name[SOCKET_NAME_MAX];
@@ -243,13 +245,13 @@ static int find_agent(bool may_start)
 	return fd >= 0 ? fd : started_agent(may_start);
 }
 
-/* Who said where an agent is may have started the program before it. */
+/* If the user says where the agent is, the program may have been started before the agent. */
 static bool is_awaited(int error)
 {
 	return env_get("HEAPCAST_SOCKET") && (error == -ENOENT || error == -ECONNREFUSED);
 }
 
-/* Who said where an agent is, or what it shall do, learns that there is none. */
+/* If the user says where an agent is, or what to record, this reports that there is no agent. */
 static void say_none(int error)
 {
 	const char *socket = env_get("HEAPCAST_SOCKET"), *program = env_get("HEAPCAST_AGENT");
@@ -325,9 +327,9 @@ static int wait_answer(int fd, long limit_ms)
 		long seconds;
 		long nanoseconds;
 	} left = {.seconds = limit_ms / 1000,
-		  .nanoseconds =
-			  limit_ms % 1000 * 1000000}; /* the system call itself takes off what has
-							 gone by, signals or not: ppoll(2) */
+		  /* ppoll(2): the system call itself subtracts the time that has passed, even if a
+		   * signal interrupts it. */
+		  .nanoseconds = limit_ms % 1000 * 1000000};
 	long ready;
 
 	do
@@ -336,7 +338,7 @@ static int wait_answer(int fd, long limit_ms)
 	return ready > 0 ? 0 : ready < 0 ? (int)ready : -ETIMEDOUT;
 }
 
-/* What an agent wants to be said goes to a terminal. */
+/* Makes the agent's text printable, because it goes to a terminal. */
 static void clean(char *text, size_t length)
 {
 	text[length < RING_SAY_MAX ? length : RING_SAY_MAX] = 0;
@@ -345,7 +347,7 @@ static void clean(char *text, size_t length)
 			*text = '?';
 }
 
-/* The answer, and the descriptor that came with it; -1 in ret_memory if none did. */
+/* Receives an answer and its descriptor. *ret_memory is -1 if the answer has none. */
 static int hear_answer(int fd, long limit_ms, struct ring_answer *answer, struct agent_terms *terms,
 		       int *ret_memory)
 {
@@ -377,7 +379,8 @@ static int hear_answer(int fd, long limit_ms, struct ring_answer *answer, struct
 	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
 	    head->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(ret_memory, CMSG_DATA(head), sizeof(int));
-	if (answer->magic == __builtin_bswap32(RING_MAGIC)) /* sent before it knew who asks */
+	/* Sent before the agent knew the program's byte order. */
+	if (answer->magic == __builtin_bswap32(RING_MAGIC))
 		answer->kind = __builtin_bswap32(answer->kind);
 	if (got < (long)sizeof(*answer) || answer->magic != RING_MAGIC ||
 	    answer->version != RING_VERSION)
@@ -391,7 +394,7 @@ static int hear_answer(int fd, long limit_ms, struct ring_answer *answer, struct
 	return answer->kind == RING_ACCEPTED || answer->kind == RING_COUNTED ? 0 : -ECONNREFUSED;
 }
 
-/* Some may come before the one that counts: each of them is worth a wait. */
+/* Receives messages up to the final answer. Each message gets a timeout of its own. */
 static int hear_all(int fd, enum agent_ask ask, struct ring_answer *answer,
 		    struct agent_terms *terms, int *ret_memory)
 {

@@ -1,45 +1,47 @@
 #pragma once
 /*
- * Finding an agent and shaking hands with it. Nothing of it stays: when agent_link returns, the
- * process has no descriptor more than before, and one less if it had inherited one for this.
+ * Finds an agent and performs the handshake. Nothing of this remains: when agent_link returns, the
+ * process has no additional descriptor, and one less if it had inherited one for this.
  */
 #include <errno.h>
 #include <stdbool.h>
 
 #include "proto/ring.h"
 
-/* What a fork child says of its parent. */
+/* What a fork child reports about its parent. */
 struct agent_parent {
 	uint8_t stream[RING_STREAM_ID_SIZE];
-	uint64_t events; /* that it had produced then; 0: unknown */
-	bool unready;	 /* the child only tells that it is there: agent_link gives -ECONNREFUSED */
+	uint64_t events; /* that the parent had produced at the fork; 0: unknown */
+	/* The child only reports its existence: agent_link returns -ECONNREFUSED. */
+	bool unready;
 };
 
-/* What an agent has said. */
+/* The agent's answer. */
 struct agent_terms {
 	struct ring_header *ring; /* mapped and checked */
 	bool follow;		  /* fork children are to ask as well */
-	/* Functions to patch. Room for RING_ENTRIES_MAX from who asks, if they can be; else
-	 * NULL. */
+	/* Functions to patch. The caller provides room for RING_ENTRIES_MAX entries if functions
+	 * can be patched; otherwise NULL. */
 	struct ring_entry *entry;
 	uint32_t entries;
 };
 
-/* Who asks. */
+/* The occasion of the request. */
 enum agent_ask {
-	AGENT_ASK_FIRST, /* an agent is started if there is none */
-	AGENT_ASK_AGAIN, /* of one that was silent: it has little time, and is only looked for */
+	AGENT_ASK_FIRST, /* if there is no agent, one is started */
+	/* The agent was silent before: it gets little time, and none is started. */
+	AGENT_ASK_AGAIN,
 };
 
-/* Bounded by two seconds when an agent must be started, by one when there is one, by ten if it has
- * said that it has to look through the program. 0; -ENOENT: nobody is there; -ECONNREFUSED: the
- * agent does not want this process; or another negative errno. `parent`: of whom this is a fork
- * child (then no agent is started: that would take locks which may be held by a thread that is not
- * here); NULL: of nobody. */
+/* Links to an agent. Takes at most two seconds if an agent must be started, one second if there is
+ * one, and ten if the agent announces that the answer takes longer. Returns 0, -ENOENT if there is
+ * no agent, -ECONNREFUSED if the agent does not want this process, or another negative errno.
+ * `parent` describes the parent of a fork child, and is NULL otherwise. A fork child starts no
+ * agent: starting takes locks that a thread which does not exist in the child may hold. */
 int agent_link(const struct agent_parent *parent, enum agent_ask ask,
 	       struct agent_terms *ret_terms);
 
-/* Is there an agent, that did not answer in time? */
+/* Does this error mean that there is an agent, but it did not answer in time? */
 static inline bool agent_silent_error(int error)
 {
 	return error == -ETIMEDOUT || error == -EAGAIN;

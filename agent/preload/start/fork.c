@@ -13,21 +13,22 @@
 
 #include "agent/preload/poison.h"
 
-/* By which libc knows the handlers of a library. The compiler's start files, which the library does
- * without, would define it. */
+/* libc identifies a library's handlers by this symbol. The compiler's start files would define it,
+ * but this library does not link with them. */
 extern const void *const __dso_handle HIDDEN;
 const void *const __dso_handle = &__dso_handle;
 
 static struct {
-	struct ring_header
-		*ring; /* of this process or, in a child until it has one, of its parent */
+	/* Of this process or, in a child that has none yet, of its parent. */
+	struct ring_header *ring;
 	size_t size;
 	struct agent_parent parent;
 	bool watching; /* the handlers are registered */
-	bool follow;   /* as the terms say, for as long as the process is this one */
+	bool follow;   /* as in the terms, until this process forks into a child */
 } fork_state;
 
-/* The writer of an interrupted hook goes on into memory of its own. */
+/* Replaces the parent's ring by private memory, so that the writer of an interrupted hook continues
+ * there. */
 static void part(void)
 {
 	if (fork_state.ring)
@@ -36,8 +37,8 @@ static void part(void)
 	fork_state.ring = NULL;
 }
 
-/* Events begun: in the slices, and in those that have been settled since. A slice that is settled
- * meanwhile would count twice, or not at all. */
+/* Sums the events begun: those in the slices, and those settled since. A slice that is settled
+ * meanwhile would count twice or not at all, so the sum is repeated. */
 static uint64_t position(const struct ring_header *ring)
 {
 	const struct ring_slice *slices =
@@ -67,7 +68,7 @@ static void after_fork(void)
 {
 	if (fork_state.follow)
 		loader_release();
-	fork_state.parent.events = 0; /* a raw clone may come next */
+	fork_state.parent.events = 0; /* the next child may come from a raw clone */
 }
 
 static void in_child(void)
@@ -91,7 +92,7 @@ void fork_watch(const struct agent_terms *terms)
 
 const struct agent_parent *fork_enter(void)
 {
-	if (fork_state.ring) /* not made by fork(), or nobody watched */
+	if (fork_state.ring) /* not created by fork(), or no handler was registered */
 		in_child();
 	return &fork_state.parent;
 }

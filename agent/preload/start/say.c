@@ -18,7 +18,7 @@
 
 #define STANDARD_ERROR 2
 #define ANCESTORS_MAX  64
-#define SIGNAL_WORDS   3 /* more than a kernel's set of them has */
+#define SIGNAL_WORDS   3 /* more words than a kernel's signal set has */
 #define NAME_LONGEST   64
 #define PARTS	       5
 
@@ -41,7 +41,7 @@ static void proc_path(char *to, long pid, const char *name)
 	memcpy(to + strlen(to), name, strlen(name) + 1);
 }
 
-/* 0: nobody, or it can't be known. */
+/* Returns the parent's pid; 0 if there is none, or it is unknown. */
 static long parent_of(long pid)
 {
 	char path[48], text[512];
@@ -66,7 +66,8 @@ static bool has_line_end(const char *text, size_t length, const char *name, size
 	return false;
 }
 
-/* Is a file of that name mapped there? What can't be read is nobody of ours. */
+/* Does this process map a file with this name? A process that cannot be read does not count as
+ * recorded. */
 static bool maps_file(long pid, const char *name)
 {
 	size_t name_length = strlen(name), kept = 0;
@@ -89,8 +90,8 @@ static bool maps_file(long pid, const char *name)
 	return found;
 }
 
-/* A parent is in its child's session, unless the child has begun one: whoever is our parent now has
- * only taken us in, and the one that has started us has gone. */
+/* A parent is in its child's session, unless the child has begun a session. If not, the present
+ * parent has only adopted this process, and the one that started it is gone. */
 static bool is_orphan(void)
 {
 	long session = sys_call(SYS_getsid, 0), parent = sys_call(SYS_getppid);
@@ -124,8 +125,9 @@ static bool has_room(void)
 	return sys_call(SYS_ppoll, &wanted, 1, &now, NULL, 0) == 1 && wanted.revents == POLLOUT;
 }
 
-/* A reader that has gone, a file that may not grow, a terminal that is another group's: each would
- * be a signal. What comes of ours while all are held back is taken away again. */
+/* A write may raise a signal: the reader may be gone, the file may be at its size limit, or the
+ * terminal may belong to another process group. All signals are blocked during the write, and those
+ * that the write raised are removed afterwards. */
 static void put(const struct iovec *part, int count)
 {
 	static const int caused[] = {SIGPIPE, SIGXFSZ};

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * The one thing that the library writes: a line on standard error, when a setting that the user
- * gave is not honoured. Before main, by the first process of a tree only, so by no child of a
- * recorded program and nothing below `agent run`; not with HEAPCAST_LOG=off; and never so that it
- * would stop, kill or hold up the program.
+ * The only output of the library: a line on standard error when it does not honour a setting of the
+ * user. It is written before main, and only by the first process of a tree, so no child of a
+ * recorded program writes it, and no process below `agent run`. HEAPCAST_LOG=off suppresses it.
+ * Writing it never stops, kills or delays the program.
  */
 #include <stddef.h>
 
-/* "heapcast: " and the three, one after the other. NULL: nothing. */
+/* Writes "heapcast: " and the three strings. A NULL string is skipped. */
 void say(const char *first, const char *second, const char *third);

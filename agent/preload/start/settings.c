@@ -17,13 +17,13 @@
 #define HASH_BEGIN 0xcbf29ce484222325u
 #define HASH_TIMES 0x100000001b3u
 
-/* One behind the other, each with its zero; an empty one ends them. */
+/* Lists of names, each with its terminating zero; an empty name ends a list. */
 #define ROW(name) name "\0"
 static const char of_program[] = PROGRAM_SETTINGS(ROW);
 static const char of_files[] = FILE_SETTINGS(ROW);
 static const char of_recording[] = RECORDING_SETTINGS(ROW);
 
-/* Behind the prefix; NULL: no setting. */
+/* Returns the name after the prefix, or NULL if the entry is not a setting. */
 static const char *name_in(const char *entry)
 {
 	static const char *const prefixes[] = {"HEAPCAST_", "MEMORY_PROFILER_"};
@@ -37,7 +37,7 @@ static const char *name_in(const char *entry)
 	return NULL;
 }
 
-/* Is it called like one of the list? Then this is its value. */
+/* If the list contains this entry's name, returns the entry's value; otherwise NULL. */
 static const char *value_in(const char *list, const char *name)
 {
 	for (; *list; list += strlen(list) + 1) {
@@ -95,7 +95,7 @@ static uint64_t hash(uint64_t so_far, const char *text, size_t length)
 	return so_far;
 }
 
-/* Where a link of /proc leads: it names a namespace, or a folder. */
+/* Hashes the target of a link in /proc, which names a namespace or a directory. */
 static uint64_t hash_link(uint64_t so_far, const char *path)
 {
 	char text[PATH_MAX];

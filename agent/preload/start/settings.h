@@ -1,8 +1,8 @@
 #pragma once
 /*
  * The settings in the program's environment: HEAPCAST_NAME and MEMORY_PROFILER_NAME. The library
- * understands none of them but its own: it hands them to the agent as they are, which says what is
- * wrong with them.
+ * interprets only its own settings. It passes all of them unchanged to the agent, which reports
+ * errors in them.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,15 +11,16 @@
 
 #define SETTINGS_PARTS 64
 
-/* Points at each of them, with its zero. How many; -E2BIG: they are more than RING_SETTINGS_MAX
- * bytes, or SETTINGS_PARTS. */
+/* Points `part` at each setting with its terminating zero. Returns their number, or -E2BIG if they
+ * take more than RING_SETTINGS_MAX bytes or SETTINGS_PARTS elements. */
 int settings_list(struct iovec part[SETTINGS_PARTS]);
-/* Does this entry of the environment mean this program alone, and not its agent? */
+/* Does this entry of the environment concern only this program, and not its agent? */
 bool settings_of_program(const char *entry);
-/* The first setting that says where a recording shall go or what it shall hold, without its
- * prefix; NULL: there is none. */
+/* Returns the first setting that says where a recording goes or what it holds, without its prefix,
+ * or NULL. */
 const char *settings_wanted(void);
-/* What programs have in common that one agent can serve, as 16 hexadecimal digits: all settings but
- * the programs' own, in any order, and the file system that the names of files mean. */
+/* The properties that programs must share to be served by one agent, as 16 hexadecimal digits:
+ * all settings except the programs' own, in any order, and the file system to which file names
+ * refer. */
 #define SETTINGS_DIGITS 16
 void settings_digits(char to[SETTINGS_DIGITS + 1]);

@@ -1,5 +1,5 @@
 /* Start and stop by signal; see signals.h. */
-#define HEAPCAST_WEAK /* they are here */
+#define HEAPCAST_WEAK /* defined here, so not weak */
 #include "agent/preload/start/signals.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "agent/preload/poison.h"
 
-/* May come in the middle of a hook: the mark then waits aside, like an event. */
+/* This may run in the middle of a hook; the mark is then put aside like an event. */
 static void toggle(int number)
 {
 	int saved = errno;
@@ -25,7 +25,7 @@ static void toggle(int number)
 	errno = saved;
 }
 
-/* SA_ONSTACK: a thread that has set up a stack for handlers has little room on its own. */
+/* SA_ONSTACK: a thread with an alternate signal stack may have little room on its own. */
 static void take(int number)
 {
 	struct sigaction before, ours = {.sa_handler = toggle, .sa_flags = SA_RESTART | SA_ONSTACK};

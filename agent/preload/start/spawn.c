@@ -20,10 +20,10 @@
 
 #define LINGER	      "10s"
 #define SIGNALS	      64
-#define DESCRIPTORS   65536 /* closed one by one where close_range is missing */
+#define DESCRIPTORS   65536 /* closed one by one if close_range is missing */
 #define ENTRIES_EXTRA 1
 
-/* Everything is put together before the clone, on the stack and in one piece of memory. */
+/* Everything is prepared before the clone, on the stack and in one piece of memory. */
 struct plan {
 	char program[PATH_MAX];
 	char pid[24];
@@ -36,7 +36,7 @@ static bool runnable(const char *path)
 	return !sys_call(SYS_faccessat, AT_FDCWD, path, X_OK);
 }
 
-/* `folder` and `name` joined; false: too long, or nothing there that can be run. */
+/* Joins `folder` and `name`. Returns false if the path is too long, or is not executable. */
 static bool try_program(char *to, const char *folder, size_t folder_length, const char *name)
 {
 	size_t name_length = strlen(name);
@@ -74,8 +74,8 @@ const char *spawn_self(void)
 	return self;
 }
 
-/* In the library's own folder, and where programs lie relative to it: lib/../bin,
- * lib/TRIPLET/../../bin. */
+/* Looks in the library's own directory, and in the usual directories of programs relative to it:
+ * lib/../bin, lib/TRIPLET/../../bin. */
 static bool find_beside(char *to)
 {
 	static const char *const names[] = {"agent",	       "heapcast-agent",
@@ -118,7 +118,7 @@ static bool find_program(char *to)
 		memcpy(to, given, length + 1);
 		return true;
 	}
-	/* In PATH any other program may be called "agent". */
+	/* In PATH, "agent" may be another program. */
 	return find_beside(to) || find_in_path(to, "heapcast-agent");
 }
 
@@ -135,8 +135,8 @@ void spawn_decimal(char *to, unsigned long value)
 	*to = 0;
 }
 
-/* What means the program alone is none of its agent's business: another program may come with other
- * settings. */
+/* Does the agent inherit this variable? Settings that concern only the program are left out: the
+ * next program may have others. */
 static bool inherited(const char *entry)
 {
 	return strncmp(entry, "LD_PRELOAD=", 11) && !settings_of_program(entry);
@@ -175,9 +175,9 @@ static int make_plan(struct plan *plan, const char *socket_name)
 	return plan_environment(plan);
 }
 
-/* What exec would hand on of the program: ignored signals, the mask, descriptors. The kernel's
- * struct sigaction is not larger than libc's; all zero it means the default action, whatever its
- * layout. */
+/* Resets what exec would pass on from the program: ignored signals, the signal mask, descriptors.
+ * The kernel's struct sigaction is not larger than libc's; all zero, it means the default action in
+ * any layout. */
 static void shed(void)
 {
 	static const struct sigaction standard;
@@ -218,8 +218,8 @@ long spawn_reap(long pid, int *ret_status, int options)
 	return reaped;
 }
 
-/* The waiter: holds nothing of the program's, and ends with it. Its own status is the agent's in
- * short: 0 or 1. */
+/* The waiter holds no resource of the program, and ends with it. Its own status summarises the
+ * agent's: 0 or 1. */
 static void wait_for_agent(const struct plan *plan, long program)
 {
 	int status = 0;
@@ -268,12 +268,13 @@ enum spawn_state spawn_look(long *waiter)
 	return reaped > 0 && status ? SPAWN_FAILED : SPAWN_LEFT;
 }
 
-/* Killed only while it is known to be there and ours: a pid that somebody else has reaped may be
- * anybody's by now. */
+/* Kills the waiter only while it is known to exist and to be a child: after another thread has
+ * reaped it, its pid may belong to any process. */
 void spawn_done(long waiter)
 {
 	if (spawn_look(&waiter) != SPAWN_STARTING)
 		return;
-	if (!sys_call(SYS_kill, waiter, SIGKILL)) /* refused: it ends with the program */
+	/* If kill is refused, the waiter ends with the program. */
+	if (!sys_call(SYS_kill, waiter, SIGKILL))
 		spawn_reap(waiter, NULL, 0);
 }

@@ -1,4 +1,5 @@
-/* The first hooked call: allocator, agent, ring, recording; see start.h. */
+/* The first hooked call: finds the allocator, the agent and the ring, and starts recording; see
+ * start.h. */
 #include "agent/preload/start/start.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ static uint32_t phase;
 struct shim shim;
 struct shim_page shim_page;
 
-/* What the unwinder asks for. */
+/* The unwinder's host functions. */
 
 extern void *__libc_stack_end __attribute__((weak));
 
@@ -47,13 +48,14 @@ extern void *__libc_stack_end __attribute__((weak));
 #define PAGE		 4096u /* or a part of one */
 
 /*
- * What libc has for a thread lies at the end of the thread's stack, this library's variables with
- * it (glibc: nptl/allocatestack.c; musl: src/thread/pthread_create.c). If all up to there can be
- * read it is that stack, for below it is a guard page, and it stays so while the thread lives. Only
- * what is new is looked at; what lies too far below is most likely a coroutine's. (What libc has
- * for the main thread lies elsewhere: the loader has allocated it.)
+ * libc keeps a thread's data, and with it this library's thread-local variables, at the end of the
+ * thread's stack (glibc: nptl/allocatestack.c; musl: src/thread/pthread_create.c). If all memory up
+ * to there is readable, it is that stack, because a guard page lies below the stack; this stays
+ * true while the thread lives. Only the new part is checked. Addresses too far below most likely
+ * belong to a coroutine's stack. (The main thread's data lies elsewhere: the loader has allocated
+ * it.)
  */
-/* Where nobody may be asked: a thread has so much at least. */
+/* If the kernel must not be asked, a thread is taken to have OWN_STACK_LEAST bytes. */
 static bool is_own(uint64_t from, uint64_t low, uint64_t end)
 {
 	const struct ring_header *ring = shim_page.ring;
@@ -83,12 +85,12 @@ static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 	return 1;
 }
 
-/* The main thread's ends where the kernel put the program's arguments (musl does not tell: at the
- * random bytes behind them), and what lies above the stack pointer is mapped. Nothing else is
- * within reach below that end: the kernel leaves a gap of at least 128 MiB below a stack
- * (mmap_base), so the answer holds for all of it, and is asked for once. For stacks that are no
- * thread's there is no way that takes no lock: how far they can be read is tried, once for each
- * page (sys_readable). */
+/* The main thread's stack ends where the kernel put the program's arguments (musl does not tell:
+ * use the random bytes behind them). Everything from the stack pointer up to there is mapped.
+ * Nothing else is within reach below that end, because the kernel leaves a gap of at least 128 MiB
+ * below a stack (mmap_base). The answer therefore holds for the whole stack, and is asked for once.
+ * For stacks that do not belong to a thread there is no lookup without a lock: the unwinder tries
+ * how far they can be read, once for each page (sys_readable). */
 static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : getauxval(AT_RANDOM);
@@ -116,8 +118,8 @@ static const struct unwind_host host = {
 
 /* Recording begins. */
 
-/* The kernel is to wipe the page in a child; refused if it does not know how: then there is no
- * telling. */
+/* Asks the kernel to wipe the page in fork children. It fails on kernels that cannot do this; fork
+ * children could not be recognised there. */
 static bool page_mark(void)
 {
 	int saved = errno;
@@ -127,8 +129,8 @@ static bool page_mark(void)
 	return marked;
 }
 
-/* What is asked of libc and the processor; once. A counter that the agent can't read is none: an
- * emulator's, say. */
+/* Queries libc and the processor, once. A counter that the agent cannot read, for example an
+ * emulator's, is not used. */
 static void look_around(const struct ring_header *ring)
 {
 	shim.clock = arch_clock_usable() && ring->counter == ARCH_CLOCK ? ARCH_CLOCK
@@ -157,8 +159,8 @@ static void introduce(struct ring_header *ring)
 	__atomic_store_n(&ring->byte_order, 0x01020304u, __ATOMIC_RELEASE);
 }
 
-/* The guard is set while the modules are looked at for the first time: the ring is already there
- * for them to use. */
+/* The guard is set while the modules are scanned for the first time, because they can already use
+ * the ring. */
 static void record(const struct agent_terms *terms)
 {
 	uintptr_t frame = ARCH_FRAME;
@@ -184,7 +186,7 @@ static bool wanted(void)
 	return !getauxval(AT_SECURE) && !env_flag("HEAPCAST_OFF");
 }
 
-/* 0 or a negative errno. */
+/* Returns 0 or a negative errno. */
 static int begin_recording(struct agent_terms *terms, enum agent_ask ask)
 {
 	int error = agent_link(NULL, ask, terms);
@@ -216,8 +218,8 @@ static void begin(void)
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
 }
 
-/* Nothing in here asks the loader, or starts a process: see fork.h. The page is wiped, but it is
- * still the one that the kernel wipes. */
+/* Nothing here asks the loader or starts a process; see fork.h. The kernel has wiped the page, and
+ * will wipe it again in the next child. */
 static void begin_forked(void)
 {
 	struct agent_terms terms = {.entry = NULL};
@@ -239,8 +241,8 @@ static void begin_forked(void)
 	record(&terms);
 }
 
-/* It is too late to patch what the program has of its own, and for a fork child of the process that
- * has asked. */
+/* It is too late to patch the program's own functions. In a fork child of the process that has
+ * asked, nothing is asked. */
 static void begin_late(void)
 {
 	struct agent_terms terms = {.entry = NULL};
@@ -252,9 +254,9 @@ static void begin_late(void)
 		wait_end();
 }
 
-/* A hook that was interrupted by the handler which forked is left alone: its frame is still there.
- * `attention` is off meanwhile, for what is called from here, and stays so where nobody wants
- * us. */
+/* If a signal handler forked during a hook, that hook is left alone: its frame is still on the
+ * stack. `attention` is off meanwhile, for functions called from here, and stays off if no agent
+ * wants this process. */
 struct ring_header *start_again(void)
 {
 	uint32_t expected = PHASE_RUNNING;

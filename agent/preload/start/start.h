@@ -1,21 +1,23 @@
 #pragma once
 /*
- * What happens at the first hooked call of the process: the next allocator is looked for, then an
- * agent, then recording begins. The process goes through the phases once, in one thread; others
+ * The first hooked call of the process looks for the next allocator, then for an agent, and then
+ * starts recording. The process goes through these phases once, in one thread; other threads only
  * forward meanwhile.
  *
  *	NEW -> RESOLVING -> LINKING -> RUNNING (recorded or not)
  *
- * Our constructor is such a call, so that the first one is no vfork child's, which runs in its
- * parent's memory.
+ * This library's constructor makes such a call, so that the first one never comes from a vfork
+ * child, which runs in its parent's memory.
  */
 #include <stdbool.h>
 
-/* Begins if nobody has. true: the next allocator is known, and recording if there is an agent;
- * false: it is being looked for, by this thread or another. Keeps errno. */
+/* Starts the library, unless a thread has done so. Returns true if the next allocator is known;
+ * recording has then begun if there is an agent. Returns false while this thread or another is
+ * looking for the allocator. Preserves errno. */
 bool start_resolved(void);
 
-/* Has our constructor not run yet? It begins; before it, the program's own allocator, which may
- * call us while it sets itself up and holds a lock, must not be made to begin. */
+/* Has this library's constructor not run yet? The constructor starts the library. Before that, a
+ * call by the program's own allocator must not start it: this allocator may be initialising itself
+ * and hold a lock. */
 bool start_early(void);
 void start_constructed(void);

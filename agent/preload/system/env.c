@@ -64,8 +64,8 @@ static const char *value_of(const char *prefix, const char *name)
 
 bool env_switch(const char *name)
 {
-	static const char *const off[] = {"", "0", "no", "false",
-					  "off"}; /* as in agent/cli/options.c */
+	/* As in agent/cli/options.c. */
+	static const char *const off[] = {"", "0", "no", "false", "off"};
 	const char *value = value_of("HEAPCAST_", name);
 
 	if (!value)

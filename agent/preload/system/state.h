@@ -99,9 +99,9 @@ struct shim {
 	/* Allocators other than malloc's exist, and no function reports the sizes of their
 	 * blocks. */
 	uint32_t foreign;
-	uint32_t nests;	 /* the allocator calls itself by name, so no event is skipped without the
-			    guard */
-	uint32_t follow; /* fork children of this process are recorded, too */
+	/* The allocator calls itself by name, so no event is skipped without the guard. */
+	uint32_t nests;
+	uint32_t follow;    /* fork children of this process are recorded, too */
 	uint32_t attention; /* a missing ring or a shut gate may change */
 	/* thread_control() of the last orders that were found to be off. */
 	uint32_t shut;
@@ -195,9 +195,9 @@ struct thread {
 	uint64_t random;
 	uint32_t thinned;      /* policy thin: how many times the interval was doubled */
 	uint32_t thinned_told; /* the value of `thinned` that the data already shows */
-	uint32_t
-		looked_beat; /* while sampled: the agent's heartbeat at its last look; see thin.c */
-	uint64_t spare;	     /* words of the slice that are kept free; see record.c */
+	/* While sampled: the agent's heartbeat at its last look; see thin.c. */
+	uint32_t looked_beat;
+	uint64_t spare; /* words of the slice that are kept free; see record.c */
 	/* The thread is thinned one more step when only this many of the spare words are left. */
 	uint64_t spare_step;
 	uint32_t passed_by;  /* events of an unsampled thread while the set is open */

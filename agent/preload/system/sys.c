@@ -219,16 +219,14 @@ void sys_futex_wake(uint32_t *word)
 }
 
 #define UNLIKELY_WORD                                                                              \
-/* Words on a stack are often 0. A wait yields the processor if the value matches, even with       \
- * a zero timeout. */
-0x8f1d35b7u
+	0x8f1d35b7u /* words on a stack are often 0; if the value matches, the wait yields the     \
+		       processor, even with a zero timeout */
 
-	/* A wait with a zero timeout: the kernel reads the word first, and returns EFAULT if it
-	 * cannot. Where the call is refused, the rest of the page is taken to be readable, because
-	 * `from` is on a stack in use. At the start of a page nothing is, because the page before
-	 * it may be the last. */
-	uint64_t
-	sys_readable(uint64_t from, uint64_t to)
+/* A wait with a zero timeout: the kernel reads the word first, and returns EFAULT if it cannot. If
+ * the call is refused, the rest of the page counts as readable, because `from` is on a stack in
+ * use. At the start of a page nothing counts as readable, because the page before it may be the
+ * last. */
+uint64_t sys_readable(uint64_t from, uint64_t to)
 {
 	struct sys_timespec none = {0};
 
