@@ -24,7 +24,11 @@ const struct event_traits event_traits[256] = {
 	[number] = {EVENT_CLASS_##class_,                                                          \
 		    EVENT_CLASS_##class_ != EVENT_CLASS_FREE ||                                    \
 			    number == HEAPCAST__EVENT_KIND__EVENT_MUNMAP ||                        \
-			    number == HEAPCAST__EVENT_KIND__EVENT_SBRK_BACK},
+			    number == HEAPCAST__EVENT_KIND__EVENT_SBRK_BACK,                       \
+		    EVENT_CLASS_##class_ == EVENT_CLASS_FREE                                       \
+			    ? number != HEAPCAST__EVENT_KIND__EVENT_MUNMAP &&                      \
+				      number != HEAPCAST__EVENT_KIND__EVENT_SBRK_BACK              \
+			    : EVENT_CLASS_##class_ != EVENT_CLASS_CALL},
 	EVENT_KINDS(X)
 #undef X
 };

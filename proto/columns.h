@@ -53,6 +53,7 @@ struct event {
 struct event_traits {
 	uint8_t class; /* enum event_class */
 	bool sized;    /* event_has_size */
+	bool plain;    /* an address, and at most one size: no free with a size, and no call */
 };
 
 extern const struct event_traits event_traits[256];

@@ -34,7 +34,7 @@
 #define SIGNALLED_BASE 128
 #define SOCKET_NAME    64
 
-struct run {
+struct run_command {
 	struct agent agent;
 	struct options options;
 	char program[PATH_MAX];
@@ -82,7 +82,7 @@ static void help(void)
  * waiting. */
 static void got_signal(uv_signal_t *handle, int number)
 {
-	struct run *run = handle->data;
+	struct run_command *run = handle->data;
 
 	if (!run->child) {
 		log_info("signal %d: delivering what there is", number);
@@ -101,7 +101,7 @@ static uint64_t rss_peak_of(const struct rusage *usage)
 /* The kernel keeps the peak across an exec, and the program began as a copy of the agent; so the
  * peak is the program's only if it exceeds the agent's peak at the fork. It also includes children
  * that the program has waited for; then it can't be attributed, and is reported as 0. */
-static void reap(struct run *run)
+static void reap(struct run_command *run)
 {
 	siginfo_t end = {0};
 	struct rusage usage;
@@ -127,7 +127,7 @@ static void child_changed(uv_signal_t *handle, int number)
 	reap(handle->data);
 }
 
-static int watch_signals(struct run *run)
+static int watch_signals(struct run_command *run)
 {
 	int r = uv_signal_init(&run->agent.loop, &run->child_signal);
 
@@ -161,7 +161,7 @@ static unsigned long long inode_of(int fd)
 }
 
 /* Builds the program's environment. Our own strings lie in `text`. */
-static char **environment(const struct run *run, int fd, char *text, size_t size)
+static char **environment(const struct run_command *run, int fd, char *text, size_t size)
 {
 	const char *preload = getenv("LD_PRELOAD");
 	size_t count = 0, n;
@@ -190,7 +190,7 @@ static char **environment(const struct run *run, int fd, char *text, size_t size
 	return list;
 }
 
-static int spawn(struct run *run, char **argv, int fd)
+static int spawn(struct run_command *run, char **argv, int fd)
 {
 	static char text[3 * PATH_MAX + 256];
 	posix_spawn_file_actions_t actions;
@@ -221,7 +221,7 @@ static int spawn(struct run *run, char **argv, int fd)
 }
 
 /* Logs the agent's own cost. */
-static void log_cost(const struct run *run)
+static void log_cost(const struct run_command *run)
 {
 	char status[4096] = "";
 	struct rusage usage;
@@ -243,7 +243,7 @@ static void log_cost(const struct run *run)
 
 static void finished(void *context, const struct session_report *r)
 {
-	struct run *run = context;
+	struct run_command *run = context;
 	uint64_t told = r->ledger.delivered + r->ledger.culled;
 
 	run->reports++;
@@ -254,7 +254,7 @@ static void finished(void *context, const struct session_report *r)
 	summary_print(r, run->agent.settings.flight.window_ns != 0);
 }
 
-static void turned_away(const struct run *run)
+static void turned_away(const struct run_command *run)
 {
 	if (run->agent.turned_away && !run->options.quiet)
 		fprintf(stderr,
@@ -266,7 +266,7 @@ static void turned_away(const struct run *run)
 			run->agent.turned_away);
 }
 
-static void unheard(const struct run *run)
+static void unheard(const struct run_command *run)
 {
 	if (run->agent.unheard && !run->options.quiet)
 		fprintf(stderr,
@@ -278,7 +278,7 @@ static void unheard(const struct run *run)
 			run->agent.unheard);
 }
 
-static void unready(const struct run *run)
+static void unready(const struct run_command *run)
 {
 	if (run->agent.unready && !run->options.quiet)
 		fprintf(stderr,
@@ -294,7 +294,7 @@ static bool is_switched_off(void)
 	return off && *off && strcmp(off, "0") != 0;
 }
 
-static void never_asked(const struct run *run)
+static void never_asked(const struct run_command *run)
 {
 	if (run->reports || run->options.quiet)
 		return;
@@ -319,7 +319,7 @@ static void never_asked(const struct run *run)
 }
 
 /* Creates a socket whose name only this program and its children know. */
-static int private_socket(struct run *run)
+static int private_socket(struct run_command *run)
 {
 	uint64_t random;
 
@@ -332,7 +332,7 @@ static int private_socket(struct run *run)
 	return handshake_socket(run->socket);
 }
 
-static int start(struct run *run, char **argv, struct err_text *err)
+static int start(struct run_command *run, char **argv, struct err_text *err)
 {
 	int pair[2], r = watch_signals(run);
 
@@ -355,7 +355,7 @@ static int start(struct run *run, char **argv, struct err_text *err)
 	return 0;
 }
 
-static int open_control_socket(struct run *run, struct err_text *err)
+static int open_control_socket(struct run_command *run, struct err_text *err)
 {
 	int r = run->options.control ? agent_open_control_socket(&run->agent, run->options.control)
 				     : 0;
@@ -365,7 +365,7 @@ static int open_control_socket(struct run *run, struct err_text *err)
 		     : 0;
 }
 
-static int parse(struct run *run, int argc, char **argv, struct err_text *err)
+static int parse(struct run_command *run, int argc, char **argv, struct err_text *err)
 {
 	int r;
 
@@ -382,7 +382,8 @@ static int parse(struct run *run, int argc, char **argv, struct err_text *err)
 
 /* If a file is wanted, or is the only output, checks before the program starts that it can be
  * created. */
-static int check_file(const struct run *run, const struct agent_settings *s, struct err_text *err)
+static int check_file(const struct run_command *run, const struct agent_settings *s,
+		      struct err_text *err)
 {
 	const char *slash = strrchr(run->program, '/');
 
@@ -393,7 +394,7 @@ static int check_file(const struct run *run, const struct agent_settings *s, str
 
 /* --pair: pairs first. Then collectors find the agent, or the agent dials the one that it has
  * paired with. */
-static int pair_first(struct run *run, struct err_text *err)
+static int pair_first(struct run_command *run, struct err_text *err)
 {
 	struct options *o = &run->options;
 	static char host[256], collector[sizeof(host) + 2];
@@ -414,7 +415,7 @@ static int pair_first(struct run *run, struct err_text *err)
 	return 0;
 }
 
-static int fail(const struct run *run, int status, struct err_text *err, int r)
+static int fail(const struct run_command *run, int status, struct err_text *err, int r)
 {
 	options_call_variables(&run->options, err);
 	return command_fail(status, err, r);
@@ -422,7 +423,7 @@ static int fail(const struct run *run, int status, struct err_text *err, int r)
 
 int command_run(int argc, char **argv)
 {
-	static struct run run;
+	static struct run_command run;
 	struct agent_settings settings;
 	struct err_text err = {{0}};
 	int first, r, status, fd;

@@ -143,8 +143,9 @@ static size_t round_up(size_t value, size_t to)
 /* What the slices take outside of the ring. */
 static size_t lanes_bytes(uint32_t slices, uint32_t depth)
 {
-	return slices * (sizeof(struct ring_lane) + 2 * sizeof(uint32_t) +
-			 sizeof(struct stacks_path) + depth * sizeof(uint32_t));
+	return slices *
+	       (sizeof(struct ring_lane) + 2 * sizeof(uint32_t) + sizeof(struct stacks_path) +
+		sizeof(struct thread *) + depth * sizeof(uint32_t));
 }
 
 static void message_sizes(struct budget_place *p)

@@ -35,7 +35,7 @@ void modules_clear(struct modules *m)
 
 /* ---- files ---- */
 
-static int keep_text(struct modules *m, struct module *to, const struct capture_module *from)
+static int keep_text(struct modules *m, struct module *to, const struct run_module *from)
 {
 	size_t segments = from->segment_count * sizeof(from->segment[0]);
 	uint8_t *text = arena_take(&m->text, segments + from->path_length);
@@ -44,12 +44,12 @@ static int keep_text(struct modules *m, struct module *to, const struct capture_
 		return -ENOSPC;
 	memcpy(text, from->segment, segments);
 	memcpy(text + segments, from->path, from->path_length);
-	to->segment = (const struct capture_segment *)text;
+	to->segment = (const struct run_segment *)text;
 	to->path = text + segments;
 	return 0;
 }
 
-bool modules_full(const struct modules *m, const struct capture_module *module)
+bool modules_full(const struct modules *m, const struct run_module *module)
 {
 	size_t text = module->segment_count * sizeof(module->segment[0]) + module->path_length;
 
@@ -64,7 +64,7 @@ static bool same_bytes(const uint8_t *a, uint32_t a_length, const uint8_t *b, ui
 
 /* Compares the segments if they are known: they identify a file better than its mapped range, which
  * depends on the pages that the program has mapped. */
-static bool same_size(const struct module *e, const struct capture_module *module)
+static bool same_size(const struct module *e, const struct run_module *module)
 {
 	return e->segment_count == module->segment_count &&
 	       (e->segment_count ? !memcmp(e->segment, module->segment,
@@ -72,7 +72,7 @@ static bool same_size(const struct module *e, const struct capture_module *modul
 				 : e->end - e->start == module->end - module->start);
 }
 
-static bool is_same(const struct module *e, const struct capture_module *module)
+static bool is_same(const struct module *e, const struct run_module *module)
 {
 	return e->print == module->print && same_size(e, module) &&
 	       same_bytes(e->build_id, e->build_id_length, module->build_id,
@@ -82,7 +82,7 @@ static bool is_same(const struct module *e, const struct capture_module *module)
 
 /* Returns 0 if no such file is in the table. A file that is loaded now does not match: a second
  * mapping of the same file (V8 maps its own executable again) counts as another module. */
-static uint32_t find_file(const struct modules *m, const struct capture_module *module)
+static uint32_t find_file(const struct modules *m, const struct run_module *module)
 {
 	for (uint32_t i = m->count; i-- > 0;)
 		if (m->entry[i].ended_ns != MODULE_THERE && is_same(&m->entry[i], module))
@@ -90,13 +90,13 @@ static uint32_t find_file(const struct modules *m, const struct capture_module *
 	return 0;
 }
 
-bool modules_knows(const struct modules *m, const struct capture_module *module)
+bool modules_knows(const struct modules *m, const struct run_module *module)
 {
 	return find_file(m, module) != 0;
 }
 
 /* Returns 0 if the table is full. */
-static uint32_t add_file(struct modules *m, const struct capture_module *module)
+static uint32_t add_file(struct modules *m, const struct run_module *module)
 {
 	struct module *e = &m->entry[m->count];
 
@@ -136,7 +136,7 @@ void modules_told(struct modules *m, struct module *e)
 
 /* ---- places ---- */
 
-int modules_add(struct modules *m, const struct capture_module *module)
+int modules_add(struct modules *m, const struct run_module *module)
 {
 	uint32_t number;
 

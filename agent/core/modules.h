@@ -36,13 +36,13 @@ struct module {
 	uint64_t loaded_ns;
 	uint64_t ended_ns; /* time of the last unload, or MODULE_THERE */
 	uint64_t told_ns;  /* the value of `ended_ns` that batches have reported */
-	uint32_t print;	   /* as in struct capture_module */
+	uint32_t print;	   /* as in struct run_module */
 	uint16_t path_length;
 	uint8_t build_id_length;
 	uint8_t segment_count;
 	uint8_t build_id[MODULE_BUILD_ID_MAX];
 	const uint8_t *path;
-	const struct capture_segment *segment;
+	const struct run_segment *segment;
 };
 
 struct module_place {
@@ -74,13 +74,13 @@ int modules_init(struct modules *modules, struct arena *arena, uint32_t capacity
 void modules_limit(struct modules *modules, uint32_t capacity);
 void modules_clear(struct modules *modules);
 /* Returns true if the table has no room for this file. */
-bool modules_full(const struct modules *modules, const struct capture_module *module);
+bool modules_full(const struct modules *modules, const struct run_module *module);
 /* Returns true if the table has this file and the file is not loaded now. Adding it then takes no
  * room. */
-bool modules_knows(const struct modules *modules, const struct capture_module *module);
+bool modules_knows(const struct modules *modules, const struct run_module *module);
 /* Returns 0, -ENOSPC if the table is full (the module is counted), or -EBADMSG if the data is
  * invalid. */
-int modules_add(struct modules *modules, const struct capture_module *module);
+int modules_add(struct modules *modules, const struct run_module *module);
 /* Returns true if the module was loaded, or may have been: the table turned some away. */
 bool modules_remove(struct modules *modules, uint32_t id, uint32_t epoch, uint64_t time_ns);
 /* An exec replaced the image: no module is loaded any more, and ids and epochs start again. */

@@ -265,13 +265,12 @@ static int begin_delivery(struct stream *s)
 	struct flight *f = &s->flight;
 	const char *cause = flight_cause_name(f->wanted);
 	uint64_t now = stream_now(s);
-	int r = capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_DELIVERY,
-			     now > f->whole_ns ? now - f->whole_ns : 0, now, (const uint8_t *)cause,
-			     (uint32_t)strlen(cause));
 
-	if (!r)
-		f->state = FLIGHT_DELIVERING;
-	return r;
+	if (!stream_put_mark(s, HEAPCAST__MARK_KIND__MARK_DELIVERY,
+			     now > f->whole_ns ? now - f->whole_ns : 0, now, cause))
+		return -EAGAIN;
+	f->state = FLIGHT_DELIVERING;
+	return 0;
 }
 
 static int deliver(struct stream *s)

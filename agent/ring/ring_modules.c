@@ -1,60 +1,29 @@
 /*
  * The module channel of a ring: the program announces what it has mapped and unmapped, for the
- * stream's module table. The channel is not trusted, like the rest of the ring: each announcement
- * is copied to private memory, then checked, then used.
+ * stream's module table. The channel is not trusted, like the rest of the ring: what is used of an
+ * announcement is copied to private memory and checked there. Only the path stays in the channel;
+ * the stream copies it.
  */
 #include "agent/ring/ring_source.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "agent/core/modules.h"
 #include "base/ban.h"
 
-/* Handles one announcement, which is in private memory. */
-static int module_record(struct ring_source *s, struct stream *stream, const struct ring_module *m)
+#define FIXED offsetof(struct ring_module, segment) /* bytes before the segments */
+
+/* The fixed part of an announcement, in private memory. */
+struct head {
+	uint64_t words[FIXED / 8];
+};
+_Static_assert(FIXED % 8 == 0, "segments are aligned");
+
+static void turn(struct ring_module *m)
 {
-	size_t segments = (size_t)m->segment_count * sizeof(m->segment[0]);
-	struct capture_module module = {
-		.id = m->id,
-		.epoch = m->epoch,
-		.time_ns = ring_stream_ns(s, m->stamp),
-		.bias = m->bias,
-		.start = m->start,
-		.end = m->end,
-		.path = (const uint8_t *)m->segment + segments,
-		.path_length = m->path_length,
-		.build_id = m->build_id,
-		.build_id_length = m->build_id_length,
-		.print = m->print,
-	};
-
-	if (m->kind == RING_MODULE_UNLOAD) {
-		int r = capture_module_unload(stream, m->id, m->epoch, module.time_ns);
-
-		/* An earlier agent may have got the announcement of the load. */
-		return r == -EBADMSG && s->incarnation > 1 ? 0 : r;
-	}
-	if (m->kind != RING_MODULE_LOAD || sizeof(*m) + segments + m->path_length > m->length)
-		return -EBADMSG;
-	for (; module.segment_count < m->segment_count && module.segment_count < 8;
-	     module.segment_count++)
-		module.segment[module.segment_count] = (struct capture_segment){
-			.address = m->segment[module.segment_count].address,
-			.size = m->segment[module.segment_count].size,
-			.file_offset = m->segment[module.segment_count].file_offset,
-			.flags = m->segment[module.segment_count].flags,
-		};
-	return capture_module_load(stream, &module);
-}
-
-/* Converts the announcement to the agent's byte order. Segments beyond its end are not converted;
- * module_record rejects the announcement later. */
-static void turn(struct ring_module *m, uint32_t length)
-{
-	uint64_t *segment = (uint64_t *)m->segment;
-	size_t most = (length - sizeof(*m)) / sizeof(*segment),
-	       words = m->segment_count * sizeof(m->segment[0]) / sizeof(*segment);
-
+	m->length = __builtin_bswap32(m->length);
 	m->kind = __builtin_bswap16(m->kind);
 	m->path_length = __builtin_bswap16(m->path_length);
 	m->id = __builtin_bswap32(m->id);
@@ -64,61 +33,116 @@ static void turn(struct ring_module *m, uint32_t length)
 	m->bias = __builtin_bswap64(m->bias);
 	m->start = __builtin_bswap64(m->start);
 	m->end = __builtin_bswap64(m->end);
-	for (size_t i = 0; i < words && i < most; i++)
-		segment[i] = __builtin_bswap64(segment[i]);
 }
 
-/* Handles the announcement at `tail`. Sets *ret_length to its length, or to 0 if the channel is
- * invalid. Returns 0, -EAGAIN or -EBADMSG. */
-static int module_next(struct ring_source *s, struct stream *stream, uint64_t left,
-		       uint32_t *ret_length)
+/* Puts a load into the run, whose announcement is `length` bytes at `at` of the channel. Returns 0
+ * or -EBADMSG. */
+static int put_load(struct ring_source *s, struct run *run, const struct ring_module *m,
+		    const uint8_t *at, uint32_t length)
 {
-	uint64_t at = s->modules_tail & (s->ring->modules_size - 1),
-		 in_piece = s->ring->modules_size - at;
-	struct ring_module *m = (struct ring_module *)s->scratch;
+	const bool swapped = s->ring->swapped;
+	const uint64_t *words = (const uint64_t *)(const void *)(at + FIXED);
+	size_t segments = (size_t)m->segment_count * sizeof(m->segment[0]);
+	struct run_module *to = &s->module;
+
+	if (FIXED + segments + m->path_length > length || m->start >= m->end ||
+	    m->path_length > MODULE_PATH_MAX || m->build_id_length > MODULE_BUILD_ID_MAX)
+		return -EBADMSG;
+	*to = (struct run_module){
+		.id = m->id,
+		.epoch = m->epoch,
+		.time_ns = ring_stream_ns(s, m->stamp),
+		.bias = m->bias,
+		.start = m->start,
+		.end = m->end,
+		.path = at + FIXED + segments,
+		.path_length = m->path_length,
+		.build_id = s->build_id,
+		.build_id_length = m->build_id_length,
+		.print = m->print,
+	};
+	memcpy(s->build_id, m->build_id, sizeof(s->build_id));
+	for (uint32_t i = 0; i < m->segment_count && i < MODULE_SEGMENTS_MAX; i++)
+		to->segment[to->segment_count++] = (struct run_segment){
+			.address = ring_get64(swapped, words + 4 * i),
+			.size = ring_get64(swapped, words + 4 * i + 1),
+			.file_offset = ring_get64(swapped, words + 4 * i + 2),
+			.flags = ring_get64(swapped, words + 4 * i + 3),
+		};
+	run_put(run, RUN_LOAD, RUN_NO_LANE, to->time_ns)->module = to;
+	return 0;
+}
+
+static int put(struct ring_source *s, struct run *run, const struct ring_module *m,
+	       const uint8_t *at, uint32_t length)
+{
+	struct run_item *item;
+
+	if (m->kind == RING_MODULE_LOAD)
+		return put_load(s, run, m, at, length);
+	if (m->kind != RING_MODULE_UNLOAD)
+		return -EBADMSG;
+	item = run_put(run, RUN_UNLOAD, RUN_NO_LANE, ring_stream_ns(s, m->stamp));
+	item->unload.id = m->id;
+	item->unload.epoch = m->epoch;
+	return 0;
+}
+
+/* Handles the announcement at `modules_tail`. Sets *ret_length to its length, or to 0 if the
+ * channel is invalid. Returns 0 or -EBADMSG. */
+static int next(struct ring_source *s, struct run *run, uint64_t left, uint32_t *ret_length)
+{
+	uint64_t offset = s->modules_tail & (s->ring->modules_size - 1),
+		 in_piece = s->ring->modules_size - offset;
+	const uint8_t *at = s->ring->modules + offset;
 	struct {
 		uint32_t length;
 		uint16_t kind, path_length;
-	} head;
+	} first;
+	union {
+		struct ring_module module;
+		struct head head;
+	} m;
 	uint32_t length;
 
 	*ret_length = 0;
-	memcpy(&head, s->ring->modules + at, sizeof(head));
-	length = ring_turn32(s->ring->swapped, head.length);
-	if (head.kind == RING_MODULE_PAD) {
+	memcpy(&first, at, sizeof(first));
+	length = ring_turn32(s->ring->swapped, first.length);
+	if (first.kind == RING_MODULE_PAD) {
+		if (in_piece > left)
+			return -EBADMSG;
 		*ret_length = (uint32_t)in_piece;
-		return in_piece <= left ? 0 : -EBADMSG;
+		return 0;
 	}
 	if (length < 8 || length % 8 || length > left || length > in_piece)
 		return -EBADMSG;
 	*ret_length = length;
-	if (length < sizeof(*m) || length > RING_EVENT_WORDS * sizeof(*s->scratch))
+	if (length < FIXED)
 		return -EBADMSG;
-	memcpy(m, s->ring->modules + at, length);
+	memcpy(&m.head, at, sizeof(m.head));
 	if (s->ring->swapped)
-		turn(m, length);
-	m->length = length;
-	return module_record(s, stream, m);
+		turn(&m.module);
+	return put(s, run, &m.module, at, length);
 }
 
-int ring_read_modules(struct ring_source *s, struct stream *stream)
+bool ring_read_module(struct ring_source *s, struct run *run)
 {
 	struct ring_header *h = s->ring->header;
-	uint64_t head = ring_acquire64(s->ring->swapped, &h->modules_head);
+	const bool swapped = s->ring->swapped;
+	uint64_t head = ring_acquire64(swapped, &h->modules_head);
 	uint32_t length;
-	int r;
 
+	/* What was read before is taken now. */
+	ring_release64(swapped, &h->modules_tail, s->modules_tail);
 	if (head < s->modules_tail || head - s->modules_tail > s->ring->modules_size || head % 8) {
 		s->records_damaged++;
 		s->modules_tail = head &= ~UINT64_C(7);
 	}
-	while (s->modules_tail < head) {
-		r = module_next(s, stream, head - s->modules_tail, &length);
-		if (r == -EAGAIN)
-			return r;
-		s->records_damaged += r < 0;
+	while (s->modules_tail < head && !run->count) {
+		s->records_damaged += next(s, run, head - s->modules_tail, &length) < 0;
 		s->modules_tail = length ? s->modules_tail + length : head;
-		ring_release64(s->ring->swapped, &h->modules_tail, s->modules_tail);
 	}
-	return 0;
+	if (!run->count)
+		ring_release64(swapped, &h->modules_tail, s->modules_tail);
+	return run->count;
 }

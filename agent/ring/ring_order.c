@@ -2,7 +2,6 @@
  * continue unrecorded. See ring_source.h. */
 #include "agent/ring/ring_source.h"
 
-#include "agent/stream/stream.h"
 #include "base/ban.h"
 
 /* Within this time the program reports what it lost while the agent was away. */
@@ -19,25 +18,25 @@ void ring_turn(struct capture_source *source, bool away)
 	ring_raise32(s->ring->swapped, &s->ring->header->heartbeat);
 }
 
-void ring_begin_image(struct capture_source *source, const struct stream *stream)
+void ring_begin_image(struct capture_source *source, uint32_t image)
 {
 	struct ring_source *s = (struct ring_source *)source;
 
-	s->ring->header->account.image = stream->image;
+	s->ring->header->account.image = image;
 	ring_put32(s->ring->swapped, &s->ring->header->filtered, RING_FILTERED_NOT);
 	s->ready = false;
 }
 
 /* Updates the control line of the ring: first the values, then the number that announces the
  * change. */
-void ring_obey(struct capture_source *source, const struct stream *stream)
+void ring_obey(struct capture_source *source, const struct capture_orders *orders)
 {
 	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
 	struct ring_header *h = ring->header;
 
-	ring_put64(ring->swapped, &h->sample_interval, stream->sample_interval);
-	ring_put32(ring->swapped, &h->resume, (uint32_t)stream->resume_mode);
-	ring_put32(ring->swapped, &h->mode, (uint32_t)stream->mode);
+	ring_put64(ring->swapped, &h->sample_interval, orders->sample_interval);
+	ring_put32(ring->swapped, &h->resume, orders->resume);
+	ring_put32(ring->swapped, &h->mode, orders->mode);
 	ring_raise32(ring->swapped, &h->control);
 }
 

@@ -9,8 +9,8 @@
 
 #include "base/ban.h"
 
-void ring_reader_init(struct ring_reader *r, struct ring_slice *slice, const void *data,
-		      uint64_t words, bool swapped)
+void ring_reader_init(struct ring_reader *r, struct ring_slice *slice, void *data, uint64_t words,
+		      bool swapped)
 {
 	*r = (struct ring_reader){.slice = slice, .data = data, .words = words, .swapped = swapped};
 }
@@ -111,11 +111,12 @@ int ring_reader_peek_rare(struct ring_reader *r, uint64_t word0, struct ring_rec
 	return read_aux(r, word0, rec) ? -EBADMSG : 1;
 }
 
-void ring_reader_turn(struct ring_record *rec, uint64_t room[RING_EVENT_WORDS])
+void ring_reader_turn(const struct ring_reader *r, const struct ring_record *rec)
 {
+	uint64_t *words = r->data + (rec->words - r->data);
+
 	for (uint32_t i = 0; i < rec->length; i++)
-		room[i] = ring_get64(true, rec->words + i);
-	rec->words = room;
+		__atomic_store_n(words + i, ring_get64(true, words + i), __ATOMIC_RELAXED);
 }
 
 void ring_reader_release(struct ring_reader *r)

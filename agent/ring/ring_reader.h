@@ -50,7 +50,7 @@ struct ring_event {
 
 struct ring_reader {
 	struct ring_slice *slice; /* shared */
-	const uint64_t *data;	  /* shared */
+	uint64_t *data;		  /* shared */
 	uint64_t words;
 	uint64_t tail; /* position up to which records were read */
 	uint64_t head; /* as of the last look */
@@ -60,7 +60,7 @@ struct ring_reader {
 };
 
 /* Starts to read a slice that was just claimed: both positions are 0. */
-void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, const void *data,
+void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, void *data,
 		      uint64_t words, bool swapped);
 /* Reads a new `head`. Returns 0, or -EBADMSG if it is invalid (continue with
  * ring_reader_resync). */
@@ -144,27 +144,14 @@ static inline const uint64_t *ring_reader_pcs(const struct ring_record *record)
 	return record->words + record->pcs_at;
 }
 
-/* Copies the record's `count` words (program counters or text) to `out`, in the byte order they
- * have. */
-static inline void ring_reader_words(const struct ring_record *record, uint64_t *out)
-{
-	const uint64_t *from = ring_reader_pcs(record);
-
-	for (uint32_t i = 0; i < record->count; i++)
-		out[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
-}
-/* Largest number of words of an event. */
-#define RING_EVENT_WORDS (3 + 4 + RING_MAX_COUNT)
-
-/* Converts an event to the agent's byte order: copies its words to `room` and lets `record` point
- * there. Code that reads `words` afterwards sees the agent's order. If the byte orders are equal,
- * this costs one check. */
-void ring_reader_turn(struct ring_record *record, uint64_t room[RING_EVENT_WORDS]);
-static inline void ring_reader_native(const struct ring_reader *reader, struct ring_record *record,
-				      uint64_t room[RING_EVENT_WORDS])
+/* Converts the words of an event to the agent's byte order, in the ring. Code that reads `words`
+ * afterwards sees the agent's order. */
+void ring_reader_turn(const struct ring_reader *reader, const struct ring_record *record);
+static inline void ring_reader_native(const struct ring_reader *reader,
+				      const struct ring_record *record)
 {
 	if (__builtin_expect(reader->swapped, 0))
-		ring_reader_turn(record, room);
+		ring_reader_turn(reader, record);
 }
 
 static inline void ring_reader_skip(struct ring_reader *reader, const struct ring_record *record)

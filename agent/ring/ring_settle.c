@@ -1,16 +1,17 @@
 /*
- * Accounts of a ring's slices: reports to the stream what each owner says that it began, skipped by
- * sampling, lost and waited. When an owner is gone, reports its last account and frees its slice.
- * See ring_source.h.
+ * Accounts of a ring's slices: tells the stream what each owner says that it began, skipped by
+ * sampling, lost and waited. When an owner is gone, tells its last account, and frees its slice
+ * when the stream has taken that. See ring_source.h.
  */
 #include "agent/ring/ring_source.h"
 
-#include "agent/core/threads.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
 #define WAITED_LEAST_NS 1000000 /* shorter waits of an owner are not worth a mark */
 #define WAITED_TELL_NS	1000000000
+#define WAITED_LOOK_NS	100000000 /* between two looks at all lanes */
+#define SETTLE_ITEMS	5	  /* that settling a lane puts into a run at most */
 
 struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shared)
 {
@@ -22,52 +23,41 @@ struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shar
 	};
 }
 
-int ring_tell_losses_between(struct stream *stream, struct thread *thread, struct ring_losses *told,
-			     const struct ring_losses *upto, int reason, uint64_t from_ns,
-			     uint64_t to_ns)
+void ring_put_losses(struct run *run, uint32_t lane, struct ring_losses *told,
+		     const struct ring_losses *upto, int reason, uint64_t from_ns, uint64_t to_ns)
 {
-	struct capture_losses more = {
+	struct run_losses more = {
 		.events = ring_grown(upto->events, told->events),
 		.allocations = ring_grown(upto->allocations, told->allocations),
 		.frees = ring_grown(upto->frees, told->frees),
 		.bytes = ring_grown(upto->bytes, told->bytes),
 	};
-	int r;
 
 	if (!more.events)
-		return 0;
-	r = capture_gap(stream, thread, &more, reason, from_ns, to_ns);
-	if (r < 0)
-		return r;
+		return;
+	run_put_gap(run, lane, &more, reason, from_ns, to_ns);
 	told->events += more.events;
 	told->allocations += more.allocations;
 	told->frees += more.frees;
 	told->bytes += more.bytes;
-	return 0;
 }
 
-int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread,
-		     struct ring_losses *told, const struct ring_losses *upto, int reason,
-		     uint64_t from, uint64_t to)
-{
-	return ring_tell_losses_between(stream, thread, told, upto, reason, ring_stream_ns(s, from),
-					ring_stream_ns(s, to));
-}
-
-static void count_lane(struct stream *stream, struct ring_lane *l, uint64_t events,
-		       uint64_t not_sampled)
+static struct capture_counts grow(struct ring_lane *l, uint64_t events, uint64_t not_sampled)
 {
 	uint64_t passed = ring_grown(not_sampled, l->counted_not_sampled);
+	struct capture_counts more = {.produced = ring_grown(events, l->counted) + passed,
+				      .not_sampled = passed};
 
-	capture_thread_counts(stream, l->thread, ring_grown(events, l->counted) + passed, passed);
 	l->counted = events;
 	l->counted_not_sampled = not_sampled;
+	return more;
 }
 
-/* Reports that the owner has waited for room, if the time is worth it, and at most once a
- * second. */
-static void tell_waits(struct ring_source *s, struct stream *stream, struct ring_lane *l, bool last)
+/* Puts a mark for the time that the owner has waited for room, if it is worth one, and at most once
+ * a second. */
+static void put_waits(struct ring_source *s, struct run *run, uint32_t index, bool last)
 {
+	struct ring_lane *l = &s->lane[index];
 	const struct ring_slice *slice = l->reader.slice;
 	uint64_t waited = ring_acquire64(s->ring->swapped, &slice->waited_ns);
 	uint64_t stamp = ring_get64(s->ring->swapped, &slice->waited_stamp);
@@ -76,62 +66,88 @@ static void tell_waits(struct ring_source *s, struct stream *stream, struct ring
 	if (more < WAITED_LEAST_NS ||
 	    (!last && s->looked - l->waits_told < clock_ticks(s->clock, WAITED_TELL_NS)))
 		return;
-	if (capture_mark(stream, l->thread, HEAPCAST__MARK_KIND__MARK_WAITED, more,
-			 ring_stream_ns(s, stamp < s->looked ? stamp : s->looked), NULL, 0) < 0)
-		return;
+	run_put_mark(run, index, HEAPCAST__MARK_KIND__MARK_WAITED, more,
+		     ring_stream_ns(s, stamp < s->looked ? stamp : s->looked));
 	l->waited_ns = waited;
 	l->waits_told = s->looked;
+}
+
+/* The same for all lanes. */
+static void put_all_waits(struct ring_source *s, struct run *run)
+{
+	if (s->looked - s->waits_looked < clock_ticks(s->clock, WAITED_LOOK_NS))
+		return;
+	s->waits_looked = s->looked;
+	for (uint32_t i = 0; i < s->active_count && run_fits(run, 1); i++)
+		put_waits(s, run, s->active[i], false);
 }
 
 /* Returns the number of events that were begun and never written. A thread that moves to another
  * slice in the middle of an event writes it there or nowhere, which shows only when the thread has
  * ended. */
-static uint64_t missing(const struct ring_lane *l, uint64_t events)
+static uint64_t missing(const struct ring_source *s, const struct run *run, uint32_t index,
+			uint64_t events)
 {
+	const struct ring_lane *l = &s->lane[index];
+
 	if (l->left)
 		return l->damaged ? ring_grown(events, l->read + l->gapped.events) : 0;
 	if (!l->first)
 		return ring_grown(events, l->read + l->gapped.events);
-	return ring_grown(l->first + events, thread_taken(l->thread));
+	return ring_grown(l->first + events, ring_thread_taken(s, run, index));
 }
 
-/* Reports the last account of a slice whose owner is gone: what was lost after the last RING_LOST,
- * and what was begun and never published. */
-static int settle(struct ring_source *s, struct stream *stream, struct ring_lane *l)
+/* Puts what was lost after the last RING_LOST into the run, and what was begun and never
+ * published. */
+static void put_rest(struct ring_source *s, struct run *run, uint32_t index, uint64_t events)
 {
-	struct ring_slice *slice = l->reader.slice;
-	const bool swapped = s->ring->swapped;
-	struct ring_losses lost = ring_losses_read(swapped, &slice->lost), rest;
-	uint64_t events = ring_get64(swapped, &slice->events);
-	uint64_t not_sampled = ring_get64(swapped, &slice->not_sampled);
-	int r = l->cut_awaited ? ring_lane_tell_away(s, stream, l, events, l->last_stamp)
-			       : ring_tell_losses(s, stream, l->thread, &l->gapped, &lost,
-						  HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp,
-						  s->looked);
+	struct ring_lane *l = &s->lane[index];
+	struct ring_losses lost = ring_losses_read(s->ring->swapped, &l->reader.slice->lost), rest;
+	uint64_t from_ns = ring_stream_ns(s, l->last_stamp), to_ns = ring_stream_ns(s, s->looked);
 
-	if (r < 0)
-		return r;
-	count_lane(stream, l, events, not_sampled);
-	tell_waits(s, stream, l, true);
-	if (l->cut_awaited)
-		return 0;
+	if (l->cut_awaited) {
+		ring_lane_put_away(s, run, index, events, l->last_stamp);
+		return;
+	}
+	ring_put_losses(run, index, &l->gapped, &lost, HEAPCAST__REASON__REASON_RING_FULL, from_ns,
+			to_ns);
 	rest = l->gapped;
-	rest.events += missing(l, events);
-	return ring_tell_losses(s, stream, l->thread, &l->gapped, &rest,
-				l->damaged ? HEAPCAST__REASON__REASON_DAMAGED
-					   : HEAPCAST__REASON__REASON_WRITER_DIED,
-				l->last_stamp, s->looked);
+	rest.events += missing(s, run, index, events);
+	ring_put_losses(run, index, &l->gapped, &rest,
+			l->damaged ? HEAPCAST__REASON__REASON_DAMAGED
+				   : HEAPCAST__REASON__REASON_WRITER_DIED,
+			from_ns, to_ns);
+}
+
+/* Puts the last account of a lane into the run, whose owner is gone, and the end of its thread. */
+static void settle(struct ring_source *s, struct run *run, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+	const struct ring_slice *slice = l->reader.slice;
+	uint64_t events = ring_get64(s->ring->swapped, &slice->events);
+	uint64_t not_sampled = ring_get64(s->ring->swapped, &slice->not_sampled);
+	struct capture_counts more;
+
+	put_rest(s, run, index, events);
+	more = grow(l, events, not_sampled);
+	run_put_counts(run, index, more.produced, more.not_sampled);
+	put_waits(s, run, index, true);
+	if (!l->left)
+		run_put(run, RUN_ENDED, index, ring_stream_ns(s, l->last_stamp));
+	l->settled = true;
 }
 
 /* Returns true if an earlier slice of the same thread is not settled yet. The agent may not know
  * yet that the thread has left that slice, because it looks at slices one after the other. */
-static bool has_other(const struct ring_source *s, const struct ring_lane *l)
+static bool has_other(const struct ring_source *s, uint32_t index)
 {
-	for (uint32_t i = 0; i < s->active_count; i++) {
-		const struct ring_lane *other = &s->lane[s->active[i]];
+	const struct ring_lane *l = &s->lane[index];
 
-		if (other != l && other->active && other->thread == l->thread &&
-		    (other->left || other->first < l->first))
+	for (uint32_t i = 0; i < s->active_count; i++) {
+		uint32_t other = s->active[i];
+
+		if (other != index && ring_thread(s, other) == ring_thread(s, index) &&
+		    (s->lane[other].left || s->lane[other].first < l->first))
 			return true;
 	}
 	return false;
@@ -139,85 +155,84 @@ static bool has_other(const struct ring_source *s, const struct ring_lane *l)
 
 /* The slice is about to be freed with its part of the account. Writes the thread's account to its
  * other slice, where an agent that takes over the ring finds it. */
-static void hand_over(const struct ring_source *s, const struct ring_lane *l)
+static void hand_over(const struct ring_source *s, uint32_t index)
 {
-	for (uint32_t i = 0; i < s->active_count; i++) {
-		const struct ring_lane *other = &s->lane[s->active[i]];
-
-		if (other != l && other->active && other->thread == l->thread)
+	for (uint32_t i = 0; i < s->active_count; i++)
+		if (s->active[i] != index && ring_thread(s, s->active[i]) == ring_thread(s, index))
 			ring_account_lane(s, s->active[i]);
-	}
 }
 
-static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_lane *l)
+static bool is_over(const struct ring_source *s, uint32_t index)
+{
+	const struct ring_lane *l = &s->lane[index];
+
+	return !l->settled && (l->dead || l->left) && !l->has_next &&
+	       l->reader.tail == l->reader.head && (l->left || !has_other(s, index));
+}
+
+/* The stream has taken the lane's last account: frees its slice. */
+static void free_lane(struct ring_source *s, struct run *run, uint32_t index)
 {
 	uint64_t *settled = &s->ring->header->settled; /* only the agent writes it */
-	int r;
+	struct ring_lane *l = &s->lane[index];
 
-	if (!(l->dead || l->left) || l->has_next || l->reader.tail != l->reader.head)
-		return 0;
-	if (!l->left && has_other(s, l))
-		return 0;
-	r = settle(s, stream, l);
-	if (!r && !l->left)
-		r = capture_thread_end(stream, l->thread, ring_stream_ns(s, l->last_stamp));
-	if (r < 0)
-		return r;
 	if (l->left)
-		hand_over(s, l);
+		hand_over(s, index);
 	else
-		ring_account_end(s, (uint32_t)(l - s->lane));
-	capture_thread_leave(stream, l->thread);
+		ring_account_end(s, index);
+	run_put(run, RUN_LEFT, index, 0);
 	ring_release64(s->ring->swapped, settled,
 		       ring_get64(s->ring->swapped, settled) + l->counted + l->counted_not_sampled);
 	ring_slice_free(l->reader.slice);
 	l->active = false;
-	return 0;
 }
 
 /* Iterates from the last lane to the first, because the last one replaces a lane that is freed. */
-static int reap_those(struct ring_source *s, struct stream *stream, bool left)
+static void free_settled(struct ring_source *s, struct run *run)
 {
-	int r = 0;
+	for (uint32_t i = s->active_count; i-- > 0 && run_fits(run, 1);) {
+		uint32_t index = s->active[i];
 
-	for (uint32_t i = s->active_count; !r && i-- > 0;) {
-		struct ring_lane *l = &s->lane[s->active[i]];
-
-		if (l->left != left)
+		if (!s->lane[index].settled)
 			continue;
-		r = reap_lane(s, stream, l);
-		if (!l->active)
-			s->active[i] = s->active[--s->active_count];
+		free_lane(s, run, index);
+		s->active[i] = s->active[--s->active_count];
 	}
-	return r;
 }
 
-/* Left slices come first: a thread's count must be complete when its last slice is freed. */
-int ring_reap(struct ring_source *s, struct stream *stream)
+/* A thread's last lane waits for its others (is_over), whose accounts must be taken before. */
+bool ring_reap(struct ring_source *s, struct run *run)
 {
-	int r = reap_those(s, stream, true);
-
-	return r ? r : reap_those(s, stream, false);
+	put_all_waits(s, run);
+	free_settled(s, run);
+	for (uint32_t i = 0; i < s->active_count && run_fits(run, SETTLE_ITEMS); i++)
+		if (is_over(s, s->active[i]))
+			settle(s, run, s->active[i]);
+	return run->count;
 }
 
-void ring_count_lanes(struct capture_source *source, struct stream *stream)
+struct capture_counts ring_count_lane(struct capture_source *source, uint32_t lane)
 {
 	struct ring_source *s = (struct ring_source *)source;
+	struct ring_lane *l = &s->lane[lane];
+	uint64_t not_sampled;
 
-	for (uint32_t i = 0; i < s->active_count; i++) {
-		struct ring_lane *l = &s->lane[s->active[i]];
-		uint64_t not_sampled, events;
+	if (!l->active)
+		return (struct capture_counts){0};
+	not_sampled = ring_acquire64(s->ring->swapped, &l->reader.slice->not_sampled);
+	return grow(l, ring_acquire64(s->ring->swapped, &l->reader.slice->events), not_sampled);
+}
 
-		not_sampled = ring_acquire64(s->ring->swapped, &l->reader.slice->not_sampled);
-		events = ring_acquire64(s->ring->swapped, &l->reader.slice->events);
-		count_lane(stream, l, events, not_sampled);
-		tell_waits(s, stream, l, false);
-	}
-	capture_samples_refused(stream,
-				ring_get64(s->ring->swapped, &s->ring->header->samples_refused));
-	capture_loader_counts(stream,
-			      ring_get32(s->ring->swapped, &s->ring->header->stacks_unknown),
-			      ring_get32(s->ring->swapped, &s->ring->header->namespaces));
+struct capture_totals ring_totals(const struct capture_source *source)
+{
+	const struct ring_source *s = (const struct ring_source *)source;
+	const struct ring_header *h = s->ring->header;
+
+	return (struct capture_totals){
+		.samples_refused = ring_get64(s->ring->swapped, &h->samples_refused),
+		.stacks_unknown = ring_get32(s->ring->swapped, &h->stacks_unknown),
+		.namespaces = ring_get32(s->ring->swapped, &h->namespaces),
+	};
 }
 
 uint64_t ring_count_untold(const struct capture_source *source)

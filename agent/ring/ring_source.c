@@ -5,7 +5,6 @@
 #include <linux/futex.h>
 #include <string.h>
 
-#include "agent/stream/batch.h"
 #include "agent/core/target.h"
 #include "agent/core/threads.h"
 #include "heapcast.pb-c.h"
@@ -34,24 +33,41 @@ static void read_header(struct ring_source *s)
 		kind != RING_CLOCK_MONOTONIC && kind == s->counter->kind ? s->counter : &s->plain;
 }
 
-void ring_lane_damaged(struct ring_source *s, struct stream *stream, uint32_t index)
+uint64_t ring_thread_taken(const struct ring_source *s, const struct run *run, uint32_t index)
+{
+	const struct thread *thread = ring_thread(s, index);
+	uint64_t taken = thread ? thread_taken(thread) : 0;
+
+	for (uint32_t i = run->taken; i < run->count; i++) {
+		const struct run_item *item = &run->item[i];
+
+		if (item->lane == RUN_NO_LANE ||
+		    (item->lane != index && (!thread || ring_thread(s, item->lane) != thread)))
+			continue;
+		taken += item->kind == RUN_EVENT;
+		if (item->kind == RUN_GAP)
+			taken += item->gap.lost.events;
+	}
+	return taken;
+}
+
+void ring_lane_damaged(struct ring_source *s, const struct run *run, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 
 	s->records_damaged++;
 	l->damaged = true;
 	if (l->cut_awaited) {
-		l->read = ring_grown(thread_taken(l->thread), l->first);
+		l->read = ring_grown(ring_thread_taken(s, run, index), l->first);
 		l->announced = (struct ring_losses){0};
 		l->cut_awaited = false;
 	}
 	l->has_next = false;
 	ring_reader_resync(&l->reader);
-	capture_lane_reset(stream, index);
+	l->restarts = true;
 }
 
-void ring_lane_begin(struct ring_source *s, struct stream *stream, uint32_t index,
-		     struct thread *thread)
+void ring_lane_begin(struct ring_source *s, uint32_t index)
 {
 	struct ring_slice *slice = &s->ring->slices[index];
 	const struct ring_extent *extent = &s->ring->extent[index];
@@ -62,38 +78,34 @@ void ring_lane_begin(struct ring_source *s, struct stream *stream, uint32_t inde
 	*l = (struct ring_lane){
 		.active = true,
 		.tid = ring_get32(swapped, &slice->owner_tid),
-		.thread = thread,
+		.restarts = true,
 		.last_stamp = ring_get64(swapped, &slice->claim_stamp),
 		.first = ring_get64(swapped, &slice->thread_first),
 		.cut_awaited = s->incarnation > 1 && incarnation != s->incarnation,
 	};
 	s->active[s->active_count++] = index;
-	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset,
+	ring_reader_init(&l->reader, slice, (uint8_t *)s->ring->header + extent->offset,
 			 extent->words, swapped);
 	if (l->cut_awaited) {
 		l->waited_ns = ring_acquire64(swapped, &slice->waited_ns);
 		l->reader.tail = l->reader.head = l->reader.told =
 			ring_get64(swapped, &slice->tail);
 	}
-	capture_lane_reset(stream, index);
 }
 
-static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t index)
+static void lane_claim(struct ring_source *s, struct run *run, uint32_t index)
 {
 	const struct ring_slice *slice = &s->ring->slices[index];
 	const bool swapped = s->ring->swapped;
-	uint32_t tid = ring_get32(swapped, &slice->owner_tid);
-	bool continues = ring_get64(swapped, &slice->thread_first) != 0;
 	uint64_t claimed = ring_get64(swapped, &slice->claim_stamp);
-	struct thread *thread;
-	int r = capture_thread_begin(stream, tid, ring_stream_ns(s, claimed), continues, &thread);
+	struct run_item *item = run_put(run, RUN_THREAD, index, ring_stream_ns(s, claimed));
 
-	if (r < 0)
-		return r;
-	capture_thread_called(stream, thread, slice->name);
-	ring_lane_begin(s, stream, index, thread);
-	ring_account_lane(s, index);
-	return 0;
+	item->thread.tid = ring_get32(swapped, &slice->owner_tid);
+	if (ring_get64(swapped, &slice->thread_first))
+		item->flags = RUN_CONTINUES;
+	memcpy(item->thread.name, slice->name, sizeof(item->thread.name));
+	item->thread.name[sizeof(item->thread.name) - 1] = 0;
+	ring_lane_begin(s, index);
 }
 
 void ring_slice_free(struct ring_slice *slice)
@@ -141,98 +153,121 @@ static bool owner_gone(const struct ring_source *s, const struct ring_lane *l)
 	return l->dead || (s->looks_itself && !target_thread_exists(s->emulated, (pid_t)l->tid));
 }
 
+static bool is_known(const struct ring_source *s, uint32_t tid)
+{
+	for (uint32_t i = 0; i < s->active_count; i++)
+		if (s->lane[s->active[i]].tid == tid)
+			return true;
+	return threads_find(s->source.threads, tid) != NULL;
+}
+
 /* Returns true if the slice belongs to a thread that started in another slice, which was claimed
  * after the search had passed it. */
-static bool is_ahead(const struct ring_source *s, struct stream *stream,
-		     const struct ring_slice *slice)
+static bool is_ahead(const struct ring_source *s, const struct ring_slice *slice)
 {
 	const bool swapped = s->ring->swapped;
 
 	return !s->takes_ahead && ring_get64(swapped, &slice->thread_first) &&
-	       !capture_thread_known(stream, ring_get32(swapped, &slice->owner_tid));
+	       !is_known(s, ring_get32(swapped, &slice->owner_tid));
 }
 
-static int lane_look(struct ring_source *s, struct stream *stream, uint32_t index, bool final,
-		     uint64_t now)
+/* Returns false if the run is full. */
+static bool lane_look(struct ring_source *s, struct run *run, uint32_t index, bool final,
+		      uint64_t now)
 {
 	struct ring_slice *slice = &s->ring->slices[index];
 	struct ring_lane *l = &s->lane[index];
 	const bool swapped = s->ring->swapped;
 	uint32_t state = ring_acquire32(swapped, &slice->state);
 	uint64_t entered;
-	int r;
 
 	if (!l->active) {
 		if (state == RING_SLICE_CLAIMING && final)
 			ring_slice_free(slice);
 		if (state != RING_SLICE_OWNED && state != RING_SLICE_LEFT)
-			return 0;
-		if (is_ahead(s, stream, slice)) {
+			return true;
+		if (is_ahead(s, slice)) {
 			s->ahead++;
-			return 0;
+			return true;
 		}
-		r = lane_claim(s, stream, index);
-		if (r < 0)
-			return r;
+		if (!run_fits(run, 1))
+			return false;
+		lane_claim(s, run, index);
 	}
 	s->moved |= !l->left && state == RING_SLICE_LEFT;
 	l->left = state == RING_SLICE_LEFT;
 	l->dead = final || owner_gone(s, l);
 	entered = ring_acquire64(swapped, &slice->entered);
 	if (ring_reader_look(&l->reader) < 0)
-		ring_lane_damaged(s, stream, index);
+		ring_lane_damaged(s, run, index);
 	lane_bound(s, l, entered, now);
-	return 0;
+	return true;
 }
 
 /* Looks at all slices. Repeats this while it meets threads in a later slice of theirs and finds
  * earlier ones. A thread whose first slice does not turn up is taken as it is. */
-static int search(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
+static bool search(struct ring_source *s, struct run *run, bool final, uint64_t now)
 {
 	uint32_t known;
-	int r = 0;
 
 	s->takes_ahead = false;
 	do {
 		known = s->active_count;
 		s->ahead = 0;
-		for (uint32_t i = 0; !r && i < s->ring->slice_count; i++)
-			r = lane_look(s, stream, i, final, now);
+		for (uint32_t i = 0; i < s->ring->slice_count; i++)
+			if (!lane_look(s, run, i, final, now))
+				return false;
 		s->takes_ahead = s->active_count == known;
-	} while (!r && s->ahead);
-	return r;
+	} while (s->ahead);
+	return true;
+}
+
+static bool look_at_active(struct ring_source *s, struct run *run, bool final, uint64_t now)
+{
+	for (uint32_t i = 0; i < s->active_count; i++)
+		if (!lane_look(s, run, s->active[i], final, now))
+			return false;
+	return true;
+}
+
+/* Takes over the lanes that the previous agent left, one in a run: the next one may belong to the
+ * same thread. Returns false if the run must be taken first. */
+static bool take_up(struct ring_source *s, struct run *run)
+{
+	for (uint32_t i = 0; !s->taken_up && i < s->ring->slice_count; i++)
+		if (ring_lane_take_up(s, run, i))
+			return false;
+	s->taken_up = true;
+	return true;
 }
 
 /* Hundreds of slices may be free. The agent searches them for new owners when `claims` has changed,
  * and every SEARCH_NS in any case. (`claims` is read after the clock. So a claim that it does not
- * include has only later stamps, except for the slack.) */
-static int look_at_slices(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
+ * include has only later stamps, except for the slack.) Returns false if the run must be taken
+ * before the next try. */
+static bool look_at_slices(struct ring_source *s, struct run *run, bool final, uint64_t now)
 {
 	uint32_t claims = ring_acquire32(s->ring->swapped, &s->ring->header->claims);
 	uint64_t since = s->looked - s->searched;
-	int r = 0;
+	bool done;
 
-	for (uint32_t i = 0; !r && !s->taken_up && i < s->ring->slice_count; i++)
-		r = ring_lane_take_up(s, stream, i);
-	if (r < 0)
-		return r;
-	s->taken_up = true;
+	if (!take_up(s, run))
+		return false;
 	s->moved = false;
 	if (!final && claims == s->claims && since < clock_ticks(s->clock, SEARCH_NS)) {
-		for (uint32_t i = 0; !r && i < s->active_count; i++)
-			r = lane_look(s, stream, s->active[i], final, now);
+		done = look_at_active(s, run, final, now);
 		/* Find the slice where a thread continues before its old slice is freed. */
-		if (r || !s->moved)
-			return r;
+		if (!done || !s->moved)
+			return done;
 	}
 	s->looks_itself = true;
-	r = search(s, stream, final, now);
+	done = search(s, run, final, now);
 	s->looks_itself = false;
-	if (!r) {
+	if (done) {
 		s->claims = claims;
 		s->searched = s->looked;
 	}
-	return r;
+	return done;
 }
 
 /* Returns true if only one thread has a slice. Then no record can come that belongs before its
@@ -246,18 +281,14 @@ static bool alone(const struct ring_source *s)
 	       ring_acquire32(s->ring->swapped, &s->ring->header->claims) == s->claims;
 }
 
-/* Reports the losses of threads without a slice, as they were at the look. */
-static int tell_no_slice(struct ring_source *s, struct stream *stream,
-			 const struct ring_losses *seen)
+/* Puts the losses of threads without a slice into the run, as they were at the look. */
+static void put_no_slice(struct ring_source *s, struct run *run, const struct ring_losses *seen)
 {
 	uint64_t now_ns = ring_stream_ns(s, s->looked);
-	int r = ring_tell_losses_between(stream, NULL, &s->no_slice, seen,
-					 HEAPCAST__REASON__REASON_NO_SLICE,
-					 s->no_slice_ns < now_ns ? s->no_slice_ns : now_ns, now_ns);
 
-	if (!r)
-		s->no_slice_ns = now_ns;
-	return r;
+	ring_put_losses(run, RUN_NO_LANE, &s->no_slice, seen, HEAPCAST__REASON__REASON_NO_SLICE,
+			s->no_slice_ns < now_ns ? s->no_slice_ns : now_ns, now_ns);
+	s->no_slice_ns = now_ns;
 }
 
 /* Returns the smallest stamp that a new record can have. If the program uses ticks as stamps, that
@@ -275,39 +306,39 @@ static uint64_t least_stamp(struct ring_source *s)
 	return tick < now ? tick : now;
 }
 
-static int look(struct ring_source *s, struct stream *stream, bool final)
+/* Returns false if the run must be taken before the next try. */
+static bool look(struct ring_source *s, struct run *run, bool final)
 {
 	struct ring_losses no_slice;
 	uint64_t now;
-	int r;
 
 	if (!s->ready)
 		read_header(s);
 	if (!s->ready || s->foreign)
-		return 0;
+		return true;
 	no_slice = ring_losses_read(s->ring->swapped, &s->ring->header->no_slice);
 	s->looked = clock_stamp(s->clock);
 	if (clock_strayed(s->clock, s->looked)) { /* the machine has slept */
 		clock_update(s->counter);
 		s->looked = clock_stamp(s->clock);
 	}
-	s->tick_length = clock_ticks(s->clock, BATCH_TICK_NS);
+	s->tick_length = clock_ticks(s->clock, RUN_TICK_NS);
 	s->future = s->looked + clock_ticks(s->clock, FUTURE_NS);
 	now = least_stamp(s);
 	s->watermark = now;
 	s->limit = final ? UINT64_MAX : now;
-	r = look_at_slices(s, stream, final, now);
-	if (r < 0)
-		return r;
+	if (!look_at_slices(s, run, final, now) || !run_fits(run, 1))
+		return false;
 	if (alone(s))
 		s->limit = UINT64_MAX;
-	return tell_no_slice(s, stream, &no_slice);
+	put_no_slice(s, run, &no_slice);
+	return true;
 }
 
 /* Returns true if the lane has a record that this round may take. */
-static bool lane_ready(struct ring_source *s, struct stream *stream, uint32_t index)
+static bool lane_ready(struct ring_source *s, const struct run *run, uint32_t index)
 {
-	return (s->lane[index].has_next || ring_lane_next(s, stream, index)) &&
+	return (s->lane[index].has_next || ring_lane_next(s, run, index)) &&
 	       s->lane[index].next.stamp <= s->limit;
 }
 
@@ -331,40 +362,51 @@ static void sift_down(struct ring_source *s, uint32_t at)
 	}
 }
 
-static void heap_build(struct ring_source *s, struct stream *stream)
+static void heap_build(struct ring_source *s, const struct run *run)
 {
 	s->heap_count = 0;
 	if (!s->ready || s->foreign)
 		return;
 	for (uint32_t i = 0; i < s->active_count; i++)
-		if (lane_ready(s, stream, s->active[i]))
+		if (lane_ready(s, run, s->active[i]))
 			s->heap[s->heap_count++] = s->active[i];
 	for (uint32_t i = s->heap_count / 2; i-- > 0;)
 		sift_down(s, i);
 }
 
-/* Takes records of the first lane in the heap until another lane has an older stamp. */
-static int merge_front(struct ring_source *s, struct stream *stream)
+/* Takes records of the first lane in the heap until another lane has an older stamp. Returns false
+ * if the lane has more, but the run must be taken first. */
+static bool merge_front(struct ring_source *s, struct run *run)
 {
 	uint32_t index = s->heap[0];
 	struct ring_lane *l = &s->lane[index];
 	uint64_t until = s->limit;
-	int r;
 
 	for (uint32_t c = 1; c < 3 && c < s->heap_count; c++)
 		if (s->lane[s->heap[c]].next.stamp < until)
 			until = s->lane[s->heap[c]].next.stamp;
-	r = ring_deliver(s, stream, index, until);
-	if (r < 0) {
-		ring_reader_release(&l->reader);
-		return r;
-	}
-	if (!l->has_next || l->next.stamp > s->limit) {
-		ring_reader_release(&l->reader);
+	ring_take_records(s, run, index, until);
+	if (!l->has_next || l->next.stamp > s->limit)
 		s->heap[0] = s->heap[--s->heap_count];
-	}
+	else if (l->next.stamp <= until)
+		return false;
 	sift_down(s, 0);
-	return 0;
+	return true;
+}
+
+/* Gives what the last run had back to its writers: an eighth of a slice at a time, and the rest
+ * when nothing more is to be taken in this round. */
+static void release_read(struct ring_source *s)
+{
+	for (uint32_t i = 0; i < s->read_count; i++) {
+		struct ring_lane *l = &s->lane[s->read_on[i]];
+
+		l->read_on = false;
+		if (!l->has_next || l->next.stamp > s->limit ||
+		    l->reader.tail - l->reader.told > l->reader.words / 8)
+			ring_reader_release(&l->reader);
+	}
+	s->read_count = 0;
 }
 
 /* Returns true if some slice is more than half full. Also if a slice was claimed since the last
@@ -385,49 +427,46 @@ static bool ring_filling(const struct capture_source *source)
 	return false;
 }
 
-static int step(struct ring_source *s, struct stream *stream, bool final)
+/* Fills the run from the current phase. Returns true if the phase is over, and false if the run
+ * must be taken first. */
+static bool step(struct ring_source *s, struct run *run, bool final)
 {
-	int r = 0;
-
 	switch (s->phase) {
 	case RING_LOOK:
 		s->round_final = final;
-		r = look(s, stream, final);
-		break;
+		return look(s, run, final);
 	case RING_MODULES:
-		r = ring_read_modules(s, stream);
-		if (!r)
-			heap_build(s, stream);
-		break;
+		/* A module is the only item of its run, because the source has memory for one. */
+		if (run->count || ring_read_module(s, run))
+			return false;
+		heap_build(s, run);
+		return true;
 	case RING_MERGE:
-		while (!r && s->heap_count)
-			r = merge_front(s, stream);
-		break;
+		while (s->heap_count)
+			if (!run_fits(run, 1) || s->read_count == RUN_ITEMS || !merge_front(s, run))
+				return false;
+		return true;
 	case RING_REAP:
-		r = ring_reap(s, stream);
-		break;
+		return !run->count && !ring_reap(s, run);
 	}
-	return r;
+	return true;
 }
 
-static int ring_drain(struct capture_source *source, struct stream *stream, bool final)
+static void ring_fill(struct capture_source *source, bool final, struct run *run)
 {
 	struct ring_source *s = (struct ring_source *)source;
-	int r;
 
-	for (;;) {
-		r = step(s, stream, final);
-		if (r < 0)
-			return r;
-		if (s->phase == RING_REAP)
-			break;
-		s->phase++;
+	release_read(s);
+	for (; step(s, run, final); s->phase++) {
+		if (s->phase != RING_REAP)
+			continue;
+		s->phase = RING_LOOK;
+		s->filling = ring_filling(source);
+		run->complete = true;
+		run->more = final ? !s->round_final : s->filling;
+		run->until_ns = s->ready && !s->foreign ? ring_stream_ns(s, s->watermark) : 0;
+		return;
 	}
-	s->phase = RING_LOOK;
-	if (s->ready && !s->foreign)
-		capture_watermark(stream, ring_stream_ns(s, s->watermark));
-	s->filling = ring_filling(source);
-	return final ? !s->round_final : s->filling;
 }
 
 static void ring_retire(struct capture_source *source)
@@ -441,8 +480,9 @@ static void ring_close(struct capture_source *source)
 }
 
 static const struct capture_ops ring_ops = {
-	.drain = ring_drain,
-	.count = ring_count_lanes,
+	.fill = ring_fill,
+	.count = ring_count_lane,
+	.totals = ring_totals,
 	.filling = ring_filling,
 	.turn = ring_turn,
 	.seal = ring_account_write,
@@ -457,12 +497,10 @@ static const struct capture_ops ring_ops = {
 int ring_source_init(struct ring_source *s, struct arena *arena, const struct ring_shape *shape,
 		     struct clock *counter)
 {
-	static uint64_t scratch[RING_EVENT_WORDS];
 	uint32_t slices = ring_slice_count(shape, shape->steps);
 
-	*s = (struct ring_source){.source = {&ring_ops}, .counter = counter, .clock = counter};
+	*s = (struct ring_source){.source.ops = &ring_ops, .counter = counter, .clock = counter};
 	s->plain.kind = RING_CLOCK_MONOTONIC;
-	s->scratch = scratch;
 	s->ring = arena_take(arena, ring_memory_struct_size(shape));
 	s->lane = arena_take(arena, slices * sizeof(*s->lane));
 	s->active = arena_take(arena, slices * sizeof(*s->active));
@@ -481,7 +519,7 @@ void ring_source_prepare(struct ring_source *s, const struct ring_shape *shape)
 void ring_source_clear(struct ring_source *s, uint64_t start_ns)
 {
 	memset(s->lane, 0, s->ring->slice_count * sizeof(*s->lane));
-	s->heap_count = s->active_count = 0;
+	s->heap_count = s->active_count = s->read_count = 0;
 	s->phase = RING_LOOK;
 	s->ready = s->foreign = s->filling = false;
 	s->start_ns = start_ns;

@@ -2,13 +2,13 @@
 /*
  * The ring as a source of events (agent/core/capture.h): merges all slices of a ring by stamp.
  *
- * A round has four phases. If the batch is full, the round stops between two events, and continues
- * there later.
+ * A round has four phases. If a run is full, the round stops between two events, and continues
+ * there with the next run.
  *   look     Finds the slices that are owned, dead or left. Reads `entered`, then `head` of each
  *            slice, and computes the limit and the watermark from them.
  *   modules  Reads the module channel. Its content is now older than any event up to those heads.
- *   merge    Delivers events up to the limit, always from the slice with the oldest stamp.
- *   reap     Settles and frees the empty slices of dead owners, and ends their threads.
+ *   merge    Takes events up to the limit, always from the slice with the oldest stamp.
+ *   reap     Settles the empty slices of dead owners, ends their threads, and frees the slices.
  *
  * The limit is the oldest stamp that a record not yet published can have. A thread that stays in
  * one hook for more than STALL_NS (a page fault, a stopped process) does not delay the others: the
@@ -17,8 +17,8 @@
  */
 #include <sys/types.h>
 
-#include "agent/core/capture.h"
 #include "agent/core/budget.h"
+#include "agent/core/capture.h"
 #include "agent/core/clock.h"
 #include "agent/watch/filters.h"
 #include "agent/ring/ring_memory.h"
@@ -29,15 +29,17 @@ struct ring_lane {
 	bool active;
 	bool dead; /* the owner was dead at the last look, before `head` was read */
 	bool left;
+	bool settled; /* its last account is in a run; free the slice when that is taken */
 	bool damaged;
 	bool has_next;
+	bool restarts; /* the next event begins a stack history */
+	bool read_on;  /* the last run has records of this lane */
 	/* The records so far were written for another agent. They are counted and dropped
 	 * (ring_takeup.c). */
 	bool cut_awaited;
 	bool named_epoch;
 	uint32_t tid;
 	uint32_t epoch;
-	struct thread *thread;
 	struct ring_record next;
 	uint64_t last_stamp;
 	uint64_t read;	  /* events */
@@ -47,7 +49,7 @@ struct ring_lane {
 	uint64_t waits_told; /* stamp of the last report of waits */
 	/* Sum of RING_LOST records. While `cut_awaited`: sum of what was dropped. */
 	struct ring_losses announced;
-	struct ring_losses gapped; /* reported to the stream as gaps */
+	struct ring_losses gapped; /* put into runs as gaps */
 	uint64_t first;		   /* events of this thread in slices before this one */
 	/* Events of this thread that sampling skipped in slices before this one. Only for lanes
 	 * that were taken over. */
@@ -68,6 +70,10 @@ struct ring_source {
 	uint32_t active_count;
 	uint32_t *heap; /* of lanes, by next.stamp */
 	uint32_t heap_count;
+	uint32_t read_on[RUN_ITEMS]; /* lanes whose records the last run has */
+	uint32_t read_count;
+	struct run_module module; /* of the last run */
+	uint8_t build_id[32];	  /* its build id */
 	enum ring_phase phase;
 	bool filling;	  /* as of the last round: see capture_ops.filling */
 	bool round_final; /* this round has looked at a ring that has no writers any more */
@@ -79,14 +85,15 @@ struct ring_source {
 	 * kernel does not flag dead threads. The agent looks for them in /proc, provided that the
 	 * program has the same pid for itself as for the agent. */
 	pid_t emulated;
-	bool looks_itself;    /* this look checks /proc */
-	uint64_t looked;      /* stamp of the last look */
-	uint64_t tick_begin;  /* stamp: start of the last event's tick */
-	uint64_t tick_length; /* in stamps */
-	uint64_t tick_ns;     /* stream time of the tick */
-	uint64_t searched;    /* stamp of the last look at all slices */
-	uint32_t claims;      /* ring_header.claims at that time */
-	uint64_t future;      /* stamp: later stamps are invalid */
+	bool looks_itself;     /* this look checks /proc */
+	uint64_t looked;       /* stamp of the last look */
+	uint64_t tick_begin;   /* stamp: start of the last event's tick */
+	uint64_t tick_length;  /* in stamps */
+	uint64_t tick_ns;      /* stream time of the tick */
+	uint64_t searched;     /* stamp of the last look at all slices */
+	uint64_t waits_looked; /* stamp of the last look at the time that threads have waited */
+	uint32_t claims;       /* ring_header.claims at that time */
+	uint64_t future;       /* stamp: later stamps are invalid */
 	uint64_t limit;
 	uint64_t watermark;
 	uint64_t modules_tail;
@@ -105,9 +112,6 @@ struct ring_source {
 	uint64_t away_ns;
 	/* Stamp: losses before this one happened because no agent was running. 0: none did. */
 	uint64_t back;
-	/* RING_EVENT_WORDS words for a record, a mark's text, or an announcement. Used by the drain
-	 * thread. */
-	uint64_t *scratch;
 	uint64_t before;      /* events that the program began before it had a ring */
 	uint32_t wants_heard; /* the value of ring_header.wants that was handled */
 };
@@ -149,24 +153,32 @@ static inline size_t ring_source_memory(const struct ring_source *source)
 void ring_source_clear(struct ring_source *source, uint64_t start_ns);
 /* Gives a slice back to the program, as if new: all zeros, which works in any byte order. */
 void ring_slice_free(struct ring_slice *slice);
-/* Makes an owned slice a lane of this thread. */
-void ring_lane_begin(struct ring_source *source, struct stream *stream, uint32_t index,
-		     struct thread *thread);
+/* Makes an owned slice a lane. */
+void ring_lane_begin(struct ring_source *source, uint32_t index);
+
+/* Returns the lane's thread, or NULL if no run with it was taken yet. */
+static inline struct thread *ring_thread(const struct ring_source *s, uint32_t index)
+{
+	return s->source.thread[index];
+}
+/* Returns how many of its thread's events were taken from the ring or are known to be lost,
+ * together with those in the run. */
+uint64_t ring_thread_taken(const struct ring_source *source, const struct run *run, uint32_t index);
 
 /* Writes the account into the ring (ring_takeup.c). This is capture_ops.seal. */
-void ring_account_write(struct capture_source *source, const struct stream *stream);
+void ring_account_write(struct capture_source *source, const struct capture_account *account);
 /* Writes the lane's part of the account. */
 void ring_account_lane(const struct ring_source *source, uint32_t index);
 /* The thread of this slice has ended and is fully counted. Adds it to the account of ended threads,
  * exactly once. */
 void ring_account_end(struct ring_source *source, uint32_t index);
-/* Starts a lane whose thread another agent knew. Returns 0 or -EAGAIN. */
-int ring_lane_take_up(struct ring_source *source, struct stream *stream, uint32_t index);
-/* Counts and drops a record of such a lane. Returns 0 or -EAGAIN. */
-int ring_lane_drop(struct ring_source *source, struct stream *stream, uint32_t index);
-/* Reports the events that are missing before event `events` of the slice, as a gap. Returns 0 or
- * -EAGAIN. */
-int ring_lane_tell_away(struct ring_source *source, struct stream *stream, struct ring_lane *lane,
+/* Starts a lane whose thread another agent knew. Returns true if it put something into the run,
+ * which must be taken before this is called again. */
+bool ring_lane_take_up(struct ring_source *source, struct run *run, uint32_t index);
+/* Counts and drops a record of such a lane. */
+void ring_lane_drop(struct ring_source *source, struct run *run, uint32_t index);
+/* Puts the events that are missing before event `events` of the slice into the run, as a gap. */
+void ring_lane_put_away(struct ring_source *source, struct run *run, uint32_t index,
 			uint64_t events, uint64_t stamp);
 
 /* Converts a stamp of the ring to stream time. */
@@ -187,8 +199,8 @@ static inline uint64_t ring_grown(uint64_t now, uint64_t before)
 /* Tell the program something in the ring's header (ring_order.c). These are members of
  * capture_ops. */
 void ring_turn(struct capture_source *source, bool away);
-void ring_begin_image(struct capture_source *source, const struct stream *stream);
-void ring_obey(struct capture_source *source, const struct stream *stream);
+void ring_begin_image(struct capture_source *source, uint32_t image);
+void ring_obey(struct capture_source *source, const struct capture_orders *orders);
 void ring_detach(struct capture_source *source);
 /* Returns true if the agent must look at the ring each millisecond, because the program can't wake
  * it. */
@@ -199,28 +211,25 @@ void ring_filtered(struct ring_source *source, const struct filters *seen);
 
 /* ring_settle.c: reads a sum of losses from the ring. */
 struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shared);
-/* Settles and frees slices whose owners are gone and that are completely read. Returns 0 or
- * -EAGAIN. */
-int ring_reap(struct ring_source *source, struct stream *stream);
-/* capture_ops.count. */
-void ring_count_lanes(struct capture_source *source, struct stream *stream);
-/* capture_ops.uncounted. */
+/* Settles slices whose owners are gone and that are completely read, and frees those that are
+ * settled. Returns false if nothing was left to do. Else the run must be taken before this is
+ * called again. */
+bool ring_reap(struct ring_source *source, struct run *run);
+/* capture_ops.count, .totals and .uncounted. */
+struct capture_counts ring_count_lane(struct capture_source *source, uint32_t lane);
+struct capture_totals ring_totals(const struct capture_source *source);
 uint64_t ring_count_untold(const struct capture_source *source);
-/* Reports the difference of `upto` and `told` to the stream as lost between the stamps `from` and
- * `to`, and adds it to `told`. Returns 0 or -EAGAIN. */
-int ring_tell_losses(struct ring_source *source, struct stream *stream, struct thread *thread,
-		     struct ring_losses *told, const struct ring_losses *upto, int reason,
-		     uint64_t from, uint64_t to);
-/* The same, with stream times. */
-int ring_tell_losses_between(struct stream *stream, struct thread *thread, struct ring_losses *told,
-			     const struct ring_losses *upto, int reason, uint64_t from_ns,
-			     uint64_t to_ns);
-/* Reads everything in the module channel (ring_modules.c). Returns 0 or -EAGAIN. */
-int ring_read_modules(struct ring_source *source, struct stream *stream);
+/* Puts the difference of `upto` and `told` into the run, as lost between two stream times, and adds
+ * it to `told`. */
+void ring_put_losses(struct run *run, uint32_t lane, struct ring_losses *told,
+		     const struct ring_losses *upto, int reason, uint64_t from_ns, uint64_t to_ns);
+/* Puts the next module of the channel into the run, which must be empty (ring_modules.c). Returns
+ * false if there is none. */
+bool ring_read_module(struct ring_source *source, struct run *run);
 /* The slice's content is invalid: skips everything that is published in it. */
-void ring_lane_damaged(struct ring_source *source, struct stream *stream, uint32_t index);
-/* Reads the lane's next record into `next` (ring_deliver.c). Returns false if there is none. */
-bool ring_lane_next(struct ring_source *source, struct stream *stream, uint32_t index);
-/* Delivers the lane's `next` record, and then those behind it with stamps up to `until`. Returns 0,
- * or -EAGAIN; then the record in `next` must be offered again in the next batch. */
-int ring_deliver(struct ring_source *source, struct stream *stream, uint32_t index, uint64_t until);
+void ring_lane_damaged(struct ring_source *source, const struct run *run, uint32_t index);
+/* Reads the lane's next record into `next` (ring_records.c). Returns false if there is none. */
+bool ring_lane_next(struct ring_source *source, const struct run *run, uint32_t index);
+/* Takes the lane's `next` record, and then those behind it with stamps up to `until`, while the run
+ * has room. */
+void ring_take_records(struct ring_source *source, struct run *run, uint32_t index, uint64_t until);

@@ -23,7 +23,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/stream/stream.h"
+#include "agent/ring/ring_source.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -40,41 +40,44 @@ static void store(uint64_t *to, uint64_t value)
 void ring_account_lane(const struct ring_source *s, uint32_t index)
 {
 	struct ring_slice *slice = &s->ring->slices[index];
-	const struct ring_lane *l = &s->lane[index];
-	const struct thread_counts *c = &l->thread->counts;
+	const struct thread *thread = ring_thread(s, index);
 	struct ring_account *a = &s->ring->header->account;
 
-	if (a->threads < l->thread->number)
-		a->threads = l->thread->number;
-	store(&slice->thread_delivered, c->delivered + c->culled + l->thread->held);
-	store(&slice->thread_lost, c->lost);
-	store(&slice->thread_passed, ring_grown(c->not_sampled, l->counted_not_sampled));
-	__atomic_store_n(&slice->thread, l->thread->number, __ATOMIC_RELEASE);
+	if (!thread) /* the stream has taken nothing of this lane yet */
+		return;
+	if (a->threads < thread->number)
+		a->threads = thread->number;
+	store(&slice->thread_delivered,
+	      thread->counts.delivered + thread->counts.culled + thread->held);
+	store(&slice->thread_lost, thread->counts.lost);
+	store(&slice->thread_passed,
+	      ring_grown(thread->counts.not_sampled, s->lane[index].counted_not_sampled));
+	__atomic_store_n(&slice->thread, thread->number, __ATOMIC_RELEASE);
 }
 
-void ring_account_write(struct capture_source *source, const struct stream *stream)
+void ring_account_write(struct capture_source *source, const struct capture_account *account)
 {
 	const struct ring_source *s = (struct ring_source *)source;
 	struct ring_account *a = &s->ring->header->account;
 
 	for (uint32_t i = 0; i < s->active_count; i++)
 		ring_account_lane(s, s->active[i]);
-	store(&a->watermark_ns, stream_watermark(stream));
-	store(&a->stacks_cut, stream->stacks_cut);
-	store(&a->delivered[0], stream->delivered.allocations);
-	store(&a->delivered[1], stream->delivered.frees);
-	store(&a->delivered[2], stream->delivered.bytes);
-	a->lost = (struct ring_losses){stream->lost.events, stream->lost.allocations,
-				       stream->lost.frees, stream->lost.bytes};
+	store(&a->watermark_ns, account->watermark_ns);
+	store(&a->stacks_cut, account->stacks_cut);
+	store(&a->delivered[0], account->allocations);
+	store(&a->delivered[1], account->frees);
+	store(&a->delivered[2], account->bytes);
+	a->lost = (struct ring_losses){account->lost.events, account->lost.allocations,
+				       account->lost.frees, account->lost.bytes};
 	a->no_slice = s->no_slice;
-	a->image = stream->image;
+	a->image = account->image;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 void ring_account_end(struct ring_source *s, uint32_t index)
 {
 	struct ring_account *a = &s->ring->header->account;
-	const struct thread *thread = s->lane[index].thread;
+	const struct thread *thread = ring_thread(s, index);
 	const struct thread_counts *c = &thread->counts;
 	uint32_t turn = __atomic_load_n(&a->turn, __ATOMIC_RELAXED);
 	struct ring_gone next = a->gone[turn & 1];
@@ -238,50 +241,48 @@ void ring_source_begin(struct ring_source *s)
 }
 
 /* Restores the counts of events before the thread's oldest slice: no counter of the program
- * includes them any more. */
-static void count_earlier(struct ring_source *s, struct ring_lane *l, bool known)
+ * includes them any more. `known` is the thread, if another lane of it was taken over before. */
+static void count_earlier(const struct ring_source *s, const struct part *p,
+			  const struct thread *known, struct run_item *item)
 {
-	struct thread_counts *c = &l->thread->counts;
-
-	if (!known) {
-		c->produced = l->first + l->passed;
-		c->not_sampled = l->passed;
-		return;
-	}
-	for (uint32_t i = 0; i < s->active_count; i++) {
+	item->thread.produced = known ? 0 : p->first + p->passed;
+	item->thread.not_sampled = known ? 0 : p->passed;
+	for (uint32_t i = 0; known && i < s->active_count; i++) {
 		const struct ring_lane *other = &s->lane[s->active[i]];
+		uint64_t passed = ring_grown(other->passed, p->passed);
 
-		if (other == l || other->thread != l->thread || other->first <= l->first)
+		if (ring_thread(s, s->active[i]) != known || other->first <= p->first)
 			continue;
-		c->produced -= other->first - l->first + ring_grown(other->passed, l->passed);
-		c->not_sampled -= ring_grown(other->passed, l->passed);
+		item->thread.produced -= other->first - p->first + passed;
+		item->thread.not_sampled -= passed;
 	}
 }
 
-int ring_lane_take_up(struct ring_source *s, struct stream *stream, uint32_t index)
+bool ring_lane_take_up(struct ring_source *s, struct run *run, uint32_t index)
 {
 	const struct ring_slice *slice = &s->ring->slices[index];
 	const bool swapped = s->ring->swapped;
 	struct part p = part_of(swapped, slice);
 	struct ring_lane *l = &s->lane[index];
-	struct capture_past past = {.delivered = p.delivered, .lost = p.lost};
-	struct thread *thread;
-	bool known;
-	int r;
+	const struct thread *thread = threads_find(s->source.threads, p.tid);
+	struct run_item *item;
 
 	if (l->active || !is_taken(swapped, slice) || !p.thread)
-		return 0;
+		return false;
 	/* It was valid at the first look, so the program has changed it. */
 	if (!part_sound(swapped, &p, slice, THREADS_MAX))
 		p = (struct part){.tid = p.tid};
-	r = capture_thread_resume(stream, p.tid, p.thread, &past, &thread, &known);
-	if (r < 0)
-		return r;
-	ring_lane_begin(s, stream, index, thread);
+	item = run_put(run, RUN_RESUME, index, 0);
+	item->thread.tid = p.tid;
+	item->thread.number = p.thread;
+	item->thread.delivered = p.delivered;
+	item->thread.lost = p.lost;
+	count_earlier(s, &p, thread && thread->number == p.thread ? thread : NULL, item);
+	ring_lane_begin(s, index);
+	l->tid = p.tid;
 	l->first = p.first;
 	l->passed = p.passed;
-	count_earlier(s, l, known);
-	return 0;
+	return true;
 }
 
 /* ---- the gap ---- */
@@ -308,53 +309,48 @@ static void add_losses(struct ring_losses *to, const struct ring_losses *more)
 	to->bytes += more->bytes;
 }
 
-int ring_lane_tell_away(struct ring_source *s, struct stream *stream, struct ring_lane *l,
-			uint64_t events, uint64_t stamp)
+void ring_lane_put_away(struct ring_source *s, struct run *run, uint32_t index, uint64_t events,
+			uint64_t stamp)
 {
+	struct ring_lane *l = &s->lane[index];
 	uint64_t to_ns = ring_stream_ns(s, stamp);
-	struct capture_losses lost = {
-		.events = ring_grown(l->first + events, thread_taken(l->thread)),
+	struct run_losses lost = {
+		.events = ring_grown(l->first + events, ring_thread_taken(s, run, index)),
 		.allocations = l->announced.allocations,
 		.frees = l->announced.frees,
 		.bytes = l->announced.bytes,
 	};
-	int r;
 
 	if (!lost.events)
-		return 0;
-	r = capture_gap(stream, l->thread, &lost, HEAPCAST__REASON__REASON_AGENT_GONE,
-			s->away_ns < to_ns ? s->away_ns : to_ns, to_ns);
-	if (!r)
-		l->announced = (struct ring_losses){0};
-	return r;
+		return;
+	run_put_gap(run, index, &lost, HEAPCAST__REASON__REASON_AGENT_GONE,
+		    s->away_ns < to_ns ? s->away_ns : to_ns, to_ns);
+	l->announced = (struct ring_losses){0};
 }
 
-static int cut(struct ring_source *s, struct stream *stream, uint32_t index)
+static void cut(struct ring_source *s, struct run *run, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 	uint64_t events = l->next.value;
-	int r = ring_lane_tell_away(s, stream, l, events, l->next.stamp);
 
-	if (r < 0)
-		return r;
+	ring_lane_put_away(s, run, index, events, l->next.stamp);
 	l->announced = l->gapped = l->next.lost;
 	l->read = ring_grown(events, l->next.lost.events);
 	l->epoch = 0;
 	l->cut_awaited = false;
-	capture_lane_reset(stream, index);
-	return 0;
+	l->restarts = true;
 }
 
-int ring_lane_drop(struct ring_source *s, struct stream *stream, uint32_t index)
+void ring_lane_drop(struct ring_source *s, struct run *run, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 
 	if (l->next.class != EVENT_CLASS_NONE) {
-		ring_reader_native(&l->reader, &l->next, s->scratch);
+		ring_reader_native(&l->reader, &l->next);
 		add_event(&l->announced, &l->next);
-	} else if (l->next.kind == RING_LOST)
+	} else if (l->next.kind == RING_LOST) {
 		add_losses(&l->announced, &l->next.lost);
-	else if (l->next.kind == RING_CUT && l->next.incarnation == s->incarnation)
-		return cut(s, stream, index);
-	return 0;
+	} else if (l->next.kind == RING_CUT && l->next.incarnation == s->incarnation) {
+		cut(s, run, index);
+	}
 }

@@ -82,7 +82,7 @@ static struct order_result change(struct stream *s, const struct order *o, int k
 		s->sample_interval = interval;
 	if (mode != RING_OFF)
 		s->resume_mode = mode;
-	s->capture->ops->obey(s->capture, s);
+	stream_obey(s);
 	return done(s, now, remark(s));
 }
 

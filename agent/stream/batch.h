@@ -19,7 +19,7 @@
 #include "proto/columns.h"
 
 #define BATCH_EVENTS_MAX  32768
-#define BATCH_TICK_NS	  1000
+#define BATCH_TICK_NS	  RUN_TICK_NS
 #define BATCH_GAPS_MAX	  64
 #define BATCH_MARKS_MAX	  32
 #define BATCH_MODULES_MAX 16
@@ -31,7 +31,7 @@ struct batch_gap {
 	uint32_t thread;
 	int reason;
 	uint64_t from, to;
-	struct capture_losses lost;
+	struct run_losses lost;
 	uint64_t from_ns, to_ns;
 };
 

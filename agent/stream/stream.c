@@ -70,8 +70,9 @@ static int init_lanes(struct stream *s, struct arena *tables)
 	while (fixed && s->depth_max > 16 && path_total(s) > most)
 		s->depth_max = s->depth_max * 3 / 4;
 	s->lane = arena_take(tables, (s->lane_count + 1) * sizeof(*s->lane));
+	s->lane_thread = arena_take(tables, s->lane_count * sizeof(struct thread *));
 	s->path = arena_take(tables, path_total(s) * sizeof(*s->path));
-	if (!s->lane || !s->path)
+	if (!s->lane || !s->lane_thread || !s->path)
 		return -ENOMEM;
 	if (!fixed)
 		s->lane_count = ring_slice_count(&b->shape, 1);
@@ -221,10 +222,13 @@ static void clear_tables(struct stream *s)
 	flight_clear(&s->flight, 0);
 	sums_clear(&s->sums);
 	spool_clear(&s->spool);
-	for (uint32_t i = 0; i < s->lane_count; i++)
+	for (uint32_t i = 0; i < s->lane_count; i++) {
 		s->lane[i].depth = 0;
+		s->lane_thread[i] = NULL;
+	}
+	s->run = (struct run){0};
 	s->delivered = (struct spool_account){0};
-	s->lost = (struct capture_losses){0};
+	s->lost = (struct run_losses){0};
 	s->no_thread = s->stacks_cut = s->samples_refused = s->watermark_ns = s->named_ns =
 		s->ledger_told = s->turn_ns = s->earlier_delivered = s->earlier_lost =
 			s->watermark_told = s->order_ns = 0;
@@ -260,6 +264,8 @@ static void begin(struct stream *s, const uint8_t *agent_id, uint32_t incarnatio
 {
 	s->agent_id = agent_id;
 	s->incarnation = s->spool.disk.incarnation = incarnation;
+	s->capture->thread = s->lane_thread;
+	s->capture->threads = &s->threads;
 	s->process_news = true;
 	s->slept_ns = clock_slept_ns();
 	s->closed_ns = clock_monotonic_ns();
@@ -363,8 +369,7 @@ static void take_counts(struct stream *s, const struct ring_inheritance *in)
 	s->delivered.frees = a->delivered[1];
 	s->delivered.bytes = a->delivered[2];
 	s->earlier_lost = in->lost;
-	s->lost = (struct capture_losses){in->lost, a->lost.allocations, a->lost.frees,
-					  a->lost.bytes};
+	s->lost = (struct run_losses){in->lost, a->lost.allocations, a->lost.frees, a->lost.bytes};
 	s->stacks_cut = a->stacks_cut;
 	s->watermark_ns = s->delivered.time_ns = a->watermark_ns;
 	flight_clear(&s->flight, stream_now(s));
@@ -506,8 +511,8 @@ void stream_tell_sleep(struct stream *s, uint64_t slept_ns)
 {
 	if (s->state != STREAM_LIVE || slept_ns < s->slept_ns + SLEEP_LEAST_NS)
 		return;
-	if (capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_SUSPENDED, slept_ns - s->slept_ns,
-			 stream_now(s), NULL, 0) == 0)
+	if (stream_put_mark(s, HEAPCAST__MARK_KIND__MARK_SUSPENDED, slept_ns - s->slept_ns,
+			    stream_now(s), NULL))
 		s->slept_ns = slept_ns; /* else the batch is full: the next call tries again */
 }
 
@@ -569,12 +574,34 @@ static void renew_stacks(struct stream *s)
 	}
 }
 
+static void seal(struct stream *s)
+{
+	const struct capture_account account = {.watermark_ns = stream_watermark(s),
+						.stacks_cut = s->stacks_cut,
+						.allocations = s->delivered.allocations,
+						.frees = s->delivered.frees,
+						.bytes = s->delivered.bytes,
+						.lost = s->lost,
+						.image = s->image};
+
+	s->capture->ops->seal(s->capture, &account);
+}
+
+void stream_obey(struct stream *s)
+{
+	const struct capture_orders orders = {.mode = (uint32_t)s->mode,
+					      .resume = (uint32_t)s->resume_mode,
+					      .sample_interval = s->sample_interval};
+
+	s->capture->ops->obey(s->capture, &orders);
+}
+
 static int close_batch(struct stream *s, bool end)
 {
 	long length;
 
-	s->capture->ops->count(s->capture, s);
-	s->capture->ops->seal(s->capture, s);
+	stream_count(s);
+	seal(s);
 	length = batch_pack(s, s->packer, end);
 	s->closed_ns = clock_monotonic_ns();
 	s->delivered.time_ns = stream_watermark(s);
@@ -618,7 +645,7 @@ static bool is_due(struct stream *s, uint64_t now)
 		s->batch.opened_ns = 0;
 		if (now - s->closed_ns < (quiet ? FLIGHT_CLOSE_NS : STREAM_LEDGER_NS))
 			return false;
-		s->capture->ops->count(s->capture, s);
+		stream_count(s);
 		return stream_ledger(s).produced != s->ledger_told;
 	}
 	if (!s->batch.opened_ns)
@@ -644,8 +671,7 @@ static void begin_image(struct stream *s)
 {
 	struct target_info target;
 
-	if (capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_EXEC, s->image + 1, stream_now(s), NULL,
-			 0) < 0)
+	if (!stream_put_mark(s, HEAPCAST__MARK_KIND__MARK_EXEC, s->image + 1, stream_now(s), NULL))
 		return; /* the batch is full: try again in the next turn */
 	modules_remove_all(&s->modules, stream_now(s));
 	stacks_cache_clear(&s->stacks);
@@ -658,25 +684,26 @@ static void begin_image(struct stream *s)
 	flight_begin_image(&s->flight);
 	s->maps_ready = false;
 	s->maps_known = STREAM_MAPS_LOST;
-	s->capture->ops->begin_image(s->capture, s);
+	s->capture->ops->begin_image(s->capture, s->image);
 	s->process_news = true;
 	s->exec_pending = false;
 }
 
-/* Ends the threads that have no slice at the end. */
-static int end_threads(struct stream *s)
+/* Ends the threads that have no slice at the end. Returns false if the batch has no room. */
+static bool end_threads(struct stream *s)
 {
-	int r = 0;
+	bool fits = true;
 
-	threads_each(&s->threads, t) if (!r && t->alive) r = capture_thread_end(s, t, s->end_ns);
-	return r;
+	threads_each(&s->threads, t) if (fits && t->alive) fits =
+		stream_end_thread(s, t, s->end_ns);
+	return fits;
 }
 
 static enum stream_work finish(struct stream *s)
 {
-	int r = end_threads(s);
+	int r;
 
-	if (r == -EAGAIN)
+	if (!end_threads(s))
 		return close_batch(s, false) == -ENOSPC ? STREAM_STALLED : STREAM_MORE;
 	if (s->modules.unloads > BATCH_UNLOADS_MAX || !batch_fits_observed(s))
 		return close_batch(s, false) == -ENOSPC ? STREAM_STALLED : STREAM_MORE;
@@ -686,16 +713,52 @@ static enum stream_work finish(struct stream *s)
 	return r == -ENOSPC ? STREAM_STALLED : STREAM_IDLE;
 }
 
-/* Runs the source's drain, and sends held events that are due. Returns like capture_ops.drain. */
+/* Takes runs from the source until it has no more for now. Returns false if the batch must be
+ * closed first. */
+static bool take_runs(struct stream *s, bool final)
+{
+	struct run *run = &s->run;
+
+	for (;;) {
+		if (!stream_take(s))
+			return false;
+		if (run->complete)
+			return true;
+		run->count = run->taken = 0;
+		run->more = run->exec = false;
+		s->capture->ops->fill(s->capture, final, run);
+	}
+}
+
+/* A round of the source is taken. Returns true if more may be available at once. */
+static bool end_round(struct stream *s)
+{
+	struct run *run = &s->run;
+
+	run->complete = false;
+	if (run->until_ns > s->watermark_ns)
+		s->watermark_ns = run->until_ns;
+	s->exec_pending |= run->exec;
+	return run->more;
+}
+
+/* Takes what the source has, and sends held events that are due. Returns 0, 1 if more may be
+ * available at once, or -EAGAIN if the batch must be closed first. */
 static int drain_source(struct stream *s, bool final)
 {
 	int r = s->cull.flush ? cull_advance(s, false) : 0;
+	bool more;
 
 	if (!r && flight_urgent(&s->flight))
 		r = flight_advance(s, false);
-	if (!r)
-		r = s->capture->ops->drain(s->capture, s, final);
-	if (!r && s->cull.time_ns)
+	if (r)
+		return r;
+	if (!take_runs(s, final))
+		return -EAGAIN;
+	more = end_round(s);
+	if (more)
+		return 1;
+	if (s->cull.time_ns)
 		r = cull_advance(s, final);
 	return !r && s->flight.window_ns ? flight_advance(s, final) : r;
 }

@@ -91,9 +91,11 @@ struct stream {
 	struct threads threads;
 	struct cull cull; /* at most one of `cull` and `flight` is in use */
 	struct flight flight;
-	struct sums sums;	  /* of events that these do not send */
-	struct stacks_path *lane; /* one path for each lane, and one for held events */
+	struct sums sums;	     /* of events that these do not send */
+	struct stacks_path *lane;    /* one path for each lane, and one for held events */
+	struct thread **lane_thread; /* NULL: the lane has no thread */
 	uint32_t lane_count;
+	struct run run; /* what the source has found, and the batch has not taken yet */
 	/* A place that grows: see stream_grow.c. */
 	struct budget *budget;
 	uint32_t level;
@@ -114,7 +116,7 @@ struct stream {
 	size_t frame_pending;
 
 	struct spool_account delivered;
-	struct capture_losses lost;
+	struct run_losses lost;
 	uint64_t no_thread; /* lost events of threads without a lane */
 	uint64_t stacks_cut;
 	uint64_t samples_refused;
@@ -233,6 +235,21 @@ void stream_settle(struct stream *stream, const struct observer_settings *observ
 /* LIVE to ENDING. */
 void stream_end(struct stream *stream, const struct target_end *end);
 
+/* stream_take.c: takes the rest of `run`. Returns false if the batch has no room for the next item:
+ * close it and call this again. */
+bool stream_take(struct stream *stream);
+/* Updates the counts of live threads, and the totals, from the source. */
+void stream_count(struct stream *stream);
+/* The next three return false if the batch has no room. Marks a thread as ended. */
+bool stream_end_thread(struct stream *stream, struct thread *thread, uint64_t time_ns);
+/* stream_marks.c: takes a RUN_MARK. */
+bool stream_take_mark(struct stream *stream, const struct run_item *item);
+/* Puts a mark of the whole program into the batch. `text` may be NULL. */
+bool stream_put_mark(struct stream *stream, int kind, uint64_t value, uint64_t time_ns,
+		     const char *text);
+/* Tells the source how the program is to record from now on. The caller holds the lock. */
+void stream_obey(struct stream *stream);
+
 enum stream_work {
 	STREAM_IDLE,	/* nothing to do until the program writes more */
 	STREAM_MORE,	/* more work is available at once */
@@ -309,15 +326,13 @@ static inline void stream_account(struct stream *s, struct thread *thread,
 	s->delivered.bytes += event->size;
 }
 
-/* The same for several allocations and frees of one thread. */
+/* The same for several events of one thread. */
 static inline void stream_account_sum(struct stream *s, struct thread *thread,
 				      const struct spool_account *sum)
 {
-	uint64_t events = sum->allocations + sum->frees;
-
-	thread->counts.delivered += events;
-	thread->counts_news |= events != 0;
-	s->delivered.events += events;
+	thread->counts.delivered += sum->events;
+	thread->counts_news |= sum->events != 0;
+	s->delivered.events += sum->events;
 	s->delivered.frees += sum->frees;
 	s->delivered.allocations += sum->allocations;
 	s->delivered.bytes += sum->bytes;

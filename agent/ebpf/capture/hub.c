@@ -88,7 +88,7 @@ static struct watch *new_watch(struct hub *hub, pid_t pid)
 		w->pid = pid;
 		w->ring.fd = w->lock = -1;
 		w->epoch = 1;
-		w->raw_position = UINT64_MAX;
+		w->modules_due = true;
 		w->table_sure = true;
 		w->shared = &hub->streams[i];
 		hub->watch[i] = w;
@@ -234,8 +234,8 @@ void watch_begin(struct watch *w, struct stream *stream)
 
 	pthread_mutex_lock(&stream->lock);
 	w->stream = stream;
-	w->limit = stream->start_ns;
-	watch_ops.obey(&w->source, stream);
+	w->limit = w->start_ns = stream->start_ns;
+	stream_obey(stream);
 	s->free_stacks = stream->frees_have_stacks;
 	__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&stream->lock);

@@ -46,9 +46,10 @@ struct hub_settings {
 struct bpf_link;
 struct capture;
 
-/* The state of a thread, as the watch has reported it to the stream. */
+/* The state of a thread, as the watch has put it into runs. */
 struct watch_lane {
-	struct thread *thread; /* NULL: not begun */
+	bool begun;
+	bool restarts; /* the next event begins a stack history */
 	uint32_t tid;
 	uint64_t delivered;
 	uint64_t produced, not_sampled;			   /* as reported */
@@ -74,6 +75,7 @@ struct watch {
 	uint64_t exec_next;  /* the ring was read up to an exec, and records of the next program
 			      * start here; 0: no exec */
 	uint32_t exec_loads; /* number of loads at the exec */
+	bool exec_told;	     /* the stream knows of it */
 	uint32_t chosen;     /* places to probe in what is mapped now */
 	struct ebpf_modules modules;
 	uint32_t epoch;
@@ -109,11 +111,15 @@ struct watch {
 	uint64_t waited_ns;    /* as reported */
 	uint64_t raws, raw_ns; /* stacks that the agent walked, and the time that this took */
 	uint64_t raw_first_ns; /* delay from the first such event to its walk */
-	uint64_t raw_position; /* record whose stack is in `pcs`; UINT64_MAX: none */
 	uint32_t raw_count, raw_flags;
-	uint64_t remapped; /* position + 1 of the record of an mremap whose first event was
-			    * delivered */
-	uint64_t told_ns;  /* the reported watermark */
+	uint64_t told_ns;	  /* the reported watermark */
+	uint32_t round;		  /* records read in this round */
+	uint64_t start_ns;	  /* CLOCK_MONOTONIC of the stream's start */
+	struct run_module module; /* of the last run */
+	bool in_round, round_final;
+	bool modules_due; /* some may have come or gone */
+	bool release_due; /* give what was read back to the ring before the next run */
+	bool pcs_used;	  /* the last run points to `pcs` */
 	uint64_t pcs[UNWIND_MAX_DEPTH + 2]; /* with room for two pseudo frames */
 };
 

@@ -19,7 +19,7 @@
 #include "base/ban.h"
 
 #define HEADERS_MAX  64
-#define SEGMENTS_MAX (sizeof(((struct ebpf_module *)0)->segment) / sizeof(struct capture_segment))
+#define SEGMENTS_MAX (sizeof(((struct ebpf_module *)0)->segment) / sizeof(struct run_segment))
 
 static bool read_header(int fd, Elf64_Ehdr *ret)
 {
@@ -58,8 +58,8 @@ static bool read_segments(struct ebpf_module *m, const struct row *row)
 		if (p.p_type != PT_LOAD)
 			continue;
 		if (m->segment_count < SEGMENTS_MAX)
-			m->segment[m->segment_count++] = (struct capture_segment){
-				p.p_vaddr, p.p_memsz, p.p_offset, p.p_flags};
+			m->segment[m->segment_count++] =
+				(struct run_segment){p.p_vaddr, p.p_memsz, p.p_offset, p.p_flags};
 		if (p.p_flags & PF_X && loads < SEGMENTS_MAX)
 			load[loads++] = (struct elf_load){p.p_vaddr, p.p_offset, p.p_filesz};
 		if (p.p_vaddr + p.p_memsz > last)

@@ -31,7 +31,7 @@ struct ebpf_module {
 	uint8_t build_id[32];
 	uint32_t build_id_length;
 	uint32_t print;
-	struct capture_segment segment[8];
+	struct run_segment segment[8];
 	uint32_t segment_count;
 	struct sites sites;
 	uint32_t first; /* number of the look that found it; 0: present from the start */

@@ -1,6 +1,6 @@
 /*
- * Delivers what a watched process has recorded to its stream. Runs in the drain thread, under the
- * stream's lock.
+ * What a watched process has recorded, as a source of runs (agent/core/capture.h). Runs in the
+ * drain thread, under the stream's lock.
  *
  * A round looks at new and ended threads, reads the ring to its end, and then closes the accounts
  * of ended threads. Records are in the ring in the order of their reservation, which may differ
@@ -15,14 +15,17 @@
 #include <bpf/bpf.h>
 
 #include "agent/ebpf/capture/hub.h"
-#include "agent/stream/stream.h"
 #include "agent/core/weight.h"
 #include "base/log.h"
+#include "agent/core/clock.h"
 #include "bpf/walk_shared.h"
+#include "proto/event.h"
+#include "proto/ring.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
 #define ROUND_MOST	65536 /* records in a round: other threads wait for the lock */
+#define SETTLE_ITEMS	6     /* that settling a lane puts into a run at most */
 #define WAITED_LEAST_NS 50000000
 #define LOOK_NS		1000000000 /* between looks at the maps without another reason */
 #define LOOK_LEAST_NS	100000000  /* between looks for code that no module has */
@@ -37,9 +40,9 @@ static struct watch *watch_of(struct capture_source *source)
 	return (struct watch *)source;
 }
 
-static uint64_t stream_ns(const struct stream *s, uint64_t stamp)
+static uint64_t stream_ns(const struct watch *w, uint64_t stamp)
 {
-	return stamp > s->start_ns ? stamp - s->start_ns : 0;
+	return stamp > w->start_ns ? stamp - w->start_ns : 0;
 }
 
 static uint64_t grown(uint64_t now, uint64_t before)
@@ -49,123 +52,102 @@ static uint64_t grown(uint64_t now, uint64_t before)
 
 /* ---- threads ---- */
 
-static int begin_lane(struct watch *w, struct stream *s, uint32_t number, uint32_t tid,
-		      uint64_t stamp)
+static void begin_lane(struct watch *w, struct run *run, uint32_t number, uint32_t tid,
+		       uint64_t stamp)
 {
-	struct watch_lane *l = &w->lane[number];
-	struct thread *thread;
-	int r = capture_thread_begin(s, tid, stream_ns(s, stamp), false, &thread);
+	struct run_item *item = run_put(run, RUN_THREAD, number, stream_ns(w, stamp));
 
-	if (r < 0)
-		return r;
-	*l = (struct watch_lane){.thread = thread, .tid = tid, .last_ns = stream_ns(s, stamp)};
-	capture_lane_reset(s, number);
-	return 0;
+	item->thread.tid = tid;
+	item->thread.name[0] = 0;
+	w->lane[number] = (struct watch_lane){
+		.begun = true, .restarts = true, .tid = tid, .last_ns = stream_ns(w, stamp)};
 }
 
-/* Begins new threads and marks ended ones: the ring holds all their records by now. */
-static int look_at_threads(struct watch *w, struct stream *s, bool final, uint64_t now)
+/* Begins new threads and marks ended ones: the ring holds all their records by now. Returns false
+ * if the run is full. */
+static bool look_at_threads(struct watch *w, struct run *run, bool final, uint64_t now)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; !r && i < w->hub->settings.threads; i++) {
+	for (uint32_t i = 0; i < w->hub->settings.threads; i++) {
 		const struct capture_thread *t = &w->hub->threads[i];
 		uint32_t state = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
 
 		if (state == CAPTURE_THREAD_FREE || t->stream != w->number || t->image != w->image)
 			continue;
-		if (!w->lane[i].thread)
-			r = begin_lane(w, s, i, t->tid, now);
+		if (!w->lane[i].begun) {
+			if (!run_fits(run, 1))
+				return false;
+			begin_lane(w, run, i, t->tid, now);
+		}
 		w->lane[i].dead = final || state == CAPTURE_THREAD_DEAD;
 	}
-	return r;
+	return true;
 }
 
-static void count_lane(struct stream *s, struct watch_lane *l, const struct capture_thread *t)
+static struct capture_counts grow(struct watch_lane *l, const struct capture_thread *t)
 {
 	uint64_t passed = __atomic_load_n(&t->passed, __ATOMIC_ACQUIRE);
 	uint64_t not_sampled = passed + __atomic_load_n(&t->not_sampled, __ATOMIC_ACQUIRE);
 	uint64_t produced = passed + __atomic_load_n(&t->produced, __ATOMIC_ACQUIRE);
+	struct capture_counts more = {.produced = grown(produced, l->produced),
+				      .not_sampled = grown(not_sampled, l->not_sampled)};
 
-	capture_thread_counts(s, l->thread, grown(produced, l->produced),
-			      grown(not_sampled, l->not_sampled));
 	l->produced = produced;
 	l->not_sampled = not_sampled;
+	return more;
 }
 
-/* Reports allocations whose end was not seen. */
-static int tell_unanswered(struct stream *s, struct watch_lane *l, const struct capture_thread *t,
-			   uint64_t to_ns)
+/* Puts allocations whose end was not seen. */
+static void put_unanswered(struct watch *w, struct run *run, uint32_t number, uint64_t to_ns)
 {
+	const struct capture_thread *t = &w->hub->threads[number];
+	struct watch_lane *l = &w->lane[number];
 	uint64_t count = __atomic_load_n(&t->unanswered, __ATOMIC_ACQUIRE),
 		 bytes = __atomic_load_n(&t->unanswered_bytes, __ATOMIC_ACQUIRE);
-	struct capture_losses lost = {.events = grown(count, l->unanswered),
-				      .allocations = grown(count, l->unanswered),
-				      .bytes = grown(bytes, l->unanswered_bytes)};
-	int r;
+	struct run_losses lost = {.events = grown(count, l->unanswered),
+				  .allocations = grown(count, l->unanswered),
+				  .bytes = grown(bytes, l->unanswered_bytes)};
 
-	if (!lost.events)
-		return 0;
-	r = capture_gap(s, l->thread, &lost, HEAPCAST__REASON__REASON_NO_RESULT, l->last_ns, to_ns);
-	if (r < 0)
-		return r;
+	run_put_gap(run, number, &lost, HEAPCAST__REASON__REASON_NO_RESULT, l->last_ns, to_ns);
 	l->unanswered = count;
 	l->unanswered_bytes = bytes;
-	return 0;
 }
 
-/* Reports events that did not fit into the ring. */
-static int tell_refused(struct stream *s, struct watch_lane *l, const struct capture_thread *t,
-			uint64_t to_ns)
+/* Puts events that did not fit into the ring. */
+static void put_refused(struct watch *w, struct run *run, uint32_t number, uint64_t to_ns)
 {
+	const struct capture_thread *t = &w->hub->threads[number];
+	struct watch_lane *l = &w->lane[number];
 	uint64_t allocations = __atomic_load_n(&t->lost_allocations, __ATOMIC_ACQUIRE),
 		 frees = __atomic_load_n(&t->lost_frees, __ATOMIC_ACQUIRE),
 		 bytes = __atomic_load_n(&t->lost_bytes, __ATOMIC_ACQUIRE);
-	struct capture_losses lost = {.allocations = grown(allocations, l->lost_allocations),
-				      .frees = grown(frees, l->lost_frees),
-				      .bytes = grown(bytes, l->lost_bytes)};
-	int r;
+	struct run_losses lost = {.allocations = grown(allocations, l->lost_allocations),
+				  .frees = grown(frees, l->lost_frees),
+				  .bytes = grown(bytes, l->lost_bytes)};
 
 	lost.events = lost.allocations + lost.frees;
-	if (!lost.events)
-		return 0;
-	r = capture_gap(s, l->thread, &lost, HEAPCAST__REASON__REASON_RING_FULL, l->last_ns, to_ns);
-	if (r < 0)
-		return r;
+	run_put_gap(run, number, &lost, HEAPCAST__REASON__REASON_RING_FULL, l->last_ns, to_ns);
 	l->lost_allocations = allocations;
 	l->lost_frees = frees;
 	l->lost_bytes = bytes;
-	return 0;
 }
 
-static int tell_losses(struct stream *s, struct watch_lane *l, const struct capture_thread *t,
-		       uint64_t to_ns)
-{
-	int r = tell_refused(s, l, t, to_ns);
-
-	return r ? r : tell_unanswered(s, l, t, to_ns);
-}
-
-/* Reports events of threads without a place. */
-static int tell_nobody(struct watch *w, struct stream *s, uint64_t to_ns)
+/* Puts events of threads without a place. */
+static void put_nobody(struct watch *w, struct run *run, uint64_t to_ns)
 {
 	const struct capture_stream *shared = w->shared;
 	uint64_t allocations = __atomic_load_n(&shared->no_thread_allocations, __ATOMIC_RELAXED),
 		 frees = __atomic_load_n(&shared->no_thread_frees, __ATOMIC_RELAXED);
-	struct capture_losses lost = {.allocations = grown(allocations, w->no_thread_allocations),
-				      .frees = grown(frees, w->no_thread_frees)};
-	int r;
+	struct run_losses lost = {.allocations = grown(allocations, w->no_thread_allocations),
+				  .frees = grown(frees, w->no_thread_frees)};
 
 	lost.events = lost.allocations + lost.frees;
 	if (!lost.events)
-		return 0;
-	r = capture_gap(s, NULL, &lost, HEAPCAST__REASON__REASON_NO_SLICE, w->no_thread_ns, to_ns);
-	if (r < 0)
-		return r;
+		return;
+	run_put_gap(run, RUN_NO_LANE, &lost, HEAPCAST__REASON__REASON_NO_SLICE, w->no_thread_ns,
+		    to_ns);
 	w->no_thread_allocations = allocations;
 	w->no_thread_frees = frees;
 	w->no_thread_ns = to_ns;
-	return 0;
 }
 
 /* Frees the place of an ended thread whose events are all reported. */
@@ -182,60 +164,57 @@ static void give_place(struct watch *w, uint32_t number)
 	bpf_map_update_elem(fds.free, NULL, &number, BPF_ANY);
 }
 
-static int reap_lane(struct watch *w, struct stream *s, uint32_t number, uint64_t now_ns)
+static void reap_lane(struct watch *w, struct run *run, uint32_t number, uint64_t now_ns)
 {
 	struct watch_lane *l = &w->lane[number];
 	const struct capture_thread *t = &w->hub->threads[number];
-	struct capture_losses rest = {0};
-	int r = tell_losses(s, l, t, now_ns);
+	struct capture_counts more = grow(l, t);
+	struct run_losses rest = {
+		.events = grown(l->produced, l->delivered + l->not_sampled + l->lost_allocations +
+						     l->lost_frees + l->unanswered)};
 
-	if (r < 0)
-		return r;
-	count_lane(s, l, t);
-	rest.events = grown(l->produced, l->delivered + l->not_sampled + l->lost_allocations +
-						 l->lost_frees + l->unanswered);
-	if (rest.events)
-		r = capture_gap(s, l->thread, &rest, HEAPCAST__REASON__REASON_WRITER_DIED,
-				l->last_ns, now_ns);
-	l->delivered += r ? 0 : rest.events;
-	if (!r)
-		r = capture_thread_end(s, l->thread, now_ns);
-	if (r < 0)
-		return r;
+	run_put_counts(run, number, more.produced, more.not_sampled);
+	run_put_gap(run, number, &rest, HEAPCAST__REASON__REASON_WRITER_DIED, l->last_ns, now_ns);
+	run_put(run, RUN_ENDED, number, now_ns);
+	run_put(run, RUN_LEFT, number, now_ns);
 	log_debug("thread %u: %llu calls were left without an end, %llu were an allocator's own",
 		  t->tid, (unsigned long long)t->left, (unsigned long long)t->inner);
-	capture_thread_leave(s, l->thread);
 	*l = (struct watch_lane){0};
 	give_place(w, number);
-	return 0;
 }
 
-/* Reports that the program had to wait, if it was long enough. */
-static void tell_waits(struct watch *w, struct stream *s, uint64_t now_ns)
+/* Puts a mark if the program had to wait for long enough. */
+static void put_waits(struct watch *w, struct run *run, uint64_t now_ns)
 {
 	uint64_t waited = __atomic_load_n(&w->shared->waited_ns, __ATOMIC_RELAXED),
 		 more = grown(waited, w->waited_ns);
 
-	if (more >= WAITED_LEAST_NS &&
-	    capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_WAITED, more, now_ns, NULL, 0) == 0)
-		w->waited_ns = waited;
+	if (more < WAITED_LEAST_NS)
+		return;
+	run_put_mark(run, RUN_NO_LANE, HEAPCAST__MARK_KIND__MARK_WAITED, more, now_ns);
+	w->waited_ns = waited;
 }
 
-/* The ring is empty: reports losses, and closes ended threads. */
-static int settle(struct watch *w, struct stream *s, uint64_t now)
+/* The ring is empty: puts losses, and closes ended threads. Returns false if the run is full. */
+static bool settle(struct watch *w, struct run *run, uint64_t now)
 {
-	int r = tell_nobody(w, s, stream_ns(s, now));
+	uint64_t now_ns = stream_ns(w, now);
 
-	tell_waits(w, s, stream_ns(s, now));
-	for (uint32_t i = 0; !r && i < w->hub->settings.threads; i++) {
-		struct watch_lane *l = &w->lane[i];
-
-		if (!l->thread)
+	if (!run_fits(run, 2))
+		return false;
+	put_nobody(w, run, now_ns);
+	put_waits(w, run, now_ns);
+	for (uint32_t i = 0; i < w->hub->settings.threads; i++) {
+		if (!w->lane[i].begun)
 			continue;
-		r = l->dead ? reap_lane(w, s, i, stream_ns(s, now))
-			    : tell_losses(s, l, &w->hub->threads[i], stream_ns(s, now));
+		if (!run_fits(run, SETTLE_ITEMS))
+			return false;
+		put_refused(w, run, i, now_ns);
+		put_unanswered(w, run, i, now_ns);
+		if (w->lane[i].dead)
+			reap_lane(w, run, i, now_ns);
 	}
-	return r;
+	return true;
 }
 
 /* ---- records ---- */
@@ -251,14 +230,14 @@ static bool is_sound(const struct watch *w, const struct capture_record *r, uint
 	       event_class(r->kind) != EVENT_CLASS_NONE &&
 	       event_class(r->kind) != EVENT_CLASS_CALL &&
 	       (r->type == CAPTURE_EVENT
-			? r->count <= room
+			? r->count <= room && r->count <= RUN_COUNT_MAX && r->keep <= RUN_KEEP_MAX
 			: r->type == CAPTURE_RAW && length >= sizeof(struct capture_raw) &&
 				  ((const struct capture_raw *)r)->length <=
 					  length - sizeof(struct capture_raw));
 }
 
-/* Walks a stack that the kernel could not walk; once, even if the event is offered again. */
-static void unwind(struct watch *w, const struct capture_raw *raw, uint64_t position)
+/* Walks a stack that the kernel could not walk. */
+static void unwind(struct watch *w, const struct capture_raw *raw)
 {
 	struct remote_stack stack = {
 		.regs = {.pc = raw->pc, .sp = raw->sp, .fp = raw->fp, .has_saved = true},
@@ -268,8 +247,6 @@ static void unwind(struct watch *w, const struct capture_raw *raw, uint64_t posi
 		.miss = raw->miss,
 	};
 
-	if (w->raw_position == position)
-		return;
 	memcpy(stack.regs.saved, raw->saved, sizeof(stack.regs.saved));
 	pthread_mutex_lock(&w->hub->remotes_lock);
 	w->raw_first_ns =
@@ -288,7 +265,6 @@ static void unwind(struct watch *w, const struct capture_raw *raw, uint64_t posi
 	}
 	if (w->raw_flags & UNWIND_TRUNCATED && w->raw_count < UNWIND_MAX_DEPTH + 2)
 		w->pcs[w->raw_count++] = HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED;
-	w->raw_position = position;
 }
 
 /* True if the modules were known at the time of the event. For a stack that the agent walks, they
@@ -309,7 +285,7 @@ static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count, uint32
 	while (kept < count && kept < UNWIND_MAX_DEPTH) {
 		const struct ebpf_module *m = ebpf_modules_at(&w->modules, pcs[kept] - 1);
 
-		if (pcs[kept] >= CAPTURE_PSEUDO_LIMIT && (!m || m->first || !m->seen))
+		if (pcs[kept] >= RUN_PSEUDO_LIMIT && (!m || m->first || !m->seen))
 			break;
 		w->pcs[kept] = pcs[kept];
 		kept++;
@@ -319,8 +295,9 @@ static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count, uint32
 	return kept;
 }
 
-static int look_at_maps(struct watch *w, struct stream *s, uint64_t now);
-static int meet_image(struct watch *w, struct stream *s);
+static void look_at_maps(struct watch *w, uint64_t now);
+static void meet_image(struct watch *w);
+static bool put_module(struct watch *w, struct run *run, uint64_t now);
 static void answer(struct watch *w, uint32_t call);
 
 bool watch_is_beginning(const struct watch *w, uint64_t now_ns)
@@ -332,109 +309,108 @@ bool watch_is_beginning(const struct watch *w, uint64_t now_ns)
 		       (__atomic_load_n(&w->chosen, __ATOMIC_RELAXED) ? SETTLED_NS : MEET_NS);
 }
 
-/* Delivers the event with the record's stack: its new frames, and `keep` outer frames of the last
- * stack. */
-static int give(struct watch *w, struct stream *s, struct watch_lane *l,
-		const struct capture_record *r, struct capture_event *e)
+/* Gives the event the record's stack: its new frames, and those that it keeps of the last stack. */
+static void put_stack(struct watch *w, const struct capture_record *r, struct run_item *to)
 {
-	bool raw = r->type == CAPTURE_RAW, cuts = r->flags & CAPTURE_HAS_STACK && !is_sure(w, r);
-	int result;
+	struct watch_lane *l = &w->lane[r->thread];
+	bool raw = r->type == CAPTURE_RAW, has = r->flags & CAPTURE_HAS_STACK;
+	uint32_t keep = raw ? 0 : r->keep, count = raw ? w->raw_count : r->count;
 
-	e->has_stack = r->flags & CAPTURE_HAS_STACK;
-	e->keep = raw ? 0 : r->keep;
-	e->count = raw ? w->raw_count : r->count;
-	e->pcs = raw ? w->pcs : (const uint64_t *)(const void *)(r + 1);
-	e->epoch = w->epoch;
-	if (cuts) {
-		e->count = cut(w, e->pcs, e->count, e->keep);
-		e->pcs = w->pcs;
-		e->keep = 0;
-		w->raw_count = e->count;
-		w->raw_position = raw ? w->raw_position : UINT64_MAX;
+	to->pcs = raw ? w->pcs : (const uint64_t *)(const void *)(r + 1);
+	to->epoch = w->epoch;
+	if (l->restarts)
+		to->flags |= RUN_RESTART;
+	l->restarts = false;
+	if (has && !is_sure(w, r)) {
+		count = cut(w, to->pcs, count, keep);
+		to->pcs = w->pcs;
+		keep = 0;
+		l->restarts = true;
 	}
-	result = capture_event(s, r->thread, l->thread, e);
-	if (cuts)
-		capture_lane_reset(s, r->thread);
-	l->delivered += !result;
-	return result;
+	to->frames = has ? RUN_FRAMES(keep, count) : 0;
+	w->pcs_used |= has && to->pcs == w->pcs;
 }
 
-/* Delivers the end of the range that an mremap was given, at the time of the call, but not before
- * the reported watermark. */
-static int deliver_old_range(struct watch *w, struct stream *s, struct watch_lane *l,
-			     const struct capture_record *r)
+/* Puts the end of the range that an mremap was given, at the time of the call, but not before the
+ * reported watermark. */
+static void put_old_range(struct watch *w, struct run *run, const struct capture_record *r,
+			  const struct run_item *of)
 {
-	uint64_t time_ns = stream_ns(s, r->call_stamp);
-	struct capture_event e = {
-		.event = {.kind = EVENT_MUNMAP,
-			  .class = EVENT_CLASS_FREE,
-			  .time_ns = time_ns > w->told_ns ? time_ns : w->told_ns,
-			  .address = r->old_address,
-			  .size = r->interval},
-	};
+	uint64_t time_ns = stream_ns(w, r->call_stamp);
+	struct run_item *to =
+		run_put(run, RUN_EVENT, r->thread, time_ns > w->told_ns ? time_ns : w->told_ns);
 
-	return give(w, s, l, r, &e);
+	to->event = EVENT_MUNMAP;
+	to->class = EVENT_CLASS_FREE;
+	to->flags = of->flags & RUN_RESTART;
+	to->address = r->old_address;
+	to->size = r->interval;
+	to->frames = of->frames;
+	to->pcs = of->pcs;
+	to->epoch = of->epoch;
 }
 
-static int deliver(struct watch *w, struct stream *s, uint64_t position)
+static void put_event(struct watch *w, struct run *run, const struct capture_record *r)
+{
+	struct watch_lane *l = &w->lane[r->thread];
+	bool sized = event_has_size(r->kind);
+	struct run_item e = {.kind = RUN_EVENT,
+			     .event = r->kind,
+			     .class = (uint8_t)event_class(r->kind),
+			     .lane = r->thread,
+			     .time_ns = stream_ns(w, r->stamp)};
+
+	if (r->type == CAPTURE_RAW)
+		unwind(w, (const struct capture_raw *)r);
+	put_stack(w, r, &e);
+	if (r->kind == EVENT_MREMAP && r->interval) {
+		put_old_range(w, run, r, &e);
+		l->delivered++;
+	}
+	e.address = r->address;
+	e.size = sized ? r->size : 0;
+	if (e.class == EVENT_CLASS_REALLOCATION) {
+		e.old_address = r->old_address;
+		e.call_time_ns = grown(r->stamp, r->call_stamp);
+	}
+	if (sized && r->interval && r->kind != EVENT_MREMAP) {
+		e.weight = weight_of(r->size, r->interval);
+		e.flags |= RUN_WEIGHTED;
+	}
+	run->item[run->count++] = e;
+	l->delivered++;
+	l->last_ns = e.time_ns;
+}
+
+/* Takes the record. Returns false if the run must be taken first. */
+static bool take_record(struct watch *w, struct run *run, uint64_t position)
 {
 	const struct capture_record *r;
+	const struct watch_lane *l;
 	const uint8_t *data;
-	struct watch_lane *l;
 	uint32_t length;
 	uint64_t next;
-	bool sized, moves;
-	int result = 0;
 
+	if (w->pcs_used || !run_fits(run, 3))
+		return false;
 	if (ring_peek(&w->ring, position, &data, &length, &next) <= 0)
-		return 0;
+		return true;
 	r = (const struct capture_record *)(const void *)data;
 	if ((int32_t)(r->loads - w->table) > 0)
-		result = look_at_maps(w, s, clock_monotonic_ns());
+		look_at_maps(w, clock_monotonic_ns());
 	else if (w->image && !w->has_loader)
-		result = meet_image(w, s);
-	if (result < 0)
-		return result;
+		meet_image(w);
+	if (w->modules_due && (run->count || put_module(w, run, clock_monotonic_ns())))
+		return false;
 	if (r->type == CAPTURE_LOADER) {
 		answer(w, r->keep);
-		return 0;
+		return true;
 	}
 	l = &w->lane[r->thread];
-	result = l->thread && l->tid == r->tid ? 0 : begin_lane(w, s, r->thread, r->tid, r->stamp);
-	if (result < 0)
-		return result;
-	sized = event_has_size(r->kind);
-	moves = event_class(r->kind) == EVENT_CLASS_REALLOCATION;
-	if (r->type == CAPTURE_RAW)
-		unwind(w, (const struct capture_raw *)r, position);
-	if (r->kind == EVENT_MREMAP && r->interval && w->remapped != position + 1) {
-		result = deliver_old_range(w, s, l, r);
-		if (result < 0)
-			return result;
-		w->remapped = position + 1;
-	}
-	{
-		struct capture_event e = {
-			.event = {.kind = r->kind,
-				  .class = event_class(r->kind),
-				  .time_ns = stream_ns(s, r->stamp),
-				  .address = r->address,
-				  .size = sized ? r->size : 0,
-				  .old_address = moves ? r->old_address : 0,
-				  .call_time_ns = moves ? grown(r->stamp, r->call_stamp) : 0,
-				  .weight = sized && r->interval && r->kind != EVENT_MREMAP
-						    ? weight_of(r->size, r->interval)
-						    : 0},
-		};
-
-		result = give(w, s, l, r, &e);
-	}
-	if (result < 0)
-		return result;
-	l->last_ns = stream_ns(s, r->stamp);
-	if (w->raw_position == position)
-		w->raw_position = UINT64_MAX;
-	return 0;
+	if (!l->begun || l->tid != r->tid)
+		begin_lane(w, run, r->thread, r->tid, r->stamp);
+	put_event(w, run, r);
+	return true;
 }
 
 /* ---- order ---- */
@@ -515,43 +491,51 @@ static bool take(struct watch *w, uint32_t *ret_count)
 	return w->exec_next != 0;
 }
 
-static int tell_modules(struct watch *w, struct stream *s, uint64_t now)
+static void put_load(struct watch *w, struct run *run, const struct ebpf_module *m, uint64_t now)
 {
-	int r = 0;
+	struct run_module *to = &w->module;
 
-	for (uint32_t i = 0; !r && i < w->modules.count; i++) {
+	*to = (struct run_module){
+		.id = m->id,
+		.epoch = w->epoch,
+		.time_ns = stream_ns(w, now),
+		.bias = m->bias,
+		.start = m->start,
+		.end = m->end,
+		.path = (const uint8_t *)m->path,
+		.path_length = (uint32_t)strlen(m->path),
+		.build_id = m->build_id,
+		.build_id_length = m->build_id_length,
+		.print = m->print,
+		.segment_count = m->segment_count,
+	};
+	memcpy(to->segment, m->segment, sizeof(m->segment));
+	run_put(run, RUN_LOAD, RUN_NO_LANE, to->time_ns)->module = to;
+}
+
+/* Puts the next module that has come or gone into the run, which must be empty: there is memory for
+ * one. Returns false if there is none. */
+static bool put_module(struct watch *w, struct run *run, uint64_t now)
+{
+	for (uint32_t i = 0; i < w->modules.count; i++) {
 		struct ebpf_module *m = &w->modules.module[i];
-		struct capture_module module = {
-			.id = m->id,
-			.epoch = w->epoch,
-			.time_ns = stream_ns(s, now),
-			.bias = m->bias,
-			.start = m->start,
-			.end = m->end,
-			.path = (const uint8_t *)m->path,
-			.path_length = (uint32_t)strlen(m->path),
-			.build_id = m->build_id,
-			.build_id_length = m->build_id_length,
-			.print = m->print,
-			.segment_count = m->segment_count,
-		};
+		struct run_item *item;
 
-		if (!m->seen && m->told && !m->idle) {
-			r = capture_module_unload(s, m->id, ++w->epoch, stream_ns(s, now));
-			if (r == -EAGAIN)
-				break;
-			r = 0;
-			ebpf_modules_remove(&w->modules, i--);
+		if (m->idle || (m->told && m->seen))
 			continue;
+		if (!m->told) {
+			put_load(w, run, m, now);
+			m->told = true;
+			return true;
 		}
-		if (m->told || m->idle)
-			continue;
-		memcpy(module.segment, m->segment, sizeof(m->segment));
-		r = capture_module_load(s, &module);
-		m->told = r != -EAGAIN;
-		r = r == -EAGAIN ? r : 0;
+		item = run_put(run, RUN_UNLOAD, RUN_NO_LANE, stream_ns(w, now));
+		item->unload.id = m->id;
+		item->unload.epoch = ++w->epoch;
+		ebpf_modules_remove(&w->modules, i);
+		return true;
 	}
-	return r;
+	w->modules_due = false;
+	return false;
 }
 
 /* Asks the main thread to set probes. */
@@ -564,7 +548,7 @@ static void want_probes(struct watch *w)
 		log_debug("the bell is full");
 }
 
-static int look_at_maps(struct watch *w, struct stream *s, uint64_t now)
+static void look_at_maps(struct watch *w, uint64_t now)
 {
 	uint32_t before = __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE), news = 0;
 	struct err_text err = {{0}};
@@ -572,12 +556,11 @@ static int look_at_maps(struct watch *w, struct stream *s, uint64_t now)
 
 	w->look_ns = now;
 	w->look_wanted = false;
-	if (r == -ENOMEM)
-		return r;
+	w->modules_due = true;
 	w->table = __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
 	w->table_sure = !r && w->table == before;
-	if (r) /* the process has ended */
-		return 0;
+	if (r) /* the process has ended, or there is no memory: its stacks end there */
+		return;
 	/* The loader's first two calls concern the libraries that a program starts with. */
 	for (uint32_t i = 0;
 	     w->image && !w->has_loader && w->table - w->image_table <= 2 && i < w->modules.count;
@@ -590,17 +573,15 @@ static int look_at_maps(struct watch *w, struct stream *s, uint64_t now)
 	pthread_mutex_unlock(&w->hub->remotes_lock);
 	if (!w->has_loader || ebpf_modules_want_probes(&w->modules, !w->hub->has_cookies))
 		want_probes(w);
-	return tell_modules(w, s, now);
 }
 
 /* Reports the mappings of a new program before its events. */
-static int meet_image(struct watch *w, struct stream *s)
+static void meet_image(struct watch *w)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	return watch_is_beginning(w, now) && now - w->look_ns > MEET_PAUSE_NS
-		       ? look_at_maps(w, s, now)
-		       : 0;
+	if (watch_is_beginning(w, now) && now - w->look_ns > MEET_PAUSE_NS)
+		look_at_maps(w, now);
 }
 
 /* Everything before this call of the loader is delivered: lets the loader go on. */
@@ -612,66 +593,106 @@ static void answer(struct watch *w, uint32_t call)
 	__atomic_store_n(&w->shared->answered, call, __ATOMIC_RELEASE);
 }
 
-static int watch_drain(struct capture_source *source, struct stream *s, bool final)
+/* Reads the mappings if it is time. Not while the ring still holds a report of a load. */
+static void look_if_due(struct watch *w, uint64_t now)
 {
-	struct watch *w = watch_of(source);
-	uint32_t image = __atomic_load_n(&w->shared->image, __ATOMIC_ACQUIRE), count, total = 0;
-	uint64_t now = clock_monotonic_ns();
-	bool empty;
-	int r = look_at_threads(w, s, final, now);
+	uint64_t pause = watch_is_beginning(w, now) ? MEET_PAUSE_NS
+			 : w->look_wanted	    ? LOOK_LEAST_NS
+						    : LOOK_NS;
 
-	if (!r)
-		r = tell_modules(w, s, now);
-	if (r < 0)
-		return r;
-	/* Not while the ring still holds a report of a load. */
-	if (now - w->look_ns > (watch_is_beginning(w, now) ? MEET_PAUSE_NS
-				: w->look_wanted	   ? LOOK_LEAST_NS
-							   : LOOK_NS) &&
+	if (now - w->look_ns > pause &&
 	    __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE) == w->table)
-		r = look_at_maps(w, s, now);
-	if (r < 0)
-		return r;
+		look_at_maps(w, now);
+}
+
+/* Takes the records of the heap that no older one can precede. Returns false if the run must be
+ * taken first. */
+static bool take_records(struct watch *w, struct run *run, bool all)
+{
+	while (w->heap_count &&
+	       (w->heap[0].stamp <= w->limit || w->heap_count == HUB_HEAP || all)) {
+		if (!take_record(w, run, w->heap[0].position))
+			return false;
+		heap_drop(w);
+	}
+	return true;
+}
+
+/* Reads the ring. Sets *ret_empty if everything in it was taken. Returns false if the run must be
+ * taken first. */
+static bool read_ring(struct watch *w, struct run *run, bool final, bool *ret_empty)
+{
+	uint32_t count, before;
+
 	do {
 		uint64_t looked = clock_monotonic_ns();
 
-		empty = take(w, &count);
-		if (empty && looked > w->limit)
+		*ret_empty = take(w, &count);
+		w->round += count;
+		before = w->heap_count;
+		if (*ret_empty && looked > w->limit)
 			w->limit = looked;
-		while (!r && w->heap_count &&
-		       (w->heap[0].stamp <= w->limit || w->heap_count == HUB_HEAP ||
-			(final && empty))) {
-			r = deliver(w, s, w->heap[0].position);
-			if (!r)
-				heap_drop(w);
-		}
-		release(w);
-		total += count;
-	} while (!r && count && total < ROUND_MOST);
-	if (r < 0)
-		return r;
-	w->told_ns = stream_ns(s, w->limit);
-	capture_watermark(s, w->told_ns);
-	if (empty && !w->heap_count)
-		r = settle(w, s, now);
-	if (r < 0)
-		return r;
-	/* (An exec without a record: there was no room for it, or recording had not begun.) */
-	if (empty && !w->heap_count && !s->exec_pending && (w->exec_next || image != w->image)) {
-		s->exec_pending = true;
-		return 1;
-	}
-	return final ? !empty || w->heap_count : total >= ROUND_MOST;
+		if (!take_records(w, run, final && *ret_empty))
+			return false;
+		w->release_due = true;
+	} while ((count || w->heap_count < before) && w->round < ROUND_MOST);
+	return true;
 }
 
-static void watch_count(struct capture_source *source, struct stream *s)
+/* Begins a round: looks at threads and mappings. Returns false if the run must be taken first. */
+static bool begin_round(struct watch *w, struct run *run, bool final, uint64_t now)
+{
+	if (!look_at_threads(w, run, final, now))
+		return false;
+	look_if_due(w, now);
+	w->in_round = true;
+	w->round_final = final;
+	w->round = 0;
+	return !w->modules_due || (!run->count && !put_module(w, run, now));
+}
+
+static void watch_fill(struct capture_source *source, bool final, struct run *run)
+{
+	struct watch *w = watch_of(source);
+	uint32_t image = __atomic_load_n(&w->shared->image, __ATOMIC_ACQUIRE);
+	uint64_t now = clock_monotonic_ns();
+	bool empty, done;
+
+	w->pcs_used = false;
+	if (w->release_due)
+		release(w); /* what the last run had */
+	w->release_due = false;
+	if ((w->modules_due && put_module(w, run, now)) ||
+	    (!w->in_round && !begin_round(w, run, final, now)) || !read_ring(w, run, final, &empty))
+		return;
+	done = empty && !w->heap_count;
+	if (done && !settle(w, run, now))
+		return;
+	w->told_ns = stream_ns(w, w->limit);
+	run->complete = true;
+	run->until_ns = w->told_ns;
+	/* (An exec without a record: there was no room for it, or recording had not begun.) */
+	run->exec = done && !w->exec_told && (w->exec_next || image != w->image);
+	w->exec_told |= run->exec;
+	run->more = run->exec || (final ? !done || !w->round_final : w->round >= ROUND_MOST);
+	w->in_round = false;
+}
+
+static struct capture_counts watch_count(struct capture_source *source, uint32_t lane)
 {
 	struct watch *w = watch_of(source);
 
-	for (uint32_t i = 0; i < w->hub->settings.threads; i++)
-		if (w->lane[i].thread)
-			count_lane(s, &w->lane[i], &w->hub->threads[i]);
-	capture_samples_refused(s, __atomic_load_n(&w->shared->refused, __ATOMIC_RELAXED));
+	return lane < w->hub->settings.threads && w->lane[lane].begun
+		       ? grow(&w->lane[lane], &w->hub->threads[lane])
+		       : (struct capture_counts){0};
+}
+
+static struct capture_totals watch_totals(const struct capture_source *source)
+{
+	const struct watch *w = (const struct watch *)source;
+
+	return (struct capture_totals){
+		.samples_refused = __atomic_load_n(&w->shared->refused, __ATOMIC_RELAXED)};
 }
 
 static bool watch_filling(const struct capture_source *source)
@@ -687,18 +708,18 @@ static void watch_turn(struct capture_source *source, bool away)
 	__atomic_store_n(&watch_of(source)->shared->rung, 0, __ATOMIC_RELAXED);
 }
 
-static void watch_seal(struct capture_source *source, const struct stream *s)
+static void watch_seal(struct capture_source *source, const struct capture_account *account)
 {
 	(void)source;
-	(void)s;
+	(void)account;
 }
 
 /* Probes in files that the new program maps, too, already work. */
-static void watch_begin_image(struct capture_source *source, const struct stream *s)
+static void watch_begin_image(struct capture_source *source, uint32_t image)
 {
 	struct watch *w = watch_of(source);
 
-	(void)s;
+	(void)image; /* the kernel counts from the start of the watch */
 	w->image++;
 	w->epoch++;
 	/* (Without a record of the exec the ring is empty.) */
@@ -717,21 +738,22 @@ static void watch_begin_image(struct capture_source *source, const struct stream
 	w->table = w->image_table;
 	w->table_sure = false;
 	w->look_ns = 0;
-	w->look_wanted = true;
+	w->look_wanted = w->modules_due = true;
+	w->exec_told = false;
 	if (!w->detached)
 		__atomic_store_n(&w->shared->ready, 1, __ATOMIC_RELEASE);
 }
 
-static void watch_obey(struct capture_source *source, const struct stream *s)
+static void watch_obey(struct capture_source *source, const struct capture_orders *orders)
 {
 	struct capture_stream *shared = watch_of(source)->shared;
-	uint32_t mode = s->mode == HEAPCAST__MODE__MODE_OFF	 ? CAPTURE_OFF
-			: s->mode == HEAPCAST__MODE__MODE_SAMPLE ? CAPTURE_SAMPLE
-								 : CAPTURE_FULL;
+	uint32_t mode = orders->mode == RING_OFF      ? CAPTURE_OFF
+			: orders->mode == RING_SAMPLE ? CAPTURE_SAMPLE
+						      : CAPTURE_FULL;
 
 	if (mode == CAPTURE_FULL)
 		__atomic_store_n(&shared->closed, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&shared->interval, s->sample_interval, __ATOMIC_RELAXED);
+	__atomic_store_n(&shared->interval, orders->sample_interval, __ATOMIC_RELAXED);
 	__atomic_store_n(&shared->mode, mode, __ATOMIC_RELEASE);
 }
 
@@ -746,7 +768,7 @@ static uint64_t watch_uncounted(const struct capture_source *source)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < w->hub->settings.threads; i++)
-		if (w->lane[i].thread)
+		if (w->lane[i].begun)
 			sum += grown(w->hub->threads[i].produced + w->hub->threads[i].passed,
 				     w->lane[i].produced);
 	return sum;
@@ -763,8 +785,9 @@ static void watch_close(struct capture_source *source)
 }
 
 const struct capture_ops watch_ops = {
-	.drain = watch_drain,
+	.fill = watch_fill,
 	.count = watch_count,
+	.totals = watch_totals,
 	.filling = watch_filling,
 	.turn = watch_turn,
 	.seal = watch_seal,

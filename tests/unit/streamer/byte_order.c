@@ -245,7 +245,7 @@ static void test_told(void **state)
 	assert_int_equal(__builtin_bswap32(p.header->heartbeat), 301);
 	p.b.stream.mode = RING_OFF;
 	p.b.stream.resume_mode = RING_FULL;
-	ops->obey(p.b.stream.capture, &p.b.stream);
+	stream_obey(&p.b.stream);
 	assert_int_equal(__builtin_bswap32(p.header->mode), RING_OFF);
 	assert_int_equal(__builtin_bswap32(p.header->resume), RING_FULL);
 	assert_int_equal(__builtin_bswap32(p.header->control), 2);

@@ -330,18 +330,36 @@ static void test_lost_and_no_slice(void **state)
 	bench_close(&b);
 }
 
+/* Lets the stream take the items that `run` has got since the last call. */
+static void take(struct bench *b)
+{
+	assert_true(stream_take(&b->stream));
+	b->stream.run.count = b->stream.run.taken = 0;
+}
+
+static struct thread *begin_thread(struct bench *b, uint32_t lane, uint32_t tid)
+{
+	struct run_item *item = run_put(&b->stream.run, RUN_THREAD, lane, 1000);
+
+	item->thread.tid = tid;
+	item->thread.name[0] = 0;
+	take(b);
+	return b->stream.lane_thread[lane];
+}
+
 /* A thread's losses, one told after the other. What a thread was told of goes on in the gap before,
  * if nothing has come between. */
-static void lose(struct bench *b, struct thread *t, const struct capture_losses *lost, int reason,
+static void lose(struct bench *b, uint32_t lane, const struct run_losses *lost, int reason,
 		 uint64_t from_ns, uint64_t to_ns)
 {
-	assert_int_equal(capture_gap(&b->stream, t, lost, reason, from_ns, to_ns), 0);
-	if (t)
-		capture_thread_counts(&b->stream, t, lost->events, 0);
+	run_put_gap(&b->stream.run, lane, lost, reason, from_ns, to_ns);
+	if (lane != RUN_NO_LANE)
+		run_put_counts(&b->stream.run, lane, lost->events, 0);
+	take(b);
 }
 
 static void assert_gap(const Heapcast__Gap *gap, const struct thread *t,
-		       const struct capture_losses *first, const struct capture_losses *second)
+		       const struct run_losses *first, const struct run_losses *second)
 {
 	assert_int_equal(gap->thread, t ? t->number : 0);
 	assert_int_equal(gap->events, first->events + second->events);
@@ -356,33 +374,38 @@ static void assert_gap(const Heapcast__Gap *gap, const struct thread *t,
  * another reason, or with an event between are not. */
 static void test_merged_gaps(void **state)
 {
-	const struct capture_losses
-		some = {.events = 9, .allocations = 2, .frees = 4, .bytes = 100},
-		more = {.events = 13, .allocations = 1, .frees = 8, .bytes = 1000}, none = {0};
+	const struct run_losses some = {.events = 9, .allocations = 2, .frees = 4, .bytes = 100},
+				more = {.events = 13, .allocations = 1, .frees = 8, .bytes = 1000},
+				none = {0};
 	struct bench b = {0};
 	struct thread *t, *u;
-	struct capture_event e = {
-		.event = {.kind = 1, .class = EVENT_CLASS_ALLOCATION, .address = 16, .size = 8}};
+	struct run_item *e;
 	Heapcast__Batch *batch;
 	uint64_t frees = 0;
 
 	(void)state;
 	bench_open(&b);
-	assert_int_equal(capture_thread_begin(&b.stream, 77, 1000, false, &t), 0);
-	assert_int_equal(capture_thread_begin(&b.stream, 78, 1000, false, &u), 0);
-	lose(&b, t, &some, HEAPCAST__REASON__REASON_RING_FULL, 10, 20);
-	lose(&b, t, &more, HEAPCAST__REASON__REASON_RING_FULL, 30, 40);
-	lose(&b, u, &some, HEAPCAST__REASON__REASON_RING_FULL, 50, 60);
-	lose(&b, t, &some, HEAPCAST__REASON__REASON_RING_FULL, 70, 80);
-	lose(&b, t, &more, HEAPCAST__REASON__REASON_DAMAGED, 90, 100);
-	e.event.time_ns = 110;
-	assert_int_equal(capture_event(&b.stream, 0, t, &e), 0);
-	capture_thread_counts(&b.stream, t, 1, 0);
-	lose(&b, t, &more, HEAPCAST__REASON__REASON_DAMAGED, 120, 130);
-	lose(&b, NULL, &some, HEAPCAST__REASON__REASON_DAMAGED, 140, 150); /* of no thread */
-	lose(&b, NULL, &more, HEAPCAST__REASON__REASON_DAMAGED, 160, 170);
-	capture_thread_leave(&b.stream, t);
-	capture_thread_leave(&b.stream, u);
+	t = begin_thread(&b, 0, 77);
+	u = begin_thread(&b, 1, 78);
+	lose(&b, 0, &some, HEAPCAST__REASON__REASON_RING_FULL, 10, 20);
+	lose(&b, 0, &more, HEAPCAST__REASON__REASON_RING_FULL, 30, 40);
+	lose(&b, 1, &some, HEAPCAST__REASON__REASON_RING_FULL, 50, 60);
+	lose(&b, 0, &some, HEAPCAST__REASON__REASON_RING_FULL, 70, 80);
+	lose(&b, 0, &more, HEAPCAST__REASON__REASON_DAMAGED, 90, 100);
+	e = run_put(&b.stream.run, RUN_EVENT, 0, 110);
+	e->event = 1;
+	e->class = EVENT_CLASS_ALLOCATION;
+	e->address = 16;
+	e->size = 8;
+	e->frames = 0;
+	run_put_counts(&b.stream.run, 0, 1, 0);
+	take(&b);
+	lose(&b, 0, &more, HEAPCAST__REASON__REASON_DAMAGED, 120, 130);
+	lose(&b, RUN_NO_LANE, &some, HEAPCAST__REASON__REASON_DAMAGED, 140, 150); /* of no thread */
+	lose(&b, RUN_NO_LANE, &more, HEAPCAST__REASON__REASON_DAMAGED, 160, 170);
+	run_put(&b.stream.run, RUN_LEFT, 0, 0);
+	run_put(&b.stream.run, RUN_LEFT, 1, 0);
+	take(&b);
 	bench_drain(&b, true);
 
 	batch = bench_batch(&b, 1);
@@ -538,12 +561,11 @@ static void announce_sized(struct bench *b, uint32_t id, uint32_t length, uint32
 	__atomic_store_n(&ring->header->modules_head, head + length, __ATOMIC_RELEASE);
 }
 
-/* An announcement that is longer than the agent's copy of it, or whose path is longer than the
- * announcement, is damage; the longest that there may be is read. */
+/* An announcement whose path is longer than the rest of it, or than a path may be, is damage; the
+ * longest path that there may be is read, whatever follows it. */
 static void test_long_announcements(void **state)
 {
-	const uint32_t most = RING_EVENT_WORDS * sizeof(uint64_t),
-		       head = sizeof(struct ring_module);
+	const uint32_t head = sizeof(struct ring_module), most = head + MODULE_PATH_MAX + 1 + 7168;
 	struct bench b = {0};
 
 	(void)state;
@@ -554,15 +576,12 @@ static void test_long_announcements(void **state)
 	bench_drain(&b, false);
 	assert_int_equal(b.stream.source.records_damaged, 0);
 	assert_int_equal(b.stream.modules.count, 2);
-	announce_sized(&b, 3, most + 8, 8);
-	bench_drain(&b, false);
-	assert_int_equal(b.stream.source.records_damaged, 1);
 	announce_sized(&b, 4, head + 8, 9);
 	bench_drain(&b, false);
-	assert_int_equal(b.stream.source.records_damaged, 2);
+	assert_int_equal(b.stream.source.records_damaged, 1);
 	announce_sized(&b, 5, most, MODULE_PATH_MAX + 1);
 	bench_drain(&b, false);
-	assert_int_equal(b.stream.source.records_damaged, 3);
+	assert_int_equal(b.stream.source.records_damaged, 2);
 	assert_int_equal(b.stream.modules.count, 2);
 	assert_int_equal(b.stream.source.modules_tail, b.stream.source.ring->header->modules_head);
 	bench_close(&b);
@@ -706,46 +725,56 @@ static void test_mark_above_watermark(void **state)
 	bench_close(&b);
 }
 
-/* A source that is no ring: it has one thread with a number of events, and offers again what did
- * not go in. */
+/* A source that is no ring: it has one thread with a number of events. */
 struct plain_source {
 	struct capture_source source;
-	struct thread *thread;
 	unsigned events, given, obeyed, closed;
-	bool detached;
+	uint64_t counted;
+	bool begun, detached;
 };
 
-static int plain_drain(struct capture_source *source, struct stream *stream, bool final)
+static void plain_fill(struct capture_source *source, bool final, struct run *run)
 {
+	static const uint64_t pc[2] = {100000, 200000};
 	struct plain_source *p = (struct plain_source *)source;
-	uint64_t pc[2] = {100000, 200000};
-	int r = p->thread ? 0 : capture_thread_begin(stream, 77, 1000, false, &p->thread);
+	struct run_item *item;
 
 	(void) final;
-	for (; !r && p->given < p->events; p->given += !r) {
-		struct capture_event e = {
-			.event = {.kind = 1,
-				  .class = EVENT_CLASS_ALLOCATION,
-				  .time_ns = 2000 + p->given,
-				  .address = (p->given + 1) * 16,
-				  .size = 8},
-			.has_stack = true,
-			.count = 2,
-			.pcs = pc,
-		};
-
-		r = capture_event(stream, 0, p->thread, &e);
+	assert_true(!run->count && !run->taken);
+	if (!p->begun) {
+		item = run_put(run, RUN_THREAD, 0, 1000);
+		item->thread.tid = 77;
+		memset(item->thread.name, 0, sizeof(item->thread.name));
+		p->begun = true;
 	}
-	capture_watermark(stream, 2000 + p->given);
-	return r;
+	for (; run_fits(run, 1) && p->given < p->events; p->given++) {
+		item = run_put(run, RUN_EVENT, 0, 2000 + p->given);
+		item->event = 1;
+		item->class = EVENT_CLASS_ALLOCATION;
+		item->address = (p->given + 1) * 16;
+		item->size = 8;
+		item->pcs = pc;
+		item->frames = RUN_FRAMES(0, 2);
+		item->epoch = 0;
+	}
+	run->complete = p->given == p->events;
+	run->until_ns = 2000 + p->given;
 }
 
-static void plain_count(struct capture_source *source, struct stream *stream)
+static struct capture_counts plain_count(struct capture_source *source, uint32_t lane)
 {
 	struct plain_source *p = (struct plain_source *)source;
+	struct capture_counts more = {.produced = p->events - p->counted};
 
-	if (p->thread && p->thread->counts.produced < p->events)
-		capture_thread_counts(stream, p->thread, p->events - p->thread->counts.produced, 0);
+	assert_int_equal(lane, 0);
+	p->counted = p->events;
+	return more;
+}
+
+static struct capture_totals plain_totals(const struct capture_source *source)
+{
+	(void)source;
+	return (struct capture_totals){0};
 }
 
 static bool plain_filling(const struct capture_source *source)
@@ -760,16 +789,22 @@ static void plain_turn(struct capture_source *source, bool away)
 	(void)away;
 }
 
-static void plain_note(struct capture_source *source, const struct stream *stream)
+static void plain_begin_image(struct capture_source *source, uint32_t image)
 {
-	(void)stream;
+	(void)source;
+	(void)image;
+}
+
+static void plain_obey(struct capture_source *source, const struct capture_orders *orders)
+{
+	(void)orders;
 	((struct plain_source *)source)->obeyed++;
 }
 
-static void plain_seal(struct capture_source *source, const struct stream *stream)
+static void plain_seal(struct capture_source *source, const struct capture_account *account)
 {
 	(void)source;
-	(void)stream;
+	(void)account;
 }
 
 static void plain_detach(struct capture_source *source)
@@ -789,13 +824,14 @@ static void plain_close(struct capture_source *source)
 }
 
 static const struct capture_ops plain_ops = {
-	.drain = plain_drain,
+	.fill = plain_fill,
 	.count = plain_count,
+	.totals = plain_totals,
 	.filling = plain_filling,
 	.turn = plain_turn,
 	.seal = plain_seal,
-	.begin_image = plain_note,
-	.obey = plain_note,
+	.begin_image = plain_begin_image,
+	.obey = plain_obey,
 	.detach = plain_detach,
 	.uncounted = plain_uncounted,
 	.retire = plain_detach,
@@ -806,7 +842,7 @@ static const struct capture_ops plain_ops = {
 static void test_other_source(void **state)
 {
 	static struct event got[20000];
-	struct plain_source source = {.source = {&plain_ops}, .events = 20000};
+	struct plain_source source = {.source.ops = &plain_ops, .events = 20000};
 	struct stream_settings settings = {.ring = {.mode = RING_FULL}};
 	struct bench b = {0};
 	struct writer w;
@@ -818,7 +854,8 @@ static void test_other_source(void **state)
 	for (unsigned round = 1; round <= 2; round++) {
 		stream_close(&b.stream);
 		source.given = 0;
-		source.thread = NULL;
+		source.counted = 0;
+		source.begun = false;
 		assert_int_equal(
 			stream_attach(&b.stream, &b.stream.target, &settings, &source.source), 0);
 		assert_null(stream_ring(&b.stream));

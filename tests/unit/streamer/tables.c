@@ -230,13 +230,13 @@ static void test_clock(void **state)
 /* The end of a module that found no room is nobody's fault; that of one that was never there is. */
 static void test_modules_full(void **state)
 {
-	struct capture_module first = {.id = 1,
-				       .epoch = 1,
-				       .start = 0x1000,
-				       .end = 0x2000,
-				       .path = (const uint8_t *)"/a",
-				       .path_length = 2},
-			      second = first;
+	struct run_module first = {.id = 1,
+				   .epoch = 1,
+				   .start = 0x1000,
+				   .end = 0x2000,
+				   .path = (const uint8_t *)"/a",
+				   .path_length = 2},
+			  second = first;
 	struct arena arena;
 	struct modules m;
 
@@ -264,7 +264,7 @@ static uint32_t number_at(struct modules *m, uint64_t pc, uint32_t epoch, uint64
 	return place ? place->number : 0;
 }
 
-static void move(struct capture_module *module, uint64_t to)
+static void move(struct run_module *module, uint64_t to)
 {
 	module->end += to - module->start;
 	module->bias += to - module->start;
@@ -282,14 +282,14 @@ static void assert_at(struct modules *m, uint64_t pc, uint32_t epoch, uint32_t n
 
 static void test_modules_again(void **state)
 {
-	struct capture_module first = {.id = 1,
-				       .epoch = 1,
-				       .start = 0x1000,
-				       .end = 0x2000,
-				       .bias = 0x1000,
-				       .path = (const uint8_t *)"/a",
-				       .path_length = 2},
-			      second = first;
+	struct run_module first = {.id = 1,
+				   .epoch = 1,
+				   .start = 0x1000,
+				   .end = 0x2000,
+				   .bias = 0x1000,
+				   .path = (const uint8_t *)"/a",
+				   .path_length = 2},
+			  second = first;
 	struct arena arena;
 	struct modules m;
 
@@ -329,16 +329,16 @@ static void test_modules_again(void **state)
  * says so. */
 static void test_modules_rebuilt(void **state)
 {
-	struct capture_module module = {.id = 1,
-					.epoch = 1,
-					.start = 0x1000,
-					.end = 0x2000,
-					.path = (const uint8_t *)"/a",
-					.path_length = 2,
-					.build_id = (const uint8_t *)"1",
-					.build_id_length = 1,
-					.segment_count = 1,
-					.segment = {{0, 0x1000, 0, 5}}};
+	struct run_module module = {.id = 1,
+				    .epoch = 1,
+				    .start = 0x1000,
+				    .end = 0x2000,
+				    .path = (const uint8_t *)"/a",
+				    .path_length = 2,
+				    .build_id = (const uint8_t *)"1",
+				    .build_id_length = 1,
+				    .segment_count = 1,
+				    .segment = {{0, 0x1000, 0, 5}}};
 	struct arena arena;
 	struct modules m;
 
@@ -363,7 +363,7 @@ static void test_modules_rebuilt(void **state)
  * the other one. */
 static void test_modules_alternate(void **state)
 {
-	struct capture_module module = {
+	struct run_module module = {
 		.epoch = 1, .start = 0x1000, .end = 0x2000, .bias = 0x1000, .path_length = 2};
 	static const uint8_t paths[3][2] = {"/a", "/b", "/c"};
 	struct arena arena;
