@@ -16,10 +16,16 @@
 #include "agent/stream/stream.h"
 #include "base/error.h"
 #include "heapcast.pb-c.h"
+#include "proto/columns.h"
 #include "proto/frame.h"
 
 #define TEST_LIMIT (2u << 20)
 #define OWNER_DIED 0x40000000u
+
+static inline uint64_t now(void)
+{
+	return clock_monotonic_ns();
+}
 
 struct bench {
 	struct budget budget;
@@ -106,6 +112,29 @@ static inline void assert_balanced(const Heapcast__Ledger *l)
 	assert_non_null(l);
 	assert_int_equal(l->produced,
 			 l->delivered + l->culled + l->not_sampled + l->lost + l->pending);
+}
+
+/* All events of the stream's batches, in order, at most `most`. Every ledger must balance. */
+static inline unsigned bench_events(struct bench *b, struct event *out, unsigned most)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = b->stream.spool.first; i < b->stream.spool.next; i++) {
+		Heapcast__Batch *batch = bench_batch(b, i);
+		struct events_decoder d;
+		struct err_text err = {{0}};
+
+		assert_balanced(batch->ledger);
+		if (batch->events) {
+			assert_int_equal(events_decoder_init(&d, batch->events, &err), 0);
+			while (n < most && events_decoder_next(&d, &out[n], &err) == 1)
+				n++;
+			assert_string_equal(err.text, "");
+			events_decoder_done(&d);
+		}
+		heapcast__batch__free_unpacked(batch, NULL);
+	}
+	return n;
 }
 
 struct writer {

@@ -8,14 +8,8 @@
 #include <sys/mman.h>
 
 #include "agent/core/threads.h"
-#include "proto/columns.h"
 
 #define BOTH_READ 3 /* events of each thread that the first agent has sent */
-
-static uint64_t now(void)
-{
-	return clock_monotonic_ns();
-}
 
 /* A descriptor of the ring that nobody else has, as /proc/PID/map_files gives one. */
 static int open_again(const struct bench *b)
