@@ -35,74 +35,119 @@ static void test_damage(void **state)
 	bench_close(&b);
 }
 
-static void put_record(struct writer *w, uint32_t said, uint32_t count, const uint64_t *pcs)
+/* So many words of an event that is `length` words long by its count. */
+static void write_part(struct writer *w, unsigned kind, unsigned length, unsigned words)
 {
+	unsigned head = event_class(kind) == EVENT_CLASS_REALLOCATION ? 5 : 3;
+
 	w->slice->events++;
-	writer_word(w, RING_WORD0(1, said, 0, 0, 0, 8));
-	writer_word(w, 48);
+	writer_word(w, RING_WORD0(kind, length - head, 0, 0, 0, 8));
+	writer_word(w, 16);
 	writer_word(w, now());
-	for (uint32_t i = 0; i < count; i++)
-		writer_word(w, pcs[i]);
+	for (unsigned i = 3; i < words; i++)
+		writer_word(w, 100000 + i);
 }
 
-/* What a run of plain records takes lies within what the program has published: a record that ends
- * with the head is taken, one whose count reaches a word beyond it is damaged. */
-static void test_count_at_the_head(void **state)
+#define PART_WORDS 8 /* the words of a slice are a multiple of these */
+
+static const unsigned plain_kinds[] = {HEAPCAST__EVENT_KIND__EVENT_MALLOC,
+				       HEAPCAST__EVENT_KIND__EVENT_FREE,
+				       HEAPCAST__EVENT_KIND__EVENT_REALLOC};
+
+/* Alone, or behind others that are read in one go, an event ends where what is published does,
+ * or it is damage. */
+static void test_beyond_head(void **state)
 {
-	uint64_t pcs[] = {100003, 100002, 100001};
-	uint32_t count = sizeof(pcs) / sizeof(pcs[0]);
+	const unsigned length = 2 * PART_WORDS;
 
 	(void)state;
-	for (uint32_t beyond = 0; beyond < 2; beyond++) {
+	for (unsigned i = 0; i < 3 * 2 * 2; i++) {
+		unsigned kind = plain_kinds[i / 4], before = i & 2, beyond = i & 1;
 		struct bench b = {0};
-		struct event got[4];
 		struct writer w;
 
 		bench_open(&b);
 		w = writer_claim(&b, 0, 1000);
-		writer_event(&w, 1, 16, 8, now(), 0, count, pcs);
-		put_record(&w, count + beyond, count, pcs);
+		for (unsigned k = 0; k < before; k++)
+			write_part(&w, kind, PART_WORDS, PART_WORDS);
+		write_part(&w, kind, length + beyond, length);
 		writer_publish(&w);
-		writer_die(&w);
-		usleep(200);
-		bench_drain(&b, true);
-		assert_int_equal(bench_events(&b, got, 4), 2 - beyond);
-		assert_int_equal(b.stream.source.records_damaged, beyond);
-		bench_close(&b);
-	}
-}
-
-/* Likewise one that would go on behind the end of the slice's memory. */
-static void test_count_at_the_end(void **state)
-{
-	uint64_t pcs[] = {100003, 100002, 100001};
-	uint32_t count = sizeof(pcs) / sizeof(pcs[0]);
-
-	(void)state;
-	for (uint32_t beyond = 0; beyond < 2; beyond++) {
-		struct bench b = {0};
-		uint64_t last;
-		struct writer w;
-
-		bench_open(&b);
-		w = writer_claim(&b, 0, 1000);
-		last = w.words - (3 + count) + beyond; /* where it begins */
-		writer_event(&w, 1, 16, 8, now(), 0, (uint32_t)(last % 3), pcs);
-		while (w.head < last - 3)
-			writer_event(&w, 1, 16, 8, now(), 0, 0, pcs);
 		usleep(200);
 		bench_drain(&b, false);
-		writer_event(&w, 1, 16, 8, now(), 0, 0, pcs);
-		assert_int_equal(w.head, last);
-		put_record(&w, count, count, pcs);
-		writer_event(&w, 1, 16, 8, now(), 0, 0, pcs);
-		writer_die(&w);
-		usleep(200);
-		bench_drain(&b, true);
 		assert_int_equal(b.stream.source.records_damaged, beyond);
-		assert_int_equal(stream_ledger(&b.stream).lost, 2 * beyond);
+		assert_int_equal(b.stream.delivered.events, before + !beyond);
+		assert_int_equal(w.slice->tail, w.head);
 		bench_close(&b);
 	}
+}
+
+/* Likewise where the slice's data ends: what is published goes on at their start, an event does
+ * not. */
+static void test_beyond_data(void **state)
+{
+	const unsigned length = 2 * PART_WORDS;
+
+	(void)state;
+	for (unsigned i = 0; i < 3 * 2 * 2; i++) {
+		unsigned kind = plain_kinds[i / 4], before = i & 2, beyond = i & 1, filled = 0;
+		struct bench b = {0};
+		struct writer w;
+
+		bench_open(&b);
+		w = writer_claim(&b, 0, 1000);
+		for (; w.head < w.words - length - PART_WORDS * before; filled++)
+			write_part(&w, kind, PART_WORDS, PART_WORDS);
+		writer_publish(&w);
+		usleep(200);
+		bench_drain(&b, false);
+		assert_int_equal(w.slice->tail, w.head);
+		for (unsigned k = 0; k < before; k++)
+			write_part(&w, kind, PART_WORDS, PART_WORDS);
+		write_part(&w, kind, length + beyond, length + beyond);
+		writer_publish(&w);
+		usleep(200);
+		bench_drain(&b, false);
+		assert_int_equal(b.stream.source.records_damaged, beyond);
+		assert_int_equal(b.stream.delivered.events, filled + before + !beyond);
+		assert_int_equal(w.slice->tail, w.head);
+		bench_close(&b);
+	}
+}
+
+/* What was read before damage is no base for stacks that come after it: of those that count on
+ * it the outer frames are missing. */
+static void test_damage_stacks(void **state)
+{
+	uint64_t pcs[] = {100003, 100002, 100001};
+	struct stack_node node;
+	struct bench b = {0};
+	struct event got[3];
+	struct writer w;
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	writer_event(&w, 1, 16, 8, now(), 0, 3, pcs);
+	w.slice->events++;
+	for (unsigned i = 0; i < 3; i++)
+		writer_word(&w, 77); /* no kind */
+	writer_publish(&w);
+	usleep(200);
+	bench_drain(&b, false);
+	assert_int_equal(b.stream.source.records_damaged, 1);
+	writer_event(&w, 1, 32, 8, now(), 2, 1, pcs);
+	writer_event(&w, 1, 48, 8, now(), 0, 3, pcs);
+	usleep(200);
+	bench_drain(&b, true);
+	assert_int_equal(bench_events(&b, got, 3), 3);
+	assert_int_not_equal(got[1].stack, got[0].stack);
+	stacks_get(&b.stream.stacks, got[1].stack, &node);
+	assert_int_equal(node.offset, pcs[0]);
+	stacks_get(&b.stream.stacks, node.parent, &node);
+	assert_int_equal(node.module, 0);
+	assert_int_equal(node.offset, HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED);
+	assert_int_equal(got[2].stack, got[0].stack);
+	bench_close(&b);
 }
 
 /* Anything at all in the ring: it ends, and what it says balances. */
@@ -143,9 +188,8 @@ static void test_noise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_count_at_the_head),
-		cmocka_unit_test(test_count_at_the_end),
+		cmocka_unit_test(test_damage),	    cmocka_unit_test(test_beyond_head),
+		cmocka_unit_test(test_beyond_data), cmocka_unit_test(test_damage_stacks),
 		cmocka_unit_test(test_noise),
 	};
 

@@ -123,6 +123,30 @@ static void test_refused(void **state)
 	refused(0, 8, RING_PAD, 0);				 /* at the start: would never end */
 	refused(WORDS - 8, 4, RING_PAD, 0);			 /* beyond head */
 	refused(WORDS - 4, 8, RING_WORD0(1, 3, 0, 0, 0, 0), 0);	 /* not in one piece */
+	refused(WORDS - 5, 8, RING_WORD0(1, 3, 0, 0, 0, 0), 0);	 /* by its last word */
+	refused(WORDS - 4, 8, RING_LOST, 0);
+	refused(WORDS - 7, 8, RING_CUT, 0);
+	refused(WORDS - 2, 8, RING_EPOCH, 0);
+	refused(0, 7, RING_CUT, 0);
+	refused(0, 2, RING_EPOCH, 0);
+	refused(0, 4, RING_WORD0(RING_TEXT, 2, 0, 0, 0, 1), 16);
+}
+
+/* The whole of what a slice holds may be published. */
+static void test_full(void **state)
+{
+	struct ring_reader r;
+	struct ring_record rec;
+
+	(void)state;
+	begin(&r, 100);
+	data[100] = RING_WORD0(1, WORDS - 100 - 3, 0, 0, 0, 0);
+	slice.head = 100 + WORDS;
+	assert_int_equal(ring_reader_look(&r), 0);
+	assert_int_equal(ring_reader_peek(&r, &rec), 1);
+	assert_int_equal(rec.length, WORDS - 100);
+	ring_reader_skip(&r, &rec);
+	assert_int_equal(r.tail % WORDS, 0);
 }
 
 static void test_head(void **state)
@@ -168,8 +192,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),	cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_head),
-		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_head),	cmocka_unit_test(test_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
