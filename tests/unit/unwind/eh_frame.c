@@ -17,11 +17,12 @@ enum { OMITTED = 0xff, UDATA4 = 0x03, UDATA8 = 0x04, DATAREL_SDATA4 = 0x3b };
 /* | header | (function, entry) | CIE | FDE | FDE | 0 |: the "module". */
 static struct image {
 	uint8_t bytes[1024];
-	size_t size, first; /* of the first FDE */
+	size_t size, cie, first; /* first: of the FDEs */
 } image;
 
-#define CODE 512 /* offset of the first function */
-#define SIZE 32	 /* of each; the second one follows on the first */
+#define CODE	 512 /* offset of the first function */
+#define SIZE	 32  /* of each; the second one follows on the first */
+#define FDE_SIZE 28
 
 static void put(const void *bytes, size_t size)
 {
@@ -32,6 +33,13 @@ static void put(const void *bytes, size_t size)
 static void put_u32(uint32_t value)
 {
 	put(&value, sizeof(value));
+}
+
+static void set_u32(size_t at, uint64_t value)
+{
+	uint32_t word = (uint32_t)value;
+
+	memcpy(image.bytes + at, &word, sizeof(word));
 }
 
 static void put_u64(uint64_t value)
@@ -46,7 +54,7 @@ static uint64_t code(unsigned function)
 
 static void put_fde(size_t cie, unsigned function)
 {
-	put_u32(4 + 8 + 8 + 4);
+	put_u32(FDE_SIZE - 4);
 	put_u32((uint32_t)(image.size - cie));
 	put_u64(code(function));
 	put_u64(SIZE);
@@ -64,13 +72,14 @@ static struct unwind_module make(bool sorted)
 	image = (struct image){.size = 0};
 	put(head, sizeof(head));
 	frames = 12 + (sorted ? 4 + 2 * 8 : 0);
+	image.cie = frames;
 	image.first = frames + sizeof(cie);
 	put_u64((uintptr_t)image.bytes + frames);
 	if (sorted) {
 		put_u32(2);
 		for (unsigned f = 0; f < 2; f++) {
 			put_u32(CODE + f * SIZE);
-			put_u32((uint32_t)image.first + f * 28);
+			put_u32((uint32_t)image.first + f * FDE_SIZE);
 		}
 	}
 	put(cie, sizeof(cie));
@@ -127,29 +136,125 @@ static void test_single(void **state)
 	assert_int_equal(find(&module, code(0) - 1, &start), -ENOENT);
 }
 
+static int find_first(const struct unwind_module *module)
+{
+	uint64_t start;
+
+	return find(module, code(0), &start);
+}
+
 /* A record may end with the module; one byte more is damage. */
 static void test_length(void **state)
 {
+	struct unwind_module module;
+	size_t most;
+
 	(void)state;
 	for (unsigned sorted = 0; sorted < 2; sorted++) {
-		struct unwind_module module = make(sorted);
-		uint32_t most = (uint32_t)(sizeof(image.bytes) - image.first - 4);
-		uint64_t start;
-
-		memcpy(image.bytes + image.first, &most, sizeof(most));
-		assert_int_equal(find(&module, code(0), &start), 0);
-		most++;
-		memcpy(image.bytes + image.first, &most, sizeof(most));
-		assert_int_equal(find(&module, code(0), &start), -EBADMSG);
+		module = make(sorted);
+		most = sizeof(image.bytes) - image.first - 4;
+		set_u32(image.first, most);
+		assert_int_equal(find_first(&module), 0);
+		set_u32(image.first, most + 1);
+		assert_int_equal(find_first(&module), -EBADMSG);
 	}
+	module = make(true);
+	most = sizeof(image.bytes) - image.cie - 4;
+	set_u32(image.cie, most);
+	assert_int_equal(find_first(&module), 0);
+	set_u32(image.cie, most + 1);
+	assert_int_equal(find_first(&module), -EBADMSG);
+}
+
+/* What an entry says lies in its record, though the module goes on behind that. */
+static void test_in_its_record(void **state)
+{
+	struct unwind_module module = make(true);
+	uint8_t *length; /* of an augmentation */
+
+	(void)state;
+	set_u32(image.first, 4 + 8 + 8 + 1);
+	assert_int_equal(find_first(&module), 0);
+	set_u32(image.first, 4 + 8 + 8);
+	assert_int_equal(find_first(&module), -EBADMSG);
+
+	module = make(true);
+	length = image.bytes + image.first + FDE_SIZE - 4;
+	*length = 3; /* what is left of the record */
+	assert_int_equal(find_first(&module), 0);
+	++*length;
+	assert_int_equal(find_first(&module), -EBADMSG);
+
+	module = make(true);
+	length = image.bytes + image.cie + 15;
+	*length = 4; /* likewise of what entries share */
+	assert_int_equal(find_first(&module), 0);
+	++*length;
+	assert_int_equal(find_first(&module), -EBADMSG);
+}
+
+/* What entries share may begin where the module does, and not before. */
+static void test_shared_before(void **state)
+{
+	struct unwind_module module = make(true);
+
+	(void)state;
+	module.entry = (uintptr_t)image.bytes + image.first;
+	module.load_start = (uintptr_t)image.bytes + image.cie;
+	assert_int_equal(find_first(&module), 0);
+	set_u32(image.first + 4, image.first + 4 - image.cie + 1);
+	assert_int_equal(find_first(&module), -EBADMSG);
+}
+
+/* Pairs beyond the header are none, however many it says to have. */
+static void test_count(void **state)
+{
+	struct unwind_module module = make(true);
+	uint64_t start;
+
+	(void)state;
+	set_u32(12, UINT32_MAX);
+	assert_int_equal(find_first(&module), 0);
+	assert_int_equal(find(&module, code(1), &start), 0);
+	assert_int_equal(find(&module, code(2), &start), -ENOENT);
+	module.eh_frame_hdr_size -= 8;
+	assert_int_equal(find_first(&module), 0);
+	assert_int_equal(find(&module, code(1), &start), -ENOENT);
+	module = make(true);
+	set_u32(12, 1);
+	assert_int_equal(find(&module, code(1), &start), -ENOENT);
+}
+
+/* A header outside of the module is none. */
+static void test_outside(void **state)
+{
+	struct unwind_module module = make(true);
+
+	(void)state;
+	module.load_start++;
+	assert_int_equal(find_first(&module), -ENOENT);
+	module = make(true);
+	module.load_end = module.eh_frame_hdr;
+	assert_int_equal(find_first(&module), -ENOENT);
+}
+
+/* A size that leads around the end of all addresses. */
+static void test_around(void **state)
+{
+	struct unwind_module module = make(true);
+
+	(void)state;
+	memset(image.bytes + image.first + 16, 0xff, 8);
+	assert_int_equal(find_first(&module), -EBADMSG);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_single),
-		cmocka_unit_test(test_length),
+		cmocka_unit_test(test_bounds),	      cmocka_unit_test(test_single),
+		cmocka_unit_test(test_length),	      cmocka_unit_test(test_in_its_record),
+		cmocka_unit_test(test_shared_before), cmocka_unit_test(test_count),
+		cmocka_unit_test(test_outside),	      cmocka_unit_test(test_around),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
  * neither. */
 #include "tests/unit/unwind/host.h"
 
+#include "agent/unwind/jit.h"
+
 #ifdef __x86_64__
 static struct unwind_thread *incremental, *full;
 static struct consumer seen, outer;
@@ -124,6 +126,29 @@ static void test_registered(void **state)
 	assert_walked(false);
 }
 
+/* The table holds for its function's code, from the first byte to the last. */
+static void test_range(void **state)
+{
+	uint64_t start = (uintptr_t)pages + 512;
+	struct unwind_module module;
+	struct table table = {.size = 0};
+	uint32_t end = 0;
+
+	(void)state;
+	put_cie(&table);
+	put_fde(&table, pages + 512, sizeof(no_record));
+	put(&table, &end, sizeof(end));
+	assert_int_equal(unwind_register_frame(table.bytes, false), 0);
+	assert_false(jit_find(start - 1, &module));
+	assert_true(jit_find(start, &module));
+	assert_int_equal(module.start, start);
+	assert_int_equal(module.end, start + sizeof(no_record));
+	assert_true(jit_find(module.end - 1, &module));
+	assert_false(jit_find(module.end, &module));
+	unwind_deregister_frame(table.bytes);
+	assert_false(jit_find(start, &module));
+}
+
 /* As LLVM's libunwind is told: one entry, and no end. */
 static void test_single(void **state)
 {
@@ -222,9 +247,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_registered), cmocka_unit_test(test_single),
-		cmocka_unit_test(test_record),	   cmocka_unit_test(test_room),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_registered), cmocka_unit_test(test_range),
+		cmocka_unit_test(test_single),	   cmocka_unit_test(test_record),
+		cmocka_unit_test(test_room),	   cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
