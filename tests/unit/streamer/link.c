@@ -18,7 +18,8 @@ struct scene {
 	struct stream *streams[1];
 	struct packer packer;
 	struct arena arena;
-	uint64_t acked;
+	uint64_t acked, begun; /* as the agent was told last */
+	unsigned acks;
 	int fd; /* the collector's end */
 	uint8_t in[1 << 20];
 	size_t length;
@@ -40,10 +41,11 @@ static uint32_t welcomed(void *context, const struct link *link,
 static void subscribed(void *context, const struct link *link, const struct stream *stream,
 		       uint64_t number)
 {
-	(void)context;
+	struct scene *s = context;
+
 	(void)link;
 	(void)stream;
-	(void)number;
+	s->begun = number;
 }
 
 static void acknowledged(void *context, const struct link *link, const struct stream *stream,
@@ -54,6 +56,7 @@ static void acknowledged(void *context, const struct link *link, const struct st
 	(void)link;
 	assert_ptr_equal(stream, &s->bench.stream);
 	s->acked = number;
+	s->acks++;
 	assert_int_equal(spool_ack(&s->bench.stream.spool, number, number), 0);
 }
 
@@ -179,16 +182,21 @@ static void subscribe(struct scene *s, uint32_t incarnation, uint64_t next)
 	send_order(s, &order);
 }
 
-static void ack(struct scene *s, uint64_t number)
+static void ack_of(struct scene *s, uint32_t incarnation, uint64_t number)
 {
 	Heapcast__Order order = HEAPCAST__ORDER__INIT;
 	Heapcast__Ack m = HEAPCAST__ACK__INIT;
 
 	m.stream = (ProtobufCBinaryData){STREAM_ID_SIZE, s->bench.stream.id};
-	m.incarnation = 1;
+	m.incarnation = incarnation;
 	m.number = number;
 	order.ack = &m;
 	send_order(s, &order);
+}
+
+static void ack(struct scene *s, uint64_t number)
+{
+	ack_of(s, 1, number);
 }
 
 /* The next batch that comes over the link; NULL: none. */
@@ -288,6 +296,86 @@ static void test_sequence(void **state)
 	scene_close(&s);
 }
 
+/* A collector may have what was sent to it, of this incarnation; it counts once, and never less. */
+static void test_acks(void **state)
+{
+	static struct scene s;
+	uint64_t sent;
+
+	(void)state;
+	scene_open(&s);
+	make_batch(&s, 20);
+	make_batch(&s, 20);
+	make_batch(&s, 20);
+	sent = s.bench.stream.spool.next - 1;
+	join(&s);
+	hello(&s, PROTOCOL_VERSION);
+	ack(&s, 1); /* of a stream that it has not asked for */
+	expect_hello(&s, 1, sent + 1);
+	subscribe(&s, 0, 0);
+	for (uint64_t i = 1; i <= sent; i++)
+		expect_batch(&s, i);
+	ack(&s, sent + 1);
+	ack(&s, UINT64_MAX);
+	ack(&s, 0);
+	ack_of(&s, s.bench.stream.incarnation - 1, sent);
+	ack_of(&s, s.bench.stream.incarnation + 1, sent);
+	assert_int_equal(s.acks, 0);
+	ack(&s, 1);
+	assert_int_equal(s.acked, 1);
+	ack(&s, sent);
+	assert_int_equal(s.acked, sent);
+	ack(&s, sent);
+	ack(&s, sent - 1);
+	assert_int_equal(s.acked, sent);
+	assert_int_equal(s.acks, 2);
+	make_batch(&s, 20);
+	ack(&s, sent + 1); /* is there, and not sent */
+	assert_int_equal(s.acks, 2);
+	link_pump(&s.link);
+	expect_batch(&s, sent + 1);
+	ack(&s, sent + 1);
+	assert_int_equal(s.acked, sent + 1);
+	leave(&s);
+	scene_close(&s);
+}
+
+/* Where a collector says to be: it goes on there if that can be, and begins anew if not. */
+static void test_subscribe(void **state)
+{
+	static struct scene s;
+	uint32_t is;
+	uint64_t next;
+
+	(void)state;
+	scene_open(&s);
+	make_batch(&s, 20);
+	make_batch(&s, 20);
+	next = s.bench.stream.spool.next;
+	is = s.bench.stream.incarnation;
+	const struct {
+		uint32_t incarnation;
+		uint64_t next, from;
+	} cases[] = {
+		{is, 1, 1},	     {is, 2, 2}, {is, next, next}, {is, next + 1, 1},
+		{is, UINT64_MAX, 1}, {is, 0, 1}, {is - 1, 2, 1},   {is + 1, 2, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		join(&s);
+		hello(&s, PROTOCOL_VERSION);
+		expect_hello(&s, 1, next);
+		s.begun = UINT64_MAX;
+		subscribe(&s, cases[i].incarnation, cases[i].next);
+		assert_int_equal(s.begun, cases[i].from - 1);
+		for (uint64_t k = cases[i].from; k < next; k++)
+			expect_batch(&s, k);
+		expect_nothing(&s);
+		leave(&s);
+	}
+	scene_close(&s);
+}
+
 /* Somebody comes when the first batches are gone: definitions first, and what it missed is a
  * gap. */
 static void test_late(void **state)
@@ -383,8 +471,8 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sequence),
-		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_sequence),  cmocka_unit_test(test_acks),
+		cmocka_unit_test(test_subscribe), cmocka_unit_test(test_late),
 		cmocka_unit_test(test_hostile),
 	};
 
