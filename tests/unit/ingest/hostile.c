@@ -158,53 +158,58 @@ static void noise(void **state)
 	}
 }
 
-static int dial(struct agent *a)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET,
-				 .sin_port = htons(a->dial),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+#define OTHER_ID 0x78
 
-	a->failed |= connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0;
-	return fd;
+/* Somebody says to have the stream of `a`, and sends a batch of it: he is not asked, and hung up
+ * on. */
+static void claim_in_vain(struct agent *a, uint8_t id, uint32_t incarnation, size_t batch)
+{
+	struct agent other;
+
+	a->failed |= agent_claims(a, &other, id, incarnation, NULL);
+	agent_frames(&other, other.fd, batch, batch + 1);
+	a->failed |= !agent_is_hung_up(&other);
+	agent_claim_done(&other);
 }
 
 /* A stream that has its agent, and of which nothing has come yet, is not another one's because that
  * one says its name, nor because it sends a batch of it. */
 static void deliver_beside_a_claim(struct agent *a)
 {
-	const struct timeval moment = {.tv_usec = 300000};
-	uint8_t byte;
-	struct agent other = {.b = a->b, .messages = a->messages};
-	const Heapcast__Order *order;
-	int fd = agent_accept(a), second = dial(a);
+	int fd = agent_accept(a);
 
 	agent_greet(a, fd, 1);
 	agent_subscribed(a, fd);
-	memset(other.id, 0x78, sizeof(other.id));
-	setsockopt(second, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment));
-	agent_greet(&other, second, 1);
-	while ((order = next_order(&other, second)))
-		a->failed |= order->subscribe != NULL;
-	agent_frames(&other, second, 0, 1);
-	while (next_order(&other, second))
-		;
-	a->failed |= recv(second, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN; /* not hung up */
+	claim_in_vain(a, OTHER_ID, 1, 0);
 	agent_frames(a, fd, 0, a->b.frame_count);
 	agent_until_acked(a, fd, a->b.number);
-	close(second);
 	close(fd);
-	buf_done(&other.in);
 }
 
-static void claimed_by_another(void **state)
+/* Nor when some of it has come, nor if he says the id of the agent, which is heard. */
+static void deliver_beside_a_thief(struct agent *a)
+{
+	int fd = agent_accept(a);
+
+	agent_greet(a, fd, 1);
+	agent_subscribed(a, fd);
+	agent_frames(a, fd, 0, 5);
+	agent_until_acked(a, fd, 5);
+	claim_in_vain(a, OTHER_ID, 0, 5);
+	claim_in_vain(a, OTHER_ID, 1, 5);
+	claim_in_vain(a, a->id[0], 2, 5);
+	agent_frames(a, fd, 5, a->b.frame_count);
+	agent_until_acked(a, fd, a->b.number);
+	close(fd);
+}
+
+static void expect_all_of_one(void (*script)(struct agent *a))
 {
 	struct collector c;
 	struct agent a;
 	const char *peers[] = {a.address};
 
-	(void)state;
-	agent_begin(&a, deliver_beside_a_claim);
+	agent_begin(&a, script);
 	collector_begin(&c, temporary_folder, peers, 1, false, INGEST_STREAM_ENDED, 1);
 	a.dial = ingest_port(c.ingest);
 	agent_start(&a);
@@ -216,12 +221,62 @@ static void claimed_by_another(void **state)
 	agent_done(&a);
 }
 
+static void claimed_by_another(void **state)
+{
+	(void)state;
+	expect_all_of_one(deliver_beside_a_claim);
+}
+
+static void stolen_by_another(void **state)
+{
+	(void)state;
+	expect_all_of_one(deliver_beside_a_thief);
+}
+
+/* An agent that has taken up what another one left, whose link looks alive yet, is in the next
+ * incarnation: the stream is its. What the first one sends from there on is not taken, nor may it
+ * come back. */
+static void deliver_and_hand_over(struct agent *a)
+{
+	struct agent next, again;
+	int fd = agent_accept(a);
+
+	agent_greet(a, fd, 1);
+	agent_subscribed(a, fd);
+	a->failed |= !agent_claims(a, &next, OTHER_ID, 2, NULL); /* nothing of it has come yet */
+	a->failed |= agent_claims(a, &again, OTHER_ID + 1, 1, NULL);
+	agent_frames(a, fd, 0, 5);
+	a->fd = fd;
+	a->failed |= !agent_is_hung_up(a);
+	agent_claim_done(&again);
+	agent_claim_done(&next);
+	close(fd);
+}
+
+static void handed_over(void **state)
+{
+	struct collector c;
+	struct agent a;
+	const char *peers[] = {a.address};
+
+	(void)state;
+	agent_begin(&a, deliver_and_hand_over);
+	collector_begin(&c, temporary_folder, peers, 1, false, INGEST_STREAM_LEFT, 1);
+	a.dial = ingest_port(c.ingest);
+	agent_start(&a);
+	collector_run(&c);
+	agent_join(&a);
+	assert_false(c.timed_out);
+	assert_int_equal(c.counts[INGEST_STREAM_BEGAN], 2);
+	agent_done(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(nonsense),
-		TEST_IN_FOLDER(noise),
-		TEST_IN_FOLDER(claimed_by_another),
+		TEST_IN_FOLDER(nonsense),	    TEST_IN_FOLDER(noise),
+		TEST_IN_FOLDER(claimed_by_another), TEST_IN_FOLDER(stolen_by_another),
+		TEST_IN_FOLDER(handed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "tests/unit/ingest/support/peers.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 
 static void stop(struct collector *c)
 {
@@ -31,31 +32,46 @@ static void on_timeout(uv_timer_t *timer)
 	stop(c);
 }
 
-void collector_begin(struct collector *c, const char *folder, const char *const *peers,
-		     size_t count, bool discover, enum ingest_event_kind until,
-		     unsigned until_count)
+static void begin(struct collector *c, const char *folder, struct ingest_options *options,
+		  enum ingest_event_kind until, unsigned until_count)
 {
-	const struct ingest_options options = {.peers = peers,
-					       .peer_count = count,
-					       .discover = discover,
-					       .interface = discover ? "lo" : NULL,
-					       .listen = "127.0.0.1:0",
-					       .event = on_event,
-					       .context = c};
 	struct err_text err = {0};
 	int r;
 
 	memset(c, 0, sizeof(*c));
+	options->listen = "127.0.0.1:0";
+	options->event = on_event;
+	options->context = c;
 	c->until = until;
 	c->until_count = until_count;
 	assert_int_equal(uv_loop_init(&c->loop), 0);
 	assert_int_equal(store_open(folder, STORE_WRITE, &c->store, &err), 0);
-	r = ingest_start(&c->loop, c->store, &options, &c->ingest, &err);
+	r = ingest_start(&c->loop, c->store, options, &c->ingest, &err);
 	if (r < 0)
 		fail_msg("%s", err_get(&err, r));
 	uv_timer_init(&c->loop, &c->timer);
 	c->timer.data = c;
 	uv_timer_start(&c->timer, on_timeout, PATIENCE_MS, 0);
+}
+
+void collector_begin(struct collector *c, const char *folder, const char *const *peers,
+		     size_t count, bool discover, enum ingest_event_kind until,
+		     unsigned until_count)
+{
+	struct ingest_options options = {.peers = peers,
+					 .peer_count = count,
+					 .discover = discover,
+					 .interface = discover ? "lo" : NULL};
+
+	begin(c, folder, &options, until, until_count);
+}
+
+void collector_begin_paired(struct collector *c, const char *folder, const struct secret *keys,
+			    size_t count, enum ingest_event_kind until, unsigned until_count)
+{
+	struct ingest_options options = {.secrets = keys, .secret_count = count, .paired = true};
+
+	begin(c, folder, &options, until, until_count);
 }
 
 void collector_run(struct collector *c)
@@ -81,6 +97,7 @@ void agent_begin(struct agent *a, void (*script)(struct agent *a))
 	memset(a, 0, sizeof(*a));
 	a->script = script;
 	memset(a->id, 0x77, sizeof(a->id));
+	a->incarnation = 1;
 	a->messages = message_reader_new();
 	a->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(a->listener, (struct sockaddr *)&any, sizeof(any)), 0);
@@ -140,6 +157,33 @@ void agent_send(int fd, const void *data, size_t length)
 	}
 }
 
+static void flush(struct agent *a, int fd)
+{
+	size_t length;
+
+	for (const uint8_t *data; data = secure_output(a->session, &length), length;) {
+		agent_send(fd, data, length);
+		secure_sent(a->session, length);
+	}
+}
+
+/* As agent_send, over TLS if the agent has a key. */
+static void put(struct agent *a, int fd, const void *data, size_t length)
+{
+	if (!a->session) {
+		agent_send(fd, data, length);
+		return;
+	}
+	for (size_t at = 0; at < length;) {
+		ssize_t n = secure_write(a->session, (const char *)data + at, length - at);
+
+		if (n < 0)
+			return;
+		at += (size_t)n;
+		flush(a, fd);
+	}
+}
+
 static void send_message(struct agent *a, int fd, Heapcast__Link *link)
 {
 	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
@@ -147,7 +191,7 @@ static void send_message(struct agent *a, int fd, Heapcast__Link *link)
 
 	batch.link = link;
 	builder_frame(&frame, &batch);
-	agent_send(fd, frame.file.data, frame.file.length);
+	put(a, fd, frame.file.data, frame.file.length);
 	buf_done(&frame.file);
 }
 
@@ -164,7 +208,7 @@ void agent_greet(struct agent *a, int fd, uint32_t protocol)
 	hello.version = version;
 	hello.window_bytes = 8192;
 	state.stream = builder_bytes(a->b.id, sizeof(a->b.id));
-	state.incarnation = 1;
+	state.incarnation = a->incarnation;
 	state.first = 1;
 	state.next = a->b.number + 1;
 	state.ended = true;
@@ -174,8 +218,30 @@ void agent_greet(struct agent *a, int fd, uint32_t protocol)
 	send_message(a, fd, &link);
 }
 
+/* Adds what the session was fed with to `in`. */
+static void decrypt(struct agent *a)
+{
+	ssize_t n;
+
+	while ((n = secure_read(a->session, buf_reserve(&a->in, 4096), 4096, NULL)) > 0)
+		a->in.length += (size_t)n;
+}
+
+static void take(struct agent *a, const uint8_t *raw, size_t length)
+{
+	if (a->session) {
+		secure_feed(a->session, raw, length);
+		decrypt(a);
+		return;
+	}
+	memcpy(buf_reserve(&a->in, length), raw, length);
+	a->in.length += length;
+}
+
 const Heapcast__Order *next_order(struct agent *a, int fd)
 {
+	uint8_t raw[4096];
+
 	for (;;) {
 		ProtobufCMessage *message;
 		size_t length;
@@ -188,11 +254,96 @@ const Heapcast__Order *next_order(struct agent *a, int fd)
 			buf_consume(&a->in, length);
 			return r == 0 ? (const Heapcast__Order *)message : NULL;
 		}
-		n = recv(fd, buf_reserve(&a->in, 4096), 4096, 0);
+		n = recv(fd, raw, sizeof(raw), 0);
 		if (n <= 0)
 			return NULL;
-		a->in.length += (size_t)n;
+		take(a, raw, (size_t)n);
 	}
+}
+
+/* What came with the last bytes of the handshake is taken, too. */
+static bool shake(struct agent *a, int fd)
+{
+	uint8_t raw[4096];
+	ssize_t n;
+	int r;
+
+	while ((r = secure_shake(a->session, NULL)) == 1) {
+		flush(a, fd);
+		if (secure_blocked(a->session))
+			continue;
+		n = recv(fd, raw, sizeof(raw), 0);
+		if (n <= 0)
+			return false;
+		secure_feed(a->session, raw, (size_t)n);
+	}
+	flush(a, fd);
+	if (!r)
+		decrypt(a);
+	return !r;
+}
+
+bool agent_dial(struct agent *a, const struct secret *key)
+{
+	struct secure_options options = {.secrets = key, .secret_count = 1};
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(a->dial),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+
+	buf_clear(&a->in);
+	a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(a->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (connect(a->fd, (struct sockaddr *)&to, sizeof(to)) < 0)
+		return false;
+	if (!key)
+		return true;
+	if (secure_open(&options, &a->secure, NULL) < 0)
+		return false;
+	a->session = secure_session_new(a->secure, false, 0);
+	return a->session && shake(a, a->fd);
+}
+
+void agent_leave(struct agent *a)
+{
+	secure_session_free(a->session);
+	secure_close(a->secure);
+	a->session = NULL;
+	a->secure = NULL;
+	close(a->fd);
+}
+
+bool agent_claims(struct agent *a, struct agent *ret_other, uint8_t id, uint32_t incarnation,
+		  const struct secret *key)
+{
+	const struct timeval moment = {.tv_usec = 300000};
+	const Heapcast__Order *order;
+
+	*ret_other = (struct agent){
+		.b = a->b, .messages = a->messages, .dial = a->dial, .incarnation = incarnation};
+	memset(ret_other->id, id, sizeof(ret_other->id));
+	a->failed |= !agent_dial(ret_other, key);
+	setsockopt(ret_other->fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment));
+	agent_greet(ret_other, ret_other->fd, 1);
+	while ((order = next_order(ret_other, ret_other->fd)))
+		if (order->subscribe)
+			return true;
+	return false;
+}
+
+bool agent_is_hung_up(struct agent *a)
+{
+	uint8_t byte;
+
+	while (next_order(a, a->fd))
+		;
+	return recv(a->fd, &byte, sizeof(byte), MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
+void agent_claim_done(struct agent *other)
+{
+	agent_leave(other);
+	buf_done(&other->in);
 }
 
 bool agent_subscribed(struct agent *a, int fd)
@@ -214,7 +365,7 @@ void agent_frames(struct agent *a, int fd, size_t from, size_t to)
 {
 	size_t start = from ? a->b.ends[from - 1] : 0;
 
-	agent_send(fd, a->b.file.data + start, a->b.ends[to - 1] - start);
+	put(a, fd, a->b.file.data + start, a->b.ends[to - 1] - start);
 }
 
 void agent_until_acked(struct agent *a, int fd, uint64_t number)
