@@ -155,22 +155,6 @@ static void mark_dirty(struct intake *s, uint64_t bytes)
 	s->unsynced_bytes += bytes;
 }
 
-/*
- * If two agents send the same stream, the first keeps it, even before its first batch. Exceptions
- * are the same agent on a new link, and an agent that continues the stream after the first has
- * died.
- */
-static bool claimed(const struct intake *s, const struct link *link,
-		    const Heapcast__StreamState *state)
-{
-	uint32_t incarnation = s->writer ? stream_writer_position(s->writer).incarnation : 0;
-
-	if (incarnation < s->incarnation)
-		incarnation = s->incarnation;
-	return s->link && s->link != link && memcmp(s->link->agent, link->agent, STREAM_ID_SIZE) &&
-	       state->incarnation <= incarnation;
-}
-
 static void attach(struct intake *s, struct link *link, uint32_t incarnation)
 {
 	if (s->link == link)
@@ -179,6 +163,7 @@ static void attach(struct intake *s, struct link *link, uint32_t incarnation)
 		s->link->streams--;
 	s->link = link;
 	s->incarnation = incarnation;
+	s->keyed |= link->session != NULL;
 	link->streams++;
 }
 
@@ -231,10 +216,15 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 		}
 		return;
 	}
+	if (s && claim_has_other_key(s, link)) {
+		/* The agent will reconnect, until the other link is gone. */
+		link_close(link, "its stream has a link with another key");
+		return;
+	}
 	new = !s;
 	if (!s)
 		s = intake_new(ingest, state);
-	if (!s || claimed(s, link, state))
+	if (!s || claim_is_void(s, link, state->incarnation))
 		return;
 	if (is_finishing(s)) {
 		greet_finishing(s, link, state);

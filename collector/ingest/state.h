@@ -143,6 +143,7 @@ struct intake {
 	struct stream_writer *writer;
 	char *executable;
 	uint32_t pid, incarnation; /* as its link's agent says */
+	bool keyed;		   /* it has come over a link with a key (claims.c) */
 	uint64_t unsynced_bytes, dirty_since_ms, left_ms;
 	struct stream_position durable; /* next: the last durable batch */
 	bool dirty, working, ended, told_ended, complete_at_start;
@@ -472,6 +473,16 @@ void anew_tick(struct ingest *ingest);
 
 /* Defined in retain.c. */
 void retain_tick(struct ingest *ingest, uint64_t now_ms);
+
+/* Defined in claims.c. */
+/* Tells whether the stream's link, which is open, has another key than this link. */
+bool claim_has_other_key(const struct intake *intake, const struct link *link);
+/*
+ * Tells whether the stream is not this link's, whose agent says to have it in this incarnation. The
+ * first of two links keeps it, even before its first batch, but for the same agent on a new link,
+ * an agent in a later incarnation, and one with a key where the first link has none.
+ */
+bool claim_is_void(const struct intake *intake, const struct link *link, uint32_t incarnation);
 
 /* Defined in intake.c. */
 /* Takes an agent's report of a stream: opens the stream and subscribes. */

@@ -292,6 +292,7 @@ bool agent_dial(struct agent *a, const struct secret *key)
 	const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
 
 	buf_clear(&a->in);
+	a->connections++;
 	a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(a->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (connect(a->fd, (struct sockaddr *)&to, sizeof(to)) < 0)

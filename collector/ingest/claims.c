@@ -1,0 +1,34 @@
+/*
+ * Who may go on with a stream. Two agents may say that they have the same one: the second has taken
+ * up what the first left, whose link may look alive yet, or one of them lies.
+ *
+ * A key decides. What an agent recorded under a key, no other agent sends without a key
+ * (agent/serve/home.h), so whoever offers it without one is a stranger. Another key may be that of
+ * another board; it may also be that of the same board, whose agent takes up what was recorded
+ * under any of the board's keys. So while a link is open, its streams stay with its key.
+ */
+#include <string.h>
+
+#include "collector/catalogue/store.h"
+#include "collector/catalogue/writer.h"
+#include "collector/ingest/state.h"
+#include "base/ban.h"
+
+bool claim_has_other_key(const struct intake *s, const struct link *link)
+{
+	return s->link && s->link->session && link->session &&
+	       strcmp(secure_identity(s->link->session), secure_identity(link->session)) != 0;
+}
+
+bool claim_is_void(const struct intake *s, const struct link *link, uint32_t incarnation)
+{
+	uint32_t stored = s->writer ? stream_writer_position(s->writer).incarnation : 0;
+
+	if (s->keyed && !link->session)
+		return true;
+	if (!s->link || s->link == link || !memcmp(s->link->agent, link->agent, STREAM_ID_SIZE))
+		return false;
+	if (link->session && !s->link->session) /* what is said without a key does not count */
+		return incarnation < stored;
+	return incarnation <= stored || incarnation <= s->incarnation;
+}
