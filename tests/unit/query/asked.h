@@ -10,7 +10,7 @@
 #include "collector/query/match/view.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
-#include "tests/unit/query/naive_filter.h"
+#include "tests/unit/query/naive_random.h"
 #include "tests/unit/query/receive.h"
 
 #define ASKED_EVENTS 400
@@ -133,4 +133,30 @@ static inline uint64_t asked_rounds(uint64_t usual, uint64_t full)
 	if (getenv("HEAPCAST_TEST_FULL"))
 		return full / ASKED_SLOWER;
 	return ASKED_SLOWER > 1 ? usual / 3 : usual;
+}
+
+/* Without symbols a call site is the innermost frame. */
+static inline const char *asked_site_name(const struct asked *a, uint32_t node)
+{
+	return view_frame_name(a->t.view, node, 0);
+}
+
+/* Random programs, and of each a few random questions, which `check` asks. More of them with
+ * HEAPCAST_TEST_FULL. */
+static inline void asked_programs(void (*check)(struct asked *, const struct filter *))
+{
+	for (uint64_t seed = 1; seed <= asked_rounds(16, 2000); seed++) {
+		struct asked a;
+
+		asked_open(&a, seed);
+		for (unsigned i = 0; i < 4; i++) {
+			struct filter f;
+
+			naive_random_filter(&f, &a.n, &a.random, false);
+			naive_ask(&a.n, &f);
+			check(&a, &f);
+			filter_done(&f);
+		}
+		asked_close(&a);
+	}
 }
