@@ -2,6 +2,7 @@
 # tests/targets.
 if(HEAPCAST_AGENT AND TARGET heapcast_preload AND NOT HEAPCAST_SANITIZE)
 	add_library(preload_support STATIC ${CMAKE_CURRENT_LIST_DIR}/preload/support/ring_agent.c
+		${CMAKE_CURRENT_LIST_DIR}/preload/support/ring_agent_read.c
 		${CMAKE_CURRENT_LIST_DIR}/preload/support/tally.c)
 	target_link_libraries(preload_support PRIVATE heapcast_flags heapcast_sanitize PUBLIC m)
 	target_compile_definitions(preload_support PRIVATE BUILD_FOLDER="${CMAKE_BINARY_DIR}"
