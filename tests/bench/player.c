@@ -17,7 +17,6 @@
  */
 #include <arpa/inet.h>
 #include <err.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -26,18 +25,17 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "collector/recording/scan.h"
 #include "proto/columns.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
 #include "proto/message.h"
+#include "tests/bench/played.h"
 
 #define TICK_MS	      10
 #define AGAIN_MS      1000 /* after a link has ended */
@@ -45,20 +43,6 @@
 #define IN_MAX	      (1u << 20)
 #define ADDRESS_FIRST 0x7f010001u
 #define LATENCIES     65536 /* classes of 1 ms */
-
-/* A batch of the recording, decompressed; its stream's id is put in for each agent. */
-struct batch {
-	uint8_t *message; /* behind FRAME_HEADROOM bytes */
-	size_t length;
-	uint64_t due_ms, number;
-};
-
-static struct {
-	struct batch *batches;
-	size_t count;
-	uint64_t events;
-	uint32_t pid;
-} played;
 
 struct sent {
 	struct sent *next;
@@ -108,63 +92,6 @@ static struct frame_encoder *encoder;
 static struct message_reader *reader;
 static uint8_t *scratch, *framed;
 static size_t scratch_size;
-
-/* ---- the recording ---- */
-
-/* The stream's id is the first field of each batch that has one. */
-static void load_batch(struct frame_decoder *decoder, const uint8_t *frame, const struct scan_item *item)
-{
-	struct batch *b = &played.batches[played.count++];
-	struct err_text why = {0};
-	const uint8_t *message;
-	uint8_t *room;
-
-	if (frame_decode(decoder, frame, item->length, &message, &b->length, &why) < 0)
-		errx(1, "%s", why.text);
-	room = malloc(FRAME_HEADROOM + b->length);
-	if (!room || b->length < 2 + STREAM_ID_SIZE || message[0] != 0x0a || message[1] != STREAM_ID_SIZE)
-		errx(1, "a batch that does not begin with its stream");
-	b->message = room + FRAME_HEADROOM;
-	memcpy(b->message, message, b->length);
-	b->due_ms = item->batch->time_ns / 1000000;
-	b->number = item->batch->number;
-	played.events += item->batch->events ? item->batch->events->count : 0;
-	if (item->batch->process && !played.pid)
-		played.pid = item->batch->process->pid;
-	scratch_size = b->length > scratch_size ? b->length : scratch_size;
-}
-
-static void load(const char *path)
-{
-	struct frame_decoder *decoder = frame_decoder_new();
-	uint8_t *frame = NULL;
-	struct scan_item item;
-	struct scan scan;
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		err(1, "cannot read %s", path);
-	if (!decoder || scan_init(&scan, fd, 0, NULL) < 0)
-		errx(1, "no memory");
-	while (scan_next(&scan, (uint64_t)st.st_size, &item) == 1) {
-		frame = realloc(frame, item.length);
-		played.batches = realloc(played.batches, (played.count + 1) * sizeof(*played.batches));
-		if (!frame || !played.batches)
-			errx(1, "no memory");
-		if (pread(fd, frame, item.length, (off_t)item.offset) != (ssize_t)item.length)
-			err(1, "cannot read %s", path);
-		load_batch(decoder, frame, &item);
-		if (played.batches[played.count - 1].number != played.count)
-			errx(1, "only a recording of one agent, without gaps, can be played");
-	}
-	if (!played.count)
-		errx(1, "%s holds no batch", path);
-	scan_done(&scan);
-	frame_decoder_free(decoder);
-	free(frame);
-	close(fd);
-}
 
 /* ---- sending ---- */
 
@@ -618,7 +545,7 @@ int main(int argc, char **argv)
 {
 	struct rlimit limit;
 
-	load(options(argc, argv));
+	played_load(options(argc, argv));
 	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
@@ -627,7 +554,7 @@ int main(int argc, char **argv)
 	loop = uv_default_loop();
 	encoder = frame_encoder_new();
 	reader = message_reader_new();
-	scratch_size = scratch_size > 4096 ? scratch_size : 4096;
+	scratch_size = played.largest > 4096 ? played.largest : 4096;
 	scratch = malloc(FRAME_HEADROOM + scratch_size);
 	framed = malloc(frame_bound(scratch_size));
 	if (!encoder || !reader || !scratch || !framed)
