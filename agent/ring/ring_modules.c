@@ -106,9 +106,9 @@ static int next(struct ring_source *s, struct run *run, uint64_t left, uint32_t 
 	uint32_t length;
 
 	*ret_length = 0;
-	memcpy(&head, s->ring->modules + at, sizeof(head));
-	length = ring_turn32(s->ring->swapped, head.length);
-	if (head.kind == RING_MODULE_PAD) {
+	memcpy(&first, at, sizeof(first));
+	length = ring_turn32(s->ring->swapped, first.length);
+	if (first.kind == RING_MODULE_PAD) {
 		if (in_piece > left)
 			return -EBADMSG;
 		*ret_length = (uint32_t)in_piece;

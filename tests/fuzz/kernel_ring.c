@@ -141,6 +141,7 @@ static void begin(void)
 	must(!target_read(getpid(), &target) &&
 	     !stream_attach(&stream, &target, &settings, &watch.source));
 	watch.stream = &stream;
+	watch.start_ns = stream.start_ns;
 	batches = 0;
 }
 

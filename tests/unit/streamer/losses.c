@@ -39,18 +39,36 @@ static void test_lost_and_no_slice(void **state)
 	bench_close(&b);
 }
 
+/* Lets the stream take the items that `run` has got since the last call. */
+static void take(struct bench *b)
+{
+	assert_true(stream_take(&b->stream));
+	b->stream.run.count = b->stream.run.taken = 0;
+}
+
+static struct thread *begin_thread(struct bench *b, uint32_t lane, uint32_t tid)
+{
+	struct run_item *item = run_put(&b->stream.run, RUN_THREAD, lane, 1000);
+
+	item->thread.tid = tid;
+	item->thread.name[0] = 0;
+	take(b);
+	return b->stream.lane_thread[lane];
+}
+
 /* A thread's losses, one told after the other. What a thread was told of goes on in the gap before,
  * if nothing has come between. */
-static void lose(struct bench *b, struct thread *t, const struct capture_losses *lost, int reason,
+static void lose(struct bench *b, uint32_t lane, const struct run_losses *lost, int reason,
 		 uint64_t from_ns, uint64_t to_ns)
 {
-	assert_int_equal(capture_gap(&b->stream, t, lost, reason, from_ns, to_ns), 0);
-	if (t)
-		capture_thread_counts(&b->stream, t, lost->events, 0);
+	run_put_gap(&b->stream.run, lane, lost, reason, from_ns, to_ns);
+	if (lane != RUN_NO_LANE)
+		run_put_counts(&b->stream.run, lane, lost->events, 0);
+	take(b);
 }
 
 static void assert_gap(const Heapcast__Gap *gap, const struct thread *t,
-		       const struct capture_losses *first, const struct capture_losses *second)
+		       const struct run_losses *first, const struct run_losses *second)
 {
 	assert_int_equal(gap->thread, t ? t->number : 0);
 	assert_int_equal(gap->events, first->events + second->events);
@@ -65,33 +83,38 @@ static void assert_gap(const Heapcast__Gap *gap, const struct thread *t,
  * another reason, or with an event between are not. */
 static void test_merged_gaps(void **state)
 {
-	const struct capture_losses
-		some = {.events = 9, .allocations = 2, .frees = 4, .bytes = 100},
-		more = {.events = 13, .allocations = 1, .frees = 8, .bytes = 1000}, none = {0};
+	const struct run_losses some = {.events = 9, .allocations = 2, .frees = 4, .bytes = 100},
+				more = {.events = 13, .allocations = 1, .frees = 8, .bytes = 1000},
+				none = {0};
 	struct bench b = {0};
 	struct thread *t, *u;
-	struct capture_event e = {
-		.event = {.kind = 1, .class = EVENT_CLASS_ALLOCATION, .address = 16, .size = 8}};
+	struct run_item *e;
 	Heapcast__Batch *batch;
 	uint64_t frees = 0;
 
 	(void)state;
 	bench_open(&b);
-	assert_int_equal(capture_thread_begin(&b.stream, 77, 1000, false, &t), 0);
-	assert_int_equal(capture_thread_begin(&b.stream, 78, 1000, false, &u), 0);
-	lose(&b, t, &some, HEAPCAST__REASON__REASON_RING_FULL, 10, 20);
-	lose(&b, t, &more, HEAPCAST__REASON__REASON_RING_FULL, 30, 40);
-	lose(&b, u, &some, HEAPCAST__REASON__REASON_RING_FULL, 50, 60);
-	lose(&b, t, &some, HEAPCAST__REASON__REASON_RING_FULL, 70, 80);
-	lose(&b, t, &more, HEAPCAST__REASON__REASON_DAMAGED, 90, 100);
-	e.event.time_ns = 110;
-	assert_int_equal(capture_event(&b.stream, 0, t, &e), 0);
-	capture_thread_counts(&b.stream, t, 1, 0);
-	lose(&b, t, &more, HEAPCAST__REASON__REASON_DAMAGED, 120, 130);
-	lose(&b, NULL, &some, HEAPCAST__REASON__REASON_DAMAGED, 140, 150); /* of no thread */
-	lose(&b, NULL, &more, HEAPCAST__REASON__REASON_DAMAGED, 160, 170);
-	capture_thread_leave(&b.stream, t);
-	capture_thread_leave(&b.stream, u);
+	t = begin_thread(&b, 0, 77);
+	u = begin_thread(&b, 1, 78);
+	lose(&b, 0, &some, HEAPCAST__REASON__REASON_RING_FULL, 10, 20);
+	lose(&b, 0, &more, HEAPCAST__REASON__REASON_RING_FULL, 30, 40);
+	lose(&b, 1, &some, HEAPCAST__REASON__REASON_RING_FULL, 50, 60);
+	lose(&b, 0, &some, HEAPCAST__REASON__REASON_RING_FULL, 70, 80);
+	lose(&b, 0, &more, HEAPCAST__REASON__REASON_DAMAGED, 90, 100);
+	e = run_put(&b.stream.run, RUN_EVENT, 0, 110);
+	e->event = 1;
+	e->class = EVENT_CLASS_ALLOCATION;
+	e->address = 16;
+	e->size = 8;
+	e->frames = 0;
+	run_put_counts(&b.stream.run, 0, 1, 0);
+	take(&b);
+	lose(&b, 0, &more, HEAPCAST__REASON__REASON_DAMAGED, 120, 130);
+	lose(&b, RUN_NO_LANE, &some, HEAPCAST__REASON__REASON_DAMAGED, 140, 150); /* of no thread */
+	lose(&b, RUN_NO_LANE, &more, HEAPCAST__REASON__REASON_DAMAGED, 160, 170);
+	run_put(&b.stream.run, RUN_LEFT, 0, 0);
+	run_put(&b.stream.run, RUN_LEFT, 1, 0);
+	take(&b);
 	bench_drain(&b, true);
 
 	batch = bench_batch(&b, 1);

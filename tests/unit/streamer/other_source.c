@@ -1,46 +1,56 @@
 /* A stream whose events come from no ring. */
 #include "tests/unit/streamer/harness.h"
 
-/* A source that is no ring: it has one thread with a number of events, and offers again what did
- * not go in. */
+/* A source that is no ring: it has one thread with a number of events. */
 struct plain_source {
 	struct capture_source source;
-	struct thread *thread;
 	unsigned events, given, obeyed, closed;
-	bool detached;
+	uint64_t counted;
+	bool begun, detached;
 };
 
-static int plain_drain(struct capture_source *source, struct stream *stream, bool final)
+static void plain_fill(struct capture_source *source, bool final, struct run *run)
 {
+	static const uint64_t pc[2] = {100000, 200000};
 	struct plain_source *p = (struct plain_source *)source;
-	uint64_t pc[2] = {100000, 200000};
-	int r = p->thread ? 0 : capture_thread_begin(stream, 77, 1000, false, &p->thread);
+	struct run_item *item;
 
 	(void) final;
-	for (; !r && p->given < p->events; p->given += !r) {
-		struct capture_event e = {
-			.event = {.kind = 1,
-				  .class = EVENT_CLASS_ALLOCATION,
-				  .time_ns = 2000 + p->given,
-				  .address = (p->given + 1) * 16,
-				  .size = 8},
-			.has_stack = true,
-			.count = 2,
-			.pcs = pc,
-		};
-
-		r = capture_event(stream, 0, p->thread, &e);
+	assert_true(!run->count && !run->taken);
+	if (!p->begun) {
+		item = run_put(run, RUN_THREAD, 0, 1000);
+		item->thread.tid = 77;
+		memset(item->thread.name, 0, sizeof(item->thread.name));
+		p->begun = true;
 	}
-	capture_watermark(stream, 2000 + p->given);
-	return r;
+	for (; run_fits(run, 1) && p->given < p->events; p->given++) {
+		item = run_put(run, RUN_EVENT, 0, 2000 + p->given);
+		item->event = 1;
+		item->class = EVENT_CLASS_ALLOCATION;
+		item->address = (p->given + 1) * 16;
+		item->size = 8;
+		item->pcs = pc;
+		item->frames = RUN_FRAMES(0, 2);
+		item->epoch = 0;
+	}
+	run->complete = p->given == p->events;
+	run->until_ns = 2000 + p->given;
 }
 
-static void plain_count(struct capture_source *source, struct stream *stream)
+static struct capture_counts plain_count(struct capture_source *source, uint32_t lane)
 {
 	struct plain_source *p = (struct plain_source *)source;
+	struct capture_counts more = {.produced = p->events - p->counted};
 
-	if (p->thread && p->thread->counts.produced < p->events)
-		capture_thread_counts(stream, p->thread, p->events - p->thread->counts.produced, 0);
+	assert_int_equal(lane, 0);
+	p->counted = p->events;
+	return more;
+}
+
+static struct capture_totals plain_totals(const struct capture_source *source)
+{
+	(void)source;
+	return (struct capture_totals){0};
 }
 
 static bool plain_filling(const struct capture_source *source)
@@ -55,16 +65,22 @@ static void plain_turn(struct capture_source *source, bool away)
 	(void)away;
 }
 
-static void plain_note(struct capture_source *source, const struct stream *stream)
+static void plain_begin_image(struct capture_source *source, uint32_t image)
 {
-	(void)stream;
+	(void)source;
+	(void)image;
+}
+
+static void plain_obey(struct capture_source *source, const struct capture_orders *orders)
+{
+	(void)orders;
 	((struct plain_source *)source)->obeyed++;
 }
 
-static void plain_seal(struct capture_source *source, const struct stream *stream)
+static void plain_seal(struct capture_source *source, const struct capture_account *account)
 {
 	(void)source;
-	(void)stream;
+	(void)account;
 }
 
 static void plain_detach(struct capture_source *source)
@@ -84,13 +100,14 @@ static void plain_close(struct capture_source *source)
 }
 
 static const struct capture_ops plain_ops = {
-	.drain = plain_drain,
+	.fill = plain_fill,
 	.count = plain_count,
+	.totals = plain_totals,
 	.filling = plain_filling,
 	.turn = plain_turn,
 	.seal = plain_seal,
-	.begin_image = plain_note,
-	.obey = plain_note,
+	.begin_image = plain_begin_image,
+	.obey = plain_obey,
 	.detach = plain_detach,
 	.uncounted = plain_uncounted,
 	.retire = plain_detach,
@@ -101,7 +118,7 @@ static const struct capture_ops plain_ops = {
 static void test_other_source(void **state)
 {
 	static struct event got[20000];
-	struct plain_source source = {.source = {&plain_ops}, .events = 20000};
+	struct plain_source source = {.source.ops = &plain_ops, .events = 20000};
 	struct stream_settings settings = {.ring = {.mode = RING_FULL}};
 	struct bench b = {0};
 	struct writer w;
@@ -113,7 +130,8 @@ static void test_other_source(void **state)
 	for (unsigned round = 1; round <= 2; round++) {
 		stream_close(&b.stream);
 		source.given = 0;
-		source.thread = NULL;
+		source.counted = 0;
+		source.begun = false;
 		assert_int_equal(
 			stream_attach(&b.stream, &b.stream.target, &settings, &source.source), 0);
 		assert_null(stream_ring(&b.stream));
