@@ -61,7 +61,7 @@ static int count_anchors(const struct base *b, const struct elf_id *id, const ch
 			 struct symbols *symbols, uint64_t first, size_t choices, uint8_t *counts,
 			 uint32_t *lookups, struct err_text *err)
 {
-	const struct symbol_module module = {path, id->build_id, id->build_id_length};
+	const struct symbol_module module = {path, id->file.build_id, id->file.build_id_length};
 	cleanup(cleanup_free) uint64_t *offsets = calloc(choices, sizeof(*offsets));
 	cleanup(cleanup_free) const struct symbol **found = calloc(choices, sizeof(*found));
 
@@ -134,8 +134,8 @@ static int find_exact(struct base *b, const struct elf_id *id, const struct elf_
 		return 0;
 	b->exact = true;
 	b->bias = first + best * PAGE;
-	memcpy(b->build_id, id->build_id, sizeof(b->build_id));
-	b->build_id_length = id->build_id_length;
+	memcpy(b->build_id, id->file.build_id, sizeof(b->build_id));
+	b->build_id_length = id->file.build_id_length;
 	return 0;
 }
 

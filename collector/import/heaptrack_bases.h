@@ -36,9 +36,9 @@ struct base {
 	uint64_t places, nameless;
 	struct base_anchor anchors[BASES_ANCHORS];
 	unsigned anchor_count;
-	uint64_t bias;			/* address - bias is the place */
-	bool exact;			/* as in the file; else from some page on */
-	uint8_t build_id[BUILD_ID_MAX]; /* of the file that is here; exact */
+	uint64_t bias;			    /* address - bias is the place */
+	bool exact;			    /* as in the file; else from some page on */
+	uint8_t build_id[ELF_BUILD_ID_MAX]; /* of the file that is here; exact */
 	uint32_t build_id_length;
 };
 

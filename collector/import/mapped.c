@@ -28,15 +28,16 @@ static void ask_file(struct mapped *mapped, struct mapping *m)
 
 	if (m->path[0] != '/' || elf_id_read(m->path, &id) < 0)
 		return;
-	if (m->build_id_length && (id.build_id_length != m->build_id_length ||
-				   memcmp(id.build_id, m->build_id, m->build_id_length) != 0)) {
+	if (m->build_id_length &&
+	    (id.file.build_id_length != m->build_id_length ||
+	     memcmp(id.file.build_id, m->build_id, m->build_id_length) != 0)) {
 		mapped->others++;
 		return;
 	}
 	mapped->believed += !m->build_id_length;
-	if (id.build_id_length && id.build_id_length <= sizeof(m->build_id)) {
-		memcpy(m->build_id, id.build_id, id.build_id_length);
-		m->build_id_length = id.build_id_length;
+	if (id.file.build_id_length && id.file.build_id_length <= sizeof(m->build_id)) {
+		memcpy(m->build_id, id.file.build_id, id.file.build_id_length);
+		m->build_id_length = id.file.build_id_length;
 	}
 	elf_load_bias(id.load, id.load_count, m->start, m->end, m->offset, &m->bias);
 }

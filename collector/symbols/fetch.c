@@ -177,11 +177,11 @@ static int fail(struct fetcher *f, int error, const char *why, struct err_text *
 int fetch_debug_file(struct fetcher *f, const uint8_t *build_id, uint32_t length, char **ret_path,
 		     struct err_text *err)
 {
-	char id[2 * BUILD_ID_MAX + 1], answer[ANSWER_MAX] = "";
+	char id[2 * ELF_BUILD_ID_MAX + 1], answer[ANSWER_MAX] = "";
 	int pipes[2], error;
 	pid_t pid;
 
-	if (f->down || !f->urls || !f->urls[0] || !length || length > BUILD_ID_MAX)
+	if (f->down || !f->urls || !f->urls[0] || !length || length > ELF_BUILD_ID_MAX)
 		return -ENOENT;
 	for (uint32_t i = 0; i < length; i++)
 		snprintf(id + 2 * i, 3, "%02x", build_id[i]);

@@ -62,11 +62,11 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int parse(const char *text, uint8_t id[BUILD_ID_MAX])
+static int parse(const char *text, uint8_t id[ELF_BUILD_ID_MAX])
 {
 	size_t length = strlen(text);
 
-	if (!length || length % 2 || length / 2 > BUILD_ID_MAX)
+	if (!length || length % 2 || length / 2 > ELF_BUILD_ID_MAX)
 		return -EINVAL;
 	for (size_t i = 0; i < length / 2; i++) {
 		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
@@ -103,7 +103,7 @@ int symbols_fetch_main(const char *build_id)
 	struct rlimit files = {FILE_BYTES_MAX, FILE_BYTES_MAX}, none = {0, 0};
 	struct debuginfod_client *client;
 	struct client c = {0};
-	uint8_t id[BUILD_ID_MAX];
+	uint8_t id[ELF_BUILD_ID_MAX];
 	int length = parse(build_id, id), status;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

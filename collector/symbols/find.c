@@ -39,8 +39,8 @@ struct search {
 
 static bool same_build_id(const struct symbol_module *module, const struct elf_id *id)
 {
-	return module->build_id_length && id->build_id_length == module->build_id_length &&
-	       !memcmp(id->build_id, module->build_id, module->build_id_length);
+	return module->build_id_length && id->file.build_id_length == module->build_id_length &&
+	       !memcmp(id->file.build_id, module->build_id, module->build_id_length);
 }
 
 static void hex(char *to, const uint8_t *bytes, size_t count)
@@ -82,7 +82,7 @@ static void add(struct search *s, const char *path, const struct elf_id *id, boo
 		return;
 	c->unchecked = unchecked;
 	c->failed = false;
-	c->has = id->has;
+	c->has = id->file.has;
 	c->device = id->device;
 	c->inode = id->inode;
 	c->size = id->size;
@@ -152,9 +152,9 @@ const struct candidate *candidates_best(const struct candidates *candidates,
  */
 static void try_layout(struct search *s, const char *folder)
 {
-	char id[2 * BUILD_ID_MAX + 1], path[4096];
+	char id[2 * ELF_BUILD_ID_MAX + 1], path[4096];
 
-	if (s->module->build_id_length < 2 || s->module->build_id_length > BUILD_ID_MAX)
+	if (s->module->build_id_length < 2 || s->module->build_id_length > ELF_BUILD_ID_MAX)
 		return;
 	hex(id, s->module->build_id, s->module->build_id_length);
 	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", folder, id, id + 2);
@@ -267,7 +267,7 @@ static void search_folders(struct search *s)
 
 		if (same_build_id(module, &f->id))
 			add(s, f->path, &f->id, false);
-		else if (!module->build_id_length && !f->id.build_id_length && *name &&
+		else if (!module->build_id_length && !f->id.file.build_id_length && *name &&
 			 !strcmp(base_name(f->path), name))
 			add(s, f->path, &f->id, true);
 	}
@@ -277,11 +277,11 @@ static void search_folders(struct search *s)
 
 static void say_other_build(struct search *s)
 {
-	char theirs[2 * BUILD_ID_MAX + 1], ours[2 * BUILD_ID_MAX + 1];
+	char theirs[2 * ELF_BUILD_ID_MAX + 1], ours[2 * ELF_BUILD_ID_MAX + 1];
 	size_t length = s->module->build_id_length;
 
-	hex(theirs, s->module->build_id, length < BUILD_ID_MAX ? length : BUILD_ID_MAX);
-	hex(ours, s->own.build_id, s->own.build_id_length);
+	hex(theirs, s->module->build_id, length < ELF_BUILD_ID_MAX ? length : ELF_BUILD_ID_MAX);
+	hex(ours, s->own.file.build_id, s->own.file.build_id_length);
 	snprintf(s->out->text, sizeof(s->out->text),
 		 "the file here is another build: recorded was build id %.40s, the file has %.40s",
 		 theirs, *ours ? ours : "none");
@@ -315,10 +315,10 @@ static void try_link(struct search *s, const char *path)
 
 	if (elf_id_read(path, &id))
 		return;
-	if (s->module->build_id_length && id.build_id_length) {
+	if (s->module->build_id_length && id.file.build_id_length) {
 		if (same_build_id(s->module, &id))
 			add(s, path, &id, false);
-	} else if (!file_crc32(path, &crc) && crc == s->own.debuglink_crc) {
+	} else if (!file_crc32(path, &crc) && crc == s->own.file.debuglink_crc) {
 		add(s, path, &id, false);
 	}
 }
@@ -329,18 +329,18 @@ static void search_link(struct search *s)
 	char where[8192];
 	int folder;
 
-	if (!s->own_fits || !s->own.debuglink[0])
+	if (!s->own_fits || !s->own.file.debuglink[0])
 		return;
 	folder = (int)(base_name(path) - path - 1);
-	snprintf(where, sizeof(where), "%.*s/%s", folder, path, s->own.debuglink);
+	snprintf(where, sizeof(where), "%.*s/%s", folder, path, s->own.file.debuglink);
 	try_link(s, where);
-	snprintf(where, sizeof(where), "%.*s/.debug/%s", folder, path, s->own.debuglink);
+	snprintf(where, sizeof(where), "%.*s/.debug/%s", folder, path, s->own.file.debuglink);
 	try_link(s, where);
 	snprintf(where, sizeof(where), "%s%.*s/%s", s->finder->debug_root, folder, path,
-		 s->own.debuglink);
+		 s->own.file.debuglink);
 	try_link(s, where);
 	for (size_t i = 0; i < s->finder->found_count; i++)
-		if (!strcmp(base_name(s->finder->found[i].path), s->own.debuglink))
+		if (!strcmp(base_name(s->finder->found[i].path), s->own.file.debuglink))
 			try_link(s, s->finder->found[i].path);
 }
 

@@ -18,7 +18,7 @@ struct module {
 	struct module *next;
 	char *path; /* "": none */
 	char *name; /* the path, safe to display */
-	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint32_t build_id_length;
 	struct map symbols; /* offset -> const struct symbol * */
 	bool searched;	    /* `files` is valid */

@@ -23,15 +23,15 @@ static void fill(struct symbol_file *file, const struct elf_id *id, const char *
 {
 	*file = (struct symbol_file){
 		.path = path,
-		.build_id_length = id->build_id_length,
-		.symbols = id->has & ELF_HAS_SYMBOLS,
-		.exports = id->has & ELF_HAS_EXPORTS,
-		.lines = id->has & ELF_HAS_LINES,
-		.inlines = id->has & ELF_HAS_DEBUG_INFO,
-		.code = id->has_code,
+		.build_id_length = id->file.build_id_length,
+		.symbols = id->file.has & ELF_HAS_SYMBOLS,
+		.exports = id->file.has & ELF_HAS_EXPORTS,
+		.lines = id->file.has & ELF_HAS_LINES,
+		.inlines = id->file.has & ELF_HAS_DEBUG_INFO,
+		.code = id->file.has_code,
 		.size = id->size,
 	};
-	memcpy(file->build_id, id->build_id, id->build_id_length);
+	memcpy(file->build_id, id->file.build_id, id->file.build_id_length);
 }
 
 static int make_folder(const char *path, struct err_text *err)
@@ -45,11 +45,11 @@ static int make_folder(const char *path, struct err_text *err)
 static int make_place(const char *folder, const struct elf_id *id, char **ret_path,
 		      struct err_text *err)
 {
-	char text[2 * BUILD_ID_MAX + 1], part[4096];
+	char text[2 * ELF_BUILD_ID_MAX + 1], part[4096];
 	int r = make_folder(folder, err);
 
-	for (uint32_t i = 0; i < id->build_id_length; i++)
-		snprintf(text + 2 * i, 3, "%02x", id->build_id[i]);
+	for (uint32_t i = 0; i < id->file.build_id_length; i++)
+		snprintf(text + 2 * i, 3, "%02x", id->file.build_id[i]);
 	if (strlen(folder) + sizeof(text) + 32 > sizeof(part))
 		return err_set(err, -ENAMETOOLONG, "%.100s...: too long a path", folder);
 	snprintf(part, sizeof(part), "%s/.build-id", folder);
@@ -61,7 +61,7 @@ static int make_place(const char *folder, const struct elf_id *id, char **ret_pa
 	if (r)
 		return r;
 	if (asprintf(ret_path, "%s/%s%s", part, text + 2,
-		     id->has & ELF_HAS_DEBUG_INFO ? ".debug" : "") < 0)
+		     id->file.has & ELF_HAS_DEBUG_INFO ? ".debug" : "") < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -130,9 +130,9 @@ static bool is_there(const char *place, const struct elf_id *id)
 {
 	struct elf_id old;
 
-	return !elf_id_read(place, &old) && old.build_id_length == id->build_id_length &&
-	       !memcmp(old.build_id, id->build_id, id->build_id_length) && old.size == id->size &&
-	       old.has == id->has;
+	return !elf_id_read(place, &old) && old.file.build_id_length == id->file.build_id_length &&
+	       !memcmp(old.file.build_id, id->file.build_id, id->file.build_id_length) &&
+	       old.size == id->size && old.file.has == id->file.has;
 }
 
 /* Returns 0 if the file is an ELF file with a build id and something that names code. */
@@ -145,12 +145,12 @@ static int look_at(const char *path, struct elf_id *ret_id, struct err_text *err
 		return err_set(err, r, "%.400s: not an ELF file", path);
 	if (r)
 		return err_set(err, r, "%.400s: %s", path, strerror(-r));
-	if (!id.build_id_length)
+	if (!id.file.build_id_length)
 		return err_set(err, -ENODATA,
 			       "%.300s has no build id (link it with -Wl,--build-id): name its "
 			       "folder with --symbols instead",
 			       path);
-	if (!id.has)
+	if (!id.file.has)
 		return err_set(err, -ENODATA, "%.400s has nothing that names code", path);
 	*ret_id = id;
 	return 0;
@@ -192,9 +192,9 @@ static bool tells_as_much(const char *place, const struct elf_id *id)
 {
 	struct elf_id old;
 
-	return !elf_id_read(place, &old) && old.build_id_length == id->build_id_length &&
-	       !memcmp(old.build_id, id->build_id, id->build_id_length) &&
-	       (old.has & id->has) == id->has;
+	return !elf_id_read(place, &old) && old.file.build_id_length == id->file.build_id_length &&
+	       !memcmp(old.file.build_id, id->file.build_id, id->file.build_id_length) &&
+	       (old.file.has & id->file.has) == id->file.has;
 }
 
 int symbols_store_receive(const char *folder, const char *path, const struct symbol_module *module,
@@ -205,8 +205,8 @@ int symbols_store_receive(const char *folder, const char *path, const struct sym
 	bool known;
 	int r = look_at(path, &id, err);
 
-	if (!r && (id.build_id_length != module->build_id_length ||
-		   memcmp(id.build_id, module->build_id, id.build_id_length)))
+	if (!r && (id.file.build_id_length != module->build_id_length ||
+		   memcmp(id.file.build_id, module->build_id, id.file.build_id_length)))
 		r = err_set(err, -EKEYREJECTED, "what came has another build id");
 	if (!r)
 		r = make_place(folder, &id, &place, err);
@@ -216,7 +216,7 @@ int symbols_store_receive(const char *folder, const char *path, const struct sym
 	if (known ? unlink(path) : rename(path, place))
 		return err_set(err, -errno, "moving %.200s to %.200s: %s", path, place,
 			       strerror(errno));
-	if (!(id.has & (ELF_HAS_SYMBOLS | ELF_HAS_DEBUG_INFO)))
+	if (!(id.file.has & (ELF_HAS_SYMBOLS | ELF_HAS_DEBUG_INFO)))
 		err_set(err, 0,
 			"it was stripped: it has exported names only, and on its host there is no "
 			"debug file for it");

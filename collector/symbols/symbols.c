@@ -362,7 +362,7 @@ int symbols_lookup(struct symbols *symbols, const struct symbol_module *module,
 	struct work work = {0};
 	int error = 0;
 
-	if (module->build_id_length > BUILD_ID_MAX)
+	if (module->build_id_length > ELF_BUILD_ID_MAX)
 		return err_set(err, -EINVAL, "a build id of %u bytes", module->build_id_length);
 	if (!symbols_is_pseudo(module)) {
 		m = module_of(symbols, module);

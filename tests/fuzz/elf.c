@@ -57,8 +57,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 	if (!elf_id_read(own, &id)) {
-		check(id.build_id_length <= BUILD_ID_MAX && !strchr(id.debuglink, '/'));
-		fuzz_touch((const uint8_t *)id.debuglink, strlen(id.debuglink));
+		check(id.file.build_id_length <= ELF_BUILD_ID_MAX &&
+		      !strchr(id.file.debuglink, '/'));
+		fuzz_touch((const uint8_t *)id.file.debuglink, strlen(id.file.debuglink));
 	}
 	/* Where the code of the corpus lies, a step through a page each, and the ends of all
 	 * addresses. */

@@ -181,8 +181,8 @@ static const struct symbol *look_up(struct symbols *symbols, const char *path)
 	struct elf_id id;
 
 	assert_int_equal(elf_id_read(path, &id), 0);
-	module.build_id = id.build_id;
-	module.build_id_length = id.build_id_length;
+	module.build_id = id.file.build_id;
+	module.build_id_length = id.file.build_id_length;
 	assert_int_equal(symbols_lookup(symbols, &module, &offset, 1, &symbol, NULL), 0);
 	return symbol;
 }

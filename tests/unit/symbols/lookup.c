@@ -64,9 +64,9 @@ static const struct symbol *look_up(struct symbols *symbols, const char *path, u
 	struct err_text err = {0};
 
 	assert_int_equal(elf_id_read(path, &id), 0);
-	assert_int_equal(id.build_id_length, 20);
-	module.build_id = id.build_id;
-	module.build_id_length = id.build_id_length;
+	assert_int_equal(id.file.build_id_length, 20);
+	module.build_id = id.file.build_id;
+	module.build_id_length = id.file.build_id_length;
 	assert_int_equal(symbols_lookup(symbols, &module, &offset, 1, &symbol, &err), 0);
 	assert_non_null(symbol);
 	return symbol;

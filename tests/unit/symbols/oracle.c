@@ -165,8 +165,8 @@ static void compare_program(const char *path)
 
 	assert_true(count > 100);
 	assert_int_equal(elf_id_read(path, &id), 0);
-	module.build_id = id.build_id;
-	module.build_id_length = id.build_id_length;
+	module.build_id = id.file.build_id;
+	module.build_id_length = id.file.build_id_length;
 	assert_int_equal(symbols_new(&options, &symbols, NULL), 0);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	assert_int_equal(symbols_lookup(symbols, &module, offsets, count, found, NULL), 0);
