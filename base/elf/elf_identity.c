@@ -121,7 +121,8 @@ void elf_identify(const struct elf *elf, struct elf_identity *ret_identity)
 		take_section(&names, &section, ret_identity);
 	}
 	elf_segments(&table, elf);
-	for (uint64_t i = 0; elf_segment_at(&table, i, &segment); i++)
+	for (uint64_t i = 0; !ret_identity->build_id_length && elf_segment_at(&table, i, &segment);
+	     i++)
 		if (segment.type == PT_NOTE)
 			read_notes(&notes, segment.offset, segment.file_size, ret_identity);
 }
