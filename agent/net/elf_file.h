@@ -1,16 +1,14 @@
 #pragma once
 /*
- * Examines an ELF file: its build id, its debug link, and whether it has symbols to name code.
- * Handles both classes and byte orders (a 64-bit host runs 32-bit programs), in bounded time,
- * without allocating. The file may have any size and any content. Format: System V ABI, chapters 4
- * and 5.
+ * What an ELF file is to an agent that may give it away: its build id, which must fit into an
+ * announcement, its debug link, and whether it names code. base/elf reads it: both classes and byte
+ * orders (a 64-bit host runs 32-bit programs), in bounded time, without allocating.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/core/modules.h"
-
-#define ELF_DEBUGLINK_MAX 255
+#include "base/elf/elf_identity.h"
 
 struct elf_file {
 	uint8_t build_id[MODULE_BUILD_ID_MAX];
