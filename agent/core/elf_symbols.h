@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Reads the symbols of an ELF file of the agent's own class and byte order, in bounded memory. The
- * file may have any size and any content. The process may run only one elf_symbols_walk at a time,
- * because it uses static buffers.
+ * The code and the function symbols of an ELF file of the agent's own class and byte order, in
+ * bounded memory. The file may have any size and any content (base/elf). The process may run only
+ * one elf_symbols_walk at a time, because it uses static buffers.
  */
 #include <elf.h>
 #include <link.h>
@@ -10,37 +10,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ELF_SEGMENTS_MAX 16
-#define ELF_NAME_MAX	 64 /* longer names are truncated */
+#include "base/elf/elf.h"
+#include "base/elf/elf_load.h"
 
-struct elf_segment {
-	uint64_t address; /* p_vaddr */
-	uint64_t size;	  /* bytes in the file */
-	uint64_t offset;
-};
+#define ELF_SEGMENTS_MAX 16
 
 struct elf_symbols {
-	int fd;
-	ElfW(Ehdr) head;
+	struct elf elf;
 	unsigned segment_count; /* executable segments */
-	struct elf_segment segment[ELF_SEGMENTS_MAX];
+	struct elf_load segment[ELF_SEGMENTS_MAX];
 };
 
 /* Reads the headers. The caller keeps the descriptor. Returns 0, -ENOEXEC if this is not an ELF
  * file of the agent's class and byte order, or another negative errno. */
 int elf_symbols_open(struct elf_symbols *file, int fd);
 
-/* Read a section header or program header by its number, or bytes of the file. They return false if
- * the file has no such header or bytes. */
+/* True if the file has a section of this type. */
+bool elf_symbols_has(const struct elf_symbols *file, uint32_t type);
+
+/* Reads a section header by its number, in the form of <elf.h>. Returns false if the file has no
+ * such header. */
 bool elf_symbols_section(const struct elf_symbols *file, unsigned index, ElfW(Shdr) * ret);
-bool elf_symbols_segment(const struct elf_symbols *file, unsigned index, ElfW(Phdr) * ret);
+
+/* Reads bytes of the file. Returns false if it does not have them all. */
 bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out, size_t size);
 
 /* Calls `each` for every defined function symbol of the first table of type SHT_DYNSYM or
  * SHT_SYMTAB. With `named`, reads each name, and sorts the symbols of each piece of the table by
  * the offsets of their names; otherwise the name is "". Stops when `each` returns true. */
-void elf_symbols_walk(struct elf_symbols *file, uint32_t type, bool named,
-		      bool (*each)(void *context, const ElfW(Sym) * symbol, const char *name),
+void elf_symbols_walk(const struct elf_symbols *file, uint32_t type, bool named,
+		      bool (*each)(void *context, const struct elf_symbol *symbol,
+				   const char *name),
 		      void *context);
 
 /* Reads at most `size` bytes of code at `address`. Returns the number of bytes read, which may be

@@ -1,8 +1,7 @@
 /* Finds the starts of functions. See extents.h. */
 #include "agent/ebpf/extents.h"
 
-#include <string.h>
-
+#include "base/elf/elf.h"
 #include "base/ban.h"
 
 #define HEAD	     12 /* version, three encodings, distance of .eh_frame, count */
@@ -14,35 +13,37 @@
 
 static bool has_few_symbols(const struct elf_symbols *file)
 {
-	ElfW(Shdr) section;
+	struct elf_table table;
+	struct elf_section section;
 
-	for (unsigned i = 0; elf_symbols_section(file, i, &section); i++)
-		if (section.sh_type == SHT_SYMTAB)
-			return section.sh_size / sizeof(ElfW(Sym)) <= SYMBOLS_MAX;
-	return false;
+	elf_open_sections(&table, &file->elf);
+	if (!elf_section_find(&table, SHT_SYMTAB, &section))
+		return false;
+	elf_open_symbols(&table, &file->elf, &section);
+	return table.count <= SYMBOLS_MAX;
 }
 
-void extents_open(struct extents *extents, struct elf_symbols *file)
+void extents_open(struct extents *extents, const struct elf_symbols *file)
 {
 	uint8_t head[HEAD];
-	ElfW(Phdr) segment;
-	uint32_t count;
+	struct elf_segment segment;
+	struct elf_table segments;
 
 	*extents = (struct extents){.file = file};
 	extents->looks = has_few_symbols(file) ? LOOKS_MAX : 0;
-	for (unsigned i = 0; elf_symbols_segment(file, i, &segment); i++) {
-		if (segment.p_type != PT_GNU_EH_FRAME || segment.p_filesz < sizeof(head) ||
-		    !elf_symbols_read(file, segment.p_offset, head, sizeof(head)))
+	elf_open_segments(&segments, &file->elf);
+	for (uint64_t i = 0; elf_segment_at(&segments, i, &segment); i++) {
+		if (segment.type != PT_GNU_EH_FRAME || segment.file_size < sizeof(head) ||
+		    !elf_symbols_read(file, segment.offset, head, sizeof(head)))
 			continue;
 		if (head[0] != 1 || head[2] != ABSOLUTE_4 || head[3] != FROM_TABLE_4 ||
 		    (head[1] & 0xf) != (FROM_TABLE_4 & 0xf))
 			continue;
-		extents->address = segment.p_vaddr;
-		extents->offset = segment.p_offset + HEAD;
-		memcpy(&count, head + 8, sizeof(count));
-		extents->count = count;
-		if (extents->count > (segment.p_filesz - HEAD) / PAIR)
-			extents->count = (segment.p_filesz - HEAD) / PAIR;
+		extents->address = segment.address;
+		extents->offset = segment.offset + HEAD;
+		extents->count = elf_u32(&file->elf, head + 8);
+		if (extents->count > (segment.file_size - HEAD) / PAIR)
+			extents->count = (segment.file_size - HEAD) / PAIR;
 		return;
 	}
 }
@@ -83,15 +84,15 @@ static void search_table(struct extents *extents, uint64_t address)
 		extents->high = UINT64_MAX;
 }
 
-static bool compare_symbol(void *context, const ElfW(Sym) * symbol, const char *name)
+static bool compare_symbol(void *context, const struct elf_symbol *symbol, const char *name)
 {
 	struct extents *extents = context;
 
 	(void)name;
-	if (symbol->st_value <= extents->asked && symbol->st_value > extents->low)
-		extents->low = symbol->st_value;
-	if (symbol->st_value > extents->asked && symbol->st_value < extents->high)
-		extents->high = symbol->st_value;
+	if (symbol->value <= extents->asked && symbol->value > extents->low)
+		extents->low = symbol->value;
+	if (symbol->value > extents->asked && symbol->value < extents->high)
+		extents->high = symbol->value;
 	return false;
 }
 

@@ -11,7 +11,7 @@
 #include "agent/core/elf_symbols.h"
 
 struct extents {
-	struct elf_symbols *file;
+	const struct elf_symbols *file;
 	uint64_t address;   /* of the table's header; the table's distances start here */
 	uint64_t offset;    /* of its pairs, in the file */
 	uint64_t count;	    /* of pairs; 0: no table */
@@ -20,7 +20,7 @@ struct extents {
 	uint64_t low, high; /* the last result: a function's start, and the next one's */
 };
 
-void extents_open(struct extents *extents, struct elf_symbols *file);
+void extents_open(struct extents *extents, const struct elf_symbols *file);
 
 /* True if function starts can be found, and the allowed searches are not used up. */
 bool extents_known(const struct extents *extents);

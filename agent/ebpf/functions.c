@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/mapping_functions.h"
+#include "base/elf/elf.h"
 #include "base/ban.h"
 
 /* The state while symbols are read. */
@@ -108,11 +109,11 @@ static bool is_copy(const char *name, char base[SITE_NAME_MAX])
 	return dot && strncmp(dot, ".cold", 5) != 0;
 }
 
-static bool take(void *context, const ElfW(Sym) * symbol, const char *name)
+static bool take(void *context, const struct elf_symbol *symbol, const char *name)
 {
 	struct search *search = context;
-	struct function f = {.address = symbol->st_value, .size = symbol->st_size};
-	bool local = symbol->st_info >> 4 == STB_LOCAL;
+	struct function f = {.address = symbol->value, .size = symbol->size};
+	bool local = symbol->binding == STB_LOCAL;
 	int number;
 
 	if (!may_matter(name) || strlen(name) >= sizeof(f.name))
@@ -127,23 +128,13 @@ static bool take(void *context, const ElfW(Sym) * symbol, const char *name)
 	if (number < 0 || (f.common && !f.copied && (local || !search->shown)))
 		return false;
 	f.number = (uint8_t)number;
-	f.late = (symbol->st_info & 0xf) == STT_GNU_IFUNC;
+	f.late = symbol->type == STT_GNU_IFUNC;
 	f.thumb = search->machine == EM_ARM && f.address & 1;
 	f.throws = is_throwing(f.number, name);
 	search->found->known |= !f.common;
 	search->found->malloc |= !f.copied && !strcmp(f.name, "malloc");
 	add(search->found, &f);
 	return search->found->overflow;
-}
-
-static bool has_section(const struct elf_symbols *file, uint32_t type)
-{
-	ElfW(Shdr) section;
-
-	for (unsigned i = 0; elf_symbols_section(file, i, &section); i++)
-		if (section.sh_type == type)
-			return true;
-	return false;
 }
 
 static int compare(const void *a, const void *b)
@@ -155,16 +146,16 @@ static int compare(const void *a, const void *b)
 
 /* A program without dynamic symbols exports nothing: its own calls use its global symbols, so
  * common names count in .symtab. */
-void functions_find(struct elf_symbols *file, struct functions *ret)
+void functions_find(const struct elf_symbols *file, struct functions *ret)
 {
-	struct search search = {.found = ret, .machine = file->head.e_machine};
+	struct search search = {.found = ret, .machine = file->elf.machine};
 
 	ret->count = 0;
 	ret->overflow = ret->malloc = ret->known = false;
-	ret->stripped = !has_section(file, SHT_SYMTAB);
+	ret->stripped = !elf_symbols_has(file, SHT_SYMTAB);
 	search.shown = true;
 	elf_symbols_walk(file, SHT_DYNSYM, true, take, &search);
-	search.shown = !has_section(file, SHT_DYNSYM);
+	search.shown = !elf_symbols_has(file, SHT_DYNSYM);
 	elf_symbols_walk(file, SHT_SYMTAB, true, take, &search);
 	qsort(ret->function, ret->count, sizeof(ret->function[0]), compare);
 }

@@ -46,7 +46,7 @@ struct functions {
 };
 
 /* One caller at a time. */
-void functions_find(struct elf_symbols *file, struct functions *ret);
+void functions_find(const struct elf_symbols *file, struct functions *ret);
 
 /* Returns the number of the function that an imported name stands for, or a negative value. */
 int function_of_name(const char *name, bool *ret_heap);

@@ -1,17 +1,19 @@
 /* Finds the pointers to imported functions. See imports.h; ELF specification, "Relocation". */
 #include "agent/ebpf/imports.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/elf/elf.h"
 #include "base/ban.h"
 
-#define SLOTS_MAX                                                                                  \
-	(128u << 10) /* more than any library has that also contains an allocator's functions */
-#define EACH	     256
-#define SYMBOL_SHIFT (sizeof(ElfW(Addr)) == 8 ? 32 : 8) /* of r_info */
+/* More than any library has that also contains an allocator's functions. */
+#define SLOTS_MAX (128u << 10)
 
 static int compare(const void *a, const void *b)
 {
@@ -20,43 +22,50 @@ static int compare(const void *a, const void *b)
 	return first->address < second->address ? -1 : first->address > second->address;
 }
 
-static int read_section(struct imports *imports, uint32_t *capacity, const ElfW(Shdr) * section)
+static int read_section(struct imports *imports, uint32_t *capacity, struct elf_table *table)
 {
-	ElfW(Rela) each[EACH];
-	uint64_t count = section->sh_size / sizeof(each[0]);
+	struct elf_relocation relocation;
 
-	for (uint64_t done = 0, part; done < count && imports->count < SLOTS_MAX; done += part) {
-		part = count - done < EACH ? count - done : EACH;
-		if (!elf_symbols_read(imports->file, section->sh_offset + done * sizeof(each[0]),
-				      each, (size_t)part * sizeof(each[0])))
-			return 0;
-		if (array_reserve(&imports->slot, capacity, imports->count + part,
+	for (uint64_t i = 0; imports->count < SLOTS_MAX && elf_relocation_at(table, i, &relocation);
+	     i++) {
+		if (!relocation.symbol)
+			continue;
+		if (array_reserve(&imports->slot, capacity, imports->count + 1,
 				  sizeof(imports->slot[0])))
 			return -ENOMEM;
-		for (uint64_t i = 0; i < part; i++)
-			if (each[i].r_info >> SYMBOL_SHIFT)
-				imports->slot[imports->count++] = (struct import_slot){
-					each[i].r_offset,
-					(uint32_t)(each[i].r_info >> SYMBOL_SHIFT)};
+		imports->slot[imports->count++] =
+			(struct import_slot){relocation.offset, relocation.symbol};
 	}
 	return 0;
 }
 
+/* The searches are random, and as many as the code has branches: their number has no limit here. */
+static void open_symbols(struct imports *imports, struct elf_table *sections,
+			 const struct elf_section *section)
+{
+	elf_open_symbols(&imports->symbols, sections->window.elf, section);
+	elf_open_strings(&imports->names, sections, section);
+	imports->symbols.window.reads_left = imports->names.reads_left = UINT_MAX;
+}
+
 int imports_read(struct imports *imports, const struct elf_symbols *file)
 {
-	ElfW(Shdr) section;
+	struct elf_table sections, relocations;
+	struct elf_section section;
 	uint32_t capacity = 0;
 	int error = 0;
 
-	*imports = (struct imports){.file = file};
-	for (unsigned i = 0; !error && elf_symbols_section(file, i, &section); i++) {
-		if (section.sh_type == SHT_DYNSYM) {
-			imports->symbols = section;
-			if (!elf_symbols_section(file, section.sh_link, &imports->names))
-				imports->names = (ElfW(Shdr)){0};
-		}
-		if (section.sh_type == SHT_RELA && section.sh_flags & SHF_ALLOC)
-			error = read_section(imports, &capacity, &section);
+	imports->slot = NULL;
+	imports->count = 0;
+	imports->symbols.count = 0;
+	elf_open_sections(&sections, &file->elf);
+	for (uint64_t i = 0; !error && elf_section_at(&sections, i, &section); i++) {
+		if (section.type == SHT_DYNSYM)
+			open_symbols(imports, &sections, &section);
+		if (section.type != SHT_RELA || !(section.flags & SHF_ALLOC))
+			continue;
+		elf_open_relocations(&relocations, &file->elf, &section);
+		error = read_section(imports, &capacity, &relocations);
 	}
 	if (error)
 		imports_done(imports);
@@ -68,35 +77,30 @@ int imports_read(struct imports *imports, const struct elf_symbols *file)
 void imports_done(struct imports *imports)
 {
 	free(imports->slot);
-	*imports = (struct imports){0};
+	imports->slot = NULL;
+	imports->count = 0;
 }
 
 /* A name that does not fit is none that we know, and becomes "". */
-static void read_name(const struct imports *imports, uint32_t at, char name[SITE_NAME_MAX])
+static void read_name(struct imports *imports, uint32_t at, char name[SITE_NAME_MAX])
 {
-	uint64_t left = at < imports->names.sh_size ? imports->names.sh_size - at : 0;
-	size_t size = left < SITE_NAME_MAX ? (size_t)left : SITE_NAME_MAX;
+	const char *found = elf_window_string(&imports->names, at);
 
-	if (!size || !elf_symbols_read(imports->file, imports->names.sh_offset + at, name, size) ||
-	    !memchr(name, 0, size))
-		name[0] = 0;
+	snprintf(name, SITE_NAME_MAX, "%s", found && strlen(found) < SITE_NAME_MAX ? found : "");
 }
 
-bool imports_find(const struct imports *imports, uint64_t slot, char ret_name[SITE_NAME_MAX],
+bool imports_find(struct imports *imports, uint64_t slot, char ret_name[SITE_NAME_MAX],
 		  uint64_t *ret_address)
 {
 	const struct import_slot key = {.address = slot}, *found;
-	ElfW(Sym) symbol;
+	struct elf_symbol symbol;
 
 	if (!imports->count)
 		return false;
 	found = bsearch(&key, imports->slot, imports->count, sizeof(key), compare);
-	if (!found || found->symbol >= imports->symbols.sh_size / sizeof(symbol) ||
-	    !elf_symbols_read(imports->file,
-			      imports->symbols.sh_offset + (uint64_t)found->symbol * sizeof(symbol),
-			      &symbol, sizeof(symbol)))
+	if (!found || !elf_symbol_at(&imports->symbols, found->symbol, &symbol))
 		return false;
-	read_name(imports, symbol.st_name, ret_name);
-	*ret_address = symbol.st_shndx == SHN_UNDEF ? 0 : symbol.st_value;
+	read_name(imports, symbol.name, ret_name);
+	*ret_address = symbol.section == SHN_UNDEF ? 0 : symbol.value;
 	return true;
 }

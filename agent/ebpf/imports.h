@@ -17,10 +17,10 @@ struct import_slot {
 };
 
 struct imports {
-	const struct elf_symbols *file;
 	struct import_slot *slot; /* sorted by address */
 	size_t count;
-	ElfW(Shdr) symbols, names;
+	struct elf_table symbols; /* dynamic symbols, and their names */
+	struct elf_window names;
 };
 
 /* Returns 0, also if the file has no imports; or -ENOMEM. `file` must outlive `imports`. */
@@ -29,5 +29,5 @@ void imports_done(struct imports *imports);
 
 /* Finds the symbol whose address the loader stores at `slot`; false if there is none. *ret_address
  * is the symbol's address in this file, or 0 if the file does not define it. */
-bool imports_find(const struct imports *imports, uint64_t slot, char ret_name[SITE_NAME_MAX],
+bool imports_find(struct imports *imports, uint64_t slot, char ret_name[SITE_NAME_MAX],
 		  uint64_t *ret_address);

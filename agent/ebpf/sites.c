@@ -16,6 +16,8 @@
 #include "agent/mapping_functions.h"
 #include "agent/unwind/entry.h"
 #include "agent/unwind/place.h"
+#include "base/elf/elf.h"
+#include "base/elf/elf_load.h"
 #include "base/ban.h"
 
 #define CODE_MAX  (64u << 10) /* of a longer function only the entry is known */
@@ -301,7 +303,7 @@ static void branch_found(void *context, uint64_t from, uint64_t target)
 }
 
 /* Scans the segment in overlapping pieces, so that no branch is cut by a border. */
-static void look_for_branches(const struct elf_segment *segment)
+static void look_for_branches(const struct elf_load *segment)
 {
 	const struct entry_search search = {
 		.wanted = is_wanted, .found = branch_found, .low = work.low, .high = work.high};
@@ -379,7 +381,7 @@ static void find_leaf(struct candidate *c)
 static bool file_offset(uint64_t address, uint64_t *ret)
 {
 	for (unsigned i = 0; i < work.file.segment_count; i++) {
-		const struct elf_segment *s = &work.file.segment[i];
+		const struct elf_load *s = &work.file.segment[i];
 
 		if (address - s->address < s->size) {
 			*ret = s->offset + (address - s->address);
@@ -546,23 +548,6 @@ static void look(void)
 	look_at_others();
 }
 
-/* Every program of Go's linker has this section. */
-static bool is_go(const struct elf_symbols *file)
-{
-	static const char wanted[] = ".go.buildinfo";
-	ElfW(Shdr) names, section;
-	char name[sizeof(wanted)];
-
-	if (!elf_symbols_section(file, file->head.e_shstrndx, &names))
-		return false;
-	for (unsigned i = 0; elf_symbols_section(file, i, &section); i++)
-		if (section.sh_name < names.sh_size &&
-		    elf_symbols_read(file, names.sh_offset + section.sh_name, name, sizeof(name)) &&
-		    !memcmp(name, wanted, sizeof(wanted)))
-			return true;
-	return false;
-}
-
 int sites_find(int fd, const struct sites_options *options, struct sites *ret, struct err_text *err)
 {
 	int error = elf_symbols_open(&work.file, fd);
@@ -576,15 +561,16 @@ int sites_find(int fd, const struct sites_options *options, struct sites *ret, s
 	if (error)
 		return err_set(err, error, "the file can't be read");
 	work.options = options;
-	work.reader = place_reader(work.file.head.e_machine);
+	work.reader = place_reader(work.file.elf.machine);
 	if (!work.reader)
 		return err_set(err, -ENOEXEC,
 			       "it is for a processor that is not known (ELF machine %u)",
-			       work.file.head.e_machine);
+			       work.file.elf.machine);
 	functions_find(&work.file, &work.functions);
-	ret->machine = work.file.head.e_machine;
+	ret->machine = work.file.elf.machine;
 	ret->stripped = work.functions.stripped;
-	ret->go = work.go = is_go(&work.file);
+	/* every program of Go's linker has this section */
+	ret->go = work.go = elf_has_section(&work.file.elf, ".go.buildinfo");
 	if (work.functions.count)
 		error = imports_read(&work.imports, &work.file);
 	ret->hands_on = work.functions.malloc && !work.functions.known && work.imports.count;

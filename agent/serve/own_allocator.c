@@ -15,6 +15,8 @@
 #include "agent/allocator_functions.h"
 #include "agent/core/elf_symbols.h"
 #include "agent/unwind/entry.h"
+#include "base/elf/elf.h"
+#include "base/elf/elf_load.h"
 #include "base/ban.h"
 
 #define CANDIDATES_MAX 160
@@ -125,9 +127,10 @@ static bool is_sanitizers(const char *name)
 
 /* Common names count only if the symbol is visible to other files: a static function may be called
  * "free" and be something else. */
-static int function_of(const ElfW(Sym) * symbol, const char *name, bool copied, bool *ret_heap)
+static int function_of(const struct elf_symbol *symbol, const char *name, bool copied,
+		       bool *ret_heap)
 {
-	bool local = symbol->st_info >> 4 == STB_LOCAL && !copied;
+	bool local = symbol->binding == STB_LOCAL && !copied;
 	int function = allocator_function_find(name, ret_heap);
 
 	if (function >= 0)
@@ -163,7 +166,7 @@ static bool is_copy(const char *name, char base[ELF_NAME_MAX])
 	return dot && strncmp(dot, ".cold", 5) != 0;
 }
 
-static bool take_symbol(void *context, const ElfW(Sym) * symbol, const char *full_name)
+static bool take_symbol(void *context, const struct elf_symbol *symbol, const char *full_name)
 {
 	char name[ELF_NAME_MAX];
 	struct candidate *c;
@@ -182,16 +185,16 @@ static bool take_symbol(void *context, const ElfW(Sym) * symbol, const char *ful
 		return work.sanitized;
 	work.malloc |= work.shown && !strcmp(name, "malloc");
 	work.free |= work.shown && !strcmp(name, "free");
-	c = place_for(symbol->st_value, name, family_of(name));
+	c = place_for(symbol->value, name, family_of(name));
 	if (!c)
 		return work.overflow;
 	*c = (struct candidate){
-		.address = symbol->st_value,
-		.size = symbol->st_size,
+		.address = symbol->value,
+		.size = symbol->size,
 		.function = (uint8_t)function,
 		.family = (uint8_t)family_of(name),
 		.heap = heap,
-		.late = (symbol->st_info & 0xf) == STT_GNU_IFUNC,
+		.late = symbol->type == STT_GNU_IFUNC,
 		.copied = copied,
 	};
 	memcpy(c->name, name, sizeof(c->name));
@@ -293,16 +296,16 @@ static void branch_found(void *context, uint64_t from, uint64_t target)
 	}
 }
 
-static bool symbol_found(void *context, const ElfW(Sym) * symbol, const char *name)
+static bool symbol_found(void *context, const struct elf_symbol *symbol, const char *name)
 {
 	(void)context;
 	(void)name;
-	refuse_inside(symbol->st_value, "another function begins in its first instructions");
+	refuse_inside(symbol->value, "another function begins in its first instructions");
 	return false;
 }
 
 /* Scans the segment in overlapping pieces, so that no branch is cut by a border. */
-static void look_for_branches(const struct elf_segment *segment)
+static void look_for_branches(const struct elf_load *segment)
 {
 	const struct entry_search search = {
 		.wanted = is_wanted, .found = branch_found, .low = work.low, .high = work.high};

@@ -151,9 +151,10 @@ static bool has(const struct elf_window *w, uint64_t at, size_t size)
 
 const uint8_t *elf_window_bytes(struct elf_window *w, uint64_t at, size_t size)
 {
-	if (size > ELF_BLOCK || at > w->size || size > w->size - at)
-		return NULL;
-	if (!has(w, at, size) && (!fill(w, at) || !has(w, at, size)))
+	if (has(w, at, size))
+		return w->block + (at - w->at);
+	if (size > ELF_BLOCK || at > w->size || size > w->size - at || !fill(w, at) ||
+	    !has(w, at, size))
 		return NULL;
 	return w->block + (at - w->at);
 }
@@ -189,27 +190,28 @@ static void open_section(struct elf_table *t, const struct elf *elf,
 	elf_window_set(&t->window, section->offset, t->entry * t->count);
 }
 
-void elf_segments(struct elf_table *t, const struct elf *elf)
+void elf_open_segments(struct elf_table *t, const struct elf *elf)
 {
 	open_place(t, elf, &elf->segments, elf->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr));
 }
 
-void elf_sections(struct elf_table *t, const struct elf *elf)
+void elf_open_sections(struct elf_table *t, const struct elf *elf)
 {
 	open_place(t, elf, &elf->sections, elf->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr));
 }
 
-void elf_symbols(struct elf_table *t, const struct elf *elf, const struct elf_section *section)
+void elf_open_symbols(struct elf_table *t, const struct elf *elf, const struct elf_section *section)
 {
 	open_section(t, elf, section, elf->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
 }
 
-void elf_relocations(struct elf_table *t, const struct elf *elf, const struct elf_section *section)
+void elf_open_relocations(struct elf_table *t, const struct elf *elf,
+			  const struct elf_section *section)
 {
 	open_section(t, elf, section, elf->wide ? sizeof(Elf64_Rela) : sizeof(Elf32_Rela));
 }
 
-void elf_dynamic(struct elf_table *t, const struct elf *elf, const struct elf_section *section)
+void elf_open_dynamic(struct elf_table *t, const struct elf *elf, const struct elf_section *section)
 {
 	open_section(t, elf, section, elf->wide ? sizeof(Elf64_Dyn) : sizeof(Elf32_Dyn));
 }
@@ -327,13 +329,30 @@ static void open_strings(struct elf_window *w, struct elf_table *sections, uint3
 		elf_window_set(w, strings.offset, strings.size);
 }
 
-void elf_strings(struct elf_window *w, struct elf_table *sections,
-		 const struct elf_section *section)
+void elf_open_strings(struct elf_window *w, struct elf_table *sections,
+		      const struct elf_section *section)
 {
 	open_strings(w, sections, section->link);
 }
 
-void elf_section_names(struct elf_window *w, struct elf_table *sections)
+void elf_open_section_names(struct elf_window *w, struct elf_table *sections)
 {
 	open_strings(w, sections, sections->window.elf->names);
+}
+
+bool elf_has_section(const struct elf *elf, const char *name)
+{
+	struct elf_section section;
+	struct elf_table sections;
+	struct elf_window names;
+
+	elf_open_sections(&sections, elf);
+	elf_open_section_names(&names, &sections);
+	for (uint64_t i = 0; elf_section_at(&sections, i, &section); i++) {
+		const char *found = elf_window_string(&names, section.name);
+
+		if (found && !strcmp(found, name))
+			return true;
+	}
+	return false;
 }

@@ -130,15 +130,17 @@ struct elf_table {
 };
 
 /* Open the table of segments or of sections. A table whose entries are too small is empty. */
-void elf_segments(struct elf_table *table, const struct elf *elf);
-void elf_sections(struct elf_table *table, const struct elf *elf);
+void elf_open_segments(struct elf_table *table, const struct elf *elf);
+void elf_open_sections(struct elf_table *table, const struct elf *elf);
 
 /* Open the table that a section has: symbols (SHT_SYMTAB, SHT_DYNSYM), relocations with addends
  * (SHT_RELA), dynamic entries (SHT_DYNAMIC). The caller has checked the type. */
-void elf_symbols(struct elf_table *table, const struct elf *elf, const struct elf_section *section);
-void elf_relocations(struct elf_table *table, const struct elf *elf,
-		     const struct elf_section *section);
-void elf_dynamic(struct elf_table *table, const struct elf *elf, const struct elf_section *section);
+void elf_open_symbols(struct elf_table *table, const struct elf *elf,
+		      const struct elf_section *section);
+void elf_open_relocations(struct elf_table *table, const struct elf *elf,
+			  const struct elf_section *section);
+void elf_open_dynamic(struct elf_table *table, const struct elf *elf,
+		      const struct elf_section *section);
 
 /* Read the entry with this number. Return false behind the last one, or if the file does not
  * contain it. */
@@ -151,9 +153,12 @@ bool elf_dynamic_at(struct elf_table *table, uint64_t number, struct elf_dynamic
 /* Finds the first section of a type. */
 bool elf_section_find(struct elf_table *sections, uint32_t type, struct elf_section *ret);
 
+/* True if the file has a section of this name, which is shorter than ELF_NAME_MAX. */
+bool elf_has_section(const struct elf *elf, const char *name);
+
 /* Opens the string table that `section` refers to (sh_link); it is empty if there is none. */
-void elf_strings(struct elf_window *window, struct elf_table *sections,
-		 const struct elf_section *section);
+void elf_open_strings(struct elf_window *window, struct elf_table *sections,
+		      const struct elf_section *section);
 
 /* Opens the names of the sections; the table is empty if there is none. */
-void elf_section_names(struct elf_window *window, struct elf_table *sections);
+void elf_open_section_names(struct elf_window *window, struct elf_table *sections);

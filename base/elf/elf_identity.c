@@ -112,15 +112,15 @@ void elf_identify(const struct elf *elf, struct elf_identity *ret_identity)
 	*ret_identity = (struct elf_identity){0};
 	elf_window_init(&notes, elf);
 	notes.reads_left = NOTE_READS_MAX;
-	elf_sections(&table, elf);
-	elf_section_names(&names, &table);
+	elf_open_sections(&table, elf);
+	elf_open_section_names(&names, &table);
 	names.reads_left = NAME_READS_MAX;
 	for (uint64_t i = 0; elf_section_at(&table, i, &section); i++) {
 		if (section.type == SHT_NOTE)
 			read_notes(&notes, section.offset, section.size, ret_identity);
 		take_section(&names, &section, ret_identity);
 	}
-	elf_segments(&table, elf);
+	elf_open_segments(&table, elf);
 	for (uint64_t i = 0; !ret_identity->build_id_length && elf_segment_at(&table, i, &segment);
 	     i++)
 		if (segment.type == PT_NOTE)

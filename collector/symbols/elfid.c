@@ -18,7 +18,7 @@ static void read_loads(const struct elf *elf, struct elf_id *id)
 	struct elf_table table;
 	struct elf_segment p;
 
-	elf_segments(&table, elf);
+	elf_open_segments(&table, elf);
 	for (uint64_t i = 0; id->load_count < ELF_LOADS_MAX && elf_segment_at(&table, i, &p); i++)
 		if (p.type == PT_LOAD && p.flags & PF_X)
 			id->load[id->load_count++] = (struct elf_load){

@@ -231,7 +231,7 @@ static void test_tables(void **state)
 	(void)state;
 	FOR_EACH_KIND(m, elf)
 	{
-		elf_segments(&t, &elf);
+		elf_open_segments(&t, &elf);
 		assert_true(elf_segment_at(&t, 0, &segment));
 		assert_int_equal(segment.type, PT_LOAD);
 		assert_int_equal(segment.flags, PF_R | PF_X);
@@ -242,7 +242,7 @@ static void test_tables(void **state)
 		assert_int_equal(segment.offset, NOTE_AT);
 		assert_false(elf_segment_at(&t, 2, &segment));
 		assert_false(elf_segment_at(&t, UINT64_MAX, &segment));
-		elf_sections(&t, &elf);
+		elf_open_sections(&t, &elf);
 		assert_true(elf_section_at(&t, S_TEXT, &section));
 		assert_int_equal(section.flags, SHF_EXECINSTR);
 		assert_int_equal(section.address, 0x10000 + END);
@@ -269,12 +269,12 @@ static void test_contents(void **state)
 	(void)state;
 	FOR_EACH_KIND(m, elf)
 	{
-		elf_sections(&sections, &elf);
+		elf_open_sections(&sections, &elf);
 		assert_true(elf_section_find(&sections, SHT_SYMTAB, &section));
-		elf_section_names(&text, &sections);
+		elf_open_section_names(&text, &sections);
 		assert_string_equal(elf_window_string(&text, section.name), ".symtab");
-		elf_symbols(&t, &elf, &section);
-		elf_strings(&text, &sections, &section);
+		elf_open_symbols(&t, &elf, &section);
+		elf_open_strings(&text, &sections, &section);
 		assert_int_equal(t.count, SYMBOLS);
 		assert_true(elf_symbol_at(&t, 2, &symbol));
 		assert_string_equal(elf_window_string(&text, symbol.name), "free");
@@ -287,18 +287,20 @@ static void test_contents(void **state)
 		assert_int_equal(symbol.section, S_TEXT);
 		assert_false(elf_symbol_at(&t, SYMBOLS, &symbol));
 		assert_true(elf_section_find(&sections, SHT_RELA, &section));
-		elf_relocations(&t, &elf, &section);
+		elf_open_relocations(&t, &elf, &section);
 		assert_true(elf_relocation_at(&t, 0, &relocation));
 		assert_int_equal(relocation.offset, 0x4000);
 		assert_int_equal(relocation.symbol, 2);
 		assert_false(elf_relocation_at(&t, 1, &relocation));
 		assert_true(elf_section_find(&sections, SHT_DYNAMIC, &section));
-		elf_dynamic(&t, &elf, &section);
-		elf_strings(&text, &sections, &section);
+		elf_open_dynamic(&t, &elf, &section);
+		elf_open_strings(&text, &sections, &section);
 		assert_true(elf_dynamic_at(&t, 0, &dynamic));
 		assert_int_equal(dynamic.tag, DT_NEEDED);
 		assert_string_equal(elf_window_string(&text, dynamic.value), "free");
 		assert_false(elf_dynamic_at(&t, 1, &dynamic));
+		assert_true(elf_has_section(&elf, ".dynamic"));
+		assert_false(elf_has_section(&elf, ".dyn"));
 	}
 }
 
@@ -318,7 +320,7 @@ static void test_mips64(void **state)
 		put(&m, RELA_AT + 8, 4, 2);
 		put(&m, RELA_AT + 12, 4, 0x01020304);
 		assert_int_equal(elf_open(&elf, read_made, &m), 0);
-		elf_relocations(&t, &elf, &section);
+		elf_open_relocations(&t, &elf, &section);
 		assert_true(elf_relocation_at(&t, 0, &relocation));
 		assert_int_equal(relocation.symbol, 2);
 	}
@@ -371,11 +373,11 @@ static void test_truncated(void **state)
 		assert_int_equal(elf_open(&elf, read_made, &m), m.size < head ? -ENOEXEC : 0);
 		if (m.size < head)
 			continue;
-		elf_segments(&t, &elf);
+		elf_open_segments(&t, &elf);
 		assert_int_equal(elf_segment_at(&t, 0, &segment), m.size >= SEGMENTS_AT + entry);
 		assert_int_equal(elf_segment_at(&t, 1, &segment),
 				 m.size >= SEGMENTS_AT + 2 * entry);
-		elf_sections(&t, &elf);
+		elf_open_sections(&t, &elf);
 		assert_int_equal(elf_section_at(&t, S_NAMES, &section),
 				 m.size >= section_at(&m, SECTIONS));
 		elf_identify(&elf, &identity);
@@ -422,9 +424,9 @@ static void test_overflow(void **state)
 		put(&m, m.wide ? 54 : 42, 2, m.wide ? 55 : 31);
 		put(&m, m.wide ? 58 : 46, 2, 0);
 		assert_int_equal(elf_open(&elf, read_made, &m), 0);
-		elf_segments(&t, &elf);
+		elf_open_segments(&t, &elf);
 		assert_false(elf_segment_at(&t, 0, &segment));
-		elf_sections(&t, &elf);
+		elf_open_sections(&t, &elf);
 		assert_false(elf_section_at(&t, 0, &section));
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 			m = make(m.wide, m.big);
@@ -434,10 +436,10 @@ static void test_overflow(void **state)
 			put(&m, m.wide ? 60 : 48, 2, 0xffff);
 			put(&m, m.wide ? 58 : 46, 2, 0xffff);
 			assert_int_equal(elf_open(&elf, read_made, &m), 0);
-			elf_segments(&t, &elf);
+			elf_open_segments(&t, &elf);
 			assert_false(elf_segment_at(&t, 0, &segment));
 			assert_false(elf_segment_at(&t, 0xfffe, &segment));
-			elf_sections(&t, &elf);
+			elf_open_sections(&t, &elf);
 			assert_false(elf_section_at(&t, 0xfffe, &section));
 			elf_identify(&elf, &identity);
 			assert_int_equal(identity.build_id_length, 0);
@@ -475,10 +477,10 @@ static void test_hostile_sections(void **state)
 		assert_int_equal(elf_open(&elf, read_made, &m), 0);
 		elf_identify(&elf, &identity);
 		assert_true(identity.build_id_length <= ELF_BUILD_ID_MAX);
-		elf_sections(&t, &elf);
+		elf_open_sections(&t, &elf);
 		assert_true(elf_section_at(&t, number, &section));
-		elf_symbols(&of, &elf, &section);
-		elf_strings(&text, &t, &section);
+		elf_open_symbols(&of, &elf, &section);
+		elf_open_strings(&text, &t, &section);
 		for (uint64_t k = 0; k < 8; k++)
 			if (elf_symbol_at(&of, k, &symbol))
 				elf_window_string(&text, symbol.name);
