@@ -17,11 +17,11 @@
 
 #include "agent/cli/sanitizer.h"
 #include "base/cleanup.h"
+#include "base/elf/elf.h"
 #include "base/error.h"
 #include "base/ban.h"
 
 #define SCRIPTS_MAX	 4 /* nested interpreters that are scripts themselves */
-#define PROGRAM_HEADERS	 64
 #define STATUS_NOT_EXEC	 126
 #define STATUS_NOT_FOUND 127
 
@@ -93,53 +93,41 @@ static bool is_privileged(const char *path, const struct stat *st)
 	return getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-/* Finds PT_INTERP. The header fields lie at different offsets in 32-bit and 64-bit files. */
-static int has_interpreter(int fd, const uint8_t *head, bool *ret)
+/* Finds PT_INTERP. */
+static int has_interpreter(const struct elf *elf, bool *ret)
 {
-	bool wide = head[EI_CLASS] == ELFCLASS64;
-	uint64_t offset = 0;
-	uint16_t size, count;
-	uint32_t type;
+	struct elf_table segments;
+	struct elf_segment segment;
+	uint64_t i;
 
-	memcpy(&offset, head + (wide ? 32 : 28), wide ? 8 : 4);
-	memcpy(&size, head + (wide ? 54 : 42), 2);
-	memcpy(&count, head + (wide ? 56 : 44), 2);
 	*ret = false;
-	for (unsigned i = 0; i < count && i < PROGRAM_HEADERS; i++) {
-		if (pread(fd, &type, sizeof(type), (off_t)(offset + (uint64_t)i * size)) !=
-		    sizeof(type))
-			return -ENOEXEC;
-		*ret |= type == PT_INTERP;
-	}
-	return 0;
+	elf_open_segments(&segments, elf);
+	for (i = 0; elf_segment_at(&segments, i, &segment); i++)
+		*ret |= segment.type == PT_INTERP;
+	return i == elf->segments.count ? 0 : -ENOEXEC;
 }
 
 static uint16_t own_machine(void)
 {
-	uint8_t head[20] = {0};
-	uint16_t machine = 0;
 	cleanup(cleanup_close) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf own;
 
-	if (fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head))
-		memcpy(&machine, head + 18, 2);
-	return machine;
+	return fd >= 0 && !elf_open_file(&own, fd) ? own.machine : EM_NONE;
 }
 
-static int check_elf(int fd, const char *path, const uint8_t *head, struct err_text *err)
+static int check_elf(int fd, const char *path, struct err_text *err)
 {
 	const char *sanitizer;
 	char proof[64];
-	uint16_t machine;
+	struct elf elf;
 	bool dynamic;
 
-	memcpy(&machine, head + 18, 2);
-	if (head[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
-	    machine != own_machine())
+	if (elf_open_file(&elf, fd) < 0 || !elf_is_native(&elf) || elf.machine != own_machine())
 		return err_set(err, -ENOEXEC,
 			       "%s is built for another processor than this libheapcast.so: use "
 			       "the agent built for it",
 			       path);
-	if (has_interpreter(fd, head, &dynamic) < 0)
+	if (has_interpreter(&elf, &dynamic) < 0)
 		return err_set(err, -ENOEXEC, "%s is a damaged program file", path);
 	if (!dynamic)
 		return err_set(
@@ -191,7 +179,7 @@ static int check_file(const char *path, int depth, struct err_text *err)
 		return 0; /* executable but not readable: the kernel decides */
 	n = read(fd, head, sizeof(head) - 1);
 	if (n >= 64 && !memcmp(head, ELFMAG, SELFMAG))
-		return check_elf(fd, path, head, err);
+		return check_elf(fd, path, err);
 	if (n < 2 || head[0] != '#' || head[1] != '!' || depth == SCRIPTS_MAX)
 		return 0;
 	if (script_interpreter(head, (size_t)n, interpreter, sizeof(interpreter)) < 0)

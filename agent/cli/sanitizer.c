@@ -9,22 +9,16 @@
 #include "agent/cli/sanitizer.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <limits.h>
-#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/elf/elf.h"
 #include "base/ban.h"
 
-#define SECTIONS_MAX 4096
-#define STRINGS_MAX  (64u << 20)
-#define SYMBOLS_EACH 512
+#define STRINGS_MAX (64u << 20)
 
 static const struct sanitizer {
 	const char *library; /* prefix of its name */
@@ -42,86 +36,55 @@ static const struct sanitizer {
 
 #define SANITIZERS (sizeof(sanitizers) / sizeof(sanitizers[0]))
 
-struct image {
-	int fd;
-	ElfW(Shdr) * section;
-	unsigned sections;
-	char *strings; /* of the section being read */
+/* The state of a search. */
+struct search {
+	struct elf elf;
+	struct elf_table sections, table;
+	/* Of the table, as a whole: a program's symbols do not come in the order of their names. */
+	char *strings;
 	size_t strings_size;
 };
 
-static bool read_at(int fd, void *out, size_t size, uint64_t offset)
+/* Finds the first section of this type, and loads its strings. */
+static bool find_section(struct search *search, uint32_t type, struct elf_section *ret_section)
 {
-	return offset <= INT64_MAX && pread(fd, out, size, (off_t)offset) == (ssize_t)size;
+	struct elf_section strings;
+
+	free(search->strings);
+	search->strings = NULL;
+	if (!elf_section_find(&search->sections, type, ret_section) ||
+	    !elf_section_at(&search->sections, ret_section->link, &strings) || !strings.size ||
+	    strings.size >= STRINGS_MAX)
+		return false;
+	search->strings_size = (size_t)strings.size;
+	search->strings = malloc(search->strings_size);
+	if (!search->strings || elf_read(&search->elf, strings.offset, search->strings,
+					 search->strings_size) != search->strings_size)
+		return false;
+	search->strings[search->strings_size - 1] = '\0';
+	return true;
 }
 
-static int open_sections(struct image *image, int fd)
+static const char *string_at(const struct search *search, uint64_t offset)
 {
-	ElfW(Ehdr) head;
-
-	*image = (struct image){.fd = fd};
-	if (!read_at(fd, &head, sizeof(head), 0) || head.e_shentsize != sizeof(*image->section) ||
-	    !head.e_shnum || head.e_shnum > SECTIONS_MAX)
-		return -ENOEXEC;
-	image->section = calloc(head.e_shnum, sizeof(*image->section));
-	if (!image->section)
-		return -ENOMEM;
-	image->sections = head.e_shnum;
-	return read_at(fd, image->section, image->sections * sizeof(*image->section), head.e_shoff)
-		       ? 0
-		       : -ENOEXEC;
+	return offset < search->strings_size ? search->strings + offset : "";
 }
 
-static void image_done(struct image *image)
+static const struct sanitizer *by_library(struct search *search, const char **ret_proof)
 {
-	free(image->section);
-	free(image->strings);
-}
+	struct elf_section section;
+	struct elf_dynamic entry;
 
-/* Returns the first section of this type and loads its strings; NULL if there is none or it can't
- * be read. */
-static const ElfW(Shdr) * find_section(struct image *image, uint32_t type)
-{
-	const ElfW(Shdr) *found = NULL, *strings;
-
-	for (unsigned i = 0; !found && i < image->sections; i++)
-		if (image->section[i].sh_type == type)
-			found = &image->section[i];
-	if (!found || found->sh_link >= image->sections)
+	if (!find_section(search, SHT_DYNAMIC, &section))
 		return NULL;
-	strings = &image->section[found->sh_link];
-	free(image->strings);
-	image->strings_size = (size_t)strings->sh_size;
-	image->strings = strings->sh_size && strings->sh_size < STRINGS_MAX
-				 ? malloc((size_t)strings->sh_size)
-				 : NULL;
-	if (!image->strings ||
-	    !read_at(image->fd, image->strings, image->strings_size, strings->sh_offset))
-		return NULL;
-	image->strings[image->strings_size - 1] = '\0';
-	return found;
-}
-
-static const char *string_at(const struct image *image, uint64_t offset)
-{
-	return offset < image->strings_size ? image->strings + offset : "";
-}
-
-static const struct sanitizer *by_library(struct image *image, const char **ret_proof)
-{
-	const ElfW(Shdr) *section = find_section(image, SHT_DYNAMIC);
-	ElfW(Dyn) entry;
-
-	for (uint64_t at = 0; section && at + sizeof(entry) <= section->sh_size;
-	     at += sizeof(entry)) {
-		if (!read_at(image->fd, &entry, sizeof(entry), section->sh_offset + at) ||
-		    entry.d_tag == DT_NULL)
-			break;
-		*ret_proof = string_at(image, entry.d_un.d_val);
-		for (unsigned i = 0; entry.d_tag == DT_NEEDED && i < SANITIZERS; i++)
-			if (!strncmp(*ret_proof, sanitizers[i].library,
-				     strlen(sanitizers[i].library)))
-				return &sanitizers[i];
+	elf_open_dynamic(&search->table, &search->elf, &section);
+	for (uint64_t i = 0; elf_dynamic_at(&search->table, i, &entry) && entry.tag != DT_NULL;
+	     i++) {
+		*ret_proof = string_at(search, entry.value);
+		for (unsigned k = 0; entry.tag == DT_NEEDED && k < SANITIZERS; k++)
+			if (!strncmp(*ret_proof, sanitizers[k].library,
+				     strlen(sanitizers[k].library)))
+				return &sanitizers[k];
 	}
 	return NULL;
 }
@@ -134,44 +97,39 @@ static const struct sanitizer *by_name(const char *symbol)
 	return NULL;
 }
 
-/* True if the table defines a sanitizer's symbol. */
-static bool by_symbol(struct image *image, uint32_t table, const char **ret_proof)
+/* Finds a sanitizer's symbol that the table defines. */
+static const struct sanitizer *by_symbol(struct search *search, uint32_t type,
+					 const char **ret_proof)
 {
-	const ElfW(Shdr) *section = find_section(image, table);
-	ElfW(Sym) symbol[SYMBOLS_EACH];
-	uint64_t left = section ? section->sh_size / sizeof(symbol[0]) : 0,
-		 at = section ? section->sh_offset : 0;
-	bool found = false;
+	const struct sanitizer *found = NULL;
+	struct elf_section section;
+	struct elf_symbol symbol;
 
-	while (left && !found) {
-		size_t count = left < SYMBOLS_EACH ? (size_t)left : SYMBOLS_EACH;
-
-		if (!read_at(image->fd, symbol, count * sizeof(symbol[0]), at))
-			return false;
-		for (size_t i = 0; i < count && !found; i++) {
-			*ret_proof = string_at(image, symbol[i].st_name);
-			found = symbol[i].st_shndx != SHN_UNDEF && by_name(*ret_proof);
-		}
-		left -= count;
-		at += count * sizeof(symbol[0]);
+	if (!find_section(search, type, &section))
+		return NULL;
+	elf_open_symbols(&search->table, &search->elf, &section);
+	for (uint64_t i = 0; !found && elf_symbol_at(&search->table, i, &symbol); i++) {
+		*ret_proof = string_at(search, symbol.name);
+		found = symbol.section != SHN_UNDEF ? by_name(*ret_proof) : NULL;
 	}
 	return found;
 }
 
 const char *sanitizer_of(int fd, char *ret_proof, size_t size)
 {
-	const struct sanitizer *found = NULL;
+	const struct sanitizer *found;
+	struct search search;
 	const char *proof = "";
-	struct image image;
 
-	if (open_sections(&image, fd) == 0) {
-		found = by_library(&image, &proof);
-		if (!found && (by_symbol(&image, SHT_DYNSYM, &proof) ||
-			       by_symbol(&image, SHT_SYMTAB, &proof)))
-			found = by_name(proof);
-	}
+	if (elf_open_file(&search.elf, fd) < 0)
+		return NULL;
+	elf_open_sections(&search.sections, &search.elf);
+	search.strings = NULL;
+	found = by_library(&search, &proof);
+	found = found ? found : by_symbol(&search, SHT_DYNSYM, &proof);
+	found = found ? found : by_symbol(&search, SHT_SYMTAB, &proof);
 	if (found)
 		snprintf(ret_proof, size, "%s", proof);
-	image_done(&image);
+	free(search.strings);
 	return found ? found->option : NULL;
 }
