@@ -9,28 +9,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/elf/elf.h"
+
 #define PAGE 4096u /* or a part of one */
 
-#if __SIZEOF_POINTER__ == 8
-#define NATIVE_CLASS ELFCLASS64
-typedef Elf64_Ehdr elf_header;
-typedef Elf64_Phdr elf_segment;
-#else
-#define NATIVE_CLASS ELFCLASS32
-typedef Elf32_Ehdr elf_header;
-typedef Elf32_Phdr elf_segment;
-#endif
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define NATIVE_DATA ELFDATA2LSB
-#else
-#define NATIVE_DATA ELFDATA2MSB
-#endif
-
-/* `offset` is an offset in the file. Memory is read at the same offset from the ELF header, which
- * is correct for the first segment. */
-static ssize_t read_source(const struct image_source *source, void *to, size_t size,
-			   uint64_t offset)
+/* The reader of base/elf. Memory is read at the same offset from the ELF header, which is correct
+ * for the first segment. */
+static ssize_t read_source(void *context, uint64_t offset, void *to, size_t size)
 {
+	const struct image_source *source = context;
 	struct iovec local = {to, size},
 		     remote = {(void *)(uintptr_t)(source->base + offset), size};
 	ssize_t n;
@@ -44,29 +31,20 @@ static ssize_t read_source(const struct image_source *source, void *to, size_t s
 	return n < 0 ? -errno : n;
 }
 
-static int read_all(const struct image_source *source, void *to, size_t size, uint64_t offset)
+static int add_segment(struct image *image, const struct elf_segment *p)
 {
-	ssize_t n = read_source(source, to, size, offset);
-
-	if (n < 0)
-		return (int)n;
-	return (size_t)n == size ? 0 : -EBADMSG;
-}
-
-static int add_segment(struct image *image, const elf_segment *p)
-{
-	uint64_t address = p->p_vaddr, end;
+	uint64_t address = p->address, end;
 	struct elf_load *segment;
 
-	if (__builtin_add_overflow(address, p->p_memsz, &end) || p->p_filesz > p->p_memsz ||
-	    end > INT64_MAX || p->p_offset > (uint64_t)INT64_MAX - p->p_filesz)
+	if (__builtin_add_overflow(address, p->memory_size, &end) ||
+	    p->file_size > p->memory_size || end > INT64_MAX ||
+	    p->offset > (uint64_t)INT64_MAX - p->file_size)
 		return -EBADMSG;
 	if (image->segment_count == IMAGE_SEGMENTS)
 		return -EBADMSG;
 	segment = &image->segments[image->segment_count++];
-	*segment =
-		(struct elf_load){.address = address, .offset = p->p_offset, .size = p->p_filesz};
-	if (p->p_flags & PF_X)
+	*segment = (struct elf_load){.address = address, .offset = p->offset, .size = p->file_size};
+	if (p->flags & PF_X)
 		image->code[image->code_count++] = *segment;
 	address &= ~(uint64_t)(PAGE - 1);
 	end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
@@ -79,28 +57,22 @@ static int add_segment(struct image *image, const elf_segment *p)
 
 static int read_headers(struct image *image)
 {
-	elf_segment segments[64];
-	elf_header head;
-	int error = read_all(&image->source, &head, sizeof(head), 0);
+	struct elf_table segments;
+	struct elf_segment p;
+	struct elf elf;
+	int error = elf_open(&elf, read_source, &image->source);
 
-	if (error)
-		return error;
-	if (memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != NATIVE_CLASS ||
-	    head.e_ident[EI_DATA] != NATIVE_DATA)
-		return -ENOEXEC;
-	if (head.e_phentsize != sizeof(segments[0]) || !head.e_phnum ||
-	    head.e_phnum > sizeof(segments) / sizeof(segments[0]))
-		return -EBADMSG;
-	error = read_all(&image->source, segments, head.e_phnum * sizeof(segments[0]),
-			 head.e_phoff);
-	for (unsigned i = 0; !error && i < head.e_phnum; i++) {
-		const elf_segment *p = &segments[i];
-
-		if (p->p_type == PT_LOAD) {
-			error = add_segment(image, p);
-		} else if (p->p_type == PT_GNU_EH_FRAME) {
-			image->eh_frame_hdr = p->p_vaddr;
-			image->eh_frame_hdr_size = p->p_memsz;
+	if (error || !elf_is_native(&elf))
+		return error ? error : -ENOEXEC;
+	elf_open_segments(&segments, &elf);
+	for (uint64_t i = 0; !error && i < elf.segments.count; i++) {
+		if (!elf_segment_at(&segments, i, &p)) {
+			error = -EBADMSG;
+		} else if (p.type == PT_LOAD) {
+			error = add_segment(image, &p);
+		} else if (p.type == PT_GNU_EH_FRAME) {
+			image->eh_frame_hdr = p.address;
+			image->eh_frame_hdr_size = p.memory_size;
 		}
 	}
 	if (!error && (!image->segment_count || image->load_end - image->load_start > IMAGE_MAX))
@@ -170,8 +142,8 @@ static int fill_from_file(struct image *image, uint64_t from, uint64_t to)
 		end = end > to ? to : end;
 		if (begin >= end)
 			continue;
-		n = read_source(&image->source, image->memory + (begin - image->load_start),
-				end - begin, s->offset + (begin - s->address));
+		n = read_source(&image->source, s->offset + (begin - s->address),
+				image->memory + (begin - image->load_start), end - begin);
 		if (n < 0 || (uint64_t)n < end - begin)
 			return -EBADMSG;
 	}
@@ -183,8 +155,8 @@ static int fill_from_memory(struct image *image, uint64_t from, uint64_t to)
 	uint64_t at = from, header = image->segments[0].address - image->segments[0].offset;
 
 	for (; at < to; at += PAGE) {
-		ssize_t n = read_source(&image->source, image->memory + (at - image->load_start),
-					PAGE, at - header);
+		ssize_t n = read_source(&image->source, at - header,
+					image->memory + (at - image->load_start), PAGE);
 
 		if (n != PAGE && n <= 0)
 			break;
