@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/elf/elf.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -143,21 +144,18 @@ static const char *machine_name(unsigned machine, unsigned bits, bool big)
 static void read_machine(pid_t pid, struct target_info *info)
 {
 	char path[64];
-	uint8_t head[20] = {0};
-	unsigned machine;
+	struct elf elf;
 	cleanup(cleanup_close) int fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	info->architecture = UNKNOWN;
 	info->pointer_bits = sizeof(void *) * 8;
-	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG))
+	if (fd < 0 || elf_open_file(&elf, fd) < 0)
 		return;
-	info->big_endian = head[EI_DATA] == ELFDATA2MSB;
-	machine = info->big_endian ? (unsigned)head[18] << 8 | head[19]
-				   : (unsigned)head[19] << 8 | head[18];
-	info->pointer_bits = head[EI_CLASS] == ELFCLASS64 ? 64 : 32;
-	info->architecture = machine_name(machine, info->pointer_bits, info->big_endian);
+	info->big_endian = elf.big;
+	info->pointer_bits = elf.wide ? 64 : 32;
+	info->architecture = machine_name(elf.machine, info->pointer_bits, info->big_endian);
 }
 
 /* ---- the name ---- */
