@@ -1,5 +1,4 @@
-/* The words through which modules call functions; see imports.h. Formats: System V ABI chapter 5
- * and its processor supplements. The tables belong to loaded libraries, so they are trusted. */
+/* The words through which modules call functions; see imports.h. */
 #include "agent/preload/modules/imports.h"
 
 #include <elf.h>
@@ -15,6 +14,7 @@
 #include "agent/preload/modules/loader.h"
 #include "agent/preload/record/operators.h"
 #include "agent/preload/start/start.h"
+#include "agent/preload/system/elf_image.h"
 #include "agent/preload/system/state.h"
 #include "agent/preload/system/symbols.h"
 #include "agent/preload/system/sys.h"
@@ -32,63 +32,13 @@
 
 /* A module's imports. */
 struct imports {
+	struct elf_tables tables;
 	uintptr_t bias;
 	uintptr_t start, end;		  /* of the module */
 	uintptr_t relro_start, relro_end; /* whole pages that the loader has made read-only */
-	const ElfW(Sym) * symbols;
-	const char *strings;
-	const uint8_t *table[2]; /* DT_REL or DT_RELA, DT_JMPREL */
-	size_t size[2];		 /* in bytes */
 	/* Size of an element of both tables. An element with an addend starts like one without. */
 	size_t step;
-#ifdef ARCH_GOT_OF_SYMBOLS
-	/* Words of the symbols from first_symbol on; they follow the module's own words. */
-	uintptr_t *got;
-	size_t own_words, first_symbol, symbol_count;
-#endif
 };
-
-static void read_dynamic(struct imports *m, const ElfW(Dyn) * d)
-{
-	for (; d->d_tag != DT_NULL; d++) {
-		uintptr_t value = d->d_un.d_ptr, at = value < m->bias ? m->bias + value : value;
-
-		switch (d->d_tag) {
-		case DT_SYMTAB:
-			m->symbols = (const ElfW(Sym) *)at;
-			break;
-		case DT_STRTAB:
-			m->strings = (const char *)at;
-			break;
-		case ARCH_RELOCATIONS:
-			m->table[0] = (const uint8_t *)at;
-			break;
-		case ARCH_RELOCATIONS + 1: /* size in bytes: DT_RELASZ, DT_RELSZ */
-			m->size[0] = value;
-			break;
-		case DT_JMPREL:
-			m->table[1] = (const uint8_t *)at;
-			break;
-		case DT_PLTRELSZ:
-			m->size[1] = value;
-			break;
-#ifdef ARCH_GOT_OF_SYMBOLS
-		case DT_PLTGOT:
-			m->got = (uintptr_t *)at;
-			break;
-		case DT_MIPS_LOCAL_GOTNO:
-			m->own_words = value;
-			break;
-		case DT_MIPS_GOTSYM:
-			m->first_symbol = value;
-			break;
-		case DT_MIPS_SYMTABNO:
-			m->symbol_count = value;
-			break;
-#endif
-		}
-	}
-}
 
 static bool read_module(const struct dl_phdr_info *info, struct imports *m)
 {
@@ -96,35 +46,25 @@ static bool read_module(const struct dl_phdr_info *info, struct imports *m)
 
 	*m = (struct imports){
 		.bias = info->dlpi_addr,
-		.start = UINTPTR_MAX,
 		.step = ARCH_RELOCATIONS == DT_RELA ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel)),
 	};
+	elf_image_extent(info, &m->start, &m->end);
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t at = m->bias + p->p_vaddr, past = at + p->p_memsz;
 
-		switch (p->p_type) {
-		case PT_LOAD:
-			m->start = at < m->start ? at : m->start;
-			m->end = past > m->end ? past : m->end;
-			break;
-		case PT_DYNAMIC:
-			read_dynamic(m, (const ElfW(Dyn) *)at);
-			break;
-		case PT_GNU_RELRO:
-			m->relro_start = at & ~(page - 1);
-			m->relro_end = past & ~(page - 1);
-			break;
-		}
+		if (p->p_type != PT_GNU_RELRO)
+			continue;
+		m->relro_start = (m->bias + p->p_vaddr) & ~(page - 1);
+		m->relro_end = (m->bias + p->p_vaddr + p->p_memsz) & ~(page - 1);
 	}
-	return m->symbols && m->strings;
+	return elf_image_tables(info, &m->tables);
 }
 
 /* Returns the name of the known function that this symbol imports, or NULL. */
 static const char *known(const struct imports *m, size_t number)
 {
-	const ElfW(Sym) *symbol = &m->symbols[number];
-	const char *name = m->strings + symbol->st_name;
+	const ElfW(Sym) *symbol = &m->tables.symbols[number];
+	const char *name = m->tables.strings + symbol->st_name;
 	bool heap;
 
 	return symbol->st_shndx == SHN_UNDEF && allocator_function_imported(name, &heap) >= 0
@@ -173,11 +113,13 @@ static bool visit_word(const struct imports *m, size_t symbol, uintptr_t *word, 
 
 static bool visit_words(const struct imports *m, bool change)
 {
+	const struct elf_tables *of = &m->tables;
 	bool any = false;
 
 	for (unsigned t = 0; t < 2; t++)
-		for (size_t at = 0; m->table[t] && at + m->step <= m->size[t]; at += m->step) {
-			const ElfW(Rel) *r = (const ElfW(Rel) *)(m->table[t] + at);
+		for (size_t at = 0; of->relocations[t] && at + m->step <= of->relocations_size[t];
+		     at += m->step) {
+			const ElfW(Rel) *r = (const ElfW(Rel) *)(of->relocations[t] + at);
 			unsigned type = TYPE_OF(r->r_info);
 
 			if (type == ARCH_JUMP_SLOT || type == ARCH_GLOB_DAT)
@@ -186,8 +128,9 @@ static bool visit_words(const struct imports *m, bool change)
 						  type == ARCH_JUMP_SLOT, change);
 		}
 #ifdef ARCH_GOT_OF_SYMBOLS
-	for (size_t i = m->first_symbol; m->got && i < m->symbol_count; i++)
-		any |= visit_word(m, i, &m->got[m->own_words + i - m->first_symbol], true, change);
+	for (size_t i = of->first_symbol; of->got && i < of->symbol_count; i++)
+		any |= visit_word(m, i, &of->got[of->own_words + i - of->first_symbol], true,
+				  change);
 #endif
 	return any;
 }

@@ -1,11 +1,10 @@
 /* The loader's lock, and lookups without it; see loader.h. */
 #include "agent/preload/modules/loader.h"
 
-#include <elf.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/auxv.h>
 
+#include "agent/preload/system/elf_image.h"
 #include "agent/preload/system/find_object.h"
 #include "agent/preload/system/libc.h"
 #include "agent/preload/system/state.h"
@@ -123,7 +122,6 @@ void loader_leave(void)
 static bool find_headers(uintptr_t start, uintptr_t end, struct loader_object *object)
 {
 	const uintptr_t program = getauxval(AT_PHDR);
-	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)start;
 
 	object->first = program >= start && program < end;
 	if (object->first) {
@@ -131,14 +129,8 @@ static bool find_headers(uintptr_t start, uintptr_t end, struct loader_object *o
 		object->info.dlpi_phnum = (ElfW(Half))getauxval(AT_PHNUM);
 		return true;
 	}
-	if (end - start < sizeof(*head) || sys_readable(start + 4, start + 8) <= start + 4 ||
-	    memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_phentsize != sizeof(ElfW(Phdr)) ||
-	    head->e_phoff > end - start ||
-	    head->e_phnum * sizeof(ElfW(Phdr)) > end - start - head->e_phoff)
-		return false;
-	object->info.dlpi_phdr = (const ElfW(Phdr) *)(start + head->e_phoff);
-	object->info.dlpi_phnum = head->e_phnum;
-	return true;
+	return sys_readable(start + 4, start + 8) > start + 4 &&
+	       elf_image_headers(start, end, &object->info);
 }
 
 enum loader_answer loader_object(uint64_t address, struct loader_object *ret_object)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/preload/system/elf_image.h"
 #include "agent/preload/system/env.h"
 #include "agent/preload/start/settings.h"
 #include "agent/preload/system/sys.h"
@@ -54,16 +55,10 @@ static int visit_self(struct dl_phdr_info *info, size_t size, void *context)
 	const char **ret_path = context;
 
 	(void)size;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type != PT_LOAD ||
-		    (uintptr_t)spawn_agent - (info->dlpi_addr + p->p_vaddr) >= p->p_memsz)
-			continue;
-		*ret_path = info->dlpi_name;
-		return 1;
-	}
-	return 0;
+	if (!elf_image_holds(info, (uintptr_t)spawn_agent))
+		return 0;
+	*ret_path = info->dlpi_name;
+	return 1;
 }
 
 const char *spawn_self(void)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/unwind/arch/arch.h"
+#include "arch.h"
 
 #include "agent/preload/poison.h"
 
@@ -163,4 +164,112 @@ int elf_image_read(const struct dl_phdr_info *info, struct elf_image *ret_image)
 	image.identity = identify(info, &image);
 	*ret_image = image;
 	return 0;
+}
+
+bool elf_image_holds(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+		    address - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) <
+			    info->dlpi_phdr[i].p_memsz)
+			return true;
+	return false;
+}
+
+void elf_image_extent(const struct dl_phdr_info *info, uintptr_t *ret_start, uintptr_t *ret_end)
+{
+	*ret_start = UINTPTR_MAX;
+	*ret_end = 0;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (at < *ret_start)
+			*ret_start = at;
+		if (at + p->p_memsz > *ret_end)
+			*ret_end = at + p->p_memsz;
+	}
+}
+
+bool elf_image_headers(uintptr_t start, uintptr_t end, struct dl_phdr_info *info)
+{
+	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)start;
+
+	if (end - start < sizeof(*head) || memcmp(head->e_ident, ELFMAG, SELFMAG) ||
+	    head->e_phentsize != sizeof(ElfW(Phdr)) || head->e_phoff > end - start ||
+	    head->e_phnum * sizeof(ElfW(Phdr)) > end - start - head->e_phoff)
+		return false;
+	info->dlpi_phdr = (const ElfW(Phdr) *)(start + head->e_phoff);
+	info->dlpi_phnum = head->e_phnum;
+	return true;
+}
+
+/* On most processors the loader has relocated addresses. Elsewhere they are offsets into the file.
+ */
+static void take_dynamic(struct elf_tables *t, uintptr_t bias, const ElfW(Dyn) * dynamic)
+{
+	uintptr_t value = dynamic->d_un.d_ptr, at = value < bias ? bias + value : value;
+
+	switch (dynamic->d_tag) {
+	case DT_SYMTAB:
+		t->symbols = (const ElfW(Sym) *)at;
+		break;
+	case DT_STRTAB:
+		t->strings = (const char *)at;
+		break;
+	case DT_GNU_HASH:
+		t->gnu_hash = (const uint32_t *)at;
+		break;
+	case DT_HASH:
+		t->hash = (const uint32_t *)at;
+		break;
+	case DT_VERSYM:
+		t->versions = (const uint16_t *)at;
+		break;
+	case ARCH_RELOCATIONS:
+		t->relocations[0] = (const uint8_t *)at;
+		break;
+	case ARCH_RELOCATIONS + 1: /* size in bytes: DT_RELASZ, DT_RELSZ */
+		t->relocations_size[0] = value;
+		break;
+	case DT_JMPREL:
+		t->relocations[1] = (const uint8_t *)at;
+		break;
+	case DT_PLTRELSZ:
+		t->relocations_size[1] = value;
+		break;
+#ifdef ARCH_GOT_OF_SYMBOLS
+	case DT_PLTGOT:
+		t->got = (uintptr_t *)at;
+		break;
+	case DT_MIPS_LOCAL_GOTNO:
+		t->own_words = value;
+		break;
+	case DT_MIPS_GOTSYM:
+		t->first_symbol = value;
+		break;
+	case DT_MIPS_SYMTABNO:
+		t->symbol_count = value;
+		break;
+#endif
+	}
+}
+
+bool elf_image_tables(const struct dl_phdr_info *info, struct elf_tables *ret_tables)
+{
+	struct elf_tables t = {0};
+
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Dyn) * dynamic;
+
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+		for (; dynamic->d_tag != DT_NULL; dynamic++)
+			take_dynamic(&t, info->dlpi_addr, dynamic);
+	}
+	*ret_tables = t;
+	return t.symbols && t.strings;
 }

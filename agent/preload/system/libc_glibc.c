@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/auxv.h>
 
+#include "agent/preload/system/elf_image.h"
 #include "agent/preload/system/next.h"
 #include "agent/preload/system/symbols.h"
 #include "agent/preload/system/sys.h"
@@ -52,15 +53,13 @@ uint32_t libc_own_id(void)
 void *libc_loader_lock(void)
 {
 	const uintptr_t base = getauxval(AT_BASE);
-	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)base;
-	const ElfW(Phdr) * part;
+	struct dl_phdr_info ld;
 	int tid = (int)libc_own_id();
 	void *found = NULL;
 
-	if (!base)
+	if (!base || !elf_image_headers(base, UINTPTR_MAX, &ld))
 		return NULL;
-	part = (const ElfW(Phdr) *)(base + head->e_phoff);
-	for (unsigned i = head->e_phnum; i--; part++) {
+	for (const ElfW(Phdr) *part = ld.dlpi_phdr; part < ld.dlpi_phdr + ld.dlpi_phnum; part++) {
 		uintptr_t at = base + (part->p_vaddr & ~(sizeof(long) - 1));
 		const uintptr_t end = base + part->p_vaddr + part->p_memsz;
 
