@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,8 +13,9 @@
 #include <unistd.h>
 
 #include "agent/net/elf_file.h"
-#include "agent/watch/smaps.h"
 #include "base/cleanup.h"
+#include "base/proc/file.h"
+#include "base/proc/maps.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -211,23 +211,17 @@ static void try_root(struct search *s, int root, bool own_root)
 /* Returns an O_PATH descriptor of the mapping that holds the module's start, or -1. */
 static int find_mapping(const struct symbol_place *p)
 {
-	cleanup(cleanup_close) int fd = -1;
-	struct smaps_region region;
-	struct smaps maps;
-	char path[96];
+	cleanup(cleanup_close) int proc = proc_open(p->pid);
+	cleanup(cleanup_close) int fd = proc_open_file(proc, "maps");
+	struct proc_mapping mapping;
+	struct proc_maps maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)p->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (proc < 0 || fd < 0)
 		return -1;
-	smaps_begin(&maps, fd);
-	while (smaps_next(&maps, &region) == 1) {
-		if (p->start < region.start || p->start >= region.end)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)p->pid,
-			 region.start, region.end);
-		return open(path, O_PATH | O_CLOEXEC);
-	}
+	proc_maps_begin(&maps, fd);
+	while (proc_maps_next(&maps, &mapping) == 1)
+		if (mapping.start <= p->start && p->start < mapping.end)
+			return proc_open_mapped(proc, mapping.start, mapping.end, O_PATH);
 	return -1;
 }
 

@@ -1,15 +1,13 @@
 /* Answers questions on the control socket: the agent's state, and the programs that the peer may
  * see. See control_socket.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/serve/agent.h"
-#include "agent/watch/smaps.h"
-#include "base/cleanup.h"
+#include "base/proc/lines.h"
 #include "base/words.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
@@ -33,10 +31,10 @@ static void say(struct answering *a, const char *line)
 
 static uint64_t kilobytes(const char *path, const char *key)
 {
-	char text[4096] = "";
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct proc_field field = {.name = key};
 
-	return fd < 0 || read(fd, text, sizeof(text) - 1) < 0 ? 0 : smaps_key(text, key);
+	proc_file_fields(-1, path, &field, 1);
+	return field.value;
 }
 
 /* RssAnon in `status` lags behind by up to 64 pages per thread: 4 MiB with pages of 64 KiB. So

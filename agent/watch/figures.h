@@ -1,14 +1,14 @@
 #pragma once
 /*
  * Reads the kernel's figures of a process (message Figures) from
- * /proc/PID/{status,stat,smaps_rollup}. All files are opened relative to a descriptor of /proc/PID,
- * which refers to this process even if another process reuses the pid. Nothing allocates.
+ * /proc/PID/{status,stat,smaps_rollup}, relative to a descriptor of /proc/PID (base/proc/file.h).
+ * Nothing allocates.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/watch/smaps.h"
+#include "base/proc/maps.h"
 
 /* What the observer reads, and how often. */
 struct observer_settings {
@@ -31,8 +31,6 @@ struct figures_image {
 	uint64_t stack, arguments;
 };
 
-/* Returns a descriptor of /proc/PID, or a negative errno. */
-int figures_open(pid_t pid);
 /* Reads the cheap figures; the caller sets `time_ns`. `ret_start_ticks` (may be NULL) is as in
  * struct target_info. Returns 0, -ESRCH if the process is gone or has no memory any more, or
  * another negative errno if the agent may not read it. */
@@ -41,7 +39,7 @@ int figures_read(int proc, struct figures *ret_figures, struct figures_image *re
 /* Reads the figures for which the kernel walks the page tables: pss, dirty and clean, and the exact
  * rss and anonymous. The quick counters of those two lag behind by up to 64 pages per thread.
  * Returns 0, -ENOENT if this kernel has no smaps_rollup, or another negative errno. */
-int figures_detail(int proc, struct smaps *reader, struct figures *figures);
+int figures_detail(int proc, struct proc_maps *reader, struct figures *figures);
 /* Returns true if the process has waited for a child of its own, or if that is unknown. Works for
  * zombies, too. */
 bool figures_waited(pid_t pid);

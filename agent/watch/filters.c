@@ -11,11 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/watch/smaps.h"
 #include "base/cleanup.h"
+#include "base/proc/lines.h"
 #include "base/ban.h"
-
-#define STATUS_SIZE 4096
 
 struct entry { /* struct linux_dirent64: getdents64(2) */
 	uint64_t inode;
@@ -27,19 +25,15 @@ struct entry { /* struct linux_dirent64: getdents64(2) */
 
 static void look(int tasks, const char *tid, struct filters *f)
 {
-	char path[64], text[STATUS_SIZE];
-	cleanup(cleanup_close) int fd = -1;
+	struct proc_field field[] = {{.name = "Seccomp"}, {.name = "Seccomp_filters"}};
 	uint64_t mode, count;
-	ssize_t length;
+	char path[64];
 
 	snprintf(path, sizeof(path), "%.16s/status", tid);
-	fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
-	length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (length <= 0)
+	if (proc_file_fields(tasks, path, field, 2) < 0)
 		return;
-	text[length] = '\0';
-	mode = smaps_key(text, "Seccomp");
-	count = smaps_key(text, "Seccomp_filters");
+	mode = field[0].value;
+	count = field[1].value;
 	if (!count)
 		count = mode == SECCOMP_MODE_FILTER;
 	if (count > f->count)

@@ -1,6 +1,7 @@
 /* Turns readings of smaps into steps. See maps.h. */
 #include "agent/watch/maps.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/ban.h"
@@ -24,13 +25,13 @@ static const uint8_t shares[MAPS_COLUMNS] = {
 	[MAPS_NAME] = 2,
 	[MAPS_USED] = 4,
 	[MAPS_FIGURE] = 3,
-	[MAPS_FIGURE + SMAPS_PSS] = 3,
-	[MAPS_FIGURE + SMAPS_SHARED_CLEAN] = 2,
-	[MAPS_FIGURE + SMAPS_SHARED_DIRTY] = 2,
-	[MAPS_FIGURE + SMAPS_PRIVATE_CLEAN] = 2,
-	[MAPS_FIGURE + SMAPS_PRIVATE_DIRTY] = 2,
-	[MAPS_FIGURE + SMAPS_ANONYMOUS] = 3,
-	[MAPS_FIGURE + SMAPS_SWAP] = 2,
+	[MAPS_FIGURE + PROC_PSS] = 3,
+	[MAPS_FIGURE + PROC_SHARED_CLEAN] = 2,
+	[MAPS_FIGURE + PROC_SHARED_DIRTY] = 2,
+	[MAPS_FIGURE + PROC_PRIVATE_CLEAN] = 2,
+	[MAPS_FIGURE + PROC_PRIVATE_DIRTY] = 2,
+	[MAPS_FIGURE + PROC_ANONYMOUS] = 3,
+	[MAPS_FIGURE + PROC_SWAP] = 2,
 };
 
 /* Names get a sixteenth of the memory, and columns get five, unless the message has room for less.
@@ -47,6 +48,14 @@ static size_t columns_size(size_t size, size_t step_max)
 	size = size / 16 * 5;
 	return (size < most ? size : most) / PARTS * PARTS;
 }
+
+/* The message has the reader's permissions. */
+static_assert((int)PROC_READABLE == HEAPCAST__MAP_FLAG__MAP_READABLE &&
+		      (int)PROC_WRITABLE == HEAPCAST__MAP_FLAG__MAP_WRITABLE &&
+		      (int)PROC_EXECUTABLE == HEAPCAST__MAP_FLAG__MAP_EXECUTABLE &&
+		      (int)PROC_SHARED == HEAPCAST__MAP_FLAG__MAP_SHARED &&
+		      (int)PROC_DELETED == HEAPCAST__MAP_FLAG__MAP_DELETED,
+	      "permissions are those of the message");
 
 static void init_columns(struct maps *m, uint8_t *memory, size_t size)
 {
@@ -114,12 +123,17 @@ static void put_start(struct maps *m, enum maps_column column, unsigned group, u
 	m->last[group] = page;
 }
 
-bool maps_fits(const struct maps *m, const struct smaps_region *r)
+static uint32_t name_length(const struct proc_mapping *r)
+{
+	return r->path_length < MAPS_NAME_MAX ? r->path_length : MAPS_NAME_MAX;
+}
+
+bool maps_fits(const struct maps *m, const struct proc_mapping *r)
 {
 	const struct column *names = &m->column[MAPS_NAMES];
 
 	return has_room(m, MAPS_GONE, MAPS_COLUMNS - 1) &&
-	       names->capacity - names->length > r->name_length;
+	       names->capacity - names->length > name_length(r);
 }
 
 void maps_go_on(struct maps *m)
@@ -160,26 +174,27 @@ static void drop(struct maps *m)
 	keep(m, e);
 }
 
-static uint64_t hash_name(const struct smaps_region *r)
+static uint64_t hash_name(const struct proc_mapping *r)
 {
-	uint64_t hash = mix(r->name_length, 1);
+	uint32_t length = name_length(r);
+	uint64_t hash = mix(length, 1);
 
-	for (uint32_t i = 0; i < r->name_length; i++)
-		hash = mix(hash, (uint8_t)r->name[i]);
+	for (uint32_t i = 0; i < length; i++)
+		hash = mix(hash, (uint8_t)r->path[i]);
 	return hash;
 }
 
 /* Gets the number of the region's name, which is added to the step if it is new. The number is 0 if
  * the region has no name, or if numbers are used up. Returns false if the name is new and the step
  * has no room for it. */
-static bool number_of(struct maps *m, const struct smaps_region *r, uint64_t hash, uint64_t *ret)
+static bool number_of(struct maps *m, const struct proc_mapping *r, uint64_t hash, uint64_t *ret)
 {
 	struct column *c = &m->column[MAPS_NAMES];
 	uint64_t high = hash & ~(uint64_t)(MAPS_NUMBERS_MAX - 1);
-	uint32_t at = (uint32_t)((hash >> NUMBER_BITS) % m->name_capacity);
+	uint32_t at = (uint32_t)((hash >> NUMBER_BITS) % m->name_capacity), length = name_length(r);
 
 	*ret = 0;
-	if (!r->name_length || m->next_name >= MAPS_NUMBERS_MAX)
+	if (!length || m->next_name >= MAPS_NUMBERS_MAX)
 		return true;
 	for (; m->name[at]; at = (at + 1) % m->name_capacity) {
 		if ((m->name[at] & ~(uint64_t)(MAPS_NUMBERS_MAX - 1)) != high)
@@ -187,10 +202,11 @@ static bool number_of(struct maps *m, const struct smaps_region *r, uint64_t has
 		*ret = m->name[at] & (MAPS_NUMBERS_MAX - 1);
 		return true;
 	}
-	if (c->capacity - c->length < r->name_length + 1u)
+	if (c->capacity - c->length < length + 1u)
 		return false;
-	memcpy(c->data + c->length, r->name, r->name_length + 1u);
-	c->length += r->name_length + 1u;
+	memcpy(c->data + c->length, r->path, length);
+	c->length += length;
+	c->data[c->length++] = '\0';
 	if (m->names++ >=
 	    m->name_capacity / 4 *
 		    3) { /* forget all: known names get a new number when they are used again */
@@ -203,7 +219,7 @@ static bool number_of(struct maps *m, const struct smaps_region *r, uint64_t has
 	return true;
 }
 
-static bool put_region(struct maps *m, const struct smaps_region *r, uint64_t name_hash)
+static bool put_region(struct maps *m, const struct proc_mapping *r, uint64_t name_hash)
 {
 	uint64_t name;
 
@@ -211,7 +227,7 @@ static bool put_region(struct maps *m, const struct smaps_region *r, uint64_t na
 		return false;
 	put_start(m, MAPS_START, 1, r->start >> m->page_shift);
 	put(m, MAPS_SIZE, (r->end - r->start) >> m->page_shift);
-	put(m, MAPS_FLAGS, r->flags);
+	put(m, MAPS_FLAGS, r->permissions);
 	put(m, MAPS_OFFSET, r->offset >> m->page_shift);
 	put(m, MAPS_DEVICE, (uint64_t)r->major << DEVICE_SHIFT | (r->minor & MINOR_MAX));
 	put(m, MAPS_INODE, r->inode);
@@ -219,30 +235,30 @@ static bool put_region(struct maps *m, const struct smaps_region *r, uint64_t na
 	return true;
 }
 
-static bool put_usage(struct maps *m, const struct smaps_region *r)
+static bool put_usage(struct maps *m, const struct proc_mapping *r)
 {
 	if (!has_room(m, MAPS_USED, MAPS_COLUMNS - 1))
 		return false;
 	put_start(m, MAPS_USED, 2, r->start >> m->page_shift);
-	for (unsigned i = 0; i < SMAPS_FIGURES; i++)
+	for (unsigned i = 0; i < PROC_FIGURES; i++)
 		put(m, MAPS_FIGURE + i, r->figure[i]);
 	return true;
 }
 
-static uint32_t hash_usage(const struct smaps_region *r)
+static uint32_t hash_usage(const struct proc_mapping *r)
 {
 	uint64_t hash = 1, any = 0;
 
-	for (unsigned i = 0; i < SMAPS_FIGURES; i++) {
+	for (unsigned i = 0; i < PROC_FIGURES; i++) {
 		hash = mix(hash, r->figure[i]);
 		any |= r->figure[i];
 	}
 	return any ? (uint32_t)(hash >> 32) | 1 : NO_USAGE;
 }
 
-static uint32_t hash_identity(const struct smaps_region *r, uint64_t name)
+static uint32_t hash_identity(const struct proc_mapping *r, uint64_t name)
 {
-	uint64_t hash = mix(mix(mix(name, r->end), r->flags), r->offset);
+	uint64_t hash = mix(mix(mix(name, r->end), r->permissions), r->offset);
 
 	return (uint32_t)(mix(mix(hash, (uint64_t)r->major << 32 | r->minor), r->inode) >> 32);
 }
@@ -252,15 +268,15 @@ static uint64_t page_mask(const struct maps *m)
 	return ((uint64_t)1 << m->page_shift) - 1;
 }
 
-static void count(struct maps *m, const struct smaps_region *r)
+static void count(struct maps *m, const struct proc_mapping *r)
 {
 	m->regions++;
 	m->total[0] += (r->end - r->start) / 1024;
-	for (unsigned i = 0; i < SMAPS_FIGURES; i++)
+	for (unsigned i = 0; i < PROC_FIGURES; i++)
 		m->total[1 + i] += r->figure[i];
 }
 
-static void update_usage(struct maps *m, struct maps_entry *e, const struct smaps_region *r)
+static void update_usage(struct maps *m, struct maps_entry *e, const struct proc_mapping *r)
 {
 	uint32_t usage = hash_usage(r);
 
@@ -274,7 +290,7 @@ static void update_usage(struct maps *m, struct maps_entry *e, const struct smap
 
 /* The collector knows a region with this start. If its identity differs, it is reported as a new
  * one. */
-static void put_known(struct maps *m, const struct smaps_region *r, uint64_t name,
+static void put_known(struct maps *m, const struct proc_mapping *r, uint64_t name,
 		      uint32_t identity)
 {
 	struct maps_entry e = m->entry[m->read++];
@@ -290,7 +306,7 @@ static void put_known(struct maps *m, const struct smaps_region *r, uint64_t nam
 	keep(m, e);
 }
 
-static void put_new(struct maps *m, const struct smaps_region *r, uint64_t name, uint32_t identity)
+static void put_new(struct maps *m, const struct proc_mapping *r, uint64_t name, uint32_t identity)
 {
 	struct maps_entry e = {r->start >> m->page_shift, identity, NO_USAGE};
 
@@ -306,7 +322,7 @@ static void put_new(struct maps *m, const struct smaps_region *r, uint64_t name,
 	keep(m, e);
 }
 
-void maps_put(struct maps *m, const struct smaps_region *r)
+void maps_put(struct maps *m, const struct proc_mapping *r)
 {
 	uint64_t page = r->start >> m->page_shift, name;
 	uint32_t identity;
@@ -372,18 +388,18 @@ static ProtobufCBinaryData bytes_of(const struct maps *m, unsigned column)
 
 static void fill_figures(const struct maps *m, Heapcast__Maps *out)
 {
-	ProtobufCBinaryData *const to[SMAPS_FIGURES] = {
-		[SMAPS_RSS] = &out->rss,
-		[SMAPS_PSS] = &out->pss,
-		[SMAPS_SHARED_CLEAN] = &out->shared_clean,
-		[SMAPS_SHARED_DIRTY] = &out->shared_dirty,
-		[SMAPS_PRIVATE_CLEAN] = &out->private_clean,
-		[SMAPS_PRIVATE_DIRTY] = &out->private_dirty,
-		[SMAPS_ANONYMOUS] = &out->anonymous,
-		[SMAPS_SWAP] = &out->swap,
+	ProtobufCBinaryData *const to[PROC_FIGURES] = {
+		[PROC_RSS] = &out->rss,
+		[PROC_PSS] = &out->pss,
+		[PROC_SHARED_CLEAN] = &out->shared_clean,
+		[PROC_SHARED_DIRTY] = &out->shared_dirty,
+		[PROC_PRIVATE_CLEAN] = &out->private_clean,
+		[PROC_PRIVATE_DIRTY] = &out->private_dirty,
+		[PROC_ANONYMOUS] = &out->anonymous,
+		[PROC_SWAP] = &out->swap,
 	};
 
-	for (unsigned i = 0; i < SMAPS_FIGURES; i++)
+	for (unsigned i = 0; i < PROC_FIGURES; i++)
 		*to[i] = bytes_of(m, MAPS_FIGURE + i);
 }
 

@@ -20,11 +20,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/watch/smaps.h"
+#include "base/proc/maps.h"
 #include "proto/columns.h"
 
-#define MAPS_TOTALS	 (1 + SMAPS_FIGURES) /* address space, and the figures */
-#define MAPS_NUMBERS_MAX (1u << 20)	     /* names beyond this number are not reported */
+#define MAPS_TOTALS	 (1 + PROC_FIGURES) /* address space, and the figures */
+#define MAPS_NUMBERS_MAX (1u << 20)	    /* names beyond this number are not reported */
+#define MAPS_NAME_MAX	 1023		    /* longer names are truncated */
 
 enum maps_column {
 	MAPS_NAMES,
@@ -37,8 +38,8 @@ enum maps_column {
 	MAPS_INODE,
 	MAPS_NAME,
 	MAPS_USED,
-	MAPS_FIGURE, /* the first of SMAPS_FIGURES */
-	MAPS_COLUMNS = MAPS_FIGURE + SMAPS_FIGURES,
+	MAPS_FIGURE, /* the first of PROC_FIGURES */
+	MAPS_COLUMNS = MAPS_FIGURE + PROC_FIGURES,
 };
 
 struct maps_entry {
@@ -88,11 +89,11 @@ void maps_repeat(struct maps *maps);
 void maps_begin(struct maps *maps);
 /* Returns true if the columns have room for news of this region. If not, call maps_part, and
  * maps_go_on once that step is packed. */
-bool maps_fits(const struct maps *maps, const struct smaps_region *region);
+bool maps_fits(const struct maps *maps, const struct proc_mapping *region);
 void maps_part(struct maps *maps, uint64_t time_ns);
 void maps_go_on(struct maps *maps);
 /* Adds the next region. Regions must come in the order of their addresses. */
-void maps_put(struct maps *maps, const struct smaps_region *region);
+void maps_put(struct maps *maps, const struct proc_mapping *region);
 /* Completes the reading. Returns true if the step has something to report. */
 bool maps_end(struct maps *maps, uint64_t time_ns, uint64_t took_ns);
 /* Fills `ret_message`, which refers to the memory of `maps`. */

@@ -12,6 +12,7 @@
 #include "agent/stream/stream.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/proc/file.h"
 #include "base/ban.h"
 
 #define STACK_SIZE   (64u << 10)
@@ -52,7 +53,7 @@ static void begin(struct observed *o, uint64_t generation, pid_t pid, uint64_t s
 	forget(o);
 	o->generation = generation;
 	o->pid = pid;
-	o->proc = figures_open(pid);
+	o->proc = proc_open(pid);
 	r = o->proc < 0 ? o->proc : figures_read(o->proc, &f, &image, &start);
 	if (!r && start == start_ticks)
 		return;
@@ -247,11 +248,11 @@ static int hand_part(struct observer *b, struct observed *o, struct stream *s, u
 
 static int read_regions(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns)
 {
-	struct smaps_region region;
+	struct proc_mapping region;
 	int r;
 
 	maps_begin(&s->maps);
-	while ((r = smaps_next(&b->reader, &region)) == 1) {
+	while ((r = proc_maps_next(&b->reader, &region)) == 1) {
 		if (!maps_fits(&s->maps, &region))
 			r = hand_part(b, o, s, time_ns);
 		if (r < 0)
@@ -272,7 +273,7 @@ static int read_maps(struct observer *b, struct observed *o, struct stream *s, u
 
 	if (r < 0)
 		return r;
-	smaps_begin(&b->reader, fd);
+	proc_maps_begin(&b->reader, fd);
 	r = read_regions(b, o, s, time_ns);
 	if (!r)
 		r = figures_read(o->proc, &f, &after, NULL);

@@ -29,7 +29,7 @@
 #include "agent/core/budget.h"
 #include "agent/watch/figures.h"
 #include "agent/watch/maps.h"
-#include "agent/watch/smaps.h"
+#include "base/proc/maps.h"
 
 #define MAPS_SLOW_NS	 10000000
 #define OBSERVER_RATIO	 100 /* a reading costs at most one part in so many of the time */
@@ -58,7 +58,7 @@ struct observer {
 	struct stream *const *stream;
 	uint32_t streams;
 	struct observed *slot; /* array of `streams` entries */
-	struct smaps reader;
+	struct proc_maps reader;
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects `wake`, `stop` and `kicked` */
 	pthread_cond_t wake;

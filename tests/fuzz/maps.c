@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "agent/watch/maps.h"
-#include "agent/watch/smaps.h"
 #include "collector/recording/maps.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -33,18 +32,18 @@ static void check_state(const struct maps_state *s)
 
 static void read_text(struct maps *maps, struct maps_state *state, const uint8_t *text, size_t size)
 {
-	static struct smaps reader;
-	struct smaps_region region;
+	static struct proc_maps reader;
+	struct proc_mapping region;
 	Heapcast__Maps step;
 	int fd = memfd_create("smaps", MFD_CLOEXEC);
 
 	check(fd >= 0 && write(fd, text, size) == (ssize_t)size);
 	lseek(fd, 0, SEEK_SET);
-	smaps_begin(&reader, fd);
+	proc_maps_begin(&reader, fd);
 	maps_begin(maps);
-	while (smaps_next(&reader, &region) == 1) {
-		check(region.start < region.end && region.name_length <= SMAPS_NAME_MAX &&
-		      strlen(region.name) == region.name_length);
+	while (proc_maps_next(&reader, &region) == 1) {
+		check(region.start < region.end && region.path_length <= PROC_PATH_MAX &&
+		      strlen(region.path) == region.path_length);
 		if (!maps_fits(maps, &region)) {
 			maps_part(maps, 1);
 			maps_fill(maps, &step);

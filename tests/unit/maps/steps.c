@@ -24,8 +24,8 @@
 
 struct place {
 	bool mapped;
-	struct smaps_region region;
-	char name[SMAPS_NAME_MAX + 1];
+	struct proc_mapping region;
+	char name[2 * MAPS_NAME_MAX];
 };
 
 static struct place places[PLACES];
@@ -49,23 +49,23 @@ static void map(unsigned at)
 	snprintf(p->name, sizeof(p->name), "%s", names[chance(6)]);
 	if (!chance(4)) /* many names, a few of them long */
 		snprintf(p->name, sizeof(p->name), "/file/%u%0*u", chance(5000),
-			 chance(50) ? 1 : 900, 0u);
-	p->region = (struct smaps_region){
+			 chance(50) ? 1 : 900 + chance(200), 0u);
+	p->region = (struct proc_mapping){
 		.start = (uint64_t)(at + 1) << 24,
 		.end = ((uint64_t)(at + 1) << 24) + (1 + chance(4096)) * (uint64_t)PAGE,
 		.offset = (uint64_t)chance(100) * PAGE,
 		.inode = chance(1000000),
 		.major = chance(256),
 		.minor = chance(1u << 20),
-		.flags = chance(32),
-		.name = p->name,
-		.name_length = (uint32_t)strlen(p->name),
+		.permissions = chance(32),
+		.path = p->name,
+		.path_length = (uint32_t)strlen(p->name),
 	};
 }
 
 static void use(unsigned at)
 {
-	for (unsigned i = 0; i < SMAPS_FIGURES; i++)
+	for (unsigned i = 0; i < PROC_FIGURES; i++)
 		places[at].region.figure[i] = chance(3) ? chance(1u << (4 + chance(20))) : 0;
 }
 
@@ -124,24 +124,23 @@ static void step(struct maps *m, struct maps_state *s, uint64_t now, bool parts)
 	assert_int_equal(s->took_us, 5);
 }
 
-static bool same_region(const struct map_region *a, const struct smaps_region *b)
+static bool same_region(const struct map_region *a, const struct proc_mapping *b)
 {
-	char name[SMAPS_NAME_MAX + 1];
+	char name[MAPS_NAME_MAX + 1];
 
-	words_clean(name, sizeof(name), b->name, strlen(b->name));
+	words_clean(name, sizeof(name), b->path, strlen(b->path));
 	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
 	       a->inode == b->inode && a->major == b->major && a->minor == b->minor &&
-	       a->flags == b->flags && !strcmp(a->name, name);
+	       a->flags == b->permissions && !strcmp(a->name, name);
 }
 
 static bool same_usage(const struct map_usage *a, const uint64_t *b)
 {
-	return a->rss == b[SMAPS_RSS] && a->pss == b[SMAPS_PSS] &&
-	       a->shared_clean == b[SMAPS_SHARED_CLEAN] &&
-	       a->shared_dirty == b[SMAPS_SHARED_DIRTY] &&
-	       a->private_clean == b[SMAPS_PRIVATE_CLEAN] &&
-	       a->private_dirty == b[SMAPS_PRIVATE_DIRTY] && a->anonymous == b[SMAPS_ANONYMOUS] &&
-	       a->swap == b[SMAPS_SWAP];
+	return a->rss == b[PROC_RSS] && a->pss == b[PROC_PSS] &&
+	       a->shared_clean == b[PROC_SHARED_CLEAN] && a->shared_dirty == b[PROC_SHARED_DIRTY] &&
+	       a->private_clean == b[PROC_PRIVATE_CLEAN] &&
+	       a->private_dirty == b[PROC_PRIVATE_DIRTY] && a->anonymous == b[PROC_ANONYMOUS] &&
+	       a->swap == b[PROC_SWAP];
 }
 
 static const struct map_region *find(const struct maps_state *s, uint64_t start)
@@ -177,8 +176,8 @@ static void check_totals(const struct maps_state *s)
 			continue;
 		mapped++;
 		space += (places[i].region.end - places[i].region.start) / 1024;
-		rss += places[i].region.figure[SMAPS_RSS];
-		swap += places[i].region.figure[SMAPS_SWAP];
+		rss += places[i].region.figure[PROC_RSS];
+		swap += places[i].region.figure[PROC_SWAP];
 	}
 	assert_int_equal(s->regions, mapped);
 	assert_int_equal(s->address_space, space);

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/watch/figures.h"
 #include "agent/watch/filters.h"
+#include "base/proc/file.h"
 
 #define THREADS 150 /* more than a look takes */
 
@@ -100,7 +100,7 @@ static void end(pid_t child)
 static struct filters look(pid_t child, unsigned looks)
 {
 	struct filters f, sum = {0};
-	int proc = figures_open(child);
+	int proc = proc_open(child);
 	uint64_t at = 0;
 
 	assert_true(proc >= 0);

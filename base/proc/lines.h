@@ -1,0 +1,75 @@
+#pragma once
+/*
+ * Reads an open file line by line in the memory that the caller gives, and numbers out of such
+ * lines. Files of /proc have lines of any length: a path has no limit, and a line of groups has
+ * 700,000 bytes. A line that does not fit is cut, and its rest is skipped.
+ *
+ *   status               "VmRSS:\t    1234 kB"
+ *   vmstat, cgroups      "oom_kill 3"
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROC_LINE_MAX 4096 /* memory for lines of which only the beginning matters */
+
+struct proc_lines {
+	int fd;
+	int error;	   /* a negative errno of read(2); 0: none */
+	bool ended;	   /* the file has no more bytes */
+	bool skipping;	   /* the rest of a line that was cut */
+	size_t at, length; /* of the bytes in memory */
+	size_t size;
+	char *memory;
+};
+
+/* Begins to read the open file `fd`, which stays the caller's. Lines of up to `size` - 1 bytes are
+ * whole. */
+void proc_lines_begin(struct proc_lines *lines, int fd, char *memory, size_t size);
+/* Returns the next line without its newline, which a NUL replaces, or NULL at the end or after an
+ * error. The caller may change it; it is valid until the next call. `ret_length` may be NULL. */
+char *proc_lines_next(struct proc_lines *lines, size_t *ret_length);
+
+/* Reads the digits at *at, which may be of either case if the base is 16, and moves *at behind
+ * them. Returns false if there are none, or if the number does not fit. */
+static inline bool proc_digits(const char **at, unsigned base, uint64_t *ret_number)
+{
+	const char *p = *at;
+	uint64_t number = 0;
+
+	for (;; p++) {
+		unsigned digit = (unsigned char)*p - (unsigned)'0';
+
+		if (digit > 9)
+			digit = ((unsigned char)*p | 32u) - 'a' < 6
+					? ((unsigned char)*p | 32u) - 'a' + 10
+					: base;
+		if (digit >= base)
+			break;
+		if (__builtin_mul_overflow(number, base, &number) ||
+		    __builtin_add_overflow(number, digit, &number))
+			return false;
+	}
+	if (p == *at)
+		return false;
+	*at = p;
+	*ret_number = number;
+	return true;
+}
+
+/* Does the same with a decimal number that blanks may precede. */
+bool proc_number(const char **at, uint64_t *ret_number);
+/* Returns what follows "NAME:" or "NAME" and blanks, if the line begins so, otherwise NULL. */
+const char *proc_value(const char *line, const char *name);
+
+struct proc_field {
+	const char *name;
+	unsigned base;	/* 0: decimal */
+	uint64_t value; /* stays as it is if the file has no such line, or no number there */
+};
+
+/* Reads fields of an open file in one pass, each from its first line. Returns how many there were,
+ * or a negative errno. */
+int proc_fields(int fd, struct proc_field *fields, unsigned count);
+/* Does the same with a file of a folder (see proc_open_file). */
+int proc_file_fields(int folder, const char *name, struct proc_field *fields, unsigned count);
