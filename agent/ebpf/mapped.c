@@ -10,9 +10,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/proc/file.h"
+#include "base/proc/maps.h"
 #include "base/ban.h"
 
 /* Opens a regular file. O_NONBLOCK: opening a pipe must not wait for its writer. O_NOCTTY: a
@@ -32,18 +35,14 @@ static bool is_mapped_alike(int fd, const struct process_map *map)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *own = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
-	struct process_map *maps = NULL;
-	uint32_t count = 0;
-	bool alike = false;
+	cleanup(cleanup_close) int proc = proc_open(getpid());
+	struct proc_mapping m;
+	bool alike;
 
 	if (own == MAP_FAILED)
 		return false;
-	if (!process_maps_read(getpid(), &maps, &count)) {
-		for (uint32_t i = 0; i < count; i++)
-			alike |= maps[i].start <= (uintptr_t)own && (uintptr_t)own < maps[i].end &&
-				 maps[i].inode == map->inode && maps[i].device == map->device;
-		process_maps_free(maps, count);
-	}
+	alike = proc_maps_find(proc, (uintptr_t)own, &m) && m.inode == map->inode &&
+		makedev(m.major, m.minor) == map->device;
 	munmap(own, page);
 	return alike;
 }

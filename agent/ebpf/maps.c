@@ -1,56 +1,48 @@
-/* Parses /proc/PID/maps. See maps.h. */
+/* Collects the mappings of a process. See maps.h. */
 #include "agent/ebpf/maps.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/proc/file.h"
+#include "base/proc/maps.h"
 
-static bool read_line(char *line, struct process_map *ret)
+static struct process_map map_of(const struct proc_mapping *m)
 {
-	unsigned major, minor;
-	char rights[5];
-	int path = -1;
-
-	*ret = (struct process_map){0};
-	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-		   &ret->start, &ret->end, rights, &ret->offset, &major, &minor, &ret->inode,
-		   &path) < 7 ||
-	    path < 0 || ret->start >= ret->end)
-		return false;
-	ret->device = makedev(major, minor);
-	ret->readable = rights[0] == 'r';
-	ret->executable = rights[2] == 'x';
-	if (line[path])
-		ret->path = strdup(line + path);
-	return true;
+	return (struct process_map){
+		.start = m->start,
+		.end = m->end,
+		.offset = m->offset,
+		.device = makedev(m->major, m->minor),
+		.inode = m->inode,
+		.readable = m->permissions & PROC_READABLE,
+		.executable = m->permissions & PROC_EXECUTABLE,
+		.path = *m->path ? strdup(m->path) : NULL,
+	};
 }
 
 int process_maps_read(pid_t pid, struct process_map **ret, uint32_t *ret_count)
 {
-	cleanup(cleanup_fclose) FILE *file = NULL;
-	cleanup(cleanup_free) char *line = NULL;
+	cleanup(cleanup_close) int proc = proc_open(pid);
+	cleanup(cleanup_close) int fd = proc < 0 ? proc : proc_open_file(proc, "maps");
 	struct process_map *maps = NULL;
 	uint32_t count = 0, capacity = 0;
-	char name[64];
-	size_t size = 0;
+	struct proc_mapping mapping;
+	struct proc_maps reader;
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-	file = fopen(name, "re");
-	if (!file)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (count < PROCESS_MAPS_MAX && getline(&line, &size, file) > 0) {
+	if (fd < 0)
+		return fd == -ENOENT ? -ESRCH : fd;
+	proc_maps_begin(&reader, fd);
+	while (count < PROCESS_MAPS_MAX && proc_maps_next(&reader, &mapping) == 1) {
 		if (array_reserve(&maps, &capacity, count + 1, sizeof(*maps))) {
 			process_maps_free(maps, count);
 			return -ENOMEM;
 		}
-		count += read_line(line, &maps[count]);
+		maps[count++] = map_of(&mapping);
 	}
 	*ret = maps;
 	*ret_count = count;

@@ -1,6 +1,6 @@
 #pragma once
-/* Reads /proc/PID/maps, as far as code and stacks are concerned. The kernel writes the file, but
- * the process chooses the names in it. */
+/* The mappings of a process (base/proc/maps.h) as a list, as far as code and stacks are concerned.
+ * The process chooses the paths in it. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

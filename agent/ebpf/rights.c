@@ -3,7 +3,6 @@
 #include "agent/ebpf/rights.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
@@ -15,9 +14,13 @@
 
 #include "agent/ebpf/trial.h"
 #include "base/cleanup.h"
+#include "base/proc/file.h"
+#include "base/proc/lines.h"
+#include "base/proc/maps.h"
+#include "base/proc/stat.h"
 #include "base/ban.h"
 
-#define KERNEL_THREAD	0x00200000u
+#define KERNEL_THREAD	0x00200000u /* PF_KTHREAD, include/linux/sched.h */
 #define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define CALLS		16
 
@@ -35,15 +38,12 @@ struct host {
 
 static void read_status(const char *path, struct host *host)
 {
-	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");
-	char line[256];
-	unsigned mode;
+	struct proc_field field[] = {{.name = "CapEff", .base = 16}, {.name = "Seccomp"}};
 
-	while (file && fgets(line, sizeof(line), file)) {
-		sscanf(line, "CapEff: %" SCNx64, &host->capabilities);
-		if (sscanf(line, "Seccomp: %u", &mode) == 1)
-			host->filtered = mode == SECCOMP_MODE_FILTER || mode == SECCOMP_MODE_STRICT;
-	}
+	proc_file_fields(-1, path, field, 2);
+	host->capabilities = field[0].value;
+	host->filtered =
+		field[1].value == SECCOMP_MODE_FILTER || field[1].value == SECCOMP_MODE_STRICT;
 }
 
 static bool file_has(const char *path, const char *text)
@@ -246,25 +246,16 @@ static bool is_nested(int pid)
 	       own.st_ino != FIRST_NAMESPACE && own.st_ino != other.st_ino;
 }
 
-/* See proc_pid_stat(5): the name is in parentheses and may contain anything. The flag is PF_KTHREAD
- * of include/linux/sched.h. */
 const char *rights_unfit(int pid)
 {
-	cleanup(cleanup_fclose) FILE *file = NULL;
-	char path[64], line[1024] = "", state;
-	const char *at;
-	unsigned flags;
+	cleanup(cleanup_close) int proc = proc_open(pid);
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file || !fgets(line, sizeof(line), file))
+	if (proc < 0 || proc_stat_read(proc, &stat) < 0)
 		return NULL;
-	at = strrchr(line, ')');
-	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
-		return NULL;
-	if (state == 'Z' || state == 'X')
+	if (stat.state == 'Z' || stat.state == 'X')
 		return "it has ended, and waits for its parent to notice (a zombie)";
-	if (flags & KERNEL_THREAD)
+	if (stat.flags & KERNEL_THREAD)
 		return "it is a thread of the kernel's";
 	return is_nested(pid) ? "it is in a process namespace inside of the agent's, which is not "
 				"the host's: run the agent on the host, or "
@@ -275,22 +266,21 @@ const char *rights_unfit(int pid)
 /* Reads a byte of the first readable mapping. */
 static int read_memory(int pid)
 {
-	char path[64], line[512], byte;
-	cleanup(cleanup_fclose) FILE *maps = NULL;
-	unsigned long address;
+	cleanup(cleanup_close) int proc = proc_open(pid);
+	cleanup(cleanup_close) int fd = proc < 0 ? proc : proc_open_file(proc, "maps");
+	struct proc_mapping mapping;
+	struct proc_maps reader;
 	int error = -EPERM;
+	char byte;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = fopen(path, "re");
-	if (!maps)
-		return -errno;
-	while (error && fgets(line, sizeof(line), maps)) {
-		struct iovec to = {&byte, 1}, from = {NULL, 1};
-		char readable;
+	if (fd < 0)
+		return fd;
+	proc_maps_begin(&reader, fd);
+	while (error && proc_maps_next(&reader, &mapping) == 1) {
+		struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)mapping.start, 1};
 
-		if (sscanf(line, "%lx-%*x %c", &address, &readable) != 2 || readable != 'r')
+		if (!(mapping.permissions & PROC_READABLE))
 			continue;
-		from.iov_base = (void *)address;
 		error = process_vm_readv(pid, &to, 1, &from, 1, 0) == 1 ? 0 : -errno;
 		if (error == -EPERM || error == -ESRCH)
 			break;

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
@@ -21,6 +20,8 @@
 
 #include "agent/ebpf/multi.h"
 #include "base/cleanup.h"
+#include "base/proc/file.h"
+#include "base/proc/maps.h"
 #include "base/ban.h"
 
 #define SELF	   "/proc/self/exe"
@@ -47,18 +48,11 @@ static unsigned (*volatile const functions[])(unsigned a, unsigned b) = {
 /* Returns the function's offset in this program's file; 0 if it is not found. */
 static uint64_t offset_of(enum trial_function function)
 {
-	uint64_t address = (uint64_t)(uintptr_t)functions[function], offset = 0;
-	cleanup(cleanup_fclose) FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
+	uint64_t address = (uint64_t)(uintptr_t)functions[function];
+	cleanup(cleanup_close) int proc = proc_open(getpid());
+	struct proc_mapping m;
 
-	while (maps && fgets(line, sizeof(line), maps)) {
-		uint64_t low, high, at;
-
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &low, &high, &at) == 3 &&
-		    address >= low && address < high)
-			offset = address - low + at;
-	}
-	return offset;
+	return proc_maps_find(proc, address, &m) ? address - m.start + m.offset : 0;
 }
 
 int trial_counter(void)

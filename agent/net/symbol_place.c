@@ -212,17 +212,11 @@ static void try_root(struct search *s, int root, bool own_root)
 static int find_mapping(const struct symbol_place *p)
 {
 	cleanup(cleanup_close) int proc = proc_open(p->pid);
-	cleanup(cleanup_close) int fd = proc_open_file(proc, "maps");
 	struct proc_mapping mapping;
-	struct proc_maps maps;
 
-	if (proc < 0 || fd < 0)
-		return -1;
-	proc_maps_begin(&maps, fd);
-	while (proc_maps_next(&maps, &mapping) == 1)
-		if (mapping.start <= p->start && p->start < mapping.end)
-			return proc_open_mapped(proc, mapping.start, mapping.end, O_PATH);
-	return -1;
+	return proc_maps_find(proc, p->start, &mapping)
+		       ? proc_open_mapped(proc, mapping.start, mapping.end, O_PATH)
+		       : -1;
 }
 
 static void try_mapping(struct search *s, int mapping)

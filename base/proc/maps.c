@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/proc/file.h"
 #include "base/ban.h"
 
 static const struct {
@@ -156,4 +158,21 @@ int proc_maps_next(struct proc_maps *m, struct proc_mapping *ret)
 	if (found)
 		*ret = map;
 	return found;
+}
+
+bool proc_maps_find(int folder, uint64_t address, struct proc_mapping *ret)
+{
+	cleanup(cleanup_close) int fd = proc_open_file(folder, "maps");
+	struct proc_mapping mapping;
+	struct proc_maps reader;
+
+	proc_maps_begin(&reader, fd);
+	while (proc_maps_next(&reader, &mapping) == 1)
+		if (mapping.start <= address && address < mapping.end) {
+			mapping.path = "";
+			mapping.path_length = 0;
+			*ret = mapping;
+			return true;
+		}
+	return false;
 }

@@ -67,3 +67,6 @@ void proc_maps_begin(struct proc_maps *maps, int fd);
 /* Returns 1 with the next mapping, valid until the next call; 0 at the end; or a negative errno of
  * read(2). */
 int proc_maps_next(struct proc_maps *maps, struct proc_mapping *ret_mapping);
+/* Finds the mapping that holds an address, of the process of a folder (proc_open). Its path is left
+ * out. Returns false if there is none, or if the file can't be read. */
+bool proc_maps_find(int folder, uint64_t address, struct proc_mapping *ret_mapping);
