@@ -1,10 +1,8 @@
 /* Selects processes to attach to. See attach_find.h. */
 #include "agent/cli/attach_find.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/proc/file.h"
 #include "base/ban.h"
 
 int attach_parse_pids(struct attach_want *want, const char *text, struct err_text *err)
@@ -85,14 +84,10 @@ bool attach_is_ours(pid_t pid)
 void attach_each(void (*found)(void *context, pid_t pid), void *context)
 {
 	DIR *proc = opendir("/proc");
-	struct dirent *entry;
+	pid_t pid;
 
-	while (proc && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (pid > 0)
-			found(context, pid);
-	}
+	while (proc && (pid = proc_next(proc)))
+		found(context, pid);
 	if (proc)
 		closedir(proc);
 }

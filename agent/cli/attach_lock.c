@@ -18,35 +18,49 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/proc/file.h"
+#include "base/proc/lines.h"
 #include "base/ban.h"
+
+/* Returns the last number of the line NSpid of `status`; 0: there is none. */
+static uint64_t innermost_pid(int status)
+{
+	char memory[PROC_LINE_MAX];
+	struct proc_lines lines;
+	uint64_t number = 0;
+	const char *line;
+
+	proc_lines_begin(&lines, status, memory, sizeof(memory));
+	while ((line = proc_lines_next(&lines, NULL))) {
+		const char *at = proc_value(line, "NSpid");
+
+		while (at && proc_number(&at, &number))
+			;
+	}
+	return number;
+}
 
 /* Forms the name from the process's pid in its innermost pid namespace, and the namespace's
  * inode. */
 static int name_of(pid_t pid, struct sockaddr_un *ret, socklen_t *ret_size)
 {
-	char path[64], line[256];
-	cleanup(cleanup_fclose) FILE *file = NULL;
-	unsigned long number = 0;
+	cleanup(cleanup_close) int proc = proc_open(pid);
+	cleanup(cleanup_close) int fd = proc < 0 ? proc : proc_open_file(proc, "status");
+	uint64_t number = 0;
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-	if (stat(path, &st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstatat(proc, "ns/pid", &st, 0) < 0)
 		return -errno;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		const char *last = strrchr(line, '\t');
-
-		if (!strncmp(line, "NSpid:", 6) && last)
-			sscanf(last, "%lu", &number);
-	}
+	number = innermost_pid(fd);
 	if (!number)
 		return -ESRCH;
 	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
 	*ret_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 				(size_t)snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1,
 						 "heapcast-attach-%lu-%lu",
-						 (unsigned long)st.st_ino, number));
+						 (unsigned long)st.st_ino, (unsigned long)number));
 	return 0;
 }
 

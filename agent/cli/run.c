@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -27,6 +28,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "base/proc/lines.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -223,22 +225,20 @@ static int spawn(struct run_command *run, char **argv, int fd)
 /* Logs the agent's own cost. */
 static void log_cost(const struct run_command *run)
 {
-	char status[4096] = "";
+	struct proc_field rss[] = {{.name = "RssAnon"}, {.name = "RssShmem"}};
 	struct rusage usage;
-	cleanup(cleanup_close) int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, status, sizeof(status) - 1);
-	const char *anon = strstr(status, "RssAnon:"), *shared = strstr(status, "RssShmem:");
 
+	proc_file_fields(-1, "/proc/self/status", rss, 2);
 	getrusage(RUSAGE_SELF, &usage);
-	log_debug("cost: %.3f s of CPU, %.1f ns an event; %.*s, %.*s",
+	log_debug("cost: %.3f s of CPU, %.1f ns an event; RssAnon: %" PRIu64
+		  " kB, RssShmem: %" PRIu64 " kB",
 		  (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
 			  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
 		  run->events ? ((double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
 				 (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3) /
 					(double)run->events
 			      : 0.0,
-		  n > 0 && anon ? (int)strcspn(anon, "\n") : 0, anon ? anon : "",
-		  n > 0 && shared ? (int)strcspn(shared, "\n") : 0, shared ? shared : "");
+		  rss[0].value, rss[1].value);
 }
 
 static void finished(void *context, const struct session_report *r)

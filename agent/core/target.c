@@ -17,6 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/elf/elf.h"
+#include "base/proc/file.h"
+#include "base/proc/stat.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -30,13 +32,6 @@ struct pidfd_exit_info {
 #define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
 #define PIDFD_EXIT_KNOWN    (1u << 3)
 
-/* Fields of /proc/PID/stat after the name, counted from 3 (state). */
-#define STAT_STATE     3
-#define STAT_PARENT    4
-#define STAT_THREADS   20
-#define STAT_START     22
-#define STAT_EXIT_CODE 52
-
 #define UNKNOWN	    "unknown" /* processor */
 #define COMM_LENGTH 15	      /* longest name that the kernel keeps */
 /* Characters of a title like "nginx: worker process", but of no file name. */
@@ -44,54 +39,21 @@ struct pidfd_exit_info {
 #define PAGE_LEAST 4096
 #define PAGE_MOST  (1u << 20)
 
-static long read_file(const char *path, char *out, size_t size)
+static int read_stat(pid_t pid, struct proc_stat *ret)
 {
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t length = 0;
-	ssize_t n;
+	cleanup(cleanup_close) int proc = proc_open(pid);
 
-	if (fd < 0)
-		return -errno;
-	while (length < size - 1 && (n = read(fd, out + length, size - 1 - length)) > 0)
-		length += (size_t)n;
-	out[length] = '\0';
-	return (long)length;
-}
-
-static long read_proc(pid_t pid, const char *name, char *out, size_t size)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return read_file(path, out, size);
-}
-
-/* Returns the number in field `field` of a stat line. The process's name may contain anything, so
- * fields are counted from the last ')'. */
-static uint64_t stat_field(const char *line, int field)
-{
-	const char *at = strrchr(line, ')');
-
-	for (int i = STAT_STATE - 1; at && i < field; i++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at + 1, NULL, 10) : 0;
-}
-
-static char stat_state(const char *line)
-{
-	const char *at = strrchr(line, ')');
-
-	return at && at[1] == ' ' ? at[2] : '?';
+	return proc < 0 ? proc : proc_stat_read(proc, ret);
 }
 
 int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 {
-	char line[1024];
+	struct proc_stat stat;
 
-	if (read_proc(pid, "stat", line, sizeof(line)) <= 0)
+	if (read_stat(pid, &stat) < 0)
 		return -ESRCH;
-	*ret_parent = (pid_t)stat_field(line, STAT_PARENT);
-	*ret_start = stat_field(line, STAT_START);
+	*ret_parent = stat.parent;
+	*ret_start = stat.start_ticks;
 	return 0;
 }
 
@@ -112,11 +74,9 @@ bool target_sees_files(pid_t pid)
 
 uint32_t target_threads(pid_t pid)
 {
-	char line[1024];
+	struct proc_stat stat;
 
-	return read_proc(pid, "stat", line, sizeof(line)) <= 0
-		       ? 0
-		       : (uint32_t)stat_field(line, STAT_THREADS);
+	return read_stat(pid, &stat) < 0 ? 0 : stat.threads;
 }
 
 static const char *machine_name(unsigned machine, unsigned bits, bool big)
@@ -141,14 +101,11 @@ static const char *machine_name(unsigned machine, unsigned bits, bool big)
 	}
 }
 
-static void read_machine(pid_t pid, struct target_info *info)
+static void read_machine(int proc, struct target_info *info)
 {
-	char path[64];
+	cleanup(cleanup_close) int fd = proc_open_file(proc, "exe");
 	struct elf elf;
-	cleanup(cleanup_close) int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	info->architecture = UNKNOWN;
 	info->pointer_bits = sizeof(void *) * 8;
 	if (fd < 0 || elf_open_file(&elf, fd) < 0)
@@ -214,26 +171,37 @@ static void set_name(struct target_info *info)
 	snprintf(info->name, sizeof(info->name), "%s", name);
 }
 
+static int read_name(int proc, const char *file, char ret_name[16])
+{
+	char name[32];
+
+	if (proc_read(proc, file, name, sizeof(name)) <= 0)
+		return -ESRCH;
+	name[strcspn(name, "\n")] = '\0';
+	snprintf(ret_name, 16, "%s", name);
+	return 0;
+}
+
 int target_read(pid_t pid, struct target_info *ret)
 {
+	cleanup(cleanup_close) int proc = proc_open(pid);
 	struct target_info info = {.pid = pid};
-	char path[64];
+	struct proc_stat stat;
 	struct stat st;
 	ssize_t n;
-	int r = target_identity(pid, &info.parent, &info.start_ticks);
 
-	if (r < 0)
-		return r;
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	if (stat(path, &st) == 0)
+	if (proc < 0 || proc_stat_read(proc, &stat) < 0)
+		return -ESRCH;
+	info.parent = stat.parent;
+	info.start_ticks = stat.start_ticks;
+	if (fstat(proc, &st) == 0)
 		info.uid = st.st_uid;
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	n = readlink(path, info.executable, sizeof(info.executable) - 1);
+	n = readlinkat(proc, "exe", info.executable, sizeof(info.executable) - 1);
 	info.executable[n > 0 ? n : 0] = '\0';
-	n = read_proc(pid, "cmdline", info.arguments, sizeof(info.arguments));
+	n = proc_read(proc, "cmdline", info.arguments, sizeof(info.arguments));
 	info.arguments_length = n > 0 ? (uint32_t)n : 0;
-	target_thread_name(pid, pid, info.comm);
-	read_machine(pid, &info);
+	read_name(proc, "comm", info.comm);
+	read_machine(proc, &info);
 	info.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	set_name(&info);
 	*ret = info;
@@ -272,27 +240,22 @@ void target_folder(pid_t pid, char *out, size_t size)
 
 int target_thread_name(pid_t pid, pid_t tid, char ret_name[16])
 {
-	char path[64], name[32];
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	if (read_file(path, name, sizeof(name)) <= 0)
-		return -ESRCH;
-	name[strcspn(name, "\n")] = '\0';
-	snprintf(ret_name, 16, "%s", name);
-	return 0;
+	return read_name(-1, path, ret_name);
 }
 
 /* Returns true if the process's environment has `text` as a whole entry, including the final
  * NUL. */
 static bool environment_has(pid_t pid, const char *text)
 {
-	char path[64], piece[4096];
+	cleanup(cleanup_close) int proc = proc_open(pid);
+	cleanup(cleanup_close) int fd = proc < 0 ? proc : proc_open_file(proc, "environ");
+	char piece[4096];
 	size_t kept = 0, length = strlen(text) + 1;
 	ssize_t n;
-	cleanup(cleanup_close) int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || length > sizeof(piece) / 2)
 		return false;
 	while ((n = read(fd, piece + kept, sizeof(piece) - kept)) > 0) {
@@ -309,14 +272,11 @@ static bool environment_has(pid_t pid, const char *text)
 uint32_t target_count_with(const char *variable)
 {
 	DIR *proc = opendir("/proc");
-	struct dirent *entry;
 	uint32_t count = 0;
+	pid_t pid;
 
-	while (proc && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		count += pid > 0 && pid != getpid() && environment_has(pid, variable);
-	}
+	while (proc && (pid = proc_next(proc)))
+		count += pid != getpid() && environment_has(pid, variable);
 	if (proc)
 		closedir(proc);
 	return count;
@@ -349,17 +309,16 @@ struct target_end target_end_of_status(int status, int source)
 int target_end_by_pidfd(int pidfd, pid_t pid, uid_t uid, struct target_end *ret)
 {
 	struct pidfd_exit_info info = {.mask = PIDFD_EXIT_KNOWN};
-	char line[1024];
+	struct proc_stat stat;
 
 	if (pidfd >= 0 && ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) == 0 &&
 	    info.mask & PIDFD_EXIT_KNOWN) {
 		*ret = target_end_of_status(info.exit_code, HEAPCAST__END_SOURCE__END_SOURCE_PIDFD);
 		return 0;
 	}
-	if (read_proc(pid, "stat", line, sizeof(line)) > 0 && stat_state(line) == 'Z' &&
+	if (read_stat(pid, &stat) == 0 && stat.state == 'Z' &&
 	    (geteuid() == 0 || geteuid() == uid)) {
-		*ret = target_end_of_status((int)stat_field(line, STAT_EXIT_CODE),
-					    HEAPCAST__END_SOURCE__END_SOURCE_PROC);
+		*ret = target_end_of_status(stat.exit_code, HEAPCAST__END_SOURCE__END_SOURCE_PROC);
 		return 0;
 	}
 	return -EAGAIN;
