@@ -4,9 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,16 +14,12 @@
 #include "agent/serve/agent.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/proc/file.h"
+#include "base/proc/maps.h"
 #include "base/ban.h"
 
-#define LINE_MAX_BYTES 4608 /* of a line of /proc/PID/maps: addresses and a path */
-#define MAPPINGS_MAX   16   /* rings of one process */
-#define NAME	       "/memfd:" RING_MEMORY_NAME " (deleted)"
-
-/* The address range of a ring's mapping in its program. */
-struct mapping {
-	uint64_t start, end;
-};
+#define MAPPINGS_MAX 16 /* rings of one process */
+#define NAME	     "/memfd:" RING_MEMORY_NAME " (deleted)"
 
 /* The device number of the memfd file system. Files of any other file system may block or have side
  * effects when they are opened. */
@@ -40,37 +34,24 @@ static int memfd_device(dev_t *ret_device)
 	return 0;
 }
 
-/* Parses "start-end rw-s offset major:minor inode path". True if it is a shared, writable mapping
- * of a memfd with our name, from offset 0. */
-static bool parse_line(const char *line, dev_t device, struct mapping *ret)
+/* True if it is a shared, writable mapping of a memfd with our name, from offset 0. */
+static bool is_ring(const struct proc_mapping *m, dev_t device)
 {
-	char permissions[8];
-	uint64_t offset, inode;
-	unsigned major_number, minor_number;
-	int at = 0;
-	bool fits = sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n",
-			   &ret->start, &ret->end, permissions, &offset, &major_number,
-			   &minor_number, &inode, &at) == 7 &&
-		    at;
-
-	return fits && !strcmp(permissions, "rw-s") && !offset &&
-	       makedev(major_number, minor_number) == device && !strcmp(line + at, NAME "\n");
+	return m->permissions == (PROC_READABLE | PROC_WRITABLE | PROC_SHARED | PROC_DELETED) &&
+	       !m->offset && makedev(m->major, m->minor) == device && !strcmp(m->path, NAME);
 }
 
 /* Finds the process's ring mappings, and returns their number. A fork child has its parent's
  * mapping, too. Returns 0 if the process is gone or may not be inspected. */
-static unsigned find_mappings(pid_t pid, dev_t device, struct mapping ret[MAPPINGS_MAX])
+static unsigned find_mappings(int proc, dev_t device, struct proc_mapping ret[MAPPINGS_MAX])
 {
-	char path[64], line[LINE_MAX_BYTES];
+	cleanup(cleanup_close) int fd = proc_open_file(proc, "maps");
+	struct proc_maps reader;
 	unsigned found = 0;
-	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	maps = fopen(path, "re");
-	while (maps && found < MAPPINGS_MAX && fgets(line, sizeof(line), maps))
-		found += parse_line(line, device, &ret[found]);
-	if (maps)
-		fclose(maps);
+	proc_maps_begin(&reader, fd);
+	while (found < MAPPINGS_MAX && proc_maps_next(&reader, &ret[found]) == 1)
+		found += is_ring(&ret[found], device);
 	return found;
 }
 
@@ -97,17 +78,13 @@ static int open_really(int path_fd)
 /* Opens and locks the ring's file. The mapping may have been replaced since it was found, so O_PATH
  * opens it first without side effects, and is_memfd checks it. Returns the descriptor or a negative
  * errno. */
-static int open_mapping(pid_t pid, dev_t device, const struct mapping *m)
+static int open_mapping(int proc, dev_t device, const struct proc_mapping *m)
 {
-	cleanup(cleanup_close) int path_fd = -1;
-	char path[96];
+	cleanup(cleanup_close) int path_fd = proc_open_mapped(proc, m->start, m->end, O_PATH);
 	int fd, r;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
-		 m->end);
-	path_fd = open(path, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
-		return -errno;
+		return path_fd;
 	if (!is_memfd(path_fd, device))
 		return -EBADMSG;
 	fd = open_really(path_fd);
@@ -175,23 +152,26 @@ static void take(struct agent *a, pid_t pid, int fd, struct takeup_report *repor
 		 (int)pid, reason(r));
 }
 
+static void look_at(struct agent *a, pid_t pid, dev_t device, struct takeup_report *report)
+{
+	cleanup(cleanup_close) int proc = proc_open(pid);
+	struct proc_mapping mapping[MAPPINGS_MAX];
+	unsigned count = find_mappings(proc, device, mapping);
+
+	for (unsigned i = 0; i < count; i++)
+		take(a, pid, open_mapping(proc, device, &mapping[i]), report);
+}
+
 struct takeup_report takeup_all(struct agent *a)
 {
 	struct takeup_report report = {0};
-	struct mapping mapping[MAPPINGS_MAX];
-	struct dirent *entry;
 	dev_t device = 0;
 	DIR *proc = memfd_device(&device) < 0 ? NULL : opendir("/proc");
+	pid_t pid;
 
-	while (proc && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		unsigned count =
-			pid > 0 && pid != getpid() ? find_mappings(pid, device, mapping) : 0;
-
-		for (unsigned i = 0; i < count; i++)
-			take(a, pid, open_mapping(pid, device, &mapping[i]), &report);
-	}
+	while (proc && (pid = proc_next(proc)))
+		if (pid != getpid())
+			look_at(a, pid, device, &report);
 	if (proc)
 		closedir(proc);
 	if (report.no_right)
