@@ -11,12 +11,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/proc/file.h"
+#include "base/proc/lines.h"
 #include "base/ban.h"
 
 #define NAME_MAX_LENGTH 64
 #define PEER_GROUPS_MAX 1024
+#define STATUS_LINE_MAX (1u << 20) /* 65,536 groups of ten digits */
 
 /* In asm-generic/socket.h since Linux 4.13; older headers lack it. */
 #ifndef SO_PEERGROUPS
@@ -141,38 +145,38 @@ bool access_may(const struct access *a, int fd)
 	return has(a->user, a->users, peer.uid) || has_group(a, fd, peer.gid);
 }
 
-/* Reads a line "Uid:", "Gid:" (real, effective, saved, file system) or "Groups:" of
- * /proc/PID/status. */
-static void read_line(const struct access *a, const char *line, bool *may)
+/* Returns true if a line "Uid:", "Gid:" (real, effective, saved, file system) or "Groups:" of
+ * /proc/PID/status has a user or group that may. */
+static bool permits(const struct access *a, const char *line)
 {
-	unsigned effective;
+	const char *user = proc_value(line, "Uid"), *group = proc_value(line, "Gid"),
+		   *groups = proc_value(line, "Groups");
+	uint64_t n;
 
-	if (sscanf(line, "Uid: %*u %u", &effective) == 1)
-		*may |= effective == 0 || effective == geteuid() ||
-			has(a->user, a->users, effective);
-	else if (sscanf(line, "Gid: %*u %u", &effective) == 1)
-		*may |= has(a->group, a->groups, effective);
-	if (strncmp(line, "Groups:", 7) != 0)
-		return;
-	line += 7;
-	for (int n = 0; sscanf(line, "%u%n", &effective, &n) == 1; line += n)
-		*may |= has(a->group, a->groups, effective);
+	if (user && proc_number(&user, &n) && proc_number(&user, &n))
+		return n == 0 || n == geteuid() || has(a->user, a->users, (uint32_t)n);
+	if (group && proc_number(&group, &n) && proc_number(&group, &n))
+		return has(a->group, a->groups, (uint32_t)n);
+	while (groups && proc_number(&groups, &n))
+		if (has(a->group, a->groups, (uint32_t)n))
+			return true;
+	return false;
 }
 
 bool access_may_process(const struct access *a, pid_t pid)
 {
-	char path[32], *line = NULL;
+	cleanup(cleanup_close) int proc = proc_open(pid);
+	cleanup(cleanup_close) int fd = proc_open_file(proc, "status");
+	cleanup(cleanup_free) char *memory = malloc(STATUS_LINE_MAX);
 	bool may = a->everyone;
-	size_t size = 0;
-	FILE *status;
+	struct proc_lines lines;
+	const char *line;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	status = may ? NULL : fopen(path, "re");
-	while (status && !may && getline(&line, &size, status) > 0)
-		read_line(a, line, &may);
-	free(line);
-	if (status)
-		fclose(status);
+	if (!memory)
+		return may;
+	proc_lines_begin(&lines, fd, memory, STATUS_LINE_MAX);
+	while (!may && (line = proc_lines_next(&lines, NULL)))
+		may = permits(a, line);
 	return may;
 }
 
