@@ -1,20 +1,20 @@
 /* Reads the OOM killer's counters. See oom.h. */
 #include "agent/watch/oom.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/proc/cgroup.h"
+#include "base/proc/file.h"
+#include "base/proc/lines.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
 #define CGROUP_TEXT 8192
-#define COUNT_NAME  "oom_kill "
 
 static const struct {
 	const char *file;
@@ -35,100 +35,63 @@ static uint64_t hash(const char *text)
 	return h;
 }
 
-static long read_text(int fd, char *out, size_t size)
-{
-	size_t length = 0;
-	ssize_t n;
-
-	while (length < size - 1 &&
-	       (n = pread(fd, out + length, size - 1 - length, (off_t)length)) > 0)
-		length += (size_t)n;
-	out[length] = '\0';
-	return (long)length;
-}
-
 static long read_cgroups(const char *root, pid_t pid, char *out, size_t size)
 {
 	char path[PATH_MAX];
-	cleanup(cleanup_close) int fd = -1;
 
 	snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root, (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : read_text(fd, out, size);
-}
-
-/* Returns true if `word` is in the comma-separated list. */
-static bool has_word(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = list; at && *at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (!strncmp(at, word, length) && (!at[length] || at[length] == ','))
-			return true;
-	}
-	return false;
+	return proc_read(-1, path, out, size);
 }
 
 const char *oom_cgroup(char *text, bool *ret_version_2)
 {
 	const char *unified = NULL;
+	struct proc_cgroup cgroup;
 
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
-		char *controllers = strchr(line, ':');
-		char *path = controllers ? strchr(++controllers, ':') : NULL;
-
-		if (!path)
+		if (!proc_cgroup_parse(line, &cgroup))
 			continue;
-		*path++ = '\0';
 		*ret_version_2 = false;
-		if (has_word(controllers, "memory"))
-			return path;
-		if (!*controllers)
-			unified = path;
+		if (proc_list_has(cgroup.controllers, "memory"))
+			return cgroup.path;
+		if (!*cgroup.controllers)
+			unified = cgroup.path;
 	}
 	*ret_version_2 = true;
 	return unified;
 }
 
-/* Field 4 of the line is the mounted part of the hierarchy, field 5 the mount point. After " - "
- * come type, source, and options, which include the controllers. */
-bool oom_folder(const char *line, const char *path, bool version_2, char *out, size_t size)
+bool oom_folder(char *line, const char *path, bool version_2, char *out, size_t size)
 {
-	char root[1024], where[1024], type[32], options[1024];
-	const char *behind = strstr(line, " - ");
-	size_t length;
+	struct proc_mount mount;
+	const char *rest;
 
-	if (!behind || sscanf(line, "%*s %*s %*s %1023s %1023s", root, where) != 2 ||
-	    sscanf(behind + 3, "%31s %*s %1023s", type, options) != 2)
+	if (!proc_mount_parse(line, &mount) ||
+	    strcmp(mount.type, version_2 ? "cgroup2" : "cgroup") != 0 ||
+	    (!version_2 && !proc_list_has(mount.options, "memory")))
 		return false;
-	if (strcmp(type, version_2 ? "cgroup2" : "cgroup") ||
-	    (!version_2 && !has_word(options, "memory")))
-		return false;
-	length = strcmp(root, "/") ? strlen(root) : 0;
-	if (strncmp(path, root, length) || (path[length] && path[length] != '/'))
-		return false;
-	return (size_t)snprintf(out, size, "%s%s", where, path + length) < size;
+	rest = proc_path_below(path, mount.root);
+	return rest &&
+	       (size_t)snprintf(out, size, "%s%s%s", mount.point, *rest ? "/" : "", rest) < size;
 }
 
 static bool cgroup_folder(const char *root, const char *path, bool version_2, char *out,
 			  size_t size)
 {
-	char name[PATH_MAX];
-	cleanup(cleanup_fclose) FILE *mounts = NULL;
-	cleanup(cleanup_free) char *line = NULL;
-	size_t room = 0,
-	       length = (size_t)snprintf(name, sizeof(name), "%s/proc/self/mountinfo", root);
-	bool found = false;
+	char name[PATH_MAX], memory[PROC_LINE_MAX], *line;
+	size_t length = (size_t)snprintf(name, sizeof(name), "%s/proc/self/mountinfo", root);
+	cleanup(cleanup_close) int fd = length < sizeof(name) ? proc_open_file(-1, name) : -1;
+	struct proc_lines lines;
 
-	mounts = length < sizeof(name) ? fopen(name, "re") : NULL;
 	length = strlen(root);
 	if (length >= size)
 		return false;
 	memcpy(out, root, length);
-	while (mounts && !found && getline(&line, &room, mounts) > 0)
-		found = oom_folder(line, path, version_2, out + length, size - length);
-	return found;
+	proc_lines_begin(&lines, fd, memory, sizeof(memory));
+	while ((line = proc_lines_next(&lines, NULL)))
+		if (oom_folder(line, path, version_2, out + length, size - length))
+			return true;
+	return false;
 }
 
 bool oom_find_cgroup(const char *root, pid_t pid, bool *ret_version_2, uint64_t *ret_hash,
@@ -146,18 +109,11 @@ bool oom_find_cgroup(const char *root, pid_t pid, bool *ret_version_2, uint64_t 
 
 uint64_t oom_count(int fd)
 {
-	char text[CGROUP_TEXT];
-	const char *at = text, *end;
+	struct proc_field kills = {.name = "oom_kill", .value = UINT64_MAX};
 
-	if (fd < 0 || read_text(fd, text, sizeof(text)) <= 0)
-		return UINT64_MAX;
-	while (strncmp(at, COUNT_NAME, strlen(COUNT_NAME)) != 0) {
-		end = strchr(at, '\n');
-		if (!end)
-			return UINT64_MAX;
-		at = end + 1;
-	}
-	return strtoull(at + strlen(COUNT_NAME), NULL, 10);
+	if (fd >= 0 && lseek(fd, 0, SEEK_SET) == 0)
+		proc_fields(fd, &kills, 1);
+	return kills.value;
 }
 
 /* Opens this file if it has the counter. */

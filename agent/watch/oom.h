@@ -54,7 +54,7 @@ bool oom_find_cgroup(const char *root, pid_t pid, bool *ret_version_2, uint64_t 
  * in place. Returns NULL if there is none. */
 const char *oom_cgroup(char *text, bool *ret_version_2);
 /* Gets the folder of cgroup `path` below the mount that a line of mountinfo (proc(5)) describes.
- * Returns false if the cgroup is not below this mount. */
-bool oom_folder(const char *line, const char *path, bool version_2, char *out, size_t size);
+ * Splits the line in place. Returns false if the cgroup is not below this mount. */
+bool oom_folder(char *line, const char *path, bool version_2, char *out, size_t size);
 /* Reads the counter from an open file. Returns UINT64_MAX if the file has none. */
 uint64_t oom_count(int fd);

@@ -14,9 +14,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "base/proc/file.h"
+#include "base/proc/lines.h"
 #include "base/ban.h"
 
-#define TEXT_SIZE      8192
+#define TEXT_SIZE      512
 #define SEEK_NS	       1000000000 /* the process may move to another cgroup */
 #define SECOND_NS      1000000000
 #define UNLIMITED      ((uint64_t)1 << 60) /* version 1 shows a number near 2^63 */
@@ -26,38 +28,25 @@
 
 /* ---- texts ---- */
 
-/* Reads the file's text. Returns false if it can't be read. */
-static bool read_at(int folder, const char *name, char text[TEXT_SIZE])
-{
-	cleanup(cleanup_close) int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, TEXT_SIZE - 1);
-
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
 /* Reads a file with one number. Returns UINT64_MAX for `max`, or if there is no number. */
 static uint64_t number_at(int folder, const char *name)
 {
-	char text[TEXT_SIZE];
+	char text[32];
+	const char *at = text;
+	uint64_t number;
 
-	return read_at(folder, name, text) && *text >= '0' && *text <= '9'
-		       ? strtoull(text, NULL, 10)
+	return proc_read(folder, name, text, sizeof(text)) > 0 && proc_digits(&at, 10, &number)
+		       ? number
 		       : UINT64_MAX;
 }
 
-/* Returns the number after `key` at the start of a line, or UINT64_MAX if the key is missing. */
-static uint64_t value_of(const char *text, const char *key)
+/* Returns the number in the line of `key`, or `otherwise` if there is none. */
+static uint64_t value_at(int folder, const char *name, const char *key, uint64_t otherwise)
 {
-	size_t length = strlen(key);
+	struct proc_field field = {.name = key, .value = otherwise};
 
-	while (text && *text) {
-		if (!strncmp(text, key, length) && text[length] == ' ')
-			return strtoull(text + length + 1, NULL, 10);
-		text = strchr(text, '\n');
-		text += text != NULL;
-	}
-	return UINT64_MAX;
+	proc_file_fields(folder, name, &field, 1);
+	return field.value;
 }
 
 /* Parses "some avg10=0.00 avg60=0.00 avg300=0.00 total=123", in microseconds. */
@@ -200,12 +189,10 @@ static bool limit_crossed(struct pressure *p)
 {
 	uint64_t limit = number_at(p->folder, limit_file[p->version_2]),
 		 usage = number_at(p->folder, usage_file[p->version_2]), cache;
-	char text[TEXT_SIZE];
 
 	if (limit >= UNLIMITED || usage >= UNLIMITED)
 		return false;
-	cache = read_at(p->folder, "memory.stat", text) ? value_of(text, reclaimable[p->version_2])
-							: 0;
+	cache = value_at(p->folder, "memory.stat", reclaimable[p->version_2], 0);
 	usage -= cache <= usage ? cache : 0;
 	p->told = usage;
 	return crossed(&p->over_limit, usage >= limit / 100 * LIMIT_PERCENT,
@@ -215,12 +202,11 @@ static bool limit_crossed(struct pressure *p)
 /* Returns true if the kernel has throttled the cgroup at memory.high since the last look. */
 static bool was_throttled(struct pressure *p)
 {
-	char text[TEXT_SIZE];
 	uint64_t before = p->high;
 
-	if (!p->version_2 || !read_at(p->folder, "memory.events", text))
+	if (!p->version_2)
 		return false;
-	p->high = value_of(text, "high");
+	p->high = value_at(p->folder, "memory.events", "high", before);
 	p->told = p->high;
 	return before != UINT64_MAX && p->high != UINT64_MAX && p->high > before;
 }
@@ -229,10 +215,10 @@ static bool read_stall(const struct pressure *p, const char *root, char text[TEX
 {
 	char path[PATH_MAX];
 
-	if (p->folder >= 0 && read_at(p->folder, "memory.pressure", text))
+	if (p->folder >= 0 && proc_read(p->folder, "memory.pressure", text, TEXT_SIZE) > 0)
 		return true;
 	snprintf(path, sizeof(path), "%s/proc/pressure/memory", root);
-	return read_at(AT_FDCWD, path, text);
+	return proc_read(-1, path, text, TEXT_SIZE) > 0;
 }
 
 static bool is_stalled(struct pressure *p, const struct pressure_settings *s, const char *root,
@@ -260,10 +246,12 @@ static bool is_stalled(struct pressure *p, const struct pressure_settings *s, co
 static uint64_t rss_of(const struct pressure *p, const char *root)
 {
 	char path[PATH_MAX], text[TEXT_SIZE];
-	unsigned long long pages = 0;
+	const char *at = text;
+	uint64_t pages = 0;
 
 	snprintf(path, sizeof(path), "%s/proc/%d/statm", root, (int)p->pid);
-	if (!read_at(AT_FDCWD, path, text) || sscanf(text, "%*u %llu", &pages) != 1)
+	if (proc_read(-1, path, text, sizeof(text)) <= 0 || !proc_number(&at, &pages) ||
+	    !proc_number(&at, &pages))
 		return 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -49,8 +50,11 @@ static void test_cgroup(void **state)
 
 static void assert_folder(const char *line, const char *path, bool version_2, const char *expected)
 {
-	char out[64];
-	bool found = oom_folder(line, path, version_2, out, sizeof(out));
+	char out[64], split[200];
+	bool found;
+
+	snprintf(split, sizeof(split), "%.*s", (int)strcspn(line, "\n"), line);
+	found = oom_folder(split, path, version_2, out, sizeof(out));
 
 	assert_int_equal(found, expected != NULL);
 	if (expected)
@@ -72,6 +76,7 @@ static void test_folder(void **state)
 	assert_folder("35 31 0:32 / /mnt rw - cgroup cgroup rw,cpu\n", "/", false, NULL);
 	assert_folder("35 31 0:32 / /proc rw - proc proc rw\n", "/", true, NULL);
 	assert_folder("nonsense", "/", true, NULL);
+	assert_folder("35 31 0:32 / /a\\040b\\134 rw - cgroup2 none rw\n", "/x", true, "/a b\\/x");
 	assert_folder(V2, "/0123456789/0123456789/0123456789/0123456789/01234567890123456789", true,
 		      NULL);
 }
