@@ -64,7 +64,8 @@ int mapped_add(struct mapped *mapped, const struct mapping *mapping)
 	return 0;
 }
 
-/* "5590-55a0 r-xp 00001000 08:01 1234   /bin/cat" or "5590-55a0: /bin/cat" */
+/* "5590-55a0 r-xp 00001000 08:01 1234   /bin/cat" or "5590-55a0: /bin/cat". Not base/proc, because
+ * tools write these lines with blanks of their own, and leave parts out. */
 int mapped_add_line(struct mapped *mapped, char *line)
 {
 	struct mapping m = {0};

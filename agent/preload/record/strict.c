@@ -329,6 +329,7 @@ void strict_introduce(struct ring_header *ring)
 
 /* The start of an image. */
 
+/* Not base/proc, whose read(2) is libc's: here errno and cancellation are the program's. */
 static uint32_t number_behind(const char *status, const char *name)
 {
 	const char *at = strstr(status, name);
