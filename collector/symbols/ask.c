@@ -88,7 +88,7 @@ static const struct symbol *make_symbol(struct symbols *s, const struct answer *
 static int merge(struct symbols *s, struct work *work, const struct answer *answer)
 {
 	cleanup(cleanup_free) const char **map =
-		calloc((size_t)answer->strings.count + 1, sizeof(*map));
+		calloc((size_t)answer->strings.texts.count + 1, sizeof(*map));
 	size_t at = 0;
 
 	if (!map)

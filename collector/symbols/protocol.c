@@ -124,8 +124,8 @@ void answer_encode(struct buf *out, const struct answer *answer)
 
 	put(out, (uint64_t)-answer->error);
 	put_string(out, answer->text);
-	put(out, answer->strings.count);
-	for (uint32_t i = 1; i <= answer->strings.count; i++)
+	put(out, answer->strings.texts.count);
+	for (uint32_t i = 1; i <= answer->strings.texts.count; i++)
 		put_string(out, strings_at(&answer->strings, i));
 	put(out, answer->place_count);
 	for (size_t i = 0; i < answer->place_count; i++)

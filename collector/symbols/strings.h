@@ -1,12 +1,12 @@
 #pragma once
 /*
  * Interned strings, numbered from 1, at addresses that are stable until strings_done. Number 0
- * means "no string". Their arena also serves other objects that live as long as the strings.
+ * means "no string". Their arena serves other objects that live as long as the strings.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/intern.h"
 
 struct arena_block;
 
@@ -21,10 +21,7 @@ void arena_done(struct arena *arena);
 
 struct strings {
 	struct arena arena;
-	const char **list; /* list[number - 1] */
-	uint32_t count, capacity;
-	uint32_t *slots; /* hash table of numbers; 0: empty; its size is a power of two */
-	uint32_t slot_count;
+	struct intern texts;
 };
 
 /*

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "collector/columns/row_block.h"
 #include "collector/query/time/bands.h"
 #include "collector/query/time/courses.h"
