@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "agent/core/places.h"
+#include "base/places.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/core/places.h"
+#include "base/places.h"
 #include "agent/stream/stream.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns_put.h"

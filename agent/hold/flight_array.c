@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/core/places.h"
+#include "base/places.h"
 #include "agent/stream/stream.h"
 #include "proto/columns_put.h"
 #include "base/ban.h"

@@ -6,7 +6,7 @@
 
 #include "agent/stream/batch.h"
 #include "agent/core/clock.h"
-#include "agent/core/places.h"
+#include "base/places.h"
 #include "agent/stream/stream.h"
 #include "proto/culled.h"
 #include "base/ban.h"
@@ -20,9 +20,9 @@ int sums_init(struct sums *s, struct arena *arena, size_t message)
 	if (s->max < SUMS_ROWS_LEAST)
 		return -ENOMEM;
 	/* At least twice as many entries as rows. */
-	s->shift = 31 + (unsigned)__builtin_clz(s->max);
+	s->places = 1u << (33 - (unsigned)__builtin_clz(s->max));
 	s->row = arena_take(arena, s->max * sizeof(*s->row));
-	s->index = arena_take(arena, sizeof(*s->index) << (64 - s->shift));
+	s->index = arena_take(arena, s->places * sizeof(*s->index));
 	return s->row && s->index ? 0 : -ENOMEM;
 }
 
@@ -30,7 +30,7 @@ void sums_clear(struct sums *s)
 {
 	if (!s->index)
 		return;
-	memset(s->index, 0, sizeof(*s->index) << (64 - s->shift));
+	memset(s->index, 0, s->places * sizeof(*s->index));
 	s->count = 0;
 	s->blocks = s->bytes = s->frees = s->early = 0;
 }
@@ -58,14 +58,13 @@ static bool is_row_of(const struct sums_row *row, const struct sums_row *key)
  * room. */
 static struct sums_row *find_row(struct sums *s, const struct sums_row *key)
 {
-	uint64_t mask = ((uint64_t)1 << (64 - s->shift)) - 1;
 	uint64_t hash =
 		places_hash((uint64_t)key->node << 32 | key->thread) ^
 		places_hash(key->weight << 16 | (uint64_t)key->lifetime << 8 | key->size_bits);
-	uint64_t i = places_hash(hash) >> s->shift;
+	uint32_t i = places_home(places_hash(hash), s->places);
 
 	while (s->index[i] && !is_row_of(&s->row[s->index[i] - 1], key))
-		i = (i + 1) & mask;
+		i = places_next(i, s->places);
 	if (!s->index[i]) {
 		s->row[s->count] = *key;
 		s->index[i] = ++s->count;

@@ -39,7 +39,7 @@ struct sums {
 	struct sums_row *row;
 	uint32_t *index; /* hash table by key: row number + 1 */
 	uint32_t count, max;
-	unsigned shift;
+	uint32_t places;
 	uint64_t blocks, bytes, frees, early; /* totals of these sums */
 	uint64_t since_ns;		      /* CLOCK_MONOTONIC of the first entry */
 	uint64_t wait_ns;		      /* how long the rows wait */

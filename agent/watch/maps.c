@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/places.h"
 #include "base/ban.h"
 
-#define NUMBER_BITS  20
 #define PARTS	     64 /* the sum of all shares */
 #define NO_USAGE     0
 #define DEVICE_SHIFT 20
@@ -191,12 +191,12 @@ static bool number_of(struct maps *m, const struct proc_mapping *r, uint64_t has
 {
 	struct column *c = &m->column[MAPS_NAMES];
 	uint64_t high = hash & ~(uint64_t)(MAPS_NUMBERS_MAX - 1);
-	uint32_t at = (uint32_t)((hash >> NUMBER_BITS) % m->name_capacity), length = name_length(r);
+	uint32_t at = places_home(hash, m->name_capacity), length = name_length(r);
 
 	*ret = 0;
 	if (!length || m->next_name >= MAPS_NUMBERS_MAX)
 		return true;
-	for (; m->name[at]; at = (at + 1) % m->name_capacity) {
+	for (; m->name[at]; at = places_next(at, m->name_capacity)) {
 		if ((m->name[at] & ~(uint64_t)(MAPS_NUMBERS_MAX - 1)) != high)
 			continue;
 		*ret = m->name[at] & (MAPS_NUMBERS_MAX - 1);
@@ -212,7 +212,7 @@ static bool number_of(struct maps *m, const struct proc_mapping *r, uint64_t has
 		    3) { /* forget all: known names get a new number when they are used again */
 		memset(m->name, 0, m->name_capacity * sizeof(*m->name));
 		m->names = 1;
-		at = (uint32_t)((hash >> NUMBER_BITS) % m->name_capacity);
+		at = places_home(hash, m->name_capacity);
 	}
 	*ret = m->next_name++;
 	m->name[at] = high | *ret;

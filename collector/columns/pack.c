@@ -307,6 +307,7 @@ static unsigned index_width(uint32_t entries)
 	return entries > 1 ? width_of(entries - 1) : 0;
 }
 
+/* Not base/map or base/places: the size is a constant, and entries take two bytes. */
 static uint16_t *find(struct dictionary *d, uint64_t value)
 {
 	size_t at = value * 0x9E3779B97F4A7C15ull >> TABLE_SHIFT;
