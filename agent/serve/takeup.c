@@ -42,7 +42,7 @@ static bool is_ring(const struct proc_mapping *m, dev_t device)
 }
 
 /* Finds the process's ring mappings, and returns their number. A fork child has its parent's
- * mapping, too. Returns 0 if the process is gone or may not be inspected. */
+ * mapping, too. Returns 0 if the process is gone or may not be inspected. Paths are left out. */
 static unsigned find_mappings(int proc, dev_t device, struct proc_mapping ret[MAPPINGS_MAX])
 {
 	cleanup(cleanup_close) int fd = proc_open_file(proc, "maps");
@@ -50,8 +50,12 @@ static unsigned find_mappings(int proc, dev_t device, struct proc_mapping ret[MA
 	unsigned found = 0;
 
 	proc_maps_begin(&reader, fd);
-	while (found < MAPPINGS_MAX && proc_maps_next(&reader, &ret[found]) == 1)
-		found += is_ring(&ret[found], device);
+	while (found < MAPPINGS_MAX && proc_maps_next(&reader, &ret[found]) == 1) {
+		bool fits = is_ring(&ret[found], device);
+
+		ret[found].path = NULL; /* the reader's */
+		found += fits;
+	}
 	return found;
 }
 
