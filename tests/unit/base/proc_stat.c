@@ -78,7 +78,7 @@ static void test_self(void **state)
 	assert_int_equal(proc_stat_read(proc, &s), 0);
 	assert_int_equal(s.state, 'R');
 	assert_int_equal(s.parent, getppid());
-	assert_int_equal(s.threads, 1);
+	assert_true(s.threads >= 1); /* an emulator has some of its own */
 	assert_true(s.start_ticks && s.minor_faults && s.stack && s.arguments);
 	close(proc);
 	assert_true(proc_stat_read(-1, &s) < 0);
