@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "collector/analyze/report.h"
 #include "collector/export/answer.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 
 #include "base/ban.h"
 

@@ -1,7 +1,7 @@
 /* The account of a recording as JSON. See account.h. */
 #include "collector/export/account.h"
 #include "collector/export/answer.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/recording/completeness.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

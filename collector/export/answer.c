@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/results.h"
 #include "collector/recording/stream_id.h"
 

@@ -22,6 +22,7 @@
 #include "base/parse.h"
 #include "base/saturated.h"
 #include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include "collector/export/put.h"
 #include "collector/export/walk.h"
 #include "collector/query/match/intern.h"

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/saturated.h"
 #include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include "collector/export/walk.h"
 #include "collector/query/query.h"
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/export/weight.h"
 #include "collector/query/query.h"
 
 struct buf;
@@ -20,8 +21,6 @@ struct view;
 /* Formats with comments begin with a note on what the recording does not hold
  * (recording/completeness.h). For formats without comments (json, collapsed, replay) the caller
  * reports it elsewhere. */
-
-enum export_weight { EXPORT_BYTES, EXPORT_BLOCKS };
 
 /* Writes `frame;frame;frame VALUE` lines, outermost frame first, sorted. ';' and newlines in names
  * become ':' and ' '. */
@@ -169,29 +168,3 @@ int rows_export_some(struct rows_export *rows_export, size_t bytes, struct buf *
  * count them. */
 int rows_export_estimate(struct rows_export *rows_export, uint64_t *ret_bytes,
 			 struct err_text *err);
-
-/* Returns a function's name without template or generic arguments: "std::vector::push_back(int
- * const&)". A name that is not well-formed is returned unchanged. The caller frees the result.
- * Returns NULL without memory. */
-char *without_template_arguments(const char *name);
-
-/* A streaming JSON writer, which takes care of commas and escapes. The caller takes care of 64-bit
- * numbers that JavaScript cannot hold, and writes them as strings as well. */
-struct json {
-	struct buf *out;
-	unsigned depth;
-	bool first[32];
-};
-void json_init(struct json *json, struct buf *out);
-/* `key` NULL: no key (in an array, or at the top level). */
-void json_object(struct json *json, const char *key);
-void json_array(struct json *json, const char *key);
-void json_end(struct json *json, char bracket); /* '}' or ']' */
-/* `value` NULL: null. Invalid UTF-8 becomes U+FFFD. */
-void json_string(struct json *json, const char *key, const char *value);
-/* The same for a text with a length; a NUL does not end it. */
-void json_text(struct json *json, const char *key, const char *text, size_t length);
-void json_u64(struct json *json, const char *key, uint64_t value);
-void json_i64(struct json *json, const char *key, int64_t value);
-void json_double(struct json *json, const char *key, double value);
-void json_bool(struct json *json, const char *key, bool value);

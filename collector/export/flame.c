@@ -18,6 +18,7 @@
 #include "collector/export/answer.h"
 #include "collector/export/results.h"
 #include "collector/export/walk.h"
+#include "collector/export/json.h"
 #include "collector/query/match/intern.h"
 
 #include "base/ban.h"

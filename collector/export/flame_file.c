@@ -17,6 +17,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/export/export.h"
+#include "collector/export/json.h"
+#include "collector/export/weight.h"
 #include "collector/export/results.h"
 #include "collector/page/page.h"
 

@@ -2,6 +2,7 @@
 /* Internals of the flame graph: what is drawn, and where. */
 #include "base/buf.h"
 #include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include "collector/query/match/intern.h"
 #include "collector/query/query.h"
 

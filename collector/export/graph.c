@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include "collector/export/put.h"
 #include "collector/query/query.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 
 #include "base/ban.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "collector/export/export.h"
+#include "collector/export/names.h"
 
 #include "base/ban.h"
 

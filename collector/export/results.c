@@ -2,7 +2,8 @@
 #include "collector/export/results.h"
 
 #include "collector/export/answer.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
+#include "collector/export/weight.h"
 
 #include "base/ban.h"
 

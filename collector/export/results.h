@@ -4,7 +4,7 @@
  * The commands' --json and the REST API use the same functions. Times of the recording are in
  * nanoseconds since its start (`_ns`).
  */
-#include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>

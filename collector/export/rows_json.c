@@ -17,6 +17,8 @@
 
 #include "base/array.h"
 #include "collector/export/put.h"
+#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/query/query.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

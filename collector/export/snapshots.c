@@ -8,7 +8,7 @@
 
 #include "base/saturated.h"
 #include "collector/export/answer.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/results.h"
 #include "collector/recording/stream_id.h"
 

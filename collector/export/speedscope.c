@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/saturated.h"
 #include "collector/export/export.h"
+#include "collector/export/json.h"
+#include "collector/export/weight.h"
 #include "collector/export/put.h"
 #include "collector/export/walk.h"
 #include "collector/query/match/intern.h"

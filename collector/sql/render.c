@@ -1,5 +1,6 @@
 /* See render.h. */
 #include "collector/sql/render.h"
+#include "collector/export/json.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "collector/analyze/report.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/import/collapsed_read.h"
 #include "collector/import/source.h"
 #include "tests/fuzz/fuzz.h"

@@ -19,6 +19,7 @@
 #include "collector/cli/ask/header.h"
 #include "collector/cli/output.h"
 #include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/put.h"
 #include "proto/columns.h"
 #include "collector/recording/recording.h"

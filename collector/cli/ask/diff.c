@@ -13,7 +13,7 @@
 #include "collector/cli/ask/ranking.h"
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/results.h"
 
 #include "base/ban.h"

@@ -11,6 +11,7 @@
 #include "collector/cli/output.h"
 #include "collector/cli/ask/question.h"
 #include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include "collector/export/results.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

@@ -15,7 +15,7 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/account.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/catalogue/watched.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

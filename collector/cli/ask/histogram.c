@@ -9,7 +9,7 @@
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/results.h"
 
 #include "base/ban.h"

@@ -12,7 +12,7 @@
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/ledger_end.h"
 #include "collector/export/account.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/recording/completeness.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

@@ -8,7 +8,7 @@
 #include "base/saturated.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/results.h"
 #include "proto/columns.h"
 #include "collector/recording/recording.h"

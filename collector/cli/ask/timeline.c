@@ -12,6 +12,7 @@
 #include "collector/cli/terminal.h"
 #include "collector/cli/ask/timeline_bands.h"
 #include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/results.h"
 #include "collector/catalogue/watched.h"
 #include "collector/columns/row_block.h"

@@ -11,6 +11,7 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/walk.h"
 
 #include "base/ban.h"

@@ -14,7 +14,7 @@
 #include "collector/cli/commands.h"
 #include "collector/cli/files/import_said.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/import/import.h"
 #include "collector/catalogue/continue.h"
 #include "collector/catalogue/store.h"

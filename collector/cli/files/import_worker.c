@@ -16,7 +16,7 @@
 #include "collector/cli/commands.h"
 #include "collector/cli/files/import_said.h"
 #include "collector/export/answer.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/http/server/import.h"
 #include "collector/import/import.h"
 #include "collector/catalogue/continue.h"

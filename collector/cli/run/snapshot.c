@@ -19,7 +19,7 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/terminal.h"
 #include "collector/columns/row_block.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/results.h"
 #include "collector/export/snapshots.h"
 #include "collector/query/query.h"

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "collector/columns/row_block.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/results.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "collector/catalogue/store.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/export/snapshots.h"
 #include "collector/http/server/body.h"
 #include "collector/http/server/routes.h"

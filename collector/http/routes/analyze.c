@@ -7,6 +7,8 @@
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"
 #include "collector/recording/recording.h"
+#include "collector/export/json.h"
+#include "collector/export/weight.h"
 
 #include "base/ban.h"
 

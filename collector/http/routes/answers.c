@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "collector/columns/row_block.h"
 #include "collector/export/results.h"
+#include "collector/export/json.h"
 #include "collector/http/routes/base.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include "collector/export/results.h"
 #include "collector/http/routes/base.h"
 #include "collector/http/server/routes.h"

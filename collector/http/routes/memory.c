@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "collector/export/results.h"
+#include "collector/export/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"

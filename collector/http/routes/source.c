@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "proto/columns.h"
 #include "collector/export/answer.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/routes/source_files.h"
 #include "collector/http/server/sources.h"

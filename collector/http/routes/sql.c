@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "collector/export/put.h"
+#include "collector/export/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/values.h"

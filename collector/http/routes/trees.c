@@ -4,6 +4,8 @@
 
 #include "base/cleanup.h"
 #include "collector/export/walk.h"
+#include "collector/export/export.h"
+#include "collector/export/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"

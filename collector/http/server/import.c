@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "base/spawn.h"
-#include "collector/export/export.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources_state.h"
 #include "collector/recording/names.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collector/export/answer.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 
 #include "base/ban.h"
 

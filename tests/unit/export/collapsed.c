@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include "tests/unit/export/trees.h"
 
 static void writes_stacks(void **state)

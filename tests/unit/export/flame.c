@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "collector/export/json.h"
 #include "collector/export/results.h"
 #include "tests/unit/export/trees.h"
 

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include "tests/unit/export/trees.h"
 
 #define SQLITE "/usr/lib/x86_64-linux-gnu/libsqlite3.so.0!"

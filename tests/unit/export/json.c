@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "collector/export/export.h"
+#include "collector/export/json.h"
 
 struct json_value; /* jansson's json_t */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "collector/export/export.h"
+#include "collector/export/names.h"
 
 static void strips(void **state)
 {

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "collector/export/export.h"
+#include "collector/export/weight.h"
 #include "tests/unit/export/trees.h"
 
 #define HOSTILE "a\"]:b\\N\\\xff\x01}</script>"
