@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "collector/analyze/report.h"
-#include "collector/export/answer.h"
-#include "collector/export/json.h"
+#include "collector/answers/answer.h"
+#include "collector/answers/json.h"
 
 #include "base/ban.h"
 

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/parse.h"
 #include "collector/analyze/report.h"
-#include "collector/export/put.h"
+#include "collector/formats/write/put.h"
 #include "page-style.h"
 
 #include "base/ban.h"

@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "collector/analyze/analysis.h"
-#include "collector/export/export.h"
-#include "collector/export/walk.h"
+#include "collector/formats/write/export.h"
+#include "collector/answers/walk.h"
 #include "collector/query/query.h"
 
 #include "base/ban.h"

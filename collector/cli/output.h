@@ -1,6 +1,6 @@
 #pragma once
 /* Writing a result to a file that the user named. */
-#include "collector/export/weight.h"
+#include "collector/answers/weight.h"
 
 struct buf;
 struct command;

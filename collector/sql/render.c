@@ -1,6 +1,6 @@
 /* See render.h. */
 #include "collector/sql/render.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #pragma once
 /* Renders answers as JSON and CSV, for commands and the REST API, as a sink of sql_run. */
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/sql/sql.h"
 
 enum sql_format {

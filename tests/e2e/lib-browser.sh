@@ -4,7 +4,7 @@
 #   drive SCRIPT ARG... a script of python3 that may import lib_browser
 #   $maker              writes flame graphs: --write FILE [KIND]
 #   $pictures           a folder for pictures that stay, for who wants to look
-maker=$BUILD/tests/unit.export.flamegraph
+maker=$BUILD/tests/unit.formats.flamegraph
 [ -x "$maker" ] || skip "$maker is not built"
 need chromium chromedriver python3
 pictures=$BUILD/tests/pictures

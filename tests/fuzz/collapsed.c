@@ -10,9 +10,9 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "collector/analyze/report.h"
-#include "collector/export/json.h"
-#include "collector/import/collapsed_read.h"
-#include "collector/import/source.h"
+#include "collector/answers/json.h"
+#include "collector/formats/read/collapsed_read.h"
+#include "collector/formats/read/source.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct rules *rules(void)

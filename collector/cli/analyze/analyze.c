@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/output.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 
 #include "base/ban.h"
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/output.h"
-#include "collector/import/collapsed_read.h"
-#include "collector/import/source.h"
+#include "collector/formats/read/collapsed_read.h"
+#include "collector/formats/read/source.h"
 
 #include "base/ban.h"
 

@@ -15,7 +15,7 @@
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 
 #include "base/ban.h"
 

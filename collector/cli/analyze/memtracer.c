@@ -18,9 +18,9 @@
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/output.h"
-#include "collector/export/export.h"
-#include "collector/export/json.h"
-#include "collector/export/put.h"
+#include "collector/formats/write/export.h"
+#include "collector/answers/json.h"
+#include "collector/formats/write/put.h"
 #include "proto/columns.h"
 #include "collector/recording/recording.h"
 

@@ -7,7 +7,7 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
 #include "collector/columns/row_block.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 

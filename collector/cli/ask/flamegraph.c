@@ -10,9 +10,9 @@
 #include "base/parse.h"
 #include "collector/cli/output.h"
 #include "collector/cli/ask/question.h"
-#include "collector/export/export.h"
-#include "collector/export/weight.h"
-#include "collector/export/results.h"
+#include "collector/formats/write/export.h"
+#include "collector/answers/weight.h"
+#include "collector/answers/results.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 

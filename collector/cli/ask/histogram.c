@@ -9,8 +9,8 @@
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/json.h"
-#include "collector/export/results.h"
+#include "collector/answers/json.h"
+#include "collector/answers/results.h"
 
 #include "base/ban.h"
 

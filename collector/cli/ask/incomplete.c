@@ -5,7 +5,7 @@
 
 #include "collector/cli/command.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/recording/completeness.h"
 
 #include "base/ban.h"

@@ -10,7 +10,7 @@
 #include "base/parse.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/commands.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
 

@@ -11,7 +11,7 @@
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/terminal.h"
 #include "collector/columns/row_block.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/recording/completeness.h"
 #include "collector/recording/maps.h"
 #include "collector/recording/recording.h"

@@ -16,8 +16,8 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/terminal.h"
 #include "collector/columns/row_block.h"
-#include "collector/export/json.h"
-#include "collector/export/results.h"
+#include "collector/answers/json.h"
+#include "collector/answers/results.h"
 
 #include "base/ban.h"
 

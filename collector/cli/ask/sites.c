@@ -8,8 +8,8 @@
 #include "base/saturated.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/json.h"
-#include "collector/export/results.h"
+#include "collector/answers/json.h"
+#include "collector/answers/results.h"
 #include "proto/columns.h"
 #include "collector/recording/recording.h"
 

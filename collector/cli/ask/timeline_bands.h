@@ -1,7 +1,7 @@
 #pragma once
 /* The bands of `collector timeline --by`: what was asked for, and drawing them with letters. */
 #include "collector/cli/ask/question.h"
-#include "collector/export/weight.h"
+#include "collector/answers/weight.h"
 
 #define GRAPH_LABEL 12 /* columns before a graph */
 

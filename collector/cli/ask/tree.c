@@ -10,9 +10,9 @@
 #include "collector/cli/output.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/export.h"
-#include "collector/export/json.h"
-#include "collector/export/walk.h"
+#include "collector/formats/write/export.h"
+#include "collector/answers/json.h"
+#include "collector/answers/walk.h"
 
 #include "base/ban.h"
 

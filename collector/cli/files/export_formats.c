@@ -12,7 +12,7 @@
 #include "collector/cli/files/dot.h"
 #include "collector/cli/output.h"
 #include "collector/columns/row_block.h"
-#include "collector/export/export.h"
+#include "collector/formats/write/export.h"
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "collector/cli/ask/question.h"
-#include "collector/export/weight.h"
+#include "collector/answers/weight.h"
 
 /* What a writer gets. */
 struct export_call {

@@ -20,7 +20,7 @@
 #include "collector/cli/files/extract_place.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/recording/names.h"
 #include "base/ban.h"
 

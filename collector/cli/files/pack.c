@@ -12,7 +12,7 @@
 #include "collector/cli/new_file.h"
 #include "collector/cli/files/pack_files.h"
 #include "collector/cli/ask/question.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "proto/columns.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

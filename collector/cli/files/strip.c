@@ -11,7 +11,7 @@
 #include "base/parse.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/new_file.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/rewrite/rewrite.h"
 #include "collector/rewrite/strip.h"
 #include "base/ban.h"

@@ -14,7 +14,7 @@
 #include "collector/cli/terminal.h"
 #include "collector/control/control.h"
 #include "collector/control/order.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/recording/stream_id.h"
 #include "proto/mode.h"
 #include "proto/ring.h"

@@ -20,7 +20,7 @@
 #include "collector/cli/run/symbols_agents.h"
 #include "collector/cli/run/symbols_brought.h"
 #include "collector/cli/terminal.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/query/query.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

@@ -12,7 +12,7 @@
 #include "collector/catalogue/store.h"
 #include "collector/control/control.h"
 #include "collector/control/order.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/body.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

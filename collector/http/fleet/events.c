@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/fleet.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "collector/catalogue/store.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/values.h"

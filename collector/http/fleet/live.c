@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "collector/columns/row_block.h"
-#include "collector/export/json.h"
-#include "collector/export/results.h"
+#include "collector/answers/json.h"
+#include "collector/answers/results.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/recording/info.h"

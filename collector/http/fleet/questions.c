@@ -1,6 +1,6 @@
 /* /questions: what is being answered. Made by the loop, which owns the exchanges, so that it is
  * there while workers are busy. */
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/routes.h"
 
 #include "base/ban.h"

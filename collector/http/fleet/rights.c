@@ -1,6 +1,6 @@
 /* /rights: what the one who asks may do here. A page can't know otherwise: of its cookie it knows
  * nothing, and of a token that it has kept not whether that still holds. */
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/import.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "collector/catalogue/store.h"
-#include "collector/export/json.h"
-#include "collector/export/snapshots.h"
+#include "collector/answers/json.h"
+#include "collector/answers/snapshots.h"
 #include "collector/http/server/body.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

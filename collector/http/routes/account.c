@@ -1,6 +1,6 @@
 /* /data/ID/ledger: the account of a recording, as `collector ledger --json` has it. */
-#include "collector/export/account.h"
-#include "collector/export/json.h"
+#include "collector/answers/account.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/recording/completeness.h"

@@ -6,7 +6,7 @@
 
 #include "base/parse.h"
 #include "collector/columns/row_block.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/values.h"

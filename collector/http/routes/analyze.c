@@ -7,8 +7,8 @@
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"
 #include "collector/recording/recording.h"
-#include "collector/export/json.h"
-#include "collector/export/weight.h"
+#include "collector/answers/json.h"
+#include "collector/answers/weight.h"
 
 #include "base/ban.h"
 

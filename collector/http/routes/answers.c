@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "collector/columns/row_block.h"
-#include "collector/export/results.h"
-#include "collector/export/json.h"
+#include "collector/answers/results.h"
+#include "collector/answers/json.h"
 #include "collector/http/routes/base.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

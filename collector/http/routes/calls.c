@@ -13,7 +13,7 @@
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "heapcast.pb-c.h"
 #include "proto/event.h"
 

@@ -16,8 +16,8 @@
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"
 #include "collector/recording/recording.h"
-#include "collector/export/export.h"
-#include "collector/export/json.h"
+#include "collector/formats/write/export.h"
+#include "collector/answers/json.h"
 
 #include "base/ban.h"
 

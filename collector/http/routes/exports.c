@@ -1,4 +1,4 @@
-/* /data/ID/export/...: files for people and other tools, made by collector/export. */
+/* /data/ID/export/...: files for people and other tools, made by collector/formats. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "collector/export/export.h"
-#include "collector/export/weight.h"
-#include "collector/export/results.h"
+#include "collector/formats/write/export.h"
+#include "collector/answers/weight.h"
+#include "collector/answers/results.h"
 #include "collector/http/routes/base.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

@@ -9,7 +9,7 @@
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 
 #include "base/ban.h"
 

@@ -13,7 +13,7 @@
 #include "collector/query/match/mappings.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 
 #include "base/ban.h"
 

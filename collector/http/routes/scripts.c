@@ -16,7 +16,7 @@
 #include "collector/http/routes/sql.h"
 #include "collector/http/routes/what.h"
 #include "collector/sql/render.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 
 #include "base/ban.h"
 

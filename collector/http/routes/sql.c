@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "collector/export/put.h"
-#include "collector/export/json.h"
+#include "collector/formats/write/put.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/values.h"

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "collector/export/walk.h"
-#include "collector/export/export.h"
-#include "collector/export/json.h"
+#include "collector/answers/walk.h"
+#include "collector/formats/write/export.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/http/routes/what.h"

@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "proto/columns.h"
-#include "collector/export/json.h"
-#include "collector/export/names.h"
+#include "collector/answers/json.h"
+#include "collector/answers/names.h"
 #include "collector/http/server/sources.h"
 #include "collector/query/query.h"
 #include "collector/recording/info.h"

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collector/export/answer.h"
+#include "collector/answers/answer.h"
 #include "collector/http/server/exchange.h"
 
 struct filter;

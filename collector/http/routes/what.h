@@ -1,7 +1,7 @@
 #pragma once
 /* The parameters besides filters that most questions under /data/ID take: one struct for all
  * values, and a reader for each parameter. A route lists the readers that it needs in its table. */
-#include "collector/export/weight.h"
+#include "collector/answers/weight.h"
 #include "collector/http/routes/values.h"
 #include "collector/query/query.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/import.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "collector/catalogue/store.h"
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/recording/stream_id.h"

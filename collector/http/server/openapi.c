@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/export/json.h"
+#include "collector/answers/json.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/schema.h"
 #include "collector/http/routes/values.h"

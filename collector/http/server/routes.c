@@ -8,9 +8,9 @@
 
 #include "base/cleanup.h"
 #include "collector/analyze/report.h"
-#include "collector/export/account.h"
-#include "collector/export/results.h"
-#include "collector/export/snapshots.h"
+#include "collector/answers/account.h"
+#include "collector/answers/results.h"
+#include "collector/answers/snapshots.h"
 #include "collector/http/server/import.h"
 #include "collector/http/server/sources.h"
 #include "collector/query/match/mappings.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/export/answer.h"
-#include "collector/export/json.h"
+#include "collector/answers/answer.h"
+#include "collector/answers/json.h"
 
 #include "base/ban.h"
 

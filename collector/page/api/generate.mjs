@@ -1,6 +1,6 @@
 // Types of the API's answers, made of what the collector says of them: node generate.mjs < openapi.json > answers.ts
 //
-// The collector's own tables are the source (collector/export/answer.h), so `update` asks a collector that is built. answers.ts is kept
+// The collector's own tables are the source (collector/answers/answer.h), so `update` asks a collector that is built. answers.ts is kept
 // with the sources, as the collector carries the page that is made with it; e2e.page-types fails when it is not what the collector says
 // any more.
 import { readFileSync } from 'node:fs';

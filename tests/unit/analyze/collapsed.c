@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "collector/import/collapsed_read.h"
-#include "collector/import/source.h"
+#include "collector/formats/read/collapsed_read.h"
+#include "collector/formats/read/source.h"
 #include "collector/query/match/intern.h"
 
 struct got {

@@ -1,0 +1,276 @@
+/* The account of a recording as JSON. See account.h. */
+#include "collector/answers/account.h"
+#include "collector/answers/answer.h"
+#include "collector/answers/json.h"
+#include "collector/recording/completeness.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+#include "collector/recording/stream_id.h"
+
+#include "base/ban.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Indexed by the enums in heapcast.proto. */
+static const char *const kinds[] = {"unknown",	  "exited",   "signalled",
+				    "oom_killed", "detached", NULL};
+static const char *const sources[] = {"unknown", "wait", "pidfd", "proc", NULL};
+static const char *const counters[] = {"none", "cgroup_2", "cgroup_1", "system", NULL};
+
+static const char *name_of(const char *const *names, size_t count, uint32_t number)
+{
+	return names[number < count - 1 ? number : 0];
+}
+
+/* ---- members ---- */
+
+/* Numbers that are in no other line of the account. */
+#define ANSWER_OF struct completeness
+static const struct answer_field missing_fields[] = {
+	ROW("lost_events", lost_events, "events", "that never came"),
+	ROW("lost_bytes", lost_bytes, "bytes", "of them, as far as they are known"),
+	ROW("unfinished_events", unfinished_events, "events",
+	    "of those: calls that threads were in when they were killed"),
+	ROW("culled_events", culled_missed, "events",
+	    "that the agent culled, and whose sums never came"),
+	ROW("start_events", start_missed_events, "events", "before the collector joined"),
+	ROW("namespaces", namespaces, NULL, "of the loader, whose malloc was not recorded"),
+	ROW("tail_unknown", tail_unknown, NULL, "nobody writes it any more, and it has no end"),
+	ROW("tail_events", tail_events, "events", "that the agent had in hand when it last spoke"),
+	ROW("damaged_places", damaged_places, NULL, ""),
+	ROW("damaged_bytes", damaged_bytes, "bytes", "passed over"),
+	ROW("cut_bytes", cut_bytes, "bytes", "after the last whole frame"),
+	ROW("batches", missing_batches, NULL, "that never came"),
+	ROW("damage_events", missing_events, "events", "that came once, and are gone by damage"),
+	ROW("rowless_allocations", rowless_allocations, "blocks", "counted, but without a row"),
+	ROW("rowless_bytes", rowless_bytes, "bytes", "of them"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer missing_answer = {"missing", missing_fields};
+
+static const struct answer_field line_fields[] = {
+	BY_HAND("name", ANSWER_TEXT, NULL, "of the member that has the number, too"),
+	BY_HAND("text", ANSWER_TEXT, NULL, "two blanks in front: a part of the line before"),
+	BY_HAND("value", ANSWER_U64, NULL, ""),
+	{0},
+};
+static const struct answer line_answer = {"account_line", line_fields};
+
+#define ANSWER_OF struct thread_info
+static const struct answer_field thread_fields[] = {
+	ROW("number", number, NULL, "from 1, in the order in which they were seen"),
+	ROW("tid", tid, "tid", ""),
+	ROW("name", name, NULL, "empty: unknown"),
+	ROW("produced", produced, "events", "by the program"),
+	ROW("delivered", delivered, "events", "by the agent"),
+	ROW("lost", lost, "events", ""),
+	ROW("stored", stored, "events", "in the recording"),
+	ROW("culled", culled, "events", "short-lived blocks, which are only counted"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer thread_answer = {"account_thread", thread_fields};
+
+#define ANSWER_OF struct gap_info
+static const struct answer_field gap_fields[] = {
+	ROW("thread", thread, NULL, "its number; 0: unknown"),
+	ROW("from", from, NULL, "number of the thread's first event that is missing"),
+	ROW("to", to, NULL, "number of the first that is there again"),
+	ROW("events", events, "events", "that are missing"),
+	ROW("allocations", allocations, "events", "of them"),
+	ROW("frees", frees, "events", "of them"),
+	ROW("bytes", bytes, "bytes", "of these allocations"),
+	ROW("from_ns", from_ns, "ns", "when it began, since the start"),
+	ROW("to_ns", to_ns, "ns", "when it ended, since the start"),
+	BY_HAND("reason", ANSWER_WORD, NULL, "why they are missing", .words = account_reasons),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer gap_answer = {"gap", gap_fields};
+
+#define ANSWER_OF struct unrecorded_info
+static const struct answer_field unrecorded_fields[] = {
+	ROW_AS("name", name, ANSWER_CHARS, NULL, "of the process"),
+	ROW("pid", pid, NULL, ""),
+	ROW("counted", counted, NULL, "false: nothing more is known"),
+	ROW("events", events, "events", ""),
+	ROW("allocations", allocations, "events", ""),
+	ROW("frees", frees, "events", ""),
+	ROW("bytes", bytes, "bytes", "allocated"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer unrecorded_answer = {"unrecorded_child", unrecorded_fields};
+
+#define ANSWER_OF struct mark_info
+static const struct answer_field state_fields[] = {
+	BY_HAND("state", ANSWER_TEXT, NULL,
+		"thinned, waited, suspended, exec, delivery, started, stopped, mode, snapshot or "
+		"text"),
+	ROW("thread", thread, NULL, "its number; 0: the agent's"),
+	ROW("time_ns", time_ns, "ns", "from when on, since the start"),
+	BY_HAND("what", ANSWER_TEXT, NULL, "the same in words"),
+	ROW("value", value, NULL, "interval of samples, time or number, by the state"),
+	ROW("text", text, NULL, "that somebody gave it", .when = IF_TEXT),
+	ROW("by", by, NULL, "who ordered it", .when = IF_SET),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer state_answer = {"recording_state", state_fields};
+
+#define ANSWER_OF struct process_info
+static const struct answer_field end_fields[] = {
+	BY_HAND("how", ANSWER_TEXT, NULL, "in words"),
+	BY_HAND("kind", ANSWER_WORD, NULL, "detached: it goes on", .words = kinds),
+	ROW("status", end_status, NULL, "what it exited with, or the signal's number"),
+	ROW("core_dumped", core_dumped, NULL, ""),
+	BY_HAND("source", ANSWER_WORD, NULL, "who says so", .words = sources),
+	BY_HAND("oom_counter", ANSWER_WORD, NULL, "whose count of kills for lack of memory rose",
+		.words = counters),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer end_answer = {"program_end", end_fields};
+
+#define LINE(info, member, text, always) BY_HAND(#member, ANSWER_U64, NULL, text),
+#define LISTED(name, answer, text)                                                                 \
+	BY_HAND(name, ANSWER_OBJECT, NULL, text, .of = &(answer), .shape = ANSWER_LIST)
+static const struct answer_field account_fields[] = {
+	BY_HAND("id", ANSWER_TEXT, NULL, "32 hexadecimal digits"),
+	BY_HAND("parent", ANSWER_TEXT, NULL, "id of the recording that it was forked from",
+		.when = SOMETIMES),
+	BY_HAND("parent_event", ANSWER_U64, NULL,
+		"number of the event there, at which it was forked", .when = SOMETIMES),
+	BY_HAND("adds_up", ANSWER_BOOL, NULL, "what was produced was stored, or is accounted for"),
+	BY_HAND("reason", ANSWER_TEXT, NULL, "why not; null: it does", .may_be_null = true),
+	BY_HAND("complete", ANSWER_BOOL, NULL, "nothing is missing of what was to be recorded"),
+	BY_HAND("missing", ANSWER_OBJECT, NULL, "what is, of which no other number tells",
+		.of = &missing_answer),
+	BY_HAND("ran_before_ns", ANSWER_U64, "ns", "how long it had run when it was joined"),
+	ACCOUNT_LINES(LINE) LISTED("lines", line_answer,
+				   "the numbers above, as `collector ledger` prints them"),
+	LISTED("threads", thread_answer, ""),
+	LISTED("gaps", gap_answer, "where events of a thread are missing"),
+	LISTED("unrecorded_children", unrecorded_answer, "processes that are in no recording"),
+	LISTED("states", state_answer, "how it was recorded from when on"),
+	BY_HAND("end", ANSWER_OBJECT, NULL, "of the program; null: not seen", .of = &end_answer,
+		.may_be_null = true),
+	{0},
+};
+const struct answer account_answer = {"ledger", account_fields};
+
+/* ---- writing ---- */
+
+static void json_threads(struct json *json, const struct recording *r)
+{
+	json_array(json, "threads");
+	for (uint32_t i = 1; i <= recording_threads(r); i++)
+		if (recording_thread(r, i))
+			json_object_of(json, NULL, &thread_answer, recording_thread(r, i), NULL);
+	json_end(json, ']');
+}
+
+static void json_gaps(struct json *json, const struct recording *r)
+{
+	json_array(json, "gaps");
+	for (uint32_t i = 0; i < recording_gaps(r); i++) {
+		const struct gap_info *g = recording_gap(r, i);
+
+		json_object(json, NULL);
+		json_members(json, &gap_answer, g, NULL);
+		json_string(json, "reason", account_reason(g->reason));
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}
+
+static void json_unrecorded(struct json *json, const struct recording *r)
+{
+	json_array(json, "unrecorded_children");
+	for (uint32_t i = 0; i < recording_unrecorded_count(r); i++)
+		json_object_of(json, NULL, &unrecorded_answer, recording_unrecorded(r, i), NULL);
+	json_end(json, ']');
+}
+
+static void json_states(struct json *json, const struct recording *r)
+{
+	char what[ACCOUNT_WHAT];
+
+	json_array(json, "states");
+	for (uint32_t i = 0; i < recording_marks(r); i++) {
+		const struct mark_info *m = recording_mark(r, i);
+		const char *state = account_state(m);
+
+		if (!state)
+			continue;
+		account_describe(what, sizeof(what), m);
+		json_object(json, NULL);
+		json_string(json, "state", state);
+		json_string(json, "what", what);
+		json_members(json, &state_answer, m, NULL);
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}
+
+static void json_program_end(struct json *json, const struct recording *r)
+{
+	const struct process_info *p = recording_process(r);
+	char how[ACCOUNT_END];
+
+	if (!p->ended) {
+		json_string(json, "end", NULL);
+		return;
+	}
+	json_object(json, "end");
+	json_string(json, "how", account_end(how, sizeof(how), p));
+	json_string(json, "kind", name_of(kinds, COUNT(kinds), p->end_kind));
+	json_members(json, &end_answer, p, NULL);
+	json_string(json, "source", name_of(sources, COUNT(sources), p->end_source));
+	json_string(json, "oom_counter", name_of(counters, COUNT(counters), p->oom_counter));
+	json_end(json, '}');
+}
+
+/* The numbers as `collector ledger` prints them, in its order and with its texts. */
+static void json_account_lines(struct json *json, const struct recording *r)
+{
+	json_array(json, "lines");
+	for (size_t i = 0; i < account_line_count; i++) {
+		uint64_t value = account_number(r, &account_lines[i]);
+
+		if (!value && !account_lines[i].always)
+			continue;
+		json_object(json, NULL);
+		json_string(json, "name", account_lines[i].key);
+		json_string(json, "text", account_lines[i].text);
+		json_u64(json, "value", value);
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}
+
+void json_account(struct json *json, const struct recording *r, const struct completeness *c,
+		  const char *reason)
+{
+	char id[STREAM_ID_TEXT];
+
+	json_string(json, "id", stream_id_format(id, recording_id(r)));
+	if (recording_process(r)->forked) {
+		json_string(json, "parent", stream_id_format(id, &recording_process(r)->parent));
+		json_u64(json, "parent_event", recording_process(r)->parent_event);
+	}
+	json_bool(json, "adds_up", c->adds_up);
+	json_string(json, "reason", c->adds_up ? NULL : reason);
+	json_bool(json, "complete", c->complete);
+	json_object_of(json, "missing", &missing_answer, c, NULL);
+	json_u64(json, "ran_before_ns", c->ran_before_ns);
+	for (size_t i = 0; i < account_line_count; i++)
+		json_u64(json, account_lines[i].key, account_number(r, &account_lines[i]));
+	json_account_lines(json, r);
+	json_threads(json, r);
+	json_gaps(json, r);
+	json_unrecorded(json, r);
+	json_states(json, r);
+	json_program_end(json, r);
+}

@@ -1,0 +1,240 @@
+/* Writes rows of answers as JSON. See answer.h. */
+#include "collector/answers/answer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/answers/json.h"
+#include "collector/answers/results.h"
+#include "collector/recording/stream_id.h"
+
+#include "base/ban.h"
+
+#define NS_PER_S 1000000000u
+
+static const struct answer_field time_fields[] = {
+	BY_HAND("secs", ANSWER_U64, "s", ""),
+	BY_HAND("fract_nsecs", ANSWER_U64, "ns", ""),
+	{0},
+};
+const struct answer time_answer = {"time", time_fields};
+
+static const struct answer_field usage_fields[] = {
+	BY_HAND("bytes", ANSWER_U64, "bytes", "estimated where sampled"),
+	BY_HAND("blocks", ANSWER_U64, "blocks", "estimated where sampled"),
+	BY_HAND("bytes_error", ANSWER_DOUBLE, "bytes", "half width of the 95 % interval",
+		.when = SOMETIMES),
+	BY_HAND("blocks_error", ANSWER_DOUBLE, "blocks", "half width of the 95 % interval",
+		.when = SOMETIMES),
+	BY_HAND("samples", ANSWER_U64, "blocks", "that stand for others, too", .when = SOMETIMES),
+	{0},
+};
+const struct answer usage_answer = {"usage", usage_fields};
+
+/* ---- forms of the API ---- */
+
+void json_time(struct json *json, const char *key, uint64_t ns)
+{
+	json_object(json, key);
+	json_u64(json, "secs", ns / NS_PER_S);
+	json_u64(json, "fract_nsecs", ns % NS_PER_S);
+	json_end(json, '}');
+}
+
+void json_times_in(struct json *json, const char *name, const struct answer_context *context,
+		   uint64_t ns)
+{
+	uint64_t end = context->end_ns;
+	char key[64];
+
+	json_time(json, name, context->start_wall_ns + ns);
+	snprintf(key, sizeof(key), "%s_relative", name);
+	json_time(json, key, ns);
+	snprintf(key, sizeof(key), "%s_relative_p", name);
+	json_double(json, key, end ? (double)ns / (double)end : 0);
+}
+
+void json_address(struct json *json, const char *key, uint64_t address)
+{
+	char text[24], name[32];
+
+	json_u64(json, key, address);
+	snprintf(name, sizeof(name), "%s_s", key);
+	snprintf(text, sizeof(text), "%016" PRIX64, address);
+	json_string(json, name, text);
+}
+
+/* ---- members ---- */
+
+static uint64_t u64_at(const void *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static uint32_t u32_at(const void *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static double double_at(const void *at)
+{
+	double value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static const void *pointer_at(const void *at)
+{
+	const void *value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static void put(struct json *json, const char *key, const struct answer_field *f, const void *at,
+		const struct answer_context *context)
+{
+	char id[STREAM_ID_TEXT];
+
+	switch (f->kind) {
+	case ANSWER_U64:
+		json_u64(json, key, u64_at(at));
+		break;
+	case ANSWER_U32:
+		json_u64(json, key, u32_at(at));
+		break;
+	case ANSWER_I64:
+		json_i64(json, key, (int64_t)u64_at(at));
+		break;
+	case ANSWER_DOUBLE:
+		json_double(json, key, double_at(at));
+		break;
+	case ANSWER_BOOL:
+		json_bool(json, key, *(const bool *)at);
+		break;
+	case ANSWER_FLAG:
+		json_bool(json, key, u32_at(at) & f->mask);
+		break;
+	case ANSWER_KIB:
+		json_u64(json, key, u64_at(at) * 1024);
+		break;
+	case ANSWER_TEXT:
+		json_string(json, key, pointer_at(at));
+		break;
+	case ANSWER_CHARS:
+		json_string(json, key, at);
+		break;
+	case ANSWER_WORD:
+		json_string(json, key, f->words[u32_at(at)]);
+		break;
+	case ANSWER_ID:
+		json_string(json, key, stream_id_format(id, at));
+		break;
+	case ANSWER_USAGE:
+		json_usage(json, key, at);
+		break;
+	case ANSWER_TIME:
+		json_time(json, key, u64_at(at));
+		break;
+	case ANSWER_TIMES:
+		json_times_in(json, key, context, u64_at(at));
+		break;
+	case ANSWER_ADDRESS:
+		json_address(json, key, u64_at(at));
+		break;
+	case ANSWER_OBJECT:
+		json_object_of(json, key, f->of, at, context);
+		break;
+	case ANSWER_MEMBERS:
+		json_members(json, f->of, at, context);
+		break;
+	case ANSWER_FREE:
+		break;
+	}
+}
+
+static bool is_set(const struct answer_field *f, const void *at)
+{
+	switch (f->kind) {
+	case ANSWER_U32:
+		return u32_at(at) != 0;
+	case ANSWER_DOUBLE:
+		return double_at(at) > 0;
+	case ANSWER_TEXT:
+		return pointer_at(at) != NULL;
+	case ANSWER_BOOL:
+		return *(const bool *)at;
+	default:
+		return u64_at(at) != 0;
+	}
+}
+
+static bool is_there(const struct answer_field *f, const char *object)
+{
+	const char *at = object + f->at;
+
+	switch (f->when) {
+	case ALWAYS:
+		return true;
+	case IF_SET:
+		return is_set(f, at);
+	case IF_TEXT:
+		return pointer_at(at) && *(const char *)pointer_at(at);
+	case IF_NO_MAX:
+		return f->kind == ANSWER_U32 ? u32_at(at) != UINT32_MAX : u64_at(at) != UINT64_MAX;
+	case IF_TRUE:
+		return *(const bool *)(object + f->if_at);
+	case IF_FALSE:
+		return !*(const bool *)(object + f->if_at);
+	case SOMETIMES:
+		break;
+	}
+	return false;
+}
+
+static void put_list(struct json *json, const struct answer_field *f, const char *object,
+		     const struct answer_context *context)
+{
+	bool inside = f->shape == ANSWER_ARRAY;
+	const char *list = inside ? object + f->at : pointer_at(object + f->at);
+	const char *number = object + f->count_at;
+	uint64_t count = inside				     ? f->count_at
+			 : f->count_size == sizeof(uint32_t) ? u32_at(number)
+							     : u64_at(number);
+	bool page = f->shape == ANSWER_PAGE && context;
+	uint64_t first = page ? context->skip : 0, most = page ? context->count : UINT64_MAX;
+
+	json_array(json, f->name);
+	for (uint64_t i = first; i < count && i - first < most; i++)
+		put(json, NULL, f, list + i * f->stride + f->item_at, context);
+	json_end(json, ']');
+}
+
+void json_members(struct json *json, const struct answer *answer, const void *object,
+		  const struct answer_context *context)
+{
+	for (const struct answer_field *f = answer->fields; f->name || f->of; f++) {
+		if (f->by_hand || !is_there(f, object))
+			continue;
+		if (f->shape == ANSWER_ONE)
+			put(json, f->name, f, (const char *)object + f->at, context);
+		else
+			put_list(json, f, object, context);
+	}
+}
+
+void json_object_of(struct json *json, const char *key, const struct answer *answer,
+		    const void *object, const struct answer_context *context)
+{
+	json_object(json, key);
+	json_members(json, answer, object, context);
+	json_end(json, '}');
+}

@@ -1,0 +1,129 @@
+/*
+ * Collapsed stacks: "main;parse;malloc 4096" a line, as flamegraph.pl, jeprof, heaptrack_print and
+ * we write them. One number a line is all there is: bytes (or blocks, or what --unit says) of a
+ * stack, in use or allocated, nobody knows. A line becomes one block; a frame is a place of its
+ * own, with a name.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+#include "collector/formats/read/collapsed_read.h"
+#include "collector/formats/read/importer.h"
+#include "base/ban.h"
+
+struct collapsed {
+	struct importer *im;
+	struct intern frames;
+	uint32_t named;	 /* frames that are named in the recording, from 1 */
+	uint32_t *nodes; /* of the line at hand, the outermost first */
+	uint32_t node_capacity, node_count;
+	bool blocks; /* the numbers are counts */
+};
+
+static void collapsed_done(struct collapsed *c)
+{
+	intern_done(&c->frames);
+	free(c->nodes);
+}
+
+static uint64_t offset_of(uint32_t frame)
+{
+	return COMPOSER_FIRST_PLACE + (uint64_t)frame;
+}
+
+/* Frames are numbered as they come. */
+static int name_frames(struct collapsed *c)
+{
+	int r = 0;
+
+	while (!r && c->named < c->frames.count) {
+		struct composer_frame frame = {.function = intern_get(&c->frames, ++c->named)};
+
+		r = importer_name(c->im, 0, offset_of(c->named), &frame, 1);
+	}
+	return r;
+}
+
+static int put_line(void *context, const struct collapsed_line *line)
+{
+	struct collapsed *c = context;
+	uint32_t kept = line->kept < c->node_count ? line->kept : c->node_count, node;
+	int r = name_frames(c);
+
+	c->im->place = line->number;
+	if (!r && line->count > IMPORT_STACK_MAX)
+		return importer_bad_line(c->im, "a stack of more than %u frames", IMPORT_STACK_MAX);
+	if (!r && array_reserve(&c->nodes, &c->node_capacity, (uint64_t)line->count + 1,
+				sizeof(*c->nodes)) < 0)
+		return err_set(c->im->err, -ENOMEM, "no memory to import");
+	node = kept ? c->nodes[kept - 1] : 0;
+	for (uint32_t i = kept; !r && i < line->count; i++) {
+		r = composer_node(c->im->composer, node, 0, offset_of(line->frames[i]), &node);
+		c->nodes[i] = node;
+	}
+	c->node_count = line->count;
+	if (r < 0)
+		return r;
+	return importer_blocks(c->im, 1, node, c->blocks ? line->value : line->value != 0,
+			       c->blocks ? 0 : line->value, false);
+}
+
+static int tell_progress(void *context, uint64_t done, uint64_t of)
+{
+	const struct collapsed *c = context;
+	const struct import_options *o = c->im->options;
+
+	if (!o->progress || !o->progress(o->context, done, of ? of : done))
+		return 0;
+	return err_set(c->im->err, -ECANCELED, "stopped");
+}
+
+static int read_collapsed(struct importer *im)
+{
+	cleanup(collapsed_done) struct collapsed c = {.im = im};
+	const struct collapsed_to to = {.line = put_line, .progress = tell_progress, .context = &c};
+	struct collapsed_counts counts = {0};
+	int r;
+
+	c.blocks = importer_counts_blocks(im);
+	r = importer_begin(im, &(const struct importer_process){0});
+	if (!r)
+		r = collapsed_read(im->source, &c.frames, &to, &counts, im->err);
+	if (r < 0)
+		return r;
+	if (collapsed_left_out(&counts)) {
+		char text[256];
+
+		importer_note(im, "%s", collapsed_left_out_text(&counts, text, sizeof(text)));
+	}
+	return counts.stacks ? 0
+			     : err_set(im->err, -EBADMSG, "%s has no line of a stack and a number",
+				       source_name(im->source));
+}
+
+/* A line ends with a blank and digits. */
+static bool is_collapsed(const uint8_t *head, size_t length)
+{
+	const uint8_t *end;
+	size_t i;
+
+	if (importer_is_binary(head, length))
+		return false;
+	for (; length && (end = memchr(head, '\n', length)) != NULL;
+	     length -= i + 1, head += i + 1) {
+		size_t digits = 0;
+
+		i = (size_t)(end - head);
+		while (digits < i && head[i - 1 - digits] >= '0' && head[i - 1 - digits] <= '9')
+			digits++;
+		if (digits && digits + 1 < i && head[i - 1 - digits] == ' ')
+			return true;
+	}
+	return false;
+}
+
+const struct import_format format_collapsed = {"collapsed", is_collapsed, read_collapsed};

@@ -1,0 +1,170 @@
+#pragma once
+/*
+ * Exports for people and other tools, made from the results of collector/query. No exporter reads
+ * the store by itself. Every writer appends to a buffer, which the caller writes out.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/answers/weight.h"
+#include "collector/query/query.h"
+
+struct buf;
+struct err_text;
+struct timeline;
+struct tree;
+struct tree_change;
+struct filter;
+struct view;
+
+/* Formats with comments begin with a note on what the recording does not hold
+ * (recording/completeness.h). For formats without comments (json, collapsed, replay) the caller
+ * reports it elsewhere. */
+
+/* Writes `frame;frame;frame VALUE` lines, outermost frame first, sorted. ';' and newlines in names
+ * become ':' and ' '. */
+int export_collapsed(const struct tree *tree, enum export_weight weight, struct buf *out,
+		     struct err_text *err);
+/* Appends a frame's name in the spelling of the collapsed export. */
+void export_collapsed_name(const char *name, struct buf *out);
+
+struct flamegraph_options {
+	const char *title;    /* NULL: "heapcast" */
+	const char *subtitle; /* NULL: none */
+	/* What the numbers do not hold, shown as a comment and as a line; "" or NULL: nothing. */
+	const char *incomplete;
+	enum export_weight weight;
+	uint32_t width; /* pixels; 0: 1200 and as wide as the window */
+	bool inverted;	/* roots on top (icicle) */
+	bool reversed;	/* the tree comes from tree_reversed; selects the name of its lowest row */
+	/* The changes of query_tree_diff: red has grown, blue has shrunk. NULL: no difference is
+	 * shown. */
+	const struct tree_change *changes;
+};
+
+/* Turns the tree inside out (tree_reversed), without frames that would be too narrow to see.
+ * Returns 0 or -ENOMEM. */
+int export_reverse(struct tree *tree, enum export_weight weight);
+
+/* Writes one SVG file with search, zoom and details on hover in a browser. A script in the file
+ * does this; the file loads nothing from outside. */
+int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options,
+		      struct buf *out, struct err_text *err);
+
+struct flame_options; /* export/results.h */
+struct flame_file_options {
+	const char *title, *subtitle, *incomplete; /* as in flamegraph_options */
+	enum export_weight weight;		   /* what is shown initially */
+	bool reversed;
+	const struct flame_options *flame;
+};
+#define FLAME_FILE_NODES 100000 /* `count` of flame_options: some 3 MB, small enough for a mail */
+
+/* Writes the page's flame graph as one self-contained HTML file, which makes no requests. Returns
+ * -ENOTSUP if the collector was built without the page. */
+int export_flame_file(const struct tree *tree, const struct flame_file_options *options,
+		      struct buf *out, struct err_text *err);
+
+struct graph_options {
+	enum export_weight weight;
+	uint32_t width, height;		  /* pixels; 0: 1024 and 768. Below 500 without axes */
+	const char *incomplete;		  /* as for flame graphs */
+	const struct series_list *series; /* bands; NULL: none */
+};
+
+/* Writes the memory in use over time as SVG: blue up to the lowest value of each point, red from
+ * there to the highest. With `series`: stacked bands that reach up to the highest value, and a
+ * legend below. */
+int export_graph(const struct timeline *timeline, const struct graph_options *options,
+		 struct buf *out, struct err_text *err);
+
+struct ascii_tree_options {
+	const char *incomplete; /* the first line; "" or NULL: none */
+	enum export_weight weight;
+	double percent_min; /* frames with a smaller share of the whole are left out */
+	unsigned width;	    /* columns; 0: unlimited */
+};
+
+/* Writes the tree as text for a terminal, one frame per line, outermost first. */
+int export_ascii_tree(const struct tree *tree, const struct ascii_tree_options *options,
+		      struct buf *out, struct err_text *err);
+
+/* Writes what heaptrack_print and the heaptrack GUI read; heaptrack.c describes the format. The
+ * filter is used until heaptrack_export_free. */
+struct heaptrack_export;
+int heaptrack_export_new(struct view *view, const struct filter *filter,
+			 struct heaptrack_export **ret_export, struct err_text *err);
+void heaptrack_export_free(struct heaptrack_export *heaptrack_export);
+/* Appends until `out` holds about `bytes`. Returns 1 if there is more, 0 at the end, or a negative
+ * errno. */
+int heaptrack_export_some(struct heaptrack_export *heaptrack_export, size_t bytes, struct buf *out,
+			  struct err_text *err);
+
+/* Writes records from which a program can repeat the same requests to an allocator; replay.c
+ * describes them. Use it as heaptrack_export above. */
+struct replay_export;
+int replay_export_new(struct view *view, const struct filter *filter,
+		      struct replay_export **ret_export, struct err_text *err);
+void replay_export_free(struct replay_export *replay_export);
+int replay_export_some(struct replay_export *replay_export, size_t bytes, struct buf *out,
+		       struct err_text *err);
+
+/*
+ * Profiles in the formats of other tools. Profiles that concern a moment hold what was allocated
+ * and what `value` counts. For VALUE_IN_USE the moment is `at_ns` (NO_TIME: the end). All append to
+ * `out`.
+ */
+int export_pprof(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
+		 struct buf *out, struct err_text *err);
+enum heap_dialect { HEAP_JEMALLOC, HEAP_GPERFTOOLS };
+int export_heap_profile(struct view *view, const struct filter *filter, enum value value,
+			uint64_t at_ns, enum heap_dialect dialect, struct buf *out,
+			struct err_text *err);
+/* Writes a profile as valgrind's massif would. `over_time`: what was in use from the start to the
+ * end, with its peak; else what `value` counts at its moment. */
+int export_massif(struct view *view, const struct filter *filter, bool over_time, enum value value,
+		  uint64_t at_ns, struct buf *out, struct err_text *err);
+/* Writes a file for speedscope with bytes and blocks as two profiles; the profile of `weight` is
+ * shown first. `incomplete` as for flame graphs; it becomes a member of the file, and follows its
+ * name. */
+int export_speedscope(const struct tree *tree, const char *name, const char *incomplete,
+		      enum export_weight weight, struct buf *out, struct err_text *err);
+
+struct callgraph_options {
+	const char *title;	/* NULL: none */
+	const char *incomplete; /* as for flame graphs */
+	enum export_weight weight;
+	/* Percentage of the whole; functions with a smaller inclusive value are left out. */
+	double percent_min;
+	uint32_t count; /* maximum number of functions */
+};
+
+/* Writes the call graph as text for Graphviz: one box per function, one arrow per call with the
+ * value that came through it. */
+int export_callgraph(const struct tree *tree, const struct callgraph_options *options,
+		     struct buf *out, struct err_text *err);
+
+/* Writes matched allocations, one per line, and their backtraces, each once; rows.c describes the
+ * format. Written in steps, as above. */
+enum rows_format { ROWS_AS_JSON, ROWS_AS_CSV };
+enum rows_table { ROWS_ALLOCATIONS = 1, ROWS_BACKTRACES = 2 };
+struct rows_options {
+	enum rows_format format;
+	unsigned tables;  /* enum rows_table; 0: both in JSON, allocations in CSV */
+	bool with_stacks; /* each allocation line holds its frames instead of a number */
+	uint64_t count;	  /* maximum number of allocations */
+};
+/* Parses "allocations" or "backtraces". Returns -EINVAL for anything else. */
+int rows_table(const char *text, unsigned *ret_tables);
+struct rows_export;
+int rows_export_new(struct view *view, const struct filter *filter,
+		    const struct rows_options *options, struct rows_export **ret_export,
+		    struct err_text *err);
+void rows_export_free(struct rows_export *rows_export);
+int rows_export_some(struct rows_export *rows_export, size_t bytes, struct buf *out,
+		     struct err_text *err);
+/* Estimates the number of bytes of the allocation lines from a sample of them. May read all rows to
+ * count them. */
+int rows_export_estimate(struct rows_export *rows_export, uint64_t *ret_bytes,
+			 struct err_text *err);

@@ -1,0 +1,207 @@
+/*
+ * Heap profiles as text with addresses, which jeprof and google-pprof look up in the program's
+ * files.
+ *
+ *	jemalloc (heap_v2)			gperftools
+ *	heap_v2/0				heap profile: N: BYTES [ N: BYTES] @ heapprofile
+ *	  t*: N: BYTES [N: BYTES]
+ *	  t1: N: BYTES [N: BYTES] NAME
+ *	@ ADDRESS ADDRESS...			  N: BYTES [N: BYTES] @ ADDRESS ADDRESS...
+ *	  t*: N: BYTES [N: BYTES]
+ *	  t1: N: BYTES [N: BYTES]
+ *
+ *	MAPPED_LIBRARIES:			MAPPED_LIBRARIES:
+ *	START-END r-xp OFFSET 00:00 0 PATH	...
+ *
+ * The first pair of numbers is what was in use, the second what was allocated. Addresses are return
+ * addresses, innermost first. The number behind heap_v2 is the sampling interval, by which a reader
+ * would scale the numbers up again; 0 means that they are final. Frames without an address (not
+ * reached by an unwinder) are left out.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/saturated.h"
+#include "collector/formats/write/export.h"
+#include "collector/formats/write/heap_value.h"
+#include "collector/formats/write/put.h"
+#include "collector/query/query.h"
+#include "proto/columns.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
+
+#include "base/ban.h"
+
+struct numbers {
+	uint64_t blocks, bytes, all_blocks, all_bytes;
+};
+
+static void add(struct numbers *into, const struct thread_group *g)
+{
+	add_most(&into->blocks, g->value.blocks);
+	add_most(&into->bytes, g->value.bytes);
+	add_most(&into->all_blocks, g->allocated.blocks);
+	add_most(&into->all_bytes, g->allocated.bytes);
+}
+
+static void put_numbers(struct buf *out, struct numbers n)
+{
+	buf_printf(out, "%" PRIu64 ": %" PRIu64 " [%" PRIu64 ": %" PRIu64 "]", n.blocks, n.bytes,
+		   n.all_blocks, n.all_bytes);
+}
+
+/* A stack without any address gets the address 0, so that its numbers count. */
+static void put_addresses(struct view *view, uint32_t node, struct buf *out)
+{
+	const struct recording *recording = view_recording(view);
+	bool any = false;
+
+	buf_byte(out, '@');
+	while (node) {
+		const struct stack_node *n = recording_node(recording, node);
+		uint64_t address = view_frame(view, node, 0).address;
+
+		if (address)
+			buf_printf(out, " 0x%" PRIx64, address);
+		any |= address != 0;
+		node = n && n->parent < node ? n->parent : 0;
+	}
+	buf_string(out, any ? "\n" : " 0x0\n");
+}
+
+static void put_jemalloc(struct view *view, const struct thread_group *list, size_t count,
+			 struct numbers sum, struct buf *out)
+{
+	put_addresses(view, list->node, out);
+	buf_string(out, "  t*: ");
+	put_numbers(out, sum);
+	buf_byte(out, '\n');
+	for (size_t i = 0; i < count; i++) {
+		struct numbers one = {0};
+
+		add(&one, &list[i]);
+		buf_printf(out, "  t%u: ", list[i].thread);
+		put_numbers(out, one);
+		buf_byte(out, '\n');
+	}
+}
+
+static void put_gperftools(struct view *view, uint32_t node, struct numbers sum, struct buf *out)
+{
+	buf_string(out, "  ");
+	put_numbers(out, sum);
+	buf_byte(out, ' ');
+	put_addresses(view, node, out);
+}
+
+/* The total of a thread, and its name. */
+static void put_thread(const struct thread_info *thread, uint32_t number, struct numbers sum,
+		       struct buf *out)
+{
+	buf_printf(out, "  t%u: ", number);
+	put_numbers(out, sum);
+	if (thread->name[0]) {
+		buf_byte(out, ' ');
+		put_utf8(out, thread->name);
+	}
+	buf_byte(out, '\n');
+}
+
+static void put_threads(const struct recording *recording, const struct thread_groups *groups,
+			struct buf *out)
+{
+	uint32_t count = recording_threads(recording);
+	cleanup(cleanup_free) struct numbers *sums = calloc((size_t)count + 1, sizeof(*sums));
+
+	if (!sums) {
+		out->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < groups->count; i++)
+		if (groups->list[i].thread <= count)
+			add(&sums[groups->list[i].thread], &groups->list[i]);
+	for (uint32_t n = 1; n <= count; n++) {
+		const struct thread_info *thread = recording_thread(recording, n);
+
+		if (thread && sums[n].all_blocks)
+			put_thread(thread, n, sums[n], out);
+	}
+}
+
+static void put_head(const struct recording *recording, const struct thread_groups *groups,
+		     enum heap_dialect dialect, struct buf *out)
+{
+	struct numbers total = {0};
+
+	for (size_t i = 0; i < groups->count; i++)
+		add(&total, &groups->list[i]);
+	if (dialect == HEAP_JEMALLOC) {
+		buf_string(out, "heap_v2/0\n  t*: ");
+		put_numbers(out, total);
+		buf_byte(out, '\n');
+		put_threads(recording, groups, out);
+		return;
+	}
+	buf_printf(out,
+		   "heap profile: %" PRIu64 ": %" PRIu64 " [%" PRIu64 ": %" PRIu64
+		   "] @ heapprofile\n",
+		   total.blocks, total.bytes, total.all_blocks, total.all_bytes);
+}
+
+/* Groups of the same backtrace are adjacent. */
+static void put_stacks(struct view *view, const struct thread_groups *groups,
+		       enum heap_dialect dialect, struct buf *out)
+{
+	for (size_t i = 0, n; i < groups->count && !buf_error(out); i += n) {
+		const struct thread_group *list = &groups->list[i];
+		struct numbers sum = {0};
+
+		for (n = 0; i + n < groups->count && list[n].node == list->node; n++)
+			add(&sum, &list[n]);
+		if (dialect == HEAP_JEMALLOC)
+			put_jemalloc(view, list, n, sum, out);
+		else
+			put_gperftools(view, list->node, sum, out);
+	}
+}
+
+/* Writes mappings as in /proc/PID/maps. A name in brackets is no file. A newline in a path would
+ * begin a new line. */
+static void put_mappings(const struct recording *recording, struct buf *out)
+{
+	buf_string(out, "\nMAPPED_LIBRARIES:\n");
+	for (uint32_t n = 1; n <= recording_modules(recording); n++) {
+		const struct module_info *m = recording_module(recording, n);
+		struct heap_segment s;
+
+		if (!m)
+			continue;
+		s = heap_segment_of(recording, m);
+		buf_printf(out, "%" PRIx64 "-%" PRIx64 " r-xp %08" PRIx64 " 00:00 0 ",
+			   m->bias + s.start, m->bias + s.end, s.file_offset);
+		for (const char *p = m->path; *p; p++)
+			buf_byte(out, (uint8_t)*p < ' ' ? '?' : (uint8_t)*p);
+		buf_byte(out, '\n');
+	}
+}
+
+int export_heap_profile(struct view *view, const struct filter *filter, enum value value,
+			uint64_t at_ns, enum heap_dialect dialect, struct buf *out,
+			struct err_text *err)
+{
+	cleanup(thread_groups_done) struct thread_groups groups = {0};
+	int r = query_thread_groups(view, filter, heap_value(value), at_ns, &groups, err);
+
+	if (r < 0)
+		return r;
+	/* jeprof and google-pprof print this line, and continue reading. */
+	put_incomplete(out, "%warn ", view_recording(view), "\n");
+	put_head(view_recording(view), &groups, dialect, out);
+	put_stacks(view, &groups, dialect, out);
+	put_mappings(view_recording(view), out);
+	return buf_error(out) ? err_set(err, buf_error(out), "no memory for the profile") : 0;
+}

@@ -1,0 +1,49 @@
+#pragma once
+/* The export of rows, shared with its two writers. Internal to this export. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/intern.h"
+#include "collector/columns/row_block.h"
+#include "collector/formats/write/export.h"
+
+struct rows_export;
+struct row_block;
+
+struct rows_writer {
+	unsigned tables;				      /* the default */
+	void (*head)(struct rows_export *e, struct buf *out); /* NULL: none */
+	void (*allocation)(struct rows_export *e, const struct row_block *b, uint32_t i,
+			   struct buf *out);
+	void (*backtrace)(struct rows_export *e, uint32_t node, struct buf *out);
+};
+
+extern const struct rows_writer rows_json, rows_csv;
+
+struct rows_export {
+	struct view *view;
+	const struct recording *recording;
+	const struct rows_writer *writer;
+	struct rows_options options;
+	struct query_page *page;
+	struct row_cache *cache;
+	bool begun;
+	uint64_t *rows; /* rows taken from the page */
+	long count, at;
+	uint8_t *told; /* one bit per node: its backtrace has been written */
+	uint32_t nodes;
+	uint64_t done; /* number of allocations written */
+	/* Of the CSV writer: */
+	struct buf field;
+	uint32_t *way; /* nodes of a backtrace */
+	uint32_t way_capacity;
+	/* Of the JSON writer: */
+	struct intern places;  /* by module and offset */
+	uint64_t *first_frame; /* by place: the number of its innermost frame; the others follow */
+	uint32_t first_frame_capacity;
+	uint64_t frames; /* frames written so far */
+};
+
+/* Whether lines of a table (enum rows_table) are written. */
+bool rows_has(const struct rows_export *e, unsigned table);
