@@ -1,4 +1,4 @@
-/* The JSON writer (RFC 8259). See export.h. */
+/* The JSON writer (RFC 8259). See json.h. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Function names without template (C++) or generic (Rust) arguments. See export.h. */
+/* Function names without template (C++) or generic (Rust) arguments. See names.h. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -28,6 +28,7 @@
 
 #include "collector/catalogue/store.h"
 
+struct buf;
 struct err_text;
 struct recording;
 struct store;
@@ -125,6 +126,9 @@ struct command {
 	const char *
 		about; /* paragraphs for --help, lines of at most 79 columns, ends with a newline */
 	const char *examples; /* lines for --help, indented by two; may be NULL */
+	/* `about` and the help of options may have a word like {formats}, for what the command has
+	 * in a table. This writes what stands there. NULL: they have none. */
+	void (*fill)(const char *word, struct buf *out);
 	const struct option_group *groups;
 	size_t options_size;
 	const void *defaults;		       /* options_size bytes; NULL: zero */

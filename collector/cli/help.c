@@ -2,12 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "collector/cli/command.h"
 #include "base/ban.h"
 
 #define HELP_COLUMN  28
 #define HELP_WIDTH   79
 #define USAGE_INDENT 4
+#define WORD_MAX     32
 
 /* `text`, broken at blanks, where the line is `used` wide already; lines that follow begin at
  * `indent`. */
@@ -33,8 +36,28 @@ static void wrapped(const char *text, int used, int indent)
 	putchar('\n');
 }
 
-static void option_help(const struct option *option)
+/* `text` with what the command puts in place of its {words}; NULL without memory. */
+static const char *filled(const struct command *command, const char *text, struct buf *out)
 {
+	char word[WORD_MAX];
+	const char *brace;
+
+	if (!command->fill)
+		return text;
+	buf_clear(out);
+	for (; (brace = strchr(text, '{')); text = brace + strlen(word) + 2) {
+		buf_append(out, text, (size_t)(brace - text));
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(brace + 1, "}"), brace + 1);
+		command->fill(word, out);
+	}
+	buf_string(out, text);
+	return buf_text(out);
+}
+
+static void option_help(const struct command *command, const struct option *option)
+{
+	cleanup(buf_done) struct buf room = {0};
+	const char *help = filled(command, option->help, &room);
 	char left[80];
 	int n;
 
@@ -48,17 +71,20 @@ static void option_help(const struct option *option)
 		printf("%s\n%*s", left, HELP_COLUMN, "");
 	else
 		printf("%-*s", HELP_COLUMN, left);
-	wrapped(option->help, HELP_COLUMN, HELP_COLUMN);
+	wrapped(help ? help : option->help, HELP_COLUMN, HELP_COLUMN);
 }
 
 void command_help(const struct command *command)
 {
+	cleanup(buf_done) struct buf room = {0};
+	const char *about = filled(command, command->about, &room);
+
 	wrapped(command->usage, printf("Usage: collector %s", command->name), USAGE_INDENT);
-	printf("\n%s", command->about);
+	printf("\n%s", about ? about : command->about);
 	for (const struct option_group *g = command->groups; g && g->options; g++) {
 		printf("\n%s:\n", g->heading ? g->heading : "Options");
 		for (const struct option *o = g->options; o->name; o++)
-			option_help(o);
+			option_help(command, o);
 	}
 	if (command->examples)
 		printf("\nExamples:\n%s", command->examples);

@@ -26,6 +26,11 @@ _heapcast_options() {
 		command sed -nE 's/^ {2,6}(-[a-z], )?(--[a-z0-9-]+)( [^ ]+)?( *|  .*)$/\2\3/p'
 }
 
+# The formats that a command knows: a table in its --help, above the options.
+_heapcast_formats() {
+	"$1" "$2" --help 2>/dev/null </dev/null | command awk '/^ +-/ { exit } /^  [a-z][a-z-]*  / { print $1 }'
+}
+
 # What an option takes, one a line. $1 program, $2 command, $3 option, $4 what --help calls its value.
 _heapcast_values() {
 	case $3 in
@@ -34,7 +39,7 @@ _heapcast_values() {
 	--value) printf '%s\n' allocated leaked temporary in-use peak ;;
 	--by) printf '%s\n' site function backtrace ;;
 	--weight) printf '%s\n' bytes blocks ;;
-	--format) printf '%s\n' collapsed speedscope pprof heaptrack jemalloc gperftools massif callgraph callgraph-svg callgraph-pdf json csv replay ;;
+	--format) _heapcast_formats "$1" "$2" ;;
 	--lifetime)
 		printf '%s\n' all only_leaked only_temporary only_whole_group_leaked only_chain_leaked \
 			only_not_deallocated_in_current_range only_deallocated_in_current_range

@@ -88,6 +88,7 @@ takes --by top
 takes --weight flamegraph
 takes --lifetime top
 takes --format export
+takes --format import
 
 # Strangers: bash's own completion, and nothing was started.
 offers "$T/strange/agent r" ""
@@ -134,6 +135,8 @@ cat >lines <<-END
 	agent s
 	collector led
 	collector top --val
+	collector export --format spe
+	collector import --format gpe
 	collector top --value pe
 	agent run --policy=c
 	agent run --policy 
@@ -146,7 +149,7 @@ cat >lines <<-END
 END
 export T ROOT TERM=dumb ZDOTDIR=$T
 timeout 60 zsh -f driver.zsh <lines >zsh.out 2>zsh.err || { cat zsh.out zsh.err >&3; fail "zsh did not answer"; }
-assert_contains "zsh" zsh.out "[[[agent serve " "[[[collector ledger " "[[[collector top --value=" "[[[collector top --value peak " \
+assert_contains "zsh" zsh.out "[[[agent serve " "[[[collector ledger " "[[[collector export --format speedscope " "[[[collector import --format gperftools " "[[[collector top --value=" "[[[collector top --value peak " \
 	"[[[agent run --policy=count " "[[[agent serve --spool folder/" "[[[agent run -- unshare " "[[[collector report $id " \
 	"block" "thin" "--lifetime-max" "lived so long or shorter" "[[[collector help maps " "[[[$T/strange/agent rec.heapcast "
 [ ! -e started ] || fail "a stranger was started by zsh"

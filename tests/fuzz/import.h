@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "collector/formats/read/import.h"
+#include "collector/formats/import.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
 #include "tests/fuzz/fuzz.h"

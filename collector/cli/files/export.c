@@ -1,36 +1,135 @@
 /* collector export: files for other tools. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/cli/files/export_formats.h"
+#include "base/parse.h"
 #include "collector/cli/ask/incomplete.h"
+#include "collector/cli/ask/question.h"
+#include "collector/cli/files/dot.h"
 #include "collector/cli/output.h"
+#include "collector/formats/formats.h"
 
 #include "base/ban.h"
 
+#define STEP_BYTES 65536
+#define MUCH_BYTES (256u << 20) /* of which one is told */
+
+/* ---- what is asked for ---- */
+
+static int read_percent(const char *text, double *ret_percent, struct err_text *err)
+{
+	char *end;
+
+	*ret_percent = strtod(text, &end);
+	return end != text && !*end && *ret_percent >= 0 && *ret_percent <= 100
+		       ? 0
+		       : err_set(err, -EINVAL,
+				 "--percent-min takes a number from 0 to 100, not '%.60s'", text);
+}
+
+static int read_writing(struct question *q, const struct question_options *o,
+			enum export_weight weight, struct writing *ret_writing,
+			struct err_text *err)
+{
+	struct writing w = {
+		.view = q->view,
+		.filter = &q->filter,
+		.value = q->value,
+		.value_given = o->value || q->at_ns != NO_TIME,
+		.at_ns = q->at_ns,
+		.weight = weight,
+		.title = o->title,
+		.incomplete = q->completeness.line,
+		.percent_min = -1,
+		.count = o->count ? o->count : UINT64_MAX,
+		.with_stacks = o->with_stacks,
+	};
+
+	if (o->percent_min && read_percent(o->percent_min, &w.percent_min, err) < 0)
+		return -EINVAL;
+	if (o->table && rows_table(o->table, &w.tables) < 0)
+		return err_set(err, -EINVAL, "--table takes allocations or backtraces, not '%.60s'",
+			       o->table);
+	*ret_writing = w;
+	return 0;
+}
+
+/* ---- writing ---- */
+
+static int flush_to_file(struct buf *out, FILE *file)
+{
+	if (buf_error(out))
+		return buf_error(out);
+	if (out->length && fwrite(out->data, 1, out->length, file) != out->length) {
+		int error = errno;
+
+		output_failed(error);
+		return -error;
+	}
+	buf_clear(out);
+	return 0;
+}
+
+/* To who looks on: whether it will be much. */
+static int tell_size(const struct command *command, struct format_output *output,
+		     struct err_text *err)
+{
+	char text[32];
+	uint64_t bytes;
+	int r = format_estimate(output, &bytes, err);
+
+	if (!r && bytes >= MUCH_BYTES)
+		command_note(
+			command, "about %s will be written; %s", format_size(text, (double)bytes),
+			output->writing.with_stacks ? "without --with-stacks it is less, and so "
+						      "with --count and filters"
+						    : "with --count and filters it is less");
+	return r;
+}
+
+static int write_all(const struct command *command, struct format_output *output, FILE *file,
+		     struct err_text *err)
+{
+	const char *drawn_as = output->format->drawn_as;
+	cleanup(buf_done) struct buf out = {0};
+	int more = 1, r = 0;
+
+	if (isatty(STDERR_FILENO))
+		r = tell_size(command, output, err);
+	while (!r && more) {
+		more = format_some(output, drawn_as ? SIZE_MAX : STEP_BYTES, &out, err);
+		r = more < 0 ? more : drawn_as ? 0 : flush_to_file(&out, file);
+	}
+	return r || !drawn_as ? r : dot_draw(&out, drawn_as, file, err);
+}
+
 static int write_format(struct question *q, const struct question_options *o,
-			const struct export_format *format, enum export_weight weight)
+			const struct format *format, enum export_weight weight)
 {
 	bool standard = !o->output || !strcmp(o->output, "-");
 	cleanup(cleanup_fclose) FILE *opened = NULL;
+	cleanup(format_output_done) struct format_output output = {.format = format};
 	struct err_text err = {0};
-	struct export_call call = {
-		.question = q, .options = o, .weight = weight, .file = stdout, .err = &err};
-	int r = 0;
+	FILE *file = stdout;
+	int r;
 
 	if (!format->remarks)
 		incomplete_note(q->command, &q->completeness);
-	if (!standard) {
-		call.file = opened = fopen(o->output, "we");
+	r = read_writing(q, o, weight, &output.writing, &err);
+	if (!r && !standard) {
+		file = opened = fopen(o->output, "we");
 		if (!opened)
 			r = err_set(&err, -EIO, "writing %s: %s", o->output, strerror(errno));
 	}
 	if (!r)
-		r = format->write(&call);
-	if (!r && fflush(call.file) != 0) {
+		r = write_all(q->command, &output, file, &err);
+	if (!r && fflush(file) != 0) {
 		output_failed(errno);
 		r = -EIO;
 	}
@@ -40,62 +139,52 @@ static int write_format(struct question *q, const struct question_options *o,
 	return r < 0 ? question_failed(q, r, &err) : EXIT_DONE;
 }
 
-/* "collapsed, json or csv" */
-static const char *format_names(char *out, size_t size)
-{
-	size_t n = 0;
-
-	for (const struct export_format *f = export_formats; f->name && n < size; f++)
-		n += (size_t)snprintf(out + n, size - n, "%s%s",
-				      f == export_formats ? ""
-				      : f[1].name	  ? ", "
-							  : " or ",
-				      f->name);
-	return out;
-}
+/* ---- the command ---- */
 
 /* What a format has no use for was meant for another one. */
 static int refuse_options(const struct command *command, const struct question_options *o,
-			  const struct export_format *format)
+			  const struct format *format)
 {
 	const struct {
 		bool given;
 		unsigned takes;
-		const char *name, *formats;
+		const char *name;
 	} options[] = {
-		{o->weight, TAKES_WEIGHT, "weight", "collapsed, speedscope and callgraph"},
-		{o->title, TAKES_TITLE, "title", "callgraph"},
-		{o->percent_min, TAKES_TITLE, "percent-min", "callgraph"},
-		{o->count, TAKES_COUNT, "count", "callgraph, json and csv"},
-		{o->table, TAKES_TABLE, "table", "json and csv"},
-		{o->with_stacks, TAKES_TABLE, "with-stacks", "json and csv"},
+		{o->weight, TAKES_WEIGHT, "weight"},
+		{o->title, TAKES_TITLE, "title"},
+		{o->percent_min, TAKES_TITLE, "percent-min"},
+		{o->count, TAKES_COUNT, "count"},
+		{o->table, TAKES_TABLE, "table"},
+		{o->with_stacks, TAKES_TABLE, "with-stacks"},
 	};
+	char names[FORMAT_NAMES_MAX];
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (options[i].given && !(format->takes & options[i].takes))
-			return command_usage_error(command, "--%s goes with %s, not %s",
-						   options[i].name, options[i].formats,
-						   format->name);
+			return command_usage_error(
+				command, "--%s goes with %s, not %s", options[i].name,
+				format_names_written(names, options[i].takes, " and "),
+				format->name);
 	return EXIT_DONE;
 }
 
 static int run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
-	const struct export_format *format = export_format_lookup(o->format);
+	const struct format *format = format_to_write(o->format);
+	char names[FORMAT_NAMES_MAX];
 	enum export_weight weight;
 	struct question q;
-	char names[256];
 	int status;
 
 	if (o->anonymise.wanted)
 		return anonymise_export(call, run);
 	if (!format && !o->format)
 		return command_usage_error(call->command, "which format? --format takes %s",
-					   format_names(names, sizeof(names)));
+					   format_names_written(names, 0, " or "));
 	if (!format)
 		return command_usage_error(call->command, "--format takes %s, not '%s'",
-					   format_names(names, sizeof(names)), o->format);
+					   format_names_written(names, 0, " or "), o->format);
 	status = refuse_options(call->command, o, format);
 	if (!status)
 		status = output_weight(call->command, o->weight, &weight);
@@ -108,22 +197,43 @@ static int run(struct command_call *call)
 	return status;
 }
 
+static void put_table(struct buf *out)
+{
+	buf_printf(out, "  %-13s  %-34s  %s\n", "FORMAT", "WHAT IT HOLDS", "READ BY");
+	for (const struct format *f = formats; f->name; f++)
+		if (f->writer)
+			buf_printf(out, "  %-13s  %-34s  %s\n", f->name, f->holds, f->read_by);
+}
+
+static void fill(const char *word, struct buf *out)
+{
+	unsigned takes = !strcmp(word, "weighed")  ? TAKES_WEIGHT
+			 : !strcmp(word, "graphs") ? TAKES_TITLE
+						   : TAKES_TABLE;
+	char names[FORMAT_NAMES_MAX];
+
+	if (!strcmp(word, "formats"))
+		put_table(out);
+	else
+		buf_string(out, format_names_written(names, takes, ", "));
+}
+
 static const struct option export_table[] = {
 	OPTION_TEXT(struct question_options, format, "format", "FORMAT", "one of those above"),
 	OPTION_TEXT(struct question_options, output, "output", "FILE",
 		    "write it here (default: standard output)"),
 	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
-		    "collapsed, speedscope, callgraph: bytes (the default) or blocks"),
+		    "{weighed}: bytes (the default) or blocks"),
 	OPTION_TEXT(struct question_options, title, "title", "TEXT",
-		    "callgraph: what stands above it (default: the command)"),
+		    "{graphs}: what stands above it (default: the command)"),
 	OPTION_NUMBER(struct question_options, count, "count", "N",
-		      "callgraph: at most so many functions (80); json, csv: allocations (all)"),
+		      "{graphs}: at most so many functions (80); {rows}: allocations (all)"),
 	OPTION_TEXT(struct question_options, percent_min, "percent-min", "PERCENT",
-		    "callgraph: leave out functions with less in all that they call (0.5)"),
+		    "{graphs}: leave out functions with less in all that they call (0.5)"),
 	OPTION_TEXT(struct question_options, table, "table", "TABLE",
-		    "json, csv: only allocations (csv: the default) or backtraces"),
+		    "{rows}: only allocations (csv: the default) or backtraces"),
 	OPTION_FLAG(struct question_options, with_stacks, "with-stacks",
-		    "json, csv: backtraces in each line of an allocation, not their numbers"),
+		    "{rows}: backtraces in each line of an allocation, not their numbers"),
 	{0},
 };
 
@@ -145,20 +255,7 @@ const struct command command_export = {
 	.usage = "--format FORMAT [OPTION...] [STREAM]",
 	.about = "Writes what matches in a format that other tools read.\n"
 		 "\n"
-		 "  FORMAT         WHAT IT HOLDS                       READ BY\n"
-		 "  collapsed      frame;frame;frame BYTES             flamegraph.pl, speedscope\n"
-		 "  speedscope     stacks with bytes and blocks        speedscope\n"
-		 "  pprof          allocated and in use, by thread     go tool pprof\n"
-		 "  heaptrack      allocations and frees in order      heaptrack_print\n"
-		 "  jemalloc       in use and allocated (heap_v2)      jeprof\n"
-		 "  gperftools     in use and allocated                google-pprof\n"
-		 "  massif         in use over time, and the peak      ms_print\n"
-		 "  callgraph      who calls whom, as text             dot\n"
-		 "  callgraph-svg  the same, drawn by dot              browsers\n"
-		 "  callgraph-pdf  the same, drawn by dot              viewers of documents\n"
-		 "  json           an allocation a line, as an object  jq\n"
-		 "  csv            an allocation a line (RFC 4180)     spreadsheets\n"
-		 "  replay         allocations and frees in order      to be done again\n"
+		 "{formats}"
 		 "\n"
 		 "pprof, jemalloc and gperftools have what was allocated, and beside it what was\n"
 		 "in use at the end, or what --value and --at say. massif has what was in use\n"
@@ -178,6 +275,7 @@ const struct command command_export = {
 		"  collector export --format csv --size-min 1M last\n"
 		"  collector export --format csv --table backtraces --size-min 1M last\n"
 		"  collector export --anonymise --output shared.heapcast last\n",
+	.fill = fill,
 	.groups = groups,
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,

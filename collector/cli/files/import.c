@@ -15,7 +15,8 @@
 #include "collector/cli/files/import_said.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/json.h"
-#include "collector/formats/read/import.h"
+#include "collector/formats/formats.h"
+#include "collector/formats/import.h"
 #include "collector/catalogue/continue.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
@@ -189,10 +190,11 @@ static int import_all(struct command_call *call, struct store *store, struct sym
 static int check(const struct command_call *call)
 {
 	const struct import_command *o = call->options;
+	char names[FORMAT_NAMES_MAX];
 
-	if (o->format && !import_knows(o->format))
-		return command_usage_error(
-			call->command, "--format takes " IMPORT_FORMATS ", not '%s'", o->format);
+	if (o->format && !format_to_read(o->format))
+		return command_usage_error(call->command, "--format takes %s, not '%s'",
+					   format_names_read(names, " or "), o->format);
 	if (o->output && call->argument_count > 1)
 		return command_usage_error(call->command,
 					   "--output is one recording: it takes one file");
@@ -237,9 +239,21 @@ static int run(struct command_call *call)
 	return status;
 }
 
+static void fill(const char *word, struct buf *out)
+{
+	char names[FORMAT_NAMES_MAX];
+
+	if (!strcmp(word, "names"))
+		buf_string(out, format_names_read(names, " or "));
+	else
+		for (const struct format *f = formats; f->name; f++)
+			if (f->reader)
+				buf_printf(out, "  %-10s  %s\n", f->name, f->reads);
+}
+
 static const struct option import_table[] = {
 	OPTION_TEXT(struct import_command, format, "format", "FORMAT",
-		    IMPORT_FORMATS " (default: told by the content)"),
+		    "{names} (default: told by the content)"),
 	OPTION_TEXT(struct import_command, output, "output", "FILE",
 		    "write the recording here, instead of adding a stream to the data folder"),
 	OPTION_TEXT(struct import_command, unit, "unit", "WHAT",
@@ -268,15 +282,12 @@ const struct command command_import = {
 		"has left in the folder of --spool, goes on with the stream that is 'interrupted'\n"
 		"here; what is here already is passed over.\n"
 		"\n"
-		"  heaptrack   every allocation, with times (text of versions 1 to 3)\n"
-		"  jemalloc    heap_v2: sums a backtrace and thread, scaled up as jeprof does\n"
-		"  gperftools  heap profile: sums a backtrace, scaled up as google-pprof does\n"
-		"              (both also with names in front, \"--- symbol\", of jeprof --raw)\n"
-		"  pprof       sums a backtrace\n"
-		"  collapsed   lines `frame;frame;frame NUMBER`\n"
+		"{formats}"
 		"\n"
-		"Files may be packed by gzip or zstd. Sums have no times, so their peak is what\n"
-		"is in use. Estimates come with their error, counts without.\n",
+		"Files may be packed by gzip or zstd; those of jemalloc and gperftools may have\n"
+		"names in front (\"--- symbol\", of jeprof --raw). Sums have no times, so their\n"
+		"peak is what is in use. Estimates come with their error, counts without.\n",
+	.fill = fill,
 	.examples = "  collector import heapcast_app_1700000000_42.heapcast   the rest of a "
 		    "stream\n"
 		    "  collector import heaptrack.app.4711.zst && collector report last\n"

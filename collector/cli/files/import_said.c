@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "collector/formats/read/import.h"
+#include "collector/formats/import.h"
 #include "collector/catalogue/continue.h"
 #include "base/ban.h"
 

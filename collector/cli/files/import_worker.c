@@ -18,7 +18,8 @@
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/http/server/import.h"
-#include "collector/formats/read/import.h"
+#include "collector/formats/formats.h"
+#include "collector/formats/import.h"
 #include "collector/catalogue/continue.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
@@ -125,11 +126,12 @@ static int take_profile(struct store *store, struct command_call *call, struct i
 	const char *format = call->arguments[FORMAT], *unit = call->arguments[UNIT];
 	struct import_options options = {.format = strcmp(format, "-") != 0 ? format : NULL,
 					 .unit = strcmp(unit, "-") != 0 ? unit : NULL};
+	char names[FORMAT_NAMES_MAX];
 	int r;
 
-	if (options.format && !import_knows(options.format))
-		return err_set(err, -EINVAL, "format takes " IMPORT_FORMATS ", not \"%.40s\"",
-			       format);
+	if (options.format && !format_to_read(options.format))
+		return err_set(err, -EINVAL, "format takes %s, not \"%.40s\"",
+			       format_names_read(names, " or "), format);
 	r = symbols_new(&(struct symbols_options){0}, &symbols, err);
 	options.symbols = symbols;
 	return r < 0 ? r

@@ -126,4 +126,4 @@ static bool is_collapsed(const uint8_t *head, size_t length)
 	return false;
 }
 
-const struct import_format format_collapsed = {"collapsed", is_collapsed, read_collapsed};
+const struct format_reader collapsed_reader = {is_collapsed, read_collapsed};

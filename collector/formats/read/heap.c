@@ -252,7 +252,7 @@ static int begin(struct heap *h)
 	if (!h->mapped.count && !h->symbols.texts.count)
 		importer_note(h->im, "it does not say what was mapped: addresses have no names");
 	mapped_note(&h->mapped, h->im);
-	h->im->result->format = h->jemalloc ? format_jemalloc.name : format_gperftools.name;
+	h->im->result->format = h->jemalloc ? "jemalloc" : "gperftools";
 	return importer_begin(h->im, &process);
 }
 
@@ -452,5 +452,5 @@ static bool is_gperftools(const uint8_t *head, size_t length)
 	return begins_with(head, length, "heap profile:");
 }
 
-const struct import_format format_jemalloc = {"jemalloc", is_jemalloc, read_either};
-const struct import_format format_gperftools = {"gperftools", is_gperftools, read_either};
+const struct format_reader jemalloc_reader = {is_jemalloc, read_either};
+const struct format_reader gperftools_reader = {is_gperftools, read_either};

@@ -419,4 +419,4 @@ static bool is_heaptrack(const uint8_t *head, size_t length)
 	return words == 2 && i < length && head[i] == '\n';
 }
 
-const struct import_format format_heaptrack = {"heaptrack", is_heaptrack, read_heaptrack};
+const struct format_reader heaptrack_reader = {is_heaptrack, read_heaptrack};

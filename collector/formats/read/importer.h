@@ -5,7 +5,7 @@
  * negative errno, with a sentence in `err`.
  */
 #include "base/error.h"
-#include "collector/formats/read/import.h"
+#include "collector/formats/read/reader.h"
 #include "collector/formats/read/source.h"
 #include "collector/rewrite/compose.h"
 #include "proto/columns.h"
@@ -41,16 +41,6 @@ struct importer_process {
 	uint64_t interval; /* bytes; sampled */
 	uint64_t wall_ns;
 };
-
-struct import_format {
-	const char *name;
-	/* By the first bytes. */
-	bool (*is)(const uint8_t *head, size_t length);
-	int (*read)(struct importer *importer);
-};
-
-extern const struct import_format format_collapsed, format_heaptrack, format_jemalloc,
-	format_gperftools, format_pprof;
 
 int importer_begin(struct importer *importer, const struct importer_process *process);
 /* "FILE: line N: ...", with the line that was read last, or `place`. Returns -EBADMSG. */

@@ -507,4 +507,4 @@ static bool is_pprof(const uint8_t *head, size_t length)
 	return !r;
 }
 
-const struct import_format format_pprof = {"pprof", is_pprof, read_pprof};
+const struct format_reader pprof_reader = {is_pprof, read_pprof};

@@ -22,13 +22,21 @@
 #include "base/parse.h"
 #include "base/saturated.h"
 #include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/answers/weight.h"
 #include "collector/formats/write/put.h"
 #include "collector/answers/walk.h"
 #include "collector/query/match/intern.h"
+#include "collector/query/match/view.h"
 #include "collector/query/query.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
+
+/* Unless something else is asked for. */
+#define CALLGRAPH_FUNCTIONS   80
+#define CALLGRAPH_PERCENT_MIN 0.5
 
 #define NAME_MAX_SHOWN 100 /* characters */
 #define FONT_LEAST     9
@@ -371,3 +379,22 @@ int export_callgraph(const struct tree *tree, const struct callgraph_options *op
 	}
 	return error ? err_set(err, error, "no memory for the call graph") : 0;
 }
+
+static int write_callgraph(const struct writing *w, struct buf *out, struct err_text *err)
+{
+	uint64_t count = w->count == UINT64_MAX ? CALLGRAPH_FUNCTIONS : w->count;
+	const struct callgraph_options options = {
+		.title = w->title ? w->title
+				  : recording_process(view_recording(w->view))->command_line,
+		.incomplete = w->incomplete,
+		.weight = w->weight,
+		.percent_min = w->percent_min < 0 ? CALLGRAPH_PERCENT_MIN : w->percent_min,
+		.count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX,
+	};
+	cleanup(tree_done) struct tree tree = {0};
+	int r = query_tree(w->view, w->filter, w->value, w->at_ns, &tree, err);
+
+	return r ? r : export_callgraph(&tree, &options, out, err);
+}
+
+const struct format_writer callgraph_writer = {.write = write_callgraph};

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/saturated.h"
 #include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/answers/weight.h"
 #include "collector/answers/walk.h"
 #include "collector/query/query.h"
@@ -119,3 +120,13 @@ int export_collapsed(const struct tree *tree, enum export_weight weight, struct 
 	free(c.lines);
 	return error ? err_set(err, error, "no memory for the stacks") : 0;
 }
+
+static int write_collapsed(const struct writing *w, struct buf *out, struct err_text *err)
+{
+	cleanup(tree_done) struct tree tree = {0};
+	int r = query_tree(w->view, w->filter, w->value, w->at_ns, &tree, err);
+
+	return r ? r : export_collapsed(&tree, w->weight, out, err);
+}
+
+const struct format_writer collapsed_writer = {.write = write_collapsed};

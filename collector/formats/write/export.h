@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Exports for people and other tools, made from the results of collector/query. No exporter reads
- * the store by itself. Every writer appends to a buffer, which the caller writes out.
+ * Trees and timelines as pictures and texts, made from the results of collector/query. All append
+ * to a buffer, which the caller writes out. Formats of whole recordings are behind writer.h.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,10 +17,6 @@ struct tree;
 struct tree_change;
 struct filter;
 struct view;
-
-/* Formats with comments begin with a note on what the recording does not hold
- * (recording/completeness.h). For formats without comments (json, collapsed, replay) the caller
- * reports it elsewhere. */
 
 /* Writes `frame;frame;frame VALUE` lines, outermost frame first, sorted. ';' and newlines in names
  * become ':' and ' '. */
@@ -90,41 +86,6 @@ struct ascii_tree_options {
 int export_ascii_tree(const struct tree *tree, const struct ascii_tree_options *options,
 		      struct buf *out, struct err_text *err);
 
-/* Writes what heaptrack_print and the heaptrack GUI read; heaptrack.c describes the format. The
- * filter is used until heaptrack_export_free. */
-struct heaptrack_export;
-int heaptrack_export_new(struct view *view, const struct filter *filter,
-			 struct heaptrack_export **ret_export, struct err_text *err);
-void heaptrack_export_free(struct heaptrack_export *heaptrack_export);
-/* Appends until `out` holds about `bytes`. Returns 1 if there is more, 0 at the end, or a negative
- * errno. */
-int heaptrack_export_some(struct heaptrack_export *heaptrack_export, size_t bytes, struct buf *out,
-			  struct err_text *err);
-
-/* Writes records from which a program can repeat the same requests to an allocator; replay.c
- * describes them. Use it as heaptrack_export above. */
-struct replay_export;
-int replay_export_new(struct view *view, const struct filter *filter,
-		      struct replay_export **ret_export, struct err_text *err);
-void replay_export_free(struct replay_export *replay_export);
-int replay_export_some(struct replay_export *replay_export, size_t bytes, struct buf *out,
-		       struct err_text *err);
-
-/*
- * Profiles in the formats of other tools. Profiles that concern a moment hold what was allocated
- * and what `value` counts. For VALUE_IN_USE the moment is `at_ns` (NO_TIME: the end). All append to
- * `out`.
- */
-int export_pprof(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
-		 struct buf *out, struct err_text *err);
-enum heap_dialect { HEAP_JEMALLOC, HEAP_GPERFTOOLS };
-int export_heap_profile(struct view *view, const struct filter *filter, enum value value,
-			uint64_t at_ns, enum heap_dialect dialect, struct buf *out,
-			struct err_text *err);
-/* Writes a profile as valgrind's massif would. `over_time`: what was in use from the start to the
- * end, with its peak; else what `value` counts at its moment. */
-int export_massif(struct view *view, const struct filter *filter, bool over_time, enum value value,
-		  uint64_t at_ns, struct buf *out, struct err_text *err);
 /* Writes a file for speedscope with bytes and blocks as two profiles; the profile of `weight` is
  * shown first. `incomplete` as for flame graphs; it becomes a member of the file, and follows its
  * name. */
@@ -144,27 +105,3 @@ struct callgraph_options {
  * value that came through it. */
 int export_callgraph(const struct tree *tree, const struct callgraph_options *options,
 		     struct buf *out, struct err_text *err);
-
-/* Writes matched allocations, one per line, and their backtraces, each once; rows.c describes the
- * format. Written in steps, as above. */
-enum rows_format { ROWS_AS_JSON, ROWS_AS_CSV };
-enum rows_table { ROWS_ALLOCATIONS = 1, ROWS_BACKTRACES = 2 };
-struct rows_options {
-	enum rows_format format;
-	unsigned tables;  /* enum rows_table; 0: both in JSON, allocations in CSV */
-	bool with_stacks; /* each allocation line holds its frames instead of a number */
-	uint64_t count;	  /* maximum number of allocations */
-};
-/* Parses "allocations" or "backtraces". Returns -EINVAL for anything else. */
-int rows_table(const char *text, unsigned *ret_tables);
-struct rows_export;
-int rows_export_new(struct view *view, const struct filter *filter,
-		    const struct rows_options *options, struct rows_export **ret_export,
-		    struct err_text *err);
-void rows_export_free(struct rows_export *rows_export);
-int rows_export_some(struct rows_export *rows_export, size_t bytes, struct buf *out,
-		     struct err_text *err);
-/* Estimates the number of bytes of the allocation lines from a sample of them. May read all rows to
- * count them. */
-int rows_export_estimate(struct rows_export *rows_export, uint64_t *ret_bytes,
-			 struct err_text *err);

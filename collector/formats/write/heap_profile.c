@@ -26,7 +26,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/saturated.h"
-#include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/formats/write/heap_value.h"
 #include "collector/formats/write/put.h"
 #include "collector/query/query.h"
@@ -35,6 +35,8 @@
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"
+
+enum heap_dialect { HEAP_JEMALLOC, HEAP_GPERFTOOLS };
 
 struct numbers {
 	uint64_t blocks, bytes, all_blocks, all_bytes;
@@ -189,19 +191,33 @@ static void put_mappings(const struct recording *recording, struct buf *out)
 	}
 }
 
-int export_heap_profile(struct view *view, const struct filter *filter, enum value value,
-			uint64_t at_ns, enum heap_dialect dialect, struct buf *out,
-			struct err_text *err)
+static int write_heap(const struct writing *w, enum heap_dialect dialect, struct buf *out,
+		      struct err_text *err)
 {
+	const struct recording *recording = view_recording(w->view);
 	cleanup(thread_groups_done) struct thread_groups groups = {0};
-	int r = query_thread_groups(view, filter, heap_value(value), at_ns, &groups, err);
+	int r = query_thread_groups(w->view, w->filter, heap_value(w->value), w->at_ns, &groups,
+				    err);
 
 	if (r < 0)
 		return r;
 	/* jeprof and google-pprof print this line, and continue reading. */
-	put_incomplete(out, "%warn ", view_recording(view), "\n");
-	put_head(view_recording(view), &groups, dialect, out);
-	put_stacks(view, &groups, dialect, out);
-	put_mappings(view_recording(view), out);
+	put_incomplete(out, "%warn ", recording, "\n");
+	put_head(recording, &groups, dialect, out);
+	put_stacks(w->view, &groups, dialect, out);
+	put_mappings(recording, out);
 	return buf_error(out) ? err_set(err, buf_error(out), "no memory for the profile") : 0;
 }
+
+static int write_jemalloc(const struct writing *writing, struct buf *out, struct err_text *err)
+{
+	return write_heap(writing, HEAP_JEMALLOC, out, err);
+}
+
+static int write_gperftools(const struct writing *writing, struct buf *out, struct err_text *err)
+{
+	return write_heap(writing, HEAP_GPERFTOOLS, out, err);
+}
+
+const struct format_writer jemalloc_writer = {.write = write_jemalloc};
+const struct format_writer gperftools_writer = {.write = write_gperftools};

@@ -27,7 +27,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/formats/write/put.h"
 #include "collector/query/sweep/events.h"
 #include "collector/query/query.h"
@@ -65,8 +65,10 @@ struct heaptrack_export {
 	struct map live; /* row -> info */
 };
 
-void heaptrack_export_free(struct heaptrack_export *e)
+static void end(void *state)
 {
+	struct heaptrack_export *e = state;
+
 	if (!e)
 		return;
 	query_events_free(e->events);
@@ -79,30 +81,32 @@ void heaptrack_export_free(struct heaptrack_export *e)
 	free(e);
 }
 
-int heaptrack_export_new(struct view *view, const struct filter *filter,
-			 struct heaptrack_export **ret_export, struct err_text *err)
+static int begin(const struct writing *w, void **ret_state, struct err_text *err)
 {
-	struct heaptrack_export *e = calloc(1, sizeof(*e));
-	int r;
+	struct heaptrack_export *e;
+	int r = filter_narrow(w->filter, w->view, w->value, w->at_ns, err);
 
+	if (r < 0)
+		return r;
+	e = calloc(1, sizeof(*e));
 	if (!e)
 		return err_set(err, -ENOMEM, "out of memory");
-	e->view = view;
-	e->recording = view_recording(view);
+	e->view = w->view;
+	e->recording = view_recording(w->view);
 	e->nodes = recording_nodes(e->recording);
 	e->trace_of = calloc((size_t)e->nodes + 1, sizeof(*e->trace_of));
 	e->recent = calloc(INFOS_RECENT, sizeof(*e->recent));
 	r = e->trace_of && e->recent ? 0 : err_set(err, -ENOMEM, "out of memory");
 	if (!r)
-		r = figures_over_time(recording_path(e->recording), &filter->cancel, &e->figures,
+		r = figures_over_time(recording_path(e->recording), &w->filter->cancel, &e->figures,
 				      err);
 	if (!r)
-		r = query_events_new(view, filter, 0, &e->events, err);
+		r = query_events_new(w->view, w->filter, 0, &e->events, err);
 	if (r < 0) {
-		heaptrack_export_free(e);
+		end(e);
 		return r;
 	}
-	*ret_export = e;
+	*ret_state = e;
 	return 0;
 }
 
@@ -220,7 +224,7 @@ static uint64_t info_number(struct heaptrack_export *e, uint64_t size, uint32_t 
 
 /* ---- events ---- */
 
-static void begin(struct heaptrack_export *e, struct buf *out)
+static void put_head(struct heaptrack_export *e, struct buf *out)
 {
 	const struct process_info *process = recording_process(e->recording);
 	const char *command = process->command_line ? process->command_line : "";
@@ -269,14 +273,14 @@ static void tell_death(struct heaptrack_export *e, const struct block_event *eve
 		buf_printf(out, "- %" PRIx64 "\n", info);
 }
 
-int heaptrack_export_some(struct heaptrack_export *e, size_t bytes, struct buf *out,
-			  struct err_text *err)
+static int some(void *state, size_t bytes, struct buf *out, struct err_text *err)
 {
+	struct heaptrack_export *e = state;
 	struct block_event event;
 	int r = 1;
 
 	if (!e->begun)
-		begin(e, out);
+		put_head(e, out);
 	while (!e->ended && out->length < bytes && !buf_error(out)) {
 		r = query_events_next(e->events, &event, err);
 		if (r < 0)
@@ -297,3 +301,5 @@ int heaptrack_export_some(struct heaptrack_export *e, size_t bytes, struct buf *
 		return err_set(err, buf_error(out), "out of memory");
 	return !e->ended;
 }
+
+const struct format_writer heaptrack_writer = {.begin = begin, .some = some, .free = end};

@@ -29,7 +29,7 @@
 #include "base/error.h"
 #include "base/saturated.h"
 #include "collector/columns/row_block.h"
-#include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/formats/write/put.h"
 #include "collector/answers/walk.h"
 #include "collector/query/query.h"
@@ -240,25 +240,26 @@ static int find_peak(struct massif *m, uint64_t *ret_ns)
 	return r;
 }
 
-int export_massif(struct view *view, const struct filter *filter, bool over_time, enum value value,
-		  uint64_t at_ns, struct buf *out, struct err_text *err)
+/* What was in use from the start to the end, with its peak; or what the value that was asked for
+ * counts at its moment. */
+static int write_massif(const struct writing *w, struct buf *out, struct err_text *err)
 {
-	const char *command = recording_process(view_recording(view))->command_line;
-	struct massif m = {.view = view, .filter = filter, .out = out, .err = err};
+	const struct recording *recording = view_recording(w->view);
+	const char *command = recording_process(recording)->command_line;
+	struct massif m = {.view = w->view, .filter = w->filter, .out = out, .err = err};
 	uint64_t peak_ns = 0;
 	int r;
 
 	buf_string(out, "desc: heapcast " HEAPCAST_VERSION);
-	put_incomplete(out, ". ", view_recording(view), "");
+	put_incomplete(out, ". ", recording, "");
 	buf_string(out, "\ncmd: ");
 	put_name(out, command && *command ? command : "?");
 	buf_string(out, "\ntime_unit: ms\n");
-	if (!over_time) {
-		uint64_t time = at_ns < recording_end_ns(view_recording(view))
-					? at_ns
-					: recording_end_ns(view_recording(view));
+	if (w->value_given) {
+		uint64_t end_ns = recording_end_ns(recording);
 
-		r = put_detailed(&m, value, at_ns, time, "detailed");
+		r = put_detailed(&m, w->value, w->at_ns, w->at_ns < end_ns ? w->at_ns : end_ns,
+				 "detailed");
 	} else {
 		r = find_peak(&m, &peak_ns);
 		r = r ? r : put_over_time(&m, peak_ns);
@@ -266,3 +267,5 @@ int export_massif(struct view *view, const struct filter *filter, bool over_time
 	r = r ? r : buf_error(out);
 	return r == -ENOMEM ? err_set(err, r, "no memory for the snapshots") : r;
 }
+
+const struct format_writer massif_writer = {.write = write_massif};

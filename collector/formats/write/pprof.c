@@ -28,7 +28,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/formats/write/put.h"
 #include "collector/formats/write/heap_value.h"
 #include "collector/formats/write/protobuf.h"
@@ -343,17 +343,18 @@ static int put_profile(struct pprof *p, const struct filter *filter, enum value 
 				      : buf_error(&p->out);
 }
 
-int export_pprof(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
-		 struct buf *out, struct err_text *err)
+static int write_pprof(const struct writing *w, struct buf *out, struct err_text *err)
 {
 	cleanup(pprof_done) struct pprof p = {
-		.view = view,
-		.recording = view_recording(view),
-		.hide = filter->hide == ANSWER_YES,
+		.view = w->view,
+		.recording = view_recording(w->view),
+		.hide = w->filter->hide == ANSWER_YES,
 	};
-	int r = put_profile(&p, filter, value, at_ns, err);
+	int r = put_profile(&p, w->filter, w->value, w->at_ns, err);
 
 	if (!r)
 		r = put_gzip(out, p.out.data, p.out.length);
 	return r == -ENOMEM ? err_set(err, r, "no memory for the profile") : r;
 }
+
+const struct format_writer pprof_writer = {.write = write_pprof};

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "collector/columns/row_block.h"
-#include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/query/sweep/events.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
@@ -55,8 +55,10 @@ static void clear(struct replay_export *e)
 	e->slot_count = 0;
 }
 
-void replay_export_free(struct replay_export *e)
+static void end(void *state)
 {
+	struct replay_export *e = state;
+
 	if (!e)
 		return;
 	clear(e);
@@ -177,23 +179,27 @@ static int walk(struct replay_export *e, size_t bytes, struct err_text *err)
 	return e->error ? err_set(err, e->error, "out of memory") : r;
 }
 
-int replay_export_new(struct view *view, const struct filter *filter,
-		      struct replay_export **ret_export, struct err_text *err)
+static int begin(const struct writing *w, void **ret_state, struct err_text *err)
 {
-	struct replay_export *e = calloc(1, sizeof(*e));
+	struct replay_export *e;
+	int r = filter_narrow(w->filter, w->view, w->value, w->at_ns, err);
 
+	if (r < 0)
+		return r;
+	e = calloc(1, sizeof(*e));
 	if (!e)
 		return err_set(err, -ENOMEM, "out of memory");
-	e->view = view;
-	e->filter = filter;
-	e->start_us = recording_process(view_recording(view))->start_wall_ns / 1000;
-	e->end_ns = recording_end_ns(view_recording(view));
-	*ret_export = e;
+	e->view = w->view;
+	e->filter = w->filter;
+	e->start_us = recording_process(view_recording(w->view))->start_wall_ns / 1000;
+	e->end_ns = recording_end_ns(view_recording(w->view));
+	*ret_state = e;
 	return 0;
 }
 
-int replay_export_some(struct replay_export *e, size_t bytes, struct buf *out, struct err_text *err)
+static int some(void *state, size_t bytes, struct buf *out, struct err_text *err)
 {
+	struct replay_export *e = state;
 	uint64_t head[2];
 	int r;
 
@@ -210,3 +216,5 @@ int replay_export_some(struct replay_export *e, size_t bytes, struct buf *out, s
 	e->out = out;
 	return walk(e, bytes, err);
 }
+
+const struct format_writer replay_writer = {.begin = begin, .some = some, .free = end};

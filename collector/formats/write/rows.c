@@ -20,14 +20,9 @@
 #define ROWS_AT_ONCE 512
 #define SAMPLES	     64
 
-static const struct rows_writer *const writers[] = {
-	[ROWS_AS_JSON] = &rows_json,
-	[ROWS_AS_CSV] = &rows_csv,
-};
-
 bool rows_has(const struct rows_export *e, unsigned table)
 {
-	return e->options.tables & table;
+	return e->tables & table;
 }
 
 int rows_table(const char *text, unsigned *ret_tables)
@@ -46,8 +41,10 @@ int rows_table(const char *text, unsigned *ret_tables)
 	return -EINVAL;
 }
 
-void rows_export_free(struct rows_export *e)
+void rows_export_free(void *state)
 {
+	struct rows_export *e = state;
+
 	if (!e)
 		return;
 	query_page_free(e->page);
@@ -61,23 +58,21 @@ void rows_export_free(struct rows_export *e)
 	free(e);
 }
 
-static int set_options(struct rows_export *e, const struct rows_options *options,
-		       struct err_text *err)
+static int set_options(struct rows_export *e, const struct writing *w, struct err_text *err)
 {
-	e->writer = writers[options->format];
-	e->options = *options;
-	if (options->with_stacks && options->tables == ROWS_BACKTRACES)
+	if (w->with_stacks && w->tables == ROWS_BACKTRACES)
 		return err_set(
 			err, -EINVAL,
 			"the table of backtraces does not go with stacks in the allocations");
-	if (!options->tables)
-		e->options.tables = e->writer->tables;
-	if (options->with_stacks)
-		e->options.tables &= ~(unsigned)ROWS_BACKTRACES;
+	e->tables = w->tables ? w->tables : e->writer->tables;
+	if (w->with_stacks)
+		e->tables &= ~(unsigned)ROWS_BACKTRACES;
+	e->with_stacks = w->with_stacks;
+	e->most = w->count;
 	return 0;
 }
 
-static int begin(struct rows_export *e)
+static int make_room(struct rows_export *e)
 {
 	e->nodes = recording_nodes(e->recording);
 	e->rows = calloc(ROWS_AT_ONCE, sizeof(*e->rows));
@@ -90,25 +85,30 @@ static int begin(struct rows_export *e)
 				  : -ENOMEM;
 }
 
-int rows_export_new(struct view *view, const struct filter *filter,
-		    const struct rows_options *options, struct rows_export **ret_export,
-		    struct err_text *err)
+int rows_export_begin(const struct rows_writer *writer, const struct writing *w, void **ret_state,
+		      struct err_text *err)
 {
-	struct rows_export *e = calloc(1, sizeof(*e));
-	int r = e ? set_options(e, options, err) : -ENOMEM;
+	struct rows_export *e;
+	int r = filter_narrow(w->filter, w->view, w->value, w->at_ns, err);
 
-	if (!r) {
-		e->view = view;
-		e->recording = view_recording(view);
-		r = begin(e);
-	}
+	if (r < 0)
+		return r;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return err_set(err, -ENOMEM, "out of memory");
+	e->writer = writer;
+	e->view = w->view;
+	e->recording = view_recording(w->view);
+	r = set_options(e, w, err);
 	if (!r)
-		r = query_page_new(view, filter, PAGE_BY_TIME, false, &e->page, err);
+		r = make_room(e);
+	if (!r)
+		r = query_page_new(w->view, w->filter, PAGE_BY_TIME, false, &e->page, err);
 	if (r < 0) {
 		rows_export_free(e);
 		return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
 	}
-	*ret_export = e;
+	*ret_state = e;
 	return 0;
 }
 
@@ -132,12 +132,14 @@ static void tell_row(struct rows_export *e, const struct row_block *b, uint32_t 
 	e->done++;
 }
 
-int rows_export_some(struct rows_export *e, size_t bytes, struct buf *out, struct err_text *err)
+int rows_export_some(void *state, size_t bytes, struct buf *out, struct err_text *err)
 {
+	struct rows_export *e = state;
+
 	if (!e->begun && e->writer->head)
 		e->writer->head(e, out);
 	e->begun = true;
-	while (e->done < e->options.count && out->length < bytes && !buf_error(out)) {
+	while (e->done < e->most && out->length < bytes && !buf_error(out)) {
 		const struct row_block *block;
 		uint32_t i;
 
@@ -154,7 +156,7 @@ int rows_export_some(struct rows_export *e, size_t bytes, struct buf *out, struc
 	}
 	if (buf_error(out))
 		return err_set(err, buf_error(out), "out of memory");
-	return e->done < e->options.count;
+	return e->done < e->most;
 }
 
 /* Writes lines of allocations at equal distances in the recording. The first allocations alone
@@ -176,8 +178,9 @@ static int sample_lines(struct rows_export *e, struct buf *out, uint64_t *ret_li
 	return buf_error(out) ? err_set(err, buf_error(out), "out of memory") : 0;
 }
 
-int rows_export_estimate(struct rows_export *e, uint64_t *ret_bytes, struct err_text *err)
+int rows_export_estimate(void *state, uint64_t *ret_bytes, struct err_text *err)
 {
+	struct rows_export *e = state;
 	cleanup(buf_done) struct buf sample = {0};
 	uint64_t total, lines = 0;
 	int r = 0;
@@ -190,8 +193,8 @@ int rows_export_estimate(struct rows_export *e, uint64_t *ret_bytes, struct err_
 		r = sample_lines(e, &sample, &lines, err);
 	if (r < 0)
 		return r;
-	if (total > e->options.count)
-		total = e->options.count;
+	if (total > e->most)
+		total = e->most;
 	if (lines)
 		*ret_bytes = (uint64_t)((double)sample.length / (double)lines * (double)total);
 	return 0;

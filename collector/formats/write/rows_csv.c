@@ -103,7 +103,7 @@ static void put_backtrace(struct rows_export *e, struct buf *out, uint32_t node)
 /* A field of an allocation's line: the frames, or the number of the backtrace. */
 static void put_stack(struct rows_export *e, struct buf *out, uint32_t node)
 {
-	if (e->options.with_stacks)
+	if (e->with_stacks)
 		put_backtrace(e, out, node);
 	else if (node)
 		buf_printf(out, "%" PRIu32, node);
@@ -128,8 +128,8 @@ static void put_head(struct rows_export *e, struct buf *out)
 	buf_string(out,
 		   "id,address,size,weight,kind,time_ns,thread,thread_name,end,freed_ns,free_kind,"
 		   "free_thread,free_thread_name,reallocated_from,reallocated_to,");
-	buf_string(out, e->options.with_stacks ? "backtrace,free_backtrace\r\n"
-					       : "backtrace_id,free_backtrace_id\r\n");
+	buf_string(out, e->with_stacks ? "backtrace,free_backtrace\r\n"
+				       : "backtrace_id,free_backtrace_id\r\n");
 }
 
 static void put_allocation(struct rows_export *e, const struct row_block *b, uint32_t i,
@@ -164,5 +164,15 @@ static void put_backtrace_line(struct rows_export *e, uint32_t node, struct buf 
 	buf_string(out, "\r\n");
 }
 
-const struct rows_writer rows_csv = {ROWS_ALLOCATIONS, put_head, put_allocation,
-				     put_backtrace_line};
+static int begin(const struct writing *writing, void **ret_state, struct err_text *err)
+{
+	static const struct rows_writer rows = {ROWS_ALLOCATIONS, put_head, put_allocation,
+						put_backtrace_line};
+
+	return rows_export_begin(&rows, writing, ret_state, err);
+}
+
+const struct format_writer csv_writer = {.begin = begin,
+					 .some = rows_export_some,
+					 .free = rows_export_free,
+					 .estimate = rows_export_estimate};

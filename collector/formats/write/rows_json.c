@@ -88,7 +88,7 @@ static void put_backtrace(struct rows_export *e, struct json *json, uint32_t nod
 /* A member of an allocation or of its end: the frames, or the number of the backtrace. */
 static void put_stack(struct rows_export *e, struct json *json, uint32_t node)
 {
-	if (e->options.with_stacks)
+	if (e->with_stacks)
 		put_backtrace(e, json, node);
 	else if (node)
 		json_u64(json, "backtrace_id", node);
@@ -189,5 +189,15 @@ static void put_backtrace_line(struct rows_export *e, uint32_t node, struct buf 
 	buf_byte(out, '\n');
 }
 
-const struct rows_writer rows_json = {ROWS_ALLOCATIONS | ROWS_BACKTRACES, NULL, put_allocation,
-				      put_backtrace_line};
+static int begin(const struct writing *writing, void **ret_state, struct err_text *err)
+{
+	static const struct rows_writer rows = {ROWS_ALLOCATIONS | ROWS_BACKTRACES, NULL,
+						put_allocation, put_backtrace_line};
+
+	return rows_export_begin(&rows, writing, ret_state, err);
+}
+
+const struct format_writer json_writer = {.begin = begin,
+					  .some = rows_export_some,
+					  .free = rows_export_free,
+					  .estimate = rows_export_estimate};

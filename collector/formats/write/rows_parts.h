@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/intern.h"
 #include "collector/columns/row_block.h"
-#include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 
 struct rows_export;
 struct row_block;
@@ -19,13 +19,13 @@ struct rows_writer {
 	void (*backtrace)(struct rows_export *e, uint32_t node, struct buf *out);
 };
 
-extern const struct rows_writer rows_json, rows_csv;
-
 struct rows_export {
 	struct view *view;
 	const struct recording *recording;
 	const struct rows_writer *writer;
-	struct rows_options options;
+	unsigned tables;  /* enum rows_table */
+	bool with_stacks; /* each allocation line holds its frames instead of a number */
+	uint64_t most;	  /* of allocations */
 	struct query_page *page;
 	struct row_cache *cache;
 	bool begun;
@@ -47,3 +47,10 @@ struct rows_export {
 
 /* Whether lines of a table (enum rows_table) are written. */
 bool rows_has(const struct rows_export *e, unsigned table);
+
+/* For a format_writer. */
+int rows_export_begin(const struct rows_writer *writer, const struct writing *writing,
+		      void **ret_state, struct err_text *err);
+int rows_export_some(void *state, size_t bytes, struct buf *out, struct err_text *err);
+int rows_export_estimate(void *state, uint64_t *ret_bytes, struct err_text *err);
+void rows_export_free(void *state);

@@ -11,12 +11,16 @@
 #include "base/error.h"
 #include "base/saturated.h"
 #include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/answers/json.h"
 #include "collector/answers/weight.h"
 #include "collector/formats/write/put.h"
 #include "collector/answers/walk.h"
 #include "collector/query/match/intern.h"
+#include "collector/query/match/view.h"
 #include "collector/query/query.h"
+#include "collector/recording/info.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
@@ -152,3 +156,16 @@ int export_speedscope(const struct tree *tree, const char *name, const char *inc
 	intern_done(&s.frames);
 	return error ? err_set(err, error, "no memory for the profile") : 0;
 }
+
+static int write_speedscope(const struct writing *w, struct buf *out, struct err_text *err)
+{
+	cleanup(tree_done) struct tree tree = {0};
+	int r = query_tree(w->view, w->filter, w->value, w->at_ns, &tree, err);
+
+	return r ? r
+		 : export_speedscope(&tree,
+				     recording_process(view_recording(w->view))->command_line,
+				     w->incomplete, w->weight, out, err);
+}
+
+const struct format_writer speedscope_writer = {.write = write_speedscope};

@@ -59,6 +59,8 @@ struct route_parameter {
 	const char *takes; /* for /openapi.json */
 	const char *about;
 };
+/* What a parameter takes that is one of the formats that are read (formats.h). */
+#define TAKES_FORMATS "{formats}"
 
 /*
  * Reads all parameters: those in the table, which ends with {0}, into `context`, and all others as

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/columns/row_block.h"
-#include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/http/server/sources.h"
 
 #include "base/ban.h"

@@ -28,8 +28,7 @@
 
 const struct route_parameter import_parameters[] = {
 	{"name", NULL, "text", "what the file is called: for sentences, and for people"},
-	{"format", NULL, "collapsed, heaptrack, jemalloc, gperftools or pprof",
-	 "default: told by the content"},
+	{"format", NULL, TAKES_FORMATS, "default: told by the content"},
 	{"unit", NULL, "bytes, blocks or a word", "collapsed: what its numbers are"},
 	{0},
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collector/answers/json.h"
+#include "collector/formats/formats.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/schema.h"
 #include "collector/http/routes/values.h"
@@ -23,20 +24,34 @@ static const struct filter_name filter_names[] = {
 	{0},
 };
 
+static void write_formats(struct json *json)
+{
+	json_array(json, "enum");
+	for (const struct format *f = formats; f->name; f++)
+		if (f->reader)
+			json_string(json, NULL, f->name);
+	json_end(json, ']');
+}
+
 static void write_parameter(struct json *json, const char *name, const char *in, const char *takes,
 			    const char *about)
 {
-	char text[512];
+	bool is_format = takes && !strcmp(takes, TAKES_FORMATS);
+	char text[512], names[FORMAT_NAMES_MAX];
 
 	json_object(json, NULL);
 	json_string(json, "name", name);
 	json_string(json, "in", in);
 	if (!strcmp(in, "path"))
 		json_bool(json, "required", true);
+	if (is_format)
+		takes = format_names_read(names, " or ");
 	snprintf(text, sizeof(text), "%s%s%s", about, takes ? "; takes " : "", takes ? takes : "");
 	json_string(json, "description", text);
 	json_object(json, "schema");
 	json_string(json, "type", "string");
+	if (is_format)
+		write_formats(json);
 	json_end(json, '}');
 	json_end(json, '}');
 }
@@ -209,6 +224,10 @@ static void write_method(struct json *json, const struct route_info *info, bool 
 {
 	json_object(json, post ? "post" : "get");
 	json_string(json, "summary", info->about);
+	if (info->format && info->format->title) {
+		json_string(json, "x-title", info->format->title);
+		json_string(json, "x-file", info->format->file);
+	}
 	write_parameters(json, info);
 	if (info->needs_token)
 		write_security(json);

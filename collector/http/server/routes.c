@@ -11,6 +11,7 @@
 #include "collector/answers/account.h"
 #include "collector/answers/results.h"
 #include "collector/answers/snapshots.h"
+#include "collector/formats/formats.h"
 #include "collector/http/server/import.h"
 #include "collector/http/server/sources.h"
 #include "collector/query/match/mappings.h"
@@ -19,8 +20,9 @@
 
 enum rest { REST_NONE, REST_MAY, REST_MUST };
 
-#define JSON "application/json"
-#define TEXT "text/plain; charset=utf-8"
+#define EXPORT "export/"
+#define JSON   "application/json"
+#define TEXT   "text/plain; charset=utf-8"
 
 static const struct route {
 	const char *path; /* of those under /data/ID/ only what follows */
@@ -121,30 +123,8 @@ static const struct route {
 	 "image/svg+xml", "a flame graph"},
 	{"export/flamegraph.html", true, REST_MAY, flame_file_step, flame_file_parameters,
 	 "text/html; charset=utf-8", "the page's flame graph, as a file that needs no collector"},
-	{"export/flamegraph.pl", true, REST_MAY, collapsed_step, export_parameters, TEXT,
-	 "collapsed stacks, as flamegraph.pl reads them"},
-	{"export/speedscope", true, REST_MAY, speedscope_step, export_parameters, JSON,
-	 "stacks for speedscope"},
-	{"export/callgraph", true, REST_MAY, callgraph_step, callgraph_parameters, TEXT,
-	 "who calls whom, as Graphviz's dot reads it"},
-	{"export/pprof", true, REST_MAY, pprof_step, heap_parameters, "application/octet-stream",
-	 "a heap profile, as `go tool pprof` reads it"},
-	{"export/jemalloc", true, REST_MAY, jemalloc_step, heap_parameters, TEXT,
-	 "a heap profile, as jeprof reads it"},
-	{"export/gperftools", true, REST_MAY, gperftools_step, heap_parameters, TEXT,
-	 "a heap profile, as google-pprof reads it"},
-	{"export/massif", true, REST_MAY, massif_step, heap_parameters, TEXT,
-	 "what was in use over time, as ms_print reads it"},
-	{"export/csv", true, REST_MAY, csv_step, rows_parameters, "text/csv; charset=utf-8",
-	 "matched allocations, or their backtraces, as comma-separated values"},
-	{"export/json", true, REST_MAY, json_rows_step, rows_parameters, "application/x-ndjson",
-	 "matched allocations and their backtraces, an object a line"},
 	{"export/graph", true, REST_MAY, graph_step, graph_parameters, "image/svg+xml",
 	 "what was in use over time, a picture"},
-	{"export/heaptrack", true, REST_MAY, heaptrack_step, events_parameters, TEXT,
-	 "what heaptrack's programs read"},
-	{"export/replay", true, REST_MAY, replay_step, events_parameters,
-	 "application/octet-stream", "allocations and frees, to be done again"},
 };
 
 static const struct {
@@ -226,35 +206,61 @@ static bool needs_token(const struct route *route, bool post)
 	return route->step == source_step || (post && is_order(route));
 }
 
+/* Behind the routes of the table there is one for each format, at export/PATH. */
+static struct route route_of_format(const struct format *format)
+{
+	return (struct route){.path = format_path(format),
+			      .of_recording = true,
+			      .rest = REST_MAY,
+			      .step = format_step,
+			      .parameters = format_parameters(format),
+			      .content_type = format->type,
+			      .about = format->about};
+}
+
+static const struct format *format_of(const struct route *route)
+{
+	return route->step == format_step ? format_served(route->path) : NULL;
+}
+
+static void tell_route(const struct route *r,
+		       void (*tell)(void *context, const struct route_info *info), void *context)
+{
+	struct route_info info;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s%s%s%s", r->of_recording ? "/data/{id}/" : "",
+		 format_of(r) ? EXPORT : "", r->path, r->rest == REST_MUST ? "/{number}" : "");
+	info = (struct route_info){
+		.path = path,
+		.about = r->about,
+		.content_type = r->content_type,
+		.format = format_of(r),
+		.parameters = r->parameters,
+		.of_recording = r->of_recording,
+		.filters = r->parameters && r->parameters != sql_parameters && r->of_recording,
+		.has_number = r->rest == REST_MUST,
+		.body = body_of(r),
+		.method = method_of(r),
+		.needs_token = needs_token(r, is_order(r)),
+		.takes_filter = r->step == maps_step || r->step == map_script_step
+					? mapping_takes_filter
+					: NULL,
+	};
+	find_answer(r, &info);
+	tell(context, &info);
+}
+
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context)
 {
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
-		const struct route *r = &routes[i];
-		struct route_info info;
-		char path[128];
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+		if (method_of(&routes[i]) != ROUTE_LOGIN && method_of(&routes[i]) != ROUTE_LOGOUT)
+			tell_route(&routes[i], route, context);
+	for (const struct format *f = formats; f->name; f++) {
+		const struct route r = route_of_format(f);
 
-		if (method_of(r) == ROUTE_LOGIN || method_of(r) == ROUTE_LOGOUT)
-			continue;
-		snprintf(path, sizeof(path), "%s%s%s", r->of_recording ? "/data/{id}/" : "",
-			 r->path, r->rest == REST_MUST ? "/{number}" : "");
-		info = (struct route_info){
-			.path = path,
-			.about = r->about,
-			.content_type = r->content_type,
-			.parameters = r->parameters,
-			.of_recording = r->of_recording,
-			.filters =
-				r->parameters && r->parameters != sql_parameters && r->of_recording,
-			.has_number = r->rest == REST_MUST,
-			.body = body_of(r),
-			.method = method_of(r),
-			.needs_token = needs_token(r, is_order(r)),
-			.takes_filter = r->step == maps_step || r->step == map_script_step
-						? mapping_takes_filter
-						: NULL,
-		};
-		find_answer(r, &info);
-		route(context, &info);
+		if (f->type)
+			tell_route(&r, route, context);
 	}
 }
 
@@ -274,40 +280,72 @@ static bool split(const char *path, char *ret_id, size_t size, const char **ret_
 	return true;
 }
 
+/* `rest` behind the path: "" or "/NAME". */
+static bool fits_rest(enum rest may, const char *rest)
+{
+	if (!*rest)
+		return may != REST_MUST;
+	return *rest == '/' && rest[1] && may != REST_NONE && !strchr(rest + 1, '/');
+}
+
 static bool fits(const struct route *route, bool of_recording, const char *path)
 {
 	size_t length = strlen(route->path);
 
-	if (route->of_recording != of_recording || strncmp(path, route->path, length) != 0)
-		return false;
-	if (!path[length])
-		return route->rest != REST_MUST;
-	return path[length] == '/' && path[length + 1] && route->rest != REST_NONE &&
-	       !strchr(path + length + 1, '/');
+	return route->of_recording == of_recording && !strncmp(path, route->path, length) &&
+	       fits_rest(route->rest, path + length);
 }
 
-static const struct route *lookup(const struct exchange *x, char *ret_id, size_t size,
-				  const char **ret_rest)
+/* The route of what was asked for; false: there is none. */
+static bool lookup(const struct exchange *x, struct route *ret_route, char *ret_id, size_t size,
+		   const char **ret_rest)
 {
 	const char *path = x->request.path;
-	bool of_recording = split(path, ret_id, size, &path);
+	bool of_recording = split(path, ret_id, size, &path), found = false;
 
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
-		if (fits(&routes[i], of_recording, path)) {
-			path += strlen(routes[i].path);
-			*ret_rest = *path == '/' ? path + 1 : "";
-			return &routes[i];
-		}
+	for (size_t i = 0; !found && i < sizeof(routes) / sizeof(routes[0]); i++) {
+		*ret_route = routes[i];
+		found = fits(ret_route, of_recording, path);
 	}
-	return NULL;
+	if (!found && !strncmp(path, EXPORT, strlen(EXPORT)))
+		path += strlen(EXPORT);
+	else if (!found)
+		return false;
+	for (const struct format *f = formats; !found && f->name; f++) {
+		*ret_route = route_of_format(f);
+		found = f->type && fits(ret_route, of_recording, path);
+	}
+	if (found) {
+		path += strlen(ret_route->path);
+		*ret_rest = *path == '/' ? path + 1 : "";
+	}
+	return found;
+}
+
+/* The same of who needs nothing else. `step` is NULL where there is no route. */
+static struct route route_of(const struct exchange *x)
+{
+	char id[256];
+	const char *rest;
+	struct route route;
+
+	return lookup(x, &route, id, sizeof(id), &rest) ? route : (struct route){0};
+}
+
+const struct format *route_format(const struct exchange *x)
+{
+	const struct route route = route_of(x);
+
+	return format_of(&route);
 }
 
 const char *route_rest(const struct exchange *x)
 {
 	char id[256];
 	const char *rest = "";
+	struct route route;
 
-	lookup(x, id, sizeof(id), &rest);
+	lookup(x, &route, id, sizeof(id), &rest);
 	return rest;
 }
 
@@ -328,21 +366,17 @@ static bool takes_its_own(const struct route *route)
 
 bool route_on_loop(const struct exchange *x)
 {
-	char id[256];
-	const char *rest;
-	const struct route *route = lookup(x, id, sizeof(id), &rest);
+	exchange_step *step = route_of(x).step;
 
-	return route && (route->step == questions_step || route->step == rights_step ||
-			 route->step == login_step || route->step == logout_step);
+	return step == questions_step || step == rights_step || step == login_step ||
+	       step == logout_step;
 }
 
 bool route_runs_sql(const struct exchange *x)
 {
-	char id[256];
-	const char *rest;
-	const struct route *route = lookup(x, id, sizeof(id), &rest);
+	exchange_step *step = route_of(x).step;
 
-	if (route && (route->step == sql_step || route->step == execute_script_step))
+	if (step == sql_step || step == execute_script_step)
 		return true;
 	for (size_t i = 0; i < x->request.parameter_count; i++)
 		if (!strcmp(x->request.parameters[i].name, "custom_filter"))
@@ -352,29 +386,21 @@ bool route_runs_sql(const struct exchange *x)
 
 enum route_method route_method(const struct exchange *x)
 {
-	char id[256];
-	const char *rest;
-	const struct route *route = lookup(x, id, sizeof(id), &rest);
+	const struct route route = route_of(x);
 
-	return route ? method_of(route) : ROUTE_GET;
+	return route.step ? method_of(&route) : ROUTE_GET;
 }
 
 bool route_needs_token(const struct exchange *x)
 {
-	char id[256];
-	const char *rest;
-	const struct route *route = lookup(x, id, sizeof(id), &rest);
+	const struct route route = route_of(x);
 
-	return route && needs_token(route, x->post);
+	return route.step && needs_token(&route, x->post);
 }
 
 bool route_tells_rights(const struct exchange *x)
 {
-	char id[256];
-	const char *rest;
-	const struct route *route = lookup(x, id, sizeof(id), &rest);
-
-	return route && route->step == rights_step;
+	return route_of(x).step == rights_step;
 }
 
 const char *route_methods(const struct exchange *x)
@@ -425,18 +451,18 @@ int route_begin(struct exchange *x)
 {
 	char id[256];
 	const char *rest;
-	const struct route *route = lookup(x, id, sizeof(id), &rest);
+	struct route route;
 	struct completeness completeness;
 	int r;
 
-	if (!route)
+	if (!lookup(x, &route, id, sizeof(id), &rest))
 		return err_set(&x->err, -ENOENT,
 			       "nothing is served at \"%.100s\": / has links to all there is, "
 			       "docs/rest-api.md the rest",
 			       x->request.path);
-	x->step = route->step;
-	if (takes_its_own(route))
-		return route->step(x);
+	x->step = route.step;
+	if (takes_its_own(&route))
+		return route.step(x);
 	r = sources_take(x->sources, id, &x->source, &x->find_ns, &x->err);
 	if (r == -EAGAIN) {
 		x->step = route_begin;
@@ -450,7 +476,7 @@ int route_begin(struct exchange *x)
 	source_lock(x->source);
 	recording_completeness(x->source->recording, &completeness);
 	snprintf(x->incomplete, sizeof(x->incomplete), "%s", completeness.line);
-	r = answer(x, route);
+	r = answer(x, &route);
 	source_unlock(x->source);
 	return r;
 }

@@ -3,6 +3,8 @@
 #include "collector/http/server/exchange.h"
 #include "collector/http/routes/values.h"
 
+struct format;
+
 /* The first step of every exchange: finds the route, takes the recording, goes on with the route's
  * own step. */
 int route_begin(struct exchange *x);
@@ -39,6 +41,11 @@ const char *route_rest(const struct exchange *x);
 /* The ID of /data/ID/...; "" if there is none. */
 void route_id(const struct exchange *x, char *ret_id, size_t size);
 
+/* The format that is asked for under /data/ID/export/; NULL: something else is. */
+const struct format *route_format(const struct exchange *x);
+/* What that takes, beside filters. */
+const struct route_parameter *format_parameters(const struct format *format);
+
 /* Makes the login page the answer; `said` stands above the form. It takes what x->status is. */
 int login_page(struct exchange *x, const char *said);
 
@@ -54,6 +61,7 @@ struct route_info {
 	const struct route_parameter *body;	/* members of what is posted; orders only */
 	bool (*takes_filter)(const char *name); /* NULL: all */
 	const struct answer *answer;		/* NULL: not declared */
+	const struct format *format;		/* of export/FORMAT; else NULL */
 	bool is_array;				/* of such objects */
 };
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
@@ -65,15 +73,11 @@ exchange_step page_step, page_file_step, login_step, logout_step;
 exchange_step import_step, rights_step;
 exchange_step list_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
-exchange_step flamegraph_step, flame_file_step, collapsed_step, tree_step, ascii_tree_step,
-	flame_step;
+exchange_step flamegraph_step, flame_file_step, format_step, tree_step, ascii_tree_step, flame_step;
 exchange_step timeline_step, timeline_leaked_step, histogram_step;
 exchange_step ledger_step, analyze_step, source_step;
 exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
 exchange_step live_step, events_step, graph_step, dynamic_step, dynamic_tree_step;
-exchange_step heaptrack_step, replay_step, csv_step, json_rows_step;
-exchange_step pprof_step, jemalloc_step, gperftools_step, massif_step, speedscope_step,
-	callgraph_step;
 exchange_step maps_step, mmaps_step, mallopts_step, raw_allocations_step;
 exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, timeline_maps_step;
 
@@ -91,11 +95,10 @@ int maps_read_filter(struct exchange *x, struct filter *ret_filter);
 
 /* What they take, beside filters. */
 extern const struct route_parameter import_parameters[], analyze_parameters[], source_parameters[],
-	allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
-	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[],
-	snapshot_parameters[], peak_parameters[], leaks_parameters[], report_parameters[],
-	diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
-	regions_parameters[], fragmentation_parameters[], events_parameters[], rows_parameters[],
-	graph_parameters[], dynamic_parameters[], dynamic_tree_parameters[],
-	flamegraph_parameters[], flame_file_parameters[], flame_parameters[],
-	callgraph_parameters[], heap_parameters[], sql_parameters[], allocation_script_parameters[];
+	allocations_parameters[], groups_parameters[], tree_parameters[], ascii_tree_parameters[],
+	timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
+	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[],
+	maps_parameters[], raw_allocations_parameters[], regions_parameters[],
+	fragmentation_parameters[], graph_parameters[], dynamic_parameters[],
+	dynamic_tree_parameters[], flamegraph_parameters[], flame_file_parameters[],
+	flame_parameters[], sql_parameters[], allocation_script_parameters[];

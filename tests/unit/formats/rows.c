@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "collector/columns/row_block.h"
-#include "collector/formats/write/export.h"
+#include "collector/formats/write/writer.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"
 #include "tests/unit/query/recording.h"
@@ -77,10 +77,14 @@ static void ask_python_same(const char *path, const char *with_stacks)
 	assert_int_equal(system(command), 0);
 }
 
-static void write_rows(const struct test_recording *t, const struct rows_options *options,
-		       char *path)
+static void write_rows(const struct test_recording *t, uint64_t count, bool with_stacks, char *path)
 {
-	struct rows_export *export = NULL;
+	struct writing writing = {.view = t->view,
+				  .value = VALUE_ALLOCATED,
+				  .at_ns = NO_TIME,
+				  .count = count,
+				  .with_stacks = with_stacks};
+	void *export = NULL;
 	struct filter filter;
 	struct buf out = {0};
 	FILE *file = fdopen(mkstemp(path), "w");
@@ -88,14 +92,15 @@ static void write_rows(const struct test_recording *t, const struct rows_options
 
 	assert_non_null(file);
 	filter_init(&filter);
-	assert_int_equal(rows_export_new(t->view, &filter, options, &export, NULL), 0);
+	writing.filter = &filter;
+	assert_int_equal(json_writer.begin(&writing, &export, NULL), 0);
 	while (more) {
-		more = rows_export_some(export, 1000, &out, NULL);
+		more = json_writer.some(export, 1000, &out, NULL);
 		assert_true(more >= 0 && out.length < 100000);
 		assert_int_equal(fwrite(out.data, 1, out.length, file), out.length);
 		buf_clear(&out);
 	}
-	rows_export_free(export);
+	json_writer.free(export);
 	filter_done(&filter);
 	buf_done(&out);
 	fclose(file);
@@ -138,11 +143,8 @@ static void writes_what_the_store_has(void **state)
 
 	(void)state;
 	test_random_recording(&t, 7, 5000, false);
-	write_rows(&t, &(struct rows_options){.format = ROWS_AS_JSON, .count = UINT64_MAX}, path);
-	write_rows(&t,
-		   &(struct rows_options){
-			   .format = ROWS_AS_JSON, .with_stacks = true, .count = UINT64_MAX},
-		   with_stacks);
+	write_rows(&t, UINT64_MAX, false, path);
+	write_rows(&t, UINT64_MAX, true, with_stacks);
 	have = ask_python(path);
 	want = ask_store(t.recording);
 	assert_int_equal(have.rows, want.rows);
@@ -164,7 +166,7 @@ static void writes_so_many(void **state)
 
 	(void)state;
 	test_random_recording(&t, 8, 5000, false);
-	write_rows(&t, &(struct rows_options){.format = ROWS_AS_JSON, .count = 700}, path);
+	write_rows(&t, 700, false, path);
 	assert_int_equal(ask_python(path).rows, 700);
 	test_close(&t);
 	unlink(path);
@@ -173,7 +175,7 @@ static void writes_so_many(void **state)
 /* By some lines. */
 static void says_how_much_it_will_be(void **state)
 {
-	struct rows_export *export = NULL;
+	void *export = NULL;
 	struct test_recording t;
 	struct filter filter;
 	struct buf out = {0};
@@ -183,18 +185,21 @@ static void says_how_much_it_will_be(void **state)
 	test_random_recording(&t, 9, 5000, false);
 	filter_init(&filter);
 	for (unsigned with_stacks = 0; with_stacks < 2; with_stacks++) {
-		const struct rows_options options = {.format = ROWS_AS_JSON,
-						     .tables = ROWS_ALLOCATIONS,
-						     .with_stacks = with_stacks,
-						     .count = UINT64_MAX};
+		const struct writing writing = {.view = t.view,
+						.filter = &filter,
+						.value = VALUE_ALLOCATED,
+						.at_ns = NO_TIME,
+						.tables = ROWS_ALLOCATIONS,
+						.with_stacks = with_stacks,
+						.count = UINT64_MAX};
 
-		assert_int_equal(rows_export_new(t.view, &filter, &options, &export, NULL), 0);
-		assert_int_equal(rows_export_estimate(export, &bytes, NULL), 0);
+		assert_int_equal(json_writer.begin(&writing, &export, NULL), 0);
+		assert_int_equal(json_writer.estimate(export, &bytes, NULL), 0);
 		buf_clear(&out);
-		while (rows_export_some(export, SIZE_MAX, &out, NULL) > 0)
+		while (json_writer.some(export, SIZE_MAX, &out, NULL) > 0)
 			continue;
 		assert_in_range(bytes, out.length * 7 / 10, out.length * 13 / 10);
-		rows_export_free(export);
+		json_writer.free(export);
 	}
 	filter_done(&filter);
 	buf_done(&out);
