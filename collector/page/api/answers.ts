@@ -1417,3 +1417,17 @@ export interface Answers {
 	'allocation_filter_to_script': Script;
 	'map_filter_to_script': Script;
 }
+
+/** Files for other tools: what stands behind /data/ID/export/, what the file is called, and the choice in the menu. */
+export const FILES: readonly (readonly [string, string, string])[] = [
+	['flamegraph.pl', 'stacks.txt', 'Collapsed stacks'],
+	['speedscope', 'heap.speedscope.json', 'speedscope'],
+	['pprof', 'heap.pb.gz', 'pprof: go tool pprof'],
+	['heaptrack', 'heap.heaptrack', 'heaptrack'],
+	['jemalloc', 'heap.jeprof', 'jemalloc: jeprof'],
+	['gperftools', 'heap.gperf', 'gperftools: google-pprof'],
+	['massif', 'massif.out', 'massif: ms_print'],
+	['callgraph', 'calls.dot', 'Call graph: dot'],
+	['json', 'allocations.jsonl', 'Allocations (JSON lines)'],
+	['csv', 'allocations.csv', 'Allocations (CSV)'],
+];

@@ -1,4 +1,4 @@
-// Types of the API's answers, made of what the collector says of them: node generate.mjs < openapi.json > answers.ts
+// Types of the API's answers, and its files for other tools, made of what the collector says of them: node generate.mjs < openapi.json > answers.ts
 //
 // The collector's own tables are the source (collector/answers/answer.h), so `update` asks a collector that is built. answers.ts is kept
 // with the sources, as the collector carries the page that is made with it; e2e.page-types fails when it is not what the collector says
@@ -59,7 +59,17 @@ function routes() {
 	return `/** What is answered where: by the path behind /data/ID/, or of no recording. */\nexport interface Answers {\n${lines.join('')}}\n`;
 }
 
+/** Files for other tools, of the routes that have a title for the menu. */
+function files() {
+	const quoted = (text) => `'${text.replaceAll("'", "\\'")}'`;
+	const lines = Object.entries(paths)
+		.filter(([, { get }]) => get?.['x-title'])
+		.map(([path, { get }]) => `\t[${[path.split('/').at(-1), get['x-file'], get['x-title']].map(quoted).join(', ')}],\n`);
+	return `/** Files for other tools: what stands behind /data/ID/export/, what the file is called, and the choice in the menu. */
+export const FILES: readonly (readonly [string, string, string])[] = [\n${lines.join('')}];\n`;
+}
+
 const parts = Object.entries(components.schemas).map(([name, schema]) => interfaceOf(name, schema));
 const head = `// Written by api/generate.mjs from what the collector says of its answers (/openapi.json): not to be edited.
 // After a change of the collector's: collector/page/api/update BUILD\n`;
-process.stdout.write([head, ...parts, routes()].join('\n'));
+process.stdout.write([head, ...parts, routes(), files()].join('\n'));

@@ -6,26 +6,15 @@ import { about } from '../base/ask';
 import { hasPictures, pictureAsPng, pictureAsSvg, save, type Said } from '../base/picture';
 import { chips } from '../filters/words';
 import { hasStatement, statementOf } from '../sql/statement';
+import { FILES } from '../api/answers';
 import type { Stream } from '../api/types';
 import { baseInWords } from './compare';
 import { useFleet } from './fleet_state';
 import { Menu } from './menu';
 import { VIEWS } from './views';
 
-const FORMATS: readonly (readonly [string, string, string])[] = [
-	['flamegraph', 'flame.svg', 'Flame graph (SVG)'],
-	['graph', 'in-use.svg', 'In use over time (SVG)'],
-	['pprof', 'heap.pb.gz', 'pprof: go tool pprof'],
-	['speedscope', 'heap.speedscope.json', 'speedscope'],
-	['heaptrack', 'heap.heaptrack', 'heaptrack'],
-	['massif', 'massif.out', 'massif: ms_print'],
-	['jemalloc', 'heap.jeprof', 'jemalloc: jeprof'],
-	['gperftools', 'heap.gperf', 'gperftools: google-pprof'],
-	['flamegraph.pl', 'stacks.txt', 'Collapsed stacks'],
-	['callgraph', 'calls.dot', 'Call graph: dot'],
-	['csv', 'allocations.csv', 'Allocations (CSV)'],
-	['json', 'allocations.jsonl', 'Allocations (JSON lines)'],
-];
+/** Pictures of the collector's, and the table of its formats. */
+const FORMATS: typeof FILES = [['flamegraph', 'flame.svg', 'Flame graph (SVG)'], ['graph', 'in-use.svg', 'In use over time (SVG)'], ...FILES];
 
 const VALUES = { 'in-use': 'in use', peak: 'at the peak', allocated: 'allocated', leaked: 'leaked', temporary: 'temporary' };
 
