@@ -52,6 +52,8 @@ enum answer_shape {
 	ANSWER_PAGE,  /* an array of the requested elements */
 	ANSWER_ARRAY, /* of `count_at` elements stored in the object itself */
 	ANSWER_PAIRS, /* by hand: an array of arrays of two */
+	ANSWER_LISTS, /* by hand: an array of arrays */
+	ANSWER_NAMED, /* by hand: an object, whose members have names of their own */
 };
 
 /* When the member is present. */

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 . "$TEST_SOURCE/lib-death.sh"
-need curl taskset
+need curl taskset c++
 python3 -c 'import jsonschema; jsonschema.Draft202012Validator' 2>/dev/null || skip "python3 has no jsonschema"
 record_branches
 "$AGENT" run --quiet --mode sample=4K --output sampled.heapcast -- "$PROGRAM"
@@ -19,6 +19,10 @@ taskset -c "$cpu" "$AGENT" run --quiet --memory-limit 2M --policy count --output
 "$AGENT" run --quiet --follow --memory-limit 2M --output 'followed.no-room.%p' -- /bin/bash -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.2 & done; wait'
 timeout 30 "$AGENT" run --quiet --follow --memory-limit 16M --output 'followed.%p' -- "$TARGETS/forks" prefork 1 >forks.out
 for file in followed.*; do mv "$file" "$file.heapcast"; done
+"$AGENT" run --quiet --output mapped.heapcast -- "$TARGETS/mappings" >mappings.out
+printf 'static char *kept = new char[4000];\nint main() { return !kept; }\n' >statics.cc
+c++ -g -o statics statics.cc
+"$AGENT" run --quiet --output statics.heapcast -- ./statics
 printf 'main;read;take 300\nmain;write 40\n' >some.collapsed
 "$COLLECTOR" import --format collapsed --output imported.heapcast some.collapsed >import.says
 
@@ -51,10 +55,13 @@ cat >schemas.py <<'PYTHON'
 import json, os, sys, threading, time, urllib.error, urllib.request
 import jsonschema
 
+sys.setrecursionlimit(20000) # a tree has its frames within each other
+
 FILES, FLEET = "http://127.0.0.1:18096", "http://127.0.0.1:18097"
 FILES_TOKEN = open("serve.out").read().split("#token=")[1].split()[0]
 TOKEN = open("collector.out").read().split("#token=")[1].split()[0]
 UNSEEN = {("maps", "left_out"), ("maps", "usage_left_out"), # more than 2^18 maps, 2^19 readings
+          ("control_reply", "text"), # the agents of today say nothing to an order that is done
           ("source", "incomplete"), # no recording with losses has its sources here
           ("recordings", "incomplete")} # agents without a place: fleet-places.sh sees it
 UNITS = {"bytes", "blocks", "ns", "ns since the epoch", "ms since the epoch", "s", "since the epoch", "since the start", "duration", "part", "id",
@@ -62,7 +69,12 @@ UNITS = {"bytes", "blocks", "ns", "ns since the epoch", "ms since the epoch", "s
          "readings", "bytes or blocks", "blocks of 65,536 allocations"}
 
 def get(server, path, body=None):
-    request = urllib.request.Request(server + path, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"} if body is not None else {})
+    if body is None:
+        request = urllib.request.Request(server + path)
+    elif isinstance(body, str):
+        request = urllib.request.Request(server + path, body.encode(), {"Content-Type": "text/plain"})
+    else:
+        request = urllib.request.Request(server + path, json.dumps(body).encode(), {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"})
     with urllib.request.urlopen(request, timeout=100) as answer:
         return json.load(answer)
 
@@ -80,7 +92,7 @@ def see(schema, value):
         for key, member in value.items():
             if name:
                 seen.add((name, key))
-            see(schema.get("properties", {}).get(key, {}), member)
+            see(schema.get("properties", {}).get(key) or schema.get("additionalProperties") or {}, member)
     elif isinstance(value, list):
         for item in value:
             see(schema.get("items", {}), item)
@@ -115,7 +127,7 @@ MORE = { # parameters beside none
     "map_filter_to_script": ["readable=only_true"],
     "sql": ["query=select%20*%20from%20allocations&count=3", "query=select%20null%20as%20x,1.5,%27a%27"],
 }
-MUST = {"source": [], "diff": ["base={base}"], "sql": ["query=select%201"], "allocations": ["count=100"]}
+MUST = {"tree": ["size_min=2000"], "backtraces": ["count=20"], "raw_allocations": ["count=20"], "source": [], "diff": ["base={base}"], "sql": ["query=select%201"], "allocations": ["count=100"]}
 
 def ask_all(server, id, base):
     for path, methods in api["paths"].items():
@@ -158,17 +170,23 @@ for name in schemas:
     assert f'"#/components/schemas/{name}"' in used, name
 PAGE = "list events questions snapshots rights {report} {timeline} {timeline_leaked} {snapshot} {peak} {leaks} {histogram} {diff} {flame} {backtrace/{number}} " \
        "{allocations} {allocation_groups} {maps} {fragmentation} {regions} {timeline_maps} {fragmentation_timeline} {sql} {ledger} {analyze} {source} " \
-       "{mallopts} {allocation_filter_to_script} {map_filter_to_script}"
+       "{mallopts} {mmaps} {raw_allocations} {backtraces} {tree} {dynamic_constants} {dynamic_statics} {live} {allocation_filter_to_script} {map_filter_to_script}"
 for word in PAGE.split():
     path = "/data/{id}/" + word[1:-1] if word[0] == "{" else "/" + word
     content = api["paths"][path]["get"]["responses"]["200"]["content"]
     assert "schema" in content.get("application/json", {}) or "x-event-data" in content.get("text/event-stream", {}), path
+
+def check_totals(server, id):
+    schema = api["paths"]["/data/{id}/live"]["get"]["responses"]["200"]["content"]["text/event-stream"]["x-event-data"]["schema"]
+    with urllib.request.urlopen(f"{server}/data/{id}/live", timeout=100) as totals:
+        check(schema, json.loads(next(line[6:] for line in totals if line.startswith(b"data: "))), "live")
 
 # ---- recordings of all kinds ----
 files = get(FILES, "/list")
 base = min(files, key=lambda e: not e["executable"].endswith("branches"))["id"]
 for entry in files:
     ask_all(FILES, entry["id"], base)
+    check_totals(FILES, entry["id"])
 check(schema_of("/list"), get(FILES, "/list"), "/list")
 branches = next(e["id"] for e in files if e["executable"].endswith("branches"))
 request = urllib.request.Request(f"{FILES}/data/{branches}/source?file={sys.argv[2]}", headers={"Authorization": f"Bearer {FILES_TOKEN}"})
@@ -177,6 +195,10 @@ check(schema_of("/rights"), get(FILES, "/rights"), "/rights")
 request = urllib.request.Request(FLEET + "/import?name=some", open("some.collapsed", "rb").read(), {"Content-Type": "application/octet-stream", "Authorization": f"Bearer {TOKEN}"})
 with urllib.request.urlopen(request, timeout=100) as answer:
     check(schema_of("/import", "post"), json.load(answer), "POST /import")
+
+for entry in files:
+    for script in "select 1, 'a'; select 2", "select nothing":
+        check(schema_of("/data/{id}/execute_script", "post"), get(FILES, f"/data/{entry['id']}/execute_script", script), "POST execute_script")
 
 # ---- what is being answered ----
 SLOW = "/data/last/sql?query=with%20recursive%20c(x)%20as%20(select%201%20union%20all%20select%20x%2B1%20from%20c)%20select%20count(*)%20from%20c&timeout=2s"
@@ -208,7 +230,10 @@ taken = get(FLEET, "/snapshot", {"name": "now", "timeout": 2})
 assert len(taken["processes"]) == len(taken["missing"]) == 1, taken
 check(schema_of("/snapshot", "post"), taken, "POST /snapshot")
 check(schema_of("/snapshots"), get(FLEET, "/snapshots"), "/snapshots")
-get(FLEET, f"/data/{taken['processes'][0]['stream']}/control", {"action": "mark", "text": "here"})
+live = taken["processes"][0]["stream"]
+for order in {"action": "mark", "text": "here"}, {"action": "mode", "mode": "sample=4K"}, {"action": "mode", "mode": "full"}, {"action": "snapshot"}:
+    check(schema_of("/data/{id}/control", "post"), get(FLEET, f"/data/{live}/control", order), f"POST control: {order}")
+check_totals(FLEET, live)
 for entry in get(FLEET, "/list"):
     ask_all(FLEET, entry["id"], entry["id"])
 while not any("events_per_second" in entry for entry in event()["changed"]):

@@ -159,10 +159,34 @@ static int status_of(enum control_code code)
 	return statuses[code] ? statuses[code] : 502;
 }
 
+struct told_reply {
+	const char *id, *mode, *text;
+	uint64_t interval, time_ns, snapshot;
+};
+
+#define ANSWER_OF struct told_reply
+static const struct answer_field reply_fields[] = {
+	ROW("id", id, NULL, "of the recording"),
+	ROW("mode", mode, NULL, "in which its program is recorded now"),
+	ROW("interval", interval, "bytes", "of the mode sample", .when = IF_SET),
+	ROW("time_ns", time_ns, "ns", "since the start, when it was carried out"),
+	ROW("snapshot", snapshot, "id", "that was taken", .when = IF_SET),
+	ROW("text", text, NULL, "what the agent says to it", .when = IF_TEXT),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer control_answer = {"control_reply", reply_fields};
+
 static int write_reply(struct exchange *x, const struct control_reply *r)
 {
-	struct json json;
 	char mode[16];
+	const struct told_reply told = {.id = r->stream,
+					.mode = mode_text(mode, sizeof(mode), r->mode, 0),
+					.text = r->text,
+					.interval = r->mode == RING_SAMPLE ? r->interval : 0,
+					.time_ns = r->time_ns,
+					.snapshot = r->snapshot};
+	struct json json;
 
 	if (r->code != CONTROL_DONE) {
 		x->status = status_of(r->code);
@@ -171,17 +195,7 @@ static int write_reply(struct exchange *x, const struct control_reply *r)
 	}
 	x->content_type = "application/json";
 	json_init(&json, &x->out);
-	json_object(&json, NULL);
-	json_string(&json, "id", r->stream);
-	json_string(&json, "mode", mode_text(mode, sizeof(mode), r->mode, 0));
-	if (r->mode == RING_SAMPLE)
-		json_u64(&json, "interval", r->interval);
-	json_u64(&json, "time_ns", r->time_ns);
-	if (r->snapshot)
-		json_u64(&json, "snapshot", r->snapshot);
-	if (*r->text)
-		json_string(&json, "text", r->text);
-	json_end(&json, '}');
+	json_object_of(&json, NULL, &control_answer, &told, NULL);
 	buf_byte(&x->out, '\n');
 	return buf_error(&x->out);
 }

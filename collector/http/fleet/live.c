@@ -72,10 +72,36 @@ static int begin(struct exchange *x, struct live **ret_live)
 	return 0;
 }
 
+struct told_totals {
+	uint64_t duration_ns;
+	struct report report;
+	uint64_t events, lost, rss;
+	bool has_rss;
+};
+
+#define ANSWER_OF struct told_totals
+static const struct answer_field live_fields[] = {
+	ROW_AS("timestamp", duration_ns, ANSWER_TIMES, "since the epoch", "how far it goes"),
+	ROWS_OF(report_answer, report),
+	ROW("events", events, "events", "that are stored"),
+	ROW("lost", lost, "events", "that are not"),
+	ROW("rss", rss, "bytes", "in memory, when it was last read", WHEN(has_rss)),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer live_answer = {"live_totals", live_fields};
+
 static void write_totals(struct exchange *x, struct source *source, const struct report *report)
 {
 	const struct figures_info *figures = recording_figures(source->recording);
 	const struct ledger_info *ledger = recording_ledger(source->recording);
+	const struct answer_context context = answer_context_of(source->view);
+	const struct told_totals told = {.duration_ns = report->duration_ns,
+					 .report = *report,
+					 .events = ledger->stored,
+					 .lost = ledger->lost,
+					 .rss = figures->rss,
+					 .has_rss = figures->time_ns != NO_TIME};
 	struct json json;
 
 	buf_string(&x->out, "event: totals\ndata: ");
@@ -83,12 +109,7 @@ static void write_totals(struct exchange *x, struct source *source, const struct
 	json_object(&json, NULL);
 	if (x->incomplete[0])
 		json_string(&json, "incomplete", x->incomplete);
-	json_times(&json, "timestamp", source->view, report->duration_ns);
-	json_report(&json, report);
-	json_u64(&json, "events", ledger->stored);
-	json_u64(&json, "lost", ledger->lost);
-	if (figures->time_ns != NO_TIME)
-		json_u64(&json, "rss", figures->rss);
+	json_members(&json, &live_answer, &told, &context);
 	json_end(&json, '}');
 	buf_string(&x->out, "\n\n");
 }

@@ -70,6 +70,16 @@ static int list_calls(struct exchange *x, const char *key, call_writer *write)
 	return buf_error(&x->out);
 }
 
+static const struct answer_field who_fields[] = {
+	BY_HAND("timestamp", ANSWER_TIME, "since the epoch", ""),
+	BY_HAND("thread", ANSWER_U32, "tid", "0: unknown"),
+	BY_HAND("backtrace_id", ANSWER_U32, "id", "0: there is none"),
+	BY_HAND("backtrace", ANSWER_OBJECT, NULL, "the outermost frame first", .of = &frame_answer,
+		.shape = ANSWER_LIST),
+	{0},
+};
+static const struct answer who_answer = {"caller", who_fields};
+
 static void write_who(struct json *json, struct exchange *x, const struct apart_info *call,
 		      int *ret_error)
 {
@@ -104,11 +114,7 @@ static const char *parameter_name(int parameter)
 }
 
 static const struct answer_field mallopt_fields[] = {
-	BY_HAND("timestamp", ANSWER_TIME, "since the epoch", ""),
-	BY_HAND("thread", ANSWER_U32, "tid", "0: unknown"),
-	BY_HAND("backtrace_id", ANSWER_U32, "id", "0: there is none"),
-	BY_HAND("backtrace", ANSWER_OBJECT, NULL, "the outermost frame first", .of = &frame_answer,
-		.shape = ANSWER_LIST),
+	ROWS_BY_HAND(who_answer),
 	BY_HAND("raw_param", ANSWER_I64, NULL, "as it was called with"),
 	BY_HAND("param", ANSWER_TEXT, NULL, "its name in malloc.h, if it is known",
 		.when = SOMETIMES),
@@ -143,41 +149,52 @@ int mallopts_step(struct exchange *x)
 
 /* ---- mmap ---- */
 
+#define ANSWER_OF struct apart_info
+static const struct answer_field mapping_fields[] = {
+	ROW_AS("pointer", address, ANSWER_ADDRESS, "address", ""),
+	ROW("length", size, "bytes", ""),
+	ROW_AS("old_pointer", old_address, ANSWER_ADDRESS, "address",
+	       "of mremap, where it lay before", .when = IF_SET),
+	ROWS_BY_HAND(who_answer),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer mapping_answer = {"mapping_call", mapping_fields};
+
 /* An mremap is on record as the end of one mapping and the beginning of another. */
-static const char *operation_name(uint8_t kind)
-{
-	switch (kind) {
-	case HEAPCAST__EVENT_KIND__EVENT_MMAP:
-		return "mmap";
-	case HEAPCAST__EVENT_KIND__EVENT_MREMAP:
-		return "mremap";
-	case HEAPCAST__EVENT_KIND__EVENT_MUNMAP:
-		return "munmap";
-	case HEAPCAST__EVENT_KIND__EVENT_SBRK:
-		return "sbrk";
-	case HEAPCAST__EVENT_KIND__EVENT_SBRK_BACK:
-		return "sbrk_back";
-	default:
-		return NULL;
-	}
-}
+static const uint8_t operations[] = {
+	HEAPCAST__EVENT_KIND__EVENT_MMAP,      HEAPCAST__EVENT_KIND__EVENT_MREMAP,
+	HEAPCAST__EVENT_KIND__EVENT_MUNMAP,    HEAPCAST__EVENT_KIND__EVENT_SBRK,
+	HEAPCAST__EVENT_KIND__EVENT_SBRK_BACK,
+};
+#define OPERATION(name)                                                                            \
+	BY_HAND(name, ANSWER_OBJECT, NULL, "", .of = &mapping_answer, .when = SOMETIMES)
+static const struct answer_field operation_fields[] = {
+	OPERATION("mmap"), OPERATION("mremap"),	   OPERATION("munmap"),
+	OPERATION("sbrk"), OPERATION("sbrk_back"), {0},
+};
+static const struct answer operation_answer = {"operation", operation_fields};
+
+static const struct answer_field mmaps_fields[] = {
+	BY_HAND("operations", ANSWER_OBJECT, NULL, "in order; each has one member",
+		.shape = ANSWER_LIST, .of = &operation_answer),
+	{0},
+};
+const struct answer mmaps_answer = {"mmaps", mmaps_fields};
 
 static void write_operation(struct json *json, struct exchange *x, const struct apart_info *call,
 			    int *ret_error)
 {
-	const char *name = operation_name(call->kind);
-
-	if (!name)
-		return;
-	json_object(json, NULL);
-	json_object(json, name);
-	json_address(json, "pointer", call->address);
-	json_u64(json, "length", call->size);
-	if (call->old_address)
-		json_address(json, "old_pointer", call->old_address);
-	write_who(json, x, call, ret_error);
-	json_end(json, '}');
-	json_end(json, '}');
+	for (size_t i = 0; i < sizeof(operations); i++) {
+		if (operations[i] != call->kind)
+			continue;
+		json_object(json, NULL);
+		json_object(json, operation_fields[i].name);
+		json_members(json, &mapping_answer, call, NULL);
+		write_who(json, x, call, ret_error);
+		json_end(json, '}');
+		json_end(json, '}');
+	}
 }
 
 int mmaps_step(struct exchange *x)
@@ -193,6 +210,13 @@ struct raw {
 	struct json json;
 	uint64_t skip, left;
 };
+
+static const struct answer_field raw_fields[] = {
+	BY_HAND("backtrace", ANSWER_TEXT, "address",
+		"16 hexadecimal digits each, the outermost first", .shape = ANSWER_LIST),
+	{0},
+};
+const struct answer raw_allocation_answer = {"raw_allocation", raw_fields};
 
 const struct route_parameter raw_allocations_parameters[] = {
 	{"skip", what_number, "whole number", "leave out so many"},

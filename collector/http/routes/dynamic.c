@@ -97,16 +97,44 @@ static int by_place(const void *a, const void *b)
 	return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
+struct sums {
+	uint64_t blocks, bytes;
+};
+
+#define ANSWER_OF struct sums
+static const struct answer_field line_fields[] = {
+	ROW("count", blocks, "blocks", "that were left"),
+	ROW("size", bytes, "bytes", "that were left"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer line_answer = {"static_line", line_fields};
+
+static const struct answer_field file_fields[] = {
+	ROWS_BY_HAND(line_answer),
+	BY_HAND("per_line", ANSWER_OBJECT, NULL, "by the number of the line; 0: unknown",
+		.shape = ANSWER_NAMED, .of = &line_answer),
+	{0},
+};
+static const struct answer file_answer = {"static_file", file_fields};
+
+static const struct answer_field dynamic_fields[] = {
+	ROWS_BY_HAND(line_answer),
+	BY_HAND("per_file", ANSWER_OBJECT, NULL, "by the path of the source file; ?: unknown",
+		.shape = ANSWER_NAMED, .of = &file_answer),
+	{0},
+};
+const struct answer dynamic_answer = {"dynamic", dynamic_fields};
+
 static void write_sums(struct json *json, const struct line *lines, size_t count)
 {
-	uint64_t blocks = 0, bytes = 0;
+	struct sums sums = {0};
 
 	for (size_t i = 0; i < count; i++) {
-		add_most(&blocks, lines[i].usage.blocks);
-		add_most(&bytes, lines[i].usage.bytes);
+		add_most(&sums.blocks, lines[i].usage.blocks);
+		add_most(&sums.bytes, lines[i].usage.bytes);
 	}
-	json_u64(json, "count", blocks);
-	json_u64(json, "size", bytes);
+	json_members(json, &line_answer, &sums, NULL);
 }
 
 /* Those of one file, sorted by line. */

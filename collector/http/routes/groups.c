@@ -202,6 +202,14 @@ static const struct answer_field groups_fields[] = {
 };
 const struct answer allocation_groups_answer = {"allocation_groups", groups_fields};
 
+static const struct answer_field backtraces_fields[] = {
+	BY_HAND("backtraces", ANSWER_OBJECT, NULL, "of each its frames, the outermost first",
+		.shape = ANSWER_LISTS, .of = &frame_answer),
+	BY_HAND("total_count", ANSWER_U64, "backtraces", "that match"),
+	{0},
+};
+const struct answer backtraces_answer = {"backtraces", backtraces_fields};
+
 static void write_side(struct page *page, const struct exchange *x, const char *key,
 		       const struct answer *answer, struct told_side *told,
 		       const struct allocation_group *g, const char *filters)

@@ -27,6 +27,33 @@ DEFINE_CLEANUP(sql_close, struct sql *)
 
 /* ---- running one ---- */
 
+static const struct answer_field printed_fields[] = {
+	BY_HAND("kind", ANSWER_TEXT, NULL, "println"),
+	BY_HAND("value", ANSWER_TEXT, NULL, "a line: the names of columns, or a row"),
+	{0},
+};
+static const struct answer printed_answer = {"printed", printed_fields};
+
+struct told_run {
+	const char *status, *message;
+	double elapsed;
+	struct sql_place place;
+};
+
+#define ANSWER_OF struct told_run
+static const struct answer_field run_fields[] = {
+	ROW("status", status, NULL, "ok or error"),
+	ROW("elapsed", elapsed, "s", ""),
+	ROW("message", message, NULL, "what went wrong", .when = IF_SET),
+	ROW("line", place.line, NULL, "of the text, where that is", .when = IF_SET),
+	ROW("column", place.column, NULL, "likewise", .when = IF_SET),
+	BY_HAND("output", ANSWER_OBJECT, NULL, "what was printed until then", .shape = ANSWER_LIST,
+		.of = &printed_answer),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer script_run_answer = {"script_run", run_fields};
+
 struct script {
 	struct json json; /* in the array of lines */
 	struct buf out, line;
@@ -88,18 +115,14 @@ static int end(void *context, bool cut)
 static int write_answer(struct exchange *x, struct script *s, int error,
 			const struct sql_place *place, double elapsed)
 {
+	const struct told_run told = {.status = error ? "error" : "ok",
+				      .elapsed = elapsed,
+				      .message = error ? err_get(&x->err, error) : NULL,
+				      .place = error ? *place : (struct sql_place){0}};
 	struct json json;
 
 	json_answer(&json, x);
-	json_string(&json, "status", error ? "error" : "ok");
-	json_double(&json, "elapsed", elapsed);
-	if (error) {
-		json_string(&json, "message", err_get(&x->err, error));
-		if (place->line) {
-			json_u64(&json, "line", place->line);
-			json_u64(&json, "column", place->column);
-		}
-	}
+	json_members(&json, &script_run_answer, &told, NULL);
 	buf_string(&x->out, ",\"output\":");
 	buf_append(&x->out, s->out.data, s->out.length);
 	json_end(&json, '}');

@@ -49,6 +49,25 @@ int ascii_tree_step(struct exchange *x)
 
 /* ---- JSON ---- */
 
+struct told_node {
+	uint64_t bytes, blocks, first_ns, last_ns; /* since the epoch */
+};
+
+#define ANSWER_OF struct told_node
+static const struct answer_field node_fields[] = {
+	ROW("size", bytes, "bytes", "with that of all children"),
+	ROW("count", blocks, "blocks", "likewise"),
+	ROW_AS("first", first_ns, ANSWER_TIME, "since the epoch", "when the first was allocated"),
+	ROW_AS("last", last_ns, ANSWER_TIME, "since the epoch", "and the last"),
+	BY_HAND("value", ANSWER_OBJECT, NULL, "absent: the root", .of = &frame_answer,
+		.when = SOMETIMES),
+	BY_HAND("children", ANSWER_OBJECT, NULL, "what this frame called", .of = &tree_node_answer,
+		.shape = ANSWER_LIST),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer tree_node_answer = {"tree_node", node_fields};
+
 /* The members of a node up to the opening of its children: a tree may be deeper than the JSON
  * writer's levels. */
 static int open_node(struct exchange *x, const struct tree *tree, uint32_t node)
@@ -56,6 +75,10 @@ static int open_node(struct exchange *x, const struct tree *tree, uint32_t node)
 	uint64_t start = recording_process(x->source->recording)->start_wall_ns;
 	const struct tree_node *n = &tree->nodes[node];
 	bool empty = n->first_ns == UINT64_MAX;
+	const struct told_node told = {.bytes = n->bytes,
+				       .blocks = n->blocks,
+				       .first_ns = start + (empty ? 0 : n->first_ns),
+				       .last_ns = start + n->last_ns};
 	struct json json;
 	int r = 0;
 
@@ -65,10 +88,7 @@ static int open_node(struct exchange *x, const struct tree *tree, uint32_t node)
 	} else {
 		json_answer(&json, x);
 	}
-	json_u64(&json, "size", n->bytes);
-	json_u64(&json, "count", n->blocks);
-	json_time(&json, "first", start + (empty ? 0 : n->first_ns));
-	json_time(&json, "last", start + n->last_ns);
+	json_members(&json, &tree_node_answer, &told, NULL);
 	if (node)
 		r = json_frame(&json, "value", x->source->view, n->node, n->frame, &x->err);
 	json_array(&json, "children");

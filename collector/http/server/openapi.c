@@ -256,7 +256,8 @@ static void write_route(void *context, const struct route_info *info)
 static void add_schemas(void *context, const struct route_info *info)
 {
 	if (info->answer)
-		schemas_add(context, info->answer, info->of_recording && !info->is_array);
+		schemas_add(context, info->answer,
+			    info->of_recording && !info->is_array && info->method != ROUTE_ORDER);
 }
 
 int openapi_step(struct exchange *x)

@@ -86,7 +86,9 @@ extern const struct answer list_answer, events_answer, question_answer, backtrac
 	timeline_route_answer, histogram_route_answer, moment_answer, allocations_answer,
 	allocation_groups_answer, maps_answer, regions_answer, fragmentation_route_answer,
 	timeline_maps_answer, fragmentation_timeline_answer, sql_answer, source_answer,
-	mallopt_answer, script_answer, rights_answer;
+	mallopt_answer, script_answer, rights_answer, mmaps_answer, raw_allocation_answer,
+	backtraces_answer, tree_node_answer, dynamic_answer, live_answer, control_answer,
+	script_run_answer;
 
 /* What is posted to them: only names and what is said of them matter; `takes` is the type. */
 extern const struct route_parameter control_body[], take_snapshot_body[];

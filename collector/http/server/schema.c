@@ -107,18 +107,21 @@ static void write_type(struct json *json, const struct answer_field *f)
 
 static void write_values(struct json *json, const struct answer_field *f)
 {
-	unsigned arrays = f->shape == ANSWER_ONE ? 0 : f->shape == ANSWER_PAIRS ? 2 : 1;
+	static const unsigned depths[] = {
+		[ANSWER_ONE] = 0,   [ANSWER_LIST] = 1,	[ANSWER_PAGE] = 1, [ANSWER_ARRAY] = 1,
+		[ANSWER_PAIRS] = 2, [ANSWER_LISTS] = 2, [ANSWER_NAMED] = 1};
+	bool named = f->shape == ANSWER_NAMED;
 
-	for (unsigned i = 0; i < arrays; i++) {
-		json_string(json, "type", "array");
-		if (i) {
+	for (unsigned i = 0; i < depths[f->shape]; i++) {
+		json_string(json, "type", named ? "object" : "array");
+		if (i && f->shape == ANSWER_PAIRS) {
 			json_u64(json, "minItems", 2);
 			json_u64(json, "maxItems", 2);
 		}
-		json_object(json, "items");
+		json_object(json, named ? "additionalProperties" : "items");
 	}
 	write_type(json, f);
-	for (unsigned i = 0; i < arrays; i++)
+	for (unsigned i = 0; i < depths[f->shape]; i++)
 		json_end(json, '}');
 }
 

@@ -336,6 +336,23 @@ export interface MatchedSide {
 	graph_preview_url?: string;
 }
 
+export interface TreeNode {
+	/** What the recording does not hold, in a sentence. */
+	incomplete?: string;
+	/** With that of all children (bytes). */
+	size: number;
+	/** Likewise (blocks). */
+	count: number;
+	/** When the first was allocated (since the epoch). */
+	first: Time;
+	/** And the last (since the epoch). */
+	last: Time;
+	/** Absent: the root. */
+	value?: Frame;
+	/** What this frame called. */
+	children: TreeNode[];
+}
+
 export interface Flame {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
@@ -386,6 +403,15 @@ export interface Backtrace {
 	incomplete?: string;
 	/** The outermost first, inlined ones among them. */
 	frames: Frame[];
+}
+
+export interface Backtraces {
+	/** What the recording does not hold, in a sentence. */
+	incomplete?: string;
+	/** Of each its frames, the outermost first. */
+	backtraces: Frame[][];
+	/** That match (backtraces). */
+	total_count: number;
 }
 
 export interface Timeline {
@@ -1053,6 +1079,51 @@ export interface LineSum {
 	self_blocks: number;
 }
 
+export interface LiveTotals {
+	/** What the recording does not hold, in a sentence. */
+	incomplete?: string;
+	/** How far it goes (since the epoch). */
+	timestamp: Time;
+	/** How far it goes (since the start). */
+	timestamp_relative: Time;
+	/** Part of the recording (part). */
+	timestamp_relative_p: number;
+	/** All blocks. */
+	allocated: Usage;
+	/** Freed. */
+	temporary: Usage;
+	/** Not freed by the end. */
+	leaked: Usage;
+	/** The most that was in use. */
+	peak: Usage;
+	/** When that was first, since the start (ns). */
+	peak_ns: number;
+	/** Blocks that the agent sent in sums, which are in allocated and temporary. */
+	culled: Usage;
+	/** Those of which sums can't tell what a filter asks, which are in no number. */
+	culled_left_out: Usage;
+	/** Estimated where sampled (blocks). */
+	allocations: number;
+	/** Estimated where sampled (blocks). */
+	frees: number;
+	/** As far as they were recorded (events). */
+	reallocations: number;
+	/** Allocations that failed (events). */
+	failed: number;
+	/** That allocated (backtraces). */
+	distinct_backtraces: number;
+	/** threads. */
+	threads: number;
+	/** Programs and libraries (modules). */
+	modules: number;
+	/** That are stored (events). */
+	events: number;
+	/** That are not (events). */
+	lost: number;
+	/** In memory, when it was last read (bytes). */
+	rss?: number;
+}
+
 export interface Maps {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
@@ -1212,6 +1283,42 @@ export interface MapReading {
 	estimated?: boolean;
 }
 
+export interface Mmaps {
+	/** What the recording does not hold, in a sentence. */
+	incomplete?: string;
+	/** In order; each has one member. */
+	operations: Operation[];
+}
+
+export interface Operation {
+	mmap?: MappingCall;
+	mremap?: MappingCall;
+	munmap?: MappingCall;
+	sbrk?: MappingCall;
+	sbrk_back?: MappingCall;
+}
+
+export interface MappingCall {
+	/** address. */
+	pointer: number;
+	/** 16 hexadecimal digits. */
+	pointer_s: string;
+	/** bytes. */
+	length: number;
+	/** Of mremap, where it lay before (address). */
+	old_pointer?: number;
+	/** 16 hexadecimal digits. */
+	old_pointer_s?: string;
+	/** since the epoch. */
+	timestamp: Time;
+	/** 0: unknown (tid). */
+	thread: number;
+	/** 0: there is none (id). */
+	backtrace_id: number;
+	/** The outermost frame first. */
+	backtrace: Frame[];
+}
+
 export interface Mallopt {
 	/** since the epoch. */
 	timestamp: Time;
@@ -1243,6 +1350,11 @@ export interface Regions {
 	main_heap_end_s?: string;
 	/** [from, to] of each, ascending (address). */
 	regions: [number, number][];
+}
+
+export interface RawAllocation {
+	/** 16 hexadecimal digits each, the outermost first (address). */
+	backtrace: string[];
 }
 
 export interface Fragmentation {
@@ -1364,6 +1476,48 @@ export interface TimelineMaps {
 	pss: number[];
 }
 
+export interface Dynamic {
+	/** What the recording does not hold, in a sentence. */
+	incomplete?: string;
+	/** That were left (blocks). */
+	count: number;
+	/** That were left (bytes). */
+	size: number;
+	/** By the path of the source file; ?: unknown. */
+	per_file: Record<string, StaticFile>;
+}
+
+export interface StaticFile {
+	/** That were left (blocks). */
+	count: number;
+	/** That were left (bytes). */
+	size: number;
+	/** By the number of the line; 0: unknown. */
+	per_line: Record<string, StaticLine>;
+}
+
+export interface StaticLine {
+	/** That were left (blocks). */
+	count: number;
+	/** That were left (bytes). */
+	size: number;
+}
+
+export interface ControlReply {
+	/** Of the recording. */
+	id: string;
+	/** In which its program is recorded now. */
+	mode: string;
+	/** Of the mode sample (bytes). */
+	interval?: number;
+	/** Since the start, when it was carried out (ns). */
+	time_ns: number;
+	/** That was taken (id). */
+	snapshot?: number;
+	/** What the agent says to it. */
+	text?: string;
+}
+
 export interface Sql {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
@@ -1375,6 +1529,30 @@ export interface Sql {
 	row_count: number;
 	/** There were more rows than count. */
 	cut: boolean;
+}
+
+export interface ScriptRun {
+	/** What the recording does not hold, in a sentence. */
+	incomplete?: string;
+	/** Ok or error. */
+	status: string;
+	/** s. */
+	elapsed: number;
+	/** What went wrong. */
+	message?: string;
+	/** Of the text, where that is. */
+	line?: number;
+	/** Likewise. */
+	column?: number;
+	/** What was printed until then. */
+	output: Printed[];
+}
+
+export interface Printed {
+	/** Println. */
+	kind: string;
+	/** A line: the names of columns, or a row. */
+	value: string;
 }
 
 export interface Script {
@@ -1394,8 +1572,10 @@ export interface Answers {
 	'rights': Rights;
 	'allocations': Allocations;
 	'allocation_groups': AllocationGroups;
+	'tree': TreeNode;
 	'flame': Flame;
 	'backtrace/{number}': Backtrace;
+	'backtraces': Backtraces;
 	'timeline': Timeline;
 	'timeline_leaked': Timeline;
 	'histogram': Histogram;
@@ -1408,11 +1588,15 @@ export interface Answers {
 	'analyze': Analysis;
 	'source': Source;
 	'maps': Maps;
+	'mmaps': Mmaps;
 	'mallopts': Mallopt[];
 	'regions': Regions;
+	'raw_allocations': RawAllocation[];
 	'fragmentation': Fragmentation;
 	'fragmentation_timeline': FragmentationTimeline;
 	'timeline_maps': TimelineMaps;
+	'dynamic_constants': Dynamic;
+	'dynamic_statics': Dynamic;
 	'sql': Sql;
 	'allocation_filter_to_script': Script;
 	'map_filter_to_script': Script;
