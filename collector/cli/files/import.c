@@ -67,15 +67,8 @@ static void print_text(const char *path, const char *output, const struct import
 static void print_json(struct json *json, const char *path, const char *output,
 		       const struct import_result *result)
 {
-	char id[STREAM_ID_TEXT];
-
 	json_object(json, NULL);
-	json_string(json, "file", path);
-	json_string(json, "id", stream_id_format(id, &result->id));
-	json_string(json, "format", result->format);
-	json_string(json, "tool", result->tool);
-	json_string(json, "note", result->note);
-	json_u64(json, "events", result->events);
+	import_say_members(json, path, result);
 	json_string(json, "output", output);
 	json_end(json, '}');
 }

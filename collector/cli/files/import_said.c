@@ -6,7 +6,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "collector/answers/answer.h"
+#include "collector/answers/json.h"
 #include "collector/formats/import.h"
+#include "collector/http/server/import.h"
+#include "collector/recording/stream_id.h"
 #include "collector/catalogue/continue.h"
 #include "base/ban.h"
 
@@ -33,4 +37,18 @@ void import_say_continued(const struct stream_continued *c, struct import_result
 		buf_printf(&note, "; %s is damaged at byte %llu, and nothing behind was taken",
 			   c->damaged, (unsigned long long)c->damaged_at);
 	snprintf(ret->note, sizeof(ret->note), "%s", buf_text(&note));
+}
+
+void import_say_members(struct json *json, const char *file, const struct import_result *result)
+{
+	char id[STREAM_ID_TEXT];
+
+	json_members(json, &import_answer,
+		     &(struct import_told){.file = file,
+					   .id = stream_id_format(id, &result->id),
+					   .format = result->format,
+					   .tool = result->tool,
+					   .note = result->note,
+					   .events = result->events},
+		     NULL);
 }

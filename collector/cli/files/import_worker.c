@@ -15,14 +15,12 @@
 #include "base/parse.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/files/import_said.h"
-#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
-#include "collector/http/server/import.h"
 #include "collector/formats/formats.h"
 #include "collector/formats/import.h"
+#include "collector/http/server/import.h"
 #include "collector/catalogue/continue.h"
 #include "collector/catalogue/store.h"
-#include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 
@@ -142,18 +140,12 @@ static int take_profile(struct store *store, struct command_call *call, struct i
 static void say_done(const char *name, const struct import_result *result)
 {
 	cleanup(buf_done) struct buf out = {0};
-	char id[STREAM_ID_TEXT];
 	struct json json;
 
 	json_init(&json, &out);
-	json_object_of(&json, NULL, &import_answer,
-		       &(struct import_told){.file = name,
-					     .id = stream_id_format(id, &result->id),
-					     .format = result->format,
-					     .tool = result->tool,
-					     .note = result->note,
-					     .events = result->events},
-		       NULL);
+	json_object(&json, NULL);
+	import_say_members(&json, name, result);
+	json_end(&json, '}');
 	fwrite(out.data, 1, out.length, stdout);
 	fflush(stdout);
 }
