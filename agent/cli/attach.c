@@ -49,7 +49,7 @@ static void help(void)
 	printf("agent attach -p PID | --comm NAME | --cgroup PATH | --all [OPTION...]\n\n"
 	       "Records programs that run already: nothing is restarted, nothing is loaded into\n"
 	       "them. The kernel stops them at each call of their allocators for one to three\n"
-	       "microseconds (`agent run` costs a fiftieth of that). Ctrl-C lets them go.\n\n"
+	       "microseconds (`agent run` costs a fiftieth of that). Ctrl-C detaches from them.\n\n"
 	       "  agent attach -p 4711                   into a file here; look at it:\n"
 	       "                                         collector report FILE\n"
 	       "  agent attach -p 4711 --for 30s         for half a minute\n"
@@ -331,9 +331,9 @@ static void say_attached(const struct attach *a, uint64_t took_ns)
 	if (!a->attached)
 		fprintf(stderr, "heapcast: waiting for programs (Ctrl-C ends that)\n");
 	else
-		fprintf(stderr, "heapcast: attached to %u %s after %.1f s; Ctrl-C lets %s go\n",
+		fprintf(stderr, "heapcast: attached to %u %s after %.1f s; Ctrl-C detaches\n",
 			a->attached, a->attached == 1 ? "program" : "programs",
-			(double)took_ns / 1e9, a->attached == 1 ? "it" : "them");
+			(double)took_ns / 1e9);
 }
 
 static int start(struct attach *a, const struct agent_settings *settings, struct err_text *err)

@@ -73,9 +73,10 @@ static int check_flight(const struct options *o, struct pressure_settings *ret,
 	*ret = (struct pressure_settings){.rss_bytes = o->flight_rss,
 					  .pause_ns = o->flight_pause_ns};
 	if (o->flight_ns && o->cull_ns)
-		return err_set(err, -EINVAL,
-			       "--flight and --cull don't go together: the flight recorder sends "
-			       "sums of all that has ended before its window");
+		return err_set(
+			err, -EINVAL,
+			"--flight and --short-lived can't be used together: the flight "
+			"recorder sends everything that ended before its window as sums anyway");
 	if (o->flight_ns > FLIGHT_WINDOW_MAX_NS)
 		return err_set(err, -EINVAL, "--flight takes an hour at most");
 	return pressure_parse(ret, o->flight_growth, o->flight_pressure, err);
@@ -106,7 +107,7 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 	if (r < 0)
 		return err_prefix(err, -EINVAL, "--memory-limit");
 	if (o->cull_ns > CULL_MOST_NS)
-		return err_set(err, -EINVAL, "--cull takes a day at most");
+		return err_set(err, -EINVAL, "--short-lived takes a day at most");
 	r = check_flight(o, &pressure, err);
 	if (r < 0)
 		return r;
@@ -156,7 +157,7 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 	};
 	r = agent_divide(ret, 1, &budget, err);
 	if (r < 0)
-		return err_prefix(err, -EINVAL, o->cull_ns ? "--cull" : "--flight");
+		return err_prefix(err, -EINVAL, o->cull_ns ? "--short-lived" : "--flight");
 	return agent_check(ret, err);
 }
 

@@ -33,3 +33,7 @@ bool option_for_files(const struct option_row *row);
 /* Finds the option of `command` that was probably meant: one with this prefix, or else the one with
  * the smallest edit distance. Returns NULL if no option is near. */
 const char *option_nearest(const char *name, size_t length, unsigned command);
+/* Returns the present name of an option that was renamed, or NULL if `old` is no former name. */
+const char *option_present_name(const char *old, size_t length);
+/* Returns the former name of an option, or NULL if it has none. */
+const char *option_old_name(const char *name);

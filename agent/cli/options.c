@@ -44,10 +44,10 @@ static const struct option_row rows[] = {
 	 "64 at most; never an agent or its collector"},
 	{"check", NULL, COMMAND_ATTACH, FLAG, AT(check), "say what this machine permits, and end"},
 	{"for", "TIME", COMMAND_ATTACH, DURATION, AT(for_ns),
-	 "let the programs go after this time (until they end, or a signal)"},
+	 "detach from the programs after this time (until they end, or a signal)"},
 	{"mode", "full|sample[=BYTES]|off", EACH_OWN, MODE, AT(mode),
-	 "every event (default); one allocation in so many bytes (512K); nothing until it is "
-	 "switched on"},
+	 "full: every event (default); sample: one allocation in so many bytes (512K); off: "
+	 "nothing until it is switched on"},
 	{"output", "PATTERN", EACH_OWN, TEXT, AT(output),
 	 "write a file; %e program, %t time, %p pid, %n counter, %% (default without a collector: "
 	 "heapcast_%e_%t_%p.heapcast)"},
@@ -65,28 +65,28 @@ static const struct option_row rows[] = {
 	{"memory-limit", "SIZE", EACH | COMMAND_PAIR, SIZE, AT(memory_limit),
 	 "all memory of the agent, rings included (8M, at least 2M; attach: 32M, at least 3.7M)"},
 	{"policy", "block|thin|count", EACH_OWN, POLICY, AT(policy),
-	 "when the agent does not keep up: block, the program waits (default of run into a file; "
-	 "and of attach, for up to 0.1 ms a call); thin, it waits 10 ms in any 100 ms, and is "
-	 "sampled beyond that (default of serve and with a collector; not attach); count, it does "
-	 "not wait, and what is not recorded is counted"},
+	 "when the agent does not keep up: block: the program waits (default of run into a "
+	 "file, and of attach, for up to 0.1 ms a call); thin: it waits 10 ms in any 100 ms, "
+	 "and is sampled beyond that (default of serve, and with a collector; not for "
+	 "attach); count: it does not wait, and what is not recorded is counted"},
 	{"block-max", "TIME", BOTH_OWN, DURATION, AT(block_max_ns),
-	 "with --policy block: longest wait at a time (10s), then as with count"},
+	 "with --policy block: the longest wait at a time (10s); beyond it, as with count"},
 	{"linger", "TIME", EACH, DURATION, AT(linger_ns),
-	 "how long to wait after the end for a collector, before what is left goes to a file; for "
-	 "another one that was there and has only a part, since it left; and, with --follow, for "
-	 "children that outlive the program (30s)"},
+	 "after the program has ended, wait so long for a collector; then what is left goes "
+	 "to a file (30s). The same time holds for a collector that left with only a part, "
+	 "and, with --follow, for children that outlive the program"},
 	{"stop-timeout", "TIME", EACH, DURATION, AT(stop_timeout_ns),
-	 "how long to deliver after SIGTERM (10s); a collector that takes nothing for half of it "
-	 "is not waited for, the rest goes to a file; a second signal ends the waiting"},
+	 "after SIGTERM, deliver for so long (10s). A collector that takes nothing for half "
+	 "of this time is not waited for: the rest goes to a file. A second signal ends the "
+	 "waiting"},
 	{"spool", "DIR", COMMAND_SERVE, TEXT, AT(spool),
-	 "batches that a collector lacks, or that none has taken yet, go to files in this folder "
-	 "when memory has no more room for them; what a killed agent has left there the next one "
-	 "brings to collectors"},
+	 "when memory is full, write batches that a collector has not received yet to files "
+	 "in this folder; if an agent is killed, the next one sends what is there"},
 	{"spool-limit", "SIZE", COMMAND_SERVE, SIZE, AT(spool_limit),
 	 "bytes of these files (64M; at least 1M)"},
 	{"follow", NULL, EACH_OWN, FLAG, AT(follow),
-	 "record children, too, those that fork and go on as those that exec, each as a stream of "
-	 "its own; each takes 200 KiB of --memory-limit as it begins, and more as it needs it"},
+	 "record children, too, whether they exec or not, each as a stream of its own; each "
+	 "takes 200 KiB of --memory-limit as it begins, and more as it needs it"},
 	{"free-stacks", "yes|no", EACH_OWN, SWITCH, AT(free_stacks),
 	 "record the stack of frees, too (yes)"},
 	{"full-walk", NULL, BOTH_OWN, FLAG, AT(full_walk),
@@ -98,43 +98,43 @@ static const struct option_row rows[] = {
 	{"gather-maps", NULL, EACH_OWN, MAPS, AT(gather_maps),
 	 "record what is mapped, and how much of it is in memory; =TIME: how often"},
 	{"maps-interval", "TIME", EACH_OWN, DURATION, AT(maps_interval_ns),
-	 "how often (1s); rarer for a process with so many maps that reading them takes long"},
+	 "how often maps are read (1s); less often if a process has so many that reading "
+	 "takes long"},
 	{"allocator-figures", NULL, BOTH_OWN, FLAG, AT(allocator_figures),
 	 "have the program ask glibc's mallinfo2 once a second; not for programs that allocate in "
 	 "the handlers of signals"},
 	{"send-symbols", "no|public|yes", EACH, SYMBOLS, AT(send_symbols),
-	 "give collectors that ask the files of recorded programs and their libraries, so that "
-	 "functions have names: none; those that every user of this host may read (public, the "
-	 "default); all that the program's own user may read (yes)"},
+	 "give collectors the files of recorded programs and their libraries, so that "
+	 "functions have names: no; public: those that every user of this host may read "
+	 "(default); yes: all that the program's own user may read"},
 	{"orders", "no|local|yes", EACH, ORDERS, AT(orders),
-	 "take orders of collectors: none; start, stop and mode of those on this host, snapshot "
-	 "and "
-	 "mark of all (local, the default without a key); all (yes, the default with one); "
+	 "take orders of collectors: no; local: start, stop and mode from this host, snapshot "
+	 "and mark from all (default without a key); yes: all of them (default with a key). "
 	 "`agent ctl` works in any case"},
-	{"cull", "TIME", EACH_OWN, DURATION, AT(cull_ns),
-	 "send sums in place of blocks that live shorter than this: totals stay exact, and the "
-	 "timeline leaves them out; what lives longer comes that much later (0: everything is "
-	 "sent)"},
-	{"cull-pending", "N", EACH, NUMBER, AT(cull_pending),
-	 "wait for the end of so many blocks at most (as many as there is room for)"},
-	{"cull-memory", "SIZE", EACH, SIZE, AT(cull_memory),
-	 "room to wait in, of --memory-limit (an eighth of it)"},
+	{"short-lived", "TIME", EACH_OWN, DURATION, AT(cull_ns),
+	 "send blocks that live shorter than this as sums: totals stay exact, and the timeline "
+	 "leaves them out; what lives longer is sent that much later (0: everything is sent)"},
+	{"short-lived-pending", "N", EACH, NUMBER, AT(cull_pending),
+	 "at most so many blocks wait for their end (as many as there is room for)"},
+	{"short-lived-memory", "SIZE", EACH, SIZE, AT(cull_memory),
+	 "the memory in which they wait, a part of --memory-limit (an eighth of it)"},
 	{"flight", "TIME", EACH, DURATION, AT(flight_ns),
-	 "flight recorder: keep only what is in use and the last so much time, and send that on a "
-	 "trigger: a signal (SIGUSR1 to the agent), an order, memory pressure, the options below, "
-	 "or the program's end (0: everything is sent as it comes)"},
+	 "flight recorder: keep only what is in use and the events of the last TIME, and send "
+	 "these on a trigger: a signal (SIGUSR1 to the agent), an order, memory pressure, the "
+	 "options below, or the program's end (0: everything is sent as it comes)"},
 	{"flight-after", "TIME", EACH, DURATION, AT(flight_after_ns),
 	 "send everything for so long after a trigger (10s)"},
 	{"flight-memory", "SIZE", EACH, SIZE, AT(flight_memory),
 	 "room to keep it in, of --memory-limit (half of it)"},
 	{"flight-rss", "SIZE", EACH, SIZE, AT(flight_rss), "a trigger: more than this is resident"},
 	{"flight-growth", "SIZE/TIME", EACH, TEXT, AT(flight_growth),
-	 "a trigger: what is resident has grown by so much within such a time"},
+	 "a trigger: what is resident has grown by SIZE within TIME"},
 	{"flight-pressure", "PERCENT|off", EACH, TEXT, AT(flight_pressure),
-	 "a trigger: tasks have waited for memory in so much of a second, where the kernel tells "
-	 "(10%); and, unless off, a cgroup that is throttled or has used 90% of its limit"},
+	 "a trigger: tasks waited for memory for this share of a second, where the kernel "
+	 "tells (10%); and, unless off, a cgroup that is throttled or has used 90% of its "
+	 "limit"},
 	{"flight-pause", "TIME", EACH, DURATION, AT(flight_pause_ns),
-	 "from one of these triggers to the next at least (1m)"},
+	 "the least time between two of these triggers (1m)"},
 	{"quiet", NULL, COMMAND_RUN | COMMAND_ATTACH, FLAG, AT(quiet), "no summary at the end"},
 	{"socket", "PATH", COMMAND_SERVE | COMMAND_CTL, TEXT, AT(socket),
 	 "where programs ask to be recorded; a name that begins with @ is no file (default: see "
@@ -148,13 +148,13 @@ static const struct option_row rows[] = {
 	 "record programs of these users, too, by name or number; * is every user (always: those "
 	 "of the agent's own user, and of root)"},
 	{"allow-group", "GROUP[,GROUP...]", COMMAND_SERVE, TEXT, AT(allow_group),
-	 "and of who is in these groups"},
+	 "and of users in these groups"},
 	{"config", "FILE", COMMAND_SERVE, TEXT, AT(config),
 	 "lines of NAME = VALUE with the names of these options; # begins a comment (default: "
 	 "/etc/heapcast/agent.conf if it is there; empty: none). The command line counts more than "
 	 "variables, these more than the file. SIGHUP reads it again"},
 	{"check-config", NULL, COMMAND_SERVE, FLAG, AT(check_config),
-	 "print the settings that hold and where each comes from, and end"},
+	 "print the settings that hold and where each comes from, then end"},
 	{"linger-idle", "TIME", COMMAND_SERVE, DURATION, AT(linger_idle_ns),
 	 "end when nothing was recorded for so long"},
 	{"log", "error|warn|info|debug|off", EACH, TEXT, AT(log),
@@ -168,25 +168,24 @@ static const struct option_row rows[] = {
 	 "talk to collectors that have this key, too, and to nobody else, by TLS: a file of mode "
 	 "0600, made by 'openssl rand -hex 32'"},
 	{"cert", "FILE", EACH, TEXT, AT(cert),
-	 "instead of a key: talk by TLS to collectors whose certificate is signed by --ca, and "
-	 "show "
-	 "them this one (PEM)"},
+	 "instead of a key: talk by TLS to collectors whose certificate is signed by --ca, "
+	 "and show them this one (PEM)"},
 	{"cert-key", "FILE", EACH, TEXT, AT(cert_key), "its private key, a file of mode 0600"},
 	{"ca", "FILE", EACH, TEXT, AT(ca), "who signs the certificates of members"},
 	{"keys", "DIR", EACH | COMMAND_PAIR, TEXT, AT(keys),
-	 "the folder of keys by pairing (agent pair): once there is one, agents talk to nobody "
-	 "without, unless --key or --cert is given (default: as root /etc/heapcast/keys, else "
-	 "~/.config/heapcast/keys; empty: none)"},
+	 "the folder of keys made by pairing (agent pair). Once it has a key, agents talk to "
+	 "nobody who has none, unless --key or --cert is given (default: as root "
+	 "/etc/heapcast/keys, else ~/.config/heapcast/keys; empty: none)"},
 	{"pair", "CODE[@HOST]", COMMAND_RUN, TEXT, AT(pair),
-	 "first of all pair, as agent pair does; then announce, or dial HOST"},
+	 "pair first, as agent pair does; then announce, or dial HOST"},
 	{"within", "TIME", COMMAND_RUN | COMMAND_PAIR, DURATION, AT(within_ns),
 	 "how long to wait for the collector with which to pair (10m)"},
 	{"name", "NAME", COMMAND_PAIR, TEXT, AT(name),
 	 "what the pair is called here (as the collector's host calls itself)"},
 	{"list", NULL, COMMAND_PAIR, FLAG, AT(list),
-	 "list the pairs: what each is called here, since when it is, and with whom"},
+	 "list the pairs: the name of each here, since when it exists, and with whom"},
 	{"forget", "NAME", COMMAND_PAIR, TEXT, AT(forget),
-	 "remove a key: agents here do not talk any more to whoever has it"},
+	 "remove a key: agents here no longer talk to whoever has it"},
 #undef AT
 };
 
@@ -361,6 +360,12 @@ static int set(struct options *o, const struct option_row *row, const char *valu
 
 static const struct option_row *find_row(const char *name, size_t length, unsigned command)
 {
+	const char *present = option_present_name(name, length);
+
+	if (present) {
+		name = present;
+		length = strlen(present);
+	}
 	for (unsigned i = 0; i < ROWS; i++)
 		if (rows[i].commands & command && strlen(rows[i].name) == length &&
 		    !strncmp(rows[i].name, name, length))
@@ -403,10 +408,16 @@ int options_environment(struct options *o, enum option_command command,
 	r = variables_take(o, command, from, err);
 
 	for (unsigned i = 0; !r && i < ROWS; i++) {
-		const char *value;
+		const char *old = option_old_name(rows[i].name), *value;
 
+		if (!(rows[i].commands & command))
+			continue;
 		options_variable(rows[i].name, name, sizeof(name));
-		value = rows[i].commands & command ? from->get(from->context, name) : NULL;
+		value = from->get(from->context, name);
+		if (!value && old) {
+			options_variable(old, name, sizeof(name));
+			value = from->get(from->context, name);
+		}
 		if (value)
 			r = set(o, &rows[i], value, name, err);
 	}

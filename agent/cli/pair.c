@@ -40,8 +40,8 @@ static void help(void)
 	       "  agent pair MFRGGZDFMZTWQ2LKNNWG23TPOA\n"
 	       "  agent pair MFRGGZDFMZTWQ2LKNNWG23TPOA@192.0.2.7   where broadcasts don't "
 	       "reach\n\n"
-	       "Agents that run take a new key up within a second, and let go of a collector\n"
-	       "whose key is forgotten. One that was started before its first pairing has to be\n"
+	       "Agents that run use a new key within a second, and disconnect a collector whose\n"
+	       "key is removed. An agent that was started before its first pairing has to be\n"
 	       "started anew. `agent serve --keys ''` leaves the keys alone.\n\n"
 	       "Exit status: 0 paired; 1 no collector came, or it refused; 2 wrong usage; 3 a\n"
 	       "fault outside.\n\n");

@@ -55,11 +55,11 @@ static void help(void)
 {
 	printf("agent serve [OPTION...]\n\n"
 	       "Records every program of this host that is started with\n"
-	       "LD_PRELOAD=libheapcast.so by a user who may (--allow-user), until it is ended by\n"
-	       "SIGTERM; then the programs go on unrecorded. SIGHUP reads the file of --config\n"
-	       "again; what it can't change in a running agent is named in the log. Killed and\n"
-	       "started again, as root or with CAP_CHECKPOINT_RESTORE, it goes on with the\n"
-	       "programs that it recorded.\n\n"
+	       "LD_PRELOAD=libheapcast.so by a user who may (--allow-user). SIGTERM ends it; the\n"
+	       "programs go on unrecorded. SIGHUP reads the file of --config again; the log\n"
+	       "names settings that can't change in a running agent. If it is killed and started\n"
+	       "again, as root or with CAP_CHECKPOINT_RESTORE, it resumes the recordings of the\n"
+	       "programs that still run.\n\n"
 	       "  agent serve --announce              to whichever collector is on the network\n"
 	       "  agent serve --collector 192.0.2.7   to this one\n\n"
 	       "Programs find it at /run/heapcast/agent.sock if it runs as root, else at\n"
@@ -211,7 +211,7 @@ static void finished(void *context, const struct session_report *r)
 	char size[32];
 
 	(void)context;
-	log_info("%s, pid %d, ended: %llu events, %llu lost, %llu culled, %s%s%s%s%s",
+	log_info("%s, pid %d, ended: %llu events, %llu lost, %llu short-lived, %s%s%s%s%s",
 		 target_name(r->target), (int)r->target->pid,
 		 (unsigned long long)r->ledger.delivered, (unsigned long long)r->ledger.lost,
 		 (unsigned long long)r->ledger.culled, format_size(size, (double)r->bytes),

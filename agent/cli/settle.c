@@ -87,8 +87,8 @@ static void check_files(struct options *asked, const struct options *own, bool s
 static void check_memory(struct options *asked, const struct options *own, struct err_text *say)
 {
 	if (asked->cull_ns && !own->cull_ns) {
-		add(say, "HEAPCAST_CULL is not honoured: the agent that runs here was started "
-			 "without --cull");
+		add(say, "HEAPCAST_SHORT_LIVED is not honoured: the agent that runs here was "
+			 "started without --short-lived");
 		asked->cull_ns = 0;
 	}
 	if (asked->gather_maps && !own->gather_maps) {

@@ -87,9 +87,9 @@ void summary_print(const struct session_report *r, bool flight)
 		format_count(lost, r->ledger.lost), format_size(size, (double)r->bytes),
 		told ? (double)r->bytes / (double)told : 0.0);
 	if (r->ledger.culled)
-		fprintf(stderr, "heapcast: beside them, %s events of blocks that %s are in sums\n",
+		fprintf(stderr, "heapcast: %s more events, of blocks that %s, are kept as sums\n",
 			format_count(events, r->ledger.culled),
-			flight ? "had ended before the window" : "lived short");
+			flight ? "ended before the window" : "were short-lived");
 	if (r->stacks_cut)
 		fprintf(stderr,
 			"heapcast: %s stacks were cut for lack of room: raise --memory-limit\n",

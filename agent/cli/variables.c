@@ -45,11 +45,11 @@ static const struct variable {
 	 "1: SIGUSR1 stops and starts recording. Not by default: a program that SIGUSR1 would end "
 	 "must be ended by it. The program's own handler, set before or after, has precedence"},
 	{"REGISTER_SIGUSR2", LIBRARY, NULL, NULL, NULL, "the same for SIGUSR2"},
-	{CULLING, AGENT, "cull", "10s", "0",
+	{CULLING, AGENT, "short-lived", "10s", "0",
 	 "1: sums stand for what lives less than 10 s, or than the next one says"},
-	{"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", AGENT_CULLING, "cull", NULL, NULL,
+	{"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", AGENT_CULLING, "short-lived", NULL, NULL,
 	 "milliseconds; only with the one before"},
-	{"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", AGENT, "cull-pending", NULL, NULL,
+	{"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", AGENT, "short-lived-pending", NULL, NULL,
 	 "blocks whose end is waited for, at most"},
 	{"USE_SHADOW_STACK", AGENT, "full-walk", "0", "1",
 	 "0: walks every stack in full. No return address is changed either way"},
@@ -212,7 +212,12 @@ static bool is_own(const char *entry, size_t length)
 		if (strlen(of_collector[i]) == length && !strncmp(of_collector[i], entry, length))
 			return true;
 	for (unsigned i = 0; (row = option_row(i)); i++) {
+		const char *old = option_old_name(row->name);
+
 		options_variable(row->name, name, sizeof(name));
+		if (strlen(name) == length && !strncmp(name, entry, length))
+			return true;
+		options_variable(old ? old : row->name, name, sizeof(name));
 		if (strlen(name) == length && !strncmp(name, entry, length))
 			return true;
 	}
@@ -280,7 +285,7 @@ void variables_document(void)
 	       "an agent's sockets, key or memory get agents of their own, others share one. "
 	       "`agent serve` reads its own, and\n"
 	       "takes from a program what is the program's: output (from its own user only), mode, "
-	       "policy, culling, depth,\n"
+	       "policy, short-lived blocks, depth,\n"
 	       "stacks of frees, figures, maps, children; the rest stays as the daemon has it.\n\n"
 	       "What can't be honoured is said: `agent run` ends with 2 or 3 before the program "
 	       "begins; the library has the\n"

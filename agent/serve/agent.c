@@ -264,8 +264,8 @@ int agent_divide(const struct agent_settings *s, uint32_t slots, struct budget *
 
 	if (s->cull.time_ns)
 		return budget_divide_holding(ret, s->memory_limit, slots,
-					     s->cull.memory ? s->cull.memory : limit / 8, "culling",
-					     err);
+					     s->cull.memory ? s->cull.memory : limit / 8,
+					     "short-lived blocks", err);
 	if (s->flight.window_ns)
 		return budget_divide_holding(ret, s->memory_limit, slots,
 					     s->flight.memory ? s->flight.memory : limit / 2,

@@ -201,9 +201,8 @@ static void tell(const struct search *s)
 	char size[32];
 
 	if (os->count)
-		log_warn("an earlier agent has ended before a collector had taken all: %u "
-			 "stream%s, %s "
-			 "in %s, wait%s for one",
+		log_warn("an earlier agent ended before a collector had received everything: %u "
+			 "stream%s (%s in %s) wait%s for a collector",
 			 os->count, os->count == 1 ? "" : "s",
 			 format_size(size, (double)os->folder->used), os->folder->path,
 			 os->count == 1 ? "s" : "");
@@ -211,8 +210,8 @@ static void tell(const struct search *s)
 		log_warn("%u more files in %s wait for the next start", s->skipped,
 			 os->folder->path);
 	if (s->damaged)
-		log_warn("%u files in %s that an earlier agent has left are damaged: what lies "
-			 "behind that is not sent",
+		log_warn("%u files in %s that an earlier agent left are damaged: what follows the "
+			 "damage is not sent",
 			 s->damaged, os->folder->path);
 }
 

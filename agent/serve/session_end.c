@@ -85,8 +85,8 @@ static void leave_on_disk(struct session *s)
 	pthread_mutex_unlock(&s->stream.lock);
 	if (events <= s->saved)
 		return;
-	log_warn("nobody has taken the end of pid %d: it is left in %s, and the next agent that "
-		 "spools there brings it to a collector",
+	log_warn("no collector received the end of pid %d: it stays in %s, and the next agent "
+		 "that spools there sends it",
 		 (int)s->stream.target.pid, spool->disk.folder->path);
 	s->saved = events;
 }

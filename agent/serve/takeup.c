@@ -180,10 +180,9 @@ struct takeup_report takeup_all(struct agent *a)
 		closedir(proc);
 	if (report.no_right)
 		log_info(
-			"%u programs have rings of other agents; if their agent is gone they go on "
-			"unrecorded until they are started anew: only root, or "
-			"CAP_CHECKPOINT_RESTORE, "
-			"can take them up",
+			"%u programs have rings of other agents; if their agent is gone they run "
+			"unrecorded until they are restarted: resuming their recordings needs root "
+			"or CAP_CHECKPOINT_RESTORE",
 			report.no_right);
 	return report;
 }

@@ -195,7 +195,7 @@ uint64_t spool_files_used(int folder, const char *path)
 	char size[32];
 
 	if (recordings)
-		log_info("recordings in %s take up %s of the spool's limit until they are moved "
+		log_info("recordings in %s use %s of the spool's limit until they are moved "
 			 "away",
 			 path, format_size(size, (double)recordings));
 	return recordings + size_of(folder, endings[SPOOL_FRAMES]) +

@@ -179,7 +179,7 @@ static int64_t read_keys(const struct pairs *p, int folder, struct secret *secre
 		if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
 			return r;
 		if (r < 0)
-			err_set(remark, 0, "a key is passed over: %.440s", err_get(&why, r));
+			err_set(remark, 0, "a key is skipped: %.440s", err_get(&why, r));
 		else
 			name[taken++] = name[i];
 	}

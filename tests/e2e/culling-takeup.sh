@@ -5,4 +5,4 @@
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup-held.sh"
 
-takeup_held --cull 400ms
+takeup_held --short-lived 400ms

@@ -1,5 +1,5 @@
 #!/bin/bash
-# --cull: what lives short is not among the events, and is in every total all the same: as a counting library in the program
+# --short-lived: what lives short is not among the events, and is in every total all the same: as a counting library in the program
 # counts it, and as a recording of the same program without culling has it, by call site, backtrace, size and lifetime.
 # ctest: LABELS e2e TIMEOUT 300
 . "$(dirname "$0")/lib.sh"
@@ -65,7 +65,7 @@ flat() { "$@" | tr -s "\n " "  " >"$T/flat"; }
 
 churn=("$TARGETS/churn" 40000 3 5 200)
 recorded plain -- "${churn[@]}"
-recorded all --cull 10s -- "${churn[@]}"
+recorded all --short-lived 10s -- "${churn[@]}"
 agree plain all
 assert_eq "left of blocks" "$(grep -o '"leaked":{[^}]*"blocks":[0-9]*' "$T/all.report" | head -1 | grep -o '[0-9]*$')" \
 	"$("$COLLECTOR" ledger --json "$T/all" | grep -o '"stored_allocations":[0-9]*' | grep -o '[0-9]*$')"
@@ -75,19 +75,19 @@ echo "bytes: $big without culling, $small with" >&3
 [ $((small * 20)) -lt "$big" ] || fail "$small bytes are not much less than $big"
 flat "$COLLECTOR" report "$T/all"
 assert_contains "the report" "$T/flat" "blocks that lived less than 10.00 s are in totals"
-assert_contains "the agent" "$T/all.err" "events of blocks that lived short are in sums"
+assert_contains "the agent" "$T/all.err" "more events, of blocks that were short-lived, are kept as sums"
 
 # A short time; room for few; reallocations; sizes that vary.
-recorded short --cull 5ms -- "${churn[@]}"
+recorded short --short-lived 5ms -- "${churn[@]}"
 agree plain short
-recorded few --cull 10s --cull-pending 20 -- "${churn[@]}"
+recorded few --short-lived 10s --short-lived-pending 20 -- "${churn[@]}"
 agree plain few
 flat "$COLLECTOR" report "$T/few"
 assert_contains "the report" "$T/flat" "were sent as they are, for lack of room"
 export PERL_HASH_SEED=0 PERL_PERTURB_KEYS=0
 strings=("$(readlink -f "$(command -v perl)")" -e 'my $s = ""; for (1 .. 3000) { $s .= "x" x 50; my @a = map { "y" x $_ } 1 .. 20; $h{$_} = [@a] if $_ % 100 == 0 }')
 recorded strings -- "${strings[@]}"
-recorded strings-culled --cull 1m -- "${strings[@]}"
+recorded strings-culled --short-lived 1m -- "${strings[@]}"
 agree strings strings-culled
 
 # Filters: by function and thread sums answer; what they can't tell is left out and said.
@@ -104,7 +104,7 @@ flat "$COLLECTOR" report --address-min 1 "$T/all"
 assert_contains "a filter" "$T/flat" "a filter asks what sums"
 
 # Sampled blocks are culled with their weights.
-"$AGENT" run --quiet --mode sample=2K --cull 10s --output "$T/sampled" -- "${churn[@]}" >"$T/out"
+"$AGENT" run --quiet --mode sample=2K --short-lived 10s --output "$T/sampled" -- "${churn[@]}" >"$T/out"
 "$COLLECTOR" ledger --json "$T/sampled" >"$T/sampled.ledger" || fail "sampled: the ledger does not balance"
 "$COLLECTOR" report --json "$T/sampled" | python3 -c '
 import json, sys
@@ -114,7 +114,7 @@ assert abs(allocated["bytes"] - truth) < 3 * allocated["bytes_error"], (allocate
 	"$(awk '/^bytes / { print $2 }' "$T/plain.counted")" || fail "the estimate"
 
 # A killed program: what waited is sent.
-"$AGENT" run --quiet --cull 1h --output "$T/killed" -- perl -e 'my @a = map { "x" x 5000 } 1 .. 300; kill KILL => $$' &&
+"$AGENT" run --quiet --short-lived 1h --output "$T/killed" -- perl -e 'my @a = map { "x" x 5000 } 1 .. 300; kill KILL => $$' &&
 	fail "it was not killed"
 adds_up --json "$T/killed" >"$T/killed.ledger" || fail "killed: the ledger does not balance"
 assert_contains "killed" "$T/killed.ledger" '"pending":0' '"lost":0'
@@ -142,5 +142,5 @@ for wrong in CULL_TEMPORARY_ALLOCATIONS=often TEMPORARY_ALLOCATION_PENDING_THRES
 	assert_status 2 env ${P}_CULL_TEMPORARY_ALLOCATIONS=1 ${P}_$wrong "$AGENT" run -- true 2>"$T/err"
 	assert_contains "a wrong value" "$T/err" "MEMORY_PROFILER_${wrong%=*} takes"
 done
-assert_status 2 "$AGENT" run --cull 10s --memory-limit 2M -- true 2>"$T/err"
-assert_contains "too little" "$T/err" "--cull" "2.00 MiB"
+assert_status 2 "$AGENT" run --short-lived 10s --memory-limit 2M -- true 2>"$T/err"
+assert_contains "too little" "$T/err" "--short-lived" "2.00 MiB"

@@ -86,8 +86,8 @@ assert_eq "triggers by size" "rss end" "$(causes "$T/rss")"
 assert_eq "triggers by growth" "growth end" "$(causes "$T/growth")"
 
 # What does not make sense is said.
-assert_status 2 "$AGENT" run --flight 10s --cull 1s -- true 2>"$T/err"
-assert_contains "with culling" "$T/err" "--flight and --cull"
+assert_status 2 "$AGENT" run --flight 10s --short-lived 1s -- true 2>"$T/err"
+assert_contains "with culling" "$T/err" "--flight and --short-lived"
 assert_status 2 "$AGENT" run --flight 2h -- true 2>"$T/err"
 assert_contains "too long" "$T/err" "an hour"
 assert_status 2 "$AGENT" run --flight 10s --flight-growth 10M -- true 2>"$T/err"

@@ -10,7 +10,7 @@ done
 "$AGENT" run --quiet --output "$T/loaded.heapcast" -- "$TARGETS/clients" loaded "$TARGETS/plugin1.so"
 MEMORY_PROFILER_TRACK_CHILD_PROCESSES=1 "$AGENT" run --quiet --output "$T/%p.heapcast" -- "$TARGETS/clients" forked followed
 for name in cull crossed; do
-	"$AGENT" run --quiet --cull 300ms --output "$T/$name.heapcast" -- "$TARGETS/clients" "$name"
+	"$AGENT" run --quiet --short-lived 300ms --output "$T/$name.heapcast" -- "$TARGETS/clients" "$name"
 done
 export MEMORY_PROFILER_DISABLE_BY_DEFAULT=1
 "$AGENT" run --quiet --output "$T/toggled.heapcast" -- "$TARGETS/clients" toggled

@@ -12,7 +12,7 @@ record_branches
 "$AGENT" run --quiet --mode sample=4K --output sampled.heapcast -- "$PROGRAM"
 "$AGENT" run --quiet --mode sample=4K --output sampled-grown.heapcast -- "$PROGRAM" grown
 "$AGENT" run --quiet --figures-interval 100ms --allocator-figures --gather-maps=100ms --output maps.heapcast -- "$TARGETS/holes"
-"$AGENT" run --quiet --cull 1ms --output culled.heapcast -- /usr/bin/python3 -S -E -c 'import time
+"$AGENT" run --quiet --short-lived 1ms --output culled.heapcast -- /usr/bin/python3 -S -E -c 'import time
 for i in range(300): x = [bytearray(700 + k) for k in range(i)]; time.sleep(0.001)'
 cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 taskset -c "$cpu" "$AGENT" run --quiet --memory-limit 2M --policy count --output lost.heapcast -- "$WITNESS" truth 3 _exit 6 || [ $? = 8 ]

@@ -99,7 +99,7 @@ cp -r "$T/left" "$T/left.damaged"
 
 # Nobody comes: the files stay, and so they do when that agent is killed in its turn.
 serve heir --linger 2s --spool "$T/left" --spool-limit 8M
-assert_contains "the next agent's log" "$T/heir.err" "an earlier agent has ended before a collector had taken all: 1 stream"
+assert_contains "the next agent's log" "$T/heir.err" "an earlier agent ended before a collector had received everything: 1 stream"
 stop_agent heir
 serve heir2 --linger 2s --spool "$T/left" --spool-limit 8M
 kill_agent heir2
@@ -135,7 +135,7 @@ printf 'damage' | dd of="$damaged" bs=1 seek=$(($(stat -c %s "$damaged") / 2)) c
 last=$(find "$T/left.damaged" -name '*.frames' -size +32k | sort | tail -n 1)
 truncate -s -10 "$last"
 serve heir5 --linger 2s --spool "$T/left.damaged" --spool-limit 8M
-assert_contains "the next agent's log" "$T/heir5.err" "2 files in $T/left.damaged that an earlier agent has left are damaged"
+assert_contains "the next agent's log" "$T/heir5.err" "2 files in $T/left.damaged that an earlier agent left are damaged"
 gather damaged.data --no-discovery --listen off 127.0.0.1:8101
 wait_for 60 "the files to go" spool_is_empty "$T/left.damaged"
 stop_gather damaged.data

@@ -31,7 +31,7 @@ says "HEAPCAST_COLLECTOR is not honoured: the agent that runs here keeps its own
 	HEAPCAST_OUTPUT="$T/kept" HEAPCAST_COLLECTOR=192.0.2.1 HEAPCAST_MEMORY_LIMIT=16M
 wait_for 10 "it is recorded all the same" whole "$T/kept"
 says "" HEAPCAST_OUTPUT="$T/equal" HEAPCAST_MEMORY_LIMIT=8M HEAPCAST_DEPTH=64 HEAPCAST_LOGFILE="$T/log"
-says "HEAPCAST_CULL is not honoured: the agent that runs here was started without --cull" HEAPCAST_OUTPUT="$T/culled" HEAPCAST_CULL=10s
+says "HEAPCAST_SHORT_LIVED is not honoured: the agent that runs here was started without --short-lived" HEAPCAST_OUTPUT="$T/culled" HEAPCAST_SHORT_LIVED=10s
 says "HEAPCAST_DEPTH is not honoured: the agent that runs here keeps 64 frames at most" HEAPCAST_OUTPUT="$T/deep" HEAPCAST_DEPTH=256
 says "HEAPCAST_MODE takes full|sample[=BYTES]|off, not 'some': this program is not recorded" HEAPCAST_OUTPUT="$T/none" HEAPCAST_MODE=some
 [ ! -e "$T/none" ] || fail "it was recorded"
@@ -40,7 +40,7 @@ serve culling --socket "$T/culling" --output "$T/c-%p" --cull 10s
 says "" HEAPCAST_SOCKET="$T/culling" HEAPCAST_OUTPUT="$T/by-default"
 says "" HEAPCAST_SOCKET="$T/culling" HEAPCAST_OUTPUT="$T/not" HEAPCAST_CULL=0
 for f in by-default not; do wait_for 10 "$f" whole "$T/$f"; done
-assert_contains "the log" "$T/culling.err" "0 lost, 2 culled, " "0 lost, 0 culled, "
+assert_contains "the log" "$T/culling.err" "0 lost, 2 short-lived, " "0 lost, 0 short-lived, "
 stop_serve culling
 
 # A container's program means other files by the same names.

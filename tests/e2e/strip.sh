@@ -125,7 +125,7 @@ recorded images -- sh -c 'for i in 1 2 3; do x=$x$i; done; exec "$0" -e "for (1 
 stripped images --threshold all
 recorded sampled --mode sample=2K -- "${churn[@]}"
 stripped sampled --threshold 1ms
-recorded culled --cull 10us -- "${churn[@]}"
+recorded culled --short-lived 10us -- "${churn[@]}"
 stripped culled
 # Once more: nothing is left to do, and nothing is changed.
 "$COLLECTOR" strip --json -o "$T/again" "$T/churn.s" >"$T/again.json" && assert_contains "stripped again" "$T/again.json" '"blocks":0'

@@ -18,7 +18,7 @@ left_alone() {
 	start_daemon "$@"
 	wait_for 5 "the log of $what" grep -q "pid $steady was recorded by an agent that is gone, of another socket, network or key" "$T/serve.err"
 	if grep -q "recording pid $steady" "$T/serve.err"; then fail "$what has taken the program up"; fi
-	if grep -q "an earlier agent has ended before" "$T/serve.err"; then fail "$what brings what an agent with a key has spooled"; fi
+	if grep -q "an earlier agent ended before" "$T/serve.err"; then fail "$what brings what an agent with a key has spooled"; fi
 	kill_daemon
 }
 
@@ -55,7 +55,7 @@ wait "$elsewhere" 2>/dev/null || true
 daemon_says=0
 start_daemon --key "$T/own.key" --listen 127.0.0.1:8104 --policy count "${spool[@]}"
 wait_for 5 "the one that may" grep -q "recording pid $steady .* which another agent had begun to record" "$T/serve.err"
-assert_contains "the log" "$T/serve.err" "an earlier agent has ended before a collector had taken all"
+assert_contains "the log" "$T/serve.err" "an earlier agent ended before a collector had received everything"
 wait_for 10 "the next part of the program's own file" test -s "$T/mine.2.heapcast"
 kill -TERM "$steady" "$mine"
 wait "$steady" "$mine" || true

@@ -26,7 +26,7 @@ left_alone() {
 	start_daemon "$@"
 	wait_for 5 "the log of $what" grep -q "pid $steady was recorded by an agent that is gone, of another socket, network or key" "$T/serve.err"
 	if grep -q "recording pid $steady" "$T/serve.err"; then fail "$what has taken the program up"; fi
-	if grep -q "an earlier agent has ended before" "$T/serve.err"; then fail "$what brings what a paired agent has spooled"; fi
+	if grep -q "an earlier agent ended before" "$T/serve.err"; then fail "$what brings what a paired agent has spooled"; fi
 	kill_daemon
 }
 
@@ -50,7 +50,7 @@ left_alone "an agent of another installation" --keys "$T/elsewhere" --listen 127
 daemon_says=0
 start_daemon --listen 127.0.0.1:8405 --policy count "${spool[@]}"
 wait_for 5 "the one that may" grep -q "recording pid $steady .* which another agent had begun to record" "$T/serve.err"
-assert_contains "the log" "$T/serve.err" "an earlier agent has ended before a collector had taken all" "no pair is left"
+assert_contains "the log" "$T/serve.err" "an earlier agent ended before a collector had received everything" "no pair is left"
 HEAPCAST_PAIRS= gather plain --no-discovery --listen off 127.0.0.1:8405
 gather desk --no-discovery --listen off 127.0.0.1:8405
 sleep 3

@@ -13,7 +13,7 @@ for n in $(seq $runs); do
 	HEAPCAST_SAMPLE_SEED=$n ./agent run --quiet --mode sample=16K --output out/sampled-$n -- ./sampled >out/truth-$n || exit 3
 done
 LD_PRELOAD=/test/libcounting.so COUNTING_OUTPUT=out/counts \
-	./agent run --quiet --cull 10s --output out/culled -- ./churn 5000 3 5 200 >/dev/null || exit 4
+	./agent run --quiet --short-lived 10s --output out/culled -- ./churn 5000 3 5 200 >/dev/null || exit 4
 ./agent run --quiet --flight 2s --flight-pressure off --output out/flight -- ./e2e-leaker out/leaker 10 1000 100 6 || exit 5
 END_OF_SCRIPT
 in_machine 0 script "$(built bin/agent)" "$(built lib/libheapcast.so)" "$(built tests/libcounting.so)" "$(built targets/sampled)" \

@@ -80,7 +80,7 @@ SCENES = {
     "pairs": ([], ["pairs", "2000"]),
     "maps": (["--gather-maps", "--maps-interval", "100ms", "--figures-interval", "100ms", "--allocator-figures"], ["rolling", "100", "500"]),
     "sampled": (["--mode", "sample=4K"], ["branches"]),
-    "culled": (["--cull", "10ms"], ["branches"]),
+    "culled": (["--short-lived", "10ms"], ["branches"]),
     "flight": (["--flight", "200ms"], ["rolling", "50", "300"]),
     "family": (["--follow"], None),
     "lossy": (["--memory-limit", "2M", "--policy", "count"], ["paced", "400000", "0"]),

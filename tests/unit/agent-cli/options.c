@@ -138,13 +138,44 @@ static void test_environment(void **state)
 	assert_string_equal(err_get(&err, -1), "HEAPCAST_MEMORY_LIMIT takes SIZE, not 'much'");
 }
 
+/* Options that were renamed go on working by their former names, wherever an option can be set. */
+static void test_former_names(void **state)
+{
+	struct options o;
+	struct err_text err = {{0}};
+
+	(void)state;
+	assert_int_equal(parse(&o, COMMAND_RUN,
+			       "run --cull 10s --cull-pending=20 --cull-memory 1M cmd", &err),
+			 6);
+	assert_int_equal(o.cull_ns, 10000000000);
+	assert_int_equal(o.cull_pending, 20);
+	assert_int_equal(o.cull_memory, 1 << 20);
+	expect_error(COMMAND_RUN, "run --cull soon", "--short-lived takes TIME, not 'soon'");
+
+	options_defaults(&o);
+	assert_int_equal(options_file_line(&o, COMMAND_SERVE, "cull", "5s", &err), 0);
+	assert_int_equal(o.cull_ns, 5000000000);
+
+	setenv("HEAPCAST_CULL", "3s", 1);
+	setenv("HEAPCAST_CULL_PENDING", "30", 1);
+	setenv("HEAPCAST_MEMORY_LIMIT", "16M", 1);
+	options_defaults(&o);
+	assert_int_equal(options_environment(&o, COMMAND_RUN, &options_own_environment, &err), 0);
+	assert_int_equal(o.cull_ns, 3000000000);
+	assert_int_equal(o.cull_pending, 30);
+	setenv("HEAPCAST_SHORT_LIVED", "4s", 1); /* the present name counts more */
+	options_defaults(&o);
+	assert_int_equal(options_environment(&o, COMMAND_RUN, &options_own_environment, &err), 0);
+	assert_int_equal(o.cull_ns, 4000000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_values),	     cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_wrong),	     cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_former_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
