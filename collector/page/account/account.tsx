@@ -99,7 +99,7 @@ export function AccountView(props: ViewProps) {
 							: `The account does not add up: ${ledger.reason}.`}
 					</h2>
 					<p class="dim">
-						Every thread of a recorded program numbers its events. What was produced was delivered, culled, passed over by sampling, or lost.
+						Every thread of a recorded program numbers its events. Each event was delivered, belonged to a short-lived block, was not sampled, or was lost.
 						{ledger.end ? ` The program ${ledger.end.how}.` : ' The end of the program has not been seen yet.'}
 					</p>
 					<Lines ledger={ledger} />

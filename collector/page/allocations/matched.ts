@@ -12,7 +12,7 @@ export function useMatched(address: Address, stream: Stream, version: number): [
 	const moment = filters.some(([name]) => name === 'alive_at') ? 'alive_at_2' : 'alive_at';
 
 	if (value === 'leaked') return [...filters, ['lifetime', 'only_leaked']];
-	if (value === 'temporary') return [...filters, ['lifetime', 'only_temporary']];
+	if (value === 'temporary') return [...filters, ['lifetime', 'only_freed']];
 	if (value === 'in-use') return [...filters, [moment, address.params.get('at') ?? '100%']];
 	if (value === 'peak') return peak && [...filters, [moment, `${peak.at_ns}ns`]];
 	return filters;

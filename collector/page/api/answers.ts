@@ -566,11 +566,11 @@ export interface Leaks {
 	total: Usage;
 	/** Of those. */
 	old: Usage;
-	/** Of those. */
+	/** Of those: recent ones. */
 	young: Usage;
 	/** By survival (bytes). */
 	suspect_bytes: number;
-	/** Younger blocks are young (ns). */
+	/** Younger blocks are recent (ns). */
 	young_ns: number;
 	/** How many there are (groups). */
 	group_count: number;
@@ -595,7 +595,7 @@ export interface Leak {
 	value: Usage;
 	/** Of those. */
 	old: Usage;
-	/** Of those. */
+	/** Of those: recent ones. */
 	young: Usage;
 	/** All blocks. */
 	allocated: Usage;
@@ -727,9 +727,9 @@ export interface Ledger {
 	produced: number;
 	/** Delivered by the agent. */
 	delivered: number;
-	/** Culled (short-lived, counted). */
+	/** Short-lived (kept as sums). */
 	culled: number;
-	/** Passed over by sampling. */
+	/** Not sampled. */
 	not_sampled: number;
 	/** Lost. */
 	lost: number;
@@ -759,7 +759,7 @@ export interface Ledger {
 	unrecorded_bytes: number;
 	/** Children that nobody counted. */
 	unrecorded_uncounted: number;
-	/** Culled, and not among the sums here. */
+	/** Short-lived, and not in the sums here. */
 	culled_missed: number;
 	/** Missed (too slow, or away too long). */
 	missed: number;
@@ -781,7 +781,7 @@ export interface Ledger {
 	duplicate_batches: number;
 	/** Bytes after the last whole frame. */
 	cut_bytes: number;
-	/** Damaged bytes passed over. */
+	/** Damaged bytes skipped. */
 	skipped_bytes: number;
 	/** Damaged places. */
 	damaged_places: number;
@@ -821,7 +821,7 @@ export interface Missing {
 	lost_bytes: number;
 	/** Of those: calls that threads were in when they were killed (events). */
 	unfinished_events: number;
-	/** That the agent culled, and whose sums never came (events). */
+	/** Of short-lived blocks, whose sums never came (events). */
 	culled_events: number;
 	/** Before the collector joined (events). */
 	start_events: number;
@@ -832,7 +832,7 @@ export interface Missing {
 	/** That the agent had in hand when it last spoke (events). */
 	tail_events: number;
 	damaged_places: number;
-	/** Passed over (bytes). */
+	/** Skipped (bytes). */
 	damaged_bytes: number;
 	/** After the last whole frame (bytes). */
 	cut_bytes: number;

@@ -25,7 +25,7 @@ const KINDS = [
 
 type Kind = (typeof KINDS)[number][0];
 
-const FATES = ['leaked:lifetime=only_leaked', 'temporary:lifetime=only_temporary'];
+const FATES = ['leaked:lifetime=only_leaked', 'temporary:lifetime=only_freed'];
 
 function valuesOf(band: Band): number[] {
 	return band.allocated_size ?? band.allocated_count ?? [];
@@ -34,7 +34,7 @@ function valuesOf(band: Band): number[] {
 /** What narrows all views to the band; undefined: it is the rest of all. */
 export function filterOf(band: Band, kind: Kind): Record<string, string> | undefined {
 	const literal = (text: string) => `^${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
-	if (kind === 'custom') return band.name === 'leaked' ? { lifetime: 'only_leaked' } : band.name === 'temporary' ? { lifetime: 'only_temporary' } : undefined;
+	if (kind === 'custom') return band.name === 'leaked' ? { lifetime: 'only_leaked' } : band.name === 'temporary' ? { lifetime: 'only_freed' } : undefined;
 	if (kind === 'backtrace' && band.backtrace_id) return { backtraces: String(band.backtrace_id) };
 	if (kind === 'module' && band.module) return { module: band.module };
 	if (band.function) return { function_regex: literal(band.function) };

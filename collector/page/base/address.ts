@@ -17,8 +17,13 @@ export interface Address {
 	params: URLSearchParams;
 }
 
+/** Links from before go on working: filters had other names then. */
+function presentNames(hash: string): string {
+	return hash.replace(/\bfreed_at_once=/, 'temporary=').replace(/\blifetime=only_temporary\b/, 'lifetime=only_freed');
+}
+
 export function parse(hash: string): Address {
-	const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
+	const [path = '', query = ''] = presentNames(hash.replace(/^#\/?/, '')).split('?', 2);
 	const [stream = '', view = ''] = path.split('/').map(decodeURIComponent);
 	return { stream, view: view || (stream ? 'overview' : 'fleet'), params: new URLSearchParams(query) };
 }
@@ -83,5 +88,5 @@ export function inBlocks(address: Address): boolean {
 
 /** What the view of temporary blocks shows, as filters of the API. */
 export function temporaryOf(address: Address): [string, string][] {
-	return address.params.get('by') === 'freed' ? [['lifetime', 'only_temporary']] : [['freed_at_once', 'yes']];
+	return address.params.get('by') === 'freed' ? [['lifetime', 'only_freed']] : [['temporary', 'yes']];
 }

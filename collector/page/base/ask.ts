@@ -90,7 +90,7 @@ export function announce(path: string, onCancel: (why: AskError) => void): () =>
 		since: performance.now(),
 		cancel: () => {
 			over();
-			onCancel(new AskError('You took the question back.', CANCELLED));
+			onCancel(new AskError('The question was cancelled.', CANCELLED));
 		},
 	};
 	asked.add(question);

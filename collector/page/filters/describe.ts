@@ -28,7 +28,7 @@ export interface Group {
 const GROUPS: { title: string; about: string; names: string[] }[] = [
 	{ title: 'Time', about: 'When blocks were allocated, or in use. A range can be dragged in the time strip, too.', names: ['from', 'to', 'alive_at', 'alive_at_2'] },
 	{ title: 'Size', about: 'How many bytes the program asked for. A bar of the view “Sizes, lifetimes” sets it, too.', names: ['size'] },
-	{ title: 'Lifetime', about: 'How long blocks lived, and whether they were freed.', names: ['lifetime_which', 'lifetime', 'freed_at_once'] },
+	{ title: 'Lifetime', about: 'How long blocks lived, and whether they were freed.', names: ['lifetime_which', 'lifetime', 'temporary'] },
 	{
 		title: 'Stack',
 		about: 'Through which functions, files or libraries blocks were allocated: any frame of the backtrace counts, not only the innermost.',
@@ -57,7 +57,7 @@ const TITLES: Record<string, string> = {
 	size: 'Size',
 	lifetime: 'Lived',
 	lifetime_which: 'Freed or not',
-	freed_at_once: 'Freed at once',
+	temporary: 'Temporary',
 	function_regex: 'Through function',
 	negative_function_regex: 'Not through function',
 	source_regex: 'Through source file',
@@ -113,7 +113,7 @@ const EXAMPLE_OF: Record<string, string> = { SIZE: '4K', TIME: '1.5s', REGEX: '^
 const CHOICES: Record<string, string> = {
 	all: 'freed and not freed',
 	only_leaked: 'not freed by the end',
-	only_temporary: 'freed',
+	only_freed: 'freed',
 	only_whole_group_leaked: 'of a backtrace that freed none of its blocks',
 	only_chain_leaked: 'last of a realloc chain, and not freed',
 	only_deallocated_in_current_range: 'freed within “allocated from … until”',

@@ -190,7 +190,7 @@ function Form(props: { address: Address; stream: Stream; groups: Group[]; first:
 						))}
 					</section>
 				))}
-				{found.length === 0 && <Notice title="No filter is called so.">A condition in SQL can ask for what no filter asks: clear the search, it is under Other.</Notice>}
+				{found.length === 0 && <Notice title="No filter has this name.">A condition in SQL can ask for more than filters can: clear the search to find it under Other.</Notice>}
 			</div>
 			<div class="filter-foot">
 				<span role="status" class={error && !known.includes(error.parameter ?? '') ? 'filter-error' : 'dim'}>
@@ -256,7 +256,7 @@ export function FilterPanel(props: { address: Address; stream: Stream; first?: s
 	return (
 		<div class="filter-panel" role="dialog" aria-label="Filters" ref={box}>
 			{failure ? (
-				<Notice title="What filters there are is not known.">{failure}</Notice>
+				<Notice title="The list of filters can't be loaded.">{failure}</Notice>
 			) : groups ? (
 				<Form {...props} groups={groups} first={props.first ?? ''} />
 			) : (

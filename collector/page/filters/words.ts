@@ -65,7 +65,7 @@ const RANGES: Record<string, [string, (text: string) => string]> = {
 const LIFETIMES: Record<string, string> = {
 	all: 'freed or not',
 	only_leaked: 'not freed',
-	only_temporary: 'freed',
+	only_freed: 'freed',
 	only_chain_leaked: 'realloc chain not freed',
 	only_whole_group_leaked: 'backtrace that freed nothing',
 	only_deallocated_in_current_range: 'freed in the range',
@@ -90,7 +90,7 @@ const WORDS: Record<string, (value: string) => string> = {
 	thread: (v) => `thread ${v}`,
 	thread_name: (v) => `thread named ${v}`,
 	tag: (v) => `label ${v}`,
-	freed_at_once: yesOrNo('freed at once', 'not freed at once'),
+	temporary: yesOrNo('temporary', 'not temporary'),
 	mmaped: yesOrNo('has a mapping of its own', 'has no mapping of its own'),
 	jemalloc: yesOrNo('from jemalloc', 'not from jemalloc'),
 	arena: (v) => (v === 'main' ? 'main arena' : v === 'non_main' ? 'not the main arena' : `arena ${v}`),

@@ -20,7 +20,7 @@ function Failure(props: { what: string; area: string; error: Error; onAgain: () 
 		<div class={`failure ${props.area}`} role="alert">
 			<strong>{props.what} failed. This is a fault of the page.</strong>
 			<p>{props.error.message || String(props.error)}</p>
-			<p>All else goes on. Try it again, or load the page anew; if it fails again, tell us with the details.</p>
+			<p>Everything else still works. Try again, or reload the page; if it fails again, send us the details.</p>
 			<div class="next-steps">
 				<button type="button" class="button" onClick={props.onAgain}>
 					Try again

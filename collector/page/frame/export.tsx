@@ -16,7 +16,7 @@ import { VIEWS } from './views';
 /** Pictures of the collector's, and the table of its formats. */
 const FORMATS: typeof FILES = [['flamegraph', 'flame.svg', 'Flame graph (SVG)'], ['graph', 'in-use.svg', 'In use over time (SVG)'], ...FILES];
 
-const VALUES = { 'in-use': 'in use', peak: 'at the peak', allocated: 'allocated', leaked: 'leaked', temporary: 'temporary' };
+const VALUES = { 'in-use': 'in use', peak: 'at the peak', allocated: 'allocated', leaked: 'leaked', temporary: 'freed' };
 
 /** Views whose pictures have a value of the bar. */
 const OF_A_VALUE = new Set(['flame', 'diff', 'sites']);

@@ -23,7 +23,7 @@ const VALUES: readonly (readonly [Value, string])[] = [
 	['peak', 'Peak'],
 	['allocated', 'Allocated'],
 	['leaked', 'Leaked'],
-	['temporary', 'Temporary'],
+	['temporary', 'Freed'],
 ];
 
 function Crumbs(props: { address: Address; stream: Stream | undefined }) {

@@ -202,7 +202,7 @@ function lifetimeBars(histogram: Histogram, params: URLSearchParams): Bar[] {
 		const from = plain(duration(c.lifetime_min_ns));
 		const own = range('lifetime', chosen, c.lifetime_min_ns, c.lifetime_max_ns ?? Infinity, asDuration);
 		// What was not freed has a lifetime for the server, too: the one until the end.
-		const freed = (set: Record<string, string | undefined>) => ({ ...set, lifetime: set.lifetime_min ? 'only_temporary' : undefined });
+		const freed = (set: Record<string, string | undefined>) => ({ ...set, lifetime: set.lifetime_min ? 'only_freed' : undefined });
 		return {
 			label: c.lifetime_min_ns ? from : '< 1 µs',
 			title: c.lifetime_max_ns === undefined ? `${from} or longer` : c.lifetime_min_ns ? `${from} to ${plain(duration(c.lifetime_max_ns + 1))}` : 'less than 1 µs',
@@ -221,7 +221,7 @@ function lifetimeBars(histogram: Histogram, params: URLSearchParams): Bar[] {
 			leaked: histogram.leaked,
 			set: { lifetime_min: undefined, lifetime_max: undefined, lifetime: onlyLeaked ? undefined : 'only_leaked' },
 			chosen: onlyLeaked,
-			out: chosen !== undefined || params.get('lifetime') === 'only_temporary',
+			out: chosen !== undefined || params.get('lifetime') === 'only_freed',
 		});
 	if (histogram.end_unknown.blocks > 0)
 		bars.push({ label: 'not seen', title: 'their end was not seen (a loss, or an exec)', whole: histogram.end_unknown, chosen: false, out: chosen !== undefined || params.has('lifetime') });

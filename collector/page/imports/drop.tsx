@@ -12,7 +12,7 @@ const KINDS = 'Recordings, and profiles of heaptrack, pprof, jemalloc, gperftool
 /** Why nothing can be imported. */
 function why(rights: Rights | undefined): string | undefined {
 	if (rights && !rights.data) return 'This collector serves files, and there was no data folder when it was started: make one, then start it with --data DIR.';
-	if (rights && !rights.orders) return 'To import files takes the token: “Import…” says how to give it.';
+	if (rights && !rights.orders) return 'Importing files needs the token: “Import…” says how to give it.';
 	return undefined;
 }
 
@@ -122,7 +122,7 @@ export function Import() {
 			{over && (
 				<div class="over" role="status">
 					<p>
-						<strong>{refused ? 'Files are not taken here.' : 'Drop files to import them.'}</strong>
+						<strong>{refused ? 'Files can’t be imported here.' : 'Drop files to import them.'}</strong>
 						<br />
 						{refused ?? KINDS}
 					</p>

@@ -1,5 +1,5 @@
 // Leaks by survival: of the blocks of a call site that grew as old as those that were left, how many were freed later? Where most were, what
-// is left is young and will go, too; where none ever was, it is suspect. The server weighs it (docs/rest-api.md, `leaks`).
+// is left is recent and will go, too; where none ever was, it is suspect. The server weighs it (docs/rest-api.md, `leaks`).
 import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, go, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
@@ -26,8 +26,8 @@ export function leakInWords(leak: Leak): string {
 		: leak.longest_lifetime_ns !== undefined
 			? `; the freed ones lived ${duration(leak.longest_lifetime_ns)} at most`
 			: '';
-	const young = leak.young.blocks && leak.old.blocks ? `; ${count(leak.young.blocks)} ${leak.young.blocks === 1 ? 'is' : 'are'} young` : leak.old.blocks ? '' : leak.value.blocks === 1 ? '; it is young' : '; all are young';
-	return `${count(leak.value.blocks)} of ${count(leak.allocated.blocks)} not freed, ${age}${freed}${young}`;
+	const recent = leak.young.blocks && leak.old.blocks ? `; ${count(leak.young.blocks)} ${leak.young.blocks === 1 ? 'is' : 'are'} recent` : leak.old.blocks ? '' : leak.value.blocks === 1 ? '; it is recent' : '; all are recent';
+	return `${count(leak.value.blocks)} of ${count(leak.allocated.blocks)} not freed, ${age}${freed}${recent}`;
 }
 
 function columnsOf(props: ViewProps): Column<Leak>[] {
@@ -74,10 +74,10 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 	];
 }
 
-function Young(props: { address: Address; ns: number | undefined }) {
+function Recent(props: { address: Address; ns: number | undefined }) {
 	return (
 		<label class="leak-young">
-			<span class="dim">Younger blocks are left out:</span>{' '}
+			<span class="dim">Recent blocks, younger than this, are left out:</span>{' '}
 			<input
 				type="text"
 				size={8}
@@ -111,7 +111,7 @@ export function LeaksView(props: ViewProps) {
 					)}
 				</span>
 				<span class="grow" />
-				<Young address={address} ns={sum?.young_ns} />
+				<Recent address={address} ns={sum?.young_ns} />
 			</div>
 			<VirtualTable<Leak, Leaks>
 				label="Call sites with blocks that were not freed, the most suspect first"

@@ -110,7 +110,7 @@ function Detail(props: { map: Mapping; address: Address; stream: Stream }) {
 						<CallLink call={map.source} what="Mapped by" start={start} />
 					</span>
 				) : (
-					<span class="dim">Nobody was seen to map it: it is the loader’s, the kernel’s, or an allocator’s. First seen at {duration(nanoseconds(map.timestamp_relative))}.</span>
+					<span class="dim">No call that mapped it was seen: it is the loader’s, the kernel’s, or an allocator’s. First seen at {duration(nanoseconds(map.timestamp_relative))}.</span>
 				)}
 				{map.deallocation && (
 					<span>

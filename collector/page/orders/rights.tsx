@@ -56,7 +56,7 @@ export function Refused() {
 		>
 			<p role="status">
 				{hasToken()
-					? 'The token that this tab has is not the one of this collector, which may have been started anew.'
+					? 'This tab’s token is not this collector’s: the collector may have been restarted.'
 					: 'Orders and imports need the token, as others may share this machine.'}{' '}
 				The collector printed it with its address when it started: open <code>{where}</code> as it stands there. With <code>--token FILE</code> it is in that file.
 			</p>

@@ -46,7 +46,7 @@ function Sums(props: { report: Report; stream: Stream; address: Address }) {
 			</thead>
 			<tbody>
 				<SumLine title="Allocated" sum={report.allocated} note="in all" href={to('allocated')} />
-				<SumLine title="Temporary" sum={report.temporary} note={`freed before the end, ${percent(report.temporary.bytes, report.allocated.bytes)}\u00a0%`} href={to('temporary')} />
+				<SumLine title="Freed" sum={report.temporary} note={`before the end, ${percent(report.temporary.bytes, report.allocated.bytes)}\u00a0%`} href={to('temporary')} />
 				<SumLine title={watchedWhole ? 'Leaked' : 'Not freed'} sum={report.leaked} note={watchedWhole ? 'never freed' : 'not freed while it was watched'} href={to('leaked')} />
 				<SumLine title="Peak" sum={report.peak} note={`in use at once, at ${duration(report.peak_ns).replace(' ', '\u00a0')}`} href={to('peak')} />
 			</tbody>

@@ -12,7 +12,7 @@ export const TABLES: Record<string, string> = {
 	map_usage: 'a reading of the usage of a mapping',
 	timeline: 'a bucket of time; timeline(BUCKETS, FROM_NS, TO_NS, LEAKED_ONLY)',
 	marks: 'what the program or somebody outside said',
-	culled: 'a sum over blocks that were culled',
+	culled: 'a sum over short-lived blocks',
 	figures: 'a reading of the process as the kernel counts it',
 	gaps: 'a loss of events',
 	calls: 'a call that is no block of the heap: mmap, sbrk, mallopt',

@@ -45,7 +45,7 @@ async function valueAsFilters(stream: string, address: Address): Promise<[string
 		case 'leaked':
 			return [['lifetime', 'only_leaked']];
 		case 'temporary':
-			return [['lifetime', 'only_temporary']];
+			return [['lifetime', 'only_freed']];
 		case 'in-use':
 			return [[moment, at ?? '100%']];
 		case 'peak':

@@ -35,7 +35,7 @@ export function None(props: { address: Address; title?: string }) {
 	return (
 		<Notice title={props.title ?? NONE[valueOf(props.address)] ?? 'Nothing matches.'}>
 			{filtersOf(props.address).length > 0 ? (
-				'That is of what the filters above let through: remove one to see more.'
+				'The filters above limit this: remove one to see more.'
 			) : props.title ? null : (
 				<>
 					<a href={changed(props.address, { set: { value: 'allocated', at: undefined } })}>Allocated</a> is all of the recording, and the{' '}
@@ -130,7 +130,7 @@ function SiteTable(props: ViewProps & { by: string }) {
 	);
 }
 
-const LIFETIME: Record<string, string | undefined> = { leaked: 'only_leaked', temporary: 'only_temporary' };
+const LIFETIME: Record<string, string | undefined> = { leaked: 'only_leaked', temporary: 'only_freed' };
 
 /** Columns of groups of blocks by backtrace, which two views have. */
 export function groupColumns(props: ViewProps, whole: Sum | undefined, title: string, value: string): Column<AllocationGroup>[] {

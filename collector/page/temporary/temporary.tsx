@@ -9,7 +9,7 @@ import { GroupTable, None } from '../table/sites';
 import type { Report } from '../api/types';
 
 const KINDS = [
-	['at-once', 'Freed at once'],
+	['temporary', 'Temporary'],
 	['freed', 'All that was freed'],
 ] as const;
 
@@ -17,31 +17,31 @@ export function TemporaryView(props: ViewProps) {
 	const { address, stream } = props;
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
 	const own = temporaryOf(address);
-	const atOnce = own[0]![0] === 'freed_at_once';
+	const strictly = own[0]![0] === 'temporary';
 	const all = useAnswer<Report>(about(stream.id, 'report', filtersOf(address)), version).data;
 	const these = useAnswer<Report>(about(stream.id, 'report', [...filtersOf(address), ...own]), version).data;
 
 	return (
 		<div class="tableview">
 			<div class="tools">
-				<Segments label="Which" options={KINDS} chosen={atOnce ? 'at-once' : 'freed'} onChoose={(k) => go({ set: { by: k === 'freed' ? k : undefined } })} />
+				<Segments label="Which" options={KINDS} chosen={strictly ? 'temporary' : 'freed'} onChoose={(k) => go({ set: { by: k === 'freed' ? k : undefined } })} />
 				<span class="dim" role="status">
 					{these &&
 						all &&
 						all.allocated.blocks > 0 &&
 						`${count(these.allocated.blocks)} of ${count(all.allocated.blocks)} blocks (${percent(these.allocated.blocks, all.allocated.blocks)} %), ${size(these.allocated.bytes)}, ${
-							atOnce ? 'were freed, or moved by realloc, before their thread allocated again' : 'were freed before the end'
+							strictly ? 'were freed, or moved by realloc, before their thread allocated again' : 'were freed before the end'
 						}`}
 				</span>
 			</div>
 			<GroupTable
 				{...props}
 				own={own}
-				title={atOnce ? 'Freed at once' : 'Freed'}
+				title={strictly ? 'Temporary' : 'Freed'}
 				value="temporary"
 				whole={these?.allocated}
 				sort="only_matched.allocated_count"
-				none={<None address={address} title={atOnce ? 'No block was freed at once.' : 'Nothing was freed before the end.'} />}
+				none={<None address={address} title={strictly ? 'No block was temporary.' : 'Nothing was freed before the end.'} />}
 			/>
 		</div>
 	);
