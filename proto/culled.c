@@ -126,7 +126,7 @@ void culled_encoder_fill(const struct culled_encoder *e, Heapcast__Culled *ret)
 static int damaged(const struct culled_decoder *d, enum culled_column column, const char *what,
 		   struct err_text *err)
 {
-	return err_set(err, -EBADMSG, "culled: column %s, row %u: %s", column_names[column],
+	return err_set(err, -EBADMSG, "short-lived: column %s, row %u: %s", column_names[column],
 		       d->index, what);
 }
 
@@ -140,12 +140,12 @@ int culled_decoder_init(struct culled_decoder *d, const Heapcast__Culled *culled
 	};
 
 	if (culled->count > CULLED_ROWS_MAX)
-		return err_set(err, -EBADMSG, "culled: %u rows in one batch, more than %u",
+		return err_set(err, -EBADMSG, "short-lived: %u rows in one batch, more than %u",
 			       culled->count, CULLED_ROWS_MAX);
 	if (!culled->tick_ns || culled->tick_ns > EVENTS_MAX_TICK_NS)
-		return err_set(err, -EBADMSG, "culled: ticks of %u ns", culled->tick_ns);
+		return err_set(err, -EBADMSG, "short-lived: ticks of %u ns", culled->tick_ns);
 	if (culled->base_ns >= TIME_MAX)
-		return err_set(err, -EBADMSG, "culled: a time beyond all");
+		return err_set(err, -EBADMSG, "short-lived: a time that is too large");
 	*d = (struct culled_decoder){.from = culled};
 	for (unsigned i = 0; i < CULLED_COLUMNS; i++)
 		d->column[i] = reader_of(columns[i]->data, columns[i]->len);
@@ -160,7 +160,7 @@ static int ended(const struct culled_decoder *d, struct err_text *err)
 	if (d->allocations != d->from->allocations || d->bytes != d->from->bytes ||
 	    d->frees != d->from->frees)
 		return err_set(err, -EBADMSG,
-			       "culled: the rows are not what the message says they add up to");
+			       "short-lived: the rows don't add up to what the message says");
 	return 0;
 }
 

@@ -22,8 +22,8 @@ struct recording;
 #define ACCOUNT_LINES(LINE)                                                                        \
 	LINE(ledger_info, produced, "produced by the program", true)                               \
 	LINE(ledger_info, delivered, "  delivered by the agent", true)                             \
-	LINE(ledger_info, culled, "  culled (short-lived, counted)", true)                         \
-	LINE(ledger_info, not_sampled, "  passed over by sampling", true)                          \
+	LINE(ledger_info, culled, "  short-lived (kept as sums)", true)                            \
+	LINE(ledger_info, not_sampled, "  not sampled", true)                                      \
 	LINE(ledger_info, lost, "  lost", true)                                                    \
 	LINE(ledger_info, pending, "  pending at the agent", true)                                 \
 	LINE(ledger_info, stored, "stored here", true)                                             \
@@ -38,7 +38,7 @@ struct recording;
 	LINE(ledger_info, unrecorded_events, "  events of them, counted", false)                   \
 	LINE(ledger_info, unrecorded_bytes, "  bytes allocated in these", false)                   \
 	LINE(ledger_info, unrecorded_uncounted, "  children that nobody counted", false)           \
-	LINE(ledger_info, culled_missed, "culled, and not among the sums here", false)             \
+	LINE(ledger_info, culled_missed, "short-lived, and not in the sums here", false)           \
 	LINE(ledger_info, missed, "missed (too slow, or away too long)", false)                    \
 	LINE(ledger_info, lost_allocations, "lost allocations", false)                             \
 	LINE(ledger_info, lost_frees, "lost frees", false)                                         \
@@ -49,7 +49,7 @@ struct recording;
 	LINE(ledger_info, missing_batches, "missing batches", false)                               \
 	LINE(ledger_info, duplicate_batches, "batches that came twice", false)                     \
 	LINE(ledger_info, cut_bytes, "bytes after the last whole frame", false)                    \
-	LINE(ledger_info, skipped_bytes, "damaged bytes passed over", false)                       \
+	LINE(ledger_info, skipped_bytes, "damaged bytes skipped", false)                           \
 	LINE(ledger_info, damaged_places, "damaged places", false)                                 \
 	LINE(ledger_info, marks_left_out, "marks beyond the first million", false)                 \
 	LINE(pairing_info, orphan_frees, "frees of unrecorded blocks", false)                      \

@@ -197,12 +197,39 @@ static const char *option_name_at(const void *of, size_t index)
 	return NULL;
 }
 
+/* Former names of options. Scripts and environments that use one go on working; help and
+ * completion know the present names only. */
+static const struct {
+	const char *old, *name;
+} renamed[] = {
+	{"young", "recent"},
+	{"freed-at-once", "temporary"},
+};
+
+#define RENAMED (sizeof(renamed) / sizeof(renamed[0]))
+
+static const char *old_name(const char *name)
+{
+	for (size_t i = 0; i < RENAMED; i++)
+		if (!strcmp(renamed[i].name, name))
+			return renamed[i].old;
+	return NULL;
+}
+
+static bool is_called(const struct option *option, const char *name, size_t length)
+{
+	const char *old = old_name(option->name);
+
+	return (strlen(option->name) == length && !memcmp(option->name, name, length)) ||
+	       (old && strlen(old) == length && !memcmp(old, name, length));
+}
+
 static const struct option *option_lookup(const struct command *command, const char *name,
 					  size_t length)
 {
 	for (const struct option_group *g = command->groups; g && g->options; g++)
 		for (const struct option *o = g->options; o->name; o++)
-			if (strlen(o->name) == length && !memcmp(o->name, name, length))
+			if (is_called(o, name, length))
 				return o;
 	return NULL;
 }
@@ -280,14 +307,28 @@ static int value_error(const struct command *command, const struct option *optio
 				   value);
 }
 
-static void environment_name(const struct option *option, char out[64])
+static void environment_name(const char *option, char out[64])
 {
 	size_t n = strlen(ENVIRONMENT_PREFIX);
 
 	memcpy(out, ENVIRONMENT_PREFIX, n);
-	for (const char *c = option->name; *c && n < 63; c++)
+	for (const char *c = option; *c && n < 63; c++)
 		out[n++] = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 	out[n] = 0;
+}
+
+/* The option's value in the environment, by its present or its former name; NULL if there is none.
+ * `name` gets the name of the variable. */
+static const char *environment_value(const struct option *option, char name[64])
+{
+	const char *old = old_name(option->name), *value;
+
+	environment_name(option->name, name);
+	value = getenv(name);
+	if (value || !old)
+		return value;
+	environment_name(old, name);
+	return getenv(name);
 }
 
 /* A list in the environment: its parts are stored one by one. `text` is a copy that stays. */
@@ -317,8 +358,7 @@ static int parse_environment(const struct command *command, char *options,
 			const char *value;
 			int r;
 
-			environment_name(o, name);
-			value = getenv(name);
+			value = environment_value(o, name);
 			if (!value || (index < OPTIONS_MAX && given[index]))
 				continue;
 			if (o->kind == OPTION_KIND_LIST) {

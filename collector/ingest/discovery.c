@@ -113,7 +113,7 @@ static void tell_key(struct ingest *ingest, const struct beacon_seen *beacon,
 	ingest->told_key = true;
 	address_format(text, (const struct sockaddr *)from);
 	*strrchr(text, ':') = '\0';
-	ingest_warn(ingest, "an agent at %s %s: such ones are passed over", text,
+	ingest_warn(ingest, "an agent at %s %s: such agents are skipped", text,
 		    other_key_words(ingest, beacon->keyed));
 }
 

@@ -219,7 +219,7 @@ struct filter {
 	X("module", "NAME",                                                                        \
 	  "a frame of the backtrace is in this library or program: libc.so.6, /usr/bin/app")       \
 	X("tag", "TEXT", "allocated while its thread bore this label (heapcast_label)")            \
-	X("freed-at-once", "WHICH", "yes or no: freed before its thread allocated again")          \
+	X("temporary", "WHICH", "yes or no: freed before its thread allocated again")              \
 	X("mmaped", "WHICH", "yes or no: glibc gave it a mapping of its own")                      \
 	X("arena", "WHICH", "main or non_main: which of glibc's arenas it came from")              \
 	X("jemalloc", "WHICH", "yes or no: it came from libjemalloc")                              \
@@ -252,7 +252,7 @@ struct filter {
 	X("group-max-total-usage-first-seen-max", "TIME", "or at or before")
 
 #define FILTER_LIFETIMES                                                                           \
-	"all, only_leaked, only_temporary, only_whole_group_leaked, only_chain_leaked, "           \
+	"all, only_leaked, only_freed, only_whole_group_leaked, only_chain_leaked, "               \
 	"only_not_deallocated_in_current_range or only_deallocated_in_current_range"
 
 /* One bit per row for the first `rows` rows; other rows do not match. */

@@ -49,12 +49,12 @@ bool recording_adds_up(const struct recording *r, struct err_text *reason)
 
 	if (l->produced != accounted)
 		return no(reason, "produced", l->produced,
-			  "delivered + culled + not sampled + lost + pending", accounted);
+			  "delivered + short-lived + not sampled + lost + pending", accounted);
 	if (l->delivered != l->stored + l->before_join + l->missed)
 		return no(reason, "delivered", l->delivered, "stored + before join + missed",
 			  l->stored + l->before_join + l->missed);
 	if (l->culled != l->culled_stored + l->culled_missed)
-		return no(reason, "culled", l->culled, "in the sums that came, or went before",
+		return no(reason, "short-lived", l->culled, "in the sums that came, or went before",
 			  l->culled_stored + l->culled_missed);
 	return threads_add_up(r, reason);
 }
@@ -145,7 +145,8 @@ static void find_culled(const struct recording *r, struct completeness *c)
 	if (!c->culled_missed)
 		return;
 	miss(c);
-	say(c, "%s culled events are in no sum here", format_count(count, c->culled_missed));
+	say(c, "%s events of short-lived blocks are in no sum here",
+	    format_count(count, c->culled_missed));
 }
 
 static void find_start(const struct recording *r, struct completeness *c)

@@ -508,7 +508,7 @@ bool recording_opening_news(const struct recording *r, struct err_text *ret_news
 			 (unsigned long long)l->cut_bytes);
 	if (l->damaged_places)
 		snprintf(skipped, sizeof(skipped),
-			 "%llu damaged bytes in %llu place%s are passed over, the first at %llu; ",
+			 "%llu damaged bytes in %llu place%s are skipped, the first at %llu; ",
 			 (unsigned long long)l->skipped_bytes,
 			 (unsigned long long)l->damaged_places, l->damaged_places == 1 ? "" : "s",
 			 (unsigned long long)l->first_damage);

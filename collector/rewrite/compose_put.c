@@ -223,7 +223,7 @@ int composer_culled(struct composer *c, const struct culled_row *row)
 
 	if (!r && (row->stack > c->nodes.count || row->reallocated > row->blocks ||
 		   row->lifetime >= culled_lifetimes))
-		r = composer_refuse(c, "a row of culled blocks that can't be");
+		r = composer_refuse(c, "a row of short-lived blocks that is impossible");
 	if (r < 0)
 		return r;
 	/* A batch has only one such message. */

@@ -17,7 +17,7 @@ struct strip_result {
 #define STRIP_ALL UINT64_MAX /* whatever has ended */
 
 /* The recording at `path` as if its agent had culled what lives less than `threshold_ns`
- * (docs/culling.md). As far as it goes: one that grows is taken up to where it ends now. 0; as
+ * (docs/short-lived.md). As far as it goes: one that grows is taken up to where it ends now. 0; as
  * recording_open; -EMSGSIZE: a batch is too long for its sums. */
 int recording_strip(const char *path, uint64_t threshold_ns, const struct copy_settings *settings,
 		    struct strip_result *ret_result, struct err_text *err);

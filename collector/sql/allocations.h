@@ -69,7 +69,8 @@
 	X(CHAIN_LIFETIME, "chain_lifetime_ns", "INTEGER", 0, "how long its chain lived")           \
 	X(CHAIN_LEAKED, "chain_leaked", "INTEGER", 0,                                              \
 	  "1: the last block of its chain was not freed")                                          \
-	X(AT_ONCE, "freed_at_once", "INTEGER", 0, "1: freed before its thread allocated again")    \
+	X(AT_ONCE, "freed_at_once", "INTEGER", 0,                                                  \
+	  "1: temporary: freed before its thread allocated again")                                 \
 	X(MMAPED, "mmaped", "INTEGER", ROWS_ADDRESS | ROWS_SIZE,                                   \
 	  "1: glibc gave it a mapping of its own; nothing: not known")                             \
 	X(MAIN_ARENA, "main_arena", "INTEGER", ROWS_ADDRESS | ROWS_SIZE,                           \

@@ -270,8 +270,7 @@ static void put_culled(struct table_cursor *c, sqlite3_context *out, int column)
 
 const struct table table_culled = {
 	.name = "culled",
-	.about = "a row a sum over blocks that were culled: they are not among the rows of "
-		 "allocations",
+	.about = "a row is a sum over short-lived blocks, which have no rows in allocations",
 	.columns = culled_columns,
 	.key = -1,
 	.first_hidden = -1,

@@ -364,7 +364,8 @@ const struct table table_map_usage = {
 	X(END, "end_ns", "INTEGER", "how long it is")                                              \
 	X(ENDED, "ended", "INTEGER", "1: the program has ended")                                   \
 	X(SAMPLE, "sample_interval", "INTEGER", "bytes, where it was sampled; 0: it was not")      \
-	X(CULL, "cull_ns", "INTEGER", "blocks that lived shorter are in sums (culled) only")
+	X(CULL, "cull_ns", "INTEGER",                                                              \
+	  "short-lived blocks, which lived less than this, are in the sums of culled only")
 #define ENUM(id, name, type, about) RECORDING_##id,
 enum { RECORDING(ENUM) };
 #undef ENUM

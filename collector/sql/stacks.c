@@ -24,7 +24,7 @@
 	X(LINE, "line", "INTEGER", "line in it")                                                   \
 	X(MODULE, "module", "TEXT", "path of the program or library of the call site")             \
 	X(ALLOCATED_BYTES, "allocated_bytes", "INTEGER",                                           \
-	  "of all its blocks, estimated where sampled, culled ones too")                           \
+	  "of all its blocks, short-lived ones too; estimated where sampled")                      \
 	X(ALLOCATED_BLOCKS, "allocated_blocks", "INTEGER", "how many")                             \
 	X(LEAKED_BYTES, "leaked_bytes", "INTEGER", "of those that were not freed")                 \
 	X(LEAKED_BLOCKS, "leaked_blocks", "INTEGER", "how many")                                   \
@@ -34,7 +34,7 @@
 	  "half the 95 % interval of allocated_bytes; 0: exact")                                   \
 	X(BLOCKS_ERROR, "allocated_blocks_error", "REAL", "the same of allocated_blocks")          \
 	X(ROW_BLOCKS, "row_blocks", "INTEGER",                                                     \
-	  "its blocks as group filters count them, culled ones too")                               \
+	  "its blocks as group filters count them, short-lived ones too")                          \
 	X(MIN_SIZE, "min_size", "INTEGER", "smallest of these blocks")                             \
 	X(MAX_SIZE, "max_size", "INTEGER", "largest one")                                          \
 	X(FIRST, "first_ns", "INTEGER", "birth of the first of them")                              \

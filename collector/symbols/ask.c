@@ -44,7 +44,7 @@ void symbols_pass_over_bad(struct symbols *s, struct module *m)
 		file->failed = true;
 		symbols_note_file(
 			s, m, file->path,
-			"passed over, the reader failed on it before; it is tried again when "
+			"skipped, because the reader failed on it before; it is tried again when "
 			"the file changes");
 	}
 }

@@ -36,12 +36,12 @@ _heapcast_values() {
 	case $3 in
 	--format) [[ $2 != analyze ]] || { printf '%s\n' memtracer text && return; } ;;&
 	--rules) printf '%s\n' general clickhouse cxx ;;
-	--value) printf '%s\n' allocated leaked temporary in-use peak ;;
+	--value) printf '%s\n' allocated leaked freed in-use peak ;;
 	--by) printf '%s\n' site function backtrace ;;
 	--weight) printf '%s\n' bytes blocks ;;
 	--format) _heapcast_formats "$1" "$2" ;;
 	--lifetime)
-		printf '%s\n' all only_leaked only_temporary only_whole_group_leaked only_chain_leaked \
+		printf '%s\n' all only_leaked only_freed only_whole_group_leaked only_chain_leaked \
 			only_not_deallocated_in_current_range only_deallocated_in_current_range
 		;;
 	--interface) command ls /sys/class/net 2>/dev/null ;;

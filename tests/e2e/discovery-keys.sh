@@ -35,8 +35,8 @@ for tag in none wrong; do
 	assert_eq "agents found ($tag)" 0 "$(found "$tag")"
 	stop_look "$tag"
 done
-assert_contains "what a collector without a key says" "$T/none.err" "talks only to collectors with its key" "passed over"
-assert_contains "what a collector with another key says" "$T/wrong.err" "none of the keys given here" "passed over"
+assert_contains "what a collector without a key says" "$T/none.err" "talks only to collectors with its key" "skipped"
+assert_contains "what a collector with another key says" "$T/wrong.err" "none of the keys given here" "skipped"
 assert_eq "warnings that there are other keys" 1 "$(grep -c "talks only to" "$T/none.err")"
 [ "$(grep -c '^10.77.0.2 ' "$T/beacons")" -ge 2 ] || fail "no beacons were recorded: $(cat "$T/beacons")"
 grep '^10.77.0.2 ' "$T/beacons" >"$T/its"

@@ -191,7 +191,7 @@ HEAPCAST_KEYS=$T/stranger join strange 0 "${code[strange]}" "${lo[@]}"
 pair_end strange 0
 HEAPCAST_KEYS=$T/stranger "$AGENT" serve --announce "${lo[@]}" --config '' --socket @stranger 2>"$T/stranger.err" &
 serving=$!
-wait_for 10 "the collector to say so" grep -q "has a key that this collector has not ('collector pair' makes one for both): such ones are passed over" "$T/third.err"
+wait_for 10 "the collector to say so" grep -q "has a key that this collector has not ('collector pair' makes one for both): such agents are skipped" "$T/third.err"
 kill -TERM "$serving"
 wait "$serving" || true
 stop_gather third

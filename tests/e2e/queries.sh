@@ -101,6 +101,7 @@ refused "timeline?points=0" points "1 to"
 refused "diff" base "@TIME"
 refused "diff?base=last@soon" base "takes a time"
 refused "leaks?young=soon" young duration
+refused "report?freed_at_once=maybe" freed_at_once yes
 refused "peak?module=nothing.so" module "none"
 refused "snapshot?group_leaked_allocations_min=half" group_leaked_allocations_min "50%"
 kill -TERM "$server"
@@ -120,6 +121,18 @@ assert_status 0 ask report last --fail-if 'allocated_bytes > 1T' >"$T/out.txt"
 assert_status 1 ask report last --fail-if 'allocated_blocks > 10 and peak_bytes > 1K' >"$T/out.txt" 2>"$T/gate.txt"
 assert_contains "the gate" "$T/gate.txt" "it is true that"
 assert_status 1 ask leaks last --fail-if 'leaked_blocks > 0' >"$T/out.txt" 2>/dev/null
+# Former names go on working: of options, of their variables, of values.
+ask leaks last --json --recent 1h >"$T/recent.json"
+ask leaks last --json --young 1h >"$T/young.json"
+HEAPCAST_YOUNG=1h ask leaks last --json >"$T/young-variable.json"
+HEAPCAST_YOUNG=1ns ask leaks last --json --recent 1h >"$T/young-both.json"
+ask report last --json --temporary yes >"$T/temporary.json"
+ask report last --json --freed-at-once yes >"$T/at-once.json"
+ask top last --json --value freed >"$T/freed.json"
+ask top last --json --value temporary >"$T/freed-before.json"
+for pair in young:recent young-variable:recent young-both:recent at-once:temporary freed-before:freed; do
+	cmp "$T/${pair%:*}.json" "$T/${pair#*:}.json" || fail "${pair%:*} is not ${pair#*:}"
+done
 assert_status 1 ask top last --fail-if 'value_bytes >= 1' >"$T/out.txt" 2>/dev/null
 assert_status 0 ask diff --base last last --fail-if 'delta_bytes != 0 or added_bytes > 0' >"$T/out.txt"
 assert_status 2 ask report last --fail-if 'leaked_bites > 1' 2>"$T/gate.txt"

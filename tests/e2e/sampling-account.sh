@@ -21,7 +21,7 @@ positive() {
 # A small ring has a small set.
 "$AGENT" run --quiet --memory-limit 2M --mode sample=1K --output "$T/full.heapcast" -- "$target" >"$T/said.txt"
 check "$T/full.heapcast"
-positive "  passed over by sampling"
+positive "  not sampled"
 assert_eq "samples without room" 0 "$(ledger_of "samples without room")"
 # It was full: the interval doubled, and it was halved. Of what is counted each end is known.
 halved=$("$COLLECTOR" sql "$T/full.heapcast" "select count(*) from marks where kind = 'THINNED'" | tail -n 1)
@@ -46,7 +46,7 @@ sleep 0.3
 kill -KILL "$(pgrep -P $agent_pid -x sampled)"
 wait $agent_pid || assert_eq "exit status (128 + SIGKILL)" 137 $?
 check "$T/killed.heapcast"
-positive "  passed over by sampling"
+positive "  not sampled"
 "$COLLECTOR" report "$T/killed.heapcast" >"$T/report.txt"
 assert_contains "the report" "$T/report.txt" "killed by signal 9" "Sampled every 64.0 KiB" " +- "
 
@@ -65,6 +65,6 @@ sleep 0.2
 kill -KILL "$target_pid"
 wait $agent_pid || assert_eq "exit status (128 + SIGKILL)" 137 $?
 check "$T/thin.heapcast"
-positive "  passed over by sampling"
+positive "  not sampled"
 "$COLLECTOR" report "$T/thin.heapcast" >"$T/report.txt"
 assert_contains "the report" "$T/report.txt" "Sampled for a part of the time" " +- "

@@ -9,7 +9,7 @@ mkdir "$T/temporary"
 export TMPDIR=$T/temporary
 "$AGENT" run --quiet --output "$T/full.heapcast" -- "$BUILD/targets/sampled" >"$T/truth.txt"
 "$AGENT" run --quiet --mode sample=32K --output "$T/sampled.heapcast" -- "$BUILD/targets/sampled" >/dev/null
-"$AGENT" run --quiet --cull 10s --output "$T/culled.heapcast" -- "$BUILD/targets/sampled" >/dev/null
+"$AGENT" run --quiet --short-lived 10s --output "$T/culled.heapcast" -- "$BUILD/targets/sampled" >/dev/null
 "$AGENT" run --quiet --output "$T/marks.heapcast" -- "$BUILD/targets/marks" >/dev/null
 "$AGENT" run --quiet --gather-maps=100ms --output "$T/maps.heapcast" -- "$BUILD/targets/holes" >/dev/null
 
@@ -109,7 +109,7 @@ conditions = {
     "through(stack, 'site_(page|wide)')": ["--function-regex", "site_(page|wide)"],
     "function = 'site_page'": ["--function-regex", "^site_page$"],
     "chain_length > 1": ["--chain-length-min", "2"],
-    "freed_at_once = 1": ["--freed-at-once", "yes"],
+    "freed_at_once = 1": ["--temporary", "yes"],
     "mmaped = 1": ["--mmaped", "yes"],
     "stack in (select stack from stacks where row_blocks > 1000)": ["--group-allocations-min", "1001"],
 }

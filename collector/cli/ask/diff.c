@@ -233,7 +233,7 @@ static int run(struct command_call *call)
 
 static const struct option diff_table[] = {
 	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",
-		    "what the stream is held against"),
+		    "what the stream is compared with"),
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
 	OPTION_TEXT(
 		struct question_options, by, "by", "WHAT",
@@ -258,9 +258,9 @@ const struct command command_diff = {
 	.name = "diff",
 	.summary = "what differs between two recordings, or two moments",
 	.usage = "--base STREAM[@TIME] [OPTION...] STREAM[@TIME]",
-	.about = "Holds what was leaked (or --value, or in use at TIME) against the same of the\n"
-		 "base, call site by call site. Within one build of a program or library places\n"
-		 "are told apart by address, between builds by module and function.\n",
+	.about = "Compares what was leaked (or --value, or in use at TIME) with the base, call\n"
+		 "site by call site. Places are matched by address within one build of a program\n"
+		 "or library, and by module and function between builds.\n",
 	.examples =
 		"  collector diff --base before.heapcast after.heapcast\n"
 		"  collector diff --base last@25% last@75% --by backtrace\n"

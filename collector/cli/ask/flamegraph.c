@@ -214,10 +214,10 @@ const struct command command_flamegraph = {
 	.summary = "draw a flame graph (SVG or HTML, for the browser)",
 	.usage = "[OPTION...] [STREAM[@TIME]]",
 	.about = "Writes one SVG file: open it in a browser; click a frame to zoom, Ctrl-F\n"
-		 "searches. With --html FILE it is the flame graph of the page, with a table of\n"
-		 "functions, and callers and callees of each; it asks nobody for anything.\n"
-		 " With --base it shows what differs, of what was leaked or of --value:\n"
-		 "a frame is as wide as it was or is now, whichever is more.\n",
+		 "searches. --html FILE writes the flame graph of the page, with a table of\n"
+		 "functions, and callers and callees of each; it needs no server.\n"
+		 "--base shows what has changed, of what was leaked or of --value: a frame is as\n"
+		 "wide as it was or is now, whichever is more.\n",
 	.examples = "  collector flamegraph last --value leaked\n"
 		    "  collector flamegraph last --at 50% --output half.svg\n"
 		    "  collector flamegraph last --value leaked --html leaked.html\n"

@@ -145,19 +145,19 @@ static void print_culling(const struct question *q)
 	struct culled_usage usage = {0};
 	int n;
 
-	n = snprintf(line, sizeof(line),
-		     flight ? "Flight recorder: %s blocks that had ended before its window are in "
-			      "totals, sites and "
-			      "histograms, not in the timeline, the peak or lists of blocks"
-			    : "Culled: %s blocks that lived less than %s are in totals, sites and "
-			      "histograms, not in the "
-			      "timeline, the peak or lists of blocks",
-		     format_count(blocks, t->blocks),
-		     format_duration(time, recording_process(q->recording)->cull_ns));
+	n = snprintf(
+		line, sizeof(line),
+		flight ? "Flight recorder: %s blocks that had ended before its window are in "
+			 "totals, sites and "
+			 "histograms, not in the timeline, the peak or lists of blocks"
+		       : "Short-lived: %s blocks that lived less than %s are in totals, sites and "
+			 "histograms, not in the timeline, the peak or lists of blocks",
+		format_count(blocks, t->blocks),
+		format_duration(time, recording_process(q->recording)->cull_ns));
 	if (t->early)
 		n += snprintf(line + n, sizeof(line) - (size_t)n,
 			      "; %s were sent as they are, for lack of room (--%s-memory)",
-			      format_count(early, t->early), flight ? "flight" : "cull");
+			      format_count(early, t->early), flight ? "flight" : "short-lived");
 	if (query_culled(q->view, &q->filter, &usage, NULL) == 0 && usage.unknown.blocks)
 		snprintf(
 			line + n, sizeof(line) - (size_t)n,

@@ -23,17 +23,17 @@
 
 static void print_total(const struct question *q, const struct survivors *s)
 {
-	char bytes[32], blocks[32], young[32], count[32], line[320], time[32];
+	char bytes[32], blocks[32], recent[32], count[32], line[320], time[32];
 
 	printf("\n%s: %s in %s block%s\n", question_unfreed(q, true),
 	       format_size(bytes, (double)s->in_use.bytes), format_count(blocks, s->in_use.blocks),
 	       s->in_use.blocks == 1 ? "" : "s");
 	if (s->young.blocks) {
 		snprintf(line, sizeof(line),
-			 "%s in %s of these are young: not older than blocks from there that were "
-			 "freed later, "
-			 "or than %s. They are set apart, and count nothing here.",
-			 format_size(young, (double)s->young.bytes),
+			 "%s in %s of these are recent: younger than %s, or no older than other "
+			 "blocks of their call site were when those were freed. They are not "
+			 "counted here.",
+			 format_size(recent, (double)s->young.bytes),
 			 format_count(count, s->young.blocks), format_duration(time, s->young_ns));
 		terminal_blanks(2);
 		terminal_paragraph(STYLE_DIM, line, 2);
@@ -121,7 +121,7 @@ static int answer(struct question *q, const struct question_options *o)
 
 	if (o->young && parse_duration(o->young, &young_ns) < 0)
 		return command_usage_error(
-			q->command, "--young takes a time such as 10s, 5m or 500ms, not '%s'",
+			q->command, "--recent takes a time such as 10s, 5m or 500ms, not '%s'",
 			o->young);
 	r = query_survivors(q->view, &q->filter, young_ns, &survivors, &err);
 	if (r < 0)
@@ -146,8 +146,8 @@ static const struct option leaks_table[] = {
 	OPTION_TEXT(struct question_options, by, "by", "WHAT",
 		    "a row for each site (call site, the default), function or backtrace (then by "
 		    "bytes)"),
-	OPTION_TEXT(struct question_options, young, "young", "TIME",
-		    "blocks that have not lived so long are young (a hundredth of the recording)"),
+	OPTION_TEXT(struct question_options, young, "recent", "TIME",
+		    "blocks younger than this are recent (a hundredth of the recording)"),
 	OPTION_FAIL_IF,
 	SYMBOL_OPTIONS(struct question_options, symbols),
 	OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",
@@ -169,13 +169,14 @@ const struct command command_leaks = {
 	.summary = "what was never freed, with backtraces",
 	.usage = "[OPTION...] [STREAM]",
 	.about =
-		"Blocks that were not freed when the program ended, by call site. First come\n"
-		"sites whose blocks, once as old as these, are not freed any more: SUSPECT is the\n"
-		"bytes not freed, each block times the share of its site's blocks that reached\n"
-		"its age and stayed. Young blocks are set apart: most of their like were freed\n"
-		"later. A block whose end was hidden by a loss in the recording is not counted.\n"
-		"While a program runs, this is what it has in use now; of one that was joined in\n"
-		"mid-life, or left while it lives, what was not freed while it was watched.\n",
+		"Blocks that were not freed when the program ended, by call site. Sites whose\n"
+		"blocks are not freed any more once they are as old as these come first. SUSPECT\n"
+		"is the bytes not freed: each block counts by the share of its site's blocks that\n"
+		"reached its age and were never freed. Recent blocks are left out: most blocks of\n"
+		"their site were freed later than at their age. Blocks are not counted either if\n"
+		"a loss in the recording hides whether they were freed.\n"
+		"While a program runs, this is what it has in use now. If recording began or\n"
+		"ended while the program ran, this is what was not freed in that time.\n",
 	.examples = "  collector leaks last\n"
 		    "  collector leaks last --lifetime-min 10s --size-min 1K\n"
 		    "  collector leaks last --lifetime only_whole_group_leaked\n"

@@ -191,7 +191,7 @@ const struct command command_ledger = {
 	.usage = "[OPTION...] [STREAM]",
 	.about =
 		"Every thread of a recorded program numbers its events. The account adds up if\n"
-		"  produced = delivered + culled + not sampled + lost + pending\n"
+		"  produced = delivered + short-lived + not sampled + lost + pending\n"
 		"  delivered = stored + before the collector joined + missed\n"
 		"It is complete if nothing was lost, start and end are known, and nothing of it\n"
 		"is damaged or cut off. Unless both hold, the exit status is 1.\n"

@@ -37,7 +37,7 @@ const struct option question_table[] = {
 
 const struct option value_table[] = {
 	OPTION_TEXT(struct question_options, value, "value", "WHAT",
-		    "what is counted: allocated, leaked, temporary, in-use or peak"),
+		    "what is counted: allocated, leaked, freed, in-use or peak"),
 	{0},
 };
 
@@ -62,7 +62,7 @@ static int read_value(struct question *q, const struct question_options *o, stru
 	if (o->value && value_parse(o->value, &q->value) < 0)
 		return err_set(
 			err, -EINVAL,
-			"--value takes allocated, leaked, temporary, in-use or peak, not '%.60s'",
+			"--value takes allocated, leaked, freed, in-use or peak, not '%.60s'",
 			o->value);
 	if (o->at && !o->value)
 		q->value = VALUE_IN_USE;

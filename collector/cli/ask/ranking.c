@@ -40,11 +40,11 @@ static void print_total(const struct question *q, const struct groups *groups)
 {
 	static const char *const says[] = {
 		[VALUE_ALLOCATED] = "Allocated",     [VALUE_LEAKED] = "",
-		[VALUE_TEMPORARY] = "Freed again",   [VALUE_IN_USE] = "In use",
+		[VALUE_TEMPORARY] = "Freed",	     [VALUE_IN_USE] = "In use",
 		[VALUE_PEAK] = "In use at the peak",
 	};
 	char bytes[80], blocks[32], samples[48], at[32] = "", when[64] = "";
-	const char *what = q->filter.freed_at_once == ANSWER_YES ? "Freed at once" : says[q->value];
+	const char *what = q->filter.freed_at_once == ANSWER_YES ? "Temporary" : says[q->value];
 
 	if (q->value == VALUE_LEAKED && q->filter.freed_at_once != ANSWER_YES)
 		what = question_unfreed(q, true);

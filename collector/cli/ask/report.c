@@ -60,8 +60,8 @@ static void print_totals(const struct question *q, const struct report *r)
 	snprintf(text, sizeof(text), "from %s%s", format_count(count, r->distinct_stacks),
 		 r->distinct_stacks == 1 ? " backtrace" : " different backtraces");
 	print_estimate(q, "allocated", &r->allocated, text);
-	print_estimate(q, "temporary", &r->temporary,
-		       q->live ? "freed again so far" : "freed again before the end");
+	print_estimate(q, "freed", &r->temporary,
+		       q->live ? "freed so far" : "freed before the end");
 	print_estimate(q, question_leaked_name(q), &r->leaked,
 		       q->live ? "as of the last batch" : question_unfreed(q, false));
 	snprintf(peak, sizeof(peak), "in use at the peak, at %s (%llu %%)",
@@ -188,7 +188,7 @@ const struct command command_report = {
 	.summary = "where the memory of a program went, on one page",
 	.usage = "[OPTION...] [STREAM]",
 	.about =
-		"Totals (allocated, freed again, never freed, in use at the peak), the call sites\n"
+		"Totals (allocated, freed, never freed, in use at the peak), the call sites\n"
 		"that matter most, and whether anything was lost on the way.\n\n"
 		"A call site is the innermost function of a backtrace that does not only pass the\n"
 		"allocation on (as malloc wrappers and the C++ containers do).\n",

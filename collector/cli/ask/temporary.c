@@ -32,14 +32,14 @@ static int run_temporary(struct command_call *call)
 
 const struct command command_temporary = {
 	.name = "temporary",
-	.summary = "blocks that were freed at once, by call site",
+	.summary = "temporary blocks: freed before the next allocation, by call site",
 	.usage = "[OPTION...] [STREAM]",
 	.about =
-		"Blocks that were freed, or moved by a realloc, before their thread allocated\n"
-		"again, as heaptrack counts them: memory that a variable could have been. Sites\n"
-		"with most such blocks come first. Where the clock is too coarse to tell whether\n"
-		"the free or the next allocation came first, a block is not counted. (In the REST\n"
-		"API and for --value, temporary is whatever was freed again.)\n",
+		"Temporary blocks are those that were freed, or moved by a realloc, before their\n"
+		"thread allocated again, as heaptrack counts them: a variable could often replace\n"
+		"them. Sites with most such blocks come first. A block is not counted if the\n"
+		"clock is too coarse to tell whether its free or the next allocation came first.\n"
+		"(The fields `temporary` of JSON and of the REST API hold whatever was freed.)\n",
 	.examples = "  collector temporary last\n"
 		    "  collector temporary last --size-max 64 --by backtrace\n",
 	.groups = temporary_groups,

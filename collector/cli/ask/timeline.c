@@ -200,10 +200,9 @@ static const struct option timeline_table[] = {
 		"of --series"),
 	OPTION_NUMBER(struct question_options, bands, "bands", "N",
 		      "so many of the largest, up to 32 (8); the rest is a band, too"),
-	OPTION_LIST(
-		struct question_options, series, "series", "NAME:FILTER=VALUE",
-		"a band of --by custom, with & between filters; may be there again, and a block is "
-		"of the first that it fits (default: leaked, and temporary)"),
+	OPTION_LIST(struct question_options, series, "series", "NAME:FILTER=VALUE",
+		    "a band of --by custom, with & between filters; may be given again; a block "
+		    "belongs to the first that it fits (default: what leaked, and what was freed)"),
 	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
 		    "of bands and pictures: bytes (the default) or blocks"),
 	OPTION_TEXT(struct question_options, output, "output", "FILE",
@@ -226,11 +225,11 @@ const struct command command_timeline = {
 	.summary = "what was in use over time",
 	.usage = "[OPTION...] [STREAM]",
 	.about = "A graph of the bytes in use, and a table. Each row and column is a part of the\n"
-		 "time: the lowest and highest that was in use in it, exactly, however short. In\n"
-		 "the graph # reaches up to the lowest and | from there to the highest.\n"
+		 "time, with the lowest and the highest use in it, exact however short they were.\n"
+		 "In the graph # reaches up to the lowest and | from there to the highest.\n"
 		 "\n"
-		 "With --by bands lie upon each other, a letter each, that reach up to the\n"
-		 "highest: in each column those of the moment at which most was in use.\n",
+		 "--by shows bands on top of each other, a letter each, up to the highest use:\n"
+		 "each column has those of the moment at which most was in use.\n",
 	.examples = "  collector timeline last\n"
 		    "  collector timeline last --start 45% --end 55% --module libfoo.so\n"
 		    "  collector timeline last --by site --output sites.svg\n"

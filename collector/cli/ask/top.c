@@ -37,9 +37,9 @@ const struct command command_top = {
 	.name = "top",
 	.summary = "the call sites that allocate, hold or leak most",
 	.usage = "[OPTION...] [STREAM]",
-	.about = "Call sites by bytes, with the backtrace of the heaviest: what --value asks for\n"
-		 "is what was allocated in all (the default), leaked, freed again (temporary), in\n"
-		 "use at the peak, or in use at the moment that --at names.\n",
+	.about = "Call sites by bytes, with the heaviest backtrace of each. --value says what is\n"
+		 "counted: allocated (the default), leaked, freed, in use at the peak, or in use\n"
+		 "at the moment that --at names.\n",
 	.examples = "  collector top last --value peak\n"
 		    "  collector top last --at 50% --by backtrace --count 3\n",
 	.groups = top_groups,

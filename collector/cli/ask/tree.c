@@ -129,8 +129,8 @@ const struct command command_tree = {
 	.name = "tree",
 	.summary = "allocations by frame, from main down",
 	.usage = "[OPTION...] [STREAM]",
-	.about = "A line a frame, with what was allocated in and below it. Only frames that have\n"
-		 "brothers are set in; a chain of calls goes straight down.\n",
+	.about = "A line a frame, with what was allocated in and below it. Only frames with\n"
+		 "siblings are indented; a chain of calls goes straight down.\n",
 	.examples = "  collector tree last --value leaked\n"
 		    "  collector tree last --at 50% --percent-min 5\n",
 	.groups = groups,

@@ -267,19 +267,18 @@ const struct command command_import = {
 	.name = "import",
 	.summary = "what a board has kept; profiles of heaptrack, pprof, jemalloc...",
 	.usage = "[OPTION...] FILE...",
-	.about =
-		"Makes streams of files that other tools wrote, so that every question can be\n"
-		"asked of them: report, top, leaks, tree, flamegraph, diff.\n"
-		"\n"
-		"A recording that an agent has written because its collector was gone, or what it\n"
-		"has left in the folder of --spool, goes on with the stream that is 'interrupted'\n"
-		"here; what is here already is passed over.\n"
-		"\n"
-		"{formats}"
-		"\n"
-		"Files may be packed by gzip or zstd; those of jemalloc and gperftools may have\n"
-		"names in front (\"--- symbol\", of jeprof --raw). Sums have no times, so their\n"
-		"peak is what is in use. Estimates come with their error, counts without.\n",
+	.about = "Makes streams of files that other tools wrote, so that every question can be\n"
+		 "asked of them: report, top, leaks, tree, flamegraph, diff.\n"
+		 "\n"
+		 "A recording that an agent wrote because its collector was gone, or what it left\n"
+		 "in the folder of --spool, continues the stream that is 'interrupted' here; what\n"
+		 "is here already is skipped.\n"
+		 "\n"
+		 "{formats}"
+		 "\n"
+		 "Files may be packed by gzip or zstd; those of jemalloc and gperftools may have\n"
+		 "names in front (\"--- symbol\", of jeprof --raw). Sums have no times, so their\n"
+		 "peak is what is in use. Estimates come with their error, counts without.\n",
 	.fill = fill,
 	.examples = "  collector import heapcast_app_1700000000_42.heapcast   the rest of a "
 		    "stream\n"

@@ -153,10 +153,10 @@ const struct command command_pack = {
 	.usage = "-o FILE [OPTION...] [STREAM]",
 	.about =
 		"Writes the recording with the names, source files and lines of all places in it,\n"
-		"functions that were inlined included: who has this file needs neither the\n"
-		"program nor its debug information to see where memory goes. What has no name\n"
-		"here stays as it is, and can be named by symbols that are found later. All else\n"
-		"is what it was, and the recording that it is made of is not touched.\n"
+		"inlined functions included. Whoever has this file needs neither the program nor\n"
+		"its debug information to see where memory goes. What has no name here stays as\n"
+		"it is; symbols that are found later can name it. Nothing else is changed, and\n"
+		"the original recording stays as it is.\n"
 		"\n"
 		"With --with-binaries the ELF file of each module that has a place in a\n"
 		"backtrace is in it, too: the one with its build id that tells most, a debug file\n"

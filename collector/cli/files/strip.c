@@ -137,11 +137,11 @@ const struct command command_strip = {
 	.name = "strip",
 	.summary = "a smaller recording: short-lived blocks replaced by their sums",
 	.usage = "-o FILE [OPTION...] [STREAM]",
-	.about = "Writes a recording as if its agent had culled (agent run --cull): blocks that\n"
-		 "lived shorter than the threshold are sums by call stack, thread, lifetime and\n"
-		 "size. What was allocated, temporary and leaked stays what it was, in total and\n"
-		 "for each call stack, and the account balances; the timeline and the peak leave\n"
-		 "those blocks out. The recording that it is made of is not touched.\n",
+	.about = "Writes a recording as `agent run --short-lived` would have made it: blocks that\n"
+		 "lived shorter than the threshold become sums by call stack, thread, lifetime\n"
+		 "and size. What was allocated, freed and leaked stays the same, in total and for\n"
+		 "each call stack, and the account balances. The timeline and the peak leave\n"
+		 "those blocks out. The original recording is not changed.\n",
 	.examples = "  collector strip -o small.heapcast last\n"
 		    "  collector strip --threshold all -o leaks.heapcast last\n",
 	.groups = groups,

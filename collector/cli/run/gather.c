@@ -177,8 +177,7 @@ static void say_nobody(struct gather *g)
 			(unsigned long long)t.beacons_refused);
 	if (t.beacons_unproven)
 		fprintf(stderr,
-			"%llu beacons came from agents that were passed over: they and this "
-			"collector "
+			"%llu beacons came from agents that were skipped: they and this collector "
 			"do not have the same key ('collector pair' makes one, or --key FILE).\n",
 			(unsigned long long)t.beacons_unproven);
 }

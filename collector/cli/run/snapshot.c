@@ -424,9 +424,9 @@ const struct command command_snapshot = {
 		"and 'snapshot:NAME' can be asked about like any other STREAM: report, top,\n"
 		"tree, flamegraph, export, diff. Each process is a thread of it, called\n"
 		"HOST/PROGRAM/PID: --thread-name picks some.\n\n"
-		"Who is not connected, does not answer or does not come as far as its marker in\n"
-		"time is missing, and named. Exit status: 0 all are in it; 1 somebody is missing;\n"
-		"3 no collector is at work.\n\n"
+		"A process is missing, and named, if its agent is not connected, does not answer,\n"
+		"or does not reach its marker in time. Exit status: 0 all are in it; 1 some are\n"
+		"missing; 3 no collector is at work.\n\n"
 		"show has the processes and the functions that hold most, over all builds of a\n"
 		"program. A snapshot stays until it is removed.\n",
 	.examples = "  collector snapshot take before\n"

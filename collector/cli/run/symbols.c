@@ -585,10 +585,10 @@ const struct command command_symbols = {
 		"list shows what was added: whether a file has a symbol table (or exported names\n"
 		"only), lines, and debug information with inlined frames.\n"
 		"\n"
-		"missing names the modules some of whose code nobody could name, the places in\n"
-		"backtraces without a function of all there are, and how many allocations and\n"
-		"bytes have such a place in their backtrace; of all streams, if none is given.\n"
-		"Exit status 1 if there are any.\n",
+		"missing lists modules with code that has no names: how many of their places in\n"
+		"backtraces lack a function, and how many allocations and bytes have such a place\n"
+		"in their backtrace; of all streams, if none is given. Exit status 1 if there are\n"
+		"any.\n",
 	.examples = "  collector symbols missing last\n"
 		    "  collector symbols add build/app build/lib\n"
 		    "  collector symbols add packed.heapcast\n"

@@ -158,7 +158,7 @@ int peak_step(struct exchange *x)
 
 const struct route_parameter leaks_parameters[] = {
 	{"young", what_young, "duration",
-	 "blocks that have not lived so long are young; default a hundredth of the recording"},
+	 "blocks younger than this are recent; default a hundredth of the recording"},
 	WHAT_SKIP,
 	WHAT_COUNT,
 	WHAT_PREVIEW,

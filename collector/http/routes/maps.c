@@ -261,7 +261,7 @@ static int read_page(struct page *page, struct exchange *x)
 		   page->what.filter.lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED)) {
 		snprintf(x->parameter, sizeof(x->parameter), "lifetime");
 		r = err_set(&x->err, -EINVAL,
-			    "lifetime takes all, only_leaked, only_temporary, "
+			    "lifetime takes all, only_leaked, only_freed, "
 			    "only_not_deallocated_in_current_range or "
 			    "only_deallocated_in_current_range "
 			    "here: maps have neither chains nor groups");

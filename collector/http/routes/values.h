@@ -84,7 +84,7 @@ int read_passed_over(void *context, const struct view *view, const char *name, c
 		     struct err_text *err);
 #define PASSED_OVER(name)                                                                          \
 	{                                                                                          \
-		name, read_passed_over, "anything", "passed over"                                  \
+		name, read_passed_over, "anything", "ignored"                                      \
 	}
 #define PASSED_OVER_LOOKS PASSED_OVER("group_allocations"), PASSED_OVER("show_full_backtraces")
 #define PASSED_OVER_ORDER                                                                          \

@@ -23,10 +23,9 @@ int what_value(void *context, const struct view *view, const char *name, const c
 
 	(void)view;
 	if (value_parse(value, &w->value) < 0)
-		return err_set(
-			err, -EINVAL,
-			"%s takes allocated, leaked, temporary, in-use or peak, not \"%.60s\"",
-			name, value);
+		return err_set(err, -EINVAL,
+			       "%s takes allocated, leaked, freed, in-use or peak, not \"%.60s\"",
+			       name, value);
 	w->value_given = true;
 	return 0;
 }

@@ -53,7 +53,7 @@ what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by
 
 #define WHAT_VALUE                                                                                 \
 	{                                                                                          \
-		"value", what_value, "allocated, leaked, temporary, in-use or peak",               \
+		"value", what_value, "allocated, leaked, freed, in-use or peak",                   \
 			"which of the matched blocks count"                                        \
 	}
 #define WHAT_AT                                                                                    \

@@ -254,7 +254,8 @@ static int read_lifetime(struct filter *filter, const struct view *view, const s
 	} words[] = {
 		{"all", LIFETIME_ALL},
 		{"only_leaked", LIFETIME_ONLY_LEAKED},
-		{"only_temporary", LIFETIME_ONLY_TEMPORARY},
+		{"only_freed", LIFETIME_ONLY_TEMPORARY},
+		{"only_temporary", LIFETIME_ONLY_TEMPORARY}, /* its former name */
 		{"only_whole_group_leaked", LIFETIME_ONLY_WHOLE_GROUP_LEAKED},
 		{"only_chain_leaked", LIFETIME_ONLY_CHAIN_LEAKED},
 		{"only_not_deallocated_in_current_range",
@@ -453,7 +454,8 @@ static const struct field fields[] = {
 	{"thread_name", read_regex, AT(thread_name)},
 	{"module", read_module, 0},
 	{"tag", read_text, AT(tag)},
-	{"freed_at_once", read_answer, AT(freed_at_once)},
+	{"temporary", read_answer, AT(freed_at_once)},
+	{"freed_at_once", read_answer, AT(freed_at_once)}, /* its former name */
 	{"mmaped", read_answer, AT(mmaped)},
 	{"arena", read_arena, 0},
 	{"jemalloc", read_answer, AT(jemalloc)},

@@ -131,6 +131,27 @@ static int unknown_name(struct reader *r, const char *start, size_t length)
 	return fault(r, start, what);
 }
 
+/* Former names of values. Scripts that use one go on working; messages list the present names. */
+static const struct {
+	const char *old, *name;
+} renamed[] = {
+	{"temporary_bytes", "freed_bytes"},
+	{"temporary_blocks", "freed_blocks"},
+	{"young_bytes", "recent_bytes"},
+	{"young_blocks", "recent_blocks"},
+};
+
+static bool is_called(const struct gate_value *value, const char *name, size_t length)
+{
+	if (strlen(value->name) == length && !strncmp(value->name, name, length))
+		return true;
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (!strcmp(renamed[i].name, value->name) && strlen(renamed[i].old) == length &&
+		    !strncmp(renamed[i].old, name, length))
+			return true;
+	return false;
+}
+
 static int read_name(struct reader *r, double *ret_value)
 {
 	const char *start = r->at;
@@ -139,7 +160,7 @@ static int read_name(struct reader *r, double *ret_value)
 	while (is_word_part(start[length]))
 		length++;
 	for (const struct gate_value *v = r->values; v->name; v++) {
-		if (strlen(v->name) == length && !strncmp(v->name, start, length)) {
+		if (is_called(v, start, length)) {
 			*ret_value = v->value;
 			r->at += length;
 			return 0;

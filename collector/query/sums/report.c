@@ -22,7 +22,8 @@ int value_parse(const char *text, enum value *ret_value)
 {
 	for (size_t i = 0; i < sizeof(value_names) / sizeof(value_names[0]); i++) {
 		if (!strcmp(text, value_names[i]) ||
-		    (i == VALUE_IN_USE && !strcmp(text, "in_use"))) {
+		    (i == VALUE_IN_USE && !strcmp(text, "in_use")) ||
+		    (i == VALUE_TEMPORARY && !strcmp(text, "freed"))) {
 			*ret_value = (enum value)i;
 			return 0;
 		}

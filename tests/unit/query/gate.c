@@ -11,11 +11,10 @@
 #include "base/error.h"
 #include "collector/query/match/gate.h"
 
-static const struct gate_value values[] = {{"leaked_bytes", 2 << 20},
-					   {"leaked_blocks", 7},
-					   {"peak_at", 90},
-					   {"delta_percent", -12.5},
-					   {NULL, 0}};
+static const struct gate_value values[] = {
+	{"leaked_bytes", 2 << 20}, {"leaked_blocks", 7}, {"peak_at", 90},
+	{"delta_percent", -12.5},  {"freed_bytes", 100}, {"freed_blocks", 3},
+	{"recent_bytes", 200},	   {"recent_blocks", 4}, {NULL, 0}};
 
 static void test_meaning(void **state)
 {
@@ -40,6 +39,9 @@ static void test_meaning(void **state)
 		{"not leaked_blocks > 9", true},
 		{"!(leaked_blocks = 7)", false},
 		{"  leaked_blocks\t>  leaked_bytes ", false},
+		/* former names */
+		{"temporary_bytes = freed_bytes and temporary_blocks = freed_blocks", true},
+		{"young_bytes = recent_bytes and young_blocks = recent_blocks", true},
 	};
 
 	(void)state;

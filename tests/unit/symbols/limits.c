@@ -229,13 +229,13 @@ static void tries_a_bad_file_once(void **state)
 	symbols_refresh(symbols); /* as a running server does */
 	look_up(symbols, file);
 	assert_int_equal(starts(), 1);
-	assert_int_equal(notes_with(symbols, "passed over"), 1);
+	assert_int_equal(notes_with(symbols, "skipped"), 1);
 	symbols_free(symbols);
 	/* The next command remembers. */
 	assert_int_equal(symbols_new(&options, &symbols, NULL), 0);
 	look_up(symbols, file);
 	assert_int_equal(starts(), 1);
-	assert_int_equal(notes_with(symbols, "passed over"), 1);
+	assert_int_equal(notes_with(symbols, "skipped"), 1);
 	/* Once it has changed it is tried again, here by a reader that lives. */
 	shell("touch -d '2020-01-01' '%s'", file);
 	options.worker = NULL;
