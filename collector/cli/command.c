@@ -1,4 +1,4 @@
-/* Parsing of a command's options by its tables, and what all commands share. See command.h. */
+/* Parses a command's options by its tables, and has what all commands share. See command.h. */
 #include "collector/cli/command.h"
 
 #include <ctype.h>
@@ -265,7 +265,7 @@ static int pairs_append(struct option_pairs *pairs, const char *name, const char
 	return 0;
 }
 
-/* Stores `value` for an option that takes one. 0 or negative errno. */
+/* Stores `value` for an option that takes one. Returns 0 or a negative errno. */
 static int option_store(const struct option *option, char *options, const char *value)
 {
 	void *place = options + option->offset;
@@ -331,7 +331,8 @@ static const char *environment_value(const struct option *option, char name[64])
 	return getenv(name);
 }
 
-/* A list in the environment: its parts are stored one by one. `text` is a copy that stays. */
+/* Stores the parts of a list in the environment one by one. The parts point into `text`, a copy
+ * that the caller keeps. */
 static int store_parts(const struct option *option, char *options, char *text)
 {
 	char *save = NULL;
@@ -345,8 +346,8 @@ static int store_parts(const struct option *option, char *options, char *text)
 	return 0;
 }
 
-/* What the environment says, for options that the command line does not give. `texts` owns copies
- * of lists. */
+/* Reads the environment for options that the command line does not give. `texts` owns the copies of
+ * lists. */
 static int parse_environment(const struct command *command, char *options,
 			     const bool given[OPTIONS_MAX], struct option_list *texts)
 {
@@ -459,8 +460,8 @@ static int parse_short(struct parser *p, const char *text)
 	return take_value(p, option, text[2] ? text + 2 : NULL);
 }
 
-/* Options and arguments apart; the arguments stay in order at the front of argv. Returns their
- * number, or -1 - exit status. */
+/* Separates options from arguments; the arguments stay in order at the front of argv. Returns how
+ * many there are, or -1 minus the exit status. */
 static int parse_arguments(struct parser *p)
 {
 	int count = 0;
@@ -520,7 +521,7 @@ static void options_free(const struct command *command, char *options)
 	}
 }
 
-/* The options struct's start: zero or the command's defaults, and the default folder. */
+/* Returns a new options struct: zero, or the command's defaults. NULL: no memory. */
 static char *options_new(const struct command *command)
 {
 	char *options = calloc(1, command->options_size + 1);

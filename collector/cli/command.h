@@ -47,9 +47,10 @@ enum option_kind {
 	OPTION_KIND_NUMBER,   /* uint64_t */
 	OPTION_KIND_SIZE,     /* uint64_t bytes: 8M */
 	OPTION_KIND_TIME,     /* uint64_t ns: 10s */
-	OPTION_KIND_LIST,     /* struct option_list: may come again; in the environment separated by
-				 commas */
-	OPTION_KIND_PAIR,     /* struct option_pairs: the option's own name goes along (filters) */
+	OPTION_KIND_LIST,     /* struct option_list: may be given more than once; the environment
+				 separates the parts by commas */
+	OPTION_KIND_PAIR,     /* struct option_pairs: the value is stored with the option's own name
+				 (filters) */
 };
 
 struct option_list {
@@ -111,7 +112,7 @@ struct option_group {
 	const struct option *options; /* ends with {0}; NULL ends the groups */
 };
 
-/* A call: what a command's run gets. */
+/* One call of a command, as its `run` gets it. */
 struct command_call {
 	const struct command *command;
 	void *options; /* options_size bytes */
@@ -121,23 +122,24 @@ struct command_call {
 
 struct command {
 	const char *name;
-	const char *summary; /* for the table of commands: a few words, no full stop */
-	const char *usage;   /* what follows the name: "[OPTION...] STREAM" */
-	const char *
-		about; /* paragraphs for --help, lines of at most 79 columns, ends with a newline */
+	const char *summary;  /* for the table of commands: a few words, no full stop */
+	const char *usage;    /* what follows the name: "[OPTION...] STREAM" */
+	const char *about;    /* paragraphs for --help, in lines of at most 79 columns; ends with a
+				 newline */
 	const char *examples; /* lines for --help, indented by two; may be NULL */
 	/* `about` and the help of options may have a word like {formats}, for what the command has
 	 * in a table. This writes what stands there. NULL: they have none. */
 	void (*fill)(const char *word, struct buf *out);
 	const struct option_group *groups;
 	size_t options_size;
-	const void *defaults;		       /* options_size bytes; NULL: zero */
-	int arguments_min, arguments_max;      /* of arguments that are no options; max -1: any */
-	bool hidden;			       /* not in the table of commands */
+	const void *defaults; /* options_size bytes; NULL: zero */
+	int arguments_min,
+		arguments_max; /* number of arguments that are not options; max -1: any number */
+	bool hidden;	       /* not in the table of commands */
 	int (*run)(struct command_call *call); /* returns an enum exit_status */
 };
 
-/* What nearly every command takes. */
+/* The options that nearly every command takes. */
 struct common_options {
 	const char *data; /* never NULL: DEFAULT_DATA unless given */
 	bool json;
@@ -148,34 +150,35 @@ struct common_options {
 extern const struct option data_table[];   /* --data only */
 extern const struct option common_table[]; /* --data, --json */
 
-/* Something to know beside the answer, on standard error. */
+/* Prints a note beside the answer, on standard error. */
 void command_note(const struct command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* What the recording's opening had to leave out or make anew, as a note. */
+/* Prints a note that says what opening the recording had to leave out or make anew. */
 void command_note_opening(const struct command *command, const struct recording *recording);
-/* Messages on standard error, each one sentence; they return what `run` returns. */
+/* Print one sentence on standard error and return what `run` has to return. */
 int command_usage_error(const struct command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int command_fault(const struct command *command, int error, const struct err_text *err);
-/* Of something that the user named: EXIT_USAGE if it is not there or not what it should be, else as
- * command_fault. */
+/* As command_fault, but returns EXIT_USAGE if what the user named is not there or is not what it
+ * should be. */
 int command_input_fault(const struct command *command, int error, const struct err_text *err);
 
-/* The recording's path for a STREAM argument, by the store at `data` if it is not a path. Free it.
- * 0 or negative errno. */
+/* Finds the path of a recording for a STREAM argument: a path stays as it is, else the store at
+ * `data` is asked. The caller frees the path. Returns 0 or a negative errno. */
 int command_find_stream(const char *data, const char *stream, char **ret_path,
 			struct err_text *err);
 
-/* Progress for recording_open on a terminal, nothing elsewhere; `context` is a text like "reading".
- * Ends its line when done. */
+/* Shows the progress of recording_open on a terminal, and nothing elsewhere. `context` is a text
+ * such as "reading". Clears its line at the end. */
 int command_progress(void *context, uint64_t done, uint64_t of);
 
 /* ---- for main.c ---- */
 
 const struct command *command_lookup(const char *name);
-/* Parses what follows the command's name, and runs it. */
+/* Parses the arguments behind the command's name, and runs the command. */
 int command_main(const struct command *command, int argc, char **argv);
 void command_help(const struct command *command);
-/* The name most like `name` among `count` names, NULL if none is near. */
+/* Returns the name most similar to `name` among `count` names, or NULL if none is similar enough.
+ */
 const char *command_suggestion(const char *name, const char *(*nth)(const void *of, size_t i),
 			       const void *of, size_t count);

@@ -12,8 +12,8 @@
 #define USAGE_INDENT 4
 #define WORD_MAX     32
 
-/* `text`, broken at blanks, where the line is `used` wide already; lines that follow begin at
- * `indent`. */
+/* Prints `text` with line breaks at blanks. The first line already holds `used` columns; the others
+ * begin at `indent`. */
 static void wrapped(const char *text, int used, int indent)
 {
 	int column = used;

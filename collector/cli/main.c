@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	log_open("warn", NULL);
 	status = dispatch(argc, argv);
-	/* An answer that could not be written is not an answer. */
+	/* An answer that could not be written must not look like success. */
 	if (fflush(stdout) || ferror(stdout)) {
 		output_failed(errno);
 		fprintf(stderr, "collector: writing the output failed\n");

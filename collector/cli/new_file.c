@@ -1,4 +1,4 @@
-/* Files that are there when they are whole. See new_file.h. */
+/* Files that appear only when they are complete. See new_file.h. */
 #include "collector/cli/new_file.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static int cannot(const char *path, int error, struct err_text *err)
 	return err_set(err, -error, "writing %.400s: %s", path, strerror(error));
 }
 
-/* /dev/null must not give its place to a file. */
+/* A device such as /dev/null must not be replaced by a file. */
 static bool is_device(const char *path)
 {
 	struct stat st;

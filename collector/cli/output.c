@@ -1,4 +1,4 @@
-/* Results into files. See output.h. */
+/* Writes results to files. See output.h. */
 #include "collector/cli/output.h"
 
 #include <errno.h>

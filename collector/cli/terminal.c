@@ -1,4 +1,4 @@
-/* Standard output for people. See terminal.h. */
+/* Prints for people. See terminal.h. */
 #include "collector/cli/terminal.h"
 
 #include <stdio.h>
@@ -54,8 +54,8 @@ static void end(enum style style)
 		fputs("\033[0m", stdout);
 }
 
-/* Bytes of the character at `p` (one column), 0 at the end; ret_code: what may be printed, or
- * '?'. */
+/* Returns the length of the character at `p` in bytes; it takes one column. 0: the text ends.
+ * `ret_code` gets what may be printed, which is '?' for what a terminal would obey. */
 static size_t character(const char *p, uint32_t *ret_code)
 {
 	size_t length = *p ? utf8_next(p, strnlen(p, 4), ret_code) : 0;
@@ -83,7 +83,7 @@ static void put_columns(const char *text, unsigned count)
 
 	for (; count && (length = character(text, &code)); text += length, count--) {
 		if (code == NO_BREAK)
-			putchar(' '); /* no line break, that is all it says */
+			putchar(' '); /* a no-break space: it only forbids a line break */
 		else if (code == '?')
 			putchar('?');
 		else

@@ -1,4 +1,5 @@
-/* collector analyze: a report on a profile, by rules, without anybody who explains it. */
+/* collector analyze: makes a report on a profile by rules, so that nobody has to explain the
+ * profile. */
 #include "collector/cli/analyze/analyze.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@
 
 #include "base/ban.h"
 
-/* The subsystem that is meant: its name, a unique beginning of it, "(other)"; an exit status. */
+/* Finds the subsystem by its name, a unique beginning of it, or "(other)". Returns an exit status.
+ */
 static int find_subsystem(struct analyze *a, const char *name, uint32_t *ret_subsystem)
 {
 	uint32_t count = rules_subsystems(a->rules), matches = 0;
@@ -124,7 +126,8 @@ void analyze_done(struct analyze *a)
 	rules_free(a->rules);
 }
 
-/* What only a report has: which one is not for us to guess. */
+/* Refuses options of a report if no FILE or STREAM is named: which one is meant can't be guessed.
+ */
 static int refuse_report(const struct command_call *call)
 {
 	const struct analyze_options *o = call->options;

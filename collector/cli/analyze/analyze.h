@@ -4,10 +4,10 @@
 #include "collector/cli/ask/question.h"
 
 struct analyze_options {
-	struct question_options question; /* first: its tables are shared */
+	struct question_options question; /* the first member, so that its tables can be shared */
 	const char *rules, *search, *drill, *html;
 	uint64_t top;
-	/* of --format memtracer: */
+	/* for --format memtracer: */
 	bool memtracer, stack_traces;
 	uint64_t minimum_size, minimum_count;
 };
@@ -24,18 +24,20 @@ struct analyze {
 	char note[512];
 };
 
-/* Rules and an analysis that waits for stacks; an exit status. */
+/* Makes the rules, and an analysis that waits for stacks. Returns an exit status. */
 int analyze_begin(struct analyze *analyze, bool recorded);
-/* Ends the analysis, and shows it as it was asked for. `question`: NULL of a file. */
+/* Finishes the analysis and shows it as asked. `question` is NULL for a file. */
 int analyze_show(struct analyze *analyze, const struct question *question);
 void analyze_done(struct analyze *analyze);
 
-/* analyze_file.c: is this a file of collapsed stacks ("-": standard input), not a recording? */
+/* analyze_file.c: tells whether this is a file of collapsed stacks ("-": standard input) and not a
+ * recording. */
 bool analyze_is_file(const char *path);
 int analyze_file(struct command_call *call);
 /* analyze_stream.c */
 int analyze_stream(struct command_call *call);
-/* analyze_find.c: the candidates here and below. EXIT_DONE, EXIT_NO: there are none. */
+/* analyze_find.c: lists the candidates here and below. Returns EXIT_DONE, or EXIT_NO if there are
+ * none. */
 int analyze_find(struct command_call *call);
 bool analyze_is_collapsed_name(const char *name);
 /* analyze_text.c */

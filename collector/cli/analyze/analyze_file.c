@@ -1,4 +1,4 @@
-/* collector analyze FILE: collapsed stacks. */
+/* collector analyze FILE: reads collapsed stacks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,16 +36,16 @@ bool analyze_is_file(const char *path)
 		return true;
 	if (stat(path, &st) < 0)
 		return analyze_is_collapsed_name(
-			path); /* that it is not there is for who opens it to say */
+			path); /* whoever opens it says that it is missing */
 	if (S_ISDIR(st.st_mode))
 		return false;
 	if (!S_ISREG(st.st_mode))
-		return true; /* a pipe can be read once only */
+		return true; /* a pipe can be read only once, so its beginning can't be looked at */
 	return read_magic(path, magic) < sizeof(magic) ||
 	       memcmp(magic, lz4_magic, sizeof(magic)) != 0;
 }
 
-/* Of a recording only. */
+/* Refuses options that only recordings can answer. */
 static int refuse_questions(const struct analyze *a)
 {
 	const struct question_options *q = &a->options->question;

@@ -1,4 +1,4 @@
-/* collector analyze without a FILE: which files there are. */
+/* collector analyze without a FILE: lists the files that it could read. */
 #include <errno.h>
 #include <fts.h>
 #include <limits.h>
@@ -77,7 +77,8 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* What can't be read is left out: nobody named it. */
+/* Lists what can be read. Folders that can't be read are left out without a message: nobody named
+ * them. */
 static int find(struct candidates *c, struct err_text *err)
 {
 	char here[] = ".", *roots[] = {here, NULL};

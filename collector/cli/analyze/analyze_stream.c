@@ -1,4 +1,4 @@
-/* collector analyze STREAM: what matches of a recording. */
+/* collector analyze STREAM: analyses what matches in a recording. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,8 @@
 
 #include "base/ban.h"
 
-/* Follow-ups ask the same: "--value leaked --size-min 4096". What does not fit is left out. */
+/* Repeats the options of the question for follow-up commands: "--value leaked --size-min 4096".
+ * Options that don't fit, or whose value a shell would not take as it is, are left out. */
 static void repeat_options(const struct question *q, const struct question_options *o, char *out,
 			   size_t size)
 {

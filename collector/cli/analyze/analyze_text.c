@@ -1,4 +1,4 @@
-/* A report for a terminal, 80 columns or more. */
+/* Prints a report on a terminal of 80 columns or more. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void put_bar(unsigned columns, uint64_t value, uint64_t longest)
 	fputs("  ", stdout);
 }
 
-/* The rest of the line: at least some of the name. */
+/* Prints the name in the rest of the line, or at least a part of it. */
 static void put_name(const struct text *t, enum style style, const char *name, unsigned used)
 {
 	terminal_text(style, name, t->width > used + 10 ? t->width - used : 10);
@@ -136,7 +136,7 @@ static void put_functions(const struct text *t, const char *heading, const char 
 
 /* ---- stack traces ---- */
 
-/* "a <- b <- c", begun at column `indent` and broken between frames. */
+/* Prints "a <- b <- c", beginning at column `indent`, with line breaks between frames. */
 static void put_way(const struct text *t, const uint32_t *frames, uint32_t count, unsigned indent)
 {
 	const struct analysis *a = t->result->analysis;
@@ -163,7 +163,7 @@ static void put_way(const struct text *t, const uint32_t *frames, uint32_t count
 	putchar('\n');
 }
 
-/* The innermost frames that mean something; all of them where `most` is 0. */
+/* Prints the innermost frames that mean something; all of them if `most` is 0. */
 static void put_frames(const struct text *t, const struct analysis_trace *trace, uint32_t most,
 		       unsigned indent)
 {

@@ -34,7 +34,7 @@ static bool is_shown(const struct analyze_options *o, const struct kind_group *g
 	return g->value.bytes >= o->minimum_size && g->value.blocks >= o->minimum_count;
 }
 
-/* "queens.c:42", else the function, else module and offset. */
+/* Formats "queens.c:42"; without a line the function; without that module and offset. */
 static char *location(const struct kind_group *g, char out[LOCATION_MAX])
 {
 	const char *name = g->function ? g->function : "[unknown]";
@@ -50,7 +50,7 @@ static char *location(const struct kind_group *g, char out[LOCATION_MAX])
 	return out;
 }
 
-/* "400KB", "1.5MB", "213B": powers of 1024, as the tracer writes them. */
+/* Formats "400KB", "1.5MB", "213B": powers of 1024, as the other tracer writes them. */
 static char *size_text(uint64_t bytes, char out[32])
 {
 	static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};

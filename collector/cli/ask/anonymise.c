@@ -1,4 +1,4 @@
-/* A recording under other names. See anonymise.h. */
+/* Writes a recording under other names. See anonymise.h. */
 #include "collector/cli/ask/anonymise.h"
 
 #include <errno.h>
@@ -97,7 +97,8 @@ static int salt_of(const struct anonymise_choice *choice, struct buf *salt, stru
 
 /* ---- the recording ---- */
 
-/* The whole of it: what it is asked comes later. */
+/* Opens the recording without filters: the whole of it gets other names, and the question is asked
+ * later. */
 static int open_whole(struct command_call *call, const struct question_options *o,
 		      struct question *ret_question)
 {
@@ -161,7 +162,7 @@ static int write_recording(struct command_call *call, const struct question_opti
 	return r < 0 ? command_fault(call->command, r, &err) : EXIT_DONE;
 }
 
-/* Of a recording that is gone afterwards. */
+/* Makes the format from the renamed recording, which is removed afterwards. */
 static int write_format(struct command_call *call, const struct question_options *o,
 			int (*export)(struct command_call *call))
 {

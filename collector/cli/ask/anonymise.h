@@ -1,9 +1,7 @@
 #pragma once
-/*
- * `collector export --anonymise`: a recording under other names (rewrite/anonymise.h),
- * with the names of functions as the data folder's symbols have them. Any other format is then made
- * of that recording.
- */
+/* `collector export --anonymise`: writes a recording under other names (rewrite/anonymise.h).
+ * Functions have the names that the data folder's symbols give them. Any other format is then made
+ * from that recording. */
 #include "collector/cli/command.h"
 
 struct question_options;
@@ -16,7 +14,7 @@ struct anonymise_choice {
 
 extern const struct option anonymise_table[];
 
-/* The export that the call asks for, under other names: without a format, or with "heapcast", a
- * recording; any other format is made by `export`, which is called with options that ask for no
- * other names and with the recording that has them. An exit status. */
+/* Runs the export that the call asks for, under other names. Without a format, or with "heapcast",
+ * it writes a recording. For any other format it calls `export` with the renamed recording, and
+ * with options that do not ask for renaming again. Returns an exit status. */
 int anonymise_export(struct command_call *call, int (*export)(struct command_call *call));

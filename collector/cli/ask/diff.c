@@ -1,4 +1,4 @@
-/* collector diff: two recordings, or two moments of one, held against each other. */
+/* collector diff: compares two recordings, or two moments of one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static const char *signed_count(char out[40], int64_t count)
 	return out;
 }
 
-/* One entry's side and the view that knows its backtrace. */
+/* Prints an entry. Its backtrace is looked up in the view of the side that has it. */
 static void print_row(const struct question *base, const struct question *now,
 		      const struct diff_entry *e)
 {

@@ -1,4 +1,4 @@
-/* Gates for scripts. See fail_if.h. */
+/* Conditions for scripts (--fail-if). See fail_if.h. */
 #include "collector/cli/ask/fail_if.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct totals {
 	uint64_t lost;
 };
 
-/* The one list of names. */
+/* Lists all names that a condition can use. */
 static void fill(struct gate_value values[VALUES_MAX], const struct totals *t)
 {
 	const struct report *r = &t->report;

@@ -10,11 +10,11 @@
 		    "unknown name "                                                                \
 		    "lists all there are")
 
-/* Before anything is opened: EXIT_DONE, or EXIT_USAGE after saying what is wrong with the
- * condition. NULL is fine. */
+/* Checks the condition before anything is opened. Returns EXIT_DONE, or EXIT_USAGE after saying
+ * what is wrong with it. NULL is fine. */
 int fail_if_check(const struct command_call *call, const char *condition);
-/* `status`, or EXIT_NO after saying so if the condition is true of what `q` asks about. */
+/* Returns `status`, or EXIT_NO with a message if the condition is true of what `q` asks about. */
 int fail_if_answer(struct question *q, const char *condition, int status);
-/* The same of values that the caller has; a table that ends with {0}. */
+/* The same for values of the caller: a table that ends with {0}. */
 int fail_if_values(const struct command *command, const char *condition,
 		   const struct gate_value *values, int status);

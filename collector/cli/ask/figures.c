@@ -1,4 +1,4 @@
-/* Figures of the process. See figures.h. */
+/* Prints figures of the process. See figures.h. */
 #include "collector/cli/ask/figures.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static uint64_t value_of(const struct figures_info *f, const struct line *line)
 	return *(const uint64_t *)(const void *)((const char *)f + line->offset);
 }
 
-/* Of a life that nobody looked at. */
+/* Prints the peak alone: the process ended before anybody read its other figures. */
 static void print_peak(uint64_t rss_peak)
 {
 	char peak[32], line[64];
@@ -41,7 +41,8 @@ static void print_peak(uint64_t rss_peak)
 	terminal_paragraph(STYLE_PLAIN, line, 2);
 }
 
-/* The share is of an earlier look where the last one was too soon for it. */
+/* Says how much of the resident memory is not shared. This costs more to read, so it may be older
+ * than the other figures. */
 static void share_text(char *out, size_t size, const struct figures_info *last)
 {
 	char share[32], at[32];
@@ -57,8 +58,8 @@ static void share_text(char *out, size_t size, const struct figures_info *last)
 			 format_duration(at, last->detailed_ns));
 }
 
-/* The kernel's peak is that of all the time before the look; what came later is known if it said so
- * at the end. */
+/* The kernel's peak covers the time before the last look only. `whole`: the kernel also said the
+ * peak at the end, so it covers the whole life. */
 static void print_process(const struct figures_info *last, const struct figures_info *most,
 			  bool whole)
 {

@@ -1,4 +1,4 @@
-/* collector flamegraph: a picture for the browser. */
+/* collector flamegraph: draws a picture for the browser. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #define WIDTH_MOST  10000
 
 struct drawing {
-	const struct question *base, *now; /* base NULL: no difference */
+	const struct question *base, *now; /* base NULL: not a difference */
 	const struct question_options *options;
 	enum export_weight weight;
 };
@@ -45,7 +45,7 @@ static void subtitle(const struct drawing *d, const struct tree *tree, char *out
 			 d->options->reversed ? "; by the function that allocated" : "");
 }
 
-/* What is missing, of both where there are two. */
+/* Says what is missing, in both recordings if there are two. */
 static void incomplete(const struct drawing *d, char *out, size_t size)
 {
 	const char *now = d->now->completeness.line,
@@ -54,7 +54,7 @@ static void incomplete(const struct drawing *d, char *out, size_t size)
 	snprintf(out, size, "%s%s%s%s", *base ? "base: " : "", base, *base ? " new: " : "", now);
 }
 
-/* `diff` NULL: no difference. */
+/* `diff` NULL: not a difference. */
 static int draw(const struct drawing *d, const struct tree *tree, const struct tree_diff *diff,
 		struct buf *out, struct err_text *err)
 {

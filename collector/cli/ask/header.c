@@ -1,4 +1,4 @@
-/* Who was recorded, whether the account balances, and what is missing. See header.h. */
+/* Prints who was recorded, whether the account balances, and what is missing. See header.h. */
 #include "collector/cli/ask/header.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static void format_time(char *out, size_t size, uint64_t wall_ns)
 		strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm);
 }
 
-/* A duration that is not torn apart at the end of a line. */
+/* Formats a duration so that a line break can't come between number and unit. */
 static const char *whole_duration(char *out, size_t size, uint64_t ns)
 {
 	char text[32], *to = out;
@@ -51,7 +51,7 @@ static const char *whole_duration(char *out, size_t size, uint64_t ns)
 	return out;
 }
 
-/* Orders that changed how it is recorded, of the program itself or from outside. */
+/* Counts the orders that changed the recording, given by the program itself or from outside. */
 static uint32_t changes(const struct question *q)
 {
 	uint32_t count = 0;
@@ -119,7 +119,7 @@ static void print_sampling(const struct question *q)
 	terminal_paragraph(STYLE_YELLOW, line, 2);
 }
 
-/* The last time that the flight recorder was sent; NULL: it was not yet. */
+/* Finds the last time that the flight recorder sent what it holds. NULL: never. */
 static const struct mark_info *last_delivery(const struct recording *r)
 {
 	const struct mark_info *last = NULL;
@@ -130,7 +130,8 @@ static const struct mark_info *last_delivery(const struct recording *r)
 	return last;
 }
 
-/* Sums stand for what was not culled: a flight recorder sends such. */
+/* A recording has sums for two reasons: short-lived blocks, or a flight recorder. Without a time
+ * for short-lived blocks it is the latter. */
 static bool is_flight(const struct recording *r)
 {
 	return !recording_process(r)->cull_ns &&
@@ -185,7 +186,7 @@ static void print_delivery(const struct question *q)
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
 
-/* Of a file of another tool, which says less of its program. */
+/* Prints the head for an imported file of another tool, which says less about its program. */
 static void print_origin(const struct process_info *p, uint64_t end_ns)
 {
 	const struct origin_info *o = &p->origin;
@@ -209,7 +210,7 @@ static void print_origin(const struct process_info *p, uint64_t end_ns)
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
 
-/* Of many programs (collector/snapshot). */
+/* Prints the head for a snapshot of many programs (collector/snapshot). */
 static void print_snapshot(const struct process_info *p)
 {
 	const char *colon = strchr(p->executable, ':');
@@ -225,8 +226,8 @@ static void print_snapshot(const struct process_info *p)
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
 
-/* "from 2026-11-24 03:16:55 for 49.1 ms"; of a program that was joined in mid-life, or left while
- * it lives: "watched from ..., when it had run for 3 h, until ..." */
+/* Formats "from 2026-11-24 03:16:55 for 49.1 ms". If recording began or ended while the program
+ * ran: "watched from ..., when it had run for 3 h, until ...". */
 static void format_watched(char *out, size_t size, const struct process_info *p, uint64_t end_ns)
 {
 	char when[64], until[64], lasted[64], ran[64], before[128] = "";

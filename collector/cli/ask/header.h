@@ -1,6 +1,6 @@
 #pragma once
-/* The lines about the program that was recorded, at the top of what report, top and leaks show; and
- * the notes at the end. */
+/* Prints the lines about the recorded program at the top of report, top and leaks, and the notes at
+ * the end. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,20 +10,21 @@ struct json;
 struct process_info;
 struct question;
 
-/* What the recording does not hold comes first (incomplete.h). */
+/* Prints the head. What the recording lacks comes first (incomplete.h). */
 void header_print(const struct question *q);
-/* The largest sample interval that was ever in force, as far as its marks say; 0: none. */
+/* Returns the largest sample interval that was ever in force, as far as marks say; 0: it was not
+ * sampled. */
 uint64_t header_interval(const struct question *q);
-/* The same as an object. */
+/* Writes the head as an object. */
 void header_json(struct json *json, const char *key, const struct question *q);
-/* Begins an answer about one recording: an object with what the recording does not hold, if
- * anything, and `process`. */
+/* Begins an answer about one recording: an object that has what the recording lacks, if anything,
+ * and `process`. */
 struct buf;
 void header_json_begin(struct json *json, struct buf *out, const struct question *q);
-/* The ledger's verdict in one line. */
+/* Prints the ledger's verdict in one line. */
 void ledger_verdict_print(const struct question *q);
-/* Modules without symbols and the like. */
+/* Prints notes, such as modules without symbols. */
 void notes_print(const struct question *q);
 void notes_json(struct json *json, const char *key, const struct question *q);
-/* Prints the JSON that was written, with a newline; an exit status. */
+/* Prints the JSON that was written, with a newline. Returns an exit status. */
 int print_json(const struct question *q, struct buf *out);

@@ -1,14 +1,14 @@
 #pragma once
-/* What a recording does not hold (recording/completeness.h), as commands say it: at the beginning
- * of the answer, and nothing where there is nothing to say. */
+/* Says what a recording lacks (recording/completeness.h). It stands at the beginning of each
+ * answer; if nothing is missing, nothing is said. */
 struct command;
 struct completeness;
 struct json;
 
-/* The first line of an answer in text. `what` names the recording where there are two, else it is
- * NULL. */
+/* Prints the first line of an answer in text. `what` names the recording if there are two, else it
+ * is NULL. */
 void incomplete_print(const char *what, const struct completeness *completeness);
-/* A member of an answer that is an object: the same sentence. */
+/* Writes the same sentence as a member of the answer's object. */
 void incomplete_json(struct json *json, const char *key, const struct completeness *completeness);
-/* On standard error, where the answer is in a format without room for it. */
+/* Prints it on standard error, for formats that have no room for it. */
 void incomplete_note(const struct command *command, const struct completeness *completeness);

@@ -1,4 +1,5 @@
-/* collector leaks: what was not freed, call sites that never free first, young blocks apart. */
+/* collector leaks: what was not freed. Call sites that never free come first; recent blocks are set
+ * apart. */
 #include <stdio.h>
 #include <string.h>
 

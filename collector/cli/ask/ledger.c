@@ -1,5 +1,5 @@
-/* collector ledger: the account of a recording, and what it does not hold. Nothing is lost in
- * silence. */
+/* collector ledger: shows the account of a recording, and what the recording lacks. Nothing is lost
+ * in silence. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static void print_unrecorded(const struct recording *r)
 		printf("... and %u more (--json has all)\n", count - UNRECORDED_SHOWN);
 }
 
-/* The program's file, and what people call it where that is something else. */
+/* Prints the program's file, and the name that people call it if that differs. */
 static void print_program(const struct recording *r)
 {
 	const struct process_info *p = recording_process(r);

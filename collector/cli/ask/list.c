@@ -1,4 +1,4 @@
-/* collector list: what has been recorded. */
+/* collector list: lists what has been recorded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static const char *state_of(const struct stream_summary *s)
 	return s->pid || s->state != STREAM_ENDED ? states[s->state] : "imported";
 }
 
-/* The line may also say since when it was watched, which is no loss. */
+/* A line may also say since when the program was watched. That is no loss. */
 static bool is_incomplete(const struct stream_summary *s)
 {
 	return !strncmp(s->incomplete, "Incomplete", strlen("Incomplete"));
@@ -49,7 +49,7 @@ static void print_text(const struct stream_summary *list, size_t count)
 		struct tm local;
 
 		stream_id_format(id, &list[i].id);
-		if (seconds && localtime_r(&seconds, &local)) /* else nobody has said when */
+		if (seconds && localtime_r(&seconds, &local)) /* else nobody said when it began */
 			strftime(started, sizeof(started), "%Y-%m-%d %H:%M", &local);
 		snprintf(pid, sizeof(pid), "%u", list[i].pid);
 		printf("%.12s %-16s %-14.14s %7s %10llu %9s %s%s\n", id, started, list[i].name,
@@ -94,7 +94,7 @@ static void print_json(const struct stream_summary *list, size_t count)
 	buf_done(&out);
 }
 
-/* What is missing may lie where it was recorded. */
+/* The rest of an interrupted stream may lie where it was recorded: the agent keeps it there. */
 static void hint_at_the_rest(const struct stream_summary *list, size_t count)
 {
 	size_t interrupted = 0;
@@ -110,7 +110,7 @@ static void hint_at_the_rest(const struct stream_summary *list, size_t count)
 			interrupted, interrupted == 1 ? "is" : "are");
 }
 
-/* A gather that can't store says so, but perhaps on another terminal. */
+/* A gather that can't store says so itself, but perhaps on another terminal. */
 static void warn_of_full_disk(const char *folder)
 {
 	struct statvfs fs;

@@ -1,4 +1,4 @@
-/* Opening a stream to ask about it. See question.h. */
+/* Opens a stream to ask about it. See question.h. */
 #include "collector/cli/ask/question.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ int question_failed(const struct question *question, int error, const struct err
 	return command_input_fault(question->command, error, err);
 }
 
-/* What can be told from the options alone. */
+/* Reads what the options alone decide. */
 static int read_value(struct question *q, const struct question_options *o, struct err_text *err)
 {
 	if (o->value && value_parse(o->value, &q->value) < 0)
@@ -84,7 +84,7 @@ static int read_time(struct question *q, const char *name, const char *time, str
 	return r < 0 ? r : 0;
 }
 
-/* Of STREAM@TIME: as for --at. */
+/* Chooses the value for STREAM@TIME: the same as for --at. */
 static int read_moment_value(struct question *q, const struct question_options *o,
 			     struct err_text *err)
 {
@@ -100,7 +100,7 @@ static int read_moment_value(struct question *q, const struct question_options *
 	return 0;
 }
 
-/* "STREAM@TIME" parted, unless all of it is the name of a file. */
+/* Splits "STREAM@TIME", unless the whole text is the name of a file. */
 static int part_name(const char *stream, char **ret_name, const char **ret_time)
 {
 	char *name = strdup(stream), *at;
@@ -142,7 +142,7 @@ static int read_condition(struct question *q, const char *condition, struct err_
 struct question_progress {
 	struct progress progress;
 	uint64_t begun_ns; /* by the clock */
-	unsigned percent;  /* shown last */
+	unsigned percent;  /* the last one shown */
 };
 
 static uint64_t clock_ns(void)
@@ -153,7 +153,7 @@ static uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* On a terminal, of a question that takes longer than a second. */
+/* Shows progress on a terminal if the question takes longer than a second. */
 static void show_progress(void *context, uint64_t done, uint64_t of)
 {
 	static char asking[] = "looking through the allocations";
@@ -178,7 +178,8 @@ static int add_progress(struct question *q)
 	return 0;
 }
 
-/* Sampled for a time, by a change of the mode or by thinning. */
+/* Tells whether blocks have weights: the recording may be sampled for a part of the time only, by a
+ * change of the mode or by thinning. */
 static bool any_weights(const struct recording *recording)
 {
 	for (uint32_t b = 0; b < recording_blocks(recording); b++)

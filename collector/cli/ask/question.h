@@ -1,8 +1,6 @@
 #pragma once
-/*
- * What the commands that ask about one stream have in common: their options, opening the recording
- * with its symbols, filters.
- */
+/* What all commands that ask about one stream share: their options, filters, and opening the
+ * recording with its symbols. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,10 +14,10 @@ struct question_options {
 	struct common_options common;
 	struct symbol_choice symbols;
 	struct option_pairs filters;
-	const char *where; /* a condition of SQL, one more filter */
+	const char *where; /* a condition in SQL: one more filter */
 	const char *at;
 	const char *value;
-	/* What only some commands take: */
+	/* taken by some commands only: */
 	const char *by, *output, *format, *weight;
 	uint64_t count;
 	const char *fail_if, *base, *start, *end, *young, *percent_min;
@@ -49,32 +47,32 @@ struct question {
 	struct symbols *symbols;
 	struct view *view;
 	struct filter filter;
-	struct question_progress *progress; /* of the filter */
+	struct question_progress *progress; /* progress of the filter */
 	enum value value;
 	uint64_t at_ns;
-	bool live; /* its end has not been seen: the numbers are as far as it goes */
+	bool live; /* its end has not been seen: the numbers hold up to the last batch */
 	bool sampled;
-	struct completeness completeness; /* what it does not hold: each answer begins with it */
+	struct completeness completeness; /* what the recording lacks: each answer begins with it */
 };
 
-/* Opens `stream`, which may end in @TIME: then what was in use at that moment is asked for. */
+/* Opens `stream`. If its name ends in @TIME, the question is what was in use at that moment. */
 int question_open_named(struct command_call *call, const char *stream, enum value default_value,
 			struct question *ret_question);
-/* Opens the stream that the call names (`last` if it names none). EXIT_DONE, or another exit status
- * after saying why. */
+/* Opens the stream that the call names (`last` if it names none). Returns EXIT_DONE, or another
+ * exit status after saying why. */
 int question_open(struct command_call *call, enum value default_value,
 		  struct question *ret_question);
 void question_close(struct question *question);
-/* Opens, has `answer` print, closes. An exit status. */
+/* Opens the stream, has `answer` print, and closes it. Returns an exit status. */
 int question_run(struct command_call *call, enum value default_value,
 		 int (*answer)(struct question *question, const struct question_options *options));
-/* Says what went wrong with a query and returns the exit status for it. */
+/* Says what went wrong with a query and returns its exit status. */
 int question_failed(const struct question *question, int error, const struct err_text *err);
-/* "leaked" of an ended program, "in use" of one that goes on. */
+/* Returns "leaked" for a program that has ended, "in use" for one that goes on. */
 const char *question_leaked_name(const struct question *question);
-/* The same in a sentence: "never freed", "in use as of the last batch"...; `heading`: as its
- * beginning. */
+/* Says the same in a sentence: "never freed", "in use as of the last batch"... `heading`: as the
+ * sentence's beginning. */
 const char *question_unfreed(const struct question *question, bool heading);
-/* A short name for files: program and the id's first digits. */
+/* Makes a short name for files: the program and the id's first digits. */
 void question_file_name(const struct question *question, const char *suffix, char *out,
 			size_t size);

@@ -1,4 +1,4 @@
-/* Call sites in order of what they hold. See ranking.h. */
+/* Prints call sites in order of what they hold. See ranking.h. */
 #include "collector/cli/ask/ranking.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ int ranking_grouping(const struct command *command, const char *by, enum groupin
 	return command_usage_error(command, "--by takes site, function or backtrace, not '%s'", by);
 }
 
-/* "Leaked: 1.2 MiB in 345 blocks" and so on: what the rows are about. */
+/* Prints what the rows are about: "Leaked: 1.2 MiB in 345 blocks". */
 static void print_total(const struct question *q, const struct groups *groups)
 {
 	static const char *const says[] = {
@@ -88,7 +88,7 @@ static int print_groups_json(const struct question *q, const struct groups *grou
 	return print_json(q, &out);
 }
 
-/* Of blocks that are freed at once their number matters, not their size. */
+/* Temporary blocks cost time, not memory, so their number matters and not their size. */
 static int most_blocks_first(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;

@@ -1,4 +1,4 @@
-/* collector report: where the memory of one program went, on one page. */
+/* collector report: shows on one page where the memory of a program went. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +28,8 @@ static void print_total(const char *name, const struct usage *usage, const char 
 	       format_count(blocks, usage->blocks), remark, samples[0] ? "; " : "", samples);
 }
 
-/* No sample of it: then it is below 3 intervals in 95 of 100 cases, since exp(-3) is 0.05. */
+/* There is no sample of it. Then it is below 3 sample intervals in 95 of 100 cases, since exp(-3)
+ * is 0.05. */
 static void print_nothing(const struct question *q, const char *name, const struct usage *usage,
 			  const char *remark)
 {

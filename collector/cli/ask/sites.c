@@ -1,4 +1,4 @@
-/* Call sites for people and for programs. See sites.h. */
+/* Prints call sites as text and as JSON. See sites.h. */
 #include "collector/cli/ask/sites.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ const char *usage_samples(char *out, size_t size, const struct usage *usage)
 
 typedef bool frame_visitor(void *context, const struct view_frame *frame);
 
-/* Calls for each frame from the innermost outwards, until one says no. */
+/* Calls `visit` for each frame from the innermost outwards, until it returns false. */
 static void each_frame(const struct question *q, uint32_t node, frame_visitor *visit, void *context)
 {
 	while (node) {
@@ -83,7 +83,7 @@ struct printing {
 	bool site_seen;
 };
 
-/* Frames further out than the site, a line each. */
+/* Prints a frame further out than the call site, a line each. */
 static bool print_frame(void *context, const struct view_frame *frame)
 {
 	struct printing *p = context;
@@ -181,7 +181,8 @@ static void print_row(const struct question *q, const struct groups *groups, con
 	       percent(g->value.bytes, groups->total.bytes), format_count(blocks, g->value.blocks));
 	terminal_text(STYLE_BOLD, g->function ? g->function : "?", width - INDENT);
 	putchar('\n');
-	/* The name of what is unknown says the module already. */
+	/* A function without a name is shown as [module+offset], so the place would only repeat the
+	 * module. */
 	if (g->function && g->function[0] == '[')
 		place[0] = 0;
 	else

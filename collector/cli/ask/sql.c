@@ -1,4 +1,4 @@
-/* collector sql: questions that nobody foresaw, in SQL over a recording. */
+/* collector sql: answers any question, in SQL over a recording. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +105,7 @@ static int read_statements(const char *path, struct buf *text, struct err_text *
 	return read_all(file, path, text, err);
 }
 
-/* What is asked, and of which stream. */
+/* Finds what is asked, and about which stream. */
 static int find_statements(const struct command_call *call, const char **ret_stream,
 			   struct buf *text, struct err_text *err)
 {
@@ -122,7 +122,7 @@ static int find_statements(const struct command_call *call, const char **ret_str
 		*ret_stream = call->arguments[0];
 	if (o->file)
 		return read_statements(o->file, text, err);
-	/* A word alone is a stream, not a statement. */
+	/* A single word is a stream, not a statement. */
 	if (!statements ||
 	    (count == 1 && strcmp(statements, "-") != 0 && !strpbrk(statements, " \t\n;")))
 		return err_set(err, -EINVAL,
@@ -165,7 +165,7 @@ static int run_with(struct sql *sql, const struct sql_options *o, const char *te
 
 DEFINE_CLEANUP(sql_close, struct sql *)
 
-/* An answer in JSON or CSV is the rows, and has no room for it. */
+/* An answer in JSON or CSV is only rows, so what is missing is said on standard error. */
 static void say_incomplete(const struct question *q, const struct sql_options *o)
 {
 	if (o->csv || o->json_lines || o->question.common.json)

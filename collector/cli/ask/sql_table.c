@@ -1,4 +1,4 @@
-/* See sql_table.h. */
+/* Prints SQL answers as a table. See sql_table.h. */
 #include "collector/cli/ask/sql_table.h"
 
 #include <errno.h>
@@ -32,7 +32,8 @@ void sql_table_done(struct sql_table *table)
 	*table = (struct sql_table){.answers = table->answers};
 }
 
-/* A NUL in it is a character like others that a terminal does not show. */
+/* Copies text. A NUL becomes another character that a terminal does not show, as C strings can't
+ * hold it. */
 static char *copy(const char *text, size_t length)
 {
 	char *copied = malloc(length + 1);
@@ -44,7 +45,7 @@ static char *copy(const char *text, size_t length)
 	return copied;
 }
 
-/* NULL where there is nothing, or no memory: `ret_error` tells. */
+/* Returns NULL if there is no value or no memory; `ret_error` tells which. */
 static char *text_of(const struct sql_value *value, int *ret_error)
 {
 	char number[40], *text = NULL;

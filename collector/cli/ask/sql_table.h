@@ -1,21 +1,21 @@
 #pragma once
-/* Answers of SQL as a table for people: a sink for sql_run. */
+/* Shows answers of SQL as a table for people: a sink for sql_run. */
 #include "collector/sql/sql.h"
 
-/* the first rows, which say how wide columns are; later ones are put into the same */
+/* The widths of columns are chosen by the first so many rows; later rows get the same widths. */
 #define SQL_TABLE_ROWS 500
 
 struct sql_table {
 	unsigned columns, answers;
-	uint64_t rows; /* of this answer */
+	uint64_t rows; /* of this answer so far */
 	struct sql_cell {
 		char *text; /* NULL: nothing */
 		bool number;
-	} * cells;   /* of the first rows, with the names in front */
+	} * cells;   /* of the first rows; the column names are the first row */
 	size_t kept; /* rows in it */
 	unsigned *widths;
-	bool *right; /* by column: numbers */
-	bool begun;  /* the first rows are printed */
+	bool *right; /* by column: true if its values are numbers, which stand at the right */
+	bool begun;  /* the first rows have been printed */
 };
 
 struct sql_sink sql_table_sink(struct sql_table *table);

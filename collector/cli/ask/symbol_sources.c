@@ -1,4 +1,4 @@
-/* Symbols as the options say. See symbol_sources.h. */
+/* Opens symbols as the options say. See symbol_sources.h. */
 #include "collector/cli/ask/symbol_sources.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ int symbol_sources_open(struct symbol_sources *sources, const char *data,
 	}
 	if (!store_open(data, STORE_READ, &sources->store, NULL))
 		options.cache = store_symbol_cache(sources->store);
-	/* Files may have been added to a folder that no stream came to yet. */
+	/* Files may have been added to a folder in which no stream is stored yet. */
 	if (sources->store || !access(files, F_OK))
 		options.store = files;
 	return symbols_new(&options, ret_symbols, err);

@@ -1,6 +1,5 @@
 #pragma once
-/* Where names come from, as the user chose it: the options of every command that shows
- * functions. */
+/* Where names come from, as the user chose it: options of every command that shows functions. */
 #include <stdint.h>
 
 #include "collector/catalogue/store.h"
@@ -15,8 +14,8 @@ struct symbol_choice {
 	uint64_t timeout_ns;
 };
 
-/* The variable DEBUGINFOD_URLS is not looked at: Debian sets it for everybody, and then it is
- * nobody's decision to tell a server on the internet which programs are being looked into. */
+/* The variable DEBUGINFOD_URLS is not used. Debian sets it for everybody, so it does not mean that
+ * the user has decided to tell a server on the internet which programs are looked into. */
 #define SYMBOL_OPTIONS(type, field)                                                                \
 	OPTION_LIST(type, field.folders, "symbols", "DIR",                                         \
 		    "look for debug information below this folder first; may be given more than "  \
@@ -29,16 +28,16 @@ struct symbol_choice {
 			    "give up on a server that sends nothing for so long (20s)")
 
 struct symbol_sources {
-	const char **folders, **servers; /* NULL-terminated; servers NULL: none */
-	uint64_t seconds;		 /* 0: the usual */
+	const char **folders, **servers; /* both end with NULL; servers NULL: none */
+	uint64_t seconds;		 /* 0: the default */
 	struct store *store;		 /* NULL: none */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int symbol_sources_init(struct symbol_sources *sources, const struct symbol_choice *choice);
-/* As init, and opens them, with the symbol files at `data` and, if a store is there, the names kept
- * in it. The symbols are the caller's and to be freed before symbol_sources_close, which is due
- * after a failure, too. */
+/* As init, and opens the symbols, with the symbol files at `data` and, if there is a store, the
+ * names kept in it. The caller frees the symbols before it calls symbol_sources_close, which it
+ * must also call after a failure. */
 int symbol_sources_open(struct symbol_sources *sources, const char *data,
 			const struct symbol_choice *choice, struct symbols **ret_symbols,
 			struct err_text *err);

@@ -1,4 +1,5 @@
-/* collector temporary: blocks that were freed before their thread allocated again. */
+/* collector temporary: shows temporary blocks, which were freed before their thread allocated
+ * again. */
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/ranking.h"
 

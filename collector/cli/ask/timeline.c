@@ -1,4 +1,4 @@
-/* collector timeline: what was in use over time, as a graph and a table. */
+/* collector timeline: shows what was in use over time, as a graph and a table. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static uint64_t highest(const struct timeline *t)
 	return most;
 }
 
-/* A column a bucket: '#' up to the lowest, '|' from there to the highest that was reached. */
+/* A column is a bucket: '#' up to the lowest use, '|' from there to the highest. */
 static char mark(const struct timeline_bucket *b, unsigned row, uint64_t most)
 {
 	double step = (double)most / GRAPH_ROWS, floor = step * row;

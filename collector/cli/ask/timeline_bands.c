@@ -1,4 +1,4 @@
-/* Bands of a timeline on a terminal. See timeline_bands.h. */
+/* Draws the bands of a timeline on a terminal. See timeline_bands.h. */
 #include "collector/cli/ask/timeline_bands.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ static uint64_t total_at(const struct series_list *s, uint32_t bucket)
 	return total;
 }
 
-/* The bucket with the highest of all, the first of such. */
+/* Returns the bucket in which most was in use, the first of several. */
 static uint32_t highest(const struct series_list *s, uint32_t buckets)
 {
 	uint32_t best = 0;
@@ -96,7 +96,7 @@ static uint32_t highest(const struct series_list *s, uint32_t buckets)
 	return best;
 }
 
-/* Whose the value in the middle of the cell is. */
+/* Returns the letter of the band that has the value in the middle of the cell. */
 static char cell(const struct series_list *s, uint32_t bucket, double value)
 {
 	double sum = 0;

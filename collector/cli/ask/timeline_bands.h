@@ -1,5 +1,5 @@
 #pragma once
-/* The bands of `collector timeline --by`: what was asked for, and drawing them with letters. */
+/* The bands of `collector timeline --by`: reads what is asked for, and draws them with letters. */
 #include "collector/cli/ask/question.h"
 #include "collector/answers/weight.h"
 
@@ -13,10 +13,10 @@ struct timeline_bands {
 	struct series_list series; /* the answer */
 };
 
-/* An exit status, after saying what is wrong. timeline_bands_done in any case. */
+/* Returns an exit status, after saying what is wrong. Call timeline_bands_done in any case. */
 int timeline_bands_init(struct timeline_bands *bands, const struct question *question,
 			const struct question_options *options);
 void timeline_bands_done(struct timeline_bands *bands);
 void print_bands(const struct timeline *timeline, const struct timeline_bands *bands);
-/* The line below a graph, which begins with `zero`, and the times at its ends. */
+/* Prints the line below a graph, which begins with `zero`, and the times at its ends. */
 void print_time_axis(const struct timeline *timeline, const char *zero);

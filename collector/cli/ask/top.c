@@ -1,4 +1,4 @@
-/* collector top: who holds the memory, with backtraces. */
+/* collector top: shows who holds the memory, with backtraces. */
 #include "collector/cli/ask/fail_if.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/ranking.h"

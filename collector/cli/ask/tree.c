@@ -1,4 +1,4 @@
-/* collector tree: allocations by frame, from main down. */
+/* collector tree: shows allocations by frame, from main down. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,8 @@ static int read_percent(const struct question *q, const char *text, double *ret_
 	return EXIT_DONE;
 }
 
-/* A flat row a node, its depth beside it: deeper than JSON readers like to nest. */
+/* Writes one flat row a node, with its depth. Nested objects would be deeper than many JSON readers
+ * accept. */
 static int print_tree_json(const struct question *q, const struct tree *tree)
 {
 	cleanup(buf_done) struct buf out = {0};

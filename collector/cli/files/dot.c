@@ -1,5 +1,5 @@
-/* The program `dot` as a child: it reads the graph from a file without a name and writes to ours.
- * See dot.h. */
+/* Runs the program `dot` as a child. It reads the graph from a file without a name, and writes to
+ * ours. See dot.h. */
 #include "collector/cli/files/dot.h"
 
 #include <errno.h>

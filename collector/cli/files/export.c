@@ -1,4 +1,4 @@
-/* collector export: files for other tools. */
+/* collector export: writes files for other tools. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +141,7 @@ static int write_format(struct question *q, const struct question_options *o,
 
 /* ---- the command ---- */
 
-/* What a format has no use for was meant for another one. */
+/* Refuses options that the format has no use for: the user probably meant another format. */
 static int refuse_options(const struct command *command, const struct question_options *o,
 			  const struct format *format)
 {

@@ -1,4 +1,4 @@
-/* collector extract: files that came with a recording, or were fetched for it. */
+/* collector extract: writes files that came with a recording, or were fetched for it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -124,7 +124,7 @@ static int open_folder(const char *path, struct err_text *err)
 	return fd;
 }
 
-/* What can't be written is said, and the others are. */
+/* Writes all files. If one can't be written, it says so and goes on with the others. */
 static int write_items(const struct command_call *call, const struct extract_items *items)
 {
 	const struct extract_options *o = call->options;

@@ -1,4 +1,4 @@
-/* What can be written out of a recording. See extract_items.h. */
+/* Finds what can be written out of a recording. See extract_items.h. */
 #include "collector/cli/files/extract_items.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ void extract_items_done(struct extract_items *items)
 	*items = (struct extract_items){0};
 }
 
-/* Takes the strings of `item` over, also if it fails. */
+/* Takes ownership of the strings of `item`, also if it fails. */
 static int append(struct extract_items *items, struct extract_item *item)
 {
 	if (!item->name || (!item->source && !item->text) ||
@@ -60,7 +60,7 @@ static int append(struct extract_items *items, struct extract_item *item)
 /* ---- symbol files ---- */
 
 struct search {
-	const struct module_info **modules; /* with a build id, by that and their path */
+	const struct module_info **modules; /* those with a build id, sorted by it and by path */
 	uint32_t count;
 	struct extract_items *items;
 };
@@ -152,7 +152,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Files of one path and several builds: all but the first bear the beginning of their build id. */
+/* If several builds have the same path, all but the first get the beginning of their build id in
+ * their name. */
 static int tell_apart(struct extract_items *items)
 {
 	for (uint32_t i = items->count; i-- > 1;) {
@@ -209,7 +210,7 @@ static void put_usage(struct buf *out, const struct map_region *r)
 		buf_printf(out, "%-16s%8" PRIu64 " kB\n", lines[i].name, lines[i].kib);
 }
 
-/* proc/PID/maps, or smaps. */
+/* Adds proc/PID/maps or proc/PID/smaps. */
 static int add_maps(struct extract_items *items, const struct maps_state *state, uint32_t pid,
 		    enum extract_what what)
 {

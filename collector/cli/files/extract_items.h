@@ -1,10 +1,7 @@
 #pragma once
-/*
- * What came with a recording, or was fetched for it, and can be written out as files: symbol files
- * of its modules (those that lie in the data folder by build id; an agent has sent them, or
- * somebody has added them), and the last reading of its memory maps. What was in the program's
- * environment is in no recording.
- */
+/* What came with a recording, or was fetched for it, and can be written as files: symbol files of
+ * its modules (those in the data folder by build id, which an agent sent or somebody added), and
+ * the last reading of its memory maps. No recording has the program's environment. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,8 +11,8 @@ struct err_text;
 enum extract_what { EXTRACT_PROGRAM, EXTRACT_DEBUG, EXTRACT_MAPS, EXTRACT_SMAPS };
 
 struct extract_item {
-	char *name;   /* its path below the folder, as on the host where it came from */
-	char *source; /* path of the file here; NULL: of maps, `text` */
+	char *name;   /* its path below the folder: the same as on the host where it came from */
+	char *source; /* path of the file here; NULL: an item of maps, whose text is in `text` */
 	char *text;
 	size_t size;
 	enum extract_what what;
@@ -24,13 +21,13 @@ struct extract_item {
 };
 
 struct extract_items {
-	struct extract_item *list; /* by name */
+	struct extract_item *list; /* sorted by name */
 	uint32_t count, capacity;
-	uint32_t modules; /* of the recording, that have a build id */
+	uint32_t modules; /* how many modules of the recording have a build id */
 };
 
-/* Of the recording at `path`, with the symbol files of the folder `symbols`. 0, or a negative errno
- * with a sentence. */
+/* Finds the items of the recording at `path`, with the symbol files of the folder `symbols`.
+ * Returns 0, or a negative errno with a sentence. */
 int extract_items_find(const char *path, const char *symbols, struct extract_items *ret_items,
 		       struct err_text *err);
 void extract_items_done(struct extract_items *items);

@@ -1,4 +1,4 @@
-/* Files under paths of others. See extract_place.h. */
+/* Puts files at paths that come from outside. See extract_place.h. */
 #include "collector/cli/files/extract_place.h"
 
 #include <errno.h>
@@ -19,7 +19,8 @@ static int cannot(const char *what, const char *name, int error, struct err_text
 	return err_set(err, -error, "%s %.300s: %s", what, name, strerror(error));
 }
 
-/* The next part of the path, in `out`. 1; 0: there is none; -EINVAL, -ENAMETOOLONG. */
+/* Copies the next part of the path to `out`. Returns 1; 0: there is none; or -EINVAL,
+ * -ENAMETOOLONG. */
 static int next_part(const char **path, char out[256])
 {
 	size_t length;
@@ -43,7 +44,7 @@ static int next_part(const char **path, char out[256])
 	return 1;
 }
 
-/* The folder of that name in the one of *folder, whose place it takes. */
+/* Replaces *folder by the folder of that name in it. */
 static int enter(int *folder, const char *name, struct err_text *err)
 {
 	int fd;
@@ -58,7 +59,7 @@ static int enter(int *folder, const char *name, struct err_text *err)
 	return 0;
 }
 
-/* Goes down to the folder that the file is to lie in. */
+/* Goes down to the folder in which the file will lie. */
 static int go_down(struct extract_place *p, const char *path, struct err_text *err)
 {
 	const char *all = path;

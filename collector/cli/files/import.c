@@ -1,5 +1,5 @@
-/* collector import: files of other tools become streams, and what a board has kept the rest of
- * one. */
+/* collector import: makes streams of files of other tools, and adds what a board has kept to its
+ * stream. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +32,8 @@ struct import_command {
 	const char *format, *output, *unit;
 };
 
-/* Never over a file that is there already: a recording is not made twice. */
+/* Writes the recording to a new file. An existing file is refused: it may be a recording, which
+ * nobody can make again. */
 static int import_to_file(const char *path, const char *output,
 			  const struct import_options *options, struct import_result *ret_result,
 			  struct err_text *err)
@@ -89,7 +90,8 @@ static bool is_recording(const struct import_command *o, const char *path)
 	return !o->format && !o->output && !analyze_is_file(path);
 }
 
-/* Recordings are taken out of the arguments, and put in the order in which they can be taken in. */
+/* Takes recordings out of the arguments, and sorts them into the order in which they must be added.
+ */
 static int take_rests(struct command_call *call, struct rest *rests, size_t *ret_count,
 		      struct err_text *err)
 {

@@ -1,4 +1,4 @@
-/* What is said of a file that was imported. See import_said.h. */
+/* Says what became of an imported file. See import_said.h. */
 #include "collector/cli/files/import_said.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* The process in which a file is imported that came over HTTP, started by
- * collector/http/server/import.c; not for people. Standard input is the file. On standard output it
- * says what became of it: the answer, or "STATUS sentence". */
+/* The process that imports a file that came over HTTP. collector/http/server/import.c starts it; it
+ * is not for people. The file is its standard input. On standard output it says what became of it:
+ * the answer, or "STATUS sentence". It is a process of its own so that a hostile file can't harm
+ * the server. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -62,7 +63,8 @@ static int limit(int which, const char *text)
 	return setrlimit(which, &(struct rlimit){most, most}) < 0 ? -errno : 0;
 }
 
-/* What hostile text may cost. The file that grows too large fails, and is told of. */
+/* Limits what a hostile file can cost. If the result grows too large, the write fails, and the
+ * error is reported. */
 static int hold_to_limits(struct command_call *call, struct err_text *err)
 {
 	int r;
@@ -77,8 +79,8 @@ static int hold_to_limits(struct command_call *call, struct err_text *err)
 		     : 0;
 }
 
-/* A recording begins with a frame of LZ4 (proto/README.md), and no other file does that is
- * imported. */
+/* A recording begins with an LZ4 frame (proto/README.md). No other file that can be imported does.
+ */
 static bool is_recording(void)
 {
 	static const unsigned char magic[4] = {0x04, 0x22, 0x4d, 0x18};
@@ -88,7 +90,8 @@ static bool is_recording(void)
 	       !memcmp(head, magic, sizeof(magic));
 }
 
-/* Whoever sent the file knows it by its name, not as our standard input. */
+/* Puts the file's own name into the message: whoever sent the file does not know it as our standard
+ * input. */
 static void name_it(struct err_text *err, const char *name)
 {
 	struct err_text said = *err;

@@ -1,4 +1,5 @@
-/* collector pack: a recording that brings the names of its functions along, and their binaries. */
+/* collector pack: writes a recording that has the names of its functions, and their binaries if
+ * asked for. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +21,11 @@
 #include "base/ban.h"
 
 struct pack_options {
-	struct question_options question; /* symbols, output */
+	struct question_options question; /* has the symbols and the output */
 	bool force, with_binaries;
 };
 
-/* Functions that the view has named, as the place's row will have them. */
+/* Gives the functions that the view has named, as rows of the place that will be written. */
 static bool frame_of(void *context, uint32_t node, uint32_t index, struct named_frame *ret_frame)
 {
 	struct view *view = context;

@@ -1,4 +1,4 @@
-/* Binaries that go along with a recording. See pack_files.h. */
+/* Finds the binaries that are packed into a recording. See pack_files.h. */
 #include "collector/cli/files/pack_files.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ void pack_files_done(struct pack_files *f)
 	*f = (struct pack_files){0};
 }
 
-/* Modules with a place in a backtrace. [number - 1]; NULL: no memory. */
+/* Returns which modules have a place in a backtrace, by number - 1. NULL: no memory. */
 static bool *modules_in_use(const struct recording *recording)
 {
 	uint32_t count = recording_modules(recording);
@@ -42,7 +42,7 @@ static bool *modules_in_use(const struct recording *recording)
 	return used;
 }
 
-/* Of a file that was loaded twice, once. */
+/* Says that a file is left out, only once for a file that was loaded twice. */
 static void say_missing(struct pack_files *f, const struct question *q, const struct module_info *m,
 			const char *why)
 {

@@ -1,6 +1,6 @@
 #pragma once
-/* `collector pack --with-binaries`: the files of the modules in a recording's backtraces, as they
- * are found on this machine. */
+/* `collector pack --with-binaries`: finds the files of the modules in a recording's backtraces on
+ * this machine. */
 #include <stddef.h>
 
 #include "base/intern.h"
@@ -11,13 +11,13 @@ struct err_text;
 struct question;
 
 struct pack_files {
-	struct bring_file *list; /* with paths of its own */
+	struct bring_file *list; /* owns its paths */
 	size_t count;
 	struct intern found, missing; /* build ids */
 };
 
-/* One for each build id. Of which there is none is named on standard error. 0 or a negative
- * errno. */
+/* Finds one file for each build id, and names on standard error those that it does not find.
+ * Returns 0 or a negative errno. */
 int pack_files_find(struct pack_files *files, const struct question *question,
 		    struct err_text *err);
 void pack_files_done(struct pack_files *files);

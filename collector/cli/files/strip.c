@@ -1,4 +1,4 @@
-/* collector strip: a smaller recording, of which short-lived blocks are left in sums. */
+/* collector strip: writes a smaller recording, which has only sums of short-lived blocks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct strip_options {
 
 #define THRESHOLD_NS ((uint64_t)10000000000)
 
-/* 0 or -EINVAL. */
+/* Returns 0 or -EINVAL. */
 static int threshold_of(const char *text, uint64_t *ret_ns)
 {
 	*ret_ns = THRESHOLD_NS;

@@ -1,4 +1,4 @@
-/* collector ctl: orders to agents, by the collector that has the links. */
+/* collector ctl: sends orders to agents by the collector that is connected to them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "proto/ring.h"
 #include "base/ban.h"
 
-#define ANSWER_MS 2000 /* beyond what the agent is waited for */
+#define ANSWER_MS 2000 /* longer than the collector waits for the agent */
 #define ID_SHOWN  12
 
 DEFINE_CLEANUP(store_close, struct store *)
@@ -38,7 +38,7 @@ struct ctl {
 	struct json json;
 	struct buf out;
 	unsigned refused, done;
-	bool unnamed; /* a STREAM that is none was asked for */
+	bool unnamed; /* a STREAM that does not exist was asked for */
 	char why[CONTROL_LINE];
 };
 
@@ -90,7 +90,7 @@ static void show(struct ctl *c, const struct control_reply *r)
 	c->refused += r->code != CONTROL_DONE;
 }
 
-/* One question: to a stream, or to all that are meant. */
+/* Asks one question, about a stream or about all that are meant. */
 static int ask(struct ctl *c, struct err_text *err)
 {
 	struct control_asking asking;
@@ -169,7 +169,7 @@ static int answer(struct command_call *call, struct ctl *c, int names, struct er
 	return c->refused || !c->done ? EXIT_NO : EXIT_DONE;
 }
 
-/* Where the order stands among the arguments; -1: there is none. */
+/* Returns the place of the order among the arguments; -1: there is none. */
 static int find_action(const struct command_call *call, struct control_order *order)
 {
 	const char *why;

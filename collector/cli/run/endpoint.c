@@ -34,7 +34,7 @@ int http_endpoint_parse(const char *text, char *host, unsigned size, uint16_t *r
 	if (!colon && !parse_port(text, ret_port))
 		return 0;
 	if (colon && (bracket ? colon[-1] != ']' : strchr(text, ':') != colon))
-		colon = NULL; /* a colon of an IPv6 address */
+		colon = NULL; /* the colon belongs to an IPv6 address */
 	if (colon && parse_port(colon + 1, ret_port) < 0)
 		return -EINVAL;
 	length = colon ? (size_t)(colon - text) : strlen(text);

@@ -1,5 +1,5 @@
 #pragma once
-/* Where to serve HTTP, as people write it. */
+/* Reads where to serve HTTP, as people write it. */
 #include <stdint.h>
 
 #include "collector/cli/command.h"
@@ -7,9 +7,9 @@
 
 struct err_text;
 
-/* Options of the commands that serve HTTP, and what is made of them. */
+/* The options of commands that serve HTTP, and what they mean. */
 struct http_choice {
-	const char *http, *token; /* ADDR:PORT; a file, NULL: one is made */
+	const char *http, *token; /* http: ADDR:PORT; token: a file, NULL: a token is made */
 	const char *tls_cert, *tls_key;
 	bool behind_proxy;
 	struct option_list allow_hosts, sources;
@@ -18,7 +18,7 @@ struct http_choice {
 #define SOURCES_MAX	32
 struct http_place {
 	char host[256], token_text[TOKEN_MAX + 1];
-	const char *token; /* NULL: one is made */
+	const char *token; /* NULL: a token is made */
 	const char *tls_cert, *tls_key;
 	const char *hosts[ALLOW_HOSTS_MAX + 1];
 	const char *const *allow_hosts; /* `hosts`; NULL: no proxy */
@@ -48,10 +48,10 @@ struct http_place {
 			    "the name by which browsers reach the proxy (heap.example.org); may "  \
 			    "be given more than once")
 
-/* -EINVAL, -EPERM... with a sentence. */
+/* Returns 0, or a negative errno with a sentence. */
 int http_place_read(const struct http_choice *choice, struct http_place *ret_place,
 		    struct err_text *err);
 
-/* "ADDR:PORT", "ADDR", "[ADDR6]:PORT", ":PORT" or "PORT"; what is missing is the default (http.h),
- * port 0 is any free one. 0 or -EINVAL. `host` has room for `size` bytes. */
+/* Reads "ADDR:PORT", "ADDR", "[ADDR6]:PORT", ":PORT" or "PORT". What is missing is the default
+ * (http.h); port 0 is any free one. `host` has room for `size` bytes. Returns 0 or -EINVAL. */
 int http_endpoint_parse(const char *text, char *host, unsigned size, uint16_t *ret_port);

@@ -26,12 +26,12 @@
 
 #define NOBODY_MS    10000
 #define PROGRESS_MS  500
-#define MAPPED_BYTES (128 << 10) /* pieces that malloc maps */
+#define MAPPED_BYTES (128 << 10) /* malloc maps larger pieces, and can give them back */
 #define ARENAS_MAX   4
-/* with less there is nothing that could be derived in it: the number would mean nothing */
+/* with less memory nothing could be derived, so the limit would mean nothing */
 #define MEMORY_LEAST  (4u << 20)
-#define IMPORT_MEMORY (512u << 20) /* at least, for a file that is dropped on the page */
-#define AS_MANY	      UINT64_MAX   /* agents, as there is room for */
+#define IMPORT_MEMORY (512u << 20) /* at least this much for a file that is dropped on the page */
+#define AS_MANY	      UINT64_MAX   /* agents: as many as there is room for */
 
 struct gather_options {
 	struct common_options common;
@@ -50,7 +50,7 @@ struct gather {
 	uv_signal_t interrupt, terminate;
 	uv_timer_t until, nobody, progress;
 	bool found, told_nobody, stopping, terminal, line_open;
-	struct stream_id first; /* --once: the stream that we wait for */
+	struct stream_id first; /* --once: the stream whose end is waited for */
 	bool has_first;
 	struct gather_files files;
 	struct gather_ready ready;
@@ -292,7 +292,7 @@ static void start_handles(struct gather *g)
 		uv_timer_start(&g->progress, on_progress, PROGRESS_MS, PROGRESS_MS);
 }
 
-/* Some file systems have no sockets: recording does without. */
+/* Some file systems have no sockets. Recording works without the socket, so this is only a note. */
 static void say_no_control(const struct gather *g, int error, const struct err_text *err)
 {
 	if (error < 0 && !g->options->quiet)
@@ -361,8 +361,8 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 	return r;
 }
 
-/* --http: the page beside it, in a thread of its own that only reads. What is wrong with it is said
- * before a folder is made. Both are used until http_stop. */
+/* --http: the page runs beside the recording, in a thread of its own that only reads. Its options
+ * are checked before a folder is made. Both are used until http_stop. */
 static struct http_place place;
 static struct http_options http_options;
 
@@ -407,8 +407,8 @@ static bool is_wrong_use(int r)
 	return r == -EINVAL || r == -ENODEV || r == -EPERM || r == -ENOENT;
 }
 
-/* What deriving takes comes in large pieces, which go back to the system at once; left to itself
- * malloc would keep up to 32 MiB of each size. */
+/* Deriving rows takes large pieces of memory. They have to go back to the system when they are
+ * freed: by default malloc keeps up to 32 MiB of each size. */
 static void give_memory_back(void)
 {
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);

@@ -1,4 +1,4 @@
-/* Symbol files of agents, in gather. See gather_files.h. */
+/* Serves symbol files of agents in gather. See gather_files.h. */
 #include "collector/cli/run/gather_files.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void refuse(struct control_client *client, const char *why)
 	control_end(client);
 }
 
-/* What is noted of a question for a file. */
+/* What a waiting question for a file remembers. */
 struct file_note {
 	enum gather_note kind;
 	struct ingest_file file;

@@ -1,4 +1,4 @@
-/* Orders to agents, in gather. See gather_orders.h. */
+/* Gives orders to agents in gather. See gather_orders.h. */
 #include "collector/cli/run/gather_orders.h"
 
 #include <assert.h>
@@ -18,9 +18,9 @@ static_assert((int)CONTROL_MARK == (int)HEAPCAST__ACTION__ACTION_MARK &&
 
 struct orders_note {
 	enum gather_note kind;
-	bool complete; /* all orders were given */
+	bool complete; /* all orders have been given */
 	uint32_t streams, done, answered;
-	uint64_t first, last; /* numbers of the orders */
+	uint64_t first, last; /* the first and the last order's number */
 };
 
 struct giving {

@@ -1,4 +1,4 @@
-/* Keys by pairing, in a collector that gathers. See gather_pairs.h. */
+/* Keeps the keys made by pairing in a collector that gathers. See gather_pairs.h. */
 #include "collector/cli/run/gather_pairs.h"
 
 #include <errno.h>

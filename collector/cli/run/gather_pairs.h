@@ -1,8 +1,6 @@
 #pragma once
-/*
- * The part of `collector gather` that has the keys by pairing: those of a folder, as it is now.
- * With --key or --cert there are none. Owner: the loop's thread.
- */
+/* The part of `collector gather` that has the keys made by pairing, as they are in their folder
+ * now. With --key or --cert there are none. Owner: the loop's thread. */
 #include <uv.h>
 
 #include "base/error.h"
@@ -17,16 +15,16 @@ struct gather_pairs {
 	struct ingest *ingest;
 	uv_timer_t look;
 	bool looking;
-	struct err_text remark; /* what was wrong at the last look */
+	struct err_text remark; /* what was wrong at the last look; said only when it changes */
 };
 
-/* Reads them into the options of ingest. 0; a negative errno with a sentence. */
+/* Reads the keys into the options of ingest. Returns 0, or a negative errno with a sentence. */
 int gather_pairs_init(struct gather_pairs *pairs, const struct key_choice *choice,
 		      struct ingest_options *io, struct err_text *err);
-/* From now on looks four times a second whether there are others. */
+/* From now on looks at the folder four times a second. */
 void gather_pairs_start(struct gather_pairs *pairs, uv_loop_t *loop, struct ingest *ingest);
-/* An agent has connected: with which key? */
+/* Notes with which key an agent has connected. */
 void gather_pairs_event(const struct gather_pairs *pairs, const struct ingest_event *event);
 void gather_pairs_stop(struct gather_pairs *pairs);
-/* Behind the loop's last turn. */
+/* Call it after the loop's last turn. */
 void gather_pairs_done(struct gather_pairs *pairs);

@@ -1,5 +1,5 @@
-/* See gather_ready.h. What can't be worked out is of no concern here: the question that needs it
- * will say. */
+/* See gather_ready.h. An error here is not reported: the question that needs the result meets it
+ * again, and says so. */
 #include "collector/cli/run/gather_ready.h"
 
 #include <errno.h>

@@ -1,9 +1,7 @@
 #pragma once
-/*
- * The part of `collector gather` that works out, once a stream has ended and while nobody waits for
- * it, what is kept beside its rows for questions (query_prepare): one stream after the other, in a
- * worker of the loop.
- */
+/* The part of `collector gather` that prepares questions about a stream (query_prepare) once the
+ * stream has ended and while nobody waits for an answer. One stream after the other, in a worker of
+ * the loop. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +25,8 @@ struct gather_ready {
 /* `data` is used until gather_ready_done. */
 void gather_ready_init(struct gather_ready *ready, uv_loop_t *loop, const char *data);
 void gather_ready_event(struct gather_ready *ready, const struct ingest_event *event);
-/* What is not done yet is left to whoever asks first. Else the loop goes on until all is. */
+/* Stops: whoever asks first does what is not done yet. Without this call the loop goes on until
+ * everything is done. */
 void gather_ready_cancel(struct gather_ready *ready);
-/* Behind the loop's last turn. */
+/* Call it after the loop's last turn. */
 void gather_ready_done(struct gather_ready *ready);

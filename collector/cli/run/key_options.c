@@ -1,4 +1,4 @@
-/* Keys and certificates of gather. See key_options.h. */
+/* Reads keys and certificates for gather. See key_options.h. */
 #include "collector/cli/run/key_options.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 #pragma once
-/* Options of a command that talks to agents: with which keys or certificates. */
+/* Options of commands that talk to agents: which keys or certificates they use. */
 #include "collector/cli/command.h"
 #include "collector/cli/run/pair_options.h"
 

@@ -1,5 +1,4 @@
-/* collector pair: a key of their own for this collector and an agent, by a code that is pasted
- * once. */
+/* collector pair: makes a key for this collector and one agent, by a code that is pasted once. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +25,7 @@ struct pair {
 	const char *code, *folder;
 	bool terminal, line_open;
 	unsigned unsure;
-	struct err_text last; /* trouble that was told of */
+	struct err_text last; /* the trouble that was reported last */
 };
 
 static volatile sig_atomic_t stop;
@@ -87,7 +86,7 @@ static void say_unsure(struct pair *p, const struct pairing_event *e)
 		e->text ? e->text : "", e->name);
 }
 
-/* Again and again the same: once. */
+/* Reports trouble once, not each time it happens again. */
 static void say_trouble(struct pair *p, const struct pairing_event *e)
 {
 	struct err_text text;

@@ -1,5 +1,5 @@
 #pragma once
-/* Which keys a collector has by pairing. */
+/* Option for the keys that a collector has by pairing. */
 #include "collector/cli/command.h"
 
 #define PAIRS_FOLDER "pairs" /* see pairs_place */

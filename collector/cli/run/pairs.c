@@ -1,4 +1,4 @@
-/* collector pairs: which keys this collector has by pairing; revoking them. */
+/* collector pairs: lists the keys that this collector has by pairing, and revokes them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

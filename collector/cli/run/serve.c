@@ -1,4 +1,4 @@
-/* collector serve: the REST API and the page, until Ctrl-C. */
+/* collector serve: serves the REST API and the page, until Ctrl-C. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void wait_for_the_end(void)
 	sigwait(&set, &signal_number);
 }
 
-/* Before any thread starts, so that none of them gets these. */
+/* Blocks the signals before any thread starts, so that no thread is interrupted by them. */
 static void hold_signals(void)
 {
 	sigset_t set;

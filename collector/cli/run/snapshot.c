@@ -1,4 +1,4 @@
-/* collector snapshot: what a fleet has in use at one moment. */
+/* collector snapshot: records what a fleet has in use at one moment. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,13 +32,13 @@
 #define ROWS_SHOWN    10
 #define HOST_COLUMNS  14
 #define BUILD_COLUMNS 8
-#define DATE_COLUMNS  11 /* of a date before the time of day */
+#define DATE_COLUMNS  11 /* of a date in front of the time of day */
 
 DEFINE_CLEANUP(store_close, struct store *)
 DEFINE_CLEANUP(snapshot_taking_free, struct snapshot_taking *)
 
 struct snapshot_options {
-	struct question_options question; /* show asks as other commands do */
+	struct question_options question; /* show takes the options that other questions take */
 	uint64_t timeout_ns;
 };
 
@@ -59,7 +59,7 @@ static const char *date_text(char *out, size_t size, uint64_t wall_ns)
 	return out;
 }
 
-/* A column of text from outside. */
+/* Prints a column of text that came from outside. */
 static void print_cell(const char *text, unsigned width)
 {
 	terminal_blanks(width + 1 - terminal_text(STYLE_PLAIN, text, width));
@@ -371,7 +371,7 @@ static int drop(struct command_call *call)
 static const struct {
 	const char *name;
 	int (*run)(struct command_call *call);
-	int arguments_max; /* -1: any */
+	int arguments_max; /* -1: any number */
 } actions[] = {{"take", take, -1}, {"list", list, 1}, {"show", show, -1}, {"remove", drop, -1}};
 
 static int run(struct command_call *call)

@@ -1,5 +1,5 @@
-/* collector symbols: what names the code of recordings: add files, fetch them from agents, list
- * them, and say what is missing. */
+/* collector symbols: handles the files that name the code of recordings: add, fetch from agents,
+ * list, and say which are missing. */
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
@@ -77,8 +77,8 @@ static void add_named(struct adding *a, const char *path)
 		add_file(a, path, true);
 }
 
-/* In a folder, what is no ELF file or has no build id is passed over. The store itself may lie in
- * it. */
+/* Adds the ELF files of a folder. Files that are not ELF or have no build id are skipped. The store
+ * itself may lie in the folder. */
 static int add_folder(struct adding *a, char *path)
 {
 	char *const paths[] = {path, NULL};
@@ -256,7 +256,7 @@ static struct missing *missing_of(struct missing_list *l, const struct module_in
 	return m;
 }
 
-/* The first thing that was said of the module. */
+/* Returns the first reason that was given for the module. */
 static char *reason(const struct symbols *symbols, const char *path)
 {
 	const struct symbols_note *notes;
@@ -423,7 +423,7 @@ static int show_missing(struct command_call *call, const struct missing_list *l)
 	return r == EXIT_DONE && l->count ? EXIT_NO : r;
 }
 
-/* Those of the streams that are given, or of all; the ones that hide most first. */
+/* Lists the modules of the given streams, or of all; those that hide most come first. */
 static int find_missing(struct command_call *call, struct missing_list *l, struct err_text *err)
 {
 	const struct symbols_command_options *o = call->options;
@@ -461,7 +461,7 @@ static int missing(struct command_call *call, const char *folder)
 
 /* ---- fetch ---- */
 
-/* One after the other; a collector that can't be reached is a fault. */
+/* Fetches one file after the other. If the collector can't be reached, that is a fault. */
 static int fetch_files(struct command_call *call, const struct wanted_file *files, size_t count,
 		       struct err_text *err)
 {

@@ -1,4 +1,4 @@
-/* Symbol files from agents. See symbols_agents.h. */
+/* Asks agents for symbol files. See symbols_agents.h. */
 #include "collector/cli/run/symbols_agents.h"
 
 #include <inttypes.h>

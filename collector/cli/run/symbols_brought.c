@@ -1,5 +1,5 @@
-/* Binaries out of a recording. See symbols_brought.h. Nothing in it is believed but what the file
- * itself says, once it is whole. */
+/* Takes binaries out of a recording. See symbols_brought.h. The recording's words about a file are
+ * not trusted: once the file is complete, only what it says itself counts. */
 #include "collector/cli/run/symbols_brought.h"
 
 #include <errno.h>
@@ -18,12 +18,12 @@
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 
-#define BYTES_MAX  (4ull << 30) /* of one recording */
-#define FAILED_MAX 20		/* more are not looked at */
+#define BYTES_MAX  (4ull << 30) /* limit for one recording */
+#define FAILED_MAX 20		/* after so many bad files the rest is not looked at */
 
 bool symbols_is_recording(const char *path)
 {
-	static const char magic[4] = {0x04, 0x22, 0x4d, 0x18}; /* of an LZ4 frame */
+	static const char magic[4] = {0x04, 0x22, 0x4d, 0x18}; /* begins an LZ4 frame */
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char bytes[sizeof(magic)];
 
@@ -31,7 +31,7 @@ bool symbols_is_recording(const char *path)
 	       !memcmp(bytes, magic, sizeof(magic));
 }
 
-/* A file that is whole. As symbols_store_receive. */
+/* Receives a file that is complete. As symbols_store_receive. */
 static int receive(const char *folder, const char *temporary, int fd,
 		   const struct brought_file *file, struct err_text *err)
 {

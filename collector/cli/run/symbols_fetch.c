@@ -1,4 +1,4 @@
-/* The process that asks debuginfod servers, started by collector/symbols; not for people. */
+/* The process that asks debuginfod servers. collector/symbols starts it; it is not for people. */
 #include "collector/cli/commands.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"

@@ -1,4 +1,5 @@
-/* The process in which symbol files are read, started by collector/symbols; not for people. */
+/* The process in which symbol files are read. collector/symbols starts it, so that a hostile file
+ * can't harm the collector; it is not for people. */
 #include "collector/cli/commands.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
