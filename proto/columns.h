@@ -29,9 +29,9 @@ struct err_text;
 #define EVENTS_MAX_TICK_NS 1000000000u
 #define EVENTS_MEMORY_MIN  4096 /* least memory of an encoder */
 #define EVENTS_STATE_MIN   8192 /* least state of an encoder */
+/* typical memory of an encoder per event; varied events need more */
 #define EVENTS_STATE_BEST                                                                          \
 	(16 * sizeof(struct addresses_slot) + 4096 * sizeof(struct addresses_known))
-/* typical memory of an encoder per event; varied events need more */
 #define EVENTS_BYTES_AN_EVENT 16
 
 struct event {

@@ -20,8 +20,8 @@
 
 #define KIB	  ((size_t)1 << 10)
 #define OWN_BYTES (640 * KIB)
-#define OWN_PAGES                                                                                  \
-	32 /* mappings that the agent and its libraries write to; each has at least a page */
+/* mappings that the agent and its libraries write to; each has at least a page */
+#define OWN_PAGES	32
 #define SLOT_ROOM	(2048 * KIB) /* one slot for each such part of the limit */
 #define MESSAGE_MIN	(64 * KIB)
 #define MESSAGE_MAX	(512 * KIB)

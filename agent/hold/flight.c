@@ -11,9 +11,9 @@
 #include "proto/columns_put.h"
 #include "base/ban.h"
 
-#define PART                                                                                       \
-	32 /* make_room frees a 32nd of all slots at a time, because moving the records costs as   \
-	      much as taking in a few events for each of them */
+/* make_room frees a 32nd of all slots at a time, because moving the records costs as much as taking
+ * in a few events for each of them */
+#define PART 32
 
 static int send(struct stream *s, uint32_t i)
 {

@@ -17,9 +17,9 @@
 
 #define RETRY_MS 1000
 #define BACKLOG	 64 /* a burst of strangers must not make the kernel refuse others at once */
-#define DIAL_TRIES                                                                                 \
-	3 /* times RETRY_MS for one attempt: a new attempt is as good as a SYN that the kernel     \
-	      retransmits, and comes sooner */
+/* times RETRY_MS for one attempt: a new attempt is as good as a SYN that the kernel retransmits,
+ * and comes sooner */
+#define DIAL_TRIES   3
 #define KEEP_IDLE_S  4
 #define KEEP_EVERY_S 2
 #define KEEP_COUNT   3

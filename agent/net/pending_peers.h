@@ -25,9 +25,8 @@ struct link;
 
 #define PENDING_PEERS_MAX  8 /* at a time */
 #define PENDING_PEERS_EACH 4 /* of one address */
-#define PENDING_PLACES                                                                             \
-	(PENDING_PEERS_MAX + 4) /* some are being closed; the last is the dialer's                 \
-				 */
+/* some are being closed; the last is the dialer's */
+#define PENDING_PLACES	       (PENDING_PEERS_MAX + 4)
 #define PENDING_DIALLED	       (PENDING_PLACES - 1)
 #define PENDING_PEERS_SESSIONS (PENDING_PEERS_MAX + 1) /* TLS sessions at a time, at most */
 

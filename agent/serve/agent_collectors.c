@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-#define LAGGARD_NS                                                                                 \
-	(LINK_SILENT_MS * UINT64_C(1000000))   /* since it last acknowledged something new */
+/* since it last acknowledged something new */
+#define LAGGARD_NS	(LINK_SILENT_MS * UINT64_C(1000000))
 #define LAGGARD_MOST_NS UINT64_C(600000000000) /* in total, for a collector without a key */
 /* within this time, a connected collector subscribes to a stream that is listed to it */
 #define SUBSCRIBES_NS UINT64_C(2000000000)

@@ -26,8 +26,8 @@ static void say_refused(pid_t pid, const struct own_allocator *own)
 }
 
 #define KNOWN 16
-#define LARGE                                                                                      \
-	(32 << 20) /* bytes of a program: reading more than this may take longer than it waits */
+/* bytes of a program: reading more than this may take longer than it waits */
+#define LARGE (32 << 20)
 
 /* Identifies a program's file in one state. */
 struct program {

@@ -20,8 +20,8 @@
 #define SLEEP_LEAST_NS 10000000
 /* Ended threads whose names are kept for late collectors. */
 #define DEAD_THREADS (4 * BATCH_THREADS_MAX)
-#define RENEWAL_REST                                                                               \
-	64 /* batches until the next renewal, if threads hold too much of the stack table */
+/* batches until the next renewal, if threads hold too much of the stack table */
+#define RENEWAL_REST 64
 #define STOPPED_NS   1000000000 /* programs continue unrecorded after so long without a heartbeat */
 #define TURN_BATCHES 4		/* batches in one turn: others need the lock, too */
 /* Least number of lanes; beyond it, lanes are given up for deeper stacks. */

@@ -27,8 +27,8 @@
 #include "base/ban.h"
 
 #define REMOVED "removed-"
-#define INTERRUPTED_NS                                                                             \
-	3600000000000u /* how long an agent may take to return to a stream that has no end */
+/* how long an agent may take to return to a stream that has no end */
+#define INTERRUPTED_NS 3600000000000u
 
 struct candidate {
 	struct stream_id id;

@@ -12,9 +12,9 @@
 #define PAUSE_FIRST_MS 250
 #define PAUSE_MAX_MS   10000
 #define NONCE_MS       1000 /* lifetime of a nonce for sending */
-#define SOON_MS                                                                                    \
-	700 /* not the one second of agents' beacons, so that probes do not always meet a flooded  \
-	     * agent at the wrong moment */
+/* not the one second of agents' beacons, so that probes do not always meet a flooded agent at the
+ * wrong moment */
+#define SOON_MS 700
 
 /* Makes a new nonce when the last one is old. Returns false if no random numbers are available. */
 static bool renew_nonce(struct prober *p, uint64_t now_ms)

@@ -9,9 +9,8 @@
 #include "base/utf8.h"
 #include "base/ban.h"
 
-#define HOLE_MAX                                                                                   \
-	(1u << 16) /* texts that may be skipped at once, in places where damage has destroyed      \
-		    * their definitions */
+/* texts that may be skipped at once, in places where damage has destroyed their definitions */
+#define HOLE_MAX (1u << 16)
 
 void names_done(struct names *n)
 {

@@ -27,10 +27,9 @@
 #define BATCH_EVENTS  32768 /* as agents do */
 #define EVENTS_MEMORY (BATCH_EVENTS * EVENTS_BYTES_AN_EVENT)
 #define TICK_NS	      1000
-#define DEFINITIONS_MAX                                                                            \
-	(1u << 20) /* Limit for the bytes of fields, of names and of nodes, each; beyond it the    \
-		    * batch is closed. */
-#define NODES_A_BATCH (DEFINITIONS_MAX / STACKS_NODE_MAX)
+/* Limit for the bytes of fields, of names and of nodes, each; beyond it the batch is closed. */
+#define DEFINITIONS_MAX (1u << 20)
+#define NODES_A_BATCH	(DEFINITIONS_MAX / STACKS_NODE_MAX)
 
 int composer_fail(struct composer *c, int error, const char *what)
 {

@@ -266,8 +266,8 @@ bool thread_in_hook(uintptr_t frame)
 	return tls.frame && nested(tls.frame, frame);
 }
 
-#define SEEKING                                                                                    \
-	(1ull << 63) /* in tls.return_address, while this thread searches its stack for a hook */
+/* in tls.return_address, while this thread searches its stack for a hook */
+#define SEEKING (1ull << 63)
 
 /* Is the hook absent from the stack? This thread may have interrupted a capture, or the code that
  * announces modules. The walk therefore uses its own memory (of which 12 KiB become resident), and

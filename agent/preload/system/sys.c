@@ -218,9 +218,9 @@ void sys_futex_wake(uint32_t *word)
 	sys_call(SYS_futex, word, FUTEX_WAKE, 1);
 }
 
-#define UNLIKELY_WORD                                                                              \
-	0x8f1d35b7u /* words on a stack are often 0; if the value matches, the wait yields the     \
-		       processor, even with a zero timeout */
+/* words on a stack are often 0; if the value matches, the wait yields the processor, even with a
+ * zero timeout */
+#define UNLIKELY_WORD 0x8f1d35b7u
 
 /* A wait with a zero timeout: the kernel reads the word first, and returns EFAULT if it cannot. If
  * the call is refused, the rest of the page counts as readable, because `from` is on a stack in

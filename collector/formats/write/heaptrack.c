@@ -39,9 +39,8 @@
 #include "base/ban.h"
 
 #define TICK_NS 10000000 /* minimum time between `c` lines, as in heaptrack itself */
-#define INFOS_RECENT                                                                               \
-	65536 /* pairs of size and trace that are found again; others are written again, with the  \
-		 same meaning */
+/* pairs of size and trace that are found again; others are written again, with the same meaning */
+#define INFOS_RECENT 65536
 
 struct info {
 	uint64_t size, number;

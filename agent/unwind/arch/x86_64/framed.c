@@ -46,8 +46,8 @@ static int32_t constant(const uint8_t *at)
 }
 
 /* By their last four bytes, or, of Go's, by the first four of the last instruction. */
-#define MOV_SP_FP                                                                                  \
-	((int32_t)0xe5894855) /* push %rbp; mov %rsp, %rbp; there are two ways to write it */
+/* push %rbp; mov %rsp, %rbp; there are two ways to write it */
+#define MOV_SP_FP  ((int32_t)0xe5894855)
 #define MOV_SP_FP2 ((int32_t)0xec8b4855)
 #define LEA_0	   0x242c8d48 /* lea (%rsp), %rbp; with a distance of 8 bits; of 32 */
 #define LEA_8	   0x246c8d48
