@@ -1,11 +1,11 @@
 #pragma once
-/* AArch64: what is written in the processor's own instructions, so that the rest can be compiled
- * for others. See arch/arch.h. */
+/* AArch64: the parts that are written in the processor's own instructions. They are separate so
+ * that the rest can be compiled for the kernel's virtual machine. See arch/arch.h. */
 #include <stdint.h>
 
 #include "arch_layout.h"
 
-/* The caller's x29, in a function with a frame record. */
+/* Returns the caller's x29. Only for functions with a frame record. */
 static inline __attribute__((always_inline)) uint64_t arch_caller_fp(void)
 {
 	return *(const uint64_t *)__builtin_frame_address(0);

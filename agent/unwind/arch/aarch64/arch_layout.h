@@ -30,14 +30,15 @@ static inline uint64_t arch_load(uint64_t address)
 	return *(const volatile uint64_t *)(uintptr_t)address;
 }
 
-#ifndef __aarch64__ /* bpf has no such instruction; where addresses have fewer bits and            \
-		       signatures, a walk misses */
+/* The kernel's virtual machine has no instruction for this. If addresses have fewer bits and the
+ * signature begins below, the walk does not find the frame. */
+#ifndef __aarch64__
 static inline uint64_t arch_code_address(uint64_t raw)
 {
 	return raw & ((UINT64_C(1) << ARCH_PC_BITS) - 1);
 }
 #else
-/* xpaclri takes the signature off a return address (Arm ARM, C6.2.385); before Armv8.3 it does
+/* xpaclri removes the signature from a return address (Arm ARM, C6.2.385); before Armv8.3 it does
  * nothing. */
 static inline __attribute__((always_inline)) uint64_t arch_code_address(uint64_t raw)
 {

@@ -4,10 +4,10 @@
  *
  *   | cfa offset / 16 : 12 | slot : 11 | from the other end : 1 | keeps fp : 1 | type : 2 |
  *
- * x29 and x30 are saved side by side: "slot" is how far below the cfa, in words, the return address
- * lies, and the caller's x29 a word below that, or it is still in the register. gcc puts the pair
- * at the frame's low end, so in large frames the slot is counted from there (where cfa offset
- * begins) upwards.
+ * x29 and x30 are saved side by side. "slot" is how far below the cfa, in words, the return address
+ * lies. The caller's x29 lies a word below that, or is still in the register. gcc puts the pair at
+ * the frame's low end. So in large frames the slot counts from that end (where the cfa offset
+ * begins) upwards, else it would not fit.
  */
 #define ROW_CFA_MAX 0xfffu
 #define ROW_FP_MAX  0x7ffu

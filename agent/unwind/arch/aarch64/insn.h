@@ -1,8 +1,6 @@
 #pragma once
-/*
- * What instructions of AArch64 do with a frame (Arm ARM, DDI 0487, C4.1). Only those are told apart
- * by which gcc and clang keep return address (x30), frame pointer (x29) and stack pointer.
- */
+/* What instructions of AArch64 do with a frame (Arm ARM, DDI 0487, C4.1). It knows only those by
+ * which gcc and clang save return address (x30), frame pointer (x29) and stack pointer. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,7 +18,7 @@ static inline uint32_t insn_at(const uint8_t *at)
 	return insn;
 }
 
-/* A signed one. */
+/* Returns a signed bit field. */
 static inline int32_t insn_field(uint32_t insn, unsigned from, unsigned bits)
 {
 	return (int32_t)(insn << (32 - from - bits)) >> (32 - bits);
@@ -29,15 +27,16 @@ static inline int32_t insn_field(uint32_t insn, unsigned from, unsigned bits)
 /* A store or load of 64-bit registers at sp. */
 struct insn_access {
 	bool load;
-	int32_t moves; /* sp, up */
-	int32_t at[2]; /* where, from sp before it on: x29, x30; -1: another register */
+	int32_t moves; /* sp moves up by this */
+	int32_t at[2]; /* where x29 and x30 are, counted from sp before the instruction; -1: another
+			  register */
 };
 
 #define INSN_NOT_THERE INT32_MIN
 
 bool insn_access(uint32_t insn, struct insn_access *ret);
 
-/* add or sub of a constant: `to` = `from` + what it gives; 0 is a copy. */
+/* Recognizes add or sub of a constant: `to` = `from` + *ret_value; 0 is a copy. */
 bool insn_adds(uint32_t insn, unsigned to, unsigned from, int32_t *ret_value);
 
 /* sub sp, sp, xN or add sp, sp, xN */
@@ -59,13 +58,13 @@ static inline bool insn_returns(uint32_t insn)
 	return insn == INSN_RET || (insn & 0xfffffbff) == 0xd65f0bff;
 }
 
-/* br, with authentication or without, and b: goes on elsewhere. */
+/* br, with or without authentication, and b: the code goes on elsewhere. */
 static inline bool insn_jumps(uint32_t insn)
 {
 	return insn >> 26 == 5 || (insn & 0xfefff000) == 0xd61f0000;
 }
 
-/* Any that may go elsewhere (in the same group are those of the system, which do not). */
+/* Any instruction that may go elsewhere. The group also has system instructions, which do not. */
 static inline bool insn_branches(uint32_t insn)
 {
 	return (insn & 0x1c000000) == 0x14000000 && insn >> 24 != 0xd5;

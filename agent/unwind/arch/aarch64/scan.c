@@ -1,12 +1,13 @@
 /*
- * Frames of AArch64, read from code: musl has no tables, hand-written assembly often none.
+ * Finds frames of AArch64 by reading code: musl has no tables, and hand-written assembly often has
+ * none.
  *
  * Backward, for a return address. A function that calls has stored x30, nearly always beside x29,
- * and made room for that, in one instruction (stp x29, x30, [sp, #-N]!) or in two. The last such
- * store before the call is the one in force: a function has one prologue, which lies before what it
- * leads to. What gives room back stands at an end and is passed over. From where x29 points to what
- * was stored (a frame record, AAPCS64 6.4.6) it is what counts: sp may be moved by a size that
- * nobody knows (alloca).
+ * and made room for both, in one instruction (stp x29, x30, [sp, #-N]!) or in two. The last such
+ * store before the call counts: a function has one prologue, which lies before the code that it
+ * leads to. Instructions that give room back stand at an end of the function and are skipped. Once
+ * x29 points to what was stored (a frame record, AAPCS64 6.4.6), x29 counts: sp may be moved by a
+ * size that the code does not show (alloca).
  *
  * Forward, for interrupted code: what it does before it returns tells where x30 is.
  */
@@ -21,9 +22,9 @@
 #define REACH	     (1 << 24)
 
 struct prologue {
-	const uint8_t *store; /* of x30 */
-	int32_t size;	      /* cfa - sp, behind it */
-	int32_t slot[2];      /* cfa - where x29 and x30 are; 0: not stored */
+	const uint8_t *store; /* the store of x30 */
+	int32_t size;	      /* cfa - sp after it */
+	int32_t slot[2];      /* cfa - the places of x29 and x30; 0: not stored */
 };
 
 static bool frame_at(bool from_fp, int32_t cfa, const int32_t *slot, struct arch_frame *ret_frame)
@@ -39,7 +40,8 @@ static bool frame_at(bool from_fp, int32_t cfa, const int32_t *slot, struct arch
 	return true;
 }
 
-/* The constant that the register was given before `at`: mov, and movk above it. 0: nobody knows. */
+/* Returns the constant that the register got before `at`: by mov, and movk for the upper bits. 0:
+ * not known. */
 static int32_t constant_before(const struct arch_code *code, const uint8_t *at, unsigned reg)
 {
 	uint32_t high = 0;
@@ -55,7 +57,7 @@ static int32_t constant_before(const struct arch_code *code, const uint8_t *at, 
 	return 0;
 }
 
-/* How far the instruction at `at` moves sp down; negative: nobody knows. */
+/* Returns by how much the instruction at `at` moves sp down; negative: not known. */
 static int32_t room_made(const struct arch_code *code, const uint8_t *at)
 {
 	struct insn_access access;
@@ -76,7 +78,7 @@ static int32_t room_made(const struct arch_code *code, const uint8_t *at)
 	return moves < 0 ? -moves : 0;
 }
 
-/* Room that was made right before `at`. */
+/* Returns the room that was made right before `at`. */
 static int32_t room_before(const struct arch_code *code, const uint8_t *at)
 {
 	int32_t size = 0;
@@ -95,7 +97,7 @@ static int32_t room_before(const struct arch_code *code, const uint8_t *at)
 	return size;
 }
 
-/* The last store of x30 before `pc`. */
+/* Finds the last store of x30 before `pc`. */
 static bool find_store(const struct arch_code *code, const uint8_t *pc, struct prologue *p)
 {
 	const uint8_t *at = pc;
@@ -118,8 +120,8 @@ static bool find_store(const struct arch_code *code, const uint8_t *pc, struct p
 	return false;
 }
 
-/* From there to where we are. A row counts in 16 bytes: where x29 lies between (clang, below an odd
- * number of vector registers), sp tells. */
+/* Reads from the store to `pc`. A row counts in units of 16 bytes. If x29 lies between two (clang,
+ * below an odd number of vector registers), sp is used. */
 static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 			  struct arch_frame *ret_frame)
 {
@@ -142,11 +144,11 @@ static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 	return frame_at(false, p.size, p.slot, ret_frame);
 }
 
-/* Forward. */
+/* The forward search. */
 
 struct path {
-	int32_t moved; /* sp, or x29, is so far above what it was */
-	int32_t at[2]; /* x29 and x30 were loaded so far above that */
+	int32_t moved; /* how far sp, or x29, is above its first value */
+	int32_t at[2]; /* x29 and x30 were loaded from so far above that */
 	bool has[2];
 	bool from_fp;
 };
@@ -176,7 +178,7 @@ static void load(struct path *p, const struct insn_access *access)
 	p->moved += access->moves;
 }
 
-/* The instruction at `pc` is the next one. */
+/* `pc` is the instruction that will be executed next. */
 static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 			 struct arch_frame *ret_frame)
 {
@@ -193,7 +195,8 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 		at += 4;
 		called |= insn_is_call(insn);
 		if (insn_access(insn, &access)) {
-			if (!access.load && access.at[1] != INSN_NOT_THERE) { /* not yet saved */
+			if (!access.load &&
+			    access.at[1] != INSN_NOT_THERE) { /* x30 is not saved yet */
 				moves = room_before(code, pc);
 				*ret_frame = (struct arch_frame){.cfa_words = (uint32_t)moves / 8};
 				return !called && moves >= 0;
@@ -210,7 +213,7 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 		} else if (insn_returns(insn)) {
 			return note_return(&p, ret_frame);
 		} else if (insn_jumps(insn)) {
-			if (p.has[1]) /* to the function that returns in place of this one */
+			if (p.has[1]) /* a jump to a function that returns in place of this one */
 				return note_return(&p, ret_frame);
 			if (insn >> 26 != 5)
 				return false;
@@ -220,8 +223,8 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 	return false;
 }
 
-/* Where stacks end in musl: mov x8, #93; svc #0 (exit) right behind, in the code that a thread
- * begins in. */
+/* Recognizes the end of a stack in musl: mov x8, #93; svc #0 (exit) follows, in the code in which a
+ * thread begins. */
 static bool ends_stack(const struct arch_code *code, const uint8_t *pc)
 {
 	for (unsigned i = 0; i < 4 && code->end - pc >= 8; i++, pc += 4)

@@ -15,12 +15,13 @@ static const uint8_t greg_of[ARCH_REGISTERS] = {13, 12, 14, 11, 9, 8, 10, 15, 0,
 
 bool arch_is_signal_return(const uint8_t *code, size_t length, uint32_t *ret_offset)
 {
-	/* mov $15, %rax; syscall: what glibc, musl and gdb agree on. */
+	/* mov $15, %rax; syscall: glibc and musl end handlers by this, and gdb looks for it */
 	static const uint8_t rt_sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 
 	size_t same = 0;
 
-	/* Byte by byte: no more is read than matches, and by nobody else's memcmp. */
+	/* Compares byte by byte: nothing is read behind the first difference, and no memcmp is
+	 * called that may be the program's own. */
 	while (same < sizeof(rt_sigreturn) && same < length && code[same] == rt_sigreturn[same])
 		same++;
 	*ret_offset = 0;
@@ -29,7 +30,8 @@ bool arch_is_signal_return(const uint8_t *code, size_t length, uint32_t *ret_off
 
 uint64_t arch_signal_slot(uint64_t sp, unsigned dwarf_register)
 {
-	/* The handler's return popped the restorer's address: sp is the address of the ucontext. */
+	/* The handler's return has popped the address of the restorer, so sp is the address of the
+	 * ucontext. */
 	return sp + UCONTEXT_GREGS + 8u * greg_of[dwarf_register];
 }
 
@@ -59,7 +61,7 @@ uint64_t arch_plt_cfa(uint64_t sp, uint64_t pc, unsigned constant)
 	return sp + 8 + ((pc & 15) >= constant ? 8 : 0);
 }
 
-/* A call is two to seven bytes long, prefixes apart. */
+/* A call is two to seven bytes long, not counting prefixes. */
 bool arch_is_behind_call(const uint8_t *code, size_t length)
 {
 	const uint8_t *end = code + length;

@@ -1,18 +1,18 @@
 #pragma once
-/* x86-64: what is written in the processor's own instructions, so that the rest can be compiled for
- * others. See arch/arch.h. */
+/* x86-64: the parts that are written in the processor's own instructions. They are separate so that
+ * the rest can be compiled for the kernel's virtual machine. See arch/arch.h. */
 #include <stdint.h>
 
 #include "arch_layout.h"
 
-/* The caller's rbp, in a function that has one of its own. */
+/* Returns the caller's rbp. Only for functions that have an rbp of their own. */
 static inline __attribute__((always_inline)) uint64_t arch_caller_fp(void)
 {
 	return *(const uint64_t *)__builtin_frame_address(0);
 }
 
-/* `value[ARCH_REGISTERS]` gets the registers that a function keeps, sp and pc of the line it is
- * written in; the rest is left alone. */
+/* Stores the registers that a function keeps, and sp and pc of this line, in
+ * `value[ARCH_REGISTERS]`; the other elements stay as they are. */
 static inline __attribute__((always_inline)) uint64_t arch_registers_here(uint64_t *value)
 {
 	__asm__ volatile("movq %%rbx, 24(%0)\n\t"

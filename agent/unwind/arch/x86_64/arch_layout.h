@@ -19,9 +19,10 @@
 #define ARCH_TOLD      1
 #define ARCH_FRAMED    1
 #define ARCH_RECORD    1
-#define ARCH_FP_KEPT   1 /* the return address's own slot: fp is never saved there */
-#define ARCH_TABLE     0xffffffffu
-#define ARCH_SAVED     5
+/* the return address's own slot: fp is never saved there, so the value is free */
+#define ARCH_FP_KEPT 1
+#define ARCH_TABLE   0xffffffffu
+#define ARCH_SAVED   5
 
 #define ARCH_HOT inline __attribute__((always_inline))
 

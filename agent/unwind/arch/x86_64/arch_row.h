@@ -69,7 +69,7 @@ static inline bool row_of_frame(const struct arch_frame *frame, uint32_t *ret_ro
 
 	if (frame->ra_words != 1 || !cfa || cfa > ROW_CFA_MAX || fp < ARCH_FP_KEPT ||
 	    fp > ROW_FP_MAX || (!frame->from_fp && fp > cfa))
-		return false; /* (of a row from sp nothing lies in the red zone) */
+		return false; /* (a row from sp has nothing in the red zone) */
 	*ret_row = (frame->from_fp ? ROW_FP : ROW_SP) | fp << 2 | cfa << 11;
 	return true;
 }

@@ -1,4 +1,4 @@
-/* What instructions change. See effect.h; Intel's manual, volume 2, appendix A. */
+/* Says what instructions change. See effect.h; Intel's manual, volume 2, appendix A. */
 #include "agent/unwind/arch/x86_64/effect.h"
 
 #include "agent/unwind/ban.h"
@@ -7,13 +7,13 @@ enum { RAX, RCX, RDX };
 
 #define BIT(reg) (1u << (reg))
 
-/* The operand in rm, if it is a register. */
+/* The bit of the register in rm; 0 if rm is an address. */
 static uint32_t rm_of(const struct insn *insn)
 {
 	return insn->mod == 3 ? BIT(insn->rm) : 0;
 }
 
-/* As a byte, which may be the second one of the first four registers. */
+/* The bit of a byte register. Numbers 4 to 7 may mean the second byte of one of the first four. */
 static uint32_t byte_of(uint8_t reg)
 {
 	return BIT(reg) | BIT(reg & 3);
@@ -24,7 +24,8 @@ static uint32_t rm_byte_of(const struct insn *insn)
 	return insn->mod == 3 ? byte_of(insn->rm) : 0;
 }
 
-/* The eight operations whose opcodes are 00 to 05, 08 to 0d... The last compares. */
+/* The eight operations whose opcodes are 00 to 05, 08 to 0d... The last one, cmp, changes no
+ * register. */
 static uint32_t arithmetic(const struct insn *insn)
 {
 	if (insn->opcode >> 3 == 7)
@@ -73,7 +74,7 @@ static bool one_byte(const struct insn *insn, uint32_t *ret)
 	case 0xa9:
 		*ret = 0;
 		return true;
-	case 0x90: /* with a prefix it exchanges r8 and rax */
+	case 0x90: /* with a REX prefix it exchanges r8 and rax */
 		*ret = insn->reg ? BIT(insn->reg) | BIT(RAX) : 0;
 		return true;
 	case 0x58 ... 0x5f:
@@ -228,7 +229,7 @@ bool effect_stores(const struct insn *insn)
 	case 0x81:
 	case 0x83:
 		return (insn->reg & 7) != 7 && insn->mod != 3;
-	case 0xa2 ... 0xa7: /* to a fixed address, of strings */
+	case 0xa2 ... 0xa7: /* instructions at a fixed address, and of strings */
 	case 0xaa:
 	case 0xab:
 		return true;

@@ -1,13 +1,14 @@
 #pragma once
-/* What an instruction changes, as far as following a value through a few of them takes. */
+/* Says what an instruction changes, as far as it is needed to follow a value through a few
+ * instructions. */
 #include "agent/unwind/arch/x86_64/insn.h"
 
-/* General registers that it writes, a bit each; false: not known. Of a call, jump or return: not
- * asked. */
+/* Sets a bit for each general register that the instruction writes. Returns false if that is not
+ * known. Not for calls, jumps and returns. */
 bool effect_registers(const struct insn *insn, uint32_t *ret_registers);
 
-/* It writes to memory, other than by a push. In doubt it does. */
+/* Tells whether the instruction writes to memory, other than by a push. True if in doubt. */
 bool effect_stores(const struct insn *insn);
 
-/* It leaves the flags alone. In doubt it does not. */
+/* Tells whether the instruction leaves the flags alone. False if in doubt. */
 bool effect_keeps_flags(const struct insn *insn);

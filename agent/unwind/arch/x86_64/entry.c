@@ -1,4 +1,5 @@
-/* Moving a function's first instructions. See entry.h; encodings: Intel's manual, volume 2. */
+/* Moves a function's first instructions elsewhere. See entry.h; encodings: Intel's manual,
+ * volume 2. */
 #include "agent/unwind/entry.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "agent/unwind/ban.h"
 
 #define JUMP	  5  /* e9 and a distance of 32 bits */
-#define BLOCK	  16 /* functions are filled up to a multiple of this */
+#define BLOCK	  16 /* compilers fill up functions to a multiple of this */
 #define BRANCH_32 6  /* 0f 8x and a distance */
 
 static bool in_two_bytes(const struct insn *insn)
@@ -15,7 +16,8 @@ static bool in_two_bytes(const struct insn *insn)
 	return insn->map == 1;
 }
 
-/* Direct: a branch, jump or call with the distance in the instruction. */
+/* Tells whether the instruction is a branch, jump or call with the distance in it, and where it
+ * leads. */
 static bool leads(const struct insn *insn, uint64_t address, uint64_t *ret_target)
 {
 	enum insn_flow flow = insn_flow(insn);
@@ -29,16 +31,18 @@ static bool leads(const struct insn *insn, uint64_t address, uint64_t *ret_targe
 
 static bool put(struct entry_move *move, const void *bytes, size_t count)
 {
-	if (count + JUMP > sizeof(move->moved) - move->moved_length) /* a jump back follows */
+	if (count + JUMP >
+	    sizeof(move->moved) -
+		    move->moved_length) /* there must be room for the jump back that follows */
 		return false;
 	memcpy(move->moved + move->moved_length, bytes, count);
 	move->moved_length += (uint8_t)count;
 	return true;
 }
 
-/* The distance in the last `behind` + 4 bytes of what was put was meant for an instruction that
- * ends at `end`. In `moved` it ends elsewhere: the distance becomes what it would have to be if
- * moved[0] lay at move->address. */
+/* Corrects the distance in the last `behind` + 4 bytes of what was put. It was meant for an
+ * instruction that ends at `end`; in `moved` the instruction ends elsewhere. The new distance is
+ * right if moved[0] lies at move->address. */
 static bool fix(struct entry_move *move, unsigned behind, int64_t distance, uint64_t end)
 {
 	uint64_t new_end = move->address + move->moved_length;
@@ -52,7 +56,8 @@ static bool fix(struct entry_move *move, unsigned behind, int64_t distance, uint
 	return true;
 }
 
-/* Short jumps become long ones. Those that count (loop, jrcxz) have no long form. */
+/* Short jumps become long ones. Jumps that count (loop, jrcxz) have no long form, and can't be
+ * moved. */
 static bool move_branch(struct entry_move *move, const struct insn *insn, uint64_t end)
 {
 	uint8_t code[BRANCH_32] = {0x0f, (uint8_t)(0x80 | (insn->opcode & 0xf))};
@@ -65,7 +70,7 @@ static bool move_branch(struct entry_move *move, const struct insn *insn, uint64
 	return put(move, code, jump ? JUMP : BRANCH_32) && fix(move, 0, insn->immediate, end);
 }
 
-/* xbegin: where it goes when a transaction fails. */
+/* xbegin holds the address where a failed transaction goes on. */
 static bool is_transaction(const struct insn *insn)
 {
 	return !insn->map && insn->opcode == 0xc7 && insn->mod == 3 && (insn->reg & 7) == 7;
@@ -98,8 +103,8 @@ static bool ends(const struct insn *insn)
 	       flow == FLOW_AWAY_STATIC;
 }
 
-/* How many bytes behind the function's end at `code` are filling: nothing else up to the next
- * block. */
+/* Returns how many bytes behind the function's end at `code` are filling. 0 if there is anything
+ * else before the next block. */
 static size_t filling(const uint8_t *code, size_t room, uint64_t address)
 {
 	size_t want = (size_t)(-address % BLOCK), at = 0;
@@ -139,8 +144,8 @@ static enum entry_fault move_first(const uint8_t *code, size_t size, size_t room
 	return ENTRY_FITS;
 }
 
-/* Jumps from within to the first byte count as well: what a loop has in registers is not what a
- * caller passes. */
+/* A jump from within the function to its first byte is refused as well: the registers of a loop are
+ * not the arguments of a caller. */
 static enum entry_fault check_body(const uint8_t *code, size_t size, uint64_t address,
 				   const struct entry_move *move)
 {
@@ -194,9 +199,10 @@ bool entry_leads_to(const uint8_t *code, size_t size, uint64_t address, uint64_t
 	return false;
 }
 
-/* Instructions that are read from a wrong place on fall into step with the right ones before long.
- * So if one begins at `at`, one of several beginnings a while before leads there; a constant of
- * another instruction seldom is at the end of such a way. */
+/* Tells whether an instruction begins at `at`. x86 code that is read from a wrong place soon falls
+ * into step with the right instructions. So if an instruction begins at `at`, reading from one of
+ * several places a while before leads there; a constant inside another instruction is seldom
+ * reached in that way. */
 static bool begins_at(const uint8_t *code, const uint8_t *end, size_t at)
 {
 	size_t first = at < ENTRY_BEFORE ? 0 : at - ENTRY_BEFORE, tries = at - first < 16 ? 1 : 16;

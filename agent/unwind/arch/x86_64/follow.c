@@ -1,4 +1,4 @@
-/* Following a function's paths. See follow.h. */
+/* Follows all paths of a function. See follow.h. */
 #include "agent/unwind/arch/x86_64/follow.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 #include "agent/unwind/arch/x86_64/effect.h"
 #include "agent/unwind/ban.h"
 
-#define WINDOW	  512  /* bytes that are read at a time */
+#define WINDOW	  512  /* bytes that are read in one step */
 #define WORK_MAX  6000 /* instructions */
 #define OPEN_MAX  256
 #define SEEN_SIZE 16384
@@ -15,17 +15,17 @@ struct traversal {
 	const struct place_code *code;
 	uint64_t open[OPEN_MAX];
 	unsigned open_count;
-	uint64_t seen[SEEN_SIZE]; /* a hash of addresses + 1 */
+	uint64_t seen[SEEN_SIZE]; /* hash table of addresses + 1 */
 	unsigned work;
 	uint64_t *found;
 	int found_count;
 	bool failed;
-	const struct place_hand_on *wanted; /* calls are followed, too, to see if they come there;
-					       NULL: returns are looked for */
+	const struct place_hand_on *wanted; /* a search: calls are followed, too, to see if they
+					       lead there. NULL: returns are collected */
 	bool reached;
 };
 
-/* False: it has been there. */
+/* Returns false if the traversal has been there. */
 static bool is_new(struct traversal *t, uint64_t address)
 {
 	uint64_t hash = address * UINT64_C(0x9e3779b97f4a7c15) >> 50;
@@ -44,7 +44,7 @@ static_assert(WORK_MAX < SEEN_SIZE / 2, "there is always room in the hash");
 static void open_at(struct traversal *t, uint64_t address)
 {
 	if (!address || t->open_count == OPEN_MAX)
-		t->failed |= !t->wanted; /* of a search other paths may come there */
+		t->failed |= !t->wanted; /* a search may still find it on another path */
 	else
 		t->open[t->open_count++] = address;
 }
@@ -65,7 +65,7 @@ static bool is_wanted(struct traversal *t, uint64_t address, bool pointer)
 	return t->reached;
 }
 
-/* To another place of the file, by a jump or call. */
+/* Goes to another place of the file, by a jump or call. */
 static void lead_to(struct traversal *t, uint64_t target)
 {
 	if (!is_wanted(t, target, false))
@@ -88,7 +88,7 @@ static void follow_call(struct traversal *t, const struct insn *insn, uint64_t n
 		lead_through(t, next + (uint64_t)(int64_t)insn->displacement);
 }
 
-/* The path may have another instruction. */
+/* Handles one instruction. Returns true if the path goes on behind it. */
 static bool go_on(struct traversal *t, uint64_t address, const struct insn *insn, uint64_t next)
 {
 	switch (insn_flow(insn)) {
@@ -118,7 +118,7 @@ static bool go_on(struct traversal *t, uint64_t address, const struct insn *insn
 	}
 }
 
-/* From an address to the end of a path. */
+/* Follows a path from an address to its end. */
 static void follow(struct traversal *t, uint64_t address)
 {
 	uint8_t bytes[WINDOW];
@@ -133,7 +133,8 @@ static void follow(struct traversal *t, uint64_t address)
 			length = t->code->read(t->code->context, from, bytes, sizeof(bytes));
 		}
 		if (address != first && t->code->begins(t->code->context, address))
-			return; /* what was called before it does not return */
+			return; /* another function begins here, so the call before does not return
+				 */
 		if (t->work == WORK_MAX || !insn_read(bytes + at, bytes + length, &insn)) {
 			t->failed = true;
 			return;
@@ -161,7 +162,7 @@ int follow_exits(const struct place_code *code, uint64_t address,
 	return t.failed ? -1 : t.found_count;
 }
 
-/* A path that can't be followed ends; others go on. */
+/* A path that can't be followed ends, and the others go on: one path that leads there is enough. */
 bool follow_reaches(const struct place_code *code, uint64_t address,
 		    const struct place_hand_on *question)
 {
@@ -178,14 +179,14 @@ bool follow_reaches(const struct place_code *code, uint64_t address,
 	return t.reached;
 }
 
-/* Handing on. */
+/* Functions that only hand a call on. */
 
-#define HAND_ON_MAX   384 /* bytes of a function that is no more than that */
+#define HAND_ON_MAX   384 /* bytes: a larger function does more than hand on */
 #define HAND_ON_PATHS 64
 
 struct path {
 	uint16_t at;
-	bool constant; /* rax is one */
+	bool constant; /* rax has a constant */
 };
 
 struct hand_on {
@@ -205,7 +206,8 @@ static bool is_target(struct hand_on *h, uint64_t address, bool pointer)
 	return is;
 }
 
-/* A part of the function that is seldom reached lies elsewhere. */
+/* Tells whether a jump out of the function leads to code that never returns: compilers put parts
+ * that are seldom reached elsewhere. */
 static bool never_returns(const struct hand_on *h, uint64_t address)
 {
 	uint64_t exits[PLACE_EXITS_MAX];
@@ -213,7 +215,8 @@ static bool never_returns(const struct hand_on *h, uint64_t address)
 	return follow_exits(h->question->code, address, exits) == 0;
 }
 
-/* To a place in the function, to a target, or to an end; all else is a failure. */
+/* A jump may lead to a place in the function, to a target or to an end; everything else is a
+ * failure. */
 static void jump(struct hand_on *h, uint64_t target, bool constant)
 {
 	uint64_t offset = target - h->f->address;
@@ -251,7 +254,7 @@ static void pass(struct hand_on *h, struct path *path, const struct insn *insn)
 	h->failed |= h->question->frees && effect_stores(insn);
 }
 
-/* The path has another instruction. */
+/* Handles one instruction. Returns true if the path goes on behind it. */
 static bool step(struct hand_on *h, struct path *path, const struct insn *insn)
 {
 	uint64_t next = h->f->address + (uint64_t)(insn->next - h->f->code);

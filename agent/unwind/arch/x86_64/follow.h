@@ -1,6 +1,6 @@
 #pragma once
-/* Along all paths of a function to its ends: see exits, hands_on and reaches in place.h, which
- * these are. Work is bounded. */
+/* Follows all paths of a function to its ends. The functions here implement exits, hands_on and
+ * reaches of place.h. Work is bounded. */
 #include "agent/unwind/place.h"
 
 int follow_exits(const struct place_code *code, uint64_t address,

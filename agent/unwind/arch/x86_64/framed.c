@@ -1,22 +1,23 @@
 /*
- * Where the frame pointer holds. A function that keeps one begins by `push %rbp; mov %rsp, %rbp`.
- * From the nearest such place before a call its code is followed once, in the order of addresses,
- * to where it takes the record away and leaves; all of its calls in between have the same row.
+ * Finds where the frame pointer is valid. A function that keeps one begins by `push %rbp; mov %rsp,
+ * %rbp`. From the nearest such beginning before a call the code is followed once, in the order of
+ * addresses, to where the function removes its frame record and leaves. All calls in between have
+ * the same row.
  *
  *   55 48 89 e5   ...   call   ...   call   ...   pop %rbp; ret
  *               |<------------ held ------------------->|
  *
- * What has to be kept out is other code that lies between the two, of a function without a frame:
- * there the row would lead past its caller. So all that is read must agree that nothing but the
- * record lies between sp, as it was, and the return address: all calls have sp at a multiple of 16,
- * or all 8 off, fp is written nowhere, and each return or jump away finds both as they were. Behind
- * such an end the function goes on only if a branch from before leads over it. What lies beyond the
- * last such end, or jump back, is not held: it may be the beginning of another function, behind a
- * call that does not return. In doubt there is none, and who asks searches on.
+ * The danger is other code between the two: a function without a frame. There the row would skip
+ * its caller. So everything that is read must agree that only the record lies between sp, as it
+ * was, and the return address: at all calls sp is a multiple of 16, or at all calls it is 8 off; fp
+ * is not written; and each return or jump away finds both as they were. Behind such an end the
+ * function goes on only if an earlier branch leads over it. What lies behind the last such end, or
+ * jump back, does not count as held: it may be the beginning of another function, behind a call
+ * that does not return. In doubt nothing is held, and the caller uses another way.
  *
- * Go's functions make room and the record in it: `sub $N, %rsp; mov %rbp, N-8(%rsp); lea N-8(%rsp),
- * %rbp`. What they find in fp when C code returns may be out of date, as their stacks move: their
- * rows go by sp, and are found for each call.
+ * Go's functions make room first and put the record into it: `sub $N, %rsp; mov %rbp, N-8(%rsp);
+ * lea N-8(%rsp), %rbp`. Their stacks move, so the fp that they find when C code returns may be out
+ * of date. Their rows go by sp, and are found for each call.
  */
 #include "agent/unwind/arch/arch.h"
 
@@ -26,15 +27,15 @@
 #include "agent/unwind/arch/x86_64/height.h"
 #include "agent/unwind/ban.h"
 
-#define BEFORE_MAX 8192 /* bytes that are searched for a beginning */
+#define BEFORE_MAX 8192 /* bytes that are searched for a function's beginning */
 #define READ_MAX   2000 /* instructions */
-#define OPENING	   32	/* bytes that one has at most */
+#define OPENING	   32	/* the most bytes that a beginning has */
 #define ROOM_MAX   (1 << 20)
 
 struct opening {
 	const uint8_t *end;
-	bool put;     /* Go's */
-	int32_t room; /* below the record */
+	bool put;     /* it is Go's way */
+	int32_t room; /* bytes below the record */
 };
 
 static int32_t constant(const uint8_t *at)
@@ -45,16 +46,16 @@ static int32_t constant(const uint8_t *at)
 	return value;
 }
 
-/* By their last four bytes, or, of Go's, by the first four of the last instruction. */
-/* push %rbp; mov %rsp, %rbp; there are two ways to write it */
+/* A beginning is recognized by its last four bytes, Go's by the first four of its last instruction.
+ * push %rbp; mov %rsp, %rbp: there are two ways to write it. */
 #define MOV_SP_FP  ((int32_t)0xe5894855)
 #define MOV_SP_FP2 ((int32_t)0xec8b4855)
-#define LEA_0	   0x242c8d48 /* lea (%rsp), %rbp; with a distance of 8 bits; of 32 */
+#define LEA_0	   0x242c8d48 /* lea (%rsp), %rbp; then with a distance of 8 bits; of 32 bits */
 #define LEA_8	   0x246c8d48
 #define LEA_32	   0x24ac8d48
 
-/* sub $N, %rsp; mov %rbp, N-8(%rsp), before the lea of `size` bytes, which differs from the mov
- * in its second byte alone. */
+/* Recognizes sub $N, %rsp; mov %rbp, N-8(%rsp) before the lea of `size` bytes. The lea differs from
+ * the mov only in its second byte. */
 static bool is_put(const uint8_t *lea, unsigned size, struct opening *ret)
 {
 	const uint8_t *mov = lea - size;
@@ -106,19 +107,19 @@ static bool is_at(struct place place, enum base base, int32_t offset)
 	return place.base == base && place.offset == offset && !place.stored;
 }
 
-/* fp points to the record, which is right behind the return address. */
+/* fp points to the record, which lies right below the return address. */
 static bool is_held(const struct height *h)
 {
 	return is_at(h->fp, BASE_SP, -8) && is_at(h->pushed, BASE_FP, 0) && h->pushed_at == -8;
 }
 
-/* fp is the caller's. */
+/* fp has the caller's value again. */
 static bool is_leaving(const struct height *h)
 {
 	return is_from_sp(h->sp) && is_at(h->fp, BASE_FP, 0);
 }
 
-/* Both are the caller's. */
+/* sp and fp both have the caller's values. */
 static bool is_left(const struct height *h)
 {
 	return is_leaving(h) && !h->sp.offset;
@@ -126,18 +127,17 @@ static bool is_left(const struct height *h)
 
 struct reading {
 	struct height now;
-	struct height body; /* at the last jump, and so behind the function's ends that are not its
-			       last */
-	const uint8_t *farthest; /* that a jump leads to */
+	struct height body; /* as at the last jump: holds again behind the function's ends that are
+			       not its last */
+	const uint8_t *farthest; /* the farthest target of a jump so far */
 	const uint8_t *begin;
-	const uint8_t *end; /* so far it is the function for sure */
-	bool passed;	    /* a call, or an end: what follows may be another function */
-	int32_t parity;	    /* of sp at its calls; -1: none yet */
-	bool left; /* it has been seen to leave: nothing but the record lies before the return
-		      address */
+	const uint8_t *end; /* up to here the code surely belongs to the function */
+	bool passed;	    /* a call or an end was read: what follows may be another function */
+	int32_t parity;	    /* of sp at its calls, which all must share; -1: no call yet */
+	bool left; /* it was seen to leave, so only the record lies below the return address */
 };
 
-/* Other than by height_apply's instructions. */
+/* Tells whether the instruction writes fp in a way that height_apply does not follow. */
 static bool writes_fp(const struct insn *insn)
 {
 	uint32_t registers;
@@ -148,7 +148,7 @@ static bool writes_fp(const struct insn *insn)
 	       (registers >> INSN_FP & 1 && (insn->map || insn->opcode != 0x5d));
 }
 
-/* A jump within the function. Who jumps back into it is a part of it. */
+/* Notes a jump within the function. Code that jumps back into the function is a part of it. */
 static void note_target(struct reading *r, const struct insn *insn)
 {
 	const uint8_t *target = insn->next + insn->immediate;
@@ -160,7 +160,8 @@ static void note_target(struct reading *r, const struct insn *insn)
 		r->end = insn->next;
 }
 
-/* Behind a jump, a return or a trap. False: nothing of the function is known to follow. */
+/* Called behind a jump, a return or a trap. Returns false if nothing that follows is known to
+ * belong to the function. */
 static bool goes_on(struct reading *r, const struct insn *insn)
 {
 	r->now = r->body;
@@ -168,8 +169,8 @@ static bool goes_on(struct reading *r, const struct insn *insn)
 	return r->farthest >= insn->next && is_held(&r->body) && is_from_sp(r->body.sp);
 }
 
-/* Nothing can lie between the function's beginning and its first call. False: this is another
- * function's. */
+/* Returns false if the call shows that this is another function's code: sp at its calls must agree.
+ */
 static bool note_call(struct reading *r, const struct insn *insn)
 {
 	struct place sp = r->now.sp;
@@ -186,7 +187,7 @@ static bool note_call(struct reading *r, const struct insn *insn)
 	return r->parity == (sp.offset & 15) && !(r->parity & 7);
 }
 
-/* Loads the caller's fp from the record, by sp. */
+/* Recognizes a load of the caller's fp from the record, by sp. */
 static bool restores_fp(struct height *h, const struct insn *insn)
 {
 	if (insn->map || insn->opcode != 0x8b || !insn->wide || insn->mod == 3 ||
@@ -197,7 +198,7 @@ static bool restores_fp(struct height *h, const struct insn *insn)
 	return true;
 }
 
-/* False: the function ends, or is not what it seemed to be. */
+/* Follows one instruction. Returns false if the function ends, or is not what it seemed to be. */
 static bool follow(struct reading *r, const uint8_t *at, const struct insn *insn)
 {
 	enum insn_flow flow = insn_flow(insn);
@@ -229,7 +230,7 @@ static bool follow(struct reading *r, const uint8_t *at, const struct insn *insn
 	return goes_on(r, insn);
 }
 
-/* As the function's opening leaves them. */
+/* Begins with sp and fp as the function's opening leaves them. */
 static void begin(struct reading *r, const struct opening *opening)
 {
 	*r = (struct reading){.now = height_begin(), .parity = -1};

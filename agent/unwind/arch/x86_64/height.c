@@ -1,9 +1,9 @@
-/* Following sp and fp through instructions. See height.h. */
+/* Follows sp and fp through instructions. See height.h. */
 #include "agent/unwind/arch/x86_64/height.h"
 
 #include "agent/unwind/ban.h"
 
-#define REACH (1 << 24) /* distances beyond are not followed */
+#define REACH (1 << 24) /* distances beyond this are not followed */
 
 static const struct place nowhere = {.base = BASE_NONE};
 

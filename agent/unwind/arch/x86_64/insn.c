@@ -1,4 +1,4 @@
-/* Reading x86-64 instructions. See insn.h. */
+/* Reads x86-64 instructions. See insn.h. */
 #include "agent/unwind/arch/x86_64/insn.h"
 
 #include <string.h>
@@ -72,8 +72,7 @@ static int32_t bytes(struct cursor *c, unsigned count)
 	return count == 1 ? (int8_t)value : (int32_t)value;
 }
 
-/* The prefixes that take the place of 0f, 0f 38 and 0f 3a: two bytes (c5), three (c4), four
- * (62). */
+/* Reads the prefixes that replace 0f, 0f 38 and 0f 3a: two bytes (c5), three (c4), four (62). */
 static void read_vex(struct cursor *c, uint8_t first, struct insn *insn)
 {
 	uint8_t payload = byte(c);
@@ -84,7 +83,7 @@ static void read_vex(struct cursor *c, uint8_t first, struct insn *insn)
 	insn->opcode = byte(c);
 }
 
-/* What follows the opcode, of the letters above. */
+/* Reads the opcode, and returns the letter of the tables above that says what follows it. */
 static char read_opcode(struct cursor *c, struct insn *insn, uint8_t *rex, bool *narrow)
 {
 	uint8_t op = byte(c);
@@ -131,7 +130,7 @@ static void read_modrm(struct cursor *c, struct insn *insn, uint8_t rex)
 		sib = byte(c);
 		rm = sib & 7;
 	}
-	/* Index 4 is none; without displacement base 5 is none, or pc. */
+	/* Index 4 means no index; without displacement base 5 means no base, or pc. */
 	insn->simple = (sib >> 3 & 7) == 4 && !(rex & 2) && (mod || rm != 5);
 	if (mod == 1)
 		insn->displacement = bytes(c, 1);
@@ -236,7 +235,7 @@ enum insn_flow insn_flow(const struct insn *insn)
 		return FLOW_BRANCH;
 	case 0xc3:
 		return FLOW_RETURN;
-	case 0xc2: /* returns that pop more, far, from interrupts; int3, hlt */
+	case 0xc2: /* returns that pop arguments, far returns, returns from interrupts; int3, hlt */
 	case 0xca ... 0xcc:
 	case 0xcf:
 	case 0xf4:

@@ -25,9 +25,11 @@
 #include "agent/unwind/ban.h"
 
 #define REGISTERS 16
-#define STEPS_MAX 48 /* instructions that a place is looked for among */
+#define STEPS_MAX 48 /* how many instructions are searched for a place */
 #define BIT(reg)  (1u << (reg))
-#define KEPT	  (BIT(3) | BIT(INSN_FP) | 0xf000u) /* the caller's: rbx, rbp, r12 to r15 */
+#define KEPT                                                                                       \
+	(BIT(3) | BIT(INSN_FP) |                                                                   \
+	 0xf000u) /* registers that a function keeps for its caller: rbx, rbp, r12 to r15 */
 
 /* Numbers of instructions, and of DWARF (System V ABI, AMD64 supplement, 3.2.3 and 3.6.2). */
 static const uint8_t argument_register[PLACE_ARGUMENTS] = {7, 6, 2, 1, 8, 9};
@@ -35,13 +37,14 @@ static const uint8_t dwarf_number[REGISTERS] = {0, 2, 1,  3,  7,  6,  4,  5,
 						8, 9, 10, 11, 12, 13, 14, 15};
 
 struct state {
-	uint8_t holds[REGISTERS]; /* the number of an argument + 1; 0: something else */
+	uint8_t holds[REGISTERS]; /* which argument a register holds, + 1; 0: something else */
 	struct height height;
-	uint32_t changed; /* registers */
-	uint32_t kept;	  /* those that are to be known as the caller had them */
+	uint32_t changed; /* registers that were written */
+	uint32_t kept;	  /* registers that must still have the caller's values */
 	uint8_t pushes;
-	uint8_t pushed[PLACE_PUSHED]; /* registers that were saved first, as the caller had them */
-	uint8_t tested;		      /* the flags tell whether this argument (+ 1) is NULL */
+	uint8_t pushed[PLACE_PUSHED]; /* registers that were pushed first, with the caller's values
+				       */
+	uint8_t tested; /* the flags tell whether this argument (+ 1) is NULL; 0: they don't */
 };
 
 static bool is_emulated(const uint8_t *at, const struct insn *insn)
@@ -66,7 +69,7 @@ static bool is_emulated(const uint8_t *at, const struct insn *insn)
 	}
 }
 
-/* Of a register, as the kernel emulates it. */
+/* Recognizes a push of a 64-bit register, which the kernel emulates. */
 static bool is_push(const struct insn *insn)
 {
 	return !insn->map && (insn->opcode & 0xf8) == 0x50;
@@ -79,7 +82,7 @@ static void begin(struct state *s)
 		s->holds[argument_register[i]] = (uint8_t)(i + 1);
 }
 
-/* test %reg, %reg; cmp $0, %reg */
+/* Recognizes test %reg, %reg and cmp $0, %reg. */
 static uint8_t tested_register(const struct insn *insn)
 {
 	if (insn->map || !insn->wide || insn->mod != 3)
@@ -90,7 +93,7 @@ static uint8_t tested_register(const struct insn *insn)
 										: INSN_SP;
 }
 
-/* A whole register is copied to another one. */
+/* Recognizes a copy of a whole register. */
 static bool is_copy(const struct insn *insn, uint8_t *ret_from, uint8_t *ret_to)
 {
 	if (insn->map || !insn->wide || insn->mod != 3 || (insn->opcode & 0xfd) != 0x89)
@@ -100,7 +103,8 @@ static bool is_copy(const struct insn *insn, uint8_t *ret_from, uint8_t *ret_to)
 	return true;
 }
 
-/* Saved before all else: right below the return address. */
+/* Notes a push if nothing else moved sp before: the register then lies right below the return
+ * address. */
 static void note_push(struct state *s, const struct insn *insn)
 {
 	if (s->pushes < PLACE_PUSHED && s->height.sp.offset == -8 * s->pushes &&
@@ -108,7 +112,7 @@ static void note_push(struct state *s, const struct insn *insn)
 		s->pushed[s->pushes++] = insn->reg;
 }
 
-/* False: what it does can't be told. */
+/* Applies an instruction. Returns false if its effect is not known. */
 static bool apply(struct state *s, const struct insn *insn)
 {
 	uint8_t from = 0, to = 0, kept = 0;
@@ -136,7 +140,7 @@ static bool apply(struct state *s, const struct insn *insn)
 
 static uint8_t find_argument(const struct state *s, unsigned argument)
 {
-	/* Where it was passed, if it is there still: the others may be copies. */
+	/* The register in which it was passed is preferred, as other registers may hold copies. */
 	if (s->holds[argument_register[argument]] == argument + 1)
 		return argument_register[argument];
 	for (uint8_t i = 0; i < REGISTERS; i++)
@@ -145,7 +149,7 @@ static uint8_t find_argument(const struct state *s, unsigned argument)
 	return REGISTERS;
 }
 
-/* What the caller has kept in registers is there, or on the stack. */
+/* All registers that the caller keeps are unchanged, or saved on the stack. */
 static bool is_caller_known(const struct state *s)
 {
 	uint32_t lost = s->changed & s->kept;
@@ -175,7 +179,7 @@ static bool describe(const struct state *s, const struct place_question *questio
 	return true;
 }
 
-/* A branch that NULL takes, and nothing else. */
+/* Recognizes a branch that only NULL takes. */
 static bool is_for_null(const struct state *s, const struct place_question *question,
 			const struct insn *insn)
 {
@@ -185,17 +189,15 @@ static bool is_for_null(const struct state *s, const struct place_question *ques
 	return je && question->not_null >= 0 && s->tested == question->not_null + 1;
 }
 
-/* What was passed by on the way to the place. */
+/* What was met on the way to the place. */
 struct way {
-	const uint8_t *branch;	    /* on the test for NULL; NULL: none */
-	struct place_probe cheaper; /* behind the place that is a push; address 0: none */
+	const uint8_t *branch;	    /* the branch on the test for NULL; NULL: none */
+	struct place_probe cheaper; /* behind the place if that is a push; address 0: none */
 };
 
-/*
- * Behind a push, at `at`: the first instruction that the kernel emulates without writing to the
- * stack. On the way nothing is written either, so what is passed is as it was, and the pushed words
- * stay.
- */
+/* Looks behind a push, at `at`, for the first instruction that the kernel emulates without writing
+ * to the stack, which is cheaper. Nothing is written on the way, so the arguments are as they were,
+ * and the pushed words stay. */
 static void look_behind(const struct place_function *f, const struct place_question *question,
 			struct state *s, const uint8_t *at, struct place_probe *cheaper)
 {
@@ -203,7 +205,7 @@ static void look_behind(const struct place_function *f, const struct place_quest
 	struct place_probe found = *cheaper;
 	struct insn insn;
 
-	s->kept = KEPT; /* before the first push a function has hardly changed any */
+	s->kept = KEPT; /* before its first push a function has hardly changed any of these */
 	for (unsigned i = 0; i < STEPS_MAX && insn_read(at, end, &insn); i++) {
 		int32_t sp = s->height.sp.offset;
 		bool emulated = is_emulated(at, &insn), pushes = emulated && is_push(&insn);
@@ -259,7 +261,7 @@ static void look(const struct place_function *f, const struct place_question *qu
 	}
 }
 
-/* An instruction that takes a frame away: a jump behind it leaves the function. */
+/* Tells whether the instruction removes a frame: a jump behind it leaves the function. */
 static bool takes_away(const struct insn *insn)
 {
 	return !insn->map && ((insn->opcode & 0xf8) == 0x58 || insn->opcode == 0xc9 ||
@@ -267,8 +269,8 @@ static bool takes_away(const struct insn *insn)
 			       insn->rm == INSN_SP && !(insn->reg & 7)));
 }
 
-/* Do jumps within the function lead to (entry, probe], or may they? To the entry itself: it is
- * looped. */
+/* Tells whether jumps within the function lead, or may lead, to (entry, probe]. A jump to the entry
+ * itself is a loop. */
 static bool is_disturbed(const struct place_function *f, const struct way *way,
 			 struct place_probe *probe)
 {

@@ -1,6 +1,6 @@
 /*
- * Functions that return on another stack than the one that they have called on, as Go's do where it
- * calls C code and is called by it. How they find back tells where the caller's frame is.
+ * Functions that return on another stack than the one on which they have called. Go's do where it
+ * calls C code and C code calls it. How they find back tells where the caller's frame is.
  *
  *   asmcgocall           mov 48(%rsp), %rdi         who owns the other stack
  *                        mov 8(%rdi), %rsi          where that ends
@@ -8,10 +8,10 @@
  *                        mov %rsi, %rsp
  *   the same, if there   mov 40(%rsp), %rsi
  *   was no need to       mov %rsi, %rsp
- *   cgocallback          mov 56(%rsi), %rsp         it can't be told from here, but
+ *   cgocallback          mov 56(%rsi), %rsp         the code does not tell where it is, but
  *                        mov 24(%rsp), %rbp         fp was saved right below the return address,
  *                                                   and
- *                        add $32, %rsp; ret         is this function's own: it points there
+ *                        add $32, %rsp; ret         belongs to this function: it points there
  */
 #include "agent/unwind/arch/arch.h"
 
@@ -24,7 +24,7 @@
 #define READ_MAX  40 /* instructions */
 #define WORDS_MAX 32
 
-/* What a register holds: words on the stack, and in what they point to. */
+/* What a register holds: a word on the stack, or a word that such a word points to. */
 struct value {
 	enum { VALUE_UNKNOWN, VALUE_SLOT, VALUE_FIELD, VALUE_DISTANCE } kind;
 	uint8_t slot;  /* *(sp + 8 * slot) */
@@ -68,7 +68,7 @@ static struct value less(const struct value *values, const struct insn *insn)
 	return value;
 }
 
-/* False: it can't be followed. */
+/* Follows one instruction. Returns false if it can't be followed. */
 static bool follow(struct value *values, const struct insn *insn)
 {
 	uint32_t registers;
@@ -87,7 +87,7 @@ static bool follow(struct value *values, const struct insn *insn)
 	return true;
 }
 
-/* A move to sp. */
+/* Recognizes a move to sp. */
 static bool is_switch(const struct insn *insn)
 {
 	if (insn->map || !insn->wide)
@@ -103,7 +103,7 @@ static struct value switched_to(const struct value *values, const struct insn *i
 	return values[insn->opcode == 0x8b ? insn->rm : insn->reg];
 }
 
-/* sp will be this; `frame` says how the function goes on from there. */
+/* Makes the row for a move of `to` to sp. `frame` says how the function goes on from there. */
 static bool row_of_switch(struct value to, const struct arch_frame *frame, uint32_t *ret_row)
 {
 	struct row_switched how = {to.slot, to.field, to.less, frame->cfa_words, frame->fp_words};
