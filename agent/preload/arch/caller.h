@@ -14,7 +14,7 @@ struct arch_hook {
 	uint64_t fp;
 };
 
-/* Used in a hook, so that its lifetime is that of the hook's frame. */
+/* Expands in the hook itself, so the copy lives as long as the hook's frame. */
 #define ARCH_FRAME                                                                                 \
 	((uintptr_t) &                                                                             \
 	 (struct arch_hook){                                                                       \

@@ -1,3 +1,3 @@
 #pragma once
-/* How many processes may be probed at a time, as the kernel goes: any number. */
+/* How many processes can be probed at a time: the kernel sets no limit. */
 #define ARCH_PROCESSES_MAX UINT32_MAX

@@ -1,5 +1,6 @@
 #pragma once
-/* 32-bit ARM. `long` has 64 bits for BPF, so the registers are told by width. See bpf/arch.h. */
+/* 32-bit ARM. BPF's `long` has 64 bits, so the registers have types of a fixed width. See
+ * bpf/arch.h. */
 
 struct arch_registers { /* struct pt_regs */
 	uint32_t r[16];
@@ -32,7 +33,8 @@ ARCH_INLINE uint64_t arch_result(struct arch_registers *ctx)
 	return ctx->r[0];
 }
 
-/* Those of arguments: places are entries. Unrolled, so that every offset is a constant. */
+/* Only registers of arguments are asked for, as places are entries of functions. The loop is
+ * unrolled, so that every offset is a constant. */
 ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 {
 	uint64_t value = 0;
@@ -44,7 +46,7 @@ ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 	return value;
 }
 
-/* r4 to r9. */
+/* Stores r4 to r9. */
 ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 {
 #pragma unroll
@@ -63,5 +65,5 @@ ARCH_INLINE void arch_give_back(uint32_t number, uint64_t value, uint64_t *fp, u
 /* DWARF number of the first argument's register. */
 #define ARCH_ARGUMENT 0
 
-/* Bytes that a call pushes. */
+/* Bytes that a call pushes on the stack. */
 #define ARCH_RETURN_SLOT 0

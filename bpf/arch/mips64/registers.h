@@ -36,7 +36,8 @@ ARCH_INLINE uint64_t arch_result(struct arch_registers *ctx)
 	return ctx->r[2];
 }
 
-/* Those of arguments: places are entries. Unrolled, so that every offset is a constant. */
+/* Only registers of arguments are asked for, as places are entries of functions. The loop is
+ * unrolled, so that every offset is a constant. */
 ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 {
 	uint64_t value = 0;
@@ -48,7 +49,7 @@ ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 	return value;
 }
 
-/* s0 to s5. */
+/* Stores s0 to s5. */
 ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 {
 #pragma unroll
@@ -67,5 +68,5 @@ ARCH_INLINE void arch_give_back(uint32_t number, uint64_t value, uint64_t *fp, u
 /* DWARF number of the first argument's register. */
 #define ARCH_ARGUMENT 4
 
-/* Bytes that a call pushes. */
+/* Bytes that a call pushes on the stack. */
 #define ARCH_RETURN_SLOT 0

@@ -99,5 +99,5 @@ ARCH_INLINE void arch_give_back(uint32_t number, uint64_t value, uint64_t *fp, u
 /* DWARF number of the first argument's register. */
 #define ARCH_ARGUMENT 5
 
-/* Bytes that a call pushes. */
+/* Bytes that a call pushes on the stack. */
 #define ARCH_RETURN_SLOT 8

@@ -1,6 +1,6 @@
 #pragma once
-/* What the shim must know of AArch64: its counter, its calling frame, the oldest symbol version of
- * its libc. */
+/* What the library must know of AArch64: its counter, its calling frame, the oldest symbol version
+ * of its libc. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,7 +15,7 @@
 #define ARCH_GLOB_DAT	 1025u
 #define ARCH_RELOCATIONS DT_RELA
 
-/* What hooks do all the time is inlined in each. */
+/* Small functions of the hooks' hot path are inlined. */
 #define ARCH_SMALL 0
 
 #define ARCH_CLOCK     RING_CLOCK_CNTVCT
@@ -34,7 +34,7 @@ static inline uint64_t arch_clock_single(void)
 	return value;
 }
 
-/* The barrier keeps the counter from being read ahead of a lock that was just taken. */
+/* The barrier keeps the processor from reading the counter before a lock that was just taken. */
 static inline uint64_t arch_clock_ordered(void)
 {
 	__asm__ volatile("isb" ::: "memory");
@@ -48,10 +48,10 @@ static inline void arch_pause(void)
 	__asm__ volatile("yield");
 }
 
-/* In the body of a function: this one (named by its symbol) is called when an exception passes it.
- * 0x1b: relative to the table, four bytes, signed. */
+/* Use it in the body of a function: the personality routine (named by its symbol) is called when an
+ * exception passes that function. 0x1b: relative to the table, four bytes, signed. */
 #define ARCH_PERSONALITY(name) __asm__ volatile(".cfi_personality 0x1b, " name)
 #define ARCH_HEARS_EXCEPTIONS  1
 
-/* Nothing is patched here. */
+/* Functions are not patched on this processor. */
 #define ARCH_LANDING 0u

@@ -1,5 +1,5 @@
 #pragma once
-/* What the shim must know of ARM (32 bits). */
+/* What the library must know of ARM (32 bits). */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,13 +15,13 @@
 #define ARCH_GLOB_DAT	 21u
 #define ARCH_RELOCATIONS DT_REL
 
-/* What hooks do all the time is inlined in each. */
+/* Small functions of the hooks' hot path are inlined. */
 #define ARCH_SMALL 0
 
-/* Programs may not read its counter everywhere: time is the kernel's. */
+/* Not every system lets programs read the processor's counter, so the time is the kernel's. */
 #define ARCH_CLOCK RING_CLOCK_MONOTONIC
 
-/* The first version of glibc on this processor: symbols of it are in every later one. */
+/* The first version of glibc on this processor: all later ones have its symbols. */
 #define ARCH_LIBC_BASE "GLIBC_2.4"
 
 static inline bool arch_clock_usable(void)
@@ -44,13 +44,14 @@ static inline void arch_pause(void)
 	__asm__ volatile("yield");
 }
 
-/* Nobody tells of exceptions (who hears of them has to unwind the frame, too, which only the
- * runtime can): a hook that one has left is found out by the next one (thread.c). */
+/* No personality routine: on ARM it also has to unwind the frame, which only the runtime can. The
+ * next hook finds out that an exception has left one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
 #define ARCH_HEARS_EXCEPTIONS  0
 
-/* Six words do not fit into registers: what hands them on is no jump. */
+/* Six words do not fit into registers, so thunks call the next function instead of jumping to it.
+ */
 #define ARCH_THUNKS_CALL
 
-/* Nothing is patched here. */
+/* Functions are not patched on this processor. */
 #define ARCH_LANDING 0u

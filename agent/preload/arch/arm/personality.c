@@ -1,6 +1,6 @@
-/* What the tables of code for ARM name to have it linked in (EHABI, section 9.2): the routines that
- * read them. Who unwinds has his own, and is not led here; so the library needs none, nor whoever
- * brings them: musl's programs have no libgcc_s. */
+/* ARM's tables name these routines, which read the tables, so that the linker links them in (EHABI,
+ * section 9.2). Whoever unwinds has routines of his own and never comes here. With these empty ones
+ * the library does not need libgcc_s, which programs with musl do not have. */
 void __aeabi_unwind_cpp_pr0(void);
 void __aeabi_unwind_cpp_pr1(void);
 void __aeabi_unwind_cpp_pr2(void);

@@ -1,5 +1,5 @@
 #pragma once
-/* What the shim must know of MIPS64. */
+/* What the library must know of MIPS64. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -8,25 +8,25 @@
 #include "proto/ring.h"
 
 #define ARCH_MACHINE 8u /* EM_MIPS */
-/* As seccomp filters see it. */
+/* The number that seccomp filters see. */
 #ifdef __MIPSEB__
 #define ARCH_AUDIT AUDIT_ARCH_MIPS64
 #else
 #define ARCH_AUDIT AUDIT_ARCH_MIPSEL64
 #endif
 
-/* Words by which a module imports functions have no relocations: the last ones of its global offset
- * table are those of its last symbols, in their order (DT_MIPS_GOTSYM, MIPS ABI supplement, chapter
- * 5). */
+/* The words by which a module imports functions have no relocations. They are the last ones of its
+ * global offset table, and belong to its last symbols, in their order (DT_MIPS_GOTSYM, MIPS ABI
+ * supplement, chapter 5). */
 #define ARCH_JUMP_SLOT	 4294967295u
 #define ARCH_GLOB_DAT	 4294967295u
 #define ARCH_RELOCATIONS DT_REL
 #define ARCH_GOT_OF_SYMBOLS
 
-/* Its counter (rdhwr $2) need not be in step on all processors: time is the kernel's. */
+/* The processors' counters (rdhwr $2) need not run in step, so the time is the kernel's. */
 #define ARCH_CLOCK RING_CLOCK_MONOTONIC
 
-/* The first version of glibc that this processor's symbols name: they are in every later one. */
+/* The first version of glibc that symbols name on this processor: all later ones have them. */
 #define ARCH_LIBC_BASE "GLIBC_2.0"
 
 static inline bool arch_clock_usable(void)
@@ -49,12 +49,13 @@ static inline void arch_pause(void)
 	__asm__ volatile("pause");
 }
 
-/* Calls are long, and each function finds its data anew: what is inlined elsewhere has one copy. */
+/* Calls are long here, and each function has to find its data again. So what is inlined on other
+ * processors has one copy. */
 #define ARCH_SMALL 1
 
-/* Nobody tells of exceptions: a hook that one has left is found out by the next one (thread.c). */
+/* No personality routine: the next hook finds out that an exception has left one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
 #define ARCH_HEARS_EXCEPTIONS  0
 
-/* Nothing is patched here. */
+/* Functions are not patched on this processor. */
 #define ARCH_LANDING 0u

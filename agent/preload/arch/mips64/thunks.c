@@ -1,8 +1,6 @@
-/*
- * Thunks (thunks.h) of two instructions each: in C one takes seven, a pointer to it, and that
- * pointer's relocation. Whoever calls a function by a pointer has its address in t9 (MIPS ABI
- * supplement, chapter 3). The sixth argument is a5, $9; $3 and $25 are nobody's here.
- */
+/* Thunks (thunks.h) of two instructions each. In C one would take seven, a pointer to it, and that
+ * pointer's relocation. Code that calls a function by a pointer has its address in t9 (MIPS ABI
+ * supplement, chapter 3). The sixth argument is a5, $9; $3 and $25 are free here. */
 #include "agent/preload/allocators/thunks.h"
 
 #include "agent/preload/poison.h"
@@ -31,8 +29,8 @@ __asm__(".text\n"
 	"	daddu	$3, $3, $25\n"
 	"	daddiu	$3, $3, %lo(%neg(%gp_rel(thunks_first)))\n"
 	"	ld	$25, %got_disp(allocators_call)($3)\n"
-	".reloc 1f, R_MIPS_JALR, allocators_call\n" /* becomes a branch, which a walk out of a
-						       signal's handler follows */
+	".reloc 1f, R_MIPS_JALR, allocators_call\n" /* becomes a branch, which a walk from a signal
+						       handler can follow */
 	"1:	jr	$25\n"
 	"	nop\n"
 	".set pop\n"

@@ -1,6 +1,6 @@
 #pragma once
-/* What the shim must know of x86-64: its counter, its calling frame, the oldest symbol version of
- * its libc. */
+/* What the library must know of x86-64: its counter, its calling frame, the oldest symbol version
+ * of its libc. */
 #include <cpuid.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,17 +18,17 @@
 #define ARCH_GLOB_DAT	 6u
 #define ARCH_RELOCATIONS DT_RELA
 
-/* What hooks do all the time is inlined in each. */
+/* Small functions of the hooks' hot path are inlined. */
 #define ARCH_SMALL 0
 
 #define ARCH_CLOCK RING_CLOCK_TSC
 
-/* The first version of glibc on this processor: symbols of it are in every later one. */
+/* The first version of glibc on this processor: all later ones have its symbols. */
 #define ARCH_LIBC_BASE "GLIBC_2.2.5"
 
-/* Does the counter run at one rate, in step on all processors, also while they sleep, and is there
- * an ordered way to read it (rdtscp)? AMD64 APM 3, CPUID Fn8000_0007 EDX bit 8 and Fn8000_0001 EDX
- * bit 27; Intel SDM 18.17. */
+/* Tells whether the counter can be used: it must run at one rate, in step on all processors, also
+ * while they sleep, and there must be an ordered way to read it (rdtscp). AMD64 APM 3, CPUID
+ * Fn8000_0007 EDX bit 8 and Fn8000_0001 EDX bit 27; Intel SDM 18.17. */
 static inline bool arch_clock_usable(void)
 {
 	unsigned a, b, c, d;
@@ -38,7 +38,7 @@ static inline bool arch_clock_usable(void)
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
 }
 
-/* rdtscp waits for all loads and instructions before it; rdtsc may run ahead of a lock that was
+/* rdtscp waits for all loads and instructions before it. rdtsc could run before a lock that was
  * just taken. */
 static inline uint64_t arch_clock_ordered(void)
 {
@@ -52,12 +52,12 @@ static inline uint64_t arch_clock_single(void)
 	return __rdtsc();
 }
 
-/* The frame of the function that it is written in. */
+/* The frame of the function in which it is written. */
 #define ARCH_FRAME ((uintptr_t)__builtin_frame_address(0))
 
-/* The caller's registers as they will be when the function whose frame this is has returned.
- * `frame` is what ARCH_FRAME gave there: [frame] is the saved rbp, [frame + 8] the return address.
- */
+/* Sets the caller's registers as they will be when the function with this frame has returned.
+ * `frame` is the value of ARCH_FRAME there: [frame] is the saved rbp, [frame + 8] the return
+ * address. */
 static inline void arch_caller(uintptr_t frame, struct unwind_regs *regs)
 {
 	const uint64_t *slot = (const uint64_t *)frame;
@@ -73,13 +73,13 @@ static inline void arch_pause(void)
 	_mm_pause();
 }
 
-/* In the body of a function: this one (named by its symbol) is called when an exception passes it.
- * 0x1b: relative to the table, four bytes, signed. */
+/* Use it in the body of a function: the personality routine (named by its symbol) is called when an
+ * exception passes that function. 0x1b: relative to the table, four bytes, signed. */
 #define ARCH_PERSONALITY(name) __asm__ volatile(".cfi_personality 0x1b, " name)
 #define ARCH_HEARS_EXCEPTIONS  1
 
-/* Patching (patch.c). A jump with a distance of 32 bits, e9, and how far it leads for certain. A
- * function may begin with a landing mark, endbr64, of so many bytes. */
+/* For patching (patch.c): a jump with a distance of 32 bits, e9, and how far it reaches for
+ * certain. A function may begin with a landing mark, endbr64, of this many bytes. */
 #define ARCH_JUMP_BYTES 5
 #define ARCH_REACH	0x70000000u
 #define ARCH_LANDING	4u
@@ -92,7 +92,8 @@ static inline void arch_put_jump(uint8_t *to, uintptr_t at, uintptr_t target)
 	memcpy(to + 1, &distance, sizeof(distance));
 }
 
-/* push %rbp; mov $number, %ebp; jmp *0(%rip), and behind it where to (patched.c). */
+/* push %rbp; mov $number, %ebp; jmp *0(%rip), followed by the address where it jumps (patched.c).
+ */
 #define ARCH_HOOK_BYTES 24
 
 void arch_patched(void);
@@ -109,7 +110,8 @@ static inline void arch_put_hook(uint8_t *to, uint32_t number)
 	memcpy(to + 12, &target, sizeof(target));
 }
 
-/* What was written as data is code from here on (AMD64 APM 2, 7.6.1: self-modifying code). */
+/* From here on what was written as data is executed as code (AMD64 APM 2, 7.6.1: self-modifying
+ * code). */
 static inline void arch_code_changed(void)
 {
 	unsigned a, b, c, d;

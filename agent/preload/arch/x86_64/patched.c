@@ -1,19 +1,18 @@
 /*
- * Where patched functions lead (patch.h), with the number of the function in ebp and rbp pushed:
- * into allocators_entered, with all registers kept that the hook uses.
+ * Patched functions (patch.h) jump here, with the number of the function in ebp and rbp pushed.
+ * This code calls allocators_entered, and keeps all registers that the hook uses.
  *
- * A compiler that sees a function and its caller at once may know which registers the function
- * leaves alone, whatever the convention says, and keep something there across the call (gcc:
- * -fipa-ra, part of -O2). So the caller gets everything back as it was, but rax where that is a
- * result. Vector registers are not used by the hook itself; libc may, in what is done once a
- * thread.
+ * A compiler that sees a function together with its caller may know which registers the function
+ * leaves alone, whatever the convention says, and keep values there across the call (gcc: -fipa-ra,
+ * part of -O2). So the caller gets all registers back as they were, except rax if that is a result.
+ * The hook itself does not use vector registers; libc may, in what is done once a thread.
  *
- *	        +--------------+
- *	rbp+8   | return       |  a plain frame, as unwinders and hooks expect it
- *	rbp     | rbp          |
- *	rbp-8   | rax          |  as it was
- *	        | rcx ... r11  |
- *	        +--------------+
+ * 	        +--------------+
+ * 	rbp+8   | return       |  a plain frame, as unwinders and hooks expect it
+ * 	rbp     | rbp          |
+ * 	rbp-8   | rax          |  as it was
+ * 	        | rcx ... r11  |
+ * 	        +--------------+
  */
 #include "agent/preload/allocators/allocators.h"
 

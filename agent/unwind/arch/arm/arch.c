@@ -7,13 +7,13 @@
 
 const uint8_t arch_saved[ARCH_SAVED] = {4, 5, 6, 8, 9, 10};
 
-/* struct ucontext has its sigcontext behind flags, link and stack; that has three words and r0-r15
- * (uapi/asm/sigcontext.h). */
+/* In struct ucontext the sigcontext follows flags, link and stack; it has three words and then
+ * r0-r15 (uapi/asm/sigcontext.h). */
 #define SIGINFO	   128
 #define REGISTER_0 (20 + 12)
 
-/* mov r7, #NUMBER; svc #0, in either state. A handler without SA_SIGINFO has a frame without
- * siginfo. */
+/* Recognizes mov r7, #NUMBER; svc #0, in Thumb and ARM state. The frame of a handler without
+ * SA_SIGINFO has no siginfo. */
 bool arch_is_signal_return(const uint8_t *code, size_t length, uint32_t *ret_offset)
 {
 	if (length >= 8 && insn_word(code + 4) == 0xef000000 &&

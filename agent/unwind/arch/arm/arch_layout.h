@@ -3,8 +3,8 @@
  * ARM, 32 bits (AAPCS32; "DWARF for the Arm Architecture"): DWARF numbers 0 to 15 are r0-r15: sp is
  * 13, lr 14, pc 15.
  *
- * Code is Thumb or ARM, and either has a frame pointer of its own, r7 and r11. Both are followed:
- * fp is r7 in its lower half and r11 in its upper one.
+ * Code is Thumb or ARM, and each has a frame pointer of its own, r7 and r11. Both are followed: fp
+ * has r7 in its lower half and r11 in its upper half.
  */
 #include <stdint.h>
 
@@ -35,7 +35,7 @@ static inline uint64_t arch_load(uint64_t address)
 	return *(const volatile uint32_t *)(uintptr_t)address;
 }
 
-/* Without the bit that says Thumb. */
+/* Clears the bit that means Thumb. */
 static inline uint64_t arch_code_address(uint64_t raw)
 {
 	return raw & ~(uint64_t)1;

@@ -1,12 +1,12 @@
 /*
- * .ARM.exidx: how to leave a function, as some code has it (Exception Handling ABI for the Arm
- * Architecture, 5, 6 and 9.3).
+ * Reads .ARM.exidx, a table that says for some code how to leave a function (Exception Handling ABI
+ * for the Arm Architecture, 5, 6 and 9.3).
  *
  *   .ARM.exidx | function, entry | function, entry | ...   sorted; holds up to the next function
  *   entry      1: no table; bit 31: three bytes of instructions; else where they lie (.ARM.extab)
  *
- * It is the same for a whole function, and true where it calls. What restores sp and registers says
- * where they are.
+ * An entry holds for the whole function, and is right at its calls. The instructions that restore
+ * sp and registers say where those are.
  */
 #include "agent/unwind/row.h"
 
@@ -19,13 +19,14 @@
 
 struct machine {
 	const struct unwind_module *module;
-	uint64_t word_at; /* of the bytes: big end first in each word */
-	unsigned byte;	  /* number of the next one in that word */
-	unsigned words;	  /* that follow */
+	uint64_t word_at; /* of the bytes of instructions: the highest byte of each word comes first
+			   */
+	unsigned byte;	  /* number of the next byte in that word */
+	unsigned words;	  /* words that follow */
 	bool error;
 	bool finished;
 	unsigned base; /* vsp is this register, which is sp at first, */
-	int32_t moved; /* and so much */
+	int32_t moved; /* plus this */
 	int32_t slot[16];
 	uint32_t popped;
 };
@@ -39,7 +40,7 @@ static uint32_t table_word(struct machine *m, uint64_t address)
 	return insn_word((const uint8_t *)(uintptr_t)address);
 }
 
-/* A place relative to its own: 31 bits with a sign. */
+/* Reads an address that is relative to its own place: 31 bits with a sign. */
 static uint64_t place(uint64_t address, uint32_t word)
 {
 	return address + (uint64_t)(int64_t)((int32_t)(word << 1) >> 1);
@@ -52,7 +53,7 @@ static uint64_t function_at(struct machine *m, uint64_t index)
 	return place(address, table_word(m, address)) & ~1ull;
 }
 
-/* The second word of the entry for `pc`; its address goes to m->word_at. */
+/* Returns the second word of the entry for `pc`; m->word_at gets that word's address. */
 static uint32_t find(struct machine *m, uint64_t pc)
 {
 	uint64_t low = 0, high = m->module->exidx_size / 8;
@@ -71,7 +72,7 @@ static uint32_t find(struct machine *m, uint64_t pc)
 	return table_word(m, m->word_at);
 }
 
-/* Where the bytes begin. */
+/* Finds where the bytes begin. */
 static bool begin(struct machine *m, uint32_t entry)
 {
 	uint32_t word = entry;
@@ -81,7 +82,8 @@ static bool begin(struct machine *m, uint32_t entry)
 	if (!(entry >> 31)) {
 		m->word_at = place(m->word_at, entry);
 		word = table_word(m, m->word_at);
-		if (!(word >> 31)) { /* a routine of the language's own; its data begin as for 1 */
+		if (!(word >>
+		      31)) { /* the language's own routine reads it; its data begin as for 1 */
 			m->word_at += 4;
 			m->words = table_word(m, m->word_at) >> 24;
 			m->byte = 1;

@@ -1,4 +1,4 @@
-/* Reading instructions of Thumb-2 and ARM. See insn.h. */
+/* Reads instructions of Thumb-2 and ARM. See insn.h. */
 #include "agent/unwind/arch/arm/insn.h"
 
 #include "agent/unwind/ban.h"
@@ -71,7 +71,8 @@ static void read_short(uint16_t half, struct insn *insn)
 		set(insn, INSN_JUMP, 0);
 }
 
-/* A modified immediate of Thumb (A6.3.2); those that are repeated bytes are no sizes of frames. */
+/* Decodes a modified immediate of Thumb (A6.3.2). Immediates of repeated bytes are not decoded: no
+ * frame has such a size. */
 static int32_t thumb_immediate(uint16_t first, uint16_t last)
 {
 	uint32_t code = (first >> 10 & 1u) << 11 | (last >> 12 & 7u) << 8 | (last & 0xff);
@@ -86,7 +87,7 @@ static int32_t thumb_immediate(uint16_t first, uint16_t last)
 
 static void read_long(uint16_t first, uint16_t last, struct insn *insn)
 {
-	uint16_t operation = first & 0xfbff; /* without a bit of the immediate */
+	uint16_t operation = first & 0xfbff; /* without the highest bit of the immediate */
 	int32_t immediate = thumb_immediate(first, last);
 	int32_t plain = (first & 0x400) << 1 | (last >> 4 & 0x700) | (last & 0xff);
 	unsigned rd = last >> 8 & 15;
@@ -170,7 +171,8 @@ static void read_word(uint32_t word, struct insn *insn)
 		set(insn, INSN_POP, (word & 0xff) * 4);
 	else if ((word & 0xfffff000) == 0xe24dd000 && immediate >= 0)
 		set(insn, INSN_ROOM, immediate);
-	else if ((word & 0x0ff0f000) == 0x0240d000 && immediate >= 0 && /* perhaps on a condition */
+	else if ((word & 0x0ff0f000) == 0x0240d000 &&
+		 immediate >= 0 && /* possibly with a condition */
 		 (rn == INSN_R11 || rn == INSN_R7))
 		set_base(insn, INSN_UNBASE, rn, immediate);
 	else if ((word & 0xffff0000) == 0xe28d0000 && immediate >= 0) {

@@ -1,8 +1,6 @@
 #pragma once
-/*
- * Instructions of Thumb-2 and ARM, as far as frames need them: what they do to sp, to the frame
- * pointers and to the return address. Encodings: Arm ARM (DDI 0406), A5 and A6.
- */
+/* Reads instructions of Thumb-2 and ARM as far as frames need them: what they do to sp, to the
+ * frame pointers and to the return address. Encodings: Arm ARM (DDI 0406), A5 and A6. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,27 +16,27 @@ enum { /* registers */
 
 enum insn_kind {
 	INSN_OTHER,
-	INSN_PUSH,	 /* `mask` of registers; vector registers: 0 */
+	INSN_PUSH,	 /* `mask` has the registers; 0 if they are vector registers */
 	INSN_ROOM,	 /* sp goes down by `bytes` */
-	INSN_ROOM_LOOSE, /* by as much as a register says */
+	INSN_ROOM_LOOSE, /* sp goes down by the value of a register */
 	INSN_POP,	 /* `mask` */
 	INSN_LESS,	 /* sp goes up by `bytes` */
 	INSN_BASE,	 /* `reg` = sp + bytes */
 	INSN_REBASE,	 /* `reg` goes up by `bytes` */
 	INSN_UNBASE,	 /* sp = `reg` - bytes */
 	INSN_RETURN,	 /* bx lr */
-	INSN_LINK,	 /* lr is set, by no pop */
+	INSN_LINK,	 /* lr is set, but not by a pop */
 	INSN_JUMP,
 	INSN_CALL,
-	INSN_COMPARE, /* with `bytes` */
-	INSN_TABLE,   /* a jump by a table of entries of `bytes` that lies behind */
+	INSN_COMPARE, /* compares with `bytes` */
+	INSN_TABLE,   /* jumps by the table behind it, which has entries of `bytes` */
 };
 
 struct insn {
 	const uint8_t *next;
 	enum insn_kind kind;
 	uint32_t mask;
-	int32_t bytes; /* of pushes and pops, too */
+	int32_t bytes; /* pushes and pops have it, too */
 	unsigned reg;
 };
 
@@ -58,27 +56,27 @@ static inline uint16_t insn_half(const uint8_t *code)
 	return half;
 }
 
-/* The first half of four bytes of Thumb code. */
+/* True if this is the first half of a Thumb instruction of four bytes. */
 static inline bool insn_is_long(uint16_t half)
 {
 	return half >= 0xe800;
 }
 
-/* Can these be one instruction? Asked of a second half that is also an instruction of a prologue:
- * 0xb4xx, 0xb5xx and 0xe92d push, 0xb08x makes room. What is told apart has a bit clear there that
- * these have set: lists of registers name no sp (A6.3.5), operations with a shifted register have
- * bit 15 clear (A6.3.11). */
+/* Tells whether these halves can be one instruction. It is asked if the second half could also be
+ * an instruction of a prologue: 0xb4xx, 0xb5xx and 0xe92d push, 0xb08x makes room. The instructions
+ * that are ruled out have a bit clear there that these have set: lists of registers don't name sp
+ * (A6.3.5), operations with a shifted register have bit 15 clear (A6.3.11). */
 static inline bool insn_may_pair(uint16_t first, uint16_t second)
 {
 	if ((first & 0xfe40) == 0xe800)
 		return !(second & 1u << INSN_SP);
 	if ((first & 0xfe00) == 0xea00)
 		return !(second & 0x8000);
-	return first != 0xffff; /* of data, a negative number */
+	return first != 0xffff; /* 0xffff is data: a negative number */
 }
 
-/* Whether Thumb code before `end` calls: bl, blx of an address (four bytes), blx of a register
- * (two). Four bytes are there. */
+/* Tells whether Thumb code before `end` calls: bl, or blx of an address (four bytes), or blx of a
+ * register (two). Four bytes must be readable. */
 static inline bool insn_thumb_call(const uint8_t *end)
 {
 	uint16_t first = insn_half(end - 4), last = insn_half(end - 2);
@@ -89,7 +87,7 @@ static inline bool insn_thumb_call(const uint8_t *end)
 	return (last & 0xff87) == 0x4780;
 }
 
-/* The same of ARM code: bl, blx of an address, blx of a register. */
+/* The same for ARM code: bl, blx of an address, blx of a register. */
 static inline bool insn_arm_call(const uint8_t *end)
 {
 	uint32_t word = insn_word(end - 4);
@@ -99,5 +97,5 @@ static inline bool insn_arm_call(const uint8_t *end)
 	return (word & 0x0ffffff0) == 0x012fff30;
 }
 
-/* Reads the instruction at `at`, Thumb or ARM; false: there are too few bytes. */
+/* Reads the instruction at `at`, Thumb or ARM. Returns false if there are too few bytes. */
 bool insn_read(const uint8_t *at, const uint8_t *end, bool thumb, struct insn *insn);

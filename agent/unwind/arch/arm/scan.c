@@ -1,19 +1,19 @@
 /*
- * Frames of ARM, read from code: most of C's has no table. Thumb-2 and ARM differ in the encodings
- * only (insn.h).
+ * Finds frames of ARM by reading code: most C code has no table. Thumb-2 and ARM differ only in the
+ * encodings (insn.h).
  *
- * A function that calls has pushed lr. The last push of lr before a call is the one in force: a
- * function has one prologue, which lies before what it leads to. From there on room is made, and
- * never given back but at an end, so what gives it back is passed over. Arguments of functions with
- * a variable number of them lie above, pushed right before.
+ * A function that calls has pushed lr. The last push of lr before a call counts: a function has one
+ * prologue, which lies before the code that it leads to. Behind it room is made, and given back
+ * only at an end of the function, so instructions that give it back are skipped. A function with a
+ * variable number of arguments pushes them right before lr, so they lie above.
  *
- * r7 and r11 are frame pointers where sp is set from them at the function's end, or where nothing
- * else could tell how far sp was moved; else registers like others. clang pushes r8 to r11 apart,
- * below what it pushes with lr, and may leave registers out of that.
+ * r7 and r11 count as frame pointers if sp is set from them at the function's end, or if nothing
+ * else tells how far sp was moved; else they are ordinary registers. clang pushes r8 to r11 apart,
+ * below what it pushes with lr, and may leave out some of them.
  *
- * Thumb code can be read backwards: of halves that look like the first of four bytes a row has an
- * even number of them before an instruction's beginning. (Before a function's may lie data or ARM
- * code: what can't be one instruction with it is none.)
+ * Thumb code can be read backwards. Before the beginning of an instruction an even number of halves
+ * in a row look like the first half of four bytes. (Before a function there may be data or ARM
+ * code: what can't be one instruction with the next half is no instruction.)
  *
  * Interrupted code is read forward: what it does before it returns tells where the return address
  * is.
@@ -39,12 +39,12 @@ struct scan {
 };
 
 struct prologue {
-	const uint8_t *push; /* of lr */
+	const uint8_t *push; /* the push of lr */
 	const uint8_t *next;
 	int32_t above;	  /* bytes between the cfa and the push */
 	int32_t size;	  /* cfa - sp */
 	int32_t base[2];  /* cfa - r7, cfa - r11; 0: neither was set */
-	int32_t saved[2]; /* where these were pushed, below the cfa; 0: they were not */
+	int32_t saved[2]; /* where these were pushed, below the cfa; 0: not pushed */
 	unsigned certain; /* the register that is certainly the frame's base; 0: not known */
 	bool loose;
 };
@@ -60,7 +60,7 @@ static bool is_beginning(const struct scan *s, const uint8_t *at)
 	return !((at - before) & 2) || !insn_may_pair(insn_half(at - 2), insn_half(at));
 }
 
-/* The instruction before `at`; NULL: none is there. */
+/* Returns the instruction before `at`, or NULL if there is none. */
 static const uint8_t *before(const struct scan *s, const uint8_t *at, struct insn *insn)
 {
 	for (int32_t size = s->thumb ? 2 : 4; size <= 4; size += 2)
@@ -70,8 +70,8 @@ static const uint8_t *before(const struct scan *s, const uint8_t *at, struct ins
 	return NULL;
 }
 
-/* What lies before the push of lr, if it is of the prologue: arguments that are pushed, or room for
- * them. */
+/* Returns the size of what lies above the push of lr and belongs to the prologue: pushed arguments,
+ * or room for them. */
 static int32_t arguments_before(const struct scan *s, const uint8_t *push)
 {
 	const uint8_t *at = push;
@@ -91,8 +91,8 @@ static int32_t arguments_before(const struct scan *s, const uint8_t *push)
 	return 0;
 }
 
-/* Behind a jump's table: it ends at the latest where the first of those places lies that it leads
- * to; or a compare before has told the last of its entries (0: none has). */
+/* Returns the end of a jump's table. The table ends at the latest at the first place that it leads
+ * to. A compare before the jump may have told its last entry (0: none has). */
 static const uint8_t *skip_table(const struct scan *s, const struct insn *jump, int32_t last)
 {
 	int32_t end = TABLE_MAX, size = jump->bytes;
@@ -107,7 +107,7 @@ static const uint8_t *skip_table(const struct scan *s, const struct insn *jump, 
 	return jump->next + end;
 }
 
-/* Is `at` in a table, and no instruction? */
+/* Tells whether `at` lies in a table and is no instruction. */
 static bool is_in_table(const struct scan *s, const uint8_t *at)
 {
 	const uint8_t *from = at;
@@ -124,17 +124,19 @@ static bool is_in_table(const struct scan *s, const uint8_t *at)
 	return false;
 }
 
-/* Data among code may look like a push: of registers that must be kept a row is taken, and below it
- * some that need not are pushed only to make room, up to r3 or (-Os) from r0 on. */
+/* Data between code may look like a push. A usual push has a run of registers that must be kept.
+ * Below it may be registers that need not be kept, pushed only to make room: up to r3, or (-Os)
+ * from r0 on. */
 static bool is_usual(uint32_t mask)
 {
-	uint32_t kept = mask >> 4 & 7, room = mask & 15; /* (r7 may be the frame's base) */
+	uint32_t kept = mask >> 4 & 7,
+		 room = mask & 15; /* (r7 may be the frame's base, so it does not count) */
 
-	kept += kept & -kept; /* of one run nothing is left but a bit above it */
+	kept += kept & -kept; /* if it is one run of bits, only one bit above it is left */
 	return !(kept & (kept - 1)) && (!((16 - room) & (15 - room)) || !(room & (room + 1)));
 }
 
-/* clang leaves registers out, but makes the frame's base point to where r7 was pushed. */
+/* clang leaves out registers, but lets the frame's base point to where r7 was pushed. */
 static bool is_base_set(const struct insn *push, const uint8_t *end)
 {
 	struct insn insn;
@@ -150,7 +152,7 @@ static bool pushes_link(const struct scan *s, const struct insn *insn)
 	       (is_usual(insn->mask) || (s->thumb && is_base_set(insn, s->code->end)));
 }
 
-/* Registers are pushed in ascending order; the frame's size is already what it is behind the
+/* Notes where registers were pushed, in ascending order. The frame's size already includes the
  * push. */
 static void note_pushed(struct prologue *p, const struct insn *insn)
 {
@@ -165,7 +167,8 @@ static void note_pushed(struct prologue *p, const struct insn *insn)
 	}
 }
 
-/* str.w lr, [rN, #...] twice in a row, as lr and pc: getcontext, which calls all the same. */
+/* Recognizes str.w lr, [rN, #...] twice in a row, for lr and pc. That is getcontext, which calls
+ * although it does not push lr. */
 static bool keeps_link(const struct scan *s, const uint8_t *at)
 {
 	return s->pc - at >= 8 && insn_half(at) >> 4 == 0xf8c && insn_half(at + 2) >> 12 == 0xe &&
@@ -194,7 +197,7 @@ static bool find_push(const struct scan *s, struct prologue *p)
 	return false;
 }
 
-/* From the push to where we are. */
+/* Reads from the push to `pc`. */
 static bool read_body(const struct scan *s, struct prologue *p)
 {
 	const uint8_t *at = p->next;
@@ -214,7 +217,7 @@ static bool read_body(const struct scan *s, struct prologue *p)
 		else if (insn.kind == INSN_BASE && !called) {
 			p->base[insn.reg == INSN_R11] = p->size - insn.bytes;
 			if (s->thumb && insn_half(at) == 0xaf00)
-				p->certain = INSN_R7; /* else it would be a move */
+				p->certain = INSN_R7; /* otherwise it would be a move */
 		} else if (insn.kind == INSN_COMPARE)
 			last = insn.bytes;
 		called |= insn.kind == INSN_CALL;
@@ -223,8 +226,8 @@ static bool read_body(const struct scan *s, struct prologue *p)
 	return at == s->pc && p->size < REACH;
 }
 
-/* The register that sp is set from in this function: up to where the next one pushes lr. 0:
- * none. */
+/* Returns the register from which sp is set in this function, that is, up to where the next
+ * function pushes lr. 0: none. */
 static unsigned find_unbase(const struct scan *s, const struct prologue *p)
 {
 	const uint8_t *at = p->next, *end = s->code->end;
@@ -272,7 +275,7 @@ static bool scan_backward(const struct scan *s, struct arch_frame *ret_frame)
 	base = p.certain;
 	if (!base && (p.base[0] || p.base[1]))
 		base = find_unbase(s, &p);
-	if (p.loose && !base) { /* sp is set from a register that was (clang) */
+	if (p.loose && !base) { /* sp is set from a register that had sp before (clang) */
 		if (!p.base[0] && !p.base[1])
 			return false;
 		base = p.base[0] ? INSN_R7 : INSN_R11;
@@ -280,13 +283,13 @@ static bool scan_backward(const struct scan *s, struct arch_frame *ret_frame)
 	return frame_of(&p, base, ret_frame);
 }
 
-/* Forward. */
+/* The forward search. */
 
 struct path {
-	int32_t moved;	  /* sp, up */
+	int32_t moved;	  /* how far sp has moved up */
 	unsigned base;	  /* from here on `moved` counts from this register */
-	int32_t added[2]; /* to r7, r11 */
-	int32_t slot[16]; /* where they were popped from; only if `popped` */
+	int32_t added[2]; /* what was added to r7 and r11 */
+	int32_t slot[16]; /* where they were popped from; valid only if `popped` */
 	uint32_t popped;
 };
 
@@ -327,12 +330,13 @@ static bool note_return(const struct path *p, struct arch_frame *ret_frame)
 	return true;
 }
 
-/* The instruction at `pc` is the next one. False: it is not that simple. */
+/* `pc` is the instruction that will be executed next. Returns false if the code is not that simple.
+ */
 static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 {
 	const uint8_t *at = s->pc;
 	struct path p = {.moved = 0};
-	bool called = false, link = true; /* lr is what it was */
+	bool called = false, link = true; /* lr has its first value */
 	struct insn insn;
 
 	for (unsigned i = 0; i < FORWARD_MAX && insn_read(at, s->code->end, s->thumb, &insn); i++) {
@@ -340,7 +344,7 @@ static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 		case INSN_PUSH:
 			if (called)
 				return false;
-			if (insn.mask >> INSN_LR & 1) { /* it is not yet saved */
+			if (insn.mask >> INSN_LR & 1) { /* lr is not saved yet */
 				*ret_frame = (struct arch_frame){
 					.cfa_words = (uint32_t)arguments_before(s, at) / 4};
 				return p.moved <= 0;
@@ -387,8 +391,8 @@ static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 	return false;
 }
 
-/* Most instructions of ARM have the condition "always": 14 in the highest four bits of a word. In
- * Thumb code few words have. */
+/* Most ARM instructions have the condition "always": 14 in the highest four bits of a word. Few
+ * words of Thumb code have. */
 static bool looks_like_arm(const struct arch_code *code, const uint8_t *pc)
 {
 	unsigned words = 0, always = 0;
@@ -402,7 +406,8 @@ static bool looks_like_arm(const struct arch_code *code, const uint8_t *pc)
 	return 2 * always > words;
 }
 
-/* The end of a call's four bytes may be one in both. */
+/* Decides whether the code is Thumb. The last four bytes of a call may be a call in both encodings.
+ */
 static bool is_thumb(const struct arch_code *code, const uint8_t *pc, bool interrupted)
 {
 	bool thumb, arm;
@@ -416,9 +421,9 @@ static bool is_thumb(const struct arch_code *code, const uint8_t *pc, bool inter
 	return thumb == arm ? !looks_like_arm(code, pc) : thumb;
 }
 
-/* Where stacks end in glibc: mov r7, #1; svc #0 right behind, in the code that a thread begins in;
- * or this is __startcontext (ARM code: movs r0, r4 and two branches), whose address makecontext has
- * put there. There sp is what it was given. */
+/* Recognizes the end of a stack in glibc: mov r7, #1; svc #0 follows, in the code in which a thread
+ * begins; or this is __startcontext (ARM code: movs r0, r4 and two branches), whose address
+ * makecontext puts on the stack, where sp is what makecontext was given. */
 static bool ends_stack(const struct scan *s, bool interrupted)
 {
 	for (const uint8_t *at = s->pc; at >= s->pc - 8 && at >= s->code->begin; at -= 4)
@@ -438,8 +443,8 @@ static bool ends_stack(const struct scan *s, bool interrupted)
 #define VENEER_JUMP  0xe08cf00f /* add pc, ip, pc */
 #define VENEER_THUMB 0x4778	/* bx pc */
 
-/* Code of the linker's, of a few instructions: stubs that jump on, with nothing on the stack but
- * what the first of the procedure linkage table pushes. */
+/* Recognizes the linker's code: stubs of a few instructions that jump on. They have nothing on the
+ * stack, except what the first entry of the procedure linkage table pushes. */
 static bool scan_stub(const struct scan *s, struct arch_frame *ret_frame)
 {
 	const uint8_t *at = s->pc;
@@ -458,7 +463,8 @@ static bool scan_stub(const struct scan *s, struct arch_frame *ret_frame)
 	return false;
 }
 
-/* lr was popped right before: what is left is a jump to another function, and what it is given. */
+/* lr was popped right before: what is left is a jump to another function, and the loading of its
+ * arguments. */
 static bool scan_popped(const struct scan *s, struct arch_frame *ret_frame)
 {
 	const uint8_t *at = s->pc;
@@ -474,8 +480,8 @@ static bool scan_popped(const struct scan *s, struct arch_frame *ret_frame)
 	return false;
 }
 
-/* glibc's setcontext, in ARM code, loads sp from memory that is not the stack, and never returns:
- * it saves no lr. */
+/* Recognizes glibc's setcontext (ARM code). It loads sp from memory that is not the stack, and
+ * never returns, so it saves no lr. */
 static bool switches_stack(const struct scan *s)
 {
 	const uint8_t *at = s->pc;

@@ -1,11 +1,12 @@
 #pragma once
-/* MIPS64: what is written in the processor's own instructions, so that the rest can be compiled for
- * others. See arch/arch.h. */
+/* MIPS64: the parts that are written in the processor's own instructions. They are separate so that
+ * the rest can be compiled for the kernel's virtual machine. See arch/arch.h. */
 #include <stdint.h>
 
 #include "arch_layout.h"
 
-/* Who asks is compiled with -ffixed-fp: it never has anything of its own in s8. */
+/* Returns the caller's s8. Code that calls this is compiled with -ffixed-fp, so s8 still has the
+ * caller's value. */
 static inline __attribute__((always_inline)) uint64_t arch_caller_fp(void)
 {
 	uint64_t fp;

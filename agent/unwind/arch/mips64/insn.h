@@ -1,5 +1,5 @@
 #pragma once
-/* Instructions of MIPS64 (releases 2 to 6), as far as frames need them. Fields: MIPS64
+/* Reads instructions of MIPS64 (releases 2 to 6) as far as frames need them. Fields: MIPS64
  * Architecture, volume II-A. */
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,8 +50,8 @@ static inline bool insn_is_special(uint32_t insn, unsigned function)
 	return !insn_op(insn) && (insn & 63) == function;
 }
 
-/* jal; jalr (also jalr.hb) that keeps the return address in ra; bal, bgezal, bltzal and the likely
- * forms. */
+/* Calls: jal; jalr (also jalr.hb) that keeps the return address in ra; bal, bgezal, bltzal and
+ * their likely forms. */
 static inline bool insn_is_call(uint32_t insn)
 {
 	if (insn_op(insn) == 3 || (insn_is_special(insn, 9) && insn_rd(insn) == INSN_RA))
@@ -59,7 +59,7 @@ static inline bool insn_is_call(uint32_t insn)
 	return insn_op(insn) == 1 && (insn_rt(insn) & 0x1c) == 0x10;
 }
 
-/* Release 6: balc; jialc; the others compare and call. No delay slot. */
+/* Calls of release 6 without a delay slot: balc; jialc; the others compare and call. */
 static inline bool insn_is_compact_call(uint32_t insn)
 {
 	return insn_op(insn) == 0x3a || (insn_op(insn) == 0x3e && !insn_rs(insn));
@@ -71,7 +71,7 @@ static inline bool insn_adds(uint32_t insn, unsigned rt, unsigned rs)
 	return insn >> 16 == (0x6400u | rs << 5 | rt);
 }
 
-/* How far sp is moved by an addition of a constant; 0: it is not. */
+/* Returns how far an addition of a constant moves sp; 0: the instruction is none. */
 static inline int32_t insn_moves_sp(uint32_t insn)
 {
 	return insn_adds(insn, INSN_SP, INSN_SP) ? insn_immediate(insn) : 0;

@@ -1,11 +1,11 @@
 /*
- * Frames of MIPS64, read from code: most of it has no table (gcc writes none for C).
+ * Finds frames of MIPS64 by reading code: most of it has no table (gcc writes none for C).
  *
  * Backward, for a return address. A function that calls has stored ra, with `sd ra, N(sp)`, after
- * it has made room with `daddiu sp, sp, -SIZE`. The last such store before the call is the one in
- * force: a function has one prologue, which lies before what it leads to. (Once stored ra is a
- * register like others: a store without room made before it is none.) Where s8 is the frame's base
- * (alloca) sp is of no use: `move s8, sp` before anything is called.
+ * it has made room with `daddiu sp, sp, -SIZE`. The last such store before the call counts: a
+ * function has one prologue, which lies before the code that it leads to. (After that ra is an
+ * ordinary register: a store without room made before it does not count.) If s8 is the frame's base
+ * (alloca), sp does not help: `move s8, sp` comes before any call.
  *
  * Forward, for interrupted code, and where there is no prologue: what the function does before `jr
  * ra` tells where ra is now.
@@ -39,9 +39,9 @@ static bool frame_at(bool from_fp, int32_t cfa, int32_t ra, int32_t fp,
 	return true;
 }
 
-/* A constant that `reg` was given right before `at`: li, lui and ori. Room of a large frame is made
- * in two steps, and what is stored in the first may stand before the second; but both are one
- * function's. */
+/* Returns the constant that `reg` got right before `at`: li, lui and ori. Room of a large frame is
+ * made in two steps. A store into the first part may come before the second step; both belong to
+ * one function. */
 static bool constant_before(const struct arch_code *code, const uint8_t *at, unsigned reg,
 			    int32_t *ret_value)
 {
@@ -65,7 +65,7 @@ static bool constant_before(const struct arch_code *code, const uint8_t *at, uns
 	return false;
 }
 
-/* How far the instruction at `at` moves sp down; negative: nobody knows. */
+/* Returns by how much the instruction at `at` moves sp down; negative: not known. */
 static int32_t room_made(const struct arch_code *code, const uint8_t *at)
 {
 	uint32_t insn = insn_at(at);
@@ -83,16 +83,16 @@ static int32_t room_made(const struct arch_code *code, const uint8_t *at)
 }
 
 struct prologue {
-	const uint8_t *room;  /* is made here */
-	const uint8_t *store; /* of ra */
-	int32_t ra;	      /* it lies so far below the cfa */
-	int32_t size;	      /* of the frame, there */
+	const uint8_t *room;  /* room is made here */
+	const uint8_t *store; /* the store of ra */
+	int32_t ra;	      /* how far ra lies below the cfa */
+	int32_t size;	      /* size of the frame at that place */
 	int32_t fp;	      /* 0: s8 is not stored */
-	int32_t based;	      /* cfa = s8 + this; 0: s8 is a register like others */
+	int32_t based;	      /* cfa = s8 + this; 0: s8 is an ordinary register */
 };
 
-/* Back from where ra is stored to where room was made for it. Not found: ra was a register like
- * others there. */
+/* Goes back from the store of ra to where room was made for it. NULL: ra was an ordinary register
+ * there. */
 static const uint8_t *find_room(const struct arch_code *code, const uint8_t *store,
 				int32_t *ret_size)
 {
@@ -109,7 +109,7 @@ static const uint8_t *find_room(const struct arch_code *code, const uint8_t *sto
 	return NULL;
 }
 
-/* The last prologue before `pc`. */
+/* Finds the last prologue before `pc`. */
 static bool find_prologue(const struct arch_code *code, const uint8_t *pc, struct prologue *p)
 {
 	const uint8_t *at = pc;
@@ -132,8 +132,8 @@ static bool find_prologue(const struct arch_code *code, const uint8_t *pc, struc
 	return false;
 }
 
-/* Behind the prologue: more room, where s8 is stored, and whether it becomes the frame's base.
- * False: sp is moved, nobody knows how far. */
+/* Reads what follows the prologue: more room, the store of s8, and whether s8 becomes the frame's
+ * base. Returns false if sp is moved by an unknown amount. */
 static bool read_body(const struct arch_code *code, const uint8_t *pc, struct prologue *p)
 {
 	int32_t slot = insn_immediate(insn_at(p->store)) - 8;
@@ -174,12 +174,12 @@ static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 	return known && frame_at(false, p.size, p.ra, p.fp, ret_frame);
 }
 
-/* Forward. */
+/* The forward search. */
 
 struct path {
 	const uint8_t *at;
-	int32_t moved; /* sp is so far above what it was, or s8 is */
-	int32_t ra;    /* loaded from so far above that */
+	int32_t moved; /* how far sp, or s8, is above its first value */
+	int32_t ra;    /* ra was loaded from so far above that */
 	int32_t fp;
 	bool from_fp, has_ra, has_fp;
 	bool called;
@@ -200,7 +200,8 @@ static void add_path(struct search *s, const struct path *p, const uint8_t *at)
 	s->open[s->count++].at = at;
 }
 
-/* False: this would be the beginning of another function, or is not to be followed. */
+/* Applies one instruction. Returns false if another function would begin here, or if it can't be
+ * followed. */
 static bool apply(struct path *p, uint32_t insn)
 {
 	int32_t moves = insn_moves_sp(insn);
@@ -233,7 +234,7 @@ static bool note_return(const struct path *p, struct arch_frame *ret_frame)
 	return true;
 }
 
-/* Room that was made before `pc` in the same row of instructions. */
+/* Returns the room that was made before `pc`, without a jump in between. */
 static int32_t room_before(const struct arch_code *code, const uint8_t *pc)
 {
 	int32_t size = 0;
@@ -249,8 +250,8 @@ static int32_t room_before(const struct arch_code *code, const uint8_t *pc)
 	return size;
 }
 
-/* Here begins a frame, and nothing was called since the code was interrupted: it is in a prologue,
- * or before it. */
+/* A frame begins here, and nothing was called since the code was interrupted: the code is in a
+ * prologue or before it. */
 static bool note_prologue(const struct path *p, const struct arch_code *code, const uint8_t *pc,
 			  uint32_t insn, struct arch_frame *ret_frame)
 {
@@ -262,7 +263,8 @@ static bool note_prologue(const struct path *p, const struct arch_code *code, co
 	return true;
 }
 
-/* Room that is not for ra is a local one (alloca), or that of a function that does not call. */
+/* Tells whether room is made for a frame. Room that is not for ra is a local one (alloca), or
+ * belongs to a function that does not call. */
 static bool begins_frame(const struct arch_code *code, const uint8_t *at)
 {
 	bool made = room_made(code, at) > 0;
@@ -287,7 +289,7 @@ static bool follow(struct search *s, struct path *p, const uint8_t *pc,
 		p->called |= insn_is_call(insn);
 		if (insn_jumps_to(insn, &rs)) {
 			if (rs != INSN_RA && !p->has_ra)
-				return false; /* a table of jumps */
+				return false; /* a jump by a table */
 			return apply(p, slot) && note_return(p, ret_frame);
 		}
 		if (insn_always_branches(insn)) {
@@ -324,12 +326,12 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 	return false;
 }
 
-#define LAST_MAX 12 /* instructions of what makecontext lets return */
+#define LAST_MAX 12 /* instructions of the code to which a function of makecontext returns */
 #define EXIT_MAX 4
 
-/* Where stacks end in glibc: li v0, 5058; syscall (exit) right behind, in the code that a thread
- * begins in; or what makecontext lets return: move gp, s1; beqz s0. There sp is what it was given,
- * and nothing leads on from any of its instructions. */
+/* Recognizes the end of a stack in glibc: li v0, 5058; syscall (exit) follows, in the code in which
+ * a thread begins; or the code to which a function of makecontext returns: move gp, s1; beqz s0.
+ * There sp is what makecontext was given, and none of its instructions leads to an outer frame. */
 static bool ends_stack(const struct arch_code *code, const uint8_t *pc, bool interrupted)
 {
 	const uint8_t *at = pc + (interrupted ? 0 : 4 * (EXIT_MAX - 1));
