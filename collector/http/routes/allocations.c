@@ -1,4 +1,4 @@
-/* /data/ID/allocations: matched allocations with their backtraces, in an order, a page or all. A
+/* /data/ID/allocations: matched allocations with their backtraces, sorted, as one page or all. A
  * step writes some rows. */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@
 struct page {
 	struct filter filter;
 	struct query_page *scan;
-	struct row_cache *rows; /* of this step: the recording may be refreshed between two */
+	struct row_cache *rows; /* valid for this step only: the recording may be refreshed between
+				   two steps */
 	struct json json;
 	uint64_t skip, count, total;
 	enum page_order order;
@@ -196,7 +197,7 @@ static int write_chain(struct page *page, struct exchange *x, const struct chain
 	return 0;
 }
 
-/* Where the allocator had it from; nothing where that is not known. */
+/* Writes where the allocator got the block from, if that is known. */
 static void write_origin(struct page *page, uint64_t address, uint64_t size)
 {
 	enum heap_part part = glibc_heap_part(&page->heap, address, size);
@@ -224,7 +225,7 @@ static int write_birth(struct page *page, struct exchange *x, uint64_t row, uint
 	json_u64(json, "size", block->size[i]);
 	if (block->weight && block->weight[i] > block->size[i])
 		json_u64(json, "weight", block->weight[i]);
-	json_u64(json, "extra_space", 0); /* not recorded; clients count on the field */
+	json_u64(json, "extra_space", 0); /* not recorded; clients rely on the field */
 	json_u64(json, "backtrace_id", block->stack[i]);
 	write_origin(page, block->address[i], block->size[i]);
 	*ret_stack = block->stack[i];

@@ -1,5 +1,5 @@
-/* /data/ID/analyze: what a person would look for, found by rules; as `collector analyze --json` has
- * it. */
+/* /data/ID/analyze: finds by rules what a person would look for; the same as `collector analyze
+ * --json`. */
 #include "base/cleanup.h"
 #include "collector/analyze/recorded.h"
 #include "collector/analyze/report.h"

@@ -1,4 +1,4 @@
-/* Answers under /data/ID that are one object: over time, sizes, a moment, leaks, totals,
+/* Answers under /data/ID that are one object: use over time, sizes, a moment, leaks, totals,
  * differences. */
 #include <errno.h>
 #include <stdio.h>

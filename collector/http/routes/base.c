@@ -39,7 +39,7 @@ static int ask_base(struct exchange *x, const struct route_parameter *table,
 		   &(struct diff_side){x->source->view, &what->filter, what->value, what->at_ns});
 }
 
-/* What is missing of either. */
+/* Says what is missing in either recording. */
 static void tell_both(struct exchange *x, const struct recording *base)
 {
 	char own[COMPLETENESS_LINE];

@@ -1,5 +1,5 @@
-/* What the program said to its allocator and mapped by itself: /data/ID/mallopts, /data/ID/mmaps;
- * and the bare backtraces of /data/ID/raw_allocations. */
+/* What the program told its allocator, and mapped by itself: /data/ID/mallopts, /data/ID/mmaps; and
+ * the bare backtraces of /data/ID/raw_allocations. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct calls {
 typedef void call_writer(struct json *json, struct exchange *x, const struct apart_info *call,
 			 int *ret_error);
 
-/* All calls that `write` writes, some a step. `key`: of the array; NULL: it stands alone. */
+/* Writes all calls, some in each step. `key`: the array's name; NULL: the array stands alone. */
 static int list_calls(struct exchange *x, const char *key, call_writer *write)
 {
 	struct calls *calls = x->work;
@@ -92,7 +92,8 @@ static void write_who(struct json *json, struct exchange *x, const struct apart_
 
 /* ---- mallopt ---- */
 
-/* malloc.h of glibc; other C libraries have some of them, with the same numbers. */
+/* The names are from glibc's malloc.h; other C libraries have some of them, with the same numbers.
+ */
 static const char *parameter_name(int parameter)
 {
 	static const struct {

@@ -1,8 +1,6 @@
-/*
- * /data/ID/dynamic_constants, /dynamic_statics and their trees: what was allocated by initialisers
- * of C++'s static objects, before main or with a library, and never freed. By the line of the
- * object's definition: the initialiser's frame stands there.
- */
+/* /data/ID/dynamic_constants, /dynamic_statics and their trees: what the initialisers of C++'s
+ * static objects allocated, before main or when a library was loaded, and never freed. Grouped by
+ * the line of the object's definition, which is where the initialiser's frame is. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +19,7 @@
 
 #include "base/ban.h"
 
-/* Of gcc, of clang, and of both the one that calls them. */
+/* gcc's initialiser, clang's, and the function that calls them in both. */
 static const char *const initialisers[] = {"__static_initialization_and_destruction_0",
 					   "__cxx_global_var_init", "_GLOBAL__sub_I_"};
 #define INITIALISERS                                                                               \
@@ -35,7 +33,7 @@ const struct route_parameter dynamic_tree_parameters[] = {
 	{0},
 };
 
-/* The request's filters, narrowed to what initialisers leaked. */
+/* Reads the request's filters, narrowed to what initialisers leaked. */
 static int read_filters(struct exchange *x, const struct route_parameter *table, struct what *what)
 {
 	int r = what_read(x, table, what);
@@ -68,7 +66,7 @@ static bool is_initialiser(const struct view_frame *frame)
 	return false;
 }
 
-/* The innermost initialiser's place on the way out from `node`. */
+/* Finds the place of the innermost initialiser in the backtrace of `node`. */
 static void find_line(struct view *view, uint32_t node, struct line *ret_line)
 {
 	ret_line->file = "";
@@ -137,7 +135,7 @@ static void write_sums(struct json *json, const struct line *lines, size_t count
 	json_members(json, &line_answer, &sums, NULL);
 }
 
-/* Those of one file, sorted by line. */
+/* Writes the lines of one file, sorted. */
 static void write_file(struct json *json, const struct line *lines, size_t count)
 {
 	json_object(json, lines->file[0] ? lines->file : "?");

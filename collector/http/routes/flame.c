@@ -1,5 +1,5 @@
-/* /data/ID/flame: the tree of frames as columns, for a page that draws it by itself. What they are:
- * export/flame.c. */
+/* /data/ID/flame: the tree of frames as columns, for a page that draws it itself. export/flame.c
+ * describes the columns. */
 #include <errno.h>
 
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
-/* /data/ID/allocation_groups and /data/ID/backtraces: matched allocations by backtrace, in an
- * order, a page or all. */
+/* /data/ID/allocation_groups and /data/ID/backtraces: matched allocations by backtrace, sorted, as
+ * one page or all. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static uint64_t key_of(const struct order *order, const struct allocation_group 
 	return order->of ? order->of(order->all ? &g->all : &g->matched) : g->peak_ns;
 }
 
-/* Equal keys are in the order of their backtraces' numbers. */
+/* Groups with equal keys are sorted by their backtrace's number. */
 static int in_order(const void *a, const void *b, void *context)
 {
 	const struct order *order = context;
@@ -131,7 +131,7 @@ static int in_order(const void *a, const void *b, void *context)
 struct page {
 	struct what what;
 	struct allocation_groups groups;
-	struct buf filters; /* of the request, for addresses of pictures */
+	struct buf filters; /* those of the request, for addresses of pictures */
 	struct json json;
 	uint64_t at, end;
 };
@@ -149,7 +149,7 @@ static void page_free(void *work)
 struct told_side {
 	struct group_side side;
 	uint64_t interval_ns;
-	uint64_t peak_ns; /* of all */
+	uint64_t peak_ns; /* of all blocks */
 	struct usage culled;
 	bool is_culled;
 };
@@ -278,7 +278,7 @@ static int write_backtrace(struct page *page, struct exchange *x, const struct a
 				 &x->err);
 }
 
-/* The common part: some groups a step. */
+/* The common part: writes some groups in each step. */
 static int page_groups(struct exchange *x, const struct route_parameter *table, const char *key,
 		       int (*write)(struct page *page, struct exchange *x,
 				    const struct allocation_group *g))

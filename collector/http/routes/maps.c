@@ -28,7 +28,7 @@ struct page {
 	uint64_t id; /* NO_TIME: any */
 	uint64_t peak_rss_min, peak_rss_max;
 	struct mappings mappings;
-	uint32_t *order; /* indices of those that match */
+	uint32_t *order; /* indices of those that match, in order */
 	uint64_t matched, at, end;
 	struct json json;
 };
@@ -45,7 +45,7 @@ static void page_free(void *work)
 
 /* ---- parameters ---- */
 
-/* The page begins with a struct what: its readers fit. */
+/* The page begins with a struct what, so the readers of that can be used. */
 
 static int read_only(void *context, const struct view *view, const char *name, const char *value,
 		     struct err_text *err)
@@ -80,7 +80,7 @@ static int read_switch(void *context, const struct view *view, const char *name,
 	return read_switch_value(name, value, to, err);
 }
 
-/* The page's names of the filters that are called from and to everywhere else. */
+/* The filters that are called from and to everywhere else have these names on the page. */
 static int read_allocated(void *context, const struct view *view, const char *name,
 			  const char *value, struct err_text *err)
 {
@@ -151,7 +151,7 @@ static bool only_passes(enum only only, bool is)
 	return only == ANY || (only == ONLY_TRUE) == is;
 }
 
-/* What no reading showed has no protection that could be asked. */
+/* A mapping that no reading showed has no known protection, so nothing can be asked of it. */
 static bool may_passes(enum only only, const struct mapping *m, uint32_t flag)
 {
 	return only == ANY || (m->seen && only_passes(only, m->look.flags & flag));
@@ -194,7 +194,7 @@ static uint64_t peak_rss_of(const struct mapping *m)
 	return m->peak_rss;
 }
 
-/* Equal keys are in the order of their ids. */
+/* Maps with equal keys are sorted by id. */
 static int in_order(const void *a, const void *b, void *context)
 {
 	const struct order *order = context;
@@ -473,7 +473,7 @@ static int write_call(struct page *page, struct exchange *x, const char *key,
 	return r;
 }
 
-/* An object that the caller ends. */
+/* Begins an object, which the caller ends. */
 static void write_end_time(struct json *json, const struct exchange *x, uint64_t time_ns)
 {
 	json_object(json, "deallocation");
@@ -494,8 +494,8 @@ static int write_end(struct page *page, struct exchange *x, const struct mapping
 	return r;
 }
 
-/* `sources`: which call took what of it. There is none where a reading showed another protection,
- * or that it was gone. */
+/* Writes `sources`: which call removed what part of it. There is none if a reading showed another
+ * protection, or that the map was gone. */
 static int write_region_end(struct page *page, struct exchange *x,
 			    const struct mapping_region *region)
 {

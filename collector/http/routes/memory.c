@@ -22,8 +22,8 @@
 
 const struct route_parameter regions_parameters[] = {WHAT_AT, {0}};
 
-/* glibc's chunk: two words in front, the first of them the last word of the block before; all
- * rounded up to two words, at least four. */
+/* The block's chunk in glibc's heap: two words lie in front, the first of which is also the last
+ * word of the chunk before. The size is rounded up to two words, and at least four. */
 static void chunk_of(const struct glibc_heap *heap, const struct live_block *block,
 		     uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -83,7 +83,7 @@ static void write_ranges(struct json *json, const struct glibc_heap *heap,
 	json_end(json, ']');
 }
 
-/* Where brk's part of the heap lies, as far as blocks in use show; nothing if they do not. */
+/* Writes where the part of the heap lies that brk made, as far as blocks in use show it. */
 static void write_main_heap(struct json *json, const struct glibc_heap *heap,
 			    const struct live_block *blocks, size_t count)
 {
@@ -244,7 +244,7 @@ int timeline_maps_step(struct exchange *x)
 	return buf_error(&x->out);
 }
 
-/* What was in use at each reading. Free it. */
+/* Returns how many bytes were in use at each reading. The caller frees it. */
 static int in_use_at(struct exchange *x, const struct figures_history *h, uint64_t **ret_bytes)
 {
 	cleanup(cleanup_free) uint64_t *times = calloc(h->figures_count + 1, sizeof(*times));
@@ -265,7 +265,8 @@ static int in_use_at(struct exchange *x, const struct figures_history *h, uint64
 	return r;
 }
 
-/* What the heap has of the system: what the allocator said, else all anonymous memory. */
+/* How much memory the heap has from the system: what the allocator said, else all anonymous memory.
+ */
 static double fragmented(uint64_t in_use, uint64_t heap)
 {
 	return heap && in_use < heap ? 1 - (double)in_use / (double)heap : 0;

@@ -1,5 +1,5 @@
-/* The page at "/" and its files below /page/ (collector/page). Their names have a hash of what is
- * in them, so that a browser keeps them. */
+/* The page at "/" and its files below /page/ (collector/page). A file's name has a hash of its
+ * contents, so browsers can keep it. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static int give(struct exchange *x, const struct page_asset *asset)
 		return 0;
 	}
 	if (!x->takes_gzip)
-		return page_unpack(asset, &x->out); /* for who does not take gzip */
+		return page_unpack(asset, &x->out); /* for clients that don't take gzip */
 	buf_append(&x->out, asset->packed, asset->packed_bytes);
 	return buf_error(&x->out);
 }

@@ -1,8 +1,6 @@
-/*
- * Scripts of the profiler whose API this is, which are SQL here: POST /data/ID/execute_script runs
- * one and gives what it prints; /data/ID/allocation_filter_to_script and
- * /data/ID/map_filter_to_script say a filter as one.
- */
+/* Scripts of the profiler whose API this is; here they are SQL. POST /data/ID/execute_script runs
+ * one and returns what it prints. /data/ID/allocation_filter_to_script and
+ * /data/ID/map_filter_to_script turn a filter into a script. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,7 +53,7 @@ static const struct answer_field run_fields[] = {
 const struct answer script_run_answer = {"script_run", run_fields};
 
 struct script {
-	struct json json; /* in the array of lines */
+	struct json json; /* inside the array of lines */
 	struct buf out, line;
 };
 
@@ -111,7 +109,8 @@ static int end(void *context, bool cut)
 	return print_line(s);
 }
 
-/* {"status":"ok"} or {"status":"error"} with what had been printed until then: both are answers. */
+/* Both {"status":"ok"} and {"status":"error"}, with what had been printed until then, are answers
+ * with HTTP status 200. */
 static int write_answer(struct exchange *x, struct script *s, int error,
 			const struct sql_place *place, double elapsed)
 {
@@ -151,7 +150,7 @@ int execute_script_step(struct exchange *x)
 	r = sql_run(sql, text, &sink, &place, &x->err);
 	if (r == -EMSGSIZE)
 		err_set(&x->err, r, "it prints more than 64 MiB");
-	if (buf_error(&script.out)) { /* what was printed is not whole */
+	if (buf_error(&script.out)) { /* what was printed is incomplete */
 		buf_clear(&script.out);
 		json_init(&script.json, &script.out);
 		json_array(&script.json, NULL);
@@ -202,7 +201,7 @@ static int write_script(struct exchange *x, const char *table, const char *more,
 	return buf_error(&x->out);
 }
 
-/* A condition that is SQL already is taken as it is, after it was tried. */
+/* A condition that is SQL already is used as it is, after a test run. */
 int allocation_script_step(struct exchange *x)
 {
 	cleanup(buf_done) struct buf more = {0};
@@ -213,14 +212,17 @@ int allocation_script_step(struct exchange *x)
 		const struct parameter *p = &x->request.parameters[i];
 
 		if (!strcmp(p->name, "custom_filter") && p->value[0])
-			buf_printf(&more, " and (%s\n)", p->value); /* behind a comment, too */
+			buf_printf(
+				&more, " and (%s\n)",
+				p->value); /* the line break also ends a comment in the condition */
 	}
 	if (!r && !buf_text(&more))
 		r = -ENOMEM;
 	return r ? r : write_script(x, "allocations", buf_text(&more), &what.filter);
 }
 
-/* What maps take beside filters; paging and pictures say nothing of which maps fit. */
+/* Adds a parameter that maps take beside filters. Paging and pictures don't say which maps match.
+ */
 static int add_map_parameter(const struct parameter *p, struct buf *more)
 {
 	static const struct {

@@ -1,5 +1,5 @@
-/* /data/ID/source: the text of a source file, and what went through each line of it. Only of files
- * that the debug information of the recorded program names. */
+/* /data/ID/source: the text of a source file, and what each of its lines allocated or called. Only
+ * files that the debug information of the recorded program names are read. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +20,14 @@
 struct line_sum {
 	uint32_t line;
 	uint64_t bytes, blocks, self_bytes, self_blocks;
-	size_t counted; /* the last backtrace that was: one that passes a line twice counts once */
+	size_t counted; /* the last backtrace that was counted, so that one that passes a line twice
+			   counts once */
 };
 
 struct sums {
-	struct line_sum *list; /* by line; 0 stands for what is not known */
+	struct line_sum *list; /* by line; 0: lines that are not known */
 	uint32_t capacity;
-	bool named; /* some frame is in the file */
+	bool named; /* a frame of the recording is in the file */
 };
 
 const struct route_parameter source_parameters[] = {
@@ -69,8 +70,8 @@ static int add(struct sums *sums, uint32_t line, const struct usage *value, size
 	return 0;
 }
 
-/* All frames of a backtrace, the innermost first. The first that does not only pass the allocation
- * on is the one that allocates. */
+/* Adds all frames of a backtrace, the innermost first. The first frame that does not only pass the
+ * allocation on is the one that allocates. */
 static int add_backtrace(struct exchange *x, const struct group *g, size_t number, const char *file,
 			 struct sums *sums)
 {
@@ -112,7 +113,7 @@ static int sum_lines(struct exchange *x, const struct what *what, struct sums *s
 	return r;
 }
 
-/* Whether any frame of the recording is in the file, whatever the filters. */
+/* Tells whether any frame of the recording is in the file, whatever the filters. */
 static bool is_named(struct exchange *x, const char *file)
 {
 	struct view *view = x->source->view;
@@ -200,7 +201,7 @@ int source_step(struct exchange *x)
 		r = err_set(&x->err, -ENOENT, "no line of the recording is in a file of that name");
 	if (!r)
 		r = source_file_read(sources_folders(x->sources), what.file, &text, &x->err);
-	buf_byte(&text, 0); /* behind the last line */
+	buf_byte(&text, 0); /* ends the last line */
 	if (!r)
 		r = buf_error(&text);
 	if (!r) {

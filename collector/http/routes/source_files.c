@@ -1,4 +1,4 @@
-/* Where a source file is, and what is in it. See source_files.h. */
+/* Finds and reads source files. See source_files.h. */
 #include "collector/http/routes/source_files.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@ static int read_all(int fd, struct buf *out)
 	return n < 0 ? -errno : buf_error(out);
 }
 
-/* A regular file that lies below `folder` when all links are followed. `folder` is one that
- * realpath gave. */
+/* Opens a regular file that lies below `folder` once all links are followed. `folder` is a result
+ * of realpath. */
 static int open_below(const char *folder, const char *path, int *ret_fd)
 {
 	char real[PATH_MAX];
@@ -53,7 +53,7 @@ static int open_below(const char *folder, const char *path, int *ret_fd)
 	return 0;
 }
 
-/* The path itself, if it is below the folder, else its longest end that is there. */
+/* Opens the path itself if it is below the folder, else its longest suffix that exists there. */
 static int open_by_end(const char *folder, const char *path, int *ret_fd)
 {
 	char joined[2 * PATH_MAX];

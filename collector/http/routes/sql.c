@@ -1,5 +1,5 @@
-/* /data/ID/sql: the answer to a statement of SQL. The whole answer is made in one step, within
- * bounds: the recording may not grow while a statement is under way. */
+/* /data/ID/sql: the answer to an SQL statement. The whole answer is made in one step, within
+ * limits, as the recording must not grow while a statement runs. */
 #include "collector/http/routes/sql.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ DEFINE_CLEANUP(sql_close, struct sql *)
 
 struct asked {
 	struct sql_limits limits;
-	const char *query; /* the request's */
+	const char *query; /* the request owns it */
 	bool csv;
 };
 
@@ -156,7 +156,7 @@ static int answer_json(struct exchange *x, struct sql *sql, const char *text,
 
 	json_answer(&t.json, x);
 	r = sql_run(sql, text, &sink, ret_place, &x->err);
-	if (!r && !t.begun) { /* a text without a statement */
+	if (!r && !t.begun) { /* the text has no statement */
 		json_array(&t.json, "columns");
 		json_end(&t.json, ']');
 		json_array(&t.json, "rows");
@@ -171,7 +171,7 @@ static int answer_json(struct exchange *x, struct sql *sql, const char *text,
 	return r;
 }
 
-/* CSV has no place for it but the header. */
+/* CSV can say it only in a header. */
 static void say_cut(struct exchange *x, uint64_t rows)
 {
 	size_t used = strlen(x->incomplete);

@@ -2,7 +2,7 @@
 /* Limits for SQL statements on a server that has other clients, too. */
 #include "collector/sql/sql.h"
 
-/* Limited because other statements wait for their turn, and the recording does not grow for them
+/* Limited because other statements wait for their turn, and the recording is not refreshed
  * meanwhile. */
 #define HTTP_SQL_TIME_NS	  60000000000ull
 #define HTTP_SQL_ROWS		  100000

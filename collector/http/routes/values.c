@@ -1,4 +1,4 @@
-/* Times, addresses, frames and parameters of the REST API. See values.h. */
+/* Handles times, addresses, frames and parameters of the REST API. See values.h. */
 #include "collector/http/routes/values.h"
 #include "collector/http/routes/sql.h"
 
@@ -81,7 +81,7 @@ static int write_frame(struct json *json, const char *key, struct view *view, ui
 
 	if (r < 0)
 		return r;
-	/* Pseudo frames have no address, and a text in brackets for a name. */
+	/* Pseudo frames have no address, and a name in brackets. */
 	if (told.frame.function || !told.frame.address)
 		told.function = stripped ? stripped : told.frame.name;
 	json_object_of(json, key, &frame_answer, &told, NULL);
@@ -94,7 +94,7 @@ int json_frame(struct json *json, const char *key, struct view *view, uint32_t n
 	return write_frame(json, key, view, node, index, false, err);
 }
 
-/* The nodes from the outermost to `node`; NULL if memory ran out. */
+/* Returns the nodes from the outermost to `node`; NULL: no memory. */
 static uint32_t *path_to(const struct recording *recording, uint32_t node, uint32_t *ret_count)
 {
 	uint32_t count = 0, *path;
@@ -224,7 +224,7 @@ static int read_parameter(struct view *view, const struct parameter *p,
 
 	if (own)
 		return own->read(context, view, p->name, p->value, err);
-	/* The API's names have '_'; filter_set would take '-' as well. */
+	/* The API's names have '_'; filter_set would accept '-' as well. */
 	if (strchr(p->name, '-') || (takes_filter && !takes_filter(p->name)))
 		return -ENOENT;
 	if (!strcmp(p->name, "custom_filter"))
@@ -239,7 +239,7 @@ int read_parameters_of(struct exchange *x, struct view *view, const struct route
 		const struct parameter *p = &x->request.parameters[i];
 		int r;
 
-		/* "?a=1&" and "a=": nothing was said. */
+		/* "?a=1&" and "a=" say nothing. */
 		if (!p->name[0] || !p->value[0])
 			continue;
 		if (!strcmp(p->name, "custom_filter") &&

@@ -17,8 +17,7 @@ void json_answer(struct json *json, struct exchange *x);
 struct answer_context answer_context_of(const struct view *view);
 /* Calls json_times_in for the recording. */
 void json_times(struct json *json, const char *name, const struct view *view, uint64_t ns);
-/* What the one who gathers tells all who read (sources_note) becomes what the answer does not
- * hold. */
+/* Adds the note of the collector that gathers (sources_note) to what the answer says is missing. */
 void sources_tell_note(struct exchange *x);
 /* Writes one frame of a backtrace (view_frame). */
 int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index,
@@ -43,8 +42,8 @@ int json_backtrace_of(struct json *json, const char *key, struct view *view, uin
 /* Writes the return addresses of a backtrace as 16 hexadecimal digits each, outermost first. */
 int json_addresses(struct json *json, const char *key, struct view *view, uint32_t node,
 		   struct err_text *err);
-/* graph_url and graph_preview_url: where a picture is drawn of what has that value of that filter,
- * and fits `more` of encode_filters. */
+/* Writes graph_url and graph_preview_url: addresses that draw what has this value of this filter,
+ * and also fits `more` of encode_filters. */
 void json_graph_urls(struct json *json, const struct exchange *x, const char *filter,
 		     uint64_t value, const char *more);
 /* Returns the kernel's thread id, or 0 if it is unknown. */

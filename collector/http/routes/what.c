@@ -1,4 +1,4 @@
-/* Parameters that several questions share. See what.h. */
+/* Reads parameters that several questions share. See what.h. */
 #include "collector/http/routes/what.h"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ int what_number(void *context, const struct view *view, const char *name, const 
 	return 0;
 }
 
-/* Each route knows its own words. */
+/* Each route checks the word itself, as each has its own. */
 int what_sort_by(void *context, const struct view *view, const char *name, const char *value,
 		 struct err_text *err)
 {

@@ -1,4 +1,4 @@
-/* Host, Origin and token of a request. See access.h. */
+/* Checks Host, Origin and token of a request. See access.h. */
 #include "collector/http/server/access.h"
 
 #include <arpa/inet.h>
@@ -54,7 +54,7 @@ static int check_host(const struct access *access, const struct claim *claim, in
 		       "--http ADDR:PORT");
 }
 
-/* Does the page that asks, if a browser says so, come from here? */
+/* Checks that the page that asks comes from this server, if a browser says where it comes from. */
 static int check_origin(const struct access *access, const struct claim *claim, int *ret_status,
 			struct err_text *err)
 {
@@ -89,8 +89,8 @@ struct stranger_address access_from(const struct access *access, const struct cl
 	return claim->from;
 }
 
-/* With this prefix browsers take it by TLS only, for this host alone and for all of it (RFC
- * 6265bis, 4.1.3). */
+/* With this prefix browsers accept the cookie by TLS only, and send it to this host alone, for all
+ * its paths (RFC 6265bis, 4.1.3). */
 static int write_name(const struct access *access, char *out, size_t size)
 {
 	return snprintf(out, size, "__Host-heapcast-%u=", access->port);
@@ -128,8 +128,8 @@ bool access_is_logged_in(const struct access *access, const struct claim *claim,
 {
 	char login[LOGIN_TEXT];
 
-	if (access->local) /* a browser would send the cookie to servers of other users of this
-			      machine, too */
+	if (access->local) /* browsers would send the cookie also to servers of other users of this
+			      machine */
 		return false;
 	access_read_cookie(access, claim, login);
 	return logins_know(&access->logins, login, now_ms);
@@ -164,7 +164,7 @@ static int check_token(struct access *access, const struct claim *claim, uint64_
 	const struct stranger_address from = access_from(access, claim);
 
 	if (access_is_logged_in(access, claim,
-				now_ms)) /* first: a page may bring an old token along */
+				now_ms)) /* checked first, as a page may still send an old token */
 		return 0;
 	if (token)
 		return access_try(access, token, &from, now_ms, ret_status, err);

@@ -6,7 +6,7 @@
 
 #include "base/ban.h"
 
-/* False: all places are busy. */
+/* Returns false if all places are busy. */
 static bool make_room(const struct askers *askers, const struct stranger_address *from,
 		      struct asker **ret_leaver)
 {

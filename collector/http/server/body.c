@@ -1,4 +1,4 @@
-/* A flat JSON object (RFC 8259). See body.h. */
+/* Reads a flat JSON object (RFC 8259). See body.h. */
 #include "collector/http/server/body.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static size_t encode(char out[4], uint32_t code)
 	return length;
 }
 
-/* Behind the backslash. Bytes in `out`; 0: it is no escape. */
+/* Reads what follows a backslash. Returns the number of bytes in `out`; 0: not an escape. */
 static size_t read_escape(struct body_reader *r, char out[4])
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -84,7 +84,7 @@ static size_t read_escape(struct body_reader *r, char out[4])
 	return !code || (code >= 0xdc00 && code < 0xe000) ? 0 : encode(out, code);
 }
 
-/* 0; -EINVAL: it is no string; -E2BIG: it is too long. */
+/* Returns 0; -EINVAL: not a string; -E2BIG: the string is too long. */
 static int read_string(struct body_reader *r, char *out, size_t size)
 {
 	size_t used = 0;

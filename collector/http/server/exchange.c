@@ -13,8 +13,8 @@
 
 #include "base/ban.h"
 
-/* Steps at the same time. The pool has four threads unless told otherwise; names, symbol files and
- * old streams need it, too. */
+/* Number of steps that run at the same time. The pool has four threads by default; looking up
+ * names, symbol files and old streams needs some of them, too. */
 #define RUNNING_MAX 2
 #define AGAIN_MS    20
 #define LOOK_MS	    50
@@ -74,11 +74,11 @@ static int status_of(int error)
 		return 409;
 	case -EMSGSIZE:
 		return 413;
-	case -ETIME: /* limits of SQL: who asks can ask for less */
+	case -ETIME: /* a limit of SQL: the client can ask for less */
 	case -ENOBUFS:
 	case -EFBIG:
 		return 422;
-	case -ENOTSUP: /* this build can't */
+	case -ENOTSUP: /* this build can't do that */
 		return 501;
 	case -EBUSY:
 		return 503;
@@ -87,7 +87,7 @@ static int status_of(int error)
 	}
 }
 
-/* A sentence about a parameter that only the query could judge begins with its name. */
+/* If only the query could judge a parameter, its sentence begins with the parameter's name. */
 static void name_parameter(struct exchange *x)
 {
 	size_t length = strcspn(x->err.text, " ");
@@ -136,7 +136,7 @@ static void run_step(uv_work_t *work)
 	struct exchange *x = ((struct job *)work->data)->x;
 	struct source *source = x->source;
 
-	/* The step that finds the source locks it itself (routes.c). */
+	/* the step that finds the source locks it itself (routes.c) */
 	if (source)
 		source_lock(source);
 	x->result = x->cancelled ? -ECANCELED : x->step(x);
@@ -197,8 +197,8 @@ static void run_later_ones(uv_timer_t *timer)
 	wake_again(workers);
 }
 
-/* For the first of those that wait for their time, and where a job could not be made for want of
- * memory. */
+/* Sets the timer for the first exchange that waits for its time, or to try again if there was no
+ * memory for a job. */
 static void wake_again(struct workers *workers)
 {
 	uint64_t now = uv_now(workers->loop), due = UINT64_MAX;
@@ -213,7 +213,7 @@ static void wake_again(struct workers *workers)
 		uv_timer_start(&workers->again, run_later_ones, due > now ? due - now : 0, 0);
 }
 
-/* A long statement of SQL leaves room for all other questions. */
+/* A long SQL statement must not block all other questions, so only one runs at a time. */
 static struct exchange *next_to_run(const struct workers *workers)
 {
 	struct exchange *x = workers->waiting;
@@ -223,7 +223,7 @@ static struct exchange *next_to_run(const struct workers *workers)
 	return workers->running < RUNNING_MAX ? x : NULL;
 }
 
-/* Where it was: what followed it is there now. */
+/* Takes x out of the list. Returns its place, where the next exchange is now. */
 static struct exchange **leave(struct exchange **at, const struct exchange *x)
 {
 	while (*at && *at != x)
@@ -261,7 +261,7 @@ static void start_some(struct workers *workers)
 	wake_again(workers);
 }
 
-/* An abandoned exchange may stay until its step returns, and has no connection. */
+/* An exchange without a connection was abandoned, and only waits for its step to return. */
 static void look(uv_timer_t *timer)
 {
 	struct workers *workers = timer->data;

@@ -19,7 +19,7 @@
 #include "base/ban.h"
 
 #define INTERVAL_MS 1000
-#define SHARE	    10 /* a look takes this part of the time at most */
+#define SHARE	    10 /* a look takes at most a tenth of the time */
 
 struct gone {
 	struct stream_id id;
@@ -28,13 +28,15 @@ struct gone {
 
 struct fleet {
 	pthread_mutex_t lock;
-	bool looking; /* who does is the only one that changes what follows, under the lock */
-	uint64_t begun_ms, next_ms; /* of the last look; of the next at the earliest */
-	uint64_t look;		    /* number of the last one with news; 0: none yet */
-	struct source_line *lines;  /* by id */
-	uint64_t *changed;	    /* of each: the look */
+	bool looking; /* only the thread that looks changes the members below, and holds the lock
+			 while it does */
+	uint64_t begun_ms,
+		next_ms;	   /* when the last look began; the earliest time of the next one */
+	uint64_t look;		   /* number of the last look with news; 0: none yet */
+	struct source_line *lines; /* sorted by id */
+	uint64_t *changed;	   /* for each line: the look that saw its last change */
 	size_t count;
-	struct gone *gone; /* that somebody has not been told of */
+	struct gone *gone; /* removed recordings of which some watcher has not been told */
 	uint32_t gone_count, gone_capacity;
 	bool taken[WATCHERS_MAX];
 	uint64_t told[WATCHERS_MAX];
@@ -77,7 +79,7 @@ void fleet_join(struct fleet *fleet, struct fleet_watcher *ret_watcher)
 	unsigned place = 0;
 
 	pthread_mutex_lock(&fleet->lock);
-	while (fleet->taken[place]) /* one is free: there are as many as watchers */
+	while (fleet->taken[place]) /* a slot is free, as there are as many as watchers */
 		place++;
 	fleet->taken[place] = true;
 	fleet->told[place] = 0;
@@ -90,7 +92,7 @@ void fleet_leave(struct fleet *fleet, struct fleet_watcher *watcher)
 	pthread_mutex_lock(&fleet->lock);
 	fleet->taken[watcher->place] = false;
 	if (!memchr(fleet->taken, true, sizeof(fleet->taken)))
-		forget(fleet); /* nobody looks: who does is a watcher */
+		forget(fleet); /* the last watcher has left, so nobody looks any more */
 	pthread_mutex_unlock(&fleet->lock);
 }
 
@@ -126,12 +128,12 @@ static bool same(const struct source_line *a, const struct source_line *b)
 	       same_text(x->architecture, y->architecture);
 }
 
-/* A look in the making. */
+/* A look that is being made. */
 struct look {
 	struct source_line *lines;
 	uint64_t *changed;
 	size_t count;
-	uint64_t number; /* if anything has changed */
+	uint64_t number; /* the look's number, if anything has changed */
 	bool news;
 	struct gone *gone;
 	uint32_t gone_count, gone_capacity;
@@ -171,7 +173,7 @@ static void compare(const struct fleet *fleet, struct look *look, size_t was, si
 		look->news = true;
 }
 
-/* Both are in the order of ids. */
+/* Compares both lists, which are sorted by id. */
 static int compare_all(const struct fleet *fleet, struct look *look, uint64_t passed_ms)
 {
 	size_t was = 0, is = 0;
@@ -199,7 +201,7 @@ static int compare_all(const struct fleet *fleet, struct look *look, uint64_t pa
 	return 0;
 }
 
-/* Those of which all have been told make room. */
+/* Keeps those removed recordings of which some watcher still has to be told. */
 static int keep_gone(struct fleet *fleet, const struct look *look)
 {
 	uint64_t told = UINT64_MAX;
@@ -219,7 +221,7 @@ static int keep_gone(struct fleet *fleet, const struct look *look)
 	return r;
 }
 
-/* Takes over what was seen; `look` has what was seen before. */
+/* Publishes what was seen; `look` gets what was seen before. */
 static int show(struct fleet *fleet, struct look *look)
 {
 	struct source_line *lines = fleet->lines;
@@ -258,7 +260,7 @@ static uint64_t now_ms(void)
 	return uv_hrtime() / 1000000;
 }
 
-/* False: it is not time, or somebody is at it. */
+/* Returns false if a look is not due, or if another thread is looking. */
 static bool begin_look(struct fleet *fleet, uint64_t begun_ms, bool *ret_first)
 {
 	bool looks;
@@ -322,7 +324,7 @@ static size_t first_behind(const struct fleet *fleet, const struct stream_id *id
 	return low;
 }
 
-/* It may have come again since. */
+/* A removed recording may have come back. */
 static bool is_there(const struct fleet *fleet, const struct stream_id *id)
 {
 	size_t behind = first_behind(fleet, id);

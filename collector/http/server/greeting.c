@@ -1,4 +1,4 @@
-/* Connections whose first request has not come yet. See greeting.h. */
+/* Handles connections whose first request has not arrived yet. See greeting.h. */
 #include "collector/http/server/greeting.h"
 
 #include <ctype.h>
@@ -11,15 +11,15 @@
 
 #include "base/ban.h"
 
-#define HEAD_MAX_BYTES 16384 /* as server.c has it: the library refuses what is longer */
+#define HEAD_MAX_BYTES 16384 /* the same as in server.c: the library refuses longer heads */
 #define GREETINGS_MAX  256
-#define GREETINGS_EACH 32 /* of one address */
+#define GREETINGS_EACH 32 /* for one address */
 #define PATIENCE_MS    10000
-#define TLS_HANDSHAKE  22 /* the type of the first record */
-/* Bytes that UTF-8 does not have, as greeting_restore knows them. */
+#define TLS_HANDSHAKE  22 /* type of the first record of TLS */
+/* Bytes that UTF-8 never has; greeting_restore recognizes them. */
 #define GREETING_FOR_LF "FF"
 #define GREETING_FOR_CR "FE"
-#define AGAIN_MS	20 /* who sends a byte at a time is not looked at more often */
+#define AGAIN_MS	20 /* a client that sends byte by byte is looked at no more often than this */
 
 struct greeting {
 	struct greetings *all;
@@ -38,7 +38,7 @@ static bool is_escape(const char *at, size_t left)
 	       isxdigit((unsigned char)at[2]);
 }
 
-/* "FF" of "%0A"; NULL: it is neither end of a line. */
+/* Returns "FF" for "%0A", and so on; NULL: the escape is not an end of line. */
 static const char *stand_in(const char *escape)
 {
 	if (!strncasecmp(escape, "%0A", 3))
@@ -82,7 +82,7 @@ static void handle_closed(uv_handle_t *handle)
 		free(g);
 }
 
-/* Leaves the list, gives the descriptor away. */
+/* Takes the greeting off the list and gives away its descriptor. */
 static int leave(struct greeting *g)
 {
 	struct greeting **at = &g->all->list;
@@ -106,7 +106,7 @@ static void adopt(struct greeting *g, const void *data, size_t length)
 	all->adopt(all->context, leave(g), &from, data, length);
 }
 
-/* Reads the line, which is there as a whole, and hands it over put right. */
+/* Reads the line, which has arrived completely, and hands over a corrected one. */
 static void adopt_mended(struct greeting *g, char *line, size_t length, struct buf *mended)
 {
 	if (buf_error(mended) || recv(g->fd, line, length, 0) != (ssize_t)length) {
@@ -116,8 +116,8 @@ static void adopt_mended(struct greeting *g, char *line, size_t length, struct b
 	adopt(g, mended->data, mended->length);
 }
 
-/* A request line begins with the name of a method. What else comes (TLS, garbage) is the library's
- * to refuse. */
+/* A request line begins with the name of a method. The library refuses everything else (TLS,
+ * garbage). */
 static bool may_begin(const char *head, size_t length)
 {
 	return !length || (head[0] >= 'A' && head[0] <= 'Z');
@@ -128,13 +128,13 @@ static bool is_whole(const char *head, size_t length)
 	return memmem(head, length, "\n\r\n", 3) || memmem(head, length, "\n\n", 2);
 }
 
-/* A record of TLS: type, version, length (RFC 8446, 5.1). */
+/* Tells whether the first TLS record is complete: type, version, length (RFC 8446, 5.1). */
 static bool is_whole_record(const char *head, size_t length)
 {
 	return length >= 5 && length - 5 >= ((size_t)(uint8_t)head[3] << 8 | (uint8_t)head[4]);
 }
 
-/* Does it go on, or is it clear what it is? */
+/* Tells whether more has to arrive before it is clear what the connection wants. */
 static bool may_go_on(const struct greeting *g, const char *head, size_t length)
 {
 	if (g->all->tls && head[0] == TLS_HANDSHAKE)
@@ -142,8 +142,8 @@ static bool may_go_on(const struct greeting *g, const char *head, size_t length)
 	return may_begin(head, length) && !is_whole(head, length);
 }
 
-/* Who speaks plain HTTP, where TLS is wanted. What it has sent is read before, or its end would be
- * a reset, which takes the answer along. */
+/* Answers a client that speaks plain HTTP where TLS is required. What it has sent is read first:
+ * otherwise the close would be a reset, and the client would lose the answer. */
 static void say_tls(struct greeting *g, char *head, size_t length)
 {
 	static const char answer[] =
@@ -157,7 +157,7 @@ static void say_tls(struct greeting *g, char *head, size_t length)
 	close(leave(g));
 }
 
-/* The kernel says nothing before there are more than so many bytes, or the connection ends. */
+/* Has the kernel wait until there are more than so many bytes, or the connection ends. */
 static void wake_beyond(const struct greeting *g, int bytes)
 {
 	const int least = bytes + 1;
@@ -185,7 +185,7 @@ static void listen_on(struct greeting *g)
 	uv_poll_start(&g->poll, UV_READABLE | UV_DISCONNECT, on_readable);
 }
 
-/* Until there is more than these bytes, and not at once. */
+/* Waits until there are more than these bytes, and at least for a short time. */
 static void wait_for_more(struct greeting *g, int bytes)
 {
 	wake_beyond(g, bytes);
@@ -209,7 +209,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	}
 	if (n < (ssize_t)sizeof(head) && may_go_on(g, head, (size_t)n)) {
 		if (events & UV_DISCONNECT)
-			close(leave(g)); /* no more of it will come */
+			close(leave(g)); /* the client has closed: nothing more will arrive */
 		else
 			wait_for_more(g, (int)n);
 		return;

@@ -8,9 +8,9 @@
 
 #include "base/ban.h"
 
-/* A client that closes its half only, and would still read, can't be told from one that has gone.
- * It has its answer if that takes no longer than this; then, as other servers do, we take it for
- * gone. A browser never closes half of a connection. */
+/* A client that closes only its half, and still reads, looks the same as one that has gone. It gets
+ * its answer if that takes no longer than this. After that the server takes it for gone, as other
+ * servers do. A browser never closes only its half. */
 #define HALF_CLOSED_MS 3000
 
 void hangup_look(struct exchange *x)

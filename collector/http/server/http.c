@@ -1,4 +1,4 @@
-/* The thread around the server: starts, and stops in order. See http.h. */
+/* Runs the server in a thread of its own: starts it, and stops it in order. See http.h. */
 #include "collector/http/server/http.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct http {
 	struct server *server;
 	struct server_options serving;
 	uint16_t port;
-	char made_token[PAIR_CODE_LETTERS + 1]; /* where none was given */
+	char made_token[PAIR_CODE_LETTERS + 1]; /* set if the user gave none */
 	char url[160];
 };
 
@@ -47,7 +47,7 @@ static void *run(void *argument)
 	struct http *http = argument;
 	sigset_t all;
 
-	/* Signals are for the thread that started us. */
+	/* Signals are for the thread that started the server. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	pthread_setname_np(pthread_self(), "http");
@@ -64,8 +64,8 @@ static void write_url(struct http *http, const char *address)
 		 http->made_token[0] ? "#token=" : "", http->made_token);
 }
 
-/* The token that was given; else one of 128 bits for this run, which stands in the address that is
- * printed. Browsers keep what follows a "#" to themselves. */
+/* Chooses the given token, or makes one of 128 bits for this run. The printed address has it behind
+ * "#", and browsers do not send that part. */
 static int choose_token(struct http *http, const struct http_options *options, struct err_text *err)
 {
 	int r = options->token ? 0 : pair_code_make(http->made_token);
@@ -76,7 +76,7 @@ static int choose_token(struct http *http, const struct http_options *options, s
 	return r < 0 ? err_set(err, r, "the system has no random numbers for a token") : 0;
 }
 
-/* Runs what a failed or stopped server left on the loop, and closes it. */
+/* Runs what a failed or stopped server left on the loop, then closes the loop. */
 static void end_loop(struct http *http)
 {
 	uv_run(&http->loop, UV_RUN_DEFAULT);
@@ -113,7 +113,7 @@ static const char *address_of(const struct http_options *options)
 	return options->address ? options->address : HTTP_DEFAULT_ADDRESS;
 }
 
-/* What it takes to be reached from other machines. */
+/* Checks what the server needs to be reached from other machines. */
 static int check_beyond(const struct http_options *options, struct err_text *err)
 {
 	if (!options->token)
@@ -171,7 +171,8 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 					.tls_key = options->tls_key};
 	r = listen_at(options, &http->serving.listen_fd, &http->port, &http->serving.access.local,
 		      err);
-	http->serving.access.local &= !options->allow_hosts; /* a proxy brings others in */
+	http->serving.access.local &=
+		!options->allow_hosts; /* with a proxy, requests come from elsewhere */
 	if (!r)
 		r = choose_token(http, options, err);
 	if (!r)

@@ -31,20 +31,19 @@ struct http_options {
 	uint64_t debuginfod_seconds;	   /* 0: the usual; symbols.h */
 	const char *const *source_folders; /* "DIR" or "FROM=DIR" (source_files.h), NULL-terminated;
 					      may be NULL */
-	/* Of files that are imported: bytes of one, and of the recording that it becomes (0: as far
-	 * as half of the free disk goes); bytes of memory for that (0: a quarter of the
-	 * machine's). */
+	/* Limits for imported files: bytes of one file, and of its recording (0: half of the free
+	 * disk); bytes of memory for the import (0: a quarter of the machine's). */
 	uint64_t import_bytes, import_memory;
 	const struct site_rules
 		*rules; /* functions that only pass allocations on; NULL: the built-in list */
-	/* Of opening the files; see recording_open. */
+	/* progress of opening the files; see recording_open */
 	int (*progress)(void *context, uint64_t done, uint64_t of);
 	void *progress_context;
 };
 
-/* -EPERM (an address that others reach, without a token or TLS), -EADDRINUSE, -EACCES,
- * -EADDRNOTAVAIL, -EINVAL (not an address), -EBADMSG (a file is no recording)...: the sentence says
- * what to do. The texts of `options` are used until http_stop. */
+/* Returns 0, or -EPERM (an address that others reach, without a token or TLS), -EADDRINUSE,
+ * -EACCES, -EADDRNOTAVAIL, -EINVAL (not an address), -EBADMSG (a file is not a recording)...: the
+ * sentence says what to do. The texts of `options` are used until http_stop. */
 int http_start(const struct http_options *options, struct http **ret_http, struct err_text *err);
 /* Checks whether http_start could listen there. Returns 0 or an error of http_start. */
 int http_may_start(const struct http_options *options, struct err_text *err);

@@ -1,4 +1,4 @@
-/* Files that are imported over HTTP. See import.h. */
+/* Imports files that come over HTTP. See import.h. */
 #include "collector/http/server/import.h"
 
 #include <errno.h>
@@ -21,10 +21,10 @@
 
 #include "base/ban.h"
 
-#define IMPORTS_MAX 4 /* that are on their way at a time */
+#define IMPORTS_MAX 4 /* imports at the same time */
 #define ANSWER_MAX  16384
 #define AGAIN_MS    50
-#define DISK_LEAST  (64u << 20) /* the catalogue and names are kept in files, too */
+#define DISK_LEAST  (64u << 20) /* the catalogue and names need files, too */
 
 const struct route_parameter import_parameters[] = {
 	{"name", NULL, "text", "what the file is called: for sentences, and for people"},
@@ -62,7 +62,7 @@ uint64_t import_bytes_max(const struct sources *sources)
 
 	if (!data || statvfs(data, &disk) < 0)
 		return 0;
-	half = (uint64_t)disk.f_bavail * disk.f_frsize / 2; /* the recording wants room, too */
+	half = (uint64_t)disk.f_bavail * disk.f_frsize / 2; /* the recording needs room, too */
 	return most && most < half ? most : half;
 }
 
@@ -88,7 +88,7 @@ void upload_done(struct exchange *x)
 	pthread_mutex_unlock(&x->sources->lock);
 }
 
-/* It has no name, so that nothing is left of it, whatever happens. */
+/* Opens a file without a name, so that nothing of it can be left behind. */
 static int open_nameless(const char *folder)
 {
 	int fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
@@ -139,7 +139,8 @@ int upload_begin(struct exchange *x, uint64_t bytes)
 		pthread_mutex_unlock(&x->sources->lock);
 		return cannot_keep(x, error);
 	}
-	/* So that two at a time are not promised the same room. Not every file system can. */
+	/* Reserves the room, so that two imports at a time can't count on the same. Not every file
+	 * system can. */
 	if (bytes && fallocate(x->upload, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) < 0 &&
 	    errno != EOPNOTSUPP && errno != ENOSYS)
 		return cannot_keep(x, errno);
@@ -167,14 +168,14 @@ int upload_add(struct exchange *x, const void *data, size_t length)
 
 struct importing {
 	struct sources *sources;
-	pid_t pid; /* 0: it has ended */
-	int fd;	   /* what it says */
+	pid_t pid; /* 0: the process has ended */
+	int fd;	   /* its standard output */
 	size_t length;
 	char said[ANSWER_MAX];
 };
 
-/* Those that have gone by now, so that `pid` has a place: one that is writing may take its time,
- * and the loop does not wait for it. */
+/* Reaps processes that have ended, so that `pid` gets a slot. A process that is writing may take a
+ * while to die, and the loop does not wait for it. */
 static void let_die(struct sources *sources, pid_t pid)
 {
 	pthread_mutex_lock(&sources->lock);
@@ -197,7 +198,7 @@ static void importing_free(void *work)
 
 	if (i->pid) {
 		kill(i->pid,
-		     SIGKILL); /* nobody waits any more; the next import removes its draft */
+		     SIGKILL); /* nobody waits for it any more; the next import removes its draft */
 		let_die(i->sources, i->pid);
 	}
 	cleanup_close(&i->fd);
@@ -213,8 +214,8 @@ static uint64_t memory_max(const struct sources *sources)
 	return (uint64_t)machine.totalram * machine.mem_unit / 4;
 }
 
-/* A name is a text for people: it leads nowhere. What stands in front of the last slash is where
- * somebody else had it. */
+/* Reads the file's name. It is a text for people, and never used as a path. What stands before the
+ * last slash is the path on the client's machine. */
 static int read_name(struct exchange *x, char ret_name[IMPORT_NAME_MAX + 1])
 {
 	const char *name = asked_get(&x->request, "name"),
@@ -322,7 +323,7 @@ static int begin(struct exchange *x)
 	return r < 0 ? r : start(x, i, name);
 }
 
-/* 1: that was all. */
+/* Returns 1 at the end. */
 static int read_some(struct importing *i)
 {
 	for (;;) {
@@ -348,7 +349,7 @@ static int died(struct exchange *x, int status)
 	return err_set(&x->err, -EIO, "the process that read the file said nothing");
 }
 
-/* The answer, or "STATUS sentence". */
+/* Reads the process's answer, or "STATUS sentence". */
 static int tell(struct exchange *x, struct importing *i, int status)
 {
 	char *sentence = strchr(i->said, ' ');

@@ -1,4 +1,4 @@
-/* Answers that were given before. See kept_answers.h. */
+/* Keeps recent answers. See kept_answers.h. */
 #include "collector/http/server/kept_answers.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ char *kept_question(const char *route, const struct request *request)
 	for (size_t i = 0; i < request->parameter_count; i++) {
 		const struct parameter *p = &request->parameters[i];
 
-		/* The lengths, as a value may hold any sign. */
+		/* The lengths make the key unambiguous, as a value may contain any character. */
 		buf_printf(&text, "&%zu,%zu:%s=%s", strlen(p->name), strlen(p->value), p->name,
 			   p->value);
 	}

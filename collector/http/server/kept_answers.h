@@ -1,10 +1,8 @@
 #pragma once
-/*
- * Answers about one recording that were given before: who asks the same again, or comes back to a
- * view, has them at once. They are dropped when the recording has grown or names have come
- * (kept_answers_clear). Few, and of a bounded size together: the one that was asked for longest ago
- * makes room.
- */
+/* Keeps recent answers about one recording. A client that asks the same again, or comes back to a
+ * view, gets its answer without delay. All are dropped when the recording has grown or names have
+ * arrived (kept_answers_clear). Number and total size are limited: the answer that was not used for
+ * longest makes room. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,15 +11,15 @@
 #include "collector/http/server/request.h"
 
 #define KEPT_ANSWERS	       32
-#define KEPT_ANSWER_BYTES_MAX  (1u << 20) /* of one */
-#define KEPT_ANSWERS_BYTES_MAX (4u << 20) /* of all of a recording */
+#define KEPT_ANSWER_BYTES_MAX  (1u << 20) /* limit for one answer */
+#define KEPT_ANSWERS_BYTES_MAX (4u << 20) /* limit for all answers of a recording */
 
 struct kept_answers {
 	pthread_mutex_t lock;
 	struct kept_answer {
-		char *question; /* NULL: none */
+		char *question; /* NULL: a free slot */
 		struct buf body;
-		uint64_t used; /* counts up */
+		uint64_t used; /* a counter that says which was used last */
 	} list[KEPT_ANSWERS];
 	unsigned count;
 	size_t bytes;
@@ -32,10 +30,10 @@ void kept_answers_init(struct kept_answers *kept);
 void kept_answers_done(struct kept_answers *kept);
 void kept_answers_clear(struct kept_answers *kept);
 
-/* `route` with the request's parameters, in the order in which they were given; the caller frees
- * it. NULL: no memory. */
+/* Makes the key: `route` with the request's parameters in the order in which they were given. The
+ * caller frees it. NULL: no memory. */
 char *kept_question(const char *route, const struct request *request);
-/* Puts the answer behind *out. False: it is not kept. */
+/* Appends the answer to `out`. Returns false if it is not kept. */
 bool kept_answers_get(struct kept_answers *kept, const char *question, struct buf *out);
-/* Keeps a copy, if it is not too large. */
+/* Keeps a copy, unless the answer is too large. */
 void kept_answers_put(struct kept_answers *kept, const char *question, const struct buf *body);

@@ -14,7 +14,7 @@
 
 #include "base/ban.h"
 
-#define BACKLOG 1024 /* a crowd of strangers must not make the kernel turn others away */
+#define BACKLOG 1024 /* a flood of strangers must not make the kernel refuse others */
 
 static int lookup(const char *address, uint16_t port, struct sockaddr_storage *ret_where,
 		  socklen_t *ret_length, struct err_text *err)

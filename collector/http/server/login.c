@@ -1,9 +1,7 @@
-/*
- * The login page: a form for the token, which works without scripts, where browsers come from other
- * machines. Who brings it gets a cookie (logins.h). On loopback there is none: reading takes no
- * token there, and browsers send a cookie to each port of a host, so that other users of this
- * machine could collect it.
- */
+/* The login page: a form for the token, for browsers on other machines; it works without scripts. A
+ * browser that sends the token gets a cookie (logins.h). On loopback there is no login page:
+ * reading needs no token there, and browsers send a cookie to each port of a host, so other users
+ * of this machine could collect it. */
 #include <errno.h>
 #include <string.h>
 
@@ -35,14 +33,15 @@ int login_page(struct exchange *x, const char *said)
 	buf_string(&x->out, page_begin);
 	if (*said) {
 		buf_string(&x->out, "<p role=\"alert\">");
-		buf_string(&x->out, said); /* sentences of our own */
+		buf_string(&x->out,
+			   said); /* only sentences of our own, so nothing has to be escaped */
 		buf_string(&x->out, "</p>\n");
 	}
 	buf_string(&x->out, page_end);
 	return buf_error(&x->out);
 }
 
-/* To the page, relative, as a proxy may have put us below a folder. */
+/* Redirects to the page, by a relative path, as a proxy may serve us below a folder. */
 static int go_on(struct exchange *x)
 {
 	x->status = 303;

@@ -1,5 +1,5 @@
-/* /openapi.json: the API described for programs (OpenAPI 3.1), made of the tables that answer and
- * parse. */
+/* /openapi.json: describes the API for programs (OpenAPI 3.1). It is made from the tables that
+ * write answers and parse requests. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void write_parameter(struct json *json, const char *name, const char *in,
 	json_end(json, '}');
 }
 
-/* Filters are called with '-' on the command line and with '_' here. */
+/* The command line writes filters with '-', this API with '_'. */
 static void write_filter(struct json *json, const struct filter_name *filter,
 			 bool (*takes_filter)(const char *name))
 {
@@ -152,7 +152,7 @@ static void write_incomplete(struct json *json)
 	json_end(json, '}');
 }
 
-/* Of a row of events it says what the data of each is. */
+/* For a row of events the schema says what the data of each event is. */
 static void write_schema(struct json *json, const struct route_info *info)
 {
 	bool events = !strcmp(info->content_type, "text/event-stream");
@@ -196,7 +196,7 @@ static void write_responses(struct json *json, const struct route_info *info)
 	json_end(json, '}');
 }
 
-/* OpenAPI 3.1, 4.8.30: a list of alternatives, each an object with a list of scopes. */
+/* Alternatives, each an object with a list of scopes (OpenAPI 3.1, 4.8.30). */
 static void write_security(struct json *json)
 {
 	json_array(json, "security");

@@ -1,4 +1,4 @@
-/* Path and parameters of a request. See request.h. */
+/* Holds the path and parameters of a request. See request.h. */
 #include "collector/http/server/request.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Paths. See routes.h; docs/rest-api.md is for who asks. */
+/* Finds the route for a path. See routes.h; docs/rest-api.md describes the API for its users. */
 #include "collector/http/server/routes.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ enum rest { REST_NONE, REST_MAY, REST_MUST };
 #define TEXT   "text/plain; charset=utf-8"
 
 static const struct route {
-	const char *path; /* of those under /data/ID/ only what follows */
+	const char *path; /* for paths under /data/ID/ only what follows */
 	bool of_recording;
 	enum rest rest;
 	exchange_step *step;
@@ -183,7 +183,7 @@ static void find_answer(const struct route *route, struct route_info *info)
 	}
 }
 
-/* Members of what is posted to orders; NULL: others. */
+/* Returns the members of an order's body; NULL: the route is no order. */
 static const struct route_parameter *body_of(const struct route *route)
 {
 	return route->step == control_step	   ? control_body
@@ -272,7 +272,7 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 	}
 }
 
-/* Splits /data/ID/REST; false: not of that form. */
+/* Splits /data/ID/REST. Returns false if the path has another form. */
 static bool split(const char *path, char *ret_id, size_t size, const char **ret_rest)
 {
 	const char *id = path + strlen("/data/"), *slash;
@@ -365,8 +365,8 @@ void route_id(const struct exchange *x, char *ret_id, size_t size)
 		ret_id[0] = 0;
 }
 
-/* A watcher takes the recording anew for each look, so that it grows between them; an order needs
- * none. */
+/* Tells whether the route takes recordings itself. A watcher takes its recording again for each
+ * look, so that it can grow in between; an order needs none. */
 static bool takes_its_own(const struct route *route)
 {
 	return !route->of_recording || route->step == live_step || route->step == control_step;
@@ -422,8 +422,8 @@ const char *route_methods(const struct exchange *x)
 	return methods[route_method(x)];
 }
 
-/* Whose answers are worth to be kept: they depend on the recording and the parameters alone, and
- * are made of many rows. */
+/* Tells whether the route's answers are worth keeping: they depend only on the recording and the
+ * parameters, and are computed from many rows. */
 static bool is_kept(const struct route *route)
 {
 	static exchange_step *const kept[] = {

@@ -1,5 +1,5 @@
 #pragma once
-/* Which path is answered by what: the table in routes.c. */
+/* Says which path is answered by what: the table in routes.c. */
 #include "collector/http/server/exchange.h"
 #include "collector/http/routes/values.h"
 
@@ -9,15 +9,15 @@ struct format;
  * own step. */
 int route_begin(struct exchange *x);
 
-/* Whether the route is answered by the loop itself: quickly, and also while all workers are
- * busy. */
+/* Tells whether the loop itself answers the route. Such answers are quick, and come also while all
+ * workers are busy. */
 bool route_on_loop(const struct exchange *x);
 
-/* Whether SQL of the request's runs in its steps. */
+/* Tells whether the steps of the request run SQL that it brought. */
 bool route_runs_sql(const struct exchange *x);
 
-/* How a route is asked: an order may change something, and is held to more than a question, which
- * has its text in the body; a file is an order whose body goes to the disk (import.h). */
+/* How a route is asked. An order may change something, so it is checked more strictly than a
+ * question; its text is in the body. A file is an order whose body goes to the disk (import.h). */
 enum route_method {
 	ROUTE_GET,
 	ROUTE_GET_OR_QUESTION,
@@ -28,17 +28,17 @@ enum route_method {
 	ROUTE_LOGOUT
 };
 enum route_method route_method(const struct exchange *x);
-/* Is it asked with the token only, also on loopback? Orders are. */
+/* Tells whether the route requires the token even on loopback, as orders do. */
 bool route_needs_token(const struct exchange *x);
-/* Is it /rights? */
+/* Tells whether this is /rights. */
 bool route_tells_rights(const struct exchange *x);
-/* The same as the header `allow` has it. */
+/* Returns the methods, as the header `allow` lists them. */
 const char *route_methods(const struct exchange *x);
 
-/* What follows the route's name in the path ("flame.svg" of /data/ID/export/flamegraph/flame.svg,
- * the number of /backtrace/7); "" if nothing does. */
+/* Returns what follows the route's name in the path ("flame.svg" of
+ * /data/ID/export/flamegraph/flame.svg, the number of /backtrace/7), or "". */
 const char *route_rest(const struct exchange *x);
-/* The ID of /data/ID/...; "" if there is none. */
+/* Copies the ID of /data/ID/..., or "". */
 void route_id(const struct exchange *x, char *ret_id, size_t size);
 
 /* The format that is asked for under /data/ID/export/; NULL: something else is. */
@@ -49,8 +49,8 @@ const struct route_parameter *format_parameters(const struct format *format);
 /* Makes the login page the answer; `said` stands above the form. It takes what x->status is. */
 int login_page(struct exchange *x, const char *said);
 
-/* For /openapi.json: calls for each path, but those of the login page's forms. `parameters` is NULL
- * where there are none. */
+/* For /openapi.json: called for each path, except those of the login page's forms. `parameters` is
+ * NULL if the path has none. */
 struct route_info {
 	const char *path; /* "/data/{id}/allocations" */
 	const char *about, *content_type;
@@ -58,7 +58,7 @@ struct route_info {
 	bool of_recording, filters, has_number;
 	enum route_method method;
 	bool needs_token;			/* also on loopback */
-	const struct route_parameter *body;	/* members of what is posted; orders only */
+	const struct route_parameter *body;	/* members of the body; orders only */
 	bool (*takes_filter)(const char *name); /* NULL: all */
 	const struct answer *answer;		/* NULL: not declared */
 	const struct format *format;		/* of export/FORMAT; else NULL */
@@ -81,7 +81,7 @@ exchange_step live_step, events_step, graph_step, dynamic_step, dynamic_tree_ste
 exchange_step maps_step, mmaps_step, mallopts_step, raw_allocations_step;
 exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, timeline_maps_step;
 
-/* What they answer. */
+/* What the routes answer. */
 extern const struct answer list_answer, events_answer, question_answer, backtrace_answer,
 	timeline_route_answer, histogram_route_answer, moment_answer, allocations_answer,
 	allocation_groups_answer, maps_answer, regions_answer, fragmentation_route_answer,
@@ -90,12 +90,12 @@ extern const struct answer list_answer, events_answer, question_answer, backtrac
 	backtraces_answer, tree_node_answer, dynamic_answer, live_answer, control_answer,
 	script_run_answer;
 
-/* What is posted to them: only names and what is said of them matter; `takes` is the type. */
+/* What is posted to the routes. Only the names and descriptions count; `takes` is the type. */
 extern const struct route_parameter control_body[], take_snapshot_body[];
-/* The filter of a request for maps; filter_done in either case. */
+/* Reads the filter of a request for maps. Call filter_done also after an error. */
 int maps_read_filter(struct exchange *x, struct filter *ret_filter);
 
-/* What they take, beside filters. */
+/* What the routes take beside filters. */
 extern const struct route_parameter import_parameters[], analyze_parameters[], source_parameters[],
 	allocations_parameters[], groups_parameters[], tree_parameters[], ascii_tree_parameters[],
 	timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],

@@ -10,7 +10,7 @@
 
 #include "base/ban.h"
 
-/* What JSON calls it. */
+/* JSON's names of the types. */
 static const char *const types[] = {
 	[ANSWER_U64] = "integer",   [ANSWER_U32] = "integer",  [ANSWER_I64] = "integer",
 	[ANSWER_DOUBLE] = "number", [ANSWER_BOOL] = "boolean", [ANSWER_TEXT] = "string",
@@ -18,7 +18,7 @@ static const char *const types[] = {
 	[ANSWER_WORD] = "string",   [ANSWER_ID] = "string",    [ANSWER_ADDRESS] = "integer",
 };
 
-/* The kind of object that it is; NULL: none. */
+/* Returns the answer if the field is an object, or NULL. */
 static const struct answer *object_of(const struct answer_field *f)
 {
 	switch (f->kind) {
@@ -54,7 +54,7 @@ static void write_reference_or_null(struct json *json, const struct answer *answ
 	json_end(json, ']');
 }
 
-/* An object with members of any name. */
+/* Writes an object whose members may have any name. */
 static void write_free(struct json *json)
 {
 	json_string(json, "type", "object");
@@ -67,7 +67,7 @@ static void write_free(struct json *json)
 	json_end(json, '}');
 }
 
-/* Several states of ours may have one name outside. */
+/* Several internal states may have the same name outside, so doubles are left out. */
 static void write_words(struct json *json, const char *const *words)
 {
 	json_array(json, "enum");
@@ -149,7 +149,7 @@ static bool has_text(const struct answer_field *f)
 	return f->kind == ANSWER_ADDRESS && f->shape == ANSWER_ONE;
 }
 
-/* Of some kinds there are more than one. */
+/* Writes the members of a field: some kinds have several, with one name and different endings. */
 static void write_properties(struct json *json, const struct answer_field *f)
 {
 	static const struct answer_field text = {.kind = ANSWER_TEXT,
@@ -190,7 +190,7 @@ static void write_names(struct json *json, const struct answer_field *f)
 	}
 }
 
-/* Of members that are not always there, none is. */
+/* Lists the members that are always there. */
 static void write_required(struct json *json, const struct answer *answer)
 {
 	for (const struct answer_field *f = answer->fields; f->name || f->of; f++) {

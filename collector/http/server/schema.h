@@ -1,5 +1,5 @@
 #pragma once
-/* What answers are made of as JSON Schemas (draft 2020-12), made of their rows
+/* Describes answers as JSON Schemas (draft 2020-12), made from the rows that also write them
  * (export/answer.h). */
 #include <stdbool.h>
 
@@ -8,18 +8,18 @@
 struct answer;
 struct json;
 
-/* The member "schema": a reference to an answer's, or an array of such. */
+/* Writes the member "schema": a reference to the answer's schema, or an array of such. */
 void schema_refer(struct json *json, const struct answer *answer, bool is_array);
 
-/* All that is referred to. */
+/* All schemas that are referred to. */
 struct schemas {
 	struct {
 		const struct answer *answer;
-		bool incomplete; /* it may begin with what the recording does not hold */
+		bool incomplete; /* it may begin with what the recording lacks */
 	} list[SCHEMAS_MAX];
 	unsigned count;
 };
-/* With those that it refers to. */
+/* Adds the answer and all that it refers to. */
 void schemas_add(struct schemas *schemas, const struct answer *answer, bool incomplete);
-/* The members of an object, by the answers' names. */
+/* Writes the members of an object, whose names are those of the answers. */
 void schemas_write(struct json *json, const struct schemas *schemas);

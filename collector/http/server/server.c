@@ -1,4 +1,4 @@
-/* libwebsockets on a foreign libuv loop. See server.h. */
+/* Runs libwebsockets on the caller's libuv loop. See server.h. */
 #include "collector/http/server/server.h"
 
 #include <errno.h>
@@ -20,16 +20,16 @@
 
 #include "base/ban.h"
 
-#define REQUEST_BYTES_MAX  16384 /* of all header lines; a longer request is refused */
+#define REQUEST_BYTES_MAX  16384 /* for all header lines together; a longer request is refused */
 #define SLICE_BYTES	   65536
 #define BODY_BYTES_MAX	   8192
 #define QUESTION_BYTES_MAX 65536
 #define BODY_SECONDS	   10
 #define HEAD_BYTES	   4096
-#define STALL_SECONDS	   60 /* a reader that takes nothing for so long is let go */
+#define STALL_SECONDS	   60 /* a client that reads nothing for so long is disconnected */
 #define AUTHORIZATION_MAX  2048
 #define FORWARDED_MAX	   1024
-/* a name has 253 bytes, and an Origin a scheme and a port, too */
+/* a host name has up to 253 bytes; an Origin also has a scheme and a port */
 #define HOST_MAX	300
 #define LEAVING_MAX	64 /* connections that the library has not closed yet */
 #define TLS_READ_BYTES	(16384 + 512)
@@ -42,13 +42,14 @@ struct server {
 	uv_poll_t listener;
 	struct greetings greetings;
 	struct askers askers;
-	struct asker *arriving; /* the library has its connection, and may not have named it yet */
+	struct asker *arriving; /* the library has got its connection, and may not have called back
+				   for it yet */
 	int listen_fd;
 	struct access access;
 	unsigned char slice[LWS_PRE + CHUNK_FRAME_MAX + SLICE_BYTES + CHUNK_FRAME_MAX];
 };
 
-/* libwebsockets' memory of a connection. */
+/* The memory that libwebsockets keeps for each connection. */
 struct session {
 	struct exchange *x;
 };
@@ -80,23 +81,23 @@ static int finish(struct server *server, struct lws *wsi, struct session *sessio
 	set_busy(server, wsi, false);
 	session->x = NULL;
 	exchange_free(x);
-	if (unread) /* a body that nobody wanted: what comes next would be taken for a request */
+	if (unread) /* a body was not read: the next request would begin in the middle of it */
 		return -1;
 	return lws_http_transaction_completed(wsi) ? -1 : 0;
 }
 
-/* For what is drawn or run by a browser: nothing from outside, and no talking to anybody. */
+/* For answers that a browser draws or runs: they load nothing and talk to nobody. */
 #define CONTENT_POLICY                                                                             \
 	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri "     \
 	"'none'; form-action 'none'"
 
-/* Of the page and its files: nothing but what comes from here. */
+/* For the page and its files: they load only what this server has. */
 #define PAGE_POLICY                                                                                \
 	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src " \
 	"'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "      \
 	"'none'"
 
-/* Of the login page: a form, and nothing else. */
+/* For the login page: a form, and nothing else. */
 #define LOGIN_POLICY                                                                               \
 	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; "     \
 	"frame-ancestors 'none'"
@@ -109,8 +110,8 @@ static int add_header(struct lws *wsi, const char *name, const char *value, unsi
 					   end);
 }
 
-/* Status, type and length. lws_add_http_common_headers would close the connection behind a length
- * that is not known: chunks need not. */
+/* Writes status, type and length. lws_add_http_common_headers would close the connection after an
+ * answer of unknown length, which chunks make unnecessary. */
 static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, unsigned char *end)
 {
 	if (!x->chunked)
@@ -122,8 +123,8 @@ static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, un
 	       add_header(wsi, "transfer-encoding:", "chunked", p, end);
 }
 
-/* Where the time went (https://www.w3.org/TR/server-timing/), in ms: until the recording was found
- * by its name, and until the answer began. */
+/* Says where the time went, in ms: until the recording was found by its name, and until the answer
+ * began (https://www.w3.org/TR/server-timing/). */
 static int add_timing(struct lws *wsi, const struct exchange *x, unsigned char **p,
 		      unsigned char *end)
 {
@@ -138,7 +139,8 @@ static int add_timing(struct lws *wsi, const struct exchange *x, unsigned char *
 	return add_header(wsi, "server-timing:", value, p, end);
 }
 
-/* A name below /page/ changes with what is in the file; "/" does not. */
+/* A name below /page/ changes with the file's contents, so browsers may keep the file. "/" does not
+ * change. */
 static int add_caching(struct lws *wsi, const struct exchange *x, unsigned char **p,
 		       unsigned char *end)
 {
@@ -160,7 +162,8 @@ static int add_caching(struct lws *wsi, const struct exchange *x, unsigned char 
 	       add_header(wsi, "referrer-policy:", "same-origin", p, end);
 }
 
-/* Of who may ask. Browsers ask for no password of their own then. */
+/* Writes headers about access: which credentials are needed (in a form for which browsers don't ask
+ * for a password), when to try again, and the login. */
 static int add_access(struct lws *wsi, const struct exchange *x, unsigned char **p,
 		      unsigned char *end)
 {
@@ -199,7 +202,7 @@ static int send_head(struct lws *wsi, struct exchange *x)
 	return 0;
 }
 
-/* One slice of the body, framed as a chunk if its length was not known before. */
+/* Sends one slice of the body, framed as a chunk if the length was not known at the start. */
 static int send_slice(struct server *server, struct lws *wsi, struct exchange *x)
 {
 	unsigned char *body = server->slice + LWS_PRE + CHUNK_FRAME_MAX, *start = body, *end;
@@ -250,7 +253,7 @@ static int on_writable(struct server *server, struct lws *wsi, struct session *s
 		lws_callback_on_writable(wsi);
 		return 0;
 	}
-	/* A failure behind the head can't be told any more but by closing before the end. */
+	/* The head has been sent, so closing early is the only way to show a failure. */
 	if (x->result < 0 && x->status < 400)
 		return -1;
 	if (send_slice(server, wsi, x) < 0)
@@ -281,7 +284,8 @@ static int refuse(struct exchange *x, int status, int error, const char *text)
 	return err_set(&x->err, error, "%s", text);
 }
 
-/* A browser sends these types from elsewhere only after it has asked, and is not answered. */
+/* Browsers send these types from foreign pages only after asking first (CORS preflight), and get no
+ * answer to that. */
 static bool is_type(struct lws *wsi, const char *wanted)
 {
 	char type[64];
@@ -302,7 +306,7 @@ static int read_post(struct lws *wsi, struct exchange *x)
 	if (method == ROUTE_GET)
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
 	if (method == ROUTE_LOGOUT)
-		return 0; /* it takes no body */
+		return 0; /* the route takes no body */
 	if (method == ROUTE_ORDER && !is_type(wsi, "application/json"))
 		return refuse(x, 415, -EINVAL, "an order comes as application/json");
 	if (method == ROUTE_FILE && !is_type(wsi, "application/octet-stream"))
@@ -332,13 +336,13 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 		int n = lws_hdr_copy_fragment(wsi, text, sizeof(text), WSI_TOKEN_HTTP_URI_ARGS, i);
 
 		if (!length && n < 0)
-			break; /* an empty one, as in "a=1&&b=2", is copied and is not the last */
+			break; /* an empty one, as in "a=1&&b=2", is copied, and is not the last */
 		if (n < 0 || (size_t)n != strlen(text))
 			return refuse(x, 400, -EINVAL,
 				      "a parameter is too long or has a NUL in it");
 		greeting_restore(text);
 		if (!length || !strcmp(text, "/"))
-			continue; /* of "path?" libwebsockets makes "path?/" */
+			continue; /* libwebsockets makes "path?/" of "path?" */
 		n = asked_add(&x->request, text);
 		if (n == -E2BIG)
 			return refuse(x, 400, n, "too many parameters");
@@ -348,7 +352,7 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 	return 0;
 }
 
-/* NULL: there is no such header; "" stands for one that is too long. */
+/* Returns NULL if there is no such header, or "" if it is too long. */
 static const char *header(struct lws *wsi, enum lws_token_indexes which, char *out, size_t size)
 {
 	if (!lws_hdr_total_length(wsi, which))
@@ -398,7 +402,7 @@ static int check_access(struct server *server, struct lws *wsi, struct exchange 
 					&x->status, &x->err));
 }
 
-/* A person who opens "/" can't bring a token but by a form. */
+/* A person who opens "/" can send a token only by a form. */
 static bool wants_login_page(struct lws *wsi, const struct exchange *x)
 {
 	char accept[1024];
@@ -408,7 +412,7 @@ static bool wants_login_page(struct lws *wsi, const struct exchange *x)
 	       strstr(accept, "text/html");
 }
 
-/* 0, or a negative errno with what to answer. */
+/* Returns 0, or a negative errno with the answer. */
 static int read_request(struct server *server, struct lws *wsi, struct exchange *x,
 			size_t path_length)
 {
@@ -429,7 +433,7 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 			  strstr(version, "1.0");
 	reads = x->head_only || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI);
 	x->post = lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI) > 0;
-	x->body_left = !reads; /* until it is known: there may be one, which nobody reads */
+	x->body_left = !reads; /* until it is known: there may be a body, which nobody reads */
 	r = check_access(server, wsi, x, reads);
 	if (r < 0)
 		return r;
@@ -452,9 +456,9 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 	return read_arguments(wsi, x);
 }
 
-/* A request with a body that came before the one in front of it was answered. The library (4.1)
- * keeps what it holds back in a list, and turns round for ever when it finds a body there: nobody
- * would be answered any more. */
+/* Recognizes a request with a body that arrived before the request in front of it was answered. The
+ * library (4.1) keeps such data in a list, and loops for ever when it finds a body there. Then
+ * nobody would be answered any more. */
 static bool brings_body_early(struct lws *wsi)
 {
 	bool has_body = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) ||
@@ -462,8 +466,8 @@ static bool brings_body_early(struct lws *wsi)
 			(!lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) &&
 			 !lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI));
 
-	/* 0: the list is not empty, of this connection or of another one; who is closed for that
-	 * asks again. */
+	/* 0: the list is not empty, because of this connection or another one. A client that is
+	 * disconnected for that asks again. */
 	return has_body && !lws_service_adjust_timeout(lws_get_context(wsi), 1, 0);
 }
 
@@ -472,7 +476,7 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 {
 	struct exchange *x;
 
-	/* One at a time on a connection: the library holds back what comes behind. */
+	/* A connection has one request at a time: the library holds back those that follow. */
 	if (session->x || brings_body_early(wsi))
 		return -1;
 	x = exchange_new(server->sources, path);
@@ -496,7 +500,7 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	}
 	if (x->post &&
 	    route_method(x) !=
-		    ROUTE_LOGOUT) { /* the library's own time limit holds until the body is there */
+		    ROUTE_LOGOUT) { /* until the body is there the library's own time limit holds */
 		lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, BODY_SECONDS);
 		return 0;
 	}
@@ -505,8 +509,8 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	return 0;
 }
 
-/* It may take long, as long as there is more again and again. It goes to the page cache, and waits
- * for the disk only where that is behind. */
+/* Writes a part of the file. An upload may take long, as long as data keep arriving. They go to the
+ * page cache, and wait for the disk only if it can't keep up. */
 static int on_file(struct server *server, struct lws *wsi, struct exchange *x, const void *data,
 		   size_t length)
 {
@@ -584,7 +588,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
 		on_closed(server, session);
 		return 0;
-	/* No upgrades, no redirects, nothing that the library would answer by itself. */
+	/* Nothing that the library would answer by itself: no upgrades, no redirects. */
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
 		return -1;
 	case LWS_CALLBACK_WSI_DESTROY:
@@ -597,7 +601,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* ---- connections ---- */
 
-/* Its place is free at once; the library ends with the connection a little later. */
+/* Frees the place without delay; the library closes the connection a little later. */
 static void let_go(struct server *server, struct asker *asker)
 {
 	struct lws *wsi = asker->connection;
@@ -607,7 +611,7 @@ static void let_go(struct server *server, struct asker *asker)
 	lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, LWS_TO_KILL_SYNC);
 }
 
-/* The library closes the connection if it can't take it. */
+/* If the library can't take the connection, it closes it. */
 static void adopt(void *context, int fd, const struct stranger_address *from, const void *data,
 		  size_t length)
 {
@@ -647,16 +651,15 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 		if (fd < 0)
 			return;
-		/* Head and body are written one after the other: the body must not wait for an
-		 * acknowledgement. */
+		/* Head and body are written one after the other. The body must not wait for the
+		 * head's acknowledgement. */
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 		greetings_add(&server->greetings, fd, (const struct sockaddr *)&from);
 	}
 }
 
-/* HTTP/1.1 alone: the frames of our chunks are our own. A record of TLS has 16 KiB at most: what
- * comes is taken out of the library as a whole, so that nothing waits there that the kernel does
- * not tell of. */
+/* Only HTTP/1.1, because the server frames its chunks itself. A TLS record has 16 KiB at most. All
+ * of it is read from the library, so that no data wait there of which the kernel does not tell. */
 static void speak_tls(struct lws_context_creation_info *info, const struct server_options *options)
 {
 	info->options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
@@ -675,8 +678,8 @@ int server_new(uv_loop_t *loop, const struct server_options *options, struct sou
 		{.name = "http",
 		 .callback = callback,
 		 .per_session_data_size = sizeof(struct session),
-		 .tx_packet_size =
-			 SLICE_BYTES + 64}, /* else a slice goes in parts of 4 KiB, copied */
+		 .tx_packet_size = SLICE_BYTES +
+				   64}, /* otherwise a slice is copied and sent in parts of 4 KiB */
 		{0}};
 	struct server *server = calloc(1, sizeof(*server));
 	void *loops[1] = {loop};
@@ -732,8 +735,8 @@ void server_free(struct server *server)
 {
 	if (!server)
 		return;
-	/* The first call began it; with a loop that is not its own, the library frees the rest at a
-	 * second one. */
+	/* The first call began it. With a loop of the caller the library frees the rest in a second
+	 * call. */
 	lws_context_destroy(server->context);
 	close(server->listen_fd);
 	free(server);

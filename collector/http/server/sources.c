@@ -18,16 +18,16 @@
 
 #include "base/ban.h"
 
-/* Recordings that stay open though nobody asks for them; files are open always. */
+/* Number of recordings that stay open although nobody uses them. Files are always open. */
 #define IDLE_MAX 4
 
-/* The totals that were worked out last; under a lock of its own. */
+/* The totals that were computed last. They have a lock of their own. */
 struct watched {
 	pthread_mutex_t lock;
 	struct report report;
 	bool known;
-	uint64_t rows, end_ns; /* what they are of */
-	uint64_t next_ms;      /* not anew before */
+	uint64_t rows, end_ns; /* the state that the totals are of */
+	uint64_t next_ms;      /* not computed again before this time */
 };
 
 /* ---- opening and closing one ---- */
@@ -68,7 +68,7 @@ static struct source *source_new(const char *path)
 	return source;
 }
 
-/* Names come from where the options say, and are kept in the store if there is one. */
+/* Names come from where the options say. If there is a store, they are kept there. */
 static int open_symbols(struct source *source, const struct http_options *options,
 			struct err_text *err)
 {
@@ -116,11 +116,10 @@ void source_unlock(struct source *source)
 	pthread_rwlock_unlock(&source->lock);
 }
 
-/*
- * What is being looked at stays as it is: then the next request sees what came. New names take a
- * source of our own: a download that goes on in steps holds numbers of names between them, without
- * the lock. Who comes after the look at `users` has none yet, and waits for the lock.
- */
+/* Refreshes a recording that nobody is looking at; else the next request sees what has arrived. New
+ * names are looked up only if no other request uses the source: a download that goes on in steps
+ * holds numbers of names between steps, without the lock. A request that comes after the look at
+ * `users` holds none yet, and waits for the lock. */
 static void source_refresh(struct sources *sources, struct source *source)
 {
 	bool locked, alone;
@@ -177,7 +176,7 @@ static void unlink_source(struct sources *sources, struct source *source)
 	}
 }
 
-/* Closes the idle one that was not asked for for longest, if there are too many. */
+/* If too many are idle, returns the one that was not used for longest. */
 static struct source *pick_idle(struct sources *sources)
 {
 	struct source *oldest = NULL;
@@ -196,8 +195,8 @@ static struct source *pick_idle(struct sources *sources)
 	return oldest;
 }
 
-/* Adds a place for the recording, so that others wait for it. Called and returns with the lock
- * held. */
+/* Adds a place for the recording, so that others wait for it. The lock is held at the call and at
+ * the return. */
 static int open_new(struct sources *sources, const char *id, struct source **ret_source,
 		    struct err_text *err)
 {
@@ -329,7 +328,7 @@ int source_totals(struct source *source, const atomic_bool *cancelled, struct re
 	pthread_mutex_lock(&w->lock);
 	grown = w->rows != recording_rows(source->recording) ||
 		w->end_ns != recording_end_ns(source->recording);
-	/* The last ones are of all of it. */
+	/* The last totals are those of the whole recording. */
 	if (!w->known || (grown && (over || now_ms() >= w->next_ms)))
 		r = work_out(source, cancelled, err);
 	if (!r)

@@ -1,9 +1,7 @@
 #pragma once
-/*
- * The recordings that are served: those of a store, and files. A recording is opened when it is
- * first asked for, shared by all who ask, refreshed while it grows, and closed again when others
- * were asked for since. Used by worker threads only.
- */
+/* The recordings that are served: those of a store, and files. A recording is opened when it is
+ * first asked for, shared by all requests, refreshed while it grows, and closed once others have
+ * been asked for. Only worker threads use this. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,16 +22,16 @@ struct source {
 	struct recording *recording;
 	struct view *view;
 	struct symbols *symbols;
-	struct store
-		*store; /* for the names kept there, with a connection of its own; NULL: none */
-	pthread_rwlock_t lock; /* write: refreshing */
+	struct store *store;   /* for the names that are kept there; has its own connection to the
+				  database; NULL: none */
+	pthread_rwlock_t lock; /* held for writing while the recording is refreshed */
 	struct kept_answers kept;
-	/* The rest is under the lock of `sources`. */
+	/* The lock of `sources` protects the members below. */
 	struct source *next;
 	char *path;
 	unsigned users;
 	bool is_file, opening;
-	uint64_t used;		 /* counts up */
+	uint64_t used;		 /* a counter that says which was used last */
 	struct watched *watched; /* NULL: nobody has watched yet */
 };
 
@@ -41,53 +39,50 @@ int sources_new(const struct http_options *options, struct sources **ret_sources
 		struct err_text *err);
 void sources_free(struct sources *sources);
 
-/*
- * The recording of that name: 32 digits, a unique prefix of them, or "last" (the last file, without
- * files the stream that began last). -ENOENT, -EEXIST: the sentence says so. -EAGAIN: another
- * thread is opening it; ask again soon. `ret_find_ns` (may be NULL): how long it took to find which
- * one it is, without opening it.
- */
+/* Takes the recording of that name: 32 digits, a unique prefix of them, or "last" (the last file;
+ * without files the stream that began last). Returns 0; -ENOENT or -EEXIST, with a sentence; or
+ * -EAGAIN: another thread is opening it, so ask again soon. `ret_find_ns` (may be NULL): how long
+ * it took to find out which recording is meant, without opening it. */
 int sources_take(struct sources *sources, const char *name, struct source **ret_source,
 		 uint64_t *ret_find_ns, struct err_text *err);
-/* Folders of sources, as http_options has them. */
+/* Returns the folders of source files, as http_options has them. */
 const char *const *sources_folders(const struct sources *sources);
 void sources_release(struct sources *sources, struct source *source);
 
-/*
- * Totals for those who watch a recording grow: worked out anew at most once a second, and at most
- * so often that it costs a tenth of a thread, however many watch. Between source_lock and
- * source_unlock.
- */
+/* Totals for clients that watch a recording grow. They are computed at most once a second, and at
+ * most so often that it takes a tenth of a thread, however many watch. Call it between source_lock
+ * and source_unlock. */
 struct report;
 int source_totals(struct source *source, const atomic_bool *cancelled, struct report *ret_report,
 		  struct err_text *err);
 
-/* Watchers are bounded. False: there are WATCHERS_MAX. */
+/* The number of watchers is limited. sources_watch returns false if there are WATCHERS_MAX. */
 #define WATCHERS_MAX 64
 bool sources_watch(struct sources *sources);
 void sources_unwatch(struct sources *sources);
-/* What all of them together see of all recordings: fleet.h. */
+/* The state of all recordings that all watchers share: fleet.h. */
 struct fleet *sources_fleet(struct sources *sources);
 
-/* Between these two it does not change. Taken and given back by the same thread. */
+/* Between these two calls the recording does not change. The thread that locks has to unlock. */
 void source_lock(struct source *source);
 void source_unlock(struct source *source);
 
-/* The folder of the store; NULL: there is none. */
+/* Returns the folder of the store; NULL: there is none. */
 const char *sources_data(const struct sources *sources);
 
 /* One line of /list. */
 struct source_line {
-	struct stream_summary summary; /* texts belong to the line */
+	struct stream_summary summary; /* the line owns the texts */
 	bool is_open;
-	uint32_t backtraces, depth; /* if it is open */
+	uint32_t backtraces, depth; /* set if the recording is open */
 	uint64_t rows;
-	bool watched_from_start, watched_to_end; /* if it is open */
+	bool watched_from_start, watched_to_end; /* set if the recording is open */
 	bool has_rate;
-	uint64_t events_per_second; /* only fleet.h knows it */
+	uint64_t events_per_second; /* only fleet.h sets it */
 };
 int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count,
 		 struct err_text *err);
-/* What the one who gathers tells all who read (store_note). False: nothing. */
+/* Reads the note that a collector that gathers leaves for all readers (store_note). Returns false
+ * if there is none. */
 bool sources_note(struct sources *sources, char out[STORE_NOTE_MAX]);
 void sources_list_free(struct source_line *lines, size_t count);

@@ -1,4 +1,4 @@
-/* All recordings, with what is known of each at once: /list. See sources.h. */
+/* Lists all recordings with what is known without reading them: /list. See sources.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void summarize(struct source *source, const struct report *report,
 	};
 }
 
-/* What is known of one that is open; `summarized`: the catalogue knows the rest. */
+/* Describes an open recording; `summarized`: the catalogue knows the rest. */
 static int describe(struct source *source, bool summarized, struct source_line *line,
 		    struct err_text *err)
 {
@@ -75,7 +75,7 @@ static int describe(struct source *source, bool summarized, struct source_line *
 	return r;
 }
 
-/* Those that are open, held, so that no lock is. */
+/* The open recordings, each with a reference, so that no lock is held. */
 struct held {
 	struct source **sources;
 	size_t count, files;
@@ -118,7 +118,7 @@ static struct source *find_held(const struct held *held, const char *id)
 	return NULL;
 }
 
-/* Takes over `streams`, whose texts go to the lines. */
+/* Takes over `streams`; their texts go to the lines. */
 static int add_streams(const struct held *held, struct stream_summary *streams, size_t count,
 		       struct source_line *lines, size_t *ret_count, struct err_text *err)
 {

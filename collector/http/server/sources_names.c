@@ -1,4 +1,4 @@
-/* What a request calls a recording. See sources.h. */
+/* Resolves the name by which a request calls a recording. See sources.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void consider(struct naming *naming, const char *id, const char *name)
 	naming->matches++;
 }
 
-/* Files come first: they were named by the one who started this. */
+/* Files come first, as whoever started the server named them. */
 static struct source *last_file(const struct sources *sources)
 {
 	for (struct source *s = sources->list; s; s = s->next)
@@ -49,7 +49,7 @@ static int name_in_store(struct sources *sources, const char *name, struct namin
 	char text[STREAM_ID_TEXT];
 	int r = sources_open_store(sources, &why);
 
-	/* Without a store there may be files. */
+	/* without a store there may be files */
 	if (r < 0)
 		return r == -ENOENT ? 0 : err_set(err, r, "%s", why.text);
 	r = store_find_id(sources->store, name, &id, &state, &why);
@@ -60,7 +60,7 @@ static int name_in_store(struct sources *sources, const char *name, struct namin
 	return !r || r == -EEXIST || r == -ENOENT ? 0 : err_set(err, r, "%s", why.text);
 }
 
-/* "snapshot:NAME". */
+/* Finds "snapshot:NAME". */
 static int find_snapshot(struct sources *sources, const char *name, struct naming *naming,
 			 struct err_text *err)
 {

@@ -89,7 +89,7 @@ void token_in_form(const char *body, char ret_token[TOKEN_MAX + 1])
 			c = (char)(digit(at[1]) << 4 | digit(at[2]));
 			at += 2;
 		}
-		if (!strchr(" \t\r\n", c)) /* NUL is among them */
+		if (!strchr(" \t\r\n", c)) /* NUL is one of these, too */
 			ret_token[n++] = c;
 	}
 	ret_token[n] = '\0';

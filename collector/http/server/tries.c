@@ -1,4 +1,4 @@
-/* Wrong tokens, by address. See tries.h. */
+/* Counts wrong tokens by address. See tries.h. */
 #include "collector/http/server/tries.h"
 
 #include <string.h>
