@@ -270,11 +270,10 @@ static void unheard(const struct run_command *run)
 {
 	if (run->agent.unheard && !run->options.quiet)
 		fprintf(stderr,
-			"heapcast: %u processes were over before the agent, which was busy, could "
-			"hear that they\n"
-			"          ask: they are not recorded. 'collector ledger' of the process "
-			"that each\n"
-			"          descends from names them\n",
+			"heapcast: %u processes ended before the agent, which was busy, "
+			"could answer them:\n          they are not recorded. 'collector "
+			"ledger' of the process that each\n          descends from names "
+			"them\n",
 			run->agent.unheard);
 }
 

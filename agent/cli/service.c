@@ -129,7 +129,8 @@ int service_sockets(struct service_sockets *ret, struct err_text *err)
 	if (!own)
 		return 0;
 	if (count > FDS_MAX)
-		return err_set(err, -EINVAL, "LISTEN_FDS is %llu: that many sockets have no use",
+		return err_set(err, -EINVAL,
+			       "LISTEN_FDS is %llu: these are more sockets than the agent uses",
 			       (unsigned long long)count);
 	for (int fd = FIRST_FD; !r && fd < FIRST_FD + (int)count; fd++)
 		r = take(ret, fd, err);

@@ -188,9 +188,8 @@ static int print_process(FILE *out, const struct rights *rights, pid_t pid)
 		functions += print_module(out, &process, m);
 	if (!error && !functions)
 		print_wrapped(out, 2, 0,
-			      "no allocator's function was found. Of a static program, or one with "
-			      "an allocator "
-			      "inside, the symbols are needed, which strip takes away");
+			      "no allocator's function was found. A static program, or one with "
+			      "an allocator inside, needs its symbols, which strip removes");
 	if (!error && process.go)
 		print_wrapped(
 			out, 2, 0,

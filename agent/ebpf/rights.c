@@ -92,9 +92,9 @@ static const char *denial(const struct host *host)
 	if (!(host->capabilities & all))
 		return "this kernel asks for CAP_SYS_ADMIN: run the agent as root, or give it that "
 		       "capability";
-	return "something forbids it that does not say so: look for rules of a security module in "
-	       "the kernel's log; before Linux 5.11, "
-	       "raise the limit of locked memory (ulimit -l unlimited)";
+	return "something forbids it without saying so: look for rules of a "
+	       "security module in the kernel's log; before Linux 5.11, raise the "
+	       "limit of locked memory (ulimit -l unlimited)";
 }
 
 static const char *const too_old[RIGHTS] = {

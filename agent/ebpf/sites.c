@@ -250,8 +250,8 @@ static void find_place(struct candidate *c)
 	if (c->probe.looped)
 		c->reason = "a loop leads back to its beginning";
 	if (c->probe.unsafe)
-		c->reason = "it begins with a branch, at which this processor's kernels let a "
-			    "probe lead threads astray";
+		c->reason = "it begins with a branch, and on this processor a probe there can "
+			    "send threads to a wrong place";
 }
 
 static void find_exits(struct candidate *c)

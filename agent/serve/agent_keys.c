@@ -61,9 +61,8 @@ static void tell_of_pairing(struct agent *a)
 	if (a->pairs_told || !pairs->count || !agent_has_links(&a->settings))
 		return;
 	a->pairs_told = true;
-	log_warn(
-		"this agent was started before its first pairing, and goes on talking to everybody "
-		"in plain: start it anew to have it use its keys");
+	log_warn("this agent was started before its first pairing, and still talks "
+		 "to everybody in plain: restart it so that it uses its keys");
 }
 
 void agent_look_for_keys(struct agent *a)

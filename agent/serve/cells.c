@@ -251,7 +251,8 @@ void cells_unheard(struct agent *a, const struct handshake_client *client,
 	if (client->pid <= 0 || is_known(a, client->pid))
 		return;
 	a->unheard++;
-	log_info("pid %d asks to be recorded, but is over: the agent was too busy to hear it",
+	log_info("pid %d asked to be recorded, but ended before the agent, which "
+		 "was busy, could answer",
 		 (int)client->pid);
 	if (!parent && a->only)
 		parent = session_above(a, a->only, NULL);

@@ -85,7 +85,8 @@ int home_mark(const struct agent_settings *s, uint8_t ret[RING_MARK_SIZE], struc
 	r = mac(s, "ring", text, ret);
 	if (r == 1)
 		hash_text(text, ret);
-	return r < 0 ? err_set(err, r, "can't tell by key where rings belong to: %s", strerror(-r))
+	return r < 0 ? err_set(err, r, "can't work out by key which rings belong to this agent: %s",
+			       strerror(-r))
 		     : 0;
 }
 
@@ -97,6 +98,9 @@ int home_key(const struct agent_settings *s, char ret[HOME_KEY_DIGITS + 1], stru
 	ret[0] = '\0';
 	for (unsigned i = 0; !r && i < HOME_KEY_DIGITS / 2; i++)
 		snprintf(ret + 2 * i, 3, "%02x", key[i]);
-	return r < 0 ? err_set(err, r, "can't tell by key what the spool has: %s", strerror(-r))
+	return r < 0 ? err_set(err, r,
+			       "can't work out by key which files of the spool belong to this "
+			       "agent: %s",
+			       strerror(-r))
 		     : 0;
 }

@@ -104,7 +104,7 @@ static void give_up(struct session *s)
 static void give_file_up(struct session *s)
 {
 	if (s->for_away) {
-		log_error("can't keep in %s what collectors lack that are away: %s", s->file.path,
+		log_error("can't keep in %s what collectors that are away lack: %s", s->file.path,
 			  strerror(-s->file.error));
 		file_sink_close(&s->file);
 		s->file.path[0] = '\0';

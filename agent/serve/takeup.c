@@ -147,12 +147,13 @@ static void take(struct agent *a, pid_t pid, int fd, struct takeup_report *repor
 		return;
 	report->others++;
 	if (r == -EXDEV) {
-		log_info("pid %d was recorded by an agent that is gone, of another socket, network "
-			 "or key than ours: it is left to one that has them",
+		log_info("pid %d was recorded by an agent that is gone, of another socket, "
+			 "network or key: only an agent with the same ones resumes it",
 			 (int)pid);
 		return;
 	}
-	log_warn("pid %d was recorded by an agent that is gone, and goes on unrecorded: %s",
+	log_warn("pid %d was recorded by an agent that is gone, and runs unrecorded "
+		 "now: %s",
 		 (int)pid, reason(r));
 }
 

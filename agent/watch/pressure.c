@@ -264,8 +264,8 @@ void pressure_begin(struct pressure *p, const char *root, pid_t pid)
 	*p = (struct pressure){.pid = pid, .folder = -1, .high = UINT64_MAX};
 	if (said || read_stall(p, root, text))
 		return;
-	log_info("this kernel does not tell how long tasks wait for memory (PSI): the flight "
-		 "recorder goes without that trigger where a cgroup does not, either");
+	log_info("this kernel does not tell how long tasks wait for memory (PSI): "
+		 "the flight recorder has this trigger only where the cgroup tells");
 	said = true;
 }
 

@@ -216,7 +216,7 @@ wait_for 10 "the agent" grep -q "listening for collectors" "$T/late.err"
 HEAPCAST_PAIRS=$T/latter pair_begin late "${lo[@]}"
 HEAPCAST_KEYS=$T/late join late 0 "${code[late]}" "${lo[@]}"
 pair_end late 0
-wait_for 10 "the agent to say so" grep -q "was started before its first pairing, and goes on talking to everybody in plain" "$T/late.err"
+wait_for 10 "the agent to say so" grep -q "was started before its first pairing, and still talks to everybody in plain" "$T/late.err"
 kill -TERM "$serving"
 wait "$serving" || true
 

@@ -173,8 +173,8 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 	if (is_full(hub))
 		return err_set(err, -ENOSPC,
 			       "pid %d is not recorded: on this processor only one program can be "
-			       "at a time, "
-			       "for the kernel mixes programs up at their probes",
+			       "recorded at a time, as the kernel confuses programs at their "
+			       "probes",
 			       (int)pid);
 	w = new_watch(hub, pid);
 	if (!w)

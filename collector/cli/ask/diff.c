@@ -217,7 +217,8 @@ static int run(struct command_call *call)
 
 	if (!status && !o->base)
 		status = command_usage_error(
-			call->command, "what is it held against? --base STREAM or STREAM@TIME");
+			call->command,
+			"what shall it be compared with? --base STREAM or STREAM@TIME");
 	if (!status)
 		status = question_open_named(call, o->base, VALUE_LEAKED, &base);
 	if (status)

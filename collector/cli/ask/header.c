@@ -89,8 +89,8 @@ static void print_changes(const struct question *q)
 	if (!count)
 		return;
 	snprintf(line, sizeof(line),
-		 "How it is recorded was changed %s time%s while it ran: 'collector ledger' says "
-		 "when. What was not recorded is not in the numbers.",
+		 "The way it is recorded changed %s time%s while it ran: 'collector "
+		 "ledger' says when. What was not recorded is not in the numbers.",
 		 format_count(text, count), count == 1 ? "" : "s");
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_YELLOW, line, 2);
@@ -175,8 +175,8 @@ static void print_delivery(const struct question *q)
 
 	if (!m)
 		snprintf(line, sizeof(line),
-			 "The flight recorder was not sent yet: there are sums only. A trigger, an "
-			 "order or the end of the program has it sent.");
+			 "The flight recorder has sent nothing yet but sums. A trigger, an "
+			 "order or the end of the program makes it send.");
 	else
 		snprintf(line, sizeof(line),
 			 "Last sent at %s (%.20s): every event of the %s before that is here.",

@@ -103,10 +103,9 @@ static void hint_at_the_rest(const struct stream_summary *list, size_t count)
 		interrupted += list[i].state == STREAM_INTERRUPTED && list[i].pid;
 	if (interrupted)
 		fprintf(stderr,
-			"collector list: %zu of them %s interrupted: what an agent has kept of "
-			"such a one, "
-			"in a file or in the folder of its --spool, is added by 'collector import "
-			"FILE'\n",
+			"collector list: %zu of them %s interrupted: the agent may have "
+			"kept the rest, in a file or in the folder of its --spool, which "
+			"is added by 'collector import FILE'\n",
 			interrupted, interrupted == 1 ? "is" : "are");
 }
 

@@ -165,8 +165,8 @@ static int none(const struct command_call *call, const char *stream,
 		print_json(items);
 	command_note(
 		call->command,
-		"nothing came with %s: of its %u modules with a build id no file is in "
-		"%s/" STORE_SYMBOLS
+		"nothing came with %s: none of its %u modules with a build id has "
+		"a file in %s/" STORE_SYMBOLS
 		" ('collector symbols fetch' asks their host for them), and no memory maps were "
 		"gathered (agent run --gather-maps)",
 		stream, items->modules, o->common.data);

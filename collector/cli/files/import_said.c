@@ -34,7 +34,7 @@ void import_say_continued(const struct stream_continued *c, struct import_result
 		buf_printf(&note, "; %s batches in between are missing, and lost",
 			   format_count(count, c->missing));
 	if (c->damaged)
-		buf_printf(&note, "; %s is damaged at byte %llu, and nothing behind was taken",
+		buf_printf(&note, "; %s is damaged at byte %llu, and what follows was not imported",
 			   c->damaged, (unsigned long long)c->damaged_at);
 	snprintf(ret->note, sizeof(ret->note), "%s", buf_text(&note));
 }

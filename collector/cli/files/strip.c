@@ -46,9 +46,7 @@ static void print_text(FILE *out, const struct strip_result *r)
 {
 	char blocks[32], left[32], all[32], before[32], after[32];
 
-	fprintf(out,
-		"%s blocks are in sums now; %s of %s events are left.\n"
-		"%s became %s",
+	fprintf(out, "%s blocks became sums; %s of %s events are left.\n%s became %s",
 		format_count(blocks, r->blocks), format_count(left, r->events_after),
 		format_count(all, r->events_before), format_size(before, (double)r->bytes_before),
 		format_size(after, (double)r->bytes_after));
