@@ -1,9 +1,7 @@
-/*
- * Collapsed stacks: "main;parse;malloc 4096" a line, as flamegraph.pl, jeprof, heaptrack_print and
- * we write them. One number a line is all there is: bytes (or blocks, or what --unit says) of a
- * stack, in use or allocated, nobody knows. A line becomes one block; a frame is a place of its
- * own, with a name.
- */
+/* Imports collapsed stacks: "main;parse;malloc 4096" a line, as flamegraph.pl, jeprof,
+ * heaptrack_print and our export write them. A line has only one number: bytes (or blocks, or what
+ * --unit says) of a stack. Whether they were in use or allocated is not known. A line becomes one
+ * block; each distinct frame becomes a place with a name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +16,8 @@
 struct collapsed {
 	struct importer *im;
 	struct intern frames;
-	uint32_t named;	 /* frames that are named in the recording, from 1 */
-	uint32_t *nodes; /* of the line at hand, the outermost first */
+	uint32_t named; /* frames that have a name in the recording already: those from 1 to this */
+	uint32_t *nodes; /* of the present line, the outermost first */
 	uint32_t node_capacity, node_count;
 	bool blocks; /* the numbers are counts */
 };
@@ -35,7 +33,7 @@ static uint64_t offset_of(uint32_t frame)
 	return COMPOSER_FIRST_PLACE + (uint64_t)frame;
 }
 
-/* Frames are numbered as they come. */
+/* Names new frames in the recording. Frames are numbered in the order in which they appear. */
 static int name_frames(struct collapsed *c)
 {
 	int r = 0;
@@ -105,7 +103,7 @@ static int read_collapsed(struct importer *im)
 				       source_name(im->source));
 }
 
-/* A line ends with a blank and digits. */
+/* Recognizes the format: a line ends with a blank and digits. */
 static bool is_collapsed(const uint8_t *head, size_t length)
 {
 	const uint8_t *end;

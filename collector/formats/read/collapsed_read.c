@@ -20,24 +20,24 @@
 #define BUFFER_BYTES (2 * COLLAPSED_LINE_MAX + CHUNK_BYTES)
 
 /*
- * The buffer holds the line before, as far as it had frames, and what has been read but not looked
- * at:
+ * The buffer holds the line before, as far as it had frames, and what has been read but not parsed:
  *
- *	| before ... | ... at | to be looked at | filled | room for a chunk |
+ * 	| before ... | ... at | to be parsed | filled | room for a chunk |
  */
 struct reader {
 	char *buffer;
 	size_t at, filled;
-	size_t before, before_length; /* the stack of the line that was given last */
-	bool skipping;		      /* within a line that is too long */
+	size_t before, before_length; /* the stack of the last line that was given to the caller */
+	bool skipping;		      /* in the middle of a line that is too long */
 	struct intern *frames;
-	uint32_t *numbers, *ends; /* of the line before: frames, and where each ends in its text */
+	uint32_t *numbers,
+		*ends; /* of the line before: its frames, and where each ends in its text */
 	uint32_t count, numbers_capacity, ends_capacity;
 	const struct collapsed_to *to;
 	struct collapsed_counts counts;
 };
 
-/* What Python's str.strip takes off, of ASCII. */
+/* A character that Python's str.strip removes, among those of ASCII. */
 static bool is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
@@ -47,7 +47,7 @@ static bool is_blank(char c)
 
 enum number { NUMBER_FINE, NUMBER_NONE, NUMBER_NEGATIVE, NUMBER_TOO_LARGE };
 
-/* Digits, single underscores between them. */
+/* Reads digits with single underscores between them. */
 static enum number read_digits(const char *p, const char *end, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -89,7 +89,7 @@ static enum number read_number(const char *p, const char *end, uint64_t *ret_val
 
 /* ---- frames ---- */
 
-/* How many bytes the two begin with alike. */
+/* Returns how many bytes the two texts have in common at their beginnings. */
 static size_t common(const char *a, const char *b, size_t most)
 {
 	size_t n = 0;
@@ -122,7 +122,8 @@ static int add_frame(struct reader *r, const char *frame, size_t length, size_t 
 	return 0;
 }
 
-/* `stack` lies in the buffer. Returns how many frames it shares with the one before, or -ENOMEM. */
+/* Splits `stack`, which lies in the buffer. Returns how many frames it shares with the one before,
+ * or -ENOMEM. */
 static long split_frames(struct reader *r, const char *stack, size_t length)
 {
 	size_t most = length < r->before_length ? length : r->before_length, at;
@@ -169,7 +170,7 @@ static int give(struct reader *r, const char *stack, size_t length, uint64_t val
 								    .number = r->counts.lines});
 }
 
-/* One line, without its end. */
+/* Takes one line, without its end. */
 static int take_line(struct reader *r, const char *line, const char *end)
 {
 	const char *blank;
@@ -203,8 +204,8 @@ static int take_line(struct reader *r, const char *line, const char *end)
 	return 0;
 }
 
-/* What lies between two newlines; the old Mac's lines end with '\r' alone, and CRLF leaves one at
- * the end. */
+/* Takes what lies between two newlines. Files of old Macs end lines with '\r' alone, and CRLF
+ * leaves one at the end. */
 static int take_lines(struct reader *r, const char *line, const char *end)
 {
 	const char *cr;
@@ -229,7 +230,7 @@ static int take_or_skip(struct reader *r, const char *line, const char *end)
 	return 0;
 }
 
-/* All whole lines of the buffer; at the end of the file also the rest. */
+/* Takes all complete lines in the buffer, and at the end of the file also the rest. */
 static int take_buffer(struct reader *r, bool is_end)
 {
 	const char *newline;
@@ -254,14 +255,14 @@ static int take_buffer(struct reader *r, bool is_end)
 
 /* ---- the file ---- */
 
-/* Moves what is still needed to the front. */
+/* Moves what is still needed to the front of the buffer. */
 static void make_room(struct reader *r)
 {
 	size_t from = r->count && r->before < r->at ? r->before : r->at;
 
 	if (BUFFER_BYTES - r->filled >= CHUNK_BYTES)
 		return;
-	/* A stack of the line before may be as long as the line to come. */
+	/* The stack of the line before may be as long as the next line, so it is dropped. */
 	if (from < r->at && r->at - from > COLLAPSED_LINE_MAX) {
 		from = r->at;
 		r->count = 0;

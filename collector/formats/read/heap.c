@@ -1,26 +1,26 @@
 /*
- * Heap profiles of allocators: sums a stack, stacks as program counters (the innermost first), and
- * what was mapped where. The format of gperftools, and that of jemalloc which came of it; what a
- * line means, and how samples are scaled, is as their own readers have it (pprof and jeprof, perl,
- * ReadHeapProfile and AdjustSamples).
+ * Imports heap profiles of allocators: sums for each stack, stacks as program counters (the
+ * innermost first), and what was mapped where. There are gperftools' format, and jemalloc's, which
+ * descends from it. Lines and the scaling of samples are understood as their own readers understand
+ * them (pprof and jeprof, perl, ReadHeapProfile and AdjustSamples).
  *
- *	heap profile:    2: 3072 [ 5: 8192] @ heapprofile gperftools: in use, allocated so far; how
- *			 it was counted
- *	     1:   2048 [     2:   4096] @ 0x55e1 0x55f2			blocks: bytes, of this stack
+ * 	heap profile:    2: 3072 [ 5: 8192] @ heapprofile gperftools: in use, allocated so far; how
+ * 			 it was counted
+ * 	     1:   2048 [     2:   4096] @ 0x55e1 0x55f2			blocks: bytes, of this stack
  *
- *	heap_v2/524288							jemalloc: bytes between
- *									samples
- *	  t*: 2: 3072 [0: 0]
- *	  t0: 2: 3072 [0: 0] main					a thread and its name
- *	@ 0x55e1 0x55f2
- *	  t*: 1: 2048 [2: 4096]						all threads, and then each
- *	  t0: 1: 2048 [2: 4096]
+ * 	heap_v2/524288							jemalloc: bytes between
+ * 									samples
+ * 	  t*: 2: 3072 [0: 0]
+ * 	  t0: 2: 3072 [0: 0] main					a thread and its name
+ * 	@ 0x55e1 0x55f2
+ * 	  t*: 1: 2048 [2: 4096]						all threads, and then each
+ * 	  t0: 1: 2048 [2: 4096]
  *
- *	MAPPED_LIBRARIES:						both
- *	55e1000-55e2000 r-xp 00001000 08:01 1234 /bin/cat
+ * 	MAPPED_LIBRARIES:						both
+ * 	55e1000-55e2000 r-xp 00001000 08:01 1234 /bin/cat
  *
- * Names may stand in front of either (symbol_section.h), and then sums may come as words instead
- * (cpu_profile.h). A file is read twice: first for what was mapped, which stands at its end.
+ * Names may stand in front of either (symbol_section.h); then the sums may be words instead of text
+ * (cpu_profile.h). A file is read twice: first for what was mapped, as that stands at its end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,8 +34,9 @@
 #include "collector/formats/read/importer.h"
 #include "base/ban.h"
 
-#define WORDS_MAX	    (256u << 20) /* bytes of a profile of words */
-#define GPERFTOOLS_INTERVAL (128u << 10) /* of remote heap profiles that say nothing of it */
+#define WORDS_MAX (256u << 20) /* limit for a profile of words */
+/* remote heap profiles don't say their interval: this is the default one */
+#define GPERFTOOLS_INTERVAL (128u << 10)
 
 static void heap_done(struct heap *h)
 {
@@ -64,8 +65,8 @@ static bool is_maps_head(const char *line)
 	return !strncmp(line, "MAPPED_LIBRARIES:", 17) || !strncmp(line, "--- Memory map:", 15);
 }
 
-/* jemalloc's sums of all stacks, in front of the first one: without prof_accum nothing is allocated
- * that is not in use. */
+/* Reads jemalloc's sum of all stacks, in front of the first one. It tells whether the profile
+ * counts what was freed: without prof_accum only what is in use counts as allocated. */
 static void note_freed(struct heap *h, char *line)
 {
 	struct sums s;
@@ -77,7 +78,7 @@ static void note_freed(struct heap *h, char *line)
 
 /* ---- jemalloc ---- */
 
-/* "t*:" is 0, which no thread is. */
+/* Reads "tN:". "t*:", all threads, is 0, which is no thread's number. */
 static bool read_thread(char **at, uint64_t *ret_id)
 {
 	if (!text_word(at, "t"))
@@ -91,7 +92,7 @@ static bool read_thread(char **at, uint64_t *ret_id)
 	       text_word(at, ":");
 }
 
-/* Threads are numbered as they come. */
+/* Finds or adds a thread. Threads are numbered in the order in which they appear. */
 static int thread_of(struct heap *h, uint64_t id, const char *name, uint32_t *ret_number)
 {
 	Heapcast__Thread thread = HEAPCAST__THREAD__INIT;
@@ -109,7 +110,7 @@ static int thread_of(struct heap *h, uint64_t id, const char *name, uint32_t *re
 	return composer_thread(h->im->composer, &thread);
 }
 
-/* What no thread's own sum has: it is that of threads that have ended. */
+/* Adds what is in no thread's own sum: it belongs to threads that have ended. */
 static int put_rest(struct heap *h)
 {
 	uint32_t thread;
@@ -121,7 +122,7 @@ static int put_rest(struct heap *h)
 	return r ? r : heap_put_sums(h, thread, &h->rest);
 }
 
-/* Scaled by the factor of all threads' sums, so that these come out as jeprof has them. */
+/* Scales by the factor of the sum of all threads, so that the sums agree with jeprof's. */
 static int read_thread_sums(struct heap *h, char *at)
 {
 	struct sums s;
@@ -139,7 +140,7 @@ static int read_thread_sums(struct heap *h, char *at)
 		h->factor = heap_factor(h, s.blocks, s.bytes);
 		return 0;
 	}
-	/* More than all threads together: the sums of all hold. */
+	/* This is more than all threads have together: then only the sum of all is used. */
 	if (s.live_blocks > h->rest.live_blocks || s.blocks > h->rest.blocks ||
 	    s.live_bytes > h->rest.live_bytes || s.bytes > h->rest.bytes)
 		return 0;
@@ -184,7 +185,7 @@ static int read_gperftools_line(struct heap *h, char *line)
 	return r ? r : heap_put_sums(h, 1, &s);
 }
 
-/* "@ heapprofile", "@ heap_v2/524288": how it was counted. */
+/* Reads how it was counted: "@ heapprofile", "@ heap_v2/524288". */
 static void read_kind(struct heap *h, char *at)
 {
 	char *slash;
@@ -214,7 +215,7 @@ static int read_gperftools_head(struct heap *h, char *line)
 
 	if (!text_word(&at, "heap profile:") || !read_sums(&at, &all))
 		return importer_bad_line(h->im, "no head of a heap profile");
-	/* As old as to say nothing: then it was sampled if both sums are the same. */
+	/* A profile too old to say it: it was sampled if both sums are the same. */
 	if (text_word(&at, "@")) {
 		read_kind(h, at);
 	} else if (all.blocks == all.live_blocks && all.bytes == all.live_bytes) {
@@ -232,8 +233,8 @@ static int read_jemalloc_head(struct heap *h, char *line)
 
 	if (!text_word(&at, "heap_v2/") || !text_decimal(&at, &h->interval))
 		return importer_bad_line(h->im, "no interval of sampling");
-	/* One byte: every allocation. None: the numbers are to be taken as they are (our own
-	 * export). */
+	/* An interval of one byte: every allocation was counted. None: the numbers are final (our
+	 * own export). */
 	h->scaling = h->interval > 1 ? SCALING_POISSON : SCALING_NONE;
 	return 0;
 }
@@ -274,7 +275,7 @@ static int put_words(void *context, const uint64_t *addresses, uint32_t depth, u
 				   h->words_blocks ? 0 : number, false);
 }
 
-/* Lines of /proc/PID/maps behind the words. */
+/* Reads the lines of /proc/PID/maps that follow the words. */
 static int read_words_maps(struct heap *h, size_t at)
 {
 	char *line, *end;
@@ -315,8 +316,8 @@ static int read_words(struct heap *h)
 
 /* ---- sums as text ---- */
 
-/* The first line behind those that pprof takes as commands in front of it: what "%warn" says is
- * told. As importer_line. */
+/* Reads up to the first line that is not a command. pprof obeys commands in front of a profile;
+ * what "%warn" says becomes a note. Returns as importer_line does. */
 static int read_command(struct heap *h, char **ret_line, size_t *ret_length)
 {
 	int r;
@@ -329,7 +330,8 @@ static int read_command(struct heap *h, char **ret_line, size_t *ret_length)
 	return r;
 }
 
-/* Up to the head of the sums, names included. As importer_line; 2: words follow. */
+/* Reads up to the head of the sums, and takes names on the way. Returns as importer_line does; 2:
+ * words follow. */
 static int read_front(struct heap *h, char **ret_line, size_t *ret_length)
 {
 	const uint8_t *head;
@@ -356,7 +358,7 @@ static int read_sums_head(struct heap *h, char *line)
 	return h->jemalloc ? read_jemalloc_head(h, line) : read_gperftools_head(h, line);
 }
 
-/* Behind the head: what was mapped. */
+/* Reads what was mapped, from the head of the sums on. */
 static int read_maps(struct heap *h)
 {
 	bool within = false;
@@ -415,7 +417,7 @@ static int read_heap(struct heap *h)
 	return r ? r : read_text(h);
 }
 
-/* Which of the two it is its head says. */
+/* Reads either format; the head says which one it is. */
 static int read_either(struct importer *im)
 {
 	cleanup(heap_done) struct heap h = {.im = im};
@@ -441,7 +443,8 @@ static bool begins_with(const uint8_t *head, size_t length, const char *text)
 	return length >= n && !memcmp(head, text, n);
 }
 
-/* With names in front it may be either. */
+/* Recognizes both formats if names stand in front, as only the head behind the names tells them
+ * apart. */
 static bool is_jemalloc(const uint8_t *head, size_t length)
 {
 	return begins_with(head, length, "heap_v2/") || begins_with(head, length, "--- symbol");

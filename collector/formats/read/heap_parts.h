@@ -1,6 +1,6 @@
 #pragma once
-/* Reading a heap profile (heap.c), and putting what it tells into a recording (heap_put.c). Inside
- * of it only. */
+/* What heap.c, which reads a heap profile, and heap_put.c, which puts it into a recording, share.
+ * Only they include it. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,10 +11,10 @@
 
 struct importer;
 
-/* How samples stand for others. */
+/* How samples are scaled up. */
 enum scaling {
-	SCALING_NONE,	 /* counts */
-	SCALING_LINEAR,	 /* heap, version 1: by mean size over interval, where that is below 1 */
+	SCALING_NONE,	 /* nothing is scaled: the numbers are counts */
+	SCALING_LINEAR,	 /* heap, version 1: by mean size over interval, if that is below 1 */
 	SCALING_POISSON, /* heap_v2 */
 };
 
@@ -26,28 +26,29 @@ struct heap {
 	struct importer *im;
 	struct mapped mapped;
 	struct symbol_section symbols;
-	struct map named;   /* addresses whose names are in the recording */
-	uint64_t head_line; /* where the head of the sums stands */
+	struct map named;   /* addresses that have names in the recording already */
+	uint64_t head_line; /* the line of the head of the sums */
 	enum scaling scaling;
 	uint64_t interval;
 	bool jemalloc;
-	struct buf words;   /* of a profile of words */
-	bool words_blocks;  /* their numbers are counts of blocks */
-	struct map threads; /* id + 1 (0: all) -> number */
-	uint64_t *counters; /* of the stack at hand */
+	struct buf words;   /* the words of a profile of words */
+	bool words_blocks;  /* the numbers of the words are counts of blocks */
+	struct map threads; /* id + 1 (0: all threads) -> number */
+	uint64_t *counters; /* of the present stack */
 	uint32_t count, capacity;
 	uint32_t stack; /* its node */
 	bool in_stack;
-	double live_factor, factor; /* of the stack at hand */
-	struct sums rest;	    /* of the stack at hand, of threads that are not told */
-	uint64_t strange;	    /* sums that can't be */
+	double live_factor, factor; /* of the present stack */
+	struct sums rest; /* of the present stack: what belongs to threads that are not listed */
+	uint64_t strange; /* impossible sums */
 };
 
-/* The next line's or thread's sums, of the stack at hand. 0 or a negative errno, as all here. */
+/* Puts the sums of the next line or thread, for the present stack. Returns 0 or a negative errno,
+ * as all functions here do. */
 int heap_put_sums(struct heap *heap, uint32_t thread, const struct sums *sums);
-/* By how much samples stand for others. */
+/* Returns the factor by which samples are scaled up. */
 double heap_factor(const struct heap *heap, uint64_t blocks, uint64_t bytes);
-/* "0x55e1 0x55f2 ...", the innermost first, becomes the stack at hand. */
+/* Makes "0x55e1 0x55f2 ...", the innermost first, the present stack. */
 int heap_read_stack(struct heap *heap, char *at);
-/* The same of `counters`. */
+/* Makes `counters` the present stack. */
 int heap_put_stack(struct heap *heap);

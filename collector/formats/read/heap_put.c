@@ -23,8 +23,8 @@ double heap_factor(const struct heap *h, uint64_t blocks, uint64_t bytes)
 	return mean > 0 && mean < 1 ? 1 / mean : 1;
 }
 
-/* What was freed is what was allocated less what is in use; jemalloc tells nothing of it unless
- * asked to (prof_accum). */
+/* What was freed is what was allocated minus what is in use. jemalloc tells nothing of it unless it
+ * was asked to (prof_accum). */
 static int put_counts(struct heap *h, uint32_t thread, const struct sums *s)
 {
 	int r = 0;
@@ -64,7 +64,7 @@ int heap_put_sums(struct heap *h, uint32_t thread, const struct sums *s)
 
 /* ---- stacks ---- */
 
-/* "0x55e1 0x55f2 ...", the innermost first. */
+/* Reads "0x55e1 0x55f2 ...", the innermost first. */
 static int read_counters(struct heap *h, char *at)
 {
 	uint64_t counter;
@@ -84,8 +84,8 @@ static int read_counters(struct heap *h, char *at)
 		       : 0;
 }
 
-/* What the file says of a counter; an address of the innermost frame is its own, those of callers
- * are one below. Once for an address. */
+/* Names a counter as the file does, once for each address. The address of the innermost frame is
+ * its own; a caller's is one below, inside the call. */
 static int name_counter(struct heap *h, uint32_t module, uint64_t offset, uint64_t counter,
 			bool innermost)
 {
@@ -104,8 +104,8 @@ static int name_counter(struct heap *h, uint32_t module, uint64_t offset, uint64
 	return is_new ? importer_name(h->im, module, offset, frames, count) : 0;
 }
 
-/* Callers are put in first. What jemalloc's own functions call each other is left out: a stack
- * begins where the program calls it. */
+/* Puts callers first. jemalloc's own frames are left out: the stack ends where the program calls
+ * jemalloc. */
 int heap_put_stack(struct heap *h)
 {
 	uint32_t inner = 0, module;

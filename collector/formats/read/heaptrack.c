@@ -50,14 +50,14 @@ int heaptrack_no_memory(struct heaptrack *h)
 	return err_set(h->im->err, -ENOMEM, "no memory to import");
 }
 
-/* Nothing that composes a recording may come before this. */
+/* Begins the recording. Nothing may be put into the composer before. */
 static int begin(struct heaptrack *h)
 {
 	const struct importer_process process = {.command_line = h->command_line, .tool = h->tool};
 	int r = h->im->composer ? 0 : importer_begin(h->im, &process);
 
-	/* Times are in milliseconds, and the order is that of the lines: one nanosecond an event
-	 * tells it. */
+	/* The file's times are in milliseconds, and its lines are in order. So each event is one
+	 * nanosecond after the one before, which keeps the order. */
 	return r || composer_events(h->im->composer) ? r : composer_tick(h->im->composer, 1);
 }
 
@@ -112,7 +112,7 @@ int heaptrack_string(struct heaptrack *h, char *at, size_t length)
 	return buf_error(&h->text) ? heaptrack_no_memory(h) : 0;
 }
 
-/* NULL for 0; -EBADMSG for what was never defined. */
+/* Returns NULL for 0, and -EBADMSG for a string that was never defined. */
 int heaptrack_string_at(struct heaptrack *h, uint64_t number, const char **ret_text)
 {
 	if (number > h->string_count)
@@ -122,7 +122,7 @@ int heaptrack_string_at(struct heaptrack *h, uint64_t number, const char **ret_t
 	return 0;
 }
 
-/* What was worked out of a file: bias 0, and not exact, where nothing was. */
+/* Returns what was found out about a file; bias 0 and not exact if nothing was. */
 static const struct base *base_of(const struct heaptrack *h, uint64_t string)
 {
 	static const struct base none;
@@ -155,7 +155,7 @@ static int module_of(struct heaptrack *h, uint64_t string, uint32_t *ret_module)
 	return r;
 }
 
-/* Function, file, line; then the same of what it is inlined into. */
+/* Reads function, file and line, then the same for the functions into which it was inlined. */
 static int read_frames(struct heaptrack *h, char *at, struct composer_frame *frames,
 		       unsigned *ret_count)
 {
@@ -197,7 +197,7 @@ static int read_pointer(struct heaptrack *h, char *at)
 			  sizeof(*h->pointers)) < 0)
 		return heaptrack_no_memory(h);
 	p = &h->pointers[h->pointer_count++];
-	/* It lies in the call; here a place is where the call returns to. */
+	/* The address lies in the call; in a recording a place is where the call returns to. */
 	p->offset = address + 1 - base_of(h, module)->bias;
 	r = module_of(h, module, &p->module);
 	if (!r)
@@ -207,7 +207,7 @@ static int read_pointer(struct heaptrack *h, char *at)
 	if (!p->module && p->offset < COMPOSER_FIRST_PLACE)
 		p->offset += COMPOSER_FIRST_PLACE;
 	if (base_of(h, module)->exact && !(count && frames[count - 1].function))
-		return 0; /* our own symbols may know it */
+		return 0; /* our own symbols may know its name */
 	return importer_name(h->im, p->module, p->offset, frames, count);
 }
 
@@ -262,7 +262,7 @@ static int info_of(struct heaptrack *h, char *at, uint64_t *ret_index)
 	return 0;
 }
 
-/* The k-th live block of an info. */
+/* The address that is given to the k-th live block of an info. */
 static uint64_t address_of(uint64_t info, uint32_t k)
 {
 	return (info << LIVE_BITS | k) * 16 + (1u << 20);
@@ -303,7 +303,7 @@ static int read_death(struct heaptrack *h, char *at)
 
 	if (r < 0)
 		return r;
-	if (!info->live) { /* attached to: born before */
+	if (!info->live) { /* the agent was attached: the block is older */
 		h->unmatched++;
 		return 0;
 	}
@@ -372,7 +372,7 @@ static int read_line(struct heaptrack *h, char *line, size_t length)
 		return read_clock(h, line + 1);
 	case 'R':
 		return read_resident(h, line + 1);
-	case 'A': /* attached to; suppressions; embedded in the program */
+	case 'A': /* lines about attaching; suppressions; embedding in the program */
 	case 'S':
 		return 0;
 	default:
@@ -402,7 +402,7 @@ static int read_heaptrack(struct importer *im)
 	return begin(&h);
 }
 
-/* "v HEX HEX" and a line's end. */
+/* Recognizes "v HEX HEX" and a line's end. */
 static bool is_heaptrack(const uint8_t *head, size_t length)
 {
 	size_t i = 2, words = 0;

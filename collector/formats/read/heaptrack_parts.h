@@ -1,6 +1,6 @@
 #pragma once
-/* Reading heaptrack's text (heaptrack.c), and what is found out before (heaptrack_see.c). Inside of
- * it only. */
+/* What heaptrack.c, which reads heaptrack's text, and heaptrack_see.c, which reads it before for
+ * what must be known first, share. Only they include it. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -9,11 +9,11 @@
 
 struct importer;
 
-#define ROWS_MAX (1u << 24) /* strings, pointers; of traces twice as many */
+#define ROWS_MAX (1u << 24) /* limit for strings and for pointers; twice as many traces */
 
 struct pointer {
 	uint32_t module;
-	bool named; /* of heaptrack_see */
+	bool named; /* for heaptrack_see */
 	uint64_t offset;
 };
 
@@ -31,8 +31,8 @@ struct heaptrack {
 	uint64_t version, page_size;
 	char *command_line;
 	char tool[32];
-	struct buf text; /* strings, each ended by a NUL */
-	size_t *strings; /* offsets in it, [number - 1] */
+	struct buf text; /* strings, each with a NUL behind it */
+	size_t *strings; /* offsets in `text`, [number - 1] */
 	uint32_t string_count, string_capacity;
 	uint32_t *modules; /* by string; 0: not made yet */
 	uint32_t module_capacity;
@@ -47,15 +47,15 @@ struct heaptrack {
 	struct info *infos;
 	uint32_t info_count, info_capacity;
 	uint64_t now_ns, clock_ns, resident_peak;
-	uint64_t unmatched; /* frees of no live block */
+	uint64_t unmatched; /* frees without a live block */
 };
 
-/* Reads it once: where files lay, and what to know of that. To its start again. 0 or a negative
- * errno, as all here. */
+/* Reads the text once, to find out where files lay, and goes back to its start. Returns 0 or a
+ * negative errno, as all functions here do. */
 int heaptrack_see(struct heaptrack *heaptrack);
 
 int heaptrack_no_memory(struct heaptrack *heaptrack);
 int heaptrack_version(struct heaptrack *heaptrack, char *at);
 int heaptrack_string(struct heaptrack *heaptrack, char *at, size_t length);
-/* NULL for 0; -EBADMSG for what was never defined. */
+/* Returns NULL for 0, and -EBADMSG for a string that was never defined. */
 int heaptrack_string_at(struct heaptrack *heaptrack, uint64_t number, const char **ret_text);

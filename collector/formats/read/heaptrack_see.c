@@ -9,9 +9,10 @@
 #include "collector/formats/read/importer.h"
 #include "base/ban.h"
 
-#define BASES_MAX (1u << 14) /* files of which it is worked out */
+#define BASES_MAX (1u << 14) /* files for which the place is worked out */
 
-/* The base of a module's string, to be written to; NULL: there are too many, or no memory. */
+/* Returns the base of a module's string, to be written to. NULL: there are too many, or no memory.
+ */
 static struct base *see_base(struct heaptrack *h, uint64_t string)
 {
 	uint32_t *number;
@@ -39,7 +40,7 @@ static int see_pointer(struct heaptrack *h, char *at)
 	if (h->pointer_count >= ROWS_MAX || !text_hex(&at, &address))
 		return 0;
 	text_hex(&at, &module);
-	/* The last function is that of the code; those before are inlined into it. */
+	/* The last function is the one that has the code; those before are inlined into it. */
 	while (text_hex(&at, &next)) {
 		name = next;
 		text_hex(&at, &next);

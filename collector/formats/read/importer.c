@@ -155,7 +155,7 @@ int importer_event(struct importer *im, const struct event *event)
 	return r ? r : composer_event(im->composer, event);
 }
 
-/* Empty blocks count as one byte each. */
+/* An empty block counts as one byte. */
 int importer_blocks(struct importer *im, uint32_t thread, uint32_t stack, uint64_t blocks,
 		    uint64_t bytes, bool freed)
 {
@@ -206,7 +206,7 @@ static int put_sample(struct importer *im, const struct event *born, bool freed)
 	return importer_event(im, &e);
 }
 
-/* Sizes and weights are whole numbers that add up to what they are parts of. */
+/* Sizes and weights are whole numbers. They are chosen so that they add up to the sums. */
 int importer_samples(struct importer *im, uint32_t thread, uint32_t stack, uint64_t count,
 		     uint64_t bytes, double weight, bool freed)
 {

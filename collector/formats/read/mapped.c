@@ -10,7 +10,7 @@
 #include "collector/symbols/elfid.h"
 #include "base/ban.h"
 
-#define MAPPINGS_MAX 8192 /* each one's file is looked at */
+#define MAPPINGS_MAX 8192 /* each one's file is opened */
 
 void mapped_done(struct mapped *m)
 {
@@ -21,7 +21,7 @@ void mapped_done(struct mapped *m)
 	*m = (struct mapped){0};
 }
 
-/* What the file itself says: its build id, and where its code was linked to. */
+/* Asks the file itself for its build id, and for where its code was linked to. */
 static void ask_file(struct mapped *mapped, struct mapping *m)
 {
 	struct elf_id id;
@@ -152,7 +152,7 @@ static struct mapping *find(const struct mapped *m, uint64_t address)
 		else
 			high = middle;
 	}
-	/* A return address may be the first byte behind. */
+	/* A return address may lie one byte behind the mapping. */
 	return low && address <= m->list[low - 1].end ? &m->list[low - 1] : NULL;
 }
 
@@ -164,7 +164,7 @@ bool mapped_is_in(const struct mapped *m, uint64_t address, const char *library)
 	return of && !strncmp(slash ? slash + 1 : of->path, library, strlen(library));
 }
 
-/* Mappings of one file with one bias are one module. */
+/* Mappings of one file with one bias are the same module. */
 static uint32_t known_module(const struct mapped *m, const struct mapping *of)
 {
 	for (uint32_t i = 0; i < m->count; i++) {

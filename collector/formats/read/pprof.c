@@ -1,15 +1,15 @@
 /*
- * pprof profiles (profile.proto of google/pprof, mostly packed by gzip): Go's, those of many other
- * tools, and our own export.
+ * Imports pprof profiles (profile.proto of google/pprof, mostly packed by gzip): Go's, those of
+ * many other tools, and our own export.
  *
- *	sample_type  alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, in
- *		     any order, or some of them
- *	sample	     locations, the innermost first; a value of each type; labels
- *	period	     bytes between samples, where the values are estimates
+ * 	sample_type  alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, in
+ * 		     any order, or some of them
+ * 	sample	     locations, the innermost first; a value of each type; labels
+ * 	period	     bytes between samples, where the values are estimates
  *
- * What was freed is what was allocated less what is in use. Where a sampler has scaled its values
- * up already, as Go does, the number of samples behind them is worked out again, so that they come
- * with their error. A set of labels becomes a thread, which bears them as its label.
+ * What was freed is what was allocated minus what is in use. If a sampler has already scaled its
+ * values up, as Go does, the number of samples behind them is worked out again, so that estimates
+ * come with their error. A set of labels becomes a thread, with the set as its label.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,9 +27,9 @@
 #define PROFILE_MAX (256u << 20) /* bytes, unpacked */
 #define TYPES_MAX   64
 #define LABEL_MAX   1024
-/* Sets of labels that are told apart: each is a thread, and a text of LABEL_MAX bytes at most. */
+/* Limit for distinct sets of labels: each is a thread, and a text of at most LABEL_MAX bytes. */
 #define LABEL_SETS_MAX (1u << 16)
-#define TEXT_MAX       4096 /* bytes of a name or path that are taken */
+#define TEXT_MAX       4096 /* longest name or path that is taken */
 #define NO_TYPE	       UINT32_MAX
 
 struct profile {
@@ -38,13 +38,14 @@ struct profile {
 	struct buf data;
 	struct mapped mapped;
 	struct intern taken;  /* places, by module and offset */
-	struct intern labels; /* sets of them; their number + 1 is the thread's */
-	uint32_t live_blocks, live_bytes, blocks, bytes; /* types; NO_TYPE: there is none */
+	struct intern labels; /* sets of labels; their number + 1 is the thread's */
+	uint32_t live_blocks, live_bytes, blocks,
+		bytes; /* the types' numbers; NO_TYPE: there is none */
 	bool sampled;
 	uint64_t *stack;
 	uint32_t stack_count, stack_capacity;
-	uint64_t numbered;   /* places without an address so far */
-	uint64_t unlabelled; /* samples whose labels are one set too many */
+	uint64_t numbered;   /* number of places without an address so far */
+	uint64_t unlabelled; /* samples whose set of labels came after LABEL_SETS_MAX */
 };
 
 static void profile_done(struct profile *f)
@@ -62,7 +63,7 @@ static int no_memory(struct profile *f)
 	return err_set(f->im->err, -ENOMEM, "no memory to import");
 }
 
-/* Free it. NULL: no memory. */
+/* Copies a text, which the caller frees. NULL: no memory. */
 static char *copy_text(const struct profile *f, uint64_t number)
 {
 	struct pprof_text t = pprof_text(&f->p, number);
@@ -82,7 +83,7 @@ static uint32_t find_type(const struct profile *f, const char *const *names, con
 	return NO_TYPE;
 }
 
-/* None of bytes: the one that its tool shows by itself, or the last. */
+/* If no type is in bytes, takes the one that its tool shows by default, or the last. */
 static void take_other_type(struct profile *f)
 {
 	struct pprof_text type, unit;
@@ -153,7 +154,7 @@ static int read_mappings(struct profile *f)
 	return 0;
 }
 
-/* Lines of a location: the innermost first. */
+/* Reads the lines of a location, the innermost first. */
 static int read_lines(struct profile *f, const struct pprof_location *l,
 		      struct composer_frame *frames, char **texts, unsigned *ret_count)
 {
@@ -189,15 +190,15 @@ static int read_lines(struct profile *f, const struct pprof_location *l,
 		     : 0;
 }
 
-/* A place of its own; a second location of the same place, and one without an address, gets a
- * number. */
+/* Makes a place for a location. A second location at the same place, and one without an address,
+ * gets a number. */
 static int place_of(struct profile *f, struct pprof_location *l, bool named)
 {
 	uint64_t *mapping = map_get(&f->p.mapping_ids, l->mapping);
 	uint32_t known = f->taken.count, taken = 0;
 	int r = 0;
 
-	/* Return addresses: one behind what a profile has, which lies in the call. */
+	/* A place is where a call returns to; a profile's address lies in the call, one below. */
 	if (l->address && l->address < UINT64_MAX - 1) {
 		r = mapped_place_in(&f->mapped, f->im->composer, mapping ? (uint32_t)*mapping : 0,
 				    l->address + 1, &l->module, &l->offset);
@@ -212,7 +213,8 @@ static int place_of(struct profile *f, struct pprof_location *l, bool named)
 	return 0;
 }
 
-/* "[libx.so+0x1234]", as our own export calls a place without a name: so it is one here, too. */
+/* Recognizes "[libx.so+0x1234]", which is how our own export calls a place without a name. It stays
+ * without a name here. */
 static bool is_place(const char *name, uint64_t address)
 {
 	const char *plus = name && name[0] == '[' ? strrchr(name, '+') : NULL;
@@ -286,7 +288,7 @@ static int read_label(struct profile *f, struct reader message, struct buf *out)
 		else if (field.number == 2)
 			text = field.value;
 	}
-	/* Numbers are sizes of blocks, mostly: they are known. */
+	/* Labels that are numbers are mostly sizes of blocks, which are known anyway. */
 	if (r < 0 || !text || out->length > LABEL_MAX)
 		return r;
 	k = pprof_text(&f->p, key);
@@ -299,7 +301,7 @@ static int read_label(struct profile *f, struct reader message, struct buf *out)
 	return 0;
 }
 
-/* The thread that a set of labels stands for: 1 has none. */
+/* Returns the thread that stands for a set of labels; thread 1 has none. */
 static int thread_of(struct profile *f, struct buf *labels, uint32_t *ret_thread)
 {
 	Heapcast__Mark mark = HEAPCAST__MARK__INIT;
@@ -338,7 +340,7 @@ static uint64_t value_of(const uint64_t *values, uint32_t type)
 	return type == NO_TYPE ? 0 : values[type];
 }
 
-/* Samples behind values that were scaled up. */
+/* Puts the samples behind values that were scaled up. */
 static int put_scaled(struct profile *f, uint32_t thread, uint32_t node, uint64_t blocks,
 		      uint64_t bytes, bool freed)
 {
@@ -357,7 +359,7 @@ static int put(struct profile *f, uint32_t thread, uint32_t node, uint64_t block
 	       bool freed)
 {
 	if (!blocks && bytes)
-		blocks = 1; /* not told */
+		blocks = 1; /* not known */
 	return f->sampled ? put_scaled(f, thread, node, blocks, bytes, freed)
 			  : importer_blocks(f->im, thread, node, blocks, bytes, freed);
 }
@@ -491,7 +493,8 @@ static int read_pprof(struct importer *im)
 	return r;
 }
 
-/* The first field of a profile, whole; which one that is depends on its tool. */
+/* Recognizes the first field of a profile, which must be complete. Which field that is depends on
+ * the tool. */
 static bool is_pprof(const uint8_t *head, size_t length)
 {
 	struct reader all = reader_of(head, length);

@@ -55,7 +55,7 @@ bool wire_numbers(const struct wire_field *field, struct reader *packed, uint64_
 		*ret_value = reader_varint(packed);
 		return !reader_error(packed);
 	}
-	/* One: said once. */
+	/* a single number, which is returned once */
 	if (packed->data)
 		return false;
 	*packed = reader_of("", 0);
@@ -107,7 +107,7 @@ uint32_t pprof_build_id(const struct pprof *p, uint64_t text, uint8_t *to, uint3
 	return length;
 }
 
-/* A row of two bytes takes many in memory: there is a bound. */
+/* A row of two bytes in the file takes many in memory, so their number is limited. */
 #define ROOM(p, list, count, capacity)                                                             \
 	((p)->count >= PPROF_ROWS_MAX ||                                                           \
 			 array_reserve(&(p)->list, &(p)->capacity, (uint64_t)(p)->count + 1,       \
@@ -115,7 +115,7 @@ uint32_t pprof_build_id(const struct pprof *p, uint64_t text, uint8_t *to, uint3
 		 ? NULL                                                                            \
 		 : memset(&(p)->list[(p)->count++], 0, sizeof(*(p)->list)))
 
-/* An id that comes again keeps its first meaning. */
+/* An id that is defined twice keeps its first meaning. */
 static int put_id(struct map *ids, uint64_t id, uint32_t count)
 {
 	bool is_new;

@@ -1,8 +1,7 @@
 #pragma once
-/*
- * profile.proto (google/pprof, proto/profile.proto), read in place: all but the samples, in tables.
- * Its messages name each other by ids and come in any order, so all are read before any sample is.
- */
+/* Reads profile.proto (google/pprof, proto/profile.proto) in place: everything but the samples,
+ * into tables. Its messages refer to each other by ids and come in any order, so all are read
+ * before any sample is. */
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -11,7 +10,7 @@
 
 struct err_text;
 
-#define PPROF_ROWS_MAX (1u << 22) /* of each table */
+#define PPROF_ROWS_MAX (1u << 22) /* limit for each table */
 
 /* A field of a message: its number, and a number or bytes. */
 struct wire_field {
@@ -21,10 +20,11 @@ struct wire_field {
 	struct reader bytes;
 };
 
-/* The next field; 1, 0 at the end, -EBADMSG. Fixed-width ones have their bits in `value`. */
+/* Reads the next field. Returns 1; 0 at the end; -EBADMSG. For fields of a fixed width `value` has
+ * their bits. */
 int wire_next(struct reader *from, struct wire_field *ret_field);
-/* The numbers of a repeated field, packed or one by one: the next one. False: no more (or damage,
- * see reader_error). */
+/* Reads the next number of a repeated field, which may be packed or not. Returns false if there is
+ * none (or at damage, see reader_error). */
 bool wire_numbers(const struct wire_field *field, struct reader *packed, uint64_t *ret_value);
 
 struct pprof_text {
@@ -33,7 +33,7 @@ struct pprof_text {
 };
 
 struct pprof_type {
-	uint64_t type, unit; /* texts */
+	uint64_t type, unit; /* numbers of texts */
 };
 
 struct pprof_mapping {
@@ -46,13 +46,13 @@ struct pprof_function {
 
 struct pprof_location {
 	uint64_t mapping, address; /* mapping: its id */
-	struct reader message;	   /* with the lines */
-	uint32_t module;	   /* of its place; see pprof.c */
+	struct reader message;	   /* has the lines */
+	uint32_t module;	   /* the module of its place; see pprof.c */
 	uint64_t offset;
 	bool placed;
 };
 
-/* Rows by index; ids lead to index + 1. */
+/* Rows are found by index; ids lead to index + 1. */
 struct pprof {
 	struct pprof_text *texts;
 	uint32_t text_count, text_capacity;
@@ -69,12 +69,13 @@ struct pprof {
 	uint64_t period, time_ns, default_type, samples, comment;
 };
 
-/* `ret_pprof` is to be done with in any case. `at` of damage is a byte of `data`. 0, -EBADMSG with
- * a sentence, -ENOMEM. */
+/* Call pprof_done in any case. The error's place is a byte of `data`. Returns 0, -EBADMSG with a
+ * sentence, or -ENOMEM. */
 int pprof_read(const uint8_t *data, size_t length, struct pprof *ret_pprof, struct err_text *err);
 void pprof_done(struct pprof *pprof);
-/* "" for what is not defined. */
+/* Returns "" for a text that is not defined. */
 struct pprof_text pprof_text(const struct pprof *pprof, uint64_t number);
-/* A build id in hexadecimal digits, as bytes: how many of `most`; 0 is none of an ELF file. */
+/* Reads a build id in hexadecimal digits. Returns how many of `most` bytes it has; 0: not the build
+ * id of an ELF file. */
 uint32_t pprof_build_id(const struct pprof *pprof, uint64_t text, uint8_t *to, uint32_t most);
 bool pprof_text_is(const struct pprof *pprof, uint64_t number, const char *text);

@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/ban.h"
 
-#define PACKED_BYTES (256u << 10) /* of the file, read at a time */
-#define STEP_BYTES   (256u << 10) /* unpacked at a time */
+#define PACKED_BYTES (256u << 10) /* bytes of the file that are read at a time */
+#define STEP_BYTES   (256u << 10) /* bytes that are unpacked at a time */
 
 struct source {
 	char *path;
@@ -23,17 +23,17 @@ struct source {
 	const struct packing *packing; /* NULL: not looked at yet */
 	uint8_t *packed;	       /* PACKED_BYTES */
 	size_t packed_at, packed_end;
-	uint64_t read, size;		/* of the file */
-	bool file_ended, ended, within; /* `within` a member or frame of a packed file */
-	struct buf out;			/* unpacked; read from `at` on */
+	uint64_t read, size;		/* bytes of the file: read so far, and in all */
+	bool file_ended, ended, within; /* `within`: inside a member or frame of a packed file */
+	struct buf out;			/* unpacked bytes; read from `at` on */
 	size_t at;
 	uint64_t line;
 	z_stream gzip;
 	ZSTD_DStream *zstd;
 };
 
-/* `step` unpacks from `packed` to `room`, which has `size` bytes: how many it made, or a negative
- * errno; 0: needs more of the file. */
+/* `step` unpacks from `packed` to `room`, which has `size` bytes. It returns how many bytes it
+ * made, or a negative errno; 0: it needs more of the file. */
 struct packing {
 	const char *name;
 	uint8_t magic[4];
@@ -94,7 +94,7 @@ static int zstd_begin(struct source *s)
 	s->zstd = ZSTD_createDStream();
 	if (!s->zstd)
 		return -ENOMEM;
-	/* What `zstd -d` takes, too: a window of 128 MiB. */
+	/* The limit of `zstd -d`, too: a window of 128 MiB. */
 	ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, 27);
 	return 0;
 }
@@ -166,7 +166,7 @@ static int find_packing(struct source *s, struct err_text *err)
 	return 0;
 }
 
-/* More unpacked bytes, or `ended`. */
+/* Makes more unpacked bytes, or sets `ended`. */
 static int unpack(struct source *s, struct err_text *err)
 {
 	uint8_t *room;
@@ -184,8 +184,8 @@ static int unpack(struct source *s, struct err_text *err)
 	if (!room)
 		return err_set(err, -ENOMEM, "no memory to read %s", s->path);
 	while (!r && !n && !s->ended) {
-		/* An unpacker may still hold bytes when the file has ended; and a member that is
-		 * empty gives none. */
+		/* An unpacker may still hold bytes when the file has ended, and an empty member
+		 * gives none. */
 		before = s->packed_at;
 		n = s->packing->step(s, room, STEP_BYTES);
 		if (n < 0)

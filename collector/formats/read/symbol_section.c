@@ -28,7 +28,8 @@ bool symbol_section_begins(const char *line, size_t length)
 	return length - i >= 6 && !memcmp(line + i, "symbol", 6);
 }
 
-/* google-pprof tells functions of one name apart by where they begin: "work<0000000000021320>". */
+/* google-pprof adds the address of the beginning to functions that have the same name:
+ * "work<0000000000021320>". It is cut off. */
 static size_t without_address(const char *name, size_t length)
 {
 	size_t digits = 0;
@@ -40,7 +41,7 @@ static size_t without_address(const char *name, size_t length)
 	return digits >= 8 && name[length - 2 - digits] == '<' ? length - digits - 2 : length;
 }
 
-/* "--" parts names, but that of C++'s operator. */
+/* "--" separates names, but C++'s operator-- has it, too. */
 static const char *end_of_name(const char *name)
 {
 	const char *end = name;
@@ -50,7 +51,7 @@ static const char *end_of_name(const char *name)
 	return end ? end : name + strlen(name);
 }
 
-/* A name that nobody knew is the address, or question marks. */
+/* If nobody knew the name, it is the address, or question marks. */
 static bool is_none(const char *name, size_t length)
 {
 	return !length || (length == 2 && !memcmp(name, "??", 2)) ||
