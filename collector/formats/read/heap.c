@@ -35,7 +35,7 @@
 #include "base/ban.h"
 
 #define WORDS_MAX (256u << 20) /* limit for a profile of words */
-/* remote heap profiles don't say their interval: this is the default one */
+/* for remote heap profiles, which don't say their interval */
 #define GPERFTOOLS_INTERVAL (128u << 10)
 
 static void heap_done(struct heap *h)
