@@ -76,7 +76,7 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 
 function Recent(props: { address: Address; ns: number | undefined }) {
 	return (
-		<label class="leak-young">
+		<label class="leak-recent">
 			<span class="dim">Recent blocks, younger than this, are left out:</span>{' '}
 			<input
 				type="text"

@@ -1,5 +1,5 @@
-// Temporary allocations: what is allocated and freed again, most often first. A block that is freed before its thread allocates again could
-// have been on the stack, or be kept for the next time.
+// Temporary blocks, and all that was freed, most often first. A block that is freed before its thread allocates again could have been on the
+// stack, or be kept for the next time.
 import { filtersOf, go, temporaryOf } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { count, percent, size } from '../base/format';
