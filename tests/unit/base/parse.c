@@ -153,8 +153,12 @@ static void for_people(void **state)
 	assert_string_equal(format_size(out, 200.0 * 1048576), "200 MiB");
 	assert_string_equal(format_size(out, -2048), "-2.00 KiB");
 	assert_string_equal(format_duration(out, 999), "999 ns");
+	assert_string_equal(format_duration(out, 1000), "1.0 us");
 	assert_string_equal(format_duration(out, 12300), "12.3 us");
+	assert_string_equal(format_duration(out, 1000000), "1.0 ms");
+	assert_string_equal(format_duration(out, 1000000000), "1.00 s");
 	assert_string_equal(format_duration(out, 1500000000), "1.50 s");
+	assert_string_equal(format_duration(out, 120000000000), "2 min");
 	assert_string_equal(format_duration(out, 125000000000), "2 min 5 s");
 	assert_string_equal(format_duration(out, 600000000000), "10 min");
 	assert_string_equal(format_duration(out, 7200000000000), "2 h");

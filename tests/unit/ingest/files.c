@@ -318,6 +318,22 @@ static void lies(void **state)
 		run(&scripts[i]);
 }
 
+/* No folder for them can be made: the link goes on, and the file is not taken. */
+static void no_place_for_files(void **state)
+{
+	static const struct script one = {
+		"a file where the folder is to be", {WHOLE}, .text = "no file for it can be made"};
+	char path[4096];
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/symbols", temporary_folder);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fclose(f);
+	run(&one);
+}
+
 /* What was half-made when a collector was killed goes when the next one starts. */
 static void halves_are_removed(void **state)
 {
@@ -344,6 +360,7 @@ int main(void)
 		TEST_IN_FOLDER(whole_files),
 		TEST_IN_FOLDER(refused_files),
 		TEST_IN_FOLDER(lies),
+		TEST_IN_FOLDER(no_place_for_files),
 		TEST_IN_FOLDER(halves_are_removed),
 	};
 

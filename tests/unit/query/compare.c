@@ -196,6 +196,18 @@ static void check_survivors(struct test_recording *t, const struct naive_rows *n
 
 /* ---- diffs ---- */
 
+/* By bytes, by blocks, by backtraces: one order, whatever the sort does with equals. */
+static bool stands_before(const struct diff_entry *a, const struct diff_entry *b)
+{
+	if (llabs(a->bytes) != llabs(b->bytes))
+		return llabs(a->bytes) > llabs(b->bytes);
+	if (llabs(a->blocks) != llabs(b->blocks))
+		return llabs(a->blocks) > llabs(b->blocks);
+	if (a->new_node != b->new_node)
+		return a->new_node < b->new_node;
+	return a->base_node < b->base_node;
+}
+
 /* The same recording at two moments: stacks are equal if their names are, since no module has a
  * build id. */
 static void check_diff(struct test_recording *t, const struct naive_rows *n, uint64_t *random)
@@ -223,7 +235,7 @@ static void check_diff(struct test_recording *t, const struct naive_rows *n, uin
 		listed += e->bytes;
 		listed_blocks += e->blocks;
 		assert_true(e->function != NULL);
-		assert_true(i == 0 || llabs(diff.list[i - 1].bytes) >= llabs(e->bytes));
+		assert_true(i == 0 || stands_before(&diff.list[i - 1], e));
 	}
 	assert_int_equal(listed, change);
 	assert_int_equal(listed_blocks, blocks);

@@ -205,6 +205,28 @@ static void test_words(void **state)
 	assert_int_equal(filter_set(&f, t.view, "from_", "1", &err), -ENOENT);
 }
 
+/* What bands can be by. */
+static void test_groupings(void **state)
+{
+	static const char *const words[] = {[GROUP_BY_BACKTRACE] = "backtrace",
+					    [GROUP_BY_SITE] = "site",
+					    [GROUP_BY_FUNCTION] = "function",
+					    [GROUP_BY_MODULE] = "module"};
+	struct series_filters filters = {.count = 0};
+	struct err_text err = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		struct series_question q = {.filters = &filters, .grouping = GROUP_BY_MODULE - i};
+
+		assert_int_equal(series_by(words[i], "by", &q, &filters, &err), 0);
+		assert_int_equal(q.grouping, i);
+		assert_null(q.filters);
+	}
+	assert_int_equal(series_by("", "by", &(struct series_question){0}, &filters, &err),
+			 -EINVAL);
+}
+
 static void test_every_filter_is_known(void **state)
 {
 	static const char *const names[] = {
@@ -281,13 +303,10 @@ static void test_set_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_before_the_start),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_every_filter_is_known),
-		cmocka_unit_test(test_expressions),
-		cmocka_unit_test(test_set_twice),
+		cmocka_unit_test(test_times),	    cmocka_unit_test(test_before_the_start),
+		cmocka_unit_test(test_numbers),	    cmocka_unit_test(test_words),
+		cmocka_unit_test(test_groupings),   cmocka_unit_test(test_every_filter_is_known),
+		cmocka_unit_test(test_expressions), cmocka_unit_test(test_set_twice),
 	};
 
 	return cmocka_run_group_tests(tests, open_recording, close_recording);

@@ -477,6 +477,52 @@ static void test_joined(void **state)
 	builder_done(&b);
 }
 
+/* What no call has made and the next reading shows longer, or shorter in front, stays one mapping.
+ */
+static void test_grown(void **state)
+{
+	static const struct {
+		unsigned start, end; /* pages */
+	} told[] = {{2, 4}, {2, 6}, {0, 6}, {1, 6}};
+	struct stack_node node = {.module = 2, .offset = 0x100};
+	struct mappings m = {.list = NULL};
+	struct map_tracker tracker = {.to = &m};
+	struct map_readings readings = {.tracker = &tracker};
+	struct test_recording t;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	test_first_batch(&b, &node, 1, "/nowhere/libexample.so", 0, false);
+	builder_end(&b, 0);
+	test_open(&t, &b);
+	tracker.recording = t.recording;
+	for (unsigned i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		struct map_region region = {.start = BASE + told[i].start * PAGE,
+					    .end = BASE + told[i].end * PAGE,
+					    .flags = WRITABLE,
+					    .inode = 7,
+					    .offset = (10 + told[i].start) * PAGE,
+					    .name = "/nowhere/file"};
+		struct maps_state kernel = {
+			.region = &region, .count = 1, .time_ns = (i + 1) * STEP_NS};
+
+		map_readings_news(&readings, MAP_NEWS_CHANGED, &region, kernel.time_ns);
+		assert_int_equal(map_readings_complete(&readings, &kernel), 0);
+		assert_int_equal(m.count, 1);
+		assert_int_equal(tracker.live_count, 1);
+		assert_int_equal(map_tracker_region(&tracker, 0)->look.offset, region.offset);
+		assert_int_equal(m.list[0].address, region.start);
+		assert_int_equal(m.list[0].size, region.end - region.start);
+		assert_int_equal(m.list[0].live_bytes, region.end - region.start);
+	}
+	map_readings_done(&readings);
+	map_tracker_done(&tracker);
+	mappings_done(&m);
+	test_close(&t);
+	builder_done(&b);
+}
+
 /* Readings that no kernel gave: whatever they say, what is there lies in order and does not
  * overlap. */
 static void test_hostile(void **state)
@@ -556,7 +602,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_page), cmocka_unit_test(test_mremap),
 		cmocka_unit_test(test_readings),   cmocka_unit_test(test_doubt),
-		cmocka_unit_test(test_joined),	   cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_joined),	   cmocka_unit_test(test_grown),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
