@@ -117,6 +117,7 @@ static void keep(uint8_t filler, const char *wanted, const char *peer, const cha
 	    pair_draft_keep(&draft, wanted, &name, &err) < 0)
 		fail_msg("%s", err.text);
 	pair_draft_close(&draft);
+	assert_int_equal(draft.folder, -1); /* closing it again closes nothing else */
 	assert_string_equal(name.text, expected);
 }
 

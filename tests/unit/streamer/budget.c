@@ -155,6 +155,7 @@ static void test_least(void **state)
 	assert_int_equal(budget_divide(&b, limit, 1, &err), 0);
 	assert_int_equal(budget_divide(&b, limit - 1, 1, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "is too little: the least is"));
+	assert_int_equal(budget_divide(&b, SIZE_MAX / 2, 1, &err), 0);
 	assert_int_equal(budget_divide(&b, SIZE_MAX / 2 + 1ull, 1, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "more than this machine can address"));
 }
