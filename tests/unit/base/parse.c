@@ -161,7 +161,12 @@ static void for_people(void **state)
 	assert_string_equal(format_duration(out, 120000000000), "2 min");
 	assert_string_equal(format_duration(out, 125000000000), "2 min 5 s");
 	assert_string_equal(format_duration(out, 600000000000), "10 min");
+	assert_string_equal(format_duration(out, 179999999999), "2 min 59 s");
+	assert_string_equal(format_duration(out, 7199999999999), "119 min 59 s");
 	assert_string_equal(format_duration(out, 7200000000000), "2 h");
+	assert_string_equal(format_duration(out, 7259999999999), "2 h");
+	assert_string_equal(format_duration(out, 7260000000000), "2 h 1 min");
+	assert_string_equal(format_duration(out, 10799999999999), "2 h 59 min");
 	assert_string_equal(format_count(out, 0), "0");
 	assert_string_equal(format_count(out, 999), "999");
 	assert_string_equal(format_count(out, 1234567), "1,234,567");

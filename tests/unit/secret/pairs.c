@@ -110,13 +110,16 @@ static void keep(uint8_t filler, const char *wanted, const char *peer, const cha
 	uint8_t key[PAIR_KEY_SIZE];
 	struct err_text err = {{0}};
 	struct pair_draft draft;
+	int fd;
 	struct pair_name name;
 
 	memset(key, filler, sizeof(key));
 	if (pair_draft_open(&draft, keys_folder(), PAIRS_AGENT, key, peer, &err) < 0 ||
 	    pair_draft_keep(&draft, wanted, &name, &err) < 0)
 		fail_msg("%s", err.text);
+	fd = draft.folder;
 	pair_draft_close(&draft);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	assert_int_equal(draft.folder, -1); /* closing it again closes nothing else */
 	assert_string_equal(name.text, expected);
 }

@@ -199,6 +199,12 @@ static void test_holding(void **state)
 	assert_int_equal(b.hold, (MIB - b.hold_message) / 2 / 64 * 64);
 	assert_int_equal(budget_private(&b) - budget_private(&plain), b.hold_message + 2 * b.hold);
 
+	for (size_t more = 0; more < 130; more++) { /* whole lines of the cache */
+		assert_int_equal(budget_divide_holding(&b, limit, 1, MIB + more, "culling", &err),
+				 0);
+		assert_int_equal(b.hold, (MIB + more - b.hold_message) / 64 * 64);
+	}
+	assert_int_equal(budget_divide_holding(&b, limit, 2, MIB, "culling", &err), 0);
 	/* Each program needs 64 KiB beside the sums in the message. */
 	for (least = b.hold_message + 64 * KIB;
 	     budget_divide_holding(&b, limit, 2, least, "culling", &err) < 0; least++)
