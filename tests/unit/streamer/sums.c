@@ -133,30 +133,33 @@ static void test_other_rows(void **state)
 	b.size = 0;
 	add(b);
 	assert_int_equal(s.count, 7);
+	b.size = 1;
+	add(b);
+	assert_int_equal(s.count, 8);
 	b = block;
 	b.weight = b.size; /* it stands for itself */
 	add(b);
-	assert_int_equal(s.count, 7);
+	assert_int_equal(s.count, 8);
 	b.weight = 5000;
 	add(b);
-	assert_int_equal(s.count, 8);
-	assert_int_equal(s.row[7].weight, 5000);
+	assert_int_equal(s.count, 9);
+	assert_int_equal(s.row[8].weight, 5000);
 	add(b);
 	b.weight = 5001;
 	add(b);
-	assert_int_equal(s.count, 9);
+	assert_int_equal(s.count, 10);
 	b.weight = 5000;
 	b.size = 101; /* of sampled blocks each size by itself */
 	add(b);
-	assert_int_equal(s.count, 10);
+	assert_int_equal(s.count, 11);
 	assert_int_equal(s.row[0].blocks, 3);
-	assert_int_equal(s.row[7].blocks, 2);
+	assert_int_equal(s.row[8].blocks, 2);
 	s.row[0].blocks = UINT32_MAX - 1;
 	add(block);
-	assert_int_equal(s.count, 10);
-	add(block); /* the row can count no more */
 	assert_int_equal(s.count, 11);
-	assert_int_equal(s.row[10].blocks, 1);
+	add(block); /* the row can count no more */
+	assert_int_equal(s.count, 12);
+	assert_int_equal(s.row[11].blocks, 1);
 }
 
 /* All rows that there are, of different keys; each is found again. */
