@@ -140,6 +140,49 @@ static void test_longest(void **state)
 	assert_length(FRAME_MAX + 1, -EMSGSIZE, 0);
 }
 
+/* A frame of 100 bytes that can be compressed; returns its length. */
+static size_t put_whole(void)
+{
+	struct frame_encoder *encoder = frame_encoder_new();
+	uint8_t room[FRAME_HEADROOM + 100];
+	long n;
+
+	memset(room, 'a', sizeof(room));
+	n = frame_encode(encoder, room + FRAME_HEADROOM, 100, frame, frame_bound(100));
+	assert_true(n > HEADER + 8);
+	frame_encoder_free(encoder);
+	return (size_t)n;
+}
+
+static void test_beginning(void **state)
+{
+	size_t length = put_whole();
+
+	(void)state;
+	for (size_t n = 0; n < length; n++)
+		assert_true(frame_is_beginning(frame, n));
+	for (unsigned at = 4; at < HEADER; at++) { /* the header has a checksum */
+		frame[at] ^= 1;
+		assert_true(frame_is_beginning(frame, HEADER - 1));
+		assert_false(frame_is_beginning(frame, HEADER));
+		frame[at] ^= 1;
+	}
+	put_u32(HEADER, 0); /* the content has a block */
+	assert_true(frame_is_beginning(frame, HEADER + 3));
+	assert_false(frame_is_beginning(frame, HEADER + 4));
+	put_u32(HEADER, 102); /* as long as the content: only if it is stored */
+	assert_true(frame_is_beginning(frame, HEADER + 4));
+	put_u32(HEADER, 103); /* longer than the content: tag, length and 100 bytes */
+	assert_false(frame_is_beginning(frame, HEADER + 4));
+	length = put_whole();
+	for (unsigned i = 0; i < 4; i++) { /* the end mark */
+		frame[length - 8 + i] = 1;
+		assert_true(frame_is_beginning(frame, length - 8 + i));
+		assert_false(frame_is_beginning(frame, length - 8 + i + 1));
+		frame[length - 8 + i] = 0;
+	}
+}
+
 /* A batch whose stream id has so many bytes. */
 static int read_batch(struct message_reader *r, size_t length)
 {
@@ -201,6 +244,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_content, open_frame, close_frame),
 		cmocka_unit_test_setup_teardown(test_blocks, open_frame, close_frame),
 		cmocka_unit_test_setup_teardown(test_longest, open_frame, close_frame),
+		cmocka_unit_test_setup_teardown(test_beginning, open_frame, close_frame),
 		cmocka_unit_test(test_message_memory),
 	};
 

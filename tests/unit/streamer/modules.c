@@ -71,6 +71,22 @@ static void test_refused(void **state)
 	assert_int_equal(m.turned_away, 0); /* those were no modules */
 }
 
+/* Memory for each part, or -ENOMEM. */
+static void test_memory(void **state)
+{
+	int r = -ENOMEM;
+
+	(void)state;
+	for (size_t size = 0; r < 0; size += 64) {
+		struct arena a = {.memory = arena.memory, .size = size};
+		struct modules x;
+
+		r = modules_init(&x, &a, 16);
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_int_equal(!r, x.entry && x.live && x.past && x.text.memory);
+	}
+}
+
 static void test_entry(void **state)
 {
 	struct capture_module x = one;
@@ -275,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_refused, open_table, close_table),
+		cmocka_unit_test_setup_teardown(test_memory, open_table, close_table),
 		cmocka_unit_test_setup_teardown(test_entry, open_table, close_table),
 		cmocka_unit_test_setup_teardown(test_holds, open_table, close_table),
 		cmocka_unit_test_setup_teardown(test_epoch_0, open_table, close_table),
