@@ -323,7 +323,8 @@ static void test_levels(void **state)
 		assert_int_equal(b.links, 1);
 		assert_int_equal(b.shape.size[0], 42 * KIB);
 		assert_true(b.levels >= 2 && last <= most);
-		if (b.levels < RING_STEPS_MAX)
+		/* All processes at their largest have to fit into the address space. */
+		if (b.levels < RING_STEPS_MAX && 2 * last <= SIZE_MAX / 8 / BUDGET_SLOTS_MAX)
 			assert_true(2 * last > most);
 		for (uint32_t k = 1; k < b.levels; k++) {
 			size_t size = (size_t)(320 * KIB) << (k - 1);
