@@ -162,7 +162,7 @@ static void test_header(void **state)
 	assert_int_equal(read_all(&bad, NULL, "ticks of"), -EBADMSG);
 	bad = m;
 	bad.base_ns = TIME_MAX;
-	assert_int_equal(read_all(&bad, NULL, "culled: a time beyond all"), -EBADMSG);
+	assert_int_equal(read_all(&bad, NULL, "short-lived: a time that is too large"), -EBADMSG);
 	bad.base_ns = TIME_MAX - 8 * CULLED_TICK_NS - 1;
 	assert_int_equal(read_all(&bad, NULL, NULL), 1);
 	bad.base_ns++;

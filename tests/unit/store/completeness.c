@@ -86,8 +86,8 @@ static void test_adds_up(void **state)
 		*(uint64_t *)(void *)((char *)&r->ledger + parts[i]) += 3;
 		assert_false(recording_adds_up(r, &reason));
 		assert_string_equal(reason.text,
-				    "produced is 1000, but delivered + culled + not sampled + lost "
-				    "+ pending is 1003");
+				    "produced is 1000, but delivered + short-lived + not sampled + "
+				    "lost + pending is 1003");
 		assert_false(of(r).adds_up);
 	}
 	for (size_t i = 0; i < sizeof(of_delivered) / sizeof(of_delivered[0]); i++) {
@@ -100,7 +100,7 @@ static void test_adds_up(void **state)
 	r = whole();
 	r->ledger.culled_stored = 1;
 	assert_false(recording_adds_up(r, &reason));
-	assert_non_null(strstr(reason.text, "culled is 0, but in the sums"));
+	assert_non_null(strstr(reason.text, "short-lived is 0, but in the sums"));
 	r = whole();
 	r->ledger.culled_missed = 1;
 	assert_false(recording_adds_up(r, &reason));
@@ -230,7 +230,7 @@ static void test_beginning(void **state)
 	assert_false(of(r).not_begun);
 	r = whole();
 	r->ledger.culled_missed = 5;
-	assert_line(r, "Incomplete: 5 culled events are in no sum here.");
+	assert_line(r, "Incomplete: 5 events of short-lived blocks are in no sum here.");
 }
 
 static void test_unrecorded(void **state)

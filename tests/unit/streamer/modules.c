@@ -32,18 +32,18 @@ static int close_table(void **state)
 	return 0;
 }
 
-static const struct capture_module one = {.id = 1,
-					  .epoch = 5,
-					  .time_ns = 77,
-					  .bias = 0x100,
-					  .start = 0x1000,
-					  .end = 0x2000,
-					  .path = text,
-					  .path_length = 4};
+static const struct run_module one = {.id = 1,
+				      .epoch = 5,
+				      .time_ns = 77,
+				      .bias = 0x100,
+				      .start = 0x1000,
+				      .end = 0x2000,
+				      .path = text,
+				      .path_length = 4};
 
 static void test_refused(void **state)
 {
-	struct capture_module x = one;
+	struct run_module x = one;
 
 	(void)state;
 	x.end = x.start;
@@ -89,7 +89,7 @@ static void test_memory(void **state)
 
 static void test_entry(void **state)
 {
-	struct capture_module x = one;
+	struct run_module x = one;
 
 	(void)state;
 	x.build_id = (const uint8_t *)"BUILD";
@@ -135,7 +135,7 @@ static void test_holds(void **state)
 /* In the epoch 0 nothing is left of a place that goes in it but that epoch. */
 static void test_epoch_0(void **state)
 {
-	struct capture_module x = one;
+	struct run_module x = one;
 
 	(void)state;
 	x.epoch = 0;
@@ -148,7 +148,7 @@ static void test_epoch_0(void **state)
 /* A file without segments is known by its size, one with segments by those. */
 static void test_same_file(void **state)
 {
-	struct capture_module x = one;
+	struct run_module x = one;
 
 	(void)state;
 	assert_int_equal(modules_add(&m, &x), 0);
@@ -182,7 +182,7 @@ static void test_same_file(void **state)
 /* Two places of a file at once are two modules; the first that is free is taken again. */
 static void test_twice(void **state)
 {
-	struct capture_module x = one;
+	struct run_module x = one;
 
 	(void)state;
 	assert_int_equal(modules_add(&m, &x), 0);
@@ -200,7 +200,7 @@ static void test_twice(void **state)
 /* What batches have told of ends, and what not. */
 static void test_unloads(void **state)
 {
-	struct capture_module x = one;
+	struct run_module x = one;
 
 	(void)state;
 	assert_int_equal(modules_add(&m, &x), 0);
@@ -230,7 +230,7 @@ static void test_unloads(void **state)
 /* The last MODULES_PAST places are remembered. */
 static void test_past(void **state)
 {
-	struct capture_module x = one;
+	struct run_module x = one;
 
 	(void)state;
 	for (uint32_t i = 0; i <= MODULES_PAST; i++) {
@@ -250,7 +250,7 @@ static void test_past(void **state)
 /* Files, and the bytes of their names and segments, each can be too many. */
 static void test_full(void **state)
 {
-	struct capture_module x = one;
+	struct run_module x = one;
 
 	(void)state;
 	modules_limit(&m, 2);

@@ -1,6 +1,6 @@
 /* Tables with open addressing, against a list: whatever is put in and removed, each entry is found
  * between its home and the next free place. And the numbers that agents weigh samples by. */
-#include "agent/core/places.h"
+#include "base/places.h"
 
 #include <math.h>
 #include <setjmp.h>
