@@ -14,8 +14,8 @@
  *   2. Other frames move to the disk, if there is a spool folder.
  *   3. If that is full or missing, frames that at least one collector has are dropped. Collectors
  *      that lack them get a gap.
- *   4. Otherwise spool_put returns -ENOSPC, the drain thread stops, the ring fills up, and the
- *      policy decides.
+ *   4. Otherwise spool_put returns -ENOSPC and the stream stalls: it takes no more from its ring,
+ *      which fills up, and the policy decides. Other streams go on.
  *
  * The frames on the disk come directly before `first`. The stream's lock protects the spool.
  */

@@ -478,9 +478,10 @@ void retain_tick(struct ingest *ingest, uint64_t now_ms);
 /* Tells whether the stream's link, which is open, has another key than this link. */
 bool claim_has_other_key(const struct intake *intake, const struct link *link);
 /*
- * Tells whether the stream is not this link's, whose agent says to have it in this incarnation. The
- * first of two links keeps it, even before its first batch, but for the same agent on a new link,
- * an agent in a later incarnation, and one with a key where the first link has none.
+ * Returns true if this link, whose agent says to have the stream in this incarnation, may not have
+ * it. The first of two links keeps a stream, even before its first batch. Three links take it over:
+ * one of the same agent, one with a later incarnation, and one with a key if the first has none. A
+ * stream that has come with a key is never taken over without one.
  */
 bool claim_is_void(const struct intake *intake, const struct link *link, uint32_t incarnation);
 

@@ -182,6 +182,16 @@ struct filter {
 	struct progress *progress; /* may be NULL */
 };
 
+/* All texts of a filter, which it owns: X(member). */
+#define FILTER_TEXTS(X)                                                                            \
+	X(function_regex)                                                                          \
+	X(source_regex)                                                                            \
+	X(negative_function_regex)                                                                 \
+	X(negative_source_regex)                                                                   \
+	X(thread_name)                                                                             \
+	X(module)                                                                                  \
+	X(tag)
+
 #define NO_MARKER UINT64_MAX
 
 /*

@@ -534,13 +534,9 @@ void filter_init(struct filter *filter)
 
 void filter_done(struct filter *filter)
 {
-	free(filter->function_regex);
-	free(filter->source_regex);
-	free(filter->negative_function_regex);
-	free(filter->negative_source_regex);
-	free(filter->thread_name);
-	free(filter->module);
-	free(filter->tag);
+#define X(text) free(filter->text);
+	FILTER_TEXTS(X)
+#undef X
 	free(filter->only);
 	filter_init(filter);
 }

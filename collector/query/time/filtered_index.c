@@ -69,13 +69,9 @@ static int put_key(struct buf *key, const struct view *view, const struct histor
 	struct filter f;
 
 	memcpy(&f, m->filter, sizeof(f));
-	put_text(key, &f.function_regex);
-	put_text(key, &f.source_regex);
-	put_text(key, &f.negative_function_regex);
-	put_text(key, &f.negative_source_regex);
-	put_text(key, &f.thread_name);
-	put_text(key, &f.module);
-	put_text(key, &f.tag);
+#define X(text) put_text(key, &f.text);
+	FILTER_TEXTS(X)
+#undef X
 	memset(&f.cancel, 0, sizeof(f.cancel));
 	f.progress = NULL;
 	f.hide = ANSWER_ANY; /* `hide` does not select rows */
