@@ -35,8 +35,8 @@ static void check_answer(const struct request *request, const struct answer *ans
 		check(p->address == request->addresses[i] && p->quality <= PLACE_FULL);
 		check(p->count <= FRAMES_MAX && p->first + p->count <= answer->frame_count);
 		for (uint32_t f = p->first; f < p->first + p->count; f++)
-			check(answer->frames[f].function <= answer->strings.count &&
-			      answer->frames[f].file <= answer->strings.count);
+			check(answer->frames[f].function <= answer->strings.texts.count &&
+			      answer->frames[f].file <= answer->strings.texts.count);
 	}
 	answer_encode(&out, answer);
 	check(!buf_error(&out));

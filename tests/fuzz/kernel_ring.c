@@ -137,7 +137,7 @@ static void begin(void)
 			       .lane = lanes,
 			       .look_ns = UINT64_MAX /
 					  2, /* its own maps are many: not at each input */
-			       .raw_position = UINT64_MAX};
+			       .modules_due = true};
 	must(!target_read(getpid(), &target) &&
 	     !stream_attach(&stream, &target, &settings, &watch.source));
 	watch.stream = &stream;
