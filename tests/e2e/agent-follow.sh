@@ -38,7 +38,7 @@ assert_eq "processes, recorded and counted" 13 $((recorded + children))
 assert_status 1 "$COLLECTOR" ledger "$T/said/$(ls "$T/said" | sort -n | head -n 1)" >"$T/ledger.txt"
 assert_contains "the ledger" "$T/ledger.txt" "children not recorded" "NOT RECORDED" sleep "Incomplete: $children children were not recorded"
 "$AGENT" run --help >"$T/help.txt"
-assert_contains "the help" "$T/help.txt" "those that fork" "200 KiB"
+assert_contains "the help" "$T/help.txt" "record children, too" "200 KiB"
 
 # Threads without a place in the ring are a matter of the memory limit as well, and said so.
 "$AGENT" run --output "$T/crowd" -- "$BUILD/tests/e2e-crowd" 1000 2>"$T/crowd.err"

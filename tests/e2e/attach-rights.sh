@@ -85,7 +85,7 @@ if [ -x "$TARGETS/attached_static" ]; then
 	agree stripped $!
 	assert_eq "it can be seen" no $worked
 	tr -s ' \n' ' ' <out/check.stripped >words
-	assert_contains "what --check says" words "which strip takes away"
+	assert_contains "what --check says" words "which strip removes"
 	assert_contains "the message" out/attach.stripped "no allocator that can be probed" "--check -p"
 fi
 

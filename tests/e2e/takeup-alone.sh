@@ -29,7 +29,7 @@ sleep 1
 kill_daemon
 sleep 1.5
 start_daemon_as "${user[@]}" -- --announce --policy block
-wait_for 5 "the warning" grep -q "only root, or CAP_CHECKPOINT_RESTORE" "$T/serve.err"
+wait_for 5 "the warning" grep -q "needs root or CAP_CHECKPOINT_RESTORE" "$T/serve.err"
 sleep 0.5
 end_steady
 echo "longest time from one allocation to the next: $longest_us us" >&3
