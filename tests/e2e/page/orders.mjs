@@ -28,7 +28,7 @@ export default async function ({ page, browser, open, settled, picture, accessib
 	await picture('orders-no-token');
 	await dialog.getByLabel('Token').fill('not-this-one');
 	await dialog.getByRole('button', { name: 'Use it' }).click();
-	await dialog.getByText('that is not the token').waitFor();
+	await dialog.getByText('is not this collector’s').waitFor();
 	await dialog.getByLabel('Token').fill(token);
 	await dialog.getByRole('button', { name: 'Use it' }).click();
 	await dialog.getByText('Orders and imports need').waitFor({ state: 'detached' });
