@@ -19,7 +19,7 @@ wait_for 10 "the program" grep -q started "$T/steady.out"
 sleep 0.5
 kill_daemon
 start_daemon --announce --policy block
-refused() { grep -q "pid $steady was recorded by an agent that is gone, and goes on unrecorded: its user may not be recorded" "$T/serve.err"; }
+refused() { grep -q "pid $steady was recorded by an agent that is gone, and runs unrecorded now: its user may not be recorded" "$T/serve.err"; }
 wait_for 5 "the refusal" refused
 ! taken_up 1 || fail "a program was taken up that may not be recorded"
 kill_daemon
