@@ -11,8 +11,8 @@
  * by then the stream's threads know everything that the source has said so far.
  *
  * A *lane* is a sequence of events of one thread with a common stack history (a slice of the ring).
- * Lanes are numbered from 0. An event's `keep` refers to the last event with a stack in its lane.
- * All times count from the start of the stream.
+ * Lanes are numbered from 0. The frames that an event keeps are those of the last event with a
+ * stack in its lane. All times count from the start of the stream.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,25 +1,15 @@
 /*
  * The module channel of a ring: the program announces what it has mapped and unmapped, for the
  * stream's module table. The channel is not trusted, like the rest of the ring: what is used of an
- * announcement is copied to private memory and checked there. Only the path stays in the channel;
- * the stream copies it.
+ * announcement is copied to private memory once, and checked there. The stream looks at a path more
+ * than once, and must find the same path each time.
  */
 #include "agent/ring/ring_source.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
-#include "agent/core/modules.h"
 #include "base/ban.h"
-
-#define FIXED offsetof(struct ring_module, segment) /* bytes before the segments */
-
-/* The fixed part of an announcement, in private memory. */
-struct head {
-	uint64_t words[FIXED / 8];
-};
-_Static_assert(FIXED % 8 == 0, "segments are aligned");
 
 static void turn(struct ring_module *m)
 {
@@ -41,11 +31,11 @@ static int put_load(struct ring_source *s, struct run *run, const struct ring_mo
 		    const uint8_t *at, uint32_t length)
 {
 	const bool swapped = s->ring->swapped;
-	const uint64_t *words = (const uint64_t *)(const void *)(at + FIXED);
+	const uint64_t *words = (const uint64_t *)(const void *)(at + sizeof(*m));
 	size_t segments = (size_t)m->segment_count * sizeof(m->segment[0]);
 	struct run_module *to = &s->module;
 
-	if (FIXED + segments + m->path_length > length || m->start >= m->end ||
+	if (sizeof(*m) + segments + m->path_length > length || m->start >= m->end ||
 	    m->path_length > MODULE_PATH_MAX || m->build_id_length > MODULE_BUILD_ID_MAX)
 		return -EBADMSG;
 	*to = (struct run_module){
@@ -55,13 +45,14 @@ static int put_load(struct ring_source *s, struct run *run, const struct ring_mo
 		.bias = m->bias,
 		.start = m->start,
 		.end = m->end,
-		.path = at + FIXED + segments,
+		.path = s->module_path,
 		.path_length = m->path_length,
-		.build_id = s->build_id,
+		.build_id = s->module_build_id,
 		.build_id_length = m->build_id_length,
 		.print = m->print,
 	};
-	memcpy(s->build_id, m->build_id, sizeof(s->build_id));
+	memcpy(s->module_path, at + sizeof(*m) + segments, m->path_length);
+	memcpy(s->module_build_id, m->build_id, m->build_id_length);
 	for (uint32_t i = 0; i < m->segment_count && i < MODULE_SEGMENTS_MAX; i++)
 		to->segment[to->segment_count++] = (struct run_segment){
 			.address = ring_get64(swapped, words + 4 * i),
@@ -99,10 +90,7 @@ static int next(struct ring_source *s, struct run *run, uint64_t left, uint32_t 
 		uint32_t length;
 		uint16_t kind, path_length;
 	} first;
-	union {
-		struct ring_module module;
-		struct head head;
-	} m;
+	struct ring_module m;
 	uint32_t length;
 
 	*ret_length = 0;
@@ -117,12 +105,12 @@ static int next(struct ring_source *s, struct run *run, uint64_t left, uint32_t 
 	if (length < 8 || length % 8 || length > left || length > in_piece)
 		return -EBADMSG;
 	*ret_length = length;
-	if (length < FIXED)
+	if (length < sizeof(m))
 		return -EBADMSG;
-	memcpy(&m.head, at, sizeof(m.head));
+	memcpy(&m, at, sizeof(m));
 	if (s->ring->swapped)
-		turn(&m.module);
-	return put(s, run, &m.module, at, length);
+		turn(&m);
+	return put(s, run, &m, at, length);
 }
 
 bool ring_read_module(struct ring_source *s, struct run *run)

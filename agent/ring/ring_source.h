@@ -20,6 +20,7 @@
 #include "agent/core/budget.h"
 #include "agent/core/capture.h"
 #include "agent/core/clock.h"
+#include "agent/core/modules.h"
 #include "agent/watch/filters.h"
 #include "agent/ring/ring_memory.h"
 #include "agent/ring/ring_reader.h"
@@ -72,8 +73,10 @@ struct ring_source {
 	uint32_t heap_count;
 	uint32_t read_on[RUN_ITEMS]; /* lanes whose records the last run has */
 	uint32_t read_count;
-	struct run_module module; /* of the last run */
-	uint8_t build_id[32];	  /* its build id */
+	/* The module of the last run, with its path and build id. */
+	struct run_module module;
+	uint8_t module_path[MODULE_PATH_MAX];
+	uint8_t module_build_id[MODULE_BUILD_ID_MAX];
 	enum ring_phase phase;
 	bool filling;	  /* as of the last round: see capture_ops.filling */
 	bool round_final; /* this round has looked at a ring that has no writers any more */

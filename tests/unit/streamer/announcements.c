@@ -257,6 +257,29 @@ static void test_channel_bounds(void **state)
 	bench_close(&b);
 }
 
+/* What the program writes over an announcement, once the agent has read it, changes nothing. */
+static void test_announced_once(void **state)
+{
+	struct bench b = {0};
+	struct run *run = &b.stream.run;
+	struct capture_source *source;
+
+	(void)state;
+	bench_open(&b);
+	source = b.stream.capture;
+	announce(&b, 1, RING_MODULE_LOAD, 1, 0x500000, 0x501000, "/lib/first.so");
+	for (int i = 0; i < 10 && !run->count; i++)
+		source->ops->fill(source, false, run);
+	assert_int_equal(run->count, 1);
+	assert_int_equal(run->item[0].kind, RUN_LOAD);
+	memset(b.stream.source.ring->modules, 'x', b.stream.source.ring->modules_size);
+	assert_true(stream_take(&b.stream));
+	assert_int_equal(b.stream.modules.count, 1);
+	assert_memory_equal(b.stream.modules.entry[0].path, "/lib/first.so", 13);
+	assert_int_equal(b.stream.modules.entry[0].build_id[0], 0xab);
+	bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_announced_segments),
 		cmocka_unit_test(test_announced_short),
 		cmocka_unit_test(test_announced_beyond),
+		cmocka_unit_test(test_announced_once),
 		cmocka_unit_test(test_channel_bounds),
 	};
 
