@@ -28,6 +28,12 @@ struct target_info {
 	bool emulated;
 };
 
+/* Returns the process if an emulator runs it, else 0. */
+static inline pid_t target_emulated(const struct target_info *t)
+{
+	return t->emulated ? t->pid : 0;
+}
+
 /* What a program reports about its own processor (struct ring_hello). If an emulator runs the
  * program, /proc describes the emulator's executable instead. */
 struct target_said {

@@ -256,7 +256,7 @@ enum stream_work {
 	STREAM_STALLED, /* the spool is full */
 };
 
-/* Runs one turn of the drain thread. The caller holds the lock. */
+/* stream_turn.c: runs one turn of the drain thread. The caller holds the lock. */
 enum stream_work stream_drain(struct stream *stream);
 
 /* Adds figures from the observer to the next batch. If too many wait, they replace the last ones.
