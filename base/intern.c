@@ -88,8 +88,8 @@ void intern_done(struct intern *intern)
 }
 
 /* Returns the table slot that holds the bytes, or the empty slot where they belong. */
-static uint32_t place_of(const struct intern *intern, uint32_t hash, const void *data,
-			 size_t length)
+static uint32_t intern_place_of(const struct intern *intern, uint32_t hash, const void *data,
+				size_t length)
 {
 	uint32_t mask = intern->table_capacity - 1, at;
 
@@ -106,7 +106,7 @@ static uint32_t place_of(const struct intern *intern, uint32_t hash, const void 
 uint32_t intern_find(const struct intern *intern, const void *data, size_t length)
 {
 	return intern->count
-		       ? intern->table[place_of(
+		       ? intern->table[intern_place_of(
 				 intern, (uint32_t)(hash_bytes(&intern->key, data, length) >> 32),
 				 data, length)]
 		       : 0;
@@ -122,7 +122,7 @@ uint32_t intern_bytes(struct intern *intern, const void *data, size_t length)
 	if (2 * (intern->count + 1) > intern->table_capacity && grow_table(intern) < 0)
 		return 0;
 	hash = (uint32_t)(hash_bytes(&intern->key, data, length) >> 32);
-	at = place_of(intern, hash, data, length);
+	at = intern_place_of(intern, hash, data, length);
 	if (intern->table[at])
 		return intern->table[at];
 	if (intern->count + 2 > intern->items_capacity && grow_items(intern) < 0)

@@ -72,7 +72,7 @@ void log_limit(uint64_t bytes)
 }
 
 /* Rotates the log file. Lines that other threads write meanwhile go to the previous file. */
-static void turn(void)
+static void log_turn(void)
 {
 	char kept[PATH_MAX + 16];
 	int fd;
@@ -90,14 +90,14 @@ static void turn(void)
 	file.size = 0;
 }
 
-static void count(size_t written)
+static void log_count(size_t written)
 {
 	uint64_t size = __atomic_add_fetch(&file.size, written, __ATOMIC_RELAXED);
 
 	if (!file.limit || size <= file.limit || !*file.path ||
 	    __atomic_exchange_n(&file.turning, true, __ATOMIC_ACQUIRE))
 		return;
-	turn();
+	log_turn();
 	__atomic_store_n(&file.turning, false, __ATOMIC_RELEASE);
 }
 
@@ -128,5 +128,5 @@ void log_write(enum log_level level, const char *format, ...)
 	line[n++] = '\n';
 	while (write(descriptor, line, n) < 0 && errno == EINTR)
 		;
-	count(n);
+	log_count(n);
 }

@@ -27,7 +27,7 @@ void map_clear(struct map *m)
 	m->count = 0;
 }
 
-static struct map_entry *find(const struct map *m, uint64_t key)
+static struct map_entry *map_find(const struct map *m, uint64_t key)
 {
 	size_t i = map_home(m, key);
 
@@ -50,7 +50,7 @@ static bool rehash(struct map *m, size_t capacity, uint64_t factor)
 	map_clear(&bigger);
 	map_each(m, e)
 	{
-		*find(&bigger, e->key) = *e;
+		*map_find(&bigger, e->key) = *e;
 	}
 	bigger.count = m->count;
 	free(m->entries);
@@ -58,7 +58,7 @@ static bool rehash(struct map *m, size_t capacity, uint64_t factor)
 	return true;
 }
 
-static bool grow(struct map *m)
+static bool map_grow(struct map *m)
 {
 	return m->capacity ? rehash(m, m->capacity * 2, m->factor)
 			   : rehash(m, CAPACITY_LEAST, FIBONACCI);
@@ -79,7 +79,7 @@ uint64_t *map_get(const struct map *m, uint64_t key)
 
 	if (!m->count || key == MAP_NO_KEY)
 		return NULL;
-	e = find(m, key);
+	e = map_find(m, key);
 	return e->key == key ? &e->value : NULL;
 }
 
@@ -87,9 +87,9 @@ uint64_t *map_put(struct map *m, uint64_t key, bool *ret_new)
 {
 	struct map_entry *e;
 
-	if (key == MAP_NO_KEY || (m->count >= m->capacity / 4 * 3 && !grow(m)))
+	if (key == MAP_NO_KEY || (m->count >= m->capacity / 4 * 3 && !map_grow(m)))
 		return NULL;
-	e = find(m, key);
+	e = map_find(m, key);
 	if (ret_new)
 		*ret_new = e->key != key;
 	if (e->key != key) {
@@ -97,7 +97,7 @@ uint64_t *map_put(struct map *m, uint64_t key, bool *ret_new)
 			((size_t)(e - m->entries) - map_home(m, key)) & (m->capacity - 1);
 
 		if (from_home > FROM_HOME_MAX && m->factor == FIBONACCI && choose_factor(m))
-			e = find(m, key);
+			e = map_find(m, key);
 		*e = (struct map_entry){.key = key};
 		m->count++;
 	}
@@ -111,7 +111,7 @@ bool map_remove(struct map *m, uint64_t key, uint64_t *ret_value)
 
 	if (!m->count || key == MAP_NO_KEY)
 		return false;
-	e = find(m, key);
+	e = map_find(m, key);
 	if (e->key != key)
 		return false;
 	if (ret_value)

@@ -38,7 +38,7 @@ char **spawn_environment(void)
 	return environment;
 }
 
-static int give(posix_spawn_file_actions_t *actions, int there, int here)
+static int spawn_give(posix_spawn_file_actions_t *actions, int there, int here)
 {
 	if (here == SPAWN_SAME)
 		return 0;
@@ -67,11 +67,11 @@ int spawn(const struct spawn *what, pid_t *ret_pid)
 	posix_spawnattr_setflags(&attributes,
 				 (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
 					 (what->own_group ? POSIX_SPAWN_SETPGROUP : 0)));
-	error = give(&actions, STDIN_FILENO, what->input);
+	error = spawn_give(&actions, STDIN_FILENO, what->input);
 	if (!error)
-		error = give(&actions, STDOUT_FILENO, what->output);
+		error = spawn_give(&actions, STDOUT_FILENO, what->output);
 	if (!error)
-		error = give(&actions, STDERR_FILENO, what->error);
+		error = spawn_give(&actions, STDERR_FILENO, what->error);
 	if (!error)
 		error = posix_spawn(ret_pid, what->program, &actions, &attributes, what->arguments,
 				    what->environment);

@@ -115,14 +115,14 @@ void events_decoder_done(struct events_decoder *d)
 	d->state = NULL;
 }
 
-static int damaged(const struct events_decoder *d, enum events_column column, const char *what,
-		   struct err_text *err)
+static int columns_damaged(const struct events_decoder *d, enum events_column column,
+			   const char *what, struct err_text *err)
 {
 	return err_set(err, -EBADMSG, "events: column %s, event %u of %u: %s", column_names[column],
 		       d->index + 1, d->count, what);
 }
 
-static int ended(const struct events_decoder *d, struct err_text *err)
+static int columns_ended(const struct events_decoder *d, struct err_text *err)
 {
 	/* events_decoder_init has checked the length of the kind column. */
 	for (unsigned i = EVENTS_KIND + 1; i < EVENTS_COLUMNS; i++)
@@ -212,13 +212,13 @@ static __attribute__((noinline)) int next_tick(struct events_decoder *d, struct 
 
 	d->time_left = take_run(d, EVENTS_TIME_RUN);
 	if (!d->time_left)
-		return damaged(d, EVENTS_TIME_RUN, "no length of a run", err);
+		return columns_damaged(d, EVENTS_TIME_RUN, "no length of a run", err);
 	if (__builtin_add_overflow(d->ticks, take_zigzag(d, EVENTS_TIME), &d->ticks) ||
 	    __builtin_mul_overflow(d->ticks, (int64_t)d->tick_ns, &time) ||
 	    d->base_ns > INT64_MAX || __builtin_add_overflow(time, (int64_t)d->base_ns, &time))
-		return damaged(d, EVENTS_TIME, "out of range", err);
+		return columns_damaged(d, EVENTS_TIME, "out of range", err);
 	if (time < 0)
-		return damaged(d, EVENTS_TIME, "before the start of the stream", err);
+		return columns_damaged(d, EVENTS_TIME, "before the start of the stream", err);
 	d->time_ns = (uint64_t)time;
 	return 0;
 }
@@ -228,14 +228,14 @@ static __attribute__((noinline)) int next_thread(struct events_decoder *d, struc
 	uint64_t thread = take_varint(d, EVENTS_THREAD);
 
 	if (d->bad & 1u << EVENTS_THREAD)
-		return damaged(d, EVENTS_THREAD, "ends too early", err);
+		return columns_damaged(d, EVENTS_THREAD, "ends too early", err);
 	if (!thread || thread > UINT32_MAX)
-		return damaged(d, EVENTS_THREAD, "no number of a thread", err);
+		return columns_damaged(d, EVENTS_THREAD, "no number of a thread", err);
 	d->thread = (uint32_t)thread;
 	d->slot = &d->state->slot[d->thread % d->slots];
 	d->thread_left = take_run(d, EVENTS_THREAD_RUN);
 	if (!d->thread_left)
-		return damaged(d, EVENTS_THREAD_RUN, "no length of a run", err);
+		return columns_damaged(d, EVENTS_THREAD_RUN, "no length of a run", err);
 	return 0;
 }
 
@@ -256,9 +256,9 @@ static inline int take_runs(struct events_decoder *d, struct err_text *err)
 }
 
 /* Decodes the shifted address of a block that ends, and what is known about the block. */
-static inline int take_death(struct events_decoder *d, enum events_column column,
-			     uint64_t *ret_address, addresses_block *ret_block,
-			     struct err_text *err)
+static inline int columns_take_death(struct events_decoder *d, enum events_column column,
+				     uint64_t *ret_address, addresses_block *ret_block,
+				     struct err_text *err)
 {
 	uint64_t code = take_varint(d, column), number;
 	struct addresses_slot *s = d->slot;
@@ -271,15 +271,15 @@ static inline int take_death(struct events_decoder *d, enum events_column column
 	}
 	number = s->number + (uint64_t)unzigzag(code - DEATH_NUMBERED);
 	if (!number || number > d->state->births || !d->state->born[number])
-		return damaged(d, column, "no number of a block", err);
+		return columns_damaged(d, column, "no number of a block", err);
 	s->number = (uint32_t)number;
 	*ret_block = d->state->born[number];
 	*ret_address = s->death = addresses_of_block(*ret_block);
 	return 0;
 }
 
-static inline int take_birth(struct events_decoder *d, uint64_t size, uint64_t old,
-			     uint64_t *ret_address, struct err_text *err)
+static inline int columns_take_birth(struct events_decoder *d, uint64_t size, uint64_t old,
+				     uint64_t *ret_address, struct err_text *err)
 {
 	struct column_cursor *c = &d->column[EVENTS_BIRTH];
 	struct addresses_slot *s = d->slot;
@@ -287,14 +287,14 @@ static inline int take_birth(struct events_decoder *d, uint64_t size, uint64_t o
 	uint64_t address = 0;
 
 	if (c->at == c->end)
-		return damaged(d, EVENTS_BIRTH, "ends too early", err);
+		return columns_damaged(d, EVENTS_BIRTH, "ends too early", err);
 	switch (*c->at++) {
 	case BIRTH_IN_PLACE:
 		address = old;
 		break;
 	case BIRTH_TOP:
 		if (class == ADDRESSES_CLASSES)
-			return damaged(d, EVENTS_BIRTH, "the top of no stack", err);
+			return columns_damaged(d, EVENTS_BIRTH, "the top of no stack", err);
 		address = *addresses_top(s, class);
 		addresses_pop(s, class);
 		break;
@@ -305,7 +305,7 @@ static inline int take_birth(struct events_decoder *d, uint64_t size, uint64_t o
 		address = s->birth + (uint64_t)take_zigzag(d, EVENTS_ADDRESS);
 		break;
 	default:
-		return damaged(d, EVENTS_BIRTH, "no way to an address", err);
+		return columns_damaged(d, EVENTS_BIRTH, "no way to an address", err);
 	}
 	addresses_born(s, address, size, d->shift);
 	d->state->born[++d->state->births] = addresses_block_of(address, class);
@@ -320,17 +320,17 @@ static inline int take_addresses(struct events_decoder *d, struct event *e, stru
 	int r = 0;
 
 	if (e->class == EVENT_CLASS_FREE)
-		r = take_death(d, EVENTS_DEATH, &address, &block, err);
+		r = columns_take_death(d, EVENTS_DEATH, &address, &block, err);
 	else if (e->class == EVENT_CLASS_REALLOCATION)
-		r = take_death(d, EVENTS_OLD, &old, &block, err);
+		r = columns_take_death(d, EVENTS_OLD, &old, &block, err);
 	if (!r && e->class != EVENT_CLASS_FREE)
-		r = take_birth(d, e->size, old, &address, err);
+		r = columns_take_birth(d, e->size, old, &address, err);
 	if (r < 0)
 		return r;
 	if (e->class == EVENT_CLASS_FREE || address != old)
 		addresses_push(d->slot, block);
 	if (address > UINT64_MAX >> d->shift || old > UINT64_MAX >> d->shift)
-		return damaged(d, EVENTS_ADDRESS, "out of range", err);
+		return columns_damaged(d, EVENTS_ADDRESS, "out of range", err);
 	e->address = address << d->shift;
 	e->old_address = old << d->shift;
 	return 0;
@@ -347,8 +347,8 @@ static inline void take_size(struct events_decoder *d, struct event *e, bool siz
 
 static int short_column(const struct events_decoder *d, struct err_text *err)
 {
-	return damaged(d, (enum events_column)__builtin_ctz(d->bad),
-		       "ends too early, or is no varint", err);
+	return columns_damaged(d, (enum events_column)__builtin_ctz(d->bad),
+			       "ends too early, or is no varint", err);
 }
 
 /*
@@ -364,7 +364,8 @@ static inline __attribute__((always_inline)) int take_event(struct events_decode
 	int r;
 
 	if (traits.class == EVENT_CLASS_NONE)
-		return damaged(d, EVENTS_KIND, "a kind that this version does not know", err);
+		return columns_damaged(d, EVENTS_KIND, "a kind that this version does not know",
+				       err);
 	e->kind = kind;
 	e->class = (enum event_class)traits.class;
 	r = take_runs(d, err);
@@ -374,7 +375,7 @@ static inline __attribute__((always_inline)) int take_event(struct events_decode
 	e->time_ns = d->time_ns;
 	stack = take_varint(d, EVENTS_STACK);
 	if (stack > UINT32_MAX)
-		return damaged(d, EVENTS_STACK, "no number of a node", err);
+		return columns_damaged(d, EVENTS_STACK, "no number of a node", err);
 	e->stack = (uint32_t)stack;
 	take_size(d, e, traits.sized);
 	r = take_addresses(d, e, err);
@@ -383,7 +384,7 @@ static inline __attribute__((always_inline)) int take_event(struct events_decode
 	e->call_time_ns = 0;
 	if (traits.class == EVENT_CLASS_REALLOCATION &&
 	    __builtin_mul_overflow(take_varint(d, EVENTS_CALL_TIME), d->tick_ns, &e->call_time_ns))
-		return damaged(d, EVENTS_CALL_TIME, "out of range", err);
+		return columns_damaged(d, EVENTS_CALL_TIME, "out of range", err);
 	if (d->bad)
 		return short_column(d, err);
 	d->index++;
@@ -392,7 +393,7 @@ static inline __attribute__((always_inline)) int take_event(struct events_decode
 
 int events_decoder_next(struct events_decoder *d, struct event *ret_event, struct err_text *err)
 {
-	return d->index < d->count ? take_event(d, ret_event, err) : ended(d, err);
+	return d->index < d->count ? take_event(d, ret_event, err) : columns_ended(d, err);
 }
 
 int events_decoder_all(struct events_decoder *d, struct event *events, struct err_text *err)
@@ -402,7 +403,7 @@ int events_decoder_all(struct events_decoder *d, struct event *events, struct er
 
 	while (d->index < d->count && r == 1)
 		r = take_event(d, events ? &events[d->index] : &one, err);
-	return r < 0 ? r : ended(d, err);
+	return r < 0 ? r : columns_ended(d, err);
 }
 
 /* Writes no byte behind the value. */

@@ -123,8 +123,8 @@ void culled_encoder_fill(const struct culled_encoder *e, Heapcast__Culled *ret)
 
 /* ---- decoding ---- */
 
-static int damaged(const struct culled_decoder *d, enum culled_column column, const char *what,
-		   struct err_text *err)
+static int culled_damaged(const struct culled_decoder *d, enum culled_column column,
+			  const char *what, struct err_text *err)
 {
 	return err_set(err, -EBADMSG, "short-lived: column %s, row %u: %s", column_names[column],
 		       d->index, what);
@@ -152,11 +152,11 @@ int culled_decoder_init(struct culled_decoder *d, const Heapcast__Culled *culled
 	return 0;
 }
 
-static int ended(const struct culled_decoder *d, struct err_text *err)
+static int culled_ended(const struct culled_decoder *d, struct err_text *err)
 {
 	for (unsigned i = 0; i < CULLED_COLUMNS; i++)
 		if (reader_left(&d->column[i]))
-			return damaged(d, i, "goes on behind the last row", err);
+			return culled_damaged(d, i, "goes on behind the last row", err);
 	if (d->allocations != d->from->allocations || d->bytes != d->from->bytes ||
 	    d->frees != d->from->frees)
 		return err_set(err, -EBADMSG,
@@ -172,19 +172,19 @@ static int read_sizes(struct culled_decoder *d, struct culled_row *row, struct e
 
 	row->reallocated = reader_varint(&d->column[CULLED_REALLOCATED]);
 	if (row->reallocated > row->blocks)
-		return damaged(d, CULLED_REALLOCATED, "more than there are blocks", err);
+		return culled_damaged(d, CULLED_REALLOCATED, "more than there are blocks", err);
 	if (!row->blocks)
-		return damaged(d, CULLED_BLOCKS, "no block", err);
+		return culled_damaged(d, CULLED_BLOCKS, "no block", err);
 	if (__builtin_add_overflow(row->size_least, range, &row->size_most))
-		return damaged(d, CULLED_SIZE_RANGE, "a size beyond all", err);
+		return culled_damaged(d, CULLED_SIZE_RANGE, "a size beyond all", err);
 	if (__builtin_mul_overflow(row->blocks, range, &most))
 		most = UINT64_MAX;
 	if (over > most || __builtin_mul_overflow(row->blocks, row->size_least, &row->bytes) ||
 	    __builtin_add_overflow(row->bytes, over, &row->bytes))
-		return damaged(d, CULLED_BYTES_OVER, "more than the blocks can have", err);
+		return culled_damaged(d, CULLED_BYTES_OVER, "more than the blocks can have", err);
 	if (row->weight && (range || row->weight <= row->size_least))
-		return damaged(d, CULLED_WEIGHT, "not of blocks of one size, or less than that",
-			       err);
+		return culled_damaged(d, CULLED_WEIGHT,
+				      "not of blocks of one size, or less than that", err);
 	return 0;
 }
 
@@ -199,7 +199,7 @@ static int read_times(struct culled_decoder *d, struct culled_row *row, struct e
 	    __builtin_mul_overflow(last, tick, &row->last_ns) ||
 	    __builtin_add_overflow(row->last_ns, row->first_ns, &row->last_ns) ||
 	    row->last_ns >= TIME_MAX)
-		return damaged(d, CULLED_FIRST, "a time beyond all", err);
+		return culled_damaged(d, CULLED_FIRST, "a time beyond all", err);
 	return 0;
 }
 
@@ -211,11 +211,12 @@ static int read_row(struct culled_decoder *d, struct culled_row *row, struct err
 	int r;
 
 	if (!thread || thread > UINT32_MAX)
-		return damaged(d, CULLED_THREAD, "no number of a thread", err);
+		return culled_damaged(d, CULLED_THREAD, "no number of a thread", err);
 	if (stack > UINT32_MAX)
-		return damaged(d, CULLED_STACK, "no number of a node", err);
+		return culled_damaged(d, CULLED_STACK, "no number of a node", err);
 	if (lifetime >= culled_lifetimes)
-		return damaged(d, CULLED_LIFETIME, "a class that this version does not know", err);
+		return culled_damaged(d, CULLED_LIFETIME, "a class that this version does not know",
+				      err);
 	*row = (struct culled_row){.thread = (uint32_t)thread,
 				   .stack = (uint32_t)stack,
 				   .lifetime = (uint8_t)lifetime,
@@ -233,16 +234,16 @@ int culled_decoder_next(struct culled_decoder *d, struct culled_row *ret_row, st
 	int r;
 
 	if (d->index == d->from->count)
-		return ended(d, err);
+		return culled_ended(d, err);
 	r = read_row(d, &row, err);
 	for (unsigned i = 0; i < CULLED_COLUMNS; i++)
 		if (reader_error(&d->column[i]))
-			return damaged(d, i, "ends too early, or is no varint", err);
+			return culled_damaged(d, i, "ends too early, or is no varint", err);
 	if (r < 0)
 		return r;
 	if (__builtin_add_overflow(d->allocations, row.blocks, &d->allocations) ||
 	    __builtin_add_overflow(d->bytes, row.bytes, &d->bytes))
-		return damaged(d, CULLED_BYTES_OVER, "the sum is beyond all", err);
+		return culled_damaged(d, CULLED_BYTES_OVER, "the sum is beyond all", err);
 	d->frees += row.blocks - row.reallocated;
 	d->index++;
 	*ret_row = row;

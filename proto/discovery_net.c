@@ -140,7 +140,7 @@ void discovery_net_close(struct discovery_net *net)
 
 /* ---- interfaces ---- */
 
-static bool is_wanted(const char *interface, const struct ifaddrs *i)
+static bool discovery_net_is_wanted(const char *interface, const struct ifaddrs *i)
 {
 	return i->ifa_addr && i->ifa_flags & IFF_UP &&
 	       (!*interface || !strcmp(interface, i->ifa_name));
@@ -198,7 +198,7 @@ static void use_six(const struct discovery_net *net, const struct ifaddrs *i, co
 		send_six(net, six(i->ifa_addr)->sin6_scope_id, data, length);
 }
 
-static uint64_t mix(uint64_t sum, const void *data, size_t length)
+static uint64_t discovery_net_mix(uint64_t sum, const void *data, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
 		sum = (sum ^ ((const uint8_t *)data)[i]) * FNV_PRIME;
@@ -207,10 +207,12 @@ static uint64_t mix(uint64_t sum, const void *data, size_t length)
 
 static uint64_t mix_address(uint64_t sum, const struct ifaddrs *i)
 {
-	sum = mix(sum, i->ifa_name, strlen(i->ifa_name) + 1);
+	sum = discovery_net_mix(sum, i->ifa_name, strlen(i->ifa_name) + 1);
 	return i->ifa_addr->sa_family == AF_INET
-		       ? mix(sum, &four(i->ifa_addr)->sin_addr, sizeof(struct in_addr))
-		       : mix(sum, &six(i->ifa_addr)->sin6_addr, sizeof(struct in6_addr));
+		       ? discovery_net_mix(sum, &four(i->ifa_addr)->sin_addr,
+					   sizeof(struct in_addr))
+		       : discovery_net_mix(sum, &six(i->ifa_addr)->sin6_addr,
+					   sizeof(struct in6_addr));
 }
 
 bool discovery_net_send(struct discovery_net *net, const void *data, size_t length)
@@ -223,7 +225,7 @@ bool discovery_net_send(struct discovery_net *net, const void *data, size_t leng
 	net->shape = FNV_BASIS;
 	net->networks = net->index = 0;
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
-		if (!is_wanted(net->interface, i) ||
+		if (!discovery_net_is_wanted(net->interface, i) ||
 		    (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6))
 			continue;
 		net->shape = mix_address(net->shape, i);
@@ -283,7 +285,7 @@ bool discovery_interface_address(const char *interface, struct sockaddr_storage 
 	if (getifaddrs(&list) < 0)
 		return false;
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
-		if (!is_wanted(interface, i))
+		if (!discovery_net_is_wanted(interface, i))
 			continue;
 		if (i->ifa_addr->sa_family == AF_INET) {
 			memcpy(ret_address, i->ifa_addr, sizeof(struct sockaddr_in));
@@ -330,7 +332,8 @@ bool discovery_interface_has(const char *interface, const struct sockaddr_storag
 	if (getifaddrs(&list) < 0)
 		return false;
 	for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next)
-		found = is_wanted(interface, i) && i->ifa_addr->sa_family == plain.ss_family &&
+		found = discovery_net_is_wanted(interface, i) &&
+			i->ifa_addr->sa_family == plain.ss_family &&
 			(plain.ss_family == AF_INET || plain.ss_family == AF_INET6) &&
 			same_host(i->ifa_addr, &plain);
 	freeifaddrs(list);

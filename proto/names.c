@@ -124,8 +124,8 @@ int names_decoder_text(struct names_decoder *d, uint32_t *ret_number, const char
 	return 1;
 }
 
-static int damaged(const struct names_decoder *d, enum names_column column, const char *what,
-		   struct err_text *err)
+static int names_damaged(const struct names_decoder *d, enum names_column column, const char *what,
+			 struct err_text *err)
 {
 	return err_set(err, -EBADMSG, "names: column %s, byte %zu: %s", column_names[column],
 		       d->column[column].offset, what);
@@ -136,15 +136,15 @@ static int check(const struct names_decoder *d, enum names_column column, uint64
 		 struct err_text *err)
 {
 	if (reader_error(&d->column[column]))
-		return damaged(d, column, "ends too early, or is no varint", err);
-	return value > UINT32_MAX ? damaged(d, column, "out of range", err) : 0;
+		return names_damaged(d, column, "ends too early, or is no varint", err);
+	return value > UINT32_MAX ? names_damaged(d, column, "out of range", err) : 0;
 }
 
-static int ended(const struct names_decoder *d, struct err_text *err)
+static int names_ended(const struct names_decoder *d, struct err_text *err)
 {
 	for (unsigned i = 0; i < NAMES_COLUMNS; i++)
 		if (reader_left(&d->column[i]))
-			return damaged(d, i, "goes on after the last place", err);
+			return names_damaged(d, i, "goes on after the last place", err);
 	return 0;
 }
 
@@ -154,7 +154,7 @@ int names_decoder_place(struct names_decoder *d, struct name_place *ret, struct 
 	int r;
 
 	if (!reader_left(&d->column[NAMES_MODULE]))
-		return ended(d, err);
+		return names_ended(d, err);
 	module = reader_varint(&d->column[NAMES_MODULE]);
 	frames = reader_varint(&d->column[NAMES_FRAMES]);
 	d->last_offset += (uint64_t)reader_zigzag(&d->column[NAMES_OFFSET]);
@@ -164,7 +164,7 @@ int names_decoder_place(struct names_decoder *d, struct name_place *ret, struct 
 	if (!r)
 		r = check(d, NAMES_OFFSET, 0, err);
 	if (!r && frames > NAMES_FRAMES_MAX)
-		r = damaged(d, NAMES_FRAMES, "a place of too many frames", err);
+		r = names_damaged(d, NAMES_FRAMES, "a place of too many frames", err);
 	*ret = (struct name_place){(uint32_t)module, (uint32_t)frames, d->last_offset};
 	return r ? r : 1;
 }

@@ -50,7 +50,7 @@ struct pairing {
 	unsigned agents;
 };
 
-static uint64_t now_ms(void)
+static uint64_t pairing_now_ms(void)
 {
 	struct timespec t;
 
@@ -105,7 +105,7 @@ static int open_listener(struct pairing *p, uint16_t first, uint16_t last, struc
 /* Tells whether a new peer may still begin. */
 static bool is_open(const struct pairing *p)
 {
-	return p->places.share.uses && now_ms() < p->end_ms;
+	return p->places.share.uses && pairing_now_ms() < p->end_ms;
 }
 
 static void accept_all(struct pairing *p)
@@ -115,8 +115,8 @@ static void accept_all(struct pairing *p)
 		socklen_t length = sizeof(from), own_length = sizeof(own);
 		int fd;
 
-		if (!strangers_admit(&p->places.strangers, now_ms())) {
-			p->pause_ms = now_ms() + TURN_MS;
+		if (!strangers_admit(&p->places.strangers, pairing_now_ms())) {
+			p->pause_ms = pairing_now_ms() + TURN_MS;
 			return;
 		}
 		fd = accept4(p->listener, (struct sockaddr *)&from, &length,
@@ -128,7 +128,7 @@ static void accept_all(struct pairing *p)
 					!discovery_interface_has(p->o->interface, &own)))
 			close(fd);
 		else
-			pairing_places_accept(&p->places, fd, &from, now_ms());
+			pairing_places_accept(&p->places, fd, &from, pairing_now_ms());
 	}
 }
 
@@ -179,7 +179,7 @@ static void dial_host(struct pairing *p)
 		at = at->ai_next ? at->ai_next : list;
 	memcpy(&to, at->ai_addr, at->ai_addrlen);
 	freeaddrinfo(list);
-	r = pairing_places_dial(&p->places, &to, now_ms());
+	r = pairing_places_dial(&p->places, &to, pairing_now_ms());
 	if (r < 0)
 		p->o->event(p->o->context, &(struct pairing_event){.kind = PAIRING_TROUBLE,
 								   .address = p->o->host,
@@ -192,7 +192,7 @@ static void dial_host(struct pairing *p)
  * Tells whether to dial this agent now. A known agent is dialled again after 2 * RETRY_MS at the
  * earliest. If too many agents are known, no further ones are dialled.
  */
-static bool is_due(struct pairing *p, const uint8_t id[STREAM_ID_SIZE])
+static bool pairing_is_due(struct pairing *p, const uint8_t id[STREAM_ID_SIZE])
 {
 	struct known_agent *a = NULL;
 
@@ -204,9 +204,9 @@ static bool is_due(struct pairing *p, const uint8_t id[STREAM_ID_SIZE])
 		*a = (struct known_agent){0};
 		memcpy(a->id, id, STREAM_ID_SIZE);
 	}
-	if (!a || now_ms() < a->next_ms)
+	if (!a || pairing_now_ms() < a->next_ms)
 		return false;
-	a->next_ms = now_ms() + 2 * RETRY_MS;
+	a->next_ms = pairing_now_ms() + 2 * RETRY_MS;
 	return true;
 }
 
@@ -220,11 +220,11 @@ static void take_beacon(struct pairing *p, const uint8_t *data, size_t length,
 	    m->agent.len == STREAM_ID_SIZE && m->port && m->port <= UINT16_MAX &&
 	    discovery_names(p->o->code, m->key_id.data, m->key_id.len) &&
 	    discovery_proven(p->o->code, DISCOVERY_BEACON, data, length) && is_open(p) &&
-	    is_due(p, m->agent.data)) {
+	    pairing_is_due(p, m->agent.data)) {
 		((struct sockaddr_in *)&to)->sin_port =
 			htons((uint16_t)m->port); /* the port is at the same offset in both
 						   * structs */
-		pairing_places_dial(&p->places, &to, now_ms());
+		pairing_places_dial(&p->places, &to, pairing_now_ms());
 	}
 	if (m)
 		heapcast__beacon__free_unpacked(m, NULL);
@@ -305,7 +305,7 @@ static void second(struct pairing *p, uint64_t left_ms)
 		    &(struct pairing_event){.kind = PAIRING_WAITS, .left_ns = left_ms * 1000000});
 }
 
-static void turn(struct pairing *p)
+static void pairing_turn(struct pairing *p)
 {
 	struct pollfd polls[POLLS];
 	const unsigned listener = PAIRING_PLACES + DISCOVERY_SOCKETS;
@@ -315,10 +315,11 @@ static void turn(struct pairing *p)
 		polls[PAIRING_PLACES + i] =
 			(struct pollfd){.fd = p->has_net ? p->net.fd[i] : -1, .events = POLLIN};
 	polls[listener] = (struct pollfd){
-		.fd = is_open(p) && now_ms() >= p->pause_ms ? p->listener : -1, .events = POLLIN};
+		.fd = is_open(p) && pairing_now_ms() >= p->pause_ms ? p->listener : -1,
+		.events = POLLIN};
 	if (poll(polls, POLLS, TURN_MS) < 0)
 		return;
-	pairing_places_work(&p->places, polls, now_ms());
+	pairing_places_work(&p->places, polls, pairing_now_ms());
 	for (unsigned i = 0; i < DISCOVERY_SOCKETS; i++)
 		if (polls[PAIRING_PLACES + i].revents)
 			hear_beacons(p, (enum discovery_socket)i);
@@ -326,17 +327,17 @@ static void turn(struct pairing *p)
 		accept_all(p);
 }
 
-static void serve(struct pairing *p)
+static void pairing_serve(struct pairing *p)
 {
-	p->end_ms = now_ms() + p->o->within_ns / 1000000;
+	p->end_ms = pairing_now_ms() + p->o->within_ns / 1000000;
 	while (!*p->o->stop && (is_open(p) || pairing_places_busy(&p->places))) {
-		uint64_t now = now_ms();
+		uint64_t now = pairing_now_ms();
 
 		if (is_open(p) && now >= p->second_ms) {
 			p->second_ms = now + RETRY_MS;
 			second(p, p->end_ms - now);
 		}
-		turn(p);
+		pairing_turn(p);
 	}
 }
 
@@ -356,7 +357,7 @@ int pairing_run(const struct pairing_options *options, struct err_text *err)
 	pairing_places_init(&p.places, secure, options);
 	r = open_all(&p, err);
 	if (!r)
-		serve(&p);
+		pairing_serve(&p);
 	pairing_places_done(&p.places);
 	if (p.listener >= 0)
 		close(p.listener);

@@ -11,7 +11,7 @@
 #include "proto/discovery_net.h"
 #include "base/ban.h"
 
-static void tell(const struct pairing_places *ps, const struct pairing_event *event)
+static void pairing_places_tell(const struct pairing_places *ps, const struct pairing_event *event)
 {
 	const struct pairing_options *o = ps->share.options;
 
@@ -26,15 +26,17 @@ static void close_place(struct pairing_places *ps, struct pairing_place *p, cons
 	const bool kept = *t->name.text;
 
 	if (kept)
-		tell(ps,
-		     &(struct pairing_event){.kind = t->confirmed ? PAIRING_MADE : PAIRING_UNSURE,
-					     .name = t->name.text,
-					     .host = t->host,
-					     .address = t->address,
-					     .text = why});
+		pairing_places_tell(ps,
+				    &(struct pairing_event){.kind = t->confirmed ? PAIRING_MADE
+										 : PAIRING_UNSURE,
+							    .name = t->name.text,
+							    .host = t->host,
+							    .address = t->address,
+							    .text = why});
 	else if (why)
-		tell(ps, &(struct pairing_event){
-				 .kind = PAIRING_TROUBLE, .address = t->address, .text = why});
+		pairing_places_tell(ps, &(struct pairing_event){.kind = PAIRING_TROUBLE,
+								.address = t->address,
+								.text = why});
 	pairing_talk_done(t);
 	secure_session_free(t->session);
 	close(p->fd);
@@ -43,8 +45,8 @@ static void close_place(struct pairing_places *ps, struct pairing_place *p, cons
 }
 
 /* Failures of strangers are rate-limited, so that they do not flood the output. */
-static void give_up(struct pairing_places *ps, struct pairing_place *p, const char *why,
-		    uint64_t now_ms)
+static void pairing_places_give_up(struct pairing_places *ps, struct pairing_place *p,
+				   const char *why, uint64_t now_ms)
 {
 	bool known = p->shaken || p->dialled;
 
@@ -56,7 +58,7 @@ static void give_up(struct pairing_places *ps, struct pairing_place *p, const ch
 /* ---- data ---- */
 
 /* Sends pending TLS output. Returns 0 or a negative errno. */
-static int flush(struct pairing_place *p)
+static int pairing_places_flush(struct pairing_place *p)
 {
 	for (;;) {
 		size_t length;
@@ -84,12 +86,12 @@ static bool has_output(const struct pairing_place *p)
 /* Encrypts and sends all pending messages, as far as the socket accepts them. */
 static int speak(struct pairing_place *p)
 {
-	int r = flush(p);
+	int r = pairing_places_flush(p);
 
 	while (!r && p->shaken && p->talk.out_length && !has_output(p)) {
 		r = pairing_talk_write(&p->talk);
 		if (!r)
-			r = flush(p);
+			r = pairing_places_flush(p);
 	}
 	return r;
 }
@@ -98,13 +100,13 @@ static int speak(struct pairing_place *p)
  * Continues the handshake. Returns 0, whether it is done or not, or a negative errno with a
  * sentence.
  */
-static int shake(struct pairing_place *p, struct err_text *err)
+static int pairing_places_shake(struct pairing_place *p, struct err_text *err)
 {
 	int r;
 
 	do {
 		r = secure_shake(p->talk.session, err);
-		flush(p);
+		pairing_places_flush(p);
 	} while (r == 1 && secure_blocked(p->talk.session) && !has_output(p));
 	if (r < 0)
 		return r;
@@ -135,7 +137,7 @@ static int hear(struct pairing_place *p, struct err_text *err)
 	p->came += (size_t)n;
 	secure_feed(p->talk.session, p->raw, (size_t)n);
 	if (!p->shaken)
-		r = shake(p, err);
+		r = pairing_places_shake(p, err);
 	if (!r && p->shaken)
 		r = pairing_talk_read(&p->talk, err);
 	return r;
@@ -148,14 +150,14 @@ static int connected(struct pairing_place *p, struct err_text *err)
 
 	p->connecting = false;
 	getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &length);
-	return error ? err_set(err, -error, "%s", strerror(error)) : shake(p, err);
+	return error ? err_set(err, -error, "%s", strerror(error)) : pairing_places_shake(p, err);
 }
 
 /* Nothing is left to send. The peer closes the connection, or its time expires. */
-static void leave(struct pairing_place *p)
+static void pairing_places_leave(struct pairing_place *p)
 {
 	secure_bye(p->talk.session);
-	flush(p);
+	pairing_places_flush(p);
 	shutdown(p->fd, SHUT_WR);
 	p->leaving = true;
 }
@@ -179,10 +181,10 @@ static void work(struct pairing_places *ps, struct pairing_place *p, short event
 	if (r == -ENODATA && p->talk.confirmed)
 		close_place(ps, p, NULL);
 	else if (r < 0)
-		give_up(ps, p, err_get(&err, r), now_ms);
+		pairing_places_give_up(ps, p, err_get(&err, r), now_ms);
 	else if (p->talk.state == PAIRING_OVER && !p->leaving && !p->talk.out_length &&
 		 !has_output(p))
-		leave(p);
+		pairing_places_leave(p);
 }
 
 static void check_time(struct pairing_places *ps, struct pairing_place *p, uint64_t now_ms)
@@ -194,7 +196,8 @@ static void check_time(struct pairing_places *ps, struct pairing_place *p, uint6
 	if (p->talk.confirmed)
 		close_place(ps, p, NULL);
 	else
-		give_up(ps, p, p->connecting ? "no answer in time" : "it did not go on in time",
+		pairing_places_give_up(
+			ps, p, p->connecting ? "no answer in time" : "it did not go on in time",
 			now_ms);
 }
 
@@ -211,8 +214,9 @@ void pairing_places_init(struct pairing_places *ps, struct secure *secure,
 		ps->place[i].fd = -1;
 }
 
-static bool begin(struct pairing_places *ps, struct pairing_place *p, int fd,
-		  const struct sockaddr_storage *other, bool accepted, uint64_t now_ms)
+static bool pairing_places_begin(struct pairing_places *ps, struct pairing_place *p, int fd,
+				 const struct sockaddr_storage *other, bool accepted,
+				 uint64_t now_ms)
 {
 	memset(p, 0, sizeof(*p));
 	p->fd = fd;
@@ -229,7 +233,7 @@ static bool begin(struct pairing_places *ps, struct pairing_place *p, int fd,
 	return false;
 }
 
-static struct pairing_place *free_place(struct pairing_places *ps)
+static struct pairing_place *pairing_places_free_place(struct pairing_places *ps)
 {
 	for (unsigned i = 0; i < PAIRING_PLACES; i++)
 		if (ps->place[i].fd < 0)
@@ -240,8 +244,8 @@ static struct pairing_place *free_place(struct pairing_places *ps)
 /*
  * A newcomer takes the place of the oldest stranger of the address that has the most connections.
  */
-static void make_room(struct pairing_places *ps, const struct stranger_address *from,
-		      uint64_t now_ms)
+static void pairing_places_make_room(struct pairing_places *ps, const struct stranger_address *from,
+				     uint64_t now_ms)
 {
 	struct stranger who[PAIRING_PLACES];
 	struct pairing_place *place[PAIRING_PLACES];
@@ -260,8 +264,9 @@ static void make_room(struct pairing_places *ps, const struct stranger_address *
 	leaver = count ? strangers_gives_way(who, count, PAIRING_PLACES - taken, PAIRING_EACH, from)
 		       : -1;
 	if (leaver >= 0)
-		give_up(ps, place[leaver], "it has not said who it is, and others want its place",
-			now_ms);
+		pairing_places_give_up(ps, place[leaver],
+				       "it has not said who it is, and others want its place",
+				       now_ms);
 }
 
 void pairing_places_accept(struct pairing_places *ps, int fd, const struct sockaddr_storage *from,
@@ -270,12 +275,12 @@ void pairing_places_accept(struct pairing_places *ps, int fd, const struct socka
 	struct stranger_address address = stranger_address((const struct sockaddr *)from);
 	struct pairing_place *p;
 
-	make_room(ps, &address, now_ms);
-	p = free_place(ps);
+	pairing_places_make_room(ps, &address, now_ms);
+	p = pairing_places_free_place(ps);
 	if (!p)
 		close(fd);
 	else
-		begin(ps, p, fd, from, true, now_ms);
+		pairing_places_begin(ps, p, fd, from, true, now_ms);
 }
 
 int pairing_places_dial(struct pairing_places *ps, const struct sockaddr_storage *to,
@@ -285,8 +290,8 @@ int pairing_places_dial(struct pairing_places *ps, const struct sockaddr_storage
 	struct pairing_place *p;
 	int fd, r;
 
-	make_room(ps, &address, now_ms);
-	p = free_place(ps);
+	pairing_places_make_room(ps, &address, now_ms);
+	p = pairing_places_free_place(ps);
 	fd = p ? socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
 	if (fd < 0)
 		return p ? -errno : -EBUSY;
@@ -298,7 +303,7 @@ int pairing_places_dial(struct pairing_places *ps, const struct sockaddr_storage
 		close(fd);
 		return r;
 	}
-	if (!begin(ps, p, fd, to, false, now_ms))
+	if (!pairing_places_begin(ps, p, fd, to, false, now_ms))
 		return -ENOMEM;
 	p->dialled = p->connecting = true;
 	return 0;

@@ -13,7 +13,7 @@
 
 /* ---- sending ---- */
 
-static void say(struct pairing_talk *t, Heapcast__PairingStep step, const char *text)
+static void pairing_talk_say(struct pairing_talk *t, Heapcast__PairingStep step, const char *text)
 {
 	Heapcast__Pairing m = HEAPCAST__PAIRING__INIT;
 	size_t length;
@@ -39,9 +39,9 @@ static void say(struct pairing_talk *t, Heapcast__PairingStep step, const char *
 }
 
 /* Ends the conversation and tells the peer the reason. */
-static int refuse(struct pairing_talk *t, int error, struct err_text *err)
+static int pairing_talk_refuse(struct pairing_talk *t, int error, struct err_text *err)
 {
-	say(t, HEAPCAST__PAIRING_STEP__PAIRING_REFUSED, err->text);
+	pairing_talk_say(t, HEAPCAST__PAIRING_STEP__PAIRING_REFUSED, err->text);
 	t->state = PAIRING_OVER;
 	return error;
 }
@@ -58,7 +58,7 @@ static int derive(struct pairing_talk *t, struct err_text *err)
 }
 
 /* Writes the key to a temporary file, which nothing reads yet. */
-static int prepare(struct pairing_talk *t, struct err_text *err)
+static int pairing_talk_prepare(struct pairing_talk *t, struct err_text *err)
 {
 	const struct pairing_options *o = t->share->options;
 	char peer[PAIRING_HOST_MAX + sizeof(t->address) + 4];
@@ -72,7 +72,7 @@ static int prepare(struct pairing_talk *t, struct err_text *err)
  * An agent with an installation accepts no collector without a key. The installation is therefore
  * created only once there is a key.
  */
-static int keep(struct pairing_talk *t, struct err_text *err)
+static int pairing_talk_keep(struct pairing_talk *t, struct err_text *err)
 {
 	const struct pairing_options *o = t->share->options;
 	struct secret installation = {0};
@@ -101,25 +101,26 @@ static int take_hello(struct pairing_talk *t, const Heapcast__Pairing *m, struct
 	int r;
 
 	if (m->protocol != PAIRING_PROTOCOL)
-		return refuse(t,
-			      err_set(err, -EPROTO,
-				      "the two are of different versions (of pairing: %u and %u): "
-				      "update the older one",
-				      m->protocol, PAIRING_PROTOCOL),
-			      err);
+		return pairing_talk_refuse(
+			t,
+			err_set(err, -EPROTO,
+				"the two are of different versions (of pairing: %u and %u): "
+				"update the older one",
+				m->protocol, PAIRING_PROTOCOL),
+			err);
 	if (!!m->agent == agent)
-		return refuse(t,
-			      err_set(err, -EPROTO, "two %s can't be paired",
-				      agent ? "agents" : "collectors"),
-			      err);
+		return pairing_talk_refuse(t,
+					   err_set(err, -EPROTO, "two %s can't be paired",
+						   agent ? "agents" : "collectors"),
+					   err);
 	words_clean(t->host, sizeof(t->host), m->host, strlen(m->host));
 	t->state = PAIRING_AGREES;
 	if (!agent)
 		return 0;
-	r = prepare(t, err);
+	r = pairing_talk_prepare(t, err);
 	if (r < 0)
-		return refuse(t, r, err);
-	say(t, HEAPCAST__PAIRING_STEP__PAIRING_READY, NULL);
+		return pairing_talk_refuse(t, r, err);
+	pairing_talk_say(t, HEAPCAST__PAIRING_STEP__PAIRING_READY, NULL);
 	return 0;
 }
 
@@ -129,12 +130,12 @@ static int take_ready(struct pairing_talk *t, struct err_text *err)
 	int r = t->share->uses ? 0 : err_set(err, -EALREADY, "this code was used already");
 
 	if (!r)
-		r = prepare(t, err);
+		r = pairing_talk_prepare(t, err);
 	if (!r)
-		r = keep(t, err);
+		r = pairing_talk_keep(t, err);
 	if (r < 0)
-		return refuse(t, r, err);
-	say(t, HEAPCAST__PAIRING_STEP__PAIRING_KEPT, NULL);
+		return pairing_talk_refuse(t, r, err);
+	pairing_talk_say(t, HEAPCAST__PAIRING_STEP__PAIRING_KEPT, NULL);
 	t->state = PAIRING_ENDS;
 	return 0;
 }
@@ -142,12 +143,12 @@ static int take_ready(struct pairing_talk *t, struct err_text *err)
 /* Agent: the collector has kept the key. */
 static int take_kept(struct pairing_talk *t, struct err_text *err)
 {
-	int r = keep(t, err);
+	int r = pairing_talk_keep(t, err);
 
 	if (r < 0)
-		return refuse(t, r, err);
+		return pairing_talk_refuse(t, r, err);
 	t->confirmed = true;
-	say(t, HEAPCAST__PAIRING_STEP__PAIRING_DONE, NULL);
+	pairing_talk_say(t, HEAPCAST__PAIRING_STEP__PAIRING_DONE, NULL);
 	t->state = PAIRING_OVER;
 	return 0;
 }
@@ -183,7 +184,8 @@ static int take(struct pairing_talk *t, const Heapcast__Pairing *m, struct err_t
 			return 0;
 		}
 	}
-	return refuse(t, err_set(err, -EPROTO, "what it says makes no sense here"), err);
+	return pairing_talk_refuse(t, err_set(err, -EPROTO, "what it says makes no sense here"),
+				   err);
 }
 
 int pairing_talk_take(struct pairing_talk *t, struct err_text *err)
@@ -196,12 +198,14 @@ int pairing_talk_take(struct pairing_talk *t, struct err_text *err)
 		Heapcast__Pairing *m;
 
 		if (length > PAIRING_MESSAGE_MAX)
-			return refuse(t, err_set(err, -EMSGSIZE, "it says too much"), err);
+			return pairing_talk_refuse(t, err_set(err, -EMSGSIZE, "it says too much"),
+						   err);
 		if (t->in_length - used - PAIRING_LENGTH < length)
 			break;
 		m = heapcast__pairing__unpack(NULL, length, t->in + used + PAIRING_LENGTH);
 		r = m ? take(t, m, err)
-		      : refuse(t, err_set(err, -EBADMSG, "what it says makes no sense"), err);
+		      : pairing_talk_refuse(
+				t, err_set(err, -EBADMSG, "what it says makes no sense"), err);
 		if (m)
 			heapcast__pairing__free_unpacked(m, NULL);
 		used += PAIRING_LENGTH + length;
@@ -219,7 +223,7 @@ int pairing_talk_begin(struct pairing_talk *t, struct err_text *err)
 
 	t->draft.folder = -1;
 	if (!r)
-		say(t, HEAPCAST__PAIRING_STEP__PAIRING_HELLO, NULL);
+		pairing_talk_say(t, HEAPCAST__PAIRING_STEP__PAIRING_HELLO, NULL);
 	return r;
 }
 

@@ -44,7 +44,7 @@
 	 BLOCKS_LEAST * HUB_BLOCK_BYTES)
 #define EVENTS_MAX 64
 
-static void help(void)
+static void attach_help(void)
 {
 	printf("agent attach -p PID | --comm NAME | --cgroup PATH | --all [OPTION...]\n\n"
 	       "Records programs that run already: nothing is restarted, nothing is loaded into\n"
@@ -191,8 +191,8 @@ static struct stream *stream_of(struct attach *a, const struct watch *watch)
 	return NULL;
 }
 
-static int begin(struct attach *a, const struct target_info *target, struct watch *watch,
-		 const uint8_t *parent, struct err_text *err)
+static int attach_begin(struct attach *a, const struct target_info *target, struct watch *watch,
+			const uint8_t *parent, struct err_text *err)
 {
 	int r = session_attach(&a->agent, target, &watch->source, parent), pid = (int)target->pid;
 
@@ -230,7 +230,7 @@ int attach_one(struct attach *a, pid_t pid, const uint8_t *parent, struct err_te
 		return r;
 	}
 	watch->lock = lock;
-	r = begin(a, &target, watch, parent, err);
+	r = attach_begin(a, &target, watch, parent, err);
 	if (r < 0)
 		return r;
 	a->attached++;
@@ -252,7 +252,7 @@ static int attach_named(struct attach *a, struct err_text *err)
 
 /* ---- the loop ---- */
 
-static void stop(uv_signal_t *handle, int number)
+static void attach_stop(uv_signal_t *handle, int number)
 {
 	struct attach *a = handle->data;
 
@@ -265,7 +265,7 @@ static void time_over(uv_timer_t *timer)
 	agent_stop(&((struct attach *)timer->data)->agent);
 }
 
-static void tick(uv_timer_t *timer)
+static void attach_tick(uv_timer_t *timer)
 {
 	struct attach *a = timer->data;
 
@@ -295,11 +295,11 @@ static void watch_loop(struct attach *a)
 	for (unsigned i = 0; i < 3; i++) {
 		a->signal[i].data = a;
 		uv_signal_init(&a->agent.loop, &a->signal[i]);
-		uv_signal_start(&a->signal[i], stop, signals[i]);
+		uv_signal_start(&a->signal[i], attach_stop, signals[i]);
 	}
 	a->tick.data = a->until.data = a->bell.data = a;
 	uv_timer_init(&a->agent.loop, &a->tick);
-	uv_timer_start(&a->tick, tick, TICK_MS, TICK_MS);
+	uv_timer_start(&a->tick, attach_tick, TICK_MS, TICK_MS);
 	uv_timer_init(&a->agent.loop, &a->until);
 	uv_update_time(&a->agent.loop); /* attaching has taken time */
 	if (a->options.for_ns)
@@ -308,7 +308,7 @@ static void watch_loop(struct attach *a)
 	uv_poll_start(&a->bell, UV_READABLE, rung);
 }
 
-static void finished(void *context, const struct session_report *r)
+static void attach_finished(void *context, const struct session_report *r)
 {
 	struct attach *a = context;
 
@@ -336,7 +336,8 @@ static void say_attached(const struct attach *a, uint64_t took_ns)
 			(double)took_ns / 1e9);
 }
 
-static int start(struct attach *a, const struct agent_settings *settings, struct err_text *err)
+static int attach_start(struct attach *a, const struct agent_settings *settings,
+			struct err_text *err)
 {
 	uint64_t begin = clock_monotonic_ns();
 	struct hub_settings hub;
@@ -346,7 +347,7 @@ static int start(struct attach *a, const struct agent_settings *settings, struct
 	r = agent_open(&a->agent, settings, -1, err);
 	if (r < 0)
 		return r;
-	a->agent.finished = finished;
+	a->agent.finished = attach_finished;
 	a->agent.context = a;
 	divide(&a->agent, &hub);
 	hub.block = a->options.policy == RING_BLOCK;
@@ -402,7 +403,7 @@ static int gather_pids(int argc, char **argv, char *text, size_t size, struct er
 	return left;
 }
 
-static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
+static int attach_parse(struct attach *a, int argc, char **argv, struct err_text *err)
 {
 	static char pids[1024];
 	struct options *o = &a->options;
@@ -457,12 +458,12 @@ int command_attach(int argc, char **argv)
 	static struct attach a;
 	struct agent_settings settings;
 	struct err_text err = {{0}};
-	int r = parse(&a, argc, argv, &err);
+	int r = attach_parse(&a, argc, argv, &err);
 
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
 	if (a.options.help) {
-		help();
+		attach_help();
 		return 0;
 	}
 	if (a.options.check)
@@ -479,7 +480,7 @@ int command_attach(int argc, char **argv)
 	settings.many = a.want.pids > 1 || attach_looks(&a.want) || a.options.follow;
 	settings.access.everyone = geteuid() == 0;
 	settings.idle_ns = attach_looks(&a.want) ? 0 : 1;
-	r = start(&a, &settings, &err);
+	r = attach_start(&a, &settings, &err);
 	agent_close(&a.agent);
 	if (a.hub.object)
 		hub_close(&a.hub);

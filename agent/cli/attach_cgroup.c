@@ -50,7 +50,7 @@ void attach_cgroup_read(const char *path, struct attach_cgroup *ret)
 		ret->path[--length] = '\0';
 }
 
-static bool is_of(const struct attach_cgroup *c, const char *controllers)
+static bool attach_cgroup_is_of(const struct attach_cgroup *c, const char *controllers)
 {
 	char first[128];
 
@@ -70,7 +70,8 @@ bool attach_cgroup_has(const struct attach_cgroup *c, pid_t pid)
 
 	proc_lines_begin(&lines, fd, memory, sizeof(memory));
 	while ((line = proc_lines_next(&lines, NULL)))
-		if (proc_cgroup_parse(line, &cgroup) && is_of(c, cgroup.controllers) &&
+		if (proc_cgroup_parse(line, &cgroup) &&
+		    attach_cgroup_is_of(c, cgroup.controllers) &&
 		    proc_path_below(cgroup.path, c->path))
 			return true;
 	return false;

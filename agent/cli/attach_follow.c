@@ -23,7 +23,7 @@
 #define SOON_MS	   4
 #define WAITING_NS 2000000000 /* for an allocator */
 
-static struct attach_known *known(struct attach *a, pid_t pid, uint64_t start)
+static struct attach_known *attach_follow_known(struct attach *a, pid_t pid, uint64_t start)
 {
 	for (unsigned i = 0; i < ATTACH_KNOWN_MAX; i++)
 		if (a->known[i].pid == pid && a->known[i].start == start)
@@ -33,7 +33,7 @@ static struct attach_known *known(struct attach *a, pid_t pid, uint64_t start)
 
 static void know(struct attach *a, pid_t pid, uint64_t start)
 {
-	if (!known(a, pid, start))
+	if (!attach_follow_known(a, pid, start))
 		a->known[a->next_known++ % ATTACH_KNOWN_MAX] = (struct attach_known){pid, start};
 }
 
@@ -54,7 +54,8 @@ static void soon(struct attach *a)
 
 /* ---- new processes ---- */
 
-static void wait_for(struct attach *a, pid_t pid, uint64_t start, const struct watch *parent)
+static void attach_follow_wait_for(struct attach *a, pid_t pid, uint64_t start,
+				   const struct watch *parent)
 {
 	struct attach_waiting *w = NULL;
 
@@ -118,26 +119,26 @@ static void try_waiting(struct attach *a)
 
 /* ---- selection ---- */
 
-static void look_at(void *context, pid_t pid)
+static void attach_follow_look_at(void *context, pid_t pid)
 {
 	struct attach *a = context;
 	const struct watch *watch;
 	uint64_t start;
 	pid_t parent;
 
-	if (target_identity(pid, &parent, &start) < 0 || known(a, pid, start) || recorded(a, pid) ||
-	    attach_is_ours(pid))
+	if (target_identity(pid, &parent, &start) < 0 || attach_follow_known(a, pid, start) ||
+	    recorded(a, pid) || attach_is_ours(pid))
 		return;
 	watch = a->options.follow ? recorded(a, parent) : NULL;
 	if (watch || (attach_looks(&a->want) && attach_wants(&a->want, pid)))
-		wait_for(a, pid, start, watch);
+		attach_follow_wait_for(a, pid, start, watch);
 }
 
 void attach_look_around(struct attach *a)
 {
 	if (!a->options.follow && !attach_looks(&a->want))
 		return;
-	attach_each(look_at, a);
+	attach_each(attach_follow_look_at, a);
 	try_waiting(a);
 }
 
@@ -153,7 +154,7 @@ static void told(void *context, const struct capture_news *news)
 	for (unsigned i = 0; i < ATTACH_KNOWN_MAX; i++)
 		if (a->known[i].pid == pid)
 			a->known[i].pid = 0;
-	look_at(a, pid);
+	attach_follow_look_at(a, pid);
 }
 
 void attach_hear(struct attach *a)
@@ -192,7 +193,7 @@ static void at_once(uv_timer_t *timer)
 	attach_look_again(a);
 	if (a->children_wanted) {
 		a->children_wanted = false;
-		attach_each(look_at, a);
+		attach_each(attach_follow_look_at, a);
 	}
 	try_waiting(a);
 }

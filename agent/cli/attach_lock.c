@@ -42,7 +42,7 @@ static uint64_t innermost_pid(int status)
 
 /* Forms the name from the process's pid in its innermost pid namespace, and the namespace's
  * inode. */
-static int name_of(pid_t pid, struct sockaddr_un *ret, socklen_t *ret_size)
+static int attach_lock_name_of(pid_t pid, struct sockaddr_un *ret, socklen_t *ret_size)
 {
 	cleanup(cleanup_close) int proc = proc_open(pid);
 	cleanup(cleanup_close) int fd = proc < 0 ? proc : proc_open_file(proc, "status");
@@ -87,7 +87,7 @@ int attach_lock(pid_t pid, int *ret_lock, struct err_text *err)
 	pid_t other;
 
 	*ret_lock = -1;
-	if (fd < 0 || name_of(pid, &name, &size) < 0)
+	if (fd < 0 || attach_lock_name_of(pid, &name, &size) < 0)
 		return 0; /* attach without a lock */
 	if (bind(fd, (const struct sockaddr *)&name, size) < 0) {
 		other = errno == EADDRINUSE ? holder(&name, size) : 0;

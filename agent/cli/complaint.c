@@ -43,7 +43,7 @@ const char *complaint_socket(int argc, char **argv)
 	return started ? socket : NULL;
 }
 
-static bool is_new(struct complaint *c, pid_t pid)
+static bool complaint_is_new(struct complaint *c, pid_t pid)
 {
 	uint64_t start_ticks;
 	pid_t parent;
@@ -63,12 +63,12 @@ static void asked(void *context, struct handshake_client *client, const struct r
 	struct complaint *c = context;
 
 	c->asked_ns = clock_monotonic_ns();
-	if (!(hello->flags & RING_HELLO_FORKED) && is_new(c, client->pid))
+	if (!(hello->flags & RING_HELLO_FORKED) && complaint_is_new(c, client->pid))
 		handshake_say(client, c->text.text);
 	handshake_answer(client, RING_REFUSED);
 }
 
-static void tick(uv_timer_t *timer)
+static void complaint_tick(uv_timer_t *timer)
 {
 	struct complaint *c = timer->data;
 	uint64_t now = clock_monotonic_ns();
@@ -92,7 +92,7 @@ void complaint_serve(const char *socket, int fd, const struct err_text *why)
 	c.tick.data = &c;
 	uv_loop_init(&c.loop);
 	uv_timer_init(&c.loop, &c.tick);
-	uv_timer_start(&c.tick, tick, TICK_MS, TICK_MS);
+	uv_timer_start(&c.tick, complaint_tick, TICK_MS, TICK_MS);
 	if (handshake_open(&c.handshake, &c.loop, fd, asked, &c) == 0)
 		uv_run(&c.loop, UV_RUN_DEFAULT);
 	daemon_socket_close(&s);

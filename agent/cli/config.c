@@ -97,7 +97,7 @@ int config_parse(struct options *o, enum option_command command, const char *pat
 }
 
 /* Reads the whole file, NUL-terminated. Returns 0 or a negative errno. */
-static int read_all(const char *path, char **ret_text, struct err_text *err)
+static int config_read_all(const char *path, char **ret_text, struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	cleanup(cleanup_free) char *text = malloc(FILE_MAX_BYTES + 1);
@@ -126,7 +126,7 @@ int config_read(struct options *o, enum option_command command, const char *path
 		struct err_text *err)
 {
 	cleanup(cleanup_free) char *text = NULL;
-	int r = read_all(path, &text, err);
+	int r = config_read_all(path, &text, err);
 
 	if (!r)
 		r = config_parse(o, command, path, text, err);

@@ -37,7 +37,7 @@ static const struct {
 	{"snapshot", NULL}, {"mark", "TEXT"},
 };
 
-static void help(void)
+static void ctl_help(void)
 {
 	printf("agent ctl [OPTION...] status|start|stop|mode MODE|snapshot|mark TEXT [PID]\n\n"
 	       "Asks or orders the agent that records programs of this host (`agent serve`, or\n"
@@ -121,7 +121,7 @@ static int parse_order(struct ctl *c, int argc, char **argv, struct err_text *er
 }
 
 /* Options may stand before the order, or at the end of the line. */
-static int parse(struct ctl *c, int argc, char **argv, struct err_text *err)
+static int ctl_parse(struct ctl *c, int argc, char **argv, struct err_text *err)
 {
 	int first, r;
 
@@ -219,7 +219,7 @@ static int reach_self(struct ctl *c, struct err_text *err)
 	return take_fd(found);
 }
 
-static int reach(struct ctl *c, struct err_text *err)
+static int ctl_reach(struct ctl *c, struct err_text *err)
 {
 	char name[DAEMON_SOCKET_NAME_MAX], first[CONTROL_NAME_MAX];
 	int fd;
@@ -245,11 +245,11 @@ static int reach(struct ctl *c, struct err_text *err)
 		       first);
 }
 
-static int ask(struct ctl *c, struct ctl_show *show, struct err_text *err)
+static int ctl_ask(struct ctl *c, struct ctl_show *show, struct err_text *err)
 {
 	cleanup(cleanup_fclose) FILE *answer = NULL;
 	char line[1024];
-	int fd = reach(c, err), r = 0;
+	int fd = ctl_reach(c, err), r = 0;
 	size_t length = strlen(c->question);
 
 	if (fd < 0)
@@ -278,16 +278,16 @@ int command_ctl(int argc, char **argv)
 	static struct ctl ctl;
 	struct err_text err = {{0}};
 	struct ctl_show show;
-	int r = parse(&ctl, argc, argv, &err);
+	int r = ctl_parse(&ctl, argc, argv, &err);
 
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
 	if (ctl.options.help) {
-		help();
+		ctl_help();
 		return 0;
 	}
 	show = (struct ctl_show){.json = ctl.options.json};
-	r = ask(&ctl, &show, &err);
+	r = ctl_ask(&ctl, &show, &err);
 	if (r < 0)
 		return command_fail(EXIT_FAULT, &err, r);
 	if (!show.ok)

@@ -36,7 +36,7 @@ void daemon_socket_default(char *out, size_t size)
 }
 
 /* Creates the folder of the default name. If that fails, bind reports the error. */
-static void make_folder(const char *name)
+static void daemon_socket_make_folder(const char *name)
 {
 	char folder[DAEMON_SOCKET_NAME_MAX];
 	const char *slash = strrchr(name, '/');
@@ -49,7 +49,7 @@ static void make_folder(const char *name)
 }
 
 /* True if the locked file is still the one at `path`. */
-static bool is_there(int fd, const char *path)
+static bool daemon_socket_is_there(int fd, const char *path)
 {
 	struct stat ours, there;
 
@@ -59,7 +59,7 @@ static bool is_there(int fd, const char *path)
 
 /* Returns a locked descriptor; -EADDRINUSE if another process holds the lock; or another negative
  * errno. */
-static int lock(const char *name)
+static int daemon_socket_lock(const char *name)
 {
 	char path[DAEMON_SOCKET_NAME_MAX + 8];
 
@@ -69,7 +69,7 @@ static int lock(const char *name)
 
 		if (fd < 0)
 			return -errno;
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_there(fd, path))
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && daemon_socket_is_there(fd, path))
 			return fd;
 		error = errno;
 		close(fd);
@@ -79,7 +79,7 @@ static int lock(const char *name)
 	return -EADDRINUSE;
 }
 
-static int failed(const char *name, int r, struct err_text *err)
+static int daemon_socket_failed(const char *name, int r, struct err_text *err)
 {
 	if (r == -EADDRINUSE)
 		return err_set(err, r,
@@ -106,13 +106,13 @@ int daemon_socket_open(struct daemon_socket *ret, const char *name, struct err_t
 	else
 		daemon_socket_default(s.name, sizeof(s.name));
 	if (name && strlen(name) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-		return failed(name, -ENAMETOOLONG, err);
+		return daemon_socket_failed(name, -ENAMETOOLONG, err);
 	if (!name)
-		make_folder(s.name);
+		daemon_socket_make_folder(s.name);
 	if (s.name[0] != '@') {
-		s.lock_fd = lock(s.name);
+		s.lock_fd = daemon_socket_lock(s.name);
 		if (s.lock_fd < 0)
-			return failed(s.name, s.lock_fd, err);
+			return daemon_socket_failed(s.name, s.lock_fd, err);
 	}
 	fd = handshake_socket(s.name);
 	if (fd >= 0 && s.name[0] != '@' && lstat(s.name, &status) == 0) {
@@ -122,7 +122,7 @@ int daemon_socket_open(struct daemon_socket *ret, const char *name, struct err_t
 	*ret = s;
 	if (fd < 0)
 		daemon_socket_close(ret);
-	return fd < 0 ? failed(s.name, fd, err) : fd;
+	return fd < 0 ? daemon_socket_failed(s.name, fd, err) : fd;
 }
 
 void daemon_socket_adopt(struct daemon_socket *ret, int fd)

@@ -253,7 +253,7 @@ int command_secure(const struct options *o, struct agent_settings *settings, str
 		     : 0;
 }
 
-static void help(void)
+static void main_help(void)
 {
 	printf("agent COMMAND [OPTION...]\n\n"
 	       "Records the heap of programs, every allocation with its stack, and sends it to a\n"
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-		help();
+		main_help();
 		return argc > 1 ? 0 : EXIT_USAGE;
 	}
 	for (unsigned i = 0; i < COMMANDS; i++) {

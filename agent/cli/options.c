@@ -358,7 +358,7 @@ static int set(struct options *o, const struct option_row *row, const char *valu
 	return 0;
 }
 
-static const struct option_row *find_row(const char *name, size_t length, unsigned command)
+static const struct option_row *options_find_row(const char *name, size_t length, unsigned command)
 {
 	const char *present = option_present_name(name, length);
 
@@ -385,7 +385,7 @@ void options_variable(const char *option, char *out, size_t size)
 int options_set(struct options *o, enum option_command command, const char *option,
 		const char *value, const char *what, struct err_text *err)
 {
-	const struct option_row *row = find_row(option, strlen(option), command);
+	const struct option_row *row = options_find_row(option, strlen(option), command);
 
 	return row ? set(o, row, value, what, err) : 0;
 }
@@ -446,7 +446,8 @@ void options_call_variables(const struct options *o, struct err_text *err)
 
 	for (const char *at = said.text; *at && n < sizeof(err->text) - 1;) {
 		size_t length = strncmp(at, "--", 2) ? 0 : name_length(at + 2);
-		const struct option_row *row = length ? find_row(at + 2, length, ~0u) : NULL;
+		const struct option_row *row =
+			length ? options_find_row(at + 2, length, ~0u) : NULL;
 
 		if (row && o->source[row - rows] == OPTION_VARIABLE) {
 			options_variable(row->name, variable, sizeof(variable));
@@ -464,7 +465,7 @@ static int unknown(const char *name, size_t length, unsigned command, struct err
 	unsigned other = command == COMMAND_RUN ? COMMAND_SERVE : COMMAND_RUN;
 	const char *meant = option_nearest(name, length, command);
 
-	if (find_row(name, length, other))
+	if (options_find_row(name, length, other))
 		return err_set(err, -EINVAL, "--%.*s is an option of `agent %s` only", (int)length,
 			       name, other == COMMAND_RUN ? "run" : "serve");
 	if (meant)
@@ -479,7 +480,7 @@ static int one_option(struct options *o, unsigned command, const char *argument,
 {
 	const char *name = argument + 2, *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
-	const struct option_row *row = find_row(name, length, command);
+	const struct option_row *row = options_find_row(name, length, command);
 	const char *value = equals ? equals + 1 : NULL;
 	char what[64];
 
@@ -510,7 +511,7 @@ bool option_for_files(const struct option_row *row)
 int options_file_line(struct options *o, enum option_command command, const char *name,
 		      const char *value, struct err_text *err)
 {
-	const struct option_row *row = find_row(name, strlen(name), command);
+	const struct option_row *row = options_find_row(name, strlen(name), command);
 
 	if (!strncmp(name, "--", 2))
 		return err_set(err, -EINVAL, "names stand here without dashes: %s = %s", name + 2,

@@ -28,7 +28,7 @@ struct join {
 
 static volatile sig_atomic_t stop;
 
-static void help(void)
+static void pair_help(void)
 {
 	printf("agent pair [OPTION...] CODE[@HOST[:PORT]]\n"
 	       "agent pair --list\n"
@@ -50,7 +50,7 @@ static void help(void)
 
 /* ---- messages ---- */
 
-static void clear_line(struct join *j)
+static void pair_clear_line(struct join *j)
 {
 	if (j->line_open)
 		fprintf(stderr, "\r\033[K");
@@ -78,17 +78,17 @@ static void trouble(struct join *j, const struct pairing_event *e)
 	if (!strcmp(text.text, j->last.text))
 		return;
 	j->last = text;
-	clear_line(j);
+	pair_clear_line(j);
 	fprintf(stderr, "agent: %s; trying again\n", text.text);
 }
 
-static void on_event(void *context, const struct pairing_event *e)
+static void pair_on_event(void *context, const struct pairing_event *e)
 {
 	struct join *j = context;
 
 	switch (e->kind) {
 	case PAIRING_MADE:
-		clear_line(j);
+		pair_clear_line(j);
 		fprintf(j->out, "paired with %s (%s), as %s\n", *e->host ? e->host : "a collector",
 			e->address, e->name);
 		fflush(j->out);
@@ -107,7 +107,7 @@ static void on_event(void *context, const struct pairing_event *e)
 
 /* ---- joining ---- */
 
-static void on_signal(int number)
+static void pair_on_signal(int number)
 {
 	(void)number;
 	stop = 1;
@@ -120,8 +120,8 @@ const char *pair_host(const char *code)
 	return at ? at + 1 : NULL;
 }
 
-static int parse(const char *text, struct secret *code, char *host, size_t size, uint16_t *port,
-		 struct err_text *err)
+static int pair_parse(const char *text, struct secret *code, char *host, size_t size,
+		      uint16_t *port, struct err_text *err)
 {
 	const char *at = pair_host(text);
 
@@ -154,7 +154,7 @@ static int no_collector(const struct options *o, struct err_text *err)
 
 static int run_pairing(const struct options *o, struct pairing_options *p, struct err_text *err)
 {
-	struct sigaction action = {.sa_handler = on_signal}, interrupt, terminate;
+	struct sigaction action = {.sa_handler = pair_on_signal}, interrupt, terminate;
 	int r;
 
 	sigaction(SIGINT, &action, &interrupt);
@@ -179,13 +179,13 @@ int pair_join(const struct options *o, const char *text, FILE *out, struct err_t
 		.uses = 1,
 		.within_ns = o->within_ns,
 		.stop = &stop,
-		.event = on_event,
+		.event = pair_on_event,
 		.context = &join,
 	};
 	int r = check_memory(o, err);
 
 	if (!r)
-		r = parse(text, &code, host, sizeof(host), &p.port, err);
+		r = pair_parse(text, &code, host, sizeof(host), &p.port, err);
 	if (r < 0)
 		return r;
 	p.host = *host ? host : NULL;
@@ -196,13 +196,13 @@ int pair_join(const struct options *o, const char *text, FILE *out, struct err_t
 	if (!r)
 		r = run_pairing(o, &p, err);
 	secret_clear(&code);
-	clear_line(&join);
+	pair_clear_line(&join);
 	return r;
 }
 
 /* ---- existing keys ---- */
 
-static int list(const char *folder, struct err_text *err)
+static int pair_list(const char *folder, struct err_text *err)
 {
 	struct err_text remark = {{0}};
 	struct pairs pairs;
@@ -241,7 +241,7 @@ static void say_last(const char *folder)
 	pairs_done(&pairs);
 }
 
-static int forget(const char *folder, const char *name, struct err_text *err)
+static int pair_forget(const char *folder, const char *name, struct err_text *err)
 {
 	int r = pair_remove(folder, name, err);
 
@@ -262,10 +262,10 @@ static int manage(const struct options *o, struct err_text *err)
 
 	if (pairs_place(o->keys, KEYS_FOLDER, folder) < 0 || !*folder)
 		return err_set(err, -EINVAL, "there is no folder for keys: --keys DIR names one");
-	return o->forget ? forget(folder, o->forget, err) : list(folder, err);
+	return o->forget ? pair_forget(folder, o->forget, err) : pair_list(folder, err);
 }
 
-static int status_of(int r)
+static int pair_status_of(int r)
 {
 	return r == -EINVAL ? EXIT_USAGE : r == -ETIMEDOUT || r == -EINTR ? EXIT_NO : EXIT_FAULT;
 }
@@ -301,7 +301,7 @@ int command_pair(int argc, char **argv)
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
 	if (o.help) {
-		help();
+		pair_help();
 		return 0;
 	}
 	if (o.list || o.forget)
@@ -311,5 +311,5 @@ int command_pair(int argc, char **argv)
 	else
 		r = err_set(&err, -EINVAL,
 			    "with which code? 'collector pair' prints one: agent pair CODE");
-	return r < 0 ? command_fail(status_of(r), &err, r) : 0;
+	return r < 0 ? command_fail(pair_status_of(r), &err, r) : 0;
 }

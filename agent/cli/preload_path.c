@@ -63,7 +63,7 @@ int preload_path(char *out, size_t size, struct err_text *err)
 	return 0;
 }
 
-static int look_up(const char *command, char *out, size_t size)
+static int preload_path_look_up(const char *command, char *out, size_t size)
 {
 	const char *path = getenv("PATH");
 	const char *end;
@@ -159,7 +159,7 @@ static int script_interpreter(const uint8_t *line, size_t length, char *out, siz
 	return n ? 0 : -ENOEXEC;
 }
 
-static int check_file(const char *path, int depth, struct err_text *err)
+static int preload_path_check_file(const char *path, int depth, struct err_text *err)
 {
 	uint8_t head[256] = {0};
 	char interpreter[256];
@@ -187,7 +187,7 @@ static int check_file(const char *path, int depth, struct err_text *err)
 	if (access(interpreter, X_OK) < 0)
 		return err_set(err, -errno, "%s needs %s, which can't be run: %s", path,
 			       interpreter, strerror(errno));
-	return check_file(interpreter, depth + 1, err);
+	return preload_path_check_file(interpreter, depth + 1, err);
 }
 
 int preload_check(const char *command, char *ret_path, size_t size, int *ret_exit,
@@ -196,7 +196,7 @@ int preload_check(const char *command, char *ret_path, size_t size, int *ret_exi
 	struct stat st;
 
 	*ret_exit = STATUS_NOT_FOUND;
-	if (look_up(command, ret_path, size) < 0)
+	if (preload_path_look_up(command, ret_path, size) < 0)
 		return err_set(err, -ENOENT, "there is no program '%s' in PATH", command);
 	if (stat(ret_path, &st) < 0)
 		return err_set(err, -errno, "there is no program '%s'", ret_path);
@@ -206,5 +206,5 @@ int preload_check(const char *command, char *ret_path, size_t size, int *ret_exi
 			       S_ISDIR(st.st_mode) ? ", it is a folder" : "");
 	if (access(ret_path, X_OK) < 0)
 		return err_set(err, -EACCES, "%s is not executable (chmod +x)", ret_path);
-	return check_file(ret_path, 0, err);
+	return preload_path_check_file(ret_path, 0, err);
 }

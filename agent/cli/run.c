@@ -53,7 +53,7 @@ struct run_command {
 
 static const int forwarded[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
-static void help(void)
+static void run_help(void)
 {
 	printf("agent run [OPTION...] [--] CMD [ARG...]\n\n"
 	       "Runs CMD and records every allocation it makes. Ends with CMD's exit status.\n\n"
@@ -149,7 +149,7 @@ static int watch_signals(struct run_command *run)
 	return r;
 }
 
-static bool is_own(const char *entry)
+static bool run_is_own(const char *entry)
 {
 	return !strncmp(entry, "LD_PRELOAD=", 11) || !strncmp(entry, "HEAPCAST_FD=", 12) ||
 	       !strncmp(entry, "HEAPCAST_SOCKET=", 16);
@@ -176,7 +176,7 @@ static char **environment(const struct run_command *run, int fd, char *text, siz
 		return NULL;
 	count = 0;
 	for (char **e = environ; *e; e++)
-		if (!is_own(*e))
+		if (!run_is_own(*e))
 			list[count++] = *e;
 	list[count++] = text;
 	n = (size_t)snprintf(text, size, "LD_PRELOAD=%s%s%s", run->preload,
@@ -241,7 +241,7 @@ static void log_cost(const struct run_command *run)
 		  rss[0].value, rss[1].value);
 }
 
-static void finished(void *context, const struct session_report *r)
+static void run_finished(void *context, const struct session_report *r)
 {
 	struct run_command *run = context;
 	uint64_t told = r->ledger.delivered + r->ledger.culled;
@@ -331,7 +331,7 @@ static int private_socket(struct run_command *run)
 	return handshake_socket(run->socket);
 }
 
-static int start(struct run_command *run, char **argv, struct err_text *err)
+static int run_start(struct run_command *run, char **argv, struct err_text *err)
 {
 	int pair[2], r = watch_signals(run);
 
@@ -347,7 +347,7 @@ static int start(struct run_command *run, char **argv, struct err_text *err)
 	if (r < 0)
 		return err_set(err, r, "can't start %s: %s", run->program, strerror(-r));
 	run->agent.only = run->child;
-	run->agent.finished = finished;
+	run->agent.finished = run_finished;
 	run->agent.context = run;
 	run->agent.children_carry = run->socket_variable;
 	agent_expect(&run->agent);
@@ -364,7 +364,7 @@ static int open_control_socket(struct run_command *run, struct err_text *err)
 		     : 0;
 }
 
-static int parse(struct run_command *run, int argc, char **argv, struct err_text *err)
+static int run_parse(struct run_command *run, int argc, char **argv, struct err_text *err)
 {
 	int r;
 
@@ -381,8 +381,8 @@ static int parse(struct run_command *run, int argc, char **argv, struct err_text
 
 /* If a file is wanted, or is the only output, checks before the program starts that it can be
  * created. */
-static int check_file(const struct run_command *run, const struct agent_settings *s,
-		      struct err_text *err)
+static int run_check_file(const struct run_command *run, const struct agent_settings *s,
+			  struct err_text *err)
 {
 	const char *slash = strrchr(run->program, '/');
 
@@ -414,7 +414,7 @@ static int pair_first(struct run_command *run, struct err_text *err)
 	return 0;
 }
 
-static int fail(const struct run_command *run, int status, struct err_text *err, int r)
+static int run_fail(const struct run_command *run, int status, struct err_text *err, int r)
 {
 	options_call_variables(&run->options, err);
 	return command_fail(status, err, r);
@@ -427,19 +427,19 @@ int command_run(int argc, char **argv)
 	struct err_text err = {{0}};
 	int first, r, status, fd;
 
-	first = parse(&run, argc, argv, &err);
+	first = run_parse(&run, argc, argv, &err);
 	if (first < 0)
-		return fail(&run, EXIT_USAGE, &err, first);
+		return run_fail(&run, EXIT_USAGE, &err, first);
 	if (run.options.help) {
-		help();
+		run_help();
 		return 0;
 	}
 	r = command_log(&run.options, "warn", argv[first], getpid(), &err);
 	if (r < 0)
-		return fail(&run, EXIT_USAGE, &err, r);
+		return run_fail(&run, EXIT_USAGE, &err, r);
 	r = command_settings(&run.options, &settings, &err);
 	if (r < 0)
-		return fail(&run, EXIT_USAGE, &err, r);
+		return run_fail(&run, EXIT_USAGE, &err, r);
 	r = preload_check(argv[first], run.program, sizeof(run.program), &status, &err);
 	if (r < 0)
 		return command_fail(status, &err, r);
@@ -447,16 +447,16 @@ int command_run(int argc, char **argv)
 	if (!r)
 		r = pair_first(&run, &err);
 	if (r < 0)
-		return fail(&run, r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
+		return run_fail(&run, r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
 	r = command_settings(&run.options, &settings, &err);
 	if (!r)
 		r = command_secure(&run.options, &settings, &err);
 	if (r < 0)
-		return fail(&run, EXIT_USAGE, &err, r);
+		return run_fail(&run, EXIT_USAGE, &err, r);
 	if (!r)
-		r = check_file(&run, &settings, &err);
+		r = run_check_file(&run, &settings, &err);
 	if (r < 0)
-		return fail(&run, r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
+		return run_fail(&run, r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
 	settings.many = settings.each.follow;
 	settings.access.everyone = geteuid() == 0; /* the program may change its user */
 	fd = private_socket(&run);
@@ -465,7 +465,7 @@ int command_run(int argc, char **argv)
 	if (!r)
 		r = open_control_socket(&run, &err);
 	if (!r)
-		r = start(&run, argv + first, &err);
+		r = run_start(&run, argv + first, &err);
 	if (!r) {
 		reap(&run);
 		agent_loop(&run.agent);
@@ -475,5 +475,5 @@ int command_run(int argc, char **argv)
 		unready(&run);
 	}
 	agent_close(&run.agent);
-	return r < 0 ? fail(&run, r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r) : run.status;
+	return r < 0 ? run_fail(&run, r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r) : run.status;
 }

@@ -89,7 +89,7 @@ static const struct sanitizer *by_library(struct search *search, const char **re
 	return NULL;
 }
 
-static const struct sanitizer *by_name(const char *symbol)
+static const struct sanitizer *sanitizer_by_name(const char *symbol)
 {
 	for (unsigned i = 0; symbol[0] == '_' && symbol[1] == '_' && i < SANITIZERS; i++)
 		if (!strcmp(symbol, sanitizers[i].symbol))
@@ -110,7 +110,7 @@ static const struct sanitizer *by_symbol(struct search *search, uint32_t type,
 	elf_open_symbols(&search->table, &search->elf, &section);
 	for (uint64_t i = 0; !found && elf_symbol_at(&search->table, i, &symbol); i++) {
 		*ret_proof = string_at(search, symbol.name);
-		found = symbol.section != SHN_UNDEF ? by_name(*ret_proof) : NULL;
+		found = symbol.section != SHN_UNDEF ? sanitizer_by_name(*ret_proof) : NULL;
 	}
 	return found;
 }

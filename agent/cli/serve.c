@@ -51,7 +51,7 @@ struct serve {
 	uv_timer_t status, watchdog;
 };
 
-static void help(void)
+static void serve_help(void)
 {
 	printf("agent serve [OPTION...]\n\n"
 	       "Records every program of this host that is started with\n"
@@ -176,7 +176,7 @@ static void hangup(uv_signal_t *handle, int number)
 
 /* ---- stopping ---- */
 
-static void stop(uv_signal_t *handle, int number)
+static void serve_stop(uv_signal_t *handle, int number)
 {
 	struct serve *serve = handle->data;
 	double seconds = (double)serve->agent.settings.stop_ns / 1e9;
@@ -206,7 +206,7 @@ static int undelivered(const struct serve *serve, struct err_text *err)
 		format_duration(time, a->settings.stop_ns));
 }
 
-static void finished(void *context, const struct session_report *r)
+static void serve_finished(void *context, const struct session_report *r)
 {
 	char size[32];
 
@@ -394,9 +394,9 @@ static int serve_main(struct serve *serve, struct agent_settings *settings, int 
 	if (!r) {
 		if (serve->kept_fd >= 0)
 			close(serve->kept_fd);
-		serve->agent.finished = finished;
-		watch_signal(serve, &serve->term, SIGTERM, stop);
-		watch_signal(serve, &serve->interrupt, SIGINT, stop);
+		serve->agent.finished = serve_finished;
+		watch_signal(serve, &serve->term, SIGTERM, serve_stop);
+		watch_signal(serve, &serve->interrupt, SIGINT, serve_stop);
 		watch_signal(serve, &serve->hangup, SIGHUP, hangup);
 		watch_timers(serve);
 		open_control_socket(serve);
@@ -449,7 +449,7 @@ static int check_output(const struct serve *serve, const struct agent_settings *
 	return 0;
 }
 
-static int start(struct serve *serve, struct agent_settings *settings, struct err_text *err)
+static int serve_start(struct serve *serve, struct agent_settings *settings, struct err_text *err)
 {
 	struct service_sockets passed;
 	int r = open_service(serve, &passed, err), fd;
@@ -476,8 +476,8 @@ static int start(struct serve *serve, struct agent_settings *settings, struct er
 
 /* Nobody reads the standard error of a self-started agent, so programs that ask get the message;
  * but only if the user has set something. */
-static int fail(const struct serve *serve, int argc, char **argv, struct err_text *err, int r,
-		bool said)
+static int serve_fail(const struct serve *serve, int argc, char **argv, struct err_text *err, int r,
+		      bool said)
 {
 	const char *socket = complaint_socket(argc, argv);
 	int status;
@@ -499,9 +499,9 @@ int command_serve(int argc, char **argv)
 				   &err);
 
 	if (r < 0)
-		return fail(&serve, argc, argv, &err, -EINVAL, true);
+		return serve_fail(&serve, argc, argv, &err, -EINVAL, true);
 	if (serve.options.help) {
-		help();
+		serve_help();
 		return 0;
 	}
 	if (serve.options.check_config) {
@@ -510,9 +510,9 @@ int command_serve(int argc, char **argv)
 	}
 	r = open_log(&serve.options, &err);
 	if (r < 0)
-		return fail(&serve, argc, argv, &err, -EINVAL, true);
-	r = start(&serve, &settings, &err);
+		return serve_fail(&serve, argc, argv, &err, -EINVAL, true);
+	r = serve_start(&serve, &settings, &err);
 	free(serve.text);
 	free(serve.first_text);
-	return r < 0 ? fail(&serve, argc, argv, &err, r, false) : 0;
+	return r < 0 ? serve_fail(&serve, argc, argv, &err, r, false) : 0;
 }

@@ -13,8 +13,8 @@
 #include "base/ban.h"
 
 /* Reads all sources; without the file if `file` is NULL. Returns as options_arguments does. */
-static int read_all(const struct serve_options *from, const char *file, struct options *o,
-		    char **ret_text, struct err_text *err)
+static int serve_options_read_all(const struct serve_options *from, const char *file,
+				  struct options *o, char **ret_text, struct err_text *err)
 {
 	int r = 0;
 
@@ -42,7 +42,7 @@ int serve_options_open(struct serve_options *from, int argc, char **argv, struct
 	int r;
 
 	*from = (struct serve_options){.argc = argc, .argv = argv};
-	r = read_all(from, NULL, o, ret_text, err);
+	r = serve_options_read_all(from, NULL, o, ret_text, err);
 	if (r < 0 || o->help)
 		return r < 0 ? r : 0;
 	if (r < argc)
@@ -61,7 +61,7 @@ int serve_options_read(struct serve_options *from, struct options *o, char **ret
 
 	look_for_file(from);
 	*ret_text = NULL;
-	r = read_all(from, from->file, o, ret_text, err);
+	r = serve_options_read_all(from, from->file, o, ret_text, err);
 	return r < 0 ? r : 0;
 }
 

@@ -20,7 +20,7 @@
 #define TELL_MAX   512
 #define NANOSECOND 1000 /* nanoseconds in a microsecond */
 
-static bool number_of(const char *variable, uint64_t *ret)
+static bool service_number_of(const char *variable, uint64_t *ret)
 {
 	const char *text = getenv(variable);
 
@@ -28,11 +28,11 @@ static bool number_of(const char *variable, uint64_t *ret)
 }
 
 /* True if the variable names our pid: it may be meant for another process of the service. */
-static bool is_own(const char *variable)
+static bool service_is_own(const char *variable)
 {
 	uint64_t pid;
 
-	return number_of(variable, &pid) && pid == (uint64_t)getpid();
+	return service_number_of(variable, &pid) && pid == (uint64_t)getpid();
 }
 
 void service_open(struct service *ret)
@@ -44,8 +44,9 @@ void service_open(struct service *ret)
 	if (!name || (*name != '/' && *name != '@') ||
 	    handshake_address(name, &ret->address, &ret->length) < 0)
 		ret->length = 0;
-	if (number_of("WATCHDOG_USEC", &watchdog_us) && watchdog_us < UINT64_MAX / NANOSECOND &&
-	    (!getenv("WATCHDOG_PID") || is_own("WATCHDOG_PID")))
+	if (service_number_of("WATCHDOG_USEC", &watchdog_us) &&
+	    watchdog_us < UINT64_MAX / NANOSECOND &&
+	    (!getenv("WATCHDOG_PID") || service_is_own("WATCHDOG_PID")))
 		ret->watchdog_ns = watchdog_us * NANOSECOND;
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
@@ -82,7 +83,7 @@ static int socket_option(int fd, int option)
 }
 
 /* The member for this kind of socket; NULL if the kind is unknown. */
-static int *place_of(struct service_sockets *s, int fd)
+static int *service_place_of(struct service_sockets *s, int fd)
 {
 	int domain = socket_option(fd, SO_DOMAIN), type = socket_option(fd, SO_TYPE);
 
@@ -94,9 +95,9 @@ static int *place_of(struct service_sockets *s, int fd)
 										: NULL;
 }
 
-static int take(struct service_sockets *s, int fd, struct err_text *err)
+static int service_take(struct service_sockets *s, int fd, struct err_text *err)
 {
-	int *place = place_of(s, fd);
+	int *place = service_place_of(s, fd);
 
 	if (!place)
 		return err_set(err, -EINVAL,
@@ -119,7 +120,7 @@ static int take(struct service_sockets *s, int fd, struct err_text *err)
 int service_sockets(struct service_sockets *ret, struct err_text *err)
 {
 	uint64_t count = 0;
-	bool own = is_own("LISTEN_PID") && number_of("LISTEN_FDS", &count);
+	bool own = service_is_own("LISTEN_PID") && service_number_of("LISTEN_FDS", &count);
 	int r = 0;
 
 	*ret = (struct service_sockets){-1, -1};
@@ -133,6 +134,6 @@ int service_sockets(struct service_sockets *ret, struct err_text *err)
 			       "LISTEN_FDS is %llu: these are more sockets than the agent uses",
 			       (unsigned long long)count);
 	for (int fd = FIRST_FD; !r && fd < FIRST_FD + (int)count; fd++)
-		r = take(ret, fd, err);
+		r = service_take(ret, fd, err);
 	return r;
 }

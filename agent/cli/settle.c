@@ -31,7 +31,7 @@ static const char *const unnoticed[] = {
 /* The message of the request being processed; static because options_compare passes no context. */
 static struct err_text *telling;
 
-static const char *get(const void *context, const char *name)
+static const char *settle_get(const void *context, const char *name)
 {
 	const struct text *t = context;
 	size_t length = strlen(name);
@@ -43,10 +43,10 @@ static const char *get(const void *context, const char *name)
 }
 
 /* Appends a sentence. */
-static void add(struct err_text *say, const char *format, ...)
+static void settle_add(struct err_text *say, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void add(struct err_text *say, const char *format, ...)
+static void settle_add(struct err_text *say, const char *format, ...)
 {
 	size_t n = strlen(say->text);
 	va_list args;
@@ -73,13 +73,15 @@ static void check_files(struct options *asked, const struct options *own, bool s
 	if (same_files)
 		return;
 	if (asked_for(asked, "output") && asked->output && *asked->output)
-		add(say,
-		    "HEAPCAST_OUTPUT is not honoured: the agent that runs here makes files for "
-		    "programs of its own user only (%u), in the same container",
-		    (unsigned)geteuid());
+		settle_add(
+			say,
+			"HEAPCAST_OUTPUT is not honoured: the agent that runs here makes files for "
+			"programs of its own user only (%u), in the same container",
+			(unsigned)geteuid());
 	if (asked_for(asked, "chown-output-to"))
-		add(say, "HEAPCAST_CHOWN_OUTPUT_TO is not honoured: the agent that runs here is "
-			 "another user's");
+		settle_add(say,
+			   "HEAPCAST_CHOWN_OUTPUT_TO is not honoured: the agent that runs here is "
+			   "another user's");
 	asked->output = own->output;
 	asked->output_owner = own->output_owner;
 }
@@ -87,27 +89,30 @@ static void check_files(struct options *asked, const struct options *own, bool s
 static void check_memory(struct options *asked, const struct options *own, struct err_text *say)
 {
 	if (asked->cull_ns && !own->cull_ns) {
-		add(say, "HEAPCAST_SHORT_LIVED is not honoured: the agent that runs here was "
-			 "started without --short-lived");
+		settle_add(say,
+			   "HEAPCAST_SHORT_LIVED is not honoured: the agent that runs here was "
+			   "started without --short-lived");
 		asked->cull_ns = 0;
 	}
 	if (asked->gather_maps && !own->gather_maps) {
-		add(say, "HEAPCAST_GATHER_MAPS is not honoured: the agent that runs here was "
-			 "started without --gather-maps");
+		settle_add(say,
+			   "HEAPCAST_GATHER_MAPS is not honoured: the agent that runs here was "
+			   "started without --gather-maps");
 		asked->gather_maps = false;
 	}
 	if (asked->depth > own->depth) {
-		add(say,
-		    "HEAPCAST_DEPTH is not honoured: the agent that runs here keeps %llu frames at "
-		    "most",
-		    (unsigned long long)own->depth);
+		settle_add(say,
+			   "HEAPCAST_DEPTH is not honoured: the agent that runs here keeps %llu "
+			   "frames at "
+			   "most",
+			   (unsigned long long)own->depth);
 		asked->depth = own->depth;
 	}
 }
 
 /* ---- settings of the agent ---- */
 
-static void tell(const char *name, const char *running, const char *wanted, bool kept)
+static void settle_tell(const char *name, const char *running, const char *wanted, bool kept)
 {
 	const struct option_row *row;
 	char variable[64];
@@ -122,7 +127,7 @@ static void tell(const char *name, const char *running, const char *wanted, bool
 		if (!strcmp(row->name, name) && row->commands & COMMAND_PROGRAM)
 			return;
 	options_variable(name, variable, sizeof(variable));
-	add(telling, "%s is not honoured: the agent that runs here keeps its own", variable);
+	settle_add(telling, "%s is not honoured: the agent that runs here keeps its own", variable);
 }
 
 static void check_agents(const struct option_environment *from, const struct options *own,
@@ -133,9 +138,9 @@ static void check_agents(const struct option_environment *from, const struct opt
 
 	telling = say;
 	if (options_environment(&theirs, COMMAND_SERVE, from, &err) < 0)
-		add(say, "%s", err.text);
+		settle_add(say, "%s", err.text);
 	else
-		options_compare(&theirs, own, COMMAND_SERVE, tell);
+		options_compare(&theirs, own, COMMAND_SERVE, settle_tell);
 }
 
 static void check_names(const struct text *t, struct err_text *say)
@@ -146,8 +151,8 @@ static void check_names(const struct text *t, struct err_text *say)
 
 	for (const char *at = t->from; at < t->end && count++ < NAMES_MOST; at += strlen(at) + 1)
 		if (variables_misspelt(at, meant, sizeof(meant)))
-			add(say, "there is no setting %.*s; did you mean %s?",
-			    (int)strcspn(at, "="), at, meant);
+			settle_add(say, "there is no setting %.*s; did you mean %s?",
+				   (int)strcspn(at, "="), at, meant);
 }
 
 static int check_output(const struct options *asked, struct err_text *err)
@@ -169,7 +174,7 @@ int settle(void *context, const char *text, size_t length, bool same_files,
 {
 	const struct options *own = context;
 	const struct text t = {text, text + length};
-	const struct option_environment from = {.get = get, .context = &t};
+	const struct option_environment from = {.get = settle_get, .context = &t};
 	struct agent_settings settings;
 	struct options asked = *own;
 	struct err_text err = {{0}};

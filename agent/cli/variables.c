@@ -174,7 +174,7 @@ int variables_take(struct options *o, enum option_command command,
 	return r;
 }
 
-static const struct variable *find(const char *name, size_t length)
+static const struct variable *variables_find(const char *name, size_t length)
 {
 	for (size_t i = 0; i < COUNT(variables); i++)
 		if (strlen(variables[i].name) == length &&
@@ -187,7 +187,7 @@ static void notice(const char *entry)
 {
 	const char *name = entry + strlen(OLD_PREFIX);
 	size_t length = strcspn(name, "=");
-	const struct variable *v = find(name, length);
+	const struct variable *v = variables_find(name, length);
 	const char *value = name[length] ? name + length + 1 : "";
 
 	if (!v)
@@ -200,7 +200,7 @@ static void notice(const char *entry)
  * that they would be reported as misspelt. */
 static const char *const of_collector[] = {"HEAPCAST_PAIRS"};
 
-static bool is_own(const char *entry, size_t length)
+static bool variables_is_own(const char *entry, size_t length)
 {
 	const struct option_row *row;
 	char name[96];
@@ -221,7 +221,7 @@ static bool is_own(const char *entry, size_t length)
 		if (strlen(name) == length && !strncmp(name, entry, length))
 			return true;
 	}
-	return find(entry + strlen(OWN_PREFIX), length - strlen(OWN_PREFIX)) != NULL;
+	return variables_find(entry + strlen(OWN_PREFIX), length - strlen(OWN_PREFIX)) != NULL;
 }
 
 bool variables_misspelt(const char *entry, char *meant, size_t size)
@@ -230,7 +230,7 @@ bool variables_misspelt(const char *entry, char *meant, size_t size)
 	char option[64];
 	const char *near;
 
-	if (strncmp(entry, OWN_PREFIX, strlen(OWN_PREFIX)) || is_own(entry, length))
+	if (strncmp(entry, OWN_PREFIX, strlen(OWN_PREFIX)) || variables_is_own(entry, length))
 		return false;
 	for (const char *c = entry + strlen(OWN_PREFIX); c < entry + length; c++)
 		if (n < sizeof(option) - 1)

@@ -22,7 +22,8 @@ static struct walk {
 
 /* Returns true if the file contains the whole segment, and if this segment and the `before` bytes
  * of earlier segments together are small enough to be searched. */
-static bool is_there(const struct elf_segment *segment, uint64_t before, const struct stat *file)
+static bool elf_symbols_is_there(const struct elf_segment *segment, uint64_t before,
+				 const struct stat *file)
 {
 	uint64_t size = (uint64_t)file->st_size;
 
@@ -49,7 +50,7 @@ int elf_symbols_open(struct elf_symbols *file, int fd)
 		if (segment.type != PT_LOAD || !(segment.flags & PF_X) ||
 		    file->segment_count == ELF_SEGMENTS_MAX)
 			continue;
-		if (!is_there(&segment, code, &stat))
+		if (!elf_symbols_is_there(&segment, code, &stat))
 			return -ENOEXEC;
 		code += segment.file_size;
 		file->segment[file->segment_count++] = (struct elf_load){
@@ -84,7 +85,7 @@ bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out
 	return elf_read(&file->elf, offset, out, size) == size;
 }
 
-static bool is_code(const struct elf_symbol *symbol)
+static bool elf_symbols_is_code(const struct elf_symbol *symbol)
 {
 	return (symbol->type == STT_FUNC || symbol->type == STT_GNU_IFUNC) &&
 	       symbol->section != SHN_UNDEF && symbol->section < SHN_LORESERVE && symbol->value;
@@ -101,14 +102,14 @@ static int compare_names(const void *a, const void *b)
 
 /* Reads the function symbols of a piece of the table, which ends at number `end`. Returns how many
  * there are, or a negative number if the file does not contain the whole piece. */
-static int read_piece(uint64_t from, uint64_t end)
+static int elf_symbols_read_piece(uint64_t from, uint64_t end)
 {
 	int kept = 0;
 
 	for (uint64_t i = from; i < end; i++) {
 		if (!elf_symbol_at(&walk.symbols, i, &walk.symbol[kept]))
 			return -1;
-		kept += is_code(&walk.symbol[kept]);
+		kept += elf_symbols_is_code(&walk.symbol[kept]);
 	}
 	return kept;
 }
@@ -130,7 +131,8 @@ void elf_symbols_walk(const struct elf_symbols *file, uint32_t type, bool named,
 	count = walk.symbols.count;
 	for (uint64_t done = 0; count <= SYMBOLS_MAX && done < count; done += SYMBOLS_EACH) {
 		uint64_t left = count - done;
-		int kept = read_piece(done, done + (left < SYMBOLS_EACH ? left : SYMBOLS_EACH));
+		int kept = elf_symbols_read_piece(
+			done, done + (left < SYMBOLS_EACH ? left : SYMBOLS_EACH));
 
 		if (kept < 0)
 			return;

@@ -72,7 +72,7 @@ static bool same_size(const struct module *e, const struct run_module *module)
 				 : e->end - e->start == module->end - module->start);
 }
 
-static bool is_same(const struct module *e, const struct run_module *module)
+static bool modules_is_same(const struct module *e, const struct run_module *module)
 {
 	return e->print == module->print && same_size(e, module) &&
 	       same_bytes(e->build_id, e->build_id_length, module->build_id,
@@ -85,7 +85,7 @@ static bool is_same(const struct module *e, const struct run_module *module)
 static uint32_t find_file(const struct modules *m, const struct run_module *module)
 {
 	for (uint32_t i = m->count; i-- > 0;)
-		if (m->entry[i].ended_ns != MODULE_THERE && is_same(&m->entry[i], module))
+		if (m->entry[i].ended_ns != MODULE_THERE && modules_is_same(&m->entry[i], module))
 			return i + 1;
 	return 0;
 }
@@ -96,7 +96,7 @@ bool modules_knows(const struct modules *m, const struct run_module *module)
 }
 
 /* Returns 0 if the table is full. */
-static uint32_t add_file(struct modules *m, const struct run_module *module)
+static uint32_t modules_add_file(struct modules *m, const struct run_module *module)
 {
 	struct module *e = &m->entry[m->count];
 
@@ -146,7 +146,7 @@ int modules_add(struct modules *m, const struct run_module *module)
 		return -EBADMSG;
 	number = find_file(m, module);
 	if (!number)
-		number = add_file(m, module);
+		number = modules_add_file(m, module);
 	if (!number) {
 		m->turned_away++;
 		return -ENOSPC;
@@ -187,7 +187,7 @@ void modules_remove_all(struct modules *m, uint64_t time_ns)
 	m->live_count = m->past_count = m->recent = 0;
 }
 
-static bool holds(const struct module_place *place, uint64_t pc, uint32_t epoch)
+static bool modules_holds(const struct module_place *place, uint64_t pc, uint32_t epoch)
 {
 	return pc >= place->start && pc < place->end && epoch >= place->epoch_first &&
 	       epoch <= place->epoch_last;
@@ -200,7 +200,7 @@ static const struct module_place *find_past(const struct modules *m, uint64_t pc
 	for (uint32_t i = 1; i <= known; i++) {
 		const struct module_place *place = &m->past[(m->past_count - i) % MODULES_PAST];
 
-		if (holds(place, pc, epoch))
+		if (modules_holds(place, pc, epoch))
 			return place;
 	}
 	return NULL;
@@ -208,10 +208,10 @@ static const struct module_place *find_past(const struct modules *m, uint64_t pc
 
 const struct module_place *modules_find(struct modules *m, uint64_t pc, uint32_t epoch)
 {
-	if (m->recent < m->live_count && holds(&m->live[m->recent], pc, epoch))
+	if (m->recent < m->live_count && modules_holds(&m->live[m->recent], pc, epoch))
 		return &m->live[m->recent];
 	for (uint32_t i = m->live_count; i-- > 0;) {
-		if (!holds(&m->live[i], pc, epoch))
+		if (!modules_holds(&m->live[i], pc, epoch))
 			continue;
 		m->recent = i;
 		return &m->live[i];

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "base/ban.h"
 
-static int append(char *out, size_t size, size_t *length, const char *text)
+static int naming_append(char *out, size_t size, size_t *length, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -64,7 +64,7 @@ int naming_expand(char *out, size_t size, const char *pattern, const char *progr
 				return -EINVAL;
 			}
 		}
-		if (append(out, size, &length, piece) < 0)
+		if (naming_append(out, size, &length, piece) < 0)
 			return -ENAMETOOLONG;
 	}
 	return length ? 0 : -EINVAL;

@@ -186,7 +186,7 @@ void stacks_cache_clear(struct stacks *s)
 }
 
 /* Marks the node and its ancestors. Returns how many were not marked before. */
-static uint32_t mark(struct stacks *s, uint32_t node)
+static uint32_t stacks_mark(struct stacks *s, uint32_t node)
 {
 	uint32_t count = 0;
 
@@ -264,7 +264,7 @@ bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths)
 	memset(s->node_index, 0, s->nodes_slots * sizeof(*s->node_index));
 	for (uint32_t i = 0; i < paths; i++)
 		for (uint32_t k = 0; k < path[i].depth; k++)
-			held += mark(s, path[i].node[k]);
+			held += stacks_mark(s, path[i].node[k]);
 	if (held > s->nodes_max / 2 || s->base > STACKS_NUMBER_MAX - 2 * s->nodes_max) {
 		index_again(s);
 		return false;

@@ -57,7 +57,7 @@ int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 	return 0;
 }
 
-static bool is_same(pid_t pid, const char *name, const char *ours)
+static bool target_is_same(pid_t pid, const char *name, const char *ours)
 {
 	struct stat theirs, own;
 	char path[64];
@@ -69,7 +69,8 @@ static bool is_same(pid_t pid, const char *name, const char *ours)
 
 bool target_sees_files(pid_t pid)
 {
-	return is_same(pid, "ns/mnt", "/proc/self/ns/mnt") && is_same(pid, "root", "/");
+	return target_is_same(pid, "ns/mnt", "/proc/self/ns/mnt") &&
+	       target_is_same(pid, "root", "/");
 }
 
 uint32_t target_threads(pid_t pid)
@@ -117,7 +118,7 @@ static void read_machine(int proc, struct target_info *info)
 
 /* ---- the name ---- */
 
-static const char *last_part(const char *path)
+static const char *target_last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -142,8 +143,8 @@ static const char *script_of(const struct target_info *info)
 		argument += strnlen(argument, (size_t)(end - argument));
 		if (argument == end || ++argument == end)
 			return NULL;
-		if (agrees(last_part(argument), info->comm))
-			return last_part(argument);
+		if (agrees(target_last_part(argument), info->comm))
+			return target_last_part(argument);
 	}
 	return NULL;
 }
@@ -151,12 +152,12 @@ static const char *script_of(const struct target_info *info)
 static void set_name(struct target_info *info)
 {
 	char called[sizeof(info->name)], file[sizeof(info->name)];
-	const char *argument = last_part(info->arguments), *script = script_of(info), *name;
+	const char *argument = target_last_part(info->arguments), *script = script_of(info), *name;
 	char *deleted;
 
 	snprintf(called, sizeof(called), "%s",
 		 argument + (*argument == '-')); /* a login shell's argv[0] starts with '-' */
-	snprintf(file, sizeof(file), "%s", last_part(info->executable));
+	snprintf(file, sizeof(file), "%s", target_last_part(info->executable));
 	deleted = strstr(file, " (deleted)");
 	if (deleted)
 		*deleted = '\0';
@@ -171,7 +172,7 @@ static void set_name(struct target_info *info)
 	snprintf(info->name, sizeof(info->name), "%s", name);
 }
 
-static int read_name(int proc, const char *file, char ret_name[16])
+static int target_read_name(int proc, const char *file, char ret_name[16])
 {
 	char name[32];
 
@@ -200,7 +201,7 @@ int target_read(pid_t pid, struct target_info *ret)
 	info.executable[n > 0 ? n : 0] = '\0';
 	n = proc_read(proc, "cmdline", info.arguments, sizeof(info.arguments));
 	info.arguments_length = n > 0 ? (uint32_t)n : 0;
-	read_name(proc, "comm", info.comm);
+	target_read_name(proc, "comm", info.comm);
 	read_machine(proc, &info);
 	info.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	set_name(&info);
@@ -243,7 +244,7 @@ int target_thread_name(pid_t pid, pid_t tid, char ret_name[16])
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	return read_name(-1, path, ret_name);
+	return target_read_name(-1, path, ret_name);
 }
 
 /* Returns true if the process's environment has `text` as a whole entry, including the final

@@ -91,7 +91,7 @@ static void print_prices(FILE *out, const struct rights *rights)
 
 /* ---- the process ---- */
 
-static const char *place_of(const struct site *site)
+static const char *check_place_of(const struct site *site)
 {
 	if (!site->emulated)
 		return "entry, stepped through";
@@ -114,7 +114,7 @@ static void print_choice(FILE *out, const struct sites_choice *choice)
 	unsigned used = (unsigned)fprintf(out, "    %-30.30s ", choice->site->name);
 	char text[COLUMNS];
 
-	snprintf(text, sizeof(text), "%s%s", place_of(choice->site), result_of(choice));
+	snprintf(text, sizeof(text), "%s%s", check_place_of(choice->site), result_of(choice));
 	print_wrapped(out, 8, used, text);
 }
 

@@ -101,7 +101,7 @@ static void add(struct functions *found, const struct function *f)
 }
 
 /* True for "malloc.constprop.0", but not for "malloc.cold", which only malloc itself reaches. */
-static bool is_copy(const char *name, char base[SITE_NAME_MAX])
+static bool functions_is_copy(const char *name, char base[SITE_NAME_MAX])
 {
 	const char *dot = strchr(name, '.');
 
@@ -109,7 +109,7 @@ static bool is_copy(const char *name, char base[SITE_NAME_MAX])
 	return dot && strncmp(dot, ".cold", 5) != 0;
 }
 
-static bool take(void *context, const struct elf_symbol *symbol, const char *name)
+static bool functions_take(void *context, const struct elf_symbol *symbol, const char *name)
 {
 	struct search *search = context;
 	struct function f = {.address = symbol->value, .size = symbol->size};
@@ -118,7 +118,7 @@ static bool take(void *context, const struct elf_symbol *symbol, const char *nam
 
 	if (!may_matter(name) || strlen(name) >= sizeof(f.name))
 		return false;
-	f.copied = is_copy(name, f.name);
+	f.copied = functions_is_copy(name, f.name);
 	if (strchr(name, '.') && !f.copied)
 		return false;
 	number = mapping_function_find(f.name);
@@ -137,7 +137,7 @@ static bool take(void *context, const struct elf_symbol *symbol, const char *nam
 	return search->found->overflow;
 }
 
-static int compare(const void *a, const void *b)
+static int functions_compare(const void *a, const void *b)
 {
 	const struct function *first = a, *second = b;
 
@@ -154,15 +154,15 @@ void functions_find(const struct elf_symbols *file, struct functions *ret)
 	ret->overflow = ret->malloc = ret->known = false;
 	ret->stripped = !elf_symbols_has(file, SHT_SYMTAB);
 	search.shown = true;
-	elf_symbols_walk(file, SHT_DYNSYM, true, take, &search);
+	elf_symbols_walk(file, SHT_DYNSYM, true, functions_take, &search);
 	search.shown = !elf_symbols_has(file, SHT_DYNSYM);
-	elf_symbols_walk(file, SHT_SYMTAB, true, take, &search);
-	qsort(ret->function, ret->count, sizeof(ret->function[0]), compare);
+	elf_symbols_walk(file, SHT_SYMTAB, true, functions_take, &search);
+	qsort(ret->function, ret->count, sizeof(ret->function[0]), functions_compare);
 }
 
 struct function *functions_at(struct functions *functions, uint64_t address)
 {
 	const struct function key = {.address = address};
 
-	return bsearch(&key, functions->function, functions->count, sizeof(key), compare);
+	return bsearch(&key, functions->function, functions->count, sizeof(key), functions_compare);
 }

@@ -164,7 +164,7 @@ static int fill_from_memory(struct image *image, uint64_t from, uint64_t to)
 	return at == from ? -EFAULT : 0;
 }
 
-static bool fill(struct image *image, uint64_t piece)
+static bool image_fill(struct image *image, uint64_t piece)
 {
 	uint64_t from = image->load_start + piece * IMAGE_PIECE, to = from + IMAGE_PIECE;
 	int error;
@@ -185,10 +185,10 @@ const uint8_t *image_memory(struct image *image, uint64_t offset, uint64_t *leng
 {
 	uint64_t size = image->load_end - image->load_start, piece = offset / IMAGE_PIECE, end;
 
-	if (offset >= size || !fill(image, piece))
+	if (offset >= size || !image_fill(image, piece))
 		return NULL;
 	end = (piece + 1) * IMAGE_PIECE;
-	if (end < *length && end < size && fill(image, piece + 1))
+	if (end < *length && end < size && image_fill(image, piece + 1))
 		end += IMAGE_PIECE;
 	end = end > size ? size : end;
 	if (*length > end)
@@ -203,7 +203,7 @@ const uint8_t *image_bytes(struct image *image, uint64_t offset, uint64_t length
 	if (offset >= size || length > size - offset)
 		return NULL;
 	for (uint64_t piece = offset / IMAGE_PIECE; piece * IMAGE_PIECE < offset + length; piece++)
-		if (!fill(image, piece))
+		if (!image_fill(image, piece))
 			return NULL;
 	return image->memory + offset;
 }

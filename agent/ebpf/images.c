@@ -21,8 +21,8 @@ static bool is_file(const struct image_entry *entry, const struct stat *st)
 }
 
 /* The image owns `fd` from now on, and closes it on errors. */
-static struct image_entry *add(struct images *images, const struct image_source *source,
-			       const struct stat *st)
+static struct image_entry *images_add(struct images *images, const struct image_source *source,
+				      const struct stat *st)
 {
 	struct image_entry *entry = calloc(1, sizeof(*entry));
 
@@ -67,10 +67,10 @@ struct image *images_get(struct images *images, pid_t pid, const struct process_
 	if (entry) {
 		close(source.fd);
 	} else if (source.fd >= 0) {
-		entry = add(images, &source, &st);
+		entry = images_add(images, &source, &st);
 	} else {
 		source.fd = -1;
-		entry = add(images, &source, NULL);
+		entry = images_add(images, &source, NULL);
 	}
 	if (!entry)
 		return NULL;
@@ -79,7 +79,7 @@ struct image *images_get(struct images *images, pid_t pid, const struct process_
 	return &entry->image;
 }
 
-static void drop(struct images *images, uint32_t index)
+static void images_drop(struct images *images, uint32_t index)
 {
 	image_close(&images->list[index]->image);
 	free(images->list[index]);
@@ -96,14 +96,14 @@ void images_put(struct images *images, struct image *image)
 		if (images->list[i]->users)
 			continue;
 		if (!images->list[i]->shared) {
-			drop(images, i--);
+			images_drop(images, i--);
 			continue;
 		}
 		if (!unused++ || images->list[i]->image.used < images->list[oldest]->image.used)
 			oldest = i;
 	}
 	if (unused > UNUSED_MAX)
-		drop(images, oldest);
+		images_drop(images, oldest);
 }
 
 size_t images_bytes(const struct images *images)
@@ -133,7 +133,7 @@ void images_trim(struct images *images)
 void images_done(struct images *images)
 {
 	while (images->count)
-		drop(images, 0);
+		images_drop(images, 0);
 	free(images->list);
 	memset(images, 0, sizeof(*images));
 }

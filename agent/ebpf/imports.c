@@ -15,7 +15,7 @@
 /* More than any library has that also contains an allocator's functions. */
 #define SLOTS_MAX (128u << 10)
 
-static int compare(const void *a, const void *b)
+static int imports_compare(const void *a, const void *b)
 {
 	const struct import_slot *first = a, *second = b;
 
@@ -70,7 +70,7 @@ int imports_read(struct imports *imports, const struct elf_symbols *file)
 	if (error)
 		imports_done(imports);
 	else if (imports->count)
-		qsort(imports->slot, imports->count, sizeof(imports->slot[0]), compare);
+		qsort(imports->slot, imports->count, sizeof(imports->slot[0]), imports_compare);
 	return error;
 }
 
@@ -82,7 +82,7 @@ void imports_done(struct imports *imports)
 }
 
 /* A name that does not fit is none that we know, and becomes "". */
-static void read_name(struct imports *imports, uint32_t at, char name[SITE_NAME_MAX])
+static void imports_read_name(struct imports *imports, uint32_t at, char name[SITE_NAME_MAX])
 {
 	const char *found = elf_window_string(&imports->names, at);
 
@@ -97,10 +97,10 @@ bool imports_find(struct imports *imports, uint64_t slot, char ret_name[SITE_NAM
 
 	if (!imports->count)
 		return false;
-	found = bsearch(&key, imports->slot, imports->count, sizeof(key), compare);
+	found = bsearch(&key, imports->slot, imports->count, sizeof(key), imports_compare);
 	if (!found || !elf_symbol_at(&imports->symbols, found->symbol, &symbol))
 		return false;
-	read_name(imports, symbol.name, ret_name);
+	imports_read_name(imports, symbol.name, ret_name);
 	*ret_address = symbol.section == SHN_UNDEF ? 0 : symbol.value;
 	return true;
 }

@@ -180,8 +180,8 @@ bool kernel_part_is_open(const struct kernel_rows *k, const struct kernel_part *
 		       (uint32_t)kernel_part_unmapped(k, part);
 }
 
-static struct walk_line *line_of(struct kernel_rows *k, const struct kernel_part *part,
-				 uint64_t key)
+static struct walk_line *kernel_rows_line_of(struct kernel_rows *k, const struct kernel_part *part,
+					     uint64_t key)
 {
 	return &k->lines[walk_line_of(walk_word(0, part->bits, part->first), key)];
 }
@@ -196,7 +196,7 @@ static uint64_t key_of_entry(uint64_t entry, uint32_t line, uint32_t bits)
 	return high << KEY_LOW_BITS | (low & ((1u << KEY_LOW_BITS) - 1));
 }
 
-static bool put(struct walk_line *line, uint64_t key, uint32_t row)
+static bool kernel_rows_put(struct walk_line *line, uint64_t key, uint32_t row)
 {
 	for (unsigned i = 0; i < WALK_LINE_ENTRIES; i++) {
 		if (line->entries[i])
@@ -209,7 +209,7 @@ static bool put(struct walk_line *line, uint64_t key, uint32_t row)
 
 /* Moves the rows to a part of twice the size if there is room. A running walk notices the change by
  * the space's word, which is written before the old part is freed. */
-static bool grow(struct kernel_rows *k, struct kernel_part *part)
+static bool kernel_rows_grow(struct kernel_rows *k, struct kernel_part *part)
 {
 	struct kernel_part larger = *part;
 
@@ -222,7 +222,8 @@ static bool grow(struct kernel_rows *k, struct kernel_part *part)
 
 			if (entry)
 				larger.count +=
-					put(line_of(k, &larger, key), key, entry_row(entry));
+					kernel_rows_put(kernel_rows_line_of(k, &larger, key), key,
+							entry_row(entry));
 		}
 	say_word(k, &larger,
 		 walk_word_generation(
@@ -238,23 +239,25 @@ void kernel_part_insert(struct kernel_rows *k, struct kernel_part *part, uint64_
 
 	if (!part->bits || key >> 47)
 		return;
-	line = line_of(k, part, key);
+	line = kernel_rows_line_of(k, part, key);
 	for (unsigned i = 0; i < WALK_LINE_ENTRIES; i++)
 		if (entry_is(line->entries[i], key) && line->entries[i])
 			return;
 	k->inserted++;
-	if (part->count > ((uint32_t)WALK_LINE_ENTRIES << part->bits) / 2 && grow(k, part))
-		line = line_of(k, part, key);
-	if (put(line, key, row)) {
+	if (part->count > ((uint32_t)WALK_LINE_ENTRIES << part->bits) / 2 &&
+	    kernel_rows_grow(k, part))
+		line = kernel_rows_line_of(k, part, key);
+	if (kernel_rows_put(line, key, row)) {
 		part->count++;
 		return;
 	}
-	if (grow(k, part) && put(line_of(k, part, key), key, row)) {
+	if (kernel_rows_grow(k, part) &&
+	    kernel_rows_put(kernel_rows_line_of(k, part, key), key, row)) {
 		part->count++;
 		return;
 	}
 	k->turned_away++; /* no room in the line: evict one of its rows */
-	line = line_of(k, part, key);
+	line = kernel_rows_line_of(k, part, key);
 	__atomic_store_n(&line->entries[k->turned_away % WALK_LINE_ENTRIES], entry_of(key, row),
 			 __ATOMIC_RELEASE);
 }

@@ -13,13 +13,13 @@
 #include "base/cleanup.h"
 #include "base/ban.h"
 
-static bool is_code(const struct process_map *map)
+static bool process_sites_is_code(const struct process_map *map)
 {
 	return map->executable && map->inode && map->path && map->path[0] == '/' &&
 	       strlen(map->path) < sizeof(((struct process_module *)0)->path);
 }
 
-static bool is_known(const struct process_sites *sites, const char *path)
+static bool process_sites_is_known(const struct process_sites *sites, const char *path)
 {
 	for (uint32_t i = 0; i < sites->count; i++)
 		if (!strcmp(sites->module[i].path, path))
@@ -27,8 +27,8 @@ static bool is_known(const struct process_sites *sites, const char *path)
 	return false;
 }
 
-static int add(pid_t pid, const struct process_map *map, uint32_t *capacity,
-	       struct process_sites *sites)
+static int process_sites_add(pid_t pid, const struct process_map *map, uint32_t *capacity,
+			     struct process_sites *sites)
 {
 	static const struct sites_options options;
 	cleanup(cleanup_close) int fd = -1;
@@ -67,7 +67,7 @@ static bool is_go(pid_t pid)
 	return go;
 }
 
-static int choose(struct process_sites *sites)
+static int process_sites_choose(struct process_sites *sites)
 {
 	cleanup(cleanup_free) struct sites_module *list =
 		calloc((size_t)sites->count + 1, sizeof(*list));
@@ -93,10 +93,10 @@ int process_sites_find(pid_t pid, struct process_sites *ret)
 		return error;
 	ret->go = is_go(pid);
 	for (uint32_t i = 0; !error && i < count; i++)
-		if (is_code(&maps[i]) && !is_known(ret, maps[i].path))
-			error = add(pid, &maps[i], &capacity, ret);
+		if (process_sites_is_code(&maps[i]) && !process_sites_is_known(ret, maps[i].path))
+			error = process_sites_add(pid, &maps[i], &capacity, ret);
 	process_maps_free(maps, count);
-	return error ? error : choose(ret);
+	return error ? error : process_sites_choose(ret);
 }
 
 void process_sites_done(struct process_sites *sites)

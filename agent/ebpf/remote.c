@@ -280,7 +280,7 @@ static const struct there_module *find_module(void *context, uint64_t pc)
 	return module;
 }
 
-static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
+static int remote_stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	const struct range *range = range_at(context, sp);
 
@@ -299,8 +299,10 @@ int remote_new(struct remotes *all, pid_t pid, struct remote **ret, struct err_t
 	if (!r)
 		return -ENOMEM;
 	r->all = all;
-	r->there = (struct there){
-		.pid = pid, .context = r, .find_module = find_module, .stack_bounds = stack_bounds};
+	r->there = (struct there){.pid = pid,
+				  .context = r,
+				  .find_module = find_module,
+				  .stack_bounds = remote_stack_bounds};
 	kernel_part_let(&all->kernel, &r->part);
 	result = look(r);
 	if (result) {
@@ -353,7 +355,8 @@ static void insert_used(struct remote *r, bool truncated)
 	}
 }
 
-static void walk(struct remote *r, const struct remote_stack *stack, struct unwind_delta *ret)
+static void remote_walk(struct remote *r, const struct remote_stack *stack,
+			struct unwind_delta *ret)
 {
 	r->there.address = stack->address;
 	r->there.copy = stack->copy;
@@ -371,10 +374,10 @@ void remote_unwind(struct remote *r, const struct remote_stack *stack, uint64_t 
 		look(r);
 		looked = true;
 	}
-	walk(r, stack, &delta);
+	remote_walk(r, stack, &delta);
 	if (r->stale && !looked && now_ns() - r->looked_ns >= LOOK_PAUSE * r->look_took_ns) {
 		look(r);
-		walk(r, stack, &delta);
+		remote_walk(r, stack, &delta);
 	}
 	r->stale = false;
 	insert_used(r, delta.flags & UNWIND_TRUNCATED);

@@ -226,7 +226,7 @@ static const char *refusal(const struct candidate *c)
 	return NULL;
 }
 
-static void find_place(struct candidate *c)
+static void sites_find_place(struct candidate *c)
 {
 	/* with no code only the entry can be a place */
 	const struct place_function entry = {work.code, 0, c->f->address};
@@ -266,7 +266,7 @@ static void find_exits(struct candidate *c)
 
 /* ---- branches from other code ---- */
 
-static bool is_wanted(void *context, uint64_t target)
+static bool sites_is_wanted(void *context, uint64_t target)
 {
 	(void)context;
 	for (unsigned i = 0; i < work.functions.count; i++) {
@@ -305,8 +305,10 @@ static void branch_found(void *context, uint64_t from, uint64_t target)
 /* Scans the segment in overlapping pieces, so that no branch is cut by a border. */
 static void look_for_branches(const struct elf_load *segment)
 {
-	const struct entry_search search = {
-		.wanted = is_wanted, .found = branch_found, .low = work.low, .high = work.high};
+	const struct entry_search search = {.wanted = sites_is_wanted,
+					    .found = branch_found,
+					    .low = work.low,
+					    .high = work.high};
 
 	for (uint64_t at = 0; at < segment->size; at += CODE_MAX) {
 		size_t before = at ? ENTRY_BEFORE : 0;
@@ -462,7 +464,7 @@ static void put_followed(struct site *site, const struct candidate *c)
 		site->followed_word = entry_word(c, &c->whole, SITE_RETURN_OK | SITE_FOLLOWED);
 }
 
-static void put(struct sites *ret, const struct candidate *c)
+static void sites_put(struct sites *ret, const struct candidate *c)
 {
 	struct site site = site_of(c);
 
@@ -486,7 +488,7 @@ static int compare_sites(const void *a, const void *b)
 	return first->function < second->function ? -1 : first->function > second->function;
 }
 
-static void skip(struct sites *ret, const char *name, const char *reason)
+static void sites_skip(struct sites *ret, const char *name, const char *reason)
 {
 	struct site_skip *s = &ret->skip[ret->skip_count++];
 
@@ -508,17 +510,17 @@ static int build(struct sites *ret)
 		const struct candidate *c = &work.candidate[i];
 
 		if (c->reason)
-			skip(ret, c->f->name, c->reason);
+			sites_skip(ret, c->f->name, c->reason);
 		else if (!c->inner)
-			put(ret, c);
+			sites_put(ret, c);
 	}
 	if (work.functions.overflow)
-		skip(ret, others, "there are too many");
+		sites_skip(ret, others, "there are too many");
 	qsort(ret->site, ret->count, sizeof(ret->site[0]), compare_sites);
 	return 0;
 }
 
-static void look(void)
+static void sites_look(void)
 {
 	for (unsigned i = 0; i < work.functions.count; i++) {
 		struct candidate *c = &work.candidate[i];
@@ -532,7 +534,7 @@ static void look(void)
 		if (!c->f->late && !c->f->thumb && !c->f->copied && !maps(c->f))
 			find_hand_on(c);
 		if (!c->reason)
-			find_place(c);
+			sites_find_place(c);
 	}
 	for (unsigned i = 0; i < work.functions.count; i++) {
 		struct candidate *c = &work.candidate[i];
@@ -576,7 +578,7 @@ int sites_find(int fd, const struct sites_options *options, struct sites *ret, s
 	ret->hands_on = work.functions.malloc && !work.functions.known && work.imports.count;
 	if (!error) {
 		extents_open(&work.extents, &work.file);
-		look();
+		sites_look();
 		error = build(ret);
 	}
 	imports_done(&work.imports);

@@ -7,7 +7,7 @@
 #include "agent/ebpf/sites.h"
 #include "base/ban.h"
 
-static const char *base_name(const char *path)
+static const char *sites_choose_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -20,7 +20,7 @@ static bool is_left_out(const struct sites_module *module)
 {
 	static const char *const beginnings[] = {"libheapcast.so", "ld-linux", "ld64.so", "ld.so",
 						 "ld-2."};
-	const char *name = base_name(module->path);
+	const char *name = sites_choose_base_name(module->path);
 
 	for (unsigned i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
 		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
@@ -32,7 +32,7 @@ static bool is_left_out(const struct sites_module *module)
 static bool is_libc(const struct sites_module *module)
 {
 	static const char *const beginnings[] = {"libc.", "libc-", "ld-musl", "libuClibc"};
-	const char *name = base_name(module->path);
+	const char *name = sites_choose_base_name(module->path);
 
 	for (unsigned i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
 		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))

@@ -102,7 +102,7 @@ static const struct unwind_module *find_module(void *context, uint64_t pc)
 	return module ? &module->unwind : NULL;
 }
 
-static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
+static int there_stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	(void)context;
 	return now->stack_bounds ? now->stack_bounds(now->context, sp, ret_low, ret_high) : 0;
@@ -117,7 +117,7 @@ static uint64_t readable(uint64_t from, uint64_t to)
 
 static const struct unwind_host there_host = {
 	.find_module = find_module,
-	.stack_bounds = stack_bounds,
+	.stack_bounds = there_stack_bounds,
 	.readable = readable,
 	.reads_checked = true,
 };
@@ -133,7 +133,7 @@ static bool is_accepted(const struct there_module *module, uint64_t pc, uint32_t
 	return code && arch_is_behind_call(code, length);
 }
 
-static void note(uint64_t pc, uint32_t row, bool accepted)
+static void there_note(uint64_t pc, uint32_t row, bool accepted)
 {
 	if (now->row_count < THERE_ROWS)
 		now->rows[now->row_count++] = (struct there_row){pc, row, accepted};
@@ -152,7 +152,7 @@ uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 	if (module)
 		known = map_get(&module->image->rows, offset);
 	if (known) {
-		note(pc, (uint32_t)*known, *known & ACCEPTED);
+		there_note(pc, (uint32_t)*known, *known & ACCEPTED);
 		return (uint32_t)*known;
 	}
 	now->decoded++;
@@ -165,7 +165,7 @@ uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 		if (known)
 			*known = row | (accepted ? ACCEPTED : 0);
 	}
-	note(pc, row, accepted);
+	there_note(pc, row, accepted);
 	return row;
 }
 

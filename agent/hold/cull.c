@@ -113,7 +113,7 @@ static void unlink_slot(struct stream *s, uint32_t index)
 }
 
 /* The block is to be sent, and so is its whole chain. */
-static void keep(struct cull *c, uint32_t index)
+static void cull_keep(struct cull *c, uint32_t index)
 {
 	uint32_t i = index;
 
@@ -148,12 +148,12 @@ static int send_oldest(struct stream *s)
 	if (events_encoder_put_inline(&s->batch.events, &event) < 0)
 		return -EAGAIN;
 	stream_account(s, thread, &event);
-	keep(c, c->oldest);
+	cull_keep(c, c->oldest);
 	unlink_slot(s, c->oldest);
 	return 0;
 }
 
-static bool is_due(const struct cull *c, const struct cull_slot *x)
+static bool cull_is_due(const struct cull *c, const struct cull_slot *x)
 {
 	return c->flush || !x->pending || c->now_ns >= x->time_ns + c->time_ns;
 }
@@ -163,7 +163,7 @@ static int send_due(struct stream *s)
 	struct cull *c = &s->cull;
 	int r = 0;
 
-	while (!r && c->oldest && is_due(c, &c->slot[c->oldest]))
+	while (!r && c->oldest && cull_is_due(c, &c->slot[c->oldest]))
 		r = send_oldest(s);
 	if (!r)
 		c->flush = false;
@@ -171,7 +171,7 @@ static int send_due(struct stream *s)
 }
 
 /* Makes room for one more event. */
-static int make_room(struct stream *s)
+static int cull_make_room(struct stream *s)
 {
 	struct cull *c = &s->cull;
 	int r = sums_full(&s->sums, CULL_CHAIN_MOST) ? -EAGAIN : 0;
@@ -194,7 +194,7 @@ static bool late_held(const struct cull *c)
 }
 
 /* The block at this address is no longer alive. */
-static void forget(struct cull *c, uint64_t address)
+static void cull_forget(struct cull *c, uint64_t address)
 {
 	struct cull_at *at = at_find(c, address);
 
@@ -205,8 +205,8 @@ static void forget(struct cull *c, uint64_t address)
 enum hold { HOLD_PENDING, HOLD_PLAIN, HOLD_UNNOTED };
 
 /* Appends the event. The caller has made room. */
-static void hold(struct stream *s, struct thread *thread, const struct event *e, uint32_t node,
-		 enum hold how)
+static void cull_hold(struct stream *s, struct thread *thread, const struct event *e, uint32_t node,
+		      enum hold how)
 {
 	struct cull *c = &s->cull;
 	uint32_t index = c->spare;
@@ -243,9 +243,9 @@ static void hold(struct stream *s, struct thread *thread, const struct event *e,
 	    how == HOLD_UNNOTED) /* the event must not change what is alive at the address */
 		return;
 	if (e->class == EVENT_CLASS_FREE)
-		forget(c, e->address);
+		cull_forget(c, e->address);
 	if (e->old_address)
-		forget(c, e->old_address);
+		cull_forget(c, e->old_address);
 	if (e->class != EVENT_CLASS_FREE)
 		at_put(c, e->address, index);
 }
@@ -343,7 +343,7 @@ static enum owner find_owner(struct stream *s, uint64_t address, const struct th
 	*ret_index = at->slot;
 	if (owner != OWNER_PENDING || lived(&c->slot[first_of(c, at->slot)], time_ns) < c->time_ns)
 		return owner;
-	keep(c, at->slot);
+	cull_keep(c, at->slot);
 	return OWNER_UNKNOWN;
 }
 
@@ -356,16 +356,16 @@ static bool takes_place(struct stream *s, uint64_t address)
 
 	if (!at->address)
 		return false;
-	keep(c, at->slot);
+	cull_keep(c, at->slot);
 	return true;
 }
 
-static void take_birth(struct stream *s, struct thread *thread, const struct event *e,
-		       uint32_t node)
+static void cull_take_birth(struct stream *s, struct thread *thread, const struct event *e,
+			    uint32_t node)
 {
 	bool doubled = takes_place(s, e->address);
 
-	hold(s, thread, e, node, e->size < SUMS_SIZE_MOST ? HOLD_PENDING : HOLD_PLAIN);
+	cull_hold(s, thread, e, node, e->size < SUMS_SIZE_MOST ? HOLD_PENDING : HOLD_PLAIN);
 	s->cull.slot[s->cull.newest].doubled = doubled;
 }
 
@@ -376,15 +376,15 @@ static void take_growth(struct stream *s, struct thread *thread, const struct ev
 	struct cull *c = &s->cull;
 	uint32_t first = first_of(c, old);
 
-	forget(c, e->old_address);
-	take_birth(s, thread, e, node);
+	cull_forget(c, e->old_address);
+	cull_take_birth(s, thread, e, node);
 	c->slot[c->newest].position = (uint8_t)(c->slot[old].position + 1);
 	c->slot[c->newest].chain = first;
 	c->slot[old].chain = c->newest;
 }
 
-static void take_death(struct stream *s, struct thread *thread, const struct event *e,
-		       uint32_t node)
+static void cull_take_death(struct stream *s, struct thread *thread, const struct event *e,
+			    uint32_t node)
 {
 	uint32_t index;
 
@@ -396,10 +396,10 @@ static void take_death(struct stream *s, struct thread *thread, const struct eve
 		thread->counts_news = true;
 		return;
 	case OWNER_EARLIER:
-		hold(s, thread, e, node, HOLD_UNNOTED);
+		cull_hold(s, thread, e, node, HOLD_UNNOTED);
 		return;
 	case OWNER_UNKNOWN:
-		hold(s, thread, e, node, HOLD_PLAIN);
+		cull_hold(s, thread, e, node, HOLD_PLAIN);
 	}
 }
 
@@ -411,7 +411,7 @@ static void take_reallocation(struct stream *s, struct thread *thread, const str
 	uint32_t index;
 
 	if (!e->old_address) {
-		take_birth(s, thread, e, node);
+		cull_take_birth(s, thread, e, node);
 		return;
 	}
 	if (find_owner(s, e->old_address, thread, call_ns, &index) == OWNER_PENDING) {
@@ -419,22 +419,22 @@ static void take_reallocation(struct stream *s, struct thread *thread, const str
 			take_growth(s, thread, e, node, index);
 			return;
 		}
-		keep(c, index);
+		cull_keep(c, index);
 	}
 	takes_place(s, e->address);
-	hold(s, thread, e, node, HOLD_PLAIN);
+	cull_hold(s, thread, e, node, HOLD_PLAIN);
 }
 
-static void take(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+static void cull_take(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
 {
 	if (!is_heap(e->kind) || !e->address)
-		hold(s, thread, e, node, HOLD_PLAIN);
+		cull_hold(s, thread, e, node, HOLD_PLAIN);
 	else if (e->class == EVENT_CLASS_FREE)
-		take_death(s, thread, e, node);
+		cull_take_death(s, thread, e, node);
 	else if (e->class == EVENT_CLASS_REALLOCATION)
 		take_reallocation(s, thread, e, node);
 	else
-		take_birth(s, thread, e, node);
+		cull_take_birth(s, thread, e, node);
 }
 
 int cull_event(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
@@ -446,10 +446,10 @@ int cull_event(struct stream *s, struct thread *thread, const struct event *e, u
 		c->now_ns = e->time_ns;
 	r = send_due(s);
 	if (!r)
-		r = make_room(s);
+		r = cull_make_room(s);
 	if (r < 0)
 		return r;
-	take(s, thread, e, node);
+	cull_take(s, thread, e, node);
 	return 0;
 }
 

@@ -157,7 +157,7 @@ static int settle_reallocation(struct stream *s, uint32_t i)
 }
 
 /* The record at the cursor becomes older than the window. */
-static int settle(struct stream *s)
+static int flight_settle(struct stream *s)
 {
 	struct flight *f = &s->flight;
 	uint32_t i = f->cursor, next = i + flight_length_of(f, i);
@@ -190,7 +190,7 @@ static int settle_due(struct stream *s)
 
 	while (!r && f->cursor < f->head &&
 	       flight_time_of(f, f->cursor) + f->window_ns <= f->now_ns)
-		r = settle(s);
+		r = flight_settle(s);
 	if (f->ahead >= FLIGHT_AHEAD_MAX)
 		trigger(f, FLIGHT_FULL);
 	return r;
@@ -209,7 +209,7 @@ static int shrink(struct stream *s)
 	if (f->cursor < f->head) {
 		end = f->head - f->cursor < part ? f->head : f->cursor + part;
 		while (!r && f->cursor < end)
-			r = settle(s);
+			r = flight_settle(s);
 		return r;
 	}
 	while (!r && part-- && f->held) {
@@ -220,7 +220,7 @@ static int shrink(struct stream *s)
 	return r;
 }
 
-static int make_room(struct stream *s)
+static int flight_make_room(struct stream *s)
 {
 	struct flight *f = &s->flight;
 	int r = 0;
@@ -289,7 +289,7 @@ static int deliver(struct stream *s)
 }
 
 /* Does what must be done before more events are taken. */
-static int work(struct stream *s)
+static int flight_work(struct stream *s)
 {
 	struct flight *f = &s->flight;
 	int r = 0;
@@ -309,7 +309,7 @@ int flight_event(struct stream *s, struct thread *thread, const struct event *e,
 {
 	struct flight *f = &s->flight;
 	uint32_t index = (uint32_t)(thread - s->threads.entry);
-	int r = flight_urgent(f) ? work(s) : 0;
+	int r = flight_urgent(f) ? flight_work(s) : 0;
 
 	if (r < 0)
 		return r;
@@ -317,7 +317,7 @@ int flight_event(struct stream *s, struct thread *thread, const struct event *e,
 		return send_now(s, thread, e, node);
 	r = settle_due(s);
 	if (!r)
-		r = make_room(s);
+		r = flight_make_room(s);
 	if (r < 0)
 		return r;
 	flight_append(s, index, e, node);
@@ -335,7 +335,7 @@ int flight_advance(struct stream *s, bool final)
 		f->now_ns = s->watermark_ns;
 	if (final)
 		trigger(f, s->exec_pending ? FLIGHT_EXEC : FLIGHT_END);
-	r = work(s);
+	r = flight_work(s);
 	if (r < 0)
 		return r;
 	if (f->state == FLIGHT_STREAMING && !final && stream_now(s) >= f->until_ns)

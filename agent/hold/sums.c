@@ -56,7 +56,7 @@ static bool is_row_of(const struct sums_row *row, const struct sums_row *key)
 
 /* Returns the row of the key, and adds it if it is new. The caller has checked that there is
  * room. */
-static struct sums_row *find_row(struct sums *s, const struct sums_row *key)
+static struct sums_row *sums_find_row(struct sums *s, const struct sums_row *key)
 {
 	uint64_t hash =
 		places_hash((uint64_t)key->node << 32 | key->thread) ^
@@ -85,7 +85,7 @@ void sums_add(struct sums *s, const struct sums_block *b)
 		.first_ns = b->time_ns,
 		.last_ns = b->time_ns,
 	};
-	struct sums_row *row = find_row(s, &key);
+	struct sums_row *row = sums_find_row(s, &key);
 
 	row->blocks++;
 	row->reallocated += !b->freed;

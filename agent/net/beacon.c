@@ -13,8 +13,8 @@
 
 /* Makes the next beacon, authenticated by `secret` unless that is NULL. `nonce` is that of the
  * probe it answers, or NULL. Returns its length, or 0 if it can't be authenticated. */
-static size_t make(struct beacon *b, const struct secret *secret, const uint8_t *nonce,
-		   uint8_t packed[DISCOVERY_BEACON_MAX])
+static size_t beacon_make(struct beacon *b, const struct secret *secret, const uint8_t *nonce,
+			  uint8_t packed[DISCOVERY_BEACON_MAX])
 {
 	Heapcast__Beacon m = HEAPCAST__BEACON__INIT;
 	size_t length;
@@ -53,15 +53,15 @@ void beacon_send(struct beacon *b)
 	uint8_t packed[DISCOVERY_BEACON_MAX];
 
 	for (size_t i = 0; b->open && i < ways(b); i++) {
-		size_t length = make(b, way(b, i), NULL, packed);
+		size_t length = beacon_make(b, way(b, i), NULL, packed);
 
 		if (length)
 			discovery_net_send(&b->net, packed, length);
 	}
 }
 
-static void answer(struct beacon *b, const uint8_t *data, size_t length,
-		   const struct sockaddr_storage *from)
+static void beacon_answer(struct beacon *b, const uint8_t *data, size_t length,
+			  const struct sockaddr_storage *from)
 {
 	uint8_t nonce[DISCOVERY_NONCE_SIZE], packed[DISCOVERY_BEACON_MAX];
 	size_t i = 0;
@@ -71,7 +71,7 @@ static void answer(struct beacon *b, const uint8_t *data, size_t length,
 	if (i == ways(b) ||
 	    !probe_allowed(&b->limit, from, uv_now(b->timer.loop) / DISCOVERY_INTERVAL_MS))
 		return;
-	length = make(b, way(b, i), nonce, packed);
+	length = beacon_make(b, way(b, i), nonce, packed);
 	if (length)
 		discovery_net_answer(&b->net, from, packed, length);
 }
@@ -90,7 +90,7 @@ static void hear(uv_poll_t *poll, int status, int events)
 		n = discovery_net_receive(&b->net, which, data, sizeof(data), &from);
 		b->read += n >= 0;
 		if (n > 0)
-			answer(b, data, (size_t)n, &from);
+			beacon_answer(b, data, (size_t)n, &from);
 	}
 	if (b->read < READ_MAX)
 		return;

@@ -35,7 +35,8 @@ int handshake_address(const char *path, struct sockaddr_un *ret, unsigned *ret_l
 
 /* Takes over a path that a dead agent has left. A path on which a process listens is in use, even
  * if its queue is full. */
-static int take_over(const char *path, const struct sockaddr_un *address, unsigned length, int fd)
+static int handshake_take_over(const char *path, const struct sockaddr_un *address, unsigned length,
+			       int fd)
 {
 	int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = connect(probe, (const struct sockaddr *)address, length);
@@ -63,7 +64,7 @@ int handshake_socket(const char *path)
 	if (fd < 0)
 		return -errno;
 	if (bind(fd, (struct sockaddr *)&address, length) < 0)
-		r = errno == EADDRINUSE ? take_over(path, &address, length, fd) : -errno;
+		r = errno == EADDRINUSE ? handshake_take_over(path, &address, length, fd) : -errno;
 	if (!r && listen(fd, QUEUE) < 0)
 		r = -errno;
 	if (r < 0) {
@@ -73,7 +74,7 @@ int handshake_socket(const char *path)
 	return fd;
 }
 
-static void connection(uv_poll_t *poll, int status, int events);
+static void handshake_connection(uv_poll_t *poll, int status, int events);
 
 /* Accepts connections again. */
 static void reopen(struct handshake *h)
@@ -81,10 +82,10 @@ static void reopen(struct handshake *h)
 	if (!h->full || h->fd < 0)
 		return;
 	h->full = false;
-	uv_poll_start(&h->poll, UV_READABLE, connection);
+	uv_poll_start(&h->poll, UV_READABLE, handshake_connection);
 }
 
-static void client_closed(uv_handle_t *handle)
+static void handshake_client_closed(uv_handle_t *handle)
 {
 	struct handshake_client *c = handle->data;
 
@@ -103,7 +104,7 @@ static void client_close(struct handshake_client *c)
 	c->closing = true;
 	uv_poll_stop(&c->poll);
 	close(c->fd);
-	uv_close((uv_handle_t *)&c->poll, client_closed);
+	uv_close((uv_handle_t *)&c->poll, handshake_client_closed);
 }
 
 /* Returns true if the sender of the message is the process that connected. Otherwise a program that
@@ -131,7 +132,7 @@ static int keep_settings(struct handshake_client *c, const char *text, size_t le
 }
 
 /* Receives the message and its sender's credentials. Returns 0 or a negative errno. */
-static int receive(struct handshake_client *c, struct ring_hello *ret)
+static int handshake_receive(struct handshake_client *c, struct ring_hello *ret)
 {
 	char settings[RING_SETTINGS_MAX];
 	struct iovec data[2] = {{.iov_base = ret, .iov_len = sizeof(*ret)},
@@ -180,7 +181,7 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 {
 	struct handshake_client *c = poll->data;
 	struct ring_hello hello = {0};
-	int r = status < 0 ? status : receive(c, &hello);
+	int r = status < 0 ? status : handshake_receive(c, &hello);
 
 	(void)events;
 	if (r == -EAGAIN)
@@ -201,7 +202,7 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 	c->handshake->asked(c->handshake->context, c, &hello);
 }
 
-static struct handshake_client *free_place(struct handshake *h)
+static struct handshake_client *handshake_free_place(struct handshake *h)
 {
 	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++)
 		if (h->client[i].fd < 0)
@@ -211,7 +212,7 @@ static struct handshake_client *free_place(struct handshake *h)
 
 static int add(struct handshake *h, int fd, bool accepted)
 {
-	struct handshake_client *c = free_place(h);
+	struct handshake_client *c = handshake_free_place(h);
 	int on = 1;
 
 	if (!c || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
@@ -228,7 +229,7 @@ static int add(struct handshake *h, int fd, bool accepted)
 /* The program has not sent anything yet, so the wait message is the first one that it receives. */
 int handshake_add(struct handshake *h, int fd)
 {
-	struct handshake_client *c = free_place(h);
+	struct handshake_client *c = handshake_free_place(h);
 	int r = add(h, fd, false);
 
 	if (!r)
@@ -238,7 +239,7 @@ int handshake_add(struct handshake *h, int fd)
 
 /* Accepts a connection. If there is no free place or descriptor, further connections wait until
  * there is one, or until the next tick. */
-static void connection(uv_poll_t *poll, int status, int events)
+static void handshake_connection(uv_poll_t *poll, int status, int events)
 {
 	struct handshake *h = poll->data;
 	int fd = -1;
@@ -246,7 +247,7 @@ static void connection(uv_poll_t *poll, int status, int events)
 	(void)events;
 	if (status < 0)
 		return;
-	h->full = !free_place(h);
+	h->full = !handshake_free_place(h);
 	if (!h->full) {
 		fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		h->full = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
@@ -285,7 +286,7 @@ int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
 		return -errno;
 	h->poll.data = h;
 	uv_poll_init(loop, &h->poll, listen_fd);
-	return uv_poll_start(&h->poll, UV_READABLE, connection);
+	return uv_poll_start(&h->poll, UV_READABLE, handshake_connection);
 }
 
 /* Makes an answer in the program's byte order. */

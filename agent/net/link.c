@@ -168,7 +168,7 @@ static void acknowledge(struct link *l, const Heapcast__Ack *ack)
 	l->host->acknowledged(l->host->context, l, l->host->stream[slot], ack->number);
 }
 
-static int greet(struct link *l, const Heapcast__Hello *hello)
+static int link_greet(struct link *l, const Heapcast__Hello *hello)
 {
 	struct collector_greeting greeting = {
 		.id = hello->id.len == STREAM_ID_SIZE ? hello->id.data : NULL,
@@ -215,7 +215,7 @@ static int obey(struct link *l, const uint8_t *message, size_t length)
 	order = heapcast__order__unpack(&allocator, length, message);
 	if (!order || (!order->hello && !l->greeted))
 		return -EBADMSG;
-	if (order->hello && greet(l, order->hello) < 0)
+	if (order->hello && link_greet(l, order->hello) < 0)
 		return -EPROTO;
 	if (order->subscribe)
 		subscribe(l, order->subscribe);
@@ -274,7 +274,7 @@ static int take_orders(struct link *l)
 	return r;
 }
 
-static void lose(struct link *l, ssize_t error, const struct err_text *err)
+static void link_lose(struct link *l, ssize_t error, const struct err_text *err)
 {
 	log_info("link to %s: %s", l->peer,
 		 error == -ENODATA ? "closed by the collector" : err_get(err, (int)error));
@@ -290,7 +290,7 @@ static int socket_error(const struct link *l)
 }
 
 /* Receives everything that has arrived. Returns false if the link is lost. */
-static bool receive(struct link *l, bool fresh)
+static bool link_receive(struct link *l, bool fresh)
 {
 	struct err_text err = {{0}};
 	ssize_t n;
@@ -300,7 +300,7 @@ static bool receive(struct link *l, bool fresh)
 				    &err);
 		fresh = false;
 		if (n < 0) {
-			lose(l, n, &err);
+			link_lose(l, n, &err);
 			return false;
 		}
 		l->in_length += (size_t)n;
@@ -317,16 +317,16 @@ static void ready(uv_poll_t *poll, int status, int events)
 	struct link *l = poll->data;
 
 	if (status < 0) {
-		lose(l, -socket_error(l), NULL);
+		link_lose(l, -socket_error(l), NULL);
 		return;
 	}
-	if (!(events & UV_READABLE) || receive(l, true))
+	if (!(events & UV_READABLE) || link_receive(l, true))
 		link_pump(l);
 }
 
 /* Gets the address of one end of the connection; "" if it has none. */
-static void address_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *), bool *ret_loopback,
-		       char ret[COLLECTOR_ADDRESS])
+static void link_address_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *),
+			    bool *ret_loopback, char ret[COLLECTOR_ADDRESS])
 {
 	struct sockaddr_storage at = {0};
 	socklen_t length = sizeof(at);
@@ -349,8 +349,8 @@ static void find_address(struct link *l)
 	char own[COLLECTOR_ADDRESS];
 	bool loopback, other_loopback;
 
-	address_of(l->fd, getsockname, &loopback, own);
-	address_of(l->fd, getpeername, &other_loopback, l->address);
+	link_address_of(l->fd, getsockname, &loopback, own);
+	link_address_of(l->fd, getpeername, &other_loopback, l->address);
 	l->replies.local = other_loopback || (*own && !strcmp(own, l->address));
 }
 
@@ -382,7 +382,7 @@ int link_take(struct link *l, struct link_io *io, const char *peer)
 		link_close(l);
 		return r;
 	}
-	if (receive(l, false))
+	if (link_receive(l, false))
 		link_pump(l);
 	return 0;
 }

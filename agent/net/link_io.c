@@ -15,7 +15,7 @@ static bool is_patience(int error)
 	return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-static ssize_t bytes_of(ssize_t n)
+static ssize_t link_io_bytes_of(ssize_t n)
 {
 	if (n >= 0)
 		return n;
@@ -23,11 +23,11 @@ static ssize_t bytes_of(ssize_t n)
 }
 
 /* Reads from the socket once. */
-static ssize_t take(int fd, void *data, size_t size)
+static ssize_t link_io_take(int fd, void *data, size_t size)
 {
 	ssize_t n = recv(fd, data, size, MSG_DONTWAIT);
 
-	return n == 0 && size ? -ENODATA : bytes_of(n);
+	return n == 0 && size ? -ENODATA : link_io_bytes_of(n);
 }
 
 bool link_io_waits(const struct link_io *io)
@@ -49,7 +49,7 @@ int link_io_flush(struct link_io *io)
 
 		if (!length)
 			return 0;
-		n = bytes_of(send(io->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT));
+		n = link_io_bytes_of(send(io->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT));
 		if (n > 0)
 			secure_sent(io->session, (size_t)n);
 	}
@@ -59,7 +59,7 @@ int link_io_flush(struct link_io *io)
 /* Reads the socket into `raw`. TLS must have consumed `raw` before. */
 static ssize_t read_raw(struct link_io *io)
 {
-	ssize_t n = take(io->fd, io->raw, sizeof(io->raw));
+	ssize_t n = link_io_take(io->fd, io->raw, sizeof(io->raw));
 
 	io->raw_at = 0;
 	io->raw_length = n > 0 ? (size_t)n : 0;
@@ -118,7 +118,7 @@ ssize_t link_io_send(struct link_io *io, const void *data, size_t length)
 	int r;
 
 	if (!io->session)
-		return bytes_of(send(io->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT));
+		return link_io_bytes_of(send(io->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT));
 	r = link_io_flush(io);
 	if (r)
 		return r < 0 ? r : 0;
@@ -136,7 +136,7 @@ ssize_t link_io_send_file(struct link_io *io, int fd, off_t offset, size_t lengt
 
 	if (!io->session) {
 		n = sendfile(io->fd, fd, &offset, length);
-		return n ? bytes_of(n) : -EIO;
+		return n ? link_io_bytes_of(n) : -EIO;
 	}
 	n = link_io_flush(io);
 	if (n)
@@ -152,7 +152,7 @@ static ssize_t receive_plain(struct link_io *io, void *data, size_t size, bool f
 	size_t rest = io->raw_length - io->raw_at, n = rest < size ? rest : size;
 
 	if (!rest)
-		return fresh ? take(io->fd, data, size) : 0;
+		return fresh ? link_io_take(io->fd, data, size) : 0;
 	memcpy(data, io->raw + io->raw_at, n);
 	io->raw_at += n;
 	return (ssize_t)n;

@@ -88,7 +88,7 @@ static bool is_unwanted(const struct listener *l, int fd, const struct sockaddr_
 	return false;
 }
 
-static void connection(uv_poll_t *poll, int status, int events)
+static void listener_connection(uv_poll_t *poll, int status, int events)
 {
 	struct listener *l = poll->data;
 	struct sockaddr_storage address;
@@ -127,7 +127,7 @@ void listener_tick(struct listener *l)
 	if (!l->paused)
 		return;
 	l->paused = false;
-	uv_poll_start(&l->poll, UV_READABLE, connection);
+	uv_poll_start(&l->poll, UV_READABLE, listener_connection);
 }
 
 /* Opens a listening socket. The IPv6 address for all addresses also accepts connections by IPv4. */
@@ -186,7 +186,7 @@ int listener_adopt(struct listener *l, uv_loop_t *loop, struct pending_peers *pe
 			       .socket_buffer = socket_buffer};
 	l->poll.data = l;
 	r = uv_poll_init(loop, &l->poll, fd);
-	return r < 0 ? r : uv_poll_start(&l->poll, UV_READABLE, connection);
+	return r < 0 ? r : uv_poll_start(&l->poll, UV_READABLE, listener_connection);
 }
 
 int listener_open(struct listener *l, uv_loop_t *loop, struct pending_peers *pending_peers,

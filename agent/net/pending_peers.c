@@ -34,7 +34,7 @@ static void closed(uv_handle_t *handle)
 }
 
 /* Closes the connection. The place becomes free when libuv has closed the handle. */
-static void leave(struct pending_peer *g)
+static void pending_peers_leave(struct pending_peer *g)
 {
 	uv_poll_stop(&g->poll);
 	link_io_close(&g->io);
@@ -53,7 +53,7 @@ static bool tries_next_key(struct pending_peer *g, int error)
 	return g->link && error == -EACCES && keys && ++gs->key % (2 * keys) != 0;
 }
 
-static void refuse(struct pending_peer *g, const char *why)
+static void pending_peers_refuse(struct pending_peer *g, const char *why)
 {
 	const char *what = g->link ? "can't use the collector at" : "refused";
 
@@ -63,7 +63,7 @@ static void refuse(struct pending_peer *g, const char *why)
 		log_warn("%s %s: %s", what, g->peer, why);
 	else
 		log_info("%s %s: %s", what, g->peer, why);
-	leave(g);
+	pending_peers_leave(g);
 }
 
 static uint32_t waiting(const struct pending_peers *gs)
@@ -94,7 +94,7 @@ static struct link *free_link(const struct pending_peer *g)
 	return NULL;
 }
 
-static bool same(const struct stranger_address *a, const struct stranger_address *b)
+static bool pending_peers_same(const struct stranger_address *a, const struct stranger_address *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
@@ -109,7 +109,7 @@ static uint32_t links_of(const struct pending_peers *gs, const struct stranger_a
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < gs->links; i++)
-		count += is_held(&gs->link[i]) && same(&gs->holder[i].from, from);
+		count += is_held(&gs->link[i]) && pending_peers_same(&gs->holder[i].from, from);
 	return count;
 }
 
@@ -134,7 +134,7 @@ static struct link *crowding_link(const struct pending_peer *g)
 	return link;
 }
 
-static bool make_room(struct pending_peer *g)
+static bool pending_peers_make_room(struct pending_peer *g)
 {
 	struct link *link = g->link ? NULL : crowding_link(g);
 
@@ -153,12 +153,12 @@ static void admit(struct pending_peer *g)
 	struct link *link = free_link(g);
 	struct link_io io;
 
-	if (!link && (g->waits || make_room(g)))
+	if (!link && (g->waits || pending_peers_make_room(g)))
 		return;
 	if (!link) {
 		log_info("turned %s away: %u collectors are connected already", g->peer,
 			 g->host->links);
-		leave(g);
+		pending_peers_leave(g);
 		return;
 	}
 	if (!g->link)
@@ -168,18 +168,18 @@ static void admit(struct pending_peer *g)
 	link_io_move(&io, &g->io);
 	log_info(g->link ? "connected to the collector at %s" : "collector at %s connected",
 		 g->peer);
-	leave(g);
+	pending_peers_leave(g);
 	link_take(link, &io, g->peer);
 }
 
 static void more(uv_poll_t *poll, int status, int events);
 
-static void go_on(struct pending_peer *g)
+static void pending_peers_go_on(struct pending_peer *g)
 {
 	uv_poll_start(&g->poll, UV_READABLE | (link_io_waits(&g->io) ? UV_WRITABLE : 0), more);
 }
 
-static void shake(struct pending_peer *g, bool readable)
+static void pending_peers_shake(struct pending_peer *g, bool readable)
 {
 	struct err_text err = {{0}};
 	int r = link_io_shake(&g->io, readable, &g->came, &err);
@@ -187,21 +187,22 @@ static void shake(struct pending_peer *g, bool readable)
 	if (r == 0)
 		admit(g);
 	else if (tries_next_key(g, r))
-		leave(g);
+		pending_peers_leave(g);
 	else if (r < 0)
-		refuse(g, r == -ENODATA ? "it closed the connection, before it had said who it is"
-					: err_get(&err, r));
+		pending_peers_refuse(
+			g, r == -ENODATA ? "it closed the connection, before it had said who it is"
+					 : err_get(&err, r));
 	else if (g->came > SECURE_SHAKE_BYTES)
-		refuse(g, "its handshake is too long");
+		pending_peers_refuse(g, "its handshake is too long");
 	else
-		go_on(g);
+		pending_peers_go_on(g);
 }
 
 /* The other side uses the wrong kind of connection. Tells it that, and nothing else. */
 static void refuse_kind(struct pending_peer *g, const char *why)
 {
 	link_io_send(&g->io, secure_refusal, sizeof(secure_refusal));
-	refuse(g, why);
+	pending_peers_refuse(g, why);
 }
 
 static const char *plain_words(const struct pending_peers *gs)
@@ -219,9 +220,9 @@ static void begin_tls(struct pending_peer *g)
 	case SECURE_FIRST_HANDSHAKE:
 		g->io.session = secure_session_new(g->host->secure, true, 0);
 		if (g->io.session)
-			shake(g, false);
+			pending_peers_shake(g, false);
 		else
-			refuse(g, strerror(ENOMEM));
+			pending_peers_refuse(g, strerror(ENOMEM));
 		return;
 	default:
 		refuse_kind(g, plain_words(g->host));
@@ -229,7 +230,7 @@ static void begin_tls(struct pending_peer *g)
 }
 
 /* Without a key, the collector must send its greeting first. */
-static void greet(struct pending_peer *g)
+static void pending_peers_greet(struct pending_peer *g)
 {
 	struct err_text err = {{0}};
 	size_t length;
@@ -245,11 +246,11 @@ static void greet(struct pending_peer *g)
 	if (r == 1)
 		admit(g);
 	else if (r < 0 || length > sizeof(g->io.raw))
-		refuse(g, r < 0 ? err_get(&err, r) : "its greeting is too long");
+		pending_peers_refuse(g, r < 0 ? err_get(&err, r) : "its greeting is too long");
 }
 
 /* Appends the first bytes of the connection to `raw`. */
-static bool receive(struct pending_peer *g)
+static bool pending_peers_receive(struct pending_peer *g)
 {
 	struct link_io *io = &g->io;
 	struct link_io rest = {.fd = io->fd};
@@ -257,8 +258,9 @@ static bool receive(struct pending_peer *g)
 				    sizeof(io->raw) - io->raw_length, true, NULL);
 
 	if (n < 0) {
-		refuse(g, n == -ENODATA ? "it closed the connection, before it had said who it is"
-					: strerror((int)-n));
+		pending_peers_refuse(
+			g, n == -ENODATA ? "it closed the connection, before it had said who it is"
+					 : strerror((int)-n));
 		return false;
 	}
 	io->raw_length += (size_t)n;
@@ -271,18 +273,18 @@ static void more(uv_poll_t *poll, int status, int events)
 	struct pending_peer *g = poll->data;
 
 	if (status < 0)
-		refuse(g, "the connection broke");
+		pending_peers_refuse(g, "the connection broke");
 	else if (g->io.session)
-		shake(g, events & UV_READABLE);
-	else if (!receive(g))
+		pending_peers_shake(g, events & UV_READABLE);
+	else if (!pending_peers_receive(g))
 		return;
 	else if (g->host->secure)
 		begin_tls(g);
 	else
-		greet(g);
+		pending_peers_greet(g);
 }
 
-static bool start(struct pending_peer *g, int fd, const char *peer)
+static bool pending_peers_start(struct pending_peer *g, int fd, const char *peer)
 {
 	struct pending_peers *gs = g->host;
 
@@ -314,8 +316,8 @@ static size_t present(const struct pending_peers *gs, struct stranger who[PENDIN
 }
 
 /* Returns NULL if no place is free now. */
-static struct pending_peer *find_place(struct pending_peers *gs,
-				       const struct stranger_address *from)
+static struct pending_peer *pending_peers_find_place(struct pending_peers *gs,
+						     const struct stranger_address *from)
 {
 	struct stranger who[PENDING_PLACES];
 	int index[PENDING_PLACES],
@@ -323,8 +325,8 @@ static struct pending_peer *find_place(struct pending_peers *gs,
 					     PENDING_PEERS_EACH, from);
 
 	if (leaver >= 0)
-		refuse(&gs->pending_peer[index[leaver]],
-		       "it has not said who it is, and others want its place");
+		pending_peers_refuse(&gs->pending_peer[index[leaver]],
+				     "it has not said who it is, and others want its place");
 	for (int i = 0; i < PENDING_DIALLED; i++)
 		if (!gs->pending_peer[i].used)
 			return &gs->pending_peer[i];
@@ -335,16 +337,16 @@ void pending_peers_accept(struct pending_peers *gs, int fd, const struct sockadd
 			  const char *peer)
 {
 	struct stranger_address address = stranger_address(from);
-	struct pending_peer *g = find_place(gs, &address);
+	struct pending_peer *g = pending_peers_find_place(gs, &address);
 
 	if (!g) {
 		close(fd);
 		return;
 	}
-	if (!start(g, fd, peer))
+	if (!pending_peers_start(g, fd, peer))
 		return;
 	g->who.from = address;
-	go_on(g);
+	pending_peers_go_on(g);
 }
 
 void pending_peers_dialled(struct pending_peers *gs, int fd, const char *peer, struct link *link)
@@ -353,7 +355,7 @@ void pending_peers_dialled(struct pending_peers *gs, int fd, const char *peer, s
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof(address);
 
-	if (g->used || !start(g, fd, peer)) {
+	if (g->used || !pending_peers_start(g, fd, peer)) {
 		if (g->used)
 			close(fd);
 		return;
@@ -366,11 +368,12 @@ void pending_peers_dialled(struct pending_peers *gs, int fd, const char *peer, s
 	if (!gs->secure)
 		admit(g); /* the agent has chosen the collector itself */
 	else if (!secure_keys(gs->secure))
-		refuse(g, "no pair is left here: 'collector pair' and 'agent pair CODE' make one");
+		pending_peers_refuse(
+			g, "no pair is left here: 'collector pair' and 'agent pair CODE' make one");
 	else if (g->io.session)
-		shake(g, false);
+		pending_peers_shake(g, false);
 	else
-		refuse(g, strerror(ENOMEM));
+		pending_peers_refuse(g, strerror(ENOMEM));
 }
 
 bool pending_peers_dialling(const struct pending_peers *gs)
@@ -383,7 +386,7 @@ void pending_peers_hang_up(struct pending_peers *gs)
 	struct pending_peer *g = &gs->pending_peer[PENDING_DIALLED];
 
 	if (g->used && !g->closing)
-		leave(g);
+		pending_peers_leave(g);
 }
 
 void pending_peers_tick(struct pending_peers *gs)
@@ -399,8 +402,9 @@ void pending_peers_tick(struct pending_peers *gs)
 			g->waits = false;
 			admit(g);
 		} else if (now - g->who.since_ms > STRANGERS_SHAKE_MS) {
-			refuse(g, g->waits ? "no link was free in time: others have all of them"
-					   : "it has not said who it is in time");
+			pending_peers_refuse(
+				g, g->waits ? "no link was free in time: others have all of them"
+					    : "it has not said who it is in time");
 		}
 	}
 }
@@ -409,5 +413,5 @@ void pending_peers_close(struct pending_peers *gs)
 {
 	for (int i = 0; gs->pending_peer && i < PENDING_PLACES; i++)
 		if (gs->pending_peer[i].used && !gs->pending_peer[i].closing)
-			leave(&gs->pending_peer[i]);
+			pending_peers_leave(&gs->pending_peer[i]);
 }

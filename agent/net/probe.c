@@ -9,7 +9,7 @@
 #include "proto/discovery_proof.h"
 #include "base/ban.h"
 
-static bool is_whole(const Heapcast__Probe *m)
+static bool probe_is_whole(const Heapcast__Probe *m)
 {
 	return m->magic == DISCOVERY_PROBE_MAGIC && m->protocol == PROTOCOL_VERSION &&
 	       m->collector.len == STREAM_ID_SIZE && m->nonce.len == DISCOVERY_NONCE_SIZE;
@@ -26,7 +26,7 @@ int probe_parse(const struct secret *secret, const uint8_t *data, size_t length,
 	m = heapcast__probe__unpack(NULL, length, data);
 	if (!m)
 		return -EBADMSG;
-	if (is_whole(m)) {
+	if (probe_is_whole(m)) {
 		memcpy(ret_nonce, m->nonce.data, DISCOVERY_NONCE_SIZE);
 		r = !secret || (discovery_names(secret, m->key_id.data, m->key_id.len) &&
 				discovery_proven(secret, DISCOVERY_PROBE, data, length))

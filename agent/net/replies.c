@@ -27,32 +27,32 @@ static bool is_it(const void *id, const struct stream *s)
 	return !memcmp(s->id, id, STREAM_ID_SIZE);
 }
 
-static struct order_result refused(int status, const char *text)
+static struct order_result replies_refused(int status, const char *text)
 {
 	return (struct order_result){.status = status, .text = text};
 }
 
-static struct order_result give(struct stream *const *streams, uint32_t count,
-				const Heapcast__Control *c, const struct order *order)
+static struct order_result replies_give(struct stream *const *streams, uint32_t count,
+					const Heapcast__Control *c, const struct order *order)
 {
 	if (!c->stream.len)
 		return order_give_all(streams, count, order);
 	if (c->stream.len != STREAM_ID_SIZE)
-		return refused(HEAPCAST__REPLY_STATUS__REPLY_MALFORMED,
-			       "the id of a stream has 16 bytes");
+		return replies_refused(HEAPCAST__REPLY_STATUS__REPLY_MALFORMED,
+				       "the id of a stream has 16 bytes");
 	for (uint32_t i = 0; i < count; i++)
 		if (stream_state(streams[i]) != STREAM_FREE && is_it(c->stream.data, streams[i]))
 			return order_give(streams[i], order);
-	return refused(HEAPCAST__REPLY_STATUS__REPLY_NO_STREAM,
-		       "the agent does not record it any more");
+	return replies_refused(HEAPCAST__REPLY_STATUS__REPLY_NO_STREAM,
+			       "the agent does not record it any more");
 }
 
 static struct order_result not_allowed(enum order_policy policy)
 {
 	if (policy == ORDERS_NO)
-		return refused(HEAPCAST__REPLY_STATUS__REPLY_SWITCHED_OFF,
-			       "the agent takes no orders from collectors (--orders no)");
-	return refused(
+		return replies_refused(HEAPCAST__REPLY_STATUS__REPLY_SWITCHED_OFF,
+				       "the agent takes no orders from collectors (--orders no)");
+	return replies_refused(
 		HEAPCAST__REPLY_STATUS__REPLY_NOT_ALLOWED,
 		"the agent takes start, stop and mode from its own host only: use agent ctl there, "
 		"or give both sides a key (--key), or the agent --orders yes");
@@ -72,17 +72,17 @@ bool replies_order(struct replies *r, struct stream *const *streams, uint32_t co
 	if (r->count == REPLIES_MAX)
 		return false; /* the collector does not read the replies */
 	if (!order_limit_take(&r->limit, clock_monotonic_ns()))
-		result = refused(HEAPCAST__REPLY_STATUS__REPLY_TOO_MANY,
-				 "too many orders at a time: try again");
+		result = replies_refused(HEAPCAST__REPLY_STATUS__REPLY_TOO_MANY,
+					 "too many orders at a time: try again");
 	else if (!order_is_allowed(policy, r->local, order.action))
 		result = not_allowed(policy);
 	else
-		result = give(streams, count, c, &order);
+		result = replies_give(streams, count, c, &order);
 	r->reply[(r->first + r->count++) % REPLIES_MAX] = (struct reply){c->id, result};
 	return result.status == HEAPCAST__REPLY_STATUS__REPLY_DONE;
 }
 
-static void fill(Heapcast__Reply *m, const struct reply *from)
+static void replies_fill(Heapcast__Reply *m, const struct reply *from)
 {
 	const struct order_result *result = &from->result;
 
@@ -107,7 +107,7 @@ long replies_pack(struct replies *r, struct packer *p, uint8_t *out, size_t size
 	if (!count)
 		return 0;
 	for (uint32_t i = 0; i < count; i++) {
-		fill(&reply[i], &r->reply[(r->first + i) % REPLIES_MAX]);
+		replies_fill(&reply[i], &r->reply[(r->first + i) % REPLIES_MAX]);
 		rows[i] = &reply[i];
 	}
 	link.n_reply = count;

@@ -26,7 +26,7 @@
 #define GRACE_NS      3000000000
 #define STANDSTILL_NS 5000000000
 
-static void serve(struct symbol_files *f);
+static void symbol_files_serve(struct symbol_files *f);
 
 /* ---- the module table ---- */
 
@@ -51,13 +51,13 @@ static struct known known_at(const struct symbol_files *f, size_t at)
 	return k;
 }
 
-static void drop(struct symbol_files *f, size_t at, size_t length)
+static void symbol_files_drop(struct symbol_files *f, size_t at, size_t length)
 {
 	memmove(f->known + at, f->known + at + length, f->known_length - at - length);
 	f->known_length -= length;
 }
 
-static bool is_module(const struct known *k, const struct module *m, uid_t uid)
+static bool symbol_files_is_module(const struct known *k, const struct module *m, uid_t uid)
 {
 	return k->uid == uid && k->build_id_length == m->build_id_length &&
 	       k->path_length == m->path_length &&
@@ -75,13 +75,13 @@ static void keep(struct symbol_files *f, const struct module *m, uid_t uid)
 	for (size_t at = 0; at < f->known_length;) {
 		struct known k = known_at(f, at);
 
-		if (is_module(&k, m, uid))
-			drop(f, at, k.length);
+		if (symbol_files_is_module(&k, m, uid))
+			symbol_files_drop(f, at, k.length);
 		else
 			at += k.length;
 	}
 	while (f->known_length + length > SYMBOL_KNOWN)
-		drop(f, 0, known_at(f, 0).length);
+		symbol_files_drop(f, 0, known_at(f, 0).length);
 	p = f->known + f->known_length;
 	p[0] = (uint8_t)length;
 	p[1] = (uint8_t)(length >> 8);
@@ -117,7 +117,8 @@ static struct symbol_place *add_place(struct symbol_files *f, uid_t uid, const u
 	return p;
 }
 
-static bool is_wanted(const struct symbol_files *f, const uint8_t *build_id, uint32_t length)
+static bool symbol_files_is_wanted(const struct symbol_files *f, const uint8_t *build_id,
+				   uint32_t length)
 {
 	return length == f->request.build_id_length &&
 	       !memcmp(build_id, f->request.build_id, length);
@@ -131,7 +132,7 @@ static void add_live(struct symbol_files *f, struct stream *s)
 		const struct module *m = &s->modules.entry[i];
 		struct symbol_place *p;
 
-		if (!is_wanted(f, m->build_id, m->build_id_length))
+		if (!symbol_files_is_wanted(f, m->build_id, m->build_id_length))
 			continue;
 		p = add_place(f, s->target.uid, m->path, m->path_length);
 		if (p && s->state == STREAM_LIVE && m->ended_ns == MODULE_THERE) {
@@ -151,7 +152,7 @@ static void find_places(struct symbol_files *f)
 	for (size_t at = 0; at < f->known_length;) {
 		struct known k = known_at(f, at);
 
-		if (is_wanted(f, k.build_id, k.build_id_length))
+		if (symbol_files_is_wanted(f, k.build_id, k.build_id_length))
 			add_place(f, k.uid, k.path, k.path_length);
 		at += k.length;
 	}
@@ -159,7 +160,7 @@ static void find_places(struct symbol_files *f)
 
 /* ---- the worker ---- */
 
-static void open_file(struct symbol_files *f)
+static void symbol_files_open_file(struct symbol_files *f)
 {
 	f->found = f->places ? REFUSED(NONE) : REFUSED(UNKNOWN);
 	for (uint32_t i = 0; i < f->places; i++) {
@@ -171,7 +172,7 @@ static void open_file(struct symbol_files *f)
 	}
 }
 
-static void read_piece(struct symbol_files *f)
+static void symbol_files_read_piece(struct symbol_files *f)
 {
 	uint64_t left = f->file.size - f->offset;
 	size_t want = left < SYMBOL_PIECE ? (size_t)left : SYMBOL_PIECE;
@@ -184,14 +185,14 @@ static void read_piece(struct symbol_files *f)
 	f->crc = crc32_add(f->crc, f->piece, want);
 }
 
-static void work(uv_work_t *work)
+static void symbol_files_work(uv_work_t *work)
 {
 	struct symbol_files *f = work->data;
 
 	if (f->file.fd < 0)
-		open_file(f);
+		symbol_files_open_file(f);
 	else
-		read_piece(f);
+		symbol_files_read_piece(f);
 }
 
 /* ---- the main loop ---- */
@@ -204,7 +205,7 @@ static void close_file(struct symbol_files *f)
 	f->opened = f->ready = false;
 }
 
-static void end(struct symbol_files *f)
+static void symbol_files_end(struct symbol_files *f)
 {
 	close_file(f);
 	f->to = NULL;
@@ -212,7 +213,7 @@ static void end(struct symbol_files *f)
 }
 
 /* Decides at which offset to start, after the worker has opened the file. */
-static void begin(struct symbol_files *f)
+static void symbol_files_begin(struct symbol_files *f)
 {
 	bool same = f->request.identity == f->file.identity && f->request.offset < f->file.size;
 
@@ -231,16 +232,16 @@ static void worked(uv_work_t *work, int status)
 		f->outdated = false;
 		close_file(f);
 	} else if (!f->opened) {
-		begin(f);
+		symbol_files_begin(f);
 	} else {
 		f->ready = f->length > 0;
 		f->refusal = f->length ? REFUSED(NONE) : REFUSED(CHANGED);
 	}
-	serve(f);
+	symbol_files_serve(f);
 }
 
 /* Does the next step. */
-static void serve(struct symbol_files *f)
+static void symbol_files_serve(struct symbol_files *f)
 {
 	if (!f->to || f->working)
 		return;
@@ -252,7 +253,7 @@ static void serve(struct symbol_files *f)
 		find_places(f);
 		f->policy_then = f->policy;
 	}
-	if (uv_queue_work(f->timer.loop, &f->work, work, worked) == 0)
+	if (uv_queue_work(f->timer.loop, &f->work, symbol_files_work, worked) == 0)
 		f->working = true;
 }
 
@@ -265,7 +266,7 @@ static void take_turn(uv_timer_t *timer)
 		f->pump(f->to);
 }
 
-static bool read_request(struct symbol_request *r, const Heapcast__FileRequest *order)
+static bool symbol_files_read_request(struct symbol_request *r, const Heapcast__FileRequest *order)
 {
 	if (!order->build_id.len || order->build_id.len > sizeof(r->build_id))
 		return false;
@@ -281,7 +282,7 @@ void symbol_files_ask(struct symbol_files *f, struct link *link, const Heapcast_
 {
 	struct symbol_request request;
 
-	if (!read_request(&request, order)) {
+	if (!symbol_files_read_request(&request, order)) {
 		symbol_files_leave(f, link);
 		return;
 	}
@@ -301,11 +302,11 @@ void symbol_files_ask(struct symbol_files *f, struct link *link, const Heapcast_
 	f->ready = f->opened = false;
 	uv_timer_start(&f->timer, take_turn, SYMBOL_FILES_TURN_MS, SYMBOL_FILES_TURN_MS);
 	if (!f->refusal)
-		serve(f); /* otherwise the refusal is sent when the link sends next */
+		symbol_files_serve(f); /* otherwise the refusal is sent when the link sends next */
 }
 
-static long pack(struct packer *p, const struct symbol_request *request, int refusal,
-		 const struct symbol_files *f, uint8_t *out, size_t size)
+static long symbol_files_pack(struct packer *p, const struct symbol_request *request, int refusal,
+			      const struct symbol_files *f, uint8_t *out, size_t size)
 {
 	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
 	Heapcast__Link m = HEAPCAST__LINK__INIT;
@@ -330,7 +331,7 @@ static long pack(struct packer *p, const struct symbol_request *request, int ref
 }
 
 /* Returns true if the other side has received all but a piece of what the socket was given. */
-static bool has_room(int fd)
+static bool symbol_files_has_room(int fd)
 {
 	int waiting = 0;
 
@@ -344,20 +345,21 @@ long symbol_files_next(struct symbol_files *f, const struct link *link, int fd,
 
 	if (f->turned_away == link) {
 		f->turned_away = NULL;
-		return pack(packer, &f->turned_away_request, REFUSED(BUSY), f, out, size);
+		return symbol_files_pack(packer, &f->turned_away_request, REFUSED(BUSY), f, out,
+					 size);
 	}
 	if (f->to != link || f->working || (!f->ready && !f->refusal))
 		return 0;
-	if (!f->refusal && (!f->turn || !has_room(fd)))
+	if (!f->refusal && (!f->turn || !symbol_files_has_room(fd)))
 		return 0;
-	n = pack(packer, &f->request, f->refusal, f, out, size);
+	n = symbol_files_pack(packer, &f->request, f->refusal, f, out, size);
 	f->moved_ns = clock_monotonic_ns();
 	f->turn = f->ready = false;
 	f->offset += f->length;
 	if (f->refusal || f->offset == f->file.size)
-		end(f);
+		symbol_files_end(f);
 	else
-		serve(f);
+		symbol_files_serve(f);
 	return n;
 }
 

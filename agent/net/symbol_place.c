@@ -108,7 +108,7 @@ uint64_t symbol_identity(int fd)
 	return fstat(fd, &st) ? 0 : identity_of(&st);
 }
 
-static void refuse(struct search *s, int why)
+static void symbol_place_refuse(struct search *s, int why)
 {
 	if (why > s->refusal)
 		s->refusal = why;
@@ -124,18 +124,18 @@ static void consider(struct search *s, int open_fd)
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return refuse(s, REFUSED(GONE));
+		return symbol_place_refuse(s, REFUSED(GONE));
 	if (!may_leave(s, fd, &st))
-		return refuse(s, REFUSED(PRIVATE));
+		return symbol_place_refuse(s, REFUSED(PRIVATE));
 	if (elf_file_read(fd, &file) < 0 || file.build_id_length != p->build_id_length ||
 	    memcmp(file.build_id, p->build_id, p->build_id_length))
-		return refuse(s, REFUSED(GONE));
+		return symbol_place_refuse(s, REFUSED(GONE));
 	if ((uint64_t)st.st_size > SYMBOL_FILE_MAX)
-		return refuse(s, REFUSED(TOO_LARGE));
+		return symbol_place_refuse(s, REFUSED(TOO_LARGE));
 	if (file.debuglink[0] && !s->file.debuglink[0])
 		memcpy(s->file.debuglink, file.debuglink, sizeof(file.debuglink));
 	if (!file.names)
-		return refuse(s, REFUSED(STRIPPED));
+		return symbol_place_refuse(s, REFUSED(STRIPPED));
 	if (s->best.fd >= 0 && (s->file.debug_info || !file.debug_info))
 		return;
 	if (s->best.fd >= 0)
@@ -175,7 +175,8 @@ __attribute__((format(printf, 4, 5))) static void try(struct search *s, int root
 	if (fd >= 0)
 		consider(s, fd);
 	else
-		refuse(s, errno == EACCES || errno == EPERM ? REFUSED(PRIVATE) : REFUSED(GONE));
+		symbol_place_refuse(s, errno == EACCES || errno == EPERM ? REFUSED(PRIVATE)
+									 : REFUSED(GONE));
 }
 
 /* Tries the separate debug file. A failure here does not change the refusal. */

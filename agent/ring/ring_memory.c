@@ -70,7 +70,7 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) & ~(to - 1);
 }
 
-static uint32_t least(size_t a, uint32_t b)
+static uint32_t ring_memory_least(size_t a, uint32_t b)
 {
 	return a < b ? (uint32_t)a : b;
 }
@@ -99,7 +99,7 @@ static void divide_step(struct layout_step *step, size_t room, size_t size, size
 			left = room / 9 * CROWD_NINTHS(size);
 		else
 			left += room / 12 * classes[i].twelfths;
-		step->count[i] = least(left / SLICE_COST(i), classes[i].most - used[i]);
+		step->count[i] = ring_memory_least(left / SLICE_COST(i), classes[i].most - used[i]);
 		used[i] += step->count[i];
 		step->slices += step->count[i];
 		left -= step->count[i] * SLICE_COST(i);
@@ -373,7 +373,7 @@ int ring_memory_back(struct ring_memory *ring, const struct ring_shape *shape)
 
 /* Returns 0, -EBADMSG if an agent did not make this file, or -ERANGE if its size is for another
  * budget. */
-static int check_file(int fd, const struct layout *l)
+static int ring_memory_check_file(int fd, const struct layout *l)
 {
 	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -432,7 +432,7 @@ int ring_memory_adopt(struct ring_memory *ring, const struct ring_shape *shape, 
 	struct layout l = layout_of(shape);
 	uint32_t steps;
 	void *memory;
-	int r = check_file(lock_fd, &l), fd = r ? r : open_again(lock_fd);
+	int r = ring_memory_check_file(lock_fd, &l), fd = r ? r : open_again(lock_fd);
 
 	if (ring->header) /* a prepared ring is not needed */
 		ring_memory_close(ring);

@@ -11,7 +11,7 @@
 
 #include "base/ban.h"
 
-static void turn(struct ring_module *m)
+static void ring_modules_turn(struct ring_module *m)
 {
 	m->length = __builtin_bswap32(m->length);
 	m->kind = __builtin_bswap16(m->kind);
@@ -64,8 +64,8 @@ static int put_load(struct ring_source *s, struct run *run, const struct ring_mo
 	return 0;
 }
 
-static int put(struct ring_source *s, struct run *run, const struct ring_module *m,
-	       const uint8_t *at, uint32_t length)
+static int ring_modules_put(struct ring_source *s, struct run *run, const struct ring_module *m,
+			    const uint8_t *at, uint32_t length)
 {
 	struct run_item *item;
 
@@ -109,8 +109,8 @@ static int next(struct ring_source *s, struct run *run, uint64_t left, uint32_t 
 		return -EBADMSG;
 	memcpy(&m, at, sizeof(m));
 	if (s->ring->swapped)
-		turn(&m);
-	return put(s, run, &m, at, length);
+		ring_modules_turn(&m);
+	return ring_modules_put(s, run, &m, at, length);
 }
 
 bool ring_read_module(struct ring_source *s, struct run *run)

@@ -39,8 +39,8 @@ _Static_assert((RING_WORD0(0, RING_MAX_COUNT, 0, 0, 0, 0) >> 8 & RUN_FRAMES(0, R
 	       "the order of the two");
 
 /* Fills in what all events have. */
-static inline void put_head(struct run_item *to, uint32_t lane, uint64_t word0, unsigned class,
-			    uint64_t time_ns, uint32_t epoch)
+static inline void ring_records_put_head(struct run_item *to, uint32_t lane, uint64_t word0,
+					 unsigned class, uint64_t time_ns, uint32_t epoch)
 {
 	to->head = RUN_HEAD(RUN_EVENT, 0, ring_kind(word0), class, lane);
 	to->time_ns = time_ns;
@@ -89,7 +89,7 @@ static __attribute__((noinline)) void take_plain(struct ring_source *s, struct r
 			tick_ns = new_tick(s, stamp);
 			tick_begin = s->tick_begin;
 		}
-		put_head(to, index, word0, class, tick_ns, epoch);
+		ring_records_put_head(to, index, word0, class, tick_ns, epoch);
 		to->address = __atomic_load_n(words + 1, __ATOMIC_RELAXED);
 		to->size = ring_size(word0);
 		if (__builtin_expect(class == EVENT_CLASS_REALLOCATION, 0)) {
@@ -126,8 +126,8 @@ static __attribute__((noinline)) void take_plain(struct ring_source *s, struct r
 }
 
 /* Takes any event. */
-static __attribute__((noinline)) void take_event(struct ring_source *s, struct run *run,
-						 uint32_t index)
+static __attribute__((noinline)) void ring_records_take_event(struct ring_source *s,
+							      struct run *run, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 	const struct ring_record *rec = &l->next;
@@ -137,7 +137,7 @@ static __attribute__((noinline)) void take_event(struct ring_source *s, struct r
 
 	ring_reader_native(&l->reader, rec);
 	ring_reader_event(rec, &more);
-	put_head(to, index, rec->word0, rec->class, event_ns(s, rec->stamp), l->epoch);
+	ring_records_put_head(to, index, rec->word0, rec->class, event_ns(s, rec->stamp), l->epoch);
 	to->address = more.address;
 	to->size = sized ? more.size : 0;
 	to->pcs = ring_reader_pcs(rec);
@@ -212,7 +212,8 @@ static __attribute__((noinline)) void take_rare(struct ring_source *s, struct ru
 }
 
 /* Takes the next record, and more if they are plain. */
-static void take(struct ring_source *s, struct run *run, uint32_t index, uint64_t until)
+static void ring_records_take(struct ring_source *s, struct run *run, uint32_t index,
+			      uint64_t until)
 {
 	struct ring_lane *l = &s->lane[index];
 	bool rare = l->cut_awaited || l->next.class == EVENT_CLASS_NONE;
@@ -224,7 +225,7 @@ static void take(struct ring_source *s, struct run *run, uint32_t index, uint64_
 	if (rare)
 		take_rare(s, run, index);
 	else
-		take_event(s, run, index);
+		ring_records_take_event(s, run, index);
 	l->last_stamp = l->next.stamp;
 	ring_reader_skip(&l->reader, &l->next);
 }
@@ -255,7 +256,7 @@ void ring_take_records(struct ring_source *s, struct run *run, uint32_t index, u
 		s->read_on[s->read_count++] = index;
 	}
 	do {
-		take(s, run, index, until);
+		ring_records_take(s, run, index, until);
 	} while (ring_lane_next(s, run, index) && l->next.stamp <= until && run_fits(run, 1) &&
 		 l->reader.tail - l->reader.told <= l->reader.words / 8);
 }

@@ -42,7 +42,8 @@ void ring_put_losses(struct run *run, uint32_t lane, struct ring_losses *told,
 	told->bytes += more.bytes;
 }
 
-static struct capture_counts grow(struct ring_lane *l, uint64_t events, uint64_t not_sampled)
+static struct capture_counts ring_settle_grow(struct ring_lane *l, uint64_t events,
+					      uint64_t not_sampled)
 {
 	uint64_t passed = ring_grown(not_sampled, l->counted_not_sampled);
 	struct capture_counts more = {.produced = ring_grown(events, l->counted) + passed,
@@ -85,8 +86,8 @@ static void put_all_waits(struct ring_source *s, struct run *run)
 /* Returns the number of events that were begun and never written. A thread that moves to another
  * slice in the middle of an event writes it there or nowhere, which shows only when the thread has
  * ended. */
-static uint64_t missing(const struct ring_source *s, const struct run *run, uint32_t index,
-			uint64_t events)
+static uint64_t ring_settle_missing(const struct ring_source *s, const struct run *run,
+				    uint32_t index, uint64_t events)
 {
 	const struct ring_lane *l = &s->lane[index];
 
@@ -99,7 +100,8 @@ static uint64_t missing(const struct ring_source *s, const struct run *run, uint
 
 /* Puts what was lost after the last RING_LOST into the run, and what was begun and never
  * published. */
-static void put_rest(struct ring_source *s, struct run *run, uint32_t index, uint64_t events)
+static void ring_settle_put_rest(struct ring_source *s, struct run *run, uint32_t index,
+				 uint64_t events)
 {
 	struct ring_lane *l = &s->lane[index];
 	struct ring_losses lost = ring_losses_read(s->ring->swapped, &l->reader.slice->lost), rest;
@@ -112,7 +114,7 @@ static void put_rest(struct ring_source *s, struct run *run, uint32_t index, uin
 	ring_put_losses(run, index, &l->gapped, &lost, HEAPCAST__REASON__REASON_RING_FULL, from_ns,
 			to_ns);
 	rest = l->gapped;
-	rest.events += missing(s, run, index, events);
+	rest.events += ring_settle_missing(s, run, index, events);
 	ring_put_losses(run, index, &l->gapped, &rest,
 			l->damaged ? HEAPCAST__REASON__REASON_DAMAGED
 				   : HEAPCAST__REASON__REASON_WRITER_DIED,
@@ -120,7 +122,7 @@ static void put_rest(struct ring_source *s, struct run *run, uint32_t index, uin
 }
 
 /* Puts the last account of a lane into the run, whose owner is gone, and the end of its thread. */
-static void settle(struct ring_source *s, struct run *run, uint32_t index)
+static void ring_settle_settle(struct ring_source *s, struct run *run, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 	const struct ring_slice *slice = l->reader.slice;
@@ -128,8 +130,8 @@ static void settle(struct ring_source *s, struct run *run, uint32_t index)
 	uint64_t not_sampled = ring_get64(s->ring->swapped, &slice->not_sampled);
 	struct capture_counts more;
 
-	put_rest(s, run, index, events);
-	more = grow(l, events, not_sampled);
+	ring_settle_put_rest(s, run, index, events);
+	more = ring_settle_grow(l, events, not_sampled);
 	run_put_counts(run, index, more.produced, more.not_sampled);
 	put_waits(s, run, index, true);
 	if (!l->left)
@@ -155,7 +157,7 @@ static bool has_other(const struct ring_source *s, uint32_t index)
 
 /* The slice is about to be freed with its part of the account. Writes the thread's account to its
  * other slice, where an agent that takes over the ring finds it. */
-static void hand_over(const struct ring_source *s, uint32_t index)
+static void ring_settle_hand_over(const struct ring_source *s, uint32_t index)
 {
 	for (uint32_t i = 0; i < s->active_count; i++)
 		if (s->active[i] != index && ring_thread(s, s->active[i]) == ring_thread(s, index))
@@ -177,7 +179,7 @@ static void free_lane(struct ring_source *s, struct run *run, uint32_t index)
 	struct ring_lane *l = &s->lane[index];
 
 	if (l->left)
-		hand_over(s, index);
+		ring_settle_hand_over(s, index);
 	else
 		ring_account_end(s, index);
 	run_put(run, RUN_LEFT, index, 0);
@@ -207,7 +209,7 @@ bool ring_reap(struct ring_source *s, struct run *run)
 	free_settled(s, run);
 	for (uint32_t i = 0; i < s->active_count && run_fits(run, SETTLE_ITEMS); i++)
 		if (is_over(s, s->active[i]))
-			settle(s, run, s->active[i]);
+			ring_settle_settle(s, run, s->active[i]);
 	return run->count;
 }
 
@@ -220,7 +222,8 @@ struct capture_counts ring_count_lane(struct capture_source *source, uint32_t la
 	if (!l->active)
 		return (struct capture_counts){0};
 	not_sampled = ring_acquire64(s->ring->swapped, &l->reader.slice->not_sampled);
-	return grow(l, ring_acquire64(s->ring->swapped, &l->reader.slice->events), not_sampled);
+	return ring_settle_grow(l, ring_acquire64(s->ring->swapped, &l->reader.slice->events),
+				not_sampled);
 }
 
 struct capture_totals ring_totals(const struct capture_source *source)

@@ -17,7 +17,7 @@
 #define OWNER_SIZE    64
 
 /* Reads the program's part of the header, once it is filled in. */
-static void read_header(struct ring_source *s)
+static void ring_source_read_header(struct ring_source *s)
 {
 	const struct ring_header *h = s->ring->header;
 	const bool swapped = s->ring->swapped;
@@ -153,7 +153,7 @@ static bool owner_gone(const struct ring_source *s, const struct ring_lane *l)
 	return l->dead || (s->looks_itself && !target_thread_exists(s->emulated, (pid_t)l->tid));
 }
 
-static bool is_known(const struct ring_source *s, uint32_t tid)
+static bool ring_source_is_known(const struct ring_source *s, uint32_t tid)
 {
 	for (uint32_t i = 0; i < s->active_count; i++)
 		if (s->lane[s->active[i]].tid == tid)
@@ -168,7 +168,7 @@ static bool is_ahead(const struct ring_source *s, const struct ring_slice *slice
 	const bool swapped = s->ring->swapped;
 
 	return !s->takes_ahead && ring_get64(swapped, &slice->thread_first) &&
-	       !is_known(s, ring_get32(swapped, &slice->owner_tid));
+	       !ring_source_is_known(s, ring_get32(swapped, &slice->owner_tid));
 }
 
 /* Returns false if the run is full. */
@@ -206,7 +206,7 @@ static bool lane_look(struct ring_source *s, struct run *run, uint32_t index, bo
 
 /* Looks at all slices. Repeats this while it meets threads in a later slice of theirs and finds
  * earlier ones. A thread whose first slice does not turn up is taken as it is. */
-static bool search(struct ring_source *s, struct run *run, bool final, uint64_t now)
+static bool ring_source_search(struct ring_source *s, struct run *run, bool final, uint64_t now)
 {
 	uint32_t known;
 
@@ -261,7 +261,7 @@ static bool look_at_slices(struct ring_source *s, struct run *run, bool final, u
 			return done;
 	}
 	s->looks_itself = true;
-	done = search(s, run, final, now);
+	done = ring_source_search(s, run, final, now);
 	s->looks_itself = false;
 	if (done) {
 		s->claims = claims;
@@ -307,13 +307,13 @@ static uint64_t least_stamp(struct ring_source *s)
 }
 
 /* Returns false if the run must be taken before the next try. */
-static bool look(struct ring_source *s, struct run *run, bool final)
+static bool ring_source_look(struct ring_source *s, struct run *run, bool final)
 {
 	struct ring_losses no_slice;
 	uint64_t now;
 
 	if (!s->ready)
-		read_header(s);
+		ring_source_read_header(s);
 	if (!s->ready || s->foreign)
 		return true;
 	no_slice = ring_losses_read(s->ring->swapped, &s->ring->header->no_slice);
@@ -429,12 +429,12 @@ static bool ring_filling(const struct capture_source *source)
 
 /* Fills the run from the current phase. Returns true if the phase is over, and false if the run
  * must be taken first. */
-static bool step(struct ring_source *s, struct run *run, bool final)
+static bool ring_source_step(struct ring_source *s, struct run *run, bool final)
 {
 	switch (s->phase) {
 	case RING_LOOK:
 		s->round_final = final;
-		return look(s, run, final);
+		return ring_source_look(s, run, final);
 	case RING_MODULES:
 		/* A module is the only item of its run, because the source has memory for one. */
 		if (run->count || ring_read_module(s, run))
@@ -457,7 +457,7 @@ static void ring_fill(struct capture_source *source, bool final, struct run *run
 	struct ring_source *s = (struct ring_source *)source;
 
 	release_read(s);
-	for (; step(s, run, final); s->phase++) {
+	for (; ring_source_step(s, run, final); s->phase++) {
 		if (s->phase != RING_REAP)
 			continue;
 		s->phase = RING_LOOK;

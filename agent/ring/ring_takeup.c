@@ -32,7 +32,7 @@
 
 /* ---- keeping the account ---- */
 
-static void store(uint64_t *to, uint64_t value)
+static void ring_takeup_store(uint64_t *to, uint64_t value)
 {
 	__atomic_store_n(to, value, __ATOMIC_RELAXED);
 }
@@ -47,11 +47,11 @@ void ring_account_lane(const struct ring_source *s, uint32_t index)
 		return;
 	if (a->threads < thread->number)
 		a->threads = thread->number;
-	store(&slice->thread_delivered,
-	      thread->counts.delivered + thread->counts.culled + thread->held);
-	store(&slice->thread_lost, thread->counts.lost);
-	store(&slice->thread_passed,
-	      ring_grown(thread->counts.not_sampled, s->lane[index].counted_not_sampled));
+	ring_takeup_store(&slice->thread_delivered,
+			  thread->counts.delivered + thread->counts.culled + thread->held);
+	ring_takeup_store(&slice->thread_lost, thread->counts.lost);
+	ring_takeup_store(&slice->thread_passed, ring_grown(thread->counts.not_sampled,
+							    s->lane[index].counted_not_sampled));
 	__atomic_store_n(&slice->thread, thread->number, __ATOMIC_RELEASE);
 }
 
@@ -62,11 +62,11 @@ void ring_account_write(struct capture_source *source, const struct capture_acco
 
 	for (uint32_t i = 0; i < s->active_count; i++)
 		ring_account_lane(s, s->active[i]);
-	store(&a->watermark_ns, account->watermark_ns);
-	store(&a->stacks_cut, account->stacks_cut);
-	store(&a->delivered[0], account->allocations);
-	store(&a->delivered[1], account->frees);
-	store(&a->delivered[2], account->bytes);
+	ring_takeup_store(&a->watermark_ns, account->watermark_ns);
+	ring_takeup_store(&a->stacks_cut, account->stacks_cut);
+	ring_takeup_store(&a->delivered[0], account->allocations);
+	ring_takeup_store(&a->delivered[1], account->frees);
+	ring_takeup_store(&a->delivered[2], account->bytes);
 	a->lost = (struct ring_losses){account->lost.events, account->lost.allocations,
 				       account->lost.frees, account->lost.bytes};
 	a->no_slice = s->no_slice;
@@ -101,14 +101,14 @@ struct part {
 	uint64_t delivered, lost, passed, first;
 };
 
-static bool is_taken(bool swapped, const struct ring_slice *slice)
+static bool ring_takeup_is_taken(bool swapped, const struct ring_slice *slice)
 {
 	uint32_t state = ring_acquire32(swapped, &slice->state);
 
 	return state == RING_SLICE_OWNED || state == RING_SLICE_LEFT;
 }
 
-static struct part part_of(bool swapped, const struct ring_slice *slice)
+static struct part ring_takeup_part_of(bool swapped, const struct ring_slice *slice)
 {
 	return (struct part){
 		.thread = __atomic_load_n(&slice->thread, __ATOMIC_ACQUIRE),
@@ -141,7 +141,8 @@ static bool counted_elsewhere(const struct ring_source *s, uint32_t index, const
 		const struct ring_slice *slice = &s->ring->slices[i];
 		uint64_t sum;
 
-		if (i == index || !is_taken(s->ring->swapped, slice) || slice->thread != p->thread)
+		if (i == index || !ring_takeup_is_taken(s->ring->swapped, slice) ||
+		    slice->thread != p->thread)
 			continue;
 		sum = slice->thread_delivered + slice->thread_lost;
 		if (sum > p->delivered + p->lost || (sum == p->delivered + p->lost && i < index))
@@ -168,9 +169,9 @@ static int sum_slices(struct ring_source *s, struct ring_inheritance *in)
 
 	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
 		struct ring_slice *slice = &s->ring->slices[i];
-		struct part p = part_of(swapped, slice);
+		struct part p = ring_takeup_part_of(swapped, slice);
 
-		if (!is_taken(swapped, slice) || !p.thread)
+		if (!ring_takeup_is_taken(swapped, slice) || !p.thread)
 			continue;
 		if (in->gone.slice == i + 1 &&
 		    in->gone.generation == ring_get32(swapped, &slice->generation)) {
@@ -262,12 +263,12 @@ bool ring_lane_take_up(struct ring_source *s, struct run *run, uint32_t index)
 {
 	const struct ring_slice *slice = &s->ring->slices[index];
 	const bool swapped = s->ring->swapped;
-	struct part p = part_of(swapped, slice);
+	struct part p = ring_takeup_part_of(swapped, slice);
 	struct ring_lane *l = &s->lane[index];
 	const struct thread *thread = threads_find(s->source.threads, p.tid);
 	struct run_item *item;
 
-	if (l->active || !is_taken(swapped, slice) || !p.thread)
+	if (l->active || !ring_takeup_is_taken(swapped, slice) || !p.thread)
 		return false;
 	/* It was valid at the first look, so the program has changed it. */
 	if (!part_sound(swapped, &p, slice, THREADS_MAX))
@@ -328,7 +329,7 @@ void ring_lane_put_away(struct ring_source *s, struct run *run, uint32_t index, 
 	l->announced = (struct ring_losses){0};
 }
 
-static void cut(struct ring_source *s, struct run *run, uint32_t index)
+static void ring_takeup_cut(struct ring_source *s, struct run *run, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 	uint64_t events = l->next.value;
@@ -351,6 +352,6 @@ void ring_lane_drop(struct ring_source *s, struct run *run, uint32_t index)
 	} else if (l->next.kind == RING_LOST) {
 		add_losses(&l->announced, &l->next.lost);
 	} else if (l->next.kind == RING_CUT && l->next.incarnation == s->incarnation) {
-		cut(s, run, index);
+		ring_takeup_cut(s, run, index);
 	}
 }

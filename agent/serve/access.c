@@ -27,7 +27,7 @@
 #define SO_PEERGROUPS 59
 #endif
 
-static int number_of(const char *name, uint32_t *ret)
+static int access_number_of(const char *name, uint32_t *ret)
 {
 	uint64_t number;
 
@@ -42,17 +42,17 @@ static int user_of(const char *name, uint32_t *ret)
 	const struct passwd *entry = getpwnam(name);
 
 	if (!entry)
-		return number_of(name, ret);
+		return access_number_of(name, ret);
 	*ret = entry->pw_uid;
 	return 0;
 }
 
-static int group_of(const char *name, uint32_t *ret)
+static int access_group_of(const char *name, uint32_t *ret)
 {
 	const struct group *entry = getgrnam(name);
 
 	if (!entry)
-		return number_of(name, ret);
+		return access_number_of(name, ret);
 	*ret = entry->gr_gid;
 	return 0;
 }
@@ -103,7 +103,7 @@ int access_parse(struct access *ret, const char *users, const char *groups, stru
 	if (users)
 		r = parse_list(a.user, &a.users, &a.everyone, users, user_of, "user", err);
 	if (!r && groups)
-		r = parse_list(a.group, &a.groups, NULL, groups, group_of, "group", err);
+		r = parse_list(a.group, &a.groups, NULL, groups, access_group_of, "group", err);
 	if (!r)
 		*ret = a;
 	return r;
@@ -188,7 +188,7 @@ bool access_tell(struct access *a, uid_t user)
 	return true;
 }
 
-static size_t add(char *out, size_t n, const char *before, const char *name, uint32_t number)
+static size_t access_add(char *out, size_t n, const char *before, const char *name, uint32_t number)
 {
 	int more = 0;
 
@@ -203,7 +203,7 @@ static size_t add_user(char *out, size_t n, const char *before, uid_t user)
 {
 	const struct passwd *entry = getpwuid(user);
 
-	return add(out, n, before, entry ? entry->pw_name : NULL, user);
+	return access_add(out, n, before, entry ? entry->pw_name : NULL, user);
 }
 
 const char *access_text(const struct access *a, char *out)
@@ -221,7 +221,8 @@ const char *access_text(const struct access *a, char *out)
 	for (uint32_t i = 0; i < a->groups; i++) {
 		const struct group *entry = getgrgid(a->group[i]);
 
-		n = add(out, n, i ? ", " : "; groups ", entry ? entry->gr_name : NULL, a->group[i]);
+		n = access_add(out, n, i ? ", " : "; groups ", entry ? entry->gr_name : NULL,
+			       a->group[i]);
 	}
 	return out;
 }

@@ -136,7 +136,7 @@ static void make_disk_room(struct agent *a)
 	drain_kick(&a->drain);
 }
 
-static void work(struct agent *a)
+static void agent_work(struct agent *a)
 {
 	bool wanted = __atomic_exchange_n(&a->spool.wanted, false, __ATOMIC_RELAXED);
 
@@ -156,10 +156,10 @@ static void work(struct agent *a)
 
 static void news(uv_async_t *async)
 {
-	work(async->data);
+	agent_work(async->data);
 }
 
-static void tick(uv_timer_t *timer)
+static void agent_tick(uv_timer_t *timer)
 {
 	struct agent *a = timer->data;
 
@@ -170,7 +170,7 @@ static void tick(uv_timer_t *timer)
 	control_socket_tick(&a->control_socket, clock_monotonic_ns());
 	cells_tick(a);
 	agent_look_for_keys(a);
-	work(a);
+	agent_work(a);
 }
 
 static void notify(void *context)
@@ -238,7 +238,7 @@ static void take_off(struct budget *b, size_t bytes)
 /* Opens the folder for batches that wait for a collector when memory is full. A failure is logged
  * and does not stop recording. The search for orphans runs now, while the memory for everything
  * else is still free. */
-static void open_folder(struct agent *a)
+static void agent_open_folder(struct agent *a)
 {
 	struct budget *b = &a->budget;
 
@@ -320,7 +320,7 @@ static int open_memory(struct agent *a, struct err_text *err)
 	if (r < 0)
 		return r;
 	a->budget.alike = a->settings.no_rings;
-	open_folder(a);
+	agent_open_folder(a);
 	take_off(&a->budget, SYMBOL_FILES_SIZE);
 	if (b->virtual)
 		take_off(&a->budget, CELLS_BYTES);
@@ -574,7 +574,7 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 	a->news.data = a->tick.data = a->trigger.data = a;
 	if (settings->flight.window_ns)
 		uv_signal_start(&a->trigger, signalled, SIGUSR1);
-	uv_timer_start(&a->tick, tick, TICK_MS, TICK_MS);
+	uv_timer_start(&a->tick, agent_tick, TICK_MS, TICK_MS);
 	a->idle_since_ns = clock_monotonic_ns();
 	r = handshake_open(&a->handshake, &a->loop, listen_fd, asked, a);
 	if (r < 0)
@@ -608,7 +608,7 @@ void agent_stop(struct agent *a)
 	a->stopping = true;
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		session_detach(&a->session[i]);
-	work(a);
+	agent_work(a);
 }
 
 void agent_child_ended(struct agent *a, pid_t pid, int status, uint64_t rss_peak)
@@ -624,7 +624,7 @@ void agent_child_ended(struct agent *a, pid_t pid, int status, uint64_t rss_peak
 		if (stream_state(&a->session[i].stream) == STREAM_LIVE &&
 		    a->session[i].stream.target.pid == pid)
 			session_ended(&a->session[i], &end);
-	work(a);
+	agent_work(a);
 }
 
 static void close_handle(uv_handle_t *handle, void *argument)

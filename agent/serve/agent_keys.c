@@ -11,7 +11,7 @@
 
 #define LOOK_NS 1000000000
 
-static void take_over(struct agent *a)
+static void agent_keys_take_over(struct agent *a)
 {
 	const struct secure_options *s = &a->settings.secure;
 	const struct pairs *pairs = s->paired ? a->settings.pairs : NULL;
@@ -38,7 +38,7 @@ int agent_open_keys(struct agent *a, struct err_text *err)
 {
 	int r;
 
-	take_over(a);
+	agent_keys_take_over(a);
 	if (!secure_wanted(&a->settings.secure))
 		return 0;
 	r = budget_secure(&a->settings.memory_limit, err);
@@ -84,7 +84,7 @@ void agent_look_for_keys(struct agent *a)
 	}
 	if (!r)
 		return;
-	take_over(a);
+	agent_keys_take_over(a);
 	r = secure_rekey(a->secure, a->keys.secret, a->keys.count, &text);
 	if (r < 0) {
 		log_error("%s", err_get(&text, r));

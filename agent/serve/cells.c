@@ -51,8 +51,8 @@ static bool is_told(const struct agent *a, pid_t pid, uint64_t start_ticks)
 	return t->pid == pid && t->start_ticks == (uint32_t)start_ticks;
 }
 
-static void tell(struct agent *a, struct session *s, const struct unrecorded *u,
-		 uint64_t start_ticks)
+static void cells_tell(struct agent *a, struct session *s, const struct unrecorded *u,
+		       uint64_t start_ticks)
 {
 	a->cell_told[u->pid % CELLS_TOLD] =
 		(struct cell_told){.pid = (pid_t)u->pid, .start_ticks = (uint32_t)start_ticks};
@@ -88,7 +88,7 @@ static void cell_tell(struct agent *a, struct cell *c, struct session *s)
 			       .bytes = n.bytes};
 
 	memcpy(u.name, c->name, sizeof(u.name));
-	tell(a, s, &u, c->start_ticks);
+	cells_tell(a, s, &u, c->start_ticks);
 	cell_close(c);
 }
 
@@ -114,7 +114,7 @@ static int cell_map(struct cell *c)
 	return 0;
 }
 
-static void fill(const struct cell *c, const struct ring_settings *s)
+static void cells_fill(const struct cell *c, const struct ring_settings *s)
 {
 	struct ring_header *h = c->header;
 	const bool swapped = c->swapped;
@@ -156,13 +156,13 @@ static struct cell *cell_new(struct agent *a, const struct target_info *target, 
 	c->start_ticks = target->start_ticks;
 	c->swapped = swapped;
 	memcpy(c->parent, parent->stream.id, sizeof(c->parent));
-	fill(c, &a->settings.each.ring);
+	cells_fill(c, &a->settings.each.ring);
 	return c;
 }
 
 /* ---- programs that ask ---- */
 
-static struct session *parent_of(struct agent *a, pid_t pid, const struct ring_hello *hello)
+static struct session *cells_parent_of(struct agent *a, pid_t pid, const struct ring_hello *hello)
 {
 	struct session *s =
 		hello->flags & RING_HELLO_FORKED ? session_by_id(a, hello->parent_stream) : NULL;
@@ -178,13 +178,13 @@ static void tell_uncounted(struct agent *a, struct session *parent,
 	if (is_told(a, target->pid, target->start_ticks))
 		return;
 	memcpy(u.name, target->comm, sizeof(u.name));
-	tell(a, parent, &u, target->start_ticks);
+	cells_tell(a, parent, &u, target->start_ticks);
 }
 
 void cells_turn_away(struct agent *a, struct handshake_client *client,
 		     const struct ring_hello *hello)
 {
-	struct session *parent = parent_of(a, client->pid, hello);
+	struct session *parent = cells_parent_of(a, client->pid, hello);
 	struct target_info target;
 	struct cell *c = NULL;
 
@@ -221,12 +221,12 @@ void cells_unready(struct agent *a, struct handshake_client *client, const struc
 	struct target_info target;
 
 	if (target_read(client->pid, &target) == 0)
-		tell_uncounted(a, parent_of(a, client->pid, hello), &target);
+		tell_uncounted(a, cells_parent_of(a, client->pid, hello), &target);
 }
 
 /* True if a process with this pid is recorded, counted or was reported. The process is gone, so
  * only its pid can be compared. */
-static bool is_known(const struct agent *a, pid_t pid)
+static bool cells_is_known(const struct agent *a, pid_t pid)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		if (stream_state(&a->session[i].stream) != STREAM_FREE &&
@@ -248,7 +248,7 @@ void cells_unheard(struct agent *a, const struct handshake_client *client,
 		hello->flags & RING_HELLO_FORKED ? session_by_id(a, hello->parent_stream) : NULL;
 	struct unrecorded u = {.pid = (uint32_t)client->pid, .name = "?"};
 
-	if (client->pid <= 0 || is_known(a, client->pid))
+	if (client->pid <= 0 || cells_is_known(a, client->pid))
 		return;
 	a->unheard++;
 	log_info("pid %d asked to be recorded, but ended before the agent, which "
@@ -256,7 +256,7 @@ void cells_unheard(struct agent *a, const struct handshake_client *client,
 		 (int)client->pid);
 	if (!parent && a->only)
 		parent = session_above(a, a->only, NULL);
-	tell(a, parent, &u, 0);
+	cells_tell(a, parent, &u, 0);
 }
 
 /* ---- ends of counted processes ---- */

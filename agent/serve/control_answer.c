@@ -18,7 +18,7 @@ struct answering {
 };
 
 /* Appends a line, or omits it if the whole line does not fit. */
-static void say(struct answering *a, const char *line)
+static void control_answer_say(struct answering *a, const char *line)
 {
 	size_t length = strlen(line);
 
@@ -79,7 +79,7 @@ static void say_agent(struct answering *a, const struct agent *agent)
 	for (uint32_t i = 0; i < agent->budget.links; i++)
 		o.collectors += agent->link[i].fd >= 0 && agent->link[i].greeted;
 	order_agent_format(line, sizeof(line), &o);
-	say(a, line);
+	control_answer_say(a, line);
 }
 
 static void say_program(struct answering *a, struct stream *s)
@@ -107,7 +107,7 @@ static void say_program(struct answering *a, struct stream *s)
 		    strlen(target_name(&s->target)));
 	pthread_mutex_unlock(&s->lock);
 	order_program_format(line, sizeof(line), &p);
-	say(a, line);
+	control_answer_say(a, line);
 }
 
 static bool may_see(const struct stream *s, uid_t uid, bool all)
@@ -116,7 +116,7 @@ static bool may_see(const struct stream *s, uid_t uid, bool all)
 }
 
 /* Returns true if the order was carried out. */
-static bool give(struct answering *a, struct stream *s, const struct order *order)
+static bool control_answer_give(struct answering *a, struct stream *s, const struct order *order)
 {
 	struct order_result r = order_give(s, order);
 	struct order_done d = {.done = r.status == HEAPCAST__REPLY_STATUS__REPLY_DONE,
@@ -129,7 +129,7 @@ static bool give(struct answering *a, struct stream *s, const struct order *orde
 
 	snprintf(d.text, sizeof(d.text), "%s", r.text);
 	order_done_format(line, sizeof(line), &d);
-	say(a, line);
+	control_answer_say(a, line);
 	return d.done;
 }
 
@@ -151,18 +151,20 @@ static void give_all(struct answering *a, struct agent *agent, uid_t uid, bool a
 		    (!q->pid && stream_state(s) != STREAM_LIVE))
 			continue;
 		asked++;
-		done += give(a, s, &order);
+		done += control_answer_give(a, s, &order);
 	}
 	if (done)
 		drain_kick(&agent->drain);
 	if (!asked)
-		say(a, q->pid ? "no no program of yours with this number is recorded here"
-			      : "no no program of yours is recorded here now");
+		control_answer_say(
+			a, q->pid ? "no no program of yours with this number is recorded here"
+				  : "no no program of yours is recorded here now");
 	else
-		say(a, done == asked ? "ok" : "no it was refused");
+		control_answer_say(a, done == asked ? "ok" : "no it was refused");
 }
 
-static size_t answer(void *context, uid_t uid, bool all, const struct order_question *q, char *out)
+static size_t control_answer_answer(void *context, uid_t uid, bool all,
+				    const struct order_question *q, char *out)
 {
 	struct agent *agent = context;
 	struct answering a = {.out = out};
@@ -175,7 +177,7 @@ static size_t answer(void *context, uid_t uid, bool all, const struct order_ques
 	for (uint32_t i = 0; i < agent->budget.slots; i++)
 		if (may_see(agent->stream[i], uid, all))
 			say_program(&a, agent->stream[i]);
-	say(&a, "ok");
+	control_answer_say(&a, "ok");
 	return a.length;
 }
 
@@ -191,6 +193,6 @@ int agent_open_control_socket(struct agent *a, const char *socket)
 	if (a->link_packer.scratch.size < CONTROL_ANSWER_MAX)
 		return -ENOMEM;
 	return control_socket_open(&a->control_socket, &a->loop, name,
-				   access_others(&a->settings.access), answer, a,
+				   access_others(&a->settings.access), control_answer_answer, a,
 				   (char *)a->link_packer.scratch.memory);
 }

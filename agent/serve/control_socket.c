@@ -16,9 +16,9 @@
 #define QUEUE	  8
 #define SILENT_NS 2000000000ull
 
-static void connection(uv_poll_t *poll, int status, int events);
+static void control_socket_connection(uv_poll_t *poll, int status, int events);
 
-static void client_closed(uv_handle_t *handle)
+static void control_socket_client_closed(uv_handle_t *handle)
 {
 	struct control_client *c = handle->data;
 	struct control_socket *d = c->control_socket;
@@ -26,7 +26,7 @@ static void client_closed(uv_handle_t *handle)
 	c->fd = -1;
 	c->closing = false;
 	if (d->full && d->fd >= 0)
-		uv_poll_start(&d->poll, UV_READABLE, connection);
+		uv_poll_start(&d->poll, UV_READABLE, control_socket_connection);
 	d->full = false;
 }
 
@@ -37,16 +37,16 @@ static void client_close(struct control_client *c)
 	c->closing = true;
 	uv_poll_stop(&c->poll);
 	close(c->fd);
-	uv_close((uv_handle_t *)&c->poll, client_closed);
+	uv_close((uv_handle_t *)&c->poll, control_socket_client_closed);
 }
 
-static size_t refuse(char *out, const char *why)
+static size_t control_socket_refuse(char *out, const char *why)
 {
 	return (size_t)snprintf(out, CONTROL_ANSWER_MAX, "no %s\n", why);
 }
 
 /* Answers the complete line, and closes the connection. */
-static void answer(struct control_client *c)
+static void control_socket_answer(struct control_client *c)
 {
 	struct control_socket *d = c->control_socket;
 	struct order_question question;
@@ -56,11 +56,11 @@ static void answer(struct control_client *c)
 	size_t n;
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
-		n = refuse(d->out, "the kernel does not say who you are");
+		n = control_socket_refuse(d->out, "the kernel does not say who you are");
 	else if (order_question_parse(c->line, &question, &why) < 0)
-		n = refuse(d->out, why);
+		n = control_socket_refuse(d->out, why);
 	else if (!question.status && !order_limit_take(&d->limit, clock_monotonic_ns()))
-		n = refuse(d->out, "too many orders at a time: try again");
+		n = control_socket_refuse(d->out, "too many orders at a time: try again");
 	else
 		n = d->answer(d->context, peer.uid, peer.uid == geteuid() || !peer.uid, &question,
 			      d->out);
@@ -84,13 +84,13 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 	/* Accept exactly one line, with no NUL in it and nothing after it. */
 	if (newline == c->line + c->length - 1 && !memchr(c->line, 0, c->length)) {
 		*newline = '\0';
-		answer(c);
+		control_socket_answer(c);
 	} else if (n <= 0 || newline || c->length == sizeof(c->line)) {
 		client_close(c);
 	}
 }
 
-static struct control_client *free_place(struct control_socket *d)
+static struct control_client *control_socket_free_place(struct control_socket *d)
 {
 	for (unsigned i = 0; i < CONTROL_CLIENTS; i++)
 		if (d->client[i].fd < 0)
@@ -99,10 +99,10 @@ static struct control_client *free_place(struct control_socket *d)
 }
 
 /* When all places are taken, further connections wait in the socket's backlog. */
-static void connection(uv_poll_t *poll, int status, int events)
+static void control_socket_connection(uv_poll_t *poll, int status, int events)
 {
 	struct control_socket *d = poll->data;
-	struct control_client *c = free_place(d);
+	struct control_client *c = control_socket_free_place(d);
 	int fd;
 
 	(void)events;
@@ -201,7 +201,7 @@ int control_socket_open(struct control_socket *d, uv_loop_t *loop, const char *n
 		d->fd = -1;
 		return r;
 	}
-	return uv_poll_start(&d->poll, UV_READABLE, connection);
+	return uv_poll_start(&d->poll, UV_READABLE, control_socket_connection);
 }
 
 void control_socket_admit(const struct control_socket *d, bool others)

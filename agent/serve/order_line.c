@@ -125,7 +125,7 @@ static bool next_id(const char **at, char id[33])
 }
 
 /* Takes the rest of the line as printable text. */
-static void take_text(const char *at, char *out, size_t size)
+static void order_line_take_text(const char *at, char *out, size_t size)
 {
 	words_clean(out, size, at, strlen(at));
 }
@@ -148,7 +148,7 @@ int order_program_parse(const char *line, struct order_program *ret)
 		return -EINVAL;
 	p.mode = (int)mode;
 	p.ended = ended;
-	take_text(line, p.name, sizeof(p.name));
+	order_line_take_text(line, p.name, sizeof(p.name));
 	*ret = p;
 	return 0;
 }
@@ -178,7 +178,7 @@ int order_done_parse(const char *line, struct order_done *ret)
 		       !words_number(&line, UINT64_MAX, &d.snapshot)))
 		return -EINVAL;
 	d.mode = (int)mode;
-	take_text(line, d.text, sizeof(d.text));
+	order_line_take_text(line, d.text, sizeof(d.text));
 	*ret = d;
 	return 0;
 }

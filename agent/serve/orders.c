@@ -36,15 +36,15 @@ bool order_limit_take(struct order_limit *l, uint64_t now_ns)
 	return true;
 }
 
-static struct order_result refused(int status, const char *text)
+static struct order_result orders_refused(int status, const char *text)
 {
 	return (struct order_result){.status = status, .text = text};
 }
 
 static struct order_result too_many(void)
 {
-	return refused(HEAPCAST__REPLY_STATUS__REPLY_TOO_MANY,
-		       "too many marks at a time: nothing was changed, try again");
+	return orders_refused(HEAPCAST__REPLY_STATUS__REPLY_TOO_MANY,
+			      "too many marks at a time: nothing was changed, try again");
 }
 
 static struct order_result done(const struct stream *s, uint64_t time_ns, const char *text)
@@ -95,10 +95,11 @@ static struct order_result change_mode(struct stream *s, const struct order *o)
 	if (o->mode == RING_OFF)
 		return change(s, o, HEAPCAST__MARK_KIND__MARK_STOP, RING_OFF, 0);
 	if (o->mode != RING_FULL && o->mode != RING_SAMPLE)
-		return refused(HEAPCAST__REPLY_STATUS__REPLY_MALFORMED, "there is no such mode");
+		return orders_refused(HEAPCAST__REPLY_STATUS__REPLY_MALFORMED,
+				      "there is no such mode");
 	if (o->mode == RING_SAMPLE && (!interval || interval > RING_INTERVAL_MAX))
-		return refused(HEAPCAST__REPLY_STATUS__REPLY_MALFORMED,
-			       "a sample interval is 1 byte to 4 GiB");
+		return orders_refused(HEAPCAST__REPLY_STATUS__REPLY_MALFORMED,
+				      "a sample interval is 1 byte to 4 GiB");
 	return change(s, o, kind, o->mode, interval);
 }
 
@@ -115,14 +116,14 @@ static struct order_result put_snapshot(struct stream *s, const struct order *o)
 	return result;
 }
 
-static struct order_result put_mark(struct stream *s, const struct order *o)
+static struct order_result orders_put_mark(struct stream *s, const struct order *o)
 {
 	char text[ORDER_TEXT_MAX + 1];
 	size_t length = words_clean(text, sizeof(text), o->text, o->text_length);
 	uint64_t now = stream_now(s);
 
 	if (!length)
-		return refused(HEAPCAST__REPLY_STATUS__REPLY_MALFORMED, "a mark has a text");
+		return orders_refused(HEAPCAST__REPLY_STATUS__REPLY_MALFORMED, "a mark has a text");
 	if (stream_mark(s, HEAPCAST__MARK_KIND__MARK_TEXT, 0, now, (const uint8_t *)text,
 			(uint32_t)length, o->by) < 0)
 		return too_many();
@@ -142,10 +143,11 @@ static struct order_result carry_out(struct stream *s, const struct order *o)
 	case HEAPCAST__ACTION__ACTION_SNAPSHOT:
 		return put_snapshot(s, o);
 	case HEAPCAST__ACTION__ACTION_MARK:
-		return put_mark(s, o);
+		return orders_put_mark(s, o);
 	default:
-		return refused(HEAPCAST__REPLY_STATUS__REPLY_MALFORMED,
-			       "the agent does not know this order: it may be too old for it");
+		return orders_refused(
+			HEAPCAST__REPLY_STATUS__REPLY_MALFORMED,
+			"the agent does not know this order: it may be too old for it");
 	}
 }
 
@@ -158,10 +160,11 @@ struct order_result order_give(struct stream *s, const struct order *o)
 		result = carry_out(s, o);
 		stream_hurry(s);
 	} else if (s->state == STREAM_FREE) {
-		result = refused(HEAPCAST__REPLY_STATUS__REPLY_NO_STREAM,
-				 "the agent does not record it any more");
+		result = orders_refused(HEAPCAST__REPLY_STATUS__REPLY_NO_STREAM,
+					"the agent does not record it any more");
 	} else {
-		result = refused(HEAPCAST__REPLY_STATUS__REPLY_ENDED, "the program has ended");
+		result = orders_refused(HEAPCAST__REPLY_STATUS__REPLY_ENDED,
+					"the program has ended");
 	}
 	pthread_mutex_unlock(&s->lock);
 	return result;
@@ -170,8 +173,8 @@ struct order_result order_give(struct stream *s, const struct order *o)
 struct order_result order_give_all(struct stream *const *streams, uint32_t count,
 				   const struct order *o)
 {
-	struct order_result all =
-		refused(HEAPCAST__REPLY_STATUS__REPLY_NO_STREAM, "no such program is recorded now");
+	struct order_result all = orders_refused(HEAPCAST__REPLY_STATUS__REPLY_NO_STREAM,
+						 "no such program is recorded now");
 	uint32_t took = 0;
 
 	for (uint32_t i = 0; i < count; i++) {

@@ -79,8 +79,8 @@ bool orphans_half_sent(const struct orphans *os, uint32_t link)
 	return false;
 }
 
-static int open_file(const struct orphans *os, const struct orphan *o, uint32_t segment,
-		     enum spool_file kind)
+static int orphans_open_file(const struct orphans *os, const struct orphan *o, uint32_t segment,
+			     enum spool_file kind)
 {
 	char name[SPOOL_NAME_MAX];
 	int fd = openat(os->folder->fd,
@@ -102,7 +102,7 @@ int orphans_find(const struct orphans *os, uint32_t link, uint32_t index, struct
 		return -ENOENT;
 	if (pread(os->index, &e, sizeof(e), (off_t)((o->entry + r->at) * sizeof(e))) != sizeof(e))
 		return -EIO;
-	fd = open_file(os, o, e.file / 2, e.file & 1 ? SPOOL_DEFINITIONS : SPOOL_FRAMES);
+	fd = orphans_open_file(os, o, e.file / 2, e.file & 1 ? SPOOL_DEFINITIONS : SPOOL_FRAMES);
 	if (fd < 0)
 		return fd == -ENOENT ? -EIO : fd; /* the file was removed behind our back */
 	*ret = (struct spool_place){.fd = fd, .offset = (off_t)e.offset, .length = e.length};

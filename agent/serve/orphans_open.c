@@ -67,7 +67,7 @@ static int check_frame(struct search *s, struct orphan *o, const uint8_t *frame,
 	return r < 0 || o->pid ? r : identify(o, message, size);
 }
 
-static int note(struct search *s, uint64_t offset, size_t length, uint32_t file)
+static int orphans_open_note(struct search *s, uint64_t offset, size_t length, uint32_t file)
 {
 	struct orphan_entry e = {.offset = offset, .length = (uint32_t)length, .file = file};
 	int r = spool_file_write(s->orphans->index, &e, sizeof(e), s->entries * sizeof(e));
@@ -88,7 +88,7 @@ static int read_some(struct search *s, struct orphan *o, int fd, uint32_t file, 
 	while (!r && (r = frame_length(s->buffer + at, (size_t)n - at, &length, NULL)) == 1) {
 		r = check_frame(s, o, s->buffer + at, length);
 		if (!r)
-			r = note(s, *offset + at, length, file);
+			r = orphans_open_note(s, *offset + at, length, file);
 		at += r ? 0 : length;
 	}
 	*offset += at;
@@ -99,7 +99,8 @@ static int read_some(struct search *s, struct orphan *o, int fd, uint32_t file, 
 
 /* Indexes a file up to where it is damaged. Returns the number of frames, or a negative errno if
  * the index can't be written. */
-static int64_t read_file(struct search *s, struct orphan *o, uint32_t segment, enum spool_file kind)
+static int64_t orphans_open_read_file(struct search *s, struct orphan *o, uint32_t segment,
+				      enum spool_file kind)
 {
 	char name[SPOOL_NAME_MAX];
 	cleanup(cleanup_close) int fd =
@@ -134,13 +135,14 @@ static void remove_empty(const struct search *s, const struct orphan *o, uint32_
 
 /* Appends the frames of a segment to `o`, which is empty or ends where the segment begins. Returns
  * the number of frames or a negative errno. */
-static int64_t append(struct search *s, struct orphan *o, const struct spool_left *left)
+static int64_t orphans_open_append(struct search *s, struct orphan *o,
+				   const struct spool_left *left)
 {
 	uint32_t damaged = s->damaged;
 	int64_t frames;
 
 	o->first[o->segments] = o->next = left->first;
-	frames = read_file(s, o, o->segments, SPOOL_FRAMES);
+	frames = orphans_open_read_file(s, o, o->segments, SPOOL_FRAMES);
 	if (!frames && s->damaged == damaged)
 		remove_empty(s, o, o->segments);
 	if (frames > 0) {
@@ -158,7 +160,7 @@ static bool goes_on(const struct orphan *o, const struct spool_left *left)
 
 /* Begins an orphan with this segment. A collector that lacks earlier frames needs the definitions
  * before the segment. */
-static int64_t begin(struct search *s, const struct spool_left *left)
+static int64_t orphans_open_begin(struct search *s, const struct spool_left *left)
 {
 	struct orphan *o = &s->orphans->orphan[s->orphans->count];
 	int64_t n = 1;
@@ -167,17 +169,17 @@ static int64_t begin(struct search *s, const struct spool_left *left)
 	memcpy(o->id, left->stream, STREAM_ID_SIZE);
 	o->first[0] = left->first;
 	if (left->first > 1) {
-		n = read_file(s, o, 0, SPOOL_DEFINITIONS);
+		n = orphans_open_read_file(s, o, 0, SPOOL_DEFINITIONS);
 		o->definitions = n > 0 ? (uint32_t)n : 0;
 	}
 	if (n >= 0)
-		n = append(s, o, left);
+		n = orphans_open_append(s, o, left);
 	if (n > 0 && (o->definitions || left->first == 1))
 		s->orphans->count++;
 	return n;
 }
 
-static int look(struct search *s, const struct spool_left *left, int count)
+static int orphans_open_look(struct search *s, const struct spool_left *left, int count)
 {
 	struct orphans *os = s->orphans;
 	int64_t n = 0;
@@ -186,16 +188,16 @@ static int look(struct search *s, const struct spool_left *left, int count)
 		struct orphan *last = os->count ? &os->orphan[os->count - 1] : NULL;
 
 		if (last && goes_on(last, &left[i]))
-			n = append(s, last, &left[i]);
+			n = orphans_open_append(s, last, &left[i]);
 		else if (os->count < ORPHANS_MAX)
-			n = begin(s, &left[i]);
+			n = orphans_open_begin(s, &left[i]);
 		else
 			s->skipped++;
 	}
 	return n < 0 ? (int)n : 0;
 }
 
-static void tell(const struct search *s)
+static void orphans_open_tell(const struct search *s)
 {
 	const struct orphans *os = s->orphans;
 	char size[32];
@@ -229,7 +231,7 @@ static int find_all(struct search *s, const struct spool_left *left, int count)
 	if (!r)
 		r = os->index = spool_file_nameless(os->folder->fd);
 	if (r >= 0)
-		r = look(s, left, count);
+		r = orphans_open_look(s, left, count);
 	os->reader = r < 0 || !os->count
 			     ? NULL
 			     : calloc((size_t)os->links * os->count, sizeof(*os->reader));
@@ -260,7 +262,7 @@ void orphans_open(struct orphans *os, struct spool_folder *folder, uint32_t link
 	}
 	__atomic_add_fetch(&folder->used, s.entries * sizeof(struct orphan_entry),
 			   __ATOMIC_RELAXED);
-	tell(&s);
+	orphans_open_tell(&s);
 }
 
 void orphans_close(struct orphans *os)

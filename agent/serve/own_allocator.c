@@ -158,7 +158,7 @@ static bool may_matter(const char *name)
 /* gcc names parts and copies of functions with a dot: "malloc.constprop.0". Only the function
  * itself branches to its seldom executed part (".cold"), so that is no copy. Any code may call the
  * others. */
-static bool is_copy(const char *name, char base[ELF_NAME_MAX])
+static bool own_allocator_is_copy(const char *name, char base[ELF_NAME_MAX])
 {
 	const char *dot = strchr(name, '.');
 
@@ -176,7 +176,7 @@ static bool take_symbol(void *context, const struct elf_symbol *symbol, const ch
 	(void)context;
 	if (!may_matter(full_name))
 		return false;
-	copied = is_copy(full_name, name);
+	copied = own_allocator_is_copy(full_name, name);
 	if (strchr(full_name, '.') && !copied)
 		return false;
 	work.sanitized |= is_sanitizers(name);
@@ -218,7 +218,7 @@ static void drop_uncommon(void)
 	work.count = kept;
 }
 
-static void collect(void)
+static void own_allocator_collect(void)
 {
 	work.count = 0;
 	work.overflow = work.sanitized = work.malloc = work.free = false;
@@ -272,7 +272,7 @@ static void refuse_inside(uint64_t address, const char *reason)
 			work.candidate[i].reason = reason;
 }
 
-static bool is_wanted(void *context, uint64_t target)
+static bool own_allocator_is_wanted(void *context, uint64_t target)
 {
 	(void)context;
 	for (unsigned i = 0; i < work.count; i++) {
@@ -307,8 +307,10 @@ static bool symbol_found(void *context, const struct elf_symbol *symbol, const c
 /* Scans the segment in overlapping pieces, so that no branch is cut by a border. */
 static void look_for_branches(const struct elf_load *segment)
 {
-	const struct entry_search search = {
-		.wanted = is_wanted, .found = branch_found, .low = work.low, .high = work.high};
+	const struct entry_search search = {.wanted = own_allocator_is_wanted,
+					    .found = branch_found,
+					    .low = work.low,
+					    .high = work.high};
 
 	for (uint64_t at = 0; at < segment->size; at += CODE_MAX) {
 		size_t before = at ? ENTRY_BEFORE : 0;
@@ -402,7 +404,8 @@ static void take_whole(void)
 
 /* ---- the result ---- */
 
-static void refuse(struct own_allocator *ret, const struct candidate *c, const char *reason)
+static void own_allocator_refuse(struct own_allocator *ret, const struct candidate *c,
+				 const char *reason)
 {
 	ret->refused++;
 	if (ret->reason || !*reason)
@@ -436,7 +439,7 @@ void own_allocator_find(int fd, bool early, struct own_allocator *ret)
 	ret->reason = NULL;
 	if (elf_symbols_open(&work.file, fd) < 0)
 		return;
-	collect();
+	own_allocator_collect();
 	if (early) {
 		read_moves();
 		take_whole();
@@ -449,7 +452,7 @@ void own_allocator_find(int fd, bool early, struct own_allocator *ret)
 		if (c->wrapper || (c->copied && !c->reason))
 			continue;
 		if (in_general || c->reason)
-			refuse(ret, c, in_general ? in_general : c->reason);
+			own_allocator_refuse(ret, c, in_general ? in_general : c->reason);
 		else
 			put_entry(ret, c);
 	}

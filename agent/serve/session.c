@@ -191,8 +191,9 @@ static struct target_said said_in(const struct handshake_client *client,
 	};
 }
 
-static int open_stream(struct agent *a, struct session *s, const struct handshake_client *client,
-		       const struct target_info *target, const struct ring_hello *hello)
+static int session_open_stream(struct agent *a, struct session *s,
+			       const struct handshake_client *client,
+			       const struct target_info *target, const struct ring_hello *hello)
 {
 	struct stream_settings settings = {
 		.ring = s->settings.ring, .agent_id = a->id, .said = said_in(client, hello)};
@@ -231,9 +232,10 @@ static int find_file(struct agent *a, struct session *s, struct err_text *say)
 	return r;
 }
 
-static enum ring_answer_kind begin(struct agent *a, struct session *s,
-				   struct handshake_client *client,
-				   const struct target_info *target, const struct ring_hello *hello)
+static enum ring_answer_kind session_begin(struct agent *a, struct session *s,
+					   struct handshake_client *client,
+					   const struct target_info *target,
+					   const struct ring_hello *hello)
 {
 	struct err_text say = {{0}};
 	int r = session_settle(a, s, client, &say);
@@ -243,7 +245,7 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 		session_give(s);
 		return RING_REFUSED;
 	}
-	r = open_stream(a, s, client, target, hello);
+	r = session_open_stream(a, s, client, target, hello);
 	if (r < 0) {
 		a->ringless = true;
 		log_error("can't make a ring for pid %d: %s", (int)target->pid, strerror(-r));
@@ -261,7 +263,7 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 
 /* A stream has one source. True if another session has the same stream id: a program that got hold
  * of another stream's id is turned away. */
-static bool is_copy(const struct agent *a, const struct session *s)
+static bool session_is_copy(const struct agent *a, const struct session *s)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		if (&a->session[i] != s && stream_state(&a->session[i].stream) != STREAM_FREE &&
@@ -282,7 +284,7 @@ int session_take_up(struct agent *a, const struct target_info *target, int lock)
 	}
 	pthread_mutex_lock(&s->stream.lock);
 	r = stream_take_up(&s->stream, target, lock, a->mark, a->id);
-	if (!r && is_copy(a, s)) {
+	if (!r && session_is_copy(a, s)) {
 		stream_close(&s->stream);
 		r = -EEXIST;
 	}
@@ -384,7 +386,7 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 		return RING_REFUSED;
 	}
 	s = session_take(a);
-	return s ? begin(a, s, client, &target, hello) : ANSWER_LATER;
+	return s ? session_begin(a, s, client, &target, hello) : ANSWER_LATER;
 }
 
 /* True if the program gave up waiting for an earlier answer: it never wrote to its ring. */
@@ -395,8 +397,9 @@ static bool never_taken(const struct session *s)
 	return h && !__atomic_load_n(&h->byte_order, __ATOMIC_ACQUIRE);
 }
 
-static void answer(struct agent *a, struct handshake_client *client, const struct ring_hello *hello,
-		   enum ring_answer_kind kind, struct session *known)
+static void session_answer(struct agent *a, struct handshake_client *client,
+			   const struct ring_hello *hello, enum ring_answer_kind kind,
+			   struct session *known)
 {
 	struct target_info target;
 	struct session *s;
@@ -424,7 +427,7 @@ void session_ask(struct agent *a, struct handshake_client *client, const struct 
 	enum ring_answer_kind kind = decide(a, client, hello, &known);
 
 	if (kind != ANSWER_LATER) {
-		answer(a, client, hello, kind, known);
+		session_answer(a, client, hello, kind, known);
 		return;
 	}
 	for (uint32_t i = 0; i < AGENT_HELD; i++) {
@@ -453,7 +456,7 @@ void session_admit(struct agent *a)
 		if (kind == ANSWER_LATER)
 			cells_turn_away(a, h->client, &h->hello);
 		else
-			answer(a, h->client, &h->hello, kind, known);
+			session_answer(a, h->client, &h->hello, kind, known);
 		h->client = NULL;
 	}
 }

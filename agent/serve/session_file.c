@@ -32,7 +32,7 @@ static bool may_replace(const struct session *s)
 }
 
 /* Expands the pattern. A relative pattern starts in `folder`, unless `folder` is empty. */
-static int place(const struct session *s, const char *folder, char *out, size_t size)
+static int session_file_place(const struct session *s, const char *folder, char *out, size_t size)
 {
 	const struct agent *a = s->agent;
 	const char *pattern = pattern_of(&s->settings);
@@ -91,7 +91,7 @@ static int try_folder(struct session *s, uint64_t first, const char *folder, str
 	struct agent *a = s->agent;
 	char path[FILE_NAME_MAX] = "", wanted[FILE_NAME_MAX];
 	uint32_t number;
-	int r = place(s, folder, path, sizeof(path)), fd;
+	int r = session_file_place(s, folder, path, sizeof(path)), fd;
 
 	if (r < 0)
 		return err_set(err, r, "can't write a recording to %s: %s",
@@ -109,7 +109,7 @@ static int try_folder(struct session *s, uint64_t first, const char *folder, str
 	return 0;
 }
 
-static int find_place(struct session *s, uint64_t first, struct err_text *err)
+static int session_file_find_place(struct session *s, uint64_t first, struct err_text *err)
 {
 	const struct agent *a = s->agent;
 	const char *own = a->settings.folder ? a->settings.folder : "";
@@ -132,7 +132,7 @@ int session_open_file(struct session *s, uint64_t first, struct err_text *err)
 	int r;
 
 	err = err ? err : &own;
-	r = find_place(s, first, err);
+	r = session_file_find_place(s, first, err);
 	if (r < 0)
 		log_error("%s", err_get(err, r));
 	return r;

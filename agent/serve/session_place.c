@@ -15,14 +15,14 @@ static struct session *free_session(struct agent *a)
 }
 
 /* The session's part of the address space, as an arena with nothing in use. */
-static struct arena place_of(struct agent *a, const struct session *s)
+static struct arena session_place_of(struct agent *a, const struct session *s)
 {
 	return (struct arena){.memory = a->places.memory + a->places.used +
 					(size_t)(s - a->session) * a->budget.virtual,
 			      .size = a->budget.virtual};
 }
 
-static void clear(struct agent *a, struct session *s)
+static void session_place_clear(struct agent *a, struct session *s)
 {
 	struct stream *stream = &s->stream;
 
@@ -35,14 +35,14 @@ static void clear(struct agent *a, struct session *s)
 
 int session_init(struct agent *a, struct session *s)
 {
-	clear(a, s);
+	session_place_clear(a, s);
 	return stream_init(&s->stream, &a->arena, &a->budget, a->settings.each.ring.depth_limit,
 			   &a->clock, &a->drain_packer);
 }
 
 static int init_place(struct agent *a, struct session *s)
 {
-	struct arena place = place_of(a, s);
+	struct arena place = session_place_of(a, s);
 	int r = stream_init_place(&s->stream, &place, &a->budget, a->settings.each.ring.depth_limit,
 				  &a->clock, &a->drain_packer);
 
@@ -73,7 +73,7 @@ struct session *session_take(struct agent *a)
 
 	if (!s || !a->budget.virtual)
 		return s;
-	clear(a, s);
+	session_place_clear(a, s);
 	if (!pay(a, s))
 		return NULL;
 	if (init_place(a, s) == 0)
@@ -85,7 +85,7 @@ struct session *session_take(struct agent *a)
 void session_give(struct session *s)
 {
 	struct agent *a = s->agent;
-	struct arena place = place_of(a, s);
+	struct arena place = session_place_of(a, s);
 
 	if (!a->budget.virtual)
 		return;

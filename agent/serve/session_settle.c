@@ -55,7 +55,7 @@ int session_settle(struct agent *a, struct session *s, const struct handshake_cl
 }
 
 /* True if the process was not told yet. A second image of the same process is not told again. */
-static bool tell(struct agent *a, pid_t pid)
+static bool session_settle_tell(struct agent *a, pid_t pid)
 {
 	uint64_t start_ticks;
 	pid_t parent;
@@ -78,7 +78,7 @@ void session_say(struct agent *a, struct handshake_client *client, struct err_te
 	/* The text may quote what the program sent. */
 	words_clean(text, sizeof(text), say->text, strlen(say->text));
 	log_warn("pid %d: %s", (int)client->pid, text);
-	if (!(client->flags & RING_HELLO_FORKED) && tell(a, client->pid))
+	if (!(client->flags & RING_HELLO_FORKED) && session_settle_tell(a, client->pid))
 		handshake_say(client, text);
 }
 

@@ -123,7 +123,7 @@ static const char *reason(int error)
 
 /* Takes up one ring and counts the outcome. Rings that are not the process's own are skipped: a
  * fork child has its parent's mapping, and a detached program keeps its mapping. */
-static void take(struct agent *a, pid_t pid, int fd, struct takeup_report *report)
+static void takeup_take(struct agent *a, pid_t pid, int fd, struct takeup_report *report)
 {
 	struct target_info target;
 	int r = fd;
@@ -157,14 +157,14 @@ static void take(struct agent *a, pid_t pid, int fd, struct takeup_report *repor
 		 (int)pid, reason(r));
 }
 
-static void look_at(struct agent *a, pid_t pid, dev_t device, struct takeup_report *report)
+static void takeup_look_at(struct agent *a, pid_t pid, dev_t device, struct takeup_report *report)
 {
 	cleanup(cleanup_close) int proc = proc_open(pid);
 	struct proc_mapping mapping[MAPPINGS_MAX];
 	unsigned count = find_mappings(proc, device, mapping);
 
 	for (unsigned i = 0; i < count; i++)
-		take(a, pid, open_mapping(proc, device, &mapping[i]), report);
+		takeup_take(a, pid, open_mapping(proc, device, &mapping[i]), report);
 }
 
 struct takeup_report takeup_all(struct agent *a)
@@ -176,7 +176,7 @@ struct takeup_report takeup_all(struct agent *a)
 
 	while (proc && (pid = proc_next(proc)))
 		if (pid != getpid())
-			look_at(a, pid, device, &report);
+			takeup_look_at(a, pid, device, &report);
 	if (proc)
 		closedir(proc);
 	if (report.no_right)

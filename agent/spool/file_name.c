@@ -21,7 +21,7 @@
 #define TRY_BYTES  4096 /* a full disk has no room for so many */
 #define TRIES	   16	/* if others take the name at the same time */
 
-static const char *last_part(const char *path)
+static const char *file_name_last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -30,10 +30,10 @@ static const char *last_part(const char *path)
 
 /* Opens the folder, so that renaming it does not matter later. Returns a descriptor or a negative
  * errno. */
-static int open_folder(const char *path)
+static int file_name_open_folder(const char *path)
 {
 	char folder[FILE_NAME_MAX];
-	size_t length = (size_t)(last_part(path) - path);
+	size_t length = (size_t)(file_name_last_part(path) - path);
 	int fd;
 
 	if (length >= sizeof(folder))
@@ -44,7 +44,7 @@ static int open_folder(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-static int make(int folder, const char *name)
+static int file_name_make(int folder, const char *name)
 {
 	int fd = openat(folder, name,
 			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
@@ -57,7 +57,7 @@ static int make(int folder, const char *name)
  * agent. Without locks in the file system, nothing protects the file. Returns false if another
  * agent has the file, or if the file has no name any more.
  */
-static bool hold(int fd)
+static bool file_name_hold(int fd)
 {
 	struct stat st;
 
@@ -68,9 +68,9 @@ static bool hold(int fd)
 
 static int make_held(int folder, const char *name)
 {
-	int fd = make(folder, name);
+	int fd = file_name_make(folder, name);
 
-	if (fd < 0 || hold(fd))
+	if (fd < 0 || file_name_hold(fd))
 		return fd;
 	close(fd);
 	return -EEXIST;
@@ -87,7 +87,7 @@ static int make_beside(int folder, char name[BESIDE_MAX])
 	return make_held(folder, name);
 }
 
-static int refuse(const char *path, int error, struct err_text *err)
+static int file_name_refuse(const char *path, int error, struct err_text *err)
 {
 	return err_set(err, error, "can't write a recording to %s: %s", path, strerror(-error));
 }
@@ -109,7 +109,7 @@ static int refuse_kind(const char *path, const struct stat *st, struct err_text 
 
 /* Returns true for an LZ4 frame with a content size, as recordings have and files of `lz4` do not,
  * or for an empty file, as mktemp makes it. */
-static bool is_recording(int fd)
+static bool file_name_is_recording(int fd)
 {
 	uint8_t head[5];
 	ssize_t n = pread(fd, head, sizeof(head), 0);
@@ -121,18 +121,18 @@ static bool is_recording(int fd)
  * another negative errno with the reason. */
 static int open_former(int folder, const char *path, struct err_text *err)
 {
-	const char *name = last_part(path);
+	const char *name = file_name_last_part(path);
 	struct stat st;
 	int fd;
 
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? -ENOENT : refuse(path, -errno, err);
+		return errno == ENOENT ? -ENOENT : file_name_refuse(path, -errno, err);
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return refuse_kind(path, &st, err);
 	fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : refuse(path, -errno, err);
-	if (is_recording(fd))
+		return errno == ENOENT ? -ENOENT : file_name_refuse(path, -errno, err);
+	if (file_name_is_recording(fd))
 		return fd;
 	close(fd);
 	return err_set(err, -EEXIST,
@@ -147,10 +147,10 @@ static int replace_former(int folder, const char *path, struct err_text *err)
 	int fd = make_beside(folder, beside);
 
 	if (fd < 0)
-		return refuse(path, fd, err);
-	if (renameat(folder, beside, folder, last_part(path)) == 0)
+		return file_name_refuse(path, fd, err);
+	if (renameat(folder, beside, folder, file_name_last_part(path)) == 0)
 		return fd;
-	refuse(path, -errno, err);
+	file_name_refuse(path, -errno, err);
 	unlinkat(folder, beside, 0);
 	close(fd);
 	return -EIO;
@@ -158,7 +158,7 @@ static int replace_former(int folder, const char *path, struct err_text *err)
 
 /* Returns -EAGAIN if an agent writes the former recording, -ENOENT if the name is free or belongs
  * to another file by now, a descriptor, or another negative errno with the reason. */
-static int take_place(int folder, const char *path, struct err_text *err)
+static int file_name_take_place(int folder, const char *path, struct err_text *err)
 {
 	cleanup(cleanup_close) int former = open_former(folder, path, err);
 
@@ -166,7 +166,7 @@ static int take_place(int folder, const char *path, struct err_text *err)
 		return former;
 	if (flock(former, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return -EAGAIN;
-	return hold(former) ? replace_former(folder, path, err) : -ENOENT;
+	return file_name_hold(former) ? replace_former(folder, path, err) : -ENOENT;
 }
 
 /* Returns -EEXIST if this is not a character device. */
@@ -201,7 +201,7 @@ static int open_numbered(int folder, char *path, struct file_number *numbers, ui
 		if (naming_number(name, sizeof(name), '-', numbers->next) < 0)
 			return -ENAMETOOLONG;
 		*ret_number = numbers->next++;
-		fd = make_held(folder, last_part(name));
+		fd = make_held(folder, file_name_last_part(name));
 	}
 	if (fd >= 0)
 		snprintf(path, FILE_NAME_MAX, "%s", name);
@@ -211,24 +211,24 @@ static int open_numbered(int folder, char *path, struct file_number *numbers, ui
 int file_name_open(char path[FILE_NAME_MAX], bool replace, struct file_number *numbers,
 		   uint32_t *ret_number, struct err_text *err)
 {
-	cleanup(cleanup_close) int folder = open_folder(path);
-	int fd = folder < 0	     ? folder
-		 : !*last_part(path) ? -EISDIR
-				     : make_held(folder, last_part(path));
+	cleanup(cleanup_close) int folder = file_name_open_folder(path);
+	int fd = folder < 0		       ? folder
+		 : !*file_name_last_part(path) ? -EISDIR
+					       : make_held(folder, file_name_last_part(path));
 
 	*ret_number = 0;
 	if (fd == -EEXIST)
-		fd = open_device(folder, last_part(path));
+		fd = open_device(folder, file_name_last_part(path));
 	for (unsigned i = 0; fd == -EEXIST && replace && i < TRIES; i++) {
-		fd = take_place(folder, path, err);
+		fd = file_name_take_place(folder, path, err);
 		if (fd == -ENOENT)
-			fd = make_held(folder, last_part(path));
+			fd = make_held(folder, file_name_last_part(path));
 		else if (fd != -EAGAIN)
 			return fd;
 	}
 	if (fd == -EEXIST || fd == -EAGAIN)
 		fd = open_numbered(folder, path, numbers, ret_number);
-	return fd < 0 ? refuse(path, fd, err) : fd;
+	return fd < 0 ? file_name_refuse(path, fd, err) : fd;
 }
 
 static int try_writing(int fd, uid_t owner)
@@ -243,20 +243,21 @@ static int try_writing(int fd, uid_t owner)
 
 int file_name_try(const char *path, bool replace, uid_t owner, struct err_text *err)
 {
-	cleanup(cleanup_close) int folder = open_folder(path), fd = -1;
+	cleanup(cleanup_close) int folder = file_name_open_folder(path), fd = -1;
 	char beside[BESIDE_MAX];
 	struct stat st;
 	int r;
 
 	if (folder < 0)
-		return refuse(path, folder, err);
-	if (!*last_part(path))
-		return refuse(path, -EISDIR, err);
-	if (fstatat(folder, last_part(path), &st, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
-		return refuse(path, -errno, err);
-	fd = open_device(folder, last_part(path));
+		return file_name_refuse(path, folder, err);
+	if (!*file_name_last_part(path))
+		return file_name_refuse(path, -EISDIR, err);
+	if (fstatat(folder, file_name_last_part(path), &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno != ENOENT)
+		return file_name_refuse(path, -errno, err);
+	fd = open_device(folder, file_name_last_part(path));
 	if (fd != -EEXIST)
-		return fd < 0 ? refuse(path, fd, err) : 0;
+		return fd < 0 ? file_name_refuse(path, fd, err) : 0;
 	fd = replace ? open_former(folder, path, err) : -ENOENT;
 	if (fd >= 0)
 		close(fd);
@@ -264,11 +265,11 @@ int file_name_try(const char *path, bool replace, uid_t owner, struct err_text *
 		return fd;
 	fd = make_beside(folder, beside);
 	if (fd < 0)
-		return refuse(path, fd, err);
+		return file_name_refuse(path, fd, err);
 	r = try_writing(fd, owner);
 	unlinkat(folder, beside, 0);
 	if (r == -EPERM && owner != (uid_t)-1)
 		return err_set(err, r, "can't give recordings to user %u: %s", (unsigned)owner,
 			       strerror(-r));
-	return r < 0 ? refuse(path, r, err) : 0;
+	return r < 0 ? file_name_refuse(path, r, err) : 0;
 }

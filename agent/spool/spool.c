@@ -39,7 +39,7 @@ void spool_clear(struct spool *s)
 	s->bytes_total = 0;
 }
 
-static struct spool_frame *frame_of(const struct spool *s, uint64_t number)
+static struct spool_frame *spool_frame_of(const struct spool *s, uint64_t number)
 {
 	return &s->frame[number % s->frame_slots];
 }
@@ -68,8 +68,8 @@ static size_t place_for(const struct spool *s, size_t length)
 		return 0;
 	if (s->next - s->first == s->frame_slots)
 		return SIZE_MAX;
-	begin = frame_of(s, s->first)->offset;
-	end = frame_of(s, s->next - 1)->offset + frame_of(s, s->next - 1)->length;
+	begin = spool_frame_of(s, s->first)->offset;
+	end = spool_frame_of(s, s->next - 1)->offset + spool_frame_of(s, s->next - 1)->length;
 	if (end > begin)
 		return length <= s->size - end ? end : length <= begin ? 0 : SIZE_MAX;
 	return length <= begin - end ? end : SIZE_MAX;
@@ -77,14 +77,14 @@ static size_t place_for(const struct spool *s, size_t length)
 
 static void evict(struct spool *s)
 {
-	s->evicted = frame_of(s, s->first)->account;
+	s->evicted = spool_frame_of(s, s->first)->account;
 	s->first++;
 }
 
 /* Moves the oldest frame to the disk. Returns 0 or -ENOSPC. */
 static int spill(struct spool *s)
 {
-	const struct spool_frame *f = frame_of(s, s->first);
+	const struct spool_frame *f = spool_frame_of(s, s->first);
 	struct spool_account before = spool_account_at(s, s->first - 1);
 	int r = spool_disk_put(&s->disk, s->first, s->memory + f->offset, f->length, &before,
 			       &f->account);
@@ -108,7 +108,7 @@ void spool_drop_oldest(struct spool *s)
 }
 
 /* See spool.h for the order. Frames on the disk are older and go first. */
-static int make_room(struct spool *s)
+static int spool_make_room(struct spool *s)
 {
 	if (s->first <= s->kept && s->first < s->held && !s->disk.count) {
 		evict(s);
@@ -130,7 +130,7 @@ void spool_leave(struct spool *s)
 	bool room = s->disk.folder;
 
 	while (room && s->first < s->next)
-		room = make_room(s) == 0;
+		room = spool_make_room(s) == 0;
 	s->evicted = spool_account_at(s, s->first - 1);
 	spool_disk_leave(&s->disk);
 }
@@ -142,12 +142,12 @@ int spool_put(struct spool *s, const void *data, size_t length, const struct spo
 	if (length > s->size)
 		return -EMSGSIZE;
 	while ((place = place_for(s, length)) == SIZE_MAX)
-		if (make_room(s) < 0) {
+		if (spool_make_room(s) < 0) {
 			spool_disk_want(&s->disk);
 			return -ENOSPC;
 		}
 	memcpy(s->memory + place, data, length);
-	*frame_of(s, s->next) =
+	*spool_frame_of(s, s->next) =
 		(struct spool_frame){.offset = place, .length = length, .account = *account};
 	s->next++;
 	s->bytes_total += length;
@@ -158,8 +158,8 @@ const uint8_t *spool_get(const struct spool *s, uint64_t number, size_t *ret_len
 {
 	if (number < s->first || number >= s->next)
 		return NULL;
-	*ret_length = frame_of(s, number)->length;
-	return s->memory + frame_of(s, number)->offset;
+	*ret_length = spool_frame_of(s, number)->length;
+	return s->memory + spool_frame_of(s, number)->offset;
 }
 
 size_t spool_waiting(const struct spool *s)
@@ -168,7 +168,7 @@ size_t spool_waiting(const struct spool *s)
 	size_t bytes = 0;
 
 	for (; number < s->next; number++)
-		bytes += frame_of(s, number)->length;
+		bytes += spool_frame_of(s, number)->length;
 	return bytes;
 }
 
@@ -207,7 +207,7 @@ struct spool_account spool_account_at(const struct spool *s, uint64_t number)
 	struct spool_account account;
 
 	if (number >= s->first && number < s->next)
-		return frame_of(s, number)->account;
+		return spool_frame_of(s, number)->account;
 	if (spool_disk_find(&s->disk, number, &place.fd, &place.offset, &place.length, &account) ==
 	    0)
 		return account;

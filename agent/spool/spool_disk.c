@@ -91,7 +91,7 @@ static void discharge(struct spool_folder *f, struct spool_segment *s)
 	s->charged = 0;
 }
 
-static int refused(struct spool_folder *f, int error)
+static int spool_disk_refused(struct spool_folder *f, int error)
 {
 	if (!f->error_told)
 		log_warn("can't spool to %s: %s; trying again every %u s, until then batches that "
@@ -170,8 +170,8 @@ static int begin_segment(struct spool_disk *d, uint64_t number, const struct spo
 	return 0;
 }
 
-static int append(struct spool_segment *s, const void *data, size_t length,
-		  const struct spool_account *account)
+static int spool_disk_append(struct spool_segment *s, const void *data, size_t length,
+			     const struct spool_account *account)
 {
 	struct entry e = {.offset = s->bytes, .length = length, .account = *account};
 	int r = spool_file_write(s->frames, data, length, s->bytes);
@@ -203,7 +203,7 @@ int spool_disk_put(struct spool_disk *d, uint64_t number, const void *data, size
 		r = 1;
 	if (!r) {
 		charged = length + sizeof(struct entry);
-		r = append(s, data, length, account);
+		r = spool_disk_append(s, data, length, account);
 		if (r < 0) {
 			s->charged -= charged;
 			__atomic_sub_fetch(&f->used, charged, __ATOMIC_RELAXED);
@@ -216,7 +216,7 @@ int spool_disk_put(struct spool_disk *d, uint64_t number, const void *data, size
 	if (r > 0)
 		return -ENOSPC;
 	if (r < 0)
-		return refused(f, r);
+		return spool_disk_refused(f, r);
 	f->error_told = false;
 	return 0;
 }

@@ -97,7 +97,7 @@ static bool has_ending(const char *name, const char *ending)
 	return length > tail && !strcmp(name + length - tail, ending);
 }
 
-static int digit(char c)
+static int spool_files_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -112,7 +112,8 @@ static bool parse_name(const char *name, struct spool_left *ret)
 	if (strspn(name, "0123456789abcdef") != ID_DIGITS)
 		return false;
 	for (unsigned i = 0; i < STREAM_ID_SIZE; i++)
-		ret->stream[i] = (uint8_t)(digit(name[2 * i]) << 4 | digit(name[2 * i + 1]));
+		ret->stream[i] = (uint8_t)(spool_files_digit(name[2 * i]) << 4 |
+					   spool_files_digit(name[2 * i + 1]));
 	if (*at == '.') {
 		incarnation = strtoul(at + 1, &end, 10);
 		at = end;
@@ -173,7 +174,7 @@ int spool_files_left(int folder, struct spool_left **ret)
 }
 
 /* Returns the size of all files with this ending, in bytes. */
-static uint64_t size_of(int folder, const char *ending)
+static uint64_t spool_files_size_of(int folder, const char *ending)
 {
 	DIR *all = open_again(folder);
 	uint64_t bytes = 0;
@@ -191,15 +192,15 @@ static uint64_t size_of(int folder, const char *ending)
 
 uint64_t spool_files_used(int folder, const char *path)
 {
-	uint64_t recordings = size_of(folder, RECORDING);
+	uint64_t recordings = spool_files_size_of(folder, RECORDING);
 	char size[32];
 
 	if (recordings)
 		log_info("recordings in %s use %s of the spool's limit until they are moved "
 			 "away",
 			 path, format_size(size, (double)recordings));
-	return recordings + size_of(folder, endings[SPOOL_FRAMES]) +
-	       size_of(folder, endings[SPOOL_DEFINITIONS]);
+	return recordings + spool_files_size_of(folder, endings[SPOOL_FRAMES]) +
+	       spool_files_size_of(folder, endings[SPOOL_DEFINITIONS]);
 }
 
 uint64_t spool_file_remove(int folder, const char *name)

@@ -77,7 +77,7 @@ static void *take(struct packer *p, size_t size)
 	return memory;
 }
 
-static ProtobufCBinaryData bytes_of(const void *data, size_t length)
+static ProtobufCBinaryData batch_bytes_of(const void *data, size_t length)
 {
 	return (ProtobufCBinaryData){.len = length, .data = (uint8_t *)(uintptr_t)data};
 }
@@ -104,12 +104,12 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	m->pid = (uint32_t)t->pid;
 	m->parent_pid = (uint32_t)t->parent;
 	m->uid = t->uid;
-	m->executable = bytes_of(t->executable, strlen(t->executable));
+	m->executable = batch_bytes_of(t->executable, strlen(t->executable));
 	m->argument = take(p, ARGUMENTS_MAX * sizeof(*m->argument));
 	while (offset < t->arguments_length && m->n_argument < ARGUMENTS_MAX) {
 		size_t length = strnlen(t->arguments + offset, t->arguments_length - offset);
 
-		m->argument[m->n_argument++] = bytes_of(t->arguments + offset, length);
+		m->argument[m->n_argument++] = batch_bytes_of(t->arguments + offset, length);
 		offset += length + 1;
 	}
 	uname(host);
@@ -120,15 +120,15 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	m->page_size = t->page_size;
 	m->start_wall_ns = s->start_wall_ns;
 	m->agent_version = (char *)(uintptr_t)HEAPCAST_VERSION;
-	m->agent = bytes_of(s->agent_id, STREAM_ID_SIZE);
-	m->name = bytes_of(target_name(t), strlen(target_name(t)));
+	m->agent = batch_bytes_of(s->agent_id, STREAM_ID_SIZE);
+	m->name = batch_bytes_of(target_name(t), strlen(target_name(t)));
 	m->ran_before_ns = s->ran_before_ns;
 	m->capture = stream_ring(s) ? HEAPCAST__CAPTURE__CAPTURE_PRELOAD
 				    : HEAPCAST__CAPTURE__CAPTURE_EBPF;
 	m->mode = (Heapcast__Mode)s->mode;
 	m->sample_interval = m->mode == HEAPCAST__MODE__MODE_SAMPLE ? s->sample_interval : 0;
 	if (s->has_parent)
-		m->parent_stream = bytes_of(s->parent_stream, STREAM_ID_SIZE);
+		m->parent_stream = batch_bytes_of(s->parent_stream, STREAM_ID_SIZE);
 	m->parent_event = s->parent_event;
 	m->image = s->image;
 	m->frees_have_stacks = s->frees_have_stacks;
@@ -143,8 +143,8 @@ static void fill_module(struct packer *p, const struct module *from, uint32_t nu
 {
 	heapcast__module__init(m);
 	m->number = number;
-	m->path = bytes_of(from->path, from->path_length);
-	m->build_id = bytes_of(from->build_id, from->build_id_length);
+	m->path = batch_bytes_of(from->path, from->path_length);
+	m->build_id = batch_bytes_of(from->build_id, from->build_id_length);
 	m->bias = from->bias;
 	m->start = from->start;
 	m->end = from->end;
@@ -200,14 +200,14 @@ static void fill_thread(const struct thread *from, Heapcast__Thread *m)
 	heapcast__thread__init(m);
 	m->number = from->number;
 	m->tid = from->tid;
-	m->name = bytes_of(from->name, strlen(from->name));
+	m->name = batch_bytes_of(from->name, strlen(from->name));
 	m->started_ns = from->started_ns;
 	m->ended_ns = from->ended_ns;
 	m->earlier_delivered = from->earlier_delivered;
 	m->earlier_lost = from->earlier_lost;
 }
 
-static void put_threads(struct stream *s, struct packer *p, Heapcast__Batch *batch)
+static void batch_put_threads(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	batch->thread = (Heapcast__Thread **)rows(p, s->threads.news, sizeof(Heapcast__Thread));
 	threads_each(&s->threads, t)
@@ -221,8 +221,8 @@ static void put_threads(struct stream *s, struct packer *p, Heapcast__Batch *bat
 }
 
 /* Packs `count` nodes, from the protocol's number `first` on. */
-static void put_stacks(const struct stream *s, struct packer *p, uint32_t first, uint32_t count,
-		       Heapcast__Batch *batch)
+static void batch_put_stacks(const struct stream *s, struct packer *p, uint32_t first,
+			     uint32_t count, Heapcast__Batch *batch)
 {
 	size_t size = (size_t)count * STACKS_NODE_MAX;
 	struct stacks_encoder encoder;
@@ -281,7 +281,7 @@ static void put_marks(const struct stream *s, struct packer *p, Heapcast__Batch 
 		m->time_ns = from->time_ns;
 		m->kind = (Heapcast__MarkKind)from->kind;
 		m->value = from->value;
-		m->text = bytes_of(s->batch.text + from->text_offset, from->text_length);
+		m->text = batch_bytes_of(s->batch.text + from->text_offset, from->text_length);
 		m->thread = from->thread;
 		m->place = from->place;
 		if (from->by_offset)
@@ -329,7 +329,7 @@ static void put_unrecorded(struct stream *s, struct packer *p, Heapcast__Batch *
 
 		heapcast__unrecorded__init(m);
 		m->pid = from->pid;
-		m->name = bytes_of(from->name, strnlen(from->name, sizeof(from->name)));
+		m->name = batch_bytes_of(from->name, strnlen(from->name, sizeof(from->name)));
 		m->counted = from->counted;
 		m->events = from->events;
 		m->allocations = from->allocations;
@@ -347,7 +347,8 @@ static void put_delivered(Heapcast__Ledger *m, const struct spool_account *accou
 	m->delivered_bytes = account->bytes;
 }
 
-static Heapcast__Ledger *put_ledger(struct stream *s, struct packer *p, Heapcast__Batch *batch)
+static Heapcast__Ledger *batch_put_ledger(struct stream *s, struct packer *p,
+					  Heapcast__Batch *batch)
 {
 	Heapcast__Ledger *m = take(p, sizeof(*m));
 	struct stream_ledger l = stream_ledger(s);
@@ -377,10 +378,10 @@ static Heapcast__Ledger *put_ledger(struct stream *s, struct packer *p, Heapcast
 	return m;
 }
 
-static void put_head(const struct stream *s, Heapcast__Batch *batch)
+static void batch_put_head(const struct stream *s, Heapcast__Batch *batch)
 {
 	heapcast__batch__init(batch);
-	batch->stream = bytes_of(s->id, sizeof(s->id));
+	batch->stream = batch_bytes_of(s->id, sizeof(s->id));
 	batch->incarnation = s->incarnation;
 	batch->time_ns = stream_now(s);
 	batch->wall_ns = clock_wall_ns();
@@ -418,14 +419,14 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	long length;
 
 	arena_clear(&p->scratch);
-	put_head(s, &batch);
+	batch_put_head(s, &batch);
 	batch.number = s->spool.next;
 	if (s->process_news)
 		put_process(s, p, &batch);
 	put_modules(s, p, s->modules.sent, s->modules.count - s->modules.sent, &batch);
 	put_unloads(s, p, &batch);
-	put_threads(s, p, &batch);
-	put_stacks(s, p, s->stacks.base + s->stacks.sent + 1, nodes, &batch);
+	batch_put_threads(s, p, &batch);
+	batch_put_stacks(s, p, s->stacks.base + s->stacks.sent + 1, nodes, &batch);
 	put_events(s, p, &batch);
 	put_gaps(s, p, &batch);
 	put_marks(s, p, &batch);
@@ -433,7 +434,7 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 		sums_put(s, p, end || s->renewal_wanted, &batch);
 	batch_put_observed(s, p, &batch);
 	put_unrecorded(s, p, &batch);
-	put_thread_counts(s, p, put_ledger(s, p, &batch));
+	put_thread_counts(s, p, batch_put_ledger(s, p, &batch));
 	s->ledger_told = batch.ledger->produced;
 	if (end)
 		put_end(s, p, &batch);
@@ -469,7 +470,7 @@ static void catch_up_account(struct stream *s, struct packer *p, const struct ca
 			     Heapcast__Batch *batch)
 {
 	const struct spool_account *gone = &c->gone;
-	Heapcast__Ledger *m = put_ledger(s, p, batch);
+	Heapcast__Ledger *m = batch_put_ledger(s, p, batch);
 	Heapcast__Gap *gap;
 
 	put_delivered(m, gone);
@@ -526,7 +527,7 @@ static void put_stage(struct stream *s, struct packer *p, const struct catch_up 
 		catch_up_threads(s, p, c->index, count, batch);
 		break;
 	default:
-		put_stacks(s, p, c->index + 1, count, batch);
+		batch_put_stacks(s, p, c->index + 1, count, batch);
 	}
 }
 
@@ -555,7 +556,7 @@ long batch_pack_catch_up(struct stream *s, struct packer *p, struct catch_up *c,
 	total = stage_total(s, c, &each);
 	count = total - c->index < each ? total - c->index : each;
 	arena_clear(&p->scratch);
-	put_head(s, &batch);
+	batch_put_head(s, &batch);
 	batch.catch_up = true;
 	batch.next = c->next;
 	batch.watermark_ns = c->gone.time_ns / BATCH_TICK_NS * BATCH_TICK_NS;

@@ -15,7 +15,7 @@
 #define ALLOCATOR_BYTES (3 + 11 * (1 + VARINT_MAX))
 
 /* The packer's scratch memory is large enough for the fullest batch. */
-static void *take(struct packer *p, size_t size)
+static void *batch_observed_take(struct packer *p, size_t size)
 {
 	void *memory = arena_take(&p->scratch, size);
 
@@ -30,10 +30,10 @@ static void put_figures(struct stream *s, struct packer *p, Heapcast__Batch *bat
 	if (!count || !batch_take(&s->batch, count * FIGURES_BYTES))
 		return;
 	batch->n_figures = count;
-	batch->figures = take(p, count * sizeof(*batch->figures));
+	batch->figures = batch_observed_take(p, count * sizeof(*batch->figures));
 	for (uint32_t i = 0; i < count; i++) {
 		const struct figures *from = &s->figures[i];
-		Heapcast__Figures *m = take(p, sizeof(*m));
+		Heapcast__Figures *m = batch_observed_take(p, sizeof(*m));
 
 		batch->figures[i] = m;
 		heapcast__figures__init(m);
@@ -57,7 +57,7 @@ static void put_maps(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	if (!s->maps_ready || !batch_take(&s->batch, s->maps.step_max))
 		return;
-	batch->maps = take(p, sizeof(*batch->maps));
+	batch->maps = batch_observed_take(p, sizeof(*batch->maps));
 	maps_fill(&s->maps, batch->maps);
 	s->maps_ready = false;
 }
@@ -89,7 +89,7 @@ static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *b
 	if (ring_get32(swapped, &h->allocator.sequence) != sequence ||
 	    !batch_take(&s->batch, ALLOCATOR_BYTES))
 		return;
-	m = take(p, sizeof(*m));
+	m = batch_observed_take(p, sizeof(*m));
 	heapcast__allocator__init(m);
 	m->time_ns = ring_stream_ns(&s->source, a.stamp[0]);
 	m->took_ns = ring_grown(ring_stream_ns(&s->source, a.stamp[1]), m->time_ns);

@@ -37,7 +37,7 @@ static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32
 }
 
 /* Collects the doorbells and tells all rings that the thread sleeps. */
-static void collect(struct drain *d, struct bells *bells, uint32_t kick)
+static void drain_collect(struct drain *d, struct bells *bells, uint32_t kick)
 {
 	bells->count = 0;
 	bells->polled = false;
@@ -131,7 +131,7 @@ enum turn { TURN_DONE, TURN_MORE, TURN_STUCK };
 /* Gives each stream a turn. Returns TURN_MORE if there is more to do at once. Returns TURN_STUCK if
  * there is more but no event could be taken: a thread is in the middle of a hook, and perhaps waits
  * for the processor that this thread uses. */
-static enum turn turn(struct drain *d)
+static enum turn drain_turn(struct drain *d)
 {
 	bool more = false, news = false;
 	uint64_t delivered = 0, before = d->delivered;
@@ -202,7 +202,7 @@ static long wait_stuck(long wait_ns)
 	return wait_ns < STUCK_MAX_NS ? wait_ns * 2 : wait_ns;
 }
 
-static void *run(void *argument)
+static void *drain_run(void *argument)
 {
 	struct drain *d = argument;
 	long stuck_ns = STUCK_NS;
@@ -218,11 +218,11 @@ static void *run(void *argument)
 			tell_sleep(d);
 			updated = clock_monotonic_ns();
 		}
-		done = turn(d);
+		done = drain_turn(d);
 		stuck_ns = done == TURN_STUCK ? wait_stuck(stuck_ns) : STUCK_NS;
 		if (done != TURN_DONE)
 			continue;
-		collect(d, &bells, kick);
+		drain_collect(d, &bells, kick);
 		if (!any_filling(d))
 			wait_all(&bells, bells.polled ? POLLED_NS : d->wait_ns);
 		awake(d);
@@ -248,7 +248,7 @@ int drain_start(struct drain *d, struct stream *const *streams, uint32_t count,
 	/* The thread inherits the mask: only the main loop handles signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	r = pthread_create(&d->thread, &attr, run, d);
+	r = pthread_create(&d->thread, &attr, drain_run, d);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	d->running = !r;

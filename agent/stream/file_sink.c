@@ -12,13 +12,13 @@
 #define PUMP_BYTES (4u << 20) /* limit of one call: what is written makes room in the spool */
 
 /* Removes an incomplete frame. In a pipe or a device this is not possible. */
-static void take_back(struct file_sink *f)
+static void file_sink_take_back(struct file_sink *f)
 {
 	if (ftruncate(f->fd, f->good) == 0)
 		lseek(f->fd, f->good, SEEK_SET);
 }
 
-static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
+static int file_sink_write_all(struct file_sink *f, const uint8_t *data, size_t length)
 {
 	size_t done = 0;
 
@@ -30,7 +30,7 @@ static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
 		if (n <= 0) {
 			int r = n < 0 ? -errno : -ENOSPC;
 
-			take_back(f);
+			file_sink_take_back(f);
 			return r;
 		}
 		done += (size_t)n;
@@ -41,7 +41,7 @@ static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
 }
 
 /* The caller holds the stream's lock. */
-static struct catch_up begin(const struct spool *spool, uint64_t first)
+static struct catch_up file_sink_begin(const struct spool *spool, uint64_t first)
 {
 	struct spool_account before;
 
@@ -61,11 +61,11 @@ int file_sink_open(struct file_sink *f, int fd, const char *path, struct stream 
 	*f = (struct file_sink){.fd = fd};
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	pthread_mutex_lock(&stream->lock);
-	catch_up = begin(&stream->spool, first);
+	catch_up = file_sink_begin(&stream->spool, first);
 	f->first = f->next = stream->spool.held = catch_up.next;
 	while (!r && f->next > 1 && length > 0) {
 		length = batch_pack_catch_up(stream, packer, &catch_up, out, out_size);
-		r = length > 0 ? write_all(f, out, (size_t)length) : (int)length;
+		r = length > 0 ? file_sink_write_all(f, out, (size_t)length) : (int)length;
 	}
 	pthread_mutex_unlock(&stream->lock);
 	if (r < 0) {
@@ -73,7 +73,7 @@ int file_sink_open(struct file_sink *f, int fd, const char *path, struct stream 
 		stream->spool.held = UINT64_MAX;
 		pthread_mutex_unlock(&stream->lock);
 		f->good = 0;
-		take_back(f);
+		file_sink_take_back(f);
 		file_sink_close(f);
 		f->path[0] = '\0';
 	}
@@ -93,7 +93,7 @@ static int copy_all(struct file_sink *f, const struct spool_place *place)
 		if (n <= 0) {
 			int r = n < 0 ? -errno : -EIO;
 
-			take_back(f);
+			file_sink_take_back(f);
 			return r;
 		}
 		done += (size_t)n;
@@ -106,7 +106,7 @@ static int copy_all(struct file_sink *f, const struct spool_place *place)
 /* Writes the frame `next`. Returns 0, 1 if there is none, or a negative errno. A frame in memory
  * that is not acknowledged stays where it is, unless it may move to the disk. Only then is the lock
  * held while writing. */
-static int write_frame(struct file_sink *f, struct stream *stream)
+static int file_sink_write_frame(struct file_sink *f, struct stream *stream)
 {
 	bool moves = stream->spool.disk.folder;
 	struct spool_place place;
@@ -117,7 +117,8 @@ static int write_frame(struct file_sink *f, struct stream *stream)
 	if (!moves)
 		pthread_mutex_unlock(&stream->lock);
 	if (!r)
-		r = place.data ? write_all(f, place.data, place.length) : copy_all(f, &place);
+		r = place.data ? file_sink_write_all(f, place.data, place.length)
+			       : copy_all(f, &place);
 	else if (r == -ENOENT)
 		r = 1;
 	if (moves)
@@ -131,7 +132,7 @@ int file_sink_pump(struct file_sink *f, struct stream *stream)
 	int r;
 
 	while (f->bytes < end) {
-		r = write_frame(f, stream);
+		r = file_sink_write_frame(f, stream);
 		if (r == 1)
 			return 0;
 		f->error = r;

@@ -254,7 +254,7 @@ static void sign(struct stream *s)
 	a->parent_event = s->parent_event;
 }
 
-static void begin(struct stream *s, const uint8_t *agent_id, uint32_t incarnation)
+static void stream_begin(struct stream *s, const uint8_t *agent_id, uint32_t incarnation)
 {
 	s->agent_id = agent_id;
 	s->incarnation = s->spool.disk.incarnation = incarnation;
@@ -276,8 +276,8 @@ static int make_id(struct stream *s)
 	return 0;
 }
 
-static void describe(struct stream *s, const struct target_info *target,
-		     const struct stream_settings *settings)
+static void stream_describe(struct stream *s, const struct target_info *target,
+			    const struct stream_settings *settings)
 {
 	const struct ring_settings *ring = &settings->ring;
 
@@ -304,7 +304,7 @@ int stream_open(struct stream *s, const struct target_info *target,
 
 	if (r < 0)
 		return r;
-	describe(s, target, settings);
+	stream_describe(s, target, settings);
 	memcpy(ring.stream, s->id, sizeof(ring.stream));
 	ring.emulated = target_emulated(&s->target);
 	r = ring_source_open(&s->source, &s->budget->shape, &ring, s->start_ns);
@@ -312,7 +312,7 @@ int stream_open(struct stream *s, const struct target_info *target,
 		return r;
 	s->capture = &s->source.source;
 	sign(s);
-	begin(s, settings->agent_id, s->source.incarnation);
+	stream_begin(s, settings->agent_id, s->source.incarnation);
 	return 0;
 }
 
@@ -335,10 +335,10 @@ int stream_attach(struct stream *s, const struct target_info *target,
 	if (r < 0)
 		return r;
 	s->capture = capture;
-	describe(s, target, settings);
+	stream_describe(s, target, settings);
 	if (!s->has_parent)
 		s->ran_before_ns = age_of(target);
-	begin(s, settings->agent_id, 1);
+	stream_begin(s, settings->agent_id, 1);
 	return 0;
 }
 
@@ -449,7 +449,7 @@ int stream_take_up(struct stream *s, const struct target_info *target, int lock,
 	take_counts(s, &in);
 	take_orders(s);
 	ring_source_begin(&s->source);
-	begin(s, agent_id, s->source.incarnation);
+	stream_begin(s, agent_id, s->source.incarnation);
 	return 0;
 }
 

@@ -32,7 +32,7 @@ size_t stream_cost_grown(const struct stream *s)
 }
 
 /* Releases the whole pages of this memory. */
-static void drop(uint8_t *memory, size_t size)
+static void stream_grow_drop(uint8_t *memory, size_t size)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t from = ((uintptr_t)memory + page - 1) & ~(page - 1);
@@ -65,7 +65,7 @@ static int next_level(struct stream *s)
 	modules_limit(&s->modules, place->modules);
 	spool_grow(&s->spool, place->spool);
 	stacks_move(&s->stacks, s->stacks_room[s->level & 1], place->stacks);
-	drop(s->stacks_room[!(s->level & 1)], b->place[s->level - 1].stacks);
+	stream_grow_drop(s->stacks_room[!(s->level & 1)], b->place[s->level - 1].stacks);
 	s->nodes_until = 0;
 	batch_shape(&s->batch, place);
 	stream_fit_batch(s);
@@ -90,7 +90,7 @@ static bool must(const struct stream *s)
 }
 
 /* While the new stack table is filled, the old one needs memory, too. */
-static bool grow(struct stream *s)
+static bool stream_grow_grow(struct stream *s)
 {
 	struct budget *b = s->budget;
 	size_t more, both = b->place[s->level].stacks;
@@ -149,7 +149,7 @@ bool stream_grow_if_due(struct stream *s)
 		return s->level + 1 < s->budget->levels;
 	wants = ring_acquire32(ring->swapped, &ring->header->wants);
 	s->refused_must = must(s);
-	s->refused_ns = grow(s) ? 0 : s->turn_ns;
+	s->refused_ns = stream_grow_grow(s) ? 0 : s->turn_ns;
 	s->grow_wanted = false;
 	s->source.wants_heard = wants;
 	if (s->refused_ns)

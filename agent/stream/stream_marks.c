@@ -7,7 +7,7 @@
 #include "base/ban.h"
 
 /* Appends a text and returns its offset. */
-static uint32_t put_text(struct batch *b, const void *text, uint32_t length)
+static uint32_t stream_marks_put_text(struct batch *b, const void *text, uint32_t length)
 {
 	uint32_t offset = b->text_length;
 
@@ -18,8 +18,8 @@ static uint32_t put_text(struct batch *b, const void *text, uint32_t length)
 }
 
 /* `by_length` includes the NUL of `by`; 0: no author. */
-static bool put_mark(struct stream *s, struct batch_mark mark, const uint8_t *text,
-		     uint32_t text_length, const char *by, uint32_t by_length)
+static bool stream_marks_put_mark(struct stream *s, struct batch_mark mark, const uint8_t *text,
+				  uint32_t text_length, const char *by, uint32_t by_length)
 {
 	struct batch *b = &s->batch;
 
@@ -27,8 +27,8 @@ static bool put_mark(struct stream *s, struct batch_mark mark, const uint8_t *te
 	    !batch_take(b, 64 + text_length + by_length))
 		return false;
 	mark.text_length = text_length;
-	mark.text_offset = put_text(b, text, text_length);
-	mark.by_offset = by_length ? put_text(b, by, by_length) + 1 : 0;
+	mark.text_offset = stream_marks_put_text(b, text, text_length);
+	mark.by_offset = by_length ? stream_marks_put_text(b, by, by_length) + 1 : 0;
 	b->mark[b->marks++] = mark;
 	cull_mark(&s->cull, mark.kind);
 	if (mark.kind == HEAPCAST__MARK_KIND__MARK_SNAPSHOT)
@@ -46,7 +46,7 @@ bool stream_take_mark(struct stream *s, const struct run_item *item)
 				  .place = placed ? s->batch.events.count + 1 : 0,
 				  .value = item->mark.value};
 
-	if (!put_mark(s, mark, item->mark.text, item->mark.text_length, NULL, 0))
+	if (!stream_marks_put_mark(s, mark, item->mark.text, item->mark.text_length, NULL, 0))
 		return false;
 	if (!thread)
 		return true;
@@ -63,7 +63,8 @@ bool stream_put_mark(struct stream *s, int kind, uint64_t value, uint64_t time_n
 {
 	struct batch_mark mark = {.time_ns = time_ns, .kind = kind, .value = value};
 
-	return put_mark(s, mark, (const uint8_t *)text, text ? (uint32_t)strlen(text) : 0, NULL, 0);
+	return stream_marks_put_mark(s, mark, (const uint8_t *)text,
+				     text ? (uint32_t)strlen(text) : 0, NULL, 0);
 }
 
 int stream_mark(struct stream *s, int kind, uint64_t value, uint64_t time_ns, const uint8_t *text,
@@ -71,7 +72,7 @@ int stream_mark(struct stream *s, int kind, uint64_t value, uint64_t time_ns, co
 {
 	struct batch_mark mark = {.time_ns = time_ns, .kind = kind, .value = value};
 
-	if (!put_mark(s, mark, text, text_length, by, (uint32_t)strlen(by) + 1))
+	if (!stream_marks_put_mark(s, mark, text, text_length, by, (uint32_t)strlen(by) + 1))
 		return -EAGAIN;
 	s->order_ns = time_ns;
 	return 0;

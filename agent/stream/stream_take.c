@@ -81,7 +81,7 @@ static bool take_resumed(struct stream *s, const struct run_item *item)
 	return true;
 }
 
-static void count(struct thread *t, uint64_t produced, uint64_t not_sampled)
+static void stream_take_count(struct thread *t, uint64_t produced, uint64_t not_sampled)
 {
 	t->counts.produced += produced;
 	t->counts.not_sampled += not_sampled;
@@ -99,7 +99,7 @@ void stream_count(struct stream *s)
 		if (!s->lane_thread[i])
 			continue;
 		more = ops->count(s->capture, i);
-		count(s->lane_thread[i], more.produced, more.not_sampled);
+		stream_take_count(s->lane_thread[i], more.produced, more.not_sampled);
 	}
 	if (total.samples_refused > s->samples_refused)
 		s->samples_refused = total.samples_refused;
@@ -133,7 +133,7 @@ static inline uint64_t cache_key(uint64_t pc, uint32_t epoch)
 	return pc ^ (uint64_t)epoch << 48;
 }
 
-static uint32_t find_place(struct stream *s, uint64_t pc, uint32_t epoch)
+static uint32_t stream_take_find_place(struct stream *s, uint64_t pc, uint32_t epoch)
 {
 	/* A return address may be the first address after its module, so the call before it is
 	 * looked up. */
@@ -153,7 +153,8 @@ static __attribute__((noinline)) uint32_t find_node(struct stream *s, uint32_t p
 	uint32_t node;
 
 	if (located->key != key || !located->place)
-		*located = (struct stacks_located){.key = key, .place = find_place(s, pc, epoch)};
+		*located = (struct stacks_located){.key = key,
+						   .place = stream_take_find_place(s, pc, epoch)};
 	node = stacks_below(&s->stacks, parent, (uint32_t)located->place);
 	*cached = (struct stacks_cached){.key = key, .parent = parent, .node = node};
 	return node;
@@ -177,7 +178,7 @@ static __attribute__((cold)) bool find_room(struct stream *s, uint32_t frames)
 }
 
 /* Returns true if batch and table have room for `frames` new nodes. */
-static inline bool has_room(struct stream *s, uint32_t frames)
+static inline bool stream_take_has_room(struct stream *s, uint32_t frames)
 {
 	const struct stacks *t = &s->stacks;
 
@@ -212,7 +213,7 @@ static inline __attribute__((always_inline)) uint32_t intern(struct stream *s,
 		if (__builtin_expect(cached->key == key && cached->parent == parent, 1)) {
 			parent = cached->node;
 		} else {
-			if (!has_room(s, i + 1))
+			if (!stream_take_has_room(s, i + 1))
 				return NO_ROOM;
 			parent = find_node(s, parent, pc, epoch, cached);
 		}
@@ -240,7 +241,7 @@ static __attribute__((cold)) uint32_t intern_rarely(struct stream *s, struct sta
 	uint32_t depth = keep < l->most ? keep : l->most, fits = l->most - depth,
 		 cut = count > fits ? count - fits : 0, node;
 
-	if (!has_room(s, count < s->depth_max ? count : s->depth_max))
+	if (!stream_take_has_room(s, count < s->depth_max ? count : s->depth_max))
 		return NO_ROOM;
 	if (depth > l->depth)
 		lane_fill(s, l, depth);
@@ -306,7 +307,7 @@ static __attribute__((noinline)) bool put_any(struct stream *s, uint32_t thread,
 			 item->flags & RUN_WEIGHTED);
 }
 
-static bool is_new(unsigned class)
+static bool stream_take_is_new(unsigned class)
 {
 	return class == EVENT_CLASS_ALLOCATION || class == EVENT_CLASS_REALLOCATION;
 }
@@ -348,7 +349,7 @@ static __attribute__((noinline)) bool take_events(struct stream *s)
 			fits = put_any(s, thread, node, item);
 			frees += fits && item->class == EVENT_CLASS_FREE;
 			calls += fits && item->class == EVENT_CLASS_CALL;
-			bytes += fits && is_new(item->class) ? item->size : 0;
+			bytes += fits && stream_take_is_new(item->class) ? item->size : 0;
 		}
 		if (__builtin_expect(s->stacks.has_cut, 0))
 			s->stacks_cut += fits && stacks_is_cut(&s->stacks, node);
@@ -492,7 +493,8 @@ static bool take_other(struct stream *s, const struct run_item *item)
 	case RUN_RESUME:
 		return take_resumed(s, item);
 	case RUN_COUNTS:
-		count(s->lane_thread[item->lane], item->thread.produced, item->thread.not_sampled);
+		stream_take_count(s->lane_thread[item->lane], item->thread.produced,
+				  item->thread.not_sampled);
 		return true;
 	case RUN_ENDED:
 		return stream_end_thread(s, s->lane_thread[item->lane], item->time_ns);

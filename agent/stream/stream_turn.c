@@ -16,7 +16,7 @@
 #define TURN_BATCHES 4		/* batches in one turn: others need the lock, too */
 
 /* Returns 0, or -ENOSPC if the frame must wait in the batch's memory. */
-static int put_frame(struct stream *s)
+static int stream_turn_put_frame(struct stream *s)
 {
 	int r;
 
@@ -74,7 +74,7 @@ static int close_batch(struct stream *s, bool end)
 	s->nodes_until = 0;
 	assert(length > 0); /* everything is charged before it goes into a batch */
 	s->frame_pending = (size_t)length;
-	return put_frame(s);
+	return stream_turn_put_frame(s);
 }
 
 /* Returns true if a mark was sent in a batch whose watermark did not exceed it. A client that waits
@@ -100,7 +100,7 @@ static bool is_quiet(const struct stream *s)
 	       s->modules.count == s->modules.sent;
 }
 
-static bool is_due(struct stream *s, uint64_t now)
+static bool stream_turn_is_due(struct stream *s, uint64_t now)
 {
 	bool quiet = is_quiet(s);
 
@@ -162,7 +162,7 @@ static bool end_threads(struct stream *s)
 	return fits;
 }
 
-static enum stream_work finish(struct stream *s)
+static enum stream_work stream_turn_finish(struct stream *s)
 {
 	int r;
 
@@ -234,9 +234,9 @@ enum stream_work stream_drain(struct stream *s)
 
 	s->capture->ops->turn(s->capture, s->turn_ns && now - s->turn_ns > STOPPED_NS);
 	s->turn_ns = now;
-	if (put_frame(s) < 0) {
+	if (stream_turn_put_frame(s) < 0) {
 		stream_grow_if_due(s);
-		if (put_frame(s) < 0)
+		if (stream_turn_put_frame(s) < 0)
 			return STREAM_STALLED;
 	}
 	if (s->state != STREAM_LIVE && s->state != STREAM_ENDING)
@@ -264,9 +264,9 @@ enum stream_work stream_drain(struct stream *s)
 			return STREAM_MORE; /* of the next image */
 	}
 	if (s->state == STREAM_ENDING)
-		return finish(s);
+		return stream_turn_finish(s);
 	read_names(s, now);
-	if (is_due(s, now) && close_batch(s, false) == -ENOSPC)
+	if (stream_turn_is_due(s, now) && close_batch(s, false) == -ENOSPC)
 		return STREAM_STALLED;
 	return STREAM_IDLE;
 }

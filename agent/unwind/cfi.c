@@ -104,7 +104,7 @@ static int64_t factored(struct machine *m, int64_t value)
 	return (int64_t)((uint64_t)value * (uint64_t)m->entry->data_align);
 }
 
-static void remember(struct machine *m)
+static void cfi_remember(struct machine *m)
 {
 	if (m->remembered_count < REMEMBER_MAX)
 		m->remembered[m->remembered_count++] = m->rules;
@@ -174,7 +174,7 @@ static void execute_other(struct machine *m, uint8_t op)
 		set_rule(m, reg, CFI_VAL_EXPRESSION, expression_here(m));
 		break;
 	case CFA_REMEMBER_STATE:
-		remember(m);
+		cfi_remember(m);
 		break;
 	case CFA_RESTORE_STATE:
 		restore(m);
@@ -228,7 +228,7 @@ static bool advance(struct machine *m, uint8_t op)
 	return true;
 }
 
-static int run(struct machine *m, const struct eh_bytes *instructions)
+static int cfi_run(struct machine *m, const struct eh_bytes *instructions)
 {
 	m->r = eh_reader(m->module, instructions->begin, instructions->end);
 	while (reader_more(&m->r)) {
@@ -264,11 +264,11 @@ int cfi_decode(const struct unwind_module *module, const struct eh_entry *entry,
 	m.initial = m.rules;
 	if (entry->return_register != ARCH_REG_RA)
 		return -EBADMSG;
-	error = run(&m, &entry->initial);
+	error = cfi_run(&m, &entry->initial);
 	if (error)
 		return error;
 	m.initial = m.rules;
-	error = run(&m, &entry->instructions);
+	error = cfi_run(&m, &entry->instructions);
 	if (error)
 		return error;
 	if (m.rules.cfa.kind != CFI_VAL_OFFSET && m.rules.cfa.kind != CFI_EXPRESSION)

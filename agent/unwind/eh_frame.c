@@ -233,8 +233,8 @@ static int scan(const struct unwind_module *module, uint64_t offset, uint64_t ad
 
 /* Binary search in `count` (function, entry) pairs at `table` for the last function not above
  * `address`. Returns 0 with the entry's address, or a negative errno. */
-static int search(const struct unwind_module *module, uint64_t table, uint64_t count,
-		  uint64_t address, uint64_t *ret_entry)
+static int eh_frame_search(const struct unwind_module *module, uint64_t table, uint64_t count,
+			   uint64_t address, uint64_t *ret_entry)
 {
 	int64_t wanted = (int64_t)(address - module->eh_frame_hdr);
 	uint64_t low = 0, high = count;
@@ -296,7 +296,7 @@ int eh_frame_find(const struct unwind_module *module, uint64_t address, struct e
 	}
 	if (count > (bound - r.offset) / 8) /* the module may end earlier */
 		count = (bound - r.offset) / 8;
-	error = search(module, r.offset, count, address, &record);
+	error = eh_frame_search(module, r.offset, count, address, &record);
 	if (error)
 		return error;
 	if (record < module->load_start || record >= module->load_end)

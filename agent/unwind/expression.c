@@ -70,69 +70,69 @@ struct evaluation {
 	int error;
 };
 
-static void fail(struct evaluation *e, int error)
+static void expression_fail(struct evaluation *e, int error)
 {
 	if (!e->error)
 		e->error = error;
 }
 
-static void push(struct evaluation *e, uint64_t value)
+static void expression_push(struct evaluation *e, uint64_t value)
 {
 	if (e->depth == STACK_MAX)
-		fail(e, -EBADMSG);
+		expression_fail(e, -EBADMSG);
 	else
 		e->stack[e->depth++] = value;
 }
 
-static uint64_t pop(struct evaluation *e)
+static uint64_t expression_pop(struct evaluation *e)
 {
 	if (e->depth)
 		return e->stack[--e->depth];
-	fail(e, -EBADMSG);
+	expression_fail(e, -EBADMSG);
 	return 0;
 }
 
 static void pick(struct evaluation *e, unsigned below)
 {
 	if (below < e->depth)
-		push(e, e->stack[e->depth - 1 - below]);
+		expression_push(e, e->stack[e->depth - 1 - below]);
 	else
-		fail(e, -EBADMSG);
+		expression_fail(e, -EBADMSG);
 }
 
 static void push_register(struct evaluation *e, uint64_t reg, int64_t offset)
 {
 	if (reg >= ARCH_REGISTERS)
-		fail(e, -EBADMSG);
+		expression_fail(e, -EBADMSG);
 	else if (!(e->in->known >> reg & 1))
-		fail(e, -ENODATA);
+		expression_fail(e, -ENODATA);
 	else
-		push(e, e->in->value[reg] + (uint64_t)offset);
+		expression_push(e, e->in->value[reg] + (uint64_t)offset);
 }
 
 static void dereference(struct evaluation *e, unsigned size)
 {
-	uint64_t address = pop(e), value = 0;
+	uint64_t address = expression_pop(e), value = 0;
 	int error;
 
 	if (size != 8 || e->error) {
-		fail(e, -EBADMSG);
+		expression_fail(e, -EBADMSG);
 		return;
 	}
 	error = stack_read(e->w, e->in->value[ARCH_REG_SP], address, &value);
 	if (error)
-		fail(e, error);
-	push(e, value);
+		expression_fail(e, error);
+	expression_push(e, value);
 }
 
-static void jump(struct evaluation *e, bool taken)
+static void expression_jump(struct evaluation *e, bool taken)
 {
 	uint64_t target = (uint64_t)(int64_t)(int16_t)reader_host_u16(&e->r) + e->r.offset;
 
 	if (!taken)
 		return;
 	if (target < e->begin || target > e->r.length)
-		fail(e, -EBADMSG);
+		expression_fail(e, -EBADMSG);
 	else
 		e->r.offset = target;
 }
@@ -206,14 +206,14 @@ static bool unary(struct evaluation *e, uint8_t op)
 
 	if (op == OP_PLUS_UCONST) {
 		a = reader_uleb(&e->r);
-		push(e, pop(e) + a);
+		expression_push(e, expression_pop(e) + a);
 	} else if (op == OP_NEG) {
-		push(e, 0 - pop(e));
+		expression_push(e, 0 - expression_pop(e));
 	} else if (op == OP_NOT) {
-		push(e, ~pop(e));
+		expression_push(e, ~expression_pop(e));
 	} else if (op == OP_ABS) {
-		a = pop(e);
-		push(e, (int64_t)a < 0 ? 0 - a : a);
+		a = expression_pop(e);
+		expression_push(e, (int64_t)a < 0 ? 0 - a : a);
 	} else if (op == OP_DEREF) {
 		dereference(e, 8);
 	} else if (op == OP_DEREF_SIZE) {
@@ -231,7 +231,7 @@ static bool operand(struct evaluation *e, uint8_t op)
 	uint64_t reg;
 
 	if (op >= OP_LIT0 && op <= OP_LIT31) {
-		push(e, (uint64_t)(op - OP_LIT0));
+		expression_push(e, (uint64_t)(op - OP_LIT0));
 		return true;
 	}
 	if (op >= OP_BREG0 && op <= OP_BREG31) {
@@ -240,33 +240,33 @@ static bool operand(struct evaluation *e, uint8_t op)
 	}
 	switch (op) {
 	case OP_CONST1U:
-		push(e, reader_u8(r));
+		expression_push(e, reader_u8(r));
 		return true;
 	case OP_CONST1S:
-		push(e, (uint64_t)(int64_t)(int8_t)reader_u8(r));
+		expression_push(e, (uint64_t)(int64_t)(int8_t)reader_u8(r));
 		return true;
 	case OP_CONST2U:
-		push(e, reader_host_u16(r));
+		expression_push(e, reader_host_u16(r));
 		return true;
 	case OP_CONST2S:
-		push(e, (uint64_t)(int64_t)(int16_t)reader_host_u16(r));
+		expression_push(e, (uint64_t)(int64_t)(int16_t)reader_host_u16(r));
 		return true;
 	case OP_CONST4U:
-		push(e, reader_host_u32(r));
+		expression_push(e, reader_host_u32(r));
 		return true;
 	case OP_CONST4S:
-		push(e, (uint64_t)(int64_t)(int32_t)reader_host_u32(r));
+		expression_push(e, (uint64_t)(int64_t)(int32_t)reader_host_u32(r));
 		return true;
 	case OP_ADDR:
 	case OP_CONST8U:
 	case OP_CONST8S:
-		push(e, reader_host_u64(r));
+		expression_push(e, reader_host_u64(r));
 		return true;
 	case OP_CONSTU:
-		push(e, reader_uleb(r));
+		expression_push(e, reader_uleb(r));
 		return true;
 	case OP_CONSTS:
-		push(e, (uint64_t)reader_sleb(r));
+		expression_push(e, (uint64_t)reader_sleb(r));
 		return true;
 	case OP_BREGX:
 		reg = reader_uleb(r);
@@ -295,34 +295,34 @@ static void other(struct evaluation *e, uint8_t op)
 		pick(e, reader_u8(&e->r));
 		break;
 	case OP_DROP:
-		pop(e);
+		expression_pop(e);
 		break;
 	case OP_SWAP:
-		b = pop(e);
-		a = pop(e);
-		push(e, b);
-		push(e, a);
+		b = expression_pop(e);
+		a = expression_pop(e);
+		expression_push(e, b);
+		expression_push(e, a);
 		break;
 	case OP_ROT:
-		c = pop(e);
-		b = pop(e);
-		a = pop(e);
-		push(e, c);
-		push(e, a);
-		push(e, b);
+		c = expression_pop(e);
+		b = expression_pop(e);
+		a = expression_pop(e);
+		expression_push(e, c);
+		expression_push(e, a);
+		expression_push(e, b);
 		break;
 	case OP_SKIP:
-		jump(e, true);
+		expression_jump(e, true);
 		break;
 	case OP_BRA:
-		jump(e, pop(e) != 0);
+		expression_jump(e, expression_pop(e) != 0);
 		break;
 	default:
-		fail(e, -EBADMSG);
+		expression_fail(e, -EBADMSG);
 	}
 }
 
-static void execute(struct evaluation *e, uint8_t op)
+static void expression_execute(struct evaluation *e, uint8_t op)
 {
 	uint64_t value;
 
@@ -332,9 +332,9 @@ static void execute(struct evaluation *e, uint8_t op)
 		other(e, op);
 		return;
 	}
-	value = pop(e);
-	binary(op, pop(e), value, &value);
-	push(e, value);
+	value = expression_pop(e);
+	binary(op, expression_pop(e), value, &value);
+	expression_push(e, value);
 }
 
 int expression_value(struct walk *w, const struct unwind_module *module, uint32_t offset,
@@ -348,13 +348,13 @@ int expression_value(struct walk *w, const struct unwind_module *module, uint32_
 	e.begin = e.r.offset;
 	e.r.length = e.begin + length;
 	if (initial)
-		push(&e, *initial);
+		expression_push(&e, *initial);
 	for (unsigned steps = 0; reader_more(&e.r) && !e.error; steps++) {
 		if (steps == STEPS_MAX)
 			return -EBADMSG;
-		execute(&e, reader_u8(&e.r));
+		expression_execute(&e, reader_u8(&e.r));
 	}
-	value = pop(&e);
+	value = expression_pop(&e);
 	if (e.r.error)
 		return e.r.error;
 	if (e.error)

@@ -23,7 +23,7 @@ static uint64_t *piece_of(uint64_t pc)
 	return &pieces[pc >> PIECE_SHIFT & (PIECES - 1)];
 }
 
-static bool is_kept(uint64_t pc)
+static bool framed_is_kept(uint64_t pc)
 {
 	uint64_t entry = __atomic_load_n(piece_of(pc), __ATOMIC_RELAXED);
 	uint64_t begin = entry >> LENGTH_BITS, length = entry & ((1u << LENGTH_BITS) - 1);
@@ -31,7 +31,7 @@ static bool is_kept(uint64_t pc)
 	return pc - begin < length;
 }
 
-static void keep(const struct arch_range *range)
+static void framed_keep(const struct arch_range *range)
 {
 	uint64_t length = range->end - range->begin;
 	uint64_t entry = range->begin << LENGTH_BITS | length;
@@ -50,12 +50,12 @@ bool framed_find(const struct unwind_module *module, uint64_t pc, uint32_t *ret_
 	struct arch_code code;
 	struct arch_range range;
 
-	if (!(kept && is_kept(pc))) {
+	if (!(kept && framed_is_kept(pc))) {
 		if (!module_code_around(module, pc, &code) ||
 		    !arch_framed(&code, pc, &range, &frame))
 			return false;
 		if (kept && rows_state() == state)
-			keep(&range);
+			framed_keep(&range);
 	}
 	return row_of_frame(&frame, ret_row);
 }

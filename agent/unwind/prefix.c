@@ -21,7 +21,7 @@
 
 #define NO_JOIN (-1)
 
-static inline uint32_t least(uint32_t a, uint32_t b)
+static inline uint32_t prefix_least(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
@@ -184,8 +184,9 @@ static ARCH_HOT void append(struct commit *c, const struct frame *frame)
 void prefix_emit(struct unwind_thread *thread, uint32_t kept, uint32_t total, uint32_t depth_limit,
 		 struct unwind_delta *ret_delta)
 {
-	uint32_t depth = least(total, depth_limit);
-	uint32_t keep = least(least(kept, thread->emitted), depth), changed = depth - keep;
+	uint32_t depth = prefix_least(total, depth_limit);
+	uint32_t keep = prefix_least(prefix_least(kept, thread->emitted), depth),
+		 changed = depth - keep;
 
 	for (uint32_t i = 0; i < changed; i++)
 		thread->pcs[i] = thread->frames[depth - 1 - i].pc;
@@ -199,8 +200,8 @@ void prefix_emit(struct unwind_thread *thread, uint32_t kept, uint32_t total, ui
 
 /* The walk has joined the trace at frame `join`, or ended. Updates the trace and computes the
  * delta. */
-static void finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limit, uint32_t flags,
-		   struct unwind_delta *ret_delta)
+static void prefix_finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limit,
+			  uint32_t flags, struct unwind_delta *ret_delta)
 {
 	struct unwind_thread *thread = w->thread;
 	struct commit c = {.w = w,
@@ -254,7 +255,8 @@ void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 			int changed;
 
 			if (!differs) {
-				finish(&w, candidate, fresh, depth_limit, thread->flags, ret_delta);
+				prefix_finish(&w, candidate, fresh, depth_limit, thread->flags,
+					      ret_delta);
 				return;
 			}
 			changed = prefix_check_owner(thread, candidate, differs);
@@ -265,7 +267,7 @@ void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 			break;
 		frame.row = walk_row(thread, &frame);
 		if (row_is(frame.row, ROW_BAD) && fresh) {
-			finish(&w, NO_JOIN, fresh, depth_limit, UNWIND_TRUNCATED, ret_delta);
+			prefix_finish(&w, NO_JOIN, fresh, depth_limit, UNWIND_TRUNCATED, ret_delta);
 			return;
 		}
 		put_frame(&thread->pending[fresh++], &frame);
@@ -276,8 +278,8 @@ void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 			continue;
 		if (result == STEP_NEEDS_REGISTERS)
 			break;
-		finish(&w, NO_JOIN, fresh, depth_limit, result == STEP_END ? 0 : UNWIND_TRUNCATED,
-		       ret_delta);
+		prefix_finish(&w, NO_JOIN, fresh, depth_limit,
+			      result == STEP_END ? 0 : UNWIND_TRUNCATED, ret_delta);
 		return;
 	}
 	walk_whole(thread, regs, depth_limit, ret_delta);

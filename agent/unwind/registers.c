@@ -195,7 +195,8 @@ static enum step step_full(struct walk *w, struct full_frame *f)
 
 /* Unwinds from the current function to the frame at which `regs` starts, so that its registers are
  * known. */
-static bool find_start(struct walk *w, const struct unwind_regs *regs, struct full_frame *f)
+static bool registers_find_start(struct walk *w, const struct unwind_regs *regs,
+				 struct full_frame *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->registers.known = ARCH_KEPT | 1u << ARCH_REG_SP | 1u << ARCH_REG_RA;
@@ -227,7 +228,7 @@ void registers_walk(struct unwind_thread *thread, const struct unwind_regs *regs
 	struct full_frame f;
 	enum step step = STEP_FRAME;
 
-	if (regs->has_saved || !find_start(&w, regs, &f))
+	if (regs->has_saved || !registers_find_start(&w, regs, &f))
 		start_with(regs, &f);
 	walk_enter(&w, f.frame.sp);
 	while (step == STEP_FRAME && sink.total < DEPTH_HARD) {

@@ -87,7 +87,7 @@ void unwind_modules_changed(void)
 			   __ATOMIC_ACQ_REL); /* next generation, and resume */
 }
 
-static struct line *line_of(uintptr_t table, uint64_t key)
+static struct line *rows_line_of(uintptr_t table, uint64_t key)
 {
 	uint64_t high = key >> KEY_LOW_BITS;
 
@@ -102,7 +102,7 @@ static bool l2_find(uint64_t key, uint32_t *ret_row)
 
 	if (!table)
 		return false;
-	line = line_of(table, key);
+	line = rows_line_of(table, key);
 	for (unsigned i = 0; i < LINE_ENTRIES; i++) {
 		uint64_t entry = __atomic_load_n(&line->entries[i], __ATOMIC_RELAXED);
 
@@ -147,7 +147,7 @@ static void l2_insert(uint64_t key, uint32_t row)
 	}
 	if (!table)
 		return;
-	line = line_of(table, key);
+	line = rows_line_of(table, key);
 	for (place = 0; place < LINE_ENTRIES; place++)
 		if (!__atomic_load_n(&line->entries[place], __ATOMIC_RELAXED))
 			break;

@@ -19,7 +19,7 @@
 #define NEAR_STACK (1u << 20) /* no code lies this close above a frame record */
 
 /* Asks for the byte below sp: after all frames of a stack, sp points one past its end. */
-static bool is_known(uint64_t sp, struct region *region)
+static bool special_is_known(uint64_t sp, struct region *region)
 {
 	uint64_t low, high;
 
@@ -53,7 +53,7 @@ struct region *region_find(struct unwind_thread *thread, uint64_t sp)
 	for (unsigned i = 0; i < 2; i++)
 		if (sp >= regions[i].low && sp <= regions[i].until)
 			return &regions[i];
-	if (!is_known(sp, oldest)) {
+	if (!special_is_known(sp, oldest)) {
 		for (unsigned i = 0; i < 2; i++)
 			if (has_grown_to(&regions[i], sp))
 				return &regions[i];

@@ -38,7 +38,7 @@ void unwind_abandon(struct unwind_thread *thread)
 	thread->emitted = 0;
 }
 
-static void count(struct unwind_thread *thread, const struct unwind_delta *delta)
+static void unwind_count(struct unwind_thread *thread, const struct unwind_delta *delta)
 {
 	thread->counters.captures++;
 	thread->counters.truncated += delta->flags & UNWIND_TRUNCATED;
@@ -52,7 +52,7 @@ void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs 
 	thread->emitted = 0;
 	walk_whole(thread, regs, depth_clamp(depth_limit), ret_delta);
 	thread->emitted = 0;
-	count(thread, ret_delta);
+	unwind_count(thread, ret_delta);
 }
 
 enum unwind_sought unwind_seek(struct unwind_thread *seeker, const struct unwind_regs *from,

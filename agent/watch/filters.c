@@ -23,7 +23,7 @@ struct entry { /* struct linux_dirent64: getdents64(2) */
 	char name[];
 };
 
-static void look(int tasks, const char *tid, struct filters *f)
+static void filters_look(int tasks, const char *tid, struct filters *f)
 {
 	struct proc_field field[] = {{.name = "Seccomp"}, {.name = "Seccomp_filters"}};
 	uint64_t mode, count;
@@ -60,7 +60,7 @@ int filters_read(int proc, uint64_t *at, struct filters *ret)
 		const struct entry *e = (const struct entry *)(const void *)(piece + i);
 
 		if (e->name[0] != '.')
-			look(tasks, e->name, ret);
+			filters_look(tasks, e->name, ret);
 		*at = (uint64_t)e->next;
 		i += e->length;
 	}

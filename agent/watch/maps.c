@@ -96,13 +96,13 @@ void maps_clear(struct maps *m)
 	m->next_name = 1;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t maps_mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
 	return hash ^ hash >> 29;
 }
 
-static bool has_room(const struct maps *m, enum maps_column from, enum maps_column to)
+static bool maps_has_room(const struct maps *m, enum maps_column from, enum maps_column to)
 {
 	for (unsigned i = from; i <= to; i++)
 		if (m->column[i].capacity - m->column[i].length < VARINT_MAX)
@@ -117,7 +117,7 @@ static void put(struct maps *m, unsigned column, uint64_t value)
 	c->length = (size_t)(varint_put(c->data + c->length, value) - c->data);
 }
 
-static void put_start(struct maps *m, enum maps_column column, unsigned group, uint64_t page)
+static void maps_put_start(struct maps *m, enum maps_column column, unsigned group, uint64_t page)
 {
 	put(m, column, page - m->last[group]);
 	m->last[group] = page;
@@ -132,7 +132,7 @@ bool maps_fits(const struct maps *m, const struct proc_mapping *r)
 {
 	const struct column *names = &m->column[MAPS_NAMES];
 
-	return has_room(m, MAPS_GONE, MAPS_COLUMNS - 1) &&
+	return maps_has_room(m, MAPS_GONE, MAPS_COLUMNS - 1) &&
 	       names->capacity - names->length > name_length(r);
 }
 
@@ -156,38 +156,39 @@ void maps_begin(struct maps *m)
 	m->regions = m->cut = m->postponed = 0;
 }
 
-static void keep(struct maps *m, struct maps_entry entry)
+static void maps_keep(struct maps *m, struct maps_entry entry)
 {
 	m->entry[m->write++] = entry;
 }
 
 /* The region at `read` no longer exists. */
-static void drop(struct maps *m)
+static void maps_drop(struct maps *m)
 {
 	struct maps_entry e = m->entry[m->read++];
 
-	if (has_room(m, MAPS_GONE, MAPS_GONE)) {
-		put_start(m, MAPS_GONE, 0, e.start);
+	if (maps_has_room(m, MAPS_GONE, MAPS_GONE)) {
+		maps_put_start(m, MAPS_GONE, 0, e.start);
 		return;
 	}
 	m->postponed++;
-	keep(m, e);
+	maps_keep(m, e);
 }
 
 static uint64_t hash_name(const struct proc_mapping *r)
 {
 	uint32_t length = name_length(r);
-	uint64_t hash = mix(length, 1);
+	uint64_t hash = maps_mix(length, 1);
 
 	for (uint32_t i = 0; i < length; i++)
-		hash = mix(hash, (uint8_t)r->path[i]);
+		hash = maps_mix(hash, (uint8_t)r->path[i]);
 	return hash;
 }
 
 /* Gets the number of the region's name, which is added to the step if it is new. The number is 0 if
  * the region has no name, or if numbers are used up. Returns false if the name is new and the step
  * has no room for it. */
-static bool number_of(struct maps *m, const struct proc_mapping *r, uint64_t hash, uint64_t *ret)
+static bool maps_number_of(struct maps *m, const struct proc_mapping *r, uint64_t hash,
+			   uint64_t *ret)
 {
 	struct column *c = &m->column[MAPS_NAMES];
 	uint64_t high = hash & ~(uint64_t)(MAPS_NUMBERS_MAX - 1);
@@ -223,9 +224,9 @@ static bool put_region(struct maps *m, const struct proc_mapping *r, uint64_t na
 {
 	uint64_t name;
 
-	if (!has_room(m, MAPS_START, MAPS_NAME) || !number_of(m, r, name_hash, &name))
+	if (!maps_has_room(m, MAPS_START, MAPS_NAME) || !maps_number_of(m, r, name_hash, &name))
 		return false;
-	put_start(m, MAPS_START, 1, r->start >> m->page_shift);
+	maps_put_start(m, MAPS_START, 1, r->start >> m->page_shift);
 	put(m, MAPS_SIZE, (r->end - r->start) >> m->page_shift);
 	put(m, MAPS_FLAGS, r->permissions);
 	put(m, MAPS_OFFSET, r->offset >> m->page_shift);
@@ -235,11 +236,11 @@ static bool put_region(struct maps *m, const struct proc_mapping *r, uint64_t na
 	return true;
 }
 
-static bool put_usage(struct maps *m, const struct proc_mapping *r)
+static bool maps_put_usage(struct maps *m, const struct proc_mapping *r)
 {
-	if (!has_room(m, MAPS_USED, MAPS_COLUMNS - 1))
+	if (!maps_has_room(m, MAPS_USED, MAPS_COLUMNS - 1))
 		return false;
-	put_start(m, MAPS_USED, 2, r->start >> m->page_shift);
+	maps_put_start(m, MAPS_USED, 2, r->start >> m->page_shift);
 	for (unsigned i = 0; i < PROC_FIGURES; i++)
 		put(m, MAPS_FIGURE + i, r->figure[i]);
 	return true;
@@ -250,7 +251,7 @@ static uint32_t hash_usage(const struct proc_mapping *r)
 	uint64_t hash = 1, any = 0;
 
 	for (unsigned i = 0; i < PROC_FIGURES; i++) {
-		hash = mix(hash, r->figure[i]);
+		hash = maps_mix(hash, r->figure[i]);
 		any |= r->figure[i];
 	}
 	return any ? (uint32_t)(hash >> 32) | 1 : NO_USAGE;
@@ -258,9 +259,10 @@ static uint32_t hash_usage(const struct proc_mapping *r)
 
 static uint32_t hash_identity(const struct proc_mapping *r, uint64_t name)
 {
-	uint64_t hash = mix(mix(mix(name, r->end), r->permissions), r->offset);
+	uint64_t hash = maps_mix(maps_mix(maps_mix(name, r->end), r->permissions), r->offset);
 
-	return (uint32_t)(mix(mix(hash, (uint64_t)r->major << 32 | r->minor), r->inode) >> 32);
+	return (uint32_t)(maps_mix(maps_mix(hash, (uint64_t)r->major << 32 | r->minor), r->inode) >>
+			  32);
 }
 
 static uint64_t page_mask(const struct maps *m)
@@ -268,7 +270,7 @@ static uint64_t page_mask(const struct maps *m)
 	return ((uint64_t)1 << m->page_shift) - 1;
 }
 
-static void count(struct maps *m, const struct proc_mapping *r)
+static void maps_count(struct maps *m, const struct proc_mapping *r)
 {
 	m->regions++;
 	m->total[0] += (r->end - r->start) / 1024;
@@ -282,7 +284,7 @@ static void update_usage(struct maps *m, struct maps_entry *e, const struct proc
 
 	if (usage == e->usage)
 		return;
-	if (put_usage(m, r))
+	if (maps_put_usage(m, r))
 		e->usage = usage;
 	else
 		m->postponed++;
@@ -303,7 +305,7 @@ static void put_known(struct maps *m, const struct proc_mapping *r, uint64_t nam
 		update_usage(m, &e, r);
 	else
 		m->postponed++;
-	keep(m, e);
+	maps_keep(m, e);
 }
 
 static void put_new(struct maps *m, const struct proc_mapping *r, uint64_t name, uint32_t identity)
@@ -319,7 +321,7 @@ static void put_new(struct maps *m, const struct proc_mapping *r, uint64_t name,
 		return;
 	}
 	update_usage(m, &e, r);
-	keep(m, e);
+	maps_keep(m, e);
 }
 
 void maps_put(struct maps *m, const struct proc_mapping *r)
@@ -327,12 +329,12 @@ void maps_put(struct maps *m, const struct proc_mapping *r)
 	uint64_t page = r->start >> m->page_shift, name;
 	uint32_t identity;
 
-	count(m, r);
+	maps_count(m, r);
 	if ((m->regions > 1 && page <= m->last_start) || (r->start | r->end) & page_mask(m))
 		return; /* skip invalid data: the kernel reports whole pages, in order */
 	m->last_start = page;
 	while (m->read < m->capacity && m->entry[m->read].start < page)
-		drop(m);
+		maps_drop(m);
 	name = hash_name(r);
 	identity = hash_identity(r, name);
 	if (m->read < m->capacity && m->entry[m->read].start == page)
@@ -370,7 +372,7 @@ bool maps_end(struct maps *m, uint64_t time_ns, uint64_t took_ns)
 	bool news = m->unknown || m->part || m->cut || m->postponed;
 
 	while (m->read < m->capacity)
-		drop(m);
+		maps_drop(m);
 	pack_totals(m);
 	close_step(m, false, time_ns);
 	m->count = m->write;
@@ -380,7 +382,7 @@ bool maps_end(struct maps *m, uint64_t time_ns, uint64_t took_ns)
 	return news;
 }
 
-static ProtobufCBinaryData bytes_of(const struct maps *m, unsigned column)
+static ProtobufCBinaryData maps_bytes_of(const struct maps *m, unsigned column)
 {
 	return (ProtobufCBinaryData){.data = m->column[column].data,
 				     .len = m->column[column].length};
@@ -400,7 +402,7 @@ static void fill_figures(const struct maps *m, Heapcast__Maps *out)
 	};
 
 	for (unsigned i = 0; i < PROC_FIGURES; i++)
-		*to[i] = bytes_of(m, MAPS_FIGURE + i);
+		*to[i] = maps_bytes_of(m, MAPS_FIGURE + i);
 }
 
 void maps_fill(const struct maps *m, Heapcast__Maps *out)
@@ -417,16 +419,16 @@ void maps_fill(const struct maps *m, Heapcast__Maps *out)
 	out->whole = m->whole;
 	out->page_shift = m->page_shift;
 	out->first_name = m->column[MAPS_NAMES].length ? m->first_name : 0;
-	out->names = bytes_of(m, MAPS_NAMES);
-	out->gone = bytes_of(m, MAPS_GONE);
-	out->start = bytes_of(m, MAPS_START);
-	out->size = bytes_of(m, MAPS_SIZE);
-	out->flags = bytes_of(m, MAPS_FLAGS);
-	out->offset = bytes_of(m, MAPS_OFFSET);
-	out->device = bytes_of(m, MAPS_DEVICE);
-	out->inode = bytes_of(m, MAPS_INODE);
-	out->name = bytes_of(m, MAPS_NAME);
-	out->used = bytes_of(m, MAPS_USED);
+	out->names = maps_bytes_of(m, MAPS_NAMES);
+	out->gone = maps_bytes_of(m, MAPS_GONE);
+	out->start = maps_bytes_of(m, MAPS_START);
+	out->size = maps_bytes_of(m, MAPS_SIZE);
+	out->flags = maps_bytes_of(m, MAPS_FLAGS);
+	out->offset = maps_bytes_of(m, MAPS_OFFSET);
+	out->device = maps_bytes_of(m, MAPS_DEVICE);
+	out->inode = maps_bytes_of(m, MAPS_INODE);
+	out->name = maps_bytes_of(m, MAPS_NAME);
+	out->used = maps_bytes_of(m, MAPS_USED);
 	fill_figures(m, out);
 	out->total = (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)m->totals,
 					   .len = m->totals_length};

@@ -35,7 +35,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
-static void forget(struct observed *o)
+static void observer_forget(struct observed *o)
 {
 	if (o->proc >= 0)
 		close(o->proc);
@@ -43,14 +43,14 @@ static void forget(struct observed *o)
 }
 
 /* Starts to observe a new process. The start time must match, or the pid was reused. */
-static void begin(struct observed *o, uint64_t generation, pid_t pid, uint64_t start_ticks)
+static void observer_begin(struct observed *o, uint64_t generation, pid_t pid, uint64_t start_ticks)
 {
 	struct figures_image image;
 	struct figures f;
 	uint64_t start = 0;
 	int r;
 
-	forget(o);
+	observer_forget(o);
 	o->generation = generation;
 	o->pid = pid;
 	o->proc = proc_open(pid);
@@ -83,11 +83,11 @@ static bool meet(struct observed *o, struct stream *s)
 		pthread_mutex_unlock(&s->lock);
 	}
 	if (!generation) {
-		forget(o);
+		observer_forget(o);
 		return false;
 	}
 	if (o->generation != generation)
-		begin(o, generation, pid, start_ticks);
+		observer_begin(o, generation, pid, start_ticks);
 	else if (o->image != image) /* exec: the agent may read the new image, or not */
 		o->no_detail = o->no_maps = false;
 	o->image = image;
@@ -96,7 +96,7 @@ static bool meet(struct observed *o, struct stream *s)
 }
 
 /* Logs once why this is left out. */
-static void refuse(const struct observed *o, bool *no, const char *what, int error)
+static void observer_refuse(const struct observed *o, bool *no, const char *what, int error)
 {
 	if (error == -ESRCH)
 		return; /* the process is ending, or in the middle of an exec */
@@ -116,10 +116,10 @@ static void detail(struct observer *b, struct observed *o, struct figures *f, ui
 	cost = cpu_ns() - cost;
 	o->detail_due = now + OBSERVER_RATIO * cost;
 	if (r < 0)
-		refuse(o, &o->no_detail, "proportional share (pss)", r);
+		observer_refuse(o, &o->no_detail, "proportional share (pss)", r);
 }
 
-static bool same(const struct figures *a, const struct figures *b)
+static bool observer_same(const struct figures *a, const struct figures *b)
 {
 	return a->rss == b->rss && a->anonymous == b->anonymous && a->swap == b->swap &&
 	       a->address_space == b->address_space && a->minor_faults == b->minor_faults &&
@@ -157,13 +157,13 @@ static void look_at_figures(struct observer *b, struct observed *o, struct strea
 	bool grew = !r && f.rss_peak > o->last.rss_peak;
 
 	if (r < 0) {
-		refuse(o, &o->no_figures, "figures", r);
+		observer_refuse(o, &o->no_figures, "figures", r);
 		return;
 	}
 	look_sooner(o, grew, cpu_ns() - cost, now);
 	if (interval && !o->no_detail && now >= o->detail_due)
 		detail(b, o, &f, now);
-	if (same(&f, &o->last) || !(interval || grew))
+	if (observer_same(&f, &o->last) || !(interval || grew))
 		return;
 	o->last = f;
 	f.time_ns = now - o->generation;
@@ -264,7 +264,8 @@ static int read_regions(struct observer *b, struct observed *o, struct stream *s
 
 /* Reads all regions. The image of the process must be the same before and after: if the process
  * execs or ends, its old file just ends early. */
-static int read_maps(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns)
+static int observer_read_maps(struct observer *b, struct observed *o, struct stream *s,
+			      uint64_t time_ns)
 {
 	cleanup(cleanup_close) int fd = figures_open_maps(o->proc);
 	struct figures_image before, after;
@@ -290,14 +291,14 @@ static void look_at_maps(struct observer *b, struct observed *o, struct stream *
 
 	if (!take_maps(o, s))
 		return;
-	r = read_maps(b, o, s, now - o->generation);
+	r = observer_read_maps(b, o, s, now - o->generation);
 	took = cpu_ns() - since;
 	due = clock_monotonic_ns() + OBSERVER_RATIO * took;
 	if (took > MAPS_SLOW_NS && due > o->maps_due)
 		o->maps_due = due;
 	if (r < 0) {
 		maps_repeat(&s->maps); /* the table contains news that may not have been sent */
-		refuse(o, &o->no_maps, "memory maps", r);
+		observer_refuse(o, &o->no_maps, "memory maps", r);
 		return;
 	}
 	news = maps_end(&s->maps, now - o->generation, took);
@@ -341,7 +342,7 @@ static void ask_allocator(struct observed *o, struct stream *s, uint64_t now)
 
 /* Returns true if it is time, and sets `due` to the next time. Times are multiples of the interval,
  * so a late one does not delay those that follow. */
-static bool is_due(uint64_t *due, uint64_t interval, uint64_t now)
+static bool observer_is_due(uint64_t *due, uint64_t interval, uint64_t now)
 {
 	if (!interval || now < *due)
 		return false;
@@ -349,7 +350,7 @@ static bool is_due(uint64_t *due, uint64_t interval, uint64_t now)
 	return true;
 }
 
-static uint64_t visit(struct observer *b, struct observed *o, struct stream *s)
+static uint64_t observer_visit(struct observer *b, struct observed *o, struct stream *s)
 {
 	const struct observer_settings *set = &o->settings;
 	uint64_t next, now;
@@ -358,16 +359,16 @@ static uint64_t visit(struct observer *b, struct observed *o, struct stream *s)
 		return NEVER;
 	now = clock_monotonic_ns();
 	if (!o->no_figures && set->figures_ns && now >= o->figures_due) {
-		bool interval = is_due(&o->interval_due, set->figures_ns, now);
+		bool interval = observer_is_due(&o->interval_due, set->figures_ns, now);
 
 		o->figures_due = o->interval_due;
 		look_at_figures(b, o, s, interval, now);
 	}
-	if (!o->no_maps && is_due(&o->maps_due, set->maps_ns, clock_monotonic_ns()))
+	if (!o->no_maps && observer_is_due(&o->maps_due, set->maps_ns, clock_monotonic_ns()))
 		look_at_maps(b, o, s, clock_monotonic_ns());
-	if (set->allocator && is_due(&o->allocator_due, ALLOCATOR_ASK_NS, now))
+	if (set->allocator && observer_is_due(&o->allocator_due, ALLOCATOR_ASK_NS, now))
 		ask_allocator(o, s, now);
-	if (is_due(&o->filters_due, FILTERS_NS, now))
+	if (observer_is_due(&o->filters_due, FILTERS_NS, now))
 		look_at_filters(o, s);
 	next = o->filters_due;
 	if (set->figures_ns && !o->no_figures)
@@ -394,7 +395,7 @@ static void wait_until(struct observer *b, uint64_t until)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static void *run(void *argument)
+static void *observer_run(void *argument)
 {
 	struct observer *b = argument;
 
@@ -402,7 +403,7 @@ static void *run(void *argument)
 		uint64_t next = NEVER;
 
 		for (uint32_t i = 0; i < b->streams; i++)
-			next = earlier(next, visit(b, &b->slot[i], b->stream[i]));
+			next = earlier(next, observer_visit(b, &b->slot[i], b->stream[i]));
 		wait_until(b, next);
 	}
 	return NULL;
@@ -419,7 +420,7 @@ static int start_thread(struct observer *b)
 	/* The thread inherits the mask: only the main loop handles signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	r = pthread_create(&b->thread, &attr, run, b);
+	r = pthread_create(&b->thread, &attr, observer_run, b);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	b->running = !r;
@@ -472,7 +473,7 @@ void observer_stop(struct observer *b)
 	pthread_join(b->thread, NULL);
 	b->running = false;
 	for (uint32_t i = 0; i < b->streams; i++)
-		forget(&b->slot[i]);
+		observer_forget(&b->slot[i]);
 	free(b->slot);
 	b->slot = NULL;
 	pthread_cond_destroy(&b->wake);

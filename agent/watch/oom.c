@@ -26,7 +26,7 @@ static const struct {
 };
 
 /* FNV-1a, 64 bits. */
-static uint64_t hash(const char *text)
+static uint64_t oom_hash(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325u;
 
@@ -102,7 +102,7 @@ bool oom_find_cgroup(const char *root, pid_t pid, bool *ret_version_2, uint64_t 
 
 	if (read_cgroups(root, pid, text, sizeof(text)) <= 0)
 		return false;
-	*ret_hash = hash(text);
+	*ret_hash = oom_hash(text);
 	path = oom_cgroup(text, ret_version_2);
 	return path && cgroup_folder(root, path, *ret_version_2, out, size);
 }
@@ -175,7 +175,7 @@ void oom_look(struct oom_watch *w, pid_t pid, bool at_once, uint64_t now)
 	w->looked_ns = now;
 	if (read_cgroups("", pid, text, sizeof(text)) <= 0)
 		return;
-	cgroup = hash(text);
+	cgroup = oom_hash(text);
 	count(w, now);
 	if (w->fd >= 0 && (w->cgroup == cgroup || (!at_once && rose(w, now))))
 		return;

@@ -82,7 +82,7 @@ int elf_open(struct elf *ret_elf, elf_read_function *read, void *context)
 	return 0;
 }
 
-static ssize_t read_file(void *context, uint64_t offset, void *to, size_t size)
+static ssize_t elf_read_file(void *context, uint64_t offset, void *to, size_t size)
 {
 	int fd = (int)(intptr_t)context;
 	size_t done = 0;
@@ -103,7 +103,7 @@ static ssize_t read_file(void *context, uint64_t offset, void *to, size_t size)
 
 int elf_open_file(struct elf *ret_elf, int fd)
 {
-	return elf_open(ret_elf, read_file, (void *)(intptr_t)fd);
+	return elf_open(ret_elf, elf_read_file, (void *)(intptr_t)fd);
 }
 
 bool elf_is_native(const struct elf *elf)
@@ -129,7 +129,7 @@ void elf_window_set(struct elf_window *w, uint64_t offset, uint64_t size)
 }
 
 /* A part that fits is read as a whole. */
-static bool fill(struct elf_window *w, uint64_t at)
+static bool elf_fill(struct elf_window *w, uint64_t at)
 {
 	uint64_t size, from;
 
@@ -153,7 +153,7 @@ const uint8_t *elf_window_bytes(struct elf_window *w, uint64_t at, size_t size)
 {
 	if (has(w, at, size))
 		return w->block + (at - w->at);
-	if (size > ELF_BLOCK || at > w->size || size > w->size - at || !fill(w, at) ||
+	if (size > ELF_BLOCK || at > w->size || size > w->size - at || !elf_fill(w, at) ||
 	    !has(w, at, size))
 		return NULL;
 	return w->block + (at - w->at);

@@ -16,7 +16,7 @@ void proc_lines_begin(struct proc_lines *l, int fd, char *memory, size_t size)
 
 /* Reads more bytes behind those in memory, of which the first moves to the front. Returns false at
  * the end of the file, or if the memory is full. */
-static bool fill(struct proc_lines *l)
+static bool lines_fill(struct proc_lines *l)
 {
 	ssize_t n;
 
@@ -42,7 +42,7 @@ char *proc_lines_next(struct proc_lines *l, size_t *ret_length)
 		size_t length = end ? (size_t)(end - line) : l->length - l->at;
 		bool skipped = l->skipping;
 
-		if (!end && fill(l))
+		if (!end && lines_fill(l))
 			continue;
 		if (!end && (!length || l->error))
 			return NULL;
@@ -58,7 +58,7 @@ char *proc_lines_next(struct proc_lines *l, size_t *ret_length)
 	}
 }
 
-static const char *skip_blanks(const char *at)
+static const char *lines_skip_blanks(const char *at)
 {
 	while (*at == ' ' || *at == '\t')
 		at++;
@@ -67,7 +67,7 @@ static const char *skip_blanks(const char *at)
 
 bool proc_number(const char **at, uint64_t *ret)
 {
-	*at = skip_blanks(*at);
+	*at = lines_skip_blanks(*at);
 	return proc_digits(at, 10, ret);
 }
 
@@ -78,10 +78,10 @@ const char *proc_value(const char *line, const char *name)
 			return NULL;
 	if (*line != ':' && *line != ' ')
 		return NULL;
-	return skip_blanks(line + 1);
+	return lines_skip_blanks(line + 1);
 }
 
-static bool take(struct proc_field *field, const char *line)
+static bool lines_take(struct proc_field *field, const char *line)
 {
 	const char *at = proc_value(line, field->name);
 	uint64_t value;
@@ -103,7 +103,7 @@ int proc_fields(int fd, struct proc_field *fields, unsigned count)
 	proc_lines_begin(&lines, fd, memory, sizeof(memory));
 	while (missing && (line = proc_lines_next(&lines, NULL)))
 		for (unsigned i = 0; i < count && i < 64; i++)
-			if (missing >> i & 1 && take(&fields[i], line)) {
+			if (missing >> i & 1 && lines_take(&fields[i], line)) {
 				missing &= ~(UINT64_C(1) << i);
 				found++;
 				break;

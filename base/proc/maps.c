@@ -34,7 +34,7 @@ void proc_maps_begin(struct proc_maps *m, int fd)
 }
 
 /* Reads a number that `after` must follow. */
-static bool number(const char **at, unsigned base, char after, uint64_t *ret)
+static bool maps_number(const char **at, unsigned base, char after, uint64_t *ret)
 {
 	if (!proc_digits(at, base, ret) || **at != after)
 		return false;
@@ -91,10 +91,10 @@ static bool parse_head(struct proc_maps *m, const char *line, struct proc_mappin
 	uint64_t major, minor;
 	size_t length;
 
-	if (!number(&at, 16, '-', &map.start) || !number(&at, 16, ' ', &map.end) ||
-	    !permissions(&at, &map.permissions) || !number(&at, 16, ' ', &map.offset) ||
-	    !number(&at, 16, ':', &major) || !number(&at, 16, ' ', &minor) ||
-	    !number(&at, 10, ' ', &map.inode) || map.start >= map.end || major > UINT32_MAX ||
+	if (!maps_number(&at, 16, '-', &map.start) || !maps_number(&at, 16, ' ', &map.end) ||
+	    !permissions(&at, &map.permissions) || !maps_number(&at, 16, ' ', &map.offset) ||
+	    !maps_number(&at, 16, ':', &major) || !maps_number(&at, 16, ' ', &minor) ||
+	    !maps_number(&at, 10, ' ', &map.inode) || map.start >= map.end || major > UINT32_MAX ||
 	    minor > UINT32_MAX)
 		return false;
 	map.major = (uint32_t)major;
@@ -127,7 +127,7 @@ static bool parse_key(struct proc_mapping *map, const char *line, size_t length)
 			continue;
 		while (*at == ' ')
 			at++;
-		if (number(&at, 10, ' ', &map->figure[i]))
+		if (maps_number(&at, 10, ' ', &map->figure[i]))
 			return true;
 		map->figure[i] = 0;
 		return false;

@@ -35,7 +35,7 @@ static void *open_library(const char *name)
 	return library;
 }
 
-static void *find(void *library, const char *name)
+static void *openssl_find(void *library, const char *name)
 {
 	void *function = library ? dlsym(library, name) : NULL;
 
@@ -49,10 +49,10 @@ static void load(void)
 	void *crypto = open_library(NAME("libcrypto", OPENSSL_VERSION_MAJOR)),
 	     *ssl = crypto ? open_library(NAME("libssl", OPENSSL_VERSION_MAJOR)) : NULL;
 
-#define FILL_CRYPTO(name) *(void **)&table.name = find(crypto, #name);
+#define FILL_CRYPTO(name) *(void **)&table.name = openssl_find(crypto, #name);
 	OPENSSL_OF_CRYPTO(FILL_CRYPTO)
 #undef FILL_CRYPTO
-#define FILL_SSL(name) *(void **)&table.name = find(ssl, #name);
+#define FILL_SSL(name) *(void **)&table.name = openssl_find(ssl, #name);
 	OPENSSL_OF_SSL(FILL_SSL)
 #undef FILL_SSL
 	if (!*failure.text && !table.OPENSSL_init_ssl(INIT, NULL))

@@ -34,7 +34,7 @@ int pair_code_make(char ret[PAIR_CODE_LETTERS + 1])
 }
 
 /* Stores the five bits of a letter at their position. */
-static void put(uint8_t bytes[CODE_BYTES + 1], unsigned letter, unsigned value)
+static void pair_code_put(uint8_t bytes[CODE_BYTES + 1], unsigned letter, unsigned value)
 {
 	unsigned bit = letter * LETTER_BITS, two = value << (16 - LETTER_BITS - bit % 8);
 
@@ -44,7 +44,7 @@ static void put(uint8_t bytes[CODE_BYTES + 1], unsigned letter, unsigned value)
 }
 
 /* Returns the number of letters, or -EINVAL if the text contains another character. */
-static int decode(const char *text, size_t length, uint8_t bytes[CODE_BYTES + 1])
+static int pair_code_decode(const char *text, size_t length, uint8_t bytes[CODE_BYTES + 1])
 {
 	int count = 0;
 
@@ -57,7 +57,7 @@ static int decode(const char *text, size_t length, uint8_t bytes[CODE_BYTES + 1]
 		if (!at)
 			return -EINVAL;
 		if (count < PAIR_CODE_LETTERS)
-			put(bytes, (unsigned)count, (unsigned)(at - letters));
+			pair_code_put(bytes, (unsigned)count, (unsigned)(at - letters));
 		count++;
 	}
 	return count;
@@ -84,7 +84,7 @@ int pair_code_secret(const char *text, size_t length, struct secret *ret, struct
 {
 	static const char purpose[] = "heapcast pairing code";
 	uint8_t bytes[CODE_BYTES + 1] = {0}, key[SECRET_MAC_SIZE];
-	int count = decode(text, length, bytes), r;
+	int count = pair_code_decode(text, length, bytes), r;
 
 	if (count != PAIR_CODE_LETTERS || bytes[CODE_BYTES])
 		return complain(count, err);

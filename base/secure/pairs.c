@@ -111,7 +111,7 @@ int pairs_read(int folder, const char *path, const char *file, struct secret *re
 
 /* ---- the keys ---- */
 
-static int by_name(const void *a, const void *b)
+static int pairs_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct pair_name *)a)->text, ((const struct pair_name *)b)->text);
 }
@@ -168,7 +168,7 @@ static int64_t read_keys(const struct pairs *p, int folder, struct secret *secre
 	if ((size_t)there > p->max)
 		err_set(remark, 0, "there are %lld keys in %s, of which %zu are used",
 			(long long)there, p->folder, p->max);
-	qsort(name, count, sizeof(*name), by_name);
+	qsort(name, count, sizeof(*name), pairs_by_name);
 	for (size_t i = 0; i < count; i++) {
 		char file[PAIRS_FILE_MAX];
 		struct err_text why = {{0}};
@@ -197,7 +197,7 @@ static bool same_keys(const struct pairs *p, const struct secret *secret,
 	return same;
 }
 
-static void forget(struct secret *secret, size_t count)
+static void pairs_forget(struct secret *secret, size_t count)
 {
 	if (secret)
 		explicit_bzero(secret, count * sizeof(*secret));
@@ -218,13 +218,13 @@ static int take_keys(struct pairs *p, int folder, struct err_text *remark)
 	if (!count && folder >= 0)
 		count = read_keys(p, folder, secret, name, &begun, remark);
 	if (count < 0) {
-		forget(secret, p->max);
+		pairs_forget(secret, p->max);
 		free(name);
 		return (int)count;
 	}
 	p->begun |= begun;
 	same = p->secret && same_keys(p, secret, name, (size_t)count);
-	forget(same ? secret : p->secret, p->max);
+	pairs_forget(same ? secret : p->secret, p->max);
 	free(same ? name : p->name);
 	if (same)
 		return 0;
@@ -296,7 +296,7 @@ int pairs_look(struct pairs *p, struct err_text *remark)
 
 void pairs_done(struct pairs *p)
 {
-	forget(p->secret, p->max);
+	pairs_forget(p->secret, p->max);
 	free(p->name);
 	*p = (struct pairs){0};
 }

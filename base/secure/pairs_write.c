@@ -86,7 +86,7 @@ static int write_temporary(struct pair_draft *d, const char *text)
 	return r;
 }
 
-static int open_folder(struct pair_draft *d, const char *folder, struct err_text *err)
+static int pairs_write_open_folder(struct pair_draft *d, const char *folder, struct err_text *err)
 {
 	int r;
 
@@ -112,7 +112,7 @@ int pair_draft_open(struct pair_draft *d, const char *folder, size_t max,
 	char text[LINE_MAX_ALL], with[PAIR_PEER_MAX], hex[2 * PAIR_KEY_SIZE + 1], when[32];
 	time_t now = time(NULL);
 	struct tm parts;
-	int r = open_folder(d, folder, err);
+	int r = pairs_write_open_folder(d, folder, err);
 
 	if (r < 0)
 		return r;
@@ -234,7 +234,7 @@ static int make_installation(const char *folder, struct err_text *err)
 	char text[2 * PAIR_KEY_SIZE + 64];
 	struct pair_draft d;
 	size_t n;
-	int r = open_folder(&d, folder, err);
+	int r = pairs_write_open_folder(&d, folder, err);
 
 	if (r < 0)
 		return r;

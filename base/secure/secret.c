@@ -14,7 +14,7 @@
 #define DEFAULT_NAME "heapcast"
 #define WHAT	     "key file"
 
-static int digit(char c)
+static int secret_digit(char c)
 {
 	return c >= '0' && c <= '9'   ? c - '0'
 	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -34,8 +34,8 @@ static bool take_name(const char *text, size_t length, struct secret *s)
 }
 
 /* Parses a line without the blanks at its ends. Error messages never contain the key. */
-static int take_line(const char *path, unsigned number, const char *line, size_t length,
-		     struct secret *s, struct err_text *err)
+static int secret_take_line(const char *path, unsigned number, const char *line, size_t length,
+			    struct secret *s, struct err_text *err)
 {
 	const char *colon = memchr(line, ':', length), *hex = colon ? colon + 1 : line;
 	size_t digits = length - (size_t)(hex - line);
@@ -55,7 +55,7 @@ static int take_line(const char *path, unsigned number, const char *line, size_t
 			       "without blanks",
 			       path, number, SECRET_NAME_MAX - 1);
 	for (size_t i = 0; i < digits; i += 2) {
-		int high = digit(hex[i]), low = digit(hex[i + 1]);
+		int high = secret_digit(hex[i]), low = secret_digit(hex[i + 1]);
 
 		if (high < 0 || low < 0)
 			return err_set(err, -EINVAL,
@@ -67,7 +67,8 @@ static int take_line(const char *path, unsigned number, const char *line, size_t
 	return 0;
 }
 
-static int take_text(const char *path, const char *text, struct secret *s, struct err_text *err)
+static int secret_take_text(const char *path, const char *text, struct secret *s,
+			    struct err_text *err)
 {
 	unsigned number = 1;
 
@@ -81,7 +82,7 @@ static int take_text(const char *path, const char *text, struct secret *s, struc
 			;
 		if (last <= at || *at == '#')
 			continue;
-		r = take_line(path, number, at, (size_t)(last - at), s, err);
+		r = secret_take_line(path, number, at, (size_t)(last - at), s, err);
 		if (r < 0)
 			return r;
 	}
@@ -114,13 +115,13 @@ static int name_key_of(const char *path, struct secret *s, struct err_text *err)
 	return r < 0 ? err_set(err, r, "OpenSSL can't use the key of %s", path) : 0;
 }
 
-static int read_text(int r, const char *path, char *text, struct secret *ret_secret,
-		     struct err_text *err)
+static int secret_read_text(int r, const char *path, char *text, struct secret *ret_secret,
+			    struct err_text *err)
 {
 	struct secret s = {.name = DEFAULT_NAME};
 
 	if (!r)
-		r = take_text(path, text, &s, err);
+		r = secret_take_text(path, text, &s, err);
 	if (!r)
 		r = name_key_of(path, &s, err);
 	if (!r)
@@ -135,7 +136,7 @@ int secret_read(const char *path, struct secret *ret_secret, struct err_text *er
 	size_t length;
 	int r = private_file_read(path, WHAT, text, &length, err);
 
-	r = read_text(r, path, text, ret_secret, err);
+	r = secret_read_text(r, path, text, ret_secret, err);
 	explicit_bzero(text, sizeof(text));
 	return r;
 }
@@ -146,7 +147,7 @@ int secret_read_fd(int fd, const char *path, struct secret *ret_secret, struct e
 	size_t length;
 	int r = private_file_take(fd, path, WHAT, text, &length, err);
 
-	r = read_text(r, path, text, ret_secret, err);
+	r = secret_read_text(r, path, text, ret_secret, err);
 	explicit_bzero(text, sizeof(text));
 	return r;
 }

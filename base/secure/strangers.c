@@ -30,7 +30,7 @@ struct stranger_address stranger_address(const struct sockaddr *address)
 	return a;
 }
 
-static bool is_same(const struct stranger_address *a, const struct stranger_address *b)
+static bool strangers_is_same(const struct stranger_address *a, const struct stranger_address *b)
 {
 	return !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }
@@ -40,7 +40,7 @@ static size_t count_of(const struct stranger *s, size_t count, const struct stra
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
-		n += is_same(&s[i].from, from);
+		n += strangers_is_same(&s[i].from, from);
 	return n;
 }
 
@@ -49,7 +49,8 @@ static int oldest_of(const struct stranger *s, size_t count, const struct strang
 	int oldest = -1;
 
 	for (size_t i = 0; i < count; i++)
-		if (is_same(&s[i].from, from) && (oldest < 0 || s[i].since_ms < s[oldest].since_ms))
+		if (strangers_is_same(&s[i].from, from) &&
+		    (oldest < 0 || s[i].since_ms < s[oldest].since_ms))
 			oldest = (int)i;
 	return oldest;
 }
@@ -92,12 +93,12 @@ bool strangers_admit(struct strangers *s, uint64_t now_ms)
 }
 
 /* Returns the entry of this address, or the entry whose last log line is the oldest. */
-static struct stranger *place_of(struct strangers *s, const struct stranger_address *from)
+static struct stranger *strangers_place_of(struct strangers *s, const struct stranger_address *from)
 {
 	struct stranger *place = &s->told[0];
 
 	for (size_t i = 0; i < STRANGERS_TOLD; i++) {
-		if (is_same(&s->told[i].from, from))
+		if (strangers_is_same(&s->told[i].from, from))
 			return &s->told[i];
 		if (s->told[i].since_ms < place->since_ms)
 			place = &s->told[i];
@@ -107,10 +108,10 @@ static struct stranger *place_of(struct strangers *s, const struct stranger_addr
 
 bool strangers_tell(struct strangers *s, const struct stranger_address *from, uint64_t now_ms)
 {
-	struct stranger *place = place_of(s, from);
+	struct stranger *place = strangers_place_of(s, from);
 	uint64_t earned = (now_ms - s->told_ms) / STRANGERS_TELL_MS;
 
-	if (place->since_ms && is_same(&place->from, from) &&
+	if (place->since_ms && strangers_is_same(&place->from, from) &&
 	    now_ms - place->since_ms < STRANGERS_TOLD_MS)
 		return false;
 	s->lines = earned >= s->lines ? 0 : s->lines - (unsigned)earned;

@@ -29,7 +29,7 @@
 #define FINDINGS_MOST	    32
 #define NBSP		    "\u00a0" /* no line break there */
 
-static void add(struct analysis *a, struct analysis_finding finding)
+static void findings_add(struct analysis *a, struct analysis_finding finding)
 {
 	if (a->result.finding_count < FINDINGS_MOST)
 		a->result.findings[a->result.finding_count++] = finding;
@@ -41,10 +41,10 @@ static void find_sites(struct analysis *a)
 
 	for (uint32_t i = 0; i < f->count && i < EACH_MOST; i++)
 		if (analysis_percent(&a->result, f->list[i].value) > SITE_PERCENT)
-			add(a, (struct analysis_finding){.kind = FINDING_SITE,
-							 .name = f->list[i].name,
-							 .value = f->list[i].value,
-							 .traces = f->list[i].traces});
+			findings_add(a, (struct analysis_finding){.kind = FINDING_SITE,
+								  .name = f->list[i].name,
+								  .value = f->list[i].value,
+								  .traces = f->list[i].traces});
 }
 
 /* The list is sorted, heaviest first. */
@@ -57,7 +57,7 @@ static void find_traces(struct analysis *a)
 	       analysis_percent(&a->result, top->list[finding.traces].value) > SITE_PERCENT)
 		add_capped(&finding.value, top->list[finding.traces++].value);
 	if (finding.traces)
-		add(a, finding);
+		findings_add(a, finding);
 }
 
 static void find_subsystems(struct analysis *a)
@@ -75,7 +75,7 @@ static void find_subsystems(struct analysis *a)
 	finding.name = list[0].name;
 	finding.value = list[0].value;
 	finding.traces = list[0].traces;
-	add(a, finding);
+	findings_add(a, finding);
 }
 
 static int heaviest_pattern_first(const void *left, const void *right)
@@ -89,7 +89,8 @@ static int heaviest_pattern_first(const void *left, const void *right)
 
 /* Inserts a finding into the sorted list of `count` findings. Returns the new count: at most
  * EACH_MOST of the heaviest are kept. */
-static uint32_t keep(struct analysis_finding *list, uint32_t count, struct analysis_finding finding)
+static uint32_t findings_keep(struct analysis_finding *list, uint32_t count,
+			      struct analysis_finding finding)
 {
 	list[count++] = finding;
 	qsort(list, count, sizeof(*list), heaviest_pattern_first);
@@ -113,10 +114,10 @@ static void find_repeated(struct analysis *a)
 			f.value = UINT64_MAX;
 		if (f.traces >= REPEATED_TRACES &&
 		    analysis_percent(&a->result, f.value) >= REPEATED_PERCENT)
-			count = keep(list, count, f);
+			count = findings_keep(list, count, f);
 	}
 	for (uint32_t i = 0; i < count; i++)
-		add(a, list[i]);
+		findings_add(a, list[i]);
 }
 
 static void find_growth(struct analysis *a)
@@ -126,21 +127,23 @@ static void find_growth(struct analysis *a)
 	uint32_t count = 0;
 
 	if (analysis_percent(&a->result, a->result.grown) >= GROWTH_PERCENT)
-		add(a, (struct analysis_finding){.kind = FINDING_GROWTH, .value = a->result.grown});
+		findings_add(a, (struct analysis_finding){.kind = FINDING_GROWTH,
+							  .value = a->result.grown});
 	for (uint32_t i = 0; i < sums->capacity; i++) {
 		const struct label_sum *sum = &sums->list[i];
 
 		if (!sum->first || sum->grown < sum->value / 2 ||
 		    analysis_percent(&a->result, sum->grown) < GROWTH_SITE_PERCENT)
 			continue;
-		count = keep(list, count,
-			     (struct analysis_finding){.kind = FINDING_GROWTH_SITE,
-						       .name = intern_get(&a->frames.labels, i),
-						       .value = sum->grown,
-						       .traces = sum->traces});
+		count = findings_keep(
+			list, count,
+			(struct analysis_finding){.kind = FINDING_GROWTH_SITE,
+						  .name = intern_get(&a->frames.labels, i),
+						  .value = sum->grown,
+						  .traces = sum->traces});
 	}
 	for (uint32_t i = 0; i < count; i++)
-		add(a, list[i]);
+		findings_add(a, list[i]);
 }
 
 int findings_make(struct analysis *a)

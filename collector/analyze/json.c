@@ -116,14 +116,14 @@ const struct answer analysis_answer = {"analysis", report_fields};
 
 /* ---- writing ---- */
 
-static void put_amount(const struct analysis_report *report, struct json *json, uint64_t value)
+static void json_put_amount(const struct analysis_report *report, struct json *json, uint64_t value)
 {
 	json_u64(json, "value", value);
 	json_double(json, "percent", analysis_percent(report->result, value));
 }
 
-static void put_frames(const struct analysis_report *report, struct json *json,
-		       const struct analysis_trace *trace)
+static void json_put_frames(const struct analysis_report *report, struct json *json,
+			    const struct analysis_trace *trace)
 {
 	const struct analysis *a = report->result->analysis;
 
@@ -137,8 +137,8 @@ static void put_frames(const struct analysis_report *report, struct json *json,
 	json_end(json, ']');
 }
 
-static void put_traces(const struct analysis_report *report, struct json *json, const char *key,
-		       const struct analysis_traces *traces)
+static void json_put_traces(const struct analysis_report *report, struct json *json,
+			    const char *key, const struct analysis_traces *traces)
 {
 	const struct analysis_result *r = report->result;
 	struct buf brief = {0};
@@ -150,20 +150,20 @@ static void put_traces(const struct analysis_report *report, struct json *json, 
 		buf_clear(&brief);
 		analysis_brief(r->analysis, t, &brief);
 		json_object(json, NULL);
-		put_amount(report, json, t->value);
+		json_put_amount(report, json, t->value);
 		if (r->blocks_known)
 			json_u64(json, "blocks", t->blocks);
 		json_string(json, "subsystem", analysis_subsystem_name(r->analysis, t->subsystem));
 		json_string(json, "brief", buf_text(&brief));
-		put_frames(report, json, t);
+		json_put_frames(report, json, t);
 		json_end(json, '}');
 	}
 	json_end(json, ']');
 	buf_done(&brief);
 }
 
-static void put_functions(const struct analysis_report *report, struct json *json, const char *key,
-			  const struct analysis_functions *f)
+static void json_put_functions(const struct analysis_report *report, struct json *json,
+			       const char *key, const struct analysis_functions *f)
 {
 	json_object(json, key);
 	json_u64(json, "count", f->of);
@@ -171,7 +171,7 @@ static void put_functions(const struct analysis_report *report, struct json *jso
 	for (uint32_t i = 0; i < f->count; i++) {
 		json_object(json, NULL);
 		json_string(json, "function", f->list[i].name);
-		put_amount(report, json, f->list[i].value);
+		json_put_amount(report, json, f->list[i].value);
 		json_u64(json, "traces", f->list[i].traces);
 		json_u64(json, "grown", f->list[i].grown);
 		json_end(json, '}');
@@ -180,7 +180,7 @@ static void put_functions(const struct analysis_report *report, struct json *jso
 	json_end(json, '}');
 }
 
-static void put_subsystems(const struct analysis_report *report, struct json *json)
+static void json_put_subsystems(const struct analysis_report *report, struct json *json)
 {
 	const struct analysis_result *r = report->result;
 
@@ -188,14 +188,14 @@ static void put_subsystems(const struct analysis_report *report, struct json *js
 	for (uint32_t i = 0; i < r->subsystem_count; i++) {
 		json_object(json, NULL);
 		json_string(json, "name", r->subsystems[i].name);
-		put_amount(report, json, r->subsystems[i].value);
+		json_put_amount(report, json, r->subsystems[i].value);
 		json_u64(json, "traces", r->subsystems[i].traces);
 		json_end(json, '}');
 	}
 	json_end(json, ']');
 }
 
-static void put_findings(const struct analysis_report *report, struct json *json)
+static void json_put_findings(const struct analysis_report *report, struct json *json)
 {
 	const struct analysis_result *r = report->result;
 	char headline[FINDING_TEXT], sentence[FINDING_TEXT];
@@ -208,7 +208,7 @@ static void put_findings(const struct analysis_report *report, struct json *json
 		json_object(json, NULL);
 		json_string(json, "kind", kinds[f->kind]);
 		json_string(json, "name", f->name);
-		put_amount(report, json, f->value);
+		json_put_amount(report, json, f->value);
 		json_u64(json, "traces", f->traces);
 		json_string(json, "headline", headline);
 		json_string(json, "text", sentence);
@@ -224,18 +224,18 @@ static void put_asked(const struct analysis_report *report, struct json *json)
 
 	if (s) {
 		json_object(json, "search");
-		put_amount(report, json, s->value);
+		json_put_amount(report, json, s->value);
 		json_u64(json, "traces", s->traces);
-		put_traces(report, json, "top", &s->top);
-		put_functions(report, json, "callers", &s->callers);
-		put_functions(report, json, "callees", &s->callees);
+		json_put_traces(report, json, "top", &s->top);
+		json_put_functions(report, json, "callers", &s->callers);
+		json_put_functions(report, json, "callees", &s->callees);
 		json_end(json, '}');
 	}
 	if (d) {
 		json_object(json, "drill");
 		json_string(json, "subsystem", d->name);
-		put_amount(report, json, d->value);
-		put_traces(report, json, "traces", &d->traces);
+		json_put_amount(report, json, d->value);
+		json_put_traces(report, json, "traces", &d->traces);
 		json_end(json, '}');
 	}
 }
@@ -269,12 +269,12 @@ void report_json(const struct analysis_report *report, struct json *json)
 	json_u64(json, "functions", r->frames);
 	json_u64(json, "grown", r->grown);
 	json_string(json, "note", report->note);
-	put_traces(report, json, "top", &r->top);
-	put_functions(report, json, "outermost", &r->outermost);
-	put_functions(report, json, "innermost", &r->innermost);
-	put_functions(report, json, "callers", &r->callers);
-	put_subsystems(report, json);
-	put_findings(report, json);
+	json_put_traces(report, json, "top", &r->top);
+	json_put_functions(report, json, "outermost", &r->outermost);
+	json_put_functions(report, json, "innermost", &r->innermost);
+	json_put_functions(report, json, "callers", &r->callers);
+	json_put_subsystems(report, json);
+	json_put_findings(report, json);
 	put_asked(report, json);
 	put_next(report, json);
 }

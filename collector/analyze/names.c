@@ -30,7 +30,7 @@ static size_t characters(const char *text, size_t length)
 }
 
 /* Truncates the text that starts at `from` to `most` characters. */
-static void cut(struct buf *out, size_t from, size_t most)
+static void names_cut(struct buf *out, size_t from, size_t most)
 {
 	for (size_t i = from, count = 0; i < out->length; i++) {
 		if ((out->data[i] & 0xc0) != 0x80 && count++ == most) {
@@ -78,7 +78,7 @@ void analysis_label(const char *frame, struct buf *out)
 	if (buf_error(&whole))
 		out->error = buf_error(&whole);
 	buf_done(&whole);
-	cut(out, from, LABEL_MAX);
+	names_cut(out, from, LABEL_MAX);
 }
 
 /* Picks the innermost frames that are not noise; with `all`, the innermost of all. */
@@ -104,5 +104,5 @@ void analysis_brief(const struct analysis *a, const struct analysis_trace *t, st
 		buf_string(out, i ? " <- " : "");
 		analysis_shorten(analysis_frame(a, frames[i]), out);
 	}
-	cut(out, from, LABEL_MAX);
+	names_cut(out, from, LABEL_MAX);
 }

@@ -33,7 +33,7 @@ static void put_element(struct buf *out, const char *tag, const char *text)
 	buf_printf(out, "</%.*s>", (int)strcspn(tag, " "), tag);
 }
 
-static void put_amount(const struct page *p, uint64_t value)
+static void page_put_amount(const struct page *p, uint64_t value)
 {
 	char amount[32];
 
@@ -48,7 +48,7 @@ static void put_bar(const struct page *p, uint64_t value, uint64_t longest)
 		   longest ? 100.0 * (double)value / (double)longest : 0);
 }
 
-static void put_name(const struct page *p, const char *name)
+static void page_put_name(const struct page *p, const char *name)
 {
 	buf_string(p->out, "<td><code>");
 	put_markup(p->out, name);
@@ -65,7 +65,7 @@ static void put_figure(const struct page *p, const char *value, const char *what
 	buf_string(p->out, "</div>");
 }
 
-static void put_head(const struct page *p)
+static void page_put_head(const struct page *p)
 {
 	const struct analysis_report *report = p->report;
 	char text[REPORT_NEXT];
@@ -97,7 +97,7 @@ static void put_head(const struct page *p)
 	buf_string(p->out, "</header>\n");
 }
 
-static void put_findings(const struct page *p)
+static void page_put_findings(const struct page *p)
 {
 	char headline[FINDING_TEXT], sentence[FINDING_TEXT];
 
@@ -115,7 +115,7 @@ static void put_findings(const struct page *p)
 	buf_string(p->out, "</ol>\n");
 }
 
-static void put_subsystems(const struct page *p)
+static void page_put_subsystems(const struct page *p)
 {
 	const struct analysis_result *r = p->result;
 	char traces[32];
@@ -126,7 +126,7 @@ static void put_subsystems(const struct page *p)
 			   "class=b><th>Subsystem<th class=n>Traces</thead>\n");
 	for (uint32_t i = 0; i < r->subsystem_count; i++) {
 		buf_string(p->out, "<tr>");
-		put_amount(p, r->subsystems[i].value);
+		page_put_amount(p, r->subsystems[i].value);
 		put_bar(p, r->subsystems[i].value, r->subsystems[0].value);
 		put_element(p->out, "td", r->subsystems[i].name);
 		put_element(p->out, "td class=n", format_count(traces, r->subsystems[i].traces));
@@ -135,8 +135,8 @@ static void put_subsystems(const struct page *p)
 	buf_string(p->out, "</table>\n");
 }
 
-static void put_functions(const struct page *p, const char *heading, const char *about,
-			  const struct analysis_functions *f)
+static void page_put_functions(const struct page *p, const char *heading, const char *about,
+			       const struct analysis_functions *f)
 {
 	put_element(p->out, "h2", heading);
 	put_element(p->out, "p class=quiet", about);
@@ -145,9 +145,9 @@ static void put_functions(const struct page *p, const char *heading, const char 
 		   "</thead>\n");
 	for (uint32_t i = 0; i < f->count; i++) {
 		buf_string(p->out, "<tr>");
-		put_amount(p, f->list[i].value);
+		page_put_amount(p, f->list[i].value);
 		put_bar(p, f->list[i].value, f->list[0].value);
-		put_name(p, f->list[i].name);
+		page_put_name(p, f->list[i].name);
 		buf_string(p->out, "\n");
 	}
 	buf_string(p->out, "</table>\n");
@@ -166,13 +166,14 @@ static void put_brief(const struct page *p, const struct analysis_trace *trace)
 	buf_done(&brief);
 }
 
-static void put_traces(const struct page *p, const struct analysis_traces *traces, uint32_t most)
+static void page_put_traces(const struct page *p, const struct analysis_traces *traces,
+			    uint32_t most)
 {
 	buf_string(p->out, "<table><thead><tr><th class=i>#<th class=n>Amount<th class=p>Part<th "
 			   "class=s>Subsystem<th>Innermost functions</thead>\n");
 	for (uint32_t i = 0; i < traces->count && i < most; i++) {
 		buf_printf(p->out, "<tr><td class=i>%u</td>", i + 1);
-		put_amount(p, traces->list[i].value);
+		page_put_amount(p, traces->list[i].value);
 		put_element(
 			p->out, "td class=s",
 			analysis_subsystem_name(p->result->analysis, traces->list[i].subsystem));
@@ -184,7 +185,7 @@ static void put_traces(const struct page *p, const struct analysis_traces *trace
 		buf_printf(p->out, "<p class=quiet>and %u more</p>\n", traces->count - most);
 }
 
-static void put_stack(const struct page *p, const struct analysis_trace *trace)
+static void page_put_stack(const struct page *p, const struct analysis_trace *trace)
 {
 	const struct analysis *a = p->result->analysis;
 	struct buf name = {0};
@@ -203,8 +204,8 @@ static void put_stack(const struct page *p, const struct analysis_trace *trace)
 	buf_done(&name);
 }
 
-static void put_stacks(const struct page *p, const char *heading,
-		       const struct analysis_traces *traces, uint32_t most)
+static void page_put_stacks(const struct page *p, const char *heading,
+			    const struct analysis_traces *traces, uint32_t most)
 {
 	char amount[32], title[128];
 
@@ -214,7 +215,7 @@ static void put_stacks(const struct page *p, const char *heading,
 			 analysis_amount(amount, traces->list[i].value, p->report->counts),
 			 analysis_percent(p->result, traces->list[i].value));
 		put_element(p->out, "h3", title);
-		put_stack(p, &traces->list[i]);
+		page_put_stack(p, &traces->list[i]);
 	}
 }
 
@@ -237,15 +238,17 @@ static void put_asked(const struct page *p)
 
 	if (s) {
 		put_part(p, "Search:", analysis_searched(p->result->analysis), s->value, s->traces);
-		put_traces(p, &s->top, ANALYSIS_SEARCH_TOP);
-		put_functions(p, "Who calls it", "Functions one frame further out.", &s->callers);
-		put_functions(p, "What it calls", "Functions one frame further in.", &s->callees);
-		put_stacks(p, "Its heaviest stacks", &s->top, ANALYSIS_SEARCH_FULL);
+		page_put_traces(p, &s->top, ANALYSIS_SEARCH_TOP);
+		page_put_functions(p, "Who calls it", "Functions one frame further out.",
+				   &s->callers);
+		page_put_functions(p, "What it calls", "Functions one frame further in.",
+				   &s->callees);
+		page_put_stacks(p, "Its heaviest stacks", &s->top, ANALYSIS_SEARCH_FULL);
 	}
 	if (d) {
 		put_part(p, "Subsystem", d->name, d->value, d->traces.count);
-		put_traces(p, &d->traces, DRILL_SHOWN);
-		put_stacks(p, "Its heaviest stacks", &d->traces, ANALYSIS_DRILL_FULL);
+		page_put_traces(p, &d->traces, DRILL_SHOWN);
+		page_put_stacks(p, "Its heaviest stacks", &d->traces, ANALYSIS_DRILL_FULL);
 	}
 }
 
@@ -253,21 +256,23 @@ void report_page(const struct analysis_report *report, struct buf *out)
 {
 	struct page page = {report, report->result, out}, *p = &page;
 
-	put_head(p);
-	put_findings(p);
+	page_put_head(p);
+	page_put_findings(p);
 	put_asked(p);
-	put_subsystems(p);
-	put_functions(p, "Why",
-		      "The operation that began it: the outermost function that means something.",
-		      &p->result->outermost);
-	put_functions(p, "Where",
-		      "The code that asked for memory: the innermost function that means "
-		      "something.",
-		      &p->result->innermost);
-	put_functions(p, "Its callers", "The function that called that one.", &p->result->callers);
+	page_put_subsystems(p);
+	page_put_functions(
+		p, "Why",
+		"The operation that began it: the outermost function that means something.",
+		&p->result->outermost);
+	page_put_functions(p, "Where",
+			   "The code that asked for memory: the innermost function that means "
+			   "something.",
+			   &p->result->innermost);
+	page_put_functions(p, "Its callers", "The function that called that one.",
+			   &p->result->callers);
 	put_element(out, "h2", "The heaviest stack traces");
-	put_traces(p, &p->result->top, UINT32_MAX);
-	put_stacks(p, "Full stacks", &p->result->top, ANALYSIS_FULL);
+	page_put_traces(p, &p->result->top, UINT32_MAX);
+	page_put_stacks(p, "Full stacks", &p->result->top, ANALYSIS_FULL);
 	buf_string(out, "<footer>heapcast " HEAPCAST_VERSION ", collector analyze ");
 	put_markup(out, report->source);
 	buf_string(out, "</footer>\n</html>\n");

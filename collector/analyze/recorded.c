@@ -46,7 +46,7 @@ static void merged_done(struct merged *m)
 }
 
 /* Returns 0 without memory. */
-static uint32_t frame_of(struct merged *m, const char *function)
+static uint32_t recorded_frame_of(struct merged *m, const char *function)
 {
 	buf_clear(&m->name);
 	export_collapsed_name(function ? function : "[unknown]", &m->name);
@@ -56,7 +56,7 @@ static uint32_t frame_of(struct merged *m, const char *function)
 /* Returns the index of the child, or 0 without memory. */
 static uint32_t child_of(struct merged *m, uint32_t parent, const char *function)
 {
-	uint32_t frame = frame_of(m, function), depth = m->nodes[parent].depth + 1;
+	uint32_t frame = recorded_frame_of(m, function), depth = m->nodes[parent].depth + 1;
 	uint64_t *child =
 		frame ? map_put(&m->children, (uint64_t)parent << 32 | frame, NULL) : NULL;
 
@@ -107,7 +107,7 @@ static int add_tree(struct merged *m, const struct tree *tree, bool is_grown)
 	return r;
 }
 
-static int give(struct merged *m, struct analysis *analysis, uint32_t *path, uint32_t node)
+static int recorded_give(struct merged *m, struct analysis *analysis, uint32_t *path, uint32_t node)
 {
 	const struct merged_node *n = &m->nodes[node];
 
@@ -134,7 +134,7 @@ static int give_all(struct merged *m, struct analysis *analysis)
 
 	for (uint32_t i = 1; !r && i < m->count; i++)
 		if (m->counts ? m->nodes[i].blocks : m->nodes[i].bytes)
-			r = give(m, analysis, path, i);
+			r = recorded_give(m, analysis, path, i);
 	return r;
 }
 

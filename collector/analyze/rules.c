@@ -51,7 +51,8 @@ struct source {
 	struct err_text *err;
 };
 
-static int read_file(struct rules *rules, const char *path, unsigned depth, struct err_text *err);
+static int rules_read_file(struct rules *rules, const char *path, unsigned depth,
+			   struct err_text *err);
 
 /* ---- locations ---- */
 
@@ -79,7 +80,8 @@ static bool is_file(const char *path)
 }
 
 /* `beside`: the file that uses these rules, NULL: none. */
-static int find(const char *name, const char *beside, char out[PATH_MAX], struct err_text *err)
+static int rules_find(const char *name, const char *beside, char out[PATH_MAX],
+		      struct err_text *err)
 {
 	const char *slash = beside ? strrchr(beside, '/') : NULL;
 	char folder[PATH_MAX] = "";
@@ -166,9 +168,9 @@ static int use(struct source *s, const char *name)
 		return wrong(s, "use which rules?");
 	if (s->depth + 1 >= USES_MAX || ++s->rules->files >= FILES_MAX)
 		return wrong(s, "files that use each other in a circle, or too many of them");
-	r = find(name, s->path, path, s->err);
+	r = rules_find(name, s->path, path, s->err);
 	if (!r)
-		r = read_file(s->rules, path, s->depth + 1, s->err);
+		r = rules_read_file(s->rules, path, s->depth + 1, s->err);
 	return r < 0 && s->err && s->err->text[0]
 		       ? err_prefix(s->err, r, "%s, line %u", s->path, s->line)
 		       : r;
@@ -197,7 +199,7 @@ static int take_statement(struct source *s, const char *line)
 		     "subsystem are set in");
 }
 
-static int take_line(struct source *s, char *line)
+static int rules_take_line(struct source *s, char *line)
 {
 	size_t length = strlen(line), indent;
 
@@ -217,7 +219,7 @@ static int take_line(struct source *s, char *line)
 }
 
 /* Reads the whole file as text. The caller frees it. */
-static int read_text(const char *path, char **ret_text, struct err_text *err)
+static int rules_read_text(const char *path, char **ret_text, struct err_text *err)
 {
 	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");
 	cleanup(cleanup_free) char *text = malloc(FILE_BYTES_MAX + 1);
@@ -239,16 +241,17 @@ static int read_text(const char *path, char **ret_text, struct err_text *err)
 	return 0;
 }
 
-static int read_file(struct rules *rules, const char *path, unsigned depth, struct err_text *err)
+static int rules_read_file(struct rules *rules, const char *path, unsigned depth,
+			   struct err_text *err)
 {
 	struct source s = {.rules = rules, .path = path, .depth = depth, .err = err};
 	cleanup(cleanup_free) char *text = NULL;
 	char *rest, *line;
-	int r = read_text(path, &text, err);
+	int r = rules_read_text(path, &text, err);
 
 	rest = text;
 	while (!r && (line = strsep(&rest, "\n")))
-		r = take_line(&s, line);
+		r = rules_take_line(&s, line);
 	return r;
 }
 
@@ -263,9 +266,9 @@ int rules_read(const char *name, struct rules **ret_rules, struct err_text *err)
 	if (!r && !rules->name)
 		r = -ENOMEM;
 	if (!r)
-		r = find(name, NULL, path, err);
+		r = rules_find(name, NULL, path, err);
 	if (!r)
-		r = read_file(rules, path, 0, err);
+		r = rules_read_file(rules, path, 0, err);
 	if (r < 0) {
 		rules_free(rules);
 		return r;
@@ -290,7 +293,7 @@ void rules_free(struct rules *rules)
 
 /* ---- judging ---- */
 
-static bool fits(const struct rule *rule, const char *frame, size_t length)
+static bool rules_fits(const struct rule *rule, const char *frame, size_t length)
 {
 	switch (rule->form) {
 	case FORM_WHOLE:
@@ -319,8 +322,8 @@ struct rules_verdict rules_judge(const struct rules *rules, const char *frame)
 						      : NULL;
 
 		if (to && !*to)
-			*to = fits(rule, frame, length);
-		else if (!to && rule->subsystem < v.subsystem && fits(rule, frame, length))
+			*to = rules_fits(rule, frame, length);
+		else if (!to && rule->subsystem < v.subsystem && rules_fits(rule, frame, length))
 			v.subsystem = rule->subsystem;
 	}
 	if (v.outer)

@@ -25,7 +25,7 @@ int sums_add(struct sums *sums, uint32_t label, uint64_t stack, uint64_t value, 
 	return 0;
 }
 
-static int heaviest_first(const void *left, const void *right, void *context)
+static int sums_heaviest_first(const void *left, const void *right, void *context)
 {
 	const struct label_sum *list = context, *a = &list[*(const uint32_t *)left],
 			       *b = &list[*(const uint32_t *)right];
@@ -51,7 +51,7 @@ int sums_rank(const struct sums *sums, const struct frames *frames, uint32_t mos
 	for (uint32_t i = 0; i < sums->capacity; i++)
 		if (sums->list[i].first)
 			order[n++] = i;
-	qsort_r(order, n, sizeof(*order), heaviest_first, sums->list);
+	qsort_r(order, n, sizeof(*order), sums_heaviest_first, sums->list);
 	for (uint32_t i = 0; i < f.count; i++) {
 		const struct label_sum *sum = &sums->list[order[i]];
 

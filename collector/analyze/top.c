@@ -8,8 +8,8 @@
 #include "base/ban.h"
 
 /* Compares by (value, text), as the scripts do, which list the largest first. */
-static int compare(const struct frames *frames, const struct analysis_trace *a,
-		   const struct analysis_trace *b)
+static int top_compare(const struct frames *frames, const struct analysis_trace *a,
+		       const struct analysis_trace *b)
 {
 	if (a->value != b->value)
 		return a->value > b->value ? 1 : -1;
@@ -29,9 +29,9 @@ static void sink(struct top *top, const struct frames *frames, uint32_t i)
 
 	for (uint32_t child; (child = 2 * i + 1) < top->kept.count; i = child) {
 		if (child + 1 < top->kept.count &&
-		    compare(frames, &list[child + 1], &list[child]) < 0)
+		    top_compare(frames, &list[child + 1], &list[child]) < 0)
 			child++;
-		if (compare(frames, &trace, &list[child]) <= 0)
+		if (top_compare(frames, &trace, &list[child]) <= 0)
 			break;
 		list[i] = list[child];
 	}
@@ -44,7 +44,7 @@ static void rise(struct top *top, const struct frames *frames, uint32_t i)
 
 	for (uint32_t parent; i; i = parent) {
 		parent = (i - 1) / 2;
-		if (compare(frames, &list[parent], &trace) <= 0)
+		if (top_compare(frames, &list[parent], &trace) <= 0)
 			break;
 		list[i] = list[parent];
 	}
@@ -52,7 +52,7 @@ static void rise(struct top *top, const struct frames *frames, uint32_t i)
 }
 
 /* Copies `trace` to `to`, and reuses the memory there. */
-static int put(struct analysis_trace *to, const struct analysis_trace *trace)
+static int top_put(struct analysis_trace *to, const struct analysis_trace *trace)
 {
 	uint32_t *frames = to->frames;
 
@@ -72,28 +72,28 @@ int top_add(struct top *top, const struct frames *frames, const struct analysis_
 	struct analysis_trace *list = top->kept.list;
 
 	if (top->kept.count < top->most) {
-		if (put(&list[top->kept.count], trace) < 0)
+		if (top_put(&list[top->kept.count], trace) < 0)
 			return -ENOMEM;
 		rise(top, frames, top->kept.count++);
 		return 0;
 	}
-	if (!top->most || trace->value < list[0].value || compare(frames, trace, &list[0]) <= 0)
+	if (!top->most || trace->value < list[0].value || top_compare(frames, trace, &list[0]) <= 0)
 		return 0;
-	if (put(&list[0], trace) < 0)
+	if (top_put(&list[0], trace) < 0)
 		return -ENOMEM;
 	sink(top, frames, 0);
 	return 0;
 }
 
-static int heaviest_first(const void *left, const void *right, void *frames)
+static int top_heaviest_first(const void *left, const void *right, void *frames)
 {
-	return -compare(frames, left, right);
+	return -top_compare(frames, left, right);
 }
 
 void traces_sort(struct analysis_traces *traces, const struct frames *frames)
 {
 	if (traces->count)
-		qsort_r(traces->list, traces->count, sizeof(*traces->list), heaviest_first,
+		qsort_r(traces->list, traces->count, sizeof(*traces->list), top_heaviest_first,
 			(void *)(uintptr_t)frames);
 }
 

@@ -17,7 +17,7 @@ static const char *const kinds[] = {"unknown",	  "exited",   "signalled",
 static const char *const sources[] = {"unknown", "wait", "pidfd", "proc", NULL};
 static const char *const counters[] = {"none", "cgroup_2", "cgroup_1", "system", NULL};
 
-static const char *name_of(const char *const *names, size_t count, uint32_t number)
+static const char *account_json_name_of(const char *const *names, size_t count, uint32_t number)
 {
 	return names[number < count - 1 ? number : 0];
 }
@@ -225,10 +225,11 @@ static void json_program_end(struct json *json, const struct recording *r)
 	}
 	json_object(json, "end");
 	json_string(json, "how", account_end(how, sizeof(how), p));
-	json_string(json, "kind", name_of(kinds, COUNT(kinds), p->end_kind));
+	json_string(json, "kind", account_json_name_of(kinds, COUNT(kinds), p->end_kind));
 	json_members(json, &end_answer, p, NULL);
-	json_string(json, "source", name_of(sources, COUNT(sources), p->end_source));
-	json_string(json, "oom_counter", name_of(counters, COUNT(counters), p->oom_counter));
+	json_string(json, "source", account_json_name_of(sources, COUNT(sources), p->end_source));
+	json_string(json, "oom_counter",
+		    account_json_name_of(counters, COUNT(counters), p->oom_counter));
 	json_end(json, '}');
 }
 

@@ -99,8 +99,8 @@ static const void *pointer_at(const void *at)
 	return value;
 }
 
-static void put(struct json *json, const char *key, const struct answer_field *f, const void *at,
-		const struct answer_context *context)
+static void answer_put(struct json *json, const char *key, const struct answer_field *f,
+		       const void *at, const struct answer_context *context)
 {
 	char id[STREAM_ID_TEXT];
 
@@ -177,7 +177,7 @@ static bool is_set(const struct answer_field *f, const void *at)
 	}
 }
 
-static bool is_there(const struct answer_field *f, const char *object)
+static bool answer_is_there(const struct answer_field *f, const char *object)
 {
 	const char *at = object + f->at;
 
@@ -214,7 +214,7 @@ static void put_list(struct json *json, const struct answer_field *f, const char
 
 	json_array(json, f->name);
 	for (uint64_t i = first; i < count && i - first < most; i++)
-		put(json, NULL, f, list + i * f->stride + f->item_at, context);
+		answer_put(json, NULL, f, list + i * f->stride + f->item_at, context);
 	json_end(json, ']');
 }
 
@@ -222,10 +222,10 @@ void json_members(struct json *json, const struct answer *answer, const void *ob
 		  const struct answer_context *context)
 {
 	for (const struct answer_field *f = answer->fields; f->name || f->of; f++) {
-		if (f->by_hand || !is_there(f, object))
+		if (f->by_hand || !answer_is_there(f, object))
 			continue;
 		if (f->shape == ANSWER_ONE)
-			put(json, f->name, f, (const char *)object + f->at, context);
+			answer_put(json, f->name, f, (const char *)object + f->at, context);
 		else
 			put_list(json, f, object, context);
 	}

@@ -58,7 +58,7 @@ static void flame_done(struct flame *f)
 
 /* ---- selecting nodes ---- */
 
-static int heaviest_first(const void *a, const void *b)
+static int flame_heaviest_first(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -67,7 +67,7 @@ static int heaviest_first(const void *a, const void *b)
 
 /* A child is never heavier than its parent, and the parent comes first. So the parent of a node
  * that is kept is kept, too. */
-static int choose(struct flame *f)
+static int flame_choose(struct flame *f)
 {
 	uint64_t most = f->options->count > 1 ? f->options->count - 1 : 0;
 	cleanup(cleanup_free) uint64_t *bytes = NULL;
@@ -81,7 +81,7 @@ static int choose(struct flame *f)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		bytes[i] = f->tree->nodes[i + 1].bytes;
-	qsort(bytes, count, sizeof(*bytes), heaviest_first);
+	qsort(bytes, count, sizeof(*bytes), flame_heaviest_first);
 	f->least = most ? bytes[most - 1] : UINT64_MAX;
 	f->least_room = 0;
 	while (f->least_room < most && bytes[most - 1 - f->least_room] == f->least)
@@ -89,7 +89,7 @@ static int choose(struct flame *f)
 	return 0;
 }
 
-static bool is_kept(struct flame *f, uint32_t node)
+static bool flame_is_kept(struct flame *f, uint32_t node)
 {
 	uint64_t bytes = f->tree->nodes[node].bytes;
 
@@ -107,7 +107,7 @@ static int string_number(struct flame *f, const char *text, uint32_t *ret_number
 	return text && *text && !*ret_number ? -ENOMEM : 0;
 }
 
-static int frame_number(struct flame *f, const struct tree_node *n, uint32_t *ret_number)
+static int flame_frame_number(struct flame *f, const struct tree_node *n, uint32_t *ret_number)
 {
 	struct frame_row row = {.line = n->line, .is_inline = n->is_inline};
 	uint32_t known = f->frames.count;
@@ -125,10 +125,10 @@ static int frame_number(struct flame *f, const struct tree_node *n, uint32_t *re
 	return 0;
 }
 
-static int add(struct flame *f, uint32_t node, uint32_t depth)
+static int flame_add(struct flame *f, uint32_t node, uint32_t depth)
 {
 	struct node_row row = {.node = node, .depth = depth};
-	int r = node ? frame_number(f, &f->tree->nodes[node], &row.frame) : 0;
+	int r = node ? flame_frame_number(f, &f->tree->nodes[node], &row.frame) : 0;
 
 	if (!r)
 		r = array_reserve(&f->rows, &f->capacity, (uint64_t)f->count + 1, sizeof(row));
@@ -137,19 +137,19 @@ static int add(struct flame *f, uint32_t node, uint32_t depth)
 	return r;
 }
 
-static int gather(struct flame *f)
+static int flame_gather(struct flame *f)
 {
 	struct walk walk;
 	int r = walk_init(&walk, f->tree);
 
 	if (!r)
-		r = add(f, 0, 0);
+		r = flame_add(f, 0, 0);
 	for (uint32_t node = r ? 0 : walk_next(&walk); node && !r;) {
 		if (f->count % STEP_CANCEL == 0 && *f->options->cancelled)
 			r = -ECANCELED;
-		else if (!is_kept(f, node))
+		else if (!flame_is_kept(f, node))
 			node = walk_over(&walk);
-		else if (!(r = add(f, node, walk.depth)))
+		else if (!(r = flame_add(f, node, walk.depth)))
 			node = walk_next(&walk);
 	}
 	walk_done(&walk);
@@ -217,7 +217,7 @@ static void put_frame_column(struct flame *f, const char *name, size_t offset)
 	json_end(f->json, ']');
 }
 
-static void put_frames(struct flame *f)
+static void flame_put_frames(struct flame *f)
 {
 	json_object(f->json, "frames");
 	put_frame_column(f, "function", offsetof(struct frame_row, function));
@@ -275,10 +275,10 @@ static void put_nodes(struct flame *f)
 int json_flame(struct json *json, const struct tree *tree, const struct flame_options *options)
 {
 	cleanup(flame_done) struct flame f = {.tree = tree, .options = options, .json = json};
-	int r = choose(&f);
+	int r = flame_choose(&f);
 
 	if (!r)
-		r = gather(&f);
+		r = flame_gather(&f);
 	if (r < 0)
 		return r;
 	json_usage(json, "total", options->total);
@@ -290,7 +290,7 @@ int json_flame(struct json *json, const struct tree *tree, const struct flame_op
 	for (uint32_t i = 1; i <= f.strings.count; i++)
 		json_string(json, NULL, intern_get(&f.strings, i));
 	json_end(json, ']');
-	put_frames(&f);
+	flame_put_frames(&f);
 	put_nodes(&f);
 	return 0;
 }

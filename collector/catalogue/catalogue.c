@@ -127,7 +127,7 @@ static bool sound(sqlite3 *db)
 	       single(db, "SELECT quick_check = 'ok' FROM pragma_quick_check(1)", 0) == 1;
 }
 
-static int prepare(struct catalogue *c)
+static int catalogue_prepare(struct catalogue *c)
 {
 	int r = sqlite3_prepare_v3(c->db, "SELECT " COLUMNS " FROM streams WHERE id = ?1", -1,
 				   SQLITE_PREPARE_PERSISTENT, &c->get, NULL);
@@ -192,7 +192,7 @@ static int open_write(const char *path, bool fresh, struct catalogue **ret_catal
 	else
 		r = sound(c->db) ? 0 : -EBADMSG;
 	if (!r)
-		r = prepare(c);
+		r = catalogue_prepare(c);
 	if (!r)
 		r = note_place(c, path);
 	if (r < 0)
@@ -228,7 +228,7 @@ static int open_beside(const char *path, int flags, struct catalogue **ret_catal
 		return r;
 	if (single(c->db, "PRAGMA user_version", -1) != CATALOGUE_VERSION)
 		return -EBADMSG;
-	r = prepare(c);
+	r = catalogue_prepare(c);
 	if (r < 0)
 		return r;
 	*ret_catalogue = take_ptr(c);

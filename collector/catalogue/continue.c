@@ -31,7 +31,8 @@ struct continuing {
 	struct stream_continued result;
 };
 
-static int open_file(const char *path, int *ret_fd, uint64_t *ret_size, struct err_text *err)
+static int continue_open_file(const char *path, int *ret_fd, uint64_t *ret_size,
+			      struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -75,12 +76,12 @@ int recording_beginning(const char *path, struct recording_beginning *ret, struc
 {
 	cleanup(cleanup_close) int fd = -1;
 	uint64_t size;
-	int r = open_file(path, &fd, &size, err);
+	int r = continue_open_file(path, &fd, &size, err);
 
 	return r < 0 ? r : read_beginning(fd, size, path, ret, err);
 }
 
-static int compare(uint64_t a, uint64_t b)
+static int continue_compare(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
@@ -90,14 +91,15 @@ int recording_beginning_compare(const struct recording_beginning *a,
 {
 	int r = memcmp(&a->id, &b->id, sizeof(a->id));
 
-	r = r ? r : compare(a->incarnation, b->incarnation);
-	r = r ? r : compare(a->first, b->first);
-	return r ? r : compare(b->definitions, a->definitions);
+	r = r ? r : continue_compare(a->incarnation, b->incarnation);
+	r = r ? r : continue_compare(a->first, b->first);
+	return r ? r : continue_compare(b->definitions, a->definitions);
 }
 
 /* ---- appending ---- */
 
-static int open_stream(struct continuing *c, const Heapcast__Batch *batch, struct err_text *err)
+static int continue_open_stream(struct continuing *c, const Heapcast__Batch *batch,
+				struct err_text *err)
 {
 	uint64_t cut = 0;
 	int r;
@@ -114,7 +116,7 @@ static int open_stream(struct continuing *c, const Heapcast__Batch *batch, struc
 }
 
 /* Tells whether a batch contains only definitions that are known. */
-static bool is_known(const struct continuing *c, const Heapcast__Batch *batch)
+static bool continue_is_known(const struct continuing *c, const Heapcast__Batch *batch)
 {
 	struct stream_position p = stream_writer_position(c->writer);
 
@@ -141,7 +143,7 @@ static void note_gap(struct continuing *c, const Heapcast__Batch *batch)
 		c->result.missing = batch->next - expected;
 }
 
-static int append(struct continuing *c, const struct scan_item *item, struct err_text *err)
+static int continue_append(struct continuing *c, const struct scan_item *item, struct err_text *err)
 {
 	uint8_t *room;
 	int r;
@@ -175,13 +177,13 @@ static bool is_damaged(struct continuing *c)
 
 static int take_batch(struct continuing *c, const struct scan_item *item, struct err_text *err)
 {
-	int r = c->writer ? 0 : open_stream(c, item->batch, err);
+	int r = c->writer ? 0 : continue_open_stream(c, item->batch, err);
 
 	if (r < 0)
 		return r;
 	note_name(c, item->batch);
 	c->result.ended |= item->batch->end != NULL;
-	return is_known(c, item->batch) ? 0 : append(c, item, err);
+	return continue_is_known(c, item->batch) ? 0 : continue_append(c, item, err);
 }
 
 static int take_file(struct continuing *c,
@@ -191,7 +193,7 @@ static int take_file(struct continuing *c,
 	struct scan_item item;
 	bool any = false;
 	uint64_t size;
-	int r = open_file(c->path, &c->fd, &size, err);
+	int r = continue_open_file(c->path, &c->fd, &size, err);
 
 	if (r < 0)
 		return r;
@@ -213,7 +215,7 @@ static int take_file(struct continuing *c,
 }
 
 /* A stream without an end may be continued again. */
-static int settle(struct continuing *c, struct err_text *err)
+static int continue_settle(struct continuing *c, struct err_text *err)
 {
 	struct stream_position durable;
 	int r = stream_writer_sync(c->writer, &durable, err);
@@ -227,7 +229,7 @@ static int settle(struct continuing *c, struct err_text *err)
 }
 
 /* Undoes the appends, and removes a stream that is new. */
-static void take_back(struct continuing *c)
+static void continue_take_back(struct continuing *c)
 {
 	cleanup(cleanup_free) char *folder = NULL;
 	bool new = c->writer && c->fresh;
@@ -252,9 +254,9 @@ int store_continue(struct store *store, const char *const *paths, size_t count,
 	if (!r && !c.writer)
 		r = not_one(c.path, err);
 	if (!r)
-		r = settle(&c, err);
+		r = continue_settle(&c, err);
 	if (r < 0)
-		take_back(&c);
+		continue_take_back(&c);
 	else
 		stream_writer_close(c.writer);
 	buf_done(&c.frame);

@@ -37,7 +37,7 @@ char *stream_id_format(char out[STREAM_ID_TEXT], const struct stream_id *id)
 	return out;
 }
 
-static char *path_of(const struct store *store, const char *name)
+static char *folder_path_of(const struct store *store, const char *name)
 {
 	char *path;
 
@@ -96,7 +96,7 @@ void folder_make_private(const char *path)
 		close(fd);
 }
 
-static int make_folder(const char *path, struct err_text *err)
+static int folder_make_folder(const char *path, struct err_text *err)
 {
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "cannot make the folder %s: %s", path, strerror(errno));
@@ -117,7 +117,7 @@ static int lock_busy(int fd, const char *path, struct err_text *err)
 
 static int take_lock(struct store *store, struct err_text *err)
 {
-	cleanup(cleanup_free) char *path = path_of(store, "lock");
+	cleanup(cleanup_free) char *path = folder_path_of(store, "lock");
 	cleanup(cleanup_close) int fd = -1;
 	char pid[24];
 	int n;
@@ -177,17 +177,17 @@ void store_fill_catalogue(struct store *store)
  */
 static int open_write(struct store *store, bool adds, struct err_text *err)
 {
-	cleanup(cleanup_free) char *streams = path_of(store, "streams");
-	cleanup(cleanup_free) char *catalogue = path_of(store, "catalogue.sqlite");
+	cleanup(cleanup_free) char *streams = folder_path_of(store, "streams");
+	cleanup(cleanup_free) char *catalogue = folder_path_of(store, "catalogue.sqlite");
 	int r;
 
 	if (!streams || !catalogue)
 		return -ENOMEM;
-	r = make_folder(store->path, err);
+	r = folder_make_folder(store->path, err);
 	if (!r && !adds)
 		r = take_lock(store, err);
 	if (!r)
-		r = make_folder(streams, err);
+		r = folder_make_folder(streams, err);
 	if (r < 0)
 		return r;
 	if (adds) {
@@ -203,8 +203,8 @@ static int open_write(struct store *store, bool adds, struct err_text *err)
 
 static int open_read(struct store *store, struct err_text *err)
 {
-	cleanup(cleanup_free) char *streams = path_of(store, "streams");
-	cleanup(cleanup_free) char *catalogue = path_of(store, "catalogue.sqlite");
+	cleanup(cleanup_free) char *streams = folder_path_of(store, "streams");
+	cleanup(cleanup_free) char *catalogue = folder_path_of(store, "catalogue.sqlite");
 	struct stat st;
 
 	if (!streams || !catalogue)
@@ -275,7 +275,7 @@ bool store_was_rebuilt(const struct store *store)
 
 struct sqlite3 *store_symbol_cache(struct store *store)
 {
-	cleanup(cleanup_free) char *path = path_of(store, "symbols.sqlite");
+	cleanup(cleanup_free) char *path = folder_path_of(store, "symbols.sqlite");
 
 	if (store->symbols || !path)
 		return store->symbols;
@@ -338,8 +338,8 @@ struct stream_position store_position(struct store *store, const struct stream_i
 
 void store_set_note(struct store *store, const char *note)
 {
-	cleanup(cleanup_free) char *path = path_of(store, "note"),
-				   *fresh = path_of(store, "note.new");
+	cleanup(cleanup_free) char *path = folder_path_of(store, "note"),
+				   *fresh = folder_path_of(store, "note.new");
 	cleanup(cleanup_close) int fd = -1;
 	size_t length = note ? strlen(note) : 0;
 
@@ -357,7 +357,7 @@ void store_set_note(struct store *store, const char *note)
 
 bool store_note(const struct store *store, char out[STORE_NOTE_MAX])
 {
-	cleanup(cleanup_free) char *path = path_of(store, "note");
+	cleanup(cleanup_free) char *path = folder_path_of(store, "note");
 	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	char text[STORE_NOTE_MAX];
 	struct stat st;

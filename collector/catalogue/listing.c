@@ -124,7 +124,7 @@ static void summary_fill(struct stream_summary *s, const struct stream_id *id, s
 	};
 }
 
-static int by_start(const void *a, const void *b)
+static int listing_by_start(const void *a, const void *b)
 {
 	const struct stream_summary *x = a, *y = b;
 
@@ -138,7 +138,7 @@ static int by_id(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct stream_id));
 }
 
-static void sum_up(struct store *store, const struct stream_id *id, struct totals *totals)
+static void listing_sum_up(struct store *store, const struct stream_id *id, struct totals *totals)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
 
@@ -182,8 +182,8 @@ struct listing {
 	size_t count;
 };
 
-static void add_line(struct listing *l, const struct stream_id *id, struct totals *totals,
-		     bool live)
+static void listing_add_line(struct listing *l, const struct stream_id *id, struct totals *totals,
+			     bool live)
 {
 	struct stream_summary *line = &l->list[l->count++];
 
@@ -200,7 +200,7 @@ static int add_known(void *context, const struct stream_id *id, struct totals *t
 	if (!found || !totals->ended || !is_summed(totals))
 		return 0;
 	l->told[found - l->ids] = true;
-	add_line(l, id, totals, false);
+	listing_add_line(l, id, totals, false);
 	return 0;
 }
 
@@ -232,10 +232,10 @@ static void add_others(struct listing *l)
 		 * sufficient.
 		 */
 		if (l->in_use && !(live && l->store->catalogue) && !is_summed(&totals))
-			sum_up(l->store, &l->ids[i], &totals);
+			listing_sum_up(l->store, &l->ids[i], &totals);
 		else if (!live && !totals.ended)
 			tell_break(&totals);
-		add_line(l, &l->ids[i], &totals, live);
+		listing_add_line(l, &l->ids[i], &totals, live);
 		totals_done(&totals);
 	}
 }
@@ -259,7 +259,7 @@ static int make_list(struct listing *l, struct err_text *err)
 	qsort(l->ids, l->id_count, sizeof(*l->ids), by_id);
 	catalogue_each(l->store->catalogue, add_known, l);
 	add_others(l);
-	qsort(l->list, l->count, sizeof(*l->list), by_start);
+	qsort(l->list, l->count, sizeof(*l->list), listing_by_start);
 	return 0;
 }
 
@@ -308,7 +308,7 @@ void store_sum_up_some(struct store *store, bool (*stop)(void *context), void *c
 
 		if (folder_totals(store, &ids[i], &totals, &live, NULL) == 0 && !live &&
 		    !is_summed(&totals)) {
-			sum_up(store, &ids[i], &totals);
+			listing_sum_up(store, &ids[i], &totals);
 			/* A writer that continues the stream meanwhile writes its own row. */
 			if (is_summed(&totals) && folder_is_idle(store, &ids[i]))
 				catalogue_put(store->catalogue, &ids[i], &totals, NULL);
@@ -355,8 +355,8 @@ static int find_path(const char *name, char **ret_path, struct err_text *err)
 }
 
 /* Formats "ID (program), ID (program)..." for the newest streams whose ids begin with `prefix`. */
-static void describe(const struct stream_summary *list, size_t count, const char *prefix, char *out,
-		     size_t size)
+static void listing_describe(const struct stream_summary *list, size_t count, const char *prefix,
+			     char *out, size_t size)
 {
 	size_t used = 0, shown = 0;
 
@@ -403,7 +403,7 @@ static int find_in_list(const struct store *store, const struct stream_summary *
 		*ret_id = match->id;
 		return 0;
 	}
-	describe(list, count, matches ? name : "", known, sizeof(known));
+	listing_describe(list, count, matches ? name : "", known, sizeof(known));
 	if (matches)
 		return err_set(err, -EEXIST, "'%.40s' is the beginning of %zu streams' ids: %s",
 			       name, matches, known);

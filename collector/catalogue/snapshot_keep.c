@@ -10,7 +10,7 @@
 #include "collector/catalogue/store.h"
 #include "base/ban.h"
 
-static int find_place(void *context, struct err_text *err)
+static int snapshot_keep_find_place(void *context, struct err_text *err)
 {
 	return new_stream_place(context, err);
 }
@@ -23,7 +23,7 @@ int store_snapshot_keep(struct store *store, struct new_stream *draft, struct sn
 	if (r < 0)
 		return r;
 	snapshot->stream = *new_stream_id(draft);
-	r = snapshots_file_put(store->path, snapshot, find_place, draft, err);
+	r = snapshots_file_put(store->path, snapshot, snapshot_keep_find_place, draft, err);
 	/* Without a name the stream would never be found. */
 	if (r < 0)
 		new_stream_withdraw(draft);

@@ -77,7 +77,7 @@ int snapshot_name_check(const char *name, struct err_text *err)
 
 /* ---- the file ---- */
 
-static int failed(sqlite3 *db, int code, struct err_text *err)
+static int snapshots_failed(sqlite3 *db, int code, struct err_text *err)
 {
 	int r = (code & 0xff) == SQLITE_NOMEM					    ? -ENOMEM
 		: (code & 0xff) == SQLITE_FULL					    ? -ENOSPC
@@ -89,11 +89,11 @@ static int failed(sqlite3 *db, int code, struct err_text *err)
 		       db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
 }
 
-static int execute(sqlite3 *db, const char *sql, struct err_text *err)
+static int snapshots_execute(sqlite3 *db, const char *sql, struct err_text *err)
 {
 	int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
 
-	return code == SQLITE_OK ? 0 : failed(db, code, err);
+	return code == SQLITE_OK ? 0 : snapshots_failed(db, code, err);
 }
 
 static int version_of(sqlite3 *db, int *ret_version, struct err_text *err)
@@ -104,7 +104,7 @@ static int version_of(sqlite3 *db, int *ret_version, struct err_text *err)
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
 	if (code != SQLITE_ROW)
-		return failed(db, code, err);
+		return snapshots_failed(db, code, err);
 	*ret_version = sqlite3_column_int(s, 0);
 	return 0;
 }
@@ -119,9 +119,9 @@ static int check_version(sqlite3 *db, bool write, struct err_text *err)
 		return -ENOENT;
 	if (!r && !version) {
 		snprintf(begin, sizeof(begin), "PRAGMA user_version = %d", SNAPSHOTS_VERSION);
-		r = execute(db, schema, err);
+		r = snapshots_execute(db, schema, err);
 		if (!r)
-			r = execute(db, begin, err);
+			r = snapshots_execute(db, begin, err);
 		version = SNAPSHOTS_VERSION;
 	}
 	if (!r && version != SNAPSHOTS_VERSION)
@@ -137,7 +137,8 @@ static int check_version(sqlite3 *db, bool write, struct err_text *err)
  * Opens the file. For writing, begins an exclusive transaction. For reading, returns -ENOENT if
  * there are no snapshots.
  */
-static int open_file(const char *folder, bool write, sqlite3 **ret_db, struct err_text *err)
+static int snapshots_open_file(const char *folder, bool write, sqlite3 **ret_db,
+			       struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = NULL;
 	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
@@ -151,11 +152,11 @@ static int open_file(const char *folder, bool write, sqlite3 **ret_db, struct er
 		folder_make_private(path);
 	r = sqlite3_open_v2(path, &db, flags, NULL);
 	if (r != SQLITE_OK)
-		return failed(db, r, err);
+		return snapshots_failed(db, r, err);
 	sqlite3_busy_timeout(db, BUSY_MS);
-	r = execute(db, "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL", err);
+	r = snapshots_execute(db, "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL", err);
 	if (!r && write)
-		r = execute(db, "BEGIN IMMEDIATE", err);
+		r = snapshots_execute(db, "BEGIN IMMEDIATE", err);
 	if (!r)
 		r = check_version(db, write, err);
 	if (r < 0)
@@ -166,19 +167,19 @@ static int open_file(const char *folder, bool write, sqlite3 **ret_db, struct er
 
 /* ---- reading ---- */
 
-static char *text_of(sqlite3_stmt *s, int column)
+static char *snapshots_text_of(sqlite3_stmt *s, int column)
 {
 	const unsigned char *text = sqlite3_column_text(s, column);
 
 	return strdup(text ? (const char *)text : "");
 }
 
-static uint64_t number_of(sqlite3_stmt *s, int column)
+static uint64_t snapshots_number_of(sqlite3_stmt *s, int column)
 {
 	return (uint64_t)sqlite3_column_int64(s, column);
 }
 
-static bool read_id(sqlite3_stmt *s, int column, struct stream_id *ret_id)
+static bool snapshots_read_id(sqlite3_stmt *s, int column, struct stream_id *ret_id)
 {
 	if (sqlite3_column_bytes(s, column) != sizeof(ret_id->bytes))
 		return false;
@@ -196,15 +197,15 @@ static int read_member(sqlite3_stmt *s, struct snapshot_member *m)
 	size_t length = (size_t)sqlite3_column_bytes(s, 4);
 
 	*m = (struct snapshot_member){
-		.host = text_of(s, 1),
-		.executable = text_of(s, 2),
+		.host = snapshots_text_of(s, 1),
+		.executable = snapshots_text_of(s, 2),
 		.pid = (uint32_t)sqlite3_column_int64(s, 3),
-		.wall_ns = number_of(s, 6),
-		.mark = number_of(s, 7),
-		.time_ns = number_of(s, 8),
-		.blocks = number_of(s, 9),
-		.bytes = number_of(s, 10),
-		.samples = number_of(s, 11),
+		.wall_ns = snapshots_number_of(s, 6),
+		.mark = snapshots_number_of(s, 7),
+		.time_ns = snapshots_number_of(s, 8),
+		.blocks = snapshots_number_of(s, 9),
+		.bytes = snapshots_number_of(s, 10),
+		.samples = snapshots_number_of(s, 11),
 		.blocks_error = sqlite3_column_double(s, 12),
 		.bytes_error = sqlite3_column_double(s, 13),
 	};
@@ -213,8 +214,8 @@ static int read_member(sqlite3_stmt *s, struct snapshot_member *m)
 		m->build_id_length = (uint32_t)length;
 	}
 	if (sqlite3_column_type(s, 5) != SQLITE_NULL)
-		m->missing = text_of(s, 5);
-	if (!read_id(s, 0, &m->stream))
+		m->missing = snapshots_text_of(s, 5);
+	if (!snapshots_read_id(s, 0, &m->stream))
 		return -EBADMSG;
 	return m->host && m->executable ? 0 : -ENOMEM;
 }
@@ -243,19 +244,21 @@ static int read_members(sqlite3 *db, struct snapshot *snapshot, struct err_text 
 		r = read_member(s, m);
 		snapshot->missing += m->missing != NULL;
 		if (r < 0)
-			return failed(NULL, r == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT, err);
+			return snapshots_failed(NULL, r == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT,
+						err);
 	}
-	return code == SQLITE_DONE ? 0 : failed(db, code, err);
+	return code == SQLITE_DONE ? 0 : snapshots_failed(db, code, err);
 }
 
 static int read_snapshot(sqlite3 *db, sqlite3_stmt *s, struct snapshot *out, struct err_text *err)
 {
 	const unsigned char *name = sqlite3_column_text(s, 0);
 
-	*out = (struct snapshot){.wall_ns = number_of(s, 2), .took_ns = number_of(s, 3)};
+	*out = (struct snapshot){.wall_ns = snapshots_number_of(s, 2),
+				 .took_ns = snapshots_number_of(s, 3)};
 	if (!name || snapshot_name_check((const char *)name, NULL) < 0 ||
-	    !read_id(s, 1, &out->stream))
-		return failed(NULL, SQLITE_CORRUPT, err);
+	    !snapshots_read_id(s, 1, &out->stream))
+		return snapshots_failed(NULL, SQLITE_CORRUPT, err);
 	snprintf(out->name, sizeof(out->name), "%s", (const char *)name);
 	return read_members(db, out, err);
 }
@@ -269,7 +272,7 @@ static int read_snapshots(const char *folder, const char *name, struct snapshot 
 	struct snapshot *list = NULL;
 	uint32_t capacity = 0;
 	size_t count = 0;
-	int code, r = open_file(folder, false, &db, err);
+	int code, r = snapshots_open_file(folder, false, &db, err);
 
 	if (r < 0)
 		return r;
@@ -287,7 +290,7 @@ static int read_snapshots(const char *folder, const char *name, struct snapshot 
 		code = SQLITE_OK;
 	}
 	if (!r && code != SQLITE_DONE)
-		r = failed(db, code, err);
+		r = snapshots_failed(db, code, err);
 	if (r < 0) {
 		store_snapshots_free(list, count);
 		return r;
@@ -338,12 +341,12 @@ static int read_ids(sqlite3 *db, struct stream_id **list, size_t *count, struct 
 	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		if (array_reserve(list, &capacity, *count + 1, sizeof(**list)) < 0)
 			return err_set(err, -ENOMEM, "out of memory");
-		if (!read_id(s, 0, &(*list)[*count]))
-			return failed(NULL, SQLITE_CORRUPT, err);
+		if (!snapshots_read_id(s, 0, &(*list)[*count]))
+			return snapshots_failed(NULL, SQLITE_CORRUPT, err);
 		++*count;
 		code = SQLITE_OK;
 	}
-	return code == SQLITE_DONE ? 0 : failed(db, code, err);
+	return code == SQLITE_DONE ? 0 : snapshots_failed(db, code, err);
 }
 
 int store_snapshot_ids(const struct store *store, struct stream_id **ret_ids, size_t *ret_count,
@@ -352,7 +355,7 @@ int store_snapshot_ids(const struct store *store, struct stream_id **ret_ids, si
 	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
 	cleanup(cleanup_free) struct stream_id *list = NULL;
 	size_t count = 0;
-	int r = open_file(store->path, false, &db, err);
+	int r = snapshots_open_file(store->path, false, &db, err);
 
 	if (!r)
 		r = read_ids(db, &list, &count, err);
@@ -407,27 +410,27 @@ static int put_members(sqlite3 *db, const struct snapshot *snapshot, struct err_
 				   -1, &s, NULL);
 
 	if (code != SQLITE_OK)
-		return failed(db, code, err);
+		return snapshots_failed(db, code, err);
 	sqlite3_bind_text(s, 1, snapshot->name, -1, SQLITE_STATIC);
 	for (size_t i = 0; i < snapshot->count; i++) {
 		bind_number(s, 2, i);
 		bind_member(s, &snapshot->members[i]);
 		code = sqlite3_step(s);
 		if (code != SQLITE_DONE)
-			return failed(db, code, err);
+			return snapshots_failed(db, code, err);
 		sqlite3_reset(s);
 	}
 	return 0;
 }
 
-static int put_name(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
+static int snapshots_put_name(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
 {
 	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
 	int code = sqlite3_prepare_v2(db, "INSERT INTO snapshots VALUES (?1, ?2, ?3, ?4)", -1, &s,
 				      NULL);
 
 	if (code != SQLITE_OK)
-		return failed(db, code, err);
+		return snapshots_failed(db, code, err);
 	sqlite3_bind_text(s, 1, snapshot->name, -1, SQLITE_STATIC);
 	sqlite3_bind_blob(s, 2, snapshot->stream.bytes, sizeof(snapshot->stream.bytes),
 			  SQLITE_STATIC);
@@ -440,7 +443,7 @@ static int put_name(sqlite3 *db, const struct snapshot *snapshot, struct err_tex
 			"there is a snapshot called '%s' already: take another name, or remove "
 			"that one first ('collector snapshot remove %s')",
 			snapshot->name, snapshot->name);
-	return code == SQLITE_DONE ? 0 : failed(db, code, err);
+	return code == SQLITE_DONE ? 0 : snapshots_failed(db, code, err);
 }
 
 int snapshots_file_put(const char *folder, const struct snapshot *snapshot,
@@ -448,22 +451,22 @@ int snapshots_file_put(const char *folder, const struct snapshot *snapshot,
 		       struct err_text *err)
 {
 	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
-	int r = open_file(folder, true, &db, err);
+	int r = snapshots_open_file(folder, true, &db, err);
 
 	if (!r)
-		r = put_name(db, snapshot, err);
+		r = snapshots_put_name(db, snapshot, err);
 	if (!r)
 		r = put_members(db, snapshot, err);
 	if (!r)
 		r = within(context, err);
-	return r ? r : execute(db, "COMMIT", err);
+	return r ? r : snapshots_execute(db, "COMMIT", err);
 }
 
 int snapshots_file_remove(const char *folder, const char *name, struct err_text *err)
 {
 	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
 	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
-	int code, r = open_file(folder, true, &db, err);
+	int code, r = snapshots_open_file(folder, true, &db, err);
 
 	if (r < 0)
 		return r;
@@ -472,5 +475,6 @@ int snapshots_file_remove(const char *folder, const char *name, struct err_text 
 		code = sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
-	return code == SQLITE_DONE ? execute(db, "COMMIT", err) : failed(db, code, err);
+	return code == SQLITE_DONE ? snapshots_execute(db, "COMMIT", err)
+				   : snapshots_failed(db, code, err);
 }

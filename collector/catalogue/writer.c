@@ -55,7 +55,7 @@ static int sync_folder(const char *path)
 	return 0;
 }
 
-static int cannot(struct err_text *err, const char *what, const char *path)
+static int writer_cannot(struct err_text *err, const char *what, const char *path)
 {
 	return err_set(err, -errno, "cannot %s %s: %s", what, path, strerror(errno));
 }
@@ -68,18 +68,18 @@ static int open_existing(struct stream_writer *w, const char *path, uint64_t *re
 
 	w->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (w->fd < 0)
-		return errno == ENOENT ? 0 : cannot(err, "open", path);
+		return errno == ENOENT ? 0 : writer_cannot(err, "open", path);
 	if (recording_mark_written(w->fd) < 0)
 		return err_set(err, -EBUSY, "%s is being written by somebody else", path);
 	r = folder_totals(w->store, &w->id, &w->totals, NULL, err);
 	if (r < 0)
 		return r;
 	if (fstat(w->fd, &st) < 0)
-		return cannot(err, "read", path);
+		return writer_cannot(err, "read", path);
 	w->durable_bytes = w->totals.bytes;
 	if ((uint64_t)st.st_size > w->totals.bytes) {
 		if (ftruncate(w->fd, (off_t)w->totals.bytes) < 0)
-			return cannot(err, "cut the damaged end of", path);
+			return writer_cannot(err, "cut the damaged end of", path);
 		*ret_cut_bytes = (uint64_t)st.st_size - w->totals.bytes;
 	}
 	return 0;
@@ -170,10 +170,10 @@ static int create_file(struct stream_writer *w, struct err_text *err)
 	if (!folder || !path)
 		return -ENOMEM;
 	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-		return cannot(err, "make the folder", folder);
+		return writer_cannot(err, "make the folder", folder);
 	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (w->fd < 0)
-		return cannot(err, "make", path);
+		return writer_cannot(err, "make", path);
 	if (recording_mark_written(w->fd) < 0)
 		return err_set(err, -EBUSY, "%s is being written by somebody else", path);
 	return 0;
@@ -188,14 +188,14 @@ static int sync_name(struct stream_writer *w, struct err_text *err)
 		return -ENOMEM;
 	snprintf(streams, sizeof(streams), "%s/streams", w->store->path);
 	if (sync_folder(folder) < 0 || sync_folder(streams) < 0)
-		return cannot(err, "make durable the folder", folder);
+		return writer_cannot(err, "make durable the folder", folder);
 	w->named = true;
 	return 0;
 }
 
 /* Writes the whole frame or nothing: what a full disk accepted is truncated again. */
-static int write_frame(struct stream_writer *w, const uint8_t *frame, size_t length,
-		       struct err_text *err)
+static int writer_write_frame(struct stream_writer *w, const uint8_t *frame, size_t length,
+			      struct err_text *err)
 {
 	size_t done = 0;
 
@@ -273,7 +273,7 @@ int stream_writer_append(struct stream_writer *w, const uint8_t *frame, size_t l
 	if (!r && w->fd < 0)
 		r = create_file(w, err);
 	if (!r)
-		r = write_frame(w, frame, length, err);
+		r = writer_write_frame(w, frame, length, err);
 	if (!r) {
 		struct totals before;
 
@@ -348,7 +348,7 @@ int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_dura
 
 /* ---- rows ---- */
 
-static void give_up(struct stream_writer *w)
+static void writer_give_up(struct stream_writer *w)
 {
 	recording_close(w->derived);
 	w->derived = NULL;
@@ -398,7 +398,7 @@ static int derive(struct stream_writer *w, const char *path, struct err_text *er
 				     __atomic_load_n(&w->durable_bytes, __ATOMIC_ACQUIRE),
 				     DERIVE_BYTES, err);
 	if (r < 0)
-		give_up(w);
+		writer_give_up(w);
 	else
 		w->derived_bytes = w->derived->scan.offset;
 	return r;
@@ -446,15 +446,15 @@ int stream_writer_park(struct stream_writer *w, struct err_text *err)
 	int r = w->derived ? recording_park(w->derived, err) : 0;
 
 	if (r < 0)
-		give_up(w);
+		writer_give_up(w);
 	recording_close(w->derived);
 	w->derived = NULL;
 	return r;
 }
 
 /* If rows could not be saved, the sums are computed in memory. */
-static int finish(struct stream_writer *w, const char *path, struct totals *totals,
-		  struct err_text *err)
+static int writer_finish(struct stream_writer *w, const char *path, struct totals *totals,
+			 struct err_text *err)
 {
 	int r = w->underivable ? -EIO : 1;
 
@@ -477,7 +477,7 @@ int stream_writer_finish(struct stream_writer *w, struct err_text *err)
 
 	if (r < 0)
 		return r;
-	r = path ? finish(w, path, &totals, err) : -ENOMEM;
+	r = path ? writer_finish(w, path, &totals, err) : -ENOMEM;
 	if (!r)
 		r = catalogue_put(w->store->catalogue, &w->id, &totals, err);
 	totals_done(&totals);

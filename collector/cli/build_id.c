@@ -16,7 +16,7 @@ const char *build_id_format(char out[BUILD_ID_TEXT], const uint8_t *id, uint32_t
 	return length ? out : "-";
 }
 
-static uint8_t digit(char c)
+static uint8_t build_id_digit(char c)
 {
 	return (uint8_t)(c <= '9' ? c - '0' : tolower((unsigned char)c) - 'a' + 10);
 }
@@ -29,7 +29,8 @@ int build_id_parse(const char *text, uint8_t *ret_id, size_t size, uint32_t *ret
 	    strspn(text, "0123456789abcdefABCDEF") != length)
 		return -EINVAL;
 	for (size_t i = 0; i < length / 2; i++)
-		ret_id[i] = (uint8_t)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+		ret_id[i] = (uint8_t)(build_id_digit(text[2 * i]) << 4 |
+				      build_id_digit(text[2 * i + 1]));
 	*ret_length = (uint32_t)(length / 2);
 	return 0;
 }

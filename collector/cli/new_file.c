@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/ban.h"
 
-static int cannot(const char *path, int error, struct err_text *err)
+static int new_file_cannot(const char *path, int error, struct err_text *err)
 {
 	return err_set(err, -error, "writing %.400s: %s", path, strerror(error));
 }
@@ -37,20 +37,20 @@ int new_file_open(struct new_file *f, const char *path, bool replace, struct err
 	}
 	if (is_device(path)) {
 		f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-		return f->fd < 0 ? cannot(path, errno, err) : 0;
+		return f->fd < 0 ? new_file_cannot(path, errno, err) : 0;
 	}
 	if (!replace && !lstat(path, &st))
 		return err_set(err, -EEXIST, "%.400s is there already (--force replaces it)", path);
 	if (asprintf(&f->temporary, "%s.XXXXXX", path) < 0) {
 		f->temporary = NULL;
-		return cannot(path, ENOMEM, err);
+		return new_file_cannot(path, ENOMEM, err);
 	}
 	f->fd = mkostemp(f->temporary, O_CLOEXEC);
 	if (f->fd >= 0)
 		return 0;
 	free(f->temporary);
 	f->temporary = NULL;
-	return cannot(path, errno, err);
+	return new_file_cannot(path, errno, err);
 }
 
 void new_file_done(struct new_file *f)
@@ -67,7 +67,7 @@ void new_file_done(struct new_file *f)
 int new_file_keep(struct new_file *f, struct err_text *err)
 {
 	if (f->temporary && (fsync(f->fd) < 0 || rename(f->temporary, f->path) < 0))
-		return cannot(f->path, errno, err);
+		return new_file_cannot(f->path, errno, err);
 	free(f->temporary);
 	f->temporary = NULL;
 	new_file_done(f);

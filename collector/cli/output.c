@@ -46,7 +46,7 @@ int output_apart(const char *output, const char *source, struct err_text *err)
 		       output);
 }
 
-static int write_all(FILE *file, const struct buf *out)
+static int output_write_all(FILE *file, const struct buf *out)
 {
 	if (out->length && fwrite(out->data, 1, out->length, file) != out->length)
 		return -errno;
@@ -67,7 +67,7 @@ int output_write(const struct command *command, const char *path, struct buf *ou
 			r = -errno;
 	}
 	if (!r)
-		r = write_all(standard ? stdout : file, out);
+		r = output_write_all(standard ? stdout : file, out);
 	if (r < 0) {
 		output_failed(-r);
 		err_set(&err, r, "writing %s: %s", standard ? "to standard output" : path,

@@ -37,7 +37,7 @@ bool terminal_colours(void)
 	return known;
 }
 
-static void begin(enum style style)
+static void terminal_begin(enum style style)
 {
 	static const char *const codes[] = {
 		[STYLE_BOLD] = "\033[1m",   [STYLE_DIM] = "\033[2m",	 [STYLE_RED] = "\033[31m",
@@ -48,7 +48,7 @@ static void begin(enum style style)
 		fputs(codes[style], stdout);
 }
 
-static void end(enum style style)
+static void terminal_end(enum style style)
 {
 	if (style != STYLE_PLAIN && terminal_colours())
 		fputs("\033[0m", stdout);
@@ -96,14 +96,14 @@ unsigned terminal_text(enum style style, const char *text, unsigned width)
 	unsigned count = terminal_columns(text);
 	bool cut = width && count > width;
 
-	begin(style);
+	terminal_begin(style);
 	if (cut && width > 3) {
 		put_columns(text, width - 3);
 		fputs("...", stdout);
 	} else {
 		put_columns(text, cut ? width : count);
 	}
-	end(style);
+	terminal_end(style);
 	return cut ? width : count;
 }
 
@@ -117,7 +117,7 @@ void terminal_paragraph(enum style style, const char *text, unsigned indent)
 	unsigned width = terminal_width(), at = indent;
 	bool first = true;
 
-	begin(style);
+	terminal_begin(style);
 	while (*text) {
 		size_t length = strcspn(text, " ");
 		char word[512];
@@ -140,7 +140,7 @@ void terminal_paragraph(enum style style, const char *text, unsigned indent)
 		text += length;
 		text += strspn(text, " ");
 	}
-	end(style);
+	terminal_end(style);
 	putchar('\n');
 }
 

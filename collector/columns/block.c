@@ -58,7 +58,7 @@ void block_free(struct rows_block *b)
 	free(b);
 }
 
-static void show(struct rows_block *b, unsigned columns)
+static void block_show(struct rows_block *b, unsigned columns)
 {
 	struct row_block *v = &b->view;
 
@@ -121,7 +121,7 @@ void block_clear(struct rows_block *b, uint64_t first_row)
 		UINT64_MAX;
 	b->last_death_ns = 0;
 	b->in_use = 0;
-	show(b, ROWS_ALL);
+	block_show(b, ROWS_ALL);
 }
 
 int block_add_weights(struct rows_block *b)
@@ -298,7 +298,7 @@ static void note_column(uint8_t header[BLOCK_HEADER], enum block_column column, 
 	put_u64le(header + 24 + 12 * column, check);
 }
 
-static void end_block(uint8_t header[BLOCK_HEADER], size_t start, struct buf *out)
+static void block_end_block(uint8_t header[BLOCK_HEADER], size_t start, struct buf *out)
 {
 	put_u64le(header + BLOCK_HEADER - 8, XXH3_64bits(header, BLOCK_HEADER - 8));
 	if (!buf_error(out))
@@ -324,7 +324,7 @@ void block_pack(const struct rows_block *b, struct buf *out)
 
 	for (unsigned i = 0; i < BLOCK_COLUMNS; i++)
 		put_column(b, i, header, out);
-	end_block(header, start, out);
+	block_end_block(header, start, out);
 }
 
 /* ---- unpacking ---- */
@@ -475,8 +475,8 @@ static int unpack_column(struct rows_block *b, enum block_column column, struct 
  * Returns `length` bytes of the block at `offset`: a copy in `spare`, unless the block is in
  * memory.
  */
-static int fetch(const struct block_source *s, uint64_t offset, uint32_t length, struct buf *spare,
-		 const uint8_t **ret_data)
+static int block_fetch(const struct block_source *s, uint64_t offset, uint32_t length,
+		       struct buf *spare, const uint8_t **ret_data)
 {
 	uint8_t *room;
 
@@ -504,13 +504,13 @@ static int fetch(const struct block_source *s, uint64_t offset, uint32_t length,
 	return 0;
 }
 
-static int read_header(const struct block_source *s, const struct rows_block *b, struct buf *spare,
-		       struct block_header *ret_header)
+static int block_read_header(const struct block_source *s, const struct rows_block *b,
+			     struct buf *spare, struct block_header *ret_header)
 {
 	uint64_t sum = BLOCK_HEADER;
 	const uint8_t *data;
 	struct reader in;
-	int r = s->length < BLOCK_HEADER ? -EBADMSG : fetch(s, 0, BLOCK_HEADER, spare, &data);
+	int r = s->length < BLOCK_HEADER ? -EBADMSG : block_fetch(s, 0, BLOCK_HEADER, spare, &data);
 
 	if (r < 0)
 		return r;
@@ -534,7 +534,7 @@ static int read_header(const struct block_source *s, const struct rows_block *b,
 static int fetch_column(const struct block_source *s, uint64_t offset, enum block_column column,
 			const struct block_header *h, struct buf *spare, const uint8_t **ret_data)
 {
-	int r = fetch(s, offset, h->length[column], spare, ret_data);
+	int r = block_fetch(s, offset, h->length[column], spare, ret_data);
 
 	return !r && XXH3_64bits(*ret_data, h->length[column]) != h->check[column] ? -EBADMSG : r;
 }
@@ -609,7 +609,7 @@ static int unpack(const struct unpacking *u, const struct block_header *h, struc
 	unsigned columns = block_closure(u->columns);
 	uint64_t offset[BLOCK_COLUMNS], at = BLOCK_HEADER;
 
-	show(u->block, columns);
+	block_show(u->block, columns);
 	u->block->view.weight = NULL;
 	for (unsigned i = 0; i < BLOCK_COLUMNS; at += h->length[i++])
 		offset[i] = at;
@@ -629,7 +629,7 @@ int block_unpack(struct rows_block *b, const struct block_source *s, unsigned co
 {
 	const struct unpacking u = {b, s, columns, 0, b->view.count, limits, NULL, spare};
 	struct block_header h;
-	int r = read_header(s, b, spare, &h);
+	int r = block_read_header(s, b, spare, &h);
 
 	return r < 0 ? err_set(err, r, "its header can't be read") : unpack(&u, &h, err);
 }
@@ -651,7 +651,7 @@ int block_unpack_rows(struct rows_block *b, const struct block_source *s, unsign
 		packed->source.length = 0;
 		for (unsigned i = 0; i < BLOCK_COLUMNS; i++)
 			buf_clear(&packed->column[i]);
-		r = read_header(s, b, &packed->spare, &packed->header);
+		r = block_read_header(s, b, &packed->spare, &packed->header);
 		if (r < 0)
 			return err_set(err, r, "its header can't be read");
 		packed->source = *s;
@@ -674,7 +674,7 @@ static int copy_column(const struct block_source *s, uint64_t offset, enum block
 		       struct buf *spare)
 {
 	const uint8_t *data;
-	int r = fetch(s, offset, h->length[column], spare, &data);
+	int r = block_fetch(s, offset, h->length[column], spare, &data);
 
 	if (r < 0)
 		return r;
@@ -689,7 +689,7 @@ int block_repack(const struct rows_block *b, const struct block_source *s, unsig
 	uint8_t header[BLOCK_HEADER];
 	uint64_t offset = BLOCK_HEADER;
 	struct block_header h;
-	int r = read_header(s, b, spare, &h);
+	int r = block_read_header(s, b, spare, &h);
 	size_t start = begin_block(b, header, out);
 
 	for (unsigned i = 0; !r && i < BLOCK_COLUMNS; offset += h.length[i++]) {
@@ -698,6 +698,6 @@ int block_repack(const struct rows_block *b, const struct block_source *s, unsig
 		else
 			r = copy_column(s, offset, i, &h, header, out, spare);
 	}
-	end_block(header, start, out);
+	block_end_block(header, start, out);
 	return r ? r : buf_error(out);
 }

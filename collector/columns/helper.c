@@ -8,7 +8,7 @@
 
 static atomic_long running;
 
-static bool take_place(void)
+static bool helper_take_place(void)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN), now = atomic_load(&running);
 
@@ -21,7 +21,7 @@ static bool take_place(void)
 
 bool helper_start(struct helper *h, void *(*run)(void *), void *argument)
 {
-	if (!take_place())
+	if (!helper_take_place())
 		return false;
 	h->running = !pthread_create(&h->thread, NULL, run, argument);
 	if (!h->running)

@@ -21,7 +21,7 @@ enum mode { MODE_ONE, MODE_DIFFERENCES, MODE_DICTIONARY };
 
 /* ---- bits ---- */
 
-static inline uint64_t load(const uint8_t *from)
+static inline uint64_t pack_load(const uint8_t *from)
 {
 	uint64_t word;
 
@@ -48,7 +48,7 @@ static size_t packed_bytes(uint32_t count, unsigned width)
 		for (uint32_t i = 0; i < groups; i++, from += (w), to += 8)                        \
 			for (unsigned k = 0; k < 8; k++)                                           \
 				to[k] = base +                                                     \
-					scale * (load(from + k * (w) / 8) >> (k * (w) % 8) &       \
+					scale * (pack_load(from + k * (w) / 8) >> (k * (w) % 8) &  \
 						 mask_of(w));                                      \
 		break;
 #define UNPACK8(w)                                                                                 \
@@ -77,7 +77,8 @@ static void unpack_bits(const uint8_t *from, uint64_t *to, uint32_t groups, unsi
 }
 
 /* Concatenates `count` values of `width` bits each, at most 64 bits in total. */
-static inline uint64_t join(const uint64_t *values, uint32_t count, unsigned width, uint64_t mask)
+static inline uint64_t pack_join(const uint64_t *values, uint32_t count, unsigned width,
+				 uint64_t mask)
 {
 	uint64_t word = 0;
 
@@ -99,7 +100,8 @@ pack_some(uint8_t *to, const uint64_t *values, uint32_t count, unsigned width, c
 		uint64_t value = values[i] & mask;
 
 		if (some > 1)
-			value = join(values + i, i + some <= count ? some : count - i, width, mask);
+			value = pack_join(values + i, i + some <= count ? some : count - i, width,
+					  mask);
 		word |= value << bit;
 		bit += wide;
 		if (bit < 64)
@@ -155,7 +157,7 @@ static inline int64_t less(int64_t a, uint64_t b)
 }
 
 /* Four independent minima, so that iterations do not wait for each other. */
-static uint64_t least(const uint64_t *values, uint32_t count)
+static uint64_t pack_least(const uint64_t *values, uint32_t count)
 {
 	int64_t a = (int64_t)values[0], b = a, c = a, d = a;
 	uint32_t i;
@@ -251,7 +253,7 @@ static void differ(struct differences *d, const uint64_t *values, uint32_t count
 	d->bits = 0;
 	if (all_same(values, count))
 		return;
-	d->base = least(values, count);
+	d->base = pack_least(values, count);
 	for (uint32_t i = 0; i < count; i++) {
 		d->x[i] = values[i] - d->base;
 		any |= d->x[i];
@@ -308,7 +310,7 @@ static unsigned index_width(uint32_t entries)
 }
 
 /* Not base/map or base/places: the size is a constant, and entries take two bytes. */
-static uint16_t *find(struct dictionary *d, uint64_t value)
+static uint16_t *pack_find(struct dictionary *d, uint64_t value)
 {
 	size_t at = value * 0x9E3779B97F4A7C15ull >> TABLE_SHIFT;
 
@@ -331,12 +333,12 @@ static uint32_t most_entries(uint32_t count, size_t bits)
 }
 
 /* Returns false if there are more than `most` distinct values. */
-static bool gather(struct dictionary *d, const uint64_t *values, uint32_t count, uint32_t most)
+static bool pack_gather(struct dictionary *d, const uint64_t *values, uint32_t count, uint32_t most)
 {
 	d->count = 0;
 	memset(d->slot, 0, sizeof(d->slot));
 	for (uint32_t i = 0; i < count; i++) {
-		uint16_t *slot = find(d, values[i]);
+		uint16_t *slot = pack_find(d, values[i]);
 
 		if (!*slot) {
 			if (d->count == most)
@@ -366,7 +368,7 @@ void pack_values(struct buf *out, const uint64_t *values, uint32_t count, enum p
 
 	differ(&plain, values, count);
 	if (hint == PACK_REPEATS && plain.width + plain.exceptions > 1 &&
-	    gather(&dictionary, values, count, most_entries(count, plain.bits))) {
+	    pack_gather(&dictionary, values, count, most_entries(count, plain.bits))) {
 		differ(&entries, dictionary.entry, dictionary.count);
 		if (entries.bits + packed_bytes(count, index_width(dictionary.count)) * 8 <
 		    plain.bits) {

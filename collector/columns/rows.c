@@ -26,7 +26,7 @@ static struct {
 	uint32_t count;
 } unused = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static struct rows_block *take_block(uint64_t first_row)
+static struct rows_block *rows_take_block(uint64_t first_row)
 {
 	struct rows_block *block = NULL;
 
@@ -115,7 +115,7 @@ static int take_room(struct rows *rows, size_t length, uint64_t *ret_offset)
 	return r;
 }
 
-static int write_file(void *context, const void *data, size_t length, uint64_t *ret_offset)
+static int rows_write_file(void *context, const void *data, size_t length, uint64_t *ret_offset)
 {
 	struct rows *rows = context;
 	int r = take_room(rows, length, ret_offset);
@@ -159,7 +159,7 @@ static void pack_one(struct rows *rows, struct buf *packed)
 	b->length = (uint32_t)packed->length;
 	b->error = buf_error(packed);
 	if (!b->error)
-		b->error = write_file(rows, packed->data, packed->length, &b->offset);
+		b->error = rows_write_file(rows, packed->data, packed->length, &b->offset);
 	pthread_mutex_lock(&s->mutex);
 	b->done = true;
 	pthread_cond_signal(&s->one_done);
@@ -179,7 +179,7 @@ static void *help_pack(void *argument)
 }
 
 /* Where they lie is known now. Under the mutex. */
-static int collect(struct rows *rows)
+static int rows_collect(struct rows *rows)
 {
 	struct sealing *s = &rows->sealing;
 	int r = 0;
@@ -207,7 +207,7 @@ static int settle_to(struct rows *rows, uint32_t most)
 	int r;
 
 	pthread_mutex_lock(&s->mutex);
-	r = collect(rows);
+	r = rows_collect(rows);
 	while (s->count > most) {
 		int e;
 
@@ -215,7 +215,7 @@ static int settle_to(struct rows *rows, uint32_t most)
 			pack_one(rows, &rows->packed);
 		else
 			pthread_cond_wait(&s->one_done, &s->mutex);
-		e = collect(rows);
+		e = rows_collect(rows);
 		r = r ? r : e;
 	}
 	pthread_mutex_unlock(&s->mutex);
@@ -230,7 +230,7 @@ int rows_settle(struct rows *rows)
 	return r;
 }
 
-static void push(struct rows *rows, struct rows_block *block, uint32_t slot)
+static void rows_push(struct rows *rows, struct rows_block *block, uint32_t slot)
 {
 	struct sealing *s = &rows->sealing;
 	bool helped;
@@ -263,7 +263,7 @@ static int seal(struct rows *rows, uint32_t index)
 					.weighted = b->view.weighted};
 	slot->base = false;
 	slot->open = NULL;
-	push(rows, b, index);
+	rows_push(rows, b, index);
 	return 0;
 }
 
@@ -281,7 +281,7 @@ int rows_seal(struct rows *rows, uint32_t most)
 
 static int write_late(struct rows *rows)
 {
-	return rows->late.fresh_count ? late_write(&rows->late, false, write_file, rows) : 0;
+	return rows->late.fresh_count ? late_write(&rows->late, false, rows_write_file, rows) : 0;
 }
 
 int rows_write_late(struct rows *rows)
@@ -316,7 +316,7 @@ static int add_block(struct rows *rows)
 		r = add_slot(rows);
 	if (r < 0)
 		return r;
-	block = take_block(rows->count);
+	block = rows_take_block(rows->count);
 	if (!block)
 		return -ENOMEM;
 	rows->slots[rows->slot_count++] = (struct rows_slot){.open = block};
@@ -348,7 +348,7 @@ int rows_restore_sealed(struct rows *rows, const struct rows_slot *slot)
 	return 0;
 }
 
-static void widen(uint64_t *min, uint64_t *max, uint64_t value)
+static void rows_widen(uint64_t *min, uint64_t *max, uint64_t value)
 {
 	if (value < *min)
 		*min = value;
@@ -397,9 +397,9 @@ int rows_append(struct rows *rows, const struct row_birth *birth, uint32_t *ret_
 	b->kind[i] = birth->kind;
 	b->death_kind[i] = birth->level;
 	b->end[i] = BLOCK_IN_USE;
-	widen(&b->view.min.birth_ns, &b->view.max.birth_ns, birth->birth_ns);
-	widen(&b->view.min.size, &b->view.max.size, birth->size);
-	widen(&b->view.min.address, &b->view.max.address, birth->address);
+	rows_widen(&b->view.min.birth_ns, &b->view.max.birth_ns, birth->birth_ns);
+	rows_widen(&b->view.min.size, &b->view.max.size, birth->size);
+	rows_widen(&b->view.min.address, &b->view.max.address, birth->address);
 	b->view.max.death_ns = NO_TIME;
 	b->view.count = i + 1;
 	b->in_use++;
@@ -422,7 +422,7 @@ static void end_open(struct rows_block *b, uint32_t i, const struct row_death *d
 	b->death_kind[i] = death->kind;
 	b->end[i] = death->end;
 	b->in_use -= !death->again;
-	widen(&b->view.min.death_ns, &b->last_death_ns, time_ns);
+	rows_widen(&b->view.min.death_ns, &b->last_death_ns, time_ns);
 	b->view.max.death_ns = b->in_use ? NO_TIME : b->last_death_ns;
 }
 

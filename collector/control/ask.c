@@ -13,7 +13,7 @@
 #include "collector/control/place.h"
 #include "base/ban.h"
 
-static int reach(const char *folder, struct err_text *err)
+static int ask_reach(const char *folder, struct err_text *err)
 {
 	struct sockaddr_un address;
 	cleanup(cleanup_close) int place = control_place(folder, &address);
@@ -60,7 +60,7 @@ static bool is_word(const char *line, const char *word)
 int control_ask_begin(struct control_asking *a, const char *folder, const char *question,
 		      struct err_text *err)
 {
-	int fd = reach(folder, err), r;
+	int fd = ask_reach(folder, err), r;
 
 	if (fd < 0)
 		return fd;
@@ -74,7 +74,7 @@ int control_ask_begin(struct control_asking *a, const char *folder, const char *
 }
 
 /* Moves the first complete line to `line`. Returns false if there is none. */
-static bool take_line(struct control_asking *a, char line[CONTROL_LINE])
+static bool ask_take_line(struct control_asking *a, char line[CONTROL_LINE])
 {
 	char *newline = memchr(a->in, '\n', a->length);
 	size_t length;
@@ -95,7 +95,7 @@ int control_ask_line(struct control_asking *a, int wait_ms, char line[CONTROL_LI
 	struct pollfd ready = {.fd = a->fd, .events = POLLIN};
 	ssize_t n;
 
-	while (!take_line(a, line)) {
+	while (!ask_take_line(a, line)) {
 		int r = poll(&ready, 1, wait_ms);
 
 		if (r < 0 && errno == EINTR)

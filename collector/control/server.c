@@ -49,7 +49,7 @@ struct saying {
 
 /* ---- closing ---- */
 
-static void release(struct control *c)
+static void server_release(struct control *c)
 {
 	if (!c->listener_closed || c->clients)
 		return;
@@ -57,7 +57,7 @@ static void release(struct control *c)
 	free(c);
 }
 
-static void client_closed(uv_handle_t *handle)
+static void server_client_closed(uv_handle_t *handle)
 {
 	struct control_client *client = handle->data, **at;
 	struct control *c = client->control;
@@ -70,16 +70,16 @@ static void client_closed(uv_handle_t *handle)
 	c->count--;
 	free(client);
 	if (c->closing)
-		release(c);
+		server_release(c);
 }
 
-static void let_go(struct control_client *client)
+static void server_let_go(struct control_client *client)
 {
 	if (client->closing)
 		return;
 	client->closing = true;
-	uv_close((uv_handle_t *)&client->pipe, client_closed);
-	uv_close((uv_handle_t *)&client->timer, client_closed);
+	uv_close((uv_handle_t *)&client->pipe, server_client_closed);
+	uv_close((uv_handle_t *)&client->timer, server_client_closed);
 }
 
 static void listener_closed(uv_handle_t *handle)
@@ -87,7 +87,7 @@ static void listener_closed(uv_handle_t *handle)
 	struct control *c = handle->data;
 
 	c->listener_closed = true;
-	release(c);
+	server_release(c);
 }
 
 void control_close(struct control *c)
@@ -102,7 +102,7 @@ void control_close(struct control *c)
 	if (place >= 0)
 		unlink(address.sun_path);
 	for (struct control_client *client = c->clients; client; client = client->next)
-		let_go(client);
+		server_let_go(client);
 	uv_close((uv_handle_t *)&c->listener, listener_closed);
 }
 
@@ -124,7 +124,7 @@ void control_say(struct control_client *client, const char *format, ...)
 	if (client->closing)
 		return;
 	if (uv_stream_get_write_queue_size((uv_stream_t *)&client->pipe) > UNREAD_MAX) {
-		let_go(client);
+		server_let_go(client);
 		return;
 	}
 	s = malloc(sizeof(*s) + CONTROL_LINE);
@@ -142,16 +142,16 @@ void control_say(struct control_client *client, const char *format, ...)
 		free(s);
 }
 
-static void ended(uv_timer_t *timer)
+static void server_ended(uv_timer_t *timer)
 {
-	let_go(timer->data);
+	server_let_go(timer->data);
 }
 
 void control_end(struct control_client *client)
 {
 	/* The client reads pending output and hangs up, or the timer closes the connection. */
 	client->asked = false;
-	uv_timer_start(&client->timer, ended, QUESTION_MS, 0);
+	uv_timer_start(&client->timer, server_ended, QUESTION_MS, 0);
 }
 
 void *control_note(struct control_client *client)
@@ -193,7 +193,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 
 	(void)buf;
 	if (length < 0) {
-		let_go(client);
+		server_let_go(client);
 		return;
 	}
 	client->length += (size_t)length;
@@ -201,7 +201,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 	/* A connection carries one line and nothing behind it. */
 	if (client->asked || (newline && newline + 1 != client->line + client->length) ||
 	    (!newline && client->length == sizeof(client->line))) {
-		let_go(client);
+		server_let_go(client);
 		return;
 	}
 	if (!newline)
@@ -211,7 +211,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 	client->asked = true;
 	uv_timer_stop(&client->timer);
 	if (memchr(client->line, 0, (size_t)(newline - client->line)) || !is_text(client->line))
-		let_go(client);
+		server_let_go(client);
 	else
 		client->control->question(client->control->context, client, client->line);
 }
@@ -227,7 +227,7 @@ static bool may_ask(struct control_client *client)
 	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static void on_connection(uv_stream_t *listener, int status)
+static void server_on_connection(uv_stream_t *listener, int status)
 {
 	struct control *c = listener->data;
 	struct control_client *client;
@@ -247,9 +247,9 @@ static void on_connection(uv_stream_t *listener, int status)
 	client->pipe.data = client->timer.data = client;
 	if (uv_accept(listener, (uv_stream_t *)&client->pipe) < 0 || c->count > CLIENTS_MAX ||
 	    !may_ask(client) || uv_read_start((uv_stream_t *)&client->pipe, on_alloc, on_read) < 0)
-		let_go(client);
+		server_let_go(client);
 	else
-		uv_timer_start(&client->timer, ended, QUESTION_MS, 0);
+		uv_timer_start(&client->timer, server_ended, QUESTION_MS, 0);
 }
 
 /* ---- creation ---- */
@@ -300,7 +300,7 @@ int control_open(uv_loop_t *loop, const char *folder, control_question question,
 	if (r < 0)
 		close(fd);
 	if (!r)
-		r = uv_listen((uv_stream_t *)&c->listener, BACKLOG, on_connection);
+		r = uv_listen((uv_stream_t *)&c->listener, BACKLOG, server_on_connection);
 	if (r < 0) {
 		control_close(c);
 		return err_set(err, r, "listening at %.300s/" CONTROL_SOCKET ": %s", folder,

@@ -42,7 +42,7 @@ void derived_done(struct derived *d)
 	*d = (struct derived){0};
 }
 
-static void path_of(char out[4096], const struct derived *d, const char *name)
+static void derived_path_of(char out[4096], const struct derived *d, const char *name)
 {
 	snprintf(out, 4096, "%s/%s", d->folder, name);
 }
@@ -93,7 +93,7 @@ static uint64_t modified_ns(const struct stat *st)
 	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
 }
 
-static bool fits(int fd, const struct state_fit *fit, uint64_t offset)
+static bool derived_fits(int fd, const struct state_fit *fit, uint64_t offset)
 {
 	uint64_t hashed = 0, hash = 0, tail;
 	struct stat st;
@@ -140,7 +140,8 @@ static int read_whole(int fd, uint8_t *to, size_t length)
 	return 0;
 }
 
-static int read_header(int fd, uint32_t *ret_generation, uint64_t *ret_length, uint64_t *ret_check)
+static int derived_read_header(int fd, uint32_t *ret_generation, uint64_t *ret_length,
+			       uint64_t *ret_check)
 {
 	uint8_t header[STATE_HEADER];
 	struct reader in = reader_of(header, sizeof(header));
@@ -167,12 +168,12 @@ static int read_state(struct recording *r, struct state_fit *ret_fit)
 	struct stat st;
 	int e;
 
-	path_of(path, d, "state");
+	derived_path_of(path, d, "state");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	d->state_inode = st.st_ino;
-	e = read_header(fd, &d->generation, &length, &check);
+	e = derived_read_header(fd, &d->generation, &length, &check);
 	if (e < 0 || (uint64_t)st.st_size != STATE_HEADER + length)
 		return e ? e : -EBADMSG;
 	data = malloc(length + 1);
@@ -184,7 +185,8 @@ static int read_state(struct recording *r, struct state_fit *ret_fit)
 	return e ? e : state_read(r, data, length, ret_fit);
 }
 
-static int open_rows(const struct derived *d, int flags, uint64_t covered, uint64_t *ret_size)
+static int derived_open_rows(const struct derived *d, int flags, uint64_t covered,
+			     uint64_t *ret_size)
 {
 	char path[4096];
 	struct stat st;
@@ -210,11 +212,13 @@ int derived_load(struct recording *r)
 		struct state_fit fit = {0};
 		uint64_t size;
 		int fd, e = read_state(r, &fit);
-		bool frames_fit = !e && fits(r->fd, &fit, r->scan.offset);
+		bool frames_fit = !e && derived_fits(r->fd, &fit, r->scan.offset);
 
 		if (e == -ENOENT)
 			return 0;
-		fd = frames_fit ? open_rows(d, O_RDONLY, fit.rows_bytes, &size) : e ? e : -EBADMSG;
+		fd = frames_fit ? derived_open_rows(d, O_RDONLY, fit.rows_bytes, &size)
+		     : e	? e
+				: -EBADMSG;
 		if (fd >= 0) {
 			r->rows.fd[1] = fd;
 			d->anew.text[0] = 0;
@@ -251,7 +255,7 @@ void derived_sweep(const struct derived *d)
 
 		if (!rows && strcmp(entry->d_name, "state.new"))
 			continue;
-		path_of(path, d, entry->d_name);
+		derived_path_of(path, d, entry->d_name);
 		unlink(path);
 	}
 	if (folder)
@@ -271,16 +275,16 @@ static int begin_rows(struct recording *r, struct err_text *err)
 }
 
 /* Returns 1 if the writer can continue with the state. */
-static int take_over(struct recording *r, uint64_t *ret_cut)
+static int derived_take_over(struct recording *r, uint64_t *ret_cut)
 {
 	struct derived *d = &r->derived;
 	struct state_fit fit = {0};
 	uint64_t size;
 	int e = read_state(r, &fit), fd = -1;
-	bool frames_fit = !e && fits(r->fd, &fit, r->scan.offset);
+	bool frames_fit = !e && derived_fits(r->fd, &fit, r->scan.offset);
 
 	if (frames_fit)
-		fd = open_rows(d, O_RDWR, fit.rows_bytes, &size);
+		fd = derived_open_rows(d, O_RDWR, fit.rows_bytes, &size);
 	if (fd < 0 && e != -ENOENT)
 		must_be_made_anew(d, !e, frames_fit);
 	if (fd < 0)
@@ -307,7 +311,7 @@ int derived_load_writing(struct recording *r, uint64_t *ret_cut, struct err_text
 	if (mkdir(d->folder, 0700) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "cannot make the folder %s: %s", d->folder,
 			       strerror(errno));
-	if (!take_over(r, ret_cut)) {
+	if (!derived_take_over(r, ret_cut)) {
 		generation = d->generation;
 		recording_clear(r);
 		d->generation = generation + 1;
@@ -325,7 +329,7 @@ static void put_le(uint8_t *to, uint64_t value, unsigned bytes)
 		to[i] = (uint8_t)(value >> 8 * i);
 }
 
-static int write_all(int fd, const uint8_t *data, size_t length)
+static int derived_write_all(int fd, const uint8_t *data, size_t length)
 {
 	for (size_t done = 0; done < length;) {
 		ssize_t n = write(fd, data + done, length - done);
@@ -346,17 +350,17 @@ static int write_state(const struct derived *d, const struct buf *contents, stru
 	cleanup(cleanup_close) int fd = -1;
 	int r;
 
-	path_of(path, d, "state.new");
-	path_of(final, d, "state");
+	derived_path_of(path, d, "state.new");
+	derived_path_of(final, d, "state");
 	memcpy(header, magic, sizeof(magic));
 	put_le(header + 8, STATE_VERSION, 4);
 	put_le(header + 12, d->generation, 4);
 	put_le(header + 16, contents->length, 8);
 	put_le(header + 24, XXH3_64bits(contents->data, contents->length), 8);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	r = fd < 0 ? -errno : write_all(fd, header, sizeof(header));
+	r = fd < 0 ? -errno : derived_write_all(fd, header, sizeof(header));
 	if (!r)
-		r = write_all(fd, contents->data, contents->length);
+		r = derived_write_all(fd, contents->data, contents->length);
 	if (r < 0)
 		return err_set(err, r, "cannot write %s: %s", path, strerror(-r));
 	if (rename(path, final) < 0)
@@ -399,7 +403,7 @@ void derived_drop(const struct derived *d)
 	char path[4096];
 	struct stat st;
 
-	path_of(path, d, "state");
+	derived_path_of(path, d, "state");
 	if (stat(path, &st) == 0 && st.st_ino == d->state_inode)
 		unlink(path);
 }

@@ -95,8 +95,8 @@ static int leave_out(struct pairing *p, const struct step *s)
 }
 
 /* `*ret_row` is NO_BLOCK if the block gets no row. */
-static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_previous,
-		      uint32_t *ret_row)
+static int pairing_take_birth(struct pairing *p, const struct step *s, uint32_t chain_previous,
+			      uint32_t *ret_row)
 {
 	struct row_birth birth = {.address = s->address,
 				  .size = s->size,
@@ -163,7 +163,7 @@ static uint32_t take_dying(struct pairing *p, const struct step *s, bool *ret_ag
 	return NO_BLOCK;
 }
 
-static int take_death(struct pairing *p, const struct step *s)
+static int pairing_take_death(struct pairing *p, const struct step *s)
 {
 	bool again;
 	uint32_t row = take_dying(p, s, &again);
@@ -207,7 +207,7 @@ static int take_move_birth(struct pairing *p, const struct step *s)
 	int r;
 
 	map_remove(&p->moving, s->thread, &previous);
-	r = take_birth(p, s, (uint32_t)previous, &row);
+	r = pairing_take_birth(p, s, (uint32_t)previous, &row);
 	return r || previous == NO_BLOCK || row == NO_BLOCK
 		       ? r
 		       : rows_link(p->rows, (uint32_t)previous, row);
@@ -238,7 +238,7 @@ int pairing_exec(struct pairing *p, uint64_t time_ns)
 	return r;
 }
 
-static int take_step(struct pairing *p, const struct step *s)
+static int pairing_take_step(struct pairing *p, const struct step *s)
 {
 	uint32_t row;
 
@@ -246,9 +246,9 @@ static int take_step(struct pairing *p, const struct step *s)
 		p->last_ns = s->time_ns;
 	switch (s->what) {
 	case STEP_BIRTH:
-		return take_birth(p, s, NO_BLOCK, &row);
+		return pairing_take_birth(p, s, NO_BLOCK, &row);
 	case STEP_DEATH:
-		return take_death(p, s);
+		return pairing_take_death(p, s);
 	case STEP_MOVE_DEATH:
 		return take_move_death(p, s);
 	case STEP_EXEC:
@@ -336,7 +336,7 @@ int pairing_advance(struct pairing *p, uint64_t watermark_ns)
 		p->queue.count - done > QUEUE_MAX)) {
 		if (done + FETCH_AHEAD < p->queue.count)
 			map_prefetch(&p->live, p->queue.list[done + FETCH_AHEAD].address);
-		r = take_step(p, &p->queue.list[done++]);
+		r = pairing_take_step(p, &p->queue.list[done++]);
 	}
 	steps_consume(&p->queue, done);
 	return r;

@@ -107,7 +107,7 @@ static void code_text(struct coder *c, char **text)
 	code_bytes(c, *text, length - 1);
 }
 
-static bool failed(const struct coder *c)
+static bool state_failed(const struct coder *c)
 {
 	return c->error || (!c->out && reader_error(&c->in));
 }
@@ -122,7 +122,7 @@ static bool code_array(struct coder *c, void *array, uint32_t *count, uint32_t *
 	uint32_t n = *count;
 
 	code_u32(c, &n);
-	if (!c->out && (failed(c) || n > reader_left(&c->in))) {
+	if (!c->out && (state_failed(c) || n > reader_left(&c->in))) {
 		c->error = c->error ? c->error : -EBADMSG;
 		return false;
 	}
@@ -220,7 +220,7 @@ static void code_thread(struct coder *c, struct thread_info *t)
 	do {                                                                                       \
 		if (!code_array(c, &(list), &(count), &(capacity), sizeof(*(list))))               \
 			break;                                                                     \
-		for (uint32_t i = 0; i < (count) && !failed(c); i++) {                             \
+		for (uint32_t i = 0; i < (count) && !state_failed(c); i++) {                       \
 			bool there = (list)[i];                                                    \
                                                                                                    \
 			code_bool(c, &there);                                                      \
@@ -228,7 +228,7 @@ static void code_thread(struct coder *c, struct thread_info *t)
 				continue;                                                          \
 			if (!(c)->out && !((list)[i] = calloc(1, sizeof(*(list)[i]))))             \
 				(c)->error = -ENOMEM;                                              \
-			if (failed(c))                                                             \
+			if (state_failed(c))                                                       \
 				break;                                                             \
 			(list)[i]->number = i + 1;                                                 \
 			code(c, (list)[i]);                                                        \
@@ -248,7 +248,7 @@ static void code_nodes(struct coder *c, struct definitions *d)
 	uint64_t last = 0;
 
 	if (code_array(c, &n->list, &n->count, &n->capacity, sizeof(*n->list)))
-		for (uint32_t i = 0; i < n->count && !failed(c); i++) {
+		for (uint32_t i = 0; i < n->count && !state_failed(c); i++) {
 			uint64_t difference = zigzag((int64_t)(n->list[i].offset - last));
 
 			code_u32(c, &n->list[i].parent);
@@ -259,7 +259,7 @@ static void code_nodes(struct coder *c, struct definitions *d)
 				c->error = -EBADMSG;
 		}
 	if (code_array(c, &n->by_wire, &n->wire_count, &n->wire_capacity, sizeof(*n->by_wire)))
-		for (uint32_t i = 0; i < n->wire_count && !failed(c); i++) {
+		for (uint32_t i = 0; i < n->wire_count && !state_failed(c); i++) {
 			uint64_t difference = zigzag((int64_t)n->by_wire[i] - (int64_t)i);
 
 			code_u64(c, &difference);
@@ -283,7 +283,7 @@ static void code_name_texts(struct coder *c, struct names *n)
 	from = reader_bytes(&c->in, length);
 	if (from && length && from[length - 1])
 		c->error = -EBADMSG;
-	for (uint64_t at = 0; from && at < length && !failed(c);) {
+	for (uint64_t at = 0; from && at < length && !state_failed(c);) {
 		size_t one = strlen((const char *)from + at);
 
 		c->error = names_put_text(n, (const char *)from + at, one);
@@ -296,7 +296,7 @@ static void code_name_frame(struct coder *c, struct names *n, struct name_frame 
 	code_u32(c, &frame.function);
 	code_u32(c, &frame.file);
 	code_u32(c, &frame.line);
-	if (!c->out && !failed(c))
+	if (!c->out && !state_failed(c))
 		c->error = names_put_frame(n, frame);
 }
 
@@ -308,7 +308,7 @@ static void code_names(struct coder *c, struct definitions *d)
 	code_name_texts(c, n);
 	code_u32(c, &n->text_base);
 	code_u32(c, &places);
-	for (uint32_t i = 0; i < places && !failed(c); i++) {
+	for (uint32_t i = 0; i < places && !state_failed(c); i++) {
 		struct names_place place = {0};
 
 		if (c->out)
@@ -316,10 +316,10 @@ static void code_names(struct coder *c, struct definitions *d)
 		code_u32(c, &place.module);
 		code_u64(c, &place.offset);
 		code_u32(c, &place.count);
-		for (uint32_t k = 0; k < place.count && !failed(c); k++)
+		for (uint32_t k = 0; k < place.count && !state_failed(c); k++)
 			code_name_frame(
 				c, n, c->out ? n->frames[place.first + k] : (struct name_frame){0});
-		if (!c->out && !failed(c))
+		if (!c->out && !state_failed(c))
 			c->error = place.module > d->module_count
 					   ? -EBADMSG
 					   : names_put_place(n, place.module, place.offset,
@@ -380,14 +380,14 @@ static void code_definitions(struct coder *c, struct definitions *d)
 	code_nodes(c, d);
 	code_names(c, d);
 	if (code_array(c, &d->gaps, &d->gap_count, &d->gap_capacity, sizeof(*d->gaps)))
-		for (uint32_t i = 0; i < d->gap_count && !failed(c); i++)
+		for (uint32_t i = 0; i < d->gap_count && !state_failed(c); i++)
 			code_gap(c, &d->gaps[i]);
 	if (code_array(c, &d->unrecorded, &d->unrecorded_count, &d->unrecorded_capacity,
 		       sizeof(*d->unrecorded)))
-		for (uint32_t i = 0; i < d->unrecorded_count && !failed(c); i++)
+		for (uint32_t i = 0; i < d->unrecorded_count && !state_failed(c); i++)
 			code_unrecorded(c, &d->unrecorded[i]);
 	if (code_array(c, &d->marks, &d->mark_count, &d->mark_capacity, sizeof(*d->marks)))
-		for (uint32_t i = 0; i < d->mark_count && !failed(c); i++)
+		for (uint32_t i = 0; i < d->mark_count && !state_failed(c); i++)
 			code_mark(c, &d->marks[i]);
 	if (code_array(c, &d->module_of_wire, &d->wire_module_count, &d->wire_module_capacity,
 		       sizeof(*d->module_of_wire)))
@@ -449,15 +449,15 @@ static void code_culled(struct coder *c, struct recording *r)
 
 	code_words(c, &culled->totals);
 	code_u32(c, &count);
-	for (uint32_t i = 0; i < count && !failed(c); i++) {
+	for (uint32_t i = 0; i < count && !state_failed(c); i++) {
 		struct culled_row row = {0};
 
 		if (c->out)
 			row = culled->list[i];
 		code_culled_row(c, &row);
-		if (!c->out && !failed(c) && !culled_fits(&r->definitions, &row))
+		if (!c->out && !state_failed(c) && !culled_fits(&r->definitions, &row))
 			c->error = -EBADMSG;
-		if (!c->out && !failed(c))
+		if (!c->out && !state_failed(c))
 			c->error = culled_restore(culled, &row);
 	}
 }
@@ -468,7 +468,7 @@ static void code_aparts(struct coder *c, struct recording *r)
 
 	if (!code_array(c, &a->list, &a->count, &a->capacity, sizeof(*a->list)))
 		return;
-	for (uint32_t i = 0; i < a->count && !failed(c); i++) {
+	for (uint32_t i = 0; i < a->count && !state_failed(c); i++) {
 		struct apart_info *info = &a->list[i];
 
 		code_u64(c, &info->time_ns);
@@ -515,7 +515,7 @@ static void code_queue(struct coder *c, struct recording *r)
 		return;
 	}
 	q->count = q->sorted = count;
-	for (size_t i = 0; i < count && !failed(c); i++) {
+	for (size_t i = 0; i < count && !state_failed(c); i++) {
 		if (!c->out)
 			q->list[i] = (struct step){0};
 		code_step(c, &q->list[i]);
@@ -538,7 +538,7 @@ static void code_moving(struct coder *c, struct map *moving, uint64_t rows)
 		}
 		return;
 	}
-	for (uint64_t i = 0; i < count && !failed(c); i++) {
+	for (uint64_t i = 0; i < count && !state_failed(c); i++) {
 		uint64_t thread, row, *value;
 
 		code_u64(c, &thread);
@@ -635,7 +635,7 @@ static void code_zone(struct coder *c, struct rows_slot *s)
 
 static void read_slots(struct coder *c, struct recording *r, uint64_t count, uint64_t bytes)
 {
-	for (uint64_t i = 0; i < count && !failed(c); i++) {
+	for (uint64_t i = 0; i < count && !state_failed(c); i++) {
 		struct rows_slot slot = {
 			.base = true,
 			.zone = {.count = ROWS_PER_BLOCK, .first_row = i * ROWS_PER_BLOCK}};
@@ -680,7 +680,7 @@ static void read_open(struct coder *c, struct recording *r)
 
 	code_u32(c, &count);
 	code_u64(c, &length);
-	data = failed(c) ? NULL : reader_bytes(&c->in, length);
+	data = state_failed(c) ? NULL : reader_bytes(&c->in, length);
 	if (!data || count > ROWS_PER_BLOCK || (!count && length) || length > UINT32_MAX) {
 		c->error = -EBADMSG;
 		return;
@@ -710,7 +710,7 @@ static void code_pages(struct coder *c, struct late *late, uint64_t bytes)
 	if (!code_array(c, &late->pages, &late->page_count, &late->page_capacity,
 			sizeof(*late->pages)))
 		return;
-	for (uint32_t i = 0; i < late->page_count && !failed(c); i++) {
+	for (uint32_t i = 0; i < late->page_count && !state_failed(c); i++) {
 		struct late_page *p = &late->pages[i];
 
 		code_u64(c, &p->offset);
@@ -769,13 +769,13 @@ static void code_recording(struct coder *c, struct recording *r, struct state_fi
 	code_bool(c, &r->flushed);
 	code_words(c, &r->ledger);
 	code_definitions(c, &r->definitions);
-	if (!failed(c))
+	if (!state_failed(c))
 		code_rows(c, r, fit->rows_bytes);
-	if (!failed(c))
+	if (!state_failed(c))
 		code_pairing(c, r);
-	if (!failed(c))
+	if (!state_failed(c))
 		code_culled(c, r);
-	if (!failed(c))
+	if (!state_failed(c))
 		code_aparts(c, r);
 }
 

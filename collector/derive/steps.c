@@ -37,7 +37,7 @@ void steps_done(struct steps *s)
 	*s = (struct steps){0};
 }
 
-static int by_time(const void *a, const void *b)
+static int steps_by_time(const void *a, const void *b)
 {
 	const struct step *x = a, *y = b;
 
@@ -68,7 +68,7 @@ static void sort(struct step *list, size_t count)
 		}
 		list[to] = step;
 		if (moves >= limit) {
-			qsort(list, count, sizeof(*list), by_time);
+			qsort(list, count, sizeof(*list), steps_by_time);
 			return;
 		}
 	}
@@ -79,7 +79,7 @@ static void sort(struct step *list, size_t count)
  * run move to `spare`. The gap that they leave is never shorter than the rest of them, so no step
  * is overwritten.
  */
-static int merge(struct steps *s, size_t middle, struct steps *spare)
+static int steps_merge(struct steps *s, size_t middle, struct steps *spare)
 {
 	size_t to = middle, from = middle, left = 0;
 
@@ -107,7 +107,7 @@ int steps_sort(struct steps *s, struct steps *spare)
 		return 0;
 	sort(s->list + middle, s->count - middle);
 	if (middle && s->list[middle - 1].time_ns > s->list[middle].time_ns)
-		r = merge(s, middle, spare);
+		r = steps_merge(s, middle, spare);
 	s->sorted = s->count;
 	return r;
 }

@@ -92,7 +92,7 @@ static uint64_t times(uint64_t weight, unsigned power)
 	return power < 64 && weight <= UINT64_MAX >> power ? weight << power : UINT64_MAX;
 }
 
-static uint64_t weight_of(const struct row_birth *b)
+static uint64_t thinned_weight_of(const struct row_birth *b)
 {
 	return is_sampled(b) ? b->weight : b->size ? b->size : 1;
 }
@@ -107,7 +107,8 @@ static void add_product(uint64_t *sum, uint64_t a, uint64_t b)
 
 static void add_judged(struct thinned_sums *sums, const struct row_birth *b, unsigned power)
 {
-	uint64_t size = b->size ? b->size : 1, weight = weight_of(b), next = times(weight, power);
+	uint64_t size = b->size ? b->size : 1, weight = thinned_weight_of(b),
+		 next = times(weight, power);
 
 	add_product(&sums->bytes, weight, 1);
 	add_product(&sums->bytes_squared, weight, next);
@@ -115,7 +116,7 @@ static void add_judged(struct thinned_sums *sums, const struct row_birth *b, uns
 	add_product(&sums->blocks_squared, weight / size, next / size);
 }
 
-static int go_on(struct judging *j, const struct candidate *c, unsigned power)
+static int thinned_go_on(struct judging *j, const struct candidate *c, unsigned power)
 {
 	struct pairing *p = j->pairing;
 	struct row_birth next = c->birth;
@@ -127,7 +128,7 @@ static int go_on(struct judging *j, const struct candidate *c, unsigned power)
 	int r;
 
 	next.birth_ns = j->time_ns;
-	next.weight = times(weight_of(&c->birth), power);
+	next.weight = times(thinned_weight_of(&c->birth), power);
 	next.chain_previous = NO_BLOCK;
 	next.kind = (uint8_t)((c->birth.kind & ROW_KIND) | survivor);
 	next.level = (uint8_t)(j->halvings ? c->birth.level : j->level);
@@ -144,7 +145,7 @@ static int go_on(struct judging *j, const struct candidate *c, unsigned power)
 	return 0;
 }
 
-static int judge(struct judging *j, const struct candidate *c)
+static int thinned_judge(struct judging *j, const struct candidate *c)
 {
 	bool goes_on = false;
 	unsigned power = stands_for(j, &c->birth, &goes_on);
@@ -158,7 +159,7 @@ static int judge(struct judging *j, const struct candidate *c)
 	if (r < 0)
 		return r;
 	if (goes_on)
-		return go_on(j, c, power);
+		return thinned_go_on(j, c, power);
 	map_remove(&j->pairing->live, c->birth.address, &(uint64_t){0});
 	return 0;
 }
@@ -222,7 +223,7 @@ static int judge_block(struct judging *j, uint32_t index)
 		return r;
 	list_rows(j, v);
 	for (uint32_t i = 0; !r && i < j->count; i++)
-		r = judge(j, &j->list[i]);
+		r = thinned_judge(j, &j->list[i]);
 	return r;
 }
 
@@ -274,7 +275,7 @@ static int judge_all(struct pairing *p, uint64_t time_ns, unsigned level, unsign
 	return r;
 }
 
-static void begin(struct pairing *p, uint64_t time_ns)
+static void thinned_begin(struct pairing *p, uint64_t time_ns)
 {
 	struct thinned_info *info = &p->thinned.info;
 
@@ -286,7 +287,7 @@ void thinned_interval(struct pairing *p, uint64_t time_ns, uint64_t interval)
 {
 	if (!interval)
 		return;
-	begin(p, time_ns);
+	thinned_begin(p, time_ns);
 	p->thinned.info.interval = at_least(p->thinned.info.interval, interval);
 }
 
@@ -335,7 +336,7 @@ int thinned_take(struct pairing *p, const struct step *s)
 	t->law = law;
 	t->told = true;
 	if (level)
-		begin(p, s->time_ns);
+		thinned_begin(p, s->time_ns);
 	/* Halvings before the set was reopened have no effect any more. */
 	if (!opened && halvings)
 		r = judge_all(p, s->time_ns, 0, halvings < 64 ? halvings : 64);
@@ -361,7 +362,7 @@ int thinned_birth(struct pairing *p, const struct row_birth *birth, uint32_t row
 			    .level = p->thinned.law.level,
 			    .sums = &p->thinned.births};
 
-	return !j.level || is_sampled(birth) ? 0 : judge(&j, &c);
+	return !j.level || is_sampled(birth) ? 0 : thinned_judge(&j, &c);
 }
 
 void thinned_exec(struct pairing *p)

@@ -181,7 +181,7 @@ const struct format formats[] = {
 	{0},
 };
 
-static const struct format *lookup(const char *name)
+static const struct format *formats_lookup(const char *name)
 {
 	for (const struct format *f = formats; f->name; f++)
 		if (name && !strcmp(name, f->name))
@@ -191,14 +191,14 @@ static const struct format *lookup(const char *name)
 
 const struct format *format_to_write(const char *name)
 {
-	const struct format *format = lookup(name);
+	const struct format *format = formats_lookup(name);
 
 	return format && format->writer ? format : NULL;
 }
 
 const struct format *format_to_read(const char *name)
 {
-	const struct format *format = lookup(name);
+	const struct format *format = formats_lookup(name);
 
 	return format && format->reader ? format : NULL;
 }
@@ -259,7 +259,7 @@ const char *format_names_read(char out[static FORMAT_NAMES_MAX], const char *las
 
 /* ---- writing ---- */
 
-static int begin(struct format_output *o, struct err_text *err)
+static int formats_begin(struct format_output *o, struct err_text *err)
 {
 	return o->state ? 0 : o->format->writer->begin(&o->writing, &o->state, err);
 }
@@ -271,7 +271,7 @@ int format_some(struct format_output *o, size_t bytes, struct buf *out, struct e
 
 	if (writer->write)
 		return writer->write(&o->writing, out, err);
-	r = begin(o, err);
+	r = formats_begin(o, err);
 	return r ? r : writer->some(o->state, bytes, out, err);
 }
 
@@ -283,7 +283,7 @@ int format_estimate(struct format_output *o, uint64_t *ret_bytes, struct err_tex
 	*ret_bytes = 0;
 	if (!writer->estimate)
 		return 0;
-	r = begin(o, err);
+	r = formats_begin(o, err);
 	return r ? r : writer->estimate(o->state, ret_bytes, err);
 }
 

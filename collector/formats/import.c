@@ -53,7 +53,7 @@ static const struct format *find_format(struct importer *im)
 	return format;
 }
 
-static int finish(struct importer *im)
+static int import_finish(struct importer *im)
 {
 	Heapcast__End end = HEAPCAST__END__INIT;
 	uint64_t done, of;
@@ -109,7 +109,7 @@ static int import_source(struct source *taken, int fd, const struct stream_id *i
 	if (r < 0)
 		return err->text[0] ? r
 				    : err_set(err, r, "%s: %s", source_name(source), strerror(-r));
-	return finish(&im);
+	return import_finish(&im);
 }
 
 int import_file(const char *path, int fd, const struct stream_id *id,

@@ -17,7 +17,7 @@
 
 #define READ_TURN 256 /* datagrams before the loop continues */
 
-static bool is_whole(const Heapcast__Beacon *m)
+static bool discovery_is_whole(const Heapcast__Beacon *m)
 {
 	return m->magic == DISCOVERY_BEACON_MAGIC && m->protocol == PROTOCOL_VERSION &&
 	       m->agent.len == STREAM_ID_SIZE && m->port && m->port <= UINT16_MAX &&
@@ -36,7 +36,7 @@ int beacon_parse(const uint8_t *data, size_t length, struct beacon_seen *ret)
 	m = heapcast__beacon__unpack(NULL, length, data);
 	if (!m)
 		return -EBADMSG;
-	if (is_whole(m)) {
+	if (discovery_is_whole(m)) {
 		*ret = (struct beacon_seen){.port = (uint16_t)m->port,
 					    .sequence = m->sequence,
 					    .streams = m->streams,
@@ -117,8 +117,8 @@ static void tell_key(struct ingest *ingest, const struct beacon_seen *beacon,
 		    other_key_words(ingest, beacon->keyed));
 }
 
-static void take(struct ingest *ingest, const uint8_t *data, size_t length,
-		 const struct sockaddr_storage *from)
+static void discovery_take(struct ingest *ingest, const uint8_t *data, size_t length,
+			   const struct sockaddr_storage *from)
 {
 	const struct secret *secret;
 	struct beacon_seen beacon;
@@ -176,12 +176,12 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	for (unsigned i = 0; n >= 0 && i < READ_TURN && !ingest->stopping; i++) {
 		n = discovery_net_receive(&ingest->net, which, data, sizeof(data), &from);
 		if (n > 0 && !is_pairing(data, (size_t)n) && !is_probe(data, (size_t)n))
-			take(ingest, data, (size_t)n, &from);
+			discovery_take(ingest, data, (size_t)n, &from);
 		ingest->beacons_refused += n == 0;
 	}
 }
 
-static void on_closed(uv_handle_t *handle)
+static void discovery_on_closed(uv_handle_t *handle)
 {
 	ingest_released(handle->data);
 }
@@ -224,7 +224,7 @@ void discovery_stop(struct ingest *ingest)
 {
 	for (unsigned i = 0; ingest->has_udp && i < DISCOVERY_SOCKETS; i++)
 		if (ingest->net.fd[i] >= 0)
-			uv_close((uv_handle_t *)&ingest->udp[i], on_closed);
+			uv_close((uv_handle_t *)&ingest->udp[i], discovery_on_closed);
 	if (ingest->has_udp)
 		discovery_net_close(&ingest->net);
 	ingest->has_udp = false;

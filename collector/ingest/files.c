@@ -99,7 +99,7 @@ static void stop_asking(struct transfer *t)
 		order_file(link, NULL);
 }
 
-static void fail(struct transfer *t, const char *text)
+static void files_fail(struct transfer *t, const char *text)
 {
 	stop_asking(t);
 	conclude(t, false, text);
@@ -107,7 +107,7 @@ static void fail(struct transfer *t, const char *text)
 
 /* ---- a complete file ---- */
 
-static void check(uv_work_t *work)
+static void files_check(uv_work_t *work)
 {
 	struct transfer *t = work->data;
 
@@ -137,7 +137,7 @@ static void checked(uv_work_t *work, int status)
 static void start_check(struct transfer *t)
 {
 	t->link = NULL;
-	if (uv_queue_work(t->ingest->loop, &t->work, check, checked) < 0) {
+	if (uv_queue_work(t->ingest->loop, &t->work, files_check, checked) < 0) {
 		conclude(t, false, "no thread to check it with");
 		return;
 	}
@@ -174,7 +174,7 @@ static const char *refusal_text(Heapcast__FileRefusal refusal)
 	return i < sizeof(texts) / sizeof(texts[0]) && texts[i] ? texts[i] : "the agent refused it";
 }
 
-static void refused(struct transfer *t, struct link *link, Heapcast__FileRefusal refusal)
+static void files_refused(struct transfer *t, struct link *link, Heapcast__FileRefusal refusal)
 {
 	t->link = NULL;
 	if (refusal == HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_BUSY) {
@@ -240,7 +240,7 @@ static int put_piece(struct transfer *t, const Heapcast__FilePiece *p, struct er
 	if (!t->path && !p->offset) {
 		why = begin_file(t, p->total);
 		if (why) {
-			fail(t, why);
+			files_fail(t, why);
 			return 1;
 		}
 		t->identity = p->identity;
@@ -251,7 +251,7 @@ static int put_piece(struct transfer *t, const Heapcast__FilePiece *p, struct er
 	if (crc32_add(t->crc, p->data.data, p->data.len) != p->crc)
 		return err_set(err, -EPROTO, "a piece of a file with a wrong checksum");
 	if (pwrite(t->fd, p->data.data, p->data.len, (off_t)p->offset) != (ssize_t)p->data.len) {
-		fail(t, "the disk takes no more");
+		files_fail(t, "the disk takes no more");
 		return 1;
 	}
 	t->crc = p->crc;
@@ -274,7 +274,7 @@ int files_piece(struct link *link, const Heapcast__FilePiece *piece, struct err_
 		return 0; /* the piece was in flight when the request was cancelled */
 	t->heard_ms = uv_now(link->ingest->loop);
 	if (piece->refusal) {
-		refused(t, link, piece->refusal);
+		files_refused(t, link, piece->refusal);
 		return 0;
 	}
 	r = put_piece(t, piece, err);
@@ -316,7 +316,7 @@ static bool is_asked(const struct link *link)
 }
 
 /* Asks the next agent. Returns true if an agent can be asked, now or later. */
-static bool ask(struct transfer *t, uint64_t now_ms)
+static bool files_ask(struct transfer *t, uint64_t now_ms)
 {
 	bool any = false;
 
@@ -343,7 +343,7 @@ static void transfer_tick(struct transfer *t, uint64_t now_ms)
 		t->why = t->why ? t->why : "the agent does not answer: it may be too old for that";
 		stop_asking(t);
 	}
-	if (t->link || ask(t, now_ms))
+	if (t->link || files_ask(t, now_ms))
 		return;
 	if (t->why)
 		conclude(t, false, t->why);
@@ -375,7 +375,7 @@ int ingest_fetch(struct ingest *ingest, const struct ingest_file *file)
 	t->work.data = t;
 	ingest->files.transfers = t;
 	ingest->files.count++;
-	ask(t, uv_now(ingest->loop));
+	files_ask(t, uv_now(ingest->loop));
 	return 0;
 }
 

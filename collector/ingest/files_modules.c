@@ -22,7 +22,7 @@ static void candidates_free(struct candidate *c)
 	}
 }
 
-static void look(uv_work_t *work)
+static void files_modules_look(uv_work_t *work)
 {
 	struct ingest *ingest = work->data;
 
@@ -61,7 +61,7 @@ void files_modules_tick(struct ingest *ingest)
 		return;
 	f->looking = f->candidates;
 	f->candidates = NULL;
-	if (uv_queue_work(ingest->loop, &f->look, look, looked) < 0) {
+	if (uv_queue_work(ingest->loop, &f->look, files_modules_look, looked) < 0) {
 		f->candidates = f->looking;
 		f->looking = NULL;
 		return;

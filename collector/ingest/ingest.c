@@ -105,7 +105,7 @@ static void ingest_free(struct ingest *ingest)
 		stopped(context);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void ingest_on_closed(uv_handle_t *handle)
 {
 	ingest_released(handle->data);
 }
@@ -116,7 +116,7 @@ static void on_pool_closed(void *context)
 }
 
 /* The second half of the shutdown, when everything that could be made durable is durable. */
-static void part(struct ingest *ingest)
+static void ingest_part(struct ingest *ingest)
 {
 	ingest->parting = true;
 	for (struct link *l = ingest->links, *next; l; l = next) {
@@ -125,9 +125,9 @@ static void part(struct ingest *ingest)
 	}
 	discovery_stop(ingest);
 	if (ingest->has_listener)
-		uv_close((uv_handle_t *)&ingest->listener, on_closed);
-	uv_close((uv_handle_t *)&ingest->tick, on_closed);
-	uv_close((uv_handle_t *)&ingest->turning, on_closed);
+		uv_close((uv_handle_t *)&ingest->listener, ingest_on_closed);
+	uv_close((uv_handle_t *)&ingest->tick, ingest_on_closed);
+	uv_close((uv_handle_t *)&ingest->turning, ingest_on_closed);
 	pool_close(ingest->durability, on_pool_closed, ingest);
 	pool_close(ingest->derivation, on_pool_closed, ingest);
 }
@@ -136,12 +136,12 @@ void ingest_released(struct ingest *ingest)
 {
 	ingest->pending--;
 	if (ingest->stopping && !ingest->parting && !intake_busy(ingest))
-		part(ingest);
+		ingest_part(ingest);
 	else if (ingest->parting && !ingest->pending)
 		ingest_free(ingest);
 }
 
-static void on_connection(uv_stream_t *listener, int status);
+static void ingest_on_connection(uv_stream_t *listener, int status);
 
 static void on_tick(uv_timer_t *timer)
 {
@@ -149,7 +149,7 @@ static void on_tick(uv_timer_t *timer)
 	uint64_t now_ms = uv_now(ingest->loop);
 
 	if (ingest->accept_waits && !ingest->stopping)
-		on_connection((uv_stream_t *)&ingest->listener, 0);
+		ingest_on_connection((uv_stream_t *)&ingest->listener, 0);
 	intake_tick(ingest, now_ms);
 	files_tick(ingest, now_ms);
 	replies_tick(ingest, now_ms);
@@ -163,7 +163,7 @@ static void on_tick(uv_timer_t *timer)
 		room_tick(ingest, now_ms);
 		anew_tick(ingest);
 	} else if (!ingest->parting && !intake_busy(ingest)) {
-		part(ingest);
+		ingest_part(ingest);
 	}
 }
 
@@ -189,7 +189,7 @@ void ingest_stop(struct ingest *ingest, void (*stopped)(void *), void *context)
 /* ---- start ---- */
 
 /* Reads our id, which stays the same as long as the folder exists, so that agents recognize us. */
-static int read_id(struct ingest *ingest, struct err_text *err)
+static int ingest_read_id(struct ingest *ingest, struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = -1;
 	char path[4096];
@@ -207,7 +207,7 @@ static int read_id(struct ingest *ingest, struct err_text *err)
 	return 0;
 }
 
-static void on_connection(uv_stream_t *listener, int status)
+static void ingest_on_connection(uv_stream_t *listener, int status)
 {
 	struct ingest *ingest = listener->data;
 
@@ -288,7 +288,8 @@ static int listen_start(struct ingest *ingest, const char *where, struct err_tex
 	ingest->pending++;
 	r = uv_tcp_bind(&ingest->listener, (const struct sockaddr *)&address, 0);
 	if (!r)
-		r = uv_listen((uv_stream_t *)&ingest->listener, LISTEN_BACKLOG, on_connection);
+		r = uv_listen((uv_stream_t *)&ingest->listener, LISTEN_BACKLOG,
+			      ingest_on_connection);
 	if (r < 0)
 		return listen_error(r, where, err);
 	note_listener(ingest);
@@ -389,7 +390,7 @@ static void on_settled(struct pool_work *work)
 	ingest_released(work->data);
 }
 
-static void settle(struct ingest *ingest)
+static void ingest_settle(struct ingest *ingest)
 {
 	ingest->settling.data = ingest;
 	ingest->pending++;
@@ -407,7 +408,7 @@ static int start(struct ingest *ingest, const struct ingest_options *options, st
 	if (!r)
 		r = pools_start(ingest);
 	if (!r)
-		r = read_id(ingest, err);
+		r = ingest_read_id(ingest, err);
 
 	ingest->encoder = frame_encoder_new();
 	ingest->messages = message_reader_new();
@@ -428,7 +429,7 @@ static int start(struct ingest *ingest, const struct ingest_options *options, st
 	if (!r)
 		r = uv_timer_start(&ingest->tick, on_tick, 0, TICK_MS);
 	if (!r)
-		settle(ingest);
+		ingest_settle(ingest);
 	return r;
 }
 

@@ -43,7 +43,7 @@ static struct intake *intake_find(const struct ingest *ingest, const uint8_t *id
 	return at ? (struct intake *)(uintptr_t)*at : NULL;
 }
 
-static void tell(struct intake *s, enum ingest_event_kind kind)
+static void intake_tell(struct intake *s, enum ingest_event_kind kind)
 {
 	ingest_tell(s->ingest, &(struct ingest_event){
 				       .kind = kind,
@@ -240,7 +240,7 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 	if (new)
 		s->complete_at_start = has_all(s, state);
 	s->ended = has_all(s, state);
-	tell(s, INGEST_STREAM_BEGAN);
+	intake_tell(s, INGEST_STREAM_BEGAN);
 	/*
 	 * The stored batches are acknowledged after a sync, because an earlier collector may have
 	 * been killed before its own.
@@ -256,7 +256,7 @@ static bool disk_refuses(int r)
 	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS || r == -EFBIG;
 }
 
-static void refused(struct ingest *ingest, unsigned what, const char *why)
+static void intake_refused(struct ingest *ingest, unsigned what, const char *why)
 {
 	if (!ingest->refused)
 		ingest_warn(ingest,
@@ -292,7 +292,7 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 		return err_set(err, -EPROTO, "a batch behind the end of its stream");
 	r = stream_writer_append(s->writer, frame, length, batch, err);
 	if (disk_refuses(r)) {
-		refused(link->ingest, REFUSED_APPEND, err_get(err, r));
+		intake_refused(link->ingest, REFUSED_APPEND, err_get(err, r));
 		return 1;
 	}
 	if (r < 0)
@@ -320,7 +320,7 @@ static void do_work(struct pool_work *work)
 		s->work_error = stream_writer_sync(s->writer, &s->durable, &s->work_text);
 }
 
-static void hold(struct intake *s, uint64_t bytes);
+static void intake_hold(struct intake *s, uint64_t bytes);
 
 static void abandon(struct intake *s)
 {
@@ -329,7 +329,7 @@ static void abandon(struct intake *s)
 		return;
 	stream_writer_abandon(s->writer);
 	s->writer = NULL;
-	hold(s, 0);
+	intake_hold(s, 0);
 }
 
 /*
@@ -355,7 +355,7 @@ static void synced(struct intake *s)
 		return;
 	}
 	if (s->work_error < 0) {
-		refused(s->ingest, REFUSED_SYNC, err_get(&s->work_text, s->work_error));
+		intake_refused(s->ingest, REFUSED_SYNC, err_get(&s->work_text, s->work_error));
 		s->dirty = s->ended = false;
 		abandon(s);
 		if (s->link)
@@ -381,7 +381,7 @@ void intake_acknowledge_ends(struct ingest *ingest)
 static void start_work(struct intake *s, bool finishing);
 static void start_derive(struct intake *s);
 
-static void finish(struct intake *s)
+static void intake_finish(struct intake *s)
 {
 	if (!s->finish_due || s->deriving || s->working)
 		return;
@@ -400,20 +400,20 @@ static void tell_news(struct intake *s)
 			    s->executable, news.text);
 }
 
-static uint64_t now_ms(void)
+static uint64_t intake_now_ms(void)
 {
 	return uv_hrtime() / 1000000;
 }
 
 /* Sums up the live heap for lists, rarely enough to cost little. */
-static void sum_up(struct intake *s, bool last)
+static void intake_sum_up(struct intake *s, bool last)
 {
-	uint64_t begun = now_ms(), took;
+	uint64_t begun = intake_now_ms(), took;
 
 	if (!last && begun < s->summed_ms)
 		return;
 	stream_writer_sum_up(s->writer, NULL);
-	took = now_ms() - begun;
+	took = intake_now_ms() - begun;
 	s->summed_ms = begun + (took * SUM_UP_SHARE > SUM_UP_MS ? took * SUM_UP_SHARE : SUM_UP_MS);
 }
 
@@ -425,12 +425,12 @@ static void do_derive(struct pool_work *work)
 		s->derive_result = stream_writer_derive(s->writer, NULL);
 	while (s->parks && s->derive_result == 1);
 	if (!s->derive_result)
-		sum_up(s, s->parks);
+		intake_sum_up(s, s->parks);
 	if (s->parks)
 		stream_writer_park(s->writer, NULL);
 }
 
-static void hold(struct intake *s, uint64_t bytes)
+static void intake_hold(struct intake *s, uint64_t bytes)
 {
 	s->ingest->held_bytes += bytes - s->held_bytes;
 	s->held_bytes = bytes;
@@ -444,11 +444,11 @@ static void on_derive_done(struct pool_work *work)
 	s->deriving = false;
 	s->derived_ms = uv_now(ingest->loop);
 	s->underived |= s->derive_result == 1;
-	hold(s, stream_writer_memory(s->writer));
+	intake_hold(s, stream_writer_memory(s->writer));
 	tell_news(s);
 	if (s->abandoned)
 		abandon(s);
-	finish(s);
+	intake_finish(s);
 	start_derive(s);
 	ingest_released(ingest);
 }
@@ -486,7 +486,7 @@ static void start_derive(struct intake *s)
 		return;
 	s->parks = must_park(s);
 	if (!s->parks && !s->held_bytes)
-		hold(s, DERIVE_TYPICAL); /* an estimate until the run is done */
+		intake_hold(s, DERIVE_TYPICAL); /* an estimate until the run is done */
 	s->underived = false;
 	s->deriving = true;
 	ingest->pending++;
@@ -501,15 +501,15 @@ static void on_work_done(struct pool_work *work)
 	s->working = false;
 	if (s->finishing) {
 		tell_news(s);
-		tell(s, INGEST_STREAM_ENDED);
+		intake_tell(s, INGEST_STREAM_ENDED);
 		stream_writer_close(s->writer);
 		s->writer = NULL;
-		hold(s, 0);
+		intake_hold(s, 0);
 	} else {
 		synced(s);
 		if (s->ended && !s->dirty && !s->told_ended)
 			s->told_ended = s->finish_due = true;
-		finish(s);
+		intake_finish(s);
 		sync_if_due(s);
 		start_derive(s);
 	}
@@ -549,7 +549,7 @@ static void sync_if_due(struct intake *s)
 
 static void intake_free(struct intake *s)
 {
-	hold(s, 0);
+	intake_hold(s, 0);
 	map_remove(&s->ingest->intake_of, id_key(s->ingest, s->id.bytes), NULL);
 	stream_writer_close(s->writer);
 	free(s->executable);
@@ -628,7 +628,7 @@ void intake_link_gone(struct link *link)
 		s->link = NULL;
 		s->left_ms = uv_now(link->ingest->loop);
 		if (!s->told_ended && !link->ingest->stopping)
-			tell(s, INGEST_STREAM_LEFT);
+			intake_tell(s, INGEST_STREAM_LEFT);
 	}
 	link->streams = 0;
 }

@@ -40,7 +40,7 @@ static void link_free(struct link *link)
 	free(link);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void link_on_closed(uv_handle_t *handle)
 {
 	struct link *link = handle->data;
 	struct ingest *ingest = link->ingest;
@@ -66,8 +66,8 @@ static void close_quietly(struct link *link)
 	intake_link_gone(link);
 	files_link_gone(link);
 	replies_link_gone(link);
-	uv_close((uv_handle_t *)&link->tcp, on_closed);
-	uv_close((uv_handle_t *)&link->timer, on_closed);
+	uv_close((uv_handle_t *)&link->tcp, link_on_closed);
+	uv_close((uv_handle_t *)&link->timer, link_on_closed);
 }
 
 /* Events of strangers are rate-limited. */
@@ -259,7 +259,7 @@ static int take_frame(struct link *link, const uint8_t *frame, size_t length, st
 }
 
 /* The frame at the front waits for room on the disk. The agent waits, because nothing is read. */
-static void hold(struct link *link)
+static void link_hold(struct link *link)
 {
 	link->held = true;
 	link->retry_ms = uv_now(link->ingest->loop) + RETRY_APPEND_MS;
@@ -281,7 +281,7 @@ static int take_frames(struct link *link, struct err_text *err)
 		if (r < 0)
 			break;
 		if (r == 1)
-			hold(link);
+			link_hold(link);
 		else
 			at += length;
 	}

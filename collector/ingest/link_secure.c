@@ -15,7 +15,7 @@
 /* ---- output ---- */
 
 /* Sends pending TLS output. */
-static void flush(struct link *link)
+static void link_secure_flush(struct link *link)
 {
 	size_t length;
 	const uint8_t *data = secure_output(link->session, &length);
@@ -37,7 +37,7 @@ int link_write(struct link *link, const void *data, size_t length)
 
 		if (n <= 0)
 			return n ? (int)n : -EPROTO;
-		flush(link);
+		link_secure_flush(link);
 		at += (size_t)n;
 	}
 	return 0;
@@ -76,13 +76,13 @@ bool link_turn_kind(struct link *link, bool plain)
  * Continues the handshake. Returns 0, whether it is done or not, or a negative errno with a
  * sentence.
  */
-static int shake(struct link *link, struct err_text *err)
+static int link_secure_shake(struct link *link, struct err_text *err)
 {
 	int r;
 
 	do {
 		r = secure_shake(link->session, err);
-		flush(link);
+		link_secure_flush(link);
 	} while (r == 1 && secure_blocked(link->session));
 	if (r < 0) {
 		link->try_next = r == -EACCES ? try_next_key(link)
@@ -98,7 +98,8 @@ static int shake(struct link *link, struct err_text *err)
 	return 0;
 }
 
-static int begin(struct link *link, const void *data, size_t length, struct err_text *err)
+static int link_secure_begin(struct link *link, const void *data, size_t length,
+			     struct err_text *err)
 {
 	switch (secure_first(data, length)) {
 	case SECURE_FIRST_HANDSHAKE:
@@ -128,20 +129,20 @@ static int decrypt(struct link *link, struct err_text *err)
 		n = secure_read(link->session, room, PLAIN_READ, err);
 		link->in.length += n > 0 ? (size_t)n : 0;
 	} while (n > 0);
-	flush(link);
+	link_secure_flush(link);
 	return n == -ENODATA ? err_set(err, -ENODATA, "it closed the connection") : (int)n;
 }
 
 int link_secure_input(struct link *link, const void *data, size_t length, struct err_text *err)
 {
-	int r = link->session ? 0 : begin(link, data, length, err);
+	int r = link->session ? 0 : link_secure_begin(link, data, length, err);
 
 	if (r < 0)
 		return r;
 	link->came += length;
 	secure_feed(link->session, data, length);
 	if (!link->secured)
-		r = shake(link, err);
+		r = link_secure_shake(link, err);
 	return r < 0 || !link->secured || link->state == LINK_CLOSING ? r : decrypt(link, err);
 }
 
@@ -155,7 +156,7 @@ int link_secure_start(struct link *link, struct err_text *err)
 	link->session = secure_session_new(link->ingest->secure, false, key);
 	if (!link->session)
 		return -ENOMEM;
-	return shake(link, err);
+	return link_secure_shake(link, err);
 }
 
 void links_drop_unknown(struct ingest *ingest)

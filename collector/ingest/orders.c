@@ -42,8 +42,8 @@ int link_write_raw(struct link *link, const void *data, size_t length)
 }
 
 /* Encodes an order as a frame. The caller frees it. */
-static int encode(struct link *link, const Heapcast__Order *order, uint8_t **ret_frame,
-		  size_t *ret_length)
+static int orders_encode(struct link *link, const Heapcast__Order *order, uint8_t **ret_frame,
+			 size_t *ret_length)
 {
 	size_t length = heapcast__order__get_packed_size(order), bound = frame_bound(length);
 	uint8_t *frame = malloc(bound), *message = malloc(FRAME_HEADROOM + length);
@@ -77,7 +77,7 @@ static void send_order(struct link *link, const Heapcast__Order *order)
 		link_close(link, "it does not read what we send");
 		return;
 	}
-	r = encode(link, order, &frame, &length);
+	r = orders_encode(link, order, &frame, &length);
 	if (!r)
 		r = link_write(link, frame, length);
 	free(frame);
@@ -85,7 +85,7 @@ static void send_order(struct link *link, const Heapcast__Order *order)
 		link_close(link, "%s", uv_strerror(r));
 }
 
-static ProtobufCBinaryData bytes_of(const uint8_t *id)
+static ProtobufCBinaryData orders_bytes_of(const uint8_t *id)
 {
 	return (ProtobufCBinaryData){.len = STREAM_ID_SIZE, .data = (uint8_t *)(uintptr_t)id};
 }
@@ -100,7 +100,7 @@ void order_hello(struct link *link)
 	heapcast__hello__init(&hello);
 	gethostname(host, sizeof(host) - 1);
 	hello.protocol = PROTOCOL_VERSION;
-	hello.id = bytes_of(link->ingest->id);
+	hello.id = orders_bytes_of(link->ingest->id);
 	hello.host = host;
 	hello.version = version;
 	order.hello = &hello;
@@ -114,7 +114,7 @@ void order_subscribe(struct link *link, const struct stream_id *id, struct strea
 
 	heapcast__order__init(&order);
 	heapcast__subscribe__init(&subscribe);
-	subscribe.stream = bytes_of(id->bytes);
+	subscribe.stream = orders_bytes_of(id->bytes);
 	subscribe.incarnation = position.incarnation;
 	subscribe.next = position.next;
 	order.subscribe = &subscribe;
@@ -147,7 +147,7 @@ void order_control(struct link *link, const struct given *given, const struct in
 	heapcast__order__init(&order);
 	heapcast__control__init(&control);
 	control.id = given->id;
-	control.stream = bytes_of(given->stream.bytes);
+	control.stream = orders_bytes_of(given->stream.bytes);
 	control.action = (Heapcast__Action)o->action;
 	control.mode = (Heapcast__Mode)o->mode;
 	control.value = o->value;
@@ -166,7 +166,7 @@ void order_ack(struct link *link, const struct stream_id *id, struct stream_posi
 
 	heapcast__order__init(&order);
 	heapcast__ack__init(&ack);
-	ack.stream = bytes_of(id->bytes);
+	ack.stream = orders_bytes_of(id->bytes);
 	ack.incarnation = last.incarnation;
 	ack.number = last.next;
 	order.ack = &ack;

@@ -38,7 +38,7 @@ static void warn_once(struct peer *p, const char *why)
 	p->warned = true;
 }
 
-static struct peer *find(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
+static struct peer *peer_find(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
 {
 	const uint64_t *at = map_get(&ingest->peer_of, id_key(ingest, agent));
 
@@ -67,7 +67,7 @@ static bool is_silent(const struct link *link)
  */
 static bool is_announced(const struct link *link)
 {
-	const struct peer *p = find(link->ingest, link->agent);
+	const struct peer *p = peer_find(link->ingest, link->agent);
 
 	return p && p->address_seen_ms &&
 	       uv_now(link->ingest->loop) - p->address_seen_ms < MOVED_MS;
@@ -100,7 +100,7 @@ static void connect_to(struct peer *p, const struct sockaddr *address)
 }
 
 /* A name can have several addresses; attempts rotate through them. */
-static const struct addrinfo *choose(const struct addrinfo *list, unsigned number)
+static const struct addrinfo *peer_choose(const struct addrinfo *list, unsigned number)
 {
 	const struct addrinfo *at = list;
 
@@ -121,7 +121,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 			back_off(p, uv_now(ingest->loop));
 		}
 	} else if (!ingest->stopping) {
-		connect_to(p, choose(result, p->tries++ % NAME_ADDRESSES)->ai_addr);
+		connect_to(p, peer_choose(result, p->tries++ % NAME_ADDRESSES)->ai_addr);
 	}
 	uv_freeaddrinfo(result);
 	ingest_released(ingest);
@@ -191,14 +191,14 @@ static struct peer *peer_new(struct ingest *ingest)
 
 bool peer_is_proven(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
 {
-	const struct peer *p = find(ingest, agent);
+	const struct peer *p = peer_find(ingest, agent);
 
 	return (p && p->keyed) || link_by_agent(ingest, agent, true);
 }
 
 static void forget_agent(struct peer *p)
 {
-	if (p->has_agent && find(p->ingest, p->agent) == p)
+	if (p->has_agent && peer_find(p->ingest, p->agent) == p)
 		map_remove(&p->ingest->peer_of, id_key(p->ingest, p->agent), NULL);
 	p->has_agent = false;
 }
@@ -217,7 +217,7 @@ static void peer_remove(struct peer **at)
  * Makes room for a peer from this address. Returns false if it has to wait. The newest peers are
  * first in the list.
  */
-static bool make_room(struct ingest *ingest, const struct stranger_address *from, bool answers)
+static bool peer_make_room(struct ingest *ingest, const struct stranger_address *from, bool answers)
 {
 	struct peer **oldest = NULL, **oldest_there = NULL;
 	unsigned there = 0;
@@ -273,8 +273,8 @@ void peer_set_agent(struct peer *p, const uint8_t agent[STREAM_ID_SIZE])
 }
 
 /* Returns the address where the sender of a beacon listens. */
-static struct sockaddr_storage place_of(const struct beacon_seen *beacon,
-					const struct sockaddr_storage *from)
+static struct sockaddr_storage peer_place_of(const struct beacon_seen *beacon,
+					     const struct sockaddr_storage *from)
 {
 	struct sockaddr_storage place = *from;
 
@@ -304,8 +304,8 @@ static bool has_moved(const struct peer *p, uint64_t now_ms)
 bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon,
 		  const struct sockaddr_storage *from)
 {
-	const struct peer *p = find(ingest, beacon->agent);
-	struct sockaddr_storage place = place_of(beacon, from);
+	const struct peer *p = peer_find(ingest, beacon->agent);
+	struct sockaddr_storage place = peer_place_of(beacon, from);
 
 	if (p && beacon->keyed != p->keyed && !p->fixed)
 		return beacon->keyed;
@@ -333,7 +333,7 @@ static void move(struct peer *p, const struct sockaddr_storage *place)
 /* Proven beacons have priority: a peer that used this agent's id without its key loses the id. */
 static struct peer *find_proven(struct ingest *ingest, const struct beacon_seen *beacon)
 {
-	struct peer *p = find(ingest, beacon->agent);
+	struct peer *p = peer_find(ingest, beacon->agent);
 
 	if (!p || !beacon->keyed || p->keyed || (p->link && p->link->secured))
 		return p;
@@ -362,7 +362,7 @@ void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon,
 		 const struct sockaddr_storage *from, bool answers)
 {
 	const struct stranger_address there = stranger_address((const struct sockaddr *)from);
-	struct sockaddr_storage place = place_of(beacon, from);
+	struct sockaddr_storage place = peer_place_of(beacon, from);
 	struct peer *p = find_proven(ingest, beacon);
 	char address[ADDRESS_TEXT];
 
@@ -375,7 +375,7 @@ void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon,
 		heard_again(p, beacon, &place);
 		return;
 	}
-	p = make_room(ingest, &there, answers) ? peer_new(ingest) : NULL;
+	p = peer_make_room(ingest, &there, answers) ? peer_new(ingest) : NULL;
 	if (!p) {
 		probe_soon(ingest);
 		return;

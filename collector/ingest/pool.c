@@ -30,14 +30,14 @@ struct pool {
 	void *context;
 };
 
-static void put(struct row *row, struct pool_work *work)
+static void pool_put(struct row *row, struct pool_work *work)
 {
 	work->next = NULL;
 	*row->end = work;
 	row->end = &work->next;
 }
 
-static struct pool_work *take(struct row *row)
+static struct pool_work *pool_take(struct row *row)
 {
 	struct pool_work *work = row->first;
 
@@ -59,7 +59,7 @@ static void *work_on(void *argument)
 				    YIELDING); /* on Linux this changes only the calling thread */
 	pthread_mutex_lock(&pool->mutex);
 	while (!pool->stop) {
-		struct pool_work *work = take(&pool->waiting);
+		struct pool_work *work = pool_take(&pool->waiting);
 
 		if (!work) {
 			pthread_cond_wait(&pool->more, &pool->mutex);
@@ -68,7 +68,7 @@ static void *work_on(void *argument)
 		pthread_mutex_unlock(&pool->mutex);
 		work->run(work);
 		pthread_mutex_lock(&pool->mutex);
-		put(&pool->ready, work);
+		pool_put(&pool->ready, work);
 		uv_async_send(&pool->async);
 	}
 	pthread_mutex_unlock(&pool->mutex);
@@ -85,7 +85,7 @@ static void stop_threads(struct pool *pool)
 		pthread_join(pool->threads[--pool->thread_count], NULL);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void pool_on_closed(uv_handle_t *handle)
 {
 	struct pool *pool = handle->data;
 	void (*closed)(void *) = pool->closed;
@@ -104,7 +104,7 @@ static void end_if_done(struct pool *pool)
 	if (!pool->closing || pool->queued || uv_is_closing((uv_handle_t *)&pool->async))
 		return;
 	stop_threads(pool);
-	uv_close((uv_handle_t *)&pool->async, on_closed);
+	uv_close((uv_handle_t *)&pool->async, pool_on_closed);
 }
 
 static void on_ready(uv_async_t *async)
@@ -177,7 +177,7 @@ void pool_queue(struct pool *pool, struct pool_work *work, void (*run)(struct po
 	work->done = done;
 	pool->queued++;
 	pthread_mutex_lock(&pool->mutex);
-	put(&pool->waiting, work);
+	pool_put(&pool->waiting, work);
 	pthread_cond_signal(&pool->more);
 	pthread_mutex_unlock(&pool->mutex);
 }

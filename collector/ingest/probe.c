@@ -48,8 +48,8 @@ bool probe_is_fresh(const struct ingest *ingest, const uint8_t nonce[DISCOVERY_N
  * Makes a probe, padded to the length of the longest answer, and proven by `secret` unless that is
  * NULL. Returns its length, or 0.
  */
-static size_t make(const struct ingest *ingest, const struct secret *secret,
-		   uint8_t packed[DISCOVERY_BEACON_MAX])
+static size_t probe_make(const struct ingest *ingest, const struct secret *secret,
+			 uint8_t packed[DISCOVERY_BEACON_MAX])
 {
 	static uint8_t zeros[DISCOVERY_PROBE_SIZE];
 	Heapcast__Probe m = HEAPCAST__PROBE__INIT;
@@ -78,7 +78,7 @@ static void ask_by(struct ingest *ingest, const struct secret *secret,
 		   const struct sockaddr_storage *to)
 {
 	uint8_t packed[DISCOVERY_BEACON_MAX];
-	size_t length = make(ingest, secret, packed);
+	size_t length = probe_make(ingest, secret, packed);
 
 	if (length && to)
 		discovery_net_answer(&ingest->net, to, packed, length);

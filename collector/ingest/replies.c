@@ -30,7 +30,7 @@ static void conclude(struct given *g, const struct ingest_reply *reply)
 				    .kind = INGEST_REPLY, .stream = &stream, .reply = &told});
 }
 
-static struct given *find(const struct link *link, uint64_t id)
+static struct given *replies_find(const struct link *link, uint64_t id)
 {
 	struct given *g = link->ingest->given;
 
@@ -41,7 +41,7 @@ static struct given *find(const struct link *link, uint64_t id)
 
 void replies_take(struct link *link, const Heapcast__Reply *m)
 {
-	struct given *g = find(link, m->id);
+	struct given *g = replies_find(link, m->id);
 	struct ingest_reply reply = {.status = (uint32_t)m->status,
 				     .time_ns = m->time_ns,
 				     .mode = (uint32_t)m->mode,

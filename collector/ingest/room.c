@@ -105,7 +105,7 @@ static void turn_away(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]
 }
 
 /* Writes the store's note, which lists show. */
-static void note(struct ingest *ingest, uint64_t now_ms)
+static void room_note(struct ingest *ingest, uint64_t now_ms)
 {
 	char text[STORE_NOTE_MAX];
 	size_t used;
@@ -149,7 +149,7 @@ void room_tick(struct ingest *ingest, uint64_t now_ms)
 		ingest->turned_away_count--;
 		free(t);
 	}
-	note(ingest, now_ms);
+	room_note(ingest, now_ms);
 }
 
 void room_done(struct ingest *ingest)

@@ -46,7 +46,7 @@ static void leave_slots(struct ahead *a)
 
 /* ---- events ---- */
 
-static int make_room(struct decoded *d, uint32_t count)
+static int ahead_make_room(struct decoded *d, uint32_t count)
 {
 	if (count <= d->event_capacity)
 		return 0;
@@ -59,14 +59,14 @@ static int make_room(struct decoded *d, uint32_t count)
 	return 0;
 }
 
-static int decode(struct decoded *d, const Heapcast__Events *events)
+static int ahead_decode(struct decoded *d, const Heapcast__Events *events)
 {
 	struct events_decoder decoder;
 	int r = events_decoder_init(&decoder, events, &d->reason);
 
 	if (r < 0)
 		return r;
-	r = make_room(d, events->count);
+	r = ahead_make_room(d, events->count);
 	if (!r)
 		r = events_decoder_all(&decoder, d->events, &d->reason);
 	d->event_count = r ? 0 : events->count;
@@ -80,7 +80,7 @@ int decoded_events(struct decoded *d, struct err_text *err)
 		d->tried = true;
 		d->event_count = 0;
 		d->reason.text[0] = 0;
-		d->error = d->item.batch->events ? decode(d, d->item.batch->events) : 0;
+		d->error = d->item.batch->events ? ahead_decode(d, d->item.batch->events) : 0;
 	}
 	if (d->error && err)
 		*err = d->reason;

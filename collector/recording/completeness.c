@@ -63,10 +63,10 @@ bool recording_adds_up(const struct recording *r, struct err_text *reason)
 
 #define BEGINNING "Incomplete: "
 
-static void say(struct completeness *c, const char *format, ...)
+static void completeness_say(struct completeness *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void say(struct completeness *c, const char *format, ...)
+static void completeness_say(struct completeness *c, const char *format, ...)
 {
 	size_t used = strlen(c->line);
 	va_list arguments;
@@ -79,7 +79,7 @@ static void say(struct completeness *c, const char *format, ...)
 /* Begins the text about one more loss. */
 static void miss(struct completeness *c)
 {
-	say(c, "%s", c->complete ? BEGINNING : "; ");
+	completeness_say(c, "%s", c->complete ? BEGINNING : "; ");
 	c->complete = false;
 }
 
@@ -130,11 +130,12 @@ static void find_losses(const struct recording *r, struct completeness *c)
 		snprintf(share, sizeof(share), "%.1f",
 			 100.0 * (double)c->lost_events /
 				 (double)(c->produced_events ? c->produced_events : 1));
-	say(c, "%s %% of the events were lost (%s of %s", share, format_count(lost, c->lost_events),
-	    format_count(of, c->produced_events));
+	completeness_say(c, "%s %% of the events were lost (%s of %s", share,
+			 format_count(lost, c->lost_events), format_count(of, c->produced_events));
 	if (c->lost_bytes)
-		say(c, ", with allocations of %s", format_size(bytes, (double)c->lost_bytes));
-	say(c, ")");
+		completeness_say(c, ", with allocations of %s",
+				 format_size(bytes, (double)c->lost_bytes));
+	completeness_say(c, ")");
 }
 
 static void find_culled(const struct recording *r, struct completeness *c)
@@ -145,11 +146,11 @@ static void find_culled(const struct recording *r, struct completeness *c)
 	if (!c->culled_missed)
 		return;
 	miss(c);
-	say(c, "%s events of short-lived blocks are in no sum here",
-	    format_count(count, c->culled_missed));
+	completeness_say(c, "%s events of short-lived blocks are in no sum here",
+			 format_count(count, c->culled_missed));
 }
 
-static void find_start(const struct recording *r, struct completeness *c)
+static void completeness_find_start(const struct recording *r, struct completeness *c)
 {
 	char count[32];
 
@@ -157,8 +158,8 @@ static void find_start(const struct recording *r, struct completeness *c)
 	if (!c->start_missed_events)
 		return;
 	miss(c);
-	say(c, "the first %s events were before the collector joined",
-	    format_count(count, c->start_missed_events));
+	completeness_say(c, "the first %s events were before the collector joined",
+			 format_count(count, c->start_missed_events));
 }
 
 /* Events before the agent answered. */
@@ -172,10 +173,10 @@ static void find_silence(const struct recording *r, struct completeness *c)
 		return;
 	miss(c);
 	if (c->not_begun)
-		say(c, "the program never had an agent that answered");
+		completeness_say(c, "the program never had an agent that answered");
 	else
-		say(c, "the first %s events were before the agent answered",
-		    format_count(count, c->before_recording_events));
+		completeness_say(c, "the first %s events were before the agent answered",
+				 format_count(count, c->before_recording_events));
 }
 
 static void find_unrecorded(const struct recording *r, struct completeness *c)
@@ -187,12 +188,13 @@ static void find_unrecorded(const struct recording *r, struct completeness *c)
 	if (!c->unrecorded)
 		return;
 	miss(c);
-	say(c, "%llu child%s not recorded (%s events, %s", (ull)l->unrecorded,
-	    l->unrecorded == 1 ? " was" : "ren were", format_count(count, l->unrecorded_events),
-	    format_size(bytes, (double)l->unrecorded_bytes));
+	completeness_say(c, "%llu child%s not recorded (%s events, %s", (ull)l->unrecorded,
+			 l->unrecorded == 1 ? " was" : "ren were",
+			 format_count(count, l->unrecorded_events),
+			 format_size(bytes, (double)l->unrecorded_bytes));
 	if (l->unrecorded_uncounted)
-		say(c, "; %llu of them nobody counted", (ull)l->unrecorded_uncounted);
-	say(c, ")");
+		completeness_say(c, "; %llu of them nobody counted", (ull)l->unrecorded_uncounted);
+	completeness_say(c, ")");
 }
 
 #define BREAKS_OFF "it breaks off at %s without an end, and what followed is not known"
@@ -220,9 +222,9 @@ static void find_tail(const struct recording *r, struct completeness *c)
 	if (!c->tail_unknown)
 		return;
 	miss(c);
-	say(c, BREAKS_OFF, format_duration(at, recording_end_ns(r)));
+	completeness_say(c, BREAKS_OFF, format_duration(at, recording_end_ns(r)));
 	if (c->tail_events)
-		say(c, " (%s events at least)", format_count(count, c->tail_events));
+		completeness_say(c, " (%s events at least)", format_count(count, c->tail_events));
 }
 
 /* Returns the events that were lost with batches: the account says how many were delivered. */
@@ -245,21 +247,24 @@ static void find_damage(const struct recording *r, struct completeness *c)
 	c->missing_events = missing_events(l);
 	if (c->damaged_places) {
 		miss(c);
-		say(c, "%s bytes of the recording are damaged, in %llu place%s, the first at %llu",
-		    format_count(bytes, c->damaged_bytes), (ull)c->damaged_places,
-		    c->damaged_places == 1 ? "" : "s", (ull)l->first_damage);
+		completeness_say(
+			c,
+			"%s bytes of the recording are damaged, in %llu place%s, the first at %llu",
+			format_count(bytes, c->damaged_bytes), (ull)c->damaged_places,
+			c->damaged_places == 1 ? "" : "s", (ull)l->first_damage);
 	}
 	if (c->missing_batches) {
 		miss(c);
-		say(c, "%llu batch%s missing", (ull)c->missing_batches,
-		    c->missing_batches == 1 ? " is" : "es are");
+		completeness_say(c, "%llu batch%s missing", (ull)c->missing_batches,
+				 c->missing_batches == 1 ? " is" : "es are");
 	}
 	if (c->missing_events && (c->damaged_places || c->missing_batches))
-		say(c, " (with %s events)", format_count(events, c->missing_events));
+		completeness_say(c, " (with %s events)", format_count(events, c->missing_events));
 	if (c->cut_bytes) {
 		miss(c);
-		say(c, "its last %s bytes are the beginning of a frame that was cut off",
-		    format_count(bytes, c->cut_bytes));
+		completeness_say(c,
+				 "its last %s bytes are the beginning of a frame that was cut off",
+				 format_count(bytes, c->cut_bytes));
 	}
 }
 
@@ -271,8 +276,9 @@ static void find_namespaces(const struct recording *r, struct completeness *c)
 	if (!c->namespaces)
 		return;
 	miss(c);
-	say(c, "what was allocated in %s namespace%s of the loader (dlmopen) was not recorded",
-	    format_count(count, c->namespaces), c->namespaces == 1 ? "" : "s");
+	completeness_say(
+		c, "what was allocated in %s namespace%s of the loader (dlmopen) was not recorded",
+		format_count(count, c->namespaces), c->namespaces == 1 ? "" : "s");
 }
 
 static void find_rowless(const struct recording *r, struct completeness *c)
@@ -285,17 +291,19 @@ static void find_rowless(const struct recording *r, struct completeness *c)
 	if (!c->rowless_allocations)
 		return;
 	miss(c);
-	say(c,
-	    "the last %s allocations (%s), from %s on, are counted here alone: more than there are "
-	    "numbers for",
-	    format_count(count, p->rowless), format_size(bytes, (double)p->rowless_bytes),
-	    format_duration(at, p->rowless_from_ns));
+	completeness_say(c,
+			 "the last %s allocations (%s), from %s on, are counted here alone: more "
+			 "than there are "
+			 "numbers for",
+			 format_count(count, p->rowless),
+			 format_size(bytes, (double)p->rowless_bytes),
+			 format_duration(at, p->rowless_from_ns));
 }
 
 /* The order of the text. If none of these functions finds a loss, the recording is complete. */
 static void (*const missing[])(const struct recording *r, struct completeness *c) = {
-	find_losses, find_culled, find_start,	   find_silence, find_unrecorded,
-	find_tail,   find_damage, find_namespaces, find_rowless,
+	find_losses, find_culled, completeness_find_start, find_silence, find_unrecorded,
+	find_tail,   find_damage, find_namespaces,	   find_rowless,
 };
 
 /* The collector joined a running program, on request. */
@@ -305,10 +313,11 @@ static void find_watched(const struct recording *r, struct completeness *c)
 
 	c->ran_before_ns = recording_process(r)->ran_before_ns;
 	if (c->ran_before_ns)
-		say(c,
-		    "%sWatched since it had run for %s: what it had allocated before is not in the "
-		    "numbers.",
-		    c->complete ? "" : " ", format_duration(ran, c->ran_before_ns));
+		completeness_say(c,
+				 "%sWatched since it had run for %s: what it had allocated before "
+				 "is not in the "
+				 "numbers.",
+				 c->complete ? "" : " ", format_duration(ran, c->ran_before_ns));
 }
 
 void recording_completeness(const struct recording *r, struct completeness *ret)
@@ -317,6 +326,6 @@ void recording_completeness(const struct recording *r, struct completeness *ret)
 	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
 		missing[i](r, ret);
 	if (!ret->complete)
-		say(ret, ".");
+		completeness_say(ret, ".");
 	find_watched(r, ret);
 }

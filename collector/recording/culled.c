@@ -33,7 +33,7 @@ static unsigned bits_of(uint64_t size)
 	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t culled_mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
 	return hash ^ hash >> 32;
@@ -42,13 +42,13 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 /* Never returns MAP_NO_KEY. */
 static uint64_t hash_of(const struct culled_row *row)
 {
-	uint64_t hash = mix(row->thread, (uint64_t)row->stack << 32 | row->lifetime);
+	uint64_t hash = culled_mix(row->thread, (uint64_t)row->stack << 32 | row->lifetime);
 
-	hash = mix(hash, row->weight ? row->size_least : bits_of(row->size_least));
-	return mix(hash, row->weight) >> 1;
+	hash = culled_mix(hash, row->weight ? row->size_least : bits_of(row->size_least));
+	return culled_mix(hash, row->weight) >> 1;
 }
 
-static bool is_same(const struct culled_row *a, const struct culled_row *b)
+static bool culled_is_same(const struct culled_row *a, const struct culled_row *b)
 {
 	return a->thread == b->thread && a->stack == b->stack && a->lifetime == b->lifetime &&
 	       a->weight == b->weight &&
@@ -62,7 +62,7 @@ static void add(uint64_t *to, uint64_t value)
 		*to = UINT64_MAX;
 }
 
-static void merge(struct culled_row *into, const struct culled_row *row)
+static void culled_merge(struct culled_row *into, const struct culled_row *row)
 {
 	add(&into->blocks, row->blocks);
 	add(&into->bytes, row->bytes);
@@ -77,7 +77,7 @@ static void merge(struct culled_row *into, const struct culled_row *row)
 		into->last_ns = row->last_ns;
 }
 
-static int append(struct culled *c, const struct culled_row *row, uint64_t hash)
+static int culled_append(struct culled *c, const struct culled_row *row, uint64_t hash)
 {
 	uint64_t *last;
 
@@ -96,36 +96,36 @@ static int append(struct culled *c, const struct culled_row *row, uint64_t hash)
 
 int culled_restore(struct culled *c, const struct culled_row *row)
 {
-	return append(c, row, hash_of(row));
+	return culled_append(c, row, hash_of(row));
 }
 
 /* Returns 0, -ENOMEM, or -ENOSPC if there are `most` rows. */
-static int put(struct culled *c, const struct culled_row *row, uint32_t most)
+static int culled_put(struct culled *c, const struct culled_row *row, uint32_t most)
 {
 	uint64_t hash = hash_of(row), *last = map_get(&c->by_hash, hash);
 
 	for (uint32_t i = last ? (uint32_t)*last : 0; i; i = c->next[i - 1]) {
-		if (!is_same(&c->list[i - 1], row))
+		if (!culled_is_same(&c->list[i - 1], row))
 			continue;
-		merge(&c->list[i - 1], row);
+		culled_merge(&c->list[i - 1], row);
 		return 0;
 	}
-	return c->count < most ? append(c, row, hash) : -ENOSPC;
+	return c->count < most ? culled_append(c, row, hash) : -ENOSPC;
 }
 
 int culled_add(struct culled *c, const struct culled_row *row)
 {
-	return put(c, row, CULLED_SUMS_MAX);
+	return culled_put(c, row, CULLED_SUMS_MAX);
 }
 
 static int put_bounded(struct culled *c, struct culled_row *row)
 {
-	int r = put(c, row, CULLED_SUMS_MAX);
+	int r = culled_put(c, row, CULLED_SUMS_MAX);
 
 	if (r != -ENOSPC)
 		return r;
 	row->thread = row->stack = 0;
-	r = put(c, row, CULLED_SUMS_MAX + CULLED_REST_MAX);
+	r = culled_put(c, row, CULLED_SUMS_MAX + CULLED_REST_MAX);
 	if (r != -ENOSPC)
 		return r;
 	add(&c->totals.left_out, row->blocks);

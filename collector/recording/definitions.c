@@ -336,7 +336,7 @@ static int add_mark(struct definitions *d, const Heapcast__Mark *m)
  * that are not here were lost with them, and so were the gaps in the same batches. A collector
  * without an earlier ledger has joined late.
  */
-static int take_over(struct definitions *d, const Heapcast__Ledger *l)
+static int definitions_take_over(struct definitions *d, const Heapcast__Ledger *l)
 {
 	struct ledger_info *known = &d->ledger;
 	uint64_t more, gaps;
@@ -411,7 +411,7 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 	int r = set_thread_ledgers(d, l, err);
 
 	if (!r && d->incarnation > 1 && d->ledger_incarnation < d->incarnation)
-		r = take_over(d, l);
+		r = definitions_take_over(d, l);
 	if (r < 0)
 		return r;
 	ledger->produced = l->produced;

@@ -41,7 +41,8 @@ uint32_t definitions_module_of_wire(const struct definitions *d, uint32_t number
 	return number && number <= d->wire_module_count ? d->module_of_wire[number - 1] : 0;
 }
 
-static bool is_module(const struct module_info *info, const Heapcast__Module *m, const char *path)
+static bool definitions_modules_is_module(const struct module_info *info, const Heapcast__Module *m,
+					  const char *path)
 {
 	return info && info->unloaded_ns == NO_TIME && info->bias == m->bias &&
 	       info->start == m->start && info->end == m->end && info->print == m->print &&
@@ -58,7 +59,7 @@ static uint32_t find_again(struct definitions *d, const Heapcast__Module *m, con
 	for (uint32_t i = 0; i < most; i++) {
 		uint32_t index = (d->module_recent + i) % d->module_count;
 
-		if (!is_module(d->modules[index], m, path))
+		if (!definitions_modules_is_module(d->modules[index], m, path))
 			continue;
 		d->module_recent = index + 1;
 		return index + 1;
@@ -105,7 +106,7 @@ static void put_code(struct module_info *info, const Heapcast__Module *m)
 }
 
 /* Keeps the file name only where it differs from the displayable path. */
-static int put_file(struct module_info *info, const Heapcast__Module *m)
+static int definitions_modules_put_file(struct module_info *info, const Heapcast__Module *m)
 {
 	size_t length = strlen(info->path);
 
@@ -135,7 +136,7 @@ static struct module_info *new_module(uint32_t number, const Heapcast__Module *m
 	if (m->build_id.len)
 		memcpy(info->build_id, m->build_id.data, m->build_id.len);
 	put_code(info, m);
-	if (put_file(info, m) < 0) {
+	if (definitions_modules_put_file(info, m) < 0) {
 		free(info);
 		return NULL;
 	}

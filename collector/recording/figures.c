@@ -35,7 +35,7 @@ static void halve(struct readings *r)
 	r->stride *= 2;
 }
 
-static int take(struct readings *r, const void *reading)
+static int figures_take(struct readings *r, const void *reading)
 {
 	if (r->seen++ % r->stride)
 		return 0;
@@ -58,11 +58,11 @@ static int take_allocator(struct readings *r, const Heapcast__Allocator *m)
 {
 	const struct allocator_info info = allocator_reading(m);
 
-	return take(r, &info);
+	return figures_take(r, &info);
 }
 
-static int walk(struct scan *scan, uint64_t size, const struct cancel *cancel,
-		struct readings *figures, struct readings *allocator)
+static int figures_walk(struct scan *scan, uint64_t size, const struct cancel *cancel,
+			struct readings *figures, struct readings *allocator)
 {
 	struct figures_info now = {.detailed_ns = NO_TIME};
 	struct scan_item item;
@@ -74,7 +74,7 @@ static int walk(struct scan *scan, uint64_t size, const struct cancel *cancel,
 		r = cancel_check(cancel);
 		for (size_t i = 0; !r && i < b->n_figures; i++) {
 			figures_next(&now, b->figures[i]);
-			r = take(figures, &now);
+			r = figures_take(figures, &now);
 		}
 		if (!r && b->allocator)
 			r = take_allocator(allocator, b->allocator);
@@ -98,7 +98,7 @@ int figures_over_time(const char *path, const struct cancel *cancel,
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	r = scan_init(&scan, fd, 0, NULL);
 	if (!r)
-		r = walk(&scan, (uint64_t)st.st_size, cancel, &figures, &allocator);
+		r = figures_walk(&scan, (uint64_t)st.st_size, cancel, &figures, &allocator);
 	scan_done(&scan);
 	if (r < 0) {
 		free(figures.list);

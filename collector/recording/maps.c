@@ -35,8 +35,8 @@ void maps_state_done(struct maps_state *s)
 	*s = (struct maps_state){0};
 }
 
-static void tell(const struct maps_state *s, enum map_news what, const struct map_region *region,
-		 uint64_t time_ns)
+static void maps_tell(const struct maps_state *s, enum map_news what,
+		      const struct map_region *region, uint64_t time_ns)
 {
 	if (s->news)
 		s->news(s->context, what, region, time_ns);
@@ -45,7 +45,7 @@ static void tell(const struct maps_state *s, enum map_news what, const struct ma
 static void unmap_all(struct maps_state *s, uint64_t time_ns)
 {
 	for (size_t i = 0; i < s->count; i++)
-		tell(s, MAP_NEWS_UNMAPPED, &s->region[i], time_ns);
+		maps_tell(s, MAP_NEWS_UNMAPPED, &s->region[i], time_ns);
 	s->count = 0;
 }
 
@@ -85,7 +85,7 @@ static int take_names(struct maps_state *s, const Heapcast__Maps *m, const struc
 	return 0;
 }
 
-static const char *name_of(const struct maps_state *s, uint64_t number)
+static const char *maps_name_of(const struct maps_state *s, uint64_t number)
 {
 	return number && number <= s->name_count && s->names[number - 1] ? s->names[number - 1]
 									 : "";
@@ -102,7 +102,7 @@ static struct map_region region_of(const struct maps_state *s, const struct maps
 		.major = (uint32_t)(row->device >> DEVICE_SHIFT),
 		.minor = (uint32_t)(row->device & ((1u << DEVICE_SHIFT) - 1)),
 		.flags = row->flags,
-		.name = name_of(s, row->name),
+		.name = maps_name_of(s, row->name),
 		.mapped_ns = now,
 		.changed_ns = now,
 	};
@@ -124,13 +124,13 @@ static void change(struct maps_state *s, struct map_region *region, struct map_r
 	bool same = continues(region, &with);
 
 	if (!same)
-		tell(s, MAP_NEWS_UNMAPPED, region, with.changed_ns);
+		maps_tell(s, MAP_NEWS_UNMAPPED, region, with.changed_ns);
 	if (same) {
 		with.mapped_ns = region->mapped_ns;
 		with.peak_rss = region->peak_rss;
 	}
 	*region = with;
-	tell(s, same ? MAP_NEWS_CHANGED : MAP_NEWS_MAPPED, region, with.changed_ns);
+	maps_tell(s, same ? MAP_NEWS_CHANGED : MAP_NEWS_MAPPED, region, with.changed_ns);
 }
 
 /* Both lists are sorted, so one pass removes the regions. */
@@ -142,7 +142,7 @@ static void take_gone(struct maps_state *s, const struct maps_step *step, uint64
 		for (; g < step->gone_count && step->gone[g] < s->region[i].start; g++)
 			s->unknown++;
 		if (g < step->gone_count && step->gone[g] == s->region[i].start) {
-			tell(s, MAP_NEWS_UNMAPPED, &s->region[i], now);
+			maps_tell(s, MAP_NEWS_UNMAPPED, &s->region[i], now);
 			g++;
 		} else {
 			s->region[kept++] = s->region[i];
@@ -195,7 +195,7 @@ static int take_regions(struct maps_state *s, const struct maps_step *step, uint
 		if (from && s->region[from - 1].start == start)
 			continue;
 		s->region[--to] = region_of(s, &step->region[i], now);
-		tell(s, MAP_NEWS_MAPPED, &s->region[to], now);
+		maps_tell(s, MAP_NEWS_MAPPED, &s->region[to], now);
 	}
 	return 0;
 }
@@ -218,7 +218,7 @@ static void take_used(struct maps_state *s, const struct maps_step *step, uint64
 		region->used_ns = now;
 		if (region->usage.rss > region->peak_rss)
 			region->peak_rss = region->usage.rss;
-		tell(s, MAP_NEWS_USED, region, now);
+		maps_tell(s, MAP_NEWS_USED, region, now);
 	}
 }
 
@@ -261,8 +261,8 @@ int maps_state_add(struct maps_state *s, const Heapcast__Maps *m, struct err_tex
 
 /* ---- reading a recording ---- */
 
-static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, const struct cancel *cancel,
-		struct maps_state *s, uint64_t *damaged_steps)
+static int maps_walk(struct scan *scan, uint64_t size, uint64_t at_ns, const struct cancel *cancel,
+		     struct maps_state *s, uint64_t *damaged_steps)
 {
 	uint32_t incarnation = 0;
 	struct scan_item item;
@@ -302,7 +302,7 @@ int maps_follow(const char *path, uint64_t at_ns, const struct cancel *cancel,
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	r = scan_init(&scan, fd, 0, NULL);
 	if (!r)
-		r = walk(&scan, (uint64_t)st.st_size, at_ns, cancel, state, &steps);
+		r = maps_walk(&scan, (uint64_t)st.st_size, at_ns, cancel, state, &steps);
 	if (ret_damaged)
 		*ret_damaged = steps + scan.damaged_places;
 	scan_done(&scan);

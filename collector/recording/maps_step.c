@@ -35,7 +35,7 @@ static size_t rows_of(ProtobufCBinaryData data)
 	return count;
 }
 
-static int damaged(struct err_text *err, const char *name, const char *what)
+static int maps_step_damaged(struct err_text *err, const char *name, const char *what)
 {
 	return err_set(err, -EBADMSG, "maps: column %s: %s", name, what);
 }
@@ -59,15 +59,15 @@ static int decode_gone(const Heapcast__Maps *m, struct maps_step *s, struct err_
 	uint64_t page = 0;
 
 	if (rows > MAPS_REGIONS_MAX)
-		return damaged(err, "gone", "too many");
+		return maps_step_damaged(err, "gone", "too many");
 	s->gone = malloc(rows * sizeof(*s->gone) + 1);
 	if (!s->gone)
 		return -ENOMEM;
 	for (size_t i = 0; i < rows; i++)
 		if (!next_start(&starts, &page, m->page_shift, i == 0, &s->gone[i]))
-			return damaged(err, "gone", "no row of ascending addresses");
+			return maps_step_damaged(err, "gone", "no row of ascending addresses");
 	if (reader_left(&starts))
-		return damaged(err, "gone", "ends in the middle of a number");
+		return maps_step_damaged(err, "gone", "ends in the middle of a number");
 	s->gone_count = rows;
 	return 0;
 }
@@ -76,13 +76,14 @@ static int check_region(const struct maps_region_row *row, uint64_t pages, uint6
 			uint64_t flags, uint32_t shift, struct err_text *err)
 {
 	if (!pages || pages > UINT64_MAX >> shift || row->start + (pages << shift) < row->start)
-		return damaged(err, "size", "out of range");
+		return maps_step_damaged(err, "size", "out of range");
 	if (offset > UINT64_MAX >> shift)
-		return damaged(err, "offset", "out of range");
+		return maps_step_damaged(err, "offset", "out of range");
 	if (flags > FLAGS_MAX)
-		return damaged(err, "flags", "out of range");
+		return maps_step_damaged(err, "flags", "out of range");
 	if (row->device >> 52 || row->name > MAPS_NAMES_MAX)
-		return damaged(err, row->device >> 52 ? "device" : "name", "out of range");
+		return maps_step_damaged(err, row->device >> 52 ? "device" : "name",
+					 "out of range");
 	return 0;
 }
 
@@ -96,7 +97,7 @@ static int decode_regions(const Heapcast__Maps *m, struct maps_step *s, struct e
 	uint64_t page = 0;
 
 	if (rows > MAPS_REGIONS_MAX)
-		return damaged(err, "start", "too many");
+		return maps_step_damaged(err, "start", "too many");
 	s->region = malloc(rows * sizeof(*s->region) + 1);
 	if (!s->region)
 		return -ENOMEM;
@@ -112,7 +113,7 @@ static int decode_regions(const Heapcast__Maps *m, struct maps_step *s, struct e
 						.offset = at << m->page_shift,
 						.flags = (uint32_t)flag};
 		if (!next_start(&start, &page, m->page_shift, i == 0, &row->start))
-			return damaged(err, "start", "no row of ascending addresses");
+			return maps_step_damaged(err, "start", "no row of ascending addresses");
 		r = check_region(row, pages, at, flag, m->page_shift, err);
 		if (r < 0)
 			return r;
@@ -120,7 +121,8 @@ static int decode_regions(const Heapcast__Maps *m, struct maps_step *s, struct e
 	}
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (reader_error(all[i]) || reader_left(all[i]))
-			return damaged(err, "start", "and those beside it differ in length");
+			return maps_step_damaged(err, "start",
+						 "and those beside it differ in length");
 	s->region_count = rows;
 	return 0;
 }
@@ -137,7 +139,7 @@ static int decode_used(const Heapcast__Maps *m, struct maps_step *s, struct err_
 	uint64_t page = 0;
 
 	if (rows > MAPS_REGIONS_MAX)
-		return damaged(err, "used", "too many");
+		return maps_step_damaged(err, "used", "too many");
 	s->used = malloc(rows * sizeof(*s->used) + 1);
 	if (!s->used)
 		return -ENOMEM;
@@ -148,15 +150,16 @@ static int decode_used(const Heapcast__Maps *m, struct maps_step *s, struct err_
 			&u->private_clean, &u->private_dirty, &u->anonymous,	&u->swap};
 
 		if (!next_start(&start, &page, m->page_shift, i == 0, &s->used[i].start))
-			return damaged(err, "used", "no row of ascending addresses");
+			return maps_step_damaged(err, "used", "no row of ascending addresses");
 		for (unsigned k = 0; k < MAPS_USAGE_COLUMNS; k++)
 			*to[k] = reader_varint(&figure[k]);
 	}
 	for (unsigned k = 0; k < MAPS_USAGE_COLUMNS; k++)
 		if (reader_error(&figure[k]) || reader_left(&figure[k]))
-			return damaged(err, "used", "and those beside it differ in length");
+			return maps_step_damaged(err, "used",
+						 "and those beside it differ in length");
 	if (reader_left(&start))
-		return damaged(err, "used", "ends in the middle of a number");
+		return maps_step_damaged(err, "used", "ends in the middle of a number");
 	s->used_count = rows;
 	return 0;
 }
@@ -167,7 +170,7 @@ static int decode_total(const Heapcast__Maps *m, struct maps_step *s, struct err
 
 	for (unsigned i = 0; m->total.len && i < 1 + MAPS_USAGE_COLUMNS; i++)
 		s->total[i] = reader_varint(&r);
-	return reader_error(&r) ? damaged(err, "total", "ends too early") : 0;
+	return reader_error(&r) ? maps_step_damaged(err, "total", "ends too early") : 0;
 }
 
 static int check_names(const Heapcast__Maps *m, struct maps_step *s, struct err_text *err)

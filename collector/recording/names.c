@@ -27,7 +27,7 @@ void names_renew(struct names *n)
 	n->text_base = n->text_count;
 }
 
-static bool has_room(const struct names *n, uint64_t bytes)
+static bool names_has_room(const struct names *n, uint64_t bytes)
 {
 	return bytes <= NAMES_BYTES_MAX - n->bytes;
 }
@@ -35,7 +35,7 @@ static bool has_room(const struct names *n, uint64_t bytes)
 /* ---- places ---- */
 
 /* Module and offset are untrusted, so the hash has a secret key. */
-static uint64_t hash(const struct names *n, uint32_t module, uint64_t offset)
+static uint64_t names_hash(const struct names *n, uint32_t module, uint64_t offset)
 {
 	const uint64_t words[] = {offset, module};
 	uint64_t h = hash_bytes(&n->key, words, sizeof(words));
@@ -59,7 +59,7 @@ const struct names_place *names_find(const struct names *n, uint32_t module, uin
 
 	if (!n->place_count)
 		return NULL;
-	for (uint64_t key = hash(n, module, offset); (at = map_get(&n->index, key));
+	for (uint64_t key = names_hash(n, module, offset); (at = map_get(&n->index, key));
 	     key = next_key(key))
 		if (is_place(&n->places[*at - 1], module, offset))
 			return &n->places[*at - 1];
@@ -74,8 +74,8 @@ int names_put_place(struct names *n, uint32_t module, uint64_t offset, uint32_t 
 
 	if (!n->place_count)
 		hash_key_choose(&n->key);
-	key = hash(n, module, offset);
-	if (!has_room(n, NAMES_PLACE_BYTES))
+	key = names_hash(n, module, offset);
+	if (!names_has_room(n, NAMES_PLACE_BYTES))
 		return -EBADMSG;
 	if (array_reserve(&n->places, &n->place_capacity, (uint64_t)n->place_count + 1,
 			  sizeof(*n->places)) < 0)
@@ -95,7 +95,7 @@ int names_put_place(struct names *n, uint32_t module, uint64_t offset, uint32_t 
 
 int names_put_frame(struct names *n, struct name_frame frame)
 {
-	if (!has_room(n, NAMES_FRAME_BYTES) || frame.function > n->text_count ||
+	if (!names_has_room(n, NAMES_FRAME_BYTES) || frame.function > n->text_count ||
 	    frame.file > n->text_count)
 		return -EBADMSG;
 	if (array_reserve(&n->frames, &n->frame_capacity, (uint64_t)n->frame_count + 1,
@@ -125,7 +125,7 @@ int names_put_text(struct names *n, const char *text, size_t length)
 {
 	size_t at = n->text.length;
 
-	if (!has_room(n, NAMES_TEXT_BYTES + length))
+	if (!names_has_room(n, NAMES_TEXT_BYTES + length))
 		return -EBADMSG;
 	if (array_reserve(&n->text_at, &n->text_capacity, (uint64_t)n->text_count + 1,
 			  sizeof(*n->text_at)) < 0)
@@ -163,8 +163,8 @@ int names_check(const Heapcast__Names *message, struct err_text *err)
 }
 
 /* Texts that were lost by damage become empty. */
-static int take_text(struct names *n, uint32_t number, const char *text, size_t length,
-		     struct err_text *err)
+static int names_take_text(struct names *n, uint32_t number, const char *text, size_t length,
+			   struct err_text *err)
 {
 	uint32_t known = n->text_count - n->text_base;
 	int r = 0;
@@ -185,8 +185,8 @@ static uint32_t text_here(const struct names *n, uint32_t wire)
 	return wire && wire <= n->text_count - n->text_base ? wire + n->text_base : 0;
 }
 
-static int take_place(struct names *n, struct names_decoder *d, const struct name_place *place,
-		      uint32_t module, struct err_text *err)
+static int names_take_place(struct names *n, struct names_decoder *d,
+			    const struct name_place *place, uint32_t module, struct err_text *err)
 {
 	struct name_frame frame;
 	int r = 0;
@@ -214,14 +214,14 @@ int names_add(struct names *n, const Heapcast__Names *message,
 	int r = names_decoder_init(&d, message, err);
 
 	while (!r && (r = names_decoder_text(&d, &number, &text, &length, err)) == 1)
-		r = take_text(n, number, text, length, err);
+		r = names_take_text(n, number, text, length, err);
 	while (!r && (r = names_decoder_place(&d, &place, err)) == 1) {
 		module = module_of(context, place.module);
 		if (place.module && !module)
 			return err_set(err, -EBADMSG,
 				       "names: a place in module %u, which is not defined",
 				       place.module);
-		r = take_place(n, &d, &place, module, err);
+		r = names_take_place(n, &d, &place, module, err);
 	}
 	return r == -EBADMSG && err && !err->text[0]
 		       ? err_set(err, r, "names: more than " NAMES_BYTES_TEXT " of them")

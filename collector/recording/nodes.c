@@ -16,7 +16,7 @@ void nodes_done(struct nodes *n)
 }
 
 /* The finalizer of SplitMix64 over the three members. */
-static uint64_t hash(const struct stack_node *node)
+static uint64_t nodes_hash(const struct stack_node *node)
 {
 	uint64_t h = node->offset * 0x9e3779b97f4a7c15ull +
 		     ((uint64_t)node->parent << 32 | node->module);
@@ -32,7 +32,7 @@ static bool equal(const struct stack_node *a, const struct stack_node *b)
 	return a->parent == b->parent && a->module == b->module && a->offset == b->offset;
 }
 
-static int grow(void **array, uint32_t *capacity, uint32_t count, size_t size)
+static int nodes_grow(void **array, uint32_t *capacity, uint32_t count, size_t size)
 {
 	uint32_t wanted = *capacity ? *capacity * 2 : 1024;
 	void *grown;
@@ -49,14 +49,14 @@ static int grow(void **array, uint32_t *capacity, uint32_t count, size_t size)
 
 uint32_t nodes_intern(struct nodes *n, const struct stack_node *node)
 {
-	for (uint64_t key = hash(node);; key = key + 1 == MAP_NO_KEY ? 0 : key + 1) {
+	for (uint64_t key = nodes_hash(node);; key = key + 1 == MAP_NO_KEY ? 0 : key + 1) {
 		bool is_new;
 		uint64_t *number = map_put(&n->index, key, &is_new);
 
 		if (!number)
 			return 0;
 		if (is_new &&
-		    grow((void **)&n->list, &n->capacity, n->count, sizeof(*n->list)) < 0) {
+		    nodes_grow((void **)&n->list, &n->capacity, n->count, sizeof(*n->list)) < 0) {
 			map_remove(&n->index, key, NULL);
 			return 0;
 		}
@@ -78,7 +78,7 @@ void nodes_renew(struct nodes *n)
 static int index_all(struct nodes *n)
 {
 	for (uint32_t i = 0; i < n->count; i++) {
-		uint64_t key = hash(&n->list[i]), *number;
+		uint64_t key = nodes_hash(&n->list[i]), *number;
 		bool is_new = false;
 
 		while ((number = map_put(&n->index, key, &is_new)) && !is_new)
@@ -103,7 +103,8 @@ int nodes_define(struct nodes *n, struct stack_node node)
 		if (!node.parent)
 			return -EBADMSG;
 	}
-	if (grow((void **)&n->by_wire, &n->wire_capacity, n->wire_count, sizeof(*n->by_wire)) < 0)
+	if (nodes_grow((void **)&n->by_wire, &n->wire_capacity, n->wire_count,
+		       sizeof(*n->by_wire)) < 0)
 		return -ENOMEM;
 	number = nodes_intern(n, &node);
 	if (!number)

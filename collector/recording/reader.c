@@ -206,8 +206,8 @@ static int unpack_some(struct row_reader *reader, uint32_t index, unsigned colum
  * Unpacks part of a block unless late updates or censored ends have to be applied to it. `more`:
  * this block was also the last one that was read.
  */
-static int unpack(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
-		  uint32_t end, bool more, struct err_text *err)
+static int reader_unpack(struct row_reader *reader, uint32_t index, unsigned columns,
+			 uint32_t first, uint32_t end, bool more, struct err_text *err)
 {
 	const struct recording *r = reader->recording;
 	uint32_t count = recording_zone(r, index)->count;
@@ -269,7 +269,7 @@ const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t inde
 	if (r->rows.slots[index].open)
 		e = lend_open(reader, r->rows.slots[index].open, is_censored(r, index, columns));
 	else
-		e = unpack(reader, index, columns, first, end, more, &why);
+		e = reader_unpack(reader, index, columns, first, end, more, &why);
 	if (!e)
 		return reader->last;
 	if (e != -EBADMSG || r->rows.fd[1] < 0) {
@@ -340,8 +340,8 @@ void unpacked_done(struct recording *r)
 }
 
 /* Takes the block from the reader. */
-static const struct row_block *keep(struct unpacked *u, const struct row_block *row_block,
-				    uint32_t index)
+static const struct row_block *reader_keep(struct unpacked *u, const struct row_block *row_block,
+					   uint32_t index)
 {
 	struct rows_block *block = u->reader->block;
 
@@ -366,7 +366,7 @@ static const struct row_block *unpack_and_keep(const struct recording *r, uint32
 	block = row_reader_block(u->reader, index, ROWS_ALL, NULL);
 	if (u->again)
 		return recording_block(u->again, index);
-	return block ? keep(u, block, index) : NULL;
+	return block ? reader_keep(u, block, index) : NULL;
 }
 
 const struct row_block *recording_block(const struct recording *r, uint32_t index)

@@ -23,7 +23,7 @@
 
 #define PROGRESS_BYTES (1u << 20)
 
-static int failed(const struct recording *r, int error, struct err_text *err)
+static int recording_failed(const struct recording *r, int error, struct err_text *err)
 {
 	return err_set(err, error, "cannot read %s: %s", r->path, strerror(-error));
 }
@@ -62,8 +62,9 @@ static int take_some(struct recording *r, uint64_t size, bool ahead_of_us,
 	return e == -EBADMSG ? 1 : e;
 }
 
-static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, uint64_t, uint64_t),
-		    void *context, struct err_text *err)
+static int recording_take_all(struct recording *r, uint64_t size,
+			      int (*progress)(void *, uint64_t, uint64_t), void *context,
+			      struct err_text *err)
 {
 	struct err_text reason;
 	struct scan_item item;
@@ -80,7 +81,7 @@ static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, 
 	if (e == -ECANCELED)
 		return e;
 	if (e < 0)
-		return failed(r, e, err);
+		return recording_failed(r, e, err);
 	if (progress)
 		progress(context, size, size);
 	return 0;
@@ -137,7 +138,7 @@ void recording_tell_ledger(struct recording *r)
 }
 
 /* Settles what can be known once all present frames were taken. */
-static int settle(struct recording *r, uint64_t size)
+static int recording_settle(struct recording *r, uint64_t size)
 {
 	struct block_limits limits;
 	int e = 0;
@@ -169,7 +170,7 @@ static int file_size(const struct recording *r, uint64_t *ret_size, struct err_t
 	struct stat st;
 
 	if (fstat(r->fd, &st) < 0)
-		return failed(r, -errno, err);
+		return recording_failed(r, -errno, err);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EBADMSG, "%s is not a recording: it is no regular file",
 			       r->path);
@@ -281,7 +282,7 @@ int recording_new(struct recording **ret_recording)
 	return 0;
 }
 
-static int begin(const char *path, struct recording **ret_recording, struct err_text *err)
+static int recording_begin(const char *path, struct recording **ret_recording, struct err_text *err)
 {
 	struct recording *r;
 	int e = recording_new(&r);
@@ -299,14 +300,15 @@ static int begin(const char *path, struct recording **ret_recording, struct err_
 	return scan_init(&r->scan, r->fd, 0, &r->damage);
 }
 
-static int load(struct recording *r, uint64_t size, int (*progress)(void *, uint64_t, uint64_t),
-		void *context, struct err_text *err)
+static int recording_load(struct recording *r, uint64_t size,
+			  int (*progress)(void *, uint64_t, uint64_t), void *context,
+			  struct err_text *err)
 {
-	int e = r->scan.offset < size ? take_all(r, size, progress, context, err) : 0;
+	int e = r->scan.offset < size ? recording_take_all(r, size, progress, context, err) : 0;
 
 	if (!e)
 		e = check_any(r, size, err);
-	return e ? e : settle(r, size);
+	return e ? e : recording_settle(r, size);
 }
 
 static int load_frames(struct recording *r, uint64_t size,
@@ -317,7 +319,7 @@ static int load_frames(struct recording *r, uint64_t size,
 
 	recording_clear(r);
 	e = scan_init(&r->scan, r->fd, 0, &r->damage);
-	return e ? e : load(r, size, progress, context, err);
+	return e ? e : recording_load(r, size, progress, context, err);
 }
 
 /* Loads what was saved. Returns -EBADMSG if nothing was saved or it is damaged. */
@@ -332,7 +334,7 @@ static int load_derived(struct recording *r, uint64_t size,
 	if (r->scan.offset < size || !r->flushed)
 		e = recording_wake(r);
 	if (!e)
-		e = load(r, size, progress, context, NULL);
+		e = recording_load(r, size, progress, context, NULL);
 	if (e == -EBADMSG)
 		derived_drop(&r->derived);
 	return e;
@@ -344,7 +346,7 @@ static int open_at(const char *path, bool derived, uint64_t size,
 {
 	struct recording *r = NULL;
 	uint64_t length;
-	int e = begin(path, &r, err);
+	int e = recording_begin(path, &r, err);
 
 	if (!e)
 		e = file_size(r, &length, err);
@@ -408,7 +410,7 @@ int recording_open_writing(const char *path, struct recording **ret_recording, u
 			   struct err_text *err)
 {
 	struct recording *r = NULL;
-	int e = begin(path, &r, err);
+	int e = recording_begin(path, &r, err);
 
 	if (!e && !r->derived.folder)
 		e = err_set(err, -EINVAL, "%s is no recording of a store", path);
@@ -441,11 +443,11 @@ int recording_derive(struct recording *r, uint64_t size, uint64_t budget, struct
 {
 	uint64_t to = size - r->scan.offset > budget ? r->scan.offset + budget : size,
 		 before = r->scan.offset;
-	int e = take_all(r, to, NULL, NULL, err);
+	int e = recording_take_all(r, to, NULL, NULL, err);
 
 	/* The next frame is longer than the budget, or damaged. */
 	if (!e && r->scan.offset == before && to < size)
-		e = take_all(r, size, NULL, NULL, err);
+		e = recording_take_all(r, size, NULL, NULL, err);
 	if (!e && r->scan.offset - r->derived.saved_offset >= SAVE_BYTES)
 		e = derived_save(r, err);
 	return e ? e : r->scan.offset < size && r->scan.offset != before;
@@ -457,7 +459,7 @@ int recording_finish(struct recording *r, struct err_text *err)
 	int e = file_size(r, &size, err);
 
 	if (!e)
-		e = settle(r, size);
+		e = recording_settle(r, size);
 	if (!e)
 		e = derived_compact(r, err);
 	if (!e)
@@ -526,9 +528,9 @@ int recording_refresh(struct recording *r, struct err_text *err)
 	int e = file_size(r, &size, err);
 
 	if (!e)
-		e = take_all(r, size, NULL, NULL, err);
+		e = recording_take_all(r, size, NULL, NULL, err);
 	if (!e && (r->scan.offset != before || !flushed))
-		e = settle(r, size);
+		e = recording_settle(r, size);
 	if (e < 0)
 		return e;
 	return r->scan.offset != before || r->flushed != flushed;

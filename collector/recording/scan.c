@@ -36,7 +36,7 @@ void scan_done(struct scan *s)
 }
 
 /* Loads [from, from + wanted), limited by `size`, into the window. Drops bytes before `from`. */
-static int fill(struct scan *s, uint64_t from, size_t wanted, uint64_t size)
+static int scan_fill(struct scan *s, uint64_t from, size_t wanted, uint64_t size)
 {
 	uint64_t end = from + wanted < size ? from + wanted : size;
 
@@ -91,7 +91,7 @@ static int try_frame(struct scan *s, uint64_t at, uint64_t size, struct scan_ite
 	for (;;) {
 		size_t before = needed;
 
-		r = fill(s, at, needed, size);
+		r = scan_fill(s, at, needed, size);
 		if (r < 0)
 			return r;
 		data = window_at(s, at, &available);
@@ -143,7 +143,7 @@ static int resync(struct scan *s, uint64_t bad, uint64_t size, struct scan_item 
 	while (at + sizeof(magic) <= size && s->resync_spent < RESYNC_BUDGET) {
 		const uint8_t *data, *hit;
 		size_t available;
-		int r = fill(s, at, sizeof(magic), size);
+		int r = scan_fill(s, at, sizeof(magic), size);
 
 		if (r < 0)
 			return r;

@@ -77,7 +77,7 @@ static int note_module(struct anonymise *a, const Heapcast__Module *m)
 	return 0;
 }
 
-static const struct known_module *module_of(const struct anonymise *a, uint32_t number)
+static const struct known_module *anonymise_module_of(const struct anonymise *a, uint32_t number)
 {
 	static const struct known_module none;
 
@@ -86,7 +86,7 @@ static const struct known_module *module_of(const struct anonymise *a, uint32_t 
 
 static uint64_t other_offset(struct anonymise *a, uint32_t module, uint64_t offset)
 {
-	const struct known_module *m = module_of(a, module);
+	const struct known_module *m = anonymise_module_of(a, module);
 
 	if (!module)
 		return offset < FIRST_ADDRESS ? offset : pseudonym_address(&a->names, offset);
@@ -122,10 +122,10 @@ static uint32_t tell_file(struct anonymise *a, const char *file, bool kept)
 	return other ? told_names_text(&a->told, other) : 0;
 }
 
-static int tell_place(void *context, uint32_t here, const struct stack_node *node)
+static int anonymise_tell_place(void *context, uint32_t here, const struct stack_node *node)
 {
 	struct anonymise *a = context;
-	const struct known_module *module = module_of(a, node->module);
+	const struct known_module *module = anonymise_module_of(a, node->module);
 	struct name_frame frames[NAMES_FRAMES_MAX];
 	struct named_frame frame;
 	uint32_t count = 0;
@@ -189,8 +189,8 @@ static int other_events(struct anonymise *a, struct err_text *err)
  * Starts stay ascending: all addresses move by the same offset except those in the kernel's half,
  * which are higher.
  */
-static void put_start(struct anonymise *a, struct buf *to, uint64_t start, uint32_t shift,
-		      uint64_t *page)
+static void anonymise_put_start(struct anonymise *a, struct buf *to, uint64_t start, uint32_t shift,
+				uint64_t *page)
 {
 	uint64_t next = pseudonym_address(&a->names, start) >> shift;
 
@@ -232,16 +232,16 @@ static void put_step(struct anonymise *a, const struct maps_step *s, uint32_t sh
 	uint64_t gone = 0, start = 0, used = 0;
 
 	for (size_t i = 0; i < s->gone_count; i++)
-		put_start(a, &a->columns[GONE], s->gone[i], shift, &gone);
+		anonymise_put_start(a, &a->columns[GONE], s->gone[i], shift, &gone);
 	for (size_t i = 0; i < s->region_count; i++) {
 		const struct maps_region_row *row = &s->region[i];
 
-		put_start(a, &a->columns[START], row->start, shift, &start);
+		anonymise_put_start(a, &a->columns[START], row->start, shift, &start);
 		buf_varint(&a->columns[DEVICES], row->device ? DEVICE : 0);
 		buf_varint(&a->columns[INODES], other_inode(a, row->device, row->inode));
 	}
 	for (size_t i = 0; i < s->used_count; i++)
-		put_start(a, &a->columns[USED], s->used[i].start, shift, &used);
+		anonymise_put_start(a, &a->columns[USED], s->used[i].start, shift, &used);
 }
 
 /* Replaces the step in place. An invalid step is dropped, as a reader would do. */
@@ -305,7 +305,7 @@ static int other_parts(struct anonymise *a, Heapcast__Batch *batch, Heapcast__St
 	return r;
 }
 
-static int put_batch(struct anonymise *a, struct err_text *err)
+static int anonymise_put_batch(struct anonymise *a, struct err_text *err)
 {
 	/* The batch is in the copy's memory, which no other code uses meanwhile. */
 	Heapcast__Batch batch = *a->copy.decoded.item.batch;
@@ -323,7 +323,8 @@ static int put_batch(struct anonymise *a, struct err_text *err)
 	if (!r)
 		r = copy_put(&a->copy, &batch, err);
 	if (!r && original)
-		r = told_names_of_stacks(&a->told, &a->copy, original, &batch, tell_place, a, err);
+		r = told_names_of_stacks(&a->told, &a->copy, original, &batch, anonymise_tell_place,
+					 a, err);
 	anonymise_fields_clear(&a->fields);
 	return r;
 }
@@ -339,7 +340,7 @@ int recording_anonymise(const char *path, const struct anonymise_settings *setti
 	if (!r)
 		r = pseudonyms_init(&a.names, settings->salt, settings->salt_length, err);
 	while (!r && (r = copy_next(&a.copy, err)) == 1)
-		r = put_batch(&a, err);
+		r = anonymise_put_batch(&a, err);
 	if (r < 0 && err && !err->text[0])
 		err_set(err, r, "anonymising %s: %s", path, strerror(-r));
 	anonymise_done(&a);

@@ -129,7 +129,7 @@ void anonymise_fields_done(struct anonymise_fields *f)
 }
 
 /* Takes ownership of `text`. Returns NULL if memory is short. */
-static char *hold(struct anonymise_fields *f, char *text)
+static char *anonymise_fields_hold(struct anonymise_fields *f, char *text)
 {
 	if (!text || array_reserve(&f->texts, &f->text_capacity, (uint64_t)f->text_count + 1,
 				   sizeof(*f->texts)) < 0) {
@@ -200,11 +200,11 @@ static char *other_path(struct anonymise_fields *f, const char *path, size_t len
 
 const char *anonymise_path(struct anonymise_fields *f, const char *path, size_t length)
 {
-	char *copy = hold(f, strndup(path, length));
+	char *copy = anonymise_fields_hold(f, strndup(path, length));
 
 	if (!copy || is_kernels(copy) || (f->keeps && f->keeps(f->context, copy)))
 		return copy;
-	return hold(f, other_path(f, copy, strlen(copy)));
+	return anonymise_fields_hold(f, other_path(f, copy, strlen(copy)));
 }
 
 /* ---- values ---- */
@@ -228,8 +228,9 @@ static int other_text(struct anonymise_fields *f, const struct rule *rule,
 	const char *other = "";
 
 	if (rule->treatment == WORD)
-		other = hold(f, strdup(pseudonym_word(f->names, rule->prefix, text->data, text->len,
-						      word)));
+		other = anonymise_fields_hold(f,
+					      strdup(pseudonym_word(f->names, rule->prefix,
+								    text->data, text->len, word)));
 	else if (rule->treatment == PATH && text->len)
 		other = anonymise_path(f, (const char *)text->data, text->len);
 	else if (rule->treatment == PLAIN && is_plain((const char *)text->data, text->len))
@@ -308,7 +309,7 @@ static int other_value(struct anonymise_fields *f, const struct rule *rule, Prot
 	}
 }
 
-static size_t size_of(ProtobufCType type)
+static size_t anonymise_fields_size_of(ProtobufCType type)
 {
 	return type == PROTOBUF_C_TYPE_BYTES ? sizeof(ProtobufCBinaryData) : sizeof(void *);
 }
@@ -330,7 +331,8 @@ static int other_field(struct anonymise_fields *f, ProtobufCMessage *message,
 	count = *(size_t *)(void *)((uint8_t *)message + field->quantifier_offset);
 	for (size_t i = 0; !r && i < count; i++)
 		r = other_value(f, rule, field->type,
-				*(uint8_t **)(void *)member + i * size_of(field->type));
+				*(uint8_t **)(void *)member +
+					i * anonymise_fields_size_of(field->type));
 	return r;
 }
 

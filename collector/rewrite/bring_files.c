@@ -24,12 +24,12 @@ void bring_files_done(struct bring_files *f)
 
 /* ---- files in the output ---- */
 
-static bool is_there(const struct bring_files *f, const struct brought_file *file)
+static bool bring_files_is_there(const struct bring_files *f, const struct brought_file *file)
 {
 	return intern_find(&f->there, file->build_id, file->build_id_length);
 }
 
-static int add(struct bring_files *f, const struct brought_file *file)
+static int bring_files_add(struct bring_files *f, const struct brought_file *file)
 {
 	uint32_t before = f->there.count,
 		 number = intern_bytes(&f->there, file->build_id, file->build_id_length);
@@ -51,7 +51,7 @@ int bring_files_pass(struct bring_files *f, const struct copy *copy, const Heapc
 	if (!piece->offset)
 		f->pieces = (struct brought_pieces){0};
 	r = brought_pieces_take(&f->pieces, piece, NULL);
-	if (r == 1 && add(f, &f->pieces.file) < 0)
+	if (r == 1 && bring_files_add(f, &f->pieces.file) < 0)
 		return -ENOMEM;
 	if (r)
 		f->pieces = (struct brought_pieces){0};
@@ -71,7 +71,7 @@ static int put_piece(struct bring_files *f, struct copy *copy, Heapcast__FilePie
 	return copy_put(copy, &batch, err);
 }
 
-static bool is_same(int fd, const struct stat *before)
+static bool bring_files_is_same(int fd, const struct stat *before)
 {
 	struct stat now;
 
@@ -105,7 +105,7 @@ static int put_pieces(struct bring_files *f, struct copy *copy, const struct bro
 		piece.data.len = left < sizeof(bytes) ? (size_t)left : sizeof(bytes);
 		same = pread(fd, bytes, piece.data.len, (off_t)piece.offset) ==
 			       (ssize_t)piece.data.len &&
-		       is_same(fd, st);
+		       bring_files_is_same(fd, st);
 		if (!same) {
 			piece.refusal = HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_CHANGED;
 			piece.data.len = 0;
@@ -124,7 +124,7 @@ int bring_files_put(struct bring_files *f, struct copy *copy, const struct bring
 	struct stat st;
 	int r;
 
-	if (is_there(f, &file->file))
+	if (bring_files_is_there(f, &file->file))
 		return 0;
 	fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -135,5 +135,5 @@ int bring_files_put(struct bring_files *f, struct copy *copy, const struct bring
 	r = put_pieces(f, copy, &file->file, fd, &st, err);
 	if (r == 1)
 		return err_set(err, 1, "%s was changed while it was read", file->path);
-	return r ? r : add(f, &file->file);
+	return r ? r : bring_files_add(f, &file->file);
 }

@@ -23,7 +23,7 @@ struct bring {
 	struct name_result result;
 };
 
-static int tell_place(void *context, uint32_t here, const struct stack_node *node)
+static int bring_names_tell_place(void *context, uint32_t here, const struct stack_node *node)
 {
 	struct bring *b = context;
 	struct name_frame frames[NAMES_FRAMES_MAX];
@@ -46,7 +46,7 @@ static int tell_place(void *context, uint32_t here, const struct stack_node *nod
 	return told_names_place(&b->told, node->module, node->offset, frames, count);
 }
 
-static int put_batch(struct bring *b, struct err_text *err)
+static int bring_names_put_batch(struct bring *b, struct err_text *err)
 {
 	/* The batch is in the copy's memory, which no other code uses meanwhile. */
 	Heapcast__Batch batch = *b->copy.decoded.item.batch;
@@ -58,8 +58,8 @@ static int put_batch(struct bring *b, struct err_text *err)
 	if (!r)
 		r = bring_files_pass(&b->files, &b->copy, &batch);
 	if (!r && batch.stacks)
-		r = told_names_of_stacks(&b->told, &b->copy, batch.stacks, &batch, tell_place, b,
-					 err);
+		r = told_names_of_stacks(&b->told, &b->copy, batch.stacks, &batch,
+					 bring_names_tell_place, b, err);
 	return r;
 }
 
@@ -86,7 +86,7 @@ int recording_bring_names(const char *path, const struct name_settings *settings
 	int r = copy_open(&b.copy, path, &settings->copy, err);
 
 	while (!r && (r = copy_next(&b.copy, err)) == 1)
-		r = put_batch(&b, err);
+		r = bring_names_put_batch(&b, err);
 	if (!r)
 		r = put_files(&b, err);
 	if (r < 0 && err && !err->text[0])

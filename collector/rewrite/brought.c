@@ -18,8 +18,8 @@
 
 /* ---- pieces ---- */
 
-static int begin(struct brought_pieces *p, const Heapcast__FilePiece *piece,
-		 struct err_text *reason)
+static int brought_begin(struct brought_pieces *p, const Heapcast__FilePiece *piece,
+			 struct err_text *reason)
 {
 	if (!piece->build_id.len || piece->build_id.len > sizeof(p->file.build_id))
 		return err_set(reason, -EBADMSG, "a build id has 1 to %zu bytes, this one has %zu",
@@ -35,7 +35,7 @@ static int begin(struct brought_pieces *p, const Heapcast__FilePiece *piece,
 	return 0;
 }
 
-static bool is_of(const struct brought_file *file, const Heapcast__FilePiece *piece)
+static bool brought_is_of(const struct brought_file *file, const Heapcast__FilePiece *piece)
 {
 	return piece->build_id.len == file->build_id_length && file->build_id_length &&
 	       !memcmp(piece->build_id.data, file->build_id, file->build_id_length);
@@ -45,7 +45,7 @@ int brought_pieces_take(struct brought_pieces *p, const Heapcast__FilePiece *pie
 			struct err_text *reason)
 {
 	size_t length = piece->data.len;
-	int r = p->received ? 0 : begin(p, piece, reason);
+	int r = p->received ? 0 : brought_begin(p, piece, reason);
 
 	if (r < 0)
 		return r;
@@ -53,7 +53,7 @@ int brought_pieces_take(struct brought_pieces *p, const Heapcast__FilePiece *pie
 		return err_set(reason, -EBADMSG, "it was changed while the recording was packed");
 	if (!length || length > BROUGHT_PIECE_MAX || !piece->identity || !piece->total)
 		return err_set(reason, -EBADMSG, "a piece of it makes no sense");
-	if (!is_of(&p->file, piece) || piece->identity != p->identity)
+	if (!brought_is_of(&p->file, piece) || piece->identity != p->identity)
 		return err_set(reason, -EBADMSG, "pieces of it do not fit together");
 	if (piece->total != p->file.size)
 		return err_set(reason, -EBADMSG, "it has %llu bytes, and then %llu, as it says",
@@ -97,7 +97,7 @@ bool brought_only(const Heapcast__Batch *batch)
 
 /* ---- a recording ---- */
 
-static int failed(const struct brought *b, int error, struct err_text *err)
+static int brought_failed(const struct brought *b, int error, struct err_text *err)
 {
 	return err_set(err, error, "cannot read %s: %s", b->path, strerror(-error));
 }
@@ -112,12 +112,12 @@ int brought_open(struct brought *b, const char *path, struct err_text *err)
 	if (b->fd < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	if (fstat(b->fd, &st) < 0)
-		return failed(b, -errno, err);
+		return brought_failed(b, -errno, err);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EBADMSG, "%s is not a recording: it is no regular file", path);
 	b->size = (uint64_t)st.st_size;
 	r = scan_init(&b->scan, b->fd, 0, NULL);
-	return r ? failed(b, r, err) : 0;
+	return r ? brought_failed(b, r, err) : 0;
 }
 
 void brought_close(struct brought *b)
@@ -138,7 +138,7 @@ static bool is_ours(struct brought *b, const Heapcast__Batch *batch)
 	return !memcmp(b->id.bytes, batch->stream.data, STREAM_ID_SIZE);
 }
 
-static int tell_progress(struct brought *b)
+static int brought_tell_progress(struct brought *b)
 {
 	uint64_t done = b->scan.offset;
 
@@ -155,7 +155,7 @@ static int find_piece(struct brought *b)
 	int r = 1;
 
 	while (!b->piece && (r = scan_next(&b->scan, b->size, &item)) == 1) {
-		r = tell_progress(b);
+		r = brought_tell_progress(b);
 		if (r < 0)
 			return r;
 		if (is_ours(b, item.batch))
@@ -167,7 +167,7 @@ static int find_piece(struct brought *b)
 /* Tells whether a piece is the rest of an invalid file, which is skipped silently. */
 static bool is_rest(const struct brought *b, const Heapcast__FilePiece *piece)
 {
-	return piece->refusal || (piece->offset && is_of(&b->spoilt, piece));
+	return piece->refusal || (piece->offset && brought_is_of(&b->spoilt, piece));
 }
 
 int brought_next(struct brought *b, struct brought_file *ret_file, struct err_text *err)
@@ -178,7 +178,7 @@ int brought_next(struct brought *b, struct brought_file *ret_file, struct err_te
 	while ((r = find_piece(b)) == 1 && is_rest(b, b->piece))
 		b->piece = NULL;
 	if (r != 1)
-		return r < 0 && r != -ECANCELED ? failed(b, r, err) : r;
+		return r < 0 && r != -ECANCELED ? brought_failed(b, r, err) : r;
 	p = b->piece;
 	*ret_file = (struct brought_file){.size = p->total};
 	if (p->build_id.len && p->build_id.len <= sizeof(ret_file->build_id)) {
@@ -193,8 +193,8 @@ int brought_next(struct brought *b, struct brought_file *ret_file, struct err_te
  * Takes the next piece, which must continue `pieces`. Returns 1 if the file is complete, 0 if not,
  * or a negative errno.
  */
-static int read_piece(struct brought *b, struct brought_pieces *pieces, int fd,
-		      struct err_text *err)
+static int brought_read_piece(struct brought *b, struct brought_pieces *pieces, int fd,
+			      struct err_text *err)
 {
 	const Heapcast__FilePiece *p = b->piece;
 	int whole, r;
@@ -217,11 +217,11 @@ int brought_read(struct brought *b, int fd, struct err_text *err)
 	int r, whole = 0;
 
 	while (!whole && (r = find_piece(b)) == 1)
-		whole = read_piece(b, &pieces, fd, err);
+		whole = brought_read_piece(b, &pieces, fd, err);
 	if (whole)
 		return whole < 0 ? whole : 0;
 	if (r < 0)
-		return r != -ECANCELED ? failed(b, r, err) : r;
+		return r != -ECANCELED ? brought_failed(b, r, err) : r;
 	return err_set(err, -EBADMSG, "only %llu of its %llu bytes are there",
 		       (unsigned long long)pieces.received, (unsigned long long)pieces.file.size);
 }

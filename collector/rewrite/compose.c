@@ -78,7 +78,8 @@ static int write_batch(struct composer *c, const Heapcast__Batch *batch)
 }
 
 /* Encodes the nodes that are new since the last batch into `memory`. */
-static void put_stacks(struct composer *c, uint8_t *memory, size_t size, Heapcast__Stacks *stacks)
+static void compose_put_stacks(struct composer *c, uint8_t *memory, size_t size,
+			       Heapcast__Stacks *stacks)
 {
 	struct stacks_encoder encoder;
 
@@ -93,7 +94,7 @@ static void put_stacks(struct composer *c, uint8_t *memory, size_t size, Heapcas
  * Encodes the rows of threads whose counts have changed, in five columns of `memory`, with
  * VARINT_MAX bytes per number.
  */
-static void put_threads(struct composer *c, uint8_t *memory, Heapcast__Ledger *ledger)
+static void compose_put_threads(struct composer *c, uint8_t *memory, Heapcast__Ledger *ledger)
 {
 	ProtobufCBinaryData *column[] = {&ledger->thread, &ledger->thread_produced,
 					 &ledger->thread_delivered, &ledger->thread_lost,
@@ -117,11 +118,11 @@ static void put_threads(struct composer *c, uint8_t *memory, Heapcast__Ledger *l
 	c->news_count = 0;
 }
 
-static void put_ledger(struct composer *c, uint8_t *memory, Heapcast__Ledger *ledger)
+static void compose_put_ledger(struct composer *c, uint8_t *memory, Heapcast__Ledger *ledger)
 {
 	*ledger = c->ledger;
 	ledger->produced = ledger->delivered + ledger->culled + ledger->not_sampled + ledger->lost;
-	put_threads(c, memory, ledger);
+	compose_put_threads(c, memory, ledger);
 }
 
 static int put_culled(struct composer *c)
@@ -165,12 +166,13 @@ static int write_head(struct composer *c, const Heapcast__End *end, uint8_t *scr
 	batch.time_ns = batch.watermark_ns = c->last_ns;
 	batch.wall_ns = c->start_wall_ns + c->last_ns;
 	batch.process = c->process_sent ? NULL : c->process;
-	put_ledger(c, scratch, &ledger);
+	compose_put_ledger(c, scratch, &ledger);
 	batch.ledger = &ledger;
 	if (c->nodes.count > c->nodes_sent) {
 		uint8_t *memory = ledger.thread_culled.data + ledger.thread_culled.len;
 
-		put_stacks(c, memory, (c->nodes.count - c->nodes_sent) * STACKS_NODE_MAX, &stacks);
+		compose_put_stacks(c, memory, (c->nodes.count - c->nodes_sent) * STACKS_NODE_MAX,
+				   &stacks);
 		batch.stacks = &stacks;
 	}
 	if (c->events.count) {

@@ -66,7 +66,7 @@ static int count_names(struct composer *c, uint64_t bytes)
 }
 
 /* Returns the number of a text; 0 if it is empty, or on failure. */
-static uint32_t text_of(struct composer *c, const char *text)
+static uint32_t compose_put_text_of(struct composer *c, const char *text)
 {
 	uint32_t before = c->texts.count, number;
 	size_t length = text ? strnlen(text, NAMES_TEXT_MAX) : 0;
@@ -97,8 +97,9 @@ int composer_name(struct composer *c, uint32_t module, uint64_t offset,
 	if (!r)
 		r = count_names(c, NAMES_PLACE_BYTES + (uint64_t)count * NAMES_FRAME_BYTES);
 	for (unsigned i = 0; !r && i < count; i++) {
-		row[i] = (struct name_frame){text_of(c, frames[i].function),
-					     text_of(c, frames[i].file), frames[i].line};
+		row[i] =
+			(struct name_frame){compose_put_text_of(c, frames[i].function),
+					    compose_put_text_of(c, frames[i].file), frames[i].line};
 		r = c->error;
 	}
 	if (!r)
@@ -106,7 +107,7 @@ int composer_name(struct composer *c, uint32_t module, uint64_t offset,
 	return r;
 }
 
-static struct composed_thread *thread_of(struct composer *c, uint32_t number)
+static struct composed_thread *compose_put_thread_of(struct composer *c, uint32_t number)
 {
 	if (!number || number > THREADS_MAX) {
 		composer_refuse(c, "a thread without a number");
@@ -128,7 +129,7 @@ int composer_thread(struct composer *c, const Heapcast__Thread *thread)
 
 	if (r < 0)
 		return r;
-	t = thread_of(c, thread->number);
+	t = compose_put_thread_of(c, thread->number);
 	if (!t)
 		return c->error;
 	t->defined = true;
@@ -141,7 +142,7 @@ int composer_thread(struct composer *c, const Heapcast__Thread *thread)
  */
 static struct composed_thread *count_thread(struct composer *c, uint32_t number)
 {
-	struct composed_thread *t = thread_of(c, number);
+	struct composed_thread *t = compose_put_thread_of(c, number);
 
 	if (t && !t->defined) {
 		Heapcast__Thread thread = HEAPCAST__THREAD__INIT;
@@ -197,7 +198,7 @@ int composer_event(struct composer *c, const struct event *event)
 	}
 	if (r < 0)
 		return c->error ? c->error : composer_refuse(c, "an event of no kind");
-	t = thread_of(c, event->thread);
+	t = compose_put_thread_of(c, event->thread);
 	if (t && !(t->defined && t->news))
 		t = count_thread(c, event->thread);
 	if (!t)

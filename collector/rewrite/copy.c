@@ -25,7 +25,7 @@
 #define COLUMNS_EVENT 32
 #define COLUMNS_LEAST (64u << 10)
 
-static int failed(const struct copy *c, int error, struct err_text *err)
+static int copy_failed(const struct copy *c, int error, struct err_text *err)
 {
 	return err_set(err, error, "cannot read %s: %s", c->path, strerror(-error));
 }
@@ -48,12 +48,12 @@ int copy_open(struct copy *c, const char *path, const struct copy_settings *sett
 	if (c->in < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	if (fstat(c->in, &st) < 0)
-		return failed(c, -errno, err);
+		return copy_failed(c, -errno, err);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EBADMSG, "%s is not a recording: it is no regular file", path);
 	c->size = (uint64_t)st.st_size;
 	r = c->frames ? scan_init(&c->scan, c->in, 0, NULL) : -ENOMEM;
-	return r ? failed(c, r, err) : 0;
+	return r ? copy_failed(c, r, err) : 0;
 }
 
 void copy_close(struct copy *c)
@@ -83,7 +83,7 @@ int copy_rewind(struct copy *c, struct err_text *err)
 	c->batches = c->events_ahead = c->reported = 0;
 	c->decoded.event_count = 0;
 	r = scan_init(&c->scan, c->in, 0, NULL);
-	return r ? failed(c, r, err) : 0;
+	return r ? copy_failed(c, r, err) : 0;
 }
 
 /* ---- input ---- */
@@ -92,7 +92,7 @@ int copy_rewind(struct copy *c, struct err_text *err)
  * Takes a batch like recording_take. Returns 1 if it was taken, 0 if it is a duplicate, or a
  * negative errno.
  */
-static int take(struct copy *c, struct err_text *reason)
+static int copy_take(struct copy *c, struct err_text *reason)
 {
 	const Heapcast__Batch *batch = c->decoded.item.batch;
 	int r = batch_wanted(&c->position, c->has_id ? &c->id : NULL, batch, reason);
@@ -116,7 +116,7 @@ static int take(struct copy *c, struct err_text *reason)
 	return 1;
 }
 
-static int tell_progress(struct copy *c)
+static int copy_tell_progress(struct copy *c)
 {
 	uint64_t done = c->scan.offset;
 
@@ -134,10 +134,10 @@ int copy_next(struct copy *c, struct err_text *err)
 	c->events_ahead += c->decoded.event_count;
 	c->decoded.event_count = 0;
 	while ((r = scan_next(&c->scan, c->size, &c->decoded.item)) == 1) {
-		if (tell_progress(c) < 0)
+		if (copy_tell_progress(c) < 0)
 			return -ECANCELED;
 		c->decoded.tried = false;
-		r = take(c, &reason);
+		r = copy_take(c, &reason);
 		if (r == 1)
 			return 1;
 		c->decoded.event_count = 0;
@@ -145,7 +145,7 @@ int copy_next(struct copy *c, struct err_text *err)
 			break;
 	}
 	if (r < 0)
-		return failed(c, r, err);
+		return copy_failed(c, r, err);
 	if (!c->has_id)
 		return err_set(err, -EBADMSG, "%s is not a recording", c->path);
 	return 0;
@@ -184,7 +184,7 @@ int copy_encode(struct copy *c, Heapcast__Events *ret, struct err_text *err)
 		buf_clear(&c->columns);
 		buf_clear(&c->state);
 		if (!buf_reserve(&c->columns, size) || !buf_reserve(&c->state, EVENTS_STATE_BEST))
-			return failed(c, -ENOMEM, err);
+			return copy_failed(c, -ENOMEM, err);
 		events_encoder_init(&e, c->columns.data, size, c->state.data, EVENTS_STATE_BEST,
 				    EVENTS_MAX_COUNT, tick_ns);
 		while ((r = put_events(&e, d)) == -EAGAIN)
@@ -192,7 +192,7 @@ int copy_encode(struct copy *c, Heapcast__Events *ret, struct err_text *err)
 		size *= 2;
 	} while (r == -ENOSPC);
 	if (r < 0)
-		return failed(c, r, err);
+		return copy_failed(c, r, err);
 	events_encoder_fill(&e, ret);
 	return 0;
 }
@@ -223,7 +223,7 @@ int copy_put(struct copy *c, const Heapcast__Batch *batch, struct err_text *err)
 	buf_clear(&c->message);
 	buf_clear(&c->frame);
 	if (!buf_reserve(&c->message, FRAME_HEADROOM + length) || !buf_reserve(&c->frame, bound))
-		return failed(c, -ENOMEM, err);
+		return copy_failed(c, -ENOMEM, err);
 	heapcast__batch__pack(batch, c->message.data + FRAME_HEADROOM);
 	n = frame_encode(c->frames, c->message.data + FRAME_HEADROOM, length, c->frame.data, bound);
 	if (n < 0)

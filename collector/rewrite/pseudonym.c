@@ -136,7 +136,7 @@ void pseudonym_build_id(struct pseudonyms *p, const uint8_t *id, size_t length, 
 
 /* ---- offsets ---- */
 
-static uint64_t mix(uint64_t x, uint64_t key)
+static uint64_t pseudonym_mix(uint64_t x, uint64_t key)
 {
 	x ^= key;
 	x = (x ^ x >> 31) * UINT64_C(0x7fb5d329728ea185);
@@ -164,7 +164,7 @@ static uint64_t permute(const struct pseudonym_offsets *o, uint64_t value)
 		 right = value & mask;
 
 	for (unsigned i = 0; i < 4; i++) {
-		uint64_t next = left ^ (mix(right, o->round[i]) & mask);
+		uint64_t next = left ^ (pseudonym_mix(right, o->round[i]) & mask);
 
 		left = right;
 		right = next;
@@ -177,7 +177,8 @@ uint64_t pseudonym_offset(const struct pseudonym_offsets *o, uint64_t offset)
 	uint64_t at = offset - o->first;
 
 	if (at >= o->count || o->count >> 2 * o->half_bits)
-		return (mix(mix(offset, o->round[0]), o->round[1]) & (UINT64_MAX >> 12)) |
+		return (pseudonym_mix(pseudonym_mix(offset, o->round[0]), o->round[1]) &
+			(UINT64_MAX >> 12)) |
 		       (uint64_t)1 << 52;
 	do
 		at = permute(o, at);

@@ -49,7 +49,7 @@ void short_lived_done(struct short_lived *s)
 
 /* ---- flags ---- */
 
-static int make_room(struct short_lived *s, uint64_t events)
+static int short_lived_make_room(struct short_lived *s, uint64_t events)
 {
 	uint64_t room = s->room ? s->room : ROOM_LEAST;
 	void *at;
@@ -79,7 +79,7 @@ static void flag(struct short_lived *s, uint64_t event, unsigned flags)
 
 /* ---- addresses ---- */
 
-static void forget(struct short_lived *s, uint64_t address)
+static void short_lived_forget(struct short_lived *s, uint64_t address)
 {
 	uint64_t index;
 
@@ -106,7 +106,7 @@ static void leave_all(struct short_lived *s)
 		s->blocks[i].stays = true;
 }
 
-static struct short_block *known(const struct short_lived *s, uint64_t address)
+static struct short_block *short_lived_known(const struct short_lived *s, uint64_t address)
 {
 	const uint64_t *index = map_get(&s->live, address);
 
@@ -114,7 +114,7 @@ static struct short_block *known(const struct short_lived *s, uint64_t address)
 }
 
 /* Adds an unknown address. Returns NULL if memory is short. */
-static struct short_block *note(struct short_lived *s, uint64_t address)
+static struct short_block *short_lived_note(struct short_lived *s, uint64_t address)
 {
 	uint64_t *index = map_put(&s->live, address, NULL);
 	uint32_t at = s->spare;
@@ -143,17 +143,17 @@ struct at_hand {
 	bool counts; /* its thread and stack are known, and its batch has no exec */
 };
 
-static int take_birth(struct short_lived *s, const struct at_hand *h, bool may)
+static int short_lived_take_birth(struct short_lived *s, const struct at_hand *h, bool may)
 {
 	const struct event *e = h->e;
 	struct short_block *b;
 
 	if (e->address == MAP_NO_KEY)
 		return 0;
-	b = known(s, e->address);
+	b = short_lived_known(s, e->address);
 	if (b)
 		may = false;
-	else if (!(b = note(s, e->address)))
+	else if (!(b = short_lived_note(s, e->address)))
 		return -ENOMEM;
 	b->event = h->number;
 	b->time_ns = e->time_ns;
@@ -175,23 +175,23 @@ static void take_doubtful(struct short_lived *s, const struct at_hand *h, uint64
 	if (b->births > 1 && !surely_last)
 		b->births--;
 	else if (b->births && time_ns >= b->time_ns)
-		forget(s, address);
+		short_lived_forget(s, address);
 }
 
 /*
  * `until_ns` is the end of the block's life in the rows. Returns 1 if the block is dropped, 0 if
  * not, or -ENOMEM.
  */
-static int take_death(struct short_lived *s, const struct at_hand *h, uint64_t address,
-		      uint64_t time_ns, uint64_t until_ns)
+static int short_lived_take_death(struct short_lived *s, const struct at_hand *h, uint64_t address,
+				  uint64_t time_ns, uint64_t until_ns)
 {
 	struct short_block *b;
 
 	if (!address || address == MAP_NO_KEY)
 		return 0;
-	b = known(s, address);
+	b = short_lived_known(s, address);
 	if (!b) {
-		b = note(s, address);
+		b = short_lived_note(s, address);
 		if (b)
 			b->stays = true;
 		return b ? 0 : -ENOMEM;
@@ -202,11 +202,11 @@ static int take_death(struct short_lived *s, const struct at_hand *h, uint64_t a
 	}
 	if (!h->counts || until_ns - b->time_ns >= s->threshold_ns ||
 	    s->in_batch == SHORT_BATCH_MOST) {
-		forget(s, address);
+		short_lived_forget(s, address);
 		return 0;
 	}
 	flag(s, b->event, SHORT_DROP);
-	forget(s, address);
+	short_lived_forget(s, address);
 	s->in_batch++;
 	s->blocks_dropped++;
 	return 1;
@@ -219,16 +219,16 @@ static int take_reallocation(struct short_lived *s, const struct at_hand *h)
 	int r;
 
 	if (!e->old_address)
-		return take_birth(s, h, true);
-	r = take_death(s, h, e->old_address, call_ns, e->time_ns);
+		return short_lived_take_birth(s, h, true);
+	r = short_lived_take_death(s, h, e->old_address, call_ns, e->time_ns);
 	if (r < 0)
 		return r;
 	if (r)
 		flag(s, h->number, SHORT_CUT);
-	return take_birth(s, h, r == 1);
+	return short_lived_take_birth(s, h, r == 1);
 }
 
-static int take_event(struct short_lived *s, const struct at_hand *h)
+static int short_lived_take_event(struct short_lived *s, const struct at_hand *h)
 {
 	const struct event *e = h->e;
 	int r;
@@ -238,8 +238,8 @@ static int take_event(struct short_lived *s, const struct at_hand *h)
 	if (e->class == EVENT_CLASS_REALLOCATION)
 		return take_reallocation(s, h);
 	if (e->class != EVENT_CLASS_FREE)
-		return take_birth(s, h, true);
-	r = take_death(s, h, e->address, e->time_ns, e->time_ns);
+		return short_lived_take_birth(s, h, true);
+	r = short_lived_take_death(s, h, e->address, e->time_ns, e->time_ns);
 	if (r == 1)
 		flag(s, h->number, SHORT_DROP);
 	return r < 0 ? r : 0;
@@ -271,7 +271,7 @@ static int note_last(struct short_lived *s, const struct copy *copy)
 	return 0;
 }
 
-static bool is_known(struct copy *copy, const struct event *e)
+static bool short_lived_is_known(struct copy *copy, const struct event *e)
 {
 	return definitions_thread(&copy->definitions, e->thread) &&
 	       (!e->stack || nodes_of_wire(&copy->definitions.nodes, e->stack));
@@ -299,12 +299,13 @@ int short_lived_add(struct short_lived *s, struct copy *copy)
 	if (batch->time_ns > s->last_ns)
 		s->last_ns = batch->time_ns;
 	if (!r)
-		r = make_room(s, copy->events_ahead + d->event_count);
+		r = short_lived_make_room(s, copy->events_ahead + d->event_count);
 	s->tick_ns = batch->events ? batch->events->tick_ns : 1;
 	s->in_batch = 0;
 	for (uint32_t i = 0; !r && i < d->event_count; i++)
-		r = take_event(s, &(struct at_hand){&d->events[i], copy->events_ahead + i,
-						    !exec && is_known(copy, &d->events[i])});
+		r = short_lived_take_event(
+			s, &(struct at_hand){&d->events[i], copy->events_ahead + i,
+					     !exec && short_lived_is_known(copy, &d->events[i])});
 	return r;
 }
 

@@ -77,7 +77,7 @@ static int changed(const struct strip *s, struct err_text *err)
 
 /* ---- blocks ---- */
 
-static int hold(struct strip *s, const struct event *e)
+static int strip_hold(struct strip *s, const struct event *e)
 {
 	uint64_t *index = map_put(&s->by_address, e->address, NULL);
 	uint32_t at = s->spare;
@@ -124,7 +124,7 @@ static int count_block(struct strip *s, const struct held *h, uint64_t end_ns, b
 }
 
 /* Ends the held block at `address`. Returns -EBADMSG if there is none. */
-static int release(struct strip *s, uint64_t address, uint64_t end_ns, bool freed)
+static int strip_release(struct strip *s, uint64_t address, uint64_t end_ns, bool freed)
 {
 	uint64_t index;
 	struct held *h;
@@ -164,12 +164,13 @@ static int sift_event(struct strip *s, struct event *e, unsigned flags)
 	int r = 0;
 
 	if (flags & SHORT_CUT) {
-		r = release(s, e->old_address, e->time_ns, false);
+		r = strip_release(s, e->old_address, e->time_ns, false);
 		e->old_address = e->call_time_ns = 0;
 	}
 	if (r || !(flags & SHORT_DROP))
 		return r < 0 ? r : 1;
-	r = e->class == EVENT_CLASS_FREE ? release(s, e->address, e->time_ns, true) : hold(s, e);
+	r = e->class == EVENT_CLASS_FREE ? strip_release(s, e->address, e->time_ns, true)
+					 : strip_hold(s, e);
 	return r < 0 ? r : count_dropped(s, e);
 }
 
@@ -234,7 +235,7 @@ static uint64_t oldest_birth(const struct strip *s, const Heapcast__Culled *thei
 }
 
 /* The batch's own rows come first. */
-static int put_sums(struct strip *s, Heapcast__Batch *batch)
+static int strip_put_sums(struct strip *s, Heapcast__Batch *batch)
 {
 	const Heapcast__Culled *theirs = batch->culled;
 	uint32_t count = s->sums.count + (theirs ? theirs->count : 0);
@@ -269,7 +270,7 @@ static int put_sums(struct strip *s, Heapcast__Batch *batch)
 /* ---- the account ---- */
 
 /* Moves dropped events from the delivered to the culled events of their threads, at once. */
-static int put_threads(struct strip *s, Heapcast__Ledger *l)
+static int strip_put_threads(struct strip *s, Heapcast__Ledger *l)
 {
 	struct reader threads = reader_of(l->thread.data, l->thread.len),
 		      delivered = reader_of(l->thread_delivered.data, l->thread_delivered.len),
@@ -292,7 +293,7 @@ static int put_threads(struct strip *s, Heapcast__Ledger *l)
 	return buf_error(&s->columns[0]) ? -ENOMEM : buf_error(&s->columns[1]);
 }
 
-static int put_ledger(struct strip *s, Heapcast__Batch *batch)
+static int strip_put_ledger(struct strip *s, Heapcast__Batch *batch)
 {
 	Heapcast__Ledger *l = &s->ledger;
 
@@ -304,7 +305,7 @@ static int put_ledger(struct strip *s, Heapcast__Batch *batch)
 	l->culled += s->told;
 	l->pending += s->dropped - s->told;
 	batch->ledger = l;
-	return put_threads(s, l);
+	return strip_put_threads(s, l);
 }
 
 /*
@@ -336,7 +337,7 @@ static void put_process(struct strip *s, Heapcast__Batch *batch)
 	batch->process = &s->process;
 }
 
-static int put_batch(struct strip *s, struct err_text *err)
+static int strip_put_batch(struct strip *s, struct err_text *err)
 {
 	Heapcast__Batch batch = *s->copy.decoded.item.batch;
 	bool altered, last = short_lived_is_last(&s->marked, s->copy.batches, &s->agents);
@@ -354,9 +355,9 @@ static int put_batch(struct strip *s, struct err_text *err)
 		batch.events = s->copy.decoded.event_count ? &s->events : NULL;
 	}
 	if (!r && !batch.catch_up && sums_are_due(s, &batch, last))
-		r = put_sums(s, &batch);
+		r = strip_put_sums(s, &batch);
 	if (!r && batch.ledger && s->dropped)
-		r = put_ledger(s, &batch);
+		r = strip_put_ledger(s, &batch);
 	return r < 0 ? r : copy_put(&s->copy, &batch, err);
 }
 
@@ -393,7 +394,7 @@ int recording_strip(const char *path, uint64_t threshold_ns, const struct copy_s
 	if (!r)
 		r = copy_rewind(&s.copy, err);
 	if (!r)
-		r = each_batch(&s, put_batch, err);
+		r = each_batch(&s, strip_put_batch, err);
 	if (r < 0 && err && !err->text[0])
 		err_set(err, r, "stripping %s: %s", path, strerror(-r));
 	s.result.bytes_before = s.copy.scan.offset;

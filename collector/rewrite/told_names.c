@@ -71,9 +71,9 @@ static int put_names(struct told_names *t, struct copy *copy, const Heapcast__Ba
 	return r;
 }
 
-static int tell_place(struct told_names *t, const struct copy *copy, uint32_t number,
-		      const struct stack_node *node, told_names_place_function *place,
-		      void *context)
+static int told_names_tell_place(struct told_names *t, const struct copy *copy, uint32_t number,
+				 const struct stack_node *node, told_names_place_function *place,
+				 void *context)
 {
 	uint32_t here = nodes_of_wire(&copy->definitions.nodes, number), before = t->places.count,
 		 known;
@@ -97,7 +97,7 @@ int told_names_of_stacks(struct told_names *t, struct copy *copy, const Heapcast
 
 	names_encoder_clear(&t->encoder, t->texts.count + 1);
 	while (!r && (r = stacks_decoder_next(&decoder, &number, &node, err)) == 1) {
-		r = tell_place(t, copy, number, &node, place, context);
+		r = told_names_tell_place(t, copy, number, &node, place, context);
 		if (!r && names_encoder_size(&t->encoder) >= BATCH_BYTES)
 			r = put_names(t, copy, of, err);
 	}

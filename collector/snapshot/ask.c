@@ -7,8 +7,8 @@
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
-static int begin(struct snapshot_asking *a, unsigned slot, const struct stream_id *stream,
-		 struct err_text *err)
+static int ask_begin(struct snapshot_asking *a, unsigned slot, const struct stream_id *stream,
+		     struct err_text *err)
 {
 	struct control_order order = {.wait_ms = a->wait_ms, .action = CONTROL_SNAPSHOT};
 	char line[CONTROL_LINE];
@@ -29,11 +29,11 @@ static int begin_some(struct snapshot_asking *a, struct err_text *err)
 	int r = 0;
 
 	if (!a->streams && !a->begun)
-		r = begin(a, 0, NULL, err);
+		r = ask_begin(a, 0, NULL, err);
 	a->begun = true;
 	for (unsigned i = 0; !r && a->streams && i < ASKED_AT_ONCE; i++)
 		if (!a->open[i] && a->next < a->stream_count)
-			r = begin(a, i, &a->streams[a->next++], err);
+			r = ask_begin(a, i, &a->streams[a->next++], err);
 	return r;
 }
 

@@ -24,8 +24,8 @@ void look_end(struct snapshot_taking *t)
 	t->recording = NULL;
 }
 
-static int open_stream(struct snapshot_taking *t, const struct snapshot_member *m,
-		       struct err_text *err)
+static int look_open_stream(struct snapshot_taking *t, const struct snapshot_member *m,
+			    struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(t->store, &m->stream);
 	int r = path ? recording_open(path, NULL, NULL, &t->recording, err) : -ENOMEM;
@@ -44,7 +44,7 @@ static int look_again(struct snapshot_taking *t, const struct snapshot_member *m
 	int r;
 
 	if (!t->recording) {
-		r = open_stream(t, m, err);
+		r = look_open_stream(t, m, err);
 		if (r < 0)
 			look_end(t);
 		return r;
@@ -72,7 +72,7 @@ static bool is_stored(const struct recording *recording, const struct snapshot_m
 	       (recording_watermark_ns(recording) > m->time_ns || !recording_is_growing(recording));
 }
 
-static void describe(const struct recording *recording, struct snapshot_member *m)
+static void look_describe(const struct recording *recording, struct snapshot_member *m)
 {
 	const struct process_info *p = recording_process(recording);
 
@@ -108,7 +108,7 @@ static int merge_stream(struct snapshot_taking *t, struct snapshot_member *m, st
 {
 	int r = begin_merge(t, err);
 
-	describe(t->recording, m);
+	look_describe(t->recording, m);
 	if (!r)
 		r = merge_add(t->merge, t->view, place_of(t, m)->replied_ns, m, err);
 	look_end(t);

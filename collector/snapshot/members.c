@@ -143,7 +143,7 @@ int members_list(struct snapshot_taking *t, struct err_text *err)
 
 /* ---- the name ---- */
 
-static int is_taken(struct snapshot_taking *t, const char *name)
+static int members_is_taken(struct snapshot_taking *t, const char *name)
 {
 	struct snapshot other;
 	int r = store_snapshot_get(t->store, name, &other, NULL);
@@ -168,7 +168,7 @@ int members_find_name(struct snapshot_taking *t, struct err_text *err)
 		if (r < 0)
 			return r;
 		snprintf(name, sizeof(t->snapshot.name), "%s", t->request->name);
-		r = is_taken(t, name);
+		r = members_is_taken(t, name);
 		return r <= 0 ? r
 			      : err_set(err, -EEXIST,
 					"there is a snapshot called '%s' already: take another "
@@ -179,10 +179,10 @@ int members_find_name(struct snapshot_taking *t, struct err_text *err)
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%dT%H-%M-%S", &tm);
 	snprintf(name, sizeof(t->snapshot.name), "%s", when);
-	r = is_taken(t, name);
+	r = members_is_taken(t, name);
 	for (unsigned i = 2; r == 1 && i < NAME_TRIES; i++) {
 		snprintf(name, sizeof(t->snapshot.name), "%s-%u", when, i);
-		r = is_taken(t, name);
+		r = members_is_taken(t, name);
 	}
 	return r <= 0 ? r : -EEXIST;
 }

@@ -134,7 +134,7 @@ static int define_module(struct merge *m, const struct module_info *from)
 	return r;
 }
 
-static int module_of(struct adding *a, uint32_t number, uint32_t *ret_number)
+static int merge_module_of(struct adding *a, uint32_t number, uint32_t *ret_number)
 {
 	const struct module_info *from = number ? recording_module(a->recording, number) : NULL;
 	uint32_t merged;
@@ -156,7 +156,7 @@ static int define_node(struct adding *a, uint32_t node)
 {
 	const struct stack_node *from = recording_node(a->recording, node);
 	uint32_t module, parent = from->parent ? a->node_of[from->parent] : 0;
-	int r = module_of(a, from->module, &module);
+	int r = merge_module_of(a, from->module, &module);
 
 	return r ? r
 		 : composer_node(a->merge->composer, parent, module, from->offset,
@@ -185,7 +185,7 @@ static int node_of(struct adding *a, uint32_t node, uint32_t *ret_node)
 
 /* ---- blocks ---- */
 
-static int put_event(struct adding *a, uint32_t stack, uint64_t size, uint64_t weight)
+static int merge_put_event(struct adding *a, uint32_t stack, uint64_t size, uint64_t weight)
 {
 	struct merge *m = a->merge;
 
@@ -219,12 +219,12 @@ static int take_blocks(void *context, const struct in_use_blocks *b)
 		return 1;
 	r = node_of(a, b->stack, &stack);
 	if (!r && b->blocks == 1)
-		return put_event(a, stack, b->size, b->weight);
+		return merge_put_event(a, stack, b->size, b->weight);
 	if (!r && (m->exact || b->blocks > SPREAD_MAX - m->spread))
-		return put_event(a, stack, b->size, weigh(b));
+		return merge_put_event(a, stack, b->size, weigh(b));
 	m->spread += b->blocks;
 	for (uint64_t i = 0; !r && i < b->blocks; i++)
-		r = put_event(a, stack, b->size, 0);
+		r = merge_put_event(a, stack, b->size, 0);
 	return r;
 }
 

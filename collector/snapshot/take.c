@@ -32,7 +32,7 @@ uint64_t taking_ns(const struct snapshot_taking *t)
 
 /* ---- start ---- */
 
-static int begin(struct snapshot_taking *t, struct err_text *err)
+static int take_begin(struct snapshot_taking *t, struct err_text *err)
 {
 	const struct snapshot_request *q = t->request;
 	int r = store_open(q->data, STORE_READ, &t->store, err);
@@ -65,7 +65,7 @@ int snapshot_take(const struct snapshot_request *request, struct snapshot_taking
 		return err_set(err, -ENOMEM, "out of memory");
 	t->request = request;
 	t->snapshot.wall_ns = clock_ns(CLOCK_REALTIME);
-	r = begin(t, err);
+	r = take_begin(t, err);
 	if (r < 0) {
 		snapshot_taking_free(t);
 		return r;
@@ -193,7 +193,7 @@ static void sort_members(struct snapshot_taking *t)
 		qsort(s->members, kept, sizeof(*s->members), by_member);
 }
 
-static int keep(struct snapshot_taking *t, struct err_text *err)
+static int take_keep(struct snapshot_taking *t, struct err_text *err)
 {
 	int r;
 
@@ -219,7 +219,7 @@ int snapshot_take_step(struct snapshot_taking *t, struct err_text *err)
 	m = next_marked(t);
 	if (m)
 		return look_at_member(t, m, err);
-	return t->answered ? keep(t, err) : -EAGAIN;
+	return t->answered ? take_keep(t, err) : -EAGAIN;
 }
 
 const struct snapshot *snapshot_taken(const struct snapshot_taking *t)

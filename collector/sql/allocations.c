@@ -19,8 +19,8 @@ struct instance {
 	struct sql *sql;
 };
 
-static int connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
-			 sqlite3_vtab **ret_table, char **ret_error)
+static int allocations_connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
+				     sqlite3_vtab **ret_table, char **ret_error)
 {
 	struct instance *instance = sqlite3_malloc(sizeof(*instance));
 	int r = instance ? table_declare(db, allocations_columns) : SQLITE_NOMEM;
@@ -86,7 +86,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-static int fail(struct allocations_cursor *c, int error, const struct err_text *err)
+static int allocations_fail(struct allocations_cursor *c, int error, const struct err_text *err)
 {
 	c->done = true;
 	return sql_fail(c->sql, error, err);
@@ -142,7 +142,7 @@ static int begin_scan(struct allocations_cursor *c, const struct allocations_pla
 /* ---- a single row ---- */
 
 /* SQLite evaluates the other conditions. */
-static int look_up(struct allocations_cursor *c, uint64_t row, struct err_text *err)
+static int allocations_look_up(struct allocations_cursor *c, uint64_t row, struct err_text *err)
 {
 	if (row >= recording_rows(c->sql->recording))
 		return 0;
@@ -176,10 +176,10 @@ static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text
 	c->site_of = 0;
 	c->columns = (unsigned)number | (c->stacks ? ROWS_STACK : 0);
 	if (plan.by_id && c->filter.alive_at_ns == NO_TIME)
-		r = look_up(c, plan.first_row, &err);
+		r = allocations_look_up(c, plan.first_row, &err);
 	else
 		r = begin_scan(c, &plan, &err);
-	return r < 0 ? fail(c, r, &err) : SQLITE_OK;
+	return r < 0 ? allocations_fail(c, r, &err) : SQLITE_OK;
 }
 
 static int next_row(sqlite3_vtab_cursor *base)
@@ -194,7 +194,7 @@ static int next_row(sqlite3_vtab_cursor *base)
 	}
 	c->k++;
 	r = advance(c, &err);
-	return r < 0 ? fail(c, r, &err) : SQLITE_OK;
+	return r < 0 ? allocations_fail(c, r, &err) : SQLITE_OK;
 }
 
 static int at_end(sqlite3_vtab_cursor *base)
@@ -209,7 +209,7 @@ static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int colu
 	int r = allocations_put(c, out, column, &err);
 
 	if (r < 0) {
-		fail(c, r, &err);
+		allocations_fail(c, r, &err);
 		sqlite3_result_error(out, err_get(&err, r), -1);
 		return SQLITE_ERROR;
 	}
@@ -225,7 +225,7 @@ static int give_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
 }
 
 static const sqlite3_module module = {
-	.xConnect = connect_table,
+	.xConnect = allocations_connect_table,
 	.xBestIndex = best_index,
 	.xDisconnect = disconnect_table,
 	.xOpen = open_cursor,

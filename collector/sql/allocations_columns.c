@@ -49,7 +49,8 @@ static uint64_t lifetime(const struct sql *sql, uint64_t birth_ns, uint64_t deat
 	return end > birth_ns ? end - birth_ns : 0;
 }
 
-static void put_thread(struct allocations_cursor *c, sqlite3_context *out, int column)
+static void allocations_columns_put_thread(struct allocations_cursor *c, sqlite3_context *out,
+					   int column)
 {
 	const struct thread_info *thread =
 		recording_thread(c->sql->recording, c->block->thread[c->i]);
@@ -269,7 +270,7 @@ static int put_meaning(struct allocations_cursor *c, sqlite3_context *out, int c
 		return 0;
 	case ALLOCATIONS_TID:
 	case ALLOCATIONS_THREAD_NAME:
-		put_thread(c, out, column);
+		allocations_columns_put_thread(c, out, column);
 		return 0;
 	case ALLOCATIONS_SURVIVOR:
 		sqlite3_result_int(out, row_survivor(b, i));

@@ -82,7 +82,8 @@ struct offer {
 	bool by_id;
 };
 
-static void take(struct offer *offer, sqlite3_index_info *info, int index, char op, double all)
+static void allocations_plan_take(struct offer *offer, sqlite3_index_info *info, int index, char op,
+				  double all)
 {
 	int column = info->aConstraint[index].iColumn;
 
@@ -116,7 +117,7 @@ int allocations_best_index(struct sql *sql, sqlite3_index_info *info)
 		    (!info->aConstraint[i].usable || op != '='))
 			return SQLITE_CONSTRAINT;
 		if (op && info->aConstraint[i].usable)
-			take(&offer, info, i, op, all);
+			allocations_plan_take(&offer, info, i, op, all);
 	}
 	info->idxNum = (int)wanted_columns(info);
 	info->idxStr = sqlite3_mprintf("%s", offer.text);
@@ -170,7 +171,7 @@ static void bound(struct range range, char op, sqlite3_value *value)
 		bound_real(&range, op, sqlite3_value_double(value));
 }
 
-static bool number(sqlite3_value *value, uint32_t *ret_number)
+static bool allocations_plan_number(sqlite3_value *value, uint32_t *ret_number)
 {
 	int64_t x = sqlite3_value_int64(value);
 
@@ -195,13 +196,13 @@ static void read_equal(struct filter *f, int column, sqlite3_value *value)
 
 	switch (column) {
 	case ALLOCATIONS_STACK:
-		number(value, &f->backtrace);
+		allocations_plan_number(value, &f->backtrace);
 		break;
 	case ALLOCATIONS_DEATH_STACK:
-		number(value, &f->deallocation_backtrace);
+		allocations_plan_number(value, &f->deallocation_backtrace);
 		break;
 	case ALLOCATIONS_THREAD:
-		number(value, &f->thread);
+		allocations_plan_number(value, &f->thread);
 		break;
 	case ALLOCATIONS_LEAKED:
 		if (one)

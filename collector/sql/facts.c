@@ -71,7 +71,7 @@ void facts_free(struct facts *facts)
 
 /* ---- stacks ---- */
 
-static uint32_t parent_of(const struct sql *sql, uint32_t node)
+static uint32_t facts_parent_of(const struct sql *sql, uint32_t node)
 {
 	const struct stack_node *n = recording_node(sql->recording, node);
 
@@ -80,7 +80,7 @@ static uint32_t parent_of(const struct sql *sql, uint32_t node)
 
 static struct site find_site(struct sql *sql, uint32_t stack)
 {
-	for (uint32_t node = stack; node; node = parent_of(sql, node))
+	for (uint32_t node = stack; node; node = facts_parent_of(sql, node))
 		for (uint32_t i = 0; i < view_frame_count(sql->view, node); i++)
 			if (!view_frame(sql->view, node, i).is_allocator)
 				return (struct site){node, i};
@@ -112,7 +112,7 @@ uint32_t facts_depth(struct sql *sql, uint32_t stack)
 	if (!f->depth) {
 		f->depth = calloc((size_t)f->nodes + 1, sizeof(*f->depth));
 		for (uint32_t n = 1; f->depth && n <= f->nodes; n++)
-			f->depth[n] = f->depth[parent_of(sql, n)] + 1;
+			f->depth[n] = f->depth[facts_parent_of(sql, n)] + 1;
 	}
 	return f->depth ? f->depth[stack] : 0;
 }
@@ -195,7 +195,7 @@ int facts_stacks(struct sql *sql, const uint32_t **ret_list, uint32_t *ret_count
 	return 0;
 }
 
-static int compare_numbers(const void *a, const void *b)
+static int facts_compare_numbers(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -207,7 +207,8 @@ bool facts_has_stack(struct sql *sql, uint32_t stack)
 	const struct facts *f = sql->facts;
 
 	return f && f->has_stacks && f->stack_count &&
-	       bsearch(&stack, f->stacks, f->stack_count, sizeof(*f->stacks), compare_numbers);
+	       bsearch(&stack, f->stacks, f->stack_count, sizeof(*f->stacks),
+		       facts_compare_numbers);
 }
 
 static struct stack_sums *sums_at(struct facts *f, uint32_t node, uint32_t *count)
@@ -273,25 +274,25 @@ int facts_sums(struct sql *sql, uint32_t stack, const struct stack_sums **ret_su
 
 /* ---- rows ---- */
 
-static bool ended(void *context)
+static bool facts_ended(void *context)
 {
 	return guard_ended(context);
 }
 
-static int open_rows(struct sql *sql, struct facts *f, struct err_text *err)
+static int facts_open_rows(struct sql *sql, struct facts *f, struct err_text *err)
 {
 	if (f && f->rows)
 		return 0;
 	if (!f || row_cache_new(sql->recording, CHAIN_COLUMNS, &f->rows) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
-	chain_walk_init(&f->chains, sql->recording, ended, sql);
+	chain_walk_init(&f->chains, sql->recording, facts_ended, sql);
 	return 0;
 }
 
 int facts_chain(struct sql *sql, uint64_t row, struct chain_place *ret_place, struct err_text *err)
 {
 	struct facts *f = facts_of(sql);
-	int r = open_rows(sql, f, err);
+	int r = facts_open_rows(sql, f, err);
 
 	return r ? r : chain_walk_find(&f->chains, f->rows, row, ret_place, err);
 }
@@ -301,11 +302,12 @@ const struct row_block *facts_row(struct sql *sql, uint64_t row, uint32_t *ret_i
 {
 	struct facts *f = facts_of(sql);
 
-	return open_rows(sql, f, err) < 0 ? NULL : row_cache_get(f->rows, row, ret_index, err);
+	return facts_open_rows(sql, f, err) < 0 ? NULL
+						: row_cache_get(f->rows, row, ret_index, err);
 }
 
-static int judge_rows(struct sql *sql, enum facts_bit which, struct row_bits *bits,
-		      struct err_text *err)
+static int facts_judge_rows(struct sql *sql, enum facts_bit which, struct row_bits *bits,
+			    struct err_text *err)
 {
 	cleanup(cleanup_row_walk_free) struct row_walk *walk = NULL;
 	struct filter filter = sql->filter;
@@ -336,7 +338,7 @@ int facts_bit(struct sql *sql, enum facts_bit which, uint64_t row, struct err_te
 	if (f && !f->bits[which]) {
 		f->bits[which] = row_bits_new(recording_rows(sql->recording));
 		if (f->bits[which])
-			r = judge_rows(sql, which, f->bits[which], err);
+			r = facts_judge_rows(sql, which, f->bits[which], err);
 		if (r < 0)
 			free(take_ptr(f->bits[which]));
 	}

@@ -42,13 +42,13 @@ static struct sql *sql_of(sqlite3_context *context)
 	return sqlite3_user_data(context);
 }
 
-static void fail(sqlite3_context *context, int error, const struct err_text *err)
+static void functions_fail(sqlite3_context *context, int error, const struct err_text *err)
 {
 	sql_fail(sql_of(context), error, err);
 	sqlite3_result_error(context, err_get(err, error), -1);
 }
 
-static bool number_of(sqlite3_value *value, uint64_t *ret_number)
+static bool functions_number_of(sqlite3_value *value, uint64_t *ret_number)
 {
 	if (sqlite3_value_numeric_type(value) == SQLITE_NULL || sqlite3_value_int64(value) < 0)
 		return false;
@@ -61,7 +61,8 @@ static uint32_t stack_of(sqlite3_context *context, sqlite3_value *value)
 {
 	uint64_t number;
 
-	return number_of(value, &number) && number <= recording_nodes(sql_of(context)->recording)
+	return functions_number_of(value, &number) &&
+			       number <= recording_nodes(sql_of(context)->recording)
 		       ? (uint32_t)number
 		       : 0;
 }
@@ -93,7 +94,7 @@ static void call_regexp(sqlite3_context *context, int argc, sqlite3_value **argv
 	if (!r)
 		r = pattern_match(pattern, text, &err);
 	if (r < 0)
-		fail(context, r, &err);
+		functions_fail(context, r, &err);
 	else
 		sqlite3_result_int(context, r);
 	/* May free `made` at once. */
@@ -228,7 +229,7 @@ static void answer_through(sqlite3_context *context, sqlite3_value **argv, enum 
 	if (!r)
 		r = judge_stack(t, stack_of(context, argv[0]), &err);
 	if (r < 0)
-		fail(context, r, &err);
+		functions_fail(context, r, &err);
 	else
 		sqlite3_result_int(context, r);
 	if (made)
@@ -298,7 +299,7 @@ static void call_duration(sqlite3_context *context, int argc, sqlite3_value **ar
 	char text[32];
 
 	(void)argc;
-	if (number_of(argv[0], &ns))
+	if (functions_number_of(argv[0], &ns))
 		sqlite3_result_text(context, format_duration(text, ns), -1, SQLITE_TRANSIENT);
 }
 
@@ -321,7 +322,7 @@ static void step_error(sqlite3_context *context, int argc, sqlite3_value **argv)
 	uint64_t size, weight;
 
 	(void)argc;
-	if (tally && number_of(argv[0], &size) && number_of(argv[1], &weight))
+	if (tally && functions_number_of(argv[0], &size) && functions_number_of(argv[1], &weight))
 		tally_add(tally, size, weight);
 }
 

@@ -40,7 +40,7 @@ int sql_fail(struct sql *sql, int error, const struct err_text *err)
 	return SQLITE_ERROR;
 }
 
-static int refuse(struct sql *sql, const char *what, const char *name)
+static int guard_refuse(struct sql *sql, const char *what, const char *name)
 {
 	struct err_text err;
 
@@ -65,7 +65,7 @@ static int judge_function(struct sql *sql, const char *name)
 	static const char *const refused[] = {"load_extension", "fts3_tokenizer", "sqlite_log",
 					      "json_patch",	"unhex",	  NULL};
 
-	return in_list(refused, name) ? refuse(sql, "the function", name) : SQLITE_OK;
+	return in_list(refused, name) ? guard_refuse(sql, "the function", name) : SQLITE_OK;
 }
 
 static int judge_pragma(struct sql *sql, const char *name, const char *argument)
@@ -74,7 +74,7 @@ static int judge_pragma(struct sql *sql, const char *name, const char *argument)
 					       "function_list", NULL};
 
 	(void)argument;
-	return in_list(harmless, name) ? SQLITE_OK : refuse(sql, "the pragma", name);
+	return in_list(harmless, name) ? SQLITE_OK : guard_refuse(sql, "the pragma", name);
 }
 
 /* Users may not read SQLite's own tables that show its internals. An empty column means that the
@@ -85,7 +85,8 @@ static int judge_read(struct sql *sql, const char *table, const char *column)
 		"sqlite_dbpage", "sqlite_dbdata", "dbstat", "sqlite_stmt",
 		"bytecode",	 "tables_used",	  NULL};
 
-	return *column && in_list(refused, table) ? refuse(sql, "the table", table) : SQLITE_OK;
+	return *column && in_list(refused, table) ? guard_refuse(sql, "the table", table)
+						  : SQLITE_OK;
 }
 
 static const char *action_name(int action, const char *table)
@@ -135,7 +136,7 @@ static int authorize(void *context, int action, const char *a, const char *b, co
 	case SQLITE_PRAGMA:
 		return judge_pragma(sql, a ? a : "", b);
 	default:
-		return refuse(sql, action_name(action, a), NULL);
+		return guard_refuse(sql, action_name(action, a), NULL);
 	}
 }
 
@@ -189,7 +190,7 @@ void guard_done(struct sql *sql)
 	sql->allowed_bytes = 0;
 }
 
-static int tick(void *context)
+static int guard_tick(void *context)
 {
 	return guard_ended(context);
 }
@@ -238,6 +239,6 @@ int guard_connection(struct sql *sql, struct err_text *err)
 	sql->memory_before = sqlite3_memory_used();
 	sql->allowed_bytes = (int64_t)sql->limits.memory_bytes;
 	allow(sql->allowed_bytes);
-	sqlite3_progress_handler(sql->db, STEPS_A_TICK, tick, sql);
+	sqlite3_progress_handler(sql->db, STEPS_A_TICK, guard_tick, sql);
 	return 0;
 }

@@ -35,8 +35,8 @@ int table_declare(sqlite3 *db, const struct table_column *columns)
 	return buf_text(&text) ? sqlite3_declare_vtab(db, buf_text(&text)) : SQLITE_NOMEM;
 }
 
-static int connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
-			 sqlite3_vtab **ret_table, char **ret_error)
+static int module_connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
+				sqlite3_vtab **ret_table, char **ret_error)
 {
 	const struct registered *registered = context;
 	struct instance *instance = sqlite3_malloc(sizeof(*instance));
@@ -114,7 +114,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 	return SQLITE_OK;
 }
 
-static void clear(struct table_cursor *cursor)
+static void module_clear(struct table_cursor *cursor)
 {
 	if (cursor->table->done)
 		cursor->table->done(cursor);
@@ -127,12 +127,12 @@ static void clear(struct table_cursor *cursor)
 
 static int close_cursor(sqlite3_vtab_cursor *base)
 {
-	clear(cursor_of(base));
+	module_clear(cursor_of(base));
 	sqlite3_free(base);
 	return SQLITE_OK;
 }
 
-static int fail(struct table_cursor *cursor, int error, const struct err_text *err)
+static int module_fail(struct table_cursor *cursor, int error, const struct err_text *err)
 {
 	cursor->at = cursor->end;
 	return sql_fail(cursor->sql, error, err);
@@ -148,7 +148,7 @@ static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text
 
 	(void)text;
 	(void)argc;
-	clear(cursor);
+	module_clear(cursor);
 	cursor->keyed = number & USES_KEY;
 	if (cursor->keyed) {
 		/* A value that is no number, or is negative, matches no key. */
@@ -166,7 +166,7 @@ static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text
 	cursor->arguments = arguments;
 	r = cursor->table->begin(cursor, &err);
 	cursor->arguments = NULL;
-	return r < 0 ? fail(cursor, r, &err) : SQLITE_OK;
+	return r < 0 ? module_fail(cursor, r, &err) : SQLITE_OK;
 }
 
 static int next_row(sqlite3_vtab_cursor *base)
@@ -179,7 +179,7 @@ static int next_row(sqlite3_vtab_cursor *base)
 		r = cursor->table->next(cursor, &err);
 	else
 		cursor->at++;
-	return r < 0 ? fail(cursor, r, &err) : SQLITE_OK;
+	return r < 0 ? module_fail(cursor, r, &err) : SQLITE_OK;
 }
 
 static int at_end(sqlite3_vtab_cursor *base)
@@ -205,7 +205,7 @@ static int give_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
 }
 
 static const sqlite3_module module = {
-	.xConnect = connect_table,
+	.xConnect = module_connect_table,
 	.xBestIndex = best_index,
 	.xDisconnect = disconnect_table,
 	.xOpen = open_cursor,

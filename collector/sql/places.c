@@ -116,7 +116,7 @@ static int begin_threads(struct table_cursor *c, struct err_text *err)
 	return 0;
 }
 
-static void put_threads(struct table_cursor *c, sqlite3_context *out, int column)
+static void places_put_threads(struct table_cursor *c, sqlite3_context *out, int column)
 {
 	const struct thread_info *t = recording_thread(c->sql->recording, (uint32_t)c->at);
 
@@ -161,7 +161,7 @@ const struct table table_threads = {
 	.first_hidden = -1,
 	.likely_rows = 50,
 	.begin = begin_threads,
-	.column = put_threads,
+	.column = places_put_threads,
 };
 
 /* ---- maps ---- */
@@ -315,7 +315,7 @@ static int begin_usage(struct table_cursor *c, struct err_text *err)
 	return 0;
 }
 
-static void put_usage(struct table_cursor *c, sqlite3_context *out, int column)
+static void places_put_usage(struct table_cursor *c, sqlite3_context *out, int column)
 {
 	const struct mappings *mappings = c->work;
 	const struct mapping_usage *u = &mappings->usage[c->at];
@@ -345,7 +345,7 @@ const struct table table_map_usage = {
 	.first_hidden = -1,
 	.likely_rows = 10000,
 	.begin = begin_usage,
-	.column = put_usage,
+	.column = places_put_usage,
 };
 
 /* ---- recording ---- */

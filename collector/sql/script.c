@@ -43,8 +43,9 @@ struct text {
 	bool some;
 };
 
-static void add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct text *t, const char *format, ...)
+static void script_add(struct text *t, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void script_add(struct text *t, const char *format, ...)
 {
 	va_list args;
 
@@ -57,7 +58,7 @@ static void add(struct text *t, const char *format, ...)
 
 static void add_quoted(struct text *t, const char *before, const char *text, const char *after)
 {
-	add(t, "%s'", before);
+	script_add(t, "%s'", before);
 	for (; *text; text++) {
 		if (*text == '\'')
 			buf_byte(t->out, '\'');
@@ -70,15 +71,15 @@ static void add_quoted(struct text *t, const char *before, const char *text, con
 static void add_range(struct text *t, const char *column, uint64_t min, uint64_t max)
 {
 	if (min)
-		add(t, "%s >= %" PRIu64, column, min < INT64_MAX ? min : INT64_MAX);
+		script_add(t, "%s >= %" PRIu64, column, min < INT64_MAX ? min : INT64_MAX);
 	if (max < INT64_MAX)
-		add(t, "%s <= %" PRIu64, column, max);
+		script_add(t, "%s <= %" PRIu64, column, max);
 }
 
 static void add_answer(struct text *t, const char *column, enum filter_answer answer)
 {
 	if (answer != ANSWER_ANY)
-		add(t, "%s = %d", column, answer == ANSWER_YES);
+		script_add(t, "%s = %d", column, answer == ANSWER_YES);
 }
 
 static void add_alive(struct text *t, uint64_t at_ns)
@@ -86,8 +87,8 @@ static void add_alive(struct text *t, uint64_t at_ns)
 	const char *birth = t->words->birth, *death = t->words->death;
 
 	if (at_ns < INT64_MAX)
-		add(t, "%s <= %" PRIu64 " and (%s is null or %s > %" PRIu64 ")", birth, at_ns,
-		    death, death, at_ns);
+		script_add(t, "%s <= %" PRIu64 " and (%s is null or %s > %" PRIu64 ")", birth,
+			   at_ns, death, death, at_ns);
 }
 
 static void add_lifetime(struct text *t, const struct filter *f)
@@ -99,26 +100,27 @@ static void add_lifetime(struct text *t, const struct filter *f)
 	case LIFETIME_ALL:
 		break;
 	case LIFETIME_ONLY_LEAKED:
-		add(t, "%s", w->leaked);
+		script_add(t, "%s", w->leaked);
 		break;
 	case LIFETIME_ONLY_TEMPORARY:
-		add(t, "%s", w->freed);
+		script_add(t, "%s", w->freed);
 		break;
 	case LIFETIME_ONLY_WHOLE_GROUP_LEAKED:
-		add(t,
-		    "%s and stack in (select stack from stacks where row_blocks = leaked_blocks)",
-		    w->leaked);
+		script_add(t,
+			   "%s and stack in (select stack from stacks where row_blocks = "
+			   "leaked_blocks)",
+			   w->leaked);
 		break;
 	case LIFETIME_ONLY_CHAIN_LEAKED:
-		add(t, "chain_leaked = 1");
+		script_add(t, "chain_leaked = 1");
 		break;
 	case LIFETIME_ONLY_NOT_DEALLOCATED_IN_CURRENT_RANGE:
-		add(t, "(%s and %s between %" PRIu64 " and %" PRIu64 ") is not true", w->freed,
-		    w->death, f->from_ns, to);
+		script_add(t, "(%s and %s between %" PRIu64 " and %" PRIu64 ") is not true",
+			   w->freed, w->death, f->from_ns, to);
 		break;
 	case LIFETIME_ONLY_DEALLOCATED_IN_CURRENT_RANGE:
-		add(t, "%s and %s between %" PRIu64 " and %" PRIu64, w->freed, w->death, f->from_ns,
-		    to);
+		script_add(t, "%s and %s between %" PRIu64 " and %" PRIu64, w->freed, w->death,
+			   f->from_ns, to);
 		break;
 	}
 }
@@ -126,9 +128,9 @@ static void add_lifetime(struct text *t, const struct filter *f)
 static void add_stack(struct text *t, const struct filter *f)
 {
 	if (f->backtrace)
-		add(t, "stack = %u", f->backtrace);
+		script_add(t, "stack = %u", f->backtrace);
 	if (f->deallocation_backtrace)
-		add(t, "%s = %u", t->words->death_stack, f->deallocation_backtrace);
+		script_add(t, "%s = %u", t->words->death_stack, f->deallocation_backtrace);
 	add_range(t, "depth(stack)", f->depth_min,
 		  f->depth_max == UINT32_MAX ? UINT64_MAX : f->depth_max);
 	if (f->function_regex)
@@ -152,9 +154,9 @@ static void add_origin(struct text *t, const struct filter *f)
 	add_answer(t, "main_arena", f->main_arena);
 	add_answer(t, "coalesce(jemalloc, 0)", f->jemalloc);
 	if (f->marker != NO_MARKER)
-		add(t, "marker = %" PRIu64, f->marker);
+		script_add(t, "marker = %" PRIu64, f->marker);
 	if (f->from_map != NO_MARKER)
-		add(t, "map = %" PRIu64, f->from_map);
+		script_add(t, "map = %" PRIu64, f->from_map);
 }
 
 static void add_chain(struct text *t, const struct filter *f)
@@ -169,9 +171,10 @@ static void add_chain(struct text *t, const struct filter *f)
 static void add_share(struct text *t, const char *compare, const struct filter_share *share)
 {
 	if (share->percent)
-		add(t, "leaked_blocks * 100.0 %s row_blocks * %.17g", compare, share->number);
+		script_add(t, "leaked_blocks * 100.0 %s row_blocks * %.17g", compare,
+			   share->number);
 	else
-		add(t, "leaked_blocks %s %.17g", compare, share->number);
+		script_add(t, "leaked_blocks %s %.17g", compare, share->number);
 }
 
 /* Conditions on all blocks of the same backtrace. */
@@ -180,7 +183,7 @@ static void add_group(struct text *t, const struct filter *f)
 	struct text group = {.out = t->out, .words = t->words};
 	size_t before = t->out->length, begun;
 
-	add(t, "stack in (select stack from stacks where row_blocks > 0");
+	script_add(t, "stack in (select stack from stacks where row_blocks > 0");
 	begun = t->out->length;
 	group.some = true;
 	add_range(&group, "(last_ns - first_ns)", f->group_interval_min_ns,
@@ -208,7 +211,7 @@ int sql_of_filter(const struct recording *recording, const struct filter *f, boo
 	int r;
 
 	if (f->before_start)
-		add(&t, "0");
+		script_add(&t, "0");
 	add_range(&t, t.words->birth, f->from_ns, f->to_ns);
 	add_lifetime(&t, f);
 	add_range(&t, "address", f->address_min, f->address_max);
@@ -218,14 +221,14 @@ int sql_of_filter(const struct recording *recording, const struct filter *f, boo
 	add_alive(&t, f->alive_at_ns);
 	add_alive(&t, f->alive_at_2_ns);
 	if (f->thread)
-		add(&t, "thread = %u", f->thread);
+		script_add(&t, "thread = %u", f->thread);
 	if (f->thread_name) {
 		snprintf(name, sizeof(name), "%s regexp ", t.words->thread_name);
 		add_quoted(&t, name, f->thread_name, "");
 	}
 	if (!maps) {
 		if (recording_survivors(recording) && !filter_asks_alive(f))
-			add(&t, "not survivor");
+			script_add(&t, "not survivor");
 		add_origin(&t, f);
 		add_chain(&t, f);
 		add_group(&t, f);

@@ -105,7 +105,7 @@ static const struct stack_sums *sums_at(const struct table_cursor *c, sqlite3_co
 	return sums;
 }
 
-static void put_sums(struct table_cursor *c, sqlite3_context *out, int column)
+static void stacks_put_sums(struct table_cursor *c, sqlite3_context *out, int column)
 {
 	static const struct stack_sums nothing;
 	const struct stack_sums *s = sums_at(c, out);
@@ -168,7 +168,7 @@ static void put_range(struct table_cursor *c, sqlite3_context *out, int column)
 	}
 }
 
-static void put_stacks(struct table_cursor *c, sqlite3_context *out, int column)
+static void stacks_put_stacks(struct table_cursor *c, sqlite3_context *out, int column)
 {
 	switch (column) {
 	case STACKS_STACK:
@@ -194,7 +194,7 @@ static void put_stacks(struct table_cursor *c, sqlite3_context *out, int column)
 		put_range(c, out, column);
 		break;
 	default:
-		put_sums(c, out, column);
+		stacks_put_sums(c, out, column);
 	}
 }
 
@@ -206,7 +206,7 @@ const struct table table_stacks = {
 	.first_hidden = -1,
 	.likely_rows = 20000,
 	.begin = begin_stacks,
-	.column = put_stacks,
+	.column = stacks_put_stacks,
 	.number = stack_number,
 };
 
@@ -285,12 +285,12 @@ static uint64_t frame_stack(const struct table_cursor *c)
 	return c->keyed ? (uint64_t)c->key : ((const uint32_t *)c->work)[c->at];
 }
 
-static uint64_t frame_number(const struct table_cursor *c)
+static uint64_t stacks_frame_number(const struct table_cursor *c)
 {
 	return frame_stack(c) << 31 | c->position;
 }
 
-static void put_frames(struct table_cursor *c, sqlite3_context *out, int column)
+static void stacks_put_frames(struct table_cursor *c, sqlite3_context *out, int column)
 {
 	struct view_frame frame = view_frame(c->sql->view, c->node, c->frame);
 
@@ -344,6 +344,6 @@ const struct table table_frames = {
 	.likely_rows = 400000,
 	.begin = begin_frames,
 	.next = next_frame,
-	.column = put_frames,
-	.number = frame_number,
+	.column = stacks_put_frames,
+	.number = stacks_frame_number,
 };

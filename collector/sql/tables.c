@@ -13,7 +13,7 @@ static const struct table *const tables[] = {
 
 /* The first use of a table connects it by a statement that users may not run. So each table is used
  * here before users are. */
-static int connect_table(struct sql *sql, const char *name)
+static int tables_connect_table(struct sql *sql, const char *name)
 {
 	char *text = sqlite3_mprintf("select 1 from \"%w\" limit 0", name);
 	int r = text ? sqlite3_exec(sql->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
@@ -30,7 +30,7 @@ static void connect_others(struct sql *sql)
 					     "pragma_table_list", "pragma_function_list"};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		connect_table(sql, others[i]);
+		tables_connect_table(sql, others[i]);
 }
 
 int tables_add(struct sql *sql)
@@ -38,11 +38,11 @@ int tables_add(struct sql *sql)
 	int r = allocations_add(sql);
 
 	if (r == SQLITE_OK)
-		r = connect_table(sql, "allocations");
+		r = tables_connect_table(sql, "allocations");
 	for (size_t i = 0; r == SQLITE_OK && i < sizeof(tables) / sizeof(tables[0]); i++) {
 		r = module_add(sql, tables[i]);
 		if (r == SQLITE_OK)
-			r = connect_table(sql, tables[i]->name);
+			r = tables_connect_table(sql, tables[i]->name);
 	}
 	connect_others(sql);
 	return r;

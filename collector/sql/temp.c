@@ -43,7 +43,7 @@ static int close_file(sqlite3_file *base)
 	return SQLITE_OK;
 }
 
-static int read_file(sqlite3_file *base, void *to, int length, sqlite3_int64 offset)
+static int temp_read_file(sqlite3_file *base, void *to, int length, sqlite3_int64 offset)
 {
 	struct temp_file *file = file_of(base);
 	char *at = to;
@@ -67,14 +67,14 @@ static int read_file(sqlite3_file *base, void *to, int length, sqlite3_int64 off
 	return SQLITE_OK;
 }
 
-static int refuse(struct temp_file *file, int error)
+static int temp_refuse(struct temp_file *file, int error)
 {
 	file->files->full = true;
 	file->files->error = error;
 	return SQLITE_FULL;
 }
 
-static int write_file(sqlite3_file *base, const void *from, int length, sqlite3_int64 offset)
+static int temp_write_file(sqlite3_file *base, const void *from, int length, sqlite3_int64 offset)
 {
 	struct temp_file *file = file_of(base);
 	uint64_t end = (uint64_t)offset + (uint64_t)length;
@@ -82,14 +82,14 @@ static int write_file(sqlite3_file *base, const void *from, int length, sqlite3_
 	size_t left = (size_t)length;
 
 	if (end > file->size && end - file->size > file->files->limit - file->files->used)
-		return refuse(file, 0);
+		return temp_refuse(file, 0);
 	while (left) {
 		ssize_t n = pwrite(file->fd, at, left, offset);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return refuse(file, n < 0 ? errno : ENOSPC);
+			return temp_refuse(file, n < 0 ? errno : ENOSPC);
 		at += n;
 		offset += n;
 		left -= (size_t)n;
@@ -164,8 +164,8 @@ static int characteristics(sqlite3_file *base)
 static const sqlite3_io_methods methods = {
 	.iVersion = 1,
 	.xClose = close_file,
-	.xRead = read_file,
-	.xWrite = write_file,
+	.xRead = temp_read_file,
+	.xWrite = temp_write_file,
 	.xTruncate = truncate_file,
 	.xSync = sync_file,
 	.xFileSize = file_size,
@@ -178,8 +178,8 @@ static const sqlite3_io_methods methods = {
 };
 
 /* Opens nameless files only. A statement must not open a file by name. */
-static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
-		     int *ret_flags)
+static int temp_open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
+			  int *ret_flags)
 {
 	struct temp_file *file = file_of(base);
 
@@ -247,7 +247,7 @@ int temp_files_new(uint64_t limit, struct temp_files **ret_files)
 	files->vfs.pNext = NULL;
 	files->vfs.zName = files->name;
 	files->vfs.pAppData = files;
-	files->vfs.xOpen = open_file;
+	files->vfs.xOpen = temp_open_file;
 	files->vfs.xDelete = no_delete;
 	files->vfs.xAccess = no_access;
 	files->vfs.xFullPathname = no_path;

@@ -22,7 +22,7 @@ static bool is_inside(const char *at)
 	return ((uint8_t)*at & 0xc0) == 0x80;
 }
 
-static struct piece text_of(sqlite3_value *value)
+static struct piece texts_text_of(sqlite3_value *value)
 {
 	const char *text = (const char *)sqlite3_value_text(value);
 
@@ -53,7 +53,7 @@ static bool is_idle(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 /* ---- instr ---- */
 
-static const char *find(struct piece in, struct piece what, bool characters)
+static const char *texts_find(struct piece in, struct piece what, bool characters)
 {
 	const char *at = memmem(in.text, in.length, what.text, what.length);
 
@@ -74,13 +74,13 @@ static void call_instr(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 	if (is_idle(context, argc, argv))
 		return;
-	in = blobs ? blob_of(argv[0]) : text_of(argv[0]);
-	what = blobs ? blob_of(argv[1]) : text_of(argv[1]);
+	in = blobs ? blob_of(argv[0]) : texts_text_of(argv[0]);
+	what = blobs ? blob_of(argv[1]) : texts_text_of(argv[1]);
 	if (!what.length) {
 		sqlite3_result_int(context, 1);
 		return;
 	}
-	at = in.length ? find(in, what, !blobs) : NULL;
+	at = in.length ? texts_find(in, what, !blobs) : NULL;
 	for (const char *p = in.text; at && p < at; p++)
 		number += blobs || !is_inside(p + 1);
 	sqlite3_result_int64(context, at ? number : 0);
@@ -121,9 +121,9 @@ static void call_replace(sqlite3_context *context, int argc, sqlite3_value **arg
 
 	if (is_idle(context, argc, argv))
 		return;
-	in = text_of(argv[0]);
-	what = text_of(argv[1]);
-	by = text_of(argv[2]);
+	in = texts_text_of(argv[0]);
+	what = texts_text_of(argv[1]);
+	by = texts_text_of(argv[2]);
 	if (!what.length || !in.length) {
 		sqlite3_result_value(context, argv[0]);
 		return;
@@ -185,9 +185,9 @@ static void trim(sqlite3_context *context, int argc, sqlite3_value **argv, bool 
 
 	if (is_idle(context, argc, argv))
 		return;
-	in = text_of(argv[0]);
+	in = texts_text_of(argv[0]);
 	if (argc > 1)
-		set = text_of(argv[1]);
+		set = texts_text_of(argv[1]);
 	if (set.length > TRIMMED_MAX) {
 		sqlite3_result_error(context, "trim takes at most 256 bytes of characters", -1);
 		return;

@@ -15,7 +15,7 @@
 
 DEFINE_CLEANUP(sql_close, struct sql *)
 
-static int begin(void *context, unsigned columns, const char *const *names)
+static int where_begin(void *context, unsigned columns, const char *const *names)
 {
 	(void)context;
 	(void)columns;
@@ -33,7 +33,7 @@ static int pick_row(void *context, unsigned columns, const struct sql_value *val
 	return 0;
 }
 
-static int end(void *context, bool cut)
+static int where_end(void *context, bool cut)
 {
 	(void)context;
 	(void)cut;
@@ -43,7 +43,7 @@ static int end(void *context, bool cut)
 /* Skips a quoted text, a name in brackets or a comment that begins at `p`. Returns its last
  * character, `p` if none begins there, or NULL if it is not closed. A `--` comment may end with the
  * text. */
-static const char *skip(const char *p)
+static const char *where_skip(const char *p)
 {
 	const char *end;
 
@@ -61,12 +61,12 @@ static const char *skip(const char *p)
 
 /* Checks that the condition is a single expression: its brackets must balance. "1) or (2" would
  * have another meaning than it shows. */
-static int check(const char *condition, struct err_text *err)
+static int where_check(const char *condition, struct err_text *err)
 {
 	int depth = 0;
 
 	for (const char *p = condition; *p; p++) {
-		p = skip(p);
+		p = where_skip(p);
 		if (!p)
 			return err_set(err, -EINVAL, "a quotation mark or a comment is not closed");
 		depth += *p == '(';
@@ -84,9 +84,9 @@ int sql_where(struct view *view, const char *condition, const struct sql_limits 
 	cleanup(cleanup_free) struct row_bits *rows =
 		row_bits_new(recording_rows(view_recording(view)));
 	cleanup(buf_done) struct buf text = {0};
-	struct sql_sink sink = {begin, pick_row, end, rows};
+	struct sql_sink sink = {where_begin, pick_row, where_end, rows};
 	struct sql_limits mine = *limits;
-	int r = check(condition, err);
+	int r = where_check(condition, err);
 
 	mine.rows = 0;
 	buf_string(&text, "select id from allocations where (");

@@ -85,7 +85,7 @@ static const struct symbol *make_symbol(struct symbols *s, const struct answer *
 }
 
 /* Takes the better answers. Both lists are sorted by address. */
-static int merge(struct symbols *s, struct work *work, const struct answer *answer)
+static int ask_merge(struct symbols *s, struct work *work, const struct answer *answer)
 {
 	cleanup(cleanup_free) const char **map =
 		calloc((size_t)answer->strings.texts.count + 1, sizeof(*map));
@@ -140,7 +140,7 @@ static int ask_batch(struct symbols *s, struct module *m, struct candidate *file
 		symbols_note_file(s, m, file->path,
 				  answer.text[0] ? answer.text : strerror(-answer.error));
 	file->failed = answer.error;
-	error = answer.error ? 1 : merge(s, work, &answer);
+	error = answer.error ? 1 : ask_merge(s, work, &answer);
 	answer_done(&answer);
 	return error;
 }

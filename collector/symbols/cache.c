@@ -36,7 +36,7 @@ static sqlite3_stmt *statement(struct cache *cache, sqlite3_stmt **place, const 
 	return *place;
 }
 
-static bool run(sqlite3_stmt *s)
+static bool cache_run(sqlite3_stmt *s)
 {
 	bool done = sqlite3_step(s) == SQLITE_DONE;
 
@@ -99,8 +99,8 @@ static const char *column_string(sqlite3_stmt *s, int column, struct strings *st
 							   strnlen(text, STRING_MAX))));
 }
 
-static const struct symbol *keep(struct strings *strings, const struct symbol_frame *frames,
-				 uint32_t count)
+static const struct symbol *cache_keep(struct strings *strings, const struct symbol_frame *frames,
+				       uint32_t count)
 {
 	struct symbol *symbol = arena_get(&strings->arena, sizeof(*symbol));
 	struct symbol_frame *kept = arena_get(&strings->arena, count * sizeof(*kept));
@@ -141,7 +141,7 @@ const struct symbol *cache_get(struct cache *cache, int64_t module, uint64_t off
 		*ret_quality = (uint8_t)(sqlite3_column_int(s, 5) & 3);
 	}
 	sqlite3_reset(s);
-	return count ? keep(strings, frames, count) : NULL;
+	return count ? cache_keep(strings, frames, count) : NULL;
 }
 
 /* ---- files that killed the worker ---- */
@@ -175,7 +175,7 @@ void cache_put_bad(struct cache *cache, const struct candidate *file)
 		of_file(cache->can_write ? statement(cache, &cache->put_bad, text) : NULL, file);
 
 	if (s)
-		run(s);
+		cache_run(s);
 }
 
 /* ---- writing ---- */
@@ -203,7 +203,7 @@ static bool write_module(struct cache *cache, const uint8_t *build_id, uint32_t 
 		return false;
 	sqlite3_bind_blob(put, 1, build_id, (int)length, SQLITE_STATIC);
 	sqlite3_bind_int64(put, 2, (int64_t)files);
-	if (!run(put))
+	if (!cache_run(put))
 		return false;
 	*ret_module = cache_module(cache, build_id, length, &old);
 	if (!*ret_module || old == files)
@@ -212,7 +212,7 @@ static bool write_module(struct cache *cache, const uint8_t *build_id, uint32_t 
 	sqlite3_bind_int(drop, 2, PLACE_FULL);
 	sqlite3_bind_int64(set, 1, (int64_t)files);
 	sqlite3_bind_int64(set, 2, *ret_module);
-	return run(drop) && run(set);
+	return cache_run(drop) && cache_run(set);
 }
 
 bool cache_begin(struct cache *cache, const uint8_t *build_id, uint32_t length, uint64_t files,
@@ -240,7 +240,7 @@ static int64_t text_row(struct cache *cache, const char *text, struct strings *s
 	if (!put || !find || !known || *known)
 		return known ? (int64_t)*known : 0;
 	sqlite3_bind_text(put, 1, text, -1, SQLITE_STATIC);
-	run(put);
+	cache_run(put);
 	sqlite3_bind_text(find, 1, text, -1, SQLITE_STATIC);
 	if (sqlite3_step(find) == SQLITE_ROW)
 		*known = (uint64_t)sqlite3_column_int64(find, 0);
@@ -277,7 +277,7 @@ void cache_put(struct cache *cache, int64_t module, uint64_t offset, uint8_t qua
 		sqlite3_bind_int64(s, 7, f->line);
 		sqlite3_bind_int64(s, 8, f->column);
 		sqlite3_bind_int(s, 9, quality);
-		if (!run(s))
+		if (!cache_run(s))
 			cache->failed = true;
 	}
 }

@@ -33,7 +33,7 @@ struct sink {
 	bool cut;
 };
 
-static void collect(const char *text, size_t length, void *context)
+static void demangle_collect(const char *text, size_t length, void *context)
 {
 	struct sink *sink = context;
 	size_t room = DEMANGLED_MAX - 1 - sink->length;
@@ -65,7 +65,7 @@ static bool demangle_d(const char *name, struct sink *sink)
 		return false;
 	text = dlang_demangle(name, OPTIONS);
 	if (text)
-		collect(text, strlen(text), sink);
+		demangle_collect(text, strlen(text), sink);
 	return text;
 }
 
@@ -76,10 +76,10 @@ bool demangle_into(const char *name, char to[DEMANGLED_MAX])
 
 	if (name[0] != '_' || strnlen(name, MANGLED_MAX) == MANGLED_MAX)
 		return false;
-	done = rust_demangle_callback(name, OPTIONS, collect, &sink);
+	done = rust_demangle_callback(name, OPTIONS, demangle_collect, &sink);
 	if (!done) {
 		sink.length = 0;
-		done = cplus_demangle_v3_callback(name, OPTIONS_CXX, collect, &sink);
+		done = cplus_demangle_v3_callback(name, OPTIONS_CXX, demangle_collect, &sink);
 	}
 	if (!done) {
 		sink.length = 0;

@@ -41,7 +41,7 @@ static uint32_t path_number(struct dwarf_scan *s, const char *name)
 	return (uint32_t)*known;
 }
 
-static uint32_t number_of(Dwarf_Die *die, unsigned name)
+static uint32_t dwarf_number_of(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word value;
@@ -59,8 +59,8 @@ static void read_call(struct dwarf_scan *s, Dwarf_Die *die, struct dwarf_frame *
 	Dwarf_Word index;
 	size_t count;
 
-	frame->call_line = number_of(die, DW_AT_call_line);
-	frame->call_column = number_of(die, DW_AT_call_column);
+	frame->call_line = dwarf_number_of(die, DW_AT_call_line);
+	frame->call_column = dwarf_number_of(die, DW_AT_call_column);
 	if (!dwarf_attr(die, DW_AT_call_file, &attribute) || dwarf_formudata(&attribute, &index) ||
 	    dwarf_getsrcfiles(s->unit_die, &files, &count) || index >= count)
 		return;
@@ -84,7 +84,7 @@ static size_t first_spot(const struct dwarf_scan *s, uint64_t address)
 	return low;
 }
 
-static bool is_code(const struct dwarf_scan *s, uint64_t address)
+static bool dwarf_is_code(const struct dwarf_scan *s, uint64_t address)
 {
 	for (unsigned i = 0; i < s->code_count; i++)
 		if (address >= s->code[i].start && address < s->code[i].end)
@@ -113,7 +113,7 @@ static bool next_range(const struct dwarf_scan *s, Dwarf_Die *die, struct range 
 		*ret_any = true;
 		range->from = first_spot(s, start);
 		if (range->from == s->spot_count || s->spots[range->from].address >= end ||
-		    !is_code(s, start))
+		    !dwarf_is_code(s, start))
 			continue;
 		range->to = first_spot(s, end);
 		return true;
@@ -197,7 +197,7 @@ static __attribute__((noinline)) bool claim(struct dwarf_scan *s, Dwarf_Die *die
 
 /* ---- the tree ---- */
 
-static void walk(struct dwarf_scan *s, Dwarf_Die *parent, uint32_t owner, unsigned depth);
+static void dwarf_walk(struct dwarf_scan *s, Dwarf_Die *parent, uint32_t owner, unsigned depth);
 
 static bool block_is_elsewhere(const struct dwarf_scan *s, Dwarf_Die *die)
 {
@@ -207,44 +207,44 @@ static bool block_is_elsewhere(const struct dwarf_scan *s, Dwarf_Die *die)
 	return !next_range(s, die, &range, &any) && any;
 }
 
-static void visit(struct dwarf_scan *s, Dwarf_Die *die, uint32_t owner, unsigned depth)
+static void dwarf_visit(struct dwarf_scan *s, Dwarf_Die *die, uint32_t owner, unsigned depth)
 {
 	switch (dwarf_tag(die)) {
 	case DW_TAG_subprogram:
 		if (claim(s, die, false, s->owners + 1, depth))
-			walk(s, die, ++s->owners, depth + 1);
+			dwarf_walk(s, die, ++s->owners, depth + 1);
 		else if (s->everything)
-			walk(s, die, 0, depth + 1);
+			dwarf_walk(s, die, 0, depth + 1);
 		break;
 	case DW_TAG_inlined_subroutine:
 		if (owner && claim(s, die, true, owner, depth))
-			walk(s, die, owner, depth + 1);
+			dwarf_walk(s, die, owner, depth + 1);
 		break;
 	case DW_TAG_lexical_block:
 	case DW_TAG_try_block:
 	case DW_TAG_catch_block:
 	case DW_TAG_with_stmt:
 		if (s->everything || (owner && !block_is_elsewhere(s, die)))
-			walk(s, die, owner, depth + 1);
+			dwarf_walk(s, die, owner, depth + 1);
 		break;
 	case DW_TAG_namespace:
 	case DW_TAG_module:
-		walk(s, die, 0, depth + 1);
+		dwarf_walk(s, die, 0, depth + 1);
 		break;
 	default:
 		if (s->everything)
-			walk(s, die, 0, depth + 1);
+			dwarf_walk(s, die, 0, depth + 1);
 	}
 }
 
-static void walk(struct dwarf_scan *s, Dwarf_Die *parent, uint32_t owner, unsigned depth)
+static void dwarf_walk(struct dwarf_scan *s, Dwarf_Die *parent, uint32_t owner, unsigned depth)
 {
 	Dwarf_Die die;
 
 	if (depth > DEPTH_MAX || dwarf_child(parent, &die))
 		return;
 	do
-		visit(s, &die, owner, depth);
+		dwarf_visit(s, &die, owner, depth);
 	while (!s->error && !dwarf_siblingof(&die, &die));
 }
 
@@ -324,16 +324,16 @@ static void scan_unit(struct dwarf_scan *s, Dwarf_Die *unit, Dwarf_Die *split)
 	s->folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
 	map_clear(&s->files);
 	s->everything = false;
-	walk(s, s->unit_die, 0, 0);
+	dwarf_walk(s, s->unit_die, 0, 0);
 	if (spots_left(s, true)) {
 		s->everything = true;
-		walk(s, s->unit_die, 0, 0);
+		dwarf_walk(s, s->unit_die, 0, 0);
 	}
 	read_lines(s, unit);
 }
 
 /* Assigns the spots that were found in a unit without ranges to it. */
-static void adopt(struct dwarf_scan *s, uint32_t owners_before)
+static void dwarf_adopt(struct dwarf_scan *s, uint32_t owners_before)
 {
 	for (size_t i = 0; i < s->spot_count; i++)
 		if (s->spots[i].owner > owners_before)
@@ -348,10 +348,10 @@ static void scan_unit_without_ranges(struct dwarf_scan *s, Dwarf_Die *unit, Dwar
 	s->folder = NULL;
 	map_clear(&s->files);
 	s->everything = true;
-	walk(s, s->unit_die, 0, 0);
+	dwarf_walk(s, s->unit_die, 0, 0);
 	if (s->owners == owners)
 		return;
-	adopt(s, owners);
+	dwarf_adopt(s, owners);
 	read_lines(s, unit);
 }
 

@@ -40,7 +40,7 @@ uint32_t dwarf_function_name(struct dwarf_scan *s, uint32_t raw)
 	return (uint32_t)*known;
 }
 
-static uint32_t put_text(struct dwarf_scan *s, const char *text)
+static uint32_t dwarf_names_put_text(struct dwarf_scan *s, const char *text)
 {
 	return text ? strings_put(s->strings, text, strlen(text)) : 0;
 }
@@ -159,12 +159,12 @@ void dwarf_name_frame(struct dwarf_scan *s, Dwarf_Die *die, struct dwarf_frame *
 	const char *name = linkage_name(die);
 
 	if (name) {
-		frame->raw = put_text(s, name);
+		frame->raw = dwarf_names_put_text(s, name);
 		frame->function = dwarf_function_name(s, frame->raw);
 		return;
 	}
 	name = dwarf_diename(die);
-	frame->raw = put_text(s, name);
+	frame->raw = dwarf_names_put_text(s, name);
 	if (name && language_has_scopes(s->unit_die)) {
 		frame->function = scoped_name(s, die, name);
 		frame->symbol_knows = true;

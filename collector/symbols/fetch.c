@@ -102,7 +102,7 @@ static char **environment_of(const struct fetcher *f)
 
 /* ---- the process ---- */
 
-static int start(const struct fetcher *f, char *build_id, int output, pid_t *ret_pid)
+static int fetch_start(const struct fetcher *f, char *build_id, int output, pid_t *ret_pid)
 {
 	char name[] = "heapcast-symbols", command[] = FETCH_COMMAND;
 	char *arguments[] = {name, command, build_id, NULL};
@@ -129,7 +129,7 @@ static uint64_t now_s(void)
 }
 
 /* Reads the process's output until it exits, as a string. Returns 0 or -ETIME. */
-static int read_answer(int fd, uint64_t deadline_s, char answer[ANSWER_MAX])
+static int fetch_read_answer(int fd, uint64_t deadline_s, char answer[ANSWER_MAX])
 {
 	size_t length = 0;
 
@@ -155,7 +155,7 @@ static int read_answer(int fd, uint64_t deadline_s, char answer[ANSWER_MAX])
 
 static int await(pid_t pid, int fd, uint64_t deadline_s, char answer[ANSWER_MAX])
 {
-	int status = 0, error = read_answer(fd, deadline_s, answer);
+	int status = 0, error = fetch_read_answer(fd, deadline_s, answer);
 
 	if (error)
 		kill(pid, SIGKILL);
@@ -168,7 +168,7 @@ static int await(pid_t pid, int fd, uint64_t deadline_s, char answer[ANSWER_MAX]
 	return WIFEXITED(status) && WEXITSTATUS(status) == 1 ? -ENOENT : -EIO;
 }
 
-static int fail(struct fetcher *f, int error, const char *why, struct err_text *err)
+static int fetch_fail(struct fetcher *f, int error, const char *why, struct err_text *err)
 {
 	f->down = true;
 	return err_set(err, error, "asking debuginfod (%.200s): %.200s", f->urls[0], why);
@@ -186,8 +186,8 @@ int fetch_debug_file(struct fetcher *f, const uint8_t *build_id, uint32_t length
 	for (uint32_t i = 0; i < length; i++)
 		snprintf(id + 2 * i, 3, "%02x", build_id[i]);
 	if (pipe2(pipes, O_CLOEXEC))
-		return fail(f, -errno, strerror(errno), err);
-	error = start(f, id, pipes[1], &pid);
+		return fetch_fail(f, -errno, strerror(errno), err);
+	error = fetch_start(f, id, pipes[1], &pid);
 	close(pipes[1]);
 	if (!error)
 		error = await(pid, pipes[0], now_s() + f->seconds * (WHOLE_FACTOR + 1), answer);
@@ -198,5 +198,5 @@ int fetch_debug_file(struct fetcher *f, const uint8_t *build_id, uint32_t length
 	}
 	if (error == -ENOENT)
 		return error;
-	return fail(f, error, answer[0] ? answer : strerror(-error), err);
+	return fetch_fail(f, error, answer[0] ? answer : strerror(-error), err);
 }

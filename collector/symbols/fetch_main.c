@@ -35,7 +35,7 @@ struct client {
 	int (*find)(struct debuginfod_client *, const unsigned char *, int, char **);
 };
 
-static bool load(struct client *c)
+static bool fetch_main_load(struct client *c)
 {
 	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
 
@@ -48,7 +48,7 @@ static bool load(struct client *c)
 	return c->begin && c->end && c->set_progress && c->find;
 }
 
-static int show_progress(struct debuginfod_client *client, long done, long of)
+static int fetch_main_show_progress(struct debuginfod_client *client, long done, long of)
 {
 	(void)client;
 	if (of > 0)
@@ -62,7 +62,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int parse(const char *text, uint8_t id[ELF_BUILD_ID_MAX])
+static int fetch_main_parse(const char *text, uint8_t id[ELF_BUILD_ID_MAX])
 {
 	size_t length = strlen(text);
 
@@ -79,15 +79,15 @@ static int parse(const char *text, uint8_t id[ELF_BUILD_ID_MAX])
 }
 
 /* Prints the path of the file, or the reason of failure. Returns an exit status. */
-static int fetch(const struct client *c, struct debuginfod_client *client, const uint8_t *id,
-		 int length)
+static int fetch_main_fetch(const struct client *c, struct debuginfod_client *client,
+			    const uint8_t *id, int length)
 {
 	cleanup(cleanup_free) char *path = NULL;
 	cleanup(cleanup_close) int fd = -1;
 	bool show = isatty(STDERR_FILENO);
 
 	if (show)
-		c->set_progress(client, show_progress);
+		c->set_progress(client, fetch_main_show_progress);
 	fd = c->find(client, id, length, &path);
 	if (show)
 		fprintf(stderr, "\r%*s\r", 60, "");
@@ -104,7 +104,7 @@ int symbols_fetch_main(const char *build_id)
 	struct debuginfod_client *client;
 	struct client c = {0};
 	uint8_t id[ELF_BUILD_ID_MAX];
-	int length = parse(build_id, id), status;
+	int length = fetch_main_parse(build_id, id), status;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -112,12 +112,12 @@ int symbols_fetch_main(const char *build_id)
 	setrlimit(RLIMIT_CORE, &none);
 	if (length < 0)
 		return 3;
-	client = load(&c) ? c.begin() : NULL;
+	client = fetch_main_load(&c) ? c.begin() : NULL;
 	if (!client) {
 		printf("libdebuginfod.so.1 is not installed\n");
 		return 3;
 	}
-	status = fetch(&c, client, id, length);
+	status = fetch_main_fetch(&c, client, id, length);
 	c.end(client);
 	return status;
 }

@@ -54,20 +54,20 @@ static void hex(char *to, const uint8_t *bytes, size_t count)
 	*to = 0;
 }
 
-static const char *base_name(const char *path)
+static const char *find_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t find_mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
 	return hash ^ hash >> 29;
 }
 
-static void add(struct search *s, const char *path, const struct elf_id *id, bool unchecked)
+static void find_add(struct search *s, const char *path, const struct elf_id *id, bool unchecked)
 {
 	struct candidates *out = s->out;
 	struct candidate *c = &out->list[out->count];
@@ -87,7 +87,8 @@ static void add(struct search *s, const char *path, const struct elf_id *id, boo
 	c->inode = id->inode;
 	c->size = id->size;
 	c->mtime_ns = id->mtime_ns;
-	out->signature = mix(mix(mix(out->signature, id->inode), id->size), id->mtime_ns);
+	out->signature =
+		find_mix(find_mix(find_mix(out->signature, id->inode), id->size), id->mtime_ns);
 	out->count++;
 }
 
@@ -97,7 +98,7 @@ static void try_path(struct search *s, const char *path)
 	struct elf_id id;
 
 	if (!elf_id_read(path, &id) && same_build_id(s->module, &id))
-		add(s, path, &id, false);
+		find_add(s, path, &id, false);
 }
 
 bool candidates_add(struct candidates *candidates, const struct symbol_module *module,
@@ -199,7 +200,7 @@ static void watch(struct finder *finder, const char *path, uint64_t mtime_ns)
 		finder->watched[finder->watched_count++] = (struct watched){copy, mtime_ns};
 }
 
-static int keep(struct finder *finder, const char *path, const struct elf_id *id)
+static int find_keep(struct finder *finder, const char *path, const struct elf_id *id)
 {
 	if (finder->found_count == finder->found_capacity) {
 		size_t capacity = finder->found_capacity ? finder->found_capacity * 2 : 64;
@@ -233,7 +234,7 @@ static void index_folder(struct finder *finder, char *folder)
 		if (entry->fts_info != FTS_F)
 			continue;
 		files++;
-		if (!elf_id_read(entry->fts_path, &id) && keep(finder, entry->fts_path, &id))
+		if (!elf_id_read(entry->fts_path, &id) && find_keep(finder, entry->fts_path, &id))
 			break;
 	}
 	if (walk)
@@ -259,17 +260,17 @@ static void index_folders(struct finder *finder)
 static void search_folders(struct search *s)
 {
 	const struct symbol_module *module = s->module;
-	const char *name = base_name(module->path ? module->path : "");
+	const char *name = find_base_name(module->path ? module->path : "");
 
 	index_folders(s->finder);
 	for (size_t i = 0; i < s->finder->found_count; i++) {
 		const struct found *f = &s->finder->found[i];
 
 		if (same_build_id(module, &f->id))
-			add(s, f->path, &f->id, false);
+			find_add(s, f->path, &f->id, false);
 		else if (!module->build_id_length && !f->id.file.build_id_length && *name &&
-			 !strcmp(base_name(f->path), name))
-			add(s, f->path, &f->id, true);
+			 !strcmp(find_base_name(f->path), name))
+			find_add(s, f->path, &f->id, true);
 	}
 }
 
@@ -293,10 +294,10 @@ static void search_own(struct search *s)
 		return;
 	if (same_build_id(s->module, &s->own)) {
 		s->own_fits = true;
-		add(s, s->module->path, &s->own, false);
+		find_add(s, s->module->path, &s->own, false);
 	} else if (!s->module->build_id_length) {
 		s->own_fits = true;
-		add(s, s->module->path, &s->own, true);
+		find_add(s, s->module->path, &s->own, true);
 	} else {
 		say_other_build(s);
 	}
@@ -317,9 +318,9 @@ static void try_link(struct search *s, const char *path)
 		return;
 	if (s->module->build_id_length && id.file.build_id_length) {
 		if (same_build_id(s->module, &id))
-			add(s, path, &id, false);
+			find_add(s, path, &id, false);
 	} else if (!file_crc32(path, &crc) && crc == s->own.file.debuglink_crc) {
-		add(s, path, &id, false);
+		find_add(s, path, &id, false);
 	}
 }
 
@@ -331,7 +332,7 @@ static void search_link(struct search *s)
 
 	if (!s->own_fits || !s->own.file.debuglink[0])
 		return;
-	folder = (int)(base_name(path) - path - 1);
+	folder = (int)(find_base_name(path) - path - 1);
 	snprintf(where, sizeof(where), "%.*s/%s", folder, path, s->own.file.debuglink);
 	try_link(s, where);
 	snprintf(where, sizeof(where), "%.*s/.debug/%s", folder, path, s->own.file.debuglink);
@@ -340,7 +341,7 @@ static void search_link(struct search *s)
 		 s->own.file.debuglink);
 	try_link(s, where);
 	for (size_t i = 0; i < s->finder->found_count; i++)
-		if (!strcmp(base_name(s->finder->found[i].path), s->own.file.debuglink))
+		if (!strcmp(find_base_name(s->finder->found[i].path), s->own.file.debuglink))
 			try_link(s, s->finder->found[i].path);
 }
 

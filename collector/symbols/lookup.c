@@ -25,10 +25,10 @@ struct lookup {
 	void *mini_memory;
 };
 
-static int say(struct answer *answer, int error, const char *format, ...)
+static int lookup_say(struct answer *answer, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int say(struct answer *answer, int error, const char *format, ...)
+static int lookup_say(struct answer *answer, int error, const char *format, ...)
 {
 	va_list args;
 
@@ -47,7 +47,7 @@ static int load_tables(struct lookup *l, struct answer *answer)
 		return error;
 	error = minidebug_open(l->elf, &l->mini, &l->mini_memory);
 	if (error == -EBADMSG)
-		say(answer, 0, "its .gnu_debugdata can't be unpacked");
+		lookup_say(answer, 0, "its .gnu_debugdata can't be unpacked");
 	if (!error)
 		error = symtab_load(l->mini, SHT_SYMTAB, &l->tables[l->table_count++]);
 	if (error == -ENOMEM)
@@ -176,14 +176,15 @@ static int scan_dwarf(struct lookup *l, int fd, const struct request *request,
 	return error;
 }
 
-static int look_up(struct lookup *l, int fd, const struct request *request, struct answer *answer)
+static int lookup_look_up(struct lookup *l, int fd, const struct request *request,
+			  struct answer *answer)
 {
 	int error;
 
 	elf_version(EV_CURRENT);
 	l->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (!l->elf || elf_kind(l->elf) != ELF_K_ELF)
-		return say(answer, -ENOEXEC, "not an ELF file");
+		return lookup_say(answer, -ENOEXEC, "not an ELF file");
 	error = scan_dwarf(l, fd, request, answer);
 	if (!error)
 		error = load_tables(l, answer);
@@ -198,7 +199,7 @@ static int look_up(struct lookup *l, int fd, const struct request *request, stru
 int lookup_file(int fd, const struct request *request, struct answer *answer)
 {
 	struct lookup l = {0};
-	int error = look_up(&l, fd, request, answer);
+	int error = lookup_look_up(&l, fd, request, answer);
 
 	for (unsigned i = 0; i < l.table_count; i++)
 		symtab_done(&l.tables[i]);

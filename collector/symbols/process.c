@@ -21,7 +21,7 @@
 
 #include "base/ban.h"
 
-static int start(struct process *process, struct err_text *err)
+static int process_start(struct process *process, struct err_text *err)
 {
 	char name[] = "heapcast-symbols", command[] = WORKER_COMMAND;
 	char *arguments[] = {name, command, NULL};
@@ -70,7 +70,7 @@ void process_stop(struct process *process)
 
 /* ---- I/O with a deadline ---- */
 
-static int64_t now_ms(void)
+static int64_t process_now_ms(void)
 {
 	struct timespec t;
 
@@ -78,14 +78,14 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static int wait_for(int fd, short events, int64_t deadline_ms)
+static int process_wait_for(int fd, short events, int64_t deadline_ms)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 	int64_t left;
 	int n;
 
 	do {
-		left = deadline_ms - now_ms();
+		left = deadline_ms - process_now_ms();
 		if (left <= 0)
 			return -ETIME;
 		n = poll(&p, 1, left > 1000 ? 1000 : (int)left);
@@ -96,7 +96,7 @@ static int wait_for(int fd, short events, int64_t deadline_ms)
 static int send_all(int fd, const uint8_t *data, size_t length, int64_t deadline_ms)
 {
 	while (length) {
-		int error = wait_for(fd, POLLOUT, deadline_ms);
+		int error = process_wait_for(fd, POLLOUT, deadline_ms);
 		ssize_t n;
 
 		if (error)
@@ -115,7 +115,7 @@ static int send_all(int fd, const uint8_t *data, size_t length, int64_t deadline
 static int receive_all(int fd, uint8_t *to, size_t length, int64_t deadline_ms)
 {
 	while (length) {
-		int error = wait_for(fd, POLLIN, deadline_ms);
+		int error = process_wait_for(fd, POLLIN, deadline_ms);
 		ssize_t n;
 
 		if (error)
@@ -157,9 +157,9 @@ static int receive_answer(int fd, const struct request *request, int64_t deadlin
 int process_ask(struct process *process, const struct request *request, struct answer *ret_answer,
 		struct err_text *err)
 {
-	int64_t deadline_ms = now_ms() + (int64_t)request->seconds * 1000 + 1000;
+	int64_t deadline_ms = process_now_ms() + (int64_t)request->seconds * 1000 + 1000;
 	struct buf out = {0};
-	int error = start(process, err);
+	int error = process_start(process, err);
 
 	if (error)
 		return error;

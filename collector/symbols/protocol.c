@@ -47,7 +47,7 @@ struct place_frame *answer_frame(struct answer *answer, struct place *place)
 
 /* ---- encoding ---- */
 
-static void put(struct buf *out, uint64_t value)
+static void protocol_put(struct buf *out, uint64_t value)
 {
 	uint8_t *to = buf_reserve(out, VARINT_MAX);
 
@@ -61,20 +61,20 @@ static void put_string(struct buf *out, const char *text)
 
 	if (length > STRING_MAX)
 		length = STRING_MAX;
-	put(out, length);
+	protocol_put(out, length);
 	buf_append(out, text, length);
 }
 
-static size_t begin(struct buf *out)
+static size_t protocol_begin(struct buf *out)
 {
 	size_t at = out->length;
 
 	buf_append(out, "\0\0\0\0", 4);
-	put(out, PROTOCOL_VERSION);
+	protocol_put(out, PROTOCOL_VERSION);
 	return at;
 }
 
-static void end(struct buf *out, size_t at)
+static void protocol_end(struct buf *out, size_t at)
 {
 	size_t length = out->length - at - 4;
 
@@ -88,55 +88,55 @@ static void end(struct buf *out, size_t at)
 
 void request_encode(struct buf *out, const struct request *request)
 {
-	size_t at = begin(out);
+	size_t at = protocol_begin(out);
 	uint64_t last = 0;
 
-	put(out, request->memory_bytes);
-	put(out, request->seconds);
+	protocol_put(out, request->memory_bytes);
+	protocol_put(out, request->seconds);
 	put_string(out, request->path);
-	put(out, request->count);
+	protocol_put(out, request->count);
 	for (size_t i = 0; i < request->count; i++) {
-		put(out, request->addresses[i] - last);
+		protocol_put(out, request->addresses[i] - last);
 		last = request->addresses[i];
 	}
-	end(out, at);
+	protocol_end(out, at);
 }
 
 static void put_place(struct buf *out, const struct answer *answer, const struct place *place)
 {
-	put(out, place->quality);
-	put(out, place->count);
+	protocol_put(out, place->quality);
+	protocol_put(out, place->count);
 	for (uint32_t i = 0; i < place->count; i++) {
 		const struct place_frame *f = &answer->frames[place->first + i];
 
-		put(out, f->function);
-		put(out, f->raw);
-		put(out, f->file);
-		put(out, f->line);
-		put(out, f->column);
-		put(out, f->is_inline);
+		protocol_put(out, f->function);
+		protocol_put(out, f->raw);
+		protocol_put(out, f->file);
+		protocol_put(out, f->line);
+		protocol_put(out, f->column);
+		protocol_put(out, f->is_inline);
 	}
 }
 
 void answer_encode(struct buf *out, const struct answer *answer)
 {
-	size_t at = begin(out);
+	size_t at = protocol_begin(out);
 
-	put(out, (uint64_t)-answer->error);
+	protocol_put(out, (uint64_t)-answer->error);
 	put_string(out, answer->text);
-	put(out, answer->strings.texts.count);
+	protocol_put(out, answer->strings.texts.count);
 	for (uint32_t i = 1; i <= answer->strings.texts.count; i++)
 		put_string(out, strings_at(&answer->strings, i));
-	put(out, answer->place_count);
+	protocol_put(out, answer->place_count);
 	for (size_t i = 0; i < answer->place_count; i++)
 		put_place(out, answer, &answer->places[i]);
-	end(out, at);
+	protocol_end(out, at);
 }
 
 /* ---- decoding ---- */
 
 /* Reads a number of at most `most`. */
-static uint64_t get(struct reader *r, uint64_t most)
+static uint64_t protocol_get(struct reader *r, uint64_t most)
 {
 	uint64_t value = reader_varint(r);
 
@@ -147,7 +147,7 @@ static uint64_t get(struct reader *r, uint64_t most)
 
 static const char *get_string(struct reader *r, size_t *ret_length)
 {
-	*ret_length = get(r, STRING_MAX);
+	*ret_length = protocol_get(r, STRING_MAX);
 	return (const char *)reader_bytes(r, *ret_length);
 }
 
@@ -157,23 +157,23 @@ static const char *get_string(struct reader *r, size_t *ret_length)
  */
 static size_t get_count(struct reader *r, uint64_t most, size_t least)
 {
-	size_t count = get(r, most);
+	size_t count = protocol_get(r, most);
 
 	if (count > reader_left(r) / least)
 		r->error = -EBADMSG;
 	return r->error ? 0 : count;
 }
 
-static int read_request(struct reader *r, struct request *request)
+static int protocol_read_request(struct reader *r, struct request *request)
 {
 	uint64_t last = 0;
 	size_t length;
 	const char *path;
 
-	if (get(r, UINT64_MAX) != PROTOCOL_VERSION)
+	if (protocol_get(r, UINT64_MAX) != PROTOCOL_VERSION)
 		return -EBADMSG;
-	request->memory_bytes = get(r, UINT64_MAX);
-	request->seconds = get(r, UINT32_MAX);
+	request->memory_bytes = protocol_get(r, UINT64_MAX);
+	request->seconds = protocol_get(r, UINT32_MAX);
 	path = get_string(r, &length);
 	request->count = get_count(r, PLACES_MAX, 1);
 	if (r->error || memchr(path, 0, length))
@@ -183,7 +183,7 @@ static int read_request(struct reader *r, struct request *request)
 	if (!request->path || !request->addresses)
 		return -ENOMEM;
 	for (size_t i = 0; i < request->count; i++) {
-		uint64_t delta = get(r, UINT64_MAX - last);
+		uint64_t delta = protocol_get(r, UINT64_MAX - last);
 
 		if (i && !delta)
 			return -EBADMSG;
@@ -196,7 +196,7 @@ int request_decode(const uint8_t *data, size_t length, struct request *ret_reque
 {
 	struct reader r = reader_of(data, length);
 	struct request request = {0};
-	int error = read_request(&r, &request);
+	int error = protocol_read_request(&r, &request);
 
 	if (error)
 		request_done(&request);
@@ -239,20 +239,20 @@ static int read_place(struct reader *r, struct answer *answer, struct place *pla
 {
 	uint32_t frames;
 
-	place->quality = (uint8_t)get(r, PLACE_FULL);
+	place->quality = (uint8_t)protocol_get(r, PLACE_FULL);
 	place->first = (uint32_t)answer->frame_count;
-	frames = (uint32_t)get(r, FRAMES_MAX);
+	frames = (uint32_t)protocol_get(r, FRAMES_MAX);
 	for (uint32_t i = 0; i < frames && !r->error; i++) {
 		struct place_frame *f = answer_frame(answer, place);
 
 		if (!f)
 			return -ENOMEM;
-		f->function = map[get(r, count)];
-		f->raw = map[get(r, count)];
-		f->file = map[get(r, count)];
-		f->line = (uint32_t)get(r, UINT32_MAX);
-		f->column = (uint32_t)get(r, UINT32_MAX);
-		f->is_inline = get(r, 1) && i + 1 < frames;
+		f->function = map[protocol_get(r, count)];
+		f->raw = map[protocol_get(r, count)];
+		f->file = map[protocol_get(r, count)];
+		f->line = (uint32_t)protocol_get(r, UINT32_MAX);
+		f->column = (uint32_t)protocol_get(r, UINT32_MAX);
+		f->is_inline = protocol_get(r, 1) && i + 1 < frames;
 	}
 	return r->error;
 }
@@ -276,7 +276,8 @@ static int read_places(struct reader *r, const struct request *request, struct a
 	return error;
 }
 
-static int read_answer(struct reader *r, const struct request *request, struct answer *answer)
+static int protocol_read_answer(struct reader *r, const struct request *request,
+				struct answer *answer)
 {
 	uint32_t *map = NULL;
 	uint32_t count = 0;
@@ -284,9 +285,9 @@ static int read_answer(struct reader *r, const struct request *request, struct a
 	const char *text;
 	int error;
 
-	if (get(r, UINT64_MAX) != PROTOCOL_VERSION)
+	if (protocol_get(r, UINT64_MAX) != PROTOCOL_VERSION)
 		return -EBADMSG;
-	answer->error = -(int)get(r, 4095);
+	answer->error = -(int)protocol_get(r, 4095);
 	text = get_string(r, &length);
 	if (r->error)
 		return -EBADMSG;
@@ -303,7 +304,7 @@ int answer_decode(const uint8_t *data, size_t length, const struct request *requ
 {
 	struct reader r = reader_of(data, length);
 	struct answer answer = {0};
-	int error = read_answer(&r, request, &answer);
+	int error = protocol_read_answer(&r, request, &answer);
 
 	if (error)
 		answer_done(&answer);

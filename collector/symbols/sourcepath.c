@@ -8,7 +8,7 @@
 #include "base/ban.h"
 
 /* Returns the start of the last component of to[0..length), behind its slash. */
-static size_t last_part(const char *to, size_t length)
+static size_t sourcepath_last_part(const char *to, size_t length)
 {
 	while (length && to[length - 1] != '/')
 		length--;
@@ -18,7 +18,7 @@ static size_t last_part(const char *to, size_t length)
 /* Appends a component to a normalized path of `length` bytes. Returns the new length. */
 static size_t add_part(char *to, size_t length, const char *part, size_t size)
 {
-	size_t at = last_part(to, length);
+	size_t at = sourcepath_last_part(to, length);
 	bool up = size == 2 && !memcmp(part, "..", 2);
 
 	if (!size || (size == 1 && part[0] == '.'))
@@ -33,7 +33,7 @@ static size_t add_part(char *to, size_t length, const char *part, size_t size)
 	return length + size;
 }
 
-static size_t add_parts(char *to, size_t length, const char *path)
+static size_t sourcepath_add_parts(char *to, size_t length, const char *path)
 {
 	while (*path) {
 		size_t size = strcspn(path, "/");
@@ -62,8 +62,8 @@ size_t source_path(char to[SOURCE_PATH_MAX], const char *folder, const char *fil
 		to[length++] = '/';
 	}
 	if (first != file && strlen(first) < SOURCE_PATH_MAX / 2)
-		length = add_parts(to, length, first);
-	length = add_parts(to, length, file);
+		length = sourcepath_add_parts(to, length, first);
+	length = sourcepath_add_parts(to, length, file);
 	to[length] = 0;
 	return length;
 }

@@ -19,7 +19,7 @@
 
 #include "base/ban.h"
 
-static void fill(struct symbol_file *file, const struct elf_id *id, const char *path)
+static void store_fill(struct symbol_file *file, const struct elf_id *id, const char *path)
 {
 	*file = (struct symbol_file){
 		.path = path,
@@ -34,7 +34,7 @@ static void fill(struct symbol_file *file, const struct elf_id *id, const char *
 	memcpy(file->build_id, id->file.build_id, id->file.build_id_length);
 }
 
-static int make_folder(const char *path, struct err_text *err)
+static int store_make_folder(const char *path, struct err_text *err)
 {
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return err_set(err, -errno, "making the folder %.300s: %s", path, strerror(errno));
@@ -46,7 +46,7 @@ static int make_place(const char *folder, const struct elf_id *id, char **ret_pa
 		      struct err_text *err)
 {
 	char text[2 * ELF_BUILD_ID_MAX + 1], part[4096];
-	int r = make_folder(folder, err);
+	int r = store_make_folder(folder, err);
 
 	for (uint32_t i = 0; i < id->file.build_id_length; i++)
 		snprintf(text + 2 * i, 3, "%02x", id->file.build_id[i]);
@@ -54,10 +54,10 @@ static int make_place(const char *folder, const struct elf_id *id, char **ret_pa
 		return err_set(err, -ENAMETOOLONG, "%.100s...: too long a path", folder);
 	snprintf(part, sizeof(part), "%s/.build-id", folder);
 	if (!r)
-		r = make_folder(part, err);
+		r = store_make_folder(part, err);
 	snprintf(part, sizeof(part), "%s/.build-id/%.2s", folder, text);
 	if (!r)
-		r = make_folder(part, err);
+		r = store_make_folder(part, err);
 	if (r)
 		return r;
 	if (asprintf(ret_path, "%s/%s%s", part, text + 2,
@@ -126,7 +126,7 @@ static int copy_to(const char *folder, const char *path, const char *place, stru
  * Tells whether the file in place has the same build id, size and contents. A build id identifies a
  * build, so the files are equal.
  */
-static bool is_there(const char *place, const struct elf_id *id)
+static bool store_is_there(const char *place, const struct elf_id *id)
 {
 	struct elf_id old;
 
@@ -136,7 +136,7 @@ static bool is_there(const char *place, const struct elf_id *id)
 }
 
 /* Returns 0 if the file is an ELF file with a build id and something that names code. */
-static int look_at(const char *path, struct elf_id *ret_id, struct err_text *err)
+static int store_look_at(const char *path, struct elf_id *ret_id, struct err_text *err)
 {
 	struct elf_id id;
 	int r = elf_id_read(path, &id);
@@ -161,12 +161,12 @@ int symbols_store_add(const char *folder, const char *path, struct err_text *err
 	cleanup(cleanup_free) char *place = NULL;
 	struct elf_id id;
 	bool known;
-	int r = look_at(path, &id, err);
+	int r = store_look_at(path, &id, err);
 
 	if (r)
 		return r;
 	r = make_place(folder, &id, &place, err);
-	known = !r && is_there(place, &id);
+	known = !r && store_is_there(place, &id);
 	if (!r && !known)
 		r = copy_to(folder, path, place, err);
 	return r ? r : known;
@@ -175,7 +175,7 @@ int symbols_store_add(const char *folder, const char *path, struct err_text *err
 int symbols_store_begin(const char *folder, uint64_t bytes, char **ret_path, struct err_text *err)
 {
 	struct statvfs disk;
-	int r = make_folder(folder, err);
+	int r = store_make_folder(folder, err);
 
 	if (r)
 		return r;
@@ -203,7 +203,7 @@ int symbols_store_receive(const char *folder, const char *path, const struct sym
 	cleanup(cleanup_free) char *place = NULL;
 	struct elf_id id;
 	bool known;
-	int r = look_at(path, &id, err);
+	int r = store_look_at(path, &id, err);
 
 	if (!r && (id.file.build_id_length != module->build_id_length ||
 		   memcmp(id.file.build_id, module->build_id, id.file.build_id_length)))
@@ -236,7 +236,7 @@ bool symbols_are_here(const char *store, const struct symbol_module *module)
 	return any;
 }
 
-static int by_name(const FTSENT **a, const FTSENT **b)
+static int store_by_name(const FTSENT **a, const FTSENT **b)
 {
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
@@ -253,7 +253,7 @@ int symbols_store_each(const char *folder,
 	if (asprintf(&top, "%s/.build-id", folder) < 0)
 		return -ENOMEM;
 	folders[0] = top;
-	walk = fts_open(folders, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+	walk = fts_open(folders, FTS_PHYSICAL | FTS_NOCHDIR, store_by_name);
 	if (!walk)
 		return -errno;
 	while (!r && (entry = fts_read(walk))) {
@@ -262,7 +262,7 @@ int symbols_store_each(const char *folder,
 
 		if (entry->fts_info != FTS_F || elf_id_read(entry->fts_path, &id))
 			continue;
-		fill(&found, &id, entry->fts_path);
+		store_fill(&found, &id, entry->fts_path);
 		r = file(context, &found);
 	}
 	fts_close(walk);

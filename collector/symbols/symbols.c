@@ -44,7 +44,7 @@ static void work_done(struct work *work)
 /* ---- modules ---- */
 
 /* A build id identifies a file, so two paths with one build id are one module. */
-static bool is_module(const struct module *m, const struct symbol_module *asked)
+static bool symbols_is_module(const struct module *m, const struct symbol_module *asked)
 {
 	if (m->build_id_length != asked->build_id_length)
 		return false;
@@ -67,13 +67,13 @@ static char *shown_path(const char *path)
 	return *path ? words_copy(path, strlen(path), PATH_MAX) : strdup("(no path)");
 }
 
-static struct module *module_of(struct symbols *s, const struct symbol_module *asked)
+static struct module *symbols_module_of(struct symbols *s, const struct symbol_module *asked)
 {
 	const char *path = asked->path ? asked->path : "";
 	struct module *m;
 
 	for (m = s->modules; m; m = m->next)
-		if (is_module(m, asked))
+		if (symbols_is_module(m, asked))
 			return m;
 	m = calloc(1, sizeof(*m));
 	if (!m)
@@ -234,8 +234,8 @@ static int compare_u64(const void *left, const void *right)
 }
 
 /* Collects the offsets that are not in the module's memory, sorted, without duplicates. */
-static int collect(const struct module *m, const uint64_t *offsets, size_t count,
-		   struct work *ret_work)
+static int symbols_collect(const struct module *m, const uint64_t *offsets, size_t count,
+			   struct work *ret_work)
 {
 	struct work work = {.offsets = calloc(count + 1, sizeof(*work.offsets))};
 	size_t n = 0, kept = 0;
@@ -271,7 +271,7 @@ static bool work_left(const struct work *work)
 	return false;
 }
 
-static int remember(struct module *m, const struct work *work)
+static int symbols_remember(struct module *m, const struct work *work)
 {
 	for (size_t i = 0; i < work->count; i++) {
 		uint64_t *place = map_put(&m->symbols, work->offsets[i], NULL);
@@ -329,7 +329,8 @@ static void ask_cache_and_servers(struct symbols *s, struct module *m, struct wo
 	ask_cache(s, m, work);
 }
 
-static int look_up(struct symbols *s, struct module *m, struct work *work, struct err_text *err)
+static int symbols_look_up(struct symbols *s, struct module *m, struct work *work,
+			   struct err_text *err)
 {
 	int error = 0;
 
@@ -343,7 +344,7 @@ static int look_up(struct symbols *s, struct module *m, struct work *work, struc
 			fill_cache(s, m, work);
 	}
 	note_quality(s, m, work);
-	return error ? error : remember(m, work);
+	return error ? error : symbols_remember(m, work);
 }
 
 static const struct symbol *known_symbol(const struct module *m, uint64_t offset)
@@ -365,11 +366,11 @@ int symbols_lookup(struct symbols *symbols, const struct symbol_module *module,
 	if (module->build_id_length > ELF_BUILD_ID_MAX)
 		return err_set(err, -EINVAL, "a build id of %u bytes", module->build_id_length);
 	if (!symbols_is_pseudo(module)) {
-		m = module_of(symbols, module);
-		error = m ? collect(m, offsets, count, &work) : -ENOMEM;
+		m = symbols_module_of(symbols, module);
+		error = m ? symbols_collect(m, offsets, count, &work) : -ENOMEM;
 	}
 	if (!error && work.count)
-		error = look_up(symbols, m, &work, err);
+		error = symbols_look_up(symbols, m, &work, err);
 	work_done(&work);
 	if (error == -ENOMEM)
 		err_set(err, error, "no memory for symbols");

@@ -55,7 +55,7 @@ static uint8_t rank_of(const GElf_Sym *symbol, const char *name)
 	return (uint8_t)rank;
 }
 
-static int add(struct symtab *table, struct symtab_entry entry)
+static int symtab_add(struct symtab *table, struct symtab_entry entry)
 {
 	if (table->count == table->capacity) {
 		size_t capacity = table->capacity ? table->capacity * 2 : 1024;
@@ -86,7 +86,8 @@ static int add_symbol(struct symtab *table, Elf *elf, const GElf_Sym *symbol, co
 		start &= ~1ull;
 	if (start < section_start || start >= section_end)
 		return 0;
-	return add(table, (struct symtab_entry){
+	return symtab_add(table,
+			  (struct symtab_entry){
 				  .start = start,
 				  .end = symbol->st_size && symbol->st_size <= section_end - start
 						 ? start + symbol->st_size
@@ -96,7 +97,7 @@ static int add_symbol(struct symtab *table, Elf *elf, const GElf_Sym *symbol, co
 			  });
 }
 
-static int compare(const void *left, const void *right)
+static int symtab_compare(const void *left, const void *right)
 {
 	const struct symtab_entry *a = left, *b = right;
 
@@ -175,7 +176,7 @@ int symtab_load(Elf *elf, uint32_t section_type, struct symtab *ret_table)
 		return error;
 	}
 	if (table.count)
-		qsort(table.entries, table.count, sizeof(*table.entries), compare);
+		qsort(table.entries, table.count, sizeof(*table.entries), symtab_compare);
 	end_open_symbols(&table, end_of_code(elf));
 	*ret_table = table;
 	return 0;
@@ -232,7 +233,7 @@ static Elf_Data *find_section(Elf *elf, const char *wanted)
 	return NULL;
 }
 
-static int unpack(const Elf_Data *packed, uint8_t **ret_data, size_t *ret_length)
+static int symtab_unpack(const Elf_Data *packed, uint8_t **ret_data, size_t *ret_length)
 {
 	uint64_t limit = UNPACKED_MAX;
 	size_t capacity = packed->d_size < UNPACKED_MAX / 8 ? packed->d_size * 8 : UNPACKED_MAX;
@@ -271,7 +272,7 @@ int minidebug_open(Elf *elf, Elf **ret_elf, void **ret_memory)
 
 	if (!packed || !packed->d_buf || !packed->d_size)
 		return -ENOENT;
-	error = unpack(packed, &data, &length);
+	error = symtab_unpack(packed, &data, &length);
 	if (error)
 		return error;
 	*ret_elf = elf_memory((char *)data, length);

@@ -72,7 +72,7 @@ static void limit_request(const struct request *request, uint64_t file_bytes)
 					  request->seconds + 1);
 }
 
-static int read_all(void *to, size_t size)
+static int worker_read_all(void *to, size_t size)
 {
 	for (size_t done = 0; done < size;) {
 		ssize_t n = read(STDIN_FILENO, (char *)to + done, size - done);
@@ -86,13 +86,13 @@ static int read_all(void *to, size_t size)
 	return 0;
 }
 
-static int read_request(struct request *ret_request)
+static int worker_read_request(struct request *ret_request)
 {
 	cleanup(cleanup_free) uint8_t *data = NULL;
 	uint8_t head[4];
 	struct reader r = reader_of(head, sizeof(head));
 	size_t length;
-	int error = read_all(head, sizeof(head));
+	int error = worker_read_all(head, sizeof(head));
 
 	if (error)
 		return error;
@@ -102,11 +102,11 @@ static int read_request(struct request *ret_request)
 	data = malloc(length + 1);
 	if (!data)
 		return -ENOMEM;
-	error = read_all(data, length);
+	error = worker_read_all(data, length);
 	return error ? error : request_decode(data, length, ret_request);
 }
 
-static int look_up(const struct request *request, struct answer *answer)
+static int worker_look_up(const struct request *request, struct answer *answer)
 {
 	cleanup(cleanup_close) int fd =
 		open(request->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -129,10 +129,10 @@ static int serve_one(void)
 	struct request request = {0};
 	struct answer answer = {0};
 	struct buf out = {0};
-	int error = read_request(&request);
+	int error = worker_read_request(&request);
 
 	if (!error)
-		error = look_up(&request, &answer);
+		error = worker_look_up(&request, &answer);
 	if (!error) {
 		answer_encode(&out, &answer);
 		error = buf_error(&out);

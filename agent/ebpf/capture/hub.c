@@ -267,7 +267,7 @@ void watch_probe_news(struct watch *w)
 		log_warn("pid %d: %s", (int)w->pid, err.text);
 }
 
-static void end_block(struct hub *hub, int map, const struct capture_block *block)
+static void hub_end_block(struct hub *hub, int map, const struct capture_block *block)
 {
 	uint32_t hash = capture_tally_hash(block->address);
 	struct capture_tally *tally =
@@ -290,7 +290,7 @@ void watch_forget_blocks(struct watch *w, bool earlier)
 		key = next;
 		more = !bpf_map_get_next_key(fds.blocks, &key, &next);
 		if (key.stream == w->number && !(earlier && key.image >= w->image))
-			end_block(w->hub, fds.blocks, &key);
+			hub_end_block(w->hub, fds.blocks, &key);
 	}
 }
 

@@ -11,7 +11,7 @@
 
 #define SYMBOLS_MAX 65536
 
-static const char *base_name(const char *path)
+static const char *mappings_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -24,7 +24,7 @@ static bool is_libcs(const char *path)
 	static const char *const beginnings[] = {"ld-",	  "ld64.", "ld.so",
 						 "libc.", "libc-", "libpthread",
 						 "librt", "libdl", "libheapcast.so"};
-	const char *name = base_name(path);
+	const char *name = mappings_base_name(path);
 
 	for (unsigned i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
 		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))

@@ -21,7 +21,7 @@
 #define HEADERS_MAX  64
 #define SEGMENTS_MAX (sizeof(((struct ebpf_module *)0)->segment) / sizeof(struct run_segment))
 
-static bool read_header(int fd, Elf64_Ehdr *ret)
+static bool modules_read_header(int fd, Elf64_Ehdr *ret)
 {
 	return pread(fd, ret, sizeof(*ret), 0) == sizeof(*ret) &&
 	       !memcmp(ret->e_ident, ELFMAG, SELFMAG) && ret->e_ident[EI_CLASS] == ELFCLASS64 &&
@@ -49,7 +49,7 @@ static bool read_segments(struct ebpf_module *m, const struct row *row)
 	Elf64_Phdr p;
 	bool found;
 
-	if (!read_header(m->fd, &header))
+	if (!modules_read_header(m->fd, &header))
 		return false;
 	for (unsigned i = 0; i < header.e_phnum && i < HEADERS_MAX; i++) {
 		if (pread(m->fd, &p, sizeof(p), (off_t)(header.e_phoff + i * sizeof(p))) !=
@@ -85,7 +85,8 @@ static struct ebpf_module *find(struct ebpf_modules *m, const struct process_map
 
 /* Finds the run from a file's first mapping to the last consecutive one. (If segments share a page,
  * their mappings start at the same file page.) Returns false if it has no code. */
-static bool find_row(const struct process_map *maps, uint32_t count, uint32_t i, struct row *ret)
+static bool modules_find_row(const struct process_map *maps, uint32_t count, uint32_t i,
+			     struct row *ret)
 {
 	*ret = (struct row){.first = &maps[i]};
 	for (uint32_t k = i; k < count; k++) {
@@ -116,7 +117,7 @@ static uint32_t print_of(int fd)
 	return (uint32_t)(print ^ print >> 32);
 }
 
-static void describe(struct ebpf_module *m)
+static void modules_describe(struct ebpf_module *m)
 {
 	struct elf_file file;
 
@@ -161,7 +162,7 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct row *row)
 		new.fd = -1;
 		new.bias = map->start - map->offset;
 	} else {
-		describe(&new);
+		modules_describe(&new);
 	}
 	new.again = has_file(m, new.device, new.inode);
 	new.id = ++m->last_id;
@@ -234,7 +235,7 @@ int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, str
 			known->seen = true;
 			continue;
 		}
-		if (!find_row(maps, count, i, &row))
+		if (!modules_find_row(maps, count, i, &row))
 			continue;
 		if (!wake(m, &row))
 			r = add(m, pid, &row);
@@ -245,7 +246,7 @@ int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, str
 	return r;
 }
 
-static void search(struct ebpf_modules *m, struct ebpf_module *module)
+static void modules_search(struct ebpf_modules *m, struct ebpf_module *module)
 {
 	static const struct sites_options options;
 	struct err_text err = {{0}};
@@ -268,7 +269,7 @@ void ebpf_modules_search(struct ebpf_modules *m, bool known_too)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
 		if (wants_search(&m->module[i], known_too))
-			search(m, &m->module[i]);
+			modules_search(m, &m->module[i]);
 		m->module[i].searched = true;
 	}
 }

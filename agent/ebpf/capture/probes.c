@@ -17,7 +17,7 @@
 #include "proto/event.h"
 #include "base/ban.h"
 
-static int keep(struct watch *w, struct bpf_link *link)
+static int probes_keep(struct watch *w, struct bpf_link *link)
 {
 	if (!link)
 		return -errno;
@@ -42,7 +42,7 @@ static int keep_multi(struct watch *w, const struct multi_probe *probe)
 	return 0;
 }
 
-static void path_of(const struct ebpf_module *m, char *out, size_t size)
+static void probes_path_of(const struct ebpf_module *m, char *out, size_t size)
 {
 	snprintf(out, size, "/proc/self/fd/%d", m->fd);
 }
@@ -53,7 +53,8 @@ static int attach(struct watch *w, struct bpf_program *program, const char *path
 	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = w->hub->has_cookies ? word : 0,
 		    .retprobe = returns);
 
-	return keep(w, bpf_program__attach_uprobe_opts(program, w->pid, path, offset, &options));
+	return probes_keep(
+		w, bpf_program__attach_uprobe_opts(program, w->pid, path, offset, &options));
 }
 
 /*
@@ -87,7 +88,7 @@ static int attach_multi(struct watch *w, const struct ebpf_module *m, enum group
 		.pid = w->pid,
 	};
 
-	path_of(m, path, sizeof(path));
+	probes_path_of(m, path, sizeof(path));
 	return keep_multi(w, &probe);
 }
 
@@ -106,7 +107,8 @@ static int attach_event(struct watch *w, const char *path, uint64_t offset, uint
 }
 
 /* On kernels without cookies, the word is found by the address. */
-static int place(struct watch *w, const struct ebpf_module *m, uint64_t offset, uint64_t word)
+static int probes_place(struct watch *w, const struct ebpf_module *m, uint64_t offset,
+			uint64_t word)
 {
 	struct {
 		uint32_t tgid, reserved;
@@ -123,7 +125,7 @@ static int place(struct watch *w, const struct ebpf_module *m, uint64_t offset, 
 }
 
 /* Returns the number that all sites of one function share. */
-static uint16_t number_of(const struct site *site, const struct ebpf_module *m)
+static uint16_t probes_number_of(const struct site *site, const struct ebpf_module *m)
 {
 	uint32_t index = 0;
 
@@ -136,7 +138,7 @@ static uint16_t number_of(const struct site *site, const struct ebpf_module *m)
 static uint64_t word_of(const struct watch *w, const struct ebpf_module *m,
 			const struct sites_choice *choice)
 {
-	uint64_t word = site_with_own(choice->word, number_of(choice->site, m));
+	uint64_t word = site_with_own(choice->word, probes_number_of(choice->site, m));
 
 	/* In the program's own file no function counts as a leaf: calls of an allocator must be
 	 * followed, or its mappings would be taken for the program's. */
@@ -163,9 +165,9 @@ static int probe(struct watch *w, const struct ebpf_module *m, const struct site
 	char path[64];
 	int r = 0;
 
-	path_of(m, path, sizeof(path));
+	probes_path_of(m, path, sizeof(path));
 	if (!w->hub->has_cookies)
-		r = place(w, m, offset, word);
+		r = probes_place(w, m, offset, word);
 	if (m->again)
 		return r;
 	if (!r && !w->hub->has_sessions) {
@@ -205,7 +207,7 @@ static int probe_module(struct watch *w, struct ebpf_module *m, const struct sit
 
 	for (size_t i = 0; i < count && !r; i++) {
 		if (m->moved && !w->hub->has_cookies)
-			r = place(w, m, choice[i].offset, word_of(w, m, &choice[i]));
+			r = probes_place(w, m, choice[i].offset, word_of(w, m, &choice[i]));
 		if (!r && fresh)
 			r = probe(w, m, &choice[i], group);
 		if (r < 0)
@@ -298,7 +300,7 @@ int watch_probe_loader(struct watch *w)
 	for (uint32_t i = 0; i < m->segment_count; i++)
 		if (address - m->segment[i].address < m->segment[i].size)
 			offset = address - m->segment[i].address + m->segment[i].file_offset;
-	path_of(m, path, sizeof(path));
+	probes_path_of(m, path, sizeof(path));
 	__atomic_store_n(&w->shared->loader_state, loader.state, __ATOMIC_RELAXED);
 	place = (struct watch_loader){m->device, m->inode, offset};
 	w->has_loader = has_loader(w, &place);

@@ -23,7 +23,7 @@
 #define HINTS_A_THREAD	8
 #define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
-static int tell(enum libbpf_print_level level, const char *format, va_list args)
+static int programs_tell(enum libbpf_print_level level, const char *format, va_list args)
 {
 	cleanup(cleanup_free) char *text = NULL;
 	size_t length;
@@ -173,7 +173,7 @@ int programs_open(struct hub *hub, struct err_text *err)
 {
 	int r;
 
-	libbpf_set_print(tell);
+	libbpf_set_print(programs_tell);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	hub->has_sessions = knows_sessions();
 	/* Kernels before 5.15 have no cookies. Sessions have cookies even if perf events are not

@@ -35,7 +35,7 @@ static struct watch *watch_of(struct capture_source *source)
 
 /* ---- records ---- */
 
-static bool is_sound(const struct watch *w, const struct capture_record *r, uint32_t length)
+static bool source_is_sound(const struct watch *w, const struct capture_record *r, uint32_t length)
 {
 	uint32_t room =
 		length < sizeof(*r) ? 0 : (uint32_t)((length - sizeof(*r)) / sizeof(uint64_t));
@@ -94,7 +94,7 @@ static bool is_sure(const struct watch *w, const struct capture_record *r)
 
 /* Cuts a stack whose modules are not known for certain: keeps the inner frames that lie in modules
  * which were present from the start. `beyond` is the number of further outer frames. */
-static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count, uint32_t beyond)
+static uint32_t source_cut(struct watch *w, const uint64_t *pcs, uint32_t count, uint32_t beyond)
 {
 	uint32_t kept = 0;
 
@@ -114,7 +114,7 @@ static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count, uint32
 static void answer(struct watch *w, uint32_t call);
 
 /* Gives the event the record's stack: its new frames, and those that it keeps of the last stack. */
-static void put_stack(struct watch *w, const struct capture_record *r, struct run_item *to)
+static void source_put_stack(struct watch *w, const struct capture_record *r, struct run_item *to)
 {
 	struct watch_lane *l = &w->lane[r->thread];
 	bool raw = r->type == CAPTURE_RAW, has = r->flags & CAPTURE_HAS_STACK;
@@ -126,7 +126,7 @@ static void put_stack(struct watch *w, const struct capture_record *r, struct ru
 		to->flags |= RUN_RESTART;
 	l->restarts = false;
 	if (has && !is_sure(w, r)) {
-		count = cut(w, to->pcs, count, keep);
+		count = source_cut(w, to->pcs, count, keep);
 		to->pcs = w->pcs;
 		keep = 0;
 		l->restarts = true;
@@ -154,7 +154,7 @@ static void put_old_range(struct watch *w, struct run *run, const struct capture
 	to->epoch = of->epoch;
 }
 
-static void put_event(struct watch *w, struct run *run, const struct capture_record *r)
+static void source_put_event(struct watch *w, struct run *run, const struct capture_record *r)
 {
 	struct watch_lane *l = &w->lane[r->thread];
 	bool sized = event_has_size(r->kind);
@@ -166,7 +166,7 @@ static void put_event(struct watch *w, struct run *run, const struct capture_rec
 
 	if (r->type == CAPTURE_RAW)
 		unwind(w, (const struct capture_raw *)r);
-	put_stack(w, r, &e);
+	source_put_stack(w, r, &e);
 	if (r->kind == EVENT_MREMAP && r->interval) {
 		put_old_range(w, run, r, &e);
 		l->delivered++;
@@ -213,7 +213,7 @@ static bool take_record(struct watch *w, struct run *run, uint64_t position)
 	l = &w->lane[r->thread];
 	if (!l->begun || l->tid != r->tid)
 		lane_begin(w, run, r->thread, r->tid, r->stamp);
-	put_event(w, run, r);
+	source_put_event(w, run, r);
 	return true;
 }
 
@@ -244,7 +244,7 @@ static void heap_drop(struct watch *w)
 	w->heap[at] = last;
 }
 
-static void release(struct watch *w)
+static void source_release(struct watch *w)
 {
 	uint64_t position = w->ring.position;
 
@@ -261,7 +261,7 @@ static bool is_exec(const struct capture_record *r, uint32_t length)
 
 /* Moves records of the current program from the ring to the heap while there is room. Returns true
  * if all were read. *ret_count is their number. */
-static bool take(struct watch *w, uint32_t *ret_count)
+static bool source_take(struct watch *w, uint32_t *ret_count)
 {
 	const uint8_t *data;
 	uint32_t length;
@@ -280,7 +280,7 @@ static bool take(struct watch *w, uint32_t *ret_count)
 			w->exec_loads = r->loads;
 			break;
 		}
-		if (got < 0 || !is_sound(w, r, length)) {
+		if (got < 0 || !source_is_sound(w, r, length)) {
 			w->damaged++;
 			if (got < 0)
 				next = ring_end(&w->ring);
@@ -326,7 +326,7 @@ static bool read_ring(struct watch *w, struct run *run, bool final, bool *ret_em
 	do {
 		uint64_t looked = clock_monotonic_ns();
 
-		*ret_empty = take(w, &count);
+		*ret_empty = source_take(w, &count);
 		w->round += count;
 		before = w->heap_count;
 		if (*ret_empty && looked > w->limit)
@@ -359,7 +359,7 @@ static void watch_fill(struct capture_source *source, bool final, struct run *ru
 
 	w->pcs_used = false;
 	if (w->release_due)
-		release(w); /* what the last run had */
+		source_release(w); /* what the last run had */
 	w->release_due = false;
 	if ((w->modules_due && loads_put(w, run, now)) ||
 	    (!w->in_round && !begin_round(w, run, final, now)) || !read_ring(w, run, final, &empty))
@@ -427,7 +427,7 @@ static void watch_begin_image(struct capture_source *source, uint32_t image)
 	if (w->exec_next) {
 		w->ring.position = w->exec_next;
 		w->exec_next = 0;
-		release(w);
+		source_release(w);
 	}
 	watch_forget_blocks(w, true);
 	ebpf_modules_begin_image(&w->modules);

@@ -47,7 +47,7 @@ static uintptr_t product(uintptr_t count, uintptr_t size)
 
 /* The allocator may implement this free by calling itself by name, which repeats the event; see
  * delete_recorded in operators.c. */
-static uintptr_t end(struct call *call)
+static uintptr_t allocators_end(struct call *call)
 {
 	struct hook *hook = &call->hook;
 	struct event event = {
@@ -127,12 +127,12 @@ uintptr_t allocators_other(struct call *call, const uintptr_t *words)
 	case SHAPE_RESIZE:
 		return resize(call);
 	default:
-		return end(call);
+		return allocators_end(call);
 	}
 }
 
 /* Does sampling skip this call? Only frequently called functions are skipped (sample.h). */
-static bool passes(const struct bound *f, uintptr_t a)
+static bool allocators_passes(const struct bound *f, uintptr_t a)
 {
 	if (f->heap)
 		return false;
@@ -149,7 +149,7 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 	struct ring_header *ring = shim_hook(GATE_ALL);
 	uintptr_t result;
 
-	if (ring && !passes(call.f, a)) {
+	if (ring && !allocators_passes(call.f, a)) {
 		result = allocators_serve(&call, ring, (uintptr_t)frame);
 	} else {
 		tls.passing = true;

@@ -57,7 +57,7 @@ struct real {
 
 static struct real real;
 
-static void *missing(void)
+static void *mappings_missing(void)
 {
 	errno = ENOSYS;
 	return (void *)-1;
@@ -66,7 +66,7 @@ static void *missing(void)
 #define FIND(name)                                                                                 \
 	do {                                                                                       \
 		uintptr_t found = symbols_find_next(#name, &real);                                 \
-		real.name = (__typeof__(real.name))(found ? found : (uintptr_t)missing);           \
+		real.name = (__typeof__(real.name))(found ? found : (uintptr_t)mappings_missing);  \
 	} while (0)
 
 void mappings_resolve(void)

@@ -85,7 +85,7 @@ static bool write_code(const struct program *program, uintptr_t at, const void *
 }
 
 /* Searches below the program, because the heap grows above it. */
-static struct patch_slot *find_place(const struct program *program, size_t size)
+static struct patch_slot *patch_find_place(const struct program *program, size_t size)
 {
 	uintptr_t at = program->start & ~(uintptr_t)(STEP - 1);
 
@@ -103,7 +103,7 @@ static struct patch_slot *find_place(const struct program *program, size_t size)
 	return NULL;
 }
 
-static bool is_sound(const struct program *program, const struct ring_entry *e)
+static bool patch_is_sound(const struct program *program, const struct ring_entry *e)
 {
 	uintptr_t at = program->bias + e->address;
 
@@ -144,7 +144,7 @@ static bool patch_one(const struct program *program, const struct ring_entry *e,
 	struct patch_slot slot = {0};
 	uint8_t jump[ARCH_JUMP_BYTES];
 
-	if (!is_sound(program, e) || !fill_moved(&slot, e, at, moved))
+	if (!patch_is_sound(program, e) || !fill_moved(&slot, e, at, moved))
 		return false;
 	arch_put_hook(slot.hook, allocators_patch(e->function, e->heap, at, moved));
 	arch_put_jump(jump, at, (uintptr_t)place);
@@ -166,7 +166,7 @@ unsigned patch_apply(const struct ring_entry *entry, unsigned count)
 	if (memory < 0)
 		return 0;
 	program.memory = (int)memory;
-	place = find_place(&program, count * sizeof(*place));
+	place = patch_find_place(&program, count * sizeof(*place));
 	for (unsigned i = 0; place && i < count; i++)
 		done += patch_one(&program, &entry[i], &place[i]);
 	arch_code_changed();

@@ -111,7 +111,7 @@ static void take_stack(struct check *check, struct report *report, uint64_t word
 }
 
 /* Returns the number of words of an event. */
-static uint64_t take_event(struct check *check, struct report *report, const uint64_t *record)
+static uint64_t check_take_event(struct check *check, struct report *report, const uint64_t *record)
 {
 	uint64_t word0 = record[0], words = EVENT_WORDS;
 
@@ -143,7 +143,7 @@ static uint64_t take_record(struct check *check, struct report *report, const ui
 	case RING_TEXT:
 		return 3 + ring_count(record[0]);
 	default:
-		return check->last < RING_AUX ? take_event(check, report, record) : 0;
+		return check->last < RING_AUX ? check_take_event(check, report, record) : 0;
 	}
 }
 
@@ -229,8 +229,8 @@ static void count_truncated(struct report *report, uint64_t outermost)
 	text_put_pc(&text, outermost);
 }
 
-static void compare(struct check *check, struct report *report, const struct thread *thread,
-		    uintptr_t frame)
+static void check_compare(struct check *check, struct report *report, const struct thread *thread,
+			  uintptr_t frame)
 {
 	struct unwind_regs regs;
 	struct unwind_delta delta;
@@ -266,5 +266,5 @@ void observe(struct thread *thread, uintptr_t frame)
 	if (!check->last || check->last >= RING_AUX)
 		unsound(check, report, "the event is not the last record", check->last);
 	else if (frame)
-		compare(check, report, thread, frame);
+		check_compare(check, report, thread, frame);
 }

@@ -27,7 +27,7 @@ static uint32_t flushed_epoch;
 static uint32_t every;
 static void *theirs[FRAMES_MAX];
 
-static uint32_t step(void)
+static uint32_t oracle_libunwind_step(void)
 {
 	if (!every) {
 		const char *text = env_get("HEAPCAST_ORACLE_EVERY");
@@ -40,12 +40,12 @@ static uint32_t step(void)
 
 /* This library reports an interrupted frame as its program counter plus one, libunwind without the
  * one. */
-static bool same(uint64_t ours, const void *other)
+static bool oracle_libunwind_same(uint64_t ours, const void *other)
 {
 	return ours == (uintptr_t)other || ours - 1 == (uintptr_t)other;
 }
 
-static void describe(struct text *text, const char *what, uint64_t pc)
+static void oracle_libunwind_describe(struct text *text, const char *what, uint64_t pc)
 {
 	text_put(text, what);
 	if (pc)
@@ -63,13 +63,13 @@ static void count_class(struct report *report, uint64_t inner, uint64_t ours, ui
 	if (!class)
 		return;
 	text = (struct text){class->text, sizeof(class->text)};
-	describe(&text, "different at ", inner);
-	describe(&text, ": ours goes to ", ours);
-	describe(&text, ", libunwind to ", other);
+	oracle_libunwind_describe(&text, "different at ", inner);
+	oracle_libunwind_describe(&text, ": ours goes to ", ours);
+	oracle_libunwind_describe(&text, ", libunwind to ", other);
 }
 
 /* Returns the index of libunwind's first frame in the program, or -1 if it never got there. */
-static int find_start(const struct unwind_regs *regs, int count)
+static int oracle_libunwind_find_start(const struct unwind_regs *regs, int count)
 {
 	for (int i = 0; i < count && i < OURS_MAX; i++)
 		if ((uintptr_t)theirs[i] == regs->pc)
@@ -77,10 +77,11 @@ static int find_start(const struct unwind_regs *regs, int count)
 	return -1;
 }
 
-static void compare(struct report *report, const struct unwind_regs *regs, const uint64_t *pcs,
-		    uint32_t count, uint32_t flags)
+static void oracle_libunwind_compare(struct report *report, const struct unwind_regs *regs,
+				     const uint64_t *pcs, uint32_t count, uint32_t flags)
 {
-	int total = unw_backtrace(theirs, FRAMES_MAX), start = find_start(regs, total);
+	int total = unw_backtrace(theirs, FRAMES_MAX),
+	    start = oracle_libunwind_find_start(regs, total);
 	uint32_t other = start < 0 ? 0 : (uint32_t)(total - start), i = 0;
 	void **at = theirs + (start < 0 ? 0 : start);
 
@@ -90,7 +91,7 @@ static void compare(struct report *report, const struct unwind_regs *regs, const
 		at += other - count; /* the recorded frames are the outer ones */
 		other = count;
 	}
-	while (i < count && i < other && same(pcs[i], at[i]))
+	while (i < count && i < other && oracle_libunwind_same(pcs[i], at[i]))
 		i++;
 	report->oracle++;
 	if (i == count && i == other) {
@@ -107,7 +108,7 @@ void oracle_compare(struct report *report, const struct unwind_regs *regs, const
 {
 	uint32_t epoch = __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE);
 
-	if (report->compared % step())
+	if (report->compared % oracle_libunwind_step())
 		return;
 	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE)) {
 		report_count(&report->oracle_busy, 1);
@@ -116,6 +117,6 @@ void oracle_compare(struct report *report, const struct unwind_regs *regs, const
 	if (flushed_epoch != epoch)
 		unw_flush_cache(unw_local_addr_space, 0, 0);
 	flushed_epoch = epoch;
-	compare(report, regs, pcs, count, flags);
+	oracle_libunwind_compare(report, regs, pcs, count, flags);
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }

@@ -31,7 +31,7 @@ static struct {
 
 /* The channel. */
 
-static bool has_room(const struct ring_header *ring, uint64_t bytes)
+static bool announce_has_room(const struct ring_header *ring, uint64_t bytes)
 {
 	return ring->modules_head + bytes -
 		       __atomic_load_n(&ring->modules_tail, __ATOMIC_ACQUIRE) <=
@@ -45,7 +45,7 @@ static bool channel_room(struct ring_header *ring, uint64_t bytes)
 
 	/* Even with the policy count, the library waits before it gives up a module's name. */
 	patience_begin(&patience, ring, policy == RING_THIN ? RING_THIN : RING_BLOCK);
-	while (!has_room(ring, bytes)) {
+	while (!announce_has_room(ring, bytes)) {
 		unsigned most = bytes <= ring->modules_size ? patience_piece(&patience) : 0;
 
 		if (!most || patience.now - patience.start > ROOM_WAIT_NS)
@@ -54,7 +54,7 @@ static bool channel_room(struct ring_header *ring, uint64_t bytes)
 		sys_sleep_us(most < ROOM_PIECE_US ? most : ROOM_PIECE_US);
 	}
 	patience_end(&patience);
-	return has_room(ring, bytes);
+	return announce_has_room(ring, bytes);
 }
 
 /* A PAD skips the rest of the channel if it is too short for the record. The reader also skips a
@@ -115,7 +115,7 @@ static size_t path_relative(char *path, const char *name, size_t name_length)
 
 /* The program's own name is empty (glibc), or what its parent has called it (musl). If `again` is
  * set, no system call may be made any more. */
-static size_t path_of(const struct dl_phdr_info *info, bool first, bool again, char *path)
+static size_t announce_path_of(const struct dl_phdr_info *info, bool first, bool again, char *path)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";
 	size_t length = first ? path_main(path) : 0;
@@ -147,7 +147,7 @@ static unsigned put_segments(const struct dl_phdr_info *info, uint8_t *to)
 	return count;
 }
 
-static struct ring_module *begin(enum ring_module_kind kind, uint32_t id)
+static struct ring_module *announce_begin(enum ring_module_kind kind, uint32_t id)
 {
 	struct ring_module *out = (struct ring_module *)announced.bytes;
 
@@ -163,9 +163,9 @@ static struct ring_module *begin(enum ring_module_kind kind, uint32_t id)
 bool announce_load(struct ring_header *ring, const struct dl_phdr_info *info,
 		   const struct elf_image *image, uint32_t id, bool first, bool again)
 {
-	struct ring_module *out = begin(RING_MODULE_LOAD, id);
+	struct ring_module *out = announce_begin(RING_MODULE_LOAD, id);
 	uint8_t *tail = (uint8_t *)(out + 1);
-	size_t path = path_of(info, first, again, announced.path), segments;
+	size_t path = announce_path_of(info, first, again, announced.path), segments;
 
 	out->segment_count = (uint8_t)put_segments(info, tail);
 	segments = out->segment_count * SEGMENT_BYTES;
@@ -184,5 +184,5 @@ bool announce_load(struct ring_header *ring, const struct dl_phdr_info *info,
 
 void announce_end(struct ring_header *ring, uint32_t id)
 {
-	channel_put(ring, begin(RING_MODULE_UNLOAD, id));
+	channel_put(ring, announce_begin(RING_MODULE_UNLOAD, id));
 }

@@ -61,7 +61,7 @@ static bool read_module(const struct dl_phdr_info *info, struct imports *m)
 }
 
 /* Returns the name of the known function that this symbol imports, or NULL. */
-static const char *known(const struct imports *m, size_t number)
+static const char *imports_known(const struct imports *m, size_t number)
 {
 	const ElfW(Sym) *symbol = &m->tables.symbols[number];
 	const char *name = m->tables.strings + symbol->st_name;
@@ -72,7 +72,7 @@ static const char *known(const struct imports *m, size_t number)
 		       : NULL;
 }
 
-static void store(const struct imports *m, uintptr_t *word, uintptr_t value)
+static void imports_store(const struct imports *m, uintptr_t *word, uintptr_t value)
 {
 	uintptr_t page = (uintptr_t)getpagesize(), at = (uintptr_t)word & ~(page - 1);
 	bool read_only = at >= m->relro_start && at < m->relro_end;
@@ -97,14 +97,14 @@ static void redirect(const struct imports *m, uintptr_t *word, bool lazy, const 
 		return; /* the allocator itself */
 	hook = allocators_hook(name, definition);
 	if (hook)
-		store(m, word, hook);
+		imports_store(m, word, hook);
 }
 
 /* Does this word import a known function? If `change` is set, redirects it. */
 static bool visit_word(const struct imports *m, size_t symbol, uintptr_t *word, bool lazy,
 		       bool change)
 {
-	const char *name = known(m, symbol);
+	const char *name = imports_known(m, symbol);
 
 	if (name && change)
 		redirect(m, word, lazy, name);

@@ -121,7 +121,7 @@ static bool abandoned(uint32_t holder, uint32_t self, unsigned tries)
 
 /* Threads hold the lock for microseconds, and wait for nothing but the agent meanwhile. The word is
  * the holder's thread id. */
-static bool lock(void)
+static bool modules_lock(void)
 {
 	uint32_t self = tls.thread ? tls.thread->slice->owner_tid : LOCK_STARTING;
 
@@ -197,8 +197,8 @@ static void bury(struct ring_header *ring)
 	}
 }
 
-static void tell(const struct scan *scan, const struct dl_phdr_info *info,
-		 const struct elf_image *image, struct module *module, bool first)
+static void modules_tell(const struct scan *scan, const struct dl_phdr_info *info,
+			 const struct elf_image *image, struct module *module, bool first)
 {
 	module->told = true;
 	announce_load(scan->ring, info, image, module->id, first, scan->again);
@@ -216,11 +216,11 @@ static void add(const struct scan *scan, const struct dl_phdr_info *info,
 	module->seen = true;
 	module->imports = false;
 	module->id = modules.next_id++;
-	tell(scan, info, image, module, first);
+	modules_tell(scan, info, image, module, first);
 	__atomic_store_n(&module->live, true, __ATOMIC_RELEASE);
 }
 
-static void look(struct scan *scan, const struct dl_phdr_info *info, bool burying)
+static void modules_look(struct scan *scan, const struct dl_phdr_info *info, bool burying)
 {
 	struct elf_image image;
 	struct module *module;
@@ -242,7 +242,7 @@ static void look(struct scan *scan, const struct dl_phdr_info *info, bool buryin
 	 * knew it, it keeps its id. */
 	if (!scan->again)
 		module->id = modules.next_id++;
-	tell(scan, info, &image, module, first);
+	modules_tell(scan, info, &image, module, first);
 }
 
 static int visit_counts(struct dl_phdr_info *info, size_t size, void *context)
@@ -257,14 +257,14 @@ static int visit_counts(struct dl_phdr_info *info, size_t size, void *context)
 static int visit_seen(struct dl_phdr_info *info, size_t size, void *context)
 {
 	(void)size;
-	look(context, info, true);
+	modules_look(context, info, true);
 	return 0;
 }
 
 static int visit_new(struct dl_phdr_info *info, size_t size, void *context)
 {
 	(void)size;
-	look(context, info, false);
+	modules_look(context, info, false);
 	modules.adds = info->dlpi_adds;
 	modules.subs = info->dlpi_subs;
 	return 0;
@@ -272,12 +272,12 @@ static int visit_new(struct dl_phdr_info *info, size_t size, void *context)
 
 /* Runs under the loader's lock, which the first callback holds, and then takes this file's lock. It
  * removes the modules that are gone before it adds new ones. */
-static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
+static int modules_visit_all(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct scan *scan = context;
 
 	visit_counts(info, size, context);
-	if ((!scan->changed && !scan->again) || !lock())
+	if ((!scan->changed && !scan->again) || !modules_lock())
 		return 1;
 	visit_counts(info, size, context);
 	if (scan->again == shim.incarnation)
@@ -311,7 +311,7 @@ static bool refresh(uint32_t again)
 		return true;
 	if (!loader_enter())
 		return false;
-	dl_iterate_phdr(visit_all, &scan);
+	dl_iterate_phdr(modules_visit_all, &scan);
 	loader_leave();
 	errno = saved;
 	return true;
@@ -360,10 +360,10 @@ static void meet(struct ring_header *ring, const struct loader_object *object)
 		module_at(i)->seen =
 			module_at(i) == same || !overlaps(&module_at(i)->unwind, &image.module);
 	bury(ring);
-	look(&scan, &object->info, false);
+	modules_look(&scan, &object->info, false);
 }
 
-static const struct unwind_module *ask(uint64_t pc)
+static const struct unwind_module *modules_ask(uint64_t pc)
 {
 	struct ring_header *ring = shim_ring();
 	struct loader_object object;
@@ -378,7 +378,7 @@ static const struct unwind_module *ask(uint64_t pc)
 		if (module)
 			return &module->unwind;
 	}
-	if (answer == LOADER_BUSY || !lock()) {
+	if (answer == LOADER_BUSY || !modules_lock()) {
 		__atomic_fetch_add(&ring->stacks_unknown, 1, __ATOMIC_RELAXED);
 		return &unwind_module_unknown;
 	}
@@ -420,7 +420,7 @@ const struct unwind_module *modules_find(void *context, uint64_t pc)
 		return module ? &module->unwind : NULL;
 	}
 	if (unlikely(!modules_refresh()))
-		return ask(pc);
+		return modules_ask(pc);
 	module = find_known(pc);
 	if (module)
 		take_imports(module);

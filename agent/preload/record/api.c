@@ -21,7 +21,8 @@ enum {
 	MARK_TIMESTAMP = 11,
 };
 
-static void mark(uintptr_t frame, uint32_t kind, uint64_t value, const char *text, size_t length)
+static void api_mark(uintptr_t frame, uint32_t kind, uint64_t value, const char *text,
+		     size_t length)
 {
 	struct ring_header *ring;
 	struct hook hook;
@@ -49,28 +50,28 @@ static void order(uint32_t stopped)
 EXPORT void heapcast_start(void)
 {
 	order(0);
-	mark(FRAME, MARK_START, 0, NULL, 0);
+	api_mark(FRAME, MARK_START, 0, NULL, 0);
 }
 
 EXPORT void heapcast_stop(void)
 {
-	mark(FRAME, MARK_STOP, 0, NULL, 0);
+	api_mark(FRAME, MARK_STOP, 0, NULL, 0);
 	order(1);
 }
 
 EXPORT void heapcast_mark(uint32_t number)
 {
-	mark(FRAME, MARK_NUMBER, number, NULL, 0);
+	api_mark(FRAME, MARK_NUMBER, number, NULL, 0);
 }
 
 EXPORT void heapcast_text(const char *text, size_t length)
 {
-	mark(FRAME, MARK_TEXT, 0, text, length);
+	api_mark(FRAME, MARK_TEXT, 0, text, length);
 }
 
 EXPORT void heapcast_label(const char *text, size_t length)
 {
-	mark(FRAME, MARK_LABEL, 0, text ? text : "", text ? length : 0);
+	api_mark(FRAME, MARK_LABEL, 0, text ? text : "", text ? length : 0);
 }
 
 /* Pools. */
@@ -114,5 +115,5 @@ EXPORT void memory_profiler_sync(void)
 
 EXPORT void memory_profiler_override_next_timestamp(uint64_t microseconds)
 {
-	mark(FRAME, MARK_TIMESTAMP, microseconds, NULL, 0);
+	api_mark(FRAME, MARK_TIMESTAMP, microseconds, NULL, 0);
 }

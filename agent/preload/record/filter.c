@@ -103,7 +103,7 @@ static uint32_t *cell(struct machine *m, uint32_t k)
 }
 
 /* Returns false if the value is unknown. */
-static bool load(struct machine *m, const struct sock_filter *f, const struct input *in)
+static bool filter_load(struct machine *m, const struct sock_filter *f, const struct input *in)
 {
 	uint32_t *to = BPF_CLASS(f->code) == BPF_LD ? &m->a : &m->x;
 
@@ -162,7 +162,7 @@ static bool calculate(struct machine *m, unsigned operation, uint32_t by)
 	return false;
 }
 
-static uint32_t jump(const struct machine *m, const struct sock_filter *f, uint32_t with)
+static uint32_t filter_jump(const struct machine *m, const struct sock_filter *f, uint32_t with)
 {
 	bool yes = false;
 
@@ -199,7 +199,7 @@ static bool says_yes(const struct sock_fprog *program, const struct input *in)
 		switch (BPF_CLASS(f->code)) {
 		case BPF_LD:
 		case BPF_LDX:
-			if (!load(&m, f, in))
+			if (!filter_load(&m, f, in))
 				return false;
 			break;
 		case BPF_ST:
@@ -213,7 +213,7 @@ static bool says_yes(const struct sock_fprog *program, const struct input *in)
 				return false;
 			break;
 		case BPF_JMP:
-			at += jump(&m, f, operand);
+			at += filter_jump(&m, f, operand);
 			break;
 		case BPF_RET:
 			answer &= SECCOMP_RET_ACTION_FULL;

@@ -69,7 +69,7 @@ static const char names[] = NEWS(NAME) DELETES(NAME);
 
 struct cxx_operator operators[FORMS];
 
-static const char *name_of(unsigned form)
+static const char *operators_name_of(unsigned form)
 {
 	const char *name = names;
 
@@ -189,19 +189,19 @@ static void *direct(const struct cxx_operator *o, void *function)
 		return function;
 	if (form == NEW_PLAIN)
 		return new_passing;
-	if (!comes_to_us(name_of(DELETE_PLAIN)))
+	if (!comes_to_us(operators_name_of(DELETE_PLAIN)))
 		return function;
 	return form == DELETE_PLAIN ? delete_passing : delete_passing_sized;
 }
 
-static void *missing(unsigned form)
+static void *operators_missing(unsigned form)
 {
 	if (form >= FORM_DELETE)
 		return delete_missing;
 	return form >= ALIGNED ? new_missing_aligned : new_missing;
 }
 
-static void settle(struct cxx_operator *o, void *function, bool private)
+static void operators_settle(struct cxx_operator *o, void *function, bool private)
 {
 	o->private = private;
 	o->own = symbols_together((uintptr_t)function, (uintptr_t)zero_allocator());
@@ -215,10 +215,10 @@ static void settle(struct cxx_operator *o, void *function, bool private)
 void operators_resolve(void)
 {
 	for (unsigned form = 0; form < FORMS; form++) {
-		uintptr_t function = symbols_find_next(name_of(form), &next);
+		uintptr_t function = symbols_find_next(operators_name_of(form), &next);
 
 		if (function)
-			settle(&operators[form], (void *)function, false);
+			operators_settle(&operators[form], (void *)function, false);
 		else if (form == NEW_PLAIN)
 			return; /* not a C++ program */
 	}
@@ -229,27 +229,27 @@ void operators_resolve(void)
  * freed by the operators that allocated it. */
 static void *find_private(unsigned form)
 {
-	uintptr_t function = symbols_find_next(name_of(form), &next);
+	uintptr_t function = symbols_find_next(operators_name_of(form), &next);
 
 	if (!function)
-		function = symbols_find(name_of(form), &next);
-	return function ? (void *)function : missing(form);
+		function = symbols_find(operators_name_of(form), &next);
+	return function ? (void *)function : operators_missing(form);
 }
 
 /* Resolves this form and returns NULL. While the next allocator is being looked up, the module
  * cannot tell whose operator it is; and while the loader is busy, the loader cannot be asked. It
  * then returns a function for this call only, which is just forwarded. (The runtimes' operators are
  * malloc and free, too.) */
-static operator_function *find(unsigned form)
+static operator_function *operators_find(unsigned form)
 {
 	bool settled = start_resolved();
 	void *function;
 
 	if (!loader_enter())
-		return missing(form);
+		return operators_missing(form);
 	function = find_private(form);
 	if (settled)
-		settle(&operators[form], function, true);
+		operators_settle(&operators[form], function, true);
 	loader_leave();
 	return settled ? NULL : function;
 }
@@ -272,14 +272,14 @@ static RECORDED void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned for
 
 static RECORDED void *new_resolve(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 {
-	operator_function *once = find(form);
+	operator_function *once = operators_find(form);
 
 	return once ? once(size, a, b) : call_new(size, a, b, form);
 }
 
 static RECORDED void delete_resolve(void *p, uintptr_t a, uintptr_t b, unsigned form)
 {
-	operator_function *once = find(form);
+	operator_function *once = operators_find(form);
 
 	if (once)
 		once((uintptr_t)p, a, b);

@@ -74,7 +74,7 @@ static uint64_t charged(const struct ring_waits *waits, uint64_t now)
 
 /* Each thread takes first and looks afterwards, so threads that take at the same time never get the
  * same share. */
-static uint64_t take(struct ring_waits *waits, uint64_t now)
+static uint64_t patience_take(struct ring_waits *waits, uint64_t now)
 {
 	const uint64_t most = RING_WAIT_MOST_NS - LATE_NS;
 	uint64_t want = THIN_PIECE_NS, over, sum = charged(waits, now);
@@ -92,7 +92,7 @@ static uint64_t take(struct ring_waits *waits, uint64_t now)
 }
 
 /* Settles the piece that began at p->now. */
-static void settle(struct patience *p, uint64_t now)
+static void patience_settle(struct patience *p, uint64_t now)
 {
 	uint64_t waited = now - p->now, late;
 
@@ -171,7 +171,7 @@ static uint64_t thin_piece(struct patience *p)
 {
 	if (was_silent(p))
 		return 0;
-	p->taken_ns = take(&p->ring->waits, p->now);
+	p->taken_ns = patience_take(&p->ring->waits, p->now);
 	if (p->taken_ns && !p->asked && is_real_time()) {
 		charge(&p->ring->waits, p->now, -(int64_t)p->taken_ns);
 		return p->taken_ns = 0;
@@ -184,7 +184,7 @@ unsigned patience_piece(struct patience *p)
 {
 	uint64_t now = sys_monotonic_ns(), piece = 0;
 
-	settle(p, now);
+	patience_settle(p, now);
 	p->now = now;
 	if (__atomic_load_n(&p->ring->detached, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&shim.gone, __ATOMIC_RELAXED) || strict_refuses(CALLS_WAIT))
@@ -200,6 +200,6 @@ uint64_t patience_end(struct patience *p)
 {
 	uint64_t now = sys_monotonic_ns();
 
-	settle(p, now);
+	patience_settle(p, now);
 	return now - p->start;
 }

@@ -56,7 +56,7 @@ static int open_slices(struct ring_header *ring, uint32_t from, uint32_t count)
 }
 
 /* The agent is trusted, but it may be of another version, or faulty. */
-static bool is_sound(const struct ring_header *ring, uint64_t size)
+static bool reach_is_sound(const struct ring_header *ring, uint64_t size)
 {
 	return ring->magic == RING_MAGIC && ring->version == RING_VERSION && ring->size == size &&
 	       !(ring->slices_offset % 8) && ring->slices_offset <= ring->modules_offset &&
@@ -75,7 +75,7 @@ static int open_ring(struct ring_header *ring, uint64_t size)
 
 	if (r)
 		return r;
-	if (!is_sound(ring, size))
+	if (!reach_is_sound(ring, size))
 		return -EPROTO;
 	count = __atomic_load_n(&ring->slice_count, __ATOMIC_ACQUIRE);
 	r = open_slices(ring, 0, count);

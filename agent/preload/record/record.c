@@ -50,7 +50,7 @@ void record_count_lost(struct ring_losses *losses, const struct event *event)
 	}
 }
 
-static void add(struct ring_losses *to, const struct ring_losses *more)
+static void record_add(struct ring_losses *to, const struct ring_losses *more)
 {
 	to->events += more->events;
 	to->allocations += more->allocations;
@@ -58,10 +58,10 @@ static void add(struct ring_losses *to, const struct ring_losses *more)
 	to->bytes += more->bytes;
 }
 
-static void lose(struct thread *thread, const struct ring_losses *lost)
+static void record_lose(struct thread *thread, const struct ring_losses *lost)
 {
-	add(&thread->slice->lost, lost);
-	add(&thread->pending, lost);
+	record_add(&thread->slice->lost, lost);
+	record_add(&thread->pending, lost);
 	thread->short_until = 0;
 	unwind_forget(thread->unwind);
 }
@@ -70,7 +70,7 @@ void record_lost_sum(struct thread *thread, const struct ring_losses *lost)
 {
 	__atomic_store_n(&thread->slice->events, thread->slice->events + lost->events,
 			 __ATOMIC_RELAXED);
-	lose(thread, lost);
+	record_lose(thread, lost);
 }
 
 void record_lost(struct thread *thread, const struct event *event)
@@ -97,7 +97,7 @@ static COLD void lose_begun(struct thread *thread, const struct event *event)
 	    event_class(event->kind) != EVENT_CLASS_FREE)
 		sample_take((void *)(uintptr_t)event->address);
 	record_count_lost(&lost, event);
-	lose(thread, &lost);
+	record_lose(thread, &lost);
 }
 
 void record_lost_anywhere(const struct event *event)
@@ -145,8 +145,8 @@ static ALWAYS_INLINE bool is_epoch_put(const struct thread *thread)
 	return likely(thread->epoch == __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE));
 }
 
-static inline void walk(struct thread *thread, const struct unwind_regs *regs,
-			struct unwind_delta *delta)
+static inline void record_walk(struct thread *thread, const struct unwind_regs *regs,
+			       struct unwind_delta *delta)
 {
 	if (likely(thread->verify))
 		unwind_capture(thread->unwind, regs, thread->depth, delta);
@@ -168,7 +168,7 @@ static COLD bool capture_again(struct thread *thread, uintptr_t frame, uint64_t 
 
 		if (!put_preface(thread, stamp))
 			return false;
-		walk(thread, &regs, delta);
+		record_walk(thread, &regs, delta);
 		pseudo = delta->flags & UNWIND_TRUNCATED;
 		if (!is_epoch_put(thread))
 			continue;
@@ -188,7 +188,7 @@ static bool capture(struct thread *thread, uintptr_t frame, uint64_t stamp,
 	uint32_t pseudo;
 
 	arch_caller(frame, &regs);
-	walk(thread, &regs, delta);
+	record_walk(thread, &regs, delta);
 	pseudo = delta->flags & UNWIND_TRUNCATED;
 	if (likely(is_epoch_put(thread) && delta->keep && pseudo == thread->pseudo))
 		return true;
@@ -232,8 +232,8 @@ static unsigned put_frames(uint64_t *to, const struct unwind_delta *delta)
 	return count;
 }
 
-static bool put_event(struct thread *thread, struct event *event, const struct unwind_delta *delta,
-		      bool is_reallocation)
+static bool record_put_event(struct thread *thread, struct event *event,
+			     const struct unwind_delta *delta, bool is_reallocation)
 {
 	uint64_t *record = slice_reserve(thread, EVENT_WORDS + EXTRA_MAX + delta->count +
 							 PSEUDO_MAX + thread->spare);
@@ -278,7 +278,7 @@ static bool put_whole(struct thread *thread, struct event *event, uintptr_t fram
 	       ((!thread->pending.events && is_epoch_put(thread)) ||
 		put_preface(thread, event->stamp)) &&
 	       (!frame || capture(thread, frame, event->stamp, delta)) &&
-	       put_event(thread, event, delta, is_reallocation);
+	       record_put_event(thread, event, delta, is_reallocation);
 }
 
 /* Like put_whole, but tries again if that failed because the thread has moved to a larger slice. */
@@ -311,7 +311,7 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 	thread->spare = thin_marks(thread) - PSEUDO_MAX;
 	do {
 		thread->moved = false;
-		put = put_event(thread, event, &none, is_reallocation);
+		put = record_put_event(thread, event, &none, is_reallocation);
 	} while (!put && thread->moved);
 	thread->quiet = quiet;
 	unwind_forget(thread->unwind);
@@ -425,8 +425,8 @@ void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64
 }
 
 /* `spare` words must stay free. */
-static bool put_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
-		     size_t length, uint64_t spare)
+static bool record_put_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+			    size_t length, uint64_t spare)
 {
 	uint64_t words = text ? (length + 7) / 8 : 0, *record;
 
@@ -455,7 +455,7 @@ static COLD bool put_mark_anywhere(struct thread *thread, uint32_t kind, uint64_
 	thread->under_way = stamp_now();
 	do {
 		thread->moved = false;
-		put = put_mark(thread, kind, value, text, length, spare);
+		put = record_put_mark(thread, kind, value, text, length, spare);
 	} while (!put && thread->moved);
 	thread->quiet |= quiet;
 	return put;

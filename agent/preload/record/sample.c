@@ -28,7 +28,8 @@ static uint64_t seed;
 /* The set. */
 
 /* A line that may hold the block; number 0 is its home. */
-static struct ring_set_line *line_of(struct ring_set_line *set, const void *p, unsigned number)
+static struct ring_set_line *sample_line_of(struct ring_set_line *set, const void *p,
+					    unsigned number)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)p * 0x9e3779b97f4a7c15u;
 
@@ -98,16 +99,16 @@ void sample_record_all(void)
 
 /* Needs no ordering: the thread that frees the block has received it from the thread that allocated
  * it, and this orders the two. */
-static bool put(struct ring_set_line *set, const void *p, uint64_t entry)
+static bool sample_put(struct ring_set_line *set, const void *p, uint64_t entry)
 {
-	struct ring_set_line *home = line_of(set, p, 0);
+	struct ring_set_line *home = sample_line_of(set, p, 0);
 
 	move_bucket(p, -1);
 	if (line_put(home, entry))
 		return true;
 	count(&home->spilled, 1);
 	for (unsigned i = 1; i < RING_SET_REACH; i++)
-		if (line_put(line_of(set, p, i), entry))
+		if (line_put(sample_line_of(set, p, i), entry))
 			return true;
 	count(&home->spilled, -1u);
 	move_bucket(p, 1);
@@ -116,7 +117,7 @@ static bool put(struct ring_set_line *set, const void *p, uint64_t entry)
 
 static bool take(struct ring_set_line *set, const void *p)
 {
-	struct ring_set_line *home = line_of(set, p, 0);
+	struct ring_set_line *home = sample_line_of(set, p, 0);
 
 	if (line_take(home, p)) {
 		move_bucket(p, 1);
@@ -125,7 +126,7 @@ static bool take(struct ring_set_line *set, const void *p)
 	if (!__atomic_load_n(&home->spilled, __ATOMIC_RELAXED))
 		return false;
 	for (unsigned i = 1; i < RING_SET_REACH; i++) {
-		if (!line_take(line_of(set, p, i), p))
+		if (!line_take(sample_line_of(set, p, i), p))
 			continue;
 		count(&home->spilled, -1u);
 		move_bucket(p, 1);
@@ -149,8 +150,8 @@ void sample_drop(struct ring_set_line *line, unsigned index, uint64_t entry)
 	if (!set || !__atomic_compare_exchange_n(&line->entry[index], &entry, 0, false,
 						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
-	if (line_of(set, p, 0) != line)
-		count(&line_of(set, p, 0)->spilled, -1u);
+	if (sample_line_of(set, p, 0) != line)
+		count(&sample_line_of(set, p, 0)->spilled, -1u);
 	move_bucket(p, 1);
 }
 
@@ -162,14 +163,14 @@ static bool line_holds(const struct ring_set_line *line, const void *p)
 	return false;
 }
 
-static bool holds(struct ring_set_line *set, const void *p)
+static bool sample_holds(struct ring_set_line *set, const void *p)
 {
-	if (line_holds(line_of(set, p, 0), p))
+	if (line_holds(sample_line_of(set, p, 0), p))
 		return true;
-	if (!__atomic_load_n(&line_of(set, p, 0)->spilled, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&sample_line_of(set, p, 0)->spilled, __ATOMIC_RELAXED))
 		return false;
 	for (unsigned i = 1; i < RING_SET_REACH; i++)
-		if (line_holds(line_of(set, p, i), p))
+		if (line_holds(sample_line_of(set, p, i), p))
 			return true;
 	return false;
 }
@@ -178,7 +179,7 @@ bool sample_passes_sought(const void *p)
 {
 	struct ring_set_line *set = open_set();
 
-	return p && !bootstrap_owns(p) && set && !holds(set, p) && !thin_follows(p);
+	return p && !bootstrap_owns(p) && set && !sample_holds(set, p) && !thin_follows(p);
 }
 
 /*
@@ -199,7 +200,7 @@ static bool remember(struct thread *thread, uint64_t address, unsigned class, ui
 
 		if (!set)
 			return true;
-		if (put(set, p, thin_entry(p, class, generation))) {
+		if (sample_put(set, p, thin_entry(p, class, generation))) {
 			if (thin_generation() == generation)
 				return true;
 			take(set, p);

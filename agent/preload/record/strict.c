@@ -31,7 +31,7 @@
 
 /* Stamps. */
 
-static void tell(struct ring_header *ring, uint32_t what)
+static void strict_tell(struct ring_header *ring, uint32_t what)
 {
 	__atomic_fetch_or(&ring->strict, what, __ATOMIC_SEQ_CST);
 }
@@ -47,7 +47,7 @@ static void share_stamps(struct ring_header *ring, uint64_t reached)
 		       !__atomic_compare_exchange_n(&ring->tick, &tick, reached, true,
 						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 			;
-		tell(ring, RING_STRICT_TICKS | RING_STRICT_POLLED);
+		strict_tell(ring, RING_STRICT_TICKS | RING_STRICT_POLLED);
 	}
 	__atomic_store_n(&shim.stamps, STAMPS_TICKS, __ATOMIC_SEQ_CST);
 }
@@ -118,7 +118,7 @@ static bool is_other_process(const struct ring_header *ring)
 
 /* Does what must be done while it is still allowed: announces the modules, maps the reserve, wakes
  * the agent. */
-static void prepare(struct ring_header *ring, uint32_t calls)
+static void strict_prepare(struct ring_header *ring, uint32_t calls)
 {
 	if (calls & CALLS_WAIT && !tls.frame) {
 		guard_set(FRAME);
@@ -128,7 +128,7 @@ static void prepare(struct ring_header *ring, uint32_t calls)
 	if (calls & CALLS_MEMORY)
 		sys_reserve();
 	if (calls & CALLS_WAIT)
-		tell(ring, RING_STRICT_POLLED);
+		strict_tell(ring, RING_STRICT_POLLED);
 	slice_doorbell();
 }
 
@@ -143,7 +143,7 @@ static void forbid_calls(struct ring_header *ring, uint32_t calls, bool all)
 	bool late = strict_refuses(CALLS_WAIT);
 
 	if (ring)
-		prepare(ring, calls & ~strict_refused());
+		strict_prepare(ring, calls & ~strict_refused());
 	if (calls & CALLS_CLOCK && __atomic_load_n(&shim.stamps, __ATOMIC_RELAXED) == STAMPS_SYSTEM)
 		leave_clock(ring);
 	tls.refused |= (uint16_t)calls;
@@ -182,7 +182,7 @@ static struct before forbid(struct wish *wish)
 	return before;
 }
 
-static void take_back(struct before before)
+static void strict_take_back(struct before before)
 {
 	tls.refused = before.here;
 	__atomic_store_n(&shim.refused, before.all, __ATOMIC_SEQ_CST);
@@ -196,7 +196,7 @@ static void done(const struct wish *wish, struct before before, long result)
 
 	if (result < 0 || (result > 0 && wish->all && !wish->waits)) {
 		if (wish->calls)
-			take_back(before);
+			strict_take_back(before);
 	} else if (wish->filter) {
 		__atomic_fetch_add(&shim.filters, 1, __ATOMIC_RELAXED);
 		if (ring)
@@ -215,7 +215,7 @@ struct real {
 
 static struct real real;
 
-static long missing(void)
+static long strict_missing(void)
 {
 	errno = ENOSYS;
 	return -1;
@@ -226,9 +226,9 @@ static RECORDED void find(void)
 	int saved = errno;
 	uintptr_t found = symbols_find_next("syscall", &real);
 
-	real.syscall = (__typeof__(real.syscall))(found ? found : (uintptr_t)missing);
+	real.syscall = (__typeof__(real.syscall))(found ? found : (uintptr_t)strict_missing);
 	found = symbols_find_next("prctl", &real);
-	real.prctl = (__typeof__(real.prctl))(found ? found : (uintptr_t)missing);
+	real.prctl = (__typeof__(real.prctl))(found ? found : (uintptr_t)strict_missing);
 	errno = saved;
 }
 
@@ -315,7 +315,7 @@ void strict_told(struct ring_header *ring, uint32_t filtered)
 	if (__atomic_exchange_n(&shim.refused, CALLS_EVERY, __ATOMIC_SEQ_CST) == CALLS_EVERY)
 		return;
 	__atomic_store_n(&shim.refused_new, CALLS_EVERY, __ATOMIC_SEQ_CST);
-	tell(ring, RING_STRICT_POLLED);
+	strict_tell(ring, RING_STRICT_POLLED);
 	if (filtered == RING_FILTERED_STRICT || shim.stamps == STAMPS_SYSTEM)
 		share_stamps(ring, 0);
 }

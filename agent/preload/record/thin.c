@@ -60,7 +60,7 @@ struct told {
 
 enum set_state { CLOSED, OPENED, CLOSING };
 
-static inline uint64_t pack(struct told t)
+static inline uint64_t thin_pack(struct told t)
 {
 	uint64_t word;
 
@@ -69,7 +69,7 @@ static inline uint64_t pack(struct told t)
 	return word;
 }
 
-static inline struct told unpack(uint64_t word)
+static inline struct told thin_unpack(uint64_t word)
 {
 	struct told t;
 
@@ -79,7 +79,7 @@ static inline struct told unpack(uint64_t word)
 
 static struct told told_now(void)
 {
-	return unpack(__atomic_load_n(&law.told, __ATOMIC_RELAXED));
+	return thin_unpack(__atomic_load_n(&law.told, __ATOMIC_RELAXED));
 }
 
 uint32_t thin_generation(void)
@@ -156,7 +156,7 @@ static bool tells_sizes(void)
 
 /* ---- marks ---- */
 
-static bool put(struct thread *thread, struct told told)
+static bool thin_put(struct thread *thread, struct told told)
 {
 	const struct thinning state = {.seed = law.seed,
 				       .level = told.level,
@@ -220,17 +220,17 @@ static bool next_step(enum step step, uint32_t level, struct told *then)
 
 /* Puts a mark, and then takes the step. If another thread was faster, this mark may be older than
  * that thread's, so another one is put. Returns false if there is no room, or nothing to tell. */
-static bool take_step(struct thread *thread, enum step step, uint32_t level)
+static bool thin_take_step(struct thread *thread, enum step step, uint32_t level)
 {
 	uint64_t word = __atomic_load_n(&law.told, __ATOMIC_ACQUIRE);
-	struct told then = unpack(word);
+	struct told then = thin_unpack(word);
 	bool owed = step == TELL;
 
-	while (next_step(step, level, &then) && put(thread, then)) {
-		if (__atomic_compare_exchange_n(&law.told, &word, pack(then), false,
+	while (next_step(step, level, &then) && thin_put(thread, then)) {
+		if (__atomic_compare_exchange_n(&law.told, &word, thin_pack(then), false,
 						__ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
 			return true;
-		then = unpack(word);
+		then = thin_unpack(word);
 		owed = true;
 	}
 	if (owed)
@@ -238,10 +238,10 @@ static bool take_step(struct thread *thread, enum step step, uint32_t level)
 	return false;
 }
 
-static bool tell(struct thread *thread)
+static bool thin_tell(struct thread *thread)
 {
 	set_untold(false);
-	return take_step(thread, TELL, 0);
+	return thin_take_step(thread, TELL, 0);
 }
 
 void thin_tell_again(void)
@@ -252,7 +252,7 @@ void thin_tell_again(void)
 
 /* ---- the set ---- */
 
-static bool keeps(uint64_t entry)
+static bool thin_keeps(uint64_t entry)
 {
 	static const uint8_t shift[] = {0, 16, 20, 24};
 	unsigned class = entry >> 1 & 3;
@@ -268,7 +268,7 @@ static void sweep_line(struct ring_set_line *line)
 
 		if (!entry || (entry & 1) == (law.generation & 1))
 			continue;
-		if (!keeps(entry))
+		if (!thin_keeps(entry))
 			sample_drop(line, i, entry);
 		else
 			__atomic_compare_exchange_n(&line->entry[i], &entry, entry ^ 1, false,
@@ -300,9 +300,9 @@ static uint8_t keep_from(void)
 }
 
 /* Tells all that was decided, and then does it. */
-static bool settle(struct thread *thread)
+static bool thin_settle(struct thread *thread)
 {
-	if (is_untold() && !tell(thread))
+	if (is_untold() && !thin_tell(thread))
 		return false;
 	if (law.unswept)
 		for (uint64_t i = 0; i < law.lines; i++)
@@ -326,14 +326,14 @@ static bool halve(struct thread *thread, uint32_t generation)
 {
 	if (law.generation != generation) /* another thread has halved it */
 		return true;
-	if (!settle(thread))
+	if (!thin_settle(thread))
 		return false;
 	law.keep = keep_from();
 	law.halvings++;
 	law.unswept = true;
 	set_untold(true);
 	new_generation();
-	return settle(thread);
+	return thin_settle(thread);
 }
 
 /* Raises the lower limit for this thread's interval, and so for all threads. */
@@ -403,7 +403,7 @@ void thin_more(struct thread *thread, bool frees)
  */
 static void open_set(struct thread *thread)
 {
-	if (take_step(thread, OPEN, 0))
+	if (thin_take_step(thread, OPEN, 0))
 		all_look();
 }
 
@@ -418,7 +418,7 @@ static void close_set(struct thread *thread)
 
 	then.level = 0;
 	then.set = CLOSING;
-	before = unpack(__atomic_exchange_n(&law.told, pack(then), __ATOMIC_ACQ_REL));
+	before = thin_unpack(__atomic_exchange_n(&law.told, thin_pack(then), __ATOMIC_ACQ_REL));
 	if (before.level)
 		set_untold(true);
 	__atomic_store_n(&shim_page.set, NULL, __ATOMIC_SEQ_CST);
@@ -428,8 +428,8 @@ static void close_set(struct thread *thread)
 	__atomic_store_n(&law.interval_least, 0, __ATOMIC_RELAXED);
 	memset(law.set, 0, law.lines * sizeof(*law.set));
 	then.set = CLOSED;
-	__atomic_store_n(&law.told, pack(then), __ATOMIC_RELEASE);
-	settle(thread);
+	__atomic_store_n(&law.told, thin_pack(then), __ATOMIC_RELEASE);
+	thin_settle(thread);
 	all_look();
 }
 
@@ -484,7 +484,7 @@ static void obey(struct thread *thread)
 {
 	if (told_now().set == CLOSING || (may_close(thread) && !anybody_sampled()))
 		close_set(thread);
-	settle(thread);
+	thin_settle(thread);
 }
 
 void thin_obey(struct thread *thread)
@@ -499,7 +499,7 @@ void thin_obey(struct thread *thread)
 	if (must_open(thread))
 		open_set(thread);
 	if (must_lower(thread)) {
-		take_step(thread, RAISE, level_wanted(thread));
+		thin_take_step(thread, RAISE, level_wanted(thread));
 		if (thread->spare_step) /* the mark has taken room, too */
 			thinned_more(thread);
 	}
@@ -514,5 +514,5 @@ void thin_init(struct ring_set_line *set, uint64_t lines, uint64_t seed)
 	law.lines = lines;
 	law.seed = seed;
 	law.tells_sizes = tells_sizes();
-	law.told = pack((struct told){.cut = cut_now(), .set = set ? OPENED : CLOSED});
+	law.told = thin_pack((struct told){.cut = cut_now(), .set = set ? OPENED : CLOSED});
 }

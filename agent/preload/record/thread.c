@@ -72,7 +72,7 @@ static void order_stamps(void)
 				    __ATOMIC_RELAXED);
 }
 
-static struct thread *take(void)
+static struct thread *thread_take(void)
 {
 	const struct ring_header *ring = shim_ring();
 	struct thread *thread;
@@ -226,7 +226,7 @@ void thread_enter_first(struct hook *hook)
 		thread_retry--;
 		return;
 	}
-	hook->thread = take();
+	hook->thread = thread_take();
 	if (!hook->thread) {
 		thread_retry = RETRY;
 		return;
@@ -378,7 +378,7 @@ bool thread_has_aside(const struct thread *thread, uint64_t address)
 	return false;
 }
 
-static void take_back(struct event *inner)
+static void thread_take_back(struct event *inner)
 {
 	inner->kind = 0;
 	shim.nests = 1;
@@ -407,11 +407,11 @@ void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_
 		if (inner->address != born && inner->old_address != born)
 			continue;
 		if (born && !inner_frees && inner->address == born)
-			take_back(inner);
+			thread_take_back(inner);
 		born = 0;
 	}
 	if (end && freed)
-		take_back(end);
+		thread_take_back(end);
 }
 
 static void flush_one(struct thread *thread, const struct event *event)

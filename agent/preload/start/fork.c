@@ -29,7 +29,7 @@ static struct {
 
 /* Replaces the parent's ring by private memory, so that the writer of an interrupted hook continues
  * there. */
-static void part(void)
+static void fork_part(void)
 {
 	if (fork_state.ring)
 		sys_map(fork_state.ring, fork_state.size, PROT_READ | PROT_WRITE,
@@ -75,7 +75,7 @@ static void in_child(void)
 {
 	fork_state.follow = false;
 	fork_state.parent.unready = !modules_forked();
-	part();
+	fork_part();
 }
 
 void fork_watch(const struct agent_terms *terms)

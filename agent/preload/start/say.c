@@ -42,7 +42,7 @@ static void proc_path(char *to, long pid, const char *name)
 }
 
 /* Returns the parent's pid; 0 if there is none, or it is unknown. */
-static long parent_of(long pid)
+static long say_parent_of(long pid)
 {
 	char path[48], text[512];
 	const char *at;
@@ -106,7 +106,7 @@ static bool is_first(void)
 
 	if (!name || strlen(name) > NAME_LONGEST || is_orphan())
 		return false;
-	for (int i = 0; i < ANCESTORS_MAX && pid > 0; i++, pid = parent_of(pid))
+	for (int i = 0; i < ANCESTORS_MAX && pid > 0; i++, pid = say_parent_of(pid))
 		if (maps_file(pid, name))
 			return false;
 	return true;
@@ -114,7 +114,7 @@ static bool is_first(void)
 
 /* ---- the line ---- */
 
-static bool has_room(void)
+static bool say_has_room(void)
 {
 	struct pollfd wanted = {.fd = STANDARD_ERROR, .events = POLLOUT};
 	const struct {
@@ -128,7 +128,7 @@ static bool has_room(void)
 /* A write may raise a signal: the reader may be gone, the file may be at its size limit, or the
  * terminal may belong to another process group. All signals are blocked during the write, and those
  * that the write raised are removed afterwards. */
-static void put(const struct iovec *part, int count)
+static void say_put(const struct iovec *part, int count)
 {
 	static const int caused[] = {SIGPIPE, SIGXFSZ};
 	const uint64_t all[SIGNAL_WORDS] = {~0ull, ~0ull, ~0ull};
@@ -162,11 +162,11 @@ void say(const char *first, const char *second, const char *third)
 	struct iovec part[PARTS];
 	int count = 0;
 
-	if (is_off() || env_get("HEAPCAST_FD") || !is_first() || !has_room())
+	if (is_off() || env_get("HEAPCAST_FD") || !is_first() || !say_has_room())
 		return;
 	for (unsigned i = 0; i < PARTS; i++)
 		if (text[i])
 			part[count++] = (struct iovec){.iov_base = (char *)(uintptr_t)text[i],
 						       .iov_len = strlen(text[i])};
-	put(part, count);
+	say_put(part, count);
 }

@@ -88,7 +88,7 @@ bool settings_of_program(const char *entry)
 	return name && value_in(of_program, name);
 }
 
-static uint64_t hash(uint64_t so_far, const char *text, size_t length)
+static uint64_t settings_hash(uint64_t so_far, const char *text, size_t length)
 {
 	while (length--)
 		so_far = (so_far ^ (uint8_t)*text++) * HASH_TIMES;
@@ -101,7 +101,7 @@ static uint64_t hash_link(uint64_t so_far, const char *path)
 	char text[PATH_MAX];
 	long length = sys_call(SYS_readlinkat, AT_FDCWD, path, text, sizeof(text));
 
-	return length > 0 ? hash(so_far, text, (size_t)length) : so_far;
+	return length > 0 ? settings_hash(so_far, text, (size_t)length) : so_far;
 }
 
 static uint64_t hash_entry(const char *entry)
@@ -112,8 +112,8 @@ static uint64_t hash_entry(const char *entry)
 		return 0;
 	file = value_in(of_files, name);
 	if (file && *file && *file != '/')
-		return hash_link(hash(HASH_BEGIN, entry, strlen(entry)), "/proc/self/cwd");
-	return hash(HASH_BEGIN, entry, strlen(entry));
+		return hash_link(settings_hash(HASH_BEGIN, entry, strlen(entry)), "/proc/self/cwd");
+	return settings_hash(HASH_BEGIN, entry, strlen(entry));
 }
 
 void settings_digits(char to[SETTINGS_DIGITS + 1])

@@ -26,7 +26,7 @@ static void toggle(int number)
 }
 
 /* SA_ONSTACK: a thread with an alternate signal stack may have little room on its own. */
-static void take(int number)
+static void signals_take(int number)
 {
 	struct sigaction before, ours = {.sa_handler = toggle, .sa_flags = SA_RESTART | SA_ONSTACK};
 
@@ -41,8 +41,8 @@ void signals_register(void)
 	int saved = errno;
 
 	if (env_switch("REGISTER_SIGUSR1"))
-		take(SIGUSR1);
+		signals_take(SIGUSR1);
 	if (env_switch("REGISTER_SIGUSR2"))
-		take(SIGUSR2);
+		signals_take(SIGUSR2);
 	errno = saved;
 }

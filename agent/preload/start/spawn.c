@@ -197,7 +197,7 @@ long spawn_clone(void)
 	return sys_call(SYS_clone, 0, 0, 0, 0, 0);
 }
 
-static void run(const struct plan *plan)
+static void spawn_run(const struct plan *plan)
 {
 	sys_call(SYS_execve, plan->program, plan->arguments, plan->environment);
 	sys_call(SYS_exit_group, 127);
@@ -225,7 +225,7 @@ static void wait_for_agent(const struct plan *plan, long program)
 	sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	agent = spawn_clone();
 	if (!agent)
-		run(plan);
+		spawn_run(plan);
 	if (agent > 0 && sys_call(SYS_getppid) == program)
 		spawn_reap(agent, &status, 0);
 	sys_call(SYS_exit_group, agent < 0 || status);

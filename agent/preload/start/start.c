@@ -56,7 +56,7 @@ extern void *__libc_stack_end __attribute__((weak));
  * it.)
  */
 /* If the kernel must not be asked, a thread is taken to have OWN_STACK_LEAST bytes. */
-static bool is_own(uint64_t from, uint64_t low, uint64_t end)
+static bool start_is_own(uint64_t from, uint64_t low, uint64_t end)
 {
 	const struct ring_header *ring = shim_page.ring;
 
@@ -75,7 +75,7 @@ static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 	if (sp >= end)
 		return 0;
 	if (sp < low) {
-		if (!is_own(from, low, end))
+		if (!start_is_own(from, low, end))
 			return 0;
 		tls.stack_low = (uintptr_t)from;
 		low = from;
@@ -91,7 +91,7 @@ static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
  * below a stack (mmap_base). The answer therefore holds for the whole stack, and is asked for once.
  * For stacks that do not belong to a thread there is no lookup without a lock: the unwinder tries
  * how far they can be read, once for each page (sys_readable). */
-static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
+static int start_stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : getauxval(AT_RANDOM);
 
@@ -111,7 +111,7 @@ static void *pages(void *context, size_t size)
 
 static const struct unwind_host host = {
 	.find_module = modules_find,
-	.stack_bounds = stack_bounds,
+	.stack_bounds = start_stack_bounds,
 	.readable = sys_readable,
 	.pages = pages,
 };
@@ -204,7 +204,7 @@ static int begin_recording(struct agent_terms *terms, enum agent_ask ask)
 	return 0;
 }
 
-static void begin(void)
+static void start_begin(void)
 {
 	bool may = strict_may_begin(wanted());
 	struct agent_terms terms = {.entry = may ? patch_room() : NULL};
@@ -296,7 +296,7 @@ bool start_resolved(void)
 
 	if (__atomic_compare_exchange_n(&phase, &expected, PHASE_RESOLVING, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
-		begin();
+		start_begin();
 		errno = saved;
 		return true;
 	}

@@ -112,7 +112,7 @@ static void take_segment(const struct dl_phdr_info *info, const ElfW(Phdr) * p,
 }
 
 /* FNV-1a. */
-static uint64_t hash(uint64_t start, const uint8_t *bytes, size_t length)
+static uint64_t elf_image_hash(uint64_t start, const uint8_t *bytes, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
 		start = (start ^ bytes[i]) * 0x100000001b3u;
@@ -125,8 +125,8 @@ static uint64_t hash_table(uint64_t start, uintptr_t table, size_t size)
 	const size_t words = size / sizeof(uint32_t), step = words / WORDS_MAX + 1;
 
 	for (size_t i = 0; i < words; i += step)
-		start = hash(start, (const uint8_t *)(table + i * sizeof(uint32_t)),
-			     sizeof(uint32_t));
+		start = elf_image_hash(start, (const uint8_t *)(table + i * sizeof(uint32_t)),
+				       sizeof(uint32_t));
 	return start;
 }
 
@@ -136,10 +136,10 @@ static uint64_t hash_layout(uint64_t start, const struct dl_phdr_info *info,
 			    const struct unwind_module *module)
 {
 	if (mapped(info, module->load_start, sizeof(ElfW(Ehdr))))
-		start = hash(start, (const uint8_t *)(uintptr_t)module->load_start,
-			     sizeof(ElfW(Ehdr)));
-	start = hash(start, (const uint8_t *)info->dlpi_phdr,
-		     info->dlpi_phnum * sizeof(ElfW(Phdr)));
+		start = elf_image_hash(start, (const uint8_t *)(uintptr_t)module->load_start,
+				       sizeof(ElfW(Ehdr)));
+	start = elf_image_hash(start, (const uint8_t *)info->dlpi_phdr,
+			       info->dlpi_phnum * sizeof(ElfW(Phdr)));
 	start = hash_table(start, module->eh_frame_hdr, module->eh_frame_hdr_size);
 	return hash_table(start, module->exidx, module->exidx_size);
 }
@@ -147,10 +147,11 @@ static uint64_t hash_layout(uint64_t start, const struct dl_phdr_info *info,
 static uint64_t identify(const struct dl_phdr_info *info, const struct elf_image *image)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";
-	uint64_t named = hash(0xcbf29ce484222325u, (const uint8_t *)name, strlen(name));
+	uint64_t named = elf_image_hash(0xcbf29ce484222325u, (const uint8_t *)name, strlen(name));
 
-	return image->build_id_length ? hash(named, image->build_id, image->build_id_length)
-				      : hash_layout(named, info, &image->module);
+	return image->build_id_length
+		       ? elf_image_hash(named, image->build_id, image->build_id_length)
+		       : hash_layout(named, info, &image->module);
 }
 
 int elf_image_read(const struct dl_phdr_info *info, struct elf_image *ret_image)

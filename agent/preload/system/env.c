@@ -51,7 +51,7 @@ bool env_flag(const char *name)
 
 /* Returns the value of the variable whose name is `prefix` followed by `name`, possibly ""; NULL if
  * it is unset. */
-static const char *value_of(const char *prefix, const char *name)
+static const char *env_value_of(const char *prefix, const char *name)
 {
 	size_t first = strlen(prefix), second = strlen(name);
 
@@ -66,10 +66,10 @@ bool env_switch(const char *name)
 {
 	/* As in agent/cli/options.c. */
 	static const char *const off[] = {"", "0", "no", "false", "off"};
-	const char *value = value_of("HEAPCAST_", name);
+	const char *value = env_value_of("HEAPCAST_", name);
 
 	if (!value)
-		value = value_of("MEMORY_PROFILER_", name);
+		value = env_value_of("MEMORY_PROFILER_", name);
 	if (!value)
 		return false;
 	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
@@ -80,7 +80,7 @@ bool env_switch(const char *name)
 
 /* Parses a decimal number. Returns the end of the number, or NULL if there are no digits or the
  * number is too large. */
-static const char *number(const char *text, uint64_t *ret_value)
+static const char *env_number(const char *text, uint64_t *ret_value)
 {
 	uint64_t value = 0;
 
@@ -96,11 +96,11 @@ static const char *number(const char *text, uint64_t *ret_value)
 
 bool env_pair(const char *text, uint64_t *ret_a, uint64_t *ret_b)
 {
-	const char *end = number(text, ret_a);
+	const char *end = env_number(text, ret_a);
 
 	if (!end || *end != ':')
 		return false;
-	end = number(end + 1, ret_b);
+	end = env_number(end + 1, ret_b);
 	return end && !*end;
 }
 

@@ -133,7 +133,7 @@ static void *missing_aligned(size_t alignment, size_t size)
 	return NULL;
 }
 
-static void *missing(size_t size)
+static void *next_missing(size_t size)
 {
 	return missing_aligned(0, size);
 }
@@ -210,7 +210,7 @@ void next_resolve(void)
 {
 	struct next found;
 
-	RESOLVE(malloc, missing);
+	RESOLVE(malloc, next_missing);
 	RESOLVE(calloc, missing_aligned);
 	RESOLVE(realloc, NULL);
 	RESOLVE(free, NULL);
@@ -221,8 +221,8 @@ void next_resolve(void)
 	RESOLVE(reallocarray, made_reallocarray);
 	if (comes_back(found.reallocarray))
 		found.reallocarray = made_reallocarray;
-	RESOLVE(valloc, missing);
-	RESOLVE(pvalloc, missing);
+	RESOLVE(valloc, next_missing);
+	RESOLVE(pvalloc, next_missing);
 	RESOLVE(mallopt, NULL);
 	RESOLVE(malloc_trim, NULL);
 	RESOLVE(dlclose, NULL);

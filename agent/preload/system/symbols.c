@@ -72,7 +72,7 @@ static uintptr_t find_sysv(const struct elf_tables *t, const struct search *sear
 	return 0;
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *context)
+static int symbols_visit(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct search *search = context;
 	struct elf_tables t;
@@ -96,7 +96,7 @@ uintptr_t symbols_find(const char *name, const void *self)
 {
 	struct search search = {.name = name, .self = (uintptr_t)self};
 
-	dl_iterate_phdr(visit, &search);
+	dl_iterate_phdr(symbols_visit, &search);
 	return search.found;
 }
 
@@ -106,7 +106,7 @@ uintptr_t symbols_find_old(const char *name, const void *self)
 	uintptr_t found = symbols_find(name, self);
 
 	if (!found)
-		dl_iterate_phdr(visit, &search);
+		dl_iterate_phdr(symbols_visit, &search);
 	return found ? found : search.found;
 }
 
@@ -114,7 +114,7 @@ uintptr_t symbols_find_next(const char *name, const void *self)
 {
 	struct search search = {.name = name, .self = (uintptr_t)self, .next = true};
 
-	dl_iterate_phdr(visit, &search);
+	dl_iterate_phdr(symbols_visit, &search);
 	return search.found;
 }
 

@@ -85,7 +85,7 @@ int analyze_begin(struct analyze *a, bool recorded)
 	return EXIT_DONE;
 }
 
-static int write_json(struct analyze *a, const struct question *q)
+static int analyze_write_json(struct analyze *a, const struct question *q)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
@@ -115,7 +115,7 @@ int analyze_show(struct analyze *a, const struct question *q)
 		return output_write(a->command, a->options->html, &page);
 	}
 	if (a->options->question.common.json)
-		return write_json(a, q);
+		return analyze_write_json(a, q);
 	analyze_text(&a->report);
 	return EXIT_DONE;
 }
@@ -148,7 +148,7 @@ static int refuse_report(const struct command_call *call)
 				   option);
 }
 
-static int run(struct command_call *call)
+static int analyze_run(struct command_call *call)
 {
 	struct analyze_options *o = call->options;
 	const char *format = o->question.format;
@@ -239,5 +239,5 @@ const struct command command_analyze = {
 	.options_size = sizeof(struct analyze_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = analyze_run,
 };

@@ -63,7 +63,7 @@ static int refuse_questions(const struct analyze *a)
 		option, a->source);
 }
 
-static int open_file(const struct analyze *a, struct source **ret_source)
+static int analyze_file_open_file(const struct analyze *a, struct source **ret_source)
 {
 	struct err_text err = {0};
 	int r = output_apart(a->options->html, a->source, &err);
@@ -75,7 +75,7 @@ static int open_file(const struct analyze *a, struct source **ret_source)
 	return r < 0 ? command_input_fault(a->command, r, &err) : EXIT_DONE;
 }
 
-static int add_line(void *context, const struct collapsed_line *line)
+static int analyze_file_add_line(void *context, const struct collapsed_line *line)
 {
 	struct analyze *a = context;
 
@@ -85,7 +85,7 @@ static int add_line(void *context, const struct collapsed_line *line)
 								  .value = line->value});
 }
 
-static int show_progress(void *context, uint64_t done, uint64_t of)
+static int analyze_file_show_progress(void *context, uint64_t done, uint64_t of)
 {
 	static char reading[] = "reading the stacks";
 
@@ -93,9 +93,9 @@ static int show_progress(void *context, uint64_t done, uint64_t of)
 	return of ? command_progress(reading, done < of ? done : of, of) : 0;
 }
 
-static int read_file(struct analyze *a, struct source *source)
+static int analyze_file_read_file(struct analyze *a, struct source *source)
 {
-	const struct collapsed_to to = {add_line, show_progress, a};
+	const struct collapsed_to to = {analyze_file_add_line, analyze_file_show_progress, a};
 	struct collapsed_counts counts;
 	struct err_text err = {0};
 	int r = collapsed_read(source, analysis_frames(a->analysis), &to, &counts, &err);
@@ -127,9 +127,9 @@ int analyze_file(struct command_call *call)
 	if (!status)
 		status = analyze_begin(&a, false);
 	if (!status)
-		status = open_file(&a, &source);
+		status = analyze_file_open_file(&a, &source);
 	if (!status)
-		status = read_file(&a, source);
+		status = analyze_file_read_file(&a, source);
 	if (!status) {
 		a.report.counts = weight == EXPORT_BLOCKS;
 		a.report.options = a.report.counts ? "--weight blocks" : NULL;

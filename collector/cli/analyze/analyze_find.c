@@ -51,7 +51,7 @@ bool analyze_is_collapsed_name(const char *name)
 	return ends_with(name, ".collapsed") || ends_with(name, ".folded");
 }
 
-static int add(struct candidates *c, const FTSENT *entry)
+static int analyze_find_add(struct candidates *c, const FTSENT *entry)
 {
 	struct candidate one = {.bytes = (uint64_t)entry->fts_statp->st_size,
 				.modified = entry->fts_statp->st_mtime};
@@ -72,17 +72,17 @@ static int add(struct candidates *c, const FTSENT *entry)
 	return 0;
 }
 
-static int by_name(const FTSENT **a, const FTSENT **b)
+static int analyze_find_by_name(const FTSENT **a, const FTSENT **b)
 {
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
 /* Lists what can be read. Folders that can't be read are left out without a message: nobody named
  * them. */
-static int find(struct candidates *c, struct err_text *err)
+static int analyze_find_find(struct candidates *c, struct err_text *err)
 {
 	char here[] = ".", *roots[] = {here, NULL};
-	FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+	FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, analyze_find_by_name);
 	FTSENT *entry;
 	int r = 0;
 
@@ -93,7 +93,7 @@ static int find(struct candidates *c, struct err_text *err)
 			fts_set(fts, entry, FTS_SKIP);
 		else if (entry->fts_info == FTS_F && entry->fts_level <= DEPTH_MAX &&
 			 analyze_is_collapsed_name(entry->fts_name))
-			r = add(c, entry);
+			r = analyze_find_add(c, entry);
 	}
 	fts_close(fts);
 	return r;
@@ -144,7 +144,7 @@ int analyze_find(struct command_call *call)
 	const struct analyze_options *o = call->options;
 	cleanup(candidates_done) struct candidates candidates = {0};
 	struct err_text err = {0};
-	int r = find(&candidates, &err);
+	int r = analyze_find_find(&candidates, &err);
 
 	if (r < 0)
 		return command_fault(call->command, r, &err);

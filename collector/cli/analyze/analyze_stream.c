@@ -42,7 +42,7 @@ static void repeat_options(const struct question *q, const struct question_optio
 		*out = 0;
 }
 
-static void describe(const struct question *q, char *out, size_t size)
+static void analyze_stream_describe(const struct question *q, char *out, size_t size)
 {
 	static const char *const says[] = {
 		[VALUE_ALLOCATED] = "allocated in all", [VALUE_LEAKED] = "",
@@ -61,7 +61,7 @@ static void describe(const struct question *q, char *out, size_t size)
 		 q->sampled ? "; estimated from samples" : "");
 }
 
-static int show(struct question *q, struct analyze *a, enum export_weight weight)
+static int analyze_stream_show(struct question *q, struct analyze *a, enum export_weight weight)
 {
 	const struct process_info *p = recording_process(q->recording);
 	char options[160], about[320];
@@ -75,7 +75,7 @@ static int show(struct question *q, struct analyze *a, enum export_weight weight
 	if (r < 0)
 		return question_failed(q, r, &err);
 	repeat_options(q, &a->options->question, options, sizeof(options));
-	describe(q, about, sizeof(about));
+	analyze_stream_describe(q, about, sizeof(about));
 	a->report.counts = weight == EXPORT_BLOCKS;
 	a->report.options = options;
 	a->report.about = about;
@@ -86,7 +86,7 @@ static int show(struct question *q, struct analyze *a, enum export_weight weight
 	return analyze_show(a, q);
 }
 
-static int answer(struct question *q, const struct question_options *o)
+static int analyze_stream_answer(struct question *q, const struct question_options *o)
 {
 	struct analyze a = {.command = q->command,
 			    .options = (const struct analyze_options *)o,
@@ -97,12 +97,12 @@ static int answer(struct question *q, const struct question_options *o)
 	if (!status)
 		status = analyze_begin(&a, true);
 	if (!status)
-		status = show(q, &a, weight);
+		status = analyze_stream_show(q, &a, weight);
 	analyze_done(&a);
 	return status;
 }
 
 int analyze_stream(struct command_call *call)
 {
-	return question_run(call, VALUE_ALLOCATED, answer);
+	return question_run(call, VALUE_ALLOCATED, analyze_stream_answer);
 }

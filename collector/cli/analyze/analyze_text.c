@@ -21,7 +21,7 @@ struct text {
 	unsigned width;
 };
 
-static void put_amount(const struct text *t, uint64_t value)
+static void analyze_text_put_amount(const struct text *t, uint64_t value)
 {
 	char amount[32];
 
@@ -39,7 +39,8 @@ static void put_bar(unsigned columns, uint64_t value, uint64_t longest)
 }
 
 /* Prints the name in the rest of the line, or at least a part of it. */
-static void put_name(const struct text *t, enum style style, const char *name, unsigned used)
+static void analyze_text_put_name(const struct text *t, enum style style, const char *name,
+				  unsigned used)
 {
 	terminal_text(style, name, t->width > used + 10 ? t->width - used : 10);
 	putchar('\n');
@@ -52,7 +53,7 @@ static void about(const char *text)
 
 /* ---- the head ---- */
 
-static void put_head(const struct text *t)
+static void analyze_text_put_head(const struct text *t)
 {
 	char total[REPORT_NEXT];
 
@@ -81,7 +82,7 @@ static void put_head(const struct text *t)
 	}
 }
 
-static void put_findings(const struct text *t)
+static void analyze_text_put_findings(const struct text *t)
 {
 	char headline[FINDING_TEXT], sentence[FINDING_TEXT];
 
@@ -92,13 +93,13 @@ static void put_findings(const struct text *t)
 		analysis_finding_text(t->result, &t->result->findings[i], t->report->counts,
 				      headline, sentence);
 		printf("%3u. ", i + 1);
-		put_name(t, STYLE_YELLOW, headline, 5);
+		analyze_text_put_name(t, STYLE_YELLOW, headline, 5);
 		terminal_blanks(5);
 		terminal_paragraph(STYLE_PLAIN, sentence, 5);
 	}
 }
 
-static void put_subsystems(const struct text *t)
+static void analyze_text_put_subsystems(const struct text *t)
 {
 	const struct analysis_result *r = t->result;
 	char heading[160];
@@ -106,31 +107,33 @@ static void put_subsystems(const struct text *t)
 	snprintf(heading, sizeof(heading), "Subsystems, by the rules \"%.60s\"", t->report->rules);
 	terminal_heading(heading);
 	for (uint32_t i = 0; i < r->subsystem_count; i++) {
-		put_amount(t, r->subsystems[i].value);
+		analyze_text_put_amount(t, r->subsystems[i].value);
 		put_bar(BAR_COLUMNS, r->subsystems[i].value, r->subsystems[0].value);
-		put_name(t, STYLE_PLAIN, r->subsystems[i].name, AMOUNT_COLUMNS + BAR_COLUMNS + 2);
+		analyze_text_put_name(t, STYLE_PLAIN, r->subsystems[i].name,
+				      AMOUNT_COLUMNS + BAR_COLUMNS + 2);
 	}
 }
 
 /* ---- functions ---- */
 
-static void put_functions(const struct text *t, const char *heading, const char *what,
-			  const struct analysis_functions *f, unsigned bar)
+static void analyze_text_put_functions(const struct text *t, const char *heading, const char *what,
+				       const struct analysis_functions *f, unsigned bar)
 {
 	char more[64], count[32];
 
 	terminal_heading(heading);
 	about(what);
 	for (uint32_t i = 0; i < f->count; i++) {
-		put_amount(t, f->list[i].value);
+		analyze_text_put_amount(t, f->list[i].value);
 		if (bar)
 			put_bar(bar, f->list[i].value, f->list[0].value);
-		put_name(t, STYLE_PLAIN, f->list[i].name, AMOUNT_COLUMNS + (bar ? bar + 2 : 0));
+		analyze_text_put_name(t, STYLE_PLAIN, f->list[i].name,
+				      AMOUNT_COLUMNS + (bar ? bar + 2 : 0));
 	}
 	if (f->of > f->count) {
 		snprintf(more, sizeof(more), "and %s more", format_count(count, f->of - f->count));
 		terminal_blanks(AMOUNT_COLUMNS);
-		put_name(t, STYLE_DIM, more, AMOUNT_COLUMNS);
+		analyze_text_put_name(t, STYLE_DIM, more, AMOUNT_COLUMNS);
 	}
 }
 
@@ -164,8 +167,8 @@ static void put_way(const struct text *t, const uint32_t *frames, uint32_t count
 }
 
 /* Prints the innermost frames that mean something; all of them if `most` is 0. */
-static void put_frames(const struct text *t, const struct analysis_trace *trace, uint32_t most,
-		       unsigned indent)
+static void analyze_text_put_frames(const struct text *t, const struct analysis_trace *trace,
+				    uint32_t most, unsigned indent)
 {
 	const struct analysis *a = t->result->analysis;
 	cleanup(cleanup_free) uint32_t *frames = calloc((size_t)trace->count + 1, sizeof(*frames));
@@ -200,27 +203,29 @@ static void put_summary(const struct text *t)
 			analysis_label(analysis_frame(r->analysis, trace->frames[inner - 1]),
 				       &label);
 		printf("%3u ", i + 1);
-		put_amount(t, trace->value);
+		analyze_text_put_amount(t, trace->value);
 		used = terminal_text(STYLE_DIM,
 				     analysis_subsystem_name(r->analysis, trace->subsystem),
 				     SUBSYSTEM_COLUMNS);
 		terminal_blanks(SUBSYSTEM_COLUMNS - used + 2);
-		put_name(t, STYLE_PLAIN, buf_text(&label) ? buf_text(&label) : "(unknown)",
-			 RANK_COLUMNS + AMOUNT_COLUMNS + SUBSYSTEM_COLUMNS + 2);
+		analyze_text_put_name(t, STYLE_PLAIN,
+				      buf_text(&label) ? buf_text(&label) : "(unknown)",
+				      RANK_COLUMNS + AMOUNT_COLUMNS + SUBSYSTEM_COLUMNS + 2);
 	}
 }
 
-static void put_traces(const struct text *t, const struct analysis_traces *traces,
-		       uint32_t most_frames)
+static void analyze_text_put_traces(const struct text *t, const struct analysis_traces *traces,
+				    uint32_t most_frames)
 {
 	for (uint32_t i = 0; i < traces->count; i++) {
 		printf("%3u ", i + 1);
-		put_amount(t, traces->list[i].value);
-		put_frames(t, &traces->list[i], most_frames, RANK_COLUMNS + AMOUNT_COLUMNS);
+		analyze_text_put_amount(t, traces->list[i].value);
+		analyze_text_put_frames(t, &traces->list[i], most_frames,
+					RANK_COLUMNS + AMOUNT_COLUMNS);
 	}
 }
 
-static void put_stack(const struct text *t, const struct analysis_trace *trace)
+static void analyze_text_put_stack(const struct text *t, const struct analysis_trace *trace)
 {
 	const struct analysis *a = t->result->analysis;
 	cleanup(buf_done) struct buf name = {0};
@@ -239,8 +244,8 @@ static void put_stack(const struct text *t, const struct analysis_trace *trace)
 	}
 }
 
-static void put_stacks(const struct text *t, const char *heading,
-		       const struct analysis_traces *traces, uint32_t most)
+static void analyze_text_put_stacks(const struct text *t, const char *heading,
+				    const struct analysis_traces *traces, uint32_t most)
 {
 	char amount[32];
 
@@ -249,7 +254,7 @@ static void put_stacks(const struct text *t, const char *heading,
 		printf("%s#%u: %s (%.1f %%)\n", i ? "\n" : "", i + 1,
 		       analysis_amount(amount, traces->list[i].value, t->report->counts),
 		       analysis_percent(t->result, traces->list[i].value));
-		put_stack(t, &traces->list[i]);
+		analyze_text_put_stack(t, &traces->list[i]);
 	}
 }
 
@@ -274,21 +279,21 @@ static void put_search(const struct text *t, const struct analysis_search *s)
 	if (!s->traces)
 		return;
 	putchar('\n');
-	put_traces(t, &s->top, 4);
-	put_functions(t, "Who calls it", "Functions next to it, one frame further out.",
-		      &s->callers, 0);
-	put_functions(t, "What it calls", "Functions next to it, one frame further in.",
-		      &s->callees, 0);
-	put_stacks(t, "Its heaviest stacks", &s->top, ANALYSIS_SEARCH_FULL);
+	analyze_text_put_traces(t, &s->top, 4);
+	analyze_text_put_functions(t, "Who calls it",
+				   "Functions next to it, one frame further out.", &s->callers, 0);
+	analyze_text_put_functions(t, "What it calls",
+				   "Functions next to it, one frame further in.", &s->callees, 0);
+	analyze_text_put_stacks(t, "Its heaviest stacks", &s->top, ANALYSIS_SEARCH_FULL);
 }
 
 static void put_drill(const struct text *t, const struct analysis_drill *d)
 {
 	put_part(t, "Subsystem", d->name, d->value, d->traces.count);
 	putchar('\n');
-	put_traces(t, &d->traces, 0);
+	analyze_text_put_traces(t, &d->traces, 0);
 	if (d->traces.count)
-		put_stacks(t, "Its heaviest stacks", &d->traces, ANALYSIS_DRILL_FULL);
+		analyze_text_put_stacks(t, "Its heaviest stacks", &d->traces, ANALYSIS_DRILL_FULL);
 }
 
 static void put_next(const struct text *t)
@@ -301,7 +306,7 @@ static void put_next(const struct text *t)
 		terminal_text(STYLE_BOLD, command, 0);
 		putchar('\n');
 		terminal_blanks(6);
-		put_name(t, STYLE_DIM, why, 6);
+		analyze_text_put_name(t, STYLE_DIM, why, 6);
 	}
 }
 
@@ -309,26 +314,29 @@ static void put_report(const struct text *t)
 {
 	const struct analysis_result *r = t->result;
 
-	put_findings(t);
-	put_subsystems(t);
+	analyze_text_put_findings(t);
+	analyze_text_put_subsystems(t);
 	put_summary(t);
-	put_functions(t, "Why: the outermost functions that mean something",
-		      "The operations that began it; what only leads to them is skipped.",
-		      &r->outermost, 10);
-	put_functions(t, "Where: the innermost functions that mean something",
-		      "The code that asked for memory; allocators and containers are skipped.",
-		      &r->innermost, 0);
-	put_functions(t, "Its callers", "The functions that called those.", &r->callers, 0);
+	analyze_text_put_functions(
+		t, "Why: the outermost functions that mean something",
+		"The operations that began it; what only leads to them is skipped.", &r->outermost,
+		10);
+	analyze_text_put_functions(
+		t, "Where: the innermost functions that mean something",
+		"The code that asked for memory; allocators and containers are skipped.",
+		&r->innermost, 0);
+	analyze_text_put_functions(t, "Its callers", "The functions that called those.",
+				   &r->callers, 0);
 	terminal_heading("The heaviest stack traces");
-	put_traces(t, &r->top, 4);
-	put_stacks(t, "Full stacks", &r->top, ANALYSIS_FULL);
+	analyze_text_put_traces(t, &r->top, 4);
+	analyze_text_put_stacks(t, "Full stacks", &r->top, ANALYSIS_FULL);
 }
 
 void analyze_text(const struct analysis_report *report)
 {
 	struct text text = {report, report->result, terminal_width()}, *t = &text;
 
-	put_head(t);
+	analyze_text_put_head(t);
 	if (report->result->search)
 		put_search(t, report->result->search);
 	if (report->result->drill)

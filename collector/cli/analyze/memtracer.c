@@ -91,8 +91,8 @@ static void put_stack_text(struct question *q, uint32_t node, struct buf *out)
 	}
 }
 
-static void put_text(struct question *q, const struct analyze_options *o,
-		     const struct kind_groups *groups, struct buf *out)
+static void memtracer_put_text(struct question *q, const struct analyze_options *o,
+			       const struct kind_groups *groups, struct buf *out)
 {
 	char where[LOCATION_MAX], size[32], count[32];
 
@@ -180,6 +180,6 @@ int memtracer_answer(struct question *q, const struct question_options *options)
 	if (options->common.json)
 		put_json(q, o, &groups, &out);
 	else
-		put_text(q, o, &groups, &out);
+		memtracer_put_text(q, o, &groups, &out);
 	return output_write(q->command, options->output ? options->output : "-", &out);
 }

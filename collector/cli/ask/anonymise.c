@@ -39,7 +39,8 @@ static bool keeps(void *context, const char *path)
 	return false;
 }
 
-static bool frame_of(void *context, uint32_t node, uint32_t index, struct named_frame *ret)
+static bool anonymise_frame_of(void *context, uint32_t node, uint32_t index,
+			       struct named_frame *ret)
 {
 	const struct context *c = context;
 	struct view_frame frame;
@@ -121,7 +122,7 @@ static int anonymise_to(struct command_call *call, const struct question_options
 	struct anonymise_settings settings = {
 		.copy = {.fd = fd, .progress = command_progress, .context = doing},
 		.keeps = keeps,
-		.frame = frame_of,
+		.frame = anonymise_frame_of,
 		.disguise = disguise,
 		.context = &context,
 	};

@@ -41,8 +41,8 @@ static const char *signed_count(char out[40], int64_t count)
 }
 
 /* Prints an entry. Its backtrace is looked up in the view of the side that has it. */
-static void print_row(const struct question *base, const struct question *now,
-		      const struct diff_entry *e)
+static void diff_print_row(const struct question *base, const struct question *now,
+			   const struct diff_entry *e)
 {
 	char bytes[40], blocks[40], place[320], was[32], is[32], line[96];
 	unsigned room = terminal_width() - INDENT;
@@ -104,8 +104,8 @@ static void print_totals(const struct question *base, const struct question *now
 	       d->changed, d->same);
 }
 
-static int print_text(const struct question *base, const struct question *now, const struct diff *d,
-		      uint64_t count)
+static int diff_print_text(const struct question *base, const struct question *now,
+			   const struct diff *d, uint64_t count)
 {
 	char rest[32];
 
@@ -118,7 +118,7 @@ static int print_text(const struct question *base, const struct question *now, c
 		putchar('\n');
 	}
 	for (size_t i = 0; i < d->count && i < count; i++)
-		print_row(base, now, &d->list[i]);
+		diff_print_row(base, now, &d->list[i]);
 	if (d->count > count)
 		printf("and %s more that differ\n", format_count(rest, d->count - count));
 	return EXIT_DONE;
@@ -204,12 +204,12 @@ static int answer(struct question *base, struct question *now, const struct ques
 	if (r < 0)
 		return question_failed(now, r, &err);
 	status = o->common.json ? print_diff_json(base, now, &diff, o->count)
-				: print_text(base, now, &diff, o->count);
+				: diff_print_text(base, now, &diff, o->count);
 	fill_gates(gates, &diff);
 	return fail_if_values(now->command, o->fail_if, gates, status);
 }
 
-static int run(struct command_call *call)
+static int diff_run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
 	struct question base, now;
@@ -271,5 +271,5 @@ const struct command command_diff = {
 	.defaults = &defaults,
 	.arguments_min = 1,
 	.arguments_max = 1,
-	.run = run,
+	.run = diff_run,
 };

@@ -21,7 +21,7 @@ struct totals {
 };
 
 /* Lists all names that a condition can use. */
-static void fill(struct gate_value values[VALUES_MAX], const struct totals *t)
+static void fail_if_fill(struct gate_value values[VALUES_MAX], const struct totals *t)
 {
 	const struct report *r = &t->report;
 	const struct gate_value all[] = {
@@ -66,7 +66,7 @@ int fail_if_check(const struct command_call *call, const char *condition)
 
 	if (!condition)
 		return EXIT_DONE;
-	fill(values, &nothing);
+	fail_if_fill(values, &nothing);
 	if (gate_evaluate(condition, values, &is_true, &err) < 0)
 		return command_usage_error(call->command, "--fail-if: %s", err.text);
 	return EXIT_DONE;
@@ -89,7 +89,7 @@ int fail_if_values(const struct command *command, const char *condition,
 	return EXIT_NO;
 }
 
-static int ask(struct question *q, struct totals *t, struct err_text *err)
+static int fail_if_ask(struct question *q, struct totals *t, struct err_text *err)
 {
 	const struct ledger_info *ledger = recording_ledger(q->recording);
 	int r = query_report(q->view, &q->filter, &t->report, err);
@@ -112,8 +112,8 @@ int fail_if_answer(struct question *q, const char *condition, int status)
 
 	if (!condition || status != EXIT_DONE)
 		return status;
-	r = ask(q, &totals, &err);
-	fill(values, &totals);
+	r = fail_if_ask(q, &totals, &err);
+	fail_if_fill(values, &totals);
 	survivors_done(&totals.survivors);
 	groups_done(&totals.value);
 	return r < 0 ? question_failed(q, r, &err)

@@ -26,7 +26,7 @@ static const struct line {
 #undef LINE
 };
 
-static uint64_t value_of(const struct figures_info *f, const struct line *line)
+static uint64_t figures_value_of(const struct figures_info *f, const struct line *line)
 {
 	return *(const uint64_t *)(const void *)((const char *)f + line->offset);
 }
@@ -114,7 +114,7 @@ static void json_one(struct json *json, const char *key, const struct figures_in
 	else
 		json_string(json, "detailed_ns", NULL);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		json_u64(json, lines[i].key, value_of(f, &lines[i]));
+		json_u64(json, lines[i].key, figures_value_of(f, &lines[i]));
 	json_end(json, '}');
 }
 

@@ -55,8 +55,8 @@ static void incomplete(const struct drawing *d, char *out, size_t size)
 }
 
 /* `diff` NULL: not a difference. */
-static int draw(const struct drawing *d, const struct tree *tree, const struct tree_diff *diff,
-		struct buf *out, struct err_text *err)
+static int flamegraph_draw(const struct drawing *d, const struct tree *tree,
+			   const struct tree_diff *diff, struct buf *out, struct err_text *err)
 {
 	static const atomic_bool never;
 	const struct question_options *o = d->options;
@@ -101,7 +101,7 @@ static int draw_one(const struct drawing *d, struct buf *out, struct err_text *e
 
 	if (!r && d->options->reversed)
 		r = export_reverse(&tree, d->weight);
-	return r ? r : draw(d, &tree, NULL, out, err);
+	return r ? r : flamegraph_draw(d, &tree, NULL, out, err);
 }
 
 static int draw_difference(const struct drawing *d, struct buf *out, struct err_text *err)
@@ -112,10 +112,10 @@ static int draw_difference(const struct drawing *d, struct buf *out, struct err_
 				&(struct diff_side){n->view, &n->filter, n->value, n->at_ns}, &diff,
 				err);
 
-	return r ? r : draw(d, &diff.tree, &diff, out, err);
+	return r ? r : flamegraph_draw(d, &diff.tree, &diff, out, err);
 }
 
-static int answer(const struct drawing *d)
+static int flamegraph_answer(const struct drawing *d)
 {
 	const struct question_options *o = d->options;
 	cleanup(buf_done) struct buf out = {0};
@@ -133,8 +133,8 @@ static int answer(const struct drawing *d)
 	return output_write(d->now->command, o->output ? o->output : name, &out);
 }
 
-static int check(const struct command_call *call, const struct question_options *o,
-		 enum export_weight *ret_weight)
+static int flamegraph_check(const struct command_call *call, const struct question_options *o,
+			    enum export_weight *ret_weight)
 {
 	if (o->width && (o->width < WIDTH_LEAST || o->width > WIDTH_MOST))
 		return command_usage_error(call->command,
@@ -153,13 +153,13 @@ static int check(const struct command_call *call, const struct question_options 
 	return output_weight(call->command, o->weight, ret_weight);
 }
 
-static int run(struct command_call *call)
+static int flamegraph_run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
 	enum value value = o->base ? VALUE_LEAKED : VALUE_ALLOCATED;
 	struct drawing drawing = {.options = o};
 	struct question base, now;
-	int status = check(call, o, &drawing.weight);
+	int status = flamegraph_check(call, o, &drawing.weight);
 
 	if (!status && o->base)
 		status = question_open_named(call, o->base, value, &base);
@@ -169,7 +169,7 @@ static int run(struct command_call *call)
 	if (!status) {
 		drawing.base = o->base ? &base : NULL;
 		drawing.now = &now;
-		status = answer(&drawing);
+		status = flamegraph_answer(&drawing);
 		question_close(&now);
 	}
 	if (o->base)
@@ -227,5 +227,5 @@ const struct command command_flamegraph = {
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = flamegraph_run,
 };

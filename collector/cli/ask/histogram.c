@@ -89,7 +89,7 @@ static int print_histogram_json(const struct question *q, const struct histogram
 	return print_json(q, &out);
 }
 
-static int run(struct command_call *call)
+static int histogram_run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
 	cleanup(histogram_done) struct histogram histogram = {0};
@@ -134,5 +134,5 @@ const struct command command_histogram = {
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = histogram_run,
 };

@@ -22,7 +22,7 @@
 #define FRAMES_SHOWN 8
 #define INDENT	     28
 
-static void print_total(const struct question *q, const struct survivors *s)
+static void leaks_print_total(const struct question *q, const struct survivors *s)
 {
 	char bytes[32], blocks[32], recent[32], count[32], line[320], time[32];
 
@@ -62,7 +62,7 @@ static void print_ages(const struct survivor *s)
 	terminal_paragraph(STYLE_PLAIN, line, INDENT);
 }
 
-static void print_row(const struct question *q, const struct survivor *s)
+static void leaks_print_row(const struct question *q, const struct survivor *s)
 {
 	char bytes[32], suspect[32], blocks[32], place[320];
 	unsigned room = terminal_width() - INDENT;
@@ -81,18 +81,18 @@ static void print_row(const struct question *q, const struct survivor *s)
 	backtrace_print(q, s->node, FRAMES_SHOWN);
 }
 
-static int print_text(const struct question *q, const struct survivors *s, uint64_t count)
+static int leaks_print_text(const struct question *q, const struct survivors *s, uint64_t count)
 {
 	char rest[32];
 
 	header_print(q);
-	print_total(q, s);
+	leaks_print_total(q, s);
 	if (s->count) {
 		terminal_text(STYLE_DIM, "  SUSPECT NOT FREED  BLOCKS  CALL SITE", 0);
 		putchar('\n');
 	}
 	for (size_t i = 0; i < s->count && i < count; i++)
-		print_row(q, &s->list[i]);
+		leaks_print_row(q, &s->list[i]);
 	if (s->count > count)
 		printf("and %s more call site%s\n", format_count(rest, s->count - count),
 		       s->count - count == 1 ? "" : "s");
@@ -113,7 +113,7 @@ static int print_survivors_json(const struct question *q, const struct survivors
 	return print_json(q, &out);
 }
 
-static int answer(struct question *q, const struct question_options *o)
+static int leaks_answer(struct question *q, const struct question_options *o)
 {
 	cleanup(survivors_done) struct survivors survivors = {0};
 	uint64_t young_ns = NO_TIME;
@@ -129,7 +129,7 @@ static int answer(struct question *q, const struct question_options *o)
 		return question_failed(q, r, &err);
 	return fail_if_answer(q, o->fail_if,
 			      o->common.json ? print_survivors_json(q, &survivors, o->count)
-					     : print_text(q, &survivors, o->count));
+					     : leaks_print_text(q, &survivors, o->count));
 }
 
 static int run_leaks(struct command_call *call)
@@ -139,7 +139,7 @@ static int run_leaks(struct command_call *call)
 
 	if (!status && o->by && strcmp(o->by, "site") != 0)
 		return ranking_run(call, VALUE_LEAKED, FRAMES_SHOWN);
-	return status ? status : question_run(call, VALUE_LEAKED, answer);
+	return status ? status : question_run(call, VALUE_LEAKED, leaks_answer);
 }
 
 static const struct option leaks_table[] = {

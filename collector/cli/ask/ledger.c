@@ -122,8 +122,8 @@ static void print_parent(const struct process_info *p)
 	       format_count(number, p->parent_event));
 }
 
-static void print_text(const struct recording *r, const struct completeness *c,
-		       const struct err_text *reason)
+static void ledger_print_text(const struct recording *r, const struct completeness *c,
+			      const struct err_text *reason)
 {
 	incomplete_print(NULL, c);
 	print_program(r);
@@ -141,8 +141,8 @@ static void print_text(const struct recording *r, const struct completeness *c,
 		printf("\nThe account DOES NOT add up: %s.\n", reason->text);
 }
 
-static void print_json(const struct recording *r, const struct completeness *c,
-		       const struct err_text *reason)
+static void ledger_print_json(const struct recording *r, const struct completeness *c,
+			      const struct err_text *reason)
 {
 	struct buf out = {0};
 	struct json json;
@@ -176,9 +176,9 @@ static int ledger_run(struct command_call *call)
 	recording_completeness(recording, &completeness);
 	recording_adds_up(recording, &reason);
 	if (options->json)
-		print_json(recording, &completeness, &reason);
+		ledger_print_json(recording, &completeness, &reason);
 	else
-		print_text(recording, &completeness, &reason);
+		ledger_print_text(recording, &completeness, &reason);
 	recording_close(recording);
 	return completeness.adds_up && completeness.complete ? EXIT_DONE : EXIT_NO;
 }

@@ -35,7 +35,7 @@ static bool is_incomplete(const struct stream_summary *s)
 	return !strncmp(s->incomplete, "Incomplete", strlen("Incomplete"));
 }
 
-static void print_text(const struct stream_summary *list, size_t count)
+static void list_print_text(const struct stream_summary *list, size_t count)
 {
 	if (!count) {
 		printf("Nothing has been recorded yet. 'collector gather' waits for agents.\n");
@@ -59,7 +59,7 @@ static void print_text(const struct stream_summary *list, size_t count)
 	}
 }
 
-static void print_json(const struct stream_summary *list, size_t count)
+static void list_print_json(const struct stream_summary *list, size_t count)
 {
 	struct buf out = {0};
 	struct json json;
@@ -136,9 +136,9 @@ static int list_run(struct command_call *call)
 	if (!r)
 		r = store_list(store, &list, &count, &err);
 	if (!r && options->json)
-		print_json(list, count);
+		list_print_json(list, count);
 	else if (!r)
-		print_text(list, count);
+		list_print_text(list, count);
 	if (!r && !options->json)
 		hint_at_the_rest(list, count);
 	if (!r)

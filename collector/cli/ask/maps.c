@@ -48,7 +48,7 @@ static void print_region(const struct map_region *r)
 	putchar('\n');
 }
 
-static void print_text(const struct maps_state *s, const struct completeness *c)
+static void maps_print_text(const struct maps_state *s, const struct completeness *c)
 {
 	char time[32], text[32];
 
@@ -105,7 +105,7 @@ static void json_region(struct json *json, const struct map_region *r)
 	json_end(json, '}');
 }
 
-static void print_json(const struct maps_state *s, const struct completeness *c)
+static void maps_print_json(const struct maps_state *s, const struct completeness *c)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
@@ -161,9 +161,9 @@ static int maps_run(struct command_call *call)
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
 	if (o->common.json)
-		print_json(&state, &completeness);
+		maps_print_json(&state, &completeness);
 	else
-		print_text(&state, &completeness);
+		maps_print_text(&state, &completeness);
 	return EXIT_DONE;
 }
 

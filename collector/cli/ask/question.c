@@ -128,7 +128,7 @@ static int read_filters(struct question *q, const struct option_pairs *pairs, st
 	return 0;
 }
 
-static int read_condition(struct question *q, const char *condition, struct err_text *err)
+static int question_read_condition(struct question *q, const char *condition, struct err_text *err)
 {
 	int r;
 
@@ -154,7 +154,7 @@ static uint64_t clock_ns(void)
 }
 
 /* Shows progress on a terminal if the question takes longer than a second. */
-static void show_progress(void *context, uint64_t done, uint64_t of)
+static void question_show_progress(void *context, uint64_t done, uint64_t of)
 {
 	static char asking[] = "looking through the allocations";
 	struct question_progress *p = context;
@@ -172,7 +172,7 @@ static int add_progress(struct question *q)
 	if (!q->progress)
 		return -ENOMEM;
 	q->progress->begun_ns = clock_ns();
-	q->progress->progress.show = show_progress;
+	q->progress->progress.show = question_show_progress;
 	q->progress->progress.context = q->progress;
 	q->filter.progress = &q->progress->progress;
 	return 0;
@@ -228,7 +228,7 @@ static int open_all(struct question *q, const struct question_options *o, struct
 		r = read_time(q, o->at ? "--at" : "@TIME", o->at ? o->at : time, err);
 	if (r >= 0)
 		r = read_filters(q, &o->filters, err);
-	return r < 0 ? r : read_condition(q, o->where, err);
+	return r < 0 ? r : question_read_condition(q, o->where, err);
 }
 
 int question_open_named(struct command_call *call, const char *stream, enum value default_value,

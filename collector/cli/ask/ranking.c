@@ -36,7 +36,7 @@ int ranking_grouping(const struct command *command, const char *by, enum groupin
 }
 
 /* Prints what the rows are about: "Leaked: 1.2 MiB in 345 blocks". */
-static void print_total(const struct question *q, const struct groups *groups)
+static void ranking_print_total(const struct question *q, const struct groups *groups)
 {
 	static const char *const says[] = {
 		[VALUE_ALLOCATED] = "Allocated",     [VALUE_LEAKED] = "",
@@ -58,11 +58,11 @@ static void print_total(const struct question *q, const struct groups *groups)
 	       samples[0] ? ", from " : "", samples);
 }
 
-static int print_text(const struct question *q, const struct groups *groups,
-		      const struct site_table *table)
+static int ranking_print_text(const struct question *q, const struct groups *groups,
+			      const struct site_table *table)
 {
 	header_print(q);
-	print_total(q, groups);
+	ranking_print_total(q, groups);
 	if (groups->count)
 		sites_print(q, groups, table);
 	ledger_verdict_print(q);
@@ -104,7 +104,7 @@ static const char *const nouns[] = {[GROUP_BY_SITE] = "call site",
 				    [GROUP_BY_FUNCTION] = "function",
 				    [GROUP_BY_BACKTRACE] = "backtrace"};
 
-static int answer(struct question *q, const struct question_options *o, unsigned frames)
+static int ranking_answer(struct question *q, const struct question_options *o, unsigned frames)
 {
 	cleanup(groups_done) struct groups groups = {0};
 	struct err_text err = {0};
@@ -122,7 +122,7 @@ static int answer(struct question *q, const struct question_options *o, unsigned
 		qsort(groups.list, groups.count, sizeof(*groups.list), most_blocks_first);
 	return fail_if_answer(q, o->fail_if,
 			      o->common.json ? print_groups_json(q, &groups, &table)
-					     : print_text(q, &groups, &table));
+					     : ranking_print_text(q, &groups, &table));
 }
 
 static int run(struct command_call *call, enum value default_value, enum filter_answer at_once,
@@ -138,7 +138,7 @@ static int run(struct command_call *call, enum value default_value, enum filter_
 		return status;
 	if (at_once != ANSWER_ANY)
 		q.filter.freed_at_once = at_once;
-	status = answer(&q, o, frames);
+	status = ranking_answer(&q, o, frames);
 	question_close(&q);
 	return status;
 }

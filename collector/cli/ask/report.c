@@ -19,7 +19,7 @@
 
 #include "base/ban.h"
 
-static void print_total(const char *name, const struct usage *usage, const char *remark)
+static void report_print_total(const char *name, const struct usage *usage, const char *remark)
 {
 	char bytes[80], blocks[32], samples[48];
 
@@ -47,7 +47,7 @@ static void print_estimate(const struct question *q, const char *name, const str
 	if (q->sampled && !usage->blocks)
 		print_nothing(q, name, usage, remark);
 	else
-		print_total(name, usage, remark);
+		report_print_total(name, usage, remark);
 }
 
 static void print_totals(const struct question *q, const struct report *r)
@@ -108,7 +108,7 @@ static void print_next(const struct question *q)
 	}
 }
 
-static int print_text(const struct question *q, const struct overview *a, size_t count)
+static int report_print_text(const struct question *q, const struct overview *a, size_t count)
 {
 	header_print(q);
 	print_totals(q, &a->report);
@@ -142,7 +142,7 @@ static int print_answer_json(const struct question *q, const struct overview *a,
 	return print_json(q, &out);
 }
 
-static int run(struct command_call *call)
+static int report_run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
 	cleanup(overview_done) struct overview answer = {0};
@@ -160,7 +160,7 @@ static int run(struct command_call *call)
 	else if (o->common.json)
 		status = print_answer_json(&q, &answer, o->count);
 	else
-		status = print_text(&q, &answer, o->count);
+		status = report_print_text(&q, &answer, o->count);
 	status = fail_if_answer(&q, o->fail_if, status);
 	question_close(&q);
 	return status;
@@ -199,5 +199,5 @@ const struct command command_report = {
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = report_run,
 };

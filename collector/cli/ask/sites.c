@@ -171,8 +171,8 @@ static void print_callers(const struct question *q, const struct groups *groups,
 		print_caller(&callers[i], site);
 }
 
-static void print_row(const struct question *q, const struct groups *groups, const struct group *g,
-		      const struct site_table *table)
+static void sites_print_row(const struct question *q, const struct groups *groups,
+			    const struct group *g, const struct site_table *table)
 {
 	char bytes[32], blocks[32], place[320], error[32], samples[48];
 	unsigned width = terminal_width();
@@ -226,7 +226,7 @@ void sites_print(const struct question *q, const struct groups *groups,
 	terminal_text(STYLE_DIM, "    BYTES     %     BLOCKS  CALL SITE", 0);
 	putchar('\n');
 	for (size_t i = 0; i < groups->count && i < table->count; i++)
-		print_row(q, groups, &groups->list[i], table);
+		sites_print_row(q, groups, &groups->list[i], table);
 	print_rest(groups, table);
 }
 

@@ -75,7 +75,7 @@ static int show_schema(void)
 
 /* ---- statements ---- */
 
-static int read_all(FILE *file, const char *name, struct buf *text, struct err_text *err)
+static int sql_read_all(FILE *file, const char *name, struct buf *text, struct err_text *err)
 {
 	char part[65536];
 	size_t n;
@@ -98,11 +98,11 @@ static int read_statements(const char *path, struct buf *text, struct err_text *
 	cleanup(cleanup_fclose) FILE *file = NULL;
 
 	if (!strcmp(path, "-"))
-		return read_all(stdin, "standard input", text, err);
+		return sql_read_all(stdin, "standard input", text, err);
 	file = fopen(path, "re");
 	if (!file)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	return read_all(file, path, text, err);
+	return sql_read_all(file, path, text, err);
 }
 
 /* Finds what is asked, and about which stream. */
@@ -136,7 +136,7 @@ static int find_statements(const struct command_call *call, const char **ret_str
 
 /* ---- answers ---- */
 
-static int flush(void *context, struct buf *out)
+static int sql_flush(void *context, struct buf *out)
 {
 	(void)context;
 	if (out->length && fwrite(out->data, 1, out->length, stdout) != out->length)
@@ -151,7 +151,7 @@ static int run_with(struct sql *sql, const struct sql_options *o, const char *te
 	cleanup(buf_done) struct buf out = {0};
 	cleanup(sql_render_done) struct sql_render render = {
 		.out = &out,
-		.flush = flush,
+		.flush = sql_flush,
 		.format = o->csv	  ? SQL_CSV
 			  : o->json_lines ? SQL_JSON_LINES
 					  : SQL_JSON,

@@ -15,7 +15,7 @@
 #define WIDTH_MAX 100 /* of a column on a terminal */
 #define GAP	  2
 
-static void forget(struct sql_table *t)
+static void sql_table_forget(struct sql_table *t)
 {
 	for (size_t i = 0; t->cells && i < t->kept * t->columns; i++)
 		free(t->cells[i].text);
@@ -26,7 +26,7 @@ static void forget(struct sql_table *t)
 
 void sql_table_done(struct sql_table *table)
 {
-	forget(table);
+	sql_table_forget(table);
 	free(table->widths);
 	free(table->right);
 	*table = (struct sql_table){.answers = table->answers};
@@ -46,7 +46,7 @@ static char *copy(const char *text, size_t length)
 }
 
 /* Returns NULL if there is no value or no memory; `ret_error` tells which. */
-static char *text_of(const struct sql_value *value, int *ret_error)
+static char *sql_table_text_of(const struct sql_value *value, int *ret_error)
 {
 	char number[40], *text = NULL;
 
@@ -98,14 +98,15 @@ static void print_cell(const struct sql_table *t, unsigned column, const char *t
 		terminal_blanks(room - width);
 }
 
-static void print_row(const struct sql_table *t, const struct sql_cell *cells, bool heading)
+static void sql_table_print_row(const struct sql_table *t, const struct sql_cell *cells,
+				bool heading)
 {
 	for (unsigned i = 0; i < t->columns; i++)
 		print_cell(t, i, cells[i].text, heading);
 	putchar('\n');
 }
 
-static void measure(struct sql_table *t)
+static void sql_table_measure(struct sql_table *t)
 {
 	for (unsigned i = 0; i < t->columns; i++) {
 		bool numbers = true, some = false;
@@ -127,13 +128,13 @@ static void print_kept(struct sql_table *t)
 	if (t->begun || !t->kept)
 		return;
 	t->begun = true;
-	measure(t);
+	sql_table_measure(t);
 	for (size_t row = 0; row < t->kept; row++)
-		print_row(t, &t->cells[row * t->columns], !row);
-	forget(t);
+		sql_table_print_row(t, &t->cells[row * t->columns], !row);
+	sql_table_forget(t);
 }
 
-static int begin(void *context, unsigned columns, const char *const *names)
+static int sql_table_begin(void *context, unsigned columns, const char *const *names)
 {
 	struct sql_table *t = context;
 	int error = 0;
@@ -161,7 +162,7 @@ static int print_later(struct sql_table *t, const struct sql_value *values)
 	int error = 0;
 
 	for (unsigned i = 0; i < t->columns; i++) {
-		char *text = text_of(&values[i], &error);
+		char *text = sql_table_text_of(&values[i], &error);
 
 		print_cell(t, i, text, false);
 		free(text);
@@ -172,7 +173,7 @@ static int print_later(struct sql_table *t, const struct sql_value *values)
 	return error;
 }
 
-static int row(void *context, unsigned columns, const struct sql_value *values)
+static int sql_table_row(void *context, unsigned columns, const struct sql_value *values)
 {
 	struct sql_table *t = context;
 	int error = 0;
@@ -184,13 +185,13 @@ static int row(void *context, unsigned columns, const struct sql_value *values)
 		return print_later(t, values);
 	for (unsigned i = 0; i < columns; i++)
 		t->cells[t->kept * columns + i] = (struct sql_cell){
-			text_of(&values[i], &error),
+			sql_table_text_of(&values[i], &error),
 			values[i].kind == SQL_INTEGER || values[i].kind == SQL_REAL};
 	t->kept++;
 	return error;
 }
 
-static int end(void *context, bool cut)
+static int sql_table_end(void *context, bool cut)
 {
 	struct sql_table *t = context;
 
@@ -202,5 +203,5 @@ static int end(void *context, bool cut)
 
 struct sql_sink sql_table_sink(struct sql_table *table)
 {
-	return (struct sql_sink){begin, row, end, table};
+	return (struct sql_sink){sql_table_begin, sql_table_row, sql_table_end, table};
 }

@@ -35,7 +35,7 @@ static uint64_t highest(const struct timeline *t)
 }
 
 /* A column is a bucket: '#' up to the lowest use, '|' from there to the highest. */
-static char mark(const struct timeline_bucket *b, unsigned row, uint64_t most)
+static char timeline_mark(const struct timeline_bucket *b, unsigned row, uint64_t most)
 {
 	double step = (double)most / GRAPH_ROWS, floor = step * row;
 
@@ -58,7 +58,7 @@ static void print_graph(const struct timeline *t)
 		else
 			printf("%10s |", "");
 		for (; n < t->count && n + 1 < sizeof(line); n++)
-			line[n] = mark(&t->list[n], row, most);
+			line[n] = timeline_mark(&t->list[n], row, most);
 		while (n && line[n - 1] == ' ')
 			n--;
 		line[n] = 0;
@@ -99,8 +99,9 @@ static int print_timeline_json(const struct question *q, const struct timeline *
 	return print_json(q, &out);
 }
 
-static int ask(struct question *q, const struct question_options *o, uint32_t buckets,
-	       struct timeline_bands *bands, struct timeline *ret_timeline, struct err_text *err)
+static int timeline_ask(struct question *q, const struct question_options *o, uint32_t buckets,
+			struct timeline_bands *bands, struct timeline *ret_timeline,
+			struct err_text *err)
 {
 	struct timeline_question question = {.to_ns = NO_TIME, .buckets = buckets};
 	int r = o->start ? query_time(q->view, "--start", o->start, &question.from_ns, err) : 0;
@@ -116,12 +117,13 @@ static int ask(struct question *q, const struct question_options *o, uint32_t bu
 			    &bands->series, err);
 }
 
-static int draw(struct question *q, const struct question_options *o, struct timeline_bands *bands)
+static int timeline_draw(struct question *q, const struct question_options *o,
+			 struct timeline_bands *bands)
 {
 	cleanup(timeline_done) struct timeline t = {0};
 	cleanup(buf_done) struct buf out = {0};
 	struct err_text err = {0};
-	int r = ask(q, o, PICTURE_POINTS, bands, &t, &err);
+	int r = timeline_ask(q, o, PICTURE_POINTS, bands, &t, &err);
 
 	if (!r)
 		r = export_graph(
@@ -141,9 +143,9 @@ static int print(struct question *q, const struct question_options *o, struct ti
 	int r = 0;
 
 	if (o->common.json || !bands->asked)
-		r = ask(q, o, (uint32_t)o->count, bands, &table, &err);
+		r = timeline_ask(q, o, (uint32_t)o->count, bands, &table, &err);
 	if (!r && !o->common.json)
-		r = ask(q, o, terminal_width() - GRAPH_LABEL, bands, &graph, &err);
+		r = timeline_ask(q, o, terminal_width() - GRAPH_LABEL, bands, &graph, &err);
 	if (r < 0)
 		return question_failed(q, r, &err);
 	if (o->common.json)
@@ -170,10 +172,10 @@ static int answer(struct question *q, const struct question_options *o)
 
 	if (status)
 		return status;
-	return o->output ? draw(q, o, &bands) : print(q, o, &bands);
+	return o->output ? timeline_draw(q, o, &bands) : print(q, o, &bands);
 }
 
-static int run(struct command_call *call)
+static int timeline_run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
 
@@ -239,5 +241,5 @@ const struct command command_timeline = {
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = timeline_run,
 };

@@ -85,7 +85,7 @@ static int print_tree(const struct question *q, const struct tree *tree,
 	return output_write(q->command, "-", &out);
 }
 
-static int answer(struct question *q, const struct question_options *o)
+static int tree_answer(struct question *q, const struct question_options *o)
 {
 	cleanup(tree_done) struct tree tree = {0};
 	struct ascii_tree_options options = {.width = terminal_width()};
@@ -102,9 +102,9 @@ static int answer(struct question *q, const struct question_options *o)
 	return o->common.json ? print_tree_json(q, &tree) : print_tree(q, &tree, &options);
 }
 
-static int run(struct command_call *call)
+static int tree_run(struct command_call *call)
 {
-	return question_run(call, VALUE_ALLOCATED, answer);
+	return question_run(call, VALUE_ALLOCATED, tree_answer);
 }
 
 static const struct option tree_table[] = {
@@ -138,5 +138,5 @@ const struct command command_tree = {
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = tree_run,
 };

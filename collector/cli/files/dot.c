@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-static int hand_over(const struct buf *text, int *ret_fd)
+static int dot_hand_over(const struct buf *text, int *ret_fd)
 {
 	cleanup(cleanup_close) int fd = memfd_create("callgraph", MFD_CLOEXEC);
 
@@ -37,7 +37,7 @@ static int hand_over(const struct buf *text, int *ret_fd)
 	return 0;
 }
 
-static int start(int in, int out, const char *kind, pid_t *ret_pid)
+static int dot_start(int in, int out, const char *kind, pid_t *ret_pid)
 {
 	char program[] = "dot", form[16];
 	char *const arguments[] = {program, form, NULL};
@@ -59,11 +59,11 @@ static int start(int in, int out, const char *kind, pid_t *ret_pid)
 int dot_draw(const struct buf *text, const char *kind, FILE *file, struct err_text *err)
 {
 	cleanup(cleanup_close) int in = -1;
-	int status, r = fflush(file) ? -errno : hand_over(text, &in);
+	int status, r = fflush(file) ? -errno : dot_hand_over(text, &in);
 	pid_t pid;
 
 	if (!r)
-		r = start(in, fileno(file), kind, &pid);
+		r = dot_start(in, fileno(file), kind, &pid);
 	if (r == -ENOENT)
 		return err_set(
 			err, -ENOPKG,

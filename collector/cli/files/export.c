@@ -93,8 +93,8 @@ static int tell_size(const struct command *command, struct format_output *output
 	return r;
 }
 
-static int write_all(const struct command *command, struct format_output *output, FILE *file,
-		     struct err_text *err)
+static int export_write_all(const struct command *command, struct format_output *output, FILE *file,
+			    struct err_text *err)
 {
 	const char *drawn_as = output->format->drawn_as;
 	cleanup(buf_done) struct buf out = {0};
@@ -128,7 +128,7 @@ static int write_format(struct question *q, const struct question_options *o,
 			r = err_set(&err, -EIO, "writing %s: %s", o->output, strerror(errno));
 	}
 	if (!r)
-		r = write_all(q->command, &output, file, &err);
+		r = export_write_all(q->command, &output, file, &err);
 	if (!r && fflush(file) != 0) {
 		output_failed(errno);
 		r = -EIO;
@@ -168,7 +168,7 @@ static int refuse_options(const struct command *command, const struct question_o
 	return EXIT_DONE;
 }
 
-static int run(struct command_call *call)
+static int export_run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
 	const struct format *format = format_to_write(o->format);
@@ -178,7 +178,7 @@ static int run(struct command_call *call)
 	int status;
 
 	if (o->anonymise.wanted)
-		return anonymise_export(call, run);
+		return anonymise_export(call, export_run);
 	if (!format && !o->format)
 		return command_usage_error(call->command, "which format? --format takes %s",
 					   format_names_written(names, 0, " or "));
@@ -205,7 +205,7 @@ static void put_table(struct buf *out)
 			buf_printf(out, "  %-13s  %-34s  %s\n", f->name, f->holds, f->read_by);
 }
 
-static void fill(const char *word, struct buf *out)
+static void export_fill(const char *word, struct buf *out)
 {
 	unsigned takes = !strcmp(word, "weighed")  ? TAKES_WEIGHT
 			 : !strcmp(word, "graphs") ? TAKES_TITLE
@@ -275,10 +275,10 @@ const struct command command_export = {
 		"  collector export --format csv --size-min 1M last\n"
 		"  collector export --format csv --table backtraces --size-min 1M last\n"
 		"  collector export --anonymise --output shared.heapcast last\n",
-	.fill = fill,
+	.fill = export_fill,
 	.groups = groups,
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = export_run,
 };

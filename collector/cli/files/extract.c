@@ -32,7 +32,7 @@ struct extract_options {
 
 /* ---- what there is ---- */
 
-static void print_text(const struct extract_items *items)
+static void extract_print_text(const struct extract_items *items)
 {
 	char id[BUILD_ID_TEXT], size[32];
 
@@ -63,7 +63,7 @@ static void json_item(struct json *json, const struct extract_item *item)
 	json_end(json, '}');
 }
 
-static void print_json(const struct extract_items *items)
+static void extract_print_json(const struct extract_items *items)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
@@ -82,7 +82,7 @@ static void print_json(const struct extract_items *items)
 
 /* ---- writing ---- */
 
-static int put_file(int to, const char *source)
+static int extract_put_file(int to, const char *source)
 {
 	cleanup(cleanup_close) int from = open(source, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	char bytes[65536];
@@ -105,14 +105,14 @@ static int write_item(const struct extract_item *item, int below, bool replace,
 
 	if (r < 0)
 		return r;
-	r = item->source ? put_file(place.fd, item->source)
+	r = item->source ? extract_put_file(place.fd, item->source)
 			 : write_all(place.fd, item->text, item->size);
 	if (r < 0)
 		return err_set(err, r, "writing %.300s: %s", item->name, strerror(-r));
 	return extract_place_keep(&place, replace, err);
 }
 
-static int open_folder(const char *path, struct err_text *err)
+static int extract_open_folder(const char *path, struct err_text *err)
 {
 	int fd;
 
@@ -130,7 +130,7 @@ static int write_items(const struct command_call *call, const struct extract_ite
 	const struct extract_options *o = call->options;
 	const char *folder = o->output ? o->output : ".";
 	struct err_text err = {0};
-	cleanup(cleanup_close) int below = open_folder(folder, &err);
+	cleanup(cleanup_close) int below = extract_open_folder(folder, &err);
 	uint32_t written = 0;
 	bool there = false;
 
@@ -148,7 +148,7 @@ static int write_items(const struct command_call *call, const struct extract_ite
 	if (there)
 		command_note(call->command, "--force replaces what is there");
 	if (o->common.json)
-		print_json(items);
+		extract_print_json(items);
 	else
 		printf("%u files written below %s\n", written, folder);
 	return written == items->count ? EXIT_DONE : EXIT_FAULT;
@@ -162,7 +162,7 @@ static int none(const struct command_call *call, const char *stream,
 	const struct extract_options *o = call->options;
 
 	if (o->common.json && o->list)
-		print_json(items);
+		extract_print_json(items);
 	command_note(
 		call->command,
 		"nothing came with %s: none of its %u modules with a build id has "
@@ -173,7 +173,7 @@ static int none(const struct command_call *call, const char *stream,
 	return EXIT_NO;
 }
 
-static int run(struct command_call *call)
+static int extract_run(struct command_call *call)
 {
 	const struct extract_options *o = call->options;
 	const char *stream = call->argument_count ? call->arguments[0] : "last";
@@ -194,7 +194,7 @@ static int run(struct command_call *call)
 		return none(call, stream, &items);
 	if (!o->list)
 		return write_items(call, &items);
-	(o->common.json ? print_json : print_text)(&items);
+	(o->common.json ? extract_print_json : extract_print_text)(&items);
 	return EXIT_DONE;
 }
 
@@ -228,5 +228,5 @@ const struct command command_extract = {
 	.options_size = sizeof(struct extract_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = extract_run,
 };

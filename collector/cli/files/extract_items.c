@@ -45,7 +45,7 @@ void extract_items_done(struct extract_items *items)
 }
 
 /* Takes ownership of the strings of `item`, also if it fails. */
-static int append(struct extract_items *items, struct extract_item *item)
+static int extract_items_append(struct extract_items *items, struct extract_item *item)
 {
 	if (!item->name || (!item->source && !item->text) ||
 	    array_reserve(&items->list, &items->capacity, (uint64_t)items->count + 1,
@@ -99,7 +99,8 @@ static int list_modules(struct search *s, const struct recording *recording)
 	return 0;
 }
 
-static int add_file(struct extract_items *items, const char *path, const struct symbol_file *file)
+static int extract_items_add_file(struct extract_items *items, const char *path,
+				  const struct symbol_file *file)
 {
 	struct extract_item item = {
 		.source = strdup(file->path),
@@ -111,7 +112,7 @@ static int add_file(struct extract_items *items, const char *path, const struct 
 	memcpy(item.build_id, file->build_id, file->build_id_length);
 	if (asprintf(&item.name, "%s%s", path, file->code ? "" : ".debug") < 0)
 		item.name = NULL;
-	return append(items, &item);
+	return extract_items_append(items, &item);
 }
 
 static int match_file(void *context, const struct symbol_file *file)
@@ -139,13 +140,13 @@ static int match_file(void *context, const struct symbol_file *file)
 			break;
 		/* A module that was loaded twice is one file; one without a path is none. */
 		if (strcmp(m->path, before) != 0)
-			r = add_file(s->items, m->path, file);
+			r = extract_items_add_file(s->items, m->path, file);
 		before = m->path;
 	}
 	return r;
 }
 
-static int by_name(const void *a, const void *b)
+static int extract_items_by_name(const void *a, const void *b)
 {
 	const struct extract_item *x = a, *y = b;
 
@@ -189,7 +190,7 @@ static void put_region(struct buf *out, const struct map_region *r)
 	buf_byte(out, '\n');
 }
 
-static void put_usage(struct buf *out, const struct map_region *r)
+static void extract_items_put_usage(struct buf *out, const struct map_region *r)
 {
 	const struct {
 		const char *name;
@@ -220,7 +221,7 @@ static int add_maps(struct extract_items *items, const struct maps_state *state,
 	for (size_t i = 0; i < state->count; i++) {
 		put_region(&out, &state->region[i]);
 		if (what == EXTRACT_SMAPS)
-			put_usage(&out, &state->region[i]);
+			extract_items_put_usage(&out, &state->region[i]);
 	}
 	if (buf_error(&out)) {
 		buf_done(&out);
@@ -229,7 +230,7 @@ static int add_maps(struct extract_items *items, const struct maps_state *state,
 	item.text = (char *)buf_take(&out, &item.size);
 	if (asprintf(&item.name, "/proc/%u/%s", pid, what == EXTRACT_MAPS ? "maps" : "smaps") < 0)
 		item.name = NULL;
-	return append(items, &item);
+	return extract_items_append(items, &item);
 }
 
 static int find_maps(struct extract_items *items, const char *path, uint32_t pid,
@@ -268,7 +269,7 @@ int extract_items_find(const char *path, const char *symbols, struct extract_ite
 	if (!r)
 		r = find_maps(&items, path, recording_process(recording)->pid, err);
 	if (!r && items.count)
-		qsort(items.list, items.count, sizeof(*items.list), by_name);
+		qsort(items.list, items.count, sizeof(*items.list), extract_items_by_name);
 	if (!r)
 		r = tell_apart(&items);
 	if (r < 0)

@@ -14,7 +14,7 @@
 
 #define TRIES 100
 
-static int cannot(const char *what, const char *name, int error, struct err_text *err)
+static int extract_place_cannot(const char *what, const char *name, int error, struct err_text *err)
 {
 	return err_set(err, -error, "%s %.300s: %s", what, name, strerror(error));
 }
@@ -45,15 +45,15 @@ static int next_part(const char **path, char out[256])
 }
 
 /* Replaces *folder by the folder of that name in it. */
-static int enter(int *folder, const char *name, struct err_text *err)
+static int extract_place_enter(int *folder, const char *name, struct err_text *err)
 {
 	int fd;
 
 	if (mkdirat(*folder, name, 0777) < 0 && errno != EEXIST)
-		return cannot("making the folder", name, errno, err);
+		return extract_place_cannot("making the folder", name, errno, err);
 	fd = openat(*folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return cannot("opening the folder", name, errno, err);
+		return extract_place_cannot("opening the folder", name, errno, err);
 	close(*folder);
 	*folder = fd;
 	return 0;
@@ -68,14 +68,14 @@ static int go_down(struct extract_place *p, const char *path, struct err_text *e
 
 	if (r > 0)
 		while ((r = next_part(&path, part)) == 1) {
-			r = enter(&p->folder, p->name, err);
+			r = extract_place_enter(&p->folder, p->name, err);
 			if (r < 0)
 				return r;
 			memcpy(p->name, part, sizeof(part));
 		}
 	else if (!r)
 		r = -EINVAL;
-	return r < 0 ? cannot("no file is written to", all, -r, err) : 0;
+	return r < 0 ? extract_place_cannot("no file is written to", all, -r, err) : 0;
 }
 
 static int open_temporary(struct extract_place *p, struct err_text *err)
@@ -90,7 +90,7 @@ static int open_temporary(struct extract_place *p, struct err_text *err)
 			break;
 	}
 	p->temporary[0] = '\0';
-	return cannot("writing", p->name, errno, err);
+	return extract_place_cannot("writing", p->name, errno, err);
 }
 
 int extract_place_open(struct extract_place *p, int below, const char *path, struct err_text *err)
@@ -99,7 +99,7 @@ int extract_place_open(struct extract_place *p, int below, const char *path, str
 
 	*p = (struct extract_place){.folder = fcntl(below, F_DUPFD_CLOEXEC, 0), .fd = -1};
 	if (p->folder < 0)
-		return cannot("writing", path, errno, err);
+		return extract_place_cannot("writing", path, errno, err);
 	r = go_down(p, path, err);
 	return r ? r : open_temporary(p, err);
 }
@@ -108,7 +108,7 @@ int extract_place_keep(struct extract_place *p, bool replace, struct err_text *e
 {
 	if (renameat2(p->folder, p->temporary, p->folder, p->name, replace ? 0 : RENAME_NOREPLACE) <
 	    0)
-		return cannot("writing", p->name, errno, err);
+		return extract_place_cannot("writing", p->name, errno, err);
 	p->temporary[0] = '\0';
 	return 0;
 }

@@ -51,7 +51,8 @@ static int import_to_file(const char *path, const char *output,
 	return r;
 }
 
-static void print_text(const char *path, const char *output, const struct import_result *result)
+static void import_print_text(const char *path, const char *output,
+			      const struct import_result *result)
 {
 	char id[STREAM_ID_TEXT], count[32];
 
@@ -65,8 +66,8 @@ static void print_text(const char *path, const char *output, const struct import
 	}
 }
 
-static void print_json(struct json *json, const char *path, const char *output,
-		       const struct import_result *result)
+static void import_print_json(struct json *json, const char *path, const char *output,
+			      const struct import_result *result)
 {
 	json_object(json, NULL);
 	import_say_members(json, path, result);
@@ -85,7 +86,7 @@ static int compare_rests(const void *a, const void *b)
 					   &((const struct rest *)b)->beginning);
 }
 
-static bool is_recording(const struct import_command *o, const char *path)
+static bool import_is_recording(const struct import_command *o, const char *path)
 {
 	return !o->format && !o->output && !analyze_is_file(path);
 }
@@ -102,7 +103,7 @@ static int take_rests(struct command_call *call, struct rest *rests, size_t *ret
 		struct rest *rest = &rests[*ret_count];
 
 		rest->path = call->arguments[i];
-		if (!is_recording(call->options, rest->path)) {
+		if (!import_is_recording(call->options, rest->path)) {
 			call->arguments[left++] = call->arguments[i];
 			continue;
 		}
@@ -139,9 +140,9 @@ static int continue_streams(struct command_call *call, struct store *store, stru
 			return command_input_fault(call->command, r, &err);
 		import_say_continued(&continued, &result);
 		if (o->common.json)
-			print_json(json, paths[0], NULL, &result);
+			import_print_json(json, paths[0], NULL, &result);
 		else
-			print_text(paths[0], NULL, &result);
+			import_print_text(paths[0], NULL, &result);
 	}
 	return paths ? EXIT_DONE : command_fault(call->command, -ENOMEM, NULL);
 }
@@ -175,14 +176,14 @@ static int import_all(struct command_call *call, struct store *store, struct sym
 		if (r < 0)
 			return command_input_fault(call->command, r, &err);
 		if (o->common.json)
-			print_json(json, path, o->output, &result);
+			import_print_json(json, path, o->output, &result);
 		else
-			print_text(path, o->output, &result);
+			import_print_text(path, o->output, &result);
 	}
 	return EXIT_DONE;
 }
 
-static int check(const struct command_call *call)
+static int import_check(const struct command_call *call)
 {
 	const struct import_command *o = call->options;
 	char names[FORMAT_NAMES_MAX];
@@ -196,7 +197,7 @@ static int check(const struct command_call *call)
 	return EXIT_DONE;
 }
 
-static int run(struct command_call *call)
+static int import_run(struct command_call *call)
 {
 	const struct import_command *o = call->options;
 	cleanup(cleanup_free) struct rest *rests =
@@ -207,7 +208,7 @@ static int run(struct command_call *call)
 	struct err_text err = {0};
 	struct json json;
 	size_t count = 0;
-	int status = check(call), r = 0;
+	int status = import_check(call), r = 0;
 
 	if (status)
 		return status;
@@ -234,7 +235,7 @@ static int run(struct command_call *call)
 	return status;
 }
 
-static void fill(const char *word, struct buf *out)
+static void import_fill(const char *word, struct buf *out)
 {
 	char names[FORMAT_NAMES_MAX];
 
@@ -281,7 +282,7 @@ const struct command command_import = {
 		 "Files may be packed by gzip or zstd; those of jemalloc and gperftools may have\n"
 		 "names in front (\"--- symbol\", of jeprof --raw). Sums have no times, so their\n"
 		 "peak is what is in use. Estimates come with their error, counts without.\n",
-	.fill = fill,
+	.fill = import_fill,
 	.examples = "  collector import heapcast_app_1700000000_42.heapcast   the rest of a "
 		    "stream\n"
 		    "  collector import heaptrack.app.4711.zst && collector report last\n"
@@ -292,5 +293,5 @@ const struct command command_import = {
 	.defaults = &defaults,
 	.arguments_min = 1,
 	.arguments_max = -1,
-	.run = run,
+	.run = import_run,
 };

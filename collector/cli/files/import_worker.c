@@ -32,7 +32,7 @@ DEFINE_CLEANUP(store_close, struct store *)
 
 enum argument { DATA, DISK, MEMORY, NAME, FORMAT, UNIT, ARGUMENTS };
 
-static int status_of(int error)
+static int import_worker_status_of(int error)
 {
 	switch (error) {
 	case -EBADMSG:
@@ -81,7 +81,7 @@ static int hold_to_limits(struct command_call *call, struct err_text *err)
 
 /* A recording begins with an LZ4 frame (proto/README.md). No other file that can be imported does.
  */
-static bool is_recording(void)
+static bool import_worker_is_recording(void)
 {
 	static const unsigned char magic[4] = {0x04, 0x22, 0x4d, 0x18};
 	unsigned char head[4];
@@ -162,12 +162,12 @@ static int import_worker_run(struct command_call *call)
 
 	if (!r)
 		r = store_open(call->arguments[DATA], STORE_ADD, &store, &err);
-	if (!r && is_recording())
+	if (!r && import_worker_is_recording())
 		r = take_recording(store, call->arguments[NAME], &result, &err);
 	else if (!r)
 		r = take_profile(store, call, &result, &err);
 	if (r < 0) {
-		printf("%d %s\n", status_of(r), err_get(&err, r));
+		printf("%d %s\n", import_worker_status_of(r), err_get(&err, r));
 		return EXIT_FAULT;
 	}
 	say_done(call->arguments[NAME], &result);

@@ -26,7 +26,8 @@ struct pack_options {
 };
 
 /* Gives the functions that the view has named, as rows of the place that will be written. */
-static bool frame_of(void *context, uint32_t node, uint32_t index, struct named_frame *ret_frame)
+static bool pack_frame_of(void *context, uint32_t node, uint32_t index,
+			  struct named_frame *ret_frame)
 {
 	struct view *view = context;
 	struct view_frame frame;
@@ -54,7 +55,7 @@ static void left_out(void *context, const struct bring_file *file, const char *w
 	command_note(&command_pack, "%s: it is left out", why);
 }
 
-static void print_text(FILE *out, const struct name_result *r)
+static void pack_print_text(FILE *out, const struct name_result *r)
 {
 	char named[32], places[32], before[32], after[32], files[32];
 
@@ -67,7 +68,7 @@ static void print_text(FILE *out, const struct name_result *r)
 			format_size(before, (double)r->file_bytes));
 }
 
-static void print_json(FILE *out, const struct name_result *r)
+static void pack_print_json(FILE *out, const struct name_result *r)
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct json json;
@@ -92,7 +93,7 @@ static int pack(const struct pack_options *o, const struct question *q,
 	cleanup(pack_files_done) struct pack_files files = {0};
 	char doing[] = "packing";
 	struct name_settings settings = {.copy = {.progress = command_progress, .context = doing},
-					 .frame = frame_of,
+					 .frame = pack_frame_of,
 					 .said = is_said,
 					 .left_out = left_out,
 					 .context = q->view};
@@ -108,7 +109,7 @@ static int pack(const struct pack_options *o, const struct question *q,
 	return r ? r : new_file_keep(&file, err);
 }
 
-static int run(struct command_call *call)
+static int pack_run(struct command_call *call)
 {
 	const struct pack_options *o = call->options;
 	const char *output = o->question.output;
@@ -129,7 +130,8 @@ static int run(struct command_call *call)
 	question_close(&q);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
-	(o->question.common.json ? print_json : print_text)(standard ? stderr : stdout, &result);
+	(o->question.common.json ? pack_print_json : pack_print_text)(standard ? stderr : stdout,
+								      &result);
 	return EXIT_DONE;
 }
 
@@ -173,5 +175,5 @@ const struct command command_pack = {
 	.options_size = sizeof(struct pack_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = pack_run,
 };

@@ -53,8 +53,8 @@ static void say_missing(struct pack_files *f, const struct question *q, const st
 		command_note(q->command, "%s is left out: %s", m->path, why);
 }
 
-static int add(struct pack_files *f, const struct question *q, const struct module_info *m,
-	       struct err_text *err)
+static int pack_files_add(struct pack_files *f, const struct question *q,
+			  const struct module_info *m, struct err_text *err)
 {
 	const struct symbol_module module = {module_file(m), m->build_id, m->build_id_length};
 	struct bring_file file = {.file.build_id_length = m->build_id_length};
@@ -98,7 +98,7 @@ int pack_files_find(struct pack_files *f, const struct question *q, struct err_t
 		const struct module_info *m = recording_module(q->recording, i);
 
 		if (used[i - 1] && m)
-			r = add(f, q, m, err);
+			r = pack_files_add(f, q, m, err);
 	}
 	return r;
 }

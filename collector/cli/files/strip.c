@@ -42,7 +42,7 @@ static double ratio(const struct strip_result *r)
 	return r->bytes_after ? (double)r->bytes_before / (double)r->bytes_after : 0;
 }
 
-static void print_text(FILE *out, const struct strip_result *r)
+static void strip_print_text(FILE *out, const struct strip_result *r)
 {
 	char blocks[32], left[32], all[32], before[32], after[32];
 
@@ -56,7 +56,7 @@ static void print_text(FILE *out, const struct strip_result *r)
 		fprintf(out, ": there was little to leave out (--threshold).\n");
 }
 
-static void print_json(FILE *out, const struct strip_result *r)
+static void strip_print_json(FILE *out, const struct strip_result *r)
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct json json;
@@ -88,7 +88,7 @@ static int strip(const struct strip_options *o, const char *path, uint64_t thres
 	return r ? r : new_file_keep(&file, err);
 }
 
-static int run(struct command_call *call)
+static int strip_run(struct command_call *call)
 {
 	const struct strip_options *o = call->options;
 	cleanup(cleanup_free) char *path = NULL;
@@ -112,7 +112,7 @@ static int run(struct command_call *call)
 		r = strip(o, path, threshold_ns, &result, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
-	(o->common.json ? print_json : print_text)(standard ? stderr : stdout, &result);
+	(o->common.json ? strip_print_json : strip_print_text)(standard ? stderr : stdout, &result);
 	return EXIT_DONE;
 }
 
@@ -146,5 +146,5 @@ const struct command command_strip = {
 	.options_size = sizeof(struct strip_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
-	.run = run,
+	.run = strip_run,
 };

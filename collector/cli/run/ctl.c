@@ -144,7 +144,7 @@ static int ask_streams(struct ctl *c, char **names, int count, struct err_text *
 	return r;
 }
 
-static int answer(struct command_call *call, struct ctl *c, int names, struct err_text *err)
+static int ctl_answer(struct command_call *call, struct ctl *c, int names, struct err_text *err)
 {
 	int r;
 
@@ -182,7 +182,7 @@ static int find_action(const struct command_call *call, struct control_order *or
 	return -1;
 }
 
-static int check(const struct command_call *call, int at, struct ctl *c)
+static int ctl_check(const struct command_call *call, int at, struct ctl *c)
 {
 	const struct ctl_options *o = call->options;
 	int more = call->argument_count - at - 1;
@@ -209,19 +209,19 @@ static int check(const struct command_call *call, int at, struct ctl *c)
 	return EXIT_DONE;
 }
 
-static int run(struct command_call *call)
+static int ctl_run(struct command_call *call)
 {
 	const struct ctl_options *o = call->options;
 	struct ctl c = {.options = o};
 	struct err_text err = {0};
-	int at = find_action(call, &c.order), r = check(call, at, &c);
+	int at = find_action(call, &c.order), r = ctl_check(call, at, &c);
 
 	if (r)
 		return r;
 	c.order.wait_ms = o->wait_ns / 1000000;
 	if (o->host)
 		snprintf(c.order.host, sizeof(c.order.host), "%s", o->host);
-	r = answer(call, &c, at, &err);
+	r = ctl_answer(call, &c, at, &err);
 	buf_done(&c.out);
 	return r;
 }
@@ -263,5 +263,5 @@ const struct command command_ctl = {
 	.defaults = &defaults,
 	.arguments_min = 1,
 	.arguments_max = -1,
-	.run = run,
+	.run = ctl_run,
 };

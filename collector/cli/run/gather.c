@@ -59,14 +59,14 @@ struct gather {
 
 /* ---- talking ---- */
 
-static void clear_line(struct gather *g)
+static void gather_clear_line(struct gather *g)
 {
 	if (g->line_open)
 		fprintf(stderr, "\r\033[K");
 	g->line_open = false;
 }
 
-static const char *base_name(const char *path)
+static const char *gather_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -78,7 +78,7 @@ static void say_stream(const struct ingest_event *e, const char *what)
 	char id[STREAM_ID_TEXT], events[32], size[32];
 
 	stream_id_format(id, e->stream);
-	printf("%.12s  %s (pid %u)  %s", id, base_name(e->executable), e->pid, what);
+	printf("%.12s  %s (pid %u)  %s", id, gather_base_name(e->executable), e->pid, what);
 	if (e->events || e->bytes)
 		printf("  %s events, %s", format_count(events, e->events),
 		       format_size(size, (double)e->bytes));
@@ -96,7 +96,7 @@ static void say_file(const struct ingest_event *e)
 		printf("no symbol file %s: %s\n", id, e->text);
 }
 
-static void say(struct gather *g, const struct ingest_event *e)
+static void gather_say(struct gather *g, const struct ingest_event *e)
 {
 	if (e->kind == INGEST_WARNING) {
 		fprintf(stderr, "collector gather: %s\n", e->text);
@@ -158,7 +158,7 @@ static void say_nobody(struct gather *g)
 	if (g->found || g->told_nobody)
 		return;
 	g->told_nobody = true;
-	clear_line(g);
+	gather_clear_line(g);
 	fprintf(stderr,
 		"No agent has been found. Listening on %s.\n"
 		"Check that:\n"
@@ -195,12 +195,12 @@ static void close_timer(uv_timer_t *timer)
 		uv_close((uv_handle_t *)timer, NULL);
 }
 
-static void stop(struct gather *g)
+static void gather_stop(struct gather *g)
 {
 	if (g->stopping)
 		return;
 	g->stopping = true;
-	clear_line(g);
+	gather_clear_line(g);
 	ingest_stop(g->ingest, NULL, NULL);
 	gather_files_close(&g->files);
 	gather_pairs_stop(&g->pairs);
@@ -214,10 +214,10 @@ static void stop(struct gather *g)
 static void stop_now(struct gather *g)
 {
 	gather_ready_cancel(&g->ready);
-	stop(g);
+	gather_stop(g);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void gather_on_signal(uv_signal_t *handle, int number)
 {
 	(void)number;
 	say_nobody(handle->data);
@@ -232,17 +232,17 @@ static void on_until(uv_timer_t *timer)
 
 static void on_none_left(void *context)
 {
-	stop(context);
+	gather_stop(context);
 }
 
-static void on_event(void *context, const struct ingest_event *e)
+static void gather_on_event(void *context, const struct ingest_event *e)
 {
 	struct gather *g = context;
 	bool stream = e->kind == INGEST_STREAM_BEGAN || e->kind == INGEST_STREAM_ENDED;
 
-	clear_line(g);
+	gather_clear_line(g);
 	g->found |= e->kind == INGEST_FOUND || e->kind == INGEST_CONNECTED;
-	say(g, e);
+	gather_say(g, e);
 	gather_files_event(&g->files, e);
 	gather_ready_event(&g->ready, e);
 	gather_pairs_event(&g->pairs, e);
@@ -283,8 +283,8 @@ static void start_handles(struct gather *g)
 	uv_timer_init(&g->loop, &g->progress);
 	g->interrupt.data = g->terminate.data = g->until.data = g->nobody.data = g->progress.data =
 		g;
-	uv_signal_start(&g->interrupt, on_signal, SIGINT);
-	uv_signal_start(&g->terminate, on_signal, SIGTERM);
+	uv_signal_start(&g->interrupt, gather_on_signal, SIGINT);
+	uv_signal_start(&g->terminate, gather_on_signal, SIGTERM);
 	if (g->options->for_ns)
 		uv_timer_start(&g->until, on_until, g->options->for_ns / 1000000, 0);
 	uv_timer_start(&g->nobody, on_nobody, NOBODY_MS, 0);
@@ -320,7 +320,7 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		.memory_limit = g->options->memory_limit,
 		.keep_ns = g->options->keep_ns,
 		.keep_bytes = g->options->keep_bytes,
-		.event = on_event,
+		.event = gather_on_event,
 		.context = g,
 	};
 	struct secret *secrets = NULL;
@@ -390,7 +390,8 @@ static int check_http(const struct gather_options *options, struct err_text *err
 	return http_may_start(&http_options, err);
 }
 
-static int serve(const struct gather_options *options, struct http **ret_http, struct err_text *err)
+static int gather_serve(const struct gather_options *options, struct http **ret_http,
+			struct err_text *err)
 {
 	int r;
 
@@ -449,7 +450,7 @@ static int gather_run(struct command_call *call)
 			     "the catalogue of %s was damaged or of another version: it was made "
 			     "anew from the recordings there",
 			     options->common.data);
-	r = serve(options, &http, &err);
+	r = gather_serve(options, &http, &err);
 	if (!r)
 		r = gather(&g, store, call->arguments, call->argument_count, &err);
 	if (http)
@@ -509,7 +510,8 @@ const struct command command_gather = {
 	.summary = "find agents, store what they record",
 	.usage = "[OPTION...] [HOST[:PORT]...]",
 	.about = "Waits for agents that announce themselves in this network (UDP 43513), connects\n"
-		 "to each, and stores what they record until it is told to stop (Ctrl-C), --for a\n"
+		 "to each, and stores what they record until it is told to stop (Ctrl-C), "
+		 "--for a\n"
 		 "time, or --once. Agents named as HOST[:PORT] are tried again and again; agents\n"
 		 "can also dial in ('agent run --collector HOST:43513').\n"
 		 "\n"

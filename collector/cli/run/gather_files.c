@@ -16,7 +16,7 @@
 #define TICK_MS	       200
 #define TICKS_A_SECOND 5
 
-static struct symbol_module module_of(const struct ingest_file *file, const char *path)
+static struct symbol_module gather_files_module_of(const struct ingest_file *file, const char *path)
 {
 	return (struct symbol_module){
 		.path = path, .build_id = file->build_id, .build_id_length = file->build_id_length};
@@ -25,7 +25,7 @@ static struct symbol_module module_of(const struct ingest_file *file, const char
 bool gather_files_wanted(const struct gather_files *f, const struct ingest_file *file,
 			 const char *path)
 {
-	struct symbol_module module = module_of(file, path);
+	struct symbol_module module = gather_files_module_of(file, path);
 
 	return !symbols_is_pseudo(&module) && !symbols_are_here(f->folder, &module);
 }
@@ -33,7 +33,7 @@ bool gather_files_wanted(const struct gather_files *f, const struct ingest_file 
 int gather_files_came(const struct gather_files *f, const struct ingest_file *file,
 		      const char *path, struct err_text *err)
 {
-	struct symbol_module module = module_of(file, NULL);
+	struct symbol_module module = gather_files_module_of(file, NULL);
 	int r = symbols_store_receive(f->folder, path, &module, err);
 
 	return r < 0 ? r : 0;
@@ -41,7 +41,7 @@ int gather_files_came(const struct gather_files *f, const struct ingest_file *fi
 
 /* ---- questions ---- */
 
-static void refuse(struct control_client *client, const char *why)
+static void gather_files_refuse(struct control_client *client, const char *why)
 {
 	control_say(client, "no %s", why);
 	control_end(client);
@@ -66,17 +66,18 @@ static void on_question(void *context, struct control_client *client, const char
 	if (strncmp(line, "fetch ", 6) ||
 	    build_id_parse(line + 6, file->build_id, sizeof(file->build_id),
 			   &file->build_id_length) < 0) {
-		refuse(client, "such an order is not known here");
+		gather_files_refuse(client, "such an order is not known here");
 		return;
 	}
 	r = ingest_fetch(f->ingest, file);
 	if (r == -ENOTCONN)
-		refuse(client, "no agent is connected");
+		gather_files_refuse(client, "no agent is connected");
 	else if (r < 0)
-		refuse(client, r == -EBUSY ? "too many files are asked for" : strerror(-r));
+		gather_files_refuse(client,
+				    r == -EBUSY ? "too many files are asked for" : strerror(-r));
 }
 
-static void answer(void *context, struct control_client *client)
+static void gather_files_answer(void *context, struct control_client *client)
 {
 	const struct ingest_event *e = context;
 	const struct file_note *note = control_note(client);
@@ -95,7 +96,7 @@ void gather_files_event(struct gather_files *f, const struct ingest_event *e)
 	struct ingest_event event = *e;
 
 	if (e->kind == INGEST_FILE)
-		control_each(f->control, answer, &event);
+		control_each(f->control, gather_files_answer, &event);
 	if (e->kind == INGEST_REPLY)
 		gather_orders_reply(f->control, e);
 }

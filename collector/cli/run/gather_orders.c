@@ -58,7 +58,8 @@ static void end_if_all(struct control_client *client)
 	control_end(client);
 }
 
-static void refuse(struct control_client *client, const struct stream_id *stream, int error)
+static void gather_orders_refuse(struct control_client *client, const struct stream_id *stream,
+				 int error)
 {
 	struct control_reply reply = {.code = CONTROL_UNKNOWN};
 	const char *text = strerror(-error);
@@ -81,7 +82,7 @@ static void refuse(struct control_client *client, const struct stream_id *stream
 	say_reply(client, &reply);
 }
 
-static void give(struct giving *g, const struct stream_id *stream)
+static void gather_orders_give(struct giving *g, const struct stream_id *stream)
 {
 	const struct control_order *o = g->order;
 	struct orders_note *note = control_note(g->client);
@@ -98,7 +99,7 @@ static void give(struct giving *g, const struct stream_id *stream)
 	note->streams++;
 	r = ingest_order(g->orders->ingest, stream, &order);
 	if (r < 0)
-		refuse(g->client, stream, r);
+		gather_orders_refuse(g->client, stream, r);
 }
 
 static void give_live(void *context, const struct stream_id *stream, const char *host)
@@ -106,7 +107,7 @@ static void give_live(void *context, const struct stream_id *stream, const char 
 	struct giving *g = context;
 
 	if (!g->order->host[0] || !strcmp(g->order->host, host))
-		give(g, stream);
+		gather_orders_give(g, stream);
 }
 
 bool gather_orders_question(struct gather_orders *orders, struct control_client *client,
@@ -131,13 +132,13 @@ bool gather_orders_question(struct gather_orders *orders, struct control_client 
 	if (!order.target[0])
 		ingest_live(orders->ingest, give_live, &giving);
 	else if (build_id_parse(order.target, stream.bytes, sizeof(stream.bytes), &length) == 0)
-		give(&giving, &stream);
+		gather_orders_give(&giving, &stream);
 	note->complete = true;
 	end_if_all(client);
 	return true;
 }
 
-static void answer(void *context, struct control_client *client)
+static void gather_orders_answer(void *context, struct control_client *client)
 {
 	const struct ingest_event *e = context;
 	const struct orders_note *note = control_note(client);
@@ -161,5 +162,5 @@ void gather_orders_reply(struct control *control, const struct ingest_event *eve
 {
 	struct ingest_event copy = *event;
 
-	control_each(control, answer, &copy);
+	control_each(control, gather_orders_answer, &copy);
 }

@@ -28,7 +28,7 @@ static int stop_reading(void *context, uint64_t done, uint64_t of)
 	return atomic_load(&ready->cancelled);
 }
 
-static int prepare(struct gather_ready *ready)
+static int gather_ready_prepare(struct gather_ready *ready)
 {
 	cleanup(cleanup_store_close) struct store *store = NULL;
 	cleanup(cleanup_recording_close) struct recording *recording = NULL;
@@ -48,10 +48,10 @@ static int prepare(struct gather_ready *ready)
 
 static void do_work(uv_work_t *work)
 {
-	prepare(work->data);
+	gather_ready_prepare(work->data);
 }
 
-static void start(struct gather_ready *ready);
+static void gather_ready_start(struct gather_ready *ready);
 
 static void on_done(uv_work_t *work, int status)
 {
@@ -59,10 +59,10 @@ static void on_done(uv_work_t *work, int status)
 
 	(void)status;
 	ready->working = false;
-	start(ready);
+	gather_ready_start(ready);
 }
 
-static void start(struct gather_ready *ready)
+static void gather_ready_start(struct gather_ready *ready)
 {
 	if (ready->working || !ready->count || atomic_load(&ready->cancelled))
 		return;
@@ -84,7 +84,7 @@ void gather_ready_event(struct gather_ready *ready, const struct ingest_event *e
 			  sizeof(*ready->waiting)) < 0)
 		return;
 	ready->waiting[ready->count++] = *event->stream;
-	start(ready);
+	gather_ready_start(ready);
 }
 
 void gather_ready_cancel(struct gather_ready *ready)

@@ -27,7 +27,7 @@ static void say_pair(const char *folder, const char *name)
 	printf("%-24s %-20s  %-20s  %s\n", name, *facts.when ? facts.when : "?", seen, facts.peer);
 }
 
-static int list(struct command_call *call, const char *folder)
+static int pairs_list(struct command_call *call, const char *folder)
 {
 	struct err_text err = {0}, remark = {0};
 	struct pairs pairs;
@@ -68,7 +68,7 @@ static int revoke(struct command_call *call, const char *folder)
 	return EXIT_DONE;
 }
 
-static int run(struct command_call *call)
+static int pairs_run(struct command_call *call)
 {
 	const struct pairs_options *o = call->options;
 	const char *action = call->argument_count ? call->arguments[0] : "list";
@@ -78,7 +78,7 @@ static int run(struct command_call *call)
 		return command_usage_error(call->command,
 					   "there is no folder for keys: --pairs DIR names one");
 	if (!strcmp(action, "list") && call->argument_count < 2)
-		return list(call, folder);
+		return pairs_list(call, folder);
 	if (!strcmp(action, "revoke"))
 		return revoke(call, folder);
 	return command_usage_error(call->command, "takes list, or revoke NAME..., not '%.60s'",
@@ -98,7 +98,8 @@ const struct command command_pairs = {
 	.name = "pairs",
 	.summary = "the agents that this collector is paired with; revokes keys",
 	.usage = "[list | revoke NAME...]",
-	.about = "list (or nothing) shows with whom this collector is paired: what the pair is\n"
+	.about = "list (or nothing) shows with whom this collector is paired: what the pair "
+		 "is\n"
 		 "called here, since when it is, when an agent with this key was connected last,\n"
 		 "and with whom it was made.\n"
 		 "\n"
@@ -112,5 +113,5 @@ const struct command command_pairs = {
 	.options_size = sizeof(struct pairs_options),
 	.defaults = &defaults,
 	.arguments_max = -1,
-	.run = run,
+	.run = pairs_run,
 };

@@ -101,7 +101,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 	return EXIT_DONE;
 }
 
-static int run(struct command_call *call)
+static int serve_run(struct command_call *call)
 {
 	const struct serve_options *o = call->options;
 	struct symbol_sources symbols;
@@ -155,5 +155,5 @@ const struct command command_serve = {
 	.options_size = sizeof(struct serve_options),
 	.defaults = &defaults,
 	.arguments_max = -1,
-	.run = run,
+	.run = serve_run,
 };

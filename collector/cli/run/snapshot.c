@@ -131,7 +131,7 @@ static void print_processes(const struct snapshot *s)
 	}
 }
 
-static int write_json(const struct command *command, struct buf *out)
+static int snapshot_write_json(const struct command *command, struct buf *out)
 {
 	buf_byte(out, '\n');
 	if (buf_error(out))
@@ -142,7 +142,7 @@ static int write_json(const struct command *command, struct buf *out)
 
 /* ---- take ---- */
 
-static int take_all(struct snapshot_taking *taking, struct err_text *err)
+static int snapshot_take_all(struct snapshot_taking *taking, struct err_text *err)
 {
 	static char waiting[] = "waiting for streams up to their markers";
 	int r;
@@ -170,7 +170,7 @@ static int show_taken(struct command_call *call, const struct snapshot *s)
 		json_object(&json, NULL);
 		json_snapshot(&json, s);
 		json_end(&json, '}');
-		return write_json(call->command, &out);
+		return snapshot_write_json(call->command, &out);
 	}
 	print_summary(s);
 	print_missing(s);
@@ -207,7 +207,7 @@ static int take(struct command_call *call)
 	int status, r = snapshot_take(&request, &taking, &err);
 
 	if (!r)
-		r = take_all(taking, &err);
+		r = snapshot_take_all(taking, &err);
 	if (r < 0)
 		return take_failed(call, taking, r, &err);
 	status = show_taken(call, snapshot_taken(taking));
@@ -249,10 +249,10 @@ static int list_json(const struct command *command, const struct snapshot *list,
 		json_end(&json, '}');
 	}
 	json_end(&json, ']');
-	return write_json(command, &out);
+	return snapshot_write_json(command, &out);
 }
 
-static int list(struct command_call *call)
+static int snapshot_list(struct command_call *call)
 {
 	const struct common_options *o = call->options;
 	cleanup(cleanup_store_close) struct store *store = NULL;
@@ -316,7 +316,8 @@ static int show_groups(struct question *q, const struct snapshot *s,
 	return EXIT_DONE;
 }
 
-static int get(struct command_call *call, struct store **ret_store, struct snapshot *ret_snapshot)
+static int snapshot_get(struct command_call *call, struct store **ret_store,
+			struct snapshot *ret_snapshot)
 {
 	const struct common_options *o = call->options;
 	struct err_text err = {0};
@@ -332,13 +333,13 @@ static int get(struct command_call *call, struct store **ret_store, struct snaps
 	return r ? command_input_fault(call->command, r, &err) : EXIT_DONE;
 }
 
-static int show(struct command_call *call)
+static int snapshot_show(struct command_call *call)
 {
 	cleanup(cleanup_store_close) struct store *store = NULL;
 	cleanup(snapshot_done) struct snapshot snapshot = {0};
 	char stream[sizeof(SNAPSHOT_PREFIX) + SNAPSHOT_NAME_MAX];
 	struct question q;
-	int status = get(call, &store, &snapshot);
+	int status = snapshot_get(call, &store, &snapshot);
 
 	if (status)
 		return status;
@@ -353,12 +354,12 @@ static int show(struct command_call *call)
 
 /* ---- remove ---- */
 
-static int drop(struct command_call *call)
+static int snapshot_drop(struct command_call *call)
 {
 	cleanup(cleanup_store_close) struct store *store = NULL;
 	cleanup(snapshot_done) struct snapshot snapshot = {0};
 	struct err_text err = {0};
-	int r, status = get(call, &store, &snapshot);
+	int r, status = snapshot_get(call, &store, &snapshot);
 
 	if (status)
 		return status;
@@ -372,9 +373,12 @@ static const struct {
 	const char *name;
 	int (*run)(struct command_call *call);
 	int arguments_max; /* -1: any number */
-} actions[] = {{"take", take, -1}, {"list", list, 1}, {"show", show, -1}, {"remove", drop, -1}};
+} actions[] = {{"take", take, -1},
+	       {"list", snapshot_list, 1},
+	       {"show", snapshot_show, -1},
+	       {"remove", snapshot_drop, -1}};
 
-static int run(struct command_call *call)
+static int snapshot_run(struct command_call *call)
 {
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(call->arguments[0], actions[i].name) != 0)
@@ -437,5 +441,5 @@ const struct command command_snapshot = {
 	.defaults = &defaults,
 	.arguments_min = 1,
 	.arguments_max = -1,
-	.run = run,
+	.run = snapshot_run,
 };

@@ -1,5 +1,5 @@
-/* collector symbols: handles the files that name the code of recordings: add, fetch from agents,
- * list, and say which are missing. */
+/* collector symbols: handles the files that name the code of recordings: add, fetch from
+ * agents, list, and say which are missing. */
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ struct symbols_command_options {
 	const char *build_id;
 };
 
-static int write_json(const struct command *command, struct buf *out)
+static int symbols_write_json(const struct command *command, struct buf *out)
 {
 	int r;
 
@@ -55,7 +55,7 @@ struct adding {
 	size_t added, known, failed;
 };
 
-static void add_file(struct adding *a, const char *path, bool named)
+static void symbols_add_file(struct adding *a, const char *path, bool named)
 {
 	struct err_text err = {0};
 	int r = symbols_store_add(a->folder, path, &err);
@@ -74,7 +74,7 @@ static void add_named(struct adding *a, const char *path)
 	if (symbols_is_recording(path))
 		symbols_add_brought(a->folder, path, &a->added, &a->known, &a->failed);
 	else
-		add_file(a, path, true);
+		symbols_add_file(a, path, true);
 }
 
 /* Adds the ELF files of a folder. Files that are not ELF or have no build id are skipped. The store
@@ -96,7 +96,7 @@ static int add_folder(struct adding *a, char *path)
 		    at->st_dev == store.st_dev)
 			fts_set(walk, entry, FTS_SKIP);
 		if (entry->fts_info == FTS_F)
-			add_file(a, entry->fts_path, false);
+			symbols_add_file(a, entry->fts_path, false);
 		if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR) {
 			fprintf(stderr, "collector symbols: %s: %s\n", entry->fts_path,
 				strerror(entry->fts_errno));
@@ -107,7 +107,7 @@ static int add_folder(struct adding *a, char *path)
 	return 0;
 }
 
-static int add(struct command_call *call, const char *folder)
+static int symbols_add(struct command_call *call, const char *folder)
 {
 	struct adding a = {.folder = folder};
 
@@ -172,7 +172,7 @@ static int list_file(void *context, const struct symbol_file *f)
 	return 0;
 }
 
-static int list(struct command_call *call, const char *folder)
+static int symbols_list(struct command_call *call, const char *folder)
 {
 	const struct symbols_command_options *o = call->options;
 	struct listing l = {0};
@@ -193,7 +193,7 @@ static int list(struct command_call *call, const char *folder)
 		r = command_fault(call->command, r, NULL);
 	} else if (o->common.json) {
 		json_end(&json, ']');
-		r = write_json(call->command, &out);
+		r = symbols_write_json(call->command, &out);
 	} else if (!l.count) {
 		printf("No symbol files in %s: 'collector symbols add FILE...' copies them "
 		       "there.\n",
@@ -227,7 +227,7 @@ static void missing_done(struct missing_list *l)
 	free(l->list);
 }
 
-static bool is_same(const struct missing *m, const struct module_info *info)
+static bool symbols_is_same(const struct missing *m, const struct module_info *info)
 {
 	if (m->build_id_length != info->build_id_length)
 		return false;
@@ -240,7 +240,7 @@ static struct missing *missing_of(struct missing_list *l, const struct module_in
 	struct missing *list, *m;
 
 	for (size_t i = 0; i < l->count; i++)
-		if (is_same(&l->list[i], info))
+		if (symbols_is_same(&l->list[i], info))
 			return &l->list[i];
 	list = reallocarray(l->list, l->count + 1, sizeof(*list));
 	if (!list)
@@ -415,7 +415,7 @@ static int show_missing(struct command_call *call, const struct missing_list *l)
 	if (o->common.json) {
 		json_init(&json, &out);
 		missing_json(&json, l);
-		r = write_json(call->command, &out);
+		r = symbols_write_json(call->command, &out);
 	} else {
 		print_missing(l);
 	}
@@ -447,7 +447,7 @@ static int find_missing(struct command_call *call, struct missing_list *l, struc
 	return r;
 }
 
-static int missing(struct command_call *call, const char *folder)
+static int symbols_missing(struct command_call *call, const char *folder)
 {
 	struct missing_list l = {0};
 	struct err_text err = {0};
@@ -524,9 +524,12 @@ static int fetch(struct command_call *call, const char *folder)
 static const struct {
 	const char *name;
 	int (*run)(struct command_call *call, const char *folder);
-} actions[] = {{"add", add}, {"fetch", fetch}, {"list", list}, {"missing", missing}};
+} actions[] = {{"add", symbols_add},
+	       {"fetch", fetch},
+	       {"list", symbols_list},
+	       {"missing", symbols_missing}};
 
-static int run(struct command_call *call)
+static int symbols_run(struct command_call *call)
 {
 	const struct symbols_command_options *o = call->options;
 	cleanup(cleanup_free) char *folder = NULL;
@@ -535,7 +538,7 @@ static int run(struct command_call *call)
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(call->arguments[0], actions[i].name))
 			continue;
-		if (actions[i].run == add && stat(o->common.data, &st))
+		if (actions[i].run == symbols_add && stat(o->common.data, &st))
 			return command_usage_error(
 				call->command,
 				"there is no data folder %s: --data DIR names the one that "
@@ -599,5 +602,5 @@ const struct command command_symbols = {
 	.defaults = &defaults,
 	.arguments_min = 1,
 	.arguments_max = -1,
-	.run = run,
+	.run = symbols_run,
 };

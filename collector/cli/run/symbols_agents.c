@@ -19,7 +19,7 @@ struct asking {
 	bool terminal;
 };
 
-static void show_progress(const struct asking *a, const char *line)
+static void symbols_agents_show_progress(const struct asking *a, const char *line)
 {
 	uint64_t received, total;
 	char at[32], all[32];
@@ -39,7 +39,7 @@ static void on_line(void *context, const char *line)
 	char id[BUILD_ID_TEXT];
 
 	if (!strncmp(line, "at ", 3)) {
-		show_progress(a, line);
+		symbols_agents_show_progress(a, line);
 		return;
 	}
 	if (a->terminal)

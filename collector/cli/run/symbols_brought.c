@@ -32,8 +32,8 @@ bool symbols_is_recording(const char *path)
 }
 
 /* Receives a file that is complete. As symbols_store_receive. */
-static int receive(const char *folder, const char *temporary, int fd,
-		   const struct brought_file *file, struct err_text *err)
+static int symbols_brought_receive(const char *folder, const char *temporary, int fd,
+				   const struct brought_file *file, struct err_text *err)
 {
 	const struct symbol_module module = {.build_id = file->build_id,
 					     .build_id_length = file->build_id_length};
@@ -54,8 +54,8 @@ static int receive(const char *folder, const char *temporary, int fd,
 	return r;
 }
 
-static int take(struct brought *brought, const char *folder, const struct brought_file *file,
-		struct err_text *err)
+static int symbols_brought_take(struct brought *brought, const char *folder,
+				const struct brought_file *file, struct err_text *err)
 {
 	cleanup(cleanup_free) char *temporary = NULL;
 	cleanup(cleanup_close) int fd = -1;
@@ -70,7 +70,7 @@ static int take(struct brought *brought, const char *folder, const struct brough
 	}
 	r = brought_read(brought, fd, err);
 	if (!r)
-		r = receive(folder, temporary, fd, file, err);
+		r = symbols_brought_receive(folder, temporary, fd, file, err);
 	if (r < 0)
 		unlink(temporary);
 	return r;
@@ -84,8 +84,8 @@ static void say_failed(const char *path, const struct brought_file *file, const 
 		build_id_format(id, file->build_id, file->build_id_length), why);
 }
 
-static int take_all(struct brought *b, const char *folder, size_t *added, size_t *known,
-		    size_t *failed, struct err_text *err)
+static int symbols_brought_take_all(struct brought *b, const char *folder, size_t *added,
+				    size_t *known, size_t *failed, struct err_text *err)
 {
 	size_t failures = 0;
 	uint64_t bytes = 0;
@@ -100,7 +100,7 @@ static int take_all(struct brought *b, const char *folder, size_t *added, size_t
 		bytes += file.size <= BROUGHT_FILE_MAX ? file.size : 0;
 		if (bytes > BYTES_MAX)
 			return err_set(err, -EFBIG, "%s: more than 4 GiB of binaries", b->path);
-		r = take(b, folder, &file, &why);
+		r = symbols_brought_take(b, folder, &file, &why);
 		*added += r == 0;
 		*known += r == 1;
 		if (r >= 0)
@@ -124,7 +124,7 @@ void symbols_add_brought(const char *folder, const char *path, size_t *added, si
 	brought.progress = command_progress;
 	brought.context = reading;
 	if (!r)
-		r = take_all(&brought, folder, added, known, failed, &err);
+		r = symbols_brought_take_all(&brought, folder, added, known, failed, &err);
 	if (!r && *added + *known + *failed == before)
 		r = err_set(&err, -ENODATA,
 			    "%s brings no binaries along: 'collector pack --with-binaries' puts "

@@ -46,7 +46,7 @@ static int name_frames(struct collapsed *c)
 	return r;
 }
 
-static int put_line(void *context, const struct collapsed_line *line)
+static int collapsed_put_line(void *context, const struct collapsed_line *line)
 {
 	struct collapsed *c = context;
 	uint32_t kept = line->kept < c->node_count ? line->kept : c->node_count, node;
@@ -70,7 +70,7 @@ static int put_line(void *context, const struct collapsed_line *line)
 			       c->blocks ? 0 : line->value, false);
 }
 
-static int tell_progress(void *context, uint64_t done, uint64_t of)
+static int collapsed_tell_progress(void *context, uint64_t done, uint64_t of)
 {
 	const struct collapsed *c = context;
 	const struct import_options *o = c->im->options;
@@ -83,7 +83,8 @@ static int tell_progress(void *context, uint64_t done, uint64_t of)
 static int read_collapsed(struct importer *im)
 {
 	cleanup(collapsed_done) struct collapsed c = {.im = im};
-	const struct collapsed_to to = {.line = put_line, .progress = tell_progress, .context = &c};
+	const struct collapsed_to to = {
+		.line = collapsed_put_line, .progress = collapsed_tell_progress, .context = &c};
 	struct collapsed_counts counts = {0};
 	int r;
 

@@ -71,7 +71,7 @@ static enum number read_digits(const char *p, const char *end, uint64_t *ret_val
 	return too_large ? NUMBER_TOO_LARGE : NUMBER_FINE;
 }
 
-static enum number read_number(const char *p, const char *end, uint64_t *ret_value)
+static enum number collapsed_read_number(const char *p, const char *end, uint64_t *ret_value)
 {
 	bool minus;
 	enum number number;
@@ -156,7 +156,7 @@ static void leave_out(struct reader *r, uint64_t *count)
 		r->counts.first_left_out = r->counts.lines;
 }
 
-static int give(struct reader *r, const char *stack, size_t length, uint64_t value)
+static int collapsed_read_give(struct reader *r, const char *stack, size_t length, uint64_t value)
 {
 	long kept = split_frames(r, stack, length);
 
@@ -171,7 +171,7 @@ static int give(struct reader *r, const char *stack, size_t length, uint64_t val
 }
 
 /* Takes one line, without its end. */
-static int take_line(struct reader *r, const char *line, const char *end)
+static int collapsed_read_take_line(struct reader *r, const char *line, const char *end)
 {
 	const char *blank;
 	uint64_t value;
@@ -188,9 +188,9 @@ static int take_line(struct reader *r, const char *line, const char *end)
 		leave_out(r, &r->counts.without_value);
 		return 0;
 	}
-	switch (read_number(blank + 1, end, &value)) {
+	switch (collapsed_read_number(blank + 1, end, &value)) {
 	case NUMBER_FINE:
-		return give(r, line, (size_t)(blank - line), value);
+		return collapsed_read_give(r, line, (size_t)(blank - line), value);
 	case NUMBER_NEGATIVE:
 		leave_out(r, &r->counts.negative);
 		return 0;
@@ -212,12 +212,12 @@ static int take_lines(struct reader *r, const char *line, const char *end)
 	int error;
 
 	while ((cr = memchr(line, '\r', (size_t)(end - line))) && cr + 1 < end) {
-		error = take_line(r, line, cr);
+		error = collapsed_read_take_line(r, line, cr);
 		if (error)
 			return error;
 		line = cr + 1;
 	}
-	return take_line(r, line, cr ? cr : end);
+	return collapsed_read_take_line(r, line, cr ? cr : end);
 }
 
 static int take_or_skip(struct reader *r, const char *line, const char *end)
@@ -256,7 +256,7 @@ static int take_buffer(struct reader *r, bool is_end)
 /* ---- the file ---- */
 
 /* Moves what is still needed to the front of the buffer. */
-static void make_room(struct reader *r)
+static void collapsed_read_make_room(struct reader *r)
 {
 	size_t from = r->count && r->before < r->at ? r->before : r->at;
 
@@ -280,7 +280,7 @@ static int read_chunks(struct reader *r, struct source *source, struct err_text 
 	int error;
 
 	do {
-		make_room(r);
+		collapsed_read_make_room(r);
 		n = source_read(source, r->buffer + r->filled, CHUNK_BYTES, err);
 		if (n < 0)
 			return (int)n;

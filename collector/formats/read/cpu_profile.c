@@ -17,7 +17,7 @@ bool cpu_profile_begins(const uint8_t *data, size_t length)
 	return !reader_u64le(&r) && !reader_error(&r);
 }
 
-static int read_head(struct reader *r)
+static int cpu_profile_read_head(struct reader *r)
 {
 	uint64_t first = reader_u64le(r), words = reader_u64le(r);
 
@@ -34,7 +34,7 @@ int cpu_profile_read(const uint8_t *data, size_t length,
 {
 	cleanup(cleanup_free) uint64_t *addresses = calloc(IMPORT_STACK_MAX, sizeof(*addresses));
 	struct reader r = reader_of(data, length);
-	int error = addresses ? read_head(&r) : -ENOMEM;
+	int error = addresses ? cpu_profile_read_head(&r) : -ENOMEM;
 
 	while (!error && reader_more(&r)) {
 		uint64_t number = reader_u64le(&r), depth = reader_u64le(&r);

@@ -93,7 +93,7 @@ static bool read_thread(char **at, uint64_t *ret_id)
 }
 
 /* Finds or adds a thread. Threads are numbered in the order in which they appear. */
-static int thread_of(struct heap *h, uint64_t id, const char *name, uint32_t *ret_number)
+static int heap_thread_of(struct heap *h, uint64_t id, const char *name, uint32_t *ret_number)
 {
 	Heapcast__Thread thread = HEAPCAST__THREAD__INIT;
 	uint64_t *number = map_put(&h->threads, id, NULL);
@@ -111,14 +111,14 @@ static int thread_of(struct heap *h, uint64_t id, const char *name, uint32_t *re
 }
 
 /* Adds what is in no thread's own sum: it belongs to threads that have ended. */
-static int put_rest(struct heap *h)
+static int heap_put_rest(struct heap *h)
 {
 	uint32_t thread;
 	int r;
 
 	if (!h->in_stack || !(h->rest.live_blocks || h->rest.blocks))
 		return 0;
-	r = thread_of(h, 0, "(ended threads)", &thread);
+	r = heap_thread_of(h, 0, "(ended threads)", &thread);
 	return r ? r : heap_put_sums(h, thread, &h->rest);
 }
 
@@ -133,7 +133,7 @@ static int read_thread_sums(struct heap *h, char *at)
 	if (!read_thread(&at, &id) || !read_sums(&at, &s))
 		return importer_bad_line(h->im, "no sums of a thread");
 	if (!h->in_stack)
-		return id ? thread_of(h, id, at + strspn(at, " "), &thread) : 0;
+		return id ? heap_thread_of(h, id, at + strspn(at, " "), &thread) : 0;
 	if (!id) {
 		h->rest = s;
 		h->live_factor = heap_factor(h, s.live_blocks, s.live_bytes);
@@ -148,7 +148,7 @@ static int read_thread_sums(struct heap *h, char *at)
 	h->rest.live_bytes = less(h->rest.live_bytes, s.live_bytes);
 	h->rest.blocks = less(h->rest.blocks, s.blocks);
 	h->rest.bytes = less(h->rest.bytes, s.bytes);
-	r = thread_of(h, id, NULL, &thread);
+	r = heap_thread_of(h, id, NULL, &thread);
 	return r ? r : heap_put_sums(h, thread, &s);
 }
 
@@ -158,7 +158,7 @@ static int read_jemalloc_line(struct heap *h, char *line)
 	int r;
 
 	if (text_word(&at, "@")) {
-		r = put_rest(h);
+		r = heap_put_rest(h);
 		h->rest = (struct sums){0};
 		h->in_stack = true;
 		return r ? r : heap_read_stack(h, at);
@@ -239,7 +239,7 @@ static int read_jemalloc_head(struct heap *h, char *line)
 	return 0;
 }
 
-static int begin(struct heap *h)
+static int heap_begin(struct heap *h)
 {
 	struct importer_process process = {
 		.executable = h->symbols.binary ? h->symbols.binary : mapped_program(&h->mapped),
@@ -309,7 +309,7 @@ static int read_words(struct heap *h)
 	h->words_blocks = importer_counts_blocks(h->im);
 	r = read_words_maps(h, end);
 	if (!r)
-		r = begin(h);
+		r = heap_begin(h);
 	h->im->place_name = "stack";
 	return r ? r : cpu_profile_read(h->words.data, length, put_words, h, &end);
 }
@@ -359,7 +359,7 @@ static int read_sums_head(struct heap *h, char *line)
 }
 
 /* Reads what was mapped, from the head of the sums on. */
-static int read_maps(struct heap *h)
+static int heap_read_maps(struct heap *h)
 {
 	bool within = false;
 	size_t length;
@@ -382,14 +382,14 @@ static int read_maps(struct heap *h)
 	return source_rewind(h->im->source, h->im->err);
 }
 
-static int read_text(struct heap *h)
+static int heap_read_text(struct heap *h)
 {
 	size_t length;
 	char *line;
-	int r = read_maps(h);
+	int r = heap_read_maps(h);
 
 	if (!r)
-		r = begin(h);
+		r = heap_begin(h);
 	while (!r && (r = importer_line(h->im, &line, &length)) == 1) {
 		r = 0;
 		if (source_line_number(h->im->source) <= h->head_line)
@@ -400,7 +400,7 @@ static int read_text(struct heap *h)
 			break;
 		r = h->jemalloc ? read_jemalloc_line(h, line) : read_gperftools_line(h, line);
 	}
-	return !r && h->jemalloc ? put_rest(h) : r;
+	return !r && h->jemalloc ? heap_put_rest(h) : r;
 }
 
 static int read_heap(struct heap *h)
@@ -414,7 +414,7 @@ static int read_heap(struct heap *h)
 	if (!r)
 		return err_set(h->im->err, -EBADMSG, "%s is empty", source_name(h->im->source));
 	r = r == 1 ? read_sums_head(h, line) : r;
-	return r ? r : read_text(h);
+	return r ? r : heap_read_text(h);
 }
 
 /* Reads either format; the head says which one it is. */

@@ -51,7 +51,7 @@ int heaptrack_no_memory(struct heaptrack *h)
 }
 
 /* Begins the recording. Nothing may be put into the composer before. */
-static int begin(struct heaptrack *h)
+static int heaptrack_begin(struct heaptrack *h)
 {
 	const struct importer_process process = {.command_line = h->command_line, .tool = h->tool};
 	int r = h->im->composer ? 0 : importer_begin(h->im, &process);
@@ -132,7 +132,7 @@ static const struct base *base_of(const struct heaptrack *h, uint64_t string)
 	return number ? &h->bases[number - 1] : &none;
 }
 
-static int module_of(struct heaptrack *h, uint64_t string, uint32_t *ret_module)
+static int heaptrack_module_of(struct heaptrack *h, uint64_t string, uint32_t *ret_module)
 {
 	Heapcast__Module module = HEAPCAST__MODULE__INIT;
 	const struct base *base = base_of(h, string);
@@ -184,7 +184,7 @@ static int read_pointer(struct heaptrack *h, char *at)
 	uint64_t address, module = 0;
 	struct pointer *p;
 	unsigned count = 0;
-	int r = begin(h);
+	int r = heaptrack_begin(h);
 
 	if (r < 0)
 		return r;
@@ -199,7 +199,7 @@ static int read_pointer(struct heaptrack *h, char *at)
 	p = &h->pointers[h->pointer_count++];
 	/* The address lies in the call; in a recording a place is where the call returns to. */
 	p->offset = address + 1 - base_of(h, module)->bias;
-	r = module_of(h, module, &p->module);
+	r = heaptrack_module_of(h, module, &p->module);
 	if (!r)
 		r = read_frames(h, at, frames, &count);
 	if (r < 0)
@@ -216,7 +216,7 @@ static int read_trace(struct heaptrack *h, char *at)
 	uint64_t pointer, parent;
 	struct trace above = {0}, *trace;
 	const struct pointer *p;
-	int r = begin(h);
+	int r = heaptrack_begin(h);
 
 	if (r < 0)
 		return r;
@@ -263,7 +263,7 @@ static int info_of(struct heaptrack *h, char *at, uint64_t *ret_index)
 }
 
 /* The address that is given to the k-th live block of an info. */
-static uint64_t address_of(uint64_t info, uint32_t k)
+static uint64_t heaptrack_address_of(uint64_t info, uint32_t k)
 {
 	return (info << LIVE_BITS | k) * 16 + (1u << 20);
 }
@@ -284,15 +284,16 @@ static int read_birth(struct heaptrack *h, char *at)
 		r = importer_bad_line(h->im, "more than %u live blocks of one kind",
 				      (1u << LIVE_BITS) - 1);
 	if (!r)
-		r = begin(h);
+		r = heaptrack_begin(h);
 	if (r < 0)
 		return r;
-	return importer_event(h->im, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
-						     .thread = 1,
-						     .time_ns = next_time(h),
-						     .address = address_of(index, info->live++),
-						     .size = info->size,
-						     .stack = info->node});
+	return importer_event(h->im,
+			      &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
+					      .thread = 1,
+					      .time_ns = next_time(h),
+					      .address = heaptrack_address_of(index, info->live++),
+					      .size = info->size,
+					      .stack = info->node});
 }
 
 static int read_death(struct heaptrack *h, char *at)
@@ -307,10 +308,11 @@ static int read_death(struct heaptrack *h, char *at)
 		h->unmatched++;
 		return 0;
 	}
-	return importer_event(h->im, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_FREE,
-						     .thread = 1,
-						     .time_ns = next_time(h),
-						     .address = address_of(index, --info->live)});
+	return importer_event(
+		h->im, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_FREE,
+				       .thread = 1,
+				       .time_ns = next_time(h),
+				       .address = heaptrack_address_of(index, --info->live)});
 }
 
 static int read_clock(struct heaptrack *h, char *at)
@@ -327,7 +329,7 @@ static int read_resident(struct heaptrack *h, char *at)
 {
 	Heapcast__Figures figures = HEAPCAST__FIGURES__INIT;
 	uint64_t pages;
-	int r = begin(h);
+	int r = heaptrack_begin(h);
 
 	if (!r && !text_hex(&at, &pages))
 		r = importer_bad_line(h->im, "resident pages without a number");
@@ -399,7 +401,7 @@ static int read_heaptrack(struct importer *im)
 		importer_note(im, "%llu frees of blocks that were allocated before it began",
 			      (unsigned long long)h.unmatched);
 	im->end_ns = h.now_ns > h.clock_ns ? h.now_ns : h.clock_ns;
-	return begin(&h);
+	return heaptrack_begin(&h);
 }
 
 /* Recognizes "v HEX HEX" and a line's end. */

@@ -98,7 +98,7 @@ static size_t split(char *line, ProtobufCBinaryData *words, size_t most)
 	return count;
 }
 
-static const char *base_name(const char *path)
+static const char *importer_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -119,7 +119,7 @@ int importer_begin(struct importer *im, const struct importer_process *p)
 	snprintf(im->result->tool, sizeof(im->result->tool), "%s", p->tool ? p->tool : "");
 	origin.format = (char *)(uintptr_t)im->result->format;
 	origin.tool = im->result->tool;
-	origin.file = composer_text(base_name(source_name(im->source)));
+	origin.file = composer_text(importer_base_name(source_name(im->source)));
 	origin.exact = !p->sampled;
 	origin.note = im->result->note;
 	origin.wall_ns = p->wall_ns;
@@ -246,7 +246,7 @@ bool importer_is_binary(const uint8_t *head, size_t length)
 	return false;
 }
 
-static char *skip_blanks(char *at)
+static char *importer_skip_blanks(char *at)
 {
 	while (*at == ' ' || *at == '\t')
 		at++;
@@ -255,7 +255,7 @@ static char *skip_blanks(char *at)
 
 bool text_hex(char **at, uint64_t *ret_value)
 {
-	char *p = skip_blanks(*at), *begin;
+	char *p = importer_skip_blanks(*at), *begin;
 	uint64_t value = 0;
 
 	if (p[0] == '0' && p[1] == 'x')
@@ -281,7 +281,7 @@ bool text_hex(char **at, uint64_t *ret_value)
 
 bool text_decimal(char **at, uint64_t *ret_value)
 {
-	char *p = skip_blanks(*at), *begin = p;
+	char *p = importer_skip_blanks(*at), *begin = p;
 	uint64_t value = 0;
 
 	for (; *p >= '0' && *p <= '9'; p++)
@@ -297,7 +297,7 @@ bool text_decimal(char **at, uint64_t *ret_value)
 
 bool text_word(char **at, const char *word)
 {
-	char *p = skip_blanks(*at);
+	char *p = importer_skip_blanks(*at);
 	size_t length = strlen(word);
 
 	if (strncmp(p, word, length) != 0)

@@ -94,7 +94,7 @@ int mapped_add_line(struct mapped *mapped, char *line)
 	return *at ? mapped_add(mapped, &m) : 0;
 }
 
-static int by_start(const void *a, const void *b)
+static int mapped_by_start(const void *a, const void *b)
 {
 	const struct mapping *x = a, *y = b;
 
@@ -104,7 +104,7 @@ static int by_start(const void *a, const void *b)
 int mapped_sort(struct mapped *m)
 {
 	if (m->count)
-		qsort(m->list, m->count, sizeof(*m->list), by_start);
+		qsort(m->list, m->count, sizeof(*m->list), mapped_by_start);
 	for (uint32_t i = 0; i < m->count; i++) {
 		uint32_t number = m->list[i].number;
 
@@ -140,7 +140,7 @@ const char *mapped_program(const struct mapped *m)
 	return m->count ? m->list[0].path : NULL;
 }
 
-static struct mapping *find(const struct mapped *m, uint64_t address)
+static struct mapping *mapped_find(const struct mapped *m, uint64_t address)
 {
 	uint32_t low = 0, high = m->count;
 
@@ -158,7 +158,7 @@ static struct mapping *find(const struct mapped *m, uint64_t address)
 
 bool mapped_is_in(const struct mapped *m, uint64_t address, const char *library)
 {
-	const struct mapping *of = find(m, address);
+	const struct mapping *of = mapped_find(m, address);
 	const char *slash = of ? strrchr(of->path, '/') : NULL;
 
 	return of && !strncmp(slash ? slash + 1 : of->path, library, strlen(library));
@@ -206,7 +206,7 @@ static int place(struct mapped *m, struct composer *composer, struct mapping *of
 int mapped_place(struct mapped *m, struct composer *composer, uint64_t address,
 		 uint32_t *ret_module, uint64_t *ret_offset)
 {
-	return place(m, composer, find(m, address), address, ret_module, ret_offset);
+	return place(m, composer, mapped_find(m, address), address, ret_module, ret_offset);
 }
 
 int mapped_place_in(struct mapped *m, struct composer *composer, uint32_t number, uint64_t address,
@@ -216,6 +216,6 @@ int mapped_place_in(struct mapped *m, struct composer *composer, uint32_t number
 	struct mapping *of = index ? &m->list[index - 1] : NULL;
 
 	if (!of || address < of->start || address > of->end)
-		of = find(m, address);
+		of = mapped_find(m, address);
 	return place(m, composer, of, address, ret_module, ret_offset);
 }

@@ -192,7 +192,7 @@ static int read_lines(struct profile *f, const struct pprof_location *l,
 
 /* Makes a place for a location. A second location at the same place, and one without an address,
  * gets a number. */
-static int place_of(struct profile *f, struct pprof_location *l, bool named)
+static int pprof_place_of(struct profile *f, struct pprof_location *l, bool named)
 {
 	uint64_t *mapping = map_get(&f->p.mapping_ids, l->mapping);
 	uint32_t known = f->taken.count, taken = 0;
@@ -233,7 +233,7 @@ static int place_location(struct profile *f, struct pprof_location *l)
 
 	named = count == 1 && is_place(frames[0].function, l->address) ? 0 : count;
 	if (!r)
-		r = place_of(f, l, named);
+		r = pprof_place_of(f, l, named);
 	if (!r && (named || !l->module))
 		r = importer_name(f->im, l->module, l->offset, frames, named);
 	l->placed = true;
@@ -302,7 +302,7 @@ static int read_label(struct profile *f, struct reader message, struct buf *out)
 }
 
 /* Returns the thread that stands for a set of labels; thread 1 has none. */
-static int thread_of(struct profile *f, struct buf *labels, uint32_t *ret_thread)
+static int pprof_thread_of(struct profile *f, struct buf *labels, uint32_t *ret_thread)
 {
 	Heapcast__Mark mark = HEAPCAST__MARK__INIT;
 	Heapcast__Thread thread = HEAPCAST__THREAD__INIT;
@@ -335,7 +335,7 @@ static int thread_of(struct profile *f, struct buf *labels, uint32_t *ret_thread
 	return r ? r : composer_mark(f->im->composer, &mark);
 }
 
-static uint64_t value_of(const uint64_t *values, uint32_t type)
+static uint64_t pprof_value_of(const uint64_t *values, uint32_t type)
 {
 	return type == NO_TYPE ? 0 : values[type];
 }
@@ -355,8 +355,8 @@ static int put_scaled(struct profile *f, uint32_t thread, uint32_t node, uint64_
 				(double)bytes, freed);
 }
 
-static int put(struct profile *f, uint32_t thread, uint32_t node, uint64_t blocks, uint64_t bytes,
-	       bool freed)
+static int pprof_put(struct profile *f, uint32_t thread, uint32_t node, uint64_t blocks,
+		     uint64_t bytes, bool freed)
 {
 	if (!blocks && bytes)
 		blocks = 1; /* not known */
@@ -366,9 +366,10 @@ static int put(struct profile *f, uint32_t thread, uint32_t node, uint64_t block
 
 static int put_values(struct profile *f, uint32_t thread, uint32_t node, const uint64_t *values)
 {
-	uint64_t live_blocks = value_of(values, f->live_blocks),
-		 live_bytes = value_of(values, f->live_bytes), blocks = value_of(values, f->blocks),
-		 bytes = value_of(values, f->bytes);
+	uint64_t live_blocks = pprof_value_of(values, f->live_blocks),
+		 live_bytes = pprof_value_of(values, f->live_bytes),
+		 blocks = pprof_value_of(values, f->blocks),
+		 bytes = pprof_value_of(values, f->bytes);
 	int r = 0;
 
 	for (uint32_t i = 0; i < f->p.type_count; i++)
@@ -376,8 +377,8 @@ static int put_values(struct profile *f, uint32_t thread, uint32_t node, const u
 			return importer_bad_line(
 				f->im, "a value below 0: a difference of profiles is no profile");
 	if (blocks >= live_blocks && bytes >= live_bytes)
-		r = put(f, thread, node, blocks - live_blocks, bytes - live_bytes, true);
-	return r ? r : put(f, thread, node, live_blocks, live_bytes, false);
+		r = pprof_put(f, thread, node, blocks - live_blocks, bytes - live_bytes, true);
+	return r ? r : pprof_put(f, thread, node, live_blocks, live_bytes, false);
 }
 
 static int read_values(struct profile *f, const struct wire_field *field, uint64_t *values,
@@ -430,7 +431,7 @@ static int read_sample(struct profile *f, struct reader message)
 	if (!r && count != f->p.type_count)
 		return importer_bad_line(f->im, "%u values of %u types", count, f->p.type_count);
 	if (!r)
-		r = thread_of(f, &labels, &thread);
+		r = pprof_thread_of(f, &labels, &thread);
 	if (!r)
 		r = node_of_stack(f, &node);
 	return r ? r : put_values(f, thread, node, values);
@@ -454,7 +455,7 @@ static int read_samples(struct profile *f)
 	return r;
 }
 
-static int begin(struct profile *f)
+static int pprof_begin(struct profile *f)
 {
 	const struct pprof_mapping *first = f->p.mapping_count ? f->p.mappings : NULL;
 	cleanup(cleanup_free) char *program = copy_text(f, first ? first->file : 0);
@@ -482,7 +483,7 @@ static int read_pprof(struct importer *im)
 	if (!r)
 		r = read_mappings(&f);
 	if (!r)
-		r = begin(&f);
+		r = pprof_begin(&f);
 	if (!r)
 		r = read_samples(&f);
 	if (f.unlabelled)

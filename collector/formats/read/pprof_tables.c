@@ -200,7 +200,7 @@ static int read_location(struct pprof *p, struct reader message)
 	return r ? r : put_id(&p->location_ids, id, p->location_count);
 }
 
-static int read_text(struct pprof *p, const struct wire_field *f)
+static int pprof_tables_read_text(struct pprof *p, const struct wire_field *f)
 {
 	struct pprof_text *t = ROOM(p, texts, text_count, text_capacity);
 
@@ -232,7 +232,7 @@ static int read_field(struct pprof *p, const struct wire_field *f)
 	case 5:
 		return read_function(p, f->bytes);
 	case 6:
-		return read_text(p, f);
+		return pprof_tables_read_text(p, f);
 	case 9:
 		p->time_ns = f->value;
 		return 0;

@@ -129,7 +129,7 @@ static const struct packing packings[] = {
 
 /* ---- unpacking ---- */
 
-static int read_file(struct source *s, struct err_text *err)
+static int source_read_file(struct source *s, struct err_text *err)
 {
 	size_t left = s->packed_end - s->packed_at;
 	ssize_t n;
@@ -154,7 +154,7 @@ static int find_packing(struct source *s, struct err_text *err)
 	int r = 0;
 
 	while (!r && !s->file_ended && s->packed_end < sizeof(p->magic))
-		r = read_file(s, err);
+		r = source_read_file(s, err);
 	if (r < 0)
 		return r;
 	while (p->magic_length > s->packed_end || memcmp(p->magic, s->packed, p->magic_length) != 0)
@@ -167,7 +167,7 @@ static int find_packing(struct source *s, struct err_text *err)
 }
 
 /* Makes more unpacked bytes, or sets `ended`. */
-static int unpack(struct source *s, struct err_text *err)
+static int source_unpack(struct source *s, struct err_text *err)
 {
 	uint8_t *room;
 	size_t before;
@@ -196,7 +196,7 @@ static int unpack(struct source *s, struct err_text *err)
 		if (s->file_ended)
 			s->ended = true;
 		else
-			r = read_file(s, err);
+			r = source_read_file(s, err);
 	}
 	if (s->ended && s->within)
 		return err_set(err, -EBADMSG,
@@ -267,7 +267,7 @@ int source_head(struct source *s, const uint8_t **ret_head, size_t *ret_length,
 	int r = 0;
 
 	while (!r && !s->ended && s->out.length - s->at < SOURCE_HEAD)
-		r = unpack(s, err);
+		r = source_unpack(s, err);
 	if (r < 0)
 		return r;
 	*ret_head = s->out.data ? s->out.data + s->at : (const uint8_t *)"";
@@ -290,7 +290,7 @@ int source_line(struct source *s, char **ret_line, size_t *ret_length, struct er
 		searched = length;
 		if (length > SOURCE_LINE_MAX)
 			break;
-		r = unpack(s, err);
+		r = source_unpack(s, err);
 		if (r < 0)
 			return r;
 	}
@@ -321,7 +321,7 @@ long source_read(struct source *s, void *room, size_t size, struct err_text *err
 	int r = 0;
 
 	while (!r && !s->ended && s->at == s->out.length)
-		r = unpack(s, err);
+		r = source_unpack(s, err);
 	if (r < 0)
 		return r;
 	n = s->out.length - s->at < size ? s->out.length - s->at : size;
@@ -345,7 +345,7 @@ int source_all(struct source *s, size_t most, struct buf *out, struct err_text *
 			return err_set(err, -EFBIG, "%s unpacks to more than %zu bytes", s->path,
 				       most);
 		if (!s->ended)
-			r = unpack(s, err);
+			r = source_unpack(s, err);
 	}
 	return r;
 }

@@ -42,7 +42,7 @@ struct drawing {
 	uint64_t total;
 };
 
-static uint64_t weight_of(const struct drawing *d, uint32_t node)
+static uint64_t ascii_tree_weight_of(const struct drawing *d, uint32_t node)
 {
 	const struct tree_node *n = &d->tree->nodes[node];
 
@@ -51,7 +51,8 @@ static uint64_t weight_of(const struct drawing *d, uint32_t node)
 
 static bool is_shown(const struct drawing *d, uint32_t node)
 {
-	return (double)weight_of(d, node) * 100 >= d->options->percent_min * (double)d->total;
+	return (double)ascii_tree_weight_of(d, node) * 100 >=
+	       d->options->percent_min * (double)d->total;
 }
 
 static bool brother_follows(const struct drawing *d, uint32_t node)
@@ -63,7 +64,7 @@ static bool brother_follows(const struct drawing *d, uint32_t node)
 }
 
 /* Updates the level of a node. The first child decides whether all of its siblings are indented. */
-static void enter(struct drawing *d, const struct walk *walk, uint32_t node)
+static void ascii_tree_enter(struct drawing *d, const struct walk *walk, uint32_t node)
 {
 	struct level *level = &d->levels[walk->depth];
 	uint32_t parent = walk->depth > 1 ? walk->stack[walk->depth - 1] : 0;
@@ -95,7 +96,7 @@ static unsigned put_branches(struct drawing *d, uint32_t depth)
 
 /* Appends at most `room` bytes of the name, without cutting a character; 0: all of it. Control
  * characters are removed. */
-static void put_name(struct buf *out, const char *name, unsigned room)
+static void ascii_tree_put_name(struct buf *out, const char *name, unsigned room)
 {
 	size_t length = strlen(name), cut = length;
 
@@ -111,14 +112,14 @@ static void put_name(struct buf *out, const char *name, unsigned room)
 		buf_string(out, "...");
 }
 
-static void put_line(struct drawing *d, const struct walk *walk, uint32_t node)
+static void ascii_tree_put_line(struct drawing *d, const struct walk *walk, uint32_t node)
 {
 	const struct tree_node *n = &d->tree->nodes[node];
 	char size[32], count[32], text[1200];
 	unsigned used, width = d->options->width, room = 0;
 
 	buf_printf(d->out, "%5.1f%% %10s %10s  ",
-		   d->total ? 100.0 * (double)weight_of(d, node) / (double)d->total : 0,
+		   d->total ? 100.0 * (double)ascii_tree_weight_of(d, node) / (double)d->total : 0,
 		   format_size(size, (double)n->bytes), format_count(count, n->blocks));
 	used = 30 + put_branches(d, walk->depth);
 	if (width)
@@ -128,11 +129,11 @@ static void put_line(struct drawing *d, const struct walk *walk, uint32_t node)
 			 module_basename(n->module));
 	else
 		snprintf(text, sizeof(text), "%.1000s", n->function);
-	put_name(d->out, text, room);
+	ascii_tree_put_name(d->out, text, room);
 	buf_byte(d->out, '\n');
 }
 
-static void draw(struct drawing *d, struct walk *walk)
+static void ascii_tree_draw(struct drawing *d, struct walk *walk)
 {
 	uint32_t node = walk_next(walk);
 
@@ -141,8 +142,8 @@ static void draw(struct drawing *d, struct walk *walk)
 			node = walk_over(walk);
 			continue;
 		}
-		enter(d, walk, node);
-		put_line(d, walk, node);
+		ascii_tree_enter(d, walk, node);
+		ascii_tree_put_line(d, walk, node);
 		node = walk_next(walk);
 	}
 }
@@ -160,8 +161,8 @@ int export_ascii_tree(const struct tree *tree, const struct ascii_tree_options *
 	}
 	put_incomplete_line(out, "", options->incomplete, "\n");
 	if (!r && tree->count) {
-		d.total = weight_of(&d, 0);
-		draw(&d, &walk);
+		d.total = ascii_tree_weight_of(&d, 0);
+		ascii_tree_draw(&d, &walk);
 	}
 	free(d.levels);
 	walk_done(&walk);

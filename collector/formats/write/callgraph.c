@@ -81,7 +81,7 @@ static void callgraph_done(struct callgraph *g)
 	map_done(&g->by_ends);
 }
 
-static uint64_t weight_of(const struct callgraph *g, const struct tree_node *n)
+static uint64_t callgraph_weight_of(const struct callgraph *g, const struct tree_node *n)
 {
 	return g->options->weight == EXPORT_BYTES ? n->bytes : n->blocks;
 }
@@ -131,7 +131,7 @@ static int sum_functions(struct callgraph *g)
 		for (; depth >= walk.depth && depth; depth--)
 			g->functions[way[depth]].above--;
 		add_most(&f->self, self_of(g, &g->tree->nodes[node]));
-		add_most(&f->total, f->above ? 0 : weight_of(g, &g->tree->nodes[node]));
+		add_most(&f->total, f->above ? 0 : callgraph_weight_of(g, &g->tree->nodes[node]));
 		f->above++;
 		way[depth = walk.depth] = g->function_of[node];
 	}
@@ -141,7 +141,7 @@ static int sum_functions(struct callgraph *g)
 	return error;
 }
 
-static int heaviest_first(const void *a, const void *b)
+static int callgraph_heaviest_first(const void *a, const void *b)
 {
 	const struct function *x = *(struct function *const *)a, *y = *(struct function *const *)b;
 
@@ -162,7 +162,7 @@ static int choose_functions(struct callgraph *g)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < g->function_count; i++)
 		list[i] = &g->functions[i];
-	qsort(list, g->function_count, sizeof(struct function *), heaviest_first);
+	qsort(list, g->function_count, sizeof(struct function *), callgraph_heaviest_first);
 	for (uint32_t i = 0; i < g->function_count && i < g->options->count; i++)
 		list[i]->shown = list[i]->total && (double)list[i]->total >= least;
 	return 0;
@@ -210,7 +210,7 @@ static int step_down(struct callgraph *g, struct above *way, uint32_t depth, uin
 	edge = edge_of(g, up.function, function);
 	if (!edge)
 		return -ENOMEM;
-	add_most(&edge->weight, edge->above++ ? 0 : weight_of(g, &g->tree->nodes[node]));
+	add_most(&edge->weight, edge->above++ ? 0 : callgraph_weight_of(g, &g->tree->nodes[node]));
 	edge->through |= up.depth + 1 < depth;
 	way[depth].edge = (uint32_t)(edge - g->edges) + 1;
 	return 0;
@@ -261,7 +261,7 @@ static void put_quoted(struct buf *out, const char *text)
 		out->error = buf_error(&clean);
 }
 
-static void put_amount(const struct callgraph *g, struct buf *out, uint64_t amount)
+static void callgraph_put_amount(const struct callgraph *g, struct buf *out, uint64_t amount)
 {
 	char text[32];
 
@@ -301,11 +301,11 @@ static void put_function(const struct callgraph *g, const struct function *f, st
 		put_quoted(out, module_basename(f->like->module));
 	}
 	buf_string(out, "\\n");
-	put_amount(g, out, f->self);
+	callgraph_put_amount(g, out, f->self);
 	put_share(g, out, f->self);
 	if (f->self != f->total) {
 		buf_string(out, "\\nof ");
-		put_amount(g, out, f->total);
+		callgraph_put_amount(g, out, f->total);
 		put_share(g, out, f->total);
 	}
 	buf_string(out, "\" tooltip=\"");
@@ -325,7 +325,7 @@ static void put_edge(const struct callgraph *g, const struct edge *e, struct buf
 	double share = share_of(g, e->weight);
 
 	buf_printf(out, "N%u -> N%u [label=\" ", e->from, e->to);
-	put_amount(g, out, e->weight);
+	callgraph_put_amount(g, out, e->weight);
 	buf_string(out, "\" penwidth=");
 	put_hundredths(out, 0.8 + PEN_MORE * share);
 	buf_printf(out, " weight=%u", 1 + (unsigned)(share * 100));
@@ -342,7 +342,7 @@ static void put_graph(const struct callgraph *g, struct buf *out)
 		put_incomplete_line(out, "", g->options->incomplete, "\\n");
 		put_quoted(out, g->options->title);
 		buf_string(out, "\\n");
-		put_amount(g, out, g->whole);
+		callgraph_put_amount(g, out, g->whole);
 		buf_printf(out, "%s\" labelloc=t fontsize=14\n",
 			   g->options->weight == EXPORT_BYTES ? "" : " blocks");
 	}
@@ -365,7 +365,7 @@ int export_callgraph(const struct tree *tree, const struct callgraph_options *op
 	cleanup(callgraph_done) struct callgraph g = {.tree = tree, .options = options};
 	int error;
 
-	g.whole = tree->count ? weight_of(&g, &tree->nodes[0]) : 0;
+	g.whole = tree->count ? callgraph_weight_of(&g, &tree->nodes[0]) : 0;
 	error = number_functions(&g);
 	if (!error)
 		error = sum_functions(&g);

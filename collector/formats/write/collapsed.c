@@ -39,7 +39,7 @@ void export_collapsed_name(const char *name, struct buf *out)
 								       : (uint8_t)*name);
 }
 
-static int add_line(struct collapsed *c, uint64_t value)
+static int collapsed_add_line(struct collapsed *c, uint64_t value)
 {
 	if (c->count == c->capacity) {
 		size_t capacity = c->capacity ? c->capacity * 2 : 256;
@@ -56,7 +56,8 @@ static int add_line(struct collapsed *c, uint64_t value)
 	return buf_error(&c->text) ? buf_error(&c->text) : buf_error(&c->path);
 }
 
-static int collect(struct collapsed *c, const struct tree *tree, enum export_weight weight)
+static int collapsed_collect(struct collapsed *c, const struct tree *tree,
+			     enum export_weight weight)
 {
 	struct walk walk;
 	uint32_t node;
@@ -75,13 +76,13 @@ static int collect(struct collapsed *c, const struct tree *tree, enum export_wei
 		export_collapsed_name(n->function ? n->function : "[unknown]", &c->path);
 		c->ends[walk.depth] = c->path.length;
 		if (self)
-			error = add_line(c, self);
+			error = collapsed_add_line(c, self);
 	}
 	walk_done(&walk);
 	return error;
 }
 
-static int compare(const void *left, const void *right, void *text)
+static int collapsed_compare(const void *left, const void *right, void *text)
 {
 	const struct line *a = left, *b = right;
 
@@ -91,11 +92,12 @@ static int compare(const void *left, const void *right, void *text)
 static void write_lines(struct collapsed *c, struct buf *out)
 {
 	if (c->count)
-		qsort_r(c->lines, c->count, sizeof(*c->lines), compare, c->text.data);
+		qsort_r(c->lines, c->count, sizeof(*c->lines), collapsed_compare, c->text.data);
 	for (size_t i = 0; i < c->count; i++) {
 		const char *stack = (const char *)c->text.data + c->lines[i].offset;
 
-		if (i + 1 < c->count && !compare(&c->lines[i], &c->lines[i + 1], c->text.data)) {
+		if (i + 1 < c->count &&
+		    !collapsed_compare(&c->lines[i], &c->lines[i + 1], c->text.data)) {
 			add_most(&c->lines[i + 1].value, c->lines[i].value);
 			continue;
 		}
@@ -108,7 +110,7 @@ int export_collapsed(const struct tree *tree, enum export_weight weight, struct 
 		     struct err_text *err)
 {
 	struct collapsed c = {0};
-	int error = collect(&c, tree, weight);
+	int error = collapsed_collect(&c, tree, weight);
 
 	if (!error) {
 		write_lines(&c, out);

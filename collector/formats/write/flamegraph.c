@@ -50,7 +50,7 @@
 
 /* `next` holds where each row's next frame starts: at its parent's left edge, then behind its
  * sibling. */
-static int put_frames(struct flamegraph *g)
+static int flamegraph_put_frames(struct flamegraph *g)
 {
 	uint64_t *next = NULL;
 	struct walk walk;
@@ -143,7 +143,7 @@ static size_t cut_rows(const struct flamegraph *g, struct walk *walk, uint32_t *
 	return count;
 }
 
-static int choose(struct flamegraph *g)
+static int flamegraph_choose(struct flamegraph *g)
 {
 	uint64_t pixel;
 	uint32_t rows;
@@ -180,7 +180,8 @@ static void put_style(struct buf *out)
 	buf_string(out, "\n]]></style>\n");
 }
 
-static void put_line(struct buf *out, const char *class, unsigned y, const char *text, size_t most)
+static void flamegraph_put_line(struct buf *out, const char *class, unsigned y, const char *text,
+				size_t most)
 {
 	buf_printf(out, "<text class=\"%s\" x=\"1%%\" y=\"%u\">", class, y);
 	put_markup_cut(out, text, most);
@@ -241,7 +242,7 @@ static void put_tools(struct buf *out)
 			"zoom</button></div></foreignObject>\n");
 }
 
-static void put_start(struct flamegraph *g, unsigned height)
+static void flamegraph_put_start(struct flamegraph *g, unsigned height)
 {
 	struct buf *out = g->out;
 
@@ -267,18 +268,18 @@ static void put_subtitle(struct flamegraph *g)
 	if (o->subtitle)
 		buf_string(&text, o->subtitle);
 	if (text.length && buf_text(&text))
-		put_line(g->out, "sub", 50, buf_text(&text), SIZE_MAX);
+		flamegraph_put_line(g->out, "sub", 50, buf_text(&text), SIZE_MAX);
 }
 
 /* The head follows the frames in the file and so lies over them: the script keeps it in sight. */
-static void put_head(struct flamegraph *g)
+static void flamegraph_put_head(struct flamegraph *g)
 {
 	const struct flamegraph_options *o = g->options;
 	struct buf *out = g->out;
 
 	buf_printf(out, "<g id=\"head\"><rect class=\"page\" width=\"100%%\" height=\"%u\"/>\n",
 		   flamegraph_y(g, g->options->inverted ? 0 : g->rows - 1) - 4);
-	put_line(out, "title", 28, o->title ? o->title : "heapcast", title_room(g));
+	flamegraph_put_line(out, "title", 28, o->title ? o->title : "heapcast", title_room(g));
 	put_subtitle(g);
 	put_detail(g);
 	put_tools(out);
@@ -295,22 +296,22 @@ int export_flamegraph(const struct tree *tree, const struct flamegraph_options *
 		.width = options->width ? options->width : DEFAULT_WIDTH,
 	};
 	unsigned height;
-	int error = choose(&g);
+	int error = flamegraph_choose(&g);
 
 	if (error)
 		return err_set(err, error, "no memory for the flame graph");
 	height = flamegraph_y(&g, g.options->inverted ? g.rows : 0) +
 		 (g.options->inverted ? 0 : ROW_PIXELS) + FOOT_PIXELS;
-	put_start(&g, height);
+	flamegraph_put_start(&g, height);
 	buf_printf(
 		out,
 		"<svg id=\"frames\" x=\"1%%\" width=\"98%%\" height=\"%u\" overflow=\"visible\">\n",
 		height);
 	if (g.total)
-		error = put_frames(&g);
+		error = flamegraph_put_frames(&g);
 	buf_string(out, "</svg>\n");
 	flamegraph_put_legend(&g, height - 12);
-	put_head(&g);
+	flamegraph_put_head(&g);
 	flamegraph_finish_more(&g);
 	buf_string(out, "<script><![CDATA[\n");
 	buf_append(out, flamegraph_script, sizeof(flamegraph_script));

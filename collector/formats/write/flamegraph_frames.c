@@ -135,7 +135,7 @@ uint32_t flamegraph_y(const struct flamegraph *g, uint32_t row)
 	return HEAD_PIXELS + ROW_PIXELS * (g->options->inverted ? row : g->rows - 1 - row);
 }
 
-static const char *name_of(const struct flamegraph *g, uint32_t node)
+static const char *flamegraph_frames_name_of(const struct flamegraph *g, uint32_t node)
 {
 	const char *name = g->tree->nodes[node].function;
 
@@ -188,7 +188,7 @@ static void put_title(struct flamegraph *g, uint32_t node, const char *name)
 
 void flamegraph_put_frame(struct flamegraph *g, uint32_t node, uint32_t row, uint64_t from)
 {
-	const char *name = name_of(g, node);
+	const char *name = flamegraph_frames_name_of(g, node);
 	uint64_t weight = flamegraph_weight(g, node);
 	double pixels = (double)weight * g->width * 0.98 / (double)g->total;
 	uint32_t y = flamegraph_y(g, row);
@@ -235,7 +235,7 @@ void flamegraph_put_more(struct flamegraph *g, uint32_t node, uint32_t row, uint
 	buf_printf(&g->more, "%s%u,%llu,%llu", g->more_count++ ? "," : "", row,
 		   (unsigned long long)from, (unsigned long long)flamegraph_weight(g, node));
 	put_text_number(g, class_of(g, node, class));
-	put_text_number(g, name_of(g, node));
+	put_text_number(g, flamegraph_frames_name_of(g, node));
 	put_text_number(g, n->module);
 	put_text_number(g, n->file);
 	buf_printf(&g->more, ",%u,%llu,%llu", n->line, (unsigned long long)n->bytes,

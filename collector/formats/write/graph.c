@@ -147,7 +147,8 @@ static void put_list(struct graph *g, const struct series_list *series, double y
 
 /* ---- axes ---- */
 
-static void put_text(struct graph *g, double x, double y, const char *anchor, const char *text)
+static void graph_put_text(struct graph *g, double x, double y, const char *anchor,
+			   const char *text)
 {
 	buf_printf(g->out, "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"%s\">%s</text>\n", x, y,
 		   anchor, text);
@@ -166,9 +167,9 @@ static void put_axes(struct graph *g)
 				(g->timeline->to_ns - g->timeline->from_ns) / 4 * (uint64_t)i;
 
 		format_value(g, text, value);
-		put_text(g, g->left - 4, bottom - g->height * i / 4 + 4, "end", text);
-		put_text(g, g->left + g->width * i / 4, bottom + 16, i == 4 ? "end" : "middle",
-			 format_duration(text, time));
+		graph_put_text(g, g->left - 4, bottom - g->height * i / 4 + 4, "end", text);
+		graph_put_text(g, g->left + g->width * i / 4, bottom + 16,
+			       i == 4 ? "end" : "middle", format_duration(text, time));
 	}
 }
 
@@ -211,7 +212,7 @@ int export_graph(const struct timeline *timeline, const struct graph_options *op
 	if (list > 0)
 		put_list(&g, options->series, g.top + g.height + 2 * LINE + LINE / 2);
 	if (!small && options->incomplete && options->incomplete[0])
-		put_text(&g, g.left, g.top - 4, "start", options->incomplete);
+		graph_put_text(&g, g.left, g.top - 4, "start", options->incomplete);
 	buf_string(out, "</svg>\n");
 	r = r ? r : buf_error(out);
 	return r ? err_set(err, r, "out of memory") : 0;

@@ -42,7 +42,7 @@ struct numbers {
 	uint64_t blocks, bytes, all_blocks, all_bytes;
 };
 
-static void add(struct numbers *into, const struct thread_group *g)
+static void heap_profile_add(struct numbers *into, const struct thread_group *g)
 {
 	add_most(&into->blocks, g->value.blocks);
 	add_most(&into->bytes, g->value.bytes);
@@ -85,7 +85,7 @@ static void put_jemalloc(struct view *view, const struct thread_group *list, siz
 	for (size_t i = 0; i < count; i++) {
 		struct numbers one = {0};
 
-		add(&one, &list[i]);
+		heap_profile_add(&one, &list[i]);
 		buf_printf(out, "  t%u: ", list[i].thread);
 		put_numbers(out, one);
 		buf_byte(out, '\n');
@@ -101,8 +101,8 @@ static void put_gperftools(struct view *view, uint32_t node, struct numbers sum,
 }
 
 /* The total of a thread, and its name. */
-static void put_thread(const struct thread_info *thread, uint32_t number, struct numbers sum,
-		       struct buf *out)
+static void heap_profile_put_thread(const struct thread_info *thread, uint32_t number,
+				    struct numbers sum, struct buf *out)
 {
 	buf_printf(out, "  t%u: ", number);
 	put_numbers(out, sum);
@@ -113,8 +113,8 @@ static void put_thread(const struct thread_info *thread, uint32_t number, struct
 	buf_byte(out, '\n');
 }
 
-static void put_threads(const struct recording *recording, const struct thread_groups *groups,
-			struct buf *out)
+static void heap_profile_put_threads(const struct recording *recording,
+				     const struct thread_groups *groups, struct buf *out)
 {
 	uint32_t count = recording_threads(recording);
 	cleanup(cleanup_free) struct numbers *sums = calloc((size_t)count + 1, sizeof(*sums));
@@ -125,27 +125,28 @@ static void put_threads(const struct recording *recording, const struct thread_g
 	}
 	for (size_t i = 0; i < groups->count; i++)
 		if (groups->list[i].thread <= count)
-			add(&sums[groups->list[i].thread], &groups->list[i]);
+			heap_profile_add(&sums[groups->list[i].thread], &groups->list[i]);
 	for (uint32_t n = 1; n <= count; n++) {
 		const struct thread_info *thread = recording_thread(recording, n);
 
 		if (thread && sums[n].all_blocks)
-			put_thread(thread, n, sums[n], out);
+			heap_profile_put_thread(thread, n, sums[n], out);
 	}
 }
 
-static void put_head(const struct recording *recording, const struct thread_groups *groups,
-		     enum heap_dialect dialect, struct buf *out)
+static void heap_profile_put_head(const struct recording *recording,
+				  const struct thread_groups *groups, enum heap_dialect dialect,
+				  struct buf *out)
 {
 	struct numbers total = {0};
 
 	for (size_t i = 0; i < groups->count; i++)
-		add(&total, &groups->list[i]);
+		heap_profile_add(&total, &groups->list[i]);
 	if (dialect == HEAP_JEMALLOC) {
 		buf_string(out, "heap_v2/0\n  t*: ");
 		put_numbers(out, total);
 		buf_byte(out, '\n');
-		put_threads(recording, groups, out);
+		heap_profile_put_threads(recording, groups, out);
 		return;
 	}
 	buf_printf(out,
@@ -155,15 +156,15 @@ static void put_head(const struct recording *recording, const struct thread_grou
 }
 
 /* Groups of the same backtrace are adjacent. */
-static void put_stacks(struct view *view, const struct thread_groups *groups,
-		       enum heap_dialect dialect, struct buf *out)
+static void heap_profile_put_stacks(struct view *view, const struct thread_groups *groups,
+				    enum heap_dialect dialect, struct buf *out)
 {
 	for (size_t i = 0, n; i < groups->count && !buf_error(out); i += n) {
 		const struct thread_group *list = &groups->list[i];
 		struct numbers sum = {0};
 
 		for (n = 0; i + n < groups->count && list[n].node == list->node; n++)
-			add(&sum, &list[n]);
+			heap_profile_add(&sum, &list[n]);
 		if (dialect == HEAP_JEMALLOC)
 			put_jemalloc(view, list, n, sum, out);
 		else
@@ -203,8 +204,8 @@ static int write_heap(const struct writing *w, enum heap_dialect dialect, struct
 		return r;
 	/* jeprof and google-pprof print this line, and continue reading. */
 	put_incomplete(out, "%warn ", recording, "\n");
-	put_head(recording, &groups, dialect, out);
-	put_stacks(w->view, &groups, dialect, out);
+	heap_profile_put_head(recording, &groups, dialect, out);
+	heap_profile_put_stacks(w->view, &groups, dialect, out);
 	put_mappings(recording, out);
 	return buf_error(out) ? err_set(err, buf_error(out), "no memory for the profile") : 0;
 }

@@ -64,7 +64,7 @@ struct heaptrack_export {
 	struct map live; /* row -> info */
 };
 
-static void end(void *state)
+static void heaptrack_end(void *state)
 {
 	struct heaptrack_export *e = state;
 
@@ -102,7 +102,7 @@ static int begin(const struct writing *w, void **ret_state, struct err_text *err
 	if (!r)
 		r = query_events_new(w->view, w->filter, 0, &e->events, err);
 	if (r < 0) {
-		end(e);
+		heaptrack_end(e);
 		return r;
 	}
 	*ret_state = e;
@@ -135,8 +135,8 @@ static uint64_t string_number(struct heaptrack_export *e, const char *text, stru
 	return e->string_count;
 }
 
-static void put_frame(struct heaptrack_export *e, const struct view_frame *frame, struct buf *line,
-		      struct buf *out)
+static void heaptrack_put_frame(struct heaptrack_export *e, const struct view_frame *frame,
+				struct buf *line, struct buf *out)
 {
 	const char *name = frame->function || !frame->address ? frame->name : NULL;
 	uint64_t function = string_number(e, name, out), file = string_number(e, frame->file, out);
@@ -168,7 +168,7 @@ static uint64_t pointer_number(struct heaptrack_export *e, uint32_t node, struct
 		   string_number(e, frame.module, out));
 	for (uint32_t i = 0; i < count; i++) {
 		frame = view_frame(e->view, node, i);
-		put_frame(e, &frame, &line, out);
+		heaptrack_put_frame(e, &frame, &line, out);
 	}
 	buf_byte(&line, '\n');
 	if (buf_error(&line))
@@ -223,7 +223,7 @@ static uint64_t info_number(struct heaptrack_export *e, uint64_t size, uint32_t 
 
 /* ---- events ---- */
 
-static void put_head(struct heaptrack_export *e, struct buf *out)
+static void heaptrack_put_head(struct heaptrack_export *e, struct buf *out)
 {
 	const struct process_info *process = recording_process(e->recording);
 	const char *command = process->command_line ? process->command_line : "";
@@ -279,7 +279,7 @@ static int some(void *state, size_t bytes, struct buf *out, struct err_text *err
 	int r = 1;
 
 	if (!e->begun)
-		put_head(e, out);
+		heaptrack_put_head(e, out);
 	while (!e->ended && out->length < bytes && !buf_error(out)) {
 		r = query_events_next(e->events, &event, err);
 		if (r < 0)
@@ -301,4 +301,4 @@ static int some(void *state, size_t bytes, struct buf *out, struct err_text *err
 	return !e->ended;
 }
 
-const struct format_writer heaptrack_writer = {.begin = begin, .some = some, .free = end};
+const struct format_writer heaptrack_writer = {.begin = begin, .some = some, .free = heaptrack_end};

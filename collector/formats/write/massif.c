@@ -51,7 +51,7 @@ struct massif {
 };
 
 /* Replaces what would begin a comment of the format, or end a line. */
-static void put_name(struct buf *out, const char *text)
+static void massif_put_name(struct buf *out, const char *text)
 {
 	size_t from = out->length;
 
@@ -82,10 +82,10 @@ static void put_place(struct massif *m, const struct tree_node *n)
 	uint64_t address = view_frame(m->view, n->node, n->frame).address;
 
 	buf_printf(m->out, " 0x%" PRIX64 ": ", address);
-	put_name(m->out, n->function ? n->function : "???");
+	massif_put_name(m->out, n->function ? n->function : "???");
 	if (n->file || n->module) {
 		buf_string(m->out, n->file ? " (" : " (in ");
-		put_name(m->out, n->file ? n->file : n->module);
+		massif_put_name(m->out, n->file ? n->file : n->module);
 		if (n->file && n->line)
 			buf_printf(m->out, ":%u", n->line);
 		buf_byte(m->out, ')');
@@ -113,8 +113,8 @@ static struct rest rest_of(const struct tree *tree, uint32_t node, uint64_t leas
 	return rest;
 }
 
-static void put_line(struct massif *m, const struct tree *tree, uint32_t node, uint32_t depth,
-		     const struct rest *rest)
+static void massif_put_line(struct massif *m, const struct tree *tree, uint32_t node,
+			    uint32_t depth, const struct rest *rest)
 {
 	const struct tree_node *n = &tree->nodes[node];
 
@@ -129,7 +129,7 @@ static void put_line(struct massif *m, const struct tree *tree, uint32_t node, u
 }
 
 /* The line for these, behind the last child that has a line. */
-static void put_rest(struct massif *m, const struct rest *rest, uint32_t depth)
+static void massif_put_rest(struct massif *m, const struct rest *rest, uint32_t depth)
 {
 	if (!rest->count)
 		return;
@@ -146,13 +146,13 @@ static void put_lines(struct massif *m, const struct tree *tree, struct walk *wa
 
 	do {
 		rests[walk->depth] = rest_of(tree, node, least);
-		put_line(m, tree, node, walk->depth, &rests[walk->depth]);
+		massif_put_line(m, tree, node, walk->depth, &rests[walk->depth]);
 		depth = walk->depth;
 		node = walk_next(walk);
 		while (node && tree->nodes[node].bytes < least)
 			node = walk_over(walk);
 		for (; depth + 1 > walk->depth; depth--) {
-			put_rest(m, &rests[depth], depth);
+			massif_put_rest(m, &rests[depth], depth);
 			if (!depth)
 				break;
 		}
@@ -253,7 +253,7 @@ static int write_massif(const struct writing *w, struct buf *out, struct err_tex
 	buf_string(out, "desc: heapcast " HEAPCAST_VERSION);
 	put_incomplete(out, ". ", recording, "");
 	buf_string(out, "\ncmd: ");
-	put_name(out, command && *command ? command : "?");
+	massif_put_name(out, command && *command ? command : "?");
 	buf_string(out, "\ntime_unit: ms\n");
 	if (w->value_given) {
 		uint64_t end_ns = recording_end_ns(recording);

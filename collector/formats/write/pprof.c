@@ -177,7 +177,7 @@ static uint32_t location_of(struct pprof *p, uint32_t node, const struct stack_n
 /* ---- samples ---- */
 
 /* Innermost first. A parent's number is below its child's, so the walk ends. */
-static void put_stack(struct pprof *p, uint32_t node)
+static void pprof_put_stack(struct pprof *p, uint32_t node)
 {
 	buf_clear(&p->inner);
 	while (node) {
@@ -200,7 +200,7 @@ static void put_label(struct pprof *p, struct buf *sample, const char *key, cons
 	protobuf_message(sample, 3, &p->part);
 }
 
-static void put_thread(struct pprof *p, struct buf *sample, uint32_t number)
+static void pprof_put_thread(struct pprof *p, struct buf *sample, uint32_t number)
 {
 	const struct thread_info *thread = recording_thread(p->recording, number);
 	char text[40];
@@ -222,7 +222,7 @@ static void put_sample(struct pprof *p, const struct thread_group *g)
 {
 	cleanup(buf_done) struct buf sample = {0};
 
-	put_stack(p, g->node);
+	pprof_put_stack(p, g->node);
 	protobuf_message(&sample, 1, &p->inner);
 	buf_clear(&p->inner);
 	protobuf_varint(&p->inner, signed_most(g->allocated.blocks));
@@ -230,7 +230,7 @@ static void put_sample(struct pprof *p, const struct thread_group *g)
 	protobuf_varint(&p->inner, signed_most(g->value.blocks));
 	protobuf_varint(&p->inner, signed_most(g->value.bytes));
 	protobuf_message(&sample, 2, &p->inner);
-	put_thread(p, &sample, g->thread);
+	pprof_put_thread(p, &sample, g->thread);
 	protobuf_message(&p->out, 2, &sample);
 	if (buf_error(&sample))
 		out_of_memory(p);
@@ -289,7 +289,7 @@ static void put_type(struct pprof *p, unsigned field, const char *type, const ch
 	protobuf_message(&p->out, field, &p->part);
 }
 
-static void put_head(struct pprof *p, enum value value)
+static void pprof_put_head(struct pprof *p, enum value value)
 {
 	const struct process_info *process = recording_process(p->recording);
 	const char *now = value == VALUE_TEMPORARY ? "temporary" : "inuse";
@@ -333,7 +333,7 @@ static int put_profile(struct pprof *p, const struct filter *filter, enum value 
 	p->mappings = calloc((size_t)recording_modules(p->recording) + 1, sizeof(*p->mappings));
 	if (!p->mappings)
 		return -ENOMEM;
-	put_head(p, value);
+	pprof_put_head(p, value);
 	for (size_t i = 0; i < groups.count && !buf_error(&p->out); i++)
 		put_sample(p, &groups.list[i]);
 	put_mappings(p);

@@ -45,7 +45,7 @@ struct replay_export {
 	int error;
 };
 
-static void clear(struct replay_export *e)
+static void replay_clear(struct replay_export *e)
 {
 	query_events_free(e->events);
 	e->events = NULL;
@@ -55,13 +55,13 @@ static void clear(struct replay_export *e)
 	e->slot_count = 0;
 }
 
-static void end(void *state)
+static void replay_end(void *state)
 {
 	struct replay_export *e = state;
 
 	if (!e)
 		return;
-	clear(e);
+	replay_clear(e);
 	map_done(&e->slots);
 	map_done(&e->moving);
 	free(e->unused);
@@ -91,8 +91,8 @@ static void give_slot(struct replay_export *e, uint64_t slot)
 	e->unused[e->unused_count++] = slot;
 }
 
-static void put(struct replay_export *e, enum operation operation, uint64_t slot, uint64_t time_ns,
-		uint64_t size)
+static void replay_put(struct replay_export *e, enum operation operation, uint64_t slot,
+		       uint64_t time_ns, uint64_t size)
 {
 	uint64_t record[4] = {operation, slot, e->start_us + time_ns / 1000, size};
 
@@ -102,7 +102,7 @@ static void put(struct replay_export *e, enum operation operation, uint64_t slot
 		e->operations++;
 }
 
-static void set(struct replay_export *e, struct map *map, uint64_t row, uint64_t value)
+static void replay_set(struct replay_export *e, struct map *map, uint64_t row, uint64_t value)
 {
 	bool is_new;
 	uint64_t *place = map_put(map, row, &is_new);
@@ -121,12 +121,12 @@ static void on_birth(struct replay_export *e, const struct block_event *event)
 
 	if (event->chain != NO_TIME && map_remove(&e->moving, event->chain, NULL) &&
 	    map_remove(&e->slots, event->chain, &slot)) {
-		put(e, REPLAY_REALLOCATE, slot, event->time_ns, event->weight);
+		replay_put(e, REPLAY_REALLOCATE, slot, event->time_ns, event->weight);
 	} else {
 		slot = take_slot(e);
-		put(e, REPLAY_ALLOCATE, slot, event->time_ns, event->weight);
+		replay_put(e, REPLAY_ALLOCATE, slot, event->time_ns, event->weight);
 	}
-	set(e, &e->slots, event->row, slot);
+	replay_set(e, &e->slots, event->row, slot);
 }
 
 /* A death by realloc waits for the birth of the new block. If that block does not match the filter,
@@ -136,9 +136,9 @@ static void on_death(struct replay_export *e, const struct block_event *event)
 	uint64_t slot;
 
 	if (event->chain != NO_TIME) {
-		set(e, &e->moving, event->row, 1);
+		replay_set(e, &e->moving, event->row, 1);
 	} else if (map_remove(&e->slots, event->row, &slot)) {
-		put(e, REPLAY_FREE, slot, event->time_ns, 0);
+		replay_put(e, REPLAY_FREE, slot, event->time_ns, 0);
 		give_slot(e, slot);
 	}
 }
@@ -150,13 +150,13 @@ static void free_moving(struct replay_export *e)
 		uint64_t slot;
 
 		if (map_remove(&e->slots, entry->key, &slot))
-			put(e, REPLAY_FREE, slot, e->end_ns, 0);
+			replay_put(e, REPLAY_FREE, slot, e->end_ns, 0);
 	}
 	map_clear(&e->moving);
 }
 
 /* Walks until `out` has `bytes`, or to the end. Returns 1 if there is more. */
-static int walk(struct replay_export *e, size_t bytes, struct err_text *err)
+static int replay_walk(struct replay_export *e, size_t bytes, struct err_text *err)
 {
 	struct block_event event;
 	int r = 1;
@@ -179,7 +179,7 @@ static int walk(struct replay_export *e, size_t bytes, struct err_text *err)
 	return e->error ? err_set(err, e->error, "out of memory") : r;
 }
 
-static int begin(const struct writing *w, void **ret_state, struct err_text *err)
+static int replay_begin(const struct writing *w, void **ret_state, struct err_text *err)
 {
 	struct replay_export *e;
 	int r = filter_narrow(w->filter, w->view, w->value, w->at_ns, err);
@@ -204,17 +204,18 @@ static int some(void *state, size_t bytes, struct buf *out, struct err_text *err
 	int r;
 
 	if (!e->counted) {
-		r = walk(e, 0, err);
+		r = replay_walk(e, 0, err);
 		if (r < 0)
 			return r;
 		head[0] = e->slot_count;
 		head[1] = e->operations;
 		buf_append(out, head, sizeof(head));
-		clear(e);
+		replay_clear(e);
 		e->counted = true;
 	}
 	e->out = out;
-	return walk(e, bytes, err);
+	return replay_walk(e, bytes, err);
 }
 
-const struct format_writer replay_writer = {.begin = begin, .some = some, .free = end};
+const struct format_writer replay_writer = {
+	.begin = replay_begin, .some = some, .free = replay_end};

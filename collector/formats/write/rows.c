@@ -72,7 +72,7 @@ static int set_options(struct rows_export *e, const struct writing *w, struct er
 	return 0;
 }
 
-static int make_room(struct rows_export *e)
+static int rows_make_room(struct rows_export *e)
 {
 	e->nodes = recording_nodes(e->recording);
 	e->rows = calloc(ROWS_AT_ONCE, sizeof(*e->rows));
@@ -101,7 +101,7 @@ int rows_export_begin(const struct rows_writer *writer, const struct writing *w,
 	e->recording = view_recording(w->view);
 	r = set_options(e, w, err);
 	if (!r)
-		r = make_room(e);
+		r = rows_make_room(e);
 	if (!r)
 		r = query_page_new(w->view, w->filter, PAGE_BY_TIME, false, &e->page, err);
 	if (r < 0) {

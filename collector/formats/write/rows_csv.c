@@ -24,7 +24,7 @@
 
 /* ---- fields ---- */
 
-static void put_text(struct rows_export *e, struct buf *out, const char *text)
+static void rows_csv_put_text(struct rows_export *e, struct buf *out, const char *text)
 {
 	const char *clean;
 
@@ -55,13 +55,13 @@ static void put_number(struct buf *out, bool known, uint64_t number)
 	buf_byte(out, ',');
 }
 
-static void put_thread(struct rows_export *e, struct buf *out, uint32_t number)
+static void rows_csv_put_thread(struct rows_export *e, struct buf *out, uint32_t number)
 {
 	const struct thread_info *thread = recording_thread(e->recording, number);
 
 	put_number(out, thread, thread ? thread->tid : 0);
 	if (thread)
-		put_text(e, out, thread->name);
+		rows_csv_put_text(e, out, thread->name);
 	buf_byte(out, ',');
 }
 
@@ -95,13 +95,13 @@ static void put_backtrace(struct rows_export *e, struct buf *out, uint32_t node)
 		}
 	}
 	if (stack.length && buf_text(&stack))
-		put_text(e, out, buf_text(&stack));
+		rows_csv_put_text(e, out, buf_text(&stack));
 	if (buf_error(&stack))
 		out->error = buf_error(&stack);
 }
 
 /* A field of an allocation's line: the frames, or the number of the backtrace. */
-static void put_stack(struct rows_export *e, struct buf *out, uint32_t node)
+static void rows_csv_put_stack(struct rows_export *e, struct buf *out, uint32_t node)
 {
 	if (e->with_stacks)
 		put_backtrace(e, out, node);
@@ -118,7 +118,7 @@ static const char *kind_text(const uint8_t *kinds, uint32_t i)
 
 /* ---- lines ---- */
 
-static void put_head(struct rows_export *e, struct buf *out)
+static void rows_csv_put_head(struct rows_export *e, struct buf *out)
 {
 	put_incomplete(out, "# ", e->recording, "\r\n");
 	if (rows_has(e, ROWS_BACKTRACES)) {
@@ -144,16 +144,16 @@ static void put_allocation(struct rows_export *e, const struct row_block *b, uin
 		   b->size[i]);
 	put_number(out, b->weight, b->weight ? b->weight[i] : 0);
 	buf_printf(out, "%s,%" PRIu64 ",", kind_text(b->kind, i), b->birth_ns[i]);
-	put_thread(e, out, b->thread[i]);
+	rows_csv_put_thread(e, out, b->thread[i]);
 	buf_printf(out, "%s,", end ? end : "");
 	put_number(out, dead, b->death_ns[i]);
 	buf_printf(out, "%s,", dead ? kind_text(b->death_kind, i) : "");
-	put_thread(e, out, dead && b->death_thread ? b->death_thread[i] : 0);
+	rows_csv_put_thread(e, out, dead && b->death_thread ? b->death_thread[i] : 0);
 	put_number(out, from != NO_BLOCK, from);
 	put_number(out, to != NO_BLOCK, to);
-	put_stack(e, out, b->stack[i]);
+	rows_csv_put_stack(e, out, b->stack[i]);
 	buf_byte(out, ',');
-	put_stack(e, out, dead && b->death_stack ? b->death_stack[i] : 0);
+	rows_csv_put_stack(e, out, dead && b->death_stack ? b->death_stack[i] : 0);
 	buf_string(out, "\r\n");
 }
 
@@ -164,15 +164,15 @@ static void put_backtrace_line(struct rows_export *e, uint32_t node, struct buf 
 	buf_string(out, "\r\n");
 }
 
-static int begin(const struct writing *writing, void **ret_state, struct err_text *err)
+static int rows_csv_begin(const struct writing *writing, void **ret_state, struct err_text *err)
 {
-	static const struct rows_writer rows = {ROWS_ALLOCATIONS, put_head, put_allocation,
+	static const struct rows_writer rows = {ROWS_ALLOCATIONS, rows_csv_put_head, put_allocation,
 						put_backtrace_line};
 
 	return rows_export_begin(&rows, writing, ret_state, err);
 }
 
-const struct format_writer csv_writer = {.begin = begin,
+const struct format_writer csv_writer = {.begin = rows_csv_begin,
 					 .some = rows_export_some,
 					 .free = rows_export_free,
 					 .estimate = rows_export_estimate};

@@ -35,7 +35,7 @@ static void put_address(struct json *json, const char *key, uint64_t address)
 	json_string(json, key, text);
 }
 
-static void put_frame(struct json *json, uint64_t number, const struct view_frame *frame)
+static void rows_json_put_frame(struct json *json, uint64_t number, const struct view_frame *frame)
 {
 	json_object(json, NULL);
 	if (number)
@@ -62,7 +62,7 @@ static void put_frame(struct json *json, uint64_t number, const struct view_fram
 
 /* Returns the caller's node, or 0 if there is none. A parent's number is below its child's, so the
  * walk ends. */
-static uint32_t parent_of(const struct rows_export *e, uint32_t node)
+static uint32_t rows_json_parent_of(const struct rows_export *e, uint32_t node)
 {
 	const struct stack_node *n = recording_node(e->recording, node);
 
@@ -73,20 +73,20 @@ static uint32_t parent_of(const struct rows_export *e, uint32_t node)
 static void put_backtrace(struct rows_export *e, struct json *json, uint32_t node)
 {
 	json_array(json, "backtrace");
-	for (; node; node = parent_of(e, node)) {
+	for (; node; node = rows_json_parent_of(e, node)) {
 		uint32_t count = view_frame_count(e->view, node);
 
 		for (uint32_t i = 0; i < count; i++) {
 			struct view_frame frame = view_frame(e->view, node, i);
 
-			put_frame(json, 0, &frame);
+			rows_json_put_frame(json, 0, &frame);
 		}
 	}
 	json_end(json, ']');
 }
 
 /* A member of an allocation or of its end: the frames, or the number of the backtrace. */
-static void put_stack(struct rows_export *e, struct json *json, uint32_t node)
+static void rows_json_put_stack(struct rows_export *e, struct json *json, uint32_t node)
 {
 	if (e->with_stacks)
 		put_backtrace(e, json, node);
@@ -94,7 +94,7 @@ static void put_stack(struct rows_export *e, struct json *json, uint32_t node)
 		json_u64(json, "backtrace_id", node);
 }
 
-static void put_thread(struct rows_export *e, struct json *json, uint32_t number)
+static void rows_json_put_thread(struct rows_export *e, struct json *json, uint32_t number)
 {
 	const struct thread_info *thread = recording_thread(e->recording, number);
 
@@ -111,9 +111,9 @@ static void put_death(struct rows_export *e, struct json *json, const struct row
 	json_u64(json, "time_ns", b->death_ns[i]);
 	json_string(json, "kind", b->death_kind ? event_kind_name(b->death_kind[i]) : NULL);
 	if (b->death_thread)
-		put_thread(e, json, b->death_thread[i]);
+		rows_json_put_thread(e, json, b->death_thread[i]);
 	if (b->death_stack && b->death_stack[i])
-		put_stack(e, json, b->death_stack[i]);
+		rows_json_put_stack(e, json, b->death_stack[i]);
 	json_end(json, '}');
 }
 
@@ -131,9 +131,9 @@ static void put_allocation(struct rows_export *e, const struct row_block *b, uin
 		json_u64(&json, "weight", b->weight[i]);
 	json_string(&json, "kind", event_kind_name(row_kind(b, i)));
 	json_u64(&json, "time_ns", b->birth_ns[i]);
-	put_thread(e, &json, b->thread[i]);
+	rows_json_put_thread(e, &json, b->thread[i]);
 	json_string(&json, "end", block_end_name(b->end[i]));
-	put_stack(e, &json, b->stack[i]);
+	rows_json_put_stack(e, &json, b->stack[i]);
 	if (b->chain_previous && b->chain_previous[i] != NO_BLOCK)
 		json_u64(&json, "reallocated_from", b->chain_previous[i]);
 	if (b->chain_next && b->chain_next[i] != NO_BLOCK)
@@ -146,7 +146,7 @@ static void put_allocation(struct rows_export *e, const struct row_block *b, uin
 
 /* Returns the number of a node's innermost frame, and writes frames that were not written yet.
  * Returns 0 without memory. */
-static uint64_t frame_number(struct rows_export *e, uint32_t node, struct buf *out)
+static uint64_t rows_json_frame_number(struct rows_export *e, uint32_t node, struct buf *out)
 {
 	const struct stack_node *n = recording_node(e->recording, node);
 	uint32_t known = e->places.count, count = view_frame_count(e->view, node);
@@ -165,7 +165,7 @@ static uint64_t frame_number(struct rows_export *e, uint32_t node, struct buf *o
 		struct json json;
 
 		json_init(&json, out);
-		put_frame(&json, ++e->frames, &frame);
+		rows_json_put_frame(&json, ++e->frames, &frame);
 		buf_byte(out, '\n');
 	}
 	return e->first_frame[place];
@@ -175,21 +175,21 @@ static void put_backtrace_line(struct rows_export *e, uint32_t node, struct buf 
 {
 	struct json json;
 
-	for (uint32_t n = node; n; n = parent_of(e, n))
-		frame_number(e, n, out);
+	for (uint32_t n = node; n; n = rows_json_parent_of(e, n))
+		rows_json_frame_number(e, n, out);
 	json_init(&json, out);
 	json_object(&json, NULL);
 	json_u64(&json, "backtrace_id", node);
 	json_array(&json, "frames");
-	for (uint32_t n = node; n; n = parent_of(e, n))
+	for (uint32_t n = node; n; n = rows_json_parent_of(e, n))
 		for (uint32_t i = 0; i < view_frame_count(e->view, n); i++)
-			json_u64(&json, NULL, frame_number(e, n, out) + i);
+			json_u64(&json, NULL, rows_json_frame_number(e, n, out) + i);
 	json_end(&json, ']');
 	json_end(&json, '}');
 	buf_byte(out, '\n');
 }
 
-static int begin(const struct writing *writing, void **ret_state, struct err_text *err)
+static int rows_json_begin(const struct writing *writing, void **ret_state, struct err_text *err)
 {
 	static const struct rows_writer rows = {ROWS_ALLOCATIONS | ROWS_BACKTRACES, NULL,
 						put_allocation, put_backtrace_line};
@@ -197,7 +197,7 @@ static int begin(const struct writing *writing, void **ret_state, struct err_tex
 	return rows_export_begin(&rows, writing, ret_state, err);
 }
 
-const struct format_writer json_writer = {.begin = begin,
+const struct format_writer json_writer = {.begin = rows_json_begin,
 					  .some = rows_export_some,
 					  .free = rows_export_free,
 					  .estimate = rows_export_estimate};

@@ -36,7 +36,7 @@ static uint64_t self_of(const struct tree_node *n, enum export_weight weight)
 	return weight == EXPORT_BYTES ? n->self_bytes : n->self_blocks;
 }
 
-static void put_frame(struct json *json, const struct tree_node *n)
+static void speedscope_put_frame(struct json *json, const struct tree_node *n)
 {
 	json_object(json, NULL);
 	json_string(json, "name", n->function ? n->function : "[unknown]");
@@ -49,7 +49,7 @@ static void put_frame(struct json *json, const struct tree_node *n)
 	json_end(json, '}');
 }
 
-static int put_frames(struct speedscope *s)
+static int speedscope_put_frames(struct speedscope *s)
 {
 	json_object(&s->json, "shared");
 	json_array(&s->json, "frames");
@@ -63,7 +63,7 @@ static int put_frames(struct speedscope *s)
 			return -ENOMEM;
 		s->frame_of[i] = number - 1;
 		if (number > known)
-			put_frame(&s->json, n);
+			speedscope_put_frame(&s->json, n);
 	}
 	json_end(&s->json, ']');
 	json_end(&s->json, '}');
@@ -115,8 +115,8 @@ static int put_profile(struct speedscope *s, const char *name, enum export_weigh
 	return error;
 }
 
-static int put_file(struct speedscope *s, const char *name, const char *incomplete,
-		    enum export_weight weight)
+static int speedscope_put_file(struct speedscope *s, const char *name, const char *incomplete,
+			       enum export_weight weight)
 {
 	struct json *json = &s->json;
 	cleanup(buf_done) struct buf full_name = {0};
@@ -131,7 +131,7 @@ static int put_file(struct speedscope *s, const char *name, const char *incomple
 	json_string(json, "exporter", "heapcast " HEAPCAST_VERSION);
 	json_string(json, "name", buf_text(&full_name));
 	json_u64(json, "activeProfileIndex", weight == EXPORT_BYTES ? 0 : 1);
-	error = put_frames(s);
+	error = speedscope_put_frames(s);
 	json_array(json, "profiles");
 	if (!error)
 		error = put_profile(s, "bytes", EXPORT_BYTES);
@@ -151,7 +151,7 @@ int export_speedscope(const struct tree *tree, const char *name, const char *inc
 
 	json_init(&s.json, out);
 	if (s.frame_of)
-		error = put_file(&s, name ? name : "heapcast", incomplete, weight);
+		error = speedscope_put_file(&s, name ? name : "heapcast", incomplete, weight);
 	free(s.frame_of);
 	intern_done(&s.frames);
 	return error ? err_set(err, error, "no memory for the profile") : 0;

@@ -51,7 +51,7 @@ static void work_free(void *work)
 	free(a);
 }
 
-static int fail(struct exchange *x, int status, const char *text)
+static int control_fail(struct exchange *x, int status, const char *text)
 {
 	x->status = status;
 	return err_set(&x->err, -EINVAL, "%s", text);
@@ -101,7 +101,7 @@ static int find_stream(struct exchange *x, struct control_order *order)
 
 	route_id(x, name, sizeof(name));
 	if (!data)
-		return fail(x, 409, "only recordings of a data folder have agents");
+		return control_fail(x, 409, "only recordings of a data folder have agents");
 	r = store_open(data, STORE_READ, &store, &x->err);
 	if (!r)
 		r = store_find_id(store, name, &id, &state, &x->err);
@@ -110,17 +110,17 @@ static int find_stream(struct exchange *x, struct control_order *order)
 	if (r < 0)
 		return r;
 	if (state == STREAM_ENDED)
-		return fail(x, 409, "the program has ended");
+		return control_fail(x, 409, "the program has ended");
 	stream_id_format(order->target, &id);
 	return 0;
 }
 
-static uint64_t now_ms(void)
+static uint64_t control_now_ms(void)
 {
 	return uv_hrtime() / 1000000;
 }
 
-static int begin(struct exchange *x)
+static int control_begin(struct exchange *x)
 {
 	struct control_order order = {.wait_ms = WAIT_MS};
 	char question[CONTROL_LINE];
@@ -139,7 +139,7 @@ static int begin(struct exchange *x)
 	if (!a)
 		return -ENOMEM;
 	a->asking.fd = -1;
-	a->until_ms = now_ms() + WAIT_MS + ANSWER_MS;
+	a->until_ms = control_now_ms() + WAIT_MS + ANSWER_MS;
 	x->work = a;
 	x->work_free = work_free;
 	r = control_ask_begin(&a->asking, sources_data(x->sources), question, &x->err);
@@ -148,7 +148,7 @@ static int begin(struct exchange *x)
 	return r;
 }
 
-static int status_of(enum control_code code)
+static int control_status_of(enum control_code code)
 {
 	static const int statuses[CONTROL_CODES] = {
 		[CONTROL_NO_STREAM] = 409,     [CONTROL_ENDED] = 409,
@@ -189,7 +189,7 @@ static int write_reply(struct exchange *x, const struct control_reply *r)
 	struct json json;
 
 	if (r->code != CONTROL_DONE) {
-		x->status = status_of(r->code);
+		x->status = control_status_of(r->code);
 		return err_set(&x->err, -EINVAL, "%s",
 			       *r->text ? r->text : control_code_word(r->code));
 	}
@@ -204,7 +204,7 @@ int control_step(struct exchange *x)
 {
 	struct asked_control *a = x->work;
 	char line[CONTROL_LINE];
-	int r = a ? 0 : begin(x);
+	int r = a ? 0 : control_begin(x);
 
 	if (r < 0)
 		return r;
@@ -213,9 +213,9 @@ int control_step(struct exchange *x)
 		a->replied |= control_reply_parse(line, &a->reply) == 0;
 	if (r > 0 && a->replied)
 		return write_reply(x, &a->reply);
-	if (r == -EAGAIN && now_ms() < a->until_ms)
+	if (r == -EAGAIN && control_now_ms() < a->until_ms)
 		return -EAGAIN;
-	return fail(x, 504,
-		    r > 0 ? "the collector has not said what became of it"
-			  : "the collector that has the links does not answer");
+	return control_fail(x, 504,
+			    r > 0 ? "the collector has not said what became of it"
+				  : "the collector that has the links does not answer");
 }

@@ -37,7 +37,7 @@ static void events_free(void *work)
 	free(e);
 }
 
-static int begin(struct exchange *x, struct events **ret_events)
+static int events_begin(struct exchange *x, struct events **ret_events)
 {
 	struct events *e;
 	int r = no_parameters(x);
@@ -95,7 +95,7 @@ int events_step(struct exchange *x)
 {
 	struct events *e = x->work;
 	uint64_t now = uv_hrtime() / 1000000;
-	int r = e ? 0 : begin(x, &e);
+	int r = e ? 0 : events_begin(x, &e);
 
 	if (r < 0)
 		return r;

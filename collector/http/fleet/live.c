@@ -32,7 +32,7 @@ struct live {
 	bool begun, over, ended; /* over: ended, or nobody writes it any more */
 };
 
-static uint64_t now_ms(void)
+static uint64_t live_now_ms(void)
 {
 	struct timespec now;
 
@@ -48,7 +48,7 @@ static void live_free(void *work)
 	free(live);
 }
 
-static int begin(struct exchange *x, struct live **ret_live)
+static int live_begin(struct exchange *x, struct live **ret_live)
 {
 	struct live *live;
 	int r = no_parameters(x);
@@ -120,7 +120,7 @@ static bool is_news(const struct live *live, const struct report *report)
 	       live->told.allocations != report->allocations || live->told.frees != report->frees;
 }
 
-static int look(struct exchange *x, struct live *live, struct source *source, uint64_t now)
+static int live_look(struct exchange *x, struct live *live, struct source *source, uint64_t now)
 {
 	struct completeness completeness;
 	struct report report;
@@ -153,7 +153,7 @@ static int look_again(struct exchange *x, struct live *live, uint64_t now)
 	/* "last" is the one that it was at first. */
 	memcpy(live->id, source->id, sizeof(live->id));
 	source_lock(source);
-	r = look(x, live, source, now);
+	r = live_look(x, live, source, now);
 	source_unlock(source);
 	sources_release(x->sources, source);
 	return r;
@@ -162,8 +162,8 @@ static int look_again(struct exchange *x, struct live *live, uint64_t now)
 int live_step(struct exchange *x)
 {
 	struct live *live = x->work;
-	uint64_t now = now_ms();
-	int r = live ? 0 : begin(x, &live);
+	uint64_t now = live_now_ms();
+	int r = live ? 0 : live_begin(x, &live);
 
 	if (r < 0)
 		return r;

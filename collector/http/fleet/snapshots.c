@@ -60,7 +60,7 @@ static void split_streams(struct asked_snapshot *a)
 	a->request.streams = a->stream;
 }
 
-static int read_request(struct exchange *x, struct asked_snapshot *a)
+static int snapshots_read_request(struct exchange *x, struct asked_snapshot *a)
 {
 	uint64_t seconds = TIMEOUT_SECONDS;
 	struct body_member table[] = {{"name", a->name, sizeof(a->name), NULL, false},
@@ -86,7 +86,7 @@ static int read_request(struct exchange *x, struct asked_snapshot *a)
 }
 
 /* Without the collector that has the links nothing can be taken; that is no fault of who asks. */
-static int begin(struct exchange *x)
+static int snapshots_begin(struct exchange *x)
 {
 	struct asked_snapshot *a;
 	int r = no_parameters(x);
@@ -102,7 +102,7 @@ static int begin(struct exchange *x)
 		return -ENOMEM;
 	x->work = a;
 	x->work_free = work_free;
-	r = read_request(x, a);
+	r = snapshots_read_request(x, a);
 	if (r < 0)
 		return r;
 	r = snapshot_take(&a->request, &a->taking, &x->err);
@@ -115,7 +115,7 @@ int take_snapshot_step(struct exchange *x)
 {
 	const struct asked_snapshot *a;
 	struct json json;
-	int r = x->work ? 0 : begin(x);
+	int r = x->work ? 0 : snapshots_begin(x);
 
 	if (r < 0)
 		return r;

@@ -35,7 +35,7 @@ struct page {
 	struct chain_walk chains;
 };
 
-static void page_free(void *work)
+static void allocations_page_free(void *work)
 {
 	struct page *page = work;
 
@@ -46,8 +46,8 @@ static void page_free(void *work)
 
 /* ---- parameters ---- */
 
-static int read_count(void *context, const struct view *view, const char *name, const char *value,
-		      struct err_text *err)
+static int allocations_read_count(void *context, const struct view *view, const char *name,
+				  const char *value, struct err_text *err)
 {
 	struct page *page = context;
 	uint64_t *to = !strcmp(name, "skip") ? &page->skip : &page->count;
@@ -99,8 +99,8 @@ static int read_strip(void *context, const struct view *view, const char *name, 
 }
 
 const struct route_parameter allocations_parameters[] = {
-	{"skip", read_count, "whole number", "leave out so many"},
-	{"count", read_count, "whole number", "give at most so many"},
+	{"skip", allocations_read_count, "whole number", "leave out so many"},
+	{"count", allocations_read_count, "whole number", "give at most so many"},
 	{"sort_by", read_sort_by, "timestamp, address or size", "the order; default timestamp"},
 	{"order", read_order, "asc or dsc", "default asc"},
 	{"strip_template_args", read_strip, "true or false",
@@ -263,7 +263,7 @@ static bool withdrawn(void *x)
 	return ((struct exchange *)x)->cancelled;
 }
 
-static int begin(struct page *page, struct exchange *x)
+static int allocations_begin(struct page *page, struct exchange *x)
 {
 	int r;
 
@@ -343,8 +343,8 @@ int allocations_step(struct exchange *x)
 		if (!page)
 			return err_set(&x->err, -ENOMEM, "out of memory");
 		x->work = page;
-		x->work_free = page_free;
-		r = begin(page, x);
+		x->work_free = allocations_page_free;
+		r = allocations_begin(page, x);
 	}
 	if (!r)
 		r = skip_rows(page, x);

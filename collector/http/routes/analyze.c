@@ -15,8 +15,8 @@
 const struct route_parameter analyze_parameters[] = {
 	WHAT_VALUE, WHAT_AT, WHAT_WEIGHT, WHAT_PREVIEW, {0}};
 
-static int answer(struct exchange *x, const struct what *what, const struct rules *rules,
-		  struct analysis *analysis)
+static int analyze_answer(struct exchange *x, const struct what *what, const struct rules *rules,
+			  struct analysis *analysis)
 {
 	struct analysis_result result;
 	struct analysis_report report = {
@@ -56,7 +56,7 @@ int analyze_step(struct exchange *x)
 	if (!r)
 		r = analysis_new(&question, &analysis);
 	if (!r)
-		r = answer(x, &what, rules, analysis);
+		r = analyze_answer(x, &what, rules, analysis);
 	analysis_free(analysis);
 	rules_free(rules);
 	return r;

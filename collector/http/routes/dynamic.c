@@ -136,7 +136,7 @@ static void write_sums(struct json *json, const struct line *lines, size_t count
 }
 
 /* Writes the lines of one file, sorted. */
-static void write_file(struct json *json, const struct line *lines, size_t count)
+static void dynamic_write_file(struct json *json, const struct line *lines, size_t count)
 {
 	json_object(json, lines->file[0] ? lines->file : "?");
 	write_sums(json, lines, count);
@@ -162,7 +162,7 @@ static void write_files(struct json *json, const struct line *lines, size_t coun
 	for (size_t from = 0, to; from < count; from = to) {
 		for (to = from + 1; to < count && !strcmp(lines[to].file, lines[from].file); to++)
 			;
-		write_file(json, lines + from, to - from);
+		dynamic_write_file(json, lines + from, to - from);
 	}
 	json_end(json, '}');
 	json_end(json, '}');

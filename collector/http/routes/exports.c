@@ -39,8 +39,8 @@ const struct route_parameter flamegraph_parameters[] = {
 	{0},
 };
 
-static int draw(struct exchange *x, const struct what *what, const struct tree *tree,
-		const struct tree_change *changes)
+static int exports_draw(struct exchange *x, const struct what *what, const struct tree *tree,
+			const struct tree_change *changes)
 {
 	const struct process_info *process = recording_process(x->source->recording);
 	char subtitle[256];
@@ -68,7 +68,7 @@ static int draw_difference(struct exchange *x, const struct what *what,
 	cleanup(tree_diff_done) struct tree_diff diff = {0};
 	int r = query_tree_diff(base, now, &diff, &x->err);
 
-	return r ? r : draw(x, what, &diff.tree, diff.changes);
+	return r ? r : exports_draw(x, what, &diff.tree, diff.changes);
 }
 
 static int draw_tree(struct exchange *x, const struct what *what)
@@ -79,7 +79,7 @@ static int draw_tree(struct exchange *x, const struct what *what)
 
 	if (!r && what->reversed)
 		r = export_reverse(&tree, what->weight);
-	return r ? r : draw(x, what, &tree, NULL);
+	return r ? r : exports_draw(x, what, &tree, NULL);
 }
 
 int flamegraph_step(struct exchange *x)
@@ -109,8 +109,8 @@ const struct route_parameter flame_file_parameters[] = {
 	{0},
 };
 
-static int write_file(struct exchange *x, const struct what *what, const struct tree *tree,
-		      const struct tree_diff *diff)
+static int exports_write_file(struct exchange *x, const struct what *what, const struct tree *tree,
+			      const struct tree_diff *diff)
 {
 	const struct process_info *process = recording_process(x->source->recording);
 	char subtitle[256];
@@ -143,7 +143,7 @@ static int write_difference(struct exchange *x, const struct what *what,
 	cleanup(tree_diff_done) struct tree_diff diff = {0};
 	int r = query_tree_diff(base, now, &diff, &x->err);
 
-	return r ? r : write_file(x, what, &diff.tree, &diff);
+	return r ? r : exports_write_file(x, what, &diff.tree, &diff);
 }
 
 static int write_tree(struct exchange *x, const struct what *what)
@@ -154,7 +154,7 @@ static int write_tree(struct exchange *x, const struct what *what)
 
 	if (!r && what->reversed)
 		r = export_reverse(&tree, what->weight);
-	return r ? r : write_file(x, what, &tree, NULL);
+	return r ? r : exports_write_file(x, what, &tree, NULL);
 }
 
 int flame_file_step(struct exchange *x)

@@ -43,7 +43,7 @@ static uint64_t interval_of(const struct group_side *s)
 	return s->last_ns - s->first_ns;
 }
 
-static uint64_t size_of(const struct group_side *s)
+static uint64_t groups_size_of(const struct group_side *s)
 {
 	return s->allocated.bytes;
 }
@@ -73,7 +73,7 @@ static const struct key {
 	const char *name;
 	uint64_t (*of)(const struct group_side *side);
 } keys[] = {
-	{"size", size_of},
+	{"size", groups_size_of},
 	{"allocated_count", count_of},
 	{"leaked_count", leaked_of},
 	{"interval", interval_of},
@@ -109,16 +109,16 @@ static int find_order(struct exchange *x, const struct what *what, struct order 
 	return err_set(&x->err, -EINVAL, "sort_by takes " SORT_WORDS ", not \"%.60s\"", word);
 }
 
-static uint64_t key_of(const struct order *order, const struct allocation_group *g)
+static uint64_t groups_key_of(const struct order *order, const struct allocation_group *g)
 {
 	return order->of ? order->of(order->all ? &g->all : &g->matched) : g->peak_ns;
 }
 
 /* Groups with equal keys are sorted by their backtrace's number. */
-static int in_order(const void *a, const void *b, void *context)
+static int groups_in_order(const void *a, const void *b, void *context)
 {
 	const struct order *order = context;
-	uint64_t x = key_of(order, a), y = key_of(order, b);
+	uint64_t x = groups_key_of(order, a), y = groups_key_of(order, b);
 	const struct allocation_group *p = a, *q = b;
 
 	if (x != y)
@@ -136,7 +136,7 @@ struct page {
 	uint64_t at, end;
 };
 
-static void page_free(void *work)
+static void groups_page_free(void *work)
 {
 	struct page *page = work;
 
@@ -248,8 +248,8 @@ static int write_group(struct page *page, struct exchange *x, const struct alloc
 	return r;
 }
 
-static int begin(struct page *page, struct exchange *x, const struct route_parameter *table,
-		 const char *key)
+static int groups_begin(struct page *page, struct exchange *x, const struct route_parameter *table,
+			const char *key)
 {
 	struct order order;
 	int r = what_read(x, table, &page->what);
@@ -261,8 +261,8 @@ static int begin(struct page *page, struct exchange *x, const struct route_param
 	if (r < 0)
 		return r;
 	if (page->groups.count)
-		qsort_r(page->groups.list, page->groups.count, sizeof(*page->groups.list), in_order,
-			&order);
+		qsort_r(page->groups.list, page->groups.count, sizeof(*page->groups.list),
+			groups_in_order, &order);
 	page->at = page->what.skip < page->groups.count ? page->what.skip : page->groups.count;
 	page->end = page->groups.count - page->at < page->what.count ? page->groups.count
 								     : page->at + page->what.count;
@@ -291,8 +291,8 @@ static int page_groups(struct exchange *x, const struct route_parameter *table, 
 		if (!page)
 			return err_set(&x->err, -ENOMEM, "out of memory");
 		x->work = page;
-		x->work_free = page_free;
-		r = begin(page, x, table, key);
+		x->work_free = groups_page_free;
+		r = groups_begin(page, x, table, key);
 	}
 	while (!r && page->at < page->end && x->out.length < STEP_BYTES)
 		r = write(page, x, &page->groups.list[page->at++]);

@@ -33,7 +33,7 @@ struct page {
 	struct json json;
 };
 
-static void page_free(void *work)
+static void maps_page_free(void *work)
 {
 	struct page *page = work;
 
@@ -90,8 +90,8 @@ static int read_allocated(void *context, const struct view *view, const char *na
 			  !strcmp(name, "allocated_after") ? "from" : "to", value, err);
 }
 
-static int read_id(void *context, const struct view *view, const char *name, const char *value,
-		   struct err_text *err)
+static int maps_read_id(void *context, const struct view *view, const char *name, const char *value,
+			struct err_text *err)
 {
 	struct page *page = context;
 
@@ -128,7 +128,7 @@ const struct route_parameter maps_parameters[] = {
 	 "with how much was in memory over time; default false"},
 	{"generate_graphs", read_switch, "true or false",
 	 "with addresses of pictures; default false"},
-	{"id", read_id, "number", "this map alone"},
+	{"id", maps_read_id, "number", "this map alone"},
 	{"allocated_after", read_allocated, "time", "another name of from"},
 	{"allocated_before", read_allocated, "time", "another name of to"},
 	{"peak_rss_min", read_peak_rss, "size",
@@ -157,7 +157,7 @@ static bool may_passes(enum only only, const struct mapping *m, uint32_t flag)
 	return only == ANY || (m->seen && only_passes(only, m->look.flags & flag));
 }
 
-static bool passes(const struct page *page, const struct mapping *m, uint64_t id)
+static bool maps_passes(const struct page *page, const struct mapping *m, uint64_t id)
 {
 	return (page->id == NO_TIME || page->id == id) && m->peak_rss >= page->peak_rss_min &&
 	       m->peak_rss <= page->peak_rss_max &&
@@ -179,12 +179,12 @@ static uint64_t timestamp_of(const struct mapping *m)
 	return m->mapped_ns;
 }
 
-static uint64_t address_of(const struct mapping *m)
+static uint64_t maps_address_of(const struct mapping *m)
 {
 	return m->address;
 }
 
-static uint64_t size_of(const struct mapping *m)
+static uint64_t maps_size_of(const struct mapping *m)
 {
 	return m->size;
 }
@@ -195,7 +195,7 @@ static uint64_t peak_rss_of(const struct mapping *m)
 }
 
 /* Maps with equal keys are sorted by id. */
-static int in_order(const void *a, const void *b, void *context)
+static int maps_in_order(const void *a, const void *b, void *context)
 {
 	const struct order *order = context;
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
@@ -212,8 +212,8 @@ static int find_order(struct exchange *x, const struct page *page, struct order 
 		const char *name;
 		uint64_t (*key)(const struct mapping *m);
 	} keys[] = {{"timestamp", timestamp_of},
-		    {"address", address_of},
-		    {"size", size_of},
+		    {"address", maps_address_of},
+		    {"size", maps_size_of},
 		    {"peak_rss", peak_rss_of}};
 	const char *word = page->what.sort_by ? page->what.sort_by : "timestamp";
 
@@ -242,7 +242,7 @@ static int select_some(struct page *page, struct exchange *x)
 	if (!page->order)
 		return err_set(&x->err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < page->mappings.count; i++)
-		if (matches[i] && passes(page, &page->mappings.list[i], i))
+		if (matches[i] && maps_passes(page, &page->mappings.list[i], i))
 			page->order[page->matched++] = (uint32_t)i;
 	return 0;
 }
@@ -298,7 +298,7 @@ static int begin(struct page *page, struct exchange *x)
 	if (r < 0)
 		return r;
 	order.list = page->mappings.list;
-	qsort_r(page->order, page->matched, sizeof(*page->order), in_order, &order);
+	qsort_r(page->order, page->matched, sizeof(*page->order), maps_in_order, &order);
 	page->at = page->what.skip < page->matched ? page->what.skip : page->matched;
 	page->end = page->matched - page->at < page->what.count ? page->matched
 								: page->at + page->what.count;
@@ -598,7 +598,7 @@ int maps_step(struct exchange *x)
 		if (!page)
 			return err_set(&x->err, -ENOMEM, "out of memory");
 		x->work = page;
-		x->work_free = page_free;
+		x->work_free = maps_page_free;
 		r = begin(page, x);
 	}
 	while (!r && page->at < page->end && x->out.length < STEP_BYTES)

@@ -27,7 +27,7 @@ static const struct page_asset *find_asset(const char *name)
 	return NULL;
 }
 
-static int give(struct exchange *x, const struct page_asset *asset)
+static int page_give(struct exchange *x, const struct page_asset *asset)
 {
 	x->asset = asset;
 	x->content_type = asset->content_type;
@@ -49,7 +49,7 @@ int page_step(struct exchange *x)
 	if (r < 0)
 		return r;
 	if (asset)
-		return give(x, asset);
+		return page_give(x, asset);
 	x->content_type = "text/html; charset=utf-8";
 	buf_string(&x->out, without_page);
 	return buf_error(&x->out);
@@ -68,5 +68,5 @@ int page_file_step(struct exchange *x)
 			       "the page has no file \"%.60s\": load it again, as another version "
 			       "of the collector may be running now",
 			       name);
-	return give(x, asset);
+	return page_give(x, asset);
 }

@@ -71,7 +71,7 @@ static int print_line(struct script *s)
 	return buf_error(&s->out);
 }
 
-static int begin(void *context, unsigned columns, const char *const *names)
+static int scripts_begin(void *context, unsigned columns, const char *const *names)
 {
 	struct script *s = context;
 
@@ -80,7 +80,7 @@ static int begin(void *context, unsigned columns, const char *const *names)
 	return print_line(s);
 }
 
-static int row(void *context, unsigned columns, const struct sql_value *values)
+static int scripts_row(void *context, unsigned columns, const struct sql_value *values)
 {
 	struct script *s = context;
 
@@ -99,7 +99,7 @@ static int row(void *context, unsigned columns, const struct sql_value *values)
 	return print_line(s);
 }
 
-static int end(void *context, bool cut)
+static int scripts_end(void *context, bool cut)
 {
 	struct script *s = context;
 
@@ -133,7 +133,7 @@ int execute_script_step(struct exchange *x)
 	cleanup(cleanup_sql_close) struct sql *sql = NULL;
 	struct sql_limits limits = http_sql_limits(&x->cancelled, &x->progress);
 	struct script script = {.out.limit = HTTP_SQL_ANSWER_BYTES_MAX};
-	struct sql_sink sink = {begin, row, end, &script};
+	struct sql_sink sink = {scripts_begin, scripts_row, scripts_end, &script};
 	struct sql_place place = {0};
 	uint64_t begun = uv_hrtime();
 	const char *text = buf_text(&x->request.body);

@@ -37,7 +37,7 @@ const struct route_parameter source_parameters[] = {
 	{0},
 };
 
-static int sum_of(struct sums *sums, uint32_t line, struct line_sum **ret_sum)
+static int source_sum_of(struct sums *sums, uint32_t line, struct line_sum **ret_sum)
 {
 	int r = line < SOURCE_BYTES_MAX ? array_reserve(&sums->list, &sums->capacity,
 							(size_t)line + 1, sizeof(*sums->list))
@@ -50,11 +50,11 @@ static int sum_of(struct sums *sums, uint32_t line, struct line_sum **ret_sum)
 	return 0;
 }
 
-static int add(struct sums *sums, uint32_t line, const struct usage *value, size_t backtrace,
-	       bool self)
+static int source_add(struct sums *sums, uint32_t line, const struct usage *value, size_t backtrace,
+		      bool self)
 {
 	struct line_sum *sum;
-	int r = sum_of(sums, line, &sum);
+	int r = source_sum_of(sums, line, &sum);
 
 	if (r)
 		return r == -ERANGE ? 0 : r;
@@ -91,8 +91,8 @@ static int add_backtrace(struct exchange *x, const struct group *g, size_t numbe
 
 			if (frame.file && !strcmp(frame.file, file)) {
 				sums->named = true;
-				r = add(sums, frame.line, &g->value, number,
-					self && !frame.is_allocator);
+				r = source_add(sums, frame.line, &g->value, number,
+					       self && !frame.is_allocator);
 			}
 			self &= frame.is_allocator;
 		}

@@ -15,7 +15,7 @@
 
 #include "base/ban.h"
 
-static int read_all(int fd, struct buf *out)
+static int source_files_read_all(int fd, struct buf *out)
 {
 	uint8_t slice[16384];
 	ssize_t n;
@@ -109,7 +109,7 @@ int source_file_read(const char *const *folders, const char *path, struct buf *r
 
 		if (strlen(path) >= PATH_MAX || open_in(*folders, path, &fd) < 0)
 			continue;
-		r = read_all(fd, ret_text);
+		r = source_files_read_all(fd, ret_text);
 		close(fd);
 		if (r == -EFBIG)
 			return err_set(err, r, "the file has more than %u MiB",

@@ -96,7 +96,7 @@ struct table {
 	uint64_t rows;
 };
 
-static int begin(void *context, unsigned columns, const char *const *names)
+static int sql_begin(void *context, unsigned columns, const char *const *names)
 {
 	struct table *t = context;
 
@@ -120,7 +120,7 @@ static int begin(void *context, unsigned columns, const char *const *names)
 	return 0;
 }
 
-static int row(void *context, unsigned columns, const struct sql_value *values)
+static int sql_row(void *context, unsigned columns, const struct sql_value *values)
 {
 	struct table *t = context;
 
@@ -129,7 +129,7 @@ static int row(void *context, unsigned columns, const struct sql_value *values)
 	return buf_error(&t->x->out);
 }
 
-static int end(void *context, bool cut)
+static int sql_end(void *context, bool cut)
 {
 	struct table *t = context;
 
@@ -151,7 +151,7 @@ static int answer_json(struct exchange *x, struct sql *sql, const char *text,
 		       struct sql_place *ret_place)
 {
 	struct table t = {.x = x};
-	struct sql_sink sink = {begin, row, end, &t};
+	struct sql_sink sink = {sql_begin, sql_row, sql_end, &t};
 	int r;
 
 	json_answer(&t.json, x);

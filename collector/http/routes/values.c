@@ -71,8 +71,8 @@ static const struct answer_field frame_fields[] = {
 #undef ANSWER_OF
 const struct answer frame_answer = {"frame", frame_fields};
 
-static int write_frame(struct json *json, const char *key, struct view *view, uint32_t node,
-		       uint32_t index, bool strip, struct err_text *err)
+static int values_write_frame(struct json *json, const char *key, struct view *view, uint32_t node,
+			      uint32_t index, bool strip, struct err_text *err)
 {
 	struct told_frame told = {.frame = view_frame(view, node, index)};
 	cleanup(cleanup_free) char *stripped =
@@ -91,7 +91,7 @@ static int write_frame(struct json *json, const char *key, struct view *view, ui
 int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index,
 	       struct err_text *err)
 {
-	return write_frame(json, key, view, node, index, false, err);
+	return values_write_frame(json, key, view, node, index, false, err);
 }
 
 /* Returns the nodes from the outermost to `node`; NULL: no memory. */
@@ -129,7 +129,7 @@ int json_backtrace_of(struct json *json, const char *key, struct view *view, uin
 	json_array(json, key);
 	for (uint32_t n = 0; n < count; n++)
 		for (uint32_t i = view_frame_count(view, path[n]); i-- > 0 && !r;)
-			r = write_frame(json, NULL, view, path[n], i, strip, err);
+			r = values_write_frame(json, NULL, view, path[n], i, strip, err);
 	json_end(json, ']');
 	return r;
 }
@@ -198,8 +198,8 @@ int read_switch_value(const char *name, const char *value, bool *ret_on, struct 
 	return err_set(err, -EINVAL, "%s takes true or false, not \"%.60s\"", name, value);
 }
 
-static int read_condition(struct view *view, const struct parameter *p, struct filter *filter,
-			  struct err_text *err)
+static int values_read_condition(struct view *view, const struct parameter *p,
+				 struct filter *filter, struct err_text *err)
 {
 	struct sql_limits limits = http_sql_limits(filter->cancel.asked, filter->progress);
 	int r = sql_add_condition(filter, view, p->value, &limits, err);
@@ -228,7 +228,7 @@ static int read_parameter(struct view *view, const struct parameter *p,
 	if (strchr(p->name, '-') || (takes_filter && !takes_filter(p->name)))
 		return -ENOENT;
 	if (!strcmp(p->name, "custom_filter"))
-		return read_condition(view, p, filter, err);
+		return values_read_condition(view, p, filter, err);
 	return filter_set(filter, view, p->name, p->value, err);
 }
 
@@ -276,7 +276,7 @@ int read_passed_over(void *context, const struct view *view, const char *name, c
 	return 0;
 }
 
-static void encode(struct buf *to, const char *text)
+static void values_encode(struct buf *to, const char *text)
 {
 	for (; *text; text++) {
 		if (isalnum((unsigned char)*text) || strchr("-_.~", *text))
@@ -294,9 +294,9 @@ void encode_filters(const struct exchange *x, const struct route_parameter *tabl
 		if (!p->name[0] || !p->value[0] || find_parameter(table, p->name))
 			continue;
 		buf_byte(to, '&');
-		encode(to, p->name);
+		values_encode(to, p->name);
 		buf_byte(to, '=');
-		encode(to, p->value);
+		values_encode(to, p->value);
 	}
 }
 

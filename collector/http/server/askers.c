@@ -7,8 +7,8 @@
 #include "base/ban.h"
 
 /* Returns false if all places are busy. */
-static bool make_room(const struct askers *askers, const struct stranger_address *from,
-		      struct asker **ret_leaver)
+static bool askers_make_room(const struct askers *askers, const struct stranger_address *from,
+			     struct asker **ret_leaver)
 {
 	struct stranger idle[ASKERS_MAX];
 	struct asker *one[ASKERS_MAX];
@@ -36,7 +36,8 @@ static bool make_room(const struct askers *askers, const struct stranger_address
 struct asker *askers_add(struct askers *askers, const struct stranger *who,
 			 struct asker **ret_leaver)
 {
-	struct asker *c = make_room(askers, &who->from, ret_leaver) ? calloc(1, sizeof(*c)) : NULL;
+	struct asker *c =
+		askers_make_room(askers, &who->from, ret_leaver) ? calloc(1, sizeof(*c)) : NULL;
 
 	if (!c)
 		return NULL;

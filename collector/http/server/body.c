@@ -22,7 +22,7 @@ static int peek(struct body_reader *r)
 	return r->at < r->end ? (unsigned char)*r->at : -1;
 }
 
-static bool skip(struct body_reader *r, char c)
+static bool body_skip(struct body_reader *r, char c)
 {
 	if (peek(r) != (unsigned char)c)
 		return false;
@@ -48,7 +48,7 @@ static bool read_hex(struct body_reader *r, uint32_t *ret)
 	return true;
 }
 
-static size_t encode(char out[4], uint32_t code)
+static size_t body_encode(char out[4], uint32_t code)
 {
 	size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 	static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -81,7 +81,7 @@ static size_t read_escape(struct body_reader *r, char out[4])
 			return 0;
 		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 	}
-	return !code || (code >= 0xdc00 && code < 0xe000) ? 0 : encode(out, code);
+	return !code || (code >= 0xdc00 && code < 0xe000) ? 0 : body_encode(out, code);
 }
 
 /* Returns 0; -EINVAL: not a string; -E2BIG: the string is too long. */
@@ -89,7 +89,7 @@ static int read_string(struct body_reader *r, char *out, size_t size)
 {
 	size_t used = 0;
 
-	if (!skip(r, '"'))
+	if (!body_skip(r, '"'))
 		return -EINVAL;
 	while (r->at < r->end && *r->at != '"') {
 		char piece[4];
@@ -116,7 +116,7 @@ static int read_string(struct body_reader *r, char *out, size_t size)
 	return r->at < r->end && *r->at++ == '"' ? 0 : -EINVAL;
 }
 
-static int read_number(struct body_reader *r, uint64_t *ret)
+static int body_read_number(struct body_reader *r, uint64_t *ret)
 {
 	uint64_t value = 0;
 	const char *begin;
@@ -135,7 +135,7 @@ static int read_number(struct body_reader *r, uint64_t *ret)
 	return 0;
 }
 
-static struct body_member *find(struct body_member *table, const char *name)
+static struct body_member *body_find(struct body_member *table, const char *name)
 {
 	for (; table->name; table++)
 		if (!strcmp(table->name, name))
@@ -149,16 +149,16 @@ static int read_member(struct body_reader *r, struct body_member *table, char *n
 	struct body_member *m;
 	int e;
 
-	if (read_string(r, name, NAME_MAX_BYTES) < 0 || !skip(r, ':')) {
+	if (read_string(r, name, NAME_MAX_BYTES) < 0 || !body_skip(r, ':')) {
 		name[0] = '\0';
 		return err_set(err, -EINVAL, "the body is a JSON object, {\"action\": ...}");
 	}
-	m = find(table, name);
+	m = body_find(table, name);
 	if (!m)
 		return err_set(err, -EINVAL, "nothing is called \"%.60s\" here", name);
 	if (m->given)
 		return err_set(err, -EINVAL, "\"%s\" is there twice", name);
-	e = m->text ? read_string(r, m->text, m->size) : read_number(r, m->number);
+	e = m->text ? read_string(r, m->text, m->size) : body_read_number(r, m->number);
 	if (e == -E2BIG)
 		return err_set(err, -EINVAL, "\"%s\" is too long: it has room for %zu bytes", name,
 			       m->size - 1);
@@ -176,16 +176,16 @@ int body_read(const char *data, size_t length, struct body_member *table, char *
 	int e = 0;
 
 	ret_name[0] = '\0';
-	if (!skip(&r, '{'))
+	if (!body_skip(&r, '{'))
 		return err_set(err, -EINVAL, "the body is a JSON object, {\"action\": ...}");
-	if (!skip(&r, '}')) {
+	if (!body_skip(&r, '}')) {
 		do
 			e = read_member(&r, table, ret_name, err);
-		while (!e && skip(&r, ','));
+		while (!e && body_skip(&r, ','));
 		if (e < 0)
 			return e;
 		ret_name[0] = '\0';
-		if (!skip(&r, '}'))
+		if (!body_skip(&r, '}'))
 			return err_set(err, -EINVAL, "the JSON object does not end with a brace");
 	}
 	return peek(&r) < 0 ? 0 : err_set(err, -EINVAL, "something stands behind the JSON object");

@@ -61,7 +61,7 @@ void exchange_free(struct exchange *x)
 	free(x);
 }
 
-static int status_of(int error)
+static int exchange_status_of(int error)
 {
 	switch (error) {
 	case -EINVAL:
@@ -108,7 +108,7 @@ void exchange_fail(struct exchange *x, int error)
 		name_parameter(x);
 
 	if (x->status < 400)
-		x->status = status_of(error);
+		x->status = exchange_status_of(error);
 	x->content_type = "application/json";
 	x->file_name = NULL;
 	buf_clear(&x->out);
@@ -224,7 +224,7 @@ static struct exchange *next_to_run(const struct workers *workers)
 }
 
 /* Takes x out of the list. Returns its place, where the next exchange is now. */
-static struct exchange **leave(struct exchange **at, const struct exchange *x)
+static struct exchange **exchange_leave(struct exchange **at, const struct exchange *x)
 {
 	while (*at && *at != x)
 		at = &(*at)->next;
@@ -235,7 +235,7 @@ static struct exchange **leave(struct exchange **at, const struct exchange *x)
 
 static void leave_queue(struct workers *workers, const struct exchange *x)
 {
-	struct exchange **at = leave(&workers->waiting, x);
+	struct exchange **at = exchange_leave(&workers->waiting, x);
 
 	if (!*at)
 		workers->waiting_end = at;
@@ -262,7 +262,7 @@ static void start_some(struct workers *workers)
 }
 
 /* An exchange without a connection was abandoned, and only waits for its step to return. */
-static void look(uv_timer_t *timer)
+static void exchange_look(uv_timer_t *timer)
 {
 	struct workers *workers = timer->data;
 
@@ -298,7 +298,7 @@ static void join_workers(struct workers *workers, struct exchange *x)
 	x->next_of_all = workers->all;
 	workers->all = x;
 	if (!workers->closing && !uv_is_active((uv_handle_t *)&workers->looking))
-		uv_timer_start(&workers->looking, look, LOOK_MS, LOOK_MS);
+		uv_timer_start(&workers->looking, exchange_look, LOOK_MS, LOOK_MS);
 }
 
 void workers_submit(struct workers *workers, struct exchange *x)
@@ -327,6 +327,6 @@ void exchange_abandon(struct workers *workers, struct exchange *x)
 	if (x->state == EXCHANGE_WAITING)
 		leave_queue(workers, x);
 	if (x->state == EXCHANGE_LATER)
-		leave(&workers->later, x);
+		exchange_leave(&workers->later, x);
 	exchange_free(x);
 }

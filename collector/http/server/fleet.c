@@ -51,7 +51,7 @@ struct fleet *fleet_new(void)
 	return fleet;
 }
 
-static void forget(struct fleet *fleet)
+static void fleet_forget(struct fleet *fleet)
 {
 	sources_list_free(fleet->lines, fleet->count);
 	free(fleet->changed);
@@ -67,7 +67,7 @@ void fleet_free(struct fleet *fleet)
 {
 	if (!fleet)
 		return;
-	forget(fleet);
+	fleet_forget(fleet);
 	pthread_mutex_destroy(&fleet->lock);
 	free(fleet);
 }
@@ -92,7 +92,7 @@ void fleet_leave(struct fleet *fleet, struct fleet_watcher *watcher)
 	pthread_mutex_lock(&fleet->lock);
 	fleet->taken[watcher->place] = false;
 	if (!memchr(fleet->taken, true, sizeof(fleet->taken)))
-		forget(fleet); /* the last watcher has left, so nobody looks any more */
+		fleet_forget(fleet); /* the last watcher has left, so nobody looks any more */
 	pthread_mutex_unlock(&fleet->lock);
 }
 
@@ -110,7 +110,7 @@ static bool same_text(const char *a, const char *b)
 	return !strcmp(a ? a : "", b ? b : "");
 }
 
-static bool same(const struct source_line *a, const struct source_line *b)
+static bool fleet_same(const struct source_line *a, const struct source_line *b)
 {
 	const struct stream_summary *x = &a->summary, *y = &b->summary;
 
@@ -155,8 +155,8 @@ static int add_gone(struct gone **list, uint32_t *count, uint32_t *capacity,
 	return 0;
 }
 
-static void compare(const struct fleet *fleet, struct look *look, size_t was, size_t is,
-		    uint64_t passed_ms)
+static void fleet_compare(const struct fleet *fleet, struct look *look, size_t was, size_t is,
+			  uint64_t passed_ms)
 {
 	const struct source_line *before = &fleet->lines[was];
 	struct source_line *now = &look->lines[is];
@@ -167,7 +167,7 @@ static void compare(const struct fleet *fleet, struct look *look, size_t was, si
 		now->has_rate = now->summary.events >= before->summary.events;
 		now->events_per_second = now->has_rate ? more * 1000 / passed_ms : 0;
 	}
-	if (same(before, now))
+	if (fleet_same(before, now))
 		look->changed[is] = fleet->changed[was];
 	else
 		look->news = true;
@@ -195,7 +195,7 @@ static int compare_all(const struct fleet *fleet, struct look *look, uint64_t pa
 		if (order)
 			look->news = true;
 		else
-			compare(fleet, look, was++, is, passed_ms);
+			fleet_compare(fleet, look, was++, is, passed_ms);
 		is++;
 	}
 	return 0;
@@ -222,7 +222,7 @@ static int keep_gone(struct fleet *fleet, const struct look *look)
 }
 
 /* Publishes what was seen; `look` gets what was seen before. */
-static int show(struct fleet *fleet, struct look *look)
+static int fleet_show(struct fleet *fleet, struct look *look)
 {
 	struct source_line *lines = fleet->lines;
 	uint64_t *changed = fleet->changed;
@@ -255,7 +255,7 @@ static int see(struct sources *sources, struct fleet *fleet, uint64_t passed_ms,
 	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
 }
 
-static uint64_t now_ms(void)
+static uint64_t fleet_now_ms(void)
 {
 	return uv_hrtime() / 1000000;
 }
@@ -277,7 +277,7 @@ int fleet_look(struct sources *sources, struct err_text *err)
 {
 	struct fleet *fleet = sources_fleet(sources);
 	cleanup(look_done) struct look look = {0};
-	uint64_t begun_ms = now_ms(), took_ms;
+	uint64_t begun_ms = fleet_now_ms(), took_ms;
 	bool first;
 	int r;
 
@@ -285,10 +285,10 @@ int fleet_look(struct sources *sources, struct err_text *err)
 		return first ? -EAGAIN : 0;
 	look.number = fleet->look + 1;
 	r = see(sources, fleet, first ? 0 : begun_ms - fleet->begun_ms, &look, err);
-	took_ms = now_ms() - begun_ms;
+	took_ms = fleet_now_ms() - begun_ms;
 	pthread_mutex_lock(&fleet->lock);
 	if (!r)
-		r = show(fleet, &look);
+		r = fleet_show(fleet, &look);
 	if (!r)
 		fleet->begun_ms = begun_ms;
 	fleet->next_ms = begun_ms + (took_ms * SHARE > INTERVAL_MS ? took_ms * SHARE : INTERVAL_MS);
@@ -325,7 +325,7 @@ static size_t first_behind(const struct fleet *fleet, const struct stream_id *id
 }
 
 /* A removed recording may have come back. */
-static bool is_there(const struct fleet *fleet, const struct stream_id *id)
+static bool fleet_is_there(const struct fleet *fleet, const struct stream_id *id)
 {
 	size_t behind = first_behind(fleet, id);
 
@@ -357,7 +357,7 @@ static void tell_gone(const struct fleet *fleet, const struct fleet_watcher *wat
 	json_array(json, "gone");
 	for (uint32_t i = 0; i < fleet->gone_count; i++)
 		if (watcher->told && fleet->gone[i].look > watcher->told &&
-		    !is_there(fleet, &fleet->gone[i].id))
+		    !fleet_is_there(fleet, &fleet->gone[i].id))
 			json_string(json, NULL, stream_id_format(id, &fleet->gone[i].id));
 	json_end(json, ']');
 }

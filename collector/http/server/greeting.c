@@ -83,7 +83,7 @@ static void handle_closed(uv_handle_t *handle)
 }
 
 /* Takes the greeting off the list and gives away its descriptor. */
-static int leave(struct greeting *g)
+static int greeting_leave(struct greeting *g)
 {
 	struct greeting **at = &g->all->list;
 	int fd = g->fd;
@@ -98,22 +98,22 @@ static int leave(struct greeting *g)
 	return fd;
 }
 
-static void adopt(struct greeting *g, const void *data, size_t length)
+static void greeting_adopt(struct greeting *g, const void *data, size_t length)
 {
 	const struct stranger_address from = g->who.from;
 	struct greetings *all = g->all;
 
-	all->adopt(all->context, leave(g), &from, data, length);
+	all->adopt(all->context, greeting_leave(g), &from, data, length);
 }
 
 /* Reads the line, which has arrived completely, and hands over a corrected one. */
 static void adopt_mended(struct greeting *g, char *line, size_t length, struct buf *mended)
 {
 	if (buf_error(mended) || recv(g->fd, line, length, 0) != (ssize_t)length) {
-		close(leave(g));
+		close(greeting_leave(g));
 		return;
 	}
-	adopt(g, mended->data, mended->length);
+	greeting_adopt(g, mended->data, mended->length);
 }
 
 /* A request line begins with the name of a method. The library refuses everything else (TLS,
@@ -123,7 +123,7 @@ static bool may_begin(const char *head, size_t length)
 	return !length || (head[0] >= 'A' && head[0] <= 'Z');
 }
 
-static bool is_whole(const char *head, size_t length)
+static bool greeting_is_whole(const char *head, size_t length)
 {
 	return memmem(head, length, "\n\r\n", 3) || memmem(head, length, "\n\n", 2);
 }
@@ -139,7 +139,7 @@ static bool may_go_on(const struct greeting *g, const char *head, size_t length)
 {
 	if (g->all->tls && head[0] == TLS_HANDSHAKE)
 		return !is_whole_record(head, length);
-	return may_begin(head, length) && !is_whole(head, length);
+	return may_begin(head, length) && !greeting_is_whole(head, length);
 }
 
 /* Answers a client that speaks plain HTTP where TLS is required. What it has sent is read first:
@@ -154,7 +154,7 @@ static void say_tls(struct greeting *g, char *head, size_t length)
 	if (n > 0 && may_begin(head, (size_t)n))
 		n = send(g->fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	shutdown(g->fd, SHUT_WR);
-	close(leave(g));
+	close(greeting_leave(g));
 }
 
 /* Has the kernel wait until there are more than so many bytes, or the connection ends. */
@@ -174,7 +174,7 @@ static void on_timer(uv_timer_t *timer)
 	struct greeting *g = timer->data;
 
 	if (uv_now(g->all->loop) >= g->until_ms)
-		close(leave(g));
+		close(greeting_leave(g));
 	else
 		listen_on(g);
 }
@@ -204,12 +204,13 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR) && !(events & UV_DISCONNECT))
 		return;
 	if (status < 0 || n <= 0) {
-		close(leave(g));
+		close(greeting_leave(g));
 		return;
 	}
 	if (n < (ssize_t)sizeof(head) && may_go_on(g, head, (size_t)n)) {
 		if (events & UV_DISCONNECT)
-			close(leave(g)); /* the client has closed: nothing more will arrive */
+			close(greeting_leave(
+				g)); /* the client has closed: nothing more will arrive */
 		else
 			wait_for_more(g, (int)n);
 		return;
@@ -217,7 +218,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	wake_beyond(g, 0);
 	if (g->all->tls) {
 		if (head[0] == TLS_HANDSHAKE)
-			adopt(g, NULL, 0);
+			greeting_adopt(g, NULL, 0);
 		else
 			say_tls(g, head, (size_t)n);
 		return;
@@ -226,7 +227,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	if (end && greeting_mend(head, (size_t)(end + 1 - head), &mended))
 		adopt_mended(g, head, (size_t)(end + 1 - head), &mended);
 	else
-		adopt(g, NULL, 0);
+		greeting_adopt(g, NULL, 0);
 	buf_done(&mended);
 }
 
@@ -239,7 +240,7 @@ void greetings_init(struct greetings *greetings, uv_loop_t *loop, bool tls,
 		.loop = loop, .tls = tls, .adopt = adopt_one, .context = context};
 }
 
-static void make_room(struct greetings *greetings, const struct stranger_address *from)
+static void greeting_make_room(struct greetings *greetings, const struct stranger_address *from)
 {
 	struct stranger who[GREETINGS_MAX];
 	struct greeting *one[GREETINGS_MAX];
@@ -252,7 +253,7 @@ static void make_room(struct greetings *greetings, const struct stranger_address
 	}
 	leaver = strangers_gives_way(who, count, GREETINGS_MAX, GREETINGS_EACH, from);
 	if (leaver >= 0)
-		close(leave(one[leaver]));
+		close(greeting_leave(one[leaver]));
 }
 
 void greetings_add(struct greetings *greetings, int fd, const struct sockaddr *from)
@@ -265,7 +266,7 @@ void greetings_add(struct greetings *greetings, int fd, const struct sockaddr *f
 		return;
 	}
 	g->who = (struct stranger){stranger_address(from), uv_now(greetings->loop)};
-	make_room(greetings, &g->who.from);
+	greeting_make_room(greetings, &g->who.from);
 	uv_timer_init(greetings->loop, &g->timer);
 	g->poll.data = g->timer.data = g;
 	g->open_handles = 2;
@@ -281,5 +282,5 @@ void greetings_add(struct greetings *greetings, int fd, const struct sockaddr *f
 void greetings_close(struct greetings *greetings)
 {
 	while (greetings->list)
-		close(leave(greetings->list));
+		close(greeting_leave(greetings->list));
 }

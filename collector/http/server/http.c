@@ -42,7 +42,7 @@ static void on_stop(uv_async_t *stop)
 	workers_close(&http->workers);
 }
 
-static void *run(void *argument)
+static void *http_run(void *argument)
 {
 	struct http *http = argument;
 	sigset_t all;
@@ -95,7 +95,7 @@ static int start_thread(struct http *http, struct err_text *err)
 		       err);
 	if (!r) {
 		http->serving.listen_fd = -1;
-		r = -pthread_create(&http->thread, NULL, run, http);
+		r = -pthread_create(&http->thread, NULL, http_run, http);
 		if (!r)
 			return 0;
 		err_set(err, r, "starting a thread: %s", strerror(-r));
@@ -108,7 +108,7 @@ static int start_thread(struct http *http, struct err_text *err)
 	return r;
 }
 
-static const char *address_of(const struct http_options *options)
+static const char *http_address_of(const struct http_options *options)
 {
 	return options->address ? options->address : HTTP_DEFAULT_ADDRESS;
 }
@@ -120,7 +120,7 @@ static int check_beyond(const struct http_options *options, struct err_text *err
 		return err_set(err, -EPERM,
 			       "everybody who reaches %s could read all that is recorded: give "
 			       "--token FILE (made with: umask 077; openssl rand -hex 32 >FILE)%s",
-			       options->allow_hosts ? "the proxy" : address_of(options),
+			       options->allow_hosts ? "the proxy" : http_address_of(options),
 			       options->allow_hosts ? "" : ", or serve on 127.0.0.1");
 	if (!options->tls_cert && !options->allow_hosts)
 		return err_set(err, -EPERM,
@@ -128,15 +128,15 @@ static int check_beyond(const struct http_options *options, struct err_text *err
 			       "answered: give --tls-cert FILE and --tls-key FILE; or "
 			       "--behind-proxy and --allow-host NAME, if a proxy speaks TLS; or "
 			       "serve on 127.0.0.1",
-			       address_of(options));
+			       http_address_of(options));
 	return 0;
 }
 
 static int listen_at(const struct http_options *options, int *ret_fd, uint16_t *ret_port,
 		     bool *ret_loopback, struct err_text *err)
 {
-	int r = listener_open(address_of(options), options->port, ret_fd, ret_port, ret_loopback,
-			      err);
+	int r = listener_open(http_address_of(options), options->port, ret_fd, ret_port,
+			      ret_loopback, err);
 
 	if (!r && (!*ret_loopback || options->allow_hosts))
 		r = check_beyond(options, err);
@@ -185,7 +185,7 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 		free(http);
 		return r;
 	}
-	write_url(http, address_of(options));
+	write_url(http, http_address_of(options));
 	*ret_http = http;
 	return 0;
 }

@@ -46,7 +46,7 @@ static const struct answer_field import_fields[] = {
 #undef ANSWER_OF
 const struct answer import_answer = {"imported", import_fields};
 
-static int refuse(struct exchange *x, int status, const char *text)
+static int import_refuse(struct exchange *x, int status, const char *text)
 {
 	x->status = status;
 	return err_set(&x->err, -EINVAL, "%s", text);
@@ -117,7 +117,7 @@ int upload_begin(struct exchange *x, uint64_t bytes)
 	char text[32];
 
 	if (!sources_data(x->sources))
-		return refuse(
+		return import_refuse(
 			x, 409,
 			"a file that is imported becomes a stream of a data folder, and none was "
 			"there when this was started: mkdir DIR, then collector serve --data DIR");
@@ -129,7 +129,8 @@ int upload_begin(struct exchange *x, uint64_t bytes)
 			       format_size(text, (double)most));
 	}
 	if (!may_begin(x->sources))
-		return refuse(x, 503, "other files are being imported: try again in a moment");
+		return import_refuse(x, 503,
+				     "other files are being imported: try again in a moment");
 	x->upload = open_nameless(sources_data(x->sources));
 	if (x->upload < 0) {
 		int error = errno;
@@ -216,7 +217,7 @@ static uint64_t memory_max(const struct sources *sources)
 
 /* Reads the file's name. It is a text for people, and never used as a path. What stands before the
  * last slash is the path on the client's machine. */
-static int read_name(struct exchange *x, char ret_name[IMPORT_NAME_MAX + 1])
+static int import_read_name(struct exchange *x, char ret_name[IMPORT_NAME_MAX + 1])
 {
 	const char *name = asked_get(&x->request, "name"),
 		   *slash = name ? strrchr(name, '/') : NULL;
@@ -257,7 +258,7 @@ static char *text_or_none(const struct exchange *x, const char *name)
 	return value && *value ? (char *)(uintptr_t)value : none;
 }
 
-static int start(struct exchange *x, struct importing *i, char *name)
+static int import_start(struct exchange *x, struct importing *i, char *name)
 {
 	char disk[24], memory[24], program[] = "heapcast-import", command[] = IMPORT_WORKER,
 				   ends[] = "--";
@@ -300,7 +301,7 @@ static int start(struct exchange *x, struct importing *i, char *name)
 		     : 0;
 }
 
-static int begin(struct exchange *x)
+static int import_begin(struct exchange *x)
 {
 	struct importing *i = calloc(1, sizeof(*i));
 	char name[IMPORT_NAME_MAX + 1];
@@ -308,7 +309,7 @@ static int begin(struct exchange *x)
 
 	if (x->upload < 0) {
 		free(i);
-		return refuse(x, 400, "a file to import comes as the body of the request");
+		return import_refuse(x, 400, "a file to import comes as the body of the request");
 	}
 	if (!i)
 		return -ENOMEM;
@@ -319,8 +320,8 @@ static int begin(struct exchange *x)
 	x->work_free = importing_free;
 	r = check_parameters(x);
 	if (!r)
-		r = read_name(x, name);
-	return r < 0 ? r : start(x, i, name);
+		r = import_read_name(x, name);
+	return r < 0 ? r : import_start(x, i, name);
 }
 
 /* Returns 1 at the end. */
@@ -350,7 +351,7 @@ static int died(struct exchange *x, int status)
 }
 
 /* Reads the process's answer, or "STATUS sentence". */
-static int tell(struct exchange *x, struct importing *i, int status)
+static int import_tell(struct exchange *x, struct importing *i, int status)
 {
 	char *sentence = strchr(i->said, ' ');
 	uint64_t code;
@@ -371,7 +372,7 @@ static int tell(struct exchange *x, struct importing *i, int status)
 int import_step(struct exchange *x)
 {
 	struct importing *i;
-	int r = x->work ? 0 : begin(x), status = 0;
+	int r = x->work ? 0 : import_begin(x), status = 0;
 
 	if (r < 0)
 		return r;
@@ -384,5 +385,5 @@ int import_step(struct exchange *x)
 		;
 	i->pid = 0;
 	upload_done(x);
-	return tell(x, i, status);
+	return import_tell(x, i, status);
 }

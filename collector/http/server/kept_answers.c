@@ -12,7 +12,7 @@ void kept_answers_init(struct kept_answers *kept)
 	pthread_mutex_init(&kept->lock, NULL);
 }
 
-static void drop(struct kept_answers *kept, struct kept_answer *answer)
+static void kept_answers_drop(struct kept_answers *kept, struct kept_answer *answer)
 {
 	kept->count--;
 	kept->bytes -= answer->body.length;
@@ -26,7 +26,7 @@ void kept_answers_clear(struct kept_answers *kept)
 	pthread_mutex_lock(&kept->lock);
 	for (unsigned i = 0; i < KEPT_ANSWERS; i++)
 		if (kept->list[i].question)
-			drop(kept, &kept->list[i]);
+			kept_answers_drop(kept, &kept->list[i]);
 	pthread_mutex_unlock(&kept->lock);
 }
 
@@ -55,7 +55,7 @@ char *kept_question(const char *route, const struct request *request)
 	return (char *)buf_take(&text, &length);
 }
 
-static struct kept_answer *find(struct kept_answers *kept, const char *question)
+static struct kept_answer *kept_answers_find(struct kept_answers *kept, const char *question)
 {
 	for (unsigned i = 0; i < KEPT_ANSWERS; i++)
 		if (kept->list[i].question && !strcmp(kept->list[i].question, question))
@@ -68,7 +68,7 @@ bool kept_answers_get(struct kept_answers *kept, const char *question, struct bu
 	struct kept_answer *answer;
 
 	pthread_mutex_lock(&kept->lock);
-	answer = find(kept, question);
+	answer = kept_answers_find(kept, question);
 	if (answer) {
 		answer->used = ++kept->uses;
 		buf_append(out, answer->body.data, answer->body.length);
@@ -94,13 +94,13 @@ void kept_answers_put(struct kept_answers *kept, const char *question, const str
 	if (body->length > KEPT_ANSWER_BYTES_MAX)
 		return;
 	pthread_mutex_lock(&kept->lock);
-	answer = find(kept, question);
+	answer = kept_answers_find(kept, question);
 	if (answer)
-		drop(kept, answer);
+		kept_answers_drop(kept, answer);
 	if (kept->count == KEPT_ANSWERS)
-		drop(kept, oldest(kept));
+		kept_answers_drop(kept, oldest(kept));
 	while (kept->count && kept->bytes + body->length > KEPT_ANSWERS_BYTES_MAX)
-		drop(kept, oldest(kept));
+		kept_answers_drop(kept, oldest(kept));
 	for (answer = kept->list; answer->question;)
 		answer++;
 	answer->question = strdup(question);
@@ -110,7 +110,7 @@ void kept_answers_put(struct kept_answers *kept, const char *question, const str
 		buf_append(&answer->body, body->data, body->length);
 		kept->bytes += answer->body.length;
 		if (buf_error(&answer->body))
-			drop(kept, answer);
+			kept_answers_drop(kept, answer);
 	}
 	pthread_mutex_unlock(&kept->lock);
 }

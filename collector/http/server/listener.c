@@ -16,8 +16,8 @@
 
 #define BACKLOG 1024 /* a flood of strangers must not make the kernel refuse others */
 
-static int lookup(const char *address, uint16_t port, struct sockaddr_storage *ret_where,
-		  socklen_t *ret_length, struct err_text *err)
+static int listener_lookup(const char *address, uint16_t port, struct sockaddr_storage *ret_where,
+			   socklen_t *ret_length, struct err_text *err)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
 				 .ai_socktype = SOCK_STREAM},
@@ -78,7 +78,7 @@ int listener_open(const char *address, uint16_t port, int *ret_fd, uint16_t *ret
 	struct sockaddr_storage where;
 	socklen_t length;
 	cleanup(cleanup_close) int fd = -1;
-	int r = lookup(address, port, &where, &length, err), yes = 1;
+	int r = listener_lookup(address, port, &where, &length, err), yes = 1;
 
 	if (r < 0)
 		return r;

@@ -42,7 +42,7 @@ int login_page(struct exchange *x, const char *said)
 }
 
 /* Redirects to the page, by a relative path, as a proxy may serve us below a folder. */
-static int go_on(struct exchange *x)
+static int login_go_on(struct exchange *x)
 {
 	x->status = 303;
 	x->location = "./";
@@ -78,7 +78,7 @@ int login_step(struct exchange *x)
 	if (r < 0)
 		return err_set(&x->err, r, "the system has no random numbers for a login");
 	access_write_cookie(x->access, x->login, x->set_cookie);
-	return go_on(x);
+	return login_go_on(x);
 }
 
 int logout_step(struct exchange *x)
@@ -87,5 +87,5 @@ int logout_step(struct exchange *x)
 		return not_here(x);
 	logins_remove(&x->access->logins, x->login);
 	access_write_cookie(x->access, "", x->set_cookie);
-	return go_on(x);
+	return login_go_on(x);
 }

@@ -296,7 +296,7 @@ static bool fits_rest(enum rest may, const char *rest)
 	return *rest == '/' && rest[1] && may != REST_NONE && !strchr(rest + 1, '/');
 }
 
-static bool fits(const struct route *route, bool of_recording, const char *path)
+static bool routes_fits(const struct route *route, bool of_recording, const char *path)
 {
 	size_t length = strlen(route->path);
 
@@ -305,15 +305,15 @@ static bool fits(const struct route *route, bool of_recording, const char *path)
 }
 
 /* The route of what was asked for; false: there is none. */
-static bool lookup(const struct exchange *x, struct route *ret_route, char *ret_id, size_t size,
-		   const char **ret_rest)
+static bool routes_lookup(const struct exchange *x, struct route *ret_route, char *ret_id,
+			  size_t size, const char **ret_rest)
 {
 	const char *path = x->request.path;
 	bool of_recording = split(path, ret_id, size, &path), found = false;
 
 	for (size_t i = 0; !found && i < sizeof(routes) / sizeof(routes[0]); i++) {
 		*ret_route = routes[i];
-		found = fits(ret_route, of_recording, path);
+		found = routes_fits(ret_route, of_recording, path);
 	}
 	if (!found && !strncmp(path, EXPORT, strlen(EXPORT)))
 		path += strlen(EXPORT);
@@ -321,7 +321,7 @@ static bool lookup(const struct exchange *x, struct route *ret_route, char *ret_
 		return false;
 	for (const struct format *f = formats; !found && f->name; f++) {
 		*ret_route = route_of_format(f);
-		found = f->type && fits(ret_route, of_recording, path);
+		found = f->type && routes_fits(ret_route, of_recording, path);
 	}
 	if (found) {
 		path += strlen(ret_route->path);
@@ -337,7 +337,7 @@ static struct route route_of(const struct exchange *x)
 	const char *rest;
 	struct route route;
 
-	return lookup(x, &route, id, sizeof(id), &rest) ? route : (struct route){0};
+	return routes_lookup(x, &route, id, sizeof(id), &rest) ? route : (struct route){0};
 }
 
 const struct format *route_format(const struct exchange *x)
@@ -353,7 +353,7 @@ const char *route_rest(const struct exchange *x)
 	const char *rest = "";
 	struct route route;
 
-	lookup(x, &route, id, sizeof(id), &rest);
+	routes_lookup(x, &route, id, sizeof(id), &rest);
 	return rest;
 }
 
@@ -424,7 +424,7 @@ const char *route_methods(const struct exchange *x)
 
 /* Tells whether the route's answers are worth keeping: they depend only on the recording and the
  * parameters, and are computed from many rows. */
-static bool is_kept(const struct route *route)
+static bool routes_is_kept(const struct route *route)
 {
 	static exchange_step *const kept[] = {
 		timeline_step,	    timeline_leaked_step, timeline_maps_step,
@@ -439,10 +439,10 @@ static bool is_kept(const struct route *route)
 	return false;
 }
 
-static int answer(struct exchange *x, const struct route *route)
+static int routes_answer(struct exchange *x, const struct route *route)
 {
 	cleanup(cleanup_free) char *question =
-		is_kept(route) ? kept_question(route->path, &x->request) : NULL;
+		routes_is_kept(route) ? kept_question(route->path, &x->request) : NULL;
 	int r;
 
 	if (question && kept_answers_get(&x->source->kept, question, &x->out)) {
@@ -463,7 +463,7 @@ int route_begin(struct exchange *x)
 	struct completeness completeness;
 	int r;
 
-	if (!lookup(x, &route, id, sizeof(id), &rest))
+	if (!routes_lookup(x, &route, id, sizeof(id), &rest))
 		return err_set(&x->err, -ENOENT,
 			       "nothing is served at \"%.100s\": / has links to all there is, "
 			       "docs/rest-api.md the rest",
@@ -484,7 +484,7 @@ int route_begin(struct exchange *x)
 	source_lock(x->source);
 	recording_completeness(x->source->recording, &completeness);
 	snprintf(x->incomplete, sizeof(x->incomplete), "%s", completeness.line);
-	r = answer(x, &route);
+	r = routes_answer(x, &route);
 	source_unlock(x->source);
 	return r;
 }

@@ -230,11 +230,11 @@ void schema_refer(struct json *json, const struct answer *answer, bool is_array)
 	json_end(json, '}');
 }
 
-static void add_parts(struct schemas *schemas, const struct answer *answer)
+static void schema_add_parts(struct schemas *schemas, const struct answer *answer)
 {
 	for (const struct answer_field *f = answer->fields; f->name || f->of; f++) {
 		if (f->kind == ANSWER_MEMBERS)
-			add_parts(schemas, f->of);
+			schema_add_parts(schemas, f->of);
 		else if (object_of(f))
 			schemas_add(schemas, object_of(f), false);
 	}
@@ -248,7 +248,7 @@ void schemas_add(struct schemas *schemas, const struct answer *answer, bool inco
 	assert(schemas->count < SCHEMAS_MAX);
 	schemas->list[schemas->count].answer = answer;
 	schemas->list[schemas->count++].incomplete = incomplete;
-	add_parts(schemas, answer);
+	schema_add_parts(schemas, answer);
 }
 
 void schemas_write(struct json *json, const struct schemas *schemas)

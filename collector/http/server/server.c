@@ -73,7 +73,7 @@ static void set_busy(const struct server *server, struct lws *wsi, bool busy)
 	asker->who.since_ms = uv_now(server->listener.loop);
 }
 
-static int finish(struct server *server, struct lws *wsi, struct session *session)
+static int server_finish(struct server *server, struct lws *wsi, struct session *session)
 {
 	struct exchange *x = session->x;
 	bool unread = x->body_left != 0;
@@ -249,7 +249,7 @@ static int on_writable(struct server *server, struct lws *wsi, struct session *s
 		if (send_head(wsi, x) < 0)
 			return -1;
 		if (x->head_only || (x->result <= 0 && !x->out.length))
-			return finish(server, wsi, session);
+			return server_finish(server, wsi, session);
 		lws_callback_on_writable(wsi);
 		return 0;
 	}
@@ -263,7 +263,7 @@ static int on_writable(struct server *server, struct lws *wsi, struct session *s
 		return 0;
 	}
 	if (x->result <= 0)
-		return finish(server, wsi, session);
+		return server_finish(server, wsi, session);
 	buf_clear(&x->out);
 	x->sent = 0;
 	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
@@ -278,7 +278,7 @@ void server_ready(struct exchange *x)
 
 /* ---- requests ---- */
 
-static int refuse(struct exchange *x, int status, int error, const char *text)
+static int server_refuse(struct exchange *x, int status, int error, const char *text)
 {
 	x->status = status;
 	return err_set(&x->err, error, "%s", text);
@@ -304,25 +304,25 @@ static int read_post(struct lws *wsi, struct exchange *x)
 	uint64_t length;
 
 	if (method == ROUTE_GET)
-		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
+		return server_refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
 	if (method == ROUTE_LOGOUT)
 		return 0; /* the route takes no body */
 	if (method == ROUTE_ORDER && !is_type(wsi, "application/json"))
-		return refuse(x, 415, -EINVAL, "an order comes as application/json");
+		return server_refuse(x, 415, -EINVAL, "an order comes as application/json");
 	if (method == ROUTE_FILE && !is_type(wsi, "application/octet-stream"))
-		return refuse(x, 415, -EINVAL, "a file comes as application/octet-stream");
+		return server_refuse(x, 415, -EINVAL, "a file comes as application/octet-stream");
 	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
 	    parse_u64(text, &length) < 0 || !length)
-		return refuse(x, 411, -EINVAL,
-			      question ? "the text comes in the body, with a Content-Length"
-				       : "this takes a body, and a Content-Length");
+		return server_refuse(x, 411, -EINVAL,
+				     question ? "the text comes in the body, with a Content-Length"
+					      : "this takes a body, and a Content-Length");
 	x->body_left = (size_t)length;
 	if (method == ROUTE_FILE)
 		return upload_begin(x, length);
 	if (length > (question ? QUESTION_BYTES_MAX : BODY_BYTES_MAX))
-		return refuse(x, 413, -EINVAL,
-			      question ? "a text has 65,536 bytes at most"
-				       : "the body has 8,192 bytes at most");
+		return server_refuse(x, 413, -EINVAL,
+				     question ? "a text has 65,536 bytes at most"
+					      : "the body has 8,192 bytes at most");
 	return 0;
 }
 
@@ -338,14 +338,14 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 		if (!length && n < 0)
 			break; /* an empty one, as in "a=1&&b=2", is copied, and is not the last */
 		if (n < 0 || (size_t)n != strlen(text))
-			return refuse(x, 400, -EINVAL,
-				      "a parameter is too long or has a NUL in it");
+			return server_refuse(x, 400, -EINVAL,
+					     "a parameter is too long or has a NUL in it");
 		greeting_restore(text);
 		if (!length || !strcmp(text, "/"))
 			continue; /* libwebsockets makes "path?/" of "path?" */
 		n = asked_add(&x->request, text);
 		if (n == -E2BIG)
-			return refuse(x, 400, n, "too many parameters");
+			return server_refuse(x, 400, n, "too many parameters");
 		if (n < 0)
 			return n;
 	}
@@ -413,8 +413,8 @@ static bool wants_login_page(struct lws *wsi, const struct exchange *x)
 }
 
 /* Returns 0, or a negative errno with the answer. */
-static int read_request(struct server *server, struct lws *wsi, struct exchange *x,
-			size_t path_length)
+static int server_read_request(struct server *server, struct lws *wsi, struct exchange *x,
+			       size_t path_length)
 {
 	char version[16], codings[128], agent[512];
 	bool reads;
@@ -438,20 +438,21 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 	if (r < 0)
 		return r;
 	if (!reads && !x->post)
-		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
+		return server_refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
 	if (!lws_hdr_total_length(wsi,
 				  WSI_TOKEN_HTTP)) /* the library took it for the end of the line */
-		return refuse(x, 400, -EINVAL,
-			      "an end of a line (%0A) goes in the first request of a connection "
-			      "without TLS only: send a statement by POST");
+		return server_refuse(
+			x, 400, -EINVAL,
+			"an end of a line (%0A) goes in the first request of a connection "
+			"without TLS only: send a statement by POST");
 	if (strlen(x->request.path) != path_length)
-		return refuse(x, 400, -EINVAL, "the path has a NUL in it");
+		return server_refuse(x, 400, -EINVAL, "the path has a NUL in it");
 	if (x->post) {
 		r = read_post(wsi, x);
 		if (r < 0)
 			return r;
 	} else if (!strcmp(route_methods(x), "POST")) {
-		return refuse(x, 405, -EINVAL, "only POST is answered here");
+		return server_refuse(x, 405, -EINVAL, "only POST is answered here");
 	}
 	return read_arguments(wsi, x);
 }
@@ -486,7 +487,7 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	set_busy(server, wsi, true);
 	x->connection = wsi;
 	x->step = route_begin;
-	x->result = read_request(server, wsi, x, length);
+	x->result = server_read_request(server, wsi, x, length);
 	if (x->result < 0 && wants_login_page(wsi, x)) {
 		x->result = login_page(x, "");
 		x->state = EXCHANGE_SENDING;
@@ -549,7 +550,7 @@ static int on_body(struct server *server, struct lws *wsi, struct session *sessi
 	return 0;
 }
 
-static void on_closed(struct server *server, struct session *session)
+static void server_on_closed(struct server *server, struct session *session)
 {
 	if (session && session->x)
 		exchange_abandon(server->workers, session->x);
@@ -586,7 +587,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 		return 0;
 	case LWS_CALLBACK_CLOSED_HTTP:
 	case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
-		on_closed(server, session);
+		server_on_closed(server, session);
 		return 0;
 	/* Nothing that the library would answer by itself: no upgrades, no redirects. */
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
@@ -612,8 +613,8 @@ static void let_go(struct server *server, struct asker *asker)
 }
 
 /* If the library can't take the connection, it closes it. */
-static void adopt(void *context, int fd, const struct stranger_address *from, const void *data,
-		  size_t length)
+static void server_adopt(void *context, int fd, const struct stranger_address *from,
+			 const void *data, size_t length)
 {
 	struct server *server = context;
 	const struct stranger who = {*from, uv_now(server->listener.loop)};
@@ -716,7 +717,7 @@ int server_new(uv_loop_t *loop, const struct server_options *options, struct sou
 			       options->tls_cert ? ", and can its OpenSSL use the certificate"
 						 : "");
 	}
-	greetings_init(&server->greetings, loop, options->tls_cert != NULL, adopt, server);
+	greetings_init(&server->greetings, loop, options->tls_cert != NULL, server_adopt, server);
 	uv_poll_init(loop, &server->listener, server->listen_fd);
 	server->listener.data = server;
 	uv_poll_start(&server->listener, UV_READABLE, on_connection);

@@ -289,7 +289,7 @@ void sources_unwatch(struct sources *sources)
 	pthread_mutex_unlock(&sources->lock);
 }
 
-static uint64_t now_ms(void)
+static uint64_t sources_now_ms(void)
 {
 	struct timespec now;
 
@@ -300,7 +300,7 @@ static uint64_t now_ms(void)
 static int work_out(struct source *source, const atomic_bool *cancelled, struct err_text *err)
 {
 	struct watched *w = source->watched;
-	uint64_t begun = now_ms(), took;
+	uint64_t begun = sources_now_ms(), took;
 	struct filter filter;
 	int r;
 
@@ -310,7 +310,7 @@ static int work_out(struct source *source, const atomic_bool *cancelled, struct 
 	filter_done(&filter);
 	if (r < 0)
 		return r;
-	took = now_ms() - begun;
+	took = sources_now_ms() - begun;
 	w->known = true;
 	w->rows = recording_rows(source->recording);
 	w->end_ns = recording_end_ns(source->recording);
@@ -329,7 +329,7 @@ int source_totals(struct source *source, const atomic_bool *cancelled, struct re
 	grown = w->rows != recording_rows(source->recording) ||
 		w->end_ns != recording_end_ns(source->recording);
 	/* The last totals are those of the whole recording. */
-	if (!w->known || (grown && (over || now_ms() >= w->next_ms)))
+	if (!w->known || (grown && (over || sources_now_ms() >= w->next_ms)))
 		r = work_out(source, cancelled, err);
 	if (!r)
 		*ret_report = w->report;

@@ -49,8 +49,8 @@ static void summarize(struct source *source, const struct report *report,
 }
 
 /* Describes an open recording; `summarized`: the catalogue knows the rest. */
-static int describe(struct source *source, bool summarized, struct source_line *line,
-		    struct err_text *err)
+static int sources_list_describe(struct source *source, bool summarized, struct source_line *line,
+				 struct err_text *err)
 {
 	const struct process_info *process;
 	struct filter filter;
@@ -103,7 +103,7 @@ static int hold_open_ones(struct sources *sources, struct held *held)
 	return r;
 }
 
-static void let_go(struct sources *sources, struct held *held)
+static void sources_list_let_go(struct sources *sources, struct held *held)
 {
 	for (size_t i = 0; i < held->count; i++)
 		sources_release(sources, held->sources[i]);
@@ -133,7 +133,7 @@ static int add_streams(const struct held *held, struct stream_summary *streams, 
 		lines[*ret_count].summary = streams[i];
 		streams[i] = (struct stream_summary){0};
 		if (open)
-			r = describe(open, true, &lines[*ret_count], err);
+			r = sources_list_describe(open, true, &lines[*ret_count], err);
 		++*ret_count;
 	}
 	return r;
@@ -147,13 +147,13 @@ static int add_files(const struct held *held, struct source_line *lines, size_t 
 	for (size_t i = 0; i < held->count && !r; i++) {
 		if (!held->sources[i]->is_file)
 			continue;
-		r = describe(held->sources[i], false, &lines[*ret_count], err);
+		r = sources_list_describe(held->sources[i], false, &lines[*ret_count], err);
 		++*ret_count;
 	}
 	return r;
 }
 
-static int by_start(const void *a, const void *b)
+static int sources_list_by_start(const void *a, const void *b)
 {
 	const struct source_line *x = a, *y = b;
 
@@ -192,13 +192,13 @@ int sources_list(struct sources *sources, struct source_line **ret_lines, size_t
 		r = hold_open_ones(sources, &held);
 	if (!r)
 		r = make_lines(&held, streams, stream_count, &lines, &count, err);
-	let_go(sources, &held);
+	sources_list_let_go(sources, &held);
 	store_list_free(streams, stream_count);
 	if (r < 0) {
 		sources_list_free(lines, count);
 		return r;
 	}
-	qsort(lines, count, sizeof(*lines), by_start);
+	qsort(lines, count, sizeof(*lines), sources_list_by_start);
 	*ret_lines = lines;
 	*ret_count = count;
 	return 0;

@@ -64,7 +64,7 @@ const char *token_brought(const char *authorization)
 	return authorization + strspn(authorization, " ");
 }
 
-static int digit(char c)
+static int token_digit(char c)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
@@ -85,8 +85,8 @@ void token_in_form(const char *body, char ret_token[TOKEN_MAX + 1])
 	for (at = at ? at + strlen(field) : ""; *at && *at != '&' && n < TOKEN_MAX; at++) {
 		char c = *at == '+' ? ' ' : *at;
 
-		if (c == '%' && digit(at[1]) >= 0 && digit(at[2]) >= 0) {
-			c = (char)(digit(at[1]) << 4 | digit(at[2]));
+		if (c == '%' && token_digit(at[1]) >= 0 && token_digit(at[2]) >= 0) {
+			c = (char)(token_digit(at[1]) << 4 | token_digit(at[2]));
 			at += 2;
 		}
 		if (!strchr(" \t\r\n", c)) /* NUL is one of these, too */

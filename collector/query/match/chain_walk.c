@@ -22,8 +22,8 @@ void chain_walk_init(struct chain_walk *walk, const struct recording *recording,
 		walk->kept[i] = (struct chain_place){.row = NO_TIME};
 }
 
-static int step(struct chain_walk *walk, struct row_cache *rows, uint64_t row, bool forward,
-		uint64_t *ret_row, struct err_text *err)
+static int chain_walk_step(struct chain_walk *walk, struct row_cache *rows, uint64_t row,
+			   bool forward, uint64_t *ret_row, struct err_text *err)
 {
 	uint32_t i;
 	const struct row_block *block = row_cache_get(rows, row, &i, err);
@@ -48,7 +48,7 @@ static int find_end(struct chain_walk *walk, struct row_cache *rows, uint64_t ro
 	uint64_t steps = 0;
 
 	for (uint64_t to;; row = to, steps++) {
-		int r = step(walk, rows, row, forward, &to, err);
+		int r = chain_walk_step(walk, rows, row, forward, &to, err);
 
 		if (r < 0)
 			return r;
@@ -61,8 +61,8 @@ static int find_end(struct chain_walk *walk, struct row_cache *rows, uint64_t ro
 	return 0;
 }
 
-static void keep(struct chain_walk *walk, const struct chain_place *place, uint64_t row,
-		 uint64_t position)
+static void chain_walk_keep(struct chain_walk *walk, const struct chain_place *place, uint64_t row,
+			    uint64_t position)
 {
 	struct chain_place *to = &walk->kept[row % CHAIN_WALK_KEPT];
 
@@ -75,17 +75,17 @@ static int keep_neighbours(struct chain_walk *walk, struct row_cache *rows,
 			   const struct chain_place *place, struct err_text *err)
 {
 	uint64_t next, previous;
-	int r = step(walk, rows, place->row, true, &next, err);
+	int r = chain_walk_step(walk, rows, place->row, true, &next, err);
 
 	if (!r)
-		r = step(walk, rows, place->row, false, &previous, err);
+		r = chain_walk_step(walk, rows, place->row, false, &previous, err);
 	if (r < 0)
 		return r;
-	keep(walk, place, place->row, place->position);
+	chain_walk_keep(walk, place, place->row, place->position);
 	if (next != place->row)
-		keep(walk, place, next, place->position + 1);
+		chain_walk_keep(walk, place, next, place->position + 1);
 	if (previous != place->row)
-		keep(walk, place, previous, place->position - 1);
+		chain_walk_keep(walk, place, previous, place->position - 1);
 	return 0;
 }
 

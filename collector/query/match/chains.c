@@ -74,7 +74,7 @@ static struct chain take_chain(struct chains *c, const struct row_block *block, 
 	return chain;
 }
 
-static int wait_for(struct chains *c, uint64_t row, const struct chain *chain)
+static int chains_wait_for(struct chains *c, uint64_t row, const struct chain *chain)
 {
 	uint64_t *index = map_put(&c->waiting, row, NULL);
 
@@ -107,7 +107,7 @@ static int follow_rows(void *context, const struct row_block *block, const struc
 			matcher_refuse(c->m, row);
 		chain.length++;
 		if (next != NO_BLOCK)
-			r = wait_for(c, next, &chain);
+			r = chains_wait_for(c, next, &chain);
 		else if (chain_passes(c->m, &chain, block, i))
 			c->passes[row / 8] |= (uint8_t)(1u << row % 8);
 	}
@@ -174,7 +174,8 @@ struct followers {
 	uint32_t threads;
 };
 
-static int judge_rows(void *context, const struct row_block *block, const struct row_set *rows)
+static int chains_judge_rows(void *context, const struct row_block *block,
+			     const struct row_set *rows)
 {
 	struct followers *f = context;
 	bool wanted = f->m->filter->freed_at_once == ANSWER_YES;
@@ -209,5 +210,5 @@ int freed_at_once_judge(struct matcher *m, struct err_text *err)
 	matcher_init_all(&all, m->recording, m->filter);
 	return sweep_backwards(
 		&all, ROWS_THREAD | ROWS_BIRTH | ROWS_DEATH | ROWS_ADDRESS | ROWS_CHAIN | ROWS_END,
-		judge_rows, &followers, err);
+		chains_judge_rows, &followers, err);
 }

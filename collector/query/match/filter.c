@@ -201,8 +201,8 @@ static int read_size(struct filter *filter, const struct view *view, const struc
 	return 0;
 }
 
-static int read_number(struct filter *filter, const struct view *view, const struct field *field,
-		       const char *value, struct err_text *err)
+static int filter_read_number(struct filter *filter, const struct view *view,
+			      const struct field *field, const char *value, struct err_text *err)
 {
 	uint64_t number;
 
@@ -305,8 +305,8 @@ static int keep_text(char **to, const char *value, struct err_text *err)
 	return 0;
 }
 
-static int read_text(struct filter *filter, const struct view *view, const struct field *field,
-		     const char *value, struct err_text *err)
+static int filter_read_text(struct filter *filter, const struct view *view,
+			    const struct field *field, const char *value, struct err_text *err)
 {
 	(void)view;
 	return keep_text((char **)((char *)filter + field->offset), value, err);
@@ -337,8 +337,8 @@ static int read_module(struct filter *filter, const struct view *view, const str
 	return keep_text(&filter->module, value, err);
 }
 
-static int read_answer(struct filter *filter, const struct view *view, const struct field *field,
-		       const char *value, struct err_text *err)
+static int filter_read_answer(struct filter *filter, const struct view *view,
+			      const struct field *field, const char *value, struct err_text *err)
 {
 	enum filter_answer *to = (enum filter_answer *)((char *)filter + field->offset);
 
@@ -374,8 +374,8 @@ static int read_marker(struct filter *filter, const struct view *view, const str
 	return 0;
 }
 
-static int read_count(struct filter *filter, const struct view *view, const struct field *field,
-		      const char *value, struct err_text *err)
+static int filter_read_count(struct filter *filter, const struct view *view,
+			     const struct field *field, const char *value, struct err_text *err)
 {
 	(void)view;
 	if (parse_u64(value, (uint64_t *)((char *)filter + field->offset)) < 0)
@@ -440,8 +440,8 @@ static const struct field fields[] = {
 	{"size_max", read_size, AT(size_max)},
 	{"lifetime_min", read_duration, AT(lifetime_min_ns)},
 	{"lifetime_max", read_duration, AT(lifetime_max_ns)},
-	{"backtrace_depth_min", read_number, AT(depth_min)},
-	{"backtrace_depth_max", read_number, AT(depth_max)},
+	{"backtrace_depth_min", filter_read_number, AT(depth_min)},
+	{"backtrace_depth_max", filter_read_number, AT(depth_max)},
 	{"backtraces", read_node, AT(backtrace)},
 	{"deallocation_backtraces", read_node, AT(deallocation_backtrace)},
 	{"function_regex", read_regex, AT(function_regex)},
@@ -453,29 +453,29 @@ static const struct field fields[] = {
 	{"thread", read_thread, 0},
 	{"thread_name", read_regex, AT(thread_name)},
 	{"module", read_module, 0},
-	{"tag", read_text, AT(tag)},
-	{"temporary", read_answer, AT(freed_at_once)},
-	{"freed_at_once", read_answer, AT(freed_at_once)}, /* its former name */
-	{"mmaped", read_answer, AT(mmaped)},
+	{"tag", filter_read_text, AT(tag)},
+	{"temporary", filter_read_answer, AT(freed_at_once)},
+	{"freed_at_once", filter_read_answer, AT(freed_at_once)}, /* its former name */
+	{"mmaped", filter_read_answer, AT(mmaped)},
 	{"arena", read_arena, 0},
-	{"jemalloc", read_answer, AT(jemalloc)},
+	{"jemalloc", filter_read_answer, AT(jemalloc)},
 	{"marker", read_marker, AT(marker)},
 	{"from_map", read_marker, AT(from_map)},
-	{"hide", read_answer, AT(hide)},
+	{"hide", filter_read_answer, AT(hide)},
 	{"first_size_min", read_size, AT(first_size_min)},
 	{"first_size_max", read_size, AT(first_size_max)},
 	{"last_size_min", read_size, AT(last_size_min)},
 	{"last_size_max", read_size, AT(last_size_max)},
-	{"chain_length_min", read_count, AT(chain_length_min)},
-	{"chain_length_max", read_count, AT(chain_length_max)},
+	{"chain_length_min", filter_read_count, AT(chain_length_min)},
+	{"chain_length_max", filter_read_count, AT(chain_length_max)},
 	{"chain_lifetime_min", read_duration, AT(chain_lifetime_min_ns)},
 	{"chain_lifetime_max", read_duration, AT(chain_lifetime_max_ns)},
-	{"position_in_chain_min", read_count, AT(position_min)},
-	{"position_in_chain_max", read_count, AT(position_max)},
+	{"position_in_chain_min", filter_read_count, AT(position_min)},
+	{"position_in_chain_max", filter_read_count, AT(position_max)},
 	{"group_interval_min", read_interval, AT(group_interval_min_ns)},
 	{"group_interval_max", read_interval, AT(group_interval_max_ns)},
-	{"group_allocations_min", read_count, AT(group_allocations_min)},
-	{"group_allocations_max", read_count, AT(group_allocations_max)},
+	{"group_allocations_min", filter_read_count, AT(group_allocations_min)},
+	{"group_allocations_max", filter_read_count, AT(group_allocations_max)},
 	{"group_leaked_allocations_min", read_share, AT(group_leaked_min)},
 	{"group_leaked_allocations_max", read_share, AT(group_leaked_max)},
 	{"group_max_total_usage_first_seen_min", read_moment, AT(group_peak_min_ns)},

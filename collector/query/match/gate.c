@@ -42,7 +42,7 @@ static int fault(struct reader *r, const char *at, const char *what)
 		       (size_t)(at - r->text) + 1, r->text, what);
 }
 
-static void skip_blanks(struct reader *r)
+static void gate_skip_blanks(struct reader *r)
 {
 	while (isspace((unsigned char)*r->at))
 		r->at++;
@@ -54,11 +54,11 @@ static bool is_word_part(char c)
 }
 
 /* Takes `word` if it comes next. A word of letters must end there. */
-static bool take(struct reader *r, const char *word)
+static bool gate_take(struct reader *r, const char *word)
 {
 	size_t length = strlen(word);
 
-	skip_blanks(r);
+	gate_skip_blanks(r);
 	if (strncasecmp(r->at, word, length) != 0)
 		return false;
 	if (isalpha((unsigned char)word[0]) && is_word_part(r->at[length]))
@@ -102,7 +102,7 @@ static int read_unit(struct reader *r, double *value)
 		     "no such unit: there are K, M, G, T (bytes), ns, us, ms, s, m, h and %");
 }
 
-static int read_number(struct reader *r, double *ret_value)
+static int gate_read_number(struct reader *r, double *ret_value)
 {
 	const char *start = r->at;
 	char digits[48];
@@ -152,7 +152,7 @@ static bool is_called(const struct gate_value *value, const char *name, size_t l
 	return false;
 }
 
-static int read_name(struct reader *r, double *ret_value)
+static int gate_read_name(struct reader *r, double *ret_value)
 {
 	const char *start = r->at;
 	size_t length = 0;
@@ -174,14 +174,14 @@ static int read_side(struct reader *r, double *ret_value)
 	bool minus;
 	int e;
 
-	skip_blanks(r);
+	gate_skip_blanks(r);
 	minus = *r->at == '-';
 	if (minus)
 		r->at++;
 	if (isdigit((unsigned char)*r->at) || *r->at == '.')
-		e = read_number(r, ret_value);
+		e = gate_read_number(r, ret_value);
 	else if (isalpha((unsigned char)*r->at))
-		e = read_name(r, ret_value);
+		e = gate_read_name(r, ret_value);
 	else
 		e = fault(r, r->at,
 			  *r->at ? "a name or a number belongs here"
@@ -193,7 +193,7 @@ static int read_side(struct reader *r, double *ret_value)
 
 /* ---- conditions ---- */
 
-static int compare(struct reader *r, bool *ret_true)
+static int gate_compare(struct reader *r, bool *ret_true)
 {
 	static const char *const operators[] = {">=", "<=", "==", "!=", ">", "<", "="};
 	double a, b;
@@ -202,7 +202,7 @@ static int compare(struct reader *r, bool *ret_true)
 
 	if (e < 0)
 		return e;
-	while (i < sizeof(operators) / sizeof(operators[0]) && !take(r, operators[i]))
+	while (i < sizeof(operators) / sizeof(operators[0]) && !gate_take(r, operators[i]))
 		i++;
 	if (i == sizeof(operators) / sizeof(operators[0]))
 		return fault(r, r->at, "a comparison belongs here: > >= < <= = !=");
@@ -213,7 +213,7 @@ static int compare(struct reader *r, bool *ret_true)
 	return 0;
 }
 
-static int read_condition(struct reader *r, bool *ret_true);
+static int gate_read_condition(struct reader *r, bool *ret_true);
 
 static int read_term(struct reader *r, bool *ret_true)
 {
@@ -221,15 +221,15 @@ static int read_term(struct reader *r, bool *ret_true)
 
 	if (++r->depth > DEPTH_MAX)
 		return fault(r, r->at, "too many brackets");
-	if (take(r, "(")) {
-		e = read_condition(r, ret_true);
-		if (!e && !take(r, ")"))
+	if (gate_take(r, "(")) {
+		e = gate_read_condition(r, ret_true);
+		if (!e && !gate_take(r, ")"))
 			e = fault(r, r->at, "a closing bracket is missing");
-	} else if (take(r, "not") || take(r, "!")) {
+	} else if (gate_take(r, "not") || gate_take(r, "!")) {
 		e = read_term(r, ret_true);
 		*ret_true = !*ret_true;
 	} else {
-		e = compare(r, ret_true);
+		e = gate_compare(r, ret_true);
 	}
 	r->depth--;
 	return e;
@@ -240,19 +240,19 @@ static int read_and(struct reader *r, bool *ret_true)
 	bool also = false;
 	int e = read_term(r, ret_true);
 
-	while (!e && (take(r, "and") || take(r, "&&"))) {
+	while (!e && (gate_take(r, "and") || gate_take(r, "&&"))) {
 		e = read_term(r, &also);
 		*ret_true = *ret_true && also;
 	}
 	return e;
 }
 
-static int read_condition(struct reader *r, bool *ret_true)
+static int gate_read_condition(struct reader *r, bool *ret_true)
 {
 	bool other = false;
 	int e = read_and(r, ret_true);
 
-	while (!e && (take(r, "or") || take(r, "||"))) {
+	while (!e && (gate_take(r, "or") || gate_take(r, "||"))) {
 		e = read_and(r, &other);
 		*ret_true = *ret_true || other;
 	}
@@ -264,11 +264,11 @@ int gate_evaluate(const char *text, const struct gate_value *values, bool *ret_t
 {
 	struct reader r = {.text = text, .at = text, .values = values, .err = err};
 	bool result = false;
-	int e = read_condition(&r, &result);
+	int e = gate_read_condition(&r, &result);
 
 	if (e < 0)
 		return e;
-	skip_blanks(&r);
+	gate_skip_blanks(&r);
 	if (*r.at)
 		return fault(&r, r.at, "\"and\", \"or\" or the end belongs here");
 	*ret_true = result;

@@ -35,7 +35,8 @@ static int find_wanted(struct judging *j)
 	return 0;
 }
 
-static int judge_rows(void *context, const struct row_block *block, const struct row_set *rows)
+static int labels_judge_rows(void *context, const struct row_block *block,
+			     const struct row_set *rows)
 {
 	const struct judging *j = context;
 
@@ -60,7 +61,8 @@ int labels_judge(struct matcher *m, struct err_text *err)
 	matcher_init_all(&all, m->recording, m->filter);
 	all.rows = m->rows;
 	if (!r)
-		r = sweep_in_order(&all, ROWS_THREAD | ROWS_BIRTH, judge_rows, &judging, err);
+		r = sweep_in_order(&all, ROWS_THREAD | ROWS_BIRTH, labels_judge_rows, &judging,
+				   err);
 	free(judging.wanted);
 	said_done(&judging.said);
 	return r;

@@ -32,7 +32,7 @@ static int add_extent(struct map_extents *e, uint64_t start, uint64_t end)
 	return 0;
 }
 
-static int by_start(const void *a, const void *b)
+static int map_readings_by_start(const void *a, const void *b)
 {
 	const struct map_extent *x = a, *y = b;
 
@@ -45,7 +45,7 @@ static void sort_extents(struct map_extents *e)
 	uint32_t kept = 0;
 
 	if (e->count)
-		qsort(e->list, e->count, sizeof(*e->list), by_start);
+		qsort(e->list, e->count, sizeof(*e->list), map_readings_by_start);
 	for (uint32_t i = 0; i < e->count; i++) {
 		struct map_extent *last = kept ? &e->list[kept - 1] : NULL;
 
@@ -114,7 +114,7 @@ static int doubtful(struct map_readings *m, uint64_t start, uint64_t end)
 
 /* ---- which region lies where ---- */
 
-static uint64_t end_of(const struct mapping_region *r)
+static uint64_t map_readings_end_of(const struct mapping_region *r)
 {
 	return r->address + r->size;
 }
@@ -136,8 +136,8 @@ static size_t kernel_behind(const struct maps_state *s, uint64_t address)
 }
 
 /* Returns the look of the region at this address. Returns -ENOMEM without memory. */
-static int look_at(struct map_readings *m, const struct map_region *k, uint64_t address,
-		   struct mapping_look *ret_look)
+static int map_readings_look_at(struct map_readings *m, const struct map_region *k,
+				uint64_t address, struct mapping_look *ret_look)
 {
 	struct strings *names = &m->tracker->to->names;
 	uint32_t name = strings_put(names, k->name, strlen(k->name));
@@ -168,10 +168,10 @@ static bool is_nobodys(const struct map_tracker *t, const struct mapping_region 
 
 /* Removes these addresses from the region at this position. Returns 1 if they are in doubt; then
  * the region stays. */
-static int lose(struct map_readings *m, uint32_t at, uint64_t start, uint64_t end)
+static int map_readings_lose(struct map_readings *m, uint32_t at, uint64_t start, uint64_t end)
 {
 	const struct mapping_region *r = map_tracker_region(m->tracker, at);
-	bool front = start == r->address, back = end == end_of(r);
+	bool front = start == r->address, back = end == map_readings_end_of(r);
 
 	int e = doubtful(m, start, end);
 
@@ -179,7 +179,7 @@ static int lose(struct map_readings *m, uint32_t at, uint64_t start, uint64_t en
 		return e;
 	if (is_nobodys(m->tracker, r) && front != back) {
 		map_tracker_resize(m->tracker, at, front ? end : r->address,
-				   front ? end_of(r) : start);
+				   front ? map_readings_end_of(r) : start);
 		return 0;
 	}
 	return map_tracker_cut(m->tracker, start, end, m->now_ns, NULL);
@@ -190,14 +190,15 @@ static int compare_look(struct map_readings *m, uint32_t at, const struct map_re
 {
 	const struct mapping_region *r = map_tracker_region(m->tracker, at);
 	struct mapping_look look;
-	int e = look_at(m, k, r->address, &look);
+	int e = map_readings_look_at(m, k, r->address, &look);
 
 	if (e < 0 || (r->seen && same_thing(&r->look, &look) && r->look.flags == look.flags))
 		return e;
 	/* A mapping without a call is identified by its look: a different file or name is a
 	 * different mapping. */
 	if (r->seen && is_nobodys(m->tracker, r) && !same_thing(&r->look, &look))
-		return map_tracker_cut(m->tracker, r->address, end_of(r), m->now_ns, NULL);
+		return map_tracker_cut(m->tracker, r->address, map_readings_end_of(r), m->now_ns,
+				       NULL);
 	return map_tracker_change(m->tracker, at, m->now_ns, &look);
 }
 
@@ -206,19 +207,19 @@ static int compare_look(struct map_readings *m, uint32_t at, const struct map_re
  * have are removed. Where another kernel region begins, the region is split. Moves the position
  * past the part that was handled.
  */
-static int settle(struct map_readings *m, uint32_t *at)
+static int map_readings_settle(struct map_readings *m, uint32_t *at)
 {
 	const struct mapping_region *r = map_tracker_region(m->tracker, *at);
 	size_t i = kernel_behind(m->state, r->address);
 	const struct map_region *k = i < m->state->count ? &m->state->region[i] : NULL;
-	uint64_t start = r->address, end = end_of(r), behind;
+	uint64_t start = r->address, end = map_readings_end_of(r), behind;
 	int e = 0;
 
 	if (!k || k->start >= end) {
 		behind = end;
-		e = lose(m, *at, start, end);
+		e = map_readings_lose(m, *at, start, end);
 	} else if (k->start > start) {
-		e = lose(m, *at, start, k->start);
+		e = map_readings_lose(m, *at, start, k->start);
 		behind = e == 1 ? end : k->start;
 	} else if (k->end < end) {
 		behind = k->end;
@@ -237,7 +238,8 @@ static int settle(struct map_readings *m, uint32_t *at)
 
 /* Handles a kernel range without a call. It extends a neighbouring region without a call, or
  * becomes a mapping of its own. */
-static int fill(struct map_readings *m, const struct map_region *k, uint64_t start, uint64_t end)
+static int map_readings_fill(struct map_readings *m, const struct map_region *k, uint64_t start,
+			     uint64_t end)
 {
 	uint32_t at = map_tracker_behind(m->tracker, start);
 	struct mapping_look look;
@@ -245,22 +247,24 @@ static int fill(struct map_readings *m, const struct map_region *k, uint64_t sta
 
 	if (e)
 		return e < 0 ? e : 0;
-	e = look_at(m, k, start, &look);
+	e = map_readings_look_at(m, k, start, &look);
 	if (e < 0)
 		return e;
 	for (uint32_t i = at ? at - 1 : 0; i <= at && i < m->tracker->live_count; i++) {
 		const struct mapping_region *r = map_tracker_region(m->tracker, i);
 		struct mapping_look there = r->look;
 
-		if (!is_nobodys(m->tracker, r) || r->address < k->start || end_of(r) > k->end ||
-		    (end_of(r) != start && r->address != end))
+		if (!is_nobodys(m->tracker, r) || r->address < k->start ||
+		    map_readings_end_of(r) > k->end ||
+		    (map_readings_end_of(r) != start && r->address != end))
 			continue;
 		if (there.inode)
 			there.offset += start - r->address;
 		if (!same_thing(&there, &look))
 			continue;
-		map_tracker_resize(m->tracker, i, end_of(r) == start ? r->address : start,
-				   end_of(r) == start ? end : end_of(r));
+		map_tracker_resize(m->tracker, i,
+				   map_readings_end_of(r) == start ? r->address : start,
+				   map_readings_end_of(r) == start ? end : map_readings_end_of(r));
 		return map_tracker_touch(m->tracker, r->mapping);
 	}
 	return map_tracker_add(m->tracker, start, end, m->now_ns, &look);
@@ -275,10 +279,10 @@ static int fill_gaps(struct map_readings *m, const struct map_region *k)
 		const struct mapping_region *r =
 			next < m->tracker->live_count ? map_tracker_region(m->tracker, next) : NULL;
 		uint64_t start = r && r->address < k->end ? r->address : k->end,
-			 behind = start < k->end ? end_of(r) : k->end;
+			 behind = start < k->end ? map_readings_end_of(r) : k->end;
 
 		if (start > at)
-			e = fill(m, k, at, start);
+			e = map_readings_fill(m, k, at, start);
 		at = behind;
 	}
 	return e;
@@ -291,7 +295,7 @@ static int reconcile(struct map_readings *m, const struct map_extent *extent)
 	for (uint32_t at = map_tracker_behind(m->tracker, extent->start);
 	     !e && at < m->tracker->live_count &&
 	     map_tracker_region(m->tracker, at)->address < extent->end;)
-		e = settle(m, &at);
+		e = map_readings_settle(m, &at);
 	for (size_t i = kernel_behind(m->state, extent->start);
 	     !e && i < m->state->count && m->state->region[i].start < extent->end; i++)
 		e = fill_gaps(m, &m->state->region[i]);
@@ -317,7 +321,7 @@ struct joined {
 	bool several; /* not exactly one mapping: the reading's parts are estimates */
 };
 
-static struct joined join(const struct map_readings *m, const struct map_region *k)
+static struct joined map_readings_join(const struct map_readings *m, const struct map_region *k)
 {
 	struct joined j = {.k = k, .first = map_tracker_behind(m->tracker, k->start)};
 	uint64_t covered = 0;
@@ -328,7 +332,7 @@ static struct joined join(const struct map_readings *m, const struct map_region 
 		if (r->address >= k->end)
 			break;
 		j.several |= r->mapping != map_tracker_region(m->tracker, j.first)->mapping ||
-			     r->address < k->start || end_of(r) > k->end;
+			     r->address < k->start || map_readings_end_of(r) > k->end;
 		covered += r->size;
 	}
 	j.gap = less(k->end - k->start, covered);
@@ -336,14 +340,14 @@ static struct joined join(const struct map_readings *m, const struct map_region 
 	return j;
 }
 
-static uint64_t *number_of(struct map_usage *usage, size_t n)
+static uint64_t *map_readings_number_of(struct map_usage *usage, size_t n)
 {
 	return (uint64_t *)usage + n;
 }
 
 static uint64_t had(struct mapping_region *r, size_t n)
 {
-	return r->read ? *number_of(&r->usage, n) : 0;
+	return r->read ? *map_readings_number_of(&r->usage, n) : 0;
 }
 
 /* An increase is divided in proportion to the room left in each region, a decrease in proportion to
@@ -368,7 +372,7 @@ static void part_number(struct map_readings *m, const struct joined *j, size_t n
 		struct mapping_region *r = map_tracker_region(m->tracker, i);
 		uint64_t own = weight(r, n, more), base = more ? had(r, n) : 0;
 
-		*number_of(&r->usage, n) =
+		*map_readings_number_of(&r->usage, n) =
 			base + (whole ? share(more ? all - before : all, at, at + own, whole) : 0);
 		at += own;
 	}
@@ -378,7 +382,7 @@ static void part_number(struct map_readings *m, const struct joined *j, size_t n
  * several mappings, or if the reading also covers addresses in doubt. */
 static int part_usage(struct map_readings *m, const struct map_region *k)
 {
-	struct joined j = join(m, k);
+	struct joined j = map_readings_join(m, k);
 	int e = 0;
 
 	for (size_t n = 0; n < USAGE_NUMBERS; n++)
@@ -393,7 +397,7 @@ static int part_usage(struct map_readings *m, const struct map_region *k)
 	return e;
 }
 
-static void add_usage(struct mapping_usage *sum, const struct mapping_region *r)
+static void map_readings_add_usage(struct mapping_usage *sum, const struct mapping_region *r)
 {
 	uint64_t *to = (uint64_t *)&sum->usage;
 	const uint64_t *from = (const uint64_t *)&r->usage;
@@ -404,7 +408,7 @@ static void add_usage(struct mapping_usage *sum, const struct mapping_region *r)
 	sum->estimated |= r->estimated && r->read;
 }
 
-static int note(struct map_readings *m, uint32_t mapping, struct mapping_usage *sum)
+static int map_readings_note(struct map_readings *m, uint32_t mapping, struct mapping_usage *sum)
 {
 	struct mapping *of = &m->tracker->to->list[mapping];
 
@@ -419,7 +423,7 @@ static int note(struct map_readings *m, uint32_t mapping, struct mapping_usage *
 	return sum->read ? map_tracker_note(m->tracker, sum) : 0;
 }
 
-static int compare_numbers(const void *a, const void *b)
+static int map_readings_compare_numbers(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -438,7 +442,7 @@ static int note_touched(struct map_readings *m)
 	sums = calloc(t->touched_count, sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
-	qsort(t->touched, t->touched_count, sizeof(*t->touched), compare_numbers);
+	qsort(t->touched, t->touched_count, sizeof(*t->touched), map_readings_compare_numbers);
 	for (uint32_t i = 0; i < t->live_count; i++) {
 		const struct mapping_region *r = map_tracker_region(t, i);
 		const uint32_t *at;
@@ -446,12 +450,12 @@ static int note_touched(struct map_readings *m)
 		if (!t->to->list[r->mapping].touched)
 			continue;
 		at = bsearch(&r->mapping, t->touched, t->touched_count, sizeof(*t->touched),
-			     compare_numbers);
+			     map_readings_compare_numbers);
 		if (at)
-			add_usage(&sums[at - t->touched], r);
+			map_readings_add_usage(&sums[at - t->touched], r);
 	}
 	for (uint32_t i = 0; !e && i < t->touched_count; i++)
-		e = note(m, t->touched[i], &sums[i]);
+		e = map_readings_note(m, t->touched[i], &sums[i]);
 	t->touched_count = 0;
 	free(sums);
 	return e;

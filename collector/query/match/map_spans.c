@@ -12,14 +12,14 @@
 
 /* ---- pieces of addresses ---- */
 
-static int compare_numbers(const void *a, const void *b)
+static int map_spans_compare_numbers(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static uint64_t end_of(const struct mapping_region *m)
+static uint64_t map_spans_end_of(const struct mapping_region *m)
 {
 	return m->size > UINT64_MAX - m->address ? UINT64_MAX : m->address + m->size;
 }
@@ -31,9 +31,9 @@ static int list_bounds(struct map_spans *s, const struct mappings *mappings)
 		return -ENOMEM;
 	for (size_t i = 0; i < mappings->region_count; i++) {
 		s->bounds[2 * i] = mappings->regions[i].address;
-		s->bounds[2 * i + 1] = end_of(&mappings->regions[i]);
+		s->bounds[2 * i + 1] = map_spans_end_of(&mappings->regions[i]);
 	}
-	qsort(s->bounds, 2 * mappings->region_count, sizeof(*s->bounds), compare_numbers);
+	qsort(s->bounds, 2 * mappings->region_count, sizeof(*s->bounds), map_spans_compare_numbers);
 	for (size_t i = 0; i < 2 * mappings->region_count; i++)
 		if (!i || s->bounds[i] != s->bounds[i - 1])
 			s->bounds[s->bound_count++] = s->bounds[i];
@@ -56,7 +56,8 @@ struct nodes {
 /* Returns the nodes that make up a region's addresses. */
 static struct nodes nodes_of(const struct map_spans *s, const struct mapping_region *m)
 {
-	uint32_t low = below(s, m->address) + s->leaves, high = below(s, end_of(m)) + s->leaves;
+	uint32_t low = below(s, m->address) + s->leaves,
+		 high = below(s, map_spans_end_of(m)) + s->leaves;
 	struct nodes nodes = {.count = 0};
 
 	for (; low < high; low /= 2, high /= 2) {
@@ -75,7 +76,7 @@ struct order {
 	uint32_t region;
 };
 
-static int by_time(const void *a, const void *b)
+static int map_spans_by_time(const void *a, const void *b)
 {
 	const struct order *x = a, *y = b;
 
@@ -90,7 +91,8 @@ struct gone {
 	uint64_t all_ns, some_ns;
 };
 
-static void leave(const struct map_spans *s, struct gone *gone, const struct mapping_region *m)
+static void map_spans_leave(const struct map_spans *s, struct gone *gone,
+			    const struct mapping_region *m)
 {
 	struct nodes nodes = nodes_of(s, m);
 
@@ -127,7 +129,7 @@ static void set_begun(struct map_span *span, uint64_t from_ns)
 }
 
 /* Goes through the regions in order of time. When a region begins, all regions that had ended by
- * then have been passed to leave(). */
+ * then have been passed to map_spans_leave(). */
 static int find_begun(struct map_spans *s, const struct mappings *mappings)
 {
 	cleanup(cleanup_free) struct gone *gone = calloc(2 * (size_t)s->leaves, sizeof(*gone));
@@ -141,15 +143,15 @@ static int find_begun(struct map_spans *s, const struct mappings *mappings)
 		born[i] = (struct order){mappings->regions[i].from_ns, i};
 		died[i] = (struct order){mappings->regions[i].to_ns, i};
 	}
-	qsort(born, s->count, sizeof(*born), by_time);
-	qsort(died, s->count, sizeof(*died), by_time);
+	qsort(born, s->count, sizeof(*born), map_spans_by_time);
+	qsort(died, s->count, sizeof(*died), map_spans_by_time);
 	for (uint32_t i = 0; i < s->count; i++) {
 		for (; next < s->count && died[next].time_ns <= born[i].time_ns; next++) {
 			const struct mapping_region *m = &mappings->regions[died[next].region];
 
 			if (m->to_ns <= m->from_ns)
 				s->list[died[next].region].from_ns = begun(s, gone, m);
-			leave(s, gone, m);
+			map_spans_leave(s, gone, m);
 		}
 		set_begun(&s->list[born[i].region],
 			  begun(s, gone, &mappings->regions[born[i].region]));
@@ -159,7 +161,7 @@ static int find_begun(struct map_spans *s, const struct mappings *mappings)
 
 /* ---- attaching regions to nodes ---- */
 
-static int hang(struct map_spans *s, const struct mappings *mappings)
+static int map_spans_hang(struct map_spans *s, const struct mappings *mappings)
 {
 	cleanup(cleanup_free) struct order *order = calloc(s->count + 1, sizeof(*order));
 	cleanup(cleanup_free) uint32_t *next = calloc(2 * (size_t)s->leaves + 1, sizeof(*next));
@@ -179,7 +181,7 @@ static int hang(struct map_spans *s, const struct mappings *mappings)
 	s->at = calloc((size_t)s->first[2 * s->leaves] + 1, sizeof(*s->at));
 	if (!s->at)
 		return -ENOMEM;
-	qsort(order, s->count, sizeof(*order), by_time);
+	qsort(order, s->count, sizeof(*order), map_spans_by_time);
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct nodes nodes = nodes_of(s, &mappings->regions[order[i].region]);
 
@@ -213,7 +215,7 @@ int map_spans_init(struct map_spans *spans, const struct mappings *mappings)
 	if (!r)
 		r = find_begun(spans, mappings);
 	if (!r)
-		r = hang(spans, mappings);
+		r = map_spans_hang(spans, mappings);
 	if (r < 0)
 		map_spans_done(spans);
 	return r;

@@ -24,7 +24,7 @@ void map_tracker_done(struct map_tracker *t)
 
 /* ---- live regions ---- */
 
-static uint64_t end_of(const struct mapping_region *r)
+static uint64_t map_tracker_end_of(const struct mapping_region *r)
 {
 	return r->address + r->size;
 }
@@ -36,7 +36,7 @@ uint32_t map_tracker_behind(const struct map_tracker *t, uint64_t address)
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (end_of(map_tracker_region(t, middle)) <= address)
+		if (map_tracker_end_of(map_tracker_region(t, middle)) <= address)
 			low = middle + 1;
 		else
 			high = middle;
@@ -122,7 +122,7 @@ static int end_region(struct map_tracker *t, uint32_t at, uint64_t time_ns,
 	return map_tracker_touch(t, r->mapping);
 }
 
-static uint64_t part_of(uint64_t kib, uint64_t size, uint64_t whole)
+static uint64_t map_tracker_part_of(uint64_t kib, uint64_t size, uint64_t whole)
 {
 	return (uint64_t)((unsigned __int128)kib * size / whole);
 }
@@ -144,7 +144,7 @@ static struct mapping_region piece_of(const struct mapping_region *r, uint64_t s
 		piece.look.offset += start - r->address;
 	piece.estimated |= size != r->size;
 	for (size_t i = 0; i < sizeof(piece.usage) / sizeof(*of); i++)
-		of[i] = part_of(of[i], size, r->size);
+		of[i] = map_tracker_part_of(of[i], size, r->size);
 	return piece;
 }
 
@@ -175,7 +175,7 @@ int map_tracker_cut(struct map_tracker *t, uint64_t start, uint64_t end, uint64_
 	while (!r && at < t->live_count && map_tracker_region(t, at)->address < end) {
 		struct mapping_region whole = *map_tracker_region(t, at), piece;
 		uint64_t from = whole.address > start ? whole.address : start,
-			 to = end_of(&whole) < end ? end_of(&whole) : end;
+			 to = map_tracker_end_of(&whole) < end ? map_tracker_end_of(&whole) : end;
 
 		r = end_region(t, at, time_ns, call, from, to);
 		if (!r && whole.address < from) {
@@ -183,8 +183,8 @@ int map_tracker_cut(struct map_tracker *t, uint64_t start, uint64_t end, uint64_
 			r = add_region(t, &piece);
 			at = map_tracker_behind(t, start);
 		}
-		if (!r && to < end_of(&whole)) {
-			piece = piece_of(&whole, to, end_of(&whole), time_ns);
+		if (!r && to < map_tracker_end_of(&whole)) {
+			piece = piece_of(&whole, to, map_tracker_end_of(&whole), time_ns);
 			r = add_region(t, &piece);
 		}
 		end_mapping(t, whole.mapping, time_ns, call);
@@ -222,7 +222,8 @@ int map_tracker_add(struct map_tracker *t, uint64_t start, uint64_t end, uint64_
 int map_tracker_split(struct map_tracker *t, uint32_t at, uint64_t address)
 {
 	struct mapping_region whole = *map_tracker_region(t, at),
-			      second = piece_of(&whole, address, end_of(&whole), whole.from_ns);
+			      second = piece_of(&whole, address, map_tracker_end_of(&whole),
+						whole.from_ns);
 
 	*map_tracker_region(t, at) = piece_of(&whole, whole.address, address, whole.from_ns);
 	t->to->list[whole.mapping].live_bytes -= second.size;
@@ -323,7 +324,7 @@ static uint32_t moved_by(const struct map_tracker *t, const struct apart_info *c
 	return NO_MAPPING;
 }
 
-static int place(struct map_tracker *t, const struct apart_info *call, uint32_t moved)
+static int map_tracker_place(struct map_tracker *t, const struct apart_info *call, uint32_t moved)
 {
 	struct mapping_region region = {.mapping = moved,
 					.address = call->address,
@@ -357,7 +358,7 @@ static int place(struct map_tracker *t, const struct apart_info *call, uint32_t 
 	return add_region(t, &region);
 }
 
-static int take(struct map_tracker *t, const struct apart_info *call)
+static int map_tracker_take(struct map_tracker *t, const struct apart_info *call)
 {
 	uint32_t moved;
 	uint64_t end;
@@ -369,7 +370,7 @@ static int take(struct map_tracker *t, const struct apart_info *call)
 	moved = moved_by(t, call);
 	r = map_tracker_cut(t, call->address, end, call->time_ns, call);
 	if (!r && event_class(call->kind) != EVENT_CLASS_FREE)
-		r = place(t, call, moved);
+		r = map_tracker_place(t, call, moved);
 	return !r && t->sizes ? note_sizes(t, call->time_ns) : r;
 }
 
@@ -398,7 +399,7 @@ int map_tracker_advance(struct map_tracker *t, uint64_t until_ns)
 	while (!r && (call = recording_apart(t->recording, t->next)) && call->time_ns <= until_ns) {
 		r = take_execs(t, call->time_ns);
 		if (!r)
-			r = take(t, call);
+			r = map_tracker_take(t, call);
 		if (!r)
 			t->next++;
 	}

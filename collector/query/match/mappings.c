@@ -147,7 +147,7 @@ bool mapping_takes_filter(const char *name)
 }
 
 /* Presents a mapping as a block with one row, so that filters mean the same for both. */
-static bool passes(const struct matcher *matcher, const struct mapping *m)
+static bool mappings_passes(const struct matcher *matcher, const struct mapping *m)
 {
 	uint64_t address = m->address, size = m->size, birth = m->mapped_ns, death = m->unmapped_ns;
 	uint32_t stack = m->source ? m->source->stack : 0, death_stack = m->end ? m->end->stack : 0,
@@ -181,7 +181,7 @@ int query_mappings_match(struct view *view, const struct filter *filter,
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < mappings->count; i++)
-		list[i] = passes(&matcher, &mappings->list[i]);
+		list[i] = mappings_passes(&matcher, &mappings->list[i]);
 	matcher_done(&matcher);
 	*ret_passes = take_ptr(list);
 	return 0;

@@ -76,7 +76,7 @@ static int mark_places(struct view *view, const char *name, const char *regex, b
 	return 0;
 }
 
-static bool is_module(const struct module_info *module, const char *name)
+static bool matcher_is_module(const struct module_info *module, const char *name)
 {
 	if (!module || !module->path)
 		return false;
@@ -88,7 +88,8 @@ static void mark_module(struct view *view, const char *name, uint8_t *places)
 {
 	for (uint32_t p = 0; name && p < view->place_count; p++)
 		if (view->places[p].module &&
-		    is_module(recording_module(view->recording, view->places[p].module), name))
+		    matcher_is_module(recording_module(view->recording, view->places[p].module),
+				      name))
 			places[p] |= HIT_MODULE;
 }
 
@@ -289,7 +290,7 @@ static bool asks_row_bits(const struct filter *f)
 	       f->only;
 }
 
-static int judge_rows(struct matcher *m, struct view *view, struct err_text *err)
+static int matcher_judge_rows(struct matcher *m, struct view *view, struct err_text *err)
 {
 	const struct filter *f = m->filter;
 	int r = 0;
@@ -426,7 +427,7 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 	if (!r && asks_groups(filter))
 		r = judge_groups(matcher, view, err);
 	if (!r && asks_row_bits(filter))
-		r = judge_rows(matcher, view, err);
+		r = matcher_judge_rows(matcher, view, err);
 	if (!r && filter->thread_name)
 		r = judge_threads(matcher, err);
 	matcher->columns = columns_of(matcher);

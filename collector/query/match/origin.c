@@ -78,7 +78,7 @@ static bool part_passes(const struct filter *f, enum heap_part part)
 	       answers(f->main_arena, part != HEAP_PART_OTHER);
 }
 
-static bool passes(const struct origin *o, const struct row_block *block, uint32_t i)
+static bool origin_passes(const struct origin *o, const struct row_block *block, uint32_t i)
 {
 	const struct filter *f = o->filter;
 	uint64_t address = block->address[i], birth = block->birth_ns[i];
@@ -103,7 +103,7 @@ static int judge(struct matcher *m, const struct origin *o, struct err_text *err
 			return -EIO;
 		r = matcher_cancelled(m, err);
 		for (uint32_t i = 0; i < block->count && block->first_row + i < m->rows; i++)
-			if (!passes(o, block, i))
+			if (!origin_passes(o, block, i))
 				m->row_passes[(block->first_row + i) / 8] &=
 					(uint8_t) ~(1u << (block->first_row + i) % 8);
 	}

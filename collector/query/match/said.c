@@ -10,7 +10,7 @@
 
 #include "base/ban.h"
 
-static int in_order(const void *a, const void *b)
+static int said_in_order(const void *a, const void *b)
 {
 	const struct said_mark *x = a, *y = b;
 
@@ -33,8 +33,8 @@ static void list_marks(struct said *said, const struct recording *recording)
 			said->labels[said->label_count++] =
 				(struct said_mark){mark->time_ns, mark->thread, i};
 	}
-	qsort(said->numbers, said->number_count, sizeof(*said->numbers), in_order);
-	qsort(said->labels, said->label_count, sizeof(*said->labels), in_order);
+	qsort(said->numbers, said->number_count, sizeof(*said->numbers), said_in_order);
+	qsort(said->labels, said->label_count, sizeof(*said->labels), said_in_order);
 	for (uint32_t i = 0; i < said->number_count; i++)
 		said->values[i] = recording_mark(recording, said->numbers[i].mark)->value;
 }

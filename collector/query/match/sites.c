@@ -212,8 +212,8 @@ static int add_rule(struct site_rules *rules, const char *pattern)
 	return 0;
 }
 
-static int add_line(struct site_rules *rules, const char *path, unsigned number, char *line,
-		    struct err_text *err)
+static int sites_add_line(struct site_rules *rules, const char *path, unsigned number, char *line,
+			  struct err_text *err)
 {
 	size_t length;
 
@@ -248,7 +248,7 @@ int site_rules_read(const char *path, struct site_rules **ret_rules, struct err_
 		r = err_set(err, -errno, "reading the rules of %s: %s", path, strerror(errno));
 	for (unsigned number = 1; !r && getline(&line, &size, file) >= 0; number++)
 		r = rules->count < RULES_MAX
-			    ? add_line(rules, path, number, line, err)
+			    ? sites_add_line(rules, path, number, line, err)
 			    : err_set(err, -E2BIG, "%s has more than %d rules", path, RULES_MAX);
 	if (r < 0) {
 		site_rules_free(rules);

@@ -570,7 +570,7 @@ uint32_t view_depth_max(struct view *view)
 }
 
 /* By node: number of rows whose stack ends at it; a sampled row counts once. */
-static int count_rows(struct view *view, uint64_t *count, struct err_text *err)
+static int view_count_rows(struct view *view, uint64_t *count, struct err_text *err)
 {
 	const struct whole_sums *whole;
 	struct filter filter;
@@ -592,7 +592,7 @@ static int count_places(struct view *view, struct err_text *err)
 {
 	cleanup(cleanup_free) uint64_t *passing = calloc((size_t)view->nodes + 1, sizeof(*passing));
 	cleanup(cleanup_free) uint64_t *counts = calloc(view->place_count, sizeof(*counts));
-	int r = counts && passing ? count_rows(view, passing, err)
+	int r = counts && passing ? view_count_rows(view, passing, err)
 				  : err_set(err, -ENOMEM, "out of memory");
 
 	if (r < 0)

@@ -23,8 +23,8 @@ struct path {
 };
 
 /* Collects the backtraces of the site, each at the frame of the site. */
-static size_t collect(const struct view *view, const struct groups *backtraces, uint32_t site,
-		      struct path *paths)
+static size_t callers_collect(const struct view *view, const struct groups *backtraces,
+			      uint32_t site, struct path *paths)
 {
 	size_t count = 0;
 
@@ -39,7 +39,7 @@ static size_t collect(const struct view *view, const struct groups *backtraces, 
 }
 
 /* Moves all paths one frame outwards, and drops paths that have ended. */
-static size_t step(const struct view *view, struct path *paths, size_t count)
+static size_t callers_step(const struct view *view, struct path *paths, size_t count)
 {
 	size_t kept = 0;
 
@@ -63,7 +63,7 @@ static int by_label(const void *a, const void *b)
 	return x->label < y->label ? -1 : x->label > y->label;
 }
 
-static int heaviest_first(const void *a, const void *b)
+static int callers_heaviest_first(const void *a, const void *b)
 {
 	const struct caller *x = a, *y = b;
 
@@ -95,7 +95,7 @@ static size_t sum(const struct view *view, struct path *paths, size_t count, str
 			callers[n - 1].line = frame->line;
 		}
 	}
-	qsort(callers, n, sizeof(*callers), heaviest_first);
+	qsort(callers, n, sizeof(*callers), callers_heaviest_first);
 	return n;
 }
 
@@ -121,13 +121,13 @@ int query_callers(struct view *view, const struct groups *backtraces, const stru
 
 	if (!paths || !callers)
 		return -ENOMEM;
-	count = collect(view, backtraces,
-			view->frames[cursor_frame(view, cursor_at_site(view, site->node))].site,
-			paths);
+	count = callers_collect(
+		view, backtraces,
+		view->frames[cursor_frame(view, cursor_at_site(view, site->node))].site, paths);
 	while (!parted && found < most) {
 		size_t functions;
 
-		count = step(view, paths, count);
+		count = callers_step(view, paths, count);
 		functions = sum(view, paths, count, callers);
 		if (!functions)
 			break;

@@ -55,7 +55,7 @@ static void keys_done(struct keys *keys)
 
 /* ---- frames ---- */
 
-static uint32_t key_of(struct keys *keys, enum key_kind kind, uint64_t a, uint64_t b)
+static uint32_t diff_key_of(struct keys *keys, enum key_kind kind, uint64_t a, uint64_t b)
 {
 	uint64_t parts[3] = {kind, a, b};
 
@@ -67,7 +67,7 @@ static uint32_t frame_key(struct keys *keys, const struct view *view, const stru
 {
 	uint32_t name = intern_text(&keys->texts, intern_get(&view->names, frame->name));
 
-	return name ? key_of(keys, KEY_NAME, name, basename) : 0;
+	return name ? diff_key_of(keys, KEY_NAME, name, basename) : 0;
 }
 
 static bool has_build(const struct recording *recording, const struct module_info *wanted)
@@ -119,22 +119,23 @@ static int key_modules(struct keys *keys, struct side *side, const struct record
 }
 
 /* Returns the key of the backtrace `chain` (a key) extended by a node's place. */
-static uint32_t go_on(struct keys *keys, const struct side *side, uint32_t chain, uint32_t node)
+static uint32_t diff_go_on(struct keys *keys, const struct side *side, uint32_t chain,
+			   uint32_t node)
 {
 	const struct view *view = side->what->view;
 	const struct place *place = view_place(view, node);
 	const struct module_key *module = &side->modules[place->module];
 
 	if (module->build) {
-		uint32_t key = key_of(keys, KEY_PLACE, module->build, place->offset);
+		uint32_t key = diff_key_of(keys, KEY_PLACE, module->build, place->offset);
 
-		return key ? key_of(keys, KEY_CHAIN, chain, key) : 0;
+		return key ? diff_key_of(keys, KEY_CHAIN, chain, key) : 0;
 	}
 	for (uint32_t i = place->frame_count; i-- > 0;) {
 		uint32_t key = frame_key(keys, view, &view->frames[place->first_frame + i],
 					 module->basename);
 
-		chain = key ? key_of(keys, KEY_CHAIN, chain, key) : 0;
+		chain = key ? diff_key_of(keys, KEY_CHAIN, chain, key) : 0;
 		if (!chain)
 			return 0;
 	}
@@ -148,12 +149,12 @@ static int key_nodes(struct keys *keys, struct side *side)
 	side->key_of_node = calloc((size_t)view->nodes + 1, sizeof(*side->key_of_node));
 	if (!side->key_of_node)
 		return -ENOMEM;
-	side->key_of_node[0] = key_of(keys, KEY_NOWHERE, 0, 0);
+	side->key_of_node[0] = diff_key_of(keys, KEY_NOWHERE, 0, 0);
 	for (uint32_t n = 1; n <= view->nodes; n++) {
 		uint32_t parent = recording_node(view->recording, n)->parent;
 
 		side->key_of_node[n] =
-			go_on(keys, side, parent < n ? side->key_of_node[parent] : 0, n);
+			diff_go_on(keys, side, parent < n ? side->key_of_node[parent] : 0, n);
 		if (!side->key_of_node[n])
 			return -ENOMEM;
 	}
@@ -174,12 +175,12 @@ static uint32_t site_key(struct keys *keys, const struct side *side, enum groupi
 	if (!key || !module->build || grouping == GROUP_BY_FUNCTION)
 		return key;
 	file = frame->file ? intern_text(&keys->texts, intern_get(&view->texts, frame->file)) : 0;
-	return key_of(keys, KEY_PLACE, key, (uint64_t)file << 32 | frame->line);
+	return diff_key_of(keys, KEY_PLACE, key, (uint64_t)file << 32 | frame->line);
 }
 
 /* ---- merging ---- */
 
-static void add_usage(struct usage *into, const struct usage *from)
+static void diff_add_usage(struct usage *into, const struct usage *from)
 {
 	add_most(&into->bytes, from->bytes);
 	add_most(&into->blocks, from->blocks);
@@ -217,8 +218,8 @@ static struct diff_entry *entry_of(struct merging *m, uint32_t key)
 }
 
 /* Groups come heaviest first, so the first group of a key is the one to show. */
-static int merge(struct merging *m, struct keys *keys, const struct side *side,
-		 enum grouping grouping, bool base)
+static int diff_merge(struct merging *m, struct keys *keys, const struct side *side,
+		      enum grouping grouping, bool base)
 {
 	for (size_t i = 0; i < side->groups.count; i++) {
 		const struct group *g = &side->groups.list[i];
@@ -239,7 +240,7 @@ static int merge(struct merging *m, struct keys *keys, const struct side *side,
 			entry->module = g->module;
 			entry->line = g->line;
 		}
-		add_usage(base ? &entry->base : &entry->now, &g->value);
+		diff_add_usage(base ? &entry->base : &entry->now, &g->value);
 	}
 	return 0;
 }
@@ -281,7 +282,7 @@ static void count_entry(struct diff *diff, struct diff_entry *e)
 	}
 }
 
-static void finish(struct diff *diff, struct merging *m)
+static void diff_finish(struct diff *diff, struct merging *m)
 {
 	size_t kept = 0;
 
@@ -306,7 +307,7 @@ static void finish(struct diff *diff, struct merging *m)
 	diff->blocks = (int64_t)(diff->now.blocks - diff->base.blocks);
 }
 
-static int ask(struct side *side, struct err_text *err)
+static int diff_ask(struct side *side, struct err_text *err)
 {
 	return query_groups(side->what->view, side->what->filter, GROUP_BY_BACKTRACE,
 			    side->what->value, side->what->at_ns, &side->groups, err);
@@ -326,11 +327,11 @@ static int hold_against(struct keys *keys, struct side *base, struct side *now,
 	if (!r)
 		r = key_nodes(keys, now);
 	if (!r)
-		r = merge(&m, keys, now, grouping, false);
+		r = diff_merge(&m, keys, now, grouping, false);
 	if (!r)
-		r = merge(&m, keys, base, grouping, true);
+		r = diff_merge(&m, keys, base, grouping, true);
 	if (!r) {
-		finish(&diff, &m);
+		diff_finish(&diff, &m);
 		*ret_diff = diff;
 	}
 	map_done(&m.by_key);
@@ -344,10 +345,10 @@ int query_diff(const struct diff_side *base, const struct diff_side *now, enum g
 	cleanup(keys_done) struct keys keys = {0};
 	cleanup(side_done) struct side a = {.what = base};
 	cleanup(side_done) struct side b = {.what = now};
-	int r = ask(&a, err);
+	int r = diff_ask(&a, err);
 
 	if (!r)
-		r = ask(&b, err);
+		r = diff_ask(&b, err);
 	if (r < 0)
 		return r;
 	r = hold_against(&keys, &a, &b, grouping, ret_diff);

@@ -99,7 +99,8 @@ static void put_bytes(struct filling *f, uint64_t from, uint64_t end)
 	}
 }
 
-static void fill(struct fragmentation *to, const struct live_block *blocks, size_t count)
+static void fragmentation_fill(struct fragmentation *to, const struct live_block *blocks,
+			       size_t count)
 {
 	struct filling filling = {.to = to}, places = {.to = to};
 
@@ -148,8 +149,8 @@ static int list_regions(struct fragmentation *to, const struct maps_state *state
 	return 0;
 }
 
-static int read_maps(struct fragmentation *to, const char *path, const struct cancel *cancel,
-		     struct err_text *err)
+static int fragmentation_read_maps(struct fragmentation *to, const char *path,
+				   const struct cancel *cancel, struct err_text *err)
 {
 	struct maps_state state = {0};
 	int r = maps_follow(path, to->at_ns, cancel, &state, NULL, err);
@@ -190,7 +191,7 @@ static void keep_heap(struct fragmentation *to)
 	to->region_count = kept < FRAGMENTATION_REGIONS ? kept : FRAGMENTATION_REGIONS;
 }
 
-static double part_of(uint64_t part, uint64_t whole)
+static double fragmentation_part_of(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
 }
@@ -200,8 +201,9 @@ static void work_out_parts(struct fragmentation *to)
 	for (unsigned i = 0; i < FRAGMENTATION_CLASSES; i++)
 		to->by_fill[i].fill_min = (double)i / FRAGMENTATION_CLASSES;
 	to->page_bytes = to->pages * to->page_size;
-	to->page_fill = part_of(to->bytes, to->page_bytes);
-	to->fragmentation = to->bytes < to->resident ? 1 - part_of(to->bytes, to->resident) : 0;
+	to->page_fill = fragmentation_part_of(to->bytes, to->page_bytes);
+	to->fragmentation =
+		to->bytes < to->resident ? 1 - fragmentation_part_of(to->bytes, to->resident) : 0;
 }
 
 int query_fragmentation(struct view *view, const struct filter *filter, uint64_t at_ns,
@@ -217,7 +219,7 @@ int query_fragmentation(struct view *view, const struct filter *filter, uint64_t
 	};
 	cleanup(cleanup_free) struct live_block *blocks = NULL;
 	size_t count = 0;
-	int r = read_maps(&to, recording_path(recording), &filter->cancel, err);
+	int r = fragmentation_read_maps(&to, recording_path(recording), &filter->cancel, err);
 
 	if (!r)
 		r = query_live(view, filter, at_ns, &blocks, &count, err);
@@ -225,7 +227,7 @@ int query_fragmentation(struct view *view, const struct filter *filter, uint64_t
 		fragmentation_done(&to);
 		return r;
 	}
-	fill(&to, blocks, count);
+	fragmentation_fill(&to, blocks, count);
 	keep_heap(&to);
 	work_out_parts(&to);
 	*ret_fragmentation = to;

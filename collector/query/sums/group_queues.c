@@ -68,7 +68,7 @@ void group_peaks_set_room(uint32_t deaths)
 
 /* ---- heap ---- */
 
-static int push(struct queue *q, uint64_t death_ns, int64_t bytes)
+static int group_queues_push(struct queue *q, uint64_t death_ns, int64_t bytes)
 {
 	uint32_t at = q->count;
 
@@ -88,7 +88,7 @@ static int push(struct queue *q, uint64_t death_ns, int64_t bytes)
 	return 0;
 }
 
-static void pop(struct queue *q)
+static void group_queues_pop(struct queue *q)
 {
 	struct pending last = q->heap[--q->count];
 	uint32_t at = 0, child;
@@ -111,7 +111,7 @@ static void end_step(struct part *p, struct queue *q)
 {
 	while (q->count && q->heap[0].death_ns <= q->step_ns) {
 		q->bytes = (int64_t)((uint64_t)q->bytes - (uint64_t)q->heap[0].bytes);
-		pop(q);
+		group_queues_pop(q);
 		p->waiting--;
 	}
 	if (q->bytes > q->most) {
@@ -120,7 +120,8 @@ static void end_step(struct part *p, struct queue *q)
 	}
 }
 
-static int add_row(struct part *p, struct queue *q, const struct row_block *block, uint32_t i)
+static int group_queues_add_row(struct part *p, struct queue *q, const struct row_block *block,
+				uint32_t i)
 {
 	struct history_event birth = birth_of(block, i);
 	uint64_t death = death_time(block, i);
@@ -136,7 +137,7 @@ static int add_row(struct part *p, struct queue *q, const struct row_block *bloc
 	if (death == NO_TIME)
 		return 0;
 	p->waiting++;
-	return push(q, death, birth.bytes);
+	return group_queues_push(q, death, birth.bytes);
 }
 
 /* Finds the rows of a run that belong to the part, and their queues, and prefetches the queues. */
@@ -185,7 +186,7 @@ static int add_block(struct part *p, const struct row_block *block, uint32_t cou
 					 rows, queues);
 
 		for (uint32_t k = 0; !r && k < n; k++)
-			r = add_row(p, queues[k], block, rows[k]);
+			r = group_queues_add_row(p, queues[k], block, rows[k]);
 		if (p->waiting > pending_max)
 			p->following->unfit = true;
 	}
@@ -208,7 +209,7 @@ static int follow_block(struct part *p, struct row_reader *reader, uint32_t inde
 	return add_block(p, block, count);
 }
 
-static int follow(struct part *p, struct err_text *err)
+static int group_queues_follow(struct part *p, struct err_text *err)
 {
 	const struct matcher *all = p->following->all;
 	bool asking = pthread_equal(pthread_self(), p->following->asking);
@@ -240,7 +241,7 @@ static void end_queues(struct part *p)
 	}
 }
 
-static int run_part(void *context, unsigned number)
+static int group_queues_run_part(void *context, unsigned number)
 {
 	struct following *f = context;
 	struct part p = {.following = f, .number = number};
@@ -248,7 +249,7 @@ static int run_part(void *context, unsigned number)
 	int r;
 
 	p.queues = calloc((size_t)f->sums->count + 1, sizeof(*p.queues));
-	r = p.queues ? follow(&p, &err) : -ENOMEM;
+	r = p.queues ? group_queues_follow(&p, &err) : -ENOMEM;
 	if (!r && !f->unfit)
 		end_queues(&p);
 	for (uint32_t g = 0; p.queues && g < f->sums->count; g++)
@@ -271,7 +272,7 @@ int group_queues_peaks(const struct node_sums *sums, const struct matcher *all, 
 
 	matcher_will_do(all, (uint64_t)PARTS * recording_blocks(all->recording));
 	pthread_mutex_init(&f.lock, NULL);
-	r = parallel_run(&(struct parallel_work){PARTS, &f, run_part, NULL});
+	r = parallel_run(&(struct parallel_work){PARTS, &f, group_queues_run_part, NULL});
 	pthread_mutex_destroy(&f.lock);
 	return r ? r : f.unfit;
 }

@@ -27,7 +27,8 @@ const struct group_stats *group_table_get(const struct group_table *table, uint3
 	return &table->list[table->by_node[node] - 1];
 }
 
-static int list_groups(struct group_table *t, const struct node_sums *sums, const uint64_t *peaks)
+static int group_table_list_groups(struct group_table *t, const struct node_sums *sums,
+				   const uint64_t *peaks)
 {
 	t->nodes = sums->nodes;
 	t->list = calloc((size_t)sums->count + 1, sizeof(*t->list));
@@ -61,7 +62,7 @@ int group_table_init(struct group_table *table, struct view *view, const struct 
 	*table = (struct group_table){0};
 	if (r < 0)
 		return r;
-	r = list_groups(table, &whole->sums, peaks ? whole->group_peaks : NULL);
+	r = group_table_list_groups(table, &whole->sums, peaks ? whole->group_peaks : NULL);
 	if (r < 0)
 		group_table_done(table);
 	return r < 0 ? err_set(err, r, "out of memory") : 0;
@@ -76,7 +77,7 @@ static int init_of(struct group_table *table, const struct matcher *m, bool rows
 
 	if (r < 0)
 		return r;
-	r = list_groups(table, &sums, NULL);
+	r = group_table_list_groups(table, &sums, NULL);
 	node_sums_done(&sums);
 	if (r < 0)
 		group_table_done(table);
@@ -154,9 +155,9 @@ static int by_node(const void *a, const void *b)
 
 /* Joins `all` and `matched` for each group that matched. `whole` has the peaks, and includes culled
  * blocks. */
-static int join(const struct group_table *whole, const struct group_table *all,
-		const struct group_table *matched, struct allocation_groups *ret_groups,
-		struct err_text *err)
+static int group_table_join(const struct group_table *whole, const struct group_table *all,
+			    const struct group_table *matched, struct allocation_groups *ret_groups,
+			    struct err_text *err)
 {
 	struct allocation_groups groups = {
 		.list = calloc((size_t)matched->count + 1, sizeof(*groups.list))};
@@ -189,7 +190,7 @@ int query_allocation_groups(struct view *view, const struct filter *filter,
 
 	if (!r)
 		r = group_table_init(&whole, view, filter, true, err);
-	return r ? r : join(&whole, &whole, &matched, ret_groups, err);
+	return r ? r : group_table_join(&whole, &whole, &matched, ret_groups, err);
 }
 
 int query_kept_groups(struct view *view, const struct filter *filter,
@@ -205,7 +206,7 @@ int query_kept_groups(struct view *view, const struct filter *filter,
 		r = init_of_all_rows(&all, view, filter, err);
 	if (!r)
 		r = group_table_init(&whole, view, filter, true, err);
-	return r ? r : join(&whole, &all, &matched, ret_groups, err);
+	return r ? r : group_table_join(&whole, &all, &matched, ret_groups, err);
 }
 
 void allocation_groups_done(struct allocation_groups *groups)

@@ -28,8 +28,9 @@ struct sum {
 
 /* The numbers of a node that the query needs. What was in use is in `alive`, if that is not
  * NULL. */
-static struct sum sum_of(const struct view *view, const struct node_sums *nodes,
-			 const struct node_sum *n, const struct node_sums *alive, enum value value)
+static struct sum groups_sum_of(const struct view *view, const struct node_sums *nodes,
+				const struct node_sum *n, const struct node_sums *alive,
+				enum value value)
 {
 	const struct node_sum *in_use = alive ? node_sums_get(alive, n->node) : NULL;
 	struct sum sum = {
@@ -133,7 +134,7 @@ static int sites_add(struct sites *sites, const struct view *view, const struct 
 
 /* ---- result ---- */
 
-static struct group group_of(const struct view *view, const struct sum *sum)
+static struct group groups_group_of(const struct view *view, const struct sum *sum)
 {
 	const struct frame *frame = &view->frames[sum->frame - 1];
 
@@ -154,7 +155,7 @@ static struct group group_of(const struct view *view, const struct sum *sum)
 	};
 }
 
-static int heaviest_first(const void *a, const void *b)
+static int groups_heaviest_first(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
@@ -175,7 +176,7 @@ static int groups_reserve(struct groups *groups, size_t count)
 static void groups_add(struct groups *groups, const struct view *view, const struct sum *sum)
 {
 	if (sum->value.blocks || tally_sampled(&sum->value))
-		groups->list[groups->count++] = group_of(view, sum);
+		groups->list[groups->count++] = groups_group_of(view, sum);
 }
 
 /* Each node is held only once at a time: as a sum of its site, then as a group. */
@@ -188,7 +189,7 @@ static int add_all(struct groups *groups, struct sites *sites, const struct view
 	int r = by_site ? 0 : groups_reserve(groups, nodes->count);
 
 	for (uint32_t i = 0; !r && i < nodes->count; i++) {
-		struct sum sum = sum_of(view, nodes, &nodes->list[i], alive, value);
+		struct sum sum = groups_sum_of(view, nodes, &nodes->list[i], alive, value);
 
 		tally_merge(&total, &sum.value);
 		if (by_site)
@@ -215,7 +216,7 @@ int groups_of(struct view *view, const struct node_sums *nodes, const struct nod
 	r = add_all(ret_groups, &sites, view, nodes, alive, value, at_ns);
 	if (!r && ret_groups->count)
 		qsort(ret_groups->list, ret_groups->count, sizeof(*ret_groups->list),
-		      heaviest_first);
+		      groups_heaviest_first);
 	for (size_t i = 0; !r && grouping == GROUP_BY_FUNCTION && i < ret_groups->count; i++)
 		ret_groups->list[i].line = 0;
 	return r;

@@ -78,7 +78,7 @@ static void count_row(struct counting *c, const struct row_block *block, uint32_
 	}
 }
 
-static void part_free(void *part)
+static void histogram_part_free(void *part)
 {
 	struct counting *c = part;
 
@@ -86,7 +86,7 @@ static void part_free(void *part)
 	free(c);
 }
 
-static int part_new(void *context, void **ret_part)
+static int histogram_part_new(void *context, void **ret_part)
 {
 	const struct counting *whole = context;
 	struct counting *c = calloc(1, sizeof(*c));
@@ -101,7 +101,8 @@ static int part_new(void *context, void **ret_part)
 	return c->room ? 0 : -ENOMEM;
 }
 
-static int part_rows(void *part, const struct row_block *block, const struct row_set *rows)
+static int histogram_part_rows(void *part, const struct row_block *block,
+			       const struct row_set *rows)
 {
 	struct counting *c = part;
 	struct row_set counted = value_select(c->value, c->at_ns, block, rows, c->room);
@@ -111,7 +112,7 @@ static int part_rows(void *part, const struct row_block *block, const struct row
 	return 0;
 }
 
-static int part_merge(void *context, void *part)
+static int histogram_part_merge(void *context, void *part)
 {
 	struct counting *whole = context;
 	const struct counting *c = part;
@@ -137,16 +138,16 @@ static void count_culled(struct counting *c, const struct culled_row *row)
 			 row);
 }
 
-static int count_rows(struct counting *c, const struct matcher *m, struct err_text *err)
+static int histogram_count_rows(struct counting *c, const struct matcher *m, struct err_text *err)
 {
 	int r = sweep_run(&(struct sweep){.matcher = m,
 					  .columns = ROWS_SIZE | ROWS_WEIGHT | ROWS_BIRTH |
 						     ROWS_DEATH | ROWS_END,
 					  .context = c,
-					  .part_new = part_new,
-					  .part_rows = part_rows,
-					  .part_merge = part_merge,
-					  .part_free = part_free},
+					  .part_new = histogram_part_new,
+					  .part_rows = histogram_part_rows,
+					  .part_merge = histogram_part_merge,
+					  .part_free = histogram_part_free},
 			  err);
 
 	if (!r && culled_counts(c->value))
@@ -188,11 +189,11 @@ static void list_lifetimes(const struct counting *c, struct histogram *out)
 		};
 }
 
-static int make(struct counting *c, const struct matcher *m, struct histogram *ret_histogram,
-		struct err_text *err)
+static int histogram_make(struct counting *c, const struct matcher *m,
+			  struct histogram *ret_histogram, struct err_text *err)
 {
 	struct histogram out = {0};
-	int r = count_rows(c, m, err);
+	int r = histogram_count_rows(c, m, err);
 
 	if (r < 0)
 		return r;
@@ -227,7 +228,7 @@ int query_histogram(struct view *view, const struct filter *filter, enum value v
 	if (r < 0)
 		return r;
 	c->apart = matcher_sees_survivors(&m);
-	r = make(c, &m, ret_histogram, err);
+	r = histogram_make(c, &m, ret_histogram, err);
 	matcher_done(&m);
 	return r;
 }

@@ -23,7 +23,7 @@ struct gathering {
 	struct tally total;
 };
 
-static int hand_over(struct gathering *g)
+static int in_use_hand_over(struct gathering *g)
 {
 	int r = 0;
 
@@ -39,7 +39,7 @@ static int hand_over(struct gathering *g)
 	return r;
 }
 
-static int add(struct gathering *g, const struct in_use_blocks *blocks)
+static int in_use_add(struct gathering *g, const struct in_use_blocks *blocks)
 {
 	uint64_t *count;
 	int r = 0;
@@ -47,7 +47,7 @@ static int add(struct gathering *g, const struct in_use_blocks *blocks)
 	if (blocks->weight || blocks->size >= UINT32_MAX)
 		return g->take(g->context, blocks);
 	if (g->counts.count >= KINDS_MAX)
-		r = hand_over(g);
+		r = in_use_hand_over(g);
 	count = map_put(&g->counts, (uint64_t)blocks->stack << 32 | blocks->size, NULL);
 	if (!count)
 		return -ENOMEM;
@@ -66,12 +66,12 @@ static int take_rows(void *context, const struct row_block *block, const struct 
 		bool sampled = !block->exact && tally_is_sampled(block->size[i], weight);
 
 		tally_add_row(&g->total, block, i);
-		r = add(g, &(struct in_use_blocks){
-				   .stack = block->stack[i],
-				   .size = block->size[i],
-				   .blocks = block->exact ? row_counts(block, i) : 1,
-				   .weight = sampled ? weight : 0,
-			   });
+		r = in_use_add(g, &(struct in_use_blocks){
+					  .stack = block->stack[i],
+					  .size = block->size[i],
+					  .blocks = block->exact ? row_counts(block, i) : 1,
+					  .weight = sampled ? weight : 0,
+				  });
 	}
 	return r;
 }
@@ -91,7 +91,7 @@ int query_in_use(struct view *view, const struct filter *filter, uint64_t at_ns,
 		return r;
 	r = sweep_in_order(&m, ROWS_SIZE | ROWS_STACK | ROWS_WEIGHT, take_rows, &g, err);
 	if (!r)
-		r = hand_over(&g);
+		r = in_use_hand_over(&g);
 	if (!r && ret_total)
 		*ret_total = tally_total(&g.total, view->recording, VALUE_IN_USE, at_ns);
 	matcher_done(&m);

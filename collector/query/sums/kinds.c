@@ -40,7 +40,7 @@ static int sums_init(struct kind_sums *sums, uint32_t nodes, enum value value, u
 	return sums->room ? 0 : -ENOMEM;
 }
 
-static void sums_done(struct kind_sums *sums)
+static void kinds_sums_done(struct kind_sums *sums)
 {
 	free(sums->list);
 	free(sums->room);
@@ -48,7 +48,7 @@ static void sums_done(struct kind_sums *sums)
 }
 
 /* Returns the sum of a key, or NULL without memory. Valid until the next call. */
-static struct kind_sum *sum_of(struct kind_sums *sums, uint64_t key)
+static struct kind_sum *kinds_sum_of(struct kind_sums *sums, uint64_t key)
 {
 	uint64_t *index = map_put(&sums->by_key, key, NULL);
 
@@ -64,14 +64,14 @@ static struct kind_sum *sum_of(struct kind_sums *sums, uint64_t key)
 	return &sums->list[*index - 1];
 }
 
-static uint64_t key_of(const struct kind_sums *sums, uint32_t node, uint8_t kind)
+static uint64_t kinds_key_of(const struct kind_sums *sums, uint32_t node, uint8_t kind)
 {
 	return (uint64_t)(node <= sums->nodes ? node : 0) << 8 | kind;
 }
 
 /* ---- one sweep ---- */
 
-static int part_new(void *context, void **ret_part)
+static int kinds_part_new(void *context, void **ret_part)
 {
 	const struct kind_sums *whole = context;
 	struct kind_sums *part = malloc(sizeof(*part));
@@ -82,7 +82,8 @@ static int part_new(void *context, void **ret_part)
 	return sums_init(part, whole->nodes, whole->value, whole->at_ns);
 }
 
-static int part_rows(void *context, const struct row_block *block, const struct row_set *matched)
+static int kinds_part_rows(void *context, const struct row_block *block,
+			   const struct row_set *matched)
 {
 	struct kind_sums *part = context;
 	struct row_set rows = value_select(part->value, part->at_ns, block, matched, part->room);
@@ -90,7 +91,7 @@ static int part_rows(void *context, const struct row_block *block, const struct 
 	for (uint32_t k = 0; k < rows.count; k++) {
 		uint32_t i = row_at(&rows, k);
 		struct kind_sum *sum =
-			sum_of(part, key_of(part, block->stack[i], row_kind(block, i)));
+			kinds_sum_of(part, kinds_key_of(part, block->stack[i], row_kind(block, i)));
 
 		if (!sum)
 			return -ENOMEM;
@@ -99,12 +100,12 @@ static int part_rows(void *context, const struct row_block *block, const struct 
 	return 0;
 }
 
-static int part_merge(void *context, void *from)
+static int kinds_part_merge(void *context, void *from)
 {
 	const struct kind_sums *part = from;
 
 	for (uint32_t i = 0; i < part->count; i++) {
-		struct kind_sum *sum = sum_of(context, part->list[i].key);
+		struct kind_sum *sum = kinds_sum_of(context, part->list[i].key);
 
 		if (!sum)
 			return -ENOMEM;
@@ -113,9 +114,9 @@ static int part_merge(void *context, void *from)
 	return 0;
 }
 
-static void part_free(void *part)
+static void kinds_part_free(void *part)
 {
-	sums_done(part);
+	kinds_sums_done(part);
 	free(part);
 }
 
@@ -126,13 +127,13 @@ static bool part_skips(const void *context, const struct row_block *zone)
 	return !value_possible(sums->value, sums->at_ns, zone);
 }
 
-static int add_culled(struct kind_sums *sums, const struct matcher *m)
+static int kinds_add_culled(struct kind_sums *sums, const struct matcher *m)
 {
 	if (!culled_counts(sums->value))
 		return 0;
 	culled_each(m, row)
 	{
-		struct kind_sum *sum = sum_of(sums, key_of(sums, row->stack, 0));
+		struct kind_sum *sum = kinds_sum_of(sums, kinds_key_of(sums, row->stack, 0));
 
 		if (!sum)
 			return -ENOMEM;
@@ -141,20 +142,20 @@ static int add_culled(struct kind_sums *sums, const struct matcher *m)
 	return 0;
 }
 
-static int sum_rows(struct kind_sums *sums, const struct matcher *m, struct err_text *err)
+static int kinds_sum_rows(struct kind_sums *sums, const struct matcher *m, struct err_text *err)
 {
 	int r = sweep_run(&(struct sweep){.matcher = m,
 					  .columns = ROWS_STACK | ROWS_SIZE | ROWS_WEIGHT |
 						     ROWS_KIND | value_columns(sums->value),
 					  .context = sums,
 					  .skips = part_skips,
-					  .part_new = part_new,
-					  .part_rows = part_rows,
-					  .part_merge = part_merge,
-					  .part_free = part_free},
+					  .part_new = kinds_part_new,
+					  .part_rows = kinds_part_rows,
+					  .part_merge = kinds_part_merge,
+					  .part_free = kinds_part_free},
 			  err);
 
-	return r ? r : add_culled(sums, m);
+	return r ? r : kinds_add_culled(sums, m);
 }
 
 /* ---- call sites ---- */
@@ -168,7 +169,7 @@ static int merge_sites(const struct view *view, const struct kind_sums *nodes,
 		const struct frame *frame =
 			&view->frames[cursor_frame(view, cursor_at_site(view, node))];
 		struct kind_sum *site =
-			sum_of(sites, (uint64_t)frame->site << 8 | (from->key & 0xff));
+			kinds_sum_of(sites, (uint64_t)frame->site << 8 | (from->key & 0xff));
 		uint64_t bytes = tally_usage(&from->tally).bytes;
 
 		if (!site)
@@ -182,7 +183,7 @@ static int merge_sites(const struct view *view, const struct kind_sums *nodes,
 	return 0;
 }
 
-static struct kind_group group_of(const struct view *view, const struct kind_sum *sum)
+static struct kind_group kinds_group_of(const struct view *view, const struct kind_sum *sum)
 {
 	const struct frame *frame =
 		&view->frames[cursor_frame(view, cursor_at_site(view, sum->node))];
@@ -199,7 +200,7 @@ static struct kind_group group_of(const struct view *view, const struct kind_sum
 	};
 }
 
-static int heaviest_first(const void *left, const void *right)
+static int kinds_heaviest_first(const void *left, const void *right)
 {
 	const struct kind_group *a = left, *b = right;
 
@@ -210,10 +211,10 @@ static int heaviest_first(const void *left, const void *right)
 	return a->node != b->node ? (a->node < b->node ? -1 : 1) : a->kind - b->kind;
 }
 
-static int list_groups(const struct view *view, const struct kind_sums *nodes,
-		       struct kind_groups *groups)
+static int kinds_list_groups(const struct view *view, const struct kind_sums *nodes,
+			     struct kind_groups *groups)
 {
-	cleanup(sums_done) struct kind_sums sites = {0};
+	cleanup(kinds_sums_done) struct kind_sums sites = {0};
 	struct tally total = {0};
 	int r = merge_sites(view, nodes, &sites);
 
@@ -223,26 +224,26 @@ static int list_groups(const struct view *view, const struct kind_sums *nodes,
 		return -ENOMEM;
 	for (uint32_t i = 0; i < sites.count; i++) {
 		tally_merge(&total, &sites.list[i].tally);
-		groups->list[groups->count++] = group_of(view, &sites.list[i]);
+		groups->list[groups->count++] = kinds_group_of(view, &sites.list[i]);
 	}
 	groups->total = tally_total(&total, view->recording, nodes->value, nodes->at_ns);
-	qsort(groups->list, groups->count, sizeof(*groups->list), heaviest_first);
+	qsort(groups->list, groups->count, sizeof(*groups->list), kinds_heaviest_first);
 	return 0;
 }
 
-static int answer(struct view *view, const struct filter *filter, const struct matcher *m,
-		  enum value value, uint64_t at_ns, struct kind_groups *groups,
-		  struct err_text *err)
+static int kinds_answer(struct view *view, const struct filter *filter, const struct matcher *m,
+			enum value value, uint64_t at_ns, struct kind_groups *groups,
+			struct err_text *err)
 {
-	cleanup(sums_done) struct kind_sums sums = {0};
+	cleanup(kinds_sums_done) struct kind_sums sums = {0};
 	uint64_t moment_ns = 0;
 	int r = value_moment(view, value, at_ns, filter, &moment_ns, err);
 
 	if (!r)
 		r = sums_init(&sums, view->nodes, value, moment_ns);
 	if (!r)
-		r = sum_rows(&sums, m, err);
-	return r ? r : list_groups(view, &sums, groups);
+		r = kinds_sum_rows(&sums, m, err);
+	return r ? r : kinds_list_groups(view, &sums, groups);
 }
 
 int query_kinds(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
@@ -257,7 +258,7 @@ int query_kinds(struct view *view, const struct filter *filter, enum value value
 	if (r < 0)
 		return r;
 	m.hides_survivors &= !value_is_alive(value);
-	r = answer(view, filter, &m, value, at_ns, &groups, err);
+	r = kinds_answer(view, filter, &m, value, at_ns, &groups, err);
 	matcher_done(&m);
 	if (r < 0) {
 		kind_groups_done(&groups);

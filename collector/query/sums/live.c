@@ -17,7 +17,7 @@ struct gathering {
 	uint64_t at_ns;
 };
 
-static int gather(void *context, const struct row_block *block, uint32_t i)
+static int live_gather(void *context, const struct row_block *block, uint32_t i)
 {
 	struct gathering *g = context;
 
@@ -49,7 +49,7 @@ int query_live(struct view *view, const struct filter *filter, uint64_t at_ns,
 	       struct live_block **ret_list, size_t *ret_count, struct err_text *err)
 {
 	struct gathering g = {.at_ns = at_ns == NO_TIME ? NO_TIME - 1 : at_ns};
-	int r = query_each(view, filter, gather, &g, err);
+	int r = query_each(view, filter, live_gather, &g, err);
 
 	if (r == -E2BIG)
 		err_set(err, r, "more than %u blocks in use match: a filter may choose fewer",
@@ -79,7 +79,7 @@ static size_t first_from(const struct moments *m, uint64_t ns)
 	return numbers_below(m->times, m->count, ns);
 }
 
-static int add_row(void *context, const struct row_block *block, uint32_t i)
+static int live_add_row(void *context, const struct row_block *block, uint32_t i)
 {
 	struct moments *m = context;
 	uint64_t weight = row_weight(block, i),
@@ -104,7 +104,7 @@ int query_in_use_at(struct view *view, const struct filter *filter, const uint64
 
 	for (size_t i = 0; i < count; i++)
 		ret_bytes[i] = 0;
-	r = query_each(view, filter, add_row, &moments, err);
+	r = query_each(view, filter, live_add_row, &moments, err);
 	for (size_t i = 1; !r && i < count; i++)
 		ret_bytes[i] += ret_bytes[i - 1];
 	return r;

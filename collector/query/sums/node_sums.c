@@ -49,7 +49,7 @@ unsigned node_sums_columns(const struct node_sums *sums)
 }
 
 /* Grows the list. realloc would not keep the alignment to cache lines. */
-static int grow(struct node_sums *sums)
+static int node_sums_grow(struct node_sums *sums)
 {
 	uint32_t capacity = sums->capacity ? 2 * sums->capacity : 64;
 	struct node_sum *list = aligned_alloc(NODE_LINE, (size_t)capacity * sizeof(*list));
@@ -67,7 +67,7 @@ static int grow(struct node_sums *sums)
 int node_sums_reserve(struct node_sums *sums, uint32_t count, uint32_t sampled)
 {
 	while (sums->capacity < count)
-		if (grow(sums) < 0)
+		if (node_sums_grow(sums) < 0)
 			return -ENOMEM;
 	if (array_reserve(&sums->sampled, &sums->sampled_capacity, (uint64_t)sampled + 1,
 			  sizeof(*sums->sampled)) < 0)
@@ -83,7 +83,7 @@ int node_sums_reserve(struct node_sums *sums, uint32_t count, uint32_t sampled)
 /* Adds the sums of a node. Returns the index + 1, or 0 without memory. */
 static __attribute__((noinline)) uint32_t add_node(struct node_sums *sums, uint32_t node)
 {
-	if (sums->count == sums->capacity && grow(sums) < 0)
+	if (sums->count == sums->capacity && node_sums_grow(sums) < 0)
 		return 0;
 	sums->list[sums->count] =
 		(struct node_sum){.node = node, .min_size = UINT64_MAX, .first_ns = UINT64_MAX};
@@ -91,7 +91,7 @@ static __attribute__((noinline)) uint32_t add_node(struct node_sums *sums, uint3
 }
 
 /* The sums of a node, for rows or other nodes. NULL: no memory. */
-static inline struct node_sum *sum_of(struct node_sums *sums, uint32_t node)
+static inline struct node_sum *node_sums_sum_of(struct node_sums *sums, uint32_t node)
 {
 	uint32_t index;
 
@@ -115,7 +115,7 @@ static struct node_sampled *sampled_of(struct node_sums *sums, struct node_sum *
 	return &sums->sampled[sum->sampled - 1];
 }
 
-static inline void widen(struct node_sum *sum, uint64_t size, uint64_t birth)
+static inline void node_sums_widen(struct node_sum *sum, uint64_t size, uint64_t birth)
 {
 	if (size < sum->min_size)
 		sum->min_size = size;
@@ -127,7 +127,7 @@ static inline void widen(struct node_sum *sum, uint64_t size, uint64_t birth)
 		sum->last_ns = birth;
 }
 
-static inline void count(struct node_count *to, uint64_t size, uint64_t blocks)
+static inline void node_sums_count(struct node_count *to, uint64_t size, uint64_t blocks)
 {
 	add_most(&to->blocks, blocks);
 	add_most(&to->bytes, blocks ? size : 0);
@@ -144,7 +144,8 @@ static int find_sums(struct node_sums *sums, const struct row_block *block,
 		     const struct row_set *rows, uint32_t first, uint32_t count, uint32_t *indices)
 {
 	for (uint32_t k = 0; k < count; k++) {
-		const struct node_sum *sum = sum_of(sums, block->stack[row_at(rows, first + k)]);
+		const struct node_sum *sum =
+			node_sums_sum_of(sums, block->stack[row_at(rows, first + k)]);
 
 		if (!sum)
 			return -ENOMEM;
@@ -174,11 +175,11 @@ static inline __attribute__((always_inline)) int add_exact(struct node_sums *sum
 			uint64_t size = block->size[i], birth = block->birth_ns[i];
 			struct node_sum *sum = &sums->list[indices[k]];
 
-			widen(sum, size, birth);
-			count(&sum->by_end[ends ? end_of(block, i) : 0], size, 1);
+			node_sums_widen(sum, size, birth);
+			node_sums_count(&sum->by_end[ends ? end_of(block, i) : 0], size, 1);
 			if (alive)
-				count(&sum->alive, size,
-				      (birth <= at_ns) & (block->death_ns[i] > at_ns));
+				node_sums_count(&sum->alive, size,
+						(birth <= at_ns) & (block->death_ns[i] > at_ns));
 		}
 	}
 	return 0;
@@ -204,7 +205,7 @@ static int add_weighed(struct node_sums *sums, const struct row_block *block,
 	for (uint32_t k = 0; k < rows->count; k++) {
 		uint32_t i = row_at(rows, k);
 		uint64_t size = block->size[i], weight = block->weight[i];
-		struct node_sum *sum = sum_of(sums, block->stack[i]);
+		struct node_sum *sum = node_sums_sum_of(sums, block->stack[i]);
 		bool alive = sums->what.alive && row_alive(block, i, sums->what.at_ns);
 		bool survivor = is_survivor(sums, block, i);
 		unsigned end = survivor		 ? survivor_end(sums, block, i)
@@ -215,17 +216,18 @@ static int add_weighed(struct node_sums *sums, const struct row_block *block,
 		if (!sum)
 			return -ENOMEM;
 		if (!survivor || sums->what.only)
-			widen(sum, size, block->birth_ns[i]);
+			node_sums_widen(sum, size, block->birth_ns[i]);
 		if (block->exact) {
 			uint64_t blocks = row_counts(block, i);
 
-			count(&sum->by_end[end], product_most(blocks, size), blocks);
-			count(&sum->alive, product_most(blocks, size), alive ? blocks : 0);
+			node_sums_count(&sum->by_end[end], product_most(blocks, size), blocks);
+			node_sums_count(&sum->alive, product_most(blocks, size),
+					alive ? blocks : 0);
 			continue;
 		}
 		if (!tally_is_sampled(size, weight)) {
-			count(&sum->by_end[end], size, 1);
-			count(&sum->alive, size, alive);
+			node_sums_count(&sum->by_end[end], size, 1);
+			node_sums_count(&sum->alive, size, alive);
 			continue;
 		}
 		sampled = sampled_of(sums, sum);
@@ -239,8 +241,8 @@ static int add_weighed(struct node_sums *sums, const struct row_block *block,
 	return 0;
 }
 
-static int add_rows(struct node_sums *sums, const struct row_block *block,
-		    const struct row_set *rows)
+static int node_sums_add_rows(struct node_sums *sums, const struct row_block *block,
+			      const struct row_set *rows)
 {
 	bool alive = sums->what.alive && value_possible(VALUE_IN_USE, sums->what.at_ns, block);
 
@@ -276,7 +278,7 @@ int node_sums_add(struct node_sums *sums, const struct row_block *block, const s
 		counted = value_select(sums->what.value, sums->what.at_ns, block, rows, sums->room);
 	if (sums->what.chains)
 		sums->reallocations += count_reallocated(block, &counted);
-	return add_rows(sums, block, &counted);
+	return node_sums_add_rows(sums, block, &counted);
 }
 
 /* Adds those blocks of a culled sum that ended in this way. */
@@ -308,13 +310,13 @@ static int add_culled(struct node_sums *sums, struct node_sum *sum, const struct
 /* The bytes of reallocated blocks are unknown; no query needs them. */
 int node_sums_add_culled(struct node_sums *sums, const struct culled_row *row)
 {
-	struct node_sum *sum = sum_of(sums, row->stack);
+	struct node_sum *sum = node_sums_sum_of(sums, row->stack);
 	int r;
 
 	if (!sum)
 		return -ENOMEM;
-	widen(sum, row->size_least, row->first_ns);
-	widen(sum, row->size_most, row->last_ns);
+	node_sums_widen(sum, row->size_least, row->first_ns);
+	node_sums_widen(sum, row->size_most, row->last_ns);
 	r = add_culled(sums, sum, row, row->blocks - row->reallocated, row->bytes, BLOCK_FREED);
 	return r ? r
 		 : add_culled(sums, sum, row, row->reallocated,
@@ -341,15 +343,16 @@ int node_sums_merge(struct node_sums *into, const struct node_sums *from)
 	into->reallocations += from->reallocations;
 	for (uint32_t i = 0; !r && i < from->count; i++) {
 		const struct node_sum *one = &from->list[i];
-		struct node_sum *sum = sum_of(into, one->node);
+		struct node_sum *sum = node_sums_sum_of(into, one->node);
 
 		if (!sum)
 			return -ENOMEM;
-		widen(sum, one->min_size, one->first_ns);
-		widen(sum, one->max_size, one->last_ns);
-		count(&sum->alive, one->alive.bytes, one->alive.blocks);
+		node_sums_widen(sum, one->min_size, one->first_ns);
+		node_sums_widen(sum, one->max_size, one->last_ns);
+		node_sums_count(&sum->alive, one->alive.bytes, one->alive.blocks);
 		for (unsigned e = 0; e < NODE_ENDS; e++)
-			count(&sum->by_end[e], one->by_end[e].bytes, one->by_end[e].blocks);
+			node_sums_count(&sum->by_end[e], one->by_end[e].bytes,
+					one->by_end[e].blocks);
 		if (one->sampled)
 			r = merge_sampled(into, sum, &from->sampled[one->sampled - 1]);
 	}
@@ -421,7 +424,7 @@ int node_sums_set_alive(struct node_sums *sums, const struct node_sums *alive)
 {
 	for (uint32_t i = 0; i < alive->count; i++) {
 		const struct node_sum *from = &alive->list[i];
-		struct node_sum *to = sum_of(sums, from->node);
+		struct node_sum *to = node_sums_sum_of(sums, from->node);
 
 		if (!to || (from->sampled && !sampled_of(sums, to)))
 			return -ENOMEM;
@@ -435,7 +438,7 @@ int node_sums_set_alive(struct node_sums *sums, const struct node_sums *alive)
 
 /* ---- one sweep ---- */
 
-static int part_new(void *context, void **ret_part)
+static int node_sums_part_new(void *context, void **ret_part)
 {
 	const struct node_sums *whole = context;
 	struct node_sums *part = malloc(sizeof(*part));
@@ -449,7 +452,8 @@ static int part_new(void *context, void **ret_part)
 	return r;
 }
 
-static int part_rows(void *part, const struct row_block *block, const struct row_set *rows)
+static int node_sums_part_rows(void *part, const struct row_block *block,
+			       const struct row_set *rows)
 {
 	return node_sums_add(part, block, rows);
 }
@@ -459,12 +463,12 @@ static void part_end(void *part)
 	node_sums_seal(part);
 }
 
-static int part_merge(void *context, void *part)
+static int node_sums_part_merge(void *context, void *part)
 {
 	return node_sums_merge(context, part);
 }
 
-static void part_free(void *part)
+static void node_sums_part_free(void *part)
 {
 	node_sums_done(part);
 	free(part);
@@ -490,11 +494,11 @@ int node_sums_of(struct node_sums *sums, const struct matcher *matcher, uint32_t
 					      .columns = node_sums_columns(sums),
 					      .context = sums,
 					      .skips = part_skips,
-					      .part_new = part_new,
-					      .part_rows = part_rows,
+					      .part_new = node_sums_part_new,
+					      .part_rows = node_sums_part_rows,
 					      .part_end = part_end,
-					      .part_merge = part_merge,
-					      .part_free = part_free},
+					      .part_merge = node_sums_part_merge,
+					      .part_free = node_sums_part_free},
 			      err);
 	else
 		err_set(err, r, "out of memory");

@@ -83,7 +83,7 @@ static int sums_init(struct sums *s, struct view *view, const struct filter *fil
 	return r;
 }
 
-static void sums_done(struct sums *s)
+static void report_sums_done(struct sums *s)
 {
 	node_sums_done(&s->own);
 }
@@ -137,7 +137,7 @@ static struct report report_of(const struct recording *recording, const struct s
 int query_report(struct view *view, const struct filter *filter, struct report *ret_report,
 		 struct err_text *err)
 {
-	cleanup(sums_done) struct sums sums;
+	cleanup(report_sums_done) struct sums sums;
 	struct culled_usage culled;
 	int r = sums_init(&sums, view, filter, err);
 
@@ -174,7 +174,7 @@ static int rank_all(struct view *view, const struct sums *s, struct overview *ov
 int query_overview(struct view *view, const struct filter *filter, struct overview *ret_overview,
 		   struct err_text *err)
 {
-	cleanup(sums_done) struct sums sums = {0};
+	cleanup(report_sums_done) struct sums sums = {0};
 	struct overview overview = {0};
 	int r = view_prepare(view, err);
 

@@ -45,7 +45,7 @@ static void parted_done(struct parted *p)
 	free(p->example);
 }
 
-static uint64_t key_of(struct group_keys *keys, const struct view *view, uint32_t node)
+static uint64_t series_key_of(struct group_keys *keys, const struct view *view, uint32_t node)
 {
 	if (keys->grouping == GROUP_BY_BACKTRACE)
 		return (uint64_t)node + 1;
@@ -65,7 +65,7 @@ static int part_nodes(struct parted *p, const struct view *view, const struct no
 		return -ENOMEM;
 	for (uint32_t i = 0; i < sums->count; i++) {
 		uint32_t node = sums->list[i].node <= p->nodes ? sums->list[i].node : 0;
-		uint64_t key = key_of(&keys, view, node);
+		uint64_t key = series_key_of(&keys, view, node);
 		uint64_t *group = key ? map_put(&groups, key, NULL) : NULL;
 
 		if (!group)
@@ -90,8 +90,8 @@ static int highest_first(const void *a, const void *b, void *courses)
 }
 
 /* Chooses the groups with the highest peaks, each by one of its stacks. */
-static int choose(const struct parted *p, const struct history_of *of,
-		  struct kept_bands *ret_chosen, struct err_text *err)
+static int series_choose(const struct parted *p, const struct history_of *of,
+			 struct kept_bands *ret_chosen, struct err_text *err)
 {
 	cleanup(cleanup_free) struct course *courses =
 		calloc((size_t)p->groups + 1, sizeof(*courses));
@@ -126,7 +126,7 @@ static int chosen_bands(struct view *view, const struct parted *p, const struct 
 	pthread_mutex_unlock(&view->sums_lock);
 	if (of->matcher->everything && ret_chosen->generation == generation)
 		return 0;
-	r = choose(p, of, ret_chosen, err);
+	r = series_choose(p, of, ret_chosen, err);
 	if (r < 0 || !of->matcher->everything)
 		return r;
 	ret_chosen->generation = generation;
@@ -238,7 +238,7 @@ static void judges_done(struct judges *j)
 		matcher_done(&j->list[i]);
 }
 
-static uint32_t judge(const void *context, const struct row_block *block, uint32_t i)
+static uint32_t series_judge(const void *context, const struct row_block *block, uint32_t i)
 {
 	const struct judges *j = context;
 	uint32_t k = 0;
@@ -264,7 +264,7 @@ static int filter_bands(struct view *view, const struct series_filters *filters,
 		if (!list->list[list->count++].name)
 			return -ENOMEM;
 	}
-	of->label = judge;
+	of->label = series_judge;
 	of->label_context = judges;
 	return 0;
 }
@@ -316,9 +316,9 @@ static void drop_empty_rest(struct series_list *list)
 	list->count--;
 }
 
-static int follow(const struct history_of *of, const struct timeline *t, const uint64_t *moments,
-		  const struct parted *p, bool blocks, struct series_list *list,
-		  struct err_text *err)
+static int series_follow(const struct history_of *of, const struct timeline *t,
+			 const uint64_t *moments, const struct parted *p, bool blocks,
+			 struct series_list *list, struct err_text *err)
 {
 	const struct bands_question q = {
 		.moments = moments,
@@ -339,9 +339,9 @@ static int follow(const struct history_of *of, const struct timeline *t, const u
 	return r;
 }
 
-static int ask(struct view *view, const struct matcher *m, const struct timeline_question *over,
-	       const struct series_question *q, struct timeline *ret_timeline,
-	       struct series_list *list, struct err_text *err)
+static int series_ask(struct view *view, const struct matcher *m,
+		      const struct timeline_question *over, const struct series_question *q,
+		      struct timeline *ret_timeline, struct series_list *list, struct err_text *err)
 {
 	cleanup(parted_done) struct parted parted = {0};
 	cleanup(judges_done) struct judges judges = {.count = 0};
@@ -356,7 +356,7 @@ static int ask(struct view *view, const struct matcher *m, const struct timeline
 		       : group_bands(view, &of, q, &parted, list, err);
 	if (!r)
 		r = add_rest(list);
-	return r ? r : follow(&of, ret_timeline, moments, &parted, q->blocks, list, err);
+	return r ? r : series_follow(&of, ret_timeline, moments, &parted, q->blocks, list, err);
 }
 
 int query_series(struct view *view, const struct filter *filter,
@@ -374,7 +374,7 @@ int query_series(struct view *view, const struct filter *filter,
 	if (r < 0)
 		return r;
 	m.hides_survivors = false;
-	r = ask(view, &m, over, question, &timeline, &list, err);
+	r = series_ask(view, &m, over, question, &timeline, &list, err);
 	matcher_done(&m);
 	if (r < 0) {
 		series_done(&list);

@@ -180,7 +180,8 @@ static int add_alive(struct sites *s, struct site *site, const struct row_block 
 	return 0;
 }
 
-static int add_row(struct sites *s, struct site *site, const struct row_block *block, uint32_t i)
+static int survival_add_row(struct sites *s, struct site *site, const struct row_block *block,
+			    uint32_t i)
 {
 	uint64_t birth = block->birth_ns[i], death = block->death_ns[i], lived;
 
@@ -206,7 +207,7 @@ static int sites_init(struct sites *s, const struct view *view, uint64_t young_n
 	return s->by_node ? 0 : -ENOMEM;
 }
 
-static int part_new(void *context, void **ret_part)
+static int survival_part_new(void *context, void **ret_part)
 {
 	const struct sites *whole = context;
 	struct sites *part = calloc(1, sizeof(*part));
@@ -220,7 +221,7 @@ static int part_new(void *context, void **ret_part)
 	return r;
 }
 
-static int part_rows(void *part, const struct row_block *block, const struct row_set *rows)
+static int survival_part_rows(void *part, const struct row_block *block, const struct row_set *rows)
 {
 	struct sites *s = part;
 
@@ -228,7 +229,7 @@ static int part_rows(void *part, const struct row_block *block, const struct row
 		uint32_t i = row_at(rows, k);
 		struct site *site = site_of(s, block->stack[i]);
 
-		if (!site || add_row(s, site, block, i) < 0)
+		if (!site || survival_add_row(s, site, block, i) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -241,7 +242,7 @@ static void part_end(void *part)
 	free(take_ptr(s->by_node));
 }
 
-static void part_free(void *part)
+static void survival_part_free(void *part)
 {
 	sites_done(part);
 	free(part);
@@ -275,7 +276,7 @@ static int merge_site(struct site *into, const struct site *from)
 	return 0;
 }
 
-static int part_merge(void *context, void *part)
+static int survival_part_merge(void *context, void *part)
 {
 	struct sites *whole = context;
 	const struct sites *s = part;
@@ -289,7 +290,7 @@ static int part_merge(void *context, void *part)
 	return 0;
 }
 
-static void add_culled(struct site *site, const struct culled_row *row)
+static void survival_add_culled(struct site *site, const struct culled_row *row)
 {
 	uint64_t lived = culled_lifetime_least(row->lifetime);
 
@@ -299,17 +300,17 @@ static void add_culled(struct site *site, const struct culled_row *row)
 		site->lifetime_max = lived;
 }
 
-static int add_rows(struct sites *s, const struct matcher *m, struct err_text *err)
+static int survival_add_rows(struct sites *s, const struct matcher *m, struct err_text *err)
 {
 	int r = sweep_run(&(struct sweep){.matcher = m,
 					  .columns = ROWS_STACK | ROWS_SIZE | ROWS_WEIGHT |
 						     ROWS_BIRTH | ROWS_DEATH | ROWS_END,
 					  .context = s,
-					  .part_new = part_new,
-					  .part_rows = part_rows,
+					  .part_new = survival_part_new,
+					  .part_rows = survival_part_rows,
 					  .part_end = part_end,
-					  .part_merge = part_merge,
-					  .part_free = part_free},
+					  .part_merge = survival_part_merge,
+					  .part_free = survival_part_free},
 			  err);
 
 	if (r < 0)
@@ -320,7 +321,7 @@ static int add_rows(struct sites *s, const struct matcher *m, struct err_text *e
 
 		if (!site)
 			return -ENOMEM;
-		add_culled(site, row);
+		survival_add_culled(site, row);
 	}
 	return 0;
 }
@@ -329,7 +330,7 @@ static int add_rows(struct sites *s, const struct matcher *m, struct err_text *e
 
 /* Splits a site's blocks in use into old and young. Goes from the oldest class down, so that
  * `freed` and `reached` are known for each class. */
-static struct survivor judge(const struct sites *s, const struct site *site)
+static struct survivor survival_judge(const struct sites *s, const struct site *site)
 {
 	const struct frame *frame = &s->view->frames[site->frame];
 	struct tally old = {0}, young = site->fresh, all = site->fresh;
@@ -381,7 +382,7 @@ static int most_suspect_first(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static void add_usage(struct usage *into, const struct usage *from)
+static void survival_add_usage(struct usage *into, const struct usage *from)
 {
 	add_most(&into->bytes, from->bytes);
 	add_most(&into->blocks, from->blocks);
@@ -394,14 +395,14 @@ static int list_sites(const struct sites *s, struct survivors *out)
 	if (!out->list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->count; i++) {
-		struct survivor one = judge(s, s->list[i]);
+		struct survivor one = survival_judge(s, s->list[i]);
 
 		if (!one.in_use.blocks)
 			continue;
 		out->list[out->count++] = one;
-		add_usage(&out->in_use, &one.in_use);
-		add_usage(&out->old, &one.old);
-		add_usage(&out->young, &one.young);
+		survival_add_usage(&out->in_use, &one.in_use);
+		survival_add_usage(&out->old, &one.old);
+		survival_add_usage(&out->young, &one.young);
 		add_most(&out->suspect_bytes, one.suspect_bytes);
 	}
 	qsort(out->list, out->count, sizeof(*out->list), most_suspect_first);
@@ -423,7 +424,7 @@ int query_survivors(struct view *view, const struct filter *filter, uint64_t you
 	r = sites_init(&s, view, young_ns == NO_TIME ? m.end_ns / 100 : young_ns, m.end_ns);
 	s.apart = matcher_sees_survivors(&m);
 	if (!r)
-		r = add_rows(&s, &m, err);
+		r = survival_add_rows(&s, &m, err);
 	matcher_done(&m);
 	if (!r)
 		r = list_sites(&s, &out);

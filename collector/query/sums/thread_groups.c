@@ -63,7 +63,7 @@ static int sums_new(void *context, void **ret_sums)
 	return 0;
 }
 
-static struct sum *sum_of(struct sums *s, uint32_t node, uint32_t thread)
+static struct sum *thread_groups_sum_of(struct sums *s, uint32_t node, uint32_t thread)
 {
 	uint64_t *index;
 
@@ -81,14 +81,15 @@ static struct sum *sum_of(struct sums *s, uint32_t node, uint32_t thread)
 	return &s->list[s->count - 1];
 }
 
-static int add_rows(void *sums, const struct row_block *block, const struct row_set *rows)
+static int thread_groups_add_rows(void *sums, const struct row_block *block,
+				  const struct row_set *rows)
 {
 	struct sums *s = sums;
 	struct row_set counted;
 
 	for (uint32_t k = 0; k < rows->count; k++) {
 		uint32_t i = row_at(rows, k);
-		struct sum *sum = sum_of(s, block->stack[i], block->thread[i]);
+		struct sum *sum = thread_groups_sum_of(s, block->stack[i], block->thread[i]);
 
 		if (!sum)
 			return -ENOMEM;
@@ -98,7 +99,7 @@ static int add_rows(void *sums, const struct row_block *block, const struct row_
 	counted = value_select(s->value, s->at_ns, block, rows, s->room);
 	for (uint32_t k = 0; k < counted.count; k++) {
 		uint32_t i = row_at(&counted, k);
-		struct sum *sum = sum_of(s, block->stack[i], block->thread[i]);
+		struct sum *sum = thread_groups_sum_of(s, block->stack[i], block->thread[i]);
 
 		if (!sum)
 			return -ENOMEM;
@@ -108,13 +109,14 @@ static int add_rows(void *sums, const struct row_block *block, const struct row_
 	return 0;
 }
 
-static int merge(void *context, void *part)
+static int thread_groups_merge(void *context, void *part)
 {
 	struct sums *into = context;
 	const struct sums *from = part;
 
 	for (uint32_t i = 0; i < from->count; i++) {
-		struct sum *sum = sum_of(into, from->list[i].node, from->list[i].thread);
+		struct sum *sum =
+			thread_groups_sum_of(into, from->list[i].node, from->list[i].thread);
 
 		if (!sum)
 			return -ENOMEM;
@@ -124,11 +126,11 @@ static int merge(void *context, void *part)
 	return 0;
 }
 
-static int add_culled(struct sums *s, const struct matcher *m)
+static int thread_groups_add_culled(struct sums *s, const struct matcher *m)
 {
 	culled_each(m, row)
 	{
-		struct sum *sum = sum_of(s, row->stack, row->thread);
+		struct sum *sum = thread_groups_sum_of(s, row->stack, row->thread);
 
 		if (!sum)
 			return -ENOMEM;
@@ -141,7 +143,7 @@ static int add_culled(struct sums *s, const struct matcher *m)
 
 /* ---- result ---- */
 
-static int in_order(const void *a, const void *b)
+static int thread_groups_in_order(const void *a, const void *b)
 {
 	const struct thread_group *x = a, *y = b;
 
@@ -150,8 +152,8 @@ static int in_order(const void *a, const void *b)
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-static int list_groups(const struct sums *s, const struct recording *recording,
-		       struct thread_groups *groups)
+static int thread_groups_list_groups(const struct sums *s, const struct recording *recording,
+				     struct thread_groups *groups)
 {
 	struct tally allocated = {0}, value = {0};
 
@@ -172,11 +174,11 @@ static int list_groups(const struct sums *s, const struct recording *recording,
 	}
 	groups->allocated = tally_total(&allocated, recording, VALUE_ALLOCATED, NO_TIME);
 	groups->value = tally_total(&value, recording, s->value, s->at_ns);
-	qsort(groups->list, groups->count, sizeof(*groups->list), in_order);
+	qsort(groups->list, groups->count, sizeof(*groups->list), thread_groups_in_order);
 	return 0;
 }
 
-static int sum_rows(struct sums *s, const struct matcher *m, struct err_text *err)
+static int thread_groups_sum_rows(struct sums *s, const struct matcher *m, struct err_text *err)
 {
 	const struct sweep sweep = {
 		.matcher = m,
@@ -184,13 +186,13 @@ static int sum_rows(struct sums *s, const struct matcher *m, struct err_text *er
 			   value_columns(s->value),
 		.context = s,
 		.part_new = sums_new,
-		.part_rows = add_rows,
-		.part_merge = merge,
+		.part_rows = thread_groups_add_rows,
+		.part_merge = thread_groups_merge,
 		.part_free = sums_free,
 	};
 	int r = sweep_run(&sweep, err);
 
-	return r ? r : add_culled(s, m);
+	return r ? r : thread_groups_add_culled(s, m);
 }
 
 int query_thread_groups(struct view *view, const struct filter *filter, enum value value,
@@ -212,9 +214,9 @@ int query_thread_groups(struct view *view, const struct filter *filter, enum val
 	like.apart = matcher_sees_survivors(&m);
 	r = sums_new(&like, &sums);
 	if (!r)
-		r = sum_rows(sums, &m, err);
+		r = thread_groups_sum_rows(sums, &m, err);
 	if (!r)
-		r = list_groups(sums, view->recording, &groups);
+		r = thread_groups_list_groups(sums, view->recording, &groups);
 	matcher_done(&m);
 	if (r < 0)
 		return r == -ENOMEM ? err_set(err, r, "out of memory") : r;

@@ -23,13 +23,13 @@ struct sums {
 	const struct node_sums *sums;
 };
 
-static void sums_done(struct sums *s)
+static void tree_sums_done(struct sums *s)
 {
 	node_sums_done(&s->own);
 }
 
-static int sum_rows(struct sums *s, struct view *view, const struct filter *filter,
-		    enum value value, uint64_t at_ns, struct err_text *err)
+static int tree_sum_rows(struct sums *s, struct view *view, const struct filter *filter,
+			 enum value value, uint64_t at_ns, struct err_text *err)
 {
 	const struct node_sums_what what = {
 		.only = value != VALUE_ALLOCATED, .value = value, .at_ns = at_ns};
@@ -96,7 +96,7 @@ static long descend(struct builder *b, long at, uint32_t node)
 	return at;
 }
 
-static void widen(struct tree_node *node, uint64_t first_ns, uint64_t last_ns)
+static void tree_widen(struct tree_node *node, uint64_t first_ns, uint64_t last_ns)
 {
 	if (first_ns < node->first_ns)
 		node->first_ns = first_ns;
@@ -131,11 +131,11 @@ static int put_sum(struct builder *b, uint32_t index, const struct node_sums *su
 		return -ENOMEM;
 	add_most(&b->maker.tree.nodes[index].self_bytes, tally_usage(&tally).bytes);
 	b->blocks[index] += (double)tally.blocks + tally.sampled_blocks;
-	widen(&b->maker.tree.nodes[index], sum->first_ns, sum->last_ns);
+	tree_widen(&b->maker.tree.nodes[index], sum->first_ns, sum->last_ns);
 	return 0;
 }
 
-static int hang(struct builder *b, const struct node_sums *sums)
+static int tree_hang(struct builder *b, const struct node_sums *sums)
 {
 	const struct recording *recording = b->view->recording;
 	cleanup(cleanup_free) uint8_t *needed = mark_needed(recording, sums);
@@ -162,7 +162,7 @@ static int hang(struct builder *b, const struct node_sums *sums)
 
 /* A node is made after its parent. So a pass from the end completes a node's sum before adding it
  * to the parent's. */
-static int sum_up(struct builder *b)
+static int tree_sum_up(struct builder *b)
 {
 	const struct tree *tree = &b->maker.tree;
 	cleanup(cleanup_free) uint32_t *parent = tree_parents(tree);
@@ -179,7 +179,7 @@ static int sum_up(struct builder *b)
 		nodes[i].blocks = whole_most(below[i]);
 		if (i) {
 			add_most(&nodes[parent[i]].bytes, nodes[i].bytes);
-			widen(&nodes[parent[i]], nodes[i].first_ns, nodes[i].last_ns);
+			tree_widen(&nodes[parent[i]], nodes[i].first_ns, nodes[i].last_ns);
 			below[parent[i]] += below[i];
 		}
 	}
@@ -190,19 +190,19 @@ int query_tree(struct view *view, const struct filter *filter, enum value value,
 	       struct tree *ret_tree, struct err_text *err)
 {
 	cleanup(builder_done) struct builder b = {.view = view, .hide = filter->hide == ANSWER_YES};
-	cleanup(sums_done) struct sums sums = {0};
+	cleanup(tree_sums_done) struct sums sums = {0};
 	struct tally total;
 	int r = view_prepare(view, err);
 
 	if (!r)
 		r = value_moment(view, value, at_ns, filter, &at_ns, err);
 	if (!r)
-		r = sum_rows(&sums, view, filter, value, at_ns, err);
+		r = tree_sum_rows(&sums, view, filter, value, at_ns, err);
 	if (r < 0)
 		return r;
-	r = hang(&b, sums.sums);
+	r = tree_hang(&b, sums.sums);
 	if (!r)
-		r = sum_up(&b);
+		r = tree_sum_up(&b);
 	if (!r)
 		r = tree_sort(&b.maker.tree);
 	if (r == -ENOMEM)

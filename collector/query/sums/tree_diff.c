@@ -46,7 +46,7 @@ static uint32_t label_of(struct joining *j, const struct tree_node *node)
 }
 
 /* Inserts `tree`; `place` gets the index of each of its nodes in the new tree. */
-static int hang(struct joining *j, const struct tree *tree, uint32_t *place)
+static int tree_diff_hang(struct joining *j, const struct tree *tree, uint32_t *place)
 {
 	cleanup(cleanup_free) uint32_t *parents = tree_parents(tree);
 
@@ -65,11 +65,11 @@ static int hang(struct joining *j, const struct tree *tree, uint32_t *place)
 	return 0;
 }
 
-static int join(struct joining *j, const struct tree *tree, bool base)
+static int tree_diff_join(struct joining *j, const struct tree *tree, bool base)
 {
 	cleanup(cleanup_free) uint32_t *place = calloc(tree->count + 1, sizeof(*place));
 	struct tree_change *grown;
-	int error = place ? hang(j, tree, place) : -ENOMEM;
+	int error = place ? tree_diff_hang(j, tree, place) : -ENOMEM;
 
 	if (error)
 		return error;
@@ -95,7 +95,7 @@ static uint64_t greater(uint64_t a, uint64_t b)
 
 /* Parents come before their children, so a pass from the end completes a node before adding it to
  * its parent. */
-static int sum_up(struct joining *j)
+static int tree_diff_sum_up(struct joining *j)
 {
 	struct tree_node *nodes = j->maker.tree.nodes;
 	cleanup(cleanup_free) uint32_t *parents = tree_parents(&j->maker.tree);
@@ -122,9 +122,9 @@ static int sum_up(struct joining *j)
 }
 
 /* Sorting changes links, not indices, so `changes` stays valid. */
-static int finish(struct joining *j, struct tree_diff *ret_diff)
+static int tree_diff_finish(struct joining *j, struct tree_diff *ret_diff)
 {
-	int error = sum_up(j);
+	int error = tree_diff_sum_up(j);
 
 	if (!error)
 		error = tree_sort(&j->maker.tree);
@@ -150,11 +150,11 @@ int query_tree_diff(const struct diff_side *base, const struct diff_side *now,
 		return r;
 	r = tree_maker_init(&j.maker);
 	if (!r)
-		r = join(&j, &after, false);
+		r = tree_diff_join(&j, &after, false);
 	if (!r)
-		r = join(&j, &before, true);
+		r = tree_diff_join(&j, &before, true);
 	if (!r)
-		r = finish(&j, ret_diff);
+		r = tree_diff_finish(&j, ret_diff);
 	if (!r) {
 		ret_diff->base_total = before.total;
 		ret_diff->now_total = after.total;

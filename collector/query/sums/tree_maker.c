@@ -71,7 +71,7 @@ uint32_t *tree_parents(const struct tree *tree)
 	return parents;
 }
 
-static int heaviest_first(const void *a, const void *b, void *context)
+static int tree_maker_heaviest_first(const void *a, const void *b, void *context)
 {
 	const struct tree_node *nodes = context, *x = &nodes[*(const uint32_t *)a],
 			       *y = &nodes[*(const uint32_t *)b];
@@ -94,7 +94,7 @@ int tree_sort(struct tree *tree)
 
 		for (uint32_t c = tree->nodes[i].first_child; c; c = tree->nodes[c].next_sibling)
 			list[count++] = c;
-		qsort_r(list, count, sizeof(*list), heaviest_first, tree->nodes);
+		qsort_r(list, count, sizeof(*list), tree_maker_heaviest_first, tree->nodes);
 		for (uint32_t c = 0; c < count; c++)
 			tree->nodes[list[c]].next_sibling = c + 1 < count ? list[c + 1] : 0;
 		tree->nodes[i].first_child = count ? list[0] : 0;

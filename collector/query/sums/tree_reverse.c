@@ -69,7 +69,7 @@ static int label_nodes(struct reversal *r)
 	return error;
 }
 
-static int begin(struct reversal *r)
+static int tree_reverse_begin(struct reversal *r)
 {
 	const struct tree *tree = r->tree;
 
@@ -95,7 +95,7 @@ static int by_label(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
-static int push(struct reversal *r, struct run run)
+static int tree_reverse_push(struct reversal *r, struct run run)
 {
 	uint32_t at;
 
@@ -108,7 +108,7 @@ static int push(struct reversal *r, struct run run)
 	return 0;
 }
 
-static struct run pop(struct reversal *r)
+static struct run tree_reverse_pop(struct reversal *r)
 {
 	struct run top = r->runs[0], last = r->runs[--r->run_count];
 	uint32_t at = 0, below;
@@ -126,7 +126,7 @@ static struct run pop(struct reversal *r)
 }
 
 /* Makes a child for the ways at one function, and a run that continues at their callers. */
-static int part(struct reversal *r, uint32_t parent, uint32_t first, uint32_t end)
+static int tree_reverse_part(struct reversal *r, uint32_t parent, uint32_t first, uint32_t end)
 {
 	uint64_t bytes = 0, blocks = 0;
 	struct tree_node *node;
@@ -147,10 +147,10 @@ static int part(struct reversal *r, uint32_t parent, uint32_t first, uint32_t en
 		return 0;
 	for (uint32_t i = first; i < end; i++)
 		r->ways[i].at = r->parents[r->ways[i].at];
-	return push(r, (struct run){bytes, first, end, (uint32_t)made});
+	return tree_reverse_push(r, (struct run){bytes, first, end, (uint32_t)made});
 }
 
-static int walk(struct reversal *r, struct run run)
+static int tree_reverse_walk(struct reversal *r, struct run run)
 {
 	struct tree_node *node = &r->maker.tree.nodes[run.node];
 	struct way *ways = r->ways;
@@ -167,7 +167,7 @@ static int walk(struct reversal *r, struct run run)
 		for (end = first + 1;
 		     end < run.end && r->labels[ways[end].at] == r->labels[ways[first].at];)
 			end++;
-		error = part(r, run.node, first, end);
+		error = tree_reverse_part(r, run.node, first, end);
 	}
 	return error;
 }
@@ -180,16 +180,16 @@ int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_
 	int error = tree_maker_init(&r.maker);
 
 	if (!error)
-		error = begin(&r);
+		error = tree_reverse_begin(&r);
 	for (uint32_t i = 0; i < r.way_count && !error; i++) {
 		add_most(&r.maker.tree.nodes[0].bytes, r.ways[i].bytes);
 		add_most(&r.maker.tree.nodes[0].blocks, r.ways[i].blocks);
 	}
 	if (!error)
-		error = push(&r, (struct run){0, 0, r.way_count, 0});
+		error = tree_reverse_push(&r, (struct run){0, 0, r.way_count, 0});
 	for (uint32_t i = 0; !error && r.run_count && i <= most;
 	     i++) /* the run of the root does not count */
-		error = walk(&r, pop(&r));
+		error = tree_reverse_walk(&r, tree_reverse_pop(&r));
 	if (!error)
 		error = tree_sort(&r.maker.tree);
 	if (error)

@@ -75,7 +75,7 @@ static int by_bytes(const void *a, const void *b)
 	return x->module < y->module ? -1 : x->module > y->module;
 }
 
-static int count(struct unnamed *u, struct err_text *err)
+static int unnamed_count(struct unnamed *u, struct err_text *err)
 {
 	const struct whole_sums *whole;
 	struct filter filter;
@@ -110,7 +110,7 @@ int query_unnamed(struct view *view, struct unnamed_module **ret_list, size_t *r
 	if (!last || !list)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (!r)
-		r = count(&u, err);
+		r = unnamed_count(&u, err);
 	if (r < 0)
 		return r;
 	for (uint32_t m = 1; m <= modules; m++)

@@ -27,7 +27,7 @@ void whole_sums_free(struct whole_sums *whole)
 	free(whole);
 }
 
-static struct whole_sums *load(const struct recording *recording)
+static struct whole_sums *whole_sums_load(const struct recording *recording)
 {
 	struct whole_sums *whole = NULL;
 	struct kept kept = {0};
@@ -53,8 +53,8 @@ static void save(const struct whole_sums *whole, const struct recording *recordi
 
 /* ---- computing ---- */
 
-static int make(const struct matcher *all, unsigned parts, struct whole_sums **ret_whole,
-		struct err_text *err)
+static int whole_sums_make(const struct matcher *all, unsigned parts, struct whole_sums **ret_whole,
+			   struct err_text *err)
 {
 	cleanup(cleanup_whole_sums_free) struct whole_sums *whole = calloc(1, sizeof(*whole));
 	bool chains = parts & WHOLE_REALLOCATIONS;
@@ -101,7 +101,8 @@ static int count_new(void *context, void **ret_part)
 	return *ret_part ? 0 : -ENOMEM;
 }
 
-static int count_rows(void *part, const struct row_block *block, const struct row_set *rows)
+static int whole_sums_count_rows(void *part, const struct row_block *block,
+				 const struct row_set *rows)
 {
 	struct counting *c = part;
 
@@ -124,7 +125,7 @@ static int add_reallocations(struct whole_sums *whole, const struct matcher *all
 					  .columns = ROWS_CHAIN,
 					  .context = &whole_count,
 					  .part_new = count_new,
-					  .part_rows = count_rows,
+					  .part_rows = whole_sums_count_rows,
 					  .part_merge = count_merge,
 					  .part_free = free},
 			  err);
@@ -151,8 +152,8 @@ static int add_group_peaks(struct whole_sums *whole, const struct matcher *all,
 	return 0;
 }
 
-static int add_parts(struct whole_sums *whole, struct view *view, const struct matcher *all,
-		     unsigned missing, struct err_text *err)
+static int whole_sums_add_parts(struct whole_sums *whole, struct view *view,
+				const struct matcher *all, unsigned missing, struct err_text *err)
 {
 	int r = missing & WHOLE_PEAK ? add_peak(whole, view, all, err) : 0;
 
@@ -173,16 +174,16 @@ static int provide(struct view *view, const struct matcher *all, unsigned parts,
 	int r = 0;
 
 	if (!view->whole_sums)
-		view->whole_sums = load(view->recording);
+		view->whole_sums = whole_sums_load(view->recording);
 	if (view->whole_sums && !(parts & ~view->whole_sums->parts))
 		return 0;
 	if (!view->whole_sums)
-		r = make(all, parts, &view->whole_sums, err);
+		r = whole_sums_make(all, parts, &view->whole_sums, err);
 	if (r < 0)
 		return r;
 	known = view->whole_sums->parts;
 	if (parts & ~known)
-		r = add_parts(view->whole_sums, view, all, parts & ~known, err);
+		r = whole_sums_add_parts(view->whole_sums, view, all, parts & ~known, err);
 	if (!r)
 		save(view->whole_sums, view->recording);
 	return r;

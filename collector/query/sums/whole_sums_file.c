@@ -62,8 +62,8 @@ static void put_tally(struct buf *out, const struct tally *tally)
 	put_double(out, tally->bytes_variance);
 }
 
-static void put_head(struct buf *out, const struct whole_sums *whole,
-		     const struct recording *recording, uint64_t state)
+static void whole_sums_file_put_head(struct buf *out, const struct whole_sums *whole,
+				     const struct recording *recording, uint64_t state)
 {
 	buf_append(out, MAGIC, 8);
 	buf_u64le(out, 0);
@@ -85,7 +85,7 @@ int whole_sums_write(const struct whole_sums *whole, const struct recording *rec
 	size_t begin = out->length;
 	uint64_t check;
 
-	put_head(out, whole, recording, state);
+	whole_sums_file_put_head(out, whole, recording, state);
 	for (uint32_t i = 0; i < sums->count; i++)
 		put_node(out, &sums->list[i], whole->group_peaks ? whole->group_peaks[i] : 0);
 	for (uint32_t i = 0; i < sums->sampled_count; i++) {
@@ -107,8 +107,8 @@ struct head {
 	uint64_t peak_ns, reallocations;
 };
 
-static int read_head(struct reader *r, const struct recording *recording, uint64_t state,
-		     struct head *head)
+static int whole_sums_file_read_head(struct reader *r, const struct recording *recording,
+				     uint64_t state, struct head *head)
 {
 	const uint8_t *magic = reader_bytes(r, 8);
 	uint64_t check = reader_u64le(r);
@@ -133,7 +133,7 @@ static int read_head(struct reader *r, const struct recording *recording, uint64
 	return 0;
 }
 
-static void read_count(struct reader *r, struct node_count *count)
+static void whole_sums_file_read_count(struct reader *r, struct node_count *count)
 {
 	count->blocks = reader_u64le(r);
 	count->bytes = reader_u64le(r);
@@ -150,8 +150,8 @@ static int read_node(struct reader *r, struct whole_sums *whole, uint32_t i)
 	sum->first_ns = reader_u64le(r);
 	sum->last_ns = reader_u64le(r);
 	for (unsigned e = 0; e < NODE_ENDS; e++)
-		read_count(r, &sum->by_end[e]);
-	read_count(r, &sum->alive);
+		whole_sums_file_read_count(r, &sum->by_end[e]);
+	whole_sums_file_read_count(r, &sum->alive);
 	whole->group_peaks[i] = reader_u64le(r);
 	if (sum->node > sums->nodes || sums->by_node[sum->node] ||
 	    sum->sampled > sums->sampled_count)
@@ -199,7 +199,8 @@ static int read_sums(struct reader *r, struct whole_sums *whole)
 }
 
 /* Reserves the room that the head asks for. The length of the data has been checked against it. */
-static int make_room(struct whole_sums *whole, const struct head *head, uint32_t nodes)
+static int whole_sums_file_make_room(struct whole_sums *whole, const struct head *head,
+				     uint32_t nodes)
 {
 	struct node_sums *sums = &whole->sums;
 	int r = node_sums_init(sums, nodes, &(struct node_sums_what){.ends = true});
@@ -216,10 +217,10 @@ int whole_sums_read(const uint8_t *data, size_t length, const struct recording *
 	cleanup(cleanup_whole_sums_free) struct whole_sums *whole = calloc(1, sizeof(*whole));
 	struct reader reader = reader_of(data, length);
 	struct head head;
-	int r = whole ? read_head(&reader, recording, state, &head) : -ENOMEM;
+	int r = whole ? whole_sums_file_read_head(&reader, recording, state, &head) : -ENOMEM;
 
 	if (!r)
-		r = make_room(whole, &head, recording_nodes(recording));
+		r = whole_sums_file_make_room(whole, &head, recording_nodes(recording));
 	if (!r)
 		r = read_sums(&reader, whole);
 	if (r < 0)

@@ -7,7 +7,7 @@
 #include "proto/culled.h"
 #include "base/ban.h"
 
-static enum culled_fit least(enum culled_fit a, enum culled_fit b)
+static enum culled_fit culled_least(enum culled_fit a, enum culled_fit b)
 {
 	return a < b ? a : b;
 }
@@ -85,24 +85,28 @@ static enum culled_fit tellable(const struct matcher *m)
 enum culled_fit culled_fit(const struct matcher *m, const struct culled_row *row)
 {
 	const struct filter *f = m->filter;
-	enum culled_fit fit = least(fate(f), tellable(m));
+	enum culled_fit fit = culled_least(fate(f), tellable(m));
 
 	if (m->everything)
 		return CULLED_YES;
 	if (f->before_start)
 		return CULLED_NO;
-	fit = least(fit, in_range(row->first_ns, last_birth(row), f->from_ns, f->to_ns));
-	fit = least(fit, in_range(row->size_least, row->size_most, f->size_min, f->size_max));
-	fit = least(fit, in_range(culled_lifetime_least(row->lifetime),
-				  culled_lifetime_most(row->lifetime), f->lifetime_min_ns,
-				  f->lifetime_max_ns));
-	fit = least(fit, least(equals(f->thread, row->thread), equals(f->backtrace, row->stack)));
-	fit = least(fit, least(alive(row, f->alive_at_ns), alive(row, f->alive_at_2_ns)));
+	fit = culled_least(fit, in_range(row->first_ns, last_birth(row), f->from_ns, f->to_ns));
+	fit = culled_least(fit,
+			   in_range(row->size_least, row->size_most, f->size_min, f->size_max));
+	fit = culled_least(fit, in_range(culled_lifetime_least(row->lifetime),
+					 culled_lifetime_most(row->lifetime), f->lifetime_min_ns,
+					 f->lifetime_max_ns));
+	fit = culled_least(fit, culled_least(equals(f->thread, row->thread),
+					     equals(f->backtrace, row->stack)));
+	fit = culled_least(fit,
+			   culled_least(alive(row, f->alive_at_ns), alive(row, f->alive_at_2_ns)));
 	if (m->thread_passes)
-		fit = least(fit,
-			    truth(m->thread_passes[row->thread <= m->threads ? row->thread : 0]));
+		fit = culled_least(
+			fit, truth(m->thread_passes[row->thread <= m->threads ? row->thread : 0]));
 	if (m->node_passes)
-		fit = least(fit, truth(m->node_passes[row->stack <= m->nodes ? row->stack : 0]));
+		fit = culled_least(fit,
+				   truth(m->node_passes[row->stack <= m->nodes ? row->stack : 0]));
 	return fit;
 }
 

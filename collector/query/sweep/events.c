@@ -54,7 +54,7 @@ static uint64_t link_of(uint32_t row)
 	return row == NO_BLOCK ? NO_TIME : row;
 }
 
-static int keep(struct query_events *e, struct block_event event)
+static int events_keep(struct query_events *e, struct block_event event)
 {
 	if (e->count == e->capacity) {
 		size_t capacity = e->capacity ? e->capacity * 2 : 4096;
@@ -86,7 +86,7 @@ static struct block_event event_of(const struct row_block *block, uint32_t i, bo
 	};
 }
 
-static int take(struct pass *pass, const struct row_block *block, uint32_t i, bool is_death)
+static int events_take(struct pass *pass, const struct row_block *block, uint32_t i, bool is_death)
 {
 	uint64_t time = is_death ? death_of(block, i) : block->birth_ns[i];
 
@@ -96,7 +96,7 @@ static int take(struct pass *pass, const struct row_block *block, uint32_t i, bo
 		pass->buckets[(time - pass->window.from) / pass->width]++;
 		return 0;
 	}
-	return keep(pass->events, event_of(block, i, is_death));
+	return events_keep(pass->events, event_of(block, i, is_death));
 }
 
 static int run_pass(struct pass *pass, struct err_text *err)
@@ -120,9 +120,9 @@ static int run_pass(struct pass *pass, struct err_text *err)
 		for (uint32_t i = 0; !r && i < count; i++) {
 			if (!matcher_row(m, block, i))
 				continue;
-			r = take(pass, block, i, false);
+			r = events_take(pass, block, i, false);
 			if (!r && block->death_ns[i] != NO_TIME)
-				r = take(pass, block, i, true);
+				r = events_take(pass, block, i, true);
 		}
 	}
 	return r;
@@ -130,7 +130,7 @@ static int run_pass(struct pass *pass, struct err_text *err)
 
 /* ---- windows ---- */
 
-static int push(struct query_events *e, struct window window)
+static int events_push(struct query_events *e, struct window window)
 {
 	if (e->todo_count == e->todo_capacity) {
 		size_t capacity = e->todo_capacity ? e->todo_capacity * 2 : 64;
@@ -147,7 +147,7 @@ static int push(struct query_events *e, struct window window)
 
 /* Divides a window into parts with at most `at_once` events. A single bucket with more events
  * becomes a part of its own, to be divided again. The last part is pushed first. */
-static int cut(struct query_events *e, struct window whole, struct err_text *err)
+static int events_cut(struct query_events *e, struct window whole, struct err_text *err)
 {
 	cleanup(cleanup_free) uint64_t *buckets = calloc(BUCKETS, sizeof(*buckets));
 	struct pass pass = {e, whole, buckets, (whole.to - whole.from) / BUCKETS + 1};
@@ -160,7 +160,7 @@ static int cut(struct query_events *e, struct window whole, struct err_text *err
 		if (!buckets[b])
 			continue;
 		if (part.events && part.events + buckets[b] > e->at_once) {
-			r = push(e, part);
+			r = events_push(e, part);
 			part.events = 0;
 		}
 		if (!part.events)
@@ -168,13 +168,13 @@ static int cut(struct query_events *e, struct window whole, struct err_text *err
 		part.from = from;
 		part.events += buckets[b];
 	}
-	return r || !part.events ? r : push(e, part);
+	return r || !part.events ? r : events_push(e, part);
 }
 
 /* ---- one moment ---- */
 
 /* By time; births before deaths; births by row, deaths by address, then row. */
-static int in_order(const void *a, const void *b)
+static int events_in_order(const void *a, const void *b)
 {
 	const struct block_event *x = a, *y = b;
 
@@ -292,7 +292,7 @@ static int order(struct query_events *e)
 	struct moment m = {.out = calloc(e->count + 1, sizeof(*m.out))};
 	int r = m.out ? 0 : -ENOMEM;
 
-	qsort(e->list, e->count, sizeof(*e->list), in_order);
+	qsort(e->list, e->count, sizeof(*e->list), events_in_order);
 	for (size_t from = 0, to; !r && from < e->count; from = to) {
 		for (to = from + 1; to < e->count && e->list[to].time_ns == e->list[from].time_ns;
 		     to++)
@@ -305,7 +305,7 @@ static int order(struct query_events *e)
 }
 
 /* Gathers the next window. Returns 1, 0 if there is none, or a negative errno. */
-static int load(struct query_events *e, struct err_text *err)
+static int events_load(struct query_events *e, struct err_text *err)
 {
 	e->count = e->at = 0;
 	while (e->todo_count && !e->count) {
@@ -316,7 +316,7 @@ static int load(struct query_events *e, struct err_text *err)
 		if (!window.events)
 			continue;
 		if (window.events > e->at_once && window.to > window.from) {
-			r = cut(e, window, err);
+			r = events_cut(e, window, err);
 		} else {
 			r = run_pass(&pass, err);
 			if (!r && e->count)
@@ -344,7 +344,7 @@ int query_events_new(struct view *view, const struct filter *filter, size_t at_o
 		return r;
 	}
 	e->at_once = at_once ? at_once : EVENTS_AT_ONCE;
-	r = push(e, (struct window){0, e->matcher.end_ns, 2 * e->matcher.rows});
+	r = events_push(e, (struct window){0, e->matcher.end_ns, 2 * e->matcher.rows});
 	if (r < 0) {
 		query_events_free(e);
 		return err_set(err, r, "out of memory");
@@ -366,7 +366,7 @@ void query_events_free(struct query_events *e)
 int query_events_next(struct query_events *e, struct block_event *ret_event, struct err_text *err)
 {
 	if (e->at == e->count) {
-		int r = load(e, err);
+		int r = events_load(e, err);
 
 		if (r <= 0)
 			return r == -ENOMEM ? err_set(err, r, "out of memory") : r;

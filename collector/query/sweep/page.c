@@ -53,7 +53,8 @@ struct query_page {
 	bool exhausted;
 };
 
-static bool before(const struct heap *heap, const struct rank_entry *a, const struct rank_entry *b)
+static bool page_before(const struct heap *heap, const struct rank_entry *a,
+			const struct rank_entry *b)
 {
 	bool less = a->key != b->key ? a->key < b->key : a->row < b->row;
 	bool same = a->key == b->key && a->row == b->row;
@@ -69,9 +70,9 @@ static void sift_down(struct heap *h, uint32_t i)
 		uint32_t largest = i, left = 2 * i + 1, right = left + 1;
 		struct rank_entry swap;
 
-		if (left < h->count && before(h, &h->list[largest], &h->list[left]))
+		if (left < h->count && page_before(h, &h->list[largest], &h->list[left]))
 			largest = left;
-		if (right < h->count && before(h, &h->list[largest], &h->list[right]))
+		if (right < h->count && page_before(h, &h->list[largest], &h->list[right]))
 			largest = right;
 		if (largest == i)
 			return;
@@ -84,7 +85,7 @@ static void sift_down(struct heap *h, uint32_t i)
 
 static void sift_up(struct heap *h, uint32_t i)
 {
-	while (i && before(h, &h->list[(i - 1) / 2], &h->list[i])) {
+	while (i && page_before(h, &h->list[(i - 1) / 2], &h->list[i])) {
 		struct rank_entry swap = h->list[i];
 
 		h->list[i] = h->list[(i - 1) / 2];
@@ -95,20 +96,20 @@ static void sift_up(struct heap *h, uint32_t i)
 
 static void offer(struct heap *h, struct rank_entry entry)
 {
-	if (h->begun && !before(h, &h->last, &entry))
+	if (h->begun && !page_before(h, &h->last, &entry))
 		return;
 	if (h->count < h->size) {
 		h->list[h->count++] = entry;
 		sift_up(h, h->count - 1);
-	} else if (before(h, &entry, &h->list[0])) {
+	} else if (page_before(h, &entry, &h->list[0])) {
 		h->list[0] = entry;
 		sift_down(h, 0);
 	}
 }
 
-static int in_order(const void *a, const void *b, void *context)
+static int page_in_order(const void *a, const void *b, void *context)
 {
-	return before(context, a, b) ? -1 : before(context, b, a);
+	return page_before(context, a, b) ? -1 : page_before(context, b, a);
 }
 
 /* ---- by a key ---- */
@@ -118,13 +119,13 @@ struct part {
 	enum page_order order;
 };
 
-static void part_free(void *part)
+static void page_part_free(void *part)
 {
 	free(((struct part *)part)->heap.list);
 	free(part);
 }
 
-static int part_new(void *context, void **ret_part)
+static int page_part_new(void *context, void **ret_part)
 {
 	const struct query_page *page = context;
 	struct part *part = calloc(1, sizeof(*part));
@@ -142,7 +143,7 @@ static int part_new(void *context, void **ret_part)
 	return part->heap.list ? 0 : -ENOMEM;
 }
 
-static int part_rows(void *context, const struct row_block *block, const struct row_set *rows)
+static int page_part_rows(void *context, const struct row_block *block, const struct row_set *rows)
 {
 	struct part *part = context;
 	const struct heap *heap = &part->heap;
@@ -159,7 +160,7 @@ static int part_rows(void *context, const struct row_block *block, const struct 
 	return 0;
 }
 
-static int part_merge(void *context, void *part)
+static int page_part_merge(void *context, void *part)
 {
 	struct query_page *page = context;
 	const struct heap *from = &((struct part *)part)->heap;
@@ -203,15 +204,15 @@ static int refill(struct query_page *s, struct err_text *err)
 				      .columns = rank_columns(s->order),
 				      .context = s,
 				      .skips = comes_before,
-				      .part_new = part_new,
-				      .part_rows = part_rows,
-				      .part_merge = part_merge,
-				      .part_free = part_free},
+				      .part_new = page_part_new,
+				      .part_rows = page_part_rows,
+				      .part_merge = page_part_merge,
+				      .part_free = page_part_free},
 		      err);
 	if (r < 0)
 		return r;
 	s->exhausted = s->heap.count < s->heap.size;
-	qsort_r(s->heap.list, s->heap.count, sizeof(*s->heap.list), in_order, &s->heap);
+	qsort_r(s->heap.list, s->heap.count, sizeof(*s->heap.list), page_in_order, &s->heap);
 	return 0;
 }
 
@@ -258,7 +259,7 @@ static int select_rows(struct query_page *s, uint32_t index, uint32_t count, str
 }
 
 /* Takes the matched rows of the next block; none if the block is skipped. */
-static int take_block(struct query_page *s, struct err_text *err)
+static int page_take_block(struct query_page *s, struct err_text *err)
 {
 	const struct matcher *m = &s->matcher;
 	uint32_t index = s->descending ? s->blocks - 1 - s->block : s->block, count;
@@ -289,7 +290,7 @@ static long next_by_time(struct query_page *s, uint64_t *ret_rows, size_t room,
 
 	while (done < room) {
 		if (s->at == s->rows.count) {
-			int r = s->block < s->blocks ? take_block(s, err) : 1;
+			int r = s->block < s->blocks ? page_take_block(s, err) : 1;
 
 			if (r < 0)
 				return r;
@@ -377,7 +378,7 @@ static int skip_by_time(struct query_page *s, uint64_t count, struct err_text *e
 		count -= taken;
 		if (!count)
 			break;
-		r = s->block < s->blocks ? take_block(s, err) : 1;
+		r = s->block < s->blocks ? page_take_block(s, err) : 1;
 		if (r)
 			return r < 0 ? r : 0;
 	}

@@ -38,7 +38,7 @@ static unsigned processors(void)
 	return count < 1 ? 1 : count > PARALLEL_MOST ? PARALLEL_MOST : count;
 }
 
-static void fail(struct job *job, int error)
+static void parallel_fail(struct job *job, int error)
 {
 	if (error < 0 && !job->error)
 		job->error = error;
@@ -56,7 +56,7 @@ static void merge_ready(struct job *job)
 			r = job->work->merge(job->work->context, job->merged);
 			pthread_mutex_lock(&lock);
 			job->merging = false;
-			fail(job, r);
+			parallel_fail(job, r);
 		}
 		job->merged++;
 	}
@@ -85,7 +85,7 @@ static void work_on(struct job *job)
 		r = job->work->run(job->work->context, part);
 		pthread_mutex_lock(&lock);
 		job->done[part] = true;
-		fail(job, r);
+		parallel_fail(job, r);
 		merge_ready(job);
 	}
 }
@@ -98,7 +98,7 @@ static struct job *find_job(void)
 	return NULL;
 }
 
-static void *help(void *unused)
+static void *parallel_help(void *unused)
 {
 	pthread_mutex_lock(&lock);
 	for (;;) {
@@ -127,12 +127,12 @@ static void start_helpers(unsigned count)
 		return;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (; started < count && !pthread_create(&thread, NULL, help, NULL); started++)
+	for (; started < count && !pthread_create(&thread, NULL, parallel_help, NULL); started++)
 		pthread_detach(thread);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void put(struct job *job)
+static void parallel_put(struct job *job)
 {
 	if (!limit)
 		limit = processors();
@@ -164,7 +164,7 @@ int parallel_run(const struct parallel_work *work)
 		return -ENOMEM;
 	pthread_cond_init(&job.changed, NULL);
 	pthread_mutex_lock(&lock);
-	put(&job);
+	parallel_put(&job);
 	work_on(&job);
 	take_out(&job);
 	pthread_mutex_unlock(&lock);

@@ -95,7 +95,7 @@ static bool skips(const void *context, const struct row_block *zone)
 	       rank_key_min(c->order, zone) > c->range.high.key;
 }
 
-static int part_new(void *context, void **ret_part)
+static int rank_part_new(void *context, void **ret_part)
 {
 	const struct counting *c = context;
 	struct part *part = calloc(1, sizeof(*part));
@@ -108,7 +108,7 @@ static int part_new(void *context, void **ret_part)
 	return 0;
 }
 
-static int part_rows(void *context, const struct row_block *block, const struct row_set *rows)
+static int rank_part_rows(void *context, const struct row_block *block, const struct row_set *rows)
 {
 	struct part *p = context;
 	const struct range range = p->range;
@@ -128,7 +128,7 @@ static int part_rows(void *context, const struct row_block *block, const struct 
 	return 0;
 }
 
-static int part_merge(void *context, void *part)
+static int rank_part_merge(void *context, void *part)
 {
 	const struct counting *c = context;
 	const struct part *p = part;
@@ -138,7 +138,7 @@ static int part_merge(void *context, void *part)
 	return 0;
 }
 
-static int count(struct counting *c, struct err_text *err)
+static int rank_count(struct counting *c, struct err_text *err)
 {
 	for (uint32_t i = 0; i < BINS; i++)
 		c->bins[i] = 0;
@@ -146,16 +146,16 @@ static int count(struct counting *c, struct err_text *err)
 					 .columns = rank_columns(c->order),
 					 .context = c,
 					 .skips = skips,
-					 .part_new = part_new,
-					 .part_rows = part_rows,
-					 .part_merge = part_merge,
+					 .part_new = rank_part_new,
+					 .part_rows = rank_part_rows,
+					 .part_merge = rank_part_merge,
 					 .part_free = free},
 			 err);
 }
 
 /* ---- narrowing ---- */
 
-static struct range cut(const struct range *range, uint32_t bin)
+static struct range rank_cut(const struct range *range, uint32_t bin)
 {
 	struct range r = *range;
 	uint64_t first = bin_start(bin),
@@ -181,7 +181,7 @@ static uint64_t narrow(struct counting *c, bool descending, uint64_t *skip)
 		uint32_t bin = descending ? BINS - 1 - i : i;
 
 		if (c->bins[bin] >= *skip) {
-			c->range = cut(&c->range, bin);
+			c->range = rank_cut(&c->range, bin);
 			return c->bins[bin];
 		}
 		*skip -= c->bins[bin];
@@ -231,7 +231,7 @@ int rank_skip(const struct matcher *matcher, enum page_order order, bool descend
 	if (!c.bins)
 		return err_set(err, -ENOMEM, "out of memory");
 	while (!r && left > few && there > few) {
-		r = count(&c, err);
+		r = rank_count(&c, err);
 		if (!r)
 			there = narrow(&c, descending, &left);
 	}

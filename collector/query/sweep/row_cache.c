@@ -60,8 +60,8 @@ static struct slot *slot_of(struct row_cache *cache, uint32_t index)
 	return oldest;
 }
 
-static const struct row_block *fill(struct row_cache *cache, struct slot *slot, uint32_t index,
-				    struct err_text *err)
+static const struct row_block *row_cache_fill(struct row_cache *cache, struct slot *slot,
+					      uint32_t index, struct err_text *err)
 {
 	if (slot->block && slot->index == index)
 		return slot->block;
@@ -86,7 +86,7 @@ const struct row_block *row_cache_get(struct row_cache *cache, uint64_t row, uin
 		return NULL;
 	}
 	slot->used = ++cache->clock;
-	block = fill(cache, slot, index, err);
+	block = row_cache_fill(cache, slot, index, err);
 	if (block)
 		*ret_index = i;
 	return block;

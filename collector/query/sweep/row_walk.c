@@ -19,8 +19,8 @@ struct row_walk {
 	uint16_t *room;
 };
 
-static int begin(struct row_walk *walk, struct view *view, const struct filter *filter,
-		 struct err_text *err)
+static int row_walk_begin(struct row_walk *walk, struct view *view, const struct filter *filter,
+			  struct err_text *err)
 {
 	struct recording *recording = view_recording(view);
 	int r = matcher_init(&walk->matcher, view, filter, err);
@@ -51,7 +51,7 @@ int row_walk_new(struct view *view, const struct filter *filter, unsigned column
 	walk->columns = columns;
 	walk->first_row = first_row;
 	walk->end_row = end_row;
-	r = begin(walk, view, filter, err);
+	r = row_walk_begin(walk, view, filter, err);
 	if (r < 0)
 		row_walk_free(walk);
 	else
@@ -70,8 +70,8 @@ void row_walk_free(struct row_walk *walk)
 }
 
 /* Takes the matched rows of one block; none if the block is skipped. */
-static int take_block(struct row_walk *walk, uint32_t index, struct walked_rows *ret_rows,
-		      struct err_text *err)
+static int row_walk_take_block(struct row_walk *walk, uint32_t index, struct walked_rows *ret_rows,
+			       struct err_text *err)
 {
 	const struct matcher *m = &walk->matcher;
 	const struct row_block *zone = recording_zone(m->recording, index), *block;
@@ -105,7 +105,7 @@ int row_walk_next(struct row_walk *walk, struct walked_rows *ret_rows, struct er
 
 		matcher_did(&walk->matcher, 1, true);
 		if (!r && some)
-			r = take_block(walk, index, ret_rows, err);
+			r = row_walk_take_block(walk, index, ret_rows, err);
 		if (r < 0 || some)
 			return r < 0 ? r : 1;
 	}

@@ -37,7 +37,7 @@ static bool has_file(struct spill *s)
 	return !s->no_file;
 }
 
-static int flush(struct spill *s)
+static int spill_flush(struct spill *s)
 {
 	int r = write_all(s->fd, s->buf.data, s->buf.length);
 
@@ -48,7 +48,7 @@ static int flush(struct spill *s)
 int spill_append(struct spill *s, const void *data, size_t length)
 {
 	bool writes = s->buf.length + length > IN_MEMORY && has_file(s);
-	int r = writes ? flush(s) : 0;
+	int r = writes ? spill_flush(s) : 0;
 
 	s->length += length;
 	if (r || !length)
@@ -67,7 +67,7 @@ int spill_read(struct spill *s, const uint8_t **ret_data, struct err_text *err)
 	*ret_data = s->buf.data;
 	if (s->fd < 0)
 		return 0;
-	r = flush(s);
+	r = spill_flush(s);
 	if (r < 0)
 		return err_set(err, r, "can't write a temporary file: %s", strerror(-r));
 	at = mmap(NULL, s->length, PROT_READ, MAP_SHARED, s->fd, 0);

@@ -123,7 +123,7 @@ static int sweep_part(struct run *run, void *part, size_t first, size_t end, str
 	return r;
 }
 
-static int run_part(void *context, unsigned p)
+static int sweep_run_part(void *context, unsigned p)
 {
 	struct run *run = context;
 	const struct sweep *s = run->sweep;
@@ -164,7 +164,7 @@ int sweep_run(const struct sweep *sweep, struct err_text *err)
 	if (!r) {
 		matcher_will_do(run.m, run.count);
 		pthread_mutex_init(&run.lock, NULL);
-		r = parallel_run(&(struct parallel_work){run.parts, &run, run_part,
+		r = parallel_run(&(struct parallel_work){run.parts, &run, sweep_run_part,
 							 sweep->part_new ? merge_part : NULL});
 		pthread_mutex_destroy(&run.lock);
 	}
@@ -196,8 +196,8 @@ static int visit_block(const struct matcher *m, struct row_reader *reader, uint3
 	return set.count ? rows(context, block, &set) : 0;
 }
 
-static int visit_all(const struct matcher *m, unsigned columns, bool backwards, sweep_rows *rows,
-		     void *context, struct err_text *err)
+static int sweep_visit_all(const struct matcher *m, unsigned columns, bool backwards,
+			   sweep_rows *rows, void *context, struct err_text *err)
 {
 	cleanup(cleanup_row_reader_free) struct row_reader *reader = NULL;
 	cleanup(cleanup_free) uint16_t *room = malloc(ROWS_PER_BLOCK * sizeof(*room));
@@ -215,11 +215,11 @@ static int visit_all(const struct matcher *m, unsigned columns, bool backwards, 
 int sweep_in_order(const struct matcher *matcher, unsigned columns, sweep_rows *rows, void *context,
 		   struct err_text *err)
 {
-	return visit_all(matcher, columns, false, rows, context, err);
+	return sweep_visit_all(matcher, columns, false, rows, context, err);
 }
 
 int sweep_backwards(const struct matcher *matcher, unsigned columns, sweep_rows *rows,
 		    void *context, struct err_text *err)
 {
-	return visit_all(matcher, columns, true, rows, context, err);
+	return sweep_visit_all(matcher, columns, true, rows, context, err);
 }

@@ -31,7 +31,7 @@ struct usage tally_usage(const struct tally *tally)
 	};
 }
 
-static double least(double a, double b)
+static double tally_least(double a, double b)
 {
 	return a < b ? a : b;
 }
@@ -52,8 +52,8 @@ static void unseen_births(const struct recording *recording, const struct tally 
 	double small = tally->sampled_bytes > 0 ? tally->sampled_bytes / tally->sampled_blocks
 						: MEAN_UNKNOWN;
 
-	*ret_bytes = least(passed * mean, most);
-	*ret_blocks = least(passed, most / small);
+	*ret_bytes = tally_least(passed * mean, most);
+	*ret_blocks = tally_least(passed, most / small);
 }
 
 struct usage tally_total(const struct tally *tally, const struct recording *recording,

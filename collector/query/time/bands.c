@@ -12,7 +12,7 @@
 #include "base/ban.h"
 
 /* Adds with wrap-around: the sums of a foreign recording may overflow. */
-static void add(int64_t *sum, int64_t more)
+static void bands_add(int64_t *sum, int64_t more)
 {
 	*sum = (int64_t)((uint64_t)*sum + (uint64_t)more);
 }
@@ -81,17 +81,18 @@ static uint32_t first_moment(const struct bands_question *q, uint32_t near, uint
 	return moment_from(q, 0, birth_ns);
 }
 
-static void add_row(const struct bands *b, const struct row_block *block, uint32_t i,
-		    uint32_t first, uint32_t end)
+static void bands_add_row(const struct bands *b, const struct row_block *block, uint32_t i,
+			  uint32_t first, uint32_t end)
 {
 	const struct bands_question *q = b->question;
 	struct history_event e = named_birth_of(b->of, block, i);
 	uint32_t band = !q->of_node ? e.node : q->of_node[e.node > q->nodes ? 0 : e.node];
 	int64_t value = q->blocks ? e.units : e.bytes;
 
-	add(&b->changes[(size_t)first * q->count + band], value);
+	bands_add(&b->changes[(size_t)first * q->count + band], value);
 	if (end < q->moment_count)
-		add(&b->changes[(size_t)end * q->count + band], (int64_t)(0 - (uint64_t)value));
+		bands_add(&b->changes[(size_t)end * q->count + band],
+			  (int64_t)(0 - (uint64_t)value));
 }
 
 static int bands_rows(void *part, const struct row_block *block, const struct row_set *rows)
@@ -108,7 +109,7 @@ static int bands_rows(void *part, const struct row_block *block, const struct ro
 		if (first == q->moment_count || death <= q->moments[first] ||
 		    (b->of->leaked_only && !row_leaked(block, i)))
 			continue;
-		add_row(b, block, i, first, moment_from(q, first, death));
+		bands_add_row(b, block, i, first, moment_from(q, first, death));
 	}
 	return 0;
 }
@@ -118,7 +119,7 @@ static int bands_merge(void *context, void *part)
 	const struct bands *whole = context, *b = part;
 
 	for (size_t i = 0; i < values_of(whole->question); i++)
-		add(&whole->changes[i], b->changes[i]);
+		bands_add(&whole->changes[i], b->changes[i]);
 	return 0;
 }
 
@@ -137,6 +138,6 @@ int bands_at(const struct history_of *of, const struct bands_question *q, int64_
 			  err);
 
 	for (size_t i = q->count; !r && i < values_of(q); i++)
-		add(&values[i], values[i - q->count]);
+		bands_add(&values[i], values[i - q->count]);
 	return r;
 }

@@ -40,7 +40,8 @@ static struct course *course_of(const struct courses *c, const struct history_ev
 }
 
 /* All events of one nanosecond are one step. */
-static void take_step(const struct courses *c, const struct history_event *events, size_t count)
+static void courses_take_step(const struct courses *c, const struct history_event *events,
+			      size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct course *course = course_of(c, &events[i]);
@@ -68,7 +69,7 @@ static int courses_bin(void *part, const struct history_bin *bin)
 		for (n = 1;
 		     i + n < bin->count && bin->events[i + n].time_ns == bin->events[i].time_ns;)
 			n++;
-		take_step(part, bin->events + i, n);
+		courses_take_step(part, bin->events + i, n);
 	}
 	return 0;
 }

@@ -51,7 +51,7 @@ void filtered_indexes_done(struct filtered_indexes *indexes)
 	pthread_mutex_destroy(&indexes->lock);
 }
 
-static void put_text(struct buf *key, char **text)
+static void filtered_index_put_text(struct buf *key, char **text)
 {
 	const char *bytes = *text ? *text : "";
 
@@ -69,7 +69,7 @@ static int put_key(struct buf *key, const struct view *view, const struct histor
 	struct filter f;
 
 	memcpy(&f, m->filter, sizeof(f));
-#define X(text) put_text(key, &f.text);
+#define X(text) filtered_index_put_text(key, &f.text);
 	FILTER_TEXTS(X)
 #undef X
 	memset(&f.cancel, 0, sizeof(f.cancel));
@@ -84,14 +84,14 @@ static int put_key(struct buf *key, const struct view *view, const struct histor
 	return buf_error(key);
 }
 
-static bool is_of(const struct filtered_index *index, const struct buf *key)
+static bool filtered_index_is_of(const struct filtered_index *index, const struct buf *key)
 {
 	return index && index->key.length == key->length &&
 	       memcmp(index->key.data, key->data, key->length) == 0;
 }
 
-static int make(const struct history_of *of, struct buf *key, struct filtered_index **ret_index,
-		struct err_text *err)
+static int filtered_index_make(const struct history_of *of, struct buf *key,
+			       struct filtered_index **ret_index, struct err_text *err)
 {
 	cleanup(cleanup_filtered_index_put) struct filtered_index *index =
 		calloc(1, sizeof(*index));
@@ -121,12 +121,12 @@ int filtered_index_get(struct view *view, const struct history_of *of,
 	if (r < 0)
 		return err_set(err, r, "out of memory");
 	if (m->filter->only) /* no other question has these rows */
-		return make(of, &key, ret_index, err);
+		return filtered_index_make(of, &key, ret_index, err);
 	r = view_lock(&indexes->lock, m, err);
 	if (r < 0)
 		return r;
-	if (!is_of(*kept, &key)) {
-		r = make(of, &key, &made, err);
+	if (!filtered_index_is_of(*kept, &key)) {
+		r = filtered_index_make(of, &key, &made, err);
 		if (!r) {
 			filtered_index_put(*kept);
 			*kept = made;

@@ -81,7 +81,7 @@ static void sort_by_digit(struct sorter *s, size_t count, unsigned shift, unsign
 	s->other = swap;
 }
 
-static int by_time(const void *a, const void *b)
+static int history_by_time(const void *a, const void *b)
 {
 	const struct history_event *x = a, *y = b;
 
@@ -111,7 +111,7 @@ static int sort_events(struct sorter *s, const struct history_event *from, size_
 	to->count = count;
 	if (bits + number > 64) {
 		memcpy(to->list, from, count * sizeof(*from));
-		qsort(to->list, count, sizeof(*from), by_time);
+		qsort(to->list, count, sizeof(*from), history_by_time);
 		return 0;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -176,8 +176,8 @@ int history_reader_new(const struct history_of *of, const struct history_bins *b
 	return 0;
 }
 
-static int open_rows(struct history_reader *r, uint32_t index, uint32_t first, uint32_t end,
-		     struct err_text *err)
+static int history_open_rows(struct history_reader *r, uint32_t index, uint32_t first, uint32_t end,
+			     struct err_text *err)
 {
 	unsigned columns = history_columns(r->of) | matcher_columns(r->of->matcher);
 
@@ -243,7 +243,7 @@ static int read_segment(struct history_reader *r, uint32_t segment, uint32_t las
 		return 0;
 	if (m->one_in)
 		to = end;
-	e = open_rows(r, index, first, to < count ? (uint32_t)to : count, err);
+	e = history_open_rows(r, index, first, to < count ? (uint32_t)to : count, err);
 	if (e < 0)
 		return e;
 	rows = matcher_select(m, r->block, first, end, r->room);
@@ -394,7 +394,7 @@ static int visit_bins(const struct visit *v, uint32_t first, uint32_t end, void 
 	return r;
 }
 
-static int run_part(void *context, unsigned p)
+static int history_run_part(void *context, unsigned p)
 {
 	struct visit *v = context;
 	uint64_t bins = v->far.end - v->far.first;
@@ -429,7 +429,7 @@ static int visit_some(struct visit *v)
 
 	v->parts = bins < PARTS ? bins : PARTS;
 	matcher_will_do(v->of->matcher, bins);
-	r = parallel_run(&(struct parallel_work){v->parts, v, run_part, merge_part});
+	r = parallel_run(&(struct parallel_work){v->parts, v, history_run_part, merge_part});
 	for (unsigned p = 0; p < PARTS; p++)
 		if (v->part[p])
 			v->visitor->part_free(take_ptr(v->part[p]));
@@ -448,7 +448,7 @@ static uint64_t choose_bins(const struct visit *v, uint32_t first, uint32_t *ret
 	return events;
 }
 
-static int visit_all(struct visit *v)
+static int history_visit_all(struct visit *v)
 {
 	int r = 0;
 
@@ -484,7 +484,7 @@ int history_visit(const struct history_of *of, struct history_bins *ret_bins,
 	v.counts = counts;
 	pthread_mutex_init(&v.lock, NULL);
 	if (!r)
-		r = visit_all(&v);
+		r = history_visit_all(&v);
 	pthread_mutex_destroy(&v.lock);
 	free(v.all.list);
 	if (r < 0)

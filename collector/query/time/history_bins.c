@@ -217,7 +217,7 @@ struct counting {
 };
 
 /* Makes room for one more event in the list. Returns false if there is none. */
-static bool keeps(struct counting *c)
+static bool history_bins_keeps(struct counting *c)
 {
 	size_t more = c->capacity ? c->capacity : 1024;
 	struct history_event *list;
@@ -243,7 +243,7 @@ static void count_far(void *context, uint32_t bin, const struct history_event *e
 	struct counting *c = context;
 
 	c->counts[bin]++;
-	if (keeps(c))
+	if (history_bins_keeps(c))
 		c->list[c->count++] = *event;
 }
 
@@ -261,7 +261,8 @@ static int count_new(void *context, void **ret_part)
 	return part->counts ? 0 : -ENOMEM;
 }
 
-static int count_rows(void *part, const struct row_block *block, const struct row_set *rows)
+static int history_bins_count_rows(void *part, const struct row_block *block,
+				   const struct row_set *rows)
 {
 	visit_far(&((struct counting *)part)->sweep, block, rows);
 	return 0;
@@ -319,7 +320,7 @@ static int count_all(const struct history_of *of, const struct history_bins *bin
 					      .columns = history_columns(of),
 					      .context = &counting,
 					      .part_new = count_new,
-					      .part_rows = count_rows,
+					      .part_rows = history_bins_count_rows,
 					      .part_merge = count_merge,
 					      .part_free = count_free},
 			      err);

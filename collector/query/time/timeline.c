@@ -53,8 +53,8 @@ struct peaks {
 	uint64_t *moments;
 };
 
-static int fill(struct timeline *timeline, const struct usage_index *index,
-		const struct history_of *of, struct peaks *peaks, struct err_text *err)
+static int timeline_fill(struct timeline *timeline, const struct usage_index *index,
+			 const struct history_of *of, struct peaks *peaks, struct err_text *err)
 {
 	cleanup(cleanup_free) struct usage_span *spans = calloc(timeline->count, sizeof(*spans));
 	int r;
@@ -93,7 +93,7 @@ static int ask(struct view *view, const struct history_of *of, struct timeline *
 		index = r ? NULL : filtered_index_of(filtered);
 	}
 	if (!r)
-		r = fill(timeline, index, of, peaks, err);
+		r = timeline_fill(timeline, index, of, peaks, err);
 	filtered_index_put(filtered);
 	return r;
 }
@@ -111,9 +111,9 @@ static uint64_t last_moment(const struct matcher *m)
 	return last < NO_TIME ? last : NO_TIME - 1;
 }
 
-static int make(struct view *view, const struct matcher *m,
-		const struct timeline_question *question, struct peaks *peaks,
-		struct timeline *ret_timeline, struct err_text *err)
+static int timeline_make(struct view *view, const struct matcher *m,
+			 const struct timeline_question *question, struct peaks *peaks,
+			 struct timeline *ret_timeline, struct err_text *err)
 {
 	struct timeline timeline = {.from_ns = question->from_ns};
 	uint32_t buckets = question->buckets ? question->buckets : 1;
@@ -140,7 +140,7 @@ int timeline_with_peaks(struct view *view, const struct matcher *m,
 			struct timeline *ret_timeline, uint64_t **ret_moments, struct err_text *err)
 {
 	struct peaks peaks = {.wanted = true, .blocks = blocks};
-	int r = make(view, m, question, &peaks, ret_timeline, err);
+	int r = timeline_make(view, m, question, &peaks, ret_timeline, err);
 
 	*ret_moments = peaks.moments;
 	return r;
@@ -156,7 +156,7 @@ int query_timeline(struct view *view, const struct filter *filter,
 	if (r < 0)
 		return r;
 	m.hides_survivors = false;
-	r = make(view, &m, question, &(struct peaks){0}, ret_timeline, err);
+	r = timeline_make(view, &m, question, &(struct peaks){0}, ret_timeline, err);
 	matcher_done(&m);
 	return r;
 }

@@ -49,13 +49,13 @@ static struct usage_sum sum_minus(struct usage_sum a, struct usage_sum b)
 				  (int64_t)((uint64_t)a.units - (uint64_t)b.units)};
 }
 
-static struct usage_sum sum_of(const struct history_event *e)
+static struct usage_sum usage_index_sum_of(const struct history_event *e)
 {
 	return (struct usage_sum){e->bytes, e->units};
 }
 
-static void reach(struct usage_sum *least, struct usage_sum *most, bool *reached,
-		  struct usage_sum at)
+static void usage_index_reach(struct usage_sum *least, struct usage_sum *most, bool *reached,
+			      struct usage_sum at)
 {
 	if (!*reached)
 		*least = *most = at;
@@ -120,9 +120,9 @@ static uint32_t put_far(struct buf *out, const struct history_event *far, size_t
 
 		for (; i < count && far[i].time_ns == step.time_ns; i++) {
 			if (far[i].units > 0)
-				step.births = sum_plus(step.births, sum_of(&far[i]));
+				step.births = sum_plus(step.births, usage_index_sum_of(&far[i]));
 			else
-				step.deaths = sum_minus(step.deaths, sum_of(&far[i]));
+				step.deaths = sum_minus(step.deaths, usage_index_sum_of(&far[i]));
 		}
 		put_step(out, step.time_ns - begin_ns, &step);
 		begin_ns = step.time_ns;
@@ -184,7 +184,7 @@ struct making {
 	struct spill *far;
 };
 
-static void part_free(void *part)
+static void usage_index_part_free(void *part)
 {
 	struct part *p = part;
 
@@ -194,7 +194,7 @@ static void part_free(void *part)
 	free(p);
 }
 
-static int part_new(void *context, void **ret_part)
+static int usage_index_part_new(void *context, void **ret_part)
 {
 	struct part *p = calloc(1, sizeof(*p));
 
@@ -208,23 +208,23 @@ static int part_new(void *context, void **ret_part)
 
 /* Determines the least and most at any moment of the bin. A moment's value holds after all events
  * of that nanosecond. */
-static void follow(struct bin *bin, const struct history_bin *from)
+static void usage_index_follow(struct bin *bin, const struct history_bin *from)
 {
 	struct usage_sum at = bin->start;
 	bool reached = false;
 
 	if (!from->count || from->events[0].time_ns > from->start_ns)
-		reach(&bin->least, &bin->most, &reached, at);
+		usage_index_reach(&bin->least, &bin->most, &reached, at);
 	for (size_t i = 0; i < from->count; i++) {
 		const struct history_event *e = &from->events[i];
 
-		at = sum_plus(at, sum_of(e));
+		at = sum_plus(at, usage_index_sum_of(e));
 		if (e->units > 0)
-			bin->births = sum_plus(bin->births, sum_of(e));
+			bin->births = sum_plus(bin->births, usage_index_sum_of(e));
 		else
-			bin->deaths = sum_minus(bin->deaths, sum_of(e));
+			bin->deaths = sum_minus(bin->deaths, usage_index_sum_of(e));
 		if (i + 1 == from->count || e[1].time_ns != e->time_ns)
-			reach(&bin->least, &bin->most, &reached, at);
+			usage_index_reach(&bin->least, &bin->most, &reached, at);
 	}
 }
 
@@ -244,7 +244,7 @@ static int part_bin(void *part, const struct history_bin *from)
 	}
 	bin = &p->list[p->count++];
 	*bin = (struct bin){.start = p->at};
-	follow(bin, from);
+	usage_index_follow(bin, from);
 	p->at = sum_plus(p->at, sum_minus(bin->births, bin->deaths));
 	bin->far = p->far.length;
 	buf_clear(&p->bin);
@@ -253,7 +253,7 @@ static int part_bin(void *part, const struct history_bin *from)
 				  : spill_append(&p->far, p->bin.data, p->bin.length);
 }
 
-static int part_merge(void *context, void *part)
+static int usage_index_part_merge(void *context, void *part)
 {
 	struct making *m = context;
 	struct part *p = part;
@@ -290,9 +290,10 @@ int usage_index_new(const struct history_of *of, struct usage_index **ret_index,
 		return err_set(err, -ENOMEM, "out of memory");
 	spill_init(&index->own);
 	making.far = &index->own;
-	r = history_visit(
-		of, &index->bins,
-		&(struct history_visitor){&making, part_new, part_bin, part_merge, part_free}, err);
+	r = history_visit(of, &index->bins,
+			  &(struct history_visitor){&making, usage_index_part_new, part_bin,
+						    usage_index_part_merge, usage_index_part_free},
+			  err);
 	index->list = making.list;
 	if (!r)
 		r = spill_read(&index->own, &index->far, err);
@@ -361,7 +362,7 @@ static int open_bin(struct opened *o, uint32_t k, struct err_text *err)
 	o->in_use[0] = o->index->list[k].start;
 	o->born[0] = (struct usage_sum){0};
 	for (size_t i = 0; i < o->bin.count; i++) {
-		struct usage_sum sum = sum_of(&o->bin.events[i]);
+		struct usage_sum sum = usage_index_sum_of(&o->bin.events[i]);
 
 		o->in_use[i + 1] = sum_plus(o->in_use[i], sum);
 		o->born[i + 1] = sum.units > 0 ? sum_plus(o->born[i], sum) : o->born[i];
@@ -372,7 +373,7 @@ static int open_bin(struct opened *o, uint32_t k, struct err_text *err)
 }
 
 /* Returns the number of events before a moment. */
-static size_t before(const struct opened *o, uint64_t time_ns)
+static size_t usage_index_before(const struct opened *o, uint64_t time_ns)
 {
 	size_t low = 0, high = o->bin.count;
 
@@ -418,23 +419,23 @@ static void add_whole(struct usage_span *span, const struct bin *bin, bool *reac
 {
 	span->births = sum_plus(span->births, bin->births);
 	span->deaths = sum_plus(span->deaths, bin->deaths);
-	reach(&span->least, &span->most, reached, bin->least);
-	reach(&span->least, &span->most, reached, bin->most);
+	usage_index_reach(&span->least, &span->most, reached, bin->least);
+	usage_index_reach(&span->least, &span->most, reached, bin->most);
 }
 
 static void add_part(struct usage_span *span, const struct opened *o, uint64_t from, uint64_t to,
 		     bool *reached)
 {
 	const struct history_event *events = o->bin.events;
-	size_t first = before(o, from), end = before(o, to);
+	size_t first = usage_index_before(o, from), end = usage_index_before(o, to);
 	struct usage_sum born = sum_minus(o->born[end], o->born[first]),
 			 change = sum_minus(o->in_use[end], o->in_use[first]);
 
 	if (first == end || events[first].time_ns > from)
-		reach(&span->least, &span->most, reached, o->in_use[first]);
+		usage_index_reach(&span->least, &span->most, reached, o->in_use[first]);
 	for (size_t i = first; i < end; i++)
 		if (i + 1 == end || events[i + 1].time_ns != events[i].time_ns)
-			reach(&span->least, &span->most, reached, o->in_use[i + 1]);
+			usage_index_reach(&span->least, &span->most, reached, o->in_use[i + 1]);
 	span->births = sum_plus(span->births, born);
 	span->deaths = sum_plus(span->deaths, sum_minus(born, change));
 }
@@ -460,14 +461,14 @@ static int fill_span(struct opened *o, struct usage_span *span, struct err_text 
 		if (r < 0)
 			return r;
 		if (k == first)
-			span->start = o->in_use[before(o, from)];
+			span->start = o->in_use[usage_index_before(o, from)];
 		add_part(span, o, from, to, &reached);
 	}
 	span->end = sum_plus(span->start, sum_minus(span->births, span->deaths));
 	return r;
 }
 
-static int64_t measure(const struct usage_sum *sum, bool blocks)
+static int64_t usage_index_measure(const struct usage_sum *sum, bool blocks)
 {
 	return blocks ? sum->units : sum->bytes;
 }
@@ -478,14 +479,14 @@ static uint64_t moment_in(const struct opened *o, uint64_t from, uint64_t to, in
 			  bool blocks)
 {
 	const struct history_event *events = o->bin.events;
-	size_t first = before(o, from), end = before(o, to);
+	size_t first = usage_index_before(o, from), end = usage_index_before(o, to);
 
 	if ((first == end || events[first].time_ns > from) &&
-	    measure(&o->in_use[first], blocks) == most)
+	    usage_index_measure(&o->in_use[first], blocks) == most)
 		return from;
 	for (size_t i = first; i < end; i++)
 		if ((i + 1 == end || events[i + 1].time_ns != events[i].time_ns) &&
-		    measure(&o->in_use[i + 1], blocks) == most)
+		    usage_index_measure(&o->in_use[i + 1], blocks) == most)
 			return events[i].time_ns;
 	return NO_TIME;
 }
@@ -494,7 +495,7 @@ static int find_moment(struct opened *o, const struct usage_span *span, bool blo
 		       uint64_t *ret_ns, struct err_text *err)
 {
 	const struct history_bins *bins = &o->index->bins;
-	int64_t most = measure(&span->most, blocks);
+	int64_t most = usage_index_measure(&span->most, blocks);
 
 	for (uint32_t k = history_bins_find(bins, span->from_ns);
 	     k < bins->count && bins->start[k] < span->to_ns; k++) {
@@ -502,7 +503,7 @@ static int find_moment(struct opened *o, const struct usage_span *span, bool blo
 			 to = bins->start[k + 1] < span->to_ns ? bins->start[k + 1] : span->to_ns;
 		int r;
 
-		if (measure(&o->index->list[k].most, blocks) < most)
+		if (usage_index_measure(&o->index->list[k].most, blocks) < most)
 			continue;
 		r = open_bin(o, k, err);
 		if (r < 0)
@@ -526,7 +527,7 @@ struct asking {
 	struct err_text err[PARTS];
 };
 
-static int run_part(void *context, unsigned p)
+static int usage_index_run_part(void *context, unsigned p)
 {
 	struct asking *a = context;
 	uint32_t end = (uint32_t)((p + 1ull) * a->count / a->parts);
@@ -543,13 +544,13 @@ static int run_part(void *context, unsigned p)
 	return r;
 }
 
-static int ask(struct asking *asking, struct err_text *err)
+static int usage_index_ask(struct asking *asking, struct err_text *err)
 {
 	int r;
 
 	asking->parts = asking->count < PARTS ? asking->count : PARTS;
 	r = parallel_run(&(struct parallel_work){
-		.parts = asking->parts, .context = asking, .run = run_part});
+		.parts = asking->parts, .context = asking, .run = usage_index_run_part});
 	for (unsigned p = 0; r < 0 && p < asking->parts; p++)
 		if (asking->err[p].text[0])
 			return err_set(err, r, "%s", asking->err[p].text);
@@ -559,18 +560,19 @@ static int ask(struct asking *asking, struct err_text *err)
 int usage_index_spans(const struct usage_index *index, const struct history_of *of,
 		      struct usage_span *spans, uint32_t count, struct err_text *err)
 {
-	return ask(&(struct asking){.index = index, .of = of, .spans = spans, .count = count}, err);
+	return usage_index_ask(
+		&(struct asking){.index = index, .of = of, .spans = spans, .count = count}, err);
 }
 
 int usage_index_peaks(const struct usage_index *index, const struct history_of *of,
 		      const struct usage_span *spans, uint32_t count, bool blocks,
 		      uint64_t *ret_moments, struct err_text *err)
 {
-	return ask(&(struct asking){.index = index,
-				    .of = of,
-				    .spans = (struct usage_span *)(uintptr_t)spans,
-				    .moments = ret_moments,
-				    .blocks = blocks,
-				    .count = count},
-		   err);
+	return usage_index_ask(&(struct asking){.index = index,
+						.of = of,
+						.spans = (struct usage_span *)(uintptr_t)spans,
+						.moments = ret_moments,
+						.blocks = blocks,
+						.count = count},
+			       err);
 }

@@ -20,7 +20,7 @@
 
 DEFINE_CLEANUP(usage_index_free, struct usage_index *)
 
-static void put_sums(struct buf *out, const struct usage_sum *sum)
+static void usage_index_file_put_sums(struct buf *out, const struct usage_sum *sum)
 {
 	buf_u64le(out, (uint64_t)sum->bytes);
 	buf_u64le(out, (uint64_t)sum->units);
@@ -34,14 +34,15 @@ static void put_bin(struct buf *out, const struct usage_index *index, uint32_t k
 	buf_u32le(out, index->bins.segment[k]);
 	buf_u32le(out, bin->far_count);
 	buf_u64le(out, bin->far);
-	put_sums(out, &bin->start);
-	put_sums(out, &bin->least);
-	put_sums(out, &bin->most);
-	put_sums(out, &bin->births);
-	put_sums(out, &bin->deaths);
+	usage_index_file_put_sums(out, &bin->start);
+	usage_index_file_put_sums(out, &bin->least);
+	usage_index_file_put_sums(out, &bin->most);
+	usage_index_file_put_sums(out, &bin->births);
+	usage_index_file_put_sums(out, &bin->deaths);
 }
 
-static uint64_t sum_of(const uint8_t *head, size_t length, const uint8_t *far, size_t far_length)
+static uint64_t usage_index_file_sum_of(const uint8_t *head, size_t length, const uint8_t *far,
+					size_t far_length)
 {
 	XXH3_state_t *state = XXH3_createState();
 	uint64_t sum = 0;
@@ -85,14 +86,15 @@ int usage_index_write(const struct usage_index *index, const struct recording *r
 		put_bin(out, index, k);
 	if (buf_error(out))
 		return buf_error(out);
-	sum = htole64(sum_of(out->data, out->length, index->far, index->far_length));
+	sum = htole64(
+		usage_index_file_sum_of(out->data, out->length, index->far, index->far_length));
 	memcpy(out->data + 8, &sum, sizeof(sum));
 	*ret_far = index->far;
 	*ret_far_length = index->far_length;
 	return 0;
 }
 
-static int damaged(struct err_text *err, const char *what)
+static int usage_index_file_damaged(struct err_text *err, const char *what)
 {
 	return err_set(err, -EBADMSG, "the index of what was in use over time is of no use: %s",
 		       what);
@@ -104,8 +106,9 @@ struct head {
 	const uint8_t *id;
 };
 
-static int read_head(struct reader *r, struct head *head, const struct recording *recording,
-		     uint64_t state, struct err_text *err)
+static int usage_index_file_read_head(struct reader *r, struct head *head,
+				      const struct recording *recording, uint64_t state,
+				      struct err_text *err)
 {
 	const uint8_t *magic = reader_bytes(r, 8);
 	uint64_t sum = reader_u64le(r);
@@ -117,15 +120,15 @@ static int read_head(struct reader *r, struct head *head, const struct recording
 	head->bins = reader_u32le(r);
 	head->far_length = reader_u64le(r);
 	if (reader_error(r) || memcmp(magic, "HCUSAGE", 7) != 0)
-		return damaged(err, "it is none");
+		return usage_index_file_damaged(err, "it is none");
 	if (magic[7] != VERSION)
-		return damaged(err, "it is of another version");
+		return usage_index_file_damaged(err, "it is of another version");
 	if (memcmp(head->id, recording_id(recording)->bytes, STREAM_ID_SIZE) != 0)
-		return damaged(err, "it is of another recording");
+		return usage_index_file_damaged(err, "it is of another recording");
 	if (head->rows != recording_rows(recording) || head->state != state)
-		return damaged(err, "the recording has changed since");
+		return usage_index_file_damaged(err, "the recording has changed since");
 	if (sum != XXH3_64bits(r->data + 16, r->length - 16))
-		return damaged(err, "its checksum is wrong");
+		return usage_index_file_damaged(err, "its checksum is wrong");
 	return 0;
 }
 
@@ -134,7 +137,7 @@ static int check_head(const struct reader *r, const struct head *head, struct er
 	if (!head->segment_rows || ROWS_PER_BLOCK % head->segment_rows || !head->bins ||
 	    head->bins == UINT32_MAX || reader_left(r) / BIN_BYTES < head->bins ||
 	    reader_left(r) - (uint64_t)head->bins * BIN_BYTES != head->far_length)
-		return damaged(err, "its sizes make no sense");
+		return usage_index_file_damaged(err, "its sizes make no sense");
 	return 0;
 }
 
@@ -185,7 +188,7 @@ static int read_bins(struct reader *r, struct usage_index *index, const struct h
 	index->far_length = head->far_length;
 	for (uint32_t k = 0; k < bins->count; k++)
 		if (read_bin(r, index, k) < 0)
-			return damaged(err, "its bins make no sense");
+			return usage_index_file_damaged(err, "its bins make no sense");
 	bins->start[bins->count] = UINT64_MAX;
 	index->far = r->data + r->offset;
 	return history_bins_reach(bins) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
@@ -197,7 +200,7 @@ int usage_index_read(const uint8_t *data, size_t length, const struct recording 
 	cleanup(cleanup_usage_index_free) struct usage_index *index = calloc(1, sizeof(*index));
 	struct reader reader = reader_of(data, length);
 	struct head head = {0};
-	int r = index ? read_head(&reader, &head, recording, state, err)
+	int r = index ? usage_index_file_read_head(&reader, &head, recording, state, err)
 		      : err_set(err, -ENOMEM, "out of memory");
 
 	if (!r)

@@ -4,7 +4,7 @@
 
 #include "base/ban.h"
 
-static const char *name_of(bool leaked)
+static const char *usage_index_kept_name_of(bool leaked)
 {
 	return leaked ? "usage-leaked" : "usage";
 }
@@ -13,7 +13,7 @@ int usage_index_load(const struct recording *recording, bool leaked, struct kept
 		     struct usage_index **ret_index)
 {
 	uint64_t frames;
-	int r = kept_open(recording, name_of(leaked), kept, &frames);
+	int r = kept_open(recording, usage_index_kept_name_of(leaked), kept, &frames);
 
 	return r ? r
 		 : usage_index_read(kept->data, kept->length, recording, frames, ret_index, NULL);
@@ -27,8 +27,8 @@ void usage_index_save(const struct usage_index *index, const struct recording *r
 	size_t length;
 	uint64_t frames;
 
-	if (kept_wanted(recording, name_of(leaked), &frames) &&
+	if (kept_wanted(recording, usage_index_kept_name_of(leaked), &frames) &&
 	    usage_index_write(index, recording, frames, &head, &far, &length) == 0)
-		kept_write(recording, name_of(leaked), &head, far, length);
+		kept_write(recording, usage_index_kept_name_of(leaked), &head, far, length);
 	buf_done(&head);
 }

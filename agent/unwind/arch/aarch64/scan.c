@@ -27,7 +27,8 @@ struct prologue {
 	int32_t slot[2];      /* cfa - the places of x29 and x30; 0: not stored */
 };
 
-static bool frame_at(bool from_fp, int32_t cfa, const int32_t *slot, struct arch_frame *ret_frame)
+static bool scan_frame_at(bool from_fp, int32_t cfa, const int32_t *slot,
+			  struct arch_frame *ret_frame)
 {
 	if (cfa < 0 || cfa % 16 || cfa / 8 > ARCH_FRAME_CFA_MAX || slot[1] <= 0 || slot[1] % 8)
 		return false;
@@ -135,13 +136,13 @@ static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 
 		if (insn_adds(insn_at(at), INSN_FP, INSN_SP, &above) && !called &&
 		    p.size - above == p.slot[0] && !(p.slot[0] % 16))
-			return frame_at(true, p.slot[0], p.slot, ret_frame);
+			return scan_frame_at(true, p.slot[0], p.slot, ret_frame);
 		called |= insn_is_call(insn_at(at));
 		if (room < 0 || p.size >= REACH)
 			return false;
 		p.size += called ? 0 : room;
 	}
-	return frame_at(false, p.size, p.slot, ret_frame);
+	return scan_frame_at(false, p.size, p.slot, ret_frame);
 }
 
 /* The forward search. */
@@ -153,21 +154,21 @@ struct path {
 	bool from_fp;
 };
 
-static bool note_return(const struct path *p, struct arch_frame *ret_frame)
+static bool scan_note_return(const struct path *p, struct arch_frame *ret_frame)
 {
 	int32_t slot[2];
 
 	for (unsigned i = 0; i < 2; i++)
 		slot[i] = p->has[i] ? p->moved - p->at[i] : 0;
 	if (p->has[1])
-		return frame_at(p->from_fp, p->moved, slot, ret_frame);
+		return scan_frame_at(p->from_fp, p->moved, slot, ret_frame);
 	if (p->from_fp || p->has[0] || p->moved < 0 || p->moved / 8 > ARCH_FRAME_CFA_MAX)
 		return false;
 	*ret_frame = (struct arch_frame){.cfa_words = (uint32_t)p->moved / 8};
 	return true;
 }
 
-static void load(struct path *p, const struct insn_access *access)
+static void scan_load(struct path *p, const struct insn_access *access)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		if (access->at[i] == INSN_NOT_THERE)
@@ -202,7 +203,7 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 				return !called && moves >= 0;
 			}
 			if (access.load)
-				load(&p, &access);
+				scan_load(&p, &access);
 		} else if (insn_adds(insn, INSN_SP, INSN_SP, &moves)) {
 			p.moved += moves > 0 ? moves : 0;
 		} else if (insn_adds(insn, INSN_SP, INSN_FP, &moves)) {
@@ -211,10 +212,10 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 		} else if (insn_moves_sp_by(insn, &reg)) {
 			return false;
 		} else if (insn_returns(insn)) {
-			return note_return(&p, ret_frame);
+			return scan_note_return(&p, ret_frame);
 		} else if (insn_jumps(insn)) {
 			if (p.has[1]) /* a jump to a function that returns in place of this one */
-				return note_return(&p, ret_frame);
+				return scan_note_return(&p, ret_frame);
 			if (insn >> 26 != 5)
 				return false;
 			at += 4 * insn_field(insn, 0, 26) - 4;
@@ -225,7 +226,7 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 
 /* Recognizes the end of a stack in musl: mov x8, #93; svc #0 (exit) follows, in the code in which a
  * thread begins. */
-static bool ends_stack(const struct arch_code *code, const uint8_t *pc)
+static bool scan_ends_stack(const struct arch_code *code, const uint8_t *pc)
 {
 	for (unsigned i = 0; i < 4 && code->end - pc >= 8; i++, pc += 4)
 		if (insn_at(pc) == 0xd2800ba8 && insn_at(pc + 4) == 0xd4000001)
@@ -238,7 +239,7 @@ bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
 {
 	const uint8_t *at = code->begin + (pc - code->address);
 
-	ret_frame->outermost = !interrupted && ends_stack(code, at);
+	ret_frame->outermost = !interrupted && scan_ends_stack(code, at);
 	if (ret_frame->outermost || pc & 3)
 		return false;
 	if (interrupted && scan_forward(code, at, ret_frame))

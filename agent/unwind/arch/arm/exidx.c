@@ -41,7 +41,7 @@ static uint32_t table_word(struct machine *m, uint64_t address)
 }
 
 /* Reads an address that is relative to its own place: 31 bits with a sign. */
-static uint64_t place(uint64_t address, uint32_t word)
+static uint64_t exidx_place(uint64_t address, uint32_t word)
 {
 	return address + (uint64_t)(int64_t)((int32_t)(word << 1) >> 1);
 }
@@ -50,11 +50,11 @@ static uint64_t function_at(struct machine *m, uint64_t index)
 {
 	uint64_t address = m->module->exidx + 8 * index;
 
-	return place(address, table_word(m, address)) & ~1ull;
+	return exidx_place(address, table_word(m, address)) & ~1ull;
 }
 
 /* Returns the second word of the entry for `pc`; m->word_at gets that word's address. */
-static uint32_t find(struct machine *m, uint64_t pc)
+static uint32_t exidx_find(struct machine *m, uint64_t pc)
 {
 	uint64_t low = 0, high = m->module->exidx_size / 8;
 
@@ -73,14 +73,14 @@ static uint32_t find(struct machine *m, uint64_t pc)
 }
 
 /* Finds where the bytes begin. */
-static bool begin(struct machine *m, uint32_t entry)
+static bool exidx_begin(struct machine *m, uint32_t entry)
 {
 	uint32_t word = entry;
 
 	if (entry == CANT_UNWIND || m->error)
 		return false;
 	if (!(entry >> 31)) {
-		m->word_at = place(m->word_at, entry);
+		m->word_at = exidx_place(m->word_at, entry);
 		word = table_word(m, m->word_at);
 		if (!(word >>
 		      31)) { /* the language's own routine reads it; its data begin as for 1 */
@@ -114,7 +114,7 @@ static uint8_t next_byte(struct machine *m)
 	return (uint8_t)(table_word(m, m->word_at) >> (24 - 8 * m->byte++));
 }
 
-static void pop(struct machine *m, uint32_t mask)
+static void exidx_pop(struct machine *m, uint32_t mask)
 {
 	for (unsigned reg = 0; reg < 16; reg++) {
 		if (!(mask >> reg & 1))
@@ -147,7 +147,7 @@ static void execute_b(struct machine *m, uint8_t op)
 	if (op == 0xb0)
 		m->finished = true;
 	else if (op == 0xb1)
-		pop(m, next_byte(m) & 15);
+		exidx_pop(m, next_byte(m) & 15);
 	else if (op == 0xb2)
 		m->moved += 0x204 + (read_uleb(m) << 2);
 	else if (op == 0xb3)
@@ -166,18 +166,18 @@ static void set_base(struct machine *m, unsigned reg)
 	m->moved = 0;
 }
 
-static void execute(struct machine *m, uint8_t op)
+static void exidx_execute(struct machine *m, uint8_t op)
 {
 	if (op < 0x40)
 		m->moved += (op << 2) + 4;
 	else if (op < 0x80)
 		m->moved -= ((op & 0x3f) << 2) + 4;
 	else if (op < 0x90)
-		pop(m, (uint32_t)((op & 15) << 8 | next_byte(m)) << 4);
+		exidx_pop(m, (uint32_t)((op & 15) << 8 | next_byte(m)) << 4);
 	else if (op < 0xa0)
 		set_base(m, op & 15);
 	else if (op < 0xb0)
-		pop(m, ((2u << (op & 7)) - 1) << 4 | (op & 8 ? 1u << INSN_LR : 0));
+		exidx_pop(m, ((2u << (op & 7)) - 1) << 4 | (op & 8 ? 1u << INSN_LR : 0));
 	else if (op < 0xc0)
 		execute_b(m, op);
 	else if (op == 0xc8 || op == 0xc9)
@@ -201,10 +201,10 @@ bool arch_table_row(const struct unwind_module *module, uint64_t pc, bool interr
 	struct machine m = {.module = module, .base = INSN_SP};
 	struct arch_frame frame;
 
-	if (interrupted || !module->exidx || !begin(&m, find(&m, pc - 1)))
+	if (interrupted || !module->exidx || !exidx_begin(&m, exidx_find(&m, pc - 1)))
 		return false;
 	for (unsigned i = 0; i < BYTES_MAX && !m.finished && !m.error; i++)
-		execute(&m, next_byte(&m));
+		exidx_execute(&m, next_byte(&m));
 	if (m.error || !m.finished || m.moved < 0)
 		return false;
 	frame = (struct arch_frame){

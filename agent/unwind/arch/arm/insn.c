@@ -3,7 +3,7 @@
 
 #include "agent/unwind/ban.h"
 
-static int32_t bytes_of(uint32_t mask)
+static int32_t insn_bytes_of(uint32_t mask)
 {
 	int32_t bytes = 0;
 
@@ -12,7 +12,7 @@ static int32_t bytes_of(uint32_t mask)
 	return bytes;
 }
 
-static void set(struct insn *insn, enum insn_kind kind, int32_t bytes)
+static void insn_set(struct insn *insn, enum insn_kind kind, int32_t bytes)
 {
 	insn->kind = kind;
 	insn->bytes = bytes;
@@ -21,7 +21,7 @@ static void set(struct insn *insn, enum insn_kind kind, int32_t bytes)
 static void set_list(struct insn *insn, enum insn_kind kind, uint32_t mask)
 {
 	insn->mask = mask;
-	set(insn, kind, bytes_of(mask));
+	insn_set(insn, kind, insn_bytes_of(mask));
 }
 
 static void set_base(struct insn *insn, enum insn_kind kind, unsigned reg, int32_t bytes)
@@ -29,7 +29,7 @@ static void set_base(struct insn *insn, enum insn_kind kind, unsigned reg, int32
 	if (reg != INSN_R7 && reg != INSN_R11 && kind == INSN_BASE)
 		return;
 	insn->reg = reg;
-	set(insn, kind, bytes);
+	insn_set(insn, kind, bytes);
 }
 
 /* sp = rm */
@@ -38,7 +38,7 @@ static void set_sp(struct insn *insn, unsigned rm)
 	if (rm == INSN_R7 || rm == INSN_R11)
 		set_base(insn, INSN_UNBASE, rm, 0);
 	else
-		set(insn, INSN_ROOM_LOOSE, 0);
+		insn_set(insn, INSN_ROOM_LOOSE, 0);
 }
 
 static void read_short(uint16_t half, struct insn *insn)
@@ -48,9 +48,9 @@ static void read_short(uint16_t half, struct insn *insn)
 	else if ((half & 0xfe00) == 0xbc00) /* pop */
 		set_list(insn, INSN_POP, (half & 0xff) | (half & 0x100 ? 1u << INSN_PC : 0));
 	else if ((half & 0xff80) == 0xb080) /* sub sp, #n */
-		set(insn, INSN_ROOM, (half & 0x7f) * 4);
+		insn_set(insn, INSN_ROOM, (half & 0x7f) * 4);
 	else if ((half & 0xff80) == 0xb000)
-		set(insn, INSN_LESS, (half & 0x7f) * 4);
+		insn_set(insn, INSN_LESS, (half & 0x7f) * 4);
 	else if ((half & 0xff00) == 0xaf00) /* add r7, sp, #n */
 		set_base(insn, INSN_BASE, INSN_R7, (half & 0xff) * 4);
 	else if ((half & 0xff78) == 0x4668) /* mov rd, sp */
@@ -60,15 +60,15 @@ static void read_short(uint16_t half, struct insn *insn)
 	else if ((half & 0xff00) == 0x3700) /* adds r7, #n */
 		set_base(insn, INSN_REBASE, INSN_R7, half & 0xff);
 	else if ((half & 0xf800) == 0x2800)
-		set(insn, INSN_COMPARE, half & 0xff);
+		insn_set(insn, INSN_COMPARE, half & 0xff);
 	else if (half == 0x4770)
-		set(insn, INSN_RETURN, 0);
+		insn_set(insn, INSN_RETURN, 0);
 	else if ((half & 0xff87) == 0x4686) /* mov lr, rm */
-		set(insn, INSN_LINK, 0);
+		insn_set(insn, INSN_LINK, 0);
 	else if ((half & 0xff87) == 0x4780)
-		set(insn, INSN_CALL, 0);
+		insn_set(insn, INSN_CALL, 0);
 	else if ((half & 0xf800) == 0xe000 || (half & 0xff87) == 0x4700)
-		set(insn, INSN_JUMP, 0);
+		insn_set(insn, INSN_JUMP, 0);
 }
 
 /* Decodes a modified immediate of Thumb (A6.3.2). Immediates of repeated bytes are not decoded: no
@@ -97,26 +97,26 @@ static void read_long(uint16_t first, uint16_t last, struct insn *insn)
 	else if (first == 0xe8bd) /* pop.w */
 		set_list(insn, INSN_POP, last);
 	else if (first == 0xf84d && (last & 0xf00) == 0xd00) /* str rt, [sp, #-n]! */
-		set(insn, INSN_PUSH, last & 0xff), insn->mask = 1u << (last >> 12);
+		insn_set(insn, INSN_PUSH, last & 0xff), insn->mask = 1u << (last >> 12);
 	else if (first == 0xf85d && (last & 0xf00) == 0xb00) /* ldr rt, [sp], #n */
-		set(insn, INSN_POP, last & 0xff), insn->mask = 1u << (last >> 12);
+		insn_set(insn, INSN_POP, last & 0xff), insn->mask = 1u << (last >> 12);
 	else if ((first & 0xff70) == 0xf850 && last >> 12 == INSN_LR) /* ldr lr, [rn, ...] */
-		set(insn, INSN_LINK, 0);
+		insn_set(insn, INSN_LINK, 0);
 	else if (first == 0xe96d) /* strd rt, rt2, [sp, #-n]! */
-		set(insn, INSN_PUSH, (last & 0xff) * 4),
+		insn_set(insn, INSN_PUSH, (last & 0xff) * 4),
 			insn->mask = 1u << (last >> 12) | 1u << (last >> 8 & 15);
 	else if ((first & 0xffbf) == 0xed2d && (last & 0xe00) == 0xa00) /* vpush */
-		set(insn, INSN_PUSH, (last & 0xff) * 4);
+		insn_set(insn, INSN_PUSH, (last & 0xff) * 4);
 	else if ((first & 0xffbf) == 0xecbd && (last & 0xe00) == 0xa00) /* vpop */
-		set(insn, INSN_POP, (last & 0xff) * 4);
+		insn_set(insn, INSN_POP, (last & 0xff) * 4);
 	else if (operation == 0xf1ad && rd == INSN_SP && immediate >= 0) /* sub.w sp, sp, #n */
-		set(insn, INSN_ROOM, immediate);
+		insn_set(insn, INSN_ROOM, immediate);
 	else if (operation == 0xf2ad && rd == INSN_SP)
-		set(insn, INSN_ROOM, plain);
+		insn_set(insn, INSN_ROOM, plain);
 	else if (operation == 0xf10d && rd == INSN_SP && immediate >= 0)
-		set(insn, INSN_LESS, immediate);
+		insn_set(insn, INSN_LESS, immediate);
 	else if (operation == 0xf20d && rd == INSN_SP)
-		set(insn, INSN_LESS, plain);
+		insn_set(insn, INSN_LESS, plain);
 	else if (operation == 0xf10d && immediate >= 0) /* add.w rd, sp, #n */
 		set_base(insn, INSN_BASE, rd, immediate);
 	else if (operation == 0xf20d)
@@ -130,17 +130,17 @@ static void read_long(uint16_t first, uint16_t last, struct insn *insn)
 	else if (operation == 0xf1ab && rd == INSN_SP && immediate >= 0)
 		set_base(insn, INSN_UNBASE, INSN_R11, immediate);
 	else if ((first & 0xfbf0) == 0xf1b0 && rd == INSN_PC) /* cmp.w rn, #n */
-		set(insn, INSN_COMPARE, immediate);
+		insn_set(insn, INSN_COMPARE, immediate);
 	else if (first == 0xe8df && (last & 0xffe0) == 0xf000) /* tbb, tbh */
-		set(insn, INSN_TABLE, last & 0x10 ? 2 : 1);
+		insn_set(insn, INSN_TABLE, last & 0x10 ? 2 : 1);
 	else if ((first & 0xffef) == 0xebad && rd == INSN_SP) /* sub.w sp, sp, rm */
-		set(insn, INSN_ROOM_LOOSE, 0), insn->reg = last & 15;
+		insn_set(insn, INSN_ROOM_LOOSE, 0), insn->reg = last & 15;
 	else if ((first & 0xf800) == 0xf000 && (last & 0xd000) == 0xd000) /* bl */
-		set(insn, INSN_CALL, 0);
+		insn_set(insn, INSN_CALL, 0);
 	else if ((first & 0xf800) == 0xf000 && (last & 0xd001) == 0xc000) /* blx */
-		set(insn, INSN_CALL, 0);
+		insn_set(insn, INSN_CALL, 0);
 	else if ((first & 0xf800) == 0xf000 && (last & 0xd000) == 0x9000) /* b.w */
-		set(insn, INSN_JUMP, 0);
+		insn_set(insn, INSN_JUMP, 0);
 }
 
 static int32_t arm_immediate(uint32_t word)
@@ -162,22 +162,22 @@ static void read_word(uint32_t word, struct insn *insn)
 	else if (word >> 16 == 0xe8bd)
 		set_list(insn, INSN_POP, word & 0xffff);
 	else if ((word & 0xffff0000) == 0xe52d0000) /* str rt, [sp, #-n]! */
-		set(insn, INSN_PUSH, word & 0xfff), insn->mask = 1u << rd;
+		insn_set(insn, INSN_PUSH, word & 0xfff), insn->mask = 1u << rd;
 	else if ((word & 0xffff0000) == 0xe49d0000)
-		set(insn, INSN_POP, word & 0xfff), insn->mask = 1u << rd;
+		insn_set(insn, INSN_POP, word & 0xfff), insn->mask = 1u << rd;
 	else if ((word & 0xffbf0e00) == 0xed2d0a00)
-		set(insn, INSN_PUSH, (word & 0xff) * 4);
+		insn_set(insn, INSN_PUSH, (word & 0xff) * 4);
 	else if ((word & 0xffbf0e00) == 0xecbd0a00)
-		set(insn, INSN_POP, (word & 0xff) * 4);
+		insn_set(insn, INSN_POP, (word & 0xff) * 4);
 	else if ((word & 0xfffff000) == 0xe24dd000 && immediate >= 0)
-		set(insn, INSN_ROOM, immediate);
+		insn_set(insn, INSN_ROOM, immediate);
 	else if ((word & 0x0ff0f000) == 0x0240d000 &&
 		 immediate >= 0 && /* possibly with a condition */
 		 (rn == INSN_R11 || rn == INSN_R7))
 		set_base(insn, INSN_UNBASE, rn, immediate);
 	else if ((word & 0xffff0000) == 0xe28d0000 && immediate >= 0) {
 		if (rd == INSN_SP)
-			set(insn, INSN_LESS, immediate);
+			insn_set(insn, INSN_LESS, immediate);
 		else
 			set_base(insn, INSN_BASE, rd, immediate);
 	} else if ((word & 0xffff0fff) == 0xe1a0000d)
@@ -185,16 +185,16 @@ static void read_word(uint32_t word, struct insn *insn)
 	else if ((word & 0xfffffff0) == 0xe1a0d000)
 		set_sp(insn, word & 15);
 	else if ((word & 0xfffff000) == 0xe04dd000)
-		set(insn, INSN_ROOM_LOOSE, 0), insn->reg = word & 15;
+		insn_set(insn, INSN_ROOM_LOOSE, 0), insn->reg = word & 15;
 	else if ((word & 0x0ffffff0) == 0x01a0e000 || (word & 0x0c50f000) == 0x0410e000)
-		set(insn, INSN_LINK, 0);
+		insn_set(insn, INSN_LINK, 0);
 	else if (word == 0xe12fff1e)
-		set(insn, INSN_RETURN, 0);
+		insn_set(insn, INSN_RETURN, 0);
 	else if ((word & 0xff000000) == 0xeb000000 || (word & 0xfe000000) == 0xfa000000 ||
 		 (word & 0x0ffffff0) == 0x012fff30)
-		set(insn, INSN_CALL, 0);
+		insn_set(insn, INSN_CALL, 0);
 	else if ((word & 0xff000000) == 0xea000000 || (word & 0xfffffff0) == 0xe12fff10)
-		set(insn, INSN_JUMP, 0);
+		insn_set(insn, INSN_JUMP, 0);
 }
 
 bool insn_read(const uint8_t *at, const uint8_t *end, bool thumb, struct insn *insn)

@@ -61,7 +61,7 @@ static bool is_beginning(const struct scan *s, const uint8_t *at)
 }
 
 /* Returns the instruction before `at`, or NULL if there is none. */
-static const uint8_t *before(const struct scan *s, const uint8_t *at, struct insn *insn)
+static const uint8_t *scan_before(const struct scan *s, const uint8_t *at, struct insn *insn)
 {
 	for (int32_t size = s->thumb ? 2 : 4; size <= 4; size += 2)
 		if (at - size >= s->code->begin && is_beginning(s, at - size) &&
@@ -78,7 +78,7 @@ static int32_t arguments_before(const struct scan *s, const uint8_t *push)
 	struct insn insn;
 
 	for (unsigned i = 0; i < PROLOGUE_MAX; i++) {
-		at = before(s, at, &insn);
+		at = scan_before(s, at, &insn);
 		if (!at)
 			return 0;
 		if (insn.kind == INSN_PUSH)
@@ -248,7 +248,7 @@ static unsigned find_unbase(const struct scan *s, const struct prologue *p)
 	return 0;
 }
 
-static bool frame_of(const struct prologue *p, unsigned base, struct arch_frame *ret_frame)
+static bool scan_frame_of(const struct prologue *p, unsigned base, struct arch_frame *ret_frame)
 {
 	int32_t cfa = base ? p->base[base == INSN_R11] : p->size;
 
@@ -280,7 +280,7 @@ static bool scan_backward(const struct scan *s, struct arch_frame *ret_frame)
 			return false;
 		base = p.base[0] ? INSN_R7 : INSN_R11;
 	}
-	return frame_of(&p, base, ret_frame);
+	return scan_frame_of(&p, base, ret_frame);
 }
 
 /* The forward search. */
@@ -293,7 +293,7 @@ struct path {
 	uint32_t popped;
 };
 
-static void pop(struct path *p, const struct insn *insn)
+static void scan_pop(struct path *p, const struct insn *insn)
 {
 	int32_t at = p->moved;
 
@@ -367,7 +367,7 @@ static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 			p.moved = p.added[insn.reg == INSN_R11] - insn.bytes;
 			break;
 		case INSN_POP:
-			pop(&p, &insn);
+			scan_pop(&p, &insn);
 			if (insn.mask >> INSN_PC & 1)
 				return note_return(&p, ret_frame);
 			break;
@@ -471,7 +471,7 @@ static bool scan_popped(const struct scan *s, struct arch_frame *ret_frame)
 	struct insn insn;
 
 	*ret_frame = (struct arch_frame){.cfa_words = 0};
-	for (unsigned i = 0; i < PROLOGUE_MAX && (at = before(s, at, &insn)); i++) {
+	for (unsigned i = 0; i < PROLOGUE_MAX && (at = scan_before(s, at, &insn)); i++) {
 		if (insn.kind == INSN_POP)
 			return (insn.mask >> INSN_LR & 3) == 1;
 		if (insn.kind != INSN_OTHER && insn.kind != INSN_COMPARE)

@@ -202,7 +202,7 @@ static void add_path(struct search *s, const struct path *p, const uint8_t *at)
 
 /* Applies one instruction. Returns false if another function would begin here, or if it can't be
  * followed. */
-static bool apply(struct path *p, uint32_t insn)
+static bool scan_apply(struct path *p, uint32_t insn)
 {
 	int32_t moves = insn_moves_sp(insn);
 
@@ -275,8 +275,8 @@ static bool begins_frame(const struct arch_code *code, const uint8_t *at)
 	return insn_stores(insn_at(at), INSN_RA);
 }
 
-static bool follow(struct search *s, struct path *p, const uint8_t *pc,
-		   struct arch_frame *ret_frame)
+static bool scan_follow(struct search *s, struct path *p, const uint8_t *pc,
+			struct arch_frame *ret_frame)
 {
 	for (; s->work < FORWARD_MAX && p->at + 8 <= s->code->end; p->at += 4) {
 		uint32_t insn = insn_at(p->at), slot = insn_at(p->at + 4);
@@ -290,19 +290,19 @@ static bool follow(struct search *s, struct path *p, const uint8_t *pc,
 		if (insn_jumps_to(insn, &rs)) {
 			if (rs != INSN_RA && !p->has_ra)
 				return false; /* a jump by a table */
-			return apply(p, slot) && note_return(p, ret_frame);
+			return scan_apply(p, slot) && note_return(p, ret_frame);
 		}
 		if (insn_always_branches(insn)) {
-			if (apply(p, slot))
+			if (scan_apply(p, slot))
 				add_path(s, p, target);
 			return false;
 		}
 		if (insn_branches(insn)) {
 			struct path taken = *p;
 
-			if (apply(&taken, slot))
+			if (scan_apply(&taken, slot))
 				add_path(s, &taken, target);
-		} else if (!apply(p, insn)) {
+		} else if (!scan_apply(p, insn)) {
 			return false;
 		}
 	}
@@ -320,7 +320,7 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 	add_path(&s, &path, pc);
 	while (s.count && s.work < FORWARD_MAX) {
 		path = s.open[--s.count];
-		if (follow(&s, &path, pc, ret_frame))
+		if (scan_follow(&s, &path, pc, ret_frame))
 			return true;
 	}
 	return false;

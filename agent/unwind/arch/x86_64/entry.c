@@ -29,7 +29,7 @@ static bool leads(const struct insn *insn, uint64_t address, uint64_t *ret_targe
 	return true;
 }
 
-static bool put(struct entry_move *move, const void *bytes, size_t count)
+static bool entry_put(struct entry_move *move, const void *bytes, size_t count)
 {
 	if (count + JUMP >
 	    sizeof(move->moved) -
@@ -67,7 +67,7 @@ static bool move_branch(struct entry_move *move, const struct insn *insn, uint64
 		return false;
 	if (jump)
 		code[0] = 0xe9;
-	return put(move, code, jump ? JUMP : BRANCH_32) && fix(move, 0, insn->immediate, end);
+	return entry_put(move, code, jump ? JUMP : BRANCH_32) && fix(move, 0, insn->immediate, end);
 }
 
 /* xbegin holds the address where a failed transaction goes on. */
@@ -87,7 +87,7 @@ static bool move_one(struct entry_move *move, const uint8_t *code, const struct 
 	case FLOW_RETURN:
 	case FLOW_AWAY:
 	case FLOW_AWAY_STATIC:
-		if (is_transaction(insn) || !put(move, code, (size_t)(insn->next - code)))
+		if (is_transaction(insn) || !entry_put(move, code, (size_t)(insn->next - code)))
 			return false;
 		return !insn->relative || fix(move, insn->immediate_bytes, insn->displacement, end);
 	default:

@@ -26,7 +26,7 @@ struct traversal {
 };
 
 /* Returns false if the traversal has been there. */
-static bool is_new(struct traversal *t, uint64_t address)
+static bool follow_is_new(struct traversal *t, uint64_t address)
 {
 	uint64_t hash = address * UINT64_C(0x9e3779b97f4a7c15) >> 50;
 
@@ -59,7 +59,7 @@ static void note_exit(struct traversal *t, uint64_t address)
 		t->found[t->found_count++] = address;
 }
 
-static bool is_wanted(struct traversal *t, uint64_t address, bool pointer)
+static bool follow_is_wanted(struct traversal *t, uint64_t address, bool pointer)
 {
 	t->reached |= t->wanted && t->wanted->is_target(t->wanted->context, address, pointer);
 	return t->reached;
@@ -68,13 +68,13 @@ static bool is_wanted(struct traversal *t, uint64_t address, bool pointer)
 /* Goes to another place of the file, by a jump or call. */
 static void lead_to(struct traversal *t, uint64_t target)
 {
-	if (!is_wanted(t, target, false))
+	if (!follow_is_wanted(t, target, false))
 		open_at(t, target);
 }
 
 static void lead_through(struct traversal *t, uint64_t slot)
 {
-	if (!is_wanted(t, slot, true))
+	if (!follow_is_wanted(t, slot, true))
 		open_at(t, t->code->slot(t->code->context, slot));
 }
 
@@ -89,7 +89,8 @@ static void follow_call(struct traversal *t, const struct insn *insn, uint64_t n
 }
 
 /* Handles one instruction. Returns true if the path goes on behind it. */
-static bool go_on(struct traversal *t, uint64_t address, const struct insn *insn, uint64_t next)
+static bool follow_go_on(struct traversal *t, uint64_t address, const struct insn *insn,
+			 uint64_t next)
 {
 	switch (insn_flow(insn)) {
 	case FLOW_BRANCH:
@@ -139,11 +140,11 @@ static void follow(struct traversal *t, uint64_t address)
 			t->failed = true;
 			return;
 		}
-		if (!is_new(t, address))
+		if (!follow_is_new(t, address))
 			return;
 		t->work++;
 		at = (size_t)(insn.next - bytes);
-		if (!go_on(t, address, &insn, from + at))
+		if (!follow_go_on(t, address, &insn, from + at))
 			return;
 	}
 }
@@ -217,7 +218,7 @@ static bool never_returns(const struct hand_on *h, uint64_t address)
 
 /* A jump may lead to a place in the function, to a target or to an end; everything else is a
  * failure. */
-static void jump(struct hand_on *h, uint64_t target, bool constant)
+static void follow_jump(struct hand_on *h, uint64_t target, bool constant)
 {
 	uint64_t offset = target - h->f->address;
 
@@ -255,7 +256,7 @@ static void pass(struct hand_on *h, struct path *path, const struct insn *insn)
 }
 
 /* Handles one instruction. Returns true if the path goes on behind it. */
-static bool step(struct hand_on *h, struct path *path, const struct insn *insn)
+static bool follow_step(struct hand_on *h, struct path *path, const struct insn *insn)
 {
 	uint64_t next = h->f->address + (uint64_t)(insn->next - h->f->code);
 	uint64_t target = next + (uint64_t)(int64_t)insn->immediate;
@@ -263,10 +264,10 @@ static bool step(struct hand_on *h, struct path *path, const struct insn *insn)
 
 	switch (insn_flow(insn)) {
 	case FLOW_BRANCH:
-		jump(h, target, path->constant);
+		follow_jump(h, target, path->constant);
 		return true;
 	case FLOW_JUMP:
-		jump(h, target, path->constant);
+		follow_jump(h, target, path->constant);
 		return false;
 	case FLOW_AWAY_STATIC:
 		h->failed |= !is_target(h, slot, true);
@@ -303,7 +304,7 @@ bool follow_hands_on(const struct place_function *function, const struct place_h
 	__builtin_memset(&h, 0, sizeof(h));
 	h.f = function;
 	h.question = question;
-	jump(&h, function->address, false);
+	follow_jump(&h, function->address, false);
 	while (h.open_count && !h.failed) {
 		struct path path = h.open[--h.open_count];
 		const uint8_t *at = function->code + path.at;
@@ -312,7 +313,7 @@ bool follow_hands_on(const struct place_function *function, const struct place_h
 			if (!insn_read(at, end, &insn))
 				return false;
 			at = insn.next;
-		} while (step(&h, &path, &insn) && !h.failed);
+		} while (follow_step(&h, &path, &insn) && !h.failed);
 	}
 	return h.found && !h.failed;
 }

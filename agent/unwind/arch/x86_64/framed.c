@@ -199,7 +199,7 @@ static bool restores_fp(struct height *h, const struct insn *insn)
 }
 
 /* Follows one instruction. Returns false if the function ends, or is not what it seemed to be. */
-static bool follow(struct reading *r, const uint8_t *at, const struct insn *insn)
+static bool framed_follow(struct reading *r, const uint8_t *at, const struct insn *insn)
 {
 	enum insn_flow flow = insn_flow(insn);
 	bool held = is_held(&r->now);
@@ -257,7 +257,7 @@ bool arch_framed(const struct arch_code *code, uint64_t pc, struct arch_range *r
 	begin(&r, &opening);
 	at = opening.end;
 	for (unsigned i = 0; i < READ_MAX && insn_read(at, code->end, &insn); i++, at = insn.next) {
-		if (!follow(&r, at, &insn))
+		if (!framed_follow(&r, at, &insn))
 			break;
 		if (insn.next == site) {
 			called = insn_flow(&insn) == FLOW_CALL;

@@ -27,7 +27,7 @@ static struct place operand_address(const struct height *h, const struct insn *i
 	return base.stored ? nowhere : moved(base, insn->displacement);
 }
 
-static void set(struct height *h, uint8_t reg, struct place value)
+static void height_set(struct height *h, uint8_t reg, struct place value)
 {
 	if (reg == INSN_SP)
 		h->sp = value.stored ? nowhere : value;
@@ -43,14 +43,14 @@ static void save_fp(struct height *h, struct place where)
 	h->pushed_at = where.offset;
 }
 
-static void push(struct height *h, uint8_t reg)
+static void height_push(struct height *h, uint8_t reg)
 {
 	h->sp = moved(h->sp, -8);
 	if (reg == INSN_FP)
 		save_fp(h, h->sp);
 }
 
-static void pop(struct height *h, uint8_t reg)
+static void height_pop(struct height *h, uint8_t reg)
 {
 	struct place top = h->sp;
 
@@ -61,7 +61,7 @@ static void pop(struct height *h, uint8_t reg)
 		return;
 	}
 	top.stored = true;
-	set(h, reg, top);
+	height_set(h, reg, top);
 }
 
 /* add, or, adc, sbb, and, sub, xor, cmp of a constant */
@@ -83,10 +83,10 @@ static void arithmetic(struct height *h, const struct insn *insn)
 	}
 }
 
-static void store(struct height *h, const struct insn *insn)
+static void height_store(struct height *h, const struct insn *insn)
 {
 	if (insn->mod == 3)
-		set(h, insn->rm, register_value(h, insn->reg));
+		height_set(h, insn->rm, register_value(h, insn->reg));
 	else if (insn->reg == INSN_FP && h->fp.base == BASE_FP && !h->fp.stored)
 		save_fp(h, operand_address(h, insn));
 }
@@ -98,12 +98,12 @@ static void load_register(struct height *h, const struct insn *insn)
 
 	if (insn->mod != 3)
 		value.stored = true;
-	set(h, insn->reg, value);
+	height_set(h, insn->reg, value);
 }
 
-static void enter(struct height *h, const struct insn *insn)
+static void height_enter(struct height *h, const struct insn *insn)
 {
-	push(h, INSN_FP);
+	height_push(h, INSN_FP);
 	h->fp = h->sp;
 	h->sp = insn->immediate >> 16 ? nowhere : moved(h->sp, -(insn->immediate & 0xffff));
 }
@@ -114,10 +114,10 @@ void height_apply(struct height *h, const struct insn *insn)
 		return;
 	switch (insn->opcode) {
 	case 0x50 ... 0x57:
-		push(h, insn->reg);
+		height_push(h, insn->reg);
 		break;
 	case 0x58 ... 0x5f:
-		pop(h, insn->reg);
+		height_pop(h, insn->reg);
 		break;
 	case 0x68: /* push of a constant, of flags */
 	case 0x6a:
@@ -149,20 +149,20 @@ void height_apply(struct height *h, const struct insn *insn)
 			h->sp = nowhere;
 		break;
 	case 0x89:
-		store(h, insn);
+		height_store(h, insn);
 		break;
 	case 0x8b:
 		load_register(h, insn);
 		break;
 	case 0x8d: /* lea */
-		set(h, insn->reg, operand_address(h, insn));
+		height_set(h, insn->reg, operand_address(h, insn));
 		break;
 	case 0xc8:
-		enter(h, insn);
+		height_enter(h, insn);
 		break;
 	case 0xc9: /* leave */
-		set(h, INSN_SP, h->fp);
-		pop(h, INSN_FP);
+		height_set(h, INSN_SP, h->fp);
+		height_pop(h, INSN_FP);
 		break;
 	}
 }

@@ -75,7 +75,7 @@ static bool is_push(const struct insn *insn)
 	return !insn->map && (insn->opcode & 0xf8) == 0x50;
 }
 
-static void begin(struct state *s)
+static void place_begin(struct state *s)
 {
 	*s = (struct state){.height = height_begin(), .kept = BIT(INSN_FP)};
 	for (unsigned i = 0; i < PLACE_ARGUMENTS; i++)
@@ -94,7 +94,7 @@ static uint8_t tested_register(const struct insn *insn)
 }
 
 /* Recognizes a copy of a whole register. */
-static bool is_copy(const struct insn *insn, uint8_t *ret_from, uint8_t *ret_to)
+static bool place_is_copy(const struct insn *insn, uint8_t *ret_from, uint8_t *ret_to)
 {
 	if (insn->map || !insn->wide || insn->mod != 3 || (insn->opcode & 0xfd) != 0x89)
 		return false;
@@ -113,14 +113,14 @@ static void note_push(struct state *s, const struct insn *insn)
 }
 
 /* Applies an instruction. Returns false if its effect is not known. */
-static bool apply(struct state *s, const struct insn *insn)
+static bool place_apply(struct state *s, const struct insn *insn)
 {
 	uint8_t from = 0, to = 0, kept = 0;
 	uint32_t written;
 
 	if (!effect_registers(insn, &written))
 		return false;
-	if (is_copy(insn, &from, &to))
+	if (place_is_copy(insn, &from, &to))
 		kept = s->holds[from];
 	for (unsigned i = 0; i < REGISTERS; i++)
 		if (written >> i & 1)
@@ -159,8 +159,8 @@ static bool is_caller_known(const struct state *s)
 	return !lost;
 }
 
-static bool describe(const struct state *s, const struct place_question *question,
-		     struct place_probe *probe)
+static bool place_describe(const struct state *s, const struct place_question *question,
+			   struct place_probe *probe)
 {
 	int32_t below = -s->height.sp.offset;
 
@@ -212,7 +212,7 @@ static void look_behind(const struct place_function *f, const struct place_quest
 
 		if (emulated && !pushes) {
 			found.address = f->address + (uint64_t)(at - f->code);
-			if (insn_flow(&insn) != FLOW_CALL && describe(s, question, &found))
+			if (insn_flow(&insn) != FLOW_CALL && place_describe(s, question, &found))
 				*cheaper = found;
 			return;
 		}
@@ -220,27 +220,27 @@ static void look_behind(const struct place_function *f, const struct place_quest
 			note_push(s, &insn);
 		else if (insn_flow(&insn) != FLOW_ON || effect_stores(&insn))
 			return;
-		if (!apply(s, &insn) || s->height.sp.offset > sp)
+		if (!place_apply(s, &insn) || s->height.sp.offset > sp)
 			return;
 		at = insn.next;
 	}
 }
 
-static void look(const struct place_function *f, const struct place_question *question,
-		 struct way *way, struct place_probe *probe)
+static void place_look(const struct place_function *f, const struct place_question *question,
+		       struct way *way, struct place_probe *probe)
 {
 	const uint8_t *at = f->code, *end = f->code + f->size;
 	struct place_probe found;
 	struct insn insn;
 	struct state s;
 
-	begin(&s);
+	place_begin(&s);
 	for (unsigned i = 0; i < STEPS_MAX && insn_read(at, end, &insn); i++) {
 		enum insn_flow flow = insn_flow(&insn);
 
 		if (is_emulated(at, &insn)) {
 			found = *probe;
-			if (!describe(&s, question, &found))
+			if (!place_describe(&s, question, &found))
 				return;
 			found.address = f->address + (uint64_t)(at - f->code);
 			found.emulated = true;
@@ -255,7 +255,7 @@ static void look(const struct place_function *f, const struct place_question *qu
 				return;
 			way->branch = at;
 		} else if ((flow != FLOW_ON && !(flow == FLOW_BEGIN && at == f->code)) ||
-			   !apply(&s, &insn))
+			   !place_apply(&s, &insn))
 			return;
 		at = insn.next;
 	}
@@ -297,17 +297,17 @@ static bool is_disturbed(const struct place_function *f, const struct way *way,
 	return disturbed;
 }
 
-static void find(const struct place_function *function, const struct place_question *question,
-		 struct place_probe *ret_probe)
+static void place_find(const struct place_function *function, const struct place_question *question,
+		       struct place_probe *ret_probe)
 {
 	struct place_probe entry = {.address = function->address}, probe;
 	struct way way = {0};
 	struct state s;
 
-	begin(&s);
-	describe(&s, question, &entry);
+	place_begin(&s);
+	place_describe(&s, question, &entry);
 	probe = entry;
-	look(function, question, &way, &probe);
+	place_look(function, question, &way, &probe);
 	if (way.cheaper.address && !is_disturbed(function, &way, &way.cheaper)) {
 		*ret_probe = way.cheaper;
 		return;
@@ -331,5 +331,5 @@ static uint64_t stub(const uint8_t *code, size_t size, uint64_t address)
 	return address + (uint64_t)(insn.next - code) + (uint64_t)(int64_t)insn.displacement;
 }
 
-const struct place_reader place_own = {EM_X86_64,	find,		follow_exits,
+const struct place_reader place_own = {EM_X86_64,	place_find,	follow_exits,
 				       follow_hands_on, follow_reaches, stub};

@@ -94,7 +94,7 @@ static void add_path(struct search *s, const struct path *p, const uint8_t *at)
 	s->open[s->count++].at = at;
 }
 
-static bool is_same(const struct arch_frame *a, const struct arch_frame *b)
+static bool scan_is_same(const struct arch_frame *a, const struct arch_frame *b)
 {
 	return a->from_fp == b->from_fp && a->cfa_words == b->cfa_words &&
 	       a->fp_words == b->fp_words;
@@ -120,7 +120,7 @@ static void note_return(struct search *s, const struct path *p)
 	}
 	if (!frame_at(cfa, words, &frame))
 		return;
-	s->conflict |= s->found && !is_same(&frame, &s->frame);
+	s->conflict |= s->found && !scan_is_same(&frame, &s->frame);
 	s->found = true;
 	s->calls = p->calls;
 	s->frame = frame;
@@ -298,7 +298,7 @@ static void begin_function(struct sweep *s, const uint8_t *at)
 	s->farthest = at;
 }
 
-static void end_block(struct sweep *s)
+static void scan_end_block(struct sweep *s)
 {
 	if (s->known && !is_entry(&s->now)) {
 		s->body = s->now;
@@ -347,7 +347,7 @@ static void arrive(struct sweep *s, const uint8_t *at, const struct insn *insn, 
 		s->ended = false;
 }
 
-static void leave(struct sweep *s, const struct insn *insn)
+static void scan_leave(struct sweep *s, const struct insn *insn)
 {
 	const uint8_t *target = insn->next + insn->immediate;
 
@@ -362,10 +362,10 @@ static void leave(struct sweep *s, const struct insn *insn)
 	case FLOW_JUMP:
 		if (!is_entry(&s->now)) /* else this probably goes on in another function */
 			expect(s, target, insn->next);
-		end_block(s);
+		scan_end_block(s);
 		break;
 	case FLOW_AWAY:
-		end_block(s);
+		scan_end_block(s);
 		break;
 	case FLOW_AWAY_STATIC:
 		s->known = false;
@@ -431,7 +431,7 @@ static bool sweep_backward(const struct arch_code *code, const uint8_t *target, 
 		       is_opening(&insn, code->address + (uint64_t)(at - code->begin)));
 		if (at == target)
 			break;
-		leave(&s, &insn);
+		scan_leave(&s, &insn);
 		at = insn.next;
 	}
 	ret_frame->outermost = at == target && s.cleared;

@@ -69,7 +69,7 @@ static struct value less(const struct value *values, const struct insn *insn)
 }
 
 /* Follows one instruction. Returns false if it can't be followed. */
-static bool follow(struct value *values, const struct insn *insn)
+static bool switched_follow(struct value *values, const struct insn *insn)
 {
 	uint32_t registers;
 	struct value value = {.kind = VALUE_UNKNOWN};
@@ -131,7 +131,7 @@ bool arch_switched(const struct arch_code *code, uint64_t pc, uint32_t *ret_row)
 		if (is_switch(&insn))
 			return scan_forward(code, insn.next, true, &frame) && !frame.from_fp &&
 			       row_of_switch(switched_to(values, &insn), &frame, ret_row);
-		if (!follow(values, &insn))
+		if (!switched_follow(values, &insn))
 			break;
 	}
 	return false;
