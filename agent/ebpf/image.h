@@ -41,7 +41,8 @@ struct image {
 	uint64_t *filled; /* bit set of pieces */
 	size_t bytes;	  /* of filled pieces */
 	uint64_t used;	  /* time of the last use; maintained by the owner */
-	struct map rows;  /* offset from load_start -> row, and what is known about it (there.h) */
+	struct map rows;  /* offset from load_start -> row, and what is known about it
+			     (remote_process.h) */
 };
 
 /* Reads the headers. The image owns `source.fd` from now on. Returns 0; -ENOEXEC if this is no ELF

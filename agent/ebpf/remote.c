@@ -10,7 +10,7 @@
 #include "agent/ebpf/images.h"
 #include "agent/ebpf/kernel_rows.h"
 #include "agent/ebpf/maps.h"
-#include "agent/ebpf/there.h"
+#include "agent/ebpf/remote_process.h"
 #include "agent/unwind/row.h"
 #include "base/array.h"
 
@@ -35,8 +35,8 @@ struct remotes {
 struct remote {
 	struct remotes *all;
 	struct kernel_part part;
-	struct there there;
-	struct there_module *modules; /* sorted by address */
+	struct remote_process process;
+	struct remote_process_module *modules; /* sorted by address */
 	uint32_t module_count;
 	uint32_t module_capacity;
 	struct range *ranges; /* what is mapped, sorted by address */
@@ -87,7 +87,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static const struct there_module *module_at(const struct remote *r, uint64_t pc)
+static const struct remote_process_module *module_at(const struct remote *r, uint64_t pc)
 {
 	uint32_t low = 0, high = r->module_count;
 
@@ -123,9 +123,10 @@ static uint64_t within(const struct image *image, uint64_t bias, uint64_t addres
  * current run of mappings. */
 static void add_module(struct remote *r, const struct process_map *map, uint64_t base)
 {
-	struct there_module *last = r->module_count ? &r->modules[r->module_count - 1] : NULL;
-	struct image *image = images_get(&r->all->images, r->there.pid, map, base);
-	struct there_module *module;
+	struct remote_process_module *last =
+		r->module_count ? &r->modules[r->module_count - 1] : NULL;
+	struct image *image = images_get(&r->all->images, r->process.pid, map, base);
+	struct remote_process_module *module;
 	uint64_t bias;
 
 	if (!image)
@@ -140,7 +141,7 @@ static void add_module(struct remote *r, const struct process_map *map, uint64_t
 	if (array_reserve(&r->modules, &r->module_capacity, r->module_count + 1, sizeof(*module)))
 		goto useless;
 	module = &r->modules[r->module_count++];
-	*module = (struct there_module){
+	*module = (struct remote_process_module){
 		.unwind = {.start = within(image, bias, map->start),
 			   .end = within(image, bias, map->end),
 			   .bias = bias,
@@ -226,7 +227,7 @@ static int look(struct remote *r)
 	bool gone = !kernel_part_is_open(kernel, &r->part);
 	struct process_map *maps;
 	uint32_t count;
-	int error = process_maps_read(r->there.pid, &maps, &count);
+	int error = process_maps_read(r->process.pid, &maps, &count);
 
 	r->all->counters.looks++;
 	r->stale = false;
@@ -269,10 +270,10 @@ static const struct range *range_at(const struct remote *r, uint64_t address)
 
 /* The maps are not read during a walk, since modules must not move under it. Unknown code makes the
  * next walk read them. */
-static const struct there_module *find_module(void *context, uint64_t pc)
+static const struct remote_process_module *find_module(void *context, uint64_t pc)
 {
 	struct remote *r = context;
-	const struct there_module *module = module_at(r, pc);
+	const struct remote_process_module *module = module_at(r, pc);
 	const struct range *range = module ? NULL : range_at(r, pc);
 
 	if (!module && (!range || !range->executable))
@@ -299,10 +300,10 @@ int remote_new(struct remotes *all, pid_t pid, struct remote **ret, struct err_t
 	if (!r)
 		return -ENOMEM;
 	r->all = all;
-	r->there = (struct there){.pid = pid,
-				  .context = r,
-				  .find_module = find_module,
-				  .stack_bounds = remote_stack_bounds};
+	r->process = (struct remote_process){.pid = pid,
+					     .context = r,
+					     .find_module = find_module,
+					     .stack_bounds = remote_stack_bounds};
 	kernel_part_let(&all->kernel, &r->part);
 	result = look(r);
 	if (result) {
@@ -345,8 +346,8 @@ void remote_look(struct remote *r, bool news)
  * and the stack was complete. */
 static void insert_used(struct remote *r, bool truncated)
 {
-	for (uint32_t i = 0; i < r->there.row_count; i++) {
-		const struct there_row *row = &r->there.rows[i];
+	for (uint32_t i = 0; i < r->process.row_count; i++) {
+		const struct remote_process_row *row = &r->process.rows[i];
 		const struct range *range = range_at(r, row->pc - 1);
 
 		if (row->accepted &&
@@ -358,10 +359,10 @@ static void insert_used(struct remote *r, bool truncated)
 static void remote_walk(struct remote *r, const struct remote_stack *stack,
 			struct unwind_delta *ret)
 {
-	r->there.address = stack->address;
-	r->there.copy = stack->copy;
-	r->there.size = stack->size;
-	there_walk(&r->there, r->all->thread, &stack->regs, ret);
+	r->process.address = stack->address;
+	r->process.copy = stack->copy;
+	r->process.size = stack->size;
+	remote_process_walk(&r->process, r->all->thread, &stack->regs, ret);
 }
 
 void remote_unwind(struct remote *r, const struct remote_stack *stack, uint64_t *ret_pcs,
@@ -386,8 +387,8 @@ void remote_unwind(struct remote *r, const struct remote_stack *stack, uint64_t 
 	*ret_flags = delta.flags;
 	r->all->counters.stacks++;
 	r->all->counters.truncated += delta.flags & UNWIND_TRUNCATED;
-	r->all->counters.decoded += r->there.decoded;
-	r->there.decoded = 0;
+	r->all->counters.decoded += r->process.decoded;
+	r->process.decoded = 0;
 	images_trim(&r->all->images);
 }
 

@@ -70,7 +70,7 @@ void rows_done(struct rows *rows)
 		block_free(rows->slots[i].open);
 	open_now -= rows->slot_count - rows->first_open;
 	free(rows->slots);
-	late_done(&rows->late);
+	late_updates_done(&rows->late);
 	buf_done(&rows->packed);
 	buf_done(&rows->sealing.packed);
 	for (unsigned i = 0; i < 2; i++)
@@ -281,7 +281,9 @@ int rows_seal(struct rows *rows, uint32_t most)
 
 static int write_late(struct rows *rows)
 {
-	return rows->late.fresh_count ? late_write(&rows->late, false, rows_write_file, rows) : 0;
+	return rows->late.fresh_count
+		       ? late_updates_write(&rows->late, false, rows_write_file, rows)
+		       : 0;
 }
 
 int rows_write_late(struct rows *rows)
@@ -426,11 +428,11 @@ static void end_open(struct rows_block *b, uint32_t i, const struct row_death *d
 	b->view.max.death_ns = b->in_use ? NO_TIME : b->last_death_ns;
 }
 
-static int add_late(struct rows *rows, const struct late_record *record)
+static int add_late(struct rows *rows, const struct late_update_record *record)
 {
-	int r = late_add(&rows->late, record);
+	int r = late_updates_add(&rows->late, record);
 
-	return !r && rows->late.fresh_count >= LATE_FRESH_MAX ? write_late(rows) : r;
+	return !r && rows->late.fresh_count >= LATE_UPDATE_FRESH_MAX ? write_late(rows) : r;
 }
 
 /* What is in use has no death, so its bounds are those of what is known. */
@@ -440,13 +442,13 @@ static int end_sealed(struct rows *rows, struct rows_slot *slot, uint32_t row,
 	slot->in_use -= !death->again && slot->in_use;
 	if (time_ns < slot->zone.min.death_ns)
 		slot->zone.min.death_ns = time_ns;
-	return add_late(rows, &(struct late_record){.row = row,
-						    .time_ns = time_ns,
-						    .stack = death->stack,
-						    .thread = death->thread,
-						    .kind = death->kind,
-						    .end = death->end,
-						    .what = LATE_END});
+	return add_late(rows, &(struct late_update_record){.row = row,
+							   .time_ns = time_ns,
+							   .stack = death->stack,
+							   .thread = death->thread,
+							   .kind = death->kind,
+							   .end = death->end,
+							   .what = LATE_UPDATE_END});
 }
 
 int rows_end(struct rows *rows, uint32_t row, const struct row_death *death)
@@ -465,8 +467,8 @@ int rows_link(struct rows *rows, uint32_t row, uint32_t next)
 	struct rows_slot *slot = &rows->slots[row / ROWS_PER_BLOCK];
 
 	if (!slot->open)
-		return add_late(rows,
-				&(struct late_record){.row = row, .next = next, .what = LATE_NEXT});
+		return add_late(rows, &(struct late_update_record){
+					      .row = row, .next = next, .what = LATE_UPDATE_NEXT});
 	slot->open->chain_next[row % ROWS_PER_BLOCK] = next;
 	return 0;
 }
@@ -478,7 +480,7 @@ bool rows_have_news(const struct rows *rows, uint32_t index, unsigned columns)
 	const struct row_block *zone = &rows->slots[index].zone;
 	uint32_t first = (uint32_t)zone->first_row;
 
-	return columns & ROWS_LATE && late_any(&rows->late, first, first + zone->count - 1);
+	return columns & ROWS_LATE && late_updates_any(&rows->late, first, first + zone->count - 1);
 }
 
 int rows_read_some(const struct rows *rows, uint32_t index, unsigned columns, uint32_t first,
@@ -502,7 +504,7 @@ int rows_read(const struct rows *rows, uint32_t index, unsigned columns,
 	block->view = slot->zone;
 	r = block_unpack(block, &source, columns, limits, spare, err);
 	if (!r && rows_have_news(rows, index, columns)) {
-		r = late_apply(&rows->late, block, rows->fd, limits, spare);
+		r = late_updates_apply(&rows->late, block, rows->fd, limits, spare);
 		if (r < 0)
 			err_set(err, r, "late news of it can't be read");
 	}

@@ -2,7 +2,7 @@
 /*
  * The rows of a recording: the last blocks open, in memory (block.h), the ones before sealed:
  * packed, in a file. Rows are only appended, and their ends filled in; what comes for a sealed row
- * goes apart (late.h).
+ * goes apart (late_updates.h).
  *
  *	blocks:   sealed | sealed | sealed | sealed | open | open | open, being filled
  *	          base   | base   | own    | own    |
@@ -15,7 +15,7 @@
 
 #include "collector/columns/block.h"
 #include "collector/columns/helper.h"
-#include "collector/columns/late.h"
+#include "collector/columns/late_updates.h"
 #include "collector/columns/row_block.h"
 #include "collector/columns/row_memory.h"
 
@@ -60,7 +60,7 @@ struct rows {
 	uint32_t slot_count, slot_capacity;
 	uint32_t first_open; /* slots before it are sealed, all from it on open */
 	uint64_t count;
-	struct late late;
+	struct late_updates late;
 	int fd[2];	   /* [0]: ours, [1]: base; -1: none */
 	uint64_t written;  /* bytes of ours that are in use */
 	struct buf packed; /* spare, of the owner's thread */

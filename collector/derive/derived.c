@@ -467,7 +467,7 @@ static int compact_block(const struct compaction *c, struct compactor *own, uint
 	uint32_t first = (uint32_t)slot->zone.first_row;
 
 	buf_clear(&own->packed);
-	if (late_any(&c->recording->rows.late, first, first + slot->zone.count - 1))
+	if (late_updates_any(&c->recording->rows.late, first, first + slot->zone.count - 1))
 		return merge_block(c, own, index, slot);
 	return copy_block(c, own, slot);
 }

@@ -4,7 +4,7 @@
  *
  *        streams/ID/recording.heapcast   the frames
  *        streams/ID/columns/state        all but the sealed rows (state.h), replaced as a whole
- *        streams/ID/columns/rows.N       sealed blocks (block.h) and late updates (late.h),
+ *        streams/ID/columns/rows.N       sealed blocks (block.h) and late updates (late_updates.h),
  *                                        append only; N: the state's generation
  *
  * The store's writer writes; any process reads. Invariant: a state refers only to bytes of rows.N

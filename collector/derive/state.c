@@ -64,14 +64,14 @@ static void code_culled(struct coder *c, struct recording *r)
 	}
 }
 
-static void code_aparts(struct coder *c, struct recording *r)
+static void code_other_events(struct coder *c, struct recording *r)
 {
-	struct aparts *a = &r->aparts;
+	struct other_events *a = &r->other_events;
 
 	if (!code_array(c, &a->list, &a->count, &a->capacity, sizeof(*a->list)))
 		return;
 	for (uint32_t i = 0; i < a->count && !state_failed(c); i++) {
-		struct apart_info *info = &a->list[i];
+		struct other_event_info *info = &a->list[i];
 
 		code_u64(c, &info->time_ns);
 		code_u64(c, &info->address);
@@ -307,13 +307,13 @@ static void read_open(struct coder *c, struct recording *r)
 		block_free(block);
 }
 
-static void code_pages(struct coder *c, struct late *late, uint64_t bytes)
+static void code_pages(struct coder *c, struct late_updates *late, uint64_t bytes)
 {
 	if (!code_array(c, &late->pages, &late->page_count, &late->page_capacity,
 			sizeof(*late->pages)))
 		return;
 	for (uint32_t i = 0; i < late->page_count && !state_failed(c); i++) {
-		struct late_page *p = &late->pages[i];
+		struct late_update_page *p = &late->pages[i];
 
 		code_u64(c, &p->offset);
 		code_u64(c, &p->check);
@@ -321,7 +321,7 @@ static void code_pages(struct coder *c, struct late *late, uint64_t bytes)
 		code_u32(c, &p->first_row);
 		code_u32(c, &p->last_row);
 		p->base = !c->out || p->base;
-		if (p->count > LATE_PAGE || p->offset > bytes)
+		if (p->count > LATE_UPDATE_PAGE || p->offset > bytes)
 			c->error = -EBADMSG;
 	}
 }
@@ -378,7 +378,7 @@ static void code_recording(struct coder *c, struct recording *r, struct state_fi
 	if (!state_failed(c))
 		code_culled(c, r);
 	if (!state_failed(c))
-		code_aparts(c, r);
+		code_other_events(c, r);
 }
 
 int state_write(const struct recording *recording, const struct state_fit *fit, struct buf *out)

@@ -76,7 +76,7 @@ static void count_event(struct recording *r, const struct event *e)
 
 	l->stored++;
 	if (event_space(e->kind) != EVENT_SPACE_HEAP) {
-		l->stored_apart++;
+		l->stored_other++;
 		return;
 	}
 	if (e->class == EVENT_CLASS_FREE)
@@ -192,8 +192,9 @@ static int take_events(struct recording *r, struct decoded *d)
 		if (mark < batch->n_mark)
 			pass_marks(r, batch, &mark, i);
 		put_behind_mark(event, thread, r->pairing.window_ns);
-		e = event_space(event->kind) == EVENT_SPACE_HEAP ? pairing_add(&r->pairing, event)
-								 : aparts_add(&r->aparts, event);
+		e = event_space(event->kind) == EVENT_SPACE_HEAP
+			    ? pairing_add(&r->pairing, event)
+			    : other_events_add(&r->other_events, event);
 	}
 	pass_marks(r, batch, &mark, UINT32_MAX - 1);
 	return e;

@@ -107,7 +107,7 @@ struct allocator_info {
 
 /* An event that is no block of the heap: a mapping or a pool of the program's own, a setting of its
  * allocator. What address and size mean is in proto/event.h. */
-struct apart_info {
+struct other_event_info {
 	uint64_t time_ns, address, old_address, size;
 	uint32_t thread, stack; /* node; 0: none */
 	uint8_t kind;		/* EventKind */
@@ -136,7 +136,7 @@ struct ledger_info {
 				   was away */
 	uint64_t stored;	/* events in the recording */
 	uint64_t stored_allocations, stored_frees, stored_reallocations;
-	uint64_t stored_apart; /* no blocks of the heap: mappings, pools, settings */
+	uint64_t stored_other; /* no blocks of the heap: mappings, pools, settings */
 	uint64_t missed; /* delivered while this collector was too slow or away, and gone: in gaps
 			    (spool full) of thread 0 */
 	uint64_t missing_batches; /* numbers that are not there */

@@ -154,7 +154,7 @@ static int recording_settle(struct recording *r, uint64_t size)
 		r->end_ns = r->pairing.last_ns;
 	if (!e)
 		e = rows_settle(&r->rows);
-	late_sort(&r->rows.late);
+	late_updates_sort(&r->rows.late);
 	limits = recording_limits(r);
 	if (!e)
 		e = pairing_censor(&r->pairing, &limits);
@@ -204,7 +204,7 @@ void recording_clear(struct recording *r)
 	pairing_done(&r->pairing);
 	rows_done(&r->rows);
 	culled_done(&r->culled);
-	aparts_done(&r->aparts);
+	other_events_done(&r->other_events);
 	definitions_done(&r->definitions);
 	decoded_done(&r->decoded);
 	*r = (struct recording){.path = path, .fd = fd, .derived = derived, .unpacked = unpacked};

@@ -62,9 +62,10 @@ const struct unrecorded_info *recording_unrecorded(const struct recording *recor
 						   uint32_t index);
 uint32_t recording_marks(const struct recording *recording);
 const struct mark_info *recording_mark(const struct recording *recording, uint32_t index);
-/* In the order in which they came; at most 2^20 are kept (ledger_info.stored_apart counts all). */
-uint32_t recording_aparts(const struct recording *recording);
-const struct apart_info *recording_apart(const struct recording *recording, uint32_t index);
+/* In the order in which they came; at most 2^20 are kept (ledger_info.stored_other counts all). */
+uint32_t recording_other_events(const struct recording *recording);
+const struct other_event_info *recording_other_event(const struct recording *recording,
+						     uint32_t index);
 const struct ledger_info *recording_ledger(const struct recording *recording);
 const struct pairing_info *recording_pairing(const struct recording *recording);
 /* The last that there are, and of each the highest that there was (of the faults: the sums at the

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "collector/recording/ahead.h"
-#include "collector/recording/apart.h"
+#include "collector/recording/other_events.h"
 #include "collector/recording/culled.h"
 #include "collector/recording/definitions.h"
 #include "collector/derive/derived.h"
@@ -34,7 +34,7 @@ struct recording {
 	struct rows rows;
 	struct pairing pairing;
 	struct culled culled;
-	struct aparts aparts;
+	struct other_events other_events;
 	bool asleep; /* read from a saved state: pairing.live is not filled yet */
 	struct ledger_info ledger;
 	struct decoded decoded; /* the current batch, without read-ahead */

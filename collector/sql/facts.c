@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "collector/columns/row_block.h"
-#include "collector/query/match/said.h"
+#include "collector/query/match/mark_index.h"
 #include "collector/query/match/map_spans.h"
 #include "collector/sql/state.h"
 #include "collector/recording/culled.h"
@@ -29,8 +29,8 @@ struct facts {
 	uint32_t *depth;	      /* by node */
 	struct row_cache *rows;
 	struct chain_walk chains;
-	struct said said;
-	bool has_said, has_heap, has_mappings, has_stacks;
+	struct mark_index marks;
+	bool has_marks, has_heap, has_mappings, has_stacks;
 	struct glibc_heap heap;
 	struct mappings mappings;
 	struct map_spans spans;
@@ -58,7 +58,7 @@ void facts_free(struct facts *facts)
 	free(facts->sites);
 	free(facts->depth);
 	row_cache_free(facts->rows);
-	said_done(&facts->said);
+	mark_index_done(&facts->marks);
 	mappings_done(&facts->mappings);
 	map_spans_done(&facts->spans);
 	for (unsigned i = 0; i < FACTS_BITS; i++)
@@ -150,8 +150,8 @@ static void mark_others(struct sql *sql, uint8_t *there, uint32_t nodes)
 
 		there[stack <= nodes ? stack : 0] = 1;
 	}
-	for (uint32_t i = 0; i < recording_aparts(sql->recording); i++) {
-		uint32_t stack = recording_apart(sql->recording, i)->stack;
+	for (uint32_t i = 0; i < recording_other_events(sql->recording); i++) {
+		uint32_t stack = recording_other_event(sql->recording, i)->stack;
 
 		if (stack && stack <= nodes)
 			there[stack] = 1;
@@ -351,28 +351,28 @@ int facts_bit(struct sql *sql, enum facts_bit which, uint64_t row, struct err_te
 
 /* ---- marks and mappings ---- */
 
-static const struct said *said_of(struct sql *sql)
+static const struct mark_index *marks_of(struct sql *sql)
 {
 	struct facts *f = facts_of(sql);
 
-	if (f && !f->has_said)
-		f->has_said = said_init(&f->said, sql->recording) == 0;
-	return f && f->has_said ? &f->said : NULL;
+	if (f && !f->has_marks)
+		f->has_marks = mark_index_init(&f->marks, sql->recording) == 0;
+	return f && f->has_marks ? &f->marks : NULL;
 }
 
 uint64_t facts_marker(struct sql *sql, uint64_t time_ns)
 {
-	const struct said *said = said_of(sql);
+	const struct mark_index *marks = marks_of(sql);
 
-	return said ? said_number(said, time_ns) : 0;
+	return marks ? mark_index_number(marks, time_ns) : 0;
 }
 
 const char *facts_label(struct sql *sql, uint32_t thread, uint64_t time_ns)
 {
-	const struct said *said = said_of(sql);
-	uint32_t mark = said ? said_label(said, thread, time_ns) : SAID_NOTHING;
+	const struct mark_index *marks = marks_of(sql);
+	uint32_t mark = marks ? mark_index_label(marks, thread, time_ns) : MARK_NONE;
 
-	return mark == SAID_NOTHING ? NULL : recording_mark(sql->recording, mark)->text;
+	return mark == MARK_NONE ? NULL : recording_mark(sql->recording, mark)->text;
 }
 
 const struct glibc_heap *facts_heap(struct sql *sql)

@@ -447,13 +447,14 @@ static const struct table_column calls_columns[] = {CALLS(COLUMN){0}};
 static int begin_calls(struct table_cursor *c, struct err_text *err)
 {
 	(void)err;
-	c->end = recording_aparts(c->sql->recording);
+	c->end = recording_other_events(c->sql->recording);
 	return 0;
 }
 
 static void put_calls(struct table_cursor *c, sqlite3_context *out, int column)
 {
-	const struct apart_info *a = recording_apart(c->sql->recording, (uint32_t)c->at);
+	const struct other_event_info *a =
+		recording_other_event(c->sql->recording, (uint32_t)c->at);
 
 	switch (column) {
 	case CALLS_TIME:

@@ -209,7 +209,7 @@ static void put_flag(sqlite3_context *out, const struct mapping *m, uint32_t fla
 
 static void put_map_call(sqlite3_context *out, const struct mapping *m, int column)
 {
-	const struct apart_info *call = column == MAPS_END_STACK ? m->end : m->source;
+	const struct other_event_info *call = column == MAPS_END_STACK ? m->end : m->source;
 
 	if (call)
 		put_number(out, column == MAPS_THREAD ? call->thread : call->stack);

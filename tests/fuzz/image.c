@@ -14,16 +14,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/ebpf/there.h"
+#include "agent/ebpf/remote_process.h"
 #include "tests/fuzz/fuzz.h"
 
 #define BIAS  0x7f0000000000ull
 #define STACK 0x7ffc00001000ull
 
 static struct image image;
-static struct there_module module;
+static struct remote_process_module module;
 
-static const struct there_module *find_module(void *context, uint64_t pc)
+static const struct remote_process_module *find_module(void *context, uint64_t pc)
 {
 	(void)context;
 	return pc >= module.unwind.start && pc < module.unwind.end ? &module : NULL;
@@ -31,17 +31,17 @@ static const struct there_module *find_module(void *context, uint64_t pc)
 
 static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
-	const struct there *there = context;
+	const struct remote_process *process = context;
 
 	(void)sp;
-	*ret_low = there->address;
-	*ret_high = there->address + there->size;
-	return there->size > 0;
+	*ret_low = process->address;
+	*ret_high = process->address + process->size;
+	return process->size > 0;
 }
 
 static void walk(const uint64_t *words, size_t count, uint64_t pc)
 {
-	static struct there there;
+	static struct remote_process there;
 	static struct unwind_thread *thread;
 	struct unwind_regs regs = {
 		.pc = pc, .sp = STACK, .fp = STACK + 8 * (count / 2), .has_saved = true};
@@ -50,14 +50,14 @@ static void walk(const uint64_t *words, size_t count, uint64_t pc)
 	if (!thread)
 		thread = unwind_thread_init(mmap(NULL, UNWIND_THREAD_SIZE, PROT_READ | PROT_WRITE,
 						 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-	there = (struct there){.context = &there,
-			       .pid = -1,
-			       .find_module = find_module,
-			       .stack_bounds = stack_bounds,
-			       .address = STACK,
-			       .copy = (const uint8_t *)words,
-			       .size = count * 8};
-	there_walk(&there, thread, &regs, &delta);
+	there = (struct remote_process){.context = &there,
+					.pid = -1,
+					.find_module = find_module,
+					.stack_bounds = stack_bounds,
+					.address = STACK,
+					.copy = (const uint8_t *)words,
+					.size = count * 8};
+	remote_process_walk(&there, thread, &regs, &delta);
 	if (!delta.count || delta.count > UNWIND_MAX_DEPTH ||
 	    (!(delta.flags & UNWIND_DEPTH_LIMIT) && delta.pcs[0] != pc))
 		abort();
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (image_open(&image, &source))
 		return 0;
-	module = (struct there_module){
+	module = (struct remote_process_module){
 		.unwind = {.start = BIAS,
 			   .end = BIAS + (image.load_end - image.load_start),
 			   .bias = BIAS - image.load_start,

@@ -90,7 +90,7 @@ function(heapcast_foreign_scan arch board triple most_wrong least_told)
 	add_executable(${target} ${CMAKE_CURRENT_LIST_DIR}/unwind/foreign/scan.c ${CMAKE_CURRENT_LIST_DIR}/unwind/foreign/sites_${arch}.c
 		${sources} ${foreign_tables})
 	target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/agent/unwind/arch/${arch}
-		${CMAKE_SOURCE_DIR}/agent/unwind/here)
+		${CMAKE_SOURCE_DIR}/agent/unwind/own_engine)
 	target_link_libraries(${target} PRIVATE heapcast_flags heapcast_sanitize PkgConfig::CMOCKA PkgConfig::LIBDW)
 	target_compile_definitions(${target} PRIVATE TRIPLE="${triple}" BOARD="${board}" SYSROOTS="${CMAKE_SOURCE_DIR}/build/sysroots"
 		WRONG_MOST=${most_wrong} TOLD_LEAST=${least_told})

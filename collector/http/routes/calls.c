@@ -29,14 +29,14 @@ struct calls {
 	uint32_t at;
 };
 
-typedef void call_writer(struct json *json, struct exchange *x, const struct apart_info *call,
+typedef void call_writer(struct json *json, struct exchange *x, const struct other_event_info *call,
 			 int *ret_error);
 
 /* Writes all calls, some in each step. `key`: the array's name; NULL: the array stands alone. */
 static int list_calls(struct exchange *x, const char *key, call_writer *write)
 {
 	struct calls *calls = x->work;
-	const struct apart_info *call = NULL;
+	const struct other_event_info *call = NULL;
 	int r = 0;
 
 	if (!calls) {
@@ -56,7 +56,7 @@ static int list_calls(struct exchange *x, const char *key, call_writer *write)
 		json_array(&calls->json, key);
 	}
 	while (!r && x->out.length < STEP_BYTES &&
-	       (call = recording_apart(x->source->recording, calls->at))) {
+	       (call = recording_other_event(x->source->recording, calls->at))) {
 		calls->at++;
 		write(&calls->json, x, call, &r);
 	}
@@ -80,7 +80,7 @@ static const struct answer_field who_fields[] = {
 };
 static const struct answer who_answer = {"caller", who_fields};
 
-static void write_who(struct json *json, struct exchange *x, const struct apart_info *call,
+static void write_who(struct json *json, struct exchange *x, const struct other_event_info *call,
 		      int *ret_error)
 {
 	json_time(json, "timestamp",
@@ -125,8 +125,8 @@ static const struct answer_field mallopt_fields[] = {
 };
 const struct answer mallopt_answer = {"mallopt", mallopt_fields};
 
-static void write_mallopt(struct json *json, struct exchange *x, const struct apart_info *call,
-			  int *ret_error)
+static void write_mallopt(struct json *json, struct exchange *x,
+			  const struct other_event_info *call, int *ret_error)
 {
 	int parameter = event_call_parameter(call->address);
 	const char *name = parameter_name(parameter);
@@ -150,7 +150,7 @@ int mallopts_step(struct exchange *x)
 
 /* ---- mmap ---- */
 
-#define ANSWER_OF struct apart_info
+#define ANSWER_OF struct other_event_info
 static const struct answer_field mapping_fields[] = {
 	ROW_AS("pointer", address, ANSWER_ADDRESS, "address", ""),
 	ROW("length", size, "bytes", ""),
@@ -183,8 +183,8 @@ static const struct answer_field mmaps_fields[] = {
 };
 const struct answer mmaps_answer = {"mmaps", mmaps_fields};
 
-static void write_operation(struct json *json, struct exchange *x, const struct apart_info *call,
-			    int *ret_error)
+static void write_operation(struct json *json, struct exchange *x,
+			    const struct other_event_info *call, int *ret_error)
 {
 	for (size_t i = 0; i < sizeof(operations); i++) {
 		if (operations[i] != call->kind)

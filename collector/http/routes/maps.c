@@ -457,7 +457,7 @@ static const struct answer_field maps_fields[] = {
 const struct answer maps_answer = {"maps", maps_fields};
 
 static int write_call(struct page *page, struct exchange *x, const char *key,
-		      const struct apart_info *call)
+		      const struct other_event_info *call)
 {
 	struct json *json = &page->json;
 	int r = 0;

@@ -54,10 +54,10 @@ static void find_main(struct glibc_heap *heap, const struct recording *recording
 
 static void find_threshold(struct glibc_heap *heap, const struct recording *recording)
 {
-	const struct apart_info *call;
+	const struct other_event_info *call;
 
 	heap->mapped_min = MAPPED_MIN;
-	for (uint32_t i = 0; (call = recording_apart(recording, i)); i++)
+	for (uint32_t i = 0; (call = recording_other_event(recording, i)); i++)
 		if (call->kind == HEAPCAST__EVENT_KIND__EVENT_MALLOPT &&
 		    event_call_parameter(call->address) == M_MMAP_THRESHOLD &&
 		    call->size < heap->mapped_min)

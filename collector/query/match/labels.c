@@ -1,13 +1,14 @@
 /*
  * Labels: a thread carries the text that it set last (heapcast_label), and its allocations carry
- * it, too. For each row, the thread's last label before the row's birth is looked up (said.h).
+ * it, too. For each row, the thread's last label before the row's birth is looked up
+ * (mark_index.h).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collector/columns/row_block.h"
-#include "collector/query/match/said.h"
+#include "collector/query/match/mark_index.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/recording/recording.h"
 
@@ -15,7 +16,7 @@
 
 struct judging {
 	struct matcher *m;
-	struct said said;
+	struct mark_index marks;
 	uint8_t *wanted; /* by mark */
 };
 
@@ -42,9 +43,9 @@ static int labels_judge_rows(void *context, const struct row_block *block,
 
 	for (uint32_t k = 0; k < rows->count; k++) {
 		uint32_t i = row_at(rows, k);
-		uint32_t mark = said_label(&j->said, block->thread[i], block->birth_ns[i]);
+		uint32_t mark = mark_index_label(&j->marks, block->thread[i], block->birth_ns[i]);
 
-		if (mark == SAID_NOTHING || !j->wanted[mark])
+		if (mark == MARK_NONE || !j->wanted[mark])
 			matcher_refuse(j->m, block->first_row + i);
 	}
 	return 0;
@@ -54,7 +55,7 @@ int labels_judge(struct matcher *m, struct err_text *err)
 {
 	struct judging judging = {.m = m};
 	struct matcher all;
-	int r = said_init(&judging.said, m->recording);
+	int r = mark_index_init(&judging.marks, m->recording);
 
 	if (!r)
 		r = find_wanted(&judging);
@@ -64,6 +65,6 @@ int labels_judge(struct matcher *m, struct err_text *err)
 		r = sweep_in_order(&all, ROWS_THREAD | ROWS_BIRTH, labels_judge_rows, &judging,
 				   err);
 	free(judging.wanted);
-	said_done(&judging.said);
+	mark_index_done(&judging.marks);
 	return r;
 }

@@ -59,7 +59,7 @@ static void sort_extents(struct map_extents *e)
 
 /* ---- doubt ---- */
 
-static int add_call(struct map_extents *e, const struct apart_info *call)
+static int add_call(struct map_extents *e, const struct other_event_info *call)
 {
 	if (event_space(call->kind) != EVENT_SPACE_MAPPED)
 		return 0;
@@ -74,16 +74,17 @@ static int find_calls(struct map_readings *m)
 	const struct map_tracker *t = m->tracker;
 	const uint64_t doubt = MAP_READINGS_DOUBT_NS;
 	uint64_t from_ns = m->now_ns > doubt ? m->now_ns - doubt : 0;
-	const struct apart_info *call;
+	const struct other_event_info *call;
 	int r = 0;
 
 	m->calls.count = 0;
 	m->calls_known = true;
-	for (uint32_t i = t->next;
-	     !r && (call = recording_apart(t->recording, i)) && call->time_ns <= m->now_ns + doubt;
+	for (uint32_t i = t->next; !r && (call = recording_other_event(t->recording, i)) &&
+				   call->time_ns <= m->now_ns + doubt;
 	     i++)
 		r = add_call(&m->calls, call);
-	for (uint32_t i = t->next; !r && i-- > 0 && (call = recording_apart(t->recording, i)) &&
+	for (uint32_t i = t->next; !r && i-- > 0 &&
+				   (call = recording_other_event(t->recording, i)) &&
 				   call->time_ns >= from_ns;)
 		r = add_call(&m->calls, call);
 	sort_extents(&m->calls);

@@ -106,7 +106,7 @@ static int add_mapping(struct map_tracker *t, const struct mapping *mapping, uin
 
 /* Ends the region at this position; `start` and `end` are the part that the call took. */
 static int end_region(struct map_tracker *t, uint32_t at, uint64_t time_ns,
-		      const struct apart_info *call, uint64_t start, uint64_t end)
+		      const struct other_event_info *call, uint64_t start, uint64_t end)
 {
 	struct mapping_region *r = map_tracker_region(t, at);
 	struct mapping *m = &t->to->list[r->mapping];
@@ -149,7 +149,7 @@ static struct mapping_region piece_of(const struct mapping_region *r, uint64_t s
 }
 
 static void end_mapping(struct map_tracker *t, uint32_t mapping, uint64_t time_ns,
-			const struct apart_info *call)
+			const struct other_event_info *call)
 {
 	struct mapping *m = &t->to->list[mapping];
 
@@ -159,7 +159,8 @@ static void end_mapping(struct map_tracker *t, uint32_t mapping, uint64_t time_n
 	m->end = call;
 }
 
-static void remember_end(struct map_tracker *t, const struct apart_info *call, uint32_t mapping)
+static void remember_end(struct map_tracker *t, const struct other_event_info *call,
+			 uint32_t mapping)
 {
 	t->ended[t->ended_count % MAP_TRACKER_ENDED].call = call;
 	t->ended[t->ended_count % MAP_TRACKER_ENDED].mapping = mapping;
@@ -167,7 +168,7 @@ static void remember_end(struct map_tracker *t, const struct apart_info *call, u
 }
 
 int map_tracker_cut(struct map_tracker *t, uint64_t start, uint64_t end, uint64_t time_ns,
-		    const struct apart_info *call)
+		    const struct other_event_info *call)
 {
 	uint32_t at = map_tracker_behind(t, start);
 	int r = 0;
@@ -308,12 +309,12 @@ static int note_sizes(struct map_tracker *t, uint64_t time_ns)
 
 /* Finds the mapping that an mremap continues. The recording splits an mremap into an unmapping and
  * a mapping; the unmapping is the last one of the same thread. */
-static uint32_t moved_by(const struct map_tracker *t, const struct apart_info *call)
+static uint32_t moved_by(const struct map_tracker *t, const struct other_event_info *call)
 {
 	for (uint32_t i = 0; call->old_address && i < t->ended_count && i < MAP_TRACKER_ENDED;
 	     i++) {
 		uint32_t at = (t->ended_count - 1 - i) % MAP_TRACKER_ENDED;
-		const struct apart_info *half = t->ended[at].call;
+		const struct other_event_info *half = t->ended[at].call;
 
 		if (half->thread == call->thread)
 			return half->address == call->old_address &&
@@ -324,7 +325,8 @@ static uint32_t moved_by(const struct map_tracker *t, const struct apart_info *c
 	return NO_MAPPING;
 }
 
-static int map_tracker_place(struct map_tracker *t, const struct apart_info *call, uint32_t moved)
+static int map_tracker_place(struct map_tracker *t, const struct other_event_info *call,
+			     uint32_t moved)
 {
 	struct mapping_region region = {.mapping = moved,
 					.address = call->address,
@@ -358,7 +360,7 @@ static int map_tracker_place(struct map_tracker *t, const struct apart_info *cal
 	return add_region(t, &region);
 }
 
-static int map_tracker_take(struct map_tracker *t, const struct apart_info *call)
+static int map_tracker_take(struct map_tracker *t, const struct other_event_info *call)
 {
 	uint32_t moved;
 	uint64_t end;
@@ -393,10 +395,11 @@ static int take_execs(struct map_tracker *t, uint64_t until_ns)
 
 int map_tracker_advance(struct map_tracker *t, uint64_t until_ns)
 {
-	const struct apart_info *call;
+	const struct other_event_info *call;
 	int r = 0;
 
-	while (!r && (call = recording_apart(t->recording, t->next)) && call->time_ns <= until_ns) {
+	while (!r && (call = recording_other_event(t->recording, t->next)) &&
+	       call->time_ns <= until_ns) {
 		r = take_execs(t, call->time_ns);
 		if (!r)
 			r = map_tracker_take(t, call);

@@ -24,7 +24,7 @@ struct map_tracker {
 	uint32_t touched_count, touched_capacity;
 	/* What calls ended last: an mremap continues such a mapping. */
 	struct {
-		const struct apart_info *call;
+		const struct other_event_info *call;
 		uint32_t mapping;
 	} ended[MAP_TRACKER_ENDED];
 	uint32_t ended_count;
@@ -50,7 +50,7 @@ int map_tracker_add(struct map_tracker *tracker, uint64_t start, uint64_t end, u
 		    const struct mapping_look *look);
 /* Removes [start, end) from the regions that exist. `call` may be NULL. */
 int map_tracker_cut(struct map_tracker *tracker, uint64_t start, uint64_t end, uint64_t time_ns,
-		    const struct apart_info *call);
+		    const struct other_event_info *call);
 /* Splits the region at this position; the second part begins at the address. Both parts keep the
  * start time of the whole region. */
 int map_tracker_split(struct map_tracker *tracker, uint32_t at, uint64_t address);

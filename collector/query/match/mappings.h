@@ -61,7 +61,7 @@ struct mapping_region {
 	struct map_usage usage; /* from the last reading */
 	/* The call that ended it, and the part of the region that the call took. NULL: not
 	 * known. */
-	const struct apart_info *end;
+	const struct other_event_info *end;
 	uint64_t end_address, end_size;
 };
 
@@ -75,7 +75,7 @@ struct mapping {
 	uint64_t peak_rss; /* bytes, as far as readings show */
 	bool peak_estimated;
 	uint32_t first_region, region_count;
-	const struct apart_info *source, *end; /* the calls; NULL: not known */
+	const struct other_event_info *source, *end; /* the calls; NULL: not known */
 	/* Used while the mappings are built: */
 	uint32_t live_regions;
 	uint64_t live_bytes;

@@ -1,5 +1,5 @@
 /*
- * Judges rows by their origin: the last number that the program said (heapcast_mark), the mapping
+ * Judges rows by their origin: the last number that the program marks (heapcast_mark), the mapping
  * that they lay in, and the part of the allocator's heap. See matcher.h.
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "collector/query/match/map_spans.h"
 #include "collector/query/match/mappings.h"
 #include "collector/query/match/matcher.h"
-#include "collector/query/match/said.h"
+#include "collector/query/match/mark_index.h"
 #include "collector/query/match/view.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"
@@ -25,7 +25,7 @@ DEFINE_CLEANUP(row_reader_free, struct row_reader *)
 
 struct origin {
 	const struct filter *filter;
-	struct said said;
+	struct mark_index marks;
 	struct glibc_heap heap;
 	struct map_spans spans; /* for from_map */
 };
@@ -83,7 +83,7 @@ static bool origin_passes(const struct origin *o, const struct row_block *block,
 	const struct filter *f = o->filter;
 	uint64_t address = block->address[i], birth = block->birth_ns[i];
 
-	if (f->marker != NO_MARKER && said_number(&o->said, birth) != f->marker)
+	if (f->marker != NO_MARKER && mark_index_number(&o->marks, birth) != f->marker)
 		return false;
 	if (f->from_map != NO_MARKER && !lies_in_map(o, address, birth))
 		return false;
@@ -113,7 +113,7 @@ static int judge(struct matcher *m, const struct origin *o, struct err_text *err
 int origin_judge(struct matcher *m, struct view *view, struct err_text *err)
 {
 	struct origin origin = {.filter = m->filter};
-	int r = said_init(&origin.said, m->recording);
+	int r = mark_index_init(&origin.marks, m->recording);
 
 	glibc_heap_init(&origin.heap, m->recording);
 	if (!r && m->filter->from_map != NO_MARKER)
@@ -121,6 +121,6 @@ int origin_judge(struct matcher *m, struct view *view, struct err_text *err)
 	if (!r)
 		r = judge(m, &origin, err);
 	map_spans_done(&origin.spans);
-	said_done(&origin.said);
+	mark_index_done(&origin.marks);
 	return r;
 }

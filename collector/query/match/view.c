@@ -372,7 +372,7 @@ static void forget_index(struct kept_index *usage)
 {
 	usage_index_free(usage->index);
 	usage->index = NULL;
-	kept_close(&usage->kept);
+	result_file_close(&usage->kept);
 }
 
 static void forget_indexes(struct view *view)

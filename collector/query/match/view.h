@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "collector/query/time/filtered_index.h"
-#include "collector/query/sweep/kept.h"
+#include "collector/query/sweep/result_file.h"
 #include "collector/query/match/intern.h"
 #include "collector/query/query.h"
 #include "collector/symbols/strings.h"
@@ -65,7 +65,7 @@ struct view {
 	pthread_mutex_t index_lock;
 	struct kept_index {
 		struct usage_index *index;   /* NULL: not made yet */
-		struct kept kept;	     /* the file that it was read from */
+		struct result_file kept;     /* the file that it was read from */
 	} usage[2];			     /* of all rows; of those that were not freed */
 	struct filtered_indexes filtered[2]; /* for exact answers; for previews */
 	/* The groups that have bands (series.c), highest first, each by one of its stacks. By

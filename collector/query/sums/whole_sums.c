@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "collector/columns/row_block.h"
 #include "collector/query/sums/group_peaks.h"
-#include "collector/query/sweep/kept.h"
+#include "collector/query/sweep/result_file.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"
 
@@ -30,13 +30,13 @@ void whole_sums_free(struct whole_sums *whole)
 static struct whole_sums *whole_sums_load(const struct recording *recording)
 {
 	struct whole_sums *whole = NULL;
-	struct kept kept = {0};
+	struct result_file kept = {0};
 	uint64_t frames;
 
-	if (kept_open(recording, NAME, &kept, &frames) < 0 ||
+	if (result_file_open(recording, NAME, &kept, &frames) < 0 ||
 	    whole_sums_read(kept.data, kept.length, recording, frames, &whole) < 0)
 		whole = NULL;
-	kept_close(&kept);
+	result_file_close(&kept);
 	return whole;
 }
 
@@ -45,9 +45,9 @@ static void save(const struct whole_sums *whole, const struct recording *recordi
 	struct buf bytes = {0};
 	uint64_t frames;
 
-	if (kept_wanted(recording, NAME, &frames) &&
+	if (result_file_wanted(recording, NAME, &frames) &&
 	    whole_sums_write(whole, recording, frames, &bytes) == 0)
-		kept_write(recording, NAME, &bytes, NULL, 0);
+		result_file_write(recording, NAME, &bytes, NULL, 0);
 	buf_done(&bytes);
 }
 

@@ -2,8 +2,8 @@
 /*
  * Sums by node of all rows. Queries without a filter are answered from them, and group filters
  * compare with them. The view owns them until view_refresh. For a stream that has ended they are
- * kept beside its rows (kept.h). Parts that few queries need are computed on demand. The bytes
- * (little endian; entries in the order of the nodes' first rows):
+ * kept beside its rows (result_file.h). Parts that few queries need are computed on demand. The
+ *bytes (little endian; entries in the order of the nodes' first rows):
  *
  *	offset  bytes
  *	     0	    8  "HCNSUMS" and the version, '2'

@@ -29,7 +29,7 @@
  */
 #include "base/buf.h"
 #include "collector/query/time/history.h"
-#include "collector/query/sweep/kept.h"
+#include "collector/query/sweep/result_file.h"
 
 struct usage_index;
 
@@ -77,7 +77,7 @@ int usage_index_read(const uint8_t *data, size_t length, const struct recording 
 /* usage_index_kept.c. Reads the index of all rows, or of those that were not freed, that is kept
  * beside the recording. `kept` backs the index; the caller closes it in any case. Returns 0, or a
  * negative errno if there is no valid index. */
-int usage_index_load(const struct recording *recording, bool leaked, struct kept *kept,
+int usage_index_load(const struct recording *recording, bool leaked, struct result_file *kept,
 		     struct usage_index **ret_index);
 /* Keeps the index beside the recording, if possible. */
 void usage_index_save(const struct usage_index *index, const struct recording *recording,

@@ -271,7 +271,7 @@ static void check_pages(const struct mappings *m, const struct page *pages, uint
 
 	for (unsigned p = 0; p < PAGES; p++) {
 		const struct mapping_region *r = holder(m, p, now);
-		const struct apart_info *source;
+		const struct other_event_info *source;
 
 		assert_int_equal(r != NULL, pages[p].owner != 0);
 		if (!r)

@@ -200,14 +200,14 @@ static void missing_first_batches(void **state)
 static void missing_behind_a_catch_up(void **state)
 {
 	(void)state;
-	for (unsigned there_before = 0; there_before < 2; there_before++)
+	for (unsigned remote_process_before = 0; remote_process_before < 2; remote_process_before++)
 		for (size_t gone = 0; gone < 3; gone++) {
 			struct builder b, rest = {0};
 			struct recording *r;
 			size_t told;
 
 			builder_init(&b, 1);
-			if (there_before) {
+			if (remote_process_before) {
 				builder_malloc(&b, 1, 1, 0x800, 32);
 				builder_close(&b, 1);
 			} else {

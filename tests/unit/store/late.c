@@ -1,6 +1,6 @@
 /* Late news of rows: in which order they are applied, to which rows and columns, and what of a
  * damaged page is refused. */
-#include "collector/columns/late.h"
+#include "collector/columns/late_updates.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 static const struct block_limits limits = {.nodes = 50, .threads = 4, .rows = FIRST + 100};
 
 struct bench {
-	struct late late;
+	struct late_updates late;
 	struct rows_block *block;
 	struct buf spare;
 	FILE *file;
@@ -47,7 +47,7 @@ static void bench_open(struct bench *b)
 
 static void bench_close(struct bench *b)
 {
-	late_done(&b->late);
+	late_updates_done(&b->late);
 	block_free(b->block);
 	buf_done(&b->spare);
 	fclose(b->file);
@@ -67,33 +67,33 @@ static int full(void *context, const void *data, size_t length, uint64_t *ret_of
 	return -ENOSPC;
 }
 
-static struct late_record ended(uint32_t row, uint64_t time_ns)
+static struct late_update_record ended(uint32_t row, uint64_t time_ns)
 {
-	return (struct late_record){.row = row,
-				    .time_ns = time_ns,
-				    .stack = 50,
-				    .thread = 4,
-				    .kind = 3,
-				    .end = BLOCK_FREED,
-				    .what = LATE_END};
+	return (struct late_update_record){.row = row,
+					   .time_ns = time_ns,
+					   .stack = 50,
+					   .thread = 4,
+					   .kind = 3,
+					   .end = BLOCK_FREED,
+					   .what = LATE_UPDATE_END};
 }
 
-static void add(struct bench *b, struct late_record record)
+static void add(struct bench *b, struct late_update_record record)
 {
-	assert_int_equal(late_add(&b->late, &record), 0);
+	assert_int_equal(late_updates_add(&b->late, &record), 0);
 }
 
 static int apply(struct bench *b)
 {
-	return late_apply(&b->late, b->block, b->fd, &limits, &b->spare);
+	return late_updates_apply(&b->late, b->block, b->fd, &limits, &b->spare);
 }
 
 static void settle(struct bench *b, bool written)
 {
 	if (written)
-		assert_int_equal(late_write(&b->late, false, append, b), 0);
+		assert_int_equal(late_updates_write(&b->late, false, append, b), 0);
 	else
-		late_sort(&b->late);
+		late_updates_sort(&b->late);
 }
 
 /* The rows beside the block's, and the last news of each row, in memory and from a file. */
@@ -161,7 +161,8 @@ static void test_columns(void **state)
 	v = &b.block->view;
 	add(&b, ended(FIRST, 99));
 	add(&b, ended(FIRST + 1, 101));
-	add(&b, (struct late_record){.row = FIRST, .next = FIRST + 9, .what = LATE_NEXT});
+	add(&b,
+	    (struct late_update_record){.row = FIRST, .next = FIRST + 9, .what = LATE_UPDATE_NEXT});
 	settle(&b, false);
 	v->death_thread = NULL;
 	v->chain_next = NULL;
@@ -197,74 +198,75 @@ static void test_any(void **state)
 		struct bench b;
 
 		bench_open(&b);
-		assert_false(late_any(&b.late, 0, UINT32_MAX));
+		assert_false(late_updates_any(&b.late, 0, UINT32_MAX));
 		add(&b, ended(20, 1));
 		add(&b, ended(10, 1));
 		settle(&b, written);
-		assert_false(late_any(&b.late, 0, 9));
-		assert_true(late_any(&b.late, 0, 10));
-		assert_true(late_any(&b.late, 10, 10));
-		assert_int_equal(late_any(&b.late, 11, 19), written); /* a page may have some */
-		assert_true(late_any(&b.late, 20, 30));
-		assert_false(late_any(&b.late, 21, 30));
+		assert_false(late_updates_any(&b.late, 0, 9));
+		assert_true(late_updates_any(&b.late, 0, 10));
+		assert_true(late_updates_any(&b.late, 10, 10));
+		assert_int_equal(late_updates_any(&b.late, 11, 19),
+				 written); /* a page may have some */
+		assert_true(late_updates_any(&b.late, 20, 30));
+		assert_false(late_updates_any(&b.late, 21, 30));
 		bench_close(&b);
 	}
 }
 
-/* Pages of LATE_PAGE records; each knows its rows. */
+/* Pages of LATE_UPDATE_PAGE records; each knows its rows. */
 static void test_pages(void **state)
 {
 	struct bench b;
 
 	(void)state;
 	bench_open(&b);
-	for (uint32_t i = 0; i <= LATE_PAGE; i++)
-		add(&b, ended(LATE_PAGE - i, 1));
-	assert_int_equal(late_write(&b.late, false, full, NULL), -ENOSPC);
+	for (uint32_t i = 0; i <= LATE_UPDATE_PAGE; i++)
+		add(&b, ended(LATE_UPDATE_PAGE - i, 1));
+	assert_int_equal(late_updates_write(&b.late, false, full, NULL), -ENOSPC);
 	assert_int_equal(b.late.page_count, 0);
-	assert_int_equal(b.late.fresh_count, LATE_PAGE + 1);
-	assert_int_equal(late_write(&b.late, true, append, &b), 0);
+	assert_int_equal(b.late.fresh_count, LATE_UPDATE_PAGE + 1);
+	assert_int_equal(late_updates_write(&b.late, true, append, &b), 0);
 	assert_int_equal(b.late.page_count, 2);
-	assert_int_equal(b.late.pages[0].count, LATE_PAGE);
+	assert_int_equal(b.late.pages[0].count, LATE_UPDATE_PAGE);
 	assert_int_equal(b.late.pages[0].first_row, 0);
-	assert_int_equal(b.late.pages[0].last_row, LATE_PAGE - 1);
+	assert_int_equal(b.late.pages[0].last_row, LATE_UPDATE_PAGE - 1);
 	assert_int_equal(b.late.pages[0].offset, 0);
 	assert_true(b.late.pages[0].base);
 	assert_int_equal(b.late.pages[1].count, 1);
-	assert_int_equal(b.late.pages[1].first_row, LATE_PAGE);
-	assert_int_equal(b.late.pages[1].last_row, LATE_PAGE);
-	assert_int_equal(b.late.pages[1].offset, LATE_PAGE * LATE_RECORD);
-	assert_int_equal(late_write(&b.late, true, append, &b), 0);
+	assert_int_equal(b.late.pages[1].first_row, LATE_UPDATE_PAGE);
+	assert_int_equal(b.late.pages[1].last_row, LATE_UPDATE_PAGE);
+	assert_int_equal(b.late.pages[1].offset, LATE_UPDATE_PAGE * LATE_UPDATE_RECORD);
+	assert_int_equal(late_updates_write(&b.late, true, append, &b), 0);
 	assert_int_equal(b.late.page_count, 2); /* nothing was left */
 	bench_close(&b);
 }
 
-/* A record's bytes, as late.h draws them. */
+/* A record's bytes, as late_updates.h draws them. */
 static void test_bytes(void **state)
 {
-	static const uint8_t expected[LATE_RECORD] = {
+	static const uint8_t expected[LATE_UPDATE_RECORD] = {
 		4,    3,    2,	  1,	8,    7,    6,	  5,	0x18, 0x17, 0x16, 0x15, 0x14, 0x13,
 		0x12, 0x11, 0x24, 0x23, 0x22, 0x21, 0x28, 0x27, 0x26, 0x25, 9,	  3,	1,    0};
-	uint8_t bytes[LATE_RECORD];
+	uint8_t bytes[LATE_UPDATE_RECORD];
 	struct bench b;
 
 	(void)state;
 	bench_open(&b);
-	add(&b, (struct late_record){.row = 0x01020304,
-				     .next = 0x05060708,
-				     .time_ns = 0x1112131415161718,
-				     .stack = 0x21222324,
-				     .thread = 0x25262728,
-				     .kind = 9,
-				     .end = 3,
-				     .what = LATE_END});
+	add(&b, (struct late_update_record){.row = 0x01020304,
+					    .next = 0x05060708,
+					    .time_ns = 0x1112131415161718,
+					    .stack = 0x21222324,
+					    .thread = 0x25262728,
+					    .kind = 9,
+					    .end = 3,
+					    .what = LATE_UPDATE_END});
 	settle(&b, true);
-	assert_int_equal(pread(b.fd[0], bytes, sizeof(bytes), 0), LATE_RECORD);
-	assert_memory_equal(bytes, expected, LATE_RECORD);
+	assert_int_equal(pread(b.fd[0], bytes, sizeof(bytes), 0), LATE_UPDATE_RECORD);
+	assert_memory_equal(bytes, expected, LATE_UPDATE_RECORD);
 	bench_close(&b);
 }
 
-static void assert_sane(struct late_record record, bool sane)
+static void assert_sane(struct late_update_record record, bool sane)
 {
 	struct bench b;
 
@@ -278,8 +280,10 @@ static void assert_sane(struct late_record record, bool sane)
 /* What names rows, nodes or threads that are not there, or an end that is none. */
 static void test_sane(void **state)
 {
-	struct late_record record = ended(FIRST + 1, ROWS_TIME_MAX),
-			   next = {.row = FIRST + 1, .next = FIRST + 2, .what = LATE_NEXT};
+	struct late_update_record record = ended(FIRST + 1, ROWS_TIME_MAX),
+				  next = {.row = FIRST + 1,
+					  .next = FIRST + 2,
+					  .what = LATE_UPDATE_NEXT};
 
 	(void)state;
 	assert_sane(record, true);
@@ -328,7 +332,7 @@ static void test_damaged(void **state)
 	b.late.pages[0].check ^= 1;
 	b.late.pages[0].count = 3; /* more than the file has */
 	assert_int_equal(apply(&b), -EBADMSG);
-	b.late.pages[0].count = LATE_PAGE + 1;
+	b.late.pages[0].count = LATE_UPDATE_PAGE + 1;
 	assert_int_equal(apply(&b), -EBADMSG);
 	bench_close(&b);
 }

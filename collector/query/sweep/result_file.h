@@ -10,25 +10,25 @@
 #include "collector/columns/row_block.h"
 
 /* For fewer rows, computing a result is faster than reading it. */
-#define KEPT_ROWS_MIN ROWS_PER_BLOCK
+#define RESULT_FILE_ROWS_MIN ROWS_PER_BLOCK
 
 /* The bytes of such a file, mapped. */
 struct recording;
 
-struct kept {
+struct result_file {
 	const uint8_t *data; /* NULL: none */
 	size_t length;
 };
 
 /* Maps the file. It is valid if it was made from *ret_frames (recording_keep). Returns a negative
  * errno if there is no such file. */
-int kept_open(const struct recording *recording, const char *name, struct kept *ret_kept,
-	      uint64_t *ret_frames);
-void kept_close(struct kept *kept);
+int result_file_open(const struct recording *recording, const char *name,
+		     struct result_file *ret_kept, uint64_t *ret_frames);
+void result_file_close(struct result_file *kept);
 /* Whether there is a place for the file; *ret_frames is the state of the recording to store in
  * it. */
-bool kept_wanted(const struct recording *recording, const char *name, uint64_t *ret_frames);
+bool result_file_wanted(const struct recording *recording, const char *name, uint64_t *ret_frames);
 /* Writes `head` and `length` bytes of `rest` behind it. Readers see all of the file or nothing.
  * Failure is ignored. */
-void kept_write(const struct recording *recording, const char *name, const struct buf *head,
-		const uint8_t *rest, size_t length);
+void result_file_write(const struct recording *recording, const char *name, const struct buf *head,
+		       const uint8_t *rest, size_t length);

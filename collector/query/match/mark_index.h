@@ -7,8 +7,8 @@
 
 struct recording;
 
-struct said {
-	struct said_mark {
+struct mark_index {
+	struct mark_index_entry {
 		uint64_t time_ns;
 		uint32_t thread; /* the label's thread; 0 for a number */
 		uint32_t mark;	 /* number of the mark in the recording */
@@ -17,12 +17,12 @@ struct said {
 	uint32_t number_count, label_count;
 };
 
-#define SAID_NOTHING UINT32_MAX
+#define MARK_NONE UINT32_MAX
 
 /* Returns 0 or -ENOMEM. */
-int said_init(struct said *said, const struct recording *recording);
-void said_done(struct said *said);
+int mark_index_init(struct mark_index *marks, const struct recording *recording);
+void mark_index_done(struct mark_index *marks);
 /* 0 until the program has said a number. */
-uint64_t said_number(const struct said *said, uint64_t time_ns);
-/* The mark (recording_mark) of the thread's label at that time, or SAID_NOTHING. */
-uint32_t said_label(const struct said *said, uint32_t thread, uint64_t time_ns);
+uint64_t mark_index_number(const struct mark_index *marks, uint64_t time_ns);
+/* The mark (recording_mark) of the thread's label at that time, or MARK_NONE. */
+uint32_t mark_index_label(const struct mark_index *marks, uint32_t thread, uint64_t time_ns);

@@ -8,14 +8,14 @@
 #include "proto/columns.h"
 #include "collector/recording/info.h"
 
-/* kept; further ones are only counted (ledger_info.stored_apart) */
-#define APARTS_MAX (1u << 20)
+/* kept; further ones are only counted (ledger_info.stored_other) */
+#define OTHER_EVENTS_MAX (1u << 20)
 
-struct aparts {
-	struct apart_info *list;
+struct other_events {
+	struct other_event_info *list;
 	uint32_t count, capacity;
 };
 
-void aparts_done(struct aparts *aparts);
+void other_events_done(struct other_events *other_events);
 /* Adds an event whose stack is a node of this recording. Returns 0 or -ENOMEM. */
-int aparts_add(struct aparts *aparts, const struct event *event);
+int other_events_add(struct other_events *other_events, const struct event *event);

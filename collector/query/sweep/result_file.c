@@ -1,5 +1,5 @@
-/* See kept.h. */
-#include "collector/query/sweep/kept.h"
+/* See result_file.h. */
+#include "collector/query/sweep/result_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #define BYTES_MAX (1u << 30)
 
-static int map_all(const char *path, struct kept *ret)
+static int map_all(const char *path, struct result_file *ret)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
@@ -30,7 +30,7 @@ static int map_all(const char *path, struct kept *ret)
 	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return -errno;
-	*ret = (struct kept){at, (size_t)st.st_size};
+	*ret = (struct result_file){at, (size_t)st.st_size};
 	return 0;
 }
 
@@ -55,34 +55,34 @@ static void write_whole(const char *path, const struct buf *head, const uint8_t 
 		unlink(temporary);
 }
 
-int kept_open(const struct recording *recording, const char *name, struct kept *ret_kept,
-	      uint64_t *ret_frames)
+int result_file_open(const struct recording *recording, const char *name,
+		     struct result_file *ret_kept, uint64_t *ret_frames)
 {
 	cleanup(cleanup_free) char *path = NULL;
-	int r = recording_rows(recording) < KEPT_ROWS_MIN
+	int r = recording_rows(recording) < RESULT_FILE_ROWS_MIN
 			? -ENOENT
 			: recording_keep(recording, name, &path, ret_frames);
 
 	return r ? r : map_all(path, ret_kept);
 }
 
-void kept_close(struct kept *kept)
+void result_file_close(struct result_file *kept)
 {
 	if (kept->data)
 		munmap((void *)(uintptr_t)kept->data, kept->length);
-	*kept = (struct kept){0};
+	*kept = (struct result_file){0};
 }
 
-bool kept_wanted(const struct recording *recording, const char *name, uint64_t *ret_frames)
+bool result_file_wanted(const struct recording *recording, const char *name, uint64_t *ret_frames)
 {
 	cleanup(cleanup_free) char *path = NULL;
 
-	return recording_rows(recording) >= KEPT_ROWS_MIN &&
+	return recording_rows(recording) >= RESULT_FILE_ROWS_MIN &&
 	       recording_keep(recording, name, &path, ret_frames) == 0;
 }
 
-void kept_write(const struct recording *recording, const char *name, const struct buf *head,
-		const uint8_t *rest, size_t length)
+void result_file_write(const struct recording *recording, const char *name, const struct buf *head,
+		       const uint8_t *rest, size_t length)
 {
 	cleanup(cleanup_free) char *path = NULL;
 	uint64_t frames;

@@ -2,8 +2,8 @@
 /*
  * Access to the tables and code of modules when the engine unwinds its own process: they are in
  * memory. For other processes the agent has another header of this name
- * (agent/ebpf/there/memory.h); CMake picks one. Offsets are relative to the module's load_start.
- * The functions return NULL if the memory can't be read.
+ * (agent/ebpf/remote_engine/memory.h); CMake picks one. Offsets are relative to the module's
+ * load_start. The functions return NULL if the memory can't be read.
  */
 #include "agent/unwind/arch/arch.h"
 #include "agent/unwind/unwind.h"

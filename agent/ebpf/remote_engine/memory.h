@@ -1,6 +1,7 @@
 #pragma once
 /* Reads tables and code of another process's modules from their images. It replaces
- * agent/unwind/here/memory.h, which documents the functions; agent/ebpf/there.c implements them. */
+ * agent/unwind/own_engine/memory.h, which documents the functions; agent/ebpf/remote_process.c
+ * implements them. */
 #include "agent/unwind/arch/arch.h"
 #include "agent/unwind/unwind.h"
 

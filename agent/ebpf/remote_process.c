@@ -1,6 +1,6 @@
-/* Implements what the engine reads from another process. See there.h. This file is compiled like
- * the engine (there/engine.h). */
-#include "agent/ebpf/there.h"
+/* Implements what the engine reads from another process. See remote_process.h. This file is
+ * compiled like the engine (remote_engine/engine.h). */
+#include "agent/ebpf/remote_process.h"
 
 #include <string.h>
 
@@ -14,10 +14,10 @@
 /* rows of an image; a limit for programs that make up return addresses */
 #define ROWS_MAX (1u << 18)
 
-static struct there *now;
+static struct remote_process *now;
 
 /* Reads only the copy: the process has run on since, and the stack may hold other frames now. */
-uint64_t there_load(uint64_t address)
+uint64_t remote_process_load(uint64_t address)
 {
 	uint64_t value;
 
@@ -32,7 +32,7 @@ uint64_t there_load(uint64_t address)
 
 static struct image *image_of(const struct unwind_module *module)
 {
-	return ((const struct there_module *)(const void *)module)->image;
+	return ((const struct remote_process_module *)(const void *)module)->image;
 }
 
 const uint8_t *module_memory(const struct unwind_module *module, uint64_t offset, uint64_t *length)
@@ -79,7 +79,7 @@ bool module_code_around(const struct unwind_module *module, uint64_t pc, struct 
 
 const uint8_t *code_before(uint64_t pc, uint64_t length)
 {
-	const struct there_module *module = now->find_module(now->context, pc - 1);
+	const struct remote_process_module *module = now->find_module(now->context, pc - 1);
 
 	if (!module || pc - length < module->unwind.load_start)
 		return NULL;
@@ -96,13 +96,14 @@ bool jit_find(uint64_t pc, struct unwind_module *ret_module)
 
 static const struct unwind_module *find_module(void *context, uint64_t pc)
 {
-	const struct there_module *module = now->find_module(now->context, pc);
+	const struct remote_process_module *module = now->find_module(now->context, pc);
 
 	(void)context;
 	return module ? &module->unwind : NULL;
 }
 
-static int there_stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
+static int remote_process_stack_bounds(void *context, uint64_t sp, uint64_t *ret_low,
+				       uint64_t *ret_high)
 {
 	(void)context;
 	return now->stack_bounds ? now->stack_bounds(now->context, sp, ret_low, ret_high) : 0;
@@ -115,14 +116,14 @@ static uint64_t readable(uint64_t from, uint64_t to)
 	return from + (64u << 20);
 }
 
-static const struct unwind_host there_host = {
+static const struct unwind_host remote_process_host = {
 	.find_module = find_module,
-	.stack_bounds = there_stack_bounds,
+	.stack_bounds = remote_process_stack_bounds,
 	.readable = readable,
 	.reads_checked = true,
 };
 
-static bool is_accepted(const struct there_module *module, uint64_t pc, uint32_t row)
+static bool is_accepted(const struct remote_process_module *module, uint64_t pc, uint32_t row)
 {
 	uint64_t offset = pc - module->unwind.load_start, length = offset < 16 ? offset : 16;
 	const uint8_t *code;
@@ -133,17 +134,18 @@ static bool is_accepted(const struct there_module *module, uint64_t pc, uint32_t
 	return code && arch_is_behind_call(code, length);
 }
 
-static void there_note(uint64_t pc, uint32_t row, bool accepted)
+static void remote_process_note(uint64_t pc, uint32_t row, bool accepted)
 {
 	if (now->row_count < THERE_ROWS)
-		now->rows[now->row_count++] = (struct there_row){pc, row, accepted};
+		now->rows[now->row_count++] = (struct remote_process_row){pc, row, accepted};
 }
 
 /* Keeps a module's rows with its image, for all processes that map it. Rows of code outside of
  * modules are not kept. */
 uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 {
-	const struct there_module *module = pc ? now->find_module(now->context, pc - 1) : NULL;
+	const struct remote_process_module *module =
+		pc ? now->find_module(now->context, pc - 1) : NULL;
 	uint64_t offset = module ? pc - module->unwind.load_start : 0, *known = NULL;
 	uint32_t row;
 	bool accepted;
@@ -152,7 +154,7 @@ uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 	if (module)
 		known = map_get(&module->image->rows, offset);
 	if (known) {
-		there_note(pc, (uint32_t)*known, *known & ACCEPTED);
+		remote_process_note(pc, (uint32_t)*known, *known & ACCEPTED);
 		return (uint32_t)*known;
 	}
 	now->decoded++;
@@ -165,22 +167,22 @@ uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 		if (known)
 			*known = row | (accepted ? ACCEPTED : 0);
 	}
-	there_note(pc, row, accepted);
+	remote_process_note(pc, row, accepted);
 	return row;
 }
 
-void there_walk(struct there *there, struct unwind_thread *thread, const struct unwind_regs *regs,
-		struct unwind_delta *ret_delta)
+void remote_process_walk(struct remote_process *process, struct unwind_thread *thread,
+			 const struct unwind_regs *regs, struct unwind_delta *ret_delta)
 {
-	now = there;
-	unwind_host = &there_host;
-	there->unreadable = false;
-	there->row_count = 0;
+	now = process;
+	unwind_host = &remote_process_host;
+	process->unreadable = false;
+	process->row_count = 0;
 	thread->count = 0;
 	thread->emitted = 0;
 	memset(thread->regions, 0, sizeof(thread->regions));
 	walk_whole(thread, regs, UNWIND_MAX_DEPTH, ret_delta);
-	if (there->unreadable)
+	if (process->unreadable)
 		ret_delta->flags |= UNWIND_TRUNCATED;
 	now = NULL;
 }

@@ -1,5 +1,5 @@
-/* Late updates of sealed rows. late.h describes them. */
-#include "collector/columns/late.h"
+/* Late updates of sealed rows. late_updates.h describes them. */
+#include "collector/columns/late_updates.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 #include "collector/columns/row_block.h"
 #include "base/ban.h"
 
-void late_done(struct late *l)
+void late_updates_done(struct late_updates *l)
 {
 	free(l->fresh);
 	free(l->pages);
-	*l = (struct late){0};
+	*l = (struct late_updates){0};
 }
 
-int late_add(struct late *l, const struct late_record *record)
+int late_updates_add(struct late_updates *l, const struct late_update_record *record)
 {
 	if (array_reserve(&l->fresh, &l->fresh_capacity, (uint64_t)l->fresh_count + 1,
 			  sizeof(*l->fresh)) < 0)
@@ -32,14 +32,14 @@ int late_add(struct late *l, const struct late_record *record)
 
 static int by_row(const void *a, const void *b)
 {
-	const struct late_record *x = a, *y = b;
+	const struct late_update_record *x = a, *y = b;
 
 	if (x->row != y->row)
 		return x->row < y->row ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-void late_sort(struct late *l)
+void late_updates_sort(struct late_updates *l)
 {
 	if (l->sorted == l->fresh_count)
 		return;
@@ -58,7 +58,7 @@ static uint8_t *put_u32(uint8_t *to, uint32_t value)
 	return to;
 }
 
-static uint8_t *put_record(uint8_t *to, const struct late_record *r)
+static uint8_t *put_record(uint8_t *to, const struct late_update_record *r)
 {
 	to = put_u32(to, r->row);
 	to = put_u32(to, r->next);
@@ -69,9 +69,9 @@ static uint8_t *put_record(uint8_t *to, const struct late_record *r)
 	return put_u32(to, (uint32_t)r->kind | (uint32_t)r->end << 8 | (uint32_t)r->what << 16);
 }
 
-static struct late_record read_record(struct reader *in)
+static struct late_update_record read_record(struct reader *in)
 {
-	struct late_record r = {0};
+	struct late_update_record r = {0};
 	uint32_t bytes;
 
 	r.row = reader_u32le(in);
@@ -86,20 +86,22 @@ static struct late_record read_record(struct reader *in)
 	return r;
 }
 
-int late_write(struct late *l, bool base,
-	       int (*write)(void *context, const void *data, size_t length, uint64_t *ret_offset),
-	       void *context)
+int late_updates_write(struct late_updates *l, bool base,
+		       int (*write)(void *context, const void *data, size_t length,
+				    uint64_t *ret_offset),
+		       void *context)
 {
-	static _Thread_local uint8_t bytes[LATE_PAGE * LATE_RECORD];
+	static _Thread_local uint8_t bytes[LATE_UPDATE_PAGE * LATE_UPDATE_RECORD];
 	int r = 0;
 
-	late_sort(l);
-	for (uint32_t from = 0; !r && from < l->fresh_count; from += LATE_PAGE) {
-		uint32_t left = l->fresh_count - from, n = left < LATE_PAGE ? left : LATE_PAGE;
-		struct late_page page = {.count = n,
-					 .first_row = l->fresh[from].row,
-					 .last_row = l->fresh[from + n - 1].row,
-					 .base = base};
+	late_updates_sort(l);
+	for (uint32_t from = 0; !r && from < l->fresh_count; from += LATE_UPDATE_PAGE) {
+		uint32_t left = l->fresh_count - from,
+			 n = left < LATE_UPDATE_PAGE ? left : LATE_UPDATE_PAGE;
+		struct late_update_page page = {.count = n,
+						.first_row = l->fresh[from].row,
+						.last_row = l->fresh[from + n - 1].row,
+						.base = base};
 		uint8_t *at = bytes;
 
 		for (uint32_t i = 0; i < n; i++)
@@ -119,7 +121,7 @@ int late_write(struct late *l, bool base,
 
 /* ---- reading ---- */
 
-static uint32_t first_fresh(const struct late *l, uint32_t row)
+static uint32_t first_fresh(const struct late_updates *l, uint32_t row)
 {
 	uint32_t low = 0, high = l->sorted;
 
@@ -134,12 +136,12 @@ static uint32_t first_fresh(const struct late *l, uint32_t row)
 	return low;
 }
 
-static bool touches(const struct late_page *page, uint32_t first, uint32_t last)
+static bool touches(const struct late_update_page *page, uint32_t first, uint32_t last)
 {
 	return page->first_row <= last && page->last_row >= first;
 }
 
-bool late_any(const struct late *l, uint32_t first, uint32_t last)
+bool late_updates_any(const struct late_updates *l, uint32_t first, uint32_t last)
 {
 	uint32_t at = first_fresh(l, first);
 
@@ -151,7 +153,7 @@ bool late_any(const struct late *l, uint32_t first, uint32_t last)
 	return false;
 }
 
-static void apply_end(struct rows_block *b, uint32_t i, const struct late_record *r)
+static void apply_end(struct rows_block *b, uint32_t i, const struct late_update_record *r)
 {
 	struct row_block *v = &b->view;
 
@@ -168,31 +170,31 @@ static void apply_end(struct rows_block *b, uint32_t i, const struct late_record
 		b->death_kind[i] = r->kind;
 }
 
-static void apply(struct rows_block *b, const struct late_record *r)
+static void apply(struct rows_block *b, const struct late_update_record *r)
 {
 	uint32_t i = (uint32_t)(r->row - b->view.first_row);
 
-	if (r->what & LATE_END)
+	if (r->what & LATE_UPDATE_END)
 		apply_end(b, i, r);
-	if (r->what & LATE_NEXT && b->view.chain_next)
+	if (r->what & LATE_UPDATE_NEXT && b->view.chain_next)
 		b->chain_next[i] = r->next;
 }
 
-static bool sane(const struct late_record *r, const struct block_limits *limits)
+static bool sane(const struct late_update_record *r, const struct block_limits *limits)
 {
-	if (r->what & LATE_NEXT && (r->next <= r->row || r->next >= limits->rows))
+	if (r->what & LATE_UPDATE_NEXT && (r->next <= r->row || r->next >= limits->rows))
 		return false;
-	return !(r->what & LATE_END) ||
+	return !(r->what & LATE_UPDATE_END) ||
 	       (r->time_ns <= ROWS_TIME_MAX && r->end != BLOCK_IN_USE && r->end <= BLOCK_EXEC &&
 		r->stack <= limits->nodes && r->thread <= limits->threads);
 }
 
-static int read_page(const struct late_page *page, const int fd[2], struct buf *spare)
+static int read_page(const struct late_update_page *page, const int fd[2], struct buf *spare)
 {
-	size_t length = (size_t)page->count * LATE_RECORD;
+	size_t length = (size_t)page->count * LATE_UPDATE_RECORD;
 	uint8_t *room;
 
-	if (page->count > LATE_PAGE)
+	if (page->count > LATE_UPDATE_PAGE)
 		return -EBADMSG;
 	buf_clear(spare);
 	room = buf_reserve(spare, length);
@@ -211,7 +213,8 @@ static uint32_t first_of_page(const uint8_t *data, uint32_t count, uint32_t row)
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		struct reader in = reader_of(data + (size_t)middle * LATE_RECORD, LATE_RECORD);
+		struct reader in =
+			reader_of(data + (size_t)middle * LATE_UPDATE_RECORD, LATE_UPDATE_RECORD);
 
 		if (reader_u32le(&in) < row)
 			low = middle + 1;
@@ -226,11 +229,11 @@ static int apply_page(struct rows_block *b, const uint8_t *data, uint32_t count,
 		      uint32_t last, const struct block_limits *limits)
 {
 	uint32_t from = first_of_page(data, count, first);
-	struct reader in =
-		reader_of(data + (size_t)from * LATE_RECORD, (size_t)(count - from) * LATE_RECORD);
+	struct reader in = reader_of(data + (size_t)from * LATE_UPDATE_RECORD,
+				     (size_t)(count - from) * LATE_UPDATE_RECORD);
 
 	while (reader_more(&in)) {
-		struct late_record record = read_record(&in);
+		struct late_update_record record = read_record(&in);
 
 		if (record.row > last)
 			break;
@@ -242,8 +245,8 @@ static int apply_page(struct rows_block *b, const uint8_t *data, uint32_t count,
 	return 0;
 }
 
-int late_apply(const struct late *l, struct rows_block *b, const int fd[2],
-	       const struct block_limits *limits, struct buf *spare)
+int late_updates_apply(const struct late_updates *l, struct rows_block *b, const int fd[2],
+		       const struct block_limits *limits, struct buf *spare)
 {
 	uint32_t first = (uint32_t)b->view.first_row, last = first + b->view.count - 1;
 
