@@ -153,12 +153,3 @@ unsigned value_columns(enum value value);
  * for matcher_select; it may be the same array. */
 struct row_set value_select(enum value value, uint64_t at_ns, const struct row_block *block,
 			    const struct row_set *rows, uint16_t *room);
-
-/* Determines the moment of `value`: the peak for VALUE_PEAK, otherwise `at_ns` (NO_TIME: the
- * end). */
-int value_moment(struct view *view, enum value value, uint64_t at_ns, const struct filter *filter,
-		 uint64_t *ret_ns, struct err_text *err);
-/* Determines the first moment at which the total in use of all blocks was highest. The view keeps
- * the result. */
-int peak_moment(struct view *view, const struct filter *filter, uint64_t *ret_ns,
-		struct err_text *err);

@@ -15,6 +15,7 @@
 #include "collector/query/sweep/cursor.h"
 #include "collector/query/sums/groups.h"
 #include "collector/query/sums/whole_sums.h"
+#include "collector/query/time/peak.h"
 
 #include "base/ban.h"
 

@@ -11,6 +11,7 @@
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/sweep/tally.h"
 #include "collector/query/match/view.h"
+#include "collector/query/time/peak.h"
 
 #include "base/ban.h"
 

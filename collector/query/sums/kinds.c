@@ -14,6 +14,7 @@
 #include "collector/query/sweep/culled.h"
 #include "collector/query/sweep/cursor.h"
 #include "collector/query/sweep/sweep.h"
+#include "collector/query/time/peak.h"
 #include "proto/event.h"
 
 #include "base/ban.h"

@@ -9,6 +9,7 @@
 #include "collector/query/sweep/culled.h"
 #include "collector/query/sums/groups.h"
 #include "collector/query/sums/whole_sums.h"
+#include "collector/query/time/peak.h"
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"

@@ -13,6 +13,7 @@
 #include "base/saturated.h"
 #include "collector/query/sums/tree_maker.h"
 #include "collector/query/sums/whole_sums.h"
+#include "collector/query/time/peak.h"
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"

@@ -9,6 +9,7 @@
 #include "collector/columns/row_block.h"
 #include "collector/query/sums/group_peaks.h"
 #include "collector/query/sweep/result_file.h"
+#include "collector/query/time/peak.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"
 

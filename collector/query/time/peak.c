@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
+#include "collector/query/time/peak.h"
 #include "collector/query/time/usage_index.h"
 #include "collector/query/match/view.h"
 

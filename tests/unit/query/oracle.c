@@ -16,6 +16,7 @@
 
 #include "collector/columns/row_block.h"
 #include "collector/query/sweep/rank.h"
+#include "collector/query/time/peak.h"
 #include "collector/recording/recording.h"
 #include "tests/unit/query/asked.h"
 

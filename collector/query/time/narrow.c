@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
+#include "collector/query/time/peak.h"
 
 #include "base/ban.h"
 
