@@ -62,30 +62,6 @@ char *stream_recording_path(const struct store *store, const struct stream_id *i
 		       : path;
 }
 
-/*
- * Locks belong to open file descriptions, so they also exclude other descriptors of this process.
- */
-static struct flock whole_file(short type)
-{
-	return (struct flock){.l_type = type, .l_whence = SEEK_SET};
-}
-
-int recording_mark_written(int fd)
-{
-	struct flock lock = whole_file(F_WRLCK);
-
-	if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
-		return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
-	return 0;
-}
-
-bool recording_is_written(int fd)
-{
-	struct flock lock = whole_file(F_RDLCK);
-
-	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
-}
-
 /* ---- opening ---- */
 
 void folder_make_private(const char *path)

@@ -3,6 +3,7 @@
 #include "collector/catalogue/catalogue.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
+#include "collector/recording/written.h"
 
 #define RECORDING_NAME "recording.heapcast"
 
@@ -23,11 +24,6 @@ void folder_remove(const char *path);
 
 /* Returns the path of a stream's folder. The caller frees it. Returns NULL if memory is short. */
 char *stream_folder_path(const struct store *store, const struct stream_id *id);
-
-/* Tells whether a stream_writer has the recording open. */
-bool recording_is_written(int fd);
-/* Marks the recording as being written. Returns 0 or -EBUSY. */
-int recording_mark_written(int fd);
 
 /*
  * folder_totals returns the totals of a stream up to the end of its recording: the catalogue's,

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "collector/recording/completeness.h"
 #include "collector/catalogue/folder.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/catalogue/snapshots.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"

@@ -21,7 +21,7 @@
 #include "collector/catalogue/store.h"
 #include "collector/recording/recording.h"
 #include "collector/catalogue/writer.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/recording/stream_id.h"
 #include "collector/recording/stream_position.h"
 #include "base/ban.h"

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/derive/state.h"
 #include "base/ban.h"
 

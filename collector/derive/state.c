@@ -9,6 +9,7 @@
 #include "proto/columns.h"
 #include "proto/culled.h"
 #include "collector/columns/row_block.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/derive/state_code.h"
 #include "collector/derive/steps.h"
 #include "collector/derive/thinned.h"

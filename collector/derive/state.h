@@ -10,7 +10,11 @@
  * The contents are the members of struct recording in sequence, numbers as varints. state.c has one
  * description for both directions.
  */
-#include "collector/recording/recording_parts.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct recording;
 
 #define STATE_VERSION 9
 

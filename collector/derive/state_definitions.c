@@ -9,7 +9,7 @@
 
 #include "proto/columns.h"
 #include "collector/recording/info.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "base/ban.h"
 
 static void code_process(struct coder *c, struct process_info *p)

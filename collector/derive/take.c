@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "proto/columns.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/derive/thinned.h"
 #include "collector/recording/info.h"
 #include "collector/recording/stream_id.h"

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 #include "collector/recording/info.h"
-#include "collector/recording/recording.h"
-#include "collector/recording/recording_parts.h"
 #include "proto/columns.h"
 
 #include "base/ban.h"
@@ -41,14 +39,4 @@ int other_events_add(struct other_events *other_events, const struct event *even
 		.kind = event->kind,
 	};
 	return 0;
-}
-
-uint32_t recording_other_events(const struct recording *r)
-{
-	return r->other_events.count;
-}
-
-const struct other_event_info *recording_other_event(const struct recording *r, uint32_t index)
-{
-	return index < r->other_events.count ? &r->other_events.list[index] : NULL;
 }

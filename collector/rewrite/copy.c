@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/write.h"
 #include "collector/recording/culled.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/recording/stream_position.h"
 #include "collector/rewrite/rewrite.h"
 #include "proto/columns.h"

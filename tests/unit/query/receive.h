@@ -16,7 +16,7 @@
 #include "collector/catalogue/store.h"
 #include "collector/catalogue/writer.h"
 #include "collector/recording/recording.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/recording/stream_id.h"
 #include "collector/recording/stream_position.h"
 #include "tests/unit/query/program.h"

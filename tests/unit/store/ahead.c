@@ -15,7 +15,7 @@
 #include "proto/columns.h"
 #include "collector/columns/row_block.h"
 #include "collector/recording/recording.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "tests/unit/store/builder.h"
 
 #define BATCHES	  500

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "collector/recording/recording.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "heapcast.pb-c.h"
 
 static struct gap_info gaps[3];

@@ -14,7 +14,7 @@
 #include "collector/columns/row_block.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "tests/unit/temporary.h"
 
 /* The test may remove what it finds damaged: it works on a copy. */

@@ -17,7 +17,7 @@
 #include "collector/columns/row_block.h"
 #include "collector/columns/row_memory.h"
 #include "collector/recording/recording.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/recording/row_reader.h"
 #include "collector/recording/totals.h"
 #include "tests/unit/store/builder.h"

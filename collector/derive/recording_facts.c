@@ -4,7 +4,7 @@
 
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/recording/stream_id.h"
 #include "proto/columns.h"
 #include "proto/culled.h"
@@ -184,4 +184,14 @@ const struct culled_row *recording_culled(const struct recording *r, uint32_t in
 const struct culled_totals *recording_culled_totals(const struct recording *r)
 {
 	return &r->culled.totals;
+}
+
+uint32_t recording_other_events(const struct recording *r)
+{
+	return r->other_events.count;
+}
+
+const struct other_event_info *recording_other_event(const struct recording *r, uint32_t index)
+{
+	return index < r->other_events.count ? &r->other_events.list[index] : NULL;
 }

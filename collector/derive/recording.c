@@ -2,7 +2,7 @@
  * Reads a recording: frames -> batches -> definitions and rows (take.c). An invalid batch is
  * treated like a damaged frame.
  */
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "collector/catalogue/folder.h"
 #include "collector/columns/row_block.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
+#include "collector/recording/written.h"
 #include "proto/message.h"
 #include "base/ban.h"
 

@@ -16,7 +16,7 @@
 #include "collector/recording/completeness.h"
 #include "collector/columns/pack.h"
 #include "collector/columns/row_block.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/derive/thinned.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"

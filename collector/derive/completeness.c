@@ -12,7 +12,7 @@
 #include "base/saturated.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
-#include "collector/recording/recording_parts.h"
+#include "collector/derive/recording_parts.h"
 #include "heapcast.pb-c.h"
 
 #include "base/ban.h"
