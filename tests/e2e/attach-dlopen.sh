@@ -16,7 +16,9 @@ assert_eq "exit status of the program" 0 $status
 attached_ended
 [ "$(sed -n 's/^same //p' said)" -gt $((TIMES / 2)) ] || fail "the libraries do not come to lie where others were"
 assert_eq "lost events" 0 "$(ledger_value swap.heapcast lost)"
-assert_eq "frees of unrecorded blocks" 0 "$(ledger_value swap.heapcast orphan_frees)"
+# The allocator hands out one block at a time. Its probes may come between a block's birth and its end: that one is an orphan.
+orphans=$(ledger_value swap.heapcast orphan_frees)
+[ "$orphans" -le 1 ] || fail "frees of unrecorded blocks: $orphans, and at most the one that lived when the probes came was expected"
 "$COLLECTOR" export --format json --with-stacks swap.heapcast >swap.json
 
 python3 - $TIMES swap.json <<'END' >&3
