@@ -48,6 +48,10 @@ if(HEAPCAST_AGENT AND TARGET heapcast_preload AND NOT HEAPCAST_SANITIZE)
 			target_words target_zeroed)
 	endforeach()
 
+	# It steps through a hook instruction by instruction: 20 s alone, and a minute where others work, too.
+	math(EXPR stepping "300 * ${patience}")
+	set_tests_properties(unit.preload.signals PROPERTIES TIMEOUT ${stepping})
+
 	# The part of the library that runs filters.
 	target_sources(unit.preload.calls PRIVATE ${CMAKE_SOURCE_DIR}/agent/preload/record/filter.c)
 	target_include_directories(unit.preload.calls PRIVATE $<TARGET_PROPERTY:heapcast_preload,INCLUDE_DIRECTORIES>)
