@@ -118,6 +118,19 @@ int parse_duration(const char *text, uint64_t *ret_ns)
 	return 0;
 }
 
+int parse_switch(const char *text, bool *ret_on)
+{
+	static const char *const words[] = {"",	    "1",     "0",  "yes", "no",
+					    "true", "false", "on", "off"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(text, words[i])) {
+			*ret_on = i % 2;
+			return 0;
+		}
+	return -EINVAL;
+}
+
 int parse_endpoint(const char *text, char *ret_host, unsigned size, uint16_t *ret_port)
 {
 	const char *host = text, *port = NULL;

@@ -3,6 +3,7 @@
  * Numbers as people write them: sizes (8M, 512K; binary units), durations (10s, 5m, 1h30m, 100ms,
  * 5us) and plain numbers.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -14,6 +15,7 @@ int parse_size(const char *text,
 	       uint64_t *ret_bytes); /* K, M, G and T are powers of 1024; "B" or "iB" may follow */
 int parse_duration(const char *text,
 		   uint64_t *ret_ns); /* a bare number means seconds; fractions are allowed: 0.5s */
+int parse_switch(const char *text, bool *ret_on); /* 1, yes, true, on; 0, no, false, off and "" */
 /*
  * Parses "HOST:PORT", "[::1]:PORT" or "HOST". Writes the host (at most `size` bytes with its NUL)
  * and the port, 0 if it is absent.

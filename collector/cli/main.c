@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/output.h"
 #include "base/ban.h"
@@ -41,27 +42,32 @@ static void help(FILE *out)
 		"'collector help COMMAND' tells more about one of them.\n");
 }
 
-static const char *visible_name(const void *of, size_t i)
+static const struct command *main_find(const char *name)
 {
-	const struct command *const *list = of;
-
-	return list[i]->hidden ? NULL : list[i]->name;
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
 }
 
 static int unknown(const char *name)
 {
-	const char *near = command_suggestion(name, visible_name, commands, COMMAND_COUNT);
+	struct nearest nearest;
 
+	nearest_begin(&nearest, name, strlen(name));
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (!commands[i]->hidden)
+			nearest_try(&nearest, commands[i]->name);
 	fprintf(stderr, "collector: there is no command '%s'", name);
-	if (near)
-		fprintf(stderr, "; did you mean '%s'?", near);
+	if (nearest.found)
+		fprintf(stderr, "; did you mean '%s'?", nearest.found);
 	fprintf(stderr, "\n'collector help' lists the commands.\n");
 	return EXIT_USAGE;
 }
 
 static int help_of(const char *name)
 {
-	const struct command *command = command_lookup(name);
+	const struct command *command = main_find(name);
 
 	if (!command)
 		return unknown(name);
@@ -87,7 +93,7 @@ static int dispatch(int argc, char **argv)
 		printf("collector (heapcast) %s\n", HEAPCAST_VERSION);
 		return EXIT_DONE;
 	}
-	command = command_lookup(argv[1]);
+	command = main_find(argv[1]);
 	if (!command)
 		return unknown(argv[1]);
 	return command_main(command, argc - 2, argv + 2);

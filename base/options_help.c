@@ -1,0 +1,82 @@
+/* Prints what --help shows of options: made of the rows that parse the command line. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/options.h"
+#include "base/ban.h"
+
+#define HELP_COLUMN 28
+#define HELP_WIDTH  79
+#define WORD_MAX    32
+
+void options_print_wrapped(const char *text, int used, int indent)
+{
+	int column = used;
+
+	while (*text) {
+		int word = (int)strcspn(text, " ");
+
+		if (column > indent && column + 1 + word > HELP_WIDTH) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		} else if (column > indent) {
+			putchar(' ');
+			column++;
+		}
+		printf("%.*s", word, text);
+		column += word;
+		text += word;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+const char *options_filled(void (*fill)(const char *word, struct buf *out), const char *text,
+			   struct buf *room)
+{
+	char word[WORD_MAX];
+	const char *brace;
+
+	if (!fill)
+		return text;
+	buf_clear(room);
+	for (; (brace = strchr(text, '{')); text = brace + strlen(word) + 2) {
+		buf_append(room, text, (size_t)(brace - text));
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(brace + 1, "}"), brace + 1);
+		fill(word, room);
+	}
+	buf_string(room, text);
+	return buf_text(room);
+}
+
+static void options_help_row(const struct option_set *set, const struct option *option)
+{
+	cleanup(buf_done) struct buf room = {0};
+	const char *help = options_filled(set->fill, option->help, &room);
+	char left[80];
+	int n;
+
+	if (option->letter)
+		n = snprintf(left, sizeof(left), "  -%c, --%s", option->letter, option->name);
+	else
+		n = snprintf(left, sizeof(left), "      --%s", option->name);
+	if (option->argument)
+		n += snprintf(left + n, sizeof(left) - (size_t)n, " %s", option->argument);
+	if (n >= HELP_COLUMN - 1)
+		printf("%s\n%*s", left, HELP_COLUMN, "");
+	else
+		printf("%-*s", HELP_COLUMN, left);
+	options_print_wrapped(help ? help : option->help, HELP_COLUMN, HELP_COLUMN);
+}
+
+void options_print_help(const struct option_set *set)
+{
+	for (const struct option_group *g = set->groups; g && g->options; g++) {
+		printf("\n%s:\n", g->heading ? g->heading : "Options");
+		for (const struct option *o = g->options; o->name; o++)
+			if (o->help && options_has(set, o))
+				options_help_row(set, o);
+	}
+}
