@@ -186,7 +186,7 @@ static int check(const struct target_info *target, struct err_text *err)
 static struct stream *stream_of(struct attach *a, const struct watch *watch)
 {
 	for (uint32_t i = 0; i < a->agent.budget.slots; i++)
-		if (a->agent.stream[i]->capture == &watch->source)
+		if (a->agent.stream[i]->source == &watch->source)
 			return a->agent.stream[i];
 	return NULL;
 }

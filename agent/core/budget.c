@@ -34,6 +34,7 @@
 #define SPOOL_SPARE	(2 * KIB)
 /* Typical size of a module's path and segments. */
 #define MODULE_BYTES (sizeof(struct module) + sizeof(struct module_place) + 224)
+#define STACK_SPARE  28		  /* words of half a slice that no backtrace uses */
 #define SLOT_LARGE   (4096 * KIB) /* from this size on, the ring has room for many threads */
 
 static size_t clamp(size_t value, size_t low, size_t high)
@@ -112,6 +113,7 @@ int budget_divide_paged(struct budget *b, uint64_t limit, uint32_t slots, size_t
 	b->ring = percent(slot, large ? 38 : 28) & ~(page - 1);
 	b->shape = ring_shape_whole(b->ring);
 	b->tables = percent(slot, large ? 39 : 42) & ~(size_t)4095;
+	b->source = ring_source_bytes(&b->shape);
 	b->spool = (slot - b->ring - b->tables - b->batch - b->state - SLOT_PARTS - 4096) &
 		   ~(size_t)4095;
 	return 0;
@@ -280,7 +282,7 @@ int budget_divide_elastic(struct budget *b, uint64_t limit, uint32_t depth, bool
 	b->virtual = space_of(b, depth);
 	b->ring = b->shape.size[b->levels - 1];
 	b->spool = b->place[b->levels - 1].spool;
-	b->tables = b->maps = b->batch = b->state = 0;
+	b->tables = b->source = b->maps = b->batch = b->state = 0;
 	return 0;
 }
 
@@ -356,6 +358,13 @@ void budget_maps(struct budget *b)
 {
 	b->maps = clamp((size_t)b->limit / 128 / b->slots, MAPS_SIZE_MIN, MAPS_MAX) & ~(size_t)4095;
 	b->spool -= b->maps;
+}
+
+uint32_t budget_frames(const struct budget *b, uint32_t lane)
+{
+	uint64_t most = b->alike ? UINT32_MAX : ring_slice_words(&b->shape, lane) / 2 - STACK_SPARE;
+
+	return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
 /* Fixed slots are places with a single level. stream_init divides `tables`. */

@@ -70,8 +70,9 @@ struct budget {
 	size_t scratch;	      /* for the pieces of a batch while it is packed */
 	size_t ring;	      /* of each slot, as all sizes below */
 	size_t tables;
-	size_t batch; /* for columns, later for the compressed frame */
-	size_t state; /* from which the encoder predicts addresses */
+	size_t source; /* the part of `tables` that the source of events takes */
+	size_t batch;  /* for columns, later for the compressed frame */
+	size_t state;  /* from which the encoder predicts addresses */
 	size_t spool;
 	size_t maps; /* 0: maps are not recorded */
 	size_t hold; /* for events that are held back (cull.h, flight.h); 0: none are */
@@ -129,6 +130,15 @@ int budget_secure(uint64_t *limit, struct err_text *err);
 /* Fills in `place[0]`, which stream_init reads, for slots of a fixed size. Call it after the other
  * budget_* functions, when the sizes no longer change. */
 void budget_fix(struct budget *budget);
+
+/* Returns the number of lanes of a place with so many levels. */
+static inline uint32_t budget_lanes(const struct budget *b, uint32_t levels)
+{
+	return ring_slice_count(&b->shape, levels);
+}
+/* Returns the most frames that a backtrace of this lane can have: a program writes none that is
+ * longer than half a slice. */
+uint32_t budget_frames(const struct budget *budget, uint32_t lane);
 
 /* Reserves memory for the maps of each process: a 128th of the limit, taken from the spools. */
 void budget_maps(struct budget *budget);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "agent/core/run.h"
+#include "proto/ring.h"
 
 /* What the stream has taken so far, for an agent that takes over after this one. */
 struct capture_account {
@@ -37,6 +38,10 @@ struct capture_totals {
 	uint32_t stacks_unknown;
 	/* namespaces of the loader whose malloc is not recorded */
 	uint32_t namespaces;
+	/* events that the program began before it could be recorded */
+	uint64_t before;
+	/* The image has not begun to be recorded. */
+	bool unready;
 };
 
 /* How much the counts of a lane have grown. */
@@ -44,7 +49,29 @@ struct capture_counts {
 	uint64_t produced, not_sampled;
 };
 
+/* Whether the source has lanes for all threads. */
+enum capture_need {
+	CAPTURE_ENOUGH,
+	CAPTURE_WISHES, /* more would help */
+	CAPTURE_MUST,	/* a thread gets no lane without more */
+};
+
+/* How a program wakes the drain thread. */
+struct capture_bell {
+	uint32_t *word; /* of a futex, not private: the program changes it, and wakes */
+	uint32_t value; /* before that */
+	bool polled;	/* the program can't wake it: look at the source each millisecond */
+};
+
+/* What the program's allocator says about itself: the members of struct mallinfo2, in order. */
+struct capture_allocator {
+	uint64_t time_ns, took_ns;
+	uint64_t figure[RING_ALLOCATOR_FIGURES];
+};
+
 struct capture_ops;
+struct filters;
+struct target_info;
 
 struct capture_source {
 	const struct capture_ops *ops;
@@ -55,6 +82,7 @@ struct capture_source {
 };
 
 struct capture_ops {
+	int kind; /* enum Capture of heapcast.proto */
 	/* Fills the run, which is empty. `final`: the process (or its image) is gone, so what is
 	 * left is complete. */
 	void (*fill)(struct capture_source *source, bool final, struct run *run);
@@ -71,7 +99,8 @@ struct capture_ops {
 	void (*seal)(struct capture_source *source, const struct capture_account *account);
 	/* The process runs a new program (exec), its `image`th, and everything that the old one
 	 * left is taken. */
-	void (*begin_image)(struct capture_source *source, uint32_t image);
+	void (*begin_image)(struct capture_source *source, uint32_t image,
+			    const struct target_info *target);
 	void (*obey)(struct capture_source *source, const struct capture_orders *orders);
 	/* Lets the program continue unrecorded. What it has recorded is still taken. */
 	void (*detach)(struct capture_source *source);
@@ -84,4 +113,24 @@ struct capture_ops {
 	void (*retire)(struct capture_source *source);
 	/* The stream has ended. The source is not called again. */
 	void (*close)(struct capture_source *source);
+
+	/* The rest is NULL if the source has no such thing. */
+
+	/* Lanes that grow: all three, or none. `grow` makes the lanes of a level (budget.h) ready
+	 * and returns 0 or a negative errno; `grown` says what became of the last `need`. */
+	enum capture_need (*need)(struct capture_source *source);
+	int (*grow)(struct capture_source *source, uint32_t level);
+	void (*grown)(struct capture_source *source, bool refused);
+	/* The drain thread is about to sleep; it is awake again. Both, or none. */
+	struct capture_bell (*sleep)(struct capture_source *source);
+	void (*wake)(struct capture_source *source);
+	/* The observer's thread calls the next two, under the lock. Asks the program's allocator
+	 * for its figures. */
+	void (*ask)(struct capture_source *source);
+	/* Tells the program of seccomp filters that it has not reported. */
+	void (*filtered)(struct capture_source *source, const struct filters *seen);
+	/* Returns the number of the allocator's last answer. 0: there is none after the one with
+	 * the number `after`, or it is not complete. */
+	uint32_t (*answer)(const struct capture_source *source, uint32_t after,
+			   struct capture_allocator *ret);
 };

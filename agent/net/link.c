@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "agent/core/clock.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/log.h"

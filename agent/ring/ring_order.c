@@ -1,6 +1,8 @@
-/* What the agent tells the program in the ring's header: that the agent lives, the mode, and to
- * continue unrecorded. See ring_source.h. */
+/* What the agent tells the program in the ring's header: that the agent lives or sleeps, the mode,
+ * what it wants to know, and to continue unrecorded. See ring_source.h. */
 #include "agent/ring/ring_source.h"
+
+#include "agent/core/target.h"
 
 #include "base/ban.h"
 
@@ -18,10 +20,12 @@ void ring_turn(struct capture_source *source, bool away)
 	ring_raise32(s->ring->swapped, &s->ring->header->heartbeat);
 }
 
-void ring_begin_image(struct capture_source *source, uint32_t image)
+void ring_begin_image(struct capture_source *source, uint32_t image,
+		      const struct target_info *target)
 {
 	struct ring_source *s = (struct ring_source *)source;
 
+	s->emulated = target_emulated(target);
 	s->ring->header->account.image = image;
 	ring_put32(s->ring->swapped, &s->ring->header->filtered, RING_FILTERED_NOT);
 	s->ready = false;
@@ -40,13 +44,38 @@ void ring_obey(struct capture_source *source, const struct capture_orders *order
 	ring_raise32(ring->swapped, &h->control);
 }
 
-bool ring_polled(const struct ring_source *s)
+struct capture_bell ring_sleep(struct capture_source *source)
 {
-	return ring_get32(s->ring->swapped, &s->ring->header->strict) & RING_STRICT_POLLED;
+	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
+	struct ring_header *h = ring->header;
+	struct capture_bell bell = {
+		.word = &h->doorbell,
+		.value = __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE),
+		.polled = ring_get32(ring->swapped, &h->strict) & RING_STRICT_POLLED,
+	};
+
+	__atomic_store_n(&h->sleeping, 1, __ATOMIC_SEQ_CST);
+	return bell;
 }
 
-void ring_filtered(struct ring_source *s, const struct filters *seen)
+void ring_wake(struct capture_source *source)
 {
+	struct ring_header *h = ((struct ring_source *)source)->ring->header;
+
+	__atomic_store_n(&h->sleeping, 0, __ATOMIC_RELAXED);
+}
+
+void ring_ask(struct capture_source *source)
+{
+	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
+
+	ring_raise32(ring->swapped, &ring->header->allocator.asked);
+	ring_raise32(ring->swapped, &ring->header->control);
+}
+
+void ring_filtered(struct capture_source *source, const struct filters *seen)
+{
+	struct ring_source *s = (struct ring_source *)source;
 	struct ring_header *h = s->ring->header;
 	const bool swapped = s->ring->swapped;
 

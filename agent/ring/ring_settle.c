@@ -235,6 +235,8 @@ struct capture_totals ring_totals(const struct capture_source *source)
 		.samples_refused = ring_get64(s->ring->swapped, &h->samples_refused),
 		.stacks_unknown = ring_get32(s->ring->swapped, &h->stacks_unknown),
 		.namespaces = ring_get32(s->ring->swapped, &h->namespaces),
+		.before = s->before,
+		.unready = !s->ready,
 	};
 }
 

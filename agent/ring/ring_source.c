@@ -480,6 +480,7 @@ static void ring_close(struct capture_source *source)
 }
 
 static const struct capture_ops ring_ops = {
+	.kind = HEAPCAST__CAPTURE__CAPTURE_PRELOAD,
 	.fill = ring_fill,
 	.count = ring_count_lane,
 	.totals = ring_totals,
@@ -492,14 +493,36 @@ static const struct capture_ops ring_ops = {
 	.uncounted = ring_count_untold,
 	.retire = ring_retire,
 	.close = ring_close,
+	.need = ring_need,
+	.grow = ring_grow,
+	.grown = ring_hear_wants,
+	.sleep = ring_sleep,
+	.wake = ring_wake,
+	.ask = ring_ask,
+	.filtered = ring_filtered,
+	.answer = ring_answer,
 };
+
+static size_t aligned(size_t size)
+{
+	return (size + 63) & ~(size_t)63;
+}
+
+size_t ring_source_bytes(const struct ring_shape *shape)
+{
+	size_t slices = ring_slice_count(shape, shape->steps);
+
+	return aligned(ring_memory_struct_size(shape)) +
+	       aligned(slices * sizeof(struct ring_lane)) + 2 * aligned(slices * sizeof(uint32_t));
+}
 
 int ring_source_init(struct ring_source *s, struct arena *arena, const struct ring_shape *shape,
 		     struct clock *counter)
 {
 	uint32_t slices = ring_slice_count(shape, shape->steps);
 
-	*s = (struct ring_source){.source.ops = &ring_ops, .counter = counter, .clock = counter};
+	*s = (struct ring_source){
+		.source.ops = &ring_ops, .shape = shape, .counter = counter, .clock = counter};
 	s->plain.kind = RING_CLOCK_MONOTONIC;
 	s->ring = arena_take(arena, ring_memory_struct_size(shape));
 	s->lane = arena_take(arena, slices * sizeof(*s->lane));
@@ -511,9 +534,9 @@ int ring_source_init(struct ring_source *s, struct arena *arena, const struct ri
 	return 0;
 }
 
-void ring_source_prepare(struct ring_source *s, const struct ring_shape *shape)
+void ring_source_prepare(struct ring_source *s)
 {
-	ring_memory_prepare(s->ring, shape);
+	ring_memory_prepare(s->ring, s->shape);
 }
 
 void ring_source_clear(struct ring_source *s, uint64_t start_ns)
@@ -531,17 +554,16 @@ void ring_source_clear(struct ring_source *s, uint64_t start_ns)
 	s->away_ns = s->back = 0;
 	s->emulated = 0;
 	s->looks_itself = false;
-	s->before = s->wants_heard = 0;
+	s->before = s->wants_heard = s->wants_seen = 0;
 }
 
-int ring_source_open(struct ring_source *s, const struct ring_shape *shape,
-		     const struct ring_settings *settings, uint64_t start_ns)
+int ring_source_open(struct ring_source *s, const struct ring_settings *settings, uint64_t start_ns)
 {
 	struct ring_settings complete = *settings;
 	int r;
 
 	complete.counter = s->counter->kind;
-	r = ring_memory_open(s->ring, shape, &complete);
+	r = ring_memory_open(s->ring, s->shape, &complete);
 	if (r)
 		return r;
 	ring_source_clear(s, start_ns);
@@ -551,5 +573,6 @@ int ring_source_open(struct ring_source *s, const struct ring_shape *shape,
 
 void ring_source_close(struct ring_source *s)
 {
-	ring_memory_close(s->ring);
+	if (s->ring)
+		ring_memory_close(s->ring);
 }

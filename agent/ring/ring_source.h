@@ -62,8 +62,9 @@ enum ring_phase { RING_LOOK, RING_MODULES, RING_MERGE, RING_REAP };
 struct ring_source {
 	struct capture_source source;
 	struct ring_memory *ring;
-	struct clock *counter;	   /* the agent's clock */
-	const struct clock *clock; /* the clock of this ring's stamps */
+	const struct ring_shape *shape; /* of the budget */
+	struct clock *counter;		/* the agent's clock */
+	const struct clock *clock;	/* the clock of this ring's stamps */
 	struct clock plain;
 	uint64_t start_ns; /* CLOCK_MONOTONIC at stream time 0 */
 	struct ring_lane *lane;
@@ -115,20 +116,24 @@ struct ring_source {
 	uint64_t away_ns;
 	/* Stamp: losses before this one happened because no agent was running. 0: none did. */
 	uint64_t back;
-	uint64_t before;      /* events that the program began before it had a ring */
-	uint32_t wants_heard; /* the value of ring_header.wants that was handled */
+	uint64_t before; /* events that the program began before it had a ring */
+	/* Values of ring_header.wants: the last one that was handled, and the last one that was
+	 * seen. */
+	uint32_t wants_heard, wants_seen;
 };
 
-/* Initializes the source; `ring` is opened later, before the first drain. `shape` is the budget's.
- * Returns 0 or -ENOMEM. */
+/* Returns the bytes that ring_source_init takes from an arena that is aligned to 64 bytes. */
+size_t ring_source_bytes(const struct ring_shape *shape);
+/* Initializes the source; `ring` is opened later, before the first drain. `shape` is the budget's,
+ * and must outlive the source. Returns 0 or -ENOMEM. */
 int ring_source_init(struct ring_source *source, struct arena *arena,
 		     const struct ring_shape *shape, struct clock *counter);
 /* Creates the memory of the next ring in advance. If that fails, ring_source_open tries again and
  * reports the error. */
-void ring_source_prepare(struct ring_source *source, const struct ring_shape *shape);
+void ring_source_prepare(struct ring_source *source);
 /* Creates a ring and resets the source. Returns 0 or a negative errno. */
-int ring_source_open(struct ring_source *source, const struct ring_shape *shape,
-		     const struct ring_settings *settings, uint64_t start_ns);
+int ring_source_open(struct ring_source *source, const struct ring_settings *settings,
+		     uint64_t start_ns);
 /* What the previous agent has left in the ring, checked. */
 struct ring_inheritance {
 	struct ring_account account;
@@ -139,15 +144,16 @@ struct ring_inheritance {
  * locked descriptor of the ring (ring_memory_adopt), which is closed on failure. Returns 0, -EXDEV
  * if the ring does not belong to agents with this `mark`, -ESTALE if its agent had detached the
  * program, or a negative errno of ring_memory_adopt. */
-int ring_source_adopt(struct ring_source *source, const struct ring_shape *shape, int lock,
-		      const uint8_t *mark, struct ring_inheritance *ret_inheritance);
+int ring_source_adopt(struct ring_source *source, int lock, const uint8_t *mark,
+		      struct ring_inheritance *ret_inheritance);
 /* Tells the program that this agent reads the ring now. */
 void ring_source_begin(struct ring_source *source);
+/* Does nothing if the ring is closed, or if the source was never initialized. */
 void ring_source_close(struct ring_source *source);
 /* Returns the number of backed bytes of the open or prepared ring. */
 static inline size_t ring_source_memory(const struct ring_source *source)
 {
-	return source->ring->header ? source->ring->backed : 0;
+	return source->ring && source->ring->header ? source->ring->backed : 0;
 }
 
 /* Shared by the files of this source. */
@@ -202,15 +208,20 @@ static inline uint64_t ring_grown(uint64_t now, uint64_t before)
 /* Tell the program something in the ring's header (ring_order.c). These are members of
  * capture_ops. */
 void ring_turn(struct capture_source *source, bool away);
-void ring_begin_image(struct capture_source *source, uint32_t image);
+void ring_begin_image(struct capture_source *source, uint32_t image,
+		      const struct target_info *target);
 void ring_obey(struct capture_source *source, const struct capture_orders *orders);
 void ring_detach(struct capture_source *source);
-/* Returns true if the agent must look at the ring each millisecond, because the program can't wake
- * it. */
-bool ring_polled(const struct ring_source *source);
-/* Tells the program of seccomp filters that it has not reported. The caller holds the stream's
- * lock. */
-void ring_filtered(struct ring_source *source, const struct filters *seen);
+struct capture_bell ring_sleep(struct capture_source *source);
+void ring_wake(struct capture_source *source);
+void ring_ask(struct capture_source *source);
+void ring_filtered(struct capture_source *source, const struct filters *seen);
+/* Members of it, too: growth, and the allocator's answer (ring_room.c). */
+enum capture_need ring_need(struct capture_source *source);
+int ring_grow(struct capture_source *source, uint32_t level);
+void ring_hear_wants(struct capture_source *source, bool refused);
+uint32_t ring_answer(const struct capture_source *source, uint32_t after,
+		     struct capture_allocator *ret);
 
 /* ring_settle.c: reads a sum of losses from the ring. */
 struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shared);

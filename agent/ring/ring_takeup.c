@@ -204,11 +204,11 @@ static int inherit(struct ring_source *s, struct ring_inheritance *in)
 	return sum_slices(s, in);
 }
 
-int ring_source_adopt(struct ring_source *s, const struct ring_shape *shape, int lock,
-		      const uint8_t *mark, struct ring_inheritance *ret)
+int ring_source_adopt(struct ring_source *s, int lock, const uint8_t *mark,
+		      struct ring_inheritance *ret)
 {
 	struct ring_header *h;
-	int r = ring_memory_adopt(s->ring, shape, lock);
+	int r = ring_memory_adopt(s->ring, s->shape, lock);
 
 	if (r < 0)
 		return r;

@@ -592,7 +592,7 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 void agent_expect(struct agent *a)
 {
 	if (!a->budget.virtual)
-		ring_source_prepare(&a->session[0].stream.source, &a->budget.shape);
+		ring_source_prepare(&a->session[0].ring);
 }
 
 void agent_loop(struct agent *a)
@@ -655,6 +655,7 @@ void agent_close(struct agent *a)
 		if (stream_state(&a->session[i].stream) != STREAM_FREE)
 			spool_leave(&a->session[i].stream.spool);
 		stream_done(&a->session[i].stream);
+		ring_source_close(&a->session[i].ring); /* if it was prepared only */
 	}
 	symbol_files_done(&a->files);
 	orphans_tick(&a->orphans, 0, true);

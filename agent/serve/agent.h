@@ -28,6 +28,7 @@
 #include "agent/net/link.h"
 #include "agent/net/listener.h"
 #include "agent/watch/observer.h"
+#include "agent/ring/ring_source.h"
 #include "agent/watch/oom.h"
 #include "agent/watch/pressure.h"
 #include "agent/stream/stream.h"
@@ -141,6 +142,7 @@ struct cursor {
 
 struct session {
 	struct stream stream;
+	struct ring_source ring; /* the stream's source, if the program writes a ring */
 	struct agent *agent;
 	uint32_t slot;
 	int pidfd;
@@ -174,6 +176,12 @@ struct session {
 					   * ring */
 	uint32_t patches;		  /* functions that its images were told to patch */
 };
+
+/* Returns the header of the session's ring, or NULL if its events come from another source. */
+static inline struct ring_header *session_ring(const struct session *s)
+{
+	return s->stream.source == &s->ring.source ? s->ring.ring->header : NULL;
+}
 
 #define AGENT_HELD HANDSHAKE_CLIENTS
 #define AGENT_TOLD 64
@@ -327,8 +335,8 @@ int session_init(struct agent *agent, struct session *session);
 /* session.c */
 void session_ask(struct agent *agent, struct handshake_client *client,
 		 const struct ring_hello *hello);
-/* Continues the stream of a program whose agent is gone; `lock` as in stream_take_up. Returns 0;
- * -ENOSPC if all slots are taken; -EPERM if the program's user may not be recorded; -EEXIST if
+/* Continues the stream of a program whose agent is gone; `lock` as in ring_stream_take_up. Returns
+ * 0; -ENOSPC if all slots are taken; -EPERM if the program's user may not be recorded; -EEXIST if
  * another session has this stream; -EIO if there is no place for the output; or another negative
  * errno. */
 int session_take_up(struct agent *agent, const struct target_info *target, int lock);

@@ -59,7 +59,7 @@ static uint64_t used_memory(const struct agent *agent)
 		if (agent->budget.virtual && stream_state(s) == STREAM_FREE)
 			continue;
 		pthread_mutex_lock(&s->lock);
-		rings += ring_source_memory(&s->source);
+		rings += ring_source_memory(&agent->session[i].ring);
 		pthread_mutex_unlock(&s->lock);
 	}
 	return anonymous_memory() + rings;
@@ -97,7 +97,7 @@ static void say_program(struct answering *a, struct stream *s)
 	p.since_ns = stream_now(s);
 	p.events = ledger.produced;
 	p.lost = ledger.lost;
-	p.before = stream_ring(s) ? s->source.before : 0;
+	p.before = s->source->ops->totals(s->source).before;
 	p.spool_bytes = spool_waiting(&s->spool);
 	p.spool_most = s->spool.size;
 	p.ended = s->state != STREAM_LIVE;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/serve/agent.h"
+#include "agent/serve/ring_stream.h"
 #include "base/log.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
@@ -101,8 +102,7 @@ static uint64_t parent_position(struct agent *a, const uint8_t *id)
 			continue;
 		pthread_mutex_lock(&t->lock);
 		if (stream_state(t) == STREAM_LIVE && !memcmp(t->id, id, sizeof(t->id)))
-			position =
-				stream_ledger(t).produced + t->capture->ops->uncounted(t->capture);
+			position = stream_ledger(t).produced + t->source->ops->uncounted(t->source);
 		pthread_mutex_unlock(&t->lock);
 	}
 	return position;
@@ -130,7 +130,7 @@ static int enlist(struct agent *a, struct session *s, struct err_text *say)
 	s->file.path[0] = '\0';
 	if ((s->settings.output || !a->to_links) && session_open_file(s, 1, say) < 0 &&
 	    !a->to_links) {
-		s->stream.capture->ops->retire(s->stream.capture);
+		s->stream.source->ops->retire(s->stream.source);
 		pthread_mutex_lock(&s->stream.lock);
 		stream_close(&s->stream);
 		pthread_mutex_unlock(&s->stream.lock);
@@ -153,8 +153,12 @@ static int enlist(struct agent *a, struct session *s, struct err_text *say)
 int session_attach(struct agent *a, const struct target_info *target,
 		   struct capture_source *capture, const uint8_t *parent)
 {
+	const struct ring_settings *each = &a->settings.each.ring;
 	struct stream_settings settings = {
-		.ring = a->settings.each.ring,
+		.mode = each->mode,
+		.sample_interval = each->sample_interval,
+		.frees_have_stacks = each->frees_have_stacks,
+		.runs = true,
 		.agent_id = a->id,
 		.parent_stream = parent,
 		.parent_event = parent ? parent_position(a, parent) : 0,
@@ -169,9 +173,11 @@ int session_attach(struct agent *a, const struct target_info *target,
 		return -ENOSPC;
 	s->settings = a->settings.each;
 	pthread_mutex_lock(&s->stream.lock);
-	r = stream_attach(&s->stream, target, &settings, capture);
-	if (!r)
+	r = stream_prepare(&s->stream, target, &settings);
+	if (!r) {
+		stream_begin(&s->stream, capture, 1);
 		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
+	}
 	pthread_mutex_unlock(&s->stream.lock);
 	if (!r)
 		r = enlist(a, s, NULL);
@@ -195,12 +201,12 @@ static int session_open_stream(struct agent *a, struct session *s,
 			       const struct handshake_client *client,
 			       const struct target_info *target, const struct ring_hello *hello)
 {
-	struct stream_settings settings = {
-		.ring = s->settings.ring, .agent_id = a->id, .said = said_in(client, hello)};
+	struct stream_settings settings = {.agent_id = a->id, .said = said_in(client, hello)};
+	struct ring_settings ring = s->settings.ring;
 	int r;
 
-	settings.ring.swapped = client->swapped;
-	memcpy(settings.ring.mark, a->mark, sizeof(settings.ring.mark));
+	ring.swapped = client->swapped;
+	memcpy(ring.mark, a->mark, sizeof(ring.mark));
 	if (hello->flags & RING_HELLO_FORKED) {
 		settings.parent_stream = hello->parent_stream;
 		settings.parent_event = hello->parent_event
@@ -208,7 +214,7 @@ static int session_open_stream(struct agent *a, struct session *s,
 						: parent_position(a, hello->parent_stream);
 	}
 	pthread_mutex_lock(&s->stream.lock);
-	r = stream_open(&s->stream, target, &settings);
+	r = ring_stream_open(&s->stream, &s->ring, target, &settings, &ring);
 	if (!r)
 		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
 	pthread_mutex_unlock(&s->stream.lock);
@@ -283,7 +289,7 @@ int session_take_up(struct agent *a, const struct target_info *target, int lock)
 		return may ? -ENOSPC : -EPERM;
 	}
 	pthread_mutex_lock(&s->stream.lock);
-	r = stream_take_up(&s->stream, target, lock, a->mark, a->id);
+	r = ring_stream_take_up(&s->stream, &s->ring, target, lock, a->mark, a->id);
 	if (!r && session_is_copy(a, s)) {
 		stream_close(&s->stream);
 		r = -EEXIST;
@@ -343,7 +349,7 @@ static void next_image(struct session *s, struct handshake_client *client,
  * can't use it. */
 static bool same_order(const struct session *s, const struct handshake_client *client)
 {
-	if (!stream_ring(&s->stream) || s->stream.source.ring->swapped == client->swapped)
+	if (!session_ring(s) || s->ring.ring->swapped == client->swapped)
 		return true;
 	log_warn("pid %d runs a program of the other byte order now, which can't go on in the "
 		 "recording of the one before: it is not recorded",
@@ -392,7 +398,7 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 /* True if the program gave up waiting for an earlier answer: it never wrote to its ring. */
 static bool never_taken(const struct session *s)
 {
-	const struct ring_header *h = stream_ring(&s->stream);
+	const struct ring_header *h = session_ring(s);
 
 	return h && !__atomic_load_n(&h->byte_order, __ATOMIC_ACQUIRE);
 }
@@ -499,7 +505,7 @@ void session_detach(struct session *s)
 {
 	if (stream_state(&s->stream) != STREAM_LIVE || s->detaching)
 		return;
-	s->stream.capture->ops->detach(s->stream.capture);
+	s->stream.source->ops->detach(s->stream.source);
 	s->detaching = true;
 	s->gone_ns = clock_monotonic_ns();
 }

@@ -113,8 +113,8 @@ void session_accept(struct session *s, struct handshake_client *client)
 	pid_t pid = client->pid;
 
 	client->follow = s->settings.follow;
-	if (handshake_answer_with(client, RING_ACCEPTED, s->stream.source.ring->fd,
-				  s->stream.source.ring->size, own->entry, own->count) == 0)
+	if (handshake_answer_with(client, RING_ACCEPTED, s->ring.ring->fd, s->ring.ring->size,
+				  own->entry, own->count) == 0)
 		return;
 	log_info("pid %d (%s) has not waited for this agent, which was too slow: it will ask again",
 		 (int)pid, target_name(&s->stream.target));
@@ -122,8 +122,8 @@ void session_accept(struct session *s, struct handshake_client *client)
 
 void session_check_patches(const struct session *s)
 {
-	const struct ring_header *h = stream_ring(&s->stream);
-	uint32_t patched = h ? ring_get32(s->stream.source.ring->swapped, &h->patched) : 0;
+	const struct ring_header *h = session_ring(s);
+	uint32_t patched = h ? ring_get32(s->ring.ring->swapped, &h->patched) : 0;
 
 	if (patched < s->patches)
 		log_warn("%s has an allocator linked into it, and %u of its %u functions could not "

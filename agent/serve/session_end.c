@@ -242,7 +242,7 @@ static void report(struct session *s)
 		.given_up = s->given_up,
 		.file_error = s->file_error,
 		.saved = s->saved,
-		.unread = stream_ring(t) ? t->source.records_damaged : 0,
+		.unread = session_ring(s) ? s->ring.records_damaged : 0,
 		.no_place = t->no_thread,
 		.modules_lost = t->modules.turned_away,
 	};
@@ -297,7 +297,7 @@ static void session_end_finish(struct session *s)
 	report(s);
 	file_sink_close(&s->file);
 	forget_links(s);
-	s->stream.capture->ops->retire(s->stream.capture);
+	s->stream.source->ops->retire(s->stream.source);
 	pthread_mutex_lock(&s->stream.lock);
 	symbol_files_keep(&s->agent->files, &s->stream);
 	stream_close(&s->stream);

@@ -36,7 +36,7 @@ static int session_file_place(const struct session *s, const char *folder, char 
 {
 	const struct agent *a = s->agent;
 	const char *pattern = pattern_of(&s->settings);
-	const struct ring_header *h = stream_ring(&s->stream);
+	const struct ring_header *h = session_ring(s);
 	uint32_t incarnation = s->stream.incarnation;
 	uint32_t number = h && incarnation > 1 ? h->home.file_number : 0;
 	size_t n = 0;
@@ -72,7 +72,7 @@ static void give_away(const struct session *s, struct err_text *err)
 static void note_number(struct session *s, uint32_t number, const char *wanted,
 			struct err_text *say)
 {
-	struct ring_header *h = stream_ring(&s->stream);
+	struct ring_header *h = session_ring(s);
 	struct stat st;
 
 	if (!number)

@@ -35,17 +35,23 @@ static void session_place_clear(struct agent *a, struct session *s)
 
 int session_init(struct agent *a, struct session *s)
 {
+	int r;
+
 	session_place_clear(a, s);
-	return stream_init(&s->stream, &a->arena, &a->budget, a->settings.each.ring.depth_limit,
-			   &a->clock, &a->drain_packer);
+	r = ring_source_init(&s->ring, &a->arena, &a->budget.shape, &a->clock);
+	return r < 0 ? r
+		     : stream_init(&s->stream, &a->arena, &a->budget,
+				   a->settings.each.ring.depth_limit, &a->drain_packer);
 }
 
 static int init_place(struct agent *a, struct session *s)
 {
 	struct arena place = session_place_of(a, s);
-	int r = stream_init_place(&s->stream, &place, &a->budget, a->settings.each.ring.depth_limit,
-				  &a->clock, &a->drain_packer);
+	int r = ring_source_init(&s->ring, &place, &a->budget.shape, &a->clock);
 
+	if (!r)
+		r = stream_init_place(&s->stream, &place, &a->budget,
+				      a->settings.each.ring.depth_limit, &a->drain_packer);
 	if (!r && a->spool.fd >= 0 && a->spool.out)
 		stream_use_spool(&s->stream, &a->spool);
 	return r;
@@ -91,6 +97,6 @@ void session_give(struct session *s)
 		return;
 	room_give(&a->budget.room, stream_cost_grown(&s->stream), ROOM_GROWING);
 	room_give(&a->budget.room, stream_cost_young(&s->stream), ROOM_YOUNG);
-	s->stream.source.ring = NULL;
+	s->ring.ring = NULL;
 	arena_drop(&place);
 }

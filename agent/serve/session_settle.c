@@ -84,7 +84,7 @@ void session_say(struct agent *a, struct handshake_client *client, struct err_te
 
 void session_note(const struct session *s)
 {
-	struct ring_header *h = stream_ring(&s->stream);
+	struct ring_header *h = session_ring(s);
 	const struct session_settings *set = &s->settings;
 
 	if (!h)
@@ -103,7 +103,7 @@ void session_note(const struct session *s)
  * environment could. */
 void session_recall(struct agent *a, struct session *s)
 {
-	const struct ring_home copy = stream_ring(&s->stream)->home, *home = &copy;
+	const struct ring_home copy = session_ring(s)->home, *home = &copy;
 	struct session_settings *set = &s->settings;
 
 	*set = a->settings.each;

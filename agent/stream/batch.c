@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/stream/stream.h"
+#include "agent/core/clock.h"
 #include "heapcast.pb-c.h"
 #include "proto/frame.h"
 #include "base/ban.h"
@@ -123,8 +124,7 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	m->agent = batch_bytes_of(s->agent_id, STREAM_ID_SIZE);
 	m->name = batch_bytes_of(target_name(t), strlen(target_name(t)));
 	m->ran_before_ns = s->ran_before_ns;
-	m->capture = stream_ring(s) ? HEAPCAST__CAPTURE__CAPTURE_PRELOAD
-				    : HEAPCAST__CAPTURE__CAPTURE_EBPF;
+	m->capture = (Heapcast__Capture)s->source->ops->kind;
 	m->mode = (Heapcast__Mode)s->mode;
 	m->sample_interval = m->mode == HEAPCAST__MODE__MODE_SAMPLE ? s->sample_interval : 0;
 	if (s->has_parent)
@@ -363,8 +363,8 @@ static Heapcast__Ledger *batch_put_ledger(struct stream *s, struct packer *p,
 	m->lost_bytes = s->lost.bytes;
 	m->stacks_cut = s->stacks_cut;
 	m->samples_refused = s->samples_refused;
-	m->before_recording = stream_ring(s) ? s->source.before : 0;
-	m->not_begun = stream_ring(s) && !s->source.ready && !s->image;
+	m->before_recording = s->before;
+	m->not_begun = s->unready && !s->image;
 	m->unrecorded = s->unrecorded_sum.pid;
 	m->unrecorded_uncounted = s->uncounted;
 	m->unrecorded_events = s->unrecorded_sum.events;

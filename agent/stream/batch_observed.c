@@ -62,37 +62,20 @@ static void put_maps(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 	s->maps_ready = false;
 }
 
-static struct ring_allocator read_allocator(bool swapped, const struct ring_allocator *shared)
-{
-	struct ring_allocator a = {.stamp = {ring_get64(swapped, &shared->stamp[0]),
-					     ring_get64(swapped, &shared->stamp[1])}};
-
-	for (unsigned i = 0; i < RING_ALLOCATOR_FIGURES; i++)
-		a.figure[i] = ring_get64(swapped, &shared->figure[i]);
-	return a;
-}
-
-/* Adds the allocator's last answer if it is new. The answer is in the ring, guarded by a sequence
- * number: it is read once, and used only if the number shows that it is complete. */
+/* Adds the allocator's last answer if it is new. */
 static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
-	const struct ring_header *h = stream_ring(s);
-	const bool swapped = h && s->source.ring->swapped;
-	uint32_t sequence = h ? ring_acquire32(swapped, &h->allocator.sequence) : 0;
+	const struct capture_ops *ops = s->source->ops;
+	struct capture_allocator a;
+	uint32_t number = ops->answer ? ops->answer(s->source, s->allocator_told, &a) : 0;
 	Heapcast__Allocator *m;
-	struct ring_allocator a;
 
-	if (!h || !s->source.ready || sequence == s->allocator_told || sequence & 1)
-		return;
-	a = read_allocator(swapped, &h->allocator);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (ring_get32(swapped, &h->allocator.sequence) != sequence ||
-	    !batch_take(&s->batch, ALLOCATOR_BYTES))
+	if (!number || !batch_take(&s->batch, ALLOCATOR_BYTES))
 		return;
 	m = batch_observed_take(p, sizeof(*m));
 	heapcast__allocator__init(m);
-	m->time_ns = ring_stream_ns(&s->source, a.stamp[0]);
-	m->took_ns = ring_grown(ring_stream_ns(&s->source, a.stamp[1]), m->time_ns);
+	m->time_ns = a.time_ns;
+	m->took_ns = a.took_ns;
 	m->arena = a.figure[0];
 	m->ordblks = a.figure[1];
 	m->smblks = a.figure[2];
@@ -103,7 +86,7 @@ static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *b
 	m->fordblks = a.figure[8];
 	m->keepcost = a.figure[9];
 	batch->allocator = m;
-	s->allocator_told = sequence;
+	s->allocator_told = number;
 	s->allocator_took_ns = m->took_ns;
 }
 

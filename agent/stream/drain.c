@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/core/clock.h"
 #include "base/ban.h"
 
 #define WAIT_NS	     20000000
@@ -36,7 +37,7 @@ static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32
 		.val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 | flags};
 }
 
-/* Collects the doorbells and tells all rings that the thread sleeps. */
+/* Collects the doorbells and tells all sources that the thread sleeps. */
 static void drain_collect(struct drain *d, struct bells *bells, uint32_t kick)
 {
 	bells->count = 0;
@@ -48,13 +49,11 @@ static void drain_collect(struct drain *d, struct bells *bells, uint32_t kick)
 		if (stream_state(s) == STREAM_FREE)
 			continue;
 		pthread_mutex_lock(&s->lock);
-		if (s->state == STREAM_LIVE && stream_ring(s)) {
-			struct ring_header *h = stream_ring(s);
+		if (s->state == STREAM_LIVE && s->source->ops->sleep) {
+			struct capture_bell bell = s->source->ops->sleep(s->source);
 
-			bells->polled |= ring_polled(&s->source);
-			add_bell(bells, &h->doorbell,
-				 __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE), 0);
-			__atomic_store_n(&h->sleeping, 1, __ATOMIC_SEQ_CST);
+			bells->polled |= bell.polled;
+			add_bell(bells, bell.word, bell.value, 0);
 		}
 		pthread_mutex_unlock(&s->lock);
 	}
@@ -100,7 +99,7 @@ static void wait_all(const struct bells *bells, long wait_ns)
 		wait_plain(bells, wait_ns);
 }
 
-/* The main loop frees rings under the stream's lock, so an access to a header needs the lock. */
+/* The main loop closes sources under the stream's lock, so a call of a source needs the lock. */
 static void awake(struct drain *d)
 {
 	for (uint32_t i = 0; i < d->streams; i++) {
@@ -109,8 +108,8 @@ static void awake(struct drain *d)
 		if (stream_state(s) == STREAM_FREE)
 			continue;
 		pthread_mutex_lock(&s->lock);
-		if (s->state == STREAM_LIVE && stream_ring(s))
-			__atomic_store_n(&stream_ring(s)->sleeping, 0, __ATOMIC_RELAXED);
+		if (s->state == STREAM_LIVE && s->source->ops->wake)
+			s->source->ops->wake(s->source);
 		pthread_mutex_unlock(&s->lock);
 	}
 }
@@ -175,7 +174,7 @@ static bool any_filling(struct drain *d)
 			continue;
 		pthread_mutex_lock(&s->lock);
 		filling = s->state == STREAM_LIVE && !s->frame_pending &&
-			  s->capture->ops->filling(s->capture);
+			  s->source->ops->filling(s->source);
 		pthread_mutex_unlock(&s->lock);
 	}
 	return filling;

@@ -5,7 +5,7 @@
  * It is one thread, not one per ring, so its stack and buffers exist only once; the processor
  * limits its work anyway. Kernels before 5.16 lack futex_waitv: with one ring the thread waits on
  * that ring's futex, with several it polls every 5 ms. While a program can't make system calls
- * (ring_polled), the thread polls each millisecond.
+ * (capture_bell.polled), the thread polls each millisecond.
  */
 #include <pthread.h>
 #include <stdbool.h>

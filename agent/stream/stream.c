@@ -7,13 +7,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "agent/core/clock.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
 #define MODULE_ROOM 400 /* typical memory of a module, with path and segments */
 #define MODULES_MIN 112
 #define MODULES_MAX 1024
-#define STACK_SPARE 28 /* words of half a slice that no stack uses */
 /* Smaller differences are noise: the two clocks are read one after the other. */
 #define SLEEP_LEAST_NS 10000000
 /* Ended threads whose names are kept for late collectors. */
@@ -21,14 +21,12 @@
 /* Least number of lanes; beyond it, lanes are given up for deeper stacks. */
 #define LANES_ALIKE 64
 
-/* Returns the number of frames of a lane. A program writes no stack longer than half a slice. */
+/* Returns the number of frames of a lane. */
 static uint32_t path_most(const struct stream *s, uint32_t lane)
 {
-	uint64_t most = s->budget->alike
-				? UINT32_MAX
-				: ring_slice_words(&s->budget->shape, lane) / 2 - STACK_SPARE;
+	uint32_t most = budget_frames(s->budget, lane);
 
-	return most < s->depth_max ? (uint32_t)most : s->depth_max;
+	return most < s->depth_max ? most : s->depth_max;
 }
 
 static size_t path_total(const struct stream *s)
@@ -53,14 +51,14 @@ static int init_lanes(struct stream *s, struct arena *tables)
 {
 	const struct budget *b = s->budget;
 	const bool fixed = b->levels == 1;
-	size_t most = tables->size / 4 / sizeof(uint32_t);
+	size_t most = b->tables / 4 / sizeof(uint32_t);
 
 	/* Having fewer threads is better than cutting stacks. */
 	if (b->alike && s->lane_count > LANES_ALIKE)
 		s->lane_count = most / s->depth_max > LANES_ALIKE ? (uint32_t)(most / s->depth_max)
 								  : LANES_ALIKE;
-	if (s->lane_count > ring_slice_count(&b->shape, b->levels))
-		s->lane_count = ring_slice_count(&b->shape, b->levels);
+	if (s->lane_count > budget_lanes(b, b->levels))
+		s->lane_count = budget_lanes(b, b->levels);
 	while (fixed && s->depth_max > 16 && path_total(s) > most)
 		s->depth_max = s->depth_max * 3 / 4;
 	s->lane = arena_take(tables, (s->lane_count + 1) * sizeof(*s->lane));
@@ -69,7 +67,7 @@ static int init_lanes(struct stream *s, struct arena *tables)
 	if (!s->lane || !s->lane_thread || !s->path)
 		return -ENOMEM;
 	if (!fixed)
-		s->lane_count = ring_slice_count(&b->shape, 1);
+		s->lane_count = budget_lanes(b, 1);
 	for (uint32_t i = 0; i < s->lane_count; i++)
 		s->lane[i] = stream_lane(s, i);
 	return 0;
@@ -92,10 +90,9 @@ static uint32_t most_threads(const struct stream *s)
 	return b->levels > 1 ? b->place[b->levels - 1].threads : s->lane_count + DEAD_THREADS;
 }
 
-static int init_tables(struct stream *s, struct arena *tables, struct clock *counter)
+static int init_tables(struct stream *s, struct arena *tables)
 {
-	return ring_source_init(&s->source, tables, &s->budget->shape, counter) < 0 ||
-			       modules_init(&s->modules, tables, most_modules(s->budget)) < 0 ||
+	return modules_init(&s->modules, tables, most_modules(s->budget)) < 0 ||
 			       threads_init(&s->threads, tables, most_threads(s)) < 0 ||
 			       init_lanes(s, tables) < 0
 		       ? -ENOMEM
@@ -133,7 +130,7 @@ static int init_stacks(struct stream *s, struct arena *arena)
 }
 
 static int set_up(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
-		  struct clock *counter, struct packer *packer)
+		  struct packer *packer)
 {
 	const struct budget_place *most, *first = b->place;
 	const bool fixed = b->levels <= 1;
@@ -142,11 +139,10 @@ static int set_up(struct stream *s, struct arena *arena, struct budget *b, uint3
 	if (fixed)
 		budget_fix(b);
 	most = &b->place[b->levels - 1];
-	tables = fixed ? arena_part(arena, b->tables) : (struct arena){0};
+	tables = fixed ? arena_part(arena, b->tables - b->source) : (struct arena){0};
 	s->packer = packer;
 	s->budget = b;
-	s->lane_count = ring_slice_count(&b->shape, b->levels);
-	s->capture = &s->source.source;
+	s->lane_count = budget_lanes(b, b->levels);
 	if (most->maps) {
 		void *memory = arena_take(arena, most->maps);
 
@@ -165,7 +161,7 @@ static int set_up(struct stream *s, struct arena *arena, struct budget *b, uint3
 	s->depth_max = depth_limit + 2;
 	if (fixed && s->depth_max > s->batch.nodes_max / 2)
 		s->depth_max = s->batch.nodes_max / 2;
-	if (init_tables(s, fixed ? &tables : arena, counter) < 0)
+	if (init_tables(s, fixed ? &tables : arena) < 0)
 		return -ENOMEM;
 	if (!fixed)
 		return init_stacks(s, arena);
@@ -174,23 +170,23 @@ static int set_up(struct stream *s, struct arena *arena, struct budget *b, uint3
 }
 
 int stream_init(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
-		struct clock *counter, struct packer *packer)
+		struct packer *packer)
 {
 	*s = (struct stream){0};
 	pthread_mutex_init(&s->lock, NULL);
-	return set_up(s, arena, b, depth_limit, counter, packer);
+	return set_up(s, arena, b, depth_limit, packer);
 }
 
 /* Takes the lock, because other threads may be about to lock the stream to find out that it is
  * FREE. */
 int stream_init_place(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
-		      struct clock *counter, struct packer *packer)
+		      struct packer *packer)
 {
 	int r;
 
 	pthread_mutex_lock(&s->lock);
 	memset(s->id, 0, sizeof(*s) - offsetof(struct stream, id));
-	r = set_up(s, arena, b, depth_limit, counter, packer);
+	r = set_up(s, arena, b, depth_limit, packer);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -199,8 +195,6 @@ void stream_done(struct stream *s)
 {
 	if (s->state != STREAM_FREE)
 		stream_close(s);
-	else if (s->source.ring)
-		ring_source_close(&s->source);
 	pthread_mutex_destroy(&s->lock);
 }
 
@@ -227,6 +221,8 @@ static void clear_tables(struct stream *s)
 		s->ledger_told = s->turn_ns = s->earlier_delivered = s->earlier_lost =
 			s->watermark_told = s->order_ns = 0;
 	s->stacks_unknown = s->namespaces = 0;
+	s->before = 0;
+	s->unready = false;
 	s->frame_pending = 0;
 	s->image = 0;
 	s->exec_pending = false;
@@ -240,80 +236,16 @@ static void clear_tables(struct stream *s)
 	s->stopped_itself = false;
 }
 
-/* Writes the stream's identity into the ring, for an agent that takes it over. */
-static void sign(struct stream *s)
+void stream_begin(struct stream *s, struct capture_source *source, uint32_t incarnation)
 {
-	struct ring_account *a = &s->source.ring->header->account;
-
-	a->start_ns = s->start_ns;
-	a->start_wall_ns = s->start_wall_ns;
-	a->pid = (uint32_t)s->target.pid;
-	a->start_ticks = s->target.start_ticks;
-	a->has_parent = s->has_parent;
-	memcpy(a->parent_stream, s->parent_stream, sizeof(a->parent_stream));
-	a->parent_event = s->parent_event;
-}
-
-static void stream_begin(struct stream *s, const uint8_t *agent_id, uint32_t incarnation)
-{
-	s->agent_id = agent_id;
+	s->source = source;
 	s->incarnation = s->spool.disk.incarnation = incarnation;
-	s->capture->thread = s->lane_thread;
-	s->capture->threads = &s->threads;
+	source->thread = s->lane_thread;
+	source->threads = &s->threads;
 	s->process_news = true;
 	s->slept_ns = clock_slept_ns();
 	s->closed_ns = clock_monotonic_ns();
 	__atomic_store_n(&s->state, STREAM_LIVE, __ATOMIC_RELEASE);
-}
-
-/* Creates a new stream id; the stream starts now. */
-static int make_id(struct stream *s)
-{
-	if (getrandom(s->id, sizeof(s->id), 0) != sizeof(s->id))
-		return -EIO;
-	s->start_ns = clock_monotonic_ns();
-	s->start_wall_ns = clock_wall_ns();
-	return 0;
-}
-
-static void stream_describe(struct stream *s, const struct target_info *target,
-			    const struct stream_settings *settings)
-{
-	const struct ring_settings *ring = &settings->ring;
-
-	clear_tables(s);
-	s->target = *target;
-	s->said = settings->said;
-	target_believe(&s->target, &s->said);
-	s->mode = (int)ring->mode;
-	s->sample_interval = ring->sample_interval;
-	s->resume_mode = ring->mode == RING_OFF ? RING_FULL : s->mode;
-	s->frees_have_stacks = ring->frees_have_stacks;
-	s->has_parent = settings->parent_stream;
-	if (s->has_parent)
-		memcpy(s->parent_stream, settings->parent_stream, sizeof(s->parent_stream));
-	s->parent_event = settings->parent_event;
-	s->ran_before_ns = s->marked_ns = s->marked_by = 0;
-}
-
-int stream_open(struct stream *s, const struct target_info *target,
-		const struct stream_settings *settings)
-{
-	struct ring_settings ring = settings->ring;
-	int r = make_id(s);
-
-	if (r < 0)
-		return r;
-	stream_describe(s, target, settings);
-	memcpy(ring.stream, s->id, sizeof(ring.stream));
-	ring.emulated = target_emulated(&s->target);
-	r = ring_source_open(&s->source, &s->budget->shape, &ring, s->start_ns);
-	if (r < 0)
-		return r;
-	s->capture = &s->source.source;
-	sign(s);
-	stream_begin(s, settings->agent_id, s->source.incarnation);
-	return 0;
 }
 
 /* Returns how long the program has run, at least 1 ns: 0 means that it was recorded from its
@@ -327,129 +259,83 @@ static uint64_t age_of(const struct target_info *target)
 	return age > start ? age - start : 1;
 }
 
-int stream_attach(struct stream *s, const struct target_info *target,
-		  const struct stream_settings *settings, struct capture_source *capture)
+static void describe(struct stream *s, const struct target_info *target,
+		     const struct target_said *said, const uint8_t *agent_id)
 {
-	int r = make_id(s);
+	clear_tables(s);
+	s->agent_id = agent_id;
+	s->target = *target;
+	s->said = *said;
+	target_believe(&s->target, &s->said);
+	s->ran_before_ns = s->marked_ns = s->marked_by = 0;
+}
 
-	if (r < 0)
-		return r;
-	s->capture = capture;
-	stream_describe(s, target, settings);
-	if (!s->has_parent)
+int stream_prepare(struct stream *s, const struct target_info *target,
+		   const struct stream_settings *settings)
+{
+	if (getrandom(s->id, sizeof(s->id), 0) != sizeof(s->id))
+		return -EIO;
+	s->start_ns = clock_monotonic_ns();
+	s->start_wall_ns = clock_wall_ns();
+	describe(s, target, &settings->said, settings->agent_id);
+	s->mode = (int)settings->mode;
+	s->sample_interval = settings->sample_interval;
+	s->resume_mode = settings->mode == RING_OFF ? RING_FULL : s->mode;
+	s->frees_have_stacks = settings->frees_have_stacks;
+	s->has_parent = settings->parent_stream;
+	if (s->has_parent)
+		memcpy(s->parent_stream, settings->parent_stream, sizeof(s->parent_stream));
+	s->parent_event = settings->parent_event;
+	if (settings->runs && !s->has_parent)
 		s->ran_before_ns = age_of(target);
-	stream_begin(s, settings->agent_id, 1);
 	return 0;
 }
 
-/* Takes over the stream's counts from the previous agent. */
-static void take_counts(struct stream *s, const struct ring_inheritance *in)
+static void take_counts(struct stream *s, const struct stream_past *past)
 {
-	const struct ring_account *a = &in->account;
+	const struct capture_account *a = &past->account;
 
-	s->threads.last_number = a->threads;
-	s->threads.retired = (struct thread_counts){.produced = in->gone.produced,
-						    .not_sampled = in->gone.not_sampled,
-						    .delivered = in->gone.delivered,
-						    .lost = in->gone.lost};
-	s->no_thread = a->no_slice.events;
-	s->earlier_delivered = s->delivered.events = in->delivered;
-	s->delivered.allocations = a->delivered[0];
-	s->delivered.frees = a->delivered[1];
-	s->delivered.bytes = a->delivered[2];
-	s->earlier_lost = in->lost;
-	s->lost = (struct run_losses){in->lost, a->lost.allocations, a->lost.frees, a->lost.bytes};
+	s->threads.last_number = past->threads;
+	s->threads.retired = past->finished;
+	s->no_thread = past->no_thread;
+	s->earlier_delivered = s->delivered.events = past->events;
+	s->delivered.allocations = a->allocations;
+	s->delivered.frees = a->frees;
+	s->delivered.bytes = a->bytes;
+	s->earlier_lost = a->lost.events;
+	s->lost = a->lost;
 	s->stacks_cut = a->stacks_cut;
 	s->watermark_ns = s->delivered.time_ns = a->watermark_ns;
 	flight_clear(&s->flight, stream_now(s));
 	s->spool.evicted = s->delivered;
 }
 
-/* Takes over how the program was told to record. The program can have changed that, so values are
- * checked. */
-static void take_orders(struct stream *s)
+int stream_resume(struct stream *s, const struct target_info *target,
+		  const struct stream_past *past, const uint8_t *agent_id,
+		  struct capture_source *source)
 {
-	const struct ring_header *h = s->source.ring->header;
-	const bool swapped = s->source.ring->swapped;
-	uint32_t mode = ring_get32(swapped, &h->mode);
-	uint32_t resume = ring_get32(swapped, &h->resume);
-
-	s->mode = mode <= RING_SAMPLE ? (int)mode : RING_FULL;
-	s->resume_mode = s->mode != RING_OFF	 ? s->mode
-			 : resume == RING_SAMPLE ? RING_SAMPLE
-						 : RING_FULL;
-	s->sample_interval = ring_get64(swapped, &h->sample_interval);
-	if (s->sample_interval > RING_INTERVAL_MAX)
-		s->sample_interval = RING_INTERVAL_MAX;
-	s->frees_have_stacks = ring_get32(swapped, &h->frees_have_stacks) != 0;
-	memcpy(s->id, h->stream, sizeof(s->id));
-}
-
-/* Returns what the program reported to the previous agent. */
-static struct target_said said_in(const struct ring_memory *ring)
-{
-	const struct ring_header *h = ring->header;
-
-	return (struct target_said){
-		.machine = ring_get32(ring->swapped, &h->machine),
-		.pointer_bits = ring_get32(ring->swapped, &h->pointer_bits),
-		.page_size = ring_get32(ring->swapped, &h->page_size),
-		.big_endian = ring_big_endian(ring->swapped),
-	};
-}
-
-/* If the ring has grown under the previous agent, the place must grow, too. */
-static int adopt_level(struct stream *s)
-{
-	struct budget *b = s->budget;
-	uint32_t level = s->source.ring->steps - 1;
-	size_t more = b->place[level].cost - b->place[0].cost;
 	int r;
 
-	if (!level)
-		return 0;
-	if (!room_take(&b->room, more, ROOM_MUST))
-		return -ENOSPC;
-	r = stream_set_level(s, level);
-	if (r < 0)
-		room_give(&b->room, b->place[level].cost - b->place[s->level].cost, ROOM_MUST);
-	return r;
-}
-
-int stream_take_up(struct stream *s, const struct target_info *target, int lock,
-		   const uint8_t *mark, const uint8_t *agent_id)
-{
-	struct ring_inheritance in;
-	int r = ring_source_adopt(&s->source, &s->budget->shape, lock, mark, &in);
-
-	if (r < 0)
-		return r;
-	if (in.account.pid != (uint32_t)target->pid ||
-	    in.account.start_ticks != target->start_ticks) {
-		ring_source_close(&s->source);
-		return -ESRCH;
-	}
-	r = adopt_level(s);
+	s->source = source;
+	r = stream_set_level(s, past->level);
 	if (r < 0) {
-		ring_source_close(&s->source);
+		s->source = NULL;
 		return r;
 	}
-	s->capture = &s->source.source;
-	clear_tables(s);
-	s->target = *target;
-	s->said = said_in(s->source.ring);
-	target_believe(&s->target, &s->said);
-	s->source.emulated = target_emulated(&s->target);
-	s->start_ns = in.account.start_ns;
-	s->start_wall_ns = in.account.start_wall_ns;
-	s->image = in.account.image;
-	s->has_parent = in.account.has_parent;
-	memcpy(s->parent_stream, in.account.parent_stream, sizeof(s->parent_stream));
-	s->parent_event = in.account.parent_event;
-	take_counts(s, &in);
-	take_orders(s);
-	ring_source_begin(&s->source);
-	stream_begin(s, agent_id, s->source.incarnation);
+	describe(s, target, &past->said, agent_id);
+	memcpy(s->id, past->id, sizeof(s->id));
+	s->start_ns = past->start_ns;
+	s->start_wall_ns = past->start_wall_ns;
+	s->image = past->account.image;
+	s->has_parent = past->has_parent;
+	memcpy(s->parent_stream, past->parent_stream, sizeof(s->parent_stream));
+	s->parent_event = past->parent_event;
+	s->mode = (int)past->orders.mode;
+	s->resume_mode = (int)past->orders.resume;
+	s->sample_interval = past->orders.sample_interval;
+	s->frees_have_stacks = past->frees_have_stacks;
+	take_counts(s, past);
+	stream_begin(s, source, past->incarnation);
 	return 0;
 }
 
@@ -462,8 +348,8 @@ void stream_settle(struct stream *s, const struct observer_settings *observe, ui
 
 void stream_close(struct stream *s)
 {
-	s->capture->ops->close(s->capture);
-	s->capture = &s->source.source;
+	s->source->ops->close(s->source);
+	s->source = NULL;
 	__atomic_store_n(&s->state, STREAM_FREE, __ATOMIC_RELEASE);
 }
 
@@ -538,5 +424,5 @@ void stream_obey(struct stream *s)
 					      .resume = (uint32_t)s->resume_mode,
 					      .sample_interval = s->sample_interval};
 
-	s->capture->ops->obey(s->capture, &orders);
+	s->source->ops->obey(s->source, &orders);
 }

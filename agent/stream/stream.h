@@ -22,7 +22,6 @@
 #include "agent/hold/flight.h"
 #include "agent/watch/maps.h"
 #include "agent/core/modules.h"
-#include "agent/ring/ring_source.h"
 #include "agent/spool/spool.h"
 #include "agent/core/stacks.h"
 #include "agent/hold/sums.h"
@@ -83,9 +82,7 @@ struct stream {
 	bool process_news;
 	bool exec_pending; /* set by the main loop: drain the old image, then clear it */
 
-	/* The source of the events: &source.source, or the one that stream_attach was given. */
-	struct capture_source *capture;
-	struct ring_source source; /* open only in the first case: see stream_ring */
+	struct capture_source *source; /* of the events; NULL: the stream is FREE */
 	struct stacks stacks;
 	struct modules modules;
 	struct threads threads;
@@ -122,6 +119,8 @@ struct stream {
 	uint64_t samples_refused;
 	uint32_t stacks_unknown;
 	uint32_t namespaces;
+	uint64_t before; /* as capture_totals has it, like `unready` */
+	bool unready;
 	/* The stack table is full: begin a new generation when this batch is closed. */
 	bool renewal_wanted;
 	uint32_t renewal_rest; /* batches until the next renewal may be requested */
@@ -158,34 +157,52 @@ static inline enum stream_state stream_state(const struct stream *stream)
 	return __atomic_load_n(&stream->state, __ATOMIC_ACQUIRE);
 }
 
-/* Returns the header of the stream's ring, or NULL if its events come from another source. */
-static inline struct ring_header *stream_ring(const struct stream *stream)
-{
-	return stream->capture == &stream->source.source ? stream->source.ring->header : NULL;
-}
-
 struct stream_settings {
-	struct ring_settings ring;
+	uint32_t mode; /* enum ring_mode */
+	uint64_t sample_interval;
+	bool frees_have_stacks;
+	bool runs; /* the program has run before, unrecorded */
 	const uint8_t *agent_id;
 	const uint8_t *parent_stream; /* NULL: no parent */
 	uint64_t parent_event;
 	struct target_said said; /* reported by the program, or zeros */
 };
 
-/* Initializes a slot of fixed size, once. Returns 0 or -ENOMEM. */
+/* A stream that an earlier agent has begun. */
+struct stream_past {
+	uint8_t id[STREAM_ID_SIZE];
+	uint32_t incarnation; /* of this agent */
+	uint64_t start_ns, start_wall_ns;
+	bool has_parent;
+	uint8_t parent_stream[STREAM_ID_SIZE];
+	uint64_t parent_event;
+	struct target_said said;
+	struct capture_orders orders;
+	bool frees_have_stacks;
+	uint32_t level; /* to which its place had grown */
+	/* What it had taken: */
+	struct capture_account account;
+	uint64_t events;	       /* delivered, of all threads */
+	uint32_t threads;	       /* the highest number of one */
+	struct thread_counts finished; /* of all threads that have ended */
+	uint64_t no_thread;
+};
+
+/* Initializes a slot of fixed size, once. The part of the memory that belongs to the source
+ * (budget.source) is not touched. Returns 0 or -ENOMEM. */
 int stream_init(struct stream *stream, struct arena *arena, struct budget *budget,
-		uint32_t depth_limit, struct clock *counter, struct packer *packer);
+		uint32_t depth_limit, struct packer *packer);
 /* Initializes a place that grows, each time before it is used. Its memory is zeroed, always at the
  * same address. The stream must be zeroed or FREE, and starts at the smallest level. Returns 0 or
  * -ENOMEM. */
 int stream_init_place(struct stream *stream, struct arena *arena, struct budget *budget,
-		      uint32_t depth_limit, struct clock *counter, struct packer *packer);
+		      uint32_t depth_limit, struct packer *packer);
 /* ---- stream_grow.c ---- */
 /* Called in each turn of the drain thread: grows if the program, the tables or the spool need it
  * and the room has the memory. Returns true if the batch must be closed first. */
 bool stream_grow_if_due(struct stream *stream);
-/* Grows to this level, whose memory the caller has taken from the room. The batch must be empty.
- * Returns 0 or a negative errno. */
+/* Grows to this level, whatever the room says about growth. The batch must be empty. Returns 0,
+ * -ENOSPC if the room has too little memory, or another negative errno. */
 int stream_set_level(struct stream *stream, uint32_t level);
 /* Returns true if there is a next level that the room did not just refuse. */
 bool stream_may_grow(const struct stream *stream);
@@ -214,18 +231,16 @@ void stream_use_spool(struct stream *stream, struct spool_folder *folder);
  * bytes, because the drain thread may be packing for another stream. */
 void stream_leave_spool(struct stream *stream, struct packer *packer, uint8_t *out);
 
-/* FREE to LIVE: creates the ring. Returns 0 or a negative errno. */
-int stream_open(struct stream *stream, const struct target_info *target,
-		const struct stream_settings *settings);
-/* FREE to LIVE with the ring of an agent that is gone. Takes over `lock`, see ring_source_adopt.
- * Returns 0, -EXDEV if the ring has another `mark`, -ESRCH if it is not the ring of `target`,
- * -ENOSPC if the room has too little memory for it, or another negative errno. */
-int stream_take_up(struct stream *stream, const struct target_info *target, int lock,
-		   const uint8_t *mark, const uint8_t *agent_id);
-/* FREE to LIVE with another source than a ring, which must outlive the stream. Of `settings->ring`,
- * only mode, sample_interval and frees_have_stacks matter. Returns 0 or a negative errno. */
-int stream_attach(struct stream *stream, const struct target_info *target,
-		  const struct stream_settings *settings, struct capture_source *capture);
+/* FREE to LIVE takes two calls, since some sources must know the stream: prepare gives it an id and
+ * a start, begin gives it the source, which must outlive the stream. Returns 0 or -EIO. */
+int stream_prepare(struct stream *stream, const struct target_info *target,
+		   const struct stream_settings *settings);
+void stream_begin(struct stream *stream, struct capture_source *source, uint32_t incarnation);
+/* FREE to LIVE, where an earlier agent has stopped. Returns 0, -ENOSPC if the room has too little
+ * memory, or another negative errno; then the stream is still FREE. */
+int stream_resume(struct stream *stream, const struct target_info *target,
+		  const struct stream_past *past, const uint8_t *agent_id,
+		  struct capture_source *source);
 /* To FREE: everything was delivered, or given up. */
 void stream_close(struct stream *stream);
 /* Sets what the observer reads, and the time of culling if there is memory for it

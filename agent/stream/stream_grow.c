@@ -9,6 +9,7 @@
  * the pages behind them come into use; only the stack table moves. A place grows between two
  * batches, in the drain thread.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -53,14 +54,12 @@ static int next_level(struct stream *s)
 {
 	const struct budget *b = s->budget;
 	const struct budget_place *place = &b->place[s->level + 1];
-	/* The ring was taken over with these steps. */
-	int r = s->source.ring->steps > s->level + 1 ? 0
-						     : ring_memory_back(s->source.ring, &b->shape);
+	int r = s->source->ops->grow(s->source, s->level + 1);
 
 	if (r < 0)
 		return r;
 	s->level++;
-	add_lanes(s, ring_slice_count(&b->shape, s->level + 1));
+	add_lanes(s, budget_lanes(b, s->level + 1));
 	s->threads.capacity = place->threads;
 	modules_limit(&s->modules, place->modules);
 	spool_grow(&s->spool, place->spool);
@@ -74,19 +73,35 @@ static int next_level(struct stream *s)
 
 int stream_set_level(struct stream *s, uint32_t level)
 {
+	struct budget *b = s->budget;
+	size_t more = b->place[level].cost - b->place[s->level].cost;
 	int r = 0;
 
+	if (level == s->level)
+		return 0;
+	if (!room_take(&b->room, more, ROOM_MUST))
+		return -ENOSPC;
 	while (!r && s->level < level)
 		r = next_level(s);
+	if (r < 0)
+		room_give(&b->room, b->place[level].cost - b->place[s->level].cost, ROOM_MUST);
 	return r;
 }
 
-/* Returns true if without growth threads would get no slice, or modules no name. */
-static bool must(const struct stream *s)
+static enum capture_need need_of(struct stream *s)
 {
-	return s->source.active_count >= s->source.ring->slice_count ||
-	       s->modules.count + MODULES_AHEAD > s->modules.capacity ||
-	       s->modules.text.used > s->modules.text.size / 8 * 7;
+	enum capture_need need = s->source->ops->need(s->source);
+
+	return s->modules.count + MODULES_AHEAD > s->modules.capacity ||
+			       s->modules.text.used > s->modules.text.size / 8 * 7
+		       ? CAPTURE_MUST
+		       : need;
+}
+
+/* Returns true if without growth threads would get no lane, or modules no name. */
+static bool must(struct stream *s)
+{
+	return need_of(s) == CAPTURE_MUST;
 }
 
 /* While the new stack table is filled, the old one needs memory, too. */
@@ -108,11 +123,7 @@ static bool stream_grow_grow(struct stream *s)
 
 static bool wishes(struct stream *s)
 {
-	struct ring_source *source = &s->source;
-	uint32_t wants = ring_acquire32(source->ring->swapped, &source->ring->header->wants);
-
-	s->grow_wanted |= wants != source->wants_heard || s->frame_pending ||
-			  source->active_count + 1 >= source->ring->slice_count || must(s);
+	s->grow_wanted |= s->frame_pending || need_of(s) != CAPTURE_ENOUGH;
 	return s->grow_wanted;
 }
 
@@ -136,10 +147,9 @@ static bool batch_is_clear(const struct stream *s)
 
 bool stream_grow_if_due(struct stream *s)
 {
-	const struct ring_memory *ring = s->source.ring;
-	uint32_t wants;
+	const struct capture_ops *ops = s->source->ops;
 
-	if (s->budget->levels == 1 || !stream_ring(s) || !wishes(s))
+	if (s->budget->levels == 1 || !ops->grow || !wishes(s))
 		return false;
 	/* If growth for speed was refused, growth that prevents a loss is still tried at once. */
 	if (s->refused_ns && s->turn_ns - s->refused_ns < REFUSED_NS &&
@@ -147,12 +157,9 @@ bool stream_grow_if_due(struct stream *s)
 		return false;
 	if (!batch_is_clear(s))
 		return s->level + 1 < s->budget->levels;
-	wants = ring_acquire32(ring->swapped, &ring->header->wants);
 	s->refused_must = must(s);
 	s->refused_ns = stream_grow_grow(s) ? 0 : s->turn_ns;
 	s->grow_wanted = false;
-	s->source.wants_heard = wants;
-	if (s->refused_ns)
-		ring_release32(ring->swapped, &ring->header->refused, wants);
+	ops->grown(s->source, s->refused_ns != 0);
 	return false;
 }

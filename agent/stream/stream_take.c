@@ -90,15 +90,15 @@ static void stream_take_count(struct thread *t, uint64_t produced, uint64_t not_
 
 void stream_count(struct stream *s)
 {
-	const struct capture_ops *ops = s->capture->ops;
-	struct capture_totals total = ops->totals(s->capture);
+	const struct capture_ops *ops = s->source->ops;
+	struct capture_totals total = ops->totals(s->source);
 
 	for (uint32_t i = 0; i < s->lane_count; i++) {
 		struct capture_counts more;
 
 		if (!s->lane_thread[i])
 			continue;
-		more = ops->count(s->capture, i);
+		more = ops->count(s->source, i);
 		stream_take_count(s->lane_thread[i], more.produced, more.not_sampled);
 	}
 	if (total.samples_refused > s->samples_refused)
@@ -107,6 +107,8 @@ void stream_count(struct stream *s)
 		s->stacks_unknown = total.stacks_unknown;
 	if (total.namespaces > s->namespaces)
 		s->namespaces = total.namespaces;
+	s->before = total.before;
+	s->unready = total.unready;
 }
 
 bool stream_end_thread(struct stream *s, struct thread *thread, uint64_t time_ns)

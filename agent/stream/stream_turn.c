@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "agent/stream/stream.h"
+#include "agent/core/clock.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -56,7 +57,7 @@ static void seal(struct stream *s)
 						.lost = s->lost,
 						.image = s->image};
 
-	s->capture->ops->seal(s->capture, &account);
+	s->source->ops->seal(s->source, &account);
 }
 
 static int close_batch(struct stream *s, bool end)
@@ -141,13 +142,12 @@ static void begin_image(struct stream *s)
 	if (target_read(s->target.pid, &target) == 0) {
 		s->target = target;
 		target_believe(&s->target, &s->said);
-		s->source.emulated = target_emulated(&s->target);
 	}
 	s->image++;
 	flight_begin_image(&s->flight);
 	s->maps_ready = false;
 	s->maps_known = STREAM_MAPS_LOST;
-	s->capture->ops->begin_image(s->capture, s->image);
+	s->source->ops->begin_image(s->source, s->image, &s->target);
 	s->process_news = true;
 	s->exec_pending = false;
 }
@@ -189,7 +189,7 @@ static bool take_runs(struct stream *s, bool final)
 			return true;
 		run->count = run->taken = 0;
 		run->more = run->exec = false;
-		s->capture->ops->fill(s->capture, final, run);
+		s->source->ops->fill(s->source, final, run);
 	}
 }
 
@@ -232,7 +232,7 @@ enum stream_work stream_drain(struct stream *s)
 	uint64_t now = clock_monotonic_ns();
 	int r = 1;
 
-	s->capture->ops->turn(s->capture, s->turn_ns && now - s->turn_ns > STOPPED_NS);
+	s->source->ops->turn(s->source, s->turn_ns && now - s->turn_ns > STOPPED_NS);
 	s->turn_ns = now;
 	if (stream_turn_put_frame(s) < 0) {
 		stream_grow_if_due(s);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/core/clock.h"
+#include "agent/watch/filters.h"
 #include "agent/stream/stream.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -317,8 +318,8 @@ static void look_at_filters(struct observed *o, struct stream *s)
 	if (o->proc < 0 || filters_read(o->proc, &o->filters_at, &seen) < 0)
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (s->state == STREAM_LIVE && s->start_ns == o->generation && stream_ring(s))
-		ring_filtered(&s->source, &seen);
+	if (s->state == STREAM_LIVE && s->start_ns == o->generation && s->source->ops->filtered)
+		s->source->ops->filtered(s->source, &seen);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -327,11 +328,8 @@ static void look_at_filters(struct observed *o, struct stream *s)
 static void ask_allocator(struct observed *o, struct stream *s, uint64_t now)
 {
 	pthread_mutex_lock(&s->lock);
-	if (s->state == STREAM_LIVE && s->start_ns == o->generation && stream_ring(s)) {
-		struct ring_header *h = stream_ring(s);
-
-		ring_raise32(s->source.ring->swapped, &h->allocator.asked);
-		ring_raise32(s->source.ring->swapped, &h->control);
+	if (s->state == STREAM_LIVE && s->start_ns == o->generation && s->source->ops->ask) {
+		s->source->ops->ask(s->source);
 		if (OBSERVER_RATIO * s->allocator_took_ns > ALLOCATOR_ASK_NS)
 			o->allocator_due = now + OBSERVER_RATIO * s->allocator_took_ns;
 	}

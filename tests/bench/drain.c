@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/stream/stream.h"
+#include "agent/serve/ring_stream.h"
 #include "base/error.h"
 #include "heapcast.pb-c.h"
 
@@ -229,6 +229,7 @@ struct player {
 	struct packer packer;
 	struct clock clock;
 	struct stream stream;
+	struct ring_source ring;
 	const uint8_t *at, *end;
 	uint64_t cpu_ns, events, bytes;
 	FILE *output;
@@ -256,12 +257,12 @@ static void get_piece(struct player *p, const struct chunk *chunk, uint8_t *data
 /* Stream time 0 is just before the first stamp. */
 static void play_slice(struct player *p, const struct chunk *chunk)
 {
-	struct ring_memory *ring = p->stream.source.ring;
+	struct ring_memory *ring = p->ring.ring;
 	struct ring_slice *slice = &ring->slices[chunk->index];
 	const struct ring_extent *extent = &ring->extent[chunk->index];
 
 	if (!p->events)
-		p->stream.source.start_ns = clock_ns(&p->clock, chunk->claim_stamp) - 1000;
+		p->ring.start_ns = clock_ns(&p->clock, chunk->claim_stamp) - 1000;
 	p->events += chunk->events - slice->events;
 	get_piece(p, chunk, (uint8_t *)ring->header + extent->offset, extent->words * 8,
 		  chunk->from * 8);
@@ -314,9 +315,9 @@ static void play(struct player *p)
 		if (chunk.kind == CHUNK_SLICE) {
 			play_slice(p, &chunk);
 		} else if (chunk.kind == CHUNK_MODULES) {
-			get_piece(p, &chunk, p->stream.source.ring->modules,
-				  p->stream.source.ring->modules_size, chunk.from);
-			p->stream.source.ring->header->modules_head = chunk.from + chunk.bytes;
+			get_piece(p, &chunk, p->ring.ring->modules,
+				  p->ring.ring->modules_size, chunk.from);
+			p->ring.ring->header->modules_head = chunk.from + chunk.bytes;
 		} else {
 			drain(p);
 		}
@@ -331,14 +332,14 @@ static void play(struct player *p)
 static void replay_once(struct player *p, const uint8_t *data, size_t size)
 {
 	static const uint8_t agent_id[STREAM_ID_SIZE];
-	struct stream_settings settings = {.ring = ring_settings, .agent_id = agent_id};
+	struct stream_settings settings = {.agent_id = agent_id};
 	struct ring_header *header;
 	struct target_info target;
 
 	if (target_read(getpid(), &target) < 0 ||
-	    stream_open(&p->stream, &target, &settings) < 0)
+	    ring_stream_open(&p->stream, &p->ring, &target, &settings, &ring_settings) < 0)
 		errx(1, "no stream");
-	header = p->stream.source.ring->header;
+	header = p->ring.ring->header;
 	header->byte_order = 0x01020304;
 	header->clock = p->clock.kind;
 	p->at = data;
@@ -373,8 +374,8 @@ static int replay(const char *path, int rounds, const char *output)
 	    packer_init(&p.packer, &p.arena, p.budget.message, p.budget.scratch) < 0)
 		err(1, "no memory");
 	clock_init(&p.clock, clock_counter_kind());
-	if (stream_init(&p.stream, &p.arena, &p.budget, ring_settings.depth_limit, &p.clock,
-			&p.packer) < 0)
+	if (ring_source_init(&p.ring, &p.arena, &p.budget.shape, &p.clock) < 0 ||
+	    stream_init(&p.stream, &p.arena, &p.budget, ring_settings.depth_limit, &p.packer) < 0)
 		errx(1, "no memory");
 	for (int i = 0; i < rounds; i++) {
 		p.output = output && !i ? fopen(output, "w") : NULL;

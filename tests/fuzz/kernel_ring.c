@@ -31,7 +31,6 @@
 static struct budget budget;
 static struct arena arena;
 static struct packer packer;
-static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
 static struct stream stream;
 static struct frame_decoder *decoder;
 static struct hub hub;
@@ -92,7 +91,7 @@ static void open_all(void)
 	must(decoder && !budget_divide(&budget, LIMIT, 1, &err) &&
 	     !arena_open(&arena, budget_private(&budget) + 65536) &&
 	     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
-	     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) &&
+	     !stream_init(&stream, &arena, &budget, 64, &packer) &&
 	     !remotes_new(&options, &hub.remotes, &err));
 	must(!remote_new(hub.remotes, getpid(), &watch.remote, &err));
 	pthread_mutex_init(&hub.remotes_lock, NULL);
@@ -105,8 +104,7 @@ static void open_all(void)
 static void begin(void)
 {
 	static const uint8_t agent_id[STREAM_ID_SIZE];
-	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64},
-					   .agent_id = agent_id};
+	struct stream_settings settings = {.mode = RING_FULL, .agent_id = agent_id};
 	struct target_info target;
 	struct remote *remote;
 	struct ring ring;
@@ -138,8 +136,8 @@ static void begin(void)
 			       .look_ns = UINT64_MAX /
 					  2, /* its own maps are many: not at each input */
 			       .modules_due = true};
-	must(!target_read(getpid(), &target) &&
-	     !stream_attach(&stream, &target, &settings, &watch.source));
+	must(!target_read(getpid(), &target) && !stream_prepare(&stream, &target, &settings));
+	stream_begin(&stream, &watch.source, 1);
 	watch.stream = &stream;
 	watch.start_ns = stream.start_ns;
 	batches = 0;

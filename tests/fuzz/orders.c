@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "agent/net/link.h"
+#include "agent/serve/ring_stream.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "proto/frame.h"
@@ -28,6 +29,7 @@ static struct arena arena;
 static struct packer packer, link_packer;
 static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
 static struct stream stream, *streams[] = {&stream};
+static struct ring_source source;
 static struct link_host host;
 static struct symbol_files files;
 static struct orphans orphans;
@@ -83,7 +85,8 @@ static void prepare(void)
 					 131072) &&
 	     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
 	     !packer_init(&link_packer, &arena, MESSAGE, SCRATCH) &&
-	     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) && !uv_loop_init(&loop));
+	     !ring_source_init(&source, &arena, &budget.shape, &plain) &&
+	     !stream_init(&stream, &arena, &budget, 64, &packer) && !uv_loop_init(&loop));
 	host = (struct link_host){.loop = &loop,
 				  .stream = streams,
 				  .streams = 1,
@@ -108,8 +111,8 @@ static void prepare(void)
 
 static int begin(void)
 {
-	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64},
-					   .agent_id = agent_id};
+	struct stream_settings settings = {.agent_id = agent_id};
+	struct ring_settings ring = {.mode = RING_FULL, .depth_limit = 64};
 	static struct target_info target;
 	int pair[2];
 
@@ -117,7 +120,7 @@ static int begin(void)
 		prepare();
 		must(!target_read(getpid(), &target));
 	}
-	must(!stream_open(&stream, &target, &settings));
+	must(!ring_stream_open(&stream, &source, &target, &settings, &ring));
 	memset(stream.id, 'i', sizeof(stream.id));
 	must(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) &&
 	     !link_open(collector, pair[0], "fuzz"));

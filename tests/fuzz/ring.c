@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/stream/stream.h"
+#include "agent/serve/ring_stream.h"
 #include "base/error.h"
 #include "proto/culled.h"
 #include "proto/frame.h"
@@ -39,6 +39,7 @@ static struct arena arena;
 static struct packer packer;
 static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
 static struct stream fixed, growing, *stream = &fixed;
+static struct ring_source of_fixed, of_growing;
 static struct budget wide;
 static struct arena place;
 static struct frame_decoder *decoder;
@@ -46,6 +47,11 @@ static uint64_t batches, culled;
 static size_t before_holding; /* of the arena */
 static bool swapped;
 static enum holding { HOLDING_NOTHING, HOLDING_CULLS, HOLDING_FLIGHT, HOLDINGS } holding;
+
+static struct ring_source *source(void)
+{
+	return stream == &fixed ? &of_fixed : &of_growing;
+}
 
 /* The memory for what is held back serves one kind after the other. */
 static void hold(void)
@@ -73,15 +79,15 @@ static void take_place(void)
 	place.used = 0;
 	arena_drop(&place);
 	must(room_take(&wide.room, wide.place[0].cost, ROOM_YOUNG) &&
-	     !stream_init_place(stream, &place, &wide, 64, &plain, &packer));
+	     !ring_source_init(&of_growing, &place, &wide.shape, &plain) &&
+	     !stream_init_place(stream, &place, &wide, 64, &packer));
 }
 
 static void begin(void)
 {
 	static const uint8_t agent_id[STREAM_ID_SIZE];
-	struct stream_settings settings = {
-		.ring = {.mode = RING_FULL, .depth_limit = 64, .swapped = swapped},
-		.agent_id = agent_id};
+	struct stream_settings settings = {.agent_id = agent_id};
+	struct ring_settings ring = {.mode = RING_FULL, .depth_limit = 64, .swapped = swapped};
 	static struct target_info target;
 	struct err_text err;
 
@@ -92,7 +98,8 @@ static void begin(void)
 					    &err) &&
 		     !arena_open(&arena, budget_private(&budget) + 65536) &&
 		     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
-		     !stream_init(&fixed, &arena, &budget, 64, &plain, &packer) &&
+		     !ring_source_init(&of_fixed, &arena, &budget.shape, &plain) &&
+		     !stream_init(&fixed, &arena, &budget, 64, &packer) &&
 		     !target_read(getpid(), &target));
 		before_holding = arena.used;
 	}
@@ -100,9 +107,9 @@ static void begin(void)
 		hold();
 	else
 		take_place();
-	must(!stream_open(stream, &target, &settings));
-	ring_put32(swapped, &stream->source.ring->header->byte_order, RING_ORDER_MARK);
-	ring_put32(swapped, &stream->source.ring->header->clock, RING_CLOCK_MONOTONIC);
+	must(!ring_stream_open(stream, source(), &target, &settings, &ring));
+	ring_put32(swapped, &source()->ring->header->byte_order, RING_ORDER_MARK);
+	ring_put32(swapped, &source()->ring->header->clock, RING_CLOCK_MONOTONIC);
 	batches = culled = 0;
 }
 
@@ -164,9 +171,9 @@ static void publish(struct ring_slice *slice, const struct ring_extent *extent, 
 	if (slice->state == RING_SLICE_FREE) {
 		ring_put32(swapped, &slice->owner_tid, 1000);
 		ring_put32(swapped, &slice->state, RING_SLICE_OWNED);
-		ring_raise32(swapped, &stream->source.ring->header->claims);
+		ring_raise32(swapped, &source()->ring->header->claims);
 	}
-	put_words((uint8_t *)stream->source.ring->header + extent->offset, extent->words * 8,
+	put_words((uint8_t *)source()->ring->header + extent->offset, extent->words * 8,
 		  ring_get64(swapped, &slice->head) * 8, data, length / 8 * 8);
 	add(&slice->events, length / 40);
 	add(&slice->head, length / 8);
@@ -174,7 +181,7 @@ static void publish(struct ring_slice *slice, const struct ring_extent *extent, 
 
 static void announce(const uint8_t *data, size_t length)
 {
-	struct ring_memory *ring = stream->source.ring;
+	struct ring_memory *ring = source()->ring;
 
 	put(ring->modules, ring->modules_size, ring_get64(swapped, &ring->header->modules_head),
 	    data, length);
@@ -192,7 +199,7 @@ static int open_again(void)
 	char path[32];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", stream->source.ring->fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", source()->ring->fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	must(fd >= 0);
 	return fd;
@@ -209,13 +216,14 @@ static void change_agents(void)
 		take_place();
 	must(!ring_memory_lock(fd) && !target_read(getpid(), &target));
 	batches = culled = 0;
-	if (stream_take_up(stream, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, agent_id) < 0)
+	if (ring_stream_take_up(stream, source(), &target, fd, (const uint8_t[RING_MARK_SIZE]){0},
+				agent_id) < 0)
 		begin();
 }
 
 static void step(unsigned operation, unsigned index, const uint8_t *data, size_t length)
 {
-	struct ring_memory *ring = stream->source.ring;
+	struct ring_memory *ring = source()->ring;
 	struct ring_slice *slice = &ring->slices[index % ring->slice_count];
 	struct ring_header *h = ring->header;
 	uint32_t died = ring_turn32(swapped, OWNER_DIED);

@@ -414,11 +414,13 @@ static void watch_seal(struct capture_source *source, const struct capture_accou
 }
 
 /* Probes in files that the new program maps, too, already work. */
-static void watch_begin_image(struct capture_source *source, uint32_t image)
+static void watch_begin_image(struct capture_source *source, uint32_t image,
+			      const struct target_info *target)
 {
 	struct watch *w = watch_of(source);
 
 	(void)image; /* the kernel counts from the start of the watch */
+	(void)target;
 	w->image++;
 	w->epoch++;
 	/* (Without a record of the exec the ring is empty.) */
@@ -484,6 +486,7 @@ static void watch_close(struct capture_source *source)
 }
 
 const struct capture_ops watch_ops = {
+	.kind = HEAPCAST__CAPTURE__CAPTURE_EBPF,
 	.fill = watch_fill,
 	.count = watch_count,
 	.totals = watch_totals,

@@ -398,7 +398,7 @@ static inline void model_begin(struct model *m, const struct cull_settings *cull
 	bench_open_holding(&m->b, cull && cull->time_ns ? cull : NULL, flight);
 	assert_true(m->b.stream.start_ns > PAST_NS);
 	m->start_ns = m->b.stream.start_ns - PAST_NS;
-	m->b.stream.start_ns = m->b.stream.source.start_ns = m->start_ns;
+	m->b.stream.start_ns = m->b.ring.start_ns = m->start_ns;
 	for (unsigned i = 0; i < THREADS; i++) {
 		m->w[i] = writer_claim(&m->b, i, 1000 + i);
 		m->w[i].slice->claim_stamp = m->start_ns;

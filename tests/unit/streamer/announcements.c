@@ -6,7 +6,7 @@
 static void put_announcement(struct bench *b, const struct ring_module *m, const void *rest,
 			     size_t rest_length)
 {
-	struct ring_memory *ring = b->stream.source.ring;
+	struct ring_memory *ring = b->ring.ring;
 	uint64_t head = ring->header->modules_head, at = head & (ring->modules_size - 1);
 
 	memcpy(ring->modules + at, m, sizeof(*m));
@@ -74,11 +74,11 @@ static void test_epochs(void **state)
 /* All before the last `room` bytes of the channel was written, and read. */
 static void wind_to(struct bench *b, uint64_t room)
 {
-	struct ring_memory *ring = b->stream.source.ring;
+	struct ring_memory *ring = b->ring.ring;
 	uint64_t used = ring->header->modules_head & (ring->modules_size - 1);
 
 	ring->header->modules_head += ring->modules_size - used - room;
-	ring->header->modules_tail = b->stream.source.modules_tail = ring->header->modules_head;
+	ring->header->modules_tail = b->ring.modules_tail = ring->header->modules_head;
 }
 
 /* Tells whether the stream has a module more after this announcement, which has `rest_length` bytes
@@ -86,7 +86,7 @@ static void wind_to(struct bench *b, uint64_t room)
 static bool takes(struct bench *b, struct ring_module m, const void *rest, size_t rest_length)
 {
 	const struct modules *modules = &b->stream.modules;
-	const struct ring_source *s = &b->stream.source;
+	const struct ring_source *s = &b->ring;
 	uint64_t count = modules->count, damaged = s->records_damaged;
 
 	m.length = (uint32_t)(sizeof(m) + rest_length);
@@ -182,7 +182,7 @@ static void test_announced_short(void **state)
 	assert_true(takes(&b, (struct ring_module){.path_length = 8}, "/library", 8));
 	put_announcement(&b, &m, NULL, 0);
 	bench_drain(&b, false);
-	assert_int_equal(b.stream.source.records_damaged, 1);
+	assert_int_equal(b.ring.records_damaged, 1);
 	assert_int_equal(b.stream.modules.entry[0].ended_ns, MODULE_THERE);
 	bench_close(&b);
 }
@@ -202,13 +202,13 @@ static bool is_beyond(uint64_t room, uint32_t length, uint64_t published)
 	uint64_t damaged;
 
 	bench_open(&b);
-	h = b.stream.source.ring->header;
+	h = b.ring.ring->header;
 	wind_to(&b, room);
 	put_announcement(&b, &m, NULL, 0);
 	h->modules_head += published - length;
 	bench_drain(&b, false);
-	damaged = b.stream.source.records_damaged;
-	assert_int_equal(b.stream.source.modules_tail, h->modules_head);
+	damaged = b.ring.records_damaged;
+	assert_int_equal(b.ring.modules_tail, h->modules_head);
 	assert_int_equal(b.stream.modules.count + damaged, 1);
 	bench_close(&b);
 	return damaged;
@@ -232,7 +232,7 @@ static void test_channel_bounds(void **state)
 	const uint64_t pad = RING_MODULE_PAD << 16 << 16;
 	struct bench b = {0};
 	struct ring_memory *ring;
-	struct ring_source *s = &b.stream.source;
+	struct ring_source *s = &b.ring;
 	uint64_t size;
 
 	(void)state;
@@ -266,13 +266,13 @@ static void test_announced_once(void **state)
 
 	(void)state;
 	bench_open(&b);
-	source = b.stream.capture;
+	source = b.stream.source;
 	announce(&b, 1, RING_MODULE_LOAD, 1, 0x500000, 0x501000, "/lib/first.so");
 	for (int i = 0; i < 10 && !run->count; i++)
 		source->ops->fill(source, false, run);
 	assert_int_equal(run->count, 1);
 	assert_int_equal(run->item[0].kind, RUN_LOAD);
-	memset(b.stream.source.ring->modules, 'x', b.stream.source.ring->modules_size);
+	memset(b.ring.ring->modules, 'x', b.ring.ring->modules_size);
 	assert_true(stream_take(&b.stream));
 	assert_int_equal(b.stream.modules.count, 1);
 	assert_memory_equal(b.stream.modules.entry[0].path, "/lib/first.so", 13);

@@ -31,21 +31,21 @@ static void begin(struct program *p, bool swapped)
 {
 	static const struct target_said said = {
 		.machine = EM_MIPS, .pointer_bits = 64, .page_size = 65536, .big_endian = true};
-	struct stream_settings settings = {.ring = {.mode = RING_SAMPLE,
-						    .depth_limit = 512,
-						    .swapped = swapped,
-						    .sample_interval = 70000},
-					   .agent_id = p->b.agent_id,
-					   .said = said};
-	struct ring_memory *ring = p->b.stream.source.ring;
+	struct stream_settings settings = {.agent_id = p->b.agent_id, .said = said};
+	struct ring_settings of_ring = {.mode = RING_SAMPLE,
+					.depth_limit = 512,
+					.swapped = swapped,
+					.sample_interval = 70000};
+	struct ring_memory *ring = p->b.ring.ring;
 	struct target_info target;
 	uint32_t i = 0;
 
 	bench_open(&p->b);
 	stream_close(&p->b.stream);
 	assert_int_equal(target_read(getpid(), &target), 0);
-	assert_int_equal(stream_open(&p->b.stream, &target, &settings), 0);
-	ring = p->b.stream.source.ring;
+	assert_int_equal(ring_stream_open(&p->b.stream, &p->b.ring, &target, &settings, &of_ring),
+			 0);
+	ring = p->b.ring.ring;
 	p->swapped = swapped;
 	p->header = ring->header;
 	assert_int_equal(ring_get32(swapped, &p->header->magic), RING_MAGIC);
@@ -145,7 +145,7 @@ static void write_records(struct program *p)
 
 static void write_module(struct program *p)
 {
-	struct ring_module *m = (struct ring_module *)p->b.stream.source.ring->modules;
+	struct ring_module *m = (struct ring_module *)p->b.ring.ring->modules;
 	uint32_t length = sizeof(*m) + sizeof(m->segment[0]) + 16;
 	uint64_t *segment = (uint64_t *)m->segment;
 	const bool swapped = p->swapped;
@@ -237,11 +237,11 @@ static void test_told(void **state)
 
 	(void)state;
 	begin(&p, true);
-	ops = p.b.stream.capture->ops;
+	ops = p.b.stream.source->ops;
 	assert_int_equal(__builtin_bswap32(p.header->counter), p.b.clock.kind);
 	assert_int_equal(__builtin_bswap64(p.header->sample_interval), 70000);
 	for (unsigned i = 0; i < 300; i++)
-		ops->turn(p.b.stream.capture, false);
+		ops->turn(p.b.stream.source, false);
 	assert_int_equal(__builtin_bswap32(p.header->heartbeat), 301);
 	p.b.stream.mode = RING_OFF;
 	p.b.stream.resume_mode = RING_FULL;
@@ -258,7 +258,7 @@ static void test_told(void **state)
 	bench_drain(&p.b, false);
 	assert_int_equal(p.slice->state, RING_SLICE_FREE);
 	assert_int_equal(__builtin_bswap64(p.header->settled), p.events + 5);
-	ops->detach(p.b.stream.capture);
+	ops->detach(p.b.stream.source);
 	assert_int_equal(__builtin_bswap32(p.header->detached), 1);
 	assert_int_equal(__builtin_bswap32(p.header->control), 3);
 	bench_close(&p.b);
@@ -269,7 +269,7 @@ static int kill_agent(struct program *p)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->b.stream.source.ring->fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->b.ring.ring->fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	stream_close(&p->b.stream);
 	assert_int_equal(ring_memory_lock(fd), 0);
@@ -279,7 +279,7 @@ static int kill_agent(struct program *p)
 /* The program's memory, where it is mapped now. */
 static void mapped_again(struct program *p, size_t slice_at, size_t data_at)
 {
-	p->header = p->b.stream.source.ring->header;
+	p->header = p->b.ring.ring->header;
 	p->slice = (struct ring_slice *)((uint8_t *)p->header + slice_at);
 	p->data = (uint64_t *)((uint8_t *)p->header + data_at);
 }
@@ -321,8 +321,8 @@ static void test_taken_up(void **state)
 	data_at = (size_t)((uint8_t *)p.data - (uint8_t *)p.header);
 	fd = kill_agent(&p);
 	assert_int_equal(target_read(getpid(), &target), 0);
-	assert_int_equal(stream_take_up(&p.b.stream, &target, fd,
-					(const uint8_t[RING_MARK_SIZE]){0}, p.b.agent_id),
+	assert_int_equal(ring_stream_take_up(&p.b.stream, &p.b.ring, &target, fd,
+					     (const uint8_t[RING_MARK_SIZE]){0}, p.b.agent_id),
 			 0);
 	mapped_again(&p, slice_at, data_at);
 	assert_string_equal(p.b.stream.target.architecture, "mips64");

@@ -30,7 +30,7 @@ static void test_damage(void **state)
 	assert_int_equal(batch->n_gap, 1);
 	assert_int_equal(batch->gap[0]->reason, HEAPCAST__REASON__REASON_DAMAGED);
 	assert_int_equal(batch->gap[0]->events, 1);
-	assert_int_equal(b.stream.source.records_damaged, 1);
+	assert_int_equal(b.ring.records_damaged, 1);
 	heapcast__batch__free_unpacked(batch, NULL);
 	bench_close(&b);
 }
@@ -74,7 +74,7 @@ static void test_beyond_head(void **state)
 		writer_publish(&w);
 		usleep(200);
 		bench_drain(&b, false);
-		assert_int_equal(b.stream.source.records_damaged, beyond);
+		assert_int_equal(b.ring.records_damaged, beyond);
 		assert_int_equal(b.stream.delivered.events, before + !beyond);
 		assert_int_equal(w.slice->tail, w.head);
 		bench_close(&b);
@@ -107,7 +107,7 @@ static void test_beyond_data(void **state)
 		writer_publish(&w);
 		usleep(200);
 		bench_drain(&b, false);
-		assert_int_equal(b.stream.source.records_damaged, beyond);
+		assert_int_equal(b.ring.records_damaged, beyond);
 		assert_int_equal(b.stream.delivered.events, filled + before + !beyond);
 		assert_int_equal(w.slice->tail, w.head);
 		bench_close(&b);
@@ -134,7 +134,7 @@ static void test_damage_stacks(void **state)
 	writer_publish(&w);
 	usleep(200);
 	bench_drain(&b, false);
-	assert_int_equal(b.stream.source.records_damaged, 1);
+	assert_int_equal(b.ring.records_damaged, 1);
 	writer_event(&w, 1, 32, 8, now(), 2, 1, pcs);
 	writer_event(&w, 1, 48, 8, now(), 0, 3, pcs);
 	usleep(200);
@@ -159,7 +159,7 @@ static void test_noise(void **state)
 	srandom(11);
 	bench_open(&b);
 	for (unsigned round = 0; round < 300; round++) {
-		struct ring_memory *ring = b.stream.source.ring;
+		struct ring_memory *ring = b.ring.ring;
 		uint8_t *bytes = (uint8_t *)ring->header;
 
 		for (unsigned i = 0; i < 200; i++) {

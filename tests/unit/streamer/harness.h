@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/stream/stream.h"
+#include "agent/serve/ring_stream.h"
 #include "base/error.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns.h"
@@ -33,6 +33,7 @@ struct bench {
 	struct packer packer;
 	struct clock clock;
 	struct stream stream;
+	struct ring_source ring;
 	uint8_t agent_id[STREAM_ID_SIZE];
 	struct frame_decoder *decoder;
 };
@@ -46,8 +47,8 @@ static inline void bench_open_holding(struct bench *b, const struct cull_setting
 						   : TEST_LIMIT / 4;
 	struct err_text err;
 	struct target_info target;
-	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64},
-					   .agent_id = b->agent_id};
+	struct stream_settings settings = {.agent_id = b->agent_id};
+	struct ring_settings ring = {.mode = RING_FULL, .depth_limit = 64};
 
 	if (cull || flight)
 		assert_int_equal(budget_divide_holding(&b->budget, 2 * TEST_LIMIT, 1, memory,
@@ -59,16 +60,16 @@ static inline void bench_open_holding(struct bench *b, const struct cull_setting
 	assert_int_equal(packer_init(&b->packer, &b->arena, b->budget.message, b->budget.scratch),
 			 0);
 	b->clock = (struct clock){.kind = RING_CLOCK_MONOTONIC, .slope = 1};
-	assert_int_equal(stream_init(&b->stream, &b->arena, &b->budget, 64, &b->clock, &b->packer),
-			 0);
+	assert_int_equal(ring_source_init(&b->ring, &b->arena, &b->budget.shape, &b->clock), 0);
+	assert_int_equal(stream_init(&b->stream, &b->arena, &b->budget, 64, &b->packer), 0);
 	if (cull)
 		assert_int_equal(stream_use_culling(&b->stream, &b->arena, &b->budget, cull), 0);
 	if (flight)
 		assert_int_equal(stream_use_flight(&b->stream, &b->arena, &b->budget, flight), 0);
 	assert_int_equal(target_read(getpid(), &target), 0);
-	assert_int_equal(stream_open(&b->stream, &target, &settings), 0);
-	b->stream.source.ring->header->byte_order = 0x01020304;
-	b->stream.source.ring->header->clock = RING_CLOCK_MONOTONIC;
+	assert_int_equal(ring_stream_open(&b->stream, &b->ring, &target, &settings, &ring), 0);
+	b->ring.ring->header->byte_order = 0x01020304;
+	b->ring.ring->header->clock = RING_CLOCK_MONOTONIC;
 	b->decoder = frame_decoder_new();
 	assert_non_null(b->decoder);
 }
@@ -147,7 +148,7 @@ struct writer {
 /* A slice of the size that threads begin in; `index` counts those and larger ones. */
 static inline struct writer writer_claim(struct bench *b, uint32_t index, uint32_t tid)
 {
-	struct ring_memory *ring = b->stream.source.ring;
+	struct ring_memory *ring = b->ring.ring;
 	struct ring_slice *slice = ring->slices;
 
 	while (slice->words < RING_FIRST_WORDS)

@@ -21,7 +21,7 @@ static void test_lost_and_no_slice(void **state)
 	writer_word(&w, UINT64_C(6) << 32 | 4);
 	writer_word(&w, 60);
 	writer_event(&w, 1, 32, 8, now(), 0, 1, &pc);
-	b.stream.source.ring->header->no_slice =
+	b.ring.ring->header->no_slice =
 		(struct ring_losses){.events = 7, .allocations = 7, .bytes = 70};
 	usleep(200);
 	bench_drain(&b, true);

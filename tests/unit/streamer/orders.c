@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/serve/orders.h"
-#include "agent/stream/stream.h"
+#include "agent/serve/ring_stream.h"
 #include "base/error.h"
 #include "heapcast.pb-c.h"
 
@@ -21,13 +21,13 @@ static struct arena arena;
 static struct packer packer;
 static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
 static struct stream stream;
+static struct ring_source source;
 static const uint8_t agent_id[STREAM_ID_SIZE];
 
 static int open_stream(void **state)
 {
-	struct stream_settings settings = {
-		.ring = {.mode = RING_FULL, .sample_interval = 4096, .depth_limit = 64},
-		.agent_id = agent_id};
+	struct stream_settings settings = {.agent_id = agent_id};
+	struct ring_settings ring = {.mode = RING_FULL, .sample_interval = 4096, .depth_limit = 64};
 	struct target_info target;
 	struct err_text err;
 
@@ -35,9 +35,11 @@ static int open_stream(void **state)
 	if (!packer.message && (budget_divide(&budget, LIMIT, 1, &err) ||
 				arena_open(&arena, budget_private(&budget) + 65536) ||
 				packer_init(&packer, &arena, budget.message, budget.scratch) ||
-				stream_init(&stream, &arena, &budget, 64, &plain, &packer)))
+				ring_source_init(&source, &arena, &budget.shape, &plain) ||
+				stream_init(&stream, &arena, &budget, 64, &packer)))
 		return -1;
-	return target_read(getpid(), &target) || stream_open(&stream, &target, &settings);
+	return target_read(getpid(), &target) ||
+	       ring_stream_open(&stream, &source, &target, &settings, &ring);
 }
 
 static int close_stream(void **state)
@@ -61,7 +63,7 @@ static struct order_result give(int action, int mode, uint64_t value, const char
 
 static void stop_and_start(void **state)
 {
-	const struct ring_header *ring = stream.source.ring->header;
+	const struct ring_header *ring = source.ring->header;
 	uint32_t control = ring->control;
 	struct order_result r = give(HEAPCAST__ACTION__ACTION_MODE, RING_SAMPLE, 0, NULL);
 
@@ -104,7 +106,7 @@ static void full_batch(void **state)
 	assert_int_equal(taken, BATCH_MARKS_MAX);
 	r = give(HEAPCAST__ACTION__ACTION_STOP, 0, 0, NULL);
 	assert_int_equal(r.status, HEAPCAST__REPLY_STATUS__REPLY_TOO_MANY);
-	assert_int_equal(stream.source.ring->header->mode, RING_FULL);
+	assert_int_equal(source.ring->header->mode, RING_FULL);
 	assert_int_equal(stream.mode, RING_FULL);
 }
 

@@ -65,10 +65,12 @@ static void plain_turn(struct capture_source *source, bool away)
 	(void)away;
 }
 
-static void plain_begin_image(struct capture_source *source, uint32_t image)
+static void plain_begin_image(struct capture_source *source, uint32_t image,
+			      const struct target_info *target)
 {
 	(void)source;
 	(void)image;
+	(void)target;
 }
 
 static void plain_obey(struct capture_source *source, const struct capture_orders *orders)
@@ -119,7 +121,8 @@ static void test_other_source(void **state)
 {
 	static struct event got[20000];
 	struct plain_source source = {.source.ops = &plain_ops, .events = 20000};
-	struct stream_settings settings = {.ring = {.mode = RING_FULL}};
+	struct stream_settings settings = {.mode = RING_FULL};
+	struct ring_settings ring = {.mode = RING_FULL};
 	struct bench b = {0};
 	struct writer w;
 	uint64_t pc = 100000;
@@ -132,9 +135,8 @@ static void test_other_source(void **state)
 		source.given = 0;
 		source.counted = 0;
 		source.begun = false;
-		assert_int_equal(
-			stream_attach(&b.stream, &b.stream.target, &settings, &source.source), 0);
-		assert_null(stream_ring(&b.stream));
+		assert_int_equal(stream_prepare(&b.stream, &b.stream.target, &settings), 0);
+		stream_begin(&b.stream, &source.source, 1);
 		bench_drain(&b, true);
 		assert_int_equal(bench_events(&b, got, 20000), 20000);
 		assert_int_equal(got[19999].address, 20000 * 16);
@@ -145,10 +147,10 @@ static void test_other_source(void **state)
 	}
 	stream_close(&b.stream);
 	assert_int_equal(source.closed, 2);
-	assert_int_equal(stream_open(&b.stream, &b.stream.target, &settings), 0);
-	assert_non_null(stream_ring(&b.stream));
-	stream_ring(&b.stream)->byte_order = 0x01020304;
-	stream_ring(&b.stream)->clock = RING_CLOCK_MONOTONIC;
+	assert_int_equal(ring_stream_open(&b.stream, &b.ring, &b.stream.target, &settings, &ring),
+			 0);
+	b.ring.ring->header->byte_order = 0x01020304;
+	b.ring.ring->header->clock = RING_CLOCK_MONOTONIC;
 	w = writer_claim(&b, 0, 1000);
 	writer_event(&w, 1, 4711, 8, now(), 0, 1, &pc);
 	usleep(1000);

@@ -24,8 +24,8 @@ static void test_goes_on(void **state)
 	assert_memory_equal(b.stream.id, id, sizeof(id));
 	assert_int_equal(b.stream.start_ns, start_ns);
 	assert_int_equal(b.stream.incarnation, 2);
-	assert_int_equal(b.stream.source.ring->header->account.incarnation, 2);
-	control = b.stream.source.ring->header->control;
+	assert_int_equal(b.ring.ring->header->account.incarnation, 2);
+	control = b.ring.ring->header->control;
 	assert_int_equal(control, 2);
 	writer_again(&b, &w[0], 0);
 	writer_again(&b, &w[1], 1);

@@ -14,7 +14,7 @@ static inline int open_again(const struct bench *b)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", b->stream.source.ring->fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", b->ring.ring->fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
 	return fd;
@@ -36,14 +36,14 @@ static inline int take_up(struct bench *b, int fd)
 	struct target_info target;
 
 	assert_int_equal(target_read(getpid(), &target), 0);
-	return stream_take_up(&b->stream, &target, fd, (const uint8_t[RING_MARK_SIZE]){0},
-			      b->agent_id);
+	return ring_stream_take_up(&b->stream, &b->ring, &target, fd,
+				   (const uint8_t[RING_MARK_SIZE]){0}, b->agent_id);
 }
 
 /* The writer's view of the ring that another agent has mapped. */
 static inline void writer_again(struct bench *b, struct writer *w, uint32_t index)
 {
-	struct ring_memory *ring = b->stream.source.ring;
+	struct ring_memory *ring = b->ring.ring;
 	struct ring_slice *slice = ring->slices;
 
 	while (slice->words < RING_FIRST_WORDS)

@@ -154,18 +154,16 @@ static void test_no_slice(void **state)
 
 	(void)state;
 	begin(&b, w, 1);
-	b.stream.source.ring->header->no_slice =
-		(struct ring_losses){.events = 3, .allocations = 3};
+	b.ring.ring->header->no_slice = (struct ring_losses){.events = 3, .allocations = 3};
 	settle_batch(&b);
 	usleep(20000);
 	write_events(&w[0], 1, 64);
 	settle_batch(&b);
-	known_ns = b.stream.source.ring->header->account.watermark_ns;
+	known_ns = b.ring.ring->header->account.watermark_ns;
 	assert_true(known_ns > 0);
 	assert_int_equal(take_up(&b, kill_agent(&b)), 0);
 	assert_int_equal(b.stream.lost.events, 3);
-	b.stream.source.ring->header->no_slice =
-		(struct ring_losses){.events = 10, .allocations = 10};
+	b.ring.ring->header->no_slice = (struct ring_losses){.events = 10, .allocations = 10};
 	settle_batch(&b);
 	batch = last_batch(&b);
 	gap = gap_of(batch, 0);

@@ -22,7 +22,7 @@ static void test_more_than_begun(void **state)
 		struct writer w[2];
 
 		begin(&b, w, 2);
-		b.stream.source.ring->header->account.threads = w[1].slice->thread - more;
+		b.ring.ring->header->account.threads = w[1].slice->thread - more;
 		assert_int_equal(take_up(&b, kill_agent(&b)), more ? -EBADMSG : 0);
 		bench_close(&b);
 	}
@@ -38,7 +38,7 @@ static void test_no_rings(void **state)
 
 	(void)state;
 	bench_open(&b);
-	size = b.stream.source.ring->size;
+	size = b.ring.ring->size;
 	stream_close(&b.stream);
 	assert_int_equal(take_up(&b, open("/dev/null", O_RDWR)), -EBADMSG);
 	fd = memfd_create("heapcast-ring", MFD_ALLOW_SEALING);
@@ -63,7 +63,7 @@ static void test_not_meant(void **state)
 
 	(void)state;
 	bench_open(&b);
-	b.stream.source.ring->header->account.start_ticks++;
+	b.ring.ring->header->account.start_ticks++;
 	fd = kill_agent(&b);
 	again = dup(fd);
 	assert_int_equal(take_up(&b, fd), -ESRCH);
@@ -72,7 +72,7 @@ static void test_not_meant(void **state)
 	bench_close(&b);
 
 	bench_open(&b);
-	b.stream.source.ring->header->detached = 1;
+	b.ring.ring->header->detached = 1;
 	assert_int_equal(take_up(&b, kill_agent(&b)), -ESTALE);
 	bench_close(&b);
 }
@@ -105,7 +105,7 @@ static void test_damaged(void **state)
 		begin(&b, w, 2);
 		write_events(&w[0], 4, 64);
 		to = at < sizeof(struct ring_header) / 8
-			     ? (uint64_t *)b.stream.source.ring->header + at
+			     ? (uint64_t *)b.ring.ring->header + at
 			     : (uint64_t *)w[0].slice + (at - sizeof(struct ring_header) / 8);
 		*to = values[next_random(&seed) % 3];
 		if (take_up(&b, kill_agent(&b)) < 0) {
