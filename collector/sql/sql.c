@@ -27,7 +27,7 @@ static int open_database(struct sql *sql, struct err_text *err)
 			    temp_files_name(sql->temp)) != SQLITE_OK)
 		return err_set(err, -EIO, "SQLite: %s",
 			       sql->db ? sqlite3_errmsg(sql->db) : "out of memory");
-	if (tables_add(sql) != SQLITE_OK || functions_add(sql) != SQLITE_OK ||
+	if ((sql->view && (tables_add(sql) != SQLITE_OK || functions_add(sql) != SQLITE_OK)) ||
 	    texts_add(sql) != SQLITE_OK)
 		return err_set(err, -EIO, "SQLite: %s", sqlite3_errmsg(sql->db));
 	return guard_connection(sql, err);
@@ -42,7 +42,7 @@ int sql_open(struct view *view, const struct sql_limits *limits, struct sql **re
 	if (!sql)
 		return err_set(err, -ENOMEM, "out of memory");
 	sql->view = view;
-	sql->recording = view_recording(view);
+	sql->recording = view ? view_recording(view) : NULL;
 	sql->limits = *limits;
 	if (!sql->limits.memory_bytes)
 		sql->limits.memory_bytes = SQL_MEMORY_BYTES;
@@ -76,11 +76,11 @@ void sql_close(struct sql *sql)
 
 static void sql_find_place(const char *text, const char *at, struct sql_place *ret_place)
 {
-	*ret_place = (struct sql_place){1, 1};
+	*ret_place = (struct sql_place){1, 1, (size_t)(at - text)};
 	for (; text < at; text++) {
 		ret_place->column++;
 		if (*text == '\n')
-			*ret_place = (struct sql_place){ret_place->line + 1, 1};
+			*ret_place = (struct sql_place){ret_place->line + 1, 1, ret_place->offset};
 	}
 }
 

@@ -37,8 +37,8 @@ struct sql_limits {
 	struct progress *progress;    /* may be NULL */
 };
 
-/* A session: a connection with all tables, for one thread. The view must not be refreshed while the
- * session exists. */
+/* A session: a connection with all tables, for one thread; without a view it has none. The view
+ * must not be refreshed while the session exists. */
 struct sql;
 int sql_open(struct view *view, const struct sql_limits *limits, struct sql **ret_sql,
 	     struct err_text *err);
@@ -68,6 +68,7 @@ struct sql_sink {
 /* The position of an error in the text, from 1; 0: unknown. */
 struct sql_place {
 	unsigned line, column;
+	size_t offset; /* bytes before it */
 };
 
 /*
@@ -86,6 +87,22 @@ int sql_where(struct view *view, const char *condition, const struct sql_limits 
 /* Adds `condition` to what the filter asks already. Errors as for sql_run. */
 int sql_add_condition(struct filter *filter, struct view *view, const char *condition,
 		      const struct sql_limits *limits, struct err_text *err);
+
+#define SQL_NAME_MAX 64
+
+struct sql_named {
+	const char *name; /* NULL ends a table */
+	double value;
+};
+
+/*
+ * Evaluates a condition over named numbers, such as "leaked_bytes > 1M" (condition.c says what it
+ * may contain beside SQL). NULL is not true. Returns -EINVAL if it is not understood, -ENOENT for a
+ * name that is not among the numbers, which is then in `unknown`, or another error of sql_run. To
+ * check a condition before the numbers are known, pass zeros.
+ */
+int sql_condition(const char *condition, const struct sql_named *values, bool *ret_true,
+		  char unknown[SQL_NAME_MAX], struct err_text *err);
 
 /* Appends the SQL condition that is equivalent to a filter on this recording, over the columns of
  * `allocations`, or of `maps`; "1" if the filter has no condition. `filter.only` has no text; the

@@ -46,6 +46,19 @@ struct sql {
 /* Records why the statement ends; the first reason stays. Returns SQLITE_ERROR. */
 int sql_fail(struct sql *sql, int error, const struct err_text *err);
 
+/* ---- where.c: conditions ---- */
+
+/* Skips a quoted text, a name in brackets or a comment that begins at `p`. Returns its last
+ * character, `p` if none begins there, or NULL if it is not closed. A `--` comment may end with the
+ * text. */
+const char *sql_skip_quoted(const char *p);
+/* Checks that a condition is a single expression: its brackets must balance. "1) or (2" would have
+ * another meaning than it shows. */
+int sql_one_expression(const char *condition, struct err_text *err);
+/* For a sink that is interested in rows only. */
+int sql_no_begin(void *context, unsigned columns, const char *const *names);
+int sql_no_end(void *context, bool cut);
+
 /* ---- guard.c ---- */
 
 int guard_connection(struct sql *sql, struct err_text *err);

@@ -9,13 +9,13 @@
 #include "base/error.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
-#include "collector/sql/sql.h"
+#include "collector/sql/state.h"
 
 #include "base/ban.h"
 
 DEFINE_CLEANUP(sql_close, struct sql *)
 
-static int where_begin(void *context, unsigned columns, const char *const *names)
+int sql_no_begin(void *context, unsigned columns, const char *const *names)
 {
 	(void)context;
 	(void)columns;
@@ -33,17 +33,14 @@ static int pick_row(void *context, unsigned columns, const struct sql_value *val
 	return 0;
 }
 
-static int where_end(void *context, bool cut)
+int sql_no_end(void *context, bool cut)
 {
 	(void)context;
 	(void)cut;
 	return 0;
 }
 
-/* Skips a quoted text, a name in brackets or a comment that begins at `p`. Returns its last
- * character, `p` if none begins there, or NULL if it is not closed. A `--` comment may end with the
- * text. */
-static const char *where_skip(const char *p)
+const char *sql_skip_quoted(const char *p)
 {
 	const char *end;
 
@@ -59,14 +56,12 @@ static const char *where_skip(const char *p)
 	return end ? end + 1 : NULL;
 }
 
-/* Checks that the condition is a single expression: its brackets must balance. "1) or (2" would
- * have another meaning than it shows. */
-static int where_check(const char *condition, struct err_text *err)
+int sql_one_expression(const char *condition, struct err_text *err)
 {
 	int depth = 0;
 
 	for (const char *p = condition; *p; p++) {
-		p = where_skip(p);
+		p = sql_skip_quoted(p);
 		if (!p)
 			return err_set(err, -EINVAL, "a quotation mark or a comment is not closed");
 		depth += *p == '(';
@@ -84,9 +79,9 @@ int sql_where(struct view *view, const char *condition, const struct sql_limits 
 	cleanup(cleanup_free) struct row_bits *rows =
 		row_bits_new(recording_rows(view_recording(view)));
 	cleanup(buf_done) struct buf text = {0};
-	struct sql_sink sink = {where_begin, pick_row, where_end, rows};
+	struct sql_sink sink = {sql_no_begin, pick_row, sql_no_end, rows};
 	struct sql_limits mine = *limits;
-	int r = where_check(condition, err);
+	int r = sql_one_expression(condition, err);
 
 	mine.rows = 0;
 	buf_string(&text, "select id from allocations where (");

@@ -136,7 +136,10 @@ done
 assert_status 1 ask top last --fail-if 'value_bytes >= 1' >"$T/out.txt" 2>/dev/null
 assert_status 0 ask diff --base last last --fail-if 'delta_bytes != 0 or added_bytes > 0' >"$T/out.txt"
 assert_status 2 ask report last --fail-if 'leaked_bites > 1' 2>"$T/gate.txt"
-assert_contains "what is wrong with the gate" "$T/gate.txt" "character 1 of" leaked_bytes
+assert_contains "what is wrong with the gate" "$T/gate.txt" "character 1 of" 'did you mean "leaked_bytes"' allocated_blocks
+assert_status 2 ask diff --base last last --fail-if 'delta_bytes > 1 && delta_bites > 1' 2>"$T/gate.txt"
+assert_contains "what is wrong with the gate of diff" "$T/gate.txt" "character 20 of" 'did you mean "delta_bytes"' removed_blocks
+assert_status 1 ask report last --fail-if 'peak_bytes / allocated_bytes between 0.000001 and 1' >"$T/out.txt" 2>/dev/null
 
 # Rules: a function that is named there is no call site any more.
 ask top last --json --count 1 >"$T/top.json"

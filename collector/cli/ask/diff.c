@@ -146,10 +146,10 @@ static int print_diff_json(const struct question *base, const struct question *n
 
 #define GATES 14
 
-static void fill_gates(struct gate_value gates[GATES], const struct diff *d)
+static void fill_gates(struct sql_named gates[GATES], const struct diff *d)
 {
 	double base = (double)d->base.bytes, now = (double)d->now.bytes;
-	const struct gate_value all[] = {
+	const struct sql_named all[] = {
 		{"base_bytes", base},
 		{"base_blocks", (double)d->base.blocks},
 		{"new_bytes", now},
@@ -176,14 +176,10 @@ static void fill_gates(struct gate_value gates[GATES], const struct diff *d)
 static int check_gate(const struct command_call *call, const char *condition)
 {
 	const struct diff nothing = {0};
-	struct gate_value gates[GATES];
-	struct err_text err = {0};
-	bool is_true;
+	struct sql_named gates[GATES];
 
 	fill_gates(gates, &nothing);
-	if (condition && gate_evaluate(condition, gates, &is_true, &err) < 0)
-		return command_usage_error(call->command, "--fail-if: %s", err.text);
-	return EXIT_DONE;
+	return fail_if_check_values(call->command, condition, gates);
 }
 
 /* ---- running ---- */
@@ -191,7 +187,7 @@ static int check_gate(const struct command_call *call, const char *condition)
 static int answer(struct question *base, struct question *now, const struct question_options *o)
 {
 	cleanup(diff_done) struct diff diff = {0};
-	struct gate_value gates[GATES];
+	struct sql_named gates[GATES];
 	struct err_text err = {0};
 	enum grouping grouping;
 	int status = ranking_grouping(now->command, o->by, &grouping), r;

@@ -1,8 +1,10 @@
 /* Conditions for scripts (--fail-if). See fail_if.h. */
 #include "collector/cli/ask/fail_if.h"
 
+#include <errno.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/columns/row_block.h"
@@ -21,10 +23,10 @@ struct totals {
 };
 
 /* Lists all names that a condition can use. */
-static void fail_if_fill(struct gate_value values[VALUES_MAX], const struct totals *t)
+static void fail_if_fill(struct sql_named values[VALUES_MAX], const struct totals *t)
 {
 	const struct report *r = &t->report;
-	const struct gate_value all[] = {
+	const struct sql_named all[] = {
 		{"allocated_bytes", (double)r->allocated.bytes},
 		{"allocated_blocks", (double)r->allocated.blocks},
 		{"freed_bytes", (double)r->temporary.bytes},
@@ -57,31 +59,67 @@ static void fail_if_fill(struct gate_value values[VALUES_MAX], const struct tota
 		values[i] = all[i];
 }
 
-int fail_if_check(const struct command_call *call, const char *condition)
+static const char *fail_if_name_at(const void *of, size_t i)
 {
-	struct gate_value values[VALUES_MAX];
-	struct totals nothing = {0};
+	return ((const struct sql_named *)of)[i].name;
+}
+
+/* Says which name is meant, and which there are. */
+static int fail_if_unknown(const struct command *command, const char *name,
+			   const struct sql_named *values, const struct err_text *err)
+{
+	cleanup(buf_done) struct buf names = {0};
+	const char *near;
+	size_t count = 0;
+
+	for (; values[count].name; count++)
+		buf_printf(&names, "%s %s", count ? "," : "", values[count].name);
+	near = command_suggestion(name, fail_if_name_at, values, count);
+	if (near)
+		return command_usage_error(command,
+					   "--fail-if: %s; did you mean \"%s\"? There are%s",
+					   err->text, near, buf_text(&names));
+	return command_usage_error(command, "--fail-if: %s; there are%s", err->text,
+				   buf_text(&names));
+}
+
+static int fail_if_evaluate(const struct command *command, const char *condition,
+			    const struct sql_named *values, bool *ret_true)
+{
+	char unknown[SQL_NAME_MAX];
 	struct err_text err = {0};
+	int r = sql_condition(condition, values, ret_true, unknown, &err);
+
+	if (r == -ENOENT)
+		return fail_if_unknown(command, unknown, values, &err);
+	return r < 0 ? command_usage_error(command, "--fail-if: %s", err.text) : EXIT_DONE;
+}
+
+int fail_if_check_values(const struct command *command, const char *condition,
+			 const struct sql_named *values)
+{
 	bool is_true;
 
-	if (!condition)
-		return EXIT_DONE;
+	return condition ? fail_if_evaluate(command, condition, values, &is_true) : EXIT_DONE;
+}
+
+int fail_if_check(const struct command_call *call, const char *condition)
+{
+	struct sql_named values[VALUES_MAX];
+	struct totals nothing = {0};
+
 	fail_if_fill(values, &nothing);
-	if (gate_evaluate(condition, values, &is_true, &err) < 0)
-		return command_usage_error(call->command, "--fail-if: %s", err.text);
-	return EXIT_DONE;
+	return fail_if_check_values(call->command, condition, values);
 }
 
 int fail_if_values(const struct command *command, const char *condition,
-		   const struct gate_value *values, int status)
+		   const struct sql_named *values, int status)
 {
-	struct err_text err = {0};
 	bool is_true = false;
 
 	if (!condition || status != EXIT_DONE)
 		return status;
-	if (gate_evaluate(condition, values, &is_true, &err) < 0)
-		return command_usage_error(command, "--fail-if: %s", err.text);
+	status = fail_if_evaluate(command, condition, values, &is_true);
 	if (!is_true)
 		return status;
 	fflush(stdout);
@@ -105,7 +143,7 @@ static int fail_if_ask(struct question *q, struct totals *t, struct err_text *er
 
 int fail_if_answer(struct question *q, const char *condition, int status)
 {
-	struct gate_value values[VALUES_MAX];
+	struct sql_named values[VALUES_MAX];
 	struct totals totals = {0};
 	struct err_text err = {0};
 	int r;
