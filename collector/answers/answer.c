@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "collector/answers/json.h"
-#include "collector/answers/results.h"
 #include "collector/recording/stream_id.h"
 
 #include "base/ban.h"
 
-#define NS_PER_S 1000000000u
+#define NS_PER_S  1000000000u
+#define NS_PER_MS 1000000u
 
 static const struct answer_field time_fields[] = {
 	BY_HAND("secs", ANSWER_U64, "s", ""),
@@ -65,6 +65,19 @@ void json_address(struct json *json, const char *key, uint64_t address)
 	json_string(json, name, text);
 }
 
+void json_usage(struct json *json, const char *key, const struct usage *usage)
+{
+	json_object(json, key);
+	json_u64(json, "bytes", usage->bytes);
+	json_u64(json, "blocks", usage->blocks);
+	if (usage->bytes_error > 0 || usage->blocks_error > 0) {
+		json_double(json, "bytes_error", usage->bytes_error);
+		json_double(json, "blocks_error", usage->blocks_error);
+		json_u64(json, "samples", usage->samples);
+	}
+	json_end(json, '}');
+}
+
 /* ---- members ---- */
 
 static uint64_t u64_at(const void *at)
@@ -99,8 +112,8 @@ static const void *pointer_at(const void *at)
 	return value;
 }
 
-static void answer_put(struct json *json, const char *key, const struct answer_field *f,
-		       const void *at, const struct answer_context *context)
+static int answer_put(struct json *json, const char *key, const struct answer_field *f,
+		      const void *at, const struct answer_context *context)
 {
 	char id[STREAM_ID_TEXT];
 
@@ -144,6 +157,12 @@ static void answer_put(struct json *json, const char *key, const struct answer_f
 	case ANSWER_TIME:
 		json_time(json, key, u64_at(at));
 		break;
+	case ANSWER_WALL:
+		json_time(json, key, context->start_wall_ns + u64_at(at));
+		break;
+	case ANSWER_MS:
+		json_u64(json, key, (context->start_wall_ns + u64_at(at)) / NS_PER_MS);
+		break;
 	case ANSWER_TIMES:
 		json_times_in(json, key, context, u64_at(at));
 		break;
@@ -151,14 +170,13 @@ static void answer_put(struct json *json, const char *key, const struct answer_f
 		json_address(json, key, u64_at(at));
 		break;
 	case ANSWER_OBJECT:
-		json_object_of(json, key, f->of, at, context);
-		break;
+		return json_object_of(json, key, f->of, f->behind ? pointer_at(at) : at, context);
 	case ANSWER_MEMBERS:
-		json_members(json, f->of, at, context);
-		break;
+		return json_members(json, f->of, at, context);
 	case ANSWER_FREE:
 		break;
 	}
+	return 0;
 }
 
 static bool is_set(const struct answer_field *f, const void *at)
@@ -169,6 +187,7 @@ static bool is_set(const struct answer_field *f, const void *at)
 	case ANSWER_DOUBLE:
 		return double_at(at) > 0;
 	case ANSWER_TEXT:
+	case ANSWER_OBJECT:
 		return pointer_at(at) != NULL;
 	case ANSWER_BOOL:
 		return *(const bool *)at;
@@ -194,14 +213,16 @@ static bool answer_is_there(const struct answer_field *f, const char *object)
 		return *(const bool *)(object + f->if_at);
 	case IF_FALSE:
 		return !*(const bool *)(object + f->if_at);
+	case IF_TIME:
+		return u64_at(object + f->if_at) != NO_TIME;
 	case SOMETIMES:
 		break;
 	}
-	return false;
+	return f->write;
 }
 
-static void put_list(struct json *json, const struct answer_field *f, const char *object,
-		     const struct answer_context *context)
+static int put_list(struct json *json, const struct answer_field *f, const char *object,
+		    const struct answer_context *context)
 {
 	bool inside = f->shape == ANSWER_ARRAY;
 	const char *list = inside ? object + f->at : pointer_at(object + f->at);
@@ -211,30 +232,44 @@ static void put_list(struct json *json, const struct answer_field *f, const char
 							     : u64_at(number);
 	bool page = f->shape == ANSWER_PAGE && context;
 	uint64_t first = page ? context->skip : 0, most = page ? context->count : UINT64_MAX;
+	int r = 0;
 
 	json_array(json, f->name);
-	for (uint64_t i = first; i < count && i - first < most; i++)
-		answer_put(json, NULL, f, list + i * f->stride + f->item_at, context);
+	for (uint64_t i = first; !r && i < count && i - first < most; i++)
+		r = answer_put(json, NULL, f, list + i * f->stride + f->item_at, context);
 	json_end(json, ']');
+	return r;
 }
 
-void json_members(struct json *json, const struct answer *answer, const void *object,
-		  const struct answer_context *context)
+int json_member(struct json *json, const struct answer_field *f, const void *object,
+		const struct answer_context *context)
 {
-	for (const struct answer_field *f = answer->fields; f->name || f->of; f++) {
-		if (f->by_hand || !answer_is_there(f, object))
-			continue;
-		if (f->shape == ANSWER_ONE)
-			answer_put(json, f->name, f, (const char *)object + f->at, context);
-		else
-			put_list(json, f, object, context);
-	}
+	if (f->by_hand || !answer_is_there(f, object))
+		return 0;
+	if (f->write)
+		return f->write(json, f, object, context);
+	if (f->shape == ANSWER_ONE)
+		return answer_put(json, f->name, f, (const char *)object + f->at, context);
+	return put_list(json, f, object, context);
 }
 
-void json_object_of(struct json *json, const char *key, const struct answer *answer,
-		    const void *object, const struct answer_context *context)
+int json_members(struct json *json, const struct answer *answer, const void *object,
+		 const struct answer_context *context)
 {
+	int r = 0;
+
+	for (const struct answer_field *f = answer->fields; !r && (f->name || f->of); f++)
+		r = json_member(json, f, object, context);
+	return r;
+}
+
+int json_object_of(struct json *json, const char *key, const struct answer *answer,
+		   const void *object, const struct answer_context *context)
+{
+	int r;
+
 	json_object(json, key);
-	json_members(json, answer, object, context);
+	r = json_members(json, answer, object, context);
 	json_end(json, '}');
+	return r;
 }

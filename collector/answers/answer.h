@@ -13,8 +13,9 @@
  *	const struct answer report_answer = {"report", report_fields};
  *
  * The kind of a member follows from its C type. A member that is computed while it is written has a
- * row, too (BY_HAND), which only describes it. tests/e2e/rest-schemas.sh checks all answers against
- * their descriptions.
+ * row, too: with a function that writes it (ROW_WRITTEN), or without, where the caller of
+ * json_members writes it before or after (BY_HAND). tests/e2e/rest-schemas.sh checks all answers
+ * against their descriptions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +23,10 @@
 
 #include "collector/query/query.h"
 
+struct answer_context;
+struct answer_field;
 struct json;
+struct view;
 
 enum answer_kind {
 	ANSWER_U64,
@@ -38,6 +42,8 @@ enum answer_kind {
 	ANSWER_ID,	/* struct stream_id, as 32 hexadecimal digits */
 	ANSWER_USAGE,	/* struct usage: json_usage */
 	ANSWER_TIME,	/* ns: {"secs", "fract_nsecs"} */
+	ANSWER_WALL,	/* ns since the start, as a time since the epoch */
+	ANSWER_MS,	/* the same as a number of ms */
 	ANSWER_TIMES,	/* ns since the start: NAME, a time since the epoch, NAME_relative and
 			   NAME_relative_p */
 	ANSWER_ADDRESS, /* NAME and NAME_s */
@@ -62,10 +68,15 @@ enum answer_when {
 	IF_SET,	   /* neither 0 nor NULL */
 	IF_TEXT,   /* neither NULL nor empty */
 	IF_NO_MAX, /* not the highest number of its type, which means "none" */
+	IF_TIME,   /* if the time at `if_at` is not NO_TIME */
 	IF_TRUE,   /* if the bool at `if_at` is true */
 	IF_FALSE,
-	SOMETIMES, /* by hand */
+	SOMETIMES, /* by hand, or as `write` decides */
 };
+
+/* Writes one member of `object`, or none. Returns 0 or a negative errno. */
+typedef int answer_writer(struct json *json, const struct answer_field *field, const void *object,
+			  const struct answer_context *context);
 
 struct answer_field {
 	/* `name` NULL: the end, or ANSWER_MEMBERS; `unit` NULL: none. */
@@ -74,7 +85,9 @@ struct answer_field {
 	enum answer_shape shape;
 	enum answer_when when;
 	bool may_be_null, by_hand;
+	bool behind; /* `at` is a pointer to the object */
 	size_t at, if_at;
+	answer_writer *write; /* NULL: as its kind says */
 	/* For lists: where their count is and its size, the size of an element, the offset of the
 	 * item in an element. */
 	size_t count_at, count_size, stride, item_at;
@@ -89,10 +102,15 @@ struct answer {
 };
 
 /* Times of the recording, and the requested part of a page. If the writer gets NULL, it writes no
- * ANSWER_TIMES, and all elements. */
+ * times of the recording, and all elements. */
 struct answer_context {
 	uint64_t start_wall_ns, end_ns;
 	uint64_t skip, count;
+	/* For the rows of frames.h, and other writers. */
+	struct view *view;
+	bool strip; /* functions without template arguments */
+	struct err_text *err;
+	void *asked; /* the writers' own */
 };
 
 #define ANSWER_KIND(value)                                                                         \
@@ -107,7 +125,8 @@ struct answer_context {
 		struct usage: ANSWER_USAGE)
 #define ANSWER_AT(member) ((ANSWER_OF *)NULL)->member
 
-#define WHEN(member) .when = IF_TRUE, .if_at = offsetof(ANSWER_OF, member)
+#define WHEN(member)	  .when = IF_TRUE, .if_at = offsetof(ANSWER_OF, member)
+#define WHEN_TIME(member) .when = IF_TIME, .if_at = offsetof(ANSWER_OF, member)
 
 /* More designated initializers can follow: .when = IF_SET, WHEN(seen) */
 #define ROW(label, member, measure, text, ...)                                                     \
@@ -125,6 +144,14 @@ struct answer_context {
 	{                                                                                          \
 		.name = label, .about = text, .kind = ANSWER_OBJECT, .of = &(answer),              \
 		.at = offsetof(ANSWER_OF, member), ##__VA_ARGS__                                   \
+	}
+/* The object that `member` points to; absent: NULL. */
+#define ROW_BEHIND(label, member, answer, text)                                                    \
+	ROW_OBJECT(label, member, answer, text, .behind = true, .when = IF_SET)
+/* The whole struct once more, as an object of its own. */
+#define ROW_AGAIN(label, answer, text, ...)                                                        \
+	{                                                                                          \
+		.name = label, .about = text, .kind = ANSWER_OBJECT, .of = &(answer), __VA_ARGS__  \
 	}
 /* `number` elements at `list`: objects, or one member of each. A page holds the requested
  * elements. */
@@ -158,6 +185,11 @@ struct answer_context {
 		.name = label, .unit = measure, .about = text, .kind = form, .by_hand = true,      \
 		##__VA_ARGS__                                                                      \
 	}
+#define ROW_WRITTEN(label, form, measure, text, writer, ...)                                       \
+	{                                                                                          \
+		.name = label, .unit = measure, .about = text, .kind = form, .write = writer,      \
+		##__VA_ARGS__                                                                      \
+	}
 #define ROWS_BY_HAND(answer)                                                                       \
 	{                                                                                          \
 		.kind = ANSWER_MEMBERS, .of = &(answer), .by_hand = true                           \
@@ -178,13 +210,18 @@ struct answer_context {
 extern const struct answer time_answer, usage_answer;
 
 /* Writes the members whose values lie in `object`, without the BY_HAND members, into a JSON object
- * that the caller has opened. */
-void json_members(struct json *json, const struct answer *answer, const void *object,
-		  const struct answer_context *context);
+ * that the caller has opened. Returns 0, or the error of a row's writer. */
+int json_members(struct json *json, const struct answer *answer, const void *object,
+		 const struct answer_context *context);
+/* Does the same for one row. */
+int json_member(struct json *json, const struct answer_field *field, const void *object,
+		const struct answer_context *context);
 /* Writes the same members as an object of its own. */
-void json_object_of(struct json *json, const char *key, const struct answer *answer,
-		    const void *object, const struct answer_context *context);
+int json_object_of(struct json *json, const char *key, const struct answer *answer,
+		   const void *object, const struct answer_context *context);
 
+/* "key": {"bytes", "blocks"}; estimates also have errors and samples. */
+void json_usage(struct json *json, const char *key, const struct usage *usage);
 /* {"secs":..,"fract_nsecs":..} */
 void json_time(struct json *json, const char *key, uint64_t ns);
 /* Writes `name`, `name`_relative (since the start) and `name`_relative_p (part of the recording, 0

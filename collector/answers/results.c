@@ -7,19 +7,6 @@
 
 #include "base/ban.h"
 
-void json_usage(struct json *json, const char *key, const struct usage *usage)
-{
-	json_object(json, key);
-	json_u64(json, "bytes", usage->bytes);
-	json_u64(json, "blocks", usage->blocks);
-	if (usage->bytes_error > 0 || usage->blocks_error > 0) {
-		json_double(json, "bytes_error", usage->bytes_error);
-		json_double(json, "blocks_error", usage->blocks_error);
-		json_u64(json, "samples", usage->samples);
-	}
-	json_end(json, '}');
-}
-
 /* ---- groups ---- */
 
 #define ANSWER_OF struct group

@@ -4,23 +4,19 @@
  * The commands' --json and the REST API use the same functions. Times of the recording are in
  * nanoseconds since its start (`_ns`).
  */
-#include "collector/answers/weight.h"
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/answers/answer.h"
+#include "collector/answers/weight.h"
 #include "collector/query/sums/fragmentation.h"
 #include "collector/query/query.h"
-
-struct answer;
-struct json;
 
 /* Descriptions of the results (answer.h). */
 extern const struct answer groups_answer, report_answer, timeline_answer, series_answer,
 	histogram_answer, survivors_answer, diff_answer, fragmentation_answer, flame_answer;
 
-/* "key": {"bytes", "blocks"}; estimates also have errors and samples. */
-void json_usage(struct json *json, const char *key, const struct usage *usage);
 /* "total", "group_count" and "groups": `count` of them, starting at `skip`. */
 void json_groups(struct json *json, const struct groups *groups, uint64_t skip, uint64_t count);
 /* The members of one group. */

@@ -95,7 +95,7 @@ static void write_totals(struct exchange *x, struct source *source, const struct
 {
 	const struct figures_info *figures = recording_figures(source->recording);
 	const struct ledger_info *ledger = recording_ledger(source->recording);
-	const struct answer_context context = answer_context_of(source->view);
+	const struct answer_context context = frames_context(source->view, &x->err);
 	const struct told_totals told = {.duration_ns = report->duration_ns,
 					 .report = *report,
 					 .events = ledger->stored,

@@ -113,12 +113,19 @@ const struct route_parameter allocations_parameters[] = {
 
 /* ---- rows ---- */
 
+struct death {
+	uint64_t time_ns;
+	uint32_t thread, stack;
+};
+
+#define ANSWER_OF struct death
 static const struct answer_field death_fields[] = {
-	BY_HAND("timestamp", ANSWER_TIME, "since the epoch", ""),
-	BY_HAND("thread", ANSWER_U32, "tid", "that freed it; 0: unknown"),
-	ROWS_OF_CALL,
+	ROW_AS("timestamp", time_ns, ANSWER_WALL, "since the epoch", ""),
+	ROW_THREAD("thread", thread, "that freed it; 0: unknown"),
+	ROWS_OF_CALL(stack),
 	{0},
 };
+#undef ANSWER_OF
 static const struct answer death_answer = {"death", death_fields};
 
 static const struct answer_field allocation_fields[] = {
@@ -159,27 +166,20 @@ const struct answer allocations_answer = {"allocations", allocations_fields};
 
 static int write_death(struct page *page, struct exchange *x, const char *key, uint64_t row)
 {
-	struct json *json = &page->json;
-	const struct recording *recording = x->source->recording;
+	struct answer_context context = frames_context(x->source->view, &x->err);
 	uint32_t i;
 	const struct row_block *block = row_cache_get(page->rows, row, &i, &x->err);
-	int r = 0;
 
 	if (!block)
 		return -EIO;
 	if (block->end[i] == BLOCK_IN_USE || block->death_ns[i] == NO_TIME)
 		return 0;
-	json_object(json, key);
-	json_time(json, "timestamp",
-		  recording_process(recording)->start_wall_ns + block->death_ns[i]);
-	json_u64(json, "thread", thread_tid(recording, block->death_thread[i]));
-	if (block->death_stack[i]) {
-		json_u64(json, "backtrace_id", block->death_stack[i]);
-		r = json_backtrace_of(json, "backtrace", x->source->view, block->death_stack[i],
-				      page->strip, &x->err);
-	}
-	json_end(json, '}');
-	return r;
+	context.strip = page->strip;
+	return json_object_of(&page->json, key, &death_answer,
+			      &(struct death){.time_ns = block->death_ns[i],
+					      .thread = block->death_thread[i],
+					      .stack = block->death_stack[i]},
+			      &context);
 }
 
 static int write_chain(struct page *page, struct exchange *x, const struct chain_place *chain)
@@ -248,8 +248,7 @@ static int write_row(struct page *page, struct exchange *x, uint64_t row)
 	if (!r && chain.last != row)
 		r = write_death(page, x, "chain_deallocation", chain.last);
 	if (!r)
-		r = json_backtrace_of(json, "backtrace", x->source->view, stack, page->strip,
-				      &x->err);
+		r = json_backtrace(json, "backtrace", x->source->view, stack, page->strip, &x->err);
 	if (!r)
 		r = write_chain(page, x, &chain);
 	json_end(json, '}');

@@ -35,7 +35,7 @@ int backtrace_step(struct exchange *x)
 			       nodes, rest);
 	}
 	json_answer(&json, x);
-	r = json_backtrace(&json, "frames", x->source->view, (uint32_t)node, &x->err);
+	r = json_backtrace(&json, "frames", x->source->view, (uint32_t)node, false, &x->err);
 	json_end(&json, '}');
 	return r ? r : buf_error(&x->out);
 }

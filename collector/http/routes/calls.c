@@ -87,7 +87,8 @@ static void write_who(struct json *json, struct exchange *x, const struct other_
 		  recording_process(x->source->recording)->start_wall_ns + call->time_ns);
 	json_u64(json, "thread", thread_tid(x->source->recording, call->thread));
 	json_u64(json, "backtrace_id", call->stack);
-	*ret_error = json_backtrace(json, "backtrace", x->source->view, call->stack, &x->err);
+	*ret_error =
+		json_backtrace(json, "backtrace", x->source->view, call->stack, false, &x->err);
 }
 
 /* ---- mallopt ---- */
@@ -212,11 +213,16 @@ struct raw {
 	uint64_t skip, left;
 };
 
+struct raw_row {
+	uint32_t stack;
+};
+
+#define ANSWER_OF struct raw_row
 static const struct answer_field raw_fields[] = {
-	BY_HAND("backtrace", ANSWER_TEXT, "address",
-		"16 hexadecimal digits each, the outermost first", .shape = ANSWER_LIST),
+	ROW_ADDRESSES("backtrace", stack, "16 hexadecimal digits each, the outermost first"),
 	{0},
 };
+#undef ANSWER_OF
 const struct answer raw_allocation_answer = {"raw_allocation", raw_fields};
 
 const struct route_parameter raw_allocations_parameters[] = {
@@ -259,6 +265,7 @@ static int raw_begin(struct exchange *x)
 
 static int raw_some(struct exchange *x, struct raw *raw, struct row_reader *reader)
 {
+	const struct answer_context context = frames_context(x->source->view, &x->err);
 	uint64_t rows[ROWS_AT_ONCE];
 	uint64_t wanted = raw->skip ? raw->skip : raw->left;
 	long n = query_page_next(raw->scan, rows, wanted < ROWS_AT_ONCE ? wanted : ROWS_AT_ONCE,
@@ -280,10 +287,10 @@ static int raw_some(struct exchange *x, struct raw *raw, struct row_reader *read
 
 		if (!block)
 			return -EIO;
-		json_object(&raw->json, NULL);
-		r = json_addresses(&raw->json, "backtrace", x->source->view,
-				   block->stack[rows[i] % ROWS_PER_BLOCK], &x->err);
-		json_end(&raw->json, '}');
+		r = json_object_of(
+			&raw->json, NULL, &raw_allocation_answer,
+			&(struct raw_row){.stack = block->stack[rows[i] % ROWS_PER_BLOCK]},
+			&context);
 	}
 	return r;
 }

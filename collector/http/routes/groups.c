@@ -214,7 +214,7 @@ static void write_side(struct page *page, const struct exchange *x, const char *
 		       const struct answer *answer, struct told_side *told,
 		       const struct allocation_group *g, const char *filters)
 {
-	const struct answer_context context = answer_context_of(x->source->view);
+	const struct answer_context context = frames_context(x->source->view, NULL);
 
 	told->interval_ns = told->side.last_ns - told->side.first_ns;
 	json_object(&page->json, key);
@@ -243,7 +243,7 @@ static int write_group(struct page *page, struct exchange *x, const struct alloc
 	write_side(page, x, "only_matched", &matched_answer,
 		   &(struct told_side){.side = g->matched}, g, filters);
 	json_u64(json, "backtrace_id", g->node);
-	r = json_backtrace_of(json, "backtrace", view, g->node, page->what.strip, &x->err);
+	r = json_backtrace(json, "backtrace", view, g->node, page->what.strip, &x->err);
 	json_end(json, '}');
 	return r;
 }
@@ -274,8 +274,8 @@ static int groups_begin(struct page *page, struct exchange *x, const struct rout
 
 static int write_backtrace(struct page *page, struct exchange *x, const struct allocation_group *g)
 {
-	return json_backtrace_of(&page->json, NULL, x->source->view, g->node, page->what.strip,
-				 &x->err);
+	return json_backtrace(&page->json, NULL, x->source->view, g->node, page->what.strip,
+			      &x->err);
 }
 
 /* The common part: writes some groups in each step. */

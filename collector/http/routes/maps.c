@@ -332,12 +332,14 @@ static const struct answer_field file_fields[] = {
 #undef ANSWER_OF
 static const struct answer file_answer = {"file", file_fields};
 
+#define ANSWER_OF struct apart_info
 static const struct answer_field call_fields[] = {
-	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", ""),
-	BY_HAND("thread", ANSWER_U32, "tid", "0: unknown"),
-	ROWS_OF_CALL,
+	ROW_AS("timestamp", time_ns, ANSWER_TIMES, "since the epoch", ""),
+	ROW_THREAD("thread", thread, "0: unknown"),
+	ROWS_OF_CALL(stack),
 	{0},
 };
+#undef ANSWER_OF
 static const struct answer call_answer = {"call", call_fields};
 
 static const struct answer_field map_end_fields[] = {
@@ -459,18 +461,9 @@ const struct answer maps_answer = {"maps", maps_fields};
 static int write_call(struct page *page, struct exchange *x, const char *key,
 		      const struct other_event_info *call)
 {
-	struct json *json = &page->json;
-	int r = 0;
+	const struct answer_context context = frames_context(x->source->view, &x->err);
 
-	json_object(json, key);
-	json_times(json, "timestamp", x->source->view, call->time_ns);
-	json_u64(json, "thread", thread_tid(x->source->recording, call->thread));
-	if (call->stack) {
-		json_u64(json, "backtrace_id", call->stack);
-		r = json_backtrace(json, "backtrace", x->source->view, call->stack, &x->err);
-	}
-	json_end(json, '}');
-	return r;
+	return json_object_of(&page->json, key, &call_answer, call, &context);
 }
 
 /* Begins an object, which the caller ends. */
@@ -520,7 +513,7 @@ static int write_region_end(struct page *page, struct exchange *x,
 
 static int write_region(struct page *page, struct exchange *x, const struct mapping_region *region)
 {
-	const struct answer_context context = answer_context_of(x->source->view);
+	const struct answer_context context = frames_context(x->source->view, &x->err);
 	struct json *json = &page->json;
 	int r;
 
@@ -545,7 +538,7 @@ static int write_regions(struct page *page, struct exchange *x, const struct map
 
 static void write_usage(struct page *page, struct exchange *x, uint32_t id)
 {
-	const struct answer_context context = answer_context_of(x->source->view);
+	const struct answer_context context = frames_context(x->source->view, &x->err);
 	const struct mappings *m = &page->mappings;
 	uint32_t low = 0, high = m->usage_count;
 
@@ -565,7 +558,7 @@ static void write_usage(struct page *page, struct exchange *x, uint32_t id)
 
 static int write_map(struct page *page, struct exchange *x, uint32_t id)
 {
-	const struct answer_context context = answer_context_of(x->source->view);
+	const struct answer_context context = frames_context(x->source->view, &x->err);
 	const struct mapping *m = &page->mappings.list[id];
 	struct json *json = &page->json;
 	int r = 0;

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "proto/columns.h"
 #include "collector/answers/json.h"
-#include "collector/answers/names.h"
 #include "collector/http/server/sources.h"
 #include "collector/query/query.h"
 #include "collector/recording/info.h"
@@ -29,134 +28,18 @@ void json_answer(struct json *json, struct exchange *x)
 		json_string(json, "incomplete", x->incomplete);
 }
 
-struct answer_context answer_context_of(const struct view *view)
+void json_times(struct json *json, const char *name, struct view *view, uint64_t ns)
 {
-	const struct recording *recording = view_recording(view);
-
-	return (struct answer_context){.start_wall_ns = recording_process(recording)->start_wall_ns,
-				       .end_ns = recording_end_ns(recording),
-				       .count = UINT64_MAX};
-}
-
-void json_times(struct json *json, const char *name, const struct view *view, uint64_t ns)
-{
-	const struct answer_context context = answer_context_of(view);
+	const struct answer_context context = frames_context(view, NULL);
 
 	json_times_in(json, name, &context, ns);
 }
 
-struct told_frame {
-	struct view_frame frame;
-	const char *function;
-	uint64_t allocations;
-};
-
-#define ANSWER_OF struct told_frame
-static const struct answer_field frame_fields[] = {
-	ROW_AS("address", frame.address, ANSWER_ADDRESS, "address",
-	       "return address; 0 of a frame that is none"),
-	ROW("count", allocations, "blocks",
-	    "of the whole recording, whose backtrace passes through this place"),
-	ROW("library", frame.module, NULL, "absent: code that was made at run time",
-	    .when = IF_SET),
-	ROW("function", function, NULL, "demangled, or in brackets what a frame stands for",
-	    .when = IF_SET),
-	ROW("raw_function", frame.raw_function, NULL, "as in the file", .when = IF_SET),
-	ROW("source", frame.file, NULL, "file", .when = IF_SET),
-	ROW("line", frame.line, NULL, "", .when = IF_SET),
-	ROW("column", frame.column, NULL, "", .when = IF_SET),
-	ROW("is_inline", frame.is_inline, NULL, "inlined into the frame before it"),
-	{0},
-};
-#undef ANSWER_OF
-const struct answer frame_answer = {"frame", frame_fields};
-
-static int values_write_frame(struct json *json, const char *key, struct view *view, uint32_t node,
-			      uint32_t index, bool strip, struct err_text *err)
+uint32_t thread_tid(const struct recording *recording, uint32_t number)
 {
-	struct told_frame told = {.frame = view_frame(view, node, index)};
-	cleanup(cleanup_free) char *stripped =
-		strip && told.frame.function ? without_template_arguments(told.frame.name) : NULL;
-	int r = view_place_allocations(view, node, &told.allocations, err);
+	const struct thread_info *thread = recording_thread(recording, number);
 
-	if (r < 0)
-		return r;
-	/* Pseudo frames have no address, and a name in brackets. */
-	if (told.frame.function || !told.frame.address)
-		told.function = stripped ? stripped : told.frame.name;
-	json_object_of(json, key, &frame_answer, &told, NULL);
-	return 0;
-}
-
-int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index,
-	       struct err_text *err)
-{
-	return values_write_frame(json, key, view, node, index, false, err);
-}
-
-/* Returns the nodes from the outermost to `node`; NULL: no memory. */
-static uint32_t *path_to(const struct recording *recording, uint32_t node, uint32_t *ret_count)
-{
-	uint32_t count = 0, *path;
-
-	for (uint32_t n = node; n; count++) {
-		const struct stack_node *at = recording_node(recording, n);
-
-		n = at && at->parent < n ? at->parent : 0;
-	}
-	path = calloc((size_t)count + 1, sizeof(*path));
-	if (!path)
-		return NULL;
-	*ret_count = count;
-	for (uint32_t n = node; n;) {
-		const struct stack_node *at = recording_node(recording, n);
-
-		path[--count] = n;
-		n = at && at->parent < n ? at->parent : 0;
-	}
-	return path;
-}
-
-int json_backtrace_of(struct json *json, const char *key, struct view *view, uint32_t node,
-		      bool strip, struct err_text *err)
-{
-	uint32_t count = 0;
-	cleanup(cleanup_free) uint32_t *path = path_to(view_recording(view), node, &count);
-	int r = 0;
-
-	if (!path)
-		return err_set(err, -ENOMEM, "out of memory");
-	json_array(json, key);
-	for (uint32_t n = 0; n < count; n++)
-		for (uint32_t i = view_frame_count(view, path[n]); i-- > 0 && !r;)
-			r = values_write_frame(json, NULL, view, path[n], i, strip, err);
-	json_end(json, ']');
-	return r;
-}
-
-int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node,
-		   struct err_text *err)
-{
-	return json_backtrace_of(json, key, view, node, false, err);
-}
-
-int json_addresses(struct json *json, const char *key, struct view *view, uint32_t node,
-		   struct err_text *err)
-{
-	uint32_t count = 0;
-	cleanup(cleanup_free) uint32_t *path = path_to(view_recording(view), node, &count);
-
-	if (!path)
-		return err_set(err, -ENOMEM, "out of memory");
-	json_array(json, key);
-	for (uint32_t n = 0; n < count; n++) {
-		char text[24];
-
-		snprintf(text, sizeof(text), "%016" PRIX64, view_frame(view, path[n], 0).address);
-		json_string(json, NULL, text);
-	}
-	json_end(json, ']');
-	return 0;
+	return thread ? thread->tid : 0;
 }
 
 void json_graph_urls(struct json *json, const struct exchange *x, const char *filter,
@@ -172,13 +55,6 @@ void json_graph_urls(struct json *json, const struct exchange *x, const char *fi
 	buf_string(&url, "&width=400&height=100");
 	text = buf_text(&url);
 	json_string(json, "graph_preview_url", text ? text : "");
-}
-
-uint32_t thread_tid(const struct recording *recording, uint32_t number)
-{
-	const struct thread_info *thread = recording_thread(recording, number);
-
-	return thread ? thread->tid : 0;
 }
 
 int read_switch_value(const char *name, const char *value, bool *ret_on, struct err_text *err)

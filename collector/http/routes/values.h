@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collector/answers/answer.h"
+#include "collector/answers/frames.h"
 #include "collector/http/server/exchange.h"
 
 struct filter;
@@ -14,34 +14,15 @@ struct view;
 /* Begins an answer that is an object. If the recording is incomplete, the first member says what it
  * lacks. */
 void json_answer(struct json *json, struct exchange *x);
-struct answer_context answer_context_of(const struct view *view);
 /* Calls json_times_in for the recording. */
-void json_times(struct json *json, const char *name, const struct view *view, uint64_t ns);
+void json_times(struct json *json, const char *name, struct view *view, uint64_t ns);
 /* Adds the note of the collector that gathers (sources_note) to what the answer says is missing. */
 void sources_tell_note(struct exchange *x);
-/* Writes one frame of a backtrace (view_frame). */
-int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index,
-	       struct err_text *err);
-extern const struct answer frame_answer;
-/* The backtrace of a call, if it is known. */
-#define ROWS_OF_CALL                                                                               \
-	BY_HAND("backtrace_id", ANSWER_U32, "id", "", .when = SOMETIMES),                          \
-		BY_HAND("backtrace", ANSWER_OBJECT, NULL, "the outermost frame first",             \
-			.shape = ANSWER_LIST, .of = &frame_answer, .when = SOMETIMES)
 /* The members that json_graph_urls writes. */
 #define ROWS_OF_GRAPH                                                                              \
 	BY_HAND("graph_url", ANSWER_TEXT, NULL, "a picture, with generate_graphs",                 \
 		.when = SOMETIMES),                                                                \
 		BY_HAND("graph_preview_url", ANSWER_TEXT, NULL, "a small one", .when = SOMETIMES)
-/* Writes an array of frames, outermost first, inlined frames included. */
-int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node,
-		   struct err_text *err);
-/* Does the same; if `strip` is set, it leaves template arguments out of function names. */
-int json_backtrace_of(struct json *json, const char *key, struct view *view, uint32_t node,
-		      bool strip, struct err_text *err);
-/* Writes the return addresses of a backtrace as 16 hexadecimal digits each, outermost first. */
-int json_addresses(struct json *json, const char *key, struct view *view, uint32_t node,
-		   struct err_text *err);
 /* Writes graph_url and graph_preview_url: addresses that draw what has this value of this filter,
  * and also fits `more` of encode_filters. */
 void json_graph_urls(struct json *json, const struct exchange *x, const char *filter,

@@ -16,6 +16,7 @@ static const char *const types[] = {
 	[ANSWER_DOUBLE] = "number", [ANSWER_BOOL] = "boolean", [ANSWER_TEXT] = "string",
 	[ANSWER_FLAG] = "boolean",  [ANSWER_KIB] = "integer",  [ANSWER_CHARS] = "string",
 	[ANSWER_WORD] = "string",   [ANSWER_ID] = "string",    [ANSWER_ADDRESS] = "integer",
+	[ANSWER_MS] = "integer",
 };
 
 /* Returns the answer if the field is an object, or NULL. */
@@ -25,6 +26,7 @@ static const struct answer *object_of(const struct answer_field *f)
 	case ANSWER_USAGE:
 		return &usage_answer;
 	case ANSWER_TIME:
+	case ANSWER_WALL:
 	case ANSWER_TIMES:
 		return &time_answer;
 	case ANSWER_OBJECT:
@@ -99,7 +101,7 @@ static void write_type(struct json *json, const struct answer_field *f)
 		json_string(json, "type", types[f->kind]);
 	}
 	if (f->kind == ANSWER_U64 || f->kind == ANSWER_U32 || f->kind == ANSWER_KIB ||
-	    f->kind == ANSWER_ADDRESS)
+	    f->kind == ANSWER_ADDRESS || f->kind == ANSWER_MS)
 		json_u64(json, "minimum", 0);
 	if (f->kind == ANSWER_WORD)
 		write_words(json, f->words);
