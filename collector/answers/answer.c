@@ -174,6 +174,7 @@ static int answer_put(struct json *json, const char *key, const struct answer_fi
 	case ANSWER_MEMBERS:
 		return json_members(json, f->of, at, context);
 	case ANSWER_FREE:
+	case ANSWER_VALUE:
 		break;
 	}
 	return 0;
@@ -206,6 +207,8 @@ static bool answer_is_there(const struct answer_field *f, const char *object)
 	case IF_SET:
 		return is_set(f, at);
 	case IF_TEXT:
+		if (f->kind == ANSWER_CHARS)
+			return *at;
 		return pointer_at(at) && *(const char *)pointer_at(at);
 	case IF_NO_MAX:
 		return f->kind == ANSWER_U32 ? u32_at(at) != UINT32_MAX : u64_at(at) != UINT64_MAX;

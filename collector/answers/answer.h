@@ -50,6 +50,7 @@ enum answer_kind {
 	ANSWER_OBJECT,	/* with the members of `of` */
 	ANSWER_MEMBERS, /* the members of `of`, inserted among the others */
 	ANSWER_FREE,	/* by hand: any value that a statement selects */
+	ANSWER_VALUE,	/* by hand: any JSON */
 };
 
 enum answer_shape {
@@ -85,7 +86,8 @@ struct answer_field {
 	enum answer_shape shape;
 	enum answer_when when;
 	bool may_be_null, by_hand;
-	bool behind; /* `at` is a pointer to the object */
+	bool behind;   /* `at` is a pointer to the object */
+	bool streamed; /* by hand: an element at a time, by who calls json_member */
 	size_t at, if_at;
 	answer_writer *write; /* NULL: as its kind says */
 	/* For lists: where their count is and its size, the size of an element, the offset of the
@@ -145,9 +147,9 @@ struct answer_context {
 		.name = label, .about = text, .kind = ANSWER_OBJECT, .of = &(answer),              \
 		.at = offsetof(ANSWER_OF, member), ##__VA_ARGS__                                   \
 	}
-/* The object that `member` points to; absent: NULL. */
-#define ROW_BEHIND(label, member, answer, text)                                                    \
-	ROW_OBJECT(label, member, answer, text, .behind = true, .when = IF_SET)
+/* The object that `member` points to. */
+#define ROW_BEHIND(label, member, answer, text, ...)                                               \
+	ROW_OBJECT(label, member, answer, text, .behind = true, ##__VA_ARGS__)
 /* The whole struct once more, as an object of its own. */
 #define ROW_AGAIN(label, answer, text, ...)                                                        \
 	{                                                                                          \
@@ -167,18 +169,32 @@ struct answer_context {
 #define ROW_PAGE(label, list, number, answer, text)                                                \
 	ROW_LISTED(ANSWER_PAGE, label, list, number, answer, text)
 #define ROW_COLUMN(label, list, number, item, measure, text)                                       \
+	ROW_COLUMN_AS(label, list, number, item, ANSWER_KIND(ANSWER_AT(list)->item), measure, text)
+#define ROW_COLUMN_AS(label, list, number, item, form, measure, text)                              \
 	{                                                                                          \
-		.name = label, .unit = measure, .about = text, .shape = ANSWER_LIST,               \
-		.kind = ANSWER_KIND(ANSWER_AT(list)->item), .at = offsetof(ANSWER_OF, list),       \
-		.count_at = offsetof(ANSWER_OF, number), .count_size = sizeof(ANSWER_AT(number)),  \
-		.stride = sizeof(*ANSWER_AT(list)),                                                \
+		.name = label, .unit = measure, .about = text, .shape = ANSWER_LIST, .kind = form, \
+		.at = offsetof(ANSWER_OF, list), .count_at = offsetof(ANSWER_OF, number),          \
+		.count_size = sizeof(ANSWER_AT(number)), .stride = sizeof(*ANSWER_AT(list)),       \
 		.item_at = offsetof(__typeof__(*ANSWER_AT(list)), item)                            \
 	}
-/* The members of another answer, which describes the same object or a part of it. */
+/* `number` numbers at `list`. */
+#define ROW_NUMBERS(label, list, number, measure, text)                                            \
+	{                                                                                          \
+		.name = label, .unit = measure, .about = text, .shape = ANSWER_LIST,               \
+		.kind = ANSWER_KIND(*ANSWER_AT(list)), .at = offsetof(ANSWER_OF, list),            \
+		.count_at = offsetof(ANSWER_OF, number), .count_size = sizeof(ANSWER_AT(number)),  \
+		.stride = sizeof(*ANSWER_AT(list))                                                 \
+	}
+/* The members of another answer, which describes a part of it. */
 #define ROWS_OF(answer, member, ...)                                                               \
 	{                                                                                          \
 		.kind = ANSWER_MEMBERS, .of = &(answer), .at = offsetof(ANSWER_OF, member),        \
 		##__VA_ARGS__                                                                      \
+	}
+/* The members of another answer, which describes the whole struct. */
+#define ROWS_SAME(answer, ...)                                                                     \
+	{                                                                                          \
+		.kind = ANSWER_MEMBERS, .of = &(answer), ##__VA_ARGS__                             \
 	}
 #define BY_HAND(label, form, measure, text, ...)                                                   \
 	{                                                                                          \

@@ -82,8 +82,8 @@ void json_report(struct json *json, const struct report *r)
 #define ANSWER_OF			   struct timeline
 #define BUCKETS(label, member, unit, text) ROW_COLUMN(label, list, count, member, unit, text)
 static const struct answer_field timeline_fields[] = {
-	BY_HAND("xs", ANSWER_U64, "ms since the epoch", "where the point begins",
-		.shape = ANSWER_LIST),
+	ROW_COLUMN_AS("xs", list, count, start_ns, ANSWER_MS, "ms since the epoch",
+		      "where the point begins"),
 	BUCKETS("size_delta", bytes_change, "bytes", "from its start to its end"),
 	BUCKETS("count_delta", blocks_change, "blocks", "from its start to its end"),
 	BUCKETS("allocated_size", bytes_max, "bytes", "most in use at any moment of it"),
@@ -125,11 +125,8 @@ const struct answer series_answer = {"series", series_fields};
 
 void json_timeline(struct json *json, const struct timeline *t, uint64_t start_wall_ns)
 {
-	json_array(json, "xs");
-	for (uint32_t i = 0; i < t->count; i++)
-		json_double(json, NULL, (double)((start_wall_ns + t->list[i].start_ns) / 1000000));
-	json_end(json, ']');
-	json_members(json, &timeline_answer, t, NULL);
+	json_members(json, &timeline_answer, t,
+		     &(struct answer_context){.start_wall_ns = start_wall_ns});
 }
 
 static void json_site(struct json *json, const struct series *s)

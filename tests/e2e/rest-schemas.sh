@@ -168,7 +168,7 @@ for path, methods in api["paths"].items():
 used = json.dumps(api)
 for name in schemas:
     assert f'"#/components/schemas/{name}"' in used, name
-PAGE = "list events questions snapshots rights {report} {timeline} {timeline_leaked} {snapshot} {peak} {leaks} {histogram} {diff} {flame} {backtrace/{number}} " \
+PAGE = "list events questions snapshots rights openapi.json {report} {timeline} {timeline_leaked} {snapshot} {peak} {leaks} {histogram} {diff} {flame} {backtrace/{number}} " \
        "{allocations} {allocation_groups} {maps} {fragmentation} {regions} {timeline_maps} {fragmentation_timeline} {sql} {ledger} {analyze} {source} " \
        "{mallopts} {mmaps} {raw_allocations} {backtraces} {tree} {dynamic_constants} {dynamic_statics} {live} {allocation_filter_to_script} {map_filter_to_script}"
 for word in PAGE.split():
@@ -192,6 +192,7 @@ branches = next(e["id"] for e in files if e["executable"].endswith("branches"))
 request = urllib.request.Request(f"{FILES}/data/{branches}/source?file={sys.argv[2]}", headers={"Authorization": f"Bearer {FILES_TOKEN}"})
 check(schema_of("/data/{id}/source"), json.load(urllib.request.urlopen(request)), "source")
 check(schema_of("/rights"), get(FILES, "/rights"), "/rights")
+check(schema_of("/openapi.json"), api, "/openapi.json")
 request = urllib.request.Request(FLEET + "/import?name=some", open("some.collapsed", "rb").read(), {"Content-Type": "application/octet-stream", "Authorization": f"Bearer {TOKEN}"})
 with urllib.request.urlopen(request, timeout=100) as answer:
     check(schema_of("/import", "post"), json.load(answer), "POST /import")

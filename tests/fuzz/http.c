@@ -24,7 +24,7 @@
 #define ROUTES_MAX 128
 
 static struct {
-	struct route_info route[ROUTES_MAX];
+	struct route route[ROUTES_MAX];
 	char path[ROUTES_MAX][256];
 	size_t count;
 } table;
@@ -36,15 +36,14 @@ static const char *const filters[] = {
 };
 #define FILTER_COUNT (sizeof(filters) / sizeof(filters[0]))
 
-static void add_route(void *context, const struct route_info *info)
+static void add_route(void *context, const struct route *route, const char *path)
 {
 	(void)context;
-	if (info->method == ROUTE_ORDER || strstr(info->path, "/live") ||
-	    !strcmp(info->path, "/events") || !strcmp(info->path, "/questions") ||
-	    table.count == ROUTES_MAX)
+	if (route->method == ROUTE_ORDER || strstr(path, "/live") || !strcmp(path, "/events") ||
+	    !strcmp(path, "/questions") || table.count == ROUTES_MAX)
 		return;
-	table.route[table.count] = *info;
-	snprintf(table.path[table.count], sizeof(table.path[0]), "%s", info->path);
+	table.route[table.count] = *route;
+	snprintf(table.path[table.count], sizeof(table.path[0]), "%s", path);
 	table.route[table.count].path = table.path[table.count];
 	table.count++;
 }
@@ -81,7 +80,7 @@ static struct sources *sources(void)
 	return opened;
 }
 
-static const char *name_of(const struct route_info *route, unsigned number)
+static const char *name_of(const struct route *route, unsigned number)
 {
 	const struct route_parameter *p = route->parameters;
 	unsigned count = 0;
@@ -93,7 +92,7 @@ static const char *name_of(const struct route_info *route, unsigned number)
 }
 
 /* "name=value" with the name of a parameter. */
-static int add(struct exchange *x, const struct route_info *route, const char *text)
+static int add(struct exchange *x, const struct route *route, const char *text)
 {
 	char named[LENGTH_MAX + 64];
 
@@ -106,8 +105,8 @@ static int add(struct exchange *x, const struct route_info *route, const char *t
 	return asked_add(&x->request, text);
 }
 
-static struct exchange *request(struct sources *served, const struct route_info *route,
-				unsigned digits, char *text)
+static struct exchange *request(struct sources *served, const struct route *route, unsigned digits,
+				char *text)
 {
 	static const char id[] = "abababababababababababababababab";
 	const char *brace = strstr(route->path, "{id}"), *end;
@@ -124,7 +123,6 @@ static struct exchange *request(struct sources *served, const struct route_info 
 	}
 	x = exchange_new(served, path);
 	must(x != NULL);
-	x->step = route_begin;
 	x->post = route->method == ROUTE_QUESTION;
 	if (x->post) {
 		buf_string(&x->request.body, text);

@@ -12,11 +12,10 @@
 #include "collector/catalogue/store.h"
 #include "collector/control/control.h"
 #include "collector/control/order.h"
-#include "collector/answers/json.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/server/body.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/values.h"
 #include "collector/recording/stream_id.h"
 #include "proto/mode.h"
 #include "proto/ring.h"
@@ -28,27 +27,28 @@
 
 DEFINE_CLEANUP(store_close, struct store *)
 
-const struct route_parameter control_body[] = {
-	{"action", NULL, "string", "start, stop, mode, snapshot, mark"},
-	{"mode", NULL, "string", "of mode: full, sample, sample=64K, off"},
-	{"interval", NULL, "integer", "of the mode sample: bytes"},
-	{"text", NULL, "string", "of mark: at most 1,024 bytes"},
+static const struct route_parameter control_body[] = {
+	PARAMETER_BY("action", NULL, "string", "start, stop, mode, snapshot, mark"),
+	PARAMETER_BY("mode", NULL, "string", "of mode: full, sample, sample=64K, off"),
+	PARAMETER_BY("interval", NULL, "integer", "of the mode sample: bytes"),
+	PARAMETER_BY("text", NULL, "string", "of mark: at most 1,024 bytes"),
 	{0},
 };
 
 struct asked_control {
 	struct control_asking asking;
 	struct control_reply reply;
-	bool replied;
+	bool begun, replied;
 	uint64_t until_ms;
+	char mode[16];
 };
 
-static void work_free(void *work)
+static void asked_control_done(void *result)
 {
-	struct asked_control *a = work;
+	struct asked_control *asked = result;
 
-	control_ask_end(&a->asking);
-	free(a);
+	if (asked->begun)
+		control_ask_end(&asked->asking);
 }
 
 static int control_fail(struct exchange *x, int status, const char *text)
@@ -96,15 +96,13 @@ static int find_stream(struct exchange *x, struct control_order *order)
 	cleanup(cleanup_store_close) struct store *store = NULL;
 	enum stream_state state = STREAM_LIVE;
 	struct stream_id id;
-	char name[256];
 	int r;
 
-	route_id(x, name, sizeof(name));
 	if (!data)
 		return control_fail(x, 409, "only recordings of a data folder have agents");
 	r = store_open(data, STORE_READ, &store, &x->err);
 	if (!r)
-		r = store_find_id(store, name, &id, &state, &x->err);
+		r = store_find_id(store, x->id, &id, &state, &x->err);
 	if (r == -ENOENT || r == -EEXIST)
 		snprintf(x->parameter, sizeof(x->parameter), "id");
 	if (r < 0)
@@ -120,29 +118,22 @@ static uint64_t control_now_ms(void)
 	return uv_hrtime() / 1000000;
 }
 
-static int control_begin(struct exchange *x)
+static int control_begin(struct exchange *x, struct asked_control *asked)
 {
 	struct control_order order = {.wait_ms = WAIT_MS};
 	char question[CONTROL_LINE];
-	struct asked_control *a;
-	int r = no_parameters(x);
+	int r = read_order(x, &order);
 
-	if (!r)
-		r = read_order(x, &order);
 	if (!r)
 		r = find_stream(x, &order);
 	if (!r)
 		r = control_order_format(question, sizeof(question), &order);
 	if (r < 0)
 		return r;
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return -ENOMEM;
-	a->asking.fd = -1;
-	a->until_ms = control_now_ms() + WAIT_MS + ANSWER_MS;
-	x->work = a;
-	x->work_free = work_free;
-	r = control_ask_begin(&a->asking, sources_data(x->sources), question, &x->err);
+	asked->begun = true;
+	asked->asking.fd = -1;
+	asked->until_ms = control_now_ms() + WAIT_MS + ANSWER_MS;
+	r = control_ask_begin(&asked->asking, sources_data(x->sources), question, &x->err);
 	if (r < 0)
 		x->status = 503;
 	return r;
@@ -159,63 +150,61 @@ static int control_status_of(enum control_code code)
 	return statuses[code] ? statuses[code] : 502;
 }
 
-struct told_reply {
-	const char *id, *mode, *text;
-	uint64_t interval, time_ns, snapshot;
-};
-
-#define ANSWER_OF struct told_reply
+#define ANSWER_OF struct asked_control
 static const struct answer_field reply_fields[] = {
-	ROW("id", id, NULL, "of the recording"),
-	ROW("mode", mode, NULL, "in which its program is recorded now"),
-	ROW("interval", interval, "bytes", "of the mode sample", .when = IF_SET),
-	ROW("time_ns", time_ns, "ns", "since the start, when it was carried out"),
-	ROW("snapshot", snapshot, "id", "that was taken", .when = IF_SET),
-	ROW("text", text, NULL, "what the agent says to it", .when = IF_TEXT),
+	ROW_AS("id", reply.stream, ANSWER_CHARS, NULL, "of the recording"),
+	ROW_AS("mode", mode, ANSWER_CHARS, NULL, "in which its program is recorded now"),
+	ROW("interval", reply.interval, "bytes", "of the mode sample", .when = IF_SET),
+	ROW("time_ns", reply.time_ns, "ns", "since the start, when it was carried out"),
+	ROW("snapshot", reply.snapshot, "id", "that was taken", .when = IF_SET),
+	ROW_AS("text", reply.text, ANSWER_CHARS, NULL, "what the agent says to it",
+	       .when = IF_TEXT),
 	{0},
 };
 #undef ANSWER_OF
-const struct answer control_answer = {"control_reply", reply_fields};
+static const struct answer control_answer = {"control_reply", reply_fields};
 
-static int write_reply(struct exchange *x, const struct control_reply *r)
+static int control_tell(struct exchange *x, struct asked_control *asked)
 {
-	char mode[16];
-	const struct told_reply told = {.id = r->stream,
-					.mode = mode_text(mode, sizeof(mode), r->mode, 0),
-					.text = r->text,
-					.interval = r->mode == RING_SAMPLE ? r->interval : 0,
-					.time_ns = r->time_ns,
-					.snapshot = r->snapshot};
-	struct json json;
+	struct control_reply *r = &asked->reply;
 
 	if (r->code != CONTROL_DONE) {
 		x->status = control_status_of(r->code);
 		return err_set(&x->err, -EINVAL, "%s",
 			       *r->text ? r->text : control_code_word(r->code));
 	}
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object_of(&json, NULL, &control_answer, &told, NULL);
-	buf_byte(&x->out, '\n');
-	return buf_error(&x->out);
+	mode_text(asked->mode, sizeof(asked->mode), r->mode, 0);
+	if (r->mode != RING_SAMPLE)
+		r->interval = 0;
+	return 0;
 }
 
-int control_step(struct exchange *x)
+static int control_ask_agent(struct asking *a)
 {
-	struct asked_control *a = x->work;
+	struct asked_control *asked = a->result;
+	struct exchange *x = a->x;
 	char line[CONTROL_LINE];
-	int r = a ? 0 : control_begin(x);
+	int r = asked->begun ? 0 : control_begin(x, asked);
 
 	if (r < 0)
 		return r;
-	a = x->work;
-	while ((r = control_ask_line(&a->asking, 0, line, &x->err)) == 0)
-		a->replied |= control_reply_parse(line, &a->reply) == 0;
-	if (r > 0 && a->replied)
-		return write_reply(x, &a->reply);
-	if (r == -EAGAIN && control_now_ms() < a->until_ms)
+	while ((r = control_ask_line(&asked->asking, 0, line, &x->err)) == 0)
+		asked->replied |= control_reply_parse(line, &asked->reply) == 0;
+	if (r > 0 && asked->replied)
+		return control_tell(x, asked);
+	if (r == -EAGAIN && control_now_ms() < asked->until_ms)
 		return -EAGAIN;
 	return control_fail(x, 504,
 			    r > 0 ? "the collector has not said what became of it"
 				  : "the collector that has the links does not answer");
 }
+
+const struct route control_route = {
+	.path = "control",
+	.about = "an order for the agent: start, stop, mode, snapshot, mark",
+	.flags = ROUTE_OF_RECORDING | ROUTE_TAKES_IT,
+	.method = ROUTE_ORDER,
+	.body = control_body,
+	.answer = &control_answer,
+	ROUTE_ASKS(struct asked_control, control_ask_agent, asked_control_done),
+};

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "collector/http/routes/values.h"
 #include "collector/answers/json.h"
 #include "collector/http/server/fleet.h"
 #include "collector/http/server/routes.h"
@@ -40,10 +41,7 @@ static void events_free(void *work)
 static int events_begin(struct exchange *x, struct events **ret_events)
 {
 	struct events *e;
-	int r = no_parameters(x);
 
-	if (r < 0)
-		return r;
 	if (!sources_watch(x->sources))
 		return err_set(&x->err, -EBUSY,
 			       "%u watch already: close one, or ask /list now and then",
@@ -68,7 +66,6 @@ static int write_some(struct exchange *x, struct events *e, uint64_t now)
 		sources_tell_note(x);
 		buf_string(&x->out, "event: list\ndata: ");
 		json_answer(&e->json, x);
-		x->content_type = "text/event-stream";
 		e->writing = true;
 	}
 	if (!fleet_tell(sources_fleet(x->sources), &e->watcher, &e->json, STEP_BYTES)) {
@@ -89,9 +86,9 @@ static const struct answer_field events_fields[] = {
 	BY_HAND("gone", ANSWER_TEXT, NULL, "ids of those that were removed", .shape = ANSWER_LIST),
 	{0},
 };
-const struct answer events_answer = {"recordings", events_fields};
+static const struct answer events_answer = {"recordings", events_fields};
 
-int events_step(struct exchange *x)
+static int events_step(struct exchange *x)
 {
 	struct events *e = x->work;
 	uint64_t now = uv_hrtime() / 1000000;
@@ -119,3 +116,11 @@ int events_step(struct exchange *x)
 	e->said_ms = now;
 	return buf_error(&x->out) ? buf_error(&x->out) : 1;
 }
+
+const struct route events_route = {
+	.path = "/events",
+	.about = "the recordings, and again and again those that have changed",
+	.content_type = "text/event-stream",
+	.answer = &events_answer,
+	.step = events_step,
+};

@@ -3,10 +3,10 @@
 #include <stdio.h>
 
 #include "collector/catalogue/store.h"
-#include "collector/answers/json.h"
+#include "collector/http/routes/asking.h"
+#include "collector/http/server/fleet.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/values.h"
 
 #include "base/ban.h"
 
@@ -60,24 +60,41 @@ void sources_tell_note(struct exchange *x)
 		snprintf(x->incomplete, sizeof(x->incomplete), "Incomplete: %s", note);
 }
 
-int list_step(struct exchange *x)
-{
+struct told_list {
 	struct source_line *lines;
-	struct json json;
-	size_t count;
-	int r = no_parameters(x);
+	size_t count, at;
+};
+
+static void told_list_done(void *result)
+{
+	struct told_list *list = result;
+
+	sources_list_free(list->lines, list->count);
+}
+
+static int list_ask(struct asking *a)
+{
+	struct told_list *list = a->result;
+	int r = sources_list(a->x->sources, &list->lines, &list->count, &a->x->err);
 
 	if (!r)
-		r = sources_list(x->sources, &lines, &count, &x->err);
-	if (r < 0)
-		return r;
-	sources_tell_note(x);
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_array(&json, NULL);
-	for (size_t i = 0; i < count; i++)
-		json_object_of(&json, NULL, &list_answer, &lines[i], NULL);
-	json_end(&json, ']');
-	sources_list_free(lines, count);
-	return buf_error(&x->out);
+		sources_tell_note(a->x);
+	return r;
 }
+
+static int list_next(struct asking *a)
+{
+	struct told_list *list = a->result;
+
+	return list->at < list->count ? asking_element(a, &list_answer, &list->lines[list->at++])
+				      : 0;
+}
+
+const struct route list_route = {
+	.path = "/list",
+	.about = "the recordings",
+	.flags = ROUTE_ARRAY,
+	.answer = &list_answer,
+	ROUTE_ASKS(struct told_list, list_ask, told_list_done),
+	.next = list_next,
+};

@@ -11,8 +11,10 @@
 #include <time.h>
 
 #include "collector/columns/row_block.h"
+#include "collector/answers/frames.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
+#include "collector/http/routes/values.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/recording/info.h"
@@ -51,10 +53,7 @@ static void live_free(void *work)
 static int live_begin(struct exchange *x, struct live **ret_live)
 {
 	struct live *live;
-	int r = no_parameters(x);
 
-	if (r < 0)
-		return r;
 	if (!sources_watch(x->sources))
 		return err_set(&x->err, -EBUSY,
 			       "%u watch already: close one, or ask /report now and then",
@@ -65,7 +64,8 @@ static int live_begin(struct exchange *x, struct live **ret_live)
 		return err_set(&x->err, -ENOMEM, "out of memory");
 	}
 	live->sources = x->sources;
-	route_id(x, live->id, sizeof(live->id));
+	if (strlen(x->id) < sizeof(live->id))
+		memcpy(live->id, x->id, strlen(x->id));
 	x->work = live;
 	x->work_free = live_free;
 	*ret_live = live;
@@ -89,7 +89,7 @@ static const struct answer_field live_fields[] = {
 	{0},
 };
 #undef ANSWER_OF
-const struct answer live_answer = {"live_totals", live_fields};
+static const struct answer live_answer = {"live_totals", live_fields};
 
 static void write_totals(struct exchange *x, struct source *source, const struct report *report)
 {
@@ -105,10 +105,7 @@ static void write_totals(struct exchange *x, struct source *source, const struct
 	struct json json;
 
 	buf_string(&x->out, "event: totals\ndata: ");
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
-	if (x->incomplete[0])
-		json_string(&json, "incomplete", x->incomplete);
+	json_answer(&json, x);
 	json_members(&json, &live_answer, &told, &context);
 	json_end(&json, '}');
 	buf_string(&x->out, "\n\n");
@@ -159,7 +156,7 @@ static int look_again(struct exchange *x, struct live *live, uint64_t now)
 	return r;
 }
 
-int live_step(struct exchange *x)
+static int live_step(struct exchange *x)
 {
 	struct live *live = x->work;
 	uint64_t now = live_now_ms();
@@ -175,7 +172,6 @@ int live_step(struct exchange *x)
 	if (r < 0)
 		return r;
 	live->due_ms = now + INTERVAL_MS;
-	x->content_type = "text/event-stream";
 	if (live->over)
 		buf_printf(&x->out, "event: end\ndata: {\"state\":\"%s\"}\n\n",
 			   live->ended ? "ended" : "interrupted");
@@ -192,3 +188,12 @@ int live_step(struct exchange *x)
 	x->again_ms = INTERVAL_MS;
 	return -EAGAIN;
 }
+
+const struct route live_route = {
+	.path = "live",
+	.about = "totals, again and again while it grows",
+	.content_type = "text/event-stream",
+	.flags = ROUTE_OF_RECORDING | ROUTE_TAKES_IT,
+	.answer = &live_answer,
+	.step = live_step,
+};

@@ -1,6 +1,6 @@
 /* /questions: what is being answered. Made by the loop, which owns the exchanges, so that it is
  * there while workers are busy. */
-#include "collector/answers/json.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 
 #include "base/ban.h"
@@ -32,36 +32,38 @@ static const struct answer_field question_fields[] = {
 	{0},
 };
 #undef ANSWER_OF
-const struct answer question_answer = {"question", question_fields};
+static const struct answer question_answer = {"question", question_fields};
 
-static void write_question(struct json *json, const struct exchange *x, uint64_t now_ms)
+static int write_question(struct asking *a, const struct exchange *x, uint64_t now_ms)
 {
 	uint64_t done = x->progress.done, of = x->progress.of;
 
-	json_object_of(json, NULL, &question_answer,
-		       &(struct question){.path = x->request.path,
-					  .state = x->state,
-					  .seconds = (double)(now_ms - x->begun_ms) / 1000,
-					  .done = done < of ? done : of,
-					  .of = of,
-					  .cancelled = x->cancelled},
-		       NULL);
+	return json_object_of(&a->json, NULL, &question_answer,
+			      &(struct question){.path = x->request.path,
+						 .state = x->state,
+						 .seconds = (double)(now_ms - x->begun_ms) / 1000,
+						 .done = done < of ? done : of,
+						 .of = of,
+						 .cancelled = x->cancelled},
+			      NULL);
 }
 
-int questions_step(struct exchange *x)
+/* All at once: the exchanges may be others at the next step. */
+static int questions_write(struct asking *a)
 {
-	const struct workers *workers = x->workers;
-	struct json json;
-	int r = no_parameters(x);
+	const struct workers *workers = a->x->workers;
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_array(&json, NULL);
-	for (const struct exchange *other = workers->all; other; other = other->next_of_all)
-		if (other != x)
-			write_question(&json, other, uv_now(workers->loop));
-	json_end(&json, ']');
-	return buf_error(&x->out);
+	for (const struct exchange *other = workers->all; !r && other; other = other->next_of_all)
+		if (other != a->x)
+			r = write_question(a, other, uv_now(workers->loop));
+	return r;
 }
+
+const struct route questions_route = {
+	.path = "/questions",
+	.about = "what is being answered, and how far it is",
+	.flags = ROUTE_ARRAY | ROUTE_ON_LOOP,
+	.answer = &question_answer,
+	.write = questions_write,
+};

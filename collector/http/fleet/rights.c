@@ -1,6 +1,6 @@
 /* /rights: what the one who asks may do here. A page can't know otherwise: of its cookie it knows
  * nothing, and of a token that it has kept not whether that still holds. */
-#include "collector/answers/json.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/server/import.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
@@ -23,22 +23,23 @@ static const struct answer_field rights_fields[] = {
 	{0},
 };
 #undef ANSWER_OF
-const struct answer rights_answer = {"rights", rights_fields};
+static const struct answer rights_answer = {"rights", rights_fields};
 
-int rights_step(struct exchange *x)
+static int rights_ask(struct asking *a)
 {
-	struct rights rights = {.orders = x->may_order,
-				.login = x->logged_in,
-				.data = sources_data(x->sources) != NULL,
-				.why = x->why_not.text,
-				.import_bytes = import_bytes_max(x->sources)};
-	struct json json;
-	int r = no_parameters(x);
-
-	if (r < 0)
-		return r;
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object_of(&json, NULL, &rights_answer, &rights, NULL);
-	return buf_error(&x->out);
+	*(struct rights *)a->result =
+		(struct rights){.orders = a->x->may_order,
+				.login = a->x->logged_in,
+				.data = sources_data(a->x->sources) != NULL,
+				.why = a->x->why_not.text,
+				.import_bytes = import_bytes_max(a->x->sources)};
+	return 0;
 }
+
+const struct route rights_route = {
+	.path = "/rights",
+	.about = "what the one who asks may do",
+	.flags = ROUTE_ON_LOOP | ROUTE_TELLS_RIGHTS,
+	.answer = &rights_answer,
+	ROUTE_ASKS(struct rights, rights_ask, NULL),
+};

@@ -10,12 +10,11 @@
 
 #include "base/cleanup.h"
 #include "collector/catalogue/store.h"
-#include "collector/answers/json.h"
 #include "collector/answers/snapshots.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/server/body.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/values.h"
 #include "collector/snapshot/snapshot.h"
 
 #include "base/ban.h"
@@ -26,12 +25,13 @@
 
 DEFINE_CLEANUP(store_close, struct store *)
 
-const struct route_parameter take_snapshot_body[] = {
-	{"name", NULL, "string", "what it is called; by the time unless it is given"},
-	{"timeout", NULL, "integer", "seconds that an agent may take; 10 unless given, 60 at most"},
-	{"streams", NULL, "string",
-	 "ids of those that are meant, with blanks between; all live ones "
-	 "unless it is given"},
+static const struct route_parameter take_snapshot_body[] = {
+	PARAMETER_BY("name", NULL, "string", "what it is called; by the time unless it is given"),
+	PARAMETER_BY("timeout", NULL, "integer",
+		     "seconds that an agent may take; 10 unless given, 60 at most"),
+	PARAMETER_BY("streams", NULL, "string",
+		     "ids of those that are meant, with blanks between; all live ones "
+		     "unless it is given"),
 	{0},
 };
 
@@ -43,12 +43,9 @@ struct asked_snapshot {
 	const char *stream[STREAMS_BYTES / 2];
 };
 
-static void work_free(void *work)
+static void asked_snapshot_done(void *result)
 {
-	struct asked_snapshot *a = work;
-
-	snapshot_taking_free(a->taking);
-	free(a);
+	snapshot_taking_free(((struct asked_snapshot *)result)->taking);
 }
 
 static void split_streams(struct asked_snapshot *a)
@@ -86,79 +83,95 @@ static int snapshots_read_request(struct exchange *x, struct asked_snapshot *a)
 }
 
 /* Without the collector that has the links nothing can be taken; that is no fault of who asks. */
-static int snapshots_begin(struct exchange *x)
+static int snapshots_begin(struct exchange *x, struct asked_snapshot *asked)
 {
-	struct asked_snapshot *a;
-	int r = no_parameters(x);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (!sources_data(x->sources)) {
 		x->status = 409;
 		return err_set(&x->err, -EINVAL, "only streams of a data folder have agents");
 	}
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return -ENOMEM;
-	x->work = a;
-	x->work_free = work_free;
-	r = snapshots_read_request(x, a);
+	r = snapshots_read_request(x, asked);
 	if (r < 0)
 		return r;
-	r = snapshot_take(&a->request, &a->taking, &x->err);
+	r = snapshot_take(&asked->request, &asked->taking, &x->err);
 	if (r < 0 && r != -EINVAL && r != -EEXIST)
 		x->status = 503;
 	return r;
 }
 
-int take_snapshot_step(struct exchange *x)
+static int take_snapshot_ask(struct asking *a)
 {
-	const struct asked_snapshot *a;
-	struct json json;
-	int r = x->work ? 0 : snapshots_begin(x);
+	struct asked_snapshot *asked = a->result;
+	struct exchange *x = a->x;
+	int r = asked->taking ? 0 : snapshots_begin(x, asked);
 
-	if (r < 0)
-		return r;
-	a = x->work;
-	do
-		r = x->cancelled ? -ECANCELED : snapshot_take_step(a->taking, &x->err);
-	while (!r);
+	while (!r)
+		r = x->cancelled ? -ECANCELED : snapshot_take_step(asked->taking, &x->err);
 	if (r == -ENODATA)
 		x->status = 409;
-	if (r < 0)
-		return r;
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
-	json_snapshot(&json, snapshot_taken(a->taking));
-	json_end(&json, '}');
-	buf_byte(&x->out, '\n');
-	return buf_error(&x->out);
+	return r < 0 ? r : 0;
 }
 
-int snapshots_step(struct exchange *x)
+static int take_snapshot_write(struct asking *a)
+{
+	const struct asked_snapshot *asked = a->result;
+
+	json_snapshot(&a->json, snapshot_taken(asked->taking));
+	return 0;
+}
+
+const struct route take_snapshot_route = {
+	.path = "/snapshot",
+	.about = "takes one: what all programs have in use now",
+	.method = ROUTE_ORDER,
+	.body = take_snapshot_body,
+	.answer = &snapshot_answer,
+	ROUTE_ASKS(struct asked_snapshot, take_snapshot_ask, asked_snapshot_done),
+	.write = take_snapshot_write,
+};
+
+struct told_snapshots {
+	struct snapshot *list;
+	size_t count, at;
+};
+
+static void told_snapshots_done(void *result)
+{
+	struct told_snapshots *told = result;
+
+	store_snapshots_free(told->list, told->count);
+}
+
+static int snapshots_ask(struct asking *a)
 {
 	cleanup(cleanup_store_close) struct store *store = NULL;
-	struct snapshot *list = NULL;
-	struct json json;
-	size_t count = 0;
-	int r = no_parameters(x);
+	const char *data = sources_data(a->x->sources);
+	struct told_snapshots *told = a->result;
+	int r = data ? store_open(data, STORE_READ, &store, &a->x->err) : 0;
 
-	if (!r && sources_data(x->sources))
-		r = store_open(sources_data(x->sources), STORE_READ, &store, &x->err);
 	if (!r && store)
-		r = store_snapshots(store, &list, &count, &x->err);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_array(&json, NULL);
-	for (size_t i = 0; i < count; i++) {
-		json_object(&json, NULL);
-		json_snapshot(&json, &list[i]);
-		json_end(&json, '}');
-	}
-	json_end(&json, ']');
-	store_snapshots_free(list, count);
-	return buf_error(&x->out);
+		r = store_snapshots(store, &told->list, &told->count, &a->x->err);
+	return r == -ENOENT ? 0 : r;
 }
+
+static int snapshots_next(struct asking *a)
+{
+	struct told_snapshots *told = a->result;
+
+	if (told->at == told->count)
+		return 0;
+	json_object(&a->json, NULL);
+	json_snapshot(&a->json, &told->list[told->at++]);
+	json_end(&a->json, '}');
+	return 1;
+}
+
+const struct route snapshots_route = {
+	.path = "/snapshots",
+	.about = "snapshots of the fleet, and who is in them; each is a recording, too",
+	.flags = ROUTE_ARRAY,
+	.answer = &snapshot_answer,
+	ROUTE_ASKS(struct told_snapshots, snapshots_ask, told_snapshots_done),
+	.next = snapshots_next,
+};

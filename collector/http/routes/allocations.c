@@ -1,15 +1,13 @@
-/* /data/ID/allocations: matched allocations with their backtraces, sorted, as one page or all. A
- * step writes some rows. */
+/* /data/ID/allocations: matched allocations with their backtraces, sorted, as one page or all; and
+ * /data/ID/raw_allocations, their backtraces as addresses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "collector/columns/row_block.h"
-#include "collector/answers/json.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/values.h"
 #include "collector/query/match/chain_walk.h"
 #include "collector/query/match/glibc_heap.h"
 #include "collector/query/query.h"
@@ -18,103 +16,98 @@
 #include "base/ban.h"
 
 #define ROWS_AT_ONCE 64
-#define STEP_BYTES   (128u << 10)
-#define COUNT_ALL    UINT32_MAX
 #define ROW_COLUMNS  (ROWS_ALL & ~(ROWS_KIND | ROWS_DEATH_KIND))
 
 struct page {
-	struct filter filter;
 	struct query_page *scan;
 	struct row_cache *rows; /* valid for this step only: the recording may be refreshed between
 				   two steps */
-	struct json json;
-	uint64_t skip, count, total;
-	enum page_order order;
-	bool descending, begun, strip;
+	uint64_t total, left;
 	struct glibc_heap heap;
 	struct chain_walk chains;
 };
 
-static void allocations_page_free(void *work)
+static void page_done(void *result)
 {
-	struct page *page = work;
+	struct page *page = result;
 
 	query_page_free(page->scan);
-	filter_done(&page->filter);
-	free(page);
 }
 
-/* ---- parameters ---- */
-
-static int allocations_read_count(void *context, const struct view *view, const char *name,
-				  const char *value, struct err_text *err)
+static bool withdrawn(void *x)
 {
-	struct page *page = context;
-	uint64_t *to = !strcmp(name, "skip") ? &page->skip : &page->count;
-
-	(void)view;
-	if (parse_u64(value, to) < 0)
-		return err_set(err, -EINVAL, "%s takes a whole number, not \"%.60s\"", name, value);
-	return 0;
+	return ((struct exchange *)x)->cancelled;
 }
 
-static int read_sort_by(void *context, const struct view *view, const char *name, const char *value,
-			struct err_text *err)
+static int allocations_ask(struct asking *a)
 {
-	static const char *const words[] = {[PAGE_BY_TIME] = "timestamp",
-					    [PAGE_BY_ADDRESS] = "address",
-					    [PAGE_BY_SIZE] = "size"};
-	struct page *page = context;
+	struct page *page = a->result;
+	const struct recording *recording = a->x->source->recording;
+	uint64_t skip = a->what.skip;
+	int r = query_page_new(a->view, &a->what.filter, (enum page_order)a->what.key,
+			       a->what.order == ORDER_DESCENDING, &page->scan, &a->x->err);
 
-	(void)view;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (!strcmp(value, words[i])) {
-			page->order = (enum page_order)i;
-			return 0;
-		}
-	}
-	return err_set(err, -EINVAL, "%s takes timestamp, address or size, not \"%.60s\"", name,
-		       value);
+	if (!r)
+		r = query_page_total(page->scan, &page->total, &a->x->err);
+	if (r < 0)
+		return r;
+	glibc_heap_init(&page->heap, recording);
+	chain_walk_init(&page->chains, recording, withdrawn, a->x);
+	page->left = skip < page->total ? a->what.count : 0;
+	return page->left && skip ? query_page_skip(page->scan, skip, &a->x->err) : 0;
 }
 
-static int read_order(void *context, const struct view *view, const char *name, const char *value,
-		      struct err_text *err)
+typedef int row_writer(struct asking *a, struct page *page, uint64_t row);
+
+static int write_batch(struct asking *a, struct page *page, row_writer *write)
 {
-	struct page *page = context;
+	uint64_t rows[ROWS_AT_ONCE];
+	long n = query_page_next(page->scan, rows,
+				 page->left < ROWS_AT_ONCE ? page->left : ROWS_AT_ONCE, &a->x->err);
+	int r = 0;
 
-	(void)view;
-	page->descending = !strcmp(value, "dsc") || !strcmp(value, "desc");
-	if (!page->descending && strcmp(value, "asc") != 0)
-		return err_set(err, -EINVAL, "%s takes asc or dsc, not \"%.60s\"", name, value);
-	return 0;
+	if (n < 0)
+		return (int)n;
+	for (long i = 0; !r && i < n; i++)
+		r = write(a, page, rows[i]);
+	page->left = n ? page->left - (uint64_t)n : 0;
+	return r;
 }
 
-static int read_strip(void *context, const struct view *view, const char *name, const char *value,
-		      struct err_text *err)
+/* Writes the rows of a step. */
+static int write_some(struct asking *a, unsigned columns, row_writer *write)
 {
-	struct page *page = context;
+	struct page *page = a->result;
+	int r = row_cache_new(a->x->source->recording, columns, &page->rows);
 
-	(void)view;
-	return read_switch_value(name, value, &page->strip, err);
+	if (r < 0)
+		return err_set(&a->x->err, r, "out of memory");
+	while (!r && page->left && a->x->out.length < STEP_BYTES)
+		r = write_batch(a, page, write);
+	row_cache_free(page->rows);
+	page->rows = NULL;
+	return r ? r : page->left > 0;
 }
 
-const struct route_parameter allocations_parameters[] = {
-	{"skip", allocations_read_count, "whole number", "leave out so many"},
-	{"count", allocations_read_count, "whole number", "give at most so many"},
-	{"sort_by", read_sort_by, "timestamp, address or size", "the order; default timestamp"},
-	{"order", read_order, "asc or dsc", "default asc"},
-	{"strip_template_args", read_strip, "true or false",
-	 "functions without template arguments; default false"},
+/* ---- allocations ---- */
+
+static const struct parameter_word orders[] = {
+	{"timestamp", PAGE_BY_TIME}, {"address", PAGE_BY_ADDRESS}, {"size", PAGE_BY_SIZE}, {0}};
+
+static const struct route_parameter allocations_parameters[] = {
+	WHAT_PAGE,
+	WHAT("sort_by", PARAMETER_WORD, key, "timestamp, address or size",
+	     "the order; default timestamp", .words = orders),
+	WHAT_ORDER("default asc"),
+	WHAT_STRIP,
 	PASSED_OVER_LOOKS,
 	PASSED_OVER_PAGES,
 	PASSED_OVER("generate_graphs"),
 	{0},
 };
 
-/* ---- rows ---- */
-
 struct death {
-	uint64_t time_ns;
+	uint64_t time_ns; /* NO_TIME: it was not freed */
 	uint32_t thread, stack;
 };
 
@@ -128,234 +121,181 @@ static const struct answer_field death_fields[] = {
 #undef ANSWER_OF
 static const struct answer death_answer = {"death", death_fields};
 
+struct allocation {
+	uint64_t id, address, birth_ns, size;
+	uint64_t weight;      /* 0: that of its size */
+	uint64_t extra_space; /* not recorded; clients rely on the member */
+	uint32_t thread, stack;
+	bool part_known, mapped, in_main_arena;
+	bool allocator_known, is_jemalloc;
+	struct death death, chain_death;
+	uint64_t chain_lifetime_ns; /* NO_TIME: the chain goes on */
+	struct chain_place chain;
+};
+
+#define ANSWER_OF struct allocation
 static const struct answer_field allocation_fields[] = {
-	BY_HAND("id", ANSWER_U64, "id", "its number in the order of birth, from 0"),
-	BY_HAND("address", ANSWER_ADDRESS, "address", ""),
-	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", "when the allocator had returned"),
-	BY_HAND("thread", ANSWER_U32, "tid", "that allocated; 0: unknown"),
-	BY_HAND("size", ANSWER_U64, "bytes", "that the program asked for"),
-	BY_HAND("weight", ANSWER_U64, "bytes", "that it stands for, if it was sampled",
-		.when = SOMETIMES),
-	BY_HAND("extra_space", ANSWER_U64, "bytes", "not recorded: 0"),
-	BY_HAND("backtrace_id", ANSWER_U32, "id", "0: there is none"),
-	BY_HAND("is_mmaped", ANSWER_BOOL, NULL, "glibc gave it a mapping of its own",
-		.when = SOMETIMES),
-	BY_HAND("in_main_arena", ANSWER_BOOL, NULL, "of glibc's, or mapped", .when = SOMETIMES),
-	BY_HAND("is_jemalloc", ANSWER_BOOL, NULL, "it came from libjemalloc", .when = SOMETIMES),
-	BY_HAND("deallocation", ANSWER_OBJECT, NULL, "absent: not freed", .of = &death_answer,
-		.when = SOMETIMES),
-	BY_HAND("chain_deallocation", ANSWER_OBJECT, NULL, "of the last block of its reallocs",
-		.of = &death_answer, .when = SOMETIMES),
-	BY_HAND("backtrace", ANSWER_OBJECT, NULL, "the outermost frame first", .shape = ANSWER_LIST,
-		.of = &frame_answer),
-	BY_HAND("chain_lifetime", ANSWER_TIME, "duration", "absent: the chain goes on",
-		.when = SOMETIMES),
-	BY_HAND("position_in_chain", ANSWER_U64, "blocks", "of reallocs before it"),
-	BY_HAND("chain_length", ANSWER_U64, "blocks", "1: realloc never touched it"),
+	ROW("id", id, "id", "its number in the order of birth, from 0"),
+	ROW_AS("address", address, ANSWER_ADDRESS, "address", ""),
+	ROW_AS("timestamp", birth_ns, ANSWER_TIMES, "since the epoch",
+	       "when the allocator had returned"),
+	ROW_THREAD("thread", thread, "that allocated; 0: unknown"),
+	ROW("size", size, "bytes", "that the program asked for"),
+	ROW("weight", weight, "bytes", "that it stands for, if it was sampled", .when = IF_SET),
+	ROW("extra_space", extra_space, "bytes", "not recorded: 0"),
+	ROW("backtrace_id", stack, "id", "0: there is none"),
+	ROW("is_mmaped", mapped, NULL, "glibc gave it a mapping of its own", WHEN(part_known)),
+	ROW("in_main_arena", in_main_arena, NULL, "of glibc's, or mapped", WHEN(part_known)),
+	ROW("is_jemalloc", is_jemalloc, NULL, "it came from libjemalloc", WHEN(allocator_known)),
+	ROW_OBJECT("deallocation", death, death_answer, "absent: not freed",
+		   WHEN_TIME(death.time_ns)),
+	ROW_OBJECT("chain_deallocation", chain_death, death_answer,
+		   "of the last block of its reallocs", WHEN_TIME(chain_death.time_ns)),
+	ROW_BACKTRACE("backtrace", stack, "the outermost frame first"),
+	ROW_AS("chain_lifetime", chain_lifetime_ns, ANSWER_TIME, "duration",
+	       "absent: the chain goes on", .when = IF_NO_MAX),
+	ROW("position_in_chain", chain.position, "blocks", "of reallocs before it"),
+	ROW("chain_length", chain.length, "blocks", "1: realloc never touched it"),
 	{0},
 };
+#undef ANSWER_OF
 static const struct answer allocation_answer = {"allocation", allocation_fields};
 
+#define ANSWER_OF struct page
 static const struct answer_field allocations_fields[] = {
-	BY_HAND("allocations", ANSWER_OBJECT, NULL, "", .shape = ANSWER_LIST,
-		.of = &allocation_answer),
-	BY_HAND("total_count", ANSWER_U64, "blocks", "that match"),
+	ROW_NEXT("allocations", allocation_answer, ""),
+	ROW("total_count", total, "blocks", "that match"),
 	{0},
 };
-const struct answer allocations_answer = {"allocations", allocations_fields};
+#undef ANSWER_OF
+static const struct answer allocations_answer = {"allocations", allocations_fields};
 
-static int write_death(struct page *page, struct exchange *x, const char *key, uint64_t row)
+static int find_birth(struct asking *a, struct page *page, uint64_t row, struct allocation *ret)
 {
-	struct answer_context context = frames_context(x->source->view, &x->err);
 	uint32_t i;
-	const struct row_block *block = row_cache_get(page->rows, row, &i, &x->err);
+	const struct row_block *block = row_cache_get(page->rows, row, &i, &a->x->err);
+	enum heap_part part;
 
 	if (!block)
 		return -EIO;
-	if (block->end[i] == BLOCK_IN_USE || block->death_ns[i] == NO_TIME)
-		return 0;
-	context.strip = page->strip;
-	return json_object_of(&page->json, key, &death_answer,
-			      &(struct death){.time_ns = block->death_ns[i],
-					      .thread = block->death_thread[i],
-					      .stack = block->death_stack[i]},
-			      &context);
+	part = glibc_heap_part(&page->heap, block->address[i], block->size[i]);
+	*ret = (struct allocation){
+		.id = row,
+		.address = block->address[i],
+		.birth_ns = block->birth_ns[i],
+		.size = block->size[i],
+		.weight = block->weight && block->weight[i] > block->size[i] ? block->weight[i] : 0,
+		.thread = block->thread[i],
+		.stack = block->stack[i],
+		.part_known = part != HEAP_PART_UNKNOWN,
+		.mapped = part == HEAP_PART_MAPPED,
+		.in_main_arena = part != HEAP_PART_OTHER,
+		.allocator_known = page->heap.known || page->heap.is_jemalloc,
+		.is_jemalloc = page->heap.is_jemalloc,
+		.chain_death.time_ns = NO_TIME,
+	};
+	return 0;
 }
 
-static int write_chain(struct page *page, struct exchange *x, const struct chain_place *chain)
+static int find_death(struct asking *a, struct page *page, uint64_t row, struct death *ret_death)
+{
+	uint32_t i;
+	const struct row_block *block = row_cache_get(page->rows, row, &i, &a->x->err);
+
+	if (!block)
+		return -EIO;
+	*ret_death = (struct death){.time_ns = block->end[i] == BLOCK_IN_USE ? NO_TIME
+									     : block->death_ns[i],
+				    .thread = block->death_thread[i],
+				    .stack = block->death_stack[i]};
+	return 0;
+}
+
+static int find_lifetime(struct asking *a, struct page *page, const struct chain_place *chain,
+			 uint64_t *ret_ns)
 {
 	uint32_t first, last;
-	const struct row_block *a = row_cache_get(page->rows, chain->first, &first, &x->err);
-	const struct row_block *b = row_cache_get(page->rows, chain->last, &last, &x->err);
+	const struct row_block *x = row_cache_get(page->rows, chain->first, &first, &a->x->err);
+	const struct row_block *y = row_cache_get(page->rows, chain->last, &last, &a->x->err);
 
-	if (!a || !b)
+	if (!x || !y)
 		return -EIO;
-	if (b->death_ns[last] != NO_TIME && b->death_ns[last] >= a->birth_ns[first])
-		json_time(&page->json, "chain_lifetime", b->death_ns[last] - a->birth_ns[first]);
-	json_u64(&page->json, "position_in_chain", chain->position);
-	json_u64(&page->json, "chain_length", chain->length);
+	*ret_ns = y->death_ns[last] != NO_TIME && y->death_ns[last] >= x->birth_ns[first]
+			  ? y->death_ns[last] - x->birth_ns[first]
+			  : NO_TIME;
 	return 0;
 }
 
-/* Writes where the allocator got the block from, if that is known. */
-static void write_origin(struct page *page, uint64_t address, uint64_t size)
+static int write_allocation(struct asking *a, struct page *page, uint64_t row)
 {
-	enum heap_part part = glibc_heap_part(&page->heap, address, size);
-
-	if (part != HEAP_PART_UNKNOWN) {
-		json_bool(&page->json, "is_mmaped", part == HEAP_PART_MAPPED);
-		json_bool(&page->json, "in_main_arena", part != HEAP_PART_OTHER);
-	}
-	if (page->heap.known || page->heap.is_jemalloc)
-		json_bool(&page->json, "is_jemalloc", page->heap.is_jemalloc);
-}
-
-static int write_birth(struct page *page, struct exchange *x, uint64_t row, uint32_t *ret_stack)
-{
-	struct json *json = &page->json;
-	uint32_t i;
-	const struct row_block *block = row_cache_get(page->rows, row, &i, &x->err);
-
-	if (!block)
-		return -EIO;
-	json_u64(json, "id", row);
-	json_address(json, "address", block->address[i]);
-	json_times(json, "timestamp", x->source->view, block->birth_ns[i]);
-	json_u64(json, "thread", thread_tid(x->source->recording, block->thread[i]));
-	json_u64(json, "size", block->size[i]);
-	if (block->weight && block->weight[i] > block->size[i])
-		json_u64(json, "weight", block->weight[i]);
-	json_u64(json, "extra_space", 0); /* not recorded; clients rely on the field */
-	json_u64(json, "backtrace_id", block->stack[i]);
-	write_origin(page, block->address[i], block->size[i]);
-	*ret_stack = block->stack[i];
-	return 0;
-}
-
-static int write_row(struct page *page, struct exchange *x, uint64_t row)
-{
-	struct json *json = &page->json;
+	struct allocation told;
 	struct chain_place chain;
-	uint32_t stack;
-	int r = chain_walk_find(&page->chains, page->rows, row, &chain, &x->err);
+	int r = chain_walk_find(&page->chains, page->rows, row, &chain, &a->x->err);
 
-	if (r < 0)
-		return r;
-	json_object(json, NULL);
-	r = write_birth(page, x, row, &stack);
 	if (!r)
-		r = write_death(page, x, "deallocation", row);
+		r = find_birth(a, page, row, &told);
+	if (!r)
+		r = find_death(a, page, row, &told.death);
 	if (!r && chain.last != row)
-		r = write_death(page, x, "chain_deallocation", chain.last);
+		r = find_death(a, page, chain.last, &told.chain_death);
 	if (!r)
-		r = json_backtrace(json, "backtrace", x->source->view, stack, page->strip, &x->err);
-	if (!r)
-		r = write_chain(page, x, &chain);
-	json_end(json, '}');
-	return r;
-}
-
-/* ---- steps ---- */
-
-static bool withdrawn(void *x)
-{
-	return ((struct exchange *)x)->cancelled;
-}
-
-static int allocations_begin(struct page *page, struct exchange *x)
-{
-	int r;
-
-	filter_init(&page->filter);
-	page->filter.cancel.asked = &x->cancelled;
-	page->filter.progress = &x->progress;
-	page->count = COUNT_ALL;
-	chain_walk_init(&page->chains, x->source->recording, withdrawn, x);
-	r = read_parameters(x, allocations_parameters, page, &page->filter);
-	if (!r)
-		r = query_page_new(x->source->view, &page->filter, page->order, page->descending,
-				   &page->scan, &x->err);
-	if (!r)
-		r = query_page_total(page->scan, &page->total, &x->err);
+		r = find_lifetime(a, page, &chain, &told.chain_lifetime_ns);
 	if (r < 0)
 		return r;
-	glibc_heap_init(&page->heap, x->source->recording);
-	json_answer(&page->json, x);
-	json_array(&page->json, "allocations");
-	page->begun = true;
-	return 0;
+	told.chain = chain;
+	return json_object_of(&a->json, NULL, &allocation_answer, &told, &a->context);
 }
 
-static int skip_rows(struct page *page, struct exchange *x)
+static int allocations_next(struct asking *a)
 {
-	uint64_t skip = page->skip;
-
-	page->skip = 0;
-	if (skip < page->total)
-		return skip ? query_page_skip(page->scan, skip, &x->err) : 0;
-	page->count = 0;
-	return 0;
+	return write_some(a, ROW_COLUMNS, write_allocation);
 }
 
-static int write_rows(struct page *page, struct exchange *x)
+const struct route allocations_route = {
+	.path = "allocations",
+	.about = "matched allocations",
+	.flags = ROUTE_OF_RECORDING,
+	.parameters = allocations_parameters,
+	.answer = &allocations_answer,
+	ROUTE_ASKS(struct page, allocations_ask, page_done),
+	.next = allocations_next,
+};
+
+/* ---- their backtraces, as addresses ---- */
+
+struct raw {
+	uint32_t stack;
+};
+
+#define ANSWER_OF struct raw
+static const struct answer_field raw_fields[] = {
+	ROW_ADDRESSES("backtrace", stack, "16 hexadecimal digits each, the outermost first"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer raw_allocation_answer = {"raw_allocation", raw_fields};
+
+static int write_raw(struct asking *a, struct page *page, uint64_t row)
 {
-	while (page->count && x->out.length < STEP_BYTES) {
-		uint64_t rows[ROWS_AT_ONCE];
-		long n = query_page_next(page->scan, rows,
-					 page->count < ROWS_AT_ONCE ? page->count : ROWS_AT_ONCE,
-					 &x->err);
+	uint32_t i;
+	const struct row_block *block = row_cache_get(page->rows, row, &i, &a->x->err);
 
-		if (n < 0)
-			return (int)n;
-		if (!n)
-			page->count = 0;
-		for (long i = 0; i < n; i++) {
-			int r = write_row(page, x, rows[i]);
-
-			if (r < 0)
-				return r;
-		}
-		page->count -= (uint64_t)n;
-	}
-	return 0;
+	return block ? json_object_of(&a->json, NULL, &raw_allocation_answer,
+				      &(struct raw){.stack = block->stack[i]}, &a->context)
+		     : -EIO;
 }
 
-static int write_some(struct page *page, struct exchange *x)
+static int raw_allocations_next(struct asking *a)
 {
-	int r = row_cache_new(x->source->recording, ROW_COLUMNS, &page->rows);
-
-	if (r < 0)
-		return err_set(&x->err, r, "out of memory");
-	r = write_rows(page, x);
-	row_cache_free(page->rows);
-	page->rows = NULL;
-	return r;
+	return write_some(a, ROWS_STACK, write_raw);
 }
 
-int allocations_step(struct exchange *x)
-{
-	struct page *page = x->work;
-	int r = 0;
-
-	if (!page) {
-		page = calloc(1, sizeof(*page));
-		if (!page)
-			return err_set(&x->err, -ENOMEM, "out of memory");
-		x->work = page;
-		x->work_free = allocations_page_free;
-		r = allocations_begin(page, x);
-	}
-	if (!r)
-		r = skip_rows(page, x);
-	if (!r)
-		r = write_some(page, x);
-	if (r < 0)
-		return r;
-	if (!page->count) {
-		json_end(&page->json, ']');
-		json_u64(&page->json, "total_count", page->total);
-		json_end(&page->json, '}');
-	}
-	r = buf_error(&x->out);
-	return r ? r : page->count > 0;
-}
+const struct route raw_allocations_route = {
+	.path = "raw_allocations",
+	.about = "return addresses of matched allocations",
+	.flags = ROUTE_OF_RECORDING | ROUTE_ARRAY,
+	.parameters = (const struct route_parameter[]){WHAT_PAGE, {0}},
+	.answer = &raw_allocation_answer,
+	ROUTE_ASKS(struct page, allocations_ask, page_done),
+	.next = raw_allocations_next,
+};

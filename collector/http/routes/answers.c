@@ -1,243 +1,289 @@
 /* Answers under /data/ID that are one object: use over time, sizes, a moment, leaks, totals,
- * differences. */
+ * differences, the account. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "collector/columns/row_block.h"
+#include "collector/answers/account.h"
 #include "collector/answers/results.h"
-#include "collector/answers/json.h"
+#include "collector/columns/row_block.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/routes/base.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/what.h"
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
-static int close_object(struct exchange *x, struct json *json)
-{
-	json_end(json, '}');
-	return buf_error(&x->out);
-}
-
 /* ---- over time ---- */
 
-const struct route_parameter timeline_parameters[] = {
-	{"start", what_moment, "time",
-	 "the part of the recording that is shown begins here; default its start"},
-	{"end", what_moment, "time", "and ends here; default its end"},
-	{"points", what_points, "number", "at most so many; default 1000"},
+static const struct route_parameter timeline_parameters[] = {
+	WHAT_SPAN,
+	WHAT_RANGE("points", points, 1, 100000, "a number from 1 to 100000",
+		   "at most so many; default 1000"),
 	WHAT_BANDS,
 	WHAT_WEIGHT,
 	WHAT_PREVIEW,
 	{0},
 };
 
+struct over_time {
+	struct timeline timeline;
+	struct series_list series;
+};
+
+static int write_series(struct json *json, const struct answer_field *field, const void *object,
+			const struct answer_context *context)
+{
+	const struct asking *a = context->asked;
+	const struct over_time *over = object;
+
+	(void)field;
+	if (over->series.count)
+		json_series(json, &over->timeline, &over->series, a->what.weight);
+	return 0;
+}
+
+#define ANSWER_OF struct over_time
 static const struct answer_field timeline_fields[] = {
-	ROWS_BY_HAND(timeline_answer),
-	BY_HAND("series", ANSWER_OBJECT, NULL, "bands, the largest first", .shape = ANSWER_LIST,
-		.of = &series_answer, .when = SOMETIMES),
+	ROWS_OF(timeline_answer, timeline),
+	ROW_WRITTEN("series", ANSWER_OBJECT, NULL, "bands, the largest first", write_series,
+		    .shape = ANSWER_LIST, .of = &series_answer, .when = SOMETIMES),
 	{0},
 };
-const struct answer timeline_route_answer = {"timeline", timeline_fields};
+#undef ANSWER_OF
+static const struct answer timeline_route_answer = {"timeline", timeline_fields};
 
-static int timeline(struct exchange *x, bool leaked_only)
+static void over_time_done(void *result)
 {
-	cleanup(timeline_done) struct timeline timeline = {0};
-	cleanup(series_done) struct series_list series = {.count = 0};
-	cleanup(what_done) struct what what;
-	struct json json;
-	int r = what_read(x, timeline_parameters, &what);
+	struct over_time *over = result;
 
-	if (!r)
-		r = what_over_time(x, &what,
-				   &(struct timeline_question){.from_ns = what.start_ns,
-							       .to_ns = what.end_ns,
-							       .buckets = what.points,
-							       .leaked_only = leaked_only},
-				   &timeline, &series);
-	if (r < 0)
-		return r;
-	json_answer(&json, x);
-	json_timeline(&json, &timeline, recording_process(x->source->recording)->start_wall_ns);
-	if (series.count)
-		json_series(&json, &timeline, &series, what.weight);
-	return close_object(x, &json);
+	timeline_done(&over->timeline);
+	series_done(&over->series);
 }
 
-int timeline_step(struct exchange *x)
+static int ask_over_time(struct asking *a, bool leaked_only)
 {
-	return timeline(x, false);
+	struct over_time *over = a->result;
+
+	return what_over_time(a->x, &a->what,
+			      &(struct timeline_question){.from_ns = a->what.start_ns,
+							  .to_ns = a->what.end_ns,
+							  .buckets = a->what.points,
+							  .leaked_only = leaked_only},
+			      &over->timeline, &over->series);
 }
 
-int timeline_leaked_step(struct exchange *x)
+static int timeline_ask(struct asking *a)
 {
-	return timeline(x, true);
+	return ask_over_time(a, false);
 }
+
+static int timeline_leaked_ask(struct asking *a)
+{
+	return ask_over_time(a, true);
+}
+
+const struct route timeline_route = {
+	.path = "timeline",
+	.about = "what was in use over time",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters = timeline_parameters,
+	.answer = &timeline_route_answer,
+	ROUTE_ASKS(struct over_time, timeline_ask, over_time_done),
+};
+const struct route timeline_leaked_route = {
+	.path = "timeline_leaked",
+	.about = "the same of blocks that were not freed",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters = timeline_parameters,
+	.answer = &timeline_route_answer,
+	ROUTE_ASKS(struct over_time, timeline_leaked_ask, over_time_done),
+};
 
 /* ---- sizes and lifetimes ---- */
 
-const struct route_parameter histogram_parameters[] = {WHAT_VALUE, WHAT_AT, WHAT_PREVIEW, {0}};
+struct told_histogram {
+	const char *value;
+	struct histogram histogram;
+};
 
+#define ANSWER_OF struct told_histogram
 static const struct answer_field histogram_fields[] = {
-	BY_HAND("value", ANSWER_TEXT, NULL, "which of the matched blocks count"),
-	ROWS_BY_HAND(histogram_answer),
+	ROW("value", value, NULL, "which of the matched blocks count"),
+	ROWS_OF(histogram_answer, histogram),
 	{0},
 };
-const struct answer histogram_route_answer = {"histogram", histogram_fields};
+#undef ANSWER_OF
+static const struct answer histogram_route_answer = {"histogram", histogram_fields};
 
-int histogram_step(struct exchange *x)
+static int histogram_ask(struct asking *a)
 {
-	cleanup(histogram_done) struct histogram histogram = {0};
-	cleanup(what_done) struct what what;
-	struct json json;
-	int r = what_read(x, histogram_parameters, &what);
+	struct told_histogram *told = a->result;
 
-	if (!r)
-		r = query_histogram(x->source->view, &what.filter, what.value, what.at_ns,
-				    &histogram, &x->err);
-	if (r < 0)
-		return r;
-	json_answer(&json, x);
-	json_string(&json, "value", value_name(what.value));
-	json_histogram(&json, &histogram);
-	return close_object(x, &json);
+	told->value = value_name(a->what.value);
+	return query_histogram(a->view, &a->what.filter, a->what.value, a->what.at_ns,
+			       &told->histogram, &a->x->err);
 }
+
+static void told_histogram_done(void *result)
+{
+	histogram_done(&((struct told_histogram *)result)->histogram);
+}
+
+const struct route histogram_route = {
+	.path = "histogram",
+	.about = "sizes and lifetimes",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters = (const struct route_parameter[]){WHAT_VALUE, WHAT_AT, WHAT_PREVIEW, {0}},
+	.answer = &histogram_route_answer,
+	ROUTE_ASKS(struct told_histogram, histogram_ask, told_histogram_done),
+};
 
 /* ---- a moment ---- */
 
-const struct route_parameter snapshot_parameters[] = {WHAT_AT,	  WHAT_BY,	WHAT_SKIP,
-						      WHAT_COUNT, WHAT_PREVIEW, {0}};
-const struct route_parameter peak_parameters[] = {
-	WHAT_BY, WHAT_SKIP, WHAT_COUNT, WHAT_PREVIEW, {0}};
-
+#define ANSWER_OF struct groups
 static const struct answer_field moment_fields[] = {
-	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", "the moment"),
-	BY_HAND("at_ns", ANSWER_U64, "ns", "the moment, since the start"),
-	ROWS_BY_HAND(groups_answer),
+	ROW_AS("timestamp", at_ns, ANSWER_TIMES, "since the epoch", "the moment"),
+	ROW("at_ns", at_ns, "ns", "the moment, since the start"),
+	ROWS_SAME(groups_answer),
 	{0},
 };
-const struct answer moment_answer = {"moment", moment_fields};
+#undef ANSWER_OF
+static const struct answer moment_answer = {"moment", moment_fields};
 
-static int moment(struct exchange *x, struct what *what, enum value value, uint64_t at_ns)
+static int ask_moment(struct asking *a, enum value value, uint64_t at_ns)
 {
-	cleanup(groups_done) struct groups groups = {0};
-	struct json json;
-	int r = query_groups(x->source->view, &what->filter, what->grouping, value, at_ns, &groups,
-			     &x->err);
-
-	if (r < 0)
-		return r;
-	json_answer(&json, x);
-	json_times(&json, "timestamp", x->source->view, groups.at_ns);
-	json_u64(&json, "at_ns", groups.at_ns);
-	json_groups(&json, &groups, what->skip, what->count);
-	return close_object(x, &json);
+	return query_groups(a->view, &a->what.filter, a->what.grouping, value, at_ns, a->result,
+			    &a->x->err);
 }
 
-int snapshot_step(struct exchange *x)
+static int snapshot_ask(struct asking *a)
 {
-	cleanup(what_done) struct what what;
-	uint64_t end = recording_end_ns(x->source->recording);
-	int r = what_read(x, snapshot_parameters, &what);
+	uint64_t end = recording_end_ns(a->x->source->recording);
 
-	return r ? r : moment(x, &what, VALUE_IN_USE, what.at_ns < end ? what.at_ns : end);
+	return ask_moment(a, VALUE_IN_USE, a->what.at_ns < end ? a->what.at_ns : end);
 }
 
-int peak_step(struct exchange *x)
+static int peak_ask(struct asking *a)
 {
-	cleanup(what_done) struct what what;
-	int r = what_read(x, peak_parameters, &what);
-
-	return r ? r : moment(x, &what, VALUE_PEAK, NO_TIME);
+	return ask_moment(a, VALUE_PEAK, NO_TIME);
 }
+
+DEFINE_DONE(groups_done)
+
+const struct route snapshot_route = {
+	.path = "snapshot",
+	.about = "what was in use at a moment, by group",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters =
+		(const struct route_parameter[]){WHAT_AT, WHAT_BY, WHAT_GROUPS, WHAT_PREVIEW, {0}},
+	.answer = &moment_answer,
+	ROUTE_ASKS(struct groups, snapshot_ask, groups_done_result),
+};
+const struct route peak_route = {
+	.path = "peak",
+	.about = "what was in use when most was, by group",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters = (const struct route_parameter[]){WHAT_BY, WHAT_GROUPS, WHAT_PREVIEW, {0}},
+	.answer = &moment_answer,
+	ROUTE_ASKS(struct groups, peak_ask, groups_done_result),
+};
 
 /* ---- leaks and totals ---- */
 
-const struct route_parameter leaks_parameters[] = {
-	{"young", what_young, "duration",
-	 "blocks younger than this are recent; default a hundredth of the recording"},
-	WHAT_SKIP,
-	WHAT_COUNT,
+static const struct route_parameter leaks_parameters[] = {
+	WHAT("young", PARAMETER_DURATION, young_ns, "a duration (10 or 10s, 4h3m2s, 100ms)",
+	     "blocks younger than this are recent; default a hundredth of the recording"),
+	WHAT_GROUPS,
 	WHAT_PREVIEW,
 	{0},
 };
-const struct route_parameter report_parameters[] = {WHAT_PREVIEW, {0}};
 
-int leaks_step(struct exchange *x)
+static int leaks_ask(struct asking *a)
 {
-	cleanup(survivors_done) struct survivors survivors = {0};
-	cleanup(what_done) struct what what;
-	struct json json;
-	int r = what_read(x, leaks_parameters, &what);
-
-	if (!r)
-		r = query_survivors(x->source->view, &what.filter, what.young_ns, &survivors,
-				    &x->err);
-	if (r < 0)
-		return r;
-	json_answer(&json, x);
-	json_survivors(&json, &survivors, what.skip, what.count);
-	return close_object(x, &json);
+	return query_survivors(a->view, &a->what.filter, a->what.young_ns, a->result, &a->x->err);
 }
 
-int report_step(struct exchange *x)
-{
-	cleanup(what_done) struct what what;
-	struct report report;
-	struct json json;
-	int r = what_read(x, report_parameters, &what);
+DEFINE_DONE(survivors_done)
 
-	if (!r)
-		r = query_report(x->source->view, &what.filter, &report, &x->err);
-	if (r < 0)
-		return r;
-	json_answer(&json, x);
-	json_report(&json, &report);
-	return close_object(x, &json);
+const struct route leaks_route = {
+	.path = "leaks",
+	.about = "what was not freed, by survival",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters = leaks_parameters,
+	.answer = &survivors_answer,
+	ROUTE_ASKS(struct survivors, leaks_ask, survivors_done_result),
+};
+
+static int report_ask(struct asking *a)
+{
+	return query_report(a->view, &a->what.filter, a->result, &a->x->err);
 }
+
+const struct route report_route = {
+	.path = "report",
+	.about = "totals",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters = (const struct route_parameter[]){WHAT_PREVIEW, {0}},
+	.answer = &report_answer,
+	ROUTE_ASKS(struct report, report_ask, NULL),
+};
 
 /* ---- differences ---- */
 
-const struct route_parameter diff_parameters[] = {
-	{"base", what_base, "id of a recording, and @TIME behind it for a moment",
-	 "what is held against this recording"},
+static const struct route_parameter diff_parameters[] = {
+	WHAT_BASE("the id of a recording, and @TIME behind it for a moment",
+		  "what is held against this recording"),
 	WHAT_VALUE,
 	WHAT_AT,
 	WHAT_BY,
-	WHAT_SKIP,
-	WHAT_COUNT,
+	WHAT_GROUPS,
 	{0},
 };
 
-static int answer_diff(struct exchange *x, const struct what *what, const struct diff_side *base,
-		       const struct diff_side *now)
+static int diff_ask(struct asking *a)
 {
-	cleanup(diff_done) struct diff diff = {0};
-	struct json json;
-	int r = query_diff(base, now, what->grouping, &diff, &x->err);
+	struct diff_side base, now;
+	int r;
 
-	if (r < 0)
-		return r;
-	json_answer(&json, x);
-	json_diff(&json, &diff, what->skip, what->count);
-	return close_object(x, &json);
+	if (!a->what.base)
+		return asking_fault(a, "base",
+				    err_set(&a->x->err, -EINVAL,
+					    "base is missing: it takes the id of a recording, and "
+					    "@TIME behind it for a moment"));
+	r = base_take(a, &base, &now);
+	return r ? r : query_diff(&base, &now, a->what.grouping, a->result, &a->x->err);
 }
 
-int diff_step(struct exchange *x)
-{
-	cleanup(what_done) struct what what;
-	int r = what_read(x, diff_parameters, &what);
+DEFINE_DONE(diff_done)
 
-	if (r < 0)
-		return r;
-	if (!what.base[0]) {
-		snprintf(x->parameter, sizeof(x->parameter), "base");
-		return err_set(&x->err, -EINVAL,
-			       "base is missing: it takes the id of a recording, and @TIME behind "
-			       "it for a moment");
-	}
-	return base_ask_both(x, diff_parameters, &what, answer_diff);
+const struct route diff_route = {
+	.path = "diff",
+	.about = "what differs from another recording or moment",
+	.flags = ROUTE_OF_RECORDING,
+	.parameters = diff_parameters,
+	.answer = &diff_answer,
+	ROUTE_ASKS(struct diff, diff_ask, diff_done_result),
+};
+
+/* ---- the account, as `collector ledger --json` has it ---- */
+
+static int ledger_write(struct asking *a)
+{
+	const struct recording *recording = a->x->source->recording;
+	struct completeness completeness;
+	struct err_text reason = {0};
+
+	recording_completeness(recording, &completeness);
+	recording_adds_up(recording, &reason);
+	json_account(&a->json, recording, &completeness, reason.text);
+	return 0;
 }
+
+const struct route ledger_route = {
+	.path = "ledger",
+	.about = "the account: what was produced, stored and lost, and why",
+	.flags = ROUTE_OF_RECORDING,
+	.answer = &account_answer,
+	.write = ledger_write,
+};

@@ -1,41 +1,46 @@
 /* /data/ID/backtrace/N: the frames of one backtrace. */
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/parse.h"
-#include "collector/answers/json.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/values.h"
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
+struct told_backtrace {
+	uint32_t node;
+};
+
+#define ANSWER_OF struct told_backtrace
 static const struct answer_field backtrace_fields[] = {
-	BY_HAND("frames", ANSWER_OBJECT, NULL, "the outermost first, inlined ones among them",
-		.shape = ANSWER_LIST, .of = &frame_answer),
+	ROW_BACKTRACE("frames", node, "the outermost first, inlined ones among them"),
 	{0},
 };
-const struct answer backtrace_answer = {"backtrace", backtrace_fields};
+#undef ANSWER_OF
+static const struct answer backtrace_answer = {"backtrace", backtrace_fields};
 
-int backtrace_step(struct exchange *x)
+static int backtrace_ask(struct asking *a)
 {
-	const char *rest = route_rest(x);
-	uint32_t nodes = recording_nodes(x->source->recording);
-	struct json json;
+	struct told_backtrace *told = a->result;
+	uint32_t nodes = recording_nodes(a->x->source->recording);
 	uint64_t node;
-	int r = no_parameters(x);
 
-	if (r < 0)
-		return r;
-	if (parse_u64(rest, &node) < 0 || !node || node > nodes) {
-		snprintf(x->parameter, sizeof(x->parameter), "backtrace_id");
-		return err_set(&x->err, -ENOENT,
-			       "backtrace takes the id of a backtrace, here 1 to %u, not \"%.60s\"",
-			       nodes, rest);
-	}
-	json_answer(&json, x);
-	r = json_backtrace(&json, "frames", x->source->view, (uint32_t)node, false, &x->err);
-	json_end(&json, '}');
-	return r ? r : buf_error(&x->out);
+	if (parse_u64(a->x->rest, &node) < 0 || !node || node > nodes)
+		return asking_fault(a, "backtrace_id",
+				    err_set(&a->x->err, -ENOENT,
+					    "backtrace takes the id of a backtrace, here 1 to %u, "
+					    "not \"%.60s\"",
+					    nodes, a->x->rest));
+	told->node = (uint32_t)node;
+	return 0;
 }
+
+const struct route backtrace_route = {
+	.path = "backtrace",
+	.about = "the frames of one backtrace",
+	.flags = ROUTE_OF_RECORDING | ROUTE_HAS_REST,
+	.answer = &backtrace_answer,
+	ROUTE_ASKS(struct told_backtrace, backtrace_ask, NULL),
+};

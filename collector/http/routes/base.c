@@ -3,40 +3,31 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "collector/columns/row_block.h"
 #include "collector/http/server/sources.h"
 
 #include "base/ban.h"
 
-static int parameter_fault(struct exchange *x, int error)
-{
-	snprintf(x->parameter, sizeof(x->parameter), "base");
-	return error;
-}
+struct base {
+	char name[BASE_MAX];
+	struct source *source;
+	struct what what;
+};
 
-static int ask_base(struct exchange *x, const struct route_parameter *table,
-		    const struct what *what, struct source *base, const char *time, base_ask *ask)
+/* Its lock belongs to this thread, so there is no next step with it. */
+static void base_release(struct asking *a)
 {
-	cleanup(what_done) struct what of_base = {.at_ns = NO_TIME};
-	int r;
-
-	filter_init(&of_base.filter);
-	of_base.filter.cancel.asked = &x->cancelled;
-	of_base.filter.progress = &x->progress;
-	r = read_parameters_of(x, base->view, table, &of_base, &of_base.filter, NULL);
-	if (!r && time) {
-		r = what_at(&of_base, base->view, "base", time, &x->err);
-		if (r < 0)
-			return parameter_fault(x, r);
+	if (a->base->source) {
+		what_done(&a->base->what);
+		source_unlock(a->base->source);
+		sources_release(a->x->sources, a->base->source);
 	}
-	if (r < 0)
-		return r;
-	return ask(x, what,
-		   &(struct diff_side){base->view, &of_base.filter, of_base.value, of_base.at_ns},
-		   &(struct diff_side){x->source->view, &what->filter, what->value, what->at_ns});
+	free(a->base);
+	a->base = NULL;
+	a->release = NULL;
 }
 
 /* Says what is missing in either recording. */
@@ -53,22 +44,44 @@ static void tell_both(struct exchange *x, const struct recording *base)
 		 own[0] ? " new: " : "", own);
 }
 
-int base_ask_both(struct exchange *x, const struct route_parameter *table, struct what *what,
-		  base_ask *ask)
+static int read_side(struct asking *a, struct base *base, const char *time)
 {
-	struct source *base;
-	char *at = strchr(what->base, '@');
+	struct view *view = base->source->view;
 	int r;
 
+	what_init(&base->what, a->x);
+	r = read_parameters_of(a->x, view, a->x->route.parameters, &base->what, &base->what.filter,
+			       NULL);
+	if (r < 0 || !time)
+		return r;
+	r = what_at(&base->what, view, "base", time, &a->x->err);
+	return r < 0 ? asking_fault(a, "base", r) : 0;
+}
+
+int base_take(struct asking *a, struct diff_side *ret_base, struct diff_side *ret_now)
+{
+	struct base *base = calloc(1, sizeof(*base));
+	char *at;
+	int r;
+
+	if (!base)
+		return err_set(&a->x->err, -ENOMEM, "out of memory");
+	a->base = base;
+	a->release = base_release;
+	snprintf(base->name, sizeof(base->name), "%s", a->what.base);
+	at = strchr(base->name, '@');
 	if (at)
 		*at++ = 0;
-	r = sources_take(x->sources, what->base, &base, NULL, &x->err);
+	r = sources_take(a->x->sources, base->name, &base->source, NULL, &a->x->err);
 	if (r < 0)
-		return r == -EAGAIN ? r : parameter_fault(x, r);
-	source_lock(base);
-	tell_both(x, base->recording);
-	r = ask_base(x, table, what, base, at, ask);
-	source_unlock(base);
-	sources_release(x->sources, base);
-	return r;
+		return r == -EAGAIN ? r : asking_fault(a, "base", r);
+	source_lock(base->source);
+	tell_both(a->x, base->source->recording);
+	r = read_side(a, base, at);
+	if (r < 0)
+		return r;
+	*ret_base = (struct diff_side){base->source->view, &base->what.filter, base->what.value,
+				       base->what.at_ns};
+	*ret_now = (struct diff_side){a->view, &a->what.filter, a->what.value, a->what.at_ns};
+	return 0;
 }

@@ -1,12 +1,7 @@
 #pragma once
-/* Questions that compare a recording with another one, which the parameter `base` names. */
-#include "collector/http/server/exchange.h"
-#include "collector/http/routes/what.h"
+/* The other recording, or moment, of a question about differences. */
+#include "collector/http/routes/asking.h"
 
-typedef int base_ask(struct exchange *x, const struct what *what, const struct diff_side *base,
-		     const struct diff_side *now);
-
-/* Opens what->base ("ID" or "ID@TIME") and calls `ask`. The parameters in `table` apply to the base
- * as to this recording, unless the base names its own time. Returns -EAGAIN if it is not ready. */
-int base_ask_both(struct exchange *x, const struct route_parameter *table, struct what *what,
-		  base_ask *ask);
+/* Takes the recording that what.base names, reads the same filters for it, and says what is missing
+ * in it. Nothing changes in it until the end of the step, which has to be the last. */
+int base_take(struct asking *a, struct diff_side *ret_base, struct diff_side *ret_now);

@@ -10,12 +10,11 @@
 #include "base/saturated.h"
 #include "proto/columns.h"
 #include "collector/columns/row_block.h"
+#include "collector/formats/write/export.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/what.h"
 #include "collector/recording/recording.h"
-#include "collector/formats/write/export.h"
-#include "collector/answers/json.h"
 
 #include "base/ban.h"
 
@@ -25,30 +24,17 @@ static const char *const initialisers[] = {"__static_initialization_and_destruct
 #define INITIALISERS                                                                               \
 	"^(__static_initialization_and_destruction_0|__cxx_global_var_init|_GLOBAL__sub_I_)"
 
-const struct route_parameter dynamic_parameters[] = {{0}};
-const struct route_parameter dynamic_tree_parameters[] = {
-	WHAT_WEIGHT,
-	{"percent_min", what_percent, "number",
-	 "leave out frames with less than this part of the whole; default 0"},
-	{0},
-};
-
-/* Reads the request's filters, narrowed to what initialisers leaked. */
-static int read_filters(struct exchange *x, const struct route_parameter *table, struct what *what)
+/* Narrows the request's filters to what initialisers leaked. */
+static int narrow(struct asking *a)
 {
-	int r = what_read(x, table, what);
+	struct filter *filter = &a->what.filter;
 
-	if (!r && what->filter.function_regex) {
-		snprintf(x->parameter, sizeof(x->parameter), "function_regex");
-		return err_set(&x->err, -EINVAL,
-			       "function_regex is not taken here: the answer is about functions "
-			       "that initialise");
-	}
-	if (!r)
-		r = filter_set(&what->filter, x->source->view, "function_regex", INITIALISERS,
-			       &x->err);
-	what->value = VALUE_LEAKED;
-	return r;
+	if (filter->function_regex)
+		return asking_fault(a, "function_regex",
+				    err_set(&a->x->err, -EINVAL,
+					    "function_regex is not taken here: the answer is about "
+					    "functions that initialise"));
+	return filter_set(filter, a->view, "function_regex", INITIALISERS, &a->x->err);
 }
 
 struct line {
@@ -122,7 +108,7 @@ static const struct answer_field dynamic_fields[] = {
 		.shape = ANSWER_NAMED, .of = &file_answer),
 	{0},
 };
-const struct answer dynamic_answer = {"dynamic", dynamic_fields};
+static const struct answer dynamic_answer = {"dynamic", dynamic_fields};
 
 static void write_sums(struct json *json, const struct line *lines, size_t count)
 {
@@ -165,50 +151,75 @@ static void write_files(struct json *json, const struct line *lines, size_t coun
 		dynamic_write_file(json, lines + from, to - from);
 	}
 	json_end(json, '}');
-	json_end(json, '}');
 }
 
-int dynamic_step(struct exchange *x)
+static int find_lines(struct asking *a, const struct groups *groups, struct line **ret_lines)
+{
+	struct line *lines = calloc(groups->count + 1, sizeof(*lines));
+
+	if (!lines)
+		return err_set(&a->x->err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < groups->count; i++) {
+		find_line(a->view, groups->list[i].node, &lines[i]);
+		lines[i].usage = groups->list[i].value;
+	}
+	qsort(lines, groups->count, sizeof(*lines), by_place);
+	*ret_lines = lines;
+	return 0;
+}
+
+static int dynamic_write(struct asking *a)
 {
 	cleanup(groups_done) struct groups groups = {0};
-	cleanup(what_done) struct what what;
 	cleanup(cleanup_free) struct line *lines = NULL;
-	struct json json;
-	int r = read_filters(x, dynamic_parameters, &what);
+	int r = narrow(a);
 
 	if (!r)
-		r = query_groups(x->source->view, &what.filter, GROUP_BY_BACKTRACE, VALUE_LEAKED,
-				 NO_TIME, &groups, &x->err);
-	if (r < 0)
-		return r;
-	lines = calloc(groups.count + 1, sizeof(*lines));
-	if (!lines)
-		return err_set(&x->err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < groups.count; i++) {
-		find_line(x->source->view, groups.list[i].node, &lines[i]);
-		lines[i].usage = groups.list[i].value;
-	}
-	qsort(lines, groups.count, sizeof(*lines), by_place);
-	json_answer(&json, x);
-	write_files(&json, lines, groups.count);
-	return buf_error(&x->out);
+		r = query_groups(a->view, &a->what.filter, GROUP_BY_BACKTRACE, VALUE_LEAKED,
+				 NO_TIME, &groups, &a->x->err);
+	if (!r)
+		r = find_lines(a, &groups, &lines);
+	if (!r)
+		write_files(&a->json, lines, groups.count);
+	return r;
 }
 
-int dynamic_tree_step(struct exchange *x)
+static int dynamic_tree_write(struct asking *a)
 {
 	cleanup(tree_done) struct tree tree = {0};
-	cleanup(what_done) struct what what;
-	int r = read_filters(x, dynamic_tree_parameters, &what);
+	int r = narrow(a);
 
 	if (!r)
-		r = query_tree(x->source->view, &what.filter, VALUE_LEAKED, NO_TIME, &tree,
-			       &x->err);
-	if (r < 0)
-		return r;
-	x->content_type = "text/plain; charset=utf-8";
-	return export_ascii_tree(&tree,
-				 &(struct ascii_tree_options){.incomplete = x->incomplete,
-							      .weight = what.weight,
-							      .percent_min = what.percent_min},
-				 &x->out, &x->err);
+		r = query_tree(a->view, &a->what.filter, VALUE_LEAKED, NO_TIME, &tree, &a->x->err);
+	return r ? r
+		 : export_ascii_tree(
+			   &tree,
+			   &(struct ascii_tree_options){.incomplete = a->x->incomplete,
+							.weight = a->what.weight,
+							.percent_min = a->what.percent_min},
+			   &a->x->out, &a->x->err);
 }
+
+static const struct route_parameter no_more[] = {{0}};
+static const struct route_parameter tree_parameters[] = {
+	WHAT_WEIGHT, WHAT_PERCENT("frames", "0"), {0}};
+
+#define ROUTE_OF_LINES(label, meaning)                                                             \
+	{                                                                                          \
+		.path = label, .about = meaning,                                                   \
+		.flags = ROUTE_OF_RECORDING | ROUTE_MAY_HAVE_REST, .parameters = no_more,          \
+		.answer = &dynamic_answer, .write = dynamic_write                                  \
+	}
+#define ROUTE_OF_TREE(label, meaning)                                                              \
+	{                                                                                          \
+		.path = label, .about = meaning, .content_type = "text/plain; charset=utf-8",      \
+		.flags = ROUTE_OF_RECORDING | ROUTE_MAY_HAVE_REST, .parameters = tree_parameters,  \
+		.write = dynamic_tree_write                                                        \
+	}
+const struct route dynamic_constants_route =
+	ROUTE_OF_LINES("dynamic_constants", "what initialisers of static objects left, by line");
+const struct route dynamic_statics_route = ROUTE_OF_LINES("dynamic_statics", "the same");
+const struct route dynamic_constants_tree_route =
+	ROUTE_OF_TREE("dynamic_constants_ascii_tree", "the same as a tree of frames, as text");
+const struct route dynamic_statics_tree_route =
+	ROUTE_OF_TREE("dynamic_statics_ascii_tree", "the same");

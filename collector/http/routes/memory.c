@@ -1,16 +1,13 @@
 /* How the heap lies in memory, and what the kernel counted: /data/ID/regions, /fragmentation,
  * /fragmentation_timeline, /timeline_maps. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "collector/answers/results.h"
-#include "collector/answers/json.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/what.h"
 #include "collector/query/match/glibc_heap.h"
 #include "collector/query/sums/live.h"
 #include "collector/recording/figures.h"
@@ -20,7 +17,18 @@
 
 /* ---- ranges of memory with blocks in use ---- */
 
-const struct route_parameter regions_parameters[] = {WHAT_AT, {0}};
+struct regions {
+	struct glibc_heap heap;
+	struct live_block *blocks;
+	size_t count;
+	/* The part of the heap that brk made, as far as blocks in use show it; end 0: none. */
+	uint64_t main_start, main_end;
+};
+
+static void regions_done(void *result)
+{
+	free(((struct regions *)result)->blocks);
+}
 
 /* The block's chunk in glibc's heap: two words lie in front, the first of which is also the last
  * word of the chunk before. The size is rounded up to two words, and at least four. */
@@ -40,17 +48,6 @@ static void chunk_of(const struct glibc_heap *heap, const struct live_block *blo
 	}
 }
 
-static const struct answer_field regions_fields[] = {
-	BY_HAND("main_heap_start", ANSWER_ADDRESS, "address", "of its first block in use",
-		.when = SOMETIMES),
-	BY_HAND("main_heap_end", ANSWER_ADDRESS, "address", "of its last block in use",
-		.when = SOMETIMES),
-	BY_HAND("regions", ANSWER_U64, "address", "[from, to] of each, ascending",
-		.shape = ANSWER_PAIRS),
-	{0},
-};
-const struct answer regions_answer = {"regions", regions_fields};
-
 static void write_range(struct json *json, uint64_t start, uint64_t end)
 {
 	json_array(json, NULL);
@@ -59,16 +56,18 @@ static void write_range(struct json *json, uint64_t start, uint64_t end)
 	json_end(json, ']');
 }
 
-static void write_ranges(struct json *json, const struct glibc_heap *heap,
-			 const struct live_block *blocks, size_t count)
+static int write_ranges(struct json *json, const struct answer_field *field, const void *object,
+			const struct answer_context *context)
 {
+	const struct regions *regions = object;
 	uint64_t start = 0, end = 0;
 
-	json_array(json, "regions");
-	for (size_t i = 0; i < count; i++) {
+	(void)context;
+	json_array(json, field->name);
+	for (size_t i = 0; i < regions->count; i++) {
 		uint64_t from, to;
 
-		chunk_of(heap, &blocks[i], &from, &to);
+		chunk_of(&regions->heap, &regions->blocks[i], &from, &to);
 		if (i && from <= end) {
 			end = to > end ? to : end;
 			continue;
@@ -78,191 +77,180 @@ static void write_ranges(struct json *json, const struct glibc_heap *heap,
 		start = from;
 		end = to;
 	}
-	if (count)
+	if (regions->count)
 		write_range(json, start, end);
 	json_end(json, ']');
+	return 0;
 }
 
-/* Writes where the part of the heap lies that brk made, as far as blocks in use show it. */
-static void write_main_heap(struct json *json, const struct glibc_heap *heap,
-			    const struct live_block *blocks, size_t count)
+static void find_main_heap(struct regions *r)
 {
-	uint64_t first = UINT64_MAX, last = 0;
-
-	for (size_t i = 0; i < count; i++) {
+	r->main_start = UINT64_MAX;
+	for (size_t i = 0; i < r->count; i++) {
 		uint64_t start, end;
 
-		if (glibc_heap_part(heap, blocks[i].address, blocks[i].size) != HEAP_PART_MAIN)
+		if (glibc_heap_part(&r->heap, r->blocks[i].address, r->blocks[i].size) !=
+		    HEAP_PART_MAIN)
 			continue;
-		chunk_of(heap, &blocks[i], &start, &end);
-		first = start < first ? start : first;
-		last = end > last ? end : last;
-	}
-	if (last) {
-		json_address(json, "main_heap_start", first);
-		json_address(json, "main_heap_end", last);
+		chunk_of(&r->heap, &r->blocks[i], &start, &end);
+		r->main_start = start < r->main_start ? start : r->main_start;
+		r->main_end = end > r->main_end ? end : r->main_end;
 	}
 }
 
-int regions_step(struct exchange *x)
+static int regions_ask(struct asking *a)
 {
-	cleanup(cleanup_free) struct live_block *blocks = NULL;
-	cleanup(what_done) struct what what;
-	struct glibc_heap heap;
-	struct json json;
-	size_t count = 0;
-	int r = what_read(x, regions_parameters, &what);
+	struct regions *regions = a->result;
+	int r = query_live(a->view, &a->what.filter, a->what.at_ns, &regions->blocks,
+			   &regions->count, &a->x->err);
 
-	if (!r)
-		r = query_live(x->source->view, &what.filter, what.at_ns, &blocks, &count, &x->err);
 	if (r < 0)
 		return r;
-	glibc_heap_init(&heap, x->source->recording);
-	json_answer(&json, x);
-	write_main_heap(&json, &heap, blocks, count);
-	write_ranges(&json, &heap, blocks, count);
-	json_end(&json, '}');
-	return buf_error(&x->out);
+	glibc_heap_init(&regions->heap, a->x->source->recording);
+	find_main_heap(regions);
+	return 0;
 }
+
+#define ANSWER_OF struct regions
+static const struct answer_field regions_fields[] = {
+	ROW_AS("main_heap_start", main_start, ANSWER_ADDRESS, "address",
+	       "of its first block in use", .when = IF_NO_MAX),
+	ROW_AS("main_heap_end", main_end, ANSWER_ADDRESS, "address", "of its last block in use",
+	       .when = IF_SET),
+	ROW_WRITTEN("regions", ANSWER_U64, "address", "[from, to] of each, ascending", write_ranges,
+		    .shape = ANSWER_PAIRS),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer regions_answer = {"regions", regions_fields};
+
+const struct route regions_route = {
+	.path = "regions",
+	.about = "ranges of addresses with blocks in use",
+	.flags = ROUTE_OF_RECORDING,
+	.parameters = (const struct route_parameter[]){WHAT_AT, {0}},
+	.answer = &regions_answer,
+	ROUTE_ASKS(struct regions, regions_ask, regions_done),
+};
 
 /* ---- fragmentation ---- */
 
-const struct route_parameter fragmentation_parameters[] = {WHAT_AT, {0}};
-
+#define ANSWER_OF struct fragmentation
 static const struct answer_field fragmentation_fields[] = {
-	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", "the moment"),
-	ROWS_BY_HAND(fragmentation_answer),
+	ROW_AS("timestamp", at_ns, ANSWER_TIMES, "since the epoch", "the moment"),
+	ROWS_SAME(fragmentation_answer),
 	{0},
 };
-const struct answer fragmentation_route_answer = {"fragmentation", fragmentation_fields};
+#undef ANSWER_OF
+static const struct answer fragmentation_route_answer = {"fragmentation", fragmentation_fields};
 
-int fragmentation_step(struct exchange *x)
+static int fragmentation_ask(struct asking *a)
 {
-	cleanup(fragmentation_done) struct fragmentation fragmentation = {0};
-	cleanup(what_done) struct what what;
-	struct json json;
-	int r = what_read(x, fragmentation_parameters, &what);
-
-	if (!r)
-		r = query_fragmentation(x->source->view, &what.filter, what.at_ns, &fragmentation,
-					&x->err);
-	if (r < 0)
-		return r;
-	json_answer(&json, x);
-	json_times(&json, "timestamp", x->source->view, fragmentation.at_ns);
-	json_fragmentation(&json, &fragmentation);
-	json_end(&json, '}');
-	return buf_error(&x->out);
+	return query_fragmentation(a->view, &a->what.filter, a->what.at_ns, a->result, &a->x->err);
 }
+
+DEFINE_DONE(fragmentation_done)
+
+const struct route fragmentation_route = {
+	.path = "fragmentation",
+	.about = "how blocks in use lie on pages",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters = (const struct route_parameter[]){WHAT_AT, {0}},
+	.answer = &fragmentation_route_answer,
+	ROUTE_ASKS(struct fragmentation, fragmentation_ask, fragmentation_done_result),
+};
 
 /* ---- over time ---- */
 
-static int read_history(struct exchange *x, struct figures_history *ret_history)
-{
-	int r = no_parameters(x);
-
-	return r ? r
-		 : figures_over_time(recording_path(x->source->recording),
-				     &(struct cancel){.asked = &x->cancelled}, ret_history,
-				     &x->err);
-}
-
-static uint64_t ms_at(const struct exchange *x, uint64_t ns)
-{
-	return (recording_process(x->source->recording)->start_wall_ns + ns) / 1000000;
-}
-
-static void write_xs(struct json *json, const struct exchange *x, const struct figures_history *h)
-{
-	json_array(json, "xs");
-	for (size_t i = 0; i < h->figures_count; i++)
-		json_u64(json, NULL, ms_at(x, h->figures[i].time_ns));
-	json_end(json, ']');
-}
-
-#define ROW_XS                                                                                     \
-	BY_HAND("xs", ANSWER_U64, "ms since the epoch", "of the readings", .shape = ANSWER_LIST)
-
-#define ANSWER_OF	     struct figures_history
-#define FIGURE(member, text) ROW_COLUMN(#member, figures, figures_count, member, "bytes", text)
-#define ALLOCATOR(member)    ROW_COLUMN(#member, allocator, allocator_count, member, "bytes", "")
-static const struct answer_field timeline_maps_fields[] = {
-	ROW_XS,
-	FIGURE(address_space, ""),
-	FIGURE(rss, ""),
-	FIGURE(anonymous, ""),
-	FIGURE(dirty, ""),
-	FIGURE(clean, ""),
-	FIGURE(swap, ""),
-	FIGURE(pss, ""),
-	{0},
+struct over_time {
+	struct figures_history history;
+	/* One of each reading: bytes in use, and how much of the heap is not. */
+	uint64_t *in_use;
+	double *fragmented, *allocator_fragmented;
 };
-const struct answer timeline_maps_answer = {"timeline_maps", timeline_maps_fields};
+
+static void over_time_done(void *result)
+{
+	struct over_time *t = result;
+
+	figures_history_done(&t->history);
+	free(t->in_use);
+	free(t->fragmented);
+	free(t->allocator_fragmented);
+}
+
+#define ANSWER_OF struct over_time
+#define FIGURE(member)                                                                             \
+	ROW_COLUMN(#member, history.figures, history.figures_count, member, "bytes", "")
+#define ALLOCATOR(member)                                                                          \
+	ROW_COLUMN(#member, history.allocator, history.allocator_count, member, "bytes", "")
+#define ROW_XS(readings)                                                                           \
+	ROW_COLUMN_AS("xs", history.readings, history.readings##_count, time_ns, ANSWER_MS,        \
+		      "ms since the epoch", "of the readings")
+static const struct answer_field timeline_maps_fields[] = {
+	ROW_XS(figures),   FIGURE(address_space), FIGURE(rss),
+	FIGURE(anonymous), FIGURE(dirty),	  FIGURE(clean),
+	FIGURE(swap),	   FIGURE(pss),		  {0},
+};
+static const struct answer timeline_maps_answer = {"timeline_maps", timeline_maps_fields};
 
 static const struct answer_field allocator_fields[] = {
-	ROW_XS,
+	ROW_XS(allocator),
 	ALLOCATOR(arena),
 	ALLOCATOR(hblkhd),
 	ALLOCATOR(uordblks),
 	ALLOCATOR(fordblks),
 	ALLOCATOR(keepcost),
-	BY_HAND("fragmentation", ANSWER_DOUBLE, "part", "fordblks / (arena + hblkhd)",
-		.shape = ANSWER_LIST),
+	ROW_NUMBERS("fragmentation", allocator_fragmented, history.allocator_count, "part",
+		    "fordblks / (arena + hblkhd)"),
 	{0},
 };
 static const struct answer allocator_answer = {"allocator_figures", allocator_fields};
 
 static const struct answer_field fragmentation_timeline_fields[] = {
-	ROW_XS,
-	BY_HAND("fragmentation", ANSWER_DOUBLE, "part", "1 - in_use / anonymous",
-		.shape = ANSWER_LIST),
-	BY_HAND("in_use", ANSWER_U64, "bytes", "of the program's blocks", .shape = ANSWER_LIST),
-	FIGURE(rss, ""),
-	FIGURE(anonymous, ""),
-	BY_HAND("allocator", ANSWER_OBJECT, NULL, "what glibc's mallinfo2 said",
-		.of = &allocator_answer),
+	ROW_XS(figures),
+	ROW_NUMBERS("fragmentation", fragmented, history.figures_count, "part",
+		    "1 - in_use / anonymous"),
+	ROW_NUMBERS("in_use", in_use, history.figures_count, "bytes", "of the program's blocks"),
+	FIGURE(rss),
+	FIGURE(anonymous),
+	ROW_AGAIN("allocator", allocator_answer, "what glibc's mallinfo2 said"),
 	{0},
 };
 #undef FIGURE
 #undef ALLOCATOR
+#undef ROW_XS
 #undef ANSWER_OF
-const struct answer fragmentation_timeline_answer = {"fragmentation_timeline",
-						     fragmentation_timeline_fields};
+static const struct answer fragmentation_timeline_answer = {"fragmentation_timeline",
+							    fragmentation_timeline_fields};
 
-int timeline_maps_step(struct exchange *x)
+static int timeline_maps_ask(struct asking *a)
 {
-	cleanup(figures_history_done) struct figures_history h = {0};
-	struct json json;
-	int r = read_history(x, &h);
+	struct over_time *t = a->result;
 
-	if (r < 0)
-		return r;
-	json_answer(&json, x);
-	write_xs(&json, x, &h);
-	json_members(&json, &timeline_maps_answer, &h, NULL);
-	json_end(&json, '}');
-	return buf_error(&x->out);
+	return figures_over_time(recording_path(a->x->source->recording), &a->what.filter.cancel,
+				 &t->history, &a->x->err);
 }
 
-/* Returns how many bytes were in use at each reading. The caller frees it. */
-static int in_use_at(struct exchange *x, const struct figures_history *h, uint64_t **ret_bytes)
-{
-	cleanup(cleanup_free) uint64_t *times = calloc(h->figures_count + 1, sizeof(*times));
-	cleanup(cleanup_free) uint64_t *bytes = calloc(h->figures_count + 1, sizeof(*bytes));
-	struct filter filter;
-	int r;
+const struct route timeline_maps_route = {
+	.path = "timeline_maps",
+	.about = "memory as the kernel counts it, over time",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.answer = &timeline_maps_answer,
+	ROUTE_ASKS(struct over_time, timeline_maps_ask, over_time_done),
+};
 
-	if (!times || !bytes)
-		return err_set(&x->err, -ENOMEM, "out of memory");
+static int find_in_use(struct asking *a, struct over_time *t)
+{
+	const struct figures_history *h = &t->history;
+	cleanup(cleanup_free) uint64_t *times = calloc(h->figures_count + 1, sizeof(*times));
+
+	if (!times)
+		return err_set(&a->x->err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < h->figures_count; i++)
 		times[i] = h->figures[i].time_ns;
-	filter_init(&filter);
-	filter.cancel.asked = &x->cancelled;
-	r = query_in_use_at(x->source->view, &filter, times, h->figures_count, bytes, &x->err);
-	filter_done(&filter);
-	if (!r)
-		*ret_bytes = take_ptr(bytes);
-	return r;
+	return query_in_use_at(a->view, &a->what.filter, times, h->figures_count, t->in_use,
+			       &a->x->err);
 }
 
 /* How much memory the heap has from the system: what the allocator said, else all anonymous memory.
@@ -272,41 +260,35 @@ static double fragmented(uint64_t in_use, uint64_t heap)
 	return heap && in_use < heap ? 1 - (double)in_use / (double)heap : 0;
 }
 
-int fragmentation_timeline_step(struct exchange *x)
+static int fragmentation_timeline_ask(struct asking *a)
 {
-	cleanup(figures_history_done) struct figures_history h = {0};
-	cleanup(cleanup_free) uint64_t *in_use = NULL;
-	struct json json;
-	int r = read_history(x, &h);
+	struct over_time *t = a->result;
+	const struct figures_history *h = &t->history;
+	int r = timeline_maps_ask(a);
 
-	if (!r)
-		r = in_use_at(x, &h, &in_use);
 	if (r < 0)
 		return r;
-	json_answer(&json, x);
-	write_xs(&json, x, &h);
-	json_array(&json, "fragmentation");
-	for (size_t i = 0; i < h.figures_count; i++)
-		json_double(&json, NULL, fragmented(in_use[i], h.figures[i].anonymous));
-	json_end(&json, ']');
-	json_array(&json, "in_use");
-	for (size_t i = 0; i < h.figures_count; i++)
-		json_u64(&json, NULL, in_use[i]);
-	json_end(&json, ']');
-	json_members(&json, &fragmentation_timeline_answer, &h, NULL);
-	json_object(&json, "allocator");
-	json_array(&json, "xs");
-	for (size_t i = 0; i < h.allocator_count; i++)
-		json_u64(&json, NULL, ms_at(x, h.allocator[i].time_ns));
-	json_end(&json, ']');
-	json_members(&json, &allocator_answer, &h, NULL);
-	json_array(&json, "fragmentation");
-	for (size_t i = 0; i < h.allocator_count; i++)
-		json_double(&json, NULL,
-			    fragmented(h.allocator[i].uordblks + h.allocator[i].hblkhd,
-				       h.allocator[i].arena + h.allocator[i].hblkhd));
-	json_end(&json, ']');
-	json_end(&json, '}');
-	json_end(&json, '}');
-	return buf_error(&x->out);
+	t->in_use = calloc(h->figures_count + 1, sizeof(*t->in_use));
+	t->fragmented = calloc(h->figures_count + 1, sizeof(*t->fragmented));
+	t->allocator_fragmented = calloc(h->allocator_count + 1, sizeof(*t->allocator_fragmented));
+	if (!t->in_use || !t->fragmented || !t->allocator_fragmented)
+		return err_set(&a->x->err, -ENOMEM, "out of memory");
+	r = find_in_use(a, t);
+	for (size_t i = 0; i < h->figures_count; i++)
+		t->fragmented[i] = fragmented(t->in_use[i], h->figures[i].anonymous);
+	for (size_t i = 0; i < h->allocator_count; i++) {
+		const struct allocator_info *of = &h->allocator[i];
+
+		t->allocator_fragmented[i] =
+			fragmented(of->uordblks + of->hblkhd, of->arena + of->hblkhd);
+	}
+	return r;
 }
+
+const struct route fragmentation_timeline_route = {
+	.path = "fragmentation_timeline",
+	.about = "memory beside what is in use, over time",
+	.flags = ROUTE_OF_RECORDING,
+	.answer = &fragmentation_timeline_answer,
+	ROUTE_ASKS(struct over_time, fragmentation_timeline_ask, over_time_done),
+};

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collector/http/server/exchange.h"
 #include "collector/http/server/routes.h"
 #include "collector/page/page.h"
 
@@ -41,28 +42,28 @@ static int page_give(struct exchange *x, const struct page_asset *asset)
 	return buf_error(&x->out);
 }
 
-int page_step(struct exchange *x)
+static int page_step(struct exchange *x)
 {
 	const struct page_asset *asset = find_asset("");
-	int r = no_parameters(x);
 
-	if (r < 0)
-		return r;
 	if (asset)
 		return page_give(x, asset);
-	x->content_type = "text/html; charset=utf-8";
 	buf_string(&x->out, without_page);
 	return buf_error(&x->out);
 }
 
-int page_file_step(struct exchange *x)
-{
-	const char *name = route_rest(x);
-	const struct page_asset *asset = name[0] ? find_asset(name) : NULL;
-	int r = no_parameters(x);
+const struct route page_route = {
+	.path = "/",
+	.about = "the page",
+	.content_type = "text/html; charset=utf-8",
+	.step = page_step,
+};
 
-	if (r < 0)
-		return r;
+static int page_file_step(struct exchange *x)
+{
+	const char *name = x->rest;
+	const struct page_asset *asset = name[0] ? find_asset(name) : NULL;
+
 	if (!asset)
 		return err_set(&x->err, -ENOENT,
 			       "the page has no file \"%.60s\": load it again, as another version "
@@ -70,3 +71,11 @@ int page_file_step(struct exchange *x)
 			       name);
 	return page_give(x, asset);
 }
+
+const struct route page_file_route = {
+	.path = "/page",
+	.about = "a file of the page",
+	.content_type = "text/javascript; charset=utf-8",
+	.flags = ROUTE_HAS_REST,
+	.step = page_file_step,
+};

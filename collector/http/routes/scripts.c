@@ -8,13 +8,14 @@
 #include <uv.h>
 
 #include "base/cleanup.h"
-#include "base/parse.h"
+#include "collector/columns/row_block.h"
+#include "collector/http/routes/asking.h"
+#include "collector/http/routes/maps.h"
+#include "collector/http/routes/sql.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/sql.h"
-#include "collector/http/routes/what.h"
+#include "collector/query/match/mappings.h"
 #include "collector/sql/render.h"
-#include "collector/answers/json.h"
 
 #include "base/ban.h"
 
@@ -22,6 +23,25 @@
 	"/* times are nanoseconds since the start; collector sql --schema shows the tables */\n"
 
 DEFINE_CLEANUP(sql_close, struct sql *)
+
+/* ---- SQL itself: sql.c ---- */
+
+static bool takes_none(const char *name)
+{
+	(void)name;
+	return false;
+}
+
+const struct route sql_route = {
+	.path = "sql",
+	.about = "the answer to a statement of SQL over the recording",
+	.flags = ROUTE_OF_RECORDING | ROUTE_RUNS_SQL,
+	.method = ROUTE_GET_OR_QUESTION,
+	.parameters = sql_parameters,
+	.takes_filter = takes_none,
+	.answer = &sql_answer,
+	.step = sql_step,
+};
 
 /* ---- running one ---- */
 
@@ -50,7 +70,7 @@ static const struct answer_field run_fields[] = {
 	{0},
 };
 #undef ANSWER_OF
-const struct answer script_run_answer = {"script_run", run_fields};
+static const struct answer script_run_answer = {"script_run", run_fields};
 
 struct script {
 	struct json json; /* inside the array of lines */
@@ -111,155 +131,161 @@ static int scripts_end(void *context, bool cut)
 
 /* Both {"status":"ok"} and {"status":"error"}, with what had been printed until then, are answers
  * with HTTP status 200. */
-static int write_answer(struct exchange *x, struct script *s, int error,
-			const struct sql_place *place, double elapsed)
+static void write_run(struct asking *a, const struct script *s, int error,
+		      const struct sql_place *place, double elapsed)
 {
 	const struct told_run told = {.status = error ? "error" : "ok",
 				      .elapsed = elapsed,
-				      .message = error ? err_get(&x->err, error) : NULL,
+				      .message = error ? err_get(&a->x->err, error) : NULL,
 				      .place = error ? *place : (struct sql_place){0}};
-	struct json json;
 
-	json_answer(&json, x);
-	json_members(&json, &script_run_answer, &told, NULL);
-	buf_string(&x->out, ",\"output\":");
-	buf_append(&x->out, s->out.data, s->out.length);
-	json_end(&json, '}');
-	return buf_error(&x->out);
+	json_members(&a->json, &script_run_answer, &told, NULL);
+	buf_string(&a->x->out, ",\"output\":");
+	buf_append(&a->x->out, s->out.data, s->out.length);
 }
 
-int execute_script_step(struct exchange *x)
+static int run_script(struct asking *a, struct sql *sql, struct script *script, const char *text)
 {
-	cleanup(cleanup_sql_close) struct sql *sql = NULL;
-	struct sql_limits limits = http_sql_limits(&x->cancelled, &x->progress);
-	struct script script = {.out.limit = HTTP_SQL_ANSWER_BYTES_MAX};
-	struct sql_sink sink = {scripts_begin, scripts_row, scripts_end, &script};
+	struct sql_sink sink = {scripts_begin, scripts_row, scripts_end, script};
 	struct sql_place place = {0};
 	uint64_t begun = uv_hrtime();
-	const char *text = buf_text(&x->request.body);
-	int r = no_parameters(x);
+	int r;
 
-	if (!r && !text)
-		r = -ENOMEM;
-	if (!r)
-		r = sql_open(x->source->view, &limits, &sql, &x->err);
-	if (r < 0)
+	json_init(&script->json, &script->out);
+	json_array(&script->json, NULL);
+	r = sql_run(sql, text, &sink, &place, &a->x->err);
+	if (r == -ECANCELED)
 		return r;
-	json_init(&script.json, &script.out);
-	json_array(&script.json, NULL);
-	r = sql_run(sql, text, &sink, &place, &x->err);
 	if (r == -EMSGSIZE)
-		err_set(&x->err, r, "it prints more than 64 MiB");
-	if (buf_error(&script.out)) { /* what was printed is incomplete */
-		buf_clear(&script.out);
-		json_init(&script.json, &script.out);
-		json_array(&script.json, NULL);
+		err_set(&a->x->err, r, "it prints more than 64 MiB");
+	if (buf_error(&script->out)) { /* what was printed is incomplete */
+		buf_clear(&script->out);
+		json_init(&script->json, &script->out);
+		json_array(&script->json, NULL);
 	}
-	json_end(&script.json, ']');
-	r = r == -ECANCELED
-		    ? r
-		    : write_answer(x, &script, r, &place, (double)(uv_hrtime() - begun) / 1e9);
+	json_end(&script->json, ']');
+	write_run(a, script, r, &place, (double)(uv_hrtime() - begun) / 1e9);
+	return 0;
+}
+
+static int execute_script_write(struct asking *a)
+{
+	cleanup(cleanup_sql_close) struct sql *sql = NULL;
+	struct sql_limits limits = http_sql_limits(&a->x->cancelled, &a->x->progress);
+	struct script script = {.out.limit = HTTP_SQL_ANSWER_BYTES_MAX};
+	const char *text = buf_text(&a->x->request.body);
+	int r = text ? sql_open(a->view, &limits, &sql, &a->x->err) : -ENOMEM;
+
+	if (!r)
+		r = run_script(a, sql, &script, text);
 	buf_done(&script.out);
 	buf_done(&script.line);
 	return r;
 }
 
+const struct route execute_script_route = {
+	.path = "execute_script",
+	.about = "the answers to statements of SQL, as lines of text",
+	.flags = ROUTE_OF_RECORDING | ROUTE_RUNS_SQL,
+	.method = ROUTE_QUESTION,
+	.answer = &script_run_answer,
+	.write = execute_script_write,
+};
+
 /* ---- a filter as one ---- */
 
-const struct route_parameter allocation_script_parameters[] = {
-	PASSED_OVER_LOOKS,
-	PASSED_OVER_ORDER,
-	PASSED_OVER_PAGES,
-	{0},
+struct told_script {
+	const char *prologue, *code;
 };
 
+#define ANSWER_OF struct told_script
 static const struct answer_field script_fields[] = {
-	BY_HAND("prologue", ANSWER_TEXT, NULL, "a comment"),
-	BY_HAND("code", ANSWER_TEXT, NULL, "the statement"),
+	ROW("prologue", prologue, NULL, "a comment"),
+	ROW("code", code, NULL, "the statement"),
 	{0},
 };
-const struct answer script_answer = {"script", script_fields};
+#undef ANSWER_OF
+static const struct answer script_answer = {"script", script_fields};
 
-static int write_script(struct exchange *x, const char *table, const char *more,
-			const struct filter *filter)
+static int write_script(struct asking *a, const char *table, const struct buf *more)
 {
 	cleanup(buf_done) struct buf code = {0};
-	struct json json;
 	int r;
 
 	buf_printf(&code, "select * from %s where ", table);
-	r = sql_of_filter(x->source->recording, filter, !strcmp(table, "maps"), &code);
-	buf_string(&code, more);
+	r = sql_of_filter(a->x->source->recording, &a->what.filter, !strcmp(table, "maps"), &code);
+	buf_append(&code, more->data, more->length);
+	if (!r)
+		r = buf_error(more);
 	if (!r && !buf_text(&code))
 		r = -ENOMEM;
-	if (r < 0)
-		return r;
-	json_answer(&json, x);
-	json_string(&json, "prologue", PROLOGUE);
-	json_string(&json, "code", buf_text(&code));
-	json_end(&json, '}');
-	return buf_error(&x->out);
+	return r ? r
+		 : json_members(&a->json, &script_answer,
+				&(struct told_script){PROLOGUE, buf_text(&code)}, NULL);
 }
 
 /* A condition that is SQL already is used as it is, after a test run. */
-int allocation_script_step(struct exchange *x)
+static int allocation_script_write(struct asking *a)
 {
 	cleanup(buf_done) struct buf more = {0};
-	cleanup(what_done) struct what what;
-	int r = what_read(x, allocation_script_parameters, &what);
 
-	for (size_t i = 0; !r && i < x->request.parameter_count; i++) {
-		const struct parameter *p = &x->request.parameters[i];
+	for (size_t i = 0; i < a->x->request.parameter_count; i++) {
+		const struct parameter *p = &a->x->request.parameters[i];
 
 		if (!strcmp(p->name, "custom_filter") && p->value[0])
 			buf_printf(
 				&more, " and (%s\n)",
 				p->value); /* the line break also ends a comment in the condition */
 	}
-	if (!r && !buf_text(&more))
-		r = -ENOMEM;
-	return r ? r : write_script(x, "allocations", buf_text(&more), &what.filter);
+	return write_script(a, "allocations", &more);
 }
 
-/* Adds a parameter that maps take beside filters. Paging and pictures don't say which maps match.
- */
-static int add_map_parameter(const struct parameter *p, struct buf *more)
+const struct route allocation_script_route = {
+	.path = "allocation_filter_to_script",
+	.about = "the filter as a statement of SQL",
+	.flags = ROUTE_OF_RECORDING,
+	.parameters =
+		(const struct route_parameter[]){
+			PASSED_OVER_LOOKS, PASSED_OVER_ORDER, PASSED_OVER_PAGES, {0}},
+	.answer = &script_answer,
+	.write = allocation_script_write,
+};
+
+static void add_only(struct buf *more, enum what_only only, const char *yes, const char *no)
 {
-	static const struct {
-		const char *name, *yes, *no;
-	} only[] = {
-		{"readable", "readable = 1", "readable = 0"},
-		{"writable", "writable = 1", "writable = 0"},
-		{"executable", "executable = 1", "executable = 0"},
-		{"jemalloc", "name like '%jemalloc%'", "name not like '%jemalloc%'"},
-		{"bytehound", "name like '%heapcast%'", "name not like '%heapcast%'"},
-	};
-	uint64_t number;
-
-	for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++)
-		if (!strcmp(p->name, only[i].name))
-			buf_printf(more, " and %s",
-				   !strcmp(p->value, "only_true") ? only[i].yes : only[i].no);
-	if (parse_u64(p->value, &number) < 0 && parse_size(p->value, &number) < 0)
-		return 0;
-	if (!strcmp(p->name, "peak_rss_min"))
-		buf_printf(more, " and peak_rss >= %" PRIu64, number);
-	else if (!strcmp(p->name, "peak_rss_max"))
-		buf_printf(more, " and peak_rss <= %" PRIu64, number);
-	else if (!strcmp(p->name, "id"))
-		buf_printf(more, " and map = %" PRIu64, number);
-	return 0;
+	if (only != ANY)
+		buf_printf(more, " and %s", only == ONLY_TRUE ? yes : no);
 }
 
-int map_script_step(struct exchange *x)
+/* What maps take beside filters. Paging and pictures don't say which maps match. */
+static int map_script_write(struct asking *a)
 {
 	cleanup(buf_done) struct buf more = {0};
-	cleanup(filter_done) struct filter filter;
-	int r = maps_read_filter(x, &filter);
+	const struct what *w = &a->what;
+	int r = maps_check(a);
 
-	for (size_t i = 0; !r && i < x->request.parameter_count; i++)
-		r = add_map_parameter(&x->request.parameters[i], &more);
-	if (!r && !buf_text(&more))
-		r = -ENOMEM;
-	return r ? r : write_script(x, "maps", buf_text(&more), &filter);
+	if (r < 0)
+		return r;
+	if (w->map != NO_TIME)
+		buf_printf(&more, " and map = %" PRIu64, w->map);
+	add_only(&more, w->readable, "readable = 1", "readable = 0");
+	add_only(&more, w->writable, "writable = 1", "writable = 0");
+	add_only(&more, w->executable, "executable = 1", "executable = 0");
+	add_only(&more, w->jemalloc, "name like '%jemalloc%'", "name not like '%jemalloc%'");
+	add_only(&more, w->bytehound, "name like '%heapcast%'", "name not like '%heapcast%'");
+	if (w->peak_rss_min)
+		buf_printf(&more, " and peak_rss >= %" PRIu64, w->peak_rss_min);
+	if (w->peak_rss_max != UINT64_MAX)
+		buf_printf(&more, " and peak_rss <= %" PRIu64, w->peak_rss_max);
+	return write_script(a, "maps", &more);
 }
+
+const struct route map_script_route = {
+	.path = "map_filter_to_script",
+	.about = "the same of maps",
+	.flags = ROUTE_OF_RECORDING,
+	.parameters = maps_parameters,
+	.takes_filter = mapping_takes_filter,
+	.answer = &script_answer,
+	.write = map_script_write,
+};

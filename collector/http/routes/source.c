@@ -7,12 +7,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "proto/columns.h"
-#include "collector/answers/answer.h"
-#include "collector/answers/json.h"
-#include "collector/http/server/routes.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/routes/source_files.h"
+#include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/what.h"
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"
@@ -28,14 +26,16 @@ struct sums {
 	struct line_sum *list; /* by line; 0: lines that are not known */
 	uint32_t capacity;
 	bool named; /* a frame of the recording is in the file */
+	struct buf text;
 };
 
-const struct route_parameter source_parameters[] = {
-	{"file", what_file, "PATH", "as the debug information has it: `source` of a frame"},
-	WHAT_VALUE,
-	WHAT_AT,
-	{0},
-};
+static void sums_done(void *result)
+{
+	struct sums *sums = result;
+
+	free(sums->list);
+	buf_done(&sums->text);
+}
 
 static int source_sum_of(struct sums *sums, uint32_t line, struct line_sum **ret_sum)
 {
@@ -72,10 +72,10 @@ static int source_add(struct sums *sums, uint32_t line, const struct usage *valu
 
 /* Adds all frames of a backtrace, the innermost first. The first frame that does not only pass the
  * allocation on is the one that allocates. */
-static int add_backtrace(struct exchange *x, const struct group *g, size_t number, const char *file,
-			 struct sums *sums)
+static int add_backtrace(struct asking *a, const struct group *g, size_t number, struct sums *sums)
 {
-	struct view *view = x->source->view;
+	const char *file = a->what.file;
+	struct view *view = a->view;
 	const struct stack_node *node;
 	bool self = true;
 	int r = 0;
@@ -83,7 +83,7 @@ static int add_backtrace(struct exchange *x, const struct group *g, size_t numbe
 	for (uint32_t at = g->node; at && !r; at = node->parent) {
 		uint32_t count = view_frame_count(view, at);
 
-		node = recording_node(x->source->recording, at);
+		node = recording_node(a->x->source->recording, at);
 		if (!node)
 			break;
 		for (uint32_t i = 0; i < count && !r; i++) {
@@ -100,15 +100,14 @@ static int add_backtrace(struct exchange *x, const struct group *g, size_t numbe
 	return r;
 }
 
-static int sum_lines(struct exchange *x, const struct what *what, struct sums *sums)
+static int sum_lines(struct asking *a, struct sums *sums)
 {
 	struct groups groups = {0};
-	int r = query_groups(x->source->view, &what->filter, GROUP_BY_BACKTRACE, what->value,
-			     what->at_ns, &groups, &x->err);
+	int r = query_groups(a->view, &a->what.filter, GROUP_BY_BACKTRACE, a->what.value,
+			     a->what.at_ns, &groups, &a->x->err);
 
 	for (size_t i = 0; !r && i < groups.count; i++)
-		r = x->cancelled ? -ECANCELED
-				 : add_backtrace(x, &groups.list[i], i + 1, what->file, sums);
+		r = a->x->cancelled ? -ECANCELED : add_backtrace(a, &groups.list[i], i + 1, sums);
 	groups_done(&groups);
 	return r;
 }
@@ -128,22 +127,32 @@ static bool is_named(struct exchange *x, const char *file)
 	return false;
 }
 
-static void write_lines(struct json *json, struct buf *text)
+static int source_write_file(struct json *json, const struct answer_field *field,
+			     const void *object, const struct answer_context *context)
 {
-	char *at = (char *)text->data, *end = at + text->length;
+	(void)object;
+	json_string(json, field->name, ((const struct asking *)context->asked)->what.file);
+	return 0;
+}
 
-	json_array(json, "lines");
+static int write_lines(struct json *json, const struct answer_field *field, const void *object,
+		       const struct answer_context *context)
+{
+	const struct buf *text = &((const struct sums *)object)->text;
+	const char *at = (const char *)text->data, *end = at + text->length;
+
+	(void)context;
+	json_array(json, field->name);
 	while (at < end) {
-		char *stop = memchr(at, '\n', (size_t)(end - at));
+		const char *stop = memchr(at, '\n', (size_t)(end - at)), *last;
 
-		if (stop)
-			*stop = 0;
-		if (stop > at && stop[-1] == '\r')
-			stop[-1] = 0;
-		json_string(json, NULL, at);
-		at = stop ? stop + 1 : end;
+		stop = stop ? stop : end;
+		last = stop > at && stop[-1] == '\r' && stop < end ? stop - 1 : stop;
+		json_text(json, NULL, at, strnlen(at, (size_t)(last - at)));
+		at = stop + 1;
 	}
 	json_end(json, ']');
+	return 0;
 }
 
 #define ANSWER_OF struct line_sum
@@ -158,56 +167,55 @@ static const struct answer_field sum_fields[] = {
 #undef ANSWER_OF
 static const struct answer sum_answer = {"line_sum", sum_fields};
 
+static int write_sums(struct json *json, const struct answer_field *field, const void *object,
+		      const struct answer_context *context)
+{
+	const struct sums *sums = object;
+
+	json_array(json, field->name);
+	for (size_t i = 0; i < sums->capacity; i++)
+		if (sums->list[i].line && sums->list[i].blocks)
+			json_object_of(json, NULL, &sum_answer, &sums->list[i], context);
+	json_end(json, ']');
+	return 0;
+}
+
 static const struct answer_field source_fields[] = {
-	BY_HAND("file", ANSWER_TEXT, NULL, "as it was asked for"),
-	BY_HAND("lines", ANSWER_TEXT, NULL, "its text", .shape = ANSWER_LIST),
-	BY_HAND("sums", ANSWER_OBJECT, NULL, "of lines that have any", .of = &sum_answer,
-		.shape = ANSWER_LIST),
+	ROW_WRITTEN("file", ANSWER_TEXT, NULL, "as it was asked for", source_write_file),
+	ROW_WRITTEN("lines", ANSWER_TEXT, NULL, "its text", write_lines, .shape = ANSWER_LIST),
+	ROW_WRITTEN("sums", ANSWER_OBJECT, NULL, "of lines that have any", write_sums,
+		    .of = &sum_answer, .shape = ANSWER_LIST),
 	{0},
 };
-const struct answer source_answer = {"source", source_fields};
+static const struct answer source_answer = {"source", source_fields};
 
-static int answer(struct exchange *x, const char *file, const struct sums *sums, struct buf *text)
+static int source_ask(struct asking *a)
 {
-	struct json json;
+	struct sums *sums = a->result;
+	const char *file = a->what.file;
+	int r;
 
-	json_answer(&json, x);
-	json_string(&json, "file", file);
-	write_lines(&json, text);
-	json_array(&json, "sums");
-	for (size_t i = 0; i < sums->capacity; i++) {
-		const struct line_sum *s = &sums->list[i];
-
-		if (s->line && s->blocks)
-			json_object_of(&json, NULL, &sum_answer, s, NULL);
-	}
-	json_end(&json, ']');
-	json_end(&json, '}');
-	return buf_error(&x->out);
+	if (!file)
+		return err_set(&a->x->err, -EINVAL, "file says which one: `source` of a frame");
+	r = sum_lines(a, sums);
+	if (!r && !sums->named && !is_named(a->x, file))
+		return err_set(&a->x->err, -ENOENT,
+			       "no line of the recording is in a file of that name");
+	return r ? r
+		 : source_file_read(sources_folders(a->x->sources), file, &sums->text, &a->x->err);
 }
 
-int source_step(struct exchange *x)
-{
-	cleanup(what_done) struct what what;
-	cleanup(buf_done) struct buf text = {0};
-	struct sums sums = {0};
-	int r = what_read(x, source_parameters, &what);
-
-	if (!r && !what.file)
-		r = err_set(&x->err, -EINVAL, "file says which one: `source` of a frame");
-	if (!r)
-		r = sum_lines(x, &what, &sums);
-	if (!r && !sums.named && !is_named(x, what.file))
-		r = err_set(&x->err, -ENOENT, "no line of the recording is in a file of that name");
-	if (!r)
-		r = source_file_read(sources_folders(x->sources), what.file, &text, &x->err);
-	buf_byte(&text, 0); /* ends the last line */
-	if (!r)
-		r = buf_error(&text);
-	if (!r) {
-		text.length--;
-		r = answer(x, what.file, &sums, &text);
-	}
-	free(sums.list);
-	return r;
-}
+const struct route source_route = {
+	.path = "source",
+	.about = "the text of a source file, and what went through each of its lines",
+	.flags = ROUTE_OF_RECORDING | ROUTE_NEEDS_TOKEN,
+	.parameters =
+		(const struct route_parameter[]){
+			WHAT("file", PARAMETER_TEXT, file, "PATH",
+			     "as the debug information has it: `source` of a frame"),
+			WHAT_VALUE,
+			WHAT_AT,
+			{0}},
+	.answer = &source_answer,
+	ROUTE_ASKS(struct sums, source_ask, sums_done),
+};

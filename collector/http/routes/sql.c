@@ -71,11 +71,12 @@ static int read_rows(void *context, const struct view *view, const char *name, c
 }
 
 const struct route_parameter sql_parameters[] = {
-	{"query", read_query, "a statement of SQL",
-	 "or in the body of a POST; collector sql --schema shows the tables"},
-	{"format", read_format, "json or csv", "default json"},
-	{"timeout", read_timeout, "duration", "it ends after so long; default, and at most, 60s"},
-	{"count", read_rows, "whole number", "rows at most; default 100000"},
+	PARAMETER_BY("query", read_query, "a statement of SQL",
+		     "or in the body of a POST; collector sql --schema shows the tables"),
+	PARAMETER_BY("format", read_format, "json or csv", "default json"),
+	PARAMETER_BY("timeout", read_timeout, "duration",
+		     "it ends after so long; default, and at most, 60s"),
+	PARAMETER_BY("count", read_rows, "whole number", "rows at most; default 100000"),
 	{0},
 };
 

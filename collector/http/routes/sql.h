@@ -1,6 +1,11 @@
 #pragma once
 /* Limits for SQL statements on a server that has other clients, too. */
+#include "collector/http/server/route.h"
 #include "collector/sql/sql.h"
+
+exchange_step sql_step;
+extern const struct route_parameter sql_parameters[];
+extern const struct answer sql_answer;
 
 /* Limited because other statements wait for their turn, and the recording is not refreshed
  * meanwhile. */

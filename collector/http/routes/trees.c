@@ -1,64 +1,74 @@
-/* /data/ID/tree and /data/ID/allocation_ascii_tree: matched allocations by frame. */
+/* What shows matched allocations by frame: /data/ID/tree and /data/ID/allocation_ascii_tree; the
+ * tree as columns, /data/ID/flame (answers/flame.c describes them); and pictures of it,
+ * /data/ID/export/flamegraph and flamegraph.html. The last three take what differs from another
+ * recording, too. */
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/cleanup.h"
+#include "collector/answers/results.h"
 #include "collector/answers/walk.h"
 #include "collector/formats/write/export.h"
-#include "collector/answers/json.h"
+#include "collector/http/routes/asking.h"
+#include "collector/http/routes/base.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/http/routes/what.h"
+#include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
 #define STEP_CANCEL 1024
+#define COUNT_USUAL 200000
 
-const struct route_parameter tree_parameters[] = {WHAT_VALUE, WHAT_AT, {0}};
-
-const struct route_parameter ascii_tree_parameters[] = {
-	WHAT_VALUE,
-	WHAT_AT,
-	WHAT_WEIGHT,
-	{"percent_min", what_percent, "number",
-	 "leave out frames with less than this part of the whole; default 0"},
-	PASSED_OVER_LOOKS,
-	PASSED_OVER_ORDER,
-	{0},
-};
-
-int ascii_tree_step(struct exchange *x)
+static int tree_ask(struct asking *a)
 {
-	cleanup(tree_done) struct tree tree = {0};
-	cleanup(what_done) struct what what;
-	int r = what_read(x, ascii_tree_parameters, &what);
-
-	if (!r)
-		r = query_tree(x->source->view, &what.filter, what.value, what.at_ns, &tree,
-			       &x->err);
-	if (r < 0)
-		return r;
-	x->content_type = "text/plain; charset=utf-8";
-	return export_ascii_tree(&tree,
-				 &(struct ascii_tree_options){.incomplete = x->incomplete,
-							      .weight = what.weight,
-							      .percent_min = what.percent_min},
-				 &x->out, &x->err);
+	return query_tree(a->view, &a->what.filter, a->what.value, a->what.at_ns, a->result,
+			  &a->x->err);
 }
+
+DEFINE_DONE(tree_done)
+
+/* ---- as text ---- */
+
+static int ascii_tree_write(struct asking *a)
+{
+	return export_ascii_tree(a->result,
+				 &(struct ascii_tree_options){.incomplete = a->x->incomplete,
+							      .weight = a->what.weight,
+							      .percent_min = a->what.percent_min},
+				 &a->x->out, &a->x->err);
+}
+
+const struct route ascii_tree_route = {
+	.path = "allocation_ascii_tree",
+	.about = "matched allocations as a tree of frames, as text",
+	.content_type = "text/plain; charset=utf-8",
+	.flags = ROUTE_OF_RECORDING,
+	.parameters = (const struct route_parameter[]){WHAT_VALUE,
+						       WHAT_AT,
+						       WHAT_WEIGHT,
+						       WHAT_PERCENT("frames", "0"),
+						       PASSED_OVER_LOOKS,
+						       PASSED_OVER_ORDER,
+						       {0}},
+	ROUTE_ASKS(struct tree, tree_ask, tree_done_result),
+	.write = ascii_tree_write,
+};
 
 /* ---- JSON ---- */
 
 struct told_node {
-	uint64_t bytes, blocks, first_ns, last_ns; /* since the epoch */
+	uint64_t bytes, blocks, first_ns, last_ns;
 };
+
+static const struct answer tree_node_answer;
 
 #define ANSWER_OF struct told_node
 static const struct answer_field node_fields[] = {
 	ROW("size", bytes, "bytes", "with that of all children"),
 	ROW("count", blocks, "blocks", "likewise"),
-	ROW_AS("first", first_ns, ANSWER_TIME, "since the epoch", "when the first was allocated"),
-	ROW_AS("last", last_ns, ANSWER_TIME, "since the epoch", "and the last"),
+	ROW_AS("first", first_ns, ANSWER_WALL, "since the epoch", "when the first was allocated"),
+	ROW_AS("last", last_ns, ANSWER_WALL, "since the epoch", "and the last"),
 	BY_HAND("value", ANSWER_OBJECT, NULL, "absent: the root", .of = &frame_answer,
 		.when = SOMETIMES),
 	BY_HAND("children", ANSWER_OBJECT, NULL, "what this frame called", .of = &tree_node_answer,
@@ -66,76 +76,278 @@ static const struct answer_field node_fields[] = {
 	{0},
 };
 #undef ANSWER_OF
-const struct answer tree_node_answer = {"tree_node", node_fields};
+static const struct answer tree_node_answer = {"tree_node", node_fields};
 
-/* The members of a node up to the opening of its children: a tree may be deeper than the JSON
+/* The members of a node, with the opening of its children: a tree may be deeper than the JSON
  * writer's levels. */
-static int open_node(struct exchange *x, const struct tree *tree, uint32_t node)
+static int open_node(struct asking *a, struct json *json, uint32_t node)
 {
-	uint64_t start = recording_process(x->source->recording)->start_wall_ns;
+	const struct tree *tree = a->result;
 	const struct tree_node *n = &tree->nodes[node];
-	bool empty = n->first_ns == UINT64_MAX;
 	const struct told_node told = {.bytes = n->bytes,
 				       .blocks = n->blocks,
-				       .first_ns = start + (empty ? 0 : n->first_ns),
-				       .last_ns = start + n->last_ns};
-	struct json json;
-	int r = 0;
+				       .first_ns = n->first_ns == UINT64_MAX ? 0 : n->first_ns,
+				       .last_ns = n->last_ns};
+	int r = json_members(json, &tree_node_answer, &told, &a->context);
 
-	if (node) {
-		json_init(&json, &x->out);
-		json_object(&json, NULL);
-	} else {
-		json_answer(&json, x);
-	}
-	json_members(&json, &tree_node_answer, &told, NULL);
-	if (node)
-		r = json_frame(&json, "value", x->source->view, n->node, n->frame, &x->err);
-	json_array(&json, "children");
+	if (!r && node)
+		r = json_frame(json, "value", a->view, n->node, n->frame, &a->x->err);
+	json_array(json, "children");
 	return r;
 }
 
-static void close_nodes(struct exchange *x, uint32_t count)
+static int open_child(struct asking *a, uint32_t node)
 {
-	while (count--)
-		buf_string(&x->out, "]}");
+	struct json json;
+
+	json_init(&json, &a->x->out);
+	json_object(&json, NULL);
+	return open_node(a, &json, node);
 }
 
-static int write_tree(struct exchange *x, const struct tree *tree, struct walk *walk)
+static void close_nodes(struct asking *a, uint32_t count)
+{
+	while (count--)
+		buf_string(&a->x->out, "]}");
+}
+
+static int write_children(struct asking *a, struct walk *walk)
 {
 	uint32_t node, depth = 0;
-	int r = open_node(x, tree, 0);
+	int r = 0;
 
 	for (uint64_t i = 0; !r && (node = walk_next(walk)); i++) {
 		bool brother = walk->depth <= depth;
 
-		if (i % STEP_CANCEL == 0 && x->cancelled)
+		if (i % STEP_CANCEL == 0 && a->x->cancelled)
 			return -ECANCELED;
-		close_nodes(x, brother ? depth - walk->depth + 1 : 0);
+		close_nodes(a, brother ? depth - walk->depth + 1 : 0);
 		if (brother)
-			buf_byte(&x->out, ',');
+			buf_byte(&a->x->out, ',');
 		depth = walk->depth;
-		r = open_node(x, tree, node);
+		r = open_child(a, node);
 	}
-	close_nodes(x, depth + 1);
+	close_nodes(a, depth);
 	return r;
 }
 
-int tree_step(struct exchange *x)
+static int tree_write(struct asking *a)
 {
-	cleanup(tree_done) struct tree tree = {0};
-	cleanup(what_done) struct what what;
 	struct walk walk;
-	int r = what_read(x, tree_parameters, &what);
+	int r = walk_init(&walk, a->result);
 
 	if (!r)
-		r = query_tree(x->source->view, &what.filter, what.value, what.at_ns, &tree,
-			       &x->err);
-	if (r < 0)
-		return r;
-	r = walk_init(&walk, &tree);
+		r = open_node(a, &a->json, 0);
 	if (!r)
-		r = write_tree(x, &tree, &walk);
+		r = write_children(a, &walk);
+	json_end(&a->json, ']');
 	walk_done(&walk);
-	return r ? r : buf_error(&x->out);
+	return r;
 }
+
+const struct route tree_route = {
+	.path = "tree",
+	.about = "the same as nested objects",
+	.flags = ROUTE_OF_RECORDING,
+	.parameters = (const struct route_parameter[]){WHAT_VALUE, WHAT_AT, {0}},
+	.answer = &tree_node_answer,
+	ROUTE_ASKS(struct tree, tree_ask, tree_done_result),
+	.write = tree_write,
+};
+
+/* ---- of one recording, or of what differs from another ---- */
+
+struct flame {
+	struct tree tree, reversed;
+	struct tree_diff diff;
+	const struct tree *shown; /* one of those */
+};
+
+static void flame_done(void *result)
+{
+	struct flame *f = result;
+
+	tree_done(&f->tree);
+	tree_done(&f->reversed);
+	tree_diff_done(&f->diff);
+}
+
+/* Of a difference `shown` is the tree of both. */
+static int flame_ask_any(struct asking *a)
+{
+	struct flame *f = a->result;
+	struct diff_side base, now;
+	int r;
+
+	f->shown = a->what.base ? &f->diff.tree : &f->tree;
+	if (!a->what.base)
+		return query_tree(a->view, &a->what.filter, a->what.value, a->what.at_ns, &f->tree,
+				  &a->x->err);
+	if (a->what.reversed)
+		return err_set(&a->x->err, -EINVAL, "reversed does not go with base");
+	r = base_take(a, &base, &now);
+	return r ? r : query_tree_diff(&base, &now, &f->diff, &a->x->err);
+}
+
+static struct flame_options flame_options(struct asking *a, uint64_t count)
+{
+	const struct flame *f = a->result;
+	bool differs = a->what.base;
+
+	return (struct flame_options){.total = differs ? &f->diff.now_total : &f->shown->total,
+				      .base_total = differs ? &f->diff.base_total : NULL,
+				      .changes = differs ? f->diff.changes : NULL,
+				      .count = count,
+				      .cancelled = &a->x->cancelled};
+}
+
+static int flame_ask(struct asking *a)
+{
+	struct flame *f = a->result;
+	int r = flame_ask_any(a);
+
+	if (a->what.count == UINT64_MAX)
+		a->what.count = COUNT_USUAL;
+	if (r < 0 || !a->what.reversed)
+		return r;
+	f->shown = &f->reversed;
+	return tree_reversed(&f->tree, 1, 1,
+			     a->what.count < UINT32_MAX ? (uint32_t)a->what.count : UINT32_MAX,
+			     &f->reversed);
+}
+
+static int flame_write(struct asking *a)
+{
+	const struct flame *f = a->result;
+	const struct flame_options options = flame_options(a, a->what.count);
+
+	return json_flame(&a->json, f->shown, &options);
+}
+
+const struct route flame_route = {
+	.path = "flame",
+	.about = "a tree of frames as columns, of one recording or of what differs from another",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters =
+		(const struct route_parameter[]){
+			WHAT_VALUE,
+			WHAT_AT,
+			WHAT_PREVIEW,
+			WHAT_BASE("ID or ID@TIME",
+				  "what has changed since: both sides of each frame"),
+			WHAT_REVERSED("allocate"),
+			WHAT_NUMBER("count", count,
+				    "at most so many nodes: those with fewest bytes are left out; "
+				    "default "
+				    "200000"),
+			{0}},
+	.answer = &flame_answer,
+	ROUTE_ASKS(struct flame, flame_ask, flame_done),
+	.write = flame_write,
+};
+
+/* ---- pictures ---- */
+
+#define WHAT_CHANGED                                                                               \
+	WHAT_BASE("ID or ID@TIME", "what has changed since: red has grown, blue has shrunk")
+
+static int picture_ask(struct asking *a)
+{
+	struct flame *f = a->result;
+	int r = flame_ask_any(a);
+
+	return r < 0 || !a->what.reversed ? r : export_reverse(&f->tree, a->what.weight);
+}
+
+static const char *title_of(const struct asking *a)
+{
+	return a->what.title ? a->what.title
+			     : recording_process(a->x->source->recording)->command_line;
+}
+
+#define SUBTITLE_MAX 256
+static void write_subtitle(const struct asking *a, const char *unit, char subtitle[SUBTITLE_MAX])
+{
+	const struct process_info *process = recording_process(a->x->source->recording);
+
+	snprintf(subtitle, SUBTITLE_MAX, "%s%s, pid %u on %s%s", value_name(a->what.value), unit,
+		 process->pid, process->host ? process->host : "?",
+		 a->what.base ? "; what has changed" : "");
+}
+
+static int flamegraph_write(struct asking *a)
+{
+	const struct flame *f = a->result;
+	char subtitle[SUBTITLE_MAX];
+
+	write_subtitle(a, a->what.weight == EXPORT_BYTES ? " bytes" : " blocks", subtitle);
+	return export_flamegraph(f->shown,
+				 &(struct flamegraph_options){
+					 .title = title_of(a),
+					 .subtitle = subtitle,
+					 .incomplete = a->x->incomplete,
+					 .weight = a->what.weight,
+					 .width = a->what.width,
+					 .inverted = a->what.inverted,
+					 .reversed = a->what.reversed,
+					 .changes = a->what.base ? f->diff.changes : NULL,
+				 },
+				 &a->x->out, &a->x->err);
+}
+
+const struct route flamegraph_route = {
+	.path = "export/flamegraph",
+	.about = "a flame graph",
+	.content_type = "image/svg+xml",
+	.flags = ROUTE_OF_RECORDING | ROUTE_MAY_HAVE_REST,
+	.parameters =
+		(const struct route_parameter[]){
+			WHAT_VALUE,
+			WHAT_AT,
+			WHAT_WEIGHT,
+			WHAT_CHANGED,
+			WHAT_SWITCH("inverted", inverted, "roots on top; default false"),
+			WHAT_REVERSED("allocated"),
+			WHAT_TITLE,
+			WHAT_PIXELS("width", width, "default as wide as the window"),
+			PASSED_OVER_LOOKS,
+			PASSED_OVER_ORDER,
+			{0}},
+	ROUTE_ASKS(struct flame, picture_ask, flame_done),
+	.write = flamegraph_write,
+};
+
+static int flame_file_write(struct asking *a)
+{
+	const struct flame *f = a->result;
+	const struct flame_options options = flame_options(a, FLAME_FILE_NODES);
+	char subtitle[SUBTITLE_MAX];
+
+	write_subtitle(a, "", subtitle);
+	return export_flame_file(f->shown,
+				 &(struct flame_file_options){
+					 .title = title_of(a),
+					 .subtitle = subtitle,
+					 .incomplete = a->x->incomplete,
+					 .weight = a->what.weight,
+					 .reversed = a->what.reversed,
+					 .flame = &options,
+				 },
+				 &a->x->out, &a->x->err);
+}
+
+const struct route flame_file_route = {
+	.path = "export/flamegraph.html",
+	.about = "the page's flame graph, as a file that needs no collector",
+	.content_type = "text/html; charset=utf-8",
+	.flags = ROUTE_OF_RECORDING | ROUTE_MAY_HAVE_REST,
+	.parameters = (const struct route_parameter[]){WHAT_VALUE,
+						       WHAT_AT,
+						       WHAT_WEIGHT,
+						       WHAT_CHANGED,
+						       WHAT_REVERSED("allocated"),
+						       WHAT_TITLE,
+						       {0}},
+	ROUTE_ASKS(struct flame, picture_ask, flame_done),
+	.write = flame_file_write,
+};

@@ -1,12 +1,18 @@
 #pragma once
-/* The parameters besides filters that most questions under /data/ID take: one struct for all
- * values, and a reader for each parameter. A route lists the readers that it needs in its table. */
+/* The parameters besides filters that questions take: one struct for all values, and a row for each
+ * that several routes have. A route lists the rows that it needs in its table. */
 #include "collector/answers/weight.h"
+#include "collector/http/routes/parameters.h"
 #include "collector/http/routes/values.h"
 #include "collector/query/query.h"
 
 #define BASE_MAX  256
 #define TITLE_MAX 256
+
+enum what_order { ORDER_USUAL, ORDER_ASCENDING, ORDER_DESCENDING };
+
+/* Of maps: all, those of which it is true, or the others. */
+enum what_only { ANY, ONLY_TRUE, ONLY_FALSE };
 
 struct what {
 	struct filter filter;
@@ -17,10 +23,11 @@ struct what {
 	enum grouping grouping;
 	uint64_t skip, count;
 	const char *sort_by; /* as given; owned by the request. NULL: not given */
-	bool ascending;
+	enum what_order order;
+	uint32_t key;		   /* what sort_by means to a route with words of its own */
 	uint64_t start_ns, end_ns; /* of a timeline */
 	uint32_t points;
-	double percent_min;
+	double percent_min;	/* < 0: not given */
 	uint32_t width, height; /* of a picture; 0: not given */
 	bool graphs, strip;	/* generate_graphs, strip_template_args */
 	uint64_t young_ns;
@@ -31,71 +38,84 @@ struct what {
 		bands_by; /* as given; owned by the request. NULL: no bands, or those of `series` */
 	struct series_question bands;
 	struct series_filters series;
-	char title[TITLE_MAX]; /* "": not given */
-	const char *file;      /* owned by the request; NULL: not given */
-	char base[BASE_MAX];   /* of a diff: "ID" or "ID@TIME"; "": not given */
+	/* Owned by the request; NULL: not given. */
+	const char *title, *file;
+	const char *base; /* of a diff: "ID" or "ID@TIME" */
+	/* Of maps. */
+	uint64_t map; /* its number; NO_TIME: any */
+	uint64_t peak_rss_min, peak_rss_max;
+	enum what_only readable, writable, executable, jemalloc, bytehound;
+	bool with_regions, with_usage;
 };
 
 typedef int what_reader(void *what, const struct view *view, const char *name, const char *value,
 			struct err_text *err);
-what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by, what_order,
-	what_moment, what_points, what_bands, what_bands_by, what_series, what_percent, what_young,
-	what_base, what_graphs, what_strip, what_pixels, what_title, what_file, what_inverted,
-	what_reversed, what_table, what_with_stacks, what_preview;
+what_reader what_value, what_at, what_bands_by, what_series;
+extern const struct parameter_word what_orders[], what_weights[], what_groupings[];
 
-#define PREVIEW_MOST 1024
+#define WHAT(label, form, member, takes, about, ...)                                               \
+	PARAMETER(struct what, label, form, member, takes, about, ##__VA_ARGS__)
+#define WHAT_SWITCH(label, member, about) PARAMETER_SWITCH(struct what, label, member, about)
+#define WHAT_NUMBER(label, member, about)                                                          \
+	WHAT(label, PARAMETER_NUMBER, member, "a whole number", about)
+#define WHAT_RANGE(label, member, from, to, takes, about)                                          \
+	WHAT(label, PARAMETER_NUMBER, member, takes, about, .least = from, .most = to)
+
 #define WHAT_PREVIEW                                                                               \
-	{                                                                                          \
-		"preview", what_preview, "2 to 1024",                                              \
-			"a quick estimate: one in so many of the matched blocks is looked at, "    \
-			"and stands for the others"                                                \
-	}
-
+	WHAT_RANGE("preview", filter.one_in, 2, 1024, "a number from 2 to 1024",                   \
+		   "a quick estimate: one in so many of the matched blocks is looked at, and "     \
+		   "stands for the others")
 #define WHAT_VALUE                                                                                 \
-	{                                                                                          \
-		"value", what_value, "allocated, leaked, freed, in-use or peak",                   \
-			"which of the matched blocks count"                                        \
-	}
-#define WHAT_AT                                                                                    \
-	{                                                                                          \
-		"at", what_at, "time", "those in use at this moment"                               \
-	}
+	PARAMETER_BY("value", what_value, "allocated, leaked, freed, in-use or peak",              \
+		     "which of the matched blocks count")
+#define WHAT_AT PARAMETER_BY("at", what_at, "time", "those in use at this moment")
 #define WHAT_WEIGHT                                                                                \
-	{                                                                                          \
-		"weight", what_weight, "bytes or blocks", "default bytes"                          \
-	}
+	WHAT("weight", PARAMETER_WORD, weight, "bytes or blocks", "default bytes",                 \
+	     .words = what_weights)
 #define WHAT_BY                                                                                    \
-	{                                                                                          \
-		"by", what_by, "site, function or backtrace", "what a group is; default site"      \
-	}
+	WHAT("by", PARAMETER_WORD, grouping, "site, function or backtrace",                        \
+	     "what a group is; default site", .words = what_groupings)
 #define WHAT_BANDS                                                                                 \
-	{"by", what_bands_by, "site, function, module, backtrace or custom",                       \
-	 "in bands: of the largest of these, or of `series`; default none"},                       \
-		{"bands", what_bands, "1 to 32", "so many of the largest; default 8"},             \
-	{                                                                                          \
-		"series", what_series, "NAME:FILTER=VALUE&FILTER=VALUE...",                        \
-			"a band of by=custom; may be there again, and a block is of the first "    \
-			"that it fits"                                                             \
-	}
-#define WHAT_SKIP                                                                                  \
-	{                                                                                          \
-		"skip", what_number, "whole number", "leave out so many groups"                    \
-	}
+	PARAMETER_BY("by", what_bands_by, "site, function, module, backtrace or custom",           \
+		     "in bands: of the largest of these, or of `series`; default none"),           \
+		WHAT_RANGE("bands", bands.most, 1, SERIES_MAX, "a number from 1 to 32",            \
+			   "so many of the largest; default 8"),                                   \
+		PARAMETER_BY("series", what_series, "NAME:FILTER=VALUE&FILTER=VALUE...",           \
+			     "a band of by=custom; may be there again, and a block is of the "     \
+			     "first that it fits")
+#define WHAT_SPAN                                                                                  \
+	WHAT("start", PARAMETER_TIME, start_ns, "time",                                            \
+	     "the part of the recording that is shown begins here; default its start"),            \
+		WHAT("end", PARAMETER_TIME, end_ns, "time", "and ends here; default its end")
+#define WHAT_PAGE                                                                                  \
+	WHAT_NUMBER("skip", skip, "leave out so many"),                                            \
+		WHAT_NUMBER("count", count, "give at most so many")
+#define WHAT_GROUPS                                                                                \
+	WHAT_NUMBER("skip", skip, "leave out so many groups"),                                     \
+		WHAT_NUMBER("count", count, "give at most so many groups")
+#define WHAT_ORDER(about)                                                                          \
+	WHAT("order", PARAMETER_WORD, order, "asc or dsc", about, .words = what_orders)
 #define WHAT_STRIP                                                                                 \
-	{                                                                                          \
-		"strip_template_args", what_strip, "true or false",                                \
-			"functions without template arguments; default false"                      \
-	}
-#define WHAT_COUNT                                                                                 \
-	{                                                                                          \
-		"count", what_number, "whole number", "give at most so many groups"                \
-	}
+	WHAT_SWITCH("strip_template_args", strip,                                                  \
+		    "functions without template arguments; default false")
+#define WHAT_GRAPHS                                                                                \
+	WHAT_SWITCH("generate_graphs", graphs, "with addresses of pictures; default false")
+#define WHAT_PERCENT(things, default)                                                              \
+	WHAT("percent_min", PARAMETER_PERCENT, percent_min, "a number from 0 to 100",              \
+	     "leave out " things " with less than this part of the whole; default " default)
+#define WHAT_BASE(takes, about)                                                                    \
+	WHAT("base", PARAMETER_TEXT, base, takes, about, .most = BASE_MAX - 1)
+#define WHAT_REVERSED(from)                                                                        \
+	WHAT_SWITCH("reversed", reversed,                                                          \
+		    "from the functions that " from " to their callers; default false")
+#define WHAT_TITLE                                                                                 \
+	WHAT("title", PARAMETER_TEXT, title, "a text of at most 255 bytes", "default the command", \
+	     .most = TITLE_MAX - 1)
+#define WHAT_PIXELS(label, member, about)                                                          \
+	WHAT_RANGE(label, member, 10, 10000, "a number of pixels from 10 to 10000", about)
 
 /* Sets the defaults. The caller always calls what_done. */
 void what_init(struct what *what, struct exchange *x);
-/* Sets the defaults and reads the request's parameters. The caller calls what_done even after an
- * error. */
-int what_read(struct exchange *x, const struct route_parameter *table, struct what *what);
 void what_done(struct what *what);
 /* Computes the memory in use over time. `ret_series` has at least one band if the request asks for
  * bands. After a return of 0 the caller calls timeline_done and series_done. */

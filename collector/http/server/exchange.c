@@ -29,10 +29,12 @@ struct exchange *exchange_new(struct sources *sources, const char *path)
 	x->begun_ns = uv_hrtime();
 	x->status = 200;
 	x->upload = -1;
+	x->step = routes_begin;
 	if (asked_init(&x->request, path) < 0) {
 		free(x);
 		return NULL;
 	}
+	routes_find(x);
 	return x;
 }
 
@@ -290,11 +292,16 @@ void workers_close(struct workers *workers)
 	uv_close((uv_handle_t *)&workers->looking, NULL);
 }
 
+static bool runs_sql(const struct exchange *x)
+{
+	return x->route.flags & ROUTE_RUNS_SQL || asked_get(&x->request, "custom_filter");
+}
+
 static void join_workers(struct workers *workers, struct exchange *x)
 {
 	x->workers = workers;
 	x->begun_ms = uv_now(workers->loop);
-	x->runs_sql = route_runs_sql(x);
+	x->runs_sql = runs_sql(x);
 	x->next_of_all = workers->all;
 	workers->all = x;
 	if (!workers->closing && !uv_is_active((uv_handle_t *)&workers->looking))
@@ -305,7 +312,7 @@ void workers_submit(struct workers *workers, struct exchange *x)
 {
 	if (!x->workers)
 		join_workers(workers, x);
-	if (route_on_loop(x)) {
+	if (x->route.flags & ROUTE_ON_LOOP) {
 		x->result = x->step(x);
 		x->state = EXCHANGE_SENDING;
 		workers->ready(x);

@@ -19,24 +19,22 @@
 #include "base/error.h"
 #include "collector/http/server/access.h"
 #include "collector/http/server/request.h"
+#include "collector/http/server/route.h"
 #include "collector/query/query.h"
 #include "collector/recording/completeness.h"
 
-struct exchange;
 struct page_asset;
 struct source;
 struct sources;
-
-/* A step returns 0 if the answer is complete, 1 if more follows, -EAGAIN if it has to be called
- * again soon (or after `again_ms` if that is set), or another negative errno if it failed; then
- * `err` holds the reason and `parameter` the parameter at fault. The client gets a failure before
- * the first byte of the body as a JSON error; a later failure closes the connection. */
-typedef int exchange_step(struct exchange *x);
 
 enum exchange_state { EXCHANGE_WAITING, EXCHANGE_LATER, EXCHANGE_RUNNING, EXCHANGE_SENDING };
 
 struct exchange {
 	struct request request;
+	struct route route; /* that the path asks for; its path is NULL where there is none */
+	char id[256];	    /* of /data/ID/..., else "" */
+	const char *rest;   /* what follows the route's path ("flame.svg" of export/flamegraph, the
+			       number of backtrace/7), or "" */
 	/* The answer. Steps write it; the loop reads it between steps. */
 	int status;
 	const char *content_type;
@@ -104,7 +102,7 @@ void workers_init(struct workers *workers, uv_loop_t *loop, void (*ready)(struct
 /* Stops starting steps. Exchanges are freed as their connections close (exchange_abandon). */
 void workers_close(struct workers *workers);
 /* Runs the next step of `x` on a worker thread, or at once if the loop itself answers its route
- * (route_on_loop). */
+ * (ROUTE_ON_LOOP). */
 void workers_submit(struct workers *workers, struct exchange *x);
 
 struct exchange *exchange_new(struct sources *sources, const char *path);

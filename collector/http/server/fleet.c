@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "collector/catalogue/store.h"
 #include "collector/answers/json.h"
-#include "collector/http/server/routes.h"
+#include "collector/answers/answer.h"
 #include "collector/http/server/sources.h"
 #include "collector/recording/stream_id.h"
 

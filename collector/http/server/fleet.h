@@ -17,12 +17,16 @@
 #include "base/error.h"
 #include "collector/recording/stream_id.h"
 
+struct answer;
 struct fleet;
 struct json;
 struct sources;
 
 struct fleet *fleet_new(void); /* NULL: no memory */
 void fleet_free(struct fleet *fleet);
+
+/* What is said of a recording (struct source_line): fleet/list.c. */
+extern const struct answer list_answer;
 
 /* A watcher, valid between sources_watch and sources_unwatch. */
 struct fleet_watcher {

@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "base/spawn.h"
+#include "collector/answers/answer.h"
+#include "collector/http/server/exchange.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources_state.h"
 #include "collector/recording/names.h"
@@ -26,10 +28,11 @@
 #define AGAIN_MS    50
 #define DISK_LEAST  (64u << 20) /* the catalogue and names need files, too */
 
-const struct route_parameter import_parameters[] = {
-	{"name", NULL, "text", "what the file is called: for sentences, and for people"},
-	{"format", NULL, TAKES_FORMATS, "default: told by the content"},
-	{"unit", NULL, "bytes, blocks or a word", "collapsed: what its numbers are"},
+static const struct route_parameter import_parameters[] = {
+	PARAMETER_BY("name", NULL, "text",
+		     "what the file is called: for sentences, and for people"),
+	PARAMETER_BY("format", NULL, TAKES_FORMATS, "default: told by the content"),
+	PARAMETER_BY("unit", NULL, "bytes, blocks or a word", "collapsed: what its numbers are"),
 	{0},
 };
 
@@ -357,7 +360,6 @@ static int import_tell(struct exchange *x, struct importing *i, int status)
 	uint64_t code;
 
 	if (WIFEXITED(status) && !WEXITSTATUS(status) && i->said[0] == '{') {
-		x->content_type = "application/json";
 		buf_append(&x->out, i->said, i->length);
 		return buf_error(&x->out);
 	}
@@ -369,7 +371,7 @@ static int import_tell(struct exchange *x, struct importing *i, int status)
 	return err_set(&x->err, -EBADMSG, "%s", sentence);
 }
 
-int import_step(struct exchange *x)
+static int import_step(struct exchange *x)
 {
 	struct importing *i;
 	int r = x->work ? 0 : import_begin(x), status = 0;
@@ -387,3 +389,12 @@ int import_step(struct exchange *x)
 	upload_done(x);
 	return import_tell(x, i, status);
 }
+
+const struct route import_route = {
+	.path = "/import",
+	.about = "a file of another tool, or a recording, becomes a stream",
+	.method = ROUTE_FILE,
+	.parameters = import_parameters,
+	.answer = &import_answer,
+	.step = import_step,
+};

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collector/http/server/exchange.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/token.h"
 
@@ -46,7 +47,6 @@ static int login_go_on(struct exchange *x)
 {
 	x->status = 303;
 	x->location = "./";
-	x->content_type = "text/html; charset=utf-8";
 	return 0;
 }
 
@@ -57,11 +57,11 @@ static int not_here(struct exchange *x)
 		       "an order brings it as Authorization: Bearer TOKEN");
 }
 
-int login_step(struct exchange *x)
+static int login_step(struct exchange *x)
 {
 	char token[TOKEN_MAX + 1];
 	uint64_t now_ms = uv_now(x->workers->loop);
-	int r = x->access->local ? not_here(x) : no_parameters(x);
+	int r = x->access->local ? not_here(x) : 0;
 
 	if (r < 0)
 		return r;
@@ -81,7 +81,7 @@ int login_step(struct exchange *x)
 	return login_go_on(x);
 }
 
-int logout_step(struct exchange *x)
+static int logout_step(struct exchange *x)
 {
 	if (x->access->local)
 		return not_here(x);
@@ -89,3 +89,20 @@ int logout_step(struct exchange *x)
 	access_write_cookie(x->access, "", x->set_cookie);
 	return login_go_on(x);
 }
+
+const struct route login_route = {
+	.path = "/login",
+	.about = "a form for the token",
+	.content_type = "text/html; charset=utf-8",
+	.flags = ROUTE_ON_LOOP,
+	.method = ROUTE_LOGIN,
+	.step = login_step,
+};
+const struct route logout_route = {
+	.path = "/logout",
+	.about = "ends what the form began",
+	.content_type = "text/html; charset=utf-8",
+	.flags = ROUTE_ON_LOOP,
+	.method = ROUTE_LOGOUT,
+	.step = logout_step,
+};

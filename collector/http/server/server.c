@@ -194,7 +194,7 @@ static int send_head(struct lws *wsi, struct exchange *x)
 		return -1;
 	if (add_access(wsi, x, &p, end))
 		return -1;
-	if (x->status == 405 && add_header(wsi, "allow:", route_methods(x), &p, end))
+	if (x->status == 405 && add_header(wsi, "allow:", route_methods(&x->route), &p, end))
 		return -1;
 	if (lws_finalize_write_http_header(wsi, start, &p, end))
 		return -1;
@@ -298,7 +298,7 @@ static bool is_type(struct lws *wsi, const char *wanted)
 
 static int read_post(struct lws *wsi, struct exchange *x)
 {
-	const enum route_method method = route_method(x);
+	const enum route_method method = x->route.method;
 	bool question = method == ROUTE_QUESTION || method == ROUTE_GET_OR_QUESTION;
 	char text[24];
 	uint64_t length;
@@ -366,7 +366,7 @@ static int tell_rights(struct server *server, struct exchange *x, const struct c
 {
 	uint64_t now_ms = uv_now(server->listener.loop);
 
-	if (r < 0 || !route_tells_rights(x))
+	if (r < 0 || !(x->route.flags & ROUTE_TELLS_RIGHTS))
 		return r;
 	x->may_order = access_may_order(x->access, claim, now_ms, &x->why_not);
 	x->logged_in = access_is_logged_in(x->access, claim, now_ms);
@@ -378,7 +378,8 @@ static int check_access(struct server *server, struct lws *wsi, struct exchange 
 	char host[HOST_MAX], origin[HOST_MAX], authorization[AUTHORIZATION_MAX],
 		cookie[REQUEST_BYTES_MAX], forwarded[FORWARDED_MAX];
 	const struct asker *asker = asker_of(server, wsi);
-	const enum route_method method = route_method(x);
+	const enum route_method method = x->route.method;
+	bool order = x->post && (method == ROUTE_ORDER || method == ROUTE_FILE);
 	struct claim claim = {
 		.host = header(wsi, WSI_TOKEN_HOST, host, sizeof(host)),
 		.origin = header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin)),
@@ -388,7 +389,7 @@ static int check_access(struct server *server, struct lws *wsi, struct exchange 
 		.forwarded_for =
 			header(wsi, WSI_TOKEN_X_FORWARDED_FOR, forwarded, sizeof(forwarded)),
 		.reads = reads,
-		.needs_token = route_needs_token(x),
+		.needs_token = order || x->route.flags & ROUTE_NEEDS_TOKEN,
 		.brings_token = method == ROUTE_LOGIN || method == ROUTE_LOGOUT,
 	};
 
@@ -451,7 +452,7 @@ static int server_read_request(struct server *server, struct lws *wsi, struct ex
 		r = read_post(wsi, x);
 		if (r < 0)
 			return r;
-	} else if (!strcmp(route_methods(x), "POST")) {
+	} else if (!strcmp(route_methods(&x->route), "POST")) {
 		return server_refuse(x, 405, -EINVAL, "only POST is answered here");
 	}
 	return read_arguments(wsi, x);
@@ -486,7 +487,6 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	session->x = x;
 	set_busy(server, wsi, true);
 	x->connection = wsi;
-	x->step = route_begin;
 	x->result = server_read_request(server, wsi, x, length);
 	if (x->result < 0 && wants_login_page(wsi, x)) {
 		x->result = login_page(x, "");
@@ -500,7 +500,7 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 		return 0;
 	}
 	if (x->post &&
-	    route_method(x) !=
+	    x->route.method !=
 		    ROUTE_LOGOUT) { /* until the body is there the library's own time limit holds */
 		lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, BODY_SECONDS);
 		return 0;

@@ -161,6 +161,29 @@ export interface Rights {
 	import_bytes: number;
 }
 
+export interface Openapi {
+	/** The version of OpenAPI. */
+	openapi: string;
+	info: OpenapiInfo;
+	/** By path: OpenAPI 3.1, 4.8.9. */
+	paths: Record<string, unknown>;
+	components: OpenapiComponents;
+}
+
+export interface OpenapiInfo {
+	/** Of the API. */
+	title: string;
+	/** Of the API, not of the collector. */
+	version: string;
+}
+
+export interface OpenapiComponents {
+	/** By name: OpenAPI 3.1, 4.8.27. */
+	securitySchemes: Record<string, unknown>;
+	/** Of answers, by name: JSON Schema, draft 2020-12. */
+	schemas: Record<string, unknown>;
+}
+
 export interface Allocations {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
@@ -1570,6 +1593,7 @@ export interface Answers {
 	'questions': Question[];
 	'snapshots': FleetSnapshot[];
 	'rights': Rights;
+	'openapi.json': Openapi;
 	'allocations': Allocations;
 	'allocation_groups': AllocationGroups;
 	'tree': TreeNode;

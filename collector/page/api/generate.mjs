@@ -22,6 +22,7 @@ function typeOf(schema) {
 	if (schema.$ref) return nameOf(schema.$ref);
 	if (schema.anyOf) return schema.anyOf.map(typeOf).join(' | ');
 	if (schema.enum) return schema.enum.map((word) => `'${word}'`).join(' | ');
+	if (!schema.type) return 'unknown';
 	if (Array.isArray(schema.type)) return schema.type.map((type) => simple[type]).join(' | ');
 	if (schema.type === 'array' && schema.maxItems) return `[${Array.from({ length: schema.maxItems }, () => typeOf(schema.items)).join(', ')}]`;
 	if (schema.type === 'array') {

@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/answers/json.h"
+#include "collector/answers/schema.h"
 #include "collector/formats/formats.h"
+#include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
-#include "collector/http/server/schema.h"
-#include "collector/http/routes/values.h"
 #include "collector/query/query.h"
 
 #include "base/ban.h"
@@ -70,18 +69,21 @@ static void write_filter(struct json *json, const struct filter_name *filter,
 		write_parameter(json, name, "query", filter->takes, filter->about);
 }
 
-static void write_parameters(struct json *json, const struct route_info *info)
+static void write_parameters(struct json *json, const struct route *route)
 {
+	bool of_recording = route->flags & ROUTE_OF_RECORDING;
+
 	json_array(json, "parameters");
-	if (info->of_recording)
+	if (of_recording)
 		write_parameter(json, "id", "path", NULL,
 				"32 hexadecimal digits, a unique beginning of them, or \"last\"");
-	if (info->has_number)
+	if (route->flags & ROUTE_HAS_REST)
 		write_parameter(json, "number", "path", NULL, "a backtrace_id");
-	for (const struct route_parameter *p = info->parameters; p && p->name; p++)
+	for (const struct route_parameter *p = route->parameters; p && p->name; p++)
 		write_parameter(json, p->name, "query", p->takes, p->about);
-	for (const struct filter_name *f = filter_names; info->filters && f->name; f++)
-		write_filter(json, f, info->takes_filter);
+	for (const struct filter_name *f = filter_names;
+	     of_recording && route->parameters && f->name; f++)
+		write_filter(json, f, route->takes_filter);
 	json_end(json, ']');
 }
 
@@ -152,34 +154,40 @@ static void write_incomplete(struct json *json)
 	json_end(json, '}');
 }
 
-/* For a row of events the schema says what the data of each event is. */
-static void write_schema(struct json *json, const struct route_info *info)
+static bool needs_token(const struct route *route)
 {
-	bool events = !strcmp(info->content_type, "text/event-stream");
+	return route->flags & ROUTE_NEEDS_TOKEN || route->method == ROUTE_ORDER ||
+	       route->method == ROUTE_FILE;
+}
 
-	if (!info->answer)
+/* For a row of events the schema says what the data of each event is. */
+static void write_schema(struct json *json, const struct route *route)
+{
+	bool events = !strcmp(route_type(route), "text/event-stream");
+
+	if (!route->answer)
 		return;
 	if (events)
 		json_object(json, "x-event-data");
-	schema_refer(json, info->answer, info->is_array);
+	schema_refer(json, route->answer, route->flags & ROUTE_ARRAY);
 	if (events)
 		json_end(json, '}');
 }
 
-static void write_responses(struct json *json, const struct route_info *info)
+static void write_responses(struct json *json, const struct route *route)
 {
+	const char *whole = route_type(route);
 	char type[64];
 
-	snprintf(type, sizeof(type), "%.*s", (int)strcspn(info->content_type, ";"),
-		 info->content_type);
+	snprintf(type, sizeof(type), "%.*s", (int)strcspn(whole, ";"), whole);
 	json_object(json, "responses");
 	json_object(json, "200");
-	json_string(json, "description", info->about);
-	if (info->of_recording)
+	json_string(json, "description", route->about);
+	if (route->flags & ROUTE_OF_RECORDING)
 		write_incomplete(json);
 	json_object(json, "content");
 	json_object(json, type);
-	write_schema(json, info);
+	write_schema(json, route);
 	json_end(json, '}');
 	json_end(json, '}');
 	json_end(json, '}');
@@ -187,7 +195,7 @@ static void write_responses(struct json *json, const struct route_info *info)
 	json_string(json, "description",
 		    "{\"error\", \"parameter\"}: a parameter was not understood");
 	json_end(json, '}');
-	if (info->needs_token) {
+	if (needs_token(route)) {
 		json_object(json, "401");
 		json_string(json, "description",
 			    "{\"error\"}: the token is missing, or is another one");
@@ -220,72 +228,101 @@ static void write_security_scheme(struct json *json)
 	json_end(json, '}');
 }
 
-static void write_method(struct json *json, const struct route_info *info, bool post)
+static void write_method(struct json *json, const struct route *route, bool post)
 {
 	json_object(json, post ? "post" : "get");
-	json_string(json, "summary", info->about);
-	if (info->format && info->format->title) {
-		json_string(json, "x-title", info->format->title);
-		json_string(json, "x-file", info->format->file);
+	json_string(json, "summary", route->about);
+	if (route->format && route->format->title) {
+		json_string(json, "x-title", route->format->title);
+		json_string(json, "x-file", route->format->file);
 	}
-	write_parameters(json, info);
-	if (info->needs_token)
+	write_parameters(json, route);
+	if (needs_token(route))
 		write_security(json);
-	if (info->method == ROUTE_ORDER)
-		write_order_body(json, info->body);
-	else if (info->method == ROUTE_FILE)
+	if (route->method == ROUTE_ORDER)
+		write_order_body(json, route->body);
+	else if (route->method == ROUTE_FILE)
 		write_file_body(json);
 	else if (post)
 		write_text_body(json);
-	write_responses(json, info);
+	write_responses(json, route);
 	json_end(json, '}');
 }
 
-static void write_route(void *context, const struct route_info *info)
+static void write_route(void *context, const struct route *route, const char *path)
 {
 	struct json *json = context;
 
-	json_object(json, info->path);
-	if (info->method == ROUTE_GET || info->method == ROUTE_GET_OR_QUESTION)
-		write_method(json, info, false);
-	if (info->method != ROUTE_GET)
-		write_method(json, info, true);
+	json_object(json, path);
+	if (route->method == ROUTE_GET || route->method == ROUTE_GET_OR_QUESTION)
+		write_method(json, route, false);
+	if (route->method != ROUTE_GET)
+		write_method(json, route, true);
 	json_end(json, '}');
 }
 
-static void add_schemas(void *context, const struct route_info *info)
+static void add_schemas(void *context, const struct route *route, const char *path)
 {
-	if (info->answer)
-		schemas_add(context, info->answer,
-			    info->of_recording && !info->is_array && info->method != ROUTE_ORDER);
+	(void)path;
+	if (route->answer)
+		schemas_add(context, route->answer,
+			    route->flags & ROUTE_OF_RECORDING && !(route->flags & ROUTE_ARRAY) &&
+				    route->method != ROUTE_ORDER);
 }
 
-int openapi_step(struct exchange *x)
+/* ---- the description of the description ---- */
+
+static const struct answer_field info_fields[] = {
+	BY_HAND("title", ANSWER_TEXT, NULL, "of the API"),
+	BY_HAND("version", ANSWER_TEXT, NULL, "of the API, not of the collector"),
+	{0},
+};
+static const struct answer info_answer = {"openapi_info", info_fields};
+
+static const struct answer_field components_fields[] = {
+	BY_HAND("securitySchemes", ANSWER_VALUE, NULL, "by name: OpenAPI 3.1, 4.8.27",
+		.shape = ANSWER_NAMED),
+	BY_HAND("schemas", ANSWER_VALUE, NULL, "of answers, by name: JSON Schema, draft 2020-12",
+		.shape = ANSWER_NAMED),
+	{0},
+};
+static const struct answer components_answer = {"openapi_components", components_fields};
+
+static const struct answer_field openapi_fields[] = {
+	BY_HAND("openapi", ANSWER_TEXT, NULL, "the version of OpenAPI"),
+	BY_HAND("info", ANSWER_OBJECT, NULL, "", .of = &info_answer),
+	BY_HAND("paths", ANSWER_VALUE, NULL, "by path: OpenAPI 3.1, 4.8.9", .shape = ANSWER_NAMED),
+	BY_HAND("components", ANSWER_OBJECT, NULL, "", .of = &components_answer),
+	{0},
+};
+static const struct answer openapi_answer = {"openapi", openapi_fields};
+
+static int openapi_write(struct asking *a)
 {
 	struct schemas schemas = {.count = 0};
-	struct json json;
-	int r = no_parameters(x);
+	struct json *json = &a->json;
 
-	if (r < 0)
-		return r;
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
-	json_string(&json, "openapi", "3.1.0");
-	json_object(&json, "info");
-	json_string(&json, "title", "heapcast");
-	json_string(&json, "version", "1");
-	json_end(&json, '}');
-	json_object(&json, "paths");
-	routes_each(write_route, &json);
-	json_end(&json, '}');
-	json_object(&json, "components");
-	write_security_scheme(&json);
-	json_object(&json, "schemas");
+	json_string(json, "openapi", "3.1.0");
+	json_object(json, "info");
+	json_string(json, "title", "heapcast");
+	json_string(json, "version", "1");
+	json_end(json, '}');
+	json_object(json, "paths");
+	routes_each(write_route, json);
+	json_end(json, '}');
+	json_object(json, "components");
+	write_security_scheme(json);
+	json_object(json, "schemas");
 	routes_each(add_schemas, &schemas);
-	schemas_write(&json, &schemas);
-	json_end(&json, '}');
-	json_end(&json, '}');
-	json_end(&json, '}');
-	return buf_error(&x->out);
+	schemas_write(json, &schemas);
+	json_end(json, '}');
+	json_end(json, '}');
+	return 0;
 }
+
+const struct route openapi_route = {
+	.path = "/openapi.json",
+	.about = "this description",
+	.answer = &openapi_answer,
+	.write = openapi_write,
+};

@@ -1,5 +1,5 @@
 /* See schema.h. */
-#include "collector/http/server/schema.h"
+#include "collector/answers/schema.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -92,6 +92,8 @@ static void write_type(struct json *json, const struct answer_field *f)
 		write_reference(json, object_of(f));
 	} else if (f->kind == ANSWER_FREE) {
 		write_free(json);
+	} else if (f->kind == ANSWER_VALUE) {
+		return;
 	} else if (f->may_be_null) {
 		json_array(json, "type");
 		json_string(json, NULL, types[f->kind]);

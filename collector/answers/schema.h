@@ -1,6 +1,6 @@
 #pragma once
 /* Describes answers as JSON Schemas (draft 2020-12), made from the rows that also write them
- * (export/answer.h). */
+ * (answer.h). */
 #include <stdbool.h>
 
 #define SCHEMAS_MAX 96
