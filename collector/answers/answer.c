@@ -112,17 +112,56 @@ static const void *pointer_at(const void *at)
 	return value;
 }
 
+uint64_t answer_number(const struct answer_field *f, const void *at)
+{
+	switch (f->kind) {
+	case ANSWER_U32:
+		return u32_at(at);
+	case ANSWER_BOOL:
+		return *(const bool *)at;
+	case ANSWER_FLAG:
+		return (u32_at(at) & f->mask) != 0;
+	case ANSWER_USAGE:
+		return ((const struct usage *)at)->bytes;
+	default:
+		return u64_at(at);
+	}
+}
+
+const char *answer_hex(char room[ANSWER_TEXT_MOST], const uint8_t *bytes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && 2 * i + 2 < ANSWER_TEXT_MOST; i++)
+		snprintf(room + (size_t)2 * i, 3, "%02x", bytes[i]);
+	return count ? room : NULL;
+}
+
+const char *answer_text(const struct answer_field *f, const void *at, char room[ANSWER_TEXT_MOST])
+{
+	switch (f->kind) {
+	case ANSWER_TEXT:
+		return pointer_at(at);
+	case ANSWER_CHARS:
+		return at;
+	case ANSWER_WORD:
+		return f->words[u32_at(at)];
+	case ANSWER_ID:
+		return stream_id_format(room, at);
+	case ANSWER_HEX:
+		return answer_hex(room, at, u32_at((const char *)at - f->at + f->count_at));
+	default:
+		return NULL;
+	}
+}
+
 static int answer_put(struct json *json, const char *key, const struct answer_field *f,
 		      const void *at, const struct answer_context *context)
 {
-	char id[STREAM_ID_TEXT];
+	char room[ANSWER_TEXT_MOST];
 
 	switch (f->kind) {
 	case ANSWER_U64:
-		json_u64(json, key, u64_at(at));
-		break;
 	case ANSWER_U32:
-		json_u64(json, key, u32_at(at));
+		json_u64(json, key, answer_number(f, at));
 		break;
 	case ANSWER_I64:
 		json_i64(json, key, (int64_t)u64_at(at));
@@ -131,25 +170,18 @@ static int answer_put(struct json *json, const char *key, const struct answer_fi
 		json_double(json, key, double_at(at));
 		break;
 	case ANSWER_BOOL:
-		json_bool(json, key, *(const bool *)at);
-		break;
 	case ANSWER_FLAG:
-		json_bool(json, key, u32_at(at) & f->mask);
+		json_bool(json, key, answer_number(f, at));
 		break;
 	case ANSWER_KIB:
 		json_u64(json, key, u64_at(at) * 1024);
 		break;
 	case ANSWER_TEXT:
-		json_string(json, key, pointer_at(at));
-		break;
 	case ANSWER_CHARS:
-		json_string(json, key, at);
-		break;
 	case ANSWER_WORD:
-		json_string(json, key, f->words[u32_at(at)]);
-		break;
 	case ANSWER_ID:
-		json_string(json, key, stream_id_format(id, at));
+	case ANSWER_HEX:
+		json_string(json, key, answer_text(f, at, room));
 		break;
 	case ANSWER_USAGE:
 		json_usage(json, key, at);
@@ -219,6 +251,7 @@ static bool answer_is_there(const struct answer_field *f, const char *object)
 	case IF_TIME:
 		return u64_at(object + f->if_at) != NO_TIME;
 	case SOMETIMES:
+	case COLUMN_ONLY:
 		break;
 	}
 	return f->write;

@@ -40,6 +40,7 @@ enum answer_kind {
 	ANSWER_CHARS,	/* char [] */
 	ANSWER_WORD,	/* an enum: one of `words` */
 	ANSWER_ID,	/* struct stream_id, as 32 hexadecimal digits */
+	ANSWER_HEX,	/* bytes in the object, their count at `count_at`; none: null */
 	ANSWER_USAGE,	/* struct usage: json_usage */
 	ANSWER_TIME,	/* ns: {"secs", "fract_nsecs"} */
 	ANSWER_WALL,	/* ns since the start, as a time since the epoch */
@@ -72,7 +73,26 @@ enum answer_when {
 	IF_TIME,   /* if the time at `if_at` is not NO_TIME */
 	IF_TRUE,   /* if the bool at `if_at` is true */
 	IF_FALSE,
-	SOMETIMES, /* by hand, or as `write` decides */
+	SOMETIMES,   /* by hand, or as `write` decides */
+	COLUMN_ONLY, /* a column of the table, and no member */
+};
+
+/* How a member stands in the table of a command (collector/cli/table.h). Its unit says how a number
+ * is written: sizes, durations, counts. */
+struct answer_column {
+	const char *title;
+	uint8_t place; /* from 1, left to right; 0: it is no column */
+	uint8_t gap;   /* blanks more than the one before it */
+	int16_t width; /* negative: aligned left; 0: the last one, as wide as it is */
+	uint8_t form;  /* bits of enum column_form */
+	size_t known_at;
+};
+enum column_form {
+	COLUMN_PLAIN = 1, /* only the digits */
+	COLUMN_DATE = 2,  /* ns since the epoch, up to the minute */
+	COLUMN_DASH = 4,  /* 0, false and "" are "-" */
+	COLUMN_CUT = 8,	  /* a longer text ends without a sign */
+	COLUMN_KNOWN = 16 /* "-" if the bool at known_at is false */
 };
 
 /* Writes one member of `object`, or none. Returns 0 or a negative errno. */
@@ -96,6 +116,7 @@ struct answer_field {
 	uint32_t mask;
 	const struct answer *of;
 	const char *const *words; /* ends with NULL */
+	struct answer_column column;
 };
 
 struct answer {
@@ -130,7 +151,11 @@ struct answer_context {
 #define WHEN(member)	  .when = IF_TRUE, .if_at = offsetof(ANSWER_OF, member)
 #define WHEN_TIME(member) .when = IF_TIME, .if_at = offsetof(ANSWER_OF, member)
 
-/* More designated initializers can follow: .when = IF_SET, WHEN(seen) */
+#define SHOWN(order, heading, columns, ...)                                                        \
+	.column = {.title = heading, .place = order, .width = columns, ##__VA_ARGS__}
+#define KNOWN(member) .form = COLUMN_KNOWN, .known_at = offsetof(ANSWER_OF, member)
+
+/* More designated initializers can follow: .when = IF_SET, WHEN(seen), SHOWN(1, "BYTES", 10) */
 #define ROW(label, member, measure, text, ...)                                                     \
 	{                                                                                          \
 		.name = label, .unit = measure, .about = text,                                     \
@@ -141,6 +166,12 @@ struct answer_context {
 	{                                                                                          \
 		.name = label, .unit = measure, .about = text, .kind = form,                       \
 		.at = offsetof(ANSWER_OF, member), ##__VA_ARGS__                                   \
+	}
+#define ROW_HEX(label, member, number, text, ...)                                                  \
+	{                                                                                          \
+		.name = label, .about = text, .kind = ANSWER_HEX, .may_be_null = true,             \
+		.at = offsetof(ANSWER_OF, member), .count_at = offsetof(ANSWER_OF, number),        \
+		##__VA_ARGS__                                                                      \
 	}
 #define ROW_OBJECT(label, member, answer, text, ...)                                               \
 	{                                                                                          \
@@ -168,14 +199,15 @@ struct answer_context {
 	ROW_LISTED(ANSWER_LIST, label, list, number, answer, text, ##__VA_ARGS__)
 #define ROW_PAGE(label, list, number, answer, text)                                                \
 	ROW_LISTED(ANSWER_PAGE, label, list, number, answer, text)
-#define ROW_COLUMN(label, list, number, item, measure, text)                                       \
-	ROW_COLUMN_AS(label, list, number, item, ANSWER_KIND(ANSWER_AT(list)->item), measure, text)
-#define ROW_COLUMN_AS(label, list, number, item, form, measure, text)                              \
+#define ROW_COLUMN(label, list, number, item, measure, text, ...)                                  \
+	ROW_COLUMN_AS(label, list, number, item, ANSWER_KIND(ANSWER_AT(list)->item), measure,      \
+		      text, ##__VA_ARGS__)
+#define ROW_COLUMN_AS(label, list, number, item, form, measure, text, ...)                         \
 	{                                                                                          \
 		.name = label, .unit = measure, .about = text, .shape = ANSWER_LIST, .kind = form, \
 		.at = offsetof(ANSWER_OF, list), .count_at = offsetof(ANSWER_OF, number),          \
 		.count_size = sizeof(ANSWER_AT(number)), .stride = sizeof(*ANSWER_AT(list)),       \
-		.item_at = offsetof(__typeof__(*ANSWER_AT(list)), item)                            \
+		.item_at = offsetof(__typeof__(*ANSWER_AT(list)), item), ##__VA_ARGS__             \
 	}
 /* `number` numbers at `list`. */
 #define ROW_NUMBERS(label, list, number, measure, text)                                            \
@@ -238,6 +270,14 @@ int json_object_of(struct json *json, const char *key, const struct answer *answ
 
 /* "key": {"bytes", "blocks"}; estimates also have errors and samples. */
 void json_usage(struct json *json, const char *key, const struct usage *usage);
+/* The value of a field at its place: of kinds that are numbers, and of kinds that are texts. */
+uint64_t answer_number(const struct answer_field *field, const void *at);
+#define ANSWER_TEXT_MOST 136
+const char *answer_text(const struct answer_field *field, const void *at,
+			char room[ANSWER_TEXT_MOST]);
+/* The bytes of ANSWER_HEX as digits; NULL: there are none. */
+const char *answer_hex(char room[ANSWER_TEXT_MOST], const uint8_t *bytes, uint32_t count);
+
 /* {"secs":..,"fract_nsecs":..} */
 void json_time(struct json *json, const char *key, uint64_t ns);
 /* Writes `name`, `name`_relative (since the start) and `name`_relative_p (part of the recording, 0

@@ -16,7 +16,7 @@ static const char *const types[] = {
 	[ANSWER_DOUBLE] = "number", [ANSWER_BOOL] = "boolean", [ANSWER_TEXT] = "string",
 	[ANSWER_FLAG] = "boolean",  [ANSWER_KIB] = "integer",  [ANSWER_CHARS] = "string",
 	[ANSWER_WORD] = "string",   [ANSWER_ID] = "string",    [ANSWER_ADDRESS] = "integer",
-	[ANSWER_MS] = "integer",
+	[ANSWER_MS] = "integer",    [ANSWER_HEX] = "string",
 };
 
 /* Returns the answer if the field is an object, or NULL. */
@@ -176,7 +176,7 @@ static void write_all_properties(struct json *json, const struct answer *answer)
 	for (const struct answer_field *f = answer->fields; f->name || f->of; f++) {
 		if (f->kind == ANSWER_MEMBERS)
 			write_all_properties(json, f->of);
-		else
+		else if (f->when != COLUMN_ONLY)
 			write_properties(json, f);
 	}
 }
