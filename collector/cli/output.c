@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/answers/answer.h"
+#include "collector/answers/json.h"
 #include "collector/cli/command.h"
 
 #include "base/ban.h"
@@ -46,11 +48,36 @@ int output_apart(const char *output, const char *source, struct err_text *err)
 		       output);
 }
 
-static int output_write_all(FILE *file, const struct buf *out)
+static int output_put(const struct command *command, const char *name, FILE *to, struct buf *out)
 {
-	if (out->length && fwrite(out->data, 1, out->length, file) != out->length)
-		return -errno;
-	return fflush(file) != 0 ? -errno : 0;
+	struct err_text err = {0};
+	int r = buf_error(out);
+
+	if (!r && ((out->length && fwrite(out->data, 1, out->length, to) != out->length) ||
+		   fflush(to) != 0))
+		r = -errno;
+	if (r < 0) {
+		output_failed(-r);
+		err_set(&err, r, "writing %s: %s", name, strerror(-r));
+	}
+	return r < 0 ? command_fault(command, r, &err) : EXIT_DONE;
+}
+
+int output_json(const struct command *command, FILE *to, struct buf *json)
+{
+	buf_byte(json, '\n');
+	return output_put(command, "to standard output", to, json);
+}
+
+int output_answer(const struct command *command, FILE *to, const struct answer *answer,
+		  const void *object)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+
+	json_init(&json, &out);
+	json_object_of(&json, NULL, answer, object, NULL);
+	return output_json(command, to, &out);
 }
 
 int output_write(const struct command *command, const char *path, struct buf *out)
@@ -59,22 +86,17 @@ int output_write(const struct command *command, const char *path, struct buf *ou
 	bool standard = !strcmp(path, "-");
 	struct err_text err = {0};
 	char absolute[PATH_MAX];
-	int r = buf_error(out);
+	int status;
 
-	if (!standard) {
-		file = r ? NULL : fopen(path, "we");
-		if (!r && !file)
-			r = -errno;
+	if (standard)
+		return output_put(command, "to standard output", stdout, out);
+	file = buf_error(out) ? NULL : fopen(path, "we");
+	if (!file && !buf_error(out)) {
+		err_set(&err, -errno, "writing %s: %s", path, strerror(errno));
+		return command_fault(command, -errno, &err);
 	}
-	if (!r)
-		r = output_write_all(standard ? stdout : file, out);
-	if (r < 0) {
-		output_failed(-r);
-		err_set(&err, r, "writing %s: %s", standard ? "to standard output" : path,
-			strerror(-r));
-		return command_fault(command, r, &err);
-	}
-	if (!standard)
+	status = output_put(command, path, file, out);
+	if (!status)
 		printf("%s\n", realpath(path, absolute) ? absolute : path);
-	return EXIT_DONE;
+	return status;
 }

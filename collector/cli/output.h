@@ -2,6 +2,10 @@
 /* Writing a result to a file that the user named. */
 #include "collector/answers/weight.h"
 
+#include <stddef.h>
+#include <stdio.h>
+
+struct answer;
 struct buf;
 struct command;
 struct err_text;
@@ -16,3 +20,8 @@ void output_failed(int error);
 int output_apart(const char *output, const char *source, struct err_text *err);
 /* Writes `out` to `path` ("-": standard output) and says where it is. Returns an exit status. */
 int output_write(const struct command *command, const char *path, struct buf *out);
+/* Writes JSON, and a newline behind it, to `to`. Returns an exit status. */
+int output_json(const struct command *command, FILE *to, struct buf *json);
+/* Writes an answer as JSON: an object. */
+int output_answer(const struct command *command, FILE *to, const struct answer *answer,
+		  const void *object);

@@ -76,7 +76,7 @@ unsigned terminal_columns(const char *text)
 	return count;
 }
 
-static void put_columns(const char *text, unsigned count)
+void terminal_cut(const char *text, unsigned count)
 {
 	size_t length;
 	uint32_t code;
@@ -98,10 +98,10 @@ unsigned terminal_text(enum style style, const char *text, unsigned width)
 
 	terminal_begin(style);
 	if (cut && width > 3) {
-		put_columns(text, width - 3);
+		terminal_cut(text, width - 3);
 		fputs("...", stdout);
 	} else {
-		put_columns(text, cut ? width : count);
+		terminal_cut(text, cut ? width : count);
 	}
 	terminal_end(style);
 	return cut ? width : count;
@@ -134,7 +134,7 @@ void terminal_paragraph(enum style style, const char *text, unsigned indent)
 			putchar(' ');
 			at++;
 		}
-		put_columns(word, wide);
+		terminal_cut(word, wide);
 		at += wide;
 		first = false;
 		text += length;

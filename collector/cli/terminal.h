@@ -14,6 +14,8 @@ bool terminal_colours(void);
 unsigned terminal_text(enum style style, const char *text, unsigned width);
 /* Returns the columns that terminal_text uses for the whole text. */
 unsigned terminal_columns(const char *text);
+/* Prints the first `columns` columns of `text`, and no sign that there are more. */
+void terminal_cut(const char *text, unsigned columns);
 /* Prints a sentence, wrapped at the width. The caller has begun the first line; the others begin
  * with `indent` blanks. */
 void terminal_paragraph(enum style style, const char *text, unsigned indent);

@@ -8,14 +8,13 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/answers/json.h"
+#include "collector/answers/answer.h"
 
 #include "base/ban.h"
 
@@ -99,27 +98,22 @@ static int analyze_find_find(struct candidates *c, struct err_text *err)
 	return r;
 }
 
-static int print_json_list(struct command_call *call, const struct candidates *c)
-{
-	cleanup(buf_done) struct buf out = {0};
-	struct json json;
-	int status;
+static const struct answer_field candidate_fields[] = {
+#define ANSWER_OF struct candidate
+	ROW("path", path, NULL, "from here"),
+	ROW("bytes", bytes, "bytes", ""),
+	{0},
+#undef ANSWER_OF
+};
+static const struct answer candidate_answer = {"candidate", candidate_fields};
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	json_array(&json, "files");
-	for (uint32_t i = 0; i < c->count; i++) {
-		json_object(&json, NULL);
-		json_string(&json, "path", c->list[i].path);
-		json_u64(&json, "bytes", c->list[i].bytes);
-		json_end(&json, '}');
-	}
-	json_end(&json, ']');
-	json_end(&json, '}');
-	buf_byte(&out, '\n');
-	status = output_write(call->command, "-", &out);
-	return status ? status : c->count ? EXIT_DONE : EXIT_NO;
-}
+static const struct answer_field candidates_fields[] = {
+#define ANSWER_OF struct candidates
+	ROW_LIST("files", list, count, candidate_answer, "that could be read"),
+	{0},
+#undef ANSWER_OF
+};
+static const struct answer candidates_answer = {"candidates", candidates_fields};
 
 static void print_list(const struct candidates *c)
 {
@@ -149,7 +143,9 @@ int analyze_find(struct command_call *call)
 	if (r < 0)
 		return command_fault(call->command, r, &err);
 	if (o->question.common.json)
-		return print_json_list(call, &candidates);
+		r = output_answer(call->command, stdout, &candidates_answer, &candidates);
+	if (o->question.common.json)
+		return r ? r : candidates.count ? EXIT_DONE : EXIT_NO;
 	if (candidates.count) {
 		print_list(&candidates);
 		return EXIT_DONE;

@@ -1,26 +1,22 @@
 /* collector extract: writes files that came with a recording, or were fetched for it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "base/write.h"
 #include "collector/catalogue/store.h"
-#include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/files/extract_items.h"
 #include "collector/cli/files/extract_place.h"
 #include "collector/cli/output.h"
-#include "collector/cli/terminal.h"
-#include "collector/answers/json.h"
+#include "collector/cli/table.h"
+#include "collector/answers/answer.h"
 #include "collector/recording/names.h"
 #include "base/ban.h"
 
@@ -32,52 +28,39 @@ struct extract_options {
 
 /* ---- what there is ---- */
 
-static void extract_print_text(const struct extract_items *items)
+static const char *const whats[] = {"program", "debug file", "memory maps",
+				    "memory maps with usage"};
+
+#define ANSWER_OF struct extract_item
+static const struct answer_field item_fields[] = {
+	ROW("name", name, NULL, "its path where it comes from", SHOWN(4, "NAME", 0)),
+	ROW_AS("what", what, ANSWER_WORD, NULL, "it is", .words = whats,
+	       SHOWN(3, "WHAT", -22, .gap = 1)),
+	ROW_HEX("build_id", build_id, build_id_length, "of an ELF file", SHOWN(1, "BUILD ID", -40)),
+	ROW("size", size, "bytes", "", SHOWN(2, "SIZE", 10)),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer item_answer = {"extracted_file", item_fields};
+
+#define ANSWER_OF struct extract_items
+static const struct answer_field items_fields[] = {
+	ROW_LIST("files", list, count, item_answer, "sorted by name"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer items_answer = {"extracted_files", items_fields};
+
+static int extract_print(const struct command_call *call, const struct extract_items *items)
 {
-	char id[BUILD_ID_TEXT], size[32];
+	const struct extract_options *o = call->options;
 
-	printf("%-40s %10s  %-22s %s\n", "BUILD ID", "SIZE", "WHAT", "NAME");
-	for (uint32_t i = 0; i < items->count; i++) {
-		const struct extract_item *item = &items->list[i];
-
-		printf("%-40s %10s  %-22s ",
-		       build_id_format(id, item->build_id, item->build_id_length),
-		       format_size(size, (double)item->size), extract_what_name(item->what));
-		terminal_text(STYLE_PLAIN, item->name, 0);
-		putchar('\n');
-	}
-}
-
-static void json_item(struct json *json, const struct extract_item *item)
-{
-	char id[BUILD_ID_TEXT];
-
-	json_object(json, NULL);
-	json_string(json, "name", item->name);
-	json_string(json, "what", extract_what_name(item->what));
-	json_string(json, "build_id",
-		    item->build_id_length
-			    ? build_id_format(id, item->build_id, item->build_id_length)
-			    : NULL);
-	json_u64(json, "size", item->size);
-	json_end(json, '}');
-}
-
-static void extract_print_json(const struct extract_items *items)
-{
-	cleanup(buf_done) struct buf out = {0};
-	struct json json;
-
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	json_array(&json, "files");
+	if (o->common.json)
+		return output_answer(call->command, stdout, &items_answer, items);
+	table_head(&item_answer, STYLE_PLAIN);
 	for (uint32_t i = 0; i < items->count; i++)
-		json_item(&json, &items->list[i]);
-	json_end(&json, ']');
-	json_end(&json, '}');
-	buf_byte(&out, '\n');
-	if (fwrite(out.data, 1, out.length, stdout) != out.length)
-		output_failed(errno);
+		table_row(&item_answer, &items->list[i]);
+	return EXIT_DONE;
 }
 
 /* ---- writing ---- */
@@ -148,7 +131,7 @@ static int write_items(const struct command_call *call, const struct extract_ite
 	if (there)
 		command_note(call->command, "--force replaces what is there");
 	if (o->common.json)
-		extract_print_json(items);
+		extract_print(call, items);
 	else
 		printf("%u files written below %s\n", written, folder);
 	return written == items->count ? EXIT_DONE : EXIT_FAULT;
@@ -162,7 +145,7 @@ static int none(const struct command_call *call, const char *stream,
 	const struct extract_options *o = call->options;
 
 	if (o->common.json && o->list)
-		extract_print_json(items);
+		extract_print(call, items);
 	command_note(
 		call->command,
 		"nothing came with %s: none of its %u modules with a build id has "
@@ -192,10 +175,7 @@ static int extract_run(struct command_call *call)
 		return command_input_fault(call->command, r, &err);
 	if (!items.count)
 		return none(call, stream, &items);
-	if (!o->list)
-		return write_items(call, &items);
-	(o->common.json ? extract_print_json : extract_print_text)(&items);
-	return EXIT_DONE;
+	return o->list ? extract_print(call, &items) : write_items(call, &items);
 }
 
 static const struct option extract_table[] = {

@@ -21,14 +21,6 @@
 
 DEFINE_CLEANUP(recording_close, struct recording *)
 
-const char *extract_what_name(enum extract_what what)
-{
-	static const char *const names[] = {"program", "debug file", "memory maps",
-					    "memory maps with usage"};
-
-	return names[what];
-}
-
 static void item_done(struct extract_item *item)
 {
 	free(item->name);

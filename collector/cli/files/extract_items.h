@@ -31,4 +31,3 @@ struct extract_items {
 int extract_items_find(const char *path, const char *symbols, struct extract_items *ret_items,
 		       struct err_text *err);
 void extract_items_done(struct extract_items *items);
-const char *extract_what_name(enum extract_what what);

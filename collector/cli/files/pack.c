@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -13,7 +12,8 @@
 #include "collector/cli/new_file.h"
 #include "collector/cli/files/pack_files.h"
 #include "collector/cli/ask/question.h"
-#include "collector/answers/json.h"
+#include "collector/cli/output.h"
+#include "collector/answers/answer.h"
 #include "proto/columns.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
@@ -68,23 +68,18 @@ static void pack_print_text(FILE *out, const struct name_result *r)
 			format_size(before, (double)r->file_bytes));
 }
 
-static void pack_print_json(FILE *out, const struct name_result *r)
-{
-	cleanup(buf_done) struct buf text = {0};
-	struct json json;
-
-	json_init(&json, &text);
-	json_object(&json, NULL);
-	json_u64(&json, "places", r->places);
-	json_u64(&json, "named", r->named);
-	json_u64(&json, "binaries", r->files);
-	json_u64(&json, "binary_bytes", r->file_bytes);
-	json_u64(&json, "bytes_before", r->bytes_before);
-	json_u64(&json, "bytes_after", r->bytes_after);
-	json_end(&json, '}');
-	buf_byte(&text, '\n');
-	fwrite(text.data, 1, text.length, out);
-}
+#define ANSWER_OF struct name_result
+static const struct answer_field pack_fields[] = {
+	ROW("places", places, NULL, "in backtraces"),
+	ROW("named", named, NULL, "of them: with a name"),
+	ROW("binaries", files, NULL, "that go along"),
+	ROW("binary_bytes", file_bytes, "bytes", "of these"),
+	ROW("bytes_before", bytes_before, "bytes", ""),
+	ROW("bytes_after", bytes_after, "bytes", ""),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer pack_answer = {"packed", pack_fields};
 
 static int pack(const struct pack_options *o, const struct question *q,
 		struct name_result *ret_result, struct err_text *err)
@@ -130,8 +125,10 @@ static int pack_run(struct command_call *call)
 	question_close(&q);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
-	(o->question.common.json ? pack_print_json : pack_print_text)(standard ? stderr : stdout,
-								      &result);
+	if (o->question.common.json)
+		return output_answer(call->command, standard ? stderr : stdout, &pack_answer,
+				     &result);
+	pack_print_text(standard ? stderr : stdout, &result);
 	return EXIT_DONE;
 }
 

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/new_file.h"
-#include "collector/answers/json.h"
+#include "collector/cli/output.h"
+#include "collector/answers/answer.h"
 #include "collector/rewrite/rewrite.h"
 #include "collector/rewrite/strip.h"
 #include "base/ban.h"
@@ -37,41 +37,37 @@ static int threshold_of(const char *text, uint64_t *ret_ns)
 	return parse_duration(text, ret_ns) < 0 || !*ret_ns ? -EINVAL : 0;
 }
 
-static double ratio(const struct strip_result *r)
-{
-	return r->bytes_after ? (double)r->bytes_before / (double)r->bytes_after : 0;
-}
+struct told_strip {
+	struct strip_result r;
+	double ratio;
+};
 
-static void strip_print_text(FILE *out, const struct strip_result *r)
+#define ANSWER_OF struct told_strip
+static const struct answer_field strip_fields[] = {
+	ROW("blocks", r.blocks, "blocks", "that became sums"),
+	ROW("events_before", r.events_before, "events", ""),
+	ROW("events_after", r.events_after, "events", ""),
+	ROW("bytes_before", r.bytes_before, "bytes", ""),
+	ROW("bytes_after", r.bytes_after, "bytes", ""),
+	ROW("ratio", ratio, NULL, "bytes before to bytes after"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer strip_answer = {"stripped", strip_fields};
+
+static void strip_print_text(FILE *out, const struct told_strip *t)
 {
 	char blocks[32], left[32], all[32], before[32], after[32];
 
 	fprintf(out, "%s blocks became sums; %s of %s events are left.\n%s became %s",
-		format_count(blocks, r->blocks), format_count(left, r->events_after),
-		format_count(all, r->events_before), format_size(before, (double)r->bytes_before),
-		format_size(after, (double)r->bytes_after));
-	if (ratio(r) >= 1.05)
-		fprintf(out, ": %.1f times smaller.\n", ratio(r));
+		format_count(blocks, t->r.blocks), format_count(left, t->r.events_after),
+		format_count(all, t->r.events_before),
+		format_size(before, (double)t->r.bytes_before),
+		format_size(after, (double)t->r.bytes_after));
+	if (t->ratio >= 1.05)
+		fprintf(out, ": %.1f times smaller.\n", t->ratio);
 	else
 		fprintf(out, ": there was little to leave out (--threshold).\n");
-}
-
-static void strip_print_json(FILE *out, const struct strip_result *r)
-{
-	cleanup(buf_done) struct buf text = {0};
-	struct json json;
-
-	json_init(&json, &text);
-	json_object(&json, NULL);
-	json_u64(&json, "blocks", r->blocks);
-	json_u64(&json, "events_before", r->events_before);
-	json_u64(&json, "events_after", r->events_after);
-	json_u64(&json, "bytes_before", r->bytes_before);
-	json_u64(&json, "bytes_after", r->bytes_after);
-	json_double(&json, "ratio", ratio(r));
-	json_end(&json, '}');
-	buf_byte(&text, '\n');
-	fwrite(text.data, 1, text.length, out);
 }
 
 static int strip(const struct strip_options *o, const char *path, uint64_t threshold_ns,
@@ -93,7 +89,7 @@ static int strip_run(struct command_call *call)
 	const struct strip_options *o = call->options;
 	cleanup(cleanup_free) char *path = NULL;
 	bool standard = o->output && !strcmp(o->output, "-");
-	struct strip_result result;
+	struct told_strip told = {.ratio = 0};
 	struct err_text err = {0};
 	uint64_t threshold_ns;
 	int r;
@@ -109,10 +105,15 @@ static int strip_run(struct command_call *call)
 	r = command_find_stream(o->common.data, call->argument_count ? call->arguments[0] : "last",
 				&path, &err);
 	if (!r)
-		r = strip(o, path, threshold_ns, &result, &err);
+		r = strip(o, path, threshold_ns, &told.r, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
-	(o->common.json ? strip_print_json : strip_print_text)(standard ? stderr : stdout, &result);
+	if (told.r.bytes_after)
+		told.ratio = (double)told.r.bytes_before / (double)told.r.bytes_after;
+	if (o->common.json)
+		return output_answer(call->command, standard ? stderr : stdout, &strip_answer,
+				     &told);
+	strip_print_text(standard ? stderr : stdout, &told);
 	return EXIT_DONE;
 }
 
