@@ -62,10 +62,7 @@ uint64_t account_number(const struct recording *r, const struct account_line *li
 	return *(const uint64_t *)(const void *)(of + line->offset);
 }
 
-const char *account_reason(uint32_t reason)
-{
-	return account_reasons[reason < COUNT(account_reasons) - 1 ? reason : 0];
-}
+const size_t account_reason_count = COUNT(account_reasons) - 1;
 
 static const char *oom_words(uint32_t counter)
 {

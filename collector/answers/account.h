@@ -74,7 +74,7 @@ extern const size_t account_line_count;
 uint64_t account_number(const struct recording *recording, const struct account_line *line);
 /* Reasons for missing events, indexed by a gap's reason number; the list ends with NULL. */
 extern const char *const account_reasons[];
-const char *account_reason(uint32_t reason);
+extern const size_t account_reason_count; /* without the end */
 
 #define ACCOUNT_END 128
 /* Describes how the program ended. `out` holds ACCOUNT_END bytes. */
@@ -93,3 +93,11 @@ void account_describe(char *out, size_t size, const struct mark_info *mark);
 void json_account(struct json *json, const struct recording *recording,
 		  const struct completeness *c, const char *reason);
 extern const struct answer account_answer;
+/* Parts of it, also as tables: a struct thread_info, a struct account_gap and a struct
+ * unrecorded_info of the recording. */
+extern const struct answer account_thread_answer, account_gap_answer, account_unrecorded_answer;
+struct account_gap {
+	struct gap_info gap;
+	uint64_t lasted_ns;
+};
+struct account_gap account_gap(const struct recording *recording, uint32_t index);

@@ -59,49 +59,53 @@ static const struct answer line_answer = {"account_line", line_fields};
 
 #define ANSWER_OF struct thread_info
 static const struct answer_field thread_fields[] = {
-	ROW("number", number, NULL, "from 1, in the order in which they were seen"),
+	ROW("number", number, NULL, "from 1, in the order in which they were seen",
+	    SHOWN(1, "THREAD", -8, .form = COLUMN_PLAIN)),
 	ROW("tid", tid, "tid", ""),
-	ROW("name", name, NULL, "empty: unknown"),
-	ROW("produced", produced, "events", "by the program"),
+	ROW("name", name, NULL, "empty: unknown", SHOWN(2, "NAME", -16, .form = COLUMN_CUT)),
+	ROW("produced", produced, "events", "by the program", SHOWN(3, "PRODUCED", 14)),
 	ROW("delivered", delivered, "events", "by the agent"),
-	ROW("lost", lost, "events", ""),
-	ROW("stored", stored, "events", "in the recording"),
+	ROW("lost", lost, "events", "", SHOWN(5, "LOST", 12)),
+	ROW("stored", stored, "events", "in the recording", SHOWN(4, "STORED", 14)),
 	ROW("culled", culled, "events", "short-lived blocks, which are only counted"),
 	{0},
 };
 #undef ANSWER_OF
-static const struct answer thread_answer = {"account_thread", thread_fields};
+const struct answer account_thread_answer = {"account_thread", thread_fields};
 
-#define ANSWER_OF struct gap_info
+#define ANSWER_OF struct account_gap
 static const struct answer_field gap_fields[] = {
-	ROW("thread", thread, NULL, "its number; 0: unknown"),
-	ROW("from", from, NULL, "number of the thread's first event that is missing"),
-	ROW("to", to, NULL, "number of the first that is there again"),
-	ROW("events", events, "events", "that are missing"),
-	ROW("allocations", allocations, "events", "of them"),
-	ROW("frees", frees, "events", "of them"),
-	ROW("bytes", bytes, "bytes", "of these allocations"),
-	ROW("from_ns", from_ns, "ns", "when it began, since the start"),
-	ROW("to_ns", to_ns, "ns", "when it ended, since the start"),
-	BY_HAND("reason", ANSWER_WORD, NULL, "why they are missing", .words = account_reasons),
+	ROW("thread", gap.thread, NULL, "its number; 0: unknown",
+	    SHOWN(1, "GAP IN", -8, .form = COLUMN_PLAIN | COLUMN_DASH)),
+	ROW("from", gap.from, NULL, "number of the thread's first event that is missing"),
+	ROW("to", gap.to, NULL, "number of the first that is there again"),
+	ROW("events", gap.events, "events", "that are missing", SHOWN(2, "EVENTS", 11)),
+	ROW("allocations", gap.allocations, "events", "of them", SHOWN(3, "ALLOCATIONS", 11)),
+	ROW("frees", gap.frees, "events", "of them", SHOWN(4, "FREES", 11)),
+	ROW("bytes", gap.bytes, "bytes", "of these allocations", SHOWN(5, "BYTES", 11)),
+	ROW("from_ns", gap.from_ns, "ns", "when it began, since the start", SHOWN(6, "FROM", 10)),
+	ROW("to_ns", gap.to_ns, "ns", "when it ended, since the start"),
+	ROW("lasted_ns", lasted_ns, "ns", "", .when = COLUMN_ONLY, SHOWN(7, "FOR", 10)),
+	ROW_AS("reason", gap.reason, ANSWER_WORD, NULL, "why they are missing",
+	       .words = account_reasons, SHOWN(8, "REASON", 0, .gap = 1)),
 	{0},
 };
 #undef ANSWER_OF
-static const struct answer gap_answer = {"gap", gap_fields};
+const struct answer account_gap_answer = {"gap", gap_fields};
 
 #define ANSWER_OF struct unrecorded_info
 static const struct answer_field unrecorded_fields[] = {
-	ROW_AS("name", name, ANSWER_CHARS, NULL, "of the process"),
-	ROW("pid", pid, NULL, ""),
+	ROW_AS("name", name, ANSWER_CHARS, NULL, "of the process", SHOWN(1, "NOT RECORDED", -16)),
+	ROW("pid", pid, NULL, "", SHOWN(2, "PID", 8, .form = COLUMN_PLAIN)),
 	ROW("counted", counted, NULL, "false: nothing more is known"),
-	ROW("events", events, "events", ""),
-	ROW("allocations", allocations, "events", ""),
+	ROW("events", events, "events", "", SHOWN(3, "EVENTS", 14, KNOWN(counted))),
+	ROW("allocations", allocations, "events", "", SHOWN(4, "ALLOCATIONS", 14, KNOWN(counted))),
 	ROW("frees", frees, "events", ""),
-	ROW("bytes", bytes, "bytes", "allocated"),
+	ROW("bytes", bytes, "bytes", "allocated", SHOWN(5, "BYTES", 12, KNOWN(counted))),
 	{0},
 };
 #undef ANSWER_OF
-static const struct answer unrecorded_answer = {"unrecorded_child", unrecorded_fields};
+const struct answer account_unrecorded_answer = {"unrecorded_child", unrecorded_fields};
 
 #define ANSWER_OF struct mark_info
 static const struct answer_field state_fields[] = {
@@ -150,9 +154,10 @@ static const struct answer_field account_fields[] = {
 	BY_HAND("ran_before_ns", ANSWER_U64, "ns", "how long it had run when it was joined"),
 	ACCOUNT_LINES(LINE) LISTED("lines", line_answer,
 				   "the numbers above, as `collector ledger` prints them"),
-	LISTED("threads", thread_answer, ""),
-	LISTED("gaps", gap_answer, "where events of a thread are missing"),
-	LISTED("unrecorded_children", unrecorded_answer, "processes that are in no recording"),
+	LISTED("threads", account_thread_answer, ""),
+	LISTED("gaps", account_gap_answer, "where events of a thread are missing"),
+	LISTED("unrecorded_children", account_unrecorded_answer,
+	       "processes that are in no recording"),
 	LISTED("states", state_answer, "how it was recorded from when on"),
 	BY_HAND("end", ANSWER_OBJECT, NULL, "of the program; null: not seen", .of = &end_answer,
 		.may_be_null = true),
@@ -167,20 +172,29 @@ static void json_threads(struct json *json, const struct recording *r)
 	json_array(json, "threads");
 	for (uint32_t i = 1; i <= recording_threads(r); i++)
 		if (recording_thread(r, i))
-			json_object_of(json, NULL, &thread_answer, recording_thread(r, i), NULL);
+			json_object_of(json, NULL, &account_thread_answer, recording_thread(r, i),
+				       NULL);
 	json_end(json, ']');
+}
+
+struct account_gap account_gap(const struct recording *r, uint32_t index)
+{
+	struct account_gap g = {.gap = *recording_gap(r, index)};
+
+	if (g.gap.to_ns > g.gap.from_ns)
+		g.lasted_ns = g.gap.to_ns - g.gap.from_ns;
+	if (g.gap.reason >= account_reason_count)
+		g.gap.reason = 0;
+	return g;
 }
 
 static void json_gaps(struct json *json, const struct recording *r)
 {
 	json_array(json, "gaps");
 	for (uint32_t i = 0; i < recording_gaps(r); i++) {
-		const struct gap_info *g = recording_gap(r, i);
+		const struct account_gap g = account_gap(r, i);
 
-		json_object(json, NULL);
-		json_members(json, &gap_answer, g, NULL);
-		json_string(json, "reason", account_reason(g->reason));
-		json_end(json, '}');
+		json_object_of(json, NULL, &account_gap_answer, &g, NULL);
 	}
 	json_end(json, ']');
 }
@@ -189,7 +203,8 @@ static void json_unrecorded(struct json *json, const struct recording *r)
 {
 	json_array(json, "unrecorded_children");
 	for (uint32_t i = 0; i < recording_unrecorded_count(r); i++)
-		json_object_of(json, NULL, &unrecorded_answer, recording_unrecorded(r, i), NULL);
+		json_object_of(json, NULL, &account_unrecorded_answer, recording_unrecorded(r, i),
+			       NULL);
 	json_end(json, ']');
 }
 

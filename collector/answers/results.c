@@ -79,22 +79,26 @@ void json_report(struct json *json, const struct report *r)
 
 /* ---- over time ---- */
 
-#define ANSWER_OF			   struct timeline
-#define BUCKETS(label, member, unit, text) ROW_COLUMN(label, list, count, member, unit, text)
+#define ANSWER_OF			  struct timeline
+#define BUCKETS(label, member, unit, ...) ROW_COLUMN(label, list, count, member, unit, __VA_ARGS__)
 static const struct answer_field timeline_fields[] = {
 	ROW_COLUMN_AS("xs", list, count, start_ns, ANSWER_MS, "ms since the epoch",
 		      "where the point begins"),
 	BUCKETS("size_delta", bytes_change, "bytes", "from its start to its end"),
 	BUCKETS("count_delta", blocks_change, "blocks", "from its start to its end"),
-	BUCKETS("allocated_size", bytes_max, "bytes", "most in use at any moment of it"),
+	BUCKETS("allocated_size", bytes_max, "bytes", "most in use at any moment of it",
+		SHOWN(3, "HIGHEST", 10)),
 	BUCKETS("allocated_count", blocks_max, "blocks", "most in use at any moment of it"),
-	BUCKETS("allocations", allocations, "blocks", "births in it"),
-	BUCKETS("deallocations", deallocations, "blocks", "deaths in it"),
-	BUCKETS("start_ns", start_ns, "ns", "where it begins, since the start"),
-	BUCKETS("allocated_size_min", bytes_min, "bytes", "least in use"),
+	BUCKETS("allocations", allocations, "blocks", "births in it", SHOWN(6, "ALLOCATIONS", 11)),
+	BUCKETS("deallocations", deallocations, "blocks", "deaths in it", SHOWN(7, "FREES", 10)),
+	BUCKETS("start_ns", start_ns, "ns", "where it begins, since the start",
+		SHOWN(1, "FROM", 10)),
+	BUCKETS("allocated_size_min", bytes_min, "bytes", "least in use", SHOWN(2, "LOWEST", 10)),
 	BUCKETS("allocated_count_min", blocks_min, "blocks", "least in use"),
-	BUCKETS("allocated_size_last", bytes, "bytes", "in use at its end"),
-	BUCKETS("allocated_count_last", blocks, "blocks", "in use at its end"),
+	BUCKETS("allocated_size_last", bytes, "bytes", "in use at its end",
+		SHOWN(4, "AT THE END", 10)),
+	BUCKETS("allocated_count_last", blocks, "blocks", "in use at its end",
+		SHOWN(5, "BLOCKS", 9)),
 	BUCKETS("allocations_size", allocated_bytes, "bytes", "born in it"),
 	BUCKETS("deallocations_size", freed_bytes, "bytes", "that died in it"),
 	ROW("width_ns", width_ns, "ns", "of each point; the last may be cut short"),

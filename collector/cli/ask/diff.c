@@ -12,6 +12,7 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/ranking.h"
 #include "collector/cli/ask/sites.h"
+#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
@@ -139,7 +140,7 @@ static int print_diff_json(const struct question *base, const struct question *n
 	json_string(&json, "value", value_name(now->value));
 	json_diff(&json, d, 0, count);
 	json_end(&json, '}');
-	return print_json(now, &out);
+	return output_json(now->command, stdout, &out);
 }
 
 /* ---- --fail-if ---- */

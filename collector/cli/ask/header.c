@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/ask/incomplete.h"
-#include "collector/cli/output.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/account.h"
@@ -399,21 +398,4 @@ void notes_json(struct json *json, const char *key, const struct question *q)
 		json_end(json, '}');
 	}
 	json_end(json, ']');
-}
-
-int print_json(const struct question *q, struct buf *out)
-{
-	struct err_text err = {0};
-	int r;
-
-	buf_byte(out, '\n');
-	r = buf_error(out);
-	if (r < 0)
-		return question_failed(q, r, NULL);
-	if (fwrite(out->data, 1, out->length, stdout) != out->length || fflush(stdout) != 0) {
-		output_failed(errno);
-		err_set(&err, -EIO, "writing to standard output: %s", strerror(errno));
-		return question_failed(q, -EIO, &err);
-	}
-	return EXIT_DONE;
 }

@@ -26,5 +26,3 @@ void ledger_verdict_print(const struct question *q);
 /* Prints notes, such as modules without symbols. */
 void notes_print(const struct question *q);
 void notes_json(struct json *json, const char *key, const struct question *q);
-/* Prints the JSON that was written, with a newline. Returns an exit status. */
-int print_json(const struct question *q, struct buf *out);

@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/question.h"
+#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
@@ -86,7 +87,7 @@ static int print_histogram_json(const struct question *q, const struct histogram
 	json_string(&json, "value", value_name(q->value));
 	json_histogram(&json, h);
 	json_end(&json, '}');
-	return print_json(q, &out);
+	return output_json(q->command, stdout, &out);
 }
 
 static int histogram_run(struct command_call *call)

@@ -12,6 +12,7 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/ranking.h"
 #include "collector/cli/ask/sites.h"
+#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/columns/row_block.h"
 #include "collector/answers/json.h"
@@ -110,7 +111,7 @@ static int print_survivors_json(const struct question *q, const struct survivors
 	json_survivors(&json, s, 0, count);
 	notes_json(&json, "notes", q);
 	json_end(&json, '}');
-	return print_json(q, &out);
+	return output_json(q->command, stdout, &out);
 }
 
 static int leaks_answer(struct question *q, const struct question_options *o)

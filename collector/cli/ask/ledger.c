@@ -13,15 +13,15 @@
 #include "collector/cli/ask/ledger_end.h"
 #include "collector/answers/account.h"
 #include "collector/answers/json.h"
+#include "collector/cli/output.h"
+#include "collector/cli/table.h"
 #include "collector/recording/completeness.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
-#define THREADS_SHOWN	 20
-#define GAPS_SHOWN	 20
-#define UNRECORDED_SHOWN 20
+#define ROWS_SHOWN 20
 
 static void print_lines(const struct recording *r)
 {
@@ -35,23 +35,25 @@ static void print_lines(const struct recording *r)
 	}
 }
 
+static void print_rest(uint32_t rows, uint32_t shown)
+{
+	if (rows > shown)
+		printf("... and %u more (--json has all)\n", rows - shown);
+}
+
 static void print_threads(const struct recording *r)
 {
 	uint32_t count = recording_threads(r), shown = 0;
 
-	printf("\n%-8s %-16s %14s %14s %12s\n", "THREAD", "NAME", "PRODUCED", "STORED", "LOST");
-	for (uint32_t i = 1; i <= count && shown < THREADS_SHOWN; i++) {
-		const struct thread_info *t = recording_thread(r, i);
-		char a[32], b[32], c[32];
-
-		if (!t)
+	putchar('\n');
+	table_head(&account_thread_answer, STYLE_PLAIN);
+	for (uint32_t i = 1; i <= count && shown < ROWS_SHOWN; i++) {
+		if (!recording_thread(r, i))
 			continue;
-		printf("%-8u %-16.16s %14s %14s %12s\n", i, t->name, format_count(a, t->produced),
-		       format_count(b, t->stored), format_count(c, t->lost));
+		table_row(&account_thread_answer, recording_thread(r, i));
 		shown++;
 	}
-	if (count > shown)
-		printf("... and %u more (--json has all)\n", count - shown);
+	print_rest(count, shown);
 }
 
 static void print_gaps(const struct recording *r)
@@ -60,22 +62,14 @@ static void print_gaps(const struct recording *r)
 
 	if (!count)
 		return;
-	printf("\n%-8s %11s %11s %11s %11s %10s %10s  %s\n", "GAP IN", "EVENTS", "ALLOCATIONS",
-	       "FREES", "BYTES", "FROM", "FOR", "REASON");
-	for (uint32_t i = 0; i < count && i < GAPS_SHOWN; i++) {
-		const struct gap_info *g = recording_gap(r, i);
-		uint64_t ns = g->to_ns > g->from_ns ? g->to_ns - g->from_ns : 0;
-		char a[32], b[32], c[32], d[32], from[32], lasted[32], thread[16];
+	putchar('\n');
+	table_head(&account_gap_answer, STYLE_PLAIN);
+	for (uint32_t i = 0; i < count && i < ROWS_SHOWN; i++) {
+		const struct account_gap gap = account_gap(r, i);
 
-		snprintf(thread, sizeof(thread), "%u", g->thread);
-		printf("%-8s %11s %11s %11s %11s %10s %10s  %s\n", g->thread ? thread : "-",
-		       format_count(a, g->events), format_count(b, g->allocations),
-		       format_count(c, g->frees), format_size(d, (double)g->bytes),
-		       format_duration(from, g->from_ns), format_duration(lasted, ns),
-		       account_reason(g->reason));
+		table_row(&account_gap_answer, &gap);
 	}
-	if (count > GAPS_SHOWN)
-		printf("... and %u more (--json has all)\n", count - GAPS_SHOWN);
+	print_rest(count, ROWS_SHOWN);
 }
 
 static void print_unrecorded(const struct recording *r)
@@ -84,19 +78,11 @@ static void print_unrecorded(const struct recording *r)
 
 	if (!count)
 		return;
-	printf("\n%-16s %8s %14s %14s %12s\n", "NOT RECORDED", "PID", "EVENTS", "ALLOCATIONS",
-	       "BYTES");
-	for (uint32_t i = 0; i < count && i < UNRECORDED_SHOWN; i++) {
-		const struct unrecorded_info *u = recording_unrecorded(r, i);
-		char a[32], b[32], c[32];
-
-		printf("%-16s %8u %14s %14s %12s\n", u->name, u->pid,
-		       u->counted ? format_count(a, u->events) : "-",
-		       u->counted ? format_count(b, u->allocations) : "-",
-		       u->counted ? format_size(c, (double)u->bytes) : "-");
-	}
-	if (count > UNRECORDED_SHOWN)
-		printf("... and %u more (--json has all)\n", count - UNRECORDED_SHOWN);
+	putchar('\n');
+	table_head(&account_unrecorded_answer, STYLE_PLAIN);
+	for (uint32_t i = 0; i < count && i < ROWS_SHOWN; i++)
+		table_row(&account_unrecorded_answer, recording_unrecorded(r, i));
+	print_rest(count, ROWS_SHOWN);
 }
 
 /* Prints the program's file, and the name that people call it if that differs. */
@@ -141,10 +127,10 @@ static void ledger_print_text(const struct recording *r, const struct completene
 		printf("\nThe account DOES NOT add up: %s.\n", reason->text);
 }
 
-static void ledger_print_json(const struct recording *r, const struct completeness *c,
-			      const struct err_text *reason)
+static int ledger_print_json(const struct command *command, const struct recording *r,
+			     const struct completeness *c, const struct err_text *reason)
 {
-	struct buf out = {0};
+	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
 	json_init(&json, &out);
@@ -152,9 +138,7 @@ static void ledger_print_json(const struct recording *r, const struct completene
 	incomplete_json(&json, "incomplete", c);
 	json_account(&json, r, c, reason->text);
 	json_end(&json, '}');
-	buf_byte(&out, '\n');
-	fwrite(out.data, 1, out.length, stdout);
-	buf_done(&out);
+	return output_json(command, stdout, &out);
 }
 
 static int ledger_run(struct command_call *call)
@@ -166,7 +150,7 @@ static int ledger_run(struct command_call *call)
 	struct recording *recording;
 	char doing[] = "reading";
 	const char *stream = call->argument_count ? call->arguments[0] : "last";
-	int r = command_find_stream(options->data, stream, &path, &err);
+	int status = EXIT_DONE, r = command_find_stream(options->data, stream, &path, &err);
 
 	if (!r)
 		r = recording_open(path, command_progress, doing, &recording, &err);
@@ -176,11 +160,13 @@ static int ledger_run(struct command_call *call)
 	recording_completeness(recording, &completeness);
 	recording_adds_up(recording, &reason);
 	if (options->json)
-		ledger_print_json(recording, &completeness, &reason);
+		status = ledger_print_json(call->command, recording, &completeness, &reason);
 	else
 		ledger_print_text(recording, &completeness, &reason);
 	recording_close(recording);
-	return completeness.adds_up && completeness.complete ? EXIT_DONE : EXIT_NO;
+	return status					       ? status
+	       : completeness.adds_up && completeness.complete ? EXIT_DONE
+							       : EXIT_NO;
 }
 
 static const struct option_group groups[] = {{NULL, common_table}, {0}};

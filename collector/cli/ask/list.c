@@ -3,15 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/output.h"
+#include "collector/cli/table.h"
+#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
-#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define DISK_LEAST (64u << 10)
@@ -35,63 +37,63 @@ static bool is_incomplete(const struct stream_summary *s)
 	return !strncmp(s->incomplete, "Incomplete", strlen("Incomplete"));
 }
 
+struct told_stream {
+	struct stream_summary s;
+	const char *state;
+};
+
+#define ANSWER_OF struct told_stream
+static const struct answer_field stream_fields[] = {
+	ROW_AS("id", s.id, ANSWER_ID, NULL, "32 hexadecimal digits",
+	       SHOWN(1, "ID", -12, .form = COLUMN_CUT)),
+	ROW("name", s.name, NULL, "what people call the program",
+	    SHOWN(3, "PROGRAM", -14, .form = COLUMN_CUT)),
+	ROW("executable", s.executable, NULL, "path of the program"),
+	ROW("command_line", s.command_line, NULL, "arguments, joined by blanks"),
+	ROW("host", s.host, NULL, ""),
+	ROW("architecture", s.architecture, NULL, "as in uname -m"),
+	ROW("pid", s.pid, NULL, "0: it was imported",
+	    SHOWN(4, "PID", 7, .form = COLUMN_PLAIN | COLUMN_DASH)),
+	ROW("start_wall_ns", s.start_wall_ns, "ns since the epoch", "0: nobody said",
+	    SHOWN(2, "STARTED", -16, .form = COLUMN_DATE | COLUMN_DASH)),
+	ROW("duration_ns", s.last_ns, "ns", ""),
+	ROW("events", s.events, "events", "", SHOWN(5, "EVENTS", 10, .form = COLUMN_PLAIN)),
+	ROW("recording_bytes", s.recording_bytes, "bytes", "on the disk"),
+	ROW("in_use_bytes", s.in_use_bytes, "bytes", "at the end", SHOWN(6, "IN USE", 9)),
+	ROW("in_use_blocks", s.in_use_blocks, "blocks", "at the end"),
+	ROW("state", state, NULL, "", SHOWN(7, "STATE", 0)),
+	ROW("incomplete", s.incomplete, NULL, "what it does not hold", .when = IF_TEXT),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer stream_answer = {"stream", stream_fields};
+
 static void list_print_text(const struct stream_summary *list, size_t count)
 {
 	if (!count) {
 		printf("Nothing has been recorded yet. 'collector gather' waits for agents.\n");
 		return;
 	}
-	printf("%-12s %-16s %-14s %7s %10s %9s %s\n", "ID", "STARTED", "PROGRAM", "PID", "EVENTS",
-	       "IN USE", "STATE");
+	table_head(&stream_answer, STYLE_PLAIN);
 	for (size_t i = 0; i < count; i++) {
-		char id[STREAM_ID_TEXT], size[32], started[32] = "-", pid[16];
-		time_t seconds = (time_t)(list[i].start_wall_ns / 1000000000);
-		struct tm local;
-
-		stream_id_format(id, &list[i].id);
-		if (seconds && localtime_r(&seconds, &local)) /* else nobody said when it began */
-			strftime(started, sizeof(started), "%Y-%m-%d %H:%M", &local);
-		snprintf(pid, sizeof(pid), "%u", list[i].pid);
-		printf("%.12s %-16s %-14.14s %7s %10llu %9s %s%s\n", id, started, list[i].name,
-		       list[i].pid ? pid : "-", (unsigned long long)list[i].events,
-		       format_size(size, (double)list[i].in_use_bytes), state_of(&list[i]),
-		       is_incomplete(&list[i]) ? ", incomplete" : "");
+		table_cells(&stream_answer, &(struct told_stream){list[i], state_of(&list[i])});
+		puts(is_incomplete(&list[i]) ? ", incomplete" : "");
 	}
 }
 
-static void list_print_json(const struct stream_summary *list, size_t count)
+static int list_print_json(const struct command *command, const struct stream_summary *list,
+			   size_t count)
 {
-	struct buf out = {0};
+	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
 	json_init(&json, &out);
 	json_array(&json, NULL);
-	for (size_t i = 0; i < count; i++) {
-		char id[STREAM_ID_TEXT];
-
-		json_object(&json, NULL);
-		json_string(&json, "id", stream_id_format(id, &list[i].id));
-		json_string(&json, "name", list[i].name);
-		json_string(&json, "executable", list[i].executable);
-		json_string(&json, "command_line", list[i].command_line);
-		json_string(&json, "host", list[i].host);
-		json_string(&json, "architecture", list[i].architecture);
-		json_u64(&json, "pid", list[i].pid);
-		json_u64(&json, "start_wall_ns", list[i].start_wall_ns);
-		json_u64(&json, "duration_ns", list[i].last_ns);
-		json_u64(&json, "events", list[i].events);
-		json_u64(&json, "recording_bytes", list[i].recording_bytes);
-		json_u64(&json, "in_use_bytes", list[i].in_use_bytes);
-		json_u64(&json, "in_use_blocks", list[i].in_use_blocks);
-		json_string(&json, "state", state_of(&list[i]));
-		if (list[i].incomplete[0])
-			json_string(&json, "incomplete", list[i].incomplete);
-		json_end(&json, '}');
-	}
+	for (size_t i = 0; i < count; i++)
+		json_object_of(&json, NULL, &stream_answer,
+			       &(struct told_stream){list[i], state_of(&list[i])}, NULL);
 	json_end(&json, ']');
-	buf_byte(&out, '\n');
-	fwrite(out.data, 1, out.length, stdout);
-	buf_done(&out);
+	return output_json(command, stdout, &out);
 }
 
 /* The rest of an interrupted stream may lie where it was recorded: the agent keeps it there. */
@@ -131,12 +133,12 @@ static int list_run(struct command_call *call)
 	struct err_text err = {0};
 	char note[STORE_NOTE_MAX];
 	size_t count = 0;
-	int r = store_open(options->data, STORE_READ, &store, &err);
+	int status = EXIT_DONE, r = store_open(options->data, STORE_READ, &store, &err);
 
 	if (!r)
 		r = store_list(store, &list, &count, &err);
 	if (!r && options->json)
-		list_print_json(list, count);
+		status = list_print_json(call->command, list, count);
 	else if (!r)
 		list_print_text(list, count);
 	if (!r && !options->json)
@@ -147,7 +149,7 @@ static int list_run(struct command_call *call)
 		fprintf(stderr, "collector list: not all is recorded here: %s\n", note);
 	store_list_free(list, count);
 	store_close(store);
-	return r < 0 ? command_fault(call->command, r, &err) : EXIT_DONE;
+	return r < 0 ? command_fault(call->command, r, &err) : status;
 }
 
 static const struct option_group groups[] = {{NULL, common_table}, {0}};

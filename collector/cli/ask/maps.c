@@ -11,7 +11,9 @@
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/terminal.h"
 #include "collector/columns/row_block.h"
+#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
+#include "collector/cli/output.h"
 #include "collector/recording/completeness.h"
 #include "collector/recording/maps.h"
 #include "collector/recording/recording.h"
@@ -70,42 +72,68 @@ static void maps_print_text(const struct maps_state *s, const struct completenes
 		       format_count(text, s->cut));
 }
 
-static void json_usage(struct json *json, const struct map_usage *u)
-{
-	json_u64(json, "rss", u->rss * 1024);
-	json_u64(json, "pss", u->pss * 1024);
-	json_u64(json, "shared_clean", u->shared_clean * 1024);
-	json_u64(json, "shared_dirty", u->shared_dirty * 1024);
-	json_u64(json, "private_clean", u->private_clean * 1024);
-	json_u64(json, "private_dirty", u->private_dirty * 1024);
-	json_u64(json, "anonymous", u->anonymous * 1024);
-	json_u64(json, "swap", u->swap * 1024);
-}
+#define ANSWER_OF	  struct map_usage
+#define KIB(member, text) ROW_AS(#member, member, ANSWER_KIB, "bytes", text)
+static const struct answer_field usage_fields[] = {
+	KIB(rss, ""),
+	KIB(pss, "shared pages by their part"),
+	KIB(shared_clean, ""),
+	KIB(shared_dirty, ""),
+	KIB(private_clean, ""),
+	KIB(private_dirty, ""),
+	KIB(anonymous, ""),
+	KIB(swap, ""),
+	{0},
+};
+#undef KIB
+#undef ANSWER_OF
+static const struct answer map_usage_answer = {"map_usage", usage_fields};
 
-static void json_region(struct json *json, const struct map_region *r)
-{
-	char text[32];
+struct told_region {
+	struct map_region r;
+	uint64_t size;
+	const char *address, *permissions;
+};
 
-	json_object(json, NULL);
-	json_u64(json, "address", r->start);
-	snprintf(text, sizeof(text), "%016" PRIx64, r->start);
-	json_string(json, "address_s", text);
-	json_u64(json, "size", r->end - r->start);
-	json_string(json, "permissions", permissions(text, r->flags));
-	json_bool(json, "is_deleted", r->flags & HEAPCAST__MAP_FLAG__MAP_DELETED);
-	json_u64(json, "file_offset", r->offset);
-	json_u64(json, "major", r->major);
-	json_u64(json, "minor", r->minor);
-	json_u64(json, "inode", r->inode);
-	json_string(json, "name", r->name);
-	json_u64(json, "mapped_ns", r->mapped_ns);
-	json_u64(json, "changed_ns", r->changed_ns);
-	json_u64(json, "peak_rss", r->peak_rss * 1024);
-	json_usage(json, &r->usage);
-	json_end(json, '}');
-}
+#define ANSWER_OF struct told_region
+static const struct answer_field region_fields[] = {
+	ROW("address", r.start, "address", ""),
+	ROW("address_s", address, NULL, "16 hexadecimal digits"),
+	ROW("size", size, "bytes", ""),
+	ROW("permissions", permissions, NULL, "as in /proc/PID/maps"),
+	ROW_AS("is_deleted", r.flags, ANSWER_FLAG, NULL, "the file is gone",
+	       .mask = HEAPCAST__MAP_FLAG__MAP_DELETED),
+	ROW("file_offset", r.offset, "bytes", ""),
+	ROW("major", r.major, NULL, ""),
+	ROW("minor", r.minor, NULL, ""),
+	ROW("inode", r.inode, NULL, ""),
+	ROW("name", r.name, NULL, ""),
+	ROW("mapped_ns", r.mapped_ns, "ns", "when it was seen first"),
+	ROW("changed_ns", r.changed_ns, "ns", "when its size, mode or name were new"),
+	ROW_AS("peak_rss", r.peak_rss, ANSWER_KIB, "bytes", "as far as was seen"),
+	ROWS_OF(map_usage_answer, r.usage),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer region_answer = {"region", region_fields};
 
-static void maps_print_json(const struct maps_state *s, const struct completeness *c)
+#define ANSWER_OF struct maps_state
+static const struct answer_field maps_fields[] = {
+	ROW("time_ns", time_ns, "ns", "of the last look"),
+	ROW("took_us", took_us, "us", "it"),
+	ROW("steps", steps, NULL, "looks until then"),
+	ROW("regions", regions, NULL, "of the program"),
+	ROW("cut", cut, NULL, "of them: without a place in the agent's table"),
+	ROW("postponed", postponed, NULL, "of them: told later"),
+	ROW_AS("address_space", address_space, ANSWER_KIB, "bytes", "of all"),
+	ROW_OBJECT("total", total, map_usage_answer, "of all"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer maps_answer = {"maps_at", maps_fields};
+
+static int maps_print_json(const struct command *command, const struct maps_state *s,
+			   const struct completeness *c)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
@@ -113,23 +141,21 @@ static void maps_print_json(const struct maps_state *s, const struct completenes
 	json_init(&json, &out);
 	json_object(&json, NULL);
 	incomplete_json(&json, "incomplete", c);
-	json_u64(&json, "time_ns", s->time_ns);
-	json_u64(&json, "took_us", s->took_us);
-	json_u64(&json, "steps", s->steps);
-	json_u64(&json, "regions", s->regions);
-	json_u64(&json, "cut", s->cut);
-	json_u64(&json, "postponed", s->postponed);
-	json_u64(&json, "address_space", s->address_space * 1024);
-	json_object(&json, "total");
-	json_usage(&json, &s->total);
-	json_end(&json, '}');
+	json_members(&json, &maps_answer, s, NULL);
 	json_array(&json, "maps");
-	for (size_t i = 0; i < s->count; i++)
-		json_region(&json, &s->region[i]);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct map_region *r = &s->region[i];
+		char address[24], flags[5];
+
+		snprintf(address, sizeof(address), "%016" PRIx64, r->start);
+		json_object_of(&json, NULL, &region_answer,
+			       &(struct told_region){*r, r->end - r->start, address,
+						     permissions(flags, r->flags)},
+			       NULL);
+	}
 	json_end(&json, ']');
 	json_end(&json, '}');
-	buf_byte(&out, '\n');
-	fwrite(out.data, 1, out.length, stdout);
+	return output_json(command, stdout, &out);
 }
 
 static int find_missing(const char *path, struct completeness *ret, struct err_text *err)
@@ -161,9 +187,8 @@ static int maps_run(struct command_call *call)
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
 	if (o->common.json)
-		maps_print_json(&state, &completeness);
-	else
-		maps_print_text(&state, &completeness);
+		return maps_print_json(call->command, &state, &completeness);
+	maps_print_text(&state, &completeness);
 	return EXIT_DONE;
 }
 

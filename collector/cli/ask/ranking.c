@@ -14,6 +14,7 @@
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/sites.h"
+#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/columns/row_block.h"
 #include "collector/answers/json.h"
@@ -85,7 +86,7 @@ static int print_groups_json(const struct question *q, const struct groups *grou
 	sites_json(&json, "groups", q, groups, table);
 	notes_json(&json, "notes", q);
 	json_end(&json, '}');
-	return print_json(q, &out);
+	return output_json(q->command, stdout, &out);
 }
 
 /* Temporary blocks cost time, not memory, so their number matters and not their size. */

@@ -13,6 +13,7 @@
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/sites.h"
+#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
@@ -139,7 +140,7 @@ static int print_answer_json(const struct question *q, const struct overview *a,
 	sites_json(&json, "sites_leaked", q, &a->leaked.sites, &table);
 	notes_json(&json, "notes", q);
 	json_end(&json, '}');
-	return print_json(q, &out);
+	return output_json(q->command, stdout, &out);
 }
 
 static int report_run(struct command_call *call)

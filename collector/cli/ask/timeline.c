@@ -9,6 +9,7 @@
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/output.h"
+#include "collector/cli/table.h"
 #include "collector/cli/terminal.h"
 #include "collector/cli/ask/timeline_bands.h"
 #include "collector/formats/write/export.h"
@@ -67,24 +68,6 @@ static void print_graph(const struct timeline *t)
 	print_time_axis(t, "0 B");
 }
 
-static void print_table(const struct timeline *t)
-{
-	terminal_text(
-		STYLE_DIM,
-		"      FROM     LOWEST    HIGHEST AT THE END    BLOCKS ALLOCATIONS      FREES", 0);
-	putchar('\n');
-	for (uint32_t i = 0; i < t->count; i++) {
-		const struct timeline_bucket *b = &t->list[i];
-		char from[32], low[32], high[32], end[32], blocks[32], births[32], deaths[32];
-
-		printf("%10s %10s %10s %10s %9s %11s %10s\n", format_duration(from, b->start_ns),
-		       format_size(low, (double)b->bytes_min),
-		       format_size(high, (double)b->bytes_max), format_size(end, (double)b->bytes),
-		       format_count(blocks, b->blocks), format_count(births, b->allocations),
-		       format_count(deaths, b->deallocations));
-	}
-}
-
 static int print_timeline_json(const struct question *q, const struct timeline *t,
 			       const struct timeline_bands *bands)
 {
@@ -96,7 +79,7 @@ static int print_timeline_json(const struct question *q, const struct timeline *
 	if (bands->series.count)
 		json_series(&json, t, &bands->series, bands->weight);
 	json_end(&json, '}');
-	return print_json(q, &out);
+	return output_json(q->command, stdout, &out);
 }
 
 static int timeline_ask(struct question *q, const struct question_options *o, uint32_t buckets,
@@ -161,7 +144,9 @@ static int print(struct question *q, const struct question_options *o, struct ti
 	}
 	print_graph(&graph);
 	putchar('\n');
-	print_table(&table);
+	table_head(&timeline_answer, STYLE_DIM);
+	for (uint32_t i = 0; i < table.count; i++)
+		table_row(&timeline_answer, &table.list[i]);
 	return EXIT_DONE;
 }
 

@@ -65,7 +65,7 @@ static int print_tree_json(const struct question *q, const struct tree *tree)
 	walk_done(&walk);
 	json_end(&json, ']');
 	json_end(&json, '}');
-	return r < 0 ? question_failed(q, r, NULL) : print_json(q, &out);
+	return r < 0 ? question_failed(q, r, NULL) : output_json(q->command, stdout, &out);
 }
 
 static int print_tree(const struct question *q, const struct tree *tree,

@@ -13,6 +13,7 @@
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/files/import_said.h"
+#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/json.h"
 #include "collector/formats/formats.h"
@@ -229,10 +230,7 @@ static int import_run(struct command_call *call)
 		status = import_all(call, store, symbols, &json);
 	store_close(store);
 	json_end(&json, ']');
-	buf_byte(&out, '\n');
-	if (o->common.json && !status)
-		fwrite(out.data, 1, out.length, stdout);
-	return status;
+	return o->common.json && !status ? output_json(call->command, stdout, &out) : status;
 }
 
 static void import_fill(const char *word, struct buf *out)

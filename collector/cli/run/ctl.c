@@ -11,9 +11,11 @@
 #include "base/words.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/control/control.h"
 #include "collector/control/order.h"
+#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/recording/stream_id.h"
 #include "proto/mode.h"
@@ -42,24 +44,41 @@ struct ctl {
 	char why[CONTROL_LINE];
 };
 
+struct told_order {
+	struct control_reply r;
+	bool done, sampled;
+	const char *code, *mode;
+};
+
+#define ANSWER_OF struct told_order
+static const struct answer_field order_fields[] = {
+	ROW_AS("stream", r.stream, ANSWER_CHARS, NULL, "id of the recording"),
+	ROW("done", done, NULL, ""),
+	ROW("code", code, NULL, "what became of it"),
+	ROW("time_ns", r.time_ns, "ns", "since the start, when it was carried out", WHEN(done)),
+	ROW("mode", mode, NULL, "in which the program is recorded now", WHEN(done)),
+	ROW("sample_interval", r.interval, "bytes", "", WHEN(sampled)),
+	ROW("snapshot", r.snapshot, NULL, "its number", .when = IF_SET),
+	ROW_AS("text", r.text, ANSWER_CHARS, NULL, "what the agent says to it"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer order_answer = {"order", order_fields};
+
 static void show_json(struct ctl *c, const struct control_reply *r)
 {
+	bool done = r->code == CONTROL_DONE;
 	char mode[16];
 
-	json_object(&c->json, NULL);
-	json_string(&c->json, "stream", r->stream);
-	json_bool(&c->json, "done", r->code == CONTROL_DONE);
-	json_string(&c->json, "code", control_code_word(r->code));
-	if (r->code == CONTROL_DONE) {
-		json_u64(&c->json, "time_ns", r->time_ns);
-		json_string(&c->json, "mode", mode_text(mode, sizeof(mode), r->mode, 0));
-	}
-	if (r->code == CONTROL_DONE && r->mode == RING_SAMPLE)
-		json_u64(&c->json, "sample_interval", r->interval);
-	if (r->snapshot)
-		json_u64(&c->json, "snapshot", r->snapshot);
-	json_string(&c->json, "text", r->text);
-	json_end(&c->json, '}');
+	json_object_of(&c->json, NULL, &order_answer,
+		       &(struct told_order){
+			       .r = *r,
+			       .done = done,
+			       .sampled = done && r->mode == RING_SAMPLE,
+			       .code = control_code_word(r->code),
+			       .mode = mode_text(mode, sizeof(mode), r->mode, 0),
+		       },
+		       NULL);
 }
 
 static void show_text(const struct control_reply *r)
@@ -156,9 +175,8 @@ static int ctl_answer(struct command_call *call, struct ctl *c, int names, struc
 	json_u64(&c->json, "done", c->done);
 	json_u64(&c->json, "refused", c->refused);
 	json_end(&c->json, '}');
-	buf_byte(&c->out, '\n');
 	if (c->options->common.json && r >= 0)
-		fwrite(c->out.data, 1, c->out.length, stdout);
+		output_json(call->command, stdout, &c->out);
 	if (c->unnamed)
 		return command_input_fault(call->command, r, err);
 	if (r < 0)

@@ -17,6 +17,7 @@
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/sites.h"
+#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/columns/row_block.h"
 #include "collector/answers/json.h"
@@ -131,15 +132,6 @@ static void print_processes(const struct snapshot *s)
 	}
 }
 
-static int snapshot_write_json(const struct command *command, struct buf *out)
-{
-	buf_byte(out, '\n');
-	if (buf_error(out))
-		return command_fault(command, buf_error(out), NULL);
-	fwrite(out->data, 1, out->length, stdout);
-	return EXIT_DONE;
-}
-
 /* ---- take ---- */
 
 static int snapshot_take_all(struct snapshot_taking *taking, struct err_text *err)
@@ -170,7 +162,7 @@ static int show_taken(struct command_call *call, const struct snapshot *s)
 		json_object(&json, NULL);
 		json_snapshot(&json, s);
 		json_end(&json, '}');
-		return snapshot_write_json(call->command, &out);
+		return output_json(call->command, stdout, &out);
 	}
 	print_summary(s);
 	print_missing(s);
@@ -249,7 +241,7 @@ static int list_json(const struct command *command, const struct snapshot *list,
 		json_end(&json, '}');
 	}
 	json_end(&json, ']');
-	return snapshot_write_json(command, &out);
+	return output_json(command, stdout, &out);
 }
 
 static int snapshot_list(struct command_call *call)
@@ -290,7 +282,7 @@ static int show_json(const struct question *q, const struct snapshot *s,
 	sites_json(&json, "functions", q, groups, table);
 	notes_json(&json, "notes", q);
 	json_end(&json, '}');
-	return print_json(q, &out);
+	return output_json(q->command, stdout, &out);
 }
 
 static int show_groups(struct question *q, const struct snapshot *s,

@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
@@ -19,12 +18,11 @@
 #include "collector/cli/ask/symbol_sources.h"
 #include "collector/cli/run/symbols_agents.h"
 #include "collector/cli/run/symbols_brought.h"
+#include "collector/cli/table.h"
 #include "collector/cli/terminal.h"
+#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
-#include "collector/query/query.h"
-#include "collector/recording/info.h"
-#include "collector/recording/recording.h"
-#include "collector/recording/stream_id.h"
+#include "collector/answers/unnamed.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
@@ -34,19 +32,6 @@ struct symbols_command_options {
 	struct symbol_choice symbols;
 	const char *build_id;
 };
-
-static int symbols_write_json(const struct command *command, struct buf *out)
-{
-	int r;
-
-	buf_byte(out, '\n');
-	r = buf_error(out);
-	if (!r && (fwrite(out->data, 1, out->length, stdout) != out->length || fflush(stdout))) {
-		r = -errno;
-		output_failed(errno);
-	}
-	return r < 0 ? command_fault(command, r, NULL) : EXIT_DONE;
-}
 
 /* ---- add ---- */
 
@@ -136,6 +121,27 @@ static int symbols_add(struct command_call *call, const char *folder)
 
 /* ---- list ---- */
 
+struct told_symbol_file {
+	struct symbol_file file;
+	bool symbols;
+	const char *which;
+};
+
+#define ANSWER_OF struct told_symbol_file
+static const struct answer_field file_fields[] = {
+	ROW_HEX("build_id", file.build_id, file.build_id_length, "", SHOWN(1, "BUILD ID", -40)),
+	ROW("path", file.path, NULL, "of the copy", SHOWN(6, "PATH", 0)),
+	ROW("symbols", symbols, NULL, "it has a symbol table"),
+	ROW("which", which, NULL, "", .when = COLUMN_ONLY, SHOWN(2, "SYMBOLS", -8)),
+	ROW("lines", file.lines, NULL, "", SHOWN(3, "LINES", -6, .form = COLUMN_DASH)),
+	ROW("inlines", file.inlines, NULL, "functions with inlined frames",
+	    SHOWN(4, "INLINES", -8, .form = COLUMN_DASH)),
+	ROW("bytes", file.size, "bytes", "", SHOWN(5, "SIZE", 9)),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer file_answer = {"symbol_file", file_fields};
+
 struct listing {
 	struct json *json; /* NULL: text */
 	size_t count;
@@ -144,39 +150,27 @@ struct listing {
 static int list_file(void *context, const struct symbol_file *f)
 {
 	struct listing *l = context;
-	char id[BUILD_ID_TEXT], size[32];
+	const struct told_symbol_file told = {.file = *f,
+					      .symbols = f->symbols || f->exports,
+					      .which = f->symbols   ? "yes"
+						       : f->exports ? "exported"
+								    : "-"};
 
-	build_id_format(id, f->build_id, f->build_id_length);
 	if (l->json) {
-		json_object(l->json, NULL);
-		json_string(l->json, "build_id", id);
-		json_string(l->json, "path", f->path);
-		json_bool(l->json, "symbols", f->symbols || f->exports);
-		json_bool(l->json, "lines", f->lines);
-		json_bool(l->json, "inlines", f->inlines);
-		json_u64(l->json, "bytes", f->size);
-		json_end(l->json, '}');
+		json_object_of(l->json, NULL, &file_answer, &told, NULL);
 		return 0;
 	}
 	if (!l->count++)
-		printf("%-40s %-8s %-6s %-8s %9s %s\n", "BUILD ID", "SYMBOLS", "LINES", "INLINES",
-		       "SIZE", "PATH");
-	printf("%-40s %-8s %-6s %-8s %9s ", id,
-	       f->symbols   ? "yes"
-	       : f->exports ? "exported"
-			    : "-",
-	       f->lines ? "yes" : "-", f->inlines ? "yes" : "-",
-	       format_size(size, (double)f->size));
-	terminal_text(STYLE_PLAIN, f->path, 0);
-	putchar('\n');
+		table_head(&file_answer, STYLE_PLAIN);
+	table_row(&file_answer, &told);
 	return 0;
 }
 
 static int symbols_list(struct command_call *call, const char *folder)
 {
 	const struct symbols_command_options *o = call->options;
+	cleanup(buf_done) struct buf out = {0};
 	struct listing l = {0};
-	struct buf out = {0};
 	struct json json;
 	int r;
 
@@ -184,134 +178,81 @@ static int symbols_list(struct command_call *call, const char *folder)
 		return command_usage_error(call->command, "list takes no argument, not '%.60s'",
 					   call->arguments[1]);
 	json_init(&json, &out);
-	if (o->common.json) {
-		l.json = &json;
-		json_array(&json, NULL);
-	}
+	json_array(&json, NULL);
+	l.json = o->common.json ? &json : NULL;
 	r = symbols_store_each(folder, list_file, &l);
-	if (r < 0) {
-		r = command_fault(call->command, r, NULL);
-	} else if (o->common.json) {
-		json_end(&json, ']');
-		r = symbols_write_json(call->command, &out);
-	} else if (!l.count) {
+	json_end(&json, ']');
+	if (r < 0)
+		return command_fault(call->command, r, NULL);
+	if (o->common.json)
+		return output_json(call->command, stdout, &out);
+	if (!l.count)
 		printf("No symbol files in %s: 'collector symbols add FILE...' copies them "
 		       "there.\n",
 		       folder);
-	}
-	buf_done(&out);
-	return r;
+	return EXIT_DONE;
 }
 
 /* ---- missing ---- */
 
-/* One module of one or more recordings. */
-struct missing {
-	char *path, *why;
-	uint8_t build_id[32];
-	uint32_t build_id_length;
-	uint64_t streams, places, unnamed, allocations, bytes;
+struct told_unnamed {
+	struct unnamed_code code;
+	const char *places, *path;
 };
 
-struct missing_list {
-	struct missing *list;
-	size_t count;
+#define ANSWER_OF struct told_unnamed
+static const struct answer_field missing_fields[] = {
+	ROWS_OF(unnamed_answer, code),
+	ROW("of", places, NULL, "", .when = COLUMN_ONLY, SHOWN(2, "PLACES", 13)),
+	ROW("path", path, NULL, "", .when = COLUMN_ONLY, SHOWN(5, "MODULE", 0)),
+	{0},
 };
+#undef ANSWER_OF
+static const struct answer missing_answer = {"missing", missing_fields};
 
-static void missing_done(struct missing_list *l)
+static void print_missing(const struct unnamed_list *l)
 {
+	if (!l->count) {
+		printf("Nothing is missing: every place in the backtraces has a function.\n");
+		return;
+	}
+	table_head(&missing_answer, STYLE_PLAIN);
 	for (size_t i = 0; i < l->count; i++) {
-		free(l->list[i].path);
-		free(l->list[i].why);
-	}
-	free(l->list);
-}
+		const struct unnamed_code *m = &l->list[i];
+		char places[64];
 
-static bool symbols_is_same(const struct missing *m, const struct module_info *info)
-{
-	if (m->build_id_length != info->build_id_length)
-		return false;
-	return m->build_id_length ? !memcmp(m->build_id, info->build_id, m->build_id_length)
-				  : !strcmp(m->path, info->path);
-}
-
-static struct missing *missing_of(struct missing_list *l, const struct module_info *info)
-{
-	struct missing *list, *m;
-
-	for (size_t i = 0; i < l->count; i++)
-		if (symbols_is_same(&l->list[i], info))
-			return &l->list[i];
-	list = reallocarray(l->list, l->count + 1, sizeof(*list));
-	if (!list)
-		return NULL;
-	l->list = list;
-	m = &list[l->count];
-	*m = (struct missing){.path = strdup(info->path ? info->path : ""),
-			      .build_id_length = info->build_id_length};
-	if (!m->path)
-		return NULL;
-	memcpy(m->build_id, info->build_id, info->build_id_length);
-	l->count++;
-	return m;
-}
-
-/* Returns the first reason that was given for the module. */
-static char *reason(const struct symbols *symbols, const char *path)
-{
-	const struct symbols_note *notes;
-	size_t count = symbols_notes(symbols, &notes);
-
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(notes[i].module, path))
-			return strdup(notes[i].text);
-	return NULL;
-}
-
-static int add_missing(struct missing_list *l, struct view *view, const struct symbols *symbols,
-		       struct err_text *err)
-{
-	cleanup(cleanup_free) struct unnamed_module *modules = NULL;
-	size_t count = 0;
-	int r = query_unnamed(view, &modules, &count, err);
-
-	for (size_t i = 0; i < count && !r; i++) {
-		const struct module_info *info =
-			recording_module(view_recording(view), modules[i].module);
-		struct missing *m = missing_of(l, info);
-
-		if (!m)
-			return err_set(err, -ENOMEM, "out of memory");
-		m->streams++;
-		m->places += modules[i].places;
-		m->unnamed += modules[i].unnamed;
-		m->allocations += modules[i].allocations;
-		m->bytes += modules[i].bytes;
+		snprintf(places, sizeof(places), "%" PRIu64 "/%" PRIu64, m->unnamed, m->places);
+		table_row(&missing_answer,
+			  &(struct told_unnamed){*m, places, *m->module ? m->module : "(no path)"});
 		if (!m->why)
-			m->why = reason(symbols, m->path);
+			continue;
+		terminal_blanks(4);
+		terminal_paragraph(STYLE_DIM, m->why, 4);
 	}
-	return r;
 }
 
-static int look_into(struct missing_list *l, const char *path, struct symbols *symbols,
-		     struct err_text *err)
+static int show_missing(struct command_call *call, const struct unnamed_list *l)
 {
-	static char reading[] = "reading the recording";
-	struct recording *recording = NULL;
-	struct view *view = NULL;
-	int r = recording_open(path, command_progress, reading, &recording, err);
+	const struct symbols_command_options *o = call->options;
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+	int r = EXIT_DONE;
 
-	if (!r)
-		r = view_new(recording, symbols, &view, err);
-	if (!r)
-		r = add_missing(l, view, symbols, err);
-	view_free(view);
-	recording_close(recording);
-	return r;
+	if (o->common.json) {
+		json_init(&json, &out);
+		json_array(&json, NULL);
+		for (size_t i = 0; i < l->count; i++)
+			json_object_of(&json, NULL, &unnamed_answer, &l->list[i], NULL);
+		json_end(&json, ']');
+		r = output_json(call->command, stdout, &out);
+	} else {
+		print_missing(l);
+	}
+	return r == EXIT_DONE && l->count ? EXIT_NO : r;
 }
 
-static int look_into_named(struct missing_list *l, struct command_call *call,
-			   struct symbols *symbols, struct err_text *err)
+static int add_named_streams(struct unnamed_list *l, struct command_call *call,
+			     struct symbols *symbols, struct err_text *err)
 {
 	const struct symbols_command_options *o = call->options;
 	int r = 0;
@@ -321,127 +262,32 @@ static int look_into_named(struct missing_list *l, struct command_call *call,
 
 		r = command_find_stream(o->common.data, call->arguments[i], &path, err);
 		if (!r)
-			r = look_into(l, path, symbols, err);
+			r = unnamed_add(l, path, symbols, err);
 	}
 	return r;
 }
 
-static int look_into_all(struct missing_list *l, struct store *store, struct symbols *symbols,
-			 struct err_text *err)
+/* Lists the modules of the given streams, or of all. */
+static int find_missing(struct command_call *call, struct unnamed_list *l, struct err_text *err)
 {
-	struct stream_summary *streams = NULL;
-	size_t count = 0;
-	int r = store_list(store, &streams, &count, err);
-
-	for (size_t i = 0; i < count && !r; i++) {
-		cleanup(cleanup_free) char *path = NULL;
-		char id[STREAM_ID_TEXT];
-
-		r = store_find(store, stream_id_format(id, &streams[i].id), &path, err);
-		if (!r)
-			r = look_into(l, path, symbols, err);
-	}
-	store_list_free(streams, count);
-	return r;
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-	const struct missing *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return strcmp(x->path, y->path);
-}
-
-static void print_missing(const struct missing_list *l)
-{
-	char id[BUILD_ID_TEXT], bytes[32], count[32];
-
-	if (!l->count) {
-		printf("Nothing is missing: every place in the backtraces has a function.\n");
-		return;
-	}
-	printf("%-40s %13s %11s %9s %s\n", "BUILD ID", "PLACES", "ALLOCATIONS", "BYTES", "MODULE");
-	for (size_t i = 0; i < l->count; i++) {
-		const struct missing *m = &l->list[i];
-		char places[64];
-
-		snprintf(places, sizeof(places), "%" PRIu64 "/%" PRIu64, m->unnamed, m->places);
-		printf("%-40s %13s %11s %9s ", build_id_format(id, m->build_id, m->build_id_length),
-		       places, format_count(count, m->allocations),
-		       format_size(bytes, (double)m->bytes));
-		terminal_text(STYLE_PLAIN, *m->path ? m->path : "(no path)", 0);
-		putchar('\n');
-		if (!m->why)
-			continue;
-		terminal_blanks(4);
-		terminal_paragraph(STYLE_DIM, m->why, 4);
-	}
-}
-
-static void missing_json(struct json *json, const struct missing_list *l)
-{
-	char id[BUILD_ID_TEXT];
-
-	json_array(json, NULL);
-	for (size_t i = 0; i < l->count; i++) {
-		const struct missing *m = &l->list[i];
-
-		json_object(json, NULL);
-		json_string(json, "build_id",
-			    m->build_id_length
-				    ? build_id_format(id, m->build_id, m->build_id_length)
-				    : NULL);
-		json_string(json, "module", m->path);
-		json_u64(json, "streams", m->streams);
-		json_u64(json, "places", m->places);
-		json_u64(json, "unnamed", m->unnamed);
-		json_u64(json, "allocations", m->allocations);
-		json_u64(json, "bytes", m->bytes);
-		json_string(json, "reason", m->why);
-		json_end(json, '}');
-	}
-	json_end(json, ']');
-}
-
-static int show_missing(struct command_call *call, const struct missing_list *l)
-{
-	const struct symbols_command_options *o = call->options;
-	struct buf out = {0};
-	struct json json;
-	int r = EXIT_DONE;
-
-	if (o->common.json) {
-		json_init(&json, &out);
-		missing_json(&json, l);
-		r = symbols_write_json(call->command, &out);
-	} else {
-		print_missing(l);
-	}
-	buf_done(&out);
-	return r == EXIT_DONE && l->count ? EXIT_NO : r;
-}
-
-/* Lists the modules of the given streams, or of all; those that hide most come first. */
-static int find_missing(struct command_call *call, struct missing_list *l, struct err_text *err)
-{
+	static char reading[] = "reading the recording";
 	const struct symbols_command_options *o = call->options;
 	struct symbol_sources sources = {0};
 	struct symbols *symbols = NULL;
 	int r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, err);
 
+	l->progress = command_progress;
+	l->context = reading;
 	if (!r && call->argument_count > 1)
-		r = look_into_named(l, call, symbols, err);
+		r = add_named_streams(l, call, symbols, err);
 	else if (!r && sources.store)
-		r = look_into_all(l, sources.store, symbols, err);
+		r = unnamed_add_all(l, sources.store, symbols, err);
 	else if (!r)
 		r = err_set(err, -ENOENT,
 			    "there is no data folder %.200s: --data DIR names the one that "
 			    "collector gather fills",
 			    o->common.data);
-	if (l->count)
-		qsort(l->list, l->count, sizeof(*l->list), by_bytes);
+	unnamed_sort(l);
 	symbols_free(symbols);
 	symbol_sources_close(&sources);
 	return r;
@@ -449,14 +295,12 @@ static int find_missing(struct command_call *call, struct missing_list *l, struc
 
 static int symbols_missing(struct command_call *call, const char *folder)
 {
-	struct missing_list l = {0};
+	cleanup(unnamed_done) struct unnamed_list l = {0};
 	struct err_text err = {0};
 	int r = find_missing(call, &l, &err);
 
 	(void)folder;
-	r = r < 0 ? command_input_fault(call->command, r, &err) : show_missing(call, &l);
-	missing_done(&l);
-	return r;
+	return r < 0 ? command_input_fault(call->command, r, &err) : show_missing(call, &l);
 }
 
 /* ---- fetch ---- */
@@ -474,7 +318,7 @@ static int fetch_files(struct command_call *call, const struct wanted_file *file
 	return failed ? EXIT_NO : EXIT_DONE;
 }
 
-static int fetch_all(struct command_call *call, const struct missing_list *l, struct err_text *err)
+static int fetch_all(struct command_call *call, const struct unnamed_list *l, struct err_text *err)
 {
 	cleanup(cleanup_free) struct wanted_file *files = calloc(l->count + 1, sizeof(*files));
 	size_t count = 0;
@@ -484,7 +328,7 @@ static int fetch_all(struct command_call *call, const struct missing_list *l, st
 	for (size_t i = 0; i < l->count; i++)
 		if (l->list[i].build_id_length)
 			files[count++] = (struct wanted_file){
-				l->list[i].build_id, l->list[i].build_id_length, l->list[i].path};
+				l->list[i].build_id, l->list[i].build_id_length, l->list[i].module};
 	if (!count)
 		printf("Nothing is missing that an agent could give.\n");
 	return fetch_files(call, files, count, err);
@@ -506,17 +350,14 @@ static int fetch_one(struct command_call *call, struct err_text *err)
 static int fetch(struct command_call *call, const char *folder)
 {
 	const struct symbols_command_options *o = call->options;
-	struct missing_list l = {0};
+	cleanup(unnamed_done) struct unnamed_list l = {0};
 	struct err_text err = {0};
 	int r = o->build_id ? 0 : find_missing(call, &l, &err);
 
 	(void)folder;
 	if (r < 0)
-		r = command_input_fault(call->command, r, &err);
-	else
-		r = o->build_id ? fetch_one(call, &err) : fetch_all(call, &l, &err);
-	missing_done(&l);
-	return r;
+		return command_input_fault(call->command, r, &err);
+	return o->build_id ? fetch_one(call, &err) : fetch_all(call, &l, &err);
 }
 
 /* ---- the command ---- */
