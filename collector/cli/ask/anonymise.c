@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/new_file.h"
-#include "collector/cli/ask/question.h"
 #include "collector/query/query.h"
 #include "collector/columns/temporary.h"
 #include "collector/recording/info.h"
@@ -78,7 +77,7 @@ static int salt_of_file(const char *path, struct buf *salt, struct err_text *err
 	return 0;
 }
 
-static int salt_of(const struct anonymise_choice *choice, struct buf *salt, struct err_text *err)
+static int salt_of(const struct anonymise_options *choice, struct buf *salt, struct err_text *err)
 {
 	uint8_t bytes[SALT_BYTES];
 
@@ -112,13 +111,13 @@ static int open_whole(struct command_call *call, const struct question_options *
 	return question_open(&whole, VALUE_ALLOCATED, ret_question);
 }
 
-static int anonymise_to(struct command_call *call, const struct question_options *o, int fd)
+static int anonymise_to(struct command_call *call, const struct anonymise_options *o, int fd)
 {
 	cleanup(buf_done) struct buf salt = {0};
 	char doing[] = "anonymising";
 	struct err_text err = {0};
 	struct question q;
-	struct context context = {.keep = &o->anonymise.keep};
+	struct context context = {.keep = &o->keep};
 	struct anonymise_settings settings = {
 		.copy = {.fd = fd, .progress = command_progress, .context = doing},
 		.keeps = keeps,
@@ -126,12 +125,12 @@ static int anonymise_to(struct command_call *call, const struct question_options
 		.disguise = disguise,
 		.context = &context,
 	};
-	int r, status = open_whole(call, o, &q);
+	int r, status = open_whole(call, &o->question, &q);
 
 	if (status)
 		return status;
 	context.view = q.view;
-	r = salt_of(&o->anonymise, &salt, &err);
+	r = salt_of(o, &salt, &err);
 	settings.salt = salt.data;
 	settings.salt_length = salt.length;
 	if (!r)
@@ -141,8 +140,9 @@ static int anonymise_to(struct command_call *call, const struct question_options
 	return status;
 }
 
-static int write_recording(struct command_call *call, const struct question_options *o)
+static int write_recording(struct command_call *call, const struct anonymise_options *a)
 {
+	const struct question_options *o = &a->question;
 	cleanup(new_file_done) struct new_file file = NEW_FILE_NONE;
 	struct err_text err = {0};
 	int r, status;
@@ -156,7 +156,7 @@ static int write_recording(struct command_call *call, const struct question_opti
 	r = new_file_open(&file, o->output, true, &err);
 	if (r < 0)
 		return command_fault(call->command, r, &err);
-	status = anonymise_to(call, o, file.fd);
+	status = anonymise_to(call, a, file.fd);
 	if (status)
 		return status;
 	r = new_file_keep(&file, &err);
@@ -164,12 +164,12 @@ static int write_recording(struct command_call *call, const struct question_opti
 }
 
 /* Makes the format from the renamed recording, which is removed afterwards. */
-static int write_format(struct command_call *call, const struct question_options *o,
+static int write_format(struct command_call *call, const struct anonymise_options *o,
 			int (*export)(struct command_call *call))
 {
 	cleanup(cleanup_close) int fd = store_temporary();
 	char path[64], *arguments[] = {path};
-	struct question_options options = *o;
+	struct anonymise_options options = *o;
 	struct command_call of = *call;
 	struct err_text err = {0};
 	int status;
@@ -183,7 +183,7 @@ static int write_format(struct command_call *call, const struct question_options
 	if (status)
 		return status;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	options.anonymise.wanted = false;
+	options.wanted = false;
 	of.options = &options;
 	of.arguments = arguments;
 	of.argument_count = 1;
@@ -192,8 +192,9 @@ static int write_format(struct command_call *call, const struct question_options
 
 int anonymise_export(struct command_call *call, int (*export)(struct command_call *call))
 {
-	const struct question_options *o = call->options;
-	bool recording = !o->format || !strcmp(o->format, "heapcast");
+	const struct anonymise_options *o = call->options;
+	const char *format = o->question.format;
+	bool recording = !format || !strcmp(format, "heapcast");
 
 	return recording ? write_recording(call, o) : write_format(call, o, export);
 }
@@ -201,18 +202,18 @@ int anonymise_export(struct command_call *call, int (*export)(struct command_cal
 /* ---- options ---- */
 
 const struct option anonymise_table[] = {
-	OPTION_FLAG(struct question_options, anonymise.wanted, "anonymise",
+	OPTION_FLAG(struct anonymise_options, wanted, "anonymise",
 		    "other names for all names, paths, command lines, hosts and users; other "
 		    "addresses; without --format a recording (docs/anonymise.md)"),
-	OPTION_FLAG(struct question_options, anonymise.wanted, "anonymize", "the same"),
+	OPTION_FLAG(struct anonymise_options, wanted, "anonymize", "the same"),
 	OPTION_LIST(
-		struct question_options, anonymise.keep, "keep", "MODULE",
+		struct anonymise_options, keep, "keep", "MODULE",
 		"this module keeps its name, and its functions theirs: libc.so.6, or a path with "
 		"* and ?; may be given more than once"),
-	OPTION_TEXT(struct question_options, anonymise.seed, "seed", "TEXT",
+	OPTION_TEXT(struct anonymise_options, seed, "seed", "TEXT",
 		    "the same text gives the same names, so that two exports can be compared; who "
 		    "knows it can guess names (default: a random one)"),
-	OPTION_TEXT(struct question_options, anonymise.salt_file, "salt-file", "FILE",
+	OPTION_TEXT(struct anonymise_options, salt_file, "salt-file", "FILE",
 		    "likewise, the content of a file"),
 	{0},
 };

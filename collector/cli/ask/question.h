@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collector/cli/ask/anonymise.h"
 #include "collector/cli/command.h"
 #include "collector/cli/ask/symbol_sources.h"
 #include "collector/query/query.h"
@@ -30,7 +29,6 @@ struct question_options {
 	bool inverted, reversed;
 	const char *table;
 	bool with_stacks;
-	struct anonymise_choice anonymise;
 };
 
 extern const struct option question_table[]; /* --at, --symbols, --debuginfod, --hide-rules */

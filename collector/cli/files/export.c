@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/cli/ask/anonymise.h"
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/files/dot.h"
@@ -170,14 +171,15 @@ static int refuse_options(const struct command *command, const struct question_o
 
 static int export_run(struct command_call *call)
 {
-	const struct question_options *o = call->options;
+	const struct anonymise_options *a = call->options;
+	const struct question_options *o = &a->question;
 	const struct format *format = format_to_write(o->format);
 	char names[FORMAT_NAMES_MAX];
 	enum export_weight weight;
 	struct question q;
 	int status;
 
-	if (o->anonymise.wanted)
+	if (a->wanted)
 		return anonymise_export(call, export_run);
 	if (!format && !o->format)
 		return command_usage_error(call->command, "which format? --format takes %s",
@@ -247,7 +249,7 @@ static const struct option_group groups[] = {
 	{0},
 };
 
-static const struct question_options defaults = {.common.data = DEFAULT_DATA};
+static const struct anonymise_options defaults = {.question.common.data = DEFAULT_DATA};
 
 const struct command command_export = {
 	.name = "export",
@@ -277,7 +279,7 @@ const struct command command_export = {
 		"  collector export --anonymise --output shared.heapcast last\n",
 	.fill = export_fill,
 	.groups = groups,
-	.options_size = sizeof(struct question_options),
+	.options_size = sizeof(struct anonymise_options),
 	.defaults = &defaults,
 	.arguments_max = 1,
 	.run = export_run,
