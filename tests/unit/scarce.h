@@ -1,0 +1,71 @@
+#pragma once
+/*
+ * Memory that runs out: scarce_each does a thing again and again, and each time another one of its
+ * allocations fails. A program whose name begins with "scarce" is linked so that what it is made of
+ * allocates here (tests/unit/CMakeLists.txt).
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SCARCE_MOST 100000 /* allocations of one thing */
+
+/* How many allocations until one fails; above SCARCE_MOST: none does. */
+static atomic_long scarce_left = 2 * SCARCE_MOST;
+
+static inline bool scarce_fails(void)
+{
+	if (atomic_load(&scarce_left) > SCARCE_MOST || atomic_fetch_sub(&scarce_left, 1) != 1)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+#define SCARCE(type, name, parameters, arguments)                                                  \
+	type __real_##name parameters;                                                             \
+	type __wrap_##name parameters;                                                             \
+	type __wrap_##name parameters                                                              \
+	{                                                                                          \
+		return scarce_fails() ? NULL : __real_##name arguments;                            \
+	}
+SCARCE(void *, malloc, (size_t size), (size))
+SCARCE(void *, calloc, (size_t count, size_t size), (count, size))
+SCARCE(void *, realloc, (void *old, size_t size), (old, size))
+SCARCE(void *, reallocarray, (void *old, size_t count, size_t size), (old, count, size))
+SCARCE(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
+SCARCE(char *, strdup, (const char *text), (text))
+SCARCE(char *, strndup, (const char *text, size_t length), (text, length))
+#undef SCARCE
+
+/*
+ * Lets the n-th allocation of the n-th `what(context)` fail, until there is none that could. `what`
+ * returns 0 if all was done and is right, which it checks itself, or -ENOMEM. Returns how many
+ * times it was -ENOMEM.
+ */
+static inline unsigned scarce_each(int (*what)(void *context), void *context)
+{
+	unsigned failed = 0;
+	bool reached = true;
+
+	for (long n = 1; reached; n++) {
+		int r;
+
+		atomic_store(&scarce_left, n);
+		r = what(context);
+		reached = atomic_exchange(&scarce_left, 2 * SCARCE_MOST) <= 0;
+		assert_true(n < SCARCE_MOST);
+		if (r && (r != -ENOMEM || !reached))
+			fail_msg("allocation %ld fails: %s", n, strerror(-r));
+		failed += r != 0;
+	}
+	return failed;
+}
