@@ -220,6 +220,8 @@ int options_put(const struct option_target *t, int index, const char *value, con
 	assert(row && index < OPTIONS_MAX);
 	if (sources->of[index] > sources->now)
 		return 0;
+	if (sources->now == OPTION_VARIABLE && row->kind == OPTION_KIND_FLAG && !*value)
+		return 0; /* as the shell means it */
 	r = options_store(t, index, row, value);
 	if (r == -ENOMEM)
 		return r;
@@ -343,14 +345,16 @@ static int options_take(const struct option_target *t, int argc, char **argv, st
 
 	if (!row)
 		return index;
+	if (argv[0][1] == '-')
+		snprintf(what, sizeof(what), "--%s", row->name);
+	else
+		snprintf(what, sizeof(what), "-%c", row->letter);
 	if (!value && !row->argument)
 		value = "1";
 	if (!value && argc < 2)
-		return err_set(err, -EINVAL, "--%s needs a value: --%s %s", row->name, row->name,
-			       row->argument);
+		return err_set(err, -EINVAL, "%s needs a value: %s %s", what, what, row->argument);
 	if (!value)
 		value = argv[used++];
-	snprintf(what, sizeof(what), "--%s", row->name);
 	r = options_put(t, index, value, what, err);
 	return r < 0 ? r : used;
 }

@@ -16,14 +16,13 @@
  *
  * A value follows as `--name value` or `--name=value`, of a letter also as `-nvalue`; `--no-flag`
  * takes a flag back; `--` ends the options. Every option is also the variable HEAPCAST_NAME (upper
- * case, '-' as '_'); the command line counts more. Texts point into what was read, and must outlive
- * the struct.
+ * case, '-' as '_'); the command line counts more, and an empty variable of a flag says nothing.
+ * Texts point into what was read, and must outlive the struct.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf;
 struct err_text;
 
 #define OPTIONS_MAX 128 /* rows of a set */
@@ -72,7 +71,7 @@ struct option {
 	enum option_kind kind;
 	const char *argument; /* what stands for the value in --help; NULL: none follows */
 	const char *help;     /* wrapped when shown; NULL: an option that is not for people */
-	size_t offset;
+	unsigned offset;
 	unsigned marks;		  /* bits of the program's own */
 	const char *const *words; /* of a choice; NULL behind the last one */
 	const struct option_own *own;
@@ -117,8 +116,10 @@ struct option_set {
 	bool stops; /* the first argument that is no option ends the options */
 	/* Names the command that has an option which this one lacks; NULL: none has it. */
 	const char *(*elsewhere)(const struct option_set *set, const char *name, size_t length);
-	/* The help may have a word like {formats}: writes what stands there. May be NULL. */
-	void (*fill)(const char *word, struct buf *out);
+	/* Completes a help text that has words like {formats}, in new memory. May be NULL, and
+	 * return NULL. */
+	char *(*filled)(const void *context, const char *text);
+	const void *context;
 };
 
 /* Where a value comes from, in ascending precedence. */
@@ -189,7 +190,3 @@ void options_print_help(const struct option_set *set);
 /* Prints `text` with line breaks at blanks. The first line already holds `used` columns; the others
  * begin at `indent`. */
 void options_print_wrapped(const char *text, int used, int indent);
-/* Returns `text` with what `fill` puts in place of its {words}; it may lie in `room`. NULL without
- * memory. */
-const char *options_filled(void (*fill)(const char *word, struct buf *out), const char *text,
-			   struct buf *room);

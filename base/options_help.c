@@ -2,14 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/options.h"
 #include "base/ban.h"
 
 #define HELP_COLUMN 28
 #define HELP_WIDTH  79
-#define WORD_MAX    32
 
 void options_print_wrapped(const char *text, int used, int indent)
 {
@@ -33,28 +31,10 @@ void options_print_wrapped(const char *text, int used, int indent)
 	putchar('\n');
 }
 
-const char *options_filled(void (*fill)(const char *word, struct buf *out), const char *text,
-			   struct buf *room)
-{
-	char word[WORD_MAX];
-	const char *brace;
-
-	if (!fill)
-		return text;
-	buf_clear(room);
-	for (; (brace = strchr(text, '{')); text = brace + strlen(word) + 2) {
-		buf_append(room, text, (size_t)(brace - text));
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(brace + 1, "}"), brace + 1);
-		fill(word, room);
-	}
-	buf_string(room, text);
-	return buf_text(room);
-}
-
 static void options_help_row(const struct option_set *set, const struct option *option)
 {
-	cleanup(buf_done) struct buf room = {0};
-	const char *help = options_filled(set->fill, option->help, &room);
+	cleanup(cleanup_free) char *help =
+		set->filled ? set->filled(set->context, option->help) : NULL;
 	char left[80];
 	int n;
 

@@ -13,6 +13,7 @@
 
 #include "agent/cli/attach.h"
 #include "agent/cli/command.h"
+#include "agent/cli/options/variables.h"
 #include "agent/cli/summary.h"
 #include "agent/ebpf/check.h"
 #include "agent/ebpf/rights.h"
@@ -57,7 +58,7 @@ static void attach_help(void)
 	       "Blocks from before are not known; their frees are counted apart. Needs root (or\n"
 	       "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) and Linux 5.10 or later.\n\n"
 	       "Exit status: 0 done; 1 there was nothing to record; 2 wrong usage; 3 a fault\n"
-	       "outside.\n\n");
+	       "outside.\n");
 	options_help(COMMAND_ATTACH);
 }
 
@@ -374,51 +375,19 @@ static int attach_start(struct attach *a, const struct agent_settings *settings,
 
 /* ---- the command line ---- */
 
-/* `-p PID` and `--pid PID` may occur more than once; collects them as one list in `text`. Returns
- * the number of remaining arguments, or -EINVAL. */
-static int gather_pids(int argc, char **argv, char *text, size_t size, struct err_text *err)
-{
-	int left = 1;
-
-	*text = '\0';
-	for (int i = 1; i < argc; i++) {
-		const char *value = !strncmp(argv[i], "--pid=", 6)	       ? argv[i] + 6
-				    : !strncmp(argv[i], "-p", 2) && argv[i][2] ? argv[i] + 2
-									       : NULL;
-		size_t length = strlen(text);
-
-		if (!value && strcmp(argv[i], "-p") && strcmp(argv[i], "--pid")) {
-			argv[left++] = argv[i];
-			continue;
-		}
-		if (!value && i + 1 == argc)
-			return err_set(err, -EINVAL, "%s needs the number of a process: -p PID",
-				       argv[i]);
-		value = value ? value : argv[++i];
-		if ((size_t)snprintf(text + length, size - length, "%s%s", length ? "," : "",
-				     value) >= size - length)
-			return err_set(err, -EINVAL, "-p: at most %d processes at a time",
-				       ATTACH_PIDS_MAX);
-	}
-	return left;
-}
-
 static int attach_parse(struct attach *a, int argc, char **argv, struct err_text *err)
 {
-	static char pids[1024];
 	struct options *o = &a->options;
-	int r, left = gather_pids(argc, argv, pids, sizeof(pids), err);
+	int r;
 
-	if (left < 0)
-		return left;
 	options_defaults(o);
 	o->memory_limit = MEMORY_USUAL;
-	r = options_environment(o, COMMAND_ATTACH, &options_own_environment, err);
+	r = variables_read(o, COMMAND_ATTACH, &options_own_environment, err);
 	if (!r)
-		r = options_arguments(o, COMMAND_ATTACH, left, argv, err);
-	if (r < 0 || o->help)
+		r = options_arguments(o, COMMAND_ATTACH, argc, argv, err);
+	if (r < 0 || o->from.help)
 		return r < 0 ? r : 0;
-	if (r < left)
+	if (r < argc)
 		return err_set(err, -EINVAL, "attach takes no '%s' (did you mean -p %s?)", argv[r],
 			       argv[r]);
 	if (o->policy == RING_THIN)
@@ -433,7 +402,8 @@ static int attach_parse(struct attach *a, int argc, char **argv, struct err_text
 		.comm = o->comm, .has_cgroup = o->cgroup && *o->cgroup, .all = o->all};
 	if (a->want.has_cgroup)
 		attach_cgroup_read(o->cgroup, &a->want.cgroup);
-	r = attach_parse_pids(&a->want, *pids ? pids : o->pids ? o->pids : "", err);
+	for (size_t i = 0; !r && i < o->pids.count; i++)
+		r = attach_parse_pids(&a->want, o->pids.texts[i], err);
 	if (r < 0)
 		return r;
 	if (!a->want.pids && !attach_looks(&a->want) && !o->check)
@@ -462,7 +432,7 @@ int command_attach(int argc, char **argv)
 
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
-	if (a.options.help) {
+	if (a.options.from.help) {
 		attach_help();
 		return 0;
 	}

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "agent/cli/attach_find.h"
-#include "agent/cli/options.h"
+#include "agent/cli/options/options.h"
 #include "agent/ebpf/capture/hub.h"
 #include "agent/serve/agent.h"
 

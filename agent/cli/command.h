@@ -1,6 +1,6 @@
 #pragma once
 /* The agent's commands. Each gets its own name as argv[0] and returns the exit status. */
-#include "agent/cli/options.h"
+#include "agent/cli/options/options.h"
 #include "agent/serve/agent.h"
 
 int command_run(int argc, char **argv);

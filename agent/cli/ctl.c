@@ -13,6 +13,7 @@
 
 #include "agent/cli/command.h"
 #include "agent/cli/daemon_socket.h"
+#include "agent/cli/options/variables.h"
 #include "agent/serve/control_socket.h"
 #include "agent/net/handshake.h"
 #include "base/cleanup.h"
@@ -56,7 +57,7 @@ static void ctl_help(void)
 	       "  agent ctl status\n"
 	       "  agent ctl mode sample=64K 4711\n"
 	       "  agent ctl mark \"second run begins\"\n\n"
-	       "Exit status: 0 done; 1 refused; 2 wrong usage; 3 no agent answers.\n\n");
+	       "Exit status: 0 done; 1 refused; 2 wrong usage; 3 no agent answers.\n");
 	options_help(COMMAND_CTL);
 }
 
@@ -126,9 +127,9 @@ static int ctl_parse(struct ctl *c, int argc, char **argv, struct err_text *err)
 	int first, r;
 
 	options_defaults(&c->options);
-	r = options_environment(&c->options, COMMAND_CTL, &options_own_environment, err);
+	r = variables_read(&c->options, COMMAND_CTL, &options_own_environment, err);
 	first = r < 0 ? r : options_arguments(&c->options, COMMAND_CTL, argc, argv, err);
-	if (first < 0 || c->options.help)
+	if (first < 0 || c->options.from.help)
 		return first < 0 ? first : 0;
 	while (argc > first && !strncmp(argv[argc - 1], "--", 2) && argv[argc - 1][2]) {
 		char *last[2] = {argv[0], argv[argc - 1]};
@@ -138,7 +139,7 @@ static int ctl_parse(struct ctl *c, int argc, char **argv, struct err_text *err)
 			return r;
 		argc--;
 	}
-	if (c->options.help)
+	if (c->options.from.help)
 		return 0;
 	return parse_order(c, argc - first, argv + first, err);
 }
@@ -282,7 +283,7 @@ int command_ctl(int argc, char **argv)
 
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
-	if (ctl.options.help) {
+	if (ctl.options.from.help) {
 		ctl_help();
 		return 0;
 	}

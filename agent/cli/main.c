@@ -8,7 +8,7 @@
 
 #include "agent/cli/command.h"
 #include "agent/cli/pair.h"
-#include "agent/cli/variables.h"
+#include "agent/cli/options/variables.h"
 #include "agent/core/naming.h"
 #include "base/error.h"
 #include "base/log.h"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/cli/command.h"
+#include "agent/cli/options/variables.h"
 #include "agent/core/budget.h"
 #include "base/error.h"
 #include "base/secure/pair_code.h"
@@ -44,7 +45,7 @@ static void pair_help(void)
 	       "key is removed. An agent that was started before its first pairing has to be\n"
 	       "started anew. `agent serve --keys ''` leaves the keys alone.\n\n"
 	       "Exit status: 0 paired; 1 no collector came, or it refused; 2 wrong usage; 3 a\n"
-	       "fault outside.\n\n");
+	       "fault outside.\n");
 	options_help(COMMAND_PAIR);
 }
 
@@ -279,9 +280,9 @@ static int parse_arguments(struct options *o, int argc, char **argv, const char 
 
 	*ret_code = NULL;
 	options_defaults(o);
-	r = options_environment(o, COMMAND_PAIR, &options_own_environment, err);
+	r = variables_read(o, COMMAND_PAIR, &options_own_environment, err);
 	first = r < 0 ? r : options_arguments(o, COMMAND_PAIR, argc, argv, err);
-	if (first < 0 || first >= argc || o->help)
+	if (first < 0 || first >= argc || o->from.help)
 		return first;
 	*ret_code = argv[first];
 	r = options_arguments(o, COMMAND_PAIR, argc - first, argv + first, err);
@@ -300,7 +301,7 @@ int command_pair(int argc, char **argv)
 
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
-	if (o.help) {
+	if (o.from.help) {
 		pair_help();
 		return 0;
 	}

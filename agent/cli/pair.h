@@ -2,7 +2,7 @@
 /* Pairing: `agent pair`, and `agent run --pair`. */
 #include <stdio.h>
 
-#include "agent/cli/options.h"
+#include "agent/cli/options/options.h"
 
 struct err_text;
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "agent/cli/command.h"
+#include "agent/cli/options/variables.h"
 #include "agent/cli/pair.h"
 #include "agent/cli/preload_path.h"
 #include "agent/cli/summary.h"
@@ -75,7 +76,7 @@ static void run_help(void)
 	       "one, and if --output is a pattern whose name is taken.\n"
 	       "If something can't be done, agent run says so, and CMD does not begin.\n\n"
 	       "Exit status: CMD's; 128 + N if signal N ended it; 127 there is no CMD; 126 it\n"
-	       "can't be recorded by preloading; 2 wrong usage; 3 a fault outside.\n\n");
+	       "can't be recorded by preloading; 2 wrong usage; 3 a fault outside.\n");
 	options_help(COMMAND_RUN);
 }
 
@@ -369,11 +370,11 @@ static int run_parse(struct run_command *run, int argc, char **argv, struct err_
 	int r;
 
 	options_defaults(&run->options);
-	r = options_environment(&run->options, COMMAND_RUN, &options_own_environment, err);
+	r = variables_read(&run->options, COMMAND_RUN, &options_own_environment, err);
 	if (r < 0)
 		return r;
 	r = options_arguments(&run->options, COMMAND_RUN, argc, argv, err);
-	if (r >= argc && !run->options.help)
+	if (r >= argc && !run->options.from.help)
 		return err_set(err, -EINVAL, "what shall be run? agent run -- CMD [ARG...]");
 	options_choose_policy(&run->options, COMMAND_RUN);
 	return r;
@@ -430,7 +431,7 @@ int command_run(int argc, char **argv)
 	first = run_parse(&run, argc, argv, &err);
 	if (first < 0)
 		return run_fail(&run, EXIT_USAGE, &err, first);
-	if (run.options.help) {
+	if (run.options.from.help) {
 		run_help();
 		return 0;
 	}

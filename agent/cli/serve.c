@@ -19,7 +19,7 @@
 
 #include "agent/cli/command.h"
 #include "agent/cli/daemon_socket.h"
-#include "agent/cli/option_values.h"
+#include "agent/cli/options/values.h"
 #include "agent/cli/complaint.h"
 #include "agent/cli/serve_options.h"
 #include "agent/cli/service.h"
@@ -78,7 +78,7 @@ static void serve_help(void)
 	       "a new one: a name that is taken gets a number, NAME-2. What is not honoured is\n"
 	       "in the log, and the program writes it to its standard error.\n\n"
 	       "Exit status: 0 all was delivered or is in files; 2 wrong usage; 3 a fault\n"
-	       "outside, or something could not be delivered in time.\n\n");
+	       "outside, or something could not be delivered in time.\n");
 	options_help(COMMAND_SERVE);
 }
 
@@ -500,7 +500,7 @@ int command_serve(int argc, char **argv)
 
 	if (r < 0)
 		return serve_fail(&serve, argc, argv, &err, -EINVAL, true);
-	if (serve.options.help) {
+	if (serve.options.from.help) {
 		serve_help();
 		return 0;
 	}

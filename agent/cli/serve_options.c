@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include "agent/cli/command.h"
-#include "agent/cli/config.h"
 #include "agent/cli/daemon_socket.h"
-#include "agent/cli/option_values.h"
+#include "agent/cli/options/config.h"
+#include "agent/cli/options/values.h"
+#include "agent/cli/options/variables.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ban.h"
@@ -22,7 +23,7 @@ static int serve_options_read_all(const struct serve_options *from, const char *
 	if (file)
 		r = config_read(o, COMMAND_SERVE, file, ret_text, err);
 	if (!r)
-		r = options_environment(o, COMMAND_SERVE, &options_own_environment, err);
+		r = variables_read(o, COMMAND_SERVE, &options_own_environment, err);
 	if (!r)
 		r = options_arguments(o, COMMAND_SERVE, from->argc, from->argv, err);
 	options_choose_policy(o, COMMAND_SERVE);
@@ -43,7 +44,7 @@ int serve_options_open(struct serve_options *from, int argc, char **argv, struct
 
 	*from = (struct serve_options){.argc = argc, .argv = argv};
 	r = serve_options_read_all(from, NULL, o, ret_text, err);
-	if (r < 0 || o->help)
+	if (r < 0 || o->from.help)
 		return r < 0 ? r : 0;
 	if (r < argc)
 		return err_set(err, -EINVAL,

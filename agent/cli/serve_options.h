@@ -1,7 +1,7 @@
 #pragma once
 /* The options of `agent serve`: from its configuration file, variables and command line, read at
  * the start and at SIGHUP. */
-#include "agent/cli/options.h"
+#include "agent/cli/options/options.h"
 
 struct err_text;
 

@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "agent/cli/command.h"
-#include "agent/cli/option_row.h"
-#include "agent/cli/option_values.h"
-#include "agent/cli/variables.h"
+#include "agent/cli/options/values.h"
+#include "agent/cli/options/variables.h"
 #include "agent/core/naming.h"
 #include "base/error.h"
 #include "base/ban.h"
@@ -114,7 +113,7 @@ static void check_memory(struct options *asked, const struct options *own, struc
 
 static void settle_tell(const char *name, const char *running, const char *wanted, bool kept)
 {
-	const struct option_row *row;
+	const struct option *row;
 	char variable[64];
 
 	(void)running;
@@ -123,8 +122,8 @@ static void settle_tell(const char *name, const char *running, const char *wante
 	for (size_t i = 0; i < sizeof(unnoticed) / sizeof(unnoticed[0]); i++)
 		if (!strcmp(name, unnoticed[i]))
 			return;
-	for (unsigned i = 0; (row = option_row(i)); i++)
-		if (!strcmp(row->name, name) && row->commands & COMMAND_PROGRAM)
+	for (size_t i = 0; (row = option_row(i)); i++)
+		if (!strcmp(row->name, name) && row->marks & COMMAND_PROGRAM)
 			return;
 	options_variable(name, variable, sizeof(variable));
 	settle_add(telling, "%s is not honoured: the agent that runs here keeps its own", variable);
@@ -137,7 +136,7 @@ static void check_agents(const struct option_environment *from, const struct opt
 	struct err_text err = {{0}};
 
 	telling = say;
-	if (options_environment(&theirs, COMMAND_SERVE, from, &err) < 0)
+	if (variables_read(&theirs, COMMAND_SERVE, from, &err) < 0)
 		settle_add(say, "%s", err.text);
 	else
 		options_compare(&theirs, own, COMMAND_SERVE, settle_tell);
@@ -180,8 +179,8 @@ int settle(void *context, const char *text, size_t length, bool same_files,
 	struct err_text err = {{0}};
 	int r;
 
-	memset(asked.source, 0, sizeof(asked.source));
-	r = options_environment(&asked, COMMAND_PROGRAM, &from, &err);
+	asked.from = (struct option_sources){0};
+	r = variables_read(&asked, COMMAND_PROGRAM, &from, &err);
 	if (!r) {
 		check_files(&asked, own, same_files, say);
 		check_memory(&asked, own, say);

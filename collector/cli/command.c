@@ -16,6 +16,7 @@
 #include "base/ban.h"
 
 #define USAGE_INDENT 4
+#define WORD_MAX     32
 
 const struct option data_table[] = {
 	OPTION_TEXT(struct common_options, data, "data", "DIR",
@@ -122,16 +123,37 @@ static const struct option_renamed renamed[] = {
 	{0},
 };
 
+/* Puts what the command knows in place of the {words} of a help text. */
+static char *command_filled(const void *context, const char *text)
+{
+	cleanup(buf_done) struct buf out = {0};
+	const struct command *command = context;
+	char word[WORD_MAX];
+	const char *brace;
+	size_t length;
+
+	if (!command->fill)
+		return NULL;
+	for (; (brace = strchr(text, '{')); text = brace + strlen(word) + 2) {
+		buf_append(&out, text, (size_t)(brace - text));
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(brace + 1, "}"), brace + 1);
+		command->fill(word, &out);
+	}
+	buf_string(&out, text);
+	return buf_text(&out) ? (char *)buf_take(&out, &length) : NULL;
+}
+
 static struct option_set command_options(const struct command *command)
 {
-	return (struct option_set){
-		.groups = command->groups, .renamed = renamed, .fill = command->fill};
+	return (struct option_set){.groups = command->groups,
+				   .renamed = renamed,
+				   .filled = command_filled,
+				   .context = command};
 }
 
 void command_help(const struct command *command)
 {
-	cleanup(buf_done) struct buf room = {0};
-	const char *about = options_filled(command->fill, command->about, &room);
+	cleanup(cleanup_free) char *about = command_filled(command, command->about);
 	const struct option_set set = command_options(command);
 
 	options_print_wrapped(command->usage, printf("Usage: collector %s", command->name),

@@ -34,8 +34,8 @@ while IFS='|' read -r setting text; do
 	says "$text" "$setting"
 	runs 2 "$text" "$setting" --quiet
 done <<-'END'
-	HEAPCAST_CULL=yes|HEAPCAST_CULL takes TIME, not 'yes'
-	HEAPCAST_MEMORY_LIMIT=12x|HEAPCAST_MEMORY_LIMIT takes SIZE, not '12x'
+	HEAPCAST_CULL=yes|HEAPCAST_CULL takes a time such as 10s, 5m or 500ms, not 'yes'
+	HEAPCAST_MEMORY_LIMIT=12x|HEAPCAST_MEMORY_LIMIT takes a size such as 4096, 512K or 8M, not '12x'
 	HEAPCAST_MEMORY_LIMIT=1K|HEAPCAST_MEMORY_LIMIT: a memory limit of 1.00 KiB is too little
 	HEAPCAST_MODE=some|HEAPCAST_MODE takes full|sample[=BYTES]|off, not 'some'
 	HEAPCAST_POLICY=wait|HEAPCAST_POLICY takes block|thin|count, not 'wait'
@@ -50,7 +50,7 @@ done <<-'END'
 	HEAPCAST_FLIGHT_GROWTH=much|much
 	HEAPCAST_ZERO_MEMORY=maybe|HEAPCAST_ZERO_MEMORY takes 0 or 1, not 'maybe'
 	HEAPCAST_SAMPLE_SEED=x|HEAPCAST_SAMPLE_SEED takes a number, not 'x'
-	MEMORY_PROFILER_CHOWN_OUTPUT_TO=me|MEMORY_PROFILER_CHOWN_OUTPUT_TO takes UID, not 'me'
+	MEMORY_PROFILER_CHOWN_OUTPUT_TO=me|MEMORY_PROFILER_CHOWN_OUTPUT_TO takes a whole number, not 'me'
 	HEAPCAST_OUTPUT=a%q|takes %e, %t, %p, %n and %% beside other text, not 'a%q'
 END
 says "HEAPCAST_OUPUT; did you mean HEAPCAST_OUTPUT?" HEAPCAST_OUPUT=x
@@ -141,7 +141,7 @@ for setting in HEAPCAST_MODE=some HEAPCAST_CULL=yes; do
 	assert_eq "lines of a tree with $setting" 1 "$(wc -l <"$T/tree.err")"
 done
 # Each tree has its line.
-for _ in 1 2; do says "takes TIME, not 'yes'" HEAPCAST_CULL=yes; done
+for _ in 1 2; do says "takes a time such as 10s, 5m or 500ms, not 'yes'" HEAPCAST_CULL=yes; done
 # Below `agent run` nobody says anything: its settings hold.
 "$AGENT" run --quiet --output "$T/run" -- env HEAPCAST_MODE=some HEAPCAST_SOCKET=/missing "$plain" >"$T/run.out" 2>"$T/run.err" || assert_eq "exit status" 5 $?
 assert_eq "standard error below agent run" "" "$(cat "$T/run.err")"

@@ -15,7 +15,7 @@ holds() { grep -qxF -e "$1" "$T/check.txt" || fail "\"$1\" does not hold: $(cat 
 
 export HEAPCAST_KEYS=$T/keys # a value, as all others
 # The example: nothing is missing, nothing is too much, all of it is understood, the defaults are those.
-"$AGENT" serve --help | sed -nE 's/^  --([a-z-]+).*/\1/p' | grep -vxE 'config|check-config|for-pid' | sort >"$T/options"
+"$AGENT" serve --help | sed -nE 's/^ {6}--([a-z-]+).*/\1/p' | grep -vxE 'config|check-config|for-pid' | sort >"$T/options"
 [ "$(wc -l <"$T/options")" -ge 20 ] || fail "agent serve --help lists too few options"
 sed -nE 's/^#?([a-z-]+) = .*/\1/p' "$ROOT/deploy/agent.conf" | sort >"$T/named"
 cmp "$T/options" "$T/named" || fail "deploy/agent.conf: $(diff "$T/options" "$T/named")"
@@ -82,8 +82,8 @@ wrong() {
 wrong "depth" "expected is NAME = VALUE, or # and a comment"
 wrong "polcy = thin" "there is no option --polcy; did you mean --policy?"
 wrong "policy = hard" "policy takes block|thin|count, not 'hard'"
-wrong "memory-limit = much" "memory-limit takes SIZE, not 'much'"
-wrong "linger = soon" "linger takes TIME, not 'soon'"
+wrong "memory-limit = much" "memory-limit takes a size such as 4096, 512K or 8M, not 'much'"
+wrong "linger = soon" "linger takes a time such as 10s, 5m or 500ms, not 'soon'"
 wrong "announce =" "announce needs a value: announce = yes"
 wrong "announce = maybe" "announce takes 0 or 1, not 'maybe'"
 wrong "--depth = 9" "names stand here without dashes: depth = 9"

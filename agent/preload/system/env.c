@@ -64,7 +64,7 @@ static const char *env_value_of(const char *prefix, const char *name)
 
 bool env_switch(const char *name)
 {
-	/* As in agent/cli/options.c. */
+	/* As in base/parse.c:parse_switch. */
 	static const char *const off[] = {"", "0", "no", "false", "off"};
 	const char *value = env_value_of("HEAPCAST_", name);
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "agent/cli/config.h"
-#include "agent/cli/option_values.h"
+#include "agent/cli/options/config.h"
+#include "agent/cli/options/values.h"
 #include "agent/serve/access.h"
 #include "base/error.h"
 #include "proto/ring.h"
@@ -71,7 +71,8 @@ static void test_errors(void **state)
 {
 	(void)state;
 	expect_error("\n\ndepth 9", "F:3: expected is NAME = VALUE, or # and a comment");
-	expect_error("# x\nlinger = long", "F:2: linger takes TIME, not 'long'");
+	expect_error("# x\nlinger = long",
+		     "F:2: linger takes a time such as 10s, 5m or 500ms, not 'long'");
 	expect_error("deph = 9", "F:1: there is no option --deph; did you mean --depth?");
 	expect_error("follow=yes\nfollow=no\n", "F:2: follow is set in line 1 already");
 	expect_error("for-pid = 1", "F:1: for-pid can only be said on the command line");

@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "agent/cli/options.h"
+#include "agent/cli/options/options.h"
+#include "agent/cli/options/variables.h"
 #include "base/error.h"
 #include "proto/ring.h"
 
@@ -123,19 +124,21 @@ static void test_environment(void **state)
 	setenv("HEAPCAST_MEMORY_LIMIT", "16M", 1);
 	setenv("HEAPCAST_SOCKET", "@other", 1); /* means nothing to run */
 	options_defaults(&o);
-	assert_int_equal(options_environment(&o, COMMAND_RUN, &options_own_environment, &err), 0);
+	assert_int_equal(variables_read(&o, COMMAND_RUN, &options_own_environment, &err), 0);
 	assert_true(o.announce);
 	assert_true(o.full_walk);
 	assert_int_equal(o.memory_limit, 16 << 20);
 	assert_null(o.socket);
 	setenv("HEAPCAST_ANNOUNCE", "0", 1); /* ours counts more than the seed's */
 	options_defaults(&o);
-	assert_int_equal(options_environment(&o, COMMAND_SERVE, &options_own_environment, &err), 0);
+	assert_int_equal(variables_read(&o, COMMAND_SERVE, &options_own_environment, &err), 0);
 	assert_false(o.announce);
 	assert_string_equal(o.socket, "@other");
 	setenv("HEAPCAST_MEMORY_LIMIT", "much", 1);
-	assert_true(options_environment(&o, COMMAND_RUN, &options_own_environment, &err) < 0);
-	assert_string_equal(err_get(&err, -1), "HEAPCAST_MEMORY_LIMIT takes SIZE, not 'much'");
+	assert_true(variables_read(&o, COMMAND_RUN, &options_own_environment, &err) < 0);
+	assert_string_equal(
+		err_get(&err, -1),
+		"HEAPCAST_MEMORY_LIMIT takes a size such as 4096, 512K or 8M, not 'much'");
 }
 
 /* Options that were renamed go on working by their former names, wherever an option can be set. */
@@ -151,7 +154,8 @@ static void test_former_names(void **state)
 	assert_int_equal(o.cull_ns, 10000000000);
 	assert_int_equal(o.cull_pending, 20);
 	assert_int_equal(o.cull_memory, 1 << 20);
-	expect_error(COMMAND_RUN, "run --cull soon", "--short-lived takes TIME, not 'soon'");
+	expect_error(COMMAND_RUN, "run --cull soon",
+		     "--short-lived takes a time such as 10s, 5m or 500ms, not 'soon'");
 
 	options_defaults(&o);
 	assert_int_equal(options_file_line(&o, COMMAND_SERVE, "cull", "5s", &err), 0);
@@ -161,12 +165,12 @@ static void test_former_names(void **state)
 	setenv("HEAPCAST_CULL_PENDING", "30", 1);
 	setenv("HEAPCAST_MEMORY_LIMIT", "16M", 1);
 	options_defaults(&o);
-	assert_int_equal(options_environment(&o, COMMAND_RUN, &options_own_environment, &err), 0);
+	assert_int_equal(variables_read(&o, COMMAND_RUN, &options_own_environment, &err), 0);
 	assert_int_equal(o.cull_ns, 3000000000);
 	assert_int_equal(o.cull_pending, 30);
 	setenv("HEAPCAST_SHORT_LIVED", "4s", 1); /* the present name counts more */
 	options_defaults(&o);
-	assert_int_equal(options_environment(&o, COMMAND_RUN, &options_own_environment, &err), 0);
+	assert_int_equal(variables_read(&o, COMMAND_RUN, &options_own_environment, &err), 0);
 	assert_int_equal(o.cull_ns, 4000000000);
 }
 

@@ -175,6 +175,7 @@ static void test_wrong(void **state)
 	expect_error("--no-output", "there is no option --no-output (--help lists them)");
 	expect_error("-x", "there is no option -x (--help lists them)");
 	expect_error("--count", "--count needs a value: --count N");
+	expect_error("-o", "-o needs a value: -o FILE");
 	expect_error("--count many", "--count takes a whole number, not 'many'");
 	expect_error("--at-most much",
 		     "--memory-limit takes a size such as 4096, 512K or 8M, not 'much'");
@@ -208,6 +209,8 @@ static void test_environment(void **state)
 						"5",
 						"HEAPCAST_QUIET",
 						"",
+						"HEAPCAST_STACKS",
+						"on",
 						"HEAPCAST_WAIT",
 						"long",
 						NULL};
@@ -224,6 +227,8 @@ static void test_environment(void **state)
 	assert_string_equal(values.keys.texts[1], "b");
 	assert_int_equal(values.filters.count, 1);
 	assert_false(values.quiet);
+	assert_int_equal(sources.of[0], OPTION_DEFAULT);
+	assert_true(values.stacks);
 	clear();
 	assert_int_equal(options_variables(&target, &from, &err), -22);
 	assert_string_equal(err.text,

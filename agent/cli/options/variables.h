@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Variables other than options: those of the profiler that this one succeeds
+ * The environment: options, and what is none: variables of the profiler that this one succeeds
  * (MEMORY_PROFILER_NAME), and those that libheapcast.so reads itself. One table has a row for each;
  * it is the source of the values, the notices and docs/environment.md.
  */
-#include "agent/cli/options.h"
+#include "agent/cli/options/options.h"
 
-/* Sets the options that variables with old names stand for. Returns 0, or -EINVAL with the name of
- * the variable. */
-int variables_take(struct options *options, enum option_command command,
+/* Reads an environment: variables with old names, then HEAPCAST_NAME, which count more; the command
+ * line comes later. Returns 0, or -EINVAL with the name of the variable. */
+int variables_read(struct options *options, enum option_command command,
 		   const struct option_environment *from, struct err_text *err);
 /* True if "HEAPCAST_NAME=value" is no setting but resembles one, which is then in `meant`. */
 bool variables_misspelt(const char *entry, char *meant, size_t size);

@@ -1,5 +1,5 @@
 /* The table of variables that are no options. See variables.h. */
-#include "agent/cli/variables.h"
+#include "agent/cli/options/variables.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cli/option_row.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
@@ -119,11 +118,12 @@ static bool stands_for_option(const struct option_environment *from, const struc
 	       (v->reader == AGENT_CULLING && is_on(from, OLD_PREFIX CULLING));
 }
 
-static int take(struct options *o, const struct variable *v, enum option_command command,
+static int take(const struct option_target *target, const struct variable *v,
 		const struct option_environment *from, struct err_text *err)
 {
 	const char *value = old_value(from, v);
 	char name[96], milliseconds[32];
+	int index;
 
 	if (!stands_for_option(from, v) || !value)
 		return 0;
@@ -138,7 +138,8 @@ static int take(struct options *o, const struct variable *v, enum option_command
 	else if (!strcmp(value, "0") && v->one)
 		return 0; /* leave the option unset */
 	snprintf(name, sizeof(name), OLD_PREFIX "%s", v->name);
-	return options_set(o, command, v->option, value, name, err);
+	index = options_find(target->set, v->option, strlen(v->option));
+	return index < 0 ? 0 : options_put(target, index, value, name, err);
 }
 
 /* Checks the variables of the library: its switches and its number. */
@@ -155,7 +156,7 @@ static int check_library(const struct option_environment *from, struct err_text 
 
 		snprintf(name, sizeof(name), "%s%s", i % 2 ? OLD_PREFIX : OWN_PREFIX, v->name);
 		value = v->reader == LIBRARY ? from->get(from->context, name) : NULL;
-		if (value && options_switch(&on, value) < 0)
+		if (value && parse_switch(value, &on) < 0)
 			return err_set(err, -EINVAL, "%s takes 0 or 1, not '%s'", name, value);
 	}
 	if (seed && *seed && parse_size(seed, &number) < 0)
@@ -164,21 +165,28 @@ static int check_library(const struct option_environment *from, struct err_text 
 	return 0;
 }
 
-int variables_take(struct options *o, enum option_command command,
+int variables_read(struct options *o, enum option_command command,
 		   const struct option_environment *from, struct err_text *err)
 {
+	const struct option_set set = options_of(command);
+	const struct option_target target = {&set, o, &o->from};
 	int r = check_library(from, err);
 
+	o->from.now = OPTION_VARIABLE;
 	for (size_t i = 0; !r && i < COUNT(variables); i++)
-		r = take(o, &variables[i], command, from, err);
-	return r;
+		r = take(&target, &variables[i], from, err);
+	return r < 0 ? r : options_variables(&target, from, err);
+}
+
+static bool variables_is(const char *name, const char *entry, size_t length)
+{
+	return strlen(name) == length && !strncmp(name, entry, length);
 }
 
 static const struct variable *variables_find(const char *name, size_t length)
 {
 	for (size_t i = 0; i < COUNT(variables); i++)
-		if (strlen(variables[i].name) == length &&
-		    !strncmp(variables[i].name, name, length))
+		if (variables_is(variables[i].name, name, length))
 			return &variables[i];
 	return NULL;
 }
@@ -200,32 +208,40 @@ static void notice(const char *entry)
  * that they would be reported as misspelt. */
 static const char *const of_collector[] = {"HEAPCAST_PAIRS"};
 
-static bool variables_is_own(const char *entry, size_t length)
+/* True for the variable of this option, by its present or its former name. */
+static bool variables_is_of(const struct option_set *set, const char *option, const char *entry,
+			    size_t length)
 {
-	const struct option_row *row;
+	const char *old = options_old_name(set, option);
 	char name[96];
 
+	options_variable(option, name, sizeof(name));
+	if (variables_is(name, entry, length))
+		return true;
+	options_variable(old ? old : option, name, sizeof(name));
+	return variables_is(name, entry, length);
+}
+
+static bool variables_is_own(const char *entry, size_t length)
+{
+	const struct option_set all = options_of(0);
+	const struct option *row;
+
 	for (size_t i = 0; i < COUNT(own); i++)
-		if (strlen(own[i].name) == length && !strncmp(own[i].name, entry, length))
+		if (variables_is(own[i].name, entry, length))
 			return true;
 	for (size_t i = 0; i < COUNT(of_collector); i++)
-		if (strlen(of_collector[i]) == length && !strncmp(of_collector[i], entry, length))
+		if (variables_is(of_collector[i], entry, length))
 			return true;
-	for (unsigned i = 0; (row = option_row(i)); i++) {
-		const char *old = option_old_name(row->name);
-
-		options_variable(row->name, name, sizeof(name));
-		if (strlen(name) == length && !strncmp(name, entry, length))
+	for (size_t i = 0; (row = option_row(i)); i++)
+		if (variables_is_of(&all, row->name, entry, length))
 			return true;
-		options_variable(old ? old : row->name, name, sizeof(name));
-		if (strlen(name) == length && !strncmp(name, entry, length))
-			return true;
-	}
 	return variables_find(entry + strlen(OWN_PREFIX), length - strlen(OWN_PREFIX)) != NULL;
 }
 
 bool variables_misspelt(const char *entry, char *meant, size_t size)
 {
+	const struct option_set set = options_of(COMMAND_RUN | COMMAND_SERVE);
 	size_t length = strcspn(entry, "="), n = 0;
 	char option[64];
 	const char *near;
@@ -235,7 +251,7 @@ bool variables_misspelt(const char *entry, char *meant, size_t size)
 	for (const char *c = entry + strlen(OWN_PREFIX); c < entry + length; c++)
 		if (n < sizeof(option) - 1)
 			option[n++] = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
-	near = n < NEAR_LEAST ? NULL : option_nearest(option, n, COMMAND_RUN | COMMAND_SERVE);
+	near = n < NEAR_LEAST ? NULL : options_nearest(&set, option, n);
 	if (near)
 		options_variable(near, meant, size);
 	return near;

@@ -8,7 +8,7 @@
  *
  * A name may occur only once. Blanks around names and values are ignored; quotes keep them.
  */
-#include "agent/cli/options.h"
+#include "agent/cli/options/options.h"
 
 #define CONFIG_DEFAULT "/etc/heapcast/agent.conf"
 

@@ -1,5 +1,5 @@
 /* Reads the daemon's configuration file. See config.h. */
-#include "agent/cli/config.h"
+#include "agent/cli/options/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,20 +79,20 @@ int config_parse(struct options *o, enum option_command command, const char *pat
 {
 	int r = 0;
 
-	o->reading = OPTION_FILE;
-	o->reading_line = 0;
+	o->from.now = OPTION_FILE;
+	o->from.line_now = 0;
 	while (!r && text) {
 		char *line = text;
 
 		text = strchr(line, '\n');
 		if (text)
 			*text++ = '\0';
-		o->reading_line++;
+		o->from.line_now++;
 		r = parse_line(o, command, line, err);
 	}
 	if (r < 0)
-		err_prefix(err, r, "%s:%u", path, o->reading_line);
-	o->reading_line = 0;
+		err_prefix(err, r, "%s:%u", path, o->from.line_now);
+	o->from.line_now = 0;
 	return r;
 }
 

@@ -1,9 +1,11 @@
 #pragma once
-/* The agent's options: one table for the command line, the environment (HEAPCAST_NAME), the seed's
- * variables and --help. */
+/* The agent's options: one table (rows.c) for the command line, the environment (HEAPCAST_NAME),
+ * the seed's variables, the daemon's file and --help. base/options.h says how it is read. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/options.h"
 
 struct err_text;
 
@@ -17,11 +19,13 @@ enum option_command {
 			       * for itself */
 };
 
-#define OPTIONS_NO_OWNER UINT64_MAX
-#define OPTIONS_MAX	 80 /* rows of the table */
+/* Marks of rows beside those of commands. */
+#define OPTION_FIXED                                                                               \
+	64 /* a running agent can't change it: it has divided its memory by it,                    \
+	    * listens on it, or used it at its start */
+#define OPTION_NOT_IN_FILE 128 /* the file itself, and options of a single invocation */
 
-/* The source of a value, in ascending precedence. */
-enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_VARIABLE, OPTION_ARGUMENT };
+#define OPTIONS_NO_OWNER UINT64_MAX
 
 struct options {
 	uint32_t mode; /* enum ring_mode */
@@ -59,7 +63,7 @@ struct options {
 	bool gather_maps;
 	uint64_t maps_interval_ns;
 	bool allocator_figures;
-	uint64_t send_symbols;			/* enum symbol_policy */
+	uint32_t send_symbols;			/* enum symbol_policy */
 	uint64_t orders;			/* enum order_policy; see options_orders */
 	uint64_t cull_ns;			/* 0: no culling */
 	uint64_t cull_pending;			/* 0: as many as fit */
@@ -79,36 +83,23 @@ struct options {
 	const char *flight_pressure; /* N% or off */
 	bool json;
 	const char *control;
-	const char *pids; /* comma-separated numbers */
+	struct option_list pids; /* of numbers, and of lists of them with commas */
 	const char *comm, *cgroup;
 	bool all;
 	uint64_t for_ns; /* 0: until a signal, or until the programs end */
 	bool check;
-	bool help;
-	enum option_source reading; /* source of the value being set; in a file also
-				     * `reading_line` */
-	unsigned reading_line;
-	uint8_t source[OPTIONS_MAX]; /* of each row: enum option_source */
-	uint16_t line[OPTIONS_MAX];
+	struct option_sources from; /* by the index of the row */
 };
+
+extern const struct option_group options_groups[];
+/* Returns a row of the table, or NULL behind the last one. */
+const struct option *option_row(size_t index);
+/* The options of commands; 0: all. */
+struct option_set options_of(unsigned commands);
+/* True if a configuration file may set the option. */
+bool option_for_files(const struct option *row);
 
 void options_defaults(struct options *options);
-/* The place to look up variables; `get` returns NULL for a variable that is not set. */
-struct option_environment {
-	const char *(*get)(const void *context, const char *name);
-	const void *context;
-};
-/* The environment of this process. */
-extern const struct option_environment options_own_environment;
-
-/* Applies an environment; the command line comes later. Returns 0, or -EINVAL with the name of the
- * variable. */
-int options_environment(struct options *options, enum option_command command,
-			const struct option_environment *from, struct err_text *err);
-/* Sets an option as if it had been given; messages name it by `what`, the text that the user wrote.
- * Ignores an option that the command does not have. Returns 0, or -EINVAL with the reason. */
-int options_set(struct options *options, enum option_command command, const char *option,
-		const char *value, const char *what, struct err_text *err);
 /* Sets an option from a configuration file, which must be allowed to set `name`. Returns 0, or
  * -EINVAL with the reason, which does not name the file. */
 int options_file_line(struct options *options, enum option_command command, const char *name,
@@ -117,9 +108,6 @@ int options_file_line(struct options *options, enum option_command command, cons
  * only say where further settings are. */
 bool options_said(const struct options *options);
 enum option_source options_source(const struct options *options, const char *name);
-/* Parses a switch. 1, yes, true, on and "" mean true; 0, no, false and off mean false. Returns 0 or
- * -EINVAL. */
-int options_switch(bool *ret, const char *text);
 /* Chooses the policy if the user did not. For a file on this machine, a program may wait as long as
  * it takes. A program of the daemon, or one that is recorded over a network, waits only for a
  * harmless time, and is sampled beyond that. To be called when all other options are set. */
@@ -127,8 +115,6 @@ void options_choose_policy(struct options *options, enum option_command command)
 /* The policy for orders. If the user did not choose one, collectors that have the key may give
  * orders. */
 enum order_policy options_orders(const struct options *options);
-/* Writes the variable of this option: HEAPCAST_NAME. */
-void options_variable(const char *option, char *out, size_t size);
 /* Messages name options. Replaces the name of an option that was set by a variable with the name of
  * the variable. */
 void options_call_variables(const struct options *options, struct err_text *err);
