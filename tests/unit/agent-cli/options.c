@@ -65,6 +65,26 @@ static void test_values(void **state)
 	assert_string_equal(o.socket, "@x");
 }
 
+/* `-p` and `--pid` may be given more than once, and each may be several. */
+static void test_processes(void **state)
+{
+	const struct option_set set = options_of(COMMAND_ATTACH);
+	struct options o;
+	struct err_text err;
+
+	(void)state;
+	assert_int_equal(
+		parse(&o, COMMAND_ATTACH, "attach -p 1 --pid=2,3 --follow -p4 --no-follow", &err),
+		7);
+	assert_int_equal(o.pids.count, 3);
+	assert_string_equal(o.pids.texts[0], "1");
+	assert_string_equal(o.pids.texts[1], "2,3");
+	assert_string_equal(o.pids.texts[2], "4");
+	assert_false(o.follow);
+	options_done(&set, &o);
+	expect_error(COMMAND_ATTACH, "attach -p", "-p needs a value: -p PID[,PID...]");
+}
+
 static uint32_t policy_of(enum option_command command, const char *line)
 {
 	struct options o;
@@ -177,9 +197,9 @@ static void test_former_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),	     cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_wrong),	     cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_former_names),
+		cmocka_unit_test(test_values),	    cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_policy),	    cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_environment), cmocka_unit_test(test_former_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
