@@ -74,7 +74,7 @@ static struct sources *sources(void)
 	builder_end(&b, 0);
 	files[0] = builder_save(&b, b.file.length);
 	builder_done(&b);
-	must(sources_new(&(struct http_options){.files = files}, &opened, &err) == 0);
+	must(sources_new(&(struct http_options){.files = files}, NULL, &opened, &err) == 0);
 	file = files[0];
 	atexit(remove_file);
 	return opened;
@@ -121,7 +121,7 @@ static struct exchange *request(struct sources *served, const struct route *rout
 	} else {
 		snprintf(path, sizeof(path), "%s", route->path);
 	}
-	x = exchange_new(served, path);
+	x = routes_exchange(served, path);
 	must(x != NULL);
 	x->post = route->method == ROUTE_QUESTION;
 	if (x->post) {

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "collector/answers/json.h"
-#include "collector/http/server/import.h"
-#include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 
 #include "base/ban.h"
@@ -29,12 +27,10 @@ struct exchange *exchange_new(struct sources *sources, const char *path)
 	x->begun_ns = uv_hrtime();
 	x->status = 200;
 	x->upload = -1;
-	x->step = routes_begin;
 	if (asked_init(&x->request, path) < 0) {
 		free(x);
 		return NULL;
 	}
-	routes_find(x);
 	return x;
 }
 
@@ -57,7 +53,8 @@ void exchange_free(struct exchange *x)
 		x->work_free(x->work);
 	if (x->source)
 		sources_release(x->sources, x->source);
-	upload_done(x);
+	if (x->upload_end)
+		x->upload_end(x);
 	asked_done(&x->request);
 	buf_done(&x->out);
 	free(x);

@@ -68,6 +68,7 @@ struct exchange {
 	bool may_order, logged_in; /* the client's rights; set for /rights only */
 	struct err_text why_not;   /* likewise: why the client may not give orders */
 	int upload;		   /* descriptor of the file to import (import.h); -1: no upload */
+	void (*upload_end)(struct exchange *x); /* closes it, if there is one */
 	enum exchange_state state;
 	struct exchange *next;
 	uint64_t due_ms; /* in EXCHANGE_LATER: earliest loop time of the next step */

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/secure/pair_code.h"
 #include "collector/http/server/exchange.h"
+#include "collector/http/server/fleet.h"
 #include "collector/http/server/hangup.h"
 #include "collector/http/server/listener.h"
 #include "collector/http/server/server.h"
@@ -24,6 +25,7 @@ struct http {
 	uv_loop_t loop;
 	uv_async_t stop;
 	pthread_t thread;
+	struct fleet *fleet;
 	struct sources *sources;
 	struct workers workers;
 	struct server *server;
@@ -163,6 +165,7 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 
 	if (!http)
 		return err_set(err, -ENOMEM, "out of memory");
+	http->fleet = fleet_new();
 	http->serving =
 		(struct server_options){.listen_fd = -1,
 					.access.https = options->tls_cert || options->allow_hosts,
@@ -176,12 +179,15 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 	if (!r)
 		r = choose_token(http, options, err);
 	if (!r)
-		r = sources_new(options, &http->sources, err);
+		r = http->fleet ? 0 : err_set(err, -ENOMEM, "out of memory");
+	if (!r)
+		r = sources_new(options, http->fleet, &http->sources, err);
 	if (!r)
 		r = start_thread(http, err);
 	if (r < 0) {
 		cleanup_close(&http->serving.listen_fd);
 		sources_free(http->sources);
+		fleet_free(http->fleet);
 		free(http);
 		return r;
 	}
@@ -209,5 +215,6 @@ void http_stop(struct http *http)
 	end_loop(http);
 	server_free(http->server);
 	sources_free(http->sources);
+	fleet_free(http->fleet);
 	free(http);
 }

@@ -80,7 +80,7 @@ static bool may_begin(struct sources *sources)
 	return room;
 }
 
-void upload_done(struct exchange *x)
+static void upload_done(struct exchange *x)
 {
 	if (x->upload < 0)
 		return;
@@ -135,6 +135,7 @@ int upload_begin(struct exchange *x, uint64_t bytes)
 		return import_refuse(x, 503,
 				     "other files are being imported: try again in a moment");
 	x->upload = open_nameless(sources_data(x->sources));
+	x->upload_end = upload_done;
 	if (x->upload < 0) {
 		int error = errno;
 

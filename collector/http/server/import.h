@@ -27,7 +27,6 @@ uint64_t import_bytes_max(const struct sources *sources);
  * `x`. */
 int upload_begin(struct exchange *x, uint64_t bytes);
 int upload_add(struct exchange *x, const void *data, size_t length);
-void upload_done(struct exchange *x);
 
 /* The answer to the client. */
 struct import_told {

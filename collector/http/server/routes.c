@@ -100,7 +100,8 @@ static bool routes_take(struct exchange *x, const struct route *route, bool of_r
 	return true;
 }
 
-void routes_find(struct exchange *x)
+/* Sets the route of the path, its id and its rest. */
+static void routes_find(struct exchange *x)
 {
 	const char *path = x->request.path;
 	bool of_recording = split(path, x->id, sizeof(x->id), &path);
@@ -165,7 +166,7 @@ static int routes_answer(struct exchange *x)
 	return r;
 }
 
-int routes_begin(struct exchange *x)
+static int routes_begin(struct exchange *x)
 {
 	struct completeness completeness;
 	int r;
@@ -189,4 +190,15 @@ int routes_begin(struct exchange *x)
 	r = routes_answer(x);
 	source_unlock(x->source);
 	return r;
+}
+
+struct exchange *routes_exchange(struct sources *sources, const char *path)
+{
+	struct exchange *x = exchange_new(sources, path);
+
+	if (!x)
+		return NULL;
+	x->step = routes_begin;
+	routes_find(x);
+	return x;
 }

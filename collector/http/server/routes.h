@@ -2,6 +2,8 @@
 /* All routes, and which one a path asks for. */
 #include "collector/http/server/route.h"
 
+struct sources;
+
 /* In the order in which /openapi.json has them. Behind them there is one for each format, at
  * export/PATH. */
 #define ROUTES(ROUTE)                                                                              \
@@ -67,11 +69,9 @@ extern const struct route format_route;
 /* What that takes, beside filters. */
 const struct route_parameter *format_parameters(const struct format *format);
 
-/* Finds the route of the exchange's path, its id and its rest. Where there is none, the path of the
- * route is NULL. */
-void routes_find(struct exchange *x);
-/* The first step of every exchange: takes the recording, and goes on with the route's own step. */
-int routes_begin(struct exchange *x);
+/* Begins an exchange about this path. Its first step takes the recording, and goes on with that of
+ * the route; where there is none, it says so. NULL: no memory. */
+struct exchange *routes_exchange(struct sources *sources, const char *path);
 /* Returns the methods, as the header `allow` lists them. */
 const char *route_methods(const struct route *route);
 /* Calls `tell` for each path, "/data/{id}/allocations", except those of the login page's forms. */

@@ -10,25 +10,23 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
-#include "base/parse.h"
+#include "collector/http/server/admission.h"
 #include "collector/http/server/askers.h"
 #include "collector/http/server/exchange.h"
 #include "collector/http/server/greeting.h"
+#include "collector/http/server/headers.h"
 #include "collector/http/server/import.h"
 #include "collector/http/server/routes.h"
-#include "collector/page/page.h"
 
 #include "base/ban.h"
 
-#define REQUEST_BYTES_MAX  16384 /* for all header lines together; a longer request is refused */
-#define SLICE_BYTES	   65536
-#define BODY_BYTES_MAX	   8192
-#define QUESTION_BYTES_MAX 65536
-#define BODY_SECONDS	   10
-#define HEAD_BYTES	   4096
-#define STALL_SECONDS	   60 /* a client that reads nothing for so long is disconnected */
-#define AUTHORIZATION_MAX  2048
-#define FORWARDED_MAX	   1024
+#define REQUEST_BYTES_MAX 16384 /* for all header lines together; a longer request is refused */
+#define SLICE_BYTES	  65536
+#define BODY_SECONDS	  10
+#define HEAD_BYTES	  4096
+#define STALL_SECONDS	  60 /* a client that reads nothing for so long is disconnected */
+#define AUTHORIZATION_MAX 2048
+#define FORWARDED_MAX	  1024
 /* a host name has up to 253 bytes; an Origin also has a scheme and a port */
 #define HOST_MAX	300
 #define LEAVING_MAX	64 /* connections that the library has not closed yet */
@@ -86,117 +84,42 @@ static int server_finish(struct server *server, struct lws *wsi, struct session 
 	return lws_http_transaction_completed(wsi) ? -1 : 0;
 }
 
-/* For answers that a browser draws or runs: they load nothing and talk to nobody. */
-#define CONTENT_POLICY                                                                             \
-	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri "     \
-	"'none'; form-action 'none'"
+struct head {
+	struct lws *wsi;
+	unsigned char *at, *end;
+};
 
-/* For the page and its files: they load only what this server has. */
-#define PAGE_POLICY                                                                                \
-	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src " \
-	"'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "      \
-	"'none'"
-
-/* For the login page: a form, and nothing else. */
-#define LOGIN_POLICY                                                                               \
-	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; "     \
-	"frame-ancestors 'none'"
-
-static int add_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
-		      unsigned char *end)
+static int add_header(void *context, const char *name, const char *value)
 {
-	return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
-					   (const unsigned char *)value, (int)strlen(value), p,
-					   end);
+	struct head *head = context;
+
+	return lws_add_http_header_by_name(head->wsi, (const unsigned char *)name,
+					   (const unsigned char *)value, (int)strlen(value),
+					   &head->at, head->end);
 }
 
 /* Writes status, type and length. lws_add_http_common_headers would close the connection after an
  * answer of unknown length, which chunks make unnecessary. */
-static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, unsigned char *end)
+static int add_status(struct head *head, const struct exchange *x)
 {
 	if (!x->chunked)
-		return lws_add_http_common_headers(
-			wsi, (unsigned)x->status, x->content_type,
-			x->result <= 0 ? x->out.length : LWS_ILLEGAL_HTTP_CONTENT_LEN, p, end);
-	return lws_add_http_header_status(wsi, (unsigned)x->status, p, end) ||
-	       add_header(wsi, "content-type:", x->content_type, p, end) ||
-	       add_header(wsi, "transfer-encoding:", "chunked", p, end);
-}
-
-/* Says where the time went, in ms: until the recording was found by its name, and until the answer
- * began (https://www.w3.org/TR/server-timing/). */
-static int add_timing(struct lws *wsi, const struct exchange *x, unsigned char **p,
-		      unsigned char *end)
-{
-	char value[64];
-	int length = 0;
-
-	if (x->find_ns)
-		length =
-			snprintf(value, sizeof(value), "find;dur=%.3f, ", (double)x->find_ns / 1e6);
-	snprintf(value + length, sizeof(value) - (size_t)length, "answer;dur=%.3f",
-		 (double)(uv_hrtime() - x->begun_ns) / 1e6);
-	return add_header(wsi, "server-timing:", value, p, end);
-}
-
-/* A name below /page/ changes with the file's contents, so browsers may keep the file. "/" does not
- * change. */
-static int add_caching(struct lws *wsi, const struct exchange *x, unsigned char **p,
-		       unsigned char *end)
-{
-	const struct page_asset *asset = x->asset;
-
-	if (!asset)
-		return add_header(wsi, "cache-control:", "no-store", p, end) ||
-		       add_header(wsi, "content-security-policy:",
-				  x->is_login_page ? LOGIN_POLICY : CONTENT_POLICY, p, end);
-	if (x->takes_gzip && x->status == 200 &&
-	    add_header(wsi, "content-encoding:", "gzip", p, end))
-		return -1;
-	return add_header(wsi, "etag:", asset->etag, p, end) ||
-	       add_header(wsi, "vary:", "accept-encoding", p, end) ||
-	       add_header(wsi, "cache-control:",
-			  asset->name[0] ? "public, max-age=31536000, immutable" : "no-cache", p,
-			  end) ||
-	       add_header(wsi, "content-security-policy:", PAGE_POLICY, p, end) ||
-	       add_header(wsi, "referrer-policy:", "same-origin", p, end);
-}
-
-/* Writes headers about access: which credentials are needed (in a form for which browsers don't ask
- * for a password), when to try again, and the login. */
-static int add_access(struct lws *wsi, const struct exchange *x, unsigned char **p,
-		      unsigned char *end)
-{
-	if (x->status == 401 &&
-	    add_header(wsi, "www-authenticate:", "Bearer realm=\"heapcast\"", p, end))
-		return -1;
-	if (x->status == 429 && add_header(wsi, "retry-after:", "1", p, end))
-		return -1;
-	if (x->location && add_header(wsi, "location:", x->location, p, end))
-		return -1;
-	return x->set_cookie[0] ? add_header(wsi, "set-cookie:", x->set_cookie, p, end) : 0;
+		return lws_add_http_common_headers(head->wsi, (unsigned)x->status, x->content_type,
+						   x->result <= 0 ? x->out.length
+								  : LWS_ILLEGAL_HTTP_CONTENT_LEN,
+						   &head->at, head->end);
+	return lws_add_http_header_status(head->wsi, (unsigned)x->status, &head->at, head->end) ||
+	       add_header(head, "content-type:", x->content_type) ||
+	       add_header(head, "transfer-encoding:", "chunked");
 }
 
 static int send_head(struct lws *wsi, struct exchange *x)
 {
-	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start,
-						  *end = head + sizeof(head) - 1;
+	unsigned char bytes[LWS_PRE + HEAD_BYTES], *start = bytes + LWS_PRE;
+	struct head head = {wsi, start, bytes + sizeof(bytes) - 1};
 
 	x->chunked = x->result > 0 && !x->old_protocol;
-	if (add_status(wsi, x, &p, end))
-		return -1;
-	if (add_caching(wsi, x, &p, end) ||
-	    add_header(wsi, "x-content-type-options:", "nosniff", &p, end))
-		return -1;
-	if (add_timing(wsi, x, &p, end))
-		return -1;
-	if (x->incomplete[0] && add_header(wsi, "heapcast-incomplete:", x->incomplete, &p, end))
-		return -1;
-	if (add_access(wsi, x, &p, end))
-		return -1;
-	if (x->status == 405 && add_header(wsi, "allow:", route_methods(&x->route), &p, end))
-		return -1;
-	if (lws_finalize_write_http_header(wsi, start, &p, end))
+	if (add_status(&head, x) || headers_put(x, add_header, &head) ||
+	    lws_finalize_write_http_header(wsi, start, &head.at, head.end))
 		return -1;
 	x->head_sent = true;
 	return 0;
@@ -278,54 +201,6 @@ void server_ready(struct exchange *x)
 
 /* ---- requests ---- */
 
-static int server_refuse(struct exchange *x, int status, int error, const char *text)
-{
-	x->status = status;
-	return err_set(&x->err, error, "%s", text);
-}
-
-/* Browsers send these types from foreign pages only after asking first (CORS preflight), and get no
- * answer to that. */
-static bool is_type(struct lws *wsi, const char *wanted)
-{
-	char type[64];
-	size_t length = strlen(wanted);
-
-	return lws_hdr_copy(wsi, type, sizeof(type), WSI_TOKEN_HTTP_CONTENT_TYPE) > 0 &&
-	       !strncasecmp(type, wanted, length) &&
-	       (!type[length] || type[length] == ';' || type[length] == ' ');
-}
-
-static int read_post(struct lws *wsi, struct exchange *x)
-{
-	const enum route_method method = x->route.method;
-	bool question = method == ROUTE_QUESTION || method == ROUTE_GET_OR_QUESTION;
-	char text[24];
-	uint64_t length;
-
-	if (method == ROUTE_GET)
-		return server_refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
-	if (method == ROUTE_LOGOUT)
-		return 0; /* the route takes no body */
-	if (method == ROUTE_ORDER && !is_type(wsi, "application/json"))
-		return server_refuse(x, 415, -EINVAL, "an order comes as application/json");
-	if (method == ROUTE_FILE && !is_type(wsi, "application/octet-stream"))
-		return server_refuse(x, 415, -EINVAL, "a file comes as application/octet-stream");
-	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
-	    parse_u64(text, &length) < 0 || !length)
-		return server_refuse(x, 411, -EINVAL,
-				     question ? "the text comes in the body, with a Content-Length"
-					      : "this takes a body, and a Content-Length");
-	x->body_left = (size_t)length;
-	if (method == ROUTE_FILE)
-		return upload_begin(x, length);
-	if (length > (question ? QUESTION_BYTES_MAX : BODY_BYTES_MAX))
-		return server_refuse(x, 413, -EINVAL,
-				     question ? "a text has 65,536 bytes at most"
-					      : "the body has 8,192 bytes at most");
-	return 0;
-}
-
 static int read_arguments(struct lws *wsi, struct exchange *x)
 {
 	char text[REQUEST_BYTES_MAX];
@@ -338,14 +213,14 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 		if (!length && n < 0)
 			break; /* an empty one, as in "a=1&&b=2", is copied, and is not the last */
 		if (n < 0 || (size_t)n != strlen(text))
-			return server_refuse(x, 400, -EINVAL,
-					     "a parameter is too long or has a NUL in it");
+			return admission_refuse(x, 400, -EINVAL,
+						"a parameter is too long or has a NUL in it");
 		greeting_restore(text);
 		if (!length || !strcmp(text, "/"))
 			continue; /* libwebsockets makes "path?/" of "path?" */
 		n = asked_add(&x->request, text);
 		if (n == -E2BIG)
-			return server_refuse(x, 400, n, "too many parameters");
+			return admission_refuse(x, 400, n, "too many parameters");
 		if (n < 0)
 			return n;
 	}
@@ -362,99 +237,47 @@ static const char *header(struct lws *wsi, enum lws_token_indexes which, char *o
 	return out;
 }
 
-static int tell_rights(struct server *server, struct exchange *x, const struct claim *claim, int r)
-{
-	uint64_t now_ms = uv_now(server->listener.loop);
-
-	if (r < 0 || !(x->route.flags & ROUTE_TELLS_RIGHTS))
-		return r;
-	x->may_order = access_may_order(x->access, claim, now_ms, &x->why_not);
-	x->logged_in = access_is_logged_in(x->access, claim, now_ms);
-	return 0;
-}
-
-static int check_access(struct server *server, struct lws *wsi, struct exchange *x, bool reads)
-{
-	char host[HOST_MAX], origin[HOST_MAX], authorization[AUTHORIZATION_MAX],
-		cookie[REQUEST_BYTES_MAX], forwarded[FORWARDED_MAX];
-	const struct asker *asker = asker_of(server, wsi);
-	const enum route_method method = x->route.method;
-	bool order = x->post && (method == ROUTE_ORDER || method == ROUTE_FILE);
-	struct claim claim = {
-		.host = header(wsi, WSI_TOKEN_HOST, host, sizeof(host)),
-		.origin = header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin)),
-		.authorization = header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, authorization,
-					sizeof(authorization)),
-		.cookie = header(wsi, WSI_TOKEN_HTTP_COOKIE, cookie, sizeof(cookie)),
-		.forwarded_for =
-			header(wsi, WSI_TOKEN_X_FORWARDED_FOR, forwarded, sizeof(forwarded)),
-		.reads = reads,
-		.needs_token = order || x->route.flags & ROUTE_NEEDS_TOKEN,
-		.brings_token = method == ROUTE_LOGIN || method == ROUTE_LOGOUT,
-	};
-
-	if (asker)
-		claim.from = asker->who.from;
-	x->access = &server->access;
-	x->from = access_from(x->access, &claim);
-	access_read_cookie(x->access, &claim, x->login);
-	return tell_rights(server, x, &claim,
-			   access_check(x->access, &claim, uv_now(server->listener.loop),
-					&x->status, &x->err));
-}
-
-/* A person who opens "/" can send a token only by a form. */
-static bool wants_login_page(struct lws *wsi, const struct exchange *x)
-{
-	char accept[1024];
-
-	return x->status == 401 && !x->access->local && !x->post && !strcmp(x->request.path, "/") &&
-	       lws_hdr_copy(wsi, accept, sizeof(accept), WSI_TOKEN_HTTP_ACCEPT) > 0 &&
-	       strstr(accept, "text/html");
-}
-
-/* Returns 0, or a negative errno with the answer. */
+/* Reads what the library has of the request. Returns 0, or a negative errno with the answer. */
 static int server_read_request(struct server *server, struct lws *wsi, struct exchange *x,
 			       size_t path_length)
 {
-	char version[16], codings[128], agent[512];
-	bool reads;
+	char host[HOST_MAX], origin[HOST_MAX], authorization[AUTHORIZATION_MAX],
+		cookie[REQUEST_BYTES_MAX], forwarded[FORWARDED_MAX], type[64], length[24],
+		accept[1024], version[16] = "", codings[128] = "", agent[512] = "";
+	const struct asker *asker = asker_of(server, wsi);
+	struct arrival arrival = {
+		.claim = {.host = header(wsi, WSI_TOKEN_HOST, host, sizeof(host)),
+			  .origin = header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin)),
+			  .authorization = header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, authorization,
+						  sizeof(authorization)),
+			  .cookie = header(wsi, WSI_TOKEN_HTTP_COOKIE, cookie, sizeof(cookie)),
+			  .forwarded_for = header(wsi, WSI_TOKEN_X_FORWARDED_FOR, forwarded,
+						  sizeof(forwarded))},
+		.now_ms = uv_now(server->listener.loop),
+		.path_length = path_length,
+		/* else the library took %0A for the end of the line */
+		.has_version = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP) > 0,
+		.type = header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE, type, sizeof(type)),
+		.length = header(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, length, sizeof(length)),
+		.accepted = header(wsi, WSI_TOKEN_HTTP_ACCEPT, accept, sizeof(accept)),
+	};
 	int r;
 
+	if (asker)
+		arrival.claim.from = asker->who.from;
+	header(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, x->known_etag, sizeof(x->known_etag));
+	header(wsi, WSI_TOKEN_HTTP_ACCEPT_ENCODING, codings, sizeof(codings));
+	header(wsi, WSI_TOKEN_HTTP_USER_AGENT, agent, sizeof(agent));
+	header(wsi, WSI_TOKEN_HTTP, version, sizeof(version));
+	x->takes_gzip = strstr(codings, "gzip");
+	x->browser = strncmp(agent, "Mozilla/", 8) == 0;
+	x->old_protocol = strstr(version, "1.0");
 	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
-	x->takes_gzip =
-		lws_hdr_copy(wsi, codings, sizeof(codings), WSI_TOKEN_HTTP_ACCEPT_ENCODING) > 0 &&
-		strstr(codings, "gzip");
-	x->browser = lws_hdr_copy(wsi, agent, sizeof(agent), WSI_TOKEN_HTTP_USER_AGENT) > 0 &&
-		     strncmp(agent, "Mozilla/", 8) == 0;
-	if (lws_hdr_copy(wsi, x->known_etag, sizeof(x->known_etag), WSI_TOKEN_HTTP_IF_NONE_MATCH) <=
-	    0)
-		x->known_etag[0] = 0;
-	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 &&
-			  strstr(version, "1.0");
-	reads = x->head_only || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI);
 	x->post = lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI) > 0;
-	x->body_left = !reads; /* until it is known: there may be a body, which nobody reads */
-	r = check_access(server, wsi, x, reads);
+	arrival.claim.reads = x->head_only || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI);
+	r = admission_check(x, &server->access, &arrival);
 	if (r < 0)
-		return r;
-	if (!reads && !x->post)
-		return server_refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
-	if (!lws_hdr_total_length(wsi,
-				  WSI_TOKEN_HTTP)) /* the library took it for the end of the line */
-		return server_refuse(
-			x, 400, -EINVAL,
-			"an end of a line (%0A) goes in the first request of a connection "
-			"without TLS only: send a statement by POST");
-	if (strlen(x->request.path) != path_length)
-		return server_refuse(x, 400, -EINVAL, "the path has a NUL in it");
-	if (x->post) {
-		r = read_post(wsi, x);
-		if (r < 0)
-			return r;
-	} else if (!strcmp(route_methods(&x->route), "POST")) {
-		return server_refuse(x, 405, -EINVAL, "only POST is answered here");
-	}
+		return admission_wants_form(x, &arrival) ? login_page(x, "") : r;
 	return read_arguments(wsi, x);
 }
 
@@ -481,20 +304,14 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	/* A connection has one request at a time: the library holds back those that follow. */
 	if (session->x || brings_body_early(wsi))
 		return -1;
-	x = exchange_new(server->sources, path);
+	x = routes_exchange(server->sources, path);
 	if (!x)
 		return -1;
 	session->x = x;
 	set_busy(server, wsi, true);
 	x->connection = wsi;
 	x->result = server_read_request(server, wsi, x, length);
-	if (x->result < 0 && wants_login_page(wsi, x)) {
-		x->result = login_page(x, "");
-		x->state = EXCHANGE_SENDING;
-		lws_callback_on_writable(wsi);
-		return 0;
-	}
-	if (x->result < 0) {
+	if (x->result < 0 || x->is_login_page) {
 		x->state = EXCHANGE_SENDING;
 		lws_callback_on_writable(wsi);
 		return 0;

@@ -9,8 +9,6 @@
 #include <uv.h>
 
 #include "base/cleanup.h"
-#include "collector/http/server/fleet.h"
-#include "collector/http/server/http.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/stream_id.h"
@@ -374,8 +372,8 @@ const char *sources_data(const struct sources *sources)
 	return sources->options.data;
 }
 
-int sources_new(const struct http_options *options, struct sources **ret_sources,
-		struct err_text *err)
+int sources_new(const struct http_options *options, struct fleet *fleet,
+		struct sources **ret_sources, struct err_text *err)
 {
 	struct sources *sources = calloc(1, sizeof(*sources));
 	int r;
@@ -384,8 +382,8 @@ int sources_new(const struct http_options *options, struct sources **ret_sources
 		return err_set(err, -ENOMEM, "out of memory");
 	sources->options = *options;
 	pthread_mutex_init(&sources->lock, NULL);
-	sources->fleet = fleet_new();
-	r = sources->fleet ? open_files(sources, err) : err_set(err, -ENOMEM, "out of memory");
+	sources->fleet = fleet;
+	r = open_files(sources, err);
 	if (r < 0) {
 		sources_free(sources);
 		return r;
@@ -405,7 +403,6 @@ void sources_free(struct sources *sources)
 		source_free(source);
 	}
 	store_close(sources->store);
-	fleet_free(sources->fleet);
 	pthread_mutex_destroy(&sources->lock);
 	free(sources);
 }

@@ -12,6 +12,7 @@
 #include "collector/http/server/kept_answers.h"
 #include "collector/recording/stream_id.h"
 
+struct fleet;
 struct http_options;
 struct sources;
 struct view;
@@ -35,8 +36,9 @@ struct source {
 	struct watched *watched; /* NULL: nobody has watched yet */
 };
 
-int sources_new(const struct http_options *options, struct sources **ret_sources,
-		struct err_text *err);
+/* `fleet` is what sources_fleet lends; NULL: nobody will watch it. It must live as long. */
+int sources_new(const struct http_options *options, struct fleet *fleet,
+		struct sources **ret_sources, struct err_text *err);
 void sources_free(struct sources *sources);
 
 /* Takes the recording of that name: 32 digits, a unique prefix of them, or "last" (the last file;

@@ -1,7 +1,7 @@
 #pragma once
 /* The state shared by the files that implement sources.h. */
 #include "collector/catalogue/store.h"
-#include "collector/http/server/http.h"
+#include "collector/http/server/options.h"
 #include "collector/http/server/sources.h"
 #include "collector/recording/stream_id.h"
 
