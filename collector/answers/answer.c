@@ -243,8 +243,10 @@ static bool answer_is_there(const struct answer_field *f, const char *object)
 			return *at;
 		return pointer_at(at) && *(const char *)pointer_at(at);
 	case IF_NO_MAX:
+	case NO_MAX_OR_NULL:
 		return f->kind == ANSWER_U32 ? u32_at(at) != UINT32_MAX : u64_at(at) != UINT64_MAX;
 	case IF_TRUE:
+	case TRUE_OR_NULL:
 		return *(const bool *)(object + f->if_at);
 	case IF_FALSE:
 		return !*(const bool *)(object + f->if_at);
@@ -280,7 +282,11 @@ static int put_list(struct json *json, const struct answer_field *f, const char 
 int json_member(struct json *json, const struct answer_field *f, const void *object,
 		const struct answer_context *context)
 {
-	if (f->by_hand || !answer_is_there(f, object))
+	bool there = !f->by_hand && answer_is_there(f, object);
+
+	if (!there && (f->when == TRUE_OR_NULL || f->when == NO_MAX_OR_NULL))
+		json_string(json, f->name, NULL);
+	if (!there)
 		return 0;
 	if (f->write)
 		return f->write(json, f, object, context);

@@ -73,8 +73,10 @@ enum answer_when {
 	IF_TIME,   /* if the time at `if_at` is not NO_TIME */
 	IF_TRUE,   /* if the bool at `if_at` is true */
 	IF_FALSE,
-	SOMETIMES,   /* by hand, or as `write` decides */
-	COLUMN_ONLY, /* a column of the table, and no member */
+	TRUE_OR_NULL,	/* always there, but null if the bool at `if_at` is false */
+	NO_MAX_OR_NULL, /* or if it is the highest number of its type */
+	SOMETIMES,	/* by hand, or as `write` decides */
+	COLUMN_ONLY,	/* a column of the table, and no member */
 };
 
 /* How a member stands in the table of a command (collector/cli/table.h). Its unit says how a number

@@ -194,13 +194,18 @@ static void write_names(struct json *json, const struct answer_field *f)
 	}
 }
 
+static bool is_required(const struct answer_field *f)
+{
+	return f->when == ALWAYS || f->when == TRUE_OR_NULL || f->when == NO_MAX_OR_NULL;
+}
+
 /* Lists the members that are always there. */
 static void write_required(struct json *json, const struct answer *answer)
 {
 	for (const struct answer_field *f = answer->fields; f->name || f->of; f++) {
-		if (f->when == ALWAYS && f->kind == ANSWER_MEMBERS)
+		if (is_required(f) && f->kind == ANSWER_MEMBERS)
 			write_required(json, f->of);
-		else if (f->when == ALWAYS)
+		else if (is_required(f))
 			write_names(json, f);
 	}
 }

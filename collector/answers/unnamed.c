@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/answers/answer.h"
+#include "collector/answers/json.h"
 #include "collector/catalogue/store.h"
 #include "collector/query/query.h"
 #include "collector/recording/info.h"
@@ -157,4 +158,24 @@ void unnamed_sort(struct unnamed_list *l)
 {
 	if (l->count)
 		qsort(l->list, l->count, sizeof(*l->list), unnamed_by_bytes);
+}
+
+#define ANSWER_OF struct symbols_note
+static const struct answer_field note_fields[] = {
+	ROW("module", module, NULL, "path of the program or library"),
+	ROW("text", text, NULL, "why it has no names"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer note_answer = {"note", note_fields};
+
+void json_notes(struct json *json, const char *key, const struct symbols *symbols)
+{
+	const struct symbols_note *notes;
+	size_t count = symbols_notes(symbols, &notes);
+
+	json_array(json, key);
+	for (size_t i = 0; i < count; i++)
+		json_object_of(json, NULL, &note_answer, &notes[i], NULL);
+	json_end(json, ']');
 }

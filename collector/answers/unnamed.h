@@ -6,6 +6,7 @@
 
 struct answer;
 struct err_text;
+struct json;
 struct store;
 struct symbols;
 
@@ -35,3 +36,6 @@ int unnamed_add_all(struct unnamed_list *list, struct store *store, struct symbo
 /* Those that hide most bytes come first. */
 void unnamed_sort(struct unnamed_list *list);
 void unnamed_done(struct unnamed_list *list);
+
+/* Writes the notes on modules without symbols as an array. */
+void json_notes(struct json *json, const char *key, const struct symbols *symbols);

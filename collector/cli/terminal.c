@@ -1,12 +1,15 @@
 /* Prints for people. See terminal.h. */
 #include "collector/cli/terminal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/utf8.h"
 #include "base/ban.h"
 
@@ -141,6 +144,24 @@ void terminal_paragraph(enum style style, const char *text, unsigned indent)
 		text += strspn(text, " ");
 	}
 	terminal_end(style);
+	putchar('\n');
+}
+
+void terminal_say(enum style style, unsigned indent, const char *format, ...)
+{
+	cleanup(buf_done) struct buf text = {0};
+	va_list args;
+
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	terminal_blanks(indent);
+	terminal_paragraph(style, buf_text(&text) ? buf_text(&text) : "", indent);
+}
+
+void terminal_line(enum style style, const char *text, unsigned width)
+{
+	terminal_text(style, text, width);
 	putchar('\n');
 }
 

@@ -19,6 +19,11 @@ void terminal_cut(const char *text, unsigned columns);
 /* Prints a sentence, wrapped at the width. The caller has begun the first line; the others begin
  * with `indent` blanks. */
 void terminal_paragraph(enum style style, const char *text, unsigned indent);
+/* Formats such a sentence and prints it, the whole of it indented by `indent` blanks. */
+void terminal_say(enum style style, unsigned indent, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Prints a line: terminal_text, and its end. */
+void terminal_line(enum style style, const char *text, unsigned width);
 /* Prints `count` blanks. */
 void terminal_blanks(unsigned count);
 /* Prints a heading with an empty line before it. */

@@ -84,6 +84,8 @@ struct view_frame {
 uint32_t view_frame_count(struct view *view, uint32_t node);
 /* `index` 0 is the innermost frame. */
 struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index);
+/* The node that called this one; 0: none did. */
+uint32_t view_parent(const struct view *view, uint32_t node);
 /* Counts the allocations of the whole recording whose backtrace contains this place (each time it
  * occurs). */
 int view_place_allocations(struct view *view, uint32_t node, uint64_t *ret_count,

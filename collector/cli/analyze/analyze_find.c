@@ -122,8 +122,7 @@ static void print_list(const struct candidates *c)
 	printf("Which profile? These are here and up to two folders below:\n\n");
 	for (uint32_t i = 0; i < c->count; i++) {
 		printf("%12s  ", format_size(size, (double)c->list[i].bytes));
-		terminal_text(STYLE_PLAIN, c->list[i].path, 0);
-		putchar('\n');
+		terminal_line(STYLE_PLAIN, c->list[i].path, 0);
 	}
 	if (c->more)
 		printf("%12s  and more: only the first %d are listed\n", "", CANDIDATES_MAX);

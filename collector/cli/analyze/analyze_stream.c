@@ -9,10 +9,6 @@
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/output.h"
-#include "collector/catalogue/watched.h"
-#include "collector/columns/row_block.h"
-#include "collector/recording/info.h"
-#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
@@ -49,21 +45,21 @@ static void analyze_stream_describe(const struct question *q, char *out, size_t 
 		[VALUE_TEMPORARY] = "freed again",	[VALUE_IN_USE] = "in use",
 		[VALUE_PEAK] = "in use at the peak",
 	};
-	const struct process_info *p = recording_process(q->recording);
+	const struct process_info *p = &q->recorded.process;
 	char at[32], when[64] = "";
 
 	if (q->value == VALUE_IN_USE && q->at_ns != NO_TIME)
 		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
 	snprintf(out, size, "%s%s; pid %u on %.100s%s%s",
-		 q->value == VALUE_LEAKED ? watched_unfreed(p) : says[q->value], when, p->pid,
+		 q->value == VALUE_LEAKED ? q->recorded.unfreed : says[q->value], when, p->pid,
 		 p->host && p->host[0] ? p->host : "?",
-		 q->live ? "; it goes on, as far as its end was not seen" : "",
-		 q->sampled ? "; estimated from samples" : "");
+		 q->recorded.live ? "; it goes on, as far as its end was not seen" : "",
+		 q->recorded.sampled ? "; estimated from samples" : "");
 }
 
 static int analyze_stream_show(struct question *q, struct analyze *a, enum export_weight weight)
 {
-	const struct process_info *p = recording_process(q->recording);
+	const struct process_info *p = &q->recorded.process;
 	char options[160], about[320];
 	struct err_text err = {0};
 	int r = output_apart(a->options->html, q->path, &err);
@@ -79,7 +75,7 @@ static int analyze_stream_show(struct question *q, struct analyze *a, enum expor
 	a->report.counts = weight == EXPORT_BLOCKS;
 	a->report.options = options;
 	a->report.about = about;
-	a->report.incomplete = q->completeness.line;
+	a->report.incomplete = q->recorded.completeness.line;
 	a->report.title = p->command_line && p->command_line[0] ? p->command_line
 			  : p->name				? p->name
 								: "?";

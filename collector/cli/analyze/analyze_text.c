@@ -42,8 +42,7 @@ static void put_bar(unsigned columns, uint64_t value, uint64_t longest)
 static void analyze_text_put_name(const struct text *t, enum style style, const char *name,
 				  unsigned used)
 {
-	terminal_text(style, name, t->width > used + 10 ? t->width - used : 10);
-	putchar('\n');
+	terminal_line(style, name, t->width > used + 10 ? t->width - used : 10);
 }
 
 static void about(const char *text)
@@ -58,11 +57,9 @@ static void analyze_text_put_head(const struct text *t)
 	char total[REPORT_NEXT];
 
 	if (t->report->incomplete && t->report->incomplete[0]) {
-		terminal_text(STYLE_YELLOW, t->report->incomplete, 0);
-		putchar('\n');
+		terminal_line(STYLE_YELLOW, t->report->incomplete, 0);
 	}
-	terminal_text(STYLE_BOLD, t->report->title, t->width);
-	putchar('\n');
+	terminal_line(STYLE_BOLD, t->report->title, t->width);
 	if (t->report->about) {
 		terminal_blanks(2);
 		terminal_paragraph(STYLE_DIM, t->report->about, 2);
@@ -303,8 +300,7 @@ static void put_next(const struct text *t)
 	terminal_heading("What to ask next");
 	for (unsigned i = 0; report_next(t->report, i, command, why); i++) {
 		terminal_blanks(2);
-		terminal_text(STYLE_BOLD, command, 0);
-		putchar('\n');
+		terminal_line(STYLE_BOLD, command, 0);
 		terminal_blanks(6);
 		analyze_text_put_name(t, STYLE_DIM, why, 6);
 	}

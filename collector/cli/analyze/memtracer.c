@@ -22,7 +22,6 @@
 #include "collector/answers/json.h"
 #include "collector/formats/write/put.h"
 #include "proto/columns.h"
-#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
@@ -64,16 +63,9 @@ static char *size_text(uint64_t bytes, char out[32])
 	return out;
 }
 
-static uint32_t outer_node(const struct question *q, uint32_t node)
-{
-	const struct stack_node *n = recording_node(q->recording, node);
-
-	return n && n->parent < node ? n->parent : 0;
-}
-
 static void put_stack_text(struct question *q, uint32_t node, struct buf *out)
 {
-	for (; node; node = outer_node(q, node)) {
+	for (; node; node = view_parent(q->view, node)) {
 		uint32_t count = view_frame_count(q->view, node);
 
 		for (uint32_t i = 0; i < count; i++) {
@@ -96,7 +88,7 @@ static void memtracer_put_text(struct question *q, const struct analyze_options 
 {
 	char where[LOCATION_MAX], size[32], count[32];
 
-	put_incomplete_line(out, "", q->completeness.line, "\n");
+	put_incomplete_line(out, "", q->recorded.completeness.line, "\n");
 	buf_printf(out, "Memory Tracer. Recorded %" PRIu64 " allocations.\n\n",
 		   groups->total.blocks);
 	buf_printf(out, "%-*s || %-7s || %-9s || %s\n", LOCATION_COLUMNS, "Source Location",
@@ -118,7 +110,7 @@ static void memtracer_put_text(struct question *q, const struct analyze_options 
 static void put_stack_json(struct question *q, uint32_t node, struct json *json)
 {
 	json_array(json, "stack");
-	for (; node; node = outer_node(q, node)) {
+	for (; node; node = view_parent(q->view, node)) {
 		uint32_t count = view_frame_count(q->view, node);
 
 		for (uint32_t i = 0; i < count; i++) {

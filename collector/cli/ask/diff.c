@@ -14,13 +14,13 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
+#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
 
 #include "base/ban.h"
 
 #define FRAMES_SHOWN 5
-#define INDENT	     28
 
 /* "+1.5 MiB" */
 static const char *signed_size(char out[40], int64_t bytes)
@@ -45,17 +45,16 @@ static const char *signed_count(char out[40], int64_t count)
 static void diff_print_row(const struct question *base, const struct question *now,
 			   const struct diff_entry *e)
 {
-	char bytes[40], blocks[40], place[320], was[32], is[32], line[96];
-	unsigned room = terminal_width() - INDENT;
+	char bytes[40], blocks[40], was[32], is[32], line[96];
+	unsigned room = terminal_width() - SITE_INDENT;
 	bool removed = e->new_node == NO_NODE;
 
 	snprintf(line, sizeof(line), "%12s %12s", signed_size(bytes, e->bytes),
 		 signed_count(blocks, e->blocks));
 	terminal_text(e->bytes > 0 ? STYLE_RED : e->bytes < 0 ? STYLE_GREEN : STYLE_PLAIN, line, 0);
 	terminal_blanks(3);
-	terminal_text(STYLE_BOLD, e->function ? e->function : "?", room);
-	putchar('\n');
-	terminal_blanks(INDENT);
+	terminal_line(STYLE_BOLD, e->function ? e->function : "?", room);
+	terminal_blanks(SITE_INDENT);
 	if (e->base_node == NO_NODE)
 		snprintf(line, sizeof(line), "new: %s", format_size(is, (double)e->now.bytes));
 	else if (removed)
@@ -65,12 +64,7 @@ static void diff_print_row(const struct question *base, const struct question *n
 		snprintf(line, sizeof(line), "%s, was %s", format_size(is, (double)e->now.bytes),
 			 format_size(was, (double)e->base.bytes));
 	puts(line);
-	if (!e->function || e->function[0] != '[') {
-		place_text(e->file, e->line, e->module, place, sizeof(place));
-		terminal_blanks(INDENT);
-		terminal_text(STYLE_DIM, place, room);
-		putchar('\n');
-	}
+	place_print(e->function, e->file, e->line, e->module);
 	backtrace_print(removed ? base : now, removed ? e->base_node : e->new_node, FRAMES_SHOWN);
 }
 
@@ -82,8 +76,7 @@ static void print_side(const char *name, const struct question *q, const struct 
 		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
 	printf("%-5s %12s in %12s blocks, %s%s of ", name, usage_bytes(size, sizeof(size), usage),
 	       format_count(blocks, usage->blocks), value_name(q->value), when);
-	terminal_text(STYLE_PLAIN, q->stream, 30);
-	putchar('\n');
+	terminal_line(STYLE_PLAIN, q->stream, 30);
 }
 
 static void print_totals(const struct question *base, const struct question *now,
@@ -110,13 +103,12 @@ static int diff_print_text(const struct question *base, const struct question *n
 {
 	char rest[32];
 
-	incomplete_print("base", &base->completeness);
-	incomplete_print("new", &now->completeness);
+	incomplete_print("base", &base->recorded.completeness);
+	incomplete_print("new", &now->recorded.completeness);
 	print_totals(base, now, d);
 	if (d->count) {
 		putchar('\n');
-		terminal_text(STYLE_DIM, "       BYTES       BLOCKS   CALL SITE", 0);
-		putchar('\n');
+		terminal_line(STYLE_DIM, "       BYTES       BLOCKS   CALL SITE", 0);
 	}
 	for (size_t i = 0; i < d->count && i < count; i++)
 		diff_print_row(base, now, &d->list[i]);
@@ -133,10 +125,10 @@ static int print_diff_json(const struct question *base, const struct question *n
 
 	json_init(&json, &out);
 	json_object(&json, NULL);
-	incomplete_json(&json, "base_incomplete", &base->completeness);
-	incomplete_json(&json, "incomplete", &now->completeness);
-	header_json(&json, "base_process", base);
-	header_json(&json, "process", now);
+	incomplete_json(&json, "base_incomplete", &base->recorded.completeness);
+	incomplete_json(&json, "incomplete", &now->recorded.completeness);
+	json_object_of(&json, "base_process", &recorded_answer, &base->recorded, NULL);
+	json_object_of(&json, "process", &recorded_answer, &now->recorded, NULL);
 	json_string(&json, "value", value_name(now->value));
 	json_diff(&json, d, 0, count);
 	json_end(&json, '}');

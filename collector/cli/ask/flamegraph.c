@@ -13,8 +13,6 @@
 #include "collector/formats/write/export.h"
 #include "collector/answers/weight.h"
 #include "collector/answers/results.h"
-#include "collector/recording/info.h"
-#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
@@ -29,12 +27,12 @@ struct drawing {
 
 static void subtitle(const struct drawing *d, const struct tree *tree, char *out, size_t size)
 {
-	const struct process_info *p = recording_process(d->now->recording);
+	const struct process_info *p = &d->now->recorded.process;
 	char total[32], blocks[32], place[160];
 
 	snprintf(place, sizeof(place), "pid %u on %.100s%s", p->pid,
 		 p->host && p->host[0] ? p->host : "?",
-		 d->now->sampled ? "; estimated from samples" : "");
+		 d->now->recorded.sampled ? "; estimated from samples" : "");
 	if (d->base)
 		snprintf(out, size, "%s: %.60s against %.60s; %s", value_name(d->now->value),
 			 d->now->stream, d->base->stream, place);
@@ -48,8 +46,8 @@ static void subtitle(const struct drawing *d, const struct tree *tree, char *out
 /* Says what is missing, in both recordings if there are two. */
 static void incomplete(const struct drawing *d, char *out, size_t size)
 {
-	const char *now = d->now->completeness.line,
-		   *base = d->base ? d->base->completeness.line : "";
+	const char *now = d->now->recorded.completeness.line,
+		   *base = d->base ? d->base->recorded.completeness.line : "";
 
 	snprintf(out, size, "%s%s%s%s", *base ? "base: " : "", base, *base ? " new: " : "", now);
 }
@@ -62,7 +60,7 @@ static int flamegraph_draw(const struct drawing *d, const struct tree *tree,
 	const struct question_options *o = d->options;
 	char text[384], missing[2 * COMPLETENESS_LINE + 32];
 	struct flamegraph_options options = {
-		.title = o->title ? o->title : recording_process(d->now->recording)->command_line,
+		.title = o->title ? o->title : d->now->recorded.process.command_line,
 		.subtitle = text,
 		.incomplete = missing,
 		.weight = d->weight,

@@ -40,8 +40,7 @@ static void print_line(const char *what, const struct usage *usage, const struct
 static void print_sizes(const struct histogram *h)
 {
 	terminal_heading("Sizes");
-	terminal_text(STYLE_DIM, "                            BYTES         BLOCKS", 0);
-	putchar('\n');
+	terminal_line(STYLE_DIM, "                            BYTES         BLOCKS", 0);
 	for (size_t i = 0; i < h->size_count; i++) {
 		char from[32], to[32], what[80];
 
@@ -73,7 +72,7 @@ static void print_lifetimes(const struct question *q, const struct histogram *h)
 		print_line(what, &c->usage, &h->total);
 	}
 	if (h->leaked.blocks)
-		print_line(q->live ? "in use" : "not freed", &h->leaked, &h->total);
+		print_line(q->recorded.live ? "in use" : "not freed", &h->leaked, &h->total);
 	if (h->unknown.blocks)
 		print_line("end unknown", &h->unknown, &h->total);
 }

@@ -16,8 +16,7 @@ void incomplete_print(const char *what, const struct completeness *c)
 		return;
 	if (what)
 		printf("%s: ", what);
-	terminal_text(c->complete ? STYLE_DIM : STYLE_YELLOW, c->line, 0);
-	putchar('\n');
+	terminal_line(c->complete ? STYLE_DIM : STYLE_YELLOW, c->line, 0);
 }
 
 void incomplete_json(struct json *json, const char *key, const struct completeness *c)

@@ -14,70 +14,56 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/columns/row_block.h"
 #include "collector/answers/json.h"
+#include "collector/answers/unnamed.h"
 #include "collector/answers/results.h"
 
 #include "base/ban.h"
 
 #define FRAMES_SHOWN 8
-#define INDENT	     28
 
 static void leaks_print_total(const struct question *q, const struct survivors *s)
 {
-	char bytes[32], blocks[32], recent[32], count[32], line[320], time[32];
+	char bytes[32], blocks[32], recent[32], count[32], time[32];
 
 	printf("\n%s: %s in %s block%s\n", question_unfreed(q, true),
 	       format_size(bytes, (double)s->in_use.bytes), format_count(blocks, s->in_use.blocks),
 	       s->in_use.blocks == 1 ? "" : "s");
-	if (s->young.blocks) {
-		snprintf(line, sizeof(line),
-			 "%s in %s of these are recent: younger than %s, or no older than other "
-			 "blocks of their call site were when those were freed. They are not "
-			 "counted here.",
-			 format_size(recent, (double)s->young.bytes),
-			 format_count(count, s->young.blocks), format_duration(time, s->young_ns));
-		terminal_blanks(2);
-		terminal_paragraph(STYLE_DIM, line, 2);
-	}
+	if (s->young.blocks)
+		terminal_say(STYLE_DIM, 2,
+			     "%s in %s of these are recent: younger than %s, or no older than "
+			     "other blocks of their call site were when those were freed. They are "
+			     "not counted here.",
+			     format_size(recent, (double)s->young.bytes),
+			     format_count(count, s->young.blocks),
+			     format_duration(time, s->young_ns));
 	putchar('\n');
 }
 
 /* "2 of 40 not freed, 1.5 s to 8.0 s old; freed ones lived 3 ms at most" */
 static void print_ages(const struct survivor *s)
 {
-	char old[32], all[32], from[32], to[32], longest[32], line[256];
-	int n = snprintf(line, sizeof(line), "%s of %s not freed, ",
-			 format_count(old, s->in_use.blocks),
-			 format_count(all, s->allocated.blocks));
+	char old[32], all[32], from[40] = "", to[32], freed[64] = "", time[32];
 
 	if (s->age_max_ns > s->age_min_ns)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s to ",
-			      format_duration(from, s->age_min_ns));
-	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s old",
-		      format_duration(to, s->age_max_ns));
+		snprintf(from, sizeof(from), "%s to ", format_duration(time, s->age_min_ns));
 	if (!s->whole_group)
-		snprintf(line + n, sizeof(line) - (size_t)n, "; freed ones lived %s at most",
-			 format_duration(longest, s->lifetime_max_ns));
-	terminal_blanks(INDENT);
-	terminal_paragraph(STYLE_PLAIN, line, INDENT);
+		snprintf(freed, sizeof(freed), "; freed ones lived %s at most",
+			 format_duration(time, s->lifetime_max_ns));
+	terminal_say(STYLE_PLAIN, SITE_INDENT, "%s of %s not freed, %s%s old%s",
+		     format_count(old, s->in_use.blocks), format_count(all, s->allocated.blocks),
+		     from, format_duration(to, s->age_max_ns), freed);
 }
 
 static void leaks_print_row(const struct question *q, const struct survivor *s)
 {
-	char bytes[32], suspect[32], blocks[32], place[320];
-	unsigned room = terminal_width() - INDENT;
+	char bytes[32], suspect[32], blocks[32];
+	unsigned room = terminal_width() - SITE_INDENT;
 
 	printf("%9s %9s %7s  ", format_size(suspect, (double)s->suspect_bytes),
 	       format_size(bytes, (double)s->in_use.bytes), format_count(blocks, s->in_use.blocks));
-	terminal_text(STYLE_BOLD, s->function ? s->function : "?", room);
-	putchar('\n');
-	if (!s->function || s->function[0] != '[') {
-		place_text(s->file, s->line, s->module, place, sizeof(place));
-		terminal_blanks(INDENT);
-		terminal_text(STYLE_DIM, place, room);
-		putchar('\n');
-	}
+	terminal_line(STYLE_BOLD, s->function ? s->function : "?", room);
+	place_print(s->function, s->file, s->line, s->module);
 	print_ages(s);
 	backtrace_print(q, s->node, FRAMES_SHOWN);
 }
@@ -89,8 +75,7 @@ static int leaks_print_text(const struct question *q, const struct survivors *s,
 	header_print(q);
 	leaks_print_total(q, s);
 	if (s->count) {
-		terminal_text(STYLE_DIM, "  SUSPECT NOT FREED  BLOCKS  CALL SITE", 0);
-		putchar('\n');
+		terminal_line(STYLE_DIM, "  SUSPECT NOT FREED  BLOCKS  CALL SITE", 0);
 	}
 	for (size_t i = 0; i < s->count && i < count; i++)
 		leaks_print_row(q, &s->list[i]);
@@ -109,7 +94,7 @@ static int print_survivors_json(const struct question *q, const struct survivors
 
 	header_json_begin(&json, &out, q);
 	json_survivors(&json, s, 0, count);
-	notes_json(&json, "notes", q);
+	json_notes(&json, "notes", q->symbols);
 	json_end(&json, '}');
 	return output_json(q->command, stdout, &out);
 }

@@ -37,13 +37,11 @@ static void print_state(const struct mark_info *m)
 	account_describe(what, sizeof(what), m);
 	snprintf(thread, sizeof(thread), "%u", m->thread);
 	printf("%-8s %12s  ", m->thread ? thread : "-", format_duration(at, m->time_ns));
-	terminal_text(STYLE_PLAIN, what, 0);
-	putchar('\n');
+	terminal_line(STYLE_PLAIN, what, 0);
 	if (!m->by)
 		return;
 	printf("%*sby ", WHAT_COLUMN, "");
-	terminal_text(STYLE_DIM, m->by, 0);
-	putchar('\n');
+	terminal_line(STYLE_DIM, m->by, 0);
 }
 
 void ledger_states_print(const struct recording *r)

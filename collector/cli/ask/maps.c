@@ -44,10 +44,9 @@ static void print_region(const struct map_region *r)
 		       r->start, (r->end - r->start) / 1024, r->usage.rss, clean, dirty,
 		       permissions(flags, r->flags));
 
-	terminal_text(STYLE_PLAIN, r->name,
+	terminal_line(STYLE_PLAIN, r->name,
 		      terminal_width() > (unsigned)used + 8 ? terminal_width() - (unsigned)used
 							    : 0);
-	putchar('\n');
 }
 
 static void maps_print_text(const struct maps_state *s, const struct completeness *c)

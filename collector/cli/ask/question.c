@@ -12,14 +12,8 @@
 #include "base/error.h"
 #include "collector/cli/output.h"
 #include "collector/sql/sql.h"
-#include "collector/catalogue/watched.h"
-#include "collector/columns/row_block.h"
-#include "collector/recording/info.h"
 #include "collector/recording/recording.h"
-#include "collector/recording/row_reader.h"
-#include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
-#include "heapcast.pb-c.h"
 
 #include "base/ban.h"
 
@@ -178,21 +172,10 @@ static int add_progress(struct question *q)
 	return 0;
 }
 
-/* Tells whether blocks have weights: the recording may be sampled for a part of the time only, by a
- * change of the mode or by thinning. */
-static bool any_weights(const struct recording *recording)
-{
-	for (uint32_t b = 0; b < recording_blocks(recording); b++)
-		if (recording_zone(recording, b)->weighted)
-			return true;
-	return false;
-}
-
 static int open_all(struct question *q, const struct question_options *o, struct err_text *err)
 {
 	static char reading[] = "reading the recording";
 	cleanup(cleanup_free) char *name = NULL;
-	const struct process_info *process;
 	const char *time = NULL;
 	int r = read_value(q, o, err);
 
@@ -218,11 +201,7 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	if (q->rules)
 		view_set_rules(q->view, q->rules);
 	command_note_opening(q->command, q->recording);
-	recording_completeness(q->recording, &q->completeness);
-	process = recording_process(q->recording);
-	q->live = !process->ended;
-	q->sampled = !process->origin.exact &&
-		     (process->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(q->recording));
+	recorded_of(q->recording, &q->recorded);
 	r = add_progress(q);
 	if (!r)
 		r = read_time(q, o->at ? "--at" : "@TIME", o->at ? o->at : time, err);
@@ -289,35 +268,32 @@ void question_close(struct question *question)
 
 const char *question_leaked_name(const struct question *question)
 {
-	if (question->live)
+	if (question->recorded.live)
 		return "in use";
-	return watched_whole(recording_process(question->recording)) ? "leaked" : "not freed";
+	return question->recorded.whole ? "leaked" : "not freed";
 }
 
 const char *question_unfreed(const struct question *question, bool heading)
 {
-	bool whole = watched_whole(recording_process(question->recording));
-
-	if (question->live)
+	if (question->recorded.live)
 		return heading ? "In use as of the last batch" : "in use as of the last batch";
 	if (heading)
-		return whole ? "Never freed" : "Not freed while watched";
-	return watched_unfreed(recording_process(question->recording));
+		return question->recorded.whole ? "Never freed" : "Not freed while watched";
+	return question->recorded.unfreed;
 }
 
 void question_file_name(const struct question *question, const char *suffix, char *out, size_t size)
 {
-	const struct process_info *process = recording_process(question->recording);
-	const char *name = process->name ? process->name : "";
+	const char *name = question->recorded.process.name;
 	char id[STREAM_ID_TEXT], program[64];
 	size_t n = 0;
 
-	for (; *name && n < sizeof(program) - 1; name++)
+	for (; name && *name && n < sizeof(program) - 1; name++)
 		program[n++] =
 			strchr("/ \t\n\\'\"<>|&;$*?[](){}`~#!", *name) || (unsigned char)*name < ' '
 				? '_'
 				: *name;
 	program[n] = 0;
-	stream_id_format(id, recording_id(question->recording));
+	stream_id_format(id, &question->recorded.id);
 	snprintf(out, size, "heapcast_%s_%.8s_%s", n ? program : "program", id, suffix);
 }

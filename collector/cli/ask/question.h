@@ -7,7 +7,7 @@
 #include "collector/cli/command.h"
 #include "collector/cli/ask/symbol_sources.h"
 #include "collector/query/query.h"
-#include "collector/recording/completeness.h"
+#include "collector/answers/recorded.h"
 
 struct question_options {
 	struct common_options common;
@@ -48,9 +48,7 @@ struct question {
 	struct question_progress *progress; /* progress of the filter */
 	enum value value;
 	uint64_t at_ns;
-	bool live; /* its end has not been seen: the numbers hold up to the last batch */
-	bool sampled;
-	struct completeness completeness; /* what the recording lacks: each answer begins with it */
+	struct recorded recorded; /* who, how, and what is lacking: each answer begins with it */
 };
 
 /* Opens `stream`. If its name ends in @TIME, the question is what was in use at that moment. */

@@ -16,8 +16,8 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/columns/row_block.h"
 #include "collector/answers/json.h"
+#include "collector/answers/unnamed.h"
 #include "collector/answers/results.h"
 
 #include "base/ban.h"
@@ -84,7 +84,7 @@ static int print_groups_json(const struct question *q, const struct groups *grou
 	json_usage(&json, "total", &groups->total);
 	json_u64(&json, "group_count", groups->count);
 	sites_json(&json, "groups", q, groups, table);
-	notes_json(&json, "notes", q);
+	json_notes(&json, "notes", q->symbols);
 	json_end(&json, '}');
 	return output_json(q->command, stdout, &out);
 }

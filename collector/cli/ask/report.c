@@ -15,7 +15,9 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
+#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
+#include "collector/answers/unnamed.h"
 #include "collector/answers/results.h"
 
 #include "base/ban.h"
@@ -34,7 +36,7 @@ static void report_print_total(const char *name, const struct usage *usage, cons
 static void print_nothing(const struct question *q, const char *name, const struct usage *usage,
 			  const char *remark)
 {
-	double bytes = fmax(3.0 * (double)header_interval(q), usage->bytes_error);
+	double bytes = fmax(3.0 * (double)q->recorded.most_interval, usage->bytes_error);
 	char most[32], text[64];
 
 	format_size(most, bytes);
@@ -45,7 +47,7 @@ static void print_nothing(const struct question *q, const char *name, const stru
 static void print_estimate(const struct question *q, const char *name, const struct usage *usage,
 			   const char *remark)
 {
-	if (q->sampled && !usage->blocks)
+	if (q->recorded.sampled && !usage->blocks)
 		print_nothing(q, name, usage, remark);
 	else
 		report_print_total(name, usage, remark);
@@ -57,15 +59,14 @@ static void print_totals(const struct question *q, const struct report *r)
 	uint64_t share = r->duration_ns ? r->peak_ns * 100 / r->duration_ns : 0;
 
 	putchar('\n');
-	terminal_text(STYLE_DIM, "                    BYTES          BLOCKS", 0);
-	putchar('\n');
+	terminal_line(STYLE_DIM, "                    BYTES          BLOCKS", 0);
 	snprintf(text, sizeof(text), "from %s%s", format_count(count, r->distinct_stacks),
 		 r->distinct_stacks == 1 ? " backtrace" : " different backtraces");
 	print_estimate(q, "allocated", &r->allocated, text);
 	print_estimate(q, "freed", &r->temporary,
-		       q->live ? "freed so far" : "freed before the end");
+		       q->recorded.live ? "freed so far" : "freed before the end");
 	print_estimate(q, question_leaked_name(q), &r->leaked,
-		       q->live ? "as of the last batch" : question_unfreed(q, false));
+		       q->recorded.live ? "as of the last batch" : question_unfreed(q, false));
 	snprintf(peak, sizeof(peak), "in use at the peak, at %s (%llu %%)",
 		 format_duration(at, r->peak_ns), (unsigned long long)share);
 	print_estimate(q, "peak", &r->peak, peak);
@@ -104,8 +105,7 @@ static void print_next(const struct question *q)
 			 (int)strcspn(next[i].command, "%"), next[i].command, q->stream,
 			 strchr(next[i].command, '%') + 2);
 		snprintf(line, sizeof(line), "  collector %-30s %s", command, next[i].says);
-		terminal_text(STYLE_PLAIN, line, 0);
-		putchar('\n');
+		terminal_line(STYLE_PLAIN, line, 0);
 	}
 }
 
@@ -113,10 +113,10 @@ static int report_print_text(const struct question *q, const struct overview *a,
 {
 	header_print(q);
 	print_totals(q, &a->report);
-	figures_print(q);
+	figures_print(&q->recorded);
 	print_sites(q, "Most allocated, by call site", &a->allocated, count);
 	print_sites(q, "Most in use at the peak", &a->peak, (count + 1) / 2);
-	print_sites(q, q->live ? "Most in use now" : question_unfreed(q, true), &a->leaked,
+	print_sites(q, q->recorded.live ? "Most in use now" : question_unfreed(q, true), &a->leaked,
 		    (count + 1) / 2);
 	ledger_verdict_print(q);
 	notes_print(q);
@@ -132,13 +132,13 @@ static int print_answer_json(const struct question *q, const struct overview *a,
 
 	header_json_begin(&json, &out, q);
 	json_report(&json, &a->report);
-	figures_json(&json, q);
-	json_bool(&json, "ledger_adds_up", q->completeness.adds_up);
-	json_bool(&json, "ledger_complete", q->completeness.complete);
+	json_members(&json, &recorded_figures_answer, &q->recorded, NULL);
+	json_bool(&json, "ledger_adds_up", q->recorded.completeness.adds_up);
+	json_bool(&json, "ledger_complete", q->recorded.completeness.complete);
 	sites_json(&json, "sites_allocated", q, &a->allocated.sites, &table);
 	sites_json(&json, "sites_peak", q, &a->peak.sites, &table);
 	sites_json(&json, "sites_leaked", q, &a->leaked.sites, &table);
-	notes_json(&json, "notes", q);
+	json_notes(&json, "notes", q->symbols);
 	json_end(&json, '}');
 	return output_json(q->command, stdout, &out);
 }

@@ -8,10 +8,9 @@
 #include "base/saturated.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
+#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
-#include "proto/columns.h"
-#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
@@ -20,7 +19,6 @@
  *	 12.3 MiB  45.2    123,456  sqlite3MemMalloc
  *				    mem1.c:128, libsqlite3.so.0
  */
-#define INDENT 28
 
 const char *usage_bytes(char *out, size_t size, const struct usage *usage)
 {
@@ -52,8 +50,7 @@ typedef bool frame_visitor(void *context, const struct view_frame *frame);
 /* Calls `visit` for each frame from the innermost outwards, until it returns false. */
 static void each_frame(const struct question *q, uint32_t node, frame_visitor *visit, void *context)
 {
-	while (node) {
-		const struct stack_node *at = recording_node(q->recording, node);
+	for (; node; node = view_parent(q->view, node)) {
 		uint32_t count = view_frame_count(q->view, node);
 
 		for (uint32_t i = 0; i < count; i++) {
@@ -62,7 +59,6 @@ static void each_frame(const struct question *q, uint32_t node, frame_visitor *v
 			if (!visit(context, &frame))
 				return;
 		}
-		node = at && at->parent < node ? at->parent : 0;
 	}
 }
 
@@ -78,6 +74,17 @@ void place_text(const char *file, uint32_t line, const char *module, char *out, 
 		 module_basename(module));
 }
 
+void place_print(const char *function, const char *file, uint32_t line, const char *module)
+{
+	char place[320];
+
+	if (function && function[0] == '[')
+		return;
+	place_text(file, line, module, place, sizeof(place));
+	terminal_blanks(SITE_INDENT);
+	terminal_line(STYLE_DIM, place, terminal_width() - SITE_INDENT);
+}
+
 struct printing {
 	unsigned left, skipped, width;
 	bool site_seen;
@@ -87,7 +94,7 @@ struct printing {
 static bool print_frame(void *context, const struct view_frame *frame)
 {
 	struct printing *p = context;
-	unsigned room = p->width - INDENT - 3, used;
+	unsigned room = p->width - SITE_INDENT - 3, used;
 	char place[320];
 
 	if (!p->site_seen) {
@@ -99,7 +106,7 @@ static bool print_frame(void *context, const struct view_frame *frame)
 		return true;
 	}
 	p->left--;
-	terminal_blanks(INDENT);
+	terminal_blanks(SITE_INDENT);
 	fputs("by ", stdout);
 	used = terminal_text(STYLE_PLAIN, frame->name, room);
 	place_text(frame->file, frame->line, NULL, place, sizeof(place));
@@ -117,7 +124,7 @@ void backtrace_print(const struct question *q, uint32_t node, unsigned frames)
 
 	each_frame(q, node, print_frame, &p);
 	if (p.skipped) {
-		terminal_blanks(INDENT);
+		terminal_blanks(SITE_INDENT);
 		printf("... and %u more frame%s\n", p.skipped, p.skipped == 1 ? "" : "s");
 	}
 }
@@ -139,10 +146,10 @@ static double percent(uint64_t part, uint64_t whole)
  */
 static void print_caller(const struct caller *c, const struct group *site)
 {
-	unsigned room = terminal_width() - INDENT, used = 3;
+	unsigned room = terminal_width() - SITE_INDENT, used = 3;
 	char place[320], share[16];
 
-	terminal_blanks(INDENT);
+	terminal_blanks(SITE_INDENT);
 	if (c->parted) {
 		snprintf(share, sizeof(share), "%2.0f %% ",
 			 percent(c->value.bytes, site->value.bytes));
@@ -179,8 +186,7 @@ static void sites_print_row(const struct question *q, const struct groups *group
 
 	printf("%9s %5.1f %10s  ", format_size(bytes, (double)g->value.bytes),
 	       percent(g->value.bytes, groups->total.bytes), format_count(blocks, g->value.blocks));
-	terminal_text(STYLE_BOLD, g->function ? g->function : "?", width - INDENT);
-	putchar('\n');
+	terminal_line(STYLE_BOLD, g->function ? g->function : "?", width - SITE_INDENT);
 	/* A function without a name is shown as [module+offset], so the place would only repeat the
 	 * module. */
 	if (g->function && g->function[0] == '[')
@@ -190,12 +196,10 @@ static void sites_print_row(const struct question *q, const struct groups *group
 	if (g->value.bytes_error > 0) {
 		printf("+-%7s %16s  ", format_size(error, g->value.bytes_error),
 		       usage_samples(samples, sizeof(samples), &g->value));
-		terminal_text(STYLE_DIM, place, width - INDENT);
-		putchar('\n');
+		terminal_line(STYLE_DIM, place, width - SITE_INDENT);
 	} else if (place[0]) {
-		terminal_blanks(INDENT);
-		terminal_text(STYLE_DIM, place, width - INDENT);
-		putchar('\n');
+		terminal_blanks(SITE_INDENT);
+		terminal_line(STYLE_DIM, place, width - SITE_INDENT);
 	}
 	if (table->frames)
 		backtrace_print(q, g->node, table->frames);
@@ -223,8 +227,7 @@ static void print_rest(const struct groups *groups, const struct site_table *tab
 void sites_print(const struct question *q, const struct groups *groups,
 		 const struct site_table *table)
 {
-	terminal_text(STYLE_DIM, "    BYTES     %     BLOCKS  CALL SITE", 0);
-	putchar('\n');
+	terminal_line(STYLE_DIM, "    BYTES     %     BLOCKS  CALL SITE", 0);
 	for (size_t i = 0; i < groups->count && i < table->count; i++)
 		sites_print_row(q, groups, &groups->list[i], table);
 	print_rest(groups, table);
@@ -232,24 +235,26 @@ void sites_print(const struct question *q, const struct groups *groups,
 
 /* ---- JSON ---- */
 
+#define ANSWER_OF struct view_frame
+static const struct answer_field frame_fields[] = {
+	ROW("function", name, NULL, "or in brackets what a frame stands for"),
+	ROW("module", module, NULL, "path of the program or library", .when = IF_SET),
+	ROW("file", file, NULL, "", .when = IF_SET),
+	ROW("line", line, NULL, "", .when = IF_SET),
+	ROW("is_inline", is_inline, NULL, "inlined into the frame before it"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer frame_answer = {"site_frame", frame_fields};
+
 static bool frame_json(void *context, const struct view_frame *frame)
 {
-	struct json *json = context;
-
-	json_object(json, NULL);
-	json_string(json, "function", frame->name);
-	if (frame->module)
-		json_string(json, "module", frame->module);
-	if (frame->file)
-		json_string(json, "file", frame->file);
-	if (frame->line)
-		json_u64(json, "line", frame->line);
-	json_bool(json, "is_inline", frame->is_inline);
-	json_end(json, '}');
+	json_object_of(context, NULL, &frame_answer, frame, NULL);
 	return true;
 }
 
-void backtrace_json(struct json *json, const char *key, const struct question *q, uint32_t node)
+static void backtrace_json(struct json *json, const char *key, const struct question *q,
+			   uint32_t node)
 {
 	json_array(json, key);
 	each_frame(q, node, frame_json, json);

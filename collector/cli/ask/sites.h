@@ -8,6 +8,8 @@
 struct json;
 struct question;
 
+#define SITE_INDENT 28 /* columns before a call site */
+
 struct site_table {
 	size_t count;	  /* rows shown at most */
 	unsigned frames;  /* frames of the backtrace under each row; 0: none; UINT_MAX: all */
@@ -22,8 +24,8 @@ void sites_print(const struct question *q, const struct groups *groups,
 /* Prints the frames of a backtrace further out than its call site, a line each, at most `frames`.
  */
 void backtrace_print(const struct question *q, uint32_t node, unsigned frames);
-/* Writes all frames, the innermost first, as an array. */
-void backtrace_json(struct json *json, const char *key, const struct question *q, uint32_t node);
+/* Prints a line with the place of a call site, unless its name says it: "[module+0xoffset]". */
+void place_print(const char *function, const char *file, uint32_t line, const char *module);
 /* Formats "mem1.c:128, libsqlite3.so.0". */
 void place_text(const char *file, uint32_t line, const char *module, char *out, size_t size);
 void sites_json(struct json *json, const char *key, const struct question *q,

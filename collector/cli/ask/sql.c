@@ -169,9 +169,9 @@ DEFINE_CLEANUP(sql_close, struct sql *)
 static void say_incomplete(const struct question *q, const struct sql_options *o)
 {
 	if (o->csv || o->json_lines || o->question.common.json)
-		incomplete_note(q->command, &q->completeness);
+		incomplete_note(q->command, &q->recorded.completeness);
 	else
-		incomplete_print(NULL, &q->completeness);
+		incomplete_print(NULL, &q->recorded.completeness);
 }
 
 static int run(struct question *q, const struct sql_options *o, const char *text)

@@ -15,9 +15,6 @@
 #include "collector/formats/write/export.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
-#include "collector/catalogue/watched.h"
-#include "collector/columns/row_block.h"
-#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
@@ -75,7 +72,7 @@ static int print_timeline_json(const struct question *q, const struct timeline *
 	struct json json;
 
 	header_json_begin(&json, &out, q);
-	json_timeline(&json, t, recording_process(q->recording)->start_wall_ns);
+	json_timeline(&json, t, q->recorded.process.start_wall_ns);
 	if (bands->series.count)
 		json_series(&json, t, &bands->series, bands->weight);
 	json_end(&json, '}');
@@ -111,7 +108,7 @@ static int timeline_draw(struct question *q, const struct question_options *o,
 	if (!r)
 		r = export_graph(
 			&t,
-			&(struct graph_options){.incomplete = q->completeness.line,
+			&(struct graph_options){.incomplete = q->recorded.completeness.line,
 						.weight = bands->weight,
 						.series = bands->asked ? &bands->series : NULL},
 			&out, &err);
@@ -136,7 +133,7 @@ static int print(struct question *q, const struct question_options *o, struct ti
 	header_print(q);
 	snprintf(heading, sizeof(heading), "In use%s%s",
 		 q->value == VALUE_LEAKED ? ", of what was " : "",
-		 q->value == VALUE_LEAKED ? watched_unfreed(recording_process(q->recording)) : "");
+		 q->value == VALUE_LEAKED ? q->recorded.unfreed : "");
 	terminal_heading(heading);
 	if (bands->asked) {
 		print_bands(&graph, bands);

@@ -137,8 +137,7 @@ void print_bands(const struct timeline *t, const struct timeline_bands *b)
 
 	print_cells(t, b);
 	putchar('\n');
-	terminal_text(STYLE_DIM, "     HIGHEST    AT PEAK IN THE LAST  BAND", 0);
-	putchar('\n');
+	terminal_line(STYLE_DIM, "     HIGHEST    AT PEAK IN THE LAST  BAND", 0);
 	for (uint32_t k = s->count; k-- > 0 && t->count;) {
 		const struct series *one = &s->list[k];
 		char most[32], at_peak[32], last[32];
@@ -147,7 +146,6 @@ void print_bands(const struct timeline *t, const struct timeline_bands *b)
 		format_value(b, at_peak, one->values[peak]);
 		format_value(b, last, one->values[t->count - 1]);
 		printf("%c %10s %10s %11s  ", letter_of(s, k), most, at_peak, last);
-		terminal_text(STYLE_PLAIN, one->name, terminal_width() - LEGEND);
-		putchar('\n');
+		terminal_line(STYLE_PLAIN, one->name, terminal_width() - LEGEND);
 	}
 }

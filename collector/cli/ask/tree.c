@@ -11,6 +11,7 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
 #include "collector/formats/write/export.h"
+#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/answers/walk.h"
 
@@ -34,6 +35,25 @@ static int read_percent(const struct question *q, const char *text, double *ret_
 	return EXIT_DONE;
 }
 
+struct told_frame {
+	uint32_t depth;
+	struct tree_node n;
+};
+
+#define ANSWER_OF struct told_frame
+static const struct answer_field frame_fields[] = {
+	ROW("depth", depth, NULL, "1: the outermost"),
+	ROW("function", n.function, NULL, ""),
+	ROW("module", n.module, NULL, "path of the program or library"),
+	ROW("bytes", n.bytes, "bytes", "in and below it"),
+	ROW("blocks", n.blocks, "blocks", "in and below it"),
+	ROW("self_bytes", n.self_bytes, "bytes", "of it alone"),
+	ROW("self_blocks", n.self_blocks, "blocks", "of it alone"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer frame_answer = {"tree_frame", frame_fields};
+
 /* Writes one flat row a node, with its depth. Nested objects would be deeper than many JSON readers
  * accept. */
 static int print_tree_json(const struct question *q, const struct tree *tree)
@@ -49,19 +69,9 @@ static int print_tree_json(const struct question *q, const struct tree *tree)
 	json_u64(&json, "bytes", tree->nodes[0].bytes);
 	json_u64(&json, "blocks", tree->nodes[0].blocks);
 	json_array(&json, "frames");
-	while (!r && (node = walk_next(&walk))) {
-		const struct tree_node *n = &tree->nodes[node];
-
-		json_object(&json, NULL);
-		json_u64(&json, "depth", walk.depth);
-		json_string(&json, "function", n->function);
-		json_string(&json, "module", n->module);
-		json_u64(&json, "bytes", n->bytes);
-		json_u64(&json, "blocks", n->blocks);
-		json_u64(&json, "self_bytes", n->self_bytes);
-		json_u64(&json, "self_blocks", n->self_blocks);
-		json_end(&json, '}');
-	}
+	while (!r && (node = walk_next(&walk)))
+		json_object_of(&json, NULL, &frame_answer,
+			       &(struct told_frame){walk.depth, tree->nodes[node]}, NULL);
 	walk_done(&walk);
 	json_end(&json, ']');
 	json_end(&json, '}');
@@ -79,8 +89,7 @@ static int print_tree(const struct question *q, const struct tree *tree,
 		return question_failed(q, r, &err);
 	header_print(q);
 	putchar('\n');
-	terminal_text(STYLE_DIM, "     %      BYTES     BLOCKS  FRAME", 0);
-	putchar('\n');
+	terminal_line(STYLE_DIM, "     %      BYTES     BLOCKS  FRAME", 0);
 	fflush(stdout);
 	return output_write(q->command, "-", &out);
 }

@@ -46,7 +46,7 @@ static int read_writing(struct question *q, const struct question_options *o,
 		.at_ns = q->at_ns,
 		.weight = weight,
 		.title = o->title,
-		.incomplete = q->completeness.line,
+		.incomplete = q->recorded.completeness.line,
 		.percent_min = -1,
 		.count = o->count ? o->count : UINT64_MAX,
 		.with_stacks = o->with_stacks,
@@ -121,7 +121,7 @@ static int write_format(struct question *q, const struct question_options *o,
 	int r;
 
 	if (!format->remarks)
-		incomplete_note(q->command, &q->completeness);
+		incomplete_note(q->command, &q->recorded.completeness);
 	r = read_writing(q, o, weight, &output.writing, &err);
 	if (!r && !standard) {
 		file = opened = fopen(o->output, "we");

@@ -12,11 +12,10 @@
 #include "base/write.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/commands.h"
-#include "collector/cli/files/extract_items.h"
 #include "collector/cli/files/extract_place.h"
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
-#include "collector/answers/answer.h"
+#include "collector/answers/extract_items.h"
 #include "collector/recording/names.h"
 #include "base/ban.h"
 
@@ -28,38 +27,15 @@ struct extract_options {
 
 /* ---- what there is ---- */
 
-static const char *const whats[] = {"program", "debug file", "memory maps",
-				    "memory maps with usage"};
-
-#define ANSWER_OF struct extract_item
-static const struct answer_field item_fields[] = {
-	ROW("name", name, NULL, "its path where it comes from", SHOWN(4, "NAME", 0)),
-	ROW_AS("what", what, ANSWER_WORD, NULL, "it is", .words = whats,
-	       SHOWN(3, "WHAT", -22, .gap = 1)),
-	ROW_HEX("build_id", build_id, build_id_length, "of an ELF file", SHOWN(1, "BUILD ID", -40)),
-	ROW("size", size, "bytes", "", SHOWN(2, "SIZE", 10)),
-	{0},
-};
-#undef ANSWER_OF
-static const struct answer item_answer = {"extracted_file", item_fields};
-
-#define ANSWER_OF struct extract_items
-static const struct answer_field items_fields[] = {
-	ROW_LIST("files", list, count, item_answer, "sorted by name"),
-	{0},
-};
-#undef ANSWER_OF
-static const struct answer items_answer = {"extracted_files", items_fields};
-
 static int extract_print(const struct command_call *call, const struct extract_items *items)
 {
 	const struct extract_options *o = call->options;
 
 	if (o->common.json)
-		return output_answer(call->command, stdout, &items_answer, items);
-	table_head(&item_answer, STYLE_PLAIN);
+		return output_answer(call->command, stdout, &extract_items_answer, items);
+	table_head(&extract_item_answer, STYLE_PLAIN);
 	for (uint32_t i = 0; i < items->count; i++)
-		table_row(&item_answer, &items->list[i]);
+		table_row(&extract_item_answer, &items->list[i]);
 	return EXIT_DONE;
 }
 
@@ -170,7 +146,7 @@ static int extract_run(struct command_call *call)
 		r = -ENOMEM;
 	}
 	if (!r)
-		r = extract_items_find(path, symbols, &items, &err);
+		r = extract_items_find(path, symbols, command_progress, &items, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
 	if (!items.count)

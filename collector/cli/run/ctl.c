@@ -95,8 +95,7 @@ static void show_text(const struct control_reply *r)
 	else
 		snprintf(line, sizeof(line), "%.*s  refused: %s", ID_SHOWN, r->stream,
 			 *r->text ? r->text : control_code_word(r->code));
-	terminal_text(STYLE_PLAIN, line, 0);
-	putchar('\n');
+	terminal_line(STYLE_PLAIN, line, 0);
 }
 
 static void show(struct ctl *c, const struct control_reply *r)

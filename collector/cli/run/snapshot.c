@@ -19,8 +19,8 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/columns/row_block.h"
 #include "collector/answers/json.h"
+#include "collector/answers/unnamed.h"
 #include "collector/answers/results.h"
 #include "collector/answers/snapshots.h"
 #include "collector/query/query.h"
@@ -98,8 +98,7 @@ static void print_missing(const struct snapshot *s)
 			snprintf(line + strlen(line), sizeof(line) - strlen(line),
 				 "; last heard of at %s",
 				 date_text(when, sizeof(when), m->wall_ns));
-		terminal_text(STYLE_YELLOW, line, 0);
-		putchar('\n');
+		terminal_line(STYLE_YELLOW, line, 0);
 	}
 }
 
@@ -275,12 +274,12 @@ static int show_json(const struct question *q, const struct snapshot *s,
 
 	json_init(&json, &out);
 	json_object(&json, NULL);
-	incomplete_json(&json, "incomplete", &q->completeness);
+	incomplete_json(&json, "incomplete", &q->recorded.completeness);
 	json_snapshot(&json, s);
 	json_usage(&json, "total", &groups->total);
 	json_u64(&json, "function_count", groups->count);
 	sites_json(&json, "functions", q, groups, table);
-	notes_json(&json, "notes", q);
+	json_notes(&json, "notes", q->symbols);
 	json_end(&json, '}');
 	return output_json(q->command, stdout, &out);
 }
@@ -298,7 +297,7 @@ static int show_groups(struct question *q, const struct snapshot *s,
 		return question_failed(q, r, &err);
 	if (o->common.json)
 		return show_json(q, s, &groups, &table);
-	incomplete_print(NULL, &q->completeness);
+	incomplete_print(NULL, &q->recorded.completeness);
 	print_summary(s);
 	print_missing(s);
 	print_processes(s);

@@ -47,8 +47,7 @@ static void on_line(void *context, const char *line)
 	printf("%s  ", build_id_format(id, a->file->build_id, a->file->build_id_length));
 	terminal_text(STYLE_PLAIN, a->file->name, 0);
 	printf("\n    ");
-	terminal_text(STYLE_PLAIN, line + strcspn(line, " ") + (strchr(line, ' ') ? 1 : 0), 0);
-	putchar('\n');
+	terminal_line(STYLE_PLAIN, line + strcspn(line, " ") + (strchr(line, ' ') ? 1 : 0), 0);
 	fflush(stdout);
 }
 

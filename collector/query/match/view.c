@@ -518,6 +518,13 @@ uint32_t view_frame_count(struct view *view, uint32_t node)
 	return view_place(view, node)->frame_count;
 }
 
+uint32_t view_parent(const struct view *view, uint32_t node)
+{
+	const struct stack_node *n = recording_node(view_recording(view), node);
+
+	return n && n->parent < node ? n->parent : 0;
+}
+
 struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index)
 {
 	struct view_frame out = {.name = "[unknown]"};

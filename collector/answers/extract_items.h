@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf;
+struct answer;
 struct err_text;
 
 enum extract_what { EXTRACT_PROGRAM, EXTRACT_DEBUG, EXTRACT_MAPS, EXTRACT_SMAPS };
@@ -27,7 +27,11 @@ struct extract_items {
 };
 
 /* Finds the items of the recording at `path`, with the symbol files of the folder `symbols`.
- * Returns 0, or a negative errno with a sentence. */
-int extract_items_find(const char *path, const char *symbols, struct extract_items *ret_items,
-		       struct err_text *err);
+ * `progress` is that of recording_open. Returns 0, or a negative errno with a sentence. */
+int extract_items_find(const char *path, const char *symbols,
+		       int (*progress)(void *context, uint64_t done, uint64_t of),
+		       struct extract_items *ret_items, struct err_text *err);
 void extract_items_done(struct extract_items *items);
+
+/* Of a struct extract_item, also as a table; of all in a struct extract_items. */
+extern const struct answer extract_item_answer, extract_items_answer;

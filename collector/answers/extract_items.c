@@ -1,5 +1,5 @@
 /* Finds what can be written out of a recording. See extract_items.h. */
-#include "collector/cli/files/extract_items.h"
+#include "collector/answers/extract_items.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,8 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/cli/command.h"
-#include "collector/columns/row_block.h"
+#include "collector/answers/answer.h"
 #include "collector/recording/info.h"
 #include "collector/recording/maps.h"
 #include "collector/recording/recording.h"
@@ -20,6 +19,29 @@
 #include "base/ban.h"
 
 DEFINE_CLEANUP(recording_close, struct recording *)
+
+static const char *const whats[] = {"program", "debug file", "memory maps",
+				    "memory maps with usage"};
+
+#define ANSWER_OF struct extract_item
+static const struct answer_field item_fields[] = {
+	ROW("name", name, NULL, "its path where it comes from", SHOWN(4, "NAME", 0)),
+	ROW_AS("what", what, ANSWER_WORD, NULL, "it is", .words = whats,
+	       SHOWN(3, "WHAT", -22, .gap = 1)),
+	ROW_HEX("build_id", build_id, build_id_length, "of an ELF file", SHOWN(1, "BUILD ID", -40)),
+	ROW("size", size, "bytes", "", SHOWN(2, "SIZE", 10)),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer extract_item_answer = {"extracted_file", item_fields};
+
+#define ANSWER_OF struct extract_items
+static const struct answer_field items_fields[] = {
+	ROW_LIST("files", list, count, extract_item_answer, "sorted by name"),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer extract_items_answer = {"extracted_files", items_fields};
 
 static void item_done(struct extract_item *item)
 {
@@ -240,14 +262,15 @@ static int find_maps(struct extract_items *items, const char *path, uint32_t pid
 
 /* ---- all ---- */
 
-int extract_items_find(const char *path, const char *symbols, struct extract_items *ret_items,
-		       struct err_text *err)
+int extract_items_find(const char *path, const char *symbols,
+		       int (*progress)(void *context, uint64_t done, uint64_t of),
+		       struct extract_items *ret_items, struct err_text *err)
 {
 	cleanup(cleanup_recording_close) struct recording *recording = NULL;
 	cleanup(extract_items_done) struct extract_items items = {0};
 	struct search search = {.items = &items};
 	char doing[] = "reading";
-	int r = recording_open(path, command_progress, doing, &recording, err);
+	int r = recording_open(path, progress, doing, &recording, err);
 
 	if (r < 0)
 		return r;

@@ -1,0 +1,180 @@
+/* The head of an answer about a recording. See recorded.h. */
+#include "collector/answers/recorded.h"
+
+#include "collector/answers/answer.h"
+#include "collector/answers/json.h"
+#include "collector/catalogue/watched.h"
+#include "collector/recording/recording.h"
+#include "heapcast.pb-c.h"
+
+#include "base/ban.h"
+
+#define ANSWER_OF struct origin_info
+static const struct answer_field origin_fields[] = {
+	ROW("file", file, NULL, ""),
+	ROW("format", format, NULL, ""),
+	ROW("tool", tool, NULL, "empty: unknown"),
+	ROW("exact", exact, NULL, "weights are counts, no estimates"),
+	ROW("note", note, NULL, ""),
+	ROW("wall_ns", wall_ns, "ns since the epoch", "", .when = IF_SET),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer origin_answer = {"recorded_origin", origin_fields};
+
+#define ANSWER_OF struct recorded
+static const struct answer_field recorded_fields[] = {
+	ROW_AS("id", id, ANSWER_ID, NULL, "32 hexadecimal digits"),
+	ROW("name", process.name, NULL, "what people call the program"),
+	ROW("executable", process.executable, NULL, "path of the program"),
+	ROW("command_line", process.command_line, NULL, "arguments, joined by blanks"),
+	ROW("host", process.host, NULL, ""),
+	ROW("architecture", process.architecture, NULL, "as in uname -m"),
+	ROW("pid", process.pid, NULL, ""),
+	ROW("start_wall_ns", process.start_wall_ns, "ns since the epoch", "when recording began"),
+	ROW("duration_ns", duration_ns, "ns", "how long was recorded"),
+	ROW("ended", process.ended, NULL, "false: its end was not seen"),
+	ROW_AS("end", end, ANSWER_CHARS, NULL, "in words"),
+	ROW("ran_before_ns", process.ran_before_ns, "ns", "how long it had run when it was joined"),
+	ROW("watched_from_start", watched_from_start, NULL, "false: it had run before"),
+	ROW("watched_to_end", watched_to_end, NULL, "false: its end was not seen"),
+	ROW("rss_peak", process.rss_peak, "bytes", "most resident over its life", .when = IF_SET),
+	ROW_OBJECT("imported_from", process.origin, origin_answer, "",
+		   WHEN(process.origin.imported)),
+	ROW("sampled", sampled, NULL, "numbers are estimates"),
+	ROW("sample_interval", process.sample_interval, "bytes", "", WHEN(sampled)),
+	ROW("samples_refused", samples_refused, NULL, "for lack of room", WHEN(sampled)),
+	ROW("cull_ns", process.cull_ns, "ns", "blocks that live shorter are sent in sums"),
+	ROW("culled_blocks", culled.blocks, "blocks", ""),
+	ROW("culled_bytes", culled.bytes, "bytes", ""),
+	ROW("culled_too_early", culled.early, "blocks", "sent as they are, for lack of room"),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer recorded_answer = {"recorded", recorded_fields};
+
+#define ANSWER_OF struct figures_info
+static const struct answer_field figures_fields[] = {
+	ROW("time_ns", time_ns, "ns", "since the start"),
+	ROW("detailed_ns", detailed_ns, "ns", "when pss, dirty and clean were read; null: never",
+	    .when = NO_MAX_OR_NULL, .may_be_null = true),
+	ROW("rss", rss, "bytes", ""),
+	ROW("rss_peak", rss_peak, "bytes", ""),
+	ROW("pss", pss, "bytes", ""),
+	ROW("anonymous", anonymous, "bytes", ""),
+	ROW("swap", swap, "bytes", ""),
+	ROW("address_space", address_space, "bytes", ""),
+	ROW("dirty", dirty, "bytes", ""),
+	ROW("clean", clean, "bytes", ""),
+	ROW("minor_faults", minor_faults, NULL, "since it began"),
+	ROW("major_faults", major_faults, NULL, "since it began"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer figures_answer = {"process_figures", figures_fields};
+
+#define ANSWER_OF struct allocator_info
+static const struct answer_field allocator_fields[] = {
+	ROW("time_ns", time_ns, "ns", "since the start"),
+	ROW("took_ns", took_ns, "ns", "to ask"),
+	ROW("arena", arena, "bytes", "as of mallinfo2, as all below"),
+	ROW("ordblks", ordblks, NULL, ""),
+	ROW("hblks", hblks, NULL, ""),
+	ROW("hblkhd", hblkhd, "bytes", ""),
+	ROW("uordblks", uordblks, "bytes", ""),
+	ROW("fordblks", fordblks, "bytes", ""),
+	ROW("keepcost", keepcost, "bytes", ""),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer allocator_answer = {"allocator", allocator_fields};
+
+#define ANSWER_OF struct recorded
+static const struct answer_field looks_fields[] = {
+	ROW_OBJECT("last", figures, figures_answer, "at the last look"),
+	ROW_OBJECT("most", figures_most, figures_answer, "each at its highest"),
+	{0},
+};
+static const struct answer looks_answer = {"figures", looks_fields};
+
+static const struct answer_field both_fields[] = {
+	{.name = "figures",
+	 .about = "as the kernel counts; null: there was no look",
+	 .kind = ANSWER_OBJECT,
+	 .of = &looks_answer,
+	 .may_be_null = true,
+	 .when = TRUE_OR_NULL,
+	 .if_at = offsetof(struct recorded, has_figures)},
+	ROW_OBJECT("allocator", allocator, allocator_answer, "null: it was not asked",
+		   .may_be_null = true, .when = TRUE_OR_NULL,
+		   .if_at = offsetof(struct recorded, has_allocator)),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer recorded_figures_answer = {"recorded_figures", both_fields};
+
+/* ---- what it is ---- */
+
+/* Tells whether blocks have weights: the recording may be sampled for a part of the time only, by a
+ * change of the mode or by thinning. */
+static bool any_weights(const struct recording *recording)
+{
+	for (uint32_t b = 0; b < recording_blocks(recording); b++)
+		if (recording_zone(recording, b)->weighted)
+			return true;
+	return false;
+}
+
+static void read_mark(struct recorded *r, const struct mark_info *m)
+{
+	bool begins = m->kind == HEAPCAST__MARK_KIND__MARK_START ||
+		      m->kind == HEAPCAST__MARK_KIND__MARK_MODE;
+
+	r->changes += begins || m->kind == HEAPCAST__MARK_KIND__MARK_STOP;
+	if (begins && !m->thread && m->value > r->most_interval)
+		r->most_interval = m->value;
+	if (m->kind == HEAPCAST__MARK_KIND__MARK_DELIVERY)
+		r->delivery = m;
+}
+
+void recorded_of(const struct recording *recording, struct recorded *r)
+{
+	const struct process_info *p = recording_process(recording);
+
+	*r = (struct recorded){
+		.id = *recording_id(recording),
+		.process = *p,
+		.duration_ns = recording_end_ns(recording),
+		.watched_from_start = !p->ran_before_ns,
+		.watched_to_end = p->ended && !watched_left(p),
+		.whole = watched_whole(p),
+		.unfreed = watched_unfreed(p),
+		.live = !p->ended,
+		.sampled = !p->origin.exact &&
+			   (p->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(recording)),
+		.samples_refused = recording_ledger(recording)->samples_refused,
+		.most_interval = p->sample_interval,
+		.culled = *recording_culled_totals(recording),
+		.produced = recording_ledger(recording)->produced,
+		.figures = *recording_figures(recording),
+		.figures_most = *recording_figures_most(recording),
+		.allocator = *recording_allocator(recording),
+	};
+	r->has_figures = r->figures.time_ns != NO_TIME;
+	r->has_allocator = r->allocator.time_ns != NO_TIME;
+	account_end(r->end, sizeof(r->end), p);
+	for (uint32_t i = 0; i < recording_marks(recording); i++)
+		read_mark(r, recording_mark(recording, i));
+	/* A recording has sums for two reasons: short-lived blocks, or a flight recorder. Without a
+	 * time for short-lived blocks it is the latter. */
+	r->flight = !p->cull_ns && (r->culled.blocks || r->delivery);
+	recording_completeness(recording, &r->completeness);
+	recording_adds_up(recording, &r->reason);
+}
+
+void json_recorded(struct json *json, const struct recorded *r)
+{
+	if (r->completeness.line[0])
+		json_string(json, "incomplete", r->completeness.line);
+	json_object_of(json, "process", &recorded_answer, r, NULL);
+}
