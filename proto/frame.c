@@ -275,6 +275,8 @@ int frame_decode(struct frame_decoder *d, const uint8_t *frame, size_t length,
 	used = length - header;
 	produced = info.contentSize;
 	left = LZ4F_decompress(d->context, d->content, &produced, frame + header, &used, NULL);
+	if (LZ4F_isError(left) && !strcmp(LZ4F_getErrorName(left), "ERROR_allocation_failed"))
+		return -ENOMEM;
 	if (LZ4F_isError(left))
 		return err_set(err, -EBADMSG, "the LZ4 frame is damaged (%s)",
 			       LZ4F_getErrorName(left));

@@ -2,6 +2,7 @@
 #include "proto/message.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -21,6 +22,7 @@ struct message_reader {
 	struct chunk *chunks; /* the current chunk first; the last chunk is kept from message to
 			       * message */
 	size_t total;
+	bool short_of_memory; /* while this message was unpacked */
 	ProtobufCAllocator allocator;
 };
 
@@ -31,6 +33,7 @@ static struct chunk *chunk_new(struct message_reader *r, size_t size)
 	if (size > MESSAGE_MAX_MEMORY - r->total)
 		return NULL;
 	c = malloc(sizeof(*c) + size);
+	r->short_of_memory = !c;
 	if (!c)
 		return NULL;
 	r->total += size;
@@ -112,7 +115,10 @@ int message_reader_open(struct message_reader *r, const ProtobufCMessageDescript
 	if (e < 0)
 		return e;
 	arena_clear(r);
+	r->short_of_memory = false;
 	message = protobuf_c_message_unpack(type, &r->allocator, size, content);
+	if (!message && r->short_of_memory)
+		return -ENOMEM;
 	if (!message)
 		return err_set(err, -EBADMSG, "the frame does not hold a %s that can be unpacked",
 			       type->short_name);

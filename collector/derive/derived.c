@@ -215,8 +215,8 @@ int derived_load(struct recording *r)
 		int fd, e = read_state(r, &fit);
 		bool frames_fit = !e && derived_fits(r->fd, &fit, r->scan.offset);
 
-		if (e == -ENOENT)
-			return 0;
+		if (e == -ENOENT || e == -ENOMEM)
+			return e == -ENOENT ? 0 : e;
 		fd = frames_fit ? derived_open_rows(d, O_RDONLY, fit.rows_bytes, &size)
 		     : e	? e
 				: -EBADMSG;
@@ -275,7 +275,7 @@ static int begin_rows(struct recording *r, struct err_text *err)
 	return 0;
 }
 
-/* Returns 1 if the writer can continue with the state. */
+/* Returns 1 if the writer can continue with the state, 0 if not, or -ENOMEM. */
 static int derived_take_over(struct recording *r, uint64_t *ret_cut)
 {
 	struct derived *d = &r->derived;
@@ -284,6 +284,8 @@ static int derived_take_over(struct recording *r, uint64_t *ret_cut)
 	int e = read_state(r, &fit), fd = -1;
 	bool frames_fit = !e && derived_fits(r->fd, &fit, r->scan.offset);
 
+	if (e == -ENOMEM)
+		return e;
 	if (frames_fit)
 		fd = derived_open_rows(d, O_RDWR, fit.rows_bytes, &size);
 	if (fd < 0 && e != -ENOENT)
@@ -306,22 +308,26 @@ int derived_load_writing(struct recording *r, uint64_t *ret_cut, struct err_text
 {
 	struct derived *d = &r->derived;
 	uint32_t generation;
-	int e = 0;
+	int e;
 
 	d->writing = true;
 	if (mkdir(d->folder, 0700) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "cannot make the folder %s: %s", d->folder,
 			       strerror(errno));
-	if (!derived_take_over(r, ret_cut)) {
+	e = derived_take_over(r, ret_cut);
+	if (e < 0)
+		return e;
+	if (!e) {
 		generation = d->generation;
 		recording_clear(r);
 		d->generation = generation + 1;
 		d->hashed = d->hash = d->saved_offset = 0;
 		e = begin_rows(r, err);
 	}
-	if (!e)
-		derived_sweep(d);
-	return e;
+	if (e < 0)
+		return e;
+	derived_sweep(d);
+	return 0;
 }
 
 static void put_le(uint8_t *to, uint64_t value, unsigned bytes)

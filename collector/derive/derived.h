@@ -39,8 +39,8 @@ struct derived {
 int derived_init(struct derived *derived, const char *path);
 void derived_done(struct derived *derived);
 /*
- * Loads the state into a recording that has only its file. Returns 1, or 0 if there is no fitting
- * state; the caller then begins with the frames.
+ * Loads the state into a recording that has only its file. Returns 1, 0 if there is no fitting
+ * state; the caller then begins with the frames; or -ENOMEM.
  */
 int derived_load(struct recording *recording);
 /*

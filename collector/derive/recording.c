@@ -326,10 +326,11 @@ static int load_frames(struct recording *r, uint64_t size,
 static int load_derived(struct recording *r, uint64_t size,
 			int (*progress)(void *, uint64_t, uint64_t), void *context)
 {
-	int e = 0;
+	int e = derived_load(r);
 
-	if (!derived_load(r))
-		return -EBADMSG;
+	if (e <= 0)
+		return e ? e : -EBADMSG;
+	e = 0;
 	r->asleep = true;
 	if (r->scan.offset < size || !r->flushed)
 		e = recording_wake(r);

@@ -113,10 +113,12 @@ static void code_queue(struct coder *c, struct recording *r)
 	uint64_t count = q->count;
 
 	code_u64(c, &count);
-	if (!c->out && (count > reader_left(&c->in) || steps_reserve(q, count) < 0)) {
+	if (!c->out && count > reader_left(&c->in))
 		c->error = -EBADMSG;
+	else if (!c->out && steps_reserve(q, count) < 0)
+		c->error = -ENOMEM;
+	if (state_failed(c))
 		return;
-	}
 	q->count = q->sorted = count;
 	for (size_t i = 0; i < count && !state_failed(c); i++) {
 		if (!c->out)
@@ -147,8 +149,10 @@ static void code_moving(struct coder *c, struct map *moving, uint64_t rows)
 		code_u64(c, &thread);
 		code_u64(c, &row);
 		value = map_put(moving, thread, NULL);
-		if (!value || (row != NO_BLOCK && row >= rows))
+		if (thread == MAP_NO_KEY || (row != NO_BLOCK && row >= rows))
 			c->error = -EBADMSG;
+		else if (!value)
+			c->error = -ENOMEM;
 		else
 			*value = row;
 	}

@@ -90,13 +90,16 @@ static void count_event(struct recording *r, const struct event *e)
 }
 
 /* Numbers that an event refers to, the stack's put to that of its node; without a definition they
- * are put to "none" and counted. */
-static void check_references(struct recording *r, struct event *e, struct thread_info **thread)
+ * are put to "none" and counted. Returns 0 or -ENOMEM. */
+static int check_references(struct recording *r, struct event *e, struct thread_info **thread)
 {
 	uint32_t stack;
 
-	if (!*thread || (*thread)->number != e->thread)
-		*thread = definitions_thread(&r->definitions, e->thread);
+	if (!*thread || (*thread)->number != e->thread) {
+		*thread = NULL;
+		if (definitions_thread(&r->definitions, e->thread, thread) == -ENOMEM)
+			return -ENOMEM;
+	}
 	if (*thread)
 		(*thread)->stored++;
 	else
@@ -105,6 +108,7 @@ static void check_references(struct recording *r, struct event *e, struct thread
 	if (!*thread || (e->stack && !stack))
 		r->pairing.info.bad_references++;
 	e->stack = stack;
+	return 0;
 }
 
 static uint64_t difference(uint64_t now, uint64_t before)
@@ -143,9 +147,9 @@ static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64
 }
 
 /* Marks that stand before event `index`: `next` goes through those of the batch, which are in their
- * order. */
-static void pass_marks(struct recording *r, const Heapcast__Batch *batch, size_t *next,
-		       uint32_t index)
+ * order. Returns 0 or -ENOMEM. */
+static int pass_marks(struct recording *r, const Heapcast__Batch *batch, size_t *next,
+		      uint32_t index)
 {
 	for (; *next < batch->n_mark && batch->mark[*next]->place <= index + 1; ++*next) {
 		const Heapcast__Mark *m = batch->mark[*next];
@@ -154,10 +158,12 @@ static void pass_marks(struct recording *r, const Heapcast__Batch *batch, size_t
 		/* Other kinds may tell of a time before. */
 		if (m->place && (m->kind == HEAPCAST__MARK_KIND__MARK_NUMBER ||
 				 m->kind == HEAPCAST__MARK_KIND__MARK_LABEL))
-			t = definitions_thread(&r->definitions, m->thread);
+			if (definitions_thread(&r->definitions, m->thread, &t) == -ENOMEM)
+				return -ENOMEM;
 		if (t)
 			t->marked_ns = m->time_ns;
 	}
+	return 0;
 }
 
 /* The time of an event is cut to ticks and that of a mark is not, and each has the clock's error:
@@ -188,16 +194,17 @@ static int take_events(struct recording *r, struct decoded *d)
 		__builtin_prefetch(event + EVENTS_AHEAD);
 
 		count_event(r, event);
-		check_references(r, event, &thread);
-		if (mark < batch->n_mark)
-			pass_marks(r, batch, &mark, i);
+		e = check_references(r, event, &thread);
+		if (!e && mark < batch->n_mark)
+			e = pass_marks(r, batch, &mark, i);
+		if (e < 0)
+			return e;
 		put_behind_mark(event, thread, r->pairing.window_ns);
 		e = event_space(event->kind) == EVENT_SPACE_HEAP
 			    ? pairing_add(&r->pairing, event)
 			    : other_events_add(&r->other_events, event);
 	}
-	pass_marks(r, batch, &mark, UINT32_MAX - 1);
-	return e;
+	return e ? e : pass_marks(r, batch, &mark, UINT32_MAX - 1);
 }
 
 /* Those before we joined concern blocks that we never saw. */

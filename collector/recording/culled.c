@@ -136,11 +136,15 @@ int culled_take(struct culled *c, const Heapcast__Culled *from, struct definitio
 {
 	struct culled_decoder decoder;
 	struct culled_row row;
+	struct thread_info *thread;
 	int r = culled_decoder_init(&decoder, from, NULL);
 
 	while (!r && (r = culled_decoder_next(&decoder, &row, NULL)) == 1) {
 		row.stack = nodes_of_wire(&d->nodes, row.stack);
-		row.thread = definitions_thread(d, row.thread) ? row.thread : 0;
+		r = definitions_thread(d, row.thread, &thread);
+		if (r == -ENOMEM)
+			return r;
+		row.thread = r < 0 ? 0 : row.thread;
 		r = put_bounded(c, &row);
 	}
 	if (r < 0)

@@ -131,35 +131,39 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 
 /* ---- threads ---- */
 
-struct thread_info *definitions_thread(struct definitions *d, uint32_t number)
+int definitions_thread(struct definitions *d, uint32_t number, struct thread_info **ret_thread)
 {
 	struct thread_info *t;
 
-	if (!number || number > THREADS_MAX)
-		return NULL;
-	if (number <= d->thread_count && d->threads[number - 1])
-		return d->threads[number - 1];
-	if (number > d->thread_count + HOLE_MAX ||
-	    array_reserve(&d->threads, &d->thread_capacity, number, sizeof(*d->threads)) < 0)
-		return NULL;
-	t = calloc(1, sizeof(*t));
-	if (!t || !(t->name = strdup(""))) {
-		free(t);
-		return NULL;
+	if (!number || number > THREADS_MAX || number > d->thread_count + HOLE_MAX)
+		return -EBADMSG;
+	if (number > d->thread_count || !d->threads[number - 1]) {
+		if (array_reserve(&d->threads, &d->thread_capacity, number, sizeof(*d->threads)) <
+		    0)
+			return -ENOMEM;
+		t = calloc(1, sizeof(*t));
+		if (!t || !(t->name = strdup(""))) {
+			free(t);
+			return -ENOMEM;
+		}
+		t->number = number;
+		if (d->thread_count < number)
+			d->thread_count = number;
+		d->threads[number - 1] = t;
 	}
-	t->number = number;
-	if (d->thread_count < number)
-		d->thread_count = number;
-	d->threads[number - 1] = t;
-	return t;
+	*ret_thread = d->threads[number - 1];
+	return 0;
 }
 
 static int add_thread(struct definitions *d, const Heapcast__Thread *thread, struct err_text *err)
 {
-	struct thread_info *t = definitions_thread(d, thread->number);
+	struct thread_info *t;
+	int r = definitions_thread(d, thread->number, &t);
 
-	if (!t)
-		return err_set(err, -EBADMSG, "a thread with the number %u", thread->number);
+	if (r == -EBADMSG)
+		err_set(err, r, "a thread with the number %u", thread->number);
+	if (r < 0)
+		return r;
 	t->tid = thread->tid;
 	if (t->incarnation < d->incarnation)
 		t->culled_before = t->culled;
@@ -368,13 +372,15 @@ static int set_thread_ledgers(struct definitions *d, const Heapcast__Ledger *l,
 
 	while (reader_more(&threads)) {
 		uint64_t number = reader_varint(&threads);
-		struct thread_info *t =
-			number <= THREADS_MAX ? definitions_thread(d, (uint32_t)number) : NULL;
+		struct thread_info *t;
+		int r = number <= THREADS_MAX ? definitions_thread(d, (uint32_t)number, &t)
+					      : -EBADMSG;
 
-		if (!t)
-			return err_set(err, -EBADMSG,
-				       "the ledger speaks of a thread with the number %llu",
-				       (unsigned long long)number);
+		if (r == -EBADMSG)
+			err_set(err, r, "the ledger speaks of a thread with the number %llu",
+				(unsigned long long)number);
+		if (r < 0)
+			return r;
 		t->produced = reader_varint(&produced);
 		t->delivered = less(reader_varint(&delivered), t->unarrived + t->culled_before);
 		t->culled = t->culled_before + (reader_more(&culled) ? reader_varint(&culled) : 0);

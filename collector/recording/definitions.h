@@ -67,10 +67,10 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 /* Adds a gap that no batch reports: a difference between two accounts. Returns 0 or -ENOMEM. */
 int definitions_add_gap(struct definitions *d, const struct gap_info *gap);
 /*
- * Returns the thread, which is created if necessary. Returns NULL if the number is out of bounds or
- * memory is short.
+ * Finds the thread, which is created if necessary. Returns 0, -EBADMSG if the number is out of
+ * bounds, or -ENOMEM.
  */
-struct thread_info *definitions_thread(struct definitions *d, uint32_t number);
+int definitions_thread(struct definitions *d, uint32_t number, struct thread_info **ret_thread);
 
 /* Takes a reading. Figures that it does not contain keep their previous values. */
 void figures_next(struct figures_info *figures, const Heapcast__Figures *reading);

@@ -119,6 +119,7 @@ static uint32_t tell_file(struct anonymise *a, const char *file, bool kept)
 
 	if (other && !kept)
 		other = anonymise_path(&a->fields, file, strlen(file));
+	a->told.short_of_memory |= file && *file && !other;
 	return other ? told_names_text(&a->told, other) : 0;
 }
 

@@ -271,10 +271,15 @@ static int note_last(struct short_lived *s, const struct copy *copy)
 	return 0;
 }
 
-static bool short_lived_is_known(struct copy *copy, const struct event *e)
+/* Returns 1 if thread and stack of the event are known, 0 if not, or -ENOMEM. */
+static int short_lived_is_known(struct copy *copy, const struct event *e)
 {
-	return definitions_thread(&copy->definitions, e->thread) &&
-	       (!e->stack || nodes_of_wire(&copy->definitions.nodes, e->stack));
+	struct thread_info *thread;
+	int r = definitions_thread(&copy->definitions, e->thread, &thread);
+
+	if (r < 0)
+		return r == -EBADMSG ? 0 : r;
+	return !e->stack || nodes_of_wire(&copy->definitions.nodes, e->stack);
 }
 
 int short_lived_add(struct short_lived *s, struct copy *copy)
@@ -302,10 +307,14 @@ int short_lived_add(struct short_lived *s, struct copy *copy)
 		r = short_lived_make_room(s, copy->events_ahead + d->event_count);
 	s->tick_ns = batch->events ? batch->events->tick_ns : 1;
 	s->in_batch = 0;
-	for (uint32_t i = 0; !r && i < d->event_count; i++)
-		r = short_lived_take_event(
-			s, &(struct at_hand){&d->events[i], copy->events_ahead + i,
-					     !exec && short_lived_is_known(copy, &d->events[i])});
+	for (uint32_t i = 0; !r && i < d->event_count; i++) {
+		int known = exec ? 0 : short_lived_is_known(copy, &d->events[i]);
+
+		r = known < 0 ? known
+			      : short_lived_take_event(s, &(struct at_hand){&d->events[i],
+									    copy->events_ahead + i,
+									    known == 1});
+	}
 	return r;
 }
 

@@ -36,6 +36,7 @@ uint32_t told_names_text(struct told_names *t, const char *text)
 	uint32_t before = t->texts.count,
 		 number = length ? intern_bytes(&t->texts, text, length) : 0;
 
+	t->short_of_memory |= length && !number;
 	if (number > before) {
 		names_encoder_text(&t->encoder, text, length);
 		t->bytes += NAMES_TEXT_BYTES + length;
@@ -77,13 +78,15 @@ static int told_names_tell_place(struct told_names *t, const struct copy *copy, 
 {
 	uint32_t here = nodes_of_wire(&copy->definitions.nodes, number), before = t->places.count,
 		 known;
+	int r;
 
 	if (!here || (!node->module && node->offset < COMPOSER_FIRST_PLACE))
 		return 0;
 	known = intern_pair(&t->places, node->module, node->offset);
 	if (!known)
 		return -ENOMEM;
-	return known > before ? place(context, here, node) : 0;
+	r = known > before ? place(context, here, node) : 0;
+	return !r && t->short_of_memory ? -ENOMEM : r;
 }
 
 int told_names_of_stacks(struct told_names *t, struct copy *copy, const Heapcast__Stacks *stacks,

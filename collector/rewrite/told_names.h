@@ -17,7 +17,8 @@ struct told_names {
 	uint32_t incarnation;
 	struct intern places, texts; /* already written */
 	struct names_encoder encoder;
-	uint64_t bytes; /* used of NAMES_BYTES_MAX */
+	uint64_t bytes;	      /* used of NAMES_BYTES_MAX */
+	bool short_of_memory; /* a text is missing: told_names_of_stacks says so */
 };
 
 /*
@@ -37,7 +38,8 @@ bool told_names_begin(struct told_names *told, uint32_t incarnation);
 int told_names_of_stacks(struct told_names *told, struct copy *copy, const Heapcast__Stacks *stacks,
 			 const Heapcast__Batch *of, told_names_place_function *place, void *context,
 			 struct err_text *err);
-/* Returns the number of a text, which is added if necessary; 0 for NULL or if memory is short. */
+/* Returns the number of a text, which is added if necessary; 0 for NULL, and if memory is short, of
+ * which told_names_of_stacks tells. */
 uint32_t told_names_text(struct told_names *told, const char *text);
 /* Returns 0, or -E2BIG if a recording cannot hold as many names. */
 int told_names_place(struct told_names *told, uint32_t module, uint64_t offset,

@@ -47,16 +47,16 @@ SCARCE(char *, strndup, (const char *text, size_t length), (text, length))
 #undef SCARCE
 
 /*
- * Lets the n-th allocation of the n-th `what(context)` fail, until there is none that could. `what`
- * returns 0 if all was done and is right, which it checks itself, or -ENOMEM. Returns how many
- * times it was -ENOMEM.
+ * Calls `what(context)` again and again and lets the first allocation fail, then the one `step`
+ * behind it, and so on, until there is none that could. `what` returns 0 if all was done and is
+ * right, which it checks itself, or -ENOMEM. Returns how many times it was -ENOMEM.
  */
-static inline unsigned scarce_each(int (*what)(void *context), void *context)
+static inline unsigned scarce_some(int (*what)(void *context), void *context, long step)
 {
 	unsigned failed = 0;
 	bool reached = true;
 
-	for (long n = 1; reached; n++) {
+	for (long n = 1; reached; n += step) {
 		int r;
 
 		atomic_store(&scarce_left, n);
@@ -68,4 +68,9 @@ static inline unsigned scarce_each(int (*what)(void *context), void *context)
 		failed += r != 0;
 	}
 	return failed;
+}
+
+static inline unsigned scarce_each(int (*what)(void *context), void *context)
+{
+	return scarce_some(what, context, 1);
 }
