@@ -14,7 +14,7 @@
 /* Sanitizers take many times as long to begin and end: some of the allocations are left to the
  * optimised build. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEP 29
+#define STEP 61
 #else
 #define STEP 1
 #endif
