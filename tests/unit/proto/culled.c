@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "proto/columns.h"
 
@@ -233,6 +234,8 @@ static void test_rows(void **state)
 	(void)state;
 	row.thread = 0;
 	assert_taken(row, "no number of a thread");
+	row.thread = row.stack = UINT32_MAX;
+	assert_taken(row, NULL);
 	row = plain;
 	row.lifetime = culled_lifetimes;
 	assert_taken(row, "a class that this version does not know");
@@ -260,6 +263,47 @@ static void test_rows(void **state)
 	assert_taken(row, NULL);
 	row.weight = 100;
 	assert_taken(row, "or less than that");
+}
+
+/* Numbers of threads and nodes have 32 bits; a time is below 2^63, however it is put together. */
+static void test_numbers(void **state)
+{
+	Heapcast__Culled m = encoded(&plain, 1, 0), bad = m;
+	uint8_t value[VARINT_MAX];
+
+	(void)state;
+	bad.thread.data = value;
+	bad.thread.len = (size_t)(varint_put(value, UINT32_MAX) - value);
+	assert_int_equal(read_all(&bad, NULL, NULL), 1);
+	bad.thread.len = (size_t)(varint_put(value, (uint64_t)UINT32_MAX + 1) - value);
+	assert_int_equal(read_all(&bad, NULL, "no number of a thread"), -EBADMSG);
+	bad = m;
+	bad.stack = (ProtobufCBinaryData){(size_t)(varint_put(value, UINT32_MAX) - value), value};
+	assert_int_equal(read_all(&bad, NULL, NULL), 1);
+	bad.stack.len = (size_t)(varint_put(value, (uint64_t)UINT32_MAX + 1) - value);
+	assert_int_equal(read_all(&bad, NULL, "no number of a node"), -EBADMSG);
+}
+
+/* Each step of the sum wraps around to a time that there is. */
+static void test_times(void **state)
+{
+	const uint64_t past = UINT64_MAX / CULLED_TICK_NS + 1;
+	Heapcast__Culled m = encoded(&plain, 1, 0), bad = m;
+	uint8_t value[VARINT_MAX];
+
+	(void)state;
+	bad.first = (ProtobufCBinaryData){(size_t)(varint_put(value, past) - value), value};
+	assert_int_equal(read_all(&bad, NULL, "a time beyond all"), -EBADMSG);
+	bad = m;
+	bad.last = (ProtobufCBinaryData){(size_t)(varint_put(value, past) - value), value};
+	assert_int_equal(read_all(&bad, NULL, "a time beyond all"), -EBADMSG);
+	bad.last.len = (size_t)(varint_put(value, UINT64_MAX / CULLED_TICK_NS) - value);
+	assert_int_equal(read_all(&bad, NULL, "a time beyond all"), -EBADMSG);
+	bad = m;
+	bad.base_ns = TIME_MAX - 1;
+	bad.first = (ProtobufCBinaryData){
+		(size_t)(varint_put(value, UINT64_MAX / CULLED_TICK_NS) - value), value};
+	assert_int_equal(read_all(&bad, NULL, "a time beyond all"), -EBADMSG);
 }
 
 /* Numbers at the end of 64 bits. */
@@ -321,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_round),	cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_header),	cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_lengths), cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_times),
 		cmocka_unit_test(test_beyond),	cmocka_unit_test(test_lifetimes),
 	};
 

@@ -48,7 +48,8 @@ static struct stream_writer *open_writer(struct store *store, const struct build
 }
 
 /* Appends frame `i` of what was built; returns what the writer said. */
-static int append(struct stream_writer *w, const struct builder *b, size_t i)
+static int append_err(struct stream_writer *w, const struct builder *b, size_t i,
+		      struct err_text *err)
 {
 	size_t start = i ? b->ends[i - 1] : 0, length = b->ends[i] - start;
 	struct message_reader *reader = message_reader_new();
@@ -58,9 +59,14 @@ static int append(struct stream_writer *w, const struct builder *b, size_t i)
 
 	assert_int_equal(r, 0);
 	r = stream_writer_append(w, b->file.data + start, length, (const Heapcast__Batch *)message,
-				 NULL);
+				 err);
 	message_reader_free(reader);
 	return r;
+}
+
+static int append(struct stream_writer *w, const struct builder *b, size_t i)
+{
+	return append_err(w, b, i, NULL);
 }
 
 static void build_small(struct builder *b, uint8_t name)
@@ -425,6 +431,7 @@ static void disk_full(void **state)
 	struct stream_writer *w;
 	struct recording *r;
 	struct builder b;
+	struct err_text err = {0};
 	struct stat st;
 	uint64_t cut;
 	char *path;
@@ -439,8 +446,9 @@ static void disk_full(void **state)
 	limit = before;
 	limit.rlim_cur = b.ends[0] + 10;
 	setrlimit(RLIMIT_FSIZE, &limit);
-	assert_int_equal(append(w, &b, 1), -EFBIG);
+	assert_int_equal(append_err(w, &b, 1, &err), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &before);
+	assert_non_null(strstr(err.text, "cannot write the recording: ")); /* and it was cut off */
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_size, b.ends[0]);
 	assert_int_equal(stream_writer_position(w).next, 2);
