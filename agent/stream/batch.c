@@ -460,7 +460,7 @@ static void catch_up_threads(struct stream *s, struct packer *p, uint32_t first,
 			     Heapcast__Batch *batch)
 {
 	batch->thread = (Heapcast__Thread **)rows(p, count, sizeof(Heapcast__Thread));
-	for (uint32_t i = first; i < first + count && i < s->threads.capacity; i++)
+	for (uint32_t i = first; i < first + count; i++)
 		if (s->threads.entry[i].number)
 			fill_thread(&s->threads.entry[i], batch->thread[batch->n_thread++]);
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/catalogue/catalogue.h"
 #include "collector/catalogue/store.h"
 #include "collector/catalogue/writer.h"
 #include "collector/recording/scan.h"
@@ -133,6 +134,27 @@ static size_t listed(void)
 	return count;
 }
 
+static int count_row(void *context, const struct stream_id *stream, struct totals *totals)
+{
+	(void)stream;
+	(void)totals;
+	++*(unsigned *)context;
+	return 0;
+}
+
+static unsigned in_catalogue(void)
+{
+	struct catalogue *catalogue;
+	char path[128];
+	unsigned count = 0;
+
+	snprintf(path, sizeof(path), "%s/store/catalogue.sqlite", temporary_folder);
+	assert_int_equal(catalogue_open_read(path, &catalogue), 0);
+	assert_int_equal(catalogue_each(catalogue, count_row, &count), 0);
+	catalogue_close(catalogue);
+	return count;
+}
+
 static void by_age(void **state)
 {
 	struct stream_writer *live;
@@ -147,6 +169,7 @@ static void by_age(void **state)
 	assert_int_equal(removed_count, 2);
 	assert_int_equal(removed_first, 1);
 	assert_int_equal(listed(), 2);
+	assert_int_equal(in_catalogue(), 2);
 	stream_writer_close(live);
 	assert_int_equal(store_retain(store, 5 * HOUR_NS, 0, on_removed, NULL, NULL), 0);
 	assert_true(!there(2) && there(4));

@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "agent/ring/ring_words.h"
@@ -349,12 +350,35 @@ static void test_taken_up(void **state)
 	bench_close(&p.b);
 }
 
+#define RAISES 100000
+
+static void *raise_often(void *shared)
+{
+	for (unsigned i = 0; i < RAISES; i++)
+		ring_raise32(true, shared);
+	return NULL;
+}
+
+/* Both sides raise a counter at once, and none of it is lost. */
+static void test_raised_by_two(void **state)
+{
+	uint32_t shared = 0;
+	pthread_t other;
+
+	(void)state;
+	assert_int_equal(pthread_create(&other, NULL, raise_often, &shared), 0);
+	raise_often(&shared);
+	pthread_join(other, NULL);
+	assert_int_equal(__builtin_bswap32(shared), 2 * RAISES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_taken_up),
+		cmocka_unit_test(test_raised_by_two),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
