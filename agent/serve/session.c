@@ -554,8 +554,13 @@ static void give_ring(struct session *s)
 /* Triggers the flight recorder if memory pressure demands it. */
 static void look_at_pressure(struct session *s)
 {
-	enum flight_cause cause =
-		pressure_look(&s->pressure, &s->agent->settings.pressure, "", clock_monotonic_ns());
+	static const enum flight_cause causes[] = {
+		[PRESSURE_NONE] = FLIGHT_NONE,	   [PRESSURE_RSS] = FLIGHT_RSS,
+		[PRESSURE_GROWTH] = FLIGHT_GROWTH, [PRESSURE_STALL] = FLIGHT_PRESSURE,
+		[PRESSURE_LIMIT] = FLIGHT_LIMIT,
+	};
+	enum flight_cause cause = causes[pressure_look(&s->pressure, &s->agent->settings.pressure,
+						       "", clock_monotonic_ns())];
 	bool news;
 
 	if (!cause)

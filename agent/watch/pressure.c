@@ -269,39 +269,39 @@ void pressure_begin(struct pressure *p, const char *root, pid_t pid)
 	said = true;
 }
 
-static enum flight_cause look(struct pressure *p, const struct pressure_settings *s,
-			      const char *root, uint64_t now)
+static enum pressure_news look(struct pressure *p, const struct pressure_settings *s,
+			       const char *root, uint64_t now)
 {
 	uint64_t rss = s->rss_bytes || s->growth_bytes ? rss_of(p, root) : 0;
 
 	if (rss && rss_crossed(p, s, rss))
-		return FLIGHT_RSS;
+		return PRESSURE_RSS;
 	if (rss && has_grown(p, s, rss, now)) {
 		p->samples = 0;
-		return FLIGHT_GROWTH;
+		return PRESSURE_GROWTH;
 	}
 	if (!s->stall_percent)
-		return FLIGHT_NONE;
+		return PRESSURE_NONE;
 	if (p->folder >= 0 && (limit_crossed(p) || was_throttled(p)))
-		return FLIGHT_LIMIT;
-	return is_stalled(p, s, root, now) ? FLIGHT_PRESSURE : FLIGHT_NONE;
+		return PRESSURE_LIMIT;
+	return is_stalled(p, s, root, now) ? PRESSURE_STALL : PRESSURE_NONE;
 }
 
-enum flight_cause pressure_look(struct pressure *p, const struct pressure_settings *s,
-				const char *root, uint64_t now)
+enum pressure_news pressure_look(struct pressure *p, const struct pressure_settings *s,
+				 const char *root, uint64_t now)
 {
-	enum flight_cause cause;
+	enum pressure_news news;
 
 	if (!p->pid || (p->looked_ns && now - p->looked_ns < PRESSURE_LOOK_NS) ||
 	    now < p->silent_ns)
-		return FLIGHT_NONE;
+		return PRESSURE_NONE;
 	p->looked_ns = now;
 	if (s->stall_percent && (!p->sought_ns || now - p->sought_ns >= SEEK_NS))
 		seek_cgroup(p, root, now);
-	cause = look(p, s, root, now);
-	if (cause)
+	news = look(p, s, root, now);
+	if (news)
 		p->silent_ns = now + s->pause_ns;
-	return cause;
+	return news;
 }
 
 void pressure_end(struct pressure *p)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Watches the memory of a recorded program from outside, to trigger the flight recorder (flight.h).
+ * Watches the memory of a recorded program from outside; the caller triggers the flight recorder.
  * It asks the kernel a few times a second, with the rights of the agent's user:
  *
  *   resident    /proc/PID/statm: above a size, or grown by a size within a time
@@ -21,12 +21,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/hold/flight.h"
-
 #define PRESSURE_LOOK_NS 200000000
 #define PRESSURE_SAMPLES 32
 
 struct err_text;
+
+/* A condition that has become true. */
+enum pressure_news {
+	PRESSURE_NONE,
+	PRESSURE_RSS,
+	PRESSURE_GROWTH,
+	PRESSURE_STALL, /* the kernel reports that tasks wait for memory */
+	PRESSURE_LIMIT, /* the cgroup is near its limit, or was throttled at memory.high */
+};
 
 struct pressure_settings {
 	uint64_t rss_bytes;    /* 0: off */
@@ -59,8 +66,9 @@ int pressure_parse(struct pressure_settings *settings, const char *growth, const
 
 /* `root` is "" except in tests. */
 void pressure_begin(struct pressure *pressure, const char *root, pid_t pid);
-/* Returns the condition that has become true, or FLIGHT_NONE, which includes calls before it is
+/* Returns the condition that has become true, or PRESSURE_NONE, which includes calls before it is
  * time to look again. */
-enum flight_cause pressure_look(struct pressure *pressure, const struct pressure_settings *settings,
-				const char *root, uint64_t now_ns);
+enum pressure_news pressure_look(struct pressure *pressure,
+				 const struct pressure_settings *settings, const char *root,
+				 uint64_t now_ns);
 void pressure_end(struct pressure *pressure);

@@ -68,7 +68,7 @@ static void put_stall(const char *name, uint64_t us)
 
 /* A look at that second, a whole one later than the last. */
 static void assert_look(struct pressure *p, const struct pressure_settings *s, unsigned second,
-			enum flight_cause expected)
+			enum pressure_news expected)
 {
 	assert_int_equal(pressure_look(p, s, root, (100 + (uint64_t)second) * SECOND), expected);
 }
@@ -81,22 +81,22 @@ static void test_resident(void **state)
 	(void)state;
 	put_rss(50 * MIB);
 	pressure_begin(&p, root, PID);
-	assert_look(&p, &s, 0, FLIGHT_NONE);
+	assert_look(&p, &s, 0, PRESSURE_NONE);
 	put_rss(101 * MIB);
 	assert_int_equal(pressure_look(&p, &s, root, 100 * (uint64_t)SECOND + PRESSURE_LOOK_NS / 2),
-			 FLIGHT_NONE);
-	assert_look(&p, &s, 1, FLIGHT_RSS);
-	assert_look(&p, &s, 2, FLIGHT_NONE);
+			 PRESSURE_NONE);
+	assert_look(&p, &s, 1, PRESSURE_RSS);
+	assert_look(&p, &s, 2, PRESSURE_NONE);
 	put_rss(99 * MIB); /* not far enough */
-	assert_look(&p, &s, 3, FLIGHT_NONE);
+	assert_look(&p, &s, 3, PRESSURE_NONE);
 	put_rss(101 * MIB);
-	assert_look(&p, &s, 4, FLIGHT_NONE);
+	assert_look(&p, &s, 4, PRESSURE_NONE);
 	put_rss(90 * MIB);
-	assert_look(&p, &s, 5, FLIGHT_NONE);
+	assert_look(&p, &s, 5, PRESSURE_NONE);
 	put_rss(101 * MIB);
-	assert_look(&p, &s, 6, FLIGHT_RSS);
+	assert_look(&p, &s, 6, PRESSURE_RSS);
 	pressure_end(&p);
-	assert_look(&p, &s, 7, FLIGHT_NONE);
+	assert_look(&p, &s, 7, PRESSURE_NONE);
 }
 
 static void test_growth(void **state)
@@ -112,15 +112,15 @@ static void test_growth(void **state)
 	/* 6 MiB in each minute, for ten: never 10 in one. */
 	for (unsigned second = 0; second < 600; second++) {
 		put_rss(50 * MIB + second * MIB / 10);
-		assert_look(&p, &s, second, FLIGHT_NONE);
+		assert_look(&p, &s, second, PRESSURE_NONE);
 	}
 	put_rss(200 * MIB);
-	assert_look(&p, &s, 600, FLIGHT_GROWTH);
+	assert_look(&p, &s, 600, PRESSURE_GROWTH);
 	put_rss(300 * MIB);
-	assert_look(&p, &s, 603, FLIGHT_NONE); /* silent */
-	assert_look(&p, &s, 606, FLIGHT_NONE); /* begins anew */
+	assert_look(&p, &s, 603, PRESSURE_NONE); /* silent */
+	assert_look(&p, &s, 606, PRESSURE_NONE); /* begins anew */
 	put_rss(310 * MIB);
-	assert_look(&p, &s, 607, FLIGHT_GROWTH);
+	assert_look(&p, &s, 607, PRESSURE_GROWTH);
 	pressure_end(&p);
 }
 
@@ -139,20 +139,20 @@ static void test_version_1(void **state)
 	put("sys/fs/cgroup/memory/jobs/one/memory.stat",
 	    "cache 1\ninactive_file 5\ntotal_inactive_file %u\n", 10 * MIB);
 	pressure_begin(&p, root, PID);
-	assert_look(&p, &s, 0, FLIGHT_NONE);
+	assert_look(&p, &s, 0, PRESSURE_NONE);
 	assert_true(p.folder >= 0);
 	put("sys/fs/cgroup/memory/jobs/one/memory.usage_in_bytes", "%u\n",
 	    63 * MIB); /* 10 of it can be given back */
-	assert_look(&p, &s, 1, FLIGHT_NONE);
+	assert_look(&p, &s, 1, PRESSURE_NONE);
 	put("sys/fs/cgroup/memory/jobs/one/memory.stat", "total_inactive_file %u\n", 2 * MIB);
-	assert_look(&p, &s, 2, FLIGHT_LIMIT);
+	assert_look(&p, &s, 2, PRESSURE_LIMIT);
 	assert_int_equal(p.told, 61 * MIB);
-	assert_look(&p, &s, 3, FLIGHT_NONE);
+	assert_look(&p, &s, 3, PRESSURE_NONE);
 	/* It is moved to a cgroup without a limit. */
 	put("proc/4711/cgroup", "4:memory:/free\n");
 	put("sys/fs/cgroup/memory/free/memory.limit_in_bytes", "9223372036854771712\n");
 	put("sys/fs/cgroup/memory/free/memory.usage_in_bytes", "1\n");
-	assert_look(&p, &s, 5, FLIGHT_NONE);
+	assert_look(&p, &s, 5, PRESSURE_NONE);
 	assert_true(p.folder < 0);
 	pressure_end(&p);
 }
@@ -175,20 +175,20 @@ static void test_version_2(void **state)
 	put("sys/fs/cgroup/pod/memory.events", "low 0\nhigh 7\nmax 0\noom 0\noom_kill 0\n");
 	put_stall("sys/fs/cgroup/pod/memory.pressure", 1000000);
 	pressure_begin(&p, root, PID);
-	assert_look(&p, &s, 0, FLIGHT_NONE);
-	assert_look(&p, &s, 1, FLIGHT_NONE); /* 7 were before us */
+	assert_look(&p, &s, 0, PRESSURE_NONE);
+	assert_look(&p, &s, 1, PRESSURE_NONE); /* 7 were before us */
 	put("sys/fs/cgroup/pod/memory.events", "low 0\nhigh 8\nmax 0\noom 0\noom_kill 0\n");
-	assert_look(&p, &s, 2, FLIGHT_LIMIT);
-	assert_look(&p, &s, 3, FLIGHT_NONE);
+	assert_look(&p, &s, 2, PRESSURE_LIMIT);
+	assert_look(&p, &s, 3, PRESSURE_NONE);
 	put("sys/fs/cgroup/pod/memory.current", "%u\n", 91 * MIB);
-	assert_look(&p, &s, 4, FLIGHT_LIMIT);
+	assert_look(&p, &s, 4, PRESSURE_LIMIT);
 	put("sys/fs/cgroup/pod/memory.current", "%u\n", 50 * MIB);
 	put_stall("sys/fs/cgroup/pod/memory.pressure", 1000000);
-	assert_look(&p, &s, 5, FLIGHT_NONE);
+	assert_look(&p, &s, 5, PRESSURE_NONE);
 	put_stall("sys/fs/cgroup/pod/memory.pressure", 1090000);
-	assert_look(&p, &s, 6, FLIGHT_NONE); /* 9 % */
+	assert_look(&p, &s, 6, PRESSURE_NONE); /* 9 % */
 	put_stall("sys/fs/cgroup/pod/memory.pressure", 1200000);
-	assert_look(&p, &s, 7, FLIGHT_PRESSURE);
+	assert_look(&p, &s, 7, PRESSURE_STALL);
 	assert_int_equal(p.told, 11);
 	pressure_end(&p);
 }
@@ -204,16 +204,16 @@ static void test_system(void **state)
 	put("proc/4711/cgroup", "nonsense\n");
 	put_stall("proc/pressure/memory", 5);
 	pressure_begin(&p, root, PID);
-	assert_look(&p, &s, 0, FLIGHT_NONE);
+	assert_look(&p, &s, 0, PRESSURE_NONE);
 	put_stall("proc/pressure/memory", 250005);
-	assert_look(&p, &s, 1, FLIGHT_PRESSURE);
+	assert_look(&p, &s, 1, PRESSURE_STALL);
 	put_stall("proc/pressure/memory", 900000);
-	assert_look(&p, &s, 2, FLIGHT_NONE);
+	assert_look(&p, &s, 2, PRESSURE_NONE);
 	put("proc/pressure/memory", "nothing that anybody could read total=\n");
-	assert_look(&p, &s, 20, FLIGHT_NONE);
+	assert_look(&p, &s, 20, PRESSURE_NONE);
 	put_stall("proc/pressure/memory", 1); /* goes backwards */
-	assert_look(&p, &s, 22, FLIGHT_NONE);
-	assert_look(&p, &off, 30, FLIGHT_NONE);
+	assert_look(&p, &s, 22, PRESSURE_NONE);
+	assert_look(&p, &off, 30, PRESSURE_NONE);
 	pressure_end(&p);
 }
 
