@@ -1,5 +1,5 @@
 /* The thread that reads processes' files in /proc. See observer.h. */
-#include "agent/watch/observer.h"
+#include "agent/stream/observer.h"
 
 #include <errno.h>
 #include <signal.h>
