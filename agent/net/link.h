@@ -17,7 +17,7 @@
 #include "agent/stream/batch.h"
 #include "agent/net/collectors.h"
 #include "agent/net/link_io.h"
-#include "agent/serve/orphans.h"
+#include "agent/spool/orphans.h"
 #include "agent/net/replies.h"
 #include "agent/stream/stream.h"
 #include "agent/net/symbol_files.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/serve/orphans.h"
+#include "agent/spool/orphans.h"
 #include "agent/spool/spool_files.h"
 #include "base/log.h"
 #include "tests/unit/temporary.h"

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/serve/orphans.h"
+#include "agent/spool/orphans.h"
 #include "agent/spool/spool_files.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"

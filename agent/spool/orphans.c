@@ -1,5 +1,5 @@
 /* Sends orphans to links, and removes delivered ones. See orphans.h. */
-#include "agent/serve/orphans.h"
+#include "agent/spool/orphans.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "agent/core/clock.h"
-#include "agent/net/link.h"
 #include "agent/spool/spool_files.h"
 #include "base/log.h"
 #include "base/parse.h"
