@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "agent/stream/batch.h"
-#include "agent/serve/orders.h"
+#include "agent/stream/orders.h"
 #include "heapcast.pb-c.h"
 #include "proto/discovery.h"
 

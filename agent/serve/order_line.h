@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/serve/orders.h"
+#include "agent/stream/orders.h"
 
 #define ORDER_LINE_MAX (ORDER_TEXT_MAX + 64) /* with its newline */
 

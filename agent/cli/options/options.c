@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/serve/orders.h"
+#include "agent/stream/orders.h"
 #include "base/error.h"
 #include "proto/ring.h"
 #include "base/ban.h"

@@ -7,7 +7,7 @@
 
 #include "agent/cli/options/options.h"
 #include "agent/net/symbol_place.h"
-#include "agent/serve/orders.h"
+#include "agent/stream/orders.h"
 #include "agent/spool/spool_disk.h"
 #include "base/parse.h"
 #include "proto/mode.h"

@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
-#include "agent/serve/orders.h"
 #include "agent/serve/ring_stream.h"
+#include "agent/stream/orders.h"
+#include "agent/stream/stream.h"
 #include "base/error.h"
 #include "heapcast.pb-c.h"
 

@@ -1,5 +1,5 @@
 /* Carries out orders in a stream. See orders.h. */
-#include "agent/serve/orders.h"
+#include "agent/stream/orders.h"
 
 #include <errno.h>
 #include <string.h>
