@@ -17,7 +17,7 @@
 #include "agent/cli/summary.h"
 #include "agent/ebpf/check.h"
 #include "agent/ebpf/rights.h"
-#include "agent/core/budget.h"
+#include "agent/stream/budget.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"

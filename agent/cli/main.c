@@ -10,6 +10,7 @@
 #include "agent/cli/pair.h"
 #include "agent/cli/options/variables.h"
 #include "agent/core/naming.h"
+#include "agent/net/pending_peers.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/secure/pairs.h"
@@ -243,7 +244,8 @@ int command_secure(const struct options *o, struct agent_settings *settings, str
 		r = look_for_pairs(o, settings, err);
 	if (r < 0)
 		return r;
-	r = secure_wanted(&settings->secure) ? budget_secure(&limit, err) : 0;
+	r = secure_wanted(&settings->secure) ? budget_secure(&limit, PENDING_PEERS_SESSIONS, err)
+					     : 0;
 	return r < 0 ? err_prefix(
 			       err, r,
 			       settings->secure.paired

@@ -10,7 +10,8 @@
 
 #include "agent/cli/command.h"
 #include "agent/cli/options/variables.h"
-#include "agent/core/budget.h"
+#include "agent/net/pending_peers.h"
+#include "agent/stream/budget.h"
 #include "base/error.h"
 #include "base/secure/pair_code.h"
 #include "base/secure/pairs.h"
@@ -136,7 +137,7 @@ static int pair_parse(const char *text, struct secret *code, char *host, size_t 
 static int check_memory(const struct options *o, struct err_text *err)
 {
 	uint64_t limit = o->memory_limit;
-	int r = budget_secure(&limit, err);
+	int r = budget_secure(&limit, PENDING_PEERS_SESSIONS, err);
 
 	return r < 0 ? err_prefix(err, r, "--memory-limit (of the agent, not of pairing)") : 0;
 }

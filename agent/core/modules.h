@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "agent/core/capture.h"
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
 
 #define MODULE_PATH_MAX	    1023
 #define MODULE_BUILD_ID_MAX 32

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
 
 #define THREAD_NAME_MAX 16
 

@@ -37,7 +37,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
 #include "agent/core/stacks.h"
 #include "agent/hold/sums.h"
 #include "proto/event.h"

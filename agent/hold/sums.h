@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
 #include "heapcast.pb-c.h"
 
 /* How long rows wait, unless they fill up before. */

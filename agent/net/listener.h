@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <uv.h>
 
-#include "agent/core/budget.h"
 #include "agent/net/pending_peers.h"
 #include "agent/net/link.h"
 

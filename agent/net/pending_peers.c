@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
 #include "agent/net/link.h"
 #include "base/error.h"
 #include "base/log.h"

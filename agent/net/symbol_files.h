@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
 #include "agent/net/symbol_place.h"
 #include "heapcast.pb-c.h"
 

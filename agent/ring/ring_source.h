@@ -17,7 +17,7 @@
  */
 #include <sys/types.h>
 
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
 #include "agent/core/capture.h"
 #include "agent/core/clock.h"
 #include "agent/core/modules.h"

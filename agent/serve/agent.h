@@ -15,7 +15,7 @@
 
 #include "agent/serve/access.h"
 #include "agent/net/beacon.h"
-#include "agent/core/budget.h"
+#include "agent/stream/budget.h"
 #include "agent/serve/cells.h"
 #include "agent/core/clock.h"
 #include "agent/net/collectors.h"

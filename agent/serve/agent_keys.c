@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/net/pending_peers.h"
 #include "agent/serve/agent.h"
 #include "base/log.h"
 #include "base/ban.h"
@@ -41,7 +42,7 @@ int agent_open_keys(struct agent *a, struct err_text *err)
 	agent_keys_take_over(a);
 	if (!secure_wanted(&a->settings.secure))
 		return 0;
-	r = budget_secure(&a->settings.memory_limit, err);
+	r = budget_secure(&a->settings.memory_limit, PENDING_PEERS_SESSIONS, err);
 	if (!r)
 		r = secure_open(&a->settings.secure, &a->secure, err);
 	if (!r && secure_remark(a->secure))

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
 #include "agent/spool/spool_disk.h"
 
 struct spool_frame {

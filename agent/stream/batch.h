@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 #include "agent/core/capture.h"
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
+#include "agent/stream/budget.h"
 #include "agent/spool/spool.h"
 #include "proto/columns.h"
 

@@ -26,7 +26,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/core/budget.h"
 #include "agent/watch/figures.h"
 #include "agent/watch/maps.h"
 #include "base/proc/maps.h"

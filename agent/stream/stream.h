@@ -16,7 +16,8 @@
 
 #include "agent/core/capture.h"
 #include "agent/stream/batch.h"
-#include "agent/core/budget.h"
+#include "agent/core/arena.h"
+#include "agent/stream/budget.h"
 #include "agent/hold/cull.h"
 #include "agent/watch/figures.h"
 #include "agent/hold/flight.h"

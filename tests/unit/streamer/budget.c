@@ -1,6 +1,6 @@
 /* How the memory limit is divided: the parts add up to it, each has its share, and what is one byte
  * too little is refused. */
-#include "agent/core/budget.h"
+#include "agent/stream/budget.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "agent/core/arena.h"
+#include "agent/net/pending_peers.h"
 #include "base/error.h"
 #include "proto/columns.h"
 #include "proto/frame.h"
@@ -169,16 +171,16 @@ static void test_secure(void **state)
 	struct err_text err;
 
 	(void)state;
-	assert_int_equal(budget_secure(&limit, &err), 0);
+	assert_int_equal(budget_secure(&limit, PENDING_PEERS_SESSIONS, &err), 0);
 	takes = 64 * MIB - limit;
 	assert_true(takes > 0);
 	least = budget_least() + takes;
 	limit = least;
-	assert_int_equal(budget_secure(&limit, &err), 0);
+	assert_int_equal(budget_secure(&limit, PENDING_PEERS_SESSIONS, &err), 0);
 	assert_int_equal(limit, budget_least());
 	assert_int_equal(budget_divide(&b, limit, 1, &err), 0);
 	limit = least - 1;
-	assert_int_equal(budget_secure(&limit, &err), -EINVAL);
+	assert_int_equal(budget_secure(&limit, PENDING_PEERS_SESSIONS, &err), -EINVAL);
 	assert_int_equal(limit, least - 1);
 }
 

@@ -1,12 +1,10 @@
 /* Divides the agent's memory. See budget.h. */
-#include "agent/core/budget.h"
+#include "agent/stream/budget.h"
 
 #include <errno.h>
 #include <stdbool.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/net/pending_peers.h"
 #include "agent/watch/maps.h"
 #include "agent/core/modules.h"
 #include "agent/ring/ring_source.h"
@@ -14,6 +12,7 @@
 #include "agent/core/threads.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/secure/secure.h"
 #include "proto/columns.h"
 #include "proto/frame.h"
 #include "base/ban.h"
@@ -339,10 +338,9 @@ int budget_divide_holding(struct budget *b, uint64_t limit, uint32_t slots, size
 	return 0;
 }
 
-int budget_secure(uint64_t *limit, struct err_text *err)
+int budget_secure(uint64_t *limit, uint32_t peers, struct err_text *err)
 {
-	const uint64_t takes = SECURE_MEMORY +
-			       (LINKS_MOST + PENDING_PEERS_SESSIONS) * (uint64_t)SECURE_LINK_MEMORY;
+	const uint64_t takes = SECURE_MEMORY + (LINKS_MOST + peers) * (uint64_t)SECURE_LINK_MEMORY;
 	char given[32], least[32];
 
 	if (*limit < budget_least() + takes)
@@ -391,57 +389,4 @@ size_t budget_private(const struct budget *b)
 	       b->slots * (b->tables + b->batch + b->state + b->spool + b->maps + b->hold +
 			   SLOT_PARTS) +
 	       4096;
-}
-
-static int open_with(struct arena *a, size_t size, int flag)
-{
-	void *memory =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flag, -1, 0);
-
-	if (memory == MAP_FAILED)
-		return -errno;
-	madvise(memory, size,
-		MADV_NOHUGEPAGE); /* keeps the resident size equal to what was asked for */
-	*a = (struct arena){.memory = memory, .size = size};
-	return 0;
-}
-
-int arena_open(struct arena *a, size_t size)
-{
-	return open_with(a, size, MAP_POPULATE);
-}
-
-int arena_open_sparse(struct arena *a, size_t size)
-{
-	return open_with(a, size, MAP_NORESERVE);
-}
-
-void arena_drop(struct arena *a)
-{
-	madvise(a->memory, a->size, MADV_DONTNEED);
-	a->used = 0;
-}
-
-void arena_close(struct arena *a)
-{
-	if (a->memory)
-		munmap(a->memory, a->size);
-	*a = (struct arena){0};
-}
-
-void *arena_take(struct arena *a, size_t size)
-{
-	size_t start = (a->used + 63) & ~(size_t)63;
-
-	if (size > a->size || start > a->size - size)
-		return NULL;
-	a->used = start + size;
-	return a->memory + start;
-}
-
-struct arena arena_part(struct arena *a, size_t size)
-{
-	void *memory = arena_take(a, size);
-
-	return (struct arena){.memory = memory, .size = memory ? size : 0};
 }

@@ -123,9 +123,10 @@ void room_give(struct room *room, size_t bytes, enum room_use use);
 int budget_divide_holding(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory,
 			  const char *what, struct err_text *err);
 
-/* Subtracts the memory of TLS from the limit; divide what remains. Returns 0, or -EINVAL with the
+/* Subtracts the memory of TLS from the limit; divide what remains. `peers` connections at a time
+ * may have a session beside the links: their handshake is not over. Returns 0, or -EINVAL with the
  * reason. */
-int budget_secure(uint64_t *limit, struct err_text *err);
+int budget_secure(uint64_t *limit, uint32_t peers, struct err_text *err);
 
 /* Fills in `place[0]`, which stream_init reads, for slots of a fixed size. Call it after the other
  * budget_* functions, when the sizes no longer change. */
@@ -143,29 +144,5 @@ uint32_t budget_frames(const struct budget *budget, uint32_t lane);
 /* Reserves memory for the maps of each process: a 128th of the limit, taken from the spools. */
 void budget_maps(struct budget *budget);
 
-/* Memory that is handed out from front to back and freed all at once. */
-struct arena {
-	uint8_t *memory;
-	size_t size;
-	size_t used;
-};
-
-/* Maps `size` bytes, populated at once. Returns 0 or a negative errno. */
-int arena_open(struct arena *arena, size_t size);
-/* Maps `size` bytes of address space. A page becomes resident on the first write; arena_drop
- * releases the whole pages of an arena or of a part of an arena. Returns 0 or a negative errno. */
-int arena_open_sparse(struct arena *arena, size_t size);
-void arena_drop(struct arena *arena);
-void arena_close(struct arena *arena);
-/* Returns `size` bytes, aligned to 64 bytes and zeroed if they are used for the first time, or NULL
- * if the arena has fewer left. */
-void *arena_take(struct arena *arena, size_t size);
-/* Takes a part of the arena as an arena of its own, which arena_clear can empty. Its `memory` is
- * NULL if the arena has fewer bytes left. */
-struct arena arena_part(struct arena *arena, size_t size);
-static inline void arena_clear(struct arena *arena)
-{
-	arena->used = 0;
-}
 /* Returns the sum of all parts above, in bytes, without the rings. */
 size_t budget_private(const struct budget *budget);
