@@ -314,6 +314,21 @@ void agent_close(struct agent *agent);
  * errno; the agent works without a control socket. */
 int agent_open_control_socket(struct agent *agent, const char *socket);
 
+/* agent_memory.c */
+/* Divides the memory limit, finds what earlier agents have left in the spool folder, and reserves
+ * all memory. Returns 0, or a negative errno with the reason. */
+int agent_open_memory(struct agent *agent, struct err_text *err);
+
+/* agent_links.c */
+/* Listens for collectors, announces the agent and dials, as the settings say. Returns 0, or a
+ * negative errno with the reason. */
+int agent_open_links(struct agent *agent, struct err_text *err);
+/* Shares the links out as the settings say: the last one belongs to the dialler if `collector` is
+ * set; all other links serve collectors that connect. */
+void agent_share_links(struct agent *agent);
+/* The collector to dial is another one now. */
+void agent_turn_links(struct agent *agent);
+
 /* agent_keys.c */
 /* Opens the keys or certificates for links as the settings say. It must run before all else that
  * takes memory, since the memory limit shrinks by what TLS takes. Returns 0 or a negative errno

@@ -1,0 +1,140 @@
+/* Opens the agent's links to collectors: those that it listens for, and the one that it dials. See
+ * agent.h. */
+#include <errno.h>
+#include <stdint.h>
+
+#include "agent/net/endpoint.h"
+#include "agent/serve/agent.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "proto/discovery.h"
+#include "proto/frame.h"
+#include "base/ban.h"
+
+#define PORTS_TRIED (AGENT_TCP_PORT_LAST - AGENT_TCP_PORT_FIRST) /* beyond the first */
+
+static void ordered(void *context)
+{
+	struct agent *a = context;
+
+	drain_kick(&a->drain);
+}
+
+static uint32_t live_streams(void *context)
+{
+	return agent_live(context);
+}
+
+int agent_check(const struct agent_settings *s, struct err_text *err)
+{
+	struct sockaddr_storage address;
+	char host[256];
+	uint16_t port = 0;
+	int r = s->listen && *s->listen ? endpoint_listen(s->listen, &address, &port, err) : 0;
+
+	return r < 0 ? r : endpoint_collector(s->collector, host, sizeof(host), &port, err);
+}
+
+static int open_listener(struct agent *a, struct err_text *err)
+{
+	uint16_t first = AGENT_TCP_PORT_FIRST, last = AGENT_TCP_PORT_LAST, port = 0;
+	struct sockaddr_storage address = {0};
+	bool narrow = false;
+	int r = 0;
+
+	if (a->settings.base_port) {
+		first = a->settings.base_port;
+		last = first > UINT16_MAX - PORTS_TRIED ? UINT16_MAX : first + PORTS_TRIED;
+	}
+	if (a->settings.listen && *a->settings.listen) {
+		r = endpoint_listen(a->settings.listen, &address, &port, err);
+		first = port ? port : first;
+		last = port ? port : last;
+	} else if (a->settings.interface) {
+		r = endpoint_interface(a->settings.interface, &address, &narrow, err);
+	}
+	if (r < 0)
+		return r;
+	if (a->settings.listen_fd)
+		r = listener_adopt(&a->listener, &a->loop, &a->pending_peers,
+				   a->budget.socket_buffer, a->settings.listen_fd);
+	else
+		r = listener_open(&a->listener, &a->loop, &a->pending_peers,
+				  a->budget.socket_buffer, &address, first, last, err);
+	if (r < 0)
+		return r;
+	a->listener.interface = narrow && !a->settings.listen_fd ? a->settings.interface : NULL;
+	a->listener.only = &a->dialer;
+	log_info("listening for collectors on port %u", a->listener.port);
+	return a->settings.announce
+		       ? beacon_open(&a->beacon, &a->loop, a->settings.interface, &a->keys, a->id,
+				     a->listener.port, live_streams, a, err)
+		       : 0;
+}
+
+void agent_share_links(struct agent *a)
+{
+	const struct agent_settings *s = &a->settings;
+
+	a->to_links = agent_has_links(s);
+	a->pending_peers.links = a->budget.links - (s->collector ? 1 : 0);
+}
+
+int agent_open_links(struct agent *a, struct err_text *err)
+{
+	char host[256];
+	uint16_t port = 0;
+	int r = endpoint_collector(a->settings.collector, host, sizeof(host), &port, err);
+
+	a->host = (struct link_host){
+		.loop = &a->loop,
+		.stream = a->stream,
+		.streams = a->budget.slots,
+		.orphans = &a->orphans,
+		.packer = &a->link_packer,
+		.decoder = frame_decoder_new(),
+		.agent_id = a->id,
+		.window_bytes = a->budget.spool,
+		.files = &a->files,
+		.links = a->link,
+		.link_count = a->budget.links,
+		.orders = a->settings.orders,
+		.ordered = ordered,
+		.context = a,
+	};
+	agent_serve_collectors(a);
+	if (!a->host.decoder || symbol_files_init(&a->files, &a->arena, &a->loop, a->stream,
+						  a->budget.slots, link_pump) < 0)
+		return -ENOMEM;
+	a->files.policy = a->settings.symbols;
+	if (!r)
+		r = pending_peers_init(&a->pending_peers, &a->arena, &a->loop, a->secure, a->link,
+				       a->budget.links);
+	a->pending_peers.paired = a->settings.secure.paired;
+	if (!r && (a->settings.announce || a->settings.listen || a->settings.listen_fd))
+		r = open_listener(a, err);
+	if (r < 0)
+		return r;
+	agent_share_links(a);
+	return dialer_open(&a->dialer, &a->loop, &a->pending_peers, &a->link[a->budget.links - 1],
+			   a->budget.socket_buffer, host, port);
+}
+
+void agent_turn_links(struct agent *a)
+{
+	const struct agent_settings *s = &a->settings;
+	char host[256];
+	uint16_t port = 0;
+
+	if (endpoint_collector(s->collector, host, sizeof(host), &port, NULL) < 0)
+		return;
+	if (*host && !a->secure && s->pairs && (s->pairs->begun || s->pairs->count)) {
+		log_error("this agent is paired, and was started without a network: start it anew "
+			  "to have it dial %s",
+			  s->collector);
+		return;
+	}
+	for (uint32_t i = 0; *host && i < a->budget.links; i++)
+		link_close(&a->link[i]); /* from now on only the dialled collector is served */
+	dialer_turn(&a->dialer, host, port);
+}
