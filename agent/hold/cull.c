@@ -4,21 +4,20 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/core/run.h"
 #include "base/places.h"
-#include "agent/stream/stream.h"
 #include "heapcast.pb-c.h"
-#include "proto/columns_put.h"
 #include "base/ban.h"
 
 #define DIVIDE_SLACK 1024 /* for alignment, and for the unused slot 0 */
 
 /* The hash table has four entries for each three slots. */
-int cull_init(struct cull *c, const struct cull_settings *settings, struct arena *arena,
-	      struct stacks_path *path)
+int cull_init(struct cull *c, const struct cull_settings *settings, const struct hold_host *host,
+	      struct arena *arena, struct stacks_path *path)
 {
 	size_t rest = arena->size - arena->used - DIVIDE_SLACK;
 
-	*c = (struct cull){.time_ns = settings->time_ns, .path = path};
+	*c = (struct cull){.host = *host, .time_ns = settings->time_ns, .path = path};
 	c->slots = (uint32_t)(rest /
 			      (3 * (sizeof(*c->slot) + sizeof(uint32_t)) + 4 * sizeof(*c->at)) * 3);
 	c->places = c->slots / 3 * 4;
@@ -94,9 +93,8 @@ static bool is_heap(uint8_t kind)
 	return event_space(kind) == EVENT_SPACE_HEAP;
 }
 
-static void unlink_slot(struct stream *s, uint32_t index)
+static void unlink_slot(struct cull *c, uint32_t index)
 {
-	struct cull *c = &s->cull;
 	struct cull_slot *x = &c->slot[index];
 	struct cull_at *at = is_heap(x->kind) && x->address ? at_find(c, x->address) : NULL;
 
@@ -106,7 +104,7 @@ static void unlink_slot(struct stream *s, uint32_t index)
 	*(x->newer ? &c->slot[x->newer].older : &c->newest) = x->older;
 	c->pending -= x->pending;
 	c->held--;
-	s->threads.entry[x->thread].held--;
+	c->host.threads->entry[x->thread].held--;
 	c->path->node[index] = 0;
 	x->newer = c->spare;
 	c->spare = index;
@@ -127,11 +125,10 @@ static void cull_keep(struct cull *c, uint32_t index)
 	} while (i && i != index);
 }
 
-static int send_oldest(struct stream *s)
+static int send_oldest(struct cull *c)
 {
-	struct cull *c = &s->cull;
 	const struct cull_slot *x = &c->slot[c->oldest];
-	struct thread *thread = &s->threads.entry[x->thread];
+	struct thread *thread = &c->host.threads->entry[x->thread];
 	const struct event event = {
 		.kind = x->kind,
 		.class = (enum event_class)event_traits[x->kind].class,
@@ -139,17 +136,16 @@ static int send_oldest(struct stream *s)
 		.time_ns = x->time_ns,
 		.address = x->address,
 		.size = x->size,
-		.stack = stacks_number(&s->stacks, c->path->node[c->oldest]),
+		.stack = stacks_number(c->host.stacks, c->path->node[c->oldest]),
 		.old_address = x->old_address,
-		.call_time_ns = (uint64_t)x->call_ticks * BATCH_TICK_NS,
+		.call_time_ns = (uint64_t)x->call_ticks * RUN_TICK_NS,
 		.weight = x->weight,
 	};
 
-	if (events_encoder_put_inline(&s->batch.events, &event) < 0)
+	if (c->host.send(c->host.context, thread, &event) < 0)
 		return -EAGAIN;
-	stream_account(s, thread, &event);
 	cull_keep(c, c->oldest);
-	unlink_slot(s, c->oldest);
+	unlink_slot(c, c->oldest);
 	return 0;
 }
 
@@ -158,30 +154,28 @@ static bool cull_is_due(const struct cull *c, const struct cull_slot *x)
 	return c->flush || !x->pending || c->now_ns >= x->time_ns + c->time_ns;
 }
 
-static int send_due(struct stream *s)
+static int send_due(struct cull *c)
 {
-	struct cull *c = &s->cull;
 	int r = 0;
 
 	while (!r && c->oldest && cull_is_due(c, &c->slot[c->oldest]))
-		r = send_oldest(s);
+		r = send_oldest(c);
 	if (!r)
 		c->flush = false;
 	return r;
 }
 
 /* Makes room for one more event. */
-static int cull_make_room(struct stream *s)
+static int cull_make_room(struct cull *c)
 {
-	struct cull *c = &s->cull;
-	int r = sums_full(&s->sums, CULL_CHAIN_MOST) ? -EAGAIN : 0;
+	int r = sums_full(c->host.sums, CULL_CHAIN_MOST) ? -EAGAIN : 0;
 
 	while (!r && (!c->spare || c->pending >= c->pending_max)) {
 		bool early = c->slot[c->oldest].pending;
 
-		r = send_oldest(s);
+		r = send_oldest(c);
 		if (!r && early)
-			sums_add_early(&s->sums);
+			sums_add_early(c->host.sums);
 	}
 	return r;
 }
@@ -205,13 +199,12 @@ static void cull_forget(struct cull *c, uint64_t address)
 enum hold { HOLD_PENDING, HOLD_PLAIN, HOLD_UNNOTED };
 
 /* Appends the event. The caller has made room. */
-static void cull_hold(struct stream *s, struct thread *thread, const struct event *e, uint32_t node,
+static void cull_hold(struct cull *c, struct thread *thread, const struct event *e, uint32_t node,
 		      enum hold how)
 {
-	struct cull *c = &s->cull;
 	uint32_t index = c->spare;
 	struct cull_slot *x = &c->slot[index];
-	uint64_t ticks = e->call_time_ns / BATCH_TICK_NS;
+	uint64_t ticks = e->call_time_ns / RUN_TICK_NS;
 
 	c->spare = x->newer;
 	*x = (struct cull_slot){
@@ -221,7 +214,7 @@ static void cull_hold(struct stream *s, struct thread *thread, const struct even
 		.weight = e->weight,
 		.old_address = e->old_address,
 		.call_ticks = ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX,
-		.thread = (uint32_t)(thread - s->threads.entry),
+		.thread = (uint32_t)(thread - c->host.threads->entry),
 		.older = c->newest,
 		.serial = ++c->serial,
 		.kind = e->kind,
@@ -265,21 +258,21 @@ uint64_t cull_watermark(const struct cull *c, uint64_t watermark_ns)
 
 /* Culls a pending block. `lived_ns` is the time until its death, by a free or a reallocation. (As
  * without culling, a reallocated block lives until the new block is born; pairing.c.) */
-static void cull_block(struct stream *s, uint32_t index, uint64_t lived_ns, bool freed)
+static void cull_block(struct cull *c, uint32_t index, uint64_t lived_ns, bool freed)
 {
-	const struct cull_slot *x = &s->cull.slot[index];
-	struct thread *thread = &s->threads.entry[x->thread];
+	const struct cull_slot *x = &c->slot[index];
+	struct thread *thread = &c->host.threads->entry[x->thread];
 
-	sums_add(&s->sums, &(struct sums_block){.thread = thread->number,
-						.node = s->cull.path->node[index],
-						.time_ns = x->time_ns,
-						.size = x->size,
-						.weight = x->weight,
-						.lived_ns = lived_ns,
-						.freed = freed});
+	sums_add(c->host.sums, &(struct sums_block){.thread = thread->number,
+						    .node = c->path->node[index],
+						    .time_ns = x->time_ns,
+						    .size = x->size,
+						    .weight = x->weight,
+						    .lived_ns = lived_ns,
+						    .freed = freed});
 	thread->counts.culled++;
 	thread->counts_news = true;
-	unlink_slot(s, index);
+	unlink_slot(c, index);
 }
 
 static uint64_t lived(const struct cull_slot *x, uint64_t time_ns)
@@ -294,17 +287,17 @@ static uint32_t first_of(const struct cull *c, uint32_t last)
 }
 
 /* Culls the chain of pending blocks that ends with this one, which was freed. */
-static void cull_chain(struct stream *s, uint32_t last, uint64_t freed_ns)
+static void cull_chain(struct cull *c, uint32_t last, uint64_t freed_ns)
 {
-	const struct cull_slot *slot = s->cull.slot;
+	const struct cull_slot *slot = c->slot;
 
-	for (uint32_t i = first_of(&s->cull, last); i != last;) {
+	for (uint32_t i = first_of(c, last); i != last;) {
 		uint32_t next = slot[i].chain;
 
-		cull_block(s, i, lived(&slot[i], slot[next].time_ns), false);
+		cull_block(c, i, lived(&slot[i], slot[next].time_ns), false);
 		i = next;
 	}
-	cull_block(s, last, lived(&slot[last], freed_ns), true);
+	cull_block(c, last, lived(&slot[last], freed_ns), true);
 }
 
 /* Which block a death at an address belongs to. */
@@ -316,10 +309,10 @@ enum owner { OWNER_UNKNOWN, OWNER_PENDING, OWNER_EARLIER };
  * was alive may belong to that first block: its death may appear behind the birth that reused its
  * address (pairing.h has the same rule).
  */
-static enum owner owner_of(struct stream *s, const struct cull_slot *x, const struct thread *thread,
+static enum owner owner_of(struct cull *c, const struct cull_slot *x, const struct thread *thread,
 			   uint64_t time_ns)
 {
-	if (x->thread == (uint32_t)(thread - s->threads.entry))
+	if (x->thread == (uint32_t)(thread - c->host.threads->entry))
 		return OWNER_PENDING;
 	if (time_ns < x->time_ns || (x->doubled && time_ns < x->time_ns + CULL_DOUBT_NS))
 		return OWNER_EARLIER;
@@ -328,17 +321,16 @@ static enum owner owner_of(struct stream *s, const struct cull_slot *x, const st
 
 /* Finds the block that dies at this address, and sets *ret_index if the block is pending. A block
  * whose chain has lived too long is no longer pending. */
-static enum owner find_owner(struct stream *s, uint64_t address, const struct thread *thread,
+static enum owner find_owner(struct cull *c, uint64_t address, const struct thread *thread,
 			     uint64_t time_ns, uint32_t *ret_index)
 {
-	struct cull *c = &s->cull;
 	const struct cull_at *at = at_find(c, address);
 	struct cull_slot *x = &c->slot[at->slot];
 	enum owner owner;
 
 	if (!at->address || !x->pending)
 		return OWNER_UNKNOWN;
-	owner = owner_of(s, x, thread, time_ns);
+	owner = owner_of(c, x, thread, time_ns);
 	x->doubled &= owner != OWNER_EARLIER;
 	*ret_index = at->slot;
 	if (owner != OWNER_PENDING || lived(&c->slot[first_of(c, at->slot)], time_ns) < c->time_ns)
@@ -349,9 +341,8 @@ static enum owner find_owner(struct stream *s, uint64_t address, const struct th
 
 /* A block is born at an address. If another block seems to be alive there, its end is unknown, so
  * it is kept. Returns true in that case. */
-static bool takes_place(struct stream *s, uint64_t address)
+static bool takes_place(struct cull *c, uint64_t address)
 {
-	struct cull *c = &s->cull;
 	const struct cull_at *at = at_find(c, address);
 
 	if (!at->address)
@@ -360,107 +351,102 @@ static bool takes_place(struct stream *s, uint64_t address)
 	return true;
 }
 
-static void cull_take_birth(struct stream *s, struct thread *thread, const struct event *e,
+static void cull_take_birth(struct cull *c, struct thread *thread, const struct event *e,
 			    uint32_t node)
 {
-	bool doubled = takes_place(s, e->address);
+	bool doubled = takes_place(c, e->address);
 
-	cull_hold(s, thread, e, node, e->size < SUMS_SIZE_MOST ? HOLD_PENDING : HOLD_PLAIN);
-	s->cull.slot[s->cull.newest].doubled = doubled;
+	cull_hold(c, thread, e, node, e->size < SUMS_SIZE_MOST ? HOLD_PENDING : HOLD_PLAIN);
+	c->slot[c->newest].doubled = doubled;
 }
 
 /* A pending block is reallocated: the new block joins its chain and is pending. */
-static void take_growth(struct stream *s, struct thread *thread, const struct event *e,
-			uint32_t node, uint32_t old)
+static void take_growth(struct cull *c, struct thread *thread, const struct event *e, uint32_t node,
+			uint32_t old)
 {
-	struct cull *c = &s->cull;
 	uint32_t first = first_of(c, old);
 
 	cull_forget(c, e->old_address);
-	cull_take_birth(s, thread, e, node);
+	cull_take_birth(c, thread, e, node);
 	c->slot[c->newest].position = (uint8_t)(c->slot[old].position + 1);
 	c->slot[c->newest].chain = first;
 	c->slot[old].chain = c->newest;
 }
 
-static void cull_take_death(struct stream *s, struct thread *thread, const struct event *e,
+static void cull_take_death(struct cull *c, struct thread *thread, const struct event *e,
 			    uint32_t node)
 {
 	uint32_t index;
 
-	switch (find_owner(s, e->address, thread, e->time_ns, &index)) {
+	switch (find_owner(c, e->address, thread, e->time_ns, &index)) {
 	case OWNER_PENDING:
-		cull_chain(s, index, e->time_ns);
-		sums_add_free(&s->sums);
+		cull_chain(c, index, e->time_ns);
+		sums_add_free(c->host.sums);
 		thread->counts.culled++;
 		thread->counts_news = true;
 		return;
 	case OWNER_EARLIER:
-		cull_hold(s, thread, e, node, HOLD_UNNOTED);
+		cull_hold(c, thread, e, node, HOLD_UNNOTED);
 		return;
 	case OWNER_UNKNOWN:
-		cull_hold(s, thread, e, node, HOLD_PLAIN);
+		cull_hold(c, thread, e, node, HOLD_PLAIN);
 	}
 }
 
-static void take_reallocation(struct stream *s, struct thread *thread, const struct event *e,
+static void take_reallocation(struct cull *c, struct thread *thread, const struct event *e,
 			      uint32_t node)
 {
 	uint64_t call_ns = e->time_ns > e->call_time_ns ? e->time_ns - e->call_time_ns : 0;
-	struct cull *c = &s->cull;
 	uint32_t index;
 
 	if (!e->old_address) {
-		cull_take_birth(s, thread, e, node);
+		cull_take_birth(c, thread, e, node);
 		return;
 	}
-	if (find_owner(s, e->old_address, thread, call_ns, &index) == OWNER_PENDING) {
+	if (find_owner(c, e->old_address, thread, call_ns, &index) == OWNER_PENDING) {
 		if (e->size < SUMS_SIZE_MOST && c->slot[index].position + 1 < CULL_CHAIN_MOST) {
-			take_growth(s, thread, e, node, index);
+			take_growth(c, thread, e, node, index);
 			return;
 		}
 		cull_keep(c, index);
 	}
-	takes_place(s, e->address);
-	cull_hold(s, thread, e, node, HOLD_PLAIN);
+	takes_place(c, e->address);
+	cull_hold(c, thread, e, node, HOLD_PLAIN);
 }
 
-static void cull_take(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+static void cull_take(struct cull *c, struct thread *thread, const struct event *e, uint32_t node)
 {
 	if (!is_heap(e->kind) || !e->address)
-		cull_hold(s, thread, e, node, HOLD_PLAIN);
+		cull_hold(c, thread, e, node, HOLD_PLAIN);
 	else if (e->class == EVENT_CLASS_FREE)
-		cull_take_death(s, thread, e, node);
+		cull_take_death(c, thread, e, node);
 	else if (e->class == EVENT_CLASS_REALLOCATION)
-		take_reallocation(s, thread, e, node);
+		take_reallocation(c, thread, e, node);
 	else
-		cull_take_birth(s, thread, e, node);
+		cull_take_birth(c, thread, e, node);
 }
 
-int cull_event(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+int cull_event(struct cull *c, struct thread *thread, const struct event *e, uint32_t node)
 {
-	struct cull *c = &s->cull;
 	int r;
 
 	if (e->time_ns > c->now_ns)
 		c->now_ns = e->time_ns;
-	r = send_due(s);
+	r = send_due(c);
 	if (!r)
-		r = cull_make_room(s);
+		r = cull_make_room(c);
 	if (r < 0)
 		return r;
-	cull_take(s, thread, e, node);
+	cull_take(c, thread, e, node);
 	return 0;
 }
 
-int cull_advance(struct stream *s, bool all)
+int cull_advance(struct cull *c, uint64_t watermark_ns, bool all)
 {
-	struct cull *c = &s->cull;
-
-	if (s->watermark_ns > c->now_ns)
-		c->now_ns = s->watermark_ns;
+	if (watermark_ns > c->now_ns)
+		c->now_ns = watermark_ns;
 	c->flush |= all;
-	return send_due(s);
+	return send_due(c);
 }
 
 void cull_mark(struct cull *c, int kind)

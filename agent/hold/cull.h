@@ -39,15 +39,12 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/stacks.h"
+#include "agent/hold/hold_host.h"
 #include "agent/hold/sums.h"
 #include "proto/event.h"
 
 #define CULL_DOUBT_NS	6000		/* the collector's window for repairs: 5 us and a tick */
 #define CULL_CHAIN_MOST SUMS_ROWS_LEAST /* blocks; the sums always have room for a whole chain */
-
-struct stream;
-struct thread;
-struct event;
 
 struct cull_settings {
 	uint64_t time_ns; /* 0: culling is off */
@@ -82,6 +79,7 @@ struct cull_at {
 };
 
 struct cull {
+	struct hold_host host;
 	uint64_t time_ns;
 	uint32_t pending_max;
 	struct cull_slot *slot;	  /* indices start at 1 */
@@ -99,19 +97,18 @@ struct cull {
 };
 
 /* Takes the rest of the arena. The cull uses `path` from now on. Returns 0 or -ENOMEM. */
-int cull_init(struct cull *cull, const struct cull_settings *settings, struct arena *arena,
-	      struct stacks_path *path);
+int cull_init(struct cull *cull, const struct cull_settings *settings, const struct hold_host *host,
+	      struct arena *arena, struct stacks_path *path);
 /* Empties the list, for the next program. */
 void cull_clear(struct cull *cull);
 /*
- * Takes over an event of the stream, with the node of its stack, and sends what is due. Returns 0,
+ * Takes over an event, with the node of its stack, and sends what is due. Returns 0,
  * or -EAGAIN if the batch must be closed first; then the event was not taken.
  */
-int cull_event(struct stream *stream, struct thread *thread, const struct event *event,
-	       uint32_t node);
-/* Sends the events that have waited long enough according to the stream's watermark, or everything
+int cull_event(struct cull *cull, struct thread *thread, const struct event *event, uint32_t node);
+/* Sends the events that have waited long enough according to the source's watermark, or everything
  * if `all`. Returns 0 or -EAGAIN. */
-int cull_advance(struct stream *stream, bool all);
+int cull_advance(struct cull *cull, uint64_t watermark_ns, bool all);
 /* Makes the next event or turn send everything. */
 static inline void cull_flush(struct cull *cull)
 {

@@ -4,26 +4,23 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/core/run.h"
 #include "agent/hold/cull.h"
 #include "agent/hold/flight_array.h"
-#include "agent/stream/stream.h"
-#include "heapcast.pb-c.h"
-#include "proto/columns_put.h"
 #include "base/ban.h"
 
 /* make_room frees a 32nd of all slots at a time, because moving the records costs as much as taking
  * in a few events for each of them */
 #define PART 32
 
-static int send(struct stream *s, uint32_t i)
+static int send(struct flight *f, uint32_t i)
 {
-	struct thread *thread = &s->threads.entry[s->flight.record[i].thread];
-	const struct event event = flight_event_of(s, i);
+	struct thread *thread = &f->host.threads->entry[f->record[i].thread];
+	const struct event event = flight_event_of(f, i);
 
-	if (events_encoder_put_inline(&s->batch.events, &event) < 0)
+	if (f->host.send(f->host.context, thread, &event) < 0)
 		return -EAGAIN;
-	stream_account(s, thread, &event);
-	flight_unhold(s, i);
+	flight_unhold(f, i);
 	return 0;
 }
 
@@ -34,16 +31,14 @@ static void trigger(struct flight *f, enum flight_cause cause)
 }
 
 /* Sends an event ahead of the held ones. */
-static int send_now(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+static int send_now(struct flight *f, struct thread *thread, const struct event *e, uint32_t node)
 {
-	struct flight *f = &s->flight;
 	struct event event = *e;
 
 	event.thread = thread->number;
-	event.stack = stacks_number(&s->stacks, node);
-	if (events_encoder_put_inline(&s->batch.events, &event) < 0)
+	event.stack = stacks_number(f->host.stacks, node);
+	if (f->host.send(f->host.context, thread, &event) < 0)
 		return -EAGAIN;
-	stream_account(s, thread, &event);
 	if (!f->held || event_space(e->kind) != EVENT_SPACE_HEAP || !e->address)
 		return 0;
 	if (++f->ahead == FLIGHT_AHEAD_MAX)
@@ -55,15 +50,14 @@ static int send_now(struct stream *s, struct thread *thread, const struct event 
 
 /* The block ended by the death in record `by`, which is now older than the window. Neither is
  * sent. */
-static void cull(struct stream *s, uint32_t i, uint32_t by)
+static void cull(struct flight *f, uint32_t i, uint32_t by)
 {
-	struct flight *f = &s->flight;
 	const struct flight_record *x = &f->record[i];
 	const struct flight_more *more = flight_more_of(f, i);
-	struct thread *thread = &s->threads.entry[x->thread];
+	struct thread *thread = &f->host.threads->entry[x->thread];
 	uint64_t born_ns = flight_time_of(f, i), died_ns = flight_time_of(f, by);
 
-	sums_add(&s->sums,
+	sums_add(f->host.sums,
 		 &(struct sums_block){.thread = thread->number,
 				      .node = f->path->node[i],
 				      .time_ns = born_ns,
@@ -74,9 +68,9 @@ static void cull(struct stream *s, uint32_t i, uint32_t by)
 					       EVENT_CLASS_FREE});
 	thread->counts.culled++;
 	thread->counts_news = true;
-	if (died_ns + BATCH_TICK_NS > f->whole_ns)
-		f->whole_ns = died_ns + BATCH_TICK_NS;
-	flight_unhold(s, i);
+	if (died_ns + RUN_TICK_NS > f->whole_ns)
+		f->whole_ns = died_ns + RUN_TICK_NS;
+	flight_unhold(f, i);
 }
 
 /* Finds the live block that dies at this address, by the record `by` at `time_ns`. Returns
@@ -98,82 +92,78 @@ static uint32_t find_dying(struct flight *f, uint64_t address, uint32_t by, uint
 	return UINT32_MAX;
 }
 
-static int settle_birth(struct stream *s, uint32_t i)
+static int settle_birth(struct flight *f, uint32_t i)
 {
-	struct flight *f = &s->flight;
 	uint32_t there = *flight_place_of(f, flight_address_of(f, i));
 
-	if (there && send(s, there - 1) < 0) /* the end of the older block is unknown */
+	if (there && send(f, there - 1) < 0) /* the end of the older block is unknown */
 		return -EAGAIN;
 	f->record[i].doubled = there != 0;
 	flight_index_put(f, i);
 	return 0;
 }
 
-static int settle_free(struct stream *s, uint32_t i)
+static int settle_free(struct flight *f, uint32_t i)
 {
-	struct flight *f = &s->flight;
 	uint32_t block = find_dying(f, flight_address_of(f, i), i, flight_time_of(f, i));
-	struct thread *thread = &s->threads.entry[f->record[i].thread];
+	struct thread *thread = &f->host.threads->entry[f->record[i].thread];
 
 	if (block == UINT32_MAX) {
 		f->ahead++;
-		return send(s, i);
+		return send(f, i);
 	}
-	cull(s, block, i);
-	flight_unhold(s, i);
-	sums_add_free(&s->sums);
+	cull(f, block, i);
+	flight_unhold(f, i);
+	sums_add_free(f->host.sums);
 	thread->counts.culled++;
 	thread->counts_news = true;
 	return 0;
 }
 
-static int settle_reallocation(struct stream *s, uint32_t i)
+static int settle_reallocation(struct flight *f, uint32_t i)
 {
-	struct flight *f = &s->flight;
 	struct flight_more *more = flight_more_of(f, i);
-	uint64_t call_ns = more ? (uint64_t)more->call_ticks * BATCH_TICK_NS : 0,
+	uint64_t call_ns = more ? (uint64_t)more->call_ticks * RUN_TICK_NS : 0,
 		 ns = flight_time_of(f, i);
 	uint32_t block, there;
 
 	if (!more || !more->old_address)
-		return settle_birth(s, i);
+		return settle_birth(f, i);
 	block = find_dying(f, more->old_address, i, ns > call_ns ? ns - call_ns : 0);
 	/* The old block was sent, so its reallocation is sent, too, and later the end of the new
 	 * block. */
 	if (block == UINT32_MAX) {
 		there = *flight_place_of(f, flight_address_of(f, i));
-		if (there && send(s, there - 1) < 0)
+		if (there && send(f, there - 1) < 0)
 			return -EAGAIN;
 		f->ahead++;
-		return send(s, i);
+		return send(f, i);
 	}
-	cull(s, block, i);
+	cull(f, block, i);
 	more->old_address = 0;
 	more->call_ticks = 0;
 	if (!more->weight)
 		flight_remove_more(f, i);
-	return settle_birth(s, i);
+	return settle_birth(f, i);
 }
 
 /* The record at the cursor becomes older than the window. */
-static int flight_settle(struct stream *s)
+static int flight_settle(struct flight *f)
 {
-	struct flight *f = &s->flight;
 	uint32_t i = f->cursor, next = i + flight_length_of(f, i);
 	int r = 0;
 
-	if (sums_full(&s->sums, 1))
+	if (sums_full(f->host.sums, 1))
 		return -EAGAIN;
 	switch (event_traits[flight_kind_of(&f->record[i])].class) {
 	case EVENT_CLASS_ALLOCATION:
-		r = settle_birth(s, i);
+		r = settle_birth(f, i);
 		break;
 	case EVENT_CLASS_REALLOCATION:
-		r = settle_reallocation(s, i);
+		r = settle_reallocation(f, i);
 		break;
 	case EVENT_CLASS_FREE:
-		r = settle_free(s, i);
+		r = settle_free(f, i);
 		break;
 	default:
 		break; /* a hole */
@@ -183,14 +173,13 @@ static int flight_settle(struct stream *s)
 	return r;
 }
 
-static int settle_due(struct stream *s)
+static int settle_due(struct flight *f)
 {
-	struct flight *f = &s->flight;
 	int r = 0;
 
 	while (!r && f->cursor < f->head &&
 	       flight_time_of(f, f->cursor) + f->window_ns <= f->now_ns)
-		r = flight_settle(s);
+		r = flight_settle(f);
 	if (f->ahead >= FLIGHT_AHEAD_MAX)
 		trigger(f, FLIGHT_FULL);
 	return r;
@@ -200,35 +189,33 @@ static int settle_due(struct stream *s)
 
 /* Holds less, by about a part of all slots: of the window if it is not empty, otherwise of the live
  * heap. */
-static int shrink(struct stream *s)
+static int shrink(struct flight *f)
 {
-	struct flight *f = &s->flight;
 	uint32_t part = f->slots / PART, end;
 	int r = 0;
 
 	if (f->cursor < f->head) {
 		end = f->head - f->cursor < part ? f->head : f->cursor + part;
 		while (!r && f->cursor < end)
-			r = flight_settle(s);
+			r = flight_settle(f);
 		return r;
 	}
 	while (!r && part-- && f->held) {
-		r = sums_full(&s->sums, 1) ? -EAGAIN : send(s, f->first);
+		r = sums_full(f->host.sums, 1) ? -EAGAIN : send(f, f->first);
 		if (!r)
-			sums_add_early(&s->sums);
+			sums_add_early(f->host.sums);
 	}
 	return r;
 }
 
-static int flight_make_room(struct stream *s)
+static int flight_make_room(struct flight *f)
 {
-	struct flight *f = &s->flight;
 	int r = 0;
 
 	if (f->head + 2 <= f->slots || !f->held)
 		return 0;
 	while (!r && f->holes < f->slots / PART && f->held)
-		r = shrink(s);
+		r = shrink(f);
 	if (!r && f->held)
 		flight_close_holes(f);
 	return r;
@@ -248,97 +235,67 @@ const char *flight_cause_name(enum flight_cause cause)
 	return cause_names[cause];
 }
 
-bool flight_trigger(struct stream *s, enum flight_cause cause)
+bool flight_trigger(struct flight *f, enum flight_cause cause, uint64_t now_ns)
 {
-	struct flight *f = &s->flight;
 	bool news = f->window_ns && f->state == FLIGHT_ARMED && !f->wanted;
 
 	if (news)
 		f->wanted = cause;
 	if (f->state == FLIGHT_STREAMING)
-		f->until_ns = stream_now(s) + f->after_ns;
+		f->until_ns = now_ns + f->after_ns;
 	return news;
 }
 
-static int begin_delivery(struct stream *s)
+static int deliver(struct flight *f, uint64_t now_ns)
 {
-	struct flight *f = &s->flight;
-	const char *cause = flight_cause_name(f->wanted);
-	uint64_t now = stream_now(s);
-
-	if (!stream_put_mark(s, HEAPCAST__MARK_KIND__MARK_DELIVERY,
-			     now > f->whole_ns ? now - f->whole_ns : 0, now, cause))
-		return -EAGAIN;
-	f->state = FLIGHT_DELIVERING;
-	return 0;
-}
-
-static int deliver(struct stream *s)
-{
-	struct flight *f = &s->flight;
 	int r = 0;
 
 	while (!r && f->held)
-		r = send(s, f->first);
+		r = send(f, f->first);
 	if (r < 0)
 		return r;
 	f->state = FLIGHT_STREAMING;
-	f->until_ns = stream_now(s) + (f->wanted == FLIGHT_FULL ? 0 : f->after_ns);
+	f->until_ns = now_ns + (f->wanted == FLIGHT_FULL ? 0 : f->after_ns);
 	f->wanted = FLIGHT_NONE;
 	return 0;
 }
 
-/* Does what must be done before more events are taken. */
-static int flight_work(struct stream *s)
+int flight_work(struct flight *f, uint64_t now_ns)
 {
-	struct flight *f = &s->flight;
 	int r = 0;
 
-	if (f->wanted && f->state == FLIGHT_ARMED)
-		r = begin_delivery(s);
-	if (!r && f->state == FLIGHT_DELIVERING)
-		r = deliver(s);
+	if (f->state == FLIGHT_DELIVERING)
+		r = deliver(f, now_ns);
 	if (!r && f->shrink) {
-		r = shrink(s);
+		r = shrink(f);
 		f->shrink = r != 0;
 	}
 	return r;
 }
 
-int flight_event(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+int flight_event(struct flight *f, struct thread *thread, const struct event *e, uint32_t node)
 {
-	struct flight *f = &s->flight;
-	uint32_t index = (uint32_t)(thread - s->threads.entry);
-	int r = flight_urgent(f) ? flight_work(s) : 0;
+	uint32_t index = (uint32_t)(thread - f->host.threads->entry);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (f->state == FLIGHT_STREAMING || !flight_fits(e, index))
-		return send_now(s, thread, e, node);
-	r = settle_due(s);
+		return send_now(f, thread, e, node);
+	r = settle_due(f);
 	if (!r)
-		r = flight_make_room(s);
+		r = flight_make_room(f);
 	if (r < 0)
 		return r;
-	flight_append(s, index, e, node);
+	flight_append(f, index, e, node);
 	if (e->time_ns > f->now_ns)
 		f->now_ns = e->time_ns;
 	return 0;
 }
 
-int flight_advance(struct stream *s, bool final)
+int flight_advance(struct flight *f, uint64_t watermark_ns, uint64_t now_ns, bool final)
 {
-	struct flight *f = &s->flight;
-	int r;
-
-	if (s->watermark_ns > f->now_ns)
-		f->now_ns = s->watermark_ns;
-	if (final)
-		trigger(f, s->exec_pending ? FLIGHT_EXEC : FLIGHT_END);
-	r = flight_work(s);
-	if (r < 0)
-		return r;
-	if (f->state == FLIGHT_STREAMING && !final && stream_now(s) >= f->until_ns)
+	if (watermark_ns > f->now_ns)
+		f->now_ns = watermark_ns;
+	if (f->state == FLIGHT_STREAMING && !final && now_ns >= f->until_ns)
 		f->state = FLIGHT_ARMED;
-	return f->state == FLIGHT_ARMED ? settle_due(s) : 0;
+	return f->state == FLIGHT_ARMED ? settle_due(f) : 0;
 }

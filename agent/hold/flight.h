@@ -39,6 +39,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/stacks.h"
+#include "agent/hold/hold_host.h"
 #include "proto/event.h"
 
 #define FLIGHT_WINDOW_MAX_NS 3600000000000
@@ -47,10 +48,6 @@
 #define FLIGHT_CLOSE_NS 10000000000
 /* Sums wait longer by this for each row: about 500 bytes a second. */
 #define FLIGHT_ROW_NS 25000000
-
-struct stream;
-struct thread;
-struct event;
 
 /* Why everything was sent. */
 enum flight_cause {
@@ -96,6 +93,7 @@ struct flight_more {
 enum flight_state { FLIGHT_ARMED, FLIGHT_DELIVERING, FLIGHT_STREAMING };
 
 struct flight {
+	struct hold_host host;
 	uint64_t window_ns, after_ns;
 	struct flight_record *record;
 	struct stacks_path *path; /* the node of each record; 0: none */
@@ -118,8 +116,8 @@ struct flight {
 };
 
 /* Takes the rest of the arena. The recorder uses `path` from now on. Returns 0 or -ENOMEM. */
-int flight_init(struct flight *flight, const struct flight_settings *settings, struct arena *arena,
-		struct stacks_path *path);
+int flight_init(struct flight *flight, const struct flight_settings *settings,
+		const struct hold_host *host, struct arena *arena, struct stacks_path *path);
 /* Empties and arms the recorder, for the next program. `whole_ns`: what happened before is
  * missing. */
 void flight_clear(struct flight *flight, uint64_t whole_ns);
@@ -127,20 +125,32 @@ void flight_clear(struct flight *flight, uint64_t whole_ns);
  * Requests that everything held is sent, from the drain thread's next turn on. Any thread may call
  * it with the stream's lock held. Returns true if this is a new request, or false if everything is
  * being sent already, or if there is no flight recorder. During STREAMING, restarts the time
- * `after_ns`.
+ * `after_ns`. `now_ns`, here and below, is the stream's present.
  */
-bool flight_trigger(struct stream *stream, enum flight_cause cause);
+bool flight_trigger(struct flight *flight, enum flight_cause cause, uint64_t now_ns);
 /* Returns the cause in a word, for the mark. */
 const char *flight_cause_name(enum flight_cause cause);
+/* Returns true if everything is to be sent. The stream then puts the mark MARK_DELIVERY and calls
+ * flight_begin_delivery. */
+static inline bool flight_wants_delivery(const struct flight *f)
+{
+	return f->wanted && f->state == FLIGHT_ARMED;
+}
+static inline void flight_begin_delivery(struct flight *f)
+{
+	f->state = FLIGHT_DELIVERING;
+}
+/* Does what must be done before more events are taken, if flight_urgent. Returns 0 or -EAGAIN. */
+int flight_work(struct flight *flight, uint64_t now_ns);
 /*
- * Takes over an event of the stream, with the node of its stack, and sends what must be sent.
- * Returns 0, or -EAGAIN if the batch must be closed first; then the event was not taken.
+ * Takes over an event, with the node of its stack, and sends what must be sent. Returns 0, or
+ * -EAGAIN if the batch must be closed first; then the event was not taken.
  */
-int flight_event(struct stream *stream, struct thread *thread, const struct event *event,
+int flight_event(struct flight *flight, struct thread *thread, const struct event *event,
 		 uint32_t node);
-/* Does what is due. `final`: no event of this image follows, so everything is sent. Returns 0 or
- * -EAGAIN. */
-int flight_advance(struct stream *stream, bool final);
+/* Does what is due according to the source's watermark. `final`: no event of this image follows.
+ * Returns 0 or -EAGAIN. */
+int flight_advance(struct flight *flight, uint64_t watermark_ns, uint64_t now_ns, bool final);
 /* Another image of the program begins, and everything of the last one was sent. Arms the recorder
  * again. */
 static inline void flight_begin_image(struct flight *f)

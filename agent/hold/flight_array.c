@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/places.h"
-#include "agent/stream/stream.h"
-#include "proto/columns_put.h"
 #include "base/ban.h"
 
 #define INIT_SLACK  1024 /* for alignment */
@@ -19,13 +17,15 @@ static_assert(sizeof(struct flight_record) == 20 &&
 		      sizeof(struct flight_more) == sizeof(struct flight_record),
 	      "one follows the other");
 
-int flight_init(struct flight *f, const struct flight_settings *settings, struct arena *arena,
-		struct stacks_path *path)
+int flight_init(struct flight *f, const struct flight_settings *settings,
+		const struct hold_host *host, struct arena *arena, struct stacks_path *path)
 {
 	size_t rest = arena->size - arena->used - INIT_SLACK;
 
-	*f = (struct flight){
-		.window_ns = settings->window_ns, .after_ns = settings->after_ns, .path = path};
+	*f = (struct flight){.host = *host,
+			     .window_ns = settings->window_ns,
+			     .after_ns = settings->after_ns,
+			     .path = path};
 	/* The index has four entries for each three records. */
 	f->slots = (uint32_t)(rest /
 			      (3 * (sizeof(*f->record) + sizeof(*path->node)) +
@@ -82,12 +82,11 @@ bool flight_fits(const struct event *e, uint32_t thread)
 {
 	return kind_fits(e->kind) && e->address && address_fits(e->address) &&
 	       address_fits(e->old_address) && thread < THREADS_MAX && e->size <= UINT32_MAX &&
-	       e->weight < (uint64_t)1 << 48 && e->time_ns / BATCH_TICK_NS < TICKS_MAX;
+	       e->weight < (uint64_t)1 << 48 && e->time_ns / RUN_TICK_NS < TICKS_MAX;
 }
 
-struct event flight_event_of(const struct stream *s, uint32_t i)
+struct event flight_event_of(const struct flight *f, uint32_t i)
 {
-	const struct flight *f = &s->flight;
 	const struct flight_record *x = &f->record[i];
 	const struct flight_more *more = flight_more_of(f, i);
 	uint8_t kind = flight_kind_of(x);
@@ -95,13 +94,13 @@ struct event flight_event_of(const struct stream *s, uint32_t i)
 	return (struct event){
 		.kind = kind,
 		.class = (enum event_class)event_traits[kind].class,
-		.thread = s->threads.entry[x->thread].number,
+		.thread = f->host.threads->entry[x->thread].number,
 		.time_ns = flight_time_of(f, i),
 		.address = flight_address_of(f, i),
 		.size = x->size,
-		.stack = stacks_number(&s->stacks, f->path->node[i]),
+		.stack = stacks_number(f->host.stacks, f->path->node[i]),
 		.old_address = more ? more->old_address : 0,
-		.call_time_ns = more ? (uint64_t)more->call_ticks * BATCH_TICK_NS : 0,
+		.call_time_ns = more ? (uint64_t)more->call_ticks * RUN_TICK_NS : 0,
 		.weight = more ? more->weight : 0,
 	};
 }
@@ -155,16 +154,15 @@ void flight_remove_more(struct flight *f, uint32_t i)
 	f->holes++;
 }
 
-void flight_unhold(struct stream *s, uint32_t i)
+void flight_unhold(struct flight *f, uint32_t i)
 {
-	struct flight *f = &s->flight;
 	struct flight_record *x = &f->record[i];
 
 	if (x->indexed)
 		index_remove(f, i);
 	if (x->more)
 		flight_remove_more(f, i);
-	s->threads.entry[x->thread].held--;
+	f->host.threads->entry[x->thread].held--;
 	memset(x, 0, sizeof(*x));
 	f->path->node[i] = 0;
 	f->holes++;
@@ -181,11 +179,10 @@ static void note_late(struct flight *f, uint32_t i, uint64_t time_ns)
 	f->has_late = true;
 }
 
-void flight_append(struct stream *s, uint32_t thread, const struct event *e, uint32_t node)
+void flight_append(struct flight *f, uint32_t thread, const struct event *e, uint32_t node)
 {
-	struct flight *f = &s->flight;
 	bool moves = e->class == EVENT_CLASS_REALLOCATION && e->old_address;
-	uint64_t call_ticks = e->call_time_ns / BATCH_TICK_NS;
+	uint64_t call_ticks = e->call_time_ns / RUN_TICK_NS;
 	uint32_t i;
 
 	if (!f->held)
@@ -196,7 +193,7 @@ void flight_append(struct stream *s, uint32_t thread, const struct event *e, uin
 		.thread = thread,
 		.kind = e->kind < FLIGHT_FREES_FROM ? e->kind
 						    : (unsigned)e->kind - FLIGHT_FREES_FROM / 2,
-		.ticks = e->time_ns / BATCH_TICK_NS,
+		.ticks = e->time_ns / RUN_TICK_NS,
 		.more = moves || e->weight,
 		.size = (uint32_t)e->size,
 	};
@@ -216,7 +213,7 @@ void flight_append(struct stream *s, uint32_t thread, const struct event *e, uin
 	else
 		f->newest_ns = flight_time_of(f, i);
 	f->held++;
-	s->threads.entry[thread].held++;
+	f->host.threads->entry[thread].held++;
 }
 
 uint64_t flight_watermark(const struct flight *f, uint64_t watermark_ns)

@@ -3,7 +3,7 @@
  * The array of the flight recorder: its records, holes and index. Used only by flight.c, which
  * decides what to send.
  */
-#include "agent/stream/batch.h"
+#include "agent/core/run.h"
 #include "agent/hold/flight.h"
 #include "proto/event.h"
 
@@ -21,7 +21,7 @@ static inline uint32_t flight_length_of(const struct flight *f, uint32_t i)
 
 static inline uint64_t flight_time_of(const struct flight *f, uint32_t i)
 {
-	return (uint64_t)f->record[i].ticks * BATCH_TICK_NS;
+	return (uint64_t)f->record[i].ticks * RUN_TICK_NS;
 }
 
 static inline uint64_t flight_address_of(const struct flight *f, uint32_t i)
@@ -38,16 +38,16 @@ static inline uint8_t flight_kind_of(const struct flight_record *x)
 /* Returns true if a record can hold this event of the thread with this index. */
 bool flight_fits(const struct event *event, uint32_t thread);
 /* Returns the event of a record. */
-struct event flight_event_of(const struct stream *stream, uint32_t i);
+struct event flight_event_of(const struct flight *flight, uint32_t i);
 /* Returns the index entry of the live block at this address (its record number + 1), or the free
  * entry for it (0). */
 uint32_t *flight_place_of(const struct flight *flight, uint64_t address);
 void flight_index_put(struct flight *flight, uint32_t i);
 /* Appends an event that fits. The caller has made room for two records. */
-void flight_append(struct stream *stream, uint32_t thread, const struct event *event,
+void flight_append(struct flight *flight, uint32_t thread, const struct event *event,
 		   uint32_t node);
 /* Turns the record into a hole: its event is no longer held. */
-void flight_unhold(struct stream *stream, uint32_t i);
+void flight_unhold(struct flight *flight, uint32_t i);
 /* Removes the record's struct flight_more. */
 void flight_remove_more(struct flight *flight, uint32_t i);
 /* Moves all records to the front. */

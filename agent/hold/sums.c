@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/stream/batch.h"
 #include "agent/core/clock.h"
 #include "base/places.h"
-#include "agent/stream/stream.h"
 #include "proto/culled.h"
 #include "base/ban.h"
 
@@ -116,40 +114,39 @@ static uint64_t oldest_birth(const struct sums *s)
 	return oldest;
 }
 
-static void put_row(const struct stream *stream, const struct sums_row *row,
+static void put_row(const struct stacks *stacks, const struct sums_row *row,
 		    struct culled_encoder *encoder)
 {
-	culled_encoder_put(encoder,
-			   &(struct culled_row){.thread = row->thread,
-						.stack = stacks_number(&stream->stacks, row->node),
-						.lifetime = row->lifetime,
-						.blocks = row->blocks,
-						.bytes = row->bytes,
-						.reallocated = row->reallocated,
-						.size_least = row->size_least,
-						.size_most = row->size_most,
-						.weight = row->weight,
-						.first_ns = row->first_ns,
-						.last_ns = row->last_ns});
+	culled_encoder_put(encoder, &(struct culled_row){.thread = row->thread,
+							 .stack = stacks_number(stacks, row->node),
+							 .lifetime = row->lifetime,
+							 .blocks = row->blocks,
+							 .bytes = row->bytes,
+							 .reallocated = row->reallocated,
+							 .size_least = row->size_least,
+							 .size_most = row->size_most,
+							 .weight = row->weight,
+							 .first_ns = row->first_ns,
+							 .last_ns = row->last_ns});
 }
 
-void sums_put(struct stream *stream, struct packer *p, bool must, Heapcast__Batch *batch)
+uint64_t sums_put(struct sums *s, const struct stacks *stacks, struct arena *scratch, bool must,
+		  Heapcast__Batch *batch)
 {
-	struct sums *s = &stream->sums;
+	const uint64_t events = sums_events(s);
 	struct culled_encoder encoder;
 
 	if (!(s->blocks || s->early) ||
 	    (!must && s->count < s->max / 4 * 3 && s->bytes < SUMS_BYTES_MOST &&
 	     !sums_due(s, clock_monotonic_ns())))
-		return;
-	culled_encoder_init(&encoder,
-			    arena_take(&p->scratch, (size_t)s->count * CULLED_ROW_MAX + 1),
+		return 0;
+	culled_encoder_init(&encoder, arena_take(scratch, (size_t)s->count * CULLED_ROW_MAX + 1),
 			    s->count, oldest_birth(s));
 	for (uint32_t i = 0; i < s->count; i++)
-		put_row(stream, &s->row[i], &encoder);
-	batch->culled = arena_take(&p->scratch, sizeof(*batch->culled));
+		put_row(stacks, &s->row[i], &encoder);
+	batch->culled = arena_take(scratch, sizeof(*batch->culled));
 	culled_encoder_fill(&encoder, batch->culled);
 	batch->culled->early = s->early;
-	stream->delivered.culled += sums_events(s);
 	sums_clear(s);
+	return events;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/core/arena.h"
+#include "agent/core/stacks.h"
 #include "heapcast.pb-c.h"
 
 /* How long rows wait, unless they fill up before. */
@@ -21,9 +22,6 @@
 #define SUMS_ROWS_LEAST 64
 /* Rows are sent when they reach this sum, for the same reason. */
 #define SUMS_BYTES_MOST ((uint64_t)1 << 62)
-
-struct stream;
-struct packer;
 
 struct sums_row {
 	uint32_t thread; /* number */
@@ -86,5 +84,7 @@ static inline bool sums_due(const struct sums *sums, uint64_t now_ns)
 	return (sums->blocks || sums->early) &&
 	       now_ns - sums->since_ns >= sums->wait_ns + sums->count * sums->wait_row_ns;
 }
-/* Adds the sums to a batch and empties them, if they are due or `must`. */
-void sums_put(struct stream *stream, struct packer *packer, bool must, Heapcast__Batch *batch);
+/* Adds the sums to a batch and empties them, if they are due or `must`. The message takes its
+ * memory from `scratch`. Returns the number of events that the batch's sums stand for. */
+uint64_t sums_put(struct sums *sums, const struct stacks *stacks, struct arena *scratch, bool must,
+		  Heapcast__Batch *batch);

@@ -221,7 +221,7 @@ void agent_trigger(struct agent *a, enum flight_cause cause)
 			continue;
 		pthread_mutex_lock(&a->stream[i]->lock);
 		if (a->stream[i]->state == STREAM_LIVE)
-			flight_trigger(a->stream[i], cause);
+			flight_trigger(&a->stream[i]->flight, cause, stream_now(a->stream[i]));
 		pthread_mutex_unlock(&a->stream[i]->lock);
 	}
 	drain_kick(&a->drain);

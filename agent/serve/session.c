@@ -566,7 +566,7 @@ static void look_at_pressure(struct session *s)
 	if (!cause)
 		return;
 	pthread_mutex_lock(&s->stream.lock);
-	news = flight_trigger(&s->stream, cause);
+	news = flight_trigger(&s->stream.flight, cause, stream_now(&s->stream));
 	pthread_mutex_unlock(&s->stream.lock);
 	if (news)
 		log_info("pid %d: sending what the flight recorder holds (%s: %llu)",

@@ -431,7 +431,8 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	put_gaps(s, p, &batch);
 	put_marks(s, p, &batch);
 	if (stream_holds(s))
-		sums_put(s, p, end || s->renewal_wanted, &batch);
+		s->delivered.culled += sums_put(&s->sums, &s->stacks, &p->scratch,
+						end || s->renewal_wanted, &batch);
 	batch_put_observed(s, p, &batch);
 	put_unrecorded(s, p, &batch);
 	put_thread_counts(s, p, batch_put_ledger(s, p, &batch));

@@ -284,6 +284,13 @@ void stream_tell_sleep(struct stream *stream, uint64_t slept_ns);
 
 /* Adds an unrecorded process to the next batch and to the ledger. The caller holds the lock. */
 void stream_tell_unrecorded(struct stream *stream, const struct unrecorded *unrecorded);
+/* ---- stream_hold.c ---- */
+/* Takes an event while culling or the flight recorder is on. Returns 0, or -EAGAIN if the batch
+ * must be closed first; then the event was not taken. */
+int stream_hold_event(struct stream *stream, struct thread *thread, const struct event *event,
+		      uint32_t node);
+/* Sends held events that are due; all of them if `final`. Returns 0 or -EAGAIN. */
+int stream_hold_advance(struct stream *stream, bool final);
 /* Makes the next turn hold fewer events, because others need the memory. */
 void stream_hold_less(struct stream *stream);
 /* Adds a mark from outside the program to the open batch; `by` names its author. The caller holds

@@ -32,7 +32,7 @@ static bool stream_marks_put_mark(struct stream *s, struct batch_mark mark, cons
 	b->mark[b->marks++] = mark;
 	cull_mark(&s->cull, mark.kind);
 	if (mark.kind == HEAPCAST__MARK_KIND__MARK_SNAPSHOT)
-		flight_trigger(s, FLIGHT_ORDER);
+		flight_trigger(&s->flight, FLIGHT_ORDER, stream_now(s));
 	return true;
 }
 

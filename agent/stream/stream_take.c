@@ -393,8 +393,7 @@ static bool hold_event(struct stream *s, const struct run_item *item)
 	event = event_of(item, (enum event_class)item->class, item->flags & RUN_WEIGHTED,
 			 thread->number);
 	put_behind_mark(s, &event);
-	r = s->flight.window_ns ? flight_event(s, thread, &event, node)
-				: cull_event(s, thread, &event, node);
+	r = stream_hold_event(s, thread, &event, node);
 	s->stacks_cut += !r && stacks_is_cut(&s->stacks, node);
 	return !r;
 }

@@ -209,21 +209,15 @@ static bool end_round(struct stream *s)
  * available at once, or -EAGAIN if the batch must be closed first. */
 static int drain_source(struct stream *s, bool final)
 {
-	int r = s->cull.flush ? cull_advance(s, false) : 0;
-	bool more;
+	bool urgent = s->cull.flush || flight_urgent(&s->flight), more;
+	int r = urgent ? stream_hold_advance(s, false) : 0;
 
-	if (!r && flight_urgent(&s->flight))
-		r = flight_advance(s, false);
 	if (r)
 		return r;
 	if (!take_runs(s, final))
 		return -EAGAIN;
 	more = end_round(s);
-	if (more)
-		return 1;
-	if (s->cull.time_ns)
-		r = cull_advance(s, final);
-	return !r && s->flight.window_ns ? flight_advance(s, final) : r;
+	return more ? 1 : stream_hold_advance(s, final);
 }
 
 enum stream_work stream_drain(struct stream *s)

@@ -252,7 +252,7 @@ static void step(unsigned operation, unsigned index, const uint8_t *data, size_t
 		break;
 	default:
 		if (index & 1)
-			flight_trigger(stream, FLIGHT_SIGNAL);
+			flight_trigger(&stream->flight, FLIGHT_SIGNAL, stream_now(stream));
 		drain();
 	}
 }

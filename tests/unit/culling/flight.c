@@ -43,7 +43,7 @@ static void noting_free(struct model *m)
 static void trigger(struct model *m)
 {
 	pthread_mutex_lock(&m->b.stream.lock);
-	assert_true(flight_trigger(&m->b.stream, FLIGHT_SIGNAL));
+	assert_true(flight_trigger(&m->b.stream.flight, FLIGHT_SIGNAL, stream_now(&m->b.stream)));
 	pthread_mutex_unlock(&m->b.stream.lock);
 	for (int i = 0; i < 4; i++)
 		drain(m, false);
