@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "agent/serve/home.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "heapcast.pb-c.h"
@@ -236,6 +235,7 @@ static void signalled(uv_signal_t *handle, int number)
 int agent_open(struct agent *a, const struct agent_settings *settings, int listen_fd,
 	       struct err_text *err)
 {
+	struct home home;
 	int r;
 
 	*a = (struct agent){.settings = *settings,
@@ -251,7 +251,8 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 		return r;
 	if (getrandom(a->id, sizeof(a->id), 0) != sizeof(a->id))
 		return err_set(err, -EIO, "no random numbers to be had");
-	r = home_mark(&a->settings, a->mark, err);
+	home = agent_home(&a->settings);
+	r = home_mark(&home, a->mark, err);
 	if (r < 0)
 		return r;
 	clock_init(&a->clock, clock_counter_kind());

@@ -25,6 +25,7 @@
 #include "agent/stream/file_sink.h"
 #include "agent/net/pending_peers.h"
 #include "agent/net/handshake.h"
+#include "agent/serve/home.h"
 #include "agent/net/link.h"
 #include "agent/net/listener.h"
 #include "agent/ring/ring_source.h"
@@ -97,6 +98,11 @@ struct agent_settings {
 	struct pairs *pairs; /* folder of keys that come and go by pairing; used if `secure.paired`
 			      * is set; NULL: none */
 };
+
+static inline struct home agent_home(const struct agent_settings *s)
+{
+	return (struct home){.socket = s->home, .secret = s->secret, .authority = s->secure.ca};
+}
 
 /* The outcome of one recording, as `finished` gets it. */
 struct session_report {

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "agent/serve/agent.h"
-#include "agent/serve/home.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/ban.h"
@@ -19,9 +18,10 @@
  * it. */
 static int spool_by_key(struct agent *a)
 {
+	const struct home home = agent_home(&a->settings);
 	char key[HOME_KEY_DIGITS + 1];
 	struct err_text err = {{0}};
-	int r = home_key(&a->settings, key, &err);
+	int r = home_key(&home, key, &err);
 
 	if (r < 0) {
 		log_warn("can't spool to %s: %s", a->settings.spool, err_get(&err, r));

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/serve/agent.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -44,17 +43,17 @@ static int mac_file(const char *path, uint8_t ret[SECRET_MAC_SIZE])
 }
 
 /* Returns 1 if the agent has neither a key nor an authority. */
-static int mac(const struct agent_settings *s, const char *purpose, const char *text,
+static int mac(const struct home *h, const char *purpose, const char *text,
 	       uint8_t ret[SECRET_MAC_SIZE])
 {
 	struct secret shown = authority;
 	int r;
 
-	if (s->secret)
-		return secret_mac(s->secret, purpose, text, strlen(text), ret);
-	if (!s->secure.ca)
+	if (h->secret)
+		return secret_mac(h->secret, purpose, text, strlen(text), ret);
+	if (!h->authority)
 		return 1;
-	r = mac_file(s->secure.ca, shown.key);
+	r = mac_file(h->authority, shown.key);
 	shown.key_length = SECRET_MAC_SIZE;
 	return r < 0 ? r : secret_mac(&shown, purpose, text, strlen(text), ret);
 }
@@ -70,19 +69,19 @@ static void hash_text(const char *text, uint8_t ret[RING_MARK_SIZE])
 	}
 }
 
-int home_mark(const struct agent_settings *s, uint8_t ret[RING_MARK_SIZE], struct err_text *err)
+int home_mark(const struct home *h, uint8_t ret[RING_MARK_SIZE], struct err_text *err)
 {
 	char text[TEXT_MAX];
 	struct stat network;
 	int r;
 
-	if (!s->home || stat("/proc/self/ns/net", &network) < 0)
+	if (!h->socket || stat("/proc/self/ns/net", &network) < 0)
 		return getrandom(ret, RING_MARK_SIZE, 0) == RING_MARK_SIZE
 			       ? 0
 			       : err_set(err, -EIO, "no random numbers to be had");
 	snprintf(text, sizeof(text), "%" PRIu64 ":%" PRIu64 " %s", (uint64_t)network.st_dev,
-		 (uint64_t)network.st_ino, s->home);
-	r = mac(s, "ring", text, ret);
+		 (uint64_t)network.st_ino, h->socket);
+	r = mac(h, "ring", text, ret);
 	if (r == 1)
 		hash_text(text, ret);
 	return r < 0 ? err_set(err, r, "can't work out by key which rings belong to this agent: %s",
@@ -90,10 +89,10 @@ int home_mark(const struct agent_settings *s, uint8_t ret[RING_MARK_SIZE], struc
 		     : 0;
 }
 
-int home_key(const struct agent_settings *s, char ret[HOME_KEY_DIGITS + 1], struct err_text *err)
+int home_key(const struct home *h, char ret[HOME_KEY_DIGITS + 1], struct err_text *err)
 {
 	uint8_t key[SECRET_MAC_SIZE];
-	int r = mac(s, "spool", "", key);
+	int r = mac(h, "spool", "", key);
 
 	ret[0] = '\0';
 	for (unsigned i = 0; !r && i < HOME_KEY_DIGITS / 2; i++)

@@ -20,16 +20,20 @@
 #include "proto/ring.h"
 
 struct err_text;
-struct agent_settings;
+struct secret;
 
 #define HOME_KEY_DIGITS 16
 
+/* What tells the homes of agents apart. */
+struct home {
+	const char *socket;	     /* NULL: no agent may take up the rings */
+	const struct secret *secret; /* the key; NULL: none */
+	const char *authority;	     /* file of the certificate authority; NULL: none */
+};
+
 /* Computes the mark of this agent's rings: a MAC under the key, so the mark does not reveal the
- * key. If `home` is NULL, no agent may take up the rings, and the mark is random. Returns 0, or a
- * negative errno with the reason. */
-int home_mark(const struct agent_settings *settings, uint8_t ret_mark[RING_MARK_SIZE],
-	      struct err_text *err);
+ * key. Without a socket, the mark is random. Returns 0, or a negative errno with the reason. */
+int home_mark(const struct home *home, uint8_t ret_mark[RING_MARK_SIZE], struct err_text *err);
 /* Computes an identifier of the key, in hexadecimal; empty if no key is set. Returns 0, or a
  * negative errno with the reason. */
-int home_key(const struct agent_settings *settings, char ret_digits[HOME_KEY_DIGITS + 1],
-	     struct err_text *err);
+int home_key(const struct home *home, char ret_digits[HOME_KEY_DIGITS + 1], struct err_text *err);
