@@ -9,8 +9,9 @@
  *
  *	program --> thunk 3 --> allocators_recorded(..., 3) --> bound[3].next, which is mi_malloc
  *
- * The hook itself is in throwing.c, because an allocator's function may throw. Patched functions
- * (patch.h) enter through allocators_entered instead, with numbers of their own.
+ * The hook itself is in throwing.c, because an allocator's function may throw. Functions
+ * of the program's own (patch.h) enter through allocators_entered instead, with numbers of their
+ * own.
  */
 #include "agent/preload/allocators/allocators.h"
 
@@ -25,16 +26,20 @@
 #include "agent/preload/record/sample.h"
 #include "agent/preload/system/state.h"
 #include "agent/preload/system/symbols.h"
+#include "proto/ring.h"
 
 #include "agent/preload/poison.h"
 
+/* A function may begin with a landing mark (endbr64 on x86-64) of so many bytes. */
+#define LANDING 4u
+
 /* The hook. */
 
-/* Patched functions follow the functions with a thunk. */
+/* The program's own functions follow those with a thunk. */
 struct bound allocators_bound[THUNKS + RING_ENTRIES_MAX];
 
-static uintptr_t patched[RING_ENTRIES_MAX]; /* their addresses */
-unsigned allocators_patched;
+static uintptr_t own[RING_ENTRIES_MAX]; /* their addresses */
+unsigned allocators_own;
 
 static bool forgetting; /* the loader was busy at a dlclose */
 
@@ -144,7 +149,7 @@ static bool allocators_passes(const struct bound *f, uintptr_t a)
 uintptr_t allocators_entered(WORDS, unsigned number)
 {
 	struct call call = {&allocators_bound[number], {ARGUMENTS}, {0}};
-	/* Frame of arch_patched, which has called this function. */
+	/* The frame of the code that the function jumps to (patch_entry.c). */
 	const uintptr_t *frame = *(const uintptr_t **)FRAME;
 	struct ring_header *ring = shim_hook(GATE_ALL);
 	uintptr_t result;
@@ -177,11 +182,11 @@ static void bind(unsigned number, unsigned function, bool heap, uintptr_t defini
 	__atomic_store_n(&f->next, (uintptr_t(*)(WORDS))definition, __ATOMIC_RELEASE);
 }
 
-/* Is the function already patched, so that direct calls reach the hook? */
-static bool is_patched(uintptr_t definition)
+/* Do calls of the function reach its hook anyway? */
+static bool is_own(uintptr_t definition)
 {
-	for (unsigned i = 0; i < allocators_patched; i++)
-		if (patched[i] - definition <= ARCH_LANDING)
+	for (unsigned i = 0; i < allocators_own; i++)
+		if (own[i] - definition <= LANDING)
 			return true;
 	return false;
 }
@@ -213,7 +218,7 @@ uintptr_t allocators_hook(const char *name, uintptr_t definition)
 	while (i < THUNKS && allocators_bound[i].next &&
 	       (uintptr_t)allocators_bound[i].next != definition)
 		i++;
-	if (i == THUNKS || function < 0 || is_patched(definition))
+	if (i == THUNKS || function < 0 || is_own(definition))
 		return 0;
 	if (!allocators_bound[i].next) {
 		next_add_allocator(definition);
@@ -222,11 +227,11 @@ uintptr_t allocators_hook(const char *name, uintptr_t definition)
 	return thunk(i);
 }
 
-unsigned allocators_patch(unsigned function, bool heap, uintptr_t at, uintptr_t original)
+unsigned allocators_add_own(unsigned function, bool heap, uintptr_t at, uintptr_t original)
 {
-	unsigned number = THUNKS + allocators_patched;
+	unsigned number = THUNKS + allocators_own;
 
-	patched[allocators_patched++] = at;
+	own[allocators_own++] = at;
 	bind(number, function, heap, original);
 	return number;
 }

@@ -12,23 +12,22 @@
 #include <stdint.h>
 
 /* Returns the hook for this definition of `name`; the same definition always gets the same hook.
- * Returns 0 if all hooks are taken, if the name is unknown, or if the definition is already
- * patched. */
+ * Returns 0 if all hooks are taken, if the name is unknown, or if the definition is one of
+ * the program's own that jumps to its hook itself. */
 uintptr_t allocators_hook(const char *name, uintptr_t definition);
 
 /* Called after a dlclose: forgets definitions that were unloaded. */
 void allocators_forget(void);
 
-/* Takes a place for a function of the program's own that is to be patched at its address `at`
- * and continues at `original`. Returns its number. At most RING_ENTRIES_MAX calls, all from one
- * thread. */
-unsigned allocators_patch(unsigned function, bool heap, uintptr_t at, uintptr_t original);
+/* Takes a place for a function of the program's own, which jumps to allocators_entered from its
+ * address `at`, and continues at `original` (patch.h). Returns its number. At most RING_ENTRIES_MAX
+ * calls, all from one thread. */
+unsigned allocators_add_own(unsigned function, bool heap, uintptr_t at, uintptr_t original);
 
 /* Number of such functions. */
-extern unsigned allocators_patched;
+extern unsigned allocators_own;
 
-/* The hook of these functions. The processor's arch_patched calls it. arch_patched has a plain
- * frame, and the word below the frame holds the previous value of the result register, which must
- * survive if the function has no result. */
+/* The hook of these functions. Its caller has a plain frame, and the word below the frame holds the
+ * previous value of the result register, which must survive if the function has no result. */
 uintptr_t allocators_entered(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
 			     unsigned number);

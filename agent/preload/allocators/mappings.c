@@ -139,7 +139,7 @@ static struct real real = {
 /* An allocator in the program itself is recognised by its call under way. */
 static bool is_allocators(uintptr_t caller)
 {
-	return next_is_allocator(caller) || (allocators_patched && (tls.frame || tls.passing));
+	return next_is_allocator(caller) || (allocators_own && (tls.frame || tls.passing));
 }
 
 static RECORDED void note_birth(uintptr_t frame, unsigned kind, const void *p, size_t size)

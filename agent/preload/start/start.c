@@ -16,7 +16,7 @@
 #include "agent/preload/modules/modules.h"
 #include "agent/preload/system/next.h"
 #include "agent/preload/system/owner.h"
-#include "agent/preload/allocators/patch.h"
+#include "agent/preload/patch/patch.h"
 #include "agent/preload/record/sample.h"
 #include "agent/preload/start/signals.h"
 #include "agent/preload/system/state.h"
@@ -207,7 +207,7 @@ static int begin_recording(struct agent_terms *terms, enum agent_ask ask)
 static void start_begin(void)
 {
 	bool may = strict_may_begin(wanted());
-	struct agent_terms terms = {.entry = may ? patch_room() : NULL};
+	struct agent_terms terms = {.entry = may && start_early() ? patch_room() : NULL};
 
 	next_resolve();
 	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);

@@ -52,6 +52,3 @@ static inline void arch_pause(void)
  * exception passes that function. 0x1b: relative to the table, four bytes, signed. */
 #define ARCH_PERSONALITY(name) __asm__ volatile(".cfi_personality 0x1b, " name)
 #define ARCH_HEARS_EXCEPTIONS  1
-
-/* Functions are not patched on this processor. */
-#define ARCH_LANDING 0u

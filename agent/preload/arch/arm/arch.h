@@ -52,6 +52,3 @@ static inline void arch_pause(void)
 /* Six words do not fit into registers, so thunks call the next function instead of jumping to it.
  */
 #define ARCH_THUNKS_CALL
-
-/* Functions are not patched on this processor. */
-#define ARCH_LANDING 0u

@@ -56,6 +56,3 @@ static inline void arch_pause(void)
 /* No personality routine: the next hook finds out that an exception has left one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
 #define ARCH_HEARS_EXCEPTIONS  0
-
-/* Functions are not patched on this processor. */
-#define ARCH_LANDING 0u

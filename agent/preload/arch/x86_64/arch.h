@@ -4,7 +4,6 @@
 #include <cpuid.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <x86intrin.h>
 
 #include "agent/unwind/unwind.h"
@@ -77,44 +76,3 @@ static inline void arch_pause(void)
  * exception passes that function. 0x1b: relative to the table, four bytes, signed. */
 #define ARCH_PERSONALITY(name) __asm__ volatile(".cfi_personality 0x1b, " name)
 #define ARCH_HEARS_EXCEPTIONS  1
-
-/* For patching (patch.c): a jump with a distance of 32 bits, e9, and how far it reaches for
- * certain. A function may begin with a landing mark, endbr64, of this many bytes. */
-#define ARCH_JUMP_BYTES 5
-#define ARCH_REACH	0x70000000u
-#define ARCH_LANDING	4u
-
-static inline void arch_put_jump(uint8_t *to, uintptr_t at, uintptr_t target)
-{
-	uint32_t distance = (uint32_t)(target - (at + ARCH_JUMP_BYTES));
-
-	to[0] = 0xe9;
-	memcpy(to + 1, &distance, sizeof(distance));
-}
-
-/* push %rbp; mov $number, %ebp; jmp *0(%rip), followed by the address where it jumps (patched.c).
- */
-#define ARCH_HOOK_BYTES 24
-
-void arch_patched(void);
-
-static inline void arch_put_hook(uint8_t *to, uint32_t number)
-{
-	static const uint8_t jump[6] = {0xff, 0x25};
-	uintptr_t target = (uintptr_t)arch_patched;
-
-	to[0] = 0x55;
-	to[1] = 0xbd;
-	memcpy(to + 2, &number, sizeof(number));
-	memcpy(to + 6, jump, sizeof(jump));
-	memcpy(to + 12, &target, sizeof(target));
-}
-
-/* From here on what was written as data is executed as code (AMD64 APM 2, 7.6.1: self-modifying
- * code). */
-static inline void arch_code_changed(void)
-{
-	unsigned a, b, c, d;
-
-	__cpuid(0, a, b, c, d);
-}

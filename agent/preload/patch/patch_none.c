@@ -1,5 +1,5 @@
 /* For processors whose instructions the agent cannot move: nothing is patched. See patch.h. */
-#include "agent/preload/allocators/patch.h"
+#include "agent/preload/patch/patch.h"
 
 #include <stddef.h>
 

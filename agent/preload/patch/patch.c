@@ -1,6 +1,6 @@
 /* Writes jumps to hooks over the first instructions of functions; see patch.h. The agent's data is
- * checked as far as a mistake in it could do harm. The bytes are those of arch.h. */
-#include "agent/preload/allocators/patch.h"
+ * checked as far as a mistake in it could do harm. The bytes are those of patch_code.h. */
+#include "agent/preload/patch/patch.h"
 
 #include <fcntl.h>
 #include <link.h>
@@ -10,9 +10,8 @@
 
 #include "agent/allocator_functions.h"
 #include "agent/preload/allocators/allocators.h"
-#include "agent/preload/start/start.h"
+#include "agent/preload/patch/patch_code.h"
 #include "agent/preload/system/sys.h"
-#include "arch.h"
 
 #include "agent/preload/poison.h"
 
@@ -27,7 +26,7 @@
  *	| to the hook, with its number | what was moved, and a jump back |
  */
 struct patch_slot {
-	uint8_t hook[ARCH_HOOK_BYTES];
+	uint8_t hook[PATCH_HOOK_BYTES];
 	uint8_t moved[RING_ENTRY_MOVED];
 };
 static_assert(sizeof(struct patch_slot) % 8 == 0, "slots are aligned");
@@ -42,7 +41,7 @@ struct program {
 
 struct ring_entry *patch_room(void)
 {
-	return start_early() ? sys_pages(ROOM) : NULL;
+	return sys_pages(ROOM);
 }
 
 void patch_room_done(struct ring_entry *entry)
@@ -95,7 +94,7 @@ static struct patch_slot *patch_find_place(const struct program *program, size_t
 		at -= STEP;
 		got = sys_map((void *)at, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
 			      -1);
-		if ((uintptr_t)got == at && program->code_end - at < ARCH_REACH)
+		if ((uintptr_t)got == at && program->code_end - at < PATCH_REACH)
 			return got;
 		if (got)
 			sys_call(SYS_munmap, got, size);
@@ -108,9 +107,9 @@ static bool patch_is_sound(const struct program *program, const struct ring_entr
 	uintptr_t at = program->bias + e->address;
 
 	return at >= program->code && at < program->code_end &&
-	       program->code_end - at >= e->length && e->length >= ARCH_JUMP_BYTES &&
+	       program->code_end - at >= e->length && e->length >= PATCH_JUMP_BYTES &&
 	       e->length <= RING_ENTRY_WAS &&
-	       e->moved_length + ARCH_JUMP_BYTES <= RING_ENTRY_MOVED &&
+	       e->moved_length + PATCH_JUMP_BYTES <= RING_ENTRY_MOVED &&
 	       e->function < ALLOCATOR_FUNCTIONS && !memcmp((const void *)at, e->was, e->length);
 }
 
@@ -132,7 +131,7 @@ static bool fill_moved(struct patch_slot *slot, const struct ring_entry *e, uint
 			return false;
 		memcpy(where, &distance, sizeof(distance));
 	}
-	arch_put_jump(slot->moved + e->moved_length, place + e->moved_length, at + e->length);
+	patch_put_jump(slot->moved + e->moved_length, place + e->moved_length, at + e->length);
 	return true;
 }
 
@@ -142,12 +141,12 @@ static bool patch_one(const struct program *program, const struct ring_entry *e,
 {
 	uintptr_t at = program->bias + e->address, moved = (uintptr_t)place->moved;
 	struct patch_slot slot = {0};
-	uint8_t jump[ARCH_JUMP_BYTES];
+	uint8_t jump[PATCH_JUMP_BYTES];
 
 	if (!patch_is_sound(program, e) || !fill_moved(&slot, e, at, moved))
 		return false;
-	arch_put_hook(slot.hook, allocators_patch(e->function, e->heap, at, moved));
-	arch_put_jump(jump, at, (uintptr_t)place);
+	patch_put_hook(slot.hook, allocators_add_own(e->function, e->heap, at, moved));
+	patch_put_jump(jump, at, (uintptr_t)place);
 	return write_code(program, (uintptr_t)place, &slot, sizeof(slot)) &&
 	       write_code(program, at, jump, sizeof(jump));
 }
@@ -169,7 +168,7 @@ unsigned patch_apply(const struct ring_entry *entry, unsigned count)
 	place = patch_find_place(&program, count * sizeof(*place));
 	for (unsigned i = 0; place && i < count; i++)
 		done += patch_one(&program, &entry[i], &place[i]);
-	arch_code_changed();
+	patch_code_changed();
 	sys_call(SYS_close, memory);
 	return done;
 }

@@ -18,7 +18,7 @@
 #include "proto/ring.h"
 
 /* These allocate and free memory for RING_ENTRIES_MAX entries. patch_room returns NULL if patching
- * is impossible, if it is too late (start_early), or if there is no memory. */
+ * is impossible, or if there is no memory. */
 struct ring_entry *patch_room(void);
 void patch_room_done(struct ring_entry *entry);
 

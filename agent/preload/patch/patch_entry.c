@@ -18,10 +18,10 @@
 
 __asm__(".text\n"
 	".p2align 4\n"
-	".globl arch_patched\n"
-	".hidden arch_patched\n"
-	".type arch_patched, @function\n"
-	"arch_patched:\n"
+	".globl patch_entry\n"
+	".hidden patch_entry\n"
+	".type patch_entry, @function\n"
+	"patch_entry:\n"
 	".cfi_startproc\n"
 	".cfi_def_cfa_offset 16\n"
 	".cfi_offset %rbp, -16\n"
@@ -55,4 +55,4 @@ __asm__(".text\n"
 	".cfi_def_cfa %rsp, 8\n"
 	"	ret\n"
 	".cfi_endproc\n"
-	".size arch_patched, . - arch_patched\n");
+	".size patch_entry, . - patch_entry\n");
