@@ -341,8 +341,3 @@ static const struct answer_field fragmentation_fields[] = {
 };
 #undef ANSWER_OF
 const struct answer fragmentation_answer = {"fragmentation", fragmentation_fields};
-
-void json_fragmentation(struct json *json, const struct fragmentation *f)
-{
-	json_members(json, &fragmentation_answer, f, NULL);
-}

@@ -41,4 +41,3 @@ struct flame_options {
 };
 /* Returns 0, -ENOMEM or -ECANCELED. */
 int json_flame(struct json *json, const struct tree *tree, const struct flame_options *options);
-void json_fragmentation(struct json *json, const struct fragmentation *fragmentation);

@@ -87,55 +87,49 @@ static void write_parameters(struct json *json, const struct route *route)
 	json_end(json, ']');
 }
 
-static void write_member(struct json *json, const char *name, const char *type, const char *about)
+static void close_objects(struct json *json, unsigned count)
+{
+	while (count--)
+		json_end(json, '}');
+}
+
+/* A member that is an object with a type, unless that is NULL, and a description. */
+static void write_described(struct json *json, const char *name, const char *type,
+			    const char *about)
 {
 	json_object(json, name);
-	json_string(json, "type", type);
+	if (type)
+		json_string(json, "type", type);
 	json_string(json, "description", about);
 	json_end(json, '}');
 }
 
-static void write_text_body(struct json *json)
+static void write_order(struct json *json, const struct route_parameter *members)
 {
-	json_object(json, "requestBody");
-	json_object(json, "content");
-	json_object(json, "text/plain");
-	json_object(json, "schema");
-	json_string(json, "type", "string");
-	json_string(json, "description", "statements of SQL");
-	json_end(json, '}');
-	json_end(json, '}');
-	json_end(json, '}');
-	json_end(json, '}');
-}
-
-static void write_file_body(struct json *json)
-{
-	json_object(json, "requestBody");
-	json_bool(json, "required", true);
-	json_object(json, "content");
-	json_object(json, "application/octet-stream");
-	json_end(json, '}');
-	json_end(json, '}');
-	json_end(json, '}');
-}
-
-static void write_order_body(struct json *json, const struct route_parameter *members)
-{
-	json_object(json, "requestBody");
-	json_bool(json, "required", true);
-	json_object(json, "content");
-	json_object(json, "application/json");
 	json_object(json, "schema");
 	json_string(json, "type", "object");
 	json_object(json, "properties");
 	for (const struct route_parameter *m = members; m->name; m++)
-		write_member(json, m->name, m->takes, m->about);
-	json_end(json, '}');
-	json_end(json, '}');
-	json_end(json, '}');
-	json_end(json, '}');
-	json_end(json, '}');
+		write_described(json, m->name, m->takes, m->about);
+	close_objects(json, 2);
+}
+
+static void write_body(struct json *json, const struct route *route)
+{
+	bool order = route->method == ROUTE_ORDER, file = route->method == ROUTE_FILE;
+
+	json_object(json, "requestBody");
+	if (order || file)
+		json_bool(json, "required", true);
+	json_object(json, "content");
+	json_object(json, order	 ? "application/json"
+			  : file ? "application/octet-stream"
+				 : "text/plain");
+	if (order)
+		write_order(json, route->body);
+	else if (!file)
+		write_described(json, "schema", "string", "statements of SQL");
+	close_objects(json, 3);
 }
 
 static void write_incomplete(struct json *json)
@@ -149,9 +143,7 @@ static void write_incomplete(struct json *json)
 		"object has it as its member \"incomplete\", too");
 	json_object(json, "schema");
 	json_string(json, "type", "string");
-	json_end(json, '}');
-	json_end(json, '}');
-	json_end(json, '}');
+	close_objects(json, 3);
 }
 
 static bool needs_token(const struct route *route)
@@ -188,19 +180,12 @@ static void write_responses(struct json *json, const struct route *route)
 	json_object(json, "content");
 	json_object(json, type);
 	write_schema(json, route);
-	json_end(json, '}');
-	json_end(json, '}');
-	json_end(json, '}');
-	json_object(json, "400");
-	json_string(json, "description",
-		    "{\"error\", \"parameter\"}: a parameter was not understood");
-	json_end(json, '}');
-	if (needs_token(route)) {
-		json_object(json, "401");
-		json_string(json, "description",
-			    "{\"error\"}: the token is missing, or is another one");
-		json_end(json, '}');
-	}
+	close_objects(json, 3);
+	write_described(json, "400", NULL,
+			"{\"error\", \"parameter\"}: a parameter was not understood");
+	if (needs_token(route))
+		write_described(json, "401", NULL,
+				"{\"error\"}: the token is missing, or is another one");
 	json_end(json, '}');
 }
 
@@ -239,12 +224,8 @@ static void write_method(struct json *json, const struct route *route, bool post
 	write_parameters(json, route);
 	if (needs_token(route))
 		write_security(json);
-	if (route->method == ROUTE_ORDER)
-		write_order_body(json, route->body);
-	else if (route->method == ROUTE_FILE)
-		write_file_body(json);
-	else if (post)
-		write_text_body(json);
+	if (post)
+		write_body(json, route);
 	write_responses(json, route);
 	json_end(json, '}');
 }
