@@ -22,7 +22,6 @@ wrong() { # STATUS TEXT ARG...
 }
 wrong 2 "deploy/board [OPTION...] ARCH"
 wrong 2 "there is no processor vax" vax
-wrong 2 "the library alone" mips64
 wrong 2 "behind amd64 may come musl" amd64 uclibc
 wrong 1 "nothing can be built for amd64 with musl yet" amd64 musl
 wrong 2 "there is no option --fast" --fast amd64

@@ -64,8 +64,7 @@ static void put_fde(size_t cie, unsigned function)
 /* With a table that is sorted, or to be read from its begin. */
 static struct unwind_module make(bool sorted)
 {
-	static const uint8_t cie[] = {16, 0,   0,   0, 0, 0,	0,  0, /* length, 0 */
-				      1,  'z', 'R', 0, 1, 0x78, 16, 1, UDATA8, 0, 0, 0};
+	static const uint8_t cie[] = {1, 'z', 'R', 0, 1, 0x78, 16, 1, UDATA8, 0, 0, 0};
 	uint8_t head[] = {1, UDATA8, sorted ? UDATA4 : OMITTED, sorted ? DATAREL_SDATA4 : OMITTED};
 	size_t frames;
 
@@ -73,7 +72,7 @@ static struct unwind_module make(bool sorted)
 	put(head, sizeof(head));
 	frames = 12 + (sorted ? 4 + 2 * 8 : 0);
 	image.cie = frames;
-	image.first = frames + sizeof(cie);
+	image.first = frames + 8 + sizeof(cie);
 	put_u64((uintptr_t)image.bytes + frames);
 	if (sorted) {
 		put_u32(2);
@@ -82,6 +81,8 @@ static struct unwind_module make(bool sorted)
 			put_u32((uint32_t)image.first + f * FDE_SIZE);
 		}
 	}
+	put_u32(4 + sizeof(cie)); /* length */
+	put_u32(0);
 	put(cie, sizeof(cie));
 	put_fde(frames, 0);
 	put_fde(frames, 1);
