@@ -50,21 +50,21 @@
  * trust the ring: it reads each word once, checks it, and never follows a pointer from the ring.
  *
  * Byte order and word size: the layout is the same on all processors. Fields have a fixed width and
- * natural alignment; addresses take 64 bits. All words are in the byte order of the program. The
- * ring_hello tells the agent this order before the agent writes its first word: its `magic` reads
- * backwards in the other order. The agent reads rings of both orders, so a program that runs under
- * an emulator is recorded by the agent of the real machine. Only notes that the program never reads
- * are in the agent's own order: ring_account except `incarnation`, and ring_slice from `thread` to
- * `thread_passed`.
+ * natural alignment; addresses take 64 bits. All words are in the byte order of the machine, which
+ * agent and program share. An agent refuses a program whose hello has the other order (its `magic`
+ * reads backwards), as an emulator may run it: the agent of that processor, run in the same way,
+ * records it.
  */
 #include <stdint.h>
 #include <assert.h>
 
-#define RING_MAGIC	    0x474e4952u /* "RING" read as little-endian */
-#define RING_VERSION	    1
-#define RING_HEADER_SIZE    4096
-#define RING_STREAM_ID_SIZE 16
-#define RING_STAMP_SLACK_NS 50000
+#define RING_MAGIC	       0x474e4952u /* "RING" read as little-endian */
+#define RING_MAGIC_OTHER_ORDER 0x52494e47u /* as it is read in the other byte order */
+#define RING_ORDER_MARK	       0x01020304u /* byte_order in hello and header */
+#define RING_VERSION	       1
+#define RING_HEADER_SIZE       4096
+#define RING_STREAM_ID_SIZE    16
+#define RING_STAMP_SLACK_NS    50000
 
 /* Longest stack of a record: `keep` has 12 bits and `count` 10. */
 #define RING_MAX_KEEP  4095
@@ -548,8 +548,8 @@ static_assert(sizeof(struct ring_module) == 88, "layout of struct ring_module");
  * with '@' is abstract. The inode keeps a child that has inherited only the variable from using
  * another socket with the same number. The answer to an accepted hello carries the ring's
  * descriptor. The agent takes the identity of its peer from the socket's credentials, not from the
- * hello. Both messages are in the program's byte order, except for a RING_WAIT that the agent sends
- * before it has received the hello: this one is in the agent's byte order.
+ * hello. Agent and program have one byte order: where the magic is RING_MAGIC_OTHER_ORDER, the
+ * agent refuses the program, and the program expects nothing.
  */
 enum ring_answer_kind {
 	RING_ACCEPTED = 1,

@@ -211,7 +211,8 @@ int target_read(pid_t pid, struct target_info *ret)
 
 void target_believe(struct target_info *info, const struct target_said *said)
 {
-	const char *name = machine_name(said->machine, said->pointer_bits, said->big_endian);
+	bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__; /* as the agent itself */
+	const char *name = machine_name(said->machine, said->pointer_bits, big);
 
 	if (!said->machine || (said->pointer_bits != 32 && said->pointer_bits != 64))
 		return;
@@ -221,7 +222,7 @@ void target_believe(struct target_info *info, const struct target_said *said)
 		info->architecture = name;
 	}
 	info->pointer_bits = said->pointer_bits;
-	info->big_endian = said->big_endian;
+	info->big_endian = big;
 	if (said->page_size >= PAGE_LEAST && said->page_size <= PAGE_MOST &&
 	    !(said->page_size & (said->page_size - 1)))
 		info->page_size = said->page_size;

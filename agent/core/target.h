@@ -40,7 +40,6 @@ struct target_said {
 	uint32_t machine; /* e_machine of ELF; 0: not reported */
 	uint32_t pointer_bits;
 	uint32_t page_size;
-	bool big_endian;
 };
 
 /* How a process ended: enum EndKind and its details. */

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "agent/core/clock.h"
-#include "agent/ring/ring_words.h"
 #include "base/ban.h"
 
 /* Connections not yet accepted: a program that finds the queue full continues unrecorded. */
@@ -164,19 +163,6 @@ static int handshake_receive(struct handshake_client *c, struct ring_hello *ret)
 	return keep_settings(c, settings, (size_t)n - sizeof(*ret));
 }
 
-void handshake_turn(struct ring_hello *h)
-{
-	h->magic = ring_turn32(true, h->magic);
-	h->version = ring_turn32(true, h->version);
-	h->byte_order = ring_turn32(true, h->byte_order);
-	h->pointer_bits = ring_turn32(true, h->pointer_bits);
-	h->pid = ring_turn32(true, h->pid);
-	h->flags = ring_turn32(true, h->flags);
-	h->machine = __builtin_bswap16(h->machine);
-	h->page_shift = __builtin_bswap16(h->page_shift);
-	h->parent_event = ring_turn64(true, h->parent_event);
-}
-
 static void client_readable(uv_poll_t *poll, int status, int events)
 {
 	struct handshake_client *c = poll->data;
@@ -191,12 +177,6 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	c->asked = true;
-	c->swapped = hello.magic == ring_turn32(true, RING_MAGIC);
-	if (c->swapped) {
-		handshake_turn(&hello);
-		/* The program's executable is for another processor. */
-		hello.flags &= ~RING_HELLO_EARLY;
-	}
 	c->flags = hello.flags;
 	uv_poll_stop(poll); /* the connection ends with the answer */
 	c->handshake->asked(c->handshake->context, c, &hello);
@@ -289,15 +269,13 @@ int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
 	return uv_poll_start(&h->poll, UV_READABLE, handshake_connection);
 }
 
-/* Makes an answer in the program's byte order. */
-static struct ring_answer answer_of(const struct handshake_client *c, enum ring_answer_kind kind,
-				    uint32_t flags, uint64_t size)
+static struct ring_answer answer_of(enum ring_answer_kind kind, uint32_t flags, uint64_t size)
 {
-	return (struct ring_answer){.magic = ring_turn32(c->swapped, RING_MAGIC),
-				    .version = ring_turn32(c->swapped, RING_VERSION),
-				    .kind = ring_turn32(c->swapped, kind),
-				    .flags = ring_turn32(c->swapped, flags),
-				    .size = ring_turn64(c->swapped, size)};
+	return (struct ring_answer){.magic = RING_MAGIC,
+				    .version = RING_VERSION,
+				    .kind = kind,
+				    .flags = flags,
+				    .size = size};
 }
 
 void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind)
@@ -308,7 +286,7 @@ void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind)
 int handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
 			  uint64_t size, const struct ring_entry *entry, uint32_t count)
 {
-	struct ring_answer answer = answer_of(c, kind, c->follow ? RING_ANSWER_FOLLOW : 0, size);
+	struct ring_answer answer = answer_of(kind, c->follow ? RING_ANSWER_FOLLOW : 0, size);
 	struct iovec data[2] = {
 		{.iov_base = &answer, .iov_len = sizeof(answer)},
 		{.iov_base = (void *)(uintptr_t)entry, .iov_len = count * sizeof(*entry)}};
@@ -336,7 +314,7 @@ int handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind
 
 void handshake_wait(struct handshake_client *c)
 {
-	const struct ring_answer answer = answer_of(c, RING_WAIT, 0, 0);
+	const struct ring_answer answer = answer_of(RING_WAIT, 0, 0);
 
 	if (c->waits)
 		return;
@@ -346,7 +324,7 @@ void handshake_wait(struct handshake_client *c)
 
 void handshake_say(struct handshake_client *c, const char *text)
 {
-	struct ring_answer answer = answer_of(c, RING_SAY, 0, 0);
+	struct ring_answer answer = answer_of(RING_SAY, 0, 0);
 	size_t length = strlen(text);
 	struct iovec data[2] = {{.iov_base = &answer, .iov_len = sizeof(answer)},
 				{.iov_base = (void *)(uintptr_t)text,

@@ -28,7 +28,6 @@ struct handshake_client {
 	pid_t pid;
 	uid_t uid;
 	uint32_t flags; /* RING_HELLO_*, reported by the program */
-	bool swapped;	/* the program has the other byte order, and gets its answer in that */
 	bool follow;	/* for the answer: fork children must ask, too */
 	char *settings; /* NAME=VALUE, each with its NUL; freed with the place */
 	size_t settings_length;
@@ -40,15 +39,12 @@ struct handshake {
 	int fd;	   /* listening; -1: none */
 	bool full; /* no place is free: further connections wait in the socket's queue */
 	struct handshake_client client[HANDSHAKE_CLIENTS];
-	/* A program asks. The callee answers now, or later with handshake_answer. The hello is in
-	 * the agent's byte order. */
+	/* A program asks. The callee answers now, or later with handshake_answer. */
 	void (*asked)(void *context, struct handshake_client *client,
 		      const struct ring_hello *hello);
 	void *context;
 };
 
-/* Converts a hello from the other byte order. */
-void handshake_turn(struct ring_hello *hello);
 /* Makes a socket address of a path. A path that begins with '@' is abstract. Returns 0 or
  * -ENAMETOOLONG. */
 struct sockaddr_un;

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/ring/ring_words.h"
 #include "base/ban.h"
 
 #define CROWD_MAX	   484
@@ -202,32 +201,31 @@ static void fill_header(struct ring_memory *ring, const struct layout *l,
 			const struct ring_settings *s)
 {
 	struct ring_header *h = ring->header;
-	const bool swapped = s->swapped;
 
-	ring_put32(swapped, &h->magic, RING_MAGIC);
-	ring_put32(swapped, &h->version, RING_VERSION);
-	ring_put64(swapped, &h->size, l->size);
-	ring_put64(swapped, &h->slices_offset, RING_HEADER_SIZE);
-	ring_put32(swapped, &h->slices_most, l->slices);
-	ring_put64(swapped, &h->modules_offset, l->modules_offset);
-	ring_put64(swapped, &h->modules_size, l->modules_size);
-	ring_put64(swapped, &h->set_offset, l->set_offset);
-	ring_put64(swapped, &h->set_lines, l->set_size / sizeof(struct ring_set_line));
-	ring_put32(swapped, &h->counter, s->counter);
-	ring_put32(swapped, &h->unflagged, s->emulated != 0);
-	ring_put64(swapped, &h->data_offset, l->data_offset);
+	h->magic = RING_MAGIC;
+	h->version = RING_VERSION;
+	h->size = l->size;
+	h->slices_offset = RING_HEADER_SIZE;
+	h->slices_most = l->slices;
+	h->modules_offset = l->modules_offset;
+	h->modules_size = l->modules_size;
+	h->set_offset = l->set_offset;
+	h->set_lines = l->set_size / sizeof(struct ring_set_line);
+	h->counter = s->counter;
+	h->unflagged = s->emulated != 0;
+	h->data_offset = l->data_offset;
 	memcpy(h->stream, s->stream, sizeof(h->stream));
 	memcpy(h->home.mark, s->mark, sizeof(h->home.mark));
-	ring_put32(swapped, &h->control, 1);
-	ring_put32(swapped, &h->mode, s->mode);
-	ring_put32(swapped, &h->policy, s->policy);
-	ring_put32(swapped, &h->block_max_ms, s->block_max_ms);
-	ring_put64(swapped, &h->sample_interval, s->sample_interval);
-	ring_put32(swapped, &h->frees_have_stacks, s->frees_have_stacks);
-	ring_put32(swapped, &h->depth_limit, s->depth_limit);
-	ring_put32(swapped, &h->verify, s->verify);
-	ring_put32(swapped, &h->heartbeat, 1);
-	ring_put32(swapped, &h->account.incarnation, 1);
+	h->control = 1;
+	h->mode = s->mode;
+	h->policy = s->policy;
+	h->block_max_ms = s->block_max_ms;
+	h->sample_interval = s->sample_interval;
+	h->frees_have_stacks = s->frees_have_stacks;
+	h->depth_limit = s->depth_limit;
+	h->verify = s->verify;
+	h->heartbeat = 1;
+	h->account.incarnation = 1;
 }
 
 /* Computes where the slices of the next step are. offer_slices announces them to the program when
@@ -249,10 +247,11 @@ static void place_slices(struct ring_memory *ring, const struct layout *l)
 static void offer_slices(struct ring_memory *ring, uint32_t from)
 {
 	for (uint32_t n = from; n < ring->slice_count; n++) {
-		ring_put64(ring->swapped, &ring->slices[n].data_offset, ring->extent[n].offset);
-		ring_put64(ring->swapped, &ring->slices[n].words, ring->extent[n].words);
+		__atomic_store_n(&ring->slices[n].data_offset, ring->extent[n].offset,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&ring->slices[n].words, ring->extent[n].words, __ATOMIC_RELAXED);
 	}
-	ring_release32(ring->swapped, &ring->header->slice_count, ring->slice_count);
+	__atomic_store_n(&ring->header->slice_count, ring->slice_count, __ATOMIC_RELEASE);
 }
 
 static void take_mapping(struct ring_memory *ring, const struct layout *l, void *memory)
@@ -349,7 +348,6 @@ int ring_memory_open(struct ring_memory *ring, const struct ring_shape *shape,
 
 	if (r < 0)
 		return r;
-	ring->swapped = settings->swapped;
 	fill_header(ring, &l, settings);
 	place_slices(ring, &l);
 	offer_slices(ring, 0);
@@ -387,27 +385,22 @@ static int ring_memory_check_file(int fd, const struct layout *l)
 static bool header_fits(const struct ring_memory *ring, const struct layout *l)
 {
 	const struct ring_header *h = ring->header;
-	const bool swapped = ring->swapped;
-	uint32_t incarnation = ring_get32(swapped, &h->account.incarnation);
+	uint32_t incarnation = __atomic_load_n(&h->account.incarnation, __ATOMIC_RELAXED);
 
-	return ring_get32(swapped, &h->magic) == RING_MAGIC &&
-	       ring_get32(swapped, &h->version) == RING_VERSION &&
-	       ring_get64(swapped, &h->size) == l->size &&
-	       ring_get64(swapped, &h->slices_offset) == RING_HEADER_SIZE &&
-	       ring_get32(swapped, &h->slices_most) == l->slices &&
-	       ring_get64(swapped, &h->modules_offset) == l->modules_offset &&
-	       ring_get64(swapped, &h->modules_size) == l->modules_size &&
-	       ring_get64(swapped, &h->set_offset) == l->set_offset &&
-	       ring_get64(swapped, &h->set_lines) == l->set_size / sizeof(struct ring_set_line) &&
-	       ring_get64(swapped, &h->data_offset) == l->data_offset && h->account.lockable == 1 &&
-	       incarnation > 0 && incarnation < RING_INCARNATION_MAX;
+	return h->magic == RING_MAGIC && h->version == RING_VERSION && h->size == l->size &&
+	       h->slices_offset == RING_HEADER_SIZE && h->slices_most == l->slices &&
+	       h->modules_offset == l->modules_offset && h->modules_size == l->modules_size &&
+	       h->set_offset == l->set_offset &&
+	       h->set_lines == l->set_size / sizeof(struct ring_set_line) &&
+	       h->data_offset == l->data_offset && h->account.lockable == 1 && incarnation > 0 &&
+	       incarnation < RING_INCARNATION_MAX;
 }
 
 /* Positions and sizes are computed; the header is only compared with them. Returns the number of
  * steps that the header claims, or 0 if it is invalid. */
 static uint32_t steps_told(const struct ring_memory *ring, const struct layout *l)
 {
-	uint32_t count = ring_get32(ring->swapped, &ring->header->slice_count);
+	uint32_t count = __atomic_load_n(&ring->header->slice_count, __ATOMIC_RELAXED);
 
 	for (uint32_t k = 0; k < l->steps; k++)
 		if (l->step[k].slices_end == count)
@@ -420,9 +413,10 @@ static bool slices_fit(struct ring_memory *ring, const struct layout *l, uint32_
 	while (ring->steps < steps)
 		place_slices(ring, l);
 	for (uint32_t n = 0; n < ring->slice_count; n++)
-		if (ring_get64(ring->swapped, &ring->slices[n].data_offset) !=
+		if (__atomic_load_n(&ring->slices[n].data_offset, __ATOMIC_RELAXED) !=
 			    ring->extent[n].offset ||
-		    ring_get64(ring->swapped, &ring->slices[n].words) != ring->extent[n].words)
+		    __atomic_load_n(&ring->slices[n].words, __ATOMIC_RELAXED) !=
+			    ring->extent[n].words)
 			return false;
 	return true;
 }
@@ -444,7 +438,6 @@ int ring_memory_adopt(struct ring_memory *ring, const struct ring_shape *shape, 
 		return r;
 	}
 	take_mapping(ring, &l, memory);
-	ring->swapped = ring_get32(true, &ring->header->magic) == RING_MAGIC;
 	steps = header_fits(ring, &l) ? steps_told(ring, &l) : 0;
 	if (!steps || back_steps(ring, &l, 0, steps) < 0 || !slices_fit(ring, &l, steps)) {
 		ring_memory_close(ring);

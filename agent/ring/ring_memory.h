@@ -35,7 +35,6 @@ struct ring_memory {
 	 * header. */
 	uint32_t slice_count; /* backed slices */
 	uint32_t steps;	      /* backed steps */
-	bool swapped;	      /* the ring's words have the other byte order (ring_words.h) */
 	uint64_t modules_size;
 	struct ring_extent {
 		uint64_t offset;
@@ -60,7 +59,6 @@ struct ring_settings {
 	uint32_t verify;
 	/* enum ring_clock that stamps may use, besides RING_CLOCK_MONOTONIC. */
 	uint32_t counter;
-	bool swapped;	/* the program has the other byte order */
 	pid_t emulated; /* the process, if an emulator runs it; else 0 */
 };
 

@@ -11,26 +11,11 @@
 
 #include "base/ban.h"
 
-static void ring_modules_turn(struct ring_module *m)
-{
-	m->length = __builtin_bswap32(m->length);
-	m->kind = __builtin_bswap16(m->kind);
-	m->path_length = __builtin_bswap16(m->path_length);
-	m->id = __builtin_bswap32(m->id);
-	m->epoch = __builtin_bswap32(m->epoch);
-	m->print = __builtin_bswap32(m->print);
-	m->stamp = __builtin_bswap64(m->stamp);
-	m->bias = __builtin_bswap64(m->bias);
-	m->start = __builtin_bswap64(m->start);
-	m->end = __builtin_bswap64(m->end);
-}
-
 /* Puts a load into the run, whose announcement is `length` bytes at `at` of the channel. Returns 0
  * or -EBADMSG. */
 static int put_load(struct ring_source *s, struct run *run, const struct ring_module *m,
 		    const uint8_t *at, uint32_t length)
 {
-	const bool swapped = s->ring->swapped;
 	const uint64_t *words = (const uint64_t *)(const void *)(at + sizeof(*m));
 	size_t segments = (size_t)m->segment_count * sizeof(m->segment[0]);
 	struct run_module *to = &s->module;
@@ -55,10 +40,10 @@ static int put_load(struct ring_source *s, struct run *run, const struct ring_mo
 	memcpy(s->module_build_id, m->build_id, m->build_id_length);
 	for (uint32_t i = 0; i < m->segment_count && i < MODULE_SEGMENTS_MAX; i++)
 		to->segment[to->segment_count++] = (struct run_segment){
-			.address = ring_get64(swapped, words + 4 * i),
-			.size = ring_get64(swapped, words + 4 * i + 1),
-			.file_offset = ring_get64(swapped, words + 4 * i + 2),
-			.flags = ring_get64(swapped, words + 4 * i + 3),
+			.address = __atomic_load_n(words + 4 * i, __ATOMIC_RELAXED),
+			.size = __atomic_load_n(words + 4 * i + 1, __ATOMIC_RELAXED),
+			.file_offset = __atomic_load_n(words + 4 * i + 2, __ATOMIC_RELAXED),
+			.flags = __atomic_load_n(words + 4 * i + 3, __ATOMIC_RELAXED),
 		};
 	run_put(run, RUN_LOAD, RUN_NO_LANE, to->time_ns)->module = to;
 	return 0;
@@ -95,7 +80,7 @@ static int next(struct ring_source *s, struct run *run, uint64_t left, uint32_t 
 
 	*ret_length = 0;
 	memcpy(&first, at, sizeof(first));
-	length = ring_turn32(s->ring->swapped, first.length);
+	length = first.length;
 	if (first.kind == RING_MODULE_PAD) {
 		if (in_piece > left)
 			return -EBADMSG;
@@ -108,20 +93,17 @@ static int next(struct ring_source *s, struct run *run, uint64_t left, uint32_t 
 	if (length < sizeof(m))
 		return -EBADMSG;
 	memcpy(&m, at, sizeof(m));
-	if (s->ring->swapped)
-		ring_modules_turn(&m);
 	return ring_modules_put(s, run, &m, at, length);
 }
 
 bool ring_read_module(struct ring_source *s, struct run *run)
 {
 	struct ring_header *h = s->ring->header;
-	const bool swapped = s->ring->swapped;
-	uint64_t head = ring_acquire64(swapped, &h->modules_head);
+	uint64_t head = __atomic_load_n(&h->modules_head, __ATOMIC_ACQUIRE);
 	uint32_t length;
 
 	/* What was read before is taken now. */
-	ring_release64(swapped, &h->modules_tail, s->modules_tail);
+	__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
 	if (head < s->modules_tail || head - s->modules_tail > s->ring->modules_size || head % 8) {
 		s->records_damaged++;
 		s->modules_tail = head &= ~UINT64_C(7);
@@ -131,6 +113,6 @@ bool ring_read_module(struct ring_source *s, struct run *run)
 		s->modules_tail = length ? s->modules_tail + length : head;
 	}
 	if (!run->count)
-		ring_release64(swapped, &h->modules_tail, s->modules_tail);
+		__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
 	return run->count;
 }

@@ -17,7 +17,7 @@ void ring_turn(struct capture_source *source, bool away)
 	 * absence. */
 	if (away)
 		s->back = clock_stamp(s->clock) + clock_ticks(s->clock, BACK_NS);
-	ring_raise32(s->ring->swapped, &s->ring->header->heartbeat);
+	__atomic_fetch_add(&s->ring->header->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
 void ring_begin_image(struct capture_source *source, uint32_t image,
@@ -27,7 +27,7 @@ void ring_begin_image(struct capture_source *source, uint32_t image,
 
 	s->emulated = target_emulated(target);
 	s->ring->header->account.image = image;
-	ring_put32(s->ring->swapped, &s->ring->header->filtered, RING_FILTERED_NOT);
+	__atomic_store_n(&s->ring->header->filtered, RING_FILTERED_NOT, __ATOMIC_RELAXED);
 	s->ready = false;
 }
 
@@ -38,10 +38,10 @@ void ring_obey(struct capture_source *source, const struct capture_orders *order
 	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
 	struct ring_header *h = ring->header;
 
-	ring_put64(ring->swapped, &h->sample_interval, orders->sample_interval);
-	ring_put32(ring->swapped, &h->resume, orders->resume);
-	ring_put32(ring->swapped, &h->mode, orders->mode);
-	ring_raise32(ring->swapped, &h->control);
+	__atomic_store_n(&h->sample_interval, orders->sample_interval, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->resume, orders->resume, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->mode, orders->mode, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);
 }
 
 struct capture_bell ring_sleep(struct capture_source *source)
@@ -51,7 +51,7 @@ struct capture_bell ring_sleep(struct capture_source *source)
 	struct capture_bell bell = {
 		.word = &h->doorbell,
 		.value = __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE),
-		.polled = ring_get32(ring->swapped, &h->strict) & RING_STRICT_POLLED,
+		.polled = __atomic_load_n(&h->strict, __ATOMIC_RELAXED) & RING_STRICT_POLLED,
 	};
 
 	__atomic_store_n(&h->sleeping, 1, __ATOMIC_SEQ_CST);
@@ -69,30 +69,29 @@ void ring_ask(struct capture_source *source)
 {
 	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
 
-	ring_raise32(ring->swapped, &ring->header->allocator.asked);
-	ring_raise32(ring->swapped, &ring->header->control);
+	__atomic_fetch_add(&ring->header->allocator.asked, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&ring->header->control, 1, __ATOMIC_RELEASE);
 }
 
 void ring_filtered(struct capture_source *source, const struct filters *seen)
 {
 	struct ring_source *s = (struct ring_source *)source;
 	struct ring_header *h = s->ring->header;
-	const bool swapped = s->ring->swapped;
 
-	if (!s->ready || s->foreign || ring_get32(swapped, &h->filtered) ||
-	    (seen->count <= ring_acquire32(swapped, &h->filters) && !seen->strict))
+	if (!s->ready || s->foreign || __atomic_load_n(&h->filtered, __ATOMIC_RELAXED) ||
+	    (seen->count <= __atomic_load_n(&h->filters, __ATOMIC_ACQUIRE) && !seen->strict))
 		return;
-	ring_lift64(swapped, &h->tick, clock_stamp(s->clock));
-	ring_put32(swapped, &h->filtered,
-		   seen->strict ? RING_FILTERED_STRICT : RING_FILTERED_CALLS);
-	ring_raise32(swapped, &h->control);
+	ring_source_lift(&h->tick, clock_stamp(s->clock));
+	__atomic_store_n(&h->filtered, seen->strict ? RING_FILTERED_STRICT : RING_FILTERED_CALLS,
+			 __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);
 }
 
 void ring_detach(struct capture_source *source)
 {
 	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
 
-	ring_release32(ring->swapped, &ring->header->detached, 1);
+	__atomic_store_n(&ring->header->detached, 1, __ATOMIC_RELEASE);
 	/* Makes each thread check `detached`. */
-	ring_raise32(ring->swapped, &ring->header->control);
+	__atomic_fetch_add(&ring->header->control, 1, __ATOMIC_RELEASE);
 }

@@ -9,15 +9,14 @@
 
 #include "base/ban.h"
 
-void ring_reader_init(struct ring_reader *r, struct ring_slice *slice, void *data, uint64_t words,
-		      bool swapped)
+void ring_reader_init(struct ring_reader *r, struct ring_slice *slice, void *data, uint64_t words)
 {
-	*r = (struct ring_reader){.slice = slice, .data = data, .words = words, .swapped = swapped};
+	*r = (struct ring_reader){.slice = slice, .data = data, .words = words};
 }
 
 int ring_reader_look(struct ring_reader *r)
 {
-	uint64_t head = ring_acquire64(r->swapped, &r->slice->head);
+	uint64_t head = __atomic_load_n(&r->slice->head, __ATOMIC_ACQUIRE);
 
 	if (head < r->tail || head - r->tail > r->words)
 		return -EBADMSG;
@@ -111,14 +110,6 @@ int ring_reader_peek_rare(struct ring_reader *r, uint64_t word0, struct ring_rec
 	return read_aux(r, word0, rec) ? -EBADMSG : 1;
 }
 
-void ring_reader_turn(const struct ring_reader *r, const struct ring_record *rec)
-{
-	uint64_t *words = r->data + (rec->words - r->data);
-
-	for (uint32_t i = 0; i < rec->length; i++)
-		__atomic_store_n(words + i, ring_get64(true, words + i), __ATOMIC_RELAXED);
-}
-
 void ring_reader_release(struct ring_reader *r)
 {
 	uint64_t wanted;
@@ -128,16 +119,16 @@ void ring_reader_release(struct ring_reader *r)
 	r->told = r->tail;
 	/* The writer sets `wanted` and then reads `tail`. With sequentially consistent accesses at
 	 * least one side sees the other's store, so no wakeup is lost. */
-	__atomic_store_n(&r->slice->tail, ring_turn64(r->swapped, r->tail), __ATOMIC_SEQ_CST);
-	wanted = ring_turn64(r->swapped, __atomic_load_n(&r->slice->wanted, __ATOMIC_SEQ_CST));
+	__atomic_store_n(&r->slice->tail, r->tail, __ATOMIC_SEQ_CST);
+	wanted = __atomic_load_n(&r->slice->wanted, __ATOMIC_SEQ_CST);
 	if (!wanted || r->tail < wanted)
 		return;
-	ring_raise32(r->swapped, &r->slice->tail_futex);
+	__atomic_fetch_add(&r->slice->tail_futex, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &r->slice->tail_futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void ring_reader_resync(struct ring_reader *r)
 {
-	r->tail = r->head = ring_acquire64(r->swapped, &r->slice->head);
+	r->tail = r->head = __atomic_load_n(&r->slice->head, __ATOMIC_ACQUIRE);
 	ring_reader_release(r);
 }

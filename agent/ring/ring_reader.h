@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/ring/ring_words.h"
 #include "proto/columns.h"
 #include "proto/event.h"
 #include "proto/ring.h"
@@ -25,8 +24,7 @@ struct ring_record {
 	uint32_t count;
 	uint32_t pcs_at;
 	uint32_t length; /* words */
-	/* Shared with the program: read each word once, except word 0, which `word0` has. In the
-	 * program's byte order until ring_reader_native. */
+	/* Shared with the program: read each word once, except word 0, which `word0` has. */
 	const uint64_t *words;
 	uint64_t word0;
 	uint64_t stamp;
@@ -55,19 +53,17 @@ struct ring_reader {
 	uint64_t tail; /* position up to which records were read */
 	uint64_t head; /* as of the last look */
 	uint64_t told; /* the tail that the program knows */
-	/* The program's words have the other byte order (ring_words.h). */
-	bool swapped;
 };
 
 /* Starts to read a slice that was just claimed: both positions are 0. */
 void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, void *data,
-		      uint64_t words, bool swapped);
+		      uint64_t words);
 /* Reads a new `head`. Returns 0, or -EBADMSG if it is invalid (continue with
  * ring_reader_resync). */
 int ring_reader_look(struct ring_reader *reader);
 static inline uint64_t ring_reader_word(const struct ring_reader *r, uint64_t position)
 {
-	return ring_get64(r->swapped, &r->data[position & (r->words - 1)]);
+	return __atomic_load_n(&r->data[position & (r->words - 1)], __ATOMIC_RELAXED);
 }
 
 /* Returns the largest size of a record at `tail`, in words: up to head, and up to the end of the
@@ -79,8 +75,7 @@ static inline uint64_t ring_reader_room(const struct ring_reader *r)
 	return published < in_piece ? published : in_piece;
 }
 
-/* Reads the event whose head is `rec`. Its words must be in the agent's byte order
- * (ring_reader_native). */
+/* Reads the event whose head is `rec`. */
 static inline void ring_reader_event(const struct ring_record *rec, struct ring_event *ret)
 {
 	const uint64_t *at = rec->words + 3;
@@ -115,7 +110,7 @@ static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_re
 
 	if (!published)
 		return 0;
-	word0 = ring_get64(r->swapped, words);
+	word0 = __atomic_load_n(words, __ATOMIC_RELAXED);
 	/* The next records are in the other core's cache. */
 	__builtin_prefetch(&r->data[(tail + RING_AHEAD) & (r->words - 1)]);
 	rec->kind = (uint8_t)ring_kind(word0);
@@ -133,7 +128,7 @@ static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_re
 		return -EBADMSG;
 	rec->words = words;
 	rec->word0 = word0;
-	rec->stamp = ring_get64(r->swapped, words + 2);
+	rec->stamp = __atomic_load_n(words + 2, __ATOMIC_RELAXED);
 	return 1;
 }
 
@@ -142,16 +137,6 @@ static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_re
 static inline const uint64_t *ring_reader_pcs(const struct ring_record *record)
 {
 	return record->words + record->pcs_at;
-}
-
-/* Converts the words of an event to the agent's byte order, in the ring. Code that reads `words`
- * afterwards sees the agent's order. */
-void ring_reader_turn(const struct ring_reader *reader, const struct ring_record *record);
-static inline void ring_reader_native(const struct ring_reader *reader,
-				      const struct ring_record *record)
-{
-	if (__builtin_expect(reader->swapped, 0))
-		ring_reader_turn(reader, record);
 }
 
 static inline void ring_reader_skip(struct ring_reader *reader, const struct ring_record *record)

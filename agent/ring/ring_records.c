@@ -135,7 +135,6 @@ static __attribute__((noinline)) void ring_records_take_event(struct ring_source
 	bool sized = event_traits[rec->kind].sized, moves = rec->class == EVENT_CLASS_REALLOCATION;
 	struct ring_event more;
 
-	ring_reader_native(&l->reader, rec);
 	ring_reader_event(rec, &more);
 	ring_records_put_head(to, index, rec->word0, rec->class, event_ns(s, rec->stamp), l->epoch);
 	to->address = more.address;
@@ -218,7 +217,7 @@ static void ring_records_take(struct ring_source *s, struct run *run, uint32_t i
 	struct ring_lane *l = &s->lane[index];
 	bool rare = l->cut_awaited || l->next.class == EVENT_CLASS_NONE;
 
-	if (!rare && is_plain(l->next.word0) && !l->reader.swapped) {
+	if (!rare && is_plain(l->next.word0)) {
 		take_plain(s, run, index, until);
 		return;
 	}

@@ -8,7 +8,7 @@ enum capture_need ring_need(struct capture_source *source)
 {
 	struct ring_source *s = (struct ring_source *)source;
 
-	s->wants_seen = ring_acquire32(s->ring->swapped, &s->ring->header->wants);
+	s->wants_seen = __atomic_load_n(&s->ring->header->wants, __ATOMIC_ACQUIRE);
 	return s->active_count >= s->ring->slice_count	     ? CAPTURE_MUST
 	       : s->active_count + 1 >= s->ring->slice_count ? CAPTURE_WISHES
 	       : s->wants_seen != s->wants_heard	     ? CAPTURE_WISHES
@@ -29,7 +29,7 @@ void ring_hear_wants(struct capture_source *source, bool refused)
 
 	s->wants_heard = s->wants_seen;
 	if (refused)
-		ring_release32(s->ring->swapped, &s->ring->header->refused, s->wants_seen);
+		__atomic_store_n(&s->ring->header->refused, s->wants_seen, __ATOMIC_RELEASE);
 }
 
 /* The answer is guarded by a sequence number, which is odd while the program writes. It is read
@@ -39,17 +39,16 @@ uint32_t ring_answer(const struct capture_source *source, uint32_t after,
 {
 	const struct ring_source *s = (const struct ring_source *)source;
 	const struct ring_allocator *shared = &s->ring->header->allocator;
-	const bool swapped = s->ring->swapped;
-	uint32_t sequence = ring_acquire32(swapped, &shared->sequence);
+	uint32_t sequence = __atomic_load_n(&shared->sequence, __ATOMIC_ACQUIRE);
 	uint64_t end_ns;
 
 	if (!s->ready || sequence == after || sequence & 1)
 		return 0;
-	ret->time_ns = ring_stream_ns(s, ring_get64(swapped, &shared->stamp[0]));
-	end_ns = ring_stream_ns(s, ring_get64(swapped, &shared->stamp[1]));
+	ret->time_ns = ring_stream_ns(s, __atomic_load_n(&shared->stamp[0], __ATOMIC_RELAXED));
+	end_ns = ring_stream_ns(s, __atomic_load_n(&shared->stamp[1], __ATOMIC_RELAXED));
 	ret->took_ns = ring_grown(end_ns, ret->time_ns);
 	for (unsigned i = 0; i < RING_ALLOCATOR_FIGURES; i++)
-		ret->figure[i] = ring_get64(swapped, &shared->figure[i]);
+		ret->figure[i] = __atomic_load_n(&shared->figure[i], __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return ring_get32(swapped, &shared->sequence) == sequence ? sequence : 0;
+	return __atomic_load_n(&shared->sequence, __ATOMIC_RELAXED) == sequence ? sequence : 0;
 }

@@ -13,13 +13,13 @@
 #define WAITED_LOOK_NS	100000000 /* between two looks at all lanes */
 #define SETTLE_ITEMS	5	  /* that settling a lane puts into a run at most */
 
-struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shared)
+struct ring_losses ring_losses_read(const struct ring_losses *shared)
 {
 	return (struct ring_losses){
-		.events = ring_get64(swapped, &shared->events),
-		.allocations = ring_get64(swapped, &shared->allocations),
-		.frees = ring_get64(swapped, &shared->frees),
-		.bytes = ring_get64(swapped, &shared->bytes),
+		.events = __atomic_load_n(&shared->events, __ATOMIC_RELAXED),
+		.allocations = __atomic_load_n(&shared->allocations, __ATOMIC_RELAXED),
+		.frees = __atomic_load_n(&shared->frees, __ATOMIC_RELAXED),
+		.bytes = __atomic_load_n(&shared->bytes, __ATOMIC_RELAXED),
 	};
 }
 
@@ -60,8 +60,8 @@ static void put_waits(struct ring_source *s, struct run *run, uint32_t index, bo
 {
 	struct ring_lane *l = &s->lane[index];
 	const struct ring_slice *slice = l->reader.slice;
-	uint64_t waited = ring_acquire64(s->ring->swapped, &slice->waited_ns);
-	uint64_t stamp = ring_get64(s->ring->swapped, &slice->waited_stamp);
+	uint64_t waited = __atomic_load_n(&slice->waited_ns, __ATOMIC_ACQUIRE);
+	uint64_t stamp = __atomic_load_n(&slice->waited_stamp, __ATOMIC_RELAXED);
 	uint64_t more = ring_grown(waited, l->waited_ns);
 
 	if (more < WAITED_LEAST_NS ||
@@ -104,7 +104,7 @@ static void ring_settle_put_rest(struct ring_source *s, struct run *run, uint32_
 				 uint64_t events)
 {
 	struct ring_lane *l = &s->lane[index];
-	struct ring_losses lost = ring_losses_read(s->ring->swapped, &l->reader.slice->lost), rest;
+	struct ring_losses lost = ring_losses_read(&l->reader.slice->lost), rest;
 	uint64_t from_ns = ring_stream_ns(s, l->last_stamp), to_ns = ring_stream_ns(s, s->looked);
 
 	if (l->cut_awaited) {
@@ -126,8 +126,8 @@ static void ring_settle_settle(struct ring_source *s, struct run *run, uint32_t 
 {
 	struct ring_lane *l = &s->lane[index];
 	const struct ring_slice *slice = l->reader.slice;
-	uint64_t events = ring_get64(s->ring->swapped, &slice->events);
-	uint64_t not_sampled = ring_get64(s->ring->swapped, &slice->not_sampled);
+	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
+	uint64_t not_sampled = __atomic_load_n(&slice->not_sampled, __ATOMIC_RELAXED);
 	struct capture_counts more;
 
 	ring_settle_put_rest(s, run, index, events);
@@ -183,8 +183,10 @@ static void free_lane(struct ring_source *s, struct run *run, uint32_t index)
 	else
 		ring_account_end(s, index);
 	run_put(run, RUN_LEFT, index, 0);
-	ring_release64(s->ring->swapped, settled,
-		       ring_get64(s->ring->swapped, settled) + l->counted + l->counted_not_sampled);
+	__atomic_store_n(settled,
+			 __atomic_load_n(settled, __ATOMIC_RELAXED) + l->counted +
+				 l->counted_not_sampled,
+			 __ATOMIC_RELEASE);
 	ring_slice_free(l->reader.slice);
 	l->active = false;
 }
@@ -221,8 +223,8 @@ struct capture_counts ring_count_lane(struct capture_source *source, uint32_t la
 
 	if (!l->active)
 		return (struct capture_counts){0};
-	not_sampled = ring_acquire64(s->ring->swapped, &l->reader.slice->not_sampled);
-	return ring_settle_grow(l, ring_acquire64(s->ring->swapped, &l->reader.slice->events),
+	not_sampled = __atomic_load_n(&l->reader.slice->not_sampled, __ATOMIC_ACQUIRE);
+	return ring_settle_grow(l, __atomic_load_n(&l->reader.slice->events, __ATOMIC_ACQUIRE),
 				not_sampled);
 }
 
@@ -232,9 +234,9 @@ struct capture_totals ring_totals(const struct capture_source *source)
 	const struct ring_header *h = s->ring->header;
 
 	return (struct capture_totals){
-		.samples_refused = ring_get64(s->ring->swapped, &h->samples_refused),
-		.stacks_unknown = ring_get32(s->ring->swapped, &h->stacks_unknown),
-		.namespaces = ring_get32(s->ring->swapped, &h->namespaces),
+		.samples_refused = __atomic_load_n(&h->samples_refused, __ATOMIC_RELAXED),
+		.stacks_unknown = __atomic_load_n(&h->stacks_unknown, __ATOMIC_RELAXED),
+		.namespaces = __atomic_load_n(&h->namespaces, __ATOMIC_RELAXED),
 		.before = s->before,
 		.unready = !s->ready,
 	};
@@ -243,15 +245,14 @@ struct capture_totals ring_totals(const struct capture_source *source)
 uint64_t ring_count_untold(const struct capture_source *source)
 {
 	const struct ring_source *s = (const struct ring_source *)source;
-	const bool swapped = s->ring->swapped;
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
 		const struct ring_lane *l = &s->lane[i];
 		const struct ring_slice *slice = &s->ring->slices[i];
 
-		if (ring_acquire32(swapped, &slice->state) >= RING_SLICE_OWNED)
-			sum += ring_grown(ring_get64(swapped, &slice->events),
+		if (__atomic_load_n(&slice->state, __ATOMIC_ACQUIRE) >= RING_SLICE_OWNED)
+			sum += ring_grown(__atomic_load_n(&slice->events, __ATOMIC_RELAXED),
 					  l->active ? l->counted : 0);
 	}
 	return sum;

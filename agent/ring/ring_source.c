@@ -20,13 +20,12 @@
 static void ring_source_read_header(struct ring_source *s)
 {
 	const struct ring_header *h = s->ring->header;
-	const bool swapped = s->ring->swapped;
-	uint32_t order = ring_acquire32(swapped, &h->byte_order);
-	uint32_t kind = ring_get32(swapped, &h->clock);
-	uint32_t word = ring_get32(swapped, &h->owner_word_offset);
+	uint32_t order = __atomic_load_n(&h->byte_order, __ATOMIC_ACQUIRE);
+	uint32_t kind = __atomic_load_n(&h->clock, __ATOMIC_RELAXED);
+	uint32_t word = __atomic_load_n(&h->owner_word_offset, __ATOMIC_RELAXED);
 
 	s->ready = order != 0;
-	s->before = ring_get64(swapped, &h->before);
+	s->before = __atomic_load_n(&h->before, __ATOMIC_RELAXED);
 	s->foreign = order && order != RING_ORDER_MARK;
 	s->owner_word = word <= OWNER_SIZE - 4 ? word & ~3u : 0;
 	s->clock =
@@ -72,36 +71,34 @@ void ring_lane_begin(struct ring_source *s, uint32_t index)
 	struct ring_slice *slice = &s->ring->slices[index];
 	const struct ring_extent *extent = &s->ring->extent[index];
 	struct ring_lane *l = &s->lane[index];
-	const bool swapped = s->ring->swapped;
-	uint32_t incarnation = ring_get32(swapped, &slice->incarnation);
+	uint32_t incarnation = __atomic_load_n(&slice->incarnation, __ATOMIC_RELAXED);
 
 	*l = (struct ring_lane){
 		.active = true,
-		.tid = ring_get32(swapped, &slice->owner_tid),
+		.tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED),
 		.restarts = true,
-		.last_stamp = ring_get64(swapped, &slice->claim_stamp),
-		.first = ring_get64(swapped, &slice->thread_first),
+		.last_stamp = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED),
+		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
 		.cut_awaited = s->incarnation > 1 && incarnation != s->incarnation,
 	};
 	s->active[s->active_count++] = index;
 	ring_reader_init(&l->reader, slice, (uint8_t *)s->ring->header + extent->offset,
-			 extent->words, swapped);
+			 extent->words);
 	if (l->cut_awaited) {
-		l->waited_ns = ring_acquire64(swapped, &slice->waited_ns);
+		l->waited_ns = __atomic_load_n(&slice->waited_ns, __ATOMIC_ACQUIRE);
 		l->reader.tail = l->reader.head = l->reader.told =
-			ring_get64(swapped, &slice->tail);
+			__atomic_load_n(&slice->tail, __ATOMIC_RELAXED);
 	}
 }
 
 static void lane_claim(struct ring_source *s, struct run *run, uint32_t index)
 {
 	const struct ring_slice *slice = &s->ring->slices[index];
-	const bool swapped = s->ring->swapped;
-	uint64_t claimed = ring_get64(swapped, &slice->claim_stamp);
+	uint64_t claimed = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED);
 	struct run_item *item = run_put(run, RUN_THREAD, index, ring_stream_ns(s, claimed));
 
-	item->thread.tid = ring_get32(swapped, &slice->owner_tid);
-	if (ring_get64(swapped, &slice->thread_first))
+	item->thread.tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED))
 		item->flags = RUN_CONTINUES;
 	memcpy(item->thread.name, slice->name, sizeof(item->thread.name));
 	item->thread.name[sizeof(item->thread.name) - 1] = 0;
@@ -143,12 +140,12 @@ static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_
  * /proc no longer has the thread. The latter is checked once per search. */
 static bool owner_gone(const struct ring_source *s, const struct ring_lane *l)
 {
-	const bool swapped = s->ring->swapped;
 	uint32_t *word = (uint32_t *)(void *)(l->reader.slice->owner + s->owner_word);
 
-	if (ring_acquire32(swapped, word) & FUTEX_OWNER_DIED)
+	if (__atomic_load_n(word, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED)
 		return true;
-	if (!s->emulated || ring_get32(swapped, &s->ring->header->pid) != (uint32_t)s->emulated)
+	if (!s->emulated ||
+	    __atomic_load_n(&s->ring->header->pid, __ATOMIC_RELAXED) != (uint32_t)s->emulated)
 		return false;
 	return l->dead || (s->looks_itself && !target_thread_exists(s->emulated, (pid_t)l->tid));
 }
@@ -165,10 +162,9 @@ static bool ring_source_is_known(const struct ring_source *s, uint32_t tid)
  * after the search had passed it. */
 static bool is_ahead(const struct ring_source *s, const struct ring_slice *slice)
 {
-	const bool swapped = s->ring->swapped;
 
-	return !s->takes_ahead && ring_get64(swapped, &slice->thread_first) &&
-	       !ring_source_is_known(s, ring_get32(swapped, &slice->owner_tid));
+	return !s->takes_ahead && __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED) &&
+	       !ring_source_is_known(s, __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED));
 }
 
 /* Returns false if the run is full. */
@@ -177,8 +173,7 @@ static bool lane_look(struct ring_source *s, struct run *run, uint32_t index, bo
 {
 	struct ring_slice *slice = &s->ring->slices[index];
 	struct ring_lane *l = &s->lane[index];
-	const bool swapped = s->ring->swapped;
-	uint32_t state = ring_acquire32(swapped, &slice->state);
+	uint32_t state = __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
 	uint64_t entered;
 
 	if (!l->active) {
@@ -197,7 +192,7 @@ static bool lane_look(struct ring_source *s, struct run *run, uint32_t index, bo
 	s->moved |= !l->left && state == RING_SLICE_LEFT;
 	l->left = state == RING_SLICE_LEFT;
 	l->dead = final || owner_gone(s, l);
-	entered = ring_acquire64(swapped, &slice->entered);
+	entered = __atomic_load_n(&slice->entered, __ATOMIC_ACQUIRE);
 	if (ring_reader_look(&l->reader) < 0)
 		ring_lane_damaged(s, run, index);
 	lane_bound(s, l, entered, now);
@@ -247,7 +242,7 @@ static bool take_up(struct ring_source *s, struct run *run)
  * before the next try. */
 static bool look_at_slices(struct ring_source *s, struct run *run, bool final, uint64_t now)
 {
-	uint32_t claims = ring_acquire32(s->ring->swapped, &s->ring->header->claims);
+	uint32_t claims = __atomic_load_n(&s->ring->header->claims, __ATOMIC_ACQUIRE);
 	uint64_t since = s->looked - s->searched;
 	bool done;
 
@@ -278,7 +273,7 @@ static bool look_at_slices(struct ring_source *s, struct run *run, bool final, u
 static bool alone(const struct ring_source *s)
 {
 	return s->active_count == 1 &&
-	       ring_acquire32(s->ring->swapped, &s->ring->header->claims) == s->claims;
+	       __atomic_load_n(&s->ring->header->claims, __ATOMIC_ACQUIRE) == s->claims;
 }
 
 /* Puts the losses of threads without a slice into the run, as they were at the look. */
@@ -300,9 +295,9 @@ static uint64_t least_stamp(struct ring_source *s)
 	uint64_t slack = clock_ticks(s->clock, RING_STAMP_SLACK_NS), tick;
 	uint64_t now = s->looked > slack ? s->looked - slack : 0;
 
-	if (!(ring_acquire32(s->ring->swapped, &h->strict) & RING_STRICT_TICKS))
+	if (!(__atomic_load_n(&h->strict, __ATOMIC_ACQUIRE) & RING_STRICT_TICKS))
 		return now;
-	tick = ring_lift64(s->ring->swapped, &h->tick, s->looked);
+	tick = ring_source_lift(&h->tick, s->looked);
 	return tick < now ? tick : now;
 }
 
@@ -316,7 +311,7 @@ static bool ring_source_look(struct ring_source *s, struct run *run, bool final)
 		ring_source_read_header(s);
 	if (!s->ready || s->foreign)
 		return true;
-	no_slice = ring_losses_read(s->ring->swapped, &s->ring->header->no_slice);
+	no_slice = ring_losses_read(&s->ring->header->no_slice);
 	s->looked = clock_stamp(s->clock);
 	if (clock_strayed(s->clock, s->looked)) { /* the machine has slept */
 		clock_update(s->counter);
@@ -416,12 +411,12 @@ static bool ring_filling(const struct capture_source *source)
 	const struct ring_source *s = (const struct ring_source *)source;
 
 	if (s->ready && !s->foreign &&
-	    ring_acquire32(s->ring->swapped, &s->ring->header->claims) != s->claims)
+	    __atomic_load_n(&s->ring->header->claims, __ATOMIC_ACQUIRE) != s->claims)
 		return true;
 	for (uint32_t i = 0; i < s->active_count; i++) {
 		const struct ring_reader *r = &s->lane[s->active[i]].reader;
 
-		if (ring_get64(r->swapped, &r->slice->head) - r->tail > r->words / 2)
+		if (__atomic_load_n(&r->slice->head, __ATOMIC_RELAXED) - r->tail > r->words / 2)
 			return true;
 	}
 	return false;

@@ -160,7 +160,18 @@ static inline size_t ring_source_memory(const struct ring_source *source)
 
 /* Resets everything but the memory, for a stream that began at `start_ns` (CLOCK_MONOTONIC). */
 void ring_source_clear(struct ring_source *source, uint64_t start_ns);
-/* Gives a slice back to the program, as if new: all zeros, which works in any byte order. */
+/* Raises a counter to `least` if it is smaller. Returns its old value. */
+static inline uint64_t ring_source_lift(uint64_t *shared, uint64_t least)
+{
+	uint64_t was = __atomic_load_n(shared, __ATOMIC_SEQ_CST);
+
+	while (was < least && !__atomic_compare_exchange_n(shared, &was, least, true,
+							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		;
+	return was;
+}
+
+/* Gives a slice back to the program, as if new: all zeros. */
 void ring_slice_free(struct ring_slice *slice);
 /* Makes an owned slice a lane. */
 void ring_lane_begin(struct ring_source *source, uint32_t index);
@@ -224,7 +235,7 @@ uint32_t ring_answer(const struct capture_source *source, uint32_t after,
 		     struct capture_allocator *ret);
 
 /* ring_settle.c: reads a sum of losses from the ring. */
-struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shared);
+struct ring_losses ring_losses_read(const struct ring_losses *shared);
 /* Settles slices whose owners are gone and that are completely read, and frees those that are
  * settled. Returns false if nothing was left to do. Else the run must be taken before this is
  * called again. */

@@ -87,7 +87,7 @@ void ring_account_end(struct ring_source *s, uint32_t index)
 	next.lost += c->lost;
 	next.not_sampled += c->not_sampled;
 	next.slice = index + 1;
-	next.generation = ring_get32(s->ring->swapped, &s->ring->slices[index].generation);
+	next.generation = __atomic_load_n(&s->ring->slices[index].generation, __ATOMIC_RELAXED);
 	a->gone[(turn + 1) & 1] = next;
 	__atomic_store_n(&a->turn, turn + 1, __ATOMIC_RELEASE);
 }
@@ -101,32 +101,31 @@ struct part {
 	uint64_t delivered, lost, passed, first;
 };
 
-static bool ring_takeup_is_taken(bool swapped, const struct ring_slice *slice)
+static bool ring_takeup_is_taken(const struct ring_slice *slice)
 {
-	uint32_t state = ring_acquire32(swapped, &slice->state);
+	uint32_t state = __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
 
 	return state == RING_SLICE_OWNED || state == RING_SLICE_LEFT;
 }
 
-static struct part ring_takeup_part_of(bool swapped, const struct ring_slice *slice)
+static struct part ring_takeup_part_of(const struct ring_slice *slice)
 {
 	return (struct part){
 		.thread = __atomic_load_n(&slice->thread, __ATOMIC_ACQUIRE),
-		.tid = ring_get32(swapped, &slice->owner_tid),
+		.tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED),
 		.delivered = __atomic_load_n(&slice->thread_delivered, __ATOMIC_RELAXED),
 		.lost = __atomic_load_n(&slice->thread_lost, __ATOMIC_RELAXED),
 		.passed = __atomic_load_n(&slice->thread_passed, __ATOMIC_RELAXED),
-		.first = ring_get64(swapped, &slice->thread_first),
+		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
 	};
 }
 
 /* Returns true if no more events were delivered than the thread has begun. A left slice is exempt:
  * the thread has continued elsewhere. */
-static bool part_sound(bool swapped, const struct part *p, const struct ring_slice *slice,
-		       uint32_t threads)
+static bool part_sound(const struct part *p, const struct ring_slice *slice, uint32_t threads)
 {
-	uint64_t events = ring_get64(swapped, &slice->events);
-	bool left = ring_get32(swapped, &slice->state) == RING_SLICE_LEFT;
+	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
+	bool left = __atomic_load_n(&slice->state, __ATOMIC_RELAXED) == RING_SLICE_LEFT;
 
 	return p->thread <= threads && p->delivered < COUNT_MAX && p->lost < COUNT_MAX &&
 	       p->passed < COUNT_MAX && p->first < COUNT_MAX && events < COUNT_MAX &&
@@ -141,8 +140,7 @@ static bool counted_elsewhere(const struct ring_source *s, uint32_t index, const
 		const struct ring_slice *slice = &s->ring->slices[i];
 		uint64_t sum;
 
-		if (i == index || !ring_takeup_is_taken(s->ring->swapped, slice) ||
-		    slice->thread != p->thread)
+		if (i == index || !ring_takeup_is_taken(slice) || slice->thread != p->thread)
 			continue;
 		sum = slice->thread_delivered + slice->thread_lost;
 		if (sum > p->delivered + p->lost || (sum == p->delivered + p->lost && i < index))
@@ -165,20 +163,19 @@ static bool losses_sound(const struct ring_losses *l)
 
 static int sum_slices(struct ring_source *s, struct ring_inheritance *in)
 {
-	const bool swapped = s->ring->swapped;
 
 	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
 		struct ring_slice *slice = &s->ring->slices[i];
-		struct part p = ring_takeup_part_of(swapped, slice);
+		struct part p = ring_takeup_part_of(slice);
 
-		if (!ring_takeup_is_taken(swapped, slice) || !p.thread)
+		if (!ring_takeup_is_taken(slice) || !p.thread)
 			continue;
 		if (in->gone.slice == i + 1 &&
-		    in->gone.generation == ring_get32(swapped, &slice->generation)) {
+		    in->gone.generation == __atomic_load_n(&slice->generation, __ATOMIC_RELAXED)) {
 			ring_slice_free(slice);
 			continue;
 		}
-		if (!part_sound(swapped, &p, slice, in->account.threads))
+		if (!part_sound(&p, slice, in->account.threads))
 			return -EBADMSG;
 		if (counted_elsewhere(s, i, &p))
 			continue;
@@ -193,7 +190,6 @@ static int inherit(struct ring_source *s, struct ring_inheritance *in)
 	struct ring_account *a = &in->account;
 
 	*in = (struct ring_inheritance){.account = s->ring->header->account};
-	a->incarnation = ring_turn32(s->ring->swapped, a->incarnation);
 	in->gone = a->gone[a->turn & 1];
 	in->delivered = in->gone.delivered;
 	in->lost = in->gone.lost + a->no_slice.events;
@@ -216,7 +212,7 @@ int ring_source_adopt(struct ring_source *s, int lock, const uint8_t *mark,
 	if (memcmp(h->home.mark, mark, RING_MARK_SIZE) != 0)
 		r = -EXDEV;
 	else
-		r = ring_get32(s->ring->swapped, &h->detached) ? -ESTALE : inherit(s, ret);
+		r = __atomic_load_n(&h->detached, __ATOMIC_RELAXED) ? -ESTALE : inherit(s, ret);
 	if (r < 0) {
 		ring_memory_close(s->ring);
 		return r;
@@ -226,19 +222,18 @@ int ring_source_adopt(struct ring_source *s, int lock, const uint8_t *mark,
 	s->taken_up = false;
 	s->no_slice = ret->account.no_slice;
 	s->away_ns = s->no_slice_ns = ret->account.watermark_ns;
-	s->modules_tail = ring_acquire64(s->ring->swapped, &h->modules_head) & ~UINT64_C(7);
+	s->modules_tail = __atomic_load_n(&h->modules_head, __ATOMIC_ACQUIRE) & ~UINT64_C(7);
 	return 0;
 }
 
 void ring_source_begin(struct ring_source *s)
 {
 	struct ring_header *h = s->ring->header;
-	const bool swapped = s->ring->swapped;
 
-	ring_release64(swapped, &h->modules_tail, s->modules_tail);
-	ring_put32(swapped, &h->sleeping, 0);
-	ring_release32(swapped, &h->account.incarnation, s->incarnation);
-	ring_raise32(swapped, &h->control);
+	__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
+	__atomic_store_n(&h->sleeping, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->account.incarnation, s->incarnation, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);
 }
 
 /* Restores the counts of events before the thread's oldest slice: no counter of the program
@@ -262,16 +257,15 @@ static void count_earlier(const struct ring_source *s, const struct part *p,
 bool ring_lane_take_up(struct ring_source *s, struct run *run, uint32_t index)
 {
 	const struct ring_slice *slice = &s->ring->slices[index];
-	const bool swapped = s->ring->swapped;
-	struct part p = ring_takeup_part_of(swapped, slice);
+	struct part p = ring_takeup_part_of(slice);
 	struct ring_lane *l = &s->lane[index];
 	const struct thread *thread = threads_find(s->source.threads, p.tid);
 	struct run_item *item;
 
-	if (l->active || !ring_takeup_is_taken(swapped, slice) || !p.thread)
+	if (l->active || !ring_takeup_is_taken(slice) || !p.thread)
 		return false;
 	/* It was valid at the first look, so the program has changed it. */
-	if (!part_sound(swapped, &p, slice, THREADS_MAX))
+	if (!part_sound(&p, slice, THREADS_MAX))
 		p = (struct part){.tid = p.tid};
 	item = run_put(run, RUN_RESUME, index, 0);
 	item->thread.tid = p.tid;
@@ -347,7 +341,6 @@ void ring_lane_drop(struct ring_source *s, struct run *run, uint32_t index)
 	struct ring_lane *l = &s->lane[index];
 
 	if (l->next.class != EVENT_CLASS_NONE) {
-		ring_reader_native(&l->reader, &l->next);
 		add_event(&l->announced, &l->next);
 	} else if (l->next.kind == RING_LOST) {
 		add_losses(&l->announced, &l->next.lost);

@@ -79,9 +79,9 @@ static void cell_close(struct cell *c)
  * the counts are only as honest as the program. */
 static void cell_tell(struct agent *a, struct cell *c, struct session *s)
 {
-	struct ring_losses n = ring_losses_read(c->swapped, &c->header->no_slice);
+	struct ring_losses n = ring_losses_read(&c->header->no_slice);
 	struct unrecorded u = {.pid = (uint32_t)c->pid,
-			       .counted = !c->partly,
+			       .counted = true,
 			       .events = n.events,
 			       .allocations = n.allocations,
 			       .frees = n.frees,
@@ -117,20 +117,19 @@ static int cell_map(struct cell *c)
 static void cells_fill(const struct cell *c, const struct ring_settings *s)
 {
 	struct ring_header *h = c->header;
-	const bool swapped = c->swapped;
 
-	ring_put32(swapped, &h->magic, RING_MAGIC);
-	ring_put32(swapped, &h->version, RING_VERSION);
-	ring_put64(swapped, &h->size, RING_HEADER_SIZE);
-	ring_put64(swapped, &h->slices_offset, RING_HEADER_SIZE);
-	ring_put64(swapped, &h->modules_offset, RING_HEADER_SIZE);
-	ring_put64(swapped, &h->set_offset, RING_HEADER_SIZE);
-	ring_put64(swapped, &h->data_offset, RING_HEADER_SIZE);
+	h->magic = RING_MAGIC;
+	h->version = RING_VERSION;
+	h->size = RING_HEADER_SIZE;
+	h->slices_offset = RING_HEADER_SIZE;
+	h->modules_offset = RING_HEADER_SIZE;
+	h->set_offset = RING_HEADER_SIZE;
+	h->data_offset = RING_HEADER_SIZE;
 	memcpy(h->stream, c->parent, sizeof(h->stream));
-	ring_put32(swapped, &h->control, 1);
-	ring_put32(swapped, &h->mode, s->mode == RING_OFF ? RING_OFF : RING_FULL);
-	ring_put32(swapped, &h->policy, RING_COUNT);
-	ring_put32(swapped, &h->account.incarnation, 1);
+	h->control = 1;
+	h->mode = s->mode == RING_OFF ? RING_OFF : RING_FULL;
+	h->policy = RING_COUNT;
+	h->account.incarnation = 1;
 }
 
 static struct cell *cell_of(struct agent *a, pid_t pid, uint64_t start_ticks)
@@ -142,7 +141,7 @@ static struct cell *cell_of(struct agent *a, pid_t pid, uint64_t start_ticks)
 	return NULL;
 }
 
-static struct cell *cell_new(struct agent *a, const struct target_info *target, bool swapped,
+static struct cell *cell_new(struct agent *a, const struct target_info *target,
 			     const struct session *parent)
 {
 	struct cell *c = NULL;
@@ -154,7 +153,6 @@ static struct cell *cell_new(struct agent *a, const struct target_info *target, 
 		return NULL;
 	c->pid = target->pid;
 	c->start_ticks = target->start_ticks;
-	c->swapped = swapped;
 	memcpy(c->parent, parent->stream.id, sizeof(c->parent));
 	cells_fill(c, &a->settings.each.ring);
 	return c;
@@ -194,16 +192,14 @@ void cells_turn_away(struct agent *a, struct handshake_client *client,
 		c = cell_of(a, target.pid, target.start_ticks);
 		if (!c && !is_told(a, target.pid, target.start_ticks)) {
 			a->turned_away++;
-			c = cell_new(a, &target, client->swapped, parent);
+			c = cell_new(a, &target, parent);
 		}
 		if (!c)
 			tell_uncounted(a, parent, &target);
-		else if (c->swapped == client->swapped)
-			memcpy(c->name, target.comm, sizeof(c->name));
 		else
-			c->partly = true;
+			memcpy(c->name, target.comm, sizeof(c->name));
 	}
-	if (!c || c->swapped != client->swapped)
+	if (!c)
 		handshake_answer(client, RING_BUSY);
 	else
 		handshake_answer_with(client, RING_COUNTED, c->fd, RING_HEADER_SIZE, NULL, 0);

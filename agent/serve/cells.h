@@ -38,8 +38,6 @@ struct cell {
 	int fd;
 	pid_t pid;
 	uint64_t start_ticks;
-	bool swapped;
-	bool partly; /* a later image of the process can't be counted here */
 	uint8_t parent[STREAM_ID_SIZE];
 	char name[16];
 };

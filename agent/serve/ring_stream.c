@@ -45,9 +45,9 @@ int ring_stream_open(struct stream *s, struct ring_source *source, const struct 
 static void past_orders(const struct ring_memory *ring, struct stream_past *past)
 {
 	const struct ring_header *h = ring->header;
-	uint32_t mode = ring_get32(ring->swapped, &h->mode);
-	uint32_t resume = ring_get32(ring->swapped, &h->resume);
-	uint64_t interval = ring_get64(ring->swapped, &h->sample_interval);
+	uint32_t mode = __atomic_load_n(&h->mode, __ATOMIC_RELAXED);
+	uint32_t resume = __atomic_load_n(&h->resume, __ATOMIC_RELAXED);
+	uint64_t interval = __atomic_load_n(&h->sample_interval, __ATOMIC_RELAXED);
 
 	mode = mode <= RING_SAMPLE ? mode : RING_FULL;
 	past->orders = (struct capture_orders){
@@ -57,7 +57,7 @@ static void past_orders(const struct ring_memory *ring, struct stream_past *past
 						  : RING_FULL,
 		.sample_interval = interval < RING_INTERVAL_MAX ? interval : RING_INTERVAL_MAX,
 	};
-	past->frees_have_stacks = ring_get32(ring->swapped, &h->frees_have_stacks) != 0;
+	past->frees_have_stacks = __atomic_load_n(&h->frees_have_stacks, __ATOMIC_RELAXED) != 0;
 }
 
 /* What the program reported to the previous agent. */
@@ -66,10 +66,9 @@ static struct target_said past_said(const struct ring_memory *ring)
 	const struct ring_header *h = ring->header;
 
 	return (struct target_said){
-		.machine = ring_get32(ring->swapped, &h->machine),
-		.pointer_bits = ring_get32(ring->swapped, &h->pointer_bits),
-		.page_size = ring_get32(ring->swapped, &h->page_size),
-		.big_endian = ring_big_endian(ring->swapped),
+		.machine = __atomic_load_n(&h->machine, __ATOMIC_RELAXED),
+		.pointer_bits = __atomic_load_n(&h->pointer_bits, __ATOMIC_RELAXED),
+		.page_size = __atomic_load_n(&h->page_size, __ATOMIC_RELAXED),
 	};
 }
 

@@ -186,26 +186,22 @@ int session_attach(struct agent *a, const struct target_info *target,
 	return r;
 }
 
-static struct target_said said_in(const struct handshake_client *client,
-				  const struct ring_hello *hello)
+static struct target_said said_in(const struct ring_hello *hello)
 {
 	return (struct target_said){
 		.machine = hello->machine,
 		.pointer_bits = hello->pointer_bits,
 		.page_size = hello->page_shift < 32 ? 1u << hello->page_shift : 0,
-		.big_endian = ring_big_endian(client->swapped),
 	};
 }
 
-static int session_open_stream(struct agent *a, struct session *s,
-			       const struct handshake_client *client,
-			       const struct target_info *target, const struct ring_hello *hello)
+static int session_open_stream(struct agent *a, struct session *s, const struct target_info *target,
+			       const struct ring_hello *hello)
 {
-	struct stream_settings settings = {.agent_id = a->id, .said = said_in(client, hello)};
+	struct stream_settings settings = {.agent_id = a->id, .said = said_in(hello)};
 	struct ring_settings ring = s->settings.ring;
 	int r;
 
-	ring.swapped = client->swapped;
 	memcpy(ring.mark, a->mark, sizeof(ring.mark));
 	if (hello->flags & RING_HELLO_FORKED) {
 		settings.parent_stream = hello->parent_stream;
@@ -251,7 +247,7 @@ static enum ring_answer_kind session_begin(struct agent *a, struct session *s,
 		session_give(s);
 		return RING_REFUSED;
 	}
-	r = session_open_stream(a, s, client, target, hello);
+	r = session_open_stream(a, s, target, hello);
 	if (r < 0) {
 		a->ringless = true;
 		log_error("can't make a ring for pid %d: %s", (int)target->pid, strerror(-r));
@@ -339,22 +335,10 @@ static void next_image(struct session *s, struct handshake_client *client,
 	handshake_wait(client);
 	s->waiting = client;
 	pthread_mutex_lock(&s->stream.lock);
-	s->stream.said = said_in(client, hello);
+	s->stream.said = said_in(hello);
 	s->stream.exec_pending = true;
 	pthread_mutex_unlock(&s->stream.lock);
 	drain_kick(&s->agent->drain);
-}
-
-/* A ring keeps the byte order of its first image. After an exec, an image of the other byte order
- * can't use it. */
-static bool same_order(const struct session *s, const struct handshake_client *client)
-{
-	if (!session_ring(s) || s->ring.ring->swapped == client->swapped)
-		return true;
-	log_warn("pid %d runs a program of the other byte order now, which can't go on in the "
-		 "recording of the one before: it is not recorded",
-		 (int)client->pid);
-	return false;
 }
 
 static enum ring_answer_kind decide(struct agent *a, struct handshake_client *client,
@@ -364,10 +348,14 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 	struct session *s;
 
 	*ret = NULL;
+	if (hello->magic == RING_MAGIC_OTHER_ORDER && access_may(&a->settings.access, client->fd))
+		log_warn("pid %d has the other byte order than this agent, and is not recorded: "
+			 "build an agent for its processor (docs/boards.md)",
+			 (int)client->pid);
 	if (hello->magic != RING_MAGIC || hello->version != RING_VERSION)
 		return RING_BAD_VERSION;
 	if (hello->byte_order != RING_ORDER_MARK)
-		return RING_REFUSED; /* the mark has neither of the two byte orders */
+		return RING_REFUSED;
 	if (target_read(client->pid, &target) < 0) {
 		if ((!a->only || client->pid == a->only || a->settings.each.follow) &&
 		    access_may(&a->settings.access, client->fd))
@@ -379,8 +367,7 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 		*ret = s;
 		return stream_state(&s->stream) != STREAM_LIVE || s->waiting || s->detaching
 			       ? RING_BUSY
-		       : same_order(s, client) ? RING_ACCEPTED
-					       : RING_REFUSED;
+			       : RING_ACCEPTED;
 	}
 	if (!welcome(a, client, &target) || !allowed(a, client) || a->stopping)
 		return RING_REFUSED;

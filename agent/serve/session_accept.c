@@ -123,7 +123,7 @@ void session_accept(struct session *s, struct handshake_client *client)
 void session_check_patches(const struct session *s)
 {
 	const struct ring_header *h = session_ring(s);
-	uint32_t patched = h ? ring_get32(s->ring.ring->swapped, &h->patched) : 0;
+	uint32_t patched = h ? __atomic_load_n(&h->patched, __ATOMIC_RELAXED) : 0;
 
 	if (patched < s->patches)
 		log_warn("%s has an allocator linked into it, and %u of its %u functions could not "

@@ -109,7 +109,7 @@ static void look_at_slice(struct recorder *r, uint32_t i)
 	if (!reader->slice)
 		ring_reader_init(reader, slice,
 				 (uint8_t *)r->ring->header + r->ring->extent[i].offset,
-				 r->ring->extent[i].words, false);
+				 r->ring->extent[i].words);
 	if (ring_reader_look(reader) < 0)
 		errx(1, "slice %u is damaged", i);
 }

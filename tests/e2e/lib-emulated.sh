@@ -1,7 +1,8 @@
 # Programs of another processor under the recorder, beside this machine's agent:   . "$(dirname "$0")/lib-emulated.sh" ARCH
 #
 # qemu-user runs one program on this machine's kernel: its libheapcast.so, built by the preset ARCH, asks an `agent serve` of this machine
-# for a ring, which has the program's byte order and word size. Without a build, a C library or an emulator for ARCH the test is skipped.
+# for a ring, which may have another word size; mips64, of the other byte order, has its own agent, which is emulated, too. Without a
+# build, a C library or an emulator for ARCH the test is skipped.
 #
 #   emulate NAME STATUS PROGRAM...   records it; its output is $T/NAME.said, its recording $T/NAME, whose account must balance without
 #                                    a loss; STATUS is its exit status
@@ -12,15 +13,17 @@ sysroots=${HEAPCAST_SYSROOTS:-$boards/sysroots}
 . "$(dirname "${BASH_SOURCE[0]}")/lib-serve.sh"
 
 declare -A emulator=([arm64]=aarch64 [armhf]=arm [mips64el]=mips64el [mips64]=mips64)
-case $arch in
-mips64) libraries=/usr/mips64-linux-gnuabi64 ;; # the cross compiler's: Debian has no others
-*) libraries=$sysroots/$arch ;;
-esac
+libraries=$sysroots/$arch
 
 need "qemu-${emulator[$arch]}-static" python3
 library=$boards/$arch/lib/libheapcast.so
 [ -e "$library" ] && [ -x "$boards/$arch/targets/emulated" ] || skip "nothing is built for $arch (cmake --workflow --preset $arch)"
 [ -d "$libraries" ] || skip "there are no libraries for $arch (deploy/sysroots)"
+if [ "$arch" = mips64 ]; then
+	native=$AGENT AGENT=$T/agent-$arch
+	printf '#!/bin/sh\nexec qemu-mips64-static -L "%s" "%s" "$@"\n' "$libraries" "$boards/$arch/bin/agent" >"$AGENT"
+	chmod +x "$AGENT"
+fi
 
 emulate() {
 	local name=$1 expected=$2 code=0

@@ -19,28 +19,11 @@ static uv_loop_t loop;
 static const uint8_t *sent;
 static size_t sent_length;
 static unsigned asked_count;
-static bool swapped;
-
-/* One thing is not believed of programs of the other byte order. */
-static bool as_sent_is(struct ring_hello *hello, bool turned)
-{
-	struct ring_hello was;
-
-	memcpy(&was, sent, sizeof(was));
-	if (turned)
-		was.flags &= ~__builtin_bswap32(RING_HELLO_EARLY);
-	return !memcmp(hello, &was, sizeof(was));
-}
 
 static void asked(void *context, struct handshake_client *client, const struct ring_hello *hello)
 {
-	struct ring_hello as_sent = *hello;
-
-	if (client->swapped)
-		handshake_turn(&as_sent);
 	(void)context;
-	must(sent_length >= sizeof(*hello) && as_sent_is(&as_sent, client->swapped));
-	swapped = client->swapped;
+	must(sent_length >= sizeof(*hello) && !memcmp(hello, sent, sizeof(*hello)));
 	must(client->pid == getpid() && client->uid == getuid());
 	asked_count++;
 	handshake_answer(client, hello->flags & 1 ? RING_REFUSED : RING_BUSY);
@@ -68,10 +51,8 @@ static void ask(const uint8_t *data, size_t length, bool twice)
 	must(asked_count == (length >= sizeof(struct ring_hello)));
 	n = recv(pair[1], &answer, sizeof(answer), MSG_DONTWAIT);
 	/* A second message, unread, turns the answer into a reset. */
-	must(n == sizeof(answer)
-		     ? asked_count && answer.magic ==
-					      (swapped ? __builtin_bswap32(RING_MAGIC) : RING_MAGIC)
-		     : n <= 0 && (!asked_count || twice));
+	must(n == sizeof(answer) ? asked_count && answer.magic == RING_MAGIC
+				 : n <= 0 && (!asked_count || twice));
 	close(pair[1]);
 	for (int i = 0; i < TURNS; i++)
 		uv_run(&loop, UV_RUN_NOWAIT);

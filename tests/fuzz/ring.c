@@ -13,9 +13,6 @@
  *     5  the agent looks; with an odd index a flight recorder is told to send all
  * With the highest bit set: the agent is killed, and another one takes the ring up, or refuses it
  * and makes a new one.
- *
- * Each input is run for a program of the other byte order, too: words of slices are turned for it,
- * so that an input means the same there.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,7 +42,6 @@ static struct arena place;
 static struct frame_decoder *decoder;
 static uint64_t batches, culled;
 static size_t before_holding; /* of the arena */
-static bool swapped;
 static enum holding { HOLDING_NOTHING, HOLDING_CULLS, HOLDING_FLIGHT, HOLDINGS } holding;
 
 static struct ring_source *source(void)
@@ -87,7 +83,7 @@ static void begin(void)
 {
 	static const uint8_t agent_id[STREAM_ID_SIZE];
 	struct stream_settings settings = {.agent_id = agent_id};
-	struct ring_settings ring = {.mode = RING_FULL, .depth_limit = 64, .swapped = swapped};
+	struct ring_settings ring = {.mode = RING_FULL, .depth_limit = 64};
 	static struct target_info target;
 	struct err_text err;
 
@@ -108,8 +104,8 @@ static void begin(void)
 	else
 		take_place();
 	must(!ring_stream_open(stream, source(), &target, &settings, &ring));
-	ring_put32(swapped, &source()->ring->header->byte_order, RING_ORDER_MARK);
-	ring_put32(swapped, &source()->ring->header->clock, RING_CLOCK_MONOTONIC);
+	__atomic_store_n(&source()->ring->header->byte_order, RING_ORDER_MARK, __ATOMIC_RELAXED);
+	__atomic_store_n(&source()->ring->header->clock, RING_CLOCK_MONOTONIC, __ATOMIC_RELAXED);
 	batches = culled = 0;
 }
 
@@ -147,34 +143,22 @@ static void put(uint8_t *ring, uint64_t size, uint64_t position, const uint8_t *
 		ring[(position + i) & (size - 1)] = data[i];
 }
 
-/* The same, of whole words, as the program would have written them. */
-static void put_words(uint8_t *ring, uint64_t size, uint64_t position, const uint8_t *data,
-		      size_t length)
-{
-	uint64_t word;
-
-	for (size_t i = 0; i < length; i += sizeof(word)) {
-		memcpy(&word, data + i, sizeof(word));
-		word = ring_turn64(swapped, word);
-		put(ring, size, position + i, (const uint8_t *)&word, sizeof(word));
-	}
-}
-
 static void add(uint64_t *counter, uint64_t by)
 {
-	ring_put64(swapped, counter, ring_get64(swapped, counter) + by);
+	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + by,
+			 __ATOMIC_RELAXED);
 }
 
 static void publish(struct ring_slice *slice, const struct ring_extent *extent, const uint8_t *data,
 		    size_t length)
 {
 	if (slice->state == RING_SLICE_FREE) {
-		ring_put32(swapped, &slice->owner_tid, 1000);
-		ring_put32(swapped, &slice->state, RING_SLICE_OWNED);
-		ring_raise32(swapped, &source()->ring->header->claims);
+		__atomic_store_n(&slice->owner_tid, 1000, __ATOMIC_RELAXED);
+		__atomic_store_n(&slice->state, RING_SLICE_OWNED, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&source()->ring->header->claims, 1, __ATOMIC_RELEASE);
 	}
-	put_words((uint8_t *)source()->ring->header + extent->offset, extent->words * 8,
-		  ring_get64(swapped, &slice->head) * 8, data, length / 8 * 8);
+	put((uint8_t *)source()->ring->header + extent->offset, extent->words * 8,
+	    __atomic_load_n(&slice->head, __ATOMIC_RELAXED) * 8, data, length / 8 * 8);
 	add(&slice->events, length / 40);
 	add(&slice->head, length / 8);
 }
@@ -183,8 +167,8 @@ static void announce(const uint8_t *data, size_t length)
 {
 	struct ring_memory *ring = source()->ring;
 
-	put(ring->modules, ring->modules_size, ring_get64(swapped, &ring->header->modules_head),
-	    data, length);
+	put(ring->modules, ring->modules_size,
+	    __atomic_load_n(&ring->header->modules_head, __ATOMIC_RELAXED), data, length);
 	add(&ring->header->modules_head, length & ~(size_t)7);
 }
 
@@ -226,7 +210,7 @@ static void step(unsigned operation, unsigned index, const uint8_t *data, size_t
 	struct ring_memory *ring = source()->ring;
 	struct ring_slice *slice = &ring->slices[index % ring->slice_count];
 	struct ring_header *h = ring->header;
-	uint32_t died = ring_turn32(swapped, OWNER_DIED);
+	uint32_t died = OWNER_DIED;
 
 	if (operation & 0x80) {
 		change_agents();
@@ -279,16 +263,13 @@ static void run(const uint8_t *data, size_t size)
 	stream_close(stream);
 }
 
-/* Each input with everything sent as it comes, with culling, by the flight recorder, in the other
- * byte order, and in a ring that grows. */
+/* Each input with everything sent as it comes, with culling, by the flight recorder,
+ * and in a ring that grows. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (holding = HOLDING_NOTHING; holding < HOLDINGS; holding++)
 		run(data, size);
 	holding = HOLDING_NOTHING;
-	swapped = true;
-	run(data, size);
-	swapped = false;
 	stream = &growing;
 	run(data, size);
 	stream = &fixed;

@@ -379,9 +379,8 @@ static int hear_answer(int fd, long limit_ms, struct ring_answer *answer, struct
 	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
 	    head->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(ret_memory, CMSG_DATA(head), sizeof(int));
-	/* Sent before the agent knew the program's byte order. */
-	if (answer->magic == __builtin_bswap32(RING_MAGIC))
-		answer->kind = __builtin_bswap32(answer->kind);
+	if (answer->magic == RING_MAGIC_OTHER_ORDER)
+		return -EPROTONOSUPPORT;
 	if (got < (long)sizeof(*answer) || answer->magic != RING_MAGIC ||
 	    answer->version != RING_VERSION)
 		return -EPROTO;
@@ -428,6 +427,11 @@ int agent_link(const struct agent_parent *parent, enum agent_ask ask, struct age
 		    NULL, NULL);
 	if (!error)
 		error = hear_all(fd, ask, &answer, ret_terms, &memory);
+	if (error == -EPROTONOSUPPORT && !parent)
+		say("the agent has the other byte order: this program is not recorded; run an "
+		    "agent "
+		    "that is built for its processor",
+		    NULL, NULL);
 	if (!error)
 		error = memory < 0 ? -EPROTO : reach_map(memory, answer.size, &ret_terms->ring);
 	ret_terms->follow = !error && answer.flags & RING_ANSWER_FOLLOW;

@@ -14,7 +14,7 @@ static struct writer begin(struct ring_reader *r, uint64_t position)
 {
 	slice = (struct ring_slice){.words = WORDS, .head = position};
 	memset(data, 0, sizeof(data));
-	ring_reader_init(r, &slice, data, WORDS, false);
+	ring_reader_init(r, &slice, data, WORDS);
 	r->tail = r->told = r->head = position;
 	return (struct writer){.slice = &slice, .data = data, .words = WORDS, .head = position};
 }
