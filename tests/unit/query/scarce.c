@@ -11,14 +11,6 @@
 #define EVENTS	 300
 #define MAPPINGS 20
 
-/* Sanitizers take many times as long to begin and end: some of the allocations are left to the
- * optimised build. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEP 61
-#else
-#define STEP 1
-#endif
-
 static struct test_recording recording, sampled;
 
 /* With a few mappings over the blocks, whose calls are read from the file. Free the path. */
@@ -98,7 +90,7 @@ static void ask_each(struct question q)
 
 	if (r)
 		fail_msg("%s, %s: %s", q.name, q.filter ? q.filter : "no filter", strerror(-r));
-	failed = scarce_some(ask, &q, STEP);
+	failed = scarce_some(ask, &q, SCARCE_STEP);
 	if (!failed)
 		fail_msg("%s, %s: no allocation", q.name, q.filter ? q.filter : "no filter");
 }
