@@ -336,8 +336,6 @@ int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_dura
 	if (!r) {
 		__atomic_store_n(&w->durable_bytes, totals.bytes, __ATOMIC_RELEASE);
 		*ret_durable = totals.position;
-		if (ret_durable->next)
-			ret_durable->next--;
 		/* The recording is durable. Readers make up for a stale catalogue. */
 		if (totals.bytes)
 			catalogue_put(w->store->catalogue, &w->id, &totals, NULL);

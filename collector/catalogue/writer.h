@@ -29,8 +29,8 @@ struct stream_position stream_writer_position(const struct stream_writer *writer
  * catch-up; -ENOSPC and the like: nothing was appended. */
 int stream_writer_append(struct stream_writer *writer, const uint8_t *frame, size_t length,
 			 const Heapcast__Batch *batch, struct err_text *err);
-/* Makes what was appended durable; what was is then in ret_durable (the last batch that is safe).
- * May block: call it from a worker thread; appending meanwhile is allowed. */
+/* Makes what was appended durable, and returns in ret_durable how far it is. May block: call it
+ * from a worker thread; appending meanwhile is allowed. */
 int stream_writer_sync(struct stream_writer *writer, struct stream_position *ret_durable,
 		       struct err_text *err);
 /* Derives rows from frames that are durable, some of them (about 1 MiB). 1: there are more; 0: that

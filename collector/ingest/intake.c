@@ -178,15 +178,12 @@ static bool is_finishing(const struct intake *s)
  */
 static void greet_finishing(struct intake *s, struct link *link, const Heapcast__StreamState *state)
 {
-	struct stream_position next = s->durable; /* `durable.next` is the last batch */
-
-	next.next++;
-	if (!is_all(next, state)) {
+	if (!is_all(s->durable, state)) {
 		link_close(link, "its stream is being finished"); /* the agent will reconnect */
 		return;
 	}
 	attach(s, link, state->incarnation);
-	order_subscribe(link, &s->id, next);
+	order_subscribe(link, &s->id, s->durable);
 	order_ack(link, &s->id, s->durable);
 }
 
@@ -365,14 +362,14 @@ static void synced(struct intake *s)
 	accepted(s->ingest, REFUSED_SYNC);
 	s->underived = true;
 	s->ack_due = s->ended && files_modules_deciding(s->ingest);
-	if (s->link && s->durable.next && !s->ack_due)
+	if (s->link && s->durable.next > 1 && !s->ack_due)
 		order_ack(s->link, &s->id, s->durable);
 }
 
 void intake_acknowledge_ends(struct ingest *ingest)
 {
 	for (struct intake *s = ingest->intakes; s; s = s->next) {
-		if (s->ack_due && s->link && s->durable.next)
+		if (s->ack_due && s->link && s->durable.next > 1)
 			order_ack(s->link, &s->id, s->durable);
 		s->ack_due = false;
 	}

@@ -159,7 +159,7 @@ void order_control(struct link *link, const struct given *given, const struct in
 	send_order(link, &order);
 }
 
-void order_ack(struct link *link, const struct stream_id *id, struct stream_position last)
+void order_ack(struct link *link, const struct stream_id *id, struct stream_position durable)
 {
 	Heapcast__Order order;
 	Heapcast__Ack ack;
@@ -167,8 +167,8 @@ void order_ack(struct link *link, const struct stream_id *id, struct stream_posi
 	heapcast__order__init(&order);
 	heapcast__ack__init(&ack);
 	ack.stream = orders_bytes_of(id->bytes);
-	ack.incarnation = last.incarnation;
-	ack.number = last.next;
+	ack.incarnation = durable.incarnation;
+	ack.number = durable.next - 1;
 	order.ack = &ack;
 	send_order(link, &order);
 }

@@ -145,7 +145,7 @@ struct intake {
 	uint32_t pid, incarnation; /* as its link's agent says */
 	bool keyed;		   /* it has come over a link with a key (claims.c) */
 	uint64_t unsynced_bytes, dirty_since_ms, left_ms;
-	struct stream_position durable; /* next: the last durable batch */
+	struct stream_position durable; /* all before it is safe */
 	bool dirty, working, ended, told_ended, complete_at_start;
 	int work_error;
 	struct err_text work_text;
@@ -448,7 +448,8 @@ void order_subscribe(struct link *link, const struct stream_id *id,
 void order_file(struct link *link, const struct transfer *transfer);
 /* `given` has the number. Afterwards its link, and with it `given`, may be gone. */
 void order_control(struct link *link, const struct given *given, const struct ingest_order *order);
-void order_ack(struct link *link, const struct stream_id *id, struct stream_position last);
+/* Acknowledges all batches before `durable`, at least one. */
+void order_ack(struct link *link, const struct stream_id *id, struct stream_position durable);
 
 /* Defined in replies.c. */
 void replies_take(struct link *link, const Heapcast__Reply *reply);
