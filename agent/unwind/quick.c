@@ -3,6 +3,10 @@
  * the trace, and everything beyond the join is unchanged. The algorithm is that of prefix.c,
  * reduced so that it fits into registers. Nothing permanent is written before this case is certain;
  * in any other case prefix.c repeats the walk from the start.
+ *
+ * That there are two is worth its lines. With prefix.c alone, a stack of ten frames takes 17.4 ns
+ * instead of 14.6 if the innermost function is another one, and 32.0 instead of 24.3 if three are;
+ * of sixty frames, 46.2 instead of 37.9 (x86-64, tests/bench/unwind.c).
  */
 #include "agent/unwind/unwind.h"
 

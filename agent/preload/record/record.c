@@ -1,4 +1,10 @@
-/* Writes records with the layout of proto/ring.h; see record.h. */
+/*
+ * Writes records with the layout of proto/ring.h; see record.h.
+ *
+ * There are two ways: put_any does all that an event may need, and put_short only what most need.
+ * Both stay, because put_any for every event takes 43 ns instead of 34 at depth 5, and 51 instead
+ * of 41 at depth 20.
+ */
 #include "agent/preload/record/record.h"
 
 #include <string.h>
@@ -354,8 +360,7 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 }
 
 /* The short path: one comparison covers all unusual conditions, and the changed frames go straight
- * to their place in the record. Returns false if nothing was recorded. Compared with the long path
- * for every event this saves 9 ns of 43 at depth 5, and 10 ns of 51 at depth 20. */
+ * to their place in the record. Returns false if nothing was recorded. */
 static ARCH_HOT bool put_short(struct thread *thread, const struct event *event, uintptr_t frame,
 			       bool is_reallocation)
 {
