@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/ebpf/process_sites.h"
+#include "agent/ebpf/sites_survey.h"
 #include "agent/ebpf/rights.h"
 #include "agent/ebpf/trial.h"
 #include "proto/event.h"
@@ -118,7 +118,7 @@ static void print_choice(FILE *out, const struct sites_choice *choice)
 	print_wrapped(out, 8, used, text);
 }
 
-static unsigned print_module(FILE *out, const struct process_sites *process, uint32_t m)
+static unsigned print_module(FILE *out, const struct sites_survey *process, uint32_t m)
 {
 	unsigned entries = 0, emulated = 0;
 
@@ -138,19 +138,19 @@ static unsigned print_module(FILE *out, const struct process_sites *process, uin
 	return entries;
 }
 
-static void print_unseen(FILE *out, const struct process_sites *process)
+static void print_unseen(FILE *out, const struct sites_survey *process)
 {
 	bool any = false;
 
 	for (uint32_t m = 0; m < process->count; m++) {
-		const struct process_module *module = &process->module[m];
+		const struct surveyed_module *module = &process->module[m];
 
 		if (!module->known || module->sites.skip_count)
 			any = true;
 	}
 	fprintf(out, "not seen:\n");
 	for (uint32_t m = 0; any && m < process->count; m++) {
-		const struct process_module *module = &process->module[m];
+		const struct surveyed_module *module = &process->module[m];
 
 		if (!module->known || module->sites.skip_count)
 			print_wrapped(out, 2, 0, module->path);
@@ -171,7 +171,7 @@ static void print_unseen(FILE *out, const struct process_sites *process)
 
 static int print_process(FILE *out, const struct rights *rights, pid_t pid)
 {
-	struct process_sites process;
+	struct sites_survey process;
 	const char *reason = "it can't be looked at";
 	unsigned functions = 0;
 	int error = rights_to_read(pid, &reason);
@@ -181,7 +181,7 @@ static int print_process(FILE *out, const struct rights *rights, pid_t pid)
 		print_wrapped(out, 2, 0, reason);
 		return error;
 	}
-	error = process_sites_find(pid, &process);
+	error = sites_survey_run(pid, &process);
 	if (error)
 		print_wrapped(out, 2, 0, reason);
 	for (uint32_t m = 0; !error && m < process.count; m++)
@@ -203,7 +203,7 @@ static int print_process(FILE *out, const struct rights *rights, pid_t pid)
 	}
 	if (!error)
 		print_unseen(out, &process);
-	process_sites_done(&process);
+	sites_survey_done(&process);
 	return error ? error : functions ? 0 : -1;
 }
 

@@ -430,6 +430,6 @@ uint64_t session_absent_from(const struct session *session);
  * those that began it and lack a part. */
 void session_name_collectors(const struct session *session, bool all, char *out, size_t size);
 
-/* session_end.c */
+/* session_deliver.c */
 /* Delivers batches. When all are delivered or given up, reports the outcome and frees the slot. */
 void session_deliver(struct session *session);

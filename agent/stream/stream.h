@@ -7,7 +7,7 @@
  * The drain thread fills it; the main loop reads its spool and tables for links. `lock` protects
  * all of it. States:
  *
- *    FREE --stream_open--> LIVE --the process ends--> ENDING
+ *    FREE --stream_begin-> LIVE --the process ends--> ENDING
  *    ENDING --last batch in the spool--> ENDED --delivered--> FREE
  */
 #include <pthread.h>

@@ -13,7 +13,7 @@
 #include <linux/filter.h>
 
 #include "agent/ebpf/multi.h"
-#include "agent/ebpf/process_sites.h"
+#include "agent/ebpf/sites_survey.h"
 #include "base/ban.h"
 
 /* A session gives 1: its return is not wanted. */
@@ -32,9 +32,9 @@ int main(int argc, char **argv)
 {
 	pid_t pid = argc == 2 ? (pid_t)strtol(argv[1], NULL, 10) : 0;
 	int session = load(MULTI_SESSION), plain = load(MULTI_UPROBES);
-	struct process_sites sites;
+	struct sites_survey sites;
 
-	if (pid <= 0 || session < 0 || plain < 0 || process_sites_find(pid, &sites) < 0) {
+	if (pid <= 0 || session < 0 || plain < 0 || sites_survey_run(pid, &sites) < 0) {
 		fprintf(stderr, "usage: bench-bare PID, as root, Linux 6.13\n");
 		return 2;
 	}
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 		if (multi_attach(&probe) < 0)
 			fprintf(stderr, "bench-bare: no probe at %s\n", site->name);
 	}
-	process_sites_done(&sites);
+	sites_survey_done(&sites);
 	puts("bare");
 	fflush(stdout);
 	pause();

@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 #include "agent/preload/allocators/allocators.h"
-#include "agent/preload/system/apart.h"
+#include "agent/preload/record/apart.h"
+#include "agent/preload/record/often.h"
 #include "agent/preload/system/next.h"
 #include "agent/preload/record/note.h"
 #include "agent/preload/start/start.h"

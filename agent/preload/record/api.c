@@ -2,7 +2,8 @@
 #define HEAPCAST_WEAK /* defined here, so not weak */
 #include "agent/preload/heapcast.h"
 
-#include "agent/preload/system/apart.h"
+#include "agent/preload/record/apart.h"
+#include "agent/preload/record/often.h"
 #include "agent/preload/record/record.h"
 #include "agent/preload/record/slice.h"
 #include "agent/preload/start/start.h"

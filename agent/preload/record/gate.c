@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "agent/preload/record/thread.h"
-#include "agent/preload/record/wait.h"
+#include "agent/preload/record/ask_again.h"
 
 #include "agent/preload/poison.h"
 
@@ -32,7 +32,7 @@ struct ring_header *shim_look(enum gate gate)
 	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
 	uint32_t control;
 
-	if (unlikely(!ring && __atomic_load_n(&shim.waits, __ATOMIC_ACQUIRE)) && !wait_event())
+	if (unlikely(!ring && __atomic_load_n(&shim.waits, __ATOMIC_ACQUIRE)) && !ask_again_event())
 		return NULL;
 	if (unlikely(!ring))
 		return open_gate(gate);

@@ -19,7 +19,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "agent/preload/system/apart.h"
+#include "agent/preload/record/often.h"
 #include "agent/preload/system/bootstrap.h"
 #include "agent/preload/system/clock.h"
 #include "agent/preload/system/next.h"

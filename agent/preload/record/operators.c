@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/preload/system/apart.h"
+#include "agent/preload/record/often.h"
 #include "agent/preload/system/bootstrap.h"
 #include "agent/preload/modules/loader.h"
 #include "agent/preload/system/next.h"

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 #include "agent/preload/allocators/allocators.h"
-#include "agent/preload/system/apart.h"
+#include "agent/preload/record/apart.h"
+#include "agent/preload/record/often.h"
 #include "agent/preload/system/bootstrap.h"
 #include "agent/preload/modules/jit.h"
 #include "agent/preload/modules/modules.h"

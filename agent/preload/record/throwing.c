@@ -7,7 +7,7 @@
 
 #include "agent/allocator_functions.h"
 #include "agent/preload/allocators/allocators_call.h"
-#include "agent/preload/system/apart.h"
+#include "agent/preload/record/often.h"
 #include "agent/preload/record/note.h"
 #include "agent/preload/system/state.h"
 

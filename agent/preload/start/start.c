@@ -23,7 +23,7 @@
 #include "agent/preload/record/strict.h"
 #include "agent/preload/system/sys.h"
 #include "agent/preload/record/thread.h"
-#include "agent/preload/record/wait.h"
+#include "agent/preload/record/ask_again.h"
 #include "agent/unwind/arch/arch.h"
 
 #include "agent/preload/poison.h"
@@ -213,7 +213,7 @@ static void start_begin(void)
 	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
 	loader_init();
 	if (may && agent_silent_error(begin_recording(&terms, AGENT_ASK_FIRST)))
-		wait_begin();
+		ask_again_begin();
 	patch_room_done(terms.entry);
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
 }
@@ -230,9 +230,9 @@ static void begin_forked(void)
 	thread_forked();
 	error = agent_link(parent, again ? AGENT_ASK_AGAIN : AGENT_ASK_FIRST, &terms);
 	if (agent_silent_error(error))
-		wait_begin();
+		ask_again_begin();
 	else
-		wait_end();
+		ask_again_end();
 	if (error)
 		return;
 	terms.ring->before = again ? shim.before : 0;
@@ -249,9 +249,9 @@ static void begin_late(void)
 
 	if (shim.waits == (uint32_t)sys_call(SYS_getpid) &&
 	    agent_silent_error(begin_recording(&terms, AGENT_ASK_AGAIN)))
-		wait_begin();
+		ask_again_begin();
 	else
-		wait_end();
+		ask_again_end();
 }
 
 /* If a signal handler forked during a hook, that hook is left alone: its frame is still on the
@@ -262,7 +262,7 @@ struct ring_header *start_again(void)
 	uint32_t expected = PHASE_RUNNING;
 	int saved = errno;
 
-	if ((__atomic_load_n(&shim.waits, __ATOMIC_ACQUIRE) && !wait_over()) ||
+	if ((__atomic_load_n(&shim.waits, __ATOMIC_ACQUIRE) && !ask_again_due()) ||
 	    thread_in_hook(ARCH_FRAME) ||
 	    !__atomic_compare_exchange_n(&phase, &expected, PHASE_LINKING, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))

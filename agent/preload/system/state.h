@@ -113,7 +113,7 @@ struct shim {
 	uint64_t heard_ns;
 	uint32_t epoch;	      /* ring_header.epoch, in memory that only this process writes */
 	uint32_t incarnation; /* of the agent that has received the modules */
-	/* Used after the agent was silent; see wait.h. */
+	/* Used after the agent was silent; see ask_again.h. */
 	uint32_t waits;		/* the process that asks the agent again; 0: none */
 	uint32_t wait_ms;	/* delay before the next attempt */
 	uint64_t ask_ns;	/* time of the next attempt, by the coarse clock */

@@ -1,5 +1,5 @@
-/* Asking the agent again; see wait.h. */
-#include "agent/preload/record/wait.h"
+/* Asking the agent again; see ask_again.h. */
+#include "agent/preload/record/ask_again.h"
 
 #include <errno.h>
 #include <time.h>
@@ -22,7 +22,7 @@ static uint64_t coarse_ns(void)
 }
 
 /* A fork child of such a process was never to be recorded: it stays as it is. */
-void wait_begin(void)
+void ask_again_begin(void)
 {
 	uint32_t process = (uint32_t)sys_call(SYS_getpid);
 	bool first = shim.waits != process;
@@ -36,18 +36,18 @@ void wait_begin(void)
 	__atomic_store_n(&shim.attention, 1, __ATOMIC_RELEASE);
 }
 
-void wait_end(void)
+void ask_again_end(void)
 {
 	__atomic_store_n(&shim.waits, 0, __ATOMIC_RELEASE);
 }
 
-bool wait_over(void)
+bool ask_again_due(void)
 {
 	return coarse_ns() >= __atomic_load_n(&shim.ask_ns, __ATOMIC_RELAXED);
 }
 
-bool wait_event(void)
+bool ask_again_event(void)
 {
 	__atomic_fetch_add(&shim.before, 1, __ATOMIC_RELAXED);
-	return wait_over();
+	return ask_again_due();
 }

@@ -38,9 +38,9 @@ static void forget_links(struct session *s)
 		link_forget(&s->agent->link[i], s->slot);
 }
 
-/* What a file or a collector has is safe. A collector that has taken a part and takes no more does
- * not hold the program up. */
-static void acknowledge(struct session *s)
+/* Tells the spool what is safe: what a file or a collector has. A collector that has taken a part
+ * and takes no more does not hold the program up. */
+static void tell_spool(struct session *s)
 {
 	bool file = s->file.fd >= 0, links = !file || s->for_away || has_subscriber(s);
 	uint64_t number = s->link_acked, kept, before;
@@ -92,7 +92,7 @@ static void leave_on_disk(struct session *s)
 }
 
 /* Nothing takes the rest: from here on every batch counts as acknowledged. */
-static void session_end_give_up(struct session *s)
+static void session_deliver_give_up(struct session *s)
 {
 	s->given_up = true;
 	if (!s->file_error)
@@ -114,7 +114,7 @@ static void give_file_up(struct session *s)
 	s->saved = events_upto(s, s->file.next - 1);
 	file_sink_close(&s->file);
 	if (!has_subscriber(s))
-		session_end_give_up(s);
+		session_deliver_give_up(s);
 }
 
 uint64_t session_unsaved(struct session *s)
@@ -174,7 +174,7 @@ static uint64_t last_sign(const struct session *s)
 }
 
 /* True if the ended stream is acknowledged completely. Call it with the stream's lock held. */
-static bool session_end_is_taken(const struct session *s)
+static bool session_deliver_is_taken(const struct session *s)
 {
 	return stream_state(&s->stream) == STREAM_ENDED && !s->stream.frame_pending &&
 	       s->stream.spool.acked == s->stream.spool.next - 1;
@@ -185,7 +185,7 @@ static bool is_safe(struct session *s)
 	bool safe;
 
 	pthread_mutex_lock(&s->stream.lock);
-	safe = session_end_is_taken(s);
+	safe = session_deliver_is_taken(s);
 	pthread_mutex_unlock(&s->stream.lock);
 	return safe;
 }
@@ -207,7 +207,7 @@ static void linger(struct session *s)
 	if (is_safe(s))
 		return;
 	if (s->file_error) { /* its file was written already, and failed */
-		session_end_give_up(s);
+		session_deliver_give_up(s);
 		return;
 	}
 	s->lingered = true;
@@ -216,7 +216,7 @@ static void linger(struct session *s)
 	    0)
 		forget_links(s);
 	else
-		session_end_give_up(s);
+		session_deliver_give_up(s);
 }
 
 static void report(struct session *s)
@@ -278,12 +278,12 @@ static bool is_writing(const struct session *s)
 	return s->file.fd >= 0 && s->file.next < s->stream.spool.next;
 }
 
-static void session_end_finish(struct session *s)
+static void session_deliver_finish(struct session *s)
 {
 	bool done, absent;
 
 	pthread_mutex_lock(&s->stream.lock);
-	done = session_end_is_taken(s) && !is_writing(s) &&
+	done = session_deliver_is_taken(s) && !is_writing(s) &&
 	       (s->for_away || s->given_up || !session_has_laggard(s));
 	absent = done && !s->given_up && !s->for_away && !s->file_error && s->file.fd < 0 &&
 		 session_has_absent(s);
@@ -307,7 +307,7 @@ static void session_end_finish(struct session *s)
 	beacon_send(&s->agent->beacon);
 }
 
-static void session_end_write_file(struct session *s)
+static void session_deliver_write_file(struct session *s)
 {
 	bool failed = s->file.error;
 	int r = file_sink_pump(&s->file, &s->stream);
@@ -321,7 +321,7 @@ void session_deliver(struct session *s)
 {
 	linger(s);
 	if (s->file.fd >= 0)
-		session_end_write_file(s);
-	acknowledge(s);
-	session_end_finish(s);
+		session_deliver_write_file(s);
+	tell_spool(s);
+	session_deliver_finish(s);
 }

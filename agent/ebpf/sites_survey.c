@@ -1,5 +1,5 @@
-/* Finds the sites of a process. See process_sites.h. */
-#include "agent/ebpf/process_sites.h"
+/* Looks a process over. See sites_survey.h. */
+#include "agent/ebpf/sites_survey.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,13 +13,13 @@
 #include "base/cleanup.h"
 #include "base/ban.h"
 
-static bool process_sites_is_code(const struct process_map *map)
+static bool sites_survey_is_code(const struct process_map *map)
 {
 	return map->executable && map->inode && map->path && map->path[0] == '/' &&
-	       strlen(map->path) < sizeof(((struct process_module *)0)->path);
+	       strlen(map->path) < sizeof(((struct surveyed_module *)0)->path);
 }
 
-static bool process_sites_is_known(const struct process_sites *sites, const char *path)
+static bool sites_survey_is_known(const struct sites_survey *sites, const char *path)
 {
 	for (uint32_t i = 0; i < sites->count; i++)
 		if (!strcmp(sites->module[i].path, path))
@@ -27,15 +27,15 @@ static bool process_sites_is_known(const struct process_sites *sites, const char
 	return false;
 }
 
-static int process_sites_add(pid_t pid, const struct process_map *map, uint32_t *capacity,
-			     struct process_sites *sites)
+static int sites_survey_add(pid_t pid, const struct process_map *map, uint32_t *capacity,
+			    struct sites_survey *sites)
 {
 	static const struct sites_options options;
 	cleanup(cleanup_close) int fd = -1;
-	struct process_module *module;
+	struct surveyed_module *module;
 	int error;
 
-	if (sites->count == PROCESS_MODULES_MAX) {
+	if (sites->count == SURVEY_MODULES_MAX) {
 		sites->overflow = true;
 		return 0;
 	}
@@ -67,7 +67,7 @@ static bool is_go(pid_t pid)
 	return go;
 }
 
-static int process_sites_choose(struct process_sites *sites)
+static int sites_survey_choose(struct sites_survey *sites)
 {
 	cleanup(cleanup_free) struct sites_module *list =
 		calloc((size_t)sites->count + 1, sizeof(*list));
@@ -81,29 +81,29 @@ static int process_sites_choose(struct process_sites *sites)
 	return sites_choose(list, sites->count, &sites->choice, &sites->chosen);
 }
 
-int process_sites_find(pid_t pid, struct process_sites *ret)
+int sites_survey_run(pid_t pid, struct sites_survey *ret)
 {
 	uint32_t capacity = 0, count = 0;
 	struct process_map *maps = NULL;
 	int error;
 
-	*ret = (struct process_sites){0};
+	*ret = (struct sites_survey){0};
 	error = process_maps_read(pid, &maps, &count);
 	if (error)
 		return error;
 	ret->go = is_go(pid);
 	for (uint32_t i = 0; !error && i < count; i++)
-		if (process_sites_is_code(&maps[i]) && !process_sites_is_known(ret, maps[i].path))
-			error = process_sites_add(pid, &maps[i], &capacity, ret);
+		if (sites_survey_is_code(&maps[i]) && !sites_survey_is_known(ret, maps[i].path))
+			error = sites_survey_add(pid, &maps[i], &capacity, ret);
 	process_maps_free(maps, count);
-	return error ? error : process_sites_choose(ret);
+	return error ? error : sites_survey_choose(ret);
 }
 
-void process_sites_done(struct process_sites *sites)
+void sites_survey_done(struct sites_survey *sites)
 {
 	for (uint32_t i = 0; i < sites->count; i++)
 		sites_done(&sites->module[i].sites);
 	free(sites->module);
 	free(sites->choice);
-	*sites = (struct process_sites){0};
+	*sites = (struct sites_survey){0};
 }

@@ -1,10 +1,8 @@
 #pragma once
 /*
- * Events that do not concern heap blocks: mappings, pools, settings. They are rare, so all of them
- * are recorded with their stacks, in sampled mode, too.
+ * Entering a hook, making its record and leaving it, twice: `rare_X` is a copy of X that all hooks
+ * share which programs seldom call, and `often_X` is X inlined for those that they call often.
  */
-#include <stdint.h>
-
 #include "agent/preload/record/note.h"
 
 /* hook_enter and hook_leave as a single copy, for hooks that are rarely called. */
@@ -26,9 +24,3 @@ void rare_allocation(struct hook *hook, unsigned kind, const void *p, size_t siz
 #define often_note	 note
 #define often_allocation note_allocation
 #endif
-
-/* Records an event that has just happened, and leaves the hook. */
-void apart_note(struct hook *hook, unsigned kind, uint64_t address, uint64_t size);
-
-/* Records an event that already has its stamps. */
-void apart_event(struct hook *hook, const struct event *event);

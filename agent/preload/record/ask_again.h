@@ -14,10 +14,10 @@
 #include "agent/preload/system/state.h"
 
 /* Called when the agent did not answer this process. */
-void wait_begin(void);
+void ask_again_begin(void);
 /* Called when the agent answered, or when it is known that it never will. */
-void wait_end(void);
+void ask_again_end(void);
 /* Counts an event while the process waits for an agent. Returns true if it is time to ask. */
-bool wait_event(void);
+bool ask_again_event(void);
 /* Is it time to ask? */
-bool wait_over(void);
+bool ask_again_due(void);
