@@ -18,10 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cancel.h"
 #include "collector/columns/row_block.h"
+#include "collector/query/filter.h"
 
-struct buf;
 struct err_text;
 struct recording;
 struct symbols;
@@ -107,201 +106,13 @@ struct unnamed_module {
 int query_unnamed(struct view *view, struct unnamed_module **ret_list, size_t *ret_count,
 		  struct err_text *err);
 
-/* ---- filters ---- */
-
-enum filter_lifetime {
-	LIFETIME_ALL,
-	LIFETIME_ONLY_LEAKED,
-	LIFETIME_ONLY_NOT_DEALLOCATED_IN_CURRENT_RANGE,
-	LIFETIME_ONLY_DEALLOCATED_IN_CURRENT_RANGE,
-	LIFETIME_ONLY_TEMPORARY,
-	LIFETIME_ONLY_WHOLE_GROUP_LEAKED,
-	LIFETIME_ONLY_CHAIN_LEAKED,
-};
-
-/* The progress of a query, in blocks of rows: blocks examined, and blocks to examine in all passes
- * that have begun. A query may make several passes, one after the other. Any thread may read it
- * meanwhile. */
-struct progress {
-	atomic_uint_fast64_t done, of;
-	/* Called after a block from time to time, on the thread that asked. May be NULL. */
-	void (*show)(void *context, uint64_t done, uint64_t of);
-	void *context;
-};
-
-enum filter_answer { ANSWER_ANY, ANSWER_YES, ANSWER_NO };
-
-/* The allocation filter of the REST API and of the command line. Unset members have their widest
- * value. */
-struct filter {
-	uint64_t from_ns, to_ns; /* birth, both included */
-	enum filter_lifetime lifetime;
-	uint64_t address_min, address_max;
-	uint64_t size_min, size_max;
-	/* A block in use has lived until the end of the recording. */
-	uint64_t lifetime_min_ns, lifetime_max_ns;
-	uint32_t depth_min, depth_max;
-	uint32_t backtrace;		 /* node; 0: any */
-	uint32_t deallocation_backtrace; /* node; 0: any */
-	char *function_regex, *source_regex, *negative_function_regex, *negative_source_regex;
-	uint64_t alive_at_ns;	/* NO_TIME: no condition */
-	uint64_t alive_at_2_ns; /* NO_TIME: no condition */
-	uint32_t thread;	/* number; 0: any */
-	char *thread_name;	/* regular expression; NULL: any */
-	char *module;		/* basename or path of a module of the backtrace; NULL: any */
-	char *tag; /* the thread's label at the allocation (heapcast_label); NULL: any */
-	enum filter_answer freed_at_once; /* freed before its thread allocated again */
-	/* The origin of the block; glibc_heap.h. */
-	enum filter_answer mmaped, jemalloc, main_arena;
-	/* The last number that the program said before (heapcast_mark); NO_MARKER: any. */
-	uint64_t marker;
-	/* Number of the mapping that the block lay in (query_mappings); NO_MARKER: any. */
-	uint64_t from_map;
-	/* Not a condition: trees leave out frames that only pass allocations on. */
-	enum filter_answer hide;
-	/* Conditions on the block's chain of reallocs. */
-	uint64_t first_size_min, first_size_max, last_size_min, last_size_max;
-	/* A chain that has not ended has lived until the end of the recording. */
-	uint64_t chain_lifetime_min_ns, chain_lifetime_max_ns;
-	uint64_t chain_length_min, chain_length_max, position_min, position_max;
-	/* Conditions on all blocks of the same backtrace. */
-	/* From the first birth to the last. */
-	uint64_t group_interval_min_ns, group_interval_max_ns;
-	uint64_t group_allocations_min, group_allocations_max;
-	struct filter_share {
-		double number;
-		bool percent; /* a percentage of the group's allocations */
-	} group_leaked_min, group_leaked_max;
-	/* The first moment at which the group had most bytes in use. */
-	uint64_t group_peak_min_ns, group_peak_max_ns;
-	bool before_start; /* `to` lies before the recording: nothing matches */
-	/* Preview: one of this many runs of PREVIEW_ROWS is examined and stands for all. 0: no
-	 * preview. */
-	uint32_t one_in;
-	/* Rows selected by another module (collector/sql); owned by the filter. NULL: any. */
-	struct row_bits *only;
-	struct cancel cancel;	   /* ends the query soon with -ECANCELED or -ETIME */
-	struct progress *progress; /* may be NULL */
-};
-
-/* All texts of a filter, which it owns: X(member). */
-#define FILTER_TEXTS(X)                                                                            \
-	X(function_regex)                                                                          \
-	X(source_regex)                                                                            \
-	X(negative_function_regex)                                                                 \
-	X(negative_source_regex)                                                                   \
-	X(thread_name)                                                                             \
-	X(module)                                                                                  \
-	X(tag)
-
-#define NO_MARKER UINT64_MAX
-
-/*
- * Number of neighbouring rows, which have about the same time; a power of two that divides a block
- * of rows. A preview treats each row as sampled with one in `one_in`: sums are estimates without
- * bias, and carry an error. The rows of a run are more alike than this error assumes. Previews
- * apply to queries that sweep or follow rows (sweep_run, history.h).
- */
-#define PREVIEW_ROWS 1024u
-
-/* X(name, placeholder in --help, description): all filters, for tables of options and for
- * documentation. */
-#define FILTERS(X)                                                                                 \
-	X("from", "TIME", "allocated at or after: 10s, 50%, or since the epoch")                   \
-	X("to", "TIME", "allocated at or before")                                                  \
-	X("lifetime", "WHICH", FILTER_LIFETIMES)                                                   \
-	X("address-min", "ADDRESS", "at this address or above")                                    \
-	X("address-max", "ADDRESS", "at this address or below")                                    \
-	X("size-min", "SIZE", "of this many bytes or more: 100, 4K")                               \
-	X("size-max", "SIZE", "of this many bytes or fewer")                                       \
-	X("lifetime-min", "TIME", "lived so long or longer: 10 (seconds), 100ms, 4h3m2s")          \
-	X("lifetime-max", "TIME", "lived so long or shorter")                                      \
-	X("backtrace-depth-min", "N", "with so many frames or more")                               \
-	X("backtrace-depth-max", "N", "with so many frames or fewer")                              \
-	X("backtraces", "ID", "allocated with this backtrace")                                     \
-	X("deallocation-backtraces", "ID", "freed with this backtrace")                            \
-	X("function-regex", "REGEX", "a function of the backtrace matches")                        \
-	X("source-regex", "REGEX", "a source file of the backtrace matches")                       \
-	X("negative-function-regex", "REGEX", "no function of the backtrace matches")              \
-	X("negative-source-regex", "REGEX", "no source file of the backtrace matches")             \
-	X("alive-at", "TIME", "alive at this moment")                                              \
-	X("alive-at-2", "TIME", "alive at this moment as well")                                    \
-	X("thread", "N", "allocated by the thread of this number")                                 \
-	X("thread-name", "REGEX", "allocated by a thread whose name matches")                      \
-	X("module", "NAME",                                                                        \
-	  "a frame of the backtrace is in this library or program: libc.so.6, /usr/bin/app")       \
-	X("tag", "TEXT", "allocated while its thread bore this label (heapcast_label)")            \
-	X("temporary", "WHICH", "yes or no: freed before its thread allocated again")              \
-	X("mmaped", "WHICH", "yes or no: glibc gave it a mapping of its own")                      \
-	X("arena", "WHICH", "main or non_main: which of glibc's arenas it came from")              \
-	X("jemalloc", "WHICH", "yes or no: it came from libjemalloc")                              \
-	X("marker", "N", "allocated while the program's marker was this number (heapcast_mark)")   \
-	X("from-map", "ID", "it lay in this map, as /data/ID/maps counts them")                    \
-	X("hide", "WHICH",                                                                         \
-	  "yes or no: trees and flame graphs without functions that only pass allocations on")     \
-	X("first-size-min", "SIZE",                                                                \
-	  "the first block of its chain of reallocs had this size or more")                        \
-	X("first-size-max", "SIZE", "or less")                                                     \
-	X("last-size-min", "SIZE",                                                                 \
-	  "the last block of its chain of reallocs had this size or more")                         \
-	X("last-size-max", "SIZE", "or less")                                                      \
-	X("chain-length-min", "N", "its chain of reallocs has so many blocks or more")             \
-	X("chain-length-max", "N", "or fewer")                                                     \
-	X("chain-lifetime-min", "TIME", "its chain of reallocs lived so long or longer")           \
-	X("chain-lifetime-max", "TIME", "or shorter")                                              \
-	X("position-in-chain-min", "N", "so many reallocs came before it, or more")                \
-	X("position-in-chain-max", "N", "or fewer")                                                \
-	X("group-interval-min", "TIME",                                                            \
-	  "its backtrace's first and last allocation lie so far apart: 10s, 50%")                  \
-	X("group-interval-max", "TIME", "or nearer")                                               \
-	X("group-allocations-min", "N", "its backtrace has so many allocations or more")           \
-	X("group-allocations-max", "N", "or fewer")                                                \
-	X("group-leaked-allocations-min", "N",                                                     \
-	  "of its backtrace so many were not freed, or more: 10, 50%")                             \
-	X("group-leaked-allocations-max", "N", "or fewer")                                         \
-	X("group-max-total-usage-first-seen-min", "TIME",                                          \
-	  "its backtrace first had most in use at or after")                                       \
-	X("group-max-total-usage-first-seen-max", "TIME", "or at or before")
-
-#define FILTER_LIFETIMES                                                                           \
-	"all, only_leaked, only_freed, only_whole_group_leaked, only_chain_leaked, "               \
-	"only_not_deallocated_in_current_range or only_deallocated_in_current_range"
-
-/* One bit per row for the first `rows` rows; other rows do not match. */
-struct row_bits {
-	uint64_t rows;
-	uint8_t bits[];
-};
-/* All bits are 0. Returns NULL without memory. The caller frees it with free. */
-struct row_bits *row_bits_new(uint64_t rows);
-
-void filter_init(struct filter *filter);
-void filter_done(struct filter *filter);
-/* Whether the filter selects blocks that are alive, at the end or at a moment. Then survivors
- * match, too. */
-bool filter_asks_alive(const struct filter *filter);
-/* Sets the filter `name` (as in the REST API, with '_' or '-') to `value`. Returns -EINVAL with an
- * error text that names the parameter and what it takes, or -ENOENT if there is no filter of that
- * name. */
-int filter_set(struct filter *filter, const struct view *view, const char *name, const char *value,
-	       struct err_text *err);
+/* ---- matched rows ---- */
 
 /* Calls `row` for each row that matches, in order. A return value other than 0 stops and is
  * returned. */
-struct row_block;
 int query_each(struct view *view, const struct filter *filter,
 	       int (*row)(void *context, const struct row_block *block, uint32_t index),
 	       void *context, struct err_text *err);
-
-/*
- * Parses a time as filters take it: a number of at least 1e11 is milliseconds and of at least 1e9
- * seconds since the epoch, a smaller number is seconds since the start; also "10s", "4h3m2s",
- * "100ms", and "50%" of the recording. Times beyond either end become NO_TIME - 1 and 0. Returns 0,
- * 1 if the time lies before the start (0 is written), or -EINVAL with an error text that says what
- * `name` takes.
- */
-int query_time(const struct view *view, const char *name, const char *text, uint64_t *ret_ns,
-	       struct err_text *err);
 
 /* Matched rows in an order, some at a time, in bounded memory. PAGE_BY_TIME is the order in which
  * the store holds the births. It follows their timestamps, unless an agent sent events older than

@@ -30,7 +30,7 @@ static struct {
 } table;
 
 static const char *const filters[] = {
-#define NAME(name, takes, about) name,
+#define NAME(type, member, unset, reader, name, ...) name,
 	FILTERS(NAME)
 #undef NAME
 };

@@ -35,7 +35,7 @@ const struct option value_table[] = {
 	{0},
 };
 
-#define FILTER_OPTION(name, argument, help)                                                        \
+#define FILTER_OPTION(type, member, unset, reader, name, argument, help, ...)                      \
 	OPTION_PAIR(struct question_options, filters, name, argument, help),
 const struct option filter_table[] = {
 	FILTERS(FILTER_OPTION) OPTION_TEXT(

@@ -16,7 +16,7 @@ struct filter_name {
 	const char *name, *takes, *about;
 };
 
-#define FILTER_NAME(name, takes, about) {name, takes, about},
+#define FILTER_NAME(type, member, unset, reader, name, takes, about, ...) {name, takes, about},
 static const struct filter_name filter_names[] = {
 	FILTERS(FILTER_NAME){"custom-filter", "SQL",
 			     "a condition over the columns of allocations holds (/data/{id}/sql)"},

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/columns/row_block.h"
@@ -19,15 +20,18 @@
 
 #include "base/ban.h"
 
+#define FILTER_NAME_MAX 64
 #define TIME_FORMS                                                                                 \
 	"seconds since the start (10, 1.5s, 4h3m2s, 100ms), a part of the recording (50%%), "      \
 	"or seconds or milliseconds since the epoch"
 
 struct field {
-	const char *name; /* with '_' */
+	const char *name; /* with '-' */
 	int (*read)(struct filter *filter, const struct view *view, const struct field *field,
 		    const char *value, struct err_text *err);
-	size_t offset;
+	size_t offset, size;
+	bool is_text;
+	unsigned parts, columns;
 };
 
 /* ---- times ---- */
@@ -124,8 +128,8 @@ int query_time(const struct view *view, const char *name, const char *text, uint
 	return keep_time(ns, ret_ns);
 }
 
-static int read_time(struct filter *filter, const struct view *view, const struct field *field,
-		     const char *value, struct err_text *err)
+static int filter_read_time(struct filter *filter, const struct view *view,
+			    const struct field *field, const char *value, struct err_text *err)
 {
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 	int r = query_time(view, field->name, value, to, err);
@@ -136,25 +140,25 @@ static int read_time(struct filter *filter, const struct view *view, const struc
 	return r < 0 ? r : 0;
 }
 
-/* Like read_time, but a whole second or millisecond since the epoch extends to its end, so that
- * events within it match. */
-static int read_until(struct filter *filter, const struct view *view, const struct field *field,
-		      const char *value, struct err_text *err)
+/* Like filter_read_time, but a whole second or millisecond since the epoch extends to its end, so
+ * that events within it match. */
+static int filter_read_until(struct filter *filter, const struct view *view,
+			     const struct field *field, const char *value, struct err_text *err)
 {
 	double ns;
 	uint64_t unit = epoch_time(view, value, &ns);
 
 	if (!unit)
-		return read_time(filter, view, field, value, err);
+		return filter_read_time(filter, view, field, value, err);
 	if (keep_time(ns + (double)(unit - 1), (uint64_t *)((char *)filter + field->offset)) > 0)
 		filter->before_start = true;
 	return 0;
 }
 
-/* Like read_time, for moments other than births and lives: a time before the start becomes 0, and
- * does not exclude everything. */
-static int read_moment(struct filter *filter, const struct view *view, const struct field *field,
-		       const char *value, struct err_text *err)
+/* Like filter_read_time, for moments other than births and lives: a time before the start becomes
+ * 0, and does not exclude everything. */
+static int filter_read_moment(struct filter *filter, const struct view *view,
+			      const struct field *field, const char *value, struct err_text *err)
 {
 	int r = query_time(view, field->name, value, (uint64_t *)((char *)filter + field->offset),
 			   err);
@@ -162,8 +166,8 @@ static int read_moment(struct filter *filter, const struct view *view, const str
 	return r < 0 ? r : 0;
 }
 
-static int read_duration(struct filter *filter, const struct view *view, const struct field *field,
-			 const char *value, struct err_text *err)
+static int filter_read_duration(struct filter *filter, const struct view *view,
+				const struct field *field, const char *value, struct err_text *err)
 {
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 
@@ -177,8 +181,8 @@ static int read_duration(struct filter *filter, const struct view *view, const s
 
 /* ---- numbers ---- */
 
-static int read_address(struct filter *filter, const struct view *view, const struct field *field,
-			const char *value, struct err_text *err)
+static int filter_read_address(struct filter *filter, const struct view *view,
+			       const struct field *field, const char *value, struct err_text *err)
 {
 	(void)view;
 	if (parse_u64(value, (uint64_t *)((char *)filter + field->offset)) < 0)
@@ -188,8 +192,8 @@ static int read_address(struct filter *filter, const struct view *view, const st
 	return 0;
 }
 
-static int read_size(struct filter *filter, const struct view *view, const struct field *field,
-		     const char *value, struct err_text *err)
+static int filter_read_size(struct filter *filter, const struct view *view,
+			    const struct field *field, const char *value, struct err_text *err)
 {
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 
@@ -214,8 +218,8 @@ static int filter_read_number(struct filter *filter, const struct view *view,
 	return 0;
 }
 
-static int read_node(struct filter *filter, const struct view *view, const struct field *field,
-		     const char *value, struct err_text *err)
+static int filter_read_node(struct filter *filter, const struct view *view,
+			    const struct field *field, const char *value, struct err_text *err)
 {
 	uint32_t nodes = recording_nodes(view_recording(view));
 	uint64_t number;
@@ -228,8 +232,8 @@ static int read_node(struct filter *filter, const struct view *view, const struc
 	return 0;
 }
 
-static int read_thread(struct filter *filter, const struct view *view, const struct field *field,
-		       const char *value, struct err_text *err)
+static int filter_read_thread(struct filter *filter, const struct view *view,
+			      const struct field *field, const char *value, struct err_text *err)
 {
 	uint32_t threads = recording_threads(view_recording(view));
 	uint64_t number;
@@ -245,8 +249,8 @@ static int read_thread(struct filter *filter, const struct view *view, const str
 
 /* ---- words and expressions ---- */
 
-static int read_lifetime(struct filter *filter, const struct view *view, const struct field *field,
-			 const char *value, struct err_text *err)
+static int filter_read_lifetime(struct filter *filter, const struct view *view,
+				const struct field *field, const char *value, struct err_text *err)
 {
 	static const struct {
 		const char *name;
@@ -274,8 +278,8 @@ static int read_lifetime(struct filter *filter, const struct view *view, const s
 	return err_set(err, -EINVAL, "lifetime takes " FILTER_LIFETIMES ", not \"%.60s\"", value);
 }
 
-static int read_regex(struct filter *filter, const struct view *view, const struct field *field,
-		      const char *value, struct err_text *err)
+static int filter_read_regex(struct filter *filter, const struct view *view,
+			     const struct field *field, const char *value, struct err_text *err)
 {
 	char **to = (char **)((char *)filter + field->offset), *copy;
 	struct pattern *pattern;
@@ -324,8 +328,8 @@ static bool module_is_there(const struct recording *recording, const char *name)
 	return false;
 }
 
-static int read_module(struct filter *filter, const struct view *view, const struct field *field,
-		       const char *value, struct err_text *err)
+static int filter_read_module(struct filter *filter, const struct view *view,
+			      const struct field *field, const char *value, struct err_text *err)
 {
 	(void)field;
 	if (!module_is_there(view_recording(view), value))
@@ -350,8 +354,8 @@ static int filter_read_answer(struct filter *filter, const struct view *view,
 	return 0;
 }
 
-static int read_arena(struct filter *filter, const struct view *view, const struct field *field,
-		      const char *value, struct err_text *err)
+static int filter_read_arena(struct filter *filter, const struct view *view,
+			     const struct field *field, const char *value, struct err_text *err)
 {
 	(void)view;
 	if (strcmp(value, "main") != 0 && strcmp(value, "non_main") != 0)
@@ -361,8 +365,8 @@ static int read_arena(struct filter *filter, const struct view *view, const stru
 	return 0;
 }
 
-static int read_marker(struct filter *filter, const struct view *view, const struct field *field,
-		       const char *value, struct err_text *err)
+static int filter_read_marker(struct filter *filter, const struct view *view,
+			      const struct field *field, const char *value, struct err_text *err)
 {
 	uint64_t number;
 
@@ -385,8 +389,8 @@ static int filter_read_count(struct filter *filter, const struct view *view,
 }
 
 /* A duration, or a percentage of the recording's duration. */
-static int read_interval(struct filter *filter, const struct view *view, const struct field *field,
-			 const char *value, struct err_text *err)
+static int filter_read_interval(struct filter *filter, const struct view *view,
+				const struct field *field, const char *value, struct err_text *err)
 {
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 	double ns;
@@ -405,8 +409,8 @@ static int read_interval(struct filter *filter, const struct view *view, const s
 }
 
 /* A number of blocks, or a percentage of the group's. */
-static int read_share(struct filter *filter, const struct view *view, const struct field *field,
-		      const char *value, struct err_text *err)
+static int filter_read_share(struct filter *filter, const struct view *view,
+			     const struct field *field, const char *value, struct err_text *err)
 {
 	struct filter_share *to = (struct filter_share *)((char *)filter + field->offset);
 	size_t length = strlen(value);
@@ -424,79 +428,121 @@ static int read_share(struct filter *filter, const struct view *view, const stru
 			       "%s takes a whole number (10) or a part of the group's allocations "
 			       "(50%%), not \"%.60s\"",
 			       field->name, value);
-	*to = (struct filter_share){read, percent};
+	*to = (struct filter_share){read, percent && read > 0}; /* "0%" is 0 */
 	return 0;
 }
 
-#define AT(field) offsetof(struct filter, field)
+#define FIELD(type, member, unset, reader, name, takes, about, parts, columns)                     \
+	{name,                                                                                     \
+	 filter_read_##reader,                                                                     \
+	 offsetof(struct filter, member),                                                          \
+	 sizeof(type),                                                                             \
+	 _Generic((type){0}, char *: true, default: false),                                        \
+	 parts,                                                                                    \
+	 columns},
+static const struct field fields[] = {FILTERS(FIELD)};
+#define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
-static const struct field fields[] = {
-	{"from", read_time, AT(from_ns)},
-	{"to", read_until, AT(to_ns)},
-	{"lifetime", read_lifetime, 0},
-	{"address_min", read_address, AT(address_min)},
-	{"address_max", read_address, AT(address_max)},
-	{"size_min", read_size, AT(size_min)},
-	{"size_max", read_size, AT(size_max)},
-	{"lifetime_min", read_duration, AT(lifetime_min_ns)},
-	{"lifetime_max", read_duration, AT(lifetime_max_ns)},
-	{"backtrace_depth_min", filter_read_number, AT(depth_min)},
-	{"backtrace_depth_max", filter_read_number, AT(depth_max)},
-	{"backtraces", read_node, AT(backtrace)},
-	{"deallocation_backtraces", read_node, AT(deallocation_backtrace)},
-	{"function_regex", read_regex, AT(function_regex)},
-	{"source_regex", read_regex, AT(source_regex)},
-	{"negative_function_regex", read_regex, AT(negative_function_regex)},
-	{"negative_source_regex", read_regex, AT(negative_source_regex)},
-	{"alive_at", read_time, AT(alive_at_ns)},
-	{"alive_at_2", read_time, AT(alive_at_2_ns)},
-	{"thread", read_thread, 0},
-	{"thread_name", read_regex, AT(thread_name)},
-	{"module", read_module, 0},
-	{"tag", filter_read_text, AT(tag)},
-	{"temporary", filter_read_answer, AT(freed_at_once)},
-	{"freed_at_once", filter_read_answer, AT(freed_at_once)}, /* its former name */
-	{"mmaped", filter_read_answer, AT(mmaped)},
-	{"arena", read_arena, 0},
-	{"jemalloc", filter_read_answer, AT(jemalloc)},
-	{"marker", read_marker, AT(marker)},
-	{"from_map", read_marker, AT(from_map)},
-	{"hide", filter_read_answer, AT(hide)},
-	{"first_size_min", read_size, AT(first_size_min)},
-	{"first_size_max", read_size, AT(first_size_max)},
-	{"last_size_min", read_size, AT(last_size_min)},
-	{"last_size_max", read_size, AT(last_size_max)},
-	{"chain_length_min", filter_read_count, AT(chain_length_min)},
-	{"chain_length_max", filter_read_count, AT(chain_length_max)},
-	{"chain_lifetime_min", read_duration, AT(chain_lifetime_min_ns)},
-	{"chain_lifetime_max", read_duration, AT(chain_lifetime_max_ns)},
-	{"position_in_chain_min", filter_read_count, AT(position_min)},
-	{"position_in_chain_max", filter_read_count, AT(position_max)},
-	{"group_interval_min", read_interval, AT(group_interval_min_ns)},
-	{"group_interval_max", read_interval, AT(group_interval_max_ns)},
-	{"group_allocations_min", filter_read_count, AT(group_allocations_min)},
-	{"group_allocations_max", filter_read_count, AT(group_allocations_max)},
-	{"group_leaked_allocations_min", read_share, AT(group_leaked_min)},
-	{"group_leaked_allocations_max", read_share, AT(group_leaked_max)},
-	{"group_max_total_usage_first_seen_min", read_moment, AT(group_peak_min_ns)},
-	{"group_max_total_usage_first_seen_max", read_moment, AT(group_peak_max_ns)},
-};
+/* Former names. Scripts that use one go on working. */
+static const struct {
+	const char *old, *name;
+} renamed[] = {{"freed-at-once", "temporary"}};
 
-static bool same_name(const char *field, const char *name)
+/* '_' and '-' are the same. */
+static bool same_name(const char *a, const char *b)
 {
-	for (; *field && *name; field++, name++)
-		if (*field != (*name == '-' ? '_' : *name))
+	for (; *a && *b; a++, b++)
+		if ((*a == '_' ? '-' : *a) != (*b == '_' ? '-' : *b))
 			return false;
-	return *field == *name;
+	return *a == *b;
+}
+
+static const struct field *find_field(const char *name)
+{
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (same_name(renamed[i].old, name))
+			name = renamed[i].name;
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		if (same_name(fields[i].name, name))
+			return &fields[i];
+	return NULL;
 }
 
 int filter_set(struct filter *filter, const struct view *view, const char *name, const char *value,
 	       struct err_text *err)
 {
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (same_name(fields[i].name, name))
-			return fields[i].read(filter, view, &fields[i], value, err);
-	return err_set(err, -ENOENT, "no filter is called \"%.60s\"", name);
+	const struct field *found = find_field(name);
+	struct field field;
+	char said[FILTER_NAME_MAX]; /* messages have the name of the REST API */
+	size_t length = 0;
+
+	if (!found)
+		return err_set(err, -ENOENT, "no filter is called \"%.60s\"", name);
+	for (; name[length] && length < sizeof(said) - 1; length++)
+		said[length] = name[length] == '-' ? '_' : name[length];
+	said[length] = 0;
+	field = *found;
+	field.name = said;
+	return field.read(filter, view, &field, value, err);
+}
+
+/* ---- what is asked ---- */
+
+/* `unset`: a filter without conditions. */
+static bool is_set(const struct filter *filter, const struct filter *unset,
+		   const struct field *field)
+{
+	return memcmp((const char *)filter + field->offset, (const char *)unset + field->offset,
+		      field->size) != 0;
+}
+
+unsigned filter_asked(const struct filter *filter)
+{
+	struct filter unset;
+	unsigned parts = 0;
+
+	filter_init(&unset);
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		parts |= is_set(filter, &unset, &fields[i]) ? fields[i].parts : 0;
+	return parts & ~(unsigned)FILTER_MAPS;
+}
+
+unsigned filter_columns(const struct filter *filter)
+{
+	struct filter unset;
+	unsigned columns = 0;
+
+	filter_init(&unset);
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		columns |= is_set(filter, &unset, &fields[i]) ? fields[i].columns : 0;
+	return columns;
+}
+
+unsigned filter_parts_of(const char *name)
+{
+	const struct field *field = find_field(name);
+
+	return field ? field->parts : 0;
+}
+
+int filter_put_key(const struct filter *filter, struct buf *key)
+{
+	struct filter unset;
+
+	filter_init(&unset);
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		const void *value = (const char *)filter + fields[i].offset;
+		bool set = fields[i].parts && is_set(filter, &unset, &fields[i]);
+
+		buf_byte(key, set);
+		if (set && fields[i].is_text)
+			buf_append(key, *(char *const *)value, strlen(*(char *const *)value) + 1);
+		else if (set)
+			buf_append(key, value, fields[i].size);
+	}
+	buf_append(key, filter->before_start ? "1" : "0", 1);
+	buf_append(key, &filter->one_in, sizeof(filter->one_in));
+	return buf_error(key);
 }
 
 struct row_bits *row_bits_new(uint64_t rows)
@@ -510,33 +556,17 @@ struct row_bits *row_bits_new(uint64_t rows)
 
 void filter_init(struct filter *filter)
 {
-	*filter = (struct filter){
-		.to_ns = UINT64_MAX,
-		.address_max = UINT64_MAX,
-		.size_max = UINT64_MAX,
-		.lifetime_max_ns = UINT64_MAX,
-		.depth_max = UINT32_MAX,
-		.alive_at_ns = NO_TIME,
-		.alive_at_2_ns = NO_TIME,
-		.marker = NO_MARKER,
-		.from_map = NO_MARKER,
-		.first_size_max = UINT64_MAX,
-		.last_size_max = UINT64_MAX,
-		.chain_lifetime_max_ns = UINT64_MAX,
-		.chain_length_max = UINT64_MAX,
-		.position_max = UINT64_MAX,
-		.group_interval_max_ns = UINT64_MAX,
-		.group_allocations_max = UINT64_MAX,
-		.group_leaked_max.number = -1,
-		.group_peak_max_ns = UINT64_MAX,
-	};
+	*filter = (struct filter){0};
+#define UNSET(type, member, unset, ...) filter->member = unset;
+	FILTERS(UNSET)
+#undef UNSET
 }
 
 void filter_done(struct filter *filter)
 {
-#define X(text) free(filter->text);
-	FILTER_TEXTS(X)
-#undef X
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		if (fields[i].is_text)
+			free(*(char **)((char *)filter + fields[i].offset));
 	free(filter->only);
 	filter_init(filter);
 }

@@ -115,35 +115,7 @@ int query_mappings(struct view *view, bool with_usage, const struct cancel *canc
 
 bool mapping_takes_filter(const char *name)
 {
-	static const char *const names[] = {
-		"from",
-		"to",
-		"lifetime",
-		"address_min",
-		"address_max",
-		"size_min",
-		"size_max",
-		"lifetime_min",
-		"lifetime_max",
-		"backtrace_depth_min",
-		"backtrace_depth_max",
-		"backtraces",
-		"deallocation_backtraces",
-		"function_regex",
-		"source_regex",
-		"negative_function_regex",
-		"negative_source_regex",
-		"alive_at",
-		"alive_at_2",
-		"thread",
-		"thread_name",
-		"module",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
+	return filter_parts_of(name) & FILTER_MAPS;
 }
 
 /* Presents a mapping as a block with one row, so that filters mean the same for both. */

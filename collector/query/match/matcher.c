@@ -184,10 +184,7 @@ static int judge_leaked_groups(struct matcher *m, struct view *view, struct err_
 
 static bool asks_groups(const struct filter *f)
 {
-	return f->group_interval_min_ns || f->group_interval_max_ns != UINT64_MAX ||
-	       f->group_allocations_min || f->group_allocations_max != UINT64_MAX ||
-	       f->group_leaked_min.number > 0 || f->group_leaked_max.number >= 0 ||
-	       f->group_peak_min_ns || f->group_peak_max_ns != UINT64_MAX;
+	return filter_asked(f) & FILTER_GROUP;
 }
 
 static double share_of(const struct filter_share *share, double all)
@@ -263,9 +260,8 @@ static int judge_chains(struct matcher *m, struct err_text *err)
 
 static bool asks_stacks(const struct filter *f)
 {
-	return f->function_regex || f->source_regex || f->negative_function_regex ||
-	       f->negative_source_regex || f->depth_min || f->depth_max != UINT32_MAX ||
-	       f->module || f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED || asks_groups(f);
+	return (filter_asked(f) & (FILTER_STACK | FILTER_GROUP)) ||
+	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED;
 }
 
 /* The only condition on chains is that realloc made the block from another, which the row itself
@@ -277,17 +273,14 @@ static bool asks_moved(const struct filter *f)
 
 static bool asks_chains(const struct filter *f)
 {
-	return f->first_size_min || f->first_size_max != UINT64_MAX || f->last_size_min ||
-	       f->last_size_max != UINT64_MAX || f->chain_lifetime_min_ns ||
-	       f->chain_lifetime_max_ns != UINT64_MAX || f->chain_length_min ||
-	       f->chain_length_max != UINT64_MAX || (f->position_min && !asks_moved(f)) ||
-	       f->position_max != UINT64_MAX;
+	unsigned asked = filter_asked(f);
+
+	return (asked & FILTER_CHAIN) || ((asked & FILTER_POSITION) && !asks_moved(f));
 }
 
 static bool asks_row_bits(const struct filter *f)
 {
-	return asks_chains(f) || f->tag || f->freed_at_once != ANSWER_ANY || origin_asked(f) ||
-	       f->only;
+	return asks_chains(f) || (filter_asked(f) & (FILTER_BITS | FILTER_ORIGIN)) || f->only;
 }
 
 static int matcher_judge_rows(struct matcher *m, struct view *view, struct err_text *err)
@@ -309,7 +302,7 @@ static int matcher_judge_rows(struct matcher *m, struct view *view, struct err_t
 		r = freed_at_once_judge(m, err);
 	if (!r && f->tag)
 		r = labels_judge(m, err);
-	if (!r && origin_asked(f))
+	if (!r && (filter_asked(f) & FILTER_ORIGIN))
 		r = origin_judge(m, view, err);
 	return r;
 }
@@ -338,20 +331,12 @@ static int judge_threads(struct matcher *m, struct err_text *err)
 
 static bool asks_nothing(const struct filter *f)
 {
-	return !f->from_ns && f->to_ns == UINT64_MAX && f->lifetime == LIFETIME_ALL &&
-	       !f->address_min && f->address_max == UINT64_MAX && !f->size_min &&
-	       f->size_max == UINT64_MAX && !f->lifetime_min_ns &&
-	       f->lifetime_max_ns == UINT64_MAX && !f->backtrace && !f->deallocation_backtrace &&
-	       !asks_stacks(f) && f->alive_at_ns == NO_TIME && f->alive_at_2_ns == NO_TIME &&
-	       !f->thread && !f->thread_name && !asks_row_bits(f) && !asks_moved(f) &&
-	       !f->before_start && !f->one_in;
+	return !filter_asked(f) && !f->only && !f->before_start && !f->one_in;
 }
 
 static unsigned lifetime_columns(const struct filter *f)
 {
-	unsigned columns = f->lifetime_min_ns || f->lifetime_max_ns != UINT64_MAX
-				   ? ROWS_BIRTH | ROWS_DEATH
-				   : 0;
+	unsigned columns = 0;
 
 	if (f->lifetime != LIFETIME_ALL && f->lifetime != LIFETIME_ONLY_CHAIN_LEAKED)
 		columns |= ROWS_END;
@@ -370,25 +355,12 @@ bool filter_asks_alive(const struct filter *f)
 
 static unsigned columns_of(const struct matcher *m)
 {
-	const struct filter *f = m->filter;
-	unsigned columns = m->columns | lifetime_columns(f);
+	unsigned columns = m->columns | filter_columns(m->filter) | lifetime_columns(m->filter);
 
-	if (f->from_ns || f->to_ns != UINT64_MAX)
-		columns |= ROWS_BIRTH;
-	if (f->size_min || f->size_max != UINT64_MAX)
-		columns |= ROWS_SIZE;
-	if (f->address_min || f->address_max != UINT64_MAX)
-		columns |= ROWS_ADDRESS;
-	if (f->thread || m->thread_passes)
-		columns |= ROWS_THREAD;
-	if (f->backtrace || m->node_passes)
+	if (m->node_passes)
 		columns |= ROWS_STACK;
-	if (f->deallocation_backtrace)
-		columns |= ROWS_DEATH_STACK;
 	if (m->moved)
 		columns |= ROWS_CHAIN;
-	if (f->alive_at_ns != NO_TIME || f->alive_at_2_ns != NO_TIME)
-		columns |= ROWS_BIRTH | ROWS_DEATH;
 	if (m->one_in)
 		columns |= ROWS_SIZE | ROWS_WEIGHT;
 	return columns;

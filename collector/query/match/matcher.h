@@ -98,7 +98,6 @@ int chains_judge(struct matcher *matcher, struct err_text *err);
 int freed_at_once_judge(struct matcher *matcher, struct err_text *err);
 int labels_judge(struct matcher *matcher, struct err_text *err);
 /* origin.c: by marker, by mapping, and by the part of the allocator's heap. */
-bool origin_asked(const struct filter *filter);
 int origin_judge(struct matcher *matcher, struct view *view, struct err_text *err);
 
 static inline bool row_bit(const uint8_t *bits, uint64_t row)

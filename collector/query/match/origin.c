@@ -30,12 +30,6 @@ struct origin {
 	struct map_spans spans; /* for from_map */
 };
 
-bool origin_asked(const struct filter *f)
-{
-	return f->mmaped != ANSWER_ANY || f->jemalloc != ANSWER_ANY ||
-	       f->main_arena != ANSWER_ANY || f->marker != NO_MARKER || f->from_map != NO_MARKER;
-}
-
 /* ---- mappings ---- */
 
 static int find_spans(struct origin *o, struct view *view, struct err_text *err)

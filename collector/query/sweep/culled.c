@@ -74,12 +74,9 @@ static enum culled_fit fate(const struct filter *f)
 /* Returns CULLED_UNKNOWN if the filter has conditions that only rows can answer. */
 static enum culled_fit tellable(const struct matcher *m)
 {
-	const struct filter *f = m->filter;
+	bool of_rows = filter_columns(m->filter) & (ROWS_ADDRESS | ROWS_DEATH_STACK);
 
-	return f->address_min || f->address_max != UINT64_MAX || f->deallocation_backtrace ||
-			       m->row_passes
-		       ? CULLED_UNKNOWN
-		       : CULLED_YES;
+	return of_rows || m->row_passes ? CULLED_UNKNOWN : CULLED_YES;
 }
 
 enum culled_fit culled_fit(const struct matcher *m, const struct culled_row *row)

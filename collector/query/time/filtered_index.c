@@ -51,31 +51,14 @@ void filtered_indexes_done(struct filtered_indexes *indexes)
 	pthread_mutex_destroy(&indexes->lock);
 }
 
-static void filtered_index_put_text(struct buf *key, char **text)
-{
-	const char *bytes = *text ? *text : "";
-
-	buf_append(key, bytes, strlen(bytes) + 1);
-	buf_append(key, *text ? "1" : "0", 1);
-	*text = NULL;
-}
-
-/* Builds the key that identifies the selection of rows. Equal keys mean the same rows. Padding
- * between the members of the filter may make the keys of the same rows differ; then the index is
- * made twice. */
+/* Builds the key that identifies the selection of rows. Equal keys mean the same rows. */
 static int put_key(struct buf *key, const struct view *view, const struct history_of *of)
 {
 	const struct matcher *m = of->matcher;
-	struct filter f;
+	int r = filter_put_key(m->filter, key);
 
-	memcpy(&f, m->filter, sizeof(f));
-#define X(text) filtered_index_put_text(key, &f.text);
-	FILTER_TEXTS(X)
-#undef X
-	memset(&f.cancel, 0, sizeof(f.cancel));
-	f.progress = NULL;
-	f.hide = ANSWER_ANY; /* `hide` does not select rows */
-	buf_append(key, &f, sizeof(f));
+	if (r < 0)
+		return r;
 	/* New names may match other rows. */
 	buf_append(key, &view->generation, sizeof(view->generation));
 	buf_append(key, &m->rows, sizeof(m->rows));

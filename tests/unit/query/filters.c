@@ -3,9 +3,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "tests/unit/query/recording.h"
 #include "proto/columns.h"
 
@@ -230,7 +232,7 @@ static void test_groupings(void **state)
 static void test_every_filter_is_known(void **state)
 {
 	static const char *const names[] = {
-#define NAME(name, argument, help) name,
+#define NAME(type, member, unset, reader, name, ...) name,
 		FILTERS(NAME)
 #undef NAME
 	};
@@ -244,6 +246,57 @@ static void test_every_filter_is_known(void **state)
 		assert_int_not_equal(filter_set(&f, t.view, names[i], "\001", &err), -ENOENT);
 		filter_done(&f);
 	}
+}
+
+/* Sets a filter to some value that it takes. */
+static void set_any(struct filter *f, const char *name)
+{
+	static const char *const values[] = {"1",	    "yes",	     "main",
+					     "only_leaked", "libexample.so", "a"};
+	struct err_text err = {0};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (!filter_set(f, t.view, name, values[i], &err))
+			return;
+	fail_msg("%s: %s", name, err.text);
+}
+
+/* Each filter is a condition of its own, in what is asked and in keys; but `hide` is none. */
+static void test_every_filter_is_asked(void **state)
+{
+	static const char *const names[] = {
+#define NAME(type, member, unset, reader, name, ...) name,
+		FILTERS(NAME)
+#undef NAME
+	};
+	struct buf keys[sizeof(names) / sizeof(names[0]) + 1] = {0};
+	size_t count = sizeof(names) / sizeof(names[0]);
+
+	(void)state;
+	for (size_t i = 0; i <= count; i++) {
+		struct filter f;
+
+		filter_init(&f);
+		assert_int_equal(filter_asked(&f), 0);
+		assert_int_equal(filter_columns(&f), 0);
+		if (i < count)
+			set_any(&f, names[i]);
+		assert_int_equal(filter_put_key(&f, &keys[i]), 0);
+		if (i < count && !strcmp(names[i], "hide"))
+			assert_int_equal(filter_asked(&f), 0);
+		else if (i < count)
+			assert_int_not_equal(filter_asked(&f), 0);
+		filter_done(&f);
+	}
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = i + 1; k <= count; k++) {
+			bool same = keys[i].length == keys[k].length &&
+				    !memcmp(keys[i].data, keys[k].data, keys[i].length);
+
+			assert_int_equal(same, k == count && !strcmp(names[i], "hide"));
+		}
+	for (size_t i = 0; i <= count; i++)
+		buf_done(&keys[i]);
 }
 
 static void test_expressions(void **state)
@@ -303,10 +356,15 @@ static void test_set_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times),	    cmocka_unit_test(test_before_the_start),
-		cmocka_unit_test(test_numbers),	    cmocka_unit_test(test_words),
-		cmocka_unit_test(test_groupings),   cmocka_unit_test(test_every_filter_is_known),
-		cmocka_unit_test(test_expressions), cmocka_unit_test(test_set_twice),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_before_the_start),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_groupings),
+		cmocka_unit_test(test_every_filter_is_known),
+		cmocka_unit_test(test_every_filter_is_asked),
+		cmocka_unit_test(test_expressions),
+		cmocka_unit_test(test_set_twice),
 	};
 
 	return cmocka_run_group_tests(tests, open_recording, close_recording);
