@@ -11,7 +11,7 @@
 #include "collector/columns/row_block.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/routes/maps.h"
-#include "collector/http/routes/sql.h"
+#include "collector/http/routes/sql_limits.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/query/match/mappings.h"

@@ -1,6 +1,6 @@
 /* /data/ID/sql: the answer to an SQL statement. The whole answer is made in one step, within
  * limits, as the recording must not grow while a statement runs. */
-#include "collector/http/routes/sql.h"
+#include "collector/http/routes/sql_limits.h"
 
 #include <errno.h>
 #include <stdio.h>

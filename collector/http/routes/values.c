@@ -1,7 +1,7 @@
 /* Handles parameters of the REST API. See values.h. */
 #include "collector/http/routes/values.h"
 #include "collector/http/routes/parameters.h"
-#include "collector/http/routes/sql.h"
+#include "collector/http/routes/sql_limits.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -74,7 +74,7 @@ void sql_close(struct sql *sql)
 
 /* ---- errors ---- */
 
-static void sql_find_place(const char *text, const char *at, struct sql_place *ret_place)
+static void session_find_place(const char *text, const char *at, struct sql_place *ret_place)
 {
 	*ret_place = (struct sql_place){1, 1, (size_t)(at - text)};
 	for (; text < at; text++) {
@@ -99,7 +99,7 @@ static int no_room(struct sql *sql, struct err_text *err)
 }
 
 /* Converts an error of SQLite to an errno with an error text. */
-static int sql_failed(struct sql *sql, int code, struct err_text *err)
+static int session_failed(struct sql *sql, int code, struct err_text *err)
 {
 	if ((code & 0xff) == SQLITE_NOMEM)
 		guard_too_much(sql);
@@ -119,7 +119,7 @@ static int sql_failed(struct sql *sql, int code, struct err_text *err)
 
 /* ---- rows ---- */
 
-static struct sql_value sql_value_of(sqlite3_stmt *statement, int column)
+static struct sql_value session_value_of(sqlite3_stmt *statement, int column)
 {
 	struct sql_value value = {0};
 
@@ -155,7 +155,7 @@ static int give_row(sqlite3_stmt *statement, unsigned columns, const struct sql_
 	struct sql_value values[COLUMNS_MAX];
 
 	for (unsigned i = 0; i < columns; i++)
-		values[i] = sql_value_of(statement, (int)i);
+		values[i] = session_value_of(statement, (int)i);
 	return sink->row(sink->context, columns, values);
 }
 
@@ -183,7 +183,7 @@ static int step_through(struct sql *sql, sqlite3_stmt *statement, const struct s
 		/* Checks the deadline per row, too: rows may need few steps but much time in the
 		 * sink. */
 		if (code != SQLITE_ROW || guard_ended(sql))
-			return sql_failed(sql, code, err);
+			return session_failed(sql, code, err);
 		cut = sql->limits.rows && !sql->rows_left;
 		sql->rows_left--;
 		r = cut ? 0 : give_row(statement, columns, sink);
@@ -205,7 +205,7 @@ static int run_one(struct sql *sql, const char *text, const char **ret_rest,
 
 	*ret_at = text + (offset > 0 ? offset : (int)strspn(text, " \t\r\n"));
 	if (code != SQLITE_OK)
-		return sql_failed(sql, code, err);
+		return session_failed(sql, code, err);
 	if (!statement)
 		return 0;
 	if (!sqlite3_stmt_readonly(statement))
@@ -228,6 +228,6 @@ int sql_run(struct sql *sql, const char *text, const struct sql_sink *sink,
 		r = run_one(sql, rest, &rest, sink, &at, err);
 	sql->evaluating = false;
 	if (ret_place)
-		sql_find_place(text, at, ret_place);
+		session_find_place(text, at, ret_place);
 	return r > 0 ? 0 : r;
 }
