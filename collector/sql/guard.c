@@ -6,7 +6,7 @@
  * Why statements do not run in a child process with limits: the rows live in this one. The server
  * has threads, so a child of fork alone could not go on safely, and one that is executed would have
  * to open the recording again: 0.9 s of processor time and 90 MiB for 1.5 million allocations,
- * where a session here takes a millisecond. While the program runs it would do so for each
+ * where a session here takes 0.4 ms. While the program runs it would do so for each
  * question. The child would make temp.c and texts.c unnecessary (500 lines), but not the
  * authorizer, since it can read files as well; and it would need a protocol for rows, the bits of
  * conditions, errors, progress and withdrawal, as that of collector/symbols (500 lines).
