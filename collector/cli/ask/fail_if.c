@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "collector/columns/row_block.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
@@ -59,26 +61,22 @@ static void fail_if_fill(struct sql_named values[VALUES_MAX], const struct total
 		values[i] = all[i];
 }
 
-static const char *fail_if_name_at(const void *of, size_t i)
-{
-	return ((const struct sql_named *)of)[i].name;
-}
-
 /* Says which name is meant, and which there are. */
 static int fail_if_unknown(const struct command *command, const char *name,
 			   const struct sql_named *values, const struct err_text *err)
 {
 	cleanup(buf_done) struct buf names = {0};
-	const char *near;
-	size_t count = 0;
+	struct nearest near;
 
-	for (; values[count].name; count++)
-		buf_printf(&names, "%s %s", count ? "," : "", values[count].name);
-	near = command_suggestion(name, fail_if_name_at, values, count);
-	if (near)
+	nearest_begin(&near, name, strlen(name));
+	for (size_t i = 0; values[i].name; i++) {
+		nearest_try(&near, values[i].name);
+		buf_printf(&names, "%s %s", i ? "," : "", values[i].name);
+	}
+	if (near.found)
 		return command_usage_error(command,
 					   "--fail-if: %s; did you mean \"%s\"? There are%s",
-					   err->text, near, buf_text(&names));
+					   err->text, near.found, buf_text(&names));
 	return command_usage_error(command, "--fail-if: %s; there are%s", err->text,
 				   buf_text(&names));
 }
