@@ -30,7 +30,7 @@ struct recording;
 	LINE(ledger_info, stored_allocations, "  allocations", true)                               \
 	LINE(ledger_info, stored_reallocations, "  reallocations", true)                           \
 	LINE(ledger_info, stored_frees, "  frees", true)                                           \
-	LINE(ledger_info, stored_other, "  mappings, pools, settings", false)                      \
+	LINE(ledger_info, stored_apart, "  mappings, pools, settings", false)                      \
 	LINE(ledger_info, before_join, "before the collector joined", true)                        \
 	LINE(ledger_info, before_recording, "before the recording began", false)                   \
 	LINE(ledger_info, not_begun, "the program has not begun to record", false)                 \

@@ -76,7 +76,7 @@ static void count_event(struct recording *r, const struct event *e)
 
 	l->stored++;
 	if (event_space(e->kind) != EVENT_SPACE_HEAP) {
-		l->stored_other++;
+		l->stored_apart++;
 		return;
 	}
 	if (e->class == EVENT_CLASS_FREE)

@@ -136,7 +136,7 @@ struct ledger_info {
 				   was away */
 	uint64_t stored;	/* events in the recording */
 	uint64_t stored_allocations, stored_frees, stored_reallocations;
-	uint64_t stored_other; /* no blocks of the heap: mappings, pools, settings */
+	uint64_t stored_apart; /* no blocks of the heap: mappings, pools, settings */
 	uint64_t missed; /* delivered while this collector was too slow or away, and gone: in gaps
 			    (spool full) of thread 0 */
 	uint64_t missing_batches; /* numbers that are not there */

@@ -8,7 +8,7 @@
 #include "proto/columns.h"
 #include "collector/recording/info.h"
 
-/* kept; further ones are only counted (ledger_info.stored_other) */
+/* kept; further ones are only counted (ledger_info.stored_apart) */
 #define OTHER_EVENTS_MAX (1u << 20)
 
 struct other_events {

@@ -62,7 +62,7 @@ const struct unrecorded_info *recording_unrecorded(const struct recording *recor
 						   uint32_t index);
 uint32_t recording_marks(const struct recording *recording);
 const struct mark_info *recording_mark(const struct recording *recording, uint32_t index);
-/* In the order in which they came; at most 2^20 are kept (ledger_info.stored_other counts all). */
+/* In the order in which they came; at most 2^20 are kept (ledger_info.stored_apart counts all). */
 uint32_t recording_other_events(const struct recording *recording);
 const struct other_event_info *recording_other_event(const struct recording *recording,
 						     uint32_t index);

@@ -81,7 +81,7 @@ static void other_spaces(void **state)
 	assert_int_equal(recording_pairing(r)->orphan_frees, 0);
 	assert_int_equal(recording_pairing(r)->inferred, 0);
 	assert_int_equal(recording_ledger(r)->stored, 2 + 2 * count);
-	assert_int_equal(recording_ledger(r)->stored_other, 2 * count);
+	assert_int_equal(recording_ledger(r)->stored_apart, 2 * count);
 	assert_int_equal(recording_ledger(r)->stored_frees, 1);
 	assert_true(recording_adds_up(r, NULL));
 	recording_close(r);
