@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full TIMEOUT 600
 # Each export that has an importer, read again: the same sums, and the same by backtrace, of a program, of a stripped library whose
 # places nobody can name, and of samples (whose estimates the file has); plain, and packed by gzip and zstd. So is a profile that brings
 # its names along, as jeprof and google-pprof read it, when the program is gone.
