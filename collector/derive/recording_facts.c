@@ -1,4 +1,4 @@
-/* Simple queries of a recording. store.h describes them. */
+/* What a recording says of itself without a pass over its rows. recording.h describes it. */
 #include <errno.h>
 #include <stdio.h>
 

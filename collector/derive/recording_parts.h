@@ -39,7 +39,7 @@ struct recording {
 	struct ledger_info ledger;
 	struct decoded decoded; /* the current batch, without read-ahead */
 	struct derived derived;
-	struct unpacked *unpacked; /* reader.c */
+	struct unpacked *unpacked; /* row_reader.c */
 };
 
 /* Copies the figures of the last ledger to recording.ledger. */
@@ -100,7 +100,8 @@ int recording_sum_up(struct recording *recording, struct totals *totals, struct 
 int recording_sum_up_of(const char *path, struct totals *totals, struct err_text *err);
 
 /*
- * reader.c: called at the beginning and the end of a recording, and whenever its rows have changed.
+ * row_reader.c: called at the beginning and the end of a recording, and whenever its rows have
+ * changed.
  */
 int unpacked_init(struct recording *recording);
 void unpacked_done(struct recording *recording);

@@ -8,7 +8,7 @@
  *   allocated   every matched block, whatever became of it
  *   in use      blocks alive at a moment T: born at or before T, not dead at T
  *   leaked      not freed when the recording ended, and not censored
- *   temporary   freed (the REST API's meaning of the word)
+ *   freed       every matched block that was freed; in members and in the REST API: temporary
  *   peak        in use at the first moment at which the total in use of all blocks was highest
  * A sampled block stands for `weight` bytes and weight / size blocks; any other block stands for
  * itself.
@@ -191,7 +191,7 @@ struct usage {
 enum value {
 	VALUE_ALLOCATED,
 	VALUE_LEAKED,
-	VALUE_TEMPORARY,
+	VALUE_FREED,
 	VALUE_IN_USE, /* at a time */
 	VALUE_PEAK,
 };

@@ -210,7 +210,7 @@ static void read_equal(struct filter *f, int column, sqlite3_value *value)
 		break;
 	case ALLOCATIONS_FREED:
 		if (one)
-			narrow(&f->lifetime, LIFETIME_ONLY_TEMPORARY);
+			narrow(&f->lifetime, LIFETIME_ONLY_FREED);
 		break;
 	case ALLOCATIONS_END:
 		text = (const char *)sqlite3_value_text(value);

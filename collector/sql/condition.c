@@ -1,7 +1,7 @@
 /*
  * Conditions over named numbers, for scripts (--fail-if). A condition is an SQL expression over a
  * table of one row, whose columns are the numbers. The session has no other table, and the limits
- *of guard.c.
+ * of guard.c.
  *
  * Before SQLite sees it, a condition is spelled as SQL. What people write beside SQL is:
  *
@@ -269,8 +269,7 @@ static int condition_explain(const char *text, size_t at, char unknown[SQL_NAME_
 		return -ENOENT;
 	}
 	if (strstr(said, "syntax error") || !strncmp(said, "unrecognized token", 18)) {
-		snprintf(what, sizeof(what), "SQL expects something else than \"%.40s\"",
-			 text + here);
+		snprintf(what, sizeof(what), "SQL does not expect \"%.40s\" here", text + here);
 		return condition_fault(text, here, err, what);
 	}
 	return condition_fault(text, here, err, said);

@@ -102,7 +102,7 @@ static void add_lifetime(struct text *t, const struct filter *f)
 	case LIFETIME_ONLY_LEAKED:
 		script_add(t, "%s", w->leaked);
 		break;
-	case LIFETIME_ONLY_TEMPORARY:
+	case LIFETIME_ONLY_FREED:
 		script_add(t, "%s", w->freed);
 		break;
 	case LIFETIME_ONLY_WHOLE_GROUP_LEAKED:

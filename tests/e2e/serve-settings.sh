@@ -19,10 +19,10 @@ who=(env)
 serve own --socket "$T/own" --output "$T/own-%p" --depth 64
 export HEAPCAST_SOCKET=$T/own
 # Of the own user: the file that the program names, in its working folder.
-mkdir "$T/work"
-(cd "$T/work" && says "" HEAPCAST_OUTPUT=mine HEAPCAST_MODE=sample=64K)
-wait_for 10 "the file that was named" whole "$T/work/mine"
-"$COLLECTOR" sql --json "$T/work/mine" "select sample_interval from recording" >"$T/sql.txt"
+mkdir "$T/folder"
+(cd "$T/folder" && says "" HEAPCAST_OUTPUT=mine HEAPCAST_MODE=sample=64K)
+wait_for 10 "the file that was named" whole "$T/folder/mine"
+"$COLLECTOR" sql --json "$T/folder/mine" "select sample_interval from recording" >"$T/sql.txt"
 assert_contains "the program's own mode" "$T/sql.txt" 65536
 says ""
 wait_for 10 "one that names none" eval "ls $T/own-*"

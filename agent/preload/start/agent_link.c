@@ -429,8 +429,7 @@ int agent_link(const struct agent_parent *parent, enum agent_ask ask, struct age
 		error = hear_all(fd, ask, &answer, ret_terms, &memory);
 	if (error == -EPROTONOSUPPORT && !parent)
 		say("the agent has the other byte order: this program is not recorded; run an "
-		    "agent "
-		    "that is built for its processor",
+		    "agent that is built for its processor",
 		    NULL, NULL);
 	if (!error)
 		error = memory < 0 ? -EPROTO : reach_map(memory, answer.size, &ret_terms->ring);

@@ -42,7 +42,7 @@ static void analyze_stream_describe(const struct question *q, char *out, size_t 
 {
 	static const char *const says[] = {
 		[VALUE_ALLOCATED] = "allocated in all", [VALUE_LEAKED] = "",
-		[VALUE_TEMPORARY] = "freed again",	[VALUE_IN_USE] = "in use",
+		[VALUE_FREED] = "freed again",		[VALUE_IN_USE] = "in use",
 		[VALUE_PEAK] = "in use at the peak",
 	};
 	const struct process_info *p = &q->recorded.process;

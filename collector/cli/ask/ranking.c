@@ -40,8 +40,10 @@ int ranking_grouping(const struct command *command, const char *by, enum groupin
 static void ranking_print_total(const struct question *q, const struct groups *groups)
 {
 	static const char *const says[] = {
-		[VALUE_ALLOCATED] = "Allocated",     [VALUE_LEAKED] = "",
-		[VALUE_TEMPORARY] = "Freed",	     [VALUE_IN_USE] = "In use",
+		[VALUE_ALLOCATED] = "Allocated",
+		[VALUE_LEAKED] = "",
+		[VALUE_FREED] = "Freed",
+		[VALUE_IN_USE] = "In use",
 		[VALUE_PEAK] = "In use at the peak",
 	};
 	char bytes[80], blocks[32], samples[48], at[32] = "", when[64] = "";

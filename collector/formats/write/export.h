@@ -48,7 +48,7 @@ int export_reverse(struct tree *tree, enum export_weight weight);
 int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options,
 		      struct buf *out, struct err_text *err);
 
-struct flame_options; /* export/results.h */
+struct flame_options; /* answers/results.h */
 struct flame_file_options {
 	const char *title, *subtitle, *incomplete; /* as in flamegraph_options */
 	enum export_weight weight;		   /* what is shown initially */

@@ -292,7 +292,7 @@ static void put_type(struct pprof *p, unsigned field, const char *type, const ch
 static void pprof_put_head(struct pprof *p, enum value value)
 {
 	const struct process_info *process = recording_process(p->recording);
-	const char *now = value == VALUE_TEMPORARY ? "temporary" : "inuse";
+	const char *now = value == VALUE_FREED ? "temporary" : "inuse";
 	struct completeness completeness;
 	char objects[32], space[32];
 

@@ -43,9 +43,9 @@ static int allocations_ask(struct asking *a)
 {
 	struct page *page = a->result;
 	const struct recording *recording = a->x->source->recording;
-	uint64_t skip = a->what.skip;
-	int r = query_page_new(a->view, &a->what.filter, (enum page_order)a->what.key,
-			       a->what.order == ORDER_DESCENDING, &page->scan, &a->x->err);
+	uint64_t skip = a->values.skip;
+	int r = query_page_new(a->view, &a->values.filter, (enum page_order)a->values.key,
+			       a->values.order == ORDER_DESCENDING, &page->scan, &a->x->err);
 
 	if (!r)
 		r = query_page_total(page->scan, &page->total, &a->x->err);
@@ -53,7 +53,7 @@ static int allocations_ask(struct asking *a)
 		return r;
 	glibc_heap_init(&page->heap, recording);
 	chain_walk_init(&page->chains, recording, withdrawn, a->x);
-	page->left = skip < page->total ? a->what.count : 0;
+	page->left = skip < page->total ? a->values.count : 0;
 	return page->left && skip ? query_page_skip(page->scan, skip, &a->x->err) : 0;
 }
 
@@ -95,11 +95,11 @@ static const struct parameter_word orders[] = {
 	{"timestamp", PAGE_BY_TIME}, {"address", PAGE_BY_ADDRESS}, {"size", PAGE_BY_SIZE}, {0}};
 
 static const struct route_parameter allocations_parameters[] = {
-	WHAT_PAGE,
-	WHAT("sort_by", PARAMETER_WORD, key, "timestamp, address or size",
-	     "the order; default timestamp", .words = orders),
-	WHAT_ORDER("default asc"),
-	WHAT_STRIP,
+	REQUEST_PAGE,
+	REQUEST("sort_by", PARAMETER_WORD, key, "timestamp, address or size",
+		"the order; default timestamp", .words = orders),
+	REQUEST_ORDER("default asc"),
+	REQUEST_STRIP,
 	PASSED_OVER_LOOKS,
 	PASSED_OVER_PAGES,
 	PASSED_OVER("generate_graphs"),
@@ -294,7 +294,7 @@ const struct route raw_allocations_route = {
 	.path = "raw_allocations",
 	.about = "return addresses of matched allocations",
 	.flags = ROUTE_OF_RECORDING | ROUTE_ARRAY,
-	.parameters = (const struct route_parameter[]){WHAT_PAGE, {0}},
+	.parameters = (const struct route_parameter[]){REQUEST_PAGE, {0}},
 	.answer = &raw_allocation_answer,
 	ROUTE_ASKS(struct page, allocations_ask, page_done),
 	.next = raw_allocations_next,

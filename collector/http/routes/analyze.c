@@ -12,17 +12,17 @@
 
 static int analyze_rules(struct asking *a, const struct rules *rules, struct analysis *analysis)
 {
-	const struct what *what = &a->what;
+	const struct request_values *values = &a->values;
 	struct analysis_result result;
 	struct analysis_report report = {
 		.result = &result,
 		.title = recording_process(a->x->source->recording)->name,
 		.source = a->x->source->id,
 		.rules = rules_name(rules),
-		.counts = what->weight == EXPORT_BLOCKS,
+		.counts = values->weight == EXPORT_BLOCKS,
 		.recorded = true,
 	};
-	int r = analysis_add_view(analysis, a->view, &what->filter, what->value, what->at_ns,
+	int r = analysis_add_view(analysis, a->view, &values->filter, values->value, values->at_ns,
 				  report.counts, &a->x->err);
 
 	if (!r)
@@ -56,7 +56,7 @@ const struct route analyze_route = {
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
 	.parameters =
 		(const struct route_parameter[]){
-			WHAT_VALUE, WHAT_AT, WHAT_WEIGHT, WHAT_PREVIEW, {0}},
+			REQUEST_VALUE, REQUEST_AT, REQUEST_WEIGHT, REQUEST_PREVIEW, {0}},
 	.answer = &analysis_answer,
 	.write = analyze_write,
 };

@@ -17,12 +17,12 @@
 /* ---- over time ---- */
 
 static const struct route_parameter timeline_parameters[] = {
-	WHAT_SPAN,
-	WHAT_RANGE("points", points, 1, 100000, "a number from 1 to 100000",
-		   "at most so many; default 1000"),
-	WHAT_BANDS,
-	WHAT_WEIGHT,
-	WHAT_PREVIEW,
+	REQUEST_SPAN,
+	REQUEST_RANGE("points", points, 1, 100000, "a number from 1 to 100000",
+		      "at most so many; default 1000"),
+	REQUEST_BANDS,
+	REQUEST_WEIGHT,
+	REQUEST_PREVIEW,
 	{0},
 };
 
@@ -39,7 +39,7 @@ static int write_series(struct json *json, const struct answer_field *field, con
 
 	(void)field;
 	if (over->series.count)
-		json_series(json, &over->timeline, &over->series, a->what.weight);
+		json_series(json, &over->timeline, &over->series, a->values.weight);
 	return 0;
 }
 
@@ -65,12 +65,12 @@ static int ask_over_time(struct asking *a, bool leaked_only)
 {
 	struct over_time *over = a->result;
 
-	return what_over_time(a->x, &a->what,
-			      &(struct timeline_question){.from_ns = a->what.start_ns,
-							  .to_ns = a->what.end_ns,
-							  .buckets = a->what.points,
-							  .leaked_only = leaked_only},
-			      &over->timeline, &over->series);
+	return request_values_over_time(a->x, &a->values,
+					&(struct timeline_question){.from_ns = a->values.start_ns,
+								    .to_ns = a->values.end_ns,
+								    .buckets = a->values.points,
+								    .leaked_only = leaked_only},
+					&over->timeline, &over->series);
 }
 
 static int timeline_ask(struct asking *a)
@@ -120,8 +120,8 @@ static int histogram_ask(struct asking *a)
 {
 	struct told_histogram *told = a->result;
 
-	told->value = value_name(a->what.value);
-	return query_histogram(a->view, &a->what.filter, a->what.value, a->what.at_ns,
+	told->value = value_name(a->values.value);
+	return query_histogram(a->view, &a->values.filter, a->values.value, a->values.at_ns,
 			       &told->histogram, &a->x->err);
 }
 
@@ -134,7 +134,8 @@ const struct route histogram_route = {
 	.path = "histogram",
 	.about = "sizes and lifetimes",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
-	.parameters = (const struct route_parameter[]){WHAT_VALUE, WHAT_AT, WHAT_PREVIEW, {0}},
+	.parameters =
+		(const struct route_parameter[]){REQUEST_VALUE, REQUEST_AT, REQUEST_PREVIEW, {0}},
 	.answer = &histogram_route_answer,
 	ROUTE_ASKS(struct told_histogram, histogram_ask, told_histogram_done),
 };
@@ -153,7 +154,7 @@ static const struct answer moment_answer = {"moment", moment_fields};
 
 static int ask_moment(struct asking *a, enum value value, uint64_t at_ns)
 {
-	return query_groups(a->view, &a->what.filter, a->what.grouping, value, at_ns, a->result,
+	return query_groups(a->view, &a->values.filter, a->values.grouping, value, at_ns, a->result,
 			    &a->x->err);
 }
 
@@ -161,7 +162,7 @@ static int snapshot_ask(struct asking *a)
 {
 	uint64_t end = recording_end_ns(a->x->source->recording);
 
-	return ask_moment(a, VALUE_IN_USE, a->what.at_ns < end ? a->what.at_ns : end);
+	return ask_moment(a, VALUE_IN_USE, a->values.at_ns < end ? a->values.at_ns : end);
 }
 
 static int peak_ask(struct asking *a)
@@ -176,7 +177,8 @@ const struct route snapshot_route = {
 	.about = "what was in use at a moment, by group",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
 	.parameters =
-		(const struct route_parameter[]){WHAT_AT, WHAT_BY, WHAT_GROUPS, WHAT_PREVIEW, {0}},
+		(const struct route_parameter[]){
+			REQUEST_AT, REQUEST_BY, REQUEST_GROUPS, REQUEST_PREVIEW, {0}},
 	.answer = &moment_answer,
 	ROUTE_ASKS(struct groups, snapshot_ask, groups_done_result),
 };
@@ -184,7 +186,8 @@ const struct route peak_route = {
 	.path = "peak",
 	.about = "what was in use when most was, by group",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
-	.parameters = (const struct route_parameter[]){WHAT_BY, WHAT_GROUPS, WHAT_PREVIEW, {0}},
+	.parameters =
+		(const struct route_parameter[]){REQUEST_BY, REQUEST_GROUPS, REQUEST_PREVIEW, {0}},
 	.answer = &moment_answer,
 	ROUTE_ASKS(struct groups, peak_ask, groups_done_result),
 };
@@ -192,16 +195,17 @@ const struct route peak_route = {
 /* ---- leaks and totals ---- */
 
 static const struct route_parameter leaks_parameters[] = {
-	WHAT("young", PARAMETER_DURATION, young_ns, "a duration (10 or 10s, 4h3m2s, 100ms)",
-	     "blocks younger than this are recent; default a hundredth of the recording"),
-	WHAT_GROUPS,
-	WHAT_PREVIEW,
+	REQUEST("young", PARAMETER_DURATION, young_ns, "a duration (10 or 10s, 4h3m2s, 100ms)",
+		"blocks younger than this are recent; default a hundredth of the recording"),
+	REQUEST_GROUPS,
+	REQUEST_PREVIEW,
 	{0},
 };
 
 static int leaks_ask(struct asking *a)
 {
-	return query_survivors(a->view, &a->what.filter, a->what.young_ns, a->result, &a->x->err);
+	return query_survivors(a->view, &a->values.filter, a->values.young_ns, a->result,
+			       &a->x->err);
 }
 
 DEFINE_DONE(survivors_done)
@@ -217,14 +221,14 @@ const struct route leaks_route = {
 
 static int report_ask(struct asking *a)
 {
-	return query_report(a->view, &a->what.filter, a->result, &a->x->err);
+	return query_report(a->view, &a->values.filter, a->result, &a->x->err);
 }
 
 const struct route report_route = {
 	.path = "report",
 	.about = "totals",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
-	.parameters = (const struct route_parameter[]){WHAT_PREVIEW, {0}},
+	.parameters = (const struct route_parameter[]){REQUEST_PREVIEW, {0}},
 	.answer = &report_answer,
 	ROUTE_ASKS(struct report, report_ask, NULL),
 };
@@ -232,12 +236,12 @@ const struct route report_route = {
 /* ---- differences ---- */
 
 static const struct route_parameter diff_parameters[] = {
-	WHAT_BASE("the id of a recording, and @TIME behind it for a moment",
-		  "what is held against this recording"),
-	WHAT_VALUE,
-	WHAT_AT,
-	WHAT_BY,
-	WHAT_GROUPS,
+	REQUEST_BASE("the id of a recording, and @TIME behind it for a moment",
+		     "what is held against this recording"),
+	REQUEST_VALUE,
+	REQUEST_AT,
+	REQUEST_BY,
+	REQUEST_GROUPS,
 	{0},
 };
 
@@ -246,13 +250,13 @@ static int diff_ask(struct asking *a)
 	struct diff_side base, now;
 	int r;
 
-	if (!a->what.base)
+	if (!a->values.base)
 		return asking_fault(a, "base",
 				    err_set(&a->x->err, -EINVAL,
 					    "base is missing: it takes the id of a recording, and "
 					    "@TIME behind it for a moment"));
 	r = base_take(a, &base, &now);
-	return r ? r : query_diff(&base, &now, a->what.grouping, a->result, &a->x->err);
+	return r ? r : query_diff(&base, &now, a->values.grouping, a->result, &a->x->err);
 }
 
 DEFINE_DONE(diff_done)

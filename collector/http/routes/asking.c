@@ -21,7 +21,7 @@ static void asking_free(void *work)
 
 	if (a->x->route.done)
 		a->x->route.done(a->result);
-	what_done(&a->what);
+	request_values_done(&a->values);
 	free(a);
 }
 
@@ -36,12 +36,12 @@ static int asking_begin(struct exchange *x)
 	a = &memory->asking;
 	a->x = x;
 	a->result = memory->result;
-	what_init(&a->what, x);
+	request_values_init(&a->values, x);
 	x->work = a;
 	x->work_free = asking_free;
 	return route->parameters
-		       ? read_parameters_of(x, x->source->view, route->parameters, &a->what,
-					    &a->what.filter, route->takes_filter)
+		       ? read_parameters_of(x, x->source->view, route->parameters, &a->values,
+					    &a->values.filter, route->takes_filter)
 		       : 0;
 }
 
@@ -124,9 +124,9 @@ int asking_step(struct exchange *x)
 	if (x->source) {
 		a->view = x->source->view;
 		a->context = frames_context(a->view, &x->err);
-		a->context.skip = a->what.skip;
-		a->context.count = a->what.count;
-		a->context.strip = a->what.strip;
+		a->context.skip = a->values.skip;
+		a->context.count = a->values.count;
+		a->context.strip = a->values.strip;
 	}
 	a->context.asked = a;
 	if (!a->asked)
@@ -153,8 +153,8 @@ int asking_element(struct asking *a, const struct answer *answer, const void *ob
 
 void asking_page(const struct asking *a, uint64_t count, uint64_t *ret_at, uint64_t *ret_end)
 {
-	uint64_t skip = a->what.skip < count ? a->what.skip : count;
+	uint64_t skip = a->values.skip < count ? a->values.skip : count;
 
 	*ret_at = skip;
-	*ret_end = count - skip < a->what.count ? count : skip + a->what.count;
+	*ret_end = count - skip < a->values.count ? count : skip + a->values.count;
 }

@@ -14,7 +14,7 @@
  */
 #include "collector/answers/frames.h"
 #include "collector/answers/json.h"
-#include "collector/http/routes/what.h"
+#include "collector/http/routes/request_values.h"
 #include "collector/http/server/exchange.h"
 
 /* About as much as a step writes. */
@@ -25,7 +25,7 @@ struct base;
 struct asking {
 	struct exchange *x;
 	struct view *view; /* of the recording; NULL: the route is about none */
-	struct what what;
+	struct request_values values;
 	struct base *base; /* what the recording is held against (base.h); NULL: nothing */
 	void (*release)(struct asking *a); /* called at the end of the step; NULL: nothing to do */
 	struct json json;

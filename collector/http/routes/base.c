@@ -14,14 +14,14 @@
 struct base {
 	char name[BASE_MAX];
 	struct source *source;
-	struct what what;
+	struct request_values values;
 };
 
 /* Its lock belongs to this thread, so there is no next step with it. */
 static void base_release(struct asking *a)
 {
 	if (a->base->source) {
-		what_done(&a->base->what);
+		request_values_done(&a->base->values);
 		source_unlock(a->base->source);
 		sources_release(a->x->sources, a->base->source);
 	}
@@ -49,12 +49,12 @@ static int read_side(struct asking *a, struct base *base, const char *time)
 	struct view *view = base->source->view;
 	int r;
 
-	what_init(&base->what, a->x);
-	r = read_parameters_of(a->x, view, a->x->route.parameters, &base->what, &base->what.filter,
-			       NULL);
+	request_values_init(&base->values, a->x);
+	r = read_parameters_of(a->x, view, a->x->route.parameters, &base->values,
+			       &base->values.filter, NULL);
 	if (r < 0 || !time)
 		return r;
-	r = what_at(&base->what, view, "base", time, &a->x->err);
+	r = request_values_at(&base->values, view, "base", time, &a->x->err);
 	return r < 0 ? asking_fault(a, "base", r) : 0;
 }
 
@@ -68,7 +68,7 @@ int base_take(struct asking *a, struct diff_side *ret_base, struct diff_side *re
 		return err_set(&a->x->err, -ENOMEM, "out of memory");
 	a->base = base;
 	a->release = base_release;
-	snprintf(base->name, sizeof(base->name), "%s", a->what.base);
+	snprintf(base->name, sizeof(base->name), "%s", a->values.base);
 	at = strchr(base->name, '@');
 	if (at)
 		*at++ = 0;
@@ -80,8 +80,8 @@ int base_take(struct asking *a, struct diff_side *ret_base, struct diff_side *re
 	r = read_side(a, base, at);
 	if (r < 0)
 		return r;
-	*ret_base = (struct diff_side){base->source->view, &base->what.filter, base->what.value,
-				       base->what.at_ns};
-	*ret_now = (struct diff_side){a->view, &a->what.filter, a->what.value, a->what.at_ns};
+	*ret_base = (struct diff_side){base->source->view, &base->values.filter, base->values.value,
+				       base->values.at_ns};
+	*ret_now = (struct diff_side){a->view, &a->values.filter, a->values.value, a->values.at_ns};
 	return 0;
 }

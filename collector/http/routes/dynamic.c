@@ -27,7 +27,7 @@ static const char *const initialisers[] = {"__static_initialization_and_destruct
 /* Narrows the request's filters to what initialisers leaked. */
 static int narrow(struct asking *a)
 {
-	struct filter *filter = &a->what.filter;
+	struct filter *filter = &a->values.filter;
 
 	if (filter->function_regex)
 		return asking_fault(a, "function_regex",
@@ -175,7 +175,7 @@ static int dynamic_write(struct asking *a)
 	int r = narrow(a);
 
 	if (!r)
-		r = query_groups(a->view, &a->what.filter, GROUP_BY_BACKTRACE, VALUE_LEAKED,
+		r = query_groups(a->view, &a->values.filter, GROUP_BY_BACKTRACE, VALUE_LEAKED,
 				 NO_TIME, &groups, &a->x->err);
 	if (!r)
 		r = find_lines(a, &groups, &lines);
@@ -190,19 +190,20 @@ static int dynamic_tree_write(struct asking *a)
 	int r = narrow(a);
 
 	if (!r)
-		r = query_tree(a->view, &a->what.filter, VALUE_LEAKED, NO_TIME, &tree, &a->x->err);
+		r = query_tree(a->view, &a->values.filter, VALUE_LEAKED, NO_TIME, &tree,
+			       &a->x->err);
 	return r ? r
 		 : export_ascii_tree(
 			   &tree,
 			   &(struct ascii_tree_options){.incomplete = a->x->incomplete,
-							.weight = a->what.weight,
-							.percent_min = a->what.percent_min},
+							.weight = a->values.weight,
+							.percent_min = a->values.percent_min},
 			   &a->x->out, &a->x->err);
 }
 
 static const struct route_parameter no_more[] = {{0}};
 static const struct route_parameter tree_parameters[] = {
-	WHAT_WEIGHT, WHAT_PERCENT("frames", "0"), {0}};
+	REQUEST_WEIGHT, REQUEST_PERCENT("frames", "0"), {0}};
 
 #define ROUTE_OF_LINES(label, meaning)                                                             \
 	{                                                                                          \

@@ -13,11 +13,11 @@
 /* ---- over time ---- */
 
 static const struct route_parameter graph_parameters[] = {
-	WHAT_SPAN,
-	WHAT_PIXELS("width", width, "default 1024"),
-	WHAT_PIXELS("height", height, "default 768"),
-	WHAT_BANDS,
-	WHAT_WEIGHT,
+	REQUEST_SPAN,
+	REQUEST_PIXELS("width", width, "default 1024"),
+	REQUEST_PIXELS("height", height, "default 768"),
+	REQUEST_BANDS,
+	REQUEST_WEIGHT,
 	{0},
 };
 
@@ -25,20 +25,20 @@ static int graph_write(struct asking *a)
 {
 	cleanup(timeline_done) struct timeline timeline = {0};
 	cleanup(series_done) struct series_list series = {.count = 0};
-	struct what *what = &a->what;
-	int r = what_over_time(
-		a->x, what,
-		&(struct timeline_question){.from_ns = what->start_ns,
-					    .to_ns = what->end_ns,
-					    .buckets = what->width ? what->width : 1000},
+	struct request_values *values = &a->values;
+	int r = request_values_over_time(
+		a->x, values,
+		&(struct timeline_question){.from_ns = values->start_ns,
+					    .to_ns = values->end_ns,
+					    .buckets = values->width ? values->width : 1000},
 		&timeline, &series);
 
 	return r ? r
 		 : export_graph(&timeline,
 				&(struct graph_options){.incomplete = a->x->incomplete,
-							.weight = what->weight,
-							.width = what->width,
-							.height = what->height,
+							.weight = values->weight,
+							.width = values->width,
+							.height = values->height,
 							.series = series.count ? &series : NULL},
 				&a->x->out, &a->x->err);
 }
@@ -54,38 +54,40 @@ const struct route graph_route = {
 
 /* ---- for other tools ---- */
 
-static const struct route_parameter tree_formats[] = {WHAT_VALUE, WHAT_AT, WHAT_WEIGHT, {0}};
+static const struct route_parameter tree_formats[] = {
+	REQUEST_VALUE, REQUEST_AT, REQUEST_WEIGHT, {0}};
 
 static const struct route_parameter graph_formats[] = {
-	WHAT_VALUE,
-	WHAT_AT,
-	WHAT_WEIGHT,
-	WHAT_NUMBER("count", count, "at most so many functions; default 80"),
-	WHAT_PERCENT("functions", "0.5"),
+	REQUEST_VALUE,
+	REQUEST_AT,
+	REQUEST_WEIGHT,
+	REQUEST_NUMBER("count", count, "at most so many functions; default 80"),
+	REQUEST_PERCENT("functions", "0.5"),
 	{0},
 };
 
 static const struct route_parameter heap_formats[] = {
-	PARAMETER_BY("value", what_value, "leaked, temporary, in-use, peak or allocated",
+	PARAMETER_BY("value", request_values_value, "leaked, temporary, in-use, peak or allocated",
 		     "what stands beside what was allocated; default in-use"),
-	WHAT_AT,
+	REQUEST_AT,
 	{0},
 };
 
 static const struct route_parameter event_formats[] = {
-	WHAT_VALUE, WHAT_AT, PASSED_OVER_LOOKS, PASSED_OVER_ORDER, {0}};
+	REQUEST_VALUE, REQUEST_AT, PASSED_OVER_LOOKS, PASSED_OVER_ORDER, {0}};
 
 static const struct parameter_word tables[] = {
 	{"allocations", ROWS_ALLOCATIONS}, {"backtraces", ROWS_BACKTRACES}, {0}};
 
 static const struct route_parameter row_formats[] = {
-	WHAT_VALUE,
-	WHAT_AT,
-	WHAT("table", PARAMETER_WORD, tables, "allocations or backtraces",
-	     "only these lines; default allocations in CSV, both in JSON", .words = tables),
-	WHAT_SWITCH("with_stacks", with_stacks,
-		    "backtraces in each line of an allocation, not their numbers; default false"),
-	WHAT_NUMBER("count", count, "at most so many allocations; default all"),
+	REQUEST_VALUE,
+	REQUEST_AT,
+	REQUEST("table", PARAMETER_WORD, tables, "allocations or backtraces",
+		"only these lines; default allocations in CSV, both in JSON", .words = tables),
+	REQUEST_SWITCH(
+		"with_stacks", with_stacks,
+		"backtraces in each line of an allocation, not their numbers; default false"),
+	REQUEST_NUMBER("count", count, "at most so many allocations; default all"),
 	{0},
 };
 
@@ -106,21 +108,21 @@ const struct route_parameter *format_parameters(const struct format *format)
 static int format_ask(struct asking *a)
 {
 	const struct format *format = a->x->route.format;
-	struct what *what = &a->what;
+	struct request_values *values = &a->values;
 
 	*(struct format_output *)a->result = (struct format_output){
 		.format = format,
 		.writing = {.view = a->view,
-			    .filter = &what->filter,
-			    .value = what->value_given ? what->value : format->value,
-			    .value_given = what->value_given,
-			    .at_ns = what->at_ns,
-			    .weight = what->weight,
+			    .filter = &values->filter,
+			    .value = values->value_given ? values->value : format->value,
+			    .value_given = values->value_given,
+			    .at_ns = values->at_ns,
+			    .weight = values->weight,
 			    .incomplete = a->x->incomplete,
-			    .percent_min = what->percent_min,
-			    .count = what->count,
-			    .tables = what->tables,
-			    .with_stacks = what->with_stacks}};
+			    .percent_min = values->percent_min,
+			    .count = values->count,
+			    .tables = values->tables,
+			    .with_stacks = values->with_stacks}};
 	return 0;
 }
 

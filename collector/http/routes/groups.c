@@ -16,12 +16,12 @@
 	"all.max_total_usage_first_seen_at"
 
 static const struct route_parameter groups_parameters[] = {
-	WHAT_PREVIEW,
-	WHAT_GROUPS,
-	WHAT("sort_by", PARAMETER_TEXT, sort_by, SORT_WORDS, "default only_matched.size"),
-	WHAT_ORDER("default dsc"),
-	WHAT_GRAPHS,
-	WHAT_STRIP,
+	REQUEST_PREVIEW,
+	REQUEST_GROUPS,
+	REQUEST("sort_by", PARAMETER_TEXT, sort_by, SORT_WORDS, "default only_matched.size"),
+	REQUEST_ORDER("default dsc"),
+	REQUEST_GRAPHS,
+	REQUEST_STRIP,
 	PASSED_OVER_LOOKS,
 	PASSED_OVER_PAGES,
 	{0},
@@ -83,11 +83,11 @@ struct order {
 
 static int find_order(struct asking *a, struct order *ret_order)
 {
-	const char *word = a->what.sort_by ? a->what.sort_by : "only_matched.size";
+	const char *word = a->values.sort_by ? a->values.sort_by : "only_matched.size";
 	bool all = !strncmp(word, "all.", 4);
 	const char *name = all ? word + 4 : !strncmp(word, "only_matched.", 13) ? word + 13 : "";
 
-	*ret_order = (struct order){.all = all, .ascending = a->what.order == ORDER_ASCENDING};
+	*ret_order = (struct order){.all = all, .ascending = a->values.order == ORDER_ASCENDING};
 	if (all && !strncmp(name, "max_total_usage_first_seen_at", 29))
 		return 0;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -141,7 +141,7 @@ static int groups_ask(struct asking *a)
 	int r = find_order(a, &order);
 
 	if (!r)
-		r = query_kept_groups(a->view, &a->what.filter, &page->groups, &a->x->err);
+		r = query_kept_groups(a->view, &a->values.filter, &page->groups, &a->x->err);
 	if (r < 0)
 		return r;
 	if (page->groups.count)
@@ -169,7 +169,7 @@ static int groups_write_graphs(struct json *json, const struct answer_field *fie
 	const struct told_side *told = object;
 
 	(void)field;
-	if (a->what.graphs)
+	if (a->values.graphs)
 		json_graph_urls(json, a->x, "backtraces", told->node, told->filters);
 	return 0;
 }
@@ -281,7 +281,7 @@ static int backtraces_next(struct asking *a)
 	if (page->at == page->end)
 		return 0;
 	r = json_backtrace(&a->json, NULL, a->view, page->groups.list[page->at++].node,
-			   a->what.strip, &a->x->err);
+			   a->values.strip, &a->x->err);
 	return r ? r : 1;
 }
 
@@ -289,7 +289,7 @@ const struct route backtraces_route = {
 	.path = "backtraces",
 	.about = "the backtraces of matched allocations",
 	.flags = ROUTE_OF_RECORDING,
-	.parameters = (const struct route_parameter[]){WHAT_GROUPS, WHAT_STRIP, {0}},
+	.parameters = (const struct route_parameter[]){REQUEST_GROUPS, REQUEST_STRIP, {0}},
 	.answer = &backtraces_answer,
 	ROUTE_ASKS(struct page, groups_ask, page_done),
 	.next = backtraces_next,

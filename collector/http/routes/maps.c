@@ -19,9 +19,9 @@
 static int read_allocated(void *context, const struct view *view, const char *name,
 			  const char *value, struct err_text *err)
 {
-	struct what *what = context;
+	struct request_values *values = context;
 
-	return filter_set(&what->filter, view, !strcmp(name, "allocated_after") ? "from" : "to",
+	return filter_set(&values->filter, view, !strcmp(name, "allocated_after") ? "from" : "to",
 			  value, err);
 }
 
@@ -35,19 +35,20 @@ static const struct parameter_word only_words[] = {
 	{"only_true", ONLY_TRUE}, {"only_false", ONLY_FALSE}, {0}};
 
 #define ONLY(label, about)                                                                         \
-	WHAT(#label, PARAMETER_WORD, label, "only_true or only_false", about, .words = only_words)
-#define RSS(label, about) WHAT(#label, PARAMETER_SIZE, label, "a size (4096, 4K, 1.5M)", about)
+	REQUEST(#label, PARAMETER_WORD, label, "only_true or only_false", about,                   \
+		.words = only_words)
+#define RSS(label, about) REQUEST(#label, PARAMETER_SIZE, label, "a size (4096, 4K, 1.5M)", about)
 
 const struct route_parameter maps_parameters[] = {
-	WHAT_PAGE,
-	WHAT("sort_by", PARAMETER_WORD, key, "timestamp, address, size or peak_rss",
-	     "the order; default timestamp", .words = keys),
-	WHAT_ORDER("default asc"),
-	WHAT_SWITCH("with_regions", with_regions, "with what each is made of; default false"),
-	WHAT_SWITCH("with_usage_history", with_usage,
-		    "with how much was in memory over time; default false"),
-	WHAT_GRAPHS,
-	WHAT_RANGE("id", map, 0, MAPPINGS_MAX - 1, "the id of a map", "this map alone"),
+	REQUEST_PAGE,
+	REQUEST("sort_by", PARAMETER_WORD, key, "timestamp, address, size or peak_rss",
+		"the order; default timestamp", .words = keys),
+	REQUEST_ORDER("default asc"),
+	REQUEST_SWITCH("with_regions", with_regions, "with what each is made of; default false"),
+	REQUEST_SWITCH("with_usage_history", with_usage,
+		       "with how much was in memory over time; default false"),
+	REQUEST_GRAPHS,
+	REQUEST_RANGE("id", map, 0, MAPPINGS_MAX - 1, "the id of a map", "this map alone"),
 	PARAMETER_BY("allocated_after", read_allocated, "time", "another name of from"),
 	PARAMETER_BY("allocated_before", read_allocated, "time", "another name of to"),
 	RSS(peak_rss_min, "so much of it was in memory at some time, or more"),
@@ -64,8 +65,8 @@ const struct route_parameter maps_parameters[] = {
 
 int maps_check(struct asking *a)
 {
-	if (a->what.filter.lifetime != LIFETIME_ONLY_CHAIN_LEAKED &&
-	    a->what.filter.lifetime != LIFETIME_ONLY_WHOLE_GROUP_LEAKED)
+	if (a->values.filter.lifetime != LIFETIME_ONLY_CHAIN_LEAKED &&
+	    a->values.filter.lifetime != LIFETIME_ONLY_WHOLE_GROUP_LEAKED)
 		return 0;
 	return asking_fault(a, "lifetime",
 			    err_set(&a->x->err, -EINVAL,
@@ -91,26 +92,26 @@ static void page_done(void *result)
 	free(page->order);
 }
 
-static bool only_passes(enum what_only only, bool is)
+static bool only_passes(enum request_only only, bool is)
 {
 	return only == ANY || (only == ONLY_TRUE) == is;
 }
 
 /* A mapping that no reading showed has no known protection, so nothing can be asked of it. */
-static bool may_passes(enum what_only only, const struct mapping *m, uint32_t flag)
+static bool may_passes(enum request_only only, const struct mapping *m, uint32_t flag)
 {
 	return only == ANY || (m->seen && only_passes(only, m->look.flags & flag));
 }
 
-static bool maps_passes(const struct what *what, const struct mapping *m, uint64_t id)
+static bool maps_passes(const struct request_values *values, const struct mapping *m, uint64_t id)
 {
-	return (what->map == NO_TIME || what->map == id) && m->peak_rss >= what->peak_rss_min &&
-	       m->peak_rss <= what->peak_rss_max &&
-	       may_passes(what->readable, m, HEAPCAST__MAP_FLAG__MAP_READABLE) &&
-	       may_passes(what->writable, m, HEAPCAST__MAP_FLAG__MAP_WRITABLE) &&
-	       may_passes(what->executable, m, HEAPCAST__MAP_FLAG__MAP_EXECUTABLE) &&
-	       only_passes(what->jemalloc, strstr(m->look.name, "jemalloc")) &&
-	       only_passes(what->bytehound, strstr(m->look.name, "heapcast"));
+	return (values->map == NO_TIME || values->map == id) &&
+	       m->peak_rss >= values->peak_rss_min && m->peak_rss <= values->peak_rss_max &&
+	       may_passes(values->readable, m, HEAPCAST__MAP_FLAG__MAP_READABLE) &&
+	       may_passes(values->writable, m, HEAPCAST__MAP_FLAG__MAP_WRITABLE) &&
+	       may_passes(values->executable, m, HEAPCAST__MAP_FLAG__MAP_EXECUTABLE) &&
+	       only_passes(values->jemalloc, strstr(m->look.name, "jemalloc")) &&
+	       only_passes(values->bytehound, strstr(m->look.name, "heapcast"));
 }
 
 struct order {
@@ -151,7 +152,7 @@ static int maps_in_order(const void *a, const void *b, void *context)
 static int select_some(struct asking *a, struct page *page)
 {
 	cleanup(cleanup_free) bool *matches = NULL;
-	int r = query_mappings_match(a->view, &a->what.filter, &page->mappings, &matches,
+	int r = query_mappings_match(a->view, &a->values.filter, &page->mappings, &matches,
 				     &a->x->err);
 
 	if (r < 0)
@@ -160,7 +161,7 @@ static int select_some(struct asking *a, struct page *page)
 	if (!page->order)
 		return err_set(&a->x->err, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < page->mappings.count; i++)
-		if (matches[i] && maps_passes(&a->what, &page->mappings.list[i], i))
+		if (matches[i] && maps_passes(&a->values, &page->mappings.list[i], i))
 			page->order[page->matched++] = i;
 	return 0;
 }
@@ -168,12 +169,12 @@ static int select_some(struct asking *a, struct page *page)
 static int maps_ask(struct asking *a)
 {
 	struct page *page = a->result;
-	struct order order = {.key = (enum key)a->what.key,
-			      .descending = a->what.order == ORDER_DESCENDING};
+	struct order order = {.key = (enum key)a->values.key,
+			      .descending = a->values.order == ORDER_DESCENDING};
 	int r = maps_check(a);
 
 	if (!r)
-		r = query_mappings(a->view, a->what.with_usage, &a->what.filter.cancel,
+		r = query_mappings(a->view, a->values.with_usage, &a->values.filter.cancel,
 				   &page->mappings, &a->x->err);
 	if (!r)
 		r = select_some(a, page);
@@ -330,7 +331,7 @@ static int maps_write_graphs(struct json *json, const struct answer_field *field
 	const struct asking *a = context->asked;
 
 	(void)field;
-	if (a->what.graphs)
+	if (a->values.graphs)
 		json_graph_urls(json, a->x, "from_map", ((const struct told_map *)object)->id, "");
 	return 0;
 }
@@ -342,7 +343,7 @@ static int write_regions(struct json *json, const struct answer_field *field, co
 	const struct told_map *told = object;
 	int r = 0;
 
-	if (!a->what.with_regions)
+	if (!a->values.with_regions)
 		return 0;
 	json_array(json, field->name);
 	for (uint32_t i = 0; !r && i < told->map.region_count; i++)
@@ -361,7 +362,7 @@ static int write_usage(struct json *json, const struct answer_field *field, cons
 	uint32_t low = 0, high = m->usage_count;
 	int r = 0;
 
-	if (!a->what.with_usage)
+	if (!a->values.with_usage)
 		return 0;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;

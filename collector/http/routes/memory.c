@@ -101,7 +101,7 @@ static void find_main_heap(struct regions *r)
 static int regions_ask(struct asking *a)
 {
 	struct regions *regions = a->result;
-	int r = query_live(a->view, &a->what.filter, a->what.at_ns, &regions->blocks,
+	int r = query_live(a->view, &a->values.filter, a->values.at_ns, &regions->blocks,
 			   &regions->count, &a->x->err);
 
 	if (r < 0)
@@ -128,7 +128,7 @@ const struct route regions_route = {
 	.path = "regions",
 	.about = "ranges of addresses with blocks in use",
 	.flags = ROUTE_OF_RECORDING,
-	.parameters = (const struct route_parameter[]){WHAT_AT, {0}},
+	.parameters = (const struct route_parameter[]){REQUEST_AT, {0}},
 	.answer = &regions_answer,
 	ROUTE_ASKS(struct regions, regions_ask, regions_done),
 };
@@ -146,7 +146,8 @@ static const struct answer fragmentation_route_answer = {"fragmentation", fragme
 
 static int fragmentation_ask(struct asking *a)
 {
-	return query_fragmentation(a->view, &a->what.filter, a->what.at_ns, a->result, &a->x->err);
+	return query_fragmentation(a->view, &a->values.filter, a->values.at_ns, a->result,
+				   &a->x->err);
 }
 
 DEFINE_DONE(fragmentation_done)
@@ -155,7 +156,7 @@ const struct route fragmentation_route = {
 	.path = "fragmentation",
 	.about = "how blocks in use lie on pages",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
-	.parameters = (const struct route_parameter[]){WHAT_AT, {0}},
+	.parameters = (const struct route_parameter[]){REQUEST_AT, {0}},
 	.answer = &fragmentation_route_answer,
 	ROUTE_ASKS(struct fragmentation, fragmentation_ask, fragmentation_done_result),
 };
@@ -228,7 +229,7 @@ static int timeline_maps_ask(struct asking *a)
 {
 	struct over_time *t = a->result;
 
-	return figures_over_time(recording_path(a->x->source->recording), &a->what.filter.cancel,
+	return figures_over_time(recording_path(a->x->source->recording), &a->values.filter.cancel,
 				 &t->history, &a->x->err);
 }
 
@@ -249,7 +250,7 @@ static int find_in_use(struct asking *a, struct over_time *t)
 		return err_set(&a->x->err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < h->figures_count; i++)
 		times[i] = h->figures[i].time_ns;
-	return query_in_use_at(a->view, &a->what.filter, times, h->figures_count, t->in_use,
+	return query_in_use_at(a->view, &a->values.filter, times, h->figures_count, t->in_use,
 			       &a->x->err);
 }
 

@@ -213,7 +213,8 @@ static int write_script(struct asking *a, const char *table, const struct buf *m
 	int r;
 
 	buf_printf(&code, "select * from %s where ", table);
-	r = sql_of_filter(a->x->source->recording, &a->what.filter, !strcmp(table, "maps"), &code);
+	r = sql_of_filter(a->x->source->recording, &a->values.filter, !strcmp(table, "maps"),
+			  &code);
 	buf_append(&code, more->data, more->length);
 	if (!r)
 		r = buf_error(more);
@@ -251,7 +252,7 @@ const struct route allocation_script_route = {
 	.write = allocation_script_write,
 };
 
-static void add_only(struct buf *more, enum what_only only, const char *yes, const char *no)
+static void add_only(struct buf *more, enum request_only only, const char *yes, const char *no)
 {
 	if (only != ANY)
 		buf_printf(more, " and %s", only == ONLY_TRUE ? yes : no);
@@ -261,7 +262,7 @@ static void add_only(struct buf *more, enum what_only only, const char *yes, con
 static int map_script_write(struct asking *a)
 {
 	cleanup(buf_done) struct buf more = {0};
-	const struct what *w = &a->what;
+	const struct request_values *w = &a->values;
 	int r = maps_check(a);
 
 	if (r < 0)

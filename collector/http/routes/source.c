@@ -74,7 +74,7 @@ static int source_add(struct sums *sums, uint32_t line, const struct usage *valu
  * allocation on is the one that allocates. */
 static int add_backtrace(struct asking *a, const struct group *g, size_t number, struct sums *sums)
 {
-	const char *file = a->what.file;
+	const char *file = a->values.file;
 	struct view *view = a->view;
 	const struct stack_node *node;
 	bool self = true;
@@ -103,8 +103,8 @@ static int add_backtrace(struct asking *a, const struct group *g, size_t number,
 static int sum_lines(struct asking *a, struct sums *sums)
 {
 	struct groups groups = {0};
-	int r = query_groups(a->view, &a->what.filter, GROUP_BY_BACKTRACE, a->what.value,
-			     a->what.at_ns, &groups, &a->x->err);
+	int r = query_groups(a->view, &a->values.filter, GROUP_BY_BACKTRACE, a->values.value,
+			     a->values.at_ns, &groups, &a->x->err);
 
 	for (size_t i = 0; !r && i < groups.count; i++)
 		r = a->x->cancelled ? -ECANCELED : add_backtrace(a, &groups.list[i], i + 1, sums);
@@ -131,7 +131,7 @@ static int source_write_file(struct json *json, const struct answer_field *field
 			     const void *object, const struct answer_context *context)
 {
 	(void)object;
-	json_string(json, field->name, ((const struct asking *)context->asked)->what.file);
+	json_string(json, field->name, ((const struct asking *)context->asked)->values.file);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static const struct answer source_answer = {"source", source_fields};
 static int source_ask(struct asking *a)
 {
 	struct sums *sums = a->result;
-	const char *file = a->what.file;
+	const char *file = a->values.file;
 	int r;
 
 	if (!file)
@@ -211,10 +211,10 @@ const struct route source_route = {
 	.flags = ROUTE_OF_RECORDING | ROUTE_NEEDS_TOKEN,
 	.parameters =
 		(const struct route_parameter[]){
-			WHAT("file", PARAMETER_TEXT, file, "PATH",
-			     "as the debug information has it: `source` of a frame"),
-			WHAT_VALUE,
-			WHAT_AT,
+			REQUEST("file", PARAMETER_TEXT, file, "PATH",
+				"as the debug information has it: `source` of a frame"),
+			REQUEST_VALUE,
+			REQUEST_AT,
 			{0}},
 	.answer = &source_answer,
 	ROUTE_ASKS(struct sums, source_ask, sums_done),

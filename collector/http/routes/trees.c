@@ -22,7 +22,7 @@
 
 static int tree_ask(struct asking *a)
 {
-	return query_tree(a->view, &a->what.filter, a->what.value, a->what.at_ns, a->result,
+	return query_tree(a->view, &a->values.filter, a->values.value, a->values.at_ns, a->result,
 			  &a->x->err);
 }
 
@@ -34,8 +34,8 @@ static int ascii_tree_write(struct asking *a)
 {
 	return export_ascii_tree(a->result,
 				 &(struct ascii_tree_options){.incomplete = a->x->incomplete,
-							      .weight = a->what.weight,
-							      .percent_min = a->what.percent_min},
+							      .weight = a->values.weight,
+							      .percent_min = a->values.percent_min},
 				 &a->x->out, &a->x->err);
 }
 
@@ -44,10 +44,10 @@ const struct route ascii_tree_route = {
 	.about = "matched allocations as a tree of frames, as text",
 	.content_type = "text/plain; charset=utf-8",
 	.flags = ROUTE_OF_RECORDING,
-	.parameters = (const struct route_parameter[]){WHAT_VALUE,
-						       WHAT_AT,
-						       WHAT_WEIGHT,
-						       WHAT_PERCENT("frames", "0"),
+	.parameters = (const struct route_parameter[]){REQUEST_VALUE,
+						       REQUEST_AT,
+						       REQUEST_WEIGHT,
+						       REQUEST_PERCENT("frames", "0"),
 						       PASSED_OVER_LOOKS,
 						       PASSED_OVER_ORDER,
 						       {0}},
@@ -149,7 +149,7 @@ const struct route tree_route = {
 	.path = "tree",
 	.about = "the same as nested objects",
 	.flags = ROUTE_OF_RECORDING,
-	.parameters = (const struct route_parameter[]){WHAT_VALUE, WHAT_AT, {0}},
+	.parameters = (const struct route_parameter[]){REQUEST_VALUE, REQUEST_AT, {0}},
 	.answer = &tree_node_answer,
 	ROUTE_ASKS(struct tree, tree_ask, tree_done_result),
 	.write = tree_write,
@@ -179,11 +179,11 @@ static int flame_ask_any(struct asking *a)
 	struct diff_side base, now;
 	int r;
 
-	f->shown = a->what.base ? &f->diff.tree : &f->tree;
-	if (!a->what.base)
-		return query_tree(a->view, &a->what.filter, a->what.value, a->what.at_ns, &f->tree,
-				  &a->x->err);
-	if (a->what.reversed)
+	f->shown = a->values.base ? &f->diff.tree : &f->tree;
+	if (!a->values.base)
+		return query_tree(a->view, &a->values.filter, a->values.value, a->values.at_ns,
+				  &f->tree, &a->x->err);
+	if (a->values.reversed)
 		return err_set(&a->x->err, -EINVAL, "reversed does not go with base");
 	r = base_take(a, &base, &now);
 	return r ? r : query_tree_diff(&base, &now, &f->diff, &a->x->err);
@@ -192,7 +192,7 @@ static int flame_ask_any(struct asking *a)
 static struct flame_options flame_options(struct asking *a, uint64_t count)
 {
 	const struct flame *f = a->result;
-	bool differs = a->what.base;
+	bool differs = a->values.base;
 
 	return (struct flame_options){.total = differs ? &f->diff.now_total : &f->shown->total,
 				      .base_total = differs ? &f->diff.base_total : NULL,
@@ -206,20 +206,20 @@ static int flame_ask(struct asking *a)
 	struct flame *f = a->result;
 	int r = flame_ask_any(a);
 
-	if (a->what.count == UINT64_MAX)
-		a->what.count = COUNT_USUAL;
-	if (r < 0 || !a->what.reversed)
+	if (a->values.count == UINT64_MAX)
+		a->values.count = COUNT_USUAL;
+	if (r < 0 || !a->values.reversed)
 		return r;
 	f->shown = &f->reversed;
 	return tree_reversed(&f->tree, 1, 1,
-			     a->what.count < UINT32_MAX ? (uint32_t)a->what.count : UINT32_MAX,
+			     a->values.count < UINT32_MAX ? (uint32_t)a->values.count : UINT32_MAX,
 			     &f->reversed);
 }
 
 static int flame_write(struct asking *a)
 {
 	const struct flame *f = a->result;
-	const struct flame_options options = flame_options(a, a->what.count);
+	const struct flame_options options = flame_options(a, a->values.count);
 
 	return json_flame(&a->json, f->shown, &options);
 }
@@ -230,16 +230,17 @@ const struct route flame_route = {
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
 	.parameters =
 		(const struct route_parameter[]){
-			WHAT_VALUE,
-			WHAT_AT,
-			WHAT_PREVIEW,
-			WHAT_BASE("ID or ID@TIME",
-				  "what has changed since: both sides of each frame"),
-			WHAT_REVERSED("allocate"),
-			WHAT_NUMBER("count", count,
-				    "at most so many nodes: those with fewest bytes are left out; "
-				    "default "
-				    "200000"),
+			REQUEST_VALUE,
+			REQUEST_AT,
+			REQUEST_PREVIEW,
+			REQUEST_BASE("ID or ID@TIME",
+				     "what has changed since: both sides of each frame"),
+			REQUEST_REVERSED("allocate"),
+			REQUEST_NUMBER(
+				"count", count,
+				"at most so many nodes: those with fewest bytes are left out; "
+				"default "
+				"200000"),
 			{0}},
 	.answer = &flame_answer,
 	ROUTE_ASKS(struct flame, flame_ask, flame_done),
@@ -248,21 +249,21 @@ const struct route flame_route = {
 
 /* ---- pictures ---- */
 
-#define WHAT_CHANGED                                                                               \
-	WHAT_BASE("ID or ID@TIME", "what has changed since: red has grown, blue has shrunk")
+#define REQUEST_CHANGED                                                                            \
+	REQUEST_BASE("ID or ID@TIME", "what has changed since: red has grown, blue has shrunk")
 
 static int picture_ask(struct asking *a)
 {
 	struct flame *f = a->result;
 	int r = flame_ask_any(a);
 
-	return r < 0 || !a->what.reversed ? r : export_reverse(&f->tree, a->what.weight);
+	return r < 0 || !a->values.reversed ? r : export_reverse(&f->tree, a->values.weight);
 }
 
 static const char *title_of(const struct asking *a)
 {
-	return a->what.title ? a->what.title
-			     : recording_process(a->x->source->recording)->command_line;
+	return a->values.title ? a->values.title
+			       : recording_process(a->x->source->recording)->command_line;
 }
 
 #define SUBTITLE_MAX 256
@@ -270,9 +271,9 @@ static void write_subtitle(const struct asking *a, const char *unit, char subtit
 {
 	const struct process_info *process = recording_process(a->x->source->recording);
 
-	snprintf(subtitle, SUBTITLE_MAX, "%s%s, pid %u on %s%s", value_name(a->what.value), unit,
+	snprintf(subtitle, SUBTITLE_MAX, "%s%s, pid %u on %s%s", value_name(a->values.value), unit,
 		 process->pid, process->host ? process->host : "?",
-		 a->what.base ? "; what has changed" : "");
+		 a->values.base ? "; what has changed" : "");
 }
 
 static int flamegraph_write(struct asking *a)
@@ -280,17 +281,17 @@ static int flamegraph_write(struct asking *a)
 	const struct flame *f = a->result;
 	char subtitle[SUBTITLE_MAX];
 
-	write_subtitle(a, a->what.weight == EXPORT_BYTES ? " bytes" : " blocks", subtitle);
+	write_subtitle(a, a->values.weight == EXPORT_BYTES ? " bytes" : " blocks", subtitle);
 	return export_flamegraph(f->shown,
 				 &(struct flamegraph_options){
 					 .title = title_of(a),
 					 .subtitle = subtitle,
 					 .incomplete = a->x->incomplete,
-					 .weight = a->what.weight,
-					 .width = a->what.width,
-					 .inverted = a->what.inverted,
-					 .reversed = a->what.reversed,
-					 .changes = a->what.base ? f->diff.changes : NULL,
+					 .weight = a->values.weight,
+					 .width = a->values.width,
+					 .inverted = a->values.inverted,
+					 .reversed = a->values.reversed,
+					 .changes = a->values.base ? f->diff.changes : NULL,
 				 },
 				 &a->x->out, &a->x->err);
 }
@@ -302,14 +303,14 @@ const struct route flamegraph_route = {
 	.flags = ROUTE_OF_RECORDING | ROUTE_MAY_HAVE_REST,
 	.parameters =
 		(const struct route_parameter[]){
-			WHAT_VALUE,
-			WHAT_AT,
-			WHAT_WEIGHT,
-			WHAT_CHANGED,
-			WHAT_SWITCH("inverted", inverted, "roots on top; default false"),
-			WHAT_REVERSED("allocated"),
-			WHAT_TITLE,
-			WHAT_PIXELS("width", width, "default as wide as the window"),
+			REQUEST_VALUE,
+			REQUEST_AT,
+			REQUEST_WEIGHT,
+			REQUEST_CHANGED,
+			REQUEST_SWITCH("inverted", inverted, "roots on top; default false"),
+			REQUEST_REVERSED("allocated"),
+			REQUEST_TITLE,
+			REQUEST_PIXELS("width", width, "default as wide as the window"),
 			PASSED_OVER_LOOKS,
 			PASSED_OVER_ORDER,
 			{0}},
@@ -329,8 +330,8 @@ static int flame_file_write(struct asking *a)
 					 .title = title_of(a),
 					 .subtitle = subtitle,
 					 .incomplete = a->x->incomplete,
-					 .weight = a->what.weight,
-					 .reversed = a->what.reversed,
+					 .weight = a->values.weight,
+					 .reversed = a->values.reversed,
 					 .flame = &options,
 				 },
 				 &a->x->out, &a->x->err);
@@ -341,12 +342,12 @@ const struct route flame_file_route = {
 	.about = "the page's flame graph, as a file that needs no collector",
 	.content_type = "text/html; charset=utf-8",
 	.flags = ROUTE_OF_RECORDING | ROUTE_MAY_HAVE_REST,
-	.parameters = (const struct route_parameter[]){WHAT_VALUE,
-						       WHAT_AT,
-						       WHAT_WEIGHT,
-						       WHAT_CHANGED,
-						       WHAT_REVERSED("allocated"),
-						       WHAT_TITLE,
+	.parameters = (const struct route_parameter[]){REQUEST_VALUE,
+						       REQUEST_AT,
+						       REQUEST_WEIGHT,
+						       REQUEST_CHANGED,
+						       REQUEST_REVERSED("allocated"),
+						       REQUEST_TITLE,
 						       {0}},
 	ROUTE_ASKS(struct flame, picture_ask, flame_done),
 	.write = flame_file_write,

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * The collector's REST API and web page (docs/rest-api.md), served by a thread of its own. It reads
- * stores and recordings; only imports (fleet/import.h) write. Orders require a token. On an address
- * that other machines reach, questions require it, too (access.h).
+ * stores and recordings; only imports (server/import.h) write. Orders require a token. On an
+ * address that other machines reach, questions require it, too (access.h).
  */
 #include <stdint.h>
 

@@ -258,8 +258,8 @@ static int filter_read_lifetime(struct filter *filter, const struct view *view,
 	} words[] = {
 		{"all", LIFETIME_ALL},
 		{"only_leaked", LIFETIME_ONLY_LEAKED},
-		{"only_freed", LIFETIME_ONLY_TEMPORARY},
-		{"only_temporary", LIFETIME_ONLY_TEMPORARY}, /* its former name */
+		{"only_freed", LIFETIME_ONLY_FREED},
+		{"only_temporary", LIFETIME_ONLY_FREED}, /* its former name */
 		{"only_whole_group_leaked", LIFETIME_ONLY_WHOLE_GROUP_LEAKED},
 		{"only_chain_leaked", LIFETIME_ONLY_CHAIN_LEAKED},
 		{"only_not_deallocated_in_current_range",

@@ -1,4 +1,4 @@
-/* See marks.h. */
+/* The marks of a recording, sorted. See mark_index.h. */
 #include "collector/query/match/mark_index.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the program had said at a moment: the last number (heapcast_mark), and the label of a thread
+ * Which marks held at a moment: the last number (heapcast_mark), and the label of a thread
  * (heapcast_label). The marks are sorted once; each query is a binary search.
  */
 #include <stdint.h>

@@ -115,7 +115,7 @@ static inline bool row_leaked(const struct row_block *block, uint32_t i)
 /* Whether `value` counts blocks that are alive, which includes survivors. */
 static inline bool value_is_alive(enum value value)
 {
-	return value != VALUE_ALLOCATED && value != VALUE_TEMPORARY;
+	return value != VALUE_ALLOCATED && value != VALUE_FREED;
 }
 
 /* For callers that count what was allocated and what is alive in one pass. From now on the matcher

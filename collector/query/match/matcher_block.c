@@ -125,7 +125,7 @@ static void keep_lifetime(const struct matcher *m, const struct row_block *block
 	case LIFETIME_ONLY_WHOLE_GROUP_LEAKED:
 		KEEP(rows, room, row_leaked(block, i));
 		break;
-	case LIFETIME_ONLY_TEMPORARY:
+	case LIFETIME_ONLY_FREED:
 		KEEP(rows, room, row_freed(block, i));
 		break;
 	case LIFETIME_ONLY_NOT_DEALLOCATED_IN_CURRENT_RANGE:
@@ -238,7 +238,7 @@ bool value_possible(enum value value, uint64_t at_ns, const struct row_block *zo
 	case VALUE_PEAK:
 		return zone->min.birth_ns <= at_ns && zone->max.death_ns > at_ns;
 	case VALUE_ALLOCATED:
-	case VALUE_TEMPORARY:
+	case VALUE_FREED:
 		break;
 	}
 	return true;
@@ -248,7 +248,7 @@ unsigned value_columns(enum value value)
 {
 	switch (value) {
 	case VALUE_LEAKED:
-	case VALUE_TEMPORARY:
+	case VALUE_FREED:
 		return ROWS_END;
 	case VALUE_IN_USE:
 	case VALUE_PEAK:
@@ -268,7 +268,7 @@ struct row_set value_select(enum value value, uint64_t at_ns, const struct row_b
 	case VALUE_LEAKED:
 		KEEP(&counted, room, row_leaked(block, i));
 		break;
-	case VALUE_TEMPORARY:
+	case VALUE_FREED:
 		KEEP(&counted, room, row_freed(block, i));
 		break;
 	case VALUE_IN_USE:

@@ -39,7 +39,7 @@ static struct sum groups_sum_of(const struct view *view, const struct node_sums 
 		.frame = cursor_frame(view, cursor_at_site(view, n->node)) + 1,
 		.allocated = node_sum_tally(nodes, n, VALUE_ALLOCATED),
 		.leaked = node_sum_tally(nodes, n, VALUE_LEAKED),
-		.temporary = node_sum_tally(nodes, n, VALUE_TEMPORARY),
+		.temporary = node_sum_tally(nodes, n, VALUE_FREED),
 		.min_size = n->min_size,
 		.max_size = n->max_size,
 		.first_ns = n->first_ns,

@@ -206,7 +206,7 @@ static int histogram_make(struct counting *c, const struct matcher *m,
 	list_lifetimes(c, &out);
 	out.total = tally_total(&c->total, m->recording, c->value, c->at_ns);
 	out.leaked = tally_usage(&c->leaked);
-	if (c->value != VALUE_TEMPORARY)
+	if (c->value != VALUE_FREED)
 		out.leaked = tally_total(&c->leaked, m->recording, VALUE_LEAKED, NO_TIME);
 	out.unknown = tally_usage(&c->unknown);
 	*ret_histogram = out;

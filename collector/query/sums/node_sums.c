@@ -387,7 +387,7 @@ static bool end_counts(enum value value, unsigned end)
 {
 	if (value == VALUE_LEAKED)
 		return end == BLOCK_IN_USE || end == NODE_SURVIVING;
-	if (value == VALUE_TEMPORARY)
+	if (value == VALUE_FREED)
 		return end == BLOCK_FREED || end == BLOCK_REALLOCATED || end == BLOCK_INFERRED;
 	return end != NODE_SURVIVING;
 }

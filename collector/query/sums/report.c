@@ -15,7 +15,7 @@
 #include "base/ban.h"
 
 static const char *const value_names[] = {
-	[VALUE_ALLOCATED] = "allocated", [VALUE_LEAKED] = "leaked", [VALUE_TEMPORARY] = "temporary",
+	[VALUE_ALLOCATED] = "allocated", [VALUE_LEAKED] = "leaked", [VALUE_FREED] = "temporary",
 	[VALUE_IN_USE] = "in-use",	 [VALUE_PEAK] = "peak",
 };
 
@@ -24,7 +24,7 @@ int value_parse(const char *text, enum value *ret_value)
 	for (size_t i = 0; i < sizeof(value_names) / sizeof(value_names[0]); i++) {
 		if (!strcmp(text, value_names[i]) ||
 		    (i == VALUE_IN_USE && !strcmp(text, "in_use")) ||
-		    (i == VALUE_TEMPORARY && !strcmp(text, "freed"))) {
+		    (i == VALUE_FREED && !strcmp(text, "freed"))) {
 			*ret_value = (enum value)i;
 			return 0;
 		}
@@ -118,7 +118,7 @@ static struct report report_of(const struct recording *recording, const struct s
 	struct report report = {
 		.allocated = total_of(recording, s, VALUE_ALLOCATED),
 		.leaked = total_of(recording, s, VALUE_LEAKED),
-		.temporary = total_of(recording, s, VALUE_TEMPORARY),
+		.temporary = total_of(recording, s, VALUE_FREED),
 		.peak = total_of(recording, s, VALUE_PEAK),
 		.peak_ns = s->peak_ns,
 		.duration_ns = recording_end_ns(recording),

@@ -56,7 +56,7 @@ static enum culled_fit fate(const struct filter *f)
 
 	switch (f->lifetime) {
 	case LIFETIME_ALL:
-	case LIFETIME_ONLY_TEMPORARY:
+	case LIFETIME_ONLY_FREED:
 		return CULLED_YES;
 	case LIFETIME_ONLY_LEAKED:
 	case LIFETIME_ONLY_WHOLE_GROUP_LEAKED:

@@ -32,7 +32,7 @@ uint32_t culled_next(const struct matcher *matcher, uint32_t from);
 
 static inline bool culled_counts(enum value value)
 {
-	return value == VALUE_ALLOCATED || value == VALUE_TEMPORARY;
+	return value == VALUE_ALLOCATED || value == VALUE_FREED;
 }
 
 void tally_add_culled(struct tally *tally, const struct culled_row *row);

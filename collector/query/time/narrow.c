@@ -42,8 +42,8 @@ int filter_narrow(struct filter *filter, struct view *view, enum value value, ui
 		return 0;
 	case VALUE_LEAKED:
 		return narrow_lifetime(filter, LIFETIME_ONLY_LEAKED, err);
-	case VALUE_TEMPORARY:
-		return narrow_lifetime(filter, LIFETIME_ONLY_TEMPORARY, err);
+	case VALUE_FREED:
+		return narrow_lifetime(filter, LIFETIME_ONLY_FREED, err);
 	case VALUE_IN_USE:
 	case VALUE_PEAK:
 		r = value_moment(view, value, at_ns, filter, &at_ns, err);

@@ -192,7 +192,7 @@ static void check_events(struct asked *a, const struct filter *f)
 static bool culled_matches(const struct asked *a, uint32_t i, enum value value)
 {
 	return a->n.culled_match[i] == CULLED_YES &&
-	       (value == VALUE_ALLOCATED || value == VALUE_TEMPORARY);
+	       (value == VALUE_ALLOCATED || value == VALUE_FREED);
 }
 
 static void check_size_class(const struct asked *a, const struct histogram_class *c,

@@ -191,8 +191,8 @@ static void test_words(void **state)
 	(void)state;
 	assert_int_equal(set("lifetime", "only_leaked").lifetime, LIFETIME_ONLY_LEAKED);
 	assert_int_equal(set("lifetime", "all").lifetime, LIFETIME_ALL);
-	assert_int_equal(set("lifetime", "only_freed").lifetime, LIFETIME_ONLY_TEMPORARY);
-	assert_int_equal(set("lifetime", "only_temporary").lifetime, LIFETIME_ONLY_TEMPORARY);
+	assert_int_equal(set("lifetime", "only_freed").lifetime, LIFETIME_ONLY_FREED);
+	assert_int_equal(set("lifetime", "only_temporary").lifetime, LIFETIME_ONLY_FREED);
 	assert_int_equal(set("temporary", "yes").freed_at_once, ANSWER_YES);
 	assert_int_equal(set("freed_at_once", "yes").freed_at_once, ANSWER_YES);
 	assert_int_equal(set("lifetime", "only_whole_group_leaked").lifetime,

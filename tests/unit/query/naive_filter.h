@@ -264,7 +264,7 @@ static inline bool naive_lifetime_fits(const struct naive *n, size_t row, const 
 	case LIFETIME_ONLY_LEAKED:
 	case LIFETIME_ONLY_WHOLE_GROUP_LEAKED:
 		return r->end == BLOCK_IN_USE;
-	case LIFETIME_ONLY_TEMPORARY:
+	case LIFETIME_ONLY_FREED:
 		return naive_freed(r);
 	case LIFETIME_ONLY_CHAIN_LEAKED:
 		return n->rows.list[n->chain[row].last].end == BLOCK_IN_USE;
@@ -396,7 +396,7 @@ static inline enum culled_fit naive_culled_lifetime(const struct filter *f)
 
 	switch (f->lifetime) {
 	case LIFETIME_ALL:
-	case LIFETIME_ONLY_TEMPORARY:
+	case LIFETIME_ONLY_FREED:
 		return CULLED_YES;
 	case LIFETIME_ONLY_DEALLOCATED_IN_CURRENT_RANGE:
 		return whole ? CULLED_YES : CULLED_UNKNOWN;
@@ -461,7 +461,7 @@ static inline bool naive_counts(const struct naive_row *r, enum value value, uin
 		return true;
 	case VALUE_LEAKED:
 		return r->end == BLOCK_IN_USE;
-	case VALUE_TEMPORARY:
+	case VALUE_FREED:
 		return naive_freed(r);
 	default:
 		return naive_alive(r, at);
@@ -488,7 +488,7 @@ static inline struct usage naive_sum(const struct naive *n, enum value value, ui
 		bytes += r->size ? w : 0;
 	}
 	for (uint32_t i = 0;
-	     i < n->culled_count && (value == VALUE_ALLOCATED || value == VALUE_TEMPORARY); i++) {
+	     i < n->culled_count && (value == VALUE_ALLOCATED || value == VALUE_FREED); i++) {
 		const struct culled_row *c = &n->culled[i];
 
 		if ((stack != NAIVE_ALL && c->stack != stack) || n->culled_match[i] != CULLED_YES)

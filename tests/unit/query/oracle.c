@@ -48,7 +48,7 @@ static void check_report(const struct asked *a, const struct filter *f)
 	asked_equal(a, "allocated", &report.allocated, &wanted);
 	wanted = naive_sum(&a->n, VALUE_LEAKED, 0, NAIVE_ALL);
 	asked_equal(a, "leaked", &report.leaked, &wanted);
-	wanted = naive_sum(&a->n, VALUE_TEMPORARY, 0, NAIVE_ALL);
+	wanted = naive_sum(&a->n, VALUE_FREED, 0, NAIVE_ALL);
 	asked_equal(a, "temporary", &report.temporary, &wanted);
 	wanted = naive_sum(&a->n, VALUE_PEAK, report.peak_ns, NAIVE_ALL);
 	asked_equal(a, "peak", &report.peak, &wanted);
@@ -78,7 +78,7 @@ static void check_groups(const struct asked *a, const struct filter *f, enum val
 		asked_equal(a, "a group's leaked", &groups.list[i].leaked, &wanted);
 		wanted = naive_sum(&a->n, VALUE_ALLOCATED, at, groups.list[i].node);
 		asked_equal(a, "a group's allocated", &groups.list[i].allocated, &wanted);
-		wanted = naive_sum(&a->n, VALUE_TEMPORARY, at, groups.list[i].node);
+		wanted = naive_sum(&a->n, VALUE_FREED, at, groups.list[i].node);
 		asked_equal(a, "a group's temporary", &groups.list[i].temporary, &wanted);
 		assert_true(!i || groups.list[i - 1].value.bytes >= groups.list[i].value.bytes);
 		bytes += groups.list[i].value.bytes;
