@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # The collapsed export of the real compiler pass of g++ (deep stacks, long C++ names): `collector analyze` finds what the rules, said a
 # second time in Python, find in the same file; and in the recording what it finds in the file.
 . "$(dirname "$0")/lib.sh"

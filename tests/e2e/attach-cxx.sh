@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # A C++ program without frame pointers that is attached to: its call chains and numbers are those that libheapcast.so records.
 . "$(dirname "$0")/lib-compare.sh"
 [ -x "$TARGETS/compared" ] || skip "there is no C++ compiler"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # A python3 that is attached to, with every object from malloc: its call chains and numbers are those that libheapcast.so records.
 . "$(dirname "$0")/lib-compare.sh"
 export PYTHONMALLOC=malloc PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1

@@ -1,5 +1,5 @@
 #!/bin/bash
-# ctest: TIMEOUT 300
+# ctest: LABELS full TIMEOUT 300
 # A program for big-endian MIPS64, run by an emulator, is recorded by the agent of that board: every block, its backtrace, its time, and what it runs on.
 . "$(dirname "$0")/lib-emulated.sh" mips64
 

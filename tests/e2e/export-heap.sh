@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # Heap profiles of addresses: jeprof reads jemalloc's form and google-pprof that of gperftools. Both look the addresses up in the
 # program's files, and their totals and the sums by function are the collector's; so is what jeprof says of one thread.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # The program does not notice the recorder, however poor its surroundings are: limits, closed descriptors,
 # no /proc, an agent that sleeps or dies. And nothing is left behind.
 . "$(dirname "$0")/lib.sh"

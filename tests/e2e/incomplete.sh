@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # What a recording does not hold is the first thing that each answer says, with how much: losses, a tail that nobody knows, a start that was
 # missed. Every command, every format, every path of the REST API; and nothing of it where the recording is complete.
 . "$(dirname "$0")/lib.sh"

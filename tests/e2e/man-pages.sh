@@ -6,16 +6,22 @@ need groff perl col
 export LC_ALL=C.UTF-8
 MAN=$ROOT/docs/man
 
-render() { groff -mandoc -Tutf8 -rLL=80n "$1" | col -bx; }
 unescaped() { sed -E 's/\\-/-/g; s/\\f.//g; s/\\\(aq/'"'"'/g; s/\\\(dq/"/g; s/\\\(ha/^/g; s/\\\(ti/~/g; s/\\e/\\/g' "$@"; }
 same() { cmp -s "$2" "$3" || fail "$1: $(diff "$2" "$3")"; }
+
+mkdir rendered
+for page in "$MAN"/*.[1-9]; do
+	groff -Kutf8 -mandoc -Tutf8 -ww -rLL=80n "$page" 2>warnings | col -bx >"rendered/${page##*/}"
+	[ ! -s warnings ] || fail "groff: $(cat warnings)"
+done
 
 # ---- what programs say and pages do not, and the other way round ----
 
 "$MAN/update" --check "$BUILD" >stale || fail "$(cat stale)"
 
 commands_of() { "$1" --help | awk '/^  [a-z]+ +/ { f = 1; if (!/not in this version/) print $1 } f && !/^  / { exit }'; }
-options_of() { "$@" --help | sed -nE 's/^ {2,6}(-[a-z], )?--([a-z0-9-]+).*/\2/p' | sort -u; }
+options_in() { sed -nE 's/^ {2,6}(-[a-z], )?--([a-z0-9-]+).*/\2/p' "$1" | sort -u; }
+mkdir options-of
 for program in agent collector; do
 	"$BUILD/bin/$program" --help >help
 	[ "$(wc -L <help)" -le 80 ] || fail "$program --help is wider than 80 columns: $(grep -E '.{81}' help)"
@@ -25,15 +31,16 @@ for program in agent collector; do
 	same "commands of $program and their pages" commands pages
 	while read -r command; do
 		page=$MAN/$program-$command.1
-		options_of "$BUILD/bin/$program" "$command" >options
-		sed -n '/^\.Sh OPTIONS/,/^\.Sh [^O]/p' "$page" | unescaped | sed -nE 's/^\.It "(-[a-z], )?--([a-z0-9-]+).*/\2/p' | sort -u >described
-		[ -s options ] || fail "$program $command --help lists no options"
-		same "options of $program $command" options described
+		options=options-of/$program-$command
 		"$BUILD/bin/$program" "$command" --help >help
+		options_in help >"$options"
+		sed -n '/^\.Sh OPTIONS/,/^\.Sh [^O]/p' "$page" | unescaped | sed -nE 's/^\.It "(-[a-z], )?--([a-z0-9-]+).*/\2/p' | sort -u >described
+		[ -s "$options" ] || fail "$program $command --help lists no options"
+		same "options of $program $command" "$options" described
 		[ "$(wc -L <help)" -le 80 ] || fail "$program $command --help is wider than 80 columns: $(grep -E '.{81}' help)"
 		if grep -n ' $' help >&2; then fail "$program $command --help has blanks at the end of a line"; fi
 		sed '/^$/,$d' help | tr -s ' \n' ' ' | sed -E 's/^(Usage: )?//; s/ $//' >usage
-		render "$page" | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' | sed '1d;$d' | tr -s ' \n' ' ' | sed 's/^ //; s/ $//' >synopsis
+		sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' "rendered/${page##*/}" | sed '1d;$d' | tr -s ' \n' ' ' | sed 's/^ //; s/ $//' >synopsis
 		same "synopsis of $program $command" usage synopsis
 	done <commands
 done
@@ -50,21 +57,16 @@ while read -r name; do
 done < <(sed -E 's/.* (\w+)\(.*/\1/' prototypes)
 
 # Options and variables that a text speaks of are there.
-{
-	for command in $(commands_of "$AGENT"); do options_of "$AGENT" "$command"; done
-	for command in $(commands_of "$COLLECTOR"); do options_of "$COLLECTOR" "$command"; done
-	printf '%s\n' help version variables name no-name
-} | sort -u >options
-for page in "$MAN"/*.[1-9]; do
-	{ grep -oE '^\.(It|Pq|Nm|Op|Sh|Fl)?.*Fl .*' "$page" || true; } | unescaped | sed -E 's/.*Fl //; s/ , /\n/g' |
-		sed -nE 's/^-([a-z][a-z-]*).*/\1/p' | sort -u >named
-	comm -23 named options >unknown
-	[ ! -s unknown ] || fail "${page##*/} speaks of options that are not there: $(paste -sd' ' unknown)"
-	{ grep -oE '\bHEAPCAST_[A-Z0-9_]*[A-Z0-9]\b' "$page" || true; } | sort -u | while read -r variable; do
-		grep -qF "\\fB$variable\\fR" "$MAN/heapcast-environment.7" || grep -qx ".It Ev $variable" "$MAN/heapcast-environment.7" ||
-			fail "${page##*/} speaks of $variable, heapcast-environment.7 does not"
-	done
-done
+{ cat options-of/*; printf '%s\n' help version variables name no-name; } | sort -u >options
+named_in() { # the options that a page speaks of
+	unescaped "$@" | perl -ne 'next unless /^\.(It|Pq|Nm|Op|Sh|Fl)?.*Fl /; s/.*Fl //; print map { /^-([a-z][a-z-]*)/ ? "$1\n" : () } split / , /' | sort -u
+}
+named_in "$MAN"/*.[1-9] | comm -23 - options >unknown
+[ ! -s unknown ] || fail "pages speak of options that are not there: $(paste -sd' ' unknown)"
+variables() { grep -ohE '\bHEAPCAST_[A-Z0-9_]*[A-Z0-9]\b' | sort -u; }
+sed -nE 's/^\.It Ev ([A-Z0-9_]+)$/\1/p; /\\fBHEAPCAST_/{s/\\f[BR]/ /g; p}' "$MAN/heapcast-environment.7" | variables >explained
+cat "$MAN"/*.[1-9] | variables | comm -23 - explained >unknown
+[ ! -s unknown ] || fail "heapcast-environment.7 does not explain $(paste -sd' ' unknown), pages speak of them"
 
 # References lead to a page, here or in the usual system.
 grep -hE '^\.(It )?Xr |No of Xr ' "$MAN"/*.[1-9] | sed -E 's/.*Xr ([^ ]+) ([0-9]).*/\1.\2/' | sort -u >references
@@ -76,10 +78,7 @@ done <references
 
 for page in "$MAN"/*.[1-9]; do
 	name=${page##*/}
-	groff -Kutf8 -mandoc -Tutf8 -ww -z "$page" >warnings 2>&1
-	[ ! -s warnings ] || fail "groff: $(cat warnings)"
-	render "$page" >rendered
-	[ "$(wc -L <rendered)" -le 80 ] || fail "$name is wider than 80 columns: $(grep -E '.{81}' rendered)"
+	[ "$(wc -L <"rendered/$name")" -le 80 ] || fail "$name is wider than 80 columns: $(grep -E '.{81}' "rendered/$name")"
 	if command -v mandoc >/dev/null; then
 		mandoc -T lint -W style "$page" 2>&1 | grep -vE 'referenced manual not found|mandoc\.db' >warnings || true
 		[ ! -s warnings ] || fail "$(cat warnings)"
@@ -105,7 +104,7 @@ known_options() {
 	shift 2
 	for word; do
 		case $word in
-		--[a-z]*) grep -qx -e "$(sed -E 's/^--([a-z0-9-]+).*/\1/' <<<"$word")" <(options_of "$program" "$command") || fail "$program $command has no $word" ;;
+		--[a-z]*) grep -qx -e "$(sed -E 's/^--([a-z0-9-]+).*/\1/' <<<"$word")" "options-of/$program-$command" || fail "$program $command has no $word" ;;
 		esac
 	done
 }

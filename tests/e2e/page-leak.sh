@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # The page: a planted leak in three clicks, a planted regression between two builds, and hostile names.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-page.sh"

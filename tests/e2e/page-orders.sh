@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # The page gives orders to real agents, takes a snapshot of them, and imports files; from elsewhere after a login.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-page.sh"

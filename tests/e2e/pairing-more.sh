@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # Pairing: several boards with one code, a board that is not paired beside one that is, a conversation that breaks or is sent again, limits
 # and builds that can't, and run --pair.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# ctest: TIMEOUT 300
+# ctest: LABELS full TIMEOUT 300
 # Three collectors at one agent that has little memory: one reads all the time, one is stopped for two seconds, one comes when half is
 # gone. The first has everything; the stopped one and the late one have a gap with exact counts, and what they need to go on;
 # neither the program nor the first has waited for them.

@@ -29,8 +29,24 @@ def run(*args, status=0, stdin=None):
 def sql(name, text, *options):
     return json.loads(run("sql", "--json", *options, f"{T}/{name}.heapcast", text))
 
-def one(name, text):
-    (row,) = sql(name, text)
+BASE = "http://127.0.0.1:18086/data/"
+ids = {}
+for name in "full", "sampled", "marks", "maps", "culled":
+    (row,) = sql(name, "select id from recording")
+    ids[name] = row["id"]
+def get(name, path, status=200, body=None, **parameters):
+    url = BASE + ids[name] + "/" + path + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
+    request = urllib.request.Request(url, data=body.encode() if body is not None else None)
+    try:
+        answer = urllib.request.urlopen(request, timeout=100)
+    except urllib.error.HTTPError as e:
+        answer = e
+    data = answer.read().decode()
+    assert answer.status == status, (url, answer.status, data)
+    return json.loads(data) if "json" in answer.headers["content-type"] else data
+
+def one(name, text): # of the server: it need not read the recording each time
+    (row,) = get(name, "sql", body=text)["rows"]
     return tuple(row.values())
 
 def ask(command, name, *options):
@@ -151,7 +167,7 @@ manual = open(MANUAL).read()
 statements = [b for b in re.findall(r"(?:^    .*\n)+", manual, re.M) if re.match(r"    (select|with)\b", b)]
 assert len(statements) > 12, statements
 for text in statements:
-    run("sql", "--count", "100", f"{T}/full.heapcast", text)
+    get("full", "execute_script", body=text)
 table = re.search(r"### Filtering lists\n(.*?)\n###", manual, re.S)[1]
 items = [" ".join(item.split()) for item in re.split(r"^\* ", table, flags=re.M)[1:]]
 said = [c for item in items if "(" in item.split("`: ")[0] for here in re.findall(r"`: (`.*`)$", item) for c in re.findall(r"`([^`]+)`", here)]
@@ -192,21 +208,6 @@ p.send_signal(signal.SIGINT)
 assert p.wait(90) == -signal.SIGINT
 
 # ---- REST ----
-BASE = "http://127.0.0.1:18086/data/"
-ids = {}
-for name in "full", "marks", "maps", "culled":
-    (row,) = sql(name, "select id from recording")
-    ids[name] = row["id"]
-def get(name, path, status=200, body=None, **parameters):
-    url = BASE + ids[name] + "/" + path + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
-    request = urllib.request.Request(url, data=body.encode() if body is not None else None)
-    try:
-        answer = urllib.request.urlopen(request, timeout=100)
-    except urllib.error.HTTPError as e:
-        answer = e
-    data = answer.read().decode()
-    assert answer.status == status, (url, answer.status, data)
-    return json.loads(data) if "json" in answer.headers["content-type"] else data
 question = "select function, sum(bytes) as b from allocations group by function order by function"
 answer = get("full", "sql", query=question)
 same("REST's rows", sql("full", question), answer["rows"])

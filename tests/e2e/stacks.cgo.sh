@@ -1,5 +1,5 @@
 #!/bin/bash
-# ctest: COST 40
+# ctest: LABELS full COST 40
 # Blocks of C code in a program of Go: their stacks go on at the goroutine that has called it, over C
 # code that calls Go back, however its stacks grow and are copied meanwhile. Each is the stack that the
 # program says, and what a walk in full gives.
