@@ -96,8 +96,9 @@ def full(preloaded, attached, within):
 
 
 def deviations(preloaded, interval, names):
-    """Call chain -> what it is of bytes and of blocks, standard errors of both, samples to be expected; "": of all."""
-    found = collections.defaultdict(lambda: [0.0] * 5)
+    """Call chain -> what it is of bytes and of blocks, variances of both, samples to be expected, the most that one sample
+    weighs of both; "": of all."""
+    found = collections.defaultdict(lambda: [0.0] * 7)
     for row in ask(preloaded, "select stack, size, count(*) n from allocations group by stack, size"):
         size, count = max(int(row["size"]), 1), int(row["n"])
         p = 1 if size >= interval else 1 - math.exp(-size / interval)
@@ -108,6 +109,8 @@ def deviations(preloaded, interval, names):
             of[2] += size * size * count * (1 - p) / p
             of[3] += count * (1 - p) / p
             of[4] += count * p
+            of[5] = max(of[5], size / p)
+            of[6] = max(of[6], 1 / p)
     return found
 
 
@@ -119,14 +122,15 @@ def sampled(preloaded, interval, recordings):
     for recording in recordings:
         got = sums(recording)
         for chain in first:
-            size, blocks, size_variance, blocks_variance, samples = truth[chain]
+            size, blocks, size_variance, blocks_variance, samples, size_most, blocks_most = truth[chain]
             if samples < SAMPLES_LEAST:
                 continue
             estimate = [sum(v[i] for v in got.values()) for i in (0, 1)] if not chain else got.get(chain, [0, 0])
-            for what, true, variance, value in (("bytes", size, size_variance, estimate[0]),
-                                                ("blocks", blocks, blocks_variance, estimate[1])):
-                # Weights are whole bytes.
-                off = max(abs(value - true) - 0.001 * true, 0) / math.sqrt(variance) if variance else abs(value - true)
+            for what, true, variance, most, value in (("bytes", size, size_variance, size_most, estimate[0]),
+                                                      ("blocks", blocks, blocks_variance, blocks_most, estimate[1])):
+                # Weights are whole bytes. A single sample of a small block among large ones is far from normal: one more or less
+                # of them is by chance.
+                off = max(abs(value - true) - 0.001 * true - most, 0) / math.sqrt(variance) if variance else abs(value - true)
                 looked += 1
                 furthest = max(furthest, off)
                 if off > FAR:
