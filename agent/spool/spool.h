@@ -1,7 +1,8 @@
 #pragma once
 /*
  * Finished batches, which stay until their room is needed: a second collector, or one that
- * reconnects, often finds here what it lacks. An acknowledgement frees nothing by itself.
+ * reconnects, often finds here what it lacks. An acknowledgement frees no memory by itself; files
+ * on disk that all collectors have are removed at once.
  *
  *    | dropped ... | all have it | some have it | none has it yet |
  *                   ^ oldest      ^ kept + 1     ^ acked + 1       ^ next

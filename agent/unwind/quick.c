@@ -1,6 +1,6 @@
 /*
- * The common case of a capture: a few frames are new, all of their rows are plain, the walk joins
- * the trace, and everything beyond the join is unchanged. The algorithm is that of prefix.c,
+ * The common case of a capture: after a few plain steps the walk meets a frame of the thread's last
+ * stack, and everything further out is as it was. The algorithm is that of prefix.c,
  * reduced so that it fits into registers. Nothing permanent is written before this case is certain;
  * in any other case prefix.c repeats the walk from the start.
  *

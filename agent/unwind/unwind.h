@@ -168,9 +168,9 @@ int unwind_register_frame(const void *begin, bool single);
 void unwind_deregister_frame(const void *begin);
 uint64_t unwind_frames_turned_away(void);
 
-/* Walks every stack in full and keeps nothing from the last one (USE_SHADOW_STACK=0, and for
- * comparisons). A comparison with unwind_capture needs a second struct unwind_thread, since this
- * function drops the stack that unwind_capture would verify. */
+/* Walks every stack in full and keeps nothing from the last one (the setting HEAPCAST_FULL_WALK,
+ * and for comparisons). A comparison with unwind_capture needs a second struct unwind_thread, since
+ * this function drops the stack that unwind_capture would verify. */
 void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs *regs,
 			 uint32_t depth_limit, struct unwind_delta *ret_delta);
 

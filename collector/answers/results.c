@@ -41,12 +41,6 @@ void json_group(struct json *json, const struct group *g)
 	json_members(json, &group_answer, g, NULL);
 }
 
-void json_groups(struct json *json, const struct groups *groups, uint64_t skip, uint64_t count)
-{
-	json_members(json, &groups_answer, groups,
-		     &(struct answer_context){.skip = skip, .count = count});
-}
-
 /* ---- totals ---- */
 
 #define ANSWER_OF struct report

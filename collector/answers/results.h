@@ -17,8 +17,6 @@
 extern const struct answer groups_answer, report_answer, timeline_answer, series_answer,
 	histogram_answer, survivors_answer, diff_answer, fragmentation_answer, flame_answer;
 
-/* "total", "group_count" and "groups": `count` of them, starting at `skip`. */
-void json_groups(struct json *json, const struct groups *groups, uint64_t skip, uint64_t count);
 /* The members of one group. */
 void json_group(struct json *json, const struct group *group);
 void json_report(struct json *json, const struct report *report);

@@ -33,7 +33,7 @@ int stream_writer_append(struct stream_writer *writer, const uint8_t *frame, siz
  * from a worker thread; appending meanwhile is allowed. */
 int stream_writer_sync(struct stream_writer *writer, struct stream_position *ret_durable,
 		       struct err_text *err);
-/* Derives rows from frames that are durable, some of them (about 1 MiB). 1: there are more; 0: that
+/* Derives rows from frames that are durable, some of them (about 2 MiB). 1: there are more; 0: that
  * was all; negative errno: what can't be kept is left for readers to work out. From a worker
  * thread, one at a time; appending and syncing meanwhile is allowed. */
 int stream_writer_derive(struct stream_writer *writer, struct err_text *err);

@@ -208,14 +208,6 @@ const char *format_path(const struct format *format)
 	return format->path ? format->path : format->name;
 }
 
-const struct format *format_served(const char *path)
-{
-	for (const struct format *f = formats; f->name; f++)
-		if (f->type && !strcmp(path, format_path(f)))
-			return f;
-	return NULL;
-}
-
 /* ---- lists of names ---- */
 
 static bool is_listed(const struct format *format, bool read, unsigned takes)

@@ -4,8 +4,8 @@
  * what `collector import` and POST /import read. The commands, their --help, the routes,
  * /openapi.json, the page's menu, the completion and the manual are made of it.
  *
- * A new format is a file in write/ or read/, its line in the table, and its text in
- * docs/formats.md.
+ * A new format is a file in write/ or read/ (named in CMakeLists.txt there), its line in the table,
+ * its `extern` in writer.h or reader.h, and its text in docs/formats.md.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,8 +53,7 @@ extern const struct format formats[]; /* ends with {0} */
 /* NULL: no such format, or it is not written, or not read. */
 const struct format *format_to_write(const char *name);
 const struct format *format_to_read(const char *name);
-/* What is served at /data/ID/export/PATH; NULL: none is. */
-const struct format *format_served(const char *path);
+/* Its name in /data/ID/export/PATH. */
 const char *format_path(const struct format *format);
 
 /* Names of formats as a list, `last` before the last one: "collapsed, json or csv". */

@@ -24,10 +24,9 @@
 struct err_text;
 struct recording;
 struct symbols;
-struct symbol;
 
 /* A recording with its symbols and the names that queries need. It is built once, and shared by
- * queries; the comment below view_symbol says by which threads. */
+ * queries; the comment below view_forget_names says by which threads. */
 struct view;
 int view_new(struct recording *recording, struct symbols *symbols, struct view **ret_view,
 	     struct err_text *err);
@@ -59,10 +58,6 @@ int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_te
 /* Must be called after symbols_refresh: names are looked up again, and numbers and texts handed out
  * before become invalid. */
 int view_forget_names(struct view *view, struct err_text *err);
-/* Returns the symbols of a node. The first call looks up all nodes in one batch. Never returns NULL
- * for a valid node. */
-const struct symbol *view_symbol(struct view *view, uint32_t node, struct err_text *err);
-
 /* Several threads may query a view at once, as long as no thread is in view_refresh,
  * view_forget_names or view_free. */
 

@@ -66,7 +66,6 @@ void composer_free(struct composer *composer);
 /* Adds a module. The function assigns its number; `module->number` is ignored. */
 int composer_module(struct composer *composer, const Heapcast__Module *module,
 		    uint32_t *ret_number);
-int composer_unload(struct composer *composer, uint32_t module, uint64_t time_ns);
 /* Interns the node with this parent (0: outermost), module and offset. */
 int composer_node(struct composer *composer, uint32_t parent, uint32_t module, uint64_t offset,
 		  uint32_t *ret_node);

@@ -29,16 +29,6 @@ int composer_module(struct composer *c, const Heapcast__Module *module, uint32_t
 	return composer_field(c, 8, &m.base);
 }
 
-int composer_unload(struct composer *c, uint32_t module, uint64_t time_ns)
-{
-	Heapcast__Unload unload = HEAPCAST__UNLOAD__INIT;
-	int r = composer_room(c);
-
-	unload.module = module;
-	unload.time_ns = time_ns;
-	return r ? r : composer_field(c, 9, &unload.base);
-}
-
 int composer_node(struct composer *c, uint32_t parent, uint32_t module, uint64_t offset,
 		  uint32_t *ret_node)
 {

@@ -137,13 +137,13 @@ uintptr_t allocators_other(struct call *call, const uintptr_t *words)
 }
 
 /* Does sampling skip this call? Only frequently called functions are skipped (sample.h). */
-static bool allocators_passes(const struct bound *f, uintptr_t a)
+static bool allocators_skips(const struct bound *f, uintptr_t a)
 {
 	if (f->heap)
 		return false;
 	return f->shape == SHAPE_SIZE_A
-		       ? sample_passes(a)
-		       : f->shape == SHAPE_END && a && sample_passes_free((void *)a);
+		       ? sample_skips(a)
+		       : f->shape == SHAPE_END && a && sample_skips_free((void *)a);
 }
 
 uintptr_t allocators_entered(WORDS, unsigned number)
@@ -154,7 +154,7 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 	struct ring_header *ring = shim_hook(GATE_ALL);
 	uintptr_t result;
 
-	if (ring && !allocators_passes(call.f, a)) {
+	if (ring && !allocators_skips(call.f, a)) {
 		result = allocators_serve(&call, ring, (uintptr_t)frame);
 	} else {
 		tls.passing = true;

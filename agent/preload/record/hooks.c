@@ -90,7 +90,7 @@ EXPORT void *malloc(size_t size)
 {
 	struct ring_header *ring;
 
-	if (sample_passes(size) || !shim_watches(GATE_ALLOCATIONS, &ring))
+	if (sample_skips(size) || !shim_watches(GATE_ALLOCATIONS, &ring))
 		return next.malloc(size);
 	return likely(ring) ? malloc_recorded(size, ring) : malloc_look(size);
 }
@@ -117,7 +117,7 @@ EXPORT void *calloc(size_t count, size_t size)
 {
 	struct ring_header *ring;
 
-	if (sample_passes(count * size) || !shim_watches(GATE_ALLOCATIONS, &ring))
+	if (sample_skips(count * size) || !shim_watches(GATE_ALLOCATIONS, &ring))
 		return next.calloc(count, size);
 	return likely(ring) ? calloc_recorded(count, size, ring) : calloc_look(count, size);
 }
@@ -169,7 +169,7 @@ static SLOW void *realloc_sought(void *old, size_t size)
 {
 	struct ring_header *ring = shim_hook(GATE_ALL);
 
-	if (!ring || sample_passes_realloc_sought(old, size))
+	if (!ring || sample_skips_realloc_sought(old, size))
 		return next.realloc(old, size);
 	return realloc_recorded(old, size, ring);
 }
@@ -178,14 +178,14 @@ EXPORT void *realloc(void *old, size_t size)
 {
 	struct ring_header *ring;
 
-	if (sample_passes_realloc(old, size))
+	if (sample_skips_realloc(old, size))
 		return next.realloc(old, size);
 	if (unlikely(bootstrap_owns(old)))
 		return next_realloc_bootstrap(old, size);
 	if (!shim_watches(GATE_ALL, &ring))
 		return next.realloc(old, size);
-	return likely(ring && !tls.passed) ? realloc_recorded(old, size, ring)
-					   : realloc_sought(old, size);
+	return likely(ring && !tls.skipped) ? realloc_recorded(old, size, ring)
+					    : realloc_sought(old, size);
 }
 
 static RECORDED void *reallocarray_recorded(void *old, size_t count, size_t size,
@@ -242,7 +242,7 @@ static SLOW void free_sought(void *p)
 	if (bootstrap_owns(p))
 		return;
 	ring = shim_hook(GATE_ALL);
-	if (!ring || sample_passes_free_sought(p))
+	if (!ring || sample_skips_free_sought(p))
 		next.free(p);
 	else
 		free_recorded(p, ring);
@@ -252,8 +252,8 @@ EXPORT void free(void *p)
 {
 	struct ring_header *ring;
 
-	if (tls.passed) {
-		if (!p || sample_passes_free(p))
+	if (tls.skipped) {
+		if (!p || sample_skips_free(p))
 			next.free(p);
 		else
 			free_sought(p);

@@ -90,7 +90,7 @@ static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a,
 	struct hook hook;
 	uint32_t aside;
 
-	if (unlikely(!ring) || sample_passes_free_sought(p)) {
+	if (unlikely(!ring) || sample_skips_free_sought(p)) {
 		operators[form].next((uintptr_t)p, a, b);
 		return;
 	}
@@ -116,7 +116,7 @@ static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a,
 
 static void *new_passing(uintptr_t size, uintptr_t a, uintptr_t b)
 {
-	void *p = sample_passes(size) ? next.malloc(size) : NULL;
+	void *p = sample_skips(size) ? next.malloc(size) : NULL;
 
 	(void)a;
 	(void)b;
@@ -125,7 +125,7 @@ static void *new_passing(uintptr_t size, uintptr_t a, uintptr_t b)
 
 static ALWAYS_INLINE void delete_passing_form(void *p, uintptr_t a, uintptr_t b, unsigned form)
 {
-	if (sample_passes_free(p))
+	if (sample_skips_free(p))
 		next.free(p);
 	else
 		operators[form].next((uintptr_t)p, a, b);
@@ -294,7 +294,7 @@ static void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 
 	if (unlikely(!next_new))
 		return new_resolve(size, a, b, form);
-	if (!operators[form].own || sample_passes(size) ||
+	if (!operators[form].own || sample_skips(size) ||
 	    likely(!shim_watches(GATE_ALLOCATIONS, &ring)))
 		return next_new(size, a, b);
 	return new_recorded(size, a, b, form);
@@ -310,7 +310,7 @@ static void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
 		return;
 	if (unlikely(!next_delete))
 		delete_resolve(p, a, b, form);
-	else if (!operators[form].own || !p || sample_passes_free(p) ||
+	else if (!operators[form].own || !p || sample_skips_free(p) ||
 		 likely(!shim_watches(GATE_ALL, &ring)))
 		next_delete((uintptr_t)p, a, b);
 	else

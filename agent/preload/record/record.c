@@ -359,8 +359,8 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 	thread->short_until = short_until(thread);
 }
 
-/* The short path: one comparison covers all unusual conditions, and the changed frames go straight
- * to their place in the record. Returns false if nothing was recorded. */
+/* The short path: the position `short_until` covers nearly all unusual conditions, and the changed
+ * frames go straight to their place in the record. Returns false if nothing was recorded. */
 static ARCH_HOT bool put_short(struct thread *thread, const struct event *event, uintptr_t frame,
 			       bool is_reallocation)
 {

@@ -175,7 +175,7 @@ static bool sample_holds(struct ring_set_line *set, const void *p)
 	return false;
 }
 
-bool sample_passes_sought(const void *p)
+bool sample_skips_sought(const void *p)
 {
 	struct ring_set_line *set = open_set();
 
@@ -234,7 +234,7 @@ static void set_distance(struct thread *thread, uint64_t distance)
 	thread->distance = distance - most;
 	barrier();
 	if (shim.nests)
-		tls.passed = NULL;
+		tls.skipped = NULL;
 }
 
 /* From here on, a signal handler finds no bytes to skip. */
@@ -273,10 +273,10 @@ static bool is_hit(struct thread *thread, struct event *event)
 
 static inline __attribute__((always_inline)) bool pass(const struct thread *thread)
 {
-	uint64_t *passed = &thread->slice->not_sampled;
+	uint64_t *skipped = &thread->slice->not_sampled;
 
 	if (thread->interval)
-		__atomic_store_n(passed, *passed + 1, __ATOMIC_RELAXED);
+		__atomic_store_n(skipped, *skipped + 1, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -339,7 +339,7 @@ bool sample_wants(struct thread *thread, struct event *event)
 {
 	bool all = all_ends(thread);
 
-	if (all && !(++thread->passed_by % LOOK_EVERY))
+	if (all && !(++thread->unsampled_events % LOOK_EVERY))
 		thread->control--;
 	if (event_space(event->kind) != EVENT_SPACE_HEAP) /* these are rare, and not sampled */
 		return thread->interval ||
@@ -387,7 +387,7 @@ void sample_obey(struct thread *thread, uint64_t interval, bool on)
 	}
 	thread->looks_next = false;
 	take_left(thread);
-	tls.passed = interval ? &thread->slice->not_sampled : NULL;
+	tls.skipped = interval ? &thread->slice->not_sampled : NULL;
 	if (interval && !shim.sampled)
 		__atomic_store_n(&shim.sampled, 1, __ATOMIC_RELAXED);
 	if (thread->interval == interval) {
@@ -407,7 +407,7 @@ void sample_thread_init(struct thread *thread)
 	thread->interval = 0;
 	thread->distance = 0;
 	thread->looks_next = false;
-	thread->passed_by = 0;
+	thread->unsampled_events = 0;
 	thread->thinned = thread->thinned_told = 0;
 }
 

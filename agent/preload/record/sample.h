@@ -42,32 +42,32 @@ static inline unsigned sample_bucket(const void *p)
 	return (unsigned)((uintptr_t)p >> 8) % SAMPLE_BUCKETS;
 }
 
-/* The slow path of sample_passes_free and sample_passes_realloc, where a bucket is not clear.
+/* The slow path of sample_skips_free and sample_skips_realloc, where a bucket is not clear.
  * Returns true if the block is not sampled. Counts nothing. */
-bool sample_passes_sought(const void *p) __attribute__((cold));
+bool sample_skips_sought(const void *p) __attribute__((cold));
 
 /* Adds without an atomic store of a sum: the addition is one instruction where the processor has
  * it, so a signal handler that counts in between loses nothing. */
-static inline void sample_count(uint64_t *passed)
+static inline void sample_count(uint64_t *skipped)
 {
-	*passed += 1;
+	*skipped += 1;
 }
 
 /* Is a block of this size skipped? If so, it is counted. In other modes no block is skipped:
- * tls.passed is NULL, and tls.left is 0 unless a handler has obeyed an order while this function
+ * tls.skipped is NULL, and tls.left is 0 unless a handler has obeyed an order while this function
  * was counting down. In a fork child no block is skipped, because it has no ring. */
-static inline bool sample_passes(size_t size)
+static inline bool sample_skips(size_t size)
 {
 	size_t left = __atomic_load_n(&tls.left, __ATOMIC_RELAXED);
-	uint64_t *passed;
+	uint64_t *skipped;
 
 	if (likely(size - 1 >= left)) /* always true in full mode, which takes the straight path */
 		return false;
-	passed = tls.passed;
-	if (!passed || !__atomic_load_n(&shim_page.ring, __ATOMIC_RELAXED))
+	skipped = tls.skipped;
+	if (!skipped || !__atomic_load_n(&shim_page.ring, __ATOMIC_RELAXED))
 		return false;
 	__atomic_store_n(&tls.left, left - size, __ATOMIC_RELAXED);
-	sample_count(passed);
+	sample_count(skipped);
 	return true;
 }
 
@@ -79,34 +79,34 @@ static inline __attribute__((always_inline)) bool sample_is_clear(const void *p)
 
 /* Is the free of this block skipped? If so, it is counted. Callers ask the second function if the
  * first returns false. */
-static inline __attribute__((always_inline)) bool sample_passes_free(const void *p)
+static inline __attribute__((always_inline)) bool sample_skips_free(const void *p)
 {
-	uint64_t *passed = tls.passed;
+	uint64_t *skipped = tls.skipped;
 
-	if (!passed || !sample_is_clear(p))
+	if (!skipped || !sample_is_clear(p))
 		return false;
-	sample_count(passed);
+	sample_count(skipped);
 	return true;
 }
 
-static inline bool sample_passes_free_sought(const void *p)
+static inline bool sample_skips_free_sought(const void *p)
 {
-	uint64_t *passed = tls.passed;
+	uint64_t *skipped = tls.skipped;
 
-	if (likely(!passed) || !sample_passes_sought(p))
+	if (likely(!skipped) || !sample_skips_sought(p))
 		return false;
-	sample_count(passed);
+	sample_count(skipped);
 	return true;
 }
 
-static inline bool sample_passes_realloc(const void *old, size_t size)
+static inline bool sample_skips_realloc(const void *old, size_t size)
 {
-	return (!old || (tls.passed && sample_is_clear(old))) && sample_passes(size);
+	return (!old || (tls.skipped && sample_is_clear(old))) && sample_skips(size);
 }
 
-static inline bool sample_passes_realloc_sought(const void *old, size_t size)
+static inline bool sample_skips_realloc_sought(const void *old, size_t size)
 {
-	return tls.passed && old && sample_passes_sought(old) && sample_passes(size);
+	return tls.skipped && old && sample_skips_sought(old) && sample_skips(size);
 }
 
 /* Removes a block that is about to be freed from the set. Returns true if it was in the set, or if

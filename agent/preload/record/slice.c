@@ -165,8 +165,8 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	thread->short_until = 0;
 	thread->step = 0;
 	look_at_tail(thread);
-	if (tls.passed)
-		tls.passed = &slice->not_sampled;
+	if (tls.skipped)
+		tls.skipped = &slice->not_sampled;
 	__atomic_store_n(&thread->place,
 			 (uint64_t)slice->generation << 32 | (slice_index(ring, slice) + 1),
 			 __ATOMIC_RELEASE);

@@ -109,7 +109,7 @@ void thread_forked(void)
 	tls.thread = NULL;
 	guard_clear();
 	tls.left = 0;
-	tls.passed = NULL;
+	tls.skipped = NULL;
 	shim.heard_beat = 0; /* the next ring has another heartbeat */
 	thread_retry = 0;
 	for (struct thread *thread = shim.threads; thread; thread = thread->next)

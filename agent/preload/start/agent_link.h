@@ -41,7 +41,7 @@ enum agent_ask {
 int agent_link(const struct agent_parent *parent, enum agent_ask ask,
 	       struct agent_terms *ret_terms);
 
-/* Does this error mean that there is an agent, but it did not answer in time? */
+/* Does this error mean that an agent is expected, but has not answered (yet)? */
 static inline bool agent_silent_error(int error)
 {
 	return error == -ETIMEDOUT || error == -EAGAIN;

@@ -157,8 +157,8 @@ struct thread {
 	uint64_t limit; /* `head` may go up to here without a look at `tail`; see slice.c */
 	uint64_t check; /* from here on, check how full the slice is */
 	/* While `head` is below this position, an event takes the short path (record.c), which
-	 * checks nothing else. It is 0 whenever any condition is unusual. Each event on the long
-	 * path sets it anew. */
+	 * checks only what differs from event to event. It is 0 whenever any condition is unusual.
+	 * Each event on the long path sets it anew. */
 	uint64_t short_until;
 	uint64_t last_stamp;
 	struct unwind_thread *unwind;
@@ -200,8 +200,8 @@ struct thread {
 	uint64_t spare; /* words of the slice that are kept free; see record.c */
 	/* The thread is thinned one more step when only this many of the spare words are left. */
 	uint64_t spare_step;
-	uint32_t passed_by;  /* events of an unsampled thread while the set is open */
-	uint64_t thinned_ns; /* CLOCK_MONOTONIC of the last change of `thinned` */
+	uint32_t unsampled_events; /* events of an unsampled thread while the set is open */
+	uint64_t thinned_ns;	   /* CLOCK_MONOTONIC of the last change of `thinned` */
 
 	/* Room; see slice.c. */
 	uint64_t end;	    /* end of the slice, without the words that are kept free */
@@ -225,7 +225,7 @@ struct thread {
 /* What a hook needs from its thread's own memory: one cache line. */
 struct tls {
 	size_t left;	       /* bytes that may be skipped without further checks; see sample.h */
-	uint64_t *passed;      /* counter of skipped events; NULL: not sampled */
+	uint64_t *skipped;     /* counter of skipped events; NULL: not sampled */
 	struct thread *thread; /* NULL: none yet */
 	uintptr_t frame;       /* of the hook under way; 0: none */
 	uint64_t return_address; /* return address of that hook; 0: not set yet */

@@ -36,7 +36,8 @@ struct writing {
 };
 
 struct format_writer {
-	/* All at once; NULL: in steps. Like all here, it returns 0 or a negative errno. */
+	/* All at once; NULL: in steps. Returns 0 or a negative errno, as all here do, except
+	 * `some`. */
 	int (*write)(const struct writing *writing, struct buf *out, struct err_text *err);
 	int (*begin)(const struct writing *writing, void **ret_state, struct err_text *err);
 	/* Appends until `out` holds about `bytes`. Returns 1 if there is more, 0 at the end. */

@@ -1,9 +1,10 @@
 #pragma once
 /*
- * A filter prepared for a recording. Conditions on the stack are evaluated once per node, and
- * conditions on a group or a chain once per row, so that matching a row costs a few comparisons.
- * Zone maps allow whole blocks to be skipped. A block is matched column by column: each column
- * passes fewer rows to the next, without branches that the processor would have to predict.
+ * A filter prepared for a recording. Conditions on a stack or its group are evaluated once per
+ * node, and conditions on a chain, a label or an origin once per row, so that matching a row costs
+ * a few comparisons. Zone maps allow whole blocks to be skipped. A block is matched column by
+ * column: each column passes fewer rows to the next, without branches that the processor would have
+ * to predict.
  */
 #include <assert.h>
 #include <stdbool.h>

@@ -504,13 +504,6 @@ int view_forget_names(struct view *view, struct err_text *err)
 	return add_nowhere(view) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-const struct symbol *view_symbol(struct view *view, uint32_t node, struct err_text *err)
-{
-	if (view_prepare(view, err) < 0)
-		return &symbol_unknown;
-	return view_place(view, node)->symbol;
-}
-
 uint32_t view_frame_count(struct view *view, uint32_t node)
 {
 	if (!node || view_prepare(view, NULL) < 0 || node > view->nodes)
