@@ -204,7 +204,7 @@ static int answer_put(struct json *json, const char *key, const struct answer_fi
 	case ANSWER_OBJECT:
 		return json_object_of(json, key, f->of, f->behind ? pointer_at(at) : at, context);
 	case ANSWER_MEMBERS:
-		return json_members(json, f->of, at, context);
+		return json_members(json, f->of, f->behind ? pointer_at(at) : at, context);
 	case ANSWER_FREE:
 	case ANSWER_VALUE:
 		break;

@@ -257,6 +257,14 @@ struct answer_context {
 		ROW("module", module, NULL, "path of the program or library; null: unknown",       \
 		    .may_be_null = true)
 
+/* `done` of a route, or a kind of question,
+ * whose result is freed by `function`. */
+#define DEFINE_DONE(function)                                                                      \
+	static void function##_result(void *result)                                                \
+	{                                                                                          \
+		function(result);                                                                  \
+	}
+
 extern const struct answer time_answer, usage_answer;
 
 /* Writes the members whose values lie in `object`, without the BY_HAND members, into a JSON object

@@ -2,7 +2,6 @@
 #include "collector/answers/recorded.h"
 
 #include "collector/answers/answer.h"
-#include "collector/answers/json.h"
 #include "collector/catalogue/watched.h"
 #include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
@@ -97,7 +96,7 @@ static const struct answer_field looks_fields[] = {
 };
 static const struct answer looks_answer = {"figures", looks_fields};
 
-static const struct answer_field both_fields[] = {
+static const struct answer_field report_fields[] = {
 	{.name = "figures",
 	 .about = "as the kernel counts; null: there was no look",
 	 .kind = ANSWER_OBJECT,
@@ -108,10 +107,12 @@ static const struct answer_field both_fields[] = {
 	ROW_OBJECT("allocator", allocator, allocator_answer, "null: it was not asked",
 		   .may_be_null = true, .when = TRUE_OR_NULL,
 		   .if_at = offsetof(struct recorded, has_allocator)),
+	ROW("ledger_adds_up", completeness.adds_up, NULL, "what was produced is accounted for"),
+	ROW("ledger_complete", completeness.complete, NULL, "nothing is missing"),
 	{0},
 };
 #undef ANSWER_OF
-const struct answer recorded_figures_answer = {"recorded_figures", both_fields};
+const struct answer recorded_figures_answer = {"recorded_figures", report_fields};
 
 /* ---- what it is ---- */
 
@@ -170,11 +171,4 @@ void recorded_of(const struct recording *recording, struct recorded *r)
 	r->flight = !p->cull_ns && (r->culled.blocks || r->delivery);
 	recording_completeness(recording, &r->completeness);
 	recording_adds_up(recording, &r->reason);
-}
-
-void json_recorded(struct json *json, const struct recorded *r)
-{
-	if (r->completeness.line[0])
-		json_string(json, "incomplete", r->completeness.line);
-	json_object_of(json, "process", &recorded_answer, r, NULL);
 }

@@ -10,7 +10,6 @@
 #include "collector/recording/info.h"
 
 struct answer;
-struct json;
 struct recording;
 
 /* Texts and pointers are those of the recording. */
@@ -42,8 +41,6 @@ struct recorded {
 
 void recorded_of(const struct recording *recording, struct recorded *ret);
 
-/* The member "process" of an answer; "figures" and "allocator" of `collector report`. */
+/* The member "process" of an answer; "figures", "allocator" and the
+ * ledger's verdict of `collector report`. */
 extern const struct answer recorded_answer, recorded_figures_answer;
-
-/* Begins an answer about a recording: what it lacks, if anything, and "process". */
-void json_recorded(struct json *json, const struct recorded *recorded);

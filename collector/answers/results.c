@@ -24,7 +24,7 @@ static const struct answer_field group_fields[] = {
 	{0},
 };
 #undef ANSWER_OF
-static const struct answer group_answer = {"group", group_fields};
+const struct answer group_answer = {"group", group_fields};
 
 #define ANSWER_OF struct groups
 static const struct answer_field groups_fields[] = {
@@ -35,11 +35,6 @@ static const struct answer_field groups_fields[] = {
 };
 #undef ANSWER_OF
 const struct answer groups_answer = {"groups", groups_fields};
-
-void json_group(struct json *json, const struct group *g)
-{
-	json_members(json, &group_answer, g, NULL);
-}
 
 /* ---- totals ---- */
 
@@ -65,11 +60,6 @@ static const struct answer_field report_fields[] = {
 };
 #undef ANSWER_OF
 const struct answer report_answer = {"report", report_fields};
-
-void json_report(struct json *json, const struct report *r)
-{
-	json_members(json, &report_answer, r, NULL);
-}
 
 /* ---- over time ---- */
 
@@ -119,13 +109,7 @@ static const struct answer_field series_fields[] = {
 		.shape = ANSWER_LIST, .when = SOMETIMES),
 	{0},
 };
-const struct answer series_answer = {"series", series_fields};
-
-void json_timeline(struct json *json, const struct timeline *t, uint64_t start_wall_ns)
-{
-	json_members(json, &timeline_answer, t,
-		     &(struct answer_context){.start_wall_ns = start_wall_ns});
-}
+static const struct answer series_answer = {"series", series_fields};
 
 static void json_site(struct json *json, const struct series *s)
 {
@@ -135,10 +119,16 @@ static void json_site(struct json *json, const struct series *s)
 	json_string(json, "module", s->module);
 }
 
-void json_series(struct json *json, const struct timeline *t, const struct series_list *series,
-		 enum export_weight weight)
+static int write_series(struct json *json, const struct answer_field *field, const void *object,
+			const struct answer_context *context)
 {
-	json_array(json, "series");
+	const struct told_timeline *told = object;
+	const struct series_list *series = &told->series;
+
+	(void)context;
+	if (!series->count)
+		return 0;
+	json_array(json, field->name);
 	for (uint32_t k = 0; k < series->count; k++) {
 		const struct series *s = &series->list[k];
 
@@ -149,13 +139,31 @@ void json_series(struct json *json, const struct timeline *t, const struct serie
 		if (s->node)
 			json_u64(json, "backtrace_id", s->node);
 		json_u64(json, "most", s->most);
-		json_array(json, weight == EXPORT_BYTES ? "allocated_size" : "allocated_count");
-		for (uint32_t i = 0; i < t->count; i++)
+		json_array(json,
+			   told->weight == EXPORT_BYTES ? "allocated_size" : "allocated_count");
+		for (uint32_t i = 0; i < told->timeline.count; i++)
 			json_u64(json, NULL, s->values[i]);
 		json_end(json, ']');
 		json_end(json, '}');
 	}
 	json_end(json, ']');
+	return 0;
+}
+
+#define ANSWER_OF struct told_timeline
+static const struct answer_field told_timeline_fields[] = {
+	ROWS_OF(timeline_answer, timeline),
+	ROW_WRITTEN("series", ANSWER_OBJECT, NULL, "bands, the largest first", write_series,
+		    .shape = ANSWER_LIST, .of = &series_answer, .when = SOMETIMES),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer told_timeline_answer = {"timeline", told_timeline_fields};
+
+void told_timeline_done(struct told_timeline *told)
+{
+	timeline_done(&told->timeline);
+	series_done(&told->series);
 }
 
 /* ---- sizes and lifetimes ---- */
@@ -192,11 +200,6 @@ static const struct answer_field histogram_fields[] = {
 #undef ANSWER_OF
 const struct answer histogram_answer = {"histogram", histogram_fields};
 
-void json_histogram(struct json *json, const struct histogram *h)
-{
-	json_members(json, &histogram_answer, h, NULL);
-}
-
 /* ---- leaks ---- */
 
 #define ANSWER_OF struct survivor
@@ -231,12 +234,6 @@ static const struct answer_field survivors_fields[] = {
 };
 #undef ANSWER_OF
 const struct answer survivors_answer = {"leaks", survivors_fields};
-
-void json_survivors(struct json *json, const struct survivors *s, uint64_t skip, uint64_t count)
-{
-	json_members(json, &survivors_answer, s,
-		     &(struct answer_context){.skip = skip, .count = count});
-}
 
 /* ---- differences ---- */
 
@@ -280,11 +277,6 @@ static const struct answer_field diff_fields[] = {
 };
 #undef ANSWER_OF
 const struct answer diff_answer = {"diff", diff_fields};
-
-void json_diff(struct json *json, const struct diff *d, uint64_t skip, uint64_t count)
-{
-	json_members(json, &diff_answer, d, &(struct answer_context){.skip = skip, .count = count});
-}
 
 /* ---- fragmentation ---- */
 

@@ -1,9 +1,6 @@
 #pragma once
-/*
- * Query results as JSON: each function writes the members of an object that the caller has opened.
- * The commands' --json and the REST API use the same functions. Times of the recording are in
- * nanoseconds since its start (`_ns`).
- */
+/* Query results as JSON: the commands' --json and the REST API are made of the same rows. Times of
+ * the recording are in nanoseconds since its start (`_ns`). */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,22 +11,18 @@
 #include "collector/query/query.h"
 
 /* Descriptions of the results (answer.h). */
-extern const struct answer groups_answer, report_answer, timeline_answer, series_answer,
-	histogram_answer, survivors_answer, diff_answer, fragmentation_answer, flame_answer;
+extern const struct answer group_answer, groups_answer, report_answer, timeline_answer,
+	told_timeline_answer, histogram_answer, survivors_answer, diff_answer, fragmentation_answer,
+	flame_answer;
 
-/* The members of one group. */
-void json_group(struct json *json, const struct group *group);
-void json_report(struct json *json, const struct report *report);
-/* Arrays with one value per bucket. `start_wall_ns` is the wall-clock time at which the recording
- * began. */
-void json_timeline(struct json *json, const struct timeline *timeline, uint64_t start_wall_ns);
-/* The member "series": bands with one value per bucket. */
-void json_series(struct json *json, const struct timeline *timeline,
-		 const struct series_list *series, enum export_weight weight);
-void json_histogram(struct json *json, const struct histogram *histogram);
-void json_survivors(struct json *json, const struct survivors *survivors, uint64_t skip,
-		    uint64_t count);
-void json_diff(struct json *json, const struct diff *diff, uint64_t skip, uint64_t count);
+/* Use over time, with bands on top of each other if the list has any. */
+struct told_timeline {
+	struct timeline timeline;
+	struct series_list series;
+	enum export_weight weight; /* of the bands' values */
+};
+void told_timeline_done(struct told_timeline *told);
+
 /* A tree as columns; flame.c describes them. */
 struct flame_options {
 	const struct usage *total, *base_total; /* base_total NULL: no difference */

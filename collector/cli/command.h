@@ -20,6 +20,7 @@
 
 struct buf;
 struct err_text;
+struct question_kind;
 struct recording;
 struct store;
 
@@ -56,6 +57,7 @@ struct command {
 		arguments_max; /* number of arguments that are not options; max -1: any number */
 	bool hidden;	       /* not in the table of commands */
 	int (*run)(struct command_call *call); /* returns an enum exit_status */
+	const struct question_kind *question;  /* that it asks (ask/question.h); NULL: none */
 };
 
 /* The options that nearly every command takes. */

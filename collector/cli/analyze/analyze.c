@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/cli/ask/header.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/output.h"
 #include "collector/answers/json.h"
 
@@ -91,7 +91,7 @@ static int analyze_write_json(struct analyze *a, const struct question *q)
 	struct json json;
 
 	if (q) {
-		header_json_begin(&json, &out, q);
+		question_json_begin(&json, &out, q);
 		json_string(&json, "what", value_name(q->value));
 	} else {
 		json_init(&json, &out);
@@ -164,7 +164,7 @@ static int analyze_run(struct command_call *call)
 						   "there were, nor by which function: --format "
 						   "memtracer takes a recording",
 						   call->arguments[0]);
-		return question_run(call, VALUE_ALLOCATED, memtracer_answer);
+		return question_run_as(call, &memtracer_question);
 	}
 	if (o->stack_traces || o->minimum_size || o->minimum_count)
 		return command_usage_error(call->command, "--%s goes with --format memtracer only",
@@ -173,7 +173,8 @@ static int analyze_run(struct command_call *call)
 							     : "minimum-count");
 	if (!call->argument_count)
 		return refuse_report(call) ? EXIT_USAGE : analyze_find(call);
-	return analyze_is_file(call->arguments[0]) ? analyze_file(call) : analyze_stream(call);
+	return analyze_is_file(call->arguments[0]) ? analyze_file(call)
+						   : question_run_as(call, &analyze_question);
 }
 
 static const struct option analyze_table[] = {

@@ -34,13 +34,11 @@ void analyze_done(struct analyze *analyze);
  * recording. */
 bool analyze_is_file(const char *path);
 int analyze_file(struct command_call *call);
-/* analyze_stream.c */
-int analyze_stream(struct command_call *call);
+/* analyze_stream.c, memtracer.c: of a recording */
+extern const struct question_kind analyze_question, memtracer_question;
 /* analyze_find.c: lists the candidates here and below. Returns EXIT_DONE, or EXIT_NO if there are
  * none. */
 int analyze_find(struct command_call *call);
 bool analyze_is_collapsed_name(const char *name);
 /* analyze_text.c */
 void analyze_text(const struct analysis_report *report);
-/* memtracer.c */
-int memtracer_answer(struct question *q, const struct question_options *o);

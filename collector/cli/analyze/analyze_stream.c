@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "collector/analyze/recorded.h"
 #include "collector/cli/analyze/analyze.h"
-#include "collector/cli/ask/header.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/output.h"
 
 #include "base/ban.h"
@@ -82,8 +82,9 @@ static int analyze_stream_show(struct question *q, struct analyze *a, enum expor
 	return analyze_show(a, q);
 }
 
-static int analyze_stream_answer(struct question *q, const struct question_options *o)
+static int analyze_stream_print(struct question *q)
 {
+	const struct question_options *o = q->options;
 	struct analyze a = {.command = q->command,
 			    .options = (const struct analyze_options *)o,
 			    .source = q->stream};
@@ -98,7 +99,5 @@ static int analyze_stream_answer(struct question *q, const struct question_optio
 	return status;
 }
 
-int analyze_stream(struct command_call *call)
-{
-	return question_run(call, VALUE_ALLOCATED, analyze_stream_answer);
-}
+const struct question_kind analyze_question = {.value = VALUE_ALLOCATED,
+					       .print = analyze_stream_print};

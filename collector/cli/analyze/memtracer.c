@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/analyze/analyze.h"
-#include "collector/cli/ask/header.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/output.h"
 #include "collector/formats/write/export.h"
 #include "collector/answers/json.h"
@@ -132,7 +132,7 @@ static void put_json(struct question *q, const struct analyze_options *o,
 	char where[LOCATION_MAX];
 	struct json json;
 
-	header_json_begin(&json, out, q);
+	question_json_begin(&json, out, q);
 	json_string(&json, "value", value_name(q->value));
 	json_u64(&json, "recorded", groups->total.blocks);
 	json_u64(&json, "bytes", groups->total.bytes);
@@ -159,8 +159,9 @@ static void put_json(struct question *q, const struct analyze_options *o,
 	buf_byte(out, '\n');
 }
 
-int memtracer_answer(struct question *q, const struct question_options *options)
+static int memtracer_print(struct question *q)
 {
+	const struct question_options *options = q->options;
 	const struct analyze_options *o = (const struct analyze_options *)options;
 	cleanup(kind_groups_done) struct kind_groups groups = {0};
 	cleanup(buf_done) struct buf out = {0};
@@ -175,3 +176,6 @@ int memtracer_answer(struct question *q, const struct question_options *options)
 		memtracer_put_text(q, o, &groups, &out);
 	return output_write(q->command, options->output ? options->output : "-", &out);
 }
+
+const struct question_kind memtracer_question = {.value = VALUE_ALLOCATED,
+						 .print = memtracer_print};

@@ -2,20 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/error.h"
 #include "base/parse.h"
-#include "collector/cli/ask/fail_if.h"
-#include "collector/cli/ask/header.h"
 #include "collector/cli/ask/incomplete.h"
-#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/ranking.h"
 #include "collector/cli/ask/sites.h"
-#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/answers/answer.h"
-#include "collector/answers/json.h"
 #include "collector/answers/results.h"
 
 #include "base/ban.h"
@@ -42,8 +34,7 @@ static const char *signed_count(char out[40], int64_t count)
 }
 
 /* Prints an entry. Its backtrace is looked up in the view of the side that has it. */
-static void diff_print_row(const struct question *base, const struct question *now,
-			   const struct diff_entry *e)
+static void diff_print_row(const struct question *now, const struct diff_entry *e)
 {
 	char bytes[40], blocks[40], was[32], is[32], line[96];
 	unsigned room = terminal_width() - SITE_INDENT;
@@ -65,7 +56,8 @@ static void diff_print_row(const struct question *base, const struct question *n
 			 format_size(was, (double)e->base.bytes));
 	puts(line);
 	place_print(e->function, e->file, e->line, e->module);
-	backtrace_print(removed ? base : now, removed ? e->base_node : e->new_node, FRAMES_SHOWN);
+	backtrace_print(removed ? now->base : now, removed ? e->base_node : e->new_node,
+			FRAMES_SHOWN);
 }
 
 static void print_side(const char *name, const struct question *q, const struct usage *usage)
@@ -79,14 +71,13 @@ static void print_side(const char *name, const struct question *q, const struct 
 	terminal_line(STYLE_PLAIN, q->stream, 30);
 }
 
-static void print_totals(const struct question *base, const struct question *now,
-			 const struct diff *d)
+static void print_totals(const struct question *now, const struct diff *d)
 {
 	char bytes[40], blocks[40], size[32];
 	int64_t grown = (int64_t)(d->now.bytes - d->base.bytes),
 		more = (int64_t)(d->now.blocks - d->base.blocks);
 
-	print_side("base", base, &d->base);
+	print_side("base", now->base, &d->base);
 	print_side("new", now, &d->now);
 	printf("%-5s %12s in %12s blocks\n\n", "", signed_size(bytes, grown),
 	       signed_count(blocks, more));
@@ -98,49 +89,32 @@ static void print_totals(const struct question *base, const struct question *now
 	       d->changed, d->same);
 }
 
-static int diff_print_text(const struct question *base, const struct question *now,
-			   const struct diff *d, uint64_t count)
+static int diff_print(struct question *q)
 {
+	const struct diff *d = q->result;
+	uint64_t count = q->options->count;
 	char rest[32];
 
-	incomplete_print("base", &base->recorded.completeness);
-	incomplete_print("new", &now->recorded.completeness);
-	print_totals(base, now, d);
+	incomplete_print("base", &q->base->recorded.completeness);
+	incomplete_print("new", &q->recorded.completeness);
+	print_totals(q, d);
 	if (d->count) {
 		putchar('\n');
 		terminal_line(STYLE_DIM, "       BYTES       BLOCKS   CALL SITE", 0);
 	}
 	for (size_t i = 0; i < d->count && i < count; i++)
-		diff_print_row(base, now, &d->list[i]);
+		diff_print_row(q, &d->list[i]);
 	if (d->count > count)
 		printf("and %s more that differ\n", format_count(rest, d->count - count));
 	return EXIT_DONE;
 }
 
-static int print_diff_json(const struct question *base, const struct question *now,
-			   const struct diff *d, uint64_t count)
-{
-	cleanup(buf_done) struct buf out = {0};
-	struct json json;
-
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	incomplete_json(&json, "base_incomplete", &base->recorded.completeness);
-	incomplete_json(&json, "incomplete", &now->recorded.completeness);
-	json_object_of(&json, "base_process", &recorded_answer, &base->recorded, NULL);
-	json_object_of(&json, "process", &recorded_answer, &now->recorded, NULL);
-	json_string(&json, "value", value_name(now->value));
-	json_diff(&json, d, 0, count);
-	json_end(&json, '}');
-	return output_json(now->command, stdout, &out);
-}
-
 /* ---- --fail-if ---- */
 
-#define GATES 14
-
-static void fill_gates(struct sql_named gates[GATES], const struct diff *d)
+static void diff_values(struct sql_named *values, const void *result)
 {
+	static const struct diff nothing;
+	const struct diff *d = result ? result : &nothing;
 	double base = (double)d->base.bytes, now = (double)d->now.bytes;
 	const struct sql_named all[] = {
 		{"base_bytes", base},
@@ -160,89 +134,56 @@ static void fill_gates(struct sql_named gates[GATES], const struct diff *d)
 		{"shrunk_bytes", (double)d->shrunk_bytes},
 		{NULL, 0},
 	};
-	_Static_assert(sizeof(all) / sizeof(all[0]) == GATES, "as many as there is room for");
 
-	for (size_t i = 0; i < GATES; i++)
-		gates[i] = all[i];
+	memcpy(values, all, sizeof(all));
 }
 
-static int check_gate(const struct command_call *call, const char *condition)
-{
-	const struct diff nothing = {0};
-	struct sql_named gates[GATES];
+/* ---- asking ---- */
 
-	fill_gates(gates, &nothing);
-	return fail_if_check_values(call->command, condition, gates);
-}
-
-/* ---- running ---- */
-
-static int answer(struct question *base, struct question *now, const struct question_options *o)
-{
-	cleanup(diff_done) struct diff diff = {0};
-	struct sql_named gates[GATES];
-	struct err_text err = {0};
-	enum grouping grouping;
-	int status = ranking_grouping(now->command, o->by, &grouping), r;
-
-	if (status)
-		return status;
-	r = query_diff(&(struct diff_side){base->view, &base->filter, base->value, base->at_ns},
-		       &(struct diff_side){now->view, &now->filter, now->value, now->at_ns},
-		       grouping, &diff, &err);
-	if (r < 0)
-		return question_failed(now, r, &err);
-	status = o->common.json ? print_diff_json(base, now, &diff, o->count)
-				: diff_print_text(base, now, &diff, o->count);
-	fill_gates(gates, &diff);
-	return fail_if_values(now->command, o->fail_if, gates, status);
-}
-
-static int diff_run(struct command_call *call)
+static int diff_check(const struct command_call *call)
 {
 	const struct question_options *o = call->options;
-	struct question base, now;
-	int status = check_gate(call, o->fail_if);
 
-	if (!status && !o->base)
-		status = command_usage_error(
-			call->command,
-			"what shall it be compared with? --base STREAM or STREAM@TIME");
-	if (!status)
-		status = question_open_named(call, o->base, VALUE_LEAKED, &base);
-	if (status)
-		return status;
-	status = question_open(call, VALUE_LEAKED, &now);
-	if (!status) {
-		status = answer(&base, &now, o);
-		question_close(&now);
-	}
-	question_close(&base);
-	return status;
+	return o->base ? EXIT_DONE
+		       : command_usage_error(call->command,
+					     "what shall it be compared with? --base "
+					     "STREAM or STREAM@TIME");
 }
+
+static int diff_ask(struct question *q, struct err_text *err)
+{
+	const struct question *b = q->base;
+	enum grouping grouping;
+	int status = ranking_grouping(q->command, q->options->by, &grouping);
+
+	return status ? status
+		      : query_diff(&(struct diff_side){b->view, &b->filter, b->value, b->at_ns},
+				   &(struct diff_side){q->view, &q->filter, q->value, q->at_ns},
+				   grouping, q->result, err);
+}
+
+DEFINE_DONE(diff_done)
+
+static const struct question_kind diff_question = {
+	.check = diff_check,
+	.tells_value = true,
+	ASKED(struct diff, diff_ask, diff_print, &diff_answer, diff_done_result),
+	.values = diff_values,
+};
 
 static const struct option diff_table[] = {
 	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",
 		    "what the stream is compared with"),
-	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
-	OPTION_TEXT(
-		struct question_options, by, "by", "WHAT",
-		"a row for each site (call site, the default), function (whatever the line and the "
-		"build) or backtrace"),
+	OPTION_COUNT("rows shown"),
+	OPTION_BY,
 	OPTION_FAIL_IF,
 	{0},
 };
 
 static const struct option_group groups[] = {
 	{NULL, diff_table},
-	{"What to look at", value_table},
-	{"Also", question_table},
-	{"Filters: only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
-	{0},
+	VALUE_GROUPS,
 };
-
-static const struct question_options defaults = {.common.data = DEFAULT_DATA, .count = 10};
 
 const struct command command_diff = {
 	.name = "diff",
@@ -256,9 +197,7 @@ const struct command command_diff = {
 		"  collector diff --base last@25% last@75% --by backtrace\n"
 		"  collector diff --base 8b3b last --value peak --fail-if 'delta_percent > 10%'\n",
 	.groups = groups,
-	.options_size = sizeof(struct question_options),
-	.defaults = &defaults,
+	.defaults = &question_defaults,
 	.arguments_min = 1,
-	.arguments_max = 1,
-	.run = diff_run,
+	ASKS(diff_question),
 };

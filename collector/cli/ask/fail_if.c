@@ -15,8 +15,6 @@
 
 #include "base/ban.h"
 
-#define VALUES_MAX 40
-
 struct totals {
 	struct report report;
 	struct survivors survivors;
@@ -25,7 +23,7 @@ struct totals {
 };
 
 /* Lists all names that a condition can use. */
-static void fail_if_fill(struct sql_named values[VALUES_MAX], const struct totals *t)
+static void fail_if_fill(struct sql_named values[FAIL_IF_MAX], const struct totals *t)
 {
 	const struct report *r = &t->report;
 	const struct sql_named all[] = {
@@ -55,7 +53,7 @@ static void fail_if_fill(struct sql_named values[VALUES_MAX], const struct total
 		{"lost_events", (double)t->lost},
 		{NULL, 0},
 	};
-	_Static_assert(sizeof(all) / sizeof(all[0]) <= VALUES_MAX, "room for all names");
+	_Static_assert(sizeof(all) / sizeof(all[0]) <= FAIL_IF_MAX, "room for all names");
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		values[i] = all[i];
@@ -93,36 +91,20 @@ static int fail_if_evaluate(const struct command *command, const char *condition
 	return r < 0 ? command_usage_error(command, "--fail-if: %s", err.text) : EXIT_DONE;
 }
 
-int fail_if_check_values(const struct command *command, const char *condition,
-			 const struct sql_named *values)
+int fail_if_check(const struct command_call *call, fail_if_filler *fill)
 {
+	const struct question_options *o = call->options;
+	struct sql_named values[FAIL_IF_MAX];
+	const struct totals nothing = {0};
 	bool is_true;
 
-	return condition ? fail_if_evaluate(command, condition, values, &is_true) : EXIT_DONE;
-}
-
-int fail_if_check(const struct command_call *call, const char *condition)
-{
-	struct sql_named values[VALUES_MAX];
-	struct totals nothing = {0};
-
-	fail_if_fill(values, &nothing);
-	return fail_if_check_values(call->command, condition, values);
-}
-
-int fail_if_values(const struct command *command, const char *condition,
-		   const struct sql_named *values, int status)
-{
-	bool is_true = false;
-
-	if (!condition || status != EXIT_DONE)
-		return status;
-	status = fail_if_evaluate(command, condition, values, &is_true);
-	if (!is_true)
-		return status;
-	fflush(stdout);
-	fprintf(stderr, "collector %s: it is true that %s\n", command->name, condition);
-	return EXIT_NO;
+	if (!o->fail_if)
+		return EXIT_DONE;
+	if (fill)
+		fill(values, NULL);
+	else
+		fail_if_fill(values, &nothing);
+	return fail_if_evaluate(call->command, o->fail_if, values, &is_true);
 }
 
 static int fail_if_ask(struct question *q, struct totals *t, struct err_text *err)
@@ -139,19 +121,36 @@ static int fail_if_ask(struct question *q, struct totals *t, struct err_text *er
 	return r;
 }
 
-int fail_if_answer(struct question *q, const char *condition, int status)
+/* Asks for the totals, and lists them. */
+static int fail_if_totals(struct question *q, struct sql_named values[FAIL_IF_MAX])
 {
-	struct sql_named values[VALUES_MAX];
 	struct totals totals = {0};
 	struct err_text err = {0};
-	int r;
+	int r = fail_if_ask(q, &totals, &err);
 
-	if (!condition || status != EXIT_DONE)
-		return status;
-	r = fail_if_ask(q, &totals, &err);
 	fail_if_fill(values, &totals);
 	survivors_done(&totals.survivors);
 	groups_done(&totals.value);
-	return r < 0 ? question_failed(q, r, &err)
-		     : fail_if_values(q->command, condition, values, status);
+	return r < 0 ? question_failed(q, r, &err) : EXIT_DONE;
+}
+
+int fail_if_answer(struct question *q, fail_if_filler *fill, int status)
+{
+	const char *condition = q->options->fail_if;
+	struct sql_named values[FAIL_IF_MAX];
+	bool is_true = false;
+
+	if (!condition || status != EXIT_DONE)
+		return status;
+	if (fill)
+		fill(values, q->result);
+	else
+		status = fail_if_totals(q, values);
+	if (!status)
+		status = fail_if_evaluate(q->command, condition, values, &is_true);
+	if (!is_true)
+		return status;
+	fflush(stdout);
+	fprintf(stderr, "collector %s: it is true that %s\n", q->command->name, condition);
+	return EXIT_NO;
 }

@@ -1,6 +1,6 @@
 #pragma once
-/* --fail-if of report, top and leaks: a condition over the totals of what the filters match, in SQL
- * (collector/sql/condition.c). */
+/* --fail-if of report, top, leaks and diff: a condition over the totals of what the filters match,
+ * in SQL (collector/sql/condition.c). */
 #include "collector/cli/ask/question.h"
 #include "collector/sql/sql.h"
 
@@ -9,13 +9,13 @@
 		    "exit status 1 if it is true: 'leaked_bytes > 1M or peak_bytes > 2G'; any "    \
 		    "expression of SQL; an unknown name lists all there are")
 
-/* Checks the condition before anything is opened. Returns EXIT_DONE, or EXIT_USAGE after saying
- * what is wrong with it. NULL is fine. */
-int fail_if_check(const struct command_call *call, const char *condition);
+#define FAIL_IF_MAX 40
+/* Lists the names that a condition can use, and their values; ends with {0}. With the result of the
+ * question NULL all are 0. */
+typedef void fail_if_filler(struct sql_named values[FAIL_IF_MAX], const void *result);
+
+/* Checks the condition before anything is opened. `fill` NULL: of totals. Returns EXIT_DONE, or
+ * EXIT_USAGE after saying what is wrong with it. */
+int fail_if_check(const struct command_call *call, fail_if_filler *fill);
 /* Returns `status`, or EXIT_NO with a message if the condition is true of what `q` asks about. */
-int fail_if_answer(struct question *q, const char *condition, int status);
-/* The same for values of the caller: a table that ends with {0}. To check a condition, zeros do. */
-int fail_if_check_values(const struct command *command, const char *condition,
-			 const struct sql_named *values);
-int fail_if_values(const struct command *command, const char *condition,
-		   const struct sql_named *values, int status);
+int fail_if_answer(struct question *q, fail_if_filler *fill, int status);

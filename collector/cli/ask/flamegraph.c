@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/output.h"
-#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/formats/write/export.h"
 #include "collector/answers/weight.h"
 #include "collector/answers/results.h"
@@ -19,121 +19,124 @@
 #define WIDTH_LEAST 200
 #define WIDTH_MOST  10000
 
-struct drawing {
-	const struct question *base, *now; /* base NULL: not a difference */
-	const struct question_options *options;
+struct flame {
+	struct tree tree;
+	struct tree_diff diff; /* with a base */
 	enum export_weight weight;
 };
 
-static void subtitle(const struct drawing *d, const struct tree *tree, char *out, size_t size)
+static void subtitle(const struct question *q, const struct tree *tree, char *out, size_t size)
 {
-	const struct process_info *p = &d->now->recorded.process;
+	const struct process_info *p = &q->recorded.process;
 	char total[32], blocks[32], place[160];
 
 	snprintf(place, sizeof(place), "pid %u on %.100s%s", p->pid,
 		 p->host && p->host[0] ? p->host : "?",
-		 d->now->recorded.sampled ? "; estimated from samples" : "");
-	if (d->base)
-		snprintf(out, size, "%s: %.60s against %.60s; %s", value_name(d->now->value),
-			 d->now->stream, d->base->stream, place);
+		 q->recorded.sampled ? "; estimated from samples" : "");
+	if (q->base)
+		snprintf(out, size, "%s: %.60s against %.60s; %s", value_name(q->value), q->stream,
+			 q->base->stream, place);
 	else
-		snprintf(out, size, "%s: %s in %s blocks; %s%s", value_name(d->now->value),
+		snprintf(out, size, "%s: %s in %s blocks; %s%s", value_name(q->value),
 			 format_size(total, (double)tree->nodes[0].bytes),
 			 format_count(blocks, tree->nodes[0].blocks), place,
-			 d->options->reversed ? "; by the function that allocated" : "");
+			 q->options->reversed ? "; by the function that allocated" : "");
 }
 
 /* Says what is missing, in both recordings if there are two. */
-static void incomplete(const struct drawing *d, char *out, size_t size)
+static void incomplete(const struct question *q, char *out, size_t size)
 {
-	const char *now = d->now->recorded.completeness.line,
-		   *base = d->base ? d->base->recorded.completeness.line : "";
+	const char *base = q->base ? q->base->recorded.completeness.line : "";
 
-	snprintf(out, size, "%s%s%s%s", *base ? "base: " : "", base, *base ? " new: " : "", now);
+	snprintf(out, size, "%s%s%s%s", *base ? "base: " : "", base, *base ? " new: " : "",
+		 q->recorded.completeness.line);
 }
 
-/* `diff` NULL: not a difference. */
-static int flamegraph_draw(const struct drawing *d, const struct tree *tree,
-			   const struct tree_diff *diff, struct buf *out, struct err_text *err)
+static int flamegraph_draw(const struct question *q, struct buf *out, struct err_text *err)
 {
 	static const atomic_bool never;
-	const struct question_options *o = d->options;
+	const struct question_options *o = q->options;
+	const struct flame *f = q->result;
+	const struct tree *tree = q->base ? &f->diff.tree : &f->tree;
 	char text[384], missing[2 * COMPLETENESS_LINE + 32];
 	struct flamegraph_options options = {
-		.title = o->title ? o->title : d->now->recorded.process.command_line,
+		.title = o->title ? o->title : q->recorded.process.command_line,
 		.subtitle = text,
 		.incomplete = missing,
-		.weight = d->weight,
+		.weight = f->weight,
 		.width = (uint32_t)o->width,
 		.inverted = o->inverted,
 		.reversed = o->reversed,
-		.changes = diff ? diff->changes : NULL,
+		.changes = q->base ? f->diff.changes : NULL,
 	};
 	const struct flame_options flame = {
-		.total = diff ? &diff->now_total : &tree->total,
-		.base_total = diff ? &diff->base_total : NULL,
+		.total = q->base ? &f->diff.now_total : &tree->total,
+		.base_total = q->base ? &f->diff.base_total : NULL,
 		.changes = options.changes,
 		.count = FLAME_FILE_NODES,
 		.cancelled = &never,
 	};
 
-	subtitle(d, tree, text, sizeof(text));
-	incomplete(d, missing, sizeof(missing));
+	subtitle(q, tree, text, sizeof(text));
+	incomplete(q, missing, sizeof(missing));
 	if (o->html)
 		return export_flame_file(tree,
 					 &(struct flame_file_options){.title = options.title,
 								      .subtitle = text,
 								      .incomplete = missing,
-								      .weight = d->weight,
+								      .weight = f->weight,
 								      .reversed = o->reversed,
 								      .flame = &flame},
 					 out, err);
 	return export_flamegraph(tree, &options, out, err);
 }
 
-static int draw_one(const struct drawing *d, struct buf *out, struct err_text *err)
+static int flamegraph_ask(struct question *q, struct err_text *err)
 {
-	const struct question *q = d->now;
-	cleanup(tree_done) struct tree tree = {0};
-	int r = query_tree(q->view, &q->filter, q->value, q->at_ns, &tree, err);
+	const struct question *b = q->base;
+	struct flame *f = q->result;
+	int r = output_weight(q->command, q->options->weight, &f->weight);
 
-	if (!r && d->options->reversed)
-		r = export_reverse(&tree, d->weight);
-	return r ? r : flamegraph_draw(d, &tree, NULL, out, err);
+	if (r)
+		return r;
+	if (b)
+		return query_tree_diff(&(struct diff_side){b->view, &b->filter, b->value, b->at_ns},
+				       &(struct diff_side){q->view, &q->filter, q->value, q->at_ns},
+				       &f->diff, err);
+	r = query_tree(q->view, &q->filter, q->value, q->at_ns, &f->tree, err);
+	return !r && q->options->reversed ? export_reverse(&f->tree, f->weight) : r;
 }
 
-static int draw_difference(const struct drawing *d, struct buf *out, struct err_text *err)
+static int flamegraph_print(struct question *q)
 {
-	const struct question *b = d->base, *n = d->now;
-	cleanup(tree_diff_done) struct tree_diff diff = {0};
-	int r = query_tree_diff(&(struct diff_side){b->view, &b->filter, b->value, b->at_ns},
-				&(struct diff_side){n->view, &n->filter, n->value, n->at_ns}, &diff,
-				err);
-
-	return r ? r : flamegraph_draw(d, &diff.tree, &diff, out, err);
-}
-
-static int flamegraph_answer(const struct drawing *d)
-{
-	const struct question_options *o = d->options;
+	const struct question_options *o = q->options;
 	cleanup(buf_done) struct buf out = {0};
 	struct err_text err = {0};
 	char name[160], suffix[32];
-	int r = d->base ? draw_difference(d, &out, &err) : draw_one(d, &out, &err);
+	int r = flamegraph_draw(q, &out, &err);
 
 	if (r < 0)
-		return question_failed(d->now, r, &err);
+		return question_failed(q, r, &err);
 	if (o->html)
-		return output_write(d->now->command, o->html, &out);
-	snprintf(suffix, sizeof(suffix), "%s%s.svg", value_name(d->now->value),
-		 d->base ? "-diff" : "");
-	question_file_name(d->now, suffix, name, sizeof(name));
-	return output_write(d->now->command, o->output ? o->output : name, &out);
+		return output_write(q->command, o->html, &out);
+	snprintf(suffix, sizeof(suffix), "%s%s.svg", value_name(q->value), q->base ? "-diff" : "");
+	question_file_name(q, suffix, name, sizeof(name));
+	return output_write(q->command, o->output ? o->output : name, &out);
 }
 
-static int flamegraph_check(const struct command_call *call, const struct question_options *o,
-			    enum export_weight *ret_weight)
+static void flame_done(void *result)
 {
+	struct flame *f = result;
+
+	tree_done(&f->tree);
+	tree_diff_done(&f->diff);
+}
+
+static int flamegraph_check(const struct command_call *call)
+{
+	const struct question_options *o = call->options;
+	enum export_weight weight;
+
 	if (o->width && (o->width < WIDTH_LEAST || o->width > WIDTH_MOST))
 		return command_usage_error(call->command,
 					   "--width takes pixels from %d to %d, not %llu",
@@ -148,32 +151,14 @@ static int flamegraph_check(const struct command_call *call, const struct questi
 						      : "inverted");
 	if (o->base && o->reversed)
 		return command_usage_error(call->command, "--reversed does not go with --base");
-	return output_weight(call->command, o->weight, ret_weight);
+	return output_weight(call->command, o->weight, &weight);
 }
 
-static int flamegraph_run(struct command_call *call)
-{
-	const struct question_options *o = call->options;
-	enum value value = o->base ? VALUE_LEAKED : VALUE_ALLOCATED;
-	struct drawing drawing = {.options = o};
-	struct question base, now;
-	int status = flamegraph_check(call, o, &drawing.weight);
-
-	if (!status && o->base)
-		status = question_open_named(call, o->base, value, &base);
-	if (status)
-		return status;
-	status = question_open(call, value, &now);
-	if (!status) {
-		drawing.base = o->base ? &base : NULL;
-		drawing.now = &now;
-		status = flamegraph_answer(&drawing);
-		question_close(&now);
-	}
-	if (o->base)
-		question_close(&base);
-	return status;
-}
+static const struct question_kind flamegraph_question = {
+	.value = VALUE_ALLOCATED,
+	.check = flamegraph_check,
+	ASKED(struct flame, flamegraph_ask, flamegraph_print, NULL, flame_done),
+};
 
 static const struct option flamegraph_table[] = {
 	OPTION_TEXT(struct question_options, output, "output", "FILE",
@@ -198,14 +183,8 @@ static const struct option flamegraph_table[] = {
 
 static const struct option_group groups[] = {
 	{NULL, flamegraph_table},
-	{"What to look at", value_table},
-	{"Also", question_table},
-	{"Filters: only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
-	{0},
+	VALUE_GROUPS,
 };
-
-static const struct question_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_flamegraph = {
 	.name = "flamegraph",
@@ -222,8 +201,6 @@ const struct command command_flamegraph = {
 		    "  collector flamegraph --base last@25% last@75%\n"
 		    "  collector flamegraph --base before.heapcast --value peak after.heapcast\n",
 	.groups = groups,
-	.options_size = sizeof(struct question_options),
-	.defaults = &defaults,
-	.arguments_max = 1,
-	.run = flamegraph_run,
+	.defaults = &question_defaults,
+	ASKS(flamegraph_question),
 };

@@ -11,7 +11,6 @@
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
-#include "collector/answers/json.h"
 #include "collector/answers/recorded.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
@@ -202,13 +201,6 @@ void header_print(const struct question *q)
 		print_culling(q);
 	if (r->flight)
 		print_delivery(r->delivery);
-}
-
-void header_json_begin(struct json *json, struct buf *out, const struct question *q)
-{
-	json_init(json, out);
-	json_object(json, NULL);
-	json_recorded(json, &q->recorded);
 }
 
 void ledger_verdict_print(const struct question *q)

@@ -1,15 +1,10 @@
 #pragma once
 /* Prints the lines about the recorded program at the top of report, top and leaks, and the notes at
  * the end. */
-struct buf;
-struct json;
 struct question;
 
 /* Prints the head. What the recording lacks comes first (incomplete.h). */
 void header_print(const struct question *q);
-/* Begins an answer about one recording: an object that has what the recording lacks, if anything,
- * and `process`. */
-void header_json_begin(struct json *json, struct buf *out, const struct question *q);
 /* Prints the ledger's verdict in one line. */
 void ledger_verdict_print(const struct question *q);
 /* Prints notes, such as modules without symbols. */

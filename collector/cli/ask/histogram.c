@@ -2,15 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/ask/header.h"
-#include "collector/cli/ask/question.h"
-#include "collector/cli/output.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/terminal.h"
-#include "collector/answers/json.h"
 #include "collector/answers/results.h"
 
 #include "base/ban.h"
@@ -77,51 +72,35 @@ static void print_lifetimes(const struct question *q, const struct histogram *h)
 		print_line("end unknown", &h->unknown, &h->total);
 }
 
-static int print_histogram_json(const struct question *q, const struct histogram *h)
+static int histogram_print(struct question *q)
 {
-	cleanup(buf_done) struct buf out = {0};
-	struct json json;
+	const struct histogram *h = q->result;
 
-	header_json_begin(&json, &out, q);
-	json_string(&json, "value", value_name(q->value));
-	json_histogram(&json, h);
-	json_end(&json, '}');
-	return output_json(q->command, stdout, &out);
+	header_print(q);
+	print_sizes(h);
+	print_lifetimes(q, h);
+	return EXIT_DONE;
 }
 
-static int histogram_run(struct command_call *call)
+static int histogram_ask(struct question *q, struct err_text *err)
 {
-	const struct question_options *o = call->options;
-	cleanup(histogram_done) struct histogram histogram = {0};
-	struct err_text err = {0};
-	struct question q;
-	int r, status = question_open(call, VALUE_ALLOCATED, &q);
-
-	if (status)
-		return status;
-	r = query_histogram(q.view, &q.filter, q.value, q.at_ns, &histogram, &err);
-	if (r < 0) {
-		status = question_failed(&q, r, &err);
-	} else if (o->common.json) {
-		status = print_histogram_json(&q, &histogram);
-	} else {
-		header_print(&q);
-		print_sizes(&histogram);
-		print_lifetimes(&q, &histogram);
-	}
-	question_close(&q);
-	return status;
+	return query_histogram(q->view, &q->filter, q->value, q->at_ns, q->result, err);
 }
+
+DEFINE_DONE(histogram_done)
+
+static const struct question_kind histogram_question = {
+	.value = VALUE_ALLOCATED,
+	.tells_value = true,
+	ASKED(struct histogram, histogram_ask, histogram_print, &histogram_answer,
+	      histogram_done_result),
+};
 
 static const struct option_group groups[] = {
 	{NULL, value_table},
 	{"What to look at", question_table},
-	{"Filters: only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
-	{0},
+	FILTER_GROUPS,
 };
-
-static const struct question_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_histogram = {
 	.name = "histogram",
@@ -131,8 +110,6 @@ const struct command command_histogram = {
 	.examples = "  collector histogram last\n"
 		    "  collector histogram last --function-regex '^parse_' --value leaked\n",
 	.groups = groups,
-	.options_size = sizeof(struct question_options),
-	.defaults = &defaults,
-	.arguments_max = 1,
-	.run = histogram_run,
+	.defaults = &question_defaults,
+	ASKS(histogram_question),
 };

@@ -3,19 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/error.h"
 #include "base/parse.h"
-#include "collector/cli/ask/fail_if.h"
 #include "collector/cli/ask/header.h"
-#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/ranking.h"
 #include "collector/cli/ask/sites.h"
-#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/answers/json.h"
-#include "collector/answers/unnamed.h"
 #include "collector/answers/results.h"
 
 #include "base/ban.h"
@@ -68,15 +61,16 @@ static void leaks_print_row(const struct question *q, const struct survivor *s)
 	backtrace_print(q, s->node, FRAMES_SHOWN);
 }
 
-static int leaks_print_text(const struct question *q, const struct survivors *s, uint64_t count)
+static int leaks_print(struct question *q)
 {
+	const struct survivors *s = q->result;
+	uint64_t count = q->options->count;
 	char rest[32];
 
 	header_print(q);
 	leaks_print_total(q, s);
-	if (s->count) {
+	if (s->count)
 		terminal_line(STYLE_DIM, "  SUSPECT NOT FREED  BLOCKS  CALL SITE", 0);
-	}
 	for (size_t i = 0; i < s->count && i < count; i++)
 		leaks_print_row(q, &s->list[i]);
 	if (s->count > count)
@@ -87,49 +81,39 @@ static int leaks_print_text(const struct question *q, const struct survivors *s,
 	return EXIT_DONE;
 }
 
-static int print_survivors_json(const struct question *q, const struct survivors *s, uint64_t count)
+static int leaks_ask(struct question *q, struct err_text *err)
 {
-	cleanup(buf_done) struct buf out = {0};
-	struct json json;
-
-	header_json_begin(&json, &out, q);
-	json_survivors(&json, s, 0, count);
-	json_notes(&json, "notes", q->symbols);
-	json_end(&json, '}');
-	return output_json(q->command, stdout, &out);
-}
-
-static int leaks_answer(struct question *q, const struct question_options *o)
-{
-	cleanup(survivors_done) struct survivors survivors = {0};
+	const char *young = q->options->young;
 	uint64_t young_ns = NO_TIME;
-	struct err_text err = {0};
-	int r;
 
-	if (o->young && parse_duration(o->young, &young_ns) < 0)
+	if (young && parse_duration(young, &young_ns) < 0)
 		return command_usage_error(
 			q->command, "--recent takes a time such as 10s, 5m or 500ms, not '%s'",
-			o->young);
-	r = query_survivors(q->view, &q->filter, young_ns, &survivors, &err);
-	if (r < 0)
-		return question_failed(q, r, &err);
-	return fail_if_answer(q, o->fail_if,
-			      o->common.json ? print_survivors_json(q, &survivors, o->count)
-					     : leaks_print_text(q, &survivors, o->count));
+			young);
+	return query_survivors(q->view, &q->filter, young_ns, q->result, err);
 }
 
-static int run_leaks(struct command_call *call)
+DEFINE_DONE(survivors_done)
+
+static const struct question_kind leaks_question = {
+	.value = VALUE_LEAKED,
+	.tells_notes = true,
+	ASKED(struct survivors, leaks_ask, leaks_print, &survivors_answer, survivors_done_result),
+};
+
+static const struct question_kind leaks_by_question = {
+	.value = VALUE_LEAKED, .frames = FRAMES_SHOWN, RANKING_ASKS(ranking_ask)};
+
+static int leaks_run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
-	int status = fail_if_check(call, o->fail_if);
 
-	if (!status && o->by && strcmp(o->by, "site") != 0)
-		return ranking_run(call, VALUE_LEAKED, FRAMES_SHOWN);
-	return status ? status : question_run(call, VALUE_LEAKED, leaks_answer);
+	return question_run_as(call, o->by && strcmp(o->by, "site") != 0 ? &leaks_by_question
+									 : &leaks_question);
 }
 
 static const struct option leaks_table[] = {
-	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
+	OPTION_COUNT("rows shown"),
 	OPTION_TEXT(struct question_options, by, "by", "WHAT",
 		    "a row for each site (call site, the default), function or backtrace (then by "
 		    "bytes)"),
@@ -144,12 +128,8 @@ static const struct option leaks_table[] = {
 
 static const struct option_group leaks_groups[] = {
 	{NULL, leaks_table},
-	{"Filters: only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
-	{0},
+	FILTER_GROUPS,
 };
-
-static const struct question_options defaults = {.common.data = DEFAULT_DATA, .count = 10};
 
 const struct command command_leaks = {
 	.name = "leaks",
@@ -170,7 +150,7 @@ const struct command command_leaks = {
 		    "  collector leaks last --fail-if 'suspect_bytes > 1M'\n",
 	.groups = leaks_groups,
 	.options_size = sizeof(struct question_options),
-	.defaults = &defaults,
+	.defaults = &question_defaults,
 	.arguments_max = 1,
-	.run = run_leaks,
+	.run = leaks_run,
 };

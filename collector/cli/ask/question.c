@@ -45,6 +45,8 @@ const struct option filter_table[] = {
 	{0},
 };
 
+const struct question_options question_defaults = {.common.data = DEFAULT_DATA, .count = 10};
+
 int question_failed(const struct question *question, int error, const struct err_text *err)
 {
 	return command_input_fault(question->command, error, err);
@@ -214,7 +216,8 @@ int question_open_named(struct command_call *call, const char *stream, enum valu
 			struct question *ret_question)
 {
 	const struct question_options *o = call->options;
-	struct question q = {.command = call->command, .value = default_value, .at_ns = NO_TIME};
+	struct question q = {
+		.command = call->command, .options = o, .value = default_value, .at_ns = NO_TIME};
 	struct err_text err = {0};
 	int r;
 
@@ -234,19 +237,6 @@ int question_open(struct command_call *call, enum value default_value,
 {
 	return question_open_named(call, call->argument_count ? call->arguments[0] : "last",
 				   default_value, ret_question);
-}
-
-int question_run(struct command_call *call, enum value default_value,
-		 int (*answer)(struct question *question, const struct question_options *options))
-{
-	struct question q;
-	int status = question_open(call, default_value, &q);
-
-	if (status)
-		return status;
-	status = answer(&q, call->options);
-	question_close(&q);
-	return status;
 }
 
 void question_close(struct question *question)

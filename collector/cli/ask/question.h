@@ -35,9 +35,31 @@ extern const struct option question_table[]; /* --at, --symbols, --debuginfod, -
 extern const struct option value_table[];    /* --value */
 extern const struct option filter_table[];   /* every filter */
 
+/* The last groups of a command's options. */
+#define FILTER_GROUPS                                                                              \
+	{"Filters: only allocations that fit are counted", filter_table},                          \
+		{"Common options", common_table},                                                  \
+	{                                                                                          \
+		0                                                                                  \
+	}
+#define VALUE_GROUPS {"What to look at", value_table}, {"Also", question_table}, FILTER_GROUPS
+
+#define OPTION_COUNT(things)                                                                       \
+	OPTION_NUMBER(struct question_options, count, "count", "N", things " (10)")
+#define OPTION_BY                                                                                  \
+	OPTION_TEXT(struct question_options, by, "by", "WHAT",                                     \
+		    "a row for each site (call site, the default), function (whatever the line "   \
+		    "and the build) or backtrace")
+
+extern const struct question_options question_defaults; /* --count 10 */
+
 struct question {
 	const struct command *command;
-	const char *stream; /* as the user named it */
+	const struct question_options *options;
+	const struct question_kind *kind; /* NULL: nobody asks for an answer */
+	const struct question *base;	  /* what it is compared with (--base); NULL: nothing */
+	void *result;			  /* the kind's result_bytes, zeroed at first */
+	const char *stream;		  /* as the user named it */
 	char *path;
 	struct recording *recording;
 	struct symbol_sources symbol_sources;
@@ -59,9 +81,6 @@ int question_open_named(struct command_call *call, const char *stream, enum valu
 int question_open(struct command_call *call, enum value default_value,
 		  struct question *ret_question);
 void question_close(struct question *question);
-/* Opens the stream, has `answer` print, and closes it. Returns an exit status. */
-int question_run(struct command_call *call, enum value default_value,
-		 int (*answer)(struct question *question, const struct question_options *options));
 /* Says what went wrong with a query and returns its exit status. */
 int question_failed(const struct question *question, int error, const struct err_text *err);
 /* Returns "leaked" for a program that has ended, "in use" for one that goes on. */

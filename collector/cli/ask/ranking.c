@@ -6,19 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/error.h"
 #include "base/parse.h"
-#include "collector/cli/ask/fail_if.h"
 #include "collector/cli/ask/header.h"
-#include "collector/cli/ask/question.h"
 #include "collector/cli/ask/sites.h"
-#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/answers/json.h"
-#include "collector/answers/unnamed.h"
-#include "collector/answers/results.h"
 
 #include "base/ban.h"
 
@@ -61,35 +52,35 @@ static void ranking_print_total(const struct question *q, const struct groups *g
 	       samples[0] ? ", from " : "", samples);
 }
 
-static int ranking_print_text(const struct question *q, const struct groups *groups,
-			      const struct site_table *table)
+int ranking_print(struct question *q)
 {
+	static const char *const nouns[] = {[GROUP_BY_SITE] = "call site",
+					    [GROUP_BY_FUNCTION] = "function",
+					    [GROUP_BY_BACKTRACE] = "backtrace"};
+	const struct told_ranking *told = q->result;
+
 	header_print(q);
-	ranking_print_total(q, groups);
-	if (groups->count)
-		sites_print(q, groups, table);
+	ranking_print_total(q, &told->groups);
+	if (told->groups.count)
+		sites_print(q, &told->groups,
+			    &(struct site_table){.count = q->options->count,
+						 .frames = q->kind->frames,
+						 .noun = nouns[told->grouping]});
 	ledger_verdict_print(q);
 	notes_print(q);
 	return EXIT_DONE;
 }
 
-static int print_groups_json(const struct question *q, const struct groups *groups,
-			     const struct site_table *table)
-{
-	cleanup(buf_done) struct buf out = {0};
-	struct json json;
-
-	header_json_begin(&json, &out, q);
-	json_string(&json, "value", value_name(q->value));
-	if (q->at_ns != NO_TIME)
-		json_u64(&json, "at_ns", q->at_ns);
-	json_usage(&json, "total", &groups->total);
-	json_u64(&json, "group_count", groups->count);
-	sites_json(&json, "groups", q, groups, table);
-	json_notes(&json, "notes", q->symbols);
-	json_end(&json, '}');
-	return output_json(q->command, stdout, &out);
-}
+#define ANSWER_OF struct told_ranking
+static const struct answer_field ranking_fields[] = {
+	ROW("at_ns", at_ns, "ns", "the moment, since the start", WHEN_TIME(at_ns)),
+	ROW("total", groups.total, NULL, "of all groups"),
+	ROW("group_count", groups.count, "groups", "how many there are"),
+	ROW_PAGE("groups", groups.list, groups.count, site_answer, "the heaviest first"),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer ranking_answer = {"ranking", ranking_fields};
 
 /* Temporary blocks cost time, not memory, so their number matters and not their size. */
 static int most_blocks_first(const void *a, const void *b)
@@ -103,55 +94,31 @@ static int most_blocks_first(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static const char *const nouns[] = {[GROUP_BY_SITE] = "call site",
-				    [GROUP_BY_FUNCTION] = "function",
-				    [GROUP_BY_BACKTRACE] = "backtrace"};
-
-static int ranking_answer(struct question *q, const struct question_options *o, unsigned frames)
+int ranking_ask(struct question *q, struct err_text *err)
 {
-	cleanup(groups_done) struct groups groups = {0};
-	struct err_text err = {0};
-	enum grouping grouping;
-	struct site_table table = {.count = o->count, .frames = frames};
-	int status = ranking_grouping(q->command, o->by, &grouping), r;
+	struct told_ranking *told = q->result;
+	int status = ranking_grouping(q->command, q->options->by, &told->grouping);
 
-	if (status)
-		return status;
-	table.noun = nouns[grouping];
-	r = query_groups(q->view, &q->filter, grouping, q->value, q->at_ns, &groups, &err);
-	if (r < 0)
-		return question_failed(q, r, &err);
-	if (q->filter.freed_at_once == ANSWER_YES && groups.count)
-		qsort(groups.list, groups.count, sizeof(*groups.list), most_blocks_first);
-	return fail_if_answer(q, o->fail_if,
-			      o->common.json ? print_groups_json(q, &groups, &table)
-					     : ranking_print_text(q, &groups, &table));
+	told->at_ns = q->at_ns;
+	return status ? status
+		      : query_groups(q->view, &q->filter, told->grouping, q->value, q->at_ns,
+				     &told->groups, err);
 }
 
-static int run(struct command_call *call, enum value default_value, enum filter_answer at_once,
-	       unsigned frames)
+int ranking_ask_temporary(struct question *q, struct err_text *err)
 {
-	const struct question_options *o = call->options;
-	struct question q;
-	int status = fail_if_check(call, o->fail_if);
+	struct told_ranking *told = q->result;
+	int r;
 
-	if (!status)
-		status = question_open(call, default_value, &q);
-	if (status)
-		return status;
-	if (at_once != ANSWER_ANY)
-		q.filter.freed_at_once = at_once;
-	status = ranking_answer(&q, o, frames);
-	question_close(&q);
-	return status;
+	q->filter.freed_at_once = ANSWER_YES;
+	r = ranking_ask(q, err);
+	if (!r && told->groups.count)
+		qsort(told->groups.list, told->groups.count, sizeof(*told->groups.list),
+		      most_blocks_first);
+	return r;
 }
 
-int ranking_run(struct command_call *call, enum value default_value, unsigned frames)
+void ranking_done(void *result)
 {
-	return run(call, default_value, ANSWER_ANY, frames);
-}
-
-int ranking_run_temporary(struct command_call *call, unsigned frames)
-{
-	return run(call, VALUE_ALLOCATED, ANSWER_YES, frames);
+	groups_done(&((struct told_ranking *)result)->groups);
 }

@@ -1,15 +1,22 @@
 #pragma once
-/* What `top` and `leaks` share: call sites or backtraces in order of a value. */
-#include "collector/query/query.h"
-
-struct command;
-struct command_call;
+/* What `top`, `temporary` and `leaks` share: call sites or backtraces in order of a value. */
+#include "collector/cli/ask/kind.h"
 
 /* Reads --by. Returns an exit status. */
 int ranking_grouping(const struct command *command, const char *by, enum grouping *ret_grouping);
 
-/* Runs the command and returns an exit status. Shows `frames` frames of the backtrace under each
- * row. */
-int ranking_run(struct command_call *call, enum value default_value, unsigned frames);
+struct told_ranking {
+	struct groups groups;
+	enum grouping grouping;
+	uint64_t at_ns;
+};
+
+extern const struct answer ranking_answer; /* of struct told_ranking */
+int ranking_ask(struct question *question, struct err_text *err);
 /* The same for temporary blocks (freed before their thread allocated again), most blocks first. */
-int ranking_run_temporary(struct command_call *call, unsigned frames);
+int ranking_ask_temporary(struct question *question, struct err_text *err);
+int ranking_print(struct question *question);
+void ranking_done(void *result);
+#define RANKING_ASKS(asks)                                                                         \
+	ASKED(struct told_ranking, asks, ranking_print, &ranking_answer, ranking_done),            \
+		.tells_value = true, .tells_notes = true

@@ -4,23 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/error.h"
 #include "base/parse.h"
-#include "collector/cli/ask/fail_if.h"
-#include "collector/cli/ask/figures.h"
 #include "collector/cli/ask/header.h"
-#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/sites.h"
-#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
-#include "collector/answers/answer.h"
-#include "collector/answers/json.h"
-#include "collector/answers/unnamed.h"
 #include "collector/answers/results.h"
 
 #include "base/ban.h"
+
+struct told_report {
+	struct overview overview;
+	const struct recorded *recorded;
+};
 
 static void report_print_total(const char *name, const struct usage *usage, const char *remark)
 {
@@ -75,6 +71,67 @@ static void print_totals(const struct question *q, const struct report *r)
 		       r->failed == 1 ? "" : "s");
 }
 
+/* Says how much of the resident memory is not shared. This costs more to read, so it may be older
+ * than the other figures. */
+static void share_text(char *out, size_t size, const struct figures_info *last)
+{
+	char share[32], at[32];
+
+	if (last->detailed_ns == NO_TIME)
+		*out = '\0';
+	else if (last->detailed_ns == last->time_ns)
+		snprintf(out, size, " (%s of it its own share)",
+			 format_size(share, (double)last->pss));
+	else
+		snprintf(out, size, " (its own share was %s at %s)",
+			 format_size(share, (double)last->pss),
+			 format_duration(at, last->detailed_ns));
+}
+
+/* The kernel's peak covers the time before the last look only. `whole`: the kernel also said the
+ * peak at the end, so it covers the whole life. */
+static void print_process(const struct figures_info *last, const struct figures_info *most,
+			  bool whole)
+{
+	char now[32], peak[32], share[80], minor[32], major[32], at[32];
+
+	share_text(share, sizeof(share), last);
+	terminal_say(STYLE_PLAIN, 2,
+		     "Resident: %s at the last look, at %s%s; %s at most%s; %s minor and %s major "
+		     "page faults",
+		     format_size(now, (double)last->rss), format_duration(at, last->time_ns), share,
+		     format_size(peak, (double)most->rss_peak), whole ? "" : " until then",
+		     format_count(minor, last->minor_faults),
+		     format_count(major, last->major_faults));
+}
+
+static void print_allocator(const struct allocator_info *a)
+{
+	char used[32], unused[32], top[32], mapped[32], at[32];
+
+	terminal_say(STYLE_PLAIN, 2,
+		     "Allocator, as of %s: %s in use and %s free in its arenas (%s of that at the "
+		     "top), %s in mappings of single blocks",
+		     format_duration(at, a->time_ns), format_size(used, (double)a->uordblks),
+		     format_size(unused, (double)a->fordblks),
+		     format_size(top, (double)a->keepcost), format_size(mapped, (double)a->hblkhd));
+}
+
+/* Prints figures of the process. */
+static void report_print_figures(const struct recorded *r)
+{
+	uint64_t peak = r->process.rss_peak;
+	char most[32];
+
+	if (r->has_figures)
+		print_process(&r->figures, &r->figures_most, peak != 0);
+	else if (peak) /* the process ended before anybody read its other figures */
+		terminal_say(STYLE_PLAIN, 2, "Resident: %s at most",
+			     format_size(most, (double)peak));
+	if (r->has_allocator)
+		print_allocator(&r->allocator);
+}
+
 static void print_sites(const struct question *q, const char *heading,
 			const struct ranking *ranking, size_t count)
 {
@@ -109,11 +166,15 @@ static void print_next(const struct question *q)
 	}
 }
 
-static int report_print_text(const struct question *q, const struct overview *a, size_t count)
+static int report_print(struct question *q)
 {
+	const struct told_report *told = q->result;
+	const struct overview *a = &told->overview;
+	size_t count = q->options->count;
+
 	header_print(q);
 	print_totals(q, &a->report);
-	figures_print(&q->recorded);
+	report_print_figures(&q->recorded);
 	print_sites(q, "Most allocated, by call site", &a->allocated, count);
 	print_sites(q, "Most in use at the peak", &a->peak, (count + 1) / 2);
 	print_sites(q, q->recorded.live ? "Most in use now" : question_unfreed(q, true), &a->leaked,
@@ -124,51 +185,43 @@ static int report_print_text(const struct question *q, const struct overview *a,
 	return EXIT_DONE;
 }
 
-static int print_answer_json(const struct question *q, const struct overview *a, size_t count)
-{
-	cleanup(buf_done) struct buf out = {0};
-	struct site_table table = {.count = count};
-	struct json json;
+#define ANSWER_OF struct told_report
+#define SITES(member, text)                                                                        \
+	ROW_PAGE("sites_" #member, overview.member.sites.list, overview.member.sites.count,        \
+		 group_answer, text)
+static const struct answer_field report_fields[] = {
+	ROWS_OF(report_answer, overview.report),
+	ROWS_OF(recorded_figures_answer, recorded, .behind = true),
+	SITES(allocated, "that allocated most"),
+	SITES(peak, "with most in use at the peak"),
+	SITES(leaked, "with most that was not freed"),
+	{0},
+};
+#undef SITES
+#undef ANSWER_OF
+static const struct answer told_report_answer = {"report", report_fields};
 
-	header_json_begin(&json, &out, q);
-	json_report(&json, &a->report);
-	json_members(&json, &recorded_figures_answer, &q->recorded, NULL);
-	json_bool(&json, "ledger_adds_up", q->recorded.completeness.adds_up);
-	json_bool(&json, "ledger_complete", q->recorded.completeness.complete);
-	sites_json(&json, "sites_allocated", q, &a->allocated.sites, &table);
-	sites_json(&json, "sites_peak", q, &a->peak.sites, &table);
-	sites_json(&json, "sites_leaked", q, &a->leaked.sites, &table);
-	json_notes(&json, "notes", q->symbols);
-	json_end(&json, '}');
-	return output_json(q->command, stdout, &out);
+static int report_ask(struct question *q, struct err_text *err)
+{
+	struct told_report *told = q->result;
+
+	told->recorded = &q->recorded;
+	return query_overview(q->view, &q->filter, &told->overview, err);
 }
 
-static int report_run(struct command_call *call)
+static void report_done(void *result)
 {
-	const struct question_options *o = call->options;
-	cleanup(overview_done) struct overview answer = {0};
-	struct err_text err = {0};
-	struct question q;
-	int r, status = fail_if_check(call, o->fail_if);
-
-	if (!status)
-		status = question_open(call, VALUE_ALLOCATED, &q);
-	if (status)
-		return status;
-	r = query_overview(q.view, &q.filter, &answer, &err);
-	if (r < 0)
-		status = question_failed(&q, r, &err);
-	else if (o->common.json)
-		status = print_answer_json(&q, &answer, o->count);
-	else
-		status = report_print_text(&q, &answer, o->count);
-	status = fail_if_answer(&q, o->fail_if, status);
-	question_close(&q);
-	return status;
+	overview_done(&((struct told_report *)result)->overview);
 }
+
+static const struct question_kind report_question = {
+	.value = VALUE_ALLOCATED,
+	.tells_notes = true,
+	ASKED(struct told_report, report_ask, report_print, &told_report_answer, report_done),
+};
 
 static const struct option report_table[] = {
-	OPTION_NUMBER(struct question_options, count, "count", "N", "call sites shown (10)"),
+	OPTION_COUNT("call sites shown"),
 	OPTION_FAIL_IF,
 	SYMBOL_OPTIONS(struct question_options, symbols),
 	OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",
@@ -178,12 +231,8 @@ static const struct option report_table[] = {
 
 static const struct option_group groups[] = {
 	{NULL, report_table},
-	{"Filters: only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
-	{0},
+	FILTER_GROUPS,
 };
-
-static const struct question_options defaults = {.common.data = DEFAULT_DATA, .count = 10};
 
 const struct command command_report = {
 	.name = "report",
@@ -197,8 +246,6 @@ const struct command command_report = {
 	.examples = "  collector report last\n"
 		    "  collector report last --function-regex '^parse_' --size-min 4K\n",
 	.groups = groups,
-	.options_size = sizeof(struct question_options),
-	.defaults = &defaults,
-	.arguments_max = 1,
-	.run = report_run,
+	.defaults = &question_defaults,
+	ASKS(report_question),
 };

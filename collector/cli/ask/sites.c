@@ -253,26 +253,23 @@ static bool frame_json(void *context, const struct view_frame *frame)
 	return true;
 }
 
-static void backtrace_json(struct json *json, const char *key, const struct question *q,
-			   uint32_t node)
+static int write_backtrace(struct json *json, const struct answer_field *field, const void *object,
+			   const struct answer_context *context)
 {
-	json_array(json, key);
-	each_frame(q, node, frame_json, json);
+	const struct group *group = object;
+
+	json_array(json, field->name);
+	each_frame(context->asked, group->node, frame_json, json);
 	json_end(json, ']');
+	return 0;
 }
 
-void sites_json(struct json *json, const char *key, const struct question *q,
-		const struct groups *groups, const struct site_table *table)
-{
-	json_array(json, key);
-	for (size_t i = 0; i < groups->count && i < table->count; i++) {
-		const struct group *g = &groups->list[i];
-
-		json_object(json, NULL);
-		json_group(json, g);
-		if (table->frames)
-			backtrace_json(json, "backtrace", q, g->node);
-		json_end(json, '}');
-	}
-	json_end(json, ']');
-}
+#define ANSWER_OF struct group
+static const struct answer_field site_fields[] = {
+	ROWS_SAME(group_answer),
+	ROW_WRITTEN("backtrace", ANSWER_OBJECT, NULL, "the innermost frame first", write_backtrace,
+		    .shape = ANSWER_LIST, .of = &frame_answer),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer site_answer = {"site", site_fields};

@@ -1,11 +1,11 @@
 #pragma once
-/* Tables of call sites, as text and as JSON: what report, top and leaks show. */
+/* Tables of call sites: what report, top and leaks show. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "collector/query/query.h"
 
-struct json;
+struct answer;
 struct question;
 
 #define SITE_INDENT 28 /* columns before a call site */
@@ -28,8 +28,8 @@ void backtrace_print(const struct question *q, uint32_t node, unsigned frames);
 void place_print(const char *function, const char *file, uint32_t line, const char *module);
 /* Formats "mem1.c:128, libsqlite3.so.0". */
 void place_text(const char *file, uint32_t line, const char *module, char *out, size_t size);
-void sites_json(struct json *json, const char *key, const struct question *q,
-		const struct groups *groups, const struct site_table *table);
+/* A group as JSON, with the backtrace. */
+extern const struct answer site_answer;
 /* Formats "1.5 MiB", with "+- 20 KiB" behind it if it is an estimate. */
 const char *usage_bytes(char *out, size_t size, const struct usage *usage);
 /* Formats "12 samples"; empty if nothing was sampled. */

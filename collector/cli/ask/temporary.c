@@ -1,6 +1,6 @@
 /* collector temporary: shows temporary blocks, which were freed before their thread allocated
  * again. */
-#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/ranking.h"
 
 #include "base/ban.h"
@@ -8,28 +8,19 @@
 #define FRAMES_SHOWN 5
 
 static const struct option temporary_table[] = {
-	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
-	OPTION_TEXT(
-		struct question_options, by, "by", "WHAT",
-		"a row for each site (call site, the default), function (whatever the line and the "
-		"build) or backtrace"),
+	OPTION_COUNT("rows shown"),
+	OPTION_BY,
 	{0},
 };
 
 static const struct option_group temporary_groups[] = {
 	{NULL, temporary_table},
 	{"What to look at", question_table},
-	{"Filters: only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
-	{0},
+	FILTER_GROUPS,
 };
 
-static const struct question_options defaults = {.common.data = DEFAULT_DATA, .count = 10};
-
-static int run_temporary(struct command_call *call)
-{
-	return ranking_run_temporary(call, FRAMES_SHOWN);
-}
+static const struct question_kind temporary_question = {
+	.value = VALUE_ALLOCATED, .frames = FRAMES_SHOWN, RANKING_ASKS(ranking_ask_temporary)};
 
 const struct command command_temporary = {
 	.name = "temporary",
@@ -44,8 +35,6 @@ const struct command command_temporary = {
 	.examples = "  collector temporary last\n"
 		    "  collector temporary last --size-max 64 --by backtrace\n",
 	.groups = temporary_groups,
-	.options_size = sizeof(struct question_options),
-	.defaults = &defaults,
-	.arguments_max = 1,
-	.run = run_temporary,
+	.defaults = &question_defaults,
+	ASKS(temporary_question),
 };

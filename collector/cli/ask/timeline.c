@@ -7,13 +7,12 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/ask/header.h"
-#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
 #include "collector/cli/terminal.h"
 #include "collector/cli/ask/timeline_bands.h"
 #include "collector/formats/write/export.h"
-#include "collector/answers/json.h"
 #include "collector/answers/results.h"
 
 #include "base/ban.h"
@@ -21,6 +20,12 @@
 #define GRAPH_ROWS     10
 #define COUNT_MAX      100000
 #define PICTURE_POINTS 1000
+
+struct over_time {
+	struct told_timeline told; /* first: JSON is of it */
+	struct timeline_bands bands;
+	struct timeline graph; /* of a text without bands */
+};
 
 static uint64_t highest(const struct timeline *t)
 {
@@ -65,25 +70,12 @@ static void print_graph(const struct timeline *t)
 	print_time_axis(t, "0 B");
 }
 
-static int print_timeline_json(const struct question *q, const struct timeline *t,
-			       const struct timeline_bands *bands)
+static int find_over_time(struct question *q, uint64_t buckets, struct timeline *ret_timeline,
+			  struct err_text *err)
 {
-	cleanup(buf_done) struct buf out = {0};
-	struct json json;
-
-	header_json_begin(&json, &out, q);
-	json_timeline(&json, t, q->recorded.process.start_wall_ns);
-	if (bands->series.count)
-		json_series(&json, t, &bands->series, bands->weight);
-	json_end(&json, '}');
-	return output_json(q->command, stdout, &out);
-}
-
-static int timeline_ask(struct question *q, const struct question_options *o, uint32_t buckets,
-			struct timeline_bands *bands, struct timeline *ret_timeline,
-			struct err_text *err)
-{
-	struct timeline_question question = {.to_ns = NO_TIME, .buckets = buckets};
+	const struct question_options *o = q->options;
+	struct over_time *over = q->result;
+	struct timeline_question question = {.to_ns = NO_TIME, .buckets = (uint32_t)buckets};
 	int r = o->start ? query_time(q->view, "--start", o->start, &question.from_ns, err) : 0;
 
 	if (r >= 0 && o->end)
@@ -91,73 +83,75 @@ static int timeline_ask(struct question *q, const struct question_options *o, ui
 	question.leaked_only = q->value == VALUE_LEAKED;
 	if (r < 0)
 		return r;
-	if (!bands->asked)
+	if (!over->bands.asked)
 		return query_timeline(q->view, &q->filter, &question, ret_timeline, err);
-	return query_series(q->view, &q->filter, &question, &bands->question, ret_timeline,
-			    &bands->series, err);
+	return query_series(q->view, &q->filter, &question, &over->bands.question, ret_timeline,
+			    &over->told.series, err);
 }
 
-static int timeline_draw(struct question *q, const struct question_options *o,
-			 struct timeline_bands *bands)
+static int timeline_ask(struct question *q, struct err_text *err)
 {
-	cleanup(timeline_done) struct timeline t = {0};
-	cleanup(buf_done) struct buf out = {0};
-	struct err_text err = {0};
-	int r = timeline_ask(q, o, PICTURE_POINTS, bands, &t, &err);
+	const struct question_options *o = q->options;
+	struct over_time *over = q->result;
+	uint32_t width = terminal_width() - GRAPH_LABEL;
+	int r = timeline_bands_init(&over->bands, q, &over->told.weight);
+	bool is_table = o->common.json || !over->bands.asked;
 
 	if (!r)
-		r = export_graph(
-			&t,
-			&(struct graph_options){.incomplete = q->recorded.completeness.line,
-						.weight = bands->weight,
-						.series = bands->asked ? &bands->series : NULL},
-			&out, &err);
-	return r < 0 ? question_failed(q, r, &err) : output_write(q->command, o->output, &out);
+		r = find_over_time(q,
+				   o->output  ? PICTURE_POINTS
+				   : is_table ? o->count
+					      : width,
+				   &over->told.timeline, err);
+	if (r || o->output || o->common.json || over->bands.asked)
+		return r;
+	return find_over_time(q, width, &over->graph, err);
 }
 
-static int print(struct question *q, const struct question_options *o, struct timeline_bands *bands)
+static int timeline_draw(struct question *q, const struct told_timeline *t, bool in_bands)
 {
-	cleanup(timeline_done) struct timeline graph = {0}, table = {0};
+	cleanup(buf_done) struct buf out = {0};
 	struct err_text err = {0};
-	char heading[64];
-	int r = 0;
+	int r = export_graph(&t->timeline,
+			     &(struct graph_options){.incomplete = q->recorded.completeness.line,
+						     .weight = t->weight,
+						     .series = in_bands ? &t->series : NULL},
+			     &out, &err);
 
-	if (o->common.json || !bands->asked)
-		r = timeline_ask(q, o, (uint32_t)o->count, bands, &table, &err);
-	if (!r && !o->common.json)
-		r = timeline_ask(q, o, terminal_width() - GRAPH_LABEL, bands, &graph, &err);
-	if (r < 0)
-		return question_failed(q, r, &err);
-	if (o->common.json)
-		return print_timeline_json(q, &table, bands);
+	return r < 0 ? question_failed(q, r, &err)
+		     : output_write(q->command, q->options->output, &out);
+}
+
+static void print_table(const struct timeline *t)
+{
+	putchar('\n');
+	table_head(&timeline_answer, STYLE_DIM);
+	for (uint32_t i = 0; i < t->count; i++)
+		table_row(&timeline_answer, &t->list[i]);
+}
+
+static int timeline_print(struct question *q)
+{
+	const struct over_time *over = q->result;
+	char heading[64];
+
+	if (q->options->output)
+		return timeline_draw(q, &over->told, over->bands.asked);
 	header_print(q);
 	snprintf(heading, sizeof(heading), "In use%s%s",
 		 q->value == VALUE_LEAKED ? ", of what was " : "",
 		 q->value == VALUE_LEAKED ? q->recorded.unfreed : "");
 	terminal_heading(heading);
-	if (bands->asked) {
-		print_bands(&graph, bands);
+	if (over->bands.asked) {
+		print_bands(&over->told);
 		return EXIT_DONE;
 	}
-	print_graph(&graph);
-	putchar('\n');
-	table_head(&timeline_answer, STYLE_DIM);
-	for (uint32_t i = 0; i < table.count; i++)
-		table_row(&timeline_answer, &table.list[i]);
+	print_graph(&over->graph);
+	print_table(&over->told.timeline);
 	return EXIT_DONE;
 }
 
-static int answer(struct question *q, const struct question_options *o)
-{
-	cleanup(timeline_bands_done) struct timeline_bands bands = {.asked = false};
-	int status = timeline_bands_init(&bands, q, o);
-
-	if (status)
-		return status;
-	return o->output ? timeline_draw(q, o, &bands) : print(q, o, &bands);
-}
-
-static int timeline_run(struct command_call *call)
+static int timeline_check(const struct command_call *call)
 {
 	const struct question_options *o = call->options;
 
@@ -168,8 +162,24 @@ static int timeline_run(struct command_call *call)
 		return command_usage_error(call->command,
 					   "--value takes allocated or leaked here, not '%s'",
 					   o->value);
-	return question_run(call, VALUE_ALLOCATED, answer);
+	return EXIT_DONE;
 }
+
+static void over_time_done(void *result)
+{
+	struct over_time *over = result;
+
+	timeline_bands_done(&over->bands);
+	told_timeline_done(&over->told);
+	timeline_done(&over->graph);
+}
+
+static const struct question_kind timeline_question = {
+	.value = VALUE_ALLOCATED,
+	.check = timeline_check,
+	ASKED(struct over_time, timeline_ask, timeline_print, &told_timeline_answer,
+	      over_time_done),
+};
 
 static const struct option timeline_table[] = {
 	OPTION_TEXT(struct question_options, start, "start", "TIME",
@@ -196,9 +206,7 @@ static const struct option timeline_table[] = {
 
 static const struct option_group groups[] = {
 	{NULL, timeline_table},
-	{"Filters: only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
-	{0},
+	FILTER_GROUPS,
 };
 
 static const struct question_options defaults = {
@@ -220,8 +228,6 @@ const struct command command_timeline = {
 		    "  collector timeline last --by custom --series 'big:size_min=1M' \\\n"
 		    "      --series 'parser:function_regex=^parse_'\n",
 	.groups = groups,
-	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,
-	.arguments_max = 1,
-	.run = timeline_run,
+	ASKS(timeline_question),
 };

@@ -18,10 +18,11 @@
 #define COLUMNS_MAX 512
 
 int timeline_bands_init(struct timeline_bands *b, const struct question *q,
-			const struct question_options *o)
+			enum export_weight *ret_weight)
 {
+	const struct question_options *o = q->options;
 	struct err_text err = {0};
-	int r = output_weight(q->command, o->weight, &b->weight);
+	int r = output_weight(q->command, o->weight, ret_weight);
 
 	if (r)
 		return r;
@@ -30,7 +31,7 @@ int timeline_bands_init(struct timeline_bands *b, const struct question *q,
 					   SERIES_MAX);
 	b->asked = o->by || o->series.count;
 	b->question.most = (uint32_t)o->bands;
-	b->question.blocks = b->weight == EXPORT_BLOCKS;
+	b->question.blocks = *ret_weight == EXPORT_BLOCKS;
 	for (size_t i = 0; !r && i < o->series.count; i++)
 		r = series_filters_add(&b->filters, q->view, o->series.texts[i], &err);
 	if (!r && b->asked)
@@ -43,7 +44,6 @@ int timeline_bands_init(struct timeline_bands *b, const struct question *q,
 void timeline_bands_done(struct timeline_bands *b)
 {
 	series_filters_done(&b->filters);
-	series_done(&b->series);
 }
 
 void print_time_axis(const struct timeline *t, const char *zero)
@@ -68,7 +68,7 @@ static char letter_of(const struct series_list *s, uint32_t k)
 	return (char)(k < 26 ? 'A' + (int)k : 'a' + (int)k - 26);
 }
 
-static void format_value(const struct timeline_bands *b, char text[32], uint64_t value)
+static void format_value(const struct told_timeline *b, char text[32], uint64_t value)
 {
 	if (b->weight == EXPORT_BYTES)
 		format_size(text, (double)value);
@@ -109,8 +109,9 @@ static char cell(const struct series_list *s, uint32_t bucket, double value)
 	return ' ';
 }
 
-static void print_cells(const struct timeline *t, const struct timeline_bands *b)
+static void print_cells(const struct told_timeline *b)
 {
+	const struct timeline *t = &b->timeline;
 	const struct series_list *s = &b->series;
 	uint64_t most = t->count ? total_at(s, highest(s, t->count)) : 0;
 	char line[COLUMNS_MAX], text[32];
@@ -130,12 +131,13 @@ static void print_cells(const struct timeline *t, const struct timeline_bands *b
 	print_time_axis(t, b->weight == EXPORT_BYTES ? "0 B" : "0");
 }
 
-void print_bands(const struct timeline *t, const struct timeline_bands *b)
+void print_bands(const struct told_timeline *b)
 {
+	const struct timeline *t = &b->timeline;
 	const struct series_list *s = &b->series;
 	uint32_t peak = t->count ? highest(s, t->count) : 0;
 
-	print_cells(t, b);
+	print_cells(b);
 	putchar('\n');
 	terminal_line(STYLE_DIM, "     HIGHEST    AT PEAK IN THE LAST  BAND", 0);
 	for (uint32_t k = s->count; k-- > 0 && t->count;) {

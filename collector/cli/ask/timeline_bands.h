@@ -1,7 +1,7 @@
 #pragma once
 /* The bands of `collector timeline --by`: reads what is asked for, and draws them with letters. */
 #include "collector/cli/ask/question.h"
-#include "collector/answers/weight.h"
+#include "collector/answers/results.h"
 
 #define GRAPH_LABEL 12 /* columns before a graph */
 
@@ -9,14 +9,12 @@ struct timeline_bands {
 	bool asked;
 	struct series_question question;
 	struct series_filters filters;
-	enum export_weight weight;
-	struct series_list series; /* the answer */
 };
 
 /* Returns an exit status, after saying what is wrong. Call timeline_bands_done in any case. */
 int timeline_bands_init(struct timeline_bands *bands, const struct question *question,
-			const struct question_options *options);
+			enum export_weight *ret_weight);
 void timeline_bands_done(struct timeline_bands *bands);
-void print_bands(const struct timeline *timeline, const struct timeline_bands *bands);
+void print_bands(const struct told_timeline *timeline);
 /* Prints the line below a graph, which begins with `zero`, and the times at its ends. */
 void print_time_axis(const struct timeline *timeline, const char *zero);

@@ -1,6 +1,5 @@
 /* collector top: shows who holds the memory, with backtraces. */
-#include "collector/cli/ask/fail_if.h"
-#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/ranking.h"
 
 #include "base/ban.h"
@@ -8,11 +7,8 @@
 #define FRAMES_SHOWN 5
 
 static const struct option top_table[] = {
-	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
-	OPTION_TEXT(
-		struct question_options, by, "by", "WHAT",
-		"a row for each site (call site, the default), function (whatever the line and the "
-		"build) or backtrace"),
+	OPTION_COUNT("rows shown"),
+	OPTION_BY,
 	OPTION_FAIL_IF,
 	{0},
 };
@@ -21,17 +17,11 @@ static const struct option_group top_groups[] = {
 	{NULL, value_table},
 	{"Rows", top_table},
 	{"What to look at", question_table},
-	{"Filters: only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
-	{0},
+	FILTER_GROUPS,
 };
 
-static const struct question_options defaults = {.common.data = DEFAULT_DATA, .count = 10};
-
-static int run_top(struct command_call *call)
-{
-	return ranking_run(call, VALUE_ALLOCATED, FRAMES_SHOWN);
-}
+static const struct question_kind top_question = {
+	.value = VALUE_ALLOCATED, .frames = FRAMES_SHOWN, RANKING_ASKS(ranking_ask)};
 
 const struct command command_top = {
 	.name = "top",
@@ -43,8 +33,6 @@ const struct command command_top = {
 	.examples = "  collector top last --value peak\n"
 		    "  collector top last --at 50% --by backtrace --count 3\n",
 	.groups = top_groups,
-	.options_size = sizeof(struct question_options),
-	.defaults = &defaults,
-	.arguments_max = 1,
-	.run = run_top,
+	.defaults = &question_defaults,
+	ASKS(top_question),
 };

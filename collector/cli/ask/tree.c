@@ -8,10 +8,9 @@
 #include "base/error.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/output.h"
-#include "collector/cli/ask/question.h"
+#include "collector/cli/ask/kind.h"
 #include "collector/cli/terminal.h"
 #include "collector/formats/write/export.h"
-#include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/answers/walk.h"
 
@@ -35,6 +34,12 @@ static int read_percent(const struct question *q, const char *text, double *ret_
 	return EXIT_DONE;
 }
 
+struct told_tree {
+	struct tree tree;
+	struct tree_node root;
+	struct ascii_tree_options options;
+};
+
 struct told_frame {
 	uint32_t depth;
 	struct tree_node n;
@@ -56,34 +61,41 @@ static const struct answer frame_answer = {"tree_frame", frame_fields};
 
 /* Writes one flat row a node, with its depth. Nested objects would be deeper than many JSON readers
  * accept. */
-static int print_tree_json(const struct question *q, const struct tree *tree)
+static int write_frames(struct json *json, const struct answer_field *field, const void *object,
+			const struct answer_context *context)
 {
-	cleanup(buf_done) struct buf out = {0};
+	const struct tree *tree = &((const struct told_tree *)object)->tree;
 	struct walk walk;
-	struct json json;
 	uint32_t node;
 	int r = walk_init(&walk, tree);
 
-	header_json_begin(&json, &out, q);
-	json_string(&json, "value", value_name(q->value));
-	json_u64(&json, "bytes", tree->nodes[0].bytes);
-	json_u64(&json, "blocks", tree->nodes[0].blocks);
-	json_array(&json, "frames");
+	(void)context;
+	json_array(json, field->name);
 	while (!r && (node = walk_next(&walk)))
-		json_object_of(&json, NULL, &frame_answer,
+		json_object_of(json, NULL, &frame_answer,
 			       &(struct told_frame){walk.depth, tree->nodes[node]}, NULL);
 	walk_done(&walk);
-	json_end(&json, ']');
-	json_end(&json, '}');
-	return r < 0 ? question_failed(q, r, NULL) : output_json(q->command, stdout, &out);
+	json_end(json, ']');
+	return r;
 }
 
-static int print_tree(const struct question *q, const struct tree *tree,
-		      const struct ascii_tree_options *options)
+#define ANSWER_OF struct told_tree
+static const struct answer_field tree_fields[] = {
+	ROW("bytes", root.bytes, "bytes", "of all"),
+	ROW("blocks", root.blocks, "blocks", "of all"),
+	ROW_WRITTEN("frames", ANSWER_OBJECT, NULL, "parents before their children", write_frames,
+		    .shape = ANSWER_LIST, .of = &frame_answer),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer tree_answer = {"tree", tree_fields};
+
+static int tree_print(struct question *q)
 {
+	const struct told_tree *told = q->result;
 	cleanup(buf_done) struct buf out = {0};
 	struct err_text err = {0};
-	int r = export_ascii_tree(tree, options, &out, &err);
+	int r = export_ascii_tree(&told->tree, &told->options, &out, &err);
 
 	if (r < 0)
 		return question_failed(q, r, &err);
@@ -94,27 +106,32 @@ static int print_tree(const struct question *q, const struct tree *tree,
 	return output_write(q->command, "-", &out);
 }
 
-static int tree_answer(struct question *q, const struct question_options *o)
+static int tree_ask(struct question *q, struct err_text *err)
 {
-	cleanup(tree_done) struct tree tree = {0};
-	struct ascii_tree_options options = {.width = terminal_width()};
-	struct err_text err = {0};
-	int r, status = output_weight(q->command, o->weight, &options.weight);
+	struct told_tree *told = q->result;
+	int r = output_weight(q->command, q->options->weight, &told->options.weight);
 
-	if (!status)
-		status = read_percent(q, o->percent_min, &options.percent_min);
-	if (status)
-		return status;
-	r = query_tree(q->view, &q->filter, q->value, q->at_ns, &tree, &err);
-	if (r < 0)
-		return question_failed(q, r, &err);
-	return o->common.json ? print_tree_json(q, &tree) : print_tree(q, &tree, &options);
+	if (!r)
+		r = read_percent(q, q->options->percent_min, &told->options.percent_min);
+	if (!r)
+		r = query_tree(q->view, &q->filter, q->value, q->at_ns, &told->tree, err);
+	if (r)
+		return r;
+	told->options.width = terminal_width();
+	told->root = told->tree.nodes[0];
+	return 0;
 }
 
-static int tree_run(struct command_call *call)
+static void told_tree_done(void *result)
 {
-	return question_run(call, VALUE_ALLOCATED, tree_answer);
+	tree_done(&((struct told_tree *)result)->tree);
 }
+
+static const struct question_kind tree_question = {
+	.value = VALUE_ALLOCATED,
+	.tells_value = true,
+	ASKED(struct told_tree, tree_ask, tree_print, &tree_answer, told_tree_done),
+};
 
 static const struct option tree_table[] = {
 	OPTION_TEXT(struct question_options, percent_min, "percent-min", "N",
@@ -126,14 +143,8 @@ static const struct option tree_table[] = {
 
 static const struct option_group groups[] = {
 	{NULL, tree_table},
-	{"What to look at", value_table},
-	{"Also", question_table},
-	{"Filters: only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
-	{0},
+	VALUE_GROUPS,
 };
-
-static const struct question_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_tree = {
 	.name = "tree",
@@ -144,8 +155,6 @@ const struct command command_tree = {
 	.examples = "  collector tree last --value leaked\n"
 		    "  collector tree last --at 50% --percent-min 5\n",
 	.groups = groups,
-	.options_size = sizeof(struct question_options),
-	.defaults = &defaults,
-	.arguments_max = 1,
-	.run = tree_run,
+	.defaults = &question_defaults,
+	ASKS(tree_question),
 };

@@ -20,8 +20,8 @@
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/json.h"
-#include "collector/answers/unnamed.h"
 #include "collector/answers/results.h"
+#include "collector/answers/unnamed.h"
 #include "collector/answers/snapshots.h"
 #include "collector/query/query.h"
 #include "collector/recording/stream_id.h"
@@ -266,8 +266,18 @@ static int snapshot_list(struct command_call *call)
 
 /* ---- show ---- */
 
+#define ANSWER_OF struct groups
+static const struct answer_field functions_fields[] = {
+	ROW("total", total, NULL, "of all"),
+	ROW("function_count", count, "functions", "how many there are"),
+	ROW_PAGE("functions", list, count, group_answer, "the heaviest first"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer functions_answer = {"snapshot_functions", functions_fields};
+
 static int show_json(const struct question *q, const struct snapshot *s,
-		     const struct groups *groups, const struct site_table *table)
+		     const struct groups *groups)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
@@ -276,9 +286,8 @@ static int show_json(const struct question *q, const struct snapshot *s,
 	json_object(&json, NULL);
 	incomplete_json(&json, "incomplete", &q->recorded.completeness);
 	json_snapshot(&json, s);
-	json_usage(&json, "total", &groups->total);
-	json_u64(&json, "function_count", groups->count);
-	sites_json(&json, "functions", q, groups, table);
+	json_members(&json, &functions_answer, groups,
+		     &(struct answer_context){.count = q->options->count});
 	json_notes(&json, "notes", q->symbols);
 	json_end(&json, '}');
 	return output_json(q->command, stdout, &out);
@@ -296,7 +305,7 @@ static int show_groups(struct question *q, const struct snapshot *s,
 	if (r < 0)
 		return question_failed(q, r, &err);
 	if (o->common.json)
-		return show_json(q, s, &groups, &table);
+		return show_json(q, s, &groups);
 	incomplete_print(NULL, &q->recorded.completeness);
 	print_summary(s);
 	print_missing(s);

@@ -26,45 +26,13 @@ static const struct route_parameter timeline_parameters[] = {
 	{0},
 };
 
-struct over_time {
-	struct timeline timeline;
-	struct series_list series;
-};
-
-static int write_series(struct json *json, const struct answer_field *field, const void *object,
-			const struct answer_context *context)
-{
-	const struct asking *a = context->asked;
-	const struct over_time *over = object;
-
-	(void)field;
-	if (over->series.count)
-		json_series(json, &over->timeline, &over->series, a->values.weight);
-	return 0;
-}
-
-#define ANSWER_OF struct over_time
-static const struct answer_field timeline_fields[] = {
-	ROWS_OF(timeline_answer, timeline),
-	ROW_WRITTEN("series", ANSWER_OBJECT, NULL, "bands, the largest first", write_series,
-		    .shape = ANSWER_LIST, .of = &series_answer, .when = SOMETIMES),
-	{0},
-};
-#undef ANSWER_OF
-static const struct answer timeline_route_answer = {"timeline", timeline_fields};
-
-static void over_time_done(void *result)
-{
-	struct over_time *over = result;
-
-	timeline_done(&over->timeline);
-	series_done(&over->series);
-}
+DEFINE_DONE(told_timeline_done)
 
 static int ask_over_time(struct asking *a, bool leaked_only)
 {
-	struct over_time *over = a->result;
+	struct told_timeline *over = a->result;
 
+	over->weight = a->values.weight;
 	return request_values_over_time(a->x, &a->values,
 					&(struct timeline_question){.from_ns = a->values.start_ns,
 								    .to_ns = a->values.end_ns,
@@ -88,16 +56,16 @@ const struct route timeline_route = {
 	.about = "what was in use over time",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
 	.parameters = timeline_parameters,
-	.answer = &timeline_route_answer,
-	ROUTE_ASKS(struct over_time, timeline_ask, over_time_done),
+	.answer = &told_timeline_answer,
+	ROUTE_ASKS(struct told_timeline, timeline_ask, told_timeline_done_result),
 };
 const struct route timeline_leaked_route = {
 	.path = "timeline_leaked",
 	.about = "the same of blocks that were not freed",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
 	.parameters = timeline_parameters,
-	.answer = &timeline_route_answer,
-	ROUTE_ASKS(struct over_time, timeline_leaked_ask, over_time_done),
+	.answer = &told_timeline_answer,
+	ROUTE_ASKS(struct told_timeline, timeline_leaked_ask, told_timeline_done_result),
 };
 
 /* ---- sizes and lifetimes ---- */

@@ -35,13 +35,6 @@ struct asking {
 	const struct answer_field *field; /* to be written next */
 };
 
-/* `done` of a route whose result is freed by `function`. */
-#define DEFINE_DONE(function)                                                                      \
-	static void function##_result(void *result)                                                \
-	{                                                                                          \
-		function(result);                                                                  \
-	}
-
 /* The list that `next` writes. */
 #define ROW_NEXT(label, answer, text)                                                              \
 	BY_HAND(label, ANSWER_OBJECT, NULL, text, .shape = ANSWER_LIST, .of = &(answer),           \
