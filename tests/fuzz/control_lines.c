@@ -10,6 +10,7 @@
 #include "collector/control/control.h"
 #include "collector/control/order.h"
 #include "collector/http/server/body.h"
+#include "collector/http/server/route.h"
 #include "proto/ring.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -51,23 +52,31 @@ static void reply(const char *line)
 	must(!control_reply_parse(out, &b) && a.code == b.code && !strcmp(a.text, b.text));
 }
 
-static void body(const char *data, size_t size)
+struct body_read_here {
+	const char *a, *text;
+	uint64_t n;
+};
+
+static void body(char *data, size_t size)
 {
-	char text[32] = "", other[300] = "", name[64] = "";
-	uint64_t number = 0;
-	struct body_member table[] = {{"a", text, sizeof(text), NULL, false},
-				      {"text", other, sizeof(other), NULL, false},
-				      {"n", NULL, 0, &number, false},
-				      {0}};
+	static const struct route_parameter members[] = {
+		PARAMETER(struct body_read_here, "a", PARAMETER_TEXT, a, "", "", .most = 31),
+		PARAMETER(struct body_read_here, "text", PARAMETER_TEXT, text, "", "", .most = 299),
+		PARAMETER(struct body_read_here, "n", PARAMETER_NUMBER, n, "", ""),
+		{0},
+	};
+	struct body_read_here into = {.a = NULL};
+	char name[BODY_NAME_MAX] = "";
 	struct err_text err = {{0}};
 
-	if (body_read(data, size, table, name, &err) < 0)
+	if (body_read(data, size, members, &into, name, &err) < 0) {
 		must(err.text[0] != '\0');
-	else
-		must(!name[0]);
-	must(strlen(name) < sizeof(name));
-	must_be_utf8(text);
-	must_be_utf8(other);
+		must(strlen(name) < sizeof(name));
+		return;
+	}
+	must(!name[0]);
+	must_be_utf8(into.a ? into.a : "");
+	must_be_utf8(into.text ? into.text : "");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -83,6 +92,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (data[0] == 'r')
 		reply(line);
 	else
-		body((const char *)data + 1, size - 1);
+		body(line, size - 1);
 	return 0;
 }

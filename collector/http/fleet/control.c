@@ -27,13 +27,22 @@
 
 DEFINE_CLEANUP(store_close, struct store *)
 
+struct order_body {
+	const char *action, *mode, *text;
+	uint64_t interval;
+};
+
+#define BODY(member, form, takes, about, ...)                                                      \
+	PARAMETER(struct order_body, #member, form, member, takes, about, ##__VA_ARGS__)
 static const struct route_parameter control_body[] = {
-	PARAMETER_BY("action", NULL, "string", "start, stop, mode, snapshot, mark"),
-	PARAMETER_BY("mode", NULL, "string", "of mode: full, sample, sample=64K, off"),
-	PARAMETER_BY("interval", NULL, "integer", "of the mode sample: bytes"),
-	PARAMETER_BY("text", NULL, "string", "of mark: at most 1,024 bytes"),
+	BODY(action, PARAMETER_TEXT, "string", "start, stop, mode, snapshot, mark", .most = 15),
+	BODY(mode, PARAMETER_TEXT, "string", "of mode: full, sample, sample=64K, off", .most = 31),
+	BODY(interval, PARAMETER_NUMBER, "integer", "of the mode sample: bytes"),
+	BODY(text, PARAMETER_TEXT, "string", "of mark: at most 1,024 bytes",
+	     .most = CONTROL_ORDER_TEXT_MAX),
 	{0},
 };
+#undef BODY
 
 struct asked_control {
 	struct control_asking asking;
@@ -59,34 +68,24 @@ static int control_fail(struct exchange *x, int status, const char *text)
 
 static int read_order(struct exchange *x, struct control_order *order)
 {
-	char action[16] = "", mode[32] = "", text[CONTROL_ORDER_TEXT_MAX + 1] = "";
-	uint64_t interval = 0;
-	struct body_member table[] = {{"action", action, sizeof(action), NULL, false},
-				      {"mode", mode, sizeof(mode), NULL, false},
-				      {"interval", NULL, 0, &interval, false},
-				      {"text", text, sizeof(text), NULL, false},
-				      {0}};
-	const char *why, *argument;
-	int r = buf_error(&x->request.body);
+	struct order_body body = {.action = "", .interval = BODY_NOT_GIVEN};
+	const char *why;
+	int r = body_read_request(x, &body);
 
-	if (!r)
-		r = body_read((const char *)x->request.body.data, x->request.body.length, table,
-			      x->parameter, &x->err);
 	if (r < 0)
 		return r;
-	argument = table[1].given ? mode : table[3].given ? text : NULL;
-	if (control_order_say(order, action, argument, &why) < 0 ||
-	    (table[1].given && table[3].given))
+	if (control_order_say(order, body.action, body.mode ? body.mode : body.text, &why) < 0 ||
+	    (body.mode && body.text))
 		return err_set(&x->err, -EINVAL, "%s", why);
-	if (!table[2].given)
+	if (body.interval == BODY_NOT_GIVEN)
 		return 0;
 	snprintf(x->parameter, sizeof(x->parameter), "interval");
 	if (order->action != CONTROL_MODE || order->mode != RING_SAMPLE || order->interval ||
-	    !interval || interval > RING_INTERVAL_MAX)
+	    !body.interval || body.interval > RING_INTERVAL_MAX)
 		return err_set(&x->err, -EINVAL,
 			       "interval takes bytes, 1 to 4 GiB, with the mode \"sample\" alone");
 	x->parameter[0] = '\0';
-	order->interval = interval;
+	order->interval = body.interval;
 	return 0;
 }
 

@@ -25,24 +25,26 @@
 
 DEFINE_CLEANUP(store_close, struct store *)
 
-static const struct route_parameter take_snapshot_body[] = {
-	PARAMETER_BY("name", NULL, "string", "what it is called; by the time unless it is given"),
-	PARAMETER_BY("timeout", NULL, "integer",
-		     "seconds that an agent may take; 10 unless given, 60 at most"),
-	PARAMETER_BY("streams", NULL, "string",
-		     "ids of those that are meant, with blanks between; all live ones "
-		     "unless it is given"),
-	{0},
-};
-
 struct asked_snapshot {
 	struct snapshot_request request;
 	struct snapshot_taking *taking;
-	char name[SNAPSHOT_NAME_MAX + 2];
-	char streams[STREAMS_BYTES];
+	uint64_t seconds;
+	char *streams; /* parts of the body */
 	const char *stream[STREAMS_BYTES / 2];
 };
 
+static const struct route_parameter take_snapshot_body[] = {
+	PARAMETER(struct asked_snapshot, "name", PARAMETER_TEXT, request.name, "string",
+		  "what it is called; by the time unless it is given",
+		  .most = SNAPSHOT_NAME_MAX + 1),
+	PARAMETER(struct asked_snapshot, "timeout", PARAMETER_NUMBER, seconds, "integer",
+		  "seconds that an agent may take; 10 unless given, 60 at most"),
+	PARAMETER(struct asked_snapshot, "streams", PARAMETER_TEXT, streams, "string",
+		  "ids of those that are meant, with blanks between; all live ones "
+		  "unless it is given",
+		  .most = STREAMS_BYTES - 1),
+	{0},
+};
 static void asked_snapshot_done(void *result)
 {
 	snapshot_taking_free(((struct asked_snapshot *)result)->taking);
@@ -52,32 +54,26 @@ static void split_streams(struct asked_snapshot *a)
 {
 	char *rest = NULL;
 
-	for (char *id = strtok_r(a->streams, " ,", &rest); id; id = strtok_r(NULL, " ,", &rest))
+	for (char *id = a->streams ? strtok_r(a->streams, " ,", &rest) : NULL; id;
+	     id = strtok_r(NULL, " ,", &rest))
 		a->stream[a->request.stream_count++] = id;
 	a->request.streams = a->stream;
 }
 
 static int snapshots_read_request(struct exchange *x, struct asked_snapshot *a)
 {
-	uint64_t seconds = TIMEOUT_SECONDS;
-	struct body_member table[] = {{"name", a->name, sizeof(a->name), NULL, false},
-				      {"timeout", NULL, 0, &seconds, false},
-				      {"streams", a->streams, sizeof(a->streams), NULL, false},
-				      {0}};
-	int r = buf_error(&x->request.body);
+	int r;
 
-	if (!r)
-		r = body_read((const char *)x->request.body.data, x->request.body.length, table,
-			      x->parameter, &x->err);
+	a->seconds = TIMEOUT_SECONDS;
+	r = body_read_request(x, a);
 	if (r < 0)
 		return r;
-	if (seconds > TIMEOUT_MAX) {
+	if (a->seconds > TIMEOUT_MAX) {
 		snprintf(x->parameter, sizeof(x->parameter), "timeout");
 		return err_set(&x->err, -EINVAL, "timeout takes seconds, %u at most", TIMEOUT_MAX);
 	}
 	a->request.data = sources_data(x->sources);
-	a->request.name = table[0].given ? a->name : NULL;
-	a->request.timeout_ns = seconds * 1000000000u;
+	a->request.timeout_ns = a->seconds * 1000000000u;
 	split_streams(a);
 	return 0;
 }

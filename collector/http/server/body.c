@@ -2,17 +2,19 @@
 #include "collector/http/server/body.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "collector/http/server/exchange.h"
 #include "base/ban.h"
 
-#define NAME_MAX_BYTES 64
-
 struct body_reader {
-	const char *at, *end;
+	char *at, *end;
+	const struct route_parameter *members;
+	uint64_t given; /* a bit of each that was there */
 };
 
 static int peek(struct body_reader *r)
@@ -84,7 +86,8 @@ static size_t read_escape(struct body_reader *r, char out[4])
 	return !code || (code >= 0xdc00 && code < 0xe000) ? 0 : body_encode(out, code);
 }
 
-/* Returns 0; -EINVAL: not a string; -E2BIG: the string is too long. */
+/* Returns 0; -EINVAL: not a string; -E2BIG: the string is too long. `out` may be the place of the
+ * string itself, which is never shorter. */
 static int read_string(struct body_reader *r, char *out, size_t size)
 {
 	size_t used = 0;
@@ -112,8 +115,10 @@ static int read_string(struct body_reader *r, char *out, size_t size)
 		memcpy(out + used, piece, length);
 		used += length;
 	}
+	if (!body_skip(r, '"'))
+		return -EINVAL;
 	out[used] = '\0';
-	return r->at < r->end && *r->at++ == '"' ? 0 : -EINVAL;
+	return 0;
 }
 
 static int body_read_number(struct body_reader *r, uint64_t *ret)
@@ -128,51 +133,66 @@ static int body_read_number(struct body_reader *r, uint64_t *ret)
 		if (__builtin_mul_overflow(value, 10, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)(*r->at - '0'), &value))
 			return -EINVAL;
-	if ((*begin == '0' && r->at - begin > 1) ||
+	if (value == BODY_NOT_GIVEN || (*begin == '0' && r->at - begin > 1) ||
 	    (r->at < r->end && strchr(".eE", *r->at) && *r->at))
 		return -EINVAL;
 	*ret = value;
 	return 0;
 }
 
-static struct body_member *body_find(struct body_member *table, const char *name)
+static const struct route_parameter *body_find(const struct body_reader *r, const char *name)
 {
-	for (; table->name; table++)
-		if (!strcmp(table->name, name))
-			return table;
+	for (const struct route_parameter *p = r->members; p->name; p++)
+		if (!strcmp(p->name, name))
+			return p;
 	return NULL;
 }
 
-static int read_member(struct body_reader *r, struct body_member *table, char *name,
-		       struct err_text *err)
+static int read_value(struct body_reader *r, const struct route_parameter *p, void *at)
 {
-	struct body_member *m;
+	char *text;
+
+	if (p->kind == PARAMETER_NUMBER)
+		return body_read_number(r, at);
+	if (peek(r) != '"')
+		return -EINVAL;
+	text = r->at + 1;
+	memcpy(at, &text, sizeof(text));
+	return read_string(r, text, p->most + 1);
+}
+
+static int read_member(struct body_reader *r, void *into, char *name, struct err_text *err)
+{
+	const struct route_parameter *p;
+	uint64_t bit;
 	int e;
 
-	if (read_string(r, name, NAME_MAX_BYTES) < 0 || !body_skip(r, ':')) {
+	if (read_string(r, name, BODY_NAME_MAX) < 0 || !body_skip(r, ':')) {
 		name[0] = '\0';
 		return err_set(err, -EINVAL, "the body is a JSON object, {\"action\": ...}");
 	}
-	m = body_find(table, name);
-	if (!m)
+	p = body_find(r, name);
+	if (!p)
 		return err_set(err, -EINVAL, "nothing is called \"%.60s\" here", name);
-	if (m->given)
+	bit = 1ull << (p - r->members);
+	if (r->given & bit)
 		return err_set(err, -EINVAL, "\"%s\" is there twice", name);
-	e = m->text ? read_string(r, m->text, m->size) : body_read_number(r, m->number);
+	r->given |= bit;
+	e = read_value(r, p, (char *)into + p->at);
 	if (e == -E2BIG)
-		return err_set(err, -EINVAL, "\"%s\" is too long: it has room for %zu bytes", name,
-			       m->size - 1);
+		return err_set(err, -EINVAL,
+			       "\"%s\" is too long: it has room for %" PRIu64 " bytes", name,
+			       p->most);
 	if (e < 0)
 		return err_set(err, -EINVAL, "\"%s\" takes a %s", name,
-			       m->text ? "string" : "whole number");
-	m->given = true;
+			       p->kind == PARAMETER_NUMBER ? "whole number" : "string");
 	return 0;
 }
 
-int body_read(const char *data, size_t length, struct body_member *table, char *ret_name,
-	      struct err_text *err)
+int body_read(char *data, size_t length, const struct route_parameter *members, void *into,
+	      char *ret_name, struct err_text *err)
 {
-	struct body_reader r = {data, data + length};
+	struct body_reader r = {.at = data, .end = data + length, .members = members};
 	int e = 0;
 
 	ret_name[0] = '\0';
@@ -180,7 +200,7 @@ int body_read(const char *data, size_t length, struct body_member *table, char *
 		return err_set(err, -EINVAL, "the body is a JSON object, {\"action\": ...}");
 	if (!body_skip(&r, '}')) {
 		do
-			e = read_member(&r, table, ret_name, err);
+			e = read_member(&r, into, ret_name, err);
 		while (!e && body_skip(&r, ','));
 		if (e < 0)
 			return e;
@@ -189,4 +209,13 @@ int body_read(const char *data, size_t length, struct body_member *table, char *
 			return err_set(err, -EINVAL, "the JSON object does not end with a brace");
 	}
 	return peek(&r) < 0 ? 0 : err_set(err, -EINVAL, "something stands behind the JSON object");
+}
+
+int body_read_request(struct exchange *x, void *into)
+{
+	int r = buf_error(&x->request.body);
+
+	return r ? r
+		 : body_read((char *)x->request.body.data, x->request.body.length, x->route.body,
+			     into, x->parameter, &x->err);
 }

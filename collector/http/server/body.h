@@ -1,23 +1,22 @@
 #pragma once
 /*
- * Reads the body of a request: a JSON object whose members are strings and whole numbers, each at
- * most once. No route needs more; other JSON values are refused with a message.
+ * Reads the body of an order as its route declares (route.h): a JSON object whose members are
+ * strings (PARAMETER_TEXT) and whole numbers (PARAMETER_NUMBER), each at most once. No route needs
+ * more; other JSON values are refused with a message.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct err_text;
+struct exchange;
+struct route_parameter;
 
-struct body_member {
-	const char *name; /* NULL ends the table */
-	char *text;	  /* buffer of a string, `size` bytes with NUL; NULL: a number */
-	size_t size;
-	uint64_t *number; /* receives a number */
-	bool given;
-};
+#define BODY_NAME_MAX  64
+#define BODY_NOT_GIVEN UINT64_MAX /* a number that the caller has set to this stays so */
 
-/* Returns 0, or -EINVAL with a message in `err` and the member at fault, or "", in `ret_name`
- * (64 bytes). */
-int body_read(const char *data, size_t length, struct body_member *table, char *ret_name,
-	      struct err_text *err);
+/* Reads the members into a struct. Strings lie in `data`, which is changed. Returns 0, or -EINVAL
+ * with a message in `err` and the member at fault, or "", in `ret_name` (BODY_NAME_MAX bytes). */
+int body_read(char *data, size_t length, const struct route_parameter *members, void *into,
+	      char *ret_name, struct err_text *err);
+/* Reads the body of a request into a struct of the route's. */
+int body_read_request(struct exchange *x, void *into);
