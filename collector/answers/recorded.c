@@ -141,6 +141,7 @@ static void read_mark(struct recorded *r, const struct mark_info *m)
 void recorded_of(const struct recording *recording, struct recorded *r)
 {
 	const struct process_info *p = recording_process(recording);
+	const struct ledger_info *ledger = recording_ledger(recording);
 
 	*r = (struct recorded){
 		.id = *recording_id(recording),
@@ -153,10 +154,11 @@ void recorded_of(const struct recording *recording, struct recorded *r)
 		.live = !p->ended,
 		.sampled = !p->origin.exact &&
 			   (p->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(recording)),
-		.samples_refused = recording_ledger(recording)->samples_refused,
+		.samples_refused = ledger->samples_refused,
 		.most_interval = p->sample_interval,
 		.culled = *recording_culled_totals(recording),
-		.produced = recording_ledger(recording)->produced,
+		.produced = ledger->produced,
+		.lost = ledger->lost + ledger->missed,
 		.figures = *recording_figures(recording),
 		.figures_most = *recording_figures_most(recording),
 		.allocator = *recording_allocator(recording),

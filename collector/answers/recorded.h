@@ -31,8 +31,8 @@ struct recorded {
 	bool flight;			  /* a flight recorder: sums are of what its window left */
 	const struct mark_info *delivery; /* the last time that it sent its window; NULL: never */
 	struct completeness completeness;
-	struct err_text reason; /* why its account does not add up */
-	uint64_t produced;	/* events */
+	struct err_text reason;	 /* why its account does not add up */
+	uint64_t produced, lost; /* events; lost: or missed by the collector */
 	/* The process as the kernel counted it, and what its allocator said of itself. */
 	bool has_figures, has_allocator;
 	struct figures_info figures, figures_most;

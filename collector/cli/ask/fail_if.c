@@ -9,9 +9,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/nearest.h"
-#include "collector/columns/row_block.h"
-#include "collector/recording/info.h"
-#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
@@ -109,7 +106,6 @@ int fail_if_check(const struct command_call *call, fail_if_filler *fill)
 
 static int fail_if_ask(struct question *q, struct totals *t, struct err_text *err)
 {
-	const struct ledger_info *ledger = recording_ledger(q->recording);
 	int r = query_report(q->view, &q->filter, &t->report, err);
 
 	if (!r)
@@ -117,7 +113,7 @@ static int fail_if_ask(struct question *q, struct totals *t, struct err_text *er
 	if (!r)
 		r = query_groups(q->view, &q->filter, GROUP_BY_SITE, q->value, q->at_ns, &t->value,
 				 err);
-	t->lost = ledger->lost + ledger->missed;
+	t->lost = q->recorded.lost;
 	return r;
 }
 

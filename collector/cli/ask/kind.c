@@ -31,7 +31,6 @@ static int kind_print_json(struct question *q)
 	const struct answer_context context = {
 		.start_wall_ns = q->recorded.process.start_wall_ns,
 		.count = q->options->count,
-		.view = q->view,
 		.asked = q,
 	};
 	cleanup(buf_done) struct buf out = {0};

@@ -120,9 +120,7 @@ static const struct option leaks_table[] = {
 	OPTION_TEXT(struct question_options, young, "recent", "TIME",
 		    "blocks younger than this are recent (a hundredth of the recording)"),
 	OPTION_FAIL_IF,
-	SYMBOL_OPTIONS(struct question_options, symbols),
-	OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",
-		    "functions that only pass allocations on, beside the ones that are known"),
+	OPTIONS_OF_NAMES,
 	{0},
 };
 

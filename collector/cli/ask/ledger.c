@@ -16,9 +16,7 @@
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
 #include "collector/recording/completeness.h"
-#include "collector/recording/info.h"
 #include "collector/recording/recording.h"
-#include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
 #define ROWS_SHOWN 20

@@ -8,7 +8,6 @@
 #include "base/parse.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/account.h"
-#include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 

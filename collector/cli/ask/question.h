@@ -44,6 +44,12 @@ extern const struct option filter_table[];   /* every filter */
 	}
 #define VALUE_GROUPS {"What to look at", value_table}, {"Also", question_table}, FILTER_GROUPS
 
+/* Of commands that are about no moment, in place of question_table. */
+#define OPTIONS_OF_NAMES                                                                           \
+	SYMBOL_OPTIONS(struct question_options, symbols),                                          \
+		OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",             \
+			    "functions that only pass allocations on, beside the ones that are "   \
+			    "known")
 #define OPTION_COUNT(things)                                                                       \
 	OPTION_NUMBER(struct question_options, count, "count", "N", things " (10)")
 #define OPTION_BY                                                                                  \

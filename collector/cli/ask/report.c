@@ -223,9 +223,7 @@ static const struct question_kind report_question = {
 static const struct option report_table[] = {
 	OPTION_COUNT("call sites shown"),
 	OPTION_FAIL_IF,
-	SYMBOL_OPTIONS(struct question_options, symbols),
-	OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",
-		    "functions that only pass allocations on, beside the ones that are known"),
+	OPTIONS_OF_NAMES,
 	{0},
 };
 

@@ -5,7 +5,6 @@
 
 #include "collector/answers/account.h"
 #include "collector/answers/results.h"
-#include "collector/columns/row_block.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/routes/base.h"
 #include "collector/http/server/routes.h"

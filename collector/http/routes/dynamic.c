@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/saturated.h"
 #include "proto/columns.h"
-#include "collector/columns/row_block.h"
 #include "collector/formats/write/export.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"

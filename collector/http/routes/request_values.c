@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "collector/columns/row_block.h"
 #include "collector/http/server/sources.h"
 
 #include "base/ban.h"
