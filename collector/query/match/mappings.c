@@ -144,12 +144,16 @@ int query_mappings_match(struct view *view, const struct filter *filter,
 			 const struct mappings *mappings, bool **ret_passes, struct err_text *err)
 {
 	cleanup(cleanup_free) bool *list = calloc(mappings->count + 1, sizeof(*list));
+	struct filter alone = *filter;
 	struct matcher matcher;
 	int r;
 
 	if (!list)
 		return err_set(err, -ENOMEM, "out of memory");
-	r = matcher_init(&matcher, view, filter, err);
+	/* However often it was moved, a mapping is one: all of its chain. */
+	if (alone.lifetime == LIFETIME_ONLY_CHAIN_LEAKED)
+		alone.lifetime = LIFETIME_ONLY_LEAKED;
+	r = matcher_init(&matcher, view, &alone, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < mappings->count; i++)
