@@ -556,9 +556,8 @@ struct row_bits *row_bits_new(uint64_t rows)
 
 void filter_init(struct filter *filter)
 {
-	*filter = (struct filter){0};
-#define UNSET(type, member, unset, ...) filter->member = unset;
-	FILTERS(UNSET)
+#define UNSET(type, member, unset, ...) .member = unset,
+	*filter = (struct filter){FILTERS(UNSET)};
 #undef UNSET
 }
 
