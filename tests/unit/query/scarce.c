@@ -95,36 +95,22 @@ static void ask_each(struct question q)
 		fail_msg("%s, %s: no allocation", q.name, q.filter ? q.filter : "no filter");
 }
 
-#define X(name)                                                                                    \
-	{                                                                                          \
-#name, ask_##name                                                                  \
-	}
-static const struct {
-	const char *name;
-	int (*ask)(struct view *view, const struct filter *f, uint64_t *d);
-} questions[] = {
-	X(report),    X(groups),   X(overview),	 X(kinds),	   X(callers),
-	X(tree),      X(timeline), X(series),	 X(custom_series), X(histogram),
-	X(survivors), X(diff),	   X(tree_diff), X(thread_groups), X(allocation_groups),
-	X(unnamed),   X(live),	   X(in_use),	 X(fragmentation), X(events),
-	X(pages),     X(rows),	   X(mappings),
-};
-#undef X
-
 static void all_questions(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++)
-		ask_each((struct question){
-			.of = &recording, .name = questions[i].name, .ask = questions[i].ask});
+	for (size_t i = 0; i < ASK_QUESTIONS; i++)
+		ask_each((struct question){.of = &recording,
+					   .name = ask_questions[i].name,
+					   .ask = ask_questions[i].ask});
 }
 
 static void samples(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i += 2)
-		ask_each((struct question){
-			.of = &sampled, .name = questions[i].name, .ask = questions[i].ask});
+	for (size_t i = 0; i < ASK_QUESTIONS; i += 2)
+		ask_each((struct question){.of = &sampled,
+					   .name = ask_questions[i].name,
+					   .ask = ask_questions[i].ask});
 }
 
 static void all_filters(void **state)
