@@ -49,9 +49,8 @@ static inline void ask_recording_process(const struct process_info *p, uint64_t 
 	ask_digest_text(d, p->origin.note);
 }
 
-static inline void ask_recording_module(const struct recording *r, uint32_t number, uint64_t *d)
+static inline void ask_recording_module(const struct module_info *m, uint64_t *d)
 {
-	const struct module_info *m = recording_module(r, number);
 	const uint64_t numbers[] = {
 		m->number,    m->print,	       m->bias,		  m->start,
 		m->end,	      m->code_address, m->code_size,	  m->code_offset,
@@ -65,9 +64,8 @@ static inline void ask_recording_module(const struct recording *r, uint32_t numb
 	ask_digest_text(d, module_file(m));
 }
 
-static inline void ask_recording_thread(const struct recording *r, uint32_t number, uint64_t *d)
+static inline void ask_recording_thread(const struct thread_info *t, uint64_t *d)
 {
-	const struct thread_info *t = recording_thread(r, number);
 	const uint64_t numbers[] = {t->number,	 t->tid,	 t->started_ns,	   t->ended_ns,
 				    t->produced, t->delivered,	 t->culled,	   t->lost,
 				    t->stored,	 t->incarnation, t->culled_before, t->unarrived,
@@ -83,10 +81,12 @@ static inline void ask_recording_definitions(const struct recording *r, uint64_t
 	ask_recording_process(recording_process(r), d);
 	ask_digest(d, recording_modules(r));
 	for (uint32_t i = 1; i <= recording_modules(r); i++)
-		ask_recording_module(r, i, d);
+		if (recording_module(r, i))
+			ask_recording_module(recording_module(r, i), d);
 	ask_digest(d, recording_threads(r));
 	for (uint32_t i = 1; i <= recording_threads(r); i++)
-		ask_recording_thread(r, i, d);
+		if (recording_thread(r, i))
+			ask_recording_thread(recording_thread(r, i), d);
 	ask_digest(d, recording_nodes(r));
 	for (uint32_t i = 1; i <= recording_nodes(r); i++) {
 		const struct stack_node *n = recording_node(r, i);
@@ -237,7 +237,7 @@ static inline int ask_recording_file(const struct recording *r, uint64_t at_ns, 
 	return 0;
 }
 
-static inline int ask_recording(const struct recording *r, uint64_t at_ns, uint64_t *d)
+static inline int ask_recording(const struct recording *r, uint64_t *d)
 {
 	int e = ask_recording_rows(r, d);
 
@@ -245,7 +245,5 @@ static inline int ask_recording(const struct recording *r, uint64_t at_ns, uint6
 	ask_recording_lists(r, d);
 	ask_recording_culled(r, d);
 	ask_recording_account(r, d);
-	if (!e)
-		e = ask_recording_file(r, at_ns, d);
-	return e ? e : ask_recording_file(r, NO_TIME, d);
+	return e;
 }

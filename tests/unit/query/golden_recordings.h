@@ -330,7 +330,7 @@ static inline void golden_block(struct builder *b, uint64_t time, uint64_t *live
 	builder_event(b, &e);
 }
 
-static inline void golden_named(struct builder *b, uint64_t seed)
+static inline void golden_named(struct builder *b, uint64_t seed, unsigned events)
 {
 	struct stack_node nodes[TEST_NODES];
 	uint64_t live[TEST_LIVE], time = 100, random = seed;
@@ -340,7 +340,7 @@ static inline void golden_named(struct builder *b, uint64_t seed)
 	test_nodes(nodes, &random);
 	test_first_batch(b, nodes, TEST_NODES, "/usr/lib/libfirst.so.2", 0x5000, false);
 	golden_send_names(b, &random);
-	for (unsigned i = 0; i < GOLDEN_EVENTS; i++) {
+	for (unsigned i = 0; i < events; i++) {
 		/* Now and then many at a moment; readings lie far apart from calls and near. */
 		time += test_random(&random) % 10 ? test_random(&random) % 3
 						  : test_random(&random) % 40000000;
@@ -377,7 +377,7 @@ static inline void golden_law(struct builder *b, const struct thinning *law)
 	builder_close(b, b->last_ns);
 }
 
-static inline void golden_thinned(struct builder *b, uint64_t seed)
+static inline void golden_thinned(struct builder *b, uint64_t seed, unsigned blocks)
 {
 	static const struct thinning laws[] = {
 		{.seed = 9, .level = 2, .cut = 7},
@@ -395,7 +395,7 @@ static inline void golden_thinned(struct builder *b, uint64_t seed)
 		struct thinning law = laws[i];
 
 		/* Ages do not overlap: the program's times and addresses begin anew. */
-		for (unsigned k = 0; k < 60; k++)
+		for (unsigned k = 0; k < blocks; k++)
 			builder_event(b, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
 							 .thread = 1 + k % 3,
 							 .time_ns = 1000 * i + 10 * k + 1,
@@ -404,7 +404,7 @@ static inline void golden_thinned(struct builder *b, uint64_t seed)
 							 .weight = seed % 2 ? 4096 : 0,
 							 .stack = 1 + k % TEST_NODES});
 		golden_law(b, &law);
-		for (unsigned k = 0; k < 30; k++)
+		for (unsigned k = 0; k < blocks / 2; k++)
 			builder_free(b, 1000 * i + 700 + 10 * k, 1 + k % 3,
 				     0x10000 * (i + 1) + 160 * k);
 	}
