@@ -127,6 +127,50 @@ static void test_times(void **state)
 	refused("alive_at", "5 parsecs", "takes a time");
 }
 
+/* From which number on it is a time since the epoch, and from which in milliseconds. */
+static void test_epoch_begins(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t from_ns, to_ns; /* of a program that began in 1970 */
+		bool before;		 /* of one of 2023 */
+	} cases[] = {
+		{"999999999", 999999999000000000, 999999999000000000, false},
+		{"1000000000", 1000000000000000000, 1000000000999999999, true},
+		{"99999999999", NO_TIME - 1, NO_TIME - 1, false},
+		{"100000000000", 100000000000000000, 100000000000999999, true},
+		{"999999999.0", 999999999000000000, 999999999000000000, false},
+		{"1000000000.0", 1000000000000000000, 1000000000000000000, true},
+		{"99999999999.0", NO_TIME - 1, NO_TIME - 1, false},
+		{"100000000000.0", 100000000000000000, 100000000000000000, true},
+	};
+	const struct test_recording of_2023 = t;
+	Heapcast__Process process = HEAPCAST__PROCESS__INIT;
+	struct builder b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(set("to", cases[i].text).before_start, cases[i].before);
+		assert_int_equal(set("alive_at", cases[i].text).before_start, cases[i].before);
+		assert_false(set("from", cases[i].text).before_start);
+	}
+	builder_init(&b, 2);
+	b.process = &process;
+	builder_malloc(&b, 1, 1, 0x1000, 32);
+	builder_end(&b, 0);
+	test_open(&t, &b);
+	builder_done(&b);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint64_t to_ns = set("to", cases[i].text).to_ns;
+
+		assert_true(set("from", cases[i].text).from_ns == cases[i].from_ns);
+		/* Through floating point. */
+		assert_in_range(to_ns - cases[i].to_ns + 256, 0, 512);
+	}
+	test_close(&t);
+	t = of_2023;
+}
+
 static uint64_t matched(const struct filter *f)
 {
 	struct report report;
@@ -356,6 +400,7 @@ static void test_set_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_epoch_begins),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_before_the_start),
 		cmocka_unit_test(test_numbers),
