@@ -6,5 +6,5 @@ heapcast_unit_tests(query heapcast_query heapcast_store heapcast_symbols heapcas
 # With HEAPCAST_TEST_FULL thousands of programs, each received by stores that are killed.
 set_tests_properties(unit.query.oracle unit.query.answers unit.query.answers_groups PROPERTIES TIMEOUT 1500)
 foreach(test golden golden_damage golden_large)
-	target_compile_definitions(unit.query.${test} PRIVATE GOLDEN="${CMAKE_SOURCE_DIR}/tests/golden")
+	target_compile_definitions(unit.query.${test} PRIVATE EXPECT="${CMAKE_CURRENT_SOURCE_DIR}/query" BOARDS="${CMAKE_SOURCE_DIR}/tests/golden/boards")
 endforeach()

@@ -1,8 +1,8 @@
 /*
  * Every answer as it was: of recordings with a bit of everything, each question with filters whose
  * bounds are those of rows, and what the recording itself holds, add up to the numbers in
- * tests/golden/answers/expect. That these are right is what the other tests say; here nothing
- * changes unseen (golden_table.h).
+ * golden.expect. That these are right is what the other tests say; here nothing changes unseen
+ * (golden_table.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +97,7 @@ static void open_board(struct golden *g, unsigned number)
 	static const char *const boards[] = {"amd64", "armhf", "mips64"};
 	char path[512];
 
-	snprintf(path, sizeof(path), "%s/boards/%s", GOLDEN, boards[number]);
+	snprintf(path, sizeof(path), "%s/%s", BOARDS, boards[number]);
 	open_file(g, path);
 }
 
@@ -294,5 +294,5 @@ static void test_answers(void **state)
 
 int main(int argc, char **argv)
 {
-	return golden_main(argc, argv, GOLDEN "/answers/expect", test_answers);
+	return golden_main(argc, argv, EXPECT "/golden.expect", test_answers);
 }

@@ -2,7 +2,7 @@
  * What is made of damaged bytes, one after the other changed though a right checksum vouches for
  * them: which are refused, and what the others mean. Messages of agents, the state of a recording,
  * blocks of rows, sums of all rows, the index of usage over time. All of it adds up to the numbers
- * in tests/golden/damage/expect (golden_table.h).
+ * in golden_damage.expect (golden_table.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -386,5 +386,5 @@ static void test_damage(void **state)
 
 int main(int argc, char **argv)
 {
-	return golden_main(argc, argv, GOLDEN "/damage/expect", test_damage);
+	return golden_main(argc, argv, EXPECT "/golden_damage.expect", test_damage);
 }

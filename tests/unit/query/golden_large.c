@@ -1,7 +1,7 @@
 /*
  * Every answer as it was (see golden.c), of recordings with several blocks of rows, whose blocks
  * end long after theirs were packed: as a file by itself, and as a stream of the store, whose
- * writer was parked on the way. Both give the same. The numbers are in tests/golden/large/expect.
+ * writer was parked on the way. Both give the same. The numbers are in golden_large.expect.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -208,5 +208,5 @@ static void test_large(void **state)
 
 int main(int argc, char **argv)
 {
-	return golden_main(argc, argv, GOLDEN "/large/expect", test_large);
+	return golden_main(argc, argv, EXPECT "/golden_large.expect", test_large);
 }

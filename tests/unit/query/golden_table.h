@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Numbers that stay as they are: lines of a name and a number in tests/golden/NAME/expect, which a
- * test goes through in their order, or writes anew.
+ * Numbers that stay as they are: lines of a name and a number in TEST.expect, which a test goes
+ * through in their order, or writes anew.
  *
  *	unit.query.golden --update	writes the numbers as they are now
  *	unit.query.golden --show LINE	shows all that this line's number is made of (ask_digest.h):
