@@ -21,9 +21,9 @@
 static struct {
 	enum value value;
 	uint64_t at_ns;
-	uint32_t buckets;
+	uint32_t buckets, at_once;
 	bool leaked_only, blocks;
-} ask_about = {.value = VALUE_ALLOCATED, .at_ns = ASK_MIDDLE, .buckets = 7};
+} ask_about = {.value = VALUE_ALLOCATED, .at_ns = ASK_MIDDLE, .buckets = 7, .at_once = 50};
 
 static inline int ask_report(struct view *view, const struct filter *f, uint64_t *d)
 {
@@ -409,7 +409,7 @@ static inline int ask_events(struct view *view, const struct filter *f, uint64_t
 {
 	struct query_events *events;
 	struct block_event e;
-	int r = query_events_new(view, f, 50, &events, NULL);
+	int r = query_events_new(view, f, ask_about.at_once, &events, NULL);
 
 	if (r)
 		return r;
