@@ -158,12 +158,13 @@ static struct composed_thread *count_thread(struct composer *c, uint32_t number)
 
 static void count_event(struct composer *c, const struct event *e)
 {
+	enum event_class class = event_traits[e->kind].class;
 	Heapcast__Ledger *l = &c->ledger;
 
 	l->delivered++;
-	if (event_traits[e->kind].class == EVENT_CLASS_FREE) {
+	if (class == EVENT_CLASS_FREE) {
 		l->delivered_frees++;
-	} else {
+	} else if (class != EVENT_CLASS_CALL) {
 		l->delivered_allocations++;
 		l->delivered_bytes += e->size;
 	}
