@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -15,6 +17,7 @@
 #include "collector/recording/scan.h"
 #include "collector/recording/stream_id.h"
 #include "collector/recording/stream_position.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 
@@ -206,10 +209,126 @@ static void by_size(void **state)
 	assert_int_equal(removed_first, 1);
 }
 
+static char *folder_of(uint8_t name)
+{
+	struct stream_id id = id_of(name);
+	char text[STREAM_ID_TEXT], *path;
+
+	assert_true(asprintf(&path, "%s/store/streams/%s", temporary_folder,
+			     stream_id_format(text, &id)) > 0);
+	return path;
+}
+
+/* Of the folder and the two levels in it, which is all that there is. */
+static uint64_t blocks_of(const char *path)
+{
+	uint64_t bytes = 0;
+	char inside[512];
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir = opendir(path);
+
+	assert_int_equal(lstat(path, &st), 0);
+	bytes = (uint64_t)st.st_blocks * 512;
+	while (dir && (entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		snprintf(inside, sizeof(inside), "%s/%s", path, entry->d_name);
+		bytes += blocks_of(inside);
+	}
+	if (dir)
+		closedir(dir);
+	return bytes;
+}
+
+/* As much as all take is not too much; a byte less is. The oldest goes, and one is enough. */
+static void to_the_byte(void **state)
+{
+	uint64_t all = 0, oldest = 0;
+
+	(void)state;
+	for (uint8_t i = 4; i < 4 + STREAMS; i++) {
+		char *folder = folder_of(i);
+
+		stream_writer_close(put_stream(i, 10 - i));
+		oldest = i == 4 ? blocks_of(folder) : oldest;
+		all += blocks_of(folder);
+		free(folder);
+	}
+	assert_int_equal(store_retain(store, 0, all, on_removed, NULL, NULL), 0);
+	assert_int_equal(removed_count, 0);
+	assert_int_equal(store_retain(store, 0, all - 1, on_removed, NULL, NULL), 0);
+	assert_int_equal(removed_count, 1);
+	assert_int_equal(removed_first, 4);
+	assert_int_equal(removed_bytes, oldest);
+	assert_int_equal(store_retain(store, 0, all - oldest, on_removed, NULL, NULL), 0);
+	assert_int_equal(removed_count, 1);
+	assert_int_equal(store_retain(store, 0, 0, on_removed, NULL, NULL), 0);
+	assert_int_equal(removed_count, 1);
+}
+
+static void set_age(uint8_t name, time_t seconds)
+{
+	struct timespec times[2] = {{.tv_sec = time(NULL) - seconds}};
+	char path[256];
+
+	times[1] = times[0];
+	path_of(path, name);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* An hour without an end is an end; a clock that went back is no age. */
+static void to_the_hour(void **state)
+{
+	(void)state;
+	stream_writer_close(put_stream(UNENDED, 0));
+	stream_writer_close(put_stream(1, 0));
+	set_age(1, -3600);
+	set_age(UNENDED, 3590);
+	assert_int_equal(store_retain(store, 1, 0, on_removed, NULL, NULL), 0);
+	assert_true(there(UNENDED) && there(1));
+	set_age(UNENDED, 3602);
+	assert_int_equal(store_retain(store, 4000000000000, 0, on_removed, NULL, NULL), 0);
+	assert_true(there(UNENDED) && there(1));
+	assert_int_equal(store_retain(store, 3500000000000, 0, on_removed, NULL, NULL), 0);
+	assert_true(!there(UNENDED) && there(1));
+	assert_int_equal(removed_count, 1);
+}
+
+/* What a run left that was killed goes; a folder without a recording stays, and what it takes
+ * counts as nothing. */
+static void leftovers(void **state)
+{
+	char path[256], *folder = folder_of(9);
+	unsigned open_before;
+
+	(void)state;
+	stream_writer_close(put_stream(1, 1));
+	assert_int_equal(mkdir(folder, 0700), 0);
+	snprintf(path, sizeof(path), "%s/store/streams/removed-x", temporary_folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path + strlen(path), 8, "/file");
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	open_before = descriptors_open();
+	assert_int_equal(store_retain(store, 2 * HOUR_NS, 0, on_removed, NULL, NULL), 0);
+	assert_int_equal(descriptors_open(), open_before);
+	*strrchr(path, '/') = 0;
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(access(folder, F_OK), 0);
+	assert_true(there(1));
+	assert_int_equal(store_retain(store, HOUR_NS / 2, 0, on_removed, NULL, NULL), 0);
+	assert_false(there(1));
+	assert_int_equal(descriptors_open(), open_before);
+	assert_int_equal(access(folder, F_OK), 0);
+	free(folder);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {TEST(by_age), TEST(without_an_end), TEST(by_size)};
+	const struct CMUnitTest tests[] = {TEST(by_age),      TEST(without_an_end),
+					   TEST(by_size),     TEST(to_the_byte),
+					   TEST(to_the_hour), TEST(leftovers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
