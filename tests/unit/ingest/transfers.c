@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/crc32.h"
-#include "tests/unit/ingest/support/peers.h"
 #include "tests/unit/ingest/support/still.h"
 
 #define AGENTS 2
@@ -41,15 +40,8 @@ static int take_file(void *context, const struct ingest_file *file, const char *
 /* An agent dials in and greets. */
 static void join(unsigned i)
 {
-	const struct timeval moment = {.tv_usec = 20000};
-
-	agent_begin(&agent[i], NULL);
-	close(agent[i].listener);
-	agent[i].id[0] = (uint8_t)(i + 1);
-	agent[i].b.id[0] = (uint8_t)(i + 1);
-	agent[i].dial = ingest_port(ingest);
-	assert_true(agent_dial(&agent[i], NULL));
-	setsockopt(agent[i].fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment));
+	guest_dial(&agent[i], (uint8_t)(i + 1));
+	agent[i].b.id[0] = (uint8_t)(i + 1); /* a stream of its own */
 	agent_greet(&agent[i], agent[i].fd, 1);
 	for (unsigned turns = 0; turns < 2000 && ingest->open_count <= i; turns++)
 		uv_run(&loop, UV_RUN_ONCE);
@@ -71,8 +63,7 @@ static void begin(unsigned agents)
 static void end(unsigned agents)
 {
 	for (unsigned i = 0; i < agents; i++) {
-		agent_leave(&agent[i]);
-		agent_done(&agent[i]);
+		guest_done(&agent[i]);
 	}
 	still_end();
 }
@@ -406,12 +397,6 @@ static void pieces_of_nobody(void **state)
 	end(2);
 }
 
-static void turn_until_told(void)
-{
-	for (unsigned i = 0; i < 2000 && !told[0]; i++)
-		uv_run(&loop, UV_RUN_ONCE);
-}
-
 static void whole_files(void **state)
 {
 	(void)state;
@@ -426,7 +411,7 @@ static void whole_files(void **state)
 		assert_int_equal(send_piece(0, 2 * PIECE, 100, NULL), 0);
 		assert_true(ingest->files.transfers->working);
 		assert_int_equal(send_piece(0, 0, 5, NULL), 0); /* too late: not looked at */
-		turn_until_told();
+		turn();
 		check_told(i ? "file: Key was rejected by service\n" : "file: a remark\n");
 		assert_int_equal(ingest->files.bytes, i ? 4 * GIB - sizeof(content) : 4 * GIB);
 		assert_int_equal(ingest_files(ingest), 0);

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
+#include "tests/unit/ingest/support/peers.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/temporary.h"
 
@@ -32,9 +33,18 @@ static void still_on_event(void *context, const struct ingest_event *e)
 	size_t used = strlen(told);
 
 	(void)context;
-	snprintf(told + used, sizeof(told) - used, "%s%s%s%s%s\n", kinds[e->kind],
-		 e->address ? " " : "", e->address ? e->address : "", e->text ? ": " : "",
-		 e->text ? e->text : "");
+	used += (size_t)snprintf(told + used, sizeof(told) - used, "%s%s%s%s%s", kinds[e->kind],
+				 e->address ? " " : "", e->address ? e->address : "",
+				 e->text ? ": " : "", e->text ? e->text : "");
+	if (e->kind == INGEST_CONNECTED)
+		used += (size_t)snprintf(told + used, sizeof(told) - used, " %s %s%s", e->host,
+					 e->version, e->key);
+	if (e->stream && e->executable)
+		used += (size_t)snprintf(
+			told + used, sizeof(told) - used, " %02x %s %u: %llu events, %llu bytes%s",
+			e->stream->bytes[0], e->executable, e->pid, (unsigned long long)e->events,
+			(unsigned long long)e->bytes, e->complete ? ", all" : "");
+	snprintf(told + used, sizeof(told) - used, "\n");
 }
 
 /* What was told since is this. */
@@ -71,4 +81,30 @@ static void still_end(void)
 	assert_int_equal(uv_loop_close(&loop), 0);
 	store_close(store);
 	assert_int_equal(descriptors_open(), still_opened);
+}
+
+/* An agent that the test plays: it dials in. Its id begins with `name`. */
+static inline void guest_dial(struct agent *a, uint8_t name)
+{
+	const struct timeval moment = {.tv_usec = 20000};
+
+	agent_begin(a, NULL);
+	close(a->listener);
+	a->id[0] = name;
+	a->dial = ingest_port(ingest);
+	assert_true(agent_dial(a, NULL));
+	setsockopt(a->fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment));
+}
+
+/* Turns the loop until something is told, or a while has passed. */
+static inline void turn(void)
+{
+	for (unsigned i = 0; i < 3000 && !told[0]; i++)
+		uv_run(&loop, UV_RUN_ONCE);
+}
+
+static inline void guest_done(struct agent *a)
+{
+	agent_leave(a);
+	agent_done(a);
 }
