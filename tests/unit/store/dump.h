@@ -57,14 +57,16 @@ static inline void dump_value(FILE *out, const char *path, const ProtobufCMessag
 			      const ProtobufCFieldDescriptor *field, const void *value)
 {
 	const ProtobufCBinaryData *bytes = value;
-	const ProtobufCMessage *message = *(ProtobufCMessage *const *)value;
-	const char *text = *(char *const *)value;
 	uint64_t number = 0;
 
 	if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
+		const ProtobufCMessage *message = *(ProtobufCMessage *const *)value;
+
 		if (message)
 			dump_message(out, path, message);
 	} else if (field->type == PROTOBUF_C_TYPE_STRING) {
+		const char *text = *(char *const *)value;
+
 		if (*text) {
 			fputs(path, out);
 			dump_bytes(out, (const uint8_t *)text, strlen(text));
