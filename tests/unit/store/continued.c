@@ -20,6 +20,7 @@
 #include "collector/catalogue/writer.h"
 #include "collector/recording/recording.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/first_descriptor.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 
@@ -57,11 +58,13 @@ static int begin(void **state)
 	memcpy(id.bytes, b.id, sizeof(id.bytes));
 	recording = stream_recording_path(store, &id);
 	folder = stream_folder_path(store, &id);
+	first_descriptor_free();
 	return 0;
 }
 
 static int end(void **state)
 {
+	first_descriptor_take();
 	store_close(store);
 	builder_done(&b);
 	free(recording);

@@ -19,6 +19,7 @@
 #include "collector/catalogue/writer.h"
 #include "proto/message.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/first_descriptor.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 
@@ -55,6 +56,7 @@ static int begin(void **state)
 		builder_close(&b, 100 * i + 50);
 	}
 	builder_end(&b, 0);
+	first_descriptor_free();
 	open_writer();
 	return 0;
 }
@@ -62,6 +64,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	stream_writer_close(writer);
+	first_descriptor_take();
 	store_close(store);
 	free(path);
 	free(folder);
