@@ -221,7 +221,6 @@ int pairing_talk_begin(struct pairing_talk *t, struct err_text *err)
 {
 	int r = derive(t, err);
 
-	t->draft.folder = -1;
 	if (!r)
 		pairing_talk_say(t, HEAPCAST__PAIRING_STEP__PAIRING_HELLO, NULL);
 	return r;
@@ -259,8 +258,7 @@ int pairing_talk_write(struct pairing_talk *t)
 
 void pairing_talk_done(struct pairing_talk *t)
 {
-	if (t->session)
-		pair_draft_close(&t->draft);
+	pair_draft_close(&t->draft);
 	secret_clear(&t->secret);
 	explicit_bzero(t->key, sizeof(t->key));
 }

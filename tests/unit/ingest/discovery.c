@@ -4,14 +4,12 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <net/if.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 
 #include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
 #include "proto/discovery.h"
 #include "tests/unit/ingest/support/peers.h"
+#include "tests/unit/own_network.h"
 #include "tests/unit/temporary.h"
 
 static bool own_network;
@@ -146,21 +144,6 @@ static void port_in_use(void **state)
 	message_reader_free(a.messages);
 }
 
-static bool enter_own_network(void)
-{
-	struct ifreq lo = {.ifr_name = "lo"};
-	bool up;
-	int fd;
-
-	if (unshare(CLONE_NEWNET) < 0)
-		return false;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	lo.ifr_flags = IFF_UP | IFF_RUNNING;
-	up = !ioctl(fd, SIOCSIFFLAGS, &lo);
-	close(fd);
-	return up;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,7 +152,7 @@ int main(void)
 		TEST_IN_FOLDER(port_in_use),
 	};
 
-	own_network = enter_own_network();
+	own_network = own_network_enter();
 	if (!own_network)
 		printf("no network namespace of our own (not root?): the test of broadcasts is "
 		       "skipped\n");

@@ -1,0 +1,1 @@
+heapcast_unit_tests(pairing heapcast_pairing)
