@@ -87,6 +87,18 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+/* Takes a TCP port of all addresses, as another program does; also one that was left just now. */
+static int take_port(uint16_t port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
 /* ---- the other side ---- */
 
 struct peer {
@@ -449,7 +461,6 @@ static void time_ends_it(void **state)
 
 static void what_is_not_there_is_told(void **state)
 {
-	struct sockaddr_in taken = {.sin_family = AF_INET, .sin_port = htons(PAIRING_PORT)};
 	struct sockaddr_in udp = {.sin_family = AF_INET, .sin_port = htons(DISCOVERY_UDP_PORT)};
 	struct err_text err = {{0}};
 	int fd[2];
@@ -466,9 +477,7 @@ static void what_is_not_there_is_told(void **state)
 	assert_string_equal(told, "");
 	/* The port is taken: beacons are enough, unless it was asked for. */
 	options_init(false);
-	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(fd[0], (struct sockaddr *)&taken, sizeof(taken)), 0);
-	assert_int_equal(listen(fd[0], 1), 0);
+	fd[0] = take_port(PAIRING_PORT);
 	stop_at = 1;
 	assert_int_equal(pairing_run(&options, &err), 0);
 	assert_string_equal(told,
@@ -494,9 +503,7 @@ static void what_is_not_there_is_told(void **state)
 	assert_int_equal(pairing_run(&options, &err), 0);
 	assert_string_equal(told, "");
 	/* Neither of the two. */
-	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(fd[0], (struct sockaddr *)&taken, sizeof(taken)), 0);
-	assert_int_equal(listen(fd[0], 1), 0);
+	fd[0] = take_port(PAIRING_PORT);
 	options_init(false);
 	assert_int_equal(pairing_run(&options, &err), -EADDRINUSE);
 	assert_int_equal(descriptors_open(), descriptors);
