@@ -1,1 +1,5 @@
-heapcast_unit_tests(secure heapcast_secure)
+set(needs_openssl)
+if(NOT HEAPCAST_TLS)
+	set(needs_openssl EXCEPT words)
+endif()
+heapcast_unit_tests(secure heapcast_secure ${needs_openssl})

@@ -191,6 +191,94 @@ static void proofs_are_compared(void **state)
 		assert_int_equal(((const uint8_t *)&s)[i], 0);
 }
 
+/* Each byte at each end of a line: blanks go, digits count, and all else is told. */
+static void characters_are_judged(void **state)
+{
+	char text[40];
+	struct secret s;
+
+	(void)state;
+	for (unsigned c = 1; c < 256; c++) {
+		const char *at = strchr("0123456789abcdefABCDEF", (int)c);
+		unsigned value = at ? (unsigned)(at - "0123456789abcdefABCDEF") : 0;
+		bool blank = strchr(" \t\r\n", (int)c);
+
+		memset(text, '1', 33);
+		text[32] = text[33] = '\0';
+		text[0] = (char)c;
+		value = value > 15 ? value - 6 : value;
+		if (at) {
+			assert_int_equal(secret_read(file(text, 0600), &s, NULL), 0);
+			assert_int_equal(s.key[0], value << 4 | 1);
+			text[1] = (char)c;
+			text[0] = '1';
+			assert_int_equal(secret_read(file(text, 0600), &s, NULL), 0);
+			assert_int_equal(s.key[0], 0x10 | value);
+		} else {
+			assert_true(secret_read(file(text, 0600), &s, NULL) < 0);
+			memmove(text + 1, text, 32);
+			text[1] = '1';
+			assert_int_equal(secret_read(file(text, 0600), &s, NULL),
+					 blank ? 0 : -EINVAL);
+			text[0] = '1';
+			text[32] = (char)c;
+			assert_int_equal(secret_read(file(text, 0600), &s, NULL),
+					 blank ? 0 : -EINVAL);
+		}
+	}
+}
+
+static void bounds_are_exact(void **state)
+{
+	static char large[16384 + 2];
+	char text[SECRET_NAME_MAX + 200], purpose[64];
+	uint8_t key[SECRET_KEY_MAX + 1] = {1}, mac[SECRET_MAC_SIZE];
+	struct secret s, made;
+	int fd;
+
+	(void)state;
+	for (size_t length = 0; length <= SECRET_KEY_MAX + 1; length++) {
+		bool good = length >= 16 && length <= 64;
+
+		assert_int_equal(secret_make(key, length, "x", &s), good ? 0 : -EINVAL);
+		if (good)
+			assert_int_equal(s.key_length, length);
+	}
+	for (size_t length = SECRET_NAME_MAX - 1; length <= SECRET_NAME_MAX; length++) {
+		memset(text, 'n', length);
+		snprintf(text + length, sizeof(text) - length, ":" HEX32);
+		if (length < SECRET_NAME_MAX) {
+			assert_int_equal(secret_read(file(text, 0600), &s, NULL), 0);
+			assert_int_equal(strlen(s.name), SECRET_NAME_MAX - 1);
+		} else {
+			refused(file(text, 0600), -EINVAL, "is 1 to 63 characters");
+		}
+	}
+	assert_int_equal(secret_read(file("x:" HEX32, 0600), &s, NULL), 0);
+	assert_int_equal(secret_make(s.key, 32, "x", &made), 0);
+	assert_memory_equal(s.id, made.id,
+			    SECRET_ID_SIZE); /* the key that is made is the one read */
+	assert_string_equal(made.name, "x");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(secret_read_fd(fd, path, &made, NULL), 0);
+	assert_memory_equal(&s, &made, sizeof(s));
+	close(fd);
+	memset(purpose, 'p', sizeof(purpose));
+	purpose[55] = '\0'; /* behind "heapcast " 64 */
+	assert_int_equal(secret_mac(&s, purpose, "", 0, mac), -EINVAL);
+	purpose[54] = '\0';
+	assert_int_equal(secret_mac(&s, purpose, "", 0, mac), 0);
+	memset(large, '\n', 16384);
+	memcpy(large, HEX32, 64);
+	assert_int_equal(secret_read(file(large, 0600), &s, NULL), 0);
+	large[16384] = '\n';
+	refused(file(large, 0600), -EFBIG, "16385 bytes");
+	refused("/proc/self/status", -EPERM, "mode 0444");
+	for (unsigned bit = 0; bit < 9; bit++)
+		assert_int_equal(secret_read(file(HEX32, 0400 | 1u << bit), &s, NULL),
+				 bit < 6 ? -EPERM : 0);
+}
+
 /* Built without OpenSSL: a good key is refused with a reason. */
 static int without(void)
 {
@@ -218,6 +306,8 @@ int main(void)
 		TEST_IN_FOLDER(what_is_no_file_is_refused),
 		TEST_IN_FOLDER(proofs_are_those_of_others),
 		TEST_IN_FOLDER(proofs_are_compared),
+		TEST_IN_FOLDER(characters_are_judged),
+		TEST_IN_FOLDER(bounds_are_exact),
 	};
 	int r = without();
 
