@@ -1,0 +1,1 @@
+heapcast_unit_tests(discovery heapcast_discovery)
