@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -243,6 +244,180 @@ static void test_environment(void **state)
 	assert_int_equal(sources.of[5], OPTION_ARGUMENT);
 }
 
+/* ---- --help ---- */
+
+static void print_texts(void)
+{
+	options_print_wrapped("one", 4, 4);
+	options_print_wrapped("", 4, 4);
+	options_print_wrapped("a  b", 10, 4);
+	options_print_wrapped(
+		"123456789 123456789 123456789 123456789 123456789 123456789 123456789 "
+		"123456789 ",
+		0, 4);
+	options_print_wrapped(
+		"123456789 123456789 123456789 123456789 123456789 123456789 123456789 "
+		"12345 7890 x",
+		4, 4);
+	options_print_wrapped(
+		"123456789 123456789 123456789 123456789 123456789 123456789 123456789 "
+		"12345 789 x",
+		0, 0);
+}
+
+static void print_help(void)
+{
+	options_print_help(&set);
+}
+
+static char *filled(const void *context, const char *text)
+{
+	return strcmp(text, context) ? NULL : strdup("in other words");
+}
+
+/* What `print` prints, captured. */
+static void expect_printed(void (*print)(void), const char *expected)
+{
+	char got[4000];
+	FILE *to = tmpfile(), *usual = stdout;
+
+	assert_non_null(to);
+	stdout = to;
+	print();
+	stdout = usual;
+	rewind(to);
+	got[fread(got, 1, sizeof(got) - 1, to)] = '\0';
+	fclose(to);
+	assert_string_equal(got, expected);
+}
+
+static void test_help(void **state)
+{
+	(void)state;
+	expect_printed(print_texts,
+		       "one\n"
+		       "\n"
+		       " a b\n"
+		       "123456789 123456789 123456789 123456789 123456789 123456789 123456789 "
+		       "123456789\n"
+		       "123456789 123456789 123456789 123456789 123456789 123456789 123456789 "
+		       "12345\n    7890 x\n"
+		       "123456789 123456789 123456789 123456789 123456789 123456789 123456789 "
+		       "12345 789\nx\n");
+	expect_printed(print_help, "\nOptions:\n"
+				   "  -q, --quiet               say nothing\n"
+				   "  -o, --output FILE         write there\n"
+				   "      --count N             so many\n"
+				   "      --memory-limit SIZE   at most\n"
+				   "      --wait TIME           so long\n"
+				   "      --key FILE            a key\n"
+				   "\nMore:\n"
+				   "      --size-min SIZE       larger ones\n"
+				   "      --size-max SIZE       smaller ones\n"
+				   "      --count N             the same again\n"
+				   "      --policy block|thin   how\n"
+				   "      --stacks yes|no       with stacks\n"
+				   "      --even                an own kind\n");
+	set.marks = SECOND;
+	set.filled = filled;
+	set.context = "an own kind";
+	expect_printed(print_help, "\nOptions:\n\nMore:\n"
+				   "      --stacks yes|no       with stacks\n"
+				   "      --even                in other words\n");
+	set.marks = 0;
+	set.filled = NULL;
+}
+
+/* ---- names ---- */
+
+static const char *elsewhere(const struct option_set *all, const char *name, size_t length)
+{
+	assert_ptr_equal(all, &set);
+	return length == 4 && !memcmp(name, "away", 4) ? "collector go" : NULL;
+}
+
+static void test_names(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t size;
+		const char *expected;
+	} variables[] = {
+		{"key", 64, "HEAPCAST_KEY"}, {"size-min", 64, "HEAPCAST_SIZE_MIN"},
+		{"", 64, "HEAPCAST_"},	     {"key", 13, "HEAPCAST_KEY"},
+		{"key", 12, "HEAPCAST_KE"},  {"a1-Z", 64, "HEAPCAST_A1_Z"},
+	};
+	char out[65];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		memset(out, '#', sizeof(out));
+		options_variable(variables[i].name, out, variables[i].size);
+		assert_string_equal(out, variables[i].expected);
+		assert_int_equal(out[strlen(out) + 1], '#');
+	}
+	for (int i = 0; i < 12; i++) {
+		const struct option *o = options_at(&set, (size_t)i);
+
+		assert_ptr_equal(o, i < 6 ? &first_table[i] : &second_table[i - 6]);
+		/* The second --count is never found. */
+		assert_int_equal(options_find(&set, o->name, strlen(o->name)), i == 8 ? 2 : i);
+		assert_int_equal(options_find(&set, o->name, strlen(o->name) - 1), -2);
+	}
+	assert_null(options_at(&set, 12));
+	assert_int_equal(options_find(&set, "at-most", 7), 3);
+	assert_int_equal(options_find(&set, "at-mos", 6), -2);
+	assert_string_equal(options_old_name(&set, "memory-limit"), "at-most");
+	assert_null(options_old_name(&set, "count"));
+	set.elsewhere = elsewhere;
+	expect_error("--away=x", "--away is an option of `collector go` only");
+	expect_error("--awax", "there is no option --awax (--help lists them)");
+	set.elsewhere = NULL;
+	expect_error("-xy", "there is no option -xy (--help lists them)");
+	set.marks = SECOND;
+	expect_error("-q", "there is no option -q (--help lists them)");
+	set.marks = 0;
+}
+
+/* The line of the file, the source, and which source wins. */
+static void test_sources(void **state)
+{
+	struct err_text err = {{0}};
+
+	(void)state;
+	clear();
+	sources.now = OPTION_FILE;
+	sources.line_now = 17;
+	assert_int_equal(options_put(&target, 2, "5", "count", &err), 0);
+	assert_int_equal(options_put(&target, 5, "a", "key", &err), 0);
+	sources.line_now = 18;
+	assert_int_equal(options_put(&target, 5, "b,c", "key", &err), 0);
+	assert_int_equal(options_put(&target, 2, "many", "count", &err), -22);
+	assert_string_equal(err.text, "count takes a whole number, not 'many'");
+	assert_int_equal(sources.of[2], OPTION_FILE);
+	assert_int_equal(sources.line[2], 17);
+	assert_int_equal(sources.line[5], 18);
+	assert_int_equal(values.keys.count, 2); /* a file has no commas */
+	assert_string_equal(values.keys.texts[1], "b,c");
+	sources.now = OPTION_VARIABLE;
+	assert_int_equal(options_put(&target, 5, ",d,,e,", "x", &err), 0);
+	assert_int_equal(values.keys.count, 2);
+	assert_string_equal(values.keys.texts[0], "d");
+	assert_string_equal(values.keys.texts[1], "e");
+	assert_int_equal(options_put(&target, 0, "", "x", &err), 0);
+	assert_int_equal(sources.of[0], OPTION_DEFAULT); /* it says nothing */
+	assert_int_equal(options_put(&target, 1, "", "x", &err), 0);
+	assert_int_equal(sources.of[1], OPTION_VARIABLE); /* a text may be empty */
+	sources.now = OPTION_FILE;
+	assert_int_equal(options_put(&target, 5, "late", "x", &err), 0);
+	assert_string_equal(values.keys.texts[0], "d");
+	assert_int_equal(sources.of[5], OPTION_VARIABLE);
+	options_done(&set, &values);
+	assert_null(values.keys.texts);
+	assert_int_equal(values.keys.count, 0);
+	assert_null(values.filters.list);
+}
+
 static int done(void **state)
 {
 	(void)state;
@@ -253,10 +428,10 @@ static int done(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_kinds),	cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_wrong),	cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_help),	cmocka_unit_test(test_names),
+		cmocka_unit_test(test_sources),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, done);

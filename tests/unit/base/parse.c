@@ -175,12 +175,194 @@ static void for_people(void **state)
 		    strlen(format_duration(out, UINT64_MAX)) < 32);
 }
 
+/* At each bound between two forms, the last of the one and the first of the other. */
+static void forms_change_at_their_bounds(void **state)
+{
+	static const struct {
+		double bytes;
+		const char *text;
+	} list[] = {
+		{0.4, "0 B"},
+		{1, "1 B"},
+		{99.95, "100 B"},
+		{999, "999 B"},
+		{999.4, "999 B"},
+		{999.5, "0.98 KiB"},
+		{1000, "0.98 KiB"},
+		{1024, "1.00 KiB"},
+		{9.99 * 1024, "9.99 KiB"},
+		{9.994 * 1024, "9.99 KiB"},
+		{9.995 * 1024, "10.0 KiB"},
+		{10.0 * 1024, "10.0 KiB"},
+		{99.94 * 1024, "99.9 KiB"},
+		{99.95 * 1024, "100 KiB"},
+		{999.4 * 1024, "999 KiB"},
+		{999.5 * 1024, "0.98 MiB"},
+		{1073741824, "1.00 GiB"},
+		{1099511627776, "1.00 TiB"},
+		{1125899906842624, "1.00 PiB"},
+		{1125899906842624.0 * 999, "999 PiB"},
+		{1125899906842624.0 * 1000, "1000 PiB"}, /* there is no larger unit */
+		{-1, "-1 B"},
+		{-999.5, "-0.98 KiB"},
+	};
+	char out[32];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(list); i++)
+		assert_string_equal(format_size(out, list[i].bytes), list[i].text);
+	assert_string_equal(format_duration(out, 0), "0 ns");
+	assert_string_equal(format_duration(out, 999999), "1000.0 us");
+	assert_string_equal(format_duration(out, 999949), "999.9 us");
+	assert_string_equal(format_duration(out, 999999999), "1000.0 ms");
+	assert_string_equal(format_duration(out, 119999999999), "120.00 s");
+	assert_string_equal(format_duration(out, 120999999999), "2 min");
+	assert_string_equal(format_duration(out, 121000000000), "2 min 1 s");
+	assert_string_equal(format_duration(out, UINT64_MAX), "5124095 h 34 min");
+	assert_string_equal(format_count(out, 1000), "1,000");
+	assert_string_equal(format_count(out, 12345), "12,345");
+	assert_string_equal(format_count(out, 123456), "123,456");
+	assert_string_equal(format_count(out, 1000000), "1,000,000");
+}
+
+static void switches(void **state)
+{
+	static const char *const on[] = {"1", "yes", "true", "on"},
+				 *const off[] = {"", "0", "no", "false", "off"},
+				 *const neither[] = {"2", "Yes", "ye", "yess", " ", "10", "onn"};
+	bool value;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(on); i++) {
+		value = false;
+		assert_int_equal(parse_switch(on[i], &value), 0);
+		assert_true(value);
+	}
+	for (size_t i = 0; i < COUNT(off); i++) {
+		value = true;
+		assert_int_equal(parse_switch(off[i], &value), 0);
+		assert_false(value);
+	}
+	for (size_t i = 0; i < COUNT(neither); i++)
+		for (int before = 0; before < 2; before++) {
+			value = before;
+			assert_int_equal(parse_switch(neither[i], &value), -EINVAL);
+			assert_int_equal(value, before);
+		}
+}
+
+/* Hosts as long as there is room, and one byte more. */
+static void hosts_fit(void **state)
+{
+	static const char *const texts[] = {"1234567", "1234567:80", "[1234567]", "[1234567]:80"};
+	char host[9];
+	uint16_t port;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		memset(host, 'x', sizeof(host));
+		assert_int_equal(parse_endpoint(texts[i], host, 8, &port), 0);
+		assert_string_equal(host, "1234567");
+		assert_int_equal(host[8], 'x');
+		assert_int_equal(port, i % 2 ? 80 : 0);
+		assert_int_equal(parse_endpoint(texts[i], host, 7, &port), -EINVAL);
+	}
+	assert_int_equal(parse_endpoint("[]", host, 8, &port), -EINVAL);
+	assert_int_equal(parse_endpoint("[]:80", host, 8, &port), -EINVAL);
+	assert_int_equal(parse_endpoint("[a]80", host, 8, &port), -EINVAL);
+	assert_int_equal(parse_endpoint("[a]:", host, 8, &port), -EINVAL);
+	assert_int_equal(parse_endpoint("a:8x", host, 8, &port), -EINVAL);
+	assert_int_equal(parse_endpoint(":::", host, 8, &port), 0);
+	assert_string_equal(host, ":::");
+	assert_int_equal(port, 0);
+	assert_int_equal(parse_endpoint("[a:b]:65535", host, 8, &port), 0);
+	assert_string_equal(host, "a:b");
+	assert_int_equal(port, 65535);
+	assert_int_equal(parse_endpoint("a:1", host, 8, &port), 0);
+	assert_int_equal(port, 1);
+}
+
+/* A unit, each of its forms, and what follows. */
+static void units(void **state)
+{
+	static const struct sample samples[] = {
+		{"1K", 0, 1024},
+		{"1k", 0, 1024},
+		{"1Ki", 0, 1024},
+		{"1KiB", 0, 1024},
+		{"1Kb", 0, 1024},
+		{"1m", 0, 1048576},
+		{"1g", 0, 1073741824},
+		{"1t", 0, 1099511627776},
+		{"1b", 0, 1},
+		{"1i", -EINVAL, 0},
+		{"1iB", -EINVAL, 0},
+		{"1KBB", -EINVAL, 0},
+		{"1Kii", -EINVAL, 0},
+		{"1P", -EINVAL, 0},
+		{"1.25K", 0, 1280},
+		{".5K", 0, 512},
+		{"5.", 0, 5},
+		{".", -EINVAL, 0},
+		{"1..5", -EINVAL, 0},
+		{"18446744073709549567", 0, 18446744073709547520u},
+		{"18446744073709551615", -ERANGE, 0},
+		{"16777215T", 0, 18446742974197923840u},
+		{"16777216T", -ERANGE, 0},
+	};
+	static const struct sample times[] = {
+		{"1ns", 0, 1},
+		{"1us", 0, 1000},
+		{"1ms", 0, 1000000},
+		{"1s", 0, 1000000000},
+		{"1m", 0, 60000000000},
+		{"1min", 0, 60000000000},
+		{"1h", 0, 3600000000000},
+		{"1d", 0, 86400000000000},
+		{"1d2h3m4s5ms6us7ns", 0, 93784005006007},
+		{"1m1", 0, 61000000000},
+		{"1.5", 0, 1500000000},
+		{"0.25ms", 0, 250000},
+		{"1mi", -EINVAL, 0},
+		{"1mins", -EINVAL, 0},
+		{"1nss", -EINVAL, 0},
+		{"1s ", -EINVAL, 0},
+		{"1h30", 0, 3630000000000},
+		{"1hm", -EINVAL, 0},
+		{"208333d", 0, 17999971200000000000u},
+		{"208334d", -ERANGE, 0},
+		{"17999999999s", 0, 17999999999000000512u},
+		{"18000000000s", -ERANGE, 0},
+	};
+	static const struct sample numbers[] = {
+		{"0X1f", 0, 31},
+		{"00", 0, 0},
+		{"010", 0, 10},
+		{"9", 0, 9},
+		{"/", -EINVAL, 0},
+		{":", -EINVAL, 0},
+		{"0x", -EINVAL, 0},
+		{"1x1", -EINVAL, 0},
+		{"0x1g", -EINVAL, 0},
+		{"0xffffffffffffffff", 0, UINT64_MAX},
+		{"0x10000000000000000", -ERANGE, 0},
+		{"99999999999999999999x", -ERANGE, 0},
+	};
+
+	(void)state;
+	check(parse_size, samples, COUNT(samples));
+	check(parse_duration, times, COUNT(times));
+	check(parse_u64, numbers, COUNT(numbers));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_numbers), cmocka_unit_test(sizes),
 		cmocka_unit_test(durations),	 cmocka_unit_test(endpoints),
-		cmocka_unit_test(for_people),
+		cmocka_unit_test(for_people),	 cmocka_unit_test(forms_change_at_their_bounds),
+		cmocka_unit_test(switches),	 cmocka_unit_test(hosts_fit),
+		cmocka_unit_test(units),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
