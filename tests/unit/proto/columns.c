@@ -9,8 +9,10 @@
 
 #include <cmocka.h>
 
+#include "base/crc32.h"
 #include "base/error.h"
 #include "proto/columns.h"
+#include "proto/columns_put.h"
 
 #define MEMORY (1u << 16)
 
@@ -534,6 +536,155 @@ static void test_stacks_damage(void **unused)
 	}
 }
 
+static uint32_t sum_column(uint32_t sum, ProtobufCBinaryData column)
+{
+	const uint8_t length[] = {(uint8_t)column.len, (uint8_t)(column.len >> 8)};
+
+	return crc32_add(crc32_add(sum, length, sizeof(length)), column.data, column.len);
+}
+
+/* Of all that a message holds. */
+static uint32_t sum_events(uint32_t sum, const Heapcast__Events *m)
+{
+	const ProtobufCBinaryData columns[] = {
+		m->kind, m->thread,  m->thread_run, m->time,  m->time_run,  m->birth, m->death,
+		m->old,	 m->address, m->size,	    m->stack, m->call_time, m->weight};
+	const uint64_t numbers[] = {m->count, m->tick_ns, m->base_ns, m->address_shift,
+				    m->address_slots};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		const uint8_t bytes[] = {(uint8_t)numbers[i], (uint8_t)(numbers[i] >> 8),
+					 (uint8_t)(numbers[i] >> 16), (uint8_t)(numbers[i] >> 24),
+					 (uint8_t)(numbers[i] >> 32)};
+
+		sum = crc32_add(sum, bytes, sizeof(bytes));
+	}
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		sum = sum_column(sum, columns[i]);
+	return sum;
+}
+
+/*
+ * The bytes of the format stay: agents and collectors of different versions talk, and a batch that
+ * another prediction or a longer number made larger is read back all the same. Who changes the
+ * encoder on purpose puts the new sums here.
+ */
+static void test_bytes(void **unused)
+{
+	static uint8_t memory[MEMORY];
+	static const struct {
+		uint32_t tick;
+		unsigned weighted, shift;
+		uint32_t sum;
+	} cases[] = {
+		{1, 0, 0, 0x4f7fc2ba},
+		{1000, 0, 4, 0xfc780544},
+		{1000, 1, 4, 0x0e7abc49},
+		{7, 1, 2, 0x27c03d54},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct events_encoder encoder;
+		Heapcast__Events message;
+		uint64_t time = 5000000000;
+		uint32_t sum = 0;
+
+		random_state = 7 + i;
+		events_encoder_init(&encoder, memory, sizeof(memory), state, sizeof(state), 4096,
+				    cases[i].tick);
+		for (unsigned round = 0; round < 3; round++) {
+			events_encoder_clear(&encoder);
+			for (unsigned n = 0; n < 4096; n++) {
+				struct event e = random_event(&time);
+
+				e.address &= UINT64_MAX << cases[i].shift;
+				e.old_address &= UINT64_MAX << cases[i].shift;
+				if (cases[i].weighted && event_has_size(e.kind) && n % 3)
+					e.weight = e.size + n;
+				if (events_encoder_put(&encoder, &e))
+					break;
+			}
+			events_encoder_fill(&encoder, &message);
+			sum = sum_events(sum, &message);
+		}
+		if (sum != cases[i].sum)
+			fail_msg("the sum of case %zu is 0x%08x", i, sum);
+	}
+}
+
+/*
+ * Each byte of each column turned into others, and each column cut at each length: what is said, or
+ * what is read, stays as well.
+ */
+static void test_damage_everywhere(void **unused)
+{
+	static const uint8_t turned[] = {0x01, 0x02, 0x40, 0x7f, 0x80, 0xff};
+	static struct event all[1000];
+	uint32_t sum = 0;
+
+	(void)unused;
+	for (unsigned column = 0; column < 12; column++)
+		for (size_t at = 0; at < 12; at++)
+			for (unsigned how = 0; how <= sizeof(turned); how++) {
+				struct err_text err = {{0}};
+				Heapcast__Events m;
+				ProtobufCBinaryData *const columns[] = {
+					&m.kind,     &m.thread, &m.thread_run, &m.time,
+					&m.time_run, &m.birth,	&m.death,      &m.old,
+					&m.address,  &m.size,	&m.stack,      &m.call_time};
+				int r;
+
+				sample_message(&m);
+				if (at >= columns[column]->len)
+					continue;
+				if (how < sizeof(turned))
+					columns[column]->data[at] ^= turned[how];
+				else
+					columns[column]->len = at;
+				r = walk(&m, &err);
+				sum = crc32_add(sum, err.text, strlen(err.text));
+				if (r || walk_at_once(&m, all, NULL))
+					continue;
+				for (uint32_t i = 0; i < m.count; i++) {
+					const uint64_t read[] = {htole64(all[i].time_ns),
+								 htole64(all[i].address),
+								 htole64(all[i].old_address),
+								 htole64(all[i].size),
+								 htole64(all[i].weight),
+								 htole64(all[i].stack),
+								 htole64(all[i].thread),
+								 htole64(all[i].call_time_ns),
+								 htole64(all[i].kind),
+								 htole64(all[i].class)};
+
+					sum = crc32_add(sum, read, sizeof(read));
+				}
+			}
+	if (sum != 0xcc1d8d2e)
+		fail_msg("the sum is 0x%08x", sum);
+}
+
+/* Varints at each length, with the fewest bytes. */
+static void test_varints(void **unused)
+{
+	(void)unused;
+	for (unsigned bit = 0; bit < 64; bit++)
+		for (int more = -1; more <= 1; more++) {
+			uint64_t value = (UINT64_C(1) << bit) + (uint64_t)more;
+			uint8_t data[16] = {0}, expected[VARINT_MAX], small[16] = {0};
+			struct column c = {.data = data}, s = {.data = small};
+			size_t length = (size_t)(varint_put(expected, value) - expected);
+
+			column_put(&c, value);
+			column_put_small(&s, value);
+			assert_int_equal(c.length, length);
+			assert_memory_equal(data, expected, length);
+			assert_int_equal(s.length, length);
+			assert_memory_equal(small, expected, length);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,7 +692,8 @@ int main(void)
 		cmocka_unit_test(test_far_apart),     cmocka_unit_test(test_parameters),
 		cmocka_unit_test(test_damage),	      cmocka_unit_test(test_left_over),
 		cmocka_unit_test(test_noise),	      cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_stacks_damage),
+		cmocka_unit_test(test_stacks_damage), cmocka_unit_test(test_varints),
+		cmocka_unit_test(test_bytes),	      cmocka_unit_test(test_damage_everywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
