@@ -3,6 +3,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -167,7 +168,10 @@ static void files_are_opened_again(void **state)
 	write_line('c');
 	expect_lines(".moved", " error a2345678| error b2345678|");
 	expect_lines("", " error c2345678|"); /* its size counts from there */
+	close(STDIN_FILENO);		      /* the next descriptor is 0 */
 	assert_int_equal(log_reopen(), 0);
+	assert_int_equal(descriptors_open(), descriptors - 1);
+	assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
 	write_line('d');
 	expect_lines(".initial", " error c2345678| error d2345678|");
 	assert_int_equal(descriptors_open(), descriptors);

@@ -174,6 +174,8 @@ static void test_wrong(void **state)
 	expect_error("--memory=1M", "there is no option --memory; did you mean --memory-limit?");
 	expect_error("--nonsense", "there is no option --nonsense (--help lists them)");
 	expect_error("--no-output", "there is no option --no-output (--help lists them)");
+	expect_error("--no-stacks=yes", "there is no option --no-stacks (--help lists them)");
+	expect_error("--on-stacks", "there is no option --on-stacks (--help lists them)");
 	expect_error("-x", "there is no option -x (--help lists them)");
 	expect_error("--count", "--count needs a value: --count N");
 	expect_error("-o", "-o needs a value: -o FILE");

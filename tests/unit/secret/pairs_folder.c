@@ -24,12 +24,15 @@
 static char folder[128], path[300];
 static struct err_text err, remark;
 static unsigned descriptors;
+static int input;
 
 static int setup(void **state)
 {
 	int r = temporary_setup(state);
 
 	snprintf(folder, sizeof(folder), "%s/keys", temporary_folder);
+	input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 20);
+	close(STDIN_FILENO); /* what is opened next is 0, and that is a descriptor, too */
 	descriptors = descriptors_open();
 	err = remark = (struct err_text){{0}};
 	return r;
@@ -38,6 +41,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	assert_int_equal(descriptors_open(), descriptors);
+	dup2(input, STDIN_FILENO);
+	close(input);
 	return temporary_teardown(state);
 }
 
@@ -397,7 +402,7 @@ static void no_descriptors_change_nothing(void **state)
 	getrlimit(RLIMIT_NOFILE, &usual);
 	for (unsigned free = 0; free < 2; free++) {
 		few = (struct rlimit){0, usual.rlim_max};
-		for (few.rlim_cur = 3; fcntl((int)few.rlim_cur, F_GETFD) >= 0;)
+		for (few.rlim_cur = 0; fcntl((int)few.rlim_cur, F_GETFD) >= 0;)
 			few.rlim_cur++;
 		few.rlim_cur += free;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
