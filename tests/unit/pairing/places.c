@@ -113,6 +113,7 @@ static bool turn(struct side *s)
 
 	pairing_places_poll(&s->places, polls);
 	n = poll(polls, PAIRING_PLACES, 0);
+	errno = EAGAIN; /* of something long ago */
 	pairing_places_work(&s->places, polls, now);
 	return n > 0;
 }
