@@ -249,6 +249,426 @@ static void test_around(void **state)
 	assert_int_equal(find_first(&module), -EBADMSG);
 }
 
+/* ---- pointers, and what a CIE says ---- */
+
+struct number {
+	uint8_t format; /* of the encoding */
+	uint8_t size;
+	uint8_t bytes[10];
+	uint64_t value;
+};
+
+/* In the order of the bytes of this machine. */
+static struct number fixed(uint8_t format, uint8_t size, uint64_t value)
+{
+	struct number n = {.format = format, .size = size, .value = value};
+
+	if (size == 2)
+		memcpy(n.bytes, &(uint16_t){(uint16_t)value}, 2);
+	else if (size == 4)
+		memcpy(n.bytes, &(uint32_t){(uint32_t)value}, 4);
+	else
+		memcpy(n.bytes, &value, 8);
+	return n;
+}
+
+#define DATA 0x123456789u
+
+/* A pointer at `at` that ends at `end`; -EBADMSG or the offset behind it. */
+static int64_t pointer(size_t at, size_t end, unsigned encoding, uint64_t *ret)
+{
+	struct unwind_module module = {.load_start = (uintptr_t)image.bytes,
+				       .load_end = (uintptr_t)image.bytes + sizeof(image.bytes)};
+	struct reader r = eh_reader(&module, at, end);
+
+	*ret = eh_pointer(&module, &r, (uint8_t)encoding, DATA);
+	return r.error ? r.error : (int64_t)r.offset;
+}
+
+static void expect_pointer(const struct number *n, uint64_t misaligned)
+{
+	uint64_t start = (uintptr_t)image.bytes, value;
+
+	for (unsigned application = 0; application < 0x80; application += 0x10) {
+		unsigned encoding = n->format | application;
+		bool aligned = application == 0x50,
+		     known = !application || application == 0x10 || application == 0x30 || aligned;
+		size_t skipped = aligned ? -(start + 128 + misaligned) & 7 : 0,
+		       at = 128 + misaligned + skipped;
+		uint64_t base = application == 0x10 ? start + at : application == 0x30 ? DATA : 0;
+
+		memset(image.bytes, 0x55, sizeof(image.bytes));
+		memcpy(image.bytes + at, n->bytes, n->size);
+		assert_int_equal(pointer(at - skipped, UINT64_MAX, encoding, &value),
+				 known ? (int64_t)(at + n->size) : -EBADMSG);
+		if (known)
+			assert_int_equal(value, base + n->value);
+		/* the indirection is left to who reads it */
+		assert_int_equal(pointer(at - skipped, at + n->size, 0x80 | encoding, &value),
+				 known ? (int64_t)(at + n->size) : -EBADMSG);
+		assert_int_equal(pointer(at - skipped, at + n->size - 1u, encoding, &value),
+				 -EBADMSG);
+	}
+}
+
+static void test_pointers(void **state)
+{
+	const struct number numbers[] = {
+		fixed(0x00, 8, 0xfedcba9876543210),
+		fixed(0x04, 8, 0xfedcba9876543210),
+		fixed(0x0c, 8, 0xfedcba9876543210),
+		fixed(0x02, 2, 0xfedc),
+		fixed(0x0a, 2, (uint64_t)-0x124),
+		fixed(0x03, 4, 0xfedcba98),
+		fixed(0x0b, 4, (uint64_t)-0x1234568),
+		fixed(0x0b, 4, 0x7edcba98),
+		{0x01, 3, {0xe5, 0x8e, 0x26}, 624485},
+		{0x09, 2, {0xff, 0x7e}, (uint64_t)-129},
+		{0x09, 1, {0x3f}, 63},
+	};
+	uint64_t value;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		for (unsigned misaligned = 0; misaligned < 8; misaligned++)
+			expect_pointer(&numbers[i], misaligned);
+	for (unsigned format = 0; format < 16; format++) {
+		bool known = format < 5 || (format > 8 && format < 13);
+
+		memset(image.bytes, 0x55, sizeof(image.bytes));
+		assert_int_equal(pointer(128, UINT64_MAX, format, &value) < 0, !known);
+		if (!known)
+			assert_int_equal(value, 0);
+	}
+	assert_int_equal(pointer(128, UINT64_MAX, 0xff, &value), 128); /* omitted */
+	assert_int_equal(value, 0);
+}
+
+/* Numbers of any length; bits beyond 64 are dropped. */
+static void test_leb(void **state)
+{
+	uint64_t value;
+
+	(void)state;
+	for (unsigned bits = 1; bits <= 80; bits++) {
+		uint64_t expected = bits <= 64 ? 1ull << (bits - 1) : 0,
+			 negative = bits < 64 ? -expected : expected;
+		size_t size = (bits + 6) / 7;
+		bool signs = bits % 7 == 0; /* the highest bit of the last byte is set */
+
+		memset(image.bytes, 0x80, sizeof(image.bytes));
+		image.bytes[128 + size - 1] = (uint8_t)(1u << (bits - 1) % 7);
+		assert_int_equal(pointer(128, UINT64_MAX, 0x01, &value), 128 + size);
+		assert_int_equal(value, expected);
+		assert_int_equal(pointer(128, UINT64_MAX, 0x09, &value), 128 + size);
+		assert_int_equal(value, signs ? negative : expected);
+		assert_int_equal(pointer(128, 128 + size - 1, 0x01, &value), -EBADMSG);
+		assert_int_equal(pointer(128, 128 + size - 1, 0x09, &value), -EBADMSG);
+	}
+}
+
+static void test_reader(void **state)
+{
+	struct unwind_module module = {.load_start = (uintptr_t)image.bytes,
+				       .load_end = (uintptr_t)image.bytes + 100};
+
+	(void)state;
+	assert_int_equal(eh_reader(&module, 100, UINT64_MAX).error, 0);
+	assert_int_equal(eh_reader(&module, 100, UINT64_MAX).length, 100);
+	assert_int_equal(eh_reader(&module, 101, UINT64_MAX).error, -EBADMSG);
+	assert_int_equal(eh_reader(&module, 50, 70).length, 70);
+	assert_int_equal(eh_reader(&module, 70, 70).offset, 70);
+	assert_int_equal(eh_reader(&module, 71, 70).error, -EBADMSG);
+	module.load_end = module.load_start;
+	assert_int_equal(eh_reader(&module, 0, 70).error, 0);
+	module.load_end--;
+	assert_int_equal(eh_reader(&module, 0, 70).error, -EBADMSG);
+}
+
+/* A CIE with these bytes behind its identifier, and an FDE with these behind its reference to it;
+ * both end with what is given. */
+static struct unwind_module entry_of(const void *cie, size_t cie_size, const void *fde,
+				     size_t fde_size)
+{
+	image = (struct image){.size = 16};
+	memset(image.bytes, 0x66, sizeof(image.bytes)); /* so that what is read too far is seen */
+	image.cie = image.size;
+	put_u32((uint32_t)(4 + cie_size));
+	put_u32(0);
+	put(cie, cie_size);
+	image.first = image.size;
+	put_u32((uint32_t)(4 + fde_size));
+	put_u32((uint32_t)(image.size - image.cie));
+	put(fde, fde_size);
+	return (struct unwind_module){.load_start = (uintptr_t)image.bytes,
+				      .load_end = (uintptr_t)image.bytes + sizeof(image.bytes),
+				      .entry = (uintptr_t)image.bytes + image.first};
+}
+
+struct shared {
+	const char *cie;
+	size_t size;
+	uint8_t encoding;
+	bool signal, augmented;
+	uint8_t initial; /* bytes of instructions */
+};
+
+#define CIE(text) text, sizeof(text) - 1
+
+/* code_align 1, data_align -8, return register 16, whatever else is there. */
+static const struct shared shared[] = {
+	{CIE("\1\0\1\x78\x10"), 0, false, false, 0},
+	{CIE("\1\0\1\x78\x10\0\0"), 0, false, false, 2},
+	{CIE("\3\0\1\x78\x90\0\0"), 0, false, false, 1},
+	{CIE("\4\0\x08\0\1\x78\x90\0\0"), 0, false, false, 1},
+	{CIE("\1z\0\1\x78\x10\0\0"), 0, false, true, 1},
+	{CIE("\1zR\0\1\x78\x10\1\4\0"), 4, false, true, 1},
+	{CIE("\1zRS\0\1\x78\x10\1\4\0"), 4, true, true, 1},
+	{CIE("\1zSR\0\1\x78\x10\1\4\0"), 4, true, true, 1},
+	{CIE("\1zRB\0\1\x78\x10\1\4\0"), 4, false, true, 1},
+	{CIE("\1zBR\0\1\x78\x10\1\4\0"), 4, false, true, 1},
+	{CIE("\1zLR\0\1\x78\x10\2\x1b\4\0"), 4, false, true, 1},
+	{CIE("\1zPLR\0\1\x78\x10\7\x9b****\x1b\4\0"), 4, false, true, 1},
+	{CIE("\1zPLR\0\1\x78\x10\3\xff\x1b\4\0"), 4, false, true, 1},
+	{CIE("\1zPR\0\1\x78\x10\5\xb2**\4\0\0"), 4, false, true, 1},
+	{CIE("\1zXRS\0\1\x78\x10\3***\0"), 0, false, true, 1},
+	{CIE("\1zRXS\0\1\x78\x10\3\4**\0"), 4, false, true, 1},
+};
+
+static void test_shared(void **state)
+{
+	static const uint8_t wide[] = {0x2a, 0x2a, 0x2a, 0x2a, 0x2a, 0x2a, 0, 0, /* start */
+				       0x10, 0,	   0,	 0,    0,    0,	   0, 0, 2, 9, 9, 7, 7, 7};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+		const struct shared *s = &shared[i];
+		uint8_t fde[sizeof(wide)];
+		struct unwind_module module;
+		struct eh_entry entry;
+		uint64_t start = 0x1122334455, size = 0x10;
+
+		memcpy(fde, wide, sizeof(fde));
+		memcpy(fde, &start, 8);
+		memcpy(fde + 8, &size, 8);
+		module = entry_of(s->cie, s->size, fde, sizeof(fde));
+		assert_int_equal(eh_frame_find(&module, start, &entry), 0);
+		assert_int_equal(entry.start, start);
+		assert_int_equal(entry.end, start + 0x10);
+		assert_int_equal(entry.code_align, 1);
+		assert_int_equal(entry.data_align, -8);
+		assert_int_equal(entry.return_register, 16);
+		assert_int_equal(entry.pointer_encoding, s->encoding);
+		assert_int_equal(entry.signal, s->signal);
+		assert_int_equal(entry.initial.end, image.first);
+		assert_int_equal(entry.initial.begin, image.first - s->initial);
+		assert_int_equal(entry.instructions.end, image.size);
+		assert_int_equal(entry.instructions.begin, image.size - (s->augmented ? 3 : 6));
+		/* A CIE that ends earlier lacks what it has to say. */
+		for (size_t cut = 1 + s->initial; cut <= s->size; cut++) {
+			set_u32(image.cie, 4 + s->size - cut);
+			assert_int_equal(eh_frame_find(&module, start, &entry), -EBADMSG);
+		}
+	}
+}
+
+/* Versions that are none, and augmentations that say nothing of their length. */
+static void test_unknown(void **state)
+{
+	uint8_t fde[] = {0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0};
+	struct unwind_module module;
+	uint64_t start;
+
+	(void)state;
+	memcpy(fde + 8, &(uint64_t){0x10}, 8);
+	for (unsigned version = 0; version < 256; version++) {
+		uint8_t cie[] = {(uint8_t)version, 0, 8, 0, 0x78, 16, 0, 0};
+
+		module = entry_of(cie, sizeof(cie), fde, sizeof(fde));
+		assert_int_equal(find(&module, 0, &start),
+				 version == 1 || version == 3 || version == 4 ? 0 : -EBADMSG);
+	}
+	module = entry_of(CIE("\1eh\0\1\x78\x10\0\0\0\0"), fde, sizeof(fde));
+	assert_int_equal(find(&module, 0, &start), -EBADMSG);
+	module = entry_of(CIE("\1zP\0\1\x78\x10\5\7****"), fde, sizeof(fde)); /* a pointer? */
+	assert_int_equal(find(&module, 0, &start), -EBADMSG);
+	module = entry_of(CIE("\1\0\1\x78\x10"), fde, sizeof(fde));
+	assert_int_equal(find(&module, 0, &start), 0);
+	set_u32(image.cie + 4, 1); /* not what entries share */
+	assert_int_equal(find(&module, 0, &start), -EBADMSG);
+	set_u32(image.cie + 4, 0);
+	set_u32(image.first + 4, 0); /* this one is */
+	assert_int_equal(find(&module, 0, &start), -EBADMSG);
+	set_u32(image.first, 0);
+	assert_int_equal(find(&module, 0, &start), -ENOENT);
+	for (unsigned size = 1; size < 4 + sizeof(fde) - 1; size++) {
+		set_u32(image.first + 4, image.first + 4 - image.cie);
+		set_u32(image.first, size);
+		assert_int_equal(find(&module, 0, &start), -EBADMSG);
+	}
+}
+
+/* Lengths of 64 bits. */
+static void test_long(void **state)
+{
+	uint8_t fde[20] = {0};
+	struct unwind_module module = entry_of(CIE("\1\0\1\x78\x10"), fde, sizeof(fde));
+	struct eh_entry entry;
+	uint64_t length, most;
+
+	(void)state;
+	image.size = image.first;
+	put_u32(0xffffffff);
+	put_u64(4 + 20);
+	put_u32((uint32_t)(image.size - image.cie));
+	put_u64(0x5000);
+	put_u64(0x10);
+	put_u32(0);
+	assert_int_equal(eh_frame_find(&module, 0x5000, &entry), 0);
+	assert_int_equal(entry.instructions.end, image.size);
+	most = sizeof(image.bytes) - image.first - 12;
+	memcpy(image.bytes + image.first + 4, &most, 8);
+	assert_int_equal(eh_frame_find(&module, 0x5000, &entry), 0);
+	most++;
+	memcpy(image.bytes + image.first + 4, &most, 8);
+	assert_int_equal(eh_frame_find(&module, 0x5000, &entry), -EBADMSG);
+	length = UINT64_MAX;
+	memcpy(image.bytes + image.first + 4, &length, 8);
+	assert_int_equal(eh_frame_find(&module, 0x5000, &entry), -EBADMSG);
+	length = 0;
+	memcpy(image.bytes + image.first + 4, &length, 8);
+	assert_int_equal(eh_frame_find(&module, 0x5000, &entry), -ENOENT);
+	module.load_end = (uintptr_t)image.bytes + image.first + 11; /* of the length */
+	assert_int_equal(eh_frame_find(&module, 0x5000, &entry), -EBADMSG);
+}
+
+/* Each byte of the header, and each end of it. */
+static void test_header(void **state)
+{
+	struct unwind_module module;
+	uint64_t start;
+
+	(void)state;
+	for (unsigned version = 0; version < 3; version++) {
+		module = make(true);
+		image.bytes[0] = (uint8_t)version;
+		assert_int_equal(find_first(&module), version == 1 ? 0 : -EBADMSG);
+	}
+	module = make(true);
+	for (size_t size = 1; size < 16; size++) {
+		module.eh_frame_hdr_size = size;
+		assert_int_equal(find_first(&module), -EBADMSG);
+	}
+	for (size_t size = 16; size < 32; size++) { /* pairs that are whole */
+		module.eh_frame_hdr_size = size;
+		assert_int_equal(find(&module, code(0), &start), size < 24 ? -ENOENT : 0);
+		assert_int_equal(find(&module, code(1), &start), -ENOENT);
+	}
+	module.eh_frame_hdr_size = 0; /* as far as the module is long */
+	assert_int_equal(find(&module, code(1), &start), 0);
+	module.eh_frame_hdr_size = UINT64_MAX / 2;
+	assert_int_equal(find(&module, code(1), &start), 0);
+	module.eh_frame_hdr = 0;
+	assert_int_equal(find_first(&module), -ENOENT);
+	/* another kind of table is not searched, all records are read */
+	for (unsigned encoding = 0; encoding < 256; encoding++) {
+		module = make(true);
+		image.bytes[3] = (uint8_t)encoding;
+		image.bytes[image.size - 1] = 0;
+		set_u32(16 + 4, 0); /* a pair that leads to what is no entry */
+		assert_int_equal(find_first(&module) == 0, encoding != DATAREL_SDATA4);
+	}
+	module = make(true);
+	image.bytes[2] = OMITTED;
+	assert_int_equal(find(&module, code(1), &start), 0);
+}
+
+/* Records that lie outside of the module. */
+static void test_records_outside(void **state)
+{
+	struct unwind_module module = make(true);
+	uint64_t frames;
+
+	(void)state;
+	set_u32(16 + 4, sizeof(image.bytes)); /* the pair's entry */
+	assert_int_equal(find_first(&module), -EBADMSG);
+	set_u32(16 + 4, sizeof(image.bytes) - 1);
+	assert_int_equal(find_first(&module), -EBADMSG);
+	set_u32(16 + 4, UINT32_MAX);
+	assert_int_equal(find_first(&module), -EBADMSG);
+	set_u32(16 + 4, image.cie); /* is none */
+	assert_int_equal(find_first(&module), -EBADMSG);
+	module = make(false);
+	frames = module.load_end;
+	memcpy(image.bytes + 4, &frames, 8);
+	assert_int_equal(find_first(&module), -EBADMSG);
+	frames = module.load_end - 1;
+	memcpy(image.bytes + 4, &frames, 8);
+	assert_int_equal(find_first(&module), -EBADMSG);
+	frames = module.load_start - 1;
+	memcpy(image.bytes + 4, &frames, 8);
+	assert_int_equal(find_first(&module), -EBADMSG);
+	module.load_start--;
+	assert_int_equal(find_first(&module), -EBADMSG);
+}
+
+/* One entry that is damaged does not hide the ones behind it. */
+static void test_behind_damage(void **state)
+{
+	struct unwind_module module = make(false);
+	uint64_t start;
+
+	(void)state;
+	set_u32(image.first + 4, image.first + 5); /* leads before the module */
+	assert_int_equal(find(&module, code(0), &start), -ENOENT);
+	assert_int_equal(find(&module, code(1), &start), 0);
+	set_u32(image.first + FDE_SIZE + 4, image.first + FDE_SIZE + 5);
+	assert_int_equal(find(&module, code(1), &start), -ENOENT);
+	set_u32(image.first + FDE_SIZE, sizeof(image.bytes));
+	assert_int_equal(find(&module, code(1), &start), -EBADMSG);
+}
+
+/* Among many, each function is found, and gaps between them are. */
+static void test_search(void **state)
+{
+	static struct image many;
+	struct unwind_module module = make(true);
+	size_t first = image.first;
+
+	(void)state;
+	many = image;
+	for (uint32_t count = 0; count < 16; count++) {
+		image = many;
+		image.size = 12;
+		put_u32(count);
+		for (uint32_t i = 0; i < count; i++) {
+			put_u32(0x1000 + 64 * i);
+			put_u32(600 + FDE_SIZE * i);
+		}
+		image.size = 600 - 32; /* the CIE moves to the front of them */
+		put(many.bytes + many.cie, first - many.cie);
+		for (uint32_t i = 0; i < count; i++) {
+			image.size = 600 + i * FDE_SIZE;
+			put_u32(FDE_SIZE - 4);
+			put_u32((uint32_t)(image.size - (600 - 32)));
+			put_u64((uintptr_t)image.bytes + 0x1000 + 64 * i);
+			put_u64(SIZE);
+			put_u32(0);
+		}
+		module.eh_frame_hdr_size = 16 + 8 * count;
+		for (uint32_t i = 0; i < count; i++) {
+			uint64_t at = (uintptr_t)image.bytes + 0x1000 + 64 * i, start;
+
+			assert_int_equal(find(&module, at, &start), 0);
+			assert_int_equal(start, at);
+			assert_int_equal(find(&module, at + SIZE - 1, &start), 0);
+			assert_int_equal(start, at);
+			assert_int_equal(find(&module, at + SIZE, &start), -ENOENT);
+			assert_int_equal(find(&module, at - 1, &start), -ENOENT);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +676,11 @@ int main(void)
 		cmocka_unit_test(test_length),	      cmocka_unit_test(test_in_its_record),
 		cmocka_unit_test(test_shared_before), cmocka_unit_test(test_count),
 		cmocka_unit_test(test_outside),	      cmocka_unit_test(test_around),
+		cmocka_unit_test(test_pointers),      cmocka_unit_test(test_leb),
+		cmocka_unit_test(test_reader),	      cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_unknown),	      cmocka_unit_test(test_long),
+		cmocka_unit_test(test_header),	      cmocka_unit_test(test_records_outside),
+		cmocka_unit_test(test_behind_damage), cmocka_unit_test(test_search),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
