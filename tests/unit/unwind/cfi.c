@@ -201,6 +201,7 @@ static void test_limits(void **state)
 	expect((char[]){0x07, ARCH_REGISTERS}, 2, &rules);
 	expect((char[]){0x06, ARCH_REGISTERS}, 2, &rules);
 	expect(CODE("\x07\xff\x7f"), &rules);
+	expect(CODE("\x06\xff\xff\xff\xff\x7f"), &rules);
 	expect((char[]){0x05, ARCH_REGISTERS, (char)0xff, (char)0xff, (char)0xff, (char)0xff, 0x7f},
 	       7, &rules);
 
@@ -233,6 +234,7 @@ static void test_remembered(void **state)
 			code[size++] = (char)i;
 			code[size++] = 0x0a;
 		}
+		assert_int_equal(error_of(code, size), deep > 6 ? -EBADMSG : 0);
 		code[size++] = 0x08; /* these go with the state */
 		code[size++] = REG;
 		code[size++] = 0x0e;

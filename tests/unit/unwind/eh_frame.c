@@ -579,6 +579,9 @@ static void test_header(void **state)
 		assert_int_equal(find_first(&module) == 0, encoding != DATAREL_SDATA4);
 	}
 	module = make(true);
+	memset(image.bytes + image.first + 16, 0, 8); /* of no length, which is none */
+	assert_int_equal(find_first(&module), -ENOENT);
+	module = make(true);
 	image.bytes[2] = OMITTED;
 	assert_int_equal(find(&module, code(1), &start), 0);
 }

@@ -288,6 +288,7 @@ static void test_reads(void **state)
 	for (unsigned size = 0; size < 256; size++) {
 		struct code c = {.size = 0};
 
+		put_const(&c, 1);
 		put_const(&c, (uintptr_t)(stack + 32));
 		put_op(&c, 0x94);
 		put_op(&c, size);
