@@ -4,13 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "agent/unwind/arch/x86_64/effect.h"
 #include "agent/unwind/arch/x86_64/height.h"
+#include "tests/unit/unwind/hex.h"
 
 /*
  * Registers that are written:
@@ -322,17 +322,6 @@ static const struct {
 	{"0f 38 89 e4", S(0), F(0), LOST, 0},
 	{"c5 f8 58 e4", S(0), F(0), LOST, 0},
 };
-
-static size_t bytes_of(const char *hex, uint8_t *out)
-{
-	size_t count = 0;
-	unsigned value;
-	int read;
-
-	for (; sscanf(hex, " %2x%n", &value, &read) == 1; hex += read)
-		out[count++] = (uint8_t)value;
-	return count;
-}
 
 static bool is_same(struct place a, struct place b)
 {

@@ -4,12 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "agent/unwind/place.h"
+#include "tests/unit/unwind/hex.h"
 
 #define AT	0x401000u
 #define NOWHERE 63
@@ -18,17 +18,6 @@
 #define TWO	3, -1
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI };
-
-static size_t bytes_of(const char *hex, uint8_t *out)
-{
-	size_t count = 0;
-	unsigned value;
-	int read;
-
-	for (; sscanf(hex, " %2x%n", &value, &read) == 1; hex += read)
-		out[count++] = (uint8_t)value;
-	return count;
-}
 
 static struct place_probe find_for(const char *text, const struct place_question *question)
 {
