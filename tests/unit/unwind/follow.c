@@ -387,15 +387,16 @@ static void test_hands_on_through(void **state)
 static void test_hands_on_elsewhere(void **state)
 {
 	(void)state;
-	for (unsigned returns = 0; returns < 2; returns++) {
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned returns = i & 1, where = i & 2 ? 11 : 100; /* right behind it, too */
 		const struct place_hand_on question = {.is_target = is_target, .code = &reading};
 		struct place_function function = {code.bytes, 0, AT};
 
 		begin("");
-		put_to("0f 84", AT + 100);
+		put_to("0f 84", AT + where);
 		put_to("e9", TARGET);
 		function.size = code.size;
-		code.size = 100;
+		code.size = where;
 		put(returns ? "c3" : "0f 0b");
 		assert_int_equal(place_own.hands_on(&function, &question), !returns);
 	}

@@ -165,6 +165,7 @@ static void behind_pushes_in_doubt_the_push(void **state)
 	/* xor %ebp, %ebp, which was not pushed; %r13d, as the third one; %ebx, behind %rax; and
 	 * before its push */
 	assert_at(find_end("53 31 ed 75 00 c3"), 0, 0, RDI);
+	assert_at(find_end("53 41 54 41 55 49 89 fd 75 00 c3"), 0, 0, RDI);
 	assert_at(find_end("53 41 54 41 55 45 31 ed 75 00 c3"), 0, 0, RDI);
 	assert_at(find_end("50 53 31 db 75 00 c3"), 0, 0, RDI);
 	assert_at(find_end("31 db 53 75 00 c3"), 2, 0, RDI);
@@ -341,6 +342,197 @@ static void mips_branches_are_not_probed(void **state)
 	assert_true(find_mips(&nop, 0, -1).unsafe);	     /* its code is not known */
 }
 
+/* Behind mov %rdi, %rax: what the kernel emulates, and what is only like it. */
+static void what_is_emulated(void **state)
+{
+	static const char *const are[] = {"53",
+					  "57",
+					  "41 53",
+					  "90",
+					  "70 00",
+					  "7f 00",
+					  "eb 00",
+					  "e8 00 00 00 00",
+					  "e9 00 00 00 00",
+					  "0f 80 00 00 00 00",
+					  "0f 8f 00 00 00 00"};
+	static const char *const are_not[] = {"48 53",
+					      "66 53",
+					      "41 66 53",
+					      "66 90",
+					      "41 90",
+					      "2e 74 00",
+					      "48 eb 00",
+					      "48 e8 00 00 00 00",
+					      "2e 0f 84 00 00 00 00",
+					      "0f 1f 00",
+					      "6a 00",
+					      "68 00 00 00 00",
+					      "ff 37",
+					      "58",
+					      "e2 00",
+					      "e3 00",
+					      "0f 05",
+					      "9c"};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(are) / sizeof(are[0]); i++) {
+		snprintf(text, sizeof(text), "48 89 f8 %s c3", are[i]);
+		assert_at(find(text, ONE), 3, 0, RDI);
+	}
+	for (size_t i = 0; i < sizeof(are_not) / sizeof(are_not[0]); i++) {
+		snprintf(text, sizeof(text), "48 89 f8 %s c3", are_not[i]);
+		assert_entry(find(text, ONE));
+	}
+}
+
+/* A test of the argument in front of je; and what is only like it. */
+static void tests_for_null(void **state)
+{
+	static const char *const are[] = {"48 85 ff",	       "48 83 ff 00",
+					  "48 89 fb 48 85 db", "48 85 ff 48 89 f8",
+					  "49 89 fc 4d 85 e4", "49 89 fc 49 83 fc 00"};
+	static const char *const are_not[] = {"85 ff",
+					      "83 ff 00",
+					      "48 85 3f",
+					      "48 83 3f 00",
+					      "48 85 f7",
+					      "48 85 fe",
+					      "48 83 ff 01",
+					      "48 39 ff",
+					      "40 84 ff",
+					      "48 85 f6",
+					      "48 83 fe 00",
+					      "48 85 ff 48 85 f6",
+					      "48 85 ff 48 01 c0",
+					      "89 fb 48 85 db",
+					      "48 85 c0"};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(are) / sizeof(are[0]); i++) {
+		unsigned before = (unsigned)(strlen(are[i]) + 1) / 3;
+		struct place_probe probe;
+
+		snprintf(text, sizeof(text), "%s 74 02 53 c3 c3", are[i]);
+		probe = find(text, FREES);
+		assert_at(probe, before + 2, 0, RDI);
+		assert_true(probe.not_null);
+		snprintf(text, sizeof(text), "%s 0f 84 02 00 00 00 53 c3 c3", are[i]);
+		probe = find(text, FREES);
+		assert_at(probe, before + 6, 0, RDI);
+		assert_true(probe.not_null);
+		snprintf(text, sizeof(text), "%s 75 02 53 c3 c3", are[i]); /* not of NULL */
+		probe = find(text, FREES);
+		assert_at(probe, before, 0, RDI);
+		assert_false(probe.not_null);
+		snprintf(text, sizeof(text), "%s 0f 85 02 00 00 00 53 c3 c3", are[i]);
+		assert_false(find(text, FREES).not_null);
+	}
+	for (size_t i = 0; i < sizeof(are_not) / sizeof(are_not[0]); i++) {
+		struct place_probe probe;
+
+		snprintf(text, sizeof(text), "%s 74 02 53 c3 c3", are_not[i]);
+		probe = find(text, FREES);
+		assert_at(probe, (unsigned)(strlen(are_not[i]) + 1) / 3, 0, RDI);
+		assert_false(probe.not_null);
+	}
+}
+
+/* Where the first argument is when its own register has something else. */
+static void copies_of_arguments(void **state)
+{
+	(void)state;
+	assert_at(find("48 89 fb 31 ff 53 c3", ONE), 5, 0, RBX);
+	assert_at(find("48 8b df 31 ff 53 c3", ONE), 5, 0, RBX);
+	assert_at(find("49 89 fc 31 ff 53 c3", ONE), 5, 0, 12);
+	assert_at(find("48 89 fb 48 89 d8 31 ff 31 db 53 c3", ONE), 10, 0, RAX);
+	assert_at(find("48 89 fb 53 c3", ONE), 3, 0, RDI); /* its own is preferred */
+	assert_entry(find("89 fb 31 ff 53 c3", ONE));	   /* half of it */
+	assert_entry(find("48 89 3b 31 ff 53 c3", ONE));   /* to memory */
+	assert_entry(find("48 8b 3b 53 c3", ONE));	   /* from memory */
+	assert_entry(find("48 89 fb 31 ff 31 db 53 c3", ONE));
+	assert_entry(find("48 89 fb 48 89 f3 31 ff 53 c3", ONE));
+	assert_entry(find("0f a2 53 c3", ONE));	      /* cpuid: what it writes is not known */
+	assert_entry(find("48 0f 44 e0 53 c3", ONE)); /* cmov to sp */
+	assert_entry(find("48 89 fc 53 c3", ONE));
+	assert_entry(find("5b 53 c3", ONE)); /* pops its return address */
+	assert_entry(find("48 83 ec 04 e8 00 00 00 00 c3", ONE));
+	assert_at(find("48 81 ec f8 07 00 00 e8 00 00 00 00 c3", ONE), 7, 255, RDI);
+	assert_entry(find("48 81 ec 00 08 00 00 e8 00 00 00 00 c3", ONE));
+}
+
+/* All six, in the order of the calling convention; one that is gone is nowhere, or wanted. */
+static void all_arguments(void **state)
+{
+	static const char *const gone[] = {"31 ff", "31 f6",	"31 d2",
+					   "31 c9", "45 31 c0", "45 31 c9"};
+	static const uint8_t numbers[] = {5, 4, 1, 2, 8, 9};
+	char text[32];
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		struct place_probe probe;
+
+		snprintf(text, sizeof(text), "%s 53 c3", gone[i]);
+		probe = find(text, 0x3f & ~(1u << i), -1);
+		assert_int_equal(probe.address, AT + strlen(gone[i]) / 3 + 1);
+		for (unsigned k = 0; k < 6; k++)
+			assert_int_equal(probe.argument[k], k == i ? NOWHERE : numbers[k]);
+		assert_entry(find(text, 1u << i, -1));
+	}
+}
+
+/* 48 instructions are read, to a place and from there. */
+static void how_far(void **state)
+{
+	for (unsigned count = 45; count < 52; count++) {
+		char text[512] = "", end[512];
+
+		for (unsigned i = 0; i < count; i++)
+			memcpy(text + 9 * i, "0f 1f 00 ", 9);
+		snprintf(end, sizeof(end), "%s 53 c3", text);
+		(void)state;
+		if (count < 48)
+			assert_at(find(end, ONE), 3 * count, 0, RDI);
+		else
+			assert_entry(find(end, ONE));
+		snprintf(end, sizeof(end), "53 %s 75 00 c3", text); /* the push is the first */
+		assert_at(find_end(end), count < 47 ? 1 + 3 * count : 0, count < 47, RDI);
+	}
+}
+
+/* A jump to anywhere is one out of the function only where a frame has been removed. */
+static void jumps_to_anywhere(void **state)
+{
+	static const char *const removes[] = {"58", "5d",	   "41 5c",
+					      "c9", "48 83 c4 08", "48 81 c4 08 00 00 00"};
+	static const char *const does_not[] = {
+		"50",	    "90",	"48 83 ec 08", "48 83 c0 08", "48 83 04 24 08",
+		"0f 58 c0", "48 01 c4", "48 83 cc 08", "58 90"};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(removes) / sizeof(removes[0]); i++) {
+		snprintf(text, sizeof(text), "48 89 f8 53 %s ff e0", removes[i]);
+		assert_at(find(text, ONE), 3, 0, RDI);
+	}
+	for (size_t i = 0; i < sizeof(does_not) / sizeof(does_not[0]); i++) {
+		snprintf(text, sizeof(text), "48 89 f8 53 %s ff e0", does_not[i]);
+		assert_entry(find(text, ONE));
+	}
+	/* to the entry: a loop, and the place stays */
+	assert_at(find("48 89 f8 53 eb fa c3", ONE), 3, 0, RDI);
+	assert_true(find("48 89 f8 53 eb fa c3", ONE).looped);
+	assert_true(find("48 89 f8 53 75 fa c3", ONE).looped);
+	assert_entry(find("48 89 f8 53 eb fb c3", ONE)); /* behind it */
+	assert_false(find("48 89 f8 53 eb f9 c3", ONE).looped);
+	/* both: the entry, which is looped */
+	assert_entry(find("48 89 f8 53 75 fa eb f9 c3", ONE));
+	assert_true(find("48 89 f8 53 75 fa eb f9 c3", ONE).looped);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +542,12 @@ int main(void)
 		cmocka_unit_test(behind_the_test_for_null),
 		cmocka_unit_test(behind_pushes_where_it_ends),
 		cmocka_unit_test(behind_pushes_in_doubt_the_push),
+		cmocka_unit_test(what_is_emulated),
+		cmocka_unit_test(tests_for_null),
+		cmocka_unit_test(copies_of_arguments),
+		cmocka_unit_test(all_arguments),
+		cmocka_unit_test(how_far),
+		cmocka_unit_test(jumps_to_anywhere),
 		cmocka_unit_test(what_only_hands_on),
 		cmocka_unit_test(all_returns),
 		cmocka_unit_test(what_is_reached),
