@@ -3,6 +3,7 @@
 #include "agent/watch/pressure.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -217,6 +218,213 @@ static void test_system(void **state)
 	pressure_end(&p);
 }
 
+static unsigned open_files(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static enum pressure_news look_at(struct pressure *p, const struct pressure_settings *s,
+				  uint64_t now)
+{
+	return pressure_look(p, s, root, 1000 * (uint64_t)SECOND + now);
+}
+
+static void put_pages(uint64_t pages)
+{
+	put_rss(pages * (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+/* At the bounds: of the size, of its margin, of the time between looks, of the silence. */
+static void test_resident_bounds(void **state)
+{
+	const uint64_t step = PRESSURE_LOOK_NS;
+	const struct pressure_settings s = {.rss_bytes = 1000 * (uint64_t)sysconf(_SC_PAGESIZE),
+					    .pause_ns = 4 * step};
+	struct pressure p;
+
+	(void)state;
+	pressure_begin(&p, root, PID);
+	put_pages(1000);
+	assert_int_equal(look_at(&p, &s, 0), PRESSURE_NONE);
+	assert_int_equal(p.told, s.rss_bytes);
+	put_pages(1001);
+	assert_int_equal(look_at(&p, &s, step - 1), PRESSURE_NONE); /* too early */
+	assert_int_equal(look_at(&p, &s, step), PRESSURE_RSS);
+	put_pages(900);
+	assert_int_equal(look_at(&p, &s, 5 * step - 1), PRESSURE_NONE); /* silent: not seen */
+	assert_int_equal(p.told, s.rss_bytes / 1000 * 1001);
+	put_pages(1001);
+	assert_int_equal(look_at(&p, &s, 5 * step), PRESSURE_NONE);
+	put_pages(950);
+	assert_int_equal(look_at(&p, &s, 6 * step), PRESSURE_NONE); /* not below the margin */
+	put_pages(1001);
+	assert_int_equal(look_at(&p, &s, 7 * step), PRESSURE_NONE);
+	put_pages(949);
+	assert_int_equal(look_at(&p, &s, 8 * step), PRESSURE_NONE);
+	put_pages(1001);
+	assert_int_equal(look_at(&p, &s, 9 * step), PRESSURE_RSS);
+	put("proc/4711/statm", "12\n"); /* nothing that is resident */
+	assert_int_equal(look_at(&p, &s, 20 * step), PRESSURE_NONE);
+	put("proc/4711/statm", "x y\n");
+	assert_int_equal(look_at(&p, &s, 21 * step), PRESSURE_NONE);
+	assert_int_equal(p.told, s.rss_bytes / 1000 * 1001);
+	pressure_end(&p);
+	pressure_end(&p);
+	assert_int_equal(p.folder, -1);
+}
+
+/* Growth from the smallest of the samples; these reach back for the time, and not farther. */
+static void test_growth_bounds(void **state)
+{
+	const uint64_t step = PRESSURE_SAMPLES * (uint64_t)SECOND,
+		       page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const struct pressure_settings s = {.growth_bytes = 100 * page, .growth_ns = step};
+	struct pressure p;
+
+	(void)state;
+	pressure_begin(&p, root, PID);
+	put_pages(1000);
+	assert_int_equal(look_at(&p, &s, 0), PRESSURE_NONE);
+	put_pages(1099);
+	assert_int_equal(look_at(&p, &s, SECOND), PRESSURE_NONE);
+	assert_int_equal(p.told, 99 * page);
+	assert_int_equal(p.samples, 2);
+	put_pages(900); /* between two samples: it is forgotten */
+	assert_int_equal(look_at(&p, &s, 2 * (uint64_t)SECOND - 1), PRESSURE_NONE);
+	assert_int_equal(p.samples, 2);
+	put_pages(1100);
+	assert_int_equal(look_at(&p, &s, 2 * (uint64_t)SECOND + SECOND / 2), PRESSURE_GROWTH);
+	assert_int_equal(p.told, 100 * page);
+	assert_int_equal(p.samples, 0);
+	/* a sample that is as old as can be, and one that is older */
+	for (unsigned older = 0; older < 2; older++) {
+		uint64_t from = (100 + 100 * (uint64_t)older) * step;
+
+		pressure_begin(&p, root, PID);
+		put_pages(1000);
+		assert_int_equal(look_at(&p, &s, from), PRESSURE_NONE);
+		put_pages(1100);
+		assert_int_equal(look_at(&p, &s, from + step + older),
+				 older ? PRESSURE_NONE : PRESSURE_GROWTH);
+	}
+	/* each of the samples counts, and is replaced in its turn */
+	for (unsigned low = 0; low < 2 * PRESSURE_SAMPLES; low++) {
+		pressure_begin(&p, root, PID);
+		for (unsigned i = 0; i < 4 * PRESSURE_SAMPLES; i++) {
+			bool near = i > low && i - low <= PRESSURE_SAMPLES;
+
+			put_pages(i == low ? 1000 : 1050);
+			assert_int_equal(look_at(&p, &s, i * (uint64_t)SECOND), PRESSURE_NONE);
+			assert_int_equal(p.told, near ? 50 * page : 0);
+		}
+	}
+}
+
+/* The cgroup's folder is the only file that stays open, and not for longer than it is watched. */
+static void test_files(void **state)
+{
+	const struct pressure_settings s = {.stall_percent = 10}, off = {.rss_bytes = MIB};
+	unsigned before = open_files();
+	struct pressure p;
+
+	(void)state;
+	put("proc/self/mountinfo", V2);
+	for (unsigned i = 0; i < 2; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "sys/fs/cgroup/box%u/memory.max", i);
+		put(name, "%u\n", 100 * MIB);
+		snprintf(name, sizeof(name), "sys/fs/cgroup/box%u/memory.current", i);
+		put(name, "1000\n");
+	}
+	put("proc/4711/cgroup", "0::/box0\n");
+	pressure_begin(&p, root, PID);
+	assert_int_equal(look_at(&p, &off, 0), PRESSURE_NONE);
+	assert_int_equal(open_files(), before); /* nobody asked for it */
+	assert_look(&p, &s, 2000, PRESSURE_NONE);
+	assert_int_equal(open_files(), before + 1);
+	put("proc/4711/cgroup", "0::/box1\n");
+	assert_int_equal(pressure_look(&p, &s, root, (uint64_t)2101 * SECOND - 1), PRESSURE_NONE);
+	assert_look(&p, &s, 2002, PRESSURE_NONE);
+	assert_int_equal(open_files(), before + 1);
+	put("proc/4711/cgroup", "0::/nowhere\n");
+	assert_look(&p, &s, 2004, PRESSURE_NONE);
+	assert_int_equal(open_files(), before);
+	put("proc/4711/cgroup", "0::/box1\n");
+	assert_look(&p, &s, 2006, PRESSURE_NONE);
+	assert_int_equal(open_files(), before + 1);
+	pressure_end(&p);
+	assert_int_equal(open_files(), before);
+}
+
+/* 90 % of the limit, and the margin below it. */
+static void test_limit_bounds(void **state)
+{
+	const struct pressure_settings s = {.stall_percent = 100};
+	static const struct {
+		unsigned usage;
+		enum pressure_news news;
+	} looks[] = {{89999, PRESSURE_NONE}, {90000, PRESSURE_LIMIT}, {90001, PRESSURE_NONE},
+		     {85500, PRESSURE_NONE}, {90000, PRESSURE_NONE},  {85499, PRESSURE_NONE},
+		     {90000, PRESSURE_LIMIT}};
+	struct pressure p;
+
+	(void)state;
+	put("proc/self/mountinfo", V2);
+	put("proc/4711/cgroup", "0::/box\n");
+	put("sys/fs/cgroup/box/memory.max", "100000\n");
+	put("sys/fs/cgroup/box/memory.events", "high 5\n");
+	pressure_begin(&p, root, PID);
+	put("sys/fs/cgroup/box/memory.current", "0\n");
+	put("sys/fs/cgroup/box/memory.stat", "inactive_file 7\n"); /* more than is used */
+	assert_look(&p, &s, 0, PRESSURE_NONE);
+	for (unsigned i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+		put("sys/fs/cgroup/box/memory.current", "%u\n", looks[i].usage + 7);
+		assert_look(&p, &s, 2 + i, looks[i].news);
+		if (looks[i].news)
+			assert_int_equal(p.told, looks[i].usage);
+	}
+	put("sys/fs/cgroup/box/memory.events", "high 6\n");
+	assert_look(&p, &s, 20, PRESSURE_LIMIT);
+	assert_int_equal(p.told, 6);
+	put("sys/fs/cgroup/box/memory.events", "high 4\n");
+	assert_look(&p, &s, 21, PRESSURE_NONE);
+	put("sys/fs/cgroup/box/memory.max", "max\n");
+	put("sys/fs/cgroup/box/memory.current", "99999999\n");
+	assert_look(&p, &s, 22, PRESSURE_NONE);
+	pressure_end(&p);
+}
+
+/* So many percent of the time since the last look, which is a second at least. */
+static void test_stall_bounds(void **state)
+{
+	const struct pressure_settings s = {.stall_percent = 10};
+	struct pressure p;
+
+	(void)state;
+	put("proc/4711/cgroup", "nonsense\n");
+	put_stall("proc/pressure/memory", 1000);
+	pressure_begin(&p, root, PID);
+	assert_int_equal(look_at(&p, &s, 0), PRESSURE_NONE);
+	put_stall("proc/pressure/memory", 101000);
+	assert_int_equal(look_at(&p, &s, SECOND - 1), PRESSURE_NONE);
+	assert_int_equal(look_at(&p, &s, (uint64_t)SECOND + SECOND / 2), PRESSURE_NONE); /* 6 % */
+	assert_int_equal(p.told, 6);
+	put_stall("proc/pressure/memory", 201000);
+	assert_int_equal(look_at(&p, &s, 2 * (uint64_t)SECOND + SECOND / 2), PRESSURE_STALL);
+	assert_int_equal(p.told, 10);
+	put_stall("proc/pressure/memory", 300999); /* a little less */
+	assert_int_equal(look_at(&p, &s, 3 * (uint64_t)SECOND + SECOND / 2), PRESSURE_NONE);
+	put("proc/pressure/memory", "full avg10=0.00 total=9999999\n");
+	assert_int_equal(look_at(&p, &s, 5 * (uint64_t)SECOND), PRESSURE_NONE);
+	assert_int_equal(p.stalled_us, 300999);
+	pressure_end(&p);
+}
+
 static void test_texts(void **state)
 {
 	static const char *const wrong_growth[] = {"10M", "/1m", "10M/", "0/1m", "10M/0", "x/1m"};
@@ -243,9 +451,12 @@ static void test_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(test_resident),	TEST_IN_FOLDER(test_growth),
-		TEST_IN_FOLDER(test_version_1), TEST_IN_FOLDER(test_version_2),
-		TEST_IN_FOLDER(test_system),	cmocka_unit_test(test_texts),
+		TEST_IN_FOLDER(test_resident),	      TEST_IN_FOLDER(test_growth),
+		TEST_IN_FOLDER(test_version_1),	      TEST_IN_FOLDER(test_version_2),
+		TEST_IN_FOLDER(test_resident_bounds), TEST_IN_FOLDER(test_growth_bounds),
+		TEST_IN_FOLDER(test_files),	      TEST_IN_FOLDER(test_limit_bounds),
+		TEST_IN_FOLDER(test_stall_bounds),    TEST_IN_FOLDER(test_system),
+		cmocka_unit_test(test_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
