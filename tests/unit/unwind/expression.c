@@ -32,7 +32,7 @@ static void begin(void)
 	module = (struct unwind_module){.load_start = (uintptr_t)image,
 					.load_end = (uintptr_t)image + sizeof(image)};
 	for (unsigned i = 0; i < 64; i++)
-		stack[i] = 0x1111111111111111 * (i % 15 + 1);
+		stack[i] = UINT64_C(0x1111111111111111) * (i % 15 + 1);
 	region = (struct region){.low = (uintptr_t)stack,
 				 .high = (uintptr_t)(stack + 64),
 				 .until = (uintptr_t)(stack + 64),
