@@ -1,46 +1,8 @@
 /* Each member of a stream that a batch tells of: packed, and read again as a collector does. The
  * members have values that differ, so that one in another's place is seen. */
-#include <stdio.h>
 #include <sys/utsname.h>
 
-#include "tests/unit/streamer/harness.h"
-
-static void assert_bytes(ProtobufCBinaryData got, const void *bytes, size_t size)
-{
-	assert_int_equal(got.len, size);
-	assert_memory_equal(got.data, bytes, size);
-}
-
-static void assert_text(ProtobufCBinaryData got, const char *text)
-{
-	assert_bytes(got, text, strlen(text));
-}
-
-static Heapcast__Batch *unpack(struct bench *b, const uint8_t *frame, long length)
-{
-	struct err_text err = {{0}};
-	const uint8_t *message;
-	Heapcast__Batch *batch;
-	size_t size;
-
-	assert_true(length > 0);
-	assert_int_equal(frame_decode(b->decoder, frame, (size_t)length, &message, &size, &err), 0);
-	batch = heapcast__batch__unpack(NULL, size, message);
-	assert_non_null(batch);
-	return batch;
-}
-
-static Heapcast__Batch *packed(struct bench *b, bool end)
-{
-	long length = batch_pack(&b->stream, &b->packer, end);
-
-	return unpack(b, b->stream.batch.memory, length);
-}
-
-static void forget(Heapcast__Batch *batch)
-{
-	heapcast__batch__free_unpacked(batch, NULL);
-}
+#include "tests/unit/streamer/batch.h"
 
 static void test_process(void **state)
 {
@@ -160,45 +122,6 @@ static void test_arguments(void **state)
 	bench_close(&b);
 }
 
-static struct run_module module_of(uint32_t id)
-{
-	return (struct run_module){
-		.id = id,
-		.time_ns = 1000 * id,
-		.bias = 0x10000 * id,
-		.start = 0x10000 * id + 0x100,
-		.end = 0x10000 * id + 0x200,
-		.path = (const uint8_t *)(id == 1 ? "/lib/one" : "/lib/other"),
-		.path_length = id == 1 ? 8 : 10,
-		.build_id = (const uint8_t *)"\1\2\3",
-		.build_id_length = id,
-		.print = 70 + id,
-		.segment_count = id,
-		.segment = {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}},
-	};
-}
-
-static void assert_module(const Heapcast__Module *m, uint32_t number)
-{
-	struct run_module from = module_of(number);
-
-	assert_int_equal(m->number, number);
-	assert_bytes(m->path, from.path, from.path_length);
-	assert_bytes(m->build_id, from.build_id, from.build_id_length);
-	assert_int_equal(m->bias, from.bias);
-	assert_int_equal(m->start, from.start);
-	assert_int_equal(m->end, from.end);
-	assert_int_equal(m->loaded_ns, from.time_ns);
-	assert_int_equal(m->print, from.print);
-	assert_int_equal(m->n_segment, from.segment_count);
-	for (size_t i = 0; i < m->n_segment; i++) {
-		assert_int_equal(m->segment[i]->address, 4 * i + 1);
-		assert_int_equal(m->segment[i]->size, 4 * i + 2);
-		assert_int_equal(m->segment[i]->file_offset, 4 * i + 3);
-		assert_int_equal(m->segment[i]->flags, 4 * i + 4);
-	}
-}
-
 static void test_modules(void **state)
 {
 	struct bench b = {0};
@@ -266,23 +189,6 @@ static void test_unloads(void **state)
 	bench_close(&b);
 }
 
-static struct thread *add_thread(struct bench *b, uint32_t tid, const char *name)
-{
-	struct thread *t = threads_add(&b->stream.threads, tid, 10 * (uint64_t)tid);
-
-	assert_non_null(t);
-	threads_name(&b->stream.threads, t, name);
-	t->earlier_delivered = tid + 1;
-	t->earlier_lost = tid + 2;
-	t->counts = (struct thread_counts){.produced = tid + 20,
-					   .not_sampled = 3,
-					   .delivered = tid + 5,
-					   .culled = 7,
-					   .lost = 5};
-	t->counts_news = true;
-	return t;
-}
-
 static uint64_t number_in(ProtobufCBinaryData column, size_t which)
 {
 	struct reader r = reader_of(column.data, column.len);
@@ -290,16 +196,6 @@ static uint64_t number_in(ProtobufCBinaryData column, size_t which)
 	while (which--)
 		reader_varint(&r);
 	return reader_varint(&r);
-}
-
-static void assert_thread(const Heapcast__Thread *m, uint32_t tid, const char *name, uint64_t ended)
-{
-	assert_int_equal(m->tid, tid);
-	assert_text(m->name, name);
-	assert_int_equal(m->started_ns, 10 * tid);
-	assert_int_equal(m->ended_ns, ended);
-	assert_int_equal(m->earlier_delivered, tid + 1);
-	assert_int_equal(m->earlier_lost, tid + 2);
 }
 
 static void test_threads(void **state)
@@ -523,113 +419,6 @@ static void test_end(void **state)
 	bench_close(&b);
 }
 
-static uint32_t answer(const struct capture_source *source, uint32_t after,
-		       struct capture_allocator *ret)
-{
-	(void)source;
-	ret->time_ns = 1;
-	ret->took_ns = 2;
-	for (uint64_t i = 0; i < RING_ALLOCATOR_FIGURES; i++)
-		ret->figure[i] = 100 + i;
-	return after == 5 ? 0 : 5;
-}
-
-static struct figures figures_of(uint64_t n)
-{
-	return (struct figures){.time_ns = n + 1,
-				.rss = n + 2,
-				.rss_peak = n + 3,
-				.pss = n + 4,
-				.anonymous = n + 5,
-				.swap = n + 6,
-				.address_space = n + 7,
-				.dirty = n + 8,
-				.clean = n + 9,
-				.minor_faults = n + 10,
-				.major_faults = n + 11,
-				.detailed = n & 1};
-}
-
-static void assert_figures(const Heapcast__Figures *m, uint64_t n)
-{
-	assert_int_equal(m->time_ns, n + 1);
-	assert_int_equal(m->rss, n + 2);
-	assert_int_equal(m->rss_peak, n + 3);
-	assert_int_equal(m->pss, n + 4);
-	assert_int_equal(m->anonymous, n + 5);
-	assert_int_equal(m->swap, n + 6);
-	assert_int_equal(m->address_space, n + 7);
-	assert_int_equal(m->dirty, n + 8);
-	assert_int_equal(m->clean, n + 9);
-	assert_int_equal(m->minor_faults, n + 10);
-	assert_int_equal(m->major_faults, n + 11);
-	assert_int_equal(m->detailed, n & 1);
-}
-
-static void test_observed(void **state)
-{
-	struct bench b = {0};
-	struct stream *s = &b.stream;
-	const struct capture_ops *usual;
-	struct capture_ops ops;
-	Heapcast__Batch *batch;
-
-	(void)state;
-	bench_open(&b);
-	usual = s->source->ops;
-	ops = *usual;
-	ops.answer = answer;
-	s->source->ops = &ops;
-	for (uint64_t i = 0; i < STREAM_FIGURES_MAX + 2; i++) {
-		struct figures f = figures_of(20 * i + i % 2);
-
-		stream_put_figures(s, &f);
-	}
-	batch = packed(&b, false);
-	assert_int_equal(batch->n_figures, STREAM_FIGURES_MAX);
-	for (uint64_t i = 0; i < STREAM_FIGURES_MAX - 1; i++)
-		assert_figures(batch->figures[i], 20 * i + i % 2);
-	/* too many replace the last one */
-	assert_figures(batch->figures[STREAM_FIGURES_MAX - 1],
-		       20 * (STREAM_FIGURES_MAX + 1) + (STREAM_FIGURES_MAX + 1) % 2);
-	assert_int_equal(batch->allocator->time_ns, 1);
-	assert_int_equal(batch->allocator->took_ns, 2);
-	assert_int_equal(batch->allocator->arena, 100);
-	assert_int_equal(batch->allocator->ordblks, 101);
-	assert_int_equal(batch->allocator->smblks, 102);
-	assert_int_equal(batch->allocator->hblks, 103);
-	assert_int_equal(batch->allocator->hblkhd, 104);
-	assert_int_equal(batch->allocator->fsmblks, 106);
-	assert_int_equal(batch->allocator->uordblks, 107);
-	assert_int_equal(batch->allocator->fordblks, 108);
-	assert_int_equal(batch->allocator->keepcost, 109);
-	assert_int_equal(s->allocator_told, 5);
-	assert_int_equal(s->allocator_took_ns, 2);
-	forget(batch);
-	batch = packed(&b, false);
-	assert_int_equal(batch->n_figures, 0);
-	assert_null(batch->allocator);
-	forget(batch);
-
-	/* What does not fit waits for the next batch, which has nothing else. */
-	s->allocator_told = 0;
-	s->figures[s->figures_count++] = figures_of(60);
-	assert_true(batch_fits_observed(s));
-	assert_true(batch_take(&s->batch, s->batch.definition_bytes_max));
-	assert_false(batch_fits_observed(s));
-	batch = packed(&b, false);
-	assert_int_equal(batch->n_figures, 0);
-	assert_null(batch->allocator);
-	forget(batch);
-	batch = packed(&b, false);
-	assert_int_equal(batch->n_figures, 1);
-	assert_figures(batch->figures[0], 60);
-	assert_non_null(batch->allocator);
-	forget(batch);
-	s->source->ops = usual;
-	bench_close(&b);
-}
-
 static void test_take(void **state)
 {
 	struct batch b = {.definition_bytes_max = 100};
@@ -643,137 +432,15 @@ static void test_take(void **state)
 	assert_true(batch_take(&b, 0));
 }
 
-/* Everything again, for who has missed it: each definition once, and what was lost meanwhile. */
-static void test_catch_up(void **state)
-{
-	const struct spool_account gone = {.events = 50,
-					   .culled = 51,
-					   .allocations = 52,
-					   .frees = 53,
-					   .bytes = 54,
-					   .time_ns = 7 * BATCH_TICK_NS + 3};
-	static uint8_t out[TEST_LIMIT];
-	struct bench b = {0};
-	struct stream *s = &b.stream;
-	uint32_t modules = 0, threads = 0;
-
-	(void)state;
-	bench_open(&b);
-	for (uint32_t id = 1; id <= 3; id++) {
-		struct run_module module = module_of(id);
-
-		assert_int_equal(modules_add(&s->modules, &module), 0);
-	}
-	for (uint32_t id = 4; id <= BATCH_MODULES_MAX + 4; id++) {
-		struct run_module module = {.id = id, .start = 1, .end = 2, .print = id};
-
-		assert_int_equal(modules_add(&s->modules, &module), 0);
-	}
-	assert_true(modules_remove(&s->modules, 2, 1, 52));
-	for (uint32_t tid = 1; tid <= 5; tid++)
-		add_thread(&b, tid, "one");
-	threads_end(&s->threads, &s->threads.entry[1], 99);
-	s->threads.entry[2].number = 0; /* a free entry */
-	s->no_thread = 1000;
-	forget(packed(&b, false));
-	for (unsigned join = 0; join < 2; join++) {
-		struct catch_up c =
-			join ? catch_up_at(17, &gone) : (struct catch_up){.next = 17, .gone = gone};
-		unsigned parts = 0;
-		long length;
-
-		modules = threads = 0;
-		while ((length = batch_pack_catch_up(s, &b.packer, &c, out, sizeof(out))) != 0) {
-			Heapcast__Batch *batch = unpack(&b, out, length);
-
-			assert_true(batch->catch_up);
-			assert_int_equal(batch->next, 17);
-			assert_int_equal(batch->watermark_ns, 7 * BATCH_TICK_NS);
-			assert_int_equal(batch->process != NULL, parts == 0);
-			assert_int_equal(batch->ledger != NULL, parts == 0);
-			if (batch->ledger) {
-				const Heapcast__Ledger *l = batch->ledger;
-
-				assert_balanced(l);
-				assert_int_equal(l->delivered, 50);
-				assert_int_equal(l->culled, 51);
-				assert_int_equal(l->delivered_allocations, 52);
-				assert_int_equal(l->delivered_frees, 53);
-				assert_int_equal(l->delivered_bytes, 54);
-				assert_int_equal(l->before_join, join ? 50 : 0);
-			}
-			assert_int_equal(batch->n_gap, join && !parts);
-			if (batch->n_gap) {
-				const Heapcast__Gap *g = batch->gap[0];
-
-				assert_int_equal(g->reason, HEAPCAST__REASON__REASON_JOINED_LATE);
-				assert_int_equal(g->events, 50);
-				assert_int_equal(g->allocations, 52);
-				assert_int_equal(g->frees, 53);
-				assert_int_equal(g->bytes, 54);
-				assert_int_equal(g->from_ns, 0);
-				assert_int_equal(g->to_ns, 7 * BATCH_TICK_NS);
-			}
-			assert_true(batch->n_module <= BATCH_MODULES_MAX);
-			for (size_t i = 0; i < batch->n_module; i++) {
-				if (++modules <= 3)
-					assert_module(batch->module[i], modules);
-				assert_int_equal(batch->module[i]->number, modules);
-			}
-			assert_int_equal(batch->n_unload, modules && modules <= BATCH_MODULES_MAX &&
-								  batch->n_module);
-			if (batch->n_unload) {
-				assert_int_equal(batch->unload[0]->module, 2);
-				assert_int_equal(batch->unload[0]->time_ns, 52);
-			}
-			for (size_t i = 0; i < batch->n_thread; i++) {
-				uint32_t tid = ++threads < 3 ? threads : threads + 1;
-
-				assert_int_equal(batch->thread[i]->number, tid);
-				assert_thread(batch->thread[i], tid, "one", tid == 2 ? 99 : 0);
-			}
-			parts++;
-			forget(batch);
-		}
-		assert_int_equal(modules, BATCH_MODULES_MAX + 4);
-		assert_int_equal(threads, 4);
-		assert_int_equal(batch_pack_catch_up(s, &b.packer, &c, out, sizeof(out)), 0);
-	}
-	bench_close(&b);
-}
-
-/* Nothing is gone, so nothing is said of it. */
-static void test_nothing_gone(void **state)
-{
-	const struct spool_account none = {.events = 0};
-	static uint8_t out[TEST_LIMIT];
-	struct bench b = {0};
-	struct catch_up c = catch_up_at(1, &none);
-	Heapcast__Batch *batch;
-	uint8_t small[8];
-
-	(void)state;
-	bench_open(&b);
-	batch = unpack(&b, out, batch_pack_catch_up(&b.stream, &b.packer, &c, out, sizeof(out)));
-	assert_int_equal(batch->n_gap, 0);
-	assert_int_equal(batch->ledger->before_join, 0);
-	forget(batch);
-	c = catch_up_at(1, &none);
-	assert_true(batch_pack_catch_up(&b.stream, &b.packer, &c, small, sizeof(small)) < 0);
-	b.packer.message_size = 8; /* a message is longer than planned */
-	assert_int_equal(batch_pack(&b.stream, &b.packer, false), -EMSGSIZE);
-	bench_close(&b);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_process),	 cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_modules),	 cmocka_unit_test(test_unloads),
-		cmocka_unit_test(test_threads),	 cmocka_unit_test(test_gaps_and_marks),
-		cmocka_unit_test(test_ledger),	 cmocka_unit_test(test_end),
-		cmocka_unit_test(test_observed), cmocka_unit_test(test_take),
-		cmocka_unit_test(test_catch_up), cmocka_unit_test(test_nothing_gone),
+		cmocka_unit_test(test_process), cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_modules), cmocka_unit_test(test_unloads),
+		cmocka_unit_test(test_threads), cmocka_unit_test(test_gaps_and_marks),
+		cmocka_unit_test(test_ledger),	cmocka_unit_test(test_end),
+		cmocka_unit_test(test_take),
+
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
