@@ -440,7 +440,6 @@ int main(void)
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_gaps_and_marks),
 		cmocka_unit_test(test_ledger),	cmocka_unit_test(test_end),
 		cmocka_unit_test(test_take),
-
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
