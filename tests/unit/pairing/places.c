@@ -590,5 +590,6 @@ int main(void)
 		puts("SKIPPED: this system gives no network namespace");
 		return 77;
 	}
+	close(STDIN_FILENO); /* the first descriptor is 0, and that is one, too */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
