@@ -77,7 +77,6 @@ static void put_definitions(struct composer *c, uint32_t *ret_node)
 	assert_int_equal(number, 1);
 	assert_int_equal(composer_module(c, &module, &number), 0);
 	assert_int_equal(number, 2);
-	assert_int_equal(composer_unload(c, 1, 77), 0);
 	assert_int_equal(composer_node(c, 0, 1, 0x123, ret_node), 0);
 	assert_int_equal(composer_node(c, *ret_node, 2, 0x99, ret_node), 0);
 	assert_int_equal(*ret_node, 2);
@@ -359,7 +358,6 @@ static void what_is_refused(void **state)
 			break;
 		}
 		assert_int_equal(r, -EINVAL);
-		assert_int_equal(composer_unload(c, 1, 1), -EINVAL);
 		assert_int_equal(composer_observed(c, NULL, NULL, NULL), -EINVAL);
 		assert_int_equal(composer_gap(c, &(Heapcast__Gap)HEAPCAST__GAP__INIT), -EINVAL);
 		assert_int_equal(composer_end(c, NULL, &err), -EINVAL);
