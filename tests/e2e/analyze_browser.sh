@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # The page of `collector analyze --html` in a real browser (headless Chromium, driven over loopback): nothing runs and nothing is fetched,
 # nothing is wider than the window or the paper, and it prints. Pictures: in tests/pictures of
 # the build folder.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# ctest: COST 30
+# ctest: LABELS full COST 30
 # Files that are not what their names say, as upgrades and containers have them: libc or the program itself deleted, or another file put in
 # its place while it runs; a libc that only the program's mount namespace, or its root, has under that name. What is mapped is probed, or a
 # message says that it can't be; never the other file.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # Completion in bash and zsh: what the shell offers for a line, with the programs of this build, a recording that is stored,
 # and a stranger of the same name that must not be started.
 . "$(dirname "$0")/lib.sh"

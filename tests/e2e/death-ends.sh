@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # All ways to end, of the agent's own child and of a stranger that a daemon records: the end and its cause are in the stream,
 # with who says so, and every call that had returned is stored.
 . "$(dirname "$0")/lib.sh"

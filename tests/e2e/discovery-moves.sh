@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # An agent changes its address while it streams: it is found again, and the stream goes on without a loss. One with two
 # interfaces is one agent; when one of them goes, the other one serves. An interface that comes later is used.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # A stripped library in pprof: each place that nobody could name is a row of its own, and the profile says of a file only what all its
 # places have, so that both readers look for the rest: Go's in the file at its path, pprof itself (which is built here from Debian's
 # source where that is installed) also in $PPROF_BINARY_PATH, by build id.

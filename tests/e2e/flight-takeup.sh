@@ -1,7 +1,7 @@
 #!/bin/bash
 # The agent is killed while its flight recorder holds the live heap and the window: all of that is lost, to the event, and the account of
 # the next agent balances.
-# ctest: LABELS e2e TIMEOUT 120
+# ctest: LABELS full TIMEOUT 120
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup-held.sh"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # HTTP where others can ask: nobody without the token; and 400 connections of one address that never end their request, or that stay after
 # it, lock nobody else out.
 . "$(dirname "$0")/lib.sh"

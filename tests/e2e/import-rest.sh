@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # What a board has kept because its collector was gone: `collector import` goes on with the stream that is interrupted, and the account balances
 # over both. From the file that `agent run` writes, from the folder of --spool; in pieces, twice, damaged, and where there was nothing before.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # The page of a collector at work: a live stream appears, moves and ends before somebody's eyes, and one finds no place.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-page.sh"

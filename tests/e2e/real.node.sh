@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # node: code that is made while it runs, worker threads, a child, streams. The same answer with and without the recorder.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"

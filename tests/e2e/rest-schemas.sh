@@ -2,7 +2,7 @@
 # What /openapi.json says of answers is what they are: every path that has a schema is asked, with many parameters, about recordings that are
 # complete, sampled, live, imported, culled, with losses and with maps, and each answer is validated against its schema. Every member
 # that is declared is seen at least once, and nothing else.
-# ctest: COST 60
+# ctest: LABELS full COST 60
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 . "$TEST_SOURCE/lib-death.sh"

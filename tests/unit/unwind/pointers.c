@@ -63,7 +63,7 @@ static void expect_pointer(const struct number *n, uint64_t misaligned)
 
 		memset(image.bytes, 0x55, sizeof(image.bytes));
 		memcpy(image.bytes + at, n->bytes, n->size);
-		assert_int_equal(pointer(at - skipped, UINT64_MAX, encoding, &value),
+		assert_int_equal(pointer(at - skipped, SIZE_MAX, encoding, &value),
 				 known ? (int64_t)(at + n->size) : -EBADMSG);
 		if (known)
 			assert_int_equal(value, base + n->value);
@@ -100,11 +100,11 @@ static void test_pointers(void **state)
 		bool known = format < 5 || (format > 8 && format < 13);
 
 		memset(image.bytes, 0x55, sizeof(image.bytes));
-		assert_int_equal(pointer(128, UINT64_MAX, format, &value) < 0, !known);
+		assert_int_equal(pointer(128, SIZE_MAX, format, &value) < 0, !known);
 		if (!known)
 			assert_int_equal(value, 0);
 	}
-	assert_int_equal(pointer(128, UINT64_MAX, 0xff, &value), 128); /* omitted */
+	assert_int_equal(pointer(128, SIZE_MAX, 0xff, &value), 128); /* omitted */
 	assert_int_equal(value, 0);
 }
 
@@ -122,9 +122,9 @@ static void test_leb(void **state)
 
 		memset(image.bytes, 0x80, sizeof(image.bytes));
 		image.bytes[128 + size - 1] = (uint8_t)(1u << (bits - 1) % 7);
-		assert_int_equal(pointer(128, UINT64_MAX, 0x01, &value), 128 + size);
+		assert_int_equal(pointer(128, SIZE_MAX, 0x01, &value), 128 + size);
 		assert_int_equal(value, expected);
-		assert_int_equal(pointer(128, UINT64_MAX, 0x09, &value), 128 + size);
+		assert_int_equal(pointer(128, SIZE_MAX, 0x09, &value), 128 + size);
 		assert_int_equal(value, signs ? negative : expected);
 		assert_int_equal(pointer(128, 128 + size - 1, 0x01, &value), -EBADMSG);
 		assert_int_equal(pointer(128, 128 + size - 1, 0x09, &value), -EBADMSG);
@@ -137,9 +137,9 @@ static void test_reader(void **state)
 				       .load_end = (uintptr_t)image.bytes + 100};
 
 	(void)state;
-	assert_int_equal(eh_reader(&module, 100, UINT64_MAX).error, 0);
-	assert_int_equal(eh_reader(&module, 100, UINT64_MAX).length, 100);
-	assert_int_equal(eh_reader(&module, 101, UINT64_MAX).error, -EBADMSG);
+	assert_int_equal(eh_reader(&module, 100, SIZE_MAX).error, 0);
+	assert_int_equal(eh_reader(&module, 100, SIZE_MAX).length, 100);
+	assert_int_equal(eh_reader(&module, 101, SIZE_MAX).error, -EBADMSG);
 	assert_int_equal(eh_reader(&module, 50, 70).length, 70);
 	assert_int_equal(eh_reader(&module, 70, 70).offset, 70);
 	assert_int_equal(eh_reader(&module, 71, 70).error, -EBADMSG);
