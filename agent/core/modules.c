@@ -42,8 +42,10 @@ static int keep_text(struct modules *m, struct module *to, const struct run_modu
 
 	if (!text)
 		return -ENOSPC;
-	memcpy(text, from->segment, segments);
-	memcpy(text + segments, from->path, from->path_length);
+	if (segments) /* memcpy(3) takes no NULL, even for no bytes */
+		memcpy(text, from->segment, segments);
+	if (from->path_length)
+		memcpy(text + segments, from->path, from->path_length);
 	to->segment = (const struct run_segment *)text;
 	to->path = text + segments;
 	return 0;
