@@ -257,8 +257,8 @@ struct answer_context {
 		ROW("module", module, NULL, "path of the program or library; null: unknown",       \
 		    .may_be_null = true)
 
-/* `done` of a route, or a kind of question,
- * whose result is freed by `function`. */
+/* Defines FUNCTION_result, which is `done` of a route or of a kind of question whose result
+ * `function` frees. */
 #define DEFINE_DONE(function)                                                                      \
 	static void function##_result(void *result)                                                \
 	{                                                                                          \

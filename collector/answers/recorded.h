@@ -41,6 +41,6 @@ struct recorded {
 
 void recorded_of(const struct recording *recording, struct recorded *ret);
 
-/* The member "process" of an answer; "figures", "allocator" and the
- * ledger's verdict of `collector report`. */
+/* The member "process" of an answer; "figures", "allocator" and the ledger's verdict in `collector
+ * report --json`. */
 extern const struct answer recorded_answer, recorded_figures_answer;

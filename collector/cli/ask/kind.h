@@ -1,9 +1,13 @@
 #pragma once
 /*
- * How a command answers a question about a recording: it asks, and the answer is printed as a text,
- * or with --json the rows of it (unless --output asks for a picture). A step that is NULL has
- * nothing to do; `check` and `print` return an exit status. A command has its kind and runs
- * question_run (ASKS).
+ * How a command answers a question about a recording. question_run opens the recording, calls
+ * `ask`, and prints the result: as text with `print`, or with --json from the rows of `answer`
+ * (with
+ * --output, `print` writes the file). Last it judges --fail-if and frees the result.
+ *
+ *   options -> check -> open -> ask -> print, or rows of `answer` -> --fail-if -> done
+ *
+ * A step that is NULL has nothing to do. `check` and `print` return an exit status.
  */
 #include <stddef.h>
 
@@ -12,14 +16,14 @@
 #include "collector/cli/ask/question.h"
 
 struct question_kind {
-	enum value
-		value; /* what is counted if nobody says; compared with a base: what was leaked */
-	bool tells_value, tells_notes; /* in JSON: that, and which names are missing */
+	/* What is counted without --value. With --base it is what was leaked. */
+	enum value value;
+	bool tells_value, tells_notes; /* in JSON: what is counted, and which names are missing */
 	unsigned frames;	       /* of the backtrace under each row */
 	size_t result_bytes;
 	/* Checks the options before anything is opened. */
 	int (*check)(const struct command_call *call);
-	/* Leaves what there is to say in the result. Returns 0, a negative errno, or an exit status
+	/* Fills question->result. Returns 0, a negative errno, or an exit status
 	 * after saying why not. */
 	int (*ask)(struct question *question, struct err_text *err);
 	int (*print)(struct question *question);
@@ -27,9 +31,11 @@ struct question_kind {
 	void (*done)(void *result);
 	fail_if_filler *values; /* NULL: totals */
 };
+/* Of a command: it answers this kind of question. */
 #define ASKS(kind)                                                                                 \
 	.options_size = sizeof(struct question_options), .arguments_max = 1, .question = &(kind),  \
 	.run = question_run
+/* Of a kind: its result is an `of`; then ask, print, answer and done. */
 #define ASKED(of, asks, prints, rows, ends)                                                        \
 	.result_bytes = sizeof(of), .ask = asks, .print = prints, .answer = rows, .done = ends
 

@@ -45,6 +45,7 @@ static const struct route_parameter take_snapshot_body[] = {
 		  .most = STREAMS_BYTES - 1),
 	{0},
 };
+
 static void asked_snapshot_done(void *result)
 {
 	snapshot_taking_free(((struct asked_snapshot *)result)->taking);

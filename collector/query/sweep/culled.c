@@ -71,12 +71,15 @@ static enum culled_fit fate(const struct filter *f)
 	return CULLED_UNKNOWN;
 }
 
+/* The columns of which a sum says as much as culled_fit asks. */
+#define CULLED_COLUMNS                                                                             \
+	(ROWS_STACK | ROWS_THREAD | ROWS_SIZE | ROWS_WEIGHT | ROWS_BIRTH | ROWS_DEATH | ROWS_END | \
+	 ROWS_KIND)
+
 /* Returns CULLED_UNKNOWN if the filter has conditions that only rows can answer. */
 static enum culled_fit tellable(const struct matcher *m)
 {
-	bool of_rows = filter_columns(m->filter) & (ROWS_ADDRESS | ROWS_DEATH_STACK);
-
-	return of_rows || m->row_passes ? CULLED_UNKNOWN : CULLED_YES;
+	return m->columns & ~CULLED_COLUMNS || m->row_passes ? CULLED_UNKNOWN : CULLED_YES;
 }
 
 enum culled_fit culled_fit(const struct matcher *m, const struct culled_row *row)
