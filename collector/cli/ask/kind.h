@@ -1,9 +1,8 @@
 #pragma once
 /*
  * How a command answers a question about a recording. question_run opens the recording, calls
- * `ask`, and prints the result: as text with `print`, or with --json from the rows of `answer`
- * (with
- * --output, `print` writes the file). Last it judges --fail-if and frees the result.
+ * `ask`, and prints the result: as text with `print`, or with --json from the rows of `answer`.
+ * With --output, `print` writes the file. Last it judges --fail-if and frees the result.
  *
  *   options -> check -> open -> ask -> print, or rows of `answer` -> --fail-if -> done
  *
@@ -23,8 +22,8 @@ struct question_kind {
 	size_t result_bytes;
 	/* Checks the options before anything is opened. */
 	int (*check)(const struct command_call *call);
-	/* Fills question->result. Returns 0, a negative errno, or an exit status
-	 * after saying why not. */
+	/* Fills question->result. Returns 0, a negative errno, or an exit status after saying why
+	 * not. */
 	int (*ask)(struct question *question, struct err_text *err);
 	int (*print)(struct question *question);
 	const struct answer *answer; /* of the result; NULL: not JSON */

@@ -276,13 +276,12 @@ static inline void golden_call(struct builder *b, uint64_t time, unsigned n, uin
 		HEAPCAST__EVENT_KIND__EVENT_MALLOPT,
 	};
 	uint8_t kind = kinds[n % sizeof(kinds)];
-	struct event e = {.kind = kind,
-			  .thread = 1,
-			  .time_ns = time,
-			  .address = 0x300000 + (test_random(random) % 8 << 16),
-			  .size = 0x8000 * (1 + test_random(random) % 4),
-			  .stack = 1 + (uint32_t)(test_random(random) % TEST_NODES)};
+	struct event e = {.kind = kind, .thread = 1, .time_ns = time};
 
+	/* One by one: the members of a list are evaluated in any order. */
+	e.address = 0x300000 + (test_random(random) % 8 << 16);
+	e.size = 0x8000 * (1 + test_random(random) % 4);
+	e.stack = 1 + (uint32_t)(test_random(random) % TEST_NODES);
 	if (kind == HEAPCAST__EVENT_KIND__EVENT_MREMAP) {
 		e.old_address = 0x300000 + (test_random(random) % 8 << 16);
 		e.call_time_ns = 1;
@@ -304,20 +303,22 @@ static inline void golden_block(struct builder *b, uint64_t time, uint64_t *live
 		HEAPCAST__EVENT_KIND__EVENT_FREE, HEAPCAST__EVENT_KIND__EVENT_DELETE,
 		HEAPCAST__EVENT_KIND__EVENT_DELETE_ARRAY, HEAPCAST__EVENT_KIND__EVENT_REALLOC_FREE};
 	struct event e = {.thread = 1 + (uint32_t)(test_random(random) % TEST_THREADS),
-			  .time_ns = time,
-			  .stack = (uint32_t)(test_random(random) % (TEST_NODES + 1))};
-	unsigned which = *count ? (unsigned)(test_random(random) % *count) : 0;
+			  .time_ns = time};
+	unsigned which;
 
+	e.stack = (uint32_t)(test_random(random) % (TEST_NODES + 1));
+	which = *count ? (unsigned)(test_random(random) % *count) : 0;
 	if (*count && (*count == TEST_LIVE || test_random(random) % 5 < 2)) {
 		e.kind = deaths[test_random(random) % sizeof(deaths)];
 		e.address = live[which];
 		live[which] = live[--*count];
 	} else {
 		e.kind = (uint8_t)(HEAPCAST__EVENT_KIND__EVENT_MALLOC + test_random(random) % 11);
-		e.size = test_random(random) % (test_random(random) % 8 ? 300 : 200000);
+		e.size = test_random(random) % 8 ? 300 : 200000;
+		e.size = test_random(random) % e.size;
 		e.weight = e.size;
-		e.address = (test_random(random) % 2 ? 0x10000 : 0x300000) +
-			    (test_random(random) % 1000 << 8);
+		e.address = test_random(random) % 2 ? 0x10000 : 0x300000;
+		e.address += test_random(random) % 1000 << 8;
 		if (e.kind == HEAPCAST__EVENT_KIND__EVENT_REALLOC ||
 		    e.kind == HEAPCAST__EVENT_KIND__EVENT_REALLOCARRAY) {
 			e.old_address = *count ? live[which] : 0;

@@ -376,12 +376,12 @@ static inline void program_cull(struct program *p, const struct event *e)
 	p->culled_count++;
 	*row = (struct culled_row){.thread = e->thread,
 				   .stack = e->stack,
-				   .lifetime = culled_lifetime(program_pick(p, 20000)),
-				   .blocks = 1 + program_pick(p, 3),
 				   .size_least = size,
 				   .size_most = size,
 				   .first_ns = first,
 				   .last_ns = first};
+	row->lifetime = culled_lifetime(program_pick(p, 20000));
+	row->blocks = 1 + program_pick(p, 3);
 	row->bytes = row->blocks * size;
 }
 
@@ -466,9 +466,9 @@ static inline void program_exec(struct program *p, const struct event *e)
 static inline void program_step(struct program *p)
 {
 	uint64_t dice = program_pick(p, 400), step = 2 + program_pick(p, 40);
-	struct event e = {.thread = 1 + (uint32_t)program_pick(p, PROGRAM_THREADS),
-			  .stack = (uint32_t)program_pick(p, TEST_NODES + 1)};
+	struct event e = {.thread = 1 + (uint32_t)program_pick(p, PROGRAM_THREADS)};
 
+	e.stack = (uint32_t)program_pick(p, TEST_NODES + 1);
 	if (p->kind & PROGRAM_LOSSES)
 		step = PROGRAM_QUIET + program_pick(p, 4000);
 	else if (program_pick(p, 50) == 0)

@@ -112,10 +112,13 @@ static inline void test_random_events_disordered(struct builder *b, uint64_t *ra
 
 	for (unsigned i = 0; i < events; i++) {
 		uint64_t dice = test_random(random) % 100;
-		struct event e = {.thread = 1 + (uint32_t)(test_random(random) % TEST_THREADS),
-				  .time_ns = time += test_random(random) % 10,
-				  .stack = (uint32_t)(test_random(random) % (TEST_NODES + 1))};
-		unsigned which = count ? (unsigned)(test_random(random) % count) : 0;
+		struct event e = {.thread = 1 + (uint32_t)(test_random(random) % TEST_THREADS)};
+		unsigned which;
+
+		/* One by one: the members of a list are evaluated in any order. */
+		e.time_ns = time += test_random(random) % 10;
+		e.stack = (uint32_t)(test_random(random) % (TEST_NODES + 1));
+		which = count ? (unsigned)(test_random(random) % count) : 0;
 
 		if (count && (dice < 40 || count == TEST_LIVE)) {
 			e.kind = HEAPCAST__EVENT_KIND__EVENT_FREE;
@@ -175,10 +178,10 @@ static inline void test_nodes(struct stack_node *nodes, uint64_t *random)
 	     n += !test_node_is_there(nodes, n - 1, &nodes[n - 1])) {
 		struct stack_node *node = &nodes[n - 1];
 
-		*node = (struct stack_node){
-			.parent = n > 3 ? (uint32_t)(test_random(random) % (n - 1)) : 0,
-			.module = 1 + (uint32_t)(test_random(random) % 2),
-			.offset = 0x100 * (1 + test_random(random) % 8)};
+		*node = (struct stack_node){0};
+		node->parent = n > 3 ? (uint32_t)(test_random(random) % (n - 1)) : 0;
+		node->module = 1 + (uint32_t)(test_random(random) % 2);
+		node->offset = 0x100 * (1 + test_random(random) % 8);
 		if (test_random(random) % 10 == 0)
 			*node = (struct stack_node){.parent = node->parent,
 						    .offset = test_random(random) % 4};
