@@ -76,14 +76,14 @@ static const char *unknown_name(char *out, size_t size, const struct place *plac
 
 static uint32_t name_number(struct view *view, const char *name)
 {
-	uint32_t before = view->names.count, number = intern_text(&view->names, name);
+	uint32_t before = view->names.count, number;
 
-	if (number > before) {
-		if (array_reserve(&view->name_is_allocator, &view->names_capacity, number + 1, 1) <
-		    0)
-			return 0;
+	if (array_reserve(&view->name_is_allocator, &view->names_capacity, (size_t)before + 2, 1) <
+	    0)
+		return 0;
+	number = intern_text(&view->names, name);
+	if (number > before)
 		view->name_is_allocator[number] = site_is_allocator(view->rules, name);
-	}
 	return number;
 }
 

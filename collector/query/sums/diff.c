@@ -150,6 +150,8 @@ static int key_nodes(struct keys *keys, struct side *side)
 	if (!side->key_of_node)
 		return -ENOMEM;
 	side->key_of_node[0] = diff_key_of(keys, KEY_NOWHERE, 0, 0);
+	if (!side->key_of_node[0])
+		return -ENOMEM;
 	for (uint32_t n = 1; n <= view->nodes; n++) {
 		uint32_t parent = recording_node(view->recording, n)->parent;
 
@@ -161,7 +163,8 @@ static int key_nodes(struct keys *keys, struct side *side)
 	return 0;
 }
 
-/* Returns the key of a call site: by name; within the same build also by file and line. */
+/* Returns the key of a call site: by name; within the same build also by file and line. 0: out of
+ * memory, as for all keys. */
 static uint32_t site_key(struct keys *keys, const struct side *side, enum grouping grouping,
 			 uint32_t node)
 {
@@ -170,11 +173,15 @@ static uint32_t site_key(struct keys *keys, const struct side *side, enum groupi
 	const struct place *place = view_place(view, at.node);
 	const struct module_key *module = &side->modules[place->module];
 	const struct frame *frame = &view->frames[cursor_frame(view, at)];
-	uint32_t key = frame_key(keys, view, frame, module->basename), file;
+	uint32_t key = frame_key(keys, view, frame, module->basename), file = 0;
 
 	if (!key || !module->build || grouping == GROUP_BY_FUNCTION)
 		return key;
-	file = frame->file ? intern_text(&keys->texts, intern_get(&view->texts, frame->file)) : 0;
+	if (frame->file) {
+		file = intern_text(&keys->texts, intern_get(&view->texts, frame->file));
+		if (!file)
+			return 0;
+	}
 	return diff_key_of(keys, KEY_PLACE, key, (uint64_t)file << 32 | frame->line);
 }
 
