@@ -37,6 +37,14 @@ static void ring_takeup_store(uint64_t *to, uint64_t value)
 	__atomic_store_n(to, value, __ATOMIC_RELAXED);
 }
 
+/* A number that was given out is never given out again, though its thread may be over before the
+ * next batch leaves. */
+static void account_number(struct ring_account *a, uint32_t number)
+{
+	if (a->threads < number)
+		a->threads = number;
+}
+
 void ring_account_lane(const struct ring_source *s, uint32_t index)
 {
 	struct ring_slice *slice = &s->ring->slices[index];
@@ -45,8 +53,7 @@ void ring_account_lane(const struct ring_source *s, uint32_t index)
 
 	if (!thread) /* the stream has taken nothing of this lane yet */
 		return;
-	if (a->threads < thread->number)
-		a->threads = thread->number;
+	account_number(a, thread->number);
 	ring_takeup_store(&slice->thread_delivered,
 			  thread->counts.delivered + thread->counts.culled + thread->held);
 	ring_takeup_store(&slice->thread_lost, thread->counts.lost);
@@ -82,6 +89,7 @@ void ring_account_end(struct ring_source *s, uint32_t index)
 	uint32_t turn = __atomic_load_n(&a->turn, __ATOMIC_RELAXED);
 	struct ring_gone next = a->gone[turn & 1];
 
+	account_number(a, thread->number);
 	next.produced += c->produced;
 	next.delivered += c->delivered + c->culled + thread->held;
 	next.lost += c->lost;

@@ -181,12 +181,43 @@ static void test_moved_and_seen(void **state)
 	}
 }
 
+/* A thread begins and ends between two batches, and is sent with the second: the next agent gives
+ * its number to nobody else. */
+static void test_short_thread(void **state)
+{
+	struct bench b = {0};
+	struct writer w[1], brief;
+	Heapcast__Batch *batch;
+
+	(void)state;
+	begin(&b, w, 1);
+	brief = writer_claim(&b, 1, 1001);
+	brief.slice->incarnation = 1;
+	write_events(&brief, 2, 8192);
+	writer_die(&brief);
+	settle_batch(&b);
+	assert_int_equal(brief.slice->state, RING_SLICE_FREE);
+	assert_int_equal(b.stream.delivered.events, BOTH_READ + 2);
+	assert_int_equal(take_up(&b, kill_agent(&b)), 0);
+	brief = writer_claim(&b, 1, 1002);
+	brief.slice->incarnation = 2;
+	write_events(&brief, 1, 16384);
+	settle_batch(&b);
+	batch = last_batch(&b);
+	assert_balanced(batch->ledger);
+	assert_int_equal(batch->n_thread, 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(batch->thread[i]->number, batch->thread[i]->tid == 1000 ? 1 : 3);
+	heapcast__batch__free_unpacked(batch, NULL);
+	bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_asleep),
 		cmocka_unit_test(test_counted_once),   cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_moved_and_seen),
+		cmocka_unit_test(test_moved_and_seen), cmocka_unit_test(test_short_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
