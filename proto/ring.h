@@ -126,7 +126,7 @@ struct ring_slice {
 	 * in the word at ring_header.owner_word_offset within this array. */
 	uint8_t owner[64];
 	/* Incarnation of the agent that the owner knew when it claimed the slice. An agent of
-	 * another incarnation waits for a RING_CUT. */
+	 * another incarnation waits for a RING_RESTART. */
 	uint32_t incarnation;
 	uint32_t reserved1[3];
 	uint64_t waited_ns;    /* total time spent waiting for room */
@@ -143,8 +143,8 @@ struct ring_slice {
 	uint32_t thread; /* thread number in the stream; 0: the agent has not seen this slice yet */
 	/* Events in closed batches, and possibly events in the open batch. */
 	uint64_t thread_delivered;
-	uint64_t thread_lost;	/* events in gaps, with the same caveat */
-	uint64_t thread_passed; /* events skipped by sampling in earlier slices */
+	uint64_t thread_lost;	     /* events in gaps, with the same caveat */
+	uint64_t thread_not_sampled; /* events skipped by sampling in earlier slices */
 	uint64_t reserved2[2];
 };
 static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
@@ -444,7 +444,7 @@ enum ring_exit {
  * unchanged. Values below 4096 among the program counters are not addresses: they stand for frames
  * that could not be walked, numbered as enum PseudoFrame in heapcast.proto (1, outermost: outer
  * frames are missing; 2, innermost: inner frames were left out). The first event in a slice, and
- * the first event after RING_LOST, RING_EPOCH or RING_CUT, has its whole stack (keep = 0).
+ * the first event after RING_LOST, RING_EPOCH or RING_RESTART, has its whole stack (keep = 0).
  */
 #define RING_AUX 128
 
@@ -464,7 +464,7 @@ enum ring_aux {
 	/* 8 words: word 1 incarnation, word 2 stamp, then `events` and `lost` of the slice at this
 	 * point. Another agent has taken over the ring and cannot use what this thread wrote
 	 * before, so the next event has its whole stack. The slice is in epoch 0 again. */
-	RING_CUT = 134,
+	RING_RESTART = 134,
 	/* 3 + count words: word 1 length in bytes, word 2 stamp; then the text; `size` is a
 	 * MarkKind. */
 	RING_TEXT = 133,

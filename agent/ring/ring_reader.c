@@ -40,7 +40,7 @@ static int read_lost(const struct ring_reader *r, struct ring_record *rec)
 	return 0;
 }
 
-static int read_cut(const struct ring_reader *r, struct ring_record *rec)
+static int read_restart(const struct ring_reader *r, struct ring_record *rec)
 {
 	rec->length = 8;
 	if (rec->length > ring_reader_room(r))
@@ -60,8 +60,8 @@ static int read_aux(const struct ring_reader *r, uint64_t word0, struct ring_rec
 	switch (rec->kind) {
 	case RING_LOST:
 		return read_lost(r, rec);
-	case RING_CUT:
-		return read_cut(r, rec);
+	case RING_RESTART:
+		return read_restart(r, rec);
 	case RING_EPOCH:
 	case RING_MOVE:
 	case RING_MARK:

@@ -30,11 +30,11 @@ struct ring_record {
 	uint64_t stamp;
 	/* Only for records that are not events. */
 	/* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes of text;
-	 * RING_CUT: events. */
+	 * RING_RESTART: events. */
 	uint64_t value;
 	uint32_t mark;		 /* RING_MARK, RING_TEXT: MarkKind */
-	uint64_t incarnation;	 /* RING_CUT */
-	struct ring_losses lost; /* RING_LOST, RING_CUT */
+	uint64_t incarnation;	 /* RING_RESTART */
+	struct ring_losses lost; /* RING_LOST, RING_RESTART */
 };
 
 /* The other members of an event. */

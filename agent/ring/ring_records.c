@@ -188,7 +188,7 @@ static __attribute__((noinline)) void take_rare(struct ring_source *s, struct ru
 {
 	struct ring_lane *l = &s->lane[index];
 
-	if (l->cut_awaited) {
+	if (l->restart_awaited) {
 		ring_lane_drop(s, run, index);
 		return;
 	}
@@ -204,7 +204,7 @@ static __attribute__((noinline)) void take_rare(struct ring_source *s, struct ru
 		take_mark(s, run, index);
 		break;
 	default:
-		/* RING_CUT for an earlier agent. RING_MOVE: the next slice names its owner
+		/* RING_RESTART for an earlier agent. RING_MOVE: the next slice names its owner
 		 * itself. */
 		break;
 	}
@@ -215,7 +215,7 @@ static void ring_records_take(struct ring_source *s, struct run *run, uint32_t i
 			      uint64_t until)
 {
 	struct ring_lane *l = &s->lane[index];
-	bool rare = l->cut_awaited || l->next.class == EVENT_CLASS_NONE;
+	bool rare = l->restart_awaited || l->next.class == EVENT_CLASS_NONE;
 
 	if (!rare && is_plain(l->next.word0)) {
 		take_plain(s, run, index, until);

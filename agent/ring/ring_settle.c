@@ -45,9 +45,9 @@ void ring_put_losses(struct run *run, uint32_t lane, struct ring_losses *told,
 static struct capture_counts ring_settle_grow(struct ring_lane *l, uint64_t events,
 					      uint64_t not_sampled)
 {
-	uint64_t passed = ring_grown(not_sampled, l->counted_not_sampled);
-	struct capture_counts more = {.produced = ring_grown(events, l->counted) + passed,
-				      .not_sampled = passed};
+	uint64_t skipped = ring_grown(not_sampled, l->counted_not_sampled);
+	struct capture_counts more = {.produced = ring_grown(events, l->counted) + skipped,
+				      .not_sampled = skipped};
 
 	l->counted = events;
 	l->counted_not_sampled = not_sampled;
@@ -107,7 +107,7 @@ static void ring_settle_put_rest(struct ring_source *s, struct run *run, uint32_
 	struct ring_losses lost = ring_losses_read(&l->reader.slice->lost), rest;
 	uint64_t from_ns = ring_stream_ns(s, l->last_stamp), to_ns = ring_stream_ns(s, s->looked);
 
-	if (l->cut_awaited) {
+	if (l->restart_awaited) {
 		ring_lane_put_away(s, run, index, events, l->last_stamp);
 		return;
 	}

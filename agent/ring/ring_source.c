@@ -56,10 +56,10 @@ void ring_lane_damaged(struct ring_source *s, const struct run *run, uint32_t in
 
 	s->records_damaged++;
 	l->damaged = true;
-	if (l->cut_awaited) {
+	if (l->restart_awaited) {
 		l->read = ring_grown(ring_thread_taken(s, run, index), l->first);
 		l->announced = (struct ring_losses){0};
-		l->cut_awaited = false;
+		l->restart_awaited = false;
 	}
 	l->has_next = false;
 	ring_reader_resync(&l->reader);
@@ -79,12 +79,12 @@ void ring_lane_begin(struct ring_source *s, uint32_t index)
 		.restarts = true,
 		.last_stamp = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED),
 		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
-		.cut_awaited = s->incarnation > 1 && incarnation != s->incarnation,
+		.restart_awaited = s->incarnation > 1 && incarnation != s->incarnation,
 	};
 	s->active[s->active_count++] = index;
 	ring_reader_init(&l->reader, slice, (uint8_t *)s->ring->header + extent->offset,
 			 extent->words);
-	if (l->cut_awaited) {
+	if (l->restart_awaited) {
 		l->waited_ns = __atomic_load_n(&slice->waited_ns, __ATOMIC_ACQUIRE);
 		l->reader.tail = l->reader.head = l->reader.told =
 			__atomic_load_n(&slice->tail, __ATOMIC_RELAXED);
@@ -112,7 +112,7 @@ void ring_slice_free(struct ring_slice *slice)
 	slice->owner_tid = 0;
 	slice->claim_stamp = slice->thread_first = 0;
 	slice->thread = 0;
-	slice->thread_delivered = slice->thread_lost = slice->thread_passed = 0;
+	slice->thread_delivered = slice->thread_lost = slice->thread_not_sampled = 0;
 	memset(slice->owner, 0, sizeof(slice->owner));
 	slice->tail = 0;
 	slice->wanted = 0;

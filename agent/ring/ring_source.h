@@ -37,7 +37,7 @@ struct ring_lane {
 	bool read_on;  /* the last run has records of this lane */
 	/* The records so far were written for another agent. They are counted and dropped
 	 * (ring_takeup.c). */
-	bool cut_awaited;
+	bool restart_awaited;
 	bool named_epoch;
 	uint32_t tid;
 	uint32_t epoch;
@@ -48,13 +48,13 @@ struct ring_lane {
 	uint64_t counted_not_sampled;
 	uint64_t waited_ns;  /* the part of ring_slice.waited_ns that the stream knows */
 	uint64_t waits_told; /* stamp of the last report of waits */
-	/* Sum of RING_LOST records. While `cut_awaited`: sum of what was dropped. */
+	/* Sum of RING_LOST records. While `restart_awaited`: sum of what was dropped. */
 	struct ring_losses announced;
 	struct ring_losses gapped; /* put into runs as gaps */
 	uint64_t first;		   /* events of this thread in slices before this one */
 	/* Events of this thread that sampling skipped in slices before this one. Only for lanes
 	 * that were taken over. */
-	uint64_t passed;
+	uint64_t earlier_not_sampled;
 };
 
 enum ring_phase { RING_LOOK, RING_MODULES, RING_MERGE, RING_REAP };

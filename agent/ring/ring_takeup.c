@@ -4,14 +4,15 @@
  * is a gap, whose size is known exactly (struct ring_account, proto/ring.h).
  *
  *    the previous agent         no agent              this agent
- *    read, sent | read, not sent | written by the thread | RING_CUT | whole stacks, modules again
+ *    read, sent | read, not sent | written by the thread | RING_RESTART | whole stacks, modules
+ * again
  *               `- thread_delivered + thread_lost        `- events
  *
- * The gap is what lies between the two marks. RING_CUT says how many events the thread had begun,
- * and the account says how many of them went into batches. Records before the cut can't be decoded
- * any more: their stacks are differences to stacks that are lost. But they show which kinds of
- * events were lost. A thread that writes no RING_CUT, because it is dead or blocked, is settled at
- * its end.
+ * The gap is what lies between the two marks. RING_RESTART says how many events the thread had
+ * begun, and the account says how many of them went into batches. Records before it can't be
+ * decoded any more: their stacks are differences to stacks that are lost. But they show which kinds
+ * of events were lost. A thread that writes no RING_RESTART, because it is dead or blocked, is
+ * settled at its end.
  *
  * Events that were culled or held back when a batch was closed count as delivered here: they have
  * left the ring, and the collector finds out which of them arrived (proto/README.md, "Another
@@ -57,8 +58,9 @@ void ring_account_lane(const struct ring_source *s, uint32_t index)
 	ring_takeup_store(&slice->thread_delivered,
 			  thread->counts.delivered + thread->counts.culled + thread->held);
 	ring_takeup_store(&slice->thread_lost, thread->counts.lost);
-	ring_takeup_store(&slice->thread_passed, ring_grown(thread->counts.not_sampled,
-							    s->lane[index].counted_not_sampled));
+	ring_takeup_store(
+		&slice->thread_not_sampled,
+		ring_grown(thread->counts.not_sampled, s->lane[index].counted_not_sampled));
 	__atomic_store_n(&slice->thread, thread->number, __ATOMIC_RELEASE);
 }
 
@@ -106,7 +108,7 @@ void ring_account_end(struct ring_source *s, uint32_t index)
 struct part {
 	uint32_t thread;
 	uint32_t tid;
-	uint64_t delivered, lost, passed, first;
+	uint64_t delivered, lost, not_sampled, first;
 };
 
 static bool ring_takeup_is_taken(const struct ring_slice *slice)
@@ -123,7 +125,7 @@ static struct part ring_takeup_part_of(const struct ring_slice *slice)
 		.tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED),
 		.delivered = __atomic_load_n(&slice->thread_delivered, __ATOMIC_RELAXED),
 		.lost = __atomic_load_n(&slice->thread_lost, __ATOMIC_RELAXED),
-		.passed = __atomic_load_n(&slice->thread_passed, __ATOMIC_RELAXED),
+		.not_sampled = __atomic_load_n(&slice->thread_not_sampled, __ATOMIC_RELAXED),
 		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
 	};
 }
@@ -136,7 +138,7 @@ static bool part_sound(const struct part *p, const struct ring_slice *slice, uin
 	bool left = __atomic_load_n(&slice->state, __ATOMIC_RELAXED) == RING_SLICE_LEFT;
 
 	return p->thread <= threads && p->delivered < COUNT_MAX && p->lost < COUNT_MAX &&
-	       p->passed < COUNT_MAX && p->first < COUNT_MAX && events < COUNT_MAX &&
+	       p->not_sampled < COUNT_MAX && p->first < COUNT_MAX && events < COUNT_MAX &&
 	       (left || p->delivered + p->lost <= p->first + events);
 }
 
@@ -249,16 +251,16 @@ void ring_source_begin(struct ring_source *s)
 static void count_earlier(const struct ring_source *s, const struct part *p,
 			  const struct thread *known, struct run_item *item)
 {
-	item->thread.produced = known ? 0 : p->first + p->passed;
-	item->thread.not_sampled = known ? 0 : p->passed;
+	item->thread.produced = known ? 0 : p->first + p->not_sampled;
+	item->thread.not_sampled = known ? 0 : p->not_sampled;
 	for (uint32_t i = 0; known && i < s->active_count; i++) {
 		const struct ring_lane *other = &s->lane[s->active[i]];
-		uint64_t passed = ring_grown(other->passed, p->passed);
+		uint64_t not_sampled = ring_grown(other->earlier_not_sampled, p->not_sampled);
 
 		if (ring_thread(s, s->active[i]) != known || other->first <= p->first)
 			continue;
-		item->thread.produced -= other->first - p->first + passed;
-		item->thread.not_sampled -= passed;
+		item->thread.produced -= other->first - p->first + not_sampled;
+		item->thread.not_sampled -= not_sampled;
 	}
 }
 
@@ -284,7 +286,7 @@ bool ring_lane_take_up(struct ring_source *s, struct run *run, uint32_t index)
 	ring_lane_begin(s, index);
 	l->tid = p.tid;
 	l->first = p.first;
-	l->passed = p.passed;
+	l->earlier_not_sampled = p.not_sampled;
 	return true;
 }
 
@@ -331,7 +333,7 @@ void ring_lane_put_away(struct ring_source *s, struct run *run, uint32_t index, 
 	l->announced = (struct ring_losses){0};
 }
 
-static void ring_takeup_cut(struct ring_source *s, struct run *run, uint32_t index)
+static void ring_takeup_restart(struct ring_source *s, struct run *run, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 	uint64_t events = l->next.value;
@@ -340,7 +342,7 @@ static void ring_takeup_cut(struct ring_source *s, struct run *run, uint32_t ind
 	l->announced = l->gapped = l->next.lost;
 	l->read = ring_grown(events, l->next.lost.events);
 	l->epoch = 0;
-	l->cut_awaited = false;
+	l->restart_awaited = false;
 	l->restarts = true;
 }
 
@@ -352,7 +354,7 @@ void ring_lane_drop(struct ring_source *s, struct run *run, uint32_t index)
 		add_event(&l->announced, &l->next);
 	} else if (l->next.kind == RING_LOST) {
 		add_losses(&l->announced, &l->next.lost);
-	} else if (l->next.kind == RING_CUT && l->next.incarnation == s->incarnation) {
-		ring_takeup_cut(s, run, index);
+	} else if (l->next.kind == RING_RESTART && l->next.incarnation == s->incarnation) {
+		ring_takeup_restart(s, run, index);
 	}
 }

@@ -16,7 +16,7 @@ static const struct answer_field group_fields[] = {
 	ROW("value", value, NULL, "what was asked for"),
 	ROW("allocated", allocated, NULL, "all blocks"),
 	ROW("leaked", leaked, NULL, "not freed by the end"),
-	ROW("temporary", temporary, NULL, "freed"),
+	ROW("temporary", freed, NULL, "freed"),
 	ROW("min_size", min_size, "bytes", "of one block"),
 	ROW("max_size", max_size, "bytes", "of one block"),
 	ROW("first_ns", first_ns, "ns", "first allocation, since the start"),
@@ -41,7 +41,7 @@ const struct answer groups_answer = {"groups", groups_fields};
 #define ANSWER_OF struct report
 static const struct answer_field report_fields[] = {
 	ROW("allocated", allocated, NULL, "all blocks"),
-	ROW("temporary", temporary, NULL, "freed"),
+	ROW("temporary", freed, NULL, "freed"),
 	ROW("leaked", leaked, NULL, "not freed by the end"),
 	ROW("peak", peak, NULL, "the most that was in use"),
 	ROW("peak_ns", peak_ns, "ns", "when that was first, since the start"),

@@ -208,7 +208,7 @@ int query_culled(struct view *view, const struct filter *filter, struct culled_u
 		 struct err_text *err);
 
 struct report {
-	struct usage allocated, leaked, temporary, peak;
+	struct usage allocated, leaked, freed, peak;
 	struct culled_usage culled;
 	uint64_t peak_ns;
 	uint64_t duration_ns;
@@ -239,7 +239,7 @@ struct group {
 	const char *function, *file, *module;
 	uint32_t line;
 	struct usage value; /* what `value` counts */
-	struct usage allocated, leaked, temporary;
+	struct usage allocated, leaked, freed;
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns; /* births */
 };

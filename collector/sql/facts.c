@@ -240,7 +240,7 @@ static int fill_sums(struct sql *sql, struct facts *f, struct err_text *err)
 
 		s->allocated = g->allocated;
 		s->leaked = g->leaked;
-		s->temporary = g->temporary;
+		s->freed = g->freed;
 	}
 	for (size_t i = 0; !r && i < rows.count; i++) {
 		struct stack_sums *s = sums_at(f, rows.list[i].node, &count);

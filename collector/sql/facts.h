@@ -27,7 +27,7 @@ uint32_t facts_depth(struct sql *sql, uint32_t stack);
 /* The sums of a backtrace: what the REST API calls a group, and the sums of `top --by backtrace`.
  * Backtraces are those of all allocations and frees, including 0 (none). */
 struct stack_sums {
-	struct usage allocated, leaked, temporary;
+	struct usage allocated, leaked, freed;
 	struct group_side rows; /* includes culled blocks, as group filters do */
 	uint64_t peak_ns;
 };

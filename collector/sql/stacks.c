@@ -125,10 +125,10 @@ static void stacks_put_sums(struct table_cursor *c, sqlite3_context *out, int co
 		put_number(out, s->leaked.blocks);
 		break;
 	case STACKS_TEMPORARY_BYTES:
-		put_number(out, s->temporary.bytes);
+		put_number(out, s->freed.bytes);
 		break;
 	case STACKS_TEMPORARY_BLOCKS:
-		put_number(out, s->temporary.blocks);
+		put_number(out, s->freed.blocks);
 		break;
 	case STACKS_BYTES_ERROR:
 		sqlite3_result_double(out, s->allocated.bytes_error);

@@ -23,7 +23,7 @@
 #define THINNED_NS    20000000u /* ns with room for each step back */
 #define REFUSED_LOOKS 64	/* events that a quiet thread counts between two attempts */
 #define DEAD_SLICE_US 2000
-#define CUT_WORDS     8
+#define RESTART_WORDS 8
 #define LOST_WORDS    5
 #define MOVE_WORDS    3
 
@@ -495,7 +495,7 @@ bool slice_resume(struct thread *thread)
 }
 
 /* Earlier losses are in the counts of the record. */
-bool slice_cut(struct thread *thread, uint32_t incarnation)
+bool slice_restart(struct thread *thread, uint32_t incarnation)
 {
 	struct ring_slice *slice = thread->slice;
 	uint64_t *record;
@@ -504,10 +504,10 @@ bool slice_cut(struct thread *thread, uint32_t incarnation)
 	if ((thread->quiet || __atomic_load_n(&shim.gone, __ATOMIC_RELAXED)) &&
 	    !slice_resume(thread))
 		return false;
-	record = slice_reserve_rarely(thread, CUT_WORDS);
+	record = slice_reserve_rarely(thread, RESTART_WORDS);
 	if (!record)
 		return false;
-	record[0] = RING_WORD0(RING_CUT, 0, 0, 0, 0, 0);
+	record[0] = RING_WORD0(RING_RESTART, 0, 0, 0, 0, 0);
 	record[1] = incarnation;
 	record[2] = stamp_now();
 	record[3] = slice->events;
@@ -518,6 +518,6 @@ bool slice_cut(struct thread *thread, uint32_t incarnation)
 	thread->thinned_told = 0;
 	thin_tell_again();
 	unwind_forget(thread->unwind);
-	slice_publish(thread, CUT_WORDS);
+	slice_publish(thread, RESTART_WORDS);
 	return true;
 }

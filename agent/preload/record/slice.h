@@ -44,9 +44,9 @@ bool slice_has_owner(uint32_t tid);
  * if there is no room for `words`, or if the thread has moved. */
 bool slice_make_room(struct thread *thread, uint64_t words);
 
-/* Puts a RING_CUT: the thread starts over for this agent. Returns false if there is no room for it
- * now. */
-bool slice_cut(struct thread *thread, uint32_t incarnation);
+/* Puts a RING_RESTART: the thread starts over for this agent. Returns false if there is no room for
+ * it now. */
+bool slice_restart(struct thread *thread, uint32_t incarnation);
 
 /* The agent's heartbeat has stopped at `beat` for longer than the timeout. No thread waits for the
  * agent any more. */

@@ -140,7 +140,7 @@ static void detach(void)
  * no room, or this is the thread's very first event, the next event tries again. */
 static void begin_anew(struct thread *thread, uint32_t incarnation)
 {
-	if (!tls.thread || !modules_tell_again(incarnation) || !slice_cut(thread, incarnation))
+	if (!tls.thread || !modules_tell_again(incarnation) || !slice_restart(thread, incarnation))
 		thread->control--;
 }
 

@@ -185,7 +185,7 @@ struct thread {
 	struct ring_losses pending; /* lost since the last record */
 
 	uint32_t policy;
-	uint32_t incarnation; /* of the agent that its slice is for; see RING_CUT */
+	uint32_t incarnation; /* of the agent that its slice is for; see RING_RESTART */
 
 	/* Sampling. */
 	uint64_t interval; /* in force; 0: not sampled */

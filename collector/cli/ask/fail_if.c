@@ -26,8 +26,8 @@ static void fail_if_fill(struct sql_named values[FAIL_IF_MAX], const struct tota
 	const struct sql_named all[] = {
 		{"allocated_bytes", (double)r->allocated.bytes},
 		{"allocated_blocks", (double)r->allocated.blocks},
-		{"freed_bytes", (double)r->temporary.bytes},
-		{"freed_blocks", (double)r->temporary.blocks},
+		{"freed_bytes", (double)r->freed.bytes},
+		{"freed_blocks", (double)r->freed.blocks},
 		{"leaked_bytes", (double)r->leaked.bytes},
 		{"leaked_blocks", (double)r->leaked.blocks},
 		{"peak_bytes", (double)r->peak.bytes},

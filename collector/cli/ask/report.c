@@ -59,7 +59,7 @@ static void print_totals(const struct question *q, const struct report *r)
 	snprintf(text, sizeof(text), "from %s%s", format_count(count, r->distinct_stacks),
 		 r->distinct_stacks == 1 ? " backtrace" : " different backtraces");
 	print_estimate(q, "allocated", &r->allocated, text);
-	print_estimate(q, "freed", &r->temporary,
+	print_estimate(q, "freed", &r->freed,
 		       q->recorded.live ? "freed so far" : "freed before the end");
 	print_estimate(q, question_leaked_name(q), &r->leaked,
 		       q->recorded.live ? "as of the last batch" : question_unfreed(q, false));

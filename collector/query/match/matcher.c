@@ -446,7 +446,7 @@ void matcher_did(const struct matcher *matcher, uint64_t blocks, bool asking)
 		p->show(p->context, done, p->of);
 }
 
-uint32_t matcher_block(const struct matcher *matcher, const struct row_block *zone)
+uint32_t matcher_block_rows(const struct matcher *matcher, const struct row_block *zone)
 {
 	const struct filter *f = matcher->filter;
 	uint64_t left;

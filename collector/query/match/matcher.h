@@ -61,7 +61,7 @@ static inline unsigned matcher_columns(const struct matcher *matcher)
 }
 
 /* Returns the number of rows of the block to examine, judged by its zone. 0: no row can match. */
-uint32_t matcher_block(const struct matcher *matcher, const struct row_block *zone);
+uint32_t matcher_block_rows(const struct matcher *matcher, const struct row_block *zone);
 /* Selects the rows from `first` to before `end` that match. `room` holds ROWS_PER_BLOCK numbers and
  * is used as long as the set. The block has the columns matcher_columns. */
 struct row_set matcher_select(const struct matcher *matcher, const struct row_block *block,

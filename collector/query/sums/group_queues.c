@@ -197,7 +197,7 @@ static int follow_block(struct part *p, struct row_reader *reader, uint32_t inde
 			struct err_text *err)
 {
 	const struct matcher *all = p->following->all;
-	uint32_t count = matcher_block(all, recording_zone(all->recording, index));
+	uint32_t count = matcher_block_rows(all, recording_zone(all->recording, index));
 	const struct row_block *block;
 
 	if (!count)

@@ -23,7 +23,7 @@ struct sum {
 	uint32_t node;
 	uint32_t frame; /* number + 1 of the site's frame */
 	uint64_t heaviest_bytes;
-	struct tally value, allocated, leaked, temporary;
+	struct tally value, allocated, leaked, freed;
 	uint64_t min_size, max_size, first_ns, last_ns;
 };
 
@@ -39,7 +39,7 @@ static struct sum groups_sum_of(const struct view *view, const struct node_sums 
 		.frame = cursor_frame(view, cursor_at_site(view, n->node)) + 1,
 		.allocated = node_sum_tally(nodes, n, VALUE_ALLOCATED),
 		.leaked = node_sum_tally(nodes, n, VALUE_LEAKED),
-		.temporary = node_sum_tally(nodes, n, VALUE_FREED),
+		.freed = node_sum_tally(nodes, n, VALUE_FREED),
 		.min_size = n->min_size,
 		.max_size = n->max_size,
 		.first_ns = n->first_ns,
@@ -67,7 +67,7 @@ static void sum_merge(struct sum *into, const struct sum *from)
 	tally_merge(&into->value, &from->value);
 	tally_merge(&into->allocated, &from->allocated);
 	tally_merge(&into->leaked, &from->leaked);
-	tally_merge(&into->temporary, &from->temporary);
+	tally_merge(&into->freed, &from->freed);
 	if (from->min_size < into->min_size)
 		into->min_size = from->min_size;
 	if (from->max_size > into->max_size)
@@ -148,7 +148,7 @@ static struct group groups_group_of(const struct view *view, const struct sum *s
 		.value = tally_usage(&sum->value),
 		.allocated = tally_usage(&sum->allocated),
 		.leaked = tally_usage(&sum->leaked),
-		.temporary = tally_usage(&sum->temporary),
+		.freed = tally_usage(&sum->freed),
 		.min_size = sum->min_size,
 		.max_size = sum->max_size,
 		.first_ns = sum->first_ns,

@@ -118,7 +118,7 @@ static struct report report_of(const struct recording *recording, const struct s
 	struct report report = {
 		.allocated = total_of(recording, s, VALUE_ALLOCATED),
 		.leaked = total_of(recording, s, VALUE_LEAKED),
-		.temporary = total_of(recording, s, VALUE_FREED),
+		.freed = total_of(recording, s, VALUE_FREED),
 		.peak = total_of(recording, s, VALUE_PEAK),
 		.peak_ns = s->peak_ns,
 		.duration_ns = recording_end_ns(recording),

@@ -107,7 +107,7 @@ static int run_pass(struct pass *pass, struct err_text *err)
 
 	for (uint32_t b = 0; !r && b < recording_blocks(m->recording); b++) {
 		const struct row_block *block = recording_zone(m->recording, b);
-		uint32_t count = matcher_block(m, block);
+		uint32_t count = matcher_block_rows(m, block);
 
 		r = matcher_cancelled(m, err);
 		if (r < 0)

@@ -269,7 +269,7 @@ static int page_take_block(struct query_page *s, struct err_text *err)
 	s->block++;
 	s->at = 0;
 	s->rows = (struct row_set){0};
-	count = matcher_block(m, block);
+	count = matcher_block_rows(m, block);
 	if (!count)
 		return 0;
 	r = matcher_cancelled(m, err);

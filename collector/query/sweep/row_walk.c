@@ -75,7 +75,7 @@ static int row_walk_take_block(struct row_walk *walk, uint32_t index, struct wal
 {
 	const struct matcher *m = &walk->matcher;
 	const struct row_block *zone = recording_zone(m->recording, index), *block;
-	uint32_t end = matcher_block(m, zone), first = 0;
+	uint32_t end = matcher_block_rows(m, zone), first = 0;
 	struct row_set set;
 
 	ret_rows->count = 0;
@@ -99,8 +99,8 @@ int row_walk_next(struct row_walk *walk, struct walked_rows *ret_rows, struct er
 {
 	while (walk->at < walk->end) {
 		uint32_t index = walk->at++;
-		bool some = matcher_block(&walk->matcher,
-					  recording_zone(walk->matcher.recording, index));
+		bool some = matcher_block_rows(&walk->matcher,
+					       recording_zone(walk->matcher.recording, index));
 		int r = some ? matcher_cancelled(&walk->matcher, err) : 0;
 
 		matcher_did(&walk->matcher, 1, true);

@@ -55,7 +55,7 @@ static int list_pieces(struct run *run)
 		return -ENOMEM;
 	for (uint32_t b = 0; b < blocks; b++) {
 		const struct row_block *zone = recording_zone(run->m->recording, b);
-		uint32_t count = matcher_block(run->m, zone);
+		uint32_t count = matcher_block_rows(run->m, zone);
 
 		if (!count || (s->skips && s->skips(s->context, zone)))
 			continue;
@@ -181,7 +181,7 @@ static int visit_block(const struct matcher *m, struct row_reader *reader, uint3
 		       unsigned columns, uint16_t *room, sweep_rows *rows, void *context,
 		       struct err_text *err)
 {
-	uint32_t count = matcher_block(m, recording_zone(m->recording, index));
+	uint32_t count = matcher_block_rows(m, recording_zone(m->recording, index));
 	const struct row_block *block;
 	struct row_set set;
 	int r = matcher_cancelled(m, err);

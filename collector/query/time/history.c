@@ -231,7 +231,7 @@ static int read_segment(struct history_reader *r, uint32_t segment, uint32_t las
 	uint64_t row = (uint64_t)segment * r->bins->segment_rows;
 	uint32_t index = (uint32_t)(row / ROWS_PER_BLOCK), first = (uint32_t)(row % ROWS_PER_BLOCK),
 		 end;
-	uint32_t count = matcher_block(m, recording_zone(m->recording, index));
+	uint32_t count = matcher_block_rows(m, recording_zone(m->recording, index));
 	uint64_t to = ((uint64_t)last + 1) * r->bins->segment_rows - (row - first);
 	struct row_set rows;
 	int e;

@@ -1,5 +1,5 @@
-/* Another agent has taken the ring up (RING_CUT): every thread says how far it was, and begins with
- * whole stacks, in modules that were announced again; nothing else changes for it. */
+/* Another agent has taken the ring up (RING_RESTART): every thread says how far it was, and begins
+ * with whole stacks, in modules that were announced again; nothing else changes for it. */
 #include "tests/unit/preload/support/run.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void every_thread(void **state)
 	assert_sound(&r);
 	assert_nothing_lost(&r);
 	assert_as_said(&r);
-	assert_true(r.cuts >= 8);
+	assert_true(r.restarts >= 8);
 	assert_true(r.told_again >= 3 * 3); /* the program, libc, the loader; or more */
 	agent_result_done(&r);
 }
@@ -48,8 +48,9 @@ static void losing(void **state)
 	assert_sound(&r);
 	assert_true(r.lost.events > 0);
 	assert_int_equal(r.produced, r.read + r.lost.events + r.no_slice.events);
-	if (r.cuts <= 3)
-		fail_msg("%lu cuts, %lu events read", (unsigned long)r.cuts, (unsigned long)r.read);
+	if (r.restarts <= 3)
+		fail_msg("%lu restarts, %lu events read", (unsigned long)r.restarts,
+			 (unsigned long)r.read);
 	agent_result_done(&r);
 }
 

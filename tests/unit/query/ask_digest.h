@@ -60,7 +60,7 @@ static inline void ask_digest_frame(uint64_t *d, const char *function, const cha
 
 static inline void ask_digest_report(uint64_t *d, const struct report *r)
 {
-	const struct usage *usages[] = {&r->allocated, &r->leaked,	   &r->temporary,
+	const struct usage *usages[] = {&r->allocated, &r->leaked,	   &r->freed,
 					&r->peak,      &r->culled.matched, &r->culled.unknown};
 	const uint64_t numbers[] = {r->peak_ns, r->duration_ns, r->allocations,
 				    r->frees,	r->failed,	r->distinct_stacks,
@@ -85,7 +85,7 @@ static inline void ask_digest_groups(uint64_t *d, const struct groups *groups)
 		ask_digest_usage(d, &g->value);
 		ask_digest_usage(d, &g->allocated);
 		ask_digest_usage(d, &g->leaked);
-		ask_digest_usage(d, &g->temporary);
+		ask_digest_usage(d, &g->freed);
 		ask_digest(d, g->min_size);
 		ask_digest(d, g->max_size);
 		ask_digest(d, g->first_ns);

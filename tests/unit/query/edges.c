@@ -69,7 +69,7 @@ static void ask(const struct filter *f, bool *ret_matched, bool *ret_passed_over
 	assert_int_equal(query_each(t.view, f, mark_row, ret_matched, NULL), 0);
 	assert_int_equal(recording_blocks(t.recording), 1);
 	assert_int_equal(matcher_init(&m, t.view, f, NULL), 0);
-	*ret_passed_over = matcher_block(&m, recording_zone(t.recording, 0)) == 0;
+	*ret_passed_over = matcher_block_rows(&m, recording_zone(t.recording, 0)) == 0;
 	matcher_done(&m);
 }
 

@@ -49,7 +49,7 @@ static void check_report(const struct asked *a, const struct filter *f)
 	wanted = naive_sum(&a->n, VALUE_LEAKED, 0, NAIVE_ALL);
 	asked_equal(a, "leaked", &report.leaked, &wanted);
 	wanted = naive_sum(&a->n, VALUE_FREED, 0, NAIVE_ALL);
-	asked_equal(a, "temporary", &report.temporary, &wanted);
+	asked_equal(a, "temporary", &report.freed, &wanted);
 	wanted = naive_sum(&a->n, VALUE_PEAK, report.peak_ns, NAIVE_ALL);
 	asked_equal(a, "peak", &report.peak, &wanted);
 	wanted = culled_sum(&a->n, CULLED_YES);
@@ -79,7 +79,7 @@ static void check_groups(const struct asked *a, const struct filter *f, enum val
 		wanted = naive_sum(&a->n, VALUE_ALLOCATED, at, groups.list[i].node);
 		asked_equal(a, "a group's allocated", &groups.list[i].allocated, &wanted);
 		wanted = naive_sum(&a->n, VALUE_FREED, at, groups.list[i].node);
-		asked_equal(a, "a group's temporary", &groups.list[i].temporary, &wanted);
+		asked_equal(a, "a group's temporary", &groups.list[i].freed, &wanted);
 		assert_true(!i || groups.list[i - 1].value.bytes >= groups.list[i].value.bytes);
 		bytes += groups.list[i].value.bytes;
 	}

@@ -33,7 +33,7 @@ static void put_report(struct buf *out, struct view *view, const struct filter *
 	assert_int_equal(query_report(view, f, &report, NULL), 0);
 	put(out, &report.allocated, sizeof(report.allocated));
 	put(out, &report.leaked, sizeof(report.leaked));
-	put(out, &report.temporary, sizeof(report.temporary));
+	put(out, &report.freed, sizeof(report.freed));
 	put(out, &report.peak, sizeof(report.peak));
 	buf_printf(out, "%llu %llu %llu %llu", (unsigned long long)report.peak_ns,
 		   (unsigned long long)report.frees, (unsigned long long)report.reallocations,
@@ -52,7 +52,7 @@ static void put_groups(struct buf *out, struct view *view, const struct filter *
 		put(out, &g->value, sizeof(g->value));
 		put(out, &g->allocated, sizeof(g->allocated));
 		put(out, &g->leaked, sizeof(g->leaked));
-		put(out, &g->temporary, sizeof(g->temporary));
+		put(out, &g->freed, sizeof(g->freed));
 		buf_printf(out, "%u %llu %llu %llu %llu", g->node, (unsigned long long)g->min_size,
 			   (unsigned long long)g->max_size, (unsigned long long)g->first_ns,
 			   (unsigned long long)g->last_ns);

@@ -190,7 +190,7 @@ static void same_group(const struct group *a, const struct group *b)
 	same_usage(&a->value, &b->value);
 	same_usage(&a->allocated, &b->allocated);
 	same_usage(&a->leaked, &b->leaked);
-	same_usage(&a->temporary, &b->temporary);
+	same_usage(&a->freed, &b->freed);
 	assert_int_equal(a->min_size, b->min_size);
 	assert_int_equal(a->max_size, b->max_size);
 	assert_int_equal(a->first_ns, b->first_ns);
@@ -245,7 +245,7 @@ static void same_report(const struct report *a, const struct report *b)
 {
 	same_usage(&a->allocated, &b->allocated);
 	same_usage(&a->leaked, &b->leaked);
-	same_usage(&a->temporary, &b->temporary);
+	same_usage(&a->freed, &b->freed);
 	same_usage(&a->peak, &b->peak);
 	assert_int_equal(a->peak_ns, b->peak_ns);
 	assert_int_equal(a->reallocations, b->reallocations);

@@ -125,9 +125,9 @@ static void test_refused(void **state)
 	refused(WORDS - 4, 8, RING_WORD0(1, 3, 0, 0, 0, 0), 0);	 /* not in one piece */
 	refused(WORDS - 5, 8, RING_WORD0(1, 3, 0, 0, 0, 0), 0);	 /* by its last word */
 	refused(WORDS - 4, 8, RING_LOST, 0);
-	refused(WORDS - 7, 8, RING_CUT, 0);
+	refused(WORDS - 7, 8, RING_RESTART, 0);
 	refused(WORDS - 2, 8, RING_EPOCH, 0);
-	refused(0, 7, RING_CUT, 0);
+	refused(0, 7, RING_RESTART, 0);
 	refused(0, 2, RING_EPOCH, 0);
 	refused(0, 4, RING_WORD0(RING_TEXT, 2, 0, 0, 0, 1), 16);
 }

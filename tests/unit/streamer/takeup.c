@@ -30,7 +30,7 @@ static void test_goes_on(void **state)
 	writer_again(&b, &w[0], 0);
 	writer_again(&b, &w[1], 1);
 	write_events(&w[0], 1, 128); /* it has not seen the new one yet */
-	writer_cut(&w[0], 2);
+	writer_restart(&w[0], 2);
 	write_events(&w[0], 2, 256);
 	settle_batch(&b);
 	batch = last_batch(&b);
@@ -82,8 +82,8 @@ static void test_asleep(void **state)
 	heapcast__batch__free_unpacked(batch, NULL);
 	writer_again(&b, &w[0], 0);
 	writer_again(&b, &w[1], 1);
-	writer_cut(&w[0], 2); /* was meant for the one before */
-	writer_cut(&w[0], 3);
+	writer_restart(&w[0], 2); /* was meant for the one before */
+	writer_restart(&w[0], 3);
 	writer_die(&w[1]);
 	settle_batch(&b);
 	batch = last_batch(&b);
@@ -146,7 +146,7 @@ static void test_moved(void **state)
 	write_events(&v, 4, 512);
 	assert_int_equal(take_up(&b, kill_agent(&b)), 0);
 	writer_again(&b, &v, 5);
-	writer_cut(&v, 2);
+	writer_restart(&v, 2);
 	write_events(&v, 1, 1024);
 	settle_batch(&b);
 	batch = last_batch(&b);

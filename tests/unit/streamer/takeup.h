@@ -52,12 +52,12 @@ static inline void writer_again(struct bench *b, struct writer *w, uint32_t inde
 	w->data = (uint64_t *)((uint8_t *)ring->header + w->slice->data_offset);
 }
 
-static inline void writer_cut(struct writer *w, uint32_t incarnation)
+static inline void writer_restart(struct writer *w, uint32_t incarnation)
 {
 	const struct ring_losses *lost = &w->slice->lost;
 
 	writer_pad(w, 8);
-	writer_word(w, RING_CUT);
+	writer_word(w, RING_RESTART);
 	writer_word(w, incarnation);
 	writer_word(w, now());
 	writer_word(w, w->slice->events);

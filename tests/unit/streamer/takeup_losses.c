@@ -129,7 +129,7 @@ static void test_lost_between(void **state)
 	write_lost(&w[0], &lost);
 	assert_int_equal(take_up(&b, kill_agent(&b)), 0);
 	writer_again(&b, &w[0], 0);
-	writer_cut(&w[0], 2);
+	writer_restart(&w[0], 2);
 	write_events(&w[0], 1, 512);
 	expect_gap(&b, HEAPCAST__REASON__REASON_AGENT_GONE, &all);
 	write_lost(&w[0], &anew);

@@ -100,7 +100,7 @@ struct agent_result {
 	uint64_t lost_records;
 	uint64_t epochs;
 	uint64_t moves;
-	uint64_t cuts;
+	uint64_t restarts;
 	uint64_t told_again; /* modules */
 	uint64_t full_waits;
 	uint64_t slices_claimed;

@@ -244,22 +244,22 @@ static void take_thinning(struct agent_result *r, uint64_t interval)
 
 /* What the thread has begun is what was read; and whatever it names from here on has been
  * announced. */
-static void take_cut(struct agent *a, uint32_t index, const uint64_t *w)
+static void take_restart(struct agent *a, uint32_t index, const uint64_t *w)
 {
 	struct reader *reader = &a->readers[index];
 
 	if (w[1] > a->ring->account.incarnation || !w[2])
-		fault(a, "a cut for agent %lu", (unsigned long)w[1]);
+		fault(a, "a restart for agent %lu", (unsigned long)w[1]);
 	if (w[3] != reader->read + w[4])
-		fault(a, "a cut after %lu events, %lu of them lost: %lu were read",
+		fault(a, "a restart after %lu events, %lu of them lost: %lu were read",
 		      (unsigned long)w[3], (unsigned long)w[4], (unsigned long)reader->read);
 	for (size_t i = 0; i < a->result->module_count; i++)
 		if (a->result->modules[i].live && a->result->modules[i].incarnation < w[1])
-			fault(a, "a cut before module %u was announced again",
+			fault(a, "a restart before module %u was announced again",
 			      a->result->modules[i].id);
 	reader->whole = true;
 	reader->epoch = 0;
-	a->result->cuts++;
+	a->result->restarts++;
 }
 
 /* Words of the record; 0: it makes no sense. */
@@ -282,8 +282,8 @@ static unsigned take_record(struct agent *a, uint32_t index, const uint64_t *w, 
 	case RING_MOVE:
 		a->result->moves++;
 		return 3;
-	case RING_CUT:
-		take_cut(a, index, w);
+	case RING_RESTART:
+		take_restart(a, index, w);
 		return 8;
 	case RING_MARK:
 		a->result->marks++;
