@@ -5,8 +5,7 @@
  *
  *    the previous agent         no agent              this agent
  *    read, sent | read, not sent | written by the thread | RING_RESTART | whole stacks, modules
- * again
- *               `- thread_delivered + thread_lost        `- events
+ *               `- thread_delivered + thread_lost        `- events        again
  *
  * The gap is what lies between the two marks. RING_RESTART says how many events the thread had
  * begun, and the account says how many of them went into batches. Records before it can't be
