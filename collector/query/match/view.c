@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/match/sites.h"
-#include "collector/query/time/usage_index.h"
 #include "collector/query/sums/whole_sums.h"
 #include "proto/columns.h"
 #include "collector/recording/info.h"
@@ -368,60 +367,12 @@ int view_lock(pthread_mutex_t *lock, const struct matcher *all, struct err_text 
 	return r;
 }
 
-static void forget_index(struct kept_index *usage)
-{
-	usage_index_free(usage->index);
-	usage->index = NULL;
-	result_file_close(&usage->kept);
-}
-
-static void forget_indexes(struct view *view)
-{
-	forget_index(&view->usage[false]);
-	forget_index(&view->usage[true]);
-	for (unsigned i = 0; i < 2; i++)
-		filtered_indexes_forget(&view->filtered[i]);
-}
-
-static int make_index(struct view *view, const struct matcher *all, bool leaked,
-		      struct err_text *err)
-{
-	const struct history_of of = {.matcher = all, .leaked_only = leaked};
-	struct kept_index *usage = &view->usage[leaked];
-	int r;
-
-	if (usage_index_load(view->recording, leaked, &usage->kept, &usage->index) == 0)
-		return 0;
-	forget_index(usage);
-	r = usage_index_new(&of, &usage->index, err);
-	if (!r)
-		usage_index_save(usage->index, view->recording, leaked);
-	return r;
-}
-
-int view_usage_index(struct view *view, const struct filter *filter, bool leaked,
-		     const struct usage_index **ret_index, struct err_text *err)
-{
-	struct matcher all;
-	int r;
-
-	matcher_init_all(&all, view->recording, filter);
-	r = view_lock(&view->index_lock, &all, err);
-	if (r < 0)
-		return r;
-	if (!view->usage[leaked].index)
-		r = make_index(view, &all, leaked, err);
-	*ret_index = view->usage[leaked].index;
-	pthread_mutex_unlock(&view->index_lock);
-	return r;
-}
-
 /* ---- public ---- */
 
 /* Frees what was computed from the rows. */
 static void forget_made(struct view *view)
 {
-	forget_indexes(view);
+	view_forget_indexes(view);
 	whole_sums_free(take_ptr(view->whole_sums));
 	free(take_ptr(view->place_allocations));
 }
