@@ -432,7 +432,7 @@ int recording_sum_up(struct recording *r, struct totals *totals, struct err_text
 	totals->in_use_bytes = bytes;
 	totals->in_use_blocks = (uint64_t)(blocks + 0.5);
 	totals->summed_up = true;
-	totals->summed_bytes = r->scan.offset;
+	totals->summed_bytes = r->pairing.queue.count ? 0 : r->scan.offset;
 	return 0;
 }
 

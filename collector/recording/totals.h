@@ -22,8 +22,10 @@ struct totals {
 	uint64_t bytes; /* length of the recording that these totals cover */
 	struct stream_position position;
 	bool ended;
-	/* The members below are valid, as of `summed_bytes` of the recording (recording_sum_up). */
+	/* The members below are valid (recording_sum_up). */
 	bool summed_up;
+	/* Length of the recording that they cover whole; 0: its last events wait for a watermark,
+	 * and are left out. */
 	uint64_t summed_bytes;
 	uint64_t in_use_bytes, in_use_blocks;
 	char *incomplete; /* the line of completeness.h; "": nothing is missing */
