@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/recording/stream_id.h"
 #include "collector/recording/stream_position.h"
 #include "proto/columns.h"
 

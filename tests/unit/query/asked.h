@@ -10,6 +10,7 @@
 #include "collector/query/match/view.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
+#include "tests/unit/full.h"
 #include "tests/unit/query/naive_random.h"
 #include "tests/unit/query/receive.h"
 
@@ -130,7 +131,7 @@ static inline void asked_equal(const struct asked *a, const char *what, const st
 
 static inline uint64_t asked_rounds(uint64_t usual, uint64_t full)
 {
-	if (getenv("HEAPCAST_TEST_FULL"))
+	if (test_full())
 		return full / ASKED_SLOWER;
 	return ASKED_SLOWER > 1 ? usual / 3 : usual;
 }

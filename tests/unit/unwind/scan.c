@@ -4,6 +4,7 @@
  * reading the code of each table entry from its start, which tests the reading too: it must never
  * step over the end of an entry.
  */
+#include "tests/unit/full.h"
 #include "tests/unit/unwind/mapped.h"
 
 #include "agent/unwind/arch/x86_64/insn.h"
@@ -182,7 +183,7 @@ static void test_others(void **state)
 			printf("%s: not here\n", files[i].path);
 			continue;
 		}
-		if (files[i].stride > 100 && !getenv("HEAPCAST_TEST_FULL")) {
+		if (files[i].stride > 100 && !test_full()) {
 			unmap_file(&mapped);
 			continue;
 		}
