@@ -34,7 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 struct stacks {
 	size_t size;	 /* of the memory, which begins with `cache` */

@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "base/secure/secure.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/frame.h"
 #include "base/ban.h"
 

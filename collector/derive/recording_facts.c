@@ -6,7 +6,7 @@
 #include "collector/recording/recording.h"
 #include "collector/derive/recording_parts.h"
 #include "collector/recording/stream_id.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/culled.h"
 #include "base/ban.h"
 

@@ -12,7 +12,7 @@
 #include "base/number.h"
 #include "base/saturated.h"
 #include "base/words.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/columns/row_block.h"
 #include "collector/recording/info.h"
 #include "collector/recording/totals.h"

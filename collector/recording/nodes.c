@@ -1,6 +1,6 @@
 /* The call tree of a recording. nodes.h describes it. */
 #include "collector/recording/nodes.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 #include <errno.h>
 #include <stdlib.h>

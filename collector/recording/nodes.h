@@ -9,7 +9,7 @@
  * Invariant: a parent has a lower number than its children, on the wire and here.
  */
 #include "base/map.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 #define NODES_MAX (1u << 28)
 

@@ -6,7 +6,7 @@
 
 #include "collector/recording/info.h"
 #include "collector/recording/row_reader.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/culled.h"
 
 struct err_text;

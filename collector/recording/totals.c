@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/culled.h"
 #include "collector/recording/names.h"
 #include "collector/recording/scan.h"

@@ -19,6 +19,7 @@
 #include "collector/rewrite/anonymise.h"
 #include "collector/rewrite/told_names.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/field.h"
 #include "proto/names.h"
 #include "base/ban.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/info.h"
 #include "collector/rewrite/bring_files.h"
 #include "collector/rewrite/bring_names.h"

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/write.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/frame.h"
 #include "base/ban.h"
 

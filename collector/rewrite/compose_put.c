@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/saturated.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/culled.h"
 #include "collector/rewrite/compose_state.h"
 #include "collector/recording/definitions.h"

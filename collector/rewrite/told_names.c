@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/rewrite/compose.h"
 #include "collector/recording/names.h"
 #include "base/ban.h"

@@ -10,7 +10,7 @@
  */
 #include "base/intern.h"
 #include "collector/rewrite/copy.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/names.h"
 
 struct told_names {

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/query/sums/in_use.h"
 #include "collector/query/match/intern.h"
 #include "collector/query/query.h"

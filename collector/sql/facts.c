@@ -12,7 +12,7 @@
 #include "collector/sql/state.h"
 #include "collector/recording/culled.h"
 #include "collector/recording/recording.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/culled.h"
 
 #include "base/ban.h"

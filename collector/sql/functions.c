@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/query/match/pattern.h"
 #include "collector/query/sweep/tally.h"
 #include "collector/recording/recording.h"

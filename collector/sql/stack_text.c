@@ -5,7 +5,7 @@
 
 #include "collector/recording/recording.h"
 #include "collector/sql/state.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 #include "base/ban.h"
 

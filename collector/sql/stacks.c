@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/recording.h"
 #include "collector/sql/facts.h"
 #include "collector/sql/state.h"

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/columns/row_block.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"

@@ -4,6 +4,7 @@
  * must come out again as they went in, their times rounded down to the tick.
  */
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 #include <errno.h>
 #include <string.h>

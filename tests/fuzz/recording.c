@@ -2,7 +2,7 @@
  * A recording made by a stranger (framed.h). What opens must keep the store's promises: numbers
  * refer to what exists, blocks do not die before they are born.
  */
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/culled.h"
 #include "collector/columns/row_block.h"
 #include "collector/recording/recording.h"

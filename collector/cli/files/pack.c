@@ -14,7 +14,7 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/output.h"
 #include "collector/answers/answer.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "collector/rewrite/bring_names.h"

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/ask/question.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/brought_file.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

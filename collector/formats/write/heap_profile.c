@@ -30,7 +30,7 @@
 #include "collector/formats/write/heap_value.h"
 #include "collector/formats/write/put.h"
 #include "collector/query/query.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 

@@ -32,7 +32,7 @@
 #include "collector/query/sweep/events.h"
 #include "collector/query/query.h"
 #include "collector/recording/figures.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 

@@ -35,7 +35,7 @@
 #include "collector/query/match/intern.h"
 #include "collector/query/query.h"
 #include "collector/recording/completeness.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 

@@ -17,7 +17,7 @@
 #include "collector/query/query.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/event.h"
 
 #include "base/ban.h"

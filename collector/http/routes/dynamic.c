@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/saturated.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/formats/write/export.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"

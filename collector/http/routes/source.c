@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/routes/source_files.h"
 #include "collector/http/server/routes.h"

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/columns/row_block.h"
 #include "collector/query/sums/group_table.h"
 #include "collector/query/match/pattern.h"

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "collector/query/match/sites.h"
 #include "collector/query/sums/whole_sums.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "collector/symbols/symbols.h"

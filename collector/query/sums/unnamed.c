@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/saturated.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/query/sums/whole_sums.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

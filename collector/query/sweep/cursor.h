@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "collector/query/match/view.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/recording/recording.h"
 
 struct cursor {

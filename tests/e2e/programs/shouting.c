@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/message.h"
 #include "proto/names.h"
 #include "tests/unit/store/builder.h"

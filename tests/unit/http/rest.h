@@ -13,7 +13,7 @@
 #include "collector/recording/stream_id.h"
 #include "tests/unit/http/client.h"
 #include "tests/unit/query/recording.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 #define SEED   11
 #define EVENTS 5000

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/exponential.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/columns_put.h"
 
 #define MEMORY (1u << 16)

@@ -13,7 +13,7 @@
 #include "collector/query/sums/fragmentation.h"
 #include "collector/query/match/mappings.h"
 #include "tests/unit/query/asked.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 #define PAGE 4096
 

@@ -9,7 +9,7 @@
 #include "collector/recording/maps.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/culled.h"
 #include "tests/unit/query/ask_digest.h"
 

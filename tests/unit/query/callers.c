@@ -14,6 +14,7 @@
 
 #include "tests/unit/query/recording.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 enum { MAIN = 1, LOOP, LOOP_WRAPPER, LOOP_SITE, OTHER, OTHER_WRAPPER, OTHER_SITE, MAIN_SITE };
 

@@ -15,7 +15,7 @@
 #include "collector/query/sums/live.h"
 #include "collector/recording/recording.h"
 #include "tests/unit/query/recording.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 #define EVENTS 1000
 

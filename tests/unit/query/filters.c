@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "tests/unit/query/recording.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 #define START_S 1700000000ull /* of the test's recordings */
 #define RUN_NS	100000000000ull

@@ -16,6 +16,7 @@
 #include "collector/recording/recording.h"
 #include "tests/unit/query/recording.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 #define PAGES 64
 #define CALLS 200

@@ -9,7 +9,7 @@
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "tests/unit/query/program.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/culled.h"
 
 struct naive_chain {

@@ -17,6 +17,7 @@
 #include "collector/query/time/history.h"
 #include "tests/unit/query/recording.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 /* A return address within the function: behind its first instruction. */
 #define WITHIN(function) ((uint64_t)(uintptr_t)(function) + 4 - bias)

@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
 #include "collector/symbols/symbols.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/query/sums/in_use.h"
 #include "collector/snapshot/merge.h"
 #include "collector/rewrite/compose.h"

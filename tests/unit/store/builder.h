@@ -20,6 +20,7 @@
 #include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/frame.h"
 
 #define BUILDER_MEMORY	(8u << 20)

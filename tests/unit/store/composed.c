@@ -11,6 +11,7 @@
 #include "collector/recording/stream_id.h"
 #include "collector/rewrite/compose.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/culled.h"
 #include "proto/event.h"
 

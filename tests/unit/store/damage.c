@@ -12,6 +12,7 @@
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "proto/culled.h"
 #include "tests/unit/store/builder.h"
 

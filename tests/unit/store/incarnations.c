@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "proto/columns.h"
+#include "proto/stack_columns.h"
 #include "collector/columns/row_block.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"

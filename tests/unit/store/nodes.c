@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "collector/recording/nodes.h"
-#include "proto/columns.h"
+#include "proto/stack_columns.h"
 
 static void test_again(void **state)
 {
