@@ -35,14 +35,14 @@ static bool numeric_address(const char *host, struct sockaddr_storage *ret)
 int endpoint_listen(const char *text, struct sockaddr_storage *ret_address, uint16_t *ret_port,
 		    struct err_text *err)
 {
-	char host[256] = "", full[300];
+	char host[256], full[300];
 
 	snprintf(full, sizeof(full), "%s%s", *text == ':' ? "0.0.0.0" : "", text);
 	if (parse_endpoint(full, host, sizeof(host), ret_port) < 0 ||
-	    (*host && !numeric_address(host, ret_address)))
+	    !numeric_address(host, ret_address))
 		return err_set(err, -EINVAL,
 			       "--listen takes ADDR:PORT with a numeric address, not '%s'", text);
-	if (!*host || *text == ':')
+	if (*text == ':')
 		*ret_address = (struct sockaddr_storage){0};
 	return 0;
 }
@@ -51,7 +51,7 @@ int endpoint_collector(const char *text, char *host, size_t size, uint16_t *ret_
 		       struct err_text *err)
 {
 	*host = '\0';
-	if (text && (parse_endpoint(text, host, (unsigned)size, ret_port) < 0 || !*host))
+	if (text && parse_endpoint(text, host, (unsigned)size, ret_port) < 0)
 		return err_set(err, -EINVAL, "--collector takes HOST[:PORT], not '%s'", text);
 	/* Collectors accept agents on TCP at the same number. */
 	if (!*ret_port)

@@ -101,9 +101,8 @@ static void client_close(struct handshake_client *c)
 	if (c->fd < 0 || c->closing)
 		return;
 	c->closing = true;
-	uv_poll_stop(&c->poll);
-	close(c->fd);
 	uv_close((uv_handle_t *)&c->poll, handshake_client_closed);
+	close(c->fd);
 }
 
 /* Returns true if the sender of the message is the process that connected. Otherwise a program that
@@ -340,8 +339,7 @@ void handshake_close(struct handshake *h)
 		client_close(&h->client[i]);
 	if (h->fd < 0)
 		return;
-	uv_poll_stop(&h->poll);
-	close(h->fd);
 	uv_close((uv_handle_t *)&h->poll, NULL);
+	close(h->fd);
 	h->fd = -1;
 }

@@ -211,9 +211,8 @@ void listener_close(struct listener *l)
 {
 	if (l->fd < 0)
 		return;
-	uv_poll_stop(&l->poll);
-	close(l->fd);
 	uv_close((uv_handle_t *)&l->poll, NULL);
+	close(l->fd);
 	l->fd = -1;
 }
 
@@ -241,7 +240,6 @@ static void connected(uv_poll_t *poll, int status, int events)
 	char peer[300];
 
 	(void)events;
-	uv_poll_stop(poll);
 	uv_close((uv_handle_t *)poll, poll_closed);
 	d->fd = -1;
 	/* libuv reports every failure as EBADF */
@@ -305,13 +303,19 @@ static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *lis
 	uv_freeaddrinfo(list);
 }
 
-/* Gives up an attempt that got no answer; the next timer tick starts another one. */
-static void abandon(struct dialer *d)
+static void stop_connecting(struct dialer *d)
 {
-	uv_poll_stop(&d->poll);
+	if (d->fd < 0)
+		return;
 	uv_close((uv_handle_t *)&d->poll, poll_closed);
 	close(d->fd);
 	d->fd = -1;
+}
+
+/* Gives up an attempt that got no answer; the next timer tick starts another one. */
+static void abandon(struct dialer *d)
+{
+	stop_connecting(d);
 	attempt_failed(d, UV_ETIMEDOUT);
 }
 
@@ -344,16 +348,6 @@ int dialer_open(struct dialer *d, uv_loop_t *loop, struct pending_peers *pending
 	d->timer.data = d;
 	uv_timer_init(loop, &d->timer);
 	return dialer_turn(d, host, port);
-}
-
-static void stop_connecting(struct dialer *d)
-{
-	if (d->fd < 0)
-		return;
-	uv_poll_stop(&d->poll);
-	uv_close((uv_handle_t *)&d->poll, poll_closed);
-	close(d->fd);
-	d->fd = -1;
 }
 
 int dialer_turn(struct dialer *d, const char *host, uint16_t port)

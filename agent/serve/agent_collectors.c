@@ -194,7 +194,7 @@ void session_name_collectors(const struct session *s, bool all, char *out, size_
 			continue;
 		n = snprintf(out + length, size - length, "%s%s", length ? ", " : "",
 			     collector_at(s, i)->name);
-		if (n < 0 || (size_t)n >= size - length)
+		if ((size_t)n >= size - length)
 			return; /* cutting the list is fine: it is for people */
 		length += (size_t)n;
 	}

@@ -35,9 +35,8 @@ static void client_close(struct control_client *c)
 	if (c->fd < 0 || c->closing)
 		return;
 	c->closing = true;
-	uv_poll_stop(&c->poll);
-	close(c->fd);
 	uv_close((uv_handle_t *)&c->poll, control_socket_client_closed);
+	close(c->fd);
 }
 
 static size_t control_socket_refuse(char *out, const char *why)
@@ -220,8 +219,7 @@ void control_socket_close(struct control_socket *d)
 		client_close(&d->client[i]);
 	if (d->inode && lstat(d->name, &status) == 0 && status.st_ino == d->inode)
 		unlink(d->name);
-	uv_poll_stop(&d->poll);
-	close(d->fd);
 	uv_close((uv_handle_t *)&d->poll, NULL);
+	close(d->fd);
 	d->fd = -1;
 }

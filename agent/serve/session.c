@@ -59,10 +59,9 @@ static void unwatch(struct session *s)
 		return;
 	s->watching = false;
 	s->closing = true;
-	uv_poll_stop(&s->pidfd_poll);
+	uv_close((uv_handle_t *)&s->pidfd_poll, watch_closed);
 	close(s->pidfd);
 	s->pidfd = -1;
-	uv_close((uv_handle_t *)&s->pidfd_poll, watch_closed);
 }
 
 static void process_gone(uv_poll_t *poll, int status, int events)

@@ -80,7 +80,7 @@ struct stream;
 
 /* Takes the batch's part of a slot, for the largest size. Returns 0 or -ENOMEM. */
 int batch_init(struct batch *batch, struct arena *arena, const struct budget_place *most);
-/* Sets the size. The batch must be clear, and its memory must not hold a frame. */
+/* Sets the size. The batch must be clear. A frame that waits in its memory stays there. */
 void batch_shape(struct batch *batch, const struct budget_place *place);
 void batch_clear(struct batch *batch);
 /* Charges `bytes` of the message to the batch. Returns false if there is no room for them. */

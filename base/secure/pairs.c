@@ -161,10 +161,11 @@ static int64_t read_keys(const struct pairs *p, int folder, struct secret *secre
 			 struct pair_name *name, bool *ret_begun, struct err_text *remark)
 {
 	int64_t there = list_names(folder, name, p->max, ret_begun);
-	size_t count = there < 0 ? 0 : (size_t)there < p->max ? (size_t)there : p->max, taken = 0;
+	size_t count, taken = 0;
 
 	if (there < 0)
 		return there;
+	count = (size_t)there < p->max ? (size_t)there : p->max;
 	if ((size_t)there > p->max)
 		err_set(remark, 0, "there are %lld keys in %s, of which %zu are used",
 			(long long)there, p->folder, p->max);
