@@ -272,6 +272,23 @@ static void print_help(void)
 	options_print_help(&set);
 }
 
+/* Two blanks at least are between a row and its text, or the text is in the next line. */
+static void print_wide_rows(void)
+{
+	static const struct option rows[] = {
+		OPTION_LETTER('n', V, output, TEXT, "names", "ABCDEFGHIJK", "three"),
+		OPTION_TEXT(V, output, "names", "ABCDEFGHIJKL", "two"),
+		OPTION_TEXT(V, output, "names", "ABCDEFGHIJKLM", "no room"),
+		OPTION_FLAG(V, quiet, "as-long-as-it-can-", "two"),
+		OPTION_FLAG(V, quiet, "as-long-as-it-can-b", "no room"),
+		{0},
+	};
+	static const struct option_group wide[] = {{NULL, rows}, {0}};
+	static const struct option_set wide_set = {.groups = wide};
+
+	options_print_help(&wide_set);
+}
+
 static char *filled(const void *context, const char *text)
 {
 	return strcmp(text, context) ? NULL : strdup("in other words");
@@ -320,6 +337,14 @@ static void test_help(void **state)
 				   "      --policy block|thin   how\n"
 				   "      --stacks yes|no       with stacks\n"
 				   "      --even                an own kind\n");
+	expect_printed(print_wide_rows, "\nOptions:\n"
+					"  -n, --names ABCDEFGHIJK   three\n"
+					"      --names ABCDEFGHIJKL  two\n"
+					"      --names ABCDEFGHIJKLM\n"
+					"                            no room\n"
+					"      --as-long-as-it-can-  two\n"
+					"      --as-long-as-it-can-b\n"
+					"                            no room\n");
 	set.marks = SECOND;
 	set.filled = filled;
 	set.context = "an own kind";

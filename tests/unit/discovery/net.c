@@ -192,8 +192,19 @@ static void interfaces_are_reached(void **state)
 	close_net(&net);
 }
 
+static void replace(const char *address, const char *by)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "ip addr del %s dev hc1 && ip addr add %s dev hc1%s",
+		 address, by, strchr(by, ':') ? " nodad" : "");
+	assert_int_equal(system(command), 0);
+}
+
 static void changes_are_told(void **state)
 {
+	static const char *const others[] = {"10.82.0.1/24", "11.82.0.1/24", "11.82.0.2/24",
+					     "fd00::8/64",   "fc00::8/64",   NULL};
 	struct discovery_net net;
 
 	(void)state;
@@ -217,6 +228,15 @@ static void changes_are_told(void **state)
 			 0);
 	assert_true(discovery_net_send(&net, NULL, 0));
 	assert_int_equal(system("ip addr del fd00::8/64 dev hc1"), 0);
+	assert_int_equal(system("ip addr add 10.82.0.1/24 dev hc1"), 0);
+	assert_true(discovery_net_send(&net, NULL, 0));
+	/* Each byte of it counts: the first one and the last one, too. */
+	for (unsigned i = 0; others[i + 1]; i++) {
+		replace(others[i], others[i + 1]);
+		assert_true(discovery_net_send(&net, NULL, 0));
+		assert_false(discovery_net_send(&net, NULL, 0));
+	}
+	assert_int_equal(system("ip addr del fc00::8/64 dev hc1"), 0);
 	close_net(&net);
 }
 

@@ -117,6 +117,8 @@ static void files_are_exact(void **state)
 	umask(0);
 	assert_int_equal(pair_draft_open(&draft, folder, 1, key, "a\tpeer", &err), 0);
 	umask(022);
+	assert_string_equal(err.text, "");
+	assert_int_equal(draft.folder, STDIN_FILENO);
 	assert_int_equal(strlen(draft.temporary), 21);
 	assert_memory_equal(draft.temporary, ".new-", 5);
 	assert_int_equal(strspn(draft.temporary + 5, "0123456789abcdef"), 16);

@@ -11,6 +11,7 @@
 #include "agent/spool/orphans.h"
 #include "agent/spool/spool_files.h"
 #include "base/log.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/temporary.h"
 
 #define LIMIT	   SPOOL_LIMIT_MIN
@@ -334,11 +335,63 @@ static void test_many(void **state)
 	heir_close(&h);
 }
 
+/* The address space of the process, in bytes. */
+static uint64_t address_space(void)
+{
+	unsigned long long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%llu", &pages), 1);
+	fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The search keeps nothing of what it takes, however much that is. If the system has no such
+ * memory, the files stay, for another start. */
+static void test_memory(void **state)
+{
+	static struct heir h;
+	const size_t much = 64u << 20;
+	unsigned descriptors, before;
+	uint64_t space;
+
+	(void)state;
+	leave(7, 1, 10, 0);
+	before = files();
+	heir_open(&h);
+	descriptors = descriptors_open();
+	for (unsigned i = 0; i < 2; i++) {
+		space = address_space();
+		orphans_close(&h.orphans);
+		orphans_open(&h.orphans, &h.folder, LINKS, much);
+		assert_int_equal(h.orphans.count, 1);
+		assert_int_equal(descriptors_open(), descriptors);
+	}
+	assert_true(address_space() < space + much / 2);
+	orphans_close(&h.orphans);
+	orphans_close(&h.orphans);
+	assert_int_equal(descriptors_open(), descriptors - 1);
+	orphans_open(&h.orphans, &h.folder, LINKS, SIZE_MAX / 4 * 3);
+	assert_int_equal(h.orphans.count, 0);
+	assert_int_equal(h.orphans.index, -1);
+	assert_int_equal(orphans_memory(&h.orphans), 0);
+	assert_int_equal(descriptors_open(), descriptors - 1);
+	assert_int_equal(files(), before);
+	heir_close(&h);
+	heir_open(&h);
+	assert_int_equal(h.orphans.count, 1);
+	assert_int_equal(orphans_memory(&h.orphans),
+			 sizeof(*h.orphans.orphan) + LINKS * sizeof(*h.orphans.reader));
+	heir_close(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(test_delivery),
 					   TEST_IN_FOLDER(test_incarnations),
-					   TEST_IN_FOLDER(test_damage), TEST_IN_FOLDER(test_many)};
+					   TEST_IN_FOLDER(test_damage), TEST_IN_FOLDER(test_many),
+					   TEST_IN_FOLDER(test_memory)};
 
 	log_open("off", NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -383,6 +383,10 @@ static void test_limit_bounds(void **state)
 	put("sys/fs/cgroup/box/memory.current", "0\n");
 	put("sys/fs/cgroup/box/memory.stat", "inactive_file 7\n"); /* more than is used */
 	assert_look(&p, &s, 0, PRESSURE_NONE);
+	put("sys/fs/cgroup/box/memory.current", "95000\n");
+	put("sys/fs/cgroup/box/memory.stat", "inactive_file 95000\n"); /* all can be given back */
+	assert_look(&p, &s, 1, PRESSURE_NONE);
+	put("sys/fs/cgroup/box/memory.stat", "inactive_file 7\n");
 	for (unsigned i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
 		put("sys/fs/cgroup/box/memory.current", "%u\n", looks[i].usage + 7);
 		assert_look(&p, &s, 2 + i, looks[i].news);

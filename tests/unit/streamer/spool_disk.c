@@ -10,6 +10,8 @@
 #include "agent/spool/spool.h"
 #include "agent/spool/spool_files.h"
 #include "base/log.h"
+#include "tests/unit/descriptors.h"
+#include "tests/unit/first_descriptor.h"
 #include "tests/unit/temporary.h"
 
 #define LIMIT SPOOL_LIMIT_MIN
@@ -262,6 +264,64 @@ static void test_refused(void **state)
 	assert_int_equal(folder.fd, -1);
 }
 
+/* The folder gets descriptor 0, which is as good as any other, and is closed. */
+static void test_first_descriptor(void **state)
+{
+	struct spool_folder folder = {0};
+	unsigned before = descriptors_open();
+
+	(void)state;
+	first_descriptor_free();
+	assert_int_equal(spool_folder_open(&folder, temporary_folder, LIMIT), 0);
+	assert_int_equal(folder.fd, 0);
+	assert_true(folder.lock > 0);
+	assert_int_equal(descriptors_open(), before + 1);
+	spool_folder_close(&folder);
+	assert_int_equal(folder.fd, -1);
+	assert_int_equal(folder.lock, -1);
+	spool_folder_close(&folder);
+	assert_int_equal(descriptors_open(), before - 1);
+	first_descriptor_take();
+	assert_int_equal(descriptors_open(), before);
+}
+
+static void put_file(const char *name, size_t size)
+{
+	char path[200], text[1000];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", temporary_folder, name);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(write(fd, text, size), size);
+	close(fd);
+}
+
+/* Files of the spool and recordings beside it count; they have a name before their ending. */
+static void test_used(void **state)
+{
+	static const char *const counted[] = {"a.frames", "b.definitions", "c.heapcast"};
+	static const char *const others[] = {
+		".frames", ".definitions", ".heapcast", "frames",	"heapcast",
+		"x",	   "a.frames2",	   "c.heap",	"c.heapcast-x", "cheapcast"};
+	struct spool_folder folder = {0};
+	uint64_t bytes = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		put_file(others[i], 1 + i);
+	assert_int_equal(spool_folder_open(&folder, temporary_folder, LIMIT), 0);
+	assert_int_equal(folder.used, 0);
+	spool_folder_close(&folder);
+	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
+		put_file(counted[i], 100 << i);
+		bytes += 100u << i;
+		assert_int_equal(spool_folder_open(&folder, temporary_folder, LIMIT), 0);
+		assert_int_equal(folder.used, bytes);
+		spool_folder_close(&folder);
+	}
+}
+
 /* What a file is being written of stays, whoever has it, and goes as the file comes along: in
  * memory, and on the disk. */
 static void run_held(bool disk)
@@ -304,7 +364,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(test_random),	TEST_IN_FOLDER(test_laggard),
 		TEST_IN_FOLDER(test_neighbour), TEST_IN_FOLDER(test_heir),
-		TEST_IN_FOLDER(test_refused),	TEST_IN_FOLDER(test_held)};
+		TEST_IN_FOLDER(test_refused),	TEST_IN_FOLDER(test_held),
+		TEST_IN_FOLDER(test_used),	TEST_IN_FOLDER(test_first_descriptor)};
 
 	log_open("off", NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);

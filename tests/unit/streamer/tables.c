@@ -28,6 +28,42 @@ static void test_interning(void **state)
 	assert_false(stacks_is_cut(&s, c));
 }
 
+/* The memory need not be zeroed: nothing in it is taken for a node, a place or an answer. */
+static void test_used_memory(void **state)
+{
+	static uint8_t memory[64 << 10];
+	struct stacks s;
+	struct stack_node node;
+
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		uint32_t parent = 0;
+
+		memset(memory, round ? 0x01 : 0xff, round < 2 ? sizeof(memory) : 0);
+		stacks_init(&s, memory, sizeof(memory));
+		assert_int_equal(s.nodes + s.places + s.sent + s.base + s.generations, 0);
+		assert_false(s.has_cut);
+		assert_false(stacks_get(&s, 0, &node));
+		assert_int_equal(node.offset, HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN);
+		for (uint32_t i = 1; i <= 300; i++) {
+			uint64_t trail = stacks_trail(parent);
+
+			assert_int_equal(stacks_cached(s.cache, s.cache_shift, &trail, i)->parent,
+					 UINT32_MAX);
+			assert_int_equal(stacks_located(&s, i)->place, 0);
+			parent = stacks_child(&s, parent, 1, i);
+			assert_int_equal(parent, i);
+			assert_true(stacks_get(&s, parent, &node));
+			assert_int_equal(node.parent, i - 1);
+			assert_int_equal(node.module, 1);
+			assert_int_equal(node.offset, i);
+		}
+		for (uint32_t i = 1; i <= 300; i++)
+			assert_int_equal(stacks_child(&s, i - 1, 1, i), i);
+		assert_int_equal(s.nodes, 300);
+	}
+}
+
 /* Some parents have more children than a line of the index has slots, and share it with others. */
 static void test_many_children(void **state)
 {
@@ -393,6 +429,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_interning),
+		cmocka_unit_test(test_used_memory),
 		cmocka_unit_test(test_many_children),
 		cmocka_unit_test(test_table_full),
 		cmocka_unit_test(test_spool),
