@@ -4,8 +4,8 @@
  * is a gap, whose size is known exactly (struct ring_account, proto/ring.h).
  *
  *    the previous agent         no agent              this agent
- *    read, sent | read, not sent | written by the thread | RING_RESTART | whole stacks, modules
- *               `- thread_delivered + thread_lost        `- events        again
+ *    read, sent | read, not sent | written by the thread | RING_RESTART | whole stacks and modules
+ *               `- thread_delivered + thread_lost        `- events
  *
  * The gap is what lies between the two marks. RING_RESTART says how many events the thread had
  * begun, and the account says how many of them went into batches. Records before it can't be

@@ -84,6 +84,7 @@ struct view {
  * whether the question was withdrawn. */
 int view_usage_index(struct view *view, const struct filter *filter, bool leaked,
 		     const struct usage_index **ret_index, struct err_text *err);
+/* Frees the indexes over time: the rows have changed, or the view ends. */
 void view_forget_indexes(struct view *view);
 
 /* Takes a lock that another question may hold for long. The waiting question can still be
