@@ -48,9 +48,6 @@ static void hear(struct capture_source *source, bool refused)
 
 static void open_place(struct bench *b)
 {
-	struct stream_settings settings = {.agent_id = b->agent_id};
-	struct ring_settings ring = {.mode = RING_FULL, .depth_limit = DEPTH};
-	struct target_info target;
 	struct err_text err;
 
 	assert_int_equal(budget_divide_elastic(&b->budget, LIMIT, DEPTH + 2, true, false, &err), 0);
@@ -64,12 +61,7 @@ static void open_place(struct bench *b)
 	assert_int_equal(stream_init_place(&b->stream, &scene.place, &b->budget, DEPTH, &b->packer),
 			 0);
 	assert_true(room_take(&b->budget.room, b->budget.place[0].cost, ROOM_YOUNG));
-	assert_int_equal(target_read(getpid(), &target), 0);
-	assert_int_equal(ring_stream_open(&b->stream, &b->ring, &target, &settings, &ring), 0);
-	b->ring.ring->header->byte_order = 0x01020304;
-	b->ring.ring->header->clock = RING_CLOCK_MONOTONIC;
-	b->decoder = frame_decoder_new();
-	assert_non_null(b->decoder);
+	bench_begin(b, DEPTH);
 }
 
 static int setup(void **state)

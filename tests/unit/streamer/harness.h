@@ -38,6 +38,21 @@ struct bench {
 	struct frame_decoder *decoder;
 };
 
+/* Opens the stream of this process in a place that was made. */
+static inline void bench_begin(struct bench *b, uint32_t depth)
+{
+	struct stream_settings settings = {.agent_id = b->agent_id};
+	struct ring_settings ring = {.mode = RING_FULL, .depth_limit = depth};
+	struct target_info target;
+
+	assert_int_equal(target_read(getpid(), &target), 0);
+	assert_int_equal(ring_stream_open(&b->stream, &b->ring, &target, &settings, &ring), 0);
+	b->ring.ring->header->byte_order = 0x01020304;
+	b->ring.ring->header->clock = RING_CLOCK_MONOTONIC;
+	b->decoder = frame_decoder_new();
+	assert_non_null(b->decoder);
+}
+
 /* Of `cull` and `flight` one at most is not NULL. */
 static inline void bench_open_holding(struct bench *b, const struct cull_settings *cull,
 				      const struct flight_settings *flight)
@@ -46,9 +61,6 @@ static inline void bench_open_holding(struct bench *b, const struct cull_setting
 			: flight && flight->memory ? flight->memory
 						   : TEST_LIMIT / 4;
 	struct err_text err;
-	struct target_info target;
-	struct stream_settings settings = {.agent_id = b->agent_id};
-	struct ring_settings ring = {.mode = RING_FULL, .depth_limit = 64};
 
 	if (cull || flight)
 		assert_int_equal(budget_divide_holding(&b->budget, 2 * TEST_LIMIT, 1, memory,
@@ -66,12 +78,7 @@ static inline void bench_open_holding(struct bench *b, const struct cull_setting
 		assert_int_equal(stream_use_culling(&b->stream, &b->arena, &b->budget, cull), 0);
 	if (flight)
 		assert_int_equal(stream_use_flight(&b->stream, &b->arena, &b->budget, flight), 0);
-	assert_int_equal(target_read(getpid(), &target), 0);
-	assert_int_equal(ring_stream_open(&b->stream, &b->ring, &target, &settings, &ring), 0);
-	b->ring.ring->header->byte_order = 0x01020304;
-	b->ring.ring->header->clock = RING_CLOCK_MONOTONIC;
-	b->decoder = frame_decoder_new();
-	assert_non_null(b->decoder);
+	bench_begin(b, 64);
 }
 
 static inline void bench_open_culling(struct bench *b, const struct cull_settings *cull)

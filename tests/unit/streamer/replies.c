@@ -1,5 +1,4 @@
-/* Orders of a collector on its link: which are carried out, which are refused, and their replies.
- */
+/* Orders of a collector on its link: which are carried out, which are refused, what is replied. */
 #include "tests/unit/streamer/harness.h"
 
 #include <errno.h>
