@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "heapcast.pb-c.h"
 #include "proto/addresses.h"
+#include "proto/column.h"
 #include "proto/event.h"
 
 struct err_text;
@@ -125,12 +126,6 @@ int events_decoder_next(struct events_decoder *decoder, struct event *ret_event,
  * checked. Returns 0, or -EBADMSG as above.
  */
 int events_decoder_all(struct events_decoder *decoder, struct event *events, struct err_text *err);
-
-struct column {
-	uint8_t *data;
-	size_t length;
-	size_t capacity;
-};
 
 /* A block that was born in this batch. */
 struct addresses_known {

@@ -80,17 +80,6 @@ static inline void column_put_small(struct column *c, uint64_t value)
 		column_put(c, value);
 }
 
-/* Writes no byte behind the value. */
-static inline void column_put_exact(struct column *c, uint64_t value)
-{
-	c->length = (size_t)(varint_put(c->data + c->length, value) - c->data);
-}
-
-static inline ProtobufCBinaryData column_data(const struct column *c)
-{
-	return (ProtobufCBinaryData){.len = c->length, .data = c->data};
-}
-
 /* Sets the shift of an empty batch. */
 static inline void events_set_shift(struct events_encoder *e)
 {

@@ -93,7 +93,7 @@ int culled_encoder_put(struct culled_encoder *e, const struct culled_row *row)
 	return 0;
 }
 
-static ProtobufCBinaryData column_data(const struct culled_encoder *e, enum culled_column column)
+static ProtobufCBinaryData culled_column(const struct culled_encoder *e, enum culled_column column)
 {
 	return (ProtobufCBinaryData){.len = e->length[column], .data = e->data[column]};
 }
@@ -107,18 +107,18 @@ void culled_encoder_fill(const struct culled_encoder *e, Heapcast__Culled *ret)
 	ret->count = e->count;
 	ret->tick_ns = CULLED_TICK_NS;
 	ret->base_ns = e->base_ns;
-	ret->thread = column_data(e, CULLED_THREAD);
-	ret->stack = column_data(e, CULLED_STACK);
-	ret->lifetime = column_data(e, CULLED_LIFETIME);
-	ret->blocks = column_data(e, CULLED_BLOCKS);
-	ret->size = column_data(e, CULLED_SIZE);
-	ret->size_range = column_data(e, CULLED_SIZE_RANGE);
-	ret->bytes_over = column_data(e, CULLED_BYTES_OVER);
-	ret->first = column_data(e, CULLED_FIRST);
-	ret->last = column_data(e, CULLED_LAST);
-	ret->reallocated = column_data(e, CULLED_REALLOCATED);
+	ret->thread = culled_column(e, CULLED_THREAD);
+	ret->stack = culled_column(e, CULLED_STACK);
+	ret->lifetime = culled_column(e, CULLED_LIFETIME);
+	ret->blocks = culled_column(e, CULLED_BLOCKS);
+	ret->size = culled_column(e, CULLED_SIZE);
+	ret->size_range = culled_column(e, CULLED_SIZE_RANGE);
+	ret->bytes_over = culled_column(e, CULLED_BYTES_OVER);
+	ret->first = culled_column(e, CULLED_FIRST);
+	ret->last = culled_column(e, CULLED_LAST);
+	ret->reallocated = culled_column(e, CULLED_REALLOCATED);
 	if (e->weighted)
-		ret->weight = column_data(e, CULLED_WEIGHT);
+		ret->weight = culled_column(e, CULLED_WEIGHT);
 }
 
 /* ---- decoding ---- */

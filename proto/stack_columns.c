@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "proto/columns_put.h"
 #include "base/ban.h"
 
 static struct reader column_reader(ProtobufCBinaryData data)

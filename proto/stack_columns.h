@@ -5,8 +5,11 @@
  */
 #include <stdint.h>
 
-#include "base/error.h"
-#include "proto/columns.h"
+#include "base/bytes.h"
+#include "heapcast.pb-c.h"
+#include "proto/column.h"
+
+struct err_text;
 
 /* A node of the call tree. */
 struct stack_node {

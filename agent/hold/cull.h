@@ -42,6 +42,7 @@
 #include "agent/hold/hold_host.h"
 #include "agent/hold/sums.h"
 #include "proto/event.h"
+#include "proto/columns.h"
 
 #define CULL_DOUBT_NS	6000		/* the collector's window for repairs: 5 us and a tick */
 #define CULL_CHAIN_MOST SUMS_ROWS_LEAST /* blocks; the sums always have room for a whole chain */

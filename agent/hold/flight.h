@@ -41,6 +41,7 @@
 #include "agent/core/stacks.h"
 #include "agent/hold/hold_host.h"
 #include "proto/event.h"
+#include "proto/columns.h"
 
 #define FLIGHT_WINDOW_MAX_NS 3600000000000
 #define FLIGHT_AHEAD_MAX     (1u << 19)

@@ -6,6 +6,7 @@
 #include "agent/core/run.h"
 #include "agent/hold/flight.h"
 #include "proto/event.h"
+#include "proto/columns.h"
 
 #define FLIGHT_FREES_FROM 32 /* first kind of frees; a record stores it minus 16 */
 

@@ -6,6 +6,7 @@
 #include "agent/core/threads.h"
 #include "agent/hold/sums.h"
 #include "proto/event.h"
+#include "proto/columns.h"
 
 struct hold_host {
 	struct threads *threads;

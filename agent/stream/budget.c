@@ -14,8 +14,8 @@
 #include "base/parse.h"
 #include "base/secure/secure.h"
 #include "proto/columns.h"
-#include "proto/stack_columns.h"
 #include "proto/frame.h"
+#include "proto/stack_columns.h"
 #include "base/ban.h"
 
 #define KIB	  ((size_t)1 << 10)

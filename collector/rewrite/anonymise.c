@@ -19,9 +19,9 @@
 #include "collector/rewrite/anonymise.h"
 #include "collector/rewrite/told_names.h"
 #include "proto/columns.h"
-#include "proto/stack_columns.h"
 #include "proto/field.h"
 #include "proto/names.h"
+#include "proto/stack_columns.h"
 #include "base/ban.h"
 
 #define SHIFT_MOST    16 /* the offset of addresses is a multiple of 64 KiB */

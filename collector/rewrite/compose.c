@@ -21,8 +21,8 @@
 #include "base/cleanup.h"
 #include "base/write.h"
 #include "proto/columns.h"
-#include "proto/stack_columns.h"
 #include "proto/frame.h"
+#include "proto/stack_columns.h"
 #include "base/ban.h"
 
 #define BATCH_EVENTS  32768 /* as agents do */

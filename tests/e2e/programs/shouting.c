@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 
 #include "proto/columns.h"
-#include "proto/stack_columns.h"
 #include "proto/message.h"
 #include "proto/names.h"
+#include "proto/stack_columns.h"
 #include "tests/unit/store/builder.h"
 
 #define SHOUT_STRING                                                                               \

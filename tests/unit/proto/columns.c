@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/exponential.h"
 #include "proto/columns.h"
-#include "proto/stack_columns.h"
 #include "proto/columns_put.h"
+#include "proto/stack_columns.h"
 
 #define MEMORY (1u << 16)
 

@@ -7,8 +7,8 @@
  * blocks culled to sums, with marks, mappings of the program's own and an exec.
  */
 #include "proto/columns.h"
-#include "proto/stack_columns.h"
 #include "proto/culled.h"
+#include "proto/stack_columns.h"
 #include "tests/unit/query/naive.h"
 #include "collector/columns/row_block.h"
 

@@ -20,8 +20,8 @@
 #include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns.h"
-#include "proto/stack_columns.h"
 #include "proto/frame.h"
+#include "proto/stack_columns.h"
 
 #define BUILDER_MEMORY	(8u << 20)
 #define BUILDER_THREADS 8

@@ -11,9 +11,9 @@
 #include "collector/recording/stream_id.h"
 #include "collector/rewrite/compose.h"
 #include "proto/columns.h"
-#include "proto/stack_columns.h"
 #include "proto/culled.h"
 #include "proto/event.h"
+#include "proto/stack_columns.h"
 
 static const struct stream_id id = {{1, 2, 3}};
 static char path[] = "/tmp/heapcast-test-XXXXXX";

@@ -12,8 +12,8 @@
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "proto/columns.h"
-#include "proto/stack_columns.h"
 #include "proto/culled.h"
+#include "proto/stack_columns.h"
 #include "tests/unit/store/builder.h"
 
 static void build_small(struct builder *b)
