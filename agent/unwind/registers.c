@@ -172,8 +172,8 @@ static enum step step_rules(struct walk *w, struct full_frame *f)
 	full_from_registers(f, out.value[ARCH_REG_RA], entry.signal);
 	if (entry.signal)
 		walk_interrupted(w, &f->frame);
-	else if (f->frame.sp > w->high)
-		walk_enter(w, f->frame.sp);
+	else if (!walk_follow(w, f->frame.sp))
+		return STEP_BROKEN;
 	return STEP_FRAME;
 }
 

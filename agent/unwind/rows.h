@@ -45,7 +45,9 @@ static ARCH_HOT uint32_t rows_get(struct unwind_thread *thread, uint64_t pc)
 	uint64_t key = key_of(pc);
 	uint64_t entry = thread->l1[key_place(key) & thread->l1_mask];
 
-	if (__builtin_expect(entry_is(entry, key), 1))
+	/* An empty place looks like an entry of a key below 1024: of a word that is no return
+	 * address. */
+	if (__builtin_expect(entry_is(entry, key) && entry, 1))
 		return entry_row(entry);
 	return rows_miss(thread, pc);
 }

@@ -33,13 +33,15 @@ static bool special_is_known(uint64_t sp, struct region *region)
 	return true;
 }
 
-/* True if `sp` lies closely below the known part of this stack, which has grown, and all memory in
- * between is readable. */
+/* True if `sp`, or its red zone, lies closely below the known part of this stack, which has grown,
+ * and all memory in between is readable. (The red zone of a `sp` above the known part may reach
+ * into it: that is no growth, and nothing above the part is known to be readable.) */
 static bool has_grown_to(struct region *region, uint64_t sp)
 {
 	uint64_t low = (sp - ARCH_RED_ZONE) & -(uint64_t)PAGE;
 
-	if (region->known || region->low - low - 1 >= UNKNOWN_GROWN ||
+	if (region->known || sp > region->until || low >= region->low ||
+	    region->low - low > UNKNOWN_GROWN ||
 	    unwind_host->readable(low, region->low) < region->low)
 		return false;
 	region->low = low;
@@ -67,6 +69,8 @@ struct region *region_find(struct unwind_thread *thread, uint64_t sp)
 
 bool walk_reach(struct walk *w, uint64_t begin, uint64_t end)
 {
+	if (begin > end) /* at the end of all addresses */
+		return false;
 	if (end <= w->high)
 		return true;
 	if (w->bounded || w->unsure || end - w->region->low > UNKNOWN_STACK ||
@@ -81,9 +85,9 @@ bool walk_reach(struct walk *w, uint64_t begin, uint64_t end)
 /* Restricts the walk to the page of sp, which is certainly readable. */
 static void walk_trust(struct walk *w, uint64_t sp)
 {
-	uint64_t end = walk_page_end(sp);
+	uint64_t end = walk_page_end(sp); /* 0 in the last page of all */
 
-	if (w->high > end)
+	if (w->high - sp > end - sp)
 		w->high = end;
 }
 
@@ -186,7 +190,7 @@ static bool is_behind_call(struct walk *w, uint64_t pc)
 /* Reads a word that lies on no stack. */
 static int word_read(struct walk *w, uint64_t address, uint64_t *ret_value)
 {
-	if (address & (ARCH_WORD - 1) ||
+	if (address & (ARCH_WORD - 1) || address + ARCH_WORD < address ||
 	    unwind_host->readable(address, address + ARCH_WORD) < address + ARCH_WORD)
 		return -EFAULT;
 	*ret_value = arch_load(address);
@@ -468,7 +472,7 @@ enum step step_special(struct walk *w, const struct frame *frame, struct frame *
 	result = step_by_kind(w, frame, outer);
 	if (result != STEP_BROKEN)
 		walk_keep(w);
-	if (result == STEP_FRAME && outer->sp > w->high)
-		walk_enter(w, outer->sp);
+	if (result == STEP_FRAME && !walk_follow(w, outer->sp))
+		return STEP_BROKEN;
 	return result;
 }

@@ -57,6 +57,16 @@ static inline void walk_enter(struct walk *w, uint64_t sp)
 	w->bounded = region->known;
 }
 
+/* A step has led to `sp`. If that is not in the part that the walk knows, sets its region anew:
+ * the steps that follow are checked against the end of this part only. Returns false if no stack
+ * can be there: in the first page, where what lies below sp would be the end of all addresses. */
+static inline bool walk_follow(struct walk *w, uint64_t sp)
+{
+	if (sp > w->high || sp < w->region->low)
+		walk_enter(w, sp);
+	return sp >= 4096;
+}
+
 /* True if everything that a step reads, up to `end`, is readable. If that is not known, asks the
  * host: from w->high on, which moves; for a frame so large that asking at each event would slow the
  * program down, only from `begin` on. In that case the walk must enter the caller's sp anew. */

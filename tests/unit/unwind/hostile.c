@@ -5,6 +5,7 @@
 #include "tests/unit/unwind/mapped.h"
 
 #include "agent/unwind/rows.h"
+#include "agent/unwind/thread.h"
 
 #define STACK_SIZE (16u << 10)
 #define SHARE	   (ARCH_LINK ? 8u : 1u) /* of the rounds: other processors are emulated ones */
@@ -105,6 +106,17 @@ static void capture(const struct unwind_regs *regs)
 	assert_same_stack(&seen, &whole, "incremental and full walk differ");
 }
 
+/* Both walks, whatever they find. */
+static void survive(const struct unwind_regs *regs)
+{
+	struct unwind_delta delta;
+
+	unwind_capture(incremental, regs, UNWIND_MAX_DEPTH, &delta);
+	assert_true(delta.depth >= 1);
+	unwind_capture_full(full, regs, UNWIND_MAX_DEPTH, &delta);
+	assert_true(delta.depth >= 1);
+}
+
 static struct unwind_regs garbage_regs(void)
 {
 	struct unwind_regs regs = {
@@ -150,7 +162,7 @@ static void test_garbage_stacks(void **state)
 
 /* Some of `size` bytes at `from` are changed, the first 64 more often; then all of them are put
  * right again. */
-static void damage(uint8_t *from, uint64_t size)
+static void damage(uint8_t *from, uint64_t size, void (*use)(const struct unwind_regs *regs))
 {
 	uint8_t *copy = malloc(size);
 
@@ -167,7 +179,7 @@ static void damage(uint8_t *from, uint64_t size)
 
 			rows_decode(code_address());
 			fill_stack(64);
-			capture(&regs);
+			use(&regs);
 		}
 		memcpy(from, copy, size);
 	}
@@ -175,21 +187,26 @@ static void damage(uint8_t *from, uint64_t size)
 	free(copy);
 }
 
-static void test_damaged_tables(void **state)
+static void damage_tables(void (*use)(const struct unwind_regs *regs))
 {
 	uint64_t hdr = mapped.module.eh_frame_hdr, exidx = mapped.module.exidx, begin;
 
-	(void)state;
 	assert_true(hdr || exidx);
 	if (exidx) { /* and what it points to, which lies before it */
 		begin = exidx - mapped.module.load_start - 4096;
-		damage(mapped.memory + begin, mapped.module.exidx_size + 4096);
+		damage(mapped.memory + begin, mapped.module.exidx_size + 4096, use);
 	}
 	if (hdr) {
 		begin = hdr - mapped.module.load_start;
 		damage(mapped.memory + begin,
-		       mapped.size - begin < (1u << 20) ? mapped.size - begin : 1u << 20);
+		       mapped.size - begin < (1u << 20) ? mapped.size - begin : 1u << 20, use);
 	}
+}
+
+static void test_damaged_tables(void **state)
+{
+	(void)state;
+	damage_tables(capture);
 }
 
 /* Code that has no table is read; none of it makes sense. */
@@ -200,7 +217,8 @@ static void test_damaged_code(void **state)
 
 	(void)state;
 	mapped.module.eh_frame_hdr = mapped.module.exidx = 0;
-	damage(mapped.memory + (was.start - was.load_start), size < (1u << 18) ? size : 1u << 18);
+	damage(mapped.memory + (was.start - was.load_start), size < (1u << 18) ? size : 1u << 18,
+	       capture);
 	mapped.module = was;
 }
 
@@ -211,6 +229,87 @@ static void test_unbounded(void **state)
 	test_damaged_tables(state);
 	test_damaged_code(state);
 	use_host(&hostile_host);
+}
+
+/* Nothing is known of the stack, and what leads from frame to frame is nonsense: each word is read
+ * from memory that was asked for, or not at all. */
+static void test_nonsense(void **state)
+{
+	(void)state;
+	use_host(&unbounded_host);
+	for (unsigned i = 0; i < 6; i++)
+		damage_tables(survive);
+	use_host(&hostile_host);
+}
+
+/* An address whose plain row leads at least so far up from sp; 0: there is none. */
+static uint64_t code_with_frame(uint64_t size)
+{
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t pc = code_address();
+		uint32_t row = rows_decode(pc);
+
+		if (row_is_plain(row) && row_type(row) == ROW_SP && row_cfa(row) >= size)
+			return pc;
+	}
+	return 0;
+}
+
+/* A stack of two pages. Of the first something is known; then the thread is just above it, so that
+ * its red zone reaches into what is known. */
+static void test_above_the_known(void **state)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct unwind_regs below, above;
+	uint64_t pc = code_with_frame(4096);
+	uint8_t *memory;
+
+	(void)state;
+	if (!pc) {
+		print_message("SKIPPED: no function has a frame of a page\n");
+		skip();
+	}
+	memory = mmap(NULL, 2 * page + GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(mprotect(memory, 2 * page, PROT_READ | PROT_WRITE), 0);
+	use_host(&unbounded_host);
+	below = (struct unwind_regs){.pc = (uintptr_t)memory, .sp = (uintptr_t)memory + 64};
+	above = (struct unwind_regs){.pc = pc, .sp = (uintptr_t)memory + page + 64};
+	if (page == 4096) {
+		survive(&below);
+		survive(&above);
+	}
+	munmap(memory, 2 * page + GUARD);
+	use_host(&hostile_host);
+}
+
+/* Stacks at both ends of all addresses. */
+static void test_ends(void **state)
+{
+	static const uint64_t ends[] = {4096,	      8184,	     1 << 20,
+					-(uint64_t)8, -(uint64_t)16, -(uint64_t)4096};
+	unsigned count = sizeof(ends) / sizeof(*ends);
+
+	(void)state;
+	use_host(&unbounded_host);
+	for (unsigned i = 0; i < 20000 / SHARE; i++) {
+		struct unwind_regs regs = {
+			.pc = code_address(), .sp = ends[i % count], .fp = ends[i / count % count]};
+
+		survive(&regs);
+	}
+	use_host(&hostile_host);
+}
+
+/* A word that is too small for an address is none, though a place of the cache that is empty looks
+ * like its own. */
+static void test_small_words(void **state)
+{
+	struct unwind_thread *thread = new_unwind_thread();
+
+	(void)state;
+	for (uint64_t pc = 0; pc < 2048; pc++)
+		assert_true(row_is(rows_get(thread, pc), ROW_BAD));
 }
 
 /* Headers cut off at every length, and pointers out of the module. */
@@ -291,9 +390,11 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_garbage_stacks), cmocka_unit_test(test_damaged_tables),
-		cmocka_unit_test(test_damaged_code),   cmocka_unit_test(test_cut_tables),
-		cmocka_unit_test(test_unbounded),      cmocka_unit_test(test_unmapped_beside),
+		cmocka_unit_test(test_garbage_stacks),	cmocka_unit_test(test_damaged_tables),
+		cmocka_unit_test(test_damaged_code),	cmocka_unit_test(test_cut_tables),
+		cmocka_unit_test(test_unbounded),	cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_above_the_known), cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_small_words),	cmocka_unit_test(test_unmapped_beside),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -199,8 +199,9 @@ static void test_reach(void **state)
 	assert_true(walk_reach(&w, BASE + MIB, BASE + 2 * MIB));
 	assert_int_equal(host.from, BASE + MIB);
 	assert_int_equal(w.high, BASE + PAGE + (256 << 10));
-	assert_true(walk_reach(&w, BASE + MIB, w.high + (256 << 10) + 8));
-	assert_int_equal(host.from, BASE + MIB);
+	assert_true(walk_reach(&w, w.high + (256 << 10), w.high + (256 << 10) + 8));
+	assert_int_equal(host.from, w.high + (256 << 10));
+	assert_false(walk_reach(&w, -(uint64_t)ARCH_WORD, 0)); /* the end of all addresses */
 	assert_true(walk_reach(&w, BASE + 63 * MIB, BASE + 64 * MIB)); /* the largest stack */
 	assert_false(walk_reach(&w, BASE + 63 * MIB, BASE + 64 * MIB + 8));
 	host.until = BASE + 2 * MIB - 8;
