@@ -26,10 +26,16 @@ void session_begin_cursors(struct session *s)
 	s->waits_for_away = s->for_away = s->away_cut = false;
 }
 
+/* The collector wants what follows batch `number`. It may have less than it acknowledged once, if
+ * its files were removed. What it has beyond that may not be durable: an earlier collector was
+ * killed before it synced. It acknowledges that after a sync of its own. */
 static void take_from(struct session *s, uint32_t place, uint64_t number)
 {
-	s->cursor[place].active = s->cursor[place].begun = true;
-	s->cursor[place].acked = number;
+	struct cursor *c = &s->cursor[place];
+
+	c->active = c->begun = true;
+	if (number < c->acked)
+		c->acked = number;
 }
 
 static void take_upto(struct session *s, uint32_t place, uint64_t number)

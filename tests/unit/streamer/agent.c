@@ -442,6 +442,35 @@ static void names_of_collectors(void **state)
 	assert_int_equal(session_absent_from(&s), 4);
 }
 
+/* A batch that a collector does not ask for is kept until it is acknowledged. */
+static void subscription_is_no_acknowledgement(void **state)
+{
+	struct program p;
+	struct session *s;
+	struct link *link;
+
+	(void)state;
+	settings.collector = "127.0.0.1:1"; /* where nobody listens */
+	begin();
+	p = program_recorded();
+	s = &agent.session[0];
+	link = &agent.link[0];
+	link->who = 0;
+	agent.host.subscribed(&agent, link, &s->stream, 5);
+	assert_true(s->cursor[0].active && s->cursor[0].begun);
+	assert_int_equal(session_kept(s), 0);
+	agent.host.acknowledged(&agent, link, &s->stream, 5);
+	assert_int_equal(session_kept(s), 5);
+	agent.host.subscribed(&agent, link, &s->stream, 7);
+	assert_int_equal(session_kept(s), 5);
+	agent.host.subscribed(&agent, link, &s->stream, 3); /* its files were removed */
+	assert_int_equal(session_kept(s), 3);
+	agent.host.acknowledged(&agent, link, &s->stream, 2); /* an old one */
+	assert_int_equal(session_kept(s), 3);
+	agent_close(&agent);
+	program_end(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,6 +482,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(file_is_given_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(spool_of_a_key, setup, teardown),
 		cmocka_unit_test(names_of_collectors),
+		cmocka_unit_test_setup_teardown(subscription_is_no_acknowledgement, setup,
+						teardown),
 	};
 	uv_loop_t first;
 
