@@ -5,7 +5,7 @@
  *   struct ingest    the whole
  *   struct peer      an agent that we want a link to, from a beacon or the command line (peer.c)
  *   struct link      a TCP connection, dialled or accepted (link.c)
- *   struct intake    a stream that is being received (intake.c)
+ *   struct intake    a stream that is being received (intake.c, intake_work.c)
  *
  * Ownership: ingest owns all three, in lists. A link borrows its peer. An intake borrows its link,
  * which is NULL while no agent sends the stream. `pending` counts libuv handles and requests in
@@ -503,9 +503,26 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
  */
 int intake_link(const struct ingest *ingest, const struct stream_id *id, struct link **ret_link);
 void intake_link_gone(struct link *link);
-/* Acknowledges the ends of streams that waited for files_modules_deciding. */
-void intake_acknowledge_ends(struct ingest *ingest);
+/* Tells the observer about the stream. */
+void intake_tell(struct intake *intake, enum ingest_event_kind kind);
 void intake_tick(struct ingest *ingest, uint64_t now_ms);
 /* Tells whether received data is not durable yet and can be made so. */
 bool intake_busy(const struct ingest *ingest);
 void intakes_free(struct ingest *ingest);
+
+/* Defined in intake_work.c. */
+/* The disk has refused, or accepts again, what `what` names (REFUSED_*). Both log it once. */
+void intake_refused(struct ingest *ingest, unsigned what, const char *why);
+void intake_accepted(struct ingest *ingest, unsigned what);
+/* Begins a sync if enough is not durable, or for long enough. */
+void intake_sync_if_due(struct intake *intake);
+/* Begins to derive rows if there are enough frames. */
+void intake_derive_if_due(struct intake *intake);
+/* Tells whether there are frames to derive, or memory to release of a stream without an agent. */
+bool intake_wants_deriving(const struct intake *intake);
+/* Sets how much memory deriving holds for this stream. */
+void intake_hold(struct intake *intake, uint64_t bytes);
+/* Tells whether the stream has ended and is being completed: nothing can be appended. */
+bool intake_is_finishing(const struct intake *intake);
+/* Acknowledges the ends of streams that waited for files_modules_deciding. */
+void intake_acknowledge_ends(struct ingest *ingest);
