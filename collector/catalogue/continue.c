@@ -101,13 +101,12 @@ int recording_beginning_compare(const struct recording_beginning *a,
 static int continue_open_stream(struct continuing *c, const Heapcast__Batch *batch,
 				struct err_text *err)
 {
-	uint64_t cut = 0;
 	int r;
 
 	if (batch->stream.len != STREAM_ID_SIZE)
 		return not_one(c->path, err);
 	memcpy(c->result.id.bytes, batch->stream.data, STREAM_ID_SIZE);
-	r = stream_writer_open(c->store, &c->result.id, &c->writer, &cut, err);
+	r = stream_writer_open(c->store, &c->result.id, &c->writer, &c->result.cut_bytes, err);
 	if (r < 0)
 		return r;
 	c->result.before = stream_writer_events(c->writer);

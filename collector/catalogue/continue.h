@@ -40,6 +40,7 @@ struct stream_continued {
 	char name[64];
 	uint32_t pid;
 	uint64_t before, events; /* already stored; added */
+	uint64_t cut_bytes;  /* a half-written frame that was cut off the end of what was stored */
 	uint64_t missing;    /* batches in between that are neither in the store nor in the file */
 	const char *damaged; /* the damaged file, whose bytes from `damaged_at` on were not taken;
 			      * NULL: none */

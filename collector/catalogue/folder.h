@@ -25,12 +25,12 @@ void folder_remove(const char *path);
 /* Returns the path of a stream's folder. The caller frees it. Returns NULL if memory is short. */
 char *stream_folder_path(const struct store *store, const struct stream_id *id);
 
-/*
- * folder_totals returns the totals of a stream up to the end of its recording: the catalogue's,
- * plus what came after. Returns -ENOENT if there is no recording.
- */
 /* Tells whether no process writes the stream. */
 bool folder_is_idle(const struct store *store, const struct stream_id *id);
+/*
+ * Returns the totals of a stream up to the last whole frame of its recording: the catalogue's, plus
+ * what came after. Returns -ENOENT if there is no recording.
+ */
 int folder_totals(struct store *store, const struct stream_id *id, struct totals *ret_totals,
 		  bool *ret_live, struct err_text *err);
 /*

@@ -197,7 +197,7 @@ const char *value_name(enum value value);
 int filter_narrow(struct filter *filter, struct view *view, enum value value, uint64_t at_ns,
 		  struct err_text *err);
 
-/* Blocks that the agent culled. They count as allocated and as temporary. No number about a moment
+/* Blocks that the agent culled. They count as allocated and as freed. No number about a moment
  * includes them. */
 struct culled_usage {
 	struct usage matched;
@@ -217,6 +217,7 @@ struct report {
 	uint64_t distinct_stacks;
 	uint32_t threads, modules;
 };
+/* The totals alone. `collector report` asks query_overview, which has these and more. */
 int query_report(struct view *view, const struct filter *filter, struct report *ret_report,
 		 struct err_text *err);
 

@@ -30,6 +30,9 @@ void import_say_continued(const struct stream_continued *c, struct import_result
 	if (*c->name)
 		buf_printf(&note, ", of %s (pid %u)", c->name, c->pid);
 	buf_string(&note, c->ended ? "; its end is there" : "; it has no end yet");
+	if (c->cut_bytes)
+		buf_printf(&note, "; %s bytes of a half-written frame were cut off what was stored",
+			   format_count(count, c->cut_bytes));
 	if (c->missing)
 		buf_printf(&note, "; %s batches in between are missing, and lost",
 			   format_count(count, c->missing));

@@ -7,7 +7,7 @@
  *	culled_each(&matcher, i, row)
  *		tally_add_culled(&sum, row);
  *
- * A culled block was freed: it counts as allocated and as temporary, and in no number about a
+ * A culled block was freed: it counts as allocated and as freed, and in no number about a
  * moment.
  */
 #include "collector/query/match/matcher.h"

@@ -192,6 +192,28 @@ static void from_two_files(void **state)
 	check_store(STREAM_ENDED, 5, 2);
 }
 
+/* What a collector had half written when it was killed is cut off, and said. */
+static void half_a_frame_in_the_store(void **state)
+{
+	struct stream_continued c;
+	struct err_text err;
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(go_on(put_file("start", 0, 1, 0), NULL, &c, &err), 0);
+	assert_int_equal(c.cut_bytes, 0);
+	file = fopen(recording, "a");
+	assert_non_null(file);
+	assert_int_equal(fwrite(b.file.data + b.ends[0], 1, 21, file), 21);
+	fclose(file);
+	assert_int_equal(go_on(put_file("second", 1, 2, 0), NULL, &c, &err), 0);
+	assert_int_equal(c.before, 1);
+	assert_int_equal(c.events, 1);
+	assert_int_equal(c.missing, 0);
+	assert_int_equal(c.cut_bytes, 21);
+	assert_int_equal(stored(), b.ends[1]);
+}
+
 struct told {
 	unsigned calls, until;
 	uint64_t last, all;
@@ -380,9 +402,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(from_one_file), TEST(from_two_files),     TEST(progress),
-		TEST(half_frames),   TEST(a_damaged_end),      TEST(no_recordings),
-		TEST(other_streams), TEST(somebody_writes_it), TEST(beginnings),
+		TEST(from_one_file), TEST(from_two_files),
+		TEST(progress),	     TEST(half_frames),
+		TEST(a_damaged_end), TEST(no_recordings),
+		TEST(other_streams), TEST(somebody_writes_it),
+		TEST(beginnings),    TEST(half_a_frame_in_the_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
