@@ -401,7 +401,9 @@ static void test_places(void **state)
 	announce_past(hidden, own.build_id, own.build_id_length);
 	ask(0);
 	expect_own_refused(0, REFUSED(PRIVATE));
+	s.bench.stream.target.uid = 0x12345678;
 	announce_past("/no/other/file", own.build_id, own.build_id_length);
+	s.bench.stream.target.uid = getuid();
 	ask(0);
 	expect_own_refused(0, REFUSED(PRIVATE));
 	assert_int_equal(s.files.places, 3);
@@ -415,7 +417,7 @@ static void test_places(void **state)
 	assert_int_equal(s.files.places, SYMBOL_PLACES_MAX);
 	assert_string_equal(s.files.place[0].path, "/no/live/file");
 	assert_string_equal(s.files.place[3].path, "/no/other/file");
-	assert_int_equal(s.files.place[3].uid, getuid());
+	assert_int_equal(s.files.place[3].uid, 0x12345678);
 	assert_int_equal(s.files.place[3].pid, 0);
 }
 
