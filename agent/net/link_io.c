@@ -123,8 +123,6 @@ ssize_t link_io_send(struct link_io *io, const void *data, size_t length)
 	if (r)
 		return r < 0 ? r : 0;
 	n = secure_write(io->session, data, length);
-	if (n <= 0)
-		return n;
 	r = link_io_flush(io);
 	return r < 0 ? r : n;
 }

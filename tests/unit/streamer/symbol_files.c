@@ -1,6 +1,6 @@
 /*
  * Symbol files on their way to a collector, piece by piece: which are found, what is refused, who
- * waits, and what becomes of files that change. The program itself is the file that is asked for.
+ * waits, and what becomes of files that change.
  */
 #include "tests/unit/streamer/harness.h"
 
@@ -11,14 +11,15 @@
 #include <sys/stat.h>
 #include <uv.h>
 
-#include "agent/net/elf_file.h"
 #include "agent/net/symbol_files.h"
 #include "base/crc32.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/streamer/elf_made.h"
 #include "tests/unit/temporary.h"
 
 #define REFUSED(why) HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_##why
 #define RECORD_HEAD  7
+#define FILE_SIZE    (3 * SYMBOL_PIECE + 100)
 
 struct scene {
 	struct bench bench;
@@ -34,7 +35,7 @@ struct scene {
 };
 
 static struct scene s;
-static struct elf_file own;
+static const uint8_t own[ELF_MADE_ID] = {0x11, 0x22, 0x33};
 static char links[3]; /* only their addresses count */
 static struct link *pumped;
 static unsigned pumps;
@@ -59,18 +60,6 @@ static void copy_to(const char *path)
 	close(fd);
 }
 
-static void read_program(void)
-{
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct stat st;
-
-	assert_int_equal(fstat(fd, &st), 0);
-	s.size = (size_t)st.st_size;
-	s.bytes = malloc(s.size);
-	assert_int_equal(read(fd, s.bytes, s.size), s.size);
-	close(fd);
-}
-
 static int begin(void **state)
 {
 	temporary_setup(state);
@@ -83,7 +72,10 @@ static int begin(void **state)
 	s.streams[0] = &s.bench.stream;
 	assert_int_equal(arena_open(&s.arena, SYMBOL_FILES_SIZE), 0);
 	assert_int_equal(symbol_files_init(&s.files, &s.arena, &s.loop, s.streams, 1, pump), 0);
-	read_program();
+	s.size = FILE_SIZE;
+	s.bytes = malloc(s.size);
+	assert_non_null(s.bytes);
+	elf_make(s.bytes, s.size, own, ELF_MADE_SYMBOLS, NULL);
 	snprintf(s.path, sizeof(s.path), "%s/program", temporary_folder);
 	copy_to(s.path);
 	pumps = 0;
@@ -129,7 +121,7 @@ static void announce_past(const char *path, const uint8_t *build_id, uint32_t le
 
 static void announce_own(void)
 {
-	announce(s.path, own.build_id, own.build_id_length);
+	announce(s.path, own, ELF_MADE_ID);
 }
 
 static void ask_from(unsigned link, const uint8_t *build_id, size_t length, uint64_t offset,
@@ -146,7 +138,7 @@ static void ask_from(unsigned link, const uint8_t *build_id, size_t length, uint
 
 static void ask(unsigned link)
 {
-	ask_from(link, own.build_id, own.build_id_length, 0, 0, 0);
+	ask_from(link, own, ELF_MADE_ID, 0, 0, 0);
 }
 
 /* What is there for the link now; NULL: nothing. */
@@ -178,6 +170,7 @@ static Heapcast__Batch *next(unsigned link)
 
 	for (int i = 0; !batch && i < 2000; i++) {
 		uv_run(&s.loop, UV_RUN_ONCE);
+		s.files.turn |= s.files.ready; /* test_turns waits for it */
 		batch = take(link);
 	}
 	assert_non_null(batch);
@@ -216,7 +209,7 @@ static void expect_refused(unsigned link, int why, const uint8_t *build_id, size
 
 static void expect_own_refused(unsigned link, int why)
 {
-	expect_refused(link, why, own.build_id, own.build_id_length);
+	expect_refused(link, why, own, ELF_MADE_ID);
 }
 
 /* Takes one piece, which begins at `offset`; returns where it ends. */
@@ -224,17 +217,17 @@ static uint64_t expect_piece(unsigned link, uint64_t offset)
 {
 	Heapcast__Batch *b = next(link);
 	const Heapcast__FilePiece *p = b->link->file;
-	uint64_t length = s.size - offset < SYMBOL_PIECE ? s.size - offset : SYMBOL_PIECE;
+	size_t left = s.size - (size_t)offset, length = left < SYMBOL_PIECE ? left : SYMBOL_PIECE;
 
 	assert_int_equal(p->refusal, 0);
-	assert_int_equal(p->build_id.len, own.build_id_length);
-	assert_memory_equal(p->build_id.data, own.build_id, own.build_id_length);
+	assert_int_equal(p->build_id.len, ELF_MADE_ID);
+	assert_memory_equal(p->build_id.data, own, ELF_MADE_ID);
 	assert_int_equal(p->total, s.size);
 	assert_int_not_equal(p->identity, 0);
 	assert_int_equal(p->offset, offset);
 	assert_int_equal(p->data.len, length);
 	assert_memory_equal(p->data.data, s.bytes + offset, length);
-	assert_int_equal(p->crc, crc32_add(0, s.bytes, (size_t)(offset + length)));
+	assert_int_equal(p->crc, crc32_add(0, s.bytes, (size_t)offset + length));
 	heapcast__batch__free_unpacked(b, NULL);
 	return offset + length;
 }
@@ -281,15 +274,13 @@ static void test_part(void **state)
 	symbol_files_leave(&s.files, link_at(0));
 	settle();
 	expect_idle();
-	ask_from(0, own.build_id, own.build_id_length, offset, identity,
-		 crc32_add(0, s.bytes, (size_t)offset));
+	ask_from(0, own, ELF_MADE_ID, offset, identity, crc32_add(0, s.bytes, (size_t)offset));
 	expect_rest(0, offset);
-	ask_from(0, own.build_id, own.build_id_length, s.size - 1, identity,
-		 crc32_add(0, s.bytes, s.size - 1));
+	ask_from(0, own, ELF_MADE_ID, s.size - 1, identity, crc32_add(0, s.bytes, s.size - 1));
 	expect_rest(0, s.size - 1);
-	ask_from(0, own.build_id, own.build_id_length, s.size, identity, 1);
+	ask_from(0, own, ELF_MADE_ID, s.size, identity, 1);
 	expect_piece(0, 0);
-	ask_from(0, own.build_id, own.build_id_length, offset, identity + 1, 1);
+	ask_from(0, own, ELF_MADE_ID, offset, identity + 1, 1);
 	expect_piece(0, 0);
 }
 
@@ -380,8 +371,8 @@ static void test_requests(void **state)
 	expect_own_refused(0, REFUSED(SWITCHED_OFF));
 	expect_idle();
 	s.files.policy = SYMBOLS_ALL;
-	ask_from(0, own.build_id, own.build_id_length - 1, 0, 0, 0);
-	expect_refused(0, REFUSED(UNKNOWN), own.build_id, own.build_id_length - 1);
+	ask_from(0, own, ELF_MADE_ID - 1, 0, 0, 0);
+	expect_refused(0, REFUSED(UNKNOWN), own, ELF_MADE_ID - 1);
 	ask(0);
 	expect_piece(0, 0);
 }
@@ -395,23 +386,23 @@ static void test_places(void **state)
 	snprintf(hidden, sizeof(hidden), "%s/hidden", temporary_folder);
 	copy_to(hidden);
 	chmod(hidden, 0600);
-	announce_past("/no/such/file", own.build_id, own.build_id_length);
+	announce_past("/no/such/file", own, ELF_MADE_ID);
 	ask(0);
 	expect_own_refused(0, REFUSED(GONE));
-	announce_past(hidden, own.build_id, own.build_id_length);
+	announce_past(hidden, own, ELF_MADE_ID);
 	ask(0);
 	expect_own_refused(0, REFUSED(PRIVATE));
 	s.bench.stream.target.uid = 0x12345678;
-	announce_past("/no/other/file", own.build_id, own.build_id_length);
+	announce_past("/no/other/file", own, ELF_MADE_ID);
 	s.bench.stream.target.uid = getuid();
 	ask(0);
 	expect_own_refused(0, REFUSED(PRIVATE));
 	assert_int_equal(s.files.places, 3);
-	announce_past(s.path, own.build_id, own.build_id_length);
+	announce_past(s.path, own, ELF_MADE_ID);
 	ask(0);
 	expect_rest(0, 0);
 	assert_int_equal(s.files.places, 4);
-	announce("/no/live/file", own.build_id, own.build_id_length);
+	announce("/no/live/file", own, ELF_MADE_ID);
 	ask(0); /* four are tried, and no more; living programs first */
 	expect_own_refused(0, REFUSED(PRIVATE));
 	assert_int_equal(s.files.places, SYMBOL_PLACES_MAX);
@@ -427,18 +418,19 @@ static void test_live(void **state)
 	struct stream *stream = &s.bench.stream;
 	static const uint8_t other[3] = {9};
 	enum stream_state before = stream->state;
+	char longest[MODULE_PATH_MAX + 1] = {0};
 
 	(void)state;
 	announce("/first", other, sizeof(other));
-	announce("/second", own.build_id, own.build_id_length);
-	announce("/third", own.build_id, own.build_id_length); /* one of each stream is enough */
+	announce("/second", own, ELF_MADE_ID);
+	announce("/third", own, ELF_MADE_ID); /* one of each stream is enough */
 	ask(0);
 	expect_own_refused(0, REFUSED(GONE));
 	assert_int_equal(s.files.places, 1);
 	assert_string_equal(s.files.place[0].path, "/second");
 	assert_int_equal(s.files.place[0].pid, getpid());
 	assert_int_equal(s.files.place[0].start, stream->modules.entry[1].start);
-	assert_int_equal(s.files.place[0].build_id_length, own.build_id_length);
+	assert_int_equal(s.files.place[0].build_id_length, ELF_MADE_ID);
 	assert_true(modules_remove(&stream->modules, stream->modules.live[1].id, 2, 5));
 	ask(0);
 	expect_own_refused(0, REFUSED(GONE));
@@ -459,11 +451,17 @@ static void test_live(void **state)
 				 .end = 1,
 				 .path = (const uint8_t *)"/a\0b",
 				 .path_length = 4,
-				 .build_id = own.build_id,
-				 .build_id_length = own.build_id_length};
+				 .build_id = own,
+				 .build_id_length = ELF_MADE_ID};
 	assert_int_equal(modules_add(&stream->modules, &cut), 0);
 	ask(0);
 	expect_own_refused(0, REFUSED(UNKNOWN)); /* that is no path */
+	modules_clear(&stream->modules);
+	memset(longest, 'p', MODULE_PATH_MAX);
+	longest[0] = '/';
+	announce(longest, own, ELF_MADE_ID);
+	ask(0);
+	expect_own_refused(0, REFUSED(GONE));
 }
 
 static void test_changed(void **state)
@@ -622,14 +620,8 @@ int main(void)
 		SYMBOL_TEST(test_live),	 SYMBOL_TEST(test_changed),  SYMBOL_TEST(test_outdated),
 		SYMBOL_TEST(test_kept),	 SYMBOL_TEST(test_memory),
 	};
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uv_loop_t first;
 
-	if (fd < 0 || elf_file_read(fd, &own) || !own.build_id_length || !own.names) {
-		printf("SKIPPED: this program has no build id\n");
-		return 77;
-	}
-	close(fd);
 	uv_loop_init(&first); /* libuv keeps a pipe from here on */
 	uv_loop_close(&first);
 	return cmocka_run_group_tests(tests, NULL, NULL);
