@@ -89,7 +89,8 @@ static void watch(struct session *s)
 }
 
 /* The position of the parent's stream when its child asks, which is not before the fork. 0 if that
- * stream has ended. */
+ * stream has ended. What was read and is not counted yet is uncounted: the ledger, which has it as
+ * produced, would count it twice. */
 static uint64_t parent_position(struct agent *a, const uint8_t *id)
 {
 	uint64_t position = 0;
@@ -101,7 +102,8 @@ static uint64_t parent_position(struct agent *a, const uint8_t *id)
 			continue;
 		pthread_mutex_lock(&t->lock);
 		if (stream_state(t) == STREAM_LIVE && !memcmp(t->id, id, sizeof(t->id)))
-			position = stream_ledger(t).produced + t->source->ops->uncounted(t->source);
+			position = threads_total(&t->threads).produced + t->no_thread +
+				   t->source->ops->uncounted(t->source);
 		pthread_mutex_unlock(&t->lock);
 	}
 	return position;

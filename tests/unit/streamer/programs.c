@@ -107,6 +107,41 @@ static void children_by_exec(void **state)
 	agent_close(&agent);
 }
 
+/* A fork child says whose child it is, and since when. */
+static void children_by_fork(void **state)
+{
+	struct ring_hello hello = plain_hello;
+	struct program p;
+	struct stream *of;
+	struct heard heard;
+
+	(void)state;
+	settings.many = true;
+	settings.each.follow = true;
+	whole_begin();
+	p = program_idle();
+	command(p.say, 'h', NULL);
+	heard = hear(p.say);
+	assert_int_equal(heard.kind, RING_ACCEPTED);
+	assert_int_equal(heard.flags, RING_ANSWER_FOLLOW);
+	record(0, 5);
+	UNTIL(session_unsaved(&agent.session[0]) == 5 || last.saved);
+	of = &agent.session[0].stream;
+	program_fork(&p);
+	hello.flags = RING_HELLO_FORKED;
+	memcpy(hello.parent_stream, of->id, STREAM_ID_SIZE);
+	assert_int_equal(answer_to(p.say_kid, &hello), RING_ACCEPTED);
+	of = &agent.session[1].stream;
+	assert_true(of->has_parent);
+	assert_memory_equal(of->parent_stream, hello.parent_stream, STREAM_ID_SIZE);
+	assert_int_equal(of->parent_event, 5);
+	command(p.say_kid, 'e', NULL);
+	UNTIL(finished == 1);
+	program_end(&p);
+	UNTIL(finished == 2);
+	agent_close(&agent);
+}
+
 static void position_told_by_the_child(void **state)
 {
 	struct ring_hello hello = plain_hello;
@@ -492,6 +527,7 @@ int main(void)
 		TEST_OF_AGENT(other_programs),
 		TEST_OF_AGENT(the_only_program),
 		TEST_OF_AGENT(children_by_exec),
+		TEST_OF_AGENT(children_by_fork),
 		TEST_OF_AGENT(position_told_by_the_child),
 		TEST_OF_AGENT(stopping),
 		TEST_OF_AGENT(next_image),
