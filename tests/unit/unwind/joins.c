@@ -261,6 +261,70 @@ static void test_from_fp(void **state)
 	expect_quick(pc, at(SP), at(SP), UNWIND_MAX_DEPTH, DEPTH - 1, 1); /* at sp */
 }
 
+/* The same, where what it would read by mistake leads to a frame that is known. */
+static void test_from_wrong_fp(void **state)
+{
+	uint32_t by_fp = plain(true, 2, 2);
+	uint64_t words[2] = {at(SP), function(DEPTH + 2, by_fp)}, sp = at(SP - 24);
+	uint8_t *middle = (uint8_t *)&stack[SP - 20] + 4;
+
+	(void)state;
+	memcpy(middle, words, sizeof(words));
+	expect_other_case(function(DEPTH + 1, by_fp), sp, (uintptr_t)middle);
+	memcpy(middle - 4, words, sizeof(words));
+	expect_quick(CODE + DEPTH + 1, sp, at(SP - 20), UNWIND_MAX_DEPTH, DEPTH - 1, 2);
+	expect_other_case(function(DEPTH + 3, plain(true, 2, 3)), at(SP), at(SP));
+	expect_quick(CODE + DEPTH + 3, at(SP - 1), at(SP), UNWIND_MAX_DEPTH, DEPTH - 1, 1);
+	expect_other_case(function(DEPTH + 4, plain(true, 2, ARCH_FP_KEPT) | ROW_SPECIAL),
+			  at(SP - 1), at(SP));
+	thread->regions[0].high = sp_of(1);
+	expect_quick(function(DEPTH + 5, by_fp), at(SP - 1), at(SP), UNWIND_MAX_DEPTH, DEPTH - 1,
+		     1);
+	thread->regions[0].high -= 8;
+	expect_other_case(function(DEPTH + 6, by_fp), at(SP - 1), at(SP));
+}
+
+/* An sp that is none, on stacks where nothing else is wrong. */
+static void test_no_sp(void **state)
+{
+	uint64_t pc = function(DEPTH + 1, plain(true, 2, 2));
+	struct unwind_delta delta;
+
+	(void)state;
+	for (unsigned i = 1; i < 8; i++) {
+		expect_other_case(pc, at(SP - 2) + i, at(SP));
+		begin_captured(NULL);
+		function(DEPTH + 1, plain(true, 2, 2));
+		capture_at(pc, at(SP - 2) + i, at(SP), &delta);
+		assert_int_equal(delta.depth, 1);
+		assert_int_equal(delta.flags, UNWIND_TRUNCATED);
+		begin_captured(NULL);
+		function(DEPTH + 1, plain(true, 2, 2));
+	}
+	memset(thread->regions, 0, sizeof(thread->regions)); /* on no stack */
+	expect_other_case(pc, at(SP - 2), at(SP));
+}
+
+/* The same for all captures, and what they leave. */
+static void test_captures(void **state)
+{
+	struct unwind_delta delta;
+
+	(void)state;
+	capture_at(CODE + 3, sp_of(3), 7, &delta);
+	assert_int_equal(delta.keep, DEPTH - 3);
+	assert_int_equal(delta.count, 0);
+	assert_int_equal(thread->count, DEPTH - 3);
+	unwind_forget(thread);
+	capture_at(CODE + 2, sp_of(2), 7, &delta);
+	assert_int_equal(delta.keep, 0);
+	assert_int_equal(delta.count, DEPTH - 2);
+	assert_int_equal(thread->count, DEPTH - 2);
+	unwind_modules_changed();
+	capture_at(CODE + 2, sp_of(2), 7, &delta);
+	assert_int_equal(delta.keep, 0);
+}
+
 /* fp is verified only where something farther out depends on it, through all that keep it. */
 static void test_fp_needed(void **state)
 {
@@ -399,6 +463,9 @@ int main(void)
 		cmocka_unit_test_setup(test_other_cases, begin_captured),
 		cmocka_unit_test_setup(test_stack_end, begin_captured),
 		cmocka_unit_test_setup(test_from_fp, begin_captured),
+		cmocka_unit_test_setup(test_from_wrong_fp, begin_captured),
+		cmocka_unit_test_setup(test_no_sp, begin_captured),
+		cmocka_unit_test_setup(test_captures, begin_captured),
 		cmocka_unit_test_setup(test_fp_needed, begin_captured),
 		cmocka_unit_test_setup(test_room, begin_captured),
 		cmocka_unit_test_setup(test_most_new, begin_captured),
