@@ -415,6 +415,26 @@ static void test_unknown(void **state)
 	assert_int_equal(delta.flags, UNWIND_DEPTH_LIMIT);
 }
 
+/* A step that reads more than eight words is walked, but not remembered. */
+static void test_many_reads(void **state)
+{
+	/* cfa = rsp + 96, as an expression; rip, and rbx, rbp, r12 to r15, r8 to r10 below it */
+	static const char text[] =
+		"\x0f\x03\x77\xe0\x00\x90\x01\x83\x02\x86\x03\x8c\x04\x8d\x05\x8e"
+		"\x06\x8f\x07\x88\x08\x89\x09";
+	struct unwind_regs regs = {.pc = in_function(SAVING), .sp = at(SP), .fp = 9};
+
+	(void)state;
+	stack[SP + 11] = in_function(LAST);
+	for (unsigned more = 0; more < 2; more++) {
+		put_rules(SAVING, false, text, sizeof(text) - 1 - (more ? 0 : 2));
+		unwind_modules_changed();
+		unwind_capture(thread, &regs, UNWIND_MAX_DEPTH, &delta);
+		expect_stack(0, 2, PCS(in_function(SAVING), in_function(LAST)));
+		assert_int_equal(thread->count, more ? 0 : 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +448,7 @@ int main(void)
 		cmocka_unit_test_setup(test_signal, begin_walk),
 		cmocka_unit_test_setup(test_kernel_signal, begin_walk),
 		cmocka_unit_test_setup(test_unknown, begin_walk),
+		cmocka_unit_test_setup(test_many_reads, begin_walk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, end);

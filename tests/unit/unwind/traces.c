@@ -187,7 +187,8 @@ static void test_joins(void **state)
 	for (unsigned number = 0; number < DEPTH; number++) {
 		deep_stack();
 		function(100, KEEPS);
-		function(101, KEEPS);
+		for (unsigned i = 0; i < number; i++)
+			put_row(CODE + i, row_special(ROW_BAD, 0)); /* is not looked up again */
 		*return_of(number) = new;
 		*return_of(DEPTH) = 0;
 		capture_at(CODE, sp_of(0), 9);
@@ -361,6 +362,39 @@ static void test_cut(void **state)
 	}
 }
 
+/* Of frames farther in, all that was read is kept, and of a step that could not read, nothing. */
+static void test_cut_farther_out(void **state)
+{
+	unsigned far = 600; /* in the next page */
+
+	(void)state;
+	begin(NULL);
+	given.known = false;
+	function(0, row_deref_sp(far - SP, 0, 1));
+	stack[far] = sp_of(10);
+	*return_of(9) = function(1, BY_FP);
+	capture_at(CODE, sp_of(0), 9);
+	assert_int_equal(delta.depth, 2);
+	assert_int_equal(delta.flags, UNWIND_TRUNCATED);
+	assert_int_equal(thread->count, 2);
+	assert_int_equal(thread->frames[0].checks, FIRST_CHECK);
+	/* fp came from the return address's slot, so what was fp before does not count */
+	expect_slots(1, 0, 3, SLOTS(return_of(9), return_of(9), &stack[far]));
+}
+
+/* The first frame's row is checked against the stack's end, too. */
+static void test_first_ends(void **state)
+{
+	uint64_t pc = function(1, KEEPS);
+
+	(void)state;
+	*return_of(0) = function(2, KEEPS);
+	given.high = at(SP + 1);
+	capture_at(pc, sp_of(0), 9);
+	assert_int_equal(delta.depth, 1);
+	assert_int_equal(delta.flags, UNWIND_TRUNCATED);
+}
+
 /* 4096 frames, and 6144 checks: two of each of these frames but the outermost. */
 static void test_room(void **state)
 {
@@ -463,6 +497,8 @@ int main(void)
 		cmocka_unit_test_setup(test_not_known_now, begin),
 		cmocka_unit_test_setup(test_interrupted, begin),
 		cmocka_unit_test_setup(test_cut, begin),
+		cmocka_unit_test_setup(test_cut_farther_out, begin),
+		cmocka_unit_test_setup(test_first_ends, begin),
 		cmocka_unit_test_setup(test_room, begin),
 		cmocka_unit_test_setup(test_hardest, begin),
 		cmocka_unit_test_setup(test_whole_again, begin),
