@@ -229,21 +229,45 @@ static int reader_unpack(struct row_reader *reader, uint32_t index, unsigned col
 	return e;
 }
 
+/* Whether all that is known of `r` holds for rows of `again`, which may have more: there it was not
+ * waited for what comes next. It does unless the frames have changed. */
+static bool stands_in(const struct recording *again, const struct recording *r)
+{
+	return recording_rows(again) >= recording_rows(r) &&
+	       recording_nodes(again) <= recording_nodes(r) &&
+	       recording_threads(again) <= recording_threads(r);
+}
+
+static int open_again(const struct recording *r, struct recording **ret_again, struct err_text *err)
+{
+	struct recording *again;
+	int e = recording_open_frames(r->path, r->scan.offset, &again, err);
+
+	if (e < 0)
+		return e;
+	if (!stands_in(again, r)) {
+		recording_close(again);
+		return err_set(err, -EBADMSG,
+			       "cannot read the rows of %s, which has changed since they were "
+			       "derived: open it again",
+			       r->path);
+	}
+	*ret_again = again;
+	return 0;
+}
+
 /* Returns the recording derived again from its frames. */
 static const struct recording *derive_again(const struct recording *r, uint32_t index,
 					    const struct err_text *why, struct err_text *err)
 {
 	struct unpacked *u = r->unpacked;
-	int e = 0;
 
 	pthread_mutex_lock(&u->mutex);
 	if (!u->again) {
 		err_set(&u->why, 0, "block %u of %s/rows.%u is damaged (%s)", index,
 			r->derived.folder, r->derived.generation, why->text);
 		derived_drop(&r->derived);
-		e = recording_open_frames(r->path, r->scan.offset, &u->again, err);
-		if (e < 0)
-			u->again = NULL;
+		open_again(r, &u->again, err);
 	}
 	pthread_mutex_unlock(&u->mutex);
 	return u->again;
