@@ -104,26 +104,32 @@ static int need_block(struct row_reader *reader)
 	return reader->block ? 0 : -ENOMEM;
 }
 
-static int lend_open(struct row_reader *reader, const struct rows_block *open, bool censored)
+static int lend_open(struct row_reader *reader, uint32_t index, unsigned columns)
 {
+	const struct recording *r = reader->recording;
+	const struct rows_block *open = r->rows.slots[index].open;
+	bool censored = is_censored(r, index, columns);
 	struct rows_block *b;
 
 	reader->lent = open->view;
-	reader->lent.exact = reader->recording->definitions.process.origin.exact;
-	reader->lent.survivors = recording_survivors(reader->recording);
-	reader->columns = ROWS_ALL;
+	reader->lent.exact = r->definitions.process.origin.exact;
+	reader->lent.survivors = recording_survivors(r);
+	/* All that is there, but no end that it does not show as it is known. */
+	reader->columns = censored || !is_censored(r, index, ROWS_ALL)
+				  ? ROWS_ALL
+				  : ROWS_ALL & ~(ROWS_END | ROWS_DEATH);
 	reader->chunks = ALL_CHUNKS;
+	if (censored && need_block(reader) < 0)
+		return -ENOMEM;
 	reader->last = &reader->lent;
 	if (!censored)
 		return 0;
-	if (need_block(reader) < 0)
-		return -ENOMEM;
 	b = reader->block;
 	b->view.count = open->view.count;
 	memcpy(b->end, open->end, open->view.count * sizeof(*b->end));
 	memcpy(b->death_ns, open->death_ns, open->view.count * sizeof(*b->death_ns));
 	memcpy(b->birth_ns, open->birth_ns, open->view.count * sizeof(*b->birth_ns));
-	pairing_show_censored(&reader->recording->pairing, b);
+	pairing_show_censored(&r->pairing, b);
 	reader->lent.end = b->end;
 	reader->lent.death_ns = b->death_ns;
 	return 0;
@@ -197,9 +203,11 @@ static int unpack_some(struct row_reader *reader, uint32_t index, unsigned colum
 			   &reader->packed, err);
 	if (!e)
 		e = check_threads(reader, first, end, err);
+	if (e < 0)
+		return e;
 	reader->columns = columns;
 	reader->chunks |= chunks_of(first, end);
-	return e;
+	return 0;
 }
 
 /*
@@ -211,7 +219,7 @@ static int reader_unpack(struct row_reader *reader, uint32_t index, unsigned col
 {
 	const struct recording *r = reader->recording;
 	uint32_t count = recording_zone(r, index)->count;
-	bool censored = is_censored(r, index, columns);
+	bool censored = is_censored(r, index, block_closure(columns));
 	int e = need_block(reader);
 
 	if (e < 0)
@@ -291,7 +299,7 @@ const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t inde
 	reader->last = NULL;
 	reader->index = index;
 	if (r->rows.slots[index].open)
-		e = lend_open(reader, r->rows.slots[index].open, is_censored(r, index, columns));
+		e = lend_open(reader, index, columns);
 	else
 		e = reader_unpack(reader, index, columns, first, end, more, &why);
 	if (!e)
