@@ -59,7 +59,7 @@ static void code_culled(struct coder *c, struct recording *r)
 			row = culled->list[i];
 		code_culled_row(c, &row);
 		if (!c->out && !state_failed(c) && !culled_fits(&r->definitions, &row))
-			c->error = -EBADMSG;
+			code_refuse(c);
 		if (!c->out && !state_failed(c))
 			c->error = culled_restore(culled, &row);
 	}
@@ -83,7 +83,7 @@ static void code_other_events(struct coder *c, struct recording *r)
 		code_u8(c, &info->kind);
 		if (!thread_fits(&r->definitions, info->thread) ||
 		    info->stack > r->definitions.nodes.count)
-			c->error = -EBADMSG;
+			code_refuse(c);
 	}
 }
 
@@ -114,7 +114,7 @@ static void code_queue(struct coder *c, struct recording *r)
 
 	code_u64(c, &count);
 	if (!c->out && count > reader_left(&c->in))
-		c->error = -EBADMSG;
+		code_refuse(c);
 	else if (!c->out && steps_reserve(q, count) < 0)
 		c->error = -ENOMEM;
 	if (state_failed(c))
@@ -125,7 +125,7 @@ static void code_queue(struct coder *c, struct recording *r)
 			q->list[i] = (struct step){0};
 		code_step(c, &q->list[i]);
 		if (!step_fits(&r->definitions, &q->list[i]) && q->list[i].what != STEP_EXEC)
-			c->error = -EBADMSG;
+			code_refuse(c);
 	}
 }
 
@@ -150,7 +150,7 @@ static void code_moving(struct coder *c, struct map *moving, uint64_t rows)
 		code_u64(c, &row);
 		value = map_put(moving, thread, NULL);
 		if (thread == MAP_NO_KEY || (row != NO_BLOCK && row >= rows))
-			c->error = -EBADMSG;
+			code_refuse(c);
 		else if (!value)
 			c->error = -ENOMEM;
 		else
@@ -172,7 +172,7 @@ static void code_doubts(struct coder *c, struct doubts *d, uint64_t rows)
 		code_u32(c, &at->row);
 		code_u8(c, &at->kind);
 		if (at->row && at->row >= rows)
-			c->error = -EBADMSG;
+			code_refuse(c);
 	}
 	code_u32(c, &d->next);
 	code_u64(c, &d->latest_ns);
@@ -194,7 +194,7 @@ static void code_thinned(struct coder *c, struct pairing_thinned *t)
 	code_words(c, &t->births);
 	code_words(c, &t->info);
 	if (t->law.level > THINNING_LEVEL_MAX)
-		c->error = -EBADMSG;
+		code_refuse(c);
 }
 
 static void code_pairing(struct coder *c, struct recording *r)
@@ -250,7 +250,7 @@ static void read_slots(struct coder *c, struct recording *r, uint64_t count, uin
 		code_zone(c, &slot);
 		if (slot.offset > bytes || slot.length > bytes - slot.offset ||
 		    slot.in_use > ROWS_PER_BLOCK || i >= NO_BLOCK / ROWS_PER_BLOCK)
-			c->error = -EBADMSG;
+			code_refuse(c);
 		else if (rows_restore_sealed(&r->rows, &slot) < 0)
 			c->error = -ENOMEM;
 	}
@@ -289,7 +289,7 @@ static void read_open(struct coder *c, struct recording *r)
 	code_u64(c, &length);
 	data = state_failed(c) ? NULL : reader_bytes(&c->in, length);
 	if (!data || count > ROWS_PER_BLOCK || (!count && length) || length > UINT32_MAX) {
-		c->error = -EBADMSG;
+		code_refuse(c);
 		return;
 	}
 	if (!count)
@@ -327,7 +327,7 @@ static void code_pages(struct coder *c, struct late_updates *late, uint64_t byte
 		code_u32(c, &p->last_row);
 		p->base = !c->out || p->base;
 		if (p->count > LATE_UPDATE_PAGE || p->offset > bytes)
-			c->error = -EBADMSG;
+			code_refuse(c);
 	}
 }
 

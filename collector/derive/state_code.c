@@ -32,7 +32,7 @@ void code_text(struct coder *c, char **text)
 		return;
 	if (!c->out) {
 		if (length > TEXT_MAX || length - 1 > reader_left(&c->in)) {
-			c->error = -EBADMSG;
+			code_refuse(c);
 			return;
 		}
 		*text = calloc(1, length);
@@ -55,7 +55,7 @@ bool code_array(struct coder *c, void *array, uint32_t *count, uint32_t *capacit
 
 	code_u32(c, &n);
 	if (!c->out && (state_failed(c) || n > reader_left(&c->in))) {
-		c->error = c->error ? c->error : -EBADMSG;
+		code_refuse(c);
 		return false;
 	}
 	if (!c->out && n && array_reserve(array, capacity, n, size) < 0) {

@@ -20,6 +20,13 @@ struct coder {
 	int error;
 };
 
+/* What was read cannot be. The first error stays: a lack of memory is no damage. */
+static inline void code_refuse(struct coder *c)
+{
+	if (!c->error)
+		c->error = -EBADMSG;
+}
+
 static inline void code_u64(struct coder *c, uint64_t *value)
 {
 	uint8_t *room;
@@ -39,7 +46,7 @@ static inline void code_u32(struct coder *c, uint32_t *value)
 
 	code_u64(c, &wide);
 	if (wide > UINT32_MAX)
-		c->error = -EBADMSG;
+		code_refuse(c);
 	*value = (uint32_t)wide;
 }
 

@@ -50,7 +50,7 @@ static void code_process(struct coder *c, struct process_info *p)
 	code_u64(c, &p->origin.wall_ns);
 	if (p->origin.imported &&
 	    !(p->origin.format && p->origin.tool && p->origin.file && p->origin.note))
-		c->error = c->error ? c->error : -EBADMSG;
+		code_refuse(c);
 }
 
 static void code_module(struct coder *c, struct module_info *m)
@@ -69,7 +69,7 @@ static void code_module(struct coder *c, struct module_info *m)
 	code_u64(c, &m->loaded_ns);
 	code_u64(c, &m->unloaded_ns);
 	if (!m->path || m->build_id_length > sizeof(m->build_id) || m->start > m->end)
-		c->error = c->error ? c->error : -EBADMSG;
+		code_refuse(c);
 }
 
 static void code_thread(struct coder *c, struct thread_info *t)
@@ -88,7 +88,7 @@ static void code_thread(struct coder *c, struct thread_info *t)
 	code_u64(c, &t->stored);
 	code_u64(c, &t->marked_ns);
 	if (!t->name)
-		c->error = c->error ? c->error : -EBADMSG;
+		code_refuse(c);
 }
 
 /* Codes a list of pointers; NULL stays NULL. Both kinds of elements have a member `number`. */
@@ -132,7 +132,7 @@ static void code_nodes(struct coder *c, struct definitions *d)
 			code_u64(c, &difference);
 			last = n->list[i].offset = last + (uint64_t)unzigzag(difference);
 			if (!node_fits(d, &n->list[i], i))
-				c->error = -EBADMSG;
+				code_refuse(c);
 		}
 	if (code_array(c, &n->by_wire, &n->wire_count, &n->wire_capacity, sizeof(*n->by_wire)))
 		for (uint32_t i = 0; i < n->wire_count && !state_failed(c); i++) {
@@ -141,7 +141,7 @@ static void code_nodes(struct coder *c, struct definitions *d)
 			code_u64(c, &difference);
 			n->by_wire[i] = (uint32_t)(i + (uint64_t)unzigzag(difference));
 			if (!n->by_wire[i] || n->by_wire[i] > n->count)
-				c->error = -EBADMSG;
+				code_refuse(c);
 		}
 }
 
@@ -158,7 +158,7 @@ static void code_name_texts(struct coder *c, struct names *n)
 	}
 	from = reader_bytes(&c->in, length);
 	if (from && length && from[length - 1])
-		c->error = -EBADMSG;
+		code_refuse(c);
 	for (uint64_t at = 0; from && at < length && !state_failed(c);) {
 		size_t one = strlen((const char *)from + at);
 
@@ -202,7 +202,7 @@ static void code_names(struct coder *c, struct definitions *d)
 							     place.count);
 	}
 	if (n->text_base > n->text_count)
-		c->error = -EBADMSG;
+		code_refuse(c);
 }
 
 static void code_gap(struct coder *c, struct gap_info *g)
@@ -245,7 +245,7 @@ static void code_mark(struct coder *c, struct mark_info *m)
 	code_text(c, &m->text);
 	code_text(c, &m->by);
 	if (!m->text)
-		c->error = c->error ? c->error : -EBADMSG;
+		code_refuse(c);
 }
 
 void code_definitions(struct coder *c, struct definitions *d)
@@ -270,7 +270,7 @@ void code_definitions(struct coder *c, struct definitions *d)
 		for (uint32_t i = 0; i < d->wire_module_count; i++) {
 			code_u32(c, &d->module_of_wire[i]);
 			if (d->module_of_wire[i] > d->module_count)
-				c->error = -EBADMSG;
+				code_refuse(c);
 		}
 	code_u32(c, &d->module_recent);
 	code_u32(c, &d->incarnation);
@@ -286,5 +286,5 @@ void code_definitions(struct coder *c, struct definitions *d)
 	code_words(c, &d->allocator);
 	if (d->module_count > MODULES_MAX || d->thread_count > THREADS_MAX ||
 	    d->module_recent > d->module_count)
-		c->error = -EBADMSG;
+		code_refuse(c);
 }

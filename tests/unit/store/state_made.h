@@ -315,6 +315,7 @@ static inline struct recording *make(void)
 	assert_int_equal(recording_new(&r), 0);
 	r->scan.offset = wide();
 	r->scan.skipped_bytes = wide();
+	r->scan.resync_spent = wide();
 	r->scan.damaged_places = wide();
 	r->scan.first_damage = wide();
 	memset(r->damage.text, 'd', sizeof(r->damage.text) - 1);
