@@ -180,6 +180,7 @@ static void all_of_it(void **state)
 	assert_int_equal(there_and_back(x, &fit, &y), 0);
 	assert_int_equal(x->scan.offset, y->scan.offset);
 	assert_int_equal(x->scan.skipped_bytes, y->scan.skipped_bytes);
+	assert_int_equal(x->scan.resync_spent, y->scan.resync_spent);
 	assert_int_equal(x->scan.damaged_places, y->scan.damaged_places);
 	assert_int_equal(x->scan.first_damage, y->scan.first_damage);
 	assert_string_equal(x->damage.text, y->damage.text);
@@ -259,6 +260,22 @@ static void place_in_the_ring(void **state)
 	x->pairing.orphans.next = DOUBTS + 3;
 	assert_int_equal(there_and_back(x, &fit, &y), 0);
 	assert_int_equal(y->pairing.orphans.next, 3);
+	recording_close(x);
+	recording_close(y);
+}
+
+/* What was written is an earlier file's when it is read; and a text has its end. */
+static void as_read(void **state)
+{
+	struct recording *x = make(), *y = NULL;
+
+	(void)state;
+	x->rows.late.pages[0].base = x->rows.slots[0].base = false;
+	memset(x->damage.text, 'd', sizeof(x->damage.text));
+	assert_int_equal(there_and_back(x, &fit, &y), 0);
+	assert_false(x->rows.late.pages[0].base);
+	assert_true(y->rows.late.pages[0].base && y->rows.slots[0].base);
+	assert_int_equal(strlen(y->damage.text), sizeof(y->damage.text) - 1);
 	recording_close(x);
 	recording_close(y);
 }
@@ -352,8 +369,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_of_it), cmocka_unit_test(nothing),
 		cmocka_unit_test(cut_off),   cmocka_unit_test(place_in_the_ring),
-		cmocka_unit_test(numbers),   cmocka_unit_test(arrays),
-		cmocka_unit_test(texts),
+		cmocka_unit_test(as_read),   cmocka_unit_test(numbers),
+		cmocka_unit_test(arrays),    cmocka_unit_test(texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

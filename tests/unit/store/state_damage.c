@@ -132,12 +132,30 @@ static void bad_other(void **state)
 	BAD(r->other_events.list[1].stack = 4);
 }
 
+/* Of a recording without anything else that could be wrong. */
+static void bad_slot_alone(void **state)
+{
+	struct rows_slot slot = {.length = ROWS_BYTES, .zone = {.count = ROWS_PER_BLOCK}};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct recording *r;
+
+		slot.length = ROWS_BYTES + (i == 1);
+		slot.offset = i == 2 ? ROWS_BYTES + 1 : 0;
+		slot.in_use = ROWS_PER_BLOCK + (i == 3);
+		assert_int_equal(recording_new(&r), 0);
+		assert_int_equal(rows_restore_sealed(&r->rows, &slot), 0);
+		assert_int_equal(there_and_back(r, &fit, NULL), i ? -EBADMSG : 0);
+		recording_close(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_definitions),
-		cmocka_unit_test(bad_rows),
-		cmocka_unit_test(bad_pairing),
+		cmocka_unit_test(bad_definitions), cmocka_unit_test(bad_rows),
+		cmocka_unit_test(bad_slot_alone),  cmocka_unit_test(bad_pairing),
 		cmocka_unit_test(bad_other),
 	};
 
