@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "proto/ring.h"
+#include "proto/ring_handshake.h"
 
 #define HANDSHAKE_CLIENTS 64
 

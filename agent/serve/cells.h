@@ -16,6 +16,7 @@
 #include "agent/core/target.h"
 #include "proto/discovery.h"
 #include "proto/ring.h"
+#include "proto/ring_handshake.h"
 
 #define CELLS_MAX   32
 #define CELLS_BYTES (CELLS_MAX * (size_t)RING_HEADER_SIZE) /* reserved for the cells */

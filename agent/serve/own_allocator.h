@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "proto/ring.h"
+#include "proto/ring_handshake.h"
 
 struct own_allocator {
 	uint32_t count;

@@ -24,6 +24,7 @@
 
 #include "agent/serve/ring_stream.h"
 #include "base/error.h"
+#include "proto/ring_handshake.h"
 #include "heapcast.pb-c.h"
 
 #define LIMIT	   (8u << 20)

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "proto/ring.h"
+#include "proto/ring_handshake.h"
 
 #define LIBRARIES_MAX 4
 #define ROUNDS_MAX    101

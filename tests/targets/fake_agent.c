@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include "proto/ring.h"
+#include "proto/ring_handshake.h"
 #include "tests/targets/target.h"
 
 static int report;

@@ -27,6 +27,7 @@
 #include "agent/preload/system/state.h"
 #include "agent/preload/system/symbols.h"
 #include "proto/ring.h"
+#include "proto/ring_handshake.h"
 
 #include "agent/preload/poison.h"
 

@@ -16,6 +16,7 @@
  * caller. A signal that arrives there finds a hook under way; its nested events have no stack.
  */
 #include "proto/ring.h"
+#include "proto/ring_handshake.h"
 
 /* These allocate and free memory for RING_ENTRIES_MAX entries. patch_room returns NULL if patching
  * is impossible, or if there is no memory. */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "proto/ring.h"
+#include "proto/ring_handshake.h"
 
 /* What a fork child reports about its parent. */
 struct agent_parent {

@@ -10,6 +10,7 @@
 #include "agent/preload/system/sys.h"
 #include "agent/program_settings.h"
 #include "proto/ring.h"
+#include "proto/ring_handshake.h"
 
 #include "agent/preload/poison.h"
 

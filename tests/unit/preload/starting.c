@@ -1,6 +1,7 @@
 /* Finding an agent: started by the shim as nobody's child; nobody there; switched off; a setuid
  * program. */
 #include "tests/unit/preload/support/run.h"
+#include "proto/ring_handshake.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* The agent of the tests; see ring_agent.h. */
 #include "tests/unit/preload/support/ring_agent_state.h"
+#include "proto/ring_handshake.h"
 
 #include <fcntl.h>
 #include <poll.h>
