@@ -270,16 +270,26 @@ void variables_notices(void)
 	}
 }
 
-static void document(const struct variable *v)
+/* An item of a list: the name, then what it means. */
+static void document(const char *name, const char *meaning)
 {
-	char option[96] = "-";
+	options_print_wrapped(meaning, printf("* `%s`:", name), 2);
+}
 
+static void document_old(const struct variable *v)
+{
+	char name[96], option[96] = "", text[512];
+
+	snprintf(name, sizeof(name), OLD_PREFIX "%s", v->name);
 	if (v->reader == AGENT || v->reader == AGENT_CULLING)
 		options_variable(v->option, option, sizeof(option));
 	else if (v->reader == LIBRARY)
 		snprintf(option, sizeof(option), OWN_PREFIX "%s", v->name);
-	printf("| `" OLD_PREFIX "%s` | %s%s%s | %s |\n", v->name, *option == '-' ? "" : "`",
-	       *option == '-' ? "no meaning" : option, *option == '-' ? "" : "`", v->text);
+	if (*option)
+		snprintf(text, sizeof(text), "stands for `%s`: %s", option, v->text);
+	else
+		snprintf(text, sizeof(text), "has no meaning: %s", v->text);
+	document(name, text);
 }
 
 void variables_document(void)
@@ -291,8 +301,9 @@ void variables_document(void)
 	       "`HEAPCAST_MEMORY_LIMIT=4M`; an option without a value takes 1 or 0. The command "
 	       "line counts\n"
 	       "more than `HEAPCAST_` names, these more than the old names below, and all of them "
-	       "more than the file\n"
-	       "of `agent serve --config`. `agent serve --check-config` says what holds.\n\n"
+	       "more\n"
+	       "than the file of `agent serve --config`. `agent serve --check-config` says what "
+	       "holds.\n\n"
 	       "`agent run` reads its own environment, which holds for all that it runs. With\n"
 	       "the library alone (`LD_PRELOAD=libheapcast.so CMD`) each program reads its own:\n"
 	       "programs that differ in what concerns an agent's sockets, key or memory get\n"
@@ -305,12 +316,13 @@ void variables_document(void)
 	       "standard error, before `main`, and only in the first process of a tree, unless\n"
 	       "`HEAPCAST_LOG=off`. What the library itself reads is always read in the "
 	       "program.\n\n"
-	       "| read by the library | meaning |\n|---|---|\n");
+	       "## What the library reads\n\n");
 	for (size_t i = 0; i < COUNT(own); i++)
-		printf("| `%s` | %s |\n", own[i].name, own[i].text);
-	printf("\nVariables with the old names work as aliases. One without a meaning gives a "
-	       "notice in the log.\n\n"
-	       "| old name | here | meaning, or why it has none |\n|---|---|---|\n");
+		document(own[i].name, own[i].text);
+	printf("\n## Old names\n\n"
+	       "Variables with the old names work as aliases. One without a meaning gives a "
+	       "notice in\n"
+	       "the log.\n\n");
 	for (size_t i = 0; i < COUNT(variables); i++)
-		document(&variables[i]);
+		document_old(&variables[i]);
 }
