@@ -2,5 +2,6 @@
 set(natively)
 if(CMAKE_CROSSCOMPILING)
 	set(natively access agent control_socket handshake listener programs target)
+	set(natively agent control_socket handshake listener observer target)
 endif()
 heapcast_unit_tests(streamer heapcast_streamer heapcast_proto heapcast_base EXCEPT ${natively})
