@@ -113,7 +113,6 @@ static struct symbol_place *add_place(struct symbol_files *f, uid_t uid, const u
 	*p = (struct symbol_place){.uid = uid, .build_id_length = f->request.build_id_length};
 	memcpy(p->build_id, f->request.build_id, p->build_id_length);
 	memcpy(p->path, path, length);
-	p->path[length] = '\0';
 	return p;
 }
 

@@ -398,7 +398,10 @@ static void test_time(void **state)
 	expect_closed(fd);
 	turn();
 	assert_int_equal(places_taken(), 0);
+	fd = come_from(2); /* who is still there in the end is let go */
+	s.descriptors++;   /* its end */
 	end();
+	expect_closed(fd);
 }
 
 /* Three links of these hosts, of these ages. */

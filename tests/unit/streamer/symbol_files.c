@@ -523,6 +523,12 @@ static void test_outdated(void **state)
 	ask(0);
 	expect_piece(0, 0);
 	settle();
+	ask_from(0, other, sizeof(other), 0, 0, 0); /* gets nothing of the file that is open */
+	expect_refused(0, REFUSED(UNKNOWN), other, sizeof(other));
+	expect_idle();
+	ask(0);
+	expect_piece(0, 0);
+	settle();
 	assert_true(s.files.file.fd >= 0); /* closed by the end */
 }
 
