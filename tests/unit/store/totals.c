@@ -435,6 +435,7 @@ static void test_written(void **state)
 
 	(void)state;
 	builder_init(&b, 7);
+	builder_end(&b, 0);
 	save_at(&b, path);
 	builder_done(&b);
 	one = open(path, O_RDWR | O_CLOEXEC);
