@@ -125,6 +125,32 @@ static void each_once(void **state)
 	end();
 }
 
+/* The end of a stream is acknowledged when all its modules are decided on, not before. */
+static void ends_wait(void **state)
+{
+	const ProtobufCBinaryData path = builder_bytes("/a", 2);
+	struct intake ended = {.ack_due = true};
+
+	(void)state;
+	begin(true);
+	uv_timer_stop(&ingest->tick);
+	ended.ingest = ingest;
+	ended.next = ingest->intakes;
+	ingest->intakes = &ended;
+	announce(1, 20, &path, 1);
+	announce(2, 20, &path, 1); /* is looked at in the second turn */
+	while (ingest->files.candidates) {
+		assert_true(ended.ack_due);
+		uv_run(&loop, UV_RUN_ONCE);
+	}
+	assert_true(ended.ack_due);
+	settle();
+	assert_false(ended.ack_due);
+	assert_int_equal(asked_count, 2);
+	ingest->intakes = ended.next;
+	end();
+}
+
 /* What has no build id that can be asked for, or no path. */
 static void not_asked(void **state)
 {
@@ -192,6 +218,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(each_once),
+		TEST_IN_FOLDER(ends_wait),
 		TEST_IN_FOLDER(not_asked),
 		TEST_IN_FOLDER(too_many),
 	};

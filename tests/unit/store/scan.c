@@ -149,6 +149,43 @@ static void test_from(void **state)
 	expect_frame(b.file.length, 3, end_of(2));
 	expect_frame(b.file.length, 4, end_of(3));
 	expect_no_more(b.file.length, 0);
+	assert_int_equal(scan.resync_spent, 2 * 64);
+}
+
+/* What was read once is not read again, from wherever in it. */
+static void test_read_once(void **state)
+{
+	(void)state;
+	expect_frame(b.file.length, 1, 0);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	for (unsigned again = 0; again < 2; again++) {
+		for (unsigned i = 2 - again; i <= FRAMES; i++)
+			expect_frame(b.file.length, i, end_of(i - 1));
+		scan.offset = 0;
+	}
+}
+
+/* So long that what is read at once ends with the 64 bytes that are looked at first, or near. */
+static void test_read_ends(void **state)
+{
+	size_t more = 0;
+
+	(void)state;
+	for (unsigned left = 62; left <= 66; left++) {
+		for (unsigned round = 0; round < 2; round++) {
+			builder_done(&b);
+			builder_init(&b, 1);
+			add_frame(1, READ_SIZE - 1000 + more);
+			more = round ? 0 : READ_SIZE - left - b.file.length;
+		}
+		assert_int_equal(b.file.length, READ_SIZE - left);
+		add_frame(2, 40);
+		add_frame(3, 40);
+		write_file(b.file.data, b.file.length);
+		begin_scan();
+		for (unsigned i = 1; i <= 3; i++)
+			expect_frame(b.file.length, i, end_of(i - 1));
+	}
 }
 
 /* Whichever byte is wrong, only its frame is lost. */
@@ -239,9 +276,13 @@ static void test_places(void **state)
 	assert_string_equal(damage.text, "refused");
 	scan_reject(&scan, &(struct scan_item){.offset = 70, .length = 9}, NULL);
 	expect_damage(2, 18, 7);
+	scan_return(&scan, &before);
+	scan_reject(&scan, &(struct scan_item){.offset = 70, .length = 9}, NULL);
+	expect_damage(1, 9, 70);
+	assert_int_equal(damage.text[0], 0);
 	scan.damage = NULL;
 	scan_reject(&scan, &(struct scan_item){.offset = 70, .length = 9}, &refused);
-	expect_damage(3, 27, 7);
+	expect_damage(2, 18, 70);
 }
 
 /* Rubbish before a frame, which ends anywhere in what is read at once, and looks like one, too. */
@@ -337,6 +378,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_cut, begin),
 		cmocka_unit_test_setup(test_from, begin),
+		cmocka_unit_test_setup(test_read_once, begin),
+		cmocka_unit_test_setup(test_read_ends, begin),
 		cmocka_unit_test_setup(test_damaged, begin),
 		cmocka_unit_test_setup(test_damaged_tail, begin),
 		cmocka_unit_test_setup(test_places, begin),

@@ -114,11 +114,14 @@ static void test_refused(void **state)
 	batch.number = 5;
 	assert_int_equal(add(), -EBADMSG);
 	batch.number = 0;
-	batch.events = &events;
-	assert_int_equal(add(), -EBADMSG);
-	batch.events = NULL;
-	batch.culled = &culled;
-	assert_int_equal(add(), -EBADMSG);
+	for (unsigned i = 0; i < 2; i++) {
+		struct err_text err = {0};
+
+		batch.events = i ? NULL : &events;
+		batch.culled = i ? &culled : NULL;
+		assert_int_equal(totals_add(&totals, &id, &batch, &err), -EBADMSG);
+		assert_string_equal(err.text, "a catch-up with events or a number");
+	}
 	check_position(0, 0);
 }
 
