@@ -57,6 +57,20 @@ static void beacons_are_checked(void **state)
 	assert_int_equal(beacon_parse(packed, length, &seen), 0);
 	assert_true(seen.answers);
 	assert_int_equal(beacon_parse(packed, DISCOVERY_BEACON_MAX + 1, &seen), -EBADMSG);
+	/* as long as any may be, by a field of a later version; and by another protocol */
+	for (size_t size = DISCOVERY_BEACON_MAX; size <= DISCOVERY_BEACON_MAX + 1; size++) {
+		size_t rest = size - length - 3;
+
+		packed[length] = 15 << 3 | 2;
+		packed[length + 1] = (uint8_t)(0x80 | (rest & 0x7f));
+		packed[length + 2] = (uint8_t)(rest >> 7);
+		memset(packed + length + 3, 0, rest);
+		assert_int_equal(beacon_parse(packed, size, &seen),
+				 size > DISCOVERY_BEACON_MAX ? -EBADMSG : 0);
+	}
+	beacon.protocol = PROTOCOL_VERSION + 1;
+	length = heapcast__beacon__pack(&beacon, packed);
+	assert_int_equal(beacon_parse(packed, length, &seen), -EBADMSG);
 }
 
 /* Beacons by two ways, and the same agent dialling in besides: one connection serves. */

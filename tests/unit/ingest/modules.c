@@ -64,7 +64,8 @@ static void announce(uint32_t first, size_t length, const ProtobufCBinaryData *p
 {
 	Heapcast__Module *modules = calloc(count, sizeof(*modules));
 	Heapcast__Module **list = calloc(count, sizeof(*list));
-	uint8_t(*ids)[INGEST_BUILD_ID_MAX + 1] = calloc(count, sizeof(*ids));
+	static uint8_t behind; /* of each id: other bytes each time */
+	uint8_t(*ids)[INGEST_BUILD_ID_MAX + 2] = calloc(count, sizeof(*ids));
 	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
 
 	assert_true(modules && list && ids);
@@ -73,6 +74,7 @@ static void announce(uint32_t first, size_t length, const ProtobufCBinaryData *p
 
 		heapcast__module__init(&modules[i]);
 		memcpy(ids[i], &number, sizeof(number));
+		ids[i][length] = ++behind;
 		modules[i].build_id = builder_bytes(ids[i], length);
 		modules[i].path = paths[i];
 		list[i] = &modules[i];
@@ -130,6 +132,7 @@ static void ends_wait(void **state)
 {
 	const ProtobufCBinaryData path = builder_bytes("/a", 2);
 	struct intake ended = {.ack_due = true};
+	unsigned pending;
 
 	(void)state;
 	begin(true);
@@ -137,7 +140,9 @@ static void ends_wait(void **state)
 	ended.ingest = ingest;
 	ended.next = ingest->intakes;
 	ingest->intakes = &ended;
+	pending = ingest->pending;
 	announce(1, 20, &path, 1);
+	assert_int_equal(ingest->pending, pending + 1);
 	announce(2, 20, &path, 1); /* is looked at in the second turn */
 	while (ingest->files.candidates) {
 		assert_true(ended.ack_due);
