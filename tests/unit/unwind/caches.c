@@ -22,7 +22,7 @@
 #define NOT_NOW	 row_special(ROW_BAD, BAD_FOR_NOW)
 #define NOT_EVER row_special(ROW_BAD, 0)
 
-static uint8_t code[4096];
+static uint8_t code[4096] __attribute__((aligned(8)));
 static struct unwind_module module;
 static uint64_t unknown; /* the module of this address can't be determined */
 static unsigned decoded; /* how often the host was asked for a module */
