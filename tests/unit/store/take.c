@@ -1,65 +1,6 @@
-/*
- * What becomes of a batch: whether it is wanted, which ones are missing, what its events, marks,
- * gaps and accounts change. Batches are handed over as they are, without a file.
- */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/error.h"
-#include "collector/derive/recording_parts.h"
-#include "collector/recording/recording.h"
-#include "proto/event.h"
-
-#define A 0x1000
-
-static uint8_t id[STREAM_ID_SIZE] = {7, 7, 7};
-static struct recording *r;
-
-static int begin(void **state)
-{
-	(void)state;
-	return recording_new(&r);
-}
-
-static int end(void **state)
-{
-	(void)state;
-	recording_close(r);
-	return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-static Heapcast__Batch batch_of(uint32_t incarnation, uint64_t number)
-{
-	Heapcast__Batch b = HEAPCAST__BATCH__INIT;
-
-	b.stream = (ProtobufCBinaryData){sizeof(id), id};
-	b.incarnation = incarnation;
-	b.number = number;
-	return b;
-}
-
-/* With these events, as if they had been in its columns. */
-static int take(Heapcast__Batch *b, struct event *events, uint32_t count)
-{
-	struct decoded d = {.item.batch = b, .events = events, .event_count = count, .tried = true};
-
-	for (uint32_t i = 0; i < count; i++)
-		events[i].class = event_class(events[i].kind);
-	return recording_take(r, &d, NULL);
-}
-
-static void took(Heapcast__Batch *b, struct event *events, uint32_t count)
-{
-	assert_int_equal(take(b, events, count), 0);
-}
+/* What becomes of a batch: whether it is wanted, which ones are missing, and what its gaps, images
+ * and accounts change. */
+#include "tests/unit/store/batch.h"
 
 /* ---- wanted ---- */
 
@@ -252,125 +193,37 @@ static void missed(void **state)
 	assert_int_equal(r->watermark_ns, 95);
 }
 
-/* ---- events ---- */
-
-static void counted(void **state)
+/* Sums that went before a catch-up are in the account alone. */
+static void culled(void **state)
 {
-	struct event e[] = {
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC, .thread = 1, .address = A},
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC, .thread = 1},
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_REALLOC, .thread = 2, .old_address = A},
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_FREE, .thread = 2, .address = A},
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_FREE, .thread = 2},
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_MMAP, .thread = 2, .address = A},
-	};
+	Heapcast__Ledger ledger = HEAPCAST__LEDGER__INIT;
+	Heapcast__Culled nonsense = HEAPCAST__CULLED__INIT;
 	Heapcast__Batch b = batch_of(1, 1);
 
 	(void)state;
-	took(&b, e, 6);
-	assert_int_equal(r->ledger.stored, 6);
-	assert_int_equal(r->ledger.stored_allocations, 2);
-	assert_int_equal(r->ledger.stored_reallocations, 1);
-	assert_int_equal(r->ledger.stored_frees, 2);
-	assert_int_equal(r->ledger.stored_apart, 1);
-	assert_int_equal(r->pairing.info.failed, 2);
-	assert_int_equal(r->definitions.threads[0]->stored, 2);
-	assert_int_equal(r->definitions.threads[1]->stored, 4);
-	assert_int_equal(r->other_events.count, 1);
-	assert_int_equal(r->pairing.info.bad_references, 0);
-}
-
-/* Numbers of threads and nodes that nothing defined. */
-static void references(void **state)
-{
-	struct event e[] = {
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC, .thread = 1, .address = A, .stack = 2},
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
-		 .thread = THREADS_MAX + 1,
-		 .address = A + 16,
-		 .stack = 1},
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
-		 .thread = THREADS_MAX + 1,
-		 .address = A + 32,
-		 .stack = 9},
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC, .thread = 2, .address = A + 48},
-		{.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
-		 .thread = 1,
-		 .address = A + 64,
-		 .stack = 3},
-	};
-	static const uint32_t threads[] = {1, 0, 0, 2, 1}, stacks[] = {1, 2, 0, 0, 0};
-	Heapcast__Batch b = batch_of(1, 1);
-	const struct row_block *rows;
-
-	(void)state;
+	ledger.produced = ledger.culled = 9;
+	b.ledger = &ledger;
 	took(&b, NULL, 0);
-	/* Two numbers on the wire, the other way round here. */
-	assert_int_equal(nodes_intern(&r->definitions.nodes, &(struct stack_node){.offset = 5}), 1);
-	assert_int_equal(nodes_define(&r->definitions.nodes, (struct stack_node){.offset = 6}), 0);
-	assert_int_equal(nodes_define(&r->definitions.nodes, (struct stack_node){.offset = 5}), 0);
-	b.number = 2;
-	b.watermark_ns = 1;
-	took(&b, e, 5);
-	assert_int_equal(r->pairing.info.bad_references, 3);
-	rows = recording_block(r, 0);
-	for (unsigned i = 0; i < 5; i++) {
-		assert_int_equal(rows->thread[i], threads[i]);
-		assert_int_equal(rows->stack[i], stacks[i]);
-	}
-	assert_int_equal(r->definitions.threads[0]->stored, 2);
-}
-
-static Heapcast__Mark mark_of(Heapcast__MarkKind kind, uint64_t time_ns, uint32_t thread,
-			      uint32_t place)
-{
-	Heapcast__Mark m = HEAPCAST__MARK__INIT;
-
-	m.kind = kind;
-	m.time_ns = time_ns;
-	m.thread = thread;
-	m.place = place;
-	return m;
-}
-
-/* Events behind a mark of their thread are not before it, as far as the clock errs. */
-static void behind_marks(void **state)
-{
-	Heapcast__Mark m[] = {
-		mark_of(HEAPCAST__MARK_KIND__MARK_NUMBER, 50000, 1, 2),
-		mark_of(HEAPCAST__MARK_KIND__MARK_TEXT, 90000, 2, 2),
-		mark_of(HEAPCAST__MARK_KIND__MARK_LABEL, 60000, 2, 3),
-		mark_of(HEAPCAST__MARK_KIND__MARK_LABEL, 70000, 2, 0),
-		mark_of(HEAPCAST__MARK_KIND__MARK_NUMBER, 100000, 3, 9),
-	};
-	Heapcast__Mark *marks[] = {&m[0], &m[1], &m[2], &m[3], &m[4]};
-	const uint64_t window = REPAIR_NS + 1;
-	const uint64_t times[] = {49999, 50000 - window, 50000, 60000 - window - 1, 60000};
-	const uint64_t after[] = {49999, 50000, 50000, 60000 - window - 1, 60000};
-	struct event e[5] = {{0}};
-	Heapcast__Batch b = batch_of(1, 1);
-
-	(void)state;
-	for (unsigned i = 0; i < 5; i++)
-		e[i] = (struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
-				      .thread = i < 3 ? 1 : 2,
-				      .time_ns = times[i],
-				      .address = A + 16 * i};
-	b.mark = marks;
-	b.n_mark = 5;
-	took(&b, e, 5);
-	assert_int_equal(r->pairing.window_ns, window); /* ticks of 1 ns */
-	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(e[i].time_ns, after[i]);
-	/* One behind the last event holds for the next batch. */
-	assert_int_equal(r->definitions.threads[2]->marked_ns, 100000);
+	assert_int_equal(r->ledger.culled_missed, 0);
+	b = batch_of(1, 0);
+	b.catch_up = true;
+	took(&b, NULL, 0);
+	assert_int_equal(r->ledger.culled_missed, 0);
+	b.ledger = &ledger;
+	took(&b, NULL, 0);
+	assert_int_equal(r->ledger.culled_missed, 9);
 	b = batch_of(1, 2);
-	e[0] = (struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
-			      .thread = 3,
-			      .time_ns = 99999,
-			      .address = A + 1000};
-	took(&b, e, 1);
-	assert_int_equal(e[0].time_ns, 100000);
+	nonsense.count = 5;
+	b.culled = &nonsense; /* five of them, and no columns */
+	assert_int_equal(take(&b, NULL, 0), -EBADMSG);
+	assert_int_equal(r->position.next, 2);
+	ledger.produced = ledger.delivered = 1000; /* nothing of that is missed: this is a batch */
+	ledger.culled = 0;
+	b.culled = NULL;
+	b.ledger = &ledger;
+	took(&b, NULL, 0);
+	assert_int_equal(r->ledger.missed, 0);
+	assert_int_equal(r->definitions.gap_count, 0);
 }
 
 /* ---- gaps ---- */
@@ -514,9 +367,7 @@ int main(void)
 		TEST(joined_late),
 		TEST(catch_up_alone),
 		TEST(missed),
-		TEST(counted),
-		TEST(references),
-		TEST(behind_marks),
+		TEST(culled),
 		TEST(gaps),
 		TEST(begins_in_a_child),
 		TEST(image_without_a_mark),
