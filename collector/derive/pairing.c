@@ -230,10 +230,8 @@ int pairing_exec(struct pairing *p, uint64_t time_ns)
 		map_clear(&p->live);
 	if (p->moving.count)
 		map_clear(&p->moving);
-	if (p->double_births.latest_ns)
-		p->double_births = (struct doubts){0};
-	if (p->orphans.latest_ns)
-		p->orphans = (struct doubts){0};
+	p->double_births = (struct doubts){0};
+	p->orphans = (struct doubts){0};
 	p->lost_frees = p->lost_frees_to_ns = 0;
 	p->forked = false;
 	thinned_exec(p);
