@@ -174,12 +174,40 @@ static void pairs(void **state)
 	assert_true(scarce_each(paired, NULL) > 4);
 }
 
+/* More steps than there is room for at first, that have to be merged. */
+static int merged(void *context)
+{
+	struct steps s = {0}, spare = {0};
+	int e = 0;
+
+	(void)context;
+	for (unsigned run = 0; !e && run < 2; run++) {
+		e = steps_reserve(&s, 1500);
+		for (unsigned i = 0; !e && i < 1500; i++)
+			s.list[s.count++] = (struct step){.time_ns = 2 * i + (run ? 0 : 1)};
+		if (!e)
+			e = steps_sort(&s, &spare);
+	}
+	for (size_t i = 0; !e && i < s.count; i++)
+		assert_int_equal(s.list[i].time_ns, i);
+	steps_done(&s);
+	steps_done(&spare);
+	return e;
+}
+
+static void merges(void **state)
+{
+	(void)state;
+	assert_int_equal(scarce_each(merged, NULL), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(states),
 		cmocka_unit_test(readers),
 		cmocka_unit_test(pairs),
+		cmocka_unit_test(merges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,12 +100,77 @@ static void test_any_order(void **state)
 		run(seed, 100000);
 }
 
+/* Of times so few that many are equal, in runs so disordered that they are sorted in general: each
+ * keeps its place among its equals, whatever the runs' lengths. */
+static void test_equal_times(void **state)
+{
+	static const size_t runs[] = {1, 2, 33, 1000, 1024, 3000, 5};
+	struct steps s = {0}, spare = {0};
+	uint32_t number = 0;
+
+	(void)state;
+	srandom(3);
+	for (size_t k = 0; k < sizeof(runs) / sizeof(runs[0]); k++) {
+		assert_int_equal(steps_reserve(&s, runs[k]), 0);
+		assert_true(s.capacity >= s.count + runs[k]);
+		for (size_t i = 0; i < runs[k]; i++, s.count++)
+			s.list[s.count] = (struct step){.time_ns = (uint64_t)random() % 50,
+							.stack = number++,
+							.order = (uint32_t)(s.count - s.sorted)};
+		assert_int_equal(steps_sort(&s, &spare), 0);
+		assert_int_equal(s.sorted, s.count);
+		assert_int_equal(steps_sort(&s, &spare), 0); /* there is nothing to do */
+		for (size_t i = 1; i < s.count; i++)
+			assert_true(s.list[i - 1].time_ns < s.list[i].time_ns ||
+				    (s.list[i - 1].time_ns == s.list[i].time_ns &&
+				     s.list[i - 1].stack < s.list[i].stack));
+	}
+	assert_int_equal(s.count, number);
+	steps_consume(&s, 0);
+	assert_int_equal(s.count, number);
+	number = s.list[10].stack;
+	steps_consume(&s, 10);
+	assert_int_equal(s.list[0].stack, number);
+	assert_int_equal(s.sorted, s.count);
+	steps_done(&s);
+	assert_null(s.list);
+	assert_int_equal(s.count + s.capacity + s.sorted, 0);
+	steps_done(&s);
+	steps_done(&spare);
+}
+
+/* A run behind what waits needs no room beside it, nor does room that is there. */
+static void test_room(void **state)
+{
+	struct steps s = {0}, spare = {0};
+	const struct step *list;
+
+	(void)state;
+	assert_int_equal(steps_reserve(&s, 1), 0);
+	list = s.list;
+	assert_int_equal(steps_reserve(&s, s.capacity), 0);
+	assert_ptr_equal(s.list, list);
+	s.list[0] = (struct step){.time_ns = 5};
+	s.count = s.sorted = 1;
+	s.list[1] = (struct step){.time_ns = 5};
+	s.count = 2;
+	assert_int_equal(steps_sort(&s, &spare), 0);
+	assert_null(spare.list);
+	s.list[2] = (struct step){.time_ns = 4};
+	s.count = 3;
+	assert_int_equal(steps_sort(&s, &spare), 0);
+	assert_int_equal(s.list[0].time_ns, 4);
+	assert_int_equal(spare.count, 2);
+	steps_done(&s);
+	steps_done(&spare);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_order),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_any_order),
+		cmocka_unit_test(test_in_order),  cmocka_unit_test(test_late),
+		cmocka_unit_test(test_any_order), cmocka_unit_test(test_equal_times),
+		cmocka_unit_test(test_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
