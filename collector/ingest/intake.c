@@ -250,12 +250,12 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 		return err_set(err, -EPROTO, "a batch behind the end of its stream");
 	r = stream_writer_append(s->writer, frame, length, batch, err);
 	if (disk_refuses(r)) {
-		intake_refused(link->ingest, REFUSED_APPEND, err_get(err, r));
+		disk_refused(link->ingest, REFUSED_APPEND, err_get(err, r));
 		return 1;
 	}
 	if (r < 0)
 		return r;
-	intake_accepted(link->ingest, REFUSED_APPEND);
+	disk_accepted(link->ingest, REFUSED_APPEND);
 	if (r == 0) {
 		link->ingest->events += batch->events ? batch->events->count : 0;
 		mark_dirty(s, length);

@@ -26,7 +26,7 @@
 /* sums may take one part in this many of the time that deriving takes */
 #define SUM_UP_SHARE 20
 
-void intake_refused(struct ingest *ingest, unsigned what, const char *why)
+void disk_refused(struct ingest *ingest, unsigned what, const char *why)
 {
 	if (!ingest->refused)
 		ingest_warn(ingest,
@@ -36,7 +36,7 @@ void intake_refused(struct ingest *ingest, unsigned what, const char *why)
 	ingest->refused |= what;
 }
 
-void intake_accepted(struct ingest *ingest, unsigned what)
+void disk_accepted(struct ingest *ingest, unsigned what)
 {
 	if (ingest->refused == what)
 		ingest_warn(ingest, "there is room in %s again: going on",
@@ -73,7 +73,7 @@ static void abandon(struct intake *s)
  * The stream's files were removed. The stream starts over with what its agent still has; the ledger
  * shows that the beginning is missing.
  */
-static void lost(struct intake *s)
+static void files_removed(struct intake *s)
 {
 	char id[STREAM_ID_TEXT];
 
@@ -88,18 +88,18 @@ static void lost(struct intake *s)
 static void synced(struct intake *s)
 {
 	if (s->work_error == -ESTALE) {
-		lost(s);
+		files_removed(s);
 		return;
 	}
 	if (s->work_error < 0) {
-		intake_refused(s->ingest, REFUSED_SYNC, err_get(&s->work_text, s->work_error));
+		disk_refused(s->ingest, REFUSED_SYNC, err_get(&s->work_text, s->work_error));
 		s->dirty = s->ended = false;
 		abandon(s);
 		if (s->link)
 			link_close(s->link, "the disk refused what it sent");
 		return;
 	}
-	intake_accepted(s->ingest, REFUSED_SYNC);
+	disk_accepted(s->ingest, REFUSED_SYNC);
 	s->underived = true;
 	s->ack_due = s->ended && files_modules_deciding(s->ingest);
 	if (s->link && s->durable.next > 1 && !s->ack_due)

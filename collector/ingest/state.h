@@ -512,8 +512,8 @@ void intakes_free(struct ingest *ingest);
 
 /* Defined in intake_work.c. */
 /* The disk has refused, or accepts again, what `what` names (REFUSED_*). Both log it once. */
-void intake_refused(struct ingest *ingest, unsigned what, const char *why);
-void intake_accepted(struct ingest *ingest, unsigned what);
+void disk_refused(struct ingest *ingest, unsigned what, const char *why);
+void disk_accepted(struct ingest *ingest, unsigned what);
 /* Begins a sync if enough is not durable, or for long enough. */
 void intake_sync_if_due(struct intake *intake);
 /* Begins to derive rows if there are enough frames. */

@@ -152,7 +152,7 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 	struct call call = {&allocators_bound[number], {ARGUMENTS}, {0}};
 	/* The frame of the code that the function jumps to (patch_entry.c). */
 	const uintptr_t *frame = *(const uintptr_t **)FRAME;
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 	uintptr_t result;
 
 	if (ring && !allocators_skips(call.f, a)) {
@@ -168,8 +168,8 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 
 uintptr_t allocators_call(WORDS, unsigned number FRAME_GIVEN)
 {
-	return unlikely(shim_hook(GATE_ALL)) ? allocators_recorded(ARGUMENTS, number GIVE_FRAME)
-					     : allocators_bound[number].next(ARGUMENTS);
+	return unlikely(shim_hook(GATE_OTHERS)) ? allocators_recorded(ARGUMENTS, number GIVE_FRAME)
+						: allocators_bound[number].next(ARGUMENTS);
 }
 
 static void bind(unsigned number, unsigned function, bool heap, uintptr_t definition)

@@ -145,7 +145,7 @@ static bool is_allocators(uintptr_t caller)
 
 static RECORDED void note_birth(uintptr_t frame, unsigned kind, const void *p, size_t size)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 	struct hook hook;
 
 	if (!ring)
@@ -166,7 +166,7 @@ static RECORDED void *mmap_recorded(void *at, size_t size, int protection, int f
 
 EXPORT void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	return unlikely(shim_hook(GATE_ALL))
+	return unlikely(shim_hook(GATE_OTHERS))
 		       ? mmap_recorded(at, size, protection, flags, fd, offset)
 		       : real.mmap(at, size, protection, flags, fd, offset);
 }
@@ -183,7 +183,7 @@ static RECORDED void *mmap64_recorded(void *at, size_t size, int protection, int
 
 EXPORT void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset)
 {
-	return unlikely(shim_hook(GATE_ALL))
+	return unlikely(shim_hook(GATE_OTHERS))
 		       ? mmap64_recorded(at, size, protection, flags, fd, offset)
 		       : real.mmap64(at, size, protection, flags, fd, offset);
 }
@@ -210,7 +210,7 @@ static RECORDED int munmap_recorded(void *p, size_t size, struct ring_header *ri
 
 EXPORT int munmap(void *p, size_t size)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 
 	return unlikely(ring) ? munmap_recorded(p, size, ring) : real.munmap(p, size);
 }
@@ -238,7 +238,7 @@ static void note_remap(struct hook *hook, uint64_t call_stamp, const void *old, 
 
 static RECORDED void *mremap_recorded(void *old, size_t old_size, size_t size, int flags, void *to)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 	struct hook hook;
 	uint64_t call_stamp;
 	void *p;
@@ -256,8 +256,8 @@ static RECORDED void *mremap_recorded(void *old, size_t old_size, size_t size, i
 
 EXPORT void *mappings_mremap(void *old, size_t old_size, size_t size, int flags, void *to)
 {
-	return unlikely(shim_hook(GATE_ALL)) ? mremap_recorded(old, old_size, size, flags, to)
-					     : real.mremap(old, old_size, size, flags, to);
+	return unlikely(shim_hook(GATE_OTHERS)) ? mremap_recorded(old, old_size, size, flags, to)
+						: real.mremap(old, old_size, size, flags, to);
 }
 
 /* The break. */
@@ -298,7 +298,7 @@ static RECORDED void *sbrk_recorded(intptr_t increment, struct ring_header *ring
 
 EXPORT void *sbrk(intptr_t increment)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 
 	return unlikely(ring) ? sbrk_recorded(increment, ring) : real.sbrk(increment);
 }
@@ -325,7 +325,7 @@ static RECORDED int brk_recorded(void *end, struct ring_header *ring)
 
 EXPORT int brk(void *end)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 
 	return unlikely(ring) ? brk_recorded(end, ring) : real.brk(end);
 }

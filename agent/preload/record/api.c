@@ -29,7 +29,7 @@ static void api_mark(uintptr_t frame, uint32_t kind, uint64_t value, const char 
 	struct hook hook;
 
 	start_resolved();
-	ring = shim_hook(GATE_ALL);
+	ring = shim_hook(GATE_OTHERS);
 	if (!ring)
 		return;
 	rare_enter(&hook, ring, frame);
@@ -83,7 +83,7 @@ static RECORDED void note_pool(uintptr_t frame, unsigned kind, const void *addre
 	struct hook hook;
 
 	start_resolved();
-	ring = shim_hook(GATE_ALL);
+	ring = shim_hook(GATE_OTHERS);
 	if (!ring || !address)
 		return;
 	rare_enter(&hook, ring, frame);

@@ -38,7 +38,7 @@ struct ring_header *shim_look(enum gate gate)
 		return open_gate(gate);
 	control = thread_control(ring);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (unlikely((gate == GATE_ALL || shim.nests) && gate_any_on_record()))
+	if (unlikely((gate == GATE_OTHERS || shim.nests) && gate_any_on_record()))
 		return open_gate(gate);
 	if (likely(control == __atomic_load_n(&shim.shut, __ATOMIC_RELAXED)))
 		return NULL;

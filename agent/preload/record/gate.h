@@ -9,8 +9,9 @@
  * still off. An order to begin therefore holds for the next event of the thread that gave it, and
  * of each thread that knows of it. An event that is not recorded costs two or three nanoseconds.
  *
- * The frees of blocks on record take precedence: GATE_ALL is shut only while no block is on record,
- * and each event checks this anew. It does no harm if a gate is shut because of outdated knowledge.
+ * The frees of blocks on record take precedence: GATE_OTHERS is shut only while no block is on
+ * record, and each event checks this anew. It does no harm if a gate is shut because of outdated
+ * knowledge.
  */
 #include <stdbool.h>
 #include <stdint.h>

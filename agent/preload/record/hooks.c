@@ -167,7 +167,7 @@ static RECORDED void *realloc_recorded(void *old, size_t size, struct ring_heade
 /* In a fork child, while recording is off, or if the block may be sampled. */
 static SLOW void *realloc_sought(void *old, size_t size)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 
 	if (!ring || sample_skips_realloc_sought(old, size))
 		return next.realloc(old, size);
@@ -182,7 +182,7 @@ EXPORT void *realloc(void *old, size_t size)
 		return next.realloc(old, size);
 	if (unlikely(bootstrap_owns(old)))
 		return next_realloc_bootstrap(old, size);
-	if (!shim_watches(GATE_ALL, &ring))
+	if (!shim_watches(GATE_OTHERS, &ring))
 		return next.realloc(old, size);
 	return likely(ring && !tls.skipped) ? realloc_recorded(old, size, ring)
 					    : realloc_sought(old, size);
@@ -209,7 +209,7 @@ static RECORDED void *reallocarray_recorded(void *old, size_t count, size_t size
 
 EXPORT void *reallocarray(void *old, size_t count, size_t size)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 	size_t bytes;
 
 	if (unlikely(bootstrap_owns(old)))
@@ -241,7 +241,7 @@ static SLOW void free_sought(void *p)
 
 	if (bootstrap_owns(p))
 		return;
-	ring = shim_hook(GATE_ALL);
+	ring = shim_hook(GATE_OTHERS);
 	if (!ring || sample_skips_free_sought(p))
 		next.free(p);
 	else
@@ -258,7 +258,7 @@ EXPORT void free(void *p)
 		else
 			free_sought(p);
 	} else if (likely(!bootstrap_owns(p))) {
-		if (!p || !shim_watches(GATE_ALL, &ring))
+		if (!p || !shim_watches(GATE_OTHERS, &ring))
 			next.free(p);
 		else if (likely(ring))
 			free_recorded(p, ring);

@@ -85,7 +85,7 @@ static const char *operators_name_of(unsigned form)
 static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a, uintptr_t b,
 							   unsigned form)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 	struct event event;
 	struct hook hook;
 	uint32_t aside;
@@ -311,7 +311,7 @@ static void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
 	if (unlikely(!next_delete))
 		delete_resolve(p, a, b, form);
 	else if (!operators[form].own || !p || sample_skips_free(p) ||
-		 likely(!shim_watches(GATE_ALL, &ring)))
+		 likely(!shim_watches(GATE_OTHERS, &ring)))
 		next_delete((uintptr_t)p, a, b);
 	else
 		delete_recorded(p, a, b, form);

@@ -37,7 +37,7 @@ static RECORDED int posix_memalign_recorded(void **ret_p, size_t alignment, size
 
 EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t size)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 
 	return unlikely(ring) ? posix_memalign_recorded(ret_p, alignment, size, ring)
 			      : next.posix_memalign(ret_p, alignment, size);
@@ -49,7 +49,7 @@ typedef void *aligned_function(size_t alignment, size_t size);
 static RECORDED void *aligned_recorded(size_t alignment, size_t size, aligned_function *function,
 				       unsigned kind)
 {
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 	struct hook hook;
 	void *p;
 
@@ -63,21 +63,21 @@ static RECORDED void *aligned_recorded(size_t alignment, size_t size, aligned_fu
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-	return unlikely(shim_hook(GATE_ALL))
+	return unlikely(shim_hook(GATE_OTHERS))
 		       ? aligned_recorded(alignment, size, next.aligned_alloc, KIND_ALIGNED_ALLOC)
 		       : next.aligned_alloc(alignment, size);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-	return unlikely(shim_hook(GATE_ALL))
+	return unlikely(shim_hook(GATE_OTHERS))
 		       ? aligned_recorded(alignment, size, next.memalign, KIND_MEMALIGN)
 		       : next.memalign(alignment, size);
 }
 
 EXPORT void *valloc(size_t size)
 {
-	return unlikely(shim_hook(GATE_ALL))
+	return unlikely(shim_hook(GATE_OTHERS))
 		       ? aligned_recorded(size, size, (aligned_function *)(void *)next.valloc,
 					  KIND_VALLOC)
 		       : next.valloc(size);
@@ -85,7 +85,7 @@ EXPORT void *valloc(size_t size)
 
 EXPORT void *pvalloc(size_t size)
 {
-	return unlikely(shim_hook(GATE_ALL))
+	return unlikely(shim_hook(GATE_OTHERS))
 		       ? aligned_recorded(size, size, (aligned_function *)(void *)next.pvalloc,
 					  KIND_PVALLOC)
 		       : next.pvalloc(size);
@@ -108,7 +108,7 @@ EXPORT int mallopt(int parameter, int value)
 	struct ring_header *ring;
 
 	start_resolved();
-	ring = shim_hook(GATE_ALL);
+	ring = shim_hook(GATE_OTHERS);
 	if (!next.mallopt)
 		return 0;
 	return ring ? mallopt_recorded(parameter, value, ring) : next.mallopt(parameter, value);
@@ -129,7 +129,7 @@ EXPORT int malloc_trim(size_t keep)
 	struct ring_header *ring;
 
 	start_resolved();
-	ring = shim_hook(GATE_ALL);
+	ring = shim_hook(GATE_OTHERS);
 	if (!next.malloc_trim)
 		return 0;
 	return ring ? malloc_trim_recorded(keep, ring) : next.malloc_trim(keep);

@@ -91,7 +91,7 @@ static struct ring_slice *claim_free(struct ring_header *ring, uint64_t words)
  * Positions that follow from the agent's tail.
  *
  *	 tail		       check			    limit     end
- *	  | read by the agent  | half full: ring doorbell   |	     | room to leave
+ *	  | read by the agent  | half full: doorbell        |	     | room to leave
  *	--+--------------------+---------------------------+--------+--
  *
  * With the policy thin the limit is at three quarters. A thread that reaches it moves to a larger

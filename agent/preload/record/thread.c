@@ -133,7 +133,7 @@ static void detach(void)
 {
 	__atomic_store_n(&shim_page.ring, NULL, __ATOMIC_RELEASE);
 	gate_shut(GATE_ALLOCATIONS);
-	gate_shut(GATE_ALL);
+	gate_shut(GATE_OTHERS);
 }
 
 /* Another agent has taken over the ring: announces the modules to it, and starts over. If there is
@@ -218,7 +218,7 @@ void thread_enter_first(struct hook *hook)
 		return;
 	if (gate_off(ring) && !gate_any_on_record()) {
 		gate_shut(GATE_ALLOCATIONS);
-		gate_shut(GATE_ALL);
+		gate_shut(GATE_OTHERS);
 		return;
 	}
 	hook->kind = HOOK_LOST;

@@ -79,7 +79,7 @@ uintptr_t allocators_serve(struct call *call, struct ring_header *ring, uintptr_
 uintptr_t allocators_recorded(WORDS, unsigned number FRAME_GIVEN)
 {
 	struct call call = {&allocators_bound[number], {ARGUMENTS}, {0}};
-	struct ring_header *ring = shim_hook(GATE_ALL);
+	struct ring_header *ring = shim_hook(GATE_OTHERS);
 
 #ifndef ARCH_THUNKS_CALL
 	uintptr_t frame = FRAME;

@@ -31,7 +31,7 @@
 
 enum gate {
 	GATE_ALLOCATIONS, /* malloc, calloc and operator new */
-	GATE_ALL,	  /* all other events */
+	GATE_OTHERS,	  /* all other events */
 	GATES,
 };
 

@@ -244,7 +244,7 @@ static int judge_chain_rows(void *context, const struct row_block *block,
 	return 0;
 }
 
-static int judge_chains(struct matcher *m, struct err_text *err)
+static int judge_leaked_chains(struct matcher *m, struct err_text *err)
 {
 	struct matcher all;
 
@@ -395,7 +395,7 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 	if (!r && filter->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED)
 		r = judge_leaked_groups(matcher, view, err);
 	if (!r && filter->lifetime == LIFETIME_ONLY_CHAIN_LEAKED)
-		r = judge_chains(matcher, err);
+		r = judge_leaked_chains(matcher, err);
 	if (!r && asks_groups(filter))
 		r = judge_groups(matcher, view, err);
 	if (!r && asks_row_bits(filter))
