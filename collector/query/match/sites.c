@@ -192,11 +192,11 @@ char *site_disguise(const char *function, const char *word)
 
 /* ---- rules from a file ---- */
 
-/* `pattern` is "name", "begin*", "*end" or "*part*". */
+/* `pattern` is "name", "begin*", "*end" or "*part*", and not all stars. */
 static int add_rule(struct site_rules *rules, const char *pattern)
 {
 	size_t length = strlen(pattern);
-	bool before = length && pattern[0] == '*', after = length > 1 && pattern[length - 1] == '*';
+	bool before = pattern[0] == '*', after = pattern[length - 1] == '*';
 	struct rule *list;
 	char *text;
 
