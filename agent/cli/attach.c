@@ -35,7 +35,7 @@
 #define BLOCKS_LEAST  512
 /* The part of --memory-limit that attaching takes, beyond what a recording by LD_PRELOAD takes:
  * libbpf and the programs in the kernel. */
-#define OWN_BYTES (1072u << 10)
+#define OWN_BYTES (1104u << 10)
 #define OWN_PAGES 16 /* of the kernel's maps and programs, which are rounded up to pages */
 /* For each process: its ring without the data, its modules and their sites. */
 #define PROCESS_BYTES (64u << 10)

@@ -97,7 +97,7 @@ done
 
 echo "what can't be had"
 assert_status 2 "$AGENT" attach -p 1 --memory-limit 2M 2>err
-assert_contains "the message" err "too little for attaching: the least is 3.68 MiB"
+assert_contains "the message" err "too little for attaching: the least is 3.71 MiB"
 assert_status 2 "$AGENT" attach -p 1 --policy thin 2>err
 assert_contains "the message" err "--policy thin is not for attach"
 for option in --full-walk --allocator-figures --block-max=1s; do
