@@ -77,6 +77,7 @@ static inline void whole_begin(void)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/socket", temporary_folder);
+	unlink(path); /* of the agent before, which may have been another user's */
 	fd = handshake_socket(path);
 	assert_true(fd >= 0);
 	if (agent_open(&agent, &settings, fd, &err) < 0)
