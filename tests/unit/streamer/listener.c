@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 
 #include "agent/core/arena.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/own_network.h"
 
@@ -255,6 +258,100 @@ static void all_addresses(void **state)
 	end(&s);
 }
 
+/* How a connection is called in the log. */
+static void expect_name(struct scene *s, const struct sockaddr_storage *to)
+{
+	bool six = to->ss_family == AF_INET6;
+	struct sockaddr_storage own;
+	socklen_t length = sizeof(own);
+	char expected[80];
+	int fd = reach(to);
+
+	assert_true(fd >= 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&own, &length), 0);
+	snprintf(expected, sizeof(expected), six ? "[::1]:%u" : "127.0.0.1:%u",
+		 ntohs(six ? ((struct sockaddr_in6 *)&own)->sin6_port
+			   : ((struct sockaddr_in *)&own)->sin_port));
+	for (int i = 0; i < PATIENCE_MS && held(s) < 0; i++) {
+		uv_run(&s->loop, UV_RUN_NOWAIT);
+		poll(NULL, 0, held(s) < 0);
+	}
+	assert_true(held(s) >= 0);
+	for (unsigned i = 0; i < PENDING_PLACES; i++)
+		if (s->peers.pending_peer[i].used && !s->peers.pending_peer[i].closing)
+			assert_string_equal(s->peers.pending_peer[i].peer, expected);
+	close(fd);
+	leave_all(s);
+}
+
+static void names(void **state)
+{
+	const struct sockaddr_storage any = {0};
+	struct sockaddr_storage to;
+	struct scene s;
+	int fd;
+
+	(void)state;
+	assert_int_equal(begin(&s, &any), 0);
+	to = four("127.0.0.1", s.l.port);
+	expect_name(&s, &to);
+	to = six_here(s.l.port);
+	fd = reach(&to);
+	if (fd >= 0) {
+		close(fd);
+		uv_run(&s.loop, UV_RUN_NOWAIT);
+		leave_all(&s);
+		expect_name(&s, &to);
+	}
+	end(&s);
+}
+
+/* A socket that somebody else has opened, by IPv4 or IPv6. */
+static void adopted(void **state)
+{
+	const struct sockaddr_storage at[] = {four("127.0.0.1", 0), six_here(0)};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		socklen_t length = i ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+		struct sockaddr_storage bound = at[i];
+		struct scene s;
+		int fd;
+
+		assert_int_equal(begin(&s, &at[0]), 0);
+		listener_close(&s.l);
+		uv_run(&s.loop, UV_RUN_NOWAIT);
+		fd = socket(at[i].ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd < 0 || bind(fd, (struct sockaddr *)&bound, length) || listen(fd, 4)) {
+			close(fd);
+			end(&s);
+			continue; /* there is no IPv6 */
+		}
+		assert_int_equal(getsockname(fd, (struct sockaddr *)&bound, &length), 0);
+		assert_int_equal(listener_adopt(&s.l, &s.loop, &s.peers, BUFFER, fd), 0);
+		assert_int_equal(s.l.port, ntohs(((struct sockaddr_in *)&bound)->sin_port));
+		assert_int_equal(s.l.fd, fd);
+		assert_false(s.l.paused);
+		assert_true(is_let_in(&s, &bound));
+		end(&s);
+	}
+}
+
+/* What can't be watched is refused, and nothing is left behind. */
+static void not_to_be_adopted(void **state)
+{
+	struct sockaddr_storage here = four("127.0.0.1", 0);
+	struct scene s;
+
+	(void)state;
+	assert_int_equal(begin(&s, &here), 0);
+	listener_close(&s.l);
+	uv_run(&s.loop, UV_RUN_NOWAIT);
+	assert_int_equal(listener_adopt(&s.l, &s.loop, &s.peers, BUFFER, 10000), -EBADF);
+	s.l.fd = -1;
+	end(&s);
+}
+
 /* A flood waits in the kernel up to the next tick. */
 static void paused(void **state)
 {
@@ -309,6 +406,9 @@ static void unwanted(void **state)
 	only.address[0] = four("127.0.0.2", 8100);
 	only.addresses = 1;
 	assert_false(is_let_in(&s, &here));
+	only.address[0] = four("127.0.0.1", 1);
+	assert_true(is_let_in(&s, &here));
+	only.address[0] = four("127.0.0.2", 8100);
 	only.address[1] = four("127.0.0.1", 8100);
 	assert_false(is_let_in(&s, &here));
 	only.addresses = 2;
@@ -322,6 +422,37 @@ static void unwanted(void **state)
 	end(&s);
 }
 
+/* Why somebody was turned away is said once for each address, with its name. */
+static void told_why(void **state)
+{
+	struct sockaddr_storage here = four("127.0.0.1", 0);
+	char path[] = "/tmp/heapcast-test-XXXXXX", text[4000];
+	struct dialer only = {.addresses = 0};
+	int file = mkstemp(path);
+	struct scene s;
+	ssize_t n;
+
+	(void)state;
+	assert_true(file >= 0);
+	assert_int_equal(log_open("info", path), 0);
+	assert_int_equal(begin(&s, &here), 0);
+	here = four("127.0.0.1", s.l.port);
+	strncpy(only.host, "desk", sizeof(only.host));
+	s.l.only = &only;
+	assert_false(is_let_in(&s, &here));
+	assert_false(is_let_in(&s, &here));
+	end(&s);
+	log_open("error", NULL);
+	n = read(file, text, sizeof(text) - 1);
+	close(file);
+	unlink(path);
+	assert_true(n > 0);
+	text[n] = '\0';
+	assert_non_null(strstr(text, "info  turned 127.0.0.1:"));
+	assert_non_null(strstr(text, ": --collector names desk, and this agent serves no other\n"));
+	assert_ptr_equal(strchr(text, '\n'), text + n - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +460,10 @@ int main(void)
 		cmocka_unit_test(ports),
 		cmocka_unit_test(port_range),
 		cmocka_unit_test(all_addresses),
+		cmocka_unit_test(names),
+		cmocka_unit_test(adopted),
+		cmocka_unit_test(not_to_be_adopted),
+		cmocka_unit_test(told_why),
 		cmocka_unit_test(paused),
 		cmocka_unit_test(unwanted),
 	};
