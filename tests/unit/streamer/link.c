@@ -1,260 +1,5 @@
 /* A link over a socket pair: hello, subscribe, batches, acknowledge, come back, come late. */
-#include "tests/unit/streamer/harness.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <uv.h>
-
-#include "agent/net/link.h"
-
-struct scene {
-	struct bench bench;
-	uv_loop_t loop;
-	struct link_host host;
-	struct orphans orphans;
-	struct link link;
-	struct stream *streams[1];
-	struct packer packer;
-	struct arena arena;
-	uint64_t acked, begun; /* as the agent was told last */
-	unsigned acks;
-	int fd; /* the collector's end */
-	uint8_t in[1 << 20];
-	size_t length;
-	struct frame_encoder *encoder;
-	struct frame_decoder *decoder;
-	struct writer writer;
-	uint64_t sent;
-};
-
-static uint32_t welcomed(void *context, const struct link *link,
-			 const struct collector_greeting *greeting)
-{
-	(void)context;
-	(void)link;
-	(void)greeting;
-	return 0;
-}
-
-static void subscribed(void *context, const struct link *link, const struct stream *stream,
-		       uint64_t number)
-{
-	struct scene *s = context;
-
-	(void)link;
-	(void)stream;
-	s->begun = number;
-}
-
-static void acknowledged(void *context, const struct link *link, const struct stream *stream,
-			 uint64_t number)
-{
-	struct scene *s = context;
-
-	(void)link;
-	assert_ptr_equal(stream, &s->bench.stream);
-	s->acked = number;
-	s->acks++;
-	assert_int_equal(spool_ack(&s->bench.stream.spool, number, number), 0);
-}
-
-static void link_closed(void *context, struct link *link)
-{
-	(void)context;
-	(void)link;
-}
-
-static void turn(struct scene *s)
-{
-	for (int i = 0; i < 20; i++)
-		uv_run(&s->loop, UV_RUN_NOWAIT);
-}
-
-static void join(struct scene *s)
-{
-	int pair[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
-			 0);
-	s->fd = pair[1];
-	s->length = 0;
-	assert_int_equal(link_open(&s->link, pair[0], "test"), 0);
-	turn(s);
-}
-
-static void leave(struct scene *s)
-{
-	close(s->fd);
-	turn(s);
-	assert_true(link_free(&s->link));
-}
-
-static void scene_open(struct scene *s)
-{
-	memset(s, 0, sizeof(*s));
-	bench_open(&s->bench);
-	uv_loop_init(&s->loop);
-	s->streams[0] = &s->bench.stream;
-	assert_int_equal(arena_open(&s->arena, 512 << 10), 0);
-	assert_int_equal(packer_init(&s->packer, &s->arena, 48 << 10, 96 << 10), 0);
-	s->decoder = frame_decoder_new();
-	s->encoder = frame_encoder_new();
-	s->host = (struct link_host){.loop = &s->loop,
-				     .stream = s->streams,
-				     .streams = 1,
-				     .orphans = &s->orphans,
-				     .links = &s->link,
-				     .link_count = 1,
-				     .packer = &s->packer,
-				     .decoder = frame_decoder_new(),
-				     .agent_id = s->bench.agent_id,
-				     .window_bytes = 1000,
-				     .welcomed = welcomed,
-				     .subscribed = subscribed,
-				     .acknowledged = acknowledged,
-				     .closed = link_closed,
-				     .context = s};
-	assert_int_equal(link_init(&s->link, &s->host, &s->arena, &s->bench.budget), 0);
-	s->writer = writer_claim(&s->bench, 0, 1000);
-}
-
-static void scene_close(struct scene *s)
-{
-	frame_decoder_free(s->decoder);
-	frame_decoder_free(s->host.decoder);
-	frame_encoder_free(s->encoder);
-	packer_done(&s->packer);
-	arena_close(&s->arena);
-	assert_int_equal(uv_loop_close(&s->loop), 0);
-	bench_close(&s->bench);
-}
-
-/* Some events, closed into one batch. */
-static void make_batch(struct scene *s, unsigned events)
-{
-	uint64_t before = s->bench.stream.spool.next;
-
-	for (unsigned i = 0; i < events; i++) {
-		uint64_t pcs[] = {200000 + (uint64_t)random() % 1000, 300000};
-
-		writer_event(&s->writer, 1, (uint64_t)random() << 4, (uint32_t)random(),
-			     clock_monotonic_ns(), 0, 2, pcs);
-		s->sent++;
-	}
-	usleep(200);
-	s->bench.stream.batch.opened_ns = 1; /* long ago: it is due */
-	bench_drain(&s->bench, false);
-	assert_int_equal(s->bench.stream.spool.next, before + 1);
-}
-
-static void send_order(struct scene *s, const Heapcast__Order *order)
-{
-	uint8_t message[FRAME_HEADROOM + 1000], out[4000];
-	size_t length = heapcast__order__pack(order, message + FRAME_HEADROOM);
-	long framed = frame_encode(s->encoder, message + FRAME_HEADROOM, length, out, sizeof(out));
-
-	assert_true(framed > 0);
-	assert_int_equal(send(s->fd, out, (size_t)framed, MSG_NOSIGNAL), framed);
-	turn(s);
-}
-
-static void hello(struct scene *s, uint32_t protocol)
-{
-	Heapcast__Order order = HEAPCAST__ORDER__INIT;
-	Heapcast__Hello m = HEAPCAST__HELLO__INIT;
-
-	m.protocol = protocol;
-	order.hello = &m;
-	send_order(s, &order);
-}
-
-static void subscribe(struct scene *s, uint32_t incarnation, uint64_t next)
-{
-	Heapcast__Order order = HEAPCAST__ORDER__INIT;
-	Heapcast__Subscribe m = HEAPCAST__SUBSCRIBE__INIT;
-
-	m.stream = (ProtobufCBinaryData){STREAM_ID_SIZE, s->bench.stream.id};
-	m.incarnation = incarnation;
-	m.next = next;
-	order.subscribe = &m;
-	send_order(s, &order);
-}
-
-static void ack_of(struct scene *s, uint32_t incarnation, uint64_t number)
-{
-	Heapcast__Order order = HEAPCAST__ORDER__INIT;
-	Heapcast__Ack m = HEAPCAST__ACK__INIT;
-
-	m.stream = (ProtobufCBinaryData){STREAM_ID_SIZE, s->bench.stream.id};
-	m.incarnation = incarnation;
-	m.number = number;
-	order.ack = &m;
-	send_order(s, &order);
-}
-
-static void ack(struct scene *s, uint64_t number)
-{
-	ack_of(s, 1, number);
-}
-
-/* The next batch that comes over the link; NULL: none. */
-static Heapcast__Batch *receive(struct scene *s)
-{
-	struct err_text err = {{0}};
-	const uint8_t *message;
-	size_t length, size;
-	Heapcast__Batch *batch;
-	ssize_t n;
-
-	for (int i = 0; i < 50; i++) {
-		n = recv(s->fd, s->in + s->length, sizeof(s->in) - s->length, MSG_DONTWAIT);
-		s->length += n > 0 ? (size_t)n : 0;
-		turn(s);
-	}
-	if (!s->length)
-		return NULL;
-	assert_int_equal(frame_length(s->in, s->length, &length, &err), 1);
-	assert_int_equal(frame_decode(s->decoder, s->in, length, &message, &size, &err), 0);
-	batch = heapcast__batch__unpack(NULL, size, message);
-	assert_non_null(batch);
-	memmove(s->in, s->in + length, s->length - length);
-	s->length -= length;
-	return batch;
-}
-
-static void expect_batch(struct scene *s, uint64_t number)
-{
-	Heapcast__Batch *b = receive(s);
-
-	assert_non_null(b);
-	assert_null(b->link);
-	assert_int_equal(b->number, number);
-	assert_int_equal(b->catch_up, number == 0);
-	heapcast__batch__free_unpacked(b, NULL);
-}
-
-static void expect_nothing(struct scene *s)
-{
-	assert_null(receive(s));
-}
-
-static void expect_hello(struct scene *s, uint64_t first, uint64_t next)
-{
-	Heapcast__Batch *b = receive(s);
-
-	assert_non_null(b);
-	assert_non_null(b->link);
-	assert_int_equal(b->stream.len, 0);
-	assert_non_null(b->link->hello);
-	assert_int_equal(b->link->hello->protocol, PROTOCOL_VERSION);
-	assert_int_equal(b->link->n_stream, 1);
-	assert_memory_equal(b->link->stream[0]->stream.data, s->bench.stream.id, STREAM_ID_SIZE);
-	assert_int_equal(b->link->stream[0]->first, first);
-	assert_int_equal(b->link->stream[0]->next, next);
-	heapcast__batch__free_unpacked(b, NULL);
-}
+#include "tests/unit/streamer/link_scene.h"
 
 static void test_sequence(void **state)
 {
@@ -266,7 +11,7 @@ static void test_sequence(void **state)
 	join(&s);
 	expect_hello(&s, 1, 2);
 	subscribe(&s, 0, 0); /* before the hello: refused by hanging up */
-	assert_true(link_free(&s.link));
+	assert_true(link_free(&s.link[0]));
 	leave(&s);
 	join(&s);
 	expect_hello(&s, 1, 2);
@@ -275,7 +20,7 @@ static void test_sequence(void **state)
 	subscribe(&s, 0, 0);
 	expect_batch(&s, 1);
 	make_batch(&s, 20);
-	link_pump(&s.link);
+	link_pump(&s.link[0]);
 	expect_batch(&s, 2);
 	expect_nothing(&s);
 	ack(&s, s.bench.stream.spool.next); /* which is the next to be sent */
@@ -332,7 +77,7 @@ static void test_acks(void **state)
 	make_batch(&s, 20);
 	ack(&s, sent + 1); /* is there, and not sent */
 	assert_int_equal(s.acks, 2);
-	link_pump(&s.link);
+	link_pump(&s.link[0]);
 	expect_batch(&s, sent + 1);
 	ack(&s, sent + 1);
 	assert_int_equal(s.acked, sent + 1);
@@ -453,7 +198,7 @@ static void test_hostile(void **state)
 	make_batch(&s, 20);
 	join(&s);
 	hello(&s, PROTOCOL_VERSION + 1);
-	assert_true(link_free(&s.link));
+	assert_true(link_free(&s.link[0]));
 	leave(&s);
 	for (unsigned round = 0; round < 50; round++) {
 		join(&s);
@@ -461,7 +206,7 @@ static void test_hostile(void **state)
 			noise[i] = (uint8_t)random();
 		if (round % 2)
 			memcpy(noise, "\x04\x22\x4d\x18\x6c\x70", 6);
-		send(s.fd, noise, round % 3 ? sizeof(noise) : 30, MSG_NOSIGNAL);
+		send(s.peer[0].fd, noise, round % 3 ? sizeof(noise) : 30, MSG_NOSIGNAL);
 		turn(&s);
 		leave(&s);
 	}
