@@ -227,6 +227,26 @@ static void no_link(void **state)
 	assert_int_equal(descriptors_open(), descriptors);
 }
 
+/* A list that does not fit ends the link. */
+static void list_too_long(void **state)
+{
+	size_t size;
+
+	(void)state;
+	scene_open(&s);
+	join(&s);
+	expect_hello(&s, 1, 1);
+	size = s.packer.message_size;
+	s.packer.message_size = 10;
+	s.host.generation++;
+	link_pump(&s.link[0]);
+	turn(&s);
+	assert_true(link_free(&s.link[0]));
+	s.packer.message_size = size;
+	leave(&s);
+	scene_close(&s);
+}
+
 /* A collector that subscribes on a new link has given up its old one. */
 static void comes_again(void **state)
 {
@@ -553,7 +573,7 @@ int main(void)
 		TEST_OF_PEERS(greetings), TEST_OF_PEERS(names),	   TEST_OF_PEERS(addresses),
 		TEST_OF_PEERS(reset),	  TEST_OF_PEERS(no_link),  TEST_OF_PEERS(comes_again),
 		TEST_OF_PEERS(orders),	  TEST_OF_PEERS(files),	   TEST_OF_PEERS(in_pieces),
-		TEST_OF_PEERS(sizes),	  TEST_OF_PEERS(tls_only),
+		TEST_OF_PEERS(sizes),	  TEST_OF_PEERS(tls_only), TEST_OF_PEERS(list_too_long),
 	};
 	uv_loop_t first;
 

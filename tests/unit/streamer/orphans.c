@@ -1,6 +1,6 @@
 /* What an agent that is gone has left: each collector gets what it lacks, in order, and nothing
  * goes before somebody has it all. */
-#include "tests/unit/streamer/harness.h"
+#include "tests/unit/streamer/orphans_left.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,21 +12,9 @@
 #include "agent/spool/spool_files.h"
 #include "base/log.h"
 #include "tests/unit/descriptors.h"
-#include "tests/unit/temporary.h"
 
-#define LIMIT	   SPOOL_LIMIT_MIN
 #define FRAME_MOST (256u << 10)
 #define LINKS	   2
-
-/* The agent that goes. */
-struct writer_scene {
-	struct spool spool;
-	struct spool_folder folder;
-	struct arena arena;
-	struct frame_encoder *encoder;
-	uint8_t id[STREAM_ID_SIZE];
-	uint32_t incarnation;
-};
 
 /* The agent that comes. */
 #define LINGER_NS UINT64_C(60000000000)
@@ -36,79 +24,6 @@ struct heir {
 	struct orphans orphans;
 	struct frame_decoder *decoder;
 };
-
-/* Random bytes, so that LZ4 leaves the frame as long as it is. */
-static size_t make_frame(struct writer_scene *s, uint64_t number, uint64_t next, uint8_t *out,
-			 size_t size)
-{
-	uint8_t memory[4096], name[2000];
-	Heapcast__Process process = HEAPCAST__PROCESS__INIT;
-	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
-	long length;
-
-	for (size_t i = 0; i < sizeof(name); i++)
-		name[i] = (uint8_t)random();
-	memcpy(name, "/bin/left\n", 10);
-	process.pid = 4711;
-	process.executable = (ProtobufCBinaryData){sizeof(name), name};
-	batch.stream = (ProtobufCBinaryData){STREAM_ID_SIZE, s->id};
-	batch.incarnation = s->incarnation;
-	batch.number = number;
-	batch.catch_up = !number;
-	batch.next = next;
-	batch.process = &process;
-	length = frame_encode(s->encoder, memory + FRAME_HEADROOM,
-			      heapcast__batch__pack(&batch, memory + FRAME_HEADROOM), out, size);
-	assert_true(length > 2000);
-	return (size_t)length;
-}
-
-static long define(void *context, int fd, uint64_t next, const struct spool_account *before)
-{
-	uint8_t frame[4096];
-	uint64_t offset = 0;
-
-	(void)before;
-	for (int i = 0; i < 3; i++) {
-		size_t length = make_frame(context, 0, next, frame, sizeof(frame));
-
-		assert_int_equal(spool_file_write(fd, frame, length, offset), 0);
-		offset += length;
-	}
-	return (long)offset;
-}
-
-/* Leaves batches from `acked` + 1 or before up to `count`. */
-static void leave(uint8_t id, uint32_t incarnation, uint64_t count, uint64_t acked)
-{
-	static struct writer_scene s;
-	uint8_t frame[4096];
-
-	memset(&s, 0, sizeof(s));
-	s.id[0] = id;
-	s.incarnation = incarnation;
-	s.encoder = frame_encoder_new();
-	assert_int_equal(spool_folder_open(&s.folder, temporary_folder, LIMIT), 0);
-	assert_int_equal(arena_open(&s.arena, 65536), 0);
-	assert_int_equal(spool_init(&s.spool, &s.arena, 32768, 32768), 0);
-	s.spool.disk.folder = &s.folder;
-	s.spool.disk.id = s.id;
-	s.spool.disk.incarnation = incarnation;
-	s.spool.disk.define = define;
-	s.spool.disk.context = &s;
-	for (uint64_t i = 1; i <= count; i++) {
-		struct spool_account account = {.events = i};
-		size_t length = make_frame(&s, i, 0, frame, sizeof(frame));
-
-		assert_int_equal(spool_put(&s.spool, frame, length, &account), 0);
-		if (i == count / 2)
-			spool_ack(&s.spool, acked, acked);
-	}
-	spool_leave(&s.spool);
-	spool_folder_close(&s.folder);
-	arena_close(&s.arena);
-	frame_encoder_free(s.encoder);
-}
 
 static void heir_open(struct heir *h)
 {
@@ -183,7 +98,7 @@ static void test_delivery(void **state)
 	uint64_t first, next;
 
 	(void)state;
-	leave(7, 1, 300, 90);
+	leave_orphan(7, 1, 300, 90);
 	heir_open(&h);
 	assert_int_equal(h.orphans.count, 1);
 	o = &h.orphans.orphan[0];
@@ -233,9 +148,9 @@ static void test_incarnations(void **state)
 	uint64_t next;
 
 	(void)state;
-	leave(7, 10, 20, 0);
-	leave(7, 9, 30, 0);
-	leave(9, 1, 5, 0);
+	leave_orphan(7, 10, 20, 0);
+	leave_orphan(7, 9, 30, 0);
+	leave_orphan(9, 1, 5, 0);
 	heir_open(&h);
 	assert_int_equal(h.orphans.count, 3);
 	assert_false(orphans_is_last(&h.orphans, 0));
@@ -287,8 +202,8 @@ static void test_damage(void **state)
 	uint64_t next;
 
 	(void)state;
-	leave(7, 1, 100, 0);
-	leave(8, 1, 10, 0);
+	leave_orphan(7, 1, 100, 0);
+	leave_orphan(8, 1, 10, 0);
 	damage(1, 1000);
 	snprintf(path, sizeof(path), "%s/07000000000000000000000000000000-zz.frames",
 		 temporary_folder);
@@ -319,7 +234,7 @@ static void test_many(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ORPHANS_MAX + 2; i++)
-		leave((uint8_t)(i + 1), 1, 2, 0);
+		leave_orphan((uint8_t)(i + 1), 1, 2, 0);
 	heir_open(&h);
 	assert_int_equal(h.orphans.count, ORPHANS_MAX);
 	for (uint32_t i = 0; i < ORPHANS_MAX; i++) {
@@ -357,7 +272,7 @@ static void test_memory(void **state)
 	uint64_t space;
 
 	(void)state;
-	leave(7, 1, 10, 0);
+	leave_orphan(7, 1, 10, 0);
 	before = files();
 	heir_open(&h);
 	descriptors = descriptors_open();
