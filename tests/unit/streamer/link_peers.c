@@ -219,6 +219,15 @@ static void no_link(void **state)
 	assert_int_equal(s.closed, 1);
 	close(pair[1]);
 	s.packer.message_size = size;
+	size = s.link[0].out_size;
+	s.link[0].out_size = 10;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
+			 0);
+	assert_true(link_open(&s.link[0], pair[0], "test") < 0);
+	turn(&s);
+	assert_true(link_free(&s.link[0]));
+	close(pair[1]);
+	s.link[0].out_size = size;
 	join(&s);
 	expect_hello(&s, 1, 1);
 	leave(&s);
@@ -323,7 +332,12 @@ static void expect_reply(uint64_t id, Heapcast__ReplyStatus status)
 
 static void orders(void **state)
 {
+	char host[600];
+
 	(void)state;
+	for (size_t i = 0; i < sizeof(host); i++)
+		host[i] = (char)('a' + random() % 26);
+	host[sizeof(host) - 1] = '\0';
 	scene_open(&s);
 	s.host.orders = ORDERS_YES;
 	join(&s);
@@ -334,7 +348,7 @@ static void orders(void **state)
 	leave(&s);
 	join(&s);
 	expect_hello(&s, 1, 1);
-	hello(&s, PROTOCOL_VERSION);
+	hello_of(host, NULL, 0); /* fills the buffer that orders come into */
 	control(7, HEAPCAST__ACTION__ACTION_SNAPSHOT);
 	expect_reply(7, HEAPCAST__REPLY_STATUS__REPLY_DONE);
 	assert_int_equal(s.orders, 1);
@@ -507,14 +521,13 @@ static void sizes(void **state)
 /* A collector that speaks TLS only says so in its way. That is told once. */
 static void tls_only(void **state)
 {
-	const uint8_t *refusal = secure_refusal;
-
 	(void)state;
 	scene_open(&s);
 	for (unsigned i = 0; i < 2; i++) {
 		join(&s);
-		assert_int_equal(send(s.peer[0].fd, refusal, sizeof(secure_refusal), MSG_NOSIGNAL),
-				 sizeof(secure_refusal));
+		assert_int_equal(
+			send(s.peer[0].fd, secure_refusal, sizeof(secure_refusal), MSG_NOSIGNAL),
+			sizeof(secure_refusal));
 		turn(&s);
 		assert_true(link_free(&s.link[0]));
 		assert_true(s.host.told_of_tls);
@@ -526,7 +539,7 @@ static void tls_only(void **state)
 	s.host.told_of_tls = false;
 	join(&s);
 	hello(&s, PROTOCOL_VERSION);
-	assert_int_equal(send(s.peer[0].fd, refusal, sizeof(secure_refusal), MSG_NOSIGNAL),
+	assert_int_equal(send(s.peer[0].fd, secure_refusal, sizeof(secure_refusal), MSG_NOSIGNAL),
 			 sizeof(secure_refusal));
 	turn(&s);
 	assert_true(link_free(&s.link[0]));
