@@ -143,8 +143,6 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 				     .since_ns = clock_monotonic_ns(),
 				     .fresh = known ? order->next == 1
 						    : !order->incarnation && !before};
-	if (!known && spool_oldest(&s->spool) > 1)
-		sub->next = 0; /* send_frame sees that it is behind, and starts a catch-up */
 	pthread_mutex_unlock(&s->lock);
 	l->host->subscribed(l->host->context, l, s, known ? order->next - 1 : 0);
 	log_info("link to %s: sends stream of pid %d from batch %llu on", l->peer,
@@ -290,8 +288,8 @@ static int socket_error(const struct link *l)
 	return getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0 ? errno : error;
 }
 
-/* Receives everything that has arrived. Returns false if the link is lost. */
-static bool link_receive(struct link *l, bool fresh)
+/* Receives everything that has arrived. If the link is lost, it is closing then. */
+static void link_receive(struct link *l, bool fresh)
 {
 	struct err_text err = {{0}};
 	ssize_t n;
@@ -302,15 +300,14 @@ static bool link_receive(struct link *l, bool fresh)
 		fresh = false;
 		if (n < 0) {
 			link_lose(l, n, &err);
-			return false;
+			return;
 		}
 		l->in_length += (size_t)n;
 		if (take_orders(l) < 0) {
 			link_close(l);
-			return false;
+			return;
 		}
 	} while (n > 0 && l->io.session && !l->closing);
-	return !l->closing;
 }
 
 static void ready(uv_poll_t *poll, int status, int events)
@@ -321,8 +318,9 @@ static void ready(uv_poll_t *poll, int status, int events)
 		link_lose(l, -socket_error(l), NULL);
 		return;
 	}
-	if (!(events & UV_READABLE) || link_receive(l, true))
-		link_pump(l);
+	if (events & UV_READABLE)
+		link_receive(l, true);
+	link_pump(l);
 }
 
 /* Gets the address of one end of the connection; "" if it has none. */
@@ -383,8 +381,8 @@ int link_take(struct link *l, struct link_io *io, const char *peer)
 		link_close(l);
 		return r;
 	}
-	if (link_receive(l, false))
-		link_pump(l);
+	link_receive(l, false);
+	link_pump(l);
 	return 0;
 }
 

@@ -185,6 +185,24 @@ static void test_late(void **state)
 	assert_int_equal(b->ledger->delivered, 90 * (first - 1));
 	heapcast__batch__free_unpacked(b, NULL);
 	leave(&s);
+	/* So does that of one that had a part of another incarnation. */
+	join(&s);
+	hello(&s, PROTOCOL_VERSION);
+	expect_hello(&s, first, s.bench.stream.spool.next);
+	subscribe(&s, 77, 2);
+	b = receive(&s);
+	assert_true(b->catch_up);
+	assert_int_equal(b->n_gap, 0);
+	assert_int_equal(b->ledger->before_join, 0);
+	heapcast__batch__free_unpacked(b, NULL);
+	leave(&s);
+	/* Who has all that is gone needs no definitions. */
+	join(&s);
+	hello(&s, PROTOCOL_VERSION);
+	expect_hello(&s, first, s.bench.stream.spool.next);
+	subscribe(&s, 1, first);
+	expect_batch(&s, first);
+	leave(&s);
 	scene_close(&s);
 }
 
