@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/secure/pairs.h"
+#include "base/standard.h"
 #include "base/ban.h"
 
 #define CULL_MOST_NS 86400000000000ull
@@ -273,6 +274,7 @@ int main(int argc, char **argv)
 	struct err_text err;
 	const char *name = argc > 1 ? argv[1] : "--help";
 
+	standard_reserve();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit then is an ordinary error
 				   * (EFBIG) */

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/standard.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/output.h"
 #include "base/ban.h"
@@ -103,6 +104,7 @@ int main(int argc, char **argv)
 {
 	int status;
 
+	standard_reserve();
 	signal(SIGPIPE, SIG_IGN);
 	log_open("warn", NULL);
 	status = dispatch(argc, argv);
