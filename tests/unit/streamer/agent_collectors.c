@@ -204,6 +204,8 @@ static void absent(void **state)
 	assert_int_equal(session_absent_from(&one), 2);
 	one.cursor[3].begun = true;
 	assert_int_equal(session_absent_from(&one), 2);
+	one.cursor[7].acked = 3;
+	assert_int_equal(session_absent_from(&one), 3);
 	one.cursor[7].acked = 4;
 	assert_int_equal(session_absent_from(&one), 3);
 	assert_int_equal(session_kept(&one), 2);
@@ -407,6 +409,12 @@ static void taken(void **state)
 	desk_ack(1);
 	UNTIL(session_kept(&agent.session[0]) == 1);
 	assert_int_equal(agent.session[0].link_acked, 1);
+	desk_leave(); /* and comes again: what it has is known */
+	UNTIL(link_free(&agent.link[agent.budget.links - 1]));
+	desk_comes();
+	UNTIL(agent.link[agent.budget.links - 1].greeted);
+	assert_int_equal(session_kept(&agent.session[0]), 1);
+	desk_subscribe(2);
 	program_end(&p);
 	UNTIL(desk_hears() && stream_state(&agent.session[0].stream) == STREAM_ENDED &&
 	      desk.batches + 1 == agent.session[0].stream.spool.next);
@@ -421,7 +429,7 @@ static void taken(void **state)
 	assert_string_equal(lacking_last, "");
 	assert_int_equal(last.ledger.delivered, 3);
 	assert_false(last.lingered || last.given_up || last.rest || last.rest_for_away);
-	assert_int_equal(log_count("it is desk (127.0.0.1)"), 1);
+	assert_int_equal(log_count("it is desk (127.0.0.1)"), 2);
 	desk_close();
 	agent_close(&agent);
 	assert_int_equal(descriptors_open(), descriptors);
