@@ -40,10 +40,12 @@ static void renew_stacks(struct stream *s)
 	s->renewal_wanted = false;
 	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count + 1) ? 1 : RENEWAL_REST;
 	stream_table_renewed(s, s->renewal_rest == 1);
-	/* Perhaps held events use the nodes, not the threads' stacks. */
+	/* Perhaps held events use the nodes, not the threads' stacks. Then the table is tried again
+	 * at once: while events are held, batches are rare, and all stacks until then would be
+	 * cut. */
 	if (s->renewal_rest == RENEWAL_REST && (s->cull.held || s->flight.held)) {
 		stream_hold_less(s);
-		s->renewal_rest = 1;
+		s->renewal_rest = 0;
 	}
 }
 

@@ -42,8 +42,8 @@ static inline void script_fill(struct capture_source *source, bool final, struct
 		run->item[run->count++] = script.item[script.given++];
 	run->complete = script.given == script.items;
 	run->until_ns = script.rest.until_ns;
-	run->more = run->complete && script.rest.more;
 	run->exec = run->complete && script.rest.exec;
+	run->more = run->complete && (script.rest.more || run->exec);
 	if (run->complete)
 		script.rest.more = script.rest.exec = false;
 }
