@@ -2,5 +2,6 @@
 set(natively)
 if(CMAKE_CROSSCOMPILING)
 	set(natively access agent agent_collectors beacon control_socket dialer handshake listener observer programs target)
+	set(natively access agent control_socket drain handshake listener observer programs target)
 endif()
 heapcast_unit_tests(streamer heapcast_streamer heapcast_proto heapcast_base EXCEPT ${natively})
