@@ -50,17 +50,28 @@ static char *executable_text(const Heapcast__StreamState *state)
 
 /* ---- start ---- */
 
+/* A stream that has ended needs no place, though its agent may keep it for another collector. */
+static uint32_t being_received(const struct ingest *ingest)
+{
+	uint32_t count = 0;
+
+	for (const struct intake *s = ingest->intakes; s; s = s->next)
+		count += !s->told_ended;
+	return count;
+}
+
 static struct intake *intake_new(struct ingest *ingest, const Heapcast__StreamState *state)
 {
 	struct intake *s;
 	uint64_t *at;
 
-	if (ingest->intake_count >= ingest->streams_max) {
+	if (ingest->intake_count >= ingest->streams_max &&
+	    being_received(ingest) >= ingest->streams_max) {
 		if (!ingest->told_streams_max)
 			ingest_warn(ingest,
 				    "streams are turned away: %u are being received, and there is "
 				    "room for no more (--agents-max)",
-				    ingest->intake_count);
+				    being_received(ingest));
 		ingest->told_streams_max = true;
 		return NULL;
 	}

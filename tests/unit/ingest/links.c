@@ -360,6 +360,46 @@ static void no_room_for_streams(void **state)
 	still_end();
 }
 
+/* The agent's next stream, with nothing in it so far. */
+static void next_stream(struct agent *guest)
+{
+	builder_done(&guest->b);
+	builder_init(&guest->b, (uint8_t)(guest->b.id[0] + 1));
+}
+
+/* An agent stays connected while its programs come and go. One that has ended takes no place. */
+static void one_program_after_another(void **state)
+{
+	char expected[128];
+
+	(void)state;
+	begin();
+	ingest->streams_max = 1;
+	guest_dial(&a, 1);
+	greet(&a);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(agent_subscribed(&a, a.fd));
+		agent_frames(&a, a.fd, 0, a.b.frame_count);
+		while (!ingest->intakes->told_ended || ingest->intakes->working)
+			uv_run(&loop, UV_RUN_ONCE);
+		next_stream(&a);
+		builder_end(&a.b, 0);
+		told[0] = 0;
+		agent_greet(&a, a.fd, 1);
+		turn();
+		snprintf(expected, sizeof(expected), "began %02x  0: 0 events, 0 bytes\n",
+			 a.b.id[0]);
+		check_told(expected);
+	}
+	next_stream(&a);
+	agent_greet(&a, a.fd, 1);
+	turn();
+	check_told("warning: streams are turned away: 1 are being received, and there is room for "
+		   "no more (--agents-max)\n");
+	guest_done(&a);
+	still_end();
+}
+
 /* The disk takes no more: nothing more is read until it does, and it is tried every second. */
 static void a_full_disk(void **state)
 {
@@ -411,6 +451,7 @@ int main(void)
 		TEST_IN_FOLDER(a_stream_is_received),
 		TEST_IN_FOLDER(a_stream_is_left),
 		TEST_IN_FOLDER(no_room_for_streams),
+		TEST_IN_FOLDER(one_program_after_another),
 		TEST_IN_FOLDER(a_full_disk),
 	};
 
