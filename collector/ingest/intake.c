@@ -179,7 +179,71 @@ static void greet_finishing(struct intake *s, struct link *link, const Heapcast_
 	order_ack(link, &s->id, s->durable);
 }
 
-void intake_state(struct link *link, const Heapcast__StreamState *state)
+/* ---- what agents list ---- */
+
+static void intake_free(struct intake *s)
+{
+	intake_hold(s, 0);
+	map_remove(&s->ingest->intake_of, id_key(s->ingest, s->id.bytes), NULL);
+	stream_writer_close(s->writer);
+	free(s->executable);
+	free(s);
+}
+
+/*
+ * The stream has no agent, and everything is durable and derived. The store has its state if it
+ * returns.
+ */
+static bool forgettable(const struct intake *s, uint64_t now_ms)
+{
+	return !s->link && !s->working && !s->deriving && !s->finish_due && !s->dirty &&
+	       !intake_wants_deriving(s) && (s->told_ended || now_ms - s->left_ms > FORGET_MS);
+}
+
+static void forget_some(struct ingest *ingest, uint64_t now_ms)
+{
+	struct intake **at = &ingest->intakes;
+
+	while (*at) {
+		struct intake *s = *at;
+
+		if (!forgettable(s, now_ms)) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		ingest->intake_count--;
+		intake_free(s);
+	}
+}
+
+/*
+ * An agent lists all streams that it has. One that has ended and is not in the list is over: the
+ * link is free for another one.
+ */
+static void forget_unlisted(struct link *link, const Heapcast__Link *list)
+{
+	struct ingest *ingest = link->ingest;
+
+	link->lists++;
+	for (size_t i = 0; i < list->n_stream; i++) {
+		const ProtobufCBinaryData *id = &list->stream[i]->stream;
+		struct intake *s = id->len == STREAM_ID_SIZE ? intake_find(ingest, id->data) : NULL;
+
+		if (s && s->link == link)
+			s->listed = link->lists;
+	}
+	for (struct intake *s = ingest->intakes; s; s = s->next) {
+		if (s->link != link || !s->told_ended || s->listed == link->lists)
+			continue;
+		s->link = NULL;
+		s->left_ms = uv_now(ingest->loop);
+		link->streams--;
+	}
+	forget_some(ingest, uv_now(ingest->loop));
+}
+
+static void take_state(struct link *link, const Heapcast__StreamState *state)
 {
 	struct ingest *ingest = link->ingest;
 	struct stream_position position;
@@ -238,6 +302,14 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 		mark_dirty(s, 0);
 }
 
+void intake_states(struct link *link, const Heapcast__Link *list)
+{
+	if (list->n_stream)
+		forget_unlisted(link, list);
+	for (size_t i = 0; i < list->n_stream && link->state == LINK_OPEN; i++)
+		take_state(link, list->stream[i]);
+}
+
 /* ---- the disk ---- */
 
 static bool disk_refuses(int r)
@@ -279,41 +351,12 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 
 /* ---- as time goes on ---- */
 
-static void intake_free(struct intake *s)
-{
-	intake_hold(s, 0);
-	map_remove(&s->ingest->intake_of, id_key(s->ingest, s->id.bytes), NULL);
-	stream_writer_close(s->writer);
-	free(s->executable);
-	free(s);
-}
-
-/*
- * The stream has no agent, and everything is durable and derived. The store has its state if it
- * returns.
- */
-static bool forgettable(const struct intake *s, uint64_t now_ms)
-{
-	return !s->link && !s->working && !s->deriving && !s->finish_due && !s->dirty &&
-	       !intake_wants_deriving(s) && (s->told_ended || now_ms - s->left_ms > FORGET_MS);
-}
-
 void intake_tick(struct ingest *ingest, uint64_t now_ms)
 {
-	struct intake **at = &ingest->intakes;
-
-	while (*at) {
-		struct intake *s = *at;
-
-		if (forgettable(s, now_ms)) {
-			*at = s->next;
-			ingest->intake_count--;
-			intake_free(s);
-			continue;
-		}
+	forget_some(ingest, now_ms);
+	for (struct intake *s = ingest->intakes; s; s = s->next) {
 		intake_sync_if_due(s);
 		intake_derive_if_due(s);
-		at = &s->next;
 	}
 }
 

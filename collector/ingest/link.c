@@ -240,9 +240,8 @@ static int take_frame(struct link *link, const uint8_t *frame, size_t length, st
 		take_hello(link, batch->link->hello, brings_any(link, batch->link));
 	if (link->state == LINK_HELLO)
 		return err_set(err, -EPROTO, "it did not greet");
-	for (size_t i = 0; batch->link && link->state == LINK_OPEN && i < batch->link->n_stream;
-	     i++)
-		intake_state(link, batch->link->stream[i]);
+	if (batch->link && link->state == LINK_OPEN)
+		intake_states(link, batch->link);
 	for (size_t i = 0; batch->link && link->state == LINK_OPEN && i < batch->link->n_reply; i++)
 		replies_take(link, batch->link->reply[i]);
 	if (link->state == LINK_OPEN && batch->link && batch->link->file) {

@@ -130,8 +130,9 @@ struct link {
 	uint64_t heard_ms;
 	uint64_t turn; /* the turn in which it was last read */
 	unsigned streams;
-	bool busy; /* room.c */
-	bool held; /* the disk refused the frame at the front of `in`; reading waits for it */
+	unsigned lists; /* of streams, that it has sent */
+	bool busy;	/* room.c */
+	bool held;	/* the disk refused the frame at the front of `in`; reading waits for it */
 	uint64_t retry_ms;
 };
 
@@ -143,6 +144,7 @@ struct intake {
 	struct stream_writer *writer;
 	char *executable;
 	uint32_t pid, incarnation; /* as its link's agent says */
+	unsigned listed;	   /* the last list of its link that named it */
 	bool keyed;		   /* it has come over a link with a key (claims.c) */
 	uint64_t unsynced_bytes, dirty_since_ms, left_ms;
 	struct stream_position durable; /* all before it is safe */
@@ -487,8 +489,11 @@ bool claim_has_other_key(const struct intake *intake, const struct link *link);
 bool claim_is_void(const struct intake *intake, const struct link *link, uint32_t incarnation);
 
 /* Defined in intake.c. */
-/* Takes an agent's report of a stream: opens the stream and subscribes. */
-void intake_state(struct link *link, const Heapcast__StreamState *state);
+/*
+ * Takes an agent's list of its streams, if there is one: opens them and subscribes. Streams that
+ * have ended and are not in the list are forgotten.
+ */
+void intake_states(struct link *link, const Heapcast__Link *list);
 /* Tells whether the stream has ended and is stored completely, according to the catalogue. */
 bool intake_is_here(const struct ingest *ingest, const Heapcast__StreamState *state);
 /*

@@ -400,6 +400,84 @@ static void one_program_after_another(void **state)
 	still_end();
 }
 
+/* Lists streams with these ids, all of which have ended. */
+static void list_streams(struct agent *guest, const uint8_t *names, size_t count)
+{
+	Heapcast__StreamState states[3], *list[3];
+	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	Heapcast__Link link = HEAPCAST__LINK__INIT;
+	struct builder frame = {.frames = guest->b.frames};
+	uint8_t ids[3][STREAM_ID_SIZE];
+
+	for (size_t i = 0; i < count; i++) {
+		heapcast__stream_state__init(&states[i]);
+		memset(ids[i], names[i], sizeof(ids[i]));
+		states[i].stream = builder_bytes(ids[i], sizeof(ids[i]));
+		states[i].incarnation = 1;
+		states[i].first = 1;
+		states[i].next = 2;
+		states[i].ended = true;
+		list[i] = &states[i];
+	}
+	link.stream = list;
+	link.n_stream = count;
+	batch.link = &link;
+	builder_frame(&frame, &batch);
+	agent_send(guest->fd, frame.file.data, frame.file.length);
+	buf_done(&frame.file);
+}
+
+static bool has_streams(unsigned count, uint8_t last)
+{
+	return ingest->links && ingest->links->streams == count && ingest->intake_count == count &&
+	       ingest->intakes && ingest->intakes->id.bytes[0] == last;
+}
+
+/* As many streams are known, all of the link, the last one of this name. */
+static void expect_streams(unsigned count, uint8_t last)
+{
+	for (unsigned i = 0; i < 3000 && !has_streams(count, last); i++)
+		uv_run(&loop, UV_RUN_ONCE);
+	assert_true(has_streams(count, last));
+}
+
+static void send_all_of(uint8_t name)
+{
+	builder_done(&a.b);
+	builder_init(&a.b, name);
+	builder_end(&a.b, 0);
+	agent_frames(&a, a.fd, 0, a.b.frame_count);
+	while (!ingest->intakes->told_ended || ingest->intakes->working)
+		uv_run(&loop, UV_RUN_ONCE);
+}
+
+/* What the agent has let go of is forgotten once it has ended; what it still lists is not, nor what
+ * has not ended. A list of nothing is none. */
+static void what_is_no_longer_listed(void **state)
+{
+	(void)state;
+	begin();
+	guest_dial(&a, 1);
+	hello_of(&a, 1, STREAM_ID_SIZE);
+	list_streams(&a, (const uint8_t[]){1}, 1);
+	expect_streams(1, 1);
+	send_all_of(1);
+	list_streams(&a, (const uint8_t[]){1, 2}, 2);
+	expect_streams(2, 2);
+	send_all_of(2);
+	list_streams(&a, NULL, 0);
+	list_streams(&a, (const uint8_t[]){2, 1, 3}, 3);
+	expect_streams(3, 3);
+	list_streams(&a, (const uint8_t[]){2}, 1);
+	expect_streams(2, 3);
+	list_streams(&a, (const uint8_t[]){4}, 1);
+	expect_streams(2, 4);
+	assert_int_equal(ingest->intakes->next->id.bytes[0], 3);
+	assert_int_equal(ingest->open_count, 1);
+	guest_done(&a);
+	still_end();
+}
+
 /* The disk takes no more: nothing more is read until it does, and it is tried every second. */
 static void a_full_disk(void **state)
 {
@@ -452,6 +530,7 @@ int main(void)
 		TEST_IN_FOLDER(a_stream_is_left),
 		TEST_IN_FOLDER(no_room_for_streams),
 		TEST_IN_FOLDER(one_program_after_another),
+		TEST_IN_FOLDER(what_is_no_longer_listed),
 		TEST_IN_FOLDER(a_full_disk),
 	};
 
