@@ -474,11 +474,11 @@ static void first_agent(void)
 	put_lives(SECOND);
 	close_batch(&batch);
 
+	put_sampled(2 * SECOND); /* which may close a batch itself */
 	batch = next_batch(3 * SECOND - 1);
 	cull(&batch);
 	miss(&batch);
 	bring(&batch, 0, 12, "first ");
-	put_sampled(2 * SECOND);
 	close_batch(&batch);
 	definitions_again(3 * SECOND, 0, true);
 
