@@ -147,6 +147,7 @@ static void replies_that_do_not_come(void **state)
 	assert_string_equal(last_text, "the connection to its agent broke before it had answered");
 	assert_true(ingest->given_count == 1 && ingest->given->id == 2);
 	ingest->event = still_on_event;
+	give(&other, 4, UINT64_MAX);
 	still_end(); /* frees what waits */
 }
 
