@@ -18,19 +18,17 @@ int err_set(struct err_text *err, int error, const char *format, ...)
 
 int err_prefix(struct err_text *err, int error, const char *format, ...)
 {
-	struct err_text tail;
+	struct err_text prefix, tail;
 	va_list args;
-	int n;
 
 	if (!err)
 		return error;
 	tail = *err;
 	va_start(args, format);
-	n = vsnprintf(err->text, sizeof(err->text), format, args);
+	vsnprintf(prefix.text, sizeof(prefix.text), format, args);
 	va_end(args);
-	if (n > 0 && (size_t)n < sizeof(err->text))
-		snprintf(err->text + n, sizeof(err->text) - (size_t)n, ": %s",
-			 tail.text[0] ? tail.text : strerror(-error));
+	snprintf(err->text, sizeof(err->text), "%s: %s", prefix.text,
+		 tail.text[0] ? tail.text : strerror(-error));
 	return error;
 }
 

@@ -175,7 +175,7 @@ int secret_mac(const struct secret *s, const char *purpose, const void *data, si
 	char label[64];
 	int n = snprintf(label, sizeof(label), "heapcast %s", purpose), r;
 
-	if (n < 0 || n >= (int)sizeof(label))
+	if ((size_t)n >= sizeof(label))
 		return -EINVAL;
 	r = secret_hmac(s->key, s->key_length, label, (size_t)n, derived);
 	if (!r)

@@ -37,6 +37,20 @@ static void without_a_sentence_the_errno_speaks(void **state)
 	assert_string_equal(err_get(&err, -EACCES), "reading f: Permission denied");
 }
 
+/* The shortest sentence and the shortest prefix are there, too. */
+static void short_texts(void **state)
+{
+	struct err_text err = {0};
+
+	(void)state;
+	err_set(&err, -EIO, "x");
+	assert_string_equal(err_get(&err, -EIO), "x");
+	err_prefix(&err, -EIO, "y");
+	assert_string_equal(err.text, "y: x");
+	err_prefix(&err, -EIO, "%s", "");
+	assert_string_equal(err.text, ": y: x");
+}
+
 static void prefixes_stack_up(void **state)
 {
 	struct err_text err = {0};
@@ -71,6 +85,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sentence_is_kept),
 		cmocka_unit_test(nobody_listening_is_fine),
+		cmocka_unit_test(short_texts),
 		cmocka_unit_test(prefixes_stack_up),
 		cmocka_unit_test(without_a_sentence_the_errno_speaks),
 		cmocka_unit_test(long_texts_are_cut),

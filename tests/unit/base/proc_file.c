@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +82,44 @@ static void what_is_read(void **state)
 	assert_int_equal(descriptors_open(), before);
 }
 
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+/* Signals that arrive while it is read are no errors. */
+static void signals_do_no_harm(void **state)
+{
+	struct sigaction action = {.sa_handler = nothing}, before;
+	char path[128], text[16];
+	pid_t reader = getpid(), child;
+	int folder, fifo;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/fifo", temporary_folder);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fifo = open(path, O_RDWR | O_CLOEXEC);
+	folder = open(temporary_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+	child = fork();
+	if (!child) {
+		for (int i = 0; i < 50; i++) {
+			usleep(1000);
+			kill(reader, SIGUSR1);
+			if (i == 25)
+				(void)!write(fifo, "0123", 4);
+		}
+		(void)!write(fifo, "4", 1);
+		_exit(0);
+	}
+	assert_int_equal(proc_read(folder, "fifo", text, 6), 5);
+	assert_string_equal(text, "01234");
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	sigaction(SIGUSR1, &before, NULL);
+	close(fifo);
+	close(folder);
+}
+
 /* Descriptor 0 is as good as any other. */
 static void first_descriptor(void **state)
 {
@@ -134,7 +174,7 @@ static void mapped(void **state)
 static void processes(void **state)
 {
 	DIR *proc = opendir("/proc");
-	unsigned own = 0;
+	unsigned own = 0, first = 0;
 	pid_t pid;
 
 	(void)state;
@@ -142,7 +182,9 @@ static void processes(void **state)
 	while ((pid = proc_next(proc))) {
 		assert_true(pid > 0);
 		own += pid == getpid();
+		first += pid == 1;
 	}
+	assert_int_equal(first, access("/proc/1", F_OK) == 0);
 	assert_int_equal(own, 1);
 	assert_int_equal(proc_next(proc), 0);
 	closedir(proc);
@@ -151,9 +193,9 @@ static void processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(folders),	  TEST_IN_FOLDER(what_is_read),
-		TEST_IN_FOLDER(first_descriptor), TEST_IN_FOLDER(mapped),
-		cmocka_unit_test(processes),
+		cmocka_unit_test(folders),	    TEST_IN_FOLDER(what_is_read),
+		TEST_IN_FOLDER(first_descriptor),   TEST_IN_FOLDER(mapped),
+		TEST_IN_FOLDER(signals_do_no_harm), cmocka_unit_test(processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

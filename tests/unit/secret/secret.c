@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "tests/unit/left_behind.h"
 #include "tests/unit/temporary.h"
 
 #define HEX32 "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -279,20 +280,40 @@ static void bounds_are_exact(void **state)
 				 bit < 6 ? -EPERM : 0);
 }
 
-/* Built without OpenSSL: a good key is refused with a reason. */
-static int without(void)
-{
-	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(texts_are_refused)};
-	struct err_text err = {0};
-	struct secret s;
+struct reading {
+	struct secret secret;
+	int fd, result; /* fd: 0 to read by the path */
+};
 
-	if (secret_mac(&(struct secret){0}, "beacon", "", 0, s.key) != -ENOTSUP ||
-	    temporary_setup(NULL))
-		return -1;
-	if (secret_read(file(HEX32, 0600), &s, &err) != -ENOTSUP || !strstr(err.text, "no OpenSSL"))
-		return 1;
-	temporary_teardown(NULL);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+static void read_key(void *context)
+{
+	struct reading *r = context;
+
+	r->result = r->fd ? secret_read_fd(r->fd, path, &r->secret, NULL)
+			  : secret_read(path, &r->secret, NULL);
+}
+
+/* Neither as text nor as bytes, and not if it is refused. */
+static void nothing_is_left_behind(void **state)
+{
+	static const char *const texts[] = {HEX32, HEX32 "xx", HEX32 "\n" HEX32};
+	static uint8_t key[16];
+	static struct reading r;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(key); i++)
+		key[i] = (uint8_t)i;
+	for (unsigned i = 0; i < 12; i++) {
+		const char *text = texts[i / 4];
+
+		file(text, 0600);
+		r.fd = i & 1 ? open(path, O_RDONLY | O_CLOEXEC) : 0;
+		assert_false(i & 2 ? left_behind(read_key, &r, text, 32)
+				   : left_behind(read_key, &r, key, sizeof(key)));
+		assert_int_equal(r.result, i < 4 ? 0 : -EINVAL);
+		if (r.fd)
+			close(r.fd);
+	}
 }
 
 int main(void)
@@ -308,8 +329,13 @@ int main(void)
 		TEST_IN_FOLDER(proofs_are_compared),
 		TEST_IN_FOLDER(characters_are_judged),
 		TEST_IN_FOLDER(bounds_are_exact),
+		TEST_IN_FOLDER(nothing_is_left_behind),
 	};
-	int r = without();
+	struct secret s;
 
-	return r >= 0 ? r : cmocka_run_group_tests(tests, NULL, NULL);
+	if (secret_make("0123456789abcdef", 16, "x", &s) == -ENOTSUP) {
+		puts("SKIPPED: this build has no OpenSSL");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,31 @@ static void test_sleep(void **state)
 	assert_in_range(clock_slept_ns(), HOUR - 1000, HOUR + 1000);
 }
 
+/* A sleep of more than half of the time breaks the line in its middle; one of less bends it. */
+static void test_share_of_sleep(void **state)
+{
+	(void)state;
+	for (unsigned tenths = 11; tenths >= 9; tenths -= 2) {
+		struct clock c = begin();
+		uint64_t before, before_ns, last;
+
+		pass((18 - tenths) * SECOND / 10);
+		before = counter;
+		before_ns = monotonic;
+		counter += 2 * tenths * SECOND / 10;
+		boottime += tenths * SECOND / 10;
+		pass(SECOND / 5);
+		last = clock_ns(&c, counter);
+		clock_update(&c);
+		if (tenths > 10) {
+			assert_maps(&c, before, before_ns);
+			assert_maps(&c, counter, monotonic);
+		} else {
+			assert_true(clock_ns(&c, counter) >= last);
+		}
+	}
+}
+
 /* The counter begins anew, at little. */
 static void test_reset(void **state)
 {
@@ -170,7 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_on), cmocka_unit_test(test_sleep),
 		cmocka_unit_test(test_reset),	cmocka_unit_test(test_small_error),
-		cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_behind),	cmocka_unit_test(test_share_of_sleep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
