@@ -35,8 +35,6 @@ static const char *copy(struct intern *intern, const void *data, size_t length)
 		memcpy(to, data, length);
 	to[length] = 0;
 	chunk->used += (length + 8) & ~(size_t)7;
-	if (chunk->used > chunk->size)
-		chunk->used = chunk->size;
 	return to;
 }
 

@@ -30,6 +30,22 @@ static void test_grows(void **state)
 	free(row);
 }
 
+/* No more than twice what is wanted, and not more than it where it is a power of two. */
+static void test_capacities(void **state)
+{
+	uint32_t capacity = 0;
+	char *row = NULL;
+
+	(void)state;
+	for (uint32_t wanted = 16; wanted <= 1024; wanted *= 2) {
+		assert_int_equal(array_reserve(&row, &capacity, wanted, 1), 0);
+		assert_int_equal(capacity, wanted);
+		assert_int_equal(array_reserve(&row, &capacity, wanted - 1, 1), 0);
+		assert_int_equal(capacity, wanted);
+	}
+	free(row);
+}
+
 static void test_refuses(void **state)
 {
 	uint32_t capacity = 0;
@@ -43,6 +59,7 @@ static void test_refuses(void **state)
 	assert_int_equal(array_reserve(&row, &capacity, UINT32_MAX / 2, SIZE_MAX / 4), -ENOMEM);
 	assert_int_equal(row[0], 'x');
 	assert_int_equal(capacity, 16);
+	assert_int_equal(array_reserve(&row, &capacity, 17, SIZE_MAX / 32 + 2), -ENOMEM);
 	free(row);
 }
 
@@ -50,6 +67,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_grows),
+		cmocka_unit_test(test_capacities),
 		cmocka_unit_test(test_refuses),
 	};
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include <cmocka.h>
 
@@ -56,6 +57,54 @@ static void printf_across_a_reallocation(void **state)
 		snprintf(expected, sizeof(expected), "%05d,", i);
 		assert_memory_equal(b.data + i * 6, expected, 6);
 	}
+	buf_done(&b);
+}
+
+static void numbers_are_appended(void **state)
+{
+	static const uint8_t expected[] = {0,	 0x7f, 0x80, 1,	   0xff, 0xff, 0xff, 0xff, 0xff,
+					   0xff, 0xff, 0xff, 0xff, 1,	 4,    3,    2,	   1,
+					   8,	 7,    6,    5,	   4,	 3,    2,    1};
+	struct buf b = {0}, full = {.limit = 5};
+
+	(void)state;
+	buf_varint(&b, 0);
+	buf_varint(&b, 127);
+	buf_varint(&b, 128);
+	buf_varint(&b, UINT64_MAX);
+	buf_u32le(&b, 0x01020304);
+	buf_u64le(&b, 0x0102030405060708);
+	assert_int_equal(buf_error(&b), 0);
+	assert_int_equal(b.length, sizeof(expected));
+	assert_memory_equal(b.data, expected, sizeof(expected));
+	buf_done(&b);
+	buf_byte(&full, 'x');
+	buf_varint(&full, 1);
+	assert_int_equal(buf_error(&full), -EMSGSIZE);
+	assert_int_equal(full.length, 1);
+	buf_varint(&full, 1);
+	assert_int_equal(full.length, 1);
+	buf_done(&full);
+}
+
+/* What printf can't write is an error, and the first error stays. */
+static void what_printf_refuses(void **state)
+{
+	static const wchar_t none[] = {0xd800, 0}; /* no character in any locale */
+	struct buf b = {.limit = 4};
+
+	(void)state;
+	buf_printf(&b, "%s", "");
+	assert_int_equal(buf_error(&b), 0);
+	assert_string_equal(buf_text(&b), "");
+	buf_printf(&b, "%ls", none);
+	assert_int_equal(buf_error(&b), -EINVAL);
+	assert_int_equal(b.length, 0);
+	buf_clear(&b);
+	buf_printf(&b, "%s", "abcd"); /* its NUL has no room */
+	assert_int_equal(buf_error(&b), -EMSGSIZE);
+	buf_printf(&b, "%ls", none);
+	assert_int_equal(buf_error(&b), -EMSGSIZE);
 	buf_done(&b);
 }
 
@@ -132,6 +181,8 @@ int main(void)
 		cmocka_unit_test(appends_keep_order),
 		cmocka_unit_test(grows_past_any_capacity),
 		cmocka_unit_test(printf_across_a_reallocation),
+		cmocka_unit_test(numbers_are_appended),
+		cmocka_unit_test(what_printf_refuses),
 		cmocka_unit_test(limit_stops_and_stays),
 		cmocka_unit_test(reserve_that_overflows_fails),
 		cmocka_unit_test(consume_drops_the_front),

@@ -97,6 +97,19 @@ static void test_lines(void **state)
 		BIAS);
 }
 
+/* If nothing tells two apart, the first counts. */
+static void test_the_first(void **state)
+{
+	static const struct elf_load same[] = {{0x10000, 0, 0x1000}, {0x23000, 0x1000, 0x1000}};
+	uint64_t bias = 1;
+
+	(void)state;
+	assert_true(elf_load_bias(same, 2, BIAS, BIAS + 0x2000, 0, &bias));
+	assert_int_equal(bias, BIAS - 0x10000);
+	assert_true(elf_load_bias(same + 1, 1, BIAS, BIAS + 0x2000, 0, &bias));
+	assert_int_equal(bias, BIAS - 0x22000);
+}
+
 static void test_nothing(void **state)
 {
 	static const struct elf_load large = {0, UINT64_MAX - 1, UINT64_MAX};
@@ -120,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_the_first),
 		cmocka_unit_test(test_nothing),
 	};
 

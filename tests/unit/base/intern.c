@@ -115,12 +115,48 @@ static void test_dense(void **state)
 	intern_done(&intern);
 }
 
+/* Each is followed by a NUL, whatever comes next; and by no more bytes than needed. */
+static void test_neighbours(void **state)
+{
+	const char *kept[40];
+	struct intern intern = {0};
+	char text[] = "0123456789012345678901234567890123456789";
+
+	(void)state;
+	for (size_t length = 0; length < 40; length++) {
+		uint32_t n = intern_bytes(&intern, text, length);
+
+		kept[length] = intern_get(&intern, n);
+		if (length)
+			assert_ptr_equal(kept[length], kept[length - 1] + (length + 7) / 8 * 8);
+	}
+	for (size_t length = 0; length < 40; length++)
+		assert_int_equal(strlen(kept[length]), length);
+	intern_done(&intern);
+}
+
+/* What one table's sender may know of its key says nothing of another's. */
+static void test_keys(void **state)
+{
+	struct intern one = {0}, other = {0};
+
+	(void)state;
+	intern_text(&one, "x");
+	intern_text(&other, "x");
+	assert_true(one.key.word[0] != other.key.word[0]);
+	assert_true(one.items[1].hash != other.items[1].hash ||
+		    one.key.word[1] != other.key.word[1]);
+	intern_done(&one);
+	intern_done(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers), cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_chunks),	cmocka_unit_test(test_no_number),
-		cmocka_unit_test(test_dense),
+		cmocka_unit_test(test_dense),	cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

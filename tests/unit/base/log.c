@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/descriptors.h"
+#include "tests/unit/first_descriptor.h"
 #include "tests/unit/temporary.h"
 
 #define HEAD 31 /* "2026-11-28T18:00:00.123Z error " */
@@ -117,6 +118,36 @@ static void write_line(char c)
 	log_write(LOG_ERROR, "%c2345678", c);
 }
 
+static unsigned mode_of(const char *ending)
+{
+	struct stat st;
+
+	snprintf(other, sizeof(other), "%s%s", path, ending);
+	assert_int_equal(stat(other, &st), 0);
+	return st.st_mode & 07777;
+}
+
+/* Nobody else reads them, whatever the mask; and the one behind a turn may have descriptor 0. */
+static void files_are_the_users_own(void **state)
+{
+	mode_t mask = umask(0);
+
+	(void)state;
+	begin("error");
+	log_limit(40);
+	assert_int_equal(mode_of(""), 0600);
+	write_line('a');
+	first_descriptor_free();
+	write_line('b');
+	first_descriptor_take();
+	write_line('c');
+	expect_lines(".initial", " error a2345678| error b2345678|");
+	expect_lines("", " error c2345678|");
+	assert_int_equal(mode_of(""), 0600);
+	assert_int_equal(mode_of(".initial"), 0600);
+	umask(mask);
+}
+
 static void files_turn_at_their_limit(void **state)
 {
 	unsigned descriptors;
@@ -186,9 +217,8 @@ static void files_are_opened_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(levels_are_kept),
-		TEST_IN_FOLDER(lines_are_clean_and_short),
-		TEST_IN_FOLDER(files_turn_at_their_limit),
+		TEST_IN_FOLDER(levels_are_kept),	 TEST_IN_FOLDER(lines_are_clean_and_short),
+		TEST_IN_FOLDER(files_are_the_users_own), TEST_IN_FOLDER(files_turn_at_their_limit),
 		TEST_IN_FOLDER(files_are_opened_again),
 	};
 

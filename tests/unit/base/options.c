@@ -139,6 +139,8 @@ static void test_kinds(void **state)
 	assert_int_equal(values.even, 2);
 	assert_int_equal(values.limit, 1 << 20);
 	assert_string_equal(values.output, "y");
+	assert_int_equal(parse("--policy thin --policy block", &err), 4);
+	assert_int_equal(values.policy, 0);
 	assert_int_equal(parse("--stacks on --no-stacks --quiet=off", &err), 4);
 	assert_false(values.stacks);
 	assert_false(values.quiet);

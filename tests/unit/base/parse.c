@@ -97,6 +97,7 @@ static void durations(void **state)
 		{"s", -EINVAL, 0},
 		{"5 s", -EINVAL, 0},
 		{"5parsecs", -EINVAL, 0},
+		{"5.5.5", -EINVAL, 0},
 		{"-5s", -EINVAL, 0},
 	};
 

@@ -53,6 +53,13 @@ static void test_mounts(void **state)
 	assert_false(proc_mount_parse(copy(line, "1 2 3 - cgroup none rw"), &m));
 	assert_false(proc_mount_parse(copy(line, "1 2 0:3 / /mnt rw - cgroup none"), &m));
 	assert_false(proc_mount_parse(copy(line, " - "), &m));
+	/* Too few fields before the mark: those behind it don't count. */
+	assert_false(proc_mount_parse(copy(line, "1 2 0:3 /a - cgroup none rw"), &m));
+	/* Three digits behind a backslash, not four and not without one. */
+	assert_true(proc_mount_parse(
+		copy(line, "1 2 0:3 /a101b\\0404 /\\0407\\047\\048 rw - cgroup none rw"), &m));
+	assert_string_equal(m.root, "/a101b 4");
+	assert_string_equal(m.point, "/ 7'\\048");
 }
 
 static void test_lists(void **state)

@@ -152,6 +152,10 @@ static void test_damaged(void **state)
 		"1000-2000 r--p 00000000 fe:01\n",
 		"1000-2000 r--p\n",
 		"1000-2000 r- 0 0:0 0 \n",
+		"1000-2000 r--p_0 0:0 0 \n",
+		"1000-2000 r--p 0 g:0 0 \n",
+		"1000-2000 r--p 0 0:g 0 \n",
+		"1000-2000 r--p 0 0:0 a \n",
 		"-2000 r--p 0 0:0 0 \n",
 		"\n",
 		"zzz\n",
@@ -314,6 +318,31 @@ static void test_self(void **state)
 	close(proc);
 }
 
+static void test_find(void **state)
+{
+	uint64_t own = (uintptr_t)&reader, next;
+	int proc = proc_open(getpid());
+	struct proc_mapping r = {0};
+
+	(void)state;
+	assert_true(proc_maps_find(proc, own, &r));
+	assert_true(r.start <= own && own < r.end);
+	assert_int_equal(r.permissions & ~PROC_EXECUTABLE, PROC_READABLE | PROC_WRITABLE);
+	assert_string_equal(r.path, "");
+	assert_int_equal(r.path_length, 0);
+	own = r.start;
+	next = r.end;
+	assert_true(proc_maps_find(proc, own, &r)); /* its first byte, and its last */
+	assert_int_equal(r.start, own);
+	assert_true(proc_maps_find(proc, next - 1, &r));
+	assert_int_equal(r.start, own);
+	if (proc_maps_find(proc, next, &r))
+		assert_int_equal(r.start, next);
+	assert_false(proc_maps_find(proc, 1, &r));
+	close(proc);
+	assert_false(proc_maps_find(-1, own, &r));
+}
+
 static pid_t start_child(unsigned mappings)
 {
 	int pipes[2];
@@ -376,11 +405,11 @@ static void test_ends_meanwhile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample),	       cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_damaged),	       cmocka_unit_test(test_long_names),
-		cmocka_unit_test(test_paths),	       cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_error),	       cmocka_unit_test(test_self),
-		cmocka_unit_test(test_ends_meanwhile),
+		cmocka_unit_test(test_sample),	cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_damaged), cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_paths),	cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_error),	cmocka_unit_test(test_self),
+		cmocka_unit_test(test_find),	cmocka_unit_test(test_ends_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "base/proc/stat.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/proc/file.h"
+#include "tests/unit/temporary.h"
 
 /* Fields 4 to 52, each of them ten times its number. */
 #define NUMBERS                                                                                    \
@@ -66,6 +68,11 @@ static void test_short(void **state)
 	}
 	assert_int_equal(proc_stat_parse("1 (x)  4 5", &(struct proc_stat){0}), -EBADMSG);
 	assert_int_equal(proc_stat_parse("1 (x)", &(struct proc_stat){0}), -EBADMSG);
+	assert_int_equal(proc_stat_parse("1 (x)_S" NUMBERS, &(struct proc_stat){0}), -EBADMSG);
+	assert_int_equal(proc_stat_parse("1 (x) S_ " NUMBERS, &(struct proc_stat){0}), -EBADMSG);
+	/* Fields that later kernels may append. */
+	assert_int_equal(proc_stat_parse("1 (x) S" NUMBERS " 530 540 550", &(struct proc_stat){0}),
+			 0);
 }
 
 static void test_self(void **state)
@@ -84,12 +91,48 @@ static void test_self(void **state)
 	assert_true(proc_stat_read(-1, &s) < 0);
 }
 
+static int read_as(const char *text)
+{
+	int folder = open(temporary_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	    fd = openat(folder, "stat", O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600), r;
+	struct proc_stat s = {.parent = -1};
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	r = proc_stat_read(folder, &s);
+	assert_int_equal(s.parent, r ? -1 : 40);
+	close(folder);
+	return r;
+}
+
+/* A process that is gone has no file, or an empty one. */
+static void test_files(void **state)
+{
+	struct proc_stat s;
+	char path[128];
+	int folder;
+
+	(void)state;
+	folder = open(temporary_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(proc_stat_read(folder, &s), -ESRCH);
+	assert_int_equal(read_as(""), -ESRCH);
+	assert_int_equal(read_as("1"), -EBADMSG);
+	assert_int_equal(read_as("1 (x) S" NUMBERS), 0);
+	snprintf(path, sizeof(path), "%s/stat", temporary_folder);
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(proc_stat_read(folder, &s), -EISDIR);
+	close(folder);
+	assert_int_equal(proc_stat_read(-1, &s), -EBADF);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_self),
+		TEST_IN_FOLDER(test_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

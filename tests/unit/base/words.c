@@ -75,6 +75,7 @@ static void test_clean(void **state)
 	/* A character that is cut off: each byte of it is invalid. */
 	assert_clean("\xe2\x82", 2, UTF8_REPLACEMENT UTF8_REPLACEMENT);
 	assert_clean("\xe2\x82\xacx", 4, "\xe2\x82\xacx");
+	assert_clean("a\xc2\x85z", 4, "a?z"); /* a control character of two bytes */
 }
 
 static void test_fits(void **state)

@@ -113,28 +113,41 @@ static void test_sleep(void **state)
 	assert_in_range(clock_slept_ns(), HOUR - 1000, HOUR + 1000);
 }
 
-/* A sleep of more than half of the time breaks the line in its middle; one of less bends it. */
-static void test_share_of_sleep(void **state)
+/* A sleep of more than half of the time between two looks breaks the line in the sleep. */
+static void test_break(void **state)
 {
-	(void)state;
-	for (unsigned tenths = 11; tenths >= 9; tenths -= 2) {
-		struct clock c = begin();
-		uint64_t before, before_ns, last;
+	struct clock c = begin();
+	uint64_t before, before_ns;
 
-		pass((18 - tenths) * SECOND / 10);
-		before = counter;
-		before_ns = monotonic;
-		counter += 2 * tenths * SECOND / 10;
-		boottime += tenths * SECOND / 10;
-		pass(SECOND / 5);
+	(void)state;
+	pass(7 * SECOND / 10);
+	before = counter;
+	before_ns = monotonic;
+	counter += 2 * 11 * SECOND / 10;
+	pass(SECOND / 5);
+	clock_update(&c);
+	assert_maps(&c, before, before_ns);
+	assert_maps(&c, counter, monotonic);
+}
+
+/* One of less bends it: it never steps back, goes on slowly, and a second later it is right if the
+ * sleep was that short. */
+static void test_bend(void **state)
+{
+	static const uint64_t tenths[] = {5, 8, 15};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t ahead = tenths[i] * SECOND / 10, last;
+		struct clock c = begin();
+
+		pass(2 * SECOND);
+		counter += 2 * ahead;
 		last = clock_ns(&c, counter);
 		clock_update(&c);
-		if (tenths > 10) {
-			assert_maps(&c, before, before_ns);
-			assert_maps(&c, counter, monotonic);
-		} else {
-			assert_true(clock_ns(&c, counter) >= last);
-		}
+		assert_maps(&c, counter, last);
+		pass(SECOND);
+		assert_maps(&c, counter, i < 2 ? monotonic : last + SECOND / 10);
 	}
 }
 
@@ -195,7 +208,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_on), cmocka_unit_test(test_sleep),
 		cmocka_unit_test(test_reset),	cmocka_unit_test(test_small_error),
-		cmocka_unit_test(test_behind),	cmocka_unit_test(test_share_of_sleep),
+		cmocka_unit_test(test_behind),	cmocka_unit_test(test_break),
+		cmocka_unit_test(test_bend),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
