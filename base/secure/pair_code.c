@@ -86,8 +86,10 @@ int pair_code_secret(const char *text, size_t length, struct secret *ret, struct
 	uint8_t bytes[CODE_BYTES + 1] = {0}, key[SECRET_MAC_SIZE];
 	int count = pair_code_decode(text, length, bytes), r;
 
-	if (count != PAIR_CODE_LETTERS || bytes[CODE_BYTES])
+	if (count != PAIR_CODE_LETTERS || bytes[CODE_BYTES]) {
+		explicit_bzero(bytes, sizeof(bytes)); /* nearly a code, perhaps */
 		return complain(count, err);
+	}
 	r = secret_hmac(bytes, CODE_BYTES, purpose, strlen(purpose), key);
 	if (!r)
 		r = secret_make(key, sizeof(key), "pairing", ret);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/secure/pair_code.h"
+#include "tests/unit/left_behind.h"
 #include "tests/unit/temporary.h"
 
 static char folder[128];
@@ -101,6 +102,29 @@ static void nonsense_is_refused(void **state)
 			assert_null(strstr(err.text, texts[i].text));
 	}
 	assert_int_equal(pair_code_secret("ABCDEFGHIJKLMNOPQRSTUVWXY\0", 26, &s, NULL), -EINVAL);
+}
+
+static void make_secret_of(void *context)
+{
+	static struct secret s;
+
+	pair_code_secret(context, PAIR_CODE_LETTERS, &s, NULL);
+}
+
+/* Of a code neither its bits nor the key made of it, also if it is wrong by one letter. */
+static void codes_leave_nothing_behind(void **state)
+{
+	static char code[] = "ABCDEFGHIJKLMNOPQRSTUVWXYA", wrong[] = "ABCDEFGHIJKLMNOPQRSTUVWXYB";
+	/* From Python: base64.b32decode("ABCDEFGHIJKLMNOPQRSTUVWXYA======"). */
+	static const uint8_t bits[] = {0x00, 0x44, 0x32, 0x14, 0xc7, 0x42, 0x54, 0xb6,
+				       0x35, 0xcf, 0x84, 0x65, 0x3a, 0x56, 0xd7, 0xc6};
+	struct secret s;
+
+	(void)state;
+	assert_int_equal(secret_of(code, &s, NULL), 0);
+	assert_false(left_behind(make_secret_of, code, bits, sizeof(bits) - 1));
+	assert_false(left_behind(make_secret_of, code, s.key, 16));
+	assert_false(left_behind(make_secret_of, wrong, bits, sizeof(bits) - 1));
 }
 
 /* ---- the folder ---- */
@@ -321,6 +345,7 @@ int main(void)
 		cmocka_unit_test(codes_are_read_back),
 		cmocka_unit_test(each_letter_counts),
 		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(codes_leave_nothing_behind),
 		TEST_IN_FOLDER(no_folder_is_no_key),
 		TEST_IN_FOLDER(keys_are_kept),
 		TEST_IN_FOLDER(names_are_cleaned),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "tests/unit/first_descriptor.h"
 #include "tests/unit/left_behind.h"
 #include "tests/unit/temporary.h"
 
@@ -72,6 +73,7 @@ static void texts_are_refused(void **state)
 	(void)state;
 	refused(file("", 0600), -EINVAL, "holds no key");
 	refused(file("# nothing\n\n", 0600), -EINVAL, "holds no key");
+	refused(file("x", 0600), -EINVAL, "line 1");
 	refused(file("000102030405060708090a0b0c0d0e", 0600), -EINVAL, "line 1");
 	refused(file("000102030405060708090a0b0c0d0e0f1", 0600), -EINVAL, "an even number");
 	refused(file(HEX32 HEX32 "00", 0600), -EINVAL, "130 characters");
@@ -127,6 +129,8 @@ static void files_of_others_are_refused(void **state)
 
 static void what_is_no_file_is_refused(void **state)
 {
+	struct err_text err = {0};
+	struct secret s;
 	char other[128];
 
 	(void)state;
@@ -136,6 +140,11 @@ static void what_is_no_file_is_refused(void **state)
 	refused(other, -EINVAL, "no regular file"); /* at once */
 	snprintf(other, sizeof(other), "%s/none", temporary_folder);
 	refused(other, -ENOENT, "cannot open");
+	assert_int_equal(secret_read_fd(-1, "it", &s, &err), -EBADF);
+	assert_string_equal(err.text, "cannot look at the key file it: Bad file descriptor");
+	first_descriptor_free();
+	assert_int_equal(secret_read(file(HEX32, 0600), &s, &err), 0);
+	first_descriptor_take();
 }
 
 static void expect_mac(const struct secret *s, const char *purpose, const char *data,
@@ -180,6 +189,8 @@ static void proofs_are_compared(void **state)
 	struct secret s;
 
 	(void)state;
+	for (unsigned i = 0; i < SECRET_MAC_SIZE; i++)
+		a[i] = b[i] = (uint8_t)(37 * i);
 	assert_true(secret_mac_equal(a, b));
 	for (unsigned bit = 0; bit < 8 * SECRET_MAC_SIZE; bit++) {
 		b[bit / 8] ^= (uint8_t)(1 << bit % 8);

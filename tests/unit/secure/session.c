@@ -1,5 +1,6 @@
 /* Two ends of a TLS session in one program, by keys: who has the key, who has not, and what
  * strangers get. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/secure/secure.h"
+#include "base/secure/secure_state.h"
 
 struct end {
 	struct secure *secure;
@@ -89,6 +91,7 @@ static void test_bytes(void **state)
 	struct end client, server;
 	uint8_t sent[SECURE_RECORD * 3], came[sizeof(sent)];
 	size_t total = 0, at = 0, n;
+	const uint8_t *data;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sent); i++)
@@ -98,7 +101,6 @@ static void test_bytes(void **state)
 	shake(&client, &server, 4096);
 	while (at < sizeof(sent)) {
 		ssize_t taken = secure_write(client.session, sent + at, sizeof(sent) - at);
-		const uint8_t *data;
 
 		assert_int_equal(taken, SECURE_RECORD);
 		at += (size_t)taken;
@@ -117,10 +119,79 @@ static void test_bytes(void **state)
 	assert_int_equal(total, sizeof(sent));
 	assert_memory_equal(sent, came, sizeof(sent));
 	secure_bye(client.session);
-	secure_feed(server.session, secure_output(client.session, &n), n);
+	data = secure_output(client.session, &n);
+	secure_feed(server.session, data, n);
 	assert_int_equal(secure_read(server.session, came, 1, &server.err), -ENODATA);
 	close_end(&client);
 	close_end(&server);
+}
+
+/* One byte is as good as many; and a farewell waits for what is to be sent, and for a handshake. */
+static void test_little(void **state)
+{
+	struct secret key = make_secret(7);
+	struct end client, server;
+	const uint8_t *data;
+	char came[2] = "";
+	size_t n, m;
+
+	(void)state;
+	open_end(&client, &key, 1, false, 0);
+	open_end(&server, &key, 1, true, 0);
+	secure_bye(server.session);
+	secure_output(server.session, &n);
+	assert_int_equal(n, 0);
+	shake(&client, &server, 4096);
+	assert_int_equal(secure_write(client.session, "x", 0), 0);
+	secure_output(client.session, &n);
+	assert_int_equal(n, 0);
+	assert_int_equal(secure_write(client.session, "x", 1), 1);
+	secure_output(client.session, &n);
+	secure_bye(client.session);
+	data = secure_output(client.session, &m);
+	assert_int_equal(n, m);
+	secure_feed(server.session, data, m);
+	assert_int_equal(secure_read(server.session, came, 2, &server.err), 1);
+	assert_string_equal(came, "x");
+	assert_int_equal(secure_read(server.session, came, 2, &server.err), 0);
+	close_end(&client);
+	close_end(&server);
+}
+
+/* A peer that wants to be answered again and again, and takes no answer, is left. */
+static void test_no_reader(void **state)
+{
+	void *library = dlopen("libssl.so.3", RTLD_NOW | RTLD_NOLOAD);
+	int (*key_update)(SSL *, int) = NULL;
+	struct secret key = make_secret(7);
+	struct end client, server;
+	const uint8_t *data;
+	ssize_t got = 0;
+	char came[2];
+	size_t n;
+
+	(void)state;
+	if (library)
+		*(void **)&key_update = dlsym(library, "SSL_key_update");
+	assert_non_null(key_update);
+	open_end(&client, &key, 1, false, 0);
+	open_end(&server, &key, 1, true, 0);
+	shake(&client, &server, 4096);
+	assert_int_equal(server.result, 0);
+	for (unsigned i = 0; i < 100000 && !got; i++) {
+		assert_int_equal(key_update(client.session->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+		assert_int_equal(secure_write(client.session, "x", 1), 1);
+		data = secure_output(client.session, &n);
+		secure_feed(server.session, data, n);
+		while ((got = secure_read(server.session, came, 2, &server.err)) > 0)
+			;
+		secure_sent(client.session, n);
+	}
+	assert_int_equal(got, -EPROTO);
+	assert_string_equal(server.err.text, "it asks for answers and does not read them");
+	close_end(&client);
+	close_end(&server);
+	dlclose(library);
 }
 
 static void test_wrong_key(void **state)
@@ -268,6 +339,11 @@ static void test_options(void **state)
 	(void)state;
 	assert_false(secure_wanted(&none));
 	assert_true(secure_wanted(&half));
+	assert_true(secure_wanted(&(struct secure_options){.secret_count = 1}));
+	assert_true(secure_wanted(&(struct secure_options){.paired = true}));
+	assert_true(secure_wanted(&(struct secure_options){.cert = "cert"}));
+	assert_true(secure_wanted(&(struct secure_options){.cert_key = "key"}));
+	assert_true(secure_wanted(&(struct secure_options){.ca = "ca"}));
 	assert_int_equal(secure_open(&both, &secure, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "not both"));
 	assert_int_equal(secure_open(&half, &secure, &err), -EINVAL);
@@ -281,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_same_key),  cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_wrong_key), cmocka_unit_test(test_no_tls),
 		cmocka_unit_test(test_export),	  cmocka_unit_test(test_rekey),
+		cmocka_unit_test(test_little),	  cmocka_unit_test(test_no_reader),
 	};
 	struct secret key = make_secret(1);
 	struct secure_options options = {.secrets = &key, .secret_count = 1};
