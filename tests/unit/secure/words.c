@@ -178,6 +178,19 @@ static void certificates(void **state)
 
 /* ---- dates ---- */
 
+static time_t clock_says; /* 0: the truth */
+
+time_t time(time_t *ret)
+{
+	struct timespec now = {.tv_sec = clock_says};
+
+	if (!clock_says)
+		clock_gettime(CLOCK_REALTIME, &now);
+	if (ret)
+		*ret = now.tv_sec;
+	return now.tv_sec;
+}
+
 static const ASN1_TIME *const begin = (const void *)"begin", *const end = (const void *)"end";
 static struct tm begin_date, end_date;
 static bool begin_readable, end_readable;
@@ -194,10 +207,10 @@ static const ASN1_TIME *fake_end(const X509 *certificate)
 	return end;
 }
 
-static int fake_date(const ASN1_TIME *time, struct tm *ret)
+static int fake_date(const ASN1_TIME *date, struct tm *ret)
 {
-	*ret = time == begin ? begin_date : end_date;
-	return time == begin ? begin_readable : end_readable;
+	*ret = date == begin ? begin_date : end_date;
+	return date == begin ? begin_readable : end_readable;
 }
 
 static int check_dates(time_t from, time_t to)
@@ -238,12 +251,39 @@ static void dates(void **state)
 	assert_string_equal(err.text, "it has dates that make no sense");
 }
 
+/* A board whose clock was never set can't tell, and says so. */
+static void clock_that_is_not_set(void **state)
+{
+	const time_t built = 1767225600, released = 1600000000; /* after and before any build */
+	struct secure_session s = {.certificate_error = X509_V_ERR_CERT_NOT_YET_VALID,
+				   .certificate_date = {.tm_year = 126, .tm_mday = 1}};
+
+	(void)state;
+	begin_readable = end_readable = true;
+	clock_says = 86400;
+	assert_true(secure_clock_unset());
+	assert_int_equal(check_dates(built, built + 1000), 1);
+	assert_string_equal(
+		err.text, "the clock of this machine says 1970-01-02 00:00 UTC, so it can't tell "
+			  "whether it is in date (it begins 2026-01-01 00:00 UTC): set the clock");
+	assert_int_equal(check_dates(0, built), 0);
+	assert_int_equal(words(&s, false, false, SSL_R_CERTIFICATE_VERIFY_FAILED), -EACCES);
+	assert_memory_equal(err.text, "the clock of this machine says 1970-01-02", 41);
+	clock_says = released;
+	assert_true(secure_clock_unset());
+	clock_says = INT32_MAX;
+	assert_false(secure_clock_unset());
+	assert_int_equal(check_dates(built, built + 1000), -EINVAL);
+	assert_string_equal(err.text, "it has expired on 2026-01-01 00:16 UTC");
+	clock_says = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alerts), cmocka_unit_test(what_is_no_tls),
 		cmocka_unit_test(keys),	  cmocka_unit_test(certificates),
-		cmocka_unit_test(dates),
+		cmocka_unit_test(dates),  cmocka_unit_test(clock_that_is_not_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
