@@ -1,12 +1,15 @@
 /* Codes as text, and the folder of keys: what is taken, what is refused, what others may name. */
 #include "base/secure/pairs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,6 +20,18 @@
 #include "tests/unit/temporary.h"
 
 static char folder[128];
+
+static unsigned files_in(const char *path)
+{
+	DIR *dir = opendir(path);
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
 
 static const char *keys_folder(void)
 {
@@ -243,6 +258,33 @@ static void drafts_are_nobodys(void **state)
 	assert_non_null(strstr(remark.text, "16 pairs already"));
 }
 
+/* A file that can't be written to its end is told of, and none is left. */
+static void disks_are_full(void **state)
+{
+	static const uint8_t key[PAIR_KEY_SIZE] = {1};
+	struct rlimit usual, few;
+	struct pair_draft draft;
+	struct err_text err = {{0}};
+	unsigned before;
+
+	(void)state;
+	keep(1, "a", "", "a");
+	before = files_in(keys_folder());
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &usual);
+	few = (struct rlimit){40, usual.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	assert_int_equal(pair_draft_open(&draft, keys_folder(), 4, key, "", &err), -EFBIG);
+	assert_int_equal(pairs_check(keys_folder(), 4, &err), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_non_null(strstr(err.text, strerror(EFBIG)));
+	assert_int_equal(files_in(keys_folder()), before);
+	assert_int_equal(pair_draft_open(&draft, keys_folder(), 4, key, "", &err), 0);
+	pair_draft_close(&draft);
+	assert_int_equal(files_in(keys_folder()), before);
+}
+
 static void changes_are_seen(void **state)
 {
 	struct err_text remark = {{0}};
@@ -350,6 +392,7 @@ int main(void)
 		TEST_IN_FOLDER(keys_are_kept),
 		TEST_IN_FOLDER(names_are_cleaned),
 		TEST_IN_FOLDER(drafts_are_nobodys),
+		TEST_IN_FOLDER(disks_are_full),
 		TEST_IN_FOLDER(changes_are_seen),
 		TEST_IN_FOLDER(what_is_no_key_is_passed_over),
 		TEST_IN_FOLDER(an_installation_stays),
