@@ -1,0 +1,18 @@
+# Untested: agent and library of heapcast for Buildroot.
+HEAPCAST_VERSION = 0.1.0
+# Where your sources are.
+HEAPCAST_SITE = $(TOPDIR)/../heapcast
+HEAPCAST_SITE_METHOD = local
+HEAPCAST_LICENSE = Apache-2.0 or MIT
+HEAPCAST_LICENSE_FILES = LICENSE LICENSE-APACHE LICENSE-MIT
+HEAPCAST_DEPENDENCIES = host-pkgconf host-protobuf-c libuv lz4 protobuf-c
+HEAPCAST_CONF_OPTS = -DCMAKE_BUILD_TYPE=Release -DHEAPCAST_TESTS=OFF -DHEAPCAST_COLLECTOR=OFF -DHEAPCAST_EBPF=OFF
+
+ifeq ($(BR2_PACKAGE_OPENSSL),y)
+HEAPCAST_DEPENDENCIES += openssl
+HEAPCAST_CONF_OPTS += -DHEAPCAST_TLS=ON
+else
+HEAPCAST_CONF_OPTS += -DHEAPCAST_TLS=OFF
+endif
+
+$(eval $(cmake-package))
