@@ -35,6 +35,7 @@ struct err_text;
 	X(EVP_PKEY_free)                                                                           \
 	X(EVP_sha256)                                                                              \
 	X(HMAC)                                                                                    \
+	X(OpenSSL_version)                                                                         \
 	X(PEM_read_bio_PrivateKey)                                                                 \
 	X(X509_STORE_CTX_get_current_cert)                                                         \
 	X(X509_STORE_CTX_get_error)                                                                \

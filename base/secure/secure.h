@@ -47,6 +47,9 @@ struct secure_options {
 	const char *cert, *cert_key, *ca; /* PEM files; all three or none */
 };
 
+/* Returns the version of the TLS library, for people: that of the loaded one. If there is none, it
+ * says so. */
+const char *secure_library(void);
 /* Tells whether a key or a certificate is configured. */
 bool secure_wanted(const struct secure_options *options);
 /*

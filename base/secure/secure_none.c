@@ -6,6 +6,11 @@
 #include "base/error.h"
 #include "base/ban.h"
 
+const char *secure_library(void)
+{
+	return "no (HEAPCAST_TLS=OFF)";
+}
+
 int secure_open(const struct secure_options *options, struct secure **ret_secure,
 		struct err_text *err)
 {

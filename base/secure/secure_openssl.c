@@ -292,6 +292,13 @@ static int make_context(struct secure *s, struct err_text *err)
 	return 0;
 }
 
+const char *secure_library(void)
+{
+	const struct openssl *o = openssl_load(NULL);
+
+	return o ? o->OpenSSL_version(OPENSSL_VERSION) : "built in, but no OpenSSL is installed";
+}
+
 int secure_open(const struct secure_options *options, struct secure **ret_secure,
 		struct err_text *err)
 {

@@ -554,7 +554,7 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 	if (!r && batch->process)
 		r = set_process(d, batch->process);
 	for (size_t i = 0; !r && i < batch->n_module; i++)
-		r = definitions_add_module(d, batch->module[i]);
+		r = definitions_add_module(d, batch->module[i], err);
 	for (size_t i = 0; !r && i < batch->n_unload; i++)
 		definitions_unload(d, batch->unload[i]);
 	for (size_t i = 0; !r && i < batch->n_thread; i++)

@@ -91,6 +91,7 @@ uint32_t definitions_module_of_wire(const struct definitions *d, uint32_t number
 /* Returns 0, or -EBADMSG with a sentence. */
 int definitions_check_modules(const struct definitions *d, const Heapcast__Batch *batch,
 			      struct err_text *err);
-/* Returns 0, -ENOMEM or -EBADMSG. */
-int definitions_add_module(struct definitions *d, const Heapcast__Module *module);
+/* Returns 0, -ENOMEM, or -EBADMSG with a sentence. */
+int definitions_add_module(struct definitions *d, const Heapcast__Module *module,
+			   struct err_text *err);
 void definitions_unload(struct definitions *d, const Heapcast__Unload *unload);

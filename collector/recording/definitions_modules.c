@@ -144,12 +144,13 @@ static struct module_info *new_module(uint32_t number, const Heapcast__Module *m
 }
 
 /* Takes ownership of `path` on success. */
-static int put_module(struct definitions *d, uint32_t number, const Heapcast__Module *m, char *path)
+static int put_module(struct definitions *d, uint32_t number, const Heapcast__Module *m, char *path,
+		      struct err_text *err)
 {
 	struct module_info *info;
 
 	if (number > MODULES_MAX)
-		return -EBADMSG;
+		return err_set(err, -EBADMSG, "more than %u modules", MODULES_MAX);
 	if (array_reserve(&d->modules, &d->module_capacity, number, sizeof(*d->modules)) < 0)
 		return -ENOMEM;
 	info = new_module(number, m, path);
@@ -165,7 +166,8 @@ static int put_module(struct definitions *d, uint32_t number, const Heapcast__Mo
  * Adds a module of a later agent, under a number of this recording. Takes ownership of `*path` and
  * clears it if the module is new.
  */
-static int add_module_again(struct definitions *d, const Heapcast__Module *m, char **path)
+static int add_module_again(struct definitions *d, const Heapcast__Module *m, char **path,
+			    struct err_text *err)
 {
 	uint32_t number;
 	int r = 0;
@@ -178,7 +180,7 @@ static int add_module_again(struct definitions *d, const Heapcast__Module *m, ch
 	number = find_again(d, m, *path);
 	if (!number) {
 		number = d->module_count + 1;
-		r = put_module(d, number, m, *path);
+		r = put_module(d, number, m, *path, err);
 		if (!r)
 			*path = NULL;
 	}
@@ -187,7 +189,7 @@ static int add_module_again(struct definitions *d, const Heapcast__Module *m, ch
 	return r;
 }
 
-int definitions_add_module(struct definitions *d, const Heapcast__Module *m)
+int definitions_add_module(struct definitions *d, const Heapcast__Module *m, struct err_text *err)
 {
 	uint32_t number = definitions_module_of_wire(d, m->number);
 	cleanup(cleanup_free) char *path = NULL;
@@ -199,8 +201,8 @@ int definitions_add_module(struct definitions *d, const Heapcast__Module *m)
 	if (!path)
 		return -ENOMEM;
 	if (definitions_renewed(d))
-		return add_module_again(d, m, &path);
-	r = put_module(d, m->number, m, path);
+		return add_module_again(d, m, &path, err);
+	r = put_module(d, m->number, m, path, err);
 	if (!r)
 		path = NULL;
 	return r;

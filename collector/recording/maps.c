@@ -152,23 +152,6 @@ static void take_gone(struct maps_state *s, const struct maps_step *step, uint64
 	s->count = kept;
 }
 
-static int reserve_regions(struct maps_state *s, size_t count)
-{
-	size_t wanted = s->capacity ? s->capacity : 64;
-	struct map_region *grown;
-
-	while (wanted < count)
-		wanted *= 2;
-	if (wanted == s->capacity)
-		return 0;
-	grown = realloc(s->region, wanted * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	s->region = grown;
-	s->capacity = wanted;
-	return 0;
-}
-
 /* Merges in place, from the end. The decoder has limited the number of rows. */
 static int take_regions(struct maps_state *s, const struct maps_step *step, uint64_t now)
 {
@@ -184,7 +167,7 @@ static int take_regions(struct maps_state *s, const struct maps_step *step, uint
 	}
 	if (s->count + fresh > MAPS_REGIONS_MAX)
 		return 0; /* no real process has so many regions; new ones are dropped */
-	if (reserve_regions(s, s->count + fresh) < 0)
+	if (array_reserve(&s->region, &s->capacity, s->count + fresh, sizeof(*s->region)) < 0)
 		return -ENOMEM;
 	to = s->count += fresh;
 	for (size_t i = step->region_count; i-- > 0 && to > from;) {

@@ -50,7 +50,8 @@ enum map_news { MAP_NEWS_MAPPED, MAP_NEWS_CHANGED, MAP_NEWS_UNMAPPED, MAP_NEWS_U
 
 struct maps_state {
 	struct map_region *region; /* sorted by start; free of overlaps if the agent is right */
-	size_t count, capacity;
+	size_t count;
+	uint32_t capacity;
 	char **names; /* by number - 1; NULL: never reported */
 	uint32_t name_count, name_capacity;
 	size_t name_bytes;

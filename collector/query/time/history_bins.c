@@ -386,7 +386,7 @@ static uint32_t cuts_of(const struct history_bins *bins, const uint32_t *counts,
 			bins->start[bin],
 		 cuts = counts[bin] / FAR_WANTED + 1;
 
-	if (counts[bin] <= FAR_MOST || bins->start[bin] >= end || span < 2)
+	if (counts[bin] <= FAR_MOST || bins->start[bin] >= end)
 		return 1;
 	return (uint32_t)(cuts < span ? cuts : span);
 }
@@ -415,7 +415,7 @@ static int cut_bins(struct history_bins *bins, const uint32_t *counts, uint64_t 
 
 		for (uint32_t c = 0; c < cuts; c++) {
 			cut.segment[cut.count] = bins->segment[k];
-			cut.start[cut.count++] = bins->start[k] + (cuts > 1 ? c * width : 0);
+			cut.start[cut.count++] = bins->start[k] + c * width;
 		}
 	}
 	cut.start[cut.count] = UINT64_MAX;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/exponential.h"
-#include "base/nearest.h"
+#include "base/cli/nearest.h"
 
 static const char *const names[] = {"top", "list", "ledger", "leaks", "memory-limit", "mode"};
 

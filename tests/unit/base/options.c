@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/cli/options.h"
 
 #define ARGUMENTS_MAX 16
 #define FIRST	      1
@@ -173,7 +173,12 @@ static void test_wrong(void **state)
 {
 	(void)state;
 	expect_error("--cuont 7", "there is no option --cuont; did you mean --count?");
-	expect_error("--memory=1M", "there is no option --memory; did you mean --memory-limit?");
+	expect_error("--memory-limti=1M",
+		     "there is no option --memory-limti; did you mean --memory-limit?");
+	expect_error("--size=1M",
+		     "--size is the beginning of several options: --size-min, --size-max");
+	assert_int_equal(parse("--mem 1M", NULL), 2);
+	assert_int_equal(values.limit, 1 << 20);
 	expect_error("--nonsense", "there is no option --nonsense (--help lists them)");
 	expect_error("--no-output", "there is no option --no-output (--help lists them)");
 	expect_error("--no-stacks=yes", "there is no option --no-stacks (--help lists them)");
@@ -328,14 +333,14 @@ static void test_help(void **state)
 	expect_printed(print_help, "\nOptions:\n"
 				   "  -q, --quiet               say nothing\n"
 				   "  -o, --output FILE         write there\n"
-				   "      --count N             so many\n"
+				   "  -n, --count N             so many\n"
 				   "      --memory-limit SIZE   at most\n"
 				   "      --wait TIME           so long\n"
 				   "      --key FILE            a key\n"
 				   "\nMore:\n"
 				   "      --size-min SIZE       larger ones\n"
 				   "      --size-max SIZE       smaller ones\n"
-				   "      --count N             the same again\n"
+				   "  -n, --count N             the same again\n"
 				   "      --policy block|thin   how\n"
 				   "      --stacks yes|no       with stacks\n"
 				   "      --even                an own kind\n");

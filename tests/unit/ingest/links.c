@@ -280,6 +280,7 @@ static void a_stream_is_received(void **state)
 	snprintf(expected, sizeof(expected), "ended 42  0: 1800 events, %zu bytes\n",
 		 a.b.file.length);
 	check_told(expected);
+	assert_true(!the_intake()->writer && !ingest->held_bytes);
 	agent_until_acked(&a, a.fd, 10);
 	assert_int_equal(a.acked, 10);
 	assert_int_equal(intake_link(ingest, &id, &link), -ESRCH);

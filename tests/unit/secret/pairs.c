@@ -234,6 +234,26 @@ static void names_are_cleaned(void **state)
 	     "a-name-that-is-longer-than-any-file-of-ours-2");
 }
 
+/* A name is that of a file in the folder, and no way to one. */
+static void names_are_no_paths(void **state)
+{
+	struct pair_facts facts;
+	char path[200];
+
+	(void)state;
+	keep(1, "a", "", "a");
+	snprintf(path, sizeof(path), "%s/sub", folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(pair_facts(folder, "a", &facts), 0);
+	assert_int_equal(pair_facts(folder, "sub/../a", &facts), -ENOENT);
+	pair_seen(folder, "sub/../a");
+	assert_int_equal(pair_remove(folder, "sub/../a", NULL), -ENOENT);
+	assert_int_equal(pair_facts(folder, "a", &facts), 0);
+	assert_int_equal(facts.seen, 0);
+	assert_int_equal(pair_remove(folder, "a", NULL), 0);
+	assert_int_equal(pair_facts(folder, "a", &facts), -ENOENT);
+}
+
 static void drafts_are_nobodys(void **state)
 {
 	uint8_t key[PAIR_KEY_SIZE] = {9};
@@ -391,6 +411,7 @@ int main(void)
 		TEST_IN_FOLDER(no_folder_is_no_key),
 		TEST_IN_FOLDER(keys_are_kept),
 		TEST_IN_FOLDER(names_are_cleaned),
+		TEST_IN_FOLDER(names_are_no_paths),
 		TEST_IN_FOLDER(drafts_are_nobodys),
 		TEST_IN_FOLDER(disks_are_full),
 		TEST_IN_FOLDER(changes_are_seen),

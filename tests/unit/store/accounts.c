@@ -141,6 +141,7 @@ static void the_next_account(void **state)
 	define_thread(&t, 2);
 	assert_true(d.threads[0]->unarrived == 7 && d.threads[0]->lost == 22 &&
 		    d.threads[0]->culled_before == 5);
+	t.earlier_delivered = 95;
 	define_thread(&t, 2); /* once */
 	assert_true(d.threads[0]->unarrived == 7 && d.threads[0]->lost == 22);
 	put_row(&l, 1, 130, 120, 17, 1);
@@ -162,6 +163,55 @@ static void the_next_account(void **state)
 	account(2, &l);
 	assert_int_equal(d.gap_count, 1);
 	assert_int_equal(d.unarrived, 7);
+}
+
+static void catch_up(uint32_t incarnation, uint64_t before_join, uint64_t earlier)
+{
+	Heapcast__Ledger l = HEAPCAST__LEDGER__INIT;
+	Heapcast__Batch batch = batch_of(incarnation);
+
+	l.before_join = before_join;
+	l.earlier_delivered = earlier;
+	batch.ledger = &l;
+	batch.catch_up = true;
+	take(&batch);
+}
+
+/* How much there was before the collector joined is said by catch-ups, until it has. */
+static void joined_late(void **state)
+{
+	Heapcast__Ledger l = HEAPCAST__LEDGER__INIT;
+
+	(void)state;
+	catch_up(1, 4, 0);
+	assert_int_equal(d.ledger.before_join, 4);
+	catch_up(1, 6, 0);
+	assert_int_equal(d.ledger.before_join, 6);
+	catch_up(1, 0, 0);
+	assert_int_equal(d.ledger.before_join, 6);
+	l.before_join = 7;
+	account(1, &l);
+	assert_int_equal(d.ledger.before_join, 7);
+	catch_up(1, 8, 0);
+	assert_int_equal(d.ledger.before_join, 7);
+}
+
+/* The second agent is the first that the collector hears of. */
+static void joined_the_second(void **state)
+{
+	(void)state;
+	catch_up(2, 0, 9);
+	assert_int_equal(d.ledger.before_join, 9);
+	catch_up(2, 5, 9);
+	assert_int_equal(d.ledger.before_join, 9);
+	assert_int_equal(d.gap_count, 0);
+}
+
+static void joined_the_second_and_told(void **state)
+{
+	(void)state;
+	catch_up(2, 5, 9);
+	assert_int_equal(d.ledger.before_join, 5);
 }
 
 /* Of processes that were not recorded, the larger counts stay. */
@@ -208,6 +258,9 @@ int main(void)
 		TEST(threads),
 		TEST(accounts_of_threads),
 		TEST(the_next_account),
+		TEST(joined_late),
+		TEST(joined_the_second),
+		TEST(joined_the_second_and_told),
 		TEST(accounts_of_the_unrecorded),
 	};
 

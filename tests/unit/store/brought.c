@@ -14,6 +14,7 @@
 #include "base/crc32.h"
 #include "base/error.h"
 #include "collector/rewrite/brought.h"
+#include "tests/unit/first_descriptor.h"
 #include "tests/unit/store/builder.h"
 
 #define WHOLE (2 * BROUGHT_PIECE_MAX + 5)
@@ -289,8 +290,8 @@ static void put_file(const char *id, size_t from, size_t to, size_t total)
 	}
 }
 
-/* Of five files, the first lacks its middle, the second its end, the third its beginning; there are
- * pieces of another stream, and one that says that a file changed. */
+/* Of seven files, the first lacks its middle, the third its beginning, and three their ends; there
+ * are pieces of another stream, and one that says that a file changed. */
 static int build(void **state)
 {
 	Heapcast__FilePiece p = piece_at(0, 20), changed = piece_at(0, 1);
@@ -309,7 +310,9 @@ static int build(void **state)
 	changed.data.len = 0;
 	changed.refusal = HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_CHANGED;
 	put(1, &changed);
-	put_file("five", 0, 11, 25);
+	put_file("five", 0, 1, 30);
+	put_file("six", 0, 12, 30);
+	put_file("seven", 0, 11, 25);
 	path = builder_save(&b, b.file.length);
 	return 0;
 }
@@ -348,6 +351,7 @@ static void files_of_a_recording(void **state)
 {
 	struct brought brought;
 	struct brought_file file;
+	int other;
 
 	(void)state;
 	assert_int_equal(brought_open(&brought, path, NULL), 0);
@@ -357,13 +361,18 @@ static void files_of_a_recording(void **state)
 	expect_file(&brought, "two", 30, "pieces of it do not fit together");
 	expect_file(&brought, "three", 30, "its beginning is missing");
 	expect_file(&brought, "four", 30, NULL);
-	expect_file(&brought, "five", 25, "only 11 of its 25 bytes are there");
+	expect_file(&brought, "five", 30, "only 10 of its 30 bytes are there");
+	expect_file(&brought, "six", 30, NULL);
+	expect_file(&brought, "seven", 25, "only 11 of its 25 bytes are there");
 	assert_int_equal(brought_next(&brought, &file, NULL), 0);
+	other = brought.fd;
 	brought_close(&brought);
-	brought_close(&brought);
+	assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), other);
+	brought_close(&brought); /* it has nothing any more */
+	assert_int_equal(close(other), 0);
 }
 
-/* Nowhere is a place, too. */
+/* Nowhere is a place, too; and 0 is a descriptor as any other. */
 static void files_are_checked_only(void **state)
 {
 	struct brought brought;
@@ -371,14 +380,18 @@ static void files_are_checked_only(void **state)
 	unsigned whole = 0, count = 0;
 
 	(void)state;
+	first_descriptor_free();
 	assert_int_equal(brought_open(&brought, path, NULL), 0);
+	assert_int_equal(brought.fd, 0);
 	while (brought_next(&brought, &file, NULL) == 1) {
 		whole += brought_read(&brought, -1, NULL) == 0;
 		count++;
 	}
-	assert_int_equal(whole, 1);
-	assert_int_equal(count, 5);
+	assert_int_equal(whole, 2);
+	assert_int_equal(count, 7);
 	brought_close(&brought);
+	assert_true(fcntl(0, F_GETFD) < 0);
+	first_descriptor_take();
 }
 
 int main(void)

@@ -70,6 +70,11 @@ static void modules_are_refused(void **state)
 	take(&batch);
 	m.number++;
 	refuse(&batch, "a module with the number 131073");
+	/* The next agent's numbers are small, but there is no more of ours. */
+	batch.incarnation = 2;
+	m.number = 1;
+	m.path = bytes("/new");
+	refuse(&batch, "more than 131072 modules");
 }
 
 static void modules_are_known(void **state)
@@ -104,6 +109,11 @@ static void modules_are_known(void **state)
 		    info->code_offset == 8);
 	assert_string_equal(info->path, "/lib/a.so");
 	assert_null(info->file);
+	segments[0] = &code;
+	m.n_segment = 1;
+	m.number = 3;
+	take(&batch);
+	assert_int_equal(d.modules[2]->code_offset, 8);
 	/* The first meaning of a number holds. A name with odd bytes is kept to open the file. */
 	define(1, 1, "/lib/b.so");
 	assert_string_equal(d.modules[0]->path, "/lib/a.so");
