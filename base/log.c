@@ -17,6 +17,7 @@
 #define LINE_BYTES 1024
 
 static const char *const names[] = {"error", "warn", "info", "debug", "trace"};
+static const char *(*rewrite)(char *out, size_t size, const char *text);
 static int threshold = LOG_WARN;
 static int descriptor = STDERR_FILENO;
 
@@ -101,6 +102,11 @@ static void log_count(size_t written)
 	__atomic_store_n(&file.turning, false, __ATOMIC_RELEASE);
 }
 
+void log_words(const char *(*words)(char *out, size_t size, const char *text))
+{
+	rewrite = words;
+}
+
 bool log_wants(enum log_level level)
 {
 	return (int)level <= threshold;
@@ -108,7 +114,8 @@ bool log_wants(enum log_level level)
 
 void log_write(enum log_level level, const char *format, ...)
 {
-	char line[LINE_BYTES], text[LINE_BYTES];
+	char line[LINE_BYTES], text[LINE_BYTES], rewritten[LINE_BYTES];
+	const char *said = text;
 	struct timespec now;
 	struct tm utc;
 	size_t n;
@@ -124,7 +131,9 @@ void log_write(enum log_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	n += words_clean(line + n, sizeof(line) - n - 1, text, strlen(text));
+	if (rewrite)
+		said = rewrite(rewritten, sizeof(rewritten), text);
+	n += words_clean(line + n, sizeof(line) - n - 1, said, strlen(said));
 	line[n++] = '\n';
 	while (write(descriptor, line, n) < 0 && errno == EINTR)
 		;

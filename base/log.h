@@ -4,6 +4,7 @@
  * text`. The main programs and their unattended parts write to it; libraries do not.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_TRACE };
@@ -24,6 +25,8 @@ int log_reopen(void);
  * PATH.old.
  */
 void log_limit(uint64_t bytes);
+/* Has `words` rewrite each text, into `out` of `size` bytes. Returns `out`. */
+void log_words(const char *(*words)(char *out, size_t size, const char *text));
 bool log_wants(enum log_level level);
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -94,10 +94,30 @@ function(heapcast_library name)
 	endif()
 endfunction()
 
-# heapcast_program(NAME SOURCES... LINK TARGETS...): an executable that is installed.
+# heapcast_program(NAME SOURCES... LINK TARGETS...): an executable.
 function(heapcast_program name)
 	cmake_parse_arguments(P "" "" "SOURCES;LINK" ${ARGN})
 	add_executable(${name} ${P_SOURCES})
 	target_link_libraries(${name} PRIVATE ${P_LINK} heapcast_flags heapcast_hardening heapcast_sanitize)
-	install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# heapcast_install_beside(NAME): installs agent or collector where `heapcast` looks for it, as heapcast-NAME; and a link of its own
+# name, for those who know it by that. Such links are the install component former-names: `agent` and `collector` are names of
+# other programs, too, so packages leave it out.
+function(heapcast_install_beside name)
+	set(bin ${CMAKE_INSTALL_BINDIR})
+	install(PROGRAMS $<TARGET_FILE:${name}> DESTINATION ${bin} RENAME heapcast-${name})
+	install(CODE "
+		if(CMAKE_INSTALL_DO_STRIP)
+			execute_process(COMMAND \"${CMAKE_STRIP}\" \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${bin}/heapcast-${name}\")
+		endif()")
+	heapcast_install_former(${name} heapcast-${name} ${bin})
+endfunction()
+
+# heapcast_install_former(NAME TO FOLDER): a link NAME to the file TO beside it.
+function(heapcast_install_former name to folder)
+	set(links ${CMAKE_BINARY_DIR}/former-names/${folder})
+	file(MAKE_DIRECTORY ${links})
+	file(CREATE_LINK ${to} ${links}/${name} SYMBOLIC)
+	install(FILES ${links}/${name} DESTINATION ${folder} COMPONENT former-names)
 endfunction()

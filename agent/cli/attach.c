@@ -2,6 +2,7 @@
  * `agent attach`: records running programs by kernel probes. Programs are not restarted, and
  * nothing is loaded into them. When the agent ends, in whatever way, the programs are as before.
  */
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "base/parse.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define MEMORY_USUAL  (32u << 20)
 #define TICK_MS	      100
@@ -47,18 +49,21 @@
 
 static void attach_help(void)
 {
-	printf("agent attach -p PID | --comm NAME | --cgroup PATH | --all [OPTION...]\n\n"
-	       "Records programs that run already: nothing is restarted, nothing is loaded into\n"
-	       "them. The kernel stops them at each call of their allocators for one to three\n"
-	       "microseconds (`agent run` costs a fiftieth of that). Ctrl-C detaches from them.\n\n"
-	       "  agent attach -p 4711                   into a file here; look at it:\n"
-	       "                                         collector report FILE\n"
-	       "  agent attach -p 4711 --for 30s         for half a minute\n"
-	       "  agent attach --comm nginx --announce   to a collector on the network\n\n"
-	       "Blocks from before are not known; their frees are counted apart. Needs root (or\n"
-	       "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) and Linux 5.10 or later.\n\n"
-	       "Exit status: 0 done; 1 there was nothing to record; 2 wrong usage; 3 a fault\n"
-	       "outside.\n");
+	program_printf(
+		stdout,
+		"agent attach -p PID | --comm NAME | --cgroup PATH | --all [OPTION...]\n\n"
+		"Records programs that run already: nothing is restarted, nothing is loaded into\n"
+		"them. The kernel stops them at each call of their allocators for one to three\n"
+		"microseconds (`agent run` costs a fiftieth of that). Ctrl-C detaches from\n"
+		"them.\n\n"
+		"  agent attach -p 4711                      into a file here; look at it:\n"
+		"                                            collector report FILE\n"
+		"  agent attach -p 4711 --for 30s            for half a minute\n"
+		"  agent attach --comm nginx --announce      to a collector on the network\n\n"
+		"Blocks from before are not known; their frees are counted apart. Needs root (or\n"
+		"CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) and Linux 5.10 or later.\n\n"
+		"Exit status: 0 done; 1 there was nothing to record; 2 wrong usage; 3 a fault\n"
+		"outside.\n");
 	options_help(COMMAND_ATTACH);
 }
 
@@ -314,8 +319,10 @@ static void attach_finished(void *context, const struct session_report *r)
 	struct attach *a = context;
 
 	a->reports++;
-	if (!a->options.quiet)
-		summary_print(r, a->agent.settings.flight.window_ns != 0);
+	if (a->options.quiet)
+		return;
+	summary_print(r, a->agent.settings.flight.window_ns != 0);
+	summary_print_next(r);
 }
 
 /* Prints a line first: the kernel's verifier may take a second or more on a board's processor. */
@@ -421,6 +428,14 @@ static int check_all(const struct attach_want *want)
 	for (unsigned i = 0; i < want->pids; i++)
 		status |= attach_check(stdout, want->pid[i]);
 	return status;
+}
+
+const char *attach_library(void)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "libbpf %s", libbpf_version_string());
+	return text;
 }
 
 int command_attach(int argc, char **argv)

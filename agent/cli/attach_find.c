@@ -2,6 +2,7 @@
 #include "agent/cli/attach_find.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,30 +53,41 @@ bool attach_wants(const struct attach_want *want, pid_t pid)
 	return !want->has_cgroup || attach_cgroup_has(&want->cgroup, pid);
 }
 
-/* Compares the executable with our own and with the collector in the same folder. */
+/* Our own executable, and the collector's beside it, by its name in the build and where it is
+ * installed. What is not there stays 0, which no file has. */
+static void look_for_ours(struct stat ours[3])
+{
+	static const char *const names[] = {"collector", "heapcast-collector"};
+	char self[PATH_MAX], path[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	stat("/proc/self/exe", &ours[0]);
+	self[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return;
+	*slash = '\0';
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%.4000s/%s", self, names[i]);
+		stat(path, &ours[1 + i]);
+	}
+}
+
+/* Compares the executable with these. */
 bool attach_is_ours(pid_t pid)
 {
-	static struct stat ours[2];
+	static struct stat ours[3];
 	static bool looked;
 	struct stat st;
 	char path[64];
 
-	if (!looked) {
-		char self[4096];
-		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - sizeof("collector"));
-
-		looked = true;
-		stat("/proc/self/exe", &ours[0]);
-		self[n < 0 ? 0 : n] = '\0';
-		if (strrchr(self, '/')) {
-			memcpy(strrchr(self, '/') + 1, "collector", sizeof("collector"));
-			stat(self, &ours[1]);
-		}
-	}
+	if (!looked)
+		look_for_ours(ours);
+	looked = true;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	if (stat(path, &st) < 0)
 		return false;
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 3; i++)
 		if (ours[i].st_ino == st.st_ino && ours[i].st_dev == st.st_dev)
 			return true;
 	return false;

@@ -4,6 +4,11 @@
 #include "agent/cli/command.h"
 #include "base/error.h"
 
+const char *attach_library(void)
+{
+	return "no";
+}
+
 int command_attach(int argc, char **argv)
 {
 	struct err_text err;

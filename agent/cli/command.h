@@ -9,6 +9,9 @@ int command_attach(int argc, char **argv);
 int command_ctl(int argc, char **argv);
 int command_pair(int argc, char **argv);
 
+/* Returns the version of the library that loads programs into the kernel; "no" without them. */
+const char *attach_library(void);
+
 #define EXIT_USAGE 2
 #define EXIT_FAULT 3
 

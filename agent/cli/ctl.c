@@ -21,6 +21,7 @@
 #include "base/parse.h"
 #include "base/words.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define EXIT_NO	   1
 #define PATIENCE_S 5
@@ -40,24 +41,27 @@ static const struct {
 
 static void ctl_help(void)
 {
-	printf("agent ctl [OPTION...] status|start|stop|mode MODE|snapshot|mark TEXT [PID]\n\n"
-	       "Asks or orders the agent that records programs of this host (`agent serve`, or\n"
-	       "the one that libheapcast.so starts by itself): about the program with this PID,\n"
-	       "else about all. --socket names another agent: PATH of\n"
-	       "`agent serve --socket PATH`, or of `agent run --control PATH`.\n\n"
-	       "  status      how the agent is, and each program that it records\n"
-	       "  stop        new blocks are not recorded; frees of recorded ones still are\n"
-	       "  start       records again, in the mode that was in force before\n"
-	       "  mode MODE   full: every event; sample or sample=BYTES: one allocation in so\n"
-	       "              many bytes; off: as stop\n"
-	       "  snapshot    sends everything now, and marks the place by a number\n"
-	       "  mark TEXT   puts a text into the recording\n\n"
-	       "Each is a mark in the recording, with its time and who wanted it. The agent's\n"
-	       "user and root may order all programs, others their own.\n\n"
-	       "  agent ctl status\n"
-	       "  agent ctl mode sample=64K 4711\n"
-	       "  agent ctl mark \"second run begins\"\n\n"
-	       "Exit status: 0 done; 1 refused; 2 wrong usage; 3 no agent answers.\n");
+	program_printf(
+		stdout,
+		"agent ctl [OPTION...]\n"
+		"          status|start|stop|mode MODE|snapshot|mark TEXT [PID]\n\n"
+		"Asks or orders an agent of this host: the daemon (`agent serve`), or\n"
+		"the one that libheapcast.so starts by itself. It is about the program with this\n"
+		"PID, else about all. --socket names another agent: PATH of\n"
+		"`agent serve --socket PATH`, or of `agent run --control PATH`.\n\n"
+		"  status      how the agent is, and each program that it records\n"
+		"  stop        new blocks are not recorded; frees of recorded ones still are\n"
+		"  start       records again, in the mode that was in force before\n"
+		"  mode MODE   full: every event; sample or sample=BYTES: one allocation in so\n"
+		"              many bytes; off: as stop\n"
+		"  snapshot    sends everything now, and marks the place by a number\n"
+		"  mark TEXT   puts a text into the recording\n\n"
+		"Each is a mark in the recording, with its time and who wanted it. The agent's\n"
+		"user and root may order all programs, others their own.\n\n"
+		"  agent ctl status\n"
+		"  agent ctl mode sample=64K 4711\n"
+		"  agent ctl mark \"second run begins\"\n\n"
+		"Exit status: 0 done; 1 refused; 2 wrong usage; 3 no agent answers.\n");
 	options_help(COMMAND_CTL);
 }
 

@@ -1,10 +1,13 @@
 /* The program `agent`: a table of commands. */
 #include <errno.h>
 #include <limits.h>
+#include <lz4.h>
+#include <protobuf-c/protobuf-c.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <uv.h>
 
 #include "agent/cli/command.h"
 #include "agent/cli/pair.h"
@@ -14,8 +17,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/secure/pairs.h"
+#include "base/secure/secure.h"
 #include "base/standard.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define CULL_MOST_NS 86400000000000ull
 
@@ -36,7 +41,7 @@ static const struct command {
 
 int command_fail(int status, const struct err_text *err, int error)
 {
-	fprintf(stderr, "agent: %s\n", err_get(err, error));
+	program_printf(stderr, "%s: %s\n", program_title(), err_get(err, error));
 	return status;
 }
 
@@ -258,15 +263,29 @@ int command_secure(const struct options *o, struct agent_settings *settings, str
 
 static void main_help(void)
 {
-	printf("agent COMMAND [OPTION...]\n\n"
-	       "Records the heap of programs, every allocation with its stack, and sends it to a\n"
-	       "collector or a file.\n\n");
+	program_printf(
+		stdout,
+		"agent COMMAND [OPTION...]\n\n"
+		"Records the heap of programs, every allocation with its stack, and sends it to a\n"
+		"collector or a file.\n\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
 		printf("  %-8s %s%s\n", commands[i].name, commands[i].help,
 		       commands[i].main ? "" : " (not in this version)");
-	printf("\nTo begin: agent run -- CMD [ARG...], then: collector report FILE\n"
-	       "agent COMMAND --help says more about each; agent --variables lists what the\n"
-	       "environment can say.\n");
+	program_printf(stdout,
+		       "\nTo begin: agent run -- CMD [ARG...], then: collector report FILE\n"
+		       "agent COMMAND --help says more about each,\n"
+		       "agent --variables what the environment can say.\n");
+}
+
+/* What this build can do, and the libraries that it works with here. */
+static int main_version(void)
+{
+	printf("heapcast agent %s\n", HEAPCAST_VERSION);
+	printf("  TLS: %s\n", secure_library());
+	printf("  eBPF (attach): %s\n", attach_library());
+	printf("  libraries: libuv %s, protobuf-c %s, lz4 %s\n", uv_version_string(),
+	       protobuf_c_version(), LZ4_versionString());
+	return fflush(stdout) ? EXIT_FAULT : 0;
 }
 
 int main(int argc, char **argv)
@@ -275,12 +294,12 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "--help";
 
 	standard_reserve();
+	program_started(argv[0], "agent");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit then is an ordinary error
 				   * (EFBIG) */
 	if (!strcmp(name, "--version")) {
-		printf("heapcast agent %s\n", HEAPCAST_VERSION);
-		return 0;
+		return main_version();
 	}
 	if (!strcmp(name, "--variables")) {
 		variables_document();

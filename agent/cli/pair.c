@@ -18,6 +18,7 @@
 #include "base/parse.h"
 #include "proto/pairing.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define EXIT_NO 1
 
@@ -32,21 +33,23 @@ static volatile sig_atomic_t stop;
 
 static void pair_help(void)
 {
-	printf("agent pair [OPTION...] CODE[@HOST[:PORT]]\n"
-	       "agent pair --list\n"
-	       "agent pair --forget NAME\n\n"
-	       "`collector pair` prints CODE; pasted here within ten minutes it gives both a new\n"
-	       "key, which nobody else can tell. From then on the agents of this user and that\n"
-	       "collector find each other without being told, and speak TLS 1.3; whoever has no\n"
-	       "key learns nothing from an agent. Root, as the daemon, has keys of its own.\n\n"
-	       "  agent pair MFRGGZDFMZTWQ2LKNNWG23TPOA\n"
-	       "  agent pair MFRGGZDFMZTWQ2LKNNWG23TPOA@192.0.2.7   where broadcasts don't "
-	       "reach\n\n"
-	       "Agents that run use a new key within a second, and disconnect a collector whose\n"
-	       "key is removed. An agent that was started before its first pairing has to be\n"
-	       "started anew. `agent serve --keys ''` leaves the keys alone.\n\n"
-	       "Exit status: 0 paired; 1 no collector came, or it refused; 2 wrong usage; 3 a\n"
-	       "fault outside.\n");
+	program_printf(
+		stdout,
+		"agent pair [OPTION...] CODE[@HOST[:PORT]]\n"
+		"agent pair --list\n"
+		"agent pair --forget NAME\n\n"
+		"`collector pair` prints CODE; pasted here within ten minutes it gives both a new\n"
+		"key, which nobody else can tell. From then on the agents of this user and that\n"
+		"collector find each other without being told, and speak TLS 1.3; whoever has no\n"
+		"key learns nothing from an agent. Root, as the daemon, has keys of its own.\n\n"
+		"  agent pair MFRGGZDFMZTWQ2LKNNWG23TPOA\n"
+		"  agent pair MFRGGZDFMZTWQ2LKNNWG23TPOA@192.0.2.7\n\n"
+		"@HOST is for where broadcasts don't reach. Agents that run use a new key within\n"
+		"a second, and disconnect a collector whose key is removed. An agent that was\n"
+		"started before its first pairing has to be started anew.\n"
+		"`agent serve --keys ''` leaves the keys alone.\n\n"
+		"Exit status: 0 paired; 1 no collector came, or it refused; 2 wrong usage; 3 a\n"
+		"fault outside.\n");
 	options_help(COMMAND_PAIR);
 }
 
@@ -65,8 +68,8 @@ static void wait_line(struct join *j, uint64_t left_ns)
 
 	if (!j->terminal)
 		return;
-	fprintf(stderr, "\rlooking for 'collector pair', for %s\033[K",
-		format_duration(left, left_ns / 1000000000 * 1000000000));
+	program_printf(stderr, "\rlooking for 'collector pair', for %s\033[K",
+		       format_duration(left, left_ns / 1000000000 * 1000000000));
 	fflush(stderr);
 	j->line_open = true;
 }

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/cli/answer.h"
 #include "agent/cli/command.h"
 #include "agent/cli/options/variables.h"
 #include "agent/cli/pair.h"
@@ -32,10 +33,12 @@
 #include "base/proc/lines.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define OWN_VARIABLES  3 /* LD_PRELOAD, HEAPCAST_FD, HEAPCAST_SOCKET */
 #define SIGNALLED_BASE 128
 #define SOCKET_NAME    64
+#define LOOK_MS	       300
 
 struct run_command {
 	struct agent agent;
@@ -47,6 +50,9 @@ struct run_command {
 	pid_t child;
 	uint64_t rss_at_fork; /* our own peak at the fork, in bytes */
 	int status;
+	struct answer answer;
+	char recorded[PATH_MAX]; /* the program's file, if the collector is to answer about it */
+	uv_timer_t look;	 /* until that file is there */
 	uint32_t reports;
 	uint64_t events;
 	uv_signal_t child_signal, forward[4];
@@ -56,27 +62,29 @@ static const int forwarded[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
 static void run_help(void)
 {
-	printf("agent run [OPTION...] [--] CMD [ARG...]\n\n"
-	       "Runs CMD and records every allocation it makes. Ends with CMD's exit status.\n\n"
-	       "  agent run -- sqlite3 test.db 'select 1'    into a file here; look at it:\n"
-	       "                                             collector report FILE\n"
-	       "  agent run --announce -- ./server           to a collector on the network\n"
-	       "                                             (there: collector gather)\n"
-	       "  agent run --collector 192.0.2.7 -- ./app   to this one\n\n"
-	       "CMD is recorded, also after an exec; with --follow its children are, too. Each\n"
-	       "process has a stream of its own, from its first allocation on, which names its\n"
-	       "parent's. What a child frees of its parent's blocks is counted apart. Programs\n"
-	       "that are static, setuid, or started without LD_PRELOAD are not recorded. A child\n"
-	       "for which there is no memory is only counted ('collector ledger' of the process\n"
-	       "that it descends from). Children that outlive CMD are recorded for up to\n"
-	       "--linger.\n\n"
-	       "If --output names a file (no %% in it) that is an earlier recording of yours, or\n"
-	       "empty, a new one replaces it; any other file is left alone, and CMD is not\n"
-	       "started. The new file gets a number, NAME-2, while an agent still writes the old\n"
-	       "one, and if --output is a pattern whose name is taken.\n"
-	       "If something can't be done, agent run says so, and CMD does not begin.\n\n"
-	       "Exit status: CMD's; 128 + N if signal N ended it; 127 there is no CMD; 126 it\n"
-	       "can't be recorded by preloading; 2 wrong usage; 3 a fault outside.\n");
+	program_printf(
+		stdout,
+		"agent run [OPTION...] [--] CMD [ARG...]\n\n"
+		"Runs CMD and records every allocation it makes. Ends with CMD's exit status.\n\n"
+		"  agent run -- sqlite3 test.db 'select 1'       into a file here; look at it:\n"
+		"                                                collector report FILE\n"
+		"  agent run --announce -- ./server              to a collector on the network\n"
+		"                                                (there: collector gather)\n"
+		"  agent run --collector 192.0.2.7 -- ./app      to this one\n\n"
+		"CMD is recorded, also after an exec; with --follow its children are, too. Each\n"
+		"process has a stream of its own, from its first allocation on, which names its\n"
+		"parent's. What a child frees of its parent's blocks is counted apart. Programs\n"
+		"that are static, setuid, or started without LD_PRELOAD are not recorded. A child\n"
+		"for which there is no memory is only counted ('collector ledger' of the process\n"
+		"that it descends from). Children that outlive CMD are recorded for up to\n"
+		"--linger.\n\n"
+		"If --output names a file (no %% in it) that is an earlier recording of yours, or\n"
+		"empty, a new one replaces it; any other file is left alone, and CMD is not\n"
+		"started. The new file gets a number, NAME-2, while an agent still writes the old\n"
+		"one, and if --output is a pattern whose name is taken.\n"
+		"If something can't be done, agent run says so, and CMD does not begin.\n\n"
+		"Exit status: CMD's; 128 + N if signal N ended it; 127 there is no CMD; 126 it\n"
+		"can't be recorded by preloading; 2 wrong usage; 3 a fault outside.\n");
 	options_help(COMMAND_RUN);
 }
 
@@ -253,6 +261,64 @@ static void run_finished(void *context, const struct session_report *r)
 	if (run->options.quiet)
 		return;
 	summary_print(r, run->agent.settings.flight.window_ns != 0);
+	if (r->target->pid == run->agent.only && *r->path && !r->file_error && !r->rest &&
+	    !r->rest_for_away && answer_possible())
+		snprintf(run->recorded, sizeof(run->recorded), "%s", r->path);
+	else
+		summary_print_next(r);
+}
+
+/* Starts the collector early, so that it has read most of the recording when the program ends. */
+static void look_for_file(uv_timer_t *timer)
+{
+	struct run_command *run = timer->data;
+	const char *path = agent_file_of(&run->agent, run->agent.only);
+
+	if (!path)
+		return;
+	uv_timer_stop(timer);
+	answer_begin(&run->answer, path);
+}
+
+static int look_later(struct run_command *run)
+{
+	int r;
+
+	if (run->options.quiet || run->options.report || !answer_possible())
+		return 0;
+	r = uv_timer_init(&run->agent.loop, &run->look);
+	run->look.data = run;
+	if (!r)
+		r = uv_timer_start(&run->look, look_for_file, LOOK_MS, LOOK_MS);
+	uv_unref((uv_handle_t *)&run->look);
+	return r;
+}
+
+/* Says where the memory went, and what to type next. */
+static void run_answer(struct run_command *run)
+{
+	bool answered;
+
+	if (!*run->recorded) {
+		answer_end(&run->answer);
+		return;
+	}
+	if (run->options.report) {
+		answered = answer_with("report", run->recorded);
+	} else {
+		answer_begin(&run->answer, run->recorded);
+		answered = answer_end(&run->answer);
+	}
+	if (!answered)
+		fprintf(stderr, "heapcast: working out where the memory went takes longer than a "
+				"second\n");
+	if (!run->options.report)
+		fprintf(stderr,
+			"next: heapcast report '%s'\n"
+			"      with top, leaks, flamegraph ... in place of report: more of it\n",
+			run->recorded);
+	if (run->options.page)
+		answer_with("page", run->recorded);
 }
 
 static void turned_away(const struct run_command *run)
@@ -345,6 +411,8 @@ static int run_start(struct run_command *run, char **argv, struct err_text *err)
 	if (!r)
 		r = spawn(run, argv, pair[1]);
 	close(pair[1]);
+	if (!r)
+		r = look_later(run);
 	if (r < 0)
 		return err_set(err, r, "can't start %s: %s", run->program, strerror(-r));
 	run->agent.only = run->child;
@@ -470,6 +538,7 @@ int command_run(int argc, char **argv)
 	if (!r) {
 		reap(&run);
 		agent_loop(&run.agent);
+		run_answer(&run);
 		never_asked(&run);
 		turned_away(&run);
 		unheard(&run);

@@ -31,6 +31,7 @@
 #include "base/parse.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define STATUS_MS   1000
 #define FILES_NAMED 6
@@ -53,32 +54,34 @@ struct serve {
 
 static void serve_help(void)
 {
-	printf("agent serve [OPTION...]\n\n"
-	       "Records every program of this host that is started with\n"
-	       "LD_PRELOAD=libheapcast.so by a user who may (--allow-user). SIGTERM ends it; the\n"
-	       "programs go on unrecorded. SIGHUP reads the file of --config again; the log\n"
-	       "names settings that can't change in a running agent. If it is killed and started\n"
-	       "again, as root or with CAP_CHECKPOINT_RESTORE, it resumes the recordings of the\n"
-	       "programs that still run.\n\n"
-	       "  agent serve --announce              to whichever collector is on the network\n"
-	       "  agent serve --collector 192.0.2.7   to this one\n\n"
-	       "Programs find it at /run/heapcast/agent.sock if it runs as root, else at\n"
-	       "$XDG_RUNTIME_DIR/heapcast/agent.sock; elsewhere (--socket) by HEAPCAST_SOCKET in\n"
-	       "their environment. Each takes 200 KiB of --memory-limit as it begins, and more\n"
-	       "as it needs it, 256 at a time at most; who finds no room runs on unrecorded.\n"
-	       "Under systemd it takes sockets that are passed, tells when it is ready, and\n"
-	       "answers the watchdog (deploy/systemd).\n\n"
-	       "With nothing but LD_PRELOAD=libheapcast.so the library starts an agent by\n"
-	       "itself, which ends 10 s after the last recording; each file goes to the folder\n"
-	       "in which its program was started. Programs of a user share one if their\n"
-	       "HEAPCAST_ variables mean the same sockets, key and memory. It reads no file of\n"
-	       "options unless HEAPCAST_CONFIG names one.\n\n"
-	       "A program's own variables hold for it: mode, policy, children and what else is\n"
-	       "recorded of it, and --output if it is of the agent's own user. A file is always\n"
-	       "a new one: a name that is taken gets a number, NAME-2. What is not honoured is\n"
-	       "in the log, and the program writes it to its standard error.\n\n"
-	       "Exit status: 0 all was delivered or is in files; 2 wrong usage; 3 a fault\n"
-	       "outside, or something could not be delivered in time.\n");
+	program_printf(
+		stdout,
+		"agent serve [OPTION...]\n\n"
+		"Records every program of this host that is started with\n"
+		"LD_PRELOAD=libheapcast.so by a user who may (--allow-user). SIGTERM ends it; the\n"
+		"programs go on unrecorded. SIGHUP reads the file of --config again; the log\n"
+		"names settings that can't change in a running agent. If it is killed and started\n"
+		"again, as root or with CAP_CHECKPOINT_RESTORE, it resumes the recordings of the\n"
+		"programs that still run.\n\n"
+		"  agent serve --announce                       to a collector on the network\n"
+		"  agent serve --collector 192.0.2.7            to this one\n\n"
+		"Programs find it at /run/heapcast/agent.sock if it runs as root, else at\n"
+		"$XDG_RUNTIME_DIR/heapcast/agent.sock; elsewhere (--socket) by HEAPCAST_SOCKET in\n"
+		"their environment. Each takes 200 KiB of --memory-limit as it begins, and more\n"
+		"as it needs it, 256 at a time at most; who finds no room runs on unrecorded.\n"
+		"Under systemd it takes sockets that are passed, tells when it is ready, and\n"
+		"answers the watchdog (deploy/systemd).\n\n"
+		"With nothing but LD_PRELOAD=libheapcast.so the library starts an agent by\n"
+		"itself, which ends 10 s after the last recording; each file goes to the folder\n"
+		"in which its program was started. Programs of a user share one if their\n"
+		"HEAPCAST_ variables mean the same sockets, key and memory. It reads no file of\n"
+		"options unless HEAPCAST_CONFIG names one.\n\n"
+		"A program's own variables hold for it: mode, policy, children and what else is\n"
+		"recorded of it, and --output if it is of the agent's own user. A file is always\n"
+		"a new one: a name that is taken gets a number, NAME-2. What is not honoured is\n"
+		"in the log, and the program writes it to its standard error.\n\n"
+		"Exit status: 0 all was delivered or is in files; 2 wrong usage; 3 a fault\n"
+		"outside, or something could not be delivered in time.\n");
 	options_help(COMMAND_SERVE);
 }
 

@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 static void print_end(const struct session_report *r)
 {
@@ -40,8 +41,8 @@ static void print_unsaved(const struct session_report *r)
 			"          what was left of the recording is lost, %s events\n",
 			lost);
 	else if (r->lingered)
-		fprintf(stderr, "heapcast: no collector %s; what was left is in %s\n",
-			*r->lacking ? "took the rest" : "came", r->path);
+		program_printf(stderr, "heapcast: no collector %s; what was left is in %s\n",
+			       *r->lacking ? "took the rest" : "came", r->path);
 }
 
 /* Prints which collectors have taken the recording, and which have not. Without a key, any host on
@@ -62,15 +63,15 @@ static void print_collectors(const struct session_report *r)
 			r->lacking, rest, kept ? r->path : "");
 }
 
-static void print_next(const struct session_report *r)
+void summary_print_next(const struct session_report *r)
 {
 	if (*r->path && (r->rest || r->rest_for_away) && !r->file_error)
-		fprintf(stderr, "next, where %s runs: collector import '%s'\n",
-			r->rest_for_away ? "that collector" : "the collector", r->path);
+		program_printf(stderr, "next, where %s runs: collector import '%s'\n",
+			       r->rest_for_away ? "that collector" : "the collector", r->path);
 	else if (*r->path && (!r->file_error || r->saved))
-		fprintf(stderr, "next: collector report '%s'\n", r->path);
+		program_printf(stderr, "next: collector report '%s'\n", r->path);
 	else if (!r->given_up)
-		fprintf(stderr, "next, where the collector runs: collector report last\n");
+		program_printf(stderr, "next, where the collector runs: collector report last\n");
 }
 
 void summary_print(const struct session_report *r, bool flight)
@@ -110,5 +111,4 @@ void summary_print(const struct session_report *r, bool flight)
 			format_count(events, r->no_place));
 	print_unsaved(r);
 	print_collectors(r);
-	print_next(r);
 }

@@ -7,3 +7,5 @@
 
 /* `flight`: the flight recorder held events back. */
 void summary_print(const struct session_report *report, bool flight);
+/* Prints what to type next. */
+void summary_print_next(const struct session_report *report);

@@ -184,6 +184,18 @@ uint32_t agent_live(const struct agent *a)
 	return live;
 }
 
+const char *agent_file_of(const struct agent *a, pid_t pid)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		const struct session *s = &a->session[i];
+
+		if (stream_state(&s->stream) != STREAM_FREE && s->stream.target.pid == pid &&
+		    *s->file.path)
+			return s->file.path;
+	}
+	return NULL;
+}
+
 void agent_change(struct agent *a, const struct agent_settings *wanted)
 {
 	struct agent_settings s = *wanted;

@@ -304,6 +304,8 @@ int agent_check(const struct agent_settings *settings, struct err_text *err);
 void agent_change(struct agent *agent, const struct agent_settings *settings);
 /* Number of programs being recorded. */
 uint32_t agent_live(const struct agent *agent);
+/* Path of the file to which the process is recorded, or NULL. */
+const char *agent_file_of(const struct agent *agent, pid_t pid);
 /* Runs the event loop until nothing is left to do. */
 void agent_loop(struct agent *agent);
 /* Stops the agent. Recorded programs run on unrecorded, and new ones are turned away. The agent

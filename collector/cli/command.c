@@ -12,11 +12,17 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/catalogue/store.h"
+#include "collector/cli/last.h"
+#include "collector/cli/terminal.h"
+#include "collector/formats/formats.h"
+#include "collector/formats/read/reader.h"
 #include "collector/recording/recording.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define USAGE_INDENT 4
 #define WORD_MAX     32
+#define HEAD_BYTES   4096
 
 const struct option data_table[] = {
 	OPTION_TEXT(struct common_options, data, "data", "DIR",
@@ -31,17 +37,28 @@ const struct option common_table[] = {
 	{0},
 };
 
+const struct option asking_table[] = {
+	OPTION_TEXT(struct common_options, data, "data", "DIR",
+		    "folder of the recordings (" DEFAULT_DATA ")"),
+	OPTION_FLAG(struct common_options, json, "json", "print JSON instead of text"),
+	OPTION_FLAG(struct common_options, full_names, "full-names",
+		    "functions with template arguments and parameters"),
+	OPTION_FLAG(struct common_options, wide, "wide",
+		    "do not cut lines to the width of the terminal"),
+	{0},
+};
+
 /* ---- messages ---- */
 
 int command_usage_error(const struct command *command, const char *format, ...)
 {
 	va_list args;
 
-	fprintf(stderr, "collector %s: ", command->name);
+	program_printf(stderr, "collector %s: ", command->name);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	program_vprintf(stderr, format, args);
 	va_end(args);
-	fprintf(stderr, "\nTry 'collector %s --help'.\n", command->name);
+	program_printf(stderr, "\nTry 'collector %s --help'.\n", command->name);
 	return EXIT_USAGE;
 }
 
@@ -49,9 +66,9 @@ void command_note(const struct command *command, const char *format, ...)
 {
 	va_list args;
 
-	fprintf(stderr, "collector %s: ", command->name);
+	program_printf(stderr, "collector %s: ", command->name);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	program_vprintf(stderr, format, args);
 	va_end(args);
 	fputc('\n', stderr);
 }
@@ -66,7 +83,7 @@ void command_note_opening(const struct command *command, const struct recording 
 
 int command_fault(const struct command *command, int error, const struct err_text *err)
 {
-	fprintf(stderr, "collector %s: %s\n", command->name, err_get(err, error));
+	program_printf(stderr, "collector %s: %s\n", command->name, err_get(err, error));
 	return EXIT_FAULT;
 }
 
@@ -87,14 +104,59 @@ int command_input_fault(const struct command *command, int error, const struct e
 	}
 }
 
-int command_find_stream(const char *data, const char *stream, char **ret_path, struct err_text *err)
+/* Names the command for files of other tools. */
+static int refuse_foreign(const char *path, char **found, struct err_text *err)
+{
+	static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");
+	uint8_t head[HEAD_BYTES];
+	size_t length = file ? fread(head, 1, sizeof(head), file) : 0;
+	const char *format = NULL;
+
+	/* Collapsed stacks are any lines that end in a number: others come first. */
+	for (const struct format *f = formats; f->name; f++)
+		if (f->reader && f->reader->is(head, length) &&
+		    (!format || f->reader != &collapsed_reader))
+			format = f->name;
+	if (length > sizeof(zstd) &&
+	    (!memcmp(head, gzip, sizeof(gzip)) || !memcmp(head, zstd, sizeof(zstd))))
+		format = "packed";
+	if (!format)
+		return 0;
+	free(*found);
+	*found = NULL;
+	return err_set(
+		err, -EBADMSG,
+		"%.200s is no recording of heapcast (%s): 'collector import %.200s' makes one "
+		"of it",
+		path, format, path);
+}
+
+/* Is this neither an id, nor another name that a stream can have? */
+static bool is_no_stream(const char *name)
+{
+	return *name && strcmp(name, "last") != 0 && strncmp(name, "snapshot:", 9) != 0 &&
+	       strspn(name, "0123456789abcdef") != strlen(name);
+}
+
+int command_find_stream(const struct common_options *options, const char *stream, char **ret_path,
+			struct err_text *err)
 {
 	struct store *store = NULL;
 	int r;
 
-	if (store_name_is_path(stream))
-		return store_find(NULL, stream, ret_path, err);
-	r = store_open(data, STORE_READ, &store, err);
+	if (store_name_is_path(stream)) {
+		r = store_find(NULL, stream, ret_path, err);
+		return r < 0 ? r : refuse_foreign(stream, ret_path, err);
+	}
+	if (is_no_stream(stream))
+		return err_set(err, -ENOENT,
+			       "there is no file %.200s here, and no stream is called so "
+			       "('collector list' shows all)",
+			       stream);
+	if (!strcmp(stream, "last"))
+		return last_find(options->data, options->data_only, ret_path, err);
+	r = store_open(options->data, STORE_READ, &store, err);
 	if (r < 0)
 		return r;
 	r = store_find(store, stream, ret_path, err);
@@ -156,12 +218,16 @@ void command_help(const struct command *command)
 	cleanup(cleanup_free) char *about = command_filled(command, command->about);
 	const struct option_set set = command_options(command);
 
-	options_print_wrapped(command->usage, printf("Usage: collector %s", command->name),
+	options_print_wrapped(command->usage,
+			      program_printf(stdout, "Usage: collector %s", command->name),
 			      USAGE_INDENT);
-	printf("\n%s", about ? about : command->about);
+	fputc('\n', stdout);
+	program_print(stdout, about ? about : command->about);
 	options_print_help(&set);
-	if (command->examples)
-		printf("\nExamples:\n%s", command->examples);
+	if (command->examples) {
+		printf("\nExamples:\n");
+		program_print(stdout, command->examples);
+	}
 }
 
 static bool wants_help(int argc, char **argv)
@@ -207,7 +273,7 @@ static int command_run(const struct command *command, const struct option_target
 		       char **argv)
 {
 	struct err_text err = {{0}};
-	int first = command_parse(target, argc, argv, &err), status;
+	int first = command_parse(target, argc, argv, &err), status, index;
 
 	if (first < 0)
 		return command_input_fault(command, first, &err);
@@ -219,6 +285,9 @@ static int command_run(const struct command *command, const struct option_target
 
 		if (!common->data)
 			common->data = DEFAULT_DATA;
+		terminal_show(common->full_names, common->wide);
+		index = options_find(target->set, "data", strlen("data"));
+		common->data_only = index >= 0 && target->sources->of[index] == OPTION_ARGUMENT;
 	}
 	return command->run(
 		&(struct command_call){command, target->options, argv + first, argc - first});

@@ -5,7 +5,7 @@
  * parser and the environment know of it.
  *
  * The struct of a command's options begins with struct common_options, so that tables can be shared
- * (base/options.h). It starts as zero bytes, or as `defaults` says.
+ * (base/cli/options.h). It starts as zero bytes, or as `defaults` says.
  *
  *	static const struct option_group groups[] = {{NULL, list_table}, {"Common options",
  *	common_table}, {0}}; const struct command command_list = {.name = "list", .groups = groups,
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/options.h"
+#include "base/cli/options.h"
 #include "collector/catalogue/store.h"
 
 struct buf;
@@ -63,13 +63,15 @@ struct command {
 /* The options that nearly every command takes. */
 struct common_options {
 	const char *data; /* never NULL: DEFAULT_DATA unless given */
-	bool json;
+	bool data_only;	  /* it was given on the command line: `last` is not looked for elsewhere */
+	bool json, full_names, wide;
 };
 
 #define DEFAULT_DATA "./heapcast-data"
 
 extern const struct option data_table[];   /* --data only */
 extern const struct option common_table[]; /* --data, --json */
+extern const struct option asking_table[]; /* and --full-names, --wide */
 
 /* Prints a note beside the answer, on standard error. */
 void command_note(const struct command *command, const char *format, ...)
@@ -84,9 +86,10 @@ int command_fault(const struct command *command, int error, const struct err_tex
  * should be. */
 int command_input_fault(const struct command *command, int error, const struct err_text *err);
 
-/* Finds the path of a recording for a STREAM argument: a path stays as it is, else the store at
- * `data` is asked. The caller frees the path. Returns 0 or a negative errno. */
-int command_find_stream(const char *data, const char *stream, char **ret_path,
+/* Finds the path of a recording for a STREAM argument: a path stays as it is, `last` is the newest
+ * (last.h), else the data folder is asked. The caller frees the path. Returns 0 or a negative
+ * errno. */
+int command_find_stream(const struct common_options *options, const char *stream, char **ret_path,
 			struct err_text *err);
 
 /* Shows the progress of recording_open on a terminal, and nothing elsewhere. `context` is a text

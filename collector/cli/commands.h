@@ -8,6 +8,7 @@
 	X(list)                                                                                    \
 	X(ledger)                                                                                  \
 	X(report)                                                                                  \
+	X(summary)                                                                                 \
 	X(top)                                                                                     \
 	X(leaks)                                                                                   \
 	X(temporary)                                                                               \
@@ -28,6 +29,7 @@
 	X(ctl)                                                                                     \
 	X(snapshot)                                                                                \
 	X(serve)                                                                                   \
+	X(page)                                                                                    \
 	X(symbols)                                                                                 \
 	X(symbols_worker)                                                                          \
 	X(symbols_fetch)

@@ -3,17 +3,25 @@
  * only how to pick a command; each command has a file of its name (commands.h).
  */
 #include <errno.h>
+#include <libwebsockets.h>
+#include <lz4.h>
+#include <protobuf-c/protobuf-c.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "base/log.h"
-#include "base/nearest.h"
+#include "base/cli/nearest.h"
+#include "base/secure/secure.h"
 #include "base/standard.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/output.h"
+#include "collector/page/page.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 static const struct command *const commands[] = {
 #define X(name) &command_##name,
@@ -25,13 +33,14 @@ static const struct command *const commands[] = {
 
 static void help(FILE *out)
 {
-	fprintf(out, "Usage: collector COMMAND [OPTION...] [ARGUMENT...]\n\n"
-		     "Collects what heapcast agents record and shows where the memory "
-		     "goes.\n\nCommands:\n");
+	program_printf(out, "Usage: collector COMMAND [OPTION...] [ARGUMENT...]\n\n"
+			    "Collects what heapcast agents record and shows where the memory "
+			    "goes.\n\nCommands:\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		if (!commands[i]->hidden)
 			fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
-	fprintf(out,
+	program_print(
+		out,
 		"\nA STREAM is named by its id, a unique beginning of it, 'last', or the path of\n"
 		"a recording.\n"
 		"Every option --some-name can also be given as the variable HEAPCAST_SOME_NAME.\n"
@@ -59,10 +68,10 @@ static int unknown(const char *name)
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		if (!commands[i]->hidden)
 			nearest_try(&nearest, commands[i]->name);
-	fprintf(stderr, "collector: there is no command '%s'", name);
+	fprintf(stderr, "%s: there is no command '%s'", program_title(), name);
 	if (nearest.found)
 		fprintf(stderr, "; did you mean '%s'?", nearest.found);
-	fprintf(stderr, "\n'collector help' lists the commands.\n");
+	program_printf(stderr, "\n'collector help' lists the commands.\n");
 	return EXIT_USAGE;
 }
 
@@ -74,6 +83,18 @@ static int help_of(const char *name)
 		return unknown(name);
 	command_help(command);
 	return EXIT_DONE;
+}
+
+/* What this build can do, and the libraries that it works with here. */
+static int version(void)
+{
+	printf("collector (heapcast) %s\n", HEAPCAST_VERSION);
+	printf("  TLS: %s\n", secure_library());
+	printf("  page: %s\n", page_asset_count ? "yes" : "no (built without node)");
+	printf("  libraries: libuv %s, protobuf-c %s, lz4 %s, sqlite %s, libwebsockets %s\n",
+	       uv_version_string(), protobuf_c_version(), LZ4_versionString(), sqlite3_libversion(),
+	       lws_get_library_version());
+	return fflush(stdout) ? EXIT_FAULT : EXIT_DONE;
 }
 
 static int dispatch(int argc, char **argv)
@@ -91,8 +112,7 @@ static int dispatch(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
-		printf("collector (heapcast) %s\n", HEAPCAST_VERSION);
-		return EXIT_DONE;
+		return version();
 	}
 	command = main_find(argv[1]);
 	if (!command)
@@ -105,13 +125,14 @@ int main(int argc, char **argv)
 	int status;
 
 	standard_reserve();
+	program_started(argv[0], "collector");
 	signal(SIGPIPE, SIG_IGN);
 	log_open("warn", NULL);
 	status = dispatch(argc, argv);
 	/* An answer that could not be written must not look like success. */
 	if (fflush(stdout) || ferror(stdout)) {
 		output_failed(errno);
-		fprintf(stderr, "collector: writing the output failed\n");
+		fprintf(stderr, "%s: writing the output failed\n", program_title());
 		return status == EXIT_DONE ? EXIT_FAULT : status;
 	}
 	return status;

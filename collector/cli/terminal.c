@@ -10,7 +10,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "base/utf8.h"
+#include "collector/symbols/fold_name.h"
 #include "base/ban.h"
 
 #define NO_BREAK 0xa0
@@ -19,10 +21,26 @@
 #define WIDTH_MIN   40
 #define WIDTH_MAX   400
 
+static bool full_names, uncut;
+
+void terminal_show(bool full, bool wide)
+{
+	full_names = full;
+	uncut = wide;
+}
+
 unsigned terminal_width(void)
 {
 	struct winsize size;
+	const char *columns = getenv("COLUMNS");
+	uint64_t given;
 
+	if (uncut)
+		return WIDTH_MAX;
+	if (columns && !parse_u64(columns, &given) && given)
+		return given < WIDTH_MIN   ? WIDTH_MIN
+		       : given > WIDTH_MAX ? WIDTH_MAX
+					   : (unsigned)given;
 	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col)
 		return WIDTH_PIPED;
 	if (size.ws_col < WIDTH_MIN)
@@ -108,6 +126,31 @@ unsigned terminal_text(enum style style, const char *text, unsigned width)
 	}
 	terminal_end(style);
 	return cut ? width : count;
+}
+
+static bool is_uncut(void)
+{
+	return uncut || (!isatty(STDOUT_FILENO) && !getenv("COLUMNS"));
+}
+
+void terminal_name_ways(unsigned *ret_width, bool *ret_short)
+{
+	*ret_width = is_uncut() ? 0 : terminal_width();
+	*ret_short = !full_names;
+}
+
+unsigned terminal_name(enum style style, const char *name, unsigned width)
+{
+	char *folded = full_names ? NULL : malloc(strlen(name) + 1);
+	unsigned used;
+
+	if (folded)
+		fold_name(folded, strlen(name) + 1, name);
+	if (is_uncut())
+		width = 0;
+	used = terminal_text(style, folded ? folded : name, width);
+	free(folded);
+	return used;
 }
 
 void terminal_blanks(unsigned count)

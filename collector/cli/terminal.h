@@ -6,12 +6,20 @@
 
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_GREEN, STYLE_YELLOW };
 
-/* Returns the width of standard output in columns. */
+/* Returns the width of standard output in columns: of the terminal, or as COLUMNS says. */
 unsigned terminal_width(void);
 bool terminal_colours(void);
 /* Prints at most `width` columns of `text` (0: all of it), control characters as '?'. Longer text
  * ends in "...". Returns the columns used. */
 unsigned terminal_text(enum style style, const char *text, unsigned width);
+/* How names of functions are shown: --full-names, and --wide, which cuts no line. */
+void terminal_show(bool full_names, bool wide);
+/* Prints the name of a function: without template arguments and parameters (fold_name.h) unless
+ * full names are wanted, and cut to `width` columns on a terminal. What is piped is not cut. */
+unsigned terminal_name(enum style style, const char *name, unsigned width);
+/* How terminal_name would do it: the columns that there are (0: any number), and whether names are
+ * folded. */
+void terminal_name_ways(unsigned *ret_width, bool *ret_short);
 /* Returns the columns that terminal_text uses for the whole text. */
 unsigned terminal_columns(const char *text);
 /* Prints the first `columns` columns of `text`, and no sign that there are more. */

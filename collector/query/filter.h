@@ -15,6 +15,7 @@
 
 struct buf;
 struct err_text;
+struct suppressions;
 struct view;
 
 enum filter_lifetime {
@@ -187,6 +188,9 @@ struct filter {
 	uint32_t one_in;
 	/* Rows selected by another module (collector/sql); owned by the filter. NULL: any. */
 	struct row_bits *only;
+	/* Backtraces that are left out (suppress.h); lent to the filter. NULL: none. */
+	const struct suppressions *suppress;
+	bool only_suppressed;	   /* the other way round: nothing but these */
 	struct cancel cancel;	   /* ends the query soon with -ECANCELED or -ETIME */
 	struct progress *progress; /* may be NULL */
 };
@@ -227,6 +231,9 @@ bool filter_asks_alive(const struct filter *filter);
  * name. */
 int filter_set(struct filter *filter, const struct view *view, const char *name, const char *value,
 	       struct err_text *err);
+/* Whether the bounds leave room for anything: -EINVAL with a sentence if a lower one is above its
+ * upper one. */
+int filter_check(const struct filter *filter, struct err_text *err);
 
 /*
  * Parses a time as filters take it: a number of at least 1e11 is milliseconds and of at least 1e9

@@ -485,6 +485,11 @@ void survivors_done(struct survivors *survivors);
 
 /* ---- two recordings, or two moments of one ---- */
 
+/* A module of the base that is called otherwise in the new recording; both without folders. */
+struct diff_renamed {
+	const char *old, *name;
+};
+
 struct diff_side {
 	struct view *view;
 	const struct filter *filter;
@@ -519,10 +524,15 @@ struct diff {
  * Compares the groups of one side with the same groups of the other. Two frames are the same if
  * they have the same offset in a module with the same build id. In a module with different build
  * ids, or without a build id, they are the same if module name and function are the same, including
- * inlined functions. Two backtraces are the same if all their frames are.
+ * inlined functions. Two backtraces are the same if all their frames are. The executable may have
+ * another name in the new recording.
  */
 int query_diff(const struct diff_side *base, const struct diff_side *now, enum grouping grouping,
 	       struct diff *ret_diff, struct err_text *err);
+/* The same, with names of modules of the base that have changed. */
+int query_diff_renamed(const struct diff_side *base, const struct diff_side *now,
+		       enum grouping grouping, const struct diff_renamed *renamed,
+		       size_t renamed_count, struct diff *ret_diff, struct err_text *err);
 void diff_done(struct diff *diff);
 
 struct tree_change {

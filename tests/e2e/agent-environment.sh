@@ -5,9 +5,9 @@
 need perl
 plain=$BUILD/tests/e2e-plain
 
-"$AGENT" --variables >"$T/environment.md"
+"$BUILD/bin/heapcast" agent --variables >"$T/environment.md"
 cmp "$T/environment.md" "$ROOT/docs/environment.md" ||
-	fail "docs/environment.md is not what \`agent --variables\` prints: write it anew"
+	fail "docs/environment.md is not what \`heapcast agent --variables\` prints: write it anew"
 
 # VARIABLE=VALUE...: records the plain program, into $T/r unless they say otherwise; what was logged is in $T/err.
 with() {

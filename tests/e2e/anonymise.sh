@@ -68,7 +68,7 @@ asked() {
 	"$COLLECTOR" report --json --count 1000 "$1" >"$1.report"
 	"$COLLECTOR" top --json --count 1000 "$1" >"$1.top"
 	"$COLLECTOR" top --json --count 1000 --by backtrace "$1" >"$1.backtraces"
-	"$COLLECTOR" leaks --json --count 1000 "$1" >"$1.leaks"
+	"$COLLECTOR" leaks --suppress none --json --count 1000 "$1" >"$1.leaks"
 	"$COLLECTOR" timeline --json "$1" >"$1.timeline"
 	"$COLLECTOR" histogram --json "$1" >"$1.histogram"
 	"$COLLECTOR" maps --json "$1" >"$1.maps"

@@ -9,7 +9,7 @@ mkdir one two
 "$BOARD" --into one --from "$BUILD" amd64 >said
 (umask 077 && cd two && TMPDIR=$T/two "$BOARD" --into . --from "$BUILD" amd64 >/dev/null)
 cmp one/heapcast-amd64.tar.gz two/heapcast-amd64.tar.gz || fail "two tarballs differ"
-assert_contains "what it says" said "bytes  agent" "bytes  libheapcast.so" "one/heapcast-amd64.tar.gz" "collector gather"
+assert_contains "what it says" said "bytes  agent" "bytes  libheapcast.so" "one/heapcast-amd64.tar.gz" "heapcast gather"
 "$BOARD" --help >said
 assert_contains "its help" said "--into FOLDER" "--from FOLDER"
 [ "$(wc -L <"$ROOT/deploy/on-board/README.txt")" -le 80 ] || fail "README.txt is wider than 80 columns"

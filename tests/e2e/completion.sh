@@ -1,6 +1,6 @@
 #!/bin/bash
 # ctest: LABELS full
-# Completion in bash and zsh: what the shell offers for a line, with the programs of this build, a recording that is stored,
+# Completion in bash, zsh and fish: what the shell offers for a line, with the programs of this build, a recording that is stored,
 # and a stranger of the same name that must not be started.
 . "$(dirname "$0")/lib.sh"
 need ip
@@ -13,6 +13,7 @@ id=$("$COLLECTOR" list --json | grep -oE '"id":"[0-9a-f]{12}' | cut -c7-)
 mkdir folder strange && touch rec.heapcast "with blank.heapcast" other.txt
 printf '#!/bin/sh\necho started >>started\n' >strange/agent
 cp "$(type -P true)" strange/collector
+cp strange/agent strange/heapcast
 chmod 755 strange/*
 PATH=$BUILD/bin:$PATH
 
@@ -76,6 +77,43 @@ offers "agent ctl sn" "snapshot"
 offers "collector ctl ${id:0:4}" "$id"
 offers "collector ctl last sto" "stop"
 offers "collector snapshot ta" "take"
+offers "collector symbols fe" "fetch"
+offers "collector import re" "rec.heapcast"
+offers "agent run -o r" "rec.heapcast"
+offers "collector top -n r" ""
+
+# One name for both sides, and the agent's own behind `heapcast agent`.
+commands_of() { "$@" --help | awk '/^(To begin|First steps)/ { exit } /^  [a-z]+  +/ { print $1 }'; }
+offers "heapcast " "$({ commands_of heapcast; printf '%s\n' --help --version help; } | sort -u | paste -sd' ')"
+offers "$BUILD/bin/heapcast tem" "temporary"
+offers "heapcast ag" "agent"
+offers "heapcast agent " "$(replies "agent ")"
+offers "heapcast-agent r" ""  # it is not installed here
+offers "heapcast run --" "$(all_options "$AGENT" run)"
+offers "heapcast attach --" "$(all_options "$AGENT" attach)"
+offers "heapcast agent run --" "$(all_options "$AGENT" run)"
+for command in serve ctl pair; do
+	offers "heapcast agent $command --" "$(all_options "$AGENT" $command)"
+	offers "heapcast $command --" "$(all_options "$COLLECTOR" $command)"
+done
+offers "heapcast run --policy=c" "count"
+offers "heapcast run -o r" "rec.heapcast"
+offers "heapcast run -- unsha" "unshare"
+offers "heapcast run --announce unsha" "unshare"
+offers "heapcast run ls --quiet oth" "other.txt"
+offers "heapcast agent run -- unsha" "unshare"
+offers "heapcast agent serve --spool fo" "folder"
+offers "heapcast help rep" "report"
+offers "heapcast report ${id:0:4}" "$id"
+offers "heapcast report --data=$T/heapcast-data ${id:0:4}" "$id"
+offers "heapcast report rec" "rec.heapcast"
+offers "heapcast top last --value l" "leaked"
+offers "heapcast export --format spe" "speedscope"
+offers "heapcast page oth" "other.txt"
+offers "heapcast agent ctl sn" "snapshot"
+offers "heapcast ctl last sto" "stop"
+offers "heapcast snapshot ta" "take"
+offers "heapcast pairs re" "revoke"
 
 # The values that the completion lists by name are those that the collector names when it gets another one.
 takes() {
@@ -94,6 +132,8 @@ takes --format import
 # Strangers: bash's own completion, and nothing was started.
 offers "$T/strange/agent r" ""
 offers "$T/strange/collector r" ""
+offers "$T/strange/heapcast r" ""
+offers "$T/strange/heapcast agent r" ""
 PATH=$T/strange:$PATH offers "agent r" ""
 offers "no-such/agent r" ""
 [ ! -e started ] || fail "a stranger was started"
@@ -102,25 +142,24 @@ chmod 755 strange/heapcast-agent
 offers "$T/strange/heapcast-agent s" "serve"
 
 # The programs' names are what is registered, and nothing is said on the terminal.
-for name in agent collector heapcast-agent heapcast-collector; do
+for name in heapcast heapcast-agent heapcast-collector agent collector; do
 	assert_contains "complete -p $name" <(complete -p "$name") "-F _heapcast $name"
 done
 (replies "collector report --data /nowhere " && replies "agent nonsense --") >out 2>err
 [ ! -s err ] || fail "said while completing: $(cat err)"
 
+has() { command -v "$1" >/dev/null || { echo "($1: not tried, it is not installed)" >&3; return 1; }; }
+
 # ---- zsh: a shell on a terminal ----
-if ! command -v zsh >/dev/null; then
-	echo "(zsh: not tried, it is not installed)" >&3
-	exit 0
-fi
-cat >.zshrc <<'END'
+try_zsh() {
+	cat >.zshrc <<'END'
 PROMPT="ready> " COLUMNS=200 LINES=200 LISTMAX=1000
 fpath=($ROOT/deploy/completion $fpath)
 autoload -Uz compinit && compinit -u -d $T/zcompdump
 show() { local line=$BUFFER; BUFFER=; zle -I; print -r -- "[[[$line]]]" }
 zle -N show && bindkey "^X" show
 END
-cat >driver.zsh <<'END'
+	cat >driver.zsh <<'END'
 zmodload zsh/zpty
 zpty shell "zsh -d -i"
 zpty -r shell out '*ready> *' || exit 1
@@ -132,7 +171,7 @@ while IFS= read -r line; do
 done
 zpty -d shell
 END
-cat >lines <<-END
+	cat >lines <<-END
 	agent s
 	collector led
 	collector top --val
@@ -146,11 +185,77 @@ cat >lines <<-END
 	collector report ${id:0:4}
 	collector report --lifetime-m
 	collector help map
+	heapcast agent s
+	heapcast ledg
+	heapcast top --value=pe
+	heapcast run -o re
+	heapcast run -- unsha
+	heapcast export --format spe
+	heapcast help temp
+	heapcast leaks ${id:0:4}
 	$T/strange/agent r
+	$T/strange/heapcast r
 END
-export T ROOT TERM=dumb ZDOTDIR=$T
-timeout 60 zsh -f driver.zsh <lines >zsh.out 2>zsh.err || { cat zsh.out zsh.err >&3; fail "zsh did not answer"; }
-assert_contains "zsh" zsh.out "[[[agent serve " "[[[collector ledger " "[[[collector export --format speedscope " "[[[collector import --format gperftools " "[[[collector top --value=" "[[[collector top --value peak " \
-	"[[[agent run --policy=count " "[[[agent serve --spool folder/" "[[[agent run -- unshare " "[[[collector report $id " \
-	"block" "thin" "--lifetime-max" "lived so long or shorter" "[[[collector help maps " "[[[$T/strange/agent rec.heapcast "
-[ ! -e started ] || fail "a stranger was started by zsh"
+	export T ROOT TERM=dumb ZDOTDIR=$T
+	timeout 60 zsh -f driver.zsh <lines >zsh.out 2>zsh.err || { cat zsh.out zsh.err >&3; fail "zsh did not answer"; }
+	assert_contains "zsh" zsh.out "[[[agent serve " "[[[collector ledger " "[[[collector export --format speedscope " "[[[collector import --format gperftools " "[[[collector top --value=" "[[[collector top --value peak " \
+		"[[[agent run --policy=count " "[[[agent serve --spool folder/" "[[[agent run -- unshare " "[[[collector report $id " \
+		"block" "thin" "--lifetime-max" "lived so long or shorter" "[[[collector help maps " "[[[$T/strange/agent rec.heapcast " \
+		"[[[heapcast agent serve " "[[[heapcast ledger " "[[[heapcast top --value=peak " "[[[heapcast run -o rec.heapcast " \
+		"[[[heapcast run -- unshare " "[[[heapcast export --format speedscope " "[[[heapcast help temporary " "[[[heapcast leaks $id " \
+		"[[[$T/strange/heapcast rec.heapcast "
+	[ ! -e started ] || fail "a stranger was started by zsh"
+}
+! has zsh || try_zsh
+
+# ---- fish: `complete -C` says what a Tab would offer ----
+try_fish() {
+	cat >lines <<-END
+		heapcast tem|temporary
+		heapcast agent s|serve
+		heapcast-agent s|serve
+		agent ctl --so|--socket
+		collector le|leaks ledger
+		$BUILD/bin/heapcast led|ledger
+		heapcast run --pol|--policy
+		heapcast run --policy c|count
+		heapcast run --policy=c|--policy=count
+		heapcast run -o re|rec.heapcast
+		heapcast run -- unsha|unshare
+		heapcast run --announce unsha|unshare
+		heapcast run ls --quiet oth|other.txt
+		heapcast agent serve --spool fol|folder/
+		heapcast agent ctl sn|snapshot
+		heapcast help map|maps
+		heapcast report ${id:0:4}|$id
+		heapcast report --data=$T/heapcast-data ${id:0:4}|$id
+		heapcast report --data folder ${id:0:4}|
+		heapcast report rec|rec.heapcast
+		heapcast top last --value l|leaked
+		heapcast export --format spe|speedscope
+		heapcast page oth|other.txt
+		heapcast snapshot ta|take
+		heapcast pairs re|revoke
+		$T/strange/agent r|rec.heapcast
+		$T/strange/collector r|rec.heapcast
+		$T/strange/heapcast r|rec.heapcast
+	END
+	cat >ask.fish <<-'END'
+		source $argv[1]
+		while read -l line
+			set -l parts (string split '|' -- $line)
+			set -l offered (complete -C $parts[1] | string replace -r '\t.*' '' | sort)
+			test "$offered" = "$parts[2]"
+			or echo "offered for \"$parts[1]\": expected \"$parts[2]\", got \"$offered\""
+		end
+		complete -C 'heapcast top --val'
+	END
+	ln -s "$AGENT" heapcast-agent
+	PATH=$PATH:$T HOME=$T timeout 120 fish --no-config ask.fish "$ROOT/deploy/completion/heapcast.fish" <lines >fish.out 2>fish.err ||
+		fail "fish did not answer: $(cat fish.err)"
+	[ ! -s fish.err ] || fail "fish said while completing: $(cat fish.err)"
+	grep '^offered' fish.out >&3 && fail "fish"
+	assert_contains "fish" fish.out "--value	what is counted" # and what it means
+	[ ! -e started ] || fail "a stranger was started by fish"
+}
+! has fish || try_fish

@@ -19,30 +19,44 @@ done
 
 "$MAN/update" --check "$BUILD" >stale || fail "$(cat stale)"
 
-commands_of() { "$1" --help | awk '/^  [a-z]+ +/ { f = 1; if (!/not in this version/) print $1 } f && !/^  / { exit }'; }
+commands_of() { "$@" --help | awk '/^(To begin|First steps)/ { exit } /^  [a-z]+  +/ && !/not in this version/ { print $1 }'; }
 options_in() { sed -nE 's/^ {2,6}(-[a-z], )?--([a-z0-9-]+).*/\2/p' "$1" | sort -u; }
+narrow() { [ "$(wc -L <help)" -le 80 ] || fail "$* --help is wider than 80 columns: $(grep -E '.{81}' help)"; }
+
+# A page for each command of `heapcast`, and of `heapcast agent`, where `heapcast` does not have it under the same name.
+HEAPCAST=$BUILD/bin/heapcast
+"$HEAPCAST" --help >help
+narrow heapcast
+"$HEAPCAST" agent --help >help
+narrow heapcast agent
+{
+	commands_of "$HEAPCAST"
+	commands_of "$HEAPCAST" agent | sed -E '/^(run|attach)$/d; s/^/agent /'
+} | sort >commands
+[ "$(grep -c . commands)" -ge 30 ] || fail "heapcast --help lists few commands: $(cat commands)"
+find "$MAN" -name "heapcast-*.1" | sed -E 's/.*heapcast-(.*)\.1/\1/; s/^agent-/agent /' | sort >pages
+same "commands of heapcast and their pages" commands pages
 mkdir options-of
-for program in agent collector; do
-	"$BUILD/bin/$program" --help >help
-	[ "$(wc -L <help)" -le 80 ] || fail "$program --help is wider than 80 columns: $(grep -E '.{81}' help)"
-	commands_of "$BUILD/bin/$program" | sort >commands
-	[ -s commands ] || fail "$program --help lists no commands"
-	find "$MAN" -name "$program-*.1" | sed -E 's/.*-(.*)\.1/\1/' | sort >pages
-	same "commands of $program and their pages" commands pages
-	while read -r command; do
-		page=$MAN/$program-$command.1
-		options=options-of/$program-$command
-		"$BUILD/bin/$program" "$command" --help >help
-		options_in help >"$options"
-		sed -n '/^\.Sh OPTIONS/,/^\.Sh [^O]/p' "$page" | unescaped | sed -nE 's/^\.It "(-[a-z], )?--([a-z0-9-]+).*/\2/p' | sort -u >described
-		[ -s "$options" ] || fail "$program $command --help lists no options"
-		same "options of $program $command" "$options" described
-		[ "$(wc -L <help)" -le 80 ] || fail "$program $command --help is wider than 80 columns: $(grep -E '.{81}' help)"
-		if grep -n ' $' help >&2; then fail "$program $command --help has blanks at the end of a line"; fi
-		sed '/^$/,$d' help | tr -s ' \n' ' ' | sed -E 's/^(Usage: )?//; s/ $//' >usage
-		sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' "rendered/${page##*/}" | sed '1d;$d' | tr -s ' \n' ' ' | sed 's/^ //; s/ $//' >synopsis
-		same "synopsis of $program $command" usage synopsis
-	done <commands
+while read -r -a command; do
+	[ "${command[*]}" != agent ] || continue
+	what="heapcast ${command[*]}" name=heapcast-$(tr ' ' - <<<"${command[*]}")
+	page=$MAN/$name.1 options=options-of/$name
+	"$HEAPCAST" "${command[@]}" --help >help
+	options_in help >"$options"
+	sed -n '/^\.Sh OPTIONS/,/^\.Sh [^O]/p' "$page" | unescaped | sed -nE 's/^\.It "(-[a-z], )?--([a-z0-9-]+).*/\2/p' | sort -u >described
+	[ -s "$options" ] || fail "$what --help lists no options"
+	same "options of $what" "$options" described
+	narrow "$what"
+	if grep -n ' $' help >&2; then fail "$what --help has blanks at the end of a line"; fi
+	sed '/^$/,$d' help | tr -s ' \n' ' ' | sed -E 's/^(Usage: )?//; s/ $//' >usage
+	sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' "rendered/$name.1" | sed '1d;$d' | tr -s ' \n' ' ' | sed 's/^ //; s/ $//' >synopsis
+	same "synopsis of $what" usage synopsis
+done <commands
+
+# The title of a page is its file's name.
+for page in "$MAN"/*.[1-9]; do
+	name=${page##*/}
+	grep -qixF ".Dt ${name%.*} ${name##*.}" "$page" || fail "$name: $(grep '^\.Dt' "$page")"
 done
 
 # The header and its page.
@@ -99,12 +113,13 @@ cp heapcast-data/streams/*/recording.heapcast first.heapcast
 cp first.heapcast heapcast_sort_1_1.heapcast
 cp first.heapcast maps.heapcast
 
-known_options() {
-	local word program=$1 command=$2
-	shift 2
+known_options() { # NAME WORD...
+	local word name=$1
+	shift
 	for word; do
 		case $word in
-		--[a-z]*) grep -qx -e "$(sed -E 's/^--([a-z0-9-]+).*/\1/' <<<"$word")" "options-of/$program-$command" || fail "$program $command has no $word" ;;
+		--) return 0 ;; # behind it is a command of its own
+		--[a-z]*) grep -qx -e "$(sed -E 's/^--([a-z0-9-]+).*/\1/' <<<"$word")" "options-of/$name" || fail "$name has no $word" ;;
 		esac
 	done
 }
@@ -113,26 +128,30 @@ known_options() {
 try() {
 	local words i
 	eval "words=(${1%%[|>&]*})"
-	case "${words[0]} ${words[1]:-}" in
-	"agent run")
+	case "${words[0]} ${words[1]:-} ${words[2]:-}" in
+	"heapcast run "*)
 		for ((i = 0; i < ${#words[@]}; i++)); do [ "${words[i]}" != -- ] || break; done
 		assert_status 0 "${words[@]:0:i}" --help >out
 		case $1 in *--announce* | *--collector* | *--pair*) ;; *) assert_status 0 "${words[@]}" >out 2>err ;; esac
 		;;
-	"agent attach") assert_status 0 "${words[@]}" --help >out ;;
-	"agent serve") assert_status 0 "${words[@]}" --check-config >out ;;
-	"agent pair" | "collector pair" | "collector pairs") known_options "${words[@]}" ;;
-	"collector gather" | "collector serve" | "collector ctl" | "collector snapshot") known_options "${words[@]}" ;;
-	collector\ *)
-		case $1 in *" snapshot:"*) known_options "${words[@]}" ;; *) assert_status 0 "${words[@]}" >out ;; esac
+	"heapcast attach "*) assert_status 0 "${words[@]}" --help >out ;;
+	"heapcast agent serve") assert_status 0 "${words[@]}" --check-config >out ;;
+	"heapcast agent "*) known_options "heapcast-agent-${words[2]}" "${words[@]}" ;;
+	"heapcast gather "* | "heapcast serve "* | "heapcast page "* | "heapcast ctl "* | "heapcast snapshot "* | "heapcast pair "* | "heapcast pairs "*)
+		known_options "heapcast-${words[1]}" "${words[@]}"
 		;;
+	heapcast\ *)
+		case $1 in *" snapshot:"* | *" --live"*) known_options "heapcast-${words[1]}" "${words[@]}" ;; *) assert_status 0 "${words[@]}" >out ;; esac
+		;;
+	agent\ * | collector\ *) fail "an example by a former name: $1" ;;
 	*) return 0 ;;
 	esac
 	tried=$((tried + 1))
 }
 tried=0
 for page in "$MAN"/*.[1-9]; do
-	name=${page##*/}
+	find . -name 'heapcast_sort_*' ! -name heapcast_sort_1_1.heapcast -delete # what the page before has recorded
+	touch heapcast-data/streams/*/recording.heapcast                          # is not `last` for this one
 	sed -n '/^\.Bd -literal/,/^\.Ed/p' "$page" | grep -v '^\.' | unescaped | sed -E ':a; /\\$/{N; s/\\\n */ /; ba}' >literal || true
 	while IFS= read -r line; do
 		case $line in

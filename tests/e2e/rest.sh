@@ -21,7 +21,7 @@ get "/data/last/allocations?skip=10&count=5" >"$T/page.json"
 get "/data/last/allocations?size_min=1000&size_max=2000&count=1000000" >"$T/sizes.json"
 get "/data/last/export/flamegraph?lifetime=only_leaked" >"$T/flame.svg"
 ask report last --json >"$T/report.json"
-ask leaks last --json --function-regex main --count 100000 >"$T/leaks.json"
+ask leaks --suppress none last --json --function-regex main --count 100000 >"$T/leaks.json"
 
 python3 - "$T" <<'PYTHON'
 import json, sys, xml.dom.minidom

@@ -15,7 +15,7 @@ holds() { grep -qxF -e "$1" "$T/check.txt" || fail "\"$1\" does not hold: $(cat 
 
 export HEAPCAST_KEYS=$T/keys # a value, as all others
 # The example: nothing is missing, nothing is too much, all of it is understood, the defaults are those.
-"$AGENT" serve --help | sed -nE 's/^ {6}--([a-z-]+).*/\1/p' | grep -vxE 'config|check-config|for-pid' | sort >"$T/options"
+"$AGENT" serve --help | sed -nE 's/^ {2,6}(-[a-z], )?--([a-z-]+).*/\2/p' | grep -vxE 'config|check-config|for-pid' | sort >"$T/options"
 [ "$(wc -l <"$T/options")" -ge 20 ] || fail "agent serve --help lists too few options"
 sed -nE 's/^#?([a-z-]+) = .*/\1/p' "$ROOT/deploy/agent.conf" | sort >"$T/named"
 cmp "$T/options" "$T/named" || fail "deploy/agent.conf: $(diff "$T/options" "$T/named")"

@@ -157,7 +157,7 @@ fi
 
 need systemd-analyze
 for unit in service socket; do
-	sed "s,^ExecStart=/usr/bin/agent,ExecStart=$AGENT," "$ROOT/deploy/systemd/heapcast-agent.$unit" >"$T/heapcast-agent.$unit"
+	sed "s,^ExecStart=/usr/bin/heapcast-agent,ExecStart=$AGENT," "$ROOT/deploy/systemd/heapcast-agent.$unit" >"$T/heapcast-agent.$unit"
 done
 systemd-analyze verify --man=no "$T/heapcast-agent.service" "$T/heapcast-agent.socket" >"$T/units.txt" 2>&1 || fail "the units: $(cat "$T/units.txt")"
 [ ! -s "$T/units.txt" ] || fail "the units: $(cat "$T/units.txt")"

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "proto/ring.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 static const struct option_renamed renamed[] = {
 	{"cull", "short-lived"},
@@ -149,6 +150,8 @@ void options_help(enum option_command command)
 	const struct option_set set = options_of(command);
 
 	options_print_help(&set);
-	printf("\nEach is also a variable: --memory-limit 4M is HEAPCAST_MEMORY_LIMIT=4M. More\n"
-	       "variables: agent --variables.\n");
+	program_printf(
+		stdout,
+		"\nEach is also a variable: --memory-limit 4M is HEAPCAST_MEMORY_LIMIT=4M. More\n"
+		"variables: agent --variables.\n");
 }

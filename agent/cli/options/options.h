@@ -1,11 +1,11 @@
 #pragma once
 /* The agent's options: one table (rows.c) for the command line, the environment (HEAPCAST_NAME),
- * the seed's variables, the daemon's file and --help. base/options.h says how it is read. */
+ * the seed's variables, the daemon's file and --help. base/cli/options.h says how it is read. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/options.h"
+#include "base/cli/options.h"
 
 struct err_text;
 
@@ -42,7 +42,7 @@ struct options {
 	const char *spool;
 	uint64_t spool_limit;
 	bool follow;
-	bool quiet;
+	bool quiet, report, page;
 	bool free_stacks;
 	bool full_walk;
 	uint64_t depth;

@@ -115,7 +115,6 @@ static const struct option_own orders_kind = {
 
 static const struct option rows[] = {
 	{.name = "pid",
-	 .letter = 'p',
 	 .kind = OPTION_KIND_LIST,
 	 .argument = "PID[,PID...]",
 	 .help = "record these processes; may be given more than once",
@@ -230,6 +229,10 @@ static const struct option rows[] = {
 	ROW(EACH | FIXED, TIME, flight_pause_ns, "flight-pause", "TIME",
 	    "the least time between two of these triggers (1m)"),
 	ROW(COMMAND_RUN | COMMAND_ATTACH, FLAG, quiet, "quiet", NULL, "no summary at the end"),
+	ROW(COMMAND_RUN | NOT_IN_FILE, FLAG, report, "report", NULL,
+	    "print the whole report at the end (`heapcast run`, into a file)"),
+	ROW(COMMAND_RUN | NOT_IN_FILE, FLAG, page, "page", NULL,
+	    "open the page at the end (`heapcast run`, into a file)"),
 	ROW(COMMAND_SERVE | COMMAND_CTL | FIXED, TEXT, socket, "socket", "PATH",
 	    "where programs ask to be recorded; a name that begins with @ is no file (default: see "
 	    "above)"),

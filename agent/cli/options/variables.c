@@ -8,10 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define OLD_PREFIX "MEMORY_PROFILER_"
 #define OWN_PREFIX "HEAPCAST_"
@@ -273,7 +276,11 @@ void variables_notices(void)
 /* An item of a list: the name, then what it means. */
 static void document(const char *name, const char *meaning)
 {
-	options_print_wrapped(meaning, printf("* `%s`:", name), 2);
+	cleanup(buf_done) struct buf words = {0};
+
+	program_words(&words, meaning);
+	options_print_wrapped(buf_text(&words) ? buf_text(&words) : meaning,
+			      printf("* `%s`:", name), 2);
 }
 
 static void document_old(const struct variable *v)
@@ -294,29 +301,29 @@ static void document_old(const struct variable *v)
 
 void variables_document(void)
 {
-	printf("# The environment\n\n"
-	       "Printed by `agent --variables`.\n\n"
-	       "Every long option of `agent run` and `agent serve` is also a variable: "
-	       "`--memory-limit 4M` is\n"
-	       "`HEAPCAST_MEMORY_LIMIT=4M`; an option without a value takes 1 or 0. The command "
-	       "line counts\n"
-	       "more than `HEAPCAST_` names, these more than the old names below, and all of them "
-	       "more\n"
-	       "than the file of `agent serve --config`. `agent serve --check-config` says what "
-	       "holds.\n\n"
-	       "`agent run` reads its own environment, which holds for all that it runs. With\n"
-	       "the library alone (`LD_PRELOAD=libheapcast.so CMD`) each program reads its own:\n"
-	       "programs that differ in what concerns an agent's sockets, key or memory get\n"
-	       "agents of their own, and others share one. `agent serve` reads its own\n"
-	       "environment. From a program it takes only what is the program's: the output (of\n"
-	       "its own user only), mode, policy, short-lived blocks, depth, stacks of frees,\n"
-	       "figures, maps, children.\n\n"
-	       "A setting that can't be honoured is reported. `agent run` ends with 2 or 3\n"
-	       "before the program begins. The library lets the program write one line to its\n"
-	       "standard error, before `main`, and only in the first process of a tree, unless\n"
-	       "`HEAPCAST_LOG=off`. What the library itself reads is always read in the "
-	       "program.\n\n"
-	       "## What the library reads\n\n");
+	program_printf(
+		stdout,
+		"# The environment\n\n"
+		"Printed by `agent --variables`.\n\n"
+		"Every long option of `agent run` and `agent serve` is also a variable:\n"
+		"`--memory-limit 4M` is `HEAPCAST_MEMORY_LIMIT=4M`; an option without a value "
+		"takes\n"
+		"1 or 0. The command line counts more than `HEAPCAST_` names, these more than the\n"
+		"old names below, and all of them more than the file of `agent serve --config`.\n"
+		"`agent serve --check-config` says what holds.\n\n"
+		"`agent run` reads its own environment, which holds for all that it runs. With\n"
+		"the library alone (`LD_PRELOAD=libheapcast.so CMD`) each program reads its own:\n"
+		"programs that differ in what concerns an agent's sockets, key or memory get\n"
+		"agents of their own, and others share one. `agent serve` reads its own\n"
+		"environment. From a program it takes only what is the program's: the output (of\n"
+		"its own user only), mode, policy, short-lived blocks, depth, stacks of frees,\n"
+		"figures, maps, children.\n\n"
+		"A setting that can't be honoured is reported. `agent run` ends with 2 or 3\n"
+		"before the program begins. The library lets the program write one line to its\n"
+		"standard error, before `main`, and only in the first process of a tree, unless\n"
+		"`HEAPCAST_LOG=off`. What the library itself reads is always read in the "
+		"program.\n\n"
+		"## What the library reads\n\n");
 	for (size_t i = 0; i < COUNT(own); i++)
 		document(own[i].name, own[i].text);
 	printf("\n## Old names\n\n"

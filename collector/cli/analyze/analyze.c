@@ -14,6 +14,7 @@
 #include "collector/answers/json.h"
 
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 /* Finds the subsystem by its name, a unique beginning of it, or "(other)". Returns an exit status.
  */
@@ -35,8 +36,9 @@ static int find_subsystem(struct analyze *a, const char *name, uint32_t *ret_sub
 	}
 	if (matches == 1 && length)
 		return EXIT_DONE;
-	fprintf(stderr, "collector analyze: %s subsystem '%.100s' in the rules '%s'. There are:\n",
-		matches ? "more than one" : "there is no", name, rules_name(a->rules));
+	program_printf(stderr,
+		       "collector analyze: %s subsystem '%.100s' in the rules '%s'. There are:\n",
+		       matches ? "more than one" : "there is no", name, rules_name(a->rules));
 	for (uint32_t i = 0; i < count; i++)
 		fprintf(stderr, "  %s\n", rules_subsystem(a->rules, i));
 	fprintf(stderr, "  %s\n", ANALYSIS_OTHER);

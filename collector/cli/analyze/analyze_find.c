@@ -17,6 +17,7 @@
 #include "collector/answers/answer.h"
 
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define DEPTH_MAX      3 /* ./a/b/FILE */
 #define CANDIDATES_MAX 1000
@@ -126,10 +127,11 @@ static void print_list(const struct candidates *c)
 	}
 	if (c->more)
 		printf("%12s  and more: only the first %d are listed\n", "", CANDIDATES_MAX);
-	printf("\nType, for the newest of them:\n\n  collector analyze ");
+	program_printf(stdout, "\nType, for the newest of them:\n\n  collector analyze ");
 	report_quote(newest, sizeof(newest), c->list[c->newest].path);
 	terminal_text(STYLE_BOLD, newest, 0);
-	printf("\n\nor, for the recording that came last:\n\n  collector analyze last\n");
+	program_printf(stdout,
+		       "\n\nor, for the recording that came last:\n\n  collector analyze last\n");
 }
 
 int analyze_find(struct command_call *call)
@@ -149,10 +151,12 @@ int analyze_find(struct command_call *call)
 		print_list(&candidates);
 		return EXIT_DONE;
 	}
-	printf("There is no *.collapsed or *.folded file here or up to two folders below.\n\n"
-	       "Type one of:\n\n"
-	       "  collector analyze PATH-OF-A-FILE     collapsed stacks, of any profiler\n"
-	       "  collector analyze last               the recording that came last\n"
-	       "  collector list                       which recordings there are\n");
+	program_printf(
+		stdout,
+		"There is no *.collapsed or *.folded file here or up to two folders below.\n\n"
+		"Type one of:\n\n"
+		"  collector analyze PATH-OF-A-FILE     collapsed stacks, of any profiler\n"
+		"  collector analyze last               the recording that came last\n"
+		"  collector list                       which recordings there are\n");
 	return EXIT_NO;
 }

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/parse.h"
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/terminal.h"
@@ -295,12 +296,12 @@ static void put_drill(const struct text *t, const struct analysis_drill *d)
 
 static void put_next(const struct text *t)
 {
-	char command[REPORT_NEXT], why[REPORT_NEXT];
+	char command[REPORT_NEXT], why[REPORT_NEXT], typed[REPORT_NEXT];
 
 	terminal_heading("What to ask next");
 	for (unsigned i = 0; report_next(t->report, i, command, why); i++) {
 		terminal_blanks(2);
-		terminal_line(STYLE_BOLD, command, 0);
+		terminal_line(STYLE_BOLD, program_text(typed, sizeof(typed), command), 0);
 		terminal_blanks(6);
 		analyze_text_put_name(t, STYLE_DIM, why, 6);
 	}

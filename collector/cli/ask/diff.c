@@ -1,4 +1,6 @@
 /* collector diff: compares two recordings, or two moments of one. */
+#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@
 #include "base/ban.h"
 
 #define FRAMES_SHOWN 5
+#define RENAMED_MAX  16
 
 /* "+1.5 MiB" */
 static const char *signed_size(char out[40], int64_t bytes)
@@ -44,7 +47,8 @@ static void diff_print_row(const struct question *now, const struct diff_entry *
 		 signed_count(blocks, e->blocks));
 	terminal_text(e->bytes > 0 ? STYLE_RED : e->bytes < 0 ? STYLE_GREEN : STYLE_PLAIN, line, 0);
 	terminal_blanks(3);
-	terminal_line(STYLE_BOLD, e->function ? e->function : "?", room);
+	terminal_name(STYLE_BOLD, e->function ? e->function : "?", room);
+	putchar('\n');
 	terminal_blanks(SITE_INDENT);
 	if (e->base_node == NO_NODE)
 		snprintf(line, sizeof(line), "new: %s", format_size(is, (double)e->now.bytes));
@@ -54,7 +58,10 @@ static void diff_print_row(const struct question *now, const struct diff_entry *
 	else
 		snprintf(line, sizeof(line), "%s, was %s", format_size(is, (double)e->now.bytes),
 			 format_size(was, (double)e->base.bytes));
-	puts(line);
+	fputs(line, stdout);
+	if (e->bytes_error > 0)
+		printf(", +- %s", format_size(is, e->bytes_error));
+	putchar('\n');
 	place_print(e->function, e->file, e->line, e->module);
 	backtrace_print(removed ? now->base : now, removed ? e->base_node : e->new_node,
 			FRAMES_SHOWN);
@@ -74,13 +81,17 @@ static void print_side(const char *name, const struct question *q, const struct 
 static void print_totals(const struct question *now, const struct diff *d)
 {
 	char bytes[40], blocks[40], size[32];
+	double error = hypot(d->now.bytes_error, d->base.bytes_error);
 	int64_t grown = (int64_t)(d->now.bytes - d->base.bytes),
 		more = (int64_t)(d->now.blocks - d->base.blocks);
 
 	print_side("base", now->base, &d->base);
 	print_side("new", now, &d->now);
-	printf("%-5s %12s in %12s blocks\n\n", "", signed_size(bytes, grown),
+	printf("%-5s %12s in %12s blocks", "", signed_size(bytes, grown),
 	       signed_count(blocks, more));
+	if (error > 0)
+		printf(", +- %s", format_size(size, error));
+	printf("\n\n");
 	printf("  added    %10s in %zu, removed ", format_size(size, (double)d->added_bytes),
 	       d->added);
 	printf("%s in %zu\n", format_size(size, (double)d->removed_bytes), d->removed);
@@ -150,16 +161,41 @@ static int diff_check(const struct command_call *call)
 					     "STREAM or STREAM@TIME");
 }
 
+/* Reads --map OLD=NEW. */
+static int read_renamed(const struct command *command, const struct option_list *list,
+			struct diff_renamed renamed[RENAMED_MAX])
+{
+	if (list->count > RENAMED_MAX)
+		return command_usage_error(command, "--map can be given %d times at most",
+					   RENAMED_MAX);
+	for (size_t i = 0; i < list->count; i++) {
+		char *equals = strchr((char *)(uintptr_t)list->texts[i], '=');
+
+		if (!equals || equals == list->texts[i] || !equals[1])
+			return command_usage_error(
+				command, "--map takes OLD=NEW, names of files, not '%.80s'",
+				list->texts[i]);
+		*equals = '\0';
+		renamed[i] = (struct diff_renamed){module_basename(list->texts[i]),
+						   module_basename(equals + 1)};
+	}
+	return EXIT_DONE;
+}
+
 static int diff_ask(struct question *q, struct err_text *err)
 {
 	const struct question *b = q->base;
 	enum grouping grouping;
+	struct diff_renamed renamed[RENAMED_MAX];
 	int status = ranking_grouping(q->command, q->options->by, &grouping);
 
+	if (!status)
+		status = read_renamed(q->command, &q->options->map, renamed);
 	return status ? status
-		      : query_diff(&(struct diff_side){b->view, &b->filter, b->value, b->at_ns},
-				   &(struct diff_side){q->view, &q->filter, q->value, q->at_ns},
-				   grouping, q->result, err);
+		      : query_diff_renamed(
+				&(struct diff_side){b->view, &b->filter, b->value, b->at_ns},
+				&(struct diff_side){q->view, &q->filter, q->value, q->at_ns},
+				grouping, renamed, q->options->map.count, q->result, err);
 }
 
 DEFINE_DONE(diff_done)
@@ -174,6 +210,9 @@ static const struct question_kind diff_question = {
 static const struct option diff_table[] = {
 	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",
 		    "what the stream is compared with"),
+	OPTION_LIST(struct question_options, map, "map", "OLD=NEW",
+		    "the program or library OLD of the base is called NEW now; may be given more "
+		    "than once. A renamed program is found without"),
 	OPTION_COUNT("rows shown"),
 	OPTION_BY,
 	OPTION_FAIL_IF,

@@ -1,6 +1,7 @@
 /* Conditions for scripts (--fail-if). See fail_if.h. */
 #include "collector/cli/ask/fail_if.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +9,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/parse.h"
+#include "base/cli/nearest.h"
 
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 struct totals {
 	struct report report;
@@ -88,6 +91,41 @@ static int fail_if_evaluate(const struct command *command, const char *condition
 	return r < 0 ? command_usage_error(command, "--fail-if: %s", err.text) : EXIT_DONE;
 }
 
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Does the condition have this name? */
+static bool speaks_of(const char *condition, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = condition; (at = strstr(at, name)); at += length)
+		if ((at == condition || !is_word(at[-1])) && !is_word(at[length]))
+			return true;
+	return false;
+}
+
+/* Says what came out, with the values that were compared. */
+static void fail_if_tell(const struct question *q, const struct sql_named *values, bool is_true)
+{
+	cleanup(buf_done) struct buf text = {0};
+	char number[32];
+
+	for (size_t i = 0; values[i].name; i++) {
+		if (!speaks_of(q->options->fail_if, values[i].name))
+			continue;
+		buf_printf(&text, "%s%s is %.15g", text.length ? ", " : ": ", values[i].name,
+			   values[i].value);
+		if (strstr(values[i].name, "bytes") && values[i].value >= 1024)
+			buf_printf(&text, " (%s)", format_size(number, values[i].value));
+	}
+	fflush(stdout);
+	command_note(q->command, "%s %s%s", is_true ? "it is true that" : "it is not true that",
+		     q->options->fail_if, buf_text(&text) ? buf_text(&text) : "");
+}
+
 int fail_if_check(const struct command_call *call, fail_if_filler *fill)
 {
 	const struct question_options *o = call->options;
@@ -104,10 +142,29 @@ int fail_if_check(const struct command_call *call, fail_if_filler *fill)
 	return fail_if_evaluate(call->command, o->fail_if, values, &is_true);
 }
 
+static int fail_if_take_suppressed(const struct question *q, struct usage *leaked,
+				   struct err_text *err)
+{
+	struct groups left = {0};
+	int r = query_groups(q->view, &q->filter, GROUP_BY_SITE, VALUE_LEAKED, NO_TIME, &left, err);
+
+	if (!r)
+		*leaked = left.total;
+	groups_done(&left);
+	return r;
+}
+
 static int fail_if_ask(struct question *q, struct totals *t, struct err_text *err)
 {
-	int r = query_report(q->view, &q->filter, &t->report, err);
+	const struct suppressions *suppress = q->filter.suppress;
+	int r;
 
+	/* Suppressed blocks are no leaks, but the program allocated them. */
+	q->filter.suppress = NULL;
+	r = query_report(q->view, &q->filter, &t->report, err);
+	q->filter.suppress = suppress;
+	if (!r && suppress)
+		r = fail_if_take_suppressed(q, &t->report.leaked, err);
 	if (!r)
 		r = query_survivors(q->view, &q->filter, NO_TIME, &t->survivors, err);
 	if (!r)
@@ -144,9 +201,8 @@ int fail_if_answer(struct question *q, fail_if_filler *fill, int status)
 		status = fail_if_totals(q, values);
 	if (!status)
 		status = fail_if_evaluate(q->command, condition, values, &is_true);
-	if (!is_true)
+	if (status)
 		return status;
-	fflush(stdout);
-	fprintf(stderr, "collector %s: it is true that %s\n", q->command->name, condition);
-	return EXIT_NO;
+	fail_if_tell(q, values, is_true);
+	return is_true ? EXIT_NO : EXIT_DONE;
 }

@@ -10,6 +10,7 @@
 #include "collector/answers/json.h"
 #include "collector/answers/unnamed.h"
 #include "collector/cli/ask/incomplete.h"
+#include "collector/cli/ask/suppressing.h"
 #include "collector/cli/output.h"
 
 #include "base/ban.h"
@@ -41,6 +42,8 @@ static int kind_print_json(struct question *q)
 	if (q->kind->tells_value)
 		json_string(&json, "value", value_name(q->value));
 	r = json_members(&json, q->kind->answer, q->result, &context);
+	if (r >= 0 && q->suppressed.count)
+		json_object_of(&json, "suppressed", &suppressed_answer, &q->suppressed, &context);
 	if (q->kind->tells_notes)
 		json_notes(&json, "notes", q->symbols);
 	json_end(&json, '}');

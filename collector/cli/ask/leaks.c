@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/saturated.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/ranking.h"
 #include "collector/cli/ask/sites.h"
+#include "collector/cli/ask/suppressing.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/results.h"
 
@@ -17,11 +19,14 @@
 
 static void leaks_print_total(const struct question *q, const struct survivors *s)
 {
-	char bytes[32], blocks[32], recent[32], count[32], time[32];
+	char bytes[32], blocks[32], recent[32], count[32], time[32], words[96];
+	struct usage all = s->in_use;
 
-	printf("\n%s: %s in %s block%s\n", question_unfreed(q, true),
-	       format_size(bytes, (double)s->in_use.bytes), format_count(blocks, s->in_use.blocks),
-	       s->in_use.blocks == 1 ? "" : "s");
+	add_most(&all.bytes, q->suppressed.total.bytes);
+	add_most(&all.blocks, q->suppressed.total.blocks);
+	printf("\n%s: %s in %s block%s%s\n", question_unfreed(q, true),
+	       format_size(bytes, (double)all.bytes), format_count(blocks, all.blocks),
+	       all.blocks == 1 ? "" : "s", suppressing_words(q, words, sizeof(words)));
 	if (s->young.blocks)
 		terminal_say(STYLE_DIM, 2,
 			     "%s in %s of these are recent: younger than %s, or no older than "
@@ -55,7 +60,8 @@ static void leaks_print_row(const struct question *q, const struct survivor *s)
 
 	printf("%9s %9s %7s  ", format_size(suspect, (double)s->suspect_bytes),
 	       format_size(bytes, (double)s->in_use.bytes), format_count(blocks, s->in_use.blocks));
-	terminal_line(STYLE_BOLD, s->function ? s->function : "?", room);
+	terminal_name(STYLE_BOLD, s->function ? s->function : "?", room);
+	putchar('\n');
 	place_print(s->function, s->file, s->line, s->module);
 	print_ages(s);
 	backtrace_print(q, s->node, FRAMES_SHOWN);
@@ -76,6 +82,7 @@ static int leaks_print(struct question *q)
 	if (s->count > count)
 		printf("and %s more call site%s\n", format_count(rest, s->count - count),
 		       s->count - count == 1 ? "" : "s");
+	suppressing_print(q);
 	ledger_verdict_print(q);
 	notes_print(q);
 	return EXIT_DONE;
@@ -85,12 +92,25 @@ static int leaks_ask(struct question *q, struct err_text *err)
 {
 	const char *young = q->options->young;
 	uint64_t young_ns = NO_TIME;
+	int r;
 
 	if (young && parse_duration(young, &young_ns) < 0)
 		return command_usage_error(
 			q->command, "--recent takes a time such as 10s, 5m or 500ms, not '%s'",
 			young);
-	return query_survivors(q->view, &q->filter, young_ns, q->result, err);
+	r = suppressing_begin(q, err);
+	if (!r)
+		r = suppressing_ask(q, err);
+	return r ? r : query_survivors(q->view, &q->filter, young_ns, q->result, err);
+}
+
+static int leaks_by_ask(struct question *q, struct err_text *err)
+{
+	int r = suppressing_begin(q, err);
+
+	if (!r)
+		r = suppressing_ask(q, err);
+	return r ? r : ranking_ask(q, err);
 }
 
 DEFINE_DONE(survivors_done)
@@ -102,7 +122,7 @@ static const struct question_kind leaks_question = {
 };
 
 static const struct question_kind leaks_by_question = {
-	.value = VALUE_LEAKED, .frames = FRAMES_SHOWN, RANKING_ASKS(ranking_ask)};
+	.value = VALUE_LEAKED, .frames = FRAMES_SHOWN, RANKING_ASKS(leaks_by_ask)};
 
 static int leaks_run(struct command_call *call)
 {
@@ -119,6 +139,7 @@ static const struct option leaks_table[] = {
 		    "bytes)"),
 	OPTION_TEXT(struct question_options, young, "recent", "TIME",
 		    "blocks younger than this are recent (a hundredth of the recording)"),
+	OPTION_SUPPRESS,
 	OPTION_FAIL_IF,
 	OPTIONS_OF_NAMES,
 	{0},
@@ -140,11 +161,15 @@ const struct command command_leaks = {
 		"reached its age and were never freed. Recent blocks are left out: most blocks of\n"
 		"their site were freed later than at their age. Blocks are not counted either if\n"
 		"a loss in the recording hides whether they were freed.\n"
+		"Blocks that the C library and others keep on purpose are suppressed, and those\n"
+		"of --suppress; the list at the end says how many. They count neither as SUSPECT\n"
+		"nor for leaked_bytes of --fail-if.\n"
 		"While a program runs, this is what it has in use now. If recording began or\n"
 		"ended while the program ran, this is what was not freed in that time.\n",
 	.examples = "  collector leaks last\n"
 		    "  collector leaks last --lifetime-min 10s --size-min 1K\n"
 		    "  collector leaks last --lifetime only_whole_group_leaked\n"
+		    "  collector leaks last --suppress lsan.supp\n"
 		    "  collector leaks last --fail-if 'suspect_bytes > 1M'\n",
 	.groups = leaks_groups,
 	.options_size = sizeof(struct question_options),

@@ -148,7 +148,7 @@ static int ledger_run(struct command_call *call)
 	struct recording *recording;
 	char doing[] = "reading";
 	const char *stream = call->argument_count ? call->arguments[0] : "last";
-	int status = EXIT_DONE, r = command_find_stream(options->data, stream, &path, &err);
+	int status = EXIT_DONE, r = command_find_stream(options, stream, &path, &err);
 
 	if (!r)
 		r = recording_open(path, command_progress, doing, &recording, &err);

@@ -15,6 +15,7 @@
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define DISK_LEAST (64u << 10)
 
@@ -71,7 +72,9 @@ static const struct answer stream_answer = {"stream", stream_fields};
 static void list_print_text(const struct stream_summary *list, size_t count)
 {
 	if (!count) {
-		printf("Nothing has been recorded yet. 'collector gather' waits for agents.\n");
+		program_printf(
+			stdout,
+			"Nothing has been recorded yet. 'collector gather' waits for agents.\n");
 		return;
 	}
 	table_head(&stream_answer, STYLE_PLAIN);
@@ -146,7 +149,7 @@ static int list_run(struct command_call *call)
 	if (!r)
 		warn_of_full_disk(options->data);
 	if (!r && store_note(store, note))
-		fprintf(stderr, "collector list: not all is recorded here: %s\n", note);
+		program_printf(stderr, "collector list: not all is recorded here: %s\n", note);
 	store_list_free(list, count);
 	store_close(store);
 	return r < 0 ? command_fault(call->command, r, &err) : status;

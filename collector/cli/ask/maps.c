@@ -18,6 +18,7 @@
 #include "collector/recording/maps.h"
 #include "collector/recording/recording.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 struct maps_options {
 	struct common_options common;
@@ -55,7 +56,8 @@ static void maps_print_text(const struct maps_state *s, const struct completenes
 
 	incomplete_print(NULL, c);
 	if (!s->any) {
-		printf("No maps were gathered until then (agent run --gather-maps).\n");
+		program_printf(stdout,
+			       "No maps were gathered until then (agent run --gather-maps).\n");
 		return;
 	}
 	printf("As of %s; KiB\n\n%-12s %10s %10s %10s %10s %s\n", format_duration(time, s->time_ns),
@@ -177,7 +179,7 @@ static int maps_run(struct command_call *call)
 	struct completeness completeness;
 	struct err_text err = {0};
 	const char *stream = call->argument_count ? call->arguments[0] : "last";
-	int r = command_find_stream(o->common.data, stream, &path, &err);
+	int r = command_find_stream(&o->common, stream, &path, &err);
 
 	if (!r)
 		r = find_missing(path, &completeness, &err);

@@ -121,7 +121,7 @@ static int read_filters(struct question *q, const struct option_pairs *pairs, st
 		if (r < 0)
 			return err_prefix(err, r, "--%s", pairs->list[i].name);
 	}
-	return 0;
+	return filter_check(&q->filter, err);
 }
 
 static int question_read_condition(struct question *q, const char *condition, struct err_text *err)
@@ -186,7 +186,7 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	if (!r && time)
 		r = read_moment_value(q, o, err);
 	if (!r)
-		r = command_find_stream(o->common.data, name, &q->path, err);
+		r = command_find_stream(&o->common, name, &q->path, err);
 	if (!r)
 		r = output_apart(o->output, q->path, err);
 	if (!r)
@@ -247,6 +247,8 @@ void question_close(struct question *question)
 		command_note(question->command, "%s: all rows were derived anew from the frames",
 			     anew);
 	filter_done(&question->filter);
+	suppressed_done(&question->suppressed);
+	suppressions_free(question->suppressions);
 	free(question->progress);
 	view_free(question->view);
 	site_rules_free(question->rules);

@@ -7,6 +7,7 @@
 #include "collector/cli/command.h"
 #include "collector/cli/ask/symbol_sources.h"
 #include "collector/query/query.h"
+#include "collector/query/suppress.h"
 #include "collector/answers/recorded.h"
 
 struct question_options {
@@ -23,12 +24,15 @@ struct question_options {
 	const char *hide_rules;
 	const char *title;
 	const char *html;
-	struct option_list series;
+	struct option_list series, map, suppress;
 	uint64_t bands;
 	uint64_t width;
 	bool inverted, reversed;
 	const char *table;
 	bool with_stacks;
+	bool follow;
+	bool live;    /* top: on a screen that moves */
+	uint64_t pid; /* top --live: of this process; 0: of none */
 };
 
 extern const struct option question_table[]; /* --at, --symbols, --debuginfod, --hide-rules */
@@ -38,7 +42,7 @@ extern const struct option filter_table[];   /* every filter */
 /* The last groups of a command's options. */
 #define FILTER_GROUPS                                                                              \
 	{"Filters: only allocations that fit are counted", filter_table},                          \
-		{"Common options", common_table},                                                  \
+		{"Common options", asking_table},                                                  \
 	{                                                                                          \
 		0                                                                                  \
 	}
@@ -73,6 +77,8 @@ struct question {
 	struct symbols *symbols;
 	struct view *view;
 	struct filter filter;
+	struct suppressions *suppressions;  /* in the filter; NULL: none are asked for */
+	struct suppressed suppressed;	    /* what they left out */
 	struct question_progress *progress; /* progress of the filter */
 	enum value value;
 	uint64_t at_ns;

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/saturated.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/sites.h"
+#include "collector/cli/ask/suppressing.h"
 #include "collector/cli/terminal.h"
 
 #include "base/ban.h"
@@ -37,7 +39,8 @@ static void ranking_print_total(const struct question *q, const struct groups *g
 		[VALUE_IN_USE] = "In use",
 		[VALUE_PEAK] = "In use at the peak",
 	};
-	char bytes[80], blocks[32], samples[48], at[32] = "", when[64] = "";
+	char bytes[80], blocks[32], samples[48], at[32] = "", when[64] = "", words[96];
+	struct usage all = groups->total;
 	const char *what = q->filter.freed_at_once == ANSWER_YES ? "Temporary" : says[q->value];
 
 	if (q->value == VALUE_LEAKED && q->filter.freed_at_once != ANSWER_YES)
@@ -46,10 +49,12 @@ static void ranking_print_total(const struct question *q, const struct groups *g
 		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
 	putchar('\n');
 	usage_samples(samples, sizeof(samples), &groups->total);
-	printf("%s%s: %s in %s block%s%s%s\n\n", what, when,
-	       usage_bytes(bytes, sizeof(bytes), &groups->total),
-	       format_count(blocks, groups->total.blocks), groups->total.blocks == 1 ? "" : "s",
-	       samples[0] ? ", from " : "", samples);
+	add_most(&all.bytes, q->suppressed.total.bytes);
+	add_most(&all.blocks, q->suppressed.total.blocks);
+	printf("%s%s: %s in %s block%s%s%s%s\n\n", what, when,
+	       usage_bytes(bytes, sizeof(bytes), &all), format_count(blocks, all.blocks),
+	       all.blocks == 1 ? "" : "s", samples[0] ? ", from " : "", samples,
+	       suppressing_words(q, words, sizeof(words)));
 }
 
 int ranking_print(struct question *q)
@@ -66,6 +71,7 @@ int ranking_print(struct question *q)
 			    &(struct site_table){.count = q->options->count,
 						 .frames = q->kind->frames,
 						 .noun = nouns[told->grouping]});
+	suppressing_print(q);
 	ledger_verdict_print(q);
 	notes_print(q);
 	return EXIT_DONE;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/program.h"
 #include "base/parse.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/kind.h"
@@ -156,13 +157,13 @@ static void print_next(const struct question *q)
 
 	terminal_heading("Next");
 	for (size_t i = 0; i < sizeof(next) / sizeof(next[0]); i++) {
-		char command[160], line[256];
+		char command[160], line[256], typed[sizeof(line) + 16];
 
 		snprintf(command, sizeof(command), "%.*s%.80s%s",
 			 (int)strcspn(next[i].command, "%"), next[i].command, q->stream,
 			 strchr(next[i].command, '%') + 2);
 		snprintf(line, sizeof(line), "  collector %-30s %s", command, next[i].says);
-		terminal_line(STYLE_PLAIN, line, 0);
+		terminal_line(STYLE_PLAIN, program_text(typed, sizeof(typed), line), 0);
 	}
 }
 

@@ -108,7 +108,7 @@ static bool print_frame(void *context, const struct view_frame *frame)
 	p->left--;
 	terminal_blanks(SITE_INDENT);
 	fputs("by ", stdout);
-	used = terminal_text(STYLE_PLAIN, frame->name, room);
+	used = terminal_name(STYLE_PLAIN, frame->name, room);
 	place_text(frame->file, frame->line, NULL, place, sizeof(place));
 	if (place[0] && used + 3 + strlen(place) <= room) {
 		fputs("  ", stdout);
@@ -156,7 +156,7 @@ static void print_caller(const struct caller *c, const struct group *site)
 		used += terminal_text(STYLE_PLAIN, share, 0);
 	}
 	fputs("by ", stdout);
-	used += terminal_text(STYLE_PLAIN, c->function ? c->function : "?", room - used);
+	used += terminal_name(STYLE_PLAIN, c->function ? c->function : "?", room - used);
 	place_text(c->file, c->line, NULL, place, sizeof(place));
 	if (place[0] && used + 2 + strlen(place) <= room) {
 		fputs("  ", stdout);
@@ -186,7 +186,8 @@ static void sites_print_row(const struct question *q, const struct groups *group
 
 	printf("%9s %5.1f %10s  ", format_size(bytes, (double)g->value.bytes),
 	       percent(g->value.bytes, groups->total.bytes), format_count(blocks, g->value.blocks));
-	terminal_line(STYLE_BOLD, g->function ? g->function : "?", width - SITE_INDENT);
+	terminal_name(STYLE_BOLD, g->function ? g->function : "?", width - SITE_INDENT);
+	putchar('\n');
 	/* A function without a name is shown as [module+offset], so the place would only repeat the
 	 * module. */
 	if (g->function && g->function[0] == '[')

@@ -148,6 +148,7 @@ void print_bands(const struct told_timeline *b)
 		format_value(b, at_peak, one->values[peak]);
 		format_value(b, last, one->values[t->count - 1]);
 		printf("%c %10s %10s %11s  ", letter_of(s, k), most, at_peak, last);
-		terminal_line(STYLE_PLAIN, one->name, terminal_width() - LEGEND);
+		terminal_name(STYLE_PLAIN, one->name, terminal_width() - LEGEND);
+		putchar('\n');
 	}
 }

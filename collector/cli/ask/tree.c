@@ -117,7 +117,7 @@ static int tree_ask(struct question *q, struct err_text *err)
 		r = query_tree(q->view, &q->filter, q->value, q->at_ns, &told->tree, err);
 	if (r)
 		return r;
-	told->options.width = terminal_width();
+	terminal_name_ways(&told->options.width, &told->options.short_names);
 	told->root = told->tree.nodes[0];
 	return 0;
 }

@@ -139,7 +139,7 @@ static int extract_run(struct command_call *call)
 	cleanup(extract_items_done) struct extract_items items = {0};
 	cleanup(cleanup_free) char *path = NULL, *symbols = NULL;
 	struct err_text err = {0};
-	int r = command_find_stream(o->common.data, stream, &path, &err);
+	int r = command_find_stream(&o->common, stream, &path, &err);
 
 	if (!r && asprintf(&symbols, "%s/" STORE_SYMBOLS, o->common.data) < 0) {
 		symbols = NULL;
@@ -155,8 +155,8 @@ static int extract_run(struct command_call *call)
 }
 
 static const struct option extract_table[] = {
-	OPTION_LETTER('o', struct extract_options, output, TEXT, "output", "DIR",
-		      "write them below this folder, made if it is not there (the current one)"),
+	OPTION_TEXT(struct extract_options, output, "output", "DIR",
+		    "write them below this folder, made if it is not there (the current one)"),
 	OPTION_FLAG(struct extract_options, list, "list", "only say what there is"),
 	OPTION_FLAG(struct extract_options, force, "force", "replace files that are there"),
 	{0},

@@ -133,8 +133,8 @@ static int pack_run(struct command_call *call)
 }
 
 static const struct option pack_table[] = {
-	OPTION_LETTER('o', struct pack_options, question.output, TEXT, "output", "FILE",
-		      "write the recording with its names here (-: standard output)"),
+	OPTION_TEXT(struct pack_options, question.output, "output", "FILE",
+		    "write the recording with its names here (-: standard output)"),
 	OPTION_FLAG(struct pack_options, with_binaries, "with-binaries",
 		    "put the binaries of its code into it, too, as they are found here"),
 	OPTION_FLAG(struct pack_options, force, "force", "replace FILE if it is there"),

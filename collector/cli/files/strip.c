@@ -102,7 +102,7 @@ static int strip_run(struct command_call *call)
 		return command_usage_error(call->command,
 					   "--threshold takes a time such as 10s, or all, not '%s'",
 					   o->threshold);
-	r = command_find_stream(o->common.data, call->argument_count ? call->arguments[0] : "last",
+	r = command_find_stream(&o->common, call->argument_count ? call->arguments[0] : "last",
 				&path, &err);
 	if (!r)
 		r = strip(o, path, threshold_ns, &told.r, &err);
@@ -118,8 +118,8 @@ static int strip_run(struct command_call *call)
 }
 
 static const struct option strip_table[] = {
-	OPTION_LETTER('o', struct strip_options, output, TEXT, "output", "FILE",
-		      "write the smaller recording here (-: standard output)"),
+	OPTION_TEXT(struct strip_options, output, "output", "FILE",
+		    "write the smaller recording here (-: standard output)"),
 	OPTION_TEXT(
 		struct strip_options, threshold, "threshold", "TIME",
 		"blocks that lived shorter are replaced by sums (10s); all: whatever was freed"),
@@ -136,11 +136,11 @@ const struct command command_strip = {
 	.name = "strip",
 	.summary = "a smaller recording: short-lived blocks replaced by their sums",
 	.usage = "-o FILE [OPTION...] [STREAM]",
-	.about = "Writes a recording as `agent run --short-lived` would have made it: blocks that\n"
-		 "lived shorter than the threshold become sums by call stack, thread, lifetime\n"
-		 "and size. What was allocated, freed and leaked stays the same, in total and for\n"
-		 "each call stack, and the account balances. The timeline and the peak leave\n"
-		 "those blocks out. The original recording is not changed.\n",
+	.about = "Writes a recording as `agent run --short-lived` would have made it: blocks\n"
+		 "that lived shorter than the threshold become sums by call stack, thread,\n"
+		 "lifetime and size. What was allocated, freed and leaked stays the same, in\n"
+		 "total and for each call stack, and the account balances. The timeline and the\n"
+		 "peak leave those blocks out. The original recording is not changed.\n",
 	.examples = "  collector strip -o small.heapcast last\n"
 		    "  collector strip --threshold all -o leaks.heapcast last\n",
 	.groups = groups,

@@ -23,6 +23,7 @@
 #include "collector/ingest/ingest.h"
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define NOBODY_MS    10000
 #define PROGRESS_MS  500
@@ -99,7 +100,7 @@ static void say_file(const struct ingest_event *e)
 static void gather_say(struct gather *g, const struct ingest_event *e)
 {
 	if (e->kind == INGEST_WARNING) {
-		fprintf(stderr, "collector gather: %s\n", e->text);
+		program_printf(stderr, "collector gather: %s\n", e->text);
 		return;
 	}
 	if (g->options->quiet)
@@ -489,8 +490,7 @@ static const struct option table[] = {
 	OPTION_SIZE(struct gather_options, memory_limit, "memory-limit", "SIZE",
 		    "memory for the streams that are received (512M, at least 4M): rows are "
 		    "derived from them in half of it, whatever their number"),
-	OPTION_LETTER('q', struct gather_options, quiet, FLAG, "quiet", NULL,
-		      "say nothing but warnings"),
+	OPTION_FLAG(struct gather_options, quiet, "quiet", "say nothing but warnings"),
 	{0},
 };
 

@@ -7,13 +7,14 @@
 
 #include "collector/cli/run/key_options.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define LOOK_MS 250
 
 static void remark(struct gather_pairs *g, const struct err_text *text)
 {
 	if (*text->text && strcmp(text->text, g->remark.text))
-		fprintf(stderr, "collector gather: %s\n", text->text);
+		program_printf(stderr, "collector gather: %s\n", text->text);
 	g->remark = *text;
 }
 
@@ -61,7 +62,7 @@ static void on_look(uv_timer_t *timer)
 		return;
 	changed = ingest_rekey(g->ingest, g->pairs.secret, g->pairs.count, &err);
 	if (changed < 0)
-		fprintf(stderr, "collector gather: %s\n", err_get(&err, changed));
+		program_printf(stderr, "collector gather: %s\n", err_get(&err, changed));
 }
 
 void gather_pairs_start(struct gather_pairs *g, uv_loop_t *loop, struct ingest *ingest)

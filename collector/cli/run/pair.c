@@ -13,6 +13,7 @@
 #include "collector/cli/run/pair_options.h"
 #include "proto/pairing.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 struct pair_options {
 	struct common_options common;
@@ -59,12 +60,13 @@ static void say_code(const struct pair *p, const char *port)
 	char host[64] = "", time[32];
 
 	gethostname(host, sizeof(host) - 1);
-	printf("On the board, within %s:\n\n    agent pair %s\n\n",
-	       format_duration(time, p->options->within_ns), p->code);
+	program_printf(stdout, "On the board, within %s:\n\n    agent pair %s\n\n",
+		       format_duration(time, p->options->within_ns), p->code);
 	if (strcmp(port, "0"))
-		printf("or, where broadcasts do not reach this machine:\n\n    agent pair "
-		       "%s@%s%s%s\n\n",
-		       p->code, *host ? host : "HOST", at, *at ? port : "");
+		program_printf(stdout,
+			       "or, where broadcasts do not reach this machine:\n\n    agent pair "
+			       "%s@%s%s%s\n\n",
+			       p->code, *host ? host : "HOST", at, *at ? port : "");
 	fflush(stdout);
 }
 
@@ -97,7 +99,7 @@ static void say_trouble(struct pair *p, const struct pairing_event *e)
 		return;
 	p->last = text;
 	clear_line(p);
-	fprintf(stderr, "collector pair: %s\n", text.text);
+	program_printf(stderr, "collector pair: %s\n", text.text);
 }
 
 static void on_event(void *context, const struct pairing_event *e)
@@ -132,7 +134,8 @@ static void say_nobody(const struct pair *p, unsigned made)
 	char time[32];
 
 	if (stop)
-		fprintf(stderr, "collector pair: stopped; the code is of no use any more.\n");
+		program_printf(stderr,
+			       "collector pair: stopped; the code is of no use any more.\n");
 	else
 		fprintf(stderr,
 			"collector pair: %s in %s, and the code is of no use any more.\n"
@@ -236,12 +239,12 @@ const struct command command_pair = {
 	.name = "pair",
 	.summary = "a key in common with an agent, by a code that is pasted once",
 	.usage = "[OPTION...]",
-	.about = "Prints a code to be pasted on the board ('agent pair CODE'), and waits for it.\n"
-		 "Then both have the same new key, which nobody else can tell, not even who gets\n"
-		 "to know the code later. From then on this collector and the agents of that\n"
-		 "board find each other without being told, and speak TLS 1.3; strangers learn\n"
-		 "nothing. A collector that gathers goes on meanwhile, and uses the key within\n"
-		 "a second.\n"
+	.about = "Prints a code to be pasted on the board ('agent pair CODE'), and waits\n"
+		 "for it. Then both have the same new key, which nobody else can tell, not even\n"
+		 "who gets to know the code later. From then on this collector and the agents of\n"
+		 "that board find each other without being told, and speak TLS 1.3; strangers\n"
+		 "learn nothing. A collector that gathers goes on meanwhile, and uses the key\n"
+		 "within a second.\n"
 		 "\n"
 		 "The code is good once (or for --for N boards), for ten minutes. If something\n"
 		 "goes wrong in between, pair again: a key that one side has alone does no harm.\n"

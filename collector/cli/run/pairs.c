@@ -9,6 +9,7 @@
 #include "collector/cli/commands.h"
 #include "collector/cli/run/pair_options.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 struct pairs_options {
 	struct common_options common;
@@ -42,7 +43,8 @@ static int pairs_list(struct command_call *call, const char *folder)
 	for (size_t i = 0; i < pairs.count; i++)
 		say_pair(folder, pairs.name[i].text);
 	if (!pairs.count)
-		printf("There are no pairs in %s; 'collector pair' makes one.\n", folder);
+		program_printf(stdout, "There are no pairs in %s; 'collector pair' makes one.\n",
+			       folder);
 	pairs_done(&pairs);
 	return EXIT_DONE;
 }
@@ -105,8 +107,8 @@ const struct command command_pairs = {
 		 "\n"
 		 "revoke removes the key. A collector that gathers closes its connections with\n"
 		 "agents of this key within a second, and does not talk to them any more. The\n"
-		 "board has its half of the key still, which is of no use: 'agent pair --forget'\n"
-		 "removes it there.\n",
+		 "board has its half of the key still, which is of no use:\n"
+		 "'agent pair --forget' removes it there.\n",
 	.examples = "  collector pairs\n"
 		    "  collector pairs revoke lab7\n",
 	.groups = groups,

@@ -1,6 +1,9 @@
-/* collector serve: serves the REST API and the page, until Ctrl-C. */
+/* collector serve, collector page: serve the REST API and the page, until Ctrl-C. `page` opens it
+ * in the browser, too. */
 #include <errno.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +12,16 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/command.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/last.h"
 #include "collector/cli/run/endpoint.h"
 #include "collector/cli/ask/symbol_sources.h"
 #include "collector/http/server/http.h"
 #include "collector/query/query.h"
 
 #include "base/ban.h"
+
+#define USUAL_PORT 8080
 
 struct serve_options {
 	struct common_options common;
@@ -46,6 +53,32 @@ static void hold_signals(void)
 	sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Opens the address in the browser, where there is one. */
+static void serve_show(const char *url)
+{
+	const char *browser = getenv("BROWSER");
+	const char *const argv[] = {browser && *browser ? browser : "xdg-open", url, NULL};
+	pid_t pid;
+
+	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY") && !(browser && *browser))
+		return;
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)(uintptr_t)argv, environ))
+		printf("No browser was found (%s): open the address yourself.\n", argv[0]);
+}
+
+/* Starts to serve. `page` goes to another port where its own is taken. */
+static int serve_start(const struct command_call *call, struct http_options *options,
+		       struct http **ret_http, struct err_text *err)
+{
+	int r = http_start(options, ret_http, err);
+
+	if (r != -EADDRINUSE || call->command != &command_page || options->port != USUAL_PORT)
+		return r;
+	options->port = 0;
+	err->text[0] = '\0';
+	return http_start(options, ret_http, err);
 }
 
 static int serve(struct command_call *call, const struct symbol_sources *symbols,
@@ -84,7 +117,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 	options.rules = rules;
 	if (!r) {
 		hold_signals();
-		r = http_start(&options, &http, &err);
+		r = serve_start(call, &options, &http, &err);
 	}
 	if (r < 0) {
 		site_rules_free(rules);
@@ -92,6 +125,8 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 				   : command_input_fault(call->command, r, &err);
 	}
 	printf("Serving %s\n", http_url(http));
+	if (call->command == &command_page)
+		serve_show(http_url(http));
 	if (isatty(STDOUT_FILENO))
 		printf("Ctrl-C ends.\n");
 	fflush(stdout);
@@ -101,6 +136,19 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 	return EXIT_DONE;
 }
 
+/* Without an argument, the newest recording of this folder is shown, beside those of the data
+ * folder.
+ */
+static int page_last(struct command_call *call, char **newest, struct err_text *err)
+{
+	const struct serve_options *o = call->options;
+	int r = last_find(o->common.data, o->common.data_only, newest, err);
+
+	if (!r && !strncmp(*newest, "./", 2) && !strchr(*newest + 2, '/'))
+		call->arguments[call->argument_count++] = *newest;
+	return r;
+}
+
 static int serve_run(struct command_call *call)
 {
 	const struct serve_options *o = call->options;
@@ -108,14 +156,19 @@ static int serve_run(struct command_call *call)
 	cleanup(cleanup_free) char **files =
 		calloc((size_t)call->argument_count + 1, sizeof(*files));
 	struct http_place place;
+	cleanup(cleanup_free) char *newest = NULL;
 	struct err_text err = {0};
-	int r;
+	int r = 0;
 
 	if (!files)
 		return command_fault(call->command, -ENOMEM, NULL);
 	for (int i = 0; i < call->argument_count; i++)
 		files[i] = call->arguments[i];
 	call->arguments = files;
+	if (call->command == &command_page && !call->argument_count)
+		r = page_last(call, &newest, &err);
+	if (r < 0)
+		return command_input_fault(call->command, r, &err);
 	r = http_place_read(&o->http, &place, &err);
 	if (r < 0)
 		return command_usage_error(call->command, "%s", err_get(&err, r));
@@ -146,11 +199,26 @@ const struct command command_serve = {
 	.usage = "[OPTION...] [FILE...]",
 	.about =
 		"Serves the streams of the data folder, while they grow, and the recordings named\n"
-		"as FILE. docs/rest-api.md describes the API; / is a page with links. Ctrl-C ends\n"
-		"it.\n",
+		"as FILE: the page for the browser, and the REST API. Ctrl-C ends it.\n",
 	.examples = "  collector serve\n"
 		    "  collector serve --http 127.0.0.1:9000 heapcast_app_1700000000_42.heapcast\n"
 		    "  curl 'http://localhost:8080/data/last/allocations?sort_by=size&count=3'\n",
+	.groups = groups,
+	.options_size = sizeof(struct serve_options),
+	.defaults = &defaults,
+	.arguments_max = -1,
+	.run = serve_run,
+};
+
+const struct command command_page = {
+	.name = "page",
+	.summary = "opens the page in the browser",
+	.usage = "[OPTION...] [FILE...]",
+	.about = "Serves the page on this machine, as serve does, and opens it in the browser\n"
+		 "($BROWSER, else xdg-open). Without FILE it shows the newest recording in this\n"
+		 "folder and those of the data folder. Ctrl-C ends it.\n",
+	.examples = "  collector page\n"
+		    "  collector page heapcast_app_1700000000_42.heapcast\n",
 	.groups = groups,
 	.options_size = sizeof(struct serve_options),
 	.defaults = &defaults,

@@ -27,6 +27,7 @@
 #include "collector/recording/stream_id.h"
 #include "collector/snapshot/snapshot.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define PAUSE_US      10000
 #define TIMEOUT_NS    10000000000u
@@ -165,9 +166,10 @@ static int show_taken(struct command_call *call, const struct snapshot *s)
 	}
 	print_summary(s);
 	print_missing(s);
-	printf("\n'collector snapshot show %s' has the processes; 'collector "
-	       "report " SNAPSHOT_PREFIX "%s' and all other questions of a stream work.\n",
-	       s->name, s->name);
+	program_printf(stdout,
+		       "\n'collector snapshot show %s' has the processes; 'collector "
+		       "report " SNAPSHOT_PREFIX "%s' and all other questions of a stream work.\n",
+		       s->name, s->name);
 	return EXIT_DONE;
 }
 
@@ -210,7 +212,9 @@ static int take(struct command_call *call)
 static void print_list(const struct snapshot *list, size_t count)
 {
 	if (!count) {
-		printf("There are no snapshots yet: 'collector snapshot take' makes one.\n");
+		program_printf(
+			stdout,
+			"There are no snapshots yet: 'collector snapshot take' makes one.\n");
 		return;
 	}
 	printf("%-28s %-16s %10s %11s %9s %7s\n", "NAME", "TAKEN", "IN USE", "BLOCKS", "PROCESSES",

@@ -26,6 +26,7 @@
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 struct symbols_command_options {
 	struct common_options common;
@@ -49,7 +50,7 @@ static void symbols_add_file(struct adding *a, const char *path, bool named)
 		a->added += r == 0;
 		a->known += r == 1;
 	} else if (named || (r != -ENOEXEC && r != -ENODATA)) {
-		fprintf(stderr, "collector symbols: %s\n", err_get(&err, r));
+		program_printf(stderr, "collector symbols: %s\n", err_get(&err, r));
 		a->failed++;
 	}
 }
@@ -83,8 +84,8 @@ static int add_folder(struct adding *a, char *path)
 		if (entry->fts_info == FTS_F)
 			symbols_add_file(a, entry->fts_path, false);
 		if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR) {
-			fprintf(stderr, "collector symbols: %s: %s\n", entry->fts_path,
-				strerror(entry->fts_errno));
+			program_printf(stderr, "collector symbols: %s: %s\n", entry->fts_path,
+				       strerror(entry->fts_errno));
 			a->failed++;
 		}
 	}
@@ -187,9 +188,10 @@ static int symbols_list(struct command_call *call, const char *folder)
 	if (o->common.json)
 		return output_json(call->command, stdout, &out);
 	if (!l.count)
-		printf("No symbol files in %s: 'collector symbols add FILE...' copies them "
-		       "there.\n",
-		       folder);
+		program_printf(stdout,
+			       "No symbol files in %s: 'collector symbols add FILE...' copies them "
+			       "there.\n",
+			       folder);
 	return EXIT_DONE;
 }
 
@@ -260,7 +262,7 @@ static int add_named_streams(struct unnamed_list *l, struct command_call *call,
 	for (int i = 1; i < call->argument_count && !r; i++) {
 		cleanup(cleanup_free) char *path = NULL;
 
-		r = command_find_stream(o->common.data, call->arguments[i], &path, err);
+		r = command_find_stream(&o->common, call->arguments[i], &path, err);
 		if (!r)
 			r = unnamed_add(l, path, symbols, err);
 	}

@@ -17,6 +17,7 @@
 #include "collector/rewrite/brought.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
+#include "base/cli/program.h"
 
 #define BYTES_MAX  (4ull << 30) /* limit for one recording */
 #define FAILED_MAX 20		/* after so many bad files the rest is not looked at */
@@ -80,8 +81,8 @@ static void say_failed(const char *path, const struct brought_file *file, const 
 {
 	char id[BUILD_ID_TEXT];
 
-	fprintf(stderr, "collector symbols: %s: the binary %s is not taken: %s\n", path,
-		build_id_format(id, file->build_id, file->build_id_length), why);
+	program_printf(stderr, "collector symbols: %s: the binary %s is not taken: %s\n", path,
+		       build_id_format(id, file->build_id, file->build_id_length), why);
 }
 
 static int symbols_brought_take_all(struct brought *b, const char *folder, size_t *added,
@@ -131,7 +132,7 @@ void symbols_add_brought(const char *folder, const char *path, size_t *added, si
 			    "them in",
 			    path);
 	if (r < 0) {
-		fprintf(stderr, "collector symbols: %s\n", err_get(&err, r));
+		program_printf(stderr, "collector symbols: %s\n", err_get(&err, r));
 		++*failed;
 	}
 	brought_close(&brought);

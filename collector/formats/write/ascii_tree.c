@@ -23,6 +23,7 @@
 #include "collector/formats/write/put.h"
 #include "collector/answers/walk.h"
 #include "collector/query/query.h"
+#include "collector/symbols/fold_name.h"
 
 #include "base/ban.h"
 
@@ -115,7 +116,8 @@ static void ascii_tree_put_name(struct buf *out, const char *name, unsigned room
 static void ascii_tree_put_line(struct drawing *d, const struct walk *walk, uint32_t node)
 {
 	const struct tree_node *n = &d->tree->nodes[node];
-	char size[32], count[32], text[1200];
+	char size[32], count[32], text[1200], folded[1001];
+	const char *name = n->function;
 	unsigned used, width = d->options->width, room = 0;
 
 	buf_printf(d->out, "%5.1f%% %10s %10s  ",
@@ -124,11 +126,14 @@ static void ascii_tree_put_line(struct drawing *d, const struct walk *walk, uint
 	used = 30 + put_branches(d, walk->depth);
 	if (width)
 		room = width > used + NAME_LEAST ? width - used : NAME_LEAST;
+	if (d->options->short_names) {
+		fold_name(folded, sizeof(folded), name);
+		name = folded;
+	}
 	if (n->module && n->function[0] != '[')
-		snprintf(text, sizeof(text), "%.1000s [%.150s]", n->function,
-			 module_basename(n->module));
+		snprintf(text, sizeof(text), "%.1000s [%.150s]", name, module_basename(n->module));
 	else
-		snprintf(text, sizeof(text), "%.1000s", n->function);
+		snprintf(text, sizeof(text), "%.1000s", name);
 	ascii_tree_put_name(d->out, text, room);
 	buf_byte(d->out, '\n');
 }

@@ -80,6 +80,7 @@ struct ascii_tree_options {
 	enum export_weight weight;
 	double percent_min; /* frames with a smaller share of the whole are left out */
 	unsigned width;	    /* columns; 0: unlimited */
+	bool short_names;   /* without template arguments and parameters (fold_name.h) */
 };
 
 /* Writes the tree as text for a terminal, one frame per line, outermost first. */

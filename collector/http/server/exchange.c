@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cli/program.h"
 #include "collector/answers/json.h"
 #include "collector/http/server/sources.h"
 
@@ -101,6 +102,7 @@ static void name_parameter(struct exchange *x)
 
 void exchange_fail(struct exchange *x, int error)
 {
+	char text[sizeof(x->err.text) + 64];
 	struct json json;
 
 	if (error == -EINVAL)
@@ -113,7 +115,7 @@ void exchange_fail(struct exchange *x, int error)
 	buf_clear(&x->out);
 	json_init(&json, &x->out);
 	json_object(&json, NULL);
-	json_string(&json, "error", err_get(&x->err, error));
+	json_string(&json, "error", program_text(text, sizeof(text), err_get(&x->err, error)));
 	if (x->parameter[0])
 		json_string(&json, "parameter", x->parameter);
 	json_end(&json, '}');

@@ -1,4 +1,4 @@
-// The account: what was produced, stored and lost, why, and how the program ended, in the words of `collector ledger`.
+// The account: what was produced, stored and lost, why, and how the program ended, in the words of `heapcast ledger`.
 import { about, useAnswer } from '../base/ask';
 import { count, duration, size } from '../base/format';
 import { Answered } from '../base/ui';
@@ -52,7 +52,7 @@ function Gaps(props: { gaps: Gap[] }) {
 					))}
 				</tbody>
 			</table>
-			{props.gaps.length > SHOWN && <p class="dim">The first {SHOWN} of {count(props.gaps.length)} are shown: <code>collector ledger --json</code> has all.</p>}
+			{props.gaps.length > SHOWN && <p class="dim">The first {SHOWN} of {count(props.gaps.length)} are shown: <code>heapcast ledger --json</code> has all.</p>}
 		</>
 	);
 }

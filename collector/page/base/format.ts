@@ -1,4 +1,4 @@
-// Numbers as the terminal shows them: three digits, binary units, so that a value on the page is the value in `collector report`.
+// Numbers as the terminal shows them: three digits, binary units, so that a value on the page is the value in `heapcast report`.
 import type { Stream } from '../api/types';
 
 const SIZES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
@@ -65,7 +65,7 @@ export function baseName(path: string): string {
 
 const STATES = { live: '● live', ended: 'ended', interrupted: '◐ interrupted' };
 
-/** As `collector list` has it: what was imported, or given as a file of another tool, has no process. */
+/** As `heapcast list` has it: what was imported, or given as a file of another tool, has no process. */
 export function stateInWords(stream: Stream): string {
 	if (stream.is_snapshot) return 'snapshot';
 	return stream.state === 'ended' && !stream.pid ? 'imported' : STATES[stream.state];

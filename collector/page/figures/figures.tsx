@@ -80,7 +80,7 @@ function Kernel(props: { stream: Stream; kernel: KernelFigures; heap: Fragmentat
 	if (xs.length < 2)
 		return (
 			<p class="dim all hint">
-				What the kernel counts was not read: the program ended before the first look. <code>agent run --figures-interval 100ms -- PROGRAM</code> looks more often.
+				What the kernel counts was not read: the program ended before the first look. <code>heapcast run --figures-interval 100ms -- PROGRAM</code> looks more often.
 			</p>
 		);
 	return (
@@ -111,7 +111,7 @@ function Allocator(props: { stream: Stream; heap: FragmentationTimeline }) {
 	if (!said || xs.length === 0)
 		return (
 			<p class="dim all hint">
-				What glibc’s allocator says of itself (mallinfo2) was not recorded: <code>agent run --allocator-figures -- PROGRAM</code> does.
+				What glibc’s allocator says of itself (mallinfo2) was not recorded: <code>heapcast run --allocator-figures -- PROGRAM</code> does.
 			</p>
 		);
 	const last = xs.length - 1;
@@ -188,7 +188,7 @@ export function FiguresView(props: ViewProps) {
 			{(data) =>
 				data.xs.length === 0 && mallopts.data?.length === 0 && !heap?.allocator?.xs.length ? (
 					<Notice title="No figure was recorded.">
-						<code>agent run --figures-interval 100ms --allocator-figures -- PROGRAM</code> records what the kernel counts, and what glibc’s allocator says of itself.
+						<code>heapcast run --figures-interval 100ms --allocator-figures -- PROGRAM</code> records what the kernel counts, and what glibc’s allocator says of itself.
 					</Notice>
 				) : (
 					<div class="figures" tabIndex={0}>

@@ -149,7 +149,7 @@ export function FleetView(props: { address: Address }) {
 			{snapshots && <Snapshots address={props.address} version={taken} />}
 			{!snapshots && streams?.length === 0 && (
 				<Notice title="No recording yet.">
-					Start <code>agent run --announce -- PROGRAM</code> on a board in this network while <code>collector gather</code> runs here, and it appears by itself. Or drop a file here: a recording, or a profile of heaptrack, pprof, jemalloc, gperftools, collapsed stacks.
+					Start <code>heapcast run --announce -- PROGRAM</code> on a board in this network while <code>heapcast gather</code> runs here, and it appears by itself. Or drop a file here: a recording, or a profile of heaptrack, pprof, jemalloc, gperftools, collapsed stacks.
 				</Notice>
 			)}
 			{!snapshots && streams && streams.length > 0 && rows.length === 0 && <Notice title={`Nothing matches “${q}”.`}>Search for a part of a program, host, pid or state.</Notice>}

@@ -75,7 +75,7 @@ function ResidentSet(props: { stream: Stream; version: number }) {
 	if (xs.length < 2)
 		return (
 			<p class="dim note">
-				How much of the process was resident is not known: it ended before the first look. <code>agent run --figures-interval 100ms</code> looks more often.
+				How much of the process was resident is not known: it ended before the first look. <code>heapcast run --figures-interval 100ms</code> looks more often.
 			</p>
 		);
 	return <Plot title="The whole process" unit="bytes" xs={xs} lines={lines} height={110} onMoment={(ns) => go({ set: { at: asMoment(ns), value: 'in-use' } })} />;
@@ -143,7 +143,7 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 			</div>
 			{!answer.gathered && (
 				<p class="dim note">
-					Only what the program itself mapped is known, and not how much of it was resident. <code>agent run --gather-maps -- PROGRAM</code> records both.
+					Only what the program itself mapped is known, and not how much of it was resident. <code>heapcast run --gather-maps -- PROGRAM</code> records both.
 				</p>
 			)}
 			<Grid
@@ -189,7 +189,7 @@ export function MapsView(props: ViewProps) {
 						<Notice title="No map matches.">The filters above leave nothing: remove one.</Notice>
 					) : (
 						<Notice title="No map was recorded.">
-							The program mapped nothing itself while it was watched. What the loader and the kernel mapped, and how much is resident, is recorded with <code>agent run --gather-maps -- PROGRAM</code>.
+							The program mapped nothing itself while it was watched. What the loader and the kernel mapped, and how much is resident, is recorded with <code>heapcast run --gather-maps -- PROGRAM</code>.
 						</Notice>
 					)
 				}

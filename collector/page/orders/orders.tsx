@@ -36,7 +36,7 @@ function modeInWords(done: Done): string {
 function HowToPair() {
 	return (
 		<p>
-			Pair the two once, and it does: <code>collector pair</code> here prints a code, <code>agent pair CODE</code> on its host takes it. On that host <code>agent ctl</code> gives the
+			Pair the two once, and it does: <code>heapcast pair</code> here prints a code, <code>heapcast agent pair CODE</code> on its host takes it. On that host <code>heapcast agent ctl</code> gives the
 			same orders.
 		</p>
 	);
@@ -168,7 +168,7 @@ function Form(props: { stream: Stream; address: Address; may: boolean }) {
 
 function why(stream: Stream): string | undefined {
 	if (stream.state === 'ended') return 'It has ended, or is a file: nothing can be ordered any more.';
-	if (stream.state === 'interrupted') return 'Its agent is not connected, and no collector writes it: nothing can be ordered. If the program still runs, start collector gather.';
+	if (stream.state === 'interrupted') return 'Its agent is not connected, and no collector writes it: nothing can be ordered. If the program still runs, start heapcast gather.';
 	return undefined;
 }
 

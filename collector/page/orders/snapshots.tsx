@@ -42,7 +42,7 @@ export function Snapshots(props: { address: Address; version: number }) {
 			{(list) =>
 				list.length === 0 ? (
 					<Notice title="No snapshot yet.">
-						Take one of all live programs here, or by <code>collector snapshot take</code>.
+						Take one of all live programs here, or by <code>heapcast snapshot take</code>.
 					</Notice>
 				) : (
 					<div class="tablebox snapshots" tabIndex={0}>

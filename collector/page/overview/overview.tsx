@@ -60,7 +60,7 @@ function placeOf(finding: Finding, address: Address): string {
 	return changed(address, { view, set: { find: finding.kind === 'site' || finding.kind === 'growth-site' ? (finding.name ?? undefined) : undefined } });
 }
 
-/** Subsystems are of the report alone (`collector analyze --rules`). */
+/** Subsystems are of the report alone (`heapcast analyze --rules`). */
 function findingsOf(analysis: Analysis): Finding[] {
 	return analysis.findings.filter((f) => f.kind !== 'no-subsystem');
 }
@@ -144,7 +144,7 @@ function OverTime(props: ViewProps) {
 				<Plot title="Memory as the kernel counts it" unit="bytes" xs={xs} lines={rss} height={150} />
 			) : (
 				<p class="dim">
-					How much of the process was resident is not known: it ended before the first look. <code>agent run --figures-interval 100ms</code> looks more often.
+					How much of the process was resident is not known: it ended before the first look. <code>heapcast run --figures-interval 100ms</code> looks more often.
 				</p>
 			)}
 		</>

@@ -104,12 +104,12 @@ function WithoutText(props: { address: Address; error: AskError; lines: LineSum[
 			<p class="missing">
 				{error.status === 401 ? (
 					<>
-						Source text is shown only to who brings the collector’s token: open the page by the address that <code>collector serve</code> prints, or with <code>#token=</code> and the token at the end of its
+						Source text is shown only to who brings the collector’s token: open the page by the address that <code>heapcast serve</code> prints, or with <code>#token=</code> and the token at the end of its
 						address.
 					</>
 				) : error.status === 404 ? (
 					<>
-						{error.message[0]!.toUpperCase() + error.message.slice(1)}. <code>collector serve --source DIR</code> names folders to look in; the path above is as the debug information has it.
+						{error.message[0]!.toUpperCase() + error.message.slice(1)}. <code>heapcast serve --source DIR</code> names folders to look in; the path above is as the debug information has it.
 					</>
 				) : (
 					error.message

@@ -80,7 +80,7 @@ function OverTime(props: { stream: Stream; version: number }) {
 	if (xs.length < 2)
 		return (
 			<p class="dim">
-				How it went over time is not known: the program ended before the first look. <code>agent run --figures-interval 100ms</code> looks more often.
+				How it went over time is not known: the program ended before the first look. <code>heapcast run --figures-interval 100ms</code> looks more often.
 			</p>
 		);
 	return <Plot title="Over time" unit="bytes" xs={xs} lines={lines} height={116} onMoment={(ns) => go({ set: { at: asMoment(ns), value: 'in-use' } })} />;
@@ -145,7 +145,7 @@ function Areas(props: ViewProps & { data: Fragmentation; regions: Regions; momen
 					{data.gathered ? 'Grey pages have no block in use.' : 'Grey pages have no block in use, and may not exist: '}
 					{!data.gathered && (
 						<>
-							regions are known with <code>agent run --gather-maps</code>.
+							regions are known with <code>heapcast run --gather-maps</code>.
 						</>
 					)}
 					{data.sampled ? ' Some blocks were not recorded: pages seem emptier than they are.' : ''}
@@ -184,7 +184,7 @@ export function SpaceView(props: ViewProps) {
 	if (!props.stream.pid)
 		return (
 			<Notice title="No addresses were recorded.">
-				Files of other tools do not have them, and a snapshot is of many programs. <code>agent run -- PROGRAM</code> records them.
+				Files of other tools do not have them, and a snapshot is of many programs. <code>heapcast run -- PROGRAM</code> records them.
 			</Notice>
 		);
 	return <Space {...props} />;

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "base/parse.h"
 #include "collector/columns/row_block.h"
 #include "collector/query/match/pattern.h"
+#include "collector/query/match/suppress.h"
 #include "collector/query/query.h"
 #include "collector/query/match/view.h"
 #include "collector/recording/info.h"
@@ -59,7 +61,7 @@ static int percent_time(const struct view *view, const char *text, double *ret_n
 		return -EINVAL;
 	memcpy(number, text, length - 1);
 	number[length - 1] = 0;
-	if (!plain_number(number, &value))
+	if (!plain_number(number, &value) || value > 100)
 		return -EINVAL;
 	*ret_ns = value / 100 * (double)recording_end_ns(view_recording(view));
 	return 0;
@@ -486,6 +488,32 @@ int filter_set(struct filter *filter, const struct view *view, const char *name,
 	return field.read(filter, view, &field, value, err);
 }
 
+static uint64_t filter_number(const struct filter *filter, const struct field *field)
+{
+	const char *at = (const char *)filter + field->offset;
+	return field->size == sizeof(uint32_t) ? *(const uint32_t *)at : *(const uint64_t *)at;
+}
+
+int filter_check(const struct filter *filter, struct err_text *err)
+{
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		const char *name = fields[i].name, *end = strstr(name, "-min");
+		const struct field *most;
+		char upper[FILTER_NAME_MAX] = "to"; /* of "from" */
+
+		if (fields[i].size > sizeof(uint64_t) || (!end && strcmp(name, "from") != 0))
+			continue;
+		if (end)
+			snprintf(upper, sizeof(upper), "%.*s-max", (int)(end - name), name);
+		most = find_field(upper);
+		if (most && filter_number(filter, &fields[i]) > filter_number(filter, most))
+			return err_set(err, -EINVAL,
+				       "nothing can be between --%s and --%s: the first is larger",
+				       name, upper);
+	}
+	return 0;
+}
+
 /* ---- what is asked ---- */
 
 /* `unset`: a filter without conditions. */
@@ -542,6 +570,7 @@ int filter_put_key(const struct filter *filter, struct buf *key)
 	}
 	buf_append(key, filter->before_start ? "1" : "0", 1);
 	buf_append(key, &filter->one_in, sizeof(filter->one_in));
+	suppressions_put_key(filter->suppress, filter->only_suppressed, key);
 	return buf_error(key);
 }
 

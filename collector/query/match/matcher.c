@@ -11,6 +11,7 @@
 #include "collector/columns/row_block.h"
 #include "collector/query/sums/group_table.h"
 #include "collector/query/match/pattern.h"
+#include "collector/query/match/suppress.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/sums/whole_sums.h"
 #include "collector/recording/info.h"
@@ -261,7 +262,7 @@ static int judge_leaked_chains(struct matcher *m, struct err_text *err)
 static bool asks_stacks(const struct filter *f)
 {
 	return (filter_asked(f) & (FILTER_STACK | FILTER_GROUP)) ||
-	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED;
+	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED || f->suppress;
 }
 
 /* The only condition on chains is that realloc made the block from another, which the row itself
@@ -353,6 +354,26 @@ bool filter_asks_alive(const struct filter *f)
 	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED;
 }
 
+/* Leaves out what is suppressed, or all else. If no stack is, and there is no other condition, all
+ * rows match as without suppressions. */
+static int judge_suppressed(struct matcher *m, struct view *view)
+{
+	const struct filter *f = m->filter;
+	int r = suppressions_judge(f->suppress, view, m->nodes, &m->node_suppressed);
+
+	if (r < 0)
+		return r;
+	if (!m->node_suppressed && m->everything && !f->only_suppressed) {
+		free(take_ptr(m->node_passes));
+		return 0;
+	}
+	m->everything = false;
+	for (uint32_t n = 0; n <= m->nodes; n++)
+		if ((m->node_suppressed && m->node_suppressed[n]) != f->only_suppressed)
+			m->node_passes[n] = 0;
+	return 0;
+}
+
 static unsigned columns_of(const struct matcher *m)
 {
 	unsigned columns = m->columns | filter_columns(m->filter) | lifetime_columns(m->filter);
@@ -402,6 +423,8 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 		r = matcher_judge_rows(matcher, view, err);
 	if (!r && filter->thread_name)
 		r = judge_threads(matcher, err);
+	if (!r && filter->suppress)
+		r = judge_suppressed(matcher, view);
 	matcher->columns = columns_of(matcher);
 	if (r == -ENOMEM)
 		err_set(err, r, "out of memory");
@@ -413,6 +436,7 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 void matcher_done(struct matcher *matcher)
 {
 	free(take_ptr(matcher->node_passes));
+	free(take_ptr(matcher->node_suppressed));
 	free(take_ptr(matcher->chain_leaks));
 	free(take_ptr(matcher->row_passes));
 	free(take_ptr(matcher->thread_passes));

@@ -19,8 +19,9 @@ struct matcher {
 	uint64_t rows;	 /* number of rows when the matcher was made; later rows are ignored */
 	uint64_t end_ns; /* of the recording */
 	uint32_t nodes;
-	uint8_t *node_passes; /* by node; NULL: all pass */
-	uint8_t *chain_leaks; /* one bit per row; NULL: not asked */
+	uint8_t *node_passes;	   /* by node; NULL: all pass */
+	uint32_t *node_suppressed; /* by node: number of the pattern; NULL: none fits any */
+	uint8_t *chain_leaks;	   /* one bit per row; NULL: not asked */
 	/* One bit per row, for conditions on other rows or on marks; NULL: all pass. */
 	uint8_t *row_passes;
 	uint8_t *thread_passes; /* by number; NULL: all pass */

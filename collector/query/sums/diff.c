@@ -34,6 +34,9 @@ struct module_key {
 
 struct side {
 	const struct diff_side *what;
+	bool is_base;
+	const struct diff_renamed *renamed; /* of the base */
+	size_t renamed_count;
 	struct groups groups;
 	struct module_key *modules; /* by number; [0]: none */
 	uint32_t *key_of_node;
@@ -89,6 +92,41 @@ static bool has_names_alone(const struct recording *recording)
 	return recording_process(recording)->origin.imported && !recording_modules(recording);
 }
 
+static bool has_module(const struct recording *recording, const char *basename)
+{
+	for (uint32_t n = 1; n <= recording_modules(recording); n++) {
+		const struct module_info *m = recording_module(recording, n);
+
+		if (m && !strcmp(module_basename(m->path), basename))
+			return true;
+	}
+	return false;
+}
+
+static const char *executable_name(const struct recording *recording)
+{
+	const char *path = recording_process(recording)->executable;
+
+	return path ? module_basename(path) : "";
+}
+
+/* Returns the name under which a module of the base is looked for in the new recording. A program
+ * that was renamed has its executable under a name that only one of the two knows. */
+static const char *diff_name(const struct side *side, const struct recording *other,
+			     const char *basename)
+{
+	const struct recording *own = view_recording(side->what->view);
+	const char *now = executable_name(other);
+
+	for (size_t i = 0; i < side->renamed_count; i++)
+		if (!strcmp(side->renamed[i].old, basename))
+			return side->renamed[i].name;
+	if (side->is_base && *now && !strcmp(basename, executable_name(own)) &&
+	    !has_module(other, basename) && !has_module(own, now))
+		return now;
+	return basename;
+}
+
 static int key_modules(struct keys *keys, struct side *side, const struct recording *other)
 {
 	const struct recording *recording = view_recording(side->what->view);
@@ -105,7 +143,8 @@ static int key_modules(struct keys *keys, struct side *side, const struct record
 
 		if (!m)
 			continue;
-		key->basename = intern_text(&keys->texts, module_basename(m->path));
+		key->basename =
+			intern_text(&keys->texts, diff_name(side, other, module_basename(m->path)));
 		if (!key->basename)
 			return -ENOMEM;
 		if (!m->build_id_length || m->build_id_length > sizeof(m->build_id) ||
@@ -349,8 +388,16 @@ static int hold_against(struct keys *keys, struct side *base, struct side *now,
 int query_diff(const struct diff_side *base, const struct diff_side *now, enum grouping grouping,
 	       struct diff *ret_diff, struct err_text *err)
 {
+	return query_diff_renamed(base, now, grouping, NULL, 0, ret_diff, err);
+}
+
+int query_diff_renamed(const struct diff_side *base, const struct diff_side *now,
+		       enum grouping grouping, const struct diff_renamed *renamed,
+		       size_t renamed_count, struct diff *ret_diff, struct err_text *err)
+{
 	cleanup(keys_done) struct keys keys = {0};
-	cleanup(side_done) struct side a = {.what = base};
+	cleanup(side_done) struct side a = {
+		.what = base, .is_base = true, .renamed = renamed, .renamed_count = renamed_count};
 	cleanup(side_done) struct side b = {.what = now};
 	int r = diff_ask(&a, err);
 

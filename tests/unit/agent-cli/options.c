@@ -115,8 +115,11 @@ static void test_wrong(void **state)
 	(void)state;
 	expect_error(COMMAND_RUN, "run --anounce",
 		     "there is no option --anounce; did you mean --announce?");
-	expect_error(COMMAND_RUN, "run --memory 4M",
-		     "there is no option --memory; did you mean --memory-limit?");
+	expect_error(COMMAND_RUN, "run --memory-limti 4M",
+		     "there is no option --memory-limti; did you mean --memory-limit?");
+	expect_error(COMMAND_RUN, "run --short-lived-",
+		     "--short-lived- is the beginning of several options: --short-lived-pending, "
+		     "--short-lived-memory");
 	expect_error(COMMAND_RUN, "run --polcy=block",
 		     "there is no option --polcy; did you mean --policy?");
 	expect_error(COMMAND_RUN, "run --xyzzy", "there is no option --xyzzy (--help lists them)");

@@ -1,5 +1,5 @@
 /* Reads options from the command line and the environment. See options.h. */
-#include "base/options.h"
+#include "base/cli/options.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/cli/nearest.h"
 #include "base/parse.h"
 #include "base/ban.h"
 
@@ -59,14 +59,51 @@ int options_find(const struct option_set *set, const char *name, size_t length)
 	return -ENOENT;
 }
 
+char options_letter(const struct option *option)
+{
+	static const struct {
+		const char *name;
+		char letter;
+	} usual[] = {{"output", 'o'}, {"quiet", 'q'}, {"count", 'n'}, {"pid", 'p'}};
+
+	for (size_t i = 0; !option->letter && i < sizeof(usual) / sizeof(usual[0]); i++)
+		if (!strcmp(option->name, usual[i].name))
+			return usual[i].letter;
+	return option->letter;
+}
+
 static int options_find_letter(const struct option_set *set, char letter)
 {
 	const struct option *o;
 
 	for (int i = 0; (o = options_at(set, (size_t)i)); i++)
-		if (options_has(set, o) && o->letter == letter)
+		if (options_has(set, o) && options_letter(o) == letter)
 			return i;
 	return -ENOENT;
+}
+
+/* Finds the one option whose name begins so. -ENOENT: none does; -EEXIST: several do, and `names`
+ * lists them. */
+static int options_find_beginning(const struct option_set *set, const char *name, size_t length,
+				  char *names, size_t size)
+{
+	const struct option *o, *found = NULL;
+	unsigned count = 0;
+	size_t used = 0;
+	int index = -ENOENT;
+
+	for (int i = 0; length && (o = options_at(set, (size_t)i)); i++) {
+		if (!options_has(set, o) || !o->help || strncmp(o->name, name, length) != 0 ||
+		    (found && !strcmp(found->name, o->name)))
+			continue;
+		if (used < size)
+			used += (size_t)snprintf(names + used, size - used, "%s--%s",
+						 count ? ", " : "", o->name);
+		found = o;
+		index = i;
+		count++;
+	}
+	return count > 1 ? -EEXIST : index;
 }
 
 const char *options_nearest(const struct option_set *set, const char *name, size_t length)
@@ -310,6 +347,7 @@ static int options_long(const struct option_set *set, const char *text, const ch
 			struct err_text *err)
 {
 	const char *name = text + 2, *equals = strchr(name, '=');
+	char names[200] = "";
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
 	int index = options_find(set, name, length);
 
@@ -320,6 +358,11 @@ static int options_long(const struct option_set *set, const char *text, const ch
 		if (index >= 0 && options_at(set, (size_t)index)->kind != OPTION_KIND_FLAG)
 			index = -ENOENT;
 	}
+	if (index < 0)
+		index = options_find_beginning(set, name, length, names, sizeof(names));
+	if (index == -EEXIST)
+		return err_set(err, -EINVAL, "--%.*s is the beginning of several options: %s",
+			       (int)length, name, names);
 	return index < 0 ? options_unknown(set, name, length, err) : index;
 }
 
@@ -348,7 +391,7 @@ static int options_take(const struct option_target *t, int argc, char **argv, st
 	if (argv[0][1] == '-')
 		snprintf(what, sizeof(what), "--%s", row->name);
 	else
-		snprintf(what, sizeof(what), "-%c", row->letter);
+		snprintf(what, sizeof(what), "-%c", options_letter(row));
 	if (!value && !row->argument)
 		value = "1";
 	if (!value && argc < 2)

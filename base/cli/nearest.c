@@ -1,5 +1,5 @@
 /* Compares names by the letters that differ. See nearest.h. */
-#include "base/nearest.h"
+#include "base/cli/nearest.h"
 
 #include <stdint.h>
 #include <string.h>

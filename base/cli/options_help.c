@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/options.h"
+#include "base/cli/options.h"
+#include "base/cli/program.h"
 #include "base/ban.h"
 
 #define HELP_COLUMN 28
@@ -35,11 +37,13 @@ static void options_help_row(const struct option_set *set, const struct option *
 {
 	cleanup(cleanup_free) char *help =
 		set->filled ? set->filled(set->context, option->help) : NULL;
+	cleanup(buf_done) struct buf words = {0};
 	char left[80];
 	int n;
 
-	if (option->letter)
-		n = snprintf(left, sizeof(left), "  -%c, --%s", option->letter, option->name);
+	if (options_letter(option))
+		n = snprintf(left, sizeof(left), "  -%c, --%s", options_letter(option),
+			     option->name);
 	else
 		n = snprintf(left, sizeof(left), "      --%s", option->name);
 	if (option->argument)
@@ -48,7 +52,9 @@ static void options_help_row(const struct option_set *set, const struct option *
 		printf("%s\n%*s", left, HELP_COLUMN, "");
 	else
 		printf("%-*s", HELP_COLUMN, left);
-	options_print_wrapped(help ? help : option->help, HELP_COLUMN, HELP_COLUMN);
+	program_words(&words, help ? help : option->help);
+	options_print_wrapped(buf_text(&words) ? buf_text(&words) : option->help, HELP_COLUMN,
+			      HELP_COLUMN);
 }
 
 void options_print_help(const struct option_set *set)

@@ -14,6 +14,8 @@
  *		{0},
  *	};
  *
+ * A long name may be cut where only one option begins so (--mem).
+ *
  * A value follows as `--name value` or `--name=value`, of a letter also as `-nvalue`; `--no-flag`
  * takes a flag back; `--` ends the options. Every option is also the variable HEAPCAST_NAME (upper
  * case, '-' as '_'); the command line counts more, and an empty variable of a flag says nothing.
@@ -178,6 +180,8 @@ int options_unknown(const struct option_set *set, const char *name, size_t lengt
 /* Frees lists. */
 void options_done(const struct option_set *set, void *options);
 
+/* Returns the short form, or 0: the row's own, or the usual one of its name (-o of --output). */
+char options_letter(const struct option *option);
 /* Returns the name of the option that was probably meant, or NULL. */
 const char *options_nearest(const struct option_set *set, const char *name, size_t length);
 /* Returns the former name of an option, or NULL if it has none. */

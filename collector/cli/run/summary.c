@@ -1,0 +1,212 @@
+/*
+ * collector summary: the few lines that `agent run` ends with. Not for people: the agent starts it
+ * while the program still runs, and closes its standard input when the recording is complete. What
+ * has been written until then is read meanwhile, so that little is left to do at the end.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/answers/recorded.h"
+#include "collector/cli/ask/kind.h"
+#include "collector/cli/ask/sites.h"
+#include "collector/cli/terminal.h"
+#include "collector/recording/recording.h"
+
+#include "base/ban.h"
+
+#define LOOK_MS	      200
+#define SITES	      3
+#define LESS_PRIORITY 10
+#define NAMES_LOOK    5 /* the look after which names are looked up */
+
+struct told_summary {
+	struct overview overview;
+	struct groups temporary;
+};
+
+/* ---- following the recording ---- */
+
+/* Waits. Returns true once standard input has ended. */
+static bool has_ended(void)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	char byte;
+
+	return poll(&input, 1, LOOK_MS) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
+}
+
+struct following {
+	struct question *q;
+	struct err_text *err;
+	int result;
+};
+
+/* Names of the heaviest call sites take longest to find. They are kept for the end. */
+static int look_up_names(struct question *q, struct err_text *err)
+{
+	struct overview overview = {0};
+	int r = view_refresh(q->view, err);
+
+	if (r >= 0)
+		r = query_overview(q->view, &q->filter, &overview, err);
+	overview_done(&overview);
+	return r < 0 ? r : 0;
+}
+
+/* A thread of its own: until the program has ended, it and the agent go first. */
+static void *summary_follow(void *context)
+{
+	struct following *f = context;
+	struct question *q = f->q;
+	int r = 0;
+
+	setpriority(PRIO_PROCESS, (id_t)gettid(), LESS_PRIORITY);
+	for (unsigned looks = 1; r >= 0 && !has_ended(); looks++) {
+		r = recording_refresh(q->recording, f->err);
+		if (r >= 0 && looks == NAMES_LOOK)
+			r = look_up_names(q, f->err);
+	}
+	f->result = r;
+	return NULL;
+}
+
+static int read_to_the_end(struct question *q, struct err_text *err)
+{
+	struct following following = {q, err, 0};
+	pthread_t thread;
+	int r = -pthread_create(&thread, NULL, summary_follow, &following);
+
+	if (!r) {
+		pthread_join(thread, NULL);
+		r = following.result;
+	}
+	if (r >= 0)
+		r = recording_refresh(q->recording, err);
+	if (r >= 0)
+		r = view_refresh(q->view, err);
+	if (r >= 0)
+		recorded_of(q->recording, &q->recorded);
+	return r < 0 ? r : 0;
+}
+
+static int summary_ask(struct question *q, struct err_text *err)
+{
+	struct told_summary *told = q->result;
+	int r = q->options->follow ? read_to_the_end(q, err) : 0;
+
+	if (!r)
+		r = query_overview(q->view, &q->filter, &told->overview, err);
+	if (r)
+		return r;
+	q->filter.freed_at_once = ANSWER_YES;
+	return query_groups(q->view, &q->filter, GROUP_BY_MODULE, VALUE_ALLOCATED, NO_TIME,
+			    &told->temporary, err);
+}
+
+/* ---- printing ---- */
+
+/*
+ *	  peak       32.1 MiB  in 19,912 blocks, at 878 ms (98 %)
+ */
+static void summary_line(const char *name, const struct usage *usage, const char *remark)
+{
+	char bytes[80], blocks[32];
+
+	printf("  %-10s %9s  in %s block%s%s\n", name, usage_bytes(bytes, sizeof(bytes), usage),
+	       format_count(blocks, usage->blocks), usage->blocks == 1 ? "" : "s", remark);
+}
+
+static void summary_totals(const struct question *q, const struct told_summary *told)
+{
+	const struct report *r = &told->overview.report;
+	uint64_t most = q->recorded.process.rss_peak, temporary = told->temporary.total.blocks;
+	char text[160], at[32], bytes[32];
+
+	snprintf(text, sizeof(text), ", at %s (%llu %%)", format_duration(at, r->peak_ns),
+		 r->duration_ns ? (unsigned long long)(r->peak_ns * 100 / r->duration_ns) : 0);
+	summary_line("peak", &r->peak, text);
+	summary_line(question_leaked_name(q), &r->leaked, "");
+	snprintf(text, sizeof(text), "blocks, %.0f %% of all: freed before the next allocation",
+		 r->allocated.blocks ? 100.0 * (double)temporary / (double)r->allocated.blocks
+				     : 0.0);
+	printf("  %-10s %9s  %s\n", "temporary", format_count(bytes, temporary), text);
+	if (!most && q->recorded.has_figures)
+		most = q->recorded.figures_most.rss_peak;
+	if (most)
+		printf("  %-10s %9s  at most\n", "resident", format_size(bytes, (double)most));
+}
+
+static void summary_site(const struct groups *groups, const struct group *g)
+{
+	unsigned room = terminal_width() - 20, used;
+	char bytes[32], place[320] = "";
+
+	printf("  %9s %4.0f %%  ", format_size(bytes, (double)g->value.bytes),
+	       groups->total.bytes ? 100.0 * (double)g->value.bytes / (double)groups->total.bytes
+				   : 0.0);
+	used = terminal_name(STYLE_BOLD, g->function ? g->function : "?", room);
+	if (!g->function || g->function[0] != '[')
+		place_text(g->file, g->line, g->module, place, sizeof(place));
+	if (*place && used + 2 + terminal_columns(place) <= room) {
+		fputs("  ", stdout);
+		terminal_text(STYLE_DIM, place, 0);
+	}
+	putchar('\n');
+}
+
+static int summary_print(struct question *q)
+{
+	const struct told_summary *told = q->result;
+	const struct groups *peak = &told->overview.peak.sites;
+
+	putchar('\n');
+	summary_totals(q, told);
+	if (peak->count)
+		printf("\n  Most in use at the peak:\n");
+	for (size_t i = 0; i < peak->count && i < SITES; i++)
+		summary_site(peak, &peak->list[i]);
+	putchar('\n');
+	return EXIT_DONE;
+}
+
+static void summary_done(void *result)
+{
+	struct told_summary *told = result;
+
+	overview_done(&told->overview);
+	groups_done(&told->temporary);
+}
+
+static const struct question_kind summary_question = {
+	.value = VALUE_ALLOCATED,
+	ASKED(struct told_summary, summary_ask, summary_print, NULL, summary_done),
+};
+
+static const struct option summary_table[] = {
+	OPTION_FLAG(struct question_options, follow, "follow",
+		    "read on until standard input ends, then answer"),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, summary_table},
+	FILTER_GROUPS,
+};
+
+const struct command command_summary = {
+	.name = "summary",
+	.summary = "the lines that `agent run` ends with",
+	.usage = "[--follow] FILE",
+	.about = "Prints peak, leaks, temporary blocks and the heaviest call sites.\n",
+	.hidden = true,
+	.groups = groups,
+	.defaults = &question_defaults,
+	ASKS(summary_question),
+};
