@@ -12,7 +12,7 @@
 
 #define OWN	  "heapcast-"
 #define GAP	  2 /* blanks, between columns */
-#define ARTICLES  "the \0a \0no \0an \0each \0this \0that \0another \0which \0one "
+#define ARTICLES  "the \0a \0no \0an \0each \0this \0that \0another \0which \0one \0"
 #define WORD_CHAR "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./"
 
 static const char *const agent_commands[] = {"run", "attach", "serve", "ctl", "pair", NULL};
