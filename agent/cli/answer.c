@@ -22,29 +22,12 @@
 
 extern char **environ;
 
-/* Finds the collector beside this program. */
-static bool answer_collector(char path[PATH_MAX])
-{
-	static const char *const names[] = {"heapcast-collector", "collector"};
-	char self[PATH_MAX], *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	self[n < 0 ? 0 : n] = '\0';
-	slash = strrchr(self, '/');
-	for (unsigned i = 0; slash && i < 2; i++) {
-		*slash = '\0';
-		snprintf(path, PATH_MAX, "%.4000s/%s", self, names[i]);
-		if (!access(path, X_OK))
-			return true;
-	}
-	return false;
-}
-
 bool answer_possible(void)
 {
 	char path[PATH_MAX];
 
-	return !strcmp(program_title(), PROGRAM_HEAPCAST) && answer_collector(path);
+	return !strcmp(program_title(), PROGRAM_HEAPCAST) &&
+	       !program_beside(PROGRAM_COLLECTOR, path);
 }
 
 /* Starts the collector with `arguments`, its output on our standard error. `input` is its standard
@@ -56,7 +39,7 @@ static pid_t answer_start(const char *const arguments[], int input)
 	char path[PATH_MAX];
 	pid_t pid = 0;
 
-	if (!answer_collector(path))
+	if (program_beside(PROGRAM_COLLECTOR, path) < 0)
 		return 0;
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
@@ -97,24 +80,25 @@ static bool was_starved(pid_t pid)
 	       used.tv_nsec < WAIT_MS * 1000000ll / 2;
 }
 
-bool answer_end(struct answer *answer)
+enum answer_end answer_end(struct answer *answer)
 {
 	const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
 	pid_t pid = answer->pid;
 	int status = -1;
 
 	if (!pid)
-		return false;
+		return ANSWER_FAILED;
 	close(answer->end);
 	answer->pid = 0;
 	for (int ms = 0; ms < WAIT_MS || (ms < BUSY_WAIT_MS && was_starved(pid)); ms += STEP_MS) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
-			return WIFEXITED(status) && !WEXITSTATUS(status);
+			return WIFEXITED(status) && !WEXITSTATUS(status) ? ANSWER_GIVEN
+									 : ANSWER_FAILED;
 		nanosleep(&step, NULL);
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	return false;
+	return ANSWER_LATE;
 }
 
 bool answer_with(const char *command, const char *path)

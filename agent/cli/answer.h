@@ -17,9 +17,10 @@ bool answer_possible(void);
 /* Starts it for the recording at `path`. It prints to standard error. Without success nothing is
  * said at the end. */
 void answer_begin(struct answer *answer, const char *path);
-/* The recording is complete: waits a second at most, and three where the machine is busy. Returns
- * false if there was no answer in that time. */
-bool answer_end(struct answer *answer);
+/* What became of it. The collector says itself why it failed. */
+enum answer_end { ANSWER_GIVEN, ANSWER_LATE, ANSWER_FAILED };
+/* The recording is complete: waits a second at most, and three where the machine is busy. */
+enum answer_end answer_end(struct answer *answer);
 /* Has the collector run `command` with the recording at `path`, for as long as that takes. Returns
  * false if that failed. */
 bool answer_with(const char *command, const char *path);

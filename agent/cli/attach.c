@@ -19,12 +19,12 @@
 #include "agent/ebpf/check.h"
 #include "agent/ebpf/rights.h"
 #include "agent/stream/budget.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define MEMORY_USUAL  (32u << 20)
 #define TICK_MS	      100

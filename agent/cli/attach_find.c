@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/core/target.h"
+#include "base/cli/program.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -53,30 +54,21 @@ bool attach_wants(const struct attach_want *want, pid_t pid)
 	return !want->has_cgroup || attach_cgroup_has(&want->cgroup, pid);
 }
 
-/* Our own executable, and the collector's beside it, by its name in the build and where it is
- * installed. What is not there stays 0, which no file has. */
-static void look_for_ours(struct stat ours[3])
+/* Our own executable, and the collector's beside it. What is not there stays 0, which no file has.
+ */
+static void look_for_ours(struct stat ours[2])
 {
-	static const char *const names[] = {"collector", "heapcast-collector"};
-	char self[PATH_MAX], path[PATH_MAX], *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char path[PATH_MAX];
 
 	stat("/proc/self/exe", &ours[0]);
-	self[n < 0 ? 0 : n] = '\0';
-	slash = strrchr(self, '/');
-	if (!slash)
-		return;
-	*slash = '\0';
-	for (unsigned i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%.4000s/%s", self, names[i]);
-		stat(path, &ours[1 + i]);
-	}
+	if (!program_beside(PROGRAM_COLLECTOR, path))
+		stat(path, &ours[1]);
 }
 
 /* Compares the executable with these. */
 bool attach_is_ours(pid_t pid)
 {
-	static struct stat ours[3];
+	static struct stat ours[2];
 	static bool looked;
 	struct stat st;
 	char path[64];
@@ -87,7 +79,7 @@ bool attach_is_ours(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	if (stat(path, &st) < 0)
 		return false;
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 2; i++)
 		if (ours[i].st_ino == st.st_ino && ours[i].st_dev == st.st_dev)
 			return true;
 	return false;

@@ -17,11 +17,11 @@
 #include "agent/serve/control_socket.h"
 #include "agent/net/handshake.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/words.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define EXIT_NO	   1
 #define PATIENCE_S 5

@@ -14,13 +14,13 @@
 #include "agent/cli/options/variables.h"
 #include "agent/core/naming.h"
 #include "agent/net/pending_peers.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/secure/pairs.h"
 #include "base/secure/secure.h"
 #include "base/standard.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define CULL_MOST_NS 86400000000000ull
 

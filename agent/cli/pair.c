@@ -12,13 +12,13 @@
 #include "agent/cli/options/variables.h"
 #include "agent/net/pending_peers.h"
 #include "agent/stream/budget.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/secure/pair_code.h"
 #include "base/secure/pairs.h"
 #include "base/parse.h"
 #include "proto/pairing.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define EXIT_NO 1
 

@@ -27,13 +27,13 @@
 #include "agent/cli/summary.h"
 #include "agent/watch/figures.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/proc/lines.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define OWN_VARIABLES  3 /* LD_PRELOAD, HEAPCAST_FD, HEAPCAST_SOCKET */
 #define SIGNALLED_BASE 128
@@ -297,26 +297,26 @@ static int look_later(struct run_command *run)
 /* Says where the memory went, and what to type next. */
 static void run_answer(struct run_command *run)
 {
-	bool answered;
-
 	if (!*run->recorded) {
 		answer_end(&run->answer);
+		if (!run->options.quiet && (run->options.report || run->options.page))
+			fprintf(stderr, "heapcast: --report and --page take `heapcast run`, with a "
+					"collector beside\n          the agent, and a recording in "
+					"a file here\n");
 		return;
 	}
 	if (run->options.report) {
-		answered = answer_with("report", run->recorded);
+		answer_with("report", run->recorded);
 	} else {
 		answer_begin(&run->answer, run->recorded);
-		answered = answer_end(&run->answer);
-	}
-	if (!answered)
-		fprintf(stderr, "heapcast: working out where the memory went takes longer than a "
-				"second\n");
-	if (!run->options.report)
+		if (answer_end(&run->answer) == ANSWER_LATE)
+			fprintf(stderr, "heapcast: working out where the memory went takes longer "
+					"than a second\n");
 		fprintf(stderr,
 			"next: heapcast report '%s'\n"
 			"      with top, leaks, flamegraph ... in place of report: more of it\n",
 			run->recorded);
+	}
 	if (run->options.page)
 		answer_with("page", run->recorded);
 }

@@ -26,12 +26,12 @@
 #include "agent/cli/settle.h"
 #include "agent/core/clock.h"
 #include "agent/serve/takeup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define STATUS_MS   1000
 #define FILES_NAMED 6

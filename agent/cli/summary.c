@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/program.h"
 #include "base/parse.h"
 #include "base/words.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 static void print_end(const struct session_report *r)
 {

@@ -67,47 +67,17 @@ static const char help[] =
 	"  heapcast report last       says more about it\n"
 	"'heapcast help COMMAND' tells more about one of them.\n";
 
-struct place {
-	const char *side;	       /* for messages */
-	const char *installed, *built; /* names beside this program */
-};
-
-static const struct place places[] = {
-	[PROGRAM_AGENT] = {"agent", "heapcast-agent", "agent"},
-	[PROGRAM_COLLECTOR] = {"collector", "heapcast-collector", "collector"},
-};
-
-/* Finds the program beside this one. Returns 0 or a negative errno; `path` then holds where it was
- * looked for. */
-static int find(enum program_side side, char path[PATH_MAX])
-{
-	const char *const names[] = {places[side].installed, places[side].built};
-	char self[PATH_MAX], *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	self[n < 0 ? 0 : n] = '\0';
-	slash = strrchr(self, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	for (unsigned i = 0; i < 2; i++) {
-		snprintf(path, PATH_MAX, "%.4000s/%s", self, names[i]);
-		if (!access(path, X_OK))
-			return 0;
-	}
-	snprintf(path, PATH_MAX, "%.4000s/%s", self, names[0]);
-	return -ENOENT;
-}
+static const char *const sides[] = {[PROGRAM_AGENT] = "agent", [PROGRAM_COLLECTOR] = "collector"};
 
 static int start(enum program_side side, char **argv)
 {
 	char path[PATH_MAX];
 
-	if (find(side, path) < 0) {
+	if (program_beside(side, path) < 0) {
 		fprintf(stderr,
 			"heapcast: the %s is not installed here: %s is missing (package "
 			"heapcast-%s)\n",
-			places[side].side, path, places[side].side);
+			sides[side], path, sides[side]);
 		return EXIT_FAULT;
 	}
 	execv(path, argv);
@@ -121,8 +91,8 @@ static void print_version(enum program_side side)
 			     *argv[] = {name, version, NULL};
 	pid_t pid;
 
-	if (find(side, path) < 0) {
-		printf("%s: not installed here\n", places[side].side);
+	if (program_beside(side, path) < 0) {
+		printf("%s: not installed here\n", sides[side]);
 		return;
 	}
 	fflush(stdout);

@@ -1,9 +1,12 @@
 /* Names of programs and their commands. See program.h. */
 #include "base/cli/program.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -174,6 +177,28 @@ int program_printf(FILE *out, const char *format, ...)
 	n = program_vprintf(out, format, args);
 	va_end(args);
 	return n;
+}
+
+int program_beside(enum program_side side, char *path)
+{
+	static const char *const names[][2] = {
+		[PROGRAM_AGENT] = {OWN "agent", "agent"},
+		[PROGRAM_COLLECTOR] = {OWN "collector", "collector"},
+	};
+	char self[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(path, PATH_MAX, "%.4000s/%s", self, names[side][i]);
+		if (slash && !access(path, X_OK))
+			return 0;
+	}
+	snprintf(path, PATH_MAX, "%.4000s/%s", self, names[side][0]);
+	return -ENOENT;
 }
 
 enum program_side program_of(const char *command)

@@ -38,6 +38,9 @@ int program_printf(FILE *out, const char *format, ...) __attribute__((format(pri
 int program_vprintf(FILE *out, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
+/* Finds a program beside this one, under its installed name or that of the build. `path` holds
+ * PATH_MAX bytes. Returns 0, or -ENOENT; then it is where the installed one would be. */
+int program_beside(enum program_side side, char *path);
 /* Returns the program that has `heapcast COMMAND`. What both have is the collector's. */
 enum program_side program_of(const char *command);
 /* Calls `visit` for each command of `heapcast` and of `heapcast agent`. */

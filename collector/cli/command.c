@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/last.h"
@@ -18,7 +19,6 @@
 #include "collector/formats/read/reader.h"
 #include "collector/recording/recording.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define USAGE_INDENT 4
 #define WORD_MAX     32

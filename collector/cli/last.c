@@ -23,8 +23,8 @@ static bool is_newer(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* Takes the file if it is a recording of ours, by its name and its first byte, and newer. An agent
- * that was stopped at once leaves an empty one. */
+/* Takes the file if its name is that of a recording, and it is newer. Not an empty one: an agent
+ * that was stopped at once leaves it. */
 static void last_consider(DIR *folder, const char *name, char **newest,
 			  struct timespec *newest_time)
 {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/cli/program.h"
 #include "base/log.h"
 #include "base/cli/nearest.h"
 #include "base/secure/secure.h"
@@ -21,7 +22,6 @@
 #include "collector/cli/output.h"
 #include "collector/page/page.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 static const struct command *const commands[] = {
 #define X(name) &command_##name,

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "agent/stream/orders.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "proto/ring.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 static const struct option_renamed renamed[] = {
 	{"cull", "short-lived"},

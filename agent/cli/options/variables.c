@@ -10,11 +10,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define OLD_PREFIX "MEMORY_PROFILER_"
 #define OWN_PREFIX "HEAPCAST_"

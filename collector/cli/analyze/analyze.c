@@ -8,13 +8,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "collector/cli/ask/kind.h"
 #include "collector/cli/output.h"
 #include "collector/answers/json.h"
 
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 /* Finds the subsystem by its name, a unique beginning of it, or "(other)". Returns an exit status.
  */

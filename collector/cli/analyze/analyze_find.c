@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/analyze/analyze.h"
@@ -17,7 +18,6 @@
 #include "collector/answers/answer.h"
 
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define DEPTH_MAX      3 /* ./a/b/FILE */
 #define CANDIDATES_MAX 1000

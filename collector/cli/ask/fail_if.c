@@ -8,12 +8,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/cli/nearest.h"
 
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 struct totals {
 	struct report report;

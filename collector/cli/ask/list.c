@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/catalogue/store.h"
@@ -15,7 +16,6 @@
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define DISK_LEAST (64u << 10)
 

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/commands.h"
@@ -18,7 +19,6 @@
 #include "collector/recording/maps.h"
 #include "collector/recording/recording.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 struct maps_options {
 	struct common_options common;

@@ -37,23 +37,12 @@ static void look_later(void)
 
 static int find_agent(char path[PATH_MAX], struct err_text *err)
 {
-	static const char *const names[] = {"heapcast-agent", "agent"};
-	char self[PATH_MAX], *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	self[n < 0 ? 0 : n] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	for (unsigned i = 0; slash && i < 2; i++) {
-		snprintf(path, PATH_MAX, "%.4000s/%s", self, names[i]);
-		if (!access(path, X_OK))
-			return 0;
-	}
-	return err_set(err, -ENOENT,
-		       "the agent is not installed beside the collector, in %.200s (package "
-		       "heapcast-agent)",
-		       self);
+	if (!program_beside(PROGRAM_AGENT, path))
+		return 0;
+	return err_set(
+		err, -ENOENT,
+		"the agent is not installed here: %.300s is missing (package heapcast-agent)",
+		path);
 }
 
 /* Names the files: those of the user's choice, or in a folder of their own. */

@@ -9,6 +9,7 @@
 
 #include <uv.h>
 
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/catalogue/store.h"
@@ -23,7 +24,6 @@
 #include "collector/ingest/ingest.h"
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define NOBODY_MS    10000
 #define PROGRESS_MS  500

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "collector/cli/run/key_options.h"
-#include "base/ban.h"
 #include "base/cli/program.h"
+#include "base/ban.h"
 
 #define LOOK_MS 250
 

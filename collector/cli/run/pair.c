@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/secure/pair_code.h"
 #include "base/parse.h"
@@ -13,7 +14,6 @@
 #include "collector/cli/run/pair_options.h"
 #include "proto/pairing.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 struct pair_options {
 	struct common_options common;

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/secure/pairs.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/run/pair_options.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 struct pairs_options {
 	struct common_options common;

@@ -55,17 +55,27 @@ static void hold_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Opens the address in the browser, where there is one. */
+/* Opens the address in the browser, where there is one. Without the token, which other users could
+ * read among the arguments of processes: the page says where it needs it. */
 static void serve_show(const char *url)
 {
+	char plain[256];
 	const char *browser = getenv("BROWSER");
-	const char *const argv[] = {browser && *browser ? browser : "xdg-open", url, NULL};
+	const char *const argv[] = {browser && *browser ? browser : "xdg-open", plain, NULL};
+	posix_spawnattr_t attributes;
+	sigset_t none;
 	pid_t pid;
 
 	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY") && !(browser && *browser))
 		return;
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)(uintptr_t)argv, environ))
+	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(url, "#"), url);
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+	if (posix_spawnp(&pid, argv[0], NULL, &attributes, (char *const *)(uintptr_t)argv, environ))
 		printf("No browser was found (%s): open the address yourself.\n", argv[0]);
+	posix_spawnattr_destroy(&attributes);
 }
 
 /* Starts to serve. `page` goes to another port where its own is taken. */

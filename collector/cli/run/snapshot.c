@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/catalogue/store.h"
@@ -27,7 +28,6 @@
 #include "collector/recording/stream_id.h"
 #include "collector/snapshot/snapshot.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define PAUSE_US      10000
 #define TIMEOUT_NS    10000000000u

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/build_id.h"
@@ -26,7 +27,6 @@
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 struct symbols_command_options {
 	struct common_options common;

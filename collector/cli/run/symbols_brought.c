@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/error.h"
 #include "collector/cli/build_id.h"
 #include "collector/cli/command.h"
@@ -17,7 +18,6 @@
 #include "collector/rewrite/brought.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
-#include "base/cli/program.h"
 
 #define BYTES_MAX  (4ull << 30) /* limit for one recording */
 #define FAILED_MAX 20		/* after so many bad files the rest is not looked at */
