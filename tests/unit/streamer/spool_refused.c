@@ -391,6 +391,23 @@ static void no_folder(void **state)
 	assert_int_equal(folder.retry_ns, 0);
 }
 
+/* What is left stays, and takes no descriptors. */
+static void left(void **state)
+{
+	uint64_t bytes;
+
+	(void)state;
+	assert_int_equal(put(1, SEGMENT), 0);
+	assert_int_equal(put(2, 1), 0);
+	assert_int_equal(descriptors_open(), descriptors + 2 + 4);
+	spool_disk_leave(&disk);
+	assert_int_equal(descriptors_open(), descriptors + 2); /* those of the folder */
+	assert_int_equal(disk.count, 0);
+	assert_int_equal(files(&bytes), 3);
+	assert_int_equal(bytes, SEGMENT + 1 + 50);
+	folder.used = 0; /* as of the next agent, in another folder */
+}
+
 /* The folder is its owner's alone; one that another agent has is not kept open. */
 static void folders(void **state)
 {
@@ -424,11 +441,17 @@ static void folders(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(limit_is_kept),	TEST(limit_is_told_again),
-		TEST(segments_begin),	TEST(segments_are_bounded),
-		TEST(disk_is_full),	TEST(index_is_full),
-		TEST(definitions_fail), TEST(folder_is_gone),
-		TEST(no_folder),	TEST(folders),
+		TEST(limit_is_kept),
+		TEST(limit_is_told_again),
+		TEST(segments_begin),
+		TEST(segments_are_bounded),
+		TEST(disk_is_full),
+		TEST(index_is_full),
+		TEST(definitions_fail),
+		TEST(folder_is_gone),
+		TEST(no_folder),
+		TEST(folders),
+		TEST(left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
