@@ -288,3 +288,29 @@ static inline int script_teardown(void **state)
 }
 
 #define SCRIPTED(name) cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)
+
+static inline enum stream_work turn(void)
+{
+	return stream_drain(s);
+}
+
+/* Fills the spool until the stream stalls. Returns the number of batches. */
+static inline uint64_t stall(void)
+{
+	enum stream_work work = STREAM_IDLE;
+
+	script_thread(0, NOBODY, "a");
+	srandom(7);
+	for (unsigned i = 0; work != STREAM_STALLED; i++) {
+		if (script.given == script.items)
+			script_again();
+		while (script.items < SCRIPT_MAX) {
+			struct run_item *item = script_event(0, 1, (uint64_t)random() << 15);
+
+			item->size = (uint64_t)random() << 20;
+		}
+		work = turn();
+		assert_true(i < 10000);
+	}
+	return s->spool.next - 1;
+}

@@ -5,11 +5,6 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define REST	  64 /* batches until the table is tried again */
 
-static enum stream_work turn(void)
-{
-	return stream_drain(s);
-}
-
 static int setup_flight(void **state)
 {
 	static const struct flight_settings flight = {.window_ns = HOUR_NS, .after_ns = 1};
