@@ -5,5 +5,5 @@ if(NOT TARGET heapcast_writers)
 endif()
 heapcast_unit_tests(answers heapcast_answers heapcast_query heapcast_store heapcast_symbols heapcast_proto heapcast_base
 	${CMAKE_DL_LIBS} m)
-heapcast_unit_tests(formats heapcast_writers heapcast_query heapcast_store heapcast_symbols heapcast_proto heapcast_base
+heapcast_unit_tests(formats heapcast_formats heapcast_writers heapcast_query heapcast_store heapcast_symbols heapcast_proto heapcast_base
 	${CMAKE_DL_LIBS} m)

@@ -494,21 +494,51 @@ static int read_pprof(struct importer *im)
 	return r;
 }
 
-/* Recognizes the first field of a profile, which must be complete. Which field that is depends on
- * the tool. */
+/* The fields of a profile that hold a message, bytes or a string; all others are numbers. */
+#define FIELDS_OF_BYTES (1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 11)
+#define FIELD_COMMENT	13 /* numbers, packed or not */
+#define FIELDS		16
+#define FIELD_STRING	6
+
+static bool is_message(struct reader bytes)
+{
+	struct wire_field inner;
+	int r;
+
+	while ((r = wire_next(&bytes, &inner)) == 1 && inner.number < FIELDS)
+		;
+	return !r;
+}
+
+static bool is_field(const struct wire_field *f)
+{
+	bool bytes = f->number < FIELDS && FIELDS_OF_BYTES >> f->number & 1;
+
+	return f->number < FIELDS &&
+	       (f->type == (bytes ? 2 : 0) || (f->type == 2 && f->number == FIELD_COMMENT));
+}
+
+/* Recognizes a profile by all fields that `head` holds whole; which come first depends on the tool.
+ * Other bytes pass for one field now and then, but not for two and the beginning of a third. */
 static bool is_pprof(const uint8_t *head, size_t length)
 {
 	struct reader all = reader_of(head, length);
-	struct wire_field f, inner;
+	struct wire_field f;
+	unsigned whole = 0;
 	int r;
 
-	if (!importer_is_binary(head, length) || wire_next(&all, &f) != 1 || f.number > 15)
+	if (!importer_is_binary(head, length))
 		return false;
-	if (f.type != 2 || f.number == 6)
-		return f.type == 0 || f.type == 2;
-	while ((r = wire_next(&f.bytes, &inner)) == 1 && inner.number < 16)
-		;
-	return !r;
+	while ((r = wire_next(&all, &f)) == 1) {
+		if (!is_field(&f))
+			return false;
+		if (f.type == 2 && f.number != FIELD_STRING && f.number != FIELD_COMMENT &&
+		    !is_message(f.bytes))
+			return false;
+		whole++;
+	}
+	/* The last field may go on behind `head`. */
+	return r ? whole >= 2 && is_field(&f) : whole;
 }
 
 const struct format_reader pprof_reader = {is_pprof, read_pprof};
