@@ -192,13 +192,14 @@ static void format_two(char *out, uint64_t large, const char *large_unit, uint64
 
 char *format_duration(char *out, uint64_t ns)
 {
+	/* Each bound is where rounding would show the next unit: 999.95 us is 1.0 ms. */
 	if (ns < 1000)
 		snprintf(out, 32, "%u ns", (unsigned)ns);
-	else if (ns < 1000000)
+	else if (ns < 999950)
 		snprintf(out, 32, "%.1f us", (double)ns / 1e3);
-	else if (ns < 1000000000)
+	else if (ns < 999950000)
 		snprintf(out, 32, "%.1f ms", (double)ns / 1e6);
-	else if (ns < 120000000000)
+	else if (ns < 119995000000)
 		snprintf(out, 32, "%.2f s", (double)ns / 1e9);
 	else if (ns < 7200000000000)
 		format_two(out, ns / 60000000000, "min", ns / 1000000000 % 60, "s");

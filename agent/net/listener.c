@@ -186,7 +186,12 @@ int listener_adopt(struct listener *l, uv_loop_t *loop, struct pending_peers *pe
 			       .socket_buffer = socket_buffer};
 	l->poll.data = l;
 	r = uv_poll_init(loop, &l->poll, fd);
-	return r < 0 ? r : uv_poll_start(&l->poll, UV_READABLE, listener_connection);
+	if (r < 0) {
+		close(fd);
+		l->fd = -1; /* there is no handle that listener_close could close */
+		return r;
+	}
+	return uv_poll_start(&l->poll, UV_READABLE, listener_connection);
 }
 
 int listener_open(struct listener *l, uv_loop_t *loop, struct pending_peers *pending_peers,

@@ -36,7 +36,8 @@ struct listener {
 int listener_open(struct listener *listener, uv_loop_t *loop, struct pending_peers *pending_peers,
 		  size_t socket_buffer, const struct sockaddr_storage *at, uint16_t first,
 		  uint16_t last, struct err_text *err);
-/* Uses a socket that already listens, and owns it from now on. Returns 0 or a negative errno. */
+/* Uses a socket that already listens, and owns it from now on, also if this fails. Returns 0 or a
+ * negative errno. */
 int listener_adopt(struct listener *listener, uv_loop_t *loop, struct pending_peers *pending_peers,
 		   size_t socket_buffer, int fd);
 /* Resumes after a pause. */

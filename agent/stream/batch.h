@@ -19,9 +19,12 @@
 #include "agent/spool/spool.h"
 #include "proto/columns.h"
 
-#define BATCH_EVENTS_MAX  32768
-#define BATCH_TICK_NS	  RUN_TICK_NS
-#define BATCH_GAPS_MAX	  64
+#define BATCH_EVENTS_MAX 32768
+#define BATCH_TICK_NS	 RUN_TICK_NS
+#define BATCH_GAPS_MAX	 64
+/* A Gap at its longest: the thread takes 6 bytes, the reason 2, eight 64-bit numbers 11 each, and
+ * the message's own tag and length 2. */
+#define GAP_BYTES	  98
 #define BATCH_MARKS_MAX	  32
 #define BATCH_MODULES_MAX 16
 #define BATCH_UNLOADS_MAX 64

@@ -431,7 +431,7 @@ static bool take_gap(struct stream *s, const struct run_item *item)
 		gap.to = gap.from + lost->events - 1;
 	}
 	if (!merge_gap(&s->batch, &gap)) {
-		if (s->batch.gaps == BATCH_GAPS_MAX || !batch_take(&s->batch, 96))
+		if (s->batch.gaps == BATCH_GAPS_MAX || !batch_take(&s->batch, GAP_BYTES))
 			return false;
 		s->batch.gap[s->batch.gaps++] = gap;
 	}

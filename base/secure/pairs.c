@@ -273,6 +273,14 @@ int pairs_open(struct pairs *p, const char *folder, size_t max, struct err_text 
 		     : 0;
 }
 
+/* Is this folder of no use from now on, by the error that opening it ended with? All other errors
+ * pass: too many descriptors, a disk or a server that does not answer. */
+static bool is_of_no_use(int error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EACCES ||
+	       error == -EPERM;
+}
+
 int pairs_look(struct pairs *p, struct err_text *remark)
 {
 	cleanup(cleanup_close) int fd = -1;
@@ -287,7 +295,7 @@ int pairs_look(struct pairs *p, struct err_text *remark)
 	    st.st_mtim.tv_nsec == p->changed.tv_nsec)
 		return 0;
 	fd = pairs_folder_open(p->folder, remark);
-	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+	if (fd < 0 && !is_of_no_use(fd))
 		return 0;
 	r = take_keys(p, fd, remark);
 	if (r >= 0)

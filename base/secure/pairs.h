@@ -63,8 +63,8 @@ int pairs_open(struct pairs *pairs, const char *folder, size_t max, struct err_t
 	       struct err_text *err);
 /*
  * Reads the folder again if it may have changed. Returns 1 if the keys changed, else 0. A folder
- * that can no longer be used counts as empty, with a remark. If the folder cannot be read for lack
- * of memory or descriptors, the keys stay as they are.
+ * that is gone, is no folder or belongs to others counts as empty, with a remark. If it cannot be
+ * read for another reason, such as EIO or a lack of descriptors, the keys stay as they are.
  */
 int pairs_look(struct pairs *pairs, struct err_text *remark);
 /* Wipes and frees the keys. */

@@ -7,4 +7,4 @@ foreach(test composed rewritten)
 	target_compile_definitions(unit.store.${test} PRIVATE GOLDEN_REWRITTEN="${CMAKE_SOURCE_DIR}/tests/golden/rewritten")
 endforeach()
 # Kills writers and compares rows again and again.
-set_tests_properties(unit.store.sealed unit.store.sealed_damage PROPERTIES TIMEOUT 300)
+set_tests_properties(unit.store.sealed unit.store.sealed_damage PROPERTIES TIMEOUT 900)

@@ -213,10 +213,12 @@ static void forms_change_at_their_bounds(void **state)
 	for (size_t i = 0; i < COUNT(list); i++)
 		assert_string_equal(format_size(out, list[i].bytes), list[i].text);
 	assert_string_equal(format_duration(out, 0), "0 ns");
-	assert_string_equal(format_duration(out, 999999), "1000.0 us");
 	assert_string_equal(format_duration(out, 999949), "999.9 us");
-	assert_string_equal(format_duration(out, 999999999), "1000.0 ms");
-	assert_string_equal(format_duration(out, 119999999999), "120.00 s");
+	assert_string_equal(format_duration(out, 999950), "1.0 ms");
+	assert_string_equal(format_duration(out, 999949999), "999.9 ms");
+	assert_string_equal(format_duration(out, 999950000), "1.00 s");
+	assert_string_equal(format_duration(out, 119994999999), "119.99 s");
+	assert_string_equal(format_duration(out, 119995000000), "1 min 59 s");
 	assert_string_equal(format_duration(out, 120999999999), "2 min");
 	assert_string_equal(format_duration(out, 121000000000), "2 min 1 s");
 	assert_string_equal(format_duration(out, UINT64_MAX), "5124095 h 34 min");

@@ -419,6 +419,23 @@ static void test_end(void **state)
 	bench_close(&b);
 }
 
+/* What a gap is charged is what it takes at its longest. */
+static void test_longest_gap(void **state)
+{
+	Heapcast__Gap gap = HEAPCAST__GAP__INIT, *gaps = &gap;
+	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	size_t without = heapcast__batch__get_packed_size(&batch);
+
+	(void)state;
+	gap.thread = UINT32_MAX;
+	gap.from = gap.to = gap.allocations = gap.frees = gap.bytes = UINT64_MAX;
+	gap.from_ns = gap.to_ns = gap.events = UINT64_MAX;
+	gap.reason = HEAPCAST__REASON__REASON_THINNED;
+	batch.gap = &gaps;
+	batch.n_gap = 1;
+	assert_int_equal(heapcast__batch__get_packed_size(&batch) - without, GAP_BYTES);
+}
+
 static void test_take(void **state)
 {
 	struct batch b = {.definition_bytes_max = 100};
@@ -435,11 +452,11 @@ static void test_take(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_process), cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_modules), cmocka_unit_test(test_unloads),
-		cmocka_unit_test(test_threads), cmocka_unit_test(test_gaps_and_marks),
-		cmocka_unit_test(test_ledger),	cmocka_unit_test(test_end),
-		cmocka_unit_test(test_take),
+		cmocka_unit_test(test_process),	    cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_modules),	    cmocka_unit_test(test_unloads),
+		cmocka_unit_test(test_threads),	    cmocka_unit_test(test_gaps_and_marks),
+		cmocka_unit_test(test_ledger),	    cmocka_unit_test(test_end),
+		cmocka_unit_test(test_longest_gap), cmocka_unit_test(test_take),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
