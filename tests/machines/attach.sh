@@ -22,10 +22,11 @@ fails() {
 	exit 1
 }
 
-# libc's code, as it is in a process' memory.
+# libc's code, as it is in a process' memory. A program that has just been started may not have loaded it yet.
 code_of() {
 	local range start end
-	range=$(grep -m1 'r-xp.*/libc[.-]' /proc/$1/maps | cut -d' ' -f1)
+	until range=$(grep -m1 'r-xp.*/libc[.-]' /proc/$1/maps); do sleep 0.2; done
+	range=${range%% *}
 	start=$((0x${range%-*})) end=$((0x${range#*-}))
 	dd if=/proc/$1/mem bs=4096 skip=$((start / 4096)) count=$(((end - start) / 4096)) 2>/dev/null | sha256sum
 }
