@@ -310,7 +310,7 @@ static void run_answer(struct run_command *run)
 	} else {
 		answer_begin(&run->answer, run->recorded);
 		if (answer_end(&run->answer) == ANSWER_LATE)
-			fprintf(stderr, "heapcast: working out where the memory went takes longer "
+			fprintf(stderr, "heapcast: finding the call sites takes longer "
 					"than a second\n");
 		fprintf(stderr,
 			"next: heapcast report '%s'\n"

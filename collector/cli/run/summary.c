@@ -27,8 +27,8 @@
 #define NAMES_LOOK    5 /* the look after which names are looked up */
 
 struct told_summary {
+	struct report report, temporary;
 	struct overview overview;
-	struct groups temporary;
 };
 
 /* ---- following the recording ---- */
@@ -96,20 +96,6 @@ static int read_to_the_end(struct question *q, struct err_text *err)
 	return r < 0 ? r : 0;
 }
 
-static int summary_ask(struct question *q, struct err_text *err)
-{
-	struct told_summary *told = q->result;
-	int r = q->options->follow ? read_to_the_end(q, err) : 0;
-
-	if (!r)
-		r = query_overview(q->view, &q->filter, &told->overview, err);
-	if (r)
-		return r;
-	q->filter.freed_at_once = ANSWER_YES;
-	return query_groups(q->view, &q->filter, GROUP_BY_MODULE, VALUE_ALLOCATED, NO_TIME,
-			    &told->temporary, err);
-}
-
 /* ---- printing ---- */
 
 /*
@@ -125,8 +111,8 @@ static void summary_line(const char *name, const struct usage *usage, const char
 
 static void summary_totals(const struct question *q, const struct told_summary *told)
 {
-	const struct report *r = &told->overview.report;
-	uint64_t most = q->recorded.process.rss_peak, temporary = told->temporary.total.blocks;
+	const struct report *r = &told->report;
+	uint64_t most = q->recorded.process.rss_peak, temporary = told->temporary.allocated.blocks;
 	char text[160], at[32], bytes[32];
 
 	snprintf(text, sizeof(text), ", at %s (%llu %%)", format_duration(at, r->peak_ns),
@@ -166,8 +152,6 @@ static int summary_print(struct question *q)
 	const struct told_summary *told = q->result;
 	const struct groups *peak = &told->overview.peak.sites;
 
-	putchar('\n');
-	summary_totals(q, told);
 	if (peak->count)
 		printf("\n  Most in use at the peak:\n");
 	for (size_t i = 0; i < peak->count && i < SITES; i++)
@@ -176,12 +160,42 @@ static int summary_print(struct question *q)
 	return EXIT_DONE;
 }
 
+/* ---- asking ---- */
+
+/* No name is looked up for these. They are printed at once: who has started this may not wait for
+ * the names. */
+static int ask_totals(struct question *q, struct err_text *err)
+{
+	struct told_summary *told = q->result;
+	struct filter freed_at_once = q->filter;
+	int r = query_report(q->view, &q->filter, &told->report, err);
+
+	freed_at_once.freed_at_once = ANSWER_YES;
+	if (!r)
+		r = query_report(q->view, &freed_at_once, &told->temporary, err);
+	if (r)
+		return r;
+	putchar('\n');
+	summary_totals(q, told);
+	fflush(stdout);
+	return 0;
+}
+
+static int summary_ask(struct question *q, struct err_text *err)
+{
+	struct told_summary *told = q->result;
+	int r = q->options->follow ? read_to_the_end(q, err) : 0;
+
+	if (!r)
+		r = ask_totals(q, err);
+	return r ? r : query_overview(q->view, &q->filter, &told->overview, err);
+}
+
 static void summary_done(void *result)
 {
 	struct told_summary *told = result;
 
 	overview_done(&told->overview);
-	groups_done(&told->temporary);
 }
 
 static const struct question_kind summary_question = {
