@@ -1,0 +1,3 @@
+for name in old new; do heapcast run -q -o $name.heapcast -- ./app; done
+rm tests
+ln -s app tests

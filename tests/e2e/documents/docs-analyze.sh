@@ -1,0 +1,1 @@
+heapcast export --format collapsed -o profile.collapsed last

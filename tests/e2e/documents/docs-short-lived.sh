@@ -1,0 +1,1 @@
+echo "[--threshold 10s]=--threshold 10s" >>"$WORDS"

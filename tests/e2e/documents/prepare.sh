@@ -1,0 +1,20 @@
+# What every document may count on, made in the desk's folder: a program of your own with its debug information, a recording of
+# it, and one that runs. Sourced by a shell with -e; DOCUMENT.sh comes behind it.
+for folder in deploy docs tests; do ln -s "$ROOT/$folder" "$folder"; done
+gcc -g -O1 -fno-optimize-sibling-calls -o app "$ROOT/tests/e2e/documents/app.c" -pthread
+for name in your-program your-daemon server; do
+	ln -s app "$name"
+	ln -s ../desk/app "../board/$name"
+done
+heapcast run -q -o app.heapcast -- ./app
+./app on >/dev/null 2>&1 &
+printf '#!/bin/sh\necho "$1" >>"%s/opened"\n' "$WORK" >browser
+chmod +x browser
+export BROWSER=$PWD/browser
+{
+	echo "CMD=./app"
+	echo "STREAM=last"
+	echo "PID=$!"
+	echo "4711=$!"
+} >"$WORDS"
+printf '%s\n' silent show-error fail-with-body >.curlrc
