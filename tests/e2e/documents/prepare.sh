@@ -1,6 +1,9 @@
 # What every document may count on, made in the desk's folder: a program of your own with its debug information, a recording of
 # it, and one that runs. Sourced by a shell with -e; DOCUMENT.sh comes behind it.
 for folder in deploy docs tests; do ln -s "$ROOT/$folder" "$folder"; done
+scp() { # FILE board:NAME
+	cp --remove-destination "$1" "../board/${2#board:}"
+}
 gcc -g -O1 -fno-optimize-sibling-calls -o app "$ROOT/tests/e2e/documents/app.c" -pthread
 for name in your-program your-daemon server; do
 	ln -s app "$name"

@@ -29,13 +29,13 @@ NEVER = [(re.compile(pattern), why) for pattern, why in (
     (r"(deploy/(quickstart|package|board|sysroots|source-tarball)|cmake|tests/run|tests/machines|tests/bench|ninja|npm)\b",
      "builds for minutes"),
     (r"(buildah|podman|docker|kubectl|helm)\b", "needs a container engine"),
-    (r"(ssh|scp|rsync)\b", "goes to another machine"),
+    (r"(ssh|rsync)\b|scp (?!.* board:\S*$)", "goes to another machine"),
     (r"heapcast top --live|heapcast top .*--live", "needs a terminal; e2e.live has one"),
     (r"man ", "prints a page; e2e.man-pages renders it"),
 )]
 FIRST_WORDS = re.compile(
     r"^(heapcast|heapcast-agent|heapcast-collector|collector|agent|curl|gcc|g\+\+|cc|strip|objcopy|openssl|cat|cmake|sudo|export|cd"
-    r"|grep|git|python3|ctest|systemctl|kubectl|buildah|podman|docker|scp|ssh|printf|echo|test|tar|cp|mv|mkdir|kill|man|ls|jq|apt|qemu-\S+"
+    r"|grep|git|python3|ctest|systemctl|kubectl|buildah|podman|docker|scp|ssh|printf|echo|test|sed|patch|ps|tar|cp|mv|mkdir|kill|man|ls|jq|apt|qemu-\S+"
     r"|\(umask|for|[A-Z_]+=\S+|\./\S+|(deploy|tests|docs)/\S+)( |$)")
 OTHERS = ("--privileged",)  # options of other people's programs
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -67,7 +67,7 @@ class Player:
         return kept | {
             "PATH": f"{self.build}/bin:{kept['PATH']}", "HOME": folder, "BUILD": self.build, "ROOT": self.root,
             "WORDS": os.path.join(self.work, "words"), "WORK": self.work, "HEAPCAST_CONFIG": "", "HEAPCAST_INTERFACE": "lo",
-            "HEAPCAST_KEYS": f"{folder}/keys", "HEAPCAST_PAIRS": f"{folder}/pairs", "NO_COLOR": "1", "COLUMNS": "100"}
+            "HEAPCAST_KEYS": f"{folder}/keys", "HEAPCAST_PAIRS": f"{folder}/pairs", "NO_COLOR": "1", "COLUMNS": "80"}
 
     def prepare(self):
         self.shell("board")

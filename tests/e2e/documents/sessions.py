@@ -1,7 +1,7 @@
 """Shells in which the commands of a document are typed: one for each prompt, with a folder of its own.
 
-Commands that wait for others (a collector, a server, an agent's daemon) go on beside the next ones. The one of a shell ends when
-its next such command begins, and all end with the document.
+Commands that wait for others (a collector, a server, an agent's daemon) go on beside the next ones. One ends when another one of
+its kind begins in that shell, and all end with the document.
 """
 import os
 import re
@@ -36,6 +36,14 @@ def waits(text):
     return False
 
 
+def kinds(text):
+    """What can't be there twice: the collector, the page, the daemon."""
+    found = {word for word in ("gather", "serve", "page", "pair") if re.match(rf"^\S+ {word}\b", text)}
+    if "page" in found or "--http" in text:
+        found.add("serve")
+    return found or {"daemon"}
+
+
 class Background:
     def __init__(self, text, process, out):
         self.text, self.process, self.out = text, process, out
@@ -63,7 +71,7 @@ class Shell:
         os.makedirs(folder, exist_ok=True)
         os.makedirs(work, exist_ok=True)
         self.environment = dict(environment)
-        self.background = None
+        self.backgrounds = []
         self.bash = subprocess.Popen(["bash", "--norc"], cwd=folder, env=self.environment, stdin=subprocess.PIPE, text=True,
                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
@@ -89,7 +97,7 @@ class Shell:
 
     def start(self, text, ready, seconds):
         """Begins a command that waits, and returns when it is ready."""
-        self.end_background()
+        self.end_backgrounds(kinds(text))
         self.count += 1
         out = self.file("out")
         _, where = self.run("pwd; export -p", 10)
@@ -101,36 +109,40 @@ class Shell:
         with open(out, "wb") as f:
             process = subprocess.Popen(["bash", "--norc", script], cwd=cwd, env=self.environment, stdin=subprocess.DEVNULL,
                                        stdout=f, stderr=f, start_new_session=True)
-        self.background = Background(text, process, out)
+        background = Background(text, process, out)
+        self.backgrounds.append(background)
         end = time.monotonic() + seconds
-        while not self.is_ready(ready):
+        while not is_ready(ready, background):
             if process.poll() is not None and process.returncode:
                 raise Failed(f"'{text}' ended with {process.returncode}: {read(out)[-800:]}")
             if time.monotonic() > end:
                 raise Failed(f"'{text}' was not ready after {seconds} s: {read(out)[-800:]}")
             time.sleep(0.05)
-        return self.background
+        return background
 
-    def is_ready(self, ready):
-        if ready is None:
-            return DISCOVERY in read("/proc/net/udp")
-        if not ready.pattern:
-            time.sleep(0.7)
-            return True
-        return ready.search(self.background.printed()) is not None
-
-    def end_background(self):
-        background, self.background = self.background, None
-        if background:
+    def end_backgrounds(self, which=None):
+        """Ends those of these kinds, or all."""
+        ending = [b for b in self.backgrounds if which is None or kinds(b.text) & which]
+        self.backgrounds = [b for b in self.backgrounds if b not in ending]
+        for background in ending:
             background.end()
 
     def end(self):
         try:
-            self.end_background()
+            self.end_backgrounds()
         finally:
             self.bash.stdin.close()
             os.killpg(self.bash.pid, signal.SIGKILL)
             self.bash.wait()
+
+
+def is_ready(ready, background):
+    if ready is None:
+        return DISCOVERY in read("/proc/net/udp")
+    if not ready.pattern:
+        time.sleep(0.7)
+        return True
+    return ready.search(background.printed()) is not None
 
 
 def simple(text):

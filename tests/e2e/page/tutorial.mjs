@@ -1,0 +1,28 @@
+// The pictures of docs/tutorial.md (docs/pictures/make): what the page shows of metricd, and that it shows what is said there.
+export default async function ({ page, open, settled, picture, check, args }) {
+	const [stream, token] = args;
+	const main = page.locator('main');
+	const view = async (name) => {
+		await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name, exact: true }).click();
+		await settled();
+	};
+
+	await open(`#token=${token}`);
+	await page.locator(`a[href*="${stream.slice(0, 12)}"]`).first().click();
+	await settled();
+
+	await view('Leaks');
+	const row = main.getByRole('row').nth(1);
+	const text = await row.innerText();
+	check('the subscribers are the first', /Subscriber::Subscriber[\s\S]*of [\d,]+ not freed/.test(text), text);
+	await row.click();
+	await settled();
+	const stack = await page.locator('.inspector .stack').innerText();
+	check('the stack says who subscribed', /Hub::subscribe[\s\S]*main/.test(stack), stack);
+	await picture('tutorial-leaks');
+
+	await view('Bands');
+	const bands = await main.innerText();
+	check('bands name subscribers and the history', /Subscriber::Subscriber[\s\S]*History::add/.test(bands), bands);
+	await picture('tutorial-bands');
+}
