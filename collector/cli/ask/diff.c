@@ -215,7 +215,9 @@ static const struct option diff_table[] = {
 		    "than once. A renamed program is found without"),
 	OPTION_COUNT("rows shown"),
 	OPTION_BY,
-	OPTION_FAIL_IF,
+	OPTION_TEXT(struct question_options, fail_if, "fail-if", "CONDITION",
+		    "exit status 1 if it is true: 'delta_percent > 10 or added_bytes > 1M'; any "
+		    "expression of SQL; an unknown name lists all there are"),
 	{0},
 };
 

@@ -287,7 +287,8 @@ static int find_missing(struct command_call *call, struct unnamed_list *l, struc
 	else if (!r)
 		r = err_set(err, -ENOENT,
 			    "there is no data folder %.200s: --data DIR names the one that "
-			    "collector gather fills",
+			    "collector gather fills, and 'collector symbols missing last' asks "
+			    "about the newest recording here",
 			    o->common.data);
 	unnamed_sort(l);
 	symbols_free(symbols);
@@ -381,12 +382,10 @@ static int symbols_run(struct command_call *call)
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(call->arguments[0], actions[i].name))
 			continue;
-		if (actions[i].run == symbols_add && stat(o->common.data, &st))
-			return command_usage_error(
-				call->command,
-				"there is no data folder %s: --data DIR names the one that "
-				"collector gather fills",
-				o->common.data);
+		/* `run` records without one, and its programs have names, too. */
+		if (actions[i].run == symbols_add && stat(o->common.data, &st) &&
+		    mkdir(o->common.data, 0700) < 0)
+			return command_fault(call->command, -errno, NULL);
 		if (asprintf(&folder, "%s/" STORE_SYMBOLS, o->common.data) < 0)
 			return command_fault(call->command, -ENOMEM, NULL);
 		return actions[i].run(call, folder);

@@ -101,7 +101,7 @@ def goes_on(text):
     if text.endswith("\\"):
         return True
     if re.match(r"^(for|while|if) ", text):
-        return not re.search(r"(^|[\n;] *)(done|fi)$", text)
+        return not re.search(r"(^|[\n;&] *)(done|fi)$", text)
     here = re.search(r"<<'?(\w+)'?", text)
     if here:
         return "\n" not in text or text.rsplit("\n", 1)[1] != here[1]

@@ -9,7 +9,7 @@ UNITS = r"(?:[KMGT]i?B|B|%|ns|us|ms|s|min|h|d)"
 STEPS = [
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
     (re.compile(r"(?<![\w.])~?/[\w.+@-]+(?:/[\w.+@-]+)*/?"), "/path"),
-    (re.compile(r"\b[0-9a-f]{16,}\b"), "7"),
+    (re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{12,}\b"), "7"),
     (re.compile(r"\b\d+(?:\.\d+){3}\b"), "7"),
     (re.compile(r"\b0x[0-9a-f]+\b"), "7"),
     (re.compile(r"\b[A-Z2-7]{26}\b"), "7"),
