@@ -57,6 +57,19 @@ sort /etc/passwd | cmp - out
 assert_contains "heapcast run that finds no names in time" err "peak" "resident" "finding the call sites takes longer than a second" \
 	"next: heapcast report 'slow.heapcast'"
 
+# A program that has allocated so little that nothing is written yet when the answer is begun.
+: >later
+mkfifo ended
+"$COLLECTOR" summary --follow -- later <ended >out 2>err &
+asked=$!
+exec 8>ended
+sleep 0.5
+cat sort.heapcast >later
+exec 8>&-
+wait $asked || fail "an answer about a file that was empty at first: $(cat err)"
+assert_contains "an answer about a file that was empty at first" out "peak" "Most in use at the peak:"
+rm later ended
+
 "$H" run -q -o quiet.heapcast -- sort /etc/passwd >out 2>err
 [ ! -s err ] || fail "heapcast run -q says: $(cat err)"
 "$H" run --report -o report.heapcast -- sort /etc/passwd >out 2>err

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -40,6 +41,18 @@ static bool has_ended(void)
 	char byte;
 
 	return poll(&input, 1, LOOK_MS) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
+}
+
+/* Of a program that allocates little, nothing may have been written yet. */
+static int summary_check(const struct command_call *call)
+{
+	const struct question_options *o = call->options;
+	struct stat st;
+
+	while (o->follow && call->argument_count && !stat(call->arguments[0], &st) && !st.st_size &&
+	       !has_ended())
+		;
+	return 0;
 }
 
 struct following {
@@ -200,6 +213,7 @@ static void summary_done(void *result)
 
 static const struct question_kind summary_question = {
 	.value = VALUE_ALLOCATED,
+	.check = summary_check,
 	ASKED(struct told_summary, summary_ask, summary_print, NULL, summary_done),
 };
 
