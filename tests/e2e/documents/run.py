@@ -200,9 +200,30 @@ class Player:
                     self.faults.append(f"{self.document}: {e}")
 
 
+def anchors_of(path):
+    """The places that a link can name: headings, as GitHub writes them."""
+    with open(path, encoding="utf-8") as f:
+        headings = re.findall(r"(?m)^#+ +(.*)$", f.read())
+    return {re.sub(r"[^\w -]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", h).lower()).replace(" ", "-") for h in headings}
+
+
+def broken_links(path, document):
+    """Links to files that are not in the sources, or to headings that are not in them."""
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for match in re.finditer(r"\]\(([^)#: ]*)(?:#([^): ]+))?\)", text):
+        to = os.path.join(os.path.dirname(path), match[1]) if match[1] else path
+        line = text.count("\n", 0, match.start()) + 1
+        if not os.path.exists(to):
+            yield f"{document}:{line}: the link {match[1]} leads nowhere"
+        elif match[2] and to.endswith(".md") and match[2] not in anchors_of(to):
+            yield f"{document}:{line}: {match[1]} has no heading #{match[2]}"
+
+
 def check(document, known, root, every):
-    """Names and options, in blocks and between backquotes."""
-    faults, path = [], os.path.join(root, document)
+    """Names and options, in blocks and between backquotes; links."""
+    path = os.path.join(root, document)
+    faults = list(broken_links(path, document))
     for block in blocks_of(path, document):
         if block.kind != "commands":
             continue
