@@ -1,3 +1,3 @@
-g++ -std=c++17 -g -O2 -o metricd docs/tutorial/metricd.cc
+metricd metricd
 echo leak:known_leak >lsan.supp
 echo 'my_*' >my.rules

@@ -1,5 +1,5 @@
 mkdir old new
-g++ -std=c++17 -g -O2 -o new/metricd docs/tutorial/metricd.cc
+metricd new/metricd
 patch -s -o old/metricd.cc docs/tutorial/metricd.cc docs/tutorial/fix.patch
 (cd old && g++ -std=c++17 -g -O2 -o metricd metricd.cc)
 for build in old new; do

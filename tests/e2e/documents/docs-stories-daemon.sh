@@ -1,2 +1,2 @@
-g++ -std=c++17 -g -O2 -o metricd docs/tutorial/metricd.cc
+metricd metricd
 ./metricd 60 >/dev/null &

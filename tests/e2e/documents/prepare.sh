@@ -4,7 +4,15 @@ for folder in deploy docs tests; do ln -s "$ROOT/$folder" "$folder"; done
 scp() { # FILE board:NAME
 	cp --remove-destination "$1" "../board/${2#board:}"
 }
-gcc -g -O1 -fno-optimize-sibling-calls -o app "$ROOT/tests/e2e/documents/app.c" -pthread
+built() { # NAME COMPILER...: $WORK/../NAME is built, once for all documents of a test
+	[ -e "$WORK/../$1" ] || "${@:2}" -o "$WORK/../$1"
+}
+metricd() { # WHERE: the daemon of the tutorial
+	built metricd g++ -std=c++17 -g -O2 docs/tutorial/metricd.cc
+	cp "$WORK/../metricd" "$1"
+}
+built app gcc -g -O1 -fno-optimize-sibling-calls "$ROOT/tests/e2e/documents/app.c" -pthread
+cp "$WORK/../app" app
 for name in your-program your-daemon server; do
 	ln -s app "$name"
 	ln -s ../desk/app "../board/$name"

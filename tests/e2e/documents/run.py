@@ -49,6 +49,7 @@ class Player:
         self.document, self.build, self.root, self.work = document, build, root, work
         self.known = Known(os.path.join(build, "bin"), root)
         self.words, self.shells, self.code, self.token = {}, {}, "", ""
+        self.without_attach = False
         self.faults, self.left_out, self.run_count, self.others = [], [], 0, 0
 
     def shell(self, prompt):
@@ -67,7 +68,7 @@ class Player:
         return kept | {
             "PATH": f"{self.build}/bin:{kept['PATH']}", "HOME": folder, "BUILD": self.build, "ROOT": self.root,
             "WORDS": os.path.join(self.work, "words"), "WORK": self.work, "HEAPCAST_CONFIG": "", "HEAPCAST_INTERFACE": "lo",
-            "HEAPCAST_KEYS": f"{folder}/keys", "HEAPCAST_PAIRS": f"{folder}/pairs", "NO_COLOR": "1", "COLUMNS": "80"}
+            "HEAPCAST_SOCKET": f"{folder}/agent.sock", "HEAPCAST_KEYS": f"{folder}/keys", "HEAPCAST_PAIRS": f"{folder}/pairs", "NO_COLOR": "1", "COLUMNS": "80"}
 
     def prepare(self):
         self.shell("board")
@@ -118,7 +119,10 @@ class Player:
         if re.match(r"(heapcast|agent|\./agent) attach\b(?!.*--check)", text):
             done = subprocess.run([f"{self.build}/bin/heapcast", "attach", "--check"], capture_output=True, text=True, check=False)
             if done.returncode:
+                self.without_attach = True
                 return "attaching is not permitted here: " + (done.stdout + done.stderr).strip().split("\n")[-1]
+        if self.without_attach and re.search(r" (last|FILE)\b", text):
+            return "it asks about what attaching would have recorded"
         return None
 
     def play(self, command, block):
