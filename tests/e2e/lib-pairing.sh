@@ -19,7 +19,7 @@ pair_begin() {
 	rm -f "$T/$tag.out"
 	"${in_place[@]}" "$COLLECTOR" pair "$@" >"$T/$tag.out" 2>"$T/$tag.err" &
 	pairing[$tag]=$!
-	wait_for 10 "the code of $tag" grep -q "agent pair [A-Z2-7]*@" "$T/$tag.out"
+	wait_for 10 "the code of $tag" grep -q "^    [A-Z2-7]*@" "$T/$tag.out"
 	code[$tag]=$(sed -nE 's/^ *agent pair ([A-Z2-7]{26})$/\1/p' "$T/$tag.out")
 	[ "${#code[$tag]}" = 26 ] || fail "no code: $(cat "$T/$tag.out")"
 }

@@ -9,6 +9,8 @@ lo=(--interface lo)
 
 # 1. Twice one line.
 pair_begin once "${lo[@]}"
+assert_contains "what is typed on the board" "$T/once.out" "    ./agent pair ${code[once]}" "    agent pair ${code[once]}" \
+	"    ${code[once]}@$(hostname)"
 join first 0 "$(tr A-Z a-z <<<"${code[once]}" | sed 's/...../&-/g')" "${lo[@]}" # as people write
 pair_end once 0
 grep -q "^paired with $(hostname) (127.0.0.1), as " "$T/once.out" || fail "collector pair says: $(cat "$T/once.out" "$T/once.err")"

@@ -54,19 +54,21 @@ static void clear_line(struct pair *p)
 	p->line_open = false;
 }
 
+/* A board's tarball has the agent alone; where heapcast is installed there, it has another name. */
 static void say_code(const struct pair *p, const char *port)
 {
 	const char *at = strtoul(port, NULL, 10) == PAIRING_PORT ? "" : ":";
 	char host[64] = "", time[32];
 
 	gethostname(host, sizeof(host) - 1);
-	program_printf(stdout, "On the board, within %s:\n\n    agent pair %s\n\n",
-		       format_duration(time, p->options->within_ns), p->code);
+	printf("On the board, within %s, in the folder of its tarball:\n\n    ./agent pair %s\n\n",
+	       format_duration(time, p->options->within_ns), p->code);
+	program_printf(stdout, "or, where heapcast is installed there:\n\n    agent pair %s\n\n",
+		       p->code);
 	if (strcmp(port, "0"))
-		program_printf(stdout,
-			       "or, where broadcasts do not reach this machine:\n\n    agent pair "
-			       "%s@%s%s%s\n\n",
-			       p->code, *host ? host : "HOST", at, *at ? port : "");
+		printf("If broadcasts do not reach this machine, the code there is\n\n"
+		       "    %s@%s%s%s\n\n",
+		       p->code, *host ? host : "HOST", at, *at ? port : "");
 	fflush(stdout);
 }
 
@@ -140,7 +142,7 @@ static void say_nobody(const struct pair *p, unsigned made)
 		fprintf(stderr,
 			"collector pair: %s in %s, and the code is of no use any more.\n"
 			"Check that:\n"
-			"  - board and collector are on the same network; else: agent pair "
+			"  - board and collector are on the same network; else give the agent "
 			"CODE@HOST;\n"
 			"  - no firewall stops UDP 43513 or TCP %d here, or TCP 8100 to 8200 on "
 			"the "
@@ -239,19 +241,20 @@ const struct command command_pair = {
 	.name = "pair",
 	.summary = "a key in common with an agent, by a code that is pasted once",
 	.usage = "[OPTION...]",
-	.about = "Prints a code to be pasted on the board ('agent pair CODE'), and waits\n"
-		 "for it. Then both have the same new key, which nobody else can tell, not even\n"
-		 "who gets to know the code later. From then on this collector and the agents of\n"
-		 "that board find each other without being told, and speak TLS 1.3; strangers\n"
-		 "learn nothing. A collector that gathers goes on meanwhile, and uses the key\n"
-		 "within a second.\n"
-		 "\n"
-		 "The code is good once (or for --for N boards), for ten minutes. If something\n"
-		 "goes wrong in between, pair again: a key that one side has alone does no harm.\n"
-		 "\n"
-		 "'collector pairs' lists and revokes.\n",
+	.about =
+		"Prints a code to be pasted on the board ('agent pair CODE', or in the\n"
+		"folder of a tarball './agent pair CODE'), and waits for it. Then both have the\n"
+		"same new key, which nobody else can tell, not even who gets to know the code\n"
+		"later. From then on this collector and the agents of that board find each other\n"
+		"without being told, and speak TLS 1.3; strangers learn nothing. A collector that\n"
+		"gathers goes on meanwhile, and uses the key within a second.\n"
+		"\n"
+		"The code is good once (or for --for N boards), for ten minutes. If something\n"
+		"goes wrong in between, pair again: a key that one side has alone does no harm.\n"
+		"\n"
+		"'collector pairs' lists and revokes.\n",
 	.examples =
-		"  collector pair                  then, on the board: agent pair CODE\n"
+		"  collector pair                  then, on the board: ./agent pair CODE\n"
 		"  collector pair --for 12         a shelf of twelve boards\n"
 		"  collector pair --name lab7      so that 'collector pairs' says which it is\n",
 	.groups = groups,
