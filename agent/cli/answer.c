@@ -101,10 +101,11 @@ enum answer_end answer_end(struct answer *answer)
 	return ANSWER_LATE;
 }
 
-bool answer_with(const char *command, const char *path)
+bool answer_with(const char *command, const char *option, const char *path)
 {
-	const char *const arguments[] = {PROGRAM_HEAPCAST, command, "--", path, NULL};
-	pid_t pid = answer_start(arguments, -1);
+	const char *const with[] = {PROGRAM_HEAPCAST, command, option, "--", path, NULL};
+	const char *const without[] = {PROGRAM_HEAPCAST, command, "--", path, NULL};
+	pid_t pid = answer_start(option ? with : without, -1);
 	int status = -1;
 
 	while (pid && waitpid(pid, &status, 0) < 0 && errno == EINTR)

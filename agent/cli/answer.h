@@ -21,6 +21,6 @@ void answer_begin(struct answer *answer, const char *path);
 enum answer_end { ANSWER_GIVEN, ANSWER_LATE, ANSWER_FAILED };
 /* The recording is complete: waits a second at most, and three where the machine is busy. */
 enum answer_end answer_end(struct answer *answer);
-/* Has the collector run `command` with the recording at `path`, for as long as that takes. Returns
- * false if that failed. */
-bool answer_with(const char *command, const char *path);
+/* Has the collector run `command` with an option (may be NULL) and the recording at `path`, for as
+ * long as that takes. Returns false if that failed. */
+bool answer_with(const char *command, const char *option, const char *path);

@@ -306,7 +306,7 @@ static void run_answer(struct run_command *run)
 		return;
 	}
 	if (run->options.report) {
-		answer_with("report", run->recorded);
+		answer_with("report", "--no-pager", run->recorded);
 	} else {
 		answer_begin(&run->answer, run->recorded);
 		if (answer_end(&run->answer) == ANSWER_LATE)
@@ -318,7 +318,7 @@ static void run_answer(struct run_command *run)
 			run->recorded);
 	}
 	if (run->options.page)
-		answer_with("page", run->recorded);
+		answer_with("page", NULL, run->recorded);
 }
 
 static void turned_away(const struct run_command *run)

@@ -269,7 +269,7 @@ int extract_items_find(const char *path, const char *symbols,
 	cleanup(cleanup_recording_close) struct recording *recording = NULL;
 	cleanup(extract_items_done) struct extract_items items = {0};
 	struct search search = {.items = &items};
-	char doing[] = "reading";
+	static char doing[] = "reading the recording";
 	int r = recording_open(path, progress, doing, &recording, err);
 
 	if (r < 0)

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/last.h"
+#include "collector/cli/pager.h"
+#include "collector/cli/progress.h"
 #include "collector/cli/terminal.h"
 #include "collector/formats/formats.h"
 #include "collector/formats/read/reader.h"
@@ -37,10 +39,25 @@ const struct option common_table[] = {
 	{0},
 };
 
+const struct option answer_table[] = {
+	OPTION_TEXT(struct common_options, data, "data", "DIR",
+		    "folder of the recordings (" DEFAULT_DATA ")"),
+	OPTION_FLAG(struct common_options, json, "json", "print JSON instead of text"),
+	OPTION_TEXT(struct common_options, pager, "pager", "CMD",
+		    "what shows a long answer on a terminal ($PAGER, else less)"),
+	OPTION_FLAG(struct common_options, no_pager, "no-pager",
+		    "print it on the terminal as it comes"),
+	{0},
+};
+
 const struct option asking_table[] = {
 	OPTION_TEXT(struct common_options, data, "data", "DIR",
 		    "folder of the recordings (" DEFAULT_DATA ")"),
 	OPTION_FLAG(struct common_options, json, "json", "print JSON instead of text"),
+	OPTION_TEXT(struct common_options, pager, "pager", "CMD",
+		    "what shows a long answer on a terminal ($PAGER, else less)"),
+	OPTION_FLAG(struct common_options, no_pager, "no-pager",
+		    "print it on the terminal as it comes"),
 	OPTION_FLAG(struct common_options, full_names, "full-names",
 		    "functions with template arguments and parameters"),
 	OPTION_FLAG(struct common_options, wide, "wide",
@@ -164,19 +181,6 @@ int command_find_stream(const struct common_options *options, const char *stream
 	return r;
 }
 
-int command_progress(void *context, uint64_t done, uint64_t of)
-{
-	if (!isatty(STDERR_FILENO))
-		return 0;
-	if (done >= of)
-		fprintf(stderr, "\r\033[K");
-	else
-		fprintf(stderr, "\r%s %u %%\033[K", (const char *)context,
-			(unsigned)((double)done * 100 / (double)of));
-	fflush(stderr);
-	return 0;
-}
-
 /* ---- options ---- */
 
 static const struct option_renamed renamed[] = {
@@ -286,6 +290,14 @@ static int command_run(const struct command *command, const struct option_target
 		if (!common->data)
 			common->data = DEFAULT_DATA;
 		terminal_show(common->full_names, common->wide);
+		/* What is not for people is part of what another program shows. */
+		if (command->hidden)
+			progress_never();
+		if (command->work)
+			progress_work(command->work);
+		pager_begin(!common->no_pager && !command->hidden &&
+				    options_find(target->set, "pager", strlen("pager")) >= 0,
+			    common->pager);
 		index = options_find(target->set, "data", strlen("data"));
 		common->data_only = index >= 0 && target->sources->of[index] == OPTION_ARGUMENT;
 	}
@@ -308,6 +320,7 @@ int command_main(const struct command *command, int argc, char **argv)
 	if (!options)
 		return command_fault(command, -ENOMEM, NULL);
 	status = command_run(command, &target, argc, argv);
+	progress_never();
 	options_done(&set, options);
 	return status;
 }

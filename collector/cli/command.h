@@ -46,6 +46,7 @@ struct command {
 	const char *usage;    /* what follows the name: "[OPTION...] STREAM" */
 	const char *about;    /* paragraphs for --help, in lines of at most 79 columns; ends with a
 				 newline */
+	const char *work;     /* that progress.h shows while it runs; NULL: nothing */
 	const char *examples; /* lines for --help, indented by two; may be NULL */
 	/* `about` and the help of options may have a word like {formats}, for what the command has
 	 * in a table. This writes what stands there. NULL: they have none. */
@@ -64,13 +65,15 @@ struct command {
 struct common_options {
 	const char *data; /* never NULL: DEFAULT_DATA unless given */
 	bool data_only;	  /* it was given on the command line: `last` is not looked for elsewhere */
-	bool json, full_names, wide;
+	bool json, full_names, wide, no_pager;
+	const char *pager; /* NULL: as the environment says */
 };
 
 #define DEFAULT_DATA "./heapcast-data"
 
 extern const struct option data_table[];   /* --data only */
 extern const struct option common_table[]; /* --data, --json */
+extern const struct option answer_table[]; /* and --pager, --no-pager: answers may be long */
 extern const struct option asking_table[]; /* and --full-names, --wide */
 
 /* Prints a note beside the answer, on standard error. */
@@ -91,10 +94,6 @@ int command_input_fault(const struct command *command, int error, const struct e
  * errno. */
 int command_find_stream(const struct common_options *options, const char *stream, char **ret_path,
 			struct err_text *err);
-
-/* Shows the progress of recording_open on a terminal, and nothing elsewhere. `context` is a text
- * such as "reading". Clears its line at the end. */
-int command_progress(void *context, uint64_t done, uint64_t of);
 
 /* ---- for main.c ---- */
 

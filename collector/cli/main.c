@@ -20,6 +20,7 @@
 #include "base/standard.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/output.h"
+#include "collector/cli/pager.h"
 #include "collector/page/page.h"
 #include "base/ban.h"
 
@@ -122,16 +123,17 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status;
+	int status, error;
 
 	standard_reserve();
 	program_started(argv[0], "collector");
 	signal(SIGPIPE, SIG_IGN);
 	log_open("warn", NULL);
 	status = dispatch(argc, argv);
+	error = pager_end();
 	/* An answer that could not be written must not look like success. */
-	if (fflush(stdout) || ferror(stdout)) {
-		output_failed(errno);
+	if (fflush(stdout) || ferror(stdout) || error) {
+		output_failed(error ? -error : errno);
 		fprintf(stderr, "%s: writing the output failed\n", program_title());
 		return status == EXIT_DONE ? EXIT_FAULT : status;
 	}

@@ -209,7 +209,7 @@ static void notice(const char *entry)
 
 /* Variables of the collector, which may run on the same machine. They resemble our settings so much
  * that they would be reported as misspelt. */
-static const char *const of_collector[] = {"HEAPCAST_PAIRS"};
+static const char *const of_collector[] = {"HEAPCAST_PAIRS", "HEAPCAST_PAGER", "HEAPCAST_NO_PAGER"};
 
 /* True for the variable of this option, by its present or its former name. */
 static bool variables_is_of(const struct option_set *set, const char *option, const char *entry,

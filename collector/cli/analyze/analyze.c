@@ -218,7 +218,7 @@ static const struct option_group groups[] = {
 	{"What to look at (of a recording)", value_table},
 	{"Also (of a recording)", question_table},
 	{"Filters (of a recording): only allocations that fit are counted", filter_table},
-	{"Common options", common_table},
+	{"Common options", answer_table},
 	{0},
 };
 
@@ -227,6 +227,7 @@ static const struct analyze_options defaults = {.question.common.data = DEFAULT_
 
 const struct command command_analyze = {
 	.name = "analyze",
+	.work = "analyzing",
 	.summary = "a report on a profile: who, why, what stands out",
 	.usage = "[OPTION...] [FILE|STREAM]",
 	.about = "Reads a file of collapsed stacks (lines `frame;frame;frame BYTES`, as jeprof,\n"

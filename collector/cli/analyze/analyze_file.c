@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/output.h"
+#include "collector/cli/progress.h"
 #include "collector/formats/read/collapsed_read.h"
 #include "collector/formats/read/source.h"
 
@@ -90,7 +91,7 @@ static int analyze_file_show_progress(void *context, uint64_t done, uint64_t of)
 	static char reading[] = "reading the stacks";
 
 	(void)context;
-	return of ? command_progress(reading, done < of ? done : of, of) : 0;
+	return of ? progress_show(reading, done < of ? done : of, of) : 0;
 }
 
 static int analyze_file_read_file(struct analyze *a, struct source *source)

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/new_file.h"
+#include "collector/cli/progress.h"
 #include "collector/query/query.h"
 #include "collector/columns/temporary.h"
 #include "collector/recording/info.h"
@@ -114,12 +115,12 @@ static int open_whole(struct command_call *call, const struct question_options *
 static int anonymise_to(struct command_call *call, const struct anonymise_options *o, int fd)
 {
 	cleanup(buf_done) struct buf salt = {0};
-	char doing[] = "anonymising";
+	static char doing[] = "anonymising";
 	struct err_text err = {0};
 	struct question q;
 	struct context context = {.keep = &o->keep};
 	struct anonymise_settings settings = {
-		.copy = {.fd = fd, .progress = command_progress, .context = doing},
+		.copy = {.fd = fd, .progress = progress_show, .context = doing},
 		.keeps = keeps,
 		.frame = anonymise_frame_of,
 		.disguise = disguise,

@@ -15,6 +15,7 @@
 #include "collector/answers/json.h"
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
+#include "collector/cli/progress.h"
 #include "collector/recording/completeness.h"
 #include "collector/recording/recording.h"
 #include "base/ban.h"
@@ -146,12 +147,12 @@ static int ledger_run(struct command_call *call)
 	struct err_text err = {0}, reason = {0};
 	struct completeness completeness;
 	struct recording *recording;
-	char doing[] = "reading";
+	static char doing[] = "reading the recording";
 	const char *stream = call->argument_count ? call->arguments[0] : "last";
 	int status = EXIT_DONE, r = command_find_stream(options, stream, &path, &err);
 
 	if (!r)
-		r = recording_open(path, command_progress, doing, &recording, &err);
+		r = recording_open(path, progress_show, doing, &recording, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
 	command_note_opening(call->command, recording);
@@ -167,10 +168,11 @@ static int ledger_run(struct command_call *call)
 							       : EXIT_NO;
 }
 
-static const struct option_group groups[] = {{NULL, common_table}, {0}};
+static const struct option_group groups[] = {{NULL, answer_table}, {0}};
 
 const struct command command_ledger = {
 	.name = "ledger",
+	.work = "adding up the account",
 	.summary = "the account of a stream: what was produced, stored, lost",
 	.usage = "[OPTION...] [STREAM]",
 	.about =

@@ -155,10 +155,11 @@ static int list_run(struct command_call *call)
 	return r < 0 ? command_fault(call->command, r, &err) : status;
 }
 
-static const struct option_group groups[] = {{NULL, common_table}, {0}};
+static const struct option_group groups[] = {{NULL, answer_table}, {0}};
 
 const struct command command_list = {
 	.name = "list",
+	.work = "reading the recordings",
 	.summary = "what has been recorded",
 	.usage = "[OPTION...]",
 	.about =

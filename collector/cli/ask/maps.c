@@ -201,7 +201,7 @@ static const struct option maps_table[] = {
 
 static const struct option_group groups[] = {
 	{NULL, maps_table},
-	{"Common options", common_table},
+	{"Common options", answer_table},
 	{0},
 };
 

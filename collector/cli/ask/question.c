@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/output.h"
+#include "collector/cli/progress.h"
 #include "collector/sql/sql.h"
 #include "collector/recording/recording.h"
 #include "collector/symbols/symbols.h"
@@ -135,31 +135,12 @@ static int question_read_condition(struct question *q, const char *condition, st
 	return r < 0 ? err_prefix(err, r, "--where") : 0;
 }
 
-struct question_progress {
-	struct progress progress;
-	uint64_t begun_ns; /* by the clock */
-	unsigned percent;  /* the last one shown */
-};
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* Shows progress on a terminal if the question takes longer than a second. */
 static void question_show_progress(void *context, uint64_t done, uint64_t of)
 {
 	static char asking[] = "looking through the allocations";
-	struct question_progress *p = context;
-	unsigned percent = (unsigned)((double)done * 100 / (double)of);
 
-	if (percent == p->percent || clock_ns() - p->begun_ns < 1000000000u)
-		return;
-	p->percent = percent;
-	command_progress(asking, done, of);
+	(void)context;
+	progress_show(asking, done, of);
 }
 
 static int add_progress(struct question *q)
@@ -167,10 +148,8 @@ static int add_progress(struct question *q)
 	q->progress = calloc(1, sizeof(*q->progress));
 	if (!q->progress)
 		return -ENOMEM;
-	q->progress->begun_ns = clock_ns();
-	q->progress->progress.show = question_show_progress;
-	q->progress->progress.context = q->progress;
-	q->filter.progress = &q->progress->progress;
+	q->progress->show = question_show_progress;
+	q->filter.progress = q->progress;
 	return 0;
 }
 
@@ -190,7 +169,7 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	if (!r)
 		r = output_apart(o->output, q->path, err);
 	if (!r)
-		r = recording_open(q->path, command_progress, reading, &q->recording, err);
+		r = recording_open(q->path, progress_show, reading, &q->recording, err);
 	if (!r)
 		r = symbol_sources_open(&q->symbol_sources, o->common.data, &o->symbols,
 					&q->symbols, err);
@@ -222,6 +201,7 @@ int question_open_named(struct command_call *call, const char *stream, enum valu
 	int r;
 
 	q.stream = stream;
+	progress_work("working out the answer");
 	filter_init(&q.filter);
 	r = open_all(&q, o, &err);
 	if (r < 0) {

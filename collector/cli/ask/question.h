@@ -77,9 +77,9 @@ struct question {
 	struct symbols *symbols;
 	struct view *view;
 	struct filter filter;
-	struct suppressions *suppressions;  /* in the filter; NULL: none are asked for */
-	struct suppressed suppressed;	    /* what they left out */
-	struct question_progress *progress; /* progress of the filter */
+	struct suppressions *suppressions; /* in the filter; NULL: none are asked for */
+	struct suppressed suppressed;	   /* what they left out */
+	struct progress *progress;	   /* of the filter */
 	enum value value;
 	uint64_t at_ns;
 	struct recorded recorded; /* who, how, and what is lacking: each answer begins with it */

@@ -261,7 +261,7 @@ static const struct option_group groups[] = {
 	{NULL, sql_table},
 	{"Limits", limit_table},
 	{"Names", symbol_table},
-	{"Common options", common_table},
+	{"Common options", answer_table},
 	{0},
 };
 

@@ -15,6 +15,7 @@
 #include "collector/cli/files/extract_place.h"
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
+#include "collector/cli/progress.h"
 #include "collector/answers/extract_items.h"
 #include "collector/recording/names.h"
 #include "base/ban.h"
@@ -146,7 +147,7 @@ static int extract_run(struct command_call *call)
 		r = -ENOMEM;
 	}
 	if (!r)
-		r = extract_items_find(path, symbols, command_progress, &items, &err);
+		r = extract_items_find(path, symbols, progress_show, &items, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
 	if (!items.count)
@@ -169,6 +170,7 @@ static const struct extract_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_extract = {
 	.name = "extract",
+	.work = "extracting",
 	.summary = "files that came with a recording: symbol files, memory maps",
 	.usage = "[OPTION...] [STREAM]",
 	.about =

@@ -15,6 +15,7 @@
 #include "collector/cli/files/import_said.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
+#include "collector/cli/progress.h"
 #include "collector/answers/json.h"
 #include "collector/formats/formats.h"
 #include "collector/formats/import.h"
@@ -136,7 +137,7 @@ static int continue_streams(struct command_call *call, struct store *store, stru
 					      sizeof(rests[i].beginning.id));
 		     n++)
 			paths[n] = rests[i + n].path;
-		r = store_continue(store, paths, n, command_progress, doing, &continued, &err);
+		r = store_continue(store, paths, n, progress_show, doing, &continued, &err);
 		if (r < 0)
 			return command_input_fault(call->command, r, &err);
 		import_say_continued(&continued, &result);
@@ -157,7 +158,7 @@ static int import_all(struct command_call *call, struct store *store, struct sym
 		.format = o->format,
 		.unit = o->unit,
 		.symbols = symbols,
-		.progress = command_progress,
+		.progress = progress_show,
 		.context = doing,
 	};
 
@@ -266,6 +267,7 @@ static const struct import_command defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_import = {
 	.name = "import",
+	.work = "importing",
 	.summary = "what a board has kept; profiles of heaptrack, pprof, jemalloc...",
 	.usage = "[OPTION...] FILE...",
 	.about = "Makes streams of files that other tools wrote, so that every question can be\n"

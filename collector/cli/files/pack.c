@@ -13,6 +13,7 @@
 #include "collector/cli/files/pack_files.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/output.h"
+#include "collector/cli/progress.h"
 #include "collector/answers/answer.h"
 #include "proto/stack_columns.h"
 #include "collector/recording/info.h"
@@ -86,8 +87,8 @@ static int pack(const struct pack_options *o, const struct question *q,
 {
 	cleanup(new_file_done) struct new_file file = NEW_FILE_NONE;
 	cleanup(pack_files_done) struct pack_files files = {0};
-	char doing[] = "packing";
-	struct name_settings settings = {.copy = {.progress = command_progress, .context = doing},
+	static char doing[] = "packing";
+	struct name_settings settings = {.copy = {.progress = progress_show, .context = doing},
 					 .frame = pack_frame_of,
 					 .said = is_said,
 					 .left_out = left_out,
@@ -149,6 +150,7 @@ static const struct pack_options defaults = {.question.common.data = DEFAULT_DAT
 
 const struct command command_pack = {
 	.name = "pack",
+	.work = "packing",
 	.summary = "a recording that brings its names along, for another machine",
 	.usage = "-o FILE [OPTION...] [STREAM]",
 	.about =

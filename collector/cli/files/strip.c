@@ -11,6 +11,7 @@
 #include "collector/cli/commands.h"
 #include "collector/cli/new_file.h"
 #include "collector/cli/output.h"
+#include "collector/cli/progress.h"
 #include "collector/answers/answer.h"
 #include "collector/rewrite/rewrite.h"
 #include "collector/rewrite/strip.h"
@@ -74,8 +75,8 @@ static int strip(const struct strip_options *o, const char *path, uint64_t thres
 		 struct strip_result *ret_result, struct err_text *err)
 {
 	cleanup(new_file_done) struct new_file file = NEW_FILE_NONE;
-	char doing[] = "stripping";
-	struct copy_settings settings = {.progress = command_progress, .context = doing};
+	static char doing[] = "stripping";
+	struct copy_settings settings = {.progress = progress_show, .context = doing};
 	int r = new_file_open(&file, o->output, o->force, err);
 
 	settings.fd = file.fd;
@@ -134,6 +135,7 @@ static const struct strip_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_strip = {
 	.name = "strip",
+	.work = "writing the recording",
 	.summary = "a smaller recording: short-lived blocks replaced by their sums",
 	.usage = "-o FILE [OPTION...] [STREAM]",
 	.about = "Writes a recording as `agent run --short-lived` would have made it: blocks\n"

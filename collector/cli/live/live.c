@@ -18,6 +18,8 @@
 #include "collector/catalogue/store.h"
 #include "collector/cli/ask/ranking.h"
 #include "collector/cli/live/screen.h"
+#include "collector/cli/pager.h"
+#include "collector/cli/progress.h"
 #include "collector/cli/terminal.h"
 #include "collector/recording/recording.h"
 #include "base/ban.h"
@@ -482,6 +484,7 @@ int live_run(struct command_call *call)
 	cleanup(cleanup_free) char *path = NULL;
 	int status;
 
+	pager_end(); /* the screen is ours */
 	live.options = *(const struct question_options *)call->options;
 	call->options = &live.options;
 	status = live_check(&live, is_command);
@@ -495,6 +498,7 @@ int live_run(struct command_call *call)
 	screen_note_signals();
 	status = live_begin(&live, is_command);
 	if (!status && live.is_open) {
+		progress_never();
 		screen_begin();
 		status = live_loop(&live);
 		screen_end();

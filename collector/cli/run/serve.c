@@ -16,6 +16,7 @@
 #include "collector/cli/last.h"
 #include "collector/cli/run/endpoint.h"
 #include "collector/cli/ask/symbol_sources.h"
+#include "collector/cli/progress.h"
 #include "collector/http/server/http.h"
 #include "collector/query/query.h"
 
@@ -109,7 +110,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 		.symbol_folders = symbols->folders,
 		.debuginfod = symbols->servers,
 		.debuginfod_seconds = symbols->seconds,
-		.progress = command_progress,
+		.progress = progress_show,
 		.progress_context = reading,
 	};
 	struct err_text err = {0};

@@ -20,6 +20,7 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
+#include "collector/cli/progress.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
 #include "collector/answers/unnamed.h"
@@ -144,7 +145,7 @@ static int snapshot_take_all(struct snapshot_taking *taking, struct err_text *er
 
 		r = snapshot_take_step(taking, err);
 		snapshot_take_progress(taking, &done, &of);
-		command_progress(waiting, r == 1 || (r < 0 && r != -EAGAIN) ? of : done, of);
+		progress_show(waiting, r == 1 || (r < 0 && r != -EAGAIN) ? of : done, of);
 		if (r == -EAGAIN)
 			usleep(PAUSE_US);
 	} while (r == 0 || r == -EAGAIN);

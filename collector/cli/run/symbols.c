@@ -21,6 +21,7 @@
 #include "collector/cli/run/symbols_brought.h"
 #include "collector/cli/table.h"
 #include "collector/cli/terminal.h"
+#include "collector/cli/progress.h"
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/answers/unnamed.h"
@@ -278,7 +279,7 @@ static int find_missing(struct command_call *call, struct unnamed_list *l, struc
 	struct symbols *symbols = NULL;
 	int r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, err);
 
-	l->progress = command_progress;
+	l->progress = progress_show;
 	l->context = reading;
 	if (!r && call->argument_count > 1)
 		r = add_named_streams(l, call, symbols, err);

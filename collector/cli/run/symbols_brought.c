@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "collector/cli/build_id.h"
 #include "collector/cli/command.h"
+#include "collector/cli/progress.h"
 #include "collector/recording/brought_file.h"
 #include "collector/rewrite/brought.h"
 #include "collector/symbols/symbols.h"
@@ -122,7 +123,7 @@ void symbols_add_brought(const char *folder, const char *path, size_t *added, si
 	struct err_text err = {0};
 	int r = brought_open(&brought, path, &err);
 
-	brought.progress = command_progress;
+	brought.progress = progress_show;
 	brought.context = reading;
 	if (!r)
 		r = symbols_brought_take_all(&brought, folder, added, known, failed, &err);
