@@ -40,7 +40,8 @@ assert_status 3 ask symbols add "$T/no-elf" "$T/no-such" >"$T/add.out" 2>"$T/add
 assert_contains "what add says" "$T/add.err" "$T/no-elf: not an ELF file" "$T/no-such: No such file"
 assert_status 2 ask symbols add 2>/dev/null
 assert_status 2 ask symbols give 2>/dev/null
-assert_status 2 "$COLLECTOR" symbols add --data "$T/no-data" "$T/app" 2>/dev/null
+assert_status 0 "$COLLECTOR" symbols add --data "$T/no-data" "$T/app.full" >"$T/add.out"
+assert_contains "what add says where there was no data folder" "$T/add.out" "1 added: $T/no-data/symbols"
 mkdir -p "$T/build/deep/er"
 objcopy --only-keep-debug "$T/app.full" "$T/build/deep/er/some.debug"
 cp "$T/no-elf" "$T/build/"

@@ -151,6 +151,12 @@ class Player:
                 if BUSY not in printed or "Most in use" not in "\n".join(command.shown):
                     break
                 status, printed = shell.run(text, SECONDS)
+            # Agents take a moment to come: who sees none yet looks again.
+            end = time.monotonic() + 20
+            while (text == "heapcast list" and command.shown and time.monotonic() < end and
+                   difference(command.shown, printed.split("\n"), hosts, part, any_names)):
+                time.sleep(0.2)
+                status, printed = shell.run(text, SECONDS)
             self.look_at(printed)
             if status not in (0, block.status, 124 if text.startswith("timeout ") else 0):
                 self.fault(command.line, f"ends with {status}: {text}\n{printed[-1200:]}")
