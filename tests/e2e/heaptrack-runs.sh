@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # Two runs of a stripped program under heaptrack, whose addresses differ (ASLR), as streams: their places are the same, as in the files,
 # as our own recorder has them, and named by debug information that comes later; so nothing differs between the runs, and what one run does more is all that differs.
 # Where the files are gone, places count from a page, the same in both; what comes through a pipe is read once, and says so.

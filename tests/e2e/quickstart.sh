@@ -1,5 +1,5 @@
 #!/bin/bash
-# ctest: TIMEOUT 300
+# ctest: LABELS full TIMEOUT 300
 # deploy/quickstart: it is never silent for long, ends with the page, which has answered, and leaves nothing running. Its steps are the
 # true ones, but for what installs and compiles: those are stand-ins that take some seconds, and put in place what was built here.
 . "$(dirname "$0")/lib.sh"

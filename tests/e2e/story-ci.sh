@@ -1,5 +1,5 @@
 #!/bin/bash
-# ctest: TIMEOUT 300
+# ctest: LABELS full TIMEOUT 300
 # The ready job files, deploy/ci/*.yml: their own commands, run in a repository whose main branch has a leak fixed and whose
 # request brings it back. The job fails; it does not where the request changes nothing. What they leave behind has its names.
 . "$(dirname "$0")/lib.sh"

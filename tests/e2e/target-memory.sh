@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # What recording adds to the program's own memory (private and dirty, by smaps; the ring is the agent's): at most 300 KiB,
 # and 32 KiB for each further thread.
 . "$(dirname "$0")/lib.sh"
