@@ -1,7 +1,7 @@
 #!/bin/bash
 # --short-lived: what lives short is not among the events, and is in every total all the same: as a counting library in the program
 # counts it, and as a recording of the same program without culling has it, by call site, backtrace, size and lifetime.
-# ctest: LABELS full LABELS e2e TIMEOUT 300
+# ctest: LABELS full TIMEOUT 300
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"
 need perl python3
