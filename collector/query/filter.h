@@ -30,6 +30,14 @@ enum filter_lifetime {
 
 enum filter_answer { ANSWER_ANY, ANSWER_YES, ANSWER_NO };
 
+/* What is left out where stacks are folded or call sites are chosen. */
+enum filter_hide {
+	HIDE_DEFAULT, /* as HIDE_AUTO; formats that other tools fold show all */
+	HIDE_AUTO,    /* what rules say, and wrappers that pass most allocations on */
+	HIDE_RULES,   /* what rules say (match/sites.c, --hide-rules) */
+	HIDE_NONE,
+};
+
 struct filter_share {
 	double number;
 	uint64_t percent; /* 1: a percentage of the group's allocations; so wide for no padding */
@@ -131,10 +139,12 @@ enum filter_parts {
 	  0)                                                                                       \
 	X(uint64_t, from_map, NO_MARKER, marker, "from-map", "ID",                                 \
 	  "it lay in this map, as /data/ID/maps counts them", FILTER_ORIGIN, 0)                    \
-	/* Not a condition: trees leave out frames that only pass allocations on. */               \
-	X(enum filter_answer, hide, ANSWER_ANY, answer, "hide", "WHICH",                           \
-	  "yes or no: trees and flame graphs without functions that only pass allocations on", 0,  \
-	  0)                                                                                       \
+	/* Not a condition: what trees and call sites leave out. */                                \
+	X(enum filter_hide, hide, HIDE_DEFAULT, hide, "hide", "WHICH",                             \
+	  "auto, rules or none: call sites and trees without functions that only pass "            \
+	  "allocations on: known by name and found by their share (auto, the default), or by "     \
+	  "name alone",                                                                            \
+	  0, 0)                                                                                    \
 	/* The block's chain of reallocs. */                                                       \
 	X(uint64_t, first_size_min, 0, size, "first-size-min", "SIZE",                             \
 	  "the first block of its chain of reallocs had this size or more", FILTER_CHAIN, 0)       \

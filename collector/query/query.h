@@ -40,13 +40,6 @@ struct recording *view_recording(const struct view *view);
 struct site_rules;
 int site_rules_read(const char *path, struct site_rules **ret_rules, struct err_text *err);
 void site_rules_free(struct site_rules *rules);
-/*
- * Makes another name for a function that the built-in rules recognize as passing allocations on.
- * The rules recognize the new name, too, and it reveals nothing but `word`: "std::vector<WORD>".
- * Returns NULL if they do not recognize the function, or without memory. The caller frees the
- * result.
- */
-char *site_disguise(const char *function, const char *word);
 /* Must be called before the first query. The rules are used until view_free. */
 void view_set_rules(struct view *view, const struct site_rules *rules);
 /* Must be called after recording_refresh. */
@@ -71,7 +64,9 @@ struct view_frame {
 	uint32_t line, column;	  /* 0: unknown */
 	uint64_t address;	  /* return address in the process; 0: pseudo frame */
 	bool is_inline;
-	bool is_allocator; /* only passes the allocation on (sites.c) */
+	bool is_allocator; /* only passes the allocation on, by a rule (sites.c) */
+	/* Only passes on what its many callers ask for; false before query_find_wrappers. */
+	bool is_wrapper;
 };
 /* Number of frames that a node stands for: 1, and one more for each function inlined there. 0: the
  * node does not exist. */
@@ -249,7 +244,8 @@ struct groups {
 	struct group *list; /* heaviest first, by bytes, then blocks, then node */
 	size_t count;
 	struct usage total;
-	uint64_t at_ns; /* the moment, for VALUE_IN_USE and VALUE_PEAK */
+	uint64_t at_ns;	       /* the moment, for VALUE_IN_USE and VALUE_PEAK */
+	enum filter_hide hide; /* as call sites were chosen */
 };
 int query_groups(struct view *view, const struct filter *filter, enum grouping grouping,
 		 enum value value, uint64_t at_ns, struct groups *ret_groups, struct err_text *err);
@@ -299,7 +295,7 @@ struct caller {
  * Lists the callers of `site`, a group of query_groups by site. `backtraces` is the answer to the
  * same query by backtrace. The list first has the callers through which most of the value came, one
  * after the other outwards; where the paths diverge, it has the heaviest of the callers there, and
- * ends. At most `most` entries. Returns 0 or -ENOMEM.
+ * ends. At most `most` entries. Returns 0 or a negative errno.
  */
 int query_callers(struct view *view, const struct groups *backtraces, const struct group *site,
 		  struct caller *ret_list, size_t most, size_t *ret_count);
@@ -541,14 +537,16 @@ struct tree_change {
 };
 
 /* Both sides in one tree. Frames are the same if their function and the name of their module are
- * the same. The numbers of a frame (bytes, blocks, self_bytes...) have room for both sides: the
- * self value is the greater of the two, and the total adds the totals of the children. */
+ * the same, renamed as for query_diff_renamed. The numbers of a frame (bytes, blocks,
+ * self_bytes...) have room for both sides: the self value is the greater of the two, and the total
+ * adds the totals of the children. */
 struct tree_diff {
 	struct tree tree;
 	struct tree_change *changes; /* by index in tree.nodes */
 	struct usage base_total, now_total;
 };
 int query_tree_diff(const struct diff_side *base, const struct diff_side *now,
+		    const struct diff_renamed *renamed, size_t renamed_count,
 		    struct tree_diff *ret_diff, struct err_text *err);
 void tree_diff_done(struct tree_diff *diff);
 

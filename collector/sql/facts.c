@@ -1,5 +1,6 @@
 /* See facts.h. */
 #include "collector/sql/facts.h"
+#include "collector/query/hidden.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,11 +79,18 @@ static uint32_t facts_parent_of(const struct sql *sql, uint32_t node)
 	return n && n->parent < node ? n->parent : 0;
 }
 
+static bool frame_is_hidden(struct sql *sql, uint32_t node, uint32_t index)
+{
+	struct view_frame frame = view_frame(sql->view, node, index);
+
+	return view_frame_hidden(&frame, sql->filter.hide);
+}
+
 static struct site find_site(struct sql *sql, uint32_t stack)
 {
 	for (uint32_t node = stack; node; node = facts_parent_of(sql, node))
 		for (uint32_t i = 0; i < view_frame_count(sql->view, node); i++)
-			if (!view_frame(sql->view, node, i).is_allocator)
+			if (!frame_is_hidden(sql, node, i))
 				return (struct site){node, i};
 	return (struct site){stack, 0};
 }
@@ -92,7 +100,7 @@ bool facts_site(struct sql *sql, uint32_t stack, struct view_frame *ret_frame)
 	struct facts *f = facts_of(sql);
 	struct site *site;
 
-	if (f && !f->sites)
+	if (f && !f->sites && query_find_wrappers(sql->view, &sql->filter, NULL) == 0)
 		f->sites = calloc((size_t)f->nodes + 1, sizeof(*f->sites));
 	if (!f || !f->sites || !stack || stack > f->nodes)
 		return false;

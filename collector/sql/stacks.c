@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "proto/stack_columns.h"
 #include "collector/recording/recording.h"
+#include "collector/query/hidden.h"
 #include "collector/sql/facts.h"
 #include "collector/sql/state.h"
 #include "collector/sql/stack_text.h"
@@ -249,8 +250,10 @@ static int begin_frames(struct table_cursor *c, struct err_text *err)
 {
 	const uint32_t *list;
 	uint32_t count;
-	int r;
+	int r = query_find_wrappers(c->sql->view, &c->sql->filter, err);
 
+	if (r < 0)
+		return r;
 	if (c->keyed) {
 		c->end = c->key > 0 && c->key <= recording_nodes(c->sql->recording);
 		return begin_stack(c);
@@ -330,7 +333,7 @@ static void stacks_put_frames(struct table_cursor *c, sqlite3_context *out, int 
 		sqlite3_result_int(out, frame.is_inline);
 		break;
 	case FRAMES_ALLOCATOR:
-		sqlite3_result_int(out, frame.is_allocator);
+		sqlite3_result_int(out, view_frame_hidden(&frame, HIDE_AUTO));
 		break;
 	}
 }

@@ -193,8 +193,9 @@ python3 - "$T/plain.diff" "$T/other.diff" <<'PYTHON' || fail "the difference of 
 import json, sys
 def rows(path):
     d = json.load(open(path))
-    keep = lambda g: {k: v for k, v in g.items() if not isinstance(v, str) and k not in ("base_process", "process", "groups", "notes")}
-    return [keep(d)] + sorted(json.dumps(keep(g), sort_keys=True) for g in d["groups"])
+    keep = lambda g: {k: v for k, v in g.items() if not isinstance(v, str) and k not in ("base_process", "process", "groups", "notes", "hidden")}
+    hidden = sorted((h["is_wrapper"], h["backtraces"]) for h in d["hidden"])
+    return [keep(d), hidden] + sorted(json.dumps(keep(g), sort_keys=True) for g in d["groups"])
 a, b = rows(sys.argv[1]), rows(sys.argv[2])
 assert a == b and len(a) > 1, (a[:3], b[:3])
 PYTHON

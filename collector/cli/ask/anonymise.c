@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "collector/cli/new_file.h"
 #include "collector/cli/progress.h"
+#include "collector/query/hidden.h"
 #include "collector/query/query.h"
 #include "collector/columns/temporary.h"
 #include "collector/recording/info.h"

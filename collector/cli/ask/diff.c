@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "collector/cli/ask/header.h"
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/ranking.h"
@@ -15,7 +16,6 @@
 #include "base/ban.h"
 
 #define FRAMES_SHOWN 5
-#define RENAMED_MAX  16
 
 /* "+1.5 MiB" */
 static const char *signed_size(char out[40], int64_t bytes)
@@ -117,6 +117,7 @@ static int diff_print(struct question *q)
 		diff_print_row(q, &d->list[i]);
 	if (d->count > count)
 		printf("and %s more that differ\n", format_count(rest, d->count - count));
+	hidden_print(q, 0);
 	return EXIT_DONE;
 }
 
@@ -161,27 +162,6 @@ static int diff_check(const struct command_call *call)
 					     "STREAM or STREAM@TIME");
 }
 
-/* Reads --map OLD=NEW. */
-static int read_renamed(const struct command *command, const struct option_list *list,
-			struct diff_renamed renamed[RENAMED_MAX])
-{
-	if (list->count > RENAMED_MAX)
-		return command_usage_error(command, "--map can be given %d times at most",
-					   RENAMED_MAX);
-	for (size_t i = 0; i < list->count; i++) {
-		char *equals = strchr((char *)(uintptr_t)list->texts[i], '=');
-
-		if (!equals || equals == list->texts[i] || !equals[1])
-			return command_usage_error(
-				command, "--map takes OLD=NEW, names of files, not '%.80s'",
-				list->texts[i]);
-		*equals = '\0';
-		renamed[i] = (struct diff_renamed){module_basename(list->texts[i]),
-						   module_basename(equals + 1)};
-	}
-	return EXIT_DONE;
-}
-
 static int diff_ask(struct question *q, struct err_text *err)
 {
 	const struct question *b = q->base;
@@ -190,7 +170,7 @@ static int diff_ask(struct question *q, struct err_text *err)
 	int status = ranking_grouping(q->command, q->options->by, &grouping);
 
 	if (!status)
-		status = read_renamed(q->command, &q->options->map, renamed);
+		status = ranking_renamed(q->command, &q->options->map, renamed);
 	return status ? status
 		      : query_diff_renamed(
 				&(struct diff_side){b->view, &b->filter, b->value, b->at_ns},
@@ -203,6 +183,7 @@ DEFINE_DONE(diff_done)
 static const struct question_kind diff_question = {
 	.check = diff_check,
 	.tells_value = true,
+	.tells_hidden = true,
 	ASKED(struct diff, diff_ask, diff_print, &diff_answer, diff_done_result),
 	.values = diff_values,
 };
@@ -210,9 +191,7 @@ static const struct question_kind diff_question = {
 static const struct option diff_table[] = {
 	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",
 		    "what the stream is compared with"),
-	OPTION_LIST(struct question_options, map, "map", "OLD=NEW",
-		    "the program or library OLD of the base is called NEW now; may be given more "
-		    "than once. A renamed program is found without"),
+	OPTION_MAP,
 	OPTION_COUNT("rows shown"),
 	OPTION_BY,
 	OPTION_TEXT(struct question_options, fail_if, "fail-if", "CONDITION",

@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "collector/cli/output.h"
 #include "collector/cli/ask/kind.h"
+#include "collector/cli/ask/ranking.h"
 #include "collector/formats/write/export.h"
 #include "collector/answers/weight.h"
 #include "collector/answers/results.h"
@@ -91,6 +92,19 @@ static int flamegraph_draw(const struct question *q, struct buf *out, struct err
 	return export_flamegraph(tree, &options, out, err);
 }
 
+static int flamegraph_compare(struct question *q, const struct question *b,
+			      struct tree_diff *ret_diff, struct err_text *err)
+{
+	struct diff_renamed renamed[RENAMED_MAX];
+	int status = ranking_renamed(q->command, &q->options->map, renamed);
+
+	return status ? status
+		      : query_tree_diff(
+				&(struct diff_side){b->view, &b->filter, b->value, b->at_ns},
+				&(struct diff_side){q->view, &q->filter, q->value, q->at_ns},
+				renamed, q->options->map.count, ret_diff, err);
+}
+
 static int flamegraph_ask(struct question *q, struct err_text *err)
 {
 	const struct question *b = q->base;
@@ -100,9 +114,7 @@ static int flamegraph_ask(struct question *q, struct err_text *err)
 	if (r)
 		return r;
 	if (b)
-		return query_tree_diff(&(struct diff_side){b->view, &b->filter, b->value, b->at_ns},
-				       &(struct diff_side){q->view, &q->filter, q->value, q->at_ns},
-				       &f->diff, err);
+		return flamegraph_compare(q, b, &f->diff, err);
 	r = query_tree(q->view, &q->filter, q->value, q->at_ns, &f->tree, err);
 	return !r && q->options->reversed ? export_reverse(&f->tree, f->weight) : r;
 }
@@ -171,6 +183,7 @@ static const struct option flamegraph_table[] = {
 		    "width of a frame: bytes (the default) or blocks"),
 	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",
 		    "what has changed since this one: red has grown, blue has shrunk"),
+	OPTION_MAP,
 	OPTION_FLAG(struct question_options, inverted, "inverted", "roots on top"),
 	OPTION_FLAG(struct question_options, reversed, "reversed",
 		    "from the functions that allocated to their callers"),

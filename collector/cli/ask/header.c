@@ -1,12 +1,19 @@
 /* Prints who was recorded, whether the account balances, and what is missing. See header.h. */
 #include "collector/cli/ask/header.h"
+#include "collector/symbols/fold_name.h"
+#include "collector/query/hidden.h"
+#include "collector/answers/json.h"
+#include "collector/answers/answer.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "base/cleanup.h"
+#include "base/buf.h"
 #include "base/parse.h"
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
@@ -244,4 +251,92 @@ void notes_print(const struct question *q)
 	}
 	if (count > NOTES_SHOWN)
 		printf("  and %zu more\n", count - NOTES_SHOWN);
+}
+
+/* ---- what is hidden ---- */
+
+#define NAMES_SHOWN 3
+#define NAME_BYTES  512
+
+/* Instances of a template have the same folded name: each name is said once. */
+static bool is_said(char said[][NAME_BYTES], size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(said[i], name))
+			return true;
+	return false;
+}
+
+/* Writes the first names, and returns how many other functions there are. */
+static size_t put_names(struct buf *out, const struct hidden_function *list, size_t count)
+{
+	char said[NAMES_SHOWN][NAME_BYTES], name[NAME_BYTES];
+	bool short_names;
+	unsigned width;
+	size_t n = 0, more = 0;
+
+	terminal_name_ways(&width, &short_names);
+	for (size_t i = 0; i < count; i++) {
+		if (short_names)
+			fold_name(name, sizeof(name), list[i].function);
+		else
+			snprintf(name, sizeof(name), "%s", list[i].function);
+		if (is_said(said, n, name))
+			continue;
+		if (n == NAMES_SHOWN) {
+			more++;
+			continue;
+		}
+		buf_string(out, n ? ", " : "");
+		buf_string(out, name);
+		memcpy(said[n++], name, sizeof(name));
+	}
+	return more;
+}
+
+void hidden_print(const struct question *q, unsigned indent)
+{
+	cleanup(cleanup_free) struct hidden_function *list = NULL;
+	cleanup(buf_done) struct buf line = {0};
+	char rest[64];
+	size_t count, more;
+
+	if (query_hidden(q->view, &q->filter, &list, &count, NULL) < 0 || !count)
+		return;
+	buf_string(&line, "Hidden: ");
+	more = put_names(&line, list, count);
+	if (more) {
+		snprintf(rest, sizeof(rest), " and %zu more", more);
+		buf_string(&line, rest);
+	}
+	buf_string(&line, " (--hide none shows them)");
+	if (buf_error(&line))
+		return;
+	putchar('\n');
+	terminal_blanks(indent);
+	terminal_paragraph(STYLE_DIM, buf_text(&line), indent + 8);
+}
+
+#define ANSWER_OF struct hidden_function
+static const struct answer_field hidden_fields[] = {
+	ROW("function", function, NULL, ""),
+	ROW("module", module, NULL, "path of the program or library", .when = IF_SET),
+	ROW("is_wrapper", is_wrapper, NULL, "found by what passes through it; false: by a rule"),
+	ROW("backtraces", backtraces, "backtraces", "different ones in which it is left out"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer hidden_answer = {"hidden_function", hidden_fields};
+
+void hidden_json(struct json *json, const struct question *q)
+{
+	cleanup(cleanup_free) struct hidden_function *list = NULL;
+	size_t count = 0;
+
+	if (query_hidden(q->view, &q->filter, &list, &count, NULL) < 0)
+		return;
+	json_array(json, "hidden");
+	for (size_t i = 0; i < count; i++)
+		json_object_of(json, NULL, &hidden_answer, &list[i], NULL);
+	json_end(json, ']');
 }

@@ -1,6 +1,7 @@
 #pragma once
 /* Prints the lines about the recorded program at the top of report, top and leaks, and the notes at
  * the end. */
+struct json;
 struct question;
 
 /* Prints the head. What the recording lacks comes first (incomplete.h). */
@@ -9,3 +10,8 @@ void header_print(const struct question *q);
 void ledger_verdict_print(const struct question *q);
 /* Prints notes, such as modules without symbols. */
 void notes_print(const struct question *q);
+/* Prints an empty line and, indented, "Hidden: xmalloc, xrealloc and 3 more (--hide none shows
+ * them)"; nothing if nothing is. */
+void hidden_print(const struct question *question, unsigned indent);
+/* Writes them all as the member "hidden". */
+void hidden_json(struct json *json, const struct question *question);

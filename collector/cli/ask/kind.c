@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "collector/answers/json.h"
 #include "collector/answers/unnamed.h"
+#include "collector/cli/ask/header.h"
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/suppressing.h"
 #include "collector/cli/output.h"
@@ -44,6 +45,8 @@ static int kind_print_json(struct question *q)
 	r = json_members(&json, q->kind->answer, q->result, &context);
 	if (r >= 0 && q->suppressed.count)
 		json_object_of(&json, "suppressed", &suppressed_answer, &q->suppressed, &context);
+	if (r >= 0 && q->kind->tells_hidden)
+		hidden_json(&json, q);
 	if (q->kind->tells_notes)
 		json_notes(&json, "notes", q->symbols);
 	json_end(&json, '}');

@@ -18,6 +18,7 @@ struct question_kind {
 	/* What is counted without --value. With --base it is what was leaked. */
 	enum value value;
 	bool tells_value, tells_notes; /* in JSON: what is counted, and which names are missing */
+	bool tells_hidden;	       /* in JSON: what call sites leave out */
 	unsigned frames;	       /* of the backtrace under each row */
 	size_t result_bytes;
 	/* Checks the options before anything is opened. */

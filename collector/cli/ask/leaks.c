@@ -83,6 +83,7 @@ static int leaks_print(struct question *q)
 		printf("and %s more call site%s\n", format_count(rest, s->count - count),
 		       s->count - count == 1 ? "" : "s");
 	suppressing_print(q);
+	hidden_print(q, 0);
 	ledger_verdict_print(q);
 	notes_print(q);
 	return EXIT_DONE;
@@ -118,6 +119,7 @@ DEFINE_DONE(survivors_done)
 static const struct question_kind leaks_question = {
 	.value = VALUE_LEAKED,
 	.tells_notes = true,
+	.tells_hidden = true,
 	ASKED(struct survivors, leaks_ask, leaks_print, &survivors_answer, survivors_done_result),
 };
 

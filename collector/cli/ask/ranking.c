@@ -2,6 +2,7 @@
 #include "collector/cli/ask/ranking.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ int ranking_print(struct question *q)
 						 .frames = q->kind->frames,
 						 .noun = nouns[told->grouping]});
 	suppressing_print(q);
+	hidden_print(q, 0);
 	ledger_verdict_print(q);
 	notes_print(q);
 	return EXIT_DONE;
@@ -127,4 +129,26 @@ int ranking_ask_temporary(struct question *q, struct err_text *err)
 void ranking_done(void *result)
 {
 	groups_done(&((struct told_ranking *)result)->groups);
+}
+
+/* ---- --map ---- */
+
+int ranking_renamed(const struct command *command, const struct option_list *list,
+		    struct diff_renamed ret_renamed[RENAMED_MAX])
+{
+	if (list->count > RENAMED_MAX)
+		return command_usage_error(command, "--map can be given %d times at most",
+					   RENAMED_MAX);
+	for (size_t i = 0; i < list->count; i++) {
+		char *equals = strchr((char *)(uintptr_t)list->texts[i], '=');
+
+		if (!equals || equals == list->texts[i] || !equals[1])
+			return command_usage_error(
+				command, "--map takes OLD=NEW, names of files, not '%.80s'",
+				list->texts[i]);
+		*equals = '\0';
+		ret_renamed[i] = (struct diff_renamed){module_basename(list->texts[i]),
+						       module_basename(equals + 1)};
+	}
+	return EXIT_DONE;
 }

@@ -19,4 +19,16 @@ int ranking_print(struct question *question);
 void ranking_done(void *result);
 #define RANKING_ASKS(asks)                                                                         \
 	ASKED(struct told_ranking, asks, ranking_print, &ranking_answer, ranking_done),            \
-		.tells_value = true, .tells_notes = true
+		.tells_value = true, .tells_notes = true, .tells_hidden = true
+
+/* --map OLD=NEW of commands that compare: modules of the base that are called otherwise now. */
+#define RENAMED_MAX 16
+#define OPTION_MAP                                                                                 \
+	OPTION_LIST(struct question_options, map, "map", "OLD=NEW",                                \
+		    "the program or library OLD of the base is called NEW now; may be given more " \
+		    "than once. A renamed program is found without")
+
+/* Reads the option into `ret_renamed`, as many as it has texts. Returns EXIT_DONE, or another exit
+ * status after saying why. */
+int ranking_renamed(const struct command *command, const struct option_list *list,
+		    struct diff_renamed ret_renamed[RENAMED_MAX]);

@@ -180,6 +180,7 @@ static int report_print(struct question *q)
 	print_sites(q, "Most in use at the peak", &a->peak, (count + 1) / 2);
 	print_sites(q, q->recorded.live ? "Most in use now" : question_unfreed(q, true), &a->leaked,
 		    (count + 1) / 2);
+	hidden_print(q, 0);
 	ledger_verdict_print(q);
 	notes_print(q);
 	print_next(q);
@@ -218,6 +219,7 @@ static void report_done(void *result)
 static const struct question_kind report_question = {
 	.value = VALUE_ALLOCATED,
 	.tells_notes = true,
+	.tells_hidden = true,
 	ASKED(struct told_report, report_ask, report_print, &told_report_answer, report_done),
 };
 

@@ -1,5 +1,6 @@
 /* Prints call sites as text and as JSON. See sites.h. */
 #include "collector/cli/ask/sites.h"
+#include "collector/query/hidden.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +88,7 @@ void place_print(const char *function, const char *file, uint32_t line, const ch
 
 struct printing {
 	unsigned left, skipped, width;
+	enum filter_hide hide;
 	bool site_seen;
 };
 
@@ -98,7 +100,7 @@ static bool print_frame(void *context, const struct view_frame *frame)
 	char place[320];
 
 	if (!p->site_seen) {
-		p->site_seen = !frame->is_allocator;
+		p->site_seen = !view_frame_hidden(frame, p->hide);
 		return true;
 	}
 	if (!p->left) {
@@ -120,7 +122,7 @@ static bool print_frame(void *context, const struct view_frame *frame)
 
 void backtrace_print(const struct question *q, uint32_t node, unsigned frames)
 {
-	struct printing p = {.left = frames, .width = terminal_width()};
+	struct printing p = {.left = frames, .width = terminal_width(), .hide = q->filter.hide};
 
 	each_frame(q, node, print_frame, &p);
 	if (p.skipped) {

@@ -103,7 +103,10 @@ static int tree_print(struct question *q)
 	putchar('\n');
 	terminal_line(STYLE_DIM, "     %      BYTES     BLOCKS  FRAME", 0);
 	fflush(stdout);
-	return output_write(q->command, "-", &out);
+	r = output_write(q->command, "-", &out);
+	if (!r)
+		hidden_print(q, 0);
+	return r;
 }
 
 static int tree_ask(struct question *q, struct err_text *err)
@@ -130,6 +133,7 @@ static void told_tree_done(void *result)
 static const struct question_kind tree_question = {
 	.value = VALUE_ALLOCATED,
 	.tells_value = true,
+	.tells_hidden = true,
 	ASKED(struct told_tree, tree_ask, tree_print, &tree_answer, told_tree_done),
 };
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/answers/recorded.h"
+#include "collector/cli/ask/header.h"
 #include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/terminal.h"
@@ -169,6 +170,7 @@ static int summary_print(struct question *q)
 		printf("\n  Most in use at the peak:\n");
 	for (size_t i = 0; i < peak->count && i < SITES; i++)
 		summary_site(peak, &peak->list[i]);
+	hidden_print(q, 2);
 	putchar('\n');
 	return EXIT_DONE;
 }

@@ -181,9 +181,13 @@ static int put_detailed(struct massif *m, enum value value, uint64_t at_ns, uint
 {
 	cleanup(tree_done) struct tree tree = {0};
 	cleanup(tree_done) struct tree callers = {0};
+	struct filter filter = *m->filter; /* lent */
 	uint64_t least;
-	int r = query_tree(m->view, m->filter, value, at_ns, &tree, m->err);
+	int r;
 
+	if (filter.hide == HIDE_DEFAULT) /* readers of massif's files have rules of their own */
+		filter.hide = HIDE_NONE;
+	r = query_tree(m->view, &filter, value, at_ns, &tree, m->err);
 	if (r < 0)
 		return r;
 	least = tree.nodes[0].bytes / THRESHOLD_PARTS;

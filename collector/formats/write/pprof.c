@@ -29,6 +29,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/formats/write/writer.h"
+#include "collector/query/hidden.h"
 #include "collector/formats/write/put.h"
 #include "collector/formats/write/heap_value.h"
 #include "collector/formats/write/protobuf.h"
@@ -44,7 +45,7 @@
 struct pprof {
 	struct view *view;
 	const struct recording *recording;
-	bool hide; /* leave out frames that only pass allocations on */
+	enum filter_hide hide;
 	struct buf out, part, inner, text;
 	struct intern strings, functions, locations;
 	bool *shown; /* by location: it has something to show */
@@ -123,7 +124,7 @@ static bool put_lines(struct pprof *p, uint32_t node, uint32_t module, struct bu
 	for (uint32_t i = 0; i < count; i++) {
 		struct view_frame frame = view_frame(p->view, node, i);
 
-		if (p->hide && frame.is_allocator)
+		if (view_frame_hidden(&frame, p->hide))
 			continue;
 		any = mapping->used = true;
 		mapping->no_function |= !frame.function;
@@ -348,7 +349,7 @@ static int write_pprof(const struct writing *w, struct buf *out, struct err_text
 	cleanup(pprof_done) struct pprof p = {
 		.view = w->view,
 		.recording = view_recording(w->view),
-		.hide = w->filter->hide == ANSWER_YES,
+		.hide = w->filter->hide ? w->filter->hide : HIDE_NONE,
 	};
 	int r = put_profile(&p, w->filter, w->value, w->at_ns, err);
 

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "proto/stack_columns.h"
 #include "collector/http/routes/asking.h"
+#include "collector/query/hidden.h"
 #include "collector/http/routes/source_files.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
@@ -88,13 +89,14 @@ static int add_backtrace(struct asking *a, const struct group *g, size_t number,
 			break;
 		for (uint32_t i = 0; i < count && !r; i++) {
 			struct view_frame frame = view_frame(view, at, i);
+			bool hidden = view_frame_hidden(&frame, a->values.filter.hide);
 
 			if (frame.file && !strcmp(frame.file, file)) {
 				sums->named = true;
 				r = source_add(sums, frame.line, &g->value, number,
-					       self && !frame.is_allocator);
+					       self && !hidden);
 			}
-			self &= frame.is_allocator;
+			self &= hidden;
 		}
 	}
 	return r;

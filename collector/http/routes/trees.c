@@ -186,7 +186,7 @@ static int flame_ask_any(struct asking *a)
 	if (a->values.reversed)
 		return err_set(&a->x->err, -EINVAL, "reversed does not go with base");
 	r = base_take(a, &base, &now);
-	return r ? r : query_tree_diff(&base, &now, &f->diff, &a->x->err);
+	return r ? r : query_tree_diff(&base, &now, NULL, 0, &f->diff, &a->x->err);
 }
 
 static struct flame_options flame_options(struct asking *a, uint64_t count)

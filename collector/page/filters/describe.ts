@@ -120,6 +120,9 @@ const CHOICES: Record<string, string> = {
 	only_not_deallocated_in_current_range: 'not freed within “allocated from … until”',
 	non_main: 'not the main arena',
 	main: 'the main arena',
+	auto: 'known by name, or by their share',
+	rules: 'known by name',
+	none: 'nothing',
 };
 
 export function choiceInWords(choice: string): string {

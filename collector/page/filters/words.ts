@@ -96,7 +96,7 @@ const WORDS: Record<string, (value: string) => string> = {
 	arena: (v) => (v === 'main' ? 'main arena' : v === 'non_main' ? 'not the main arena' : `arena ${v}`),
 	marker: (v) => `marker ${v}`,
 	from_map: (v) => `in map ${v}`,
-	hide: yesOrNo('without what only passes on', 'with what only passes on'),
+	hide: (v) => (v === 'none' || v === 'no' ? 'with what only passes on' : v === 'rules' ? 'without what passes on by name' : 'without what only passes on'),
 	custom_filter: (v) => siteInWords(v) ?? `where ${v}`,
 };
 

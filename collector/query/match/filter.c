@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "collector/columns/row_block.h"
 #include "collector/query/match/pattern.h"
+#include "collector/query/match/sites.h"
 #include "collector/query/match/suppress.h"
 #include "collector/query/query.h"
 #include "collector/query/match/view.h"
@@ -356,6 +357,13 @@ static int filter_read_answer(struct filter *filter, const struct view *view,
 	return 0;
 }
 
+static int filter_read_hide(struct filter *filter, const struct view *view,
+			    const struct field *field, const char *value, struct err_text *err)
+{
+	(void)view;
+	return hide_parse(value, field->name, filter, err);
+}
+
 static int filter_read_arena(struct filter *filter, const struct view *view,
 			     const struct field *field, const char *value, struct err_text *err)
 {
@@ -572,15 +580,6 @@ int filter_put_key(const struct filter *filter, struct buf *key)
 	buf_append(key, &filter->one_in, sizeof(filter->one_in));
 	suppressions_put_key(filter->suppress, filter->only_suppressed, key);
 	return buf_error(key);
-}
-
-struct row_bits *row_bits_new(uint64_t rows)
-{
-	struct row_bits *bits = calloc(1, sizeof(*bits) + rows / 8 + 1);
-
-	if (bits)
-		bits->rows = rows;
-	return bits;
 }
 
 void filter_init(struct filter *filter)

@@ -280,3 +280,12 @@ struct row_set value_select(enum value value, uint64_t at_ns, const struct row_b
 	}
 	return counted;
 }
+
+struct row_bits *row_bits_new(uint64_t rows)
+{
+	struct row_bits *bits = calloc(1, sizeof(*bits) + rows / 8 + 1);
+
+	if (bits)
+		bits->rows = rows;
+	return bits;
+}

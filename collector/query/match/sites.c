@@ -4,6 +4,7 @@
  * fits no rule. Rules are compared with the demangled name without its return type, if it has one
  * ("void* std::..." is compared from "std::" on).
  */
+#include "collector/query/hidden.h"
 #include "collector/query/match/sites.h"
 
 #include <errno.h>
@@ -50,6 +51,62 @@ static const struct rule known[] = {
 	{PREFIX, "__libc_malloc"},
 	{PREFIX, "__GI___libc_"},
 	{PREFIX, "__interceptor_"},
+	/* Usual names of a program's own wrappers, and those of widely used libraries. Others are
+	 * found by their share (sums/wrappers.c), but where a program calls them from few places
+	 * or a library is stripped, a name tells at once. */
+	{WHOLE, "xmalloc"},
+	{WHOLE, "xcalloc"},
+	{WHOLE, "xrealloc"},
+	{WHOLE, "xreallocarray"},
+	{WHOLE, "xalloc"},
+	{WHOLE, "xzalloc"},
+	{WHOLE, "xnmalloc"},
+	{WHOLE, "x2realloc"},
+	{WHOLE, "x2nrealloc"},
+	{WHOLE, "xcharalloc"},
+	{WHOLE, "xstrdup"},
+	{WHOLE, "xstrndup"},
+	{WHOLE, "xmemdup"},
+	{WHOLE, "xmemdupz"},
+	{WHOLE, "safe_malloc"},
+	{WHOLE, "safe_calloc"},
+	{WHOLE, "safe_realloc"},
+	{WHOLE, "g_strdup"},
+	{WHOLE, "g_strndup"},
+	{WHOLE, "g_memdup"},
+	{WHOLE, "g_memdup2"},
+	{WHOLE, "sqlite3MemMalloc"},
+	{WHOLE, "sqlite3MemRealloc"},
+	{WHOLE, "mallocWithAlarm"},
+	{WHOLE, "sqlite3Malloc"},
+	{WHOLE, "sqlite3Realloc"},
+	{WHOLE, "sqlite3MallocZero"},
+	{WHOLE, "sqlite3_malloc"},
+	{WHOLE, "sqlite3_malloc64"},
+	{WHOLE, "sqlite3_realloc"},
+	{WHOLE, "sqlite3_realloc64"},
+	{WHOLE, "dbMallocRawFinish"},
+	{WHOLE, "dbReallocFinish"},
+	{PREFIX, "g_malloc"},
+	{PREFIX, "g_realloc"},
+	{PREFIX, "g_try_malloc"},
+	{PREFIX, "g_try_realloc"},
+	{PREFIX, "g_slice_alloc"},
+	{PREFIX, "CRYPTO_malloc"},
+	{PREFIX, "CRYPTO_zalloc"},
+	{PREFIX, "CRYPTO_realloc"},
+	{PREFIX, "CRYPTO_strdup"},
+	{PREFIX, "sqlite3DbMalloc"},
+	{PREFIX, "sqlite3DbRealloc"},
+	{PREFIX, "PyMem_"},
+	{PREFIX, "PyObject_Malloc"},
+	{PREFIX, "PyObject_Calloc"},
+	{PREFIX, "PyObject_Realloc"},
+	{PREFIX, "_PyMem_Raw"},
+	{PREFIX, "Perl_safesys"},
+	{PREFIX, "je_"},
+	{PREFIX, "mi_malloc"},
+	{PREFIX, "tc_malloc"},
 	/* C++ */
 	{PREFIX, "operator new"},
 	{PREFIX, "operator delete"},
@@ -84,12 +141,71 @@ static const struct rule known[] = {
 	{PREFIX, "std::_Function_base"},
 	{PREFIX, "std::function<"},
 	{PREFIX, "std::pmr::"},
+	{PREFIX, "std::pair<"},
+	{PREFIX, "std::tuple<"},
+	{PREFIX, "std::_Tuple_impl<"},
+	{PREFIX, "std::_Head_base<"},
+	{PREFIX, "std::unique_ptr<"},
+	{PREFIX, "std::optional<"},
+	{PREFIX, "std::_Optional_"},
+	{PREFIX, "std::variant<"},
+	{PREFIX, "std::any::"},
+	{PREFIX, "std::queue<"},
+	{PREFIX, "std::stack<"},
+	{PREFIX, "std::priority_queue<"},
+	{PREFIX, "std::_Bind"},
+	{PREFIX, "std::_Temporary_buffer<"},
+	{PREFIX, "std::get_temporary_buffer<"},
+	{PREFIX, "std::_Construct"},
+	{PREFIX, "std::construct_at"},
+	{PREFIX, "std::__construct_at"},
+	{PREFIX, "std::__copy_move"},
+	{PREFIX, "std::__do_uninit"},
+	{PREFIX, "std::uninitialized_"},
+	{PREFIX, "std::operator+<"},
+	{PREFIX, "std::to_string"},
+	{PREFIX, "std::_Fwd_list_base<"},
+	{PREFIX, "std::forward_list<"},
+	{PREFIX, "std::__cxx11::to_string"},
+	{PREFIX, "std::__cxx11::basic_stringbuf<"},
+	{PREFIX, "std::basic_stringbuf<"},
 	{PREFIX, "std::__1::__libcpp_"},
 	{PREFIX, "std::__1::allocator"},
 	{PREFIX, "std::__1::vector<"},
 	{PREFIX, "std::__1::basic_string<"},
 	{PREFIX, "std::__1::__tree<"},
 	{PREFIX, "std::__1::__hash_table<"},
+	{PREFIX, "std::__1::map<"},
+	{PREFIX, "std::__1::multimap<"},
+	{PREFIX, "std::__1::set<"},
+	{PREFIX, "std::__1::multiset<"},
+	{PREFIX, "std::__1::unordered_"},
+	{PREFIX, "std::__1::list<"},
+	{PREFIX, "std::__1::deque<"},
+	{PREFIX, "std::__1::__split_buffer<"},
+	{PREFIX, "std::__1::pair<"},
+	{PREFIX, "std::__1::shared_ptr<"},
+	{PREFIX, "std::__1::make_shared<"},
+	{PREFIX, "std::__1::allocate_shared<"},
+	{PREFIX, "std::__1::make_unique<"},
+	{PREFIX, "std::__1::unique_ptr<"},
+	{PREFIX, "std::__1::function<"},
+	{PREFIX, "std::__1::__function::"},
+	{PREFIX, "std::__1::optional<"},
+	/* Qt, Abseil */
+	{PREFIX, "QArrayData::allocate"},
+	{PREFIX, "QTypedArrayData<"},
+	{PREFIX, "QListData::"},
+	{PREFIX, "QList<"},
+	{PREFIX, "QVector<"},
+	{PREFIX, "QHash<"},
+	{PREFIX, "QHashData::"},
+	{PREFIX, "QMap<"},
+	{PREFIX, "QMapDataBase::"},
+	{PREFIX, "QString::"},
+	{PREFIX, "QByteArray::"},
+	{PREFIX, "absl::container_internal::"},
+	{PREFIX, "absl::InlinedVector<"},
 	/* Rust */
 	{PREFIX, "__rust_"},
 	{PREFIX, "__rdl_"},
@@ -100,7 +216,14 @@ static const struct rule known[] = {
 	{PREFIX, "alloc::string::"},
 	{PREFIX, "alloc::slice::"},
 	{PREFIX, "<alloc::"},
-	{PREFIX, "hashbrown::raw::"},
+	{PREFIX, "hashbrown::"},
+	{PREFIX, "alloc::collections::"},
+	{PREFIX, "alloc::rc::"},
+	{PREFIX, "alloc::sync::"},
+	{PREFIX, "alloc::str::"},
+	{PREFIX, "alloc::borrow::"},
+	{PREFIX, "std::collections::"},
+	{PREFIX, "core::iter::"},
 	{PART, " as core::alloc::global::GlobalAlloc>::"},
 	{PART, " as core::alloc::Allocator>::"},
 };
@@ -188,6 +311,25 @@ char *site_disguise(const char *function, const char *word)
 		     rule->kind == PART ? rule->text : word, rule->kind == PART ? word : end) < 0)
 		return NULL;
 	return out;
+}
+
+int hide_parse(const char *word, const char *name, struct filter *filter, struct err_text *err)
+{
+	static const struct {
+		const char *word;
+		enum filter_hide hide;
+	} words[] = {{"auto", HIDE_AUTO},
+		     {"rules", HIDE_RULES},
+		     {"none", HIDE_NONE},
+		     {"yes", HIDE_AUTO},
+		     {"no", HIDE_NONE}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(word, words[i].word)) {
+			filter->hide = words[i].hide;
+			return 0;
+		}
+	return err_set(err, -EINVAL, "%s takes auto, rules or none, not \"%.60s\"", name, word);
 }
 
 /* ---- rules from a file ---- */

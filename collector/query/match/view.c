@@ -414,6 +414,7 @@ void view_free(struct view *view)
 	free(view->frames);
 	free(view->name_is_allocator);
 	forget_made(view);
+	view_forget_wrappers(view, false);
 	pthread_mutex_destroy(&view->lock);
 	pthread_mutex_destroy(&view->index_lock);
 	for (unsigned i = 0; i < 2; i++)
@@ -437,6 +438,7 @@ int view_refresh(struct view *view, struct err_text *err)
 	(void)err;
 	view->generation++;
 	forget_made(view);
+	view_forget_wrappers(view, true);
 	return 0;
 }
 
@@ -451,6 +453,7 @@ int view_forget_names(struct view *view, struct err_text *err)
 	view->nodes = view->place_count = view->frame_count = 0;
 	free(view->place_allocations);
 	view->place_allocations = NULL;
+	view_forget_wrappers(view, false);
 	view->generation++;
 	return add_nowhere(view) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
@@ -491,6 +494,7 @@ struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index)
 	out.column = frame->column;
 	out.is_inline = frame->is_inline;
 	out.is_allocator = frame->allocator;
+	out.is_wrapper = view_is_wrapper(view, frame);
 	module = place->module ? recording_module(view->recording, place->module) : NULL;
 	if (module)
 		out.address = module->bias + place->offset;

@@ -26,6 +26,7 @@
 struct matcher;
 struct usage_index;
 struct whole_sums;
+struct wrappers;
 
 struct frame {
 	uint32_t name, label, site;
@@ -69,14 +70,15 @@ struct view {
 	} usage[2];			     /* of all rows; of those that were not freed */
 	struct filtered_indexes filtered[2]; /* for exact answers; for previews */
 	/* The groups that have bands (series.c), highest first, each by one of its stacks. By
-	 * grouping, and for all rows or those that were not freed. */
+	 * grouping, by what is hidden, and for all rows or those that were not freed. */
 	struct kept_bands {
 		uint64_t generation; /* generation of the view for which they are valid, plus 1 */
 		uint32_t count, node[SERIES_MAX];
-	} bands[GROUPINGS][2];
-	pthread_mutex_t sums_lock;     /* protects whole_sums */
-	struct whole_sums *whole_sums; /* whole_sums.h; NULL: not made yet */
-	uint64_t *place_allocations;   /* by place; NULL: not counted yet */
+	} bands[GROUPINGS][HIDE_NONE + 1][2];
+	pthread_mutex_t sums_lock;	   /* protects whole_sums */
+	struct whole_sums *whole_sums;	   /* whole_sums.h; NULL: not made yet */
+	uint64_t *place_allocations;	   /* by place; NULL: not counted yet */
+	struct wrappers *_Atomic wrappers; /* NULL: not looked for yet */
 };
 
 /* Returns the index of usage over time, of all rows or (`leaked`) of those that were not freed. The
@@ -98,3 +100,61 @@ static inline const struct place *view_place(const struct view *view, uint32_t n
 {
 	return &view->places[node <= view->nodes ? view->place_of[node] : 0];
 }
+
+/*
+ * ---- what is hidden ----
+ *
+ * Functions that only pass allocations on are hidden when stacks are folded and call sites are
+ * chosen. Some are known by name (sites.h); a program's own wrappers are found by what passes
+ * through them (sums/wrappers.c). Both depend on the recording alone, not on filters, so that a
+ * function is hidden in all answers about a recording or in none.
+ */
+
+/* A function that is hidden in some stack, as the innermost or behind others that are. */
+struct hidden_label {
+	uint32_t label, frame; /* frame: one that has this label */
+	/* Distinct backtraces of allocations in which it is hidden there: with rules and wrappers,
+	 * and with rules alone. */
+	uint32_t passed, passed_by_rules;
+};
+
+/* Of a recording. Valid until view_refresh or view_forget_names. */
+struct wrappers {
+	uint8_t *by_label; /* 1: a wrapper */
+	uint32_t labels;   /* highest label */
+	uint32_t nodes;	   /* nodes of the recording when it was made */
+	struct hidden_label *hidden;
+	uint32_t hidden_count;
+};
+
+/* How one question hides. */
+struct hiding {
+	bool rules;
+	const uint8_t *wrappers; /* by label; NULL: none */
+	uint32_t labels;
+};
+
+static inline bool hiding_hides(const struct hiding *hiding, const struct frame *frame)
+{
+	return hiding->rules &&
+	       (frame->allocator || (hiding->wrappers && frame->label <= hiding->labels &&
+				     hiding->wrappers[frame->label]));
+}
+
+static inline bool view_is_wrapper(const struct view *view, const struct frame *frame)
+{
+	const struct wrappers *w = view->wrappers;
+
+	return w && frame->label <= w->labels && w->by_label[frame->label];
+}
+
+/* Returns the wrappers of the recording. The first call finds them, which takes the sums of all
+ * rows (whole_sums.h). `filter` only says whether the question was withdrawn. */
+int view_wrappers(struct view *view, const struct filter *filter,
+		  const struct wrappers **ret_wrappers, struct err_text *err);
+/* Sets how `filter` wants it. Prepares the view. */
+int hiding_of(struct hiding *hiding, struct view *view, const struct filter *filter,
+	      struct err_text *err);
+/* Forgets them; `old_only`: unless a recording that grows has few new backtraces, so that a
+ * question with a narrow filter does not take all rows each time. */
+void view_forget_wrappers(struct view *view, bool old_only);

@@ -24,15 +24,18 @@ struct path {
 
 /* Collects the backtraces of the site, each at the frame of the site. */
 static size_t callers_collect(const struct view *view, const struct groups *backtraces,
-			      uint32_t site, struct path *paths)
+			      const struct hiding *hiding, const struct group *site,
+			      struct path *paths)
 {
+	uint32_t number =
+		view->frames[cursor_frame(view, cursor_at_site(view, hiding, site->node))].site;
 	size_t count = 0;
 
 	for (size_t i = 0; i < backtraces->count; i++) {
 		const struct group *g = &backtraces->list[i];
-		struct cursor at = cursor_at_site(view, g->node);
+		struct cursor at = cursor_at_site(view, hiding, g->node);
 
-		if (g->node && view->frames[cursor_frame(view, at)].site == site)
+		if (g->node && view->frames[cursor_frame(view, at)].site == number)
 			paths[count++] = (struct path){.at = at, .value = g->value};
 	}
 	return count;
@@ -117,13 +120,19 @@ int query_callers(struct view *view, const struct groups *backtraces, const stru
 		calloc(backtraces->count + 1, sizeof(*callers));
 	uint64_t whole = site->value.bytes;
 	size_t count, found = 0;
+	struct hiding hiding;
+	struct filter filter;
 	bool parted = false;
+	int r;
 
 	if (!paths || !callers)
 		return -ENOMEM;
-	count = callers_collect(
-		view, backtraces,
-		view->frames[cursor_frame(view, cursor_at_site(view, site->node))].site, paths);
+	filter_init(&filter);
+	filter.hide = backtraces->hide;
+	r = hiding_of(&hiding, view, &filter, NULL);
+	if (r < 0)
+		return r;
+	count = callers_collect(view, backtraces, &hiding, site, paths);
 	while (!parted && found < most) {
 		size_t functions;
 

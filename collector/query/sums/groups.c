@@ -29,14 +29,14 @@ struct sum {
 
 /* The numbers of a node that the query needs. What was in use is in `alive`, if that is not
  * NULL. */
-static struct sum groups_sum_of(const struct view *view, const struct node_sums *nodes,
-				const struct node_sum *n, const struct node_sums *alive,
-				enum value value)
+static struct sum groups_sum_of(const struct view *view, const struct groups_question *q,
+				const struct node_sums *nodes, const struct node_sum *n,
+				const struct node_sums *alive)
 {
 	const struct node_sum *in_use = alive ? node_sums_get(alive, n->node) : NULL;
 	struct sum sum = {
 		.node = n->node,
-		.frame = cursor_frame(view, cursor_at_site(view, n->node)) + 1,
+		.frame = cursor_frame(view, cursor_at_site(view, &q->hiding, n->node)) + 1,
 		.allocated = node_sum_tally(nodes, n, VALUE_ALLOCATED),
 		.leaked = node_sum_tally(nodes, n, VALUE_LEAKED),
 		.freed = node_sum_tally(nodes, n, VALUE_FREED),
@@ -47,7 +47,7 @@ static struct sum groups_sum_of(const struct view *view, const struct node_sums 
 	};
 
 	if (!alive)
-		sum.value = node_sum_tally(nodes, n, value);
+		sum.value = node_sum_tally(nodes, n, q->value);
 	else if (in_use)
 		sum.value = node_sum_tally(alive, in_use, VALUE_ALLOCATED);
 	return sum;
@@ -182,15 +182,15 @@ static void groups_add(struct groups *groups, const struct view *view, const str
 
 /* Each node is held only once at a time: as a sum of its site, then as a group. */
 static int add_all(struct groups *groups, struct sites *sites, const struct view *view,
-		   const struct node_sums *nodes, const struct node_sums *alive, enum value value,
-		   uint64_t at_ns)
+		   const struct groups_question *q, const struct node_sums *nodes,
+		   const struct node_sums *alive)
 {
 	bool by_site = sites->keys.grouping != GROUP_BY_BACKTRACE;
 	struct tally total = {0};
 	int r = by_site ? 0 : groups_reserve(groups, nodes->count);
 
 	for (uint32_t i = 0; !r && i < nodes->count; i++) {
-		struct sum sum = groups_sum_of(view, nodes, &nodes->list[i], alive, value);
+		struct sum sum = groups_sum_of(view, q, nodes, &nodes->list[i], alive);
 
 		tally_merge(&total, &sum.value);
 		if (by_site)
@@ -198,8 +198,9 @@ static int add_all(struct groups *groups, struct sites *sites, const struct view
 		else
 			groups_add(groups, view, &sum);
 	}
-	groups->total = tally_total(&total, view->recording, value, at_ns);
-	groups->at_ns = at_ns;
+	groups->total = tally_total(&total, view->recording, q->value, q->at_ns);
+	groups->at_ns = q->at_ns;
+	groups->hide = q->filter->hide;
 	if (!r && by_site)
 		r = groups_reserve(groups, sites->count);
 	for (uint32_t i = 0; !r && i < sites->count; i++)
@@ -207,14 +208,16 @@ static int add_all(struct groups *groups, struct sites *sites, const struct view
 	return r;
 }
 
-int groups_of(struct view *view, const struct node_sums *nodes, const struct node_sums *alive,
-	      enum grouping grouping, enum value value, uint64_t at_ns, struct groups *ret_groups)
+int groups_of(struct view *view, const struct groups_question *question,
+	      const struct node_sums *nodes, const struct node_sums *alive,
+	      struct groups *ret_groups)
 {
+	enum grouping grouping = question->grouping;
 	cleanup(sites_done) struct sites sites = {.keys.grouping = grouping};
 	int r;
 
 	*ret_groups = (struct groups){0};
-	r = add_all(ret_groups, &sites, view, nodes, alive, value, at_ns);
+	r = add_all(ret_groups, &sites, view, question, nodes, alive);
 	if (!r && ret_groups->count)
 		qsort(ret_groups->list, ret_groups->count, sizeof(*ret_groups->list),
 		      groups_heaviest_first);
@@ -225,42 +228,43 @@ int groups_of(struct view *view, const struct node_sums *nodes, const struct nod
 
 /* Groups all rows from the known sums. Only what was in use at a given moment needs a pass, over
  * the blocks of rows of that time. */
-static int group_whole(struct view *view, const struct filter *filter, const struct matcher *m,
-		       enum grouping grouping, enum value value, uint64_t at_ns,
+static int group_whole(struct view *view, struct groups_question *q, const struct matcher *m,
 		       struct groups *groups, struct err_text *err)
 {
-	const struct node_sums_what in_use = {.only = true, .value = value, .at_ns = at_ns};
+	enum value value = q->value;
+	const struct node_sums_what in_use = {.only = true, .value = value, .at_ns = q->at_ns};
 	const struct whole_sums *whole;
 	struct node_sums alive;
-	int r = view_whole_sums(view, filter, value == VALUE_PEAK ? WHOLE_PEAK : 0, &whole, err);
+	int r = view_whole_sums(view, q->filter, value == VALUE_PEAK ? WHOLE_PEAK : 0, &whole, err);
 
 	if (r < 0)
 		return r;
+	if (value == VALUE_PEAK)
+		q->at_ns = whole->peak_ns;
 	if (value != VALUE_IN_USE)
-		return groups_of(view, &whole->sums, NULL, grouping, value,
-				 value == VALUE_PEAK ? whole->peak_ns : at_ns, groups);
+		return groups_of(view, q, &whole->sums, NULL, groups);
 	r = node_sums_of(&alive, m, view->nodes, &in_use, err);
 	if (r < 0)
 		return r;
-	r = groups_of(view, &whole->sums, &alive, grouping, value, at_ns, groups);
+	r = groups_of(view, q, &whole->sums, &alive, groups);
 	node_sums_done(&alive);
 	return r;
 }
 
-static int group_matched(struct view *view, const struct filter *filter, const struct matcher *m,
-			 enum grouping grouping, enum value value, uint64_t at_ns,
+static int group_matched(struct view *view, struct groups_question *q, const struct matcher *m,
 			 struct groups *groups, struct err_text *err)
 {
 	struct node_sums_what what = {.ends = true,
-				      .alive = value == VALUE_IN_USE || value == VALUE_PEAK};
+				      .alive = q->value == VALUE_IN_USE || q->value == VALUE_PEAK};
 	struct node_sums nodes;
-	int r = value_moment(view, value, at_ns, filter, &what.at_ns, err);
+	int r = value_moment(view, q->value, q->at_ns, q->filter, &what.at_ns, err);
 
 	if (!r)
 		r = node_sums_of(&nodes, m, view->nodes, &what, err);
 	if (r < 0)
 		return r;
-	r = groups_of(view, &nodes, NULL, grouping, value, what.at_ns, groups);
+	q->at_ns = what.at_ns;
+	r = groups_of(view, q, &nodes, NULL, groups);
 	node_sums_done(&nodes);
 	return r;
 }
@@ -268,19 +272,22 @@ static int group_matched(struct view *view, const struct filter *filter, const s
 int query_groups(struct view *view, const struct filter *filter, enum grouping grouping,
 		 enum value value, uint64_t at_ns, struct groups *ret_groups, struct err_text *err)
 {
+	struct groups_question q = {
+		.grouping = grouping, .value = value, .at_ns = at_ns, .filter = filter};
 	struct groups groups = {0};
 	struct matcher m;
-	int r = view_prepare(view, err);
+	int r = hiding_of(&q.hiding, view, filter, err);
 
 	if (!r)
 		r = matcher_init(&m, view, filter, err);
 	if (r < 0)
 		return r;
-	if (m.everything)
-		r = group_whole(view, filter, &m, grouping, value,
-				at_ns == NO_TIME ? NO_TIME - 1 : at_ns, &groups, err);
-	else
-		r = group_matched(view, filter, &m, grouping, value, at_ns, &groups, err);
+	if (m.everything) {
+		q.at_ns = at_ns == NO_TIME ? NO_TIME - 1 : at_ns;
+		r = group_whole(view, &q, &m, &groups, err);
+	} else {
+		r = group_matched(view, &q, &m, &groups, err);
+	}
 	matcher_done(&m);
 	if (r < 0) {
 		groups_done(&groups);

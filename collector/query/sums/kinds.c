@@ -161,14 +161,14 @@ static int kinds_sum_rows(struct kind_sums *sums, const struct matcher *m, struc
 
 /* ---- call sites ---- */
 
-static int merge_sites(const struct view *view, const struct kind_sums *nodes,
-		       struct kind_sums *sites)
+static int merge_sites(const struct view *view, const struct hiding *hiding,
+		       const struct kind_sums *nodes, struct kind_sums *sites)
 {
 	for (uint32_t i = 0; i < nodes->count; i++) {
 		const struct kind_sum *from = &nodes->list[i];
 		uint32_t node = (uint32_t)(from->key >> 8);
 		const struct frame *frame =
-			&view->frames[cursor_frame(view, cursor_at_site(view, node))];
+			&view->frames[cursor_frame(view, cursor_at_site(view, hiding, node))];
 		struct kind_sum *site =
 			kinds_sum_of(sites, (uint64_t)frame->site << 8 | (from->key & 0xff));
 		uint64_t bytes = tally_usage(&from->tally).bytes;
@@ -184,10 +184,11 @@ static int merge_sites(const struct view *view, const struct kind_sums *nodes,
 	return 0;
 }
 
-static struct kind_group kinds_group_of(const struct view *view, const struct kind_sum *sum)
+static struct kind_group kinds_group_of(const struct view *view, const struct hiding *hiding,
+					const struct kind_sum *sum)
 {
 	const struct frame *frame =
-		&view->frames[cursor_frame(view, cursor_at_site(view, sum->node))];
+		&view->frames[cursor_frame(view, cursor_at_site(view, hiding, sum->node))];
 
 	return (struct kind_group){
 		.node = sum->node,
@@ -212,12 +213,12 @@ static int kinds_heaviest_first(const void *left, const void *right)
 	return a->node != b->node ? (a->node < b->node ? -1 : 1) : a->kind - b->kind;
 }
 
-static int kinds_list_groups(const struct view *view, const struct kind_sums *nodes,
-			     struct kind_groups *groups)
+static int kinds_list_groups(const struct view *view, const struct hiding *hiding,
+			     const struct kind_sums *nodes, struct kind_groups *groups)
 {
 	cleanup(kinds_sums_done) struct kind_sums sites = {0};
 	struct tally total = {0};
-	int r = merge_sites(view, nodes, &sites);
+	int r = merge_sites(view, hiding, nodes, &sites);
 
 	if (!r)
 		groups->list = calloc((size_t)sites.count + 1, sizeof(*groups->list));
@@ -225,7 +226,7 @@ static int kinds_list_groups(const struct view *view, const struct kind_sums *no
 		return -ENOMEM;
 	for (uint32_t i = 0; i < sites.count; i++) {
 		tally_merge(&total, &sites.list[i].tally);
-		groups->list[groups->count++] = kinds_group_of(view, &sites.list[i]);
+		groups->list[groups->count++] = kinds_group_of(view, hiding, &sites.list[i]);
 	}
 	groups->total = tally_total(&total, view->recording, nodes->value, nodes->at_ns);
 	qsort(groups->list, groups->count, sizeof(*groups->list), kinds_heaviest_first);
@@ -237,14 +238,18 @@ static int kinds_answer(struct view *view, const struct filter *filter, const st
 			struct err_text *err)
 {
 	cleanup(kinds_sums_done) struct kind_sums sums = {0};
+	struct hiding hiding;
 	uint64_t moment_ns = 0;
-	int r = value_moment(view, value, at_ns, filter, &moment_ns, err);
+	int r = hiding_of(&hiding, view, filter, err);
+
+	if (!r)
+		r = value_moment(view, value, at_ns, filter, &moment_ns, err);
 
 	if (!r)
 		r = sums_init(&sums, view->nodes, value, moment_ns);
 	if (!r)
 		r = kinds_sum_rows(&sums, m, err);
-	return r ? r : kinds_list_groups(view, &sums, groups);
+	return r ? r : kinds_list_groups(view, &hiding, &sums, groups);
 }
 
 int query_kinds(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,

@@ -153,23 +153,30 @@ int query_report(struct view *view, const struct filter *filter, struct report *
 
 /* ---- with rankings ---- */
 
-static int rank(struct view *view, const struct sums *s, enum value value, struct ranking *ranking)
+static int rank(struct view *view, const struct sums *s, struct groups_question *q,
+		enum value value, struct ranking *ranking)
 {
-	uint64_t at_ns = value == VALUE_PEAK ? s->peak_ns : NO_TIME - 1;
-	int r = groups_of(view, s->sums, NULL, GROUP_BY_SITE, value, at_ns, &ranking->sites);
+	int r;
 
-	return r ? r
-		 : groups_of(view, s->sums, NULL, GROUP_BY_BACKTRACE, value, at_ns,
-			     &ranking->backtraces);
+	q->value = value;
+	q->at_ns = value == VALUE_PEAK ? s->peak_ns : NO_TIME - 1;
+	q->grouping = GROUP_BY_SITE;
+	r = groups_of(view, q, s->sums, NULL, &ranking->sites);
+	q->grouping = GROUP_BY_BACKTRACE;
+	return r ? r : groups_of(view, q, s->sums, NULL, &ranking->backtraces);
 }
 
-static int rank_all(struct view *view, const struct sums *s, struct overview *overview)
+static int rank_all(struct view *view, const struct filter *filter, const struct sums *s,
+		    struct overview *overview, struct err_text *err)
 {
-	int r = rank(view, s, VALUE_ALLOCATED, &overview->allocated);
+	struct groups_question q = {.filter = filter};
+	int r = hiding_of(&q.hiding, view, filter, err);
 
 	if (!r)
-		r = rank(view, s, VALUE_PEAK, &overview->peak);
-	return r ? r : rank(view, s, VALUE_LEAKED, &overview->leaked);
+		r = rank(view, s, &q, VALUE_ALLOCATED, &overview->allocated);
+	if (!r)
+		r = rank(view, s, &q, VALUE_PEAK, &overview->peak);
+	return r ? r : rank(view, s, &q, VALUE_LEAKED, &overview->leaked);
 }
 
 int query_overview(struct view *view, const struct filter *filter, struct overview *ret_overview,
@@ -186,7 +193,7 @@ int query_overview(struct view *view, const struct filter *filter, struct overvi
 		r = query_culled(view, filter, &overview.report.culled, err);
 	}
 	if (!r)
-		r = rank_all(view, &sums, &overview);
+		r = rank_all(view, filter, &sums, &overview, err);
 	if (r < 0) {
 		overview_done(&overview);
 		return r == -ENOMEM ? err_set(err, r, "out of memory") : r;

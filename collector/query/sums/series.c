@@ -45,15 +45,17 @@ static void parted_done(struct parted *p)
 	free(p->example);
 }
 
-static uint64_t series_key_of(struct group_keys *keys, const struct view *view, uint32_t node)
+static uint64_t series_key_of(struct group_keys *keys, const struct view *view,
+			      const struct hiding *hiding, uint32_t node)
 {
 	if (keys->grouping == GROUP_BY_BACKTRACE)
 		return (uint64_t)node + 1;
-	return group_key(keys, view, &view->frames[cursor_frame(view, cursor_at_site(view, node))]);
+	return group_key(keys, view,
+			 &view->frames[cursor_frame(view, cursor_at_site(view, hiding, node))]);
 }
 
-static int part_nodes(struct parted *p, const struct view *view, const struct node_sums *sums,
-		      enum grouping grouping)
+static int part_nodes(struct parted *p, const struct view *view, const struct hiding *hiding,
+		      const struct node_sums *sums, enum grouping grouping)
 {
 	cleanup(group_keys_done) struct group_keys keys = {.grouping = grouping};
 	cleanup(map_done) struct map groups = {0};
@@ -65,7 +67,7 @@ static int part_nodes(struct parted *p, const struct view *view, const struct no
 		return -ENOMEM;
 	for (uint32_t i = 0; i < sums->count; i++) {
 		uint32_t node = sums->list[i].node <= p->nodes ? sums->list[i].node : 0;
-		uint64_t key = series_key_of(&keys, view, node);
+		uint64_t key = series_key_of(&keys, view, hiding, node);
 		uint64_t *group = key ? map_put(&groups, key, NULL) : NULL;
 
 		if (!group)
@@ -117,7 +119,8 @@ static int series_choose(const struct parted *p, const struct history_of *of,
 static int chosen_bands(struct view *view, const struct parted *p, const struct history_of *of,
 			enum grouping grouping, struct kept_bands *ret_chosen, struct err_text *err)
 {
-	struct kept_bands *kept = &view->bands[grouping][of->leaked_only];
+	struct kept_bands *kept =
+		&view->bands[grouping][of->matcher->filter->hide][of->leaked_only];
 	uint64_t generation = view->generation + 1;
 	int r;
 
@@ -179,10 +182,10 @@ static int name_place(struct series *s, enum grouping grouping, const char *call
 	return s->name ? 0 : -ENOMEM;
 }
 
-static int name_group(struct series *s, const struct view *view, uint32_t node,
-		      enum grouping grouping)
+static int name_group(struct series *s, const struct view *view, const struct hiding *hiding,
+		      uint32_t node, enum grouping grouping)
 {
-	struct cursor at = cursor_at_site(view, node);
+	struct cursor at = cursor_at_site(view, hiding, node);
 	const struct frame *frame = &view->frames[cursor_frame(view, at)];
 	const char *caller = NULL;
 
@@ -208,11 +211,14 @@ static int group_bands(struct view *view, const struct history_of *of,
 {
 	const struct whole_sums *whole;
 	struct kept_bands chosen;
+	struct hiding hiding;
 	uint32_t bands;
-	int r = view_whole_sums(view, of->matcher->filter, 0, &whole, err);
+	int r = hiding_of(&hiding, view, of->matcher->filter, err);
 
 	if (!r)
-		r = part_nodes(p, view, &whole->sums, q->grouping);
+		r = view_whole_sums(view, of->matcher->filter, 0, &whole, err);
+	if (!r)
+		r = part_nodes(p, view, &hiding, &whole->sums, q->grouping);
 	if (!r)
 		r = chosen_bands(view, p, of, q->grouping, &chosen, err);
 	if (r < 0)
@@ -220,7 +226,7 @@ static int group_bands(struct view *view, const struct history_of *of,
 	bands = q->most < chosen.count ? q->most : chosen.count;
 	r = give_bands(p, &chosen, bands);
 	for (; !r && list->count < bands; list->count++)
-		r = name_group(&list->list[list->count], view, chosen.node[list->count],
+		r = name_group(&list->list[list->count], view, &hiding, chosen.node[list->count],
 			       q->grouping);
 	return r;
 }

@@ -49,6 +49,7 @@ struct site {
 
 struct sites {
 	const struct view *view;
+	const struct hiding *hiding;
 	struct site **list;
 	uint32_t count, capacity;
 	struct site **by_node; /* NULL: not needed yet */
@@ -121,7 +122,7 @@ static struct site *site_of(struct sites *s, uint32_t node)
 		node = 0;
 	if (s->by_node[node])
 		return s->by_node[node];
-	site = site_of_frame(s, cursor_frame(s->view, cursor_at_site(s->view, node)));
+	site = site_of_frame(s, cursor_frame(s->view, cursor_at_site(s->view, s->hiding, node)));
 	s->by_node[node] = site;
 	return site;
 }
@@ -200,9 +201,10 @@ static int survival_add_row(struct sites *s, struct site *site, const struct row
 
 /* ---- a part of the rows ---- */
 
-static int sites_init(struct sites *s, const struct view *view, uint64_t young_ns, uint64_t end_ns)
+static int sites_init(struct sites *s, const struct view *view, const struct hiding *hiding,
+		      uint64_t young_ns, uint64_t end_ns)
 {
-	*s = (struct sites){.view = view, .young_ns = young_ns, .end_ns = end_ns};
+	*s = (struct sites){.view = view, .hiding = hiding, .young_ns = young_ns, .end_ns = end_ns};
 	s->by_node = calloc((size_t)view->nodes + 1, sizeof(*s->by_node));
 	return s->by_node ? 0 : -ENOMEM;
 }
@@ -216,7 +218,7 @@ static int survival_part_new(void *context, void **ret_part)
 	if (!part)
 		return -ENOMEM;
 	*ret_part = part;
-	r = sites_init(part, whole->view, whole->young_ns, whole->end_ns);
+	r = sites_init(part, whole->view, whole->hiding, whole->young_ns, whole->end_ns);
 	part->apart = whole->apart;
 	return r;
 }
@@ -414,14 +416,16 @@ int query_survivors(struct view *view, const struct filter *filter, uint64_t you
 {
 	cleanup(sites_done) struct sites s = {0};
 	struct survivors out = {0};
+	struct hiding hiding;
 	struct matcher m;
-	int r = view_prepare(view, err);
+	int r = hiding_of(&hiding, view, filter, err);
 
 	if (!r)
 		r = matcher_init(&m, view, filter, err);
 	if (r < 0)
 		return r;
-	r = sites_init(&s, view, young_ns == NO_TIME ? m.end_ns / 100 : young_ns, m.end_ns);
+	r = sites_init(&s, view, &hiding, young_ns == NO_TIME ? m.end_ns / 100 : young_ns,
+		       m.end_ns);
 	s.apart = matcher_sees_survivors(&m);
 	if (!r)
 		r = survival_add_rows(&s, &m, err);

@@ -55,9 +55,7 @@ static int tree_sum_rows(struct sums *s, struct view *view, const struct filter 
 
 struct builder {
 	const struct view *view;
-	/* Leave out frames that only pass allocations on: their value becomes their caller's
-	 * own. */
-	bool hide;
+	const struct hiding *hiding; /* the value of what is hidden becomes its caller's own */
 	struct tree_maker maker;
 	double *blocks; /* by tree node */
 	uint32_t blocks_capacity;
@@ -92,7 +90,7 @@ static long descend(struct builder *b, long at, uint32_t node)
 	const struct place *place = view_place(b->view, node);
 
 	for (uint32_t i = place->frame_count; at >= 0 && i-- > 0;)
-		if (!b->hide || !b->view->frames[place->first_frame + i].allocator)
+		if (!hiding_hides(b->hiding, &b->view->frames[place->first_frame + i]))
 			at = child(b, (uint32_t)at, node, i);
 	return at;
 }
@@ -187,16 +185,14 @@ static int tree_sum_up(struct builder *b)
 	return 0;
 }
 
-int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
-	       struct tree *ret_tree, struct err_text *err)
+int tree_of(struct view *view, const struct hiding *hiding, const struct filter *filter,
+	    enum value value, uint64_t at_ns, struct tree *ret_tree, struct err_text *err)
 {
-	cleanup(builder_done) struct builder b = {.view = view, .hide = filter->hide == ANSWER_YES};
+	cleanup(builder_done) struct builder b = {.view = view, .hiding = hiding};
 	cleanup(tree_sums_done) struct sums sums = {0};
 	struct tally total;
-	int r = view_prepare(view, err);
+	int r = value_moment(view, value, at_ns, filter, &at_ns, err);
 
-	if (!r)
-		r = value_moment(view, value, at_ns, filter, &at_ns, err);
 	if (!r)
 		r = tree_sum_rows(&sums, view, filter, value, at_ns, err);
 	if (r < 0)
@@ -215,6 +211,15 @@ int query_tree(struct view *view, const struct filter *filter, enum value value,
 	ret_tree->total = tally_total(&total, view->recording, value, at_ns);
 	b.maker.tree = (struct tree){0};
 	return 0;
+}
+
+int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
+	       struct tree *ret_tree, struct err_text *err)
+{
+	struct hiding hiding;
+	int r = hiding_of(&hiding, view, filter, err);
+
+	return r ? r : tree_of(view, &hiding, filter, value, at_ns, ret_tree, err);
 }
 
 void tree_done(struct tree *tree)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "collector/query/match/view.h"
 #include "collector/query/query.h"
 
 struct tree_maker {
@@ -24,5 +25,8 @@ long tree_maker_child(struct tree_maker *maker, uint32_t parent, uint32_t label,
 		      const struct tree_node *like);
 /* Returns the parents by index, or NULL without memory. The caller frees the array. */
 uint32_t *tree_parents(const struct tree *tree);
+/* As query_tree, with what is hidden said apart. The view is prepared. */
+int tree_of(struct view *view, const struct hiding *hiding, const struct filter *filter,
+	    enum value value, uint64_t at_ns, struct tree *ret_tree, struct err_text *err);
 /* Sorts children, heaviest first. Returns 0 or -ENOMEM. */
 int tree_sort(struct tree *tree);

@@ -30,14 +30,15 @@ static inline struct cursor cursor_out(const struct view *view, struct cursor at
 	return (struct cursor){node && node->parent < at.node ? node->parent : 0, 0};
 }
 
-/* Returns the call site: the innermost frame that is not an allocator's own, or the innermost of
- * all if every frame is. */
-static inline struct cursor cursor_at_site(const struct view *view, uint32_t node)
+/* Returns the call site: the innermost frame that is not hidden, or the innermost of all if every
+ * frame is. */
+static inline struct cursor cursor_at_site(const struct view *view, const struct hiding *hiding,
+					   uint32_t node)
 {
 	struct cursor at = {node, 0};
 
 	for (; at.node; at = cursor_out(view, at))
-		if (!view->frames[cursor_frame(view, at)].allocator)
+		if (!hiding_hides(hiding, &view->frames[cursor_frame(view, at)]))
 			return at;
 	return (struct cursor){node, 0};
 }

@@ -284,7 +284,7 @@ static inline int ask_tree_diff(struct view *view, const struct filter *f, uint6
 	int r;
 
 	ask_sides(view, f, sides);
-	r = query_tree_diff(&sides[0], &sides[1], &diff, NULL);
+	r = query_tree_diff(&sides[0], &sides[1], NULL, 0, &diff, NULL);
 	if (r)
 		return r;
 	ask_digest_tree_diff(d, &diff);

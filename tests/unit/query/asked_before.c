@@ -199,8 +199,8 @@ static void given_back(void **state)
 	GIVEN_BACK(survivors, query_survivors(view, &f, 0, &x, NULL), survivors_done, list);
 	GIVEN_BACK(diff, query_diff(&sides[0], &sides[1], GROUP_BY_SITE, &x, NULL), diff_done,
 		   list);
-	GIVEN_BACK(tree_diff, query_tree_diff(&sides[0], &sides[1], &x, NULL), tree_diff_done,
-		   tree.nodes);
+	GIVEN_BACK(tree_diff, query_tree_diff(&sides[0], &sides[1], NULL, 0, &x, NULL),
+		   tree_diff_done, tree.nodes);
 	GIVEN_BACK(thread_groups, query_thread_groups(view, &f, VALUE_ALLOCATED, 0, &x, NULL),
 		   thread_groups_done, list);
 	GIVEN_BACK(allocation_groups, query_allocation_groups(view, &f, &x, NULL),

@@ -184,7 +184,7 @@ static void add_filters(struct golden *g)
 		{"jemalloc", "no"},
 		{"backtraces", "7"},
 		{"deallocation_backtraces", "1"},
-		{"hide", "yes"},
+		{"hide", "auto"},
 	};
 	struct filter *f = add_filter(g);
 

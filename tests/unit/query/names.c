@@ -202,6 +202,7 @@ static void test_tree(void **state)
 
 	(void)state;
 	filter_init(&f);
+	f.hide = HIDE_NONE;
 	assert_int_equal(query_tree(t.view, &f, VALUE_ALLOCATED, NO_TIME, &tree, &err), 0);
 	assert_int_equal(tree.nodes[0].blocks, 10);
 	for (size_t i = 1; i < tree.count; i++) {
@@ -215,6 +216,16 @@ static void test_tree(void **state)
 		}
 	}
 	assert_true(nowhere);
+	tree_done(&tree);
+	/* What only passes on is hidden unless one asks for it. */
+	f.hide = HIDE_DEFAULT;
+	assert_int_equal(query_tree(t.view, &f, VALUE_ALLOCATED, NO_TIME, &tree, &err), 0);
+	assert_int_equal(tree.nodes[0].blocks, 10);
+	for (size_t i = 1; i < tree.count; i++) {
+		assert_string_not_equal(tree.nodes[i].function, "memalign");
+		if (!strcmp(tree.nodes[i].function, "outer_function"))
+			assert_int_equal(tree.nodes[i].self_bytes, 203);
+	}
 	tree_done(&tree);
 }
 

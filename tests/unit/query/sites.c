@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/query/hidden.h"
 #include "collector/query/query.h"
 #include "collector/query/match/sites.h"
 
@@ -30,6 +31,12 @@ static void test_allocators(void **state)
 		">::_M_create(unsigned long&)",
 		"alloc::raw_vec::finish_grow",
 		"__rust_alloc",
+		"xmalloc",
+		"g_malloc0_n",
+		"sqlite3MemMalloc",
+		"std::pair<int, int>::pair(int)",
+		"std::__1::unordered_map<int, int>::emplace(int)",
+		"QString::append(QString const&)",
 		"<alloc::vec::Vec<T> as core::clone::Clone>::clone",
 	};
 
@@ -45,7 +52,7 @@ static void test_others(void **state)
 		"main",
 		"",
 		"malloc_everything",
-		"sqlite3MemMalloc",
+		"sqlite3MemJournalOpen",
 		"my::vector<std::vector<int> >::push_back(int)",
 		"parse(std::vector<int, std::allocator<int> >&)",
 		"void parse<std::allocator<int> >(int)",

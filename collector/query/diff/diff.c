@@ -15,6 +15,7 @@
 #include "base/saturated.h"
 #include "collector/query/sweep/cursor.h"
 #include "collector/query/match/view.h"
+#include "collector/query/diff/sides.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 
@@ -35,11 +36,11 @@ struct module_key {
 struct side {
 	const struct diff_side *what;
 	bool is_base;
-	const struct diff_renamed *renamed; /* of the base */
-	size_t renamed_count;
+	const struct diff_names *names;
 	struct groups groups;
 	struct module_key *modules; /* by number; [0]: none */
 	uint32_t *key_of_node;
+	const struct hiding *hiding;
 };
 
 static void side_done(struct side *side)
@@ -85,48 +86,6 @@ static bool has_build(const struct recording *recording, const struct module_inf
 	return false;
 }
 
-/* Whether the recording was imported from a file with function names but no modules. Then names
- * alone are compared. */
-static bool has_names_alone(const struct recording *recording)
-{
-	return recording_process(recording)->origin.imported && !recording_modules(recording);
-}
-
-static bool has_module(const struct recording *recording, const char *basename)
-{
-	for (uint32_t n = 1; n <= recording_modules(recording); n++) {
-		const struct module_info *m = recording_module(recording, n);
-
-		if (m && !strcmp(module_basename(m->path), basename))
-			return true;
-	}
-	return false;
-}
-
-static const char *executable_name(const struct recording *recording)
-{
-	const char *path = recording_process(recording)->executable;
-
-	return path ? module_basename(path) : "";
-}
-
-/* Returns the name under which a module of the base is looked for in the new recording. A program
- * that was renamed has its executable under a name that only one of the two knows. */
-static const char *diff_name(const struct side *side, const struct recording *other,
-			     const char *basename)
-{
-	const struct recording *own = view_recording(side->what->view);
-	const char *now = executable_name(other);
-
-	for (size_t i = 0; i < side->renamed_count; i++)
-		if (!strcmp(side->renamed[i].old, basename))
-			return side->renamed[i].name;
-	if (side->is_base && *now && !strcmp(basename, executable_name(own)) &&
-	    !has_module(other, basename) && !has_module(own, now))
-		return now;
-	return basename;
-}
-
 static int key_modules(struct keys *keys, struct side *side, const struct recording *other)
 {
 	const struct recording *recording = view_recording(side->what->view);
@@ -135,7 +94,7 @@ static int key_modules(struct keys *keys, struct side *side, const struct record
 	side->modules = calloc((size_t)count + 1, sizeof(*side->modules));
 	if (!side->modules)
 		return -ENOMEM;
-	if (has_names_alone(recording) || has_names_alone(other))
+	if (diff_has_names_alone(side->names))
 		return 0;
 	for (uint32_t n = 1; n <= count; n++) {
 		const struct module_info *m = recording_module(recording, n);
@@ -143,8 +102,8 @@ static int key_modules(struct keys *keys, struct side *side, const struct record
 
 		if (!m)
 			continue;
-		key->basename =
-			intern_text(&keys->texts, diff_name(side, other, module_basename(m->path)));
+		key->basename = intern_text(&keys->texts,
+					    diff_module_name(side->names, side->is_base, m->path));
 		if (!key->basename)
 			return -ENOMEM;
 		if (!m->build_id_length || m->build_id_length > sizeof(m->build_id) ||
@@ -208,7 +167,7 @@ static uint32_t site_key(struct keys *keys, const struct side *side, enum groupi
 			 uint32_t node)
 {
 	const struct view *view = side->what->view;
-	struct cursor at = cursor_at_site(view, node);
+	struct cursor at = cursor_at_site(view, side->hiding, node);
 	const struct place *place = view_place(view, at.node);
 	const struct module_key *module = &side->modules[place->module];
 	const struct frame *frame = &view->frames[cursor_frame(view, at)];
@@ -395,12 +354,17 @@ int query_diff_renamed(const struct diff_side *base, const struct diff_side *now
 		       enum grouping grouping, const struct diff_renamed *renamed,
 		       size_t renamed_count, struct diff *ret_diff, struct err_text *err)
 {
+	const struct diff_names names = {view_recording(base->view), view_recording(now->view),
+					 renamed, renamed_count};
+	cleanup(diff_hiding_done) struct diff_hiding hiding;
 	cleanup(keys_done) struct keys keys = {0};
 	cleanup(side_done) struct side a = {
-		.what = base, .is_base = true, .renamed = renamed, .renamed_count = renamed_count};
-	cleanup(side_done) struct side b = {.what = now};
-	int r = diff_ask(&a, err);
+		.what = base, .is_base = true, .names = &names, .hiding = &hiding.base};
+	cleanup(side_done) struct side b = {.what = now, .names = &names, .hiding = &hiding.now};
+	int r = diff_hiding_init(&hiding, base, now, &names, err);
 
+	if (!r)
+		r = diff_ask(&a, err);
 	if (!r)
 		r = diff_ask(&b, err);
 	if (r < 0)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/saturated.h"
 #include "collector/query/match/intern.h"
+#include "collector/query/diff/sides.h"
 #include "collector/query/sums/tree_maker.h"
 
 #include "base/ban.h"
@@ -19,6 +20,7 @@ struct joining {
 	struct tree_change *changes;
 	uint32_t capacity; /* of changes */
 	struct intern texts, labels;
+	const struct diff_names *names;
 };
 
 static void joining_done(struct joining *j)
@@ -37,23 +39,26 @@ void tree_diff_done(struct tree_diff *diff)
 }
 
 /* Labels are made from texts, because each view numbers its own. */
-static uint32_t label_of(struct joining *j, const struct tree_node *node)
+static uint32_t label_of(struct joining *j, const struct tree_node *node, bool base)
 {
 	uint32_t function = intern_text(&j->texts, node->function ? node->function : ""),
-		 module = intern_text(&j->texts, module_basename(node->module));
+		 module = intern_text(&j->texts,
+				      diff_has_names_alone(j->names)
+					      ? ""
+					      : diff_module_name(j->names, base, node->module));
 
 	return function && module ? intern_pair(&j->labels, function, module) : 0;
 }
 
 /* Inserts `tree`; `place` gets the index of each of its nodes in the new tree. */
-static int tree_diff_hang(struct joining *j, const struct tree *tree, uint32_t *place)
+static int tree_diff_hang(struct joining *j, const struct tree *tree, bool base, uint32_t *place)
 {
 	cleanup(cleanup_free) uint32_t *parents = tree_parents(tree);
 
 	if (!parents)
 		return -ENOMEM;
 	for (size_t i = 1; i < tree->count; i++) {
-		uint32_t label = label_of(j, &tree->nodes[i]);
+		uint32_t label = label_of(j, &tree->nodes[i], base);
 		long made = label ? tree_maker_child(&j->maker, place[parents[i]], label,
 						     &tree->nodes[i])
 				  : -ENOMEM;
@@ -69,7 +74,7 @@ static int tree_diff_join(struct joining *j, const struct tree *tree, bool base)
 {
 	cleanup(cleanup_free) uint32_t *place = calloc(tree->count + 1, sizeof(*place));
 	struct tree_change *grown;
-	int error = place ? tree_diff_hang(j, tree, place) : -ENOMEM;
+	int error = place ? tree_diff_hang(j, tree, base, place) : -ENOMEM;
 
 	if (error)
 		return error;
@@ -136,16 +141,28 @@ static int tree_diff_finish(struct joining *j, struct tree_diff *ret_diff)
 	return 0;
 }
 
+static int tree_of_side(const struct diff_side *side, const struct hiding *hiding,
+			struct tree *ret_tree, struct err_text *err)
+{
+	return tree_of(side->view, hiding, side->filter, side->value, side->at_ns, ret_tree, err);
+}
+
 int query_tree_diff(const struct diff_side *base, const struct diff_side *now,
+		    const struct diff_renamed *renamed, size_t renamed_count,
 		    struct tree_diff *ret_diff, struct err_text *err)
 {
+	const struct diff_names names = {view_recording(base->view), view_recording(now->view),
+					 renamed, renamed_count};
+	cleanup(diff_hiding_done) struct diff_hiding hiding;
 	cleanup(tree_done) struct tree before = {0};
 	cleanup(tree_done) struct tree after = {0};
-	cleanup(joining_done) struct joining j = {0};
-	int r = query_tree(base->view, base->filter, base->value, base->at_ns, &before, err);
+	cleanup(joining_done) struct joining j = {.names = &names};
+	int r = diff_hiding_init(&hiding, base, now, &names, err);
 
 	if (!r)
-		r = query_tree(now->view, now->filter, now->value, now->at_ns, &after, err);
+		r = tree_of_side(base, &hiding.base, &before, err);
+	if (!r)
+		r = tree_of_side(now, &hiding.now, &after, err);
 	if (r < 0)
 		return r;
 	r = tree_maker_init(&j.maker);
