@@ -84,6 +84,22 @@ static const struct symbol *make_symbol(struct symbols *s, const struct answer *
 	return symbol;
 }
 
+/* Of code without a name: where its function begins is all that is known. */
+static int take_start(struct symbols *s, struct work *work, size_t at, const struct place *place)
+{
+	static const struct symbol_frame unknown_frame;
+	struct symbol *symbol;
+
+	if (!place->start || work->quality[at] || work->symbols[at])
+		return 0;
+	symbol = arena_get(&s->strings.arena, sizeof(*symbol));
+	if (!symbol)
+		return -ENOMEM;
+	*symbol = (struct symbol){.count = 1, .frames = &unknown_frame, .start = place->start};
+	work->symbols[at] = symbol;
+	return 0;
+}
+
 /* Takes the better answers. Both lists are sorted by address. */
 static int ask_merge(struct symbols *s, struct work *work, const struct answer *answer)
 {
@@ -98,8 +114,11 @@ static int ask_merge(struct symbols *s, struct work *work, const struct answer *
 
 		while (at < work->count && work->offsets[at] - 1 < place->address)
 			at++;
-		if (at == work->count || work->offsets[at] - 1 != place->address || !place->count ||
-		    place->quality <= work->quality[at])
+		if (at == work->count || work->offsets[at] - 1 != place->address)
+			continue;
+		if (!place->count && take_start(s, work, at, place) < 0)
+			return -ENOMEM;
+		if (!place->count || place->quality <= work->quality[at])
 			continue;
 		work->symbols[at] = make_symbol(s, answer, place, map);
 		if (!work->symbols[at])

@@ -11,6 +11,10 @@
 
 #include "base/ban.h"
 
+/* Of code without a name, the row has where its function begins in place of a line (0: unknown),
+ * and this in place of a column. */
+#define START_KNOWN 1
+
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS symbol_module("
 	"	id INTEGER PRIMARY KEY, build_id BLOB NOT NULL UNIQUE, files INTEGER NOT NULL);"
@@ -100,7 +104,7 @@ static const char *column_string(sqlite3_stmt *s, int column, struct strings *st
 }
 
 static const struct symbol *cache_keep(struct strings *strings, const struct symbol_frame *frames,
-				       uint32_t count)
+				       uint32_t count, uint64_t start)
 {
 	struct symbol *symbol = arena_get(&strings->arena, sizeof(*symbol));
 	struct symbol_frame *kept = arena_get(&strings->arena, count * sizeof(*kept));
@@ -108,7 +112,7 @@ static const struct symbol *cache_keep(struct strings *strings, const struct sym
 	if (!symbol || !kept)
 		return NULL;
 	memcpy(kept, frames, count * sizeof(*kept));
-	*symbol = (struct symbol){.count = count, .frames = kept};
+	*symbol = (struct symbol){.count = count, .frames = kept, .start = start};
 	return symbol;
 }
 
@@ -123,6 +127,7 @@ const struct symbol *cache_get(struct cache *cache, int64_t module, uint64_t off
 	sqlite3_stmt *s = statement(cache, &cache->find_frames, text);
 	struct symbol_frame frames[FRAMES_MAX];
 	uint32_t count = 0;
+	int64_t start = 0;
 
 	if (!s)
 		return NULL;
@@ -138,10 +143,17 @@ const struct symbol *cache_get(struct cache *cache, int64_t module, uint64_t off
 			.line = (uint32_t)sqlite3_column_int64(s, 3),
 			.column = (uint32_t)sqlite3_column_int64(s, 4),
 		};
+		start = sqlite3_column_int64(s, 3);
 		*ret_quality = (uint8_t)(sqlite3_column_int(s, 5) & 3);
 	}
 	sqlite3_reset(s);
-	return count ? cache_keep(strings, frames, count) : NULL;
+	if (!count || *ret_quality)
+		return count ? cache_keep(strings, frames, count, 0) : NULL;
+	/* Rows of former versions have no START_KNOWN: they are looked up again. */
+	if (frames[0].column != START_KNOWN)
+		return NULL;
+	frames[0].line = frames[0].column = 0;
+	return cache_keep(strings, frames, count, (uint64_t)start);
 }
 
 /* ---- files that killed the worker ---- */
@@ -274,8 +286,8 @@ void cache_put(struct cache *cache, int64_t module, uint64_t offset, uint8_t qua
 		bind_text(cache, 4, f->function, strings);
 		bind_text(cache, 5, f->raw_function, strings);
 		bind_text(cache, 6, f->file, strings);
-		sqlite3_bind_int64(s, 7, f->line);
-		sqlite3_bind_int64(s, 8, f->column);
+		sqlite3_bind_int64(s, 7, quality ? f->line : (int64_t)symbol->start);
+		sqlite3_bind_int64(s, 8, quality ? f->column : START_KNOWN);
 		sqlite3_bind_int(s, 9, quality);
 		if (!cache_run(s))
 			cache->failed = true;

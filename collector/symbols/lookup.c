@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "collector/symbols/dwarf.h"
+#include "collector/symbols/fde.h"
 #include "collector/symbols/symtab.h"
 
 #include "base/ban.h"
@@ -21,6 +22,8 @@ struct lookup {
 	struct dwarf_scan scan;
 	struct symtab tables[3]; /* .symtab, .gnu_debugdata, .dynsym */
 	unsigned table_count;
+	struct fde_table functions; /* only if code has no name */
+	bool has_functions;
 	Elf *mini;
 	void *mini_memory;
 };
@@ -55,13 +58,40 @@ static int load_tables(struct lookup *l, struct answer *answer)
 	return symtab_load(l->elf, SHT_DYNSYM, &l->tables[l->table_count++]);
 }
 
+static uint32_t lookup_put_name(struct lookup *l, const struct symtab_entry *entry)
+{
+	return entry ? strings_put(l->scan.strings, entry->name, strcspn(entry->name, "@")) : 0;
+}
+
 static uint32_t symbol_at(struct lookup *l, uint64_t address)
 {
 	const struct symtab_entry *entry = NULL;
 
 	for (unsigned i = 0; i < l->table_count && !entry; i++)
 		entry = symtab_find(&l->tables[i], address);
-	return entry ? strings_put(l->scan.strings, entry->name, strcspn(entry->name, "@")) : 0;
+	return lookup_put_name(l, entry);
+}
+
+/* Finds the function of code that no symbol covers: where it begins, and the last symbol before
+ * the address that is within it. */
+static int find_function(struct lookup *l, uint64_t address, uint64_t *ret_start,
+			 uint32_t *ret_symbol)
+{
+	const struct fde_range *function;
+	int error = l->has_functions ? 0 : fde_table_load(l->elf, &l->functions);
+
+	l->has_functions = true;
+	function = fde_table_find(&l->functions, address);
+	if (error || !function)
+		return error;
+	*ret_start = function->start;
+	for (unsigned i = 0; i < l->table_count && !*ret_symbol; i++) {
+		const struct symtab_entry *entry = symtab_before(&l->tables[i], address);
+
+		if (entry && entry->start >= function->start)
+			*ret_symbol = lookup_put_name(l, entry);
+	}
+	return 0;
 }
 
 /* Returns the function that contains the code of a spot, or NULL if debug information has none. */
@@ -151,6 +181,12 @@ static int add_place(struct lookup *l, const struct dwarf_spot *spot, struct ans
 		place->quality = PLACE_FULL;
 		return add_frames(l, spot, symbol, answer, place);
 	}
+	if (!spot->file && !symbol) {
+		int error = find_function(l, spot->address, &place->start, &symbol);
+
+		if (error)
+			return error;
+	}
 	place->quality = spot->file ? PLACE_FULL : symbol ? PLACE_NAMED : PLACE_UNKNOWN;
 	return place->quality ? add_symbol_frame(l, spot, symbol, answer, place) : 0;
 }
@@ -203,6 +239,7 @@ int lookup_file(int fd, const struct request *request, struct answer *answer)
 
 	for (unsigned i = 0; i < l.table_count; i++)
 		symtab_done(&l.tables[i]);
+	fde_table_done(&l.functions);
 	dwarf_scan_done(&l.scan);
 	free(l.scan.spots);
 	if (l.scan.dwarf)

@@ -25,6 +25,9 @@ void symbols_note(struct symbols *s, const struct module *module, const char *te
 	s->notes = notes;
 	new.module = strdup(name);
 	new.text = strdup(text);
+	new.nameless = module->nameless;
+	new.build_id_length = module->build_id_length;
+	memcpy(new.build_id, module->build_id, sizeof(new.build_id));
 	if (new.module &&new.text) {
 		s->notes[s->note_count++] = new;
 		return;

@@ -11,7 +11,7 @@
 
 #include "base/ban.h"
 
-#define PROTOCOL_VERSION 1
+#define PROTOCOL_VERSION 2
 
 void request_done(struct request *request)
 {
@@ -105,6 +105,7 @@ void request_encode(struct buf *out, const struct request *request)
 static void put_place(struct buf *out, const struct answer *answer, const struct place *place)
 {
 	protocol_put(out, place->quality);
+	protocol_put(out, place->start);
 	protocol_put(out, place->count);
 	for (uint32_t i = 0; i < place->count; i++) {
 		const struct place_frame *f = &answer->frames[place->first + i];
@@ -240,6 +241,7 @@ static int read_place(struct reader *r, struct answer *answer, struct place *pla
 	uint32_t frames;
 
 	place->quality = (uint8_t)protocol_get(r, PLACE_FULL);
+	place->start = protocol_get(r, place->address);
 	place->first = (uint32_t)answer->frame_count;
 	frames = (uint32_t)protocol_get(r, FRAMES_MAX);
 	for (uint32_t i = 0; i < frames && !r->error; i++) {
@@ -260,7 +262,7 @@ static int read_place(struct reader *r, struct answer *answer, struct place *pla
 static int read_places(struct reader *r, const struct request *request, struct answer *answer,
 		       const uint32_t *map, uint32_t strings)
 {
-	size_t count = get_count(r, PLACES_MAX, 2);
+	size_t count = get_count(r, PLACES_MAX, 3);
 	int error = 0;
 
 	if (r->error || count != (answer->error ? 0 : request->count))

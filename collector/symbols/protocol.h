@@ -6,7 +6,7 @@
  *   request:  version, memory_bytes, seconds, path, count, count address deltas (ascending, no
  *             duplicates)
  *   answer:   version, error, text, strings, places (one per requested address, in order):
- *             quality, count of frames, frames (function, raw, file, line, column, flags)
+ *             quality, start, count of frames, frames (function, raw, file, line, column, flags)
  *
  * All numbers are varints. Strings are a length and bytes; frames refer to strings by number. Both
  * sides check everything, because a crafted file may have taken over the worker.
@@ -42,6 +42,7 @@ struct place {
 	uint64_t address;
 	uint32_t first, count; /* frames, innermost first */
 	uint8_t quality;
+	uint64_t start; /* of its function, if that has no name; 0: unknown */
 };
 
 struct request {

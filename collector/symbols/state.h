@@ -23,6 +23,7 @@ struct module {
 	struct map symbols; /* offset -> const struct symbol * */
 	bool searched;	    /* `files` is valid */
 	bool fetched;	    /* debuginfod was asked */
+	bool nameless;	    /* it has code that was not named */
 	struct candidates files;
 };
 

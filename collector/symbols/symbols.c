@@ -149,7 +149,7 @@ static void search_files(struct symbols *s, struct module *m)
  * Silent if the catalogue has the answers. A few places without a line need no note; places without
  * a name do.
  */
-static void note_missing_file(struct symbols *s, const struct module *m, const struct work *work)
+static void note_missing_file(struct symbols *s, struct module *m, const struct work *work)
 {
 	size_t weak = 0, nameless = 0;
 
@@ -159,6 +159,7 @@ static void note_missing_file(struct symbols *s, const struct module *m, const s
 	}
 	if (m->files.count || (!nameless && weak <= work->count / 2))
 		return;
+	m->nameless |= nameless > 0;
 	if (m->files.text[0])
 		symbols_note(s, m, m->files.text);
 	else if (!m->build_id_length)
@@ -168,12 +169,14 @@ static void note_missing_file(struct symbols *s, const struct module *m, const s
 			     "no file with its build id here; give its folder with --symbols DIR");
 }
 
-static void note_quality(struct symbols *s, const struct module *m, const struct work *work)
+static void note_quality(struct symbols *s, struct module *m, const struct work *work)
 {
 	size_t weak = 0;
 
-	for (size_t i = 0; i < work->count; i++)
+	for (size_t i = 0; i < work->count; i++) {
 		weak += work->quality[i] < PLACE_FULL;
+		m->nameless |= work->quality[i] == PLACE_UNKNOWN;
+	}
 	/* A few places in hand-written code have no line anywhere; they need no note. */
 	if (m->files.count && weak > work->count / 2)
 		symbols_note(

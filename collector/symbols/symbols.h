@@ -58,6 +58,7 @@ struct symbol_frame {
 struct symbol {
 	uint32_t count;
 	const struct symbol_frame *frames;
+	uint64_t start; /* offset of the function's beginning, if it has no name; 0: unknown */
 };
 
 struct symbol_module {
@@ -88,6 +89,9 @@ int symbols_lookup(struct symbols *symbols, const struct symbol_module *module,
 struct symbols_note {
 	char *module;
 	char *text;
+	bool nameless; /* the module has code that no file here names */
+	uint8_t build_id[64];
+	uint32_t build_id_length; /* 0: none */
 };
 size_t symbols_notes(const struct symbols *symbols, const struct symbols_note **ret_notes);
 

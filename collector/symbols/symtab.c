@@ -188,9 +188,9 @@ void symtab_done(struct symtab *table)
 	*table = (struct symtab){0};
 }
 
-const struct symtab_entry *symtab_find(const struct symtab *table, uint64_t address)
+/* Returns how many symbols are at or before the address. */
+static size_t count_before(const struct symtab *table, uint64_t address)
 {
-	const struct symtab_entry *found = NULL;
 	size_t low = 0, high = table->count;
 
 	while (low < high) {
@@ -201,6 +201,23 @@ const struct symtab_entry *symtab_find(const struct symtab *table, uint64_t addr
 		else
 			high = middle;
 	}
+	return low;
+}
+
+const struct symtab_entry *symtab_before(const struct symtab *table, uint64_t address)
+{
+	size_t count = count_before(table, address);
+
+	while (count > 1 && table->entries[count - 2].start == table->entries[count - 1].start)
+		count--; /* the best known of its names */
+	return count ? &table->entries[count - 1] : NULL;
+}
+
+const struct symtab_entry *symtab_find(const struct symtab *table, uint64_t address)
+{
+	const struct symtab_entry *found = NULL;
+	size_t low = count_before(table, address);
+
 	for (size_t i = low; i-- > 0 && low - i <= NESTING_MAX;) {
 		const struct symtab_entry *e = &table->entries[i];
 

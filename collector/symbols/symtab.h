@@ -27,6 +27,8 @@ int symtab_load(Elf *elf, uint32_t section_type, struct symtab *ret_table);
 void symtab_done(struct symtab *table);
 /* Returns the symbol that covers `address`, or NULL. Valid as long as the table. */
 const struct symtab_entry *symtab_find(const struct symtab *table, uint64_t address);
+/* Returns the last symbol at or before `address`, or NULL. */
+const struct symtab_entry *symtab_before(const struct symtab *table, uint64_t address);
 
 /*
  * Opens the ELF file inside .gnu_debugdata. Returns 0; -ENOENT if there is none; -EBADMSG if it is

@@ -1,5 +1,6 @@
 /* Prints who was recorded, whether the account balances, and what is missing. See header.h. */
 #include "collector/cli/ask/header.h"
+#include "collector/symbols/debian.h"
 #include "collector/symbols/fold_name.h"
 #include "collector/query/hidden.h"
 #include "collector/answers/json.h"
@@ -233,6 +234,39 @@ void ledger_verdict_print(const struct question *q)
 	terminal_paragraph(style, line, 8);
 }
 
+static void put_namer(struct buf *line, const struct symbols_note *note)
+{
+	cleanup(cleanup_free) char *package =
+		debian_package(note->module, note->build_id, note->build_id_length, NULL);
+
+	buf_string(line, line->length ? ", " : "For names: ");
+	if (package)
+		buf_printf(line, "Debian's %s, ", package);
+	buf_printf(line, "the file of %.200s", module_basename(note->module));
+	if (note->build_id_length)
+		buf_string(line, " with build id ");
+	for (uint32_t i = 0; i < note->build_id_length; i++)
+		buf_printf(line, "%02x", note->build_id[i]);
+}
+
+/* Says in one sentence what would name code without names. */
+static void print_namers(const struct question *q, const struct symbols_note *notes, size_t count)
+{
+	cleanup(buf_done) struct buf line = {0};
+
+	for (size_t i = 0; i < count; i++)
+		if (notes[i].nameless)
+			put_namer(&line, &notes[i]);
+	if (!line.length)
+		return;
+	buf_printf(&line, ", or 'collector symbols fetch %.80s' while its board is connected",
+		   q->stream);
+	if (buf_error(&line))
+		return;
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_PLAIN, buf_text(&line), 4);
+}
+
 void notes_print(const struct question *q)
 {
 	const struct symbols_note *notes;
@@ -251,6 +285,7 @@ void notes_print(const struct question *q)
 	}
 	if (count > NOTES_SHOWN)
 		printf("  and %zu more\n", count - NOTES_SHOWN);
+	print_namers(q, notes, count < NOTES_SHOWN ? count : NOTES_SHOWN);
 }
 
 /* ---- what is hidden ---- */

@@ -68,8 +68,9 @@ static const char *unknown_name(char *out, size_t size, const struct place *plac
 		base++;
 		length -= 2;
 	}
+	/* Code of one function has one name. */
 	snprintf(out, size, "[%.*s+0x%" PRIx64 "]", length ? (int)length : 1, length ? base : "?",
-		 place->offset);
+		 place->symbol->start ? place->symbol->start : place->offset);
 	return out;
 }
 
