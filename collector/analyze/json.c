@@ -38,7 +38,7 @@ static const struct answer frame_answer = {"analysis_frame", frame_fields};
 
 static const struct answer_field trace_fields[] = {
 	AMOUNT,
-	BY_HAND("blocks", ANSWER_U64, "blocks", ""),
+	BY_HAND("blocks", ANSWER_U64, "blocks", "", .when = SOMETIMES),
 	BY_HAND("subsystem", ANSWER_TEXT, NULL, "null: none", .may_be_null = true),
 	BY_HAND("brief", ANSWER_TEXT, NULL, "the frames that tell most, in a line"),
 	LISTED("frames", frame_answer, "the innermost first"),
@@ -96,7 +96,7 @@ static const struct answer_field report_fields[] = {
 	BY_HAND("unit", ANSWER_WORD, NULL, "of all values", .words = units),
 	BY_HAND("total", ANSWER_U64, "bytes or blocks", "of all"),
 	BY_HAND("total_capped", ANSWER_BOOL, NULL, "it was more than can be counted"),
-	BY_HAND("blocks", ANSWER_U64, "blocks", "of all"),
+	BY_HAND("blocks", ANSWER_U64, "blocks", "of all", .when = SOMETIMES),
 	BY_HAND("stack_traces", ANSWER_U64, "backtraces", ""),
 	BY_HAND("functions", ANSWER_U64, NULL, "in these"),
 	BY_HAND("grown", ANSWER_U64, NULL, "allocations of containers that grew"),

@@ -17,48 +17,48 @@ struct mark_info;
 struct process_info;
 struct recording;
 
-/* Every number of the account: its struct, its member, its text for people, and whether it is shown
- * when it is 0. A text that begins with two blanks is part of the line above it. */
+/* Every number of the account: its struct, its member, its text for people, its unit, and whether
+ * it is shown when it is 0. A text that begins with two blanks is part of the line above it. */
 #define ACCOUNT_LINES(LINE)                                                                        \
-	LINE(ledger_info, produced, "produced by the program", true)                               \
-	LINE(ledger_info, delivered, "  delivered by the agent", true)                             \
-	LINE(ledger_info, culled, "  short-lived (kept as sums)", true)                            \
-	LINE(ledger_info, not_sampled, "  not sampled", true)                                      \
-	LINE(ledger_info, lost, "  lost", true)                                                    \
-	LINE(ledger_info, pending, "  pending at the agent", true)                                 \
-	LINE(ledger_info, stored, "stored here", true)                                             \
-	LINE(ledger_info, stored_allocations, "  allocations", true)                               \
-	LINE(ledger_info, stored_reallocations, "  reallocations", true)                           \
-	LINE(ledger_info, stored_frees, "  frees", true)                                           \
-	LINE(ledger_info, stored_apart, "  mappings, pools, settings", false)                      \
-	LINE(ledger_info, before_join, "before the collector joined", true)                        \
-	LINE(ledger_info, before_recording, "before the recording began", false)                   \
-	LINE(ledger_info, not_begun, "the program has not begun to record", false)                 \
-	LINE(ledger_info, unrecorded, "children not recorded", false)                              \
-	LINE(ledger_info, unrecorded_events, "  events of them, counted", false)                   \
-	LINE(ledger_info, unrecorded_bytes, "  bytes allocated in these", false)                   \
-	LINE(ledger_info, unrecorded_uncounted, "  children that nobody counted", false)           \
-	LINE(ledger_info, culled_missed, "short-lived, and not in the sums here", false)           \
-	LINE(ledger_info, missed, "missed (too slow, or away too long)", false)                    \
-	LINE(ledger_info, lost_allocations, "lost allocations", false)                             \
-	LINE(ledger_info, lost_frees, "lost frees", false)                                         \
-	LINE(ledger_info, lost_bytes, "lost bytes", false)                                         \
-	LINE(ledger_info, samples_refused, "samples without room (set full)", false)               \
-	LINE(ledger_info, stacks_cut, "stacks cut (table full)", false)                            \
-	LINE(ledger_info, stacks_unknown, "stacks cut (loader busy)", false)                       \
-	LINE(ledger_info, missing_batches, "missing batches", false)                               \
-	LINE(ledger_info, duplicate_batches, "batches that came twice", false)                     \
-	LINE(ledger_info, cut_bytes, "bytes after the last whole frame", false)                    \
-	LINE(ledger_info, skipped_bytes, "damaged bytes skipped", false)                           \
-	LINE(ledger_info, damaged_places, "damaged places", false)                                 \
-	LINE(ledger_info, marks_left_out, "marks beyond the first million", false)                 \
-	LINE(pairing_info, orphan_frees, "frees of unrecorded blocks", false)                      \
-	LINE(pairing_info, inherited_frees, "frees of the parent's blocks", false)                 \
-	LINE(pairing_info, inferred, "ends inferred (address came again)", false)                  \
-	LINE(pairing_info, repaired, "orders of time overruled", false)                            \
-	LINE(pairing_info, censored, "blocks of unknown fate (gaps)", false)                       \
-	LINE(pairing_info, failed, "allocations that failed", false)                               \
-	LINE(pairing_info, bad_references, "events without a definition", false)
+	LINE(ledger_info, produced, "produced by the program", "events", true)                     \
+	LINE(ledger_info, delivered, "  delivered by the agent", "events", true)                   \
+	LINE(ledger_info, culled, "  short-lived (kept as sums)", NULL, true)                      \
+	LINE(ledger_info, not_sampled, "  not sampled", "events", true)                            \
+	LINE(ledger_info, lost, "  lost", "events", true)                                          \
+	LINE(ledger_info, pending, "  pending at the agent", "events", true)                       \
+	LINE(ledger_info, stored, "stored here", "events", true)                                   \
+	LINE(ledger_info, stored_allocations, "  allocations", NULL, true)                         \
+	LINE(ledger_info, stored_reallocations, "  reallocations", NULL, true)                     \
+	LINE(ledger_info, stored_frees, "  frees", NULL, true)                                     \
+	LINE(ledger_info, stored_apart, "  mappings, pools, settings", "events", false)            \
+	LINE(ledger_info, before_join, "before the collector joined", "events", true)              \
+	LINE(ledger_info, before_recording, "before the recording began", "events", false)         \
+	LINE(ledger_info, not_begun, "the program has not begun to record", "events", false)       \
+	LINE(ledger_info, unrecorded, "children not recorded", NULL, false)                        \
+	LINE(ledger_info, unrecorded_events, "  events of them, counted", "events", false)         \
+	LINE(ledger_info, unrecorded_bytes, "  bytes allocated in these", "bytes", false)          \
+	LINE(ledger_info, unrecorded_uncounted, "  children that nobody counted", NULL, false)     \
+	LINE(ledger_info, culled_missed, "short-lived, and not in the sums here", NULL, false)     \
+	LINE(ledger_info, missed, "missed (too slow, or away too long)", "events", false)          \
+	LINE(ledger_info, lost_allocations, "lost allocations", NULL, false)                       \
+	LINE(ledger_info, lost_frees, "lost frees", NULL, false)                                   \
+	LINE(ledger_info, lost_bytes, "lost bytes", "bytes", false)                                \
+	LINE(ledger_info, samples_refused, "samples without room (set full)", NULL, false)         \
+	LINE(ledger_info, stacks_cut, "stacks cut (table full)", NULL, false)                      \
+	LINE(ledger_info, stacks_unknown, "stacks cut (loader busy)", NULL, false)                 \
+	LINE(ledger_info, missing_batches, "missing batches", NULL, false)                         \
+	LINE(ledger_info, duplicate_batches, "batches that came twice", NULL, false)               \
+	LINE(ledger_info, cut_bytes, "bytes after the last whole frame", "bytes", false)           \
+	LINE(ledger_info, skipped_bytes, "damaged bytes skipped", "bytes", false)                  \
+	LINE(ledger_info, damaged_places, "damaged places", NULL, false)                           \
+	LINE(ledger_info, marks_left_out, "marks beyond the first million", NULL, false)           \
+	LINE(pairing_info, orphan_frees, "frees of unrecorded blocks", NULL, false)                \
+	LINE(pairing_info, inherited_frees, "frees of the parent's blocks", NULL, false)           \
+	LINE(pairing_info, inferred, "ends inferred (address came again)", NULL, false)            \
+	LINE(pairing_info, repaired, "orders of time overruled", NULL, false)                      \
+	LINE(pairing_info, censored, "blocks of unknown fate (gaps)", NULL, false)                 \
+	LINE(pairing_info, failed, "allocations that failed", NULL, false)                         \
+	LINE(pairing_info, bad_references, "events without a definition", NULL, false)
 
 /* A number of the account. */
 struct account_line {

@@ -137,7 +137,7 @@ static const struct answer_field end_fields[] = {
 #undef ANSWER_OF
 static const struct answer end_answer = {"program_end", end_fields};
 
-#define LINE(info, member, text, always) BY_HAND(#member, ANSWER_U64, NULL, text),
+#define LINE(info, member, text, unit, always) BY_HAND(#member, ANSWER_U64, unit, text),
 #define LISTED(name, answer, text)                                                                 \
 	BY_HAND(name, ANSWER_OBJECT, NULL, text, .of = &(answer), .shape = ANSWER_LIST)
 static const struct answer_field account_fields[] = {

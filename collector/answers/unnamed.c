@@ -167,7 +167,7 @@ static const struct answer_field note_fields[] = {
 	{0},
 };
 #undef ANSWER_OF
-static const struct answer note_answer = {"note", note_fields};
+const struct answer note_answer = {"note", note_fields};
 
 void json_notes(struct json *json, const char *key, const struct symbols *symbols)
 {

@@ -25,7 +25,8 @@ struct unnamed_list {
 	void *context;
 };
 
-extern const struct answer unnamed_answer; /* of struct unnamed_code */
+/* Of struct unnamed_code; of struct symbols_note. */
+extern const struct answer unnamed_answer, note_answer;
 
 /* Adds the modules of the recording at `path`, or of all streams of the store. Returns 0, or a
  * negative errno with a sentence. */

@@ -290,6 +290,12 @@ static int command_run(const struct command *command, const struct option_target
 		if (!common->data)
 			common->data = DEFAULT_DATA;
 		terminal_show(common->full_names, common->wide);
+		index = options_find(target->set, "json", strlen("json"));
+		if (common->json && command->is_file &&
+		    target->sources->of[index] == OPTION_ARGUMENT)
+			return command_usage_error(
+				command, "it answers with a file, not with JSON%s",
+				strcmp(command->name, "export") ? "" : ": --format json");
 		/* What is not for people is part of what another program shows. */
 		if (command->hidden)
 			progress_never();

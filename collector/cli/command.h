@@ -18,6 +18,7 @@
 #include "base/cli/options.h"
 #include "collector/catalogue/store.h"
 
+struct answer;
 struct buf;
 struct err_text;
 struct question_kind;
@@ -40,6 +41,8 @@ struct command_call {
 	int argument_count;
 };
 
+#define COMMAND_ANSWERS_MAX 4
+
 struct command {
 	const char *name;
 	const char *summary;  /* for the table of commands: a few words, no full stop */
@@ -56,9 +59,14 @@ struct command {
 	const void *defaults; /* options_size bytes; NULL: zero */
 	int arguments_min,
 		arguments_max; /* number of arguments that are not options; max -1: any number */
+	bool is_file;	       /* it answers with a file: --json says so */
 	bool hidden;	       /* not in the table of commands */
-	int (*run)(struct command_call *call); /* returns an enum exit_status */
-	const struct question_kind *question;  /* that it asks (ask/question.h); NULL: none */
+	int (*run)(struct command_call *call);	 /* returns an enum exit_status */
+	const struct question_kind *question;	 /* that it asks (ask/question.h); NULL: none */
+	const struct question_kind *question_by; /* with --by, where that is another; or NULL */
+	/* What it answers with --json, behind output_head_answer: one of these. Commands with a
+	 * question have the question's. */
+	const struct answer *answers[COMMAND_ANSWERS_MAX];
 };
 
 /* The options that nearly every command takes. */

@@ -32,7 +32,8 @@
 	X(page)                                                                                    \
 	X(symbols)                                                                                 \
 	X(symbols_worker)                                                                          \
-	X(symbols_fetch)
+	X(symbols_fetch)                                                                           \
+	X(json_schema)
 
 #include "collector/cli/command.h"
 

@@ -63,6 +63,21 @@ static int output_put(const struct command *command, const char *name, FILE *to,
 	return r < 0 ? command_fault(command, r, &err) : EXIT_DONE;
 }
 
+static const struct answer_field head_fields[] = {
+	BY_HAND("command", ANSWER_TEXT, NULL, "which one answers"),
+	BY_HAND("schema", ANSWER_U64, NULL, "version of the names and units: 1"),
+	{0},
+};
+const struct answer output_head_answer = {"head", head_fields};
+
+void output_json_begin(const struct command *command, struct json *json, struct buf *out)
+{
+	json_init(json, out);
+	json_object(json, NULL);
+	json_string(json, "command", command->name);
+	json_u64(json, "schema", OUTPUT_SCHEMA);
+}
+
 int output_json(const struct command *command, FILE *to, struct buf *json)
 {
 	buf_byte(json, '\n');
@@ -75,8 +90,9 @@ int output_answer(const struct command *command, FILE *to, const struct answer *
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_object_of(&json, NULL, answer, object, NULL);
+	output_json_begin(command, &json, &out);
+	json_members(&json, answer, object, NULL);
+	json_end(&json, '}');
 	return output_json(command, to, &out);
 }
 

@@ -9,6 +9,7 @@ struct answer;
 struct buf;
 struct command;
 struct err_text;
+struct json;
 
 /* Reads "bytes" (also for NULL) or "blocks". Returns an exit status. */
 int output_weight(const struct command *command, const char *text, enum export_weight *ret_weight);
@@ -20,8 +21,13 @@ void output_failed(int error);
 int output_apart(const char *output, const char *source, struct err_text *err);
 /* Writes `out` to `path` ("-": standard output) and says where it is. Returns an exit status. */
 int output_write(const struct command *command, const char *path, struct buf *out);
+/* Every answer in JSON is one object, which begins with these members. The version changes where a
+ * name or a unit does. */
+#define OUTPUT_SCHEMA 1
+extern const struct answer output_head_answer;
+void output_json_begin(const struct command *command, struct json *json, struct buf *out);
 /* Writes JSON, and a newline behind it, to `to`. Returns an exit status. */
 int output_json(const struct command *command, FILE *to, struct buf *json);
-/* Writes an answer as JSON: an object. */
+/* Writes an answer as JSON: its members behind these. */
 int output_answer(const struct command *command, FILE *to, const struct answer *answer,
 		  const void *object);

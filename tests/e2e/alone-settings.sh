@@ -10,7 +10,7 @@ for _ in 1 2; do nice sh -c 'while :; do :; done' & done
 
 alone() { env LD_PRELOAD="$PRELOAD" "$@"; }
 whole() { "$COLLECTOR" ledger "$1"; }
-program() { "$COLLECTOR" sql --json "$1" "select executable from recording" | grep -q "$2"; }
+program() { "$COLLECTOR" sql --json-lines "$1" "select executable from recording" | grep -q "$2"; }
 agents() {
 	local dir
 	for dir in /proc/[0-9]*; do
@@ -45,7 +45,7 @@ wait_for 20 "all recordings to be whole" ended
 assert_eq "recordings of one name" 20 "$(find "$T" -name 'same*.heapcast' | wc -l)"
 [ -e "$T/same.heapcast" ] && [ -e "$T/same-2.heapcast" ] && [ -e "$T/same-20.heapcast" ] || fail "the names are $(ls "$T")"
 for f in "$T"/same*.heapcast; do
-	"$COLLECTOR" sql --json "$f" "select pid from recording"
+	"$COLLECTOR" sql --json-lines "$f" "select pid from recording"
 done >"$T/pids.txt"
 assert_eq "programs in them" 20 "$(grep -oE '[0-9]+' "$T/pids.txt" | sort -u | wc -l)"
 [ "$(stat -c %a "$T/same-2.heapcast")" = 600 ] || fail "the mode is $(stat -c %a "$T/same-2.heapcast")"

@@ -23,7 +23,7 @@ ctl() { "$COLLECTOR" ctl --data "$T/data" "$@"; }
 id_of() { # the stream of a program
 	"$COLLECTOR" list --data "$T/data" --json | python3 -c '
 import json, sys
-print(next(s["id"] for s in json.load(sys.stdin) if s["pid"] == int(sys.argv[1])))' "${program[$1]}"
+print(next(s["id"] for s in json.load(sys.stdin)["streams"] if s["pid"] == int(sys.argv[1])))' "${program[$1]}"
 }
 stored_state() { # STREAM STATE COUNT: so many such marks are stored
 	ask ledger "$1" --json >"$T/state.json"
@@ -43,7 +43,7 @@ for n in 1 2 3 4; do
 	launch "b$n" $n 1
 done
 wait_for 20 "eight streams" eval '[ "$(grep -c began "$T/gather.out")" = 8 ]'
-wait_for 20 "eight recordings" eval '"$COLLECTOR" list --data "$T/data" --json | python3 -c "import json, sys; sys.exit(sum(s[\"events\"] > 20 for s in json.load(sys.stdin)) < 8)"'
+wait_for 20 "eight recordings" eval '"$COLLECTOR" list --data "$T/data" --json | python3 -c "import json, sys; sys.exit(sum(s[\"events\"] > 20 for s in json.load(sys.stdin)[\"streams\"]) < 8)"'
 
 # ---- one of eight ----
 one=$(id_of b3)

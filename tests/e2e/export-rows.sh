@@ -14,7 +14,7 @@ name, collector = sys.argv[1:]
 recording = name + ".heapcast"
 
 def sql(text):
-    return json.loads(subprocess.run([collector, "sql", "--json", recording, text], check=True, capture_output=True).stdout)
+    return json.loads(subprocess.run([collector, "sql", "--json", recording, text], check=True, capture_output=True).stdout)["answers"][0]
 
 def export(form, *options):
     return subprocess.run([collector, "export", "--format", form, *options, recording], check=True, capture_output=True).stdout

@@ -29,7 +29,7 @@ wait $gathering || fail "the collector ended with $?"
 "$COLLECTOR" list --data "$T/data" --json >"$T/list.json"
 python3 - "$T/list.json" $agents <<'END' || fail "not all streams are as they should be"
 import json, sys
-streams = json.load(open(sys.argv[1]))
+streams = json.load(open(sys.argv[1]))["streams"]
 assert len(streams) == int(sys.argv[2]), len(streams)
 assert {s["state"] for s in streams} == {"ended"}
 assert len({(s["events"], s["in_use_bytes"], s["in_use_blocks"]) for s in streams}) == 1

@@ -43,7 +43,7 @@ if grep -q "has no place" "$T/gather.err"; then fail "somebody was turned away";
 "$COLLECTOR" list --data "$T/data" --json >"$T/list.json"
 python3 - "$T/list.json" $agents <<'END' || fail "not all agents are in the list, as they should be"
 import json, sys
-streams = json.load(open(sys.argv[1]))
+streams = json.load(open(sys.argv[1]))["streams"]
 assert len(streams) == int(sys.argv[2]), len(streams)
 assert {s["state"] for s in streams} == {"ended"}
 assert len({(s["events"], s["in_use_bytes"], s["in_use_blocks"]) for s in streams}) == 1

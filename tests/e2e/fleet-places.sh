@@ -34,7 +34,7 @@ finish() { # FOLDER COUNT: all that came is there
 	"$COLLECTOR" list --data "$T/$1" --json >"$T/$1.json"
 	python3 - "$T/$1.json" "$2" "$truth" <<'END' || fail "the list is not as it should be"
 import ast, json, sys
-streams, count, truth = json.load(open(sys.argv[1])), int(sys.argv[2]), ast.literal_eval(sys.argv[3])
+streams, count, truth = json.load(open(sys.argv[1]))["streams"], int(sys.argv[2]), ast.literal_eval(sys.argv[3])
 assert len(streams) == count, len(streams)
 for s in streams:
     assert s["state"] == "ended", s
@@ -84,7 +84,7 @@ as_reported() {
 	python3 - "$COLLECTOR" "$T/killed" "$T/killed.json" <<'END'
 import json, subprocess, sys
 collector, data, file = sys.argv[1:]
-streams = json.load(open(file))
+streams = json.load(open(file))["streams"]
 assert len(streams) == 3, len(streams)
 for s in streams:
     top = json.loads(subprocess.run([collector, "top", "--data", data, "--json", "--value", "leaked", "--count", "1", s["id"]],

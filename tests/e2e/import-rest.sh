@@ -23,7 +23,7 @@ state_is() { # NAME STATE
 has_events() { # NAME COUNT: or more
 	"$COLLECTOR" list --data "$T/$1" --json | python3 -c '
 import json, sys
-sys.exit(sum(s["events"] for s in json.load(sys.stdin)) < int(sys.argv[1]))' "$2"
+sys.exit(sum(s["events"] for s in json.load(sys.stdin)["streams"]) < int(sys.argv[1]))' "$2"
 }
 
 # all NAME EVENTS BYTES BLOCKS: the stream has an end, and all events that the program began
@@ -84,7 +84,7 @@ state_is pieces interrupted
 import pieces --json "$rest"
 python3 -c '
 import json, sys
-(r,) = json.load(open(sys.argv[1]))
+(r,) = json.load(open(sys.argv[1]))["files"]
 assert r["format"] == "heapcast" and r["events"] > 0, r' "$T/import.out"
 all pieces "$produced" "$bytes" "$leaked"
 

@@ -49,7 +49,7 @@ import json, re, sys
 
 arch, said, folder = sys.argv[1:]
 said = {name: int(value) for name, value in (line.split() for line in open(said))}
-read = lambda what: json.load(open(f"{folder}/{what}.json"))
+read = lambda what: json.load(open(f"{folder}/{what}.json"))["answers"][0]
 rows = [row for row in read("allocations") if row["size"] % 16 == 7]
 ways = {row["stack"]: row["text"] for row in read("stacks")}
 recording, = read("recording")

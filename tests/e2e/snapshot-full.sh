@@ -30,7 +30,7 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(status, used.ru_maxrss, int(1000 * (used.ru_utime + used.ru_stime)))
 PYTHON
 }
-one=$("$COLLECTOR" list --data "$T/data" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["id"])')
+one=$("$COLLECTOR" list --data "$T/data" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["streams"][0]["id"])')
 read -r status alone cpu < <(peak "$T/one.json" "$COLLECTOR" snapshot --data "$T/data" take one "$one" --json)
 assert_eq "exit status of a snapshot of one" 0 "$status"
 for round in 1 2 3; do

@@ -95,7 +95,7 @@ assert_contains "a collector that has been stopped" "$T/stopped.txt" "does not a
 
 # Some, by their ids.
 one=$("$COLLECTOR" list --data "$T/data" --json | python3 -c 'import json, sys
-print(next(s["id"] for s in json.load(sys.stdin) if s["pid"] == int(sys.argv[1])))' "${program[a1]}")
+print(next(s["id"] for s in json.load(sys.stdin)["streams"] if s["pid"] == int(sys.argv[1])))' "${program[a1]}")
 snapshot take some "${one:0:12}" --json >"$T/some.json"
 has "$T/some.json" "[p['pid'] for p in a['processes']] == [${program[a1]}] and a['missing'] == []"
 assert_eq "what it holds" "$(truth grown a1)" "$(held snapshot:some)"
@@ -131,7 +131,7 @@ snapshot list >"$T/list.txt"
 assert_contains "the list" "$T/list.txt" before after partly "$(date +%Y-%m-%dT)"
 assert_eq "lines of the list" 7 "$(wc -l <"$T/list.txt")"
 snapshot list --json >"$T/list.json"
-has "$T/list.json" 'len(a) == 6 and a[0]["name"] == "before" and len(a[2]["missing"]) == 2'
+has "$T/list.json" '[len(s["missing"]) for s in a["snapshots"]][2] == 2 and len(a["snapshots"]) == 6 and a["snapshots"][0]["name"] == "before"'
 snapshot remove some
 assert_status 2 snapshot show some 2>"$T/wrong.txt"
 assert_eq "folders of streams and snapshots" 11 "$(find "$T/data/streams" -mindepth 1 -maxdepth 1 | wc -l)"

@@ -27,7 +27,7 @@ def run(*args, status=0, stdin=None):
     return p.stdout if status == 0 else p.stderr
 
 def sql(name, text, *options):
-    return json.loads(run("sql", "--json", *options, f"{T}/{name}.heapcast", text))
+    return json.loads(run("sql", "--json", *options, f"{T}/{name}.heapcast", text))["answers"][0]
 
 BASE = "http://127.0.0.1:18086/data/"
 ids = {}
@@ -148,11 +148,11 @@ same("JSON lines", [{"a": 1, "b": 'x,"y"', "c": None, "d": 2.5}, {"a": 2, "b": "
      [json.loads(l) for l in run("sql", "--json-lines", f"{T}/full.heapcast", text).splitlines()])
 same("table", ["a  b      c       d", "1  x,\"y\"        2.5", "2  z      00ff   -1"], run("sql", f"{T}/full.heapcast", text).splitlines())
 nul = "select 'a' || char(0) || 'b' as a"
-same("a NUL", [{"a": "a\0b"}], json.loads(run("sql", "--json", f"{T}/full.heapcast", nul)))
+same("a NUL", [{"a": "a\0b"}], json.loads(run("sql", "--json", f"{T}/full.heapcast", nul))["answers"][0])
 same("a NUL in a table", ["a", "a?b"], run("sql", f"{T}/full.heapcast", nul).splitlines())
 open(f"{T}/two.sql", "w").write("-- two\nselect count(*) as n from threads;\n\nselect 7 as seven;\n")
-same("a file", 2, len(run("sql", "--json", "--file", f"{T}/two.sql", f"{T}/full.heapcast").splitlines()))
-same("standard input", [{"seven": 7}], json.loads(run("sql", "--json", f"{T}/full.heapcast", "-", stdin="select 7 as seven")))
+same("a file", 2, len(json.loads(run("sql", "--json", "--file", f"{T}/two.sql", f"{T}/full.heapcast"))["answers"]))
+same("standard input", [{"seven": 7}], json.loads(run("sql", "--json", f"{T}/full.heapcast", "-", stdin="select 7 as seven"))["answers"][0])
 same("rows at most", 5, len(sql("full", "select id from allocations", "--count", "5")))
 schema = run("sql", "--schema")
 for table in re.findall(r"^(\w+)$", schema, re.M):

@@ -15,7 +15,7 @@ assert_contains "what is missing" "$T/missing" "$id" "$T/app" "no debug informat
 assert_status 1 ask symbols missing --json >"$T/missing.json"
 python3 - "$T/missing.json" "$id" <<'PYTHON'
 import json, sys
-(app,) = [m for m in json.load(open(sys.argv[1])) if m["build_id"] == sys.argv[2]]
+(app,) = [m for m in json.load(open(sys.argv[1]))["modules"] if m["build_id"] == sys.argv[2]]
 assert app["streams"] == 1 and app["unnamed"] >= 2 and app["unnamed"] <= app["places"], app
 assert app["allocations"] == 1000 and app["bytes"] == 48000, app
 PYTHON
@@ -59,7 +59,7 @@ grep -q "^$id  *yes  *yes  *yes .*$kept.debug" "$T/list" || fail "list: $(cat "$
 grep -q "^$id  *exported  *-  *- .*$kept\$" "$T/list" || fail "list: $(cat "$T/list")"
 ask symbols list --json | python3 -c '
 import json, sys
-a, b = json.load(sys.stdin)
+a, b = json.load(sys.stdin)["files"]
 assert a["build_id"] == b["build_id"] == sys.argv[1] and {a["lines"], b["lines"]} == {True, False}, (a, b)' "$id"
 
 # The same recording, now with names; the program itself may go.
@@ -70,7 +70,7 @@ assert_contains "the served backtrace" <(served) "main:$LINE_MAIN outer:$LINE_OU
 ask symbols missing --json >"$T/missing.json" || true
 ! grep -q "$id" "$T/missing.json" || python3 - "$T/missing.json" "$id" <<'PYTHON'
 import json, sys
-(app,) = [m for m in json.load(open(sys.argv[1])) if m["build_id"] == sys.argv[2]]
+(app,) = [m for m in json.load(open(sys.argv[1]))["modules"] if m["build_id"] == sys.argv[2]]
 assert app["allocations"] == 0, app # the code that crt1.o brought has no debug information
 PYTHON
 

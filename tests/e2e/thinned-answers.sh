@@ -34,10 +34,10 @@ def total(command, *options, key="total"):
     return json.loads(run(command, "--json", *options))[key]
 
 def sql(what, condition):
-    return json.loads(run_sql(f"select sum({what}) as s from allocations where {condition}"))[0]["s"] or 0
+    return run_sql(f"select sum({what}) as s from allocations where {condition}")["s"] or 0
 
 def run_sql(statement):
-    return subprocess.run([collector, "sql", "--json", recording, statement], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(subprocess.run([collector, "sql", "--json", recording, statement], check=True, stdout=subprocess.PIPE, text=True).stdout)["answers"][0][0]
 
 def rest(path, **query):
     url = f"http://127.0.0.1:18093/data/last/{path}?{urllib.parse.urlencode(query)}"
@@ -87,7 +87,7 @@ for value, (options, conditions, query) in values.items():
     same("REST allocations", (top["bytes"], len(rows)), (sum(map(weigh, page["allocations"])), page["total_count"]))
     same("REST allocations by size", len(rows), rest("allocations", count=1, sort_by="size", **query)["total_count"])
     code = rest("allocation_filter_to_script", **query)["code"]
-    same("script of the filter", top["bytes"], json.loads(run_sql(f"select sum(bytes) as s from ({code.rstrip(';')})"))[0]["s"])
+    same("script of the filter", top["bytes"], run_sql(f"select sum(bytes) as s from ({code.rstrip(';')})")["s"])
     if value != "allocated":
         profile = run("export", "--format", "gperftools", *chosen)
         allocated = total("top", "--count", "1")

@@ -128,7 +128,7 @@ say ready "${machines[@]}"
 count=${#machines[@]}
 live() { # those that go on, and have something
 	"$COLLECTOR" list --data "$T/data" --json >list.json
-	is list.json "sum(s['state'] == 'live' and s['events'] > 100 for s in a) == 2 * $count"
+	is list.json "sum(s['state'] == 'live' and s['events'] > 100 for s in a['streams']) == 2 * $count"
 }
 wait_for 30 "all programs" live
 assert_eq "agents found, by broadcast" "$count" "$(grep -c '^found an agent' gather.out)"
@@ -136,7 +136,7 @@ assert_eq "agents found, by broadcast" "$count" "$(grep -c '^found an agent' gat
 accounts() { # of all streams but snapshots: nothing is lost
 	local stream
 	"$COLLECTOR" list --data "$T/data" --json >list.json
-	for stream in $(python3 -c 'import json; print(*(s["id"] for s in json.load(open("list.json")) if "snapshot:" not in s["executable"]))'); do
+	for stream in $(python3 -c 'import json; print(*(s["id"] for s in json.load(open("list.json"))["streams"] if "snapshot:" not in s["executable"]))'); do
 		"$COLLECTOR" ledger --data "$T/data" --json "$stream" >ledger.json || fail "the account of $stream does not balance, or is not complete: $(cat ledger.json)"
 		has ledger.json "a['lost'] == 0"
 	done
@@ -193,7 +193,7 @@ has diff.json "a['groups'][0]['function'] == 'planted' and a['groups'][0]['block
 : >www/end
 ended() {
 	"$COLLECTOR" list --data "$T/data" --json >list.json
-	is list.json "not any(s['state'] == 'live' for s in a)"
+	is list.json "not any(s['state'] == 'live' for s in a['streams'])"
 }
 wait_for 60 "all to end" ended
 accounts

@@ -94,10 +94,9 @@ static int analyze_write_json(struct analyze *a, const struct question *q)
 
 	if (q) {
 		question_json_begin(&json, &out, q);
-		json_string(&json, "what", value_name(q->value));
+		json_string(&json, "value", value_name(q->value));
 	} else {
-		json_init(&json, &out);
-		json_object(&json, NULL);
+		output_json_begin(a->command, &json, &out);
 	}
 	report_json(&a->report, &json);
 	json_end(&json, '}');
@@ -179,6 +178,16 @@ static int analyze_run(struct command_call *call)
 						   : question_run_as(call, &analyze_question);
 }
 
+static const struct answer_field analyzed_fields[] = {
+	ROW_INCOMPLETE,
+	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how; not of a file",
+		.of = &recorded_answer, .when = SOMETIMES),
+	BY_HAND("value", ANSWER_TEXT, NULL, "what is counted; not of a file", .when = SOMETIMES),
+	ROWS_BY_HAND(analysis_answer),
+	{0},
+};
+static const struct answer analyzed_answer = {"analyzed", analyzed_fields};
+
 static const struct option analyze_table[] = {
 	OPTION_TEXT(
 		struct analyze_options, rules, "rules", "NAME",
@@ -228,6 +237,7 @@ static const struct analyze_options defaults = {.question.common.data = DEFAULT_
 const struct command command_analyze = {
 	.name = "analyze",
 	.work = "analyzing",
+	.answers = {&analyzed_answer, &memtracer_answer, &candidates_answer},
 	.summary = "a report on a profile: who, why, what stands out",
 	.usage = "[OPTION...] [FILE|STREAM]",
 	.about = "Reads a file of collapsed stacks (lines `frame;frame;frame BYTES`, as jeprof,\n"

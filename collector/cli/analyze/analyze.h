@@ -40,5 +40,7 @@ extern const struct question_kind analyze_question, memtracer_question;
  * none. */
 int analyze_find(struct command_call *call);
 bool analyze_is_collapsed_name(const char *name);
+/* What --json answers with --format memtracer, and without a file. */
+extern const struct answer memtracer_answer, candidates_answer;
 /* analyze_text.c */
 void analyze_text(const struct analysis_report *report);

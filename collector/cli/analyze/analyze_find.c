@@ -114,7 +114,7 @@ static const struct answer_field candidates_fields[] = {
 	{0},
 #undef ANSWER_OF
 };
-static const struct answer candidates_answer = {"candidates", candidates_fields};
+const struct answer candidates_answer = {"candidates", candidates_fields};
 
 static void print_list(const struct candidates *c)
 {

@@ -107,6 +107,41 @@ static void memtracer_put_text(struct question *q, const struct analyze_options 
 	}
 }
 
+static const struct answer_field stack_fields[] = {
+	BY_HAND("function", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true),
+	BY_HAND("file", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true),
+	BY_HAND("line", ANSWER_U64, NULL, "0: unknown"),
+	{0},
+};
+static const struct answer stack_answer = {"memtracer_frame", stack_fields};
+
+static const struct answer_field kind_fields[] = {
+	BY_HAND("location", ANSWER_TEXT, NULL, "file and line, or what is known"),
+	BY_HAND("function", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true),
+	BY_HAND("file", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true),
+	BY_HAND("line", ANSWER_U64, NULL, "0: unknown"),
+	BY_HAND("count", ANSWER_U64, "blocks", ""),
+	BY_HAND("size", ANSWER_U64, "bytes", ""),
+	BY_HAND("type", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true),
+	BY_HAND("stack", ANSWER_OBJECT, NULL, "with --stack-traces", .of = &stack_answer,
+		.shape = ANSWER_LIST, .when = SOMETIMES),
+	{0},
+};
+static const struct answer kind_answer = {"memtracer_allocation", kind_fields};
+
+static const struct answer_field memtracer_fields[] = {
+	ROW_INCOMPLETE,
+	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how",
+		.of = &recorded_answer),
+	BY_HAND("value", ANSWER_TEXT, NULL, "what is counted"),
+	BY_HAND("recorded", ANSWER_U64, "blocks", "of all"),
+	BY_HAND("bytes", ANSWER_U64, "bytes", "of all"),
+	BY_HAND("allocations", ANSWER_OBJECT, NULL, "by place and type", .of = &kind_answer,
+		.shape = ANSWER_LIST),
+	{0},
+};
+const struct answer memtracer_answer = {"memtracer", memtracer_fields};
+
 static void put_stack_json(struct question *q, uint32_t node, struct json *json)
 {
 	json_array(json, "stack");

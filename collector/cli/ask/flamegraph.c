@@ -201,6 +201,7 @@ static const struct option_group groups[] = {
 
 const struct command command_flamegraph = {
 	.name = "flamegraph",
+	.is_file = true,
 	.summary = "draw a flame graph (SVG or HTML, for the browser)",
 	.usage = "[OPTION...] [STREAM[@TIME]]",
 	.about = "Writes one SVG file: open it in a browser; click a frame to zoom, Ctrl-F\n"

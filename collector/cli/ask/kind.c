@@ -18,8 +18,7 @@
 
 void question_json_begin(struct json *json, struct buf *out, const struct question *q)
 {
-	json_init(json, out);
-	json_object(json, NULL);
+	output_json_begin(q->command, json, out);
 	if (q->base)
 		incomplete_json(json, "base_incomplete", &q->base->recorded.completeness);
 	incomplete_json(json, "incomplete", &q->recorded.completeness);

@@ -173,6 +173,8 @@ const struct command command_leaks = {
 		    "  collector leaks last --lifetime only_whole_group_leaked\n"
 		    "  collector leaks last --suppress lsan.supp\n"
 		    "  collector leaks last --fail-if 'suspect_bytes > 1M'\n",
+	.question = &leaks_question,
+	.question_by = &leaks_by_question,
 	.groups = leaks_groups,
 	.options_size = sizeof(struct question_options),
 	.defaults = &question_defaults,

@@ -12,6 +12,8 @@
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/ledger_end.h"
 #include "collector/answers/account.h"
+#include "collector/answers/answer.h"
+#include "collector/answers/recorded.h"
 #include "collector/answers/json.h"
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
@@ -130,11 +132,13 @@ static int ledger_print_json(const struct command *command, const struct recordi
 			     const struct completeness *c, const struct err_text *reason)
 {
 	cleanup(buf_done) struct buf out = {0};
+	struct recorded recorded;
 	struct json json;
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
+	output_json_begin(command, &json, &out);
 	incomplete_json(&json, "incomplete", c);
+	recorded_of(r, &recorded);
+	json_object_of(&json, "process", &recorded_answer, &recorded, NULL);
 	json_account(&json, r, c, reason->text);
 	json_end(&json, '}');
 	return output_json(command, stdout, &out);
@@ -168,11 +172,21 @@ static int ledger_run(struct command_call *call)
 							       : EXIT_NO;
 }
 
+static const struct answer_field ledger_fields[] = {
+	ROW_INCOMPLETE,
+	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how",
+		.of = &recorded_answer),
+	ROWS_BY_HAND(account_answer),
+	{0},
+};
+static const struct answer ledger_answer = {"ledger", ledger_fields};
+
 static const struct option_group groups[] = {{NULL, answer_table}, {0}};
 
 const struct command command_ledger = {
 	.name = "ledger",
 	.work = "adding up the account",
+	.answers = {&ledger_answer},
 	.summary = "the account of a stream: what was produced, stored, lost",
 	.usage = "[OPTION...] [STREAM]",
 	.about =

@@ -69,6 +69,13 @@ static const struct answer_field stream_fields[] = {
 #undef ANSWER_OF
 static const struct answer stream_answer = {"stream", stream_fields};
 
+static const struct answer_field list_fields[] = {
+	BY_HAND("streams", ANSWER_OBJECT, NULL, "the oldest first", .of = &stream_answer,
+		.shape = ANSWER_LIST),
+	{0},
+};
+static const struct answer list_answer = {"streams", list_fields};
+
 static void list_print_text(const struct stream_summary *list, size_t count)
 {
 	if (!count) {
@@ -90,12 +97,13 @@ static int list_print_json(const struct command *command, const struct stream_su
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_array(&json, NULL);
+	output_json_begin(command, &json, &out);
+	json_array(&json, "streams");
 	for (size_t i = 0; i < count; i++)
 		json_object_of(&json, NULL, &stream_answer,
 			       &(struct told_stream){list[i], state_of(&list[i])}, NULL);
 	json_end(&json, ']');
+	json_end(&json, '}');
 	return output_json(command, stdout, &out);
 }
 
@@ -160,6 +168,7 @@ static const struct option_group groups[] = {{NULL, answer_table}, {0}};
 const struct command command_list = {
 	.name = "list",
 	.work = "reading the recordings",
+	.answers = {&list_answer},
 	.summary = "what has been recorded",
 	.usage = "[OPTION...]",
 	.about =
@@ -168,7 +177,7 @@ const struct command command_list = {
 		"as it goes. STATE: live (still growing), ended (the program's end is recorded),\n"
 		"interrupted (no end, and nobody is writing it), imported (from a file of another\n"
 		"tool), snapshot (of many programs, merged).\n",
-	.examples = "  collector list\n  collector list --json | jq '.[-1].id'\n",
+	.examples = "  collector list\n  collector list --json | jq '.streams[-1].id'\n",
 	.groups = groups,
 	.options_size = sizeof(struct common_options),
 	.run = list_run,

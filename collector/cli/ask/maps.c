@@ -14,7 +14,9 @@
 #include "collector/columns/row_block.h"
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
+#include "collector/answers/recorded.h"
 #include "collector/cli/output.h"
+#include "collector/cli/progress.h"
 #include "collector/recording/completeness.h"
 #include "collector/recording/maps.h"
 #include "collector/recording/recording.h"
@@ -133,15 +135,26 @@ static const struct answer_field maps_fields[] = {
 #undef ANSWER_OF
 static const struct answer maps_answer = {"maps_at", maps_fields};
 
+static const struct answer_field maps_json_fields[] = {
+	ROW_INCOMPLETE,
+	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how",
+		.of = &recorded_answer),
+	ROWS_BY_HAND(maps_answer),
+	BY_HAND("maps", ANSWER_OBJECT, NULL, "by address", .of = &region_answer,
+		.shape = ANSWER_LIST),
+	{0},
+};
+static const struct answer maps_json_answer = {"maps_and_process", maps_json_fields};
+
 static int maps_print_json(const struct command *command, const struct maps_state *s,
-			   const struct completeness *c)
+			   const struct recorded *recorded)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	incomplete_json(&json, "incomplete", c);
+	output_json_begin(command, &json, &out);
+	incomplete_json(&json, "incomplete", &recorded->completeness);
+	json_object_of(&json, "process", &recorded_answer, recorded, NULL);
 	json_members(&json, &maps_answer, s, NULL);
 	json_array(&json, "maps");
 	for (size_t i = 0; i < s->count; i++) {
@@ -159,37 +172,30 @@ static int maps_print_json(const struct command *command, const struct maps_stat
 	return output_json(command, stdout, &out);
 }
 
-static int find_missing(const char *path, struct completeness *ret, struct err_text *err)
-{
-	struct recording *recording;
-	int r = recording_open(path, NULL, NULL, &recording, err);
-
-	if (r < 0)
-		return r;
-	recording_completeness(recording, ret);
-	recording_close(recording);
-	return 0;
-}
+DEFINE_CLEANUP(recording_close, struct recording *)
 
 static int maps_run(struct command_call *call)
 {
 	const struct maps_options *o = call->options;
 	cleanup(cleanup_free) char *path = NULL;
 	cleanup(maps_state_done) struct maps_state state = {0};
-	struct completeness completeness;
+	cleanup(cleanup_recording_close) struct recording *recording = NULL;
+	static char reading[] = "reading the recording";
+	struct recorded recorded;
 	struct err_text err = {0};
 	const char *stream = call->argument_count ? call->arguments[0] : "last";
 	int r = command_find_stream(&o->common, stream, &path, &err);
 
 	if (!r)
-		r = find_missing(path, &completeness, &err);
+		r = recording_open(path, progress_show, reading, &recording, &err);
 	if (!r)
 		r = maps_at(path, o->at_ns, &state, NULL, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
+	recorded_of(recording, &recorded);
 	if (o->common.json)
-		return maps_print_json(call->command, &state, &completeness);
-	maps_print_text(&state, &completeness);
+		return maps_print_json(call->command, &state, &recorded);
+	maps_print_text(&state, &recorded.completeness);
 	return EXIT_DONE;
 }
 
@@ -209,6 +215,8 @@ static const struct maps_options defaults = {.common.data = DEFAULT_DATA, .at_ns
 
 const struct command command_maps = {
 	.name = "maps",
+	.work = "reading the maps",
+	.answers = {&maps_json_answer},
 	.summary = "what a program had mapped, and how much of it was in memory",
 	.usage = "[OPTION...] [STREAM]",
 	.about = "The regions of a program's address space as of the last look, or the last one\n"

@@ -15,6 +15,10 @@
 #include "collector/cli/terminal.h"
 #include "collector/sql/render.h"
 #include "collector/sql/sql.h"
+#include "collector/cli/ask/kind.h"
+#include "collector/answers/recorded.h"
+#include "collector/answers/json.h"
+#include "collector/answers/answer.h"
 
 #include "base/ban.h"
 
@@ -145,6 +149,59 @@ static int sql_flush(void *context, struct buf *out)
 	return 0;
 }
 
+/* The answers of all statements, in a list. */
+struct sql_list {
+	struct sql_sink rows;
+	struct buf *out;
+	bool more;
+};
+
+static int sql_list_begin(void *context, unsigned columns, const char *const *names)
+{
+	struct sql_list *l = context;
+
+	if (l->more)
+		buf_byte(l->out, ',');
+	l->more = true;
+	return l->rows.begin(l->rows.context, columns, names);
+}
+
+static int sql_list_row(void *context, unsigned columns, const struct sql_value *values)
+{
+	struct sql_list *l = context;
+
+	return l->rows.row(l->rows.context, columns, values);
+}
+
+static int sql_list_end(void *context, bool cut)
+{
+	struct sql_list *l = context;
+
+	return l->rows.end(l->rows.context, cut);
+}
+
+static int run_as_json(struct sql *sql, const struct question *q, const char *text,
+		       struct sql_place *place, struct err_text *err)
+{
+	cleanup(buf_done) struct buf out = {0};
+	cleanup(sql_render_done) struct sql_render render = {
+		.out = &out, .flush = sql_flush, .format = SQL_JSON};
+	struct sql_list list = {.rows = sql_render_sink(&render), .out = &out};
+	struct sql_sink sink = {sql_list_begin, sql_list_row, sql_list_end, &list};
+	struct json json;
+	int r;
+
+	question_json_begin(&json, &out, q);
+	json_array(&json, "answers");
+	r = sql_run(sql, text, &sink, place, err);
+	if (r < 0)
+		return r;
+	json_end(&json, ']');
+	json_end(&json, '}');
+	buf_byte(&out, '\n');
+	return sql_flush(NULL, &out);
+}
+
 static int run_with(struct sql *sql, const struct sql_options *o, const char *text,
 		    struct sql_place *place, struct err_text *err)
 {
@@ -152,12 +209,10 @@ static int run_with(struct sql *sql, const struct sql_options *o, const char *te
 	cleanup(sql_render_done) struct sql_render render = {
 		.out = &out,
 		.flush = sql_flush,
-		.format = o->csv	  ? SQL_CSV
-			  : o->json_lines ? SQL_JSON_LINES
-					  : SQL_JSON,
+		.format = o->csv ? SQL_CSV : SQL_JSON_LINES,
 	};
 	cleanup(sql_table_done) struct sql_table table = {0};
-	bool rendered = o->csv || o->json_lines || o->question.common.json;
+	bool rendered = o->csv || o->json_lines;
 	struct sql_sink sink = rendered ? sql_render_sink(&render) : sql_table_sink(&table);
 
 	return sql_run(sql, text, &sink, place, err);
@@ -165,10 +220,12 @@ static int run_with(struct sql *sql, const struct sql_options *o, const char *te
 
 DEFINE_CLEANUP(sql_close, struct sql *)
 
-/* An answer in JSON or CSV is only rows, so what is missing is said on standard error. */
+/* An answer in CSV or JSON lines is only rows, so what is missing is said on standard error. */
 static void say_incomplete(const struct question *q, const struct sql_options *o)
 {
-	if (o->csv || o->json_lines || o->question.common.json)
+	if (o->question.common.json)
+		return;
+	if (o->csv || o->json_lines)
 		incomplete_note(q->command, &q->recorded.completeness);
 	else
 		incomplete_print(NULL, &q->recorded.completeness);
@@ -189,7 +246,8 @@ static int run(struct question *q, const struct sql_options *o, const char *text
 	if (!r)
 		say_incomplete(q, o);
 	if (!r)
-		r = run_with(sql, o, text, &place, &err);
+		r = o->question.common.json ? run_as_json(sql, q, text, &place, &err)
+					    : run_with(sql, o, text, &place, &err);
 	if (r == -EPIPE)
 		output_failed(EPIPE);
 	if (r == -EINVAL && place.line)
@@ -222,6 +280,16 @@ static int run_sql(struct command_call *call)
 	question_close(&q);
 	return status;
 }
+
+static const struct answer_field sql_fields[] = {
+	ROW_INCOMPLETE,
+	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how",
+		.of = &recorded_answer),
+	BY_HAND("answers", ANSWER_FREE, NULL, "of each statement: its rows, by column",
+		.shape = ANSWER_LISTS),
+	{0},
+};
+static const struct answer sql_answer = {"sql_answers", sql_fields};
 
 static const struct option sql_table[] = {
 	OPTION_LETTER('f', struct sql_options, file, TEXT, "file", "FILE",
@@ -269,6 +337,7 @@ static const struct sql_options defaults = {.question.common.data = DEFAULT_DATA
 
 const struct command command_sql = {
 	.name = "sql",
+	.answers = {&sql_answer},
 	.summary = "any other question, in SQL over allocations, stacks, maps and more",
 	.usage = "[OPTION...] [STREAM] 'SELECT...'",
 	.about = "Runs statements of SQL (SQLite's) over read-only tables of a recording:\n"

@@ -253,6 +253,7 @@ static const struct anonymise_options defaults = {.question.common.data = DEFAUL
 
 const struct command command_export = {
 	.name = "export",
+	.is_file = true,
 	.summary = "write a recording for other tools: pprof, speedscope, massif...",
 	.usage = "--format FORMAT [OPTION...] [STREAM]",
 	.about = "Writes what matches in a format that other tools read.\n"

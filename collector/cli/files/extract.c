@@ -170,6 +170,7 @@ static const struct extract_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_extract = {
 	.name = "extract",
+	.answers = {&extract_items_answer},
 	.work = "extracting",
 	.summary = "files that came with a recording: symbol files, memory maps",
 	.usage = "[OPTION...] [STREAM]",

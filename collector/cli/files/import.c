@@ -23,6 +23,8 @@
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
 #include "collector/symbols/symbols.h"
+#include "collector/http/server/import.h"
+#include "collector/answers/answer.h"
 #include "base/ban.h"
 
 #define NOTE_INDENT 14
@@ -76,6 +78,21 @@ static void import_print_json(struct json *json, const char *path, const char *o
 	json_string(json, "output", output);
 	json_end(json, '}');
 }
+
+static const struct answer_field import_fields[] = {
+	ROWS_BY_HAND(import_answer),
+	BY_HAND("output", ANSWER_TEXT, NULL,
+		"the recording that was made; null: it is in the store", .may_be_null = true),
+	{0},
+};
+static const struct answer import_file_answer = {"imported_file", import_fields};
+
+static const struct answer_field imported_fields[] = {
+	BY_HAND("files", ANSWER_OBJECT, NULL, "as they were added", .of = &import_file_answer,
+		.shape = ANSWER_LIST),
+	{0},
+};
+static const struct answer imported_answer = {"imported", imported_fields};
 
 struct rest {
 	const char *path;
@@ -224,13 +241,14 @@ static int import_run(struct command_call *call)
 		r = store_open(o->common.data, STORE_WRITE, &store, &err);
 	if (r < 0)
 		return command_fault(call->command, r, &err);
-	json_init(&json, &out);
-	json_array(&json, NULL);
+	output_json_begin(call->command, &json, &out);
+	json_array(&json, "files");
 	status = continue_streams(call, store, &json, rests, count);
 	if (!status)
 		status = import_all(call, store, symbols, &json);
 	store_close(store);
 	json_end(&json, ']');
+	json_end(&json, '}');
 	return o->common.json && !status ? output_json(call->command, stdout, &out) : status;
 }
 
@@ -268,6 +286,7 @@ static const struct import_command defaults = {.common.data = DEFAULT_DATA};
 const struct command command_import = {
 	.name = "import",
 	.work = "importing",
+	.answers = {&imported_answer},
 	.summary = "what a board has kept; profiles of heaptrack, pprof, jemalloc...",
 	.usage = "[OPTION...] FILE...",
 	.about = "Makes streams of files that other tools wrote, so that every question can be\n"

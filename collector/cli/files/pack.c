@@ -150,6 +150,7 @@ static const struct pack_options defaults = {.question.common.data = DEFAULT_DAT
 
 const struct command command_pack = {
 	.name = "pack",
+	.answers = {&pack_answer},
 	.work = "packing",
 	.summary = "a recording that brings its names along, for another machine",
 	.usage = "-o FILE [OPTION...] [STREAM]",

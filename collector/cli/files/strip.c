@@ -135,6 +135,7 @@ static const struct strip_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_strip = {
 	.name = "strip",
+	.answers = {&strip_answer},
 	.work = "writing the recording",
 	.summary = "a smaller recording: short-lived blocks replaced by their sums",
 	.usage = "-o FILE [OPTION...] [STREAM]",

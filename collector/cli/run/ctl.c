@@ -65,6 +65,15 @@ static const struct answer_field order_fields[] = {
 #undef ANSWER_OF
 static const struct answer order_answer = {"order", order_fields};
 
+static const struct answer_field orders_fields[] = {
+	BY_HAND("streams", ANSWER_OBJECT, NULL, "what each of them said", .of = &order_answer,
+		.shape = ANSWER_LIST),
+	BY_HAND("done", ANSWER_U64, NULL, "how many did it"),
+	BY_HAND("refused", ANSWER_U64, NULL, "how many did not"),
+	{0},
+};
+static const struct answer orders_answer = {"orders", orders_fields};
+
 static void show_json(struct ctl *c, const struct control_reply *r)
 {
 	bool done = r->code == CONTROL_DONE;
@@ -166,8 +175,7 @@ static int ctl_answer(struct command_call *call, struct ctl *c, int names, struc
 {
 	int r;
 
-	json_init(&c->json, &c->out);
-	json_object(&c->json, NULL);
+	output_json_begin(call->command, &c->json, &c->out);
 	json_array(&c->json, "streams");
 	r = names ? ask_streams(c, call->arguments, names, err) : ask(c, err);
 	json_end(&c->json, ']');
@@ -259,6 +267,7 @@ static const struct ctl_options defaults = {.common.data = DEFAULT_DATA, .wait_n
 
 const struct command command_ctl = {
 	.name = "ctl",
+	.answers = {&orders_answer},
 	.summary = "order agents: start, stop, mode, snapshot, mark",
 	.usage = "[OPTION...] STREAM...|--all|--host NAME ACTION",
 	.about = "Changes how programs are recorded while they run, over the links of the\n"

@@ -159,8 +159,7 @@ static int show_taken(struct command_call *call, const struct snapshot *s)
 	struct json json;
 
 	if (o->question.common.json) {
-		json_init(&json, &out);
-		json_object(&json, NULL);
+		output_json_begin(call->command, &json, &out);
 		json_snapshot(&json, s);
 		json_end(&json, '}');
 		return output_json(call->command, stdout, &out);
@@ -232,19 +231,27 @@ static void print_list(const struct snapshot *list, size_t count)
 	}
 }
 
+static const struct answer_field snapshots_fields[] = {
+	BY_HAND("snapshots", ANSWER_OBJECT, NULL, "the oldest first", .of = &snapshot_answer,
+		.shape = ANSWER_LIST),
+	{0},
+};
+static const struct answer snapshots_answer = {"snapshots", snapshots_fields};
+
 static int list_json(const struct command *command, const struct snapshot *list, size_t count)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_array(&json, NULL);
+	output_json_begin(command, &json, &out);
+	json_array(&json, "snapshots");
 	for (size_t i = 0; i < count; i++) {
 		json_object(&json, NULL);
 		json_snapshot(&json, &list[i]);
 		json_end(&json, '}');
 	}
 	json_end(&json, ']');
+	json_end(&json, '}');
 	return output_json(command, stdout, &out);
 }
 
@@ -281,14 +288,23 @@ static const struct answer_field functions_fields[] = {
 #undef ANSWER_OF
 static const struct answer functions_answer = {"snapshot_functions", functions_fields};
 
+static const struct answer_field shown_fields[] = {
+	ROW_INCOMPLETE,
+	ROWS_BY_HAND(snapshot_answer),
+	ROWS_BY_HAND(functions_answer),
+	BY_HAND("notes", ANSWER_OBJECT, NULL, "which names are missing, and why",
+		.of = &note_answer, .shape = ANSWER_LIST),
+	{0},
+};
+static const struct answer shown_answer = {"snapshot_shown", shown_fields};
+
 static int show_json(const struct question *q, const struct snapshot *s,
 		     const struct groups *groups)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
+	output_json_begin(q->command, &json, &out);
 	incomplete_json(&json, "incomplete", &q->recorded.completeness);
 	json_snapshot(&json, s);
 	json_members(&json, &functions_answer, groups,
@@ -423,6 +439,7 @@ static const struct snapshot_options defaults = {.question.common.data = DEFAULT
 
 const struct command command_snapshot = {
 	.name = "snapshot",
+	.answers = {&snapshot_answer, &snapshots_answer, &shown_answer},
 	.summary = "the heap of a fleet at one moment: take, list, show, remove",
 	.usage = "[OPTION...] take [NAME [STREAM...]] | list | show NAME | remove NAME",
 	.about =

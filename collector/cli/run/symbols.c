@@ -144,6 +144,13 @@ static const struct answer_field file_fields[] = {
 #undef ANSWER_OF
 static const struct answer file_answer = {"symbol_file", file_fields};
 
+static const struct answer_field files_fields[] = {
+	BY_HAND("files", ANSWER_OBJECT, NULL, "that give names", .of = &file_answer,
+		.shape = ANSWER_LIST),
+	{0},
+};
+static const struct answer files_answer = {"symbol_files", files_fields};
+
 struct listing {
 	struct json *json; /* NULL: text */
 	size_t count;
@@ -179,11 +186,12 @@ static int symbols_list(struct command_call *call, const char *folder)
 	if (call->argument_count > 1)
 		return command_usage_error(call->command, "list takes no argument, not '%.60s'",
 					   call->arguments[1]);
-	json_init(&json, &out);
-	json_array(&json, NULL);
+	output_json_begin(call->command, &json, &out);
+	json_array(&json, "files");
 	l.json = o->common.json ? &json : NULL;
 	r = symbols_store_each(folder, list_file, &l);
 	json_end(&json, ']');
+	json_end(&json, '}');
 	if (r < 0)
 		return command_fault(call->command, r, NULL);
 	if (o->common.json)
@@ -212,6 +220,13 @@ static const struct answer_field missing_fields[] = {
 };
 #undef ANSWER_OF
 static const struct answer missing_answer = {"missing", missing_fields};
+
+static const struct answer_field unnamed_fields[] = {
+	BY_HAND("modules", ANSWER_OBJECT, NULL, "without names, those that hide most bytes first",
+		.of = &unnamed_answer, .shape = ANSWER_LIST),
+	{0},
+};
+static const struct answer unnamed_modules_answer = {"unnamed_modules", unnamed_fields};
 
 static void print_missing(const struct unnamed_list *l)
 {
@@ -242,11 +257,12 @@ static int show_missing(struct command_call *call, const struct unnamed_list *l)
 	int r = EXIT_DONE;
 
 	if (o->common.json) {
-		json_init(&json, &out);
-		json_array(&json, NULL);
+		output_json_begin(call->command, &json, &out);
+		json_array(&json, "modules");
 		for (size_t i = 0; i < l->count; i++)
 			json_object_of(&json, NULL, &unnamed_answer, &l->list[i], NULL);
 		json_end(&json, ']');
+		json_end(&json, '}');
 		r = output_json(call->command, stdout, &out);
 	} else {
 		print_missing(l);
@@ -415,6 +431,7 @@ static const struct symbols_command_options defaults = {.common.data = DEFAULT_D
 
 const struct command command_symbols = {
 	.name = "symbols",
+	.answers = {&files_answer, &unnamed_modules_answer},
 	.summary = "files that name functions: add, fetch, list, what is missing",
 	.usage = "add FILE|DIR... | fetch [STREAM...] | list | missing [STREAM...]",
 	.about =
