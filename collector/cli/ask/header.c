@@ -361,7 +361,7 @@ static const struct answer_field hidden_fields[] = {
 	{0},
 };
 #undef ANSWER_OF
-static const struct answer hidden_answer = {"hidden_function", hidden_fields};
+const struct answer hidden_answer = {"hidden_function", hidden_fields};
 
 void hidden_json(struct json *json, const struct question *q)
 {

@@ -1,6 +1,8 @@
 #pragma once
 /* Prints the lines about the recorded program at the top of report, top and leaks, and the notes at
  * the end. */
+#include "collector/answers/answer.h"
+
 struct json;
 struct question;
 
@@ -13,5 +15,6 @@ void notes_print(const struct question *q);
 /* Prints an empty line and, indented, "Hidden: xmalloc, xrealloc and 3 more (--hide none shows
  * them)"; nothing if nothing is. */
 void hidden_print(const struct question *question, unsigned indent);
-/* Writes them all as the member "hidden". */
+/* Writes them all as the member "hidden", a list of hidden_answer. */
 void hidden_json(struct json *json, const struct question *question);
+extern const struct answer hidden_answer; /* of struct hidden_function */

@@ -12,6 +12,7 @@
 #include "collector/answers/schema.h"
 #include "collector/answers/unnamed.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/ask/header.h"
 #include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/suppressing.h"
 #include "collector/cli/output.h"
@@ -47,6 +48,9 @@ static const struct answer_field value_field =
 					 BY_HAND("suppressed", ANSWER_OBJECT, NULL,
 						 "what suppressions left out",
 						 .of = &suppressed_answer, .when = SOMETIMES),
+				 hidden_field = BY_HAND("hidden", ANSWER_OBJECT, NULL,
+							"functions that call sites leave out",
+							.of = &hidden_answer, .shape = ANSWER_LIST),
 				 notes_field = BY_HAND("notes", ANSWER_OBJECT, NULL,
 						       "which names are missing, and why",
 						       .of = &note_answer, .shape = ANSWER_LIST),
@@ -96,6 +100,8 @@ static void whole_question(struct whole_answers *all, const struct command *comm
 	whole_add(w, &(struct answer_field){
 			     .kind = ANSWER_MEMBERS, .of = kind->answer, .by_hand = true});
 	whole_add(w, &suppressed_field);
+	if (kind->tells_hidden)
+		whole_add(w, &hidden_field);
 	if (kind->tells_notes)
 		whole_add(w, &notes_field);
 }
