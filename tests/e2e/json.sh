@@ -14,7 +14,7 @@ wait_collector
 "$COLLECTOR" json-schema >schema.json
 
 cat >check.py <<'PYTHON'
-import json, subprocess, sys
+import json, re, subprocess, sys
 import jsonschema
 
 collector, data = sys.argv[1:3]
@@ -39,7 +39,6 @@ def ask(command, *arguments, status=(0,)):
         tried.append(errors)
     else:
         sys.exit(f"{what}: " + "; ".join(f"{e.json_path}: {e.message[:200]}" for errors in tried for e in errors))
-        sys.exit(f"{what}: {error.json_path}: {error.message[:400]}")
     return answer
 
 for name, part in parts.items():
@@ -73,6 +72,12 @@ ask("extract", "--list", "new.heapcast", status=(0, 1))
 ask("symbols", "list", "--data", data)
 ask("symbols", "missing", "--data", data, status=(0, 1))
 ask("snapshot", "list", "--data", data)
+
+# No command has --json without a schema, but those that answer with files.
+helped = lambda *what: subprocess.run([collector, "help", *what], check=True, capture_output=True, text=True).stdout
+known = re.findall(r"^  (\w+)  ", helped().partition("Commands:")[2].partition("\n\n")[0], re.M)
+assert {"list", "top", "gather"} < set(known), known
+assert {c for c in known if "--json " in helped(c)} - set(commands) == {"export", "flamegraph"}, known
 
 # What needs a fleet has its own tests: snapshot.sh, ctl.sh.
 of_fleets = {"answer_fleet_snapshot", "answer_snapshot_shown", "answer_orders"}

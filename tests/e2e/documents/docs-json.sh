@@ -1,0 +1,1 @@
+heapcast import app.heapcast >import.out
