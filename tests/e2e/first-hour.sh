@@ -149,6 +149,12 @@ cp "$BUILD/tests/e2e-plain" first && cp first second
 assert_contains "a renamed program" out "added           0 B in 0, removed 0 B in 0"
 "$H" diff --value allocated --map first=other --base first.heapcast second.heapcast >out
 ! grep -q "removed 0 B" out || fail "--map did nothing: $(head -n 8 out)"
+# In a flame graph of both, each frame is there once.
+"$H" flamegraph --value allocated --output one.svg second.heapcast >out
+"$H" flamegraph --value allocated --base first.heapcast --output both.svg second.heapcast >out
+assert_eq "frames of a renamed program" "$(grep -c "<title>" one.svg)" "$(grep -c "<title>" both.svg)"
+"$H" flamegraph --value allocated --map first=other --base first.heapcast --output both.svg second.heapcast >out
+[ "$(grep -c "<title>" one.svg)" -lt "$(grep -c "<title>" both.svg)" ] || fail "--map of flamegraph did nothing"
 says 2 "--map takes OLD=NEW" -- "$H" diff --map first --base first.heapcast second.heapcast
 
 # ---- the page ----
