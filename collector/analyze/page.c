@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/program.h"
 #include "base/buf.h"
 #include "base/parse.h"
 #include "collector/analyze/report.h"
@@ -273,7 +274,8 @@ void report_page(const struct analysis_report *report, struct buf *out)
 	put_element(out, "h2", "The heaviest stack traces");
 	page_put_traces(p, &p->result->top, UINT32_MAX);
 	page_put_stacks(p, "Full stacks", &p->result->top, ANALYSIS_FULL);
-	buf_string(out, "<footer>heapcast " HEAPCAST_VERSION ", collector analyze ");
+	buf_string(out, "<footer>heapcast " HEAPCAST_VERSION ", ");
+	program_words(out, "collector analyze ");
 	put_markup(out, report->source);
 	buf_string(out, "</footer>\n</html>\n");
 }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/buf.h"
@@ -19,6 +20,9 @@
 #include "collector/analyze/analysis.h"
 #include "collector/formats/write/export.h"
 #include "collector/answers/walk.h"
+#include "collector/analyze/rules.h"
+#include "collector/query/match/intern.h"
+#include "collector/query/match/view.h"
 #include "collector/query/query.h"
 
 #include "base/ban.h"
@@ -175,4 +179,37 @@ int analysis_add_view(struct analysis *analysis, struct view *view, const struct
 	if (!r)
 		r = query_grown(view, filter, value, at_ns, &grown, err);
 	return r ? r : add_trees(analysis, &tree, &grown, counts, err);
+}
+
+/* ---- rules that suit the program ---- */
+
+static bool begins(const char *text, const char *word)
+{
+	return text && !strncmp(text, word, strlen(word));
+}
+
+const char *recorded_rules(struct view *view)
+{
+	const char *rules = RULES_DEFAULT;
+
+	if (view_prepare(view, NULL) < 0)
+		return rules;
+	for (uint32_t i = 1; i <= view->texts.count; i++) {
+		const char *name = module_basename(intern_get(&view->texts, i));
+
+		if (begins(name, "clickhouse"))
+			return "clickhouse";
+		if (begins(name, "libstdc++.so") || begins(name, "libc++.so") ||
+		    begins(name, "libglib-2.0.so"))
+			rules = "cxx";
+	}
+	for (uint32_t i = 1; i <= view->names.count; i++) {
+		const char *name = intern_get(&view->names, i);
+
+		if (begins(name, "DB::MergeTree"))
+			return "clickhouse";
+		if (begins(name, "std::") || begins(name, "core::") || begins(name, "__rust_"))
+			rules = "cxx";
+	}
+	return rules;
 }

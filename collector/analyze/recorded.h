@@ -12,3 +12,6 @@ struct err_text;
  * Returns 0, -ENOMEM, or an error of query_tree. */
 int analysis_add_view(struct analysis *analysis, struct view *view, const struct filter *filter,
 		      enum value value, uint64_t at_ns, bool counts, struct err_text *err);
+/* Returns the shipped rules that suit the program, by its modules and the names of its functions:
+ * "clickhouse", "cxx" (C++, Rust, GLib), else RULES_DEFAULT. */
+const char *recorded_rules(struct view *view);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/program.h"
 #include "base/parse.h"
 
 #include "base/ban.h"
@@ -129,8 +130,7 @@ void report_quote(char *out, size_t size, const char *text)
 bool report_next(const struct analysis_report *report, unsigned index,
 		 char ret_command[REPORT_NEXT], char ret_why[REPORT_NEXT])
 {
-	char file[REPORT_NEXT / 2], about[REPORT_NEXT / 2], rules[REPORT_NEXT / 4],
-		ruled[REPORT_NEXT];
+	char file[REPORT_NEXT / 2], about[REPORT_NEXT], rules[REPORT_NEXT / 4], ruled[REPORT_NEXT];
 
 	report_quote(file, sizeof(file) - OPTIONS_ROOM, report->source);
 	snprintf(about, sizeof(about), "%s", file);
@@ -149,8 +149,11 @@ bool report_next(const struct analysis_report *report, unsigned index,
 			       : next == NEXT_RULES || next == NEXT_FLAMEGRAPH ? about
 									       : ruled,
 			       ret_command, ret_why) &&
-		    !index--)
+		    !index--) {
+			snprintf(about, sizeof(about), "%s", ret_command);
+			program_text(ret_command, REPORT_NEXT, about);
 			return true;
+		}
 	return false;
 }
 

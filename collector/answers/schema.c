@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/program.h"
+#include "base/cleanup.h"
+#include "base/buf.h"
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 
@@ -129,13 +132,22 @@ static void write_values(struct json *json, const struct answer_field *f)
 		json_end(json, '}');
 }
 
+/* Commands are called as people type them: "heapcast ledger", if this was started as heapcast. */
+static void write_about(struct json *json, const char *about)
+{
+	cleanup(buf_done) struct buf words = {0};
+
+	program_words(&words, about);
+	json_string(json, "description", buf_error(&words) ? about : buf_text(&words));
+}
+
 static void write_property(struct json *json, const char *name, const struct answer_field *f,
 			   const char *unit)
 {
 	json_object(json, name);
 	write_values(json, f);
 	if (f->about[0])
-		json_string(json, "description", f->about + strspn(f->about, " "));
+		write_about(json, f->about + strspn(f->about, " "));
 	if (unit)
 		json_string(json, "x-unit", unit);
 	json_end(json, '}');

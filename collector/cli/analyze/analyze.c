@@ -69,7 +69,10 @@ int analyze_begin(struct analyze *a, bool recorded)
 
 	if (status)
 		return status;
-	r = rules_read(o->rules ? o->rules : RULES_DEFAULT, &a->rules, &err);
+	r = rules_read(o->rules	   ? o->rules
+		       : a->suited ? a->suited
+				   : RULES_DEFAULT,
+		       &a->rules, &err);
 	if (r < 0)
 		return command_input_fault(a->command, r, &err);
 	if (o->drill)
@@ -191,8 +194,9 @@ static const struct answer analyzed_answer = {"analyzed", analyzed_fields};
 static const struct option analyze_table[] = {
 	OPTION_TEXT(
 		struct analyze_options, rules, "rules", "NAME",
-		"which functions are noise, and what the subsystems are: general (the default), "
-		"clickhouse, cxx, or a file (docs/analyze.md)"),
+		"which functions are noise, and what the subsystems are: general, cxx, "
+		"clickhouse, or a file (docs/analyze.md); of a recording the ones that suit the "
+		"program, else general"),
 	OPTION_NUMBER(struct analyze_options, top, "top", "N",
 		      "stack traces and functions listed (25)"),
 	OPTION_TEXT(struct analyze_options, search, "search", "WORD",

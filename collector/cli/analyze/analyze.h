@@ -17,6 +17,7 @@ struct analyze {
 	const struct command *command;
 	const struct analyze_options *options;
 	const char *source; /* as the user named it */
+	const char *suited; /* rules that suit the program; NULL: not known */
 	struct rules *rules;
 	struct analysis *analysis;
 	struct analysis_result result;

@@ -91,6 +91,7 @@ static int analyze_stream_print(struct question *q)
 	enum export_weight weight;
 	int status = output_weight(q->command, o->weight, &weight);
 
+	a.suited = recorded_rules(q->view);
 	if (!status)
 		status = analyze_begin(&a, true);
 	if (!status)

@@ -38,7 +38,7 @@ static int analyze_write(struct asking *a)
 		.top = ANALYSIS_TOP, .growth_known = true, .blocks_known = true};
 	struct analysis *analysis = NULL;
 	struct rules *rules = NULL;
-	int r = rules_read(RULES_DEFAULT, &rules, &a->x->err);
+	int r = rules_read(recorded_rules(a->view), &rules, &a->x->err);
 
 	question.rules = rules;
 	if (!r)

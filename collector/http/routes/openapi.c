@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/program.h"
+#include "base/cleanup.h"
+#include "base/buf.h"
 #include "collector/answers/schema.h"
 #include "collector/formats/formats.h"
 #include "collector/http/routes/asking.h"
@@ -32,6 +35,15 @@ static void write_formats(struct json *json)
 	json_end(json, ']');
 }
 
+/* Commands are called as people type them: "heapcast sql", if this was started as heapcast. */
+static void write_about(struct json *json, const char *name, const char *text)
+{
+	cleanup(buf_done) struct buf words = {0};
+
+	program_words(&words, text);
+	json_string(json, name, buf_error(&words) ? text : buf_text(&words));
+}
+
 static void write_parameter(struct json *json, const char *name, const char *in, const char *takes,
 			    const char *about)
 {
@@ -46,7 +58,7 @@ static void write_parameter(struct json *json, const char *name, const char *in,
 	if (is_format)
 		takes = format_names_read(names, " or ");
 	snprintf(text, sizeof(text), "%s%s%s", about, takes ? "; takes " : "", takes ? takes : "");
-	json_string(json, "description", text);
+	write_about(json, "description", text);
 	json_object(json, "schema");
 	json_string(json, "type", "string");
 	if (is_format)
@@ -100,7 +112,7 @@ static void write_described(struct json *json, const char *name, const char *typ
 	json_object(json, name);
 	if (type)
 		json_string(json, "type", type);
-	json_string(json, "description", about);
+	write_about(json, "description", about);
 	json_end(json, '}');
 }
 
@@ -174,7 +186,7 @@ static void write_responses(struct json *json, const struct route *route)
 	snprintf(type, sizeof(type), "%.*s", (int)strcspn(whole, ";"), whole);
 	json_object(json, "responses");
 	json_object(json, "200");
-	json_string(json, "description", route->about);
+	write_about(json, "description", route->about);
 	if (route->flags & ROUTE_OF_RECORDING)
 		write_incomplete(json);
 	json_object(json, "content");
@@ -216,7 +228,7 @@ static void write_security_scheme(struct json *json)
 static void write_method(struct json *json, const struct route *route, bool post)
 {
 	json_object(json, post ? "post" : "get");
-	json_string(json, "summary", route->about);
+	write_about(json, "summary", route->about);
 	if (route->format && route->format->title) {
 		json_string(json, "x-title", route->format->title);
 		json_string(json, "x-file", route->format->file);
