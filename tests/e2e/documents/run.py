@@ -116,7 +116,7 @@ class Player:
         for pattern, why in NEVER:
             if pattern.match(text):
                 return why
-        if re.match(r"(heapcast|agent|\./agent) attach\b(?!.*--check)", text):
+        if re.match(r"(heapcast|agent|\./agent) attach\b", text):
             done = subprocess.run([f"{self.build}/bin/heapcast", "attach", "--check"], capture_output=True, text=True, check=False)
             if done.returncode:
                 self.without_attach = True
