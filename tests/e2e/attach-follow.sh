@@ -52,7 +52,7 @@ wait_for 10 "the shell" grep -q libc /proc/$target/maps
 attach -p $target --output exec.heapcast
 touch begin
 wait_for 60 "the new program's work" test -e done
-named() { "$COLLECTOR" top --by function --value allocated exec.heapcast | grep -q family; }
+named() { "$COLLECTOR" top --hide none --by function --value allocated exec.heapcast | grep -q family; }
 wait_for 60 "what it has recorded" named
 kill -KILL $target
 wait $target 2>/dev/null || true

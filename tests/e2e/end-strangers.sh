@@ -57,7 +57,7 @@ balances desk
 
 # The program waits for `go`, and makes 40 times more than the spool has room for.
 start_agent file 8172 --linger 3s --memory-limit 2M --output "$T/file.heapcast" -- "$TARGETS/attached" "$T/go" 3 40000
-id_of() { id=$({ "$COLLECTOR" ledger --json "$T/file.heapcast" 2>/dev/null || true; } | sed -n 's/^{[^{]*"id":"\([0-9a-f]*\)".*/\1/p') && [ -n "$id" ]; }
+id_of() { id=$({ "$COLLECTOR" ledger --json "$T/file.heapcast" 2>/dev/null || true; } | sed -n 's/^{[^{]*"process":{[^{]*"id":"\([0-9a-f]*\)".*/\1/p') && [ -n "$id" ]; }
 wait_for 20 "the file" id_of
 TEST_SOURCE=$TEST_SOURCE python3 "$T/strangers.py" 8172 "$id" stays >"$T/stays" &
 strangers=$!

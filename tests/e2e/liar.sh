@@ -5,7 +5,7 @@
 "$AGENT" run --quiet --output "$T/liar.heapcast" -- "$TARGETS/liar" 2>"$T/err" || fail "the program ended with $?"
 
 stacks() { # of the blocks of this size, a line each, with the sum of their bytes
-	"$COLLECTOR" export --format collapsed --size-min "$1" --size-max "$1" "$T/liar.heapcast" >"$T/stacks.txt"
+	"$COLLECTOR" export --format collapsed --hide none --size-min "$1" --size-max "$1" "$T/liar.heapcast" >"$T/stacks.txt"
 }
 
 bytes() { # of the stacks that match

@@ -746,19 +746,19 @@ export interface Ledger {
 	missing: Missing;
 	/** How long it had run when it was joined (ns). */
 	ran_before_ns: number;
-	/** Produced by the program. */
+	/** Produced by the program (events). */
 	produced: number;
-	/** Delivered by the agent. */
+	/** Delivered by the agent (events). */
 	delivered: number;
 	/** Short-lived (kept as sums). */
 	culled: number;
-	/** Not sampled. */
+	/** Not sampled (events). */
 	not_sampled: number;
-	/** Lost. */
+	/** Lost (events). */
 	lost: number;
-	/** Pending at the agent. */
+	/** Pending at the agent (events). */
 	pending: number;
-	/** Stored here. */
+	/** Stored here (events). */
 	stored: number;
 	/** Allocations. */
 	stored_allocations: number;
@@ -766,31 +766,31 @@ export interface Ledger {
 	stored_reallocations: number;
 	/** Frees. */
 	stored_frees: number;
-	/** Mappings, pools, settings. */
+	/** Mappings, pools, settings (events). */
 	stored_apart: number;
-	/** Before the collector joined. */
+	/** Before the collector joined (events). */
 	before_join: number;
-	/** Before the recording began. */
+	/** Before the recording began (events). */
 	before_recording: number;
-	/** The program has not begun to record. */
+	/** The program has not begun to record (events). */
 	not_begun: number;
 	/** Children not recorded. */
 	unrecorded: number;
-	/** Events of them, counted. */
+	/** Events of them, counted (events). */
 	unrecorded_events: number;
-	/** Bytes allocated in these. */
+	/** Bytes allocated in these (bytes). */
 	unrecorded_bytes: number;
 	/** Children that nobody counted. */
 	unrecorded_uncounted: number;
 	/** Short-lived, and not in the sums here. */
 	culled_missed: number;
-	/** Missed (too slow, or away too long). */
+	/** Missed (too slow, or away too long) (events). */
 	missed: number;
 	/** Lost allocations. */
 	lost_allocations: number;
 	/** Lost frees. */
 	lost_frees: number;
-	/** Lost bytes. */
+	/** Lost bytes (bytes). */
 	lost_bytes: number;
 	/** Samples without room (set full). */
 	samples_refused: number;
@@ -802,9 +802,9 @@ export interface Ledger {
 	missing_batches: number;
 	/** Batches that came twice. */
 	duplicate_batches: number;
-	/** Bytes after the last whole frame. */
+	/** Bytes after the last whole frame (bytes). */
 	cut_bytes: number;
-	/** Damaged bytes skipped. */
+	/** Damaged bytes skipped (bytes). */
 	skipped_bytes: number;
 	/** Damaged places. */
 	damaged_places: number;
@@ -980,7 +980,7 @@ export interface Analysis {
 	/** It was more than can be counted. */
 	total_capped: boolean;
 	/** Of all (blocks). */
-	blocks: number;
+	blocks?: number;
 	/** backtraces. */
 	stack_traces: number;
 	/** In these. */
@@ -1011,7 +1011,7 @@ export interface AnalysisTrace {
 	/** Of the total. */
 	percent: number;
 	/** blocks. */
-	blocks: number;
+	blocks?: number;
 	/** Null: none. */
 	subsystem: string | null;
 	/** The frames that tell most, in a line. */
