@@ -22,10 +22,10 @@ static const char *const agent_commands[] = {"run", "attach", "serve", "ctl", "p
 /* Of these, what `heapcast` has without `agent` before it. */
 static const char *const short_commands[] = {"run", "attach", NULL};
 static const char *const collector_commands[] = {
-	"gather",  "list",     "report", "top",	      "leaks",	"temporary", "timeline",
-	"tree",	   "diff",     "maps",	 "histogram", "ledger", "page",	     "flamegraph",
-	"analyze", "sql",      "export", "import",    "pack",	"strip",     "extract",
-	"symbols", "snapshot", "ctl",	 "pair",      "pairs",	"serve",     "json-schema", NULL};
+	"gather", "list",   "report",	 "top",		"leaks",   "temporary",	 "timeline", "tree",
+	"diff",	  "maps",   "histogram", "ledger",	"page",	   "flamegraph", "analyze",  "sql",
+	"export", "import", "pack",	 "strip",	"extract", "symbols",	 "snapshot", "ctl",
+	"pair",	  "pairs",  "serve",	 "json-schema", NULL};
 /* Words that follow a program's name, and are no commands. */
 static const char *const others[] = {"COMMAND", "help", "--help", "--version", "--variables", NULL};
 

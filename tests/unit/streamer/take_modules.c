@@ -14,7 +14,8 @@ static void definitions_of_a_batch(void **state)
 	module.segment_count = 3;
 	for (unsigned what = 0; what < 8; what++) {
 		/* what it takes, and one byte less */
-		const size_t takes[] = {GAP_BYTES, GAP_BYTES, 24, 24, 24, 24, 128 + 16 + 120, 128 + 16 + 120};
+		const size_t takes[] = {GAP_BYTES,	GAP_BYTES,     24, 24, 24, 24,
+					128 + 16 + 120, 128 + 16 + 120};
 
 		script_again();
 		if (what == 2 || what == 3) { /* loaded before, and not now */
