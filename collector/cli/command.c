@@ -26,38 +26,23 @@
 #define WORD_MAX     32
 #define HEAD_BYTES   4096
 
-const struct option data_table[] = {
-	OPTION_TEXT(struct common_options, data, "data", "DIR",
-		    "folder of the recordings (" DEFAULT_DATA ")"),
-	{0},
-};
+#define OPTION_DATA                                                                                \
+	OPTION_TEXT(struct common_options, data, "data", "DIR",                                    \
+		    "folder of the recordings (" DEFAULT_DATA ")")
+#define OPTIONS_COMMON                                                                             \
+	OPTION_DATA, OPTION_FLAG(struct common_options, json, "json", "print JSON instead of text")
+#define OPTIONS_ANSWER                                                                             \
+	OPTIONS_COMMON,                                                                            \
+		OPTION_TEXT(struct common_options, pager, "pager", "CMD",                          \
+			    "what shows a long answer on a terminal ($PAGER, else less)"),         \
+		OPTION_FLAG(struct common_options, no_pager, "no-pager",                           \
+			    "print it on the terminal as it comes")
 
-const struct option common_table[] = {
-	OPTION_TEXT(struct common_options, data, "data", "DIR",
-		    "folder of the recordings (" DEFAULT_DATA ")"),
-	OPTION_FLAG(struct common_options, json, "json", "print JSON instead of text"),
-	{0},
-};
-
-const struct option answer_table[] = {
-	OPTION_TEXT(struct common_options, data, "data", "DIR",
-		    "folder of the recordings (" DEFAULT_DATA ")"),
-	OPTION_FLAG(struct common_options, json, "json", "print JSON instead of text"),
-	OPTION_TEXT(struct common_options, pager, "pager", "CMD",
-		    "what shows a long answer on a terminal ($PAGER, else less)"),
-	OPTION_FLAG(struct common_options, no_pager, "no-pager",
-		    "print it on the terminal as it comes"),
-	{0},
-};
-
+const struct option data_table[] = {OPTION_DATA, {0}};
+const struct option common_table[] = {OPTIONS_COMMON, {0}};
+const struct option answer_table[] = {OPTIONS_ANSWER, {0}};
 const struct option asking_table[] = {
-	OPTION_TEXT(struct common_options, data, "data", "DIR",
-		    "folder of the recordings (" DEFAULT_DATA ")"),
-	OPTION_FLAG(struct common_options, json, "json", "print JSON instead of text"),
-	OPTION_TEXT(struct common_options, pager, "pager", "CMD",
-		    "what shows a long answer on a terminal ($PAGER, else less)"),
-	OPTION_FLAG(struct common_options, no_pager, "no-pager",
-		    "print it on the terminal as it comes"),
+	OPTIONS_ANSWER,
 	OPTION_FLAG(struct common_options, full_names, "full-names",
 		    "functions with template arguments and parameters"),
 	OPTION_FLAG(struct common_options, wide, "wide",

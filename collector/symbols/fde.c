@@ -144,10 +144,11 @@ static int load_eh_frame(const uint8_t *ident, const GElf_Shdr *header, Elf_Data
 			   .address = header->sh_addr,
 			   .cie = NO_CIE};
 	Dwarf_CFI_Entry entry;
-	Dwarf_Off at = 0, next;
+	Dwarf_Off at = 0;
 	int error = 0;
 
 	while (!error && at < data->d_size) {
+		Dwarf_Off next = 0; /* damage may leave it as it is */
 		int r = dwarf_next_cfi(ident, data, true, at, &next, &entry);
 
 		if (r > 0 || next <= at)

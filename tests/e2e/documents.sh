@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: TIMEOUT 300 COST 60
-# All documents: the commands and options that they name are there, their links lead somewhere, the index has them all. And of those that no other documents-*.sh names: each block of
-# commands runs, and prints what is shown, in shape.
+# All documents: the commands and options that they name are there, their links lead somewhere, the index has them all. Of the
+# documents that no other documents-*.sh names, each block of commands also runs, and prints what is shown, in shape.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-documents.sh"
 mapfile -t all < <(documents_of "$ROOT")

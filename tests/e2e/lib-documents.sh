@@ -3,7 +3,7 @@
 #   documents PATH...         runs the blocks of documents (tests/e2e/documents/run.py says how), and prints which are not run, and why
 #   check_documents PATH...   only holds names of commands and options against what the programs say
 #   documents_of ROOT         all documents of the sources, by their paths
-need python3 gcc curl openssl objcopy
+need python3 gcc curl openssl objcopy jq
 export PYTHONDONTWRITEBYTECODE=1
 
 documents() {

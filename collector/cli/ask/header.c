@@ -1,25 +1,27 @@
 /* Prints who was recorded, whether the account balances, and what is missing. See header.h. */
 #include "collector/cli/ask/header.h"
-#include "collector/symbols/debian.h"
-#include "collector/symbols/fold_name.h"
-#include "collector/query/hidden.h"
-#include "collector/answers/json.h"
-#include "collector/answers/answer.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
-#include "base/error.h"
-#include "base/cleanup.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/cli/program.h"
+#include "base/error.h"
 #include "base/parse.h"
+#include "collector/answers/answer.h"
+#include "collector/answers/json.h"
+#include "collector/answers/recorded.h"
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
-#include "collector/answers/recorded.h"
+#include "collector/query/hidden.h"
+#include "collector/symbols/debian.h"
+#include "collector/symbols/fold_name.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
 
@@ -234,37 +236,60 @@ void ledger_verdict_print(const struct question *q)
 	terminal_paragraph(style, line, 8);
 }
 
-static void put_namer(struct buf *line, const struct symbols_note *note)
+/* Says what would name the code of a module that has no names. */
+static void print_namer(const struct symbols_note *note)
 {
+	cleanup(buf_done) struct buf line = {0};
 	cleanup(cleanup_free) char *package =
 		debian_package(note->module, note->build_id, note->build_id_length, NULL);
 
-	buf_string(line, line->length ? ", " : "For names: ");
+	buf_printf(&line, "For names of %.200s, ", module_basename(note->module));
 	if (package)
-		buf_printf(line, "Debian's %s, ", package);
-	buf_printf(line, "the file of %.200s", module_basename(note->module));
-	if (note->build_id_length)
-		buf_string(line, " with build id ");
+		buf_printf(&line, "install Debian's %s, or ", package);
+	buf_string(&line, "give its file that was not stripped");
 	for (uint32_t i = 0; i < note->build_id_length; i++)
-		buf_printf(line, "%02x", note->build_id[i]);
-}
-
-/* Says in one sentence what would name code without names. */
-static void print_namers(const struct question *q, const struct symbols_note *notes, size_t count)
-{
-	cleanup(buf_done) struct buf line = {0};
-
-	for (size_t i = 0; i < count; i++)
-		if (notes[i].nameless)
-			put_namer(&line, &notes[i]);
-	if (!line.length)
-		return;
-	buf_printf(&line, ", or 'collector symbols fetch %.80s' while its board is connected",
-		   q->stream);
+		buf_printf(&line, "%s%02x", i ? "" : " (build id ", note->build_id[i]);
+	if (note->build_id_length)
+		buf_string(&line, ")");
+	buf_string(&line, " to '");
+	program_words(&line, "collector symbols add");
+	buf_string(&line, "'");
 	if (buf_error(&line))
 		return;
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_PLAIN, buf_text(&line), 4);
+}
+
+/* An agent that is connected can send its files: of streams, not of files that lie here. */
+static void print_fetch(const struct question *q)
+{
+	cleanup(buf_done) struct buf line = {0};
+	char command[128];
+	struct stat st;
+
+	if (stat(q->path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return;
+	snprintf(command, sizeof(command), "collector symbols fetch %.80s", q->stream);
+	buf_string(&line, "While its board is connected, '");
+	program_words(&line, command);
+	buf_string(&line, "' gets the files from there");
+	if (buf_error(&line))
+		return;
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_PLAIN, buf_text(&line), 4);
+}
+
+static void print_namers(const struct question *q, const struct symbols_note *notes, size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (notes[i].nameless)
+			print_namer(&notes[i]);
+		any |= notes[i].nameless;
+	}
+	if (any)
+		print_fetch(q);
 }
 
 void notes_print(const struct question *q)
