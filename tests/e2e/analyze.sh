@@ -195,3 +195,19 @@ refused 2 "--html of what?" --html page.html
 refused 2 "--search of what?" --search arena
 refused 2 "--lifetime of what?" --lifetime only_leaked
 assert_status 2 "$COLLECTOR" analyze . >out.txt 2>err.txt
+
+# ---- the rules that suit what was recorded ----
+"$AGENT" run --quiet --output c.heapcast -- sort /etc/passwd >sort.out
+"$AGENT" run --quiet --output cxx.heapcast -- "$TARGETS/cxx" >cxx.out || true # it ends with 3
+chosen() { # EXPECTED ARGUMENT...
+	analyze "${@:2}" --json >chosen.json
+	assert_eq "rules of analyze ${*:2}" "$1" "$(grep -oE '"rules":"[a-z]+"' chosen.json | cut -d'"' -f4)"
+}
+chosen general c.heapcast
+chosen cxx cxx.heapcast
+chosen clickhouse cxx.heapcast --rules clickhouse
+"$COLLECTOR" export --format collapsed --output c.collapsed c.heapcast
+chosen general c.collapsed
+# The page says how it was made, as it was typed.
+"$BUILD/bin/heapcast" analyze cxx.heapcast --html page.html >html.out
+assert_contains "the page's end" page.html "heapcast analyze cxx.heapcast</footer>"
