@@ -167,9 +167,8 @@ static int check(const struct target_info *target, struct err_text *err)
 	const char *reason;
 	int r;
 
-	reason = rights_unfit(target->pid);
-	if (reason)
-		return err_set(err, -ESRCH, "can't attach to pid %d: %s", (int)target->pid, reason);
+	if (rights_unfit(target->pid))
+		return -ESRCH;
 	if (!*target->executable)
 		return err_set(
 			err, -EPERM,
@@ -195,6 +194,16 @@ static struct stream *stream_of(struct attach *a, const struct watch *watch)
 		if (a->agent.stream[i]->source == &watch->source)
 			return a->agent.stream[i];
 	return NULL;
+}
+
+/* What failed with `r` may have failed because the process had ended: then that is the error. */
+static int unless_ended(pid_t pid, int r, struct err_text *err)
+{
+	const char *reason = r < 0 ? rights_unfit(pid) : NULL;
+
+	if (r < 0 && kill(pid, 0) < 0 && errno == ESRCH)
+		return err_set(err, -ESRCH, "pid %d has ended", (int)pid);
+	return reason ? err_set(err, -ESRCH, "can't attach to pid %d: %s", (int)pid, reason) : r;
 }
 
 static int attach_begin(struct attach *a, const struct target_info *target, struct watch *watch,
@@ -225,12 +234,12 @@ int attach_one(struct attach *a, pid_t pid, const uint8_t *parent, struct err_te
 		return err_set(err, r, "there is no process %d", (int)pid);
 	if (attach_is_ours(pid))
 		return err_set(err, -EINVAL, "pid %d is an agent or a collector of ours", (int)pid);
-	r = check(&target, err);
+	r = unless_ended(pid, check(&target, err), err);
 	if (!r)
 		r = attach_lock(pid, &lock, err);
 	if (r < 0)
 		return r;
-	r = explain(hub_watch(&a->hub, pid, &watch, err), err);
+	r = unless_ended(pid, explain(hub_watch(&a->hub, pid, &watch, err), err), err);
 	if (r < 0) {
 		attach_unlock(lock);
 		return r;

@@ -20,6 +20,7 @@
 #include "base/proc/stat.h"
 #include "base/ban.h"
 
+#define EXITING		0x00000004u /* PF_EXITING, include/linux/sched.h */
 #define KERNEL_THREAD	0x00200000u /* PF_KTHREAD, include/linux/sched.h */
 #define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define CALLS		16
@@ -255,6 +256,8 @@ const char *rights_unfit(int pid)
 		return NULL;
 	if (stat.state == 'Z' || stat.state == 'X')
 		return "it has ended, and waits for its parent to notice (a zombie)";
+	if (stat.flags & EXITING) /* and its memory may be gone already */
+		return "it is ending";
 	if (stat.flags & KERNEL_THREAD)
 		return "it is a thread of the kernel's";
 	return is_nested(pid) ? "it is in a process namespace inside of the agent's, which is not "

@@ -45,9 +45,9 @@ const char *rights_lacking(const struct rights *rights);
  * kill it. */
 bool rights_is_filtered(int pid);
 
-/* Returns why no agent can attach to the process, with whatever rights: it is a zombie, a kernel
- * thread, or in an inner pid namespace whose pids the kernel does not report. NULL if none of these
- * holds. */
+/* Returns why no agent can attach to the process, with whatever rights: it ends or has ended, is a
+ * kernel thread, or is in an inner pid namespace whose pids the kernel does not report. NULL if
+ * none of these holds. */
 const char *rights_unfit(int pid);
 
 /* Tests that the process can be read, as attaching requires. Returns 0, or a negative errno with

@@ -381,7 +381,8 @@ static void one_program_after_another(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_true(agent_subscribed(&a, a.fd));
 		agent_frames(&a, a.fd, 0, a.b.frame_count);
-		while (!ingest->intakes->told_ended || ingest->intakes->working)
+		while (!ingest->intakes->told_ended || ingest->intakes->finish_due ||
+		       ingest->intakes->working)
 			uv_run(&loop, UV_RUN_ONCE);
 		next_stream(&a);
 		builder_end(&a.b, 0);
@@ -448,7 +449,8 @@ static void send_all_of(uint8_t name)
 	builder_init(&a.b, name);
 	builder_end(&a.b, 0);
 	agent_frames(&a, a.fd, 0, a.b.frame_count);
-	while (!ingest->intakes->told_ended || ingest->intakes->working)
+	while (!ingest->intakes->told_ended || ingest->intakes->finish_due ||
+		       ingest->intakes->working)
 		uv_run(&loop, UV_RUN_ONCE);
 }
 
