@@ -249,9 +249,15 @@ struct answer_context {
 	BY_HAND("incomplete", ANSWER_TEXT, NULL,                                                   \
 		"what the recording does not hold, in a sentence", .when = SOMETIMES)
 
+/* The name of a function in its short form; absent if it is as short (names.h). */
+#define ROW_SHORT(label, member)                                                                   \
+	ROW(label, member, NULL, "without template arguments and parameters; absent: the same",    \
+	    .when = SOMETIMES, .write = write_short_name)
+
 /* The source location; each part may be unknown. */
 #define ROWS_SITE                                                                                  \
 	ROW("function", function, NULL, "null: unknown", .may_be_null = true),                     \
+		ROW_SHORT("function_short", function),                                             \
 		ROW("file", file, NULL, "null: unknown", .may_be_null = true),                     \
 		ROW("line", line, NULL, "0: unknown"),                                             \
 		ROW("module", module, NULL, "path of the program or library; null: unknown",       \

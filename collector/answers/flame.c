@@ -2,6 +2,7 @@
  * A tree of frames as columns, compact enough for a page to draw about 200,000 of them:
  *
  *	strings  "", and each name of a function, file and module once
+ *	short    the same names in their short form; "": there is nothing to shorten
  *	frames   function, file, line, module, inline: each distinct combination once
  *	nodes    depth, frame, bytes, blocks (base_bytes, base_blocks): parents before children, the
  *		 heaviest child first
@@ -19,6 +20,7 @@
 #include "collector/answers/results.h"
 #include "collector/answers/walk.h"
 #include "collector/answers/json.h"
+#include "collector/answers/names.h"
 #include "collector/query/match/intern.h"
 
 #include "base/ban.h"
@@ -201,6 +203,10 @@ static const struct answer_field flame_fields[] = {
 	BY_HAND("base_total", ANSWER_USAGE, NULL, "of the base", .when = SOMETIMES),
 	BY_HAND("cut", ANSWER_U64, "nodes", "that were left out"),
 	BY_HAND("strings", ANSWER_TEXT, NULL, "the first is empty", .shape = ANSWER_LIST),
+	BY_HAND("short", ANSWER_TEXT, NULL,
+		"of each string: a function without template arguments and parameters; empty: the "
+		"same",
+		.shape = ANSWER_LIST),
 	BY_HAND("frames", ANSWER_OBJECT, NULL, "arrays, a value a frame", .of = &frames_answer),
 	BY_HAND("nodes", ANSWER_OBJECT, NULL, "arrays, a value a node, parents before children",
 		.of = &nodes_answer),
@@ -289,6 +295,11 @@ int json_flame(struct json *json, const struct tree *tree, const struct flame_op
 	json_string(json, NULL, "");
 	for (uint32_t i = 1; i <= f.strings.count; i++)
 		json_string(json, NULL, intern_get(&f.strings, i));
+	json_end(json, ']');
+	json_array(json, "short");
+	json_string(json, NULL, "");
+	for (uint32_t i = 1; i <= f.strings.count; i++)
+		json_short_name(json, NULL, intern_get(&f.strings, i));
 	json_end(json, ']');
 	flame_put_frames(&f);
 	put_nodes(&f);

@@ -44,6 +44,7 @@ static const struct answer_field frame_fields[] = {
 	    .when = IF_SET),
 	ROW("function", function, NULL, "demangled, or in brackets what a frame stands for",
 	    .when = IF_SET),
+	ROW_SHORT("function_short", function),
 	ROW("raw_function", frame.raw_function, NULL, "as in the file", .when = IF_SET),
 	ROW("source", frame.file, NULL, "file", .when = IF_SET),
 	ROW("line", frame.line, NULL, "", .when = IF_SET),

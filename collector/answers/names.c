@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/answers/json.h"
 #include "collector/answers/names.h"
+#include "collector/symbols/fold_name.h"
 
 #include "base/ban.h"
 
@@ -70,4 +72,24 @@ char *without_template_arguments(const char *name)
 		return strdup(name);
 	out[length] = 0;
 	return take_ptr(out);
+}
+
+void json_short_name(struct json *json, const char *key, const char *name)
+{
+	size_t size = name ? strlen(name) + 1 : 0;
+	cleanup(cleanup_free) char *folded = size ? malloc(size) : NULL;
+
+	if (folded && fold_name(folded, size, name) + 1 < size)
+		json_string(json, key, folded);
+	else if (!key)
+		json_string(json, NULL, "");
+}
+
+int write_short_name(struct json *json, const struct answer_field *field, const void *object,
+		     const struct answer_context *context)
+{
+	(void)context;
+	json_short_name(json, field->name,
+			*(const char *const *)((const char *)object + field->at));
+	return 0;
 }

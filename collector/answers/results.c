@@ -3,6 +3,7 @@
 
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
+#include "collector/answers/names.h"
 #include "collector/answers/weight.h"
 
 #include "base/ban.h"
@@ -35,6 +36,20 @@ static const struct answer_field groups_fields[] = {
 };
 #undef ANSWER_OF
 const struct answer groups_answer = {"groups", groups_fields};
+
+/* ---- what call sites leave out ---- */
+
+#define ANSWER_OF struct hidden_function
+static const struct answer_field hidden_fields[] = {
+	ROW("function", function, NULL, ""),
+	ROW_SHORT("function_short", function),
+	ROW("module", module, NULL, "path of the program or library", .when = IF_SET),
+	ROW("is_wrapper", is_wrapper, NULL, "found by what passes through it; false: by a rule"),
+	ROW("backtraces", backtraces, "backtraces", "different ones in which it is left out"),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer hidden_answer = {"hidden_function", hidden_fields};
 
 /* ---- totals ---- */
 
@@ -97,6 +112,8 @@ static const struct answer_field series_fields[] = {
 	BY_HAND("name", ANSWER_TEXT, NULL, "of a group, of a filter, or of the rest"),
 	BY_HAND("function", ANSWER_TEXT, NULL, "of a group; null: unknown", .may_be_null = true,
 		.when = SOMETIMES),
+	BY_HAND("function_short", ANSWER_TEXT, NULL,
+		"without template arguments and parameters; absent: the same", .when = SOMETIMES),
 	BY_HAND("file", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true, .when = SOMETIMES),
 	BY_HAND("line", ANSWER_U32, NULL, "0: unknown", .when = SOMETIMES),
 	BY_HAND("module", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true,
@@ -114,6 +131,7 @@ static const struct answer series_answer = {"series", series_fields};
 static void json_site(struct json *json, const struct series *s)
 {
 	json_string(json, "function", s->function);
+	json_short_name(json, "function_short", s->function);
 	json_string(json, "file", s->file);
 	json_u64(json, "line", s->line);
 	json_string(json, "module", s->module);

@@ -12,6 +12,7 @@
 #include "collector/sql/facts.h"
 #include "collector/sql/stack_text.h"
 #include "collector/sql/state.h"
+#include "collector/symbols/fold_name.h"
 
 #include "base/ban.h"
 
@@ -28,6 +29,7 @@ const struct function_about functions_about[] = {
 	 "the functions of a backtrace, the outermost first, with ; or SEPARATOR between them"},
 	{"depth(STACK)", "frames of a backtrace, inlined ones not counted"},
 	{"site(STACK)", "the innermost function that is not an allocator's own"},
+	{"short_name(FUNCTION)", "its name without template arguments and parameters"},
 	{"bytes(N)", "a size as people write it: 1.5 MiB"},
 	{"duration(NS)", "a time as people write it: 1.50 s"},
 	{"address(N)", "an address: 0x7f0123456789"},
@@ -293,6 +295,24 @@ static void call_bytes(sqlite3_context *context, int argc, sqlite3_value **argv)
 	sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
+static void call_short_name(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	const char *name = (const char *)sqlite3_value_text(argv[0]);
+	size_t size = (size_t)sqlite3_value_bytes(argv[0]) + 1;
+	char *folded;
+
+	(void)argc;
+	if (!name)
+		return;
+	folded = sqlite3_malloc64(size);
+	if (!folded) {
+		sqlite3_result_error_nomem(context);
+		return;
+	}
+	fold_name(folded, size, name);
+	sqlite3_result_text(context, folded, -1, sqlite3_free);
+}
+
 static void call_duration(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	uint64_t ns;
@@ -360,6 +380,7 @@ int functions_add(struct sql *sql)
 		{"stack_text", 2, call_stack_text, NULL, NULL},
 		{"depth", 1, call_depth, NULL, NULL},
 		{"site", 1, call_site, NULL, NULL},
+		{"short_name", 1, call_short_name, NULL, NULL},
 		{"bytes", 1, call_bytes, NULL, NULL},
 		{"duration", 1, call_duration, NULL, NULL},
 		{"address", 1, call_address, NULL, NULL},

@@ -18,17 +18,17 @@ for run in 1 2; do
 	mkdir "$T/rec"
 	"$AGENT" run --follow --log info --output "$T/rec/%p" -- bash "$T/crowd" >"$T/children" 2>"$T/crowd.err"
 	assert_eq "children" 300 "$(wc -l <"$T/children")"
-	{ ls "$T/rec"; sed -n 's/.* pid \([0-9]*\) asks to be recorded.*/\1/p' "$T/crowd.err"; } | sort -u >"$T/known"
+	{ ls "$T/rec"; sed -n 's/.* pid \([0-9]*\) ask[se][d ]*to be recorded.*/\1/p' "$T/crowd.err"; } | sort -u >"$T/known"
 	sort "$T/children" | comm -23 - "$T/known" >"$T/unknown"
 	echo "$(ls "$T/rec" | wc -l) recordings; $(wc -l <"$T/unknown") of 300 processes are neither recorded nor told of"
 	[ ! -s "$T/unknown" ] || fail "nobody knows of $(wc -l <"$T/unknown") processes"
-	sed -n 's/.* pid \([0-9]*\) asks to be recorded.*/\1/p' "$T/crowd.err" >"$T/asked"
+	sed -n 's/.* pid \([0-9]*\) ask[se][d ]*to be recorded.*/\1/p' "$T/crowd.err" >"$T/asked"
 	turned_away=$(sort -u "$T/asked" | wc -l)
 	counted=$(for file in "$T/rec"/*; do
 		"$COLLECTOR" ledger --json "$file" || true # it is not complete
 	done | sed -n 's/.*"unrecorded": *\([0-9]*\).*/\1/p' | awk '{ sum += $1 } END { print sum }')
 	echo "$turned_away processes were turned away, $(wc -l <"$T/asked") times; the ledgers count $counted"
 	assert_eq "unrecorded" "$turned_away" "$counted"
-	summed=$(sed -n 's/^heapcast: \([0-9]*\) processes were \(not recorded, or\|over before the agent\).*/\1/p' "$T/crowd.err" | awk '{ sum += $1 } END { print sum + 0 }')
+	summed=$(sed -n 's/^heapcast: \([0-9]*\) processes were \(not recorded, or\|ended before the agent\).*/\1/p' "$T/crowd.err" | awk '{ sum += $1 } END { print sum + 0 }')
 	assert_eq "the summary" "$turned_away" "$summed"
 done

@@ -2,7 +2,7 @@
 # A program's own wrappers, which no list names, are hidden wherever stacks are folded or call sites are chosen; sums stay
 # the same; --hide none shows them, and formats that other tools fold have them always.
 . "$(dirname "$0")/lib.sh"
-need python3 cc
+need python3 cc curl
 cat >"$T/program.c" <<'C'
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +42,13 @@ for format in collapsed speedscope; do
 done
 ask export "$T/one.heapcast" --format massif >"$T/massif"
 ask flamegraph "$T/one.heapcast" --output "$T/flame.svg"
+"$COLLECTOR" serve --http 127.0.0.1:18099 "$T/one.heapcast" >"$T/serve.out" 2>"$T/serve.err" &
+wait_for 10 "collector serve" grep -q Serving "$T/serve.out"
+rest=http://127.0.0.1:18099
+id=$(curl -s $rest/list | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["id"])')
+for hide in auto rules none; do
+	curl -sf "$rest/data/$id/hidden?hide=$hide" >"$T/rest-$hide.json" || fail "the REST API says nothing of what is hidden"
+done
 python3 - "$T" <<'PYTHON' || fail "see above"
 import json, sys
 T = sys.argv[1]
@@ -56,6 +63,9 @@ hidden = {h["function"]: h for h in load("top")["hidden"]}
 assert HIDDEN <= set(hidden) and all(hidden[f]["is_wrapper"] for f in HIDDEN), hidden
 assert hidden["take"]["backtraces"] == 12, hidden # nine users, three of which the growers call, too
 assert "hidden" in load("report") and "hidden" in load("leaks") and load("top-none")["hidden"] == []
+for hide in ("auto", "rules", "none"):
+    rest = load("rest-" + hide)
+    assert rest["hidden"] == load("top-" + hide)["hidden"] and rest["hidden_count"] == len(rest["hidden"]), (hide, rest)
 for name in ("top-rules", "top-none"):
     assert own(s["function"] for s in load(name)["groups"]) == {"take_raw", "grow", "alone"}, name
 totals = {json.dumps(load(f"top-{hide}")["total"]) for hide in ("auto", "rules", "none")}

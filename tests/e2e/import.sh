@@ -45,12 +45,12 @@ for file in je.heap more.heap sampled.heap gp.heap gp.pb gp.pb.gz ht.txt ht.gz h
 	assert_contains "leaks of $file" leaks take
 	"$COLLECTOR" tree "$file.heapcast" >tree
 	assert_contains "tree of $file" tree take main
-	"$COLLECTOR" flamegraph --output "$file.svg" "$file.heapcast" >svg.says
+	"$COLLECTOR" flamegraph --hide none --output "$file.svg" "$file.heapcast" >svg.says
 	assert_contains "flame graph of $file" "$file.svg" take main
 	"$COLLECTOR" export --format collapsed --value leaked "$file.heapcast" >"$file.collapsed"
 done
 "$COLLECTOR" report --json ours.heapcast >ours.json
-"$COLLECTOR" export --format collapsed --value leaked ours.heapcast >ours.collapsed
+"$COLLECTOR" export --hide none --format collapsed --value leaked ours.heapcast >ours.collapsed
 "$COLLECTOR" import --output ours.collapsed.heapcast ours.collapsed >collapsed.says
 "$COLLECTOR" report --json ours.collapsed.heapcast >ours.collapsed.json
 gzip -k ours.collapsed

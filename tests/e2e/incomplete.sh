@@ -62,7 +62,7 @@ for name in ledger:
         if command == ["sql"]:
             continue
         answer = json.loads(run(*command, "--json", f"{T}/{name}", status=(0, 1))[0])
-        need(answer.get("incomplete") == line and (not line or list(answer)[2] == "incomplete"), command, name, list(answer)[:2])
+        need(answer.get("incomplete") == line and (not line or list(answer)[2] == "incomplete"), command, name, list(answer)[:3])
         need(command != ["report"] or (answer["ledger_adds_up"], answer["ledger_complete"]) == (True, not line), answer.keys())
     if name == "cut":
         continue
@@ -146,7 +146,7 @@ for path, methods in api["paths"].items():
         kind = headers["content-type"]
         if kind == "application/json" and body.lstrip()[:1] == b"{" and "_to_script" not in path:
             answer = json.loads(body)
-            need(answer.get("incomplete") == base and (not base or list(answer)[2] == "incomplete"), url, list(answer)[:2])
+            need(answer.get("incomplete") == base and (not base or list(answer)[0] == "incomplete"), url, list(answer)[:2])
         elif "svg" in kind or ("csv" in kind and not path.endswith("/sql")) or "ascii_tree" in path:
             need((line in body.decode()) if line else b"ncomplete" not in body, url)
 headers, body = get(f"/data/{lost['id']}/sql?query=select%201&format=csv")

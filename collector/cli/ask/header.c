@@ -16,10 +16,10 @@
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/answers/recorded.h"
+#include "collector/answers/results.h"
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
-#include "collector/query/hidden.h"
 #include "collector/symbols/debian.h"
 #include "collector/symbols/fold_name.h"
 #include "collector/symbols/symbols.h"
@@ -376,17 +376,6 @@ void hidden_print(const struct question *q, unsigned indent)
 	terminal_blanks(indent);
 	terminal_paragraph(STYLE_DIM, buf_text(&line), indent + 8);
 }
-
-#define ANSWER_OF struct hidden_function
-static const struct answer_field hidden_fields[] = {
-	ROW("function", function, NULL, ""),
-	ROW("module", module, NULL, "path of the program or library", .when = IF_SET),
-	ROW("is_wrapper", is_wrapper, NULL, "found by what passes through it; false: by a rule"),
-	ROW("backtraces", backtraces, "backtraces", "different ones in which it is left out"),
-	{0},
-};
-#undef ANSWER_OF
-const struct answer hidden_answer = {"hidden_function", hidden_fields};
 
 void hidden_json(struct json *json, const struct question *q)
 {

@@ -17,4 +17,3 @@ void notes_print(const struct question *q);
 void hidden_print(const struct question *question, unsigned indent);
 /* Writes them all as the member "hidden", a list of hidden_answer. */
 void hidden_json(struct json *json, const struct question *question);
-extern const struct answer hidden_answer; /* of struct hidden_function */

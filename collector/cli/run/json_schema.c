@@ -9,6 +9,7 @@
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/answers/recorded.h"
+#include "collector/answers/results.h"
 #include "collector/answers/schema.h"
 #include "collector/answers/unnamed.h"
 #include "collector/cli/commands.h"

@@ -1,6 +1,7 @@
-/* Answers under /data/ID that are one object: use over time, sizes, a moment, leaks, totals,
- * differences, the account. */
+/* Answers under /data/ID that are one object: use over time, sizes, a moment, leaks, totals, what
+ * is hidden, differences, the account. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/answers/account.h"
@@ -198,6 +199,46 @@ const struct route report_route = {
 	.parameters = (const struct route_parameter[]){REQUEST_PREVIEW, {0}},
 	.answer = &report_answer,
 	ROUTE_ASKS(struct report, report_ask, NULL),
+};
+
+/* ---- what call sites leave out ---- */
+
+struct told_hidden {
+	struct hidden_function *list;
+	size_t count;
+};
+
+#define ANSWER_OF struct told_hidden
+static const struct answer_field told_hidden_fields[] = {
+	ROW("hidden_count", count, NULL, "how many functions are hidden"),
+	ROW_PAGE("hidden", list, count, hidden_answer,
+		 "wrappers first, then those known by name; of each those in most backtraces "
+		 "first"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer told_hidden_answer = {"hidden", told_hidden_fields};
+
+static int hidden_ask(struct asking *a)
+{
+	struct told_hidden *told = a->result;
+
+	return query_hidden(a->view, &a->values.filter, &told->list, &told->count, &a->x->err);
+}
+
+static void told_hidden_done(void *result)
+{
+	free(((struct told_hidden *)result)->list);
+}
+
+const struct route hidden_route = {
+	.path = "hidden",
+	.about = "functions that only pass allocations on, and which call sites and trees "
+		 "therefore leave out",
+	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
+	.parameters = (const struct route_parameter[]){REQUEST_PAGE, {0}},
+	.answer = &told_hidden_answer,
+	ROUTE_ASKS(struct told_hidden, hidden_ask, told_hidden_done),
 };
 
 /* ---- differences ---- */

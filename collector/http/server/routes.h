@@ -33,6 +33,7 @@ struct sources;
 	ROUTE(peak)                                                                                \
 	ROUTE(leaks)                                                                               \
 	ROUTE(report)                                                                              \
+	ROUTE(hidden)                                                                              \
 	ROUTE(diff)                                                                                \
 	ROUTE(ledger)                                                                              \
 	ROUTE(analyze)                                                                             \

@@ -257,6 +257,8 @@ export interface Frame {
 	library?: string;
 	/** Demangled, or in brackets what a frame stands for. */
 	function?: string;
+	/** Without template arguments and parameters; absent: the same. */
+	function_short?: string;
 	/** As in the file. */
 	raw_function?: string;
 	/** File. */
@@ -387,6 +389,8 @@ export interface Flame {
 	cut: number;
 	/** The first is empty. */
 	strings: string[];
+	/** Of each string: a function without template arguments and parameters; empty: the same. */
+	short: string[];
 	/** Arrays, a value a frame. */
 	frames: FlameFrames;
 	/** Arrays, a value a node, parents before children. */
@@ -481,6 +485,8 @@ export interface Series {
 	name: string;
 	/** Of a group; null: unknown. */
 	function?: string | null;
+	/** Without template arguments and parameters; absent: the same. */
+	function_short?: string;
 	/** Null: unknown. */
 	file?: string | null;
 	/** 0: unknown. */
@@ -556,6 +562,8 @@ export interface Moment {
 export interface Group {
 	/** Null: unknown. */
 	function: string | null;
+	/** Without template arguments and parameters; absent: the same. */
+	function_short?: string;
 	/** Null: unknown. */
 	file: string | null;
 	/** 0: unknown. */
@@ -604,6 +612,8 @@ export interface Leaks {
 export interface Leak {
 	/** Null: unknown. */
 	function: string | null;
+	/** Without template arguments and parameters; absent: the same. */
+	function_short?: string;
 	/** Null: unknown. */
 	file: string | null;
 	/** 0: unknown. */
@@ -665,6 +675,27 @@ export interface Report {
 	modules: number;
 }
 
+export interface Hidden {
+	/** What the recording does not hold, in a sentence. */
+	incomplete?: string;
+	/** How many functions are hidden. */
+	hidden_count: number;
+	/** Wrappers first, then those known by name; of each those in most backtraces first. */
+	hidden: HiddenFunction[];
+}
+
+export interface HiddenFunction {
+	function: string;
+	/** Without template arguments and parameters; absent: the same. */
+	function_short?: string;
+	/** Path of the program or library. */
+	module?: string;
+	/** Found by what passes through it; false: by a rule. */
+	is_wrapper: boolean;
+	/** Different ones in which it is left out (backtraces). */
+	backtraces: number;
+}
+
 export interface Diff {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
@@ -703,6 +734,8 @@ export interface Diff {
 export interface DiffGroup {
 	/** Null: unknown. */
 	function: string | null;
+	/** Without template arguments and parameters; absent: the same. */
+	function_short?: string;
 	/** Null: unknown. */
 	file: string | null;
 	/** 0: unknown. */
@@ -1607,6 +1640,7 @@ export interface Answers {
 	'peak': Moment;
 	'leaks': Leaks;
 	'report': Report;
+	'hidden': Hidden;
 	'diff': Diff;
 	'ledger': Ledger;
 	'analyze': Analysis;

@@ -16,6 +16,7 @@ export type {
 	Frame,
 	Gap,
 	Group as Site,
+	Hidden,
 	Histogram,
 	Leak,
 	Leaks,

@@ -91,7 +91,7 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 		const layers = stack(data, bands)
 			.map((values, i) => ({ values, fill: props.colours[i]!, stroke: styleValue('bg'), stepped: true }))
 			.reverse();
-		const key = bands.map((band, i) => ({ name: band.function ?? band.name, colour: props.colours[i]! }));
+		const key = bands.map((band, i) => ({ name: band.function_short ?? band.function ?? band.name, colour: props.colours[i]! }));
 		const plot: PlotPicture = { width, height: Math.max(height, 260), xs: [...data.start_ns, data.end_ns], layers, text: textOf(blocks ? 'blocks' : 'bytes'), binary: !blocks, key };
 		return { title: '', width, height: plotPictureHeight(plot), draw: (pen) => drawPlotPicture(pen, plot) };
 	});
@@ -132,7 +132,7 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 										<svg class="swatch" aria-hidden="true" viewBox="0 0 10 10">
 											<rect width="10" height="10" fill={colours[i]!} />
 										</svg>{' '}
-										{filter ? <a href={changed(address, { set: filter })}>{band.function ?? band.name}</a> : band.name}
+										{filter ? <a href={changed(address, { set: filter })} title={band.function ?? undefined}>{band.function_short ?? band.function ?? band.name}</a> : band.name}
 									</td>
 									<td class="text minor">
 										<Place address={address} file={band.file} line={band.line} />

@@ -6,7 +6,7 @@ import { Grid, type Column } from '../base/grid';
 import { Answered, Notice } from '../base/ui';
 import { baseInWords } from '../frame/compare';
 import { useFleet } from '../frame/fleet_state';
-import { Place } from '../table/frames';
+import { Place, siteName } from '../table/frames';
 import type { Diff, DiffGroup } from '../api/types';
 import type { ViewProps } from '../frame/views';
 
@@ -26,7 +26,7 @@ function columnsOf(props: ViewProps, text: (n: number) => string, of: (sum: { by
 	const { address } = props;
 	const change = (g: DiffGroup) => (inBlocks(address) ? g.blocks : g.bytes);
 	return [
-		{ key: 'function', title: 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <a href={changed(address, { view: 'flame', set: { find: g.function ?? undefined } })}>{g.function ?? '[unknown]'}</a> },
+		{ key: 'function', title: 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <a href={changed(address, { view: 'flame', set: { find: g.function ?? undefined } })}>{siteName(g)}</a> },
 		{ key: 'place', title: 'Place', width: 'minmax(118px, 1fr)', from: 560, cell: (g) => <Place address={address} file={g.file} line={g.line} /> },
 		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 700, cell: (g) => <span class="dim" title={g.module ?? undefined}>{baseName(g.module ?? '')}</span> },
 		{ key: 'change', title: 'Difference', width: '110px', right: true, cell: (g) => <span class={change(g) > 0 ? 'more' : 'less'}>{signed(change(g), text)}</span> },

@@ -2,7 +2,7 @@
 // box, and nothing below them is looked at. So a picture costs what is seen of it, however large the tree is.
 import { colourOf, shadeOf, styleValue } from '../base/colours';
 import type { Pen } from '../base/picture';
-import { functionOf, moduleOf, nodeAt, type Layout, type Match } from './layout';
+import { functionOf, type Layout, type Match, moduleOf, nodeAt, shortNameOf } from './layout';
 
 export const ROW = 19;
 const TEXT_MIN = 34; // narrower boxes have no name
@@ -119,7 +119,7 @@ export class Painter {
 					ctx.strokeRect(left + 1, top + 1, Math.max(1, right - left - 3), ROW - 3);
 				}
 				if (right - left >= TEXT_MIN) {
-					const name = fitted(ctx, functionOf(layout, frameOfNode), right - left - 9);
+					const name = fitted(ctx, shortNameOf(layout, frameOfNode), right - left - 9);
 					ctx.fillStyle = text;
 					if (name) ctx.fillText(name, left + 4, top + ROW / 2);
 				}

@@ -6,7 +6,7 @@ import { usePicture } from '../base/picture';
 import { useSize } from '../base/ui';
 import { Actions } from './actions';
 import { nodeAtPoint, Painter, ROW, rowTop, type Sight } from './draw';
-import { focusOf, functionOf, nodeOfPath, pathOf, type Layout, type Match } from './layout';
+import { focusOf, functionOf, type Layout, type Match, nodeOfPath, pathOf, shortNameOf } from './layout';
 import { Tip } from './tip';
 
 interface Props {
@@ -229,7 +229,7 @@ export function Flame(props: Props) {
 				</button>
 			)}
 			{hover && <Tip layout={layout} node={hover.node} x={hover.x} y={hover.y} blocks={props.blocks} whole={props.whole} />}
-			{menu && <Actions title={functionOf(layout, layout.frame[menu.node]!)} x={menu.x} y={menu.y} actions={actions(menu.node)} onClose={() => {
+			{menu && <Actions title={shortNameOf(layout, layout.frame[menu.node]!)} x={menu.x} y={menu.y} actions={actions(menu.node)} onClose={() => {
 				setMenu(undefined);
 				canvas.current?.focus();
 			}} />}

@@ -4,7 +4,7 @@ import { go, type Address } from '../base/address';
 import { baseName, count, percent, size } from '../base/format';
 import { Grid, type Column } from '../base/grid';
 import { Place } from '../table/frames';
-import { fileOf, focusOf, functionOf, moduleOf, siteOf, type Layout, type Match } from './layout';
+import { fileOf, focusOf, functionOf, type Layout, type Match, moduleOf, shortNameOf, siteOf } from './layout';
 
 export interface FunctionTableProps {
 	layout: Layout;
@@ -30,7 +30,7 @@ function columnsOf(props: FunctionTableProps): Column<number>[] {
 		return <span class="dim">{file ? `${baseName(file)}:${line}` : baseName(moduleOf(layout, frameOf(row)))}</span>;
 	};
 	return [
-		{ key: 'function', title: 'Function', width: 'minmax(140px, 3fr)', cell: (row) => <span title={functionOf(layout, frameOf(row))}>{functionOf(layout, frameOf(row))}</span> },
+		{ key: 'function', title: 'Function', width: 'minmax(140px, 3fr)', cell: (row) => <span title={functionOf(layout, frameOf(row))}>{shortNameOf(layout, frameOf(row))}</span> },
 		{ key: 'place', title: 'Place', width: 'minmax(110px, 1fr)', from: 560, cell: place },
 		{ key: 'self', title: 'Self', width: '86px', right: true, hint: 'by itself', cell: (row) => show(layout.rowSelf[row]!) },
 		{ key: 'total', title: 'Total', width: '86px', right: true, hint: 'with all that it calls', cell: (row) => show(layout.rowTotal[row]!) },

@@ -7,7 +7,7 @@ import { Segments } from '../base/ui';
 import { Flame } from './flame';
 import { FunctionTable } from './functions';
 import type { Laid } from './lay';
-import { find, focusOf, functionOf, siteOf, type Layout, type Match } from './layout';
+import { find, focusOf, functionOf, type Layout, type Match, shortNameOf, siteOf } from './layout';
 
 const TREES = [
 	['down', 'From main'],
@@ -65,10 +65,10 @@ function useMatch(layout: Layout, text: string): Match | undefined {
 function Focused(props: { laid: Laid; focus: string; show: (n: number) => string }) {
 	const { laid, focus, show } = props;
 	const root = laid.around?.callees;
-	const name = root ? functionOf(root, root.frame[0]!) : focus.slice(0, focus.lastIndexOf('@'));
+	const name = root ? shortNameOf(root, root.frame[0]!) : focus.slice(0, focus.lastIndexOf('@'));
 	return (
 		<p class="focused">
-			<strong>{name}</strong>{' '}
+			<strong title={root && functionOf(root, root.frame[0]!)}>{name}</strong>{' '}
 			<span class="dim">
 				{root
 					? `${show(root.amount[0]!)}, ${percent(root.amount[0]!, laid.layout.amount[0]!)} % of all; ${root.self[0] === root.amount[0] ? 'all' : show(root.self[0]!)} of it by itself`
@@ -81,7 +81,7 @@ function Focused(props: { laid: Laid; focus: string; show: (n: number) => string
 	);
 }
 
-export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; sources?: boolean; onOnly?: (frame: number) => void; children?: ComponentChildren }) {
+export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; sources?: boolean; note?: ComponentChildren; onOnly?: (frame: number) => void; children?: ComponentChildren }) {
 	const { laid, address } = props;
 	const { layout, around } = laid;
 	const blocks = inBlocks(address);
@@ -138,6 +138,7 @@ export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; s
 					{layout.change ? ': red has grown, blue has shrunk' : ''}
 					{layout.cut ? `, ${count(layout.cut)} small ones are left out` : ''}
 				</span>
+				{props.note}
 				{focus && <Focused laid={laid} focus={focus} show={show} />}
 			</div>
 			{around ? (

@@ -9,6 +9,8 @@ export interface Layout {
 	/** Nodes that the server left out, as they were among the smallest. */
 	cut: number;
 	strings: string[];
+	/** Of each string, if it is shorter: a function without template arguments and parameters. */
+	short: string[];
 	/** Of each distinct frame, numbers of strings. */
 	functions: Uint32Array;
 	files: Uint32Array;
@@ -103,6 +105,7 @@ export function layOut(flame: Flame, blocks: boolean, byName = false, withRows =
 		total: flame.total,
 		cut: flame.cut,
 		strings: flame.strings,
+		short: flame.short,
 		functions: Uint32Array.from(flame.frames.function),
 		files: Uint32Array.from(flame.frames.file),
 		lines: Uint32Array.from(flame.frames.line),
@@ -227,6 +230,11 @@ export function nodeAt(layout: Layout, depth: number, x: number): number {
 
 export function functionOf(layout: Layout, frame: number): string {
 	return frame < 0 ? 'all' : layout.strings[layout.functions[frame]!] || '[unknown]';
+}
+
+/** The function without template arguments and parameters, as there is room for it. */
+export function shortNameOf(layout: Layout, frame: number): string {
+	return (frame >= 0 && layout.short[layout.functions[frame]!]) || functionOf(layout, frame);
 }
 
 export function moduleOf(layout: Layout, frame: number): string {

@@ -4,6 +4,7 @@ import { about } from '../base/ask';
 import { useCalmVersion } from '../base/calm';
 import { Answered } from '../base/ui';
 import type { ViewProps } from '../frame/views';
+import { HiddenNames } from '../table/hidden';
 import { None } from '../table/sites';
 import { useLayout } from './ask';
 import { Graph } from './graph';
@@ -39,6 +40,7 @@ export function FlameView(props: ViewProps) {
 						laid={laid}
 						canTurn={!params.has('base')}
 						sources
+						note={<HiddenNames {...props} />}
 						onOnly={(frame) => go({ set: { function_regex: `^${functionOf(laid.layout, frame).replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$` } })}
 					/>
 				) : (

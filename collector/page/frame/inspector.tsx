@@ -2,23 +2,26 @@
 import { changed, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { baseName } from '../base/format';
-import { nameOf, Place, placeOfFrame, StackList } from '../table/frames';
+import { fullNameOf, nameOf, Place, placeOfFrame, StackList } from '../table/frames';
+import { useIsHidden } from '../table/hidden';
 import type { Backtrace, Stream } from '../api/types';
 
 /** The backtrace that is selected, and what can be asked about it. */
 function Selected(props: { address: Address; stream: Stream; backtrace: string }) {
 	const { address, backtrace } = props;
+	const isHidden = useIsHidden(props.stream.id, address);
 	const { data, error } = useAnswer<Backtrace>(about(props.stream.id, `backtrace/${backtrace}`));
 	if (error) return <p class="dim">{error.message}</p>;
 	if (!data) return null;
 	const frames = [...data.frames].reverse();
-	const at = frames.find((f) => f.source);
+	const site = frames.find((f) => !isHidden(f)) ?? frames[0];
+	const at = site?.source ? site : frames.find((f) => f.source);
 	const only = { backtraces: backtrace };
 	return (
 		<>
-			<h2>{nameOf(frames[0])}</h2>
+			<h2 title={fullNameOf(site)}>{nameOf(site)}</h2>
 			<p class="dim">
-				<Place address={address} file={frames[0]?.source} line={frames[0]?.line} /> {frames[0]?.library && `· ${baseName(frames[0].library)}`}
+				<Place address={address} file={site?.source} line={site?.line} /> {site?.library && `· ${baseName(site.library)}`}
 			</p>
 			<h3>Next</h3>
 			<ul class="next">
@@ -35,7 +38,7 @@ function Selected(props: { address: Address; stream: Stream; backtrace: string }
 				)}
 			</ul>
 			<h3>Heaviest stack</h3>
-			<StackList frames={data.frames} address={address} />
+			<StackList frames={data.frames} address={address} isHidden={isHidden} />
 		</>
 	);
 }

@@ -8,7 +8,8 @@ import { baseName, count, duration, percent, size } from '../base/format';
 import { useNarrow } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { siteFilterBeside } from '../filters/words';
-import { Place } from '../table/frames';
+import { Place, siteName } from '../table/frames';
+import { HiddenNames } from '../table/hidden';
 import { None, sparkPath } from '../table/sites';
 import { Spark } from '../table/spark';
 import { VirtualTable } from '../table/virtual';
@@ -33,7 +34,6 @@ export function leakInWords(leak: Leak): string {
 function columnsOf(props: ViewProps): Column<Leak>[] {
 	const { address, stream } = props;
 	const only = (leak: Leak) => siteFilterBeside(address.params.get('custom_filter'), leak);
-	const name = (leak: Leak) => leak.function ?? `[${baseName(leak.module ?? 'unknown')}]`;
 	return [
 		{
 			key: 'site',
@@ -41,7 +41,7 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 			width: 'minmax(150px, 1fr)',
 			cell: (leak) => (
 				<>
-					<strong title={leak.function ?? undefined}>{name(leak)}</strong>{' '}
+					<strong title={leak.function ?? undefined}>{siteName(leak)}</strong>{' '}
 					<Place address={address} file={leak.file} line={leak.line} />{' '}
 					<span class="dim" title={leak.module ?? undefined}>
 						{baseName(leak.module ?? '')}
@@ -54,7 +54,7 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 		},
 		{ key: 'suspect', title: 'Suspect', width: '86px', right: true, hint: 'bytes, weighed by how many blocks that grew so old were never freed', cell: (leak) => size(leak.suspect_bytes) },
 		{ key: 'bytes', title: 'Not freed', width: '86px', right: true, cell: (leak) => size(leak.value.bytes) },
-		{ key: 'graph', title: 'Over time', width: '110px', from: 780, hint: 'how much of it was in use over time', cell: (leak) => <Spark path={sparkPath(stream, address, [['custom_filter', only(leak)]])} blocks={false} live={stream.state === 'live'} label={`${name(leak)} over time`} /> },
+		{ key: 'graph', title: 'Over time', width: '110px', from: 780, hint: 'how much of it was in use over time', cell: (leak) => <Spark path={sparkPath(stream, address, [['custom_filter', only(leak)]])} blocks={false} live={stream.state === 'live'} label={`${siteName(leak)} over time`} /> },
 		{
 			key: 'next',
 			title: 'See',
@@ -62,10 +62,10 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 			from: 560,
 			cell: (leak) => (
 				<span class="leak-links">
-					<a href={changed(address, { view: 'flame', set: { value: 'leaked', at: undefined, custom_filter: only(leak) } })} aria-label={`Flame graph of ${name(leak)}`}>
+					<a href={changed(address, { view: 'flame', set: { value: 'leaked', at: undefined, custom_filter: only(leak) } })} aria-label={`Flame graph of ${siteName(leak)}`}>
 						Flame graph
 					</a>{' '}
-					<a href={changed(address, { view: 'allocations', set: { value: 'leaked', at: undefined, custom_filter: only(leak) } })} aria-label={`Blocks of ${name(leak)}`}>
+					<a href={changed(address, { view: 'allocations', set: { value: 'leaked', at: undefined, custom_filter: only(leak) } })} aria-label={`Blocks of ${siteName(leak)}`}>
 						Blocks
 					</a>
 				</span>
@@ -110,6 +110,7 @@ export function LeaksView(props: ViewProps) {
 						</>
 					)}
 				</span>
+				<HiddenNames {...props} />
 				<span class="grow" />
 				<Recent address={address} ns={sum?.young_ns} />
 			</div>

@@ -19,10 +19,10 @@ const CONDITIONS = { allocated: 'not survivor', leaked: 'leaked', temporary: 'fr
 
 /** Sums of all allocations are in the table of backtraces already; with filters each is looked at. `stack` is of the row that `most` is of. */
 function statement(value: keyof typeof CONDITIONS, filtered: string | undefined): string {
-	const group = `group by file, line, function order by bytes desc limit ${MOST}`;
+	const group = `group by file, line, 3 order by bytes desc limit ${MOST}`;
 	if (filtered === undefined)
-		return `select file, line, function, sum(${value}_bytes) as bytes, sum(${value}_blocks) as blocks, max(${value}_bytes) as most, stack from stacks where file is not null ${group}`;
-	return `select file, line, function, sum(bytes) as bytes, sum(blocks) as blocks, max(bytes) as most, stack from (${filtered}) where file is not null and ${CONDITIONS[value]} ${group}`;
+		return `select file, line, short_name(function) as function, sum(${value}_bytes) as bytes, sum(${value}_blocks) as blocks, max(${value}_bytes) as most, stack from stacks where file is not null ${group}`;
+	return `select file, line, short_name(function) as function, sum(bytes) as bytes, sum(blocks) as blocks, max(bytes) as most, stack from (${filtered}) where file is not null and ${CONDITIONS[value]} ${group}`;
 }
 
 export function useLineSums(address: Address, stream: Stream, version: number): Answer<LineSum[]> {
@@ -38,7 +38,7 @@ export function useLineSums(address: Address, stream: Stream, version: number): 
 	const data = useMemo<LineSum[] | undefined>(() => {
 		if (byMoment)
 			return sites.data?.groups.flatMap((g) =>
-				g.file ? [{ file: g.file, line: g.line ?? 0, function: g.function ?? '', bytes: g.value.bytes, blocks: g.value.blocks, backtrace: g.backtrace_id }] : [],
+				g.file ? [{ file: g.file, line: g.line ?? 0, function: g.function_short ?? g.function ?? '', bytes: g.value.bytes, blocks: g.value.blocks, backtrace: g.backtrace_id }] : [],
 			);
 		return rows.data?.rows.flatMap((r) =>
 			Number(r.bytes) > 0

@@ -3,8 +3,19 @@ import { changed, type Address } from '../base/address';
 import { baseName } from '../base/format';
 import type { Frame } from '../api/types';
 
-export function nameOf(frame: Frame | undefined): string {
+/** As the debug information has it. */
+export function fullNameOf(frame: Frame | undefined): string {
 	return frame ? (frame.function ?? `[${baseName(frame.library ?? 'unknown')}]`) : '[unknown]';
+}
+
+/** Without template arguments and parameters. */
+export function nameOf(frame: Frame | undefined): string {
+	return frame?.function_short ?? fullNameOf(frame);
+}
+
+/** What a row of sums is about: a call site or a function. */
+export function siteName(row: { function?: string | null; function_short?: string | null; module?: string | null }): string {
+	return row.function_short ?? row.function ?? `[${baseName(row.module ?? 'unknown')}]`;
 }
 
 export function placeOfFrame(frame: Frame | undefined): string {
@@ -29,7 +40,7 @@ export function Trail(props: { frames: Frame[] }) {
 	const inward = props.frames.filter((f, i) => nameOf(f) !== nameOf(props.frames[i + 1]) || i + 1 === props.frames.length).slice(-6).reverse();
 	if (!inward.length) return <span class="dim">no backtrace</span>;
 	return (
-		<span class="trail" title={inward.map((f) => `${nameOf(f)} ${placeOfFrame(f)}`).join('\n')}>
+		<span class="trail" title={inward.map((f) => `${fullNameOf(f)} ${placeOfFrame(f)}`).join('\n')}>
 			<b>{nameOf(inward[0])}</b>
 			<span class="dim">{inward.slice(1).map((f) => ` ← ${nameOf(f)}`).join('')}</span>
 		</span>
@@ -37,12 +48,12 @@ export function Trail(props: { frames: Frame[] }) {
 }
 
 /** A whole stack, the innermost frame first. */
-export function StackList(props: { frames: Frame[]; address: Address }) {
+export function StackList(props: { frames: Frame[]; address: Address; isHidden?: (frame: Frame) => boolean }) {
 	return (
 		<ol class="stack">
 			{[...props.frames].reverse().map((f) => (
 				<li class={f.is_inline ? 'inlined' : ''}>
-					{nameOf(f)} {f.source ? <Place address={props.address} file={f.source} line={f.line} /> : <span class="dim">{baseName(f.library ?? '')}</span>}
+					<span class={props.isHidden?.(f) ? 'dim' : ''} title={fullNameOf(f)}>{nameOf(f)}</span> {f.source ? <Place address={props.address} file={f.source} line={f.line} /> : <span class="dim">{baseName(f.library ?? '')}</span>}
 				</li>
 			))}
 		</ol>

@@ -10,7 +10,8 @@ import { Notice, Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { nanoseconds, type AllocationGroup, type AllocationGroups, type Report, type Site, type Sites, type Stream, type Sum } from '../api/types';
 import { siteFilterBeside } from '../filters/words';
-import { Place, Trail } from './frames';
+import { Place, siteName, Trail } from './frames';
+import { HiddenNames } from './hidden';
 import { Spark } from './spark';
 import { SumTable } from './sums';
 import { VirtualTable } from './virtual';
@@ -70,7 +71,7 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 	const value = valueOf(address);
 	const condition = address.params.get('custom_filter');
 	return [
-		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <span title={g.function ?? undefined}>{g.function ?? `[${baseName(g.module ?? 'unknown')}]`}</span> },
+		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <span title={g.function ?? undefined}>{siteName(g)}</span> },
 		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(118px, 1fr)', from: 560, cell: (g: SiteRow) => <Place address={address} file={g.file} line={g.line} /> }]),
 		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 940, cell: (g) => <span class="dim" title={g.module ?? undefined}>{baseName(g.module ?? '')}</span> },
 		{
@@ -82,7 +83,7 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 			cell: (g) => {
 				const own: [string, string] =
 					by === 'backtrace' ? ['backtraces', String(g.backtrace_id)] : ['custom_filter', siteFilterBeside(condition, by === 'function' ? { function: g.function, module: g.module } : g)];
-				return <Spark path={sparkPath(stream, address, [own])} blocks={blocks} live={stream.state === 'live'} label={`${g.function ?? 'unknown'} over time`} />;
+				return <Spark path={sparkPath(stream, address, [own])} blocks={blocks} live={stream.state === 'live'} label={`${siteName(g)} over time`} />;
 			},
 		},
 		{
@@ -240,6 +241,7 @@ export function SitesView(props: ViewProps) {
 						? moment && moment.total.blocks > 0 && `${size(moment.total.bytes)} in ${count(moment.total.blocks)} blocks of ${count(moment.group_count)} ${GROUPS[by]}`
 						: whole && whole.blocks > 0 && `${size(whole.bytes)} in ${count(whole.blocks)} blocks${byBacktrace ? ', by backtrace while there are filters' : ''}`}
 				</span>
+				<HiddenNames {...props} />
 			</div>
 			{ofMoment ? (
 				<SiteTable {...props} by={by} />

@@ -9,7 +9,7 @@ import { baseName, count, duration, percent, size } from '../base/format';
 import type { ViewProps } from '../frame/views';
 import type { Sum } from '../api/types';
 import { siteFilter } from '../filters/words';
-import { Place } from './frames';
+import { Place, siteName } from './frames';
 import { blockSize, None, sparkPath } from './sites';
 import { Spark } from './spark';
 import { VirtualTable } from './virtual';
@@ -17,6 +17,7 @@ import { VirtualTable } from './virtual';
 interface SumRow {
 	function: string | null;
 	file: string | null;
+	function_short: string | null;
 	line: number | null;
 	module: string | null;
 	bytes: number;
@@ -37,19 +38,18 @@ const SORTS = ['bytes', 'blocks', 'leaked', 'stacks', 'first_ns', 'last_ns'];
 function queryOf(what: string, byFunction: boolean, sort: string, order: string, skip: number, rows: number): string {
 	const place = byFunction ? 'null as file, null as line' : 'file, line';
 	// `stack` is that of the row with the greatest sum (SQLite's rule for columns beside max()).
-	return `select function, ${place}, module, sum(${what}_bytes) as bytes, sum(${what}_blocks) as blocks, sum(leaked_bytes) as leaked, min(min_size) as min_size, max(max_size) as max_size, min(first_ns) as first_ns, max(last_ns) as last_ns, count(*) as stacks, count(*) over () as total, stack, max(${what}_bytes) as most from stacks where ${what}_blocks > 0 group by function, module${byFunction ? '' : ', file, line'} order by ${sort}${order === 'asc' ? '' : ' desc'}, stack limit ${rows} offset ${skip}`;
+	return `select function, short_name(function) as function_short, ${place}, module, sum(${what}_bytes) as bytes, sum(${what}_blocks) as blocks, sum(leaked_bytes) as leaked, min(min_size) as min_size, max(max_size) as max_size, min(first_ns) as first_ns, max(last_ns) as last_ns, count(*) as stacks, count(*) over () as total, stack, max(${what}_bytes) as most from stacks where ${what}_blocks > 0 group by function, module${byFunction ? '' : ', file, line'} order by ${sort}${order === 'asc' ? '' : ' desc'}, stack limit ${rows} offset ${skip}`;
 }
 
 function columnsOf(props: ViewProps & { by: string; whole: Sum | undefined; title: string }): Column<SumRow>[] {
 	const { address, stream, by, whole, title } = props;
 	const blocks = inBlocks(address);
 	const value = valueOf(address);
-	const name = (r: SumRow) => r.function ?? `[${baseName(r.module ?? 'unknown')}]`;
 	const only = (r: SumRow) => siteFilter(by === 'function' ? { function: r.function, module: r.module } : r);
 	const bytesColumn: Column<SumRow> = { key: 'bytes', title: blocks ? 'Bytes' : title, width: '104px', right: true, sort: 'bytes', cell: (r) => size(r.bytes) };
 	const blocksColumn: Column<SumRow> = { key: 'blocks', title: blocks ? `${title}, blocks` : 'Blocks', width: blocks ? '130px' : '92px', right: true, sort: 'blocks', cell: (r) => count(r.blocks) };
 	return [
-		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (r) => <span title={name(r)}>{name(r)}</span> },
+		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (r) => <span title={r.function ?? undefined}>{siteName(r)}</span> },
 		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', cell: (r: SumRow) => <Place address={address} file={r.file} line={r.line} /> }]),
 		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 1000, cell: (r) => <span class="dim" title={r.module ?? undefined}>{baseName(r.module ?? '')}</span> },
 		{
@@ -58,7 +58,7 @@ function columnsOf(props: ViewProps & { by: string; whole: Sum | undefined; titl
 			hint: 'how much of it was in use over time',
 			width: '110px',
 			from: 780,
-			cell: (r) => <Spark path={sparkPath(stream, address, [['custom_filter', only(r)]])} blocks={blocks} live={stream.state === 'live'} label={`${name(r)} over time`} />,
+			cell: (r) => <Spark path={sparkPath(stream, address, [['custom_filter', only(r)]])} blocks={blocks} live={stream.state === 'live'} label={`${siteName(r)} over time`} />,
 		},
 		...(blocks ? [blocksColumn] : [bytesColumn]),
 		{ key: 'part', title: '%', width: '58px', right: true, cell: (r) => (whole ? (blocks ? percent(r.blocks, whole.blocks) : percent(r.bytes, whole.bytes)) : '') },
@@ -74,7 +74,7 @@ function columnsOf(props: ViewProps & { by: string; whole: Sum | undefined; titl
 			width: '66px',
 			from: 640,
 			cell: (r) => (
-				<a href={changed(address, { view: 'allocations', set: { custom_filter: only(r), sort: undefined, order: undefined } })} aria-label={`Blocks of ${name(r)}`}>
+				<a href={changed(address, { view: 'allocations', set: { custom_filter: only(r), sort: undefined, order: undefined } })} aria-label={`Blocks of ${siteName(r)}`}>
 					Blocks
 				</a>
 			),

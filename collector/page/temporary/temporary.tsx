@@ -5,6 +5,7 @@ import { about, useAnswer } from '../base/ask';
 import { count, percent, size } from '../base/format';
 import { Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
+import { HiddenNames } from '../table/hidden';
 import { GroupTable, None } from '../table/sites';
 import type { Report } from '../api/types';
 
@@ -33,6 +34,7 @@ export function TemporaryView(props: ViewProps) {
 							strictly ? 'were freed, or moved by realloc, before their thread allocated again' : 'were freed before the end'
 						}`}
 				</span>
+				<HiddenNames {...props} />
 			</div>
 			<GroupTable
 				{...props}

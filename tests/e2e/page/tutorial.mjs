@@ -15,6 +15,8 @@ export default async function ({ page, open, settled, picture, check, args }) {
 	const row = main.getByRole('row').nth(1);
 	const text = await row.innerText();
 	check('the subscribers are the first', /Subscriber::Subscriber[\s\S]*of [\d,]+ not freed/.test(text), text);
+	const hidden = main.locator('.hidden-names');
+	check('it says what is hidden', /^Hidden: operator new, .* more Show$/.test(await hidden.innerText()), await hidden.innerText());
 	await row.click();
 	await settled();
 	const stack = await page.locator('.inspector .stack').innerText();
@@ -25,4 +27,10 @@ export default async function ({ page, open, settled, picture, check, args }) {
 	const bands = await main.innerText();
 	check('bands name subscribers and the history', /Subscriber::Subscriber[\s\S]*History::add/.test(bands), bands);
 	await picture('tutorial-bands');
+
+	await view('Call sites');
+	await hidden.getByRole('link', { name: 'Show' }).click();
+	await settled();
+	check('and shows it', (await hidden.count()) === 0 && /hide=none/.test(page.url()), page.url());
+	check('then operator new is the call site', /^operator new/.test(await main.getByRole('row').nth(1).innerText()), await main.getByRole('row').nth(1).innerText());
 }
