@@ -450,7 +450,7 @@ static void send_all_of(uint8_t name)
 	builder_end(&a.b, 0);
 	agent_frames(&a, a.fd, 0, a.b.frame_count);
 	while (!ingest->intakes->told_ended || ingest->intakes->finish_due ||
-		       ingest->intakes->working)
+	       ingest->intakes->working)
 		uv_run(&loop, UV_RUN_ONCE);
 }
 
