@@ -161,10 +161,12 @@ const char *analysis_subsystem_name(const struct analysis *analysis, uint32_t su
 struct buf;
 void analysis_brief(const struct analysis *analysis, const struct analysis_trace *trace,
 		    struct buf *out);
-/* Appends a frame as stacks show it: long template arguments become <...>. */
-void analysis_shorten(const char *frame, struct buf *out);
-/* Appends a frame as function lists show it: also without arguments, at most 120 characters. */
-void analysis_label(const char *frame, struct buf *out);
+/* Appends a frame's name with all template arguments and without parameters: what rules judge. A
+ * function is not a container's because one is handed to it. */
+void analysis_bare_name(const char *frame, struct buf *out);
+/* Appends the short form of a frame's name (symbols/fold_name.h), at most 120 characters. Template
+ * arguments of up to 40 bytes stay: DB::SystemLog<DB::TextLogElement>. */
+void analysis_name(const char *frame, struct buf *out);
 /* Writes a finding as a headline ("HashTable::resize has 12.3 %") and a sentence that says what to
  * do. Both outputs hold FINDING_TEXT bytes. `counts`: values are numbers of blocks, not bytes. */
 #define FINDING_TEXT 512

@@ -11,11 +11,16 @@
 static int judge(struct frames *f, uint32_t number, const struct analysis_question *question)
 {
 	const char *name = intern_get(&f->names, number);
-	struct rules_verdict verdict = rules_judge(question->rules, name);
+	struct rules_verdict verdict;
 	uint32_t label;
 
 	buf_clear(&f->spare);
-	analysis_label(name, &f->spare);
+	analysis_bare_name(name, &f->spare);
+	if (buf_error(&f->spare))
+		return -ENOMEM;
+	verdict = rules_judge(question->rules, buf_text(&f->spare) ? buf_text(&f->spare) : "");
+	buf_clear(&f->spare);
+	analysis_name(name, &f->spare);
 	if (buf_error(&f->spare))
 		return -ENOMEM;
 	label = intern_bytes(&f->labels, f->spare.data ? (const void *)f->spare.data : "",

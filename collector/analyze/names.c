@@ -1,33 +1,15 @@
-/*
- * Frames for people: long template arguments become <...>, and lists omit arguments. The result is
- * the same as that of the regular expressions in ClickHouse's scripts, which count characters, not
- * bytes:
- *
- *	re.sub(r'<[^>]{40,}>', '<...>', frame)
- *	s.replace('(anonymous namespace)', '{anon}'); re.sub(r'\(.*', '', s); s.replace('{anon}',
- *	'(anonymous namespace)'); s[:120]
- */
+/* Frames for people: names in their short form, and stack traces in a line. */
 #include <string.h>
 
 #include "base/buf.h"
 #include "collector/analyze/analysis.h"
+#include "collector/symbols/fold_name.h"
 
 #include "base/ban.h"
 
-#define ARGUMENTS_LONG 40  /* characters */
-#define LABEL_MAX      120 /* characters */
-#define BRIEF_FRAMES   4
-#define ANONYMOUS      "(anonymous namespace)"
-#define ANON	       "{anon}"
-
-static size_t characters(const char *text, size_t length)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < length; i++)
-		count += ((uint8_t)text[i] & 0xc0) != 0x80;
-	return count;
-}
+#define NAME_MAX_CHARACTERS 120
+#define ARGUMENTS_KEPT	    40 /* bytes */
+#define BRIEF_FRAMES	    4
 
 /* Truncates the text that starts at `from` to `most` characters. */
 static void names_cut(struct buf *out, size_t from, size_t most)
@@ -40,45 +22,26 @@ static void names_cut(struct buf *out, size_t from, size_t most)
 	}
 }
 
-void analysis_shorten(const char *frame, struct buf *out)
+static void put_folded(const char *frame, size_t kept, struct buf *out)
 {
-	const char *open, *close;
+	size_t size = strlen(frame) + 1;
+	uint8_t *room = buf_reserve(out, size);
 
-	while ((open = strchr(frame, '<')) && (close = strchr(open, '>'))) {
-		buf_append(out, frame, (size_t)(open - frame));
-		if (characters(open + 1, (size_t)(close - open) - 1) < ARGUMENTS_LONG) {
-			buf_byte(out, '<');
-			frame = open + 1;
-			continue;
-		}
-		buf_string(out, "<...>");
-		frame = close + 1;
-	}
-	buf_string(out, frame);
+	if (room)
+		out->length += fold_long_name((char *)room, size, frame, kept);
 }
 
-void analysis_label(const char *frame, struct buf *out)
+void analysis_bare_name(const char *frame, struct buf *out)
 {
-	struct buf whole = {0};
-	size_t from = out->length;
-	const char *p;
+	put_folded(frame, strlen(frame), out);
+}
 
-	analysis_shorten(frame, &whole);
-	p = buf_text(&whole);
-	while (p && *p) {
-		if (*p == '(' && strncmp(p, ANONYMOUS, sizeof(ANONYMOUS) - 1))
-			break;
-		if (*p == '(' || !strncmp(p, ANON, sizeof(ANON) - 1)) {
-			buf_string(out, ANONYMOUS);
-			p += *p == '(' ? sizeof(ANONYMOUS) - 1 : sizeof(ANON) - 1;
-		} else {
-			buf_byte(out, (uint8_t)*p++);
-		}
-	}
-	if (buf_error(&whole))
-		out->error = buf_error(&whole);
-	buf_done(&whole);
-	names_cut(out, from, LABEL_MAX);
+void analysis_name(const char *frame, struct buf *out)
+{
+	size_t from = out->length;
+
+	put_folded(frame, ARGUMENTS_KEPT, out);
+	names_cut(out, from, NAME_MAX_CHARACTERS);
 }
 
 /* Picks the innermost frames that are not noise; with `all`, the innermost of all. */
@@ -102,7 +65,7 @@ void analysis_brief(const struct analysis *a, const struct analysis_trace *t, st
 		count = pick_frames(a, t, true, frames);
 	for (uint32_t i = 0; i < count; i++) {
 		buf_string(out, i ? " <- " : "");
-		analysis_shorten(analysis_frame(a, frames[i]), out);
+		analysis_name(analysis_frame(a, frames[i]), out);
 	}
-	names_cut(out, from, LABEL_MAX);
+	names_cut(out, from, NAME_MAX_CHARACTERS);
 }

@@ -196,7 +196,7 @@ static void page_put_stack(const struct page *p, const struct analysis_trace *tr
 		uint32_t frame = trace->frames[i - 1];
 
 		buf_clear(&name);
-		analysis_shorten(analysis_frame(a, frame), &name);
+		analysis_name(analysis_frame(a, frame), &name);
 		put_element(p->out, analysis_is_noise(a, frame) ? "li class=noise" : "li",
 			    buf_text(&name) ? buf_text(&name) : "");
 		buf_string(p->out, "\n");

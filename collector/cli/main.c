@@ -89,7 +89,7 @@ static int help_of(const char *name)
 /* What this build can do, and the libraries that it works with here. */
 static int version(void)
 {
-	printf("collector (heapcast) %s\n", HEAPCAST_VERSION);
+	printf("heapcast collector %s\n", HEAPCAST_VERSION);
 	printf("  TLS: %s\n", secure_library());
 	printf("  page: %s\n", page_asset_count ? "yes" : "no (built without node)");
 	printf("  libraries: libuv %s, protobuf-c %s, lz4 %s, sqlite %s, libwebsockets %s\n",

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/ban.h"
@@ -12,6 +13,7 @@
 struct folding {
 	char *out;
 	size_t size, length;
+	ptrdiff_t kept; /* bytes of template arguments that stay, with their brackets */
 };
 
 static void fold_put(struct folding *f, const char *text, size_t length)
@@ -152,9 +154,9 @@ static void fold_range(struct folding *f, const char *name, const char *from, co
 			fold_put(f, ">", 1);
 			from = end;
 		} else if (*from == '<') {
-			if (end - from > 5)
+			if (end - from > f->kept)
 				fold_put(f, "<...>", 5);
-			else /* <int> */
+			else
 				fold_put(f, from, (size_t)(end - from));
 			from = end;
 		} else if (*from == '(' && !strncmp(from, "(anonymous namespace)", 21)) {
@@ -205,7 +207,12 @@ static const char *behind_result(const char *name)
 
 size_t fold_name(char *out, size_t size, const char *name)
 {
-	struct folding f = {.out = out, .size = size};
+	return fold_long_name(out, size, name, strlen("<int>"));
+}
+
+size_t fold_long_name(char *out, size_t size, const char *name, size_t kept)
+{
+	struct folding f = {.out = out, .size = size, .kept = (ptrdiff_t)kept};
 	const char *end = name + strlen(name);
 
 	if (!size)

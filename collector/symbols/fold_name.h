@@ -15,3 +15,5 @@
  * leave out, and one whose brackets do not match, is copied as it is. Returns the length.
  */
 size_t fold_name(char *out, size_t size, const char *name);
+/* The same, but template arguments stay that take at most `kept` bytes with their brackets. */
+size_t fold_long_name(char *out, size_t size, const char *name, size_t kept);

@@ -36,7 +36,7 @@ assert ("DB::Buffer::grow", 1000) in functions("innermost") and ("work", 1000) i
 assert functions("callers")[:2] == [("DB::MergeTask::execute", 4000), ("DB::HashedDictionary<1ul>::loadData", 3000)], functions("callers")
 top = r["top"][0]
 assert [f["noise"] for f in top["frames"]] == [True, False, False, False, False], top
-assert top["brief"] == "DB::Arena::addMemoryChunk(unsigned long) <- DB::MergeTask::execute() <- start_thread <- clone3", top
+assert top["brief"] == "DB::Arena::addMemoryChunk <- DB::MergeTask::execute <- start_thread <- clone3", top
 kinds = {(f["kind"], f["name"]) for f in r["findings"]}
 assert ("site", "DB::Arena::addMemoryChunk") in kinds and ("growth-site", "DB::Buffer::grow") in kinds, kinds
 assert ("growth", None) in kinds and not any(k == "subsystem" for k, _ in kinds), kinds
@@ -60,7 +60,7 @@ PYTHON
 # ---- a terminal's text ----
 analyze known.collapsed --rules clickhouse >known.txt
 assert_contains "the text" known.txt "9.77 KiB (10,000 bytes) on 7 stack traces" "left out 3 of 11" "Findings" "Subsystems" "Merges and mutations" \
-	"Why: the outermost" "Where: the innermost" "Its callers" "Full stacks" "operator new(unsigned long)  [noise]" "What to ask next"
+	"Why: the outermost" "Where: the innermost" "Its callers" "Full stacks" "operator new  [noise]" "What to ask next"
 analyze known.collapsed --rules clickhouse --search arena >search.txt
 assert_contains "--search" search.txt 'Search: "arena"' "(40.0 %) on 1 stack trace" "DB::MergeTask::execute" "operator new"
 analyze known.collapsed --rules clickhouse --drill 'system' >drill.txt
@@ -149,7 +149,7 @@ class Page(HTMLParser):
 page = Page()
 page.feed(open(sys.argv[1], encoding="utf-8").read())
 assert "script" not in page.tags and "b" in page.tags and not page.outside, (page.tags, page.outside)
-assert "<script>alert(1)</script>" in page.text and '"&<b>' in page.text
+assert "<script>alert</script>" in page.text and '"&<b>' in page.text
 for heading in "Findings", "Subsystems", "Why", "Where", "Full stacks", "Search:", "Subsystem":
     assert heading in page.text, heading
 PYTHON

@@ -59,7 +59,7 @@ says 0 "Usage: heapcast COMMAND" --help
 says 0 "Usage: heapcast COMMAND" -h
 says 0 "Usage: heapcast COMMAND" help
 says 0 "heapcast agent $("$AGENT" --version | grep -oE '[0-9.]+$')" --version
-assert_contains "heapcast --version" said "collector (heapcast)"
+assert_contains "heapcast --version" said "heapcast collector"
 says 0 "heapcast " version
 
 # A beginning that only one has; several; none; a letter too many, or the wrong one.

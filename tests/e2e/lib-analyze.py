@@ -7,7 +7,7 @@
     check FILE JSON          FILE, read as those scripts do, three times, against what `collector analyze --json FILE` wrote; prints the
                              seconds that each of the three took
 """
-import json, random, re, sys, time
+import functools, json, random, re, sys, time
 from collections import defaultdict
 
 BEGINS = """prof_ imalloc ialloc irallocx arena_ tcache_ large_malloc large_palloc chunk_alloc huge_malloc huge_palloc je_malloc
@@ -26,20 +26,101 @@ MB = 1024 * 1024
 
 
 def is_noise(frame):
+    frame = bare(frame)
     return any(frame.startswith(p) for p in BEGINS) or any(s in frame for s in HOLDS)
 
 
 def leads(frame):
+    frame = bare(frame)
     return any(frame.startswith(p) for p in LEADS) or frame.startswith("(")
 
 
-def short(frame):
-    return re.sub(r"<[^>]{40,}>", "<...>", frame)
+OPENS, CLOSES = "<([{", ">)]}"
+SIGNS = re.compile(r"operator(?:<=>|<<=|>>=|->\*|<<|>>|<=|>=|->|\(\)|\[\]|<|>| new\[\]| delete\[\])")
+
+
+def operator_at(name, i):
+    """Where the operator's name that begins there ends; i: none begins."""
+    m = SIGNS.match(name, i) if not i or not (name[i - 1].isalnum() and name[i - 1].isascii() or name[i - 1] in "_$" or name[i - 1] > "\x7f") else None
+    return m.end() if m else i
+
+
+def closed_at(name, i):
+    """Behind the bracket that closes the one at i; None: nothing does."""
+    stack = []
+    while i < len(name):
+        if (end := operator_at(name, i)) > i:
+            i = end
+            continue
+        if name[i] in OPENS:
+            if len(stack) == 64:
+                return None
+            stack.append(name[i])
+        elif name[i] in CLOSES and not (name[i] == ">" and i and name[i - 1] == "-"):
+            if not stack or OPENS.index(stack.pop()) != CLOSES.index(name[i]):
+                return None
+            if not stack:
+                return i + 1
+        i += 1
+    return None
+
+
+def begin_of(name):
+    """Behind the type of the result."""
+    i = start = 0
+    while i < len(name):
+        end = operator_at(name, i)
+        if end > i:
+            i = end + (name[end:end + 1] == " ")
+        elif name.startswith("operator ", i) or (name[i] == "(" and not name.startswith("(anonymous", i)):
+            return start
+        elif name[i] in "<({[" and (end := closed_at(name, i)):
+            i = end
+        else:
+            i += 1
+            if name[i - 1] == " ":
+                start = i
+    return 0
+
+
+def folded(name, i, to, kept):
+    out = ""
+    while i < to:
+        if (end := operator_at(name, i)) > i:
+            out, i = out + name[i:end], end
+            if name[i:i + 2] == " <":
+                out, i = out + " ", i + 1
+            continue
+        end = closed_at(name, i) if name[i] in "<({[" else None
+        if not end or end > to:
+            out, i = out + name[i], i + 1
+        elif name[i] == "<":
+            out, i = out + ("<...>" if len(name[i:end].encode()) > kept else name[i:end]), end
+        elif name.startswith("(anonymous namespace)", i):
+            out, i = out + name[i:end], end
+        elif name[i] == "(":
+            i = end
+            while i < to and (m := re.compile(" const| &").match(name, i)):
+                i = m.end()
+        elif name[i] == "{":
+            out, i = out + "{" + folded(name, i + 1, end - 1, kept) + "}", end
+        else:
+            i = end
+    return out
+
+
+@functools.cache
+def bare(frame, kept=1 << 30):
+    """Without parameters, as rules see it (names of Rust do not occur in these profiles)."""
+    if frame[:1] == "[" or not re.search("[<(]", frame):
+        s = frame
+    else:
+        s = folded(frame, 0 if frame[:1] in "<[" else begin_of(frame), len(frame), kept)
+    return s.rstrip(" ") or frame
 
 
 def label(frame):
-    s = short(frame).replace("(anonymous namespace)", "{anon}")
-    return re.sub(r"\(.*", "", s).replace("{anon}", "(anonymous namespace)")[:120]
+    return bare(frame, 40)[:120]
 
 
 def read(path):
@@ -66,7 +147,7 @@ def summary(path):
     for v, stack in traces[:25]:
         frames = split(stack)
         tail = ([f for f in frames if not is_noise(f)] or frames)[-4:]
-        top.append((v, " <- ".join(short(f) for f in reversed(tail))[:120], [(f, is_noise(f)) for f in reversed(frames)]))
+        top.append((v, " <- ".join(label(f) for f in reversed(tail))[:120], [(f, is_noise(f)) for f in reversed(frames)]))
     return total, len(traces), top
 
 

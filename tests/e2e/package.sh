@@ -58,5 +58,5 @@ chroot "$root" sh -c 'apt-get update && DEBIAN_FRONTEND=noninteractive apt-get i
 	>made 2>&1 || fail "can't be installed: $(tail -n 8 made)"
 unshare --net --pid --fork --kill-child --mount sh -c "mount -t proc proc $root/proc && mount -t tmpfs tmpfs $root/dev/shm &&
 	ip link set lo up && chroot $root sh /packages/inside" >said 2>&1 || fail "in the bare system: $(tail -n 20 said)"
-assert_contains "what it said" said "heapcast agent " "collector (heapcast) " "leaked" "heapcast-run.1"
+assert_contains "what it said" said "heapcast agent " "heapcast collector " "leaked" "heapcast-run.1"
 assert_eq "what a purge leaves" "what is left: that is all" "$(sed -n '/^what is left:/,$p' said | xargs)"

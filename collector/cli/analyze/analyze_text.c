@@ -149,7 +149,7 @@ static void put_way(const struct text *t, const uint32_t *frames, uint32_t count
 		size_t length;
 
 		buf_clear(&name);
-		analysis_shorten(analysis_frame(a, frames[i]), &name);
+		analysis_name(analysis_frame(a, frames[i]), &name);
 		text = buf_text(&name) ? buf_text(&name) : "";
 		length = strlen(text) + (i ? 3 : 0);
 		if (i && at + 1 + length > room) {
@@ -198,7 +198,7 @@ static void put_summary(const struct text *t)
 			inner--;
 		inner = inner ? inner : trace->count;
 		if (inner)
-			analysis_label(analysis_frame(r->analysis, trace->frames[inner - 1]),
+			analysis_name(analysis_frame(r->analysis, trace->frames[inner - 1]),
 				       &label);
 		printf("%3u ", i + 1);
 		analyze_text_put_amount(t, trace->value);
@@ -233,7 +233,7 @@ static void analyze_text_put_stack(const struct text *t, const struct analysis_t
 		bool noise = analysis_is_noise(a, frame);
 
 		buf_clear(&name);
-		analysis_shorten(analysis_frame(a, frame), &name);
+		analysis_name(analysis_frame(a, frame), &name);
 		printf("  [%2u] ", trace->count - i + 1);
 		terminal_text(noise ? STYLE_DIM : STYLE_PLAIN,
 			      buf_text(&name) ? buf_text(&name) : "",
