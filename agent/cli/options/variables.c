@@ -36,46 +36,57 @@ static const struct variable {
 	const char *zero;   /* replaces the value 0; with NOBODY: a value that gets no notice */
 	const char *text;
 } variables[] = {
-	{"OUTPUT", AGENT, "output", NULL, NULL, "pattern of the file's name"},
-	{"LOG", AGENT, "log", NULL, NULL, "`error`, `warn`, `info`, `debug`, `trace`, `off`"},
-	{"LOGFILE", AGENT, "logfile", NULL, NULL, "a pattern, without `%n`"},
+	{"OUTPUT", AGENT, "output", NULL, NULL, "the pattern of the file's name"},
+	{"LOG", AGENT, "log", NULL, NULL,
+	 "how much is logged: `error`, `warn`, `info`, `debug`, `trace`, `off`"},
+	{"LOGFILE", AGENT, "logfile", NULL, NULL,
+	 "the pattern of the log file's name, without `%n`"},
 	{"LOGFILE_ROTATE_WHEN_BIGGER_THAN", AGENT, "logfile-limit", NULL, NULL,
-	 "bytes; the first full log is kept as `.initial`, the last as `.old`"},
+	 "bytes: a new log file begins at this size. The first full log is kept as `.initial`, "
+	 "the last one as `.old`"},
 	{"DISABLE_BY_DEFAULT", LIBRARY, NULL, NULL, NULL,
-	 "1: records nothing until `heapcast_start` or a signal"},
+	 "1: nothing is recorded until `heapcast_start` or a signal"},
 	{"REGISTER_SIGUSR1", LIBRARY, NULL, NULL, NULL,
-	 "1: SIGUSR1 stops and starts recording. Not by default: a program that SIGUSR1 would end "
-	 "must be ended by it. The program's own handler, set before or after, has precedence"},
+	 "1: SIGUSR1 stops and starts recording. This is off by default, because SIGUSR1 must "
+	 "still end a program that does not handle it. The program's own handler has "
+	 "precedence, whether it is set before or after"},
 	{"REGISTER_SIGUSR2", LIBRARY, NULL, NULL, NULL, "the same for SIGUSR2"},
 	{CULLING, AGENT, "short-lived", "10s", "0",
-	 "1: sums stand for what lives less than 10 s, or than the next one says"},
+	 "1: blocks that live less than 10 s are sent as sums. The next variable sets another "
+	 "time"},
 	{"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", AGENT_CULLING, "short-lived", NULL, NULL,
-	 "milliseconds; only with the one before"},
+	 "that time, in milliseconds. It counts only if the variable before is 1"},
 	{"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", AGENT, "short-lived-pending", NULL, NULL,
-	 "blocks whose end is waited for, at most"},
+	 "how many blocks may wait for their end, at most"},
 	{"USE_SHADOW_STACK", AGENT, "full-walk", "0", "1",
-	 "0: walks every stack in full. No return address is changed either way"},
-	{"USE_PERF_EVENT_OPEN", NOBODY, NULL, NULL, NULL, "there is no use of perf_event_open"},
-	{"GRAB_BACKTRACES_ON_FREE", AGENT, "free-stacks", "yes", "no", "0: frees without stacks"},
+	 "0: every stack is walked in full. No value changes return addresses"},
+	{"USE_PERF_EVENT_OPEN", NOBODY, NULL, NULL, NULL, "heapcast does not use perf_event_open"},
+	{"GRAB_BACKTRACES_ON_FREE", AGENT, "free-stacks", "yes", "no",
+	 "0: frees are recorded without stacks"},
 	{"BACKTRACE_CACHE_SIZE_LEVEL_1", NOBODY, NULL, NULL, NULL,
-	 "stacks are not cached in the program; their table is part of `--memory-limit`"},
+	 "stacks are not cached in the program; the agent's table of stacks is part of "
+	 "`--memory-limit`"},
 	{"BACKTRACE_CACHE_SIZE_LEVEL_2", NOBODY, NULL, NULL, NULL,
-	 "stacks are not cached in the program; their table is part of `--memory-limit`"},
+	 "stacks are not cached in the program; the agent's table of stacks is part of "
+	 "`--memory-limit`"},
 	{"GATHER_MAPS", AGENT, "gather-maps", NULL, NULL,
-	 "1: records what is mapped, each second. Not by default: it lengthens recordings"},
+	 "1: the program's mappings are recorded each second. This is off by default, because "
+	 "it makes recordings larger"},
 	{"DISABLE_PR_SET_VMA_ANON_NAME", NOBODY, NULL, NULL, "0",
-	 "no mapping of the program is named"},
+	 "heapcast names no mapping of the program"},
 	{"WRITE_BINARIES_TO_OUTPUT", NOBODY, NULL, NULL, "0",
 	 "recordings name files by build id and do not hold them; `--symbols` says where they are"},
-	{"INCLUDE_FILE", NOBODY, NULL, NULL, NULL, "recordings hold no files"},
-	{"CHOWN_OUTPUT_TO", AGENT, "chown-output-to", NULL, NULL, "a user's number"},
+	{"INCLUDE_FILE", NOBODY, NULL, NULL, NULL, "the agent adds no files to a recording"},
+	{"CHOWN_OUTPUT_TO", AGENT, "chown-output-to", NULL, NULL,
+	 "the number of the user who gets the files"},
 	{"ZERO_MEMORY", LIBRARY, NULL, NULL, NULL, "1: what the program allocates is zeroed"},
 	{"TRACK_CHILD_PROCESSES", AGENT, "follow", "1", "0",
-	 "children get recordings of their own"},
-	{"ENABLE_SERVER", AGENT, "listen", "", NULL, "1: listens for collectors"},
+	 "1: children are recorded, too, each in a recording of its own"},
+	{"ENABLE_SERVER", AGENT, "listen", "", NULL, "1: the agent listens for collectors"},
 	{"BASE_SERVER_PORT", AGENT, "base-server-port", NULL, NULL,
-	 "the first of 101 ports that are tried"},
-	{"ENABLE_BROADCAST", AGENT, "announce", "1", "0", "1: announces itself on the network"},
+	 "the first of the 101 ports that are tried"},
+	{"ENABLE_BROADCAST", AGENT, "announce", "1", "0",
+	 "1: the agent announces itself on the network"},
 	{"EMIT_PARTIAL_BACKTRACES", NOBODY, NULL, NULL, NULL,
 	 "a stack that can't be walked to its end is always recorded, and marked"},
 };
@@ -84,17 +95,19 @@ static const struct variable {
 static const struct {
 	const char *name, *text;
 } own[] = {
-	{"HEAPCAST_OFF", "1: the library does nothing in this program and what it starts"},
-	{"HEAPCAST_AGENT", "the agent's program, to be started where none is found (else it is "
-			   "looked for beside the library, and as `heapcast-agent` in `PATH`)"},
+	{"HEAPCAST_OFF", "1: the library does nothing in this program and in those that it starts"},
+	{"HEAPCAST_AGENT",
+	 "the agent's program. The library starts it if no agent runs. Without this variable "
+	 "the library looks for it beside itself, and as `heapcast-agent` in `PATH`"},
 	{"HEAPCAST_SOCKET",
-	 "where the library asks for a recording, and `agent serve` listens. Whoever "
-	 "listens must be this user or root, unless nobody else could have put "
-	 "it there"},
+	 "the socket on which `agent serve` listens, and at which the library asks for a "
+	 "recording. The listener must be this user or root, unless nobody else could have put "
+	 "the socket there"},
 	{"HEAPCAST_SAMPLE_SEED",
 	 "a number: `--mode sample` makes the same samples again, thread by thread"},
 	{"HEAPCAST_PRELOAD",
-	 "read by `agent run`: the library that it preloads, where it is not found by itself"},
+	 "the library that `agent run` preloads. Without this variable the agent looks for it "
+	 "beside itself, and in `../lib` from there"},
 	{"HEAPCAST_FD", "set by `agent run`; not for people"},
 };
 
@@ -306,30 +319,34 @@ void variables_document(void)
 		"# The environment\n\n"
 		"Printed by `agent --variables`.\n\n"
 		"Every long option of `agent run` and `agent serve` is also a variable:\n"
-		"`--memory-limit 4M` is `HEAPCAST_MEMORY_LIMIT=4M`; an option without a value "
+		"`--memory-limit 4M` is `HEAPCAST_MEMORY_LIMIT=4M`. An option without a value "
 		"takes\n"
-		"1 or 0. The command line counts more than `HEAPCAST_` names, these more than the\n"
-		"old names below, and all of them more than the file of `agent serve --config`.\n"
+		"1 or 0. If an option is set in several places, the first of these counts:\n\n"
+		"* the command line\n"
+		"* variables that begin with `HEAPCAST_`\n"
+		"* variables with the old names below\n"
+		"* the file of `agent serve --config`\n\n"
 		"`agent serve --check-config` says what holds.\n\n"
-		"`agent run` reads its own environment, which holds for all that it runs. With\n"
-		"the library alone (`LD_PRELOAD=libheapcast.so CMD`) each program reads its own:\n"
-		"programs that differ in what concerns an agent's sockets, key or memory get\n"
-		"agents of their own, and others share one. `agent serve` reads its own\n"
-		"environment. From a program it takes only what is the program's: the output (of\n"
-		"its own user only), mode, policy, short-lived blocks, depth, stacks of frees,\n"
-		"figures, maps, children.\n\n"
+		"`agent run` reads its own environment, which holds for all programs that it\n"
+		"runs. With the library alone (`LD_PRELOAD=libheapcast.so CMD`) each program "
+		"reads\n"
+		"its own. Programs whose settings of an agent's sockets, key or memory differ get\n"
+		"agents of their own. Other programs share one.\n\n"
+		"`agent serve` reads its own environment. From a program it takes only the\n"
+		"settings that are the program's: the output (of its own user only), mode, "
+		"policy,\n"
+		"short-lived blocks, depth, stacks of frees, figures, maps, children.\n\n"
 		"A setting that can't be honoured is reported. `agent run` ends with 2 or 3\n"
-		"before the program begins. The library lets the program write one line to its\n"
-		"standard error, before `main`, and only in the first process of a tree, unless\n"
-		"`HEAPCAST_LOG=off`. What the library itself reads is always read in the "
-		"program.\n\n"
+		"before the program begins. The library writes one line to the program's standard\n"
+		"error, before `main`, and only in the first process of a tree. It writes none "
+		"with\n"
+		"`HEAPCAST_LOG=off`. The library always reads its own variables in the program.\n\n"
 		"## What the library reads\n\n");
 	for (size_t i = 0; i < COUNT(own); i++)
 		document(own[i].name, own[i].text);
 	printf("\n## Old names\n\n"
-	       "Variables with the old names work as aliases. One without a meaning gives a "
-	       "notice in\n"
-	       "the log.\n\n");
+	       "Variables with the old names work as aliases. A variable without a meaning gives\n"
+	       "a notice in the log.\n\n");
 	for (size_t i = 0; i < COUNT(variables); i++)
 		document_old(&variables[i]);
 }
