@@ -39,11 +39,34 @@ static int by_row(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* Merges the records from `sorted` on, which are sorted, with those before, from the back. */
+static void merge_tail(struct late_updates *l, const struct late_update_record *tail)
+{
+	uint32_t head = l->sorted, left = l->fresh_count - l->sorted;
+
+	for (uint32_t to = l->fresh_count; left; to--) {
+		bool from_head = head && l->fresh[head - 1].row > tail[left - 1].row;
+
+		l->fresh[to - 1] = from_head ? l->fresh[--head] : tail[--left];
+	}
+}
+
 void late_updates_sort(struct late_updates *l)
 {
-	if (l->sorted == l->fresh_count)
+	uint32_t added = l->fresh_count - l->sorted;
+	struct late_update_record *tail;
+
+	if (!added)
 		return;
-	qsort(l->fresh, l->fresh_count, sizeof(*l->fresh), by_row);
+	tail = l->sorted ? malloc(added * sizeof(*tail)) : NULL;
+	if (tail) {
+		memcpy(tail, l->fresh + l->sorted, added * sizeof(*tail));
+		qsort(tail, added, sizeof(*tail), by_row);
+		merge_tail(l, tail);
+		free(tail);
+	} else {
+		qsort(l->fresh, l->fresh_count, sizeof(*l->fresh), by_row);
+	}
 	for (uint32_t i = 0; i < l->fresh_count; i++)
 		l->fresh[i].order = i;
 	l->sorted = l->fresh_count;

@@ -51,7 +51,7 @@ struct late_updates {
 void late_updates_done(struct late_updates *late);
 /* Returns 0 or -ENOMEM. */
 int late_updates_add(struct late_updates *late, const struct late_update_record *record);
-/* Sorts the fresh updates by row. Readers require this. */
+/* Sorts the fresh updates by row. late_updates_apply applies only what was sorted. */
 void late_updates_sort(struct late_updates *late);
 /*
  * Moves the fresh updates to the end of the file. `write` appends bytes and returns their offset.

@@ -222,11 +222,19 @@ static int settle_to(struct rows *rows, uint32_t most)
 	return r;
 }
 
-int rows_settle(struct rows *rows)
+int rows_wait(struct rows *rows)
 {
 	int r = settle_to(rows, 0);
 
 	helper_join(&rows->sealing.helper);
+	return r;
+}
+
+int rows_settle(struct rows *rows)
+{
+	int r = rows_wait(rows);
+
+	late_updates_sort(&rows->late);
 	return r;
 }
 

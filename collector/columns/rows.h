@@ -98,7 +98,11 @@ int rows_link(struct rows *rows, uint32_t row, uint32_t next);
 /* Seals the oldest open blocks until at most `most` are left; those that are not full stay. They
  * may still be on their way: before anything is read, rows_settle. */
 int rows_seal(struct rows *rows, uint32_t most);
+/* Waits for sealed blocks on their way, and readies late news. rows_read shows what was known
+ * then. */
 int rows_settle(struct rows *rows);
+/* Only waits: what was sealed can be read, but without the late news since rows_settle. */
+int rows_wait(struct rows *rows);
 /* Writes late news that are in memory to the file. */
 int rows_write_late(struct rows *rows);
 /* The open block is added behind the sealed ones, as it was when the state was written. */

@@ -154,7 +154,6 @@ static int recording_settle(struct recording *r, uint64_t size)
 		r->end_ns = r->pairing.last_ns;
 	if (!e)
 		e = rows_settle(&r->rows);
-	late_updates_sort(&r->rows.late);
 	limits = recording_limits(r);
 	if (!e)
 		e = pairing_censor(&r->pairing, &limits);

@@ -433,7 +433,6 @@ int recording_sum_up(struct recording *r, struct totals *totals, struct err_text
 	double blocks = 0;
 	int e = rows_settle(&r->rows);
 
-	late_updates_sort(&r->rows.late);
 	unpacked_changed(r);
 	if (!e)
 		e = row_reader_new(r, &reader);

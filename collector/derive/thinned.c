@@ -214,7 +214,7 @@ static int judge_block(struct judging *j, uint32_t index)
 	if (!rows->slots[index].open) {
 		if (!j->block && !(j->block = block_new(0)))
 			return -ENOMEM;
-		r = rows_settle(j->pairing->rows);
+		r = rows_wait(j->pairing->rows);
 		if (!r)
 			r = rows_read(rows, index, COLUMNS, &any, j->block, &j->spare, NULL);
 		v = &j->block->view;
@@ -261,8 +261,10 @@ static int judge_all(struct pairing *p, uint64_t time_ns, unsigned level, unsign
 			    .halvings = halvings,
 			    .sums = &sums};
 	uint32_t blocks = p->rows->slot_count;
-	int r = 0;
+	int r = rows_settle(p->rows); /* who died lately is not judged */
 
+	if (r < 0)
+		return r;
 	j.list = malloc(ROWS_PER_BLOCK * sizeof(*j.list));
 	if (!j.list)
 		return -ENOMEM;

@@ -199,7 +199,7 @@ static void put_summary(const struct text *t)
 		inner = inner ? inner : trace->count;
 		if (inner)
 			analysis_name(analysis_frame(r->analysis, trace->frames[inner - 1]),
-				       &label);
+				      &label);
 		printf("%3u ", i + 1);
 		analyze_text_put_amount(t, trace->value);
 		used = terminal_text(STYLE_DIM,

@@ -150,6 +150,34 @@ static void test_order(void **state)
 	bench_close(&b);
 }
 
+/* Sorted now and then, as when rows are read while more updates come: the last of each row wins. */
+static void test_sorted_in_parts(void **state)
+{
+	uint64_t last[COUNT] = {0}, number = 1;
+	struct bench b;
+
+	(void)state;
+	bench_open(&b);
+	for (uint64_t time_ns = 2000; time_ns < 2000 + 40 * COUNT; time_ns++) {
+		uint32_t row = (uint32_t)((number = number * 6364136223846793005u + 1) >> 33);
+
+		row %= COUNT;
+		last[row] = time_ns;
+		add(&b, ended(FIRST + row, time_ns));
+		if (row % 8 == 0)
+			late_updates_sort(&b.late);
+		if (row % 64 == 0) {
+			assert_int_equal(apply(&b), 0);
+			assert_true(b.block->death_ns[row] == time_ns);
+		}
+	}
+	settle(&b, false);
+	assert_int_equal(apply(&b), 0);
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_true(b.block->death_ns[i] == (last[i] ? last[i] : NO_TIME));
+	bench_close(&b);
+}
+
 /* Only columns that the view shows; and no block ends before it began. */
 static void test_columns(void **state)
 {
@@ -340,10 +368,15 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),	cmocka_unit_test(test_order),
-		cmocka_unit_test(test_columns), cmocka_unit_test(test_any),
-		cmocka_unit_test(test_pages),	cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_sane),	cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_sorted_in_parts),
+		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_any),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_sane),
+		cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* What a law of thinning left out of a recording is added up from what is there, also when events
  * come late, and when the law changes. */
+#include "collector/columns/row_memory.h"
 #include "tests/unit/store/pairing.h"
 
 static void law(struct builder *b, uint64_t time, const struct thinning *t)
@@ -77,6 +78,43 @@ static void thinned(void **state)
 	builder_done(&b);
 }
 
+/* Blocks whose rows are packed already and that died before the first mark, or between two: what
+ * nobody follows any more has no survivor, and no end but its own. */
+static void freed_before(void **state)
+{
+	struct thinning t = {.seed = 99, .level = 2};
+	uint64_t bytes, followed[4] = {0}, left = THINNED_BLOCKS / 2;
+	struct recording *r;
+	struct builder b;
+
+	(void)state;
+	row_memory_limit(0); /* one block of rows is open, the others are packed */
+	builder_init(&b, 3);
+	for (uint64_t i = 0; i < THINNED_BLOCKS; i++)
+		builder_malloc(&b, 10 + i, 1, thinned_address(i), 64);
+	for (uint64_t i = 0; i < left; i++)
+		builder_free(&b, 200000 + i, 1, thinned_address(i));
+	law(&b, 300000, &t);
+	for (uint64_t i = left; i < THINNED_BLOCKS; i++) {
+		followed[2] += thinning_follows(99, 2, thinned_address(i));
+		followed[3] += i % 2 && thinning_follows(99, 3, thinned_address(i));
+		if (i % 2 == 0)
+			builder_free(&b, 300001 + i, 1, thinned_address(i));
+	}
+	t.level = 3;
+	law(&b, 500000, &t);
+	builder_end(&b, 3);
+	r = open_built(&b);
+	assert_int_equal(in_use(r, &bytes), followed[3]);
+	assert_int_equal(bytes, followed[3] * 8 * 64);
+	assert_int_equal(recording_rows(r), THINNED_BLOCKS + followed[2] + followed[3]);
+	for (uint64_t i = 0; i < left; i++)
+		assert_int_equal(row_at(r, i).end, BLOCK_FREED);
+	recording_close(r);
+	builder_done(&b);
+	row_memory_limit(64 << 20);
+}
+
 /* Two threads told of the law at a time, and the older of the two marks came last: its level
  * counts, its halvings do not; of an opening before the last nothing does. */
 static void overtaken(void **state)
@@ -147,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(thinned),
+		cmocka_unit_test(freed_before),
 		cmocka_unit_test(overtaken),
 		cmocka_unit_test(halved),
 	};
