@@ -21,6 +21,7 @@ for run in $(seq $runs); do
 	[ "$at" -gt 0 ] || fail "the program's mark is not in recording $run"
 	total_of allocated >"$T/$run/allocated"
 	total_of leaked >"$T/$run/leaked"
+	total_of temporary >"$T/$run/freed"
 	total_of in-use --at "${at}ns" >"$T/$run/in_use"
 	"$COLLECTOR" ledger --json "$T/r.heapcast" >"$T/$run/ledger" || fail "the ledger of run $run does not balance"
 	rm "$T/r.heapcast"
@@ -43,11 +44,12 @@ if thinned < runs:
     bad.append("nothing was forced to be thinned")
 if lost:
     bad.append("events were lost that stood for others")
-for what in ("allocated", "in_use", "leaked"):
+for what in ("allocated", "in_use", "leaked", "freed"):
     for unit in ("bytes", "blocks"):
         shares, held, errors = [], 0, []
         for run in range(1, runs + 1):
             true = {line.split()[0]: line.split()[1:] for line in open(f"{folder}/{run}/truth")}
+            true["freed"] = [int(a) - int(b) for a, b in zip(true["allocated"], true["leaked"])]
             true = int(true[what][unit == "blocks"])
             got = json.load(open(f"{folder}/{run}/{what}"))["total"]
             shares.append(got[unit] / true)

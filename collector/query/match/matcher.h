@@ -120,6 +120,13 @@ static inline bool value_is_alive(enum value value)
 	return value != VALUE_ALLOCATED && value != VALUE_FREED;
 }
 
+/* Whether survivors count under `value`: what is in use, and what was freed. (They were allocated
+ * before they became survivors.) */
+static inline bool value_has_survivors(enum value value)
+{
+	return value != VALUE_ALLOCATED;
+}
+
 /* For callers that count what was allocated and what is alive in one pass. From now on the matcher
  * lets survivors pass. Returns whether the caller must keep survivors apart, as alive only. */
 static inline bool matcher_sees_survivors(struct matcher *matcher)

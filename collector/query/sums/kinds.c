@@ -263,7 +263,7 @@ int query_kinds(struct view *view, const struct filter *filter, enum value value
 		r = matcher_init(&m, view, filter, err);
 	if (r < 0)
 		return r;
-	m.hides_survivors &= !value_is_alive(value);
+	m.hides_survivors &= !value_has_survivors(value);
 	r = kinds_answer(view, filter, &m, value, at_ns, &groups, err);
 	matcher_done(&m);
 	if (r < 0) {

@@ -191,7 +191,11 @@ static unsigned survivor_end(const struct node_sums *sums, const struct row_bloc
 {
 	if (sums->what.only)
 		return 0;
-	return sums->what.ends && block->end[i] == BLOCK_IN_USE ? NODE_SURVIVING : NODE_ENDS;
+	if (!sums->what.ends)
+		return NODE_ENDS;
+	return row_leaked(block, i)  ? NODE_SURVIVING
+	       : row_freed(block, i) ? NODE_SURVIVOR_FREED
+				     : NODE_ENDS;
 }
 
 static bool is_survivor(const struct node_sums *sums, const struct row_block *block, uint32_t i)
@@ -373,8 +377,7 @@ static void add_to(struct tally *tally, const struct node_count *exact, const st
 		tally_merge(tally, sampled);
 }
 
-struct tally node_sum_ended(const struct node_sums *sums, const struct node_sum *sum,
-			    enum block_end end)
+struct tally node_sum_ended(const struct node_sums *sums, const struct node_sum *sum, unsigned end)
 {
 	struct tally tally = {0};
 
@@ -388,8 +391,9 @@ static bool end_counts(enum value value, unsigned end)
 	if (value == VALUE_LEAKED)
 		return end == BLOCK_IN_USE || end == NODE_SURVIVING;
 	if (value == VALUE_FREED)
-		return end == BLOCK_FREED || end == BLOCK_REALLOCATED || end == BLOCK_INFERRED;
-	return end != NODE_SURVIVING;
+		return end == BLOCK_FREED || end == BLOCK_REALLOCATED || end == BLOCK_INFERRED ||
+		       end == NODE_SURVIVOR_FREED;
+	return end != NODE_SURVIVING && end != NODE_SURVIVOR_FREED;
 }
 
 struct tally node_sum_tally(const struct node_sums *sums, const struct node_sum *sum,
@@ -487,7 +491,7 @@ int node_sums_of(struct node_sums *sums, const struct matcher *matcher, uint32_t
 	struct matcher seeing = *matcher;
 	int r = node_sums_init(sums, nodes, what);
 
-	seeing.hides_survivors &= what->only && !value_is_alive(what->value);
+	seeing.hides_survivors &= what->only && !value_has_survivors(what->value);
 	sums->apart = matcher->hides_survivors;
 	if (!r)
 		r = sweep_run(&(struct sweep){.matcher = &seeing,

@@ -10,10 +10,12 @@
 #include "collector/query/sweep/tally.h"
 #include "proto/culled.h"
 
-/* beside enum block_end: survivors in use, which do not count as allocated */
-#define NODE_SURVIVING 6
-#define NODE_ENDS      7
-#define NODE_LINE      64 /* bytes of a cache line */
+/* Beside enum block_end: survivors in use, and those that were freed. They do not count as
+ * allocated. */
+#define NODE_SURVIVING	    6
+#define NODE_SURVIVOR_FREED 7
+#define NODE_ENDS	    8
+#define NODE_LINE	    64 /* bytes of a cache line */
 
 /* The first line holds what nearly all rows change: blocks in use at the end, or freed. */
 struct node_sum {
@@ -51,7 +53,7 @@ struct node_sums {
 	uint32_t nodes;
 	uint64_t reallocations; /* number of rows that a realloc made from others, if asked for */
 	uint16_t *room;		/* for value_select */
-	bool apart;		/* survivors count as alive and leaked only */
+	bool apart;		/* survivors count as alive, leaked and freed only */
 	struct node_sums_what what;
 };
 
@@ -84,9 +86,8 @@ struct tally node_sums_total(const struct node_sums *sums, enum value value);
 /* Sets `alive` of `sums` from sums that were made with `only`. `sums` must contain all nodes of
  * `alive`. */
 int node_sums_set_alive(struct node_sums *sums, const struct node_sums *alive);
-/* The blocks that ended in this way. */
-struct tally node_sum_ended(const struct node_sums *sums, const struct node_sum *sum,
-			    enum block_end end);
+/* The blocks that ended in this way: enum block_end, or NODE_SURVIVOR_FREED. */
+struct tally node_sum_ended(const struct node_sums *sums, const struct node_sum *sum, unsigned end);
 
 /* Sums up all rows that `matcher` selects, in one sweep, and the culled blocks that match.
  * Initializes `sums`. Returns 0, or a negative errno with nothing to free. */

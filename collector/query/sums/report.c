@@ -89,16 +89,18 @@ static void report_sums_done(struct sums *s)
 	node_sums_done(&s->own);
 }
 
-/* The blocks that were freed, without those that realloc replaced. */
+/* The blocks that were freed, without those that realloc replaced (but for survivors). */
 static struct tally frees_of(const struct node_sums *sums)
 {
 	struct tally freed = {0};
 
 	for (uint32_t i = 0; i < sums->count; i++) {
 		struct tally one = node_sum_ended(sums, &sums->list[i], BLOCK_FREED),
-			     inferred = node_sum_ended(sums, &sums->list[i], BLOCK_INFERRED);
+			     inferred = node_sum_ended(sums, &sums->list[i], BLOCK_INFERRED),
+			     later = node_sum_ended(sums, &sums->list[i], NODE_SURVIVOR_FREED);
 
 		tally_merge(&freed, &one);
+		tally_merge(&freed, &later);
 		tally_merge(&freed, &inferred);
 	}
 	return freed;

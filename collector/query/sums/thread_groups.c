@@ -104,7 +104,7 @@ static int thread_groups_add_rows(void *sums, const struct row_block *block,
 
 		if (!sum)
 			return -ENOMEM;
-		if (!s->apart || !row_survivor(block, i) || value_is_alive(s->value))
+		if (!s->apart || !row_survivor(block, i) || value_has_survivors(s->value))
 			tally_add_row(&sum->value, block, i);
 	}
 	return 0;

@@ -13,10 +13,10 @@
 
 #include "base/ban.h"
 
-#define MAGIC	      "HCNSUMS2"
+#define MAGIC	      "HCNSUMS3"
 #define HEAD_BYTES    80u
-#define NODE_BYTES    176u
-#define SAMPLED_BYTES 448u
+#define NODE_BYTES    (48u + 16 * (NODE_ENDS + 1))
+#define SAMPLED_BYTES (56u * (NODE_ENDS + 1))
 #define PARTS_KNOWN   (WHOLE_PEAK | WHOLE_REALLOCATIONS | WHOLE_GROUP_PEAKS)
 
 DEFINE_CLEANUP(whole_sums_free, struct whole_sums *)

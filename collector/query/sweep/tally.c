@@ -69,7 +69,7 @@ struct usage tally_total(const struct tally *tally, const struct recording *reco
 	unseen_births(recording, tally, &usage, thinned.interval, &bytes, &blocks);
 	usage.bytes_error = hypot(usage.bytes_error, bytes);
 	usage.blocks_error = hypot(usage.blocks_error, blocks);
-	if (value_is_alive(value)) {
+	if (value_has_survivors(value)) {
 		usage.bytes_error = hypot(usage.bytes_error, (double)thinned.alive_bytes);
 		usage.blocks_error = hypot(usage.blocks_error, (double)thinned.alive_blocks);
 	}
