@@ -91,6 +91,10 @@ void summary_print(const struct session_report *r, bool flight)
 		fprintf(stderr, "heapcast: %s more events, of blocks that %s, are kept as sums\n",
 			format_count(events, r->ledger.culled),
 			flight ? "ended before the window" : "were short-lived");
+	if (r->ledger.not_sampled)
+		fprintf(stderr,
+			"heapcast: %s more events were not sampled: numbers are estimates\n",
+			format_count(events, r->ledger.not_sampled));
 	if (r->stacks_cut)
 		fprintf(stderr,
 			"heapcast: %s stacks were cut for lack of room: raise --memory-limit\n",
