@@ -102,8 +102,7 @@ int source_file_read(const char *const *folders, const char *path, struct buf *r
 
 	if (!folders || !folders[0])
 		return err_set(err, -ENOENT,
-			       "the text is not served: collector serve --source DIR says where "
-			       "sources are");
+			       "no folder of sources was named: start this with --source DIR");
 	for (; *folders; folders++) {
 		int fd;
 

@@ -221,7 +221,7 @@ export function Grid<R>(props: GridProps<R>) {
 				class={`vt-row${index === cursor ? ' at' : ''}${mine}`}
 				role="row"
 				aria-rowindex={index + 2}
-				aria-selected={onPick ? row !== undefined && props.keyOf?.(row, index) === props.picked : undefined}
+				aria-selected={onPick ? row !== undefined && !!props.picked && props.keyOf?.(row, index) === props.picked : undefined}
 				style={{ transform: `translateY(${index * high - scrolling.top}px)`, gridTemplateColumns: tracks, height: `${high}px` }}
 				onClick={(event) => onClick(event, index)}
 			>

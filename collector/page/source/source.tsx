@@ -109,7 +109,7 @@ function WithoutText(props: { address: Address; error: AskError; lines: LineSum[
 					</>
 				) : error.status === 404 ? (
 					<>
-						{error.message[0]!.toUpperCase() + error.message.slice(1)}. <code>heapcast serve --source DIR</code> names folders to look in; the path above is as the debug information has it.
+						{error.message[0]!.toUpperCase() + error.message.slice(1)}. The path above is as the debug information has it.
 					</>
 				) : (
 					error.message

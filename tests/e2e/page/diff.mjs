@@ -17,6 +17,7 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await settled();
 	const first = await page.locator('main .vt-row').first().innerText();
 	check('the regression is the first call site', /load_index/.test(first) && /\+3\.00 MiB/.test(first), first);
+	check('no row is selected', (await page.locator('main [aria-selected=true]').count()) === 0);
 	await accessible('differences');
 	await picture('diff');
 }
