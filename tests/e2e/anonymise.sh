@@ -79,7 +79,7 @@ asked() {
 cat >"$T/figures.py" <<'END'
 # figures.py BEFORE AFTER: all figures are the same, names and places aside.
 import json, sys
-ALIKE = {"id", "function", "raw_function", "module", "file", "source", "library", "name", "host", "executable", "command_line", "path",
+ALIKE = {"id", "function", "function_short", "raw_function", "module", "file", "source", "library", "name", "host", "executable", "command_line", "path",
     "pid", "tid", "thread", "parent_pid", "uid", "stream", "text", "by", "tag", "address", "address_s", "start_wall_ns", "inode", "major",
     "minor", "xs", "first_address", "build_id", "site", "frames", "title", "notes", "timestamp", "timestamp_s", "unix_ms", "recording"}
 def figures(x):
@@ -116,7 +116,7 @@ before, words = sys.argv[2], sys.argv[3:]
 report = json.load(open(before + ".report"))
 for line in open(before + ".rows"):
     for f in json.loads(line)["backtrace"]:
-        words += [f.get(k) or "" for k in ("function", "raw_function", "source", "library")]
+        words += [f.get(k) or "" for k in ("function", "function_short", "raw_function", "source", "library")]
 words += [t["name"] for t in json.load(open(before + ".ledger"))["threads"]]
 words += [m["name"] for m in json.load(open(before + ".maps")).get("maps", [])]
 # Names of allocators stay, and what the kernel and the C++ library call their own.
