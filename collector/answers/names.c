@@ -1,4 +1,4 @@
-/* Function names without template (C++) or generic (Rust) arguments. See names.h. */
+/* Function names without template (C++) or generic (Rust) arguments, and in short. See names.h. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What `collector analyze` must find, said a second time: after the rules of the scripts that ClickHouse has for such profiles.
+"""What `collector analyze` must find, said a second time: after the rules of the scripts that ClickHouse has for such profiles,
+but for names: they are folded, and rules see them without parameters.
 
     make N FILE [shuffled]   a profile of N stacks as large servers have it
     narrow FILE              fails where a line is wider than 80 columns (characters)
