@@ -10,11 +10,12 @@
 #include "collector/query/hidden.h"
 #include "collector/query/sums/fragmentation.h"
 #include "collector/query/query.h"
+#include "collector/query/suppress.h"
 
 /* Descriptions of the results (answer.h). */
 extern const struct answer group_answer, groups_answer, report_answer, timeline_answer,
 	told_timeline_answer, histogram_answer, survivors_answer, diff_answer, fragmentation_answer,
-	flame_answer, hidden_answer /* of struct hidden_function */;
+	flame_answer, hidden_answer /* of struct hidden_function */, suppressed_answer;
 
 /* Use over time, with bands on top of each other if the list has any. */
 struct told_timeline {

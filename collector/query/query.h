@@ -289,6 +289,8 @@ struct caller {
 	struct usage value;
 	bool parted;	/* one of several callers that share the value of the previous entry */
 	uint32_t label; /* the view's number of function and module */
+	/* Where the heaviest path through it has it: view_frame(view, node, frame). */
+	uint32_t node, frame;
 };
 
 /*

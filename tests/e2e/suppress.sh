@@ -19,6 +19,26 @@ __attribute__((noinline)) static void new_leak(void)
 	kept = malloc(77);
 }
 
+__attribute__((noinline)) static void store(size_t size)
+{
+	kept = malloc(size);
+}
+
+__attribute__((noinline)) static void wide_way(void)
+{
+	store(6600);
+}
+
+__attribute__((noinline)) static void narrow_way(void)
+{
+	store(3000);
+}
+
+__attribute__((noinline)) static void thin_way(void)
+{
+	store(400);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argv;
@@ -26,6 +46,11 @@ int main(int argc, char **argv)
 	known_leak();
 	if (argc > 1)
 		new_leak();
+	if (argc > 2) {
+		wide_way();
+		narrow_way();
+		thin_way();
+	}
 	return 0;
 }
 END
@@ -66,6 +91,40 @@ assert left["bytes"] == 77 and left["blocks"] == 1, left
 by = {p["pattern"]: p["value"] for p in some["suppressed"]["patterns"]}
 assert by["^known_*$"]["bytes"] == 3000 and by["^known_*$"]["blocks"] == 3, by
 PYTHON
+
+# All ways to a leak of some weight are shown, each with its share and who called it.
+"${COLLECTOR%/*}/heapcast" run -q -o ways.heapcast -- ./leaky more ways >/dev/null
+leaks ways.heapcast | sed -n '/ store$/,/ known_leak$/p' >ways
+assert_contains "the ways to store()" ways "66 % by wide_way  leaky.c:24" "30 % by narrow_way  leaky.c:29" " 4 % by others"
+assert_eq "ways that lead on to main()" "$(grep -c '^ *by main  leaky.c:' ways)" 2
+
+# What heapcast run ends with names the sites that look most like leaks, without what is built in.
+"$COLLECTOR" summary ways.heapcast >summary
+assert_contains "the end of heapcast run" summary "Never freed, by call site, what looks most like a leak first:"
+assert_eq "the first site that leaked" "$(sed -n '/Never freed/{n;p}' summary | tr -s ' ')" " 9.77 KiB 76 % store leaky.c:19, leaky"
+
+# The REST API leaves out what is built in, unless it is asked not to.
+mkdir data
+"$COLLECTOR" import --data data new.heapcast >/dev/null
+"$COLLECTOR" serve --data data --http 127.0.0.1:0 >served 2>&1 &
+wait_for 20 "the collector to serve" grep -q Serving served
+address=$(sed -n 's/.*\(http:[^#]*\).*/\1/p' served)
+leaks new.heapcast --json >known.json
+curl -sf "${address}data/last/leaks" >rest-known.json
+curl -sf "${address}data/last/leaks?suppress=none" >rest-all.json
+assert_eq "status of a word that is none" "$(curl -s -o wrong -w '%{http_code}' "${address}data/last/leaks?suppress=some")" 400
+assert_contains "what is said of it" wrong "known or none"
+python3 - <<'PYTHON'
+import json
+load = lambda name: json.load(open(name))
+known, whole, rest_known, rest_all = map(load, ("known.json", "all.json", "rest-known.json", "rest-all.json"))
+for command, rest in ((known, rest_known), (whole, rest_all)):
+    assert rest["total"] == command["total"] and rest["suspect_bytes"] == command["suspect_bytes"], (rest, command)
+assert rest_all["suppressed"] == {"total": {"bytes": 0, "blocks": 0}, "patterns": []}, rest_all
+assert rest_known["suppressed"]["total"]["blocks"] > 0  # stdio's buffer
+assert rest_known["suppressed"]["total"]["bytes"] + rest_known["total"]["bytes"] == rest_all["total"]["bytes"]
+PYTHON
+kill_children
 
 # What is no such file is an error that says where, and nothing waits for ever.
 refused() {

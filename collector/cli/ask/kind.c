@@ -11,7 +11,7 @@
 #include "collector/answers/unnamed.h"
 #include "collector/cli/ask/header.h"
 #include "collector/cli/ask/incomplete.h"
-#include "collector/cli/ask/suppressing.h"
+#include "collector/answers/results.h"
 #include "collector/cli/output.h"
 
 #include "base/ban.h"

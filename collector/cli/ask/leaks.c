@@ -17,6 +17,11 @@
 
 #define FRAMES_SHOWN 8
 
+struct told_leaks {
+	struct survivors survivors; /* first: the answer's rows are these */
+	struct groups backtraces;   /* of what was not freed; only for the text */
+};
+
 static void leaks_print_total(const struct question *q, const struct survivors *s)
 {
 	char bytes[32], blocks[32], recent[32], count[32], time[32], words[96];
@@ -55,6 +60,7 @@ static void print_ages(const struct survivor *s)
 
 static void leaks_print_row(const struct question *q, const struct survivor *s)
 {
+	const struct told_leaks *told = q->result;
 	char bytes[32], suspect[32], blocks[32];
 	unsigned room = terminal_width() - SITE_INDENT;
 
@@ -64,12 +70,12 @@ static void leaks_print_row(const struct question *q, const struct survivor *s)
 	putchar('\n');
 	place_print(s->function, s->file, s->line, s->module);
 	print_ages(s);
-	backtrace_print(q, s->node, FRAMES_SHOWN);
+	ways_print(q, &told->backtraces, s->node, &s->in_use);
 }
 
 static int leaks_print(struct question *q)
 {
-	const struct survivors *s = q->result;
+	const struct survivors *s = &((const struct told_leaks *)q->result)->survivors;
 	uint64_t count = q->options->count;
 	char rest[32];
 
@@ -91,6 +97,7 @@ static int leaks_print(struct question *q)
 
 static int leaks_ask(struct question *q, struct err_text *err)
 {
+	struct told_leaks *told = q->result;
 	const char *young = q->options->young;
 	uint64_t young_ns = NO_TIME;
 	int r;
@@ -102,7 +109,12 @@ static int leaks_ask(struct question *q, struct err_text *err)
 	r = suppressing_begin(q, err);
 	if (!r)
 		r = suppressing_ask(q, err);
-	return r ? r : query_survivors(q->view, &q->filter, young_ns, q->result, err);
+	if (!r)
+		r = query_survivors(q->view, &q->filter, young_ns, &told->survivors, err);
+	if (r || q->options->common.json)
+		return r;
+	return query_groups(q->view, &q->filter, GROUP_BY_BACKTRACE, VALUE_LEAKED, NO_TIME,
+			    &told->backtraces, err);
 }
 
 static int leaks_by_ask(struct question *q, struct err_text *err)
@@ -114,13 +126,19 @@ static int leaks_by_ask(struct question *q, struct err_text *err)
 	return r ? r : ranking_ask(q, err);
 }
 
-DEFINE_DONE(survivors_done)
+static void told_leaks_done(void *result)
+{
+	struct told_leaks *told = result;
+
+	survivors_done(&told->survivors);
+	groups_done(&told->backtraces);
+}
 
 static const struct question_kind leaks_question = {
 	.value = VALUE_LEAKED,
 	.tells_notes = true,
 	.tells_hidden = true,
-	ASKED(struct survivors, leaks_ask, leaks_print, &survivors_answer, survivors_done_result),
+	ASKED(struct told_leaks, leaks_ask, leaks_print, &survivors_answer, told_leaks_done),
 };
 
 static const struct question_kind leaks_by_question = {

@@ -48,19 +48,26 @@ const char *usage_samples(char *out, size_t size, const struct usage *usage)
 
 typedef bool frame_visitor(void *context, const struct view_frame *frame);
 
-/* Calls `visit` for each frame from the innermost outwards, until it returns false. */
-static void each_frame(const struct question *q, uint32_t node, frame_visitor *visit, void *context)
+/* Calls `visit` for each frame from frame `first` of `node` outwards, until it returns false. */
+static void each_frame_from(const struct question *q, uint32_t node, uint32_t first,
+			    frame_visitor *visit, void *context)
 {
-	for (; node; node = view_parent(q->view, node)) {
+	for (; node; node = view_parent(q->view, node), first = 0) {
 		uint32_t count = view_frame_count(q->view, node);
 
-		for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t i = first; i < count; i++) {
 			struct view_frame frame = view_frame(q->view, node, i);
 
 			if (!visit(context, &frame))
 				return;
 		}
 	}
+}
+
+/* The same from the innermost frame. */
+static void each_frame(const struct question *q, uint32_t node, frame_visitor *visit, void *context)
+{
+	each_frame_from(q, node, 0, visit, context);
 }
 
 void place_text(const char *file, uint32_t line, const char *module, char *out, size_t size)
@@ -87,17 +94,35 @@ void place_print(const char *function, const char *file, uint32_t line, const ch
 }
 
 struct printing {
-	unsigned left, skipped, width;
+	unsigned left, skipped, indent;
 	enum filter_hide hide;
-	bool site_seen;
+	bool site_seen; /* what comes is further out */
 };
+
+/* Prints the rest of a line, "by NAME  FILE:LINE", behind `used` columns. A long name is cut rather
+ * than the place left out: the line says more. */
+static void print_by(const char *name, const char *file, uint32_t line, unsigned used)
+{
+	unsigned width = terminal_width(), room = width > used + 3 ? width - used - 3 : 1, columns;
+	char place[320];
+
+	fputs("by ", stdout);
+	place_text(file, line, NULL, place, sizeof(place));
+	columns = place[0] ? 2 + terminal_columns(place) : 0;
+	if (columns > room / 2)
+		columns = 0;
+	terminal_name(STYLE_PLAIN, name, room - columns);
+	if (columns) {
+		fputs("  ", stdout);
+		terminal_text(STYLE_DIM, place, 0);
+	}
+	putchar('\n');
+}
 
 /* Prints a frame further out than the call site, a line each. */
 static bool print_frame(void *context, const struct view_frame *frame)
 {
 	struct printing *p = context;
-	unsigned room = p->width - SITE_INDENT - 3, used;
-	char place[320];
 
 	if (!p->site_seen) {
 		p->site_seen = !view_frame_hidden(frame, p->hide);
@@ -108,27 +133,25 @@ static bool print_frame(void *context, const struct view_frame *frame)
 		return true;
 	}
 	p->left--;
-	terminal_blanks(SITE_INDENT);
-	fputs("by ", stdout);
-	used = terminal_name(STYLE_PLAIN, frame->name, room);
-	place_text(frame->file, frame->line, NULL, place, sizeof(place));
-	if (place[0] && used + 3 + strlen(place) <= room) {
-		fputs("  ", stdout);
-		terminal_text(STYLE_DIM, place, 0);
-	}
-	putchar('\n');
+	terminal_blanks(p->indent);
+	print_by(frame->name, frame->file, frame->line, p->indent);
 	return true;
+}
+
+static void print_skipped(const struct printing *p)
+{
+	if (!p->skipped)
+		return;
+	terminal_blanks(p->indent);
+	printf("... and %u more frame%s\n", p->skipped, p->skipped == 1 ? "" : "s");
 }
 
 void backtrace_print(const struct question *q, uint32_t node, unsigned frames)
 {
-	struct printing p = {.left = frames, .width = terminal_width(), .hide = q->filter.hide};
+	struct printing p = {.left = frames, .indent = SITE_INDENT, .hide = q->filter.hide};
 
 	each_frame(q, node, print_frame, &p);
-	if (p.skipped) {
-		terminal_blanks(SITE_INDENT);
-		printf("... and %u more frame%s\n", p.skipped, p.skipped == 1 ? "" : "s");
-	}
+	print_skipped(&p);
 }
 
 /* ---- rows ---- */
@@ -148,8 +171,8 @@ static double percent(uint64_t part, uint64_t whole)
  */
 static void print_caller(const struct caller *c, const struct group *site)
 {
-	unsigned room = terminal_width() - SITE_INDENT, used = 3;
-	char place[320], share[16];
+	unsigned used = SITE_INDENT;
+	char share[16];
 
 	terminal_blanks(SITE_INDENT);
 	if (c->parted) {
@@ -157,14 +180,7 @@ static void print_caller(const struct caller *c, const struct group *site)
 			 percent(c->value.bytes, site->value.bytes));
 		used += terminal_text(STYLE_PLAIN, share, 0);
 	}
-	fputs("by ", stdout);
-	used += terminal_name(STYLE_PLAIN, c->function ? c->function : "?", room - used);
-	place_text(c->file, c->line, NULL, place, sizeof(place));
-	if (place[0] && used + 2 + strlen(place) <= room) {
-		fputs("  ", stdout);
-		terminal_text(STYLE_DIM, place, 0);
-	}
-	putchar('\n');
+	print_by(c->function ? c->function : "?", c->file, c->line, used);
 }
 
 static void print_callers(const struct question *q, const struct groups *groups,
@@ -178,6 +194,62 @@ static void print_callers(const struct question *q, const struct groups *groups,
 		return;
 	for (size_t i = 0; i < count; i++)
 		print_caller(&callers[i], site);
+}
+
+#define WAYS_COMMON	8  /* callers that all ways share */
+#define WAYS_MOST	12 /* those, and where the ways part */
+#define WAY_FRAMES	4  /* of each way behind that */
+#define WAY_INDENT	(SITE_INDENT + 5)
+#define WAY_PERCENT_MIN 10 /* of the value: lighter ways are summed up */
+
+/* Prints what lies further out than a caller. */
+static void print_beyond(const struct question *q, const struct caller *c)
+{
+	struct printing p = {.left = c->parted ? WAY_FRAMES : 0,
+			     .indent = c->parted ? WAY_INDENT : SITE_INDENT,
+			     .site_seen = true};
+
+	each_frame_from(q, c->node, c->frame + 1, print_frame, &p);
+	print_skipped(&p);
+}
+
+/*
+ *	by read_line  text.c:40
+ *	66 % by parse_header  parse.c:88
+ *	     by parse  parse.c:120
+ *	33 % by retry  retry.c:17
+ *	     by main  main.c:9
+ */
+void ways_print(const struct question *q, const struct groups *backtraces, uint32_t node,
+		const struct usage *value)
+{
+	const struct group site = {.node = node, .value = *value};
+	struct caller callers[WAYS_MOST];
+	double shown = 0;
+	size_t count = 0;
+
+	if (query_callers(q->view, backtraces, &site, callers, WAYS_MOST, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct caller *c = &callers[i];
+		double share = percent(c->value.bytes, value->bytes);
+
+		bool last =
+			i + 1 == count || (i + 1 == WAYS_COMMON && !callers[WAYS_COMMON].parted);
+
+		if (c->parted && share < WAY_PERCENT_MIN)
+			continue;
+		print_caller(c, &site);
+		shown += c->parted ? share : 0;
+		if (c->parted || last)
+			print_beyond(q, c);
+		if (last)
+			break;
+	}
+	if (shown > 0 && shown < 99.5) {
+		terminal_blanks(SITE_INDENT);
+		printf("%2.0f %% by others\n", 100 - shown);
+	}
 }
 
 static void sites_print_row(const struct question *q, const struct groups *groups,

@@ -24,6 +24,10 @@ void sites_print(const struct question *q, const struct groups *groups,
 /* Prints the frames of a backtrace further out than its call site, a line each, at most `frames`.
  */
 void backtrace_print(const struct question *q, uint32_t node, unsigned frames);
+/* Prints who called the call site of `node`, whose part of `backtraces` is `value`: a line for each
+ * caller that has nearly all of it, then the ways that the rest came, with their shares. */
+void ways_print(const struct question *q, const struct groups *backtraces, uint32_t node,
+		const struct usage *value);
 /* Prints a line with the place of a call site, unless its name says it: "[module+0xoffset]". */
 void place_print(const char *function, const char *file, uint32_t line, const char *module);
 /* Formats "mem1.c:128, libsqlite3.so.0". */

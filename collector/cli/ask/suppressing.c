@@ -82,22 +82,3 @@ void suppressing_print(const struct question *q)
 		terminal_line(STYLE_PLAIN, line, by->about ? terminal_width() - 20 : 0);
 	}
 }
-
-#define ANSWER_OF struct suppressed_by
-static const struct answer_field suppressed_by_fields[] = {
-	ROW("pattern", pattern, NULL, "as it stands behind leak:"),
-	ROW("built_in", about, NULL, "what it is, of one that is built in", .when = IF_SET),
-	ROW("value", usage, NULL, "what it suppressed"),
-	{0},
-};
-#undef ANSWER_OF
-static const struct answer suppressed_by_answer = {"suppressed_by", suppressed_by_fields};
-
-#define ANSWER_OF struct suppressed
-static const struct answer_field suppressed_fields[] = {
-	ROW("total", total, NULL, "left out of the answer"),
-	ROW_LIST("patterns", list, count, suppressed_by_answer, "those that were used"),
-	{0},
-};
-#undef ANSWER_OF
-const struct answer suppressed_answer = {"suppressed", suppressed_fields};

@@ -17,4 +17,3 @@ int suppressing_ask(struct question *question, struct err_text *err);
 const char *suppressing_words(const struct question *question, char *out, size_t size);
 /* Lists the patterns that were used. */
 void suppressing_print(const struct question *question);
-extern const struct answer suppressed_answer; /* of struct suppressed */

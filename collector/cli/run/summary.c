@@ -25,6 +25,7 @@
 
 #define LOOK_MS	      200
 #define SITES	      3
+#define SUSPECT_PART  100 /* of the peak: less is no suspect */
 #define LESS_PRIORITY 10
 #define NAMES_LOOK    5 /* the look after which names are looked up */
 
@@ -143,22 +144,57 @@ static void summary_totals(const struct question *q, const struct told_summary *
 		printf("  %-10s %9s  at most\n", "resident", format_size(bytes, (double)most));
 }
 
-static void summary_site(const struct groups *groups, const struct group *g)
+static void summary_place(const char *place)
 {
-	unsigned room = terminal_width() - 20, used;
-	char bytes[32], place[320] = "";
+	fputs("  ", stdout);
+	terminal_text(STYLE_DIM, place, 0);
+}
 
-	printf("  %9s %4.0f %%  ", format_size(bytes, (double)g->value.bytes),
-	       groups->total.bytes ? 100.0 * (double)g->value.bytes / (double)groups->total.bytes
-				   : 0.0);
-	used = terminal_name(STYLE_BOLD, g->function ? g->function : "?", room);
-	if (!g->function || g->function[0] != '[')
-		place_text(g->file, g->line, g->module, place, sizeof(place));
-	if (*place && used + 2 + terminal_columns(place) <= room) {
-		fputs("  ", stdout);
-		terminal_text(STYLE_DIM, place, 0);
+/* A call site, its bytes and their share of `whole`. */
+static void summary_site(const struct survivor *s, uint64_t value, uint64_t whole)
+{
+	unsigned room = terminal_width() - 20, used, columns = 0;
+	char bytes[32], line[320] = "", place[320] = "";
+
+	printf("  %9s %4.0f %%  ", format_size(bytes, (double)value),
+	       whole ? 100.0 * (double)value / (double)whole : 0.0);
+	if (!s->function || s->function[0] != '[') {
+		place_text(s->file, s->line, s->module, place, sizeof(place));
+		place_text(s->file, s->line, NULL, line, sizeof(line));
 	}
+	if (*line && terminal_columns(line) < room / 2)
+		columns = 2 + terminal_columns(line);
+	used = terminal_name(STYLE_BOLD, s->function ? s->function : "?", room - columns);
+	if (*place && used + 2 + terminal_columns(place) <= room)
+		summary_place(place);
+	else if (columns)
+		summary_place(line);
 	putchar('\n');
+}
+
+/* What looks like a leak and is no trifle beside the peak. The list is read after the peak's is
+ * printed: it takes a look at every block. */
+static void summary_suspects(struct question *q, uint64_t peak)
+{
+	struct survivors survivors = {0};
+	struct filter filter = q->filter;
+	const struct survivor *s;
+
+	fflush(stdout);
+	q->suppressions = suppressions_new(true);
+	filter.suppress = q->suppressions;
+	if (!filter.suppress || query_survivors(q->view, &filter, NO_TIME, &survivors, NULL) < 0)
+		return;
+	for (size_t i = 0; i < survivors.count && i < SITES; i++) {
+		s = &survivors.list[i];
+		if (!s->suspect_bytes || s->suspect_bytes < peak / SUSPECT_PART)
+			break;
+		if (!i)
+			printf("\n  %s, by call site, what looks most like a leak first:\n",
+			       question_unfreed(q, true));
+		summary_site(s, s->in_use.bytes, survivors.in_use.bytes);
+	}
+	survivors_done(&survivors);
 }
 
 static int summary_print(struct question *q)
@@ -168,8 +204,17 @@ static int summary_print(struct question *q)
 
 	if (peak->count)
 		printf("\n  Most in use at the peak:\n");
-	for (size_t i = 0; i < peak->count && i < SITES; i++)
-		summary_site(peak, &peak->list[i]);
+	for (size_t i = 0; i < peak->count && i < SITES; i++) {
+		const struct group *g = &peak->list[i];
+		const struct survivor s = {.function = g->function,
+					   .file = g->file,
+					   .line = g->line,
+					   .module = g->module};
+
+		summary_site(&s, g->value.bytes, peak->total.bytes);
+	}
+	if (told->report.leaked.blocks)
+		summary_suspects(q, told->report.peak.bytes);
 	hidden_print(q, 2);
 	putchar('\n');
 	return EXIT_DONE;

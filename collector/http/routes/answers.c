@@ -10,6 +10,7 @@
 #include "collector/http/routes/base.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
+#include "collector/query/suppress.h"
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"
@@ -165,26 +166,65 @@ const struct route peak_route = {
 static const struct route_parameter leaks_parameters[] = {
 	REQUEST("young", PARAMETER_DURATION, young_ns, "a duration (10 or 10s, 4h3m2s, 100ms)",
 		"blocks younger than this are recent; default a hundredth of the recording"),
+	REQUEST("suppress", PARAMETER_WORD, unsuppressed, "known or none",
+		"known (default): without the blocks that libraries are known to keep; none: with "
+		"them",
+		.words = request_suppress),
 	REQUEST_GROUPS,
 	REQUEST_PREVIEW,
 	{0},
 };
 
+struct told_leaks {
+	struct survivors survivors;
+	struct suppressions *suppressions;
+	struct suppressed suppressed;
+};
+
+#define ANSWER_OF struct told_leaks
+static const struct answer_field told_leaks_fields[] = {
+	ROWS_OF(survivors_answer, survivors),
+	ROW_OBJECT("suppressed", suppressed, suppressed_answer, "what suppressions left out"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer told_leaks_answer = {"leaks_and_suppressed", told_leaks_fields};
+
 static int leaks_ask(struct asking *a)
 {
-	return query_survivors(a->view, &a->values.filter, a->values.young_ns, a->result,
-			       &a->x->err);
+	struct told_leaks *told = a->result;
+	struct filter filter = a->values.filter;
+	int r = 0;
+
+	if (!a->values.unsuppressed) {
+		told->suppressions = suppressions_new(true);
+		if (!told->suppressions)
+			return -ENOMEM;
+		filter.suppress = told->suppressions;
+		r = query_suppressed(a->view, &filter, VALUE_LEAKED, NO_TIME, &told->suppressed,
+				     &a->x->err);
+	}
+	return r ? r
+		 : query_survivors(a->view, &filter, a->values.young_ns, &told->survivors,
+				   &a->x->err);
 }
 
-DEFINE_DONE(survivors_done)
+static void told_leaks_done(void *result)
+{
+	struct told_leaks *told = result;
+
+	survivors_done(&told->survivors);
+	suppressed_done(&told->suppressed);
+	suppressions_free(told->suppressions);
+}
 
 const struct route leaks_route = {
 	.path = "leaks",
 	.about = "what was not freed, by survival",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
 	.parameters = leaks_parameters,
-	.answer = &survivors_answer,
-	ROUTE_ASKS(struct survivors, leaks_ask, survivors_done_result),
+	.answer = &told_leaks_answer,
+	ROUTE_ASKS(struct told_leaks, leaks_ask, told_leaks_done),
 };
 
 static int report_ask(struct asking *a)

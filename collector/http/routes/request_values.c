@@ -18,6 +18,8 @@ const struct parameter_word request_groupings[] = {{"site", GROUP_BY_SITE},
 						   {"backtrace", GROUP_BY_BACKTRACE},
 						   {0}};
 
+const struct parameter_word request_suppress[] = {{"known", 0}, {"none", 1}, {0}};
+
 int request_values_value(void *context, const struct view *view, const char *name,
 			 const char *value, struct err_text *err)
 {

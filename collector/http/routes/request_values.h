@@ -31,6 +31,7 @@ struct request_values {
 	uint32_t width, height; /* of a picture; 0: not given */
 	bool graphs, strip;	/* generate_graphs, strip_template_args */
 	uint64_t young_ns;
+	uint32_t unsuppressed; /* 1: with what is suppressed */
 	bool inverted, reversed;
 	unsigned tables; /* enum rows_table; 0: not given */
 	bool with_stacks;
@@ -52,7 +53,8 @@ typedef int request_values_reader(void *values, const struct view *view, const c
 				  const char *value, struct err_text *err);
 request_values_reader request_values_value, request_values_at, request_values_bands_by,
 	request_values_series;
-extern const struct parameter_word request_orders[], request_weights[], request_groupings[];
+extern const struct parameter_word request_orders[], request_weights[], request_groupings[],
+	request_suppress[];
 
 #define REQUEST(label, form, member, takes, about, ...)                                            \
 	PARAMETER(struct request_values, label, form, member, takes, about, ##__VA_ARGS__)

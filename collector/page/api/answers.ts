@@ -590,7 +590,7 @@ export interface Group {
 	last_ns: number;
 }
 
-export interface Leaks {
+export interface LeaksAndSuppressed {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
 	/** Not freed by the end. */
@@ -607,6 +607,8 @@ export interface Leaks {
 	group_count: number;
 	/** Most suspect bytes first. */
 	groups: Leak[];
+	/** What suppressions left out. */
+	suppressed: Suppressed;
 }
 
 export interface Leak {
@@ -640,6 +642,22 @@ export interface Leak {
 	age_max_ns: number;
 	/** Of those freed (ns). */
 	longest_lifetime_ns?: number;
+}
+
+export interface Suppressed {
+	/** Left out of the answer. */
+	total: Usage;
+	/** Those that were used. */
+	patterns: SuppressedBy[];
+}
+
+export interface SuppressedBy {
+	/** As it stands behind leak:. */
+	pattern: string;
+	/** What it is, of one that is built in. */
+	built_in?: string;
+	/** What it suppressed. */
+	value: Usage;
 }
 
 export interface Report {
@@ -1638,7 +1656,7 @@ export interface Answers {
 	'histogram': Histogram;
 	'snapshot': Moment;
 	'peak': Moment;
-	'leaks': Leaks;
+	'leaks': LeaksAndSuppressed;
 	'report': Report;
 	'hidden': Hidden;
 	'diff': Diff;

@@ -19,7 +19,7 @@ export type {
 	Hidden,
 	Histogram,
 	Leak,
-	Leaks,
+	LeaksAndSuppressed as Leaks,
 	Ledger,
 	LifetimeClass,
 	Moment as Sites,

@@ -9,7 +9,7 @@ import { useEffect, useState } from 'preact/hooks';
 export type Value = 'in-use' | 'peak' | 'allocated' | 'leaked' | 'temporary';
 
 /** Parameters that choose how something is shown; everything else is a filter. */
-const LOOK = new Set(['value', 'at', 'weight', 'start', 'end', 'base', 'by', 'tree', 'focus', 'find', 'site', 'sort', 'order', 'q', 'picked', 'query', 'block', 'young', 'map', 'spot', 'file', 'line', 'show']);
+const LOOK = new Set(['value', 'at', 'weight', 'start', 'end', 'base', 'by', 'tree', 'focus', 'find', 'site', 'sort', 'order', 'q', 'picked', 'query', 'block', 'young', 'suppress', 'map', 'spot', 'file', 'line', 'show']);
 
 export interface Address {
 	stream: string; // '': none

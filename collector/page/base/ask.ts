@@ -139,7 +139,7 @@ const ESTIMATE_FROM = 3_000_000; // events that an estimate looks at, or up to t
 
 const ESTIMATED = new Set(['timeline', 'timeline_leaked', 'report', 'histogram', 'analyze', 'allocation_groups', 'flame', 'leaks', 'snapshot', 'peak']);
 /** What is no filter. */
-const OTHERS = new Set(['start', 'end', 'points', 'by', 'bands', 'series', 'weight', 'value', 'at', 'count', 'skip', 'sort_by', 'order', 'reversed', 'base', 'young']);
+const OTHERS = new Set(['start', 'end', 'points', 'by', 'bands', 'series', 'weight', 'value', 'at', 'count', 'skip', 'sort_by', 'order', 'reversed', 'base', 'young', 'suppress']);
 /** The sums of a range are kept: they come at once. */
 const QUICK_RANGES = new Set(['flame', 'allocation_groups', 'report']);
 

@@ -31,6 +31,11 @@ export function leakInWords(leak: Leak): string {
 	return `${count(leak.value.blocks)} of ${count(leak.allocated.blocks)} not freed, ${age}${freed}${recent}`;
 }
 
+/** What was left out, a line for each rule. */
+function suppressedInWords(leaks: Leaks): string {
+	return leaks.suppressed.patterns.map((by) => `${size(by.value.bytes)}: ${by.built_in ?? by.pattern}`).join('\n');
+}
+
 function columnsOf(props: ViewProps): Column<Leak>[] {
 	const { address, stream } = props;
 	const only = (leak: Leak) => siteFilterBeside(address.params.get('custom_filter'), leak);
@@ -94,7 +99,8 @@ function Recent(props: { address: Address; ns: number | undefined }) {
 export function LeaksView(props: ViewProps) {
 	const { address, stream } = props;
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
-	const question: [string, string | undefined][] = [['young', address.params.get('young') ?? undefined], ...filtersOf(address)];
+	const all = address.params.get('suppress') === 'none';
+	const question: [string, string | undefined][] = [['young', address.params.get('young') ?? undefined], ['suppress', all ? 'none' : undefined], ...filtersOf(address)];
 	const sum = useAnswer<Leaks>(about(stream.id, 'leaks', [...question, ['count', 0]]), version).data;
 	const narrow = useNarrow();
 	const columns = useMemo(() => columnsOf(props), [address.params.toString(), stream.id, stream.state]);
@@ -110,6 +116,11 @@ export function LeaksView(props: ViewProps) {
 						</>
 					)}
 				</span>
+				{sum && (all || sum.suppressed.total.blocks > 0) && (
+					<a class="dim" href={changed(address, { set: { suppress: all ? undefined : 'none' } })} title={suppressedInWords(sum)}>
+						{all ? 'Leave out what libraries are known to keep' : `${size(sum.suppressed.total.bytes)} more suppressed: show`}
+					</a>
+				)}
 				<HiddenNames {...props} />
 				<span class="grow" />
 				<Recent address={address} ns={sum?.young_ns} />

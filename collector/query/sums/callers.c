@@ -96,6 +96,8 @@ static size_t sum(const struct view *view, struct path *paths, size_t count, str
 			callers[n - 1].function = intern_get(&view->names, frame->name);
 			callers[n - 1].file = intern_get(&view->texts, frame->file);
 			callers[n - 1].line = frame->line;
+			callers[n - 1].node = paths[i].at.node;
+			callers[n - 1].frame = paths[i].at.index;
 		}
 	}
 	qsort(callers, n, sizeof(*callers), callers_heaviest_first);

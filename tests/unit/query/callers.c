@@ -85,6 +85,7 @@ static void expect(const struct caller *c, const char *function, uint64_t bytes,
 	assert_int_equal(c->value.bytes, bytes);
 	assert_int_equal(c->value.blocks, blocks);
 	assert_int_equal(c->parted, parted);
+	assert_string_equal(view_frame(t.view, c->node, c->frame).name, function);
 }
 
 static void test_callers(void **state)
@@ -121,6 +122,8 @@ static void test_parted(void **state)
 	expect(&list[0], "[libother.so.1+0x300]", 130, 3, false);
 	expect(&list[1], "[libother.so.1+0x200]", 70, 2, true);
 	expect(&list[2], "[libother.so.1+0x500]", 60, 1, true);
+	assert_int_equal(list[1].node, LOOP);
+	assert_int_equal(list[2].node, OTHER);
 	assert_int_equal(query_callers(t.view, &even, &sites.list[0], list, 2, &count), 0);
 	assert_int_equal(count, 2);
 	assert_int_equal(query_callers(t.view, &even, &sites.list[0], list, 0, &count), 0);
