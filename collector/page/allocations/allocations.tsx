@@ -5,8 +5,9 @@ import { about, useAnswer } from '../base/ask';
 import { count, duration, size } from '../base/format';
 import { Answered } from '../base/ui';
 import type { ViewProps } from '../frame/views';
-import { nanoseconds, type Allocation, type Allocations, type Ledger } from '../api/types';
-import { nameOf, Place, Trail } from '../table/frames';
+import { nanoseconds, type Allocation, type Allocations, type Frame, type Ledger } from '../api/types';
+import { nameOf, Place, Trail, upToSite } from '../table/frames';
+import { useIsHidden } from '../table/hidden';
 import { None } from '../table/sites';
 import type { Column } from '../base/grid';
 import { VirtualTable } from '../table/virtual';
@@ -43,10 +44,11 @@ export function useThreadNames(stream: string, version: number): Map<number, str
 	return useMemo(() => new Map((data?.threads ?? []).map((t) => [t.tid, t.name])), [data]);
 }
 
-function columnsOf(names: Map<number, string>, address: Address): Column<Allocation>[] {
+function columnsOf(names: Map<number, string>, address: Address, isHidden: (frame: Frame) => boolean): Column<Allocation>[] {
+	const shown = (a: Allocation) => upToSite(a.backtrace, isHidden);
 	return [
-		{ key: 'trail', title: 'Backtrace, from the innermost function', width: 'minmax(170px, 4fr)', cell: (a) => <Trail frames={a.backtrace} /> },
-		{ key: 'place', title: 'Place', width: 'minmax(110px, 1fr)', from: 900, cell: (a) => <Place address={address} file={a.backtrace.at(-1)?.source} line={a.backtrace.at(-1)?.line} /> },
+		{ key: 'trail', title: 'Backtrace, from the call site', width: 'minmax(170px, 4fr)', cell: (a) => <Trail frames={shown(a)} /> },
+		{ key: 'place', title: 'Place', width: 'minmax(110px, 1fr)', from: 900, cell: (a) => <Place address={address} file={shown(a).at(-1)?.source} line={shown(a).at(-1)?.line} /> },
 		{ key: 'time', title: 'Time', width: '92px', right: true, sort: 'timestamp', hint: 'when it was allocated, since the start', cell: (a) => duration(nanoseconds(a.timestamp_relative)) },
 		{ key: 'size', title: 'Size', width: '84px', right: true, sort: 'size', cell: (a) => <span title={`${count(a.size)} bytes`}>{size(a.size)}</span> },
 		{
@@ -68,7 +70,8 @@ function columnsOf(names: Map<number, string>, address: Address): Column<Allocat
 function List(props: ViewProps & { matched: [string, string][]; version: number }) {
 	const { address, stream, matched } = props;
 	const names = useThreadNames(stream.id, props.version);
-	const columns = useMemo(() => columnsOf(names, address), [names, address.params.toString()]);
+	const isHidden = useIsHidden(stream.id, address);
+	const columns = useMemo(() => columnsOf(names, address, isHidden), [names, address.params.toString(), isHidden]);
 	const chosen = address.params.get('sort') ?? '';
 	const sort = SORTS.includes(chosen) ? chosen : 'timestamp';
 	const order = sort === chosen ? (address.params.get('order') === 'dsc' ? 'dsc' : 'asc') : 'asc';

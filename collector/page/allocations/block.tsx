@@ -7,6 +7,7 @@ import { Answered } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { nanoseconds, type Allocation, type Allocations } from '../api/types';
 import { StackList } from '../table/frames';
+import { useIsHidden } from '../table/hidden';
 import { byOther, endInWords, livedFor, livedInWords } from './allocations';
 
 const CHAIN_MAX = 64;
@@ -113,20 +114,21 @@ function Chain(props: ViewProps & { a: Allocation; chain: ChainRow[] }) {
 	);
 }
 
-function Stacks(props: { a: Allocation; address: Address }) {
+function Stacks(props: { a: Allocation; address: Address; stream: string }) {
 	const { a, address } = props;
+	const isHidden = useIsHidden(props.stream, address);
 	return (
 		<>
 			<section aria-label="Allocated by" tabIndex={0}>
 				<h3>Allocated by</h3>
-				{a.backtrace.length ? <StackList frames={a.backtrace} address={address} /> : <p class="dim">No backtrace was recorded.</p>}
+				{a.backtrace.length ? <StackList frames={a.backtrace} address={address} isHidden={isHidden} /> : <p class="dim">No backtrace was recorded.</p>}
 			</section>
 			<section aria-label="Freed by" tabIndex={0}>
 				<h3>{a.chain_deallocation ? 'Moved by' : 'Freed by'}</h3>
 				{!a.deallocation ? (
 					<p class="dim">It was not freed.</p>
 				) : a.deallocation.backtrace?.length ? (
-					<StackList frames={a.deallocation.backtrace} address={address} />
+					<StackList frames={a.deallocation.backtrace} address={address} isHidden={isHidden} />
 				) : (
 					<p class="dim">Backtraces of frees were not recorded.</p>
 				)}
@@ -166,7 +168,7 @@ export function BlockPanel(props: ViewProps & { block: string; names: Map<number
 								<Facts {...props} a={a} chain={chain} />
 								<Chain {...props} a={a} chain={chain} />
 							</section>
-							<Stacks a={a} address={address} />
+							<Stacks a={a} address={address} stream={stream.id} />
 						</div>
 					) : (
 						<p class="dim">There is no block of this number.</p>

@@ -34,6 +34,12 @@ export function Place(props: { address: Address; file: string | null | undefined
 	);
 }
 
+/** The frames of a backtrace, outermost first, up to its call site: the innermost function that is not hidden. */
+export function upToSite(frames: Frame[], isHidden: (frame: Frame) => boolean): Frame[] {
+	const hidden = [...frames].reverse().findIndex((f) => !isHidden(f));
+	return hidden > 0 ? frames.slice(0, -hidden) : frames;
+}
+
 /** The innermost function and its callers, as far as there is room. */
 export function Trail(props: { frames: Frame[] }) {
 	// What a function inlines into itself is there twice.

@@ -8,10 +8,10 @@ import type { Column } from '../base/grid';
 import { baseName, count, duration, percent, size } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
-import { nanoseconds, type AllocationGroup, type AllocationGroups, type Report, type Site, type Sites, type Stream, type Sum } from '../api/types';
+import { nanoseconds, type AllocationGroup, type AllocationGroups, type Frame, type Report, type Site, type Sites, type Stream, type Sum } from '../api/types';
 import { siteFilterBeside } from '../filters/words';
-import { Place, siteName, Trail } from './frames';
-import { HiddenNames } from './hidden';
+import { Place, siteName, Trail, upToSite } from './frames';
+import { HiddenNames, useIsHidden } from './hidden';
 import { Spark } from './spark';
 import { SumTable } from './sums';
 import { VirtualTable } from './virtual';
@@ -134,16 +134,17 @@ function SiteTable(props: ViewProps & { by: string }) {
 const LIFETIME: Record<string, string | undefined> = { leaked: 'only_leaked', temporary: 'only_freed' };
 
 /** Columns of groups of blocks by backtrace, which two views have. */
-export function groupColumns(props: ViewProps, whole: Sum | undefined, title: string, value: string): Column<AllocationGroup>[] {
+export function groupColumns(props: ViewProps, whole: Sum | undefined, title: string, value: string, isHidden: (frame: Frame) => boolean): Column<AllocationGroup>[] {
 	const { address, stream } = props;
 	const blocks = inBlocks(address);
-	const last = (g: AllocationGroup) => g.backtrace[g.backtrace.length - 1];
+	const shown = (g: AllocationGroup) => upToSite(g.backtrace, isHidden);
+	const last = (g: AllocationGroup) => shown(g).at(-1);
 	const time = (ns: number) => duration(ns);
 	const sum: Column<AllocationGroup> = { key: 'size', title, width: '112px', right: true, sort: 'only_matched.size', cell: (g) => size(g.only_matched.size) };
 	const number: Column<AllocationGroup> = { key: 'count', title: blocks ? `${title}, blocks` : 'Blocks', width: blocks ? '130px' : '108px', right: true, sort: 'only_matched.allocated_count', cell: (g) => count(g.only_matched.allocated_count) };
 	const part = (g: AllocationGroup) => (whole ? (blocks ? percent(g.only_matched.allocated_count, whole.blocks) : percent(g.only_matched.size, whole.bytes)) : '');
 	return [
-		{ key: 'trail', title: 'Backtrace, from the innermost function', width: 'minmax(170px, 4fr)', cell: (g) => <Trail frames={g.backtrace} /> },
+		{ key: 'trail', title: 'Backtrace, from the call site', width: 'minmax(170px, 4fr)', cell: (g) => <Trail frames={shown(g)} /> },
 		{ key: 'place', title: 'Place', width: 'minmax(100px, 1fr)', from: 900, cell: (g) => <Place address={address} file={last(g)?.source} line={last(g)?.line} /> },
 		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 1100, cell: (g) => <span class="dim" title={last(g)?.library}>{baseName(last(g)?.library ?? '')}</span> },
 		{
@@ -192,7 +193,8 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 export function GroupTable(props: ViewProps & { own: [string, string][]; title: string; value: string; whole: Sum | undefined; sort?: string; none: ComponentChildren }) {
 	const { address, stream, own, whole } = props;
 	const blocks = inBlocks(address);
-	const columns = useMemo(() => groupColumns(props, whole, props.title, props.value), [address.params.toString(), stream.id, stream.state, whole, props.title]);
+	const isHidden = useIsHidden(stream.id, address);
+	const columns = useMemo(() => groupColumns(props, whole, props.title, props.value, isHidden), [address.params.toString(), stream.id, stream.state, whole, props.title, isHidden]);
 	const chosen = address.params.get('sort');
 	const sort = columns.some((c) => c.sort === chosen) ? chosen! : (props.sort ?? (blocks ? 'only_matched.allocated_count' : 'only_matched.size'));
 	const order = sort === chosen && address.params.get('order') === 'asc' ? 'asc' : 'dsc';
