@@ -122,7 +122,9 @@ static int add_functions(struct analysis *a, const struct analysis_stack *stack,
 	uint64_t number = a->result.stacks;
 	int r;
 
-	outer_frame = stack->count ? stack->frames[outer ? outer - 1 : 0] : unknown_frame(a);
+	if (!outer) /* all only leads to the work: what asked for memory says more than _start */
+		outer = inner ? inner : 1;
+	outer_frame = stack->count ? stack->frames[outer - 1] : unknown_frame(a);
 	inner_frame =
 		stack->count ? stack->frames[(inner ? inner : stack->count) - 1] : outer_frame;
 	if (!outer_frame)

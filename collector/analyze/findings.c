@@ -163,16 +163,21 @@ int findings_make(struct analysis *a)
 
 /* ---- in words ---- */
 
-static void site_text(const struct analysis_finding *f, char headline[FINDING_TEXT],
+/* What to do about a kind of finding is said once. */
+static bool is_first(const struct analysis_result *r, const struct analysis_finding *f)
+{
+	return f == r->findings || f[-1].kind != f->kind;
+}
+
+static void site_text(const struct analysis_finding *f, bool first, char headline[FINDING_TEXT],
 		      char sentence[FINDING_TEXT], const char *amount, double percent)
 {
 	char traces[32];
 
 	snprintf(headline, FINDING_TEXT, "%.100s has %.1f %%", f->name, percent);
-	snprintf(sentence, FINDING_TEXT,
-		 "%s on %s stack trace%s. One place with more than 5" NBSP
-		 "%% is worth a look of its own.",
-		 amount, format_count(traces, f->traces), f->traces == 1 ? "" : "s");
+	snprintf(sentence, FINDING_TEXT, "%s on %s stack trace%s.%s", amount,
+		 format_count(traces, f->traces), f->traces == 1 ? "" : "s",
+		 first ? " One place with more than 5" NBSP "% is worth a look of its own." : "");
 }
 
 static void traces_text(const struct analysis_result *r, const struct analysis_finding *f,
@@ -214,7 +219,7 @@ static void subsystem_text(const struct analysis_finding *f, char headline[FINDI
 		 amount);
 }
 
-static void repeated_text(const struct analysis_finding *f, bool counts,
+static void repeated_text(const struct analysis_finding *f, bool first, bool counts,
 			  char headline[FINDING_TEXT], char sentence[FINDING_TEXT],
 			  const char *amount, double percent)
 {
@@ -224,13 +229,14 @@ static void repeated_text(const struct analysis_finding *f, bool counts,
 	snprintf(headline, FINDING_TEXT, "%.100s: %s times %s", f->name,
 		 format_count(traces, f->traces), each);
 	snprintf(sentence, FINDING_TEXT,
-		 "The same amount on %s ways through the program, %s (%.1f" NBSP
-		 "%%) together: a buffer of fixed size "
-		 "that many make? Make it smaller, later, or one for all.",
-		 traces, amount, percent);
+		 "The same amount on %s ways through the program, %s (%.1f" NBSP "%%) together%s",
+		 traces, amount, percent,
+		 first ? ": a buffer of fixed size that many make? Make it smaller, later, or one "
+			 "for all."
+		       : ".");
 }
 
-static void growth_text(const struct analysis_finding *f, char headline[FINDING_TEXT],
+static void growth_text(const struct analysis_finding *f, bool first, char headline[FINDING_TEXT],
 			char sentence[FINDING_TEXT], const char *amount, double percent)
 {
 	if (f->kind == FINDING_GROWTH) {
@@ -243,21 +249,21 @@ static void growth_text(const struct analysis_finding *f, char headline[FINDING_
 		return;
 	}
 	snprintf(headline, FINDING_TEXT, "%.100s grows blocks: %.1f %%", f->name, percent);
-	snprintf(sentence, FINDING_TEXT,
-		 "%s, half or more of what it allocated: reserve the size ahead where it is known.",
-		 amount);
+	snprintf(sentence, FINDING_TEXT, "%s, half or more of what it allocated%s", amount,
+		 first ? ": reserve the size ahead where it is known." : ".");
 }
 
 void analysis_finding_text(const struct analysis_result *result, const struct analysis_finding *f,
 			   bool counts, char headline[FINDING_TEXT], char sentence[FINDING_TEXT])
 {
 	double percent = analysis_percent(result, f->value);
+	bool first = is_first(result, f);
 	char amount[32];
 
 	analysis_amount(amount, f->value, counts);
 	switch (f->kind) {
 	case FINDING_SITE:
-		site_text(f, headline, sentence, amount, percent);
+		site_text(f, first, headline, sentence, amount, percent);
 		return;
 	case FINDING_TRACES:
 		traces_text(result, f, counts, headline, sentence);
@@ -267,10 +273,10 @@ void analysis_finding_text(const struct analysis_result *result, const struct an
 		subsystem_text(f, headline, sentence, amount, percent);
 		return;
 	case FINDING_REPEATED:
-		repeated_text(f, counts, headline, sentence, amount, percent);
+		repeated_text(f, first, counts, headline, sentence, amount, percent);
 		return;
 	case FINDING_GROWTH:
 	case FINDING_GROWTH_SITE:
-		growth_text(f, headline, sentence, amount, percent);
+		growth_text(f, first, headline, sentence, amount, percent);
 	}
 }

@@ -191,6 +191,7 @@ static bool begins(const char *text, const char *word)
 const char *recorded_rules(struct view *view)
 {
 	const char *rules = RULES_DEFAULT;
+	bool python = false;
 
 	if (view_prepare(view, NULL) < 0)
 		return rules;
@@ -210,6 +211,7 @@ const char *recorded_rules(struct view *view)
 			return "clickhouse";
 		if (begins(name, "std::") || begins(name, "core::") || begins(name, "__rust_"))
 			rules = "cxx";
+		python = python || begins(name, "Py_BytesMain") || begins(name, "Py_RunMain");
 	}
-	return rules;
+	return python ? "python" : rules; /* its extensions are in C++, often */
 }

@@ -101,7 +101,7 @@ static int rules_find(const char *name, const char *beside, char out[PATH_MAX],
 	return err_set(
 		err, -ENOENT,
 		"there is neither a file '%.200s' nor rules of that name in %.200s: general, "
-		"clickhouse and cxx are shipped",
+		"clickhouse, cxx and python are shipped",
 		name, folder);
 }
 

@@ -43,7 +43,7 @@ _heapcast_formats() {
 _heapcast_values() {
 	case $2 in
 	--format) [[ $1 != analyze ]] || { printf '%s\n' memtracer text && return; } ;;&
-	--rules) printf '%s\n' general clickhouse cxx ;;
+	--rules) printf '%s\n' general clickhouse cxx python ;;
 	--value) printf '%s\n' allocated leaked freed in-use peak ;;
 	--by) printf '%s\n' site function backtrace ;;
 	--weight) printf '%s\n' bytes blocks ;;

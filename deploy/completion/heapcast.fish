@@ -71,7 +71,7 @@ function __heapcast_values --argument-names command option value current
 		case --weight
 			printf '%s\n' bytes blocks
 		case --rules
-			printf '%s\n' general clickhouse cxx
+			printf '%s\n' general clickhouse cxx python
 		case --format
 			test $command = analyze
 			and printf '%s\n' memtracer text

@@ -90,7 +90,7 @@ import json
 r = json.load(open("mine.json"))
 assert {s["name"]: s["value"] for s in r["subsystems"]} == {"Mine": 7000, "(other)": 3000}, r["subsystems"]
 assert r["innermost"]["functions"][0]["function"] == "DB::MergeTask::execute"'
-for name in general cxx clickhouse allocators; do analyze known.collapsed --rules $name >out.txt || fail "rules $name"; done
+for name in general cxx clickhouse python allocators; do analyze known.collapsed --rules $name >out.txt || fail "rules $name"; done
 
 # ---- the rules said a second time ----
 rules odd odd.collapsed
@@ -183,7 +183,7 @@ refused 2 "has no collapsed stacks" none.collapsed
 refused 2 "cut.gz is cut: its gzip data end in the middle" cut.gz
 refused 2 "asks about single allocations" known.collapsed --value leaked
 refused 2 "asks about single allocations" known.collapsed --size-min 4K
-refused 2 "general, clickhouse and cxx are shipped" known.collapsed --rules nonsense
+refused 2 "general, clickhouse, cxx and python are shipped" known.collapsed --rules nonsense
 refused 2 "bad.rules, line 1: a pattern is missing" known.collapsed --rules ./bad.rules
 refused 2 "circle" known.collapsed --rules ./round.rules
 refused 2 "there is no subsystem 'nothing'" known.collapsed --drill nothing
@@ -206,6 +206,14 @@ chosen() { # EXPECTED ARGUMENT...
 chosen general c.heapcast
 chosen cxx cxx.heapcast
 chosen clickhouse cxx.heapcast --rules clickhouse
+# Python's say what the program did, not that an interpreter ran it.
+"$AGENT" run --quiet --output python.heapcast -- /usr/bin/python3 -c 'import json, re
+json.loads(json.dumps([{"n": i, "t": "t" * 40} for i in range(20000)]))' >python.out
+chosen python python.heapcast
+analyze python.heapcast >out.txt
+assert_contains "analyze of Python" out.txt "JSON" "Imports"
+sed -n '/^Why:/,/^Where:/p' out.txt >why.txt
+! grep -qE "(Py_BytesMain|_start)$" why.txt || fail "the reasons are what only leads to them: $(cat why.txt)"
 "$COLLECTOR" export --format collapsed --output c.collapsed c.heapcast
 chosen general c.collapsed
 # The page says how it was made, as it was typed.

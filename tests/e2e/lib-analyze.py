@@ -160,7 +160,8 @@ def outermost(path):
     sums = defaultdict(int)
     for v, stack in read(path):
         frames = split(stack)
-        sums[label(next((f for f in frames if not leads(f)), frames[0] if frames else "(unknown)"))] += v
+        asked = next((f for f in reversed(frames) if not is_noise(f)), frames[0] if frames else "(unknown)")
+        sums[label(next((f for f in frames if not leads(f)), asked))] += v
     return heaviest(sums)
 
 

@@ -192,11 +192,11 @@ static const struct answer_field analyzed_fields[] = {
 static const struct answer analyzed_answer = {"analyzed", analyzed_fields};
 
 static const struct option analyze_table[] = {
-	OPTION_TEXT(
-		struct analyze_options, rules, "rules", "NAME",
-		"which functions are noise, and what the subsystems are: general, cxx, "
-		"clickhouse, or a file (docs/analyze.md); of a recording the ones that suit the "
-		"program, else general"),
+	OPTION_TEXT(struct analyze_options, rules, "rules", "NAME",
+		    "which functions are noise, and what the subsystems are: general, cxx, "
+		    "python, clickhouse, or a file (docs/analyze.md); of a recording the ones that "
+		    "suit the "
+		    "program, else general"),
 	OPTION_NUMBER(struct analyze_options, top, "top", "N",
 		      "stack traces and functions listed (25)"),
 	OPTION_TEXT(struct analyze_options, search, "search", "WORD",
