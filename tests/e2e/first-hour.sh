@@ -2,6 +2,7 @@
 # What somebody types in the first hour, right and wrong: `heapcast run` that answers by itself, `last`, short options, names that
 # are cut or mistyped, times that make no sense, files of other tools, a program that was renamed, the page.
 . "$(dirname "$0")/lib.sh"
+need cc curl
 H=$BUILD/bin/heapcast
 
 # says STATUS TEXT -- CMD...: CMD ends so, and says TEXT on standard error.
@@ -161,10 +162,23 @@ says 2 "--map takes OLD=NEW" -- "$H" diff --map first --base first.heapcast seco
 
 printf '#!/bin/sh\necho "$1" >"%s"\n' "$T/opened" >browser
 chmod +x browser
+mkdir sources
+printf '#include <stdlib.h>\nint main(void)\n{\n\treturn !malloc(4711);\n}\n' >sources/small.c
+cc -g -O0 -o small sources/small.c
+"$H" run -q -o small.heapcast -- ./small
 BROWSER=$PWD/browser "$H" page >page.out 2>&1 &
 page=$!
 wait_for 10 "the browser" test -s "$T/opened"
 assert_contains "the address" page.out "$(cat "$T/opened")"
+# Sources of this folder are shown, and none of another one.
+shows_source() { # STATUS: what the page's server answers who asks for the source of the program
+	assert_eq "status of small.c" "$1" "$(curl -s -o source -w '%{http_code}' -H "Authorization: Bearer $(token_in page.out)" \
+		"$(sed -n 's/.*\(http:[^#]*\).*/\1/p' page.out)data/last/source?file=$PWD/sources/small.c")"
+}
+shows_source 200
+assert_contains "the source" source "malloc(4711)"
+mv sources .. # the folder above
+shows_source 404
 "$H" page --http 127.0.0.1:8080 >page2.out 2>&1 & # its port is taken: another one
 second=$!
 wait_for 10 "the second page" grep -q "Serving http://127.0.0.1:" page2.out

@@ -92,6 +92,20 @@ static int serve_start(const struct command_call *call, struct http_options *opt
 	return http_start(options, ret_http, err);
 }
 
+/* Where source files may be read. `page` is started by who looks at it, mostly where the sources
+ * are: then these. Not all files of the machine. */
+static const char *const *serve_sources(const struct command_call *call,
+					const struct http_place *place)
+{
+	static const char *const here[] = {".", NULL};
+	cleanup(cleanup_free) char *folder = realpath(".", NULL);
+	bool named = place->sources[0] != NULL;
+
+	if (named || call->command != &command_page || !folder || !strcmp(folder, "/"))
+		return place->sources;
+	return here;
+}
+
 static int serve(struct command_call *call, const struct symbol_sources *symbols,
 		 const struct http_place *place)
 {
@@ -104,7 +118,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 		.tls_cert = place->tls_cert,
 		.tls_key = place->tls_key,
 		.allow_hosts = place->allow_hosts,
-		.source_folders = place->sources,
+		.source_folders = serve_sources(call, place),
 		.data = access(o->common.data, F_OK) == 0 ? o->common.data : NULL,
 		.files = (const char *const *)call->arguments,
 		.symbol_folders = symbols->folders,
@@ -227,7 +241,9 @@ const struct command command_page = {
 	.usage = "[OPTION...] [FILE...]",
 	.about = "Serves the page on this machine, as serve does, and opens it in the browser\n"
 		 "($BROWSER, else xdg-open). Without FILE it shows the newest recording in this\n"
-		 "folder and those of the data folder. Ctrl-C ends it.\n",
+		 "folder and those of the data folder. It shows the source files below this "
+		 "folder,\n"
+		 "or below those of --source. Ctrl-C ends it.\n",
 	.examples = "  collector page\n"
 		    "  collector page heapcast_app_1700000000_42.heapcast\n",
 	.groups = groups,

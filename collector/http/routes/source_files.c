@@ -115,5 +115,7 @@ int source_file_read(const char *const *folders, const char *path, struct buf *r
 				       SOURCE_BYTES_MAX >> 20);
 		return r ? err_set(err, r, "reading %.200s: %s", path, strerror(-r)) : 0;
 	}
-	return err_set(err, -ENOENT, "there is no such file below the folders of --source");
+	return err_set(
+		err, -ENOENT,
+		"there is no such file below the folders of sources: --source DIR names them");
 }
