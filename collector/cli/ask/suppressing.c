@@ -85,9 +85,9 @@ void suppressing_print(const struct question *q)
 
 #define ANSWER_OF struct suppressed_by
 static const struct answer_field suppressed_by_fields[] = {
-	ROW("pattern", pattern, NULL, "as it stands behind leak:"),
-	ROW("built_in", about, NULL, "what it is, of one that is built in", .when = IF_SET),
-	ROW("value", usage, NULL, "what it suppressed"),
+	ROW("pattern", pattern, NULL, "the pattern, as it stands behind leak:"),
+	ROW("built_in", about, NULL, "what a built-in pattern stands for", .when = IF_SET),
+	ROW("value", usage, NULL, "what the pattern suppressed"),
 	{0},
 };
 #undef ANSWER_OF
@@ -95,8 +95,9 @@ static const struct answer suppressed_by_answer = {"suppressed_by", suppressed_b
 
 #define ANSWER_OF struct suppressed
 static const struct answer_field suppressed_fields[] = {
-	ROW("total", total, NULL, "left out of the answer"),
-	ROW_LIST("patterns", list, count, suppressed_by_answer, "those that were used"),
+	ROW("total", total, NULL, "what was left out of the answer"),
+	ROW_LIST("patterns", list, count, suppressed_by_answer,
+		 "the patterns that suppressed something"),
 	{0},
 };
 #undef ANSWER_OF
