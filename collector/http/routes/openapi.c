@@ -90,7 +90,8 @@ static void write_parameters(struct json *json, const struct route *route)
 		write_parameter(json, "id", "path", NULL,
 				"32 hexadecimal digits, a unique beginning of them, or \"last\"");
 	if (route->flags & ROUTE_HAS_REST)
-		write_parameter(json, "number", "path", NULL, "a backtrace_id");
+		write_parameter(json, "number", "path", NULL,
+				of_recording ? "a backtrace_id" : "name of the file");
 	for (const struct route_parameter *p = route->parameters; p && p->name; p++)
 		write_parameter(json, p->name, "query", p->takes, p->about);
 	for (const struct filter_name *f = filter_names;
