@@ -1,6 +1,6 @@
 # For scripts that fetch something from Debian's archive: an apt of our own inside a folder, for any processor and release.
-# /etc and /var stay as they are, no root is needed, and nothing is asked of a host that this machine's apt does not use
-# already. Sourced by bash scripts:   . FOLDER/lib-apt.sh
+# /etc and /var stay as they are, and no root is needed. It asks only hosts that this machine's apt uses already. Sourced by bash
+# scripts:   . FOLDER/lib-apt.sh
 #
 #   debian_sources              lines URI RELEASE COMPONENT: the Debian archives among this machine's sources
 #   debian_signed               an option for lines of sources.list: by which keys the archive's lists are signed

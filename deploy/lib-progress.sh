@@ -1,5 +1,5 @@
-# What a long step is doing, while it does it. On a terminal this is one line that is rewritten, and gone at the end; elsewhere
-# a line after a second, and then every four. Sourced by sh and bash scripts:   . FOLDER/lib-progress.sh
+# Shows what a long step is doing. On a terminal this is one line, which is rewritten, and removed at the end. Elsewhere it is a
+# line after a second, and then every four seconds. Sourced by sh and bash scripts:   . FOLDER/lib-progress.sh
 #
 #   progress_begin TELL [ARG...]   from now on, until progress_end, shows what `TELL ARG...` prints (one line), and the time
 #   progress_end
@@ -7,8 +7,8 @@
 #   progress_last LOG              tells the last line of a file
 #   progress_apt LOG               tells of apt-get update and apt-get install, whose output is in LOG
 #
-# A second process shows it. It ends with the script, however that ends, or as soon as its file is gone: a signal in the middle of
-# $(...) makes bash 5.2 complain of the syntax.
+# A second process shows it. That ends with the script, however the script ends, or as soon as its file is gone. It gets no signal:
+# in the middle of $(...) a signal makes bash 5.2 complain of the syntax.
 progress_pid= progress_file=
 
 progress_seconds() { # SECONDS: 48 s, 2 min 05 s

@@ -31,7 +31,7 @@ static const char *const units[] = {"bytes", "blocks", NULL};
 
 static const struct answer_field frame_fields[] = {
 	BY_HAND("name", ANSWER_TEXT, NULL, ""),
-	BY_HAND("noise", ANSWER_BOOL, NULL, "the rules say that it explains nothing"),
+	BY_HAND("noise", ANSWER_BOOL, NULL, "true: the rules say that it explains nothing"),
 	{0},
 };
 static const struct answer frame_answer = {"analysis_frame", frame_fields};
@@ -39,9 +39,10 @@ static const struct answer frame_answer = {"analysis_frame", frame_fields};
 static const struct answer_field trace_fields[] = {
 	AMOUNT,
 	BY_HAND("blocks", ANSWER_U64, "blocks", "", .when = SOMETIMES),
-	BY_HAND("subsystem", ANSWER_TEXT, NULL, "null: none", .may_be_null = true),
-	BY_HAND("brief", ANSWER_TEXT, NULL, "the frames that tell most, in a line"),
-	LISTED("frames", frame_answer, "the innermost first"),
+	BY_HAND("subsystem", ANSWER_TEXT, NULL, "name of its subsystem; null: none",
+		.may_be_null = true),
+	BY_HAND("brief", ANSWER_TEXT, NULL, "the frames that tell most, in one line"),
+	LISTED("frames", frame_answer, "frames, the innermost first"),
 	{0},
 };
 static const struct answer trace_answer = {"analysis_trace", trace_fields};
@@ -56,14 +57,15 @@ static const struct answer_field function_fields[] = {
 static const struct answer function_answer = {"analysis_function", function_fields};
 
 static const struct answer_field functions_fields[] = {
-	BY_HAND("count", ANSWER_U64, NULL, "how many there are"),
-	LISTED("functions", function_answer, "the heaviest"),
+	BY_HAND("count", ANSWER_U64, NULL, "number of functions"),
+	LISTED("functions", function_answer, "the heaviest functions"),
 	{0},
 };
 static const struct answer functions_answer = {"analysis_functions", functions_fields};
 
 static const struct answer_field subsystem_fields[] = {
-	BY_HAND("name", ANSWER_TEXT, NULL, "null: none of them", .may_be_null = true),
+	BY_HAND("name", ANSWER_TEXT, NULL, "name of the subsystem; null: stacks of no subsystem",
+		.may_be_null = true),
 	AMOUNT,
 	TRACES,
 	{0},
@@ -71,45 +73,47 @@ static const struct answer_field subsystem_fields[] = {
 static const struct answer subsystem_answer = {"subsystem", subsystem_fields};
 
 static const struct answer_field finding_fields[] = {
-	BY_HAND("kind", ANSWER_WORD, NULL, "what was found", .words = kinds),
-	BY_HAND("name", ANSWER_TEXT, NULL, "of the function or subsystem; null: it is of none",
+	BY_HAND("kind", ANSWER_WORD, NULL, "what kind of thing was found", .words = kinds),
+	BY_HAND("name", ANSWER_TEXT, NULL,
+		"name of the function or subsystem; null: the finding is about neither",
 		.may_be_null = true),
 	AMOUNT,
 	TRACES,
-	BY_HAND("headline", ANSWER_TEXT, NULL, ""),
-	BY_HAND("text", ANSWER_TEXT, NULL, "the same in a sentence or two"),
+	BY_HAND("headline", ANSWER_TEXT, NULL, "the finding in a few words"),
+	BY_HAND("text", ANSWER_TEXT, NULL, "the finding in a sentence or two"),
 	{0},
 };
 static const struct answer finding_answer = {"finding", finding_fields};
 
 static const struct answer_field next_fields[] = {
 	BY_HAND("command", ANSWER_TEXT, NULL, ""),
-	BY_HAND("why", ANSWER_TEXT, NULL, "what it tells"),
+	BY_HAND("why", ANSWER_TEXT, NULL, "what the command tells"),
 	{0},
 };
 static const struct answer next_answer = {"next", next_fields};
 
 /* As in the REST API, where nothing is searched for and blocks are known. */
 static const struct answer_field report_fields[] = {
-	BY_HAND("source", ANSWER_TEXT, NULL, "the recording, as it was asked for"),
-	BY_HAND("rules", ANSWER_TEXT, NULL, "that it was judged by"),
-	BY_HAND("unit", ANSWER_WORD, NULL, "of all values", .words = units),
-	BY_HAND("total", ANSWER_U64, "bytes or blocks", "of all"),
-	BY_HAND("total_capped", ANSWER_BOOL, NULL, "it was more than can be counted"),
-	BY_HAND("blocks", ANSWER_U64, "blocks", "of all", .when = SOMETIMES),
+	BY_HAND("source", ANSWER_TEXT, NULL, "name of the file or recording, as it was given"),
+	BY_HAND("rules", ANSWER_TEXT, NULL, "the rules that were used"),
+	BY_HAND("unit", ANSWER_WORD, NULL, "unit of all values", .words = units),
+	BY_HAND("total", ANSWER_U64, "bytes or blocks", "all together"),
+	BY_HAND("total_capped", ANSWER_BOOL, NULL, "true: the total was more than can be counted"),
+	BY_HAND("blocks", ANSWER_U64, "blocks", "all blocks together", .when = SOMETIMES),
 	BY_HAND("stack_traces", ANSWER_U64, "backtraces", ""),
-	BY_HAND("functions", ANSWER_U64, NULL, "in these"),
+	BY_HAND("functions", ANSWER_U64, NULL, "functions in these backtraces"),
 	BY_HAND("grown", ANSWER_U64, NULL, "allocations of containers that grew"),
 	BY_HAND("note", ANSWER_TEXT, NULL, "what was left out; null: nothing", .may_be_null = true),
 	LISTED("top", trace_answer, "the heaviest backtraces"),
-	BY_HAND("outermost", ANSWER_OBJECT, NULL, "where backtraces begin",
+	BY_HAND("outermost", ANSWER_OBJECT, NULL, "functions in which backtraces begin",
 		.of = &functions_answer),
-	BY_HAND("innermost", ANSWER_OBJECT, NULL, "where they end", .of = &functions_answer),
-	BY_HAND("callers", ANSWER_OBJECT, NULL, "who called what allocated, noise left out",
+	BY_HAND("innermost", ANSWER_OBJECT, NULL, "functions in which backtraces end",
 		.of = &functions_answer),
-	LISTED("subsystems", subsystem_answer, "the heaviest first"),
+	BY_HAND("callers", ANSWER_OBJECT, NULL, "callers of what allocated, without noise",
+		.of = &functions_answer),
+	LISTED("subsystems", subsystem_answer, "subsystems, the heaviest first"),
 	LISTED("findings", finding_answer, "what stands out"),
-	LISTED("next", next_answer, "what to ask next"),
+	LISTED("next", next_answer, "commands to ask next"),
 	{0},
 };
 const struct answer analysis_answer = {"analysis", report_fields};

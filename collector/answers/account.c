@@ -26,7 +26,7 @@ const char *const account_reasons[] = {"unknown",
 				       "no result",
 				       NULL};
 
-#define LINE(info, member, text, unit, always)                                                     \
+#define LINE(info, member, text, unit, always, about)                                              \
 	{#member, text, offsetof(struct info, member), OF_PAIRING_##info, always},
 #define OF_PAIRING_ledger_info	false
 #define OF_PAIRING_pairing_info true

@@ -27,31 +27,36 @@ static const char *account_json_name_of(const char *const *names, size_t count, 
 /* Numbers that are in no other line of the account. */
 #define ANSWER_OF struct completeness
 static const struct answer_field missing_fields[] = {
-	ROW("lost_events", lost_events, "events", "that never came"),
-	ROW("lost_bytes", lost_bytes, "bytes", "of them, as far as they are known"),
+	ROW("lost_events", lost_events, "events", "events that never came"),
+	ROW("lost_bytes", lost_bytes, "bytes", "bytes of these events, as far as they are known"),
 	ROW("unfinished_events", unfinished_events, "events",
-	    "of those: calls that threads were in when they were killed"),
+	    "of the lost events, the calls that threads were in when they were killed"),
 	ROW("culled_events", culled_missed, "events",
-	    "of short-lived blocks, whose sums never came"),
-	ROW("start_events", start_missed_events, "events", "before the collector joined"),
-	ROW("namespaces", namespaces, NULL, "of the loader, whose malloc was not recorded"),
-	ROW("tail_unknown", tail_unknown, NULL, "nobody writes it any more, and it has no end"),
-	ROW("tail_events", tail_events, "events", "that the agent had in hand when it last spoke"),
+	    "events of short-lived blocks whose sums never came"),
+	ROW("start_events", start_missed_events, "events", "events before the collector joined"),
+	ROW("namespaces", namespaces, NULL,
+	    "namespaces of the loader with a malloc of their own, which was not recorded"),
+	ROW("tail_unknown", tail_unknown, NULL,
+	    "the recording has no end, and nobody writes it any more"),
+	ROW("tail_events", tail_events, "events",
+	    "events that the agent held when it last reported"),
 	ROW("damaged_places", damaged_places, NULL, ""),
-	ROW("damaged_bytes", damaged_bytes, "bytes", "skipped"),
-	ROW("cut_bytes", cut_bytes, "bytes", "after the last whole frame"),
-	ROW("batches", missing_batches, NULL, "that never came"),
-	ROW("damage_events", missing_events, "events", "that came once, and are gone by damage"),
-	ROW("rowless_allocations", rowless_allocations, "blocks", "counted, but without a row"),
-	ROW("rowless_bytes", rowless_bytes, "bytes", "of them"),
+	ROW("damaged_bytes", damaged_bytes, "bytes", "damaged bytes that were skipped"),
+	ROW("cut_bytes", cut_bytes, "bytes", "bytes after the last whole frame"),
+	ROW("batches", missing_batches, NULL, "batches that never came"),
+	ROW("damage_events", missing_events, "events", "events that came, and were lost by damage"),
+	ROW("rowless_allocations", rowless_allocations, "blocks",
+	    "allocations that were counted, but have no row"),
+	ROW("rowless_bytes", rowless_bytes, "bytes", "bytes of these allocations"),
 	{0},
 };
 #undef ANSWER_OF
 static const struct answer missing_answer = {"missing", missing_fields};
 
 static const struct answer_field line_fields[] = {
-	BY_HAND("name", ANSWER_TEXT, NULL, "of the member that has the number, too"),
-	BY_HAND("text", ANSWER_TEXT, NULL, "two blanks in front: a part of the line before"),
+	BY_HAND("name", ANSWER_TEXT, NULL, "name of the member that has the same number"),
+	BY_HAND("text", ANSWER_TEXT, NULL,
+		"the line's text; two blanks in front: it is a part of an earlier line"),
 	BY_HAND("value", ANSWER_U64, NULL, ""),
 	{0},
 };
@@ -59,15 +64,17 @@ static const struct answer line_answer = {"account_line", line_fields};
 
 #define ANSWER_OF struct thread_info
 static const struct answer_field thread_fields[] = {
-	ROW("number", number, NULL, "from 1, in the order in which they were seen",
+	ROW("number", number, NULL,
+	    "threads are numbered from 1, in the order in which they were seen",
 	    SHOWN(1, "THREAD", -8, .form = COLUMN_PLAIN)),
 	ROW("tid", tid, "tid", ""),
-	ROW("name", name, NULL, "empty: unknown", SHOWN(2, "NAME", -16, .form = COLUMN_CUT)),
-	ROW("produced", produced, "events", "by the program", SHOWN(3, "PRODUCED", 14)),
-	ROW("delivered", delivered, "events", "by the agent"),
+	ROW("name", name, NULL, "name of the thread; empty: unknown",
+	    SHOWN(2, "NAME", -16, .form = COLUMN_CUT)),
+	ROW("produced", produced, "events", "produced by the thread", SHOWN(3, "PRODUCED", 14)),
+	ROW("delivered", delivered, "events", "delivered by the agent"),
 	ROW("lost", lost, "events", "", SHOWN(5, "LOST", 12)),
 	ROW("stored", stored, "events", "in the recording", SHOWN(4, "STORED", 14)),
-	ROW("culled", culled, "events", "short-lived blocks, which are only counted"),
+	ROW("culled", culled, "events", "events of short-lived blocks, which are only counted"),
 	{0},
 };
 #undef ANSWER_OF
@@ -75,18 +82,20 @@ const struct answer account_thread_answer = {"account_thread", thread_fields};
 
 #define ANSWER_OF struct account_gap
 static const struct answer_field gap_fields[] = {
-	ROW("thread", gap.thread, NULL, "its number; 0: unknown",
+	ROW("thread", gap.thread, NULL, "number of the thread; 0: unknown",
 	    SHOWN(1, "GAP IN", -8, .form = COLUMN_PLAIN | COLUMN_DASH)),
-	ROW("from", gap.from, NULL, "number of the thread's first event that is missing"),
-	ROW("to", gap.to, NULL, "number of the first that is there again"),
-	ROW("events", gap.events, "events", "that are missing", SHOWN(2, "EVENTS", 11)),
-	ROW("allocations", gap.allocations, "events", "of them", SHOWN(3, "ALLOCATIONS", 11)),
-	ROW("frees", gap.frees, "events", "of them", SHOWN(4, "FREES", 11)),
-	ROW("bytes", gap.bytes, "bytes", "of these allocations", SHOWN(5, "BYTES", 11)),
-	ROW("from_ns", gap.from_ns, "ns", "when it began, since the start", SHOWN(6, "FROM", 10)),
-	ROW("to_ns", gap.to_ns, "ns", "when it ended, since the start"),
+	ROW("from", gap.from, NULL, "number of the first missing event of the thread"),
+	ROW("to", gap.to, NULL, "number of the first event that is there again"),
+	ROW("events", gap.events, "events", "events that are missing", SHOWN(2, "EVENTS", 11)),
+	ROW("allocations", gap.allocations, "events", "allocations among them",
+	    SHOWN(3, "ALLOCATIONS", 11)),
+	ROW("frees", gap.frees, "events", "frees among them", SHOWN(4, "FREES", 11)),
+	ROW("bytes", gap.bytes, "bytes", "bytes of these allocations", SHOWN(5, "BYTES", 11)),
+	ROW("from_ns", gap.from_ns, "ns", "when the gap began, since the start",
+	    SHOWN(6, "FROM", 10)),
+	ROW("to_ns", gap.to_ns, "ns", "when the gap ended, since the start"),
 	ROW("lasted_ns", lasted_ns, "ns", "", .when = COLUMN_ONLY, SHOWN(7, "FOR", 10)),
-	ROW_AS("reason", gap.reason, ANSWER_WORD, NULL, "why they are missing",
+	ROW_AS("reason", gap.reason, ANSWER_WORD, NULL, "why the events are missing",
 	       .words = account_reasons, SHOWN(8, "REASON", 0, .gap = 1)),
 	{0},
 };
@@ -95,13 +104,16 @@ const struct answer account_gap_answer = {"gap", gap_fields};
 
 #define ANSWER_OF struct unrecorded_info
 static const struct answer_field unrecorded_fields[] = {
-	ROW_AS("name", name, ANSWER_CHARS, NULL, "of the process", SHOWN(1, "NOT RECORDED", -16)),
+	ROW_AS("name", name, ANSWER_CHARS, NULL, "name of the process",
+	       SHOWN(1, "NOT RECORDED", -16)),
 	ROW("pid", pid, NULL, "", SHOWN(2, "PID", 8, .form = COLUMN_PLAIN)),
-	ROW("counted", counted, NULL, "false: nothing more is known"),
+	ROW("counted", counted, NULL,
+	    "false: nobody counted its events, and the numbers below are unknown"),
 	ROW("events", events, "events", "", SHOWN(3, "EVENTS", 14, KNOWN(counted))),
 	ROW("allocations", allocations, "events", "", SHOWN(4, "ALLOCATIONS", 14, KNOWN(counted))),
 	ROW("frees", frees, "events", ""),
-	ROW("bytes", bytes, "bytes", "allocated", SHOWN(5, "BYTES", 12, KNOWN(counted))),
+	ROW("bytes", bytes, "bytes", "bytes that it allocated",
+	    SHOWN(5, "BYTES", 12, KNOWN(counted))),
 	{0},
 };
 #undef ANSWER_OF
@@ -110,14 +122,14 @@ const struct answer account_unrecorded_answer = {"unrecorded_child", unrecorded_
 #define ANSWER_OF struct mark_info
 static const struct answer_field state_fields[] = {
 	BY_HAND("state", ANSWER_TEXT, NULL,
-		"thinned, waited, suspended, exec, delivery, started, stopped, mode, snapshot or "
-		"text"),
-	ROW("thread", thread, NULL, "its number; 0: the agent's"),
-	ROW("time_ns", time_ns, "ns", "from when on, since the start"),
-	BY_HAND("what", ANSWER_TEXT, NULL, "the same in words"),
-	ROW("value", value, NULL, "interval of samples, time or number, by the state"),
-	ROW("text", text, NULL, "that somebody gave it", .when = IF_TEXT),
-	ROW("by", by, NULL, "who ordered it", .when = IF_SET),
+		"the kind of change: thinned, waited, suspended, exec, delivery, started, stopped, "
+		"mode, snapshot or text"),
+	ROW("thread", thread, NULL, "number of the thread; 0: it was the agent"),
+	ROW("time_ns", time_ns, "ns", "when it happened, since the start"),
+	BY_HAND("what", ANSWER_TEXT, NULL, "the change in words"),
+	ROW("value", value, NULL, "a sampling interval, a time or a number, depending on state"),
+	ROW("text", text, NULL, "a text that somebody gave", .when = IF_TEXT),
+	ROW("by", by, NULL, "who ordered the change", .when = IF_SET),
 	{0},
 };
 #undef ANSWER_OF
@@ -125,19 +137,20 @@ static const struct answer state_answer = {"recording_state", state_fields};
 
 #define ANSWER_OF struct process_info
 static const struct answer_field end_fields[] = {
-	BY_HAND("how", ANSWER_TEXT, NULL, "in words"),
-	BY_HAND("kind", ANSWER_WORD, NULL, "detached: it goes on", .words = kinds),
-	ROW("status", end_status, NULL, "what it exited with, or the signal's number"),
+	BY_HAND("how", ANSWER_TEXT, NULL, "how the program ended, in words"),
+	BY_HAND("kind", ANSWER_WORD, NULL, "how it ended; detached: the program goes on",
+		.words = kinds),
+	ROW("status", end_status, NULL, "the exit status, or the number of the signal"),
 	ROW("core_dumped", core_dumped, NULL, ""),
-	BY_HAND("source", ANSWER_WORD, NULL, "who says so", .words = sources),
-	BY_HAND("oom_counter", ANSWER_WORD, NULL, "whose count of kills for lack of memory rose",
+	BY_HAND("source", ANSWER_WORD, NULL, "from what the agent knows it", .words = sources),
+	BY_HAND("oom_counter", ANSWER_WORD, NULL, "the counter of out-of-memory kills that rose",
 		.words = counters),
 	{0},
 };
 #undef ANSWER_OF
 static const struct answer end_answer = {"program_end", end_fields};
 
-#define LINE(info, member, text, unit, always) BY_HAND(#member, ANSWER_U64, unit, text),
+#define LINE(info, member, text, unit, always, about) BY_HAND(#member, ANSWER_U64, unit, about),
 #define LISTED(name, answer, text)                                                                 \
 	BY_HAND(name, ANSWER_OBJECT, NULL, text, .of = &(answer), .shape = ANSWER_LIST)
 static const struct answer_field account_fields[] = {
@@ -145,22 +158,23 @@ static const struct answer_field account_fields[] = {
 	BY_HAND("parent", ANSWER_TEXT, NULL, "id of the recording that it was forked from",
 		.when = SOMETIMES),
 	BY_HAND("parent_event", ANSWER_U64, NULL,
-		"number of the event there, at which it was forked", .when = SOMETIMES),
-	BY_HAND("adds_up", ANSWER_BOOL, NULL, "what was produced was stored, or is accounted for"),
-	BY_HAND("reason", ANSWER_TEXT, NULL, "why not; null: it does", .may_be_null = true),
-	BY_HAND("complete", ANSWER_BOOL, NULL, "nothing is missing of what was to be recorded"),
-	BY_HAND("missing", ANSWER_OBJECT, NULL, "what is, of which no other number tells",
-		.of = &missing_answer),
-	BY_HAND("ran_before_ns", ANSWER_U64, "ns", "how long it had run when it was joined"),
+		"number of the parent's event at which it was forked", .when = SOMETIMES),
+	BY_HAND("adds_up", ANSWER_BOOL, NULL, "all that was produced is stored or accounted for"),
+	BY_HAND("reason", ANSWER_TEXT, NULL, "why the account does not add up; null: it does",
+		.may_be_null = true),
+	BY_HAND("complete", ANSWER_BOOL, NULL, "nothing that was to be recorded is missing"),
+	BY_HAND("missing", ANSWER_OBJECT, NULL, "what is missing", .of = &missing_answer),
+	BY_HAND("ran_before_ns", ANSWER_U64, "ns",
+		"how long the program had run before recording began; 0: recorded from its start"),
 	ACCOUNT_LINES(LINE) LISTED("lines", line_answer,
 				   "the numbers above, as `collector ledger` prints them"),
 	LISTED("threads", account_thread_answer, ""),
-	LISTED("gaps", account_gap_answer, "where events of a thread are missing"),
+	LISTED("gaps", account_gap_answer, "places where events of a thread are missing"),
 	LISTED("unrecorded_children", account_unrecorded_answer,
 	       "processes that are in no recording"),
-	LISTED("states", state_answer, "how it was recorded from when on"),
-	BY_HAND("end", ANSWER_OBJECT, NULL, "of the program; null: not seen", .of = &end_answer,
-		.may_be_null = true),
+	LISTED("states", state_answer, "changes in how the program was recorded"),
+	BY_HAND("end", ANSWER_OBJECT, NULL, "end of the program; null: it was not seen",
+		.of = &end_answer, .may_be_null = true),
 	{0},
 };
 const struct answer account_answer = {"ledger", account_fields};

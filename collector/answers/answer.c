@@ -23,11 +23,12 @@ const struct answer time_answer = {"time", time_fields};
 static const struct answer_field usage_fields[] = {
 	BY_HAND("bytes", ANSWER_U64, "bytes", "estimated where sampled"),
 	BY_HAND("blocks", ANSWER_U64, "blocks", "estimated where sampled"),
-	BY_HAND("bytes_error", ANSWER_DOUBLE, "bytes", "half width of the 95 % interval",
+	BY_HAND("bytes_error", ANSWER_DOUBLE, "bytes", "half of the 95 % interval",
 		.when = SOMETIMES),
-	BY_HAND("blocks_error", ANSWER_DOUBLE, "blocks", "half width of the 95 % interval",
+	BY_HAND("blocks_error", ANSWER_DOUBLE, "blocks", "half of the 95 % interval",
 		.when = SOMETIMES),
-	BY_HAND("samples", ANSWER_U64, "blocks", "that stand for others, too", .when = SOMETIMES),
+	BY_HAND("samples", ANSWER_U64, "blocks", "sampled blocks, which stand for others, too",
+		.when = SOMETIMES),
 	{0},
 };
 const struct answer usage_answer = {"usage", usage_fields};

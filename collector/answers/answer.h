@@ -251,7 +251,8 @@ struct answer_context {
 
 /* The name of a function in its short form; absent if it is as short (names.h). */
 #define ROW_SHORT(label, member)                                                                   \
-	ROW(label, member, NULL, "without template arguments and parameters; absent: the same",    \
+	ROW(label, member, NULL,                                                                   \
+	    "the function without template arguments and parameters; absent if that is the same",  \
 	    .when = SOMETIMES, .write = write_short_name)
 
 /* The source location; each part may be unknown. */

@@ -25,10 +25,11 @@ static const char *const whats[] = {"program", "debug file", "memory maps",
 
 #define ANSWER_OF struct extract_item
 static const struct answer_field item_fields[] = {
-	ROW("name", name, NULL, "its path where it comes from", SHOWN(4, "NAME", 0)),
-	ROW_AS("what", what, ANSWER_WORD, NULL, "it is", .words = whats,
+	ROW("name", name, NULL, "its path on its host", SHOWN(4, "NAME", 0)),
+	ROW_AS("what", what, ANSWER_WORD, NULL, "what the file is", .words = whats,
 	       SHOWN(3, "WHAT", -22, .gap = 1)),
-	ROW_HEX("build_id", build_id, build_id_length, "of an ELF file", SHOWN(1, "BUILD ID", -40)),
+	ROW_HEX("build_id", build_id, build_id_length, "of an ELF file; null: it has none",
+		SHOWN(1, "BUILD ID", -40)),
 	ROW("size", size, "bytes", "", SHOWN(2, "SIZE", 10)),
 	{0},
 };
@@ -37,7 +38,7 @@ const struct answer extract_item_answer = {"extracted_file", item_fields};
 
 #define ANSWER_OF struct extract_items
 static const struct answer_field items_fields[] = {
-	ROW_LIST("files", list, count, extract_item_answer, "sorted by name"),
+	ROW_LIST("files", list, count, extract_item_answer, "files, sorted by name"),
 	{0},
 };
 #undef ANSWER_OF

@@ -176,10 +176,10 @@ static uint64_t count_cut(const struct flame *f)
 
 #define INDICES(label, text) BY_HAND(label, ANSWER_U32, "index", text, .shape = ANSWER_LIST)
 static const struct answer_field frames_fields[] = {
-	INDICES("function", "of strings"),
-	INDICES("file", "of strings; 0: unknown"),
+	INDICES("function", "index into strings"),
+	INDICES("file", "index into strings; 0: unknown"),
 	BY_HAND("line", ANSWER_U32, NULL, "0: unknown", .shape = ANSWER_LIST),
-	INDICES("module", "of strings; 0: unknown"),
+	INDICES("module", "index into strings; 0: unknown"),
 	BY_HAND("inline", ANSWER_U32, NULL, "1: inlined into its parent", .shape = ANSWER_LIST),
 	{0},
 };
@@ -189,7 +189,8 @@ static const struct answer frames_answer = {"flame_frames", frames_fields};
 	BY_HAND(label, ANSWER_U64, unit, "of it and all below", .shape = ANSWER_LIST, ##__VA_ARGS__)
 static const struct answer_field nodes_fields[] = {
 	BY_HAND("depth", ANSWER_U32, "frames", "0: the root", .shape = ANSWER_LIST),
-	BY_HAND("frame", ANSWER_I64, "index", "of frames; -1: the root", .shape = ANSWER_LIST),
+	BY_HAND("frame", ANSWER_I64, "index", "index into frames; -1: the root",
+		.shape = ANSWER_LIST),
 	SUMS("bytes", "bytes"),
 	SUMS("blocks", "blocks"),
 	SUMS("base_bytes", "bytes", .when = SOMETIMES),
@@ -199,16 +200,19 @@ static const struct answer_field nodes_fields[] = {
 static const struct answer nodes_answer = {"flame_nodes", nodes_fields};
 
 static const struct answer_field flame_fields[] = {
-	BY_HAND("total", ANSWER_USAGE, NULL, "of all"),
-	BY_HAND("base_total", ANSWER_USAGE, NULL, "of the base", .when = SOMETIMES),
-	BY_HAND("cut", ANSWER_U64, "nodes", "that were left out"),
-	BY_HAND("strings", ANSWER_TEXT, NULL, "the first is empty", .shape = ANSWER_LIST),
-	BY_HAND("short", ANSWER_TEXT, NULL,
-		"of each string: a function without template arguments and parameters; empty: the "
-		"same",
+	BY_HAND("total", ANSWER_USAGE, NULL, "all frames together"),
+	BY_HAND("base_total", ANSWER_USAGE, NULL, "the same of the base", .when = SOMETIMES),
+	BY_HAND("cut", ANSWER_U64, "nodes", "nodes that were left out"),
+	BY_HAND("strings", ANSWER_TEXT, NULL, "texts that indices point to; the first one is empty",
 		.shape = ANSWER_LIST),
-	BY_HAND("frames", ANSWER_OBJECT, NULL, "arrays, a value a frame", .of = &frames_answer),
-	BY_HAND("nodes", ANSWER_OBJECT, NULL, "arrays, a value a node, parents before children",
+	BY_HAND("short", ANSWER_TEXT, NULL,
+		"for each string, the function without template arguments and parameters; empty if "
+		"that is the same",
+		.shape = ANSWER_LIST),
+	BY_HAND("frames", ANSWER_OBJECT, NULL, "arrays with one value for each frame",
+		.of = &frames_answer),
+	BY_HAND("nodes", ANSWER_OBJECT, NULL,
+		"arrays with one value for each node; parents come before children",
 		.of = &nodes_answer),
 	{0},
 };

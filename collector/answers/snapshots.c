@@ -81,9 +81,11 @@ static const struct answer_field process_fields[] = {
 	ROWS_OF_MEMBER,
 	ROW("build_id", build_id, NULL, "of the program", .may_be_null = true),
 	ROW("in_use", in_use, NULL, ""),
-	ROW("mark", member.mark, NULL, "number of the marker"),
-	ROW("time_ns", member.time_ns, "ns", "of the marker, since its start"),
-	ROW("wall_ns", member.wall_ns, "ns since the epoch", "the same by its host's clock"),
+	ROW("mark", member.mark, NULL, "number of its marker"),
+	ROW("time_ns", member.time_ns, "ns",
+	    "time of the marker, since the start of the process's recording"),
+	ROW("wall_ns", member.wall_ns, "ns since the epoch",
+	    "time of the marker, by the clock of its host"),
 	{0},
 };
 static const struct answer process_answer = {"snapshot_process", process_fields};
@@ -91,7 +93,7 @@ static const struct answer process_answer = {"snapshot_process", process_fields}
 static const struct answer_field missing_fields[] = {
 	ROWS_OF_MEMBER,
 	ROW("why", member.missing, NULL, ""),
-	ROW("last_wall_ns", member.wall_ns, "ns since the epoch", "when it was heard of last"),
+	ROW("last_wall_ns", member.wall_ns, "ns since the epoch", "when it was last heard of"),
 	{0},
 };
 #undef ANSWER_OF
@@ -99,12 +101,12 @@ static const struct answer missing_answer = {"snapshot_missing", missing_fields}
 
 static const struct answer_field snapshot_fields[] = {
 	BY_HAND("name", ANSWER_TEXT, NULL, ""),
-	BY_HAND("id", ANSWER_TEXT, NULL, "of its recording", .may_be_null = true),
-	BY_HAND("wall_ns", ANSWER_U64, "ns since the epoch", "when it was begun"),
-	BY_HAND("took_ns", ANSWER_U64, "ns", "to the last marker"),
+	BY_HAND("id", ANSWER_TEXT, NULL, "id of the snapshot's recording", .may_be_null = true),
+	BY_HAND("wall_ns", ANSWER_U64, "ns since the epoch", "when the snapshot was begun"),
+	BY_HAND("took_ns", ANSWER_U64, "ns", "time from the beginning to the last marker"),
 	BY_HAND("clock_spread_ns", ANSWER_U64, "ns",
-		"between the first and the last marker, by the hosts' clocks"),
-	BY_HAND("in_use", ANSWER_USAGE, NULL, "of all"),
+		"time between the first and the last marker, by the clocks of the hosts"),
+	BY_HAND("in_use", ANSWER_USAGE, NULL, "in use in all processes"),
 	BY_HAND("processes", ANSWER_OBJECT, NULL, "", .shape = ANSWER_LIST, .of = &process_answer),
 	BY_HAND("missing", ANSWER_OBJECT, NULL, "", .shape = ANSWER_LIST, .of = &missing_answer),
 	{0},

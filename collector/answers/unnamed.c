@@ -23,12 +23,12 @@
 static const struct answer_field unnamed_fields[] = {
 	ROW_HEX("build_id", build_id, build_id_length, "", SHOWN(1, "BUILD ID", -40)),
 	ROW("module", module, NULL, "path of the program or library"),
-	ROW("streams", streams, NULL, "whose backtraces pass through it"),
-	ROW("places", places, NULL, "in these backtraces"),
-	ROW("unnamed", unnamed, NULL, "of them: without a function"),
-	ROW("allocations", allocations, "blocks", "with such a place in their backtrace",
-	    SHOWN(3, "ALLOCATIONS", 11)),
-	ROW("bytes", bytes, "bytes", "of these", SHOWN(4, "BYTES", 9)),
+	ROW("streams", streams, NULL, "streams whose backtraces pass through it"),
+	ROW("places", places, NULL, "places in these backtraces"),
+	ROW("unnamed", unnamed, NULL, "places without a function"),
+	ROW("allocations", allocations, "blocks",
+	    "allocations with such a place in their backtrace", SHOWN(3, "ALLOCATIONS", 11)),
+	ROW("bytes", bytes, "bytes", "bytes of these allocations", SHOWN(4, "BYTES", 9)),
 	ROW("reason", why, NULL, "", .may_be_null = true),
 	{0},
 };

@@ -64,7 +64,7 @@ static int output_put(const struct command *command, const char *name, FILE *to,
 }
 
 static const struct answer_field head_fields[] = {
-	BY_HAND("command", ANSWER_TEXT, NULL, "which one answers"),
+	BY_HAND("command", ANSWER_TEXT, NULL, "the command that answers"),
 	BY_HAND("schema", ANSWER_U64, NULL, "version of the names and units: 1"),
 	{0},
 };

@@ -1,11 +1,11 @@
 # Completion for heapcast in bash: commands, options, values, streams.
 #
-# Installed under the names that the programs have (share/bash-completion/completions), which bash-completion loads by itself;
-# without it: `. heapcast.bash` in ~/.bashrc. Commands and options come from the programs' own --help, so they are those of the
-# version at hand. `agent` and `collector` are names that other programs have, too: what does not hold heapcast's version
-# text is never started, and gets bash's usual completion of files.
+# It is installed under each name that the programs have (share/bash-completion/completions). bash-completion loads it by itself;
+# without that, put `. heapcast.bash` into ~/.bashrc. Commands and options come from the programs' own --help, so they are those of
+# the version at hand. Other programs are called `agent` and `collector`, too. A program without heapcast's version text in it is
+# never started, and gets bash's usual completion of files.
 #
-# The words that start a command are in call=(PROGRAM) or, behind `heapcast agent`, call=(PROGRAM agent); side is agent,
+# call has the words that start a command: call=(PROGRAM) or, behind `heapcast agent`, call=(PROGRAM agent). side is agent,
 # collector, or heapcast where no command is there yet.
 
 # Is this program one of ours, or a script that starts one? Looks into the file; starting a stranger to ask it is not for a Tab.

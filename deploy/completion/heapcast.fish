@@ -1,8 +1,8 @@
-# Completion for heapcast in fish. As heapcast.bash: commands, options and what they mean come from the programs' own --help; a
+# Completion for heapcast in fish. As in heapcast.bash, commands, options and what they mean come from the programs' own --help. A
 # program of the same name that is not heapcast's is never started, and gets the usual completion of files.
 #
-# Installed under the names that the programs have (share/fish/vendor_completions.d), of which fish loads the one it needs.
-# __heapcast_call has the words that start a command, `heapcast agent` for one.
+# It is installed under each name that the programs have (share/fish/vendor_completions.d); fish loads the file that it needs.
+# __heapcast_call has the words that start a command, for example `heapcast agent`.
 
 function __heapcast_is_ours
 	set -l program (commandline -opc)[1]

@@ -1,9 +1,9 @@
 /*
- * Probes whose programs do nothing, at the places where `agent attach` would have its own, and by the same links (Linux 6.13):
+ * Sets probes whose programs do nothing, at the places and by the links that `agent attach` would use (Linux 6.13):
  *
  *   bench-bare PID        says "bare", and stays until a signal ends it
  *
- * What they cost nobody who probes these functions can go below.
+ * Nobody who probes these functions can cost less than this.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 /*
- * Work for measuring a recorder: COUNT events (a malloc or a free each) from SITES call sites at stack depth DEPTH, a
- * window of live blocks that are replaced at random:   bench-churn COUNT DEPTH [THREADS], DEPTH at most 60
+ * Work for measuring a recorder:   bench-churn COUNT DEPTH [THREADS], DEPTH at most 60
  *
- * Prints the nanoseconds per event of its loop, start and end of the process excluded. With one thread a second line,
- * "quiet N", is the tenth percentile over pieces of a few thousand events: pieces in which nobody else had the
- * processor, so that it can be compared on a machine that does other things, too.
+ * COUNT events, a malloc or a free each, come from SITES call sites at stack depth DEPTH. They replace blocks at random in a
+ * window of live blocks.
+ *
+ * Prints the nanoseconds per event of its loop, without start and end of the process. With one thread a second line,
+ * "quiet N", is the tenth percentile over pieces of a few thousand events. In these pieces nobody else had the processor,
+ * so the figure can be compared on a machine that does other things, too.
  *
  * COUNT 0: one thread goes on until it is killed, and prints a line for each such piece.
  */

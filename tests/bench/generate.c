@@ -1,12 +1,12 @@
 /*
- * A recording of as many allocations as one likes, modelled on a real one: its stacks, sizes, lifetimes, threads and pauses.
+ * Makes a recording of as many allocations as one likes, with the stacks, sizes, lifetimes, threads and pauses of a real one.
  *
  *   bench-generate SOURCE ALLOCATIONS OUTPUT
  *
- * The events of SOURCE, a recording that an agent wrote, are put into the order of their times and replayed round after round,
- * later and in other addresses each time, packed and framed by the agent's own code (proto/columns.h, proto/frame.h, in
- * batches of its size). What a round leaves allocated is freed bit by bit, LAG rounds later, but for one block in KEPT: blocks
- * that live long, in any number, and a heap that goes on growing slowly.
+ * SOURCE is a recording that an agent wrote. Its events are put into the order of their times and replayed round after round,
+ * later and in other addresses each time. The agent's own code packs and frames them (proto/columns.h, proto/frame.h), in
+ * batches of the agent's size. What a round leaves allocated is freed bit by bit, LAG rounds later, except one block in KEPT.
+ * So there are blocks that live long, in any number, and a heap that goes on growing slowly.
  */
 #include <err.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /*
  * What the collector does with a recording, measured: frames in, rows out, and opening them.
  *
- *   bench-intake take DATA FILE      receives FILE into the store DATA as the collector does: one thread checks and appends frames,
- *                                    another makes them durable and derives rows, with what helps it, and ends after the last one
+ *   bench-intake take DATA FILE      receives FILE into the store DATA as the collector does, and ends after the last row: one thread
+ *                                    checks and appends frames, another with its helpers makes them durable and derives rows
  *   bench-intake many DATA FILE N    stores FILE N times in DATA, as N streams that have ended
  *   bench-intake open FILE [ROUNDS]  opens a recording and reads all its rows: once, and then the best of so many
  *

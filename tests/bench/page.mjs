@@ -1,5 +1,5 @@
-// What tests/bench/page measures: node page.mjs ADDRESS, in a folder with playwright-core. Times are those of a person: from the click until what
-// is shown is what was asked for.
+// What tests/bench/page measures: node page.mjs ADDRESS, in a folder with playwright-core. Times are as a person sees them: from the
+// click until the page shows what was asked for.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 /*
- * A fleet of agents in one process: each plays the same recording to a collector, as an agent would, as long as it took.
+ * A fleet of agents in one process. Each plays the same recording to a collector as an agent would, in the time that it took.
  *
  *   bench-player RECORDING --agents N --dial HOST:PORT       each dials in there
  *   bench-player RECORDING --agents N --announce PORT        each has an address of its own in 127.0.0.0/8, listens there at PORT, and
@@ -12,8 +12,12 @@
  *     --for S         at most so long (default: until all streams have ended and are acknowledged)
  *     --stay          links stay when their streams have ended
  *
- * Prints NAME VALUE lines. found: agents that were asked for their stream; found_seconds: when the last one was; waited: how long an agent
- * had to keep a due batch back because its window was full, at most; acknowledged: from sending a batch until it was safe.
+ * Prints NAME VALUE lines:
+ *
+ *   found            agents that were asked for their stream
+ *   found_seconds    when the last one was asked
+ *   waited           how long an agent had to keep a due batch back because its window was full, at most
+ *   acknowledged     time from sending a batch until it was safe
  */
 #include <arpa/inet.h>
 #include <err.h>

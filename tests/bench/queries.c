@@ -1,7 +1,8 @@
 /*
- * What a question costs for each row: processor time and time by the clock in ns, of the second time that it is asked (names have
- * been looked up and indexes made by then). The rows are those of a recording (its path), or of a generated program of so many
- * allocations: 20,000 stacks of which a few are hot, most blocks short-lived, some for long, one in 50 never freed.
+ * What a question costs for each row: processor time and time by the clock, in ns. Each question is measured the second time that
+ * it is asked, because names have been looked up and indexes made by then. The rows are those of a recording (its path), or of a
+ * generated program of so many allocations. That has 20,000 stacks of which a few are hot. Most of its blocks are short-lived, some
+ * live for long, and one in 50 is never freed.
  *
  *	bench-queries [FILE | ALLOCATIONS [QUESTION...]]
  *	taskset -c 0 bench-queries		one thread

@@ -1,8 +1,8 @@
 /*
- * What the walk in the kernel costs: a probe whose program walks the stack, beside one whose program does nothing, in
+ * What the walk in the kernel costs. A probe whose program walks the stack is compared with one whose program does nothing, in
  * alternating runs of the same process. Patterns: the same stack each time; the three innermost frames picked at random out of
- * 8 each. Also how long the agent takes for a stack when its rows are known. Medians, and of both probes the least, in ns: on a
- * machine with other work the least is the better figure.
+ * 8 each. Also measures how long the agent takes for a stack when its rows are known. Prints medians in ns, and of both probes
+ * the least: on a machine with other work that is the better figure.
  *
  *   sudo build/tests/bench.walk [ROUNDS]
  */

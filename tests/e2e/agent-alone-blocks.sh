@@ -1,6 +1,6 @@
 #!/bin/bash
-# Only LD_PRELOAD was typed: one person waits for one recording, so the agent that the library starts lets the program wait
-# when the ring is full, and nothing is lost.
+# Only LD_PRELOAD was typed. One person waits for one recording, so the agent that the library starts lets the program
+# wait when the ring is full. Nothing is lost.
 . "$(dirname "$0")/lib.sh"
 need python3
 ended() {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Only LD_PRELOAD was typed, in one folder and then in another: each file lies where its program was started, although both
-# had the same agent, and that agent holds none of the folders.
+# Only LD_PRELOAD was typed, in one folder and then in another. Each file lies where its program was started, although
+# both had the same agent. That agent holds none of the folders.
 . "$(dirname "$0")/lib.sh"
 for folder in one two; do
 	mkdir "$T/$folder"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Many threads at the default memory limit: 500 at a time have a place in the ring each, and of thousands that come and go
+# Many threads at the default memory limit. 500 at a time have a place in the ring each. Of thousands that come and go,
 # the places are free again in time. Nothing is lost.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Orders on the board itself: `agent ctl` asks and orders a daemon, an `agent run`, and the agent that the library starts; who may;
-# what is refused; what the recordings say. A program that has stopped itself stays so.
+# Orders on the board itself. `agent ctl` asks and orders a daemon, an `agent run`, and the agent that the library
+# starts. Checks who may order, what is refused, and what the recordings say. A program that has stopped itself stays
+# so.
 . "$(dirname "$0")/lib-serve.sh"
 need python3
 ROLLING=$BUILD/tests/e2e-rolling

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The disk fills up under a recording: the program goes on and keeps its exit status, the agent waits for room as long as it
-# was told to, or until a signal, then says what is not in the file, why, and ends. The file has whole frames only.
+# The disk fills up under a recording. The program goes on and keeps its exit status. The agent waits for room as long
+# as it was told to, or until a signal. Then it says what is not in the file, and why, and ends. The file has whole
+# frames only.
 . "$(dirname "$0")/lib.sh"
 pairs=$BUILD/tests/e2e-pairs
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Only LD_PRELOAD was typed, by several: the settings in each program's environment hold for that program, whoever came first, one
-# after another and at the same time. What means an agent's memory or sockets gets an agent of its own; the rest share one. On a busy
-# machine, too.
+# Only LD_PRELOAD was typed, for several programs. The settings in each program's environment hold for that program,
+# whoever came first, one after another and at the same time. A program with another setting of an agent's memory or
+# sockets gets an agent of its own; the rest share one. On a busy machine, too.
 . "$(dirname "$0")/lib.sh"
 need perl
 plain=$BUILD/tests/e2e-plain

@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# The collapsed export of the real compiler pass of g++ (deep stacks, long C++ names): `collector analyze` finds what the rules, said a
-# second time in Python, find in the same file; and in the recording what it finds in the file.
+# The collapsed export of the real compiler pass of g++ (deep stacks, long C++ names). `collector analyze` finds in it
+# what the rules, written a second time in Python, find in the same file. In the recording it finds what it finds in the
+# file.
 . "$(dirname "$0")/lib.sh"
 need g++ python3
 cc1plus=$(g++ -print-prog-name=cc1plus)

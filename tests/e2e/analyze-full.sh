@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full TIMEOUT 1800 COST 300
-# A million stacks: `collector analyze` agrees with the rules said in Python, which read the file three times as the scripts do that
-# they are taken from, and takes at most a tenth of their time; its memory does not grow with the file.
+# A million stacks. `collector analyze` agrees with the rules written in Python, which read the file three times, as the
+# scripts do that they are taken from. It takes at most a tenth of their time, and its memory does not grow with the
+# file.
 . "$(dirname "$0")/lib.sh"
 need python3
 rules() { python3 "$TEST_SOURCE/lib-analyze.py" "$@"; }

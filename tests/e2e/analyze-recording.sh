@@ -1,6 +1,7 @@
 #!/bin/bash
-# collector analyze of a recording: the same as of its collapsed export, for each value and filter; growth from what realloc did; and
-# --format memtracer against a program whose blocks are known by number, size and function.
+# collector analyze of a recording gives the same as of its collapsed export, for each value and filter. Growth comes
+# from what realloc did. --format memtracer is compared with a program whose blocks are known by number, size and
+# function.
 . "$(dirname "$0")/lib.sh"
 need python3
 start_collector

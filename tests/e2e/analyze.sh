@@ -1,6 +1,6 @@
 #!/bin/bash
-# collector analyze of files: a profile whose truth is known, lines that are hard to read, a profile as large servers have it against
-# the rules said a second time (lib-analyze.py), the list of candidates, and what is refused.
+# collector analyze of files. A profile whose truth is known. Lines that are hard to read. A profile as large servers
+# have it, compared with the rules written a second time (lib-analyze.py). The list of candidates, and what is refused.
 . "$(dirname "$0")/lib.sh"
 need python3
 rules() { python3 "$TEST_SOURCE/lib-analyze.py" "$@"; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full
-# The page of `collector analyze --html` in a real browser (headless Chromium, driven over loopback): nothing runs and nothing is fetched,
-# nothing is wider than the window or the paper, and it prints. Pictures: in tests/pictures of
+# The page of `collector analyze --html` in a real browser (headless Chromium, driven over loopback). Nothing runs and
+# nothing is fetched. Nothing is wider than the window or the paper, and it prints. Pictures are in tests/pictures of
 # the build folder.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-browser.sh"

@@ -1,7 +1,8 @@
 #!/bin/bash
-# `collector export --anonymise`: every figure is what it was, and no name, path, argument, host, thread, label, build id, address or time
-# of the clock is left: looked for in the decompressed bytes, in whole and in pieces. The same seed gives the same names, so that two
-# recordings can be compared; what is to be kept is kept; other formats are under the same names.
+# `collector export --anonymise`. Every figure is what it was. No name, path, argument, host, thread, label, build id,
+# address or time of the clock is left: they are looked for in the decompressed bytes, in whole and in pieces. The same
+# seed gives the same names, so two recordings can be compared. What is to be kept is kept. Other formats are under the
+# same names.
 # ctest: LABELS e2e TIMEOUT 300
 . "$(dirname "$0")/lib.sh"
 need g++ python3 lz4 readelf

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Attaching says that it has begun and how long it took, and takes less than a second of a processor: what the kernel has to look
-# through of our programs, which once was 1.7 million instructions, and two seconds.
+# Attaching says that it has begun and how long it took, and takes less than a second of a processor. That is how long
+# the kernel needs to look through our programs. Once these were 1.7 million instructions, and it took two seconds.
 . "$(dirname "$0")/lib-attach.sh"
 TIMEFORMAT='%U %S'
 

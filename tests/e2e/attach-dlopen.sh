@@ -1,7 +1,8 @@
 #!/bin/bash
-# Libraries that come and go thousands of times in a program that runs already, each where another one was: no stack is walked by the rows
-# of another one, no frame is said to be in another one. Where the agent was too late a stack is cut; of that many may not be. A library
-# that brings an allocator is probed when it comes, and but once when it comes again.
+# Libraries come and go thousands of times in a program that runs already, each where another one was. No stack is
+# walked by the rows of another library, and no frame is said to be in another one. Where the agent was too late, a
+# stack is cut; only few may be. A library that brings an allocator is probed when it comes, and only once when it comes
+# again.
 . "$(dirname "$0")/lib-attach.sh"
 need python3
 TIMES=2000

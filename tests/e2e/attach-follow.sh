@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS e2e COST 60
-# A program that is attached to becomes another one, or has children: the exec is in its stream, and the new program is recorded from
-# its first call on; with --follow each child has a recording of its own.
+# A program that is attached to becomes another one, or has children. The exec is in its stream, and the new program is
+# recorded from its first call on. With --follow each child has a recording of its own.
 . "$(dirname "$0")/lib-attach.sh"
 ROUND=21 # events of a round of targets/attached
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # ctest: COST 60
-# Programs of Go. One without C code has nothing to probe, and is told so. Of one with C code the blocks of that are recorded, by libc's
-# functions and by such that are linked into it, and it comes to no harm while its stacks grow, shrink and are walked: nothing in a file of
-# Go's has a probe of a return.
+# Programs of Go. One without C code has nothing to probe, and is told so. One with C code has the blocks of that
+# recorded, by libc's functions and by those that are linked into it. It comes to no harm while its stacks grow, shrink
+# and are walked: nothing in a file of Go's has a probe of a return.
 . "$(dirname "$0")/lib-attach.sh"
 need go gcc
 ROUNDS=100

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Calls that end otherwise than by returning: an operator new that throws, a malloc that a signal's handler jumps out of, a thread that
-# is ended in one. What comes afterwards is recorded all the same, block by block, and what was left is counted as lost.
+# Calls that end otherwise than by returning: an operator new that throws, a malloc that a signal's handler jumps out
+# of, a thread that is ended in one. What comes afterwards is still recorded, block by block, and what was left is
+# counted as lost.
 . "$(dirname "$0")/lib-attach.sh"
 ROUNDS=200
 

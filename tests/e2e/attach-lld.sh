@@ -1,7 +1,7 @@
 #!/bin/bash
-# Programs whose segments share pages of the file, as lld lays them out: each mapping of a small one begins at the file's first byte,
-# which is so for larger ones where pages have 16 or 64 KiB (tests/machines/attach.sh). They are found in the maps: their functions have
-# names.
+# Programs whose segments share pages of the file, as lld lays them out. Each mapping of a small program begins at the
+# file's first byte. That is so for larger ones where pages have 16 or 64 KiB (tests/machines/attach.sh). They are found
+# in the maps: their functions have names.
 . "$(dirname "$0")/lib-attach.sh"
 ROUNDS=50
 [ -x "$TARGETS/attached_lld" ] || skip "there is no ld.lld here"

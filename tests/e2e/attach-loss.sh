@@ -1,6 +1,7 @@
 #!/bin/bash
-# An agent that can't follow, or has little memory, loses events, but none in silence: a ring that is full, more threads than places, more
-# sampled blocks than there is room for. And the memory that it has in the kernel counts: with its own it is within the limit.
+# An agent that can't follow, or has little memory, loses events, but none in silence. The causes are a ring that is
+# full, more threads than places, and more sampled blocks than there is room for. The memory that it has in the kernel
+# counts, too: with its own it is within the limit.
 . "$(dirname "$0")/lib-attach.sh"
 need node
 

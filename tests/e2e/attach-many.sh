@@ -1,6 +1,6 @@
 #!/bin/bash
-# Processes that are found: by name, control group, or all; those that start later, too; as many as there are places, and never an agent
-# or its collector. A process that another agent has is left to it.
+# Processes that the agent finds by name, by control group, or all. It records those that start later, too, as many as
+# there are places, and never an agent or its collector. It leaves a process that another agent has to that agent.
 . "$(dirname "$0")/lib-attach.sh"
 . "$TEST_SOURCE/lib-cgroup.sh"
 

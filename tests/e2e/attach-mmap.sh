@@ -1,6 +1,6 @@
 #!/bin/bash
-# What a program that is attached to maps for itself is on record as libheapcast.so has it: the same calls, bytes and call sites in the same
-# order; what its allocator maps is not. No other process has a probe for it.
+# What a program that is attached to maps for itself is on record as libheapcast.so has it: the same calls, bytes and
+# call sites in the same order. What its allocator maps is not. No other process has a probe for it.
 . "$(dirname "$0")/lib-attach.sh"
 need curl python3
 touch there

@@ -1,8 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full COST 30
-# Files that are not what their names say, as upgrades and containers have them: libc or the program itself deleted, or another file put in
-# its place while it runs; a libc that only the program's mount namespace, or its root, has under that name. What is mapped is probed, or a
-# message says that it can't be; never the other file.
+# Files that are not what their names say, as upgrades and containers have them. libc or the program itself is deleted,
+# or another file is put in its place while it runs. Or only the program's mount namespace, or its root, has a libc
+# under that name. What is mapped is probed, or a message says that it can't be; the other file is never probed.
 . "$(dirname "$0")/lib-attach.sh"
 need setpriv unshare chroot ldd
 ROUNDS=50

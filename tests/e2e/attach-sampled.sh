@@ -1,8 +1,9 @@
 #!/bin/bash
-# Samples of a program that runs already, held against what it says of itself: each estimate within three of its standard errors in a
-# few runs. (The seeds are the agent's own, and 6 runs of 1,000 are further off where samples are drawn as they should be: 1 of 4 and 3
-# of 30 are forgiven; of these tests 3 in 10,000 and in 100,000 would fail.) With HEAPCAST_TEST_FULL=1 30 runs at one sample in 64 KiB:
-# without bias, and as far off as the law says.
+# Samples of a program that runs already, compared with what it says of itself: each estimate lies within three of its
+# standard errors, in a few runs. The seeds are the agent's own, and 6 runs of 1,000 are further off where samples are
+# drawn as they should be. So 1 of 4 and 3 of 30 are forgiven; of these tests 3 in 10,000 and in 100,000 would fail.
+# With HEAPCAST_TEST_FULL=1 there are 30 runs at one sample in 64 KiB: they are without bias, and as far off as the law
+# says.
 full=${HEAPCAST_TEST_FULL:-} # lib.sh takes such variables away
 . "$(dirname "$0")/lib-attach.sh"
 need python3

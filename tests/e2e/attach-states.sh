@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: COST 20
-# Processes in unusual states: a zombie, a thread of the kernel's, the agent itself, the first process of a namespace, a stopped one, one that
-# ends while it is attached to. Each is recorded, or a message says why not; nothing hangs.
+# Processes in unusual states: a zombie, a thread of the kernel's, the agent itself, the first process of a namespace, a
+# stopped one, and one that ends while the agent attaches to it. Each is recorded, or a message says why not. Nothing
+# hangs.
 . "$(dirname "$0")/lib-attach.sh"
 need unshare python3
 ROUNDS=50

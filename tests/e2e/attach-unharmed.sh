@@ -1,7 +1,7 @@
 #!/bin/bash
-# Attached to and let go again and again, by agents that end in order and such that are killed at any moment, while it allocates in four
-# threads, forks, executes and loads libraries: the program comes to no harm, its code is what it was, and nothing is left in the kernel.
-# (50 rounds with HEAPCAST_TEST_FULL=1.)
+# A program allocates in four threads, forks, executes and loads libraries. Meanwhile agents attach to it and detach
+# again and again; some end in order, some are killed at any moment. The program comes to no harm, its code is what it
+# was, and nothing is left in the kernel. (50 rounds with HEAPCAST_TEST_FULL=1.)
 # ctest: LABELS full TIMEOUT 900
 full=${HEAPCAST_TEST_FULL:-} # lib.sh takes such variables away
 . "$(dirname "$0")/lib-attach.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# A daemon that is joined in mid-life and left while it lives has no leaks, as far as anybody knows: what was not freed while it was
-# watched is called so, and the report says since when that was and until when. One that is watched to its end, but was joined, too.
+# A daemon that is joined in mid-life and left while it lives has no leaks, as far as anybody knows. What was not freed
+# while it was watched is called so, and the report says from when to when that was. The same holds for one that was
+# joined and is watched to its end.
 . "$(dirname "$0")/lib-attach.sh"
 command -v python3 >/dev/null || skip "there is no python3"
 

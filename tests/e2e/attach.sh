@@ -1,6 +1,6 @@
 #!/bin/bash
-# Programs that run already: every call of the family counted exactly; let go again, or left alone by a killed agent, they are as they
-# were; a killed one's last events are there.
+# Programs that run already. Every call of the family is counted exactly. When the agent has detached or was killed,
+# they are as they were. The last events of a program that was killed are there.
 . "$(dirname "$0")/lib-attach.sh"
 
 # One round of targets/attached: 21 events.

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The agent's memory is the number that the user gave: RssAnon + RssShmem stay within --memory-limit, with 1, 8 and 64 threads
-# at full speed and a collector that is connected and stopped. Then that goes on, and the account balances. 3 s each; with
-# --full 60 s, and more combinations.
+# The agent's memory is the number that the user gave. RssAnon + RssShmem stay within --memory-limit, with 1, 8 and 64
+# threads at full speed and a collector that is connected and stopped. Then the collector goes on, and the account
+# balances. 3 s each; with --full 60 s, and more combinations.
 # ctest: LABELS full TIMEOUT 600 COST 300
 seconds=${HEAPCAST_TEST_FULL:+60} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"

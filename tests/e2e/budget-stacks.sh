@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# More distinct stacks than a 2 MiB agent has room for. Its table starts over, as often as need be, and where threads hold too
-# much of it for that, stacks keep their outer frames, are marked, and counted: no stack is wrong, none is cut in silence.
+# More distinct stacks than a 2 MiB agent has room for. Its table starts over, as often as need be. Where threads hold
+# too much of it for that, stacks keep their outer frames, are marked, and counted. No stack is wrong, and none is cut
+# in silence.
 . "$(dirname "$0")/lib.sh"
 
 # COUNT THREADS LEVELS [SIZE]: looks at all blocks, or at those of at most SIZE bytes (of 4096)

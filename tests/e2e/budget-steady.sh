@@ -1,6 +1,7 @@
 #!/bin/bash
-# The agent takes its memory at the start: twenty times as many events, with as many more batches, make it call malloc not once
-# more often, and its data segment does not grow. Into a file; then to a collector, where connecting may cost a few calls.
+# The agent takes its memory at the start. With twenty times as many events, and as many more batches, it calls malloc
+# not once more often, and its data segment does not grow. First it records into a file, then to a collector, where
+# connecting may cost a few calls.
 # ctest: LABELS full TIMEOUT 900
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"

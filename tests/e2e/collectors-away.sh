@@ -1,8 +1,9 @@
 #!/bin/bash
 # ctest: LABELS full
-# Two collectors at one agent, and one of them is away: an acknowledgement of the other takes nothing from it. What it lacks waits in the
-# spool until it comes back, at the end for a while; then it is in a file if --collector names its host; without that the summary says by
-# name who took the recording and who did not. A stranger with the id of another collector is another one.
+# Two collectors at one agent, and one of them is away. An acknowledgement of the other takes nothing from it. What it
+# lacks waits in the spool until it comes back, at the end for a while. Then it is in a file if --collector names its
+# host. Without that the summary says by name who took the recording and who did not. A stranger with the id of another
+# collector is another one.
 # ctest: TIMEOUT 300
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"

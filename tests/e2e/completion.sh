@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full
-# Completion in bash, zsh and fish: what the shell offers for a line, with the programs of this build, a recording that is stored,
-# and a stranger of the same name that must not be started.
+# Completion in bash, zsh and fish: what the shell offers for a line. There are the programs of this build, a recording
+# that is stored, and a stranger of the same name that must not be started.
 . "$(dirname "$0")/lib.sh"
 need ip
 

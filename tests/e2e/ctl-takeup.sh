@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program that was told to stop stays stopped when its agent is killed and another takes it up; told to start again, it goes on in the
-# mode that it had, not in that of the new agent. Its frees are recorded all the while.
+# A program that was told to stop stays stopped when its agent is killed and another takes it up. Told to start again,
+# it goes on in the mode that it had, not in that of the new agent. Its frees are recorded all the while.
 # ctest: LABELS e2e TIMEOUT 120
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"

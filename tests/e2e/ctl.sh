@@ -1,6 +1,7 @@
 #!/bin/bash
-# Orders from the collector: eight programs on four agents, of which one is stopped, started and sampled while the others go on;
-# the recording says when and by whom, and its account balances. Then snapshot, mark, orders to all, and what is refused.
+# Orders from the collector. Of eight programs on four agents, one is stopped, started and sampled while the others go
+# on. The recording says when and by whom, and its account balances. Then come snapshot, mark, orders to all, and what
+# is refused.
 . "$(dirname "$0")/lib-serve.sh"
 need python3 unshare
 ROLLING=$BUILD/tests/e2e-rolling

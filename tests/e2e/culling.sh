@@ -1,6 +1,7 @@
 #!/bin/bash
-# --short-lived: what lives short is not among the events, and is in every total all the same: as a counting library in the program
-# counts it, and as a recording of the same program without culling has it, by call site, backtrace, size and lifetime.
+# --short-lived: short-lived blocks are not among the events, and still are in every total. The totals are those of a
+# counting library in the program, and those of a recording of the same program without culling, by call site,
+# backtrace, size and lifetime.
 # ctest: LABELS full TIMEOUT 300
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"

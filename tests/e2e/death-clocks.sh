@@ -1,6 +1,7 @@
 #!/bin/bash
-# The wall clock is set back and forth while the agent records, and the machine has slept: order and durations stay right, and
-# the sleep is marked. The clocks step for agent and program alone, by a preloaded library (programs/clocks.c).
+# The wall clock is set back and forth while the agent records, and the machine has slept. Order and durations stay
+# right, and the sleep is marked. A preloaded library (programs/clocks.c) makes the clocks step for agent and program
+# alone.
 . "$(dirname "$0")/lib.sh"
 need lz4 protoc
 LD_PRELOAD=$BUILD/tests/libclocks.so "$AGENT" run --quiet --output "$T/rec" -- \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full
-# All ways to end, of the agent's own child and of a stranger that a daemon records: the end and its cause are in the stream,
-# with who says so, and every call that had returned is stored.
+# All ways to end, of the agent's own child and of a stranger that a daemon records. The end and its cause are in the
+# stream, with who says so. Every call that had returned is stored.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-death.sh"
 ulimit -c 0

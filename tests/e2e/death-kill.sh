@@ -1,6 +1,7 @@
 #!/bin/bash
-# SIGKILL at random moments, with threads at full speed, most of them in the middle of an event: every call that had returned
-# is stored, thread by thread; a record that was being written is skipped and counted. ROUNDS: 12, with --full 100.
+# SIGKILL at random moments, with threads at full speed, most of them in the middle of an event. Every call that had
+# returned is stored, thread by thread. A record that was being written is skipped and counted. ROUNDS: 12, with --full
+# 100.
 # ctest: TIMEOUT 900
 rounds=${HEAPCAST_TEST_FULL:+100} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"

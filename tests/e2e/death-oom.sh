@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program that its cgroup's limit of 32 MiB kills: every call that had returned is stored, the end and its cause are in the
-# stream, and the ring is charged to the agent's cgroup. 3 times, with --full 20.
+# A program that its cgroup's limit of 32 MiB kills. Every call that had returned is stored, the end and its cause are
+# in the stream, and the ring is charged to the agent's cgroup. 3 times, with --full 20.
 # ctest: TIMEOUT 900
 rounds=${HEAPCAST_TEST_FULL:+20} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"

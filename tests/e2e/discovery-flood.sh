@@ -1,6 +1,6 @@
 #!/bin/bash
-# Beacons of thousands of agents that there are not, 300 a second, from one address and from as many as a network has: three agents are found
-# within seconds all the same.
+# Beacons of thousands of agents that do not exist, 300 a second, from one address and from as many as a network has.
+# Three true agents are still found within seconds.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"
 . "$TEST_SOURCE/lib-discovery.sh"

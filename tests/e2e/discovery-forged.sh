@@ -1,6 +1,7 @@
 #!/bin/bash
-# Beacons of other agents that say they listen where a true one does, which has nothing to send for longer than a silent link is believed
-# in: its link stays. When it is gone and another one is there, that one is connected to.
+# Beacons of other agents say that they listen where a true agent does, which has nothing to send for longer than a
+# silent link is believed in. Its link stays. When it is gone and another agent is there, the collector connects to that
+# one.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
 need python3

@@ -1,6 +1,6 @@
 #!/bin/bash
-# With a key an agent and a collector find each other only if both have it: no key, another one, beacons that are sent again, and
-# garbage come to nothing.
+# With a key an agent and a collector find each other only if both have it. No key, another one, beacons that are sent
+# again, and garbage come to nothing.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"
 . "$TEST_SOURCE/lib-discovery.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Board and desk in two subnets, with a router between them that passes no broadcasts: they meet by HOST:PORT, and by an agent
-# that dials out; nobody is found without, and the message says why.
+# Board and desk are in two subnets, with a router between them that passes no broadcasts. They meet by HOST:PORT, and
+# by an agent that dials out. Without these nobody is found, and the message says why.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"
 . "$TEST_SOURCE/lib-discovery.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Hosts without IPv4 find each other by link-local multicast; who can be found by both is one agent; --interface narrows both
-# ends, to IPv6 as to IPv4; and addresses of IPv6 can be named.
+# Hosts without IPv4 find each other by link-local multicast. A host that can be found by both is one agent. --interface
+# narrows both ends, to IPv6 as to IPv4. Addresses of IPv6 can be named.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"
 . "$TEST_SOURCE/lib-discovery.sh"

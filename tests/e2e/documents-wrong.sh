@@ -1,6 +1,7 @@
 #!/bin/bash
-# What e2e.documents is to find: a command and an option that are not there, in blocks and in the text, a command that fails, an
-# answer of another shape, a block that is no command and does not say so, a link that leads nowhere. And what it is to allow.
+# What e2e.documents has to find, and what it has to allow. It finds a command and an option that are not there, in
+# blocks and in the text. It finds a command that fails, an answer of another shape, a block that is no command and does
+# not say so, and a link that leads nowhere.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-documents.sh"
 [ "$inside" = namespace ] || skip "no network namespace"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Collectors that come when a program has ended and a true one has everything, ask for the stream, and go, or stay and never acknowledge:
-# the agent ends when its --linger is over. And one that takes a part of what goes to a file, and no more: it holds up neither the program,
-# however long that runs, nor the file's end.
+# A program has ended, and a true collector has everything. Other collectors come, ask for the stream, and go, or stay
+# and never acknowledge: the agent ends when its --linger is over. Another one takes a part of what goes to a file, and
+# no more. It holds up neither the program, however long that runs, nor the file's end.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
 need python3

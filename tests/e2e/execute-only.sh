@@ -1,7 +1,7 @@
 #!/bin/bash
-# A program and a library whose code may be executed and not read (PF_R is missing in their segments, as with lld's --execute-only): they
-# run, and stacks through them are whole, by their tables alone. (Not every processor keeps to it; that nobody reads such code is shown in
-# unit.unwind.unreadable.)
+# A program and a library whose code may be executed and not read (PF_R is missing in their segments, as with lld's
+# --execute-only). They run, and stacks through them are whole, by their tables alone. (Not every processor keeps to it;
+# unit.unwind.unreadable shows that nobody reads such code.)
 . "$(dirname "$0")/lib.sh"
 need python3
 python3 - "$TARGETS/dlopener" "$TARGETS/plugin1.so" <<'END'

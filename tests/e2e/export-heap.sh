@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# Heap profiles of addresses: jeprof reads jemalloc's form and google-pprof that of gperftools. Both look the addresses up in the
-# program's files, and their totals and the sums by function are the collector's; so is what jeprof says of one thread.
+# Heap profiles of addresses: jeprof reads jemalloc's form and google-pprof that of gperftools. Both look the addresses
+# up in the program's files. Their totals and the sums by function are the collector's. So is what jeprof says of one
+# thread.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 need jeprof google-pprof nm addr2line objdump c++filt

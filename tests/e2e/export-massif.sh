@@ -1,6 +1,7 @@
 #!/bin/bash
-# The massif export in ms_print: snapshots ascend, the peak is the collector's peak with `swell` on top of its tree, the last snapshot is
-# what is in use at the end, every tree adds up (ms_print would stop where it does not), and its figures are those by function.
+# The massif export in ms_print. Snapshots ascend. The peak is the collector's peak, with `swell` on top of its tree.
+# The last snapshot is what is in use at the end. Every tree adds up (ms_print would stop where it does not), and its
+# figures are those by function.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 need ms_print

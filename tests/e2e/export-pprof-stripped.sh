@@ -1,8 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# A stripped library in pprof: each place that nobody could name is a row of its own, and the profile says of a file only what all its
-# places have, so that both readers look for the rest: Go's in the file at its path, pprof itself (which is built here from Debian's
-# source where that is installed) also in $PPROF_BINARY_PATH, by build id.
+# A stripped library in pprof: each place that nobody could name is a row of its own. The profile says of a file only
+# what all its places have, so both readers look for the rest. Go's reader looks in the file at its path. pprof itself,
+# which is built here from Debian's source where that is installed, also looks in $PPROF_BINARY_PATH, by build id.
 . "$(dirname "$0")/lib.sh"
 need go gcc strip readelf addr2line
 go tool pprof -h >/dev/null 2>"$T/pprof.err" || true

@@ -1,7 +1,8 @@
 #!/bin/bash
-# The pprof export in Go's pprof: all four sample types have the collector's totals, functions have the sums that the program is known
-# to have made, inlined functions and lines are there, threads are labels, build ids are those of the files; a difference of two
-# profiles is what has grown; and what the collector could not name pprof finds in the files by itself.
+# The pprof export in Go's pprof. All four sample types have the collector's totals. Functions have the sums that the
+# program is known to have made. Inlined functions and lines are there, threads are labels, and build ids are those of
+# the files. A difference of two profiles is what has grown. What the collector could not name, pprof finds in the files
+# by itself.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 need go readelf awk

@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# What `collector export` and `collector flamegraph --base` write is what /data/ID/export/ gives, byte for byte, with values, filters and
-# moments; Go's pprof reads a profile from there by itself; what does not go together is refused and said.
+# What `collector export` and `collector flamegraph --base` write is what /data/ID/export/ gives, byte for byte, with
+# values, filters and moments. Go's pprof reads a profile from there by itself. What does not go together is refused,
+# with the reason.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 need curl

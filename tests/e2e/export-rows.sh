@@ -1,7 +1,7 @@
 #!/bin/bash
-# Exports of single allocations and of moments, field by field against what `collector sql` says of the same recording: CSV, JSON lines,
-# heaptrack's clock, massif's snapshots; and a replay, done again, has the blocks that there were. Backtraces are written once, or in
-# each line on request; who looks on is told when it becomes much.
+# Exports of single allocations and of moments, compared field by field with what `collector sql` says of the same
+# recording: CSV, JSON lines, heaptrack's clock, massif's snapshots. A replay, done again, has the blocks that there
+# were. Backtraces are written once, or in each line on request. A person at a terminal is told when it becomes much.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 record_branches

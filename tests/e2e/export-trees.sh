@@ -1,6 +1,7 @@
 #!/bin/bash
-# Exports of stacks and rows, by readers that are not ours: speedscope's file fits its published schema, collapsed stacks a strict parser,
-# dot draws the call graph, CSV is read by python3; and each has the collector's totals and the sums that the program is known for.
+# Exports of stacks and rows, by readers that are not ours. speedscope's file fits its published schema, a strict parser
+# takes the collapsed stacks, dot draws the call graph, and python3 reads the CSV. Each export has the collector's
+# totals and the sums that the program is known for.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 record_branches

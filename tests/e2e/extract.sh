@@ -1,6 +1,7 @@
 #!/bin/bash
-# `collector extract`: the symbol files that the data folder has of a recording, separate debug files and memory maps, each under the path
-# that it had, equal to what they were; never outside of the folder, never through a link, never over what is there unless told to.
+# `collector extract` writes the symbol files that the data folder has of a recording, separate debug files and memory
+# maps. Each is under the path that it had, and equals what it was. It writes nothing outside of the folder and nothing
+# through a link, and replaces nothing unless told to.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-symbols.sh"
 need cmp objcopy python3 lz4

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What somebody types in the first hour, right and wrong: `heapcast run` that answers by itself, `last`, short options, names that
-# are cut or mistyped, times that make no sense, files of other tools, a program that was renamed, the page.
+# What somebody types in the first hour, right and wrong: `heapcast run` that answers by itself, `last`, short options,
+# and the page. Also names that are cut or mistyped, times that make no sense, files of other tools, and a program that
+# was renamed.
 . "$(dirname "$0")/lib.sh"
 need cc curl
 H=$BUILD/bin/heapcast

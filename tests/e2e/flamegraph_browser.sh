@@ -1,7 +1,7 @@
 #!/bin/bash
-# The flame graph in a real browser (headless Chromium, driven over loopback): opened from a file, a click zooms, a search
-# marks and counts, Escape goes back, hostile names are text and nothing else. The network has loopback only: nothing is asked
-# from outside.
+# The flame graph in a real browser (headless Chromium, driven over loopback), opened from a file. A click zooms, a
+# search marks and counts, Escape goes back, and hostile names are text and nothing else. The network has loopback only:
+# nothing is asked from outside.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-browser.sh"
 

@@ -1,9 +1,10 @@
 #!/bin/bash
 # ctest: LABELS full
-# A flame graph of 50,000 frames stays fluid in a browser: what a zoom, a search and a move of the mouse take until they show is
-# measured there, in time of the processor (the page's thread: script, style, layout, paint), and bounded; the same for one in which
-# all frames are wide enough to be seen.
-# Frames that were too narrow for the picture come with a zoom. tests/pictures in the build folder has what it looks like.
+# A flame graph of 50,000 frames stays fluid in a browser. The time that a zoom, a search and a move of the mouse take
+# until they show is measured there, and bounded. It is time of the processor: the page's thread, with script, style,
+# layout and paint. The same is done for a graph in which all frames are wide enough to be seen.
+# Frames that were too narrow for the picture come with a zoom. tests/pictures in the build folder has what it looks
+# like.
 # ctest: LABELS e2e COST 30
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-browser.sh"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # ctest: LABELS full
-# Flame graphs of real recordings in a browser: normal, inverted, reversed, and the difference of two, with pictures of each in
-# tests/pictures of the build folder. Of the difference, what has grown is red, what has shrunk blue, what is the same neither, and
-# what the mouse shows is what the collector says of both; `--title` and `--width` are obeyed.
+# Flame graphs of real recordings in a browser: normal, inverted, reversed, and the difference of two, with pictures of
+# each in tests/pictures of the build folder. In the difference, what has grown is red, what has shrunk is blue, and
+# what is the same is neither. What the mouse shows is what the collector says of both. `--title` and `--width` are
+# obeyed.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 . "$TEST_SOURCE/lib-browser.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# 2,000 agents that stream at once, some of them cut off now and then, to one collector with its defaults: all are recorded, nothing is lost,
-# it stays below its memory limit, and it names and lists them quickly meanwhile.
+# 2,000 agents stream at once to one collector with its defaults, and some of them are cut off now and then. All are
+# recorded, and nothing is lost. The collector stays below its memory limit, and names and lists them quickly meanwhile.
 # ctest: LABELS full TIMEOUT 900 COST 300
 full=${HEAPCAST_TEST_FULL:-} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"

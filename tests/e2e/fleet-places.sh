@@ -1,7 +1,8 @@
 #!/bin/bash
-# A collector with fewer places than agents (--agents-max): who finds none is named and counted, and gets one when a stream has ended, also
-# while the links of ended ones stay. Nothing of any is lost. And of more streams than deriving has memory for (--memory-limit), which are
-# parked, all rows are there at the end, as if there were memory for all.
+# A collector with fewer places than agents (--agents-max). An agent that finds no place is named and counted. It gets
+# one when a stream has ended, also while the links of ended ones stay. Nothing of any is lost. If there are more
+# streams than deriving has memory for (--memory-limit), some are parked. All their rows are there at the end, as if
+# there were memory for all.
 . "$(dirname "$0")/lib.sh"
 need python3 curl
 player=$BUILD/tests/bench-player

@@ -1,6 +1,6 @@
 #!/bin/bash
-# In a cgroup of 64 MiB, with a leak of 0.8 MiB a second and 2,000 other events a second: the flight recorder delivers the live heap and
-# the last 60 s before the OOM kill, 10 times of 10.
+# In a cgroup of 64 MiB, with a leak of 0.8 MiB a second and 2,000 other events a second. The flight recorder delivers
+# the live heap and the last 60 s before the OOM kill, 10 times of 10.
 # ctest: LABELS full TIMEOUT 3000 COST 900
 rounds=${HEAPCAST_TEST_ROUNDS:-10} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The flight recorder: while nothing happens less than 1 KB/s is sent, and no events; a signal to the agent and a collector's order have
-# the live heap and the window sent while the program goes on; so has its end. What the program counted is there.
+# The flight recorder. While nothing happens, less than 1 KB/s is sent, and no events. A signal to the agent and a
+# collector's order have the live heap and the window sent while the program goes on; so does its end. What the program
+# counted is there.
 # ctest: TIMEOUT 300 COST 60
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-flight.sh"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# make -j2 and make -j8 of twelve files under --follow with the default limit, beside two spinners: every process has a stream, none was
-# left out or only counted, nothing is lost. And a storm of short processes, deep trees, and children that are killed.
+# make -j2 and make -j8 of twelve files under --follow with the default limit, beside two spinners. Every process has a
+# stream, none was left out or only counted, and nothing is lost. Then a storm of short processes, deep trees, and
+# children that are killed.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"
 need gcc make pgrep

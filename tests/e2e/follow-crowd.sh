@@ -1,8 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# More processes begin at the same time than the agent can hear at once, or has places for. Each has a recording, or the log names it
-# as one that has none: nobody is left out in silence. And the ledgers count processes that have none, not how often these asked: a child that
-# is turned away asks again when it has become another program.
+# More processes begin at the same time than the agent can hear at once, or has places for. Each has a recording, or the
+# log names it as one that has none: nobody is left out in silence. The ledgers count processes that have none, not how
+# often these asked. A child that is turned away asks again when it has become another program.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$T/crowd" <<'EOF'

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What a collector writes is removed under it: the folder of a stream (or moved away), which begins anew with what its agent still has, and
-# says that something is missing; the catalogue, which is made anew. Each is said, by name.
+# What a collector writes is removed under it. If the folder of a stream is removed or moved away, the stream begins
+# anew with what its agent still has, and says that something is missing. If the catalogue is removed, it is made anew.
+# Each is said, by name.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
 

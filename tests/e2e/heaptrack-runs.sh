@@ -1,8 +1,9 @@
 #!/bin/bash
 # ctest: LABELS full
-# Two runs of a stripped program under heaptrack, whose addresses differ (ASLR), as streams: their places are the same, as in the files,
-# as our own recorder has them, and named by debug information that comes later; so nothing differs between the runs, and what one run does more is all that differs.
-# Where the files are gone, places count from a page, the same in both; what comes through a pipe is read once, and says so.
+# Two runs of a stripped program under heaptrack, whose addresses differ (ASLR), as streams. Their places are the same:
+# those in the files, as our own recorder has them. Debug information that comes later names them. So nothing differs
+# between the runs, and if one run does more, only that differs. Where the files are gone, places count from a page, the
+# same in both. What comes through a pipe is read once, and the importer says so.
 . "$(dirname "$0")/lib.sh"
 need heaptrack gcc strip objcopy zstd
 [ "$(cat /proc/sys/kernel/randomize_va_space)" = 2 ] || skip "addresses are not random here"

@@ -1,13 +1,13 @@
 #!/bin/bash
-# Two recorders and one program: what heaptrack counts of a deterministic program is what is counted here, and heaptrack's own reader reads
-# the export as it reads its own files. Where they differ, and why:
+# Two recorders and one program: what heaptrack counts of a deterministic program is what is counted here. heaptrack's
+# own reader reads the export as it reads its own files. Where they differ, and why:
 #
 #   start-up   heaptrack brings libstdc++ into the process, which allocates a pool of its own: left out here
-#   peak       events within one microsecond have no order in a recording of ours: the report's peak is the least that it can have
-#              been, the export's the most, and heaptrack's lies between (a few blocks of these small programs)
-#   temporary  for the same reason: what nobody can tell is not counted here; and a block is temporary here if its thread allocated
-#              nothing between, there if nobody freed anything, either. Half of heaptrack's number, and 1 % of the allocations
-#              more, are allowed
+#   peak       events within one microsecond have no order in a recording of ours. So the report's peak is the least that it can
+#              have been, the export's the most, and heaptrack's lies between (a few blocks of these small programs)
+#   temporary  nobody can tell the order here either, and such blocks are not counted. Also, a block is temporary here if its thread
+#              allocated nothing between, there only if nobody freed anything, either. Half of heaptrack's number, and 1 % of the
+#              allocations more, are allowed
 #   leaked     heaptrack stops listening at exit(): what is freed after that is leaked for it alone. None of these programs does so
 . "$(dirname "$0")/lib.sh"
 need heaptrack heaptrack_print zstd python3 sqlite3 lua5.4

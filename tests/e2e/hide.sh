@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program's own wrappers, which no list names, are hidden wherever stacks are folded or call sites are chosen; sums stay
-# the same; --hide none shows them, and formats that other tools fold have them always.
+# A program's own wrappers, which no list names, are hidden wherever stacks are folded or call sites are chosen. Sums
+# stay the same. --hide none shows the wrappers, and formats that other tools fold always have them.
 . "$(dirname "$0")/lib.sh"
 need python3 cc curl
 cat >"$T/program.c" <<'C'

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Programs that do what makes recorders stumble: of each, every allocation with its exact call chain, from the outermost frame
-# to the call site, is known in advance, and on record as often as it happened.
+# Programs that do what makes recorders stumble. Of each, every allocation is known in advance, with its exact call
+# chain from the outermost frame to the call site. Each is on record as often as it happened.
 . "$(dirname "$0")/lib.sh"
 need python3
 chains=$BUILD/targets/chains

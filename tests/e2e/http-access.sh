@@ -1,5 +1,6 @@
 #!/bin/bash
-# Who may ask over HTTP: what it takes to be reached from elsewhere, by TLS of our own and behind a proxy, with which Host, Origin and token.
+# Who may ask over HTTP, and what it takes to be reached from elsewhere: by TLS of our own and behind a proxy, with
+# which Host, Origin and token.
 . "$(dirname "$0")/lib.sh"
 need curl openssl python3
 [ "$inside" = namespace ] || skip "network namespaces can't be made here"

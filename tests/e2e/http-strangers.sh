@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full
-# HTTP where others can ask: nobody without the token; and 400 connections of one address that never end their request, or that stay after
-# it, lock nobody else out.
+# HTTP where others can ask. Nobody gets anything without the token. 400 connections of one address that never end their
+# request, or that stay after it, lock nobody else out.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"
 need curl python3

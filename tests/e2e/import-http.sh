@@ -1,6 +1,6 @@
 #!/bin/bash
-# Files that are imported over HTTP: by whom, of which kinds, under hostile names, beside the collector that gathers, and what a hostile file may
-# cost; and /rights, by which the page knows what it may do.
+# Files that are imported over HTTP: by whom, of which kinds, under hostile names, beside the collector that gathers,
+# and what a hostile file may cost. /rights, too, by which the page knows what it may do.
 . "$(dirname "$0")/lib.sh"
 need curl python3
 cd "$T"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# Files of other tools, of one program whose allocations are known, become streams: their figures are those that these tools print
-# themselves, every question works on them, and two of them, or one of them and a recording of ours, can be held against each other.
+# Files of other tools, of one program whose allocations are known, become streams. Their figures are those that these
+# tools print themselves, and every question works on them. Two of them, or one of them and a recording of ours, can be
+# compared.
 #
 #   jemalloc    counts the bytes of its size classes, not those asked for: blocks are compared with ours, bytes with jeprof
 #   pprof       by go tool pprof out of gperftools' file, and from a sampled one made by hand

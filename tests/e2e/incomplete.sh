@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# What a recording does not hold is the first thing that each answer says, with how much: losses, a tail that nobody knows, a start that was
-# missed. Every command, every format, every path of the REST API; and nothing of it where the recording is complete.
+# What a recording does not hold is the first thing that each answer says, with how much: losses, a tail that nobody
+# knows, a start that was missed. This holds for every command, every format, and every path of the REST API. If the
+# recording is complete, none of them says such a thing.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-death.sh"
 need taskset curl python3

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What `cmake --install` puts where, and that it works from there: programs and library find each other, man finds the pages,
-# the shells the completion, systemd a unit with the program's path.
+# What `cmake --install` puts where, and that it works from there. Programs and library find each other, man finds the
+# pages, the shells the completion, and systemd a unit with the program's path.
 # ctest: RESOURCE_LOCK install
 . "$(dirname "$0")/lib.sh"
 need cmake

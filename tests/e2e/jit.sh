@@ -1,6 +1,6 @@
 #!/bin/bash
-# Code made at run time, without frame pointers, with a table that is registered: exceptions through it are caught as without us, and
-# stacks through it are whole.
+# Code made at run time, without frame pointers, with a table that is registered. Exceptions through it are caught as
+# without us, and stacks through it are whole.
 . "$(dirname "$0")/lib.sh"
 [ -x "$TARGETS/jit_throw" ] || skip "no C++ compiler was there"
 assert_eq "natively" "caught 2100" "$("$TARGETS/jit_throw")"

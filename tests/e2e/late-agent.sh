@@ -1,6 +1,6 @@
 #!/bin/bash
-# An agent that is silent while a program begins, as on a board that boots: the program goes on, and is recorded as soon as the agent is
-# there. What came before is counted, and the ledger shows it. Beside two spinners.
+# An agent is silent while a program begins, as on a board that boots. The program goes on, and is recorded as soon as
+# the agent is there. What came before is counted, and the ledger shows it. Beside two spinners.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"
 nice -n 5 sh -c 'while :; do :; done' &

@@ -1,9 +1,8 @@
 # What death tests share. After lib.sh:   . "$TEST_SOURCE/lib-death.sh"
 #
-#   nothing_lost RECORDING FILE [IMAGE]   every call that e2e-witness counted in FILE is in the recording, thread by thread:
-#                                         stored are those that had returned, and at most the one that was under way; the
-#                                         account balances and nothing is lost but an unfinished record a thread.
-#                                         Prints "THREADS CALLS UNFINISHED"
+#   nothing_lost RECORDING FILE [IMAGE]   every call that e2e-witness counted in FILE is in the recording, thread by thread. Those that
+#                                         had returned are stored, and at most the one that was under way. The account balances, and
+#                                         nothing is lost but an unfinished record for each thread. Prints "THREADS CALLS UNFINISHED"
 #   end_of RECORDING                      how it ended: "KIND STATUS SOURCE OOM_COUNTER", names of heapcast.proto; fails if it
 #                                         has not ended yet
 WITNESS=$BUILD/tests/e2e-witness

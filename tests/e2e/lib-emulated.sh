@@ -1,8 +1,9 @@
-# Programs of another processor under the recorder, beside this machine's agent:   . "$(dirname "$0")/lib-emulated.sh" ARCH
+# Programs of another processor under the recorder, beside this machine's agent:   . "$(dirname "$0")/lib-emulated.sh"
+# ARCH
 #
-# qemu-user runs one program on this machine's kernel: its libheapcast.so, built by the preset ARCH, asks an `agent serve` of this machine
-# for a ring, which may have another word size; mips64, of the other byte order, has its own agent, which is emulated, too. Without a
-# build, a C library or an emulator for ARCH the test is skipped.
+# qemu-user runs one program on this machine's kernel. Its libheapcast.so, built by the preset ARCH, asks an `agent
+# serve` of this machine for a ring, which may have another word size. mips64, of the other byte order, has its own
+# agent, which is emulated, too. Without a build, a C library or an emulator for ARCH the test is skipped.
 #
 #   emulate NAME STATUS PROGRAM...   records it; its output is $T/NAME.said, its recording $T/NAME, whose account must balance without
 #                                    a loss; STATUS is its exit status

@@ -1,9 +1,9 @@
-# A program with a planted leak that its cgroup's limit of 64 MiB kills, recorded by a flight recorder in a cgroup of its own. After
-# lib.sh, lib-flight.sh and lib-cgroup.sh:
+# A program with a planted leak, recorded by a flight recorder in a cgroup of its own, until the cgroup's limit of 64
+# MiB kills it. After lib.sh, lib-flight.sh and lib-cgroup.sh:
 #
 #   flight_oom_open                       the two cgroups
-#   flight_oom WINDOW LEAKS PAIRS QUIET   once: LEAKS blocks of 16 KiB and PAIRS of malloc and free each quarter of a second; checks that
-#                                         the live heap and the last WINDOW seconds before the kill are there, what was sent in
+#   flight_oom WINDOW LEAKS PAIRS QUIET   once: LEAKS blocks of 16 KiB and PAIRS of malloc and free each quarter of a second. Checks
+#                                         that the live heap and the last WINDOW seconds before the kill are there, what was sent in
 #                                         the first QUIET seconds, and the agent's memory
 LIMIT=$((64 << 20))
 

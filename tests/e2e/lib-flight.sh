@@ -1,9 +1,9 @@
 # What tests of the flight recorder share. After lib.sh:   . "$TEST_SOURCE/lib-flight.sh"
 #
 #   flight_truth STREAM FILE WINDOW [OPTION...]
-#                                      by `collector report OPTION...`: what e2e-leaker counted in FILE is in STREAM of $T/data: all live
-#                                      blocks of its call site; of the last WINDOW seconds before the end every block, as events; and
-#                                      in total every call, as an event or in sums. Prints one line of figures
+#                                      by `collector report OPTION...`: what e2e-leaker counted in FILE is in STREAM of $T/data. These
+#                                      are all live blocks of its call site; every block of the last WINDOW seconds before the end, as
+#                                      events; and in total every call, as an event or in sums. Prints one line of figures
 #   recording_bytes                    size of the one recording in $T/data
 #   memory_watch PID FILE              in the background: the most of RssAnon + RssShmem (KiB) that a process ever had
 LEAKER=$BUILD/tests/e2e-leaker

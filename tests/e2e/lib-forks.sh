@@ -1,10 +1,10 @@
 # What tests of fork children share. After lib.sh:   . "$TEST_SOURCE/lib-forks.sh"
 #
 #   number FILE KEY           a number of the ledger in FILE, as JSON
-#   check_recordings NAME     each line of $T/NAME.out, which targets/forks wrote, has a recording $T/NAME/PID that says the same, and
-#                             there is none beside
-#   check_handlers NAME       the same of children that were forked in the middle of hooks: of a child it can't be said whether the
-#                             block that was under way is its first event
+#   check_recordings NAME     each line of $T/NAME.out, which targets/forks wrote, has a recording $T/NAME/PID that says the same. There
+#                             is no other recording
+#   check_handlers NAME       the same of children that were forked in the middle of hooks: nobody can say whether the block that was
+#                             under way is the child's first event
 #   pid_of NAME WHO           the first process of that kind
 
 number() { grep -oE "\"$2\":\"?[0-9a-f]+" "$1" | head -n 1 | grep -oE '[0-9a-f]+$'; }

@@ -1,8 +1,8 @@
-# Blocks that change hands between threads, out of one heap whose addresses come back at once, from the target to
-# the collector's pairs: included by handover.sh and handover-full.sh.
+# Blocks that change hands between threads, out of one heap whose addresses come back at once, from the target to the
+# collector's pairs. handover.sh and handover-full.sh include it.
 #
-#   handover PAIRS SECONDS   records it over TCP; then: the sums are the target's own, by thread, too; no pair was repaired
-#                            and none is missing; of samples of the blocks each was freed by the consumer of its producer
+#   handover PAIRS SECONDS   records it over TCP. Then the sums are the target's own, by thread, too; no pair was repaired and none is
+#                            missing; of samples of the blocks each was freed by the consumer of its producer
 need curl python3
 
 said() {

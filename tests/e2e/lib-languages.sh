@@ -1,5 +1,5 @@
-# For the tests of demangling: one program a language, built by its own compiler, with and without debug information; its
-# functions must be named as a programmer of that language would write them.
+# For the tests of demangling: one program a language, built by its own compiler, with and without debug information.
+# Its functions must be named as a programmer of that language would write them.
 #
 #   named_in_language PROGRAM NAME...    each NAME is a function in the backtraces of PROGRAM, and no name is mangled
 named_in_language() {

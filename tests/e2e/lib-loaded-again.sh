@@ -1,5 +1,5 @@
-# Libraries that are loaded and unloaded again and again, TIMES rounds each: they take no more room than once, and nothing is ever said to
-# be in another one. After lib.sh, with TIMES set:   . "$TEST_SOURCE/lib-loaded-again.sh"
+# Libraries that are loaded and unloaded again and again, TIMES rounds each. They take no more room than once, and
+# nothing is ever said to be in another one. After lib.sh, with TIMES set:   . "$TEST_SOURCE/lib-loaded-again.sh"
 need python3
 cp "$TARGETS"/reload[12].so "$TARGETS"/plain[12].so .
 

@@ -1,10 +1,14 @@
-# Sessions played wrong:   . "$(dirname "$0")/lib.sh"; . "$TEST_SOURCE/lib-mutated.sh"; mutated_for SEED SECONDS [PLAYERS]
+# Sessions played wrong:   . "$(dirname "$0")/lib.sh"; . "$TEST_SOURCE/lib-mutated.sh"; mutated_for SEED SECONDS
+# [PLAYERS]
 #
-# mutated/run.py records what agents and collectors say to each other (streams of all kinds, orders, symbol files, resumption, by TLS, beacons
-# and probes), and then plays either side of it to true ones, for so many seconds: bits flipped, frames repeated, left out, exchanged,
-# cut; fields, columns and counts altered inside frames whose lengths and checksums are right; parts of other sessions. Requests by HTTP
-# and questions by commands go on meanwhile. Nothing may crash, hang, grow without end or be reported by a sanitizer; the recording of a
-# true program beside that is what it is alone, number by number. The seed is printed; HEAPCAST_TEST_SEED gives it again.
+# mutated/run.py records what agents and collectors say to each other: streams of all kinds, orders, symbol files,
+# resumption, by TLS, beacons and probes. Then it plays either side of that to true agents and collectors, for so many
+# seconds, and spoils it. It flips bits. It repeats, leaves out, exchanges and cuts frames. It alters fields, columns
+# and counts inside frames whose lengths and checksums are right. It puts in parts of other sessions. Requests by HTTP
+# and questions by commands go on meanwhile.
+#
+# Nothing may crash, hang, grow without end or be reported by a sanitizer. The recording of a true program beside that
+# is what it is alone, number by number. The seed is printed; HEAPCAST_TEST_SEED gives it again.
 need python3 openssl unshare
 
 mutated_for() {

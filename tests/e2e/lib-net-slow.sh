@@ -1,5 +1,5 @@
-# What net-slow and net-slow-full do: a link of 64 kbit/s, and an agent that has 2 MiB; with each policy a recording of at least
-# $kilobytes KB (else of any size) arrives in at most 60 s.
+# What net-slow and net-slow-full do: a link of 64 kbit/s, and an agent that has 2 MiB. With each policy a recording of
+# at least $kilobytes KB (else of any size) arrives in at most 60 s.
 net_host board 2
 net_host desk 3
 net_rate board 64kbit

@@ -1,5 +1,6 @@
 # For tests of interruptions:   . "$(dirname "$0")/lib.sh"; . "$TEST_SOURCE/lib-resume.sh"
-# Agents and collectors of names: agent NAME writes NAME.err and listens on a port of its own, collector NAME stores in NAME.
+# Agents and collectors have names: agent NAME writes NAME.err and listens on a port of its own, collector NAME stores
+# in NAME.
 #
 #   start_agent NAME PORT [OPTION...] -- CMD...   `agent run` in the background; output in NAME.out
 #   wait_agent NAME                               its exit status must be 0

@@ -1,6 +1,7 @@
 # What the tests of snapshots share:   . "$(dirname "$0")/lib.sh"; . "$TEST_SOURCE/lib-snapshot.sh"
 #
-#   board N                  an `agent serve` at port 8100 + N, on a host of its own name ("boardN") where that can be, that loses nothing on a busy machine; its pid ${served[N]}
+#   board N                  an `agent serve` at port 8100 + N that loses nothing on a busy machine, on a host of its own name ("boardN")
+#                            where that can be; its pid is ${served[N]}
 #   fleet NAME N BLOCKS [PROGRAM]   e2e-fleet (or PROGRAM) recorded by board N; its pid is ${program[NAME]}, what it says in NAME.said
 #   fleet_says WORD NAME...  until all of them have said it
 #   gather_boards N...       `collector gather` of these into $T/data, in $gather

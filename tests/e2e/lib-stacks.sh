@@ -1,10 +1,10 @@
 # Programs under the check build of the preload library. After lib.sh:   . "$TEST_SOURCE/lib-stacks.sh"
 #
 # That library reads back each record as the agent would, and compares the stack with a walk in full of the same moment
-# (agent/preload/check); libheapcast-oracle.so compares with libunwind's, too. Both run under the real agent.
+# (agent/preload/check). libheapcast-oracle.so compares with libunwind's, too. Both run under the real agent.
 #
-#   stacks_run LIBRARY PROGRAM EVENTS   runs PROGRAM until EVENTS stacks were compared, at least once; what was found is
-#                                       in $T/PROGRAM.found. 1: the program is not installed
+#   stacks_run LIBRARY PROGRAM EVENTS   runs PROGRAM, at least once, until EVENTS stacks were compared; what was found is in
+#                                       $T/PROGRAM.found. 1: the program is not installed
 #   found PROGRAM NAME                  one of its counts
 #   stacks_sound PROGRAM                the walk in full never differed, and no record broke a rule
 #

@@ -1,12 +1,13 @@
-# What the tests of programs that forbid themselves system calls share (tests/targets/strict.c). After lib.sh, or lib-serve.sh:
+# What the tests of programs that forbid themselves system calls share (tests/targets/strict.c). After lib.sh, or
+# lib-serve.sh:
 #
-#   alone WHAT HOW WHO...        the program without us: what it says is in $T/alone.out; skips where it can't forbid itself that
-#   lives RECORDING CMD...       the recorder of a program, with it: its exit status and what it says are as alone
+#   alone WHAT HOW WHO...        runs the program without us: what it says is in $T/alone.out; skips where it can't forbid itself that
+#   lives RECORDING CMD...       runs the recorder of a program: its exit status and what it says are as alone
 #   counted RECORDING [exact]    every call of the program is in the account, and no other; exact: all are stored
-#   lived RECORDING STATUS       what lives found out, of a program that has ended with that
+#   lived RECORDING STATUS       what lives found out, of a program that has ended with that status
 #
-# What threads take for themselves is not told by the program: as many as in RECORDING of `strict none`, which is the first that
-# is counted of each WHO.
+# The program does not tell what threads take for themselves. So that is taken from the first RECORDING of each WHO that
+# is counted, which is of `strict none`.
 declare -A of_libc
 
 alone() {

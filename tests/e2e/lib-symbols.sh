@@ -1,6 +1,7 @@
-# For the tests of symbols: a program of which every line that allocates is known, and what its backtraces say.
+# For the tests of symbols: a program whose allocating lines are all known, and what its backtraces say.
 #
-#   make_app            $T/app (stripped; with an argument it reads a byte before it ends) and $T/app.full, app.c beside them; LINE_INNER LINE_MIDDLE LINE_OUTER LINE_MAIN
+#   make_app            makes $T/app (stripped; with an argument it reads a byte before it ends), $T/app.full, and app.c beside them.
+#                       Sets LINE_INNER LINE_MIDDLE LINE_OUTER LINE_MAIN
 #   record_app          records $T/app as the last stream of $T/data
 #   app_frames [ARG...] the frames of the app's 1000 blocks of 48 bytes, innermost first, as `ask export` with ARG has them:
 #                       FUNCTION FILE:LINE [inline]

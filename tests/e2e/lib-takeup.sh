@@ -1,12 +1,13 @@
-# An agent that is killed, stopped, started again, beside a program that goes on. After lib.sh:   . "$TEST_SOURCE/lib-takeup.sh"
+# An agent that is killed, stopped, started again, beside a program that goes on. After lib.sh:   .
+# "$TEST_SOURCE/lib-takeup.sh"
 #
 #   can_take_up                  succeeds where rings can be taken up; need_takeup skips where not
 #   start_daemon [OPTION...]     `agent serve` with its log in $T/serve.err; its pid is $daemon
 #   start_daemon_as PREFIX... -- OPTION...   the same by way of another program (setpriv)
-#   kill_daemon                  SIGKILL, and gone when this returns
+#   kill_daemon                  SIGKILL; the daemon is gone when this returns
 #   start_steady THREADS         target steady, recorded, with the counting library behind; its pid is $steady
-#   end_steady                   its end in order: exit status, output; sets $longest_us
-#   ledger_value NAME            of the last stream, from $T/ledger.json (ask_ledger makes it, and it must balance)
+#   end_steady                   ends it in order: exit status, output; sets $longest_us
+#   ledger_value NAME            a value of the last stream, from $T/ledger.json (ask_ledger makes it, and it must balance)
 #   check_steady                 produced = what the counting library has counted, to the event
 STALL_US=2000000 # DESIGN.md: a second, and 100 ms; and what a busy machine does besides
 

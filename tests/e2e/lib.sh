@@ -1,7 +1,7 @@
 # What every end-to-end test begins with:   . "$(dirname "$0")/lib.sh"
 #
-# The test then runs in a network namespace of its own (and, where the machine allows it, a process namespace that takes
-# every child with it), in a temporary folder $T that goes when it ends. Where namespaces can't be had it runs on the real
+# The test then runs in a network namespace of its own, and in a temporary folder $T that goes when it ends. Where the machine
+# allows it, it also has a process namespace, which takes every child with it. Where namespaces can't be had it runs on the real
 # loopback, one test at a time. A failing command ends the test; what went wrong is printed. With HEAPCAST_TEST_BUSY=1 two programs
 # that would take all processors run beside it.
 #

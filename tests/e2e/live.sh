@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full
-# top --live in a terminal of 80x24: what is on the screen after keys, a resize and the end of the program, what it costs,
-# and that the terminal is as before after q, Ctrl-C and SIGTERM.
+# top --live in a terminal of 80x24. Checks what is on the screen after keys, a resize and the end of the program, and
+# what it costs. The terminal is as before after q, Ctrl-C and SIGTERM.
 . "$(dirname "$0")/lib.sh"
 need python3
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full TIMEOUT 600
-# A program that loads a library, calls it and unloads it, thousands of times: one file or two, under one name or two, at one address or
-# at others, with build ids and without. (More rounds: loaded-again-full.sh.)
+# A program loads a library, calls it and unloads it, thousands of times. It is one file or two, under one name or two,
+# at one address or at others, with build ids and without. (More rounds: loaded-again-full.sh.)
 . "$(dirname "$0")/lib.sh"
 TIMES=2000
 . "$TEST_SOURCE/lib-loaded-again.sh"

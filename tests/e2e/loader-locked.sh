@@ -1,7 +1,7 @@
 #!/bin/bash
-# A thread holds the loader's lock, in a callback, and waits for who allocates from code that nobody has seen: no hook waits for the loader.
-# Where libc can be asked without that lock (_dl_find_object, glibc 2.35) every stack is whole; else stacks end there, are counted, and
-# are whole again when the lock is free.
+# A thread holds the loader's lock, in a callback, and waits for a thread that allocates from code that nobody has seen.
+# No hook waits for the loader. Where libc can be asked without that lock (_dl_find_object, glibc 2.35), every stack is
+# whole. Elsewhere stacks end there, are counted, and are whole again when the lock is free.
 . "$(dirname "$0")/lib.sh"
 need python3
 plugins=("$TARGETS/plugin1.so")

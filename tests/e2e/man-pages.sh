@@ -1,6 +1,6 @@
 #!/bin/bash
-# The manual: it says what the programs say of themselves, no more and no less; it renders without a warning in 80 columns; its
-# references lead somewhere; its examples work.
+# The manual says what the programs say of themselves, no more and no less. It renders without a warning in 80 columns.
+# Its references lead somewhere, and its examples work.
 . "$(dirname "$0")/lib.sh"
 need groff perl col
 export LC_ALL=C.UTF-8

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Steps of maps are news. A collector that comes when much of them is gone gets all regions anew, under load, and ends with the
-# same as one that was there from the start.
+# Each step of maps tells only what is new. A collector that comes when many steps are gone gets all regions anew, under
+# load. It ends with the same maps as one that was there from the start.
 . "$(dirname "$0")/lib.sh"
 need python3
 

@@ -1,7 +1,8 @@
 #!/bin/bash
-# What was mapped when, as the collector tells it, beside what the program itself read from /proc/self/smaps at the same
-# moment: every region with its size, permissions, offset, file and name, through mremap, mprotect, munmap, fork and exec. Where
-# the agent has not looked at it before the program went on, on a machine with much else to do, it is tried again, slower.
+# What was mapped when, as the collector tells it, compared with what the program itself read from /proc/self/smaps at
+# the same moment. Every region has its size, permissions, offset, file and name, through mremap, mprotect, munmap, fork
+# and exec. On a machine with much else to do, the agent may not have looked before the program went on: then it is
+# tried again, slower.
 . "$(dirname "$0")/lib.sh"
 need python3
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# A mark and the allocations around it are in the order in which the program said and made them, however near: births are kept in microseconds,
-# and a program may say several marks in one. Recorded, stripped, received by a collector; culled and by the flight recorder a microsecond apart.
+# A mark and the allocations around it are in the order in which the program said and made them, however near they are.
+# Births are kept in microseconds, and a program may say several marks in one. Checked in a file, in a stripped
+# recording, in one that a collector received, and with the flight recorder, with a pause of 3,000 ns before each mark.
 . "$(dirname "$0")/lib.sh"
 
 # RECORDING BLOCKS: all of them bear the marker that the program had said last.

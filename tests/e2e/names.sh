@@ -1,6 +1,7 @@
 #!/bin/bash
-# A program is named by what people call it, also where that is a link to another file or one program of many in a file: the recording's name
-# (%e), the list, the report, JSON, the ledger, REST. A title that it gives itself is no name.
+# A program is named by what people call it, also where that is a link to another file, or one of many programs in one
+# file. The name is in the recording's file name (%e), the list, the report, JSON, the ledger and REST. A title that the
+# program gives itself is no name.
 . "$(dirname "$0")/lib.sh"
 need python3 curl
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program that opens a library in a namespace of its own (dlmopen), where another malloc is: that is not recorded, and each answer begins
-# with that. Who opens it is found as ever: its RUNPATH holds.
+# A program opens a library in a namespace of its own (dlmopen), where another malloc is. That malloc is not recorded,
+# and each answer begins with that. The caller of dlmopen is found as ever, so its RUNPATH holds.
 . "$(dirname "$0")/lib.sh"
 [ -x "$TARGETS/namespaces" ] || skip "there is no dlmopen"
 

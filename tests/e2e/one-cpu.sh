@@ -1,6 +1,6 @@
 #!/bin/bash
-# Program and agent on one processor: neither starves the other, neither sleeps while the other has nothing to do, nothing
-# is lost. And the agent of a program that does nothing costs next to nothing.
+# Program and agent on one processor. Neither starves the other, and neither sleeps while the other has nothing to do.
+# Nothing is lost. The agent of a program that does nothing costs next to nothing.
 #
 # The machine may have other work, so wall time says little. What is compared instead: how long the processor was idle
 # meanwhile, and how long the program slept (for room in the ring) beside what the agent ran or waited to run.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whose orders an agent takes: without a key start, stop and mode of its own host only, a snapshot and a mark of everybody; with a key of
-# whoever has it; and as --orders says.
+# Whose orders an agent takes. Without a key it takes start, stop and mode of its own host only, a snapshot and a mark
+# of everybody. With a key it takes those of whoever has it. It also does as --orders says.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"
 need openssl python3

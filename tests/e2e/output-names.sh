@@ -1,6 +1,7 @@
 #!/bin/bash
-# No recording is written over but the one that a person has named for what `agent run` runs, by a new file under its name: never
-# through a link, never another user's file, never a pattern's. All others take a number, and the log says so.
+# No recording is written over, except the one that a person has named for what `agent run` runs. That is replaced by a
+# new file under its name: never through a link, never another user's file, never a pattern's. All others take a number,
+# and the log says so.
 . "$(dirname "$0")/lib.sh"
 need python3
 plain=$BUILD/tests/e2e-plain

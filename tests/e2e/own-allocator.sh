@@ -1,8 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# Allocators that are linked into the program itself: jemalloc and tcmalloc in place of malloc, and a small one under the names of
-# others, by several compilers and in several ways. Every block is on record with its call chain, once. Where a function can't be
-# hooked that is said, and the program runs as ever.
+# Allocators that are linked into the program itself: jemalloc and tcmalloc in place of malloc, and a small one under
+# the names of others. Several compilers link them in several ways. Every block is on record with its call chain, once.
+# If a function can't be hooked, that is said, and the program runs as ever.
 . "$(dirname "$0")/lib.sh"
 need python3 gcc g++ strip
 [ "$(uname -m)" = x86_64 ] || skip "functions are patched on x86-64 only"

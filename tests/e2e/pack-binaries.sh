@@ -1,7 +1,8 @@
 #!/bin/bash
-# A recording that was packed with its binaries gives them to another machine: `symbols add` takes them out, and a recording that brings no
-# names has functions, inlined frames and lines there. It answers every question as without them; strip and anonymise leave them out, import
-# does; each build id is in it once, of modules in a backtrace only, and what can't go along is named. Of what was spoilt nothing is taken.
+# A recording that was packed with its binaries gives them to another machine: `symbols add` takes them out. A recording
+# that brings no names then has functions, inlined frames and lines there. The packed one answers every question as
+# without them. strip and anonymise leave them out, and so does import. Each build id is in it once, only of modules in
+# a backtrace, and what can't go along is named. Of what was spoilt nothing is taken.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-symbols.sh"
 need lz4 protoc

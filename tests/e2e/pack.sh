@@ -1,7 +1,7 @@
 #!/bin/bash
-# A recording that was packed has its names where the program and its debug information are gone: every frame as it was there, function, file,
-# line and what is inlined, and every figure; what nobody could name stays to be named later. It packs again, from a store, to a pipe, and
-# what is imported does; what is there already is not written over.
+# A recording that was packed has its names where the program and its debug information are gone. Every frame is as it
+# was there: function, file, line and what is inlined; and so is every figure. What nobody could name stays to be named
+# later. It packs again, from a store, to a pipe, and so does what is imported. An existing file is not overwritten.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 need gcc objcopy strip

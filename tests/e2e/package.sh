@@ -1,6 +1,6 @@
 #!/bin/bash
-# deploy/package: the same bytes in another folder, on another day and by another umask; and in a bare Debian 12 the packages are
-# installed, record, report, show the page, and leave nothing when they are purged.
+# deploy/package makes the same bytes in another folder, on another day and by another umask. In a bare Debian 12 the
+# packages are installed, record, report, show the page, and leave nothing when they are purged.
 # ctest: LABELS full TIMEOUT 1800
 HEAPCAST_TEST_INSIDE=loopback # Debian's archive is asked
 export HEAPCAST_TEST_INSIDE

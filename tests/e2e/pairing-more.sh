@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full
-# Pairing: several boards with one code, a board that is not paired beside one that is, a conversation that breaks or is sent again, limits
-# and builds that can't, and run --pair.
+# Pairing, in more cases: several boards with one code; a board that is not paired beside one that is; a conversation
+# that breaks or is sent again. Limits, builds that can't pair, and run --pair.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
 . "$TEST_SOURCE/lib-pairing.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Only LD_PRELOAD was typed: the library starts an agent beside it, the program sees nothing of that agent (no output, no
-# child, no pipe held open), and all arrives.
+# Only LD_PRELOAD was typed. The library starts an agent beside the program. The program sees nothing of that agent (no
+# output, no child, no pipe held open), and all arrives.
 . "$(dirname "$0")/lib.sh"
 start_collector
 status=0

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Whatever takes longer than a second says on a terminal what it does and how far it is, in one line, which is gone at the end; nothing of
-# it goes into pipes and files. So that the commands take long on every machine, they are stopped again and again for a while.
+# Whatever takes longer than a second says on a terminal what it does and how far it is. This is one line, which is gone
+# at the end. Nothing of it goes into pipes and files. The commands are stopped again and again for a while, so that
+# they take long on every machine.
 . "$(dirname "$0")/lib.sh"
 need python3
 H=$BUILD/bin/heapcast

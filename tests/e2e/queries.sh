@@ -1,5 +1,5 @@
 #!/bin/bash
-# The commands and the REST API's answers beside each other, on a recording of a real program: the number in a terminal is the
+# The commands' answers and those of the REST API, on a recording of a real program: the number in a terminal is the
 # number in the browser. Gates end with the status that a script relies on.
 . "$(dirname "$0")/lib.sh"
 need curl python3 sqlite3

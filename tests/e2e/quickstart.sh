@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full TIMEOUT 300
-# deploy/quickstart: it is never silent for long, ends with the page, which has answered, and leaves nothing running. Its steps are the
-# true ones, but for what installs and compiles: those are stand-ins that take some seconds, and put in place what was built here.
+# deploy/quickstart is never silent for long, ends with the page, which has answered, and leaves nothing running. Its
+# steps are the true ones, except those that install and compile. Stand-ins for these take some seconds, and put in
+# place what was built here.
 . "$(dirname "$0")/lib.sh"
 need python3 setsid pgrep
 sqlite3=$(command -v sqlite3) || skip "sqlite3 is not installed"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Shell scripts with many children: in substitutions and pipes, waited for and not, trapped, fed by here-documents, ended by
-# signals; under bash and dash, recorded alone and with all their children.
+# Shell scripts with many children: in substitutions and pipes, waited for and not, trapped, fed by here-documents,
+# ended by signals. They run under bash and dash, and are recorded alone and with all their children.
 # ctest: LABELS full TIMEOUT 900
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"

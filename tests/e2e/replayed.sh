@@ -1,8 +1,8 @@
 #!/bin/bash
-# A session between an agent and a collector that somebody has recorded, and plays again: to the agent what the collector has said, to
-# the collector what the agent has. With a key neither says more than its part of a handshake, and nothing is stored. Without one the
-# agent serves whoever says hello, but acknowledgements of another stream and the order to stop move nothing; the collector has
-# that stream already.
+# Somebody has recorded a session between an agent and a collector, and plays it again: to the agent what the collector
+# has said, to the collector what the agent has. With a key neither says more than its part of a handshake, and nothing
+# is stored. Without a key the agent serves whoever says hello, but acknowledgements of another stream and the order to
+# stop move nothing. The collector has that stream already.
 # ctest: TIMEOUT 300
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"

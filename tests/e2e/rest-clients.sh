@@ -1,7 +1,7 @@
 #!/bin/bash
-# What clients of the profiler whose API this is count on: rows, chains, markers, fields and units, and the parameters that its page sends
-# along, of programs that do what its integration tests do. Each line of docs/rest-api.md, "Where this differs", that a program can
-# tell is here, too.
+# What clients of the profiler whose API this is count on: rows, chains, markers, fields and units, and the parameters
+# that its page sends along. The programs do what that profiler's integration tests do. Each line of docs/rest-api.md,
+# "Where this differs", that a program can tell is here, too.
 . "$(dirname "$0")/lib.sh"
 need curl python3
 for name in markers forked jumped traced left phases basic; do

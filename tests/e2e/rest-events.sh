@@ -1,6 +1,6 @@
 #!/bin/bash
-# /events: a page sees a program's recording appear while it runs, move with it, end, and go when it is removed; what does not change is not
-# told again; all who watch see the same, by looks that they share. Entries are those of /list.
+# /events: a page sees a program's recording appear while it runs, move with it, end, and go when it is removed. What
+# does not change is not told again. All who watch see the same, by looks that they share. Entries are those of /list.
 . "$(dirname "$0")/lib.sh"
 need curl python3
 port=18095

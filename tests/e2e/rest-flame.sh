@@ -1,6 +1,7 @@
 #!/bin/bash
-# /data/ID/flame: the tree as columns has the sums of /report, /tree and /diff, in a recording whose numbers are known, in a sampled one and
-# in one with hostile names; reversed and as a difference; and leaving out what is small keeps the sums above it.
+# /data/ID/flame: the tree as columns has the sums of /report, /tree and /diff. The recordings are one whose numbers are
+# known, a sampled one and one with hostile names. The tree is asked for reversed, too, and as a difference. Leaving out
+# what is small keeps the sums above it.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 need curl

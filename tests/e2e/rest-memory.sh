@@ -1,6 +1,6 @@
 #!/bin/bash
-# Questions about memory, of a program whose every block and mapping is known: maps, mmaps, mallopts, regions, fragmentation, figures over
-# time, and the filters by origin; with maps gathered and without.
+# Questions about memory, of a program whose every block and mapping is known. They are maps, mmaps, mallopts, regions,
+# fragmentation, figures over time, and the filters by origin; with maps gathered and without.
 . "$(dirname "$0")/lib.sh"
 need curl python3
 [ -r /proc/self/smaps ] || skip "there is no /proc/PID/smaps here"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The README of the profiler whose users come over: each of its curl lines as it stands there does what its caption says, and each of its
-# endpoints, filters and orders is there. What is answered is worked out again from the list of all allocations.
+# The README of the profiler whose users come over. Each of its curl lines, as it stands there, does what its caption
+# says. Each of its endpoints, filters and orders is there. What is answered is computed again from the list of all
+# allocations.
 . "$(dirname "$0")/lib.sh"
 need curl python3 lua5.4
 start_collector

@@ -1,7 +1,7 @@
 #!/bin/bash
-# What /openapi.json says of answers is what they are: every path that has a schema is asked, with many parameters, about recordings that are
-# complete, sampled, live, imported, culled, with losses and with maps, and each answer is validated against its schema. Every member
-# that is declared is seen at least once, and nothing else.
+# What /openapi.json says of answers is what they are. Every path that has a schema is asked, with many parameters. The
+# recordings are complete, sampled, live, imported, culled, with losses and with maps. Each answer is validated against
+# its schema. Every member that is declared is seen at least once, and nothing else.
 # ctest: LABELS full COST 60
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A collector is killed -9 again and again while two agents stream to it and to a second collector that nothing disturbs:
-# in the end both have the same, batch by batch, and every account balances.
+# A collector is killed -9 again and again while two agents stream to it, and to a second collector that nothing
+# disturbs. In the end both have the same, batch by batch, and every account balances.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
 kills=6 events=600000 pause=15000

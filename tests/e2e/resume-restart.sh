@@ -1,5 +1,5 @@
 #!/bin/bash
-# An agent dials a collector that is restarted, in order and by SIGKILL, and is away for a moment each time; another
+# An agent dials a collector that is restarted, in order and by SIGKILL, and is away for a moment each time. Another
 # collector is there all the time. Both have the same in the end. What was stored before is found again after a restart.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"

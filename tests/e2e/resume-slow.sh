@@ -1,8 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full TIMEOUT 300
-# Three collectors at one agent that has little memory: one reads all the time, one is stopped for two seconds, one comes when half is
-# gone. The first has everything; the stopped one and the late one have a gap with exact counts, and what they need to go on;
-# neither the program nor the first has waited for them.
+# Three collectors at one agent that has little memory. One reads all the time, one is stopped for two seconds, one
+# comes when half is gone. The first has everything. The stopped one and the late one have a gap with exact counts, and
+# what they need to go on. Neither the program nor the first has waited for them.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
 events=8000000

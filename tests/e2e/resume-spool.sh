@@ -1,9 +1,9 @@
 #!/bin/bash
 # ctest: LABELS full
-# `agent serve --spool DIR` with no collector there: what memory has no room for goes to files, within the limit; a collector that
-# comes then gets all of it, and the files go. What an agent that is killed leaves there the next one brings: to a collector that
-# had the beginning, to one that comes new, and before what follows if the program lives. A folder that can't be written, a full
-# disk and a full spool are warnings; what is lost then is in a gap.
+# `agent serve --spool DIR` with no collector there. What memory has no room for goes to files, within the limit. A
+# collector that comes then gets all of it, and the files go. The next agent brings what a killed agent has left there:
+# to a collector that had the beginning, and to one that comes new. If the program lives, this comes before what
+# follows. A folder that can't be written, a full disk and a full spool are warnings. What is lost then is in a gap.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
 . "$TEST_SOURCE/lib-takeup.sh" # can_take_up

@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: TIMEOUT 240
-# Old streams go, by age and by size, when a collector begins with --keep-for or --keep-size: those that have ended, the oldest
-# first, and each is said. What is still being recorded stays whole, however old or large.
+# Old streams go, by age and by size, when a collector begins with --keep-for or --keep-size. Those that have ended go,
+# the oldest first, and each is said. What is still being recorded stays whole, however old or large.
 . "$(dirname "$0")/lib.sh"
 
 streams() { find "$T/data/streams" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort; }

@@ -1,8 +1,9 @@
 #!/bin/bash
 # ctest: LABELS full TIMEOUT 600
-# Each export that has an importer, read again: the same sums, and the same by backtrace, of a program, of a stripped library whose
-# places nobody can name, and of samples (whose estimates the file has); plain, and packed by gzip and zstd. So is a profile that brings
-# its names along, as jeprof and google-pprof read it, when the program is gone.
+# Each export that has an importer, read again: it has the same sums, and the same by backtrace. The recordings are of a
+# program, of a stripped library whose places nobody can name, and of samples (whose estimates the file has). Files are
+# plain, and packed by gzip and zstd. A profile that brings its names along, as jeprof and google-pprof read it, is
+# imported when the program is gone.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
 need gcc strip gzip zstd google-pprof jeprof

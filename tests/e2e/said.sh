@@ -1,6 +1,7 @@
 #!/bin/bash
-# A setting that can't be honoured: `agent run` ends with 2 or 3 before the program has begun; the library alone has the program say so,
-# one line on standard error, before main, by the first process of a tree and nobody else. The program runs as ever.
+# A setting that can't be honoured. `agent run` ends with 2 or 3 before the program has begun. With the library alone,
+# the program says so: one line on standard error, before main, by the first process of a tree and nobody else. The
+# program runs as ever.
 . "$(dirname "$0")/lib.sh"
 need setsid
 plain=$BUILD/tests/e2e-plain

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Nothing is lost in silence, sampled: the account balances with a full set of sampled blocks, with thinning under an agent that
-# stands still, and after SIGKILL; each of these shows.
+# Nothing is lost in silence, also when sampled. The account balances with a full set of sampled blocks, with thinning
+# under an agent that stands still, and after SIGKILL; each of these shows.
 . "$(dirname "$0")/lib.sh"
 need pgrep
 target=$BUILD/targets/sampled

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Estimates from samples, held against a program whose heap is known, site by site, over 30 recordings (300 with
-# HEAPCAST_TEST_FULL=1), each with a seed of its own: without bias, and within the stated error as often as stated. The 30 seeds
-# are always the same, for one time in a hundred chance alone would look like a bias; the 300 are new ones each time.
+# Estimates from samples, compared site by site with a program whose heap is known. There are 30 recordings (300 with
+# HEAPCAST_TEST_FULL=1), each with a seed of its own. The estimates are without bias, and within the stated error as
+# often as stated. The 30 seeds are always the same, because one time in a hundred chance alone would look like a bias.
+# The 300 are new ones each time.
 full=${HEAPCAST_TEST_FULL:-} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"
 need python3

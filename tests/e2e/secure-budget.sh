@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full
-# The agent's memory stays the number that was given when links speak TLS: RssAnon + RssShmem, with one collector and with as many as there
-# are places for, at full speed.
+# The agent's memory (RssAnon + RssShmem) stays the number that was given when links speak TLS. This holds with one
+# collector and with as many as there are places for, at full speed.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-secure.sh"
 . "$TEST_SOURCE/lib-pairing.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What somebody on the network sees of a session: with a key neither names of functions and files nor the command line nor the list of
-# streams; without one the same capture shows them. What the program has in its environment is never sent.
+# What somebody on the network sees of a session. With a key he sees neither names of functions and files nor the
+# command line nor the list of streams. Without one the same capture shows them. What the program has in its environment
+# is never sent.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-secure.sh"
 need python3

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Who may be recorded: the daemon's own user and root, and whom the options name, by name or number, as user or by a group, the
-# main one or another. Whoever may not runs on as ever; the log says it once a user. SIGHUP changes it.
+# Who may be recorded: the daemon's own user and root, and whom the options name. They name a user or a group, by name
+# or number, and the group may be the main one or another. Whoever may not be recorded runs on as ever, and the log says
+# it once a user. SIGHUP changes it.
 . "$(dirname "$0")/lib-serve.sh"
 need setpriv
 

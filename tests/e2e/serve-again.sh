@@ -1,6 +1,7 @@
 #!/bin/bash
-# An agent that is killed and started again at once has another identity at the same address, and so the collector knows several
-# agents there, by name and by their beacons. It keeps one link to the one that lives, and does not have each displace the other.
+# An agent that is killed and started again at once has another identity at the same address. So the collector knows
+# several agents there, by name and by their beacons. It keeps one link to the one that lives, and these do not displace
+# each other.
 . "$(dirname "$0")/lib-serve.sh"
 
 "$COLLECTOR" gather --data "$T/data" --interface lo --listen off 127.0.0.1:8101 >"$T/gather.out" 2>"$T/gather.err" &

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The daemon's file of options: what may stand in it, what counts more, what a mistake is told; the example names every
-# option and says the defaults.
+# The daemon's file of options: what may stand in it, what counts more than it, and what is said of a mistake. The
+# example names every option and says the defaults.
 . "$(dirname "$0")/lib-serve.sh"
 
 # check ENV... [-- ARG...]: what would hold, without comments and columns, in $T/check.txt

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Nine programs one after another through `agent serve` as it comes, on this machine and beside two that take all of its processors. What
-# is recorded is what an independent witness has counted in the same process; or, where the agent did not keep up, it is marked as sampled and
-# says so with its error: a loss that falsifies is neither.
+# Nine programs one after another through `agent serve` as it comes, on this machine and beside two programs that take
+# all of its processors. What is recorded is what an independent witness has counted in the same process. If the agent
+# did not keep up, the recording is marked as sampled and says its error. A loss that falsifies is neither.
 . "$(dirname "$0")/lib-serve.sh"
 need python3
 churn=$TARGETS/churn

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Several programs at a time, each with a ring of its own within the one budget. When there is no memory for one more, it is
-# turned away with a sentence and runs on unharmed; a place is given again when its program has ended.
+# Several programs at a time, each with a ring of its own within the one budget. A program for which there is no memory
+# is turned away with a message, and runs on unharmed. A place is given again when its program has ended.
 . "$(dirname "$0")/lib-serve.sh"
 
 serve daemon --socket "$T/socket" --memory-limit 2M --policy block --output "$T/r-%p"

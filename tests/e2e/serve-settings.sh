@@ -1,7 +1,7 @@
 #!/bin/bash
-# A daemon and the settings of those who ask: what is a program's own holds for that program; the daemon's sockets, keys and limits stay its
-# own; a file's name is taken from programs of the daemon's own user only. What is not honoured is said. Nobody trusts a stranger's
-# socket.
+# A daemon and the settings of those who ask. A program's own settings hold for that program. The daemon's sockets, keys
+# and limits stay its own. It takes a file's name from programs of its own user only. What is not honoured is said.
+# Nobody trusts a stranger's socket.
 . "$(dirname "$0")/lib-serve.sh"
 need python3
 plain=$BUILD/tests/e2e-plain

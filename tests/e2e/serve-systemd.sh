@@ -1,6 +1,6 @@
 #!/bin/bash
-# Under a service manager, played by a script: the agent takes sockets that are passed, says when it is ready, reloads, stops and
-# lives; a program that asked before it was started is recorded. The units are what systemd understands.
+# Under a service manager, which a script plays, the agent takes sockets that are passed, says when it is ready,
+# reloads, stops and lives. A program that asked before it was started is recorded. systemd understands the units.
 . "$(dirname "$0")/lib-serve.sh"
 need python3
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Nothing that an agent, a collector or a program says reaches a terminal, a log, a browser or another tool as it came, if it would order
-# these about: escape sequences, ends of lines, bytes that are no character, marks that turn the direction of text.
+# Text of agents, collectors and programs that could order a terminal, a log, a browser or another tool about. It never
+# reaches one of these as it came: escape sequences, ends of lines, bytes that are no character, marks that turn the
+# direction of text.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
 need python3

@@ -1,6 +1,7 @@
 #!/bin/bash
-# A snapshot while one board's cable is out: it is named missing and the others are in it; and again when its link has been given up,
-# with the time when it was heard of last. When the cable is back, so is the board.
+# A snapshot while one board's cable is out. That board is named missing, and the others are in the snapshot. It is
+# named again when its link has been given up, with the time when it was heard of last. When the cable is back, so is
+# the board.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"
 need python3

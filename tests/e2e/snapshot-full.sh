@@ -1,6 +1,7 @@
 #!/bin/bash
-# A snapshot of 50 live agents, each with a program of its own that goes on allocating: all are stopped at their markers, the merged heap is
-# the sum of the parts, and the collector that merges takes no more memory for 50 than for one.
+# A snapshot of 50 live agents, each with a program of its own that goes on allocating. All are stopped at their
+# markers, and the merged heap is the sum of the parts. The collector that merges takes no more memory for 50 than for
+# one.
 # ctest: LABELS full TIMEOUT 900 COST 300
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-snapshot.sh"

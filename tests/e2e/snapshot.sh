@@ -1,7 +1,8 @@
 #!/bin/bash
-# A snapshot of a fleet: six programs in two builds on three agents, whose live heaps are known and which go on allocating; what is
-# merged is the sum of its parts, block by block. A growth that was planted comes first in a diff; an agent that has been stopped is
-# named; a snapshot can be listed, shown, reported, exported and removed, and retention leaves it alone.
+# A snapshot of a fleet: six programs in two builds on three agents, whose live heaps are known and which go on
+# allocating. What is merged is the sum of its parts, block by block. A growth that was planted comes first in a diff.
+# An agent that has been stopped is named. A snapshot can be listed, shown, reported, exported and removed, and
+# retention leaves it alone.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-snapshot.sh"
 need python3 curl

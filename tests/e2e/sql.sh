@@ -1,7 +1,8 @@
 #!/bin/bash
-# collector sql: sums of a program whose heap is known, recorded in full, sampled and culled, are the program's own and those of report,
-# top, leaks, timeline and histogram; conditions of SQL are filters of every other command, and filters are said as conditions; what
-# would write, reach a file, never end or need too much is refused with a sentence, and the server lives on.
+# collector sql, of a program whose heap is known, recorded in full, sampled and culled. The sums are the program's own
+# and those of report, top, leaks, timeline and histogram. Conditions of SQL are filters of every other command, and
+# filters can be said as conditions. A statement that would write, reach a file, never end or need too much is refused
+# with a message, and the server lives on.
 . "$(dirname "$0")/lib.sh"
 need python3 curl
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full COST 40
-# Blocks of C code in a program of Go: their stacks go on at the goroutine that has called it, over C
-# code that calls Go back, however its stacks grow and are copied meanwhile. Each is the stack that the
-# program says, and what a walk in full gives.
+# Blocks of C code in a program of Go. Their stacks go on at the goroutine that has called it, over C code that calls Go
+# back, however its stacks grow and are copied meanwhile. Each is the stack that the program says, and what a walk in
+# full gives.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
 need go gcc python3

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Filters that are set by an instruction of the program's own are seen by the agent within a second, and the program is told: it allocates
-# as soon as three have gone by, and lives.
+# The agent sees filters that the program sets by an instruction of its own within a second, and tells the program. The
+# program allocates as soon as three seconds have gone by, and lives.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-strict.sh"
 need python3

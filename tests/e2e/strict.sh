@@ -1,6 +1,7 @@
 #!/bin/bash
-# Programs that forbid themselves system calls, or their counter, end as they do alone, and each of their calls is in the account: stored,
-# or a counted gap where the agent could not be waited for. Where what is forbidden is nothing that waiting takes, all is stored.
+# Programs that forbid themselves system calls, or their counter, end as they do alone. Each of their calls is in the
+# account: stored, or a counted gap where the agent could not be waited for. If waiting needs nothing that is forbidden,
+# all is stored.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-strict.sh"
 need python3

@@ -1,7 +1,7 @@
 #!/bin/bash
-# `collector strip`: the recording gets smaller, and every total stays what it was: by call site, backtrace, size and lifetime, for each
-# thread, and in the account. Of programs of several threads, with reallocations, with exec, sampled, culled already, with losses, taken up
-# by another agent, cut and damaged.
+# `collector strip`: the recording gets smaller, and every total stays what it was, by call site, backtrace, size and
+# lifetime, for each thread, and in the account. The recordings are of programs of several threads, with reallocations,
+# with exec, sampled, culled already, with losses, taken up by another agent, cut and damaged.
 # ctest: LABELS full TIMEOUT 600
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"

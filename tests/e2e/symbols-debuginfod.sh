@@ -1,6 +1,6 @@
 #!/bin/bash
-# Debug information from Debian's debuginfod on loopback: asked only when the user names a server, remembered, asked again after
-# a "no", and given up when a server does not answer.
+# Debug information from Debian's debuginfod on loopback. It is asked only when the user names a server. Its answers are
+# remembered. It is asked again after a "no", and given up when a server does not answer.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-symbols.sh"
 need debuginfod curl

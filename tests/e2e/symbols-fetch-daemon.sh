@@ -1,6 +1,7 @@
 #!/bin/bash
-# Symbol files from a daemon: of a program in a mount namespace of its own, whose files neither daemon nor collector sees by their
-# paths; of one that has ended; of one whose file was removed while it runs, for whom that is allowed; two collectors at a time.
+# Symbol files from a daemon. One program is in a mount namespace of its own, so neither daemon nor collector sees its
+# files by their paths. One has ended. One had its file removed while it runs, and its user may have it. Two collectors
+# ask at a time.
 . "$(dirname "$0")/lib-serve.sh"
 . "$TEST_SOURCE/lib-symbols.sh"
 need unshare mount gcc

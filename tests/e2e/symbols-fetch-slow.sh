@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full TIMEOUT 180
-# A symbol file over a link of 1 Mbit/s, while events flow: these are stored as if there were no file, and nothing is lost or waited
-# for. When the link breaks, the transfer goes on where it was.
+# A symbol file over a link of 1 Mbit/s, while events flow. These are stored as if there were no file, and nothing is
+# lost or waited for. When the link breaks, the transfer goes on where it was.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"
 need python3 objcopy cmp

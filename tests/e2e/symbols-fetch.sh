@@ -1,8 +1,9 @@
 #!/bin/bash
 # ctest: TIMEOUT 240
-# Symbol files from the agent's host: a program lies in a folder that only the agent sees (a mount namespace of its own). Its
-# stacks have no names on the collector's side, until `symbols fetch` has asked the agent for the file, by build id; what may not
-# leave, is gone, was replaced or is stripped is refused with the reason. `gather --fetch-symbols` asks by itself.
+# Symbol files from the agent's host. A program lies in a folder that only the agent sees (a mount namespace of its
+# own). Its stacks have no names on the collector's side until `symbols fetch` has asked the agent for the file, by
+# build id. What may not leave, is gone, was replaced or is stripped is refused with the reason. `gather
+# --fetch-symbols` asks by itself.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-symbols.sh"
 need unshare mount python3

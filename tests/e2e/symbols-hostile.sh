@@ -1,8 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# Symbol files that were made to harm, with the right build id: a packed symbol table that unpacks to 300 MiB, debug information
-# with bits turned, files cut, a pipe and a loop of links among the symbols. The collector answers in time, says which file is
-# no use, and takes the names from the good one beside it.
+# Symbol files that were made to harm, with the right build id. They are a packed symbol table that unpacks to 300 MiB,
+# debug information with bits turned, files cut, and a pipe and a loop of links among the symbols. The collector answers
+# in time, says which file is no use, and takes the names from the good one beside it.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-symbols.sh"
 need xz

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Where debug information may lie: below --symbols by build id under any name, beside the program by debug link (with a build
-# id, and without one by its CRC), packed in .gnu_debugdata. Every frame by file and line; another build's file is refused.
+# Where debug information may lie. It is below --symbols by build id under any name. It is beside the program by debug
+# link, with a build id, and without one by its CRC. Or it is packed in .gnu_debugdata. Every frame has file and line.
+# Another build's file is refused.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-symbols.sh"
 need xz

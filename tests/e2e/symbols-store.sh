@@ -1,6 +1,6 @@
 #!/bin/bash
-# Symbols that come late: a stripped program has no names; `symbols missing` says which file is wanted and what it hides;
-# `symbols add` gives names, inlined frames and lines to what was recorded before, also in a server that runs.
+# Symbols that come late. A stripped program has no names. `symbols missing` says which file is wanted and what it
+# hides. `symbols add` gives names, inlined frames and lines to what was recorded before, also in a server that runs.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-symbols.sh"
 need curl

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whose programs may be recorded is asked again of those that are taken up: of one that no option names any more the ring is left
-# alone, and the log says why; the next daemon, which may, goes on with it.
+# An agent that takes up programs asks again whether they may be recorded. It leaves the ring of a program alone that no
+# option names any more, and the log says why. The next daemon, which may record it, goes on with it.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 [ "$(id -u)" = 0 ] || skip "needs root, to run a program of another user"

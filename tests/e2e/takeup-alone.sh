@@ -1,6 +1,7 @@
 #!/bin/bash
-# A user's own daemon is killed and started again. It has no right to the rings of its programs: they go on unrecorded and
-# unharmed, it says so, and records those that are started from then on; what came before is kept, and its account balances.
+# A user's own daemon is killed and started again. It has no right to the rings of its programs, so they go on
+# unrecorded and unharmed. It says so, and records those that are started from then on. What came before is kept, and
+# its account balances.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 user=(env)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Programs that map something with the name of a ring, and is none: a daemon that starts says so, or passes them over, and
-# serves all others.
+# Programs map something with the name of a ring that is none. A daemon that starts says so, or skips them, and serves
+# all others.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 need python3

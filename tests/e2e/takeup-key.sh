@@ -1,6 +1,7 @@
 #!/bin/bash
-# What was recorded under a key is taken up only by an agent that has this key, at the same socket, in the same network; nobody else
-# sends a word of it, from the ring or from the folder of the spool. What was settled for the program holds for the next agent, too.
+# Only an agent that has the same key, at the same socket, in the same network, takes up what was recorded under a key.
+# Nobody else sends a word of it, from the ring or from the folder of the spool. What was settled for the program holds
+# for the next agent, too.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 . "$TEST_SOURCE/lib-secure.sh"

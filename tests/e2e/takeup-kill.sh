@@ -1,6 +1,6 @@
 #!/bin/bash
-# The daemon is killed five times while a program of two threads allocates at full speed, and started again each time: it goes
-# on with the program, as one stream, and what is missing is known to the event.
+# The daemon is killed five times while a program of two threads allocates at full speed, and is started again each
+# time. It goes on with the program, as one stream, and what is missing is known to the event.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 need_takeup

@@ -1,8 +1,9 @@
 #!/bin/bash
 # ctest: LABELS full
-# What was recorded while an agent was paired belongs to its installation: an agent without a key, with another one, or of another installation
-# sends no word of it, from the ring or from the folder of the spool. One with the same folder of keys goes on, though the key of then is gone
-# and there is another one; and while there is none it sends nothing to anybody.
+# What was recorded while an agent was paired belongs to its installation. An agent without a key, with another one, or
+# of another installation sends no word of it, from the ring or from the folder of the spool. An agent with the same
+# folder of keys goes on, also if the former key is gone and there is another one. While there is no key, it sends
+# nothing to anybody.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 . "$TEST_SOURCE/lib-secure.sh"

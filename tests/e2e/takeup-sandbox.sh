@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program that dies of any system call but the few that libc's allocator makes is taken up all the same: nothing is asked of
-# the system in it, neither when its agent goes nor when another one comes.
+# A program that dies of any system call but the few that libc's allocator makes is still taken up. No system call is
+# made in it, neither when its agent goes nor when another one comes.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 need_takeup

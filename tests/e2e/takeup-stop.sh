@@ -1,7 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# The agent is stopped (SIGSTOP) for longer than a program waits for it: the program goes on, unrecorded; when the agent runs
-# again, so does the recording, and what is missing is known to the event. With each policy that can come to this.
+# The agent is stopped (SIGSTOP) for longer than a program waits for it: the program goes on, unrecorded. When the agent
+# runs again, the recording goes on, and what is missing is known to the event. This is done with each policy that can
+# come to this.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The daemon is killed again and again beside programs whose threads come and go by the thousand, and while allocations are
-# sampled: every thread is counted once, whoever saw its end.
+# The daemon is killed again and again beside programs whose threads come and go by the thousand, and while allocations
+# are sampled. Every thread is counted once, whoever saw its end.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 need_takeup

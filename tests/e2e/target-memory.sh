@@ -1,7 +1,7 @@
 #!/bin/bash
 # ctest: LABELS full
-# What recording adds to the program's own memory (private and dirty, by smaps; the ring is the agent's): at most 300 KiB,
-# and 32 KiB for each further thread.
+# What recording adds to the program's own memory (private and dirty, by smaps; the ring is the agent's). It is at most
+# 300 KiB, and 32 KiB for each further thread.
 . "$(dirname "$0")/lib.sh"
 DATA=$TEST_SOURCE/data
 BASE_KIB=300 THREAD_KIB=32 ROUNDS=3

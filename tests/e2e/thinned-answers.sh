@@ -1,8 +1,8 @@
 #!/bin/bash
 # ctest: LABELS full
-# A program that was thinned (policy thin): all ways to ask give the sums that `top` gives of what was allocated, is leaked, and was in
-# use at a moment, although what goes on is in rows of its own (survivors): SQL, conditions, lists of rows, histograms, leaks, kinds, threads
-# and REST. The totals bear the same error.
+# A program that was thinned (policy thin): all ways to ask give the sums that `top` gives of what was allocated, is
+# leaked, and was in use at a moment. This holds although blocks that live on are in rows of their own (survivors). The
+# ways are SQL, conditions, lists of rows, histograms, leaks, kinds, threads and REST. The totals bear the same error.
 . "$(dirname "$0")/lib.sh"
 need curl python3
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Threads that reallocate and nothing else, with blocks below and above 4 KiB, while the agent does not keep up (policy thin): however thinly
-# the program is sampled, frees of large blocks do not fill its slices, so nothing is lost; and where nobody has seen any of what is left, the
-# interval says how much that may be.
+# Threads that reallocate and nothing else, with blocks below and above 4 KiB, while the agent does not keep up (policy
+# thin). However thinly the program is sampled, frees of large blocks do not fill its slices, so nothing is lost. If
+# nobody has seen any of what is left, the interval says how much that may be.
 . "$(dirname "$0")/lib.sh"
 need python3
 runs=10

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Blocks that were recorded exactly, and most of whose frees come when the agent does not keep up: the program is thinned (policy thin), as
-# it stops the agent for moments. What was allocated, what is in use in the middle, and what is left at the end are estimates then, held
-# against the truth over 8 recordings (30 of 200,000 blocks with HEAPCAST_TEST_FULL=1): without bias, and within the stated error.
+# Blocks that were recorded exactly, and most of whose frees come when the agent does not keep up: the program is
+# thinned (policy thin), because it stops the agent for moments. Then what was allocated, what is in use in the middle,
+# and what is left at the end are estimates. They are compared with the truth over 8 recordings (30 of 200,000 blocks
+# with HEAPCAST_TEST_FULL=1): without bias, and within the stated error.
 full=${HEAPCAST_TEST_FULL:-} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"
 need python3

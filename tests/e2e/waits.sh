@@ -1,7 +1,8 @@
 #!/bin/bash
-# A program whose events nobody takes away fast enough, because its collector is behind a link of 64 kbit/s. As it comes it waits 10 ms
-# at most in any 100 ms, all of its threads together, and is sampled beyond that; real-time threads do not wait. The program measures itself
-# how long it slept (programs/stalls.c): a busy machine makes no difference to that.
+# A program whose events nobody takes away fast enough, because its collector is behind a link of 64 kbit/s. With the
+# defaults it waits 10 ms at most in any 100 ms, all of its threads together, and is sampled beyond that. Real-time
+# threads do not wait. The program itself measures how long it slept (programs/stalls.c), so a busy machine makes no
+# difference.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-net.sh"
 [ -r /proc/self/schedstat ] || skip "the kernel keeps no /proc/PID/schedstat"

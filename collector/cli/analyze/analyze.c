@@ -183,9 +183,11 @@ static int analyze_run(struct command_call *call)
 
 static const struct answer_field analyzed_fields[] = {
 	ROW_INCOMPLETE,
-	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how; not of a file",
+	BY_HAND("process", ANSWER_OBJECT, NULL,
+		"which program was recorded, and how; absent for a file of stacks",
 		.of = &recorded_answer, .when = SOMETIMES),
-	BY_HAND("value", ANSWER_TEXT, NULL, "what is counted; not of a file", .when = SOMETIMES),
+	BY_HAND("value", ANSWER_TEXT, NULL, "what is counted; absent for a file of stacks",
+		.when = SOMETIMES),
 	ROWS_BY_HAND(analysis_answer),
 	{0},
 };

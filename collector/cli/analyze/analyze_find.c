@@ -101,7 +101,7 @@ static int analyze_find_find(struct candidates *c, struct err_text *err)
 
 static const struct answer_field candidate_fields[] = {
 #define ANSWER_OF struct candidate
-	ROW("path", path, NULL, "from here"),
+	ROW("path", path, NULL, "path, relative to the current folder"),
 	ROW("bytes", bytes, "bytes", ""),
 	{0},
 #undef ANSWER_OF
@@ -110,7 +110,7 @@ static const struct answer candidate_answer = {"candidate", candidate_fields};
 
 static const struct answer_field candidates_fields[] = {
 #define ANSWER_OF struct candidates
-	ROW_LIST("files", list, count, candidate_answer, "that could be read"),
+	ROW_LIST("files", list, count, candidate_answer, "files that could be analyzed"),
 	{0},
 #undef ANSWER_OF
 };

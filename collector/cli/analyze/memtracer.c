@@ -116,14 +116,14 @@ static const struct answer_field stack_fields[] = {
 static const struct answer stack_answer = {"memtracer_frame", stack_fields};
 
 static const struct answer_field kind_fields[] = {
-	BY_HAND("location", ANSWER_TEXT, NULL, "file and line, or what is known"),
+	BY_HAND("location", ANSWER_TEXT, NULL, "file and line, or what is known of the place"),
 	BY_HAND("function", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true),
 	BY_HAND("file", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true),
 	BY_HAND("line", ANSWER_U64, NULL, "0: unknown"),
 	BY_HAND("count", ANSWER_U64, "blocks", ""),
 	BY_HAND("size", ANSWER_U64, "bytes", ""),
 	BY_HAND("type", ANSWER_TEXT, NULL, "null: unknown", .may_be_null = true),
-	BY_HAND("stack", ANSWER_OBJECT, NULL, "with --stack-traces", .of = &stack_answer,
+	BY_HAND("stack", ANSWER_OBJECT, NULL, "frames, with --stack-traces", .of = &stack_answer,
 		.shape = ANSWER_LIST, .when = SOMETIMES),
 	{0},
 };
@@ -131,13 +131,13 @@ static const struct answer kind_answer = {"memtracer_allocation", kind_fields};
 
 static const struct answer_field memtracer_fields[] = {
 	ROW_INCOMPLETE,
-	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how",
+	BY_HAND("process", ANSWER_OBJECT, NULL, "which program was recorded, and how",
 		.of = &recorded_answer),
 	BY_HAND("value", ANSWER_TEXT, NULL, "what is counted"),
-	BY_HAND("recorded", ANSWER_U64, "blocks", "of all"),
-	BY_HAND("bytes", ANSWER_U64, "bytes", "of all"),
-	BY_HAND("allocations", ANSWER_OBJECT, NULL, "by place and type", .of = &kind_answer,
-		.shape = ANSWER_LIST),
+	BY_HAND("recorded", ANSWER_U64, "blocks", "all blocks together"),
+	BY_HAND("bytes", ANSWER_U64, "bytes", "all bytes together"),
+	BY_HAND("allocations", ANSWER_OBJECT, NULL, "allocations by place and type",
+		.of = &kind_answer, .shape = ANSWER_LIST),
 	{0},
 };
 const struct answer memtracer_answer = {"memtracer", memtracer_fields};

@@ -174,7 +174,7 @@ static int ledger_run(struct command_call *call)
 
 static const struct answer_field ledger_fields[] = {
 	ROW_INCOMPLETE,
-	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how",
+	BY_HAND("process", ANSWER_OBJECT, NULL, "which program was recorded, and how",
 		.of = &recorded_answer),
 	ROWS_BY_HAND(account_answer),
 	{0},

@@ -53,25 +53,27 @@ static const struct answer_field stream_fields[] = {
 	ROW("command_line", s.command_line, NULL, "arguments, joined by blanks"),
 	ROW("host", s.host, NULL, ""),
 	ROW("architecture", s.architecture, NULL, "as in uname -m"),
-	ROW("pid", s.pid, NULL, "0: it was imported",
+	ROW("pid", s.pid, NULL, "number of the process; 0: the recording was imported",
 	    SHOWN(4, "PID", 7, .form = COLUMN_PLAIN | COLUMN_DASH)),
-	ROW("start_wall_ns", s.start_wall_ns, "ns since the epoch", "0: nobody said",
+	ROW("start_wall_ns", s.start_wall_ns, "ns since the epoch",
+	    "when recording began; 0: unknown",
 	    SHOWN(2, "STARTED", -16, .form = COLUMN_DATE | COLUMN_DASH)),
 	ROW("duration_ns", s.last_ns, "ns", ""),
 	ROW("events", s.events, "events", "", SHOWN(5, "EVENTS", 10, .form = COLUMN_PLAIN)),
-	ROW("recording_bytes", s.recording_bytes, "bytes", "on the disk"),
-	ROW("in_use_bytes", s.in_use_bytes, "bytes", "at the end", SHOWN(6, "IN USE", 9)),
-	ROW("in_use_blocks", s.in_use_blocks, "blocks", "at the end"),
+	ROW("recording_bytes", s.recording_bytes, "bytes", "bytes on the disk"),
+	ROW("in_use_bytes", s.in_use_bytes, "bytes", "bytes in use at the end",
+	    SHOWN(6, "IN USE", 9)),
+	ROW("in_use_blocks", s.in_use_blocks, "blocks", "blocks in use at the end"),
 	ROW("state", state, NULL, "", SHOWN(7, "STATE", 0)),
-	ROW("incomplete", s.incomplete, NULL, "what it does not hold", .when = IF_TEXT),
+	ROW("incomplete", s.incomplete, NULL, "what the recording does not hold", .when = IF_TEXT),
 	{0},
 };
 #undef ANSWER_OF
 static const struct answer stream_answer = {"stream", stream_fields};
 
 static const struct answer_field list_fields[] = {
-	BY_HAND("streams", ANSWER_OBJECT, NULL, "the oldest first", .of = &stream_answer,
-		.shape = ANSWER_LIST),
+	BY_HAND("streams", ANSWER_OBJECT, NULL, "recordings, the oldest first",
+		.of = &stream_answer, .shape = ANSWER_LIST),
 	{0},
 };
 static const struct answer list_answer = {"streams", list_fields};

@@ -79,7 +79,7 @@ static void maps_print_text(const struct maps_state *s, const struct completenes
 #define KIB(member, text) ROW_AS(#member, member, ANSWER_KIB, "bytes", text)
 static const struct answer_field usage_fields[] = {
 	KIB(rss, ""),
-	KIB(pss, "shared pages by their part"),
+	KIB(pss, "resident, each shared page divided among its processes"),
 	KIB(shared_clean, ""),
 	KIB(shared_dirty, ""),
 	KIB(private_clean, ""),
@@ -104,16 +104,17 @@ static const struct answer_field region_fields[] = {
 	ROW("address_s", address, NULL, "16 hexadecimal digits"),
 	ROW("size", size, "bytes", ""),
 	ROW("permissions", permissions, NULL, "as in /proc/PID/maps"),
-	ROW_AS("is_deleted", r.flags, ANSWER_FLAG, NULL, "the file is gone",
+	ROW_AS("is_deleted", r.flags, ANSWER_FLAG, NULL, "true: the file is gone",
 	       .mask = HEAPCAST__MAP_FLAG__MAP_DELETED),
 	ROW("file_offset", r.offset, "bytes", ""),
 	ROW("major", r.major, NULL, ""),
 	ROW("minor", r.minor, NULL, ""),
 	ROW("inode", r.inode, NULL, ""),
 	ROW("name", r.name, NULL, ""),
-	ROW("mapped_ns", r.mapped_ns, "ns", "when it was seen first"),
-	ROW("changed_ns", r.changed_ns, "ns", "when its size, mode or name were new"),
-	ROW_AS("peak_rss", r.peak_rss, ANSWER_KIB, "bytes", "as far as was seen"),
+	ROW("mapped_ns", r.mapped_ns, "ns", "when the region was seen first"),
+	ROW("changed_ns", r.changed_ns, "ns", "when its size, mode or name last changed"),
+	ROW_AS("peak_rss", r.peak_rss, ANSWER_KIB, "bytes",
+	       "the most of it that was seen in memory"),
 	ROWS_OF(map_usage_answer, r.usage),
 	{0},
 };
@@ -122,14 +123,14 @@ static const struct answer region_answer = {"region", region_fields};
 
 #define ANSWER_OF struct maps_state
 static const struct answer_field maps_fields[] = {
-	ROW("time_ns", time_ns, "ns", "of the last look"),
-	ROW("took_us", took_us, "us", "it"),
-	ROW("steps", steps, NULL, "looks until then"),
-	ROW("regions", regions, NULL, "of the program"),
-	ROW("cut", cut, NULL, "of them: without a place in the agent's table"),
-	ROW("postponed", postponed, NULL, "of them: told later"),
-	ROW_AS("address_space", address_space, ANSWER_KIB, "bytes", "of all"),
-	ROW_OBJECT("total", total, map_usage_answer, "of all"),
+	ROW("time_ns", time_ns, "ns", "when the agent looked last, since the start"),
+	ROW("took_us", took_us, "us", "how long that look took"),
+	ROW("steps", steps, NULL, "number of looks until then"),
+	ROW("regions", regions, NULL, "regions of the program"),
+	ROW("cut", cut, NULL, "regions without a place in the agent's table"),
+	ROW("postponed", postponed, NULL, "regions that the agent reports later"),
+	ROW_AS("address_space", address_space, ANSWER_KIB, "bytes", "size of all regions"),
+	ROW_OBJECT("total", total, map_usage_answer, "memory of all regions"),
 	{0},
 };
 #undef ANSWER_OF
@@ -137,10 +138,10 @@ static const struct answer maps_answer = {"maps_at", maps_fields};
 
 static const struct answer_field maps_json_fields[] = {
 	ROW_INCOMPLETE,
-	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how",
+	BY_HAND("process", ANSWER_OBJECT, NULL, "which program was recorded, and how",
 		.of = &recorded_answer),
 	ROWS_BY_HAND(maps_answer),
-	BY_HAND("maps", ANSWER_OBJECT, NULL, "by address", .of = &region_answer,
+	BY_HAND("maps", ANSWER_OBJECT, NULL, "regions, by address", .of = &region_answer,
 		.shape = ANSWER_LIST),
 	{0},
 };

@@ -81,10 +81,11 @@ int ranking_print(struct question *q)
 
 #define ANSWER_OF struct told_ranking
 static const struct answer_field ranking_fields[] = {
-	ROW("at_ns", at_ns, "ns", "the moment, since the start", WHEN_TIME(at_ns)),
-	ROW("total", groups.total, NULL, "of all groups"),
-	ROW("group_count", groups.count, "groups", "how many there are"),
-	ROW_PAGE("groups", groups.list, groups.count, site_answer, "the heaviest first"),
+	ROW("at_ns", at_ns, "ns", "the moment that was asked for, since the start",
+	    WHEN_TIME(at_ns)),
+	ROW("total", groups.total, NULL, "all groups together"),
+	ROW("group_count", groups.count, "groups", "number of groups"),
+	ROW_PAGE("groups", groups.list, groups.count, site_answer, "groups, the heaviest first"),
 	{0},
 };
 #undef ANSWER_OF

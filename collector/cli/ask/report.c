@@ -194,9 +194,9 @@ static int report_print(struct question *q)
 static const struct answer_field report_fields[] = {
 	ROWS_OF(report_answer, overview.report),
 	ROWS_OF(recorded_figures_answer, recorded, .behind = true),
-	SITES(allocated, "that allocated most"),
-	SITES(peak, "with most in use at the peak"),
-	SITES(leaked, "with most that was not freed"),
+	SITES(allocated, "call sites that allocated most"),
+	SITES(peak, "call sites with most in use at the peak"),
+	SITES(leaked, "call sites with most that was not freed"),
 	{0},
 };
 #undef SITES

@@ -312,11 +312,11 @@ void sites_print(const struct question *q, const struct groups *groups,
 
 #define ANSWER_OF struct view_frame
 static const struct answer_field frame_fields[] = {
-	ROW("function", name, NULL, "or in brackets what a frame stands for"),
+	ROW("function", name, NULL, "the function, or in brackets what the frame stands for"),
 	ROW("module", module, NULL, "path of the program or library", .when = IF_SET),
 	ROW("file", file, NULL, "", .when = IF_SET),
 	ROW("line", line, NULL, "", .when = IF_SET),
-	ROW("is_inline", is_inline, NULL, "inlined into the frame before it"),
+	ROW("is_inline", is_inline, NULL, "true: inlined into the frame before it"),
 	{0},
 };
 #undef ANSWER_OF
@@ -342,7 +342,8 @@ static int write_backtrace(struct json *json, const struct answer_field *field, 
 #define ANSWER_OF struct group
 static const struct answer_field site_fields[] = {
 	ROWS_SAME(group_answer),
-	ROW_WRITTEN("backtrace", ANSWER_OBJECT, NULL, "the innermost frame first", write_backtrace,
+	ROW_WRITTEN("backtrace", ANSWER_OBJECT, NULL,
+		    "frames of the heaviest backtrace, the innermost first", write_backtrace,
 		    .shape = ANSWER_LIST, .of = &frame_answer),
 	{0},
 };

@@ -283,10 +283,10 @@ static int run_sql(struct command_call *call)
 
 static const struct answer_field sql_fields[] = {
 	ROW_INCOMPLETE,
-	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how",
+	BY_HAND("process", ANSWER_OBJECT, NULL, "which program was recorded, and how",
 		.of = &recorded_answer),
-	BY_HAND("answers", ANSWER_FREE, NULL, "of each statement: its rows, by column",
-		.shape = ANSWER_LISTS),
+	BY_HAND("answers", ANSWER_FREE, NULL,
+		"for each statement its rows; a member for each column", .shape = ANSWER_LISTS),
 	{0},
 };
 static const struct answer sql_answer = {"sql_answers", sql_fields};

@@ -47,13 +47,13 @@ struct told_frame {
 
 #define ANSWER_OF struct told_frame
 static const struct answer_field frame_fields[] = {
-	ROW("depth", depth, NULL, "1: the outermost"),
+	ROW("depth", depth, NULL, "1: the outermost frame"),
 	ROW("function", n.function, NULL, ""),
 	ROW("module", n.module, NULL, "path of the program or library"),
-	ROW("bytes", n.bytes, "bytes", "in and below it"),
-	ROW("blocks", n.blocks, "blocks", "in and below it"),
-	ROW("self_bytes", n.self_bytes, "bytes", "of it alone"),
-	ROW("self_blocks", n.self_blocks, "blocks", "of it alone"),
+	ROW("bytes", n.bytes, "bytes", "bytes in the frame and below it"),
+	ROW("blocks", n.blocks, "blocks", "blocks in the frame and below it"),
+	ROW("self_bytes", n.self_bytes, "bytes", "bytes of the frame alone"),
+	ROW("self_blocks", n.self_blocks, "blocks", "blocks of the frame alone"),
 	{0},
 };
 #undef ANSWER_OF
@@ -81,10 +81,10 @@ static int write_frames(struct json *json, const struct answer_field *field, con
 
 #define ANSWER_OF struct told_tree
 static const struct answer_field tree_fields[] = {
-	ROW("bytes", root.bytes, "bytes", "of all"),
-	ROW("blocks", root.blocks, "blocks", "of all"),
-	ROW_WRITTEN("frames", ANSWER_OBJECT, NULL, "parents before their children", write_frames,
-		    .shape = ANSWER_LIST, .of = &frame_answer),
+	ROW("bytes", root.bytes, "bytes", "bytes of all frames"),
+	ROW("blocks", root.blocks, "blocks", "blocks of all frames"),
+	ROW_WRITTEN("frames", ANSWER_OBJECT, NULL, "frames; parents come before their children",
+		    write_frames, .shape = ANSWER_LIST, .of = &frame_answer),
 	{0},
 };
 #undef ANSWER_OF

@@ -82,14 +82,15 @@ static void import_print_json(struct json *json, const char *path, const char *o
 static const struct answer_field import_fields[] = {
 	ROWS_BY_HAND(import_answer),
 	BY_HAND("output", ANSWER_TEXT, NULL,
-		"the recording that was made; null: it is in the store", .may_be_null = true),
+		"path of the recording that was made; null: it is in the data folder",
+		.may_be_null = true),
 	{0},
 };
 static const struct answer import_file_answer = {"imported_file", import_fields};
 
 static const struct answer_field imported_fields[] = {
-	BY_HAND("files", ANSWER_OBJECT, NULL, "as they were added", .of = &import_file_answer,
-		.shape = ANSWER_LIST),
+	BY_HAND("files", ANSWER_OBJECT, NULL, "files, in the order in which they were added",
+		.of = &import_file_answer, .shape = ANSWER_LIST),
 	{0},
 };
 static const struct answer imported_answer = {"imported", imported_fields};

@@ -71,10 +71,10 @@ static void pack_print_text(FILE *out, const struct name_result *r)
 
 #define ANSWER_OF struct name_result
 static const struct answer_field pack_fields[] = {
-	ROW("places", places, NULL, "in backtraces"),
-	ROW("named", named, NULL, "of them: with a name"),
-	ROW("binaries", files, NULL, "that go along"),
-	ROW("binary_bytes", file_bytes, "bytes", "of these"),
+	ROW("places", places, NULL, "places in backtraces"),
+	ROW("named", named, NULL, "places with a name"),
+	ROW("binaries", files, NULL, "binaries in the file"),
+	ROW("binary_bytes", file_bytes, "bytes", "bytes of these binaries"),
 	ROW("bytes_before", bytes_before, "bytes", ""),
 	ROW("bytes_after", bytes_after, "bytes", ""),
 	{0},

@@ -45,12 +45,12 @@ struct told_strip {
 
 #define ANSWER_OF struct told_strip
 static const struct answer_field strip_fields[] = {
-	ROW("blocks", r.blocks, "blocks", "that became sums"),
+	ROW("blocks", r.blocks, "blocks", "blocks that became sums"),
 	ROW("events_before", r.events_before, "events", ""),
 	ROW("events_after", r.events_after, "events", ""),
 	ROW("bytes_before", r.bytes_before, "bytes", ""),
 	ROW("bytes_after", r.bytes_after, "bytes", ""),
-	ROW("ratio", ratio, NULL, "bytes before to bytes after"),
+	ROW("ratio", ratio, NULL, "bytes_before divided by bytes_after"),
 	{0},
 };
 #undef ANSWER_OF

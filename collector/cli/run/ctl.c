@@ -53,23 +53,23 @@ struct told_order {
 #define ANSWER_OF struct told_order
 static const struct answer_field order_fields[] = {
 	ROW_AS("stream", r.stream, ANSWER_CHARS, NULL, "id of the recording"),
-	ROW("done", done, NULL, ""),
-	ROW("code", code, NULL, "what became of it"),
-	ROW("time_ns", r.time_ns, "ns", "since the start, when it was carried out", WHEN(done)),
-	ROW("mode", mode, NULL, "in which the program is recorded now", WHEN(done)),
+	ROW("done", done, NULL, "true: the order was carried out"),
+	ROW("code", code, NULL, "what became of the order, in a word"),
+	ROW("time_ns", r.time_ns, "ns", "when it was carried out, since the start", WHEN(done)),
+	ROW("mode", mode, NULL, "the mode in which the program is recorded now", WHEN(done)),
 	ROW("sample_interval", r.interval, "bytes", "", WHEN(sampled)),
-	ROW("snapshot", r.snapshot, NULL, "its number", .when = IF_SET),
-	ROW_AS("text", r.text, ANSWER_CHARS, NULL, "what the agent says to it"),
+	ROW("snapshot", r.snapshot, NULL, "number of the snapshot", .when = IF_SET),
+	ROW_AS("text", r.text, ANSWER_CHARS, NULL, "what the agent says about it"),
 	{0},
 };
 #undef ANSWER_OF
 static const struct answer order_answer = {"order", order_fields};
 
 static const struct answer_field orders_fields[] = {
-	BY_HAND("streams", ANSWER_OBJECT, NULL, "what each of them said", .of = &order_answer,
+	BY_HAND("streams", ANSWER_OBJECT, NULL, "the answer of each stream", .of = &order_answer,
 		.shape = ANSWER_LIST),
-	BY_HAND("done", ANSWER_U64, NULL, "how many did it"),
-	BY_HAND("refused", ANSWER_U64, NULL, "how many did not"),
+	BY_HAND("done", ANSWER_U64, NULL, "number of streams that carried it out"),
+	BY_HAND("refused", ANSWER_U64, NULL, "number of streams that did not"),
 	{0},
 };
 static const struct answer orders_answer = {"orders", orders_fields};

@@ -32,12 +32,13 @@ static const struct command *const commands[] = {
 
 /* What every answer to a question has before and behind its own members. */
 static const struct answer_field base_fields[] = {
-	BY_HAND("base_incomplete", ANSWER_TEXT, NULL, "the same of what it is compared with",
+	BY_HAND("base_incomplete", ANSWER_TEXT, NULL, "what the base does not hold, in a sentence",
 		.when = SOMETIMES),
 	ROW_INCOMPLETE,
-	BY_HAND("base_process", ANSWER_OBJECT, NULL, "what it is compared with",
-		.of = &recorded_answer, .when = SOMETIMES),
-	BY_HAND("process", ANSWER_OBJECT, NULL, "who was recorded, and how",
+	BY_HAND("base_process", ANSWER_OBJECT, NULL,
+		"which program was recorded in the base, and how", .of = &recorded_answer,
+		.when = SOMETIMES),
+	BY_HAND("process", ANSWER_OBJECT, NULL, "which program was recorded, and how",
 		.of = &recorded_answer),
 	{0},
 };

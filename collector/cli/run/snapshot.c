@@ -232,8 +232,8 @@ static void print_list(const struct snapshot *list, size_t count)
 }
 
 static const struct answer_field snapshots_fields[] = {
-	BY_HAND("snapshots", ANSWER_OBJECT, NULL, "the oldest first", .of = &snapshot_answer,
-		.shape = ANSWER_LIST),
+	BY_HAND("snapshots", ANSWER_OBJECT, NULL, "snapshots, the oldest first",
+		.of = &snapshot_answer, .shape = ANSWER_LIST),
 	{0},
 };
 static const struct answer snapshots_answer = {"snapshots", snapshots_fields};
@@ -280,9 +280,9 @@ static int snapshot_list(struct command_call *call)
 
 #define ANSWER_OF struct groups
 static const struct answer_field functions_fields[] = {
-	ROW("total", total, NULL, "of all"),
-	ROW("function_count", count, "functions", "how many there are"),
-	ROW_PAGE("functions", list, count, group_answer, "the heaviest first"),
+	ROW("total", total, NULL, "all functions together"),
+	ROW("function_count", count, "functions", "number of functions"),
+	ROW_PAGE("functions", list, count, group_answer, "functions, the heaviest first"),
 	{0},
 };
 #undef ANSWER_OF

@@ -132,11 +132,12 @@ struct told_symbol_file {
 #define ANSWER_OF struct told_symbol_file
 static const struct answer_field file_fields[] = {
 	ROW_HEX("build_id", file.build_id, file.build_id_length, "", SHOWN(1, "BUILD ID", -40)),
-	ROW("path", file.path, NULL, "of the copy", SHOWN(6, "PATH", 0)),
-	ROW("symbols", symbols, NULL, "it has a symbol table"),
+	ROW("path", file.path, NULL, "path of the copy", SHOWN(6, "PATH", 0)),
+	ROW("symbols", symbols, NULL, "true: it has a symbol table"),
 	ROW("which", which, NULL, "", .when = COLUMN_ONLY, SHOWN(2, "SYMBOLS", -8)),
-	ROW("lines", file.lines, NULL, "", SHOWN(3, "LINES", -6, .form = COLUMN_DASH)),
-	ROW("inlines", file.inlines, NULL, "functions with inlined frames",
+	ROW("lines", file.lines, NULL, "true: it has source lines",
+	    SHOWN(3, "LINES", -6, .form = COLUMN_DASH)),
+	ROW("inlines", file.inlines, NULL, "true: it has functions with inlined frames",
 	    SHOWN(4, "INLINES", -8, .form = COLUMN_DASH)),
 	ROW("bytes", file.size, "bytes", "", SHOWN(5, "SIZE", 9)),
 	{0},
@@ -145,7 +146,7 @@ static const struct answer_field file_fields[] = {
 static const struct answer file_answer = {"symbol_file", file_fields};
 
 static const struct answer_field files_fields[] = {
-	BY_HAND("files", ANSWER_OBJECT, NULL, "that give names", .of = &file_answer,
+	BY_HAND("files", ANSWER_OBJECT, NULL, "files that name functions", .of = &file_answer,
 		.shape = ANSWER_LIST),
 	{0},
 };
@@ -222,7 +223,8 @@ static const struct answer_field missing_fields[] = {
 static const struct answer missing_answer = {"missing", missing_fields};
 
 static const struct answer_field unnamed_fields[] = {
-	BY_HAND("modules", ANSWER_OBJECT, NULL, "without names, those that hide most bytes first",
+	BY_HAND("modules", ANSWER_OBJECT, NULL,
+		"modules with places that have no name, those that hide most bytes first",
 		.of = &unnamed_answer, .shape = ANSWER_LIST),
 	{0},
 };

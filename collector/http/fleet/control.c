@@ -35,10 +35,12 @@ struct order_body {
 #define BODY(member, form, takes, about, ...)                                                      \
 	PARAMETER(struct order_body, #member, form, member, takes, about, ##__VA_ARGS__)
 static const struct route_parameter control_body[] = {
-	BODY(action, PARAMETER_TEXT, "string", "start, stop, mode, snapshot, mark", .most = 15),
-	BODY(mode, PARAMETER_TEXT, "string", "of mode: full, sample, sample=64K, off", .most = 31),
-	BODY(interval, PARAMETER_NUMBER, "integer", "of the mode sample: bytes"),
-	BODY(text, PARAMETER_TEXT, "string", "of mark: at most 1,024 bytes",
+	BODY(action, PARAMETER_TEXT, "string", "the order: start, stop, mode, snapshot or mark",
+	     .most = 15),
+	BODY(mode, PARAMETER_TEXT, "string", "for the order mode: full, sample, sample=64K or off",
+	     .most = 31),
+	BODY(interval, PARAMETER_NUMBER, "integer", "for the mode sample: the interval in bytes"),
+	BODY(text, PARAMETER_TEXT, "string", "for the order mark: a text of at most 1,024 bytes",
 	     .most = CONTROL_ORDER_TEXT_MAX),
 	{0},
 };
@@ -151,12 +153,13 @@ static int control_status_of(enum control_code code)
 
 #define ANSWER_OF struct asked_control
 static const struct answer_field reply_fields[] = {
-	ROW_AS("id", reply.stream, ANSWER_CHARS, NULL, "of the recording"),
-	ROW_AS("mode", mode, ANSWER_CHARS, NULL, "in which its program is recorded now"),
-	ROW("interval", reply.interval, "bytes", "of the mode sample", .when = IF_SET),
-	ROW("time_ns", reply.time_ns, "ns", "since the start, when it was carried out"),
-	ROW("snapshot", reply.snapshot, "id", "that was taken", .when = IF_SET),
-	ROW_AS("text", reply.text, ANSWER_CHARS, NULL, "what the agent says to it",
+	ROW_AS("id", reply.stream, ANSWER_CHARS, NULL, "id of the recording"),
+	ROW_AS("mode", mode, ANSWER_CHARS, NULL, "the mode in which the program is recorded now"),
+	ROW("interval", reply.interval, "bytes", "interval of the mode sample", .when = IF_SET),
+	ROW("time_ns", reply.time_ns, "ns", "when the order was carried out, since the start"),
+	ROW("snapshot", reply.snapshot, "id", "number of the snapshot that was taken",
+	    .when = IF_SET),
+	ROW_AS("text", reply.text, ANSWER_CHARS, NULL, "what the agent says about it",
 	       .when = IF_TEXT),
 	{0},
 };
@@ -200,7 +203,7 @@ static int control_ask_agent(struct asking *a)
 
 const struct route control_route = {
 	.path = "control",
-	.about = "an order for the agent: start, stop, mode, snapshot, mark",
+	.about = "gives the agent an order: start, stop, mode, snapshot or mark",
 	.flags = ROUTE_OF_RECORDING | ROUTE_TAKES_IT,
 	.method = ROUTE_ORDER,
 	.body = control_body,

@@ -81,9 +81,11 @@ static int write_some(struct exchange *x, struct events *e, uint64_t now)
 static const struct answer_field events_fields[] = {
 	ROW_INCOMPLETE,
 	BY_HAND("changed", ANSWER_OBJECT, NULL,
-		"in the first event all, then those that are new or have changed",
+		"in the first event all recordings, in later ones those that are new or have "
+		"changed",
 		.shape = ANSWER_LIST, .of = &list_answer),
-	BY_HAND("gone", ANSWER_TEXT, NULL, "ids of those that were removed", .shape = ANSWER_LIST),
+	BY_HAND("gone", ANSWER_TEXT, NULL, "ids of recordings that were removed",
+		.shape = ANSWER_LIST),
 	{0},
 };
 static const struct answer events_answer = {"recordings", events_fields};
@@ -119,7 +121,7 @@ static int events_step(struct exchange *x)
 
 const struct route events_route = {
 	.path = "/events",
-	.about = "the recordings, and again and again those that have changed",
+	.about = "the recordings, and afterwards each that is new or has changed",
 	.content_type = "text/event-stream",
 	.answer = &events_answer,
 	.step = events_step,

@@ -81,11 +81,12 @@ struct told_totals {
 
 #define ANSWER_OF struct told_totals
 static const struct answer_field live_fields[] = {
-	ROW_AS("timestamp", duration_ns, ANSWER_TIMES, "since the epoch", "how far it goes"),
+	ROW_AS("timestamp", duration_ns, ANSWER_TIMES, "since the epoch",
+	       "the moment up to which the recording goes"),
 	ROWS_OF(report_answer, report),
-	ROW("events", events, "events", "that are stored"),
-	ROW("lost", lost, "events", "that are not"),
-	ROW("rss", rss, "bytes", "in memory, when it was last read", WHEN(has_rss)),
+	ROW("events", events, "events", "events that are stored"),
+	ROW("lost", lost, "events", "events that were lost"),
+	ROW("rss", rss, "bytes", "resident memory, when it was last read", WHEN(has_rss)),
 	{0},
 };
 #undef ANSWER_OF
@@ -191,7 +192,7 @@ static int live_step(struct exchange *x)
 
 const struct route live_route = {
 	.path = "live",
-	.about = "totals, again and again while it grows",
+	.about = "totals, sent again and again while the recording grows",
 	.content_type = "text/event-stream",
 	.flags = ROUTE_OF_RECORDING | ROUTE_TAKES_IT,
 	.answer = &live_answer,

@@ -21,14 +21,16 @@ struct question {
 
 #define ANSWER_OF struct question
 static const struct answer_field question_fields[] = {
-	ROW("path", path, NULL, "as it was asked for, without parameters"),
-	ROW_AS("state", state, ANSWER_WORD, NULL, "waiting: for a thread; sending: so far",
+	ROW("path", path, NULL, "the path that was asked for, without parameters"),
+	ROW_AS("state", state, ANSWER_WORD, NULL,
+	       "waiting: it waits for a thread; sending: the answer is being sent",
 	       .words = states),
-	ROW("seconds", seconds, "s", "since it was asked"),
-	ROW("blocks_done", done, "blocks of 65,536 allocations", "that were looked at"),
+	ROW("seconds", seconds, "s", "seconds since it was asked"),
+	ROW("blocks_done", done, "blocks of 65,536 allocations",
+	    "blocks that were looked at so far"),
 	ROW("blocks", of, "blocks of 65,536 allocations",
-	    "to be looked at in all passes that have begun"),
-	ROW("cancelled", cancelled, NULL, "its connection was closed: it ends soon"),
+	    "blocks to be looked at, in all passes that have begun"),
+	ROW("cancelled", cancelled, NULL, "true: its connection was closed, so it ends soon"),
 	{0},
 };
 #undef ANSWER_OF
@@ -62,7 +64,7 @@ static int questions_write(struct asking *a)
 
 const struct route questions_route = {
 	.path = "/questions",
-	.about = "what is being answered, and how far it is",
+	.about = "the questions that are being answered, and how far each of them is",
 	.flags = ROUTE_ARRAY | ROUTE_ON_LOOP,
 	.answer = &question_answer,
 	.write = questions_write,

@@ -15,11 +15,13 @@ struct rights {
 
 #define ANSWER_OF struct rights
 static const struct answer_field rights_fields[] = {
-	ROW("orders", orders, NULL, "may give orders, import files and read sources"),
-	ROW("why", why, NULL, "why not, and what to bring", .when = IF_TEXT),
-	ROW("login", login, NULL, "came by the cookie of the login page: POST /logout ends it"),
-	ROW("data", data, NULL, "a data folder is served, into which files can be imported"),
-	ROW("import_bytes", import_bytes, "bytes", "that a file may have now"),
+	ROW("orders", orders, NULL,
+	    "true: the client may give orders, import files and read sources"),
+	ROW("why", why, NULL, "why it may not, and what it has to bring", .when = IF_TEXT),
+	ROW("login", login, NULL,
+	    "true: the client has the cookie of the login page; POST /logout ends it"),
+	ROW("data", data, NULL, "true: a data folder is served, into which files can be imported"),
+	ROW("import_bytes", import_bytes, "bytes", "bytes that an imported file may have now"),
 	{0},
 };
 #undef ANSWER_OF
@@ -38,7 +40,7 @@ static int rights_ask(struct asking *a)
 
 const struct route rights_route = {
 	.path = "/rights",
-	.about = "what the one who asks may do",
+	.about = "what the client may do",
 	.flags = ROUTE_ON_LOOP | ROUTE_TELLS_RIGHTS,
 	.answer = &rights_answer,
 	ROUTE_ASKS(struct rights, rights_ask, NULL),

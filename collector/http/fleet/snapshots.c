@@ -35,13 +35,12 @@ struct asked_snapshot {
 
 static const struct route_parameter take_snapshot_body[] = {
 	PARAMETER(struct asked_snapshot, "name", PARAMETER_TEXT, request.name, "string",
-		  "what it is called; by the time unless it is given",
+		  "name of the snapshot; by default it is called by the time",
 		  .most = SNAPSHOT_NAME_MAX + 1),
 	PARAMETER(struct asked_snapshot, "timeout", PARAMETER_NUMBER, seconds, "integer",
-		  "seconds that an agent may take; 10 unless given, 60 at most"),
+		  "seconds that an agent may take to answer; default 10, at most 60"),
 	PARAMETER(struct asked_snapshot, "streams", PARAMETER_TEXT, streams, "string",
-		  "ids of those that are meant, with blanks between; all live ones "
-		  "unless it is given",
+		  "ids of the streams, with blanks between; default all live streams",
 		  .most = STREAMS_BYTES - 1),
 	{0},
 };
@@ -120,7 +119,7 @@ static int take_snapshot_write(struct asking *a)
 
 const struct route take_snapshot_route = {
 	.path = "/snapshot",
-	.about = "takes one: what all programs have in use now",
+	.about = "takes a snapshot: what all programs have in use now",
 	.method = ROUTE_ORDER,
 	.body = take_snapshot_body,
 	.answer = &snapshot_answer,
@@ -166,7 +165,8 @@ static int snapshots_next(struct asking *a)
 
 const struct route snapshots_route = {
 	.path = "/snapshots",
-	.about = "snapshots of the fleet, and who is in them; each is a recording, too",
+	.about = "snapshots of the fleet, with the processes in them; each snapshot is a "
+		 "recording, too",
 	.flags = ROUTE_ARRAY,
 	.answer = &snapshot_answer,
 	ROUTE_ASKS(struct told_snapshots, snapshots_ask, told_snapshots_done),

@@ -114,7 +114,7 @@ struct death {
 #define ANSWER_OF struct death
 static const struct answer_field death_fields[] = {
 	ROW_AS("timestamp", time_ns, ANSWER_WALL, "since the epoch", ""),
-	ROW_THREAD("thread", thread, "that freed it; 0: unknown"),
+	ROW_THREAD("thread", thread, "number of the thread that freed it; 0: unknown"),
 	ROWS_OF_CALL(stack),
 	{0},
 };
@@ -135,27 +135,36 @@ struct allocation {
 
 #define ANSWER_OF struct allocation
 static const struct answer_field allocation_fields[] = {
-	ROW("id", id, "id", "its number in the order of birth, from 0"),
+	ROW("id", id, "id", "number of the allocation, in the order of allocations, from 0"),
 	ROW_AS("address", address, ANSWER_ADDRESS, "address", ""),
 	ROW_AS("timestamp", birth_ns, ANSWER_TIMES, "since the epoch",
 	       "when the allocator had returned"),
-	ROW_THREAD("thread", thread, "that allocated; 0: unknown"),
-	ROW("size", size, "bytes", "that the program asked for"),
-	ROW("weight", weight, "bytes", "that it stands for, if it was sampled", .when = IF_SET),
-	ROW("extra_space", extra_space, "bytes", "not recorded: 0"),
-	ROW("backtrace_id", stack, "id", "0: there is none"),
-	ROW("is_mmaped", mapped, NULL, "glibc gave it a mapping of its own", WHEN(part_known)),
-	ROW("in_main_arena", in_main_arena, NULL, "of glibc's, or mapped", WHEN(part_known)),
-	ROW("is_jemalloc", is_jemalloc, NULL, "it came from libjemalloc", WHEN(allocator_known)),
-	ROW_OBJECT("deallocation", death, death_answer, "absent: not freed",
-		   WHEN_TIME(death.time_ns)),
+	ROW_THREAD("thread", thread, "number of the thread that allocated it; 0: unknown"),
+	ROW("size", size, "bytes", "bytes that the program asked for"),
+	ROW("weight", weight, "bytes", "bytes that it stands for, if it was sampled",
+	    .when = IF_SET),
+	ROW("extra_space", extra_space, "bytes", "always 0, because it is not recorded"),
+	ROW("backtrace_id", stack, "id", "id of the backtrace; 0: there is none"),
+	ROW("is_mmaped", mapped, NULL, "true: glibc gave it a mapping of its own",
+	    WHEN(part_known)),
+	ROW("in_main_arena", in_main_arena, NULL,
+	    "true: it lies in the main arena of glibc, or has a mapping of its own",
+	    WHEN(part_known)),
+	ROW("is_jemalloc", is_jemalloc, NULL, "true: it came from libjemalloc",
+	    WHEN(allocator_known)),
+	ROW_OBJECT("deallocation", death, death_answer,
+		   "when and by whom it was freed; absent: it was not", WHEN_TIME(death.time_ns)),
 	ROW_OBJECT("chain_deallocation", chain_death, death_answer,
-		   "of the last block of its reallocs", WHEN_TIME(chain_death.time_ns)),
-	ROW_BACKTRACE("backtrace", stack, "the outermost frame first"),
+		   "when and by whom the last block of its chain of reallocs was freed",
+		   WHEN_TIME(chain_death.time_ns)),
+	ROW_BACKTRACE("backtrace", stack, "frames, the outermost first"),
 	ROW_AS("chain_lifetime", chain_lifetime_ns, ANSWER_TIME, "duration",
-	       "absent: the chain goes on", .when = IF_NO_MAX),
-	ROW("position_in_chain", chain.position, "blocks", "of reallocs before it"),
-	ROW("chain_length", chain.length, "blocks", "1: realloc never touched it"),
+	       "how long its chain of reallocs lived; absent: the chain goes on",
+	       .when = IF_NO_MAX),
+	ROW("position_in_chain", chain.position, "blocks",
+	    "number of blocks before it in its chain of reallocs"),
+	ROW("chain_length", chain.length, "blocks",
+	    "number of blocks in its chain of reallocs; 1: realloc never touched it"),
 	{0},
 };
 #undef ANSWER_OF
@@ -164,7 +173,7 @@ static const struct answer allocation_answer = {"allocation", allocation_fields}
 #define ANSWER_OF struct page
 static const struct answer_field allocations_fields[] = {
 	ROW_NEXT("allocations", allocation_answer, ""),
-	ROW("total_count", total, "blocks", "that match"),
+	ROW("total_count", total, "blocks", "allocations that match"),
 	{0},
 };
 #undef ANSWER_OF
@@ -269,7 +278,8 @@ struct raw {
 
 #define ANSWER_OF struct raw
 static const struct answer_field raw_fields[] = {
-	ROW_ADDRESSES("backtrace", stack, "16 hexadecimal digits each, the outermost first"),
+	ROW_ADDRESSES("backtrace", stack,
+		      "return addresses of 16 hexadecimal digits, the outermost first"),
 	{0},
 };
 #undef ANSWER_OF

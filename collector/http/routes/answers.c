@@ -20,7 +20,7 @@
 static const struct route_parameter timeline_parameters[] = {
 	REQUEST_SPAN,
 	REQUEST_RANGE("points", points, 1, 100000, "a number from 1 to 100000",
-		      "at most so many; default 1000"),
+		      "at most so many points; default 1000"),
 	REQUEST_BANDS,
 	REQUEST_WEIGHT,
 	REQUEST_PREVIEW,
@@ -62,7 +62,7 @@ const struct route timeline_route = {
 };
 const struct route timeline_leaked_route = {
 	.path = "timeline_leaked",
-	.about = "the same of blocks that were not freed",
+	.about = "what was in use over time, of blocks that were not freed",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
 	.parameters = timeline_parameters,
 	.answer = &told_timeline_answer,

@@ -15,7 +15,7 @@ struct told_backtrace {
 
 #define ANSWER_OF struct told_backtrace
 static const struct answer_field backtrace_fields[] = {
-	ROW_BACKTRACE("frames", node, "the outermost first, inlined ones among them"),
+	ROW_BACKTRACE("frames", node, "frames, the outermost first, inlined ones included"),
 	{0},
 };
 #undef ANSWER_OF

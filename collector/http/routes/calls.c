@@ -24,9 +24,9 @@ static const struct other_event_info *next_call(struct asking *a)
 
 #define ROWS_OF_CALLER(call)                                                                       \
 	ROW_AS("timestamp", call time_ns, ANSWER_WALL, "since the epoch", ""),                     \
-		ROW_THREAD("thread", call thread, "0: unknown"),                                   \
-		ROW("backtrace_id", call stack, "id", "0: there is none"),                         \
-		ROW_BACKTRACE("backtrace", call stack, "the outermost frame first")
+		ROW_THREAD("thread", call thread, "number of the thread; 0: unknown"),             \
+		ROW("backtrace_id", call stack, "id", "id of the backtrace; 0: there is none"),    \
+		ROW_BACKTRACE("backtrace", call stack, "frames, the outermost first")
 
 /* ---- mallopt ---- */
 
@@ -61,10 +61,10 @@ struct told_mallopt {
 #define ANSWER_OF struct told_mallopt
 static const struct answer_field mallopt_fields[] = {
 	ROWS_OF_CALLER(call.),
-	ROW("raw_param", parameter, NULL, "as it was called with"),
+	ROW("raw_param", parameter, NULL, "number of the parameter, as the program gave it"),
 	ROW("param", name, NULL, "its name in malloc.h, if it is known", .when = IF_SET),
 	ROW("value", value, NULL, ""),
-	ROW("result", result, NULL, "1: it was taken"),
+	ROW("result", result, NULL, "what mallopt returned; 1: the value was taken"),
 	{0},
 };
 #undef ANSWER_OF
@@ -104,7 +104,7 @@ static const struct answer_field mapping_fields[] = {
 	ROW_AS("pointer", address, ANSWER_ADDRESS, "address", ""),
 	ROW("length", size, "bytes", ""),
 	ROW_AS("old_pointer", old_address, ANSWER_ADDRESS, "address",
-	       "of mremap, where it lay before", .when = IF_SET),
+	       "for mremap, where the mapping lay before", .when = IF_SET),
 	ROWS_OF_CALLER(),
 	{0},
 };
@@ -126,7 +126,7 @@ static const struct answer_field operation_fields[] = {
 static const struct answer operation_answer = {"operation", operation_fields};
 
 static const struct answer_field mmaps_fields[] = {
-	ROW_NEXT("operations", operation_answer, "in order; each has one member"),
+	ROW_NEXT("operations", operation_answer, "calls in order; each object has one member"),
 	{0},
 };
 static const struct answer mmaps_answer = {"mmaps", mmaps_fields};

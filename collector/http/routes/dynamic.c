@@ -86,8 +86,8 @@ struct sums {
 
 #define ANSWER_OF struct sums
 static const struct answer_field line_fields[] = {
-	ROW("count", blocks, "blocks", "that were left"),
-	ROW("size", bytes, "bytes", "that were left"),
+	ROW("count", blocks, "blocks", "blocks that initialisers left"),
+	ROW("size", bytes, "bytes", "bytes that initialisers left"),
 	{0},
 };
 #undef ANSWER_OF
@@ -217,9 +217,11 @@ static const struct route_parameter tree_parameters[] = {
 		.write = dynamic_tree_write                                                        \
 	}
 const struct route dynamic_constants_route =
-	ROUTE_OF_LINES("dynamic_constants", "what initialisers of static objects left, by line");
-const struct route dynamic_statics_route = ROUTE_OF_LINES("dynamic_statics", "the same");
-const struct route dynamic_constants_tree_route =
-	ROUTE_OF_TREE("dynamic_constants_ascii_tree", "the same as a tree of frames, as text");
+	ROUTE_OF_LINES("dynamic_constants",
+		       "what initialisers of static objects have left in use, by source line");
+const struct route dynamic_statics_route =
+	ROUTE_OF_LINES("dynamic_statics", "the same as dynamic_constants");
+const struct route dynamic_constants_tree_route = ROUTE_OF_TREE(
+	"dynamic_constants_ascii_tree", "dynamic_constants as a tree of frames, as text");
 const struct route dynamic_statics_tree_route =
-	ROUTE_OF_TREE("dynamic_statics_ascii_tree", "the same");
+	ROUTE_OF_TREE("dynamic_statics_ascii_tree", "the same as dynamic_constants_ascii_tree");

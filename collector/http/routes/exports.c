@@ -45,7 +45,7 @@ static int graph_write(struct asking *a)
 
 const struct route graph_route = {
 	.path = "export/graph",
-	.about = "what was in use over time, a picture",
+	.about = "what was in use over time, as a picture",
 	.content_type = "image/svg+xml",
 	.flags = ROUTE_OF_RECORDING | ROUTE_MAY_HAVE_REST,
 	.parameters = graph_parameters,
@@ -68,7 +68,7 @@ static const struct route_parameter graph_formats[] = {
 
 static const struct route_parameter heap_formats[] = {
 	PARAMETER_BY("value", request_values_value, "leaked, temporary, in-use, peak or allocated",
-		     "what stands beside what was allocated; default in-use"),
+		     "what the profile holds beside what was allocated; default in-use"),
 	REQUEST_AT,
 	{0},
 };
@@ -83,10 +83,11 @@ static const struct route_parameter row_formats[] = {
 	REQUEST_VALUE,
 	REQUEST_AT,
 	REQUEST("table", PARAMETER_WORD, tables, "allocations or backtraces",
-		"only these lines; default allocations in CSV, both in JSON", .words = tables),
-	REQUEST_SWITCH(
-		"with_stacks", with_stacks,
-		"backtraces in each line of an allocation, not their numbers; default false"),
+		"writes only these lines; default allocations in CSV, both in JSON",
+		.words = tables),
+	REQUEST_SWITCH("with_stacks", with_stacks,
+		       "writes the backtrace into the line of each allocation instead of its "
+		       "number; default false"),
 	REQUEST_NUMBER("count", count, "at most so many allocations; default all"),
 	{0},
 };

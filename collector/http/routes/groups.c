@@ -18,7 +18,8 @@
 static const struct route_parameter groups_parameters[] = {
 	REQUEST_PREVIEW,
 	REQUEST_GROUPS,
-	REQUEST("sort_by", PARAMETER_TEXT, sort_by, SORT_WORDS, "default only_matched.size"),
+	REQUEST("sort_by", PARAMETER_TEXT, sort_by, SORT_WORDS,
+		"the order; default only_matched.size"),
 	REQUEST_ORDER("default dsc"),
 	REQUEST_GRAPHS,
 	REQUEST_STRIP,
@@ -176,13 +177,15 @@ static int groups_write_graphs(struct json *json, const struct answer_field *fie
 
 #define ANSWER_OF struct told_side
 static const struct answer_field side_fields[] = {
-	ROW("size", side.allocated.bytes, "bytes", "asked for"),
-	ROW("min_size", side.min_size, "bytes", "of one block"),
-	ROW("max_size", side.max_size, "bytes", "of one block"),
-	ROW_AS("min_timestamp", side.first_ns, ANSWER_TIMES, "since the epoch", "first allocation"),
-	ROW_AS("max_timestamp", side.last_ns, ANSWER_TIMES, "since the epoch", "last allocation"),
-	ROW_AS("interval", interval_ns, ANSWER_TIME, "duration", "between these"),
-	ROW("leaked_count", side.leaked_blocks, "blocks", "never freed"),
+	ROW("size", side.allocated.bytes, "bytes", "bytes that the program asked for"),
+	ROW("min_size", side.min_size, "bytes", "size of the smallest block"),
+	ROW("max_size", side.max_size, "bytes", "size of the largest block"),
+	ROW_AS("min_timestamp", side.first_ns, ANSWER_TIMES, "since the epoch",
+	       "time of the first allocation"),
+	ROW_AS("max_timestamp", side.last_ns, ANSWER_TIMES, "since the epoch",
+	       "time of the last allocation"),
+	ROW_AS("interval", interval_ns, ANSWER_TIME, "duration", "time between these two"),
+	ROW("leaked_count", side.leaked_blocks, "blocks", "blocks that were never freed"),
 	ROW("allocated_count", side.allocated.blocks, "blocks", ""),
 	{0},
 };
@@ -195,9 +198,11 @@ static const struct answer matched_answer = {"matched_side", matched_fields};
 static const struct answer_field all_fields[] = {
 	ROWS_SAME(side_answer),
 	ROW_AS("max_total_usage_first_seen_at", peak_ns, ANSWER_TIMES, "since the epoch",
-	       "when most of its bytes were in use first"),
-	ROW("culled_count", culled.blocks, "blocks", "in no other number here", WHEN(is_culled)),
-	ROW("culled_size", culled.bytes, "bytes", "in no other number here", WHEN(is_culled)),
+	       "the first moment at which most of its bytes were in use"),
+	ROW("culled_count", culled.blocks, "blocks",
+	    "short-lived blocks, which are in no other number here", WHEN(is_culled)),
+	ROW("culled_size", culled.bytes, "bytes",
+	    "bytes of short-lived blocks, which are in no other number here", WHEN(is_culled)),
 	ROWS_OF_GRAPH(groups_write_graphs),
 	{0},
 };
@@ -211,10 +216,10 @@ struct told_group {
 
 #define ANSWER_OF struct told_group
 static const struct answer_field group_fields[] = {
-	ROW_OBJECT("all", all, all_answer, "every block of the backtrace"),
-	ROW_OBJECT("only_matched", matched, matched_answer, "those that match"),
-	ROW("backtrace_id", node, "id", "0: without a backtrace"),
-	ROW_BACKTRACE("backtrace", node, "the outermost frame first"),
+	ROW_OBJECT("all", all, all_answer, "all blocks of the backtrace"),
+	ROW_OBJECT("only_matched", matched, matched_answer, "the blocks that match"),
+	ROW("backtrace_id", node, "id", "id of the backtrace; 0: there is none"),
+	ROW_BACKTRACE("backtrace", node, "frames, the outermost first"),
 	{0},
 };
 #undef ANSWER_OF
@@ -223,7 +228,7 @@ static const struct answer group_answer = {"allocation_group", group_fields};
 #define ANSWER_OF struct page
 static const struct answer_field groups_fields[] = {
 	ROW_NEXT("allocations", group_answer, "the groups"),
-	ROW("total_count", groups.count, "groups", "that match"),
+	ROW("total_count", groups.count, "groups", "number that match"),
 	{0},
 };
 static const struct answer allocation_groups_answer = {"allocation_groups", groups_fields};
@@ -265,9 +270,10 @@ const struct route groups_route = {
 /* ---- backtraces alone ---- */
 
 static const struct answer_field backtraces_fields[] = {
-	BY_HAND("backtraces", ANSWER_OBJECT, NULL, "of each its frames, the outermost first",
-		.shape = ANSWER_LISTS, .of = &frame_answer, .streamed = true),
-	ROW("total_count", groups.count, "backtraces", "that match"),
+	BY_HAND("backtraces", ANSWER_OBJECT, NULL,
+		"for each backtrace its frames, the outermost first", .shape = ANSWER_LISTS,
+		.of = &frame_answer, .streamed = true),
+	ROW("total_count", groups.count, "backtraces", "number that match"),
 	{0},
 };
 #undef ANSWER_OF

@@ -44,20 +44,21 @@ const struct route_parameter maps_parameters[] = {
 	REQUEST("sort_by", PARAMETER_WORD, key, "timestamp, address, size or peak_rss",
 		"the order; default timestamp", .words = keys),
 	REQUEST_ORDER("default asc"),
-	REQUEST_SWITCH("with_regions", with_regions, "with what each is made of; default false"),
+	REQUEST_SWITCH("with_regions", with_regions,
+		       "adds the regions that each map is made of; default false"),
 	REQUEST_SWITCH("with_usage_history", with_usage,
-		       "with how much was in memory over time; default false"),
+		       "adds how much was in memory over time; default false"),
 	REQUEST_GRAPHS,
-	REQUEST_RANGE("id", map, 0, MAPPINGS_MAX - 1, "the id of a map", "this map alone"),
+	REQUEST_RANGE("id", map, 0, MAPPINGS_MAX - 1, "the id of a map", "only this map"),
 	PARAMETER_BY("allocated_after", read_allocated, "time", "another name of from"),
 	PARAMETER_BY("allocated_before", read_allocated, "time", "another name of to"),
-	RSS(peak_rss_min, "so much of it was in memory at some time, or more"),
-	RSS(peak_rss_max, "or less"),
-	ONLY(readable, "by its protection as last seen"),
-	ONLY(writable, "likewise"),
-	ONLY(executable, "likewise"),
-	ONLY(jemalloc, "by its name: jemalloc's"),
-	ONLY(bytehound, "by its name: the recorder's own"),
+	RSS(peak_rss_min, "at some time so much of the map was in memory, or more"),
+	RSS(peak_rss_max, "never more than so much of the map was in memory"),
+	ONLY(readable, "maps that are readable, by their protection as last seen"),
+	ONLY(writable, "maps that are writable, likewise"),
+	ONLY(executable, "maps that are executable, likewise"),
+	ONLY(jemalloc, "maps of jemalloc, by their name"),
+	ONLY(bytehound, "maps of the recorder itself, by their name"),
 	PASSED_OVER_LOOKS,
 	PASSED_OVER_PAGES,
 	{0},
@@ -203,7 +204,7 @@ static const struct answer_field look_fields[] = {
 	FLAG("is_writable", HEAPCAST__MAP_FLAG__MAP_WRITABLE),
 	FLAG("is_executable", HEAPCAST__MAP_FLAG__MAP_EXECUTABLE),
 	FLAG("is_shared", HEAPCAST__MAP_FLAG__MAP_SHARED),
-	ROW("name", name, NULL, "as last seen"),
+	ROW("name", name, NULL, "name as last seen"),
 	{0},
 };
 #undef FLAG
@@ -212,8 +213,8 @@ static const struct answer look_answer = {"look", look_fields};
 static const struct answer_field file_fields[] = {
 	ROW("file_offset", offset, "bytes", ""),
 	ROW("inode", inode, NULL, ""),
-	ROW("major", major, NULL, "of the device"),
-	ROW("minor", minor, NULL, "of the device"),
+	ROW("major", major, NULL, "major number of the device"),
+	ROW("minor", minor, NULL, "minor number of the device"),
 	{0},
 };
 #undef ANSWER_OF
@@ -222,7 +223,7 @@ static const struct answer file_answer = {"file", file_fields};
 #define ANSWER_OF struct other_event_info
 static const struct answer_field call_fields[] = {
 	ROW_AS("timestamp", time_ns, ANSWER_TIMES, "since the epoch", ""),
-	ROW_THREAD("thread", thread, "0: unknown"),
+	ROW_THREAD("thread", thread, "number of the thread; 0: unknown"),
 	ROWS_OF_CALL(stack),
 	{0},
 };
@@ -233,24 +234,27 @@ static const struct answer call_answer = {"call", call_fields};
 static const struct answer_field taken_fields[] = {
 	ROW_AS("address", end_address, ANSWER_ADDRESS, "address", ""),
 	ROW("length", end_size, "bytes", ""),
-	ROW_BEHIND("source", end, call_answer, "the call", .when = ALWAYS),
+	ROW_BEHIND("source", end, call_answer, "the call that did it", .when = ALWAYS),
 	{0},
 };
 static const struct answer taken_answer = {"map_region_taken", taken_fields};
 
 static const struct answer_field region_end_fields[] = {
 	ROW_AS("timestamp", to_ns, ANSWER_WALL, "since the epoch", ""),
-	ROW_WRITTEN("sources", ANSWER_OBJECT, NULL, "none where a reading showed it",
-		    write_region_sources, .shape = ANSWER_LIST, .of = &taken_answer),
+	ROW_WRITTEN("sources", ANSWER_OBJECT, NULL,
+		    "the calls that did it; none if only a reading showed it", write_region_sources,
+		    .shape = ANSWER_LIST, .of = &taken_answer),
 	{0},
 };
 static const struct answer region_end_answer = {"map_region_end", region_end_fields};
 
 static const struct answer_field region_fields[] = {
 	ROW_AS("address", address, ANSWER_ADDRESS, "address", ""),
-	ROW_AS("timestamp", from_ns, ANSWER_TIMES, "since the epoch", "when it began"),
+	ROW_AS("timestamp", from_ns, ANSWER_TIMES, "since the epoch", "when the region began"),
 	ROW("size", size, "bytes", ""),
-	ROW_AGAIN("deallocation", region_end_answer, "absent: it is there", WHEN_TIME(to_ns)),
+	ROW_AGAIN("deallocation", region_end_answer,
+		  "when and by whom the region was unmapped; absent: it is still mapped",
+		  WHEN_TIME(to_ns)),
 	ROWS_OF(look_answer, look, WHEN(seen)),
 	ROWS_OF(file_answer, look, WHEN(seen)),
 	{0},
@@ -286,8 +290,8 @@ static const struct answer_field reading_fields[] = {
 	READ("swap", swap),
 	READ("rss", rss),
 	READ("pss", pss),
-	ROW("estimated", estimated, NULL, "true: a part of a reading of several maps",
-	    .when = IF_SET),
+	ROW("estimated", estimated, NULL,
+	    "true: the figures are a share of a reading that covers several maps", .when = IF_SET),
 	{0},
 };
 #undef READ
@@ -297,8 +301,8 @@ static const struct answer reading_answer = {"map_reading", reading_fields};
 #define ANSWER_OF struct told_map
 static const struct answer_field map_end_fields[] = {
 	ROW_AS("timestamp", map.unmapped_ns, ANSWER_WALL, "since the epoch",
-	       "when the last of it went"),
-	ROW_BEHIND("source", map.end, call_answer, "the call", .when = IF_SET),
+	       "when its last part was unmapped"),
+	ROW_BEHIND("source", map.end, call_answer, "the call that did it", .when = IF_SET),
 	{0},
 };
 static const struct answer map_end_answer = {"map_end", map_end_fields};
@@ -307,18 +311,22 @@ static const struct answer_field map_fields[] = {
 	ROW("id", id, "id", "its number in the order in which maps were seen"),
 	ROW_AS("address", map.address, ANSWER_ADDRESS, "address", ""),
 	ROW_AS("timestamp", map.mapped_ns, ANSWER_TIMES, "since the epoch",
-	       "of the call, else of the reading"),
+	       "when it was mapped: time of the call, else of the reading"),
 	ROW("size", map.size, "bytes", ""),
 	ROW_BEHIND("source", map.source, call_answer, "the call that mapped it", .when = IF_SET),
-	ROW_AGAIN("deallocation", map_end_answer, "absent: some of it is there",
-		  WHEN_TIME(map.unmapped_ns)),
+	ROW_AGAIN(
+		"deallocation", map_end_answer,
+		"when and by whom the last of it was unmapped; absent: some of it is still mapped",
+		WHEN_TIME(map.unmapped_ns)),
 	ROWS_OF(look_answer, map.look, WHEN(map.seen)),
-	ROW("peak_rss", map.peak_rss, "bytes", "most of it that was in memory", WHEN(map.seen)),
+	ROW("peak_rss", map.peak_rss, "bytes", "the most of it that was in memory", WHEN(map.seen)),
 	ROW("peak_rss_estimated", map.peak_estimated, NULL, "", .when = IF_SET),
 	ROWS_OF_GRAPH(maps_write_graphs),
-	ROW_WRITTEN("regions", ANSWER_OBJECT, NULL, "with_regions: what it is made of",
-		    write_regions, .shape = ANSWER_LIST, .of = &region_answer, .when = SOMETIMES),
-	ROW_WRITTEN("usage_history", ANSWER_OBJECT, NULL, "with_usage_history", write_usage,
+	ROW_WRITTEN("regions", ANSWER_OBJECT, NULL,
+		    "the regions that it is made of, with with_regions", write_regions,
+		    .shape = ANSWER_LIST, .of = &region_answer, .when = SOMETIMES),
+	ROW_WRITTEN("usage_history", ANSWER_OBJECT, NULL,
+		    "readings of how much was in memory, with with_usage_history", write_usage,
 		    .shape = ANSWER_LIST, .of = &reading_answer, .when = SOMETIMES),
 	{0},
 };
@@ -382,11 +390,13 @@ static int write_usage(struct json *json, const struct answer_field *field, cons
 #define ANSWER_OF struct page
 static const struct answer_field maps_fields[] = {
 	ROW_NEXT("maps", map_answer, ""),
-	ROW("total_count", matched, "maps", "that match"),
-	ROW("gathered", mappings.gathered, NULL, "readings say protection, name and memory"),
-	ROW("left_out", mappings.left_out, "maps", "beyond what is kept", .when = IF_SET),
-	ROW("usage_left_out", mappings.usage_left_out, "readings", "beyond what is kept",
-	    .when = IF_SET),
+	ROW("total_count", matched, "maps", "maps that match"),
+	ROW("gathered", mappings.gathered, NULL,
+	    "true: there are readings of memory maps, which tell protection, name and memory"),
+	ROW("left_out", mappings.left_out, "maps",
+	    "maps that were left out, because there were more than are kept", .when = IF_SET),
+	ROW("usage_left_out", mappings.usage_left_out, "readings",
+	    "readings that were left out, because there were more than are kept", .when = IF_SET),
 	{0},
 };
 #undef ANSWER_OF

@@ -114,11 +114,11 @@ static int regions_ask(struct asking *a)
 #define ANSWER_OF struct regions
 static const struct answer_field regions_fields[] = {
 	ROW_AS("main_heap_start", main_start, ANSWER_ADDRESS, "address",
-	       "of its first block in use", .when = IF_NO_MAX),
-	ROW_AS("main_heap_end", main_end, ANSWER_ADDRESS, "address", "of its last block in use",
-	       .when = IF_SET),
-	ROW_WRITTEN("regions", ANSWER_U64, "address", "[from, to] of each, ascending", write_ranges,
-		    .shape = ANSWER_PAIRS),
+	       "address of the first block in use of the main heap", .when = IF_NO_MAX),
+	ROW_AS("main_heap_end", main_end, ANSWER_ADDRESS, "address",
+	       "address of the last block in use of the main heap", .when = IF_SET),
+	ROW_WRITTEN("regions", ANSWER_U64, "address", "[from, to] of each range, ascending",
+		    write_ranges, .shape = ANSWER_PAIRS),
 	{0},
 };
 #undef ANSWER_OF
@@ -137,7 +137,8 @@ const struct route regions_route = {
 
 #define ANSWER_OF struct fragmentation
 static const struct answer_field fragmentation_fields[] = {
-	ROW_AS("timestamp", at_ns, ANSWER_TIMES, "since the epoch", "the moment"),
+	ROW_AS("timestamp", at_ns, ANSWER_TIMES, "since the epoch",
+	       "the moment that was asked for"),
 	ROWS_SAME(fragmentation_answer),
 	{0},
 };
@@ -187,7 +188,7 @@ static void over_time_done(void *result)
 	ROW_COLUMN(#member, history.allocator, history.allocator_count, member, "bytes", "")
 #define ROW_XS(readings)                                                                           \
 	ROW_COLUMN_AS("xs", history.readings, history.readings##_count, time_ns, ANSWER_MS,        \
-		      "ms since the epoch", "of the readings")
+		      "ms since the epoch", "times of the readings")
 static const struct answer_field timeline_maps_fields[] = {
 	ROW_XS(figures),   FIGURE(address_space), FIGURE(rss),
 	FIGURE(anonymous), FIGURE(dirty),	  FIGURE(clean),
@@ -212,7 +213,8 @@ static const struct answer_field fragmentation_timeline_fields[] = {
 	ROW_XS(figures),
 	ROW_NUMBERS("fragmentation", fragmented, history.figures_count, "part",
 		    "1 - in_use / anonymous"),
-	ROW_NUMBERS("in_use", in_use, history.figures_count, "bytes", "of the program's blocks"),
+	ROW_NUMBERS("in_use", in_use, history.figures_count, "bytes",
+		    "bytes in use in blocks of the program"),
 	FIGURE(rss),
 	FIGURE(anonymous),
 	ROW_AGAIN("allocator", allocator_answer, "what glibc's mallinfo2 said"),

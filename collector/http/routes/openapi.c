@@ -90,7 +90,8 @@ static void write_parameters(struct json *json, const struct route *route)
 		write_parameter(json, "id", "path", NULL,
 				"32 hexadecimal digits, a unique beginning of them, or \"last\"");
 	if (route->flags & ROUTE_HAS_REST)
-		write_parameter(json, "number", "path", NULL, "a backtrace_id");
+		write_parameter(json, "number", "path", NULL,
+				of_recording ? "a backtrace_id" : "name of the file");
 	for (const struct route_parameter *p = route->parameters; p && p->name; p++)
 		write_parameter(json, p->name, "query", p->takes, p->about);
 	for (const struct filter_name *f = filter_names;
@@ -148,11 +149,10 @@ static void write_incomplete(struct json *json)
 {
 	json_object(json, "headers");
 	json_object(json, "Heapcast-Incomplete");
-	json_string(
-		json, "description",
-		"what the recording does not hold, in a sentence: losses, a start or an end that "
-		"was missed, damage. Only where there is something to say; an answer that is an "
-		"object has it as its member \"incomplete\", too");
+	json_string(json, "description",
+		    "what the recording does not hold, in a sentence: losses, a start or an end "
+		    "that was missed, damage. It is there only if something is missing. An answer "
+		    "that is an object has it as its member \"incomplete\", too");
 	json_object(json, "schema");
 	json_string(json, "type", "string");
 	close_objects(json, 3);
@@ -196,8 +196,7 @@ static void write_responses(struct json *json, const struct route *route)
 	write_described(json, "400", NULL,
 			"{\"error\", \"parameter\"}: a parameter was not understood");
 	if (needs_token(route))
-		write_described(json, "401", NULL,
-				"{\"error\"}: the token is missing, or is another one");
+		write_described(json, "401", NULL, "{\"error\"}: the token is missing or wrong");
 	json_end(json, '}');
 }
 
@@ -220,7 +219,7 @@ static void write_security_scheme(struct json *json)
 	json_string(json, "scheme", "bearer");
 	json_string(json, "description",
 		    "The token that the collector printed, or that of --token. On loopback it is "
-		    "needed where an operation says so; from elsewhere always.");
+		    "needed only where an operation says so, from elsewhere always.");
 	json_end(json, '}');
 	json_end(json, '}');
 }
@@ -266,17 +265,17 @@ static void add_schemas(void *context, const struct route *route, const char *pa
 /* ---- the description of the description ---- */
 
 static const struct answer_field info_fields[] = {
-	BY_HAND("title", ANSWER_TEXT, NULL, "of the API"),
-	BY_HAND("version", ANSWER_TEXT, NULL, "of the API, not of the collector"),
+	BY_HAND("title", ANSWER_TEXT, NULL, "name of the API"),
+	BY_HAND("version", ANSWER_TEXT, NULL, "version of the API, not of the collector"),
 	{0},
 };
 static const struct answer info_answer = {"openapi_info", info_fields};
 
 static const struct answer_field components_fields[] = {
-	BY_HAND("securitySchemes", ANSWER_VALUE, NULL, "by name: OpenAPI 3.1, 4.8.27",
-		.shape = ANSWER_NAMED),
-	BY_HAND("schemas", ANSWER_VALUE, NULL, "of answers, by name: JSON Schema, draft 2020-12",
-		.shape = ANSWER_NAMED),
+	BY_HAND("securitySchemes", ANSWER_VALUE, NULL,
+		"security schemes by name: OpenAPI 3.1, 4.8.27", .shape = ANSWER_NAMED),
+	BY_HAND("schemas", ANSWER_VALUE, NULL,
+		"schemas of answers by name: JSON Schema, draft 2020-12", .shape = ANSWER_NAMED),
 	{0},
 };
 static const struct answer components_answer = {"openapi_components", components_fields};
@@ -284,7 +283,8 @@ static const struct answer components_answer = {"openapi_components", components
 static const struct answer_field openapi_fields[] = {
 	BY_HAND("openapi", ANSWER_TEXT, NULL, "the version of OpenAPI"),
 	BY_HAND("info", ANSWER_OBJECT, NULL, "", .of = &info_answer),
-	BY_HAND("paths", ANSWER_VALUE, NULL, "by path: OpenAPI 3.1, 4.8.9", .shape = ANSWER_NAMED),
+	BY_HAND("paths", ANSWER_VALUE, NULL, "path items by path: OpenAPI 3.1, 4.8.9",
+		.shape = ANSWER_NAMED),
 	BY_HAND("components", ANSWER_OBJECT, NULL, "", .of = &components_answer),
 	{0},
 };

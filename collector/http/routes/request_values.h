@@ -67,30 +67,34 @@ extern const struct parameter_word request_orders[], request_weights[], request_
 
 #define REQUEST_PREVIEW                                                                            \
 	REQUEST_RANGE("preview", filter.one_in, 2, 1024, "a number from 2 to 1024",                \
-		      "a quick estimate: one in so many of the matched blocks is looked at, and "  \
-		      "stands for the others")
+		      "a quick estimate: only one in so many of the matched blocks is looked at, " \
+		      "and stands for the others")
 #define REQUEST_VALUE                                                                              \
 	PARAMETER_BY("value", request_values_value, "allocated, leaked, freed, in-use or peak",    \
 		     "which of the matched blocks count")
-#define REQUEST_AT PARAMETER_BY("at", request_values_at, "time", "those in use at this moment")
+#define REQUEST_AT                                                                                 \
+	PARAMETER_BY("at", request_values_at, "time", "only blocks in use at this moment")
 #define REQUEST_WEIGHT                                                                             \
-	REQUEST("weight", PARAMETER_WORD, weight, "bytes or blocks", "default bytes",              \
-		.words = request_weights)
+	REQUEST("weight", PARAMETER_WORD, weight, "bytes or blocks",                               \
+		"what is summed up; default bytes", .words = request_weights)
 #define REQUEST_BY                                                                                 \
 	REQUEST("by", PARAMETER_WORD, grouping, "site, function or backtrace",                     \
 		"what a group is; default site", .words = request_groupings)
 #define REQUEST_BANDS                                                                              \
-	PARAMETER_BY("by", request_values_bands_by, "site, function, module, backtrace or custom", \
-		     "in bands: of the largest of these, or of `series`; default none"),           \
+	PARAMETER_BY(                                                                              \
+		"by", request_values_bands_by, "site, function, module, backtrace or custom",      \
+		"what the bands are: the largest of these, or those of `series`; default none"),   \
 		REQUEST_RANGE("bands", bands.most, 1, SERIES_MAX, "a number from 1 to 32",         \
-			      "so many of the largest; default 8"),                                \
-		PARAMETER_BY("series", request_values_series, "NAME:FILTER=VALUE&FILTER=VALUE...", \
-			     "a band of by=custom; may be there again, and a block is of the "     \
-			     "first that it fits")
+			      "how many bands of the largest; default 8"),                         \
+		PARAMETER_BY(                                                                      \
+			"series", request_values_series, "NAME:FILTER=VALUE&FILTER=VALUE...",      \
+			"a band of by=custom; may be given again; a block belongs to the first "   \
+			"band that it fits")
 #define REQUEST_SPAN                                                                               \
 	REQUEST("start", PARAMETER_TIME, start_ns, "time",                                         \
-		"the part of the recording that is shown begins here; default its start"),         \
-		REQUEST("end", PARAMETER_TIME, end_ns, "time", "and ends here; default its end")
+		"start of the part that is shown; default the start of the recording"),            \
+		REQUEST("end", PARAMETER_TIME, end_ns, "time",                                     \
+			"end of the part that is shown; default the end of the recording")
 #define REQUEST_PAGE                                                                               \
 	REQUEST_NUMBER("skip", skip, "leave out so many"),                                         \
 		REQUEST_NUMBER("count", count, "give at most so many")
@@ -101,20 +105,21 @@ extern const struct parameter_word request_orders[], request_weights[], request_
 	REQUEST("order", PARAMETER_WORD, order, "asc or dsc", about, .words = request_orders)
 #define REQUEST_STRIP                                                                              \
 	REQUEST_SWITCH("strip_template_args", strip,                                               \
-		       "functions without template arguments; default false")
+		       "shows functions without template arguments; default false")
 #define REQUEST_GRAPHS                                                                             \
-	REQUEST_SWITCH("generate_graphs", graphs, "with addresses of pictures; default false")
+	REQUEST_SWITCH("generate_graphs", graphs, "adds addresses of pictures; default false")
 #define REQUEST_PERCENT(things, default)                                                           \
 	REQUEST("percent_min", PARAMETER_PERCENT, percent_min, "a number from 0 to 100",           \
-		"leave out " things " with less than this part of the whole; default " default)
+		"leave out " things                                                                \
+		" with less than this percentage of the whole; default " default)
 #define REQUEST_BASE(takes, about)                                                                 \
 	REQUEST("base", PARAMETER_TEXT, base, takes, about, .most = BASE_MAX - 1)
 #define REQUEST_REVERSED(from)                                                                     \
 	REQUEST_SWITCH("reversed", reversed,                                                       \
-		       "from the functions that " from " to their callers; default false")
+		       "leads from the functions that " from " to their callers; default false")
 #define REQUEST_TITLE                                                                              \
 	REQUEST("title", PARAMETER_TEXT, title, "a text of at most 255 bytes",                     \
-		"default the command", .most = TITLE_MAX - 1)
+		"title of the picture; default the command", .most = TITLE_MAX - 1)
 #define REQUEST_PIXELS(label, member, about)                                                       \
 	REQUEST_RANGE(label, member, 10, 10000, "a number of pixels from 10 to 10000", about)
 

@@ -46,7 +46,7 @@ const struct route sql_route = {
 /* ---- running one ---- */
 
 static const struct answer_field printed_fields[] = {
-	BY_HAND("kind", ANSWER_TEXT, NULL, "println"),
+	BY_HAND("kind", ANSWER_TEXT, NULL, "always println"),
 	BY_HAND("value", ANSWER_TEXT, NULL, "a line: the names of columns, or a row"),
 	{0},
 };
@@ -63,8 +63,8 @@ static const struct answer_field run_fields[] = {
 	ROW("status", status, NULL, "ok or error"),
 	ROW("elapsed", elapsed, "s", ""),
 	ROW("message", message, NULL, "what went wrong", .when = IF_SET),
-	ROW("line", place.line, NULL, "of the text, where that is", .when = IF_SET),
-	ROW("column", place.column, NULL, "likewise", .when = IF_SET),
+	ROW("line", place.line, NULL, "line of the text at which it went wrong", .when = IF_SET),
+	ROW("column", place.column, NULL, "column of that line", .when = IF_SET),
 	BY_HAND("output", ANSWER_OBJECT, NULL, "what was printed until then", .shape = ANSWER_LIST,
 		.of = &printed_answer),
 	{0},
@@ -185,7 +185,7 @@ static int execute_script_write(struct asking *a)
 
 const struct route execute_script_route = {
 	.path = "execute_script",
-	.about = "the answers to statements of SQL, as lines of text",
+	.about = "runs statements of SQL, and answers with lines of text",
 	.flags = ROUTE_OF_RECORDING | ROUTE_RUNS_SQL,
 	.method = ROUTE_QUESTION,
 	.answer = &script_run_answer,
@@ -283,7 +283,7 @@ static int map_script_write(struct asking *a)
 
 const struct route map_script_route = {
 	.path = "map_filter_to_script",
-	.about = "the same of maps",
+	.about = "the filter of maps as a statement of SQL",
 	.flags = ROUTE_OF_RECORDING,
 	.parameters = maps_parameters,
 	.takes_filter = mapping_takes_filter,

@@ -159,11 +159,12 @@ static int write_lines(struct json *json, const struct answer_field *field, cons
 
 #define ANSWER_OF struct line_sum
 static const struct answer_field sum_fields[] = {
-	ROW("line", line, NULL, "from 1"),
-	ROW("bytes", bytes, "bytes", "that came through it"),
-	ROW("blocks", blocks, "blocks", "that came through it"),
-	ROW("self_bytes", self_bytes, "bytes", "of them: allocated there"),
-	ROW("self_blocks", self_blocks, "blocks", "of them: allocated there"),
+	ROW("line", line, NULL, "number of the line, from 1"),
+	ROW("bytes", bytes, "bytes",
+	    "bytes of allocations whose backtrace passes through the line"),
+	ROW("blocks", blocks, "blocks", "blocks whose backtrace passes through the line"),
+	ROW("self_bytes", self_bytes, "bytes", "bytes of those that the line itself allocated"),
+	ROW("self_blocks", self_blocks, "blocks", "those blocks that the line itself allocated"),
 	{0},
 };
 #undef ANSWER_OF
@@ -183,9 +184,11 @@ static int write_sums(struct json *json, const struct answer_field *field, const
 }
 
 static const struct answer_field source_fields[] = {
-	ROW_WRITTEN("file", ANSWER_TEXT, NULL, "as it was asked for", source_write_file),
-	ROW_WRITTEN("lines", ANSWER_TEXT, NULL, "its text", write_lines, .shape = ANSWER_LIST),
-	ROW_WRITTEN("sums", ANSWER_OBJECT, NULL, "of lines that have any", write_sums,
+	ROW_WRITTEN("file", ANSWER_TEXT, NULL, "path of the file, as it was asked for",
+		    source_write_file),
+	ROW_WRITTEN("lines", ANSWER_TEXT, NULL, "text of the file", write_lines,
+		    .shape = ANSWER_LIST),
+	ROW_WRITTEN("sums", ANSWER_OBJECT, NULL, "sums of the lines that have any", write_sums,
 		    .of = &sum_answer, .shape = ANSWER_LIST),
 	{0},
 };
@@ -209,12 +212,13 @@ static int source_ask(struct asking *a)
 
 const struct route source_route = {
 	.path = "source",
-	.about = "the text of a source file, and what went through each of its lines",
+	.about = "the text of a source file, and what was allocated through each of its lines",
 	.flags = ROUTE_OF_RECORDING | ROUTE_NEEDS_TOKEN,
 	.parameters =
 		(const struct route_parameter[]){
 			REQUEST("file", PARAMETER_TEXT, file, "PATH",
-				"as the debug information has it: `source` of a frame"),
+				"path of the source file as the debug information has it, like "
+				"`source` of a frame"),
 			REQUEST_VALUE,
 			REQUEST_AT,
 			{0}},

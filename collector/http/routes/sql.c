@@ -72,11 +72,12 @@ static int read_rows(void *context, const struct view *view, const char *name, c
 
 const struct route_parameter sql_parameters[] = {
 	PARAMETER_BY("query", read_query, "a statement of SQL",
-		     "or in the body of a POST; collector sql --schema shows the tables"),
-	PARAMETER_BY("format", read_format, "json or csv", "default json"),
+		     "the statement; a POST can have it in its body instead. collector sql "
+		     "--schema shows the tables"),
+	PARAMETER_BY("format", read_format, "json or csv", "format of the answer; default json"),
 	PARAMETER_BY("timeout", read_timeout, "duration",
-		     "it ends after so long; default, and at most, 60s"),
-	PARAMETER_BY("count", read_rows, "whole number", "rows at most; default 100000"),
+		     "the statement ends after so long; default 60s, which is also the most"),
+	PARAMETER_BY("count", read_rows, "whole number", "at most so many rows; default 100000"),
 	{0},
 };
 
@@ -140,10 +141,11 @@ static int sql_end(void *context, bool cut)
 }
 
 static const struct answer_field sql_fields[] = {
-	BY_HAND("columns", ANSWER_TEXT, NULL, "their names", .shape = ANSWER_LIST),
-	BY_HAND("rows", ANSWER_FREE, NULL, "objects, a member a column", .shape = ANSWER_LIST),
+	BY_HAND("columns", ANSWER_TEXT, NULL, "names of the columns", .shape = ANSWER_LIST),
+	BY_HAND("rows", ANSWER_FREE, NULL, "rows as objects, with a member for each column",
+		.shape = ANSWER_LIST),
 	BY_HAND("row_count", ANSWER_U64, "rows", ""),
-	BY_HAND("cut", ANSWER_BOOL, NULL, "there were more rows than count"),
+	BY_HAND("cut", ANSWER_BOOL, NULL, "true: there were more rows than count"),
 	{0},
 };
 const struct answer sql_answer = {"sql", sql_fields};

@@ -65,14 +65,14 @@ static const struct answer tree_node_answer;
 
 #define ANSWER_OF struct told_node
 static const struct answer_field node_fields[] = {
-	ROW("size", bytes, "bytes", "with that of all children"),
-	ROW("count", blocks, "blocks", "likewise"),
-	ROW_AS("first", first_ns, ANSWER_WALL, "since the epoch", "when the first was allocated"),
-	ROW_AS("last", last_ns, ANSWER_WALL, "since the epoch", "and the last"),
-	BY_HAND("value", ANSWER_OBJECT, NULL, "absent: the root", .of = &frame_answer,
-		.when = SOMETIMES),
-	BY_HAND("children", ANSWER_OBJECT, NULL, "what this frame called", .of = &tree_node_answer,
-		.shape = ANSWER_LIST),
+	ROW("size", bytes, "bytes", "bytes in the frame and below it"),
+	ROW("count", blocks, "blocks", "blocks in the frame and below it"),
+	ROW_AS("first", first_ns, ANSWER_WALL, "since the epoch", "time of the first allocation"),
+	ROW_AS("last", last_ns, ANSWER_WALL, "since the epoch", "time of the last allocation"),
+	BY_HAND("value", ANSWER_OBJECT, NULL, "the frame; absent: it is the root",
+		.of = &frame_answer, .when = SOMETIMES),
+	BY_HAND("children", ANSWER_OBJECT, NULL, "the frames that this frame called",
+		.of = &tree_node_answer, .shape = ANSWER_LIST),
 	{0},
 };
 #undef ANSWER_OF
@@ -147,7 +147,7 @@ static int tree_write(struct asking *a)
 
 const struct route tree_route = {
 	.path = "tree",
-	.about = "the same as nested objects",
+	.about = "matched allocations as a tree of frames, as nested objects",
 	.flags = ROUTE_OF_RECORDING,
 	.parameters = (const struct route_parameter[]){REQUEST_VALUE, REQUEST_AT, {0}},
 	.answer = &tree_node_answer,
@@ -226,21 +226,20 @@ static int flame_write(struct asking *a)
 
 const struct route flame_route = {
 	.path = "flame",
-	.about = "a tree of frames as columns, of one recording or of what differs from another",
+	.about = "a tree of frames as columns: one recording, or its difference from another",
 	.flags = ROUTE_OF_RECORDING | ROUTE_KEPT,
 	.parameters =
 		(const struct route_parameter[]){
 			REQUEST_VALUE,
 			REQUEST_AT,
 			REQUEST_PREVIEW,
-			REQUEST_BASE("ID or ID@TIME",
-				     "what has changed since: both sides of each frame"),
+			REQUEST_BASE(
+				"ID or ID@TIME",
+				"shows what has changed since this base: both sides of each frame"),
 			REQUEST_REVERSED("allocate"),
-			REQUEST_NUMBER(
-				"count", count,
-				"at most so many nodes: those with fewest bytes are left out; "
-				"default "
-				"200000"),
+			REQUEST_NUMBER("count", count,
+				       "at most so many nodes; those with fewest bytes are left "
+				       "out; default 200000"),
 			{0}},
 	.answer = &flame_answer,
 	ROUTE_ASKS(struct flame, flame_ask, flame_done),
@@ -250,7 +249,8 @@ const struct route flame_route = {
 /* ---- pictures ---- */
 
 #define REQUEST_CHANGED                                                                            \
-	REQUEST_BASE("ID or ID@TIME", "what has changed since: red has grown, blue has shrunk")
+	REQUEST_BASE("ID or ID@TIME",                                                              \
+		     "shows what has changed since this base: red has grown, blue has shrunk")
 
 static int picture_ask(struct asking *a)
 {
@@ -307,7 +307,8 @@ const struct route flamegraph_route = {
 			REQUEST_AT,
 			REQUEST_WEIGHT,
 			REQUEST_CHANGED,
-			REQUEST_SWITCH("inverted", inverted, "roots on top; default false"),
+			REQUEST_SWITCH("inverted", inverted,
+				       "draws the roots on top; default false"),
 			REQUEST_REVERSED("allocated"),
 			REQUEST_TITLE,
 			REQUEST_PIXELS("width", width, "default as wide as the window"),

@@ -17,9 +17,10 @@ void sources_tell_note(struct exchange *x);
 void json_answer(struct json *json, struct exchange *x);
 /* The members that json_graph_urls writes; `writer` calls it. */
 #define ROWS_OF_GRAPH(writer)                                                                      \
-	ROW_WRITTEN("graph_url", ANSWER_TEXT, NULL, "a picture, with generate_graphs", writer,     \
-		    .when = SOMETIMES),                                                            \
-		BY_HAND("graph_preview_url", ANSWER_TEXT, NULL, "a small one", .when = SOMETIMES)
+	ROW_WRITTEN("graph_url", ANSWER_TEXT, NULL, "address of a picture, with generate_graphs",  \
+		    writer, .when = SOMETIMES),                                                    \
+		BY_HAND("graph_preview_url", ANSWER_TEXT, NULL,                                    \
+			"address of a small picture, with generate_graphs", .when = SOMETIMES)
 /* Writes graph_url and graph_preview_url: addresses that draw what has this value of this filter,
  * and also fits `more` of encode_filters. */
 void json_graph_urls(struct json *json, const struct exchange *x, const char *filter,

@@ -29,21 +29,21 @@
 #define DISK_LEAST  (64u << 20) /* the catalogue and names need files, too */
 
 static const struct route_parameter import_parameters[] = {
-	PARAMETER_BY("name", NULL, "text",
-		     "what the file is called: for sentences, and for people"),
-	PARAMETER_BY("format", NULL, TAKES_FORMATS, "default: told by the content"),
-	PARAMETER_BY("unit", NULL, "bytes, blocks or a word", "collapsed: what its numbers are"),
+	PARAMETER_BY("name", NULL, "text", "name of the file, for messages and for people"),
+	PARAMETER_BY("format", NULL, TAKES_FORMATS,
+		     "format of the file; by default its content tells it"),
+	PARAMETER_BY("unit", NULL, "bytes, blocks or a word", "unit of the numbers, for collapsed"),
 	{0},
 };
 
 #define ANSWER_OF struct import_told
 static const struct answer_field import_fields[] = {
-	ROW("file", file, NULL, "its name"),
-	ROW_AS("id", id, ANSWER_TEXT, NULL, "of the recording, for /data/ID"),
-	ROW("format", format, NULL, "heapcast: it was a recording already"),
-	ROW("tool", tool, NULL, "that wrote it; empty: not known"),
-	ROW("note", note, NULL, "what to know of the numbers; empty: nothing"),
-	ROW("events", events, "events", "that came"),
+	ROW("file", file, NULL, "name of the file"),
+	ROW_AS("id", id, ANSWER_TEXT, NULL, "id of the recording, for /data/ID"),
+	ROW("format", format, NULL, "format of the file; heapcast: it was a recording already"),
+	ROW("tool", tool, NULL, "the tool that wrote it; empty: unknown"),
+	ROW("note", note, NULL, "what to know about the numbers; empty: nothing"),
+	ROW("events", events, "events", "events that were imported"),
 	{0},
 };
 #undef ANSWER_OF
@@ -393,7 +393,7 @@ static int import_step(struct exchange *x)
 
 const struct route import_route = {
 	.path = "/import",
-	.about = "a file of another tool, or a recording, becomes a stream",
+	.about = "imports a file of another tool, or a recording, as a stream",
 	.method = ROUTE_FILE,
 	.parameters = import_parameters,
 	.answer = &import_answer,

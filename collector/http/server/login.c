@@ -100,7 +100,7 @@ const struct route login_route = {
 };
 const struct route logout_route = {
 	.path = "/logout",
-	.about = "ends what the form began",
+	.about = "ends the login that the form began",
 	.content_type = "text/html; charset=utf-8",
 	.flags = ROUTE_ON_LOOP,
 	.method = ROUTE_LOGOUT,

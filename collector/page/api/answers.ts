@@ -12,36 +12,36 @@ export interface Recording {
 	cmdline: string;
 	/** As in uname -m. */
 	architecture: string;
-	/** In use at the end, or as far as the recording goes (bytes). */
+	/** Bytes in use at the end, or as far as the recording goes (bytes). */
 	final_allocated: number;
-	/** In use at the end, or as far as the recording goes (blocks). */
+	/** Blocks in use at the end, or as far as the recording goes (blocks). */
 	final_allocated_count: number;
-	/** How long was recorded (duration). */
+	/** How long the recording is (duration). */
 	runtime: Time;
-	/** That allocated; absent until it has been opened, as the next three (backtraces). */
+	/** Different backtraces that allocated; this and the next three members are absent until the recording has been opened (backtraces). */
 	unique_backtrace_count?: number;
-	/** Inlined ones not counted (frames). */
+	/** Frames of the deepest backtrace, inlined ones not counted (frames). */
 	maximum_backtrace_depth?: number;
-	/** False: it had run before. */
+	/** False: the program had run before recording began. */
 	watched_from_start?: boolean;
-	/** False: its end was not seen. */
+	/** False: the program's end was not seen. */
 	watched_to_end?: boolean;
 	/** When recording began (since the epoch). */
 	timestamp: Time;
 	host: string;
-	/** 0: no program was recorded here, it was imported. */
+	/** Number of the process; 0: the recording was imported. */
 	pid: number;
-	/** Interrupted: no end was recorded and nobody writes to it. */
+	/** Interrupted: no end was recorded, and nobody writes to it. */
 	state: 'live' | 'ended' | 'interrupted';
-	/** Of a fleet: what was in use at a moment. */
+	/** True: a snapshot of a fleet, with what was in use at one moment. */
 	is_snapshot: boolean;
-	/** That have come so far (events). */
+	/** Events that have come so far (events). */
 	events: number;
-	/** Of /events alone: since the look before (events/s). */
+	/** Events a second since the look before; only in /events (events/s). */
 	events_per_second?: number;
-	/** On the disk (bytes). */
+	/** Bytes on the disk (bytes). */
 	recording_bytes: number;
-	/** What it does not hold, in a sentence. */
+	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
 }
 
@@ -55,38 +55,38 @@ export interface Time {
 export interface Recordings {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** In the first event all, then those that are new or have changed. */
+	/** In the first event all recordings, in later ones those that are new or have changed. */
 	changed: Recording[];
-	/** Ids of those that were removed. */
+	/** Ids of recordings that were removed. */
 	gone: string[];
 }
 
 export interface Question {
-	/** As it was asked for, without parameters. */
+	/** The path that was asked for, without parameters. */
 	path: string;
-	/** Waiting: for a thread; sending: so far. */
+	/** Waiting: it waits for a thread; sending: the answer is being sent. */
 	state: 'waiting' | 'running' | 'sending';
-	/** Since it was asked (s). */
+	/** Seconds since it was asked (s). */
 	seconds: number;
-	/** That were looked at (blocks of 65,536 allocations). */
+	/** Blocks that were looked at so far (blocks of 65,536 allocations). */
 	blocks_done: number;
-	/** To be looked at in all passes that have begun (blocks of 65,536 allocations). */
+	/** Blocks to be looked at, in all passes that have begun (blocks of 65,536 allocations). */
 	blocks: number;
-	/** Its connection was closed: it ends soon. */
+	/** True: its connection was closed, so it ends soon. */
 	cancelled: boolean;
 }
 
 export interface FleetSnapshot {
 	name: string;
-	/** Of its recording. */
+	/** Id of the snapshot's recording. */
 	id: string | null;
-	/** When it was begun (ns since the epoch). */
+	/** When the snapshot was begun (ns since the epoch). */
 	wall_ns: number;
-	/** To the last marker (ns). */
+	/** Time from the beginning to the last marker (ns). */
 	took_ns: number;
-	/** Between the first and the last marker, by the hosts' clocks (ns). */
+	/** Time between the first and the last marker, by the clocks of the hosts (ns). */
 	clock_spread_ns: number;
-	/** Of all. */
+	/** In use in all processes. */
 	in_use: Usage;
 	processes: SnapshotProcess[];
 	missing: SnapshotMissing[];
@@ -97,11 +97,11 @@ export interface Usage {
 	bytes: number;
 	/** Estimated where sampled (blocks). */
 	blocks: number;
-	/** Half width of the 95 % interval (bytes). */
+	/** Half of the 95 % interval (bytes). */
 	bytes_error?: number;
-	/** Half width of the 95 % interval (blocks). */
+	/** Half of the 95 % interval (blocks). */
 	blocks_error?: number;
-	/** That stand for others, too (blocks). */
+	/** Sampled blocks, which stand for others, too (blocks). */
 	samples?: number;
 }
 
@@ -114,11 +114,11 @@ export interface SnapshotProcess {
 	/** Of the program. */
 	build_id: string | null;
 	in_use: Usage;
-	/** Number of the marker. */
+	/** Number of its marker. */
 	mark: number;
-	/** Of the marker, since its start (ns). */
+	/** Time of the marker, since the start of the process's recording (ns). */
 	time_ns: number;
-	/** The same by its host's clock (ns since the epoch). */
+	/** Time of the marker, by the clock of its host (ns since the epoch). */
 	wall_ns: number;
 }
 
@@ -129,35 +129,35 @@ export interface SnapshotMissing {
 	executable: string;
 	pid: number;
 	why: string;
-	/** When it was heard of last (ns since the epoch). */
+	/** When it was last heard of (ns since the epoch). */
 	last_wall_ns: number;
 }
 
 export interface Imported {
-	/** Its name. */
+	/** Name of the file. */
 	file: string;
-	/** Of the recording, for /data/ID. */
+	/** Id of the recording, for /data/ID. */
 	id: string;
-	/** Heapcast: it was a recording already. */
+	/** Format of the file; heapcast: it was a recording already. */
 	format: string;
-	/** That wrote it; empty: not known. */
+	/** The tool that wrote it; empty: unknown. */
 	tool: string;
-	/** What to know of the numbers; empty: nothing. */
+	/** What to know about the numbers; empty: nothing. */
 	note: string;
-	/** That came (events). */
+	/** Events that were imported (events). */
 	events: number;
 }
 
 export interface Rights {
-	/** May give orders, import files and read sources. */
+	/** True: the client may give orders, import files and read sources. */
 	orders: boolean;
-	/** Why not, and what to bring. */
+	/** Why it may not, and what it has to bring. */
 	why?: string;
-	/** Came by the cookie of the login page: POST /logout ends it. */
+	/** True: the client has the cookie of the login page; POST /logout ends it. */
 	login: boolean;
-	/** A data folder is served, into which files can be imported. */
+	/** True: a data folder is served, into which files can be imported. */
 	data: boolean;
-	/** That a file may have now (bytes). */
+	/** Bytes that an imported file may have now (bytes). */
 	import_bytes: number;
 }
 
@@ -165,22 +165,22 @@ export interface Openapi {
 	/** The version of OpenAPI. */
 	openapi: string;
 	info: OpenapiInfo;
-	/** By path: OpenAPI 3.1, 4.8.9. */
+	/** Path items by path: OpenAPI 3.1, 4.8.9. */
 	paths: Record<string, unknown>;
 	components: OpenapiComponents;
 }
 
 export interface OpenapiInfo {
-	/** Of the API. */
+	/** Name of the API. */
 	title: string;
-	/** Of the API, not of the collector. */
+	/** Version of the API, not of the collector. */
 	version: string;
 }
 
 export interface OpenapiComponents {
-	/** By name: OpenAPI 3.1, 4.8.27. */
+	/** Security schemes by name: OpenAPI 3.1, 4.8.27. */
 	securitySchemes: Record<string, unknown>;
-	/** Of answers, by name: JSON Schema, draft 2020-12. */
+	/** Schemas of answers by name: JSON Schema, draft 2020-12. */
 	schemas: Record<string, unknown>;
 }
 
@@ -188,12 +188,12 @@ export interface Allocations {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
 	allocations: Allocation[];
-	/** That match (blocks). */
+	/** Allocations that match (blocks). */
 	total_count: number;
 }
 
 export interface Allocation {
-	/** Its number in the order of birth, from 0 (id). */
+	/** Number of the allocation, in the order of allocations, from 0 (id). */
 	id: number;
 	/** address. */
 	address: number;
@@ -205,40 +205,40 @@ export interface Allocation {
 	timestamp_relative: Time;
 	/** Part of the recording (part). */
 	timestamp_relative_p: number;
-	/** That allocated; 0: unknown (tid). */
+	/** Number of the thread that allocated it; 0: unknown (tid). */
 	thread: number;
-	/** That the program asked for (bytes). */
+	/** Bytes that the program asked for (bytes). */
 	size: number;
-	/** That it stands for, if it was sampled (bytes). */
+	/** Bytes that it stands for, if it was sampled (bytes). */
 	weight?: number;
-	/** Not recorded: 0 (bytes). */
+	/** Always 0, because it is not recorded (bytes). */
 	extra_space: number;
-	/** 0: there is none (id). */
+	/** Id of the backtrace; 0: there is none (id). */
 	backtrace_id: number;
-	/** Glibc gave it a mapping of its own. */
+	/** True: glibc gave it a mapping of its own. */
 	is_mmaped?: boolean;
-	/** Of glibc's, or mapped. */
+	/** True: it lies in the main arena of glibc, or has a mapping of its own. */
 	in_main_arena?: boolean;
-	/** It came from libjemalloc. */
+	/** True: it came from libjemalloc. */
 	is_jemalloc?: boolean;
-	/** Absent: not freed. */
+	/** When and by whom it was freed; absent: it was not. */
 	deallocation?: Death;
-	/** Of the last block of its reallocs. */
+	/** When and by whom the last block of its chain of reallocs was freed. */
 	chain_deallocation?: Death;
-	/** The outermost frame first. */
+	/** Frames, the outermost first. */
 	backtrace: Frame[];
-	/** Absent: the chain goes on (duration). */
+	/** How long its chain of reallocs lived; absent: the chain goes on (duration). */
 	chain_lifetime?: Time;
-	/** Of reallocs before it (blocks). */
+	/** Number of blocks before it in its chain of reallocs (blocks). */
 	position_in_chain: number;
-	/** 1: realloc never touched it (blocks). */
+	/** Number of blocks in its chain of reallocs; 1: realloc never touched it (blocks). */
 	chain_length: number;
 }
 
 export interface Death {
 	/** since the epoch. */
 	timestamp: Time;
-	/** That freed it; 0: unknown (tid). */
+	/** Number of the thread that freed it; 0: unknown (tid). */
 	thread: number;
 	/** id. */
 	backtrace_id?: number;
@@ -247,25 +247,25 @@ export interface Death {
 }
 
 export interface Frame {
-	/** Return address; 0 of a frame that is none (address). */
+	/** Return address; 0 if the frame has none (address). */
 	address: number;
 	/** 16 hexadecimal digits. */
 	address_s: string;
-	/** Of the whole recording, whose backtrace passes through this place (blocks). */
+	/** Blocks of the whole recording whose backtrace passes through this place (blocks). */
 	count: number;
-	/** Absent: code that was made at run time. */
+	/** Path of the program or library; absent: the code was made at run time. */
 	library?: string;
-	/** Demangled, or in brackets what a frame stands for. */
+	/** The demangled name, or in brackets what the frame stands for. */
 	function?: string;
-	/** Without template arguments and parameters; absent: the same. */
+	/** The function without template arguments and parameters; absent if that is the same. */
 	function_short?: string;
-	/** As in the file. */
+	/** The name as it stands in the file. */
 	raw_function?: string;
-	/** File. */
+	/** The source file. */
 	source?: string;
 	line?: number;
 	column?: number;
-	/** Inlined into the frame before it. */
+	/** True: inlined into the frame before it. */
 	is_inline: boolean;
 }
 
@@ -274,137 +274,137 @@ export interface AllocationGroups {
 	incomplete?: string;
 	/** The groups. */
 	allocations: AllocationGroup[];
-	/** That match (groups). */
+	/** Number that match (groups). */
 	total_count: number;
 }
 
 export interface AllocationGroup {
-	/** Every block of the backtrace. */
+	/** All blocks of the backtrace. */
 	all: AllSide;
-	/** Those that match. */
+	/** The blocks that match. */
 	only_matched: MatchedSide;
-	/** 0: without a backtrace (id). */
+	/** Id of the backtrace; 0: there is none (id). */
 	backtrace_id: number;
-	/** The outermost frame first. */
+	/** Frames, the outermost first. */
 	backtrace: Frame[];
 }
 
 export interface AllSide {
-	/** Asked for (bytes). */
+	/** Bytes that the program asked for (bytes). */
 	size: number;
-	/** Of one block (bytes). */
+	/** Size of the smallest block (bytes). */
 	min_size: number;
-	/** Of one block (bytes). */
+	/** Size of the largest block (bytes). */
 	max_size: number;
-	/** First allocation (since the epoch). */
+	/** Time of the first allocation (since the epoch). */
 	min_timestamp: Time;
-	/** First allocation (since the start). */
+	/** Time of the first allocation (since the start). */
 	min_timestamp_relative: Time;
 	/** Part of the recording (part). */
 	min_timestamp_relative_p: number;
-	/** Last allocation (since the epoch). */
+	/** Time of the last allocation (since the epoch). */
 	max_timestamp: Time;
-	/** Last allocation (since the start). */
+	/** Time of the last allocation (since the start). */
 	max_timestamp_relative: Time;
 	/** Part of the recording (part). */
 	max_timestamp_relative_p: number;
-	/** Between these (duration). */
+	/** Time between these two (duration). */
 	interval: Time;
-	/** Never freed (blocks). */
+	/** Blocks that were never freed (blocks). */
 	leaked_count: number;
 	/** blocks. */
 	allocated_count: number;
-	/** When most of its bytes were in use first (since the epoch). */
+	/** The first moment at which most of its bytes were in use (since the epoch). */
 	max_total_usage_first_seen_at: Time;
-	/** When most of its bytes were in use first (since the start). */
+	/** The first moment at which most of its bytes were in use (since the start). */
 	max_total_usage_first_seen_at_relative: Time;
 	/** Part of the recording (part). */
 	max_total_usage_first_seen_at_relative_p: number;
-	/** In no other number here (blocks). */
+	/** Short-lived blocks, which are in no other number here (blocks). */
 	culled_count?: number;
-	/** In no other number here (bytes). */
+	/** Bytes of short-lived blocks, which are in no other number here (bytes). */
 	culled_size?: number;
-	/** A picture, with generate_graphs. */
+	/** Address of a picture, with generate_graphs. */
 	graph_url?: string;
-	/** A small one. */
+	/** Address of a small picture, with generate_graphs. */
 	graph_preview_url?: string;
 }
 
 export interface MatchedSide {
-	/** Asked for (bytes). */
+	/** Bytes that the program asked for (bytes). */
 	size: number;
-	/** Of one block (bytes). */
+	/** Size of the smallest block (bytes). */
 	min_size: number;
-	/** Of one block (bytes). */
+	/** Size of the largest block (bytes). */
 	max_size: number;
-	/** First allocation (since the epoch). */
+	/** Time of the first allocation (since the epoch). */
 	min_timestamp: Time;
-	/** First allocation (since the start). */
+	/** Time of the first allocation (since the start). */
 	min_timestamp_relative: Time;
 	/** Part of the recording (part). */
 	min_timestamp_relative_p: number;
-	/** Last allocation (since the epoch). */
+	/** Time of the last allocation (since the epoch). */
 	max_timestamp: Time;
-	/** Last allocation (since the start). */
+	/** Time of the last allocation (since the start). */
 	max_timestamp_relative: Time;
 	/** Part of the recording (part). */
 	max_timestamp_relative_p: number;
-	/** Between these (duration). */
+	/** Time between these two (duration). */
 	interval: Time;
-	/** Never freed (blocks). */
+	/** Blocks that were never freed (blocks). */
 	leaked_count: number;
 	/** blocks. */
 	allocated_count: number;
-	/** A picture, with generate_graphs. */
+	/** Address of a picture, with generate_graphs. */
 	graph_url?: string;
-	/** A small one. */
+	/** Address of a small picture, with generate_graphs. */
 	graph_preview_url?: string;
 }
 
 export interface TreeNode {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** With that of all children (bytes). */
+	/** Bytes in the frame and below it (bytes). */
 	size: number;
-	/** Likewise (blocks). */
+	/** Blocks in the frame and below it (blocks). */
 	count: number;
-	/** When the first was allocated (since the epoch). */
+	/** Time of the first allocation (since the epoch). */
 	first: Time;
-	/** And the last (since the epoch). */
+	/** Time of the last allocation (since the epoch). */
 	last: Time;
-	/** Absent: the root. */
+	/** The frame; absent: it is the root. */
 	value?: Frame;
-	/** What this frame called. */
+	/** The frames that this frame called. */
 	children: TreeNode[];
 }
 
 export interface Flame {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** Of all. */
+	/** All frames together. */
 	total: Usage;
-	/** Of the base. */
+	/** The same of the base. */
 	base_total?: Usage;
-	/** That were left out (nodes). */
+	/** Nodes that were left out (nodes). */
 	cut: number;
-	/** The first is empty. */
+	/** Texts that indices point to; the first one is empty. */
 	strings: string[];
-	/** Of each string: a function without template arguments and parameters; empty: the same. */
+	/** For each string, the function without template arguments and parameters; empty if that is the same. */
 	short: string[];
-	/** Arrays, a value a frame. */
+	/** Arrays with one value for each frame. */
 	frames: FlameFrames;
-	/** Arrays, a value a node, parents before children. */
+	/** Arrays with one value for each node; parents come before children. */
 	nodes: FlameNodes;
 }
 
 export interface FlameFrames {
-	/** Of strings (index). */
+	/** Index into strings (index). */
 	function: number[];
-	/** Of strings; 0: unknown (index). */
+	/** Index into strings; 0: unknown (index). */
 	file: number[];
 	/** 0: unknown. */
 	line: number[];
-	/** Of strings; 0: unknown (index). */
+	/** Index into strings; 0: unknown (index). */
 	module: number[];
 	/** 1: inlined into its parent. */
 	inline: number[];
@@ -413,7 +413,7 @@ export interface FlameFrames {
 export interface FlameNodes {
 	/** 0: the root (frames). */
 	depth: number[];
-	/** Of frames; -1: the root (index). */
+	/** Index into frames; -1: the root (index). */
 	frame: number[];
 	/** Of it and all below (bytes). */
 	bytes: number[];
@@ -428,64 +428,64 @@ export interface FlameNodes {
 export interface Backtrace {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** The outermost first, inlined ones among them. */
+	/** Frames, the outermost first, inlined ones included. */
 	frames: Frame[];
 }
 
 export interface Backtraces {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** Of each its frames, the outermost first. */
+	/** For each backtrace its frames, the outermost first. */
 	backtraces: Frame[][];
-	/** That match (backtraces). */
+	/** Number that match (backtraces). */
 	total_count: number;
 }
 
 export interface Timeline {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** Where the point begins (ms since the epoch). */
+	/** Where each point begins (ms since the epoch). */
 	xs: number[];
-	/** From its start to its end (bytes). */
+	/** Change of the bytes in use, from the start of the point to its end (bytes). */
 	size_delta: number[];
-	/** From its start to its end (blocks). */
+	/** Change of the blocks in use, from the start of the point to its end (blocks). */
 	count_delta: number[];
-	/** Most in use at any moment of it (bytes). */
+	/** The most bytes in use at any moment of the point (bytes). */
 	allocated_size: number[];
-	/** Most in use at any moment of it (blocks). */
+	/** The most blocks in use at any moment of the point (blocks). */
 	allocated_count: number[];
-	/** Births in it (blocks). */
+	/** Blocks allocated during the point (blocks). */
 	allocations: number[];
-	/** Deaths in it (blocks). */
+	/** Blocks freed during the point (blocks). */
 	deallocations: number[];
-	/** Where it begins, since the start (ns). */
+	/** Where the point begins, since the start (ns). */
 	start_ns: number[];
-	/** Least in use (bytes). */
+	/** The fewest bytes in use at any moment of the point (bytes). */
 	allocated_size_min: number[];
-	/** Least in use (blocks). */
+	/** The fewest blocks in use at any moment of the point (blocks). */
 	allocated_count_min: number[];
-	/** In use at its end (bytes). */
+	/** Bytes in use at the end of the point (bytes). */
 	allocated_size_last: number[];
-	/** In use at its end (blocks). */
+	/** Blocks in use at the end of the point (blocks). */
 	allocated_count_last: number[];
-	/** Born in it (bytes). */
+	/** Bytes allocated during the point (bytes). */
 	allocations_size: number[];
-	/** That died in it (bytes). */
+	/** Bytes freed during the point (bytes). */
 	deallocations_size: number[];
-	/** Of each point; the last may be cut short (ns). */
+	/** Width of each point; the last one may be shorter (ns). */
 	width_ns: number;
-	/** Where the last one ends, since the start (ns). */
+	/** Where the last point ends, since the start (ns). */
 	end_ns: number;
 	/** Bands, the largest first. */
 	series?: Series[];
 }
 
 export interface Series {
-	/** Of a group, of a filter, or of the rest. */
+	/** Name of a group, of a filter, or of the rest. */
 	name: string;
-	/** Of a group; null: unknown. */
+	/** Function of a group; null: unknown. */
 	function?: string | null;
-	/** Without template arguments and parameters; absent: the same. */
+	/** The function without template arguments and parameters; absent if that is the same. */
 	function_short?: string;
 	/** Null: unknown. */
 	file?: string | null;
@@ -493,13 +493,13 @@ export interface Series {
 	line?: number;
 	/** Null: unknown. */
 	module?: string | null;
-	/** Of a group by backtrace (id). */
+	/** Id of the backtrace, if groups are backtraces (id). */
 	backtrace_id?: number;
-	/** Of its values (bytes or blocks). */
+	/** The highest of its values (bytes or blocks). */
 	most: number;
-	/** A value a point; with weight=bytes (bytes). */
+	/** A value for each point, with weight=bytes (bytes). */
 	allocated_size?: number[];
-	/** A value a point; with weight=blocks (blocks). */
+	/** A value for each point, with weight=blocks (blocks). */
 	allocated_count?: number[];
 }
 
@@ -508,33 +508,33 @@ export interface Histogram {
 	incomplete?: string;
 	/** Which of the matched blocks count. */
 	value: string;
-	/** Of all. */
+	/** All blocks together. */
 	total: Usage;
-	/** Classes double. */
+	/** By size; each class is twice as wide as the one before. */
 	sizes: SizeClass[];
-	/** Of blocks that were freed. */
+	/** By lifetime; only blocks that were freed. */
 	lifetimes: LifetimeClass[];
-	/** Not freed by the end. */
+	/** Blocks that were not freed by the end. */
 	leaked: Usage;
-	/** Nobody saw their end: a loss, an exec. */
+	/** Blocks whose end is unknown, because of a loss or an exec. */
 	end_unknown: Usage;
 }
 
 export interface SizeClass {
-	/** bytes. */
+	/** The smallest size of the class (bytes). */
 	size_min: number;
-	/** Included (bytes). */
+	/** The largest size of the class, included (bytes). */
 	size_max?: number;
 	/** All blocks of these sizes. */
 	allocated: Usage;
-	/** Those that were not freed. */
+	/** Blocks of these sizes that were not freed by the end. */
 	leaked: Usage;
 }
 
 export interface LifetimeClass {
-	/** ns. */
+	/** The shortest lifetime of the class (ns). */
 	lifetime_min_ns: number;
-	/** Included (ns). */
+	/** The longest lifetime of the class, included (ns). */
 	lifetime_max_ns?: number;
 	/** Blocks that lived so long. */
 	allocated: Usage;
@@ -551,9 +551,9 @@ export interface Moment {
 	timestamp_relative_p: number;
 	/** The moment, since the start (ns). */
 	at_ns: number;
-	/** Of all groups. */
+	/** All groups together. */
 	total: Usage;
-	/** How many there are (groups). */
+	/** Number of groups (groups). */
 	group_count: number;
 	/** The heaviest first. */
 	groups: Group[];
@@ -562,7 +562,7 @@ export interface Moment {
 export interface Group {
 	/** Null: unknown. */
 	function: string | null;
-	/** Without template arguments and parameters; absent: the same. */
+	/** The function without template arguments and parameters; absent if that is the same. */
 	function_short?: string;
 	/** Null: unknown. */
 	file: string | null;
@@ -570,42 +570,42 @@ export interface Group {
 	line: number;
 	/** Path of the program or library; null: unknown. */
 	module: string | null;
-	/** Of the heaviest backtrace (id). */
+	/** Id of the heaviest backtrace (id). */
 	backtrace_id: number;
-	/** What was asked for. */
+	/** The amount that was asked for. */
 	value: Usage;
-	/** All blocks. */
+	/** All blocks, whatever became of them. */
 	allocated: Usage;
-	/** Not freed by the end. */
+	/** Blocks that were not freed by the end. */
 	leaked: Usage;
-	/** Freed. */
+	/** Blocks that were freed. */
 	temporary: Usage;
-	/** Of one block (bytes). */
+	/** Size of the smallest block (bytes). */
 	min_size: number;
-	/** Of one block (bytes). */
+	/** Size of the largest block (bytes). */
 	max_size: number;
-	/** First allocation, since the start (ns). */
+	/** Time of the first allocation, since the start (ns). */
 	first_ns: number;
-	/** Last allocation, since the start (ns). */
+	/** Time of the last allocation, since the start (ns). */
 	last_ns: number;
 }
 
 export interface LeaksAndSuppressed {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** Not freed by the end. */
+	/** Blocks that were not freed by the end. */
 	total: Usage;
-	/** Of those. */
+	/** Those of them that are not recent. */
 	old: Usage;
-	/** Of those: recent ones. */
+	/** Those of them that are recent. */
 	young: Usage;
-	/** By survival (bytes). */
+	/** Bytes not freed, each block weighed by the share of blocks of its call site that reached its age and were never freed (bytes). */
 	suspect_bytes: number;
-	/** Younger blocks are recent (ns). */
+	/** Blocks younger than this are recent (ns). */
 	young_ns: number;
-	/** How many there are (groups). */
+	/** Number of groups (groups). */
 	group_count: number;
-	/** Most suspect bytes first. */
+	/** Call sites, those with most suspect bytes first. */
 	groups: Leak[];
 	/** What suppressions left out. */
 	suppressed: Suppressed;
@@ -614,7 +614,7 @@ export interface LeaksAndSuppressed {
 export interface Leak {
 	/** Null: unknown. */
 	function: string | null;
-	/** Without template arguments and parameters; absent: the same. */
+	/** The function without template arguments and parameters; absent if that is the same. */
 	function_short?: string;
 	/** Null: unknown. */
 	file: string | null;
@@ -622,25 +622,25 @@ export interface Leak {
 	line: number;
 	/** Path of the program or library; null: unknown. */
 	module: string | null;
-	/** Of its biggest block in use (id). */
+	/** Id of the backtrace of its biggest block in use (id). */
 	backtrace_id: number;
-	/** By survival (bytes). */
+	/** Bytes not freed, each block weighed by the share of blocks of its call site that reached its age and were never freed (bytes). */
 	suspect_bytes: number;
-	/** Not freed by the end. */
+	/** Blocks that were not freed by the end. */
 	value: Usage;
-	/** Of those. */
+	/** Those of them that are not recent. */
 	old: Usage;
-	/** Of those: recent ones. */
+	/** Those of them that are recent. */
 	young: Usage;
-	/** All blocks. */
+	/** All blocks, whatever became of them. */
 	allocated: Usage;
-	/** None of the site was freed. */
+	/** No block of the call site was freed. */
 	whole_group_leaked: boolean;
-	/** Of those not freed (ns). */
+	/** Age of the youngest block that was not freed (ns). */
 	age_min_ns: number;
-	/** Of those not freed (ns). */
+	/** Age of the oldest block that was not freed (ns). */
 	age_max_ns: number;
-	/** Of those freed (ns). */
+	/** Longest lifetime of a block that was freed (ns). */
 	longest_lifetime_ns?: number;
 }
 
@@ -663,29 +663,29 @@ export interface SuppressedBy {
 export interface Report {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** All blocks. */
+	/** All blocks, whatever became of them. */
 	allocated: Usage;
-	/** Freed. */
+	/** Blocks that were freed. */
 	temporary: Usage;
-	/** Not freed by the end. */
+	/** Blocks that were not freed by the end. */
 	leaked: Usage;
-	/** The most that was in use. */
+	/** The most that was in use at any moment. */
 	peak: Usage;
-	/** When that was first, since the start (ns). */
+	/** The first moment at which that was in use, since the start (ns). */
 	peak_ns: number;
-	/** Blocks that the agent sent in sums, which are in allocated and temporary. */
+	/** Short-lived blocks, which the agent sent as sums; allocated and temporary include them. */
 	culled: Usage;
-	/** Those of which sums can't tell what a filter asks, which are in no number. */
+	/** Short-lived blocks that are in no number, because their sums can't tell whether the filter matches. */
 	culled_left_out: Usage;
-	/** Estimated where sampled (blocks). */
+	/** Number of allocations; an estimate if sampled (blocks). */
 	allocations: number;
-	/** Estimated where sampled (blocks). */
+	/** Number of frees; an estimate if sampled (blocks). */
 	frees: number;
-	/** As far as they were recorded (events). */
+	/** Number of reallocations that were recorded (events). */
 	reallocations: number;
 	/** Allocations that failed (events). */
 	failed: number;
-	/** That allocated (backtraces). */
+	/** Different backtraces that allocated (backtraces). */
 	distinct_backtraces: number;
 	/** threads. */
 	threads: number;
@@ -704,13 +704,13 @@ export interface Hidden {
 
 export interface HiddenFunction {
 	function: string;
-	/** Without template arguments and parameters; absent: the same. */
+	/** The function without template arguments and parameters; absent if that is the same. */
 	function_short?: string;
 	/** Path of the program or library. */
 	module?: string;
-	/** Found by what passes through it; false: by a rule. */
+	/** True: it was found by its share of what passes through it; false: by a rule. */
 	is_wrapper: boolean;
-	/** Different ones in which it is left out (backtraces). */
+	/** Different backtraces in which it is left out (backtraces). */
 	backtraces: number;
 }
 
@@ -721,38 +721,38 @@ export interface Diff {
 	base: Usage;
 	/** What the new recording has. */
 	new: Usage;
-	/** New - base (bytes). */
+	/** Bytes of new less those of base (bytes). */
 	bytes: number;
-	/** New - base (blocks). */
+	/** Blocks of new less those of base (blocks). */
 	blocks: number;
-	/** Of groups that only the new recording has (bytes). */
+	/** Bytes of groups that only the new recording has (bytes). */
 	added_bytes: number;
-	/** Of groups that only the new recording has (blocks). */
+	/** Blocks of groups that only the new recording has (blocks). */
 	added_blocks: number;
-	/** Of groups that only the base has (bytes). */
+	/** Bytes of groups that only the base has (bytes). */
 	removed_bytes: number;
-	/** Of groups that only the base has (blocks). */
+	/** Blocks of groups that only the base has (blocks). */
 	removed_blocks: number;
-	/** Of groups that both have (bytes). */
+	/** Bytes by which groups of both have grown (bytes). */
 	grown_bytes: number;
-	/** Of groups that both have (bytes). */
+	/** Bytes by which groups of both have shrunk (bytes). */
 	shrunk_bytes: number;
-	/** groups. */
+	/** Groups that only the new recording has (groups). */
 	added_count: number;
-	/** groups. */
+	/** Groups that only the base has (groups). */
 	removed_count: number;
-	/** groups. */
+	/** Groups of both that differ (groups). */
 	changed_count: number;
-	/** Without a difference, left out (groups). */
+	/** Groups without a difference, which are left out (groups). */
 	same_count: number;
-	/** The largest difference first. */
+	/** Groups, the largest difference first. */
 	groups: DiffGroup[];
 }
 
 export interface DiffGroup {
 	/** Null: unknown. */
 	function: string | null;
-	/** Without template arguments and parameters; absent: the same. */
+	/** The function without template arguments and parameters; absent if that is the same. */
 	function_short?: string;
 	/** Null: unknown. */
 	file: string | null;
@@ -760,17 +760,17 @@ export interface DiffGroup {
 	line: number;
 	/** Path of the program or library; null: unknown. */
 	module: string | null;
-	/** Of the base (id). */
+	/** Id of the heaviest backtrace in the base (id). */
 	base_backtrace_id?: number;
-	/** Of the new recording (id). */
+	/** Id of the heaviest backtrace in the new recording (id). */
 	backtrace_id?: number;
-	/** Which side has it. */
+	/** Added: only the new recording has it; removed: only the base; changed: both. */
 	kind: 'added' | 'removed' | 'changed';
-	/** New - base (bytes). */
+	/** Bytes of new less those of base (bytes). */
 	bytes: number;
-	/** New - base (blocks). */
+	/** Blocks of new less those of base (blocks). */
 	blocks: number;
-	/** Half width of the 95 % interval (bytes). */
+	/** Half of the 95 % interval (bytes). */
 	bytes_error?: number;
 	/** What the base has. */
 	base: Usage;
@@ -785,196 +785,196 @@ export interface Ledger {
 	id: string;
 	/** Id of the recording that it was forked from. */
 	parent?: string;
-	/** Number of the event there, at which it was forked. */
+	/** Number of the parent's event at which it was forked. */
 	parent_event?: number;
-	/** What was produced was stored, or is accounted for. */
+	/** All that was produced is stored or accounted for. */
 	adds_up: boolean;
-	/** Why not; null: it does. */
+	/** Why the account does not add up; null: it does. */
 	reason: string | null;
-	/** Nothing is missing of what was to be recorded. */
+	/** Nothing that was to be recorded is missing. */
 	complete: boolean;
-	/** What is, of which no other number tells. */
+	/** What is missing. */
 	missing: Missing;
-	/** How long it had run when it was joined (ns). */
+	/** How long the program had run before recording began; 0: recorded from its start (ns). */
 	ran_before_ns: number;
-	/** Produced by the program (events). */
+	/** Events that the program produced (events). */
 	produced: number;
-	/** Delivered by the agent (events). */
+	/** Events that the agent delivered (events). */
 	delivered: number;
-	/** Short-lived (kept as sums). */
+	/** Events of short-lived blocks, which are kept as sums. */
 	culled: number;
-	/** Not sampled (events). */
+	/** Events that sampling left out (events). */
 	not_sampled: number;
-	/** Lost (events). */
+	/** Events that were lost (events). */
 	lost: number;
-	/** Pending at the agent (events). */
+	/** Events that are on their way: the agent still holds them (events). */
 	pending: number;
-	/** Stored here (events). */
+	/** Events that are stored in this recording (events). */
 	stored: number;
-	/** Allocations. */
+	/** Stored allocations. */
 	stored_allocations: number;
-	/** Reallocations. */
+	/** Stored reallocations. */
 	stored_reallocations: number;
-	/** Frees. */
+	/** Stored frees. */
 	stored_frees: number;
-	/** Mappings, pools, settings (events). */
+	/** Stored events that are no blocks of the heap: mappings, pools, settings (events). */
 	stored_apart: number;
-	/** Before the collector joined (events). */
+	/** Events before the collector joined (events). */
 	before_join: number;
-	/** Before the recording began (events). */
+	/** Events before the program had an agent (events). */
 	before_recording: number;
-	/** The program has not begun to record (events). */
+	/** 1: the program has not begun to record (events). */
 	not_begun: number;
-	/** Children not recorded. */
+	/** Processes that descend from this one and are in no recording. */
 	unrecorded: number;
-	/** Events of them, counted (events). */
+	/** Events of these processes, as far as they were counted (events). */
 	unrecorded_events: number;
-	/** Bytes allocated in these (bytes). */
+	/** Bytes that these processes allocated, as far as they were counted (bytes). */
 	unrecorded_bytes: number;
-	/** Children that nobody counted. */
+	/** Those of these processes whose events nobody counted. */
 	unrecorded_uncounted: number;
-	/** Short-lived, and not in the sums here. */
+	/** Events of short-lived blocks whose sums are not in this recording. */
 	culled_missed: number;
-	/** Missed (too slow, or away too long) (events). */
+	/** Events that the agent delivered and the collector missed, because it was too slow or away too long (events). */
 	missed: number;
-	/** Lost allocations. */
+	/** Allocations among the lost events. */
 	lost_allocations: number;
-	/** Lost frees. */
+	/** Frees among the lost events. */
 	lost_frees: number;
-	/** Lost bytes (bytes). */
+	/** Bytes of the lost allocations (bytes). */
 	lost_bytes: number;
-	/** Samples without room (set full). */
+	/** Samples without room in the full set of the program; not_sampled includes them. */
 	samples_refused: number;
-	/** Stacks cut (table full). */
+	/** Stacks that were cut, because the agent's table was full. */
 	stacks_cut: number;
-	/** Stacks cut (loader busy). */
+	/** Stacks that were cut, because the program's loader was busy. */
 	stacks_unknown: number;
-	/** Missing batches. */
+	/** Batches that are missing. */
 	missing_batches: number;
-	/** Batches that came twice. */
+	/** Batches that came twice; the second one was skipped. */
 	duplicate_batches: number;
 	/** Bytes after the last whole frame (bytes). */
 	cut_bytes: number;
-	/** Damaged bytes skipped (bytes). */
+	/** Damaged bytes that were skipped (bytes). */
 	skipped_bytes: number;
-	/** Damaged places. */
+	/** Places that are damaged. */
 	damaged_places: number;
-	/** Marks beyond the first million. */
+	/** Marks beyond the first million, which are left out. */
 	marks_left_out: number;
-	/** Frees of unrecorded blocks. */
+	/** Frees of blocks whose allocation was not recorded. */
 	orphan_frees: number;
-	/** Frees of the parent's blocks. */
+	/** Frees of blocks that the parent had allocated. */
 	inherited_frees: number;
-	/** Ends inferred (address came again). */
+	/** Blocks whose end was inferred, because their address was allocated again. */
 	inferred: number;
-	/** Orders of time overruled. */
+	/** Events whose order by the clock was overruled. */
 	repaired: number;
-	/** Blocks of unknown fate (gaps). */
+	/** Blocks whose fate is unknown, because of gaps. */
 	censored: number;
 	/** Allocations that failed. */
 	failed: number;
-	/** Events without a definition. */
+	/** Events with a thread or stack that nothing defined; they have no stack. */
 	bad_references: number;
 	/** The numbers above, as `collector ledger` prints them. */
 	lines: AccountLine[];
 	threads: AccountThread[];
-	/** Where events of a thread are missing. */
+	/** Places where events of a thread are missing. */
 	gaps: Gap[];
 	/** Processes that are in no recording. */
 	unrecorded_children: UnrecordedChild[];
-	/** How it was recorded from when on. */
+	/** Changes in how the program was recorded. */
 	states: RecordingState[];
-	/** Of the program; null: not seen. */
+	/** End of the program; null: it was not seen. */
 	end: ProgramEnd | null;
 }
 
 export interface Missing {
-	/** That never came (events). */
+	/** Events that never came (events). */
 	lost_events: number;
-	/** Of them, as far as they are known (bytes). */
+	/** Bytes of these events, as far as they are known (bytes). */
 	lost_bytes: number;
-	/** Of those: calls that threads were in when they were killed (events). */
+	/** Of the lost events, the calls that threads were in when they were killed (events). */
 	unfinished_events: number;
-	/** Of short-lived blocks, whose sums never came (events). */
+	/** Events of short-lived blocks whose sums never came (events). */
 	culled_events: number;
-	/** Before the collector joined (events). */
+	/** Events before the collector joined (events). */
 	start_events: number;
-	/** Of the loader, whose malloc was not recorded. */
+	/** Namespaces of the loader with a malloc of their own, which was not recorded. */
 	namespaces: number;
-	/** Nobody writes it any more, and it has no end. */
+	/** The recording has no end, and nobody writes it any more. */
 	tail_unknown: boolean;
-	/** That the agent had in hand when it last spoke (events). */
+	/** Events that the agent held when it last reported (events). */
 	tail_events: number;
 	damaged_places: number;
-	/** Skipped (bytes). */
+	/** Damaged bytes that were skipped (bytes). */
 	damaged_bytes: number;
-	/** After the last whole frame (bytes). */
+	/** Bytes after the last whole frame (bytes). */
 	cut_bytes: number;
-	/** That never came. */
+	/** Batches that never came. */
 	batches: number;
-	/** That came once, and are gone by damage (events). */
+	/** Events that came, and were lost by damage (events). */
 	damage_events: number;
-	/** Counted, but without a row (blocks). */
+	/** Allocations that were counted, but have no row (blocks). */
 	rowless_allocations: number;
-	/** Of them (bytes). */
+	/** Bytes of these allocations (bytes). */
 	rowless_bytes: number;
 }
 
 export interface AccountLine {
-	/** Of the member that has the number, too. */
+	/** Name of the member that has the same number. */
 	name: string;
-	/** Two blanks in front: a part of the line before. */
+	/** The line's text; two blanks in front: it is a part of an earlier line. */
 	text: string;
 	value: number;
 }
 
 export interface AccountThread {
-	/** From 1, in the order in which they were seen. */
+	/** Threads are numbered from 1, in the order in which they were seen. */
 	number: number;
 	/** tid. */
 	tid: number;
-	/** Empty: unknown. */
+	/** Name of the thread; empty: unknown. */
 	name: string;
-	/** By the program (events). */
+	/** Produced by the thread (events). */
 	produced: number;
-	/** By the agent (events). */
+	/** Delivered by the agent (events). */
 	delivered: number;
 	/** events. */
 	lost: number;
 	/** In the recording (events). */
 	stored: number;
-	/** Short-lived blocks, which are only counted (events). */
+	/** Events of short-lived blocks, which are only counted (events). */
 	culled: number;
 }
 
 export interface Gap {
-	/** Its number; 0: unknown. */
+	/** Number of the thread; 0: unknown. */
 	thread: number;
-	/** Number of the thread's first event that is missing. */
+	/** Number of the first missing event of the thread. */
 	from: number;
-	/** Number of the first that is there again. */
+	/** Number of the first event that is there again. */
 	to: number;
-	/** That are missing (events). */
+	/** Events that are missing (events). */
 	events: number;
-	/** Of them (events). */
+	/** Allocations among them (events). */
 	allocations: number;
-	/** Of them (events). */
+	/** Frees among them (events). */
 	frees: number;
-	/** Of these allocations (bytes). */
+	/** Bytes of these allocations (bytes). */
 	bytes: number;
-	/** When it began, since the start (ns). */
+	/** When the gap began, since the start (ns). */
 	from_ns: number;
-	/** When it ended, since the start (ns). */
+	/** When the gap ended, since the start (ns). */
 	to_ns: number;
-	/** Why they are missing. */
+	/** Why the events are missing. */
 	reason: 'unknown' | 'ring full' | 'no slice' | 'spool full' | 'thread died in a record' | 'agent was gone' | 'damaged record' | 'joined late' | 'thinned' | 'no result';
 }
 
 export interface UnrecordedChild {
-	/** Of the process. */
+	/** Name of the process. */
 	name: string;
 	pid: number;
-	/** False: nothing more is known. */
+	/** False: nobody counted its events, and the numbers below are unknown. */
 	counted: boolean;
 	/** events. */
 	events: number;
@@ -982,59 +982,59 @@ export interface UnrecordedChild {
 	allocations: number;
 	/** events. */
 	frees: number;
-	/** Allocated (bytes). */
+	/** Bytes that it allocated (bytes). */
 	bytes: number;
 }
 
 export interface RecordingState {
-	/** Thinned, waited, suspended, exec, delivery, started, stopped, mode, snapshot or text. */
+	/** The kind of change: thinned, waited, suspended, exec, delivery, started, stopped, mode, snapshot or text. */
 	state: string;
-	/** Its number; 0: the agent's. */
+	/** Number of the thread; 0: it was the agent. */
 	thread: number;
-	/** From when on, since the start (ns). */
+	/** When it happened, since the start (ns). */
 	time_ns: number;
-	/** The same in words. */
+	/** The change in words. */
 	what: string;
-	/** Interval of samples, time or number, by the state. */
+	/** A sampling interval, a time or a number, depending on state. */
 	value: number;
-	/** That somebody gave it. */
+	/** A text that somebody gave. */
 	text?: string;
-	/** Who ordered it. */
+	/** Who ordered the change. */
 	by?: string;
 }
 
 export interface ProgramEnd {
-	/** In words. */
+	/** How the program ended, in words. */
 	how: string;
-	/** Detached: it goes on. */
+	/** How it ended; detached: the program goes on. */
 	kind: 'unknown' | 'exited' | 'signalled' | 'oom_killed' | 'detached';
-	/** What it exited with, or the signal's number. */
+	/** The exit status, or the number of the signal. */
 	status: number;
 	core_dumped: boolean;
-	/** Who says so. */
+	/** From what the agent knows it. */
 	source: 'unknown' | 'wait' | 'pidfd' | 'proc';
-	/** Whose count of kills for lack of memory rose. */
+	/** The counter of out-of-memory kills that rose. */
 	oom_counter: 'none' | 'cgroup_2' | 'cgroup_1' | 'system';
 }
 
 export interface Analysis {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** The recording, as it was asked for. */
+	/** Name of the file or recording, as it was given. */
 	source: string;
-	/** That it was judged by. */
+	/** The rules that were used. */
 	rules: string;
-	/** Of all values. */
+	/** Unit of all values. */
 	unit: 'bytes' | 'blocks';
-	/** Of all (bytes or blocks). */
+	/** All together (bytes or blocks). */
 	total: number;
-	/** It was more than can be counted. */
+	/** True: the total was more than can be counted. */
 	total_capped: boolean;
-	/** Of all (blocks). */
+	/** All blocks together (blocks). */
 	blocks?: number;
 	/** backtraces. */
 	stack_traces: number;
-	/** In these. */
+	/** Functions in these backtraces. */
 	functions: number;
 	/** Allocations of containers that grew. */
 	grown: number;
@@ -1042,17 +1042,17 @@ export interface Analysis {
 	note: string | null;
 	/** The heaviest backtraces. */
 	top: AnalysisTrace[];
-	/** Where backtraces begin. */
+	/** Functions in which backtraces begin. */
 	outermost: AnalysisFunctions;
-	/** Where they end. */
+	/** Functions in which backtraces end. */
 	innermost: AnalysisFunctions;
-	/** Who called what allocated, noise left out. */
+	/** Callers of what allocated, without noise. */
 	callers: AnalysisFunctions;
-	/** The heaviest first. */
+	/** Subsystems, the heaviest first. */
 	subsystems: Subsystem[];
 	/** What stands out. */
 	findings: Finding[];
-	/** What to ask next. */
+	/** Commands to ask next. */
 	next: Next[];
 }
 
@@ -1063,24 +1063,24 @@ export interface AnalysisTrace {
 	percent: number;
 	/** blocks. */
 	blocks?: number;
-	/** Null: none. */
+	/** Name of its subsystem; null: none. */
 	subsystem: string | null;
-	/** The frames that tell most, in a line. */
+	/** The frames that tell most, in one line. */
 	brief: string;
-	/** The innermost first. */
+	/** Frames, the innermost first. */
 	frames: AnalysisFrame[];
 }
 
 export interface AnalysisFrame {
 	name: string;
-	/** The rules say that it explains nothing. */
+	/** True: the rules say that it explains nothing. */
 	noise: boolean;
 }
 
 export interface AnalysisFunctions {
-	/** How many there are. */
+	/** Number of functions. */
 	count: number;
-	/** The heaviest. */
+	/** The heaviest functions. */
 	functions: AnalysisFunction[];
 }
 
@@ -1097,7 +1097,7 @@ export interface AnalysisFunction {
 }
 
 export interface Subsystem {
-	/** Null: none of them. */
+	/** Name of the subsystem; null: stacks of no subsystem. */
 	name: string | null;
 	/** bytes or blocks. */
 	value: number;
@@ -1108,9 +1108,9 @@ export interface Subsystem {
 }
 
 export interface Finding {
-	/** What was found. */
+	/** What kind of thing was found. */
 	kind: 'site' | 'traces' | 'subsystem' | 'no-subsystem' | 'repeated' | 'growth' | 'growth-site';
-	/** Of the function or subsystem; null: it is of none. */
+	/** Name of the function or subsystem; null: the finding is about neither. */
 	name: string | null;
 	/** bytes or blocks. */
 	value: number;
@@ -1118,83 +1118,84 @@ export interface Finding {
 	percent: number;
 	/** That it is in (backtraces). */
 	traces: number;
+	/** The finding in a few words. */
 	headline: string;
-	/** The same in a sentence or two. */
+	/** The finding in a sentence or two. */
 	text: string;
 }
 
 export interface Next {
 	command: string;
-	/** What it tells. */
+	/** What the command tells. */
 	why: string;
 }
 
 export interface Source {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** As it was asked for. */
+	/** Path of the file, as it was asked for. */
 	file: string;
-	/** Its text. */
+	/** Text of the file. */
 	lines: string[];
-	/** Of lines that have any. */
+	/** Sums of the lines that have any. */
 	sums: LineSum[];
 }
 
 export interface LineSum {
-	/** From 1. */
+	/** Number of the line, from 1. */
 	line: number;
-	/** That came through it (bytes). */
+	/** Bytes of allocations whose backtrace passes through the line (bytes). */
 	bytes: number;
-	/** That came through it (blocks). */
+	/** Blocks whose backtrace passes through the line (blocks). */
 	blocks: number;
-	/** Of them: allocated there (bytes). */
+	/** Bytes of those that the line itself allocated (bytes). */
 	self_bytes: number;
-	/** Of them: allocated there (blocks). */
+	/** Those blocks that the line itself allocated (blocks). */
 	self_blocks: number;
 }
 
 export interface LiveTotals {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** How far it goes (since the epoch). */
+	/** The moment up to which the recording goes (since the epoch). */
 	timestamp: Time;
-	/** How far it goes (since the start). */
+	/** The moment up to which the recording goes (since the start). */
 	timestamp_relative: Time;
 	/** Part of the recording (part). */
 	timestamp_relative_p: number;
-	/** All blocks. */
+	/** All blocks, whatever became of them. */
 	allocated: Usage;
-	/** Freed. */
+	/** Blocks that were freed. */
 	temporary: Usage;
-	/** Not freed by the end. */
+	/** Blocks that were not freed by the end. */
 	leaked: Usage;
-	/** The most that was in use. */
+	/** The most that was in use at any moment. */
 	peak: Usage;
-	/** When that was first, since the start (ns). */
+	/** The first moment at which that was in use, since the start (ns). */
 	peak_ns: number;
-	/** Blocks that the agent sent in sums, which are in allocated and temporary. */
+	/** Short-lived blocks, which the agent sent as sums; allocated and temporary include them. */
 	culled: Usage;
-	/** Those of which sums can't tell what a filter asks, which are in no number. */
+	/** Short-lived blocks that are in no number, because their sums can't tell whether the filter matches. */
 	culled_left_out: Usage;
-	/** Estimated where sampled (blocks). */
+	/** Number of allocations; an estimate if sampled (blocks). */
 	allocations: number;
-	/** Estimated where sampled (blocks). */
+	/** Number of frees; an estimate if sampled (blocks). */
 	frees: number;
-	/** As far as they were recorded (events). */
+	/** Number of reallocations that were recorded (events). */
 	reallocations: number;
 	/** Allocations that failed (events). */
 	failed: number;
-	/** That allocated (backtraces). */
+	/** Different backtraces that allocated (backtraces). */
 	distinct_backtraces: number;
 	/** threads. */
 	threads: number;
 	/** Programs and libraries (modules). */
 	modules: number;
-	/** That are stored (events). */
+	/** Events that are stored (events). */
 	events: number;
-	/** That are not (events). */
+	/** Events that were lost (events). */
 	lost: number;
-	/** In memory, when it was last read (bytes). */
+	/** Resident memory, when it was last read (bytes). */
 	rss?: number;
 }
 
@@ -1202,13 +1203,13 @@ export interface Maps {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
 	maps: Map[];
-	/** That match (maps). */
+	/** Maps that match (maps). */
 	total_count: number;
-	/** Readings say protection, name and memory. */
+	/** True: there are readings of memory maps, which tell protection, name and memory. */
 	gathered: boolean;
-	/** Beyond what is kept (maps). */
+	/** Maps that were left out, because there were more than are kept (maps). */
 	left_out?: number;
-	/** Beyond what is kept (readings). */
+	/** Readings that were left out, because there were more than are kept (readings). */
 	usage_left_out?: number;
 }
 
@@ -1219,9 +1220,9 @@ export interface Map {
 	address: number;
 	/** 16 hexadecimal digits. */
 	address_s: string;
-	/** Of the call, else of the reading (since the epoch). */
+	/** When it was mapped: time of the call, else of the reading (since the epoch). */
 	timestamp: Time;
-	/** Of the call, else of the reading (since the start). */
+	/** When it was mapped: time of the call, else of the reading (since the start). */
 	timestamp_relative: Time;
 	/** Part of the recording (part). */
 	timestamp_relative_p: number;
@@ -1229,7 +1230,7 @@ export interface Map {
 	size: number;
 	/** The call that mapped it. */
 	source?: Call;
-	/** Absent: some of it is there. */
+	/** When and by whom the last of it was unmapped; absent: some of it is still mapped. */
 	deallocation?: MapEnd;
 	/** As last seen. */
 	is_readable?: boolean;
@@ -1239,18 +1240,18 @@ export interface Map {
 	is_executable?: boolean;
 	/** As last seen. */
 	is_shared?: boolean;
-	/** As last seen. */
+	/** Name as last seen. */
 	name?: string;
-	/** Most of it that was in memory (bytes). */
+	/** The most of it that was in memory (bytes). */
 	peak_rss?: number;
 	peak_rss_estimated?: boolean;
-	/** A picture, with generate_graphs. */
+	/** Address of a picture, with generate_graphs. */
 	graph_url?: string;
-	/** A small one. */
+	/** Address of a small picture, with generate_graphs. */
 	graph_preview_url?: string;
-	/** With_regions: what it is made of. */
+	/** The regions that it is made of, with with_regions. */
 	regions?: MapRegion[];
-	/** With_usage_history. */
+	/** Readings of how much was in memory, with with_usage_history. */
 	usage_history?: MapReading[];
 }
 
@@ -1261,7 +1262,7 @@ export interface Call {
 	timestamp_relative: Time;
 	/** Part of the recording (part). */
 	timestamp_relative_p: number;
-	/** 0: unknown (tid). */
+	/** Number of the thread; 0: unknown (tid). */
 	thread: number;
 	/** id. */
 	backtrace_id?: number;
@@ -1270,9 +1271,9 @@ export interface Call {
 }
 
 export interface MapEnd {
-	/** When the last of it went (since the epoch). */
+	/** When its last part was unmapped (since the epoch). */
 	timestamp: Time;
-	/** The call. */
+	/** The call that did it. */
 	source?: Call;
 }
 
@@ -1281,15 +1282,15 @@ export interface MapRegion {
 	address: number;
 	/** 16 hexadecimal digits. */
 	address_s: string;
-	/** When it began (since the epoch). */
+	/** When the region began (since the epoch). */
 	timestamp: Time;
-	/** When it began (since the start). */
+	/** When the region began (since the start). */
 	timestamp_relative: Time;
 	/** Part of the recording (part). */
 	timestamp_relative_p: number;
 	/** bytes. */
 	size: number;
-	/** Absent: it is there. */
+	/** When and by whom the region was unmapped; absent: it is still mapped. */
 	deallocation?: MapRegionEnd;
 	/** As last seen. */
 	is_readable?: boolean;
@@ -1299,21 +1300,21 @@ export interface MapRegion {
 	is_executable?: boolean;
 	/** As last seen. */
 	is_shared?: boolean;
-	/** As last seen. */
+	/** Name as last seen. */
 	name?: string;
 	/** bytes. */
 	file_offset?: number;
 	inode?: number;
-	/** Of the device. */
+	/** Major number of the device. */
 	major?: number;
-	/** Of the device. */
+	/** Minor number of the device. */
 	minor?: number;
 }
 
 export interface MapRegionEnd {
 	/** since the epoch. */
 	timestamp: Time;
-	/** None where a reading showed it. */
+	/** The calls that did it; none if only a reading showed it. */
 	sources: MapRegionTaken[];
 }
 
@@ -1324,7 +1325,7 @@ export interface MapRegionTaken {
 	address_s: string;
 	/** bytes. */
 	length: number;
-	/** The call. */
+	/** The call that did it. */
 	source: Call;
 }
 
@@ -1353,14 +1354,14 @@ export interface MapReading {
 	rss?: number;
 	/** bytes. */
 	pss?: number;
-	/** True: a part of a reading of several maps. */
+	/** True: the figures are a share of a reading that covers several maps. */
 	estimated?: boolean;
 }
 
 export interface Mmaps {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** In order; each has one member. */
+	/** Calls in order; each object has one member. */
 	operations: Operation[];
 }
 
@@ -1379,64 +1380,64 @@ export interface MappingCall {
 	pointer_s: string;
 	/** bytes. */
 	length: number;
-	/** Of mremap, where it lay before (address). */
+	/** For mremap, where the mapping lay before (address). */
 	old_pointer?: number;
 	/** 16 hexadecimal digits. */
 	old_pointer_s?: string;
 	/** since the epoch. */
 	timestamp: Time;
-	/** 0: unknown (tid). */
+	/** Number of the thread; 0: unknown (tid). */
 	thread: number;
-	/** 0: there is none (id). */
+	/** Id of the backtrace; 0: there is none (id). */
 	backtrace_id: number;
-	/** The outermost frame first. */
+	/** Frames, the outermost first. */
 	backtrace: Frame[];
 }
 
 export interface Mallopt {
 	/** since the epoch. */
 	timestamp: Time;
-	/** 0: unknown (tid). */
+	/** Number of the thread; 0: unknown (tid). */
 	thread: number;
-	/** 0: there is none (id). */
+	/** Id of the backtrace; 0: there is none (id). */
 	backtrace_id: number;
-	/** The outermost frame first. */
+	/** Frames, the outermost first. */
 	backtrace: Frame[];
-	/** As it was called with. */
+	/** Number of the parameter, as the program gave it. */
 	raw_param: number;
 	/** Its name in malloc.h, if it is known. */
 	param?: string;
 	value: number;
-	/** 1: it was taken. */
+	/** What mallopt returned; 1: the value was taken. */
 	result: number;
 }
 
 export interface Regions {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** Of its first block in use (address). */
+	/** Address of the first block in use of the main heap (address). */
 	main_heap_start?: number;
 	/** 16 hexadecimal digits. */
 	main_heap_start_s?: string;
-	/** Of its last block in use (address). */
+	/** Address of the last block in use of the main heap (address). */
 	main_heap_end?: number;
 	/** 16 hexadecimal digits. */
 	main_heap_end_s?: string;
-	/** [from, to] of each, ascending (address). */
+	/** [from, to] of each range, ascending (address). */
 	regions: [number, number][];
 }
 
 export interface RawAllocation {
-	/** 16 hexadecimal digits each, the outermost first (address). */
+	/** Return addresses of 16 hexadecimal digits, the outermost first (address). */
 	backtrace: string[];
 }
 
 export interface Fragmentation {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** The moment (since the epoch). */
+	/** The moment that was asked for (since the epoch). */
 	timestamp: Time;
-	/** The moment (since the start). */
+	/** The moment that was asked for (since the start). */
 	timestamp_relative: Time;
 	/** Part of the recording (part). */
 	timestamp_relative_p: number;
@@ -1444,34 +1445,34 @@ export interface Fragmentation {
 	at_ns: number;
 	/** blocks. */
 	in_use_blocks: number;
-	/** B (bytes). */
+	/** B: bytes in use (bytes). */
 	in_use_bytes: number;
 	/** bytes. */
 	page_size: number;
-	/** With something in use on them (pages). */
+	/** Pages with something in use on them (pages). */
 	pages: number;
-	/** P: of these pages (bytes). */
+	/** P: bytes of these pages (bytes). */
 	page_bytes: number;
 	/** B / P (part). */
 	page_fill: number;
 	/** Pages by tenths. */
 	pages_by_fill: PageClass[];
-	/** Some blocks were not recorded: pages seem emptier. */
+	/** True: some blocks were not recorded, so pages seem emptier than they are. */
 	sampled: boolean;
-	/** Were maps gathered? Only then the rest. */
+	/** True: memory maps were gathered; only then the members below are there. */
 	gathered: boolean;
 	/** When R was read, since the start (ns). */
 	maps_ns?: number;
-	/** R: of the heap's regions (bytes). */
+	/** R: bytes of the heap's regions that were in memory (bytes). */
 	resident_bytes?: number;
 	/** 1 - B / R (part). */
 	fragmentation?: number;
-	/** Most resident first. */
+	/** Regions of the heap, those with most in memory first. */
 	heap_regions?: HeapRegion[];
 }
 
 export interface PageClass {
-	/** In use of the page; up to a tenth more (part). */
+	/** The part of the page that is in use, at least; at most a tenth more (part). */
 	fill_min: number;
 	/** pages. */
 	pages: number;
@@ -1485,24 +1486,24 @@ export interface HeapRegion {
 	/** bytes. */
 	size: number;
 	name: string;
-	/** At the last reading of maps before (bytes). */
+	/** Bytes in memory at the last reading of maps before the moment (bytes). */
 	resident_bytes: number;
-	/** That begin there (blocks). */
+	/** Blocks in use that begin in the region (blocks). */
 	in_use_blocks: number;
 	/** bytes. */
 	in_use_bytes: number;
-	/** Of pages with something in use on them (bytes). */
+	/** Bytes of pages that have something in use on them (bytes). */
 	page_bytes: number;
 }
 
 export interface FragmentationTimeline {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** Of the readings (ms since the epoch). */
+	/** Times of the readings (ms since the epoch). */
 	xs: number[];
 	/** 1 - in_use / anonymous (part). */
 	fragmentation: number[];
-	/** Of the program's blocks (bytes). */
+	/** Bytes in use in blocks of the program (bytes). */
 	in_use: number[];
 	/** bytes. */
 	rss: number[];
@@ -1513,7 +1514,7 @@ export interface FragmentationTimeline {
 }
 
 export interface AllocatorFigures {
-	/** Of the readings (ms since the epoch). */
+	/** Times of the readings (ms since the epoch). */
 	xs: number[];
 	/** bytes. */
 	arena: number[];
@@ -1532,7 +1533,7 @@ export interface AllocatorFigures {
 export interface TimelineMaps {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** Of the readings (ms since the epoch). */
+	/** Times of the readings (ms since the epoch). */
 	xs: number[];
 	/** bytes. */
 	address_space: number[];
@@ -1553,55 +1554,55 @@ export interface TimelineMaps {
 export interface Dynamic {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** That were left (blocks). */
+	/** Blocks that initialisers left (blocks). */
 	count: number;
-	/** That were left (bytes). */
+	/** Bytes that initialisers left (bytes). */
 	size: number;
 	/** By the path of the source file; ?: unknown. */
 	per_file: Record<string, StaticFile>;
 }
 
 export interface StaticFile {
-	/** That were left (blocks). */
+	/** Blocks that initialisers left (blocks). */
 	count: number;
-	/** That were left (bytes). */
+	/** Bytes that initialisers left (bytes). */
 	size: number;
 	/** By the number of the line; 0: unknown. */
 	per_line: Record<string, StaticLine>;
 }
 
 export interface StaticLine {
-	/** That were left (blocks). */
+	/** Blocks that initialisers left (blocks). */
 	count: number;
-	/** That were left (bytes). */
+	/** Bytes that initialisers left (bytes). */
 	size: number;
 }
 
 export interface ControlReply {
-	/** Of the recording. */
+	/** Id of the recording. */
 	id: string;
-	/** In which its program is recorded now. */
+	/** The mode in which the program is recorded now. */
 	mode: string;
-	/** Of the mode sample (bytes). */
+	/** Interval of the mode sample (bytes). */
 	interval?: number;
-	/** Since the start, when it was carried out (ns). */
+	/** When the order was carried out, since the start (ns). */
 	time_ns: number;
-	/** That was taken (id). */
+	/** Number of the snapshot that was taken (id). */
 	snapshot?: number;
-	/** What the agent says to it. */
+	/** What the agent says about it. */
 	text?: string;
 }
 
 export interface Sql {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
-	/** Their names. */
+	/** Names of the columns. */
 	columns: string[];
-	/** Objects, a member a column. */
+	/** Rows as objects, with a member for each column. */
 	rows: Record<string, string | number | null>[];
 	/** rows. */
 	row_count: number;
-	/** There were more rows than count. */
+	/** True: there were more rows than count. */
 	cut: boolean;
 }
 
@@ -1614,16 +1615,16 @@ export interface ScriptRun {
 	elapsed: number;
 	/** What went wrong. */
 	message?: string;
-	/** Of the text, where that is. */
+	/** Line of the text at which it went wrong. */
 	line?: number;
-	/** Likewise. */
+	/** Column of that line. */
 	column?: number;
 	/** What was printed until then. */
 	output: Printed[];
 }
 
 export interface Printed {
-	/** Println. */
+	/** Always println. */
 	kind: string;
 	/** A line: the names of columns, or a row. */
 	value: string;
