@@ -645,18 +645,18 @@ export interface Leak {
 }
 
 export interface Suppressed {
-	/** Left out of the answer. */
+	/** What was left out of the answer. */
 	total: Usage;
-	/** Those that were used. */
+	/** The patterns that suppressed something. */
 	patterns: SuppressedBy[];
 }
 
 export interface SuppressedBy {
-	/** As it stands behind leak:. */
+	/** The pattern, as it stands behind leak:. */
 	pattern: string;
-	/** What it is, of one that is built in. */
+	/** What a built-in pattern stands for. */
 	built_in?: string;
-	/** What it suppressed. */
+	/** What the pattern suppressed. */
 	value: Usage;
 }
 
