@@ -241,9 +241,8 @@ const struct command command_page = {
 	.usage = "[OPTION...] [FILE...]",
 	.about = "Serves the page on this machine, as serve does, and opens it in the browser\n"
 		 "($BROWSER, else xdg-open). Without FILE it shows the newest recording in this\n"
-		 "folder and those of the data folder. It shows the source files below this "
-		 "folder,\n"
-		 "or below those of --source. Ctrl-C ends it.\n",
+		 "folder and those of the data folder. Source files are those below this folder,\n"
+		 "or below the folders of --source. Ctrl-C ends it.\n",
 	.examples = "  collector page\n"
 		    "  collector page heapcast_app_1700000000_42.heapcast\n",
 	.groups = groups,
