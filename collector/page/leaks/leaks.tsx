@@ -117,7 +117,7 @@ export function LeaksView(props: ViewProps) {
 					)}
 				</span>
 				{sum && (all || sum.suppressed.total.blocks > 0) && (
-					<a class="dim" href={changed(address, { set: { suppress: all ? undefined : 'none' } })} title={suppressedInWords(sum)}>
+					<a href={changed(address, { set: { suppress: all ? undefined : 'none' } })} title={suppressedInWords(sum)}>
 						{all ? 'Leave out what libraries are known to keep' : `${size(sum.suppressed.total.bytes)} more suppressed: show`}
 					</a>
 				)}
