@@ -1,6 +1,5 @@
 /* collector report: shows on one page where the memory of a program went. */
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,54 +18,68 @@ struct told_report {
 	const struct recorded *recorded;
 };
 
-static void report_print_total(const char *name, const struct usage *usage, const char *remark)
+/* Estimates have their errors beside them: then the columns are wider, and say less behind. */
+static bool has_errors(const struct report *r)
 {
-	char bytes[80], blocks[32], samples[48];
-
-	usage_samples(samples, sizeof(samples), usage);
-	printf("  %-10s %12s  %14s  %s%s%s\n", name, usage_bytes(bytes, sizeof(bytes), usage),
-	       format_count(blocks, usage->blocks), remark, samples[0] ? "; " : "", samples);
+	return r->allocated.bytes_error > 0 || r->freed.bytes_error > 0 ||
+	       r->leaked.bytes_error > 0 || r->peak.bytes_error > 0;
 }
 
-/* There is no sample of it. Then it is below 3 sample intervals in 95 of 100 cases, since exp(-3)
- * is 0.05. */
-static void print_nothing(const struct question *q, const char *name, const struct usage *usage,
-			  const char *remark)
+static void print_row(bool wide, const char *name, const char *bytes, const char *blocks,
+		      const char *remark)
 {
-	double bytes = fmax(3.0 * (double)q->recorded.most_interval, usage->bytes_error);
+	printf("  %-10s %*s  %*s  %s\n", name, wide ? 21 : 12, bytes, wide ? 20 : 14, blocks,
+	       remark);
+}
+
+static void print_nothing(const struct question *q, const char *name, const struct usage *usage)
+{
 	char most[32], text[64];
 
-	format_size(most, bytes);
-	snprintf(text, sizeof(text), "0 B + %s", most);
-	printf("  %-10s %12s  %14s  %s; no sample\n", name, text, "0", remark);
+	snprintf(text, sizeof(text), "0 B + %s", format_size(most, usage_unseen(q, usage)));
+	print_row(true, name, text, "0", "no sample");
 }
 
-static void print_estimate(const struct question *q, const char *name, const struct usage *usage,
-			   const char *remark)
+/* Of an estimate the number of samples stands in place of the remark, unless that is the row's own.
+ */
+static void print_total(const struct question *q, bool wide, const char *name,
+			const struct usage *usage, const char *remark, bool own)
 {
-	if (q->recorded.sampled && !usage->blocks)
-		print_nothing(q, name, usage, remark);
-	else
-		report_print_total(name, usage, remark);
+	char bytes[80], blocks[80], samples[48];
+
+	if (q->recorded.sampled && !usage->blocks) {
+		print_nothing(q, name, usage);
+		return;
+	}
+	usage_bytes(bytes, sizeof(bytes), usage);
+	usage_blocks(blocks, sizeof(blocks), usage);
+	usage_samples(samples, sizeof(samples), usage);
+	print_row(wide, name, bytes, blocks, samples[0] && !own ? samples : remark);
 }
 
 static void print_totals(const struct question *q, const struct report *r)
 {
 	char peak[80], at[32], text[80], count[32];
 	uint64_t share = r->duration_ns ? r->peak_ns * 100 / r->duration_ns : 0;
+	bool wide = q->recorded.sampled || has_errors(r);
 
 	putchar('\n');
-	terminal_line(STYLE_DIM, "                    BYTES          BLOCKS", 0);
+	terminal_line(STYLE_DIM,
+		      wide ? "                             BYTES                BLOCKS"
+			   : "                    BYTES          BLOCKS",
+		      0);
 	snprintf(text, sizeof(text), "from %s%s", format_count(count, r->distinct_stacks),
 		 r->distinct_stacks == 1 ? " backtrace" : " different backtraces");
-	print_estimate(q, "allocated", &r->allocated, text);
-	print_estimate(q, "freed", &r->freed,
-		       q->recorded.live ? "freed so far" : "freed before the end");
-	print_estimate(q, question_leaked_name(q), &r->leaked,
-		       q->recorded.live ? "as of the last batch" : question_unfreed(q, false));
-	snprintf(peak, sizeof(peak), "in use at the peak, at %s (%llu %%)",
+	print_total(q, wide, "allocated", &r->allocated, text, false);
+	print_total(q, wide, "freed", &r->freed,
+		    q->recorded.live ? "freed so far" : "freed before the end", false);
+	print_total(q, wide, question_leaked_name(q), &r->leaked,
+		    q->recorded.live ? "as of the last batch" : question_unfreed(q, false), false);
+	snprintf(peak, sizeof(peak), "%sat %s (%llu %%)", wide ? "" : "in use at the peak, ",
 		 format_duration(at, r->peak_ns), (unsigned long long)share);
-	print_estimate(q, "peak", &r->peak, peak);
+	print_total(q, wide, "peak", &r->peak, peak, true);
+	if (wide)
+		printf("  The blocks came %s.\n", text);
 	if (r->failed)
 		printf("  %s allocation%s failed\n", format_count(count, r->failed),
 		       r->failed == 1 ? "" : "s");

@@ -2,6 +2,7 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/query/hidden.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,24 @@ const char *usage_bytes(char *out, size_t size, const struct usage *usage)
 	else
 		snprintf(out, size, "%s", bytes);
 	return out;
+}
+
+const char *usage_blocks(char *out, size_t size, const struct usage *usage)
+{
+	char blocks[32], error[32];
+
+	format_count(blocks, usage->blocks);
+	if (usage->blocks_error >= 0.5)
+		snprintf(out, size, "%s +- %s", blocks,
+			 format_count(error, (uint64_t)(usage->blocks_error + 0.5)));
+	else
+		snprintf(out, size, "%s", blocks);
+	return out;
+}
+
+double usage_unseen(const struct question *q, const struct usage *usage)
+{
+	return fmax(3.0 * (double)q->recorded.most_interval, usage->bytes_error);
 }
 
 const char *usage_samples(char *out, size_t size, const struct usage *usage)

@@ -36,5 +36,10 @@ void place_text(const char *file, uint32_t line, const char *module, char *out, 
 extern const struct answer site_answer;
 /* Formats "1.5 MiB", with "+- 20 KiB" behind it if it is an estimate. */
 const char *usage_bytes(char *out, size_t size, const struct usage *usage);
+/* The same of its blocks: "1,234 +- 20". */
+const char *usage_blocks(char *out, size_t size, const struct usage *usage);
+/* Of a sum without a sample: in 95 of 100 cases it is below so many bytes. That is 3 sample
+ * intervals, since exp(-3) is 0.05. */
+double usage_unseen(const struct question *q, const struct usage *usage);
 /* Formats "12 samples"; empty if nothing was sampled. */
 const char *usage_samples(char *out, size_t size, const struct usage *usage);

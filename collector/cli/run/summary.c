@@ -118,10 +118,10 @@ static int read_to_the_end(struct question *q, struct err_text *err)
  */
 static void summary_line(const char *name, const struct usage *usage, const char *remark)
 {
-	char bytes[80], blocks[32];
+	char bytes[80], blocks[80];
 
 	printf("  %-10s %9s  in %s block%s%s\n", name, usage_bytes(bytes, sizeof(bytes), usage),
-	       format_count(blocks, usage->blocks), usage->blocks == 1 ? "" : "s", remark);
+	       usage_blocks(blocks, sizeof(blocks), usage), usage->blocks == 1 ? "" : "s", remark);
 }
 
 static void summary_totals(const struct question *q, const struct told_summary *told)
