@@ -25,7 +25,8 @@
 
 #define LOOK_MS	      200
 #define SITES	      3
-#define SUSPECT_PART  100 /* of the peak: less is no suspect */
+#define SUSPECT_LEAST 4096 /* bytes; less is no suspect */
+#define SUSPECT_PART  100  /* of the peak; the same */
 #define LESS_PRIORITY 10
 #define NAMES_LOOK    5 /* the look after which names are looked up */
 
@@ -187,7 +188,7 @@ static void summary_suspects(struct question *q, uint64_t peak)
 		return;
 	for (size_t i = 0; i < survivors.count && i < SITES; i++) {
 		s = &survivors.list[i];
-		if (!s->suspect_bytes || s->suspect_bytes < peak / SUSPECT_PART)
+		if (s->suspect_bytes < SUSPECT_LEAST || s->suspect_bytes < peak / SUSPECT_PART)
 			break;
 		if (!i)
 			printf("\n  %s, by call site, what looks most like a leak first:\n",
