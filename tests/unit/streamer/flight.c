@@ -1,0 +1,616 @@
+/* What the flight recorder holds, sends and sums up, event by event, with a batch that may be full.
+ */
+#include "agent/hold/flight.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/core/arena.h"
+#include "agent/hold/cull.h"
+#include "agent/hold/flight_array.h"
+#include "heapcast.pb-c.h"
+#include "proto/culled.h"
+
+#define US	  UINT64_C(1000)
+#define WINDOW_US UINT64_C(100)
+#define AFTER_NS  UINT64_C(500)
+#define SENT_MOST 4096
+#define MALLOC	  HEAPCAST__EVENT_KIND__EVENT_MALLOC
+#define REALLOC	  HEAPCAST__EVENT_KIND__EVENT_REALLOC
+#define FREE	  HEAPCAST__EVENT_KIND__EVENT_FREE
+
+static struct arena arena;
+static struct threads threads;
+static struct stacks stacks;
+static struct stacks_path path;
+static struct sums sums;
+static struct flight f;
+
+static struct event sent[SENT_MOST];
+static unsigned sent_count;
+static unsigned room; /* events that the batch has room for */
+
+static int take_event(void *context, struct thread *thread, const struct event *event)
+{
+	assert_ptr_equal(context, &sent);
+	assert_int_equal(thread->number, event->thread);
+	if (!room)
+		return -EAGAIN;
+	room--;
+	assert_true(sent_count < SENT_MOST);
+	sent[sent_count++] = *event;
+	return 0;
+}
+
+static int open_recorder(void **state)
+{
+	const struct flight_settings settings = {.window_ns = WINDOW_US * US, .after_ns = AFTER_NS};
+	const struct hold_host host = {.threads = &threads,
+				       .stacks = &stacks,
+				       .sums = &sums,
+				       .send = take_event,
+				       .context = &sent};
+
+	(void)state;
+	stacks = (struct stacks){.base = 1000};
+	sent_count = 0;
+	room = UINT32_MAX;
+	assert_int_equal(arena_open(&arena, 128 << 10), 0);
+	assert_int_equal(threads_init(&threads, &arena, 4), 0);
+	assert_non_null(threads_add(&threads, 77, 0));
+	assert_non_null(threads_add(&threads, 78, 0));
+	assert_int_equal(sums_init(&sums, &arena, 1 << 20), 0);
+	assert_int_equal(flight_init(&f, &settings, &host, &arena, &path), 0);
+	return 0;
+}
+
+static int close_recorder(void **state)
+{
+	(void)state;
+	arena_close(&arena);
+	return 0;
+}
+
+static int give(unsigned thread, const struct event *e)
+{
+	struct event event = *e;
+
+	event.class = (enum event_class)event_traits[event.kind].class;
+	return flight_event(&f, &threads.entry[thread], &event, thread + 1);
+}
+
+static void birth(unsigned thread, uint64_t address, uint64_t at_us)
+{
+	const struct event e = {
+		.kind = MALLOC, .address = address, .size = 24, .time_ns = at_us * US};
+
+	assert_int_equal(give(thread, &e), 0);
+}
+
+static void death(unsigned thread, uint64_t address, uint64_t at_us)
+{
+	const struct event e = {.kind = FREE, .address = address, .time_ns = at_us * US};
+
+	assert_int_equal(give(thread, &e), 0);
+}
+
+static void growth(unsigned thread, uint64_t from, uint64_t to, uint64_t at_us, uint64_t call_us)
+{
+	const struct event e = {.kind = REALLOC,
+				.address = to,
+				.old_address = from,
+				.size = 48,
+				.time_ns = at_us * US,
+				.call_time_ns = call_us * US};
+
+	assert_int_equal(give(thread, &e), 0);
+}
+
+/* All up to this time is older than the window. */
+static int pass(uint64_t upto_us)
+{
+	return flight_advance(&f, (upto_us + WINDOW_US) * US, 0, false);
+}
+
+static void assert_sent(unsigned index, unsigned kind, uint64_t address, uint64_t at_us)
+{
+	assert_in_range(index + 1, 1, sent_count);
+	assert_int_equal(sent[index].kind, kind);
+	assert_int_equal(sent[index].address, address);
+	assert_int_equal(sent[index].time_ns, at_us * US);
+}
+
+/* ---- older than the window ---- */
+
+/* A birth and a death at an address, with a block that was alive there before or without. Of the
+ * same thread they belong together, whatever the stamps say. Of different ones they do if the order
+ * is sure. */
+static void test_doubt(void **state)
+{
+	const uint64_t doubt_us = CULL_DOUBT_NS / US;
+	const struct {
+		bool alive_before;
+		unsigned thread;
+		uint64_t birth_us, death_us;
+		bool together;
+	} cases[] = {
+		{false, 0, 20, 30, true},
+		{false, 0, 30, 20, true},
+		{true, 0, 20, 20, true},
+		{true, 0, 30, 20, true},
+		{false, 1, 20, 21, true},
+		{false, 1, 20, 20, true},
+		{false, 1, 20, 19, false},
+		{true, 1, 20, 20 + doubt_us, true},
+		{true, 1, 20, 20 + doubt_us - 1, false},
+		{true, 1, 20, 20, false},
+		{true, 1, 20, 19, false},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned first = cases[i].alive_before;
+
+		flight_clear(&f, 0);
+		sums_clear(&sums);
+		threads.entry[0].counts.culled = threads.entry[1].counts.culled = 0;
+		sent_count = 0;
+		if (first)
+			birth(0, 4096, 10);
+		birth(0, 4096, cases[i].birth_us);
+		death(cases[i].thread, 4096, cases[i].death_us);
+		assert_int_equal(pass(200), 0);
+		assert_int_equal(f.cursor, f.head);
+		if (first)
+			assert_sent(0, MALLOC, 4096, 10);
+		assert_int_equal(sent_count, first + !cases[i].together);
+		assert_int_equal(f.held, !cases[i].together);
+		assert_int_equal(f.ahead, !cases[i].together);
+		assert_int_equal(sums.blocks, cases[i].together);
+		assert_int_equal(sums.frees, cases[i].together);
+		assert_int_equal(threads.entry[0].counts.culled + threads.entry[1].counts.culled,
+				 2 * cases[i].together);
+		if (cases[i].together)
+			continue;
+		assert_sent(first, FREE, 4096, cases[i].death_us);
+		/* The next one is not doubted: the block that was there has its end. */
+		death(1, 4096, cases[i].birth_us);
+		assert_int_equal(pass(200), 0);
+		assert_int_equal(sums.blocks, 1);
+		assert_int_equal(f.held, 0);
+	}
+}
+
+/* The sums of a block: from its birth to its death, by the thread and the stack of its birth. */
+static void test_sums(void **state)
+{
+	const struct event weighted = {
+		.kind = MALLOC, .address = 8192, .size = 100, .weight = 1051, .time_ns = 11 * US};
+
+	(void)state;
+	birth(0, 4096, 10);
+	assert_int_equal(give(1, &weighted), 0);
+	death(1, 4096, 14);
+	death(0, 8192, 12);
+	assert_int_equal(f.held, 4);
+	assert_int_equal(pass(9), 0);
+	assert_int_equal(f.held, 4);
+	assert_int_equal(pass(10), 0);
+	assert_int_equal(f.held, 4);
+	assert_int_equal(f.cursor, 1);
+	assert_int_equal(f.whole_ns, 0);
+	assert_int_equal(pass(14), 0);
+	assert_int_equal(f.held, 0);
+	assert_int_equal(f.whole_ns, 15 * US); /* later than the last death that is missing */
+	assert_int_equal(sent_count, 0);
+	assert_int_equal(sums.count, 2);
+	assert_int_equal(sums.row[0].thread, 1);
+	assert_int_equal(sums.row[0].node, 1);
+	assert_int_equal(sums.row[0].bytes, 24);
+	assert_int_equal(sums.row[0].weight, 0);
+	assert_int_equal(sums.row[0].lifetime, culled_lifetime(4 * US));
+	assert_int_equal(sums.row[0].first_ns, 10 * US);
+	assert_int_equal(sums.row[0].reallocated, 0);
+	assert_int_equal(sums.row[1].thread, 2);
+	assert_int_equal(sums.row[1].node, 2);
+	assert_int_equal(sums.row[1].weight, 1051);
+	assert_int_equal(sums.row[1].lifetime, culled_lifetime(1 * US));
+	assert_int_equal(threads.entry[0].counts.culled, 2);
+	assert_int_equal(threads.entry[1].counts.culled, 2);
+	assert_true(threads.entry[0].counts_news && threads.entry[1].counts_news);
+}
+
+/* A reallocation ends a block and begins one. */
+static void test_reallocations(void **state)
+{
+	(void)state;
+	birth(0, 4096, 10);
+	growth(0, 4096, 8192, 20, 3);
+	growth(0, 8192, 12288, 30, 0);
+	assert_int_equal(pass(25), 0);
+	assert_int_equal(f.held, 2);
+	assert_int_equal(sums.blocks, 1);
+	assert_int_equal(sums.frees, 0);
+	assert_int_equal(sums.row[0].reallocated, 1);
+	assert_int_equal(sums.row[0].lifetime, culled_lifetime(10 * US));
+	assert_int_equal(f.holes, 2); /* the birth, and what the reallocation needs no more */
+	assert_int_equal(pass(40), 0);
+	assert_int_equal(sums.blocks, 2);
+	assert_int_equal(threads.entry[0].counts.culled, 2);
+	assert_int_equal(*flight_place_of(&f, 12288), 4);
+	/* What is left is sent as the birth of a block. */
+	f.state = FLIGHT_DELIVERING;
+	assert_int_equal(flight_work(&f, 0), 0);
+	assert_int_equal(sent_count, 1);
+	assert_sent(0, REALLOC, 12288, 30);
+	assert_int_equal(sent[0].old_address, 0);
+	assert_int_equal(sent[0].call_time_ns, 0);
+}
+
+/* The weight of a reallocation stays. */
+static void test_weighted_reallocation(void **state)
+{
+	const struct event grown = {.kind = REALLOC,
+				    .address = 8192,
+				    .old_address = 4096,
+				    .size = 100,
+				    .weight = 1051,
+				    .time_ns = 20 * US,
+				    .call_time_ns = 4 * US};
+
+	(void)state;
+	birth(0, 4096, 10);
+	assert_int_equal(give(0, &grown), 0);
+	assert_int_equal(pass(30), 0);
+	assert_int_equal(f.holes, 1);
+	f.state = FLIGHT_DELIVERING;
+	assert_int_equal(flight_work(&f, 0), 0);
+	assert_int_equal(sent_count, 1);
+	assert_int_equal(sent[0].weight, 1051);
+	assert_int_equal(sent[0].old_address, 0);
+	assert_int_equal(sent[0].call_time_ns, 0);
+}
+
+/* If the block that it ends was sent, it is, too, and so is the end of its block. What is alive at
+ * its address is sent before. */
+static void test_reallocation_of_what_was_sent(void **state)
+{
+	(void)state;
+	birth(1, 8192, 10);
+	growth(0, 4096, 8192, 20, 3);
+	assert_int_equal(pass(30), 0);
+	assert_int_equal(sent_count, 2);
+	assert_sent(0, MALLOC, 8192, 10);
+	assert_sent(1, REALLOC, 8192, 20);
+	assert_int_equal(sent[1].old_address, 4096);
+	assert_int_equal(sent[1].call_time_ns, 3 * US);
+	assert_int_equal(f.held, 0);
+	assert_int_equal(f.ahead, 1);
+	death(0, 8192, 40);
+	assert_int_equal(pass(50), 0);
+	assert_int_equal(sent_count, 3);
+	assert_sent(2, FREE, 8192, 40);
+	assert_int_equal(sums.blocks, 0);
+}
+
+/* The old block ends when the call begins: one that another thread has got there since is another
+ * one. */
+static void test_reallocation_begins(void **state)
+{
+	const struct {
+		uint64_t birth_us, call_us;
+		bool together;
+	} cases[] = {{16, 4, true}, {17, 4, false}, {16, 0, true}, {1, 60, false}, {0, 60, true}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		flight_clear(&f, 0);
+		sums_clear(&sums);
+		sent_count = 0;
+		birth(1, 4096, cases[i].birth_us);
+		growth(0, 4096, 8192, 20, cases[i].call_us);
+		assert_int_equal(pass(30), 0);
+		assert_int_equal(sums.blocks, cases[i].together);
+		assert_int_equal(sent_count, !cases[i].together);
+		assert_int_equal(*flight_place_of(&f, 4096) != 0, !cases[i].together);
+		assert_int_equal(*flight_place_of(&f, 8192) != 0, cases[i].together);
+	}
+}
+
+/* Nothing changes while the batch has no room, and it goes on when there is some. */
+static void test_full_batch(void **state)
+{
+	(void)state;
+	birth(0, 4096, 10);
+	birth(0, 4096, 11); /* sends the one before */
+	death(0, 8192, 12); /* of a block that was sent */
+	growth(0, 16384, 4096, 13, 0);
+	room = 0;
+	assert_int_equal(pass(20), -EAGAIN);
+	assert_int_equal(f.cursor, 1);
+	assert_int_equal(f.held, 4);
+	assert_int_equal(give(0, &(struct event){.kind = MALLOC, .address = 64, .time_ns = US}),
+			 -EAGAIN);
+	assert_int_equal(f.held, 4);
+	room = 1;
+	assert_int_equal(pass(20), -EAGAIN);
+	assert_int_equal(f.cursor, 2);
+	assert_int_equal(f.held, 3);
+	room = 1;
+	assert_int_equal(pass(20), -EAGAIN);
+	assert_int_equal(f.cursor, 3);
+	room = 1; /* the block at its address, and not yet the reallocation */
+	assert_int_equal(pass(20), -EAGAIN);
+	assert_int_equal(f.held, 1);
+	room = 1;
+	assert_int_equal(pass(20), 0);
+	assert_int_equal(f.cursor, f.head);
+	assert_int_equal(f.held, 0);
+	assert_int_equal(sent_count, 4);
+	assert_sent(0, MALLOC, 4096, 10);
+	assert_sent(1, FREE, 8192, 12);
+	assert_sent(2, MALLOC, 4096, 11);
+	assert_sent(3, REALLOC, 4096, 13);
+}
+
+/* While the sums have no room, nothing becomes older than the window. */
+static void test_full_sums(void **state)
+{
+	uint32_t max = sums.max;
+
+	(void)state;
+	birth(0, 4096, 10);
+	death(0, 4096, 11);
+	sums.max = 0;
+	assert_int_equal(pass(20), -EAGAIN);
+	assert_int_equal(f.cursor, 0);
+	sums.max = 1;
+	assert_int_equal(pass(20), 0);
+	assert_int_equal(sums.blocks, 1);
+	assert_int_equal(f.held, 0);
+	sums.max = max;
+}
+
+/* ---- what is not held ---- */
+
+/* While others are held, it is ahead of them; so many of them, and all is sent. */
+static void test_ahead(void **state)
+{
+	const struct event odd = {.kind = MALLOC, .address = 4097, .time_ns = 10 * US},
+			   none = {.kind = FREE, .time_ns = 10 * US},
+			   mapping = {.kind = HEAPCAST__EVENT_KIND__EVENT_MMAP,
+				      .address = 4096,
+				      .time_ns = 10 * US};
+
+	(void)state;
+	assert_int_equal(give(1, &odd), 0);
+	assert_int_equal(f.ahead, 0); /* nothing is held */
+	birth(0, 4096, 10);
+	assert_int_equal(give(1, &none), 0);
+	assert_int_equal(give(1, &mapping), 0);
+	assert_int_equal(f.ahead, 0); /* collectors keep no such events back */
+	assert_int_equal(give(1, &odd), 0);
+	assert_int_equal(f.ahead, 1);
+	assert_int_equal(sent_count, 4);
+	assert_int_equal(sent[3].thread, 2);
+	assert_int_equal(sent[3].stack, 1002);
+	f.ahead = FLIGHT_AHEAD_MAX - 2;
+	assert_int_equal(give(1, &odd), 0);
+	assert_false(flight_wants_delivery(&f));
+	assert_int_equal(give(1, &odd), 0);
+	assert_true(flight_wants_delivery(&f));
+	assert_int_equal(f.wanted, FLIGHT_FULL);
+	room = 0;
+	assert_int_equal(give(1, &odd), -EAGAIN);
+	assert_int_equal(f.ahead, FLIGHT_AHEAD_MAX);
+}
+
+/* The same of deaths whose births were sent. */
+static void test_ahead_of_deaths(void **state)
+{
+	(void)state;
+	birth(0, 4096, 10);
+	death(0, 8192, 11);
+	f.ahead = FLIGHT_AHEAD_MAX - 2;
+	assert_int_equal(pass(20), 0);
+	assert_int_equal(f.ahead, FLIGHT_AHEAD_MAX - 1);
+	assert_false(flight_wants_delivery(&f));
+	death(0, 8192, 30);
+	assert_int_equal(pass(40), 0);
+	assert_true(flight_wants_delivery(&f));
+	assert_int_equal(f.wanted, FLIGHT_FULL);
+	flight_begin_delivery(&f);
+	assert_int_equal(flight_work(&f, 1000), 0);
+	assert_int_equal(f.state, FLIGHT_STREAMING);
+	assert_int_equal(f.until_ns, 1000); /* what is wanted by nobody does not go on */
+	assert_int_equal(flight_advance(&f, 0, 1000, false), 0);
+	assert_int_equal(f.state, FLIGHT_ARMED);
+}
+
+/* ---- room ---- */
+
+/* The window is shortened by a part first, without a word that anything was sent early. */
+static void test_room_of_the_window(void **state)
+{
+	(void)state;
+	f.slots = 64;
+	for (unsigned i = 0; i < 31; i++) {
+		birth(0, 4096 + 16 * i, 2 * i);
+		death(0, 4096 + 16 * i, 2 * i + 1);
+	}
+	assert_int_equal(f.held, 62);
+	birth(0, 8192, 62); /* it leaves room for one that has two slots */
+	assert_int_equal(f.head, 63);
+	assert_int_equal(f.holes, 0);
+	birth(0, 8192 + 16, 63);
+	assert_int_equal(f.held, 62);
+	assert_int_equal(f.head, 62);
+	assert_int_equal(f.whole_ns, 2 * US);
+	assert_int_equal(sums.blocks, 1);
+	assert_int_equal(sums.early, 0);
+	assert_int_equal(sent_count, 0);
+}
+
+/* Without a window the oldest blocks are sent. */
+static void test_room_of_the_living(void **state)
+{
+	(void)state;
+	f.slots = 96;
+	for (unsigned i = 0; i < 95; i++)
+		birth(0, 4096 + 16 * i, i);
+	assert_int_equal(pass(100), 0);
+	assert_int_equal(f.cursor, 95);
+	room = 1;
+	assert_int_equal(give(0, &(struct event){.kind = MALLOC, .address = 64, .time_ns = US}),
+			 -EAGAIN);
+	assert_int_equal(sums.early, 1);
+	sums.max = 0;
+	room = UINT32_MAX;
+	assert_int_equal(give(0, &(struct event){.kind = MALLOC, .address = 64, .time_ns = US}),
+			 -EAGAIN);
+	assert_int_equal(sums.early, 1);
+	sums.max = 100;
+	birth(0, 64, 300);
+	assert_int_equal(sums.early, 4); /* a 32nd in one go, and one before */
+	assert_int_equal(sent_count, 4);
+	assert_sent(3, MALLOC, 4096 + 48, 3);
+	assert_int_equal(f.held, 95 - 4 + 1);
+	assert_int_equal(f.head, f.held);
+}
+
+/* Memory is needed elsewhere. */
+static void test_shrink(void **state)
+{
+	(void)state;
+	f.slots = 64;
+	flight_shrink(&f);
+	assert_false(flight_urgent(&f)); /* it holds nothing */
+	birth(0, 4096, 10);
+	birth(0, 8192, 10);
+	birth(0, 12288, 10);
+	flight_shrink(&f);
+	assert_true(flight_urgent(&f));
+	assert_int_equal(flight_work(&f, 0), 0);
+	assert_false(flight_urgent(&f));
+	assert_int_equal(f.cursor, 2); /* two of 64 */
+	flight_shrink(&f);
+	assert_int_equal(flight_work(&f, 0), 0);
+	assert_int_equal(f.cursor, 3);
+	assert_int_equal(f.held, 3);
+	flight_shrink(&f);
+	room = 1;
+	assert_int_equal(flight_work(&f, 0), -EAGAIN);
+	assert_true(flight_urgent(&f));
+	assert_int_equal(f.held, 2);
+	room = 1;
+	assert_int_equal(flight_work(&f, 0), -EAGAIN);
+	room = UINT32_MAX;
+	assert_int_equal(flight_work(&f, 0), 0);
+	assert_int_equal(f.held, 0);
+	assert_false(flight_urgent(&f));
+	assert_int_equal(sums.early, 3);
+}
+
+/* ---- triggers ---- */
+
+static void test_triggers(void **state)
+{
+	const struct event e = {.kind = MALLOC, .address = 64, .time_ns = 30 * US};
+
+	(void)state;
+	assert_true(flight_is_quiet(&f));
+	birth(0, 4096, 10);
+	death(1, 4096, 20);
+	assert_true(flight_trigger(&f, FLIGHT_RSS, 7));
+	assert_false(flight_trigger(&f, FLIGHT_SIGNAL, 8)); /* it is on its way */
+	assert_int_equal(f.wanted, FLIGHT_RSS);
+	assert_int_equal(f.until_ns, 0);
+	assert_false(flight_is_quiet(&f));
+	flight_begin_delivery(&f);
+	assert_false(flight_wants_delivery(&f));
+	assert_false(flight_trigger(&f, FLIGHT_SIGNAL, 9));
+	assert_int_equal(pass(100), 0); /* nothing becomes old now */
+	assert_int_equal(f.cursor, 0);
+	room = 1;
+	assert_int_equal(flight_work(&f, 1000), -EAGAIN);
+	assert_int_equal(f.state, FLIGHT_DELIVERING);
+	room = UINT32_MAX;
+	assert_int_equal(flight_work(&f, 1000), 0);
+	assert_int_equal(sent_count, 2);
+	assert_sent(0, MALLOC, 4096, 10);
+	assert_sent(1, FREE, 4096, 20);
+	assert_int_equal(f.state, FLIGHT_STREAMING);
+	assert_int_equal(f.wanted, FLIGHT_NONE);
+	assert_int_equal(f.until_ns, 1000 + AFTER_NS);
+	assert_int_equal(give(0, &e), 0);
+	assert_int_equal(f.held, 0);
+	assert_int_equal(sent_count, 3);
+	assert_false(flight_trigger(&f, FLIGHT_SIGNAL, 1400)); /* longer */
+	assert_int_equal(flight_advance(&f, 0, 1000 + AFTER_NS, false), 0);
+	assert_int_equal(f.state, FLIGHT_STREAMING);
+	assert_int_equal(flight_advance(&f, 0, 1400 + AFTER_NS - 1, false), 0);
+	assert_int_equal(f.state, FLIGHT_STREAMING);
+	assert_int_equal(flight_advance(&f, 0, 1400 + AFTER_NS, true), 0);
+	assert_int_equal(f.state, FLIGHT_STREAMING); /* the end of it all is sent, too */
+	assert_int_equal(flight_advance(&f, 0, 1400 + AFTER_NS, false), 0);
+	assert_int_equal(f.state, FLIGHT_ARMED);
+	f.window_ns = 0;
+	assert_false(flight_trigger(&f, FLIGHT_SIGNAL, 9));
+	assert_int_equal(f.wanted, FLIGHT_NONE);
+}
+
+/* Time goes on by events, too, and never back. */
+static void test_time(void **state)
+{
+	(void)state;
+	birth(0, 4096, 10);
+	birth(0, 8192, 10 + WINDOW_US);
+	assert_int_equal(f.cursor, 0); /* an event looks at what those before it have passed */
+	birth(1, 12288, 5);
+	assert_int_equal(f.cursor, 1);
+	assert_int_equal(flight_advance(&f, 5 * US, 0, false), 0);
+	assert_int_equal(f.now_ns, (10 + WINDOW_US) * US);
+	assert_int_equal(f.cursor, 1);
+	assert_int_equal(flight_watermark(&f, 900 * US), 5 * US);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_string_equal(flight_cause_name(FLIGHT_NONE), "");
+	for (enum flight_cause a = FLIGHT_SIGNAL; a < FLIGHT_CAUSES; a++)
+		for (enum flight_cause b = FLIGHT_NONE; b < a; b++)
+			assert_string_not_equal(flight_cause_name(a), flight_cause_name(b));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_recorder, close_recorder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_doubt),
+		TEST(test_sums),
+		TEST(test_reallocations),
+		TEST(test_weighted_reallocation),
+		TEST(test_reallocation_of_what_was_sent),
+		TEST(test_reallocation_begins),
+		TEST(test_full_batch),
+		TEST(test_full_sums),
+		TEST(test_ahead),
+		TEST(test_ahead_of_deaths),
+		TEST(test_room_of_the_window),
+		TEST(test_room_of_the_living),
+		TEST(test_shrink),
+		TEST(test_triggers),
+		TEST(test_time),
+		TEST(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
