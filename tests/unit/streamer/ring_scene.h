@@ -70,8 +70,10 @@ static inline void scene_open_shape(struct ring_shape shape, const struct ring_s
 	assert_int_equal(arena_open(&scene.arena, ring_source_bytes(&scene.shape) + (1u << 18)), 0);
 	assert_int_equal(threads_init(&scene.threads, &scene.arena, 1024), 0);
 	threads_clear(&scene.threads);
-	scene.s.source.thread = scene.thread;
 	assert_int_equal(ring_source_init(&scene.s, &scene.arena, &scene.shape, &scene.clock), 0);
+	/* No lane has such a number: who reads beyond the last one is seen. */
+	memset(arena_take(&scene.arena, 64), 0xff, 64);
+	memset(scene.s.heap + ring_slice_count(&scene.shape, scene.shape.steps), 0xff, 4);
 	scene.s.source.thread = scene.thread;
 	scene.s.source.threads = &scene.threads;
 	assert_int_equal(ring_source_open(&scene.s, settings, START_NS), 0);

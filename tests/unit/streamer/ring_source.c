@@ -1,6 +1,9 @@
 /* The source of a ring: what it reads of the header, and which slices it finds, when. */
 #include "tests/unit/streamer/ring_scene.h"
 
+#include <errno.h>
+#include <fcntl.h>
+
 #define NOBODY 0x7f000000u /* no thread has such a tid */
 
 /* ---- the header ---- */
@@ -202,12 +205,12 @@ static void test_freed(void **state)
 /* Free slices are searched when somebody says that he has claimed one, and now and then. */
 static void test_search(void **state)
 {
-	struct writer w = claim(0, 7);
+	struct writer w = claim(9, 7);
 
 	(void)state;
 	scene_round(false);
 	assert_int_equal(got_count(RUN_THREAD), 1);
-	own(1, 8, 0, BEGIN_NS); /* and does not say it yet */
+	own(0, 8, 0, BEGIN_NS); /* and does not say it yet */
 	scene.now_ns += 10 * MS - 1;
 	scene_round(false);
 	assert_int_equal(got_count(RUN_THREAD), 0);
@@ -267,6 +270,8 @@ static void test_ahead(void **state)
 {
 	(void)state;
 	header()->claims++;
+	scene_round(false); /* finds nothing */
+	header()->claims++;
 	own(1, 7, 3, BEGIN_NS);
 	own(5, 7, 0, BEGIN_NS);
 	own(2, 8, 0, BEGIN_NS);
@@ -304,10 +309,17 @@ static void test_many(void **state)
 	(void)state;
 	assert_true(count > 2 * RUN_ITEMS);
 	header()->claims++;
-	for (uint32_t i = 0; i < count; i++)
-		own(i, 100 + i, 0, BEGIN_NS);
+	for (uint32_t i = 0; i < count; i++) {
+		struct writer w = own(i, 100 + i, 0, BEGIN_NS);
+
+		event_at(&w, BEGIN_NS - MS + i * US);
+		event_at(&w, BEGIN_NS - MS + (count + i) * US);
+	}
 	scene_round(false);
 	assert_int_equal(got_count(RUN_THREAD), count);
+	assert_int_equal(got_count(RUN_EVENT), 2 * count);
+	for (uint32_t i = 0; i < 2 * count; i++)
+		assert_int_equal(got(RUN_EVENT, i)->lane, i % count);
 	for (uint32_t i = 0; i < count; i++)
 		assert_int_equal(got(RUN_THREAD, i)->thread.tid, 100 + i);
 	assert_int_equal(scene.s.active_count, count);
@@ -340,13 +352,26 @@ static void test_bad_head(void **state)
 	scene_round(false);
 	assert_int_equal(got_count(RUN_EVENT), 1);
 	assert_int_equal(got(RUN_EVENT, 0)->flags, RUN_RESTART);
+	/* One that waits for its time is among what is passed over. */
+	claim(1, 8).slice->entered = stamp_of(BEGIN_NS - 20 * MS);
+	event_at(&w, BEGIN_NS - MS);
+	scene_round(false);
+	assert_true(scene.s.lane[0].has_next);
+	w.slice->head--;
+	w.slice->head -= w.words;
+	w.head = w.slice->head;
+	scene.s.ring->slices[1].entered = 0;
+	scene_round(false);
+	assert_int_equal(scene.s.records_damaged, 2);
+	assert_int_equal(got_count(RUN_EVENT), 0);
+	assert_int_equal(w.slice->tail, w.head);
 	/* The account says how many it were when the owner is gone. */
 	writer_die(&w);
 	scene_round(false);
 	item = got(RUN_GAP, 0);
 	assert_non_null(item);
 	assert_int_equal(item->gap.reason, HEAPCAST__REASON__REASON_DAMAGED);
-	assert_int_equal(item->gap.lost.events, 2);
+	assert_int_equal(item->gap.lost.events, 3);
 }
 
 /* Of an emulated program /proc says which threads are gone, if the two mean the same process. */
@@ -387,6 +412,82 @@ static void test_emulated(void **state)
 	assert_int_equal(header()->unflagged, 0);
 }
 
+/* ---- the source itself ---- */
+
+/* It takes what it says, and refuses less. */
+static void test_memory(void **state)
+{
+	const struct ring_shape shape = ring_shape_whole(1 << 20);
+	size_t bytes = ring_source_bytes(&shape);
+
+	(void)state;
+	for (size_t size = 0; size <= bytes; size += 64) {
+		struct ring_source s = {.shape = NULL};
+		struct arena arena;
+
+		assert_int_equal(arena_open(&arena, 2 * bytes), 0);
+		arena.size = size;
+		assert_int_equal(ring_source_init(&s, &arena, &shape, &scene.clock),
+				 size < bytes ? -ENOMEM : 0);
+		assert_true(arena.used <= size);
+		arena_close(&arena);
+		if (size + 640 < bytes)
+			size += 512;
+	}
+}
+
+/* The next ring in the same place begins as the first one did. */
+static void test_cleared(void **state)
+{
+	struct ring_source *s = &scene.s;
+	const uint8_t *const lanes = (const uint8_t *)s->lane;
+
+	(void)state;
+	memset(s->lane, 0xff, s->ring->slice_count * sizeof(*s->lane));
+	s->active_count = s->heap_count = s->read_count = 3;
+	s->phase = RING_REAP;
+	s->ready = s->foreign = s->filling = s->looks_itself = true;
+	s->taken_up = false;
+	s->modules_tail = s->records_damaged = s->no_slice_ns = s->away_ns = s->back = 5;
+	s->no_slice = (struct ring_losses){1, 2, 3, 4};
+	s->before = s->wants_heard = s->wants_seen = s->incarnation = 6;
+	s->emulated = 9;
+	ring_source_clear(s, 77);
+	for (size_t i = 0; i < s->ring->slice_count * sizeof(*s->lane); i++)
+		assert_int_equal(lanes[i], 0);
+	assert_int_equal(s->active_count + s->heap_count + s->read_count, 0);
+	assert_int_equal(s->phase, RING_LOOK);
+	assert_false(s->ready || s->foreign || s->filling || s->looks_itself);
+	assert_true(s->taken_up);
+	assert_int_equal(s->modules_tail | s->records_damaged | s->no_slice_ns, 0);
+	assert_int_equal(s->away_ns | s->back | s->before, 0);
+	assert_int_equal(s->no_slice.events | s->no_slice.allocations, 0);
+	assert_int_equal(s->no_slice.frees | s->no_slice.bytes, 0);
+	assert_int_equal(s->wants_heard | s->wants_seen, 0);
+	assert_int_equal(s->incarnation, 1);
+	assert_int_equal(s->emulated, 0);
+	assert_int_equal(s->start_ns, 77);
+}
+
+/* It gives back what it has opened; there may be nothing. */
+static void test_closed(void **state)
+{
+	struct ring_source never = {.shape = NULL};
+	int fd = scene.s.ring->fd, lock = scene.s.ring->lock;
+
+	(void)state;
+	assert_int_equal(ring_source_memory(&never), 0);
+	ring_source_close(&never);
+	assert_int_equal(ring_source_memory(&scene.s), scene.s.ring->backed);
+	assert_true(fcntl(fd, F_GETFD) >= 0 && fcntl(lock, F_GETFD) >= 0);
+	ring_source_close(&scene.s);
+	assert_true(fcntl(fd, F_GETFD) < 0 && fcntl(lock, F_GETFD) < 0);
+	assert_int_equal(ring_source_memory(&scene.s), 0);
+	ring_source_close(&scene.s);
+	ring_source_prepare(&scene.s);
+	assert_int_equal(ring_source_memory(&scene.s), ring_backed(&scene.shape, 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,7 +495,8 @@ int main(void)
 		SCENE(test_owner_word), SCENE(test_thread), SCENE(test_states),
 		SCENE(test_freed),	SCENE(test_search), SCENE(test_moved_once),
 		SCENE(test_ahead),	SCENE(test_many),   SCENE(test_bad_head),
-		SCENE(test_emulated),
+		SCENE(test_emulated),	SCENE(test_memory), SCENE(test_cleared),
+		SCENE(test_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
