@@ -77,6 +77,10 @@ static inline void scene_open_shape(struct ring_shape shape, const struct ring_s
 	scene.s.source.thread = scene.thread;
 	scene.s.source.threads = &scene.threads;
 	assert_int_equal(ring_source_open(&scene.s, settings, START_NS), 0);
+	header()->account.start_ns = START_NS; /* as the stream does */
+	/* There is no such slice, and what looks like one is other data. */
+	scene.s.ring->slices[scene.s.ring->slice_count] = (struct ring_slice){
+		.state = RING_SLICE_OWNED, .owner_tid = 99, .events = 1000000, .thread = 1};
 }
 
 static inline void scene_ready(uint32_t clock)

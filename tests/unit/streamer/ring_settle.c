@@ -61,12 +61,12 @@ static void test_counts(void **state)
 	assert_int_equal(c.produced + c.not_sampled, 0);
 	w.slice->events = 11;
 	w.slice->not_sampled = 7;
-	own(3, 8, 0, BEGIN_NS).slice->events = 100;
+	own(3, 8, 0, BEGIN_NS).slice->events = 5;
 	own(4, 9, 0, BEGIN_NS).slice->events = 1000;
 	scene.s.ring->slices[4].state = RING_SLICE_LEFT;
 	own(5, 9, 0, BEGIN_NS).slice->events = 10000;
 	scene.s.ring->slices[5].state = RING_SLICE_CLAIMING;
-	assert_int_equal(scene.s.source.ops->uncounted(&scene.s.source), 1101);
+	assert_int_equal(scene.s.source.ops->uncounted(&scene.s.source), 1 + 5 + 1000);
 	c = count_lane(2);
 	assert_int_equal(c.produced, 4);
 	assert_int_equal(c.not_sampled, 3);
