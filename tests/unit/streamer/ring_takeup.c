@@ -196,6 +196,65 @@ static void test_two_slices(void **state)
 	}
 }
 
+/* What began before the oldest slice of a thread is in no counter of the program. Two slices of one
+ * thread come one after the other, in any order. */
+static void test_earlier(void **state)
+{
+	(void)state;
+	for (unsigned later = 0; later < 2; later++) {
+		struct writer w[3];
+		uint64_t produced = 0, not_sampled = 0;
+
+		scene_close(NULL);
+		scene_open(NULL);
+		for (unsigned k = 0; k < 3; k++) {
+			w[k] = own(k, 7 + k / 2, k == later ? 30 : 12, BEGIN_NS);
+			w[k].slice->events = 100;
+			w[k].slice->thread = 1 + k / 2;
+			w[k].slice->thread_not_sampled = k == later ? 9 : 4;
+		}
+		w[2].slice->thread_delivered = 3;
+		w[2].slice->thread_lost = 2;
+		header()->account.threads = 2;
+		take_up(w, 3);
+		scene_fill(false); /* one in a run */
+		assert_int_equal(scene.count, 1);
+		scene_round(false);
+		assert_int_equal(scene.count, 2);
+		assert_ptr_equal(scene.thread[0], scene.thread[1]);
+		produced = scene.thread[0]->counts.produced;
+		not_sampled = scene.thread[0]->counts.not_sampled;
+		assert_int_equal(produced, 12 + 4);
+		assert_int_equal(not_sampled, 4);
+		assert_int_equal(scene.thread[2]->counts.produced, 12 + 4);
+		assert_int_equal(scene.thread[2]->counts.not_sampled, 4);
+		assert_int_equal(scene.thread[2]->counts.delivered, 3);
+		assert_int_equal(scene.thread[2]->counts.lost, 2);
+		scene_round(false);
+		assert_int_equal(scene.count, 0);
+	}
+}
+
+/* The program has changed its account since it was adopted: nothing of it is used. */
+static void test_changed(void **state)
+{
+	struct writer w = claim(0, 7);
+	const struct run_item *item;
+
+	(void)state;
+	event_at(&w, BEGIN_NS - 30 * MS);
+	scene_round(false);
+	seal();
+	take_up(&w, 1);
+	w.slice->thread_delivered = 100;
+	scene_round(false);
+	item = got(RUN_RESUME, 0);
+	assert_non_null(item);
+	assert_int_equal(item->thread.tid, 7);
+	assert_int_equal(item->thread.number, 0);
+	assert_int_equal(item->thread.delivered, 0);
+}
+
 /* ---- what is refused ---- */
 
 /* Sets a word of the ring to these values, one of them right and the other wrong. */
@@ -508,7 +567,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE(test_account),	   SCENE(test_gone),
-		SCENE(test_two_slices),	   SCENE(test_limits),
+		SCENE(test_two_slices),	   SCENE(test_earlier),
+		SCENE(test_changed),	   SCENE(test_limits),
 		SCENE(test_left),	   SCENE(test_not_ours),
 		SCENE(test_gap),	   SCENE(test_other_incarnation),
 		SCENE(test_reallocations), SCENE(test_no_restart),
