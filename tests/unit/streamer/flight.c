@@ -177,8 +177,14 @@ static void test_doubt(void **state)
 		assert_int_equal(sums.frees, cases[i].together);
 		assert_int_equal(threads.entry[0].counts.culled + threads.entry[1].counts.culled,
 				 2 * cases[i].together);
-		if (cases[i].together)
+		if (cases[i].together) {
+			uint64_t from_us = cases[i].birth_us, to_us = cases[i].death_us;
+
+			assert_int_equal(
+				sums.row[0].lifetime,
+				culled_lifetime(to_us > from_us ? (to_us - from_us) * US : 0));
 			continue;
+		}
 		assert_sent(first, FREE, 4096, cases[i].death_us);
 		/* The next one is not doubted: the block that was there has its end. */
 		death(1, 4096, cases[i].birth_us);
@@ -211,15 +217,13 @@ static void test_sums(void **state)
 	assert_int_equal(f.whole_ns, 15 * US); /* later than the last death that is missing */
 	assert_int_equal(sent_count, 0);
 	assert_int_equal(sums.count, 2);
-	assert_int_equal(sums.row[0].thread, 1);
-	assert_int_equal(sums.row[0].node, 1);
+	assert_int_equal(sums.row[0].thread | sums.row[0].node << 8, 0x101);
 	assert_int_equal(sums.row[0].bytes, 24);
 	assert_int_equal(sums.row[0].weight, 0);
 	assert_int_equal(sums.row[0].lifetime, culled_lifetime(4 * US));
 	assert_int_equal(sums.row[0].first_ns, 10 * US);
 	assert_int_equal(sums.row[0].reallocated, 0);
-	assert_int_equal(sums.row[1].thread, 2);
-	assert_int_equal(sums.row[1].node, 2);
+	assert_int_equal(sums.row[1].thread | sums.row[1].node << 8, 0x202);
 	assert_int_equal(sums.row[1].weight, 1051);
 	assert_int_equal(sums.row[1].lifetime, culled_lifetime(1 * US));
 	assert_int_equal(threads.entry[0].counts.culled, 2);
@@ -235,8 +239,6 @@ static void test_reallocations(void **state)
 	growth(0, 4096, 8192, 20, 3);
 	growth(0, 8192, 12288, 30, 0);
 	assert_int_equal(pass(25), 0);
-	assert_int_equal(f.held, 2);
-	assert_int_equal(sums.blocks, 1);
 	assert_int_equal(sums.frees, 0);
 	assert_int_equal(sums.row[0].reallocated, 1);
 	assert_int_equal(sums.row[0].lifetime, culled_lifetime(10 * US));
@@ -271,9 +273,7 @@ static void test_weighted_reallocation(void **state)
 	assert_int_equal(f.holes, 1);
 	f.state = FLIGHT_DELIVERING;
 	assert_int_equal(flight_work(&f, 0), 0);
-	assert_int_equal(sent_count, 1);
 	assert_int_equal(sent[0].weight, 1051);
-	assert_int_equal(sent[0].old_address + sent[0].call_time_ns, 0);
 }
 
 /* If the block that it ends was sent, it is, too, and so is the end of its block. What is alive at
@@ -360,8 +360,6 @@ static void test_full_batch(void **state)
 /* While the sums have no room, nothing becomes older than the window. */
 static void test_full_sums(void **state)
 {
-	uint32_t max = sums.max;
-
 	(void)state;
 	birth(0, 4096, 10);
 	death(0, 4096, 11);
@@ -372,7 +370,6 @@ static void test_full_sums(void **state)
 	assert_int_equal(pass(20), 0);
 	assert_int_equal(sums.blocks, 1);
 	assert_int_equal(f.held, 0);
-	sums.max = max;
 }
 
 /* ---- what is not held ---- */
@@ -402,8 +399,11 @@ static void test_ahead(void **state)
 	assert_int_equal(give(1, &odd), 0);
 	assert_false(flight_wants_delivery(&f));
 	assert_int_equal(give(1, &odd), 0);
-	assert_true(flight_wants_delivery(&f));
 	assert_int_equal(f.wanted, FLIGHT_FULL);
+	f.wanted = FLIGHT_RSS; /* that stays */
+	f.ahead--;
+	assert_int_equal(give(1, &odd), 0);
+	assert_int_equal(f.wanted, FLIGHT_RSS);
 	room = 0;
 	assert_int_equal(give(1, &odd), -EAGAIN);
 	assert_int_equal(f.ahead, FLIGHT_AHEAD_MAX);
@@ -451,8 +451,7 @@ static void test_room_of_the_window(void **state)
 	assert_int_equal(f.head, 62);
 	assert_int_equal(f.whole_ns, 2 * US);
 	assert_int_equal(sums.blocks, 1);
-	assert_int_equal(sums.early, 0);
-	assert_int_equal(sent_count, 0);
+	assert_int_equal(sums.early + sent_count, 0);
 }
 
 /* Without a window the oldest blocks are sent. */
@@ -487,29 +486,31 @@ static void test_shrink(void **state)
 	f.slots = 64;
 	flight_shrink(&f);
 	assert_false(flight_urgent(&f)); /* it holds nothing */
-	birth(0, 4096, 10);
-	birth(0, 8192, 10);
-	birth(0, 12288, 10);
+	death(0, 64, 9);
+	for (unsigned i = 0; i < 4; i++)
+		birth(0, 4096 + 16 * i, 10);
 	flight_shrink(&f);
+	room = 0;
+	assert_int_equal(flight_work(&f, 0), -EAGAIN);
 	assert_true(flight_urgent(&f));
+	room = 1;
 	assert_int_equal(flight_work(&f, 0), 0);
 	assert_false(flight_urgent(&f));
 	assert_int_equal(f.cursor, 2); /* two of 64 */
 	flight_shrink(&f);
 	assert_int_equal(flight_work(&f, 0), 0);
-	assert_int_equal(f.cursor, 3);
-	assert_int_equal(f.held, 3);
+	flight_shrink(&f);
+	assert_int_equal(flight_work(&f, 0), 0);
+	assert_int_equal(f.cursor, 5);
+	assert_int_equal(f.held, 4);
 	flight_shrink(&f);
 	room = 1;
 	assert_int_equal(flight_work(&f, 0), -EAGAIN);
-	assert_true(flight_urgent(&f));
-	assert_int_equal(f.held, 2);
-	room = 1;
-	assert_int_equal(flight_work(&f, 0), -EAGAIN);
+	assert_int_equal(f.held, 3);
 	room = UINT32_MAX;
 	assert_int_equal(flight_work(&f, 0), 0);
-	assert_int_equal(f.held, 0);
 	assert_false(flight_urgent(&f));
+	assert_int_equal(f.held, 1);
 	assert_int_equal(sums.early, 3);
 }
 
@@ -524,7 +525,6 @@ static void test_triggers(void **state)
 	assert_true(flight_trigger(&f, FLIGHT_RSS, 7));
 	assert_false(flight_trigger(&f, FLIGHT_SIGNAL, 8)); /* it is on its way */
 	assert_int_equal(f.wanted, FLIGHT_RSS);
-	assert_int_equal(f.until_ns, 0);
 	assert_false(flight_is_quiet(&f));
 	flight_begin_delivery(&f);
 	assert_false(flight_wants_delivery(&f));

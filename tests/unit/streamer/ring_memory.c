@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,12 +101,23 @@ static const struct layout {
 #define LARGE	2 /* of these, the first: they are not opened */
 #define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
 
+/* Memory for it. What lies behind is no extent of a slice. */
+static struct ring_memory *new_ring(const struct ring_shape *shape)
+{
+	size_t size = ring_memory_struct_size(shape);
+	struct ring_memory *ring = malloc(size + sizeof(ring->extent[0]));
+
+	assert_non_null(ring);
+	memset(ring, 0xff, size + sizeof(ring->extent[0]));
+	*ring = (struct ring_memory){.fd = -1, .lock = -1};
+	return ring;
+}
+
 static struct ring_memory *open_ring(const struct ring_shape *shape,
 				     const struct ring_settings *settings)
 {
-	struct ring_memory *ring = calloc(1, ring_memory_struct_size(shape));
+	struct ring_memory *ring = new_ring(shape);
 
-	assert_non_null(ring);
 	assert_int_equal(ring_memory_open(ring, shape, settings), 0);
 	return ring;
 }
@@ -161,6 +174,7 @@ static uint64_t check_step(const struct ring_memory *ring, const struct layout *
 		assert_int_equal(ring->slices[index].data_offset, at);
 		at += 8 * words;
 	}
+	assert_int_equal(ring->slices[index].words | ring->slices[index].data_offset, 0);
 	assert_int_equal(ring->slice_count, index);
 	assert_int_equal(ring->header->slice_count, index);
 	assert_int_equal(ring->steps, step + 1);
@@ -211,7 +225,8 @@ static void test_steps(void **state)
 				assert_int_equal(ring->backed, backed_bytes(ring));
 			assert_true(ring->backed <= l->shape.size[step]);
 		}
-		assert_in_range(ring->size, at, at + page - 1);
+		assert_in_range(ring->size, at, at + 4095);
+		assert_int_equal(ring->size % 4096, 0);
 		close_ring(ring);
 	}
 }
@@ -270,20 +285,20 @@ static unsigned open_files(void)
 	return count;
 }
 
-/* Takes it over, and says what came of that. */
-static int adopt(const struct ring_memory *from, const struct ring_shape *shape)
+/* Takes it over in a place that may have another one ready, and says what came of that. */
+static int adopt_into(const struct ring_memory *from, const struct ring_shape *shape, bool prepared)
 {
-	struct ring_memory *ring = calloc(1, ring_memory_struct_size(shape));
+	struct ring_memory *ring = new_ring(shape);
 	unsigned before = open_files();
 	uint32_t count = from->header->slice_count;
 	char path[64];
 	int r, lock;
 
-	assert_non_null(ring);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", from->fd);
 	lock = open(path, O_RDWR | O_CLOEXEC);
 	assert_true(lock >= 0);
-	*ring = (struct ring_memory){.fd = -1, .lock = -1};
+	if (prepared)
+		assert_int_equal(ring_memory_prepare(ring, shape), 0);
 	r = ring_memory_adopt(ring, shape, lock);
 	if (!r) {
 		assert_int_equal(ring->lock, lock);
@@ -296,6 +311,11 @@ static int adopt(const struct ring_memory *from, const struct ring_shape *shape)
 	close_ring(ring);
 	assert_int_equal(open_files(), before);
 	return r;
+}
+
+static int adopt(const struct ring_memory *from, const struct ring_shape *shape)
+{
+	return adopt_into(from, shape, false);
 }
 
 #define WORD(member) offsetof(struct ring_header, member), sizeof(((struct ring_header *)0)->member)
@@ -391,6 +411,7 @@ static void test_adopt_files(void **state)
 
 	(void)state;
 	assert_int_equal(adopt(ring, &layouts[LARGE + 1].shape), -ERANGE);
+	assert_int_equal(adopt_into(ring, &layouts[LARGE].shape, true), 0);
 	for (unsigned i = 0; i < 4; i++) {
 		struct ring_memory copy = {.fd = memfd_create("ring", MFD_ALLOW_SEALING)};
 
@@ -406,6 +427,68 @@ static void test_adopt_files(void **state)
 	close_ring(ring);
 }
 
+/* Files that this process may open beside those that it has. */
+static void allow_files(int more)
+{
+	static struct rlimit before;
+	struct rlimit limit;
+	int next;
+
+	if (more < 0) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		return;
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(next >= 0);
+	close(next);
+	limit = (struct rlimit){(rlim_t)(next + more), before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* Without a file there is no ring; without a second one no agent can take it over. */
+static void test_no_files(void **state)
+{
+	const struct ring_shape *shape = &layouts[LARGE].shape;
+	struct ring_memory *ring = new_ring(shape), *other = new_ring(shape);
+	struct rlimit size;
+	unsigned before;
+	int lock, r;
+
+	(void)state;
+	for (int more = 0; more < 3; more++) {
+		allow_files(more);
+		r = ring_memory_open(ring, shape, &(struct ring_settings){0});
+		allow_files(-1);
+		assert_int_equal(r, more ? 0 : -EMFILE);
+		assert_int_equal(ring->fd >= 0, more > 0);
+		assert_int_equal(ring->lock >= 0, more > 1);
+		assert_int_equal(ring->header != NULL, more > 0);
+		if (more)
+			assert_int_equal(ring->header->account.lockable, more > 1);
+		if (more < 2)
+			ring_memory_close(ring);
+	}
+	signal(SIGXFSZ, SIG_IGN); /* none of its size, either */
+	before = open_files();
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &size), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, size.rlim_max}), 0);
+	r = ring_memory_open(other, shape, &(struct ring_settings){0});
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &size), 0);
+	assert_int_equal(r, -EFBIG);
+	assert_int_equal(other->fd, -1);
+	assert_int_equal(open_files(), before);
+	lock = dup(ring->lock);
+	assert_true(lock >= 0);
+	allow_files(0);
+	r = ring_memory_adopt(other, shape, lock);
+	allow_files(-1);
+	assert_int_equal(r, -EMFILE);
+	assert_true(fcntl(lock, F_GETFD) < 0);
+	close_ring(other);
+	close_ring(ring);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_adopt_incarnations),
 		cmocka_unit_test(test_adopt_slices),
 		cmocka_unit_test(test_adopt_files),
+		cmocka_unit_test(test_no_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
