@@ -2,79 +2,24 @@
  */
 #include "agent/hold/flight.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "agent/core/arena.h"
 #include "agent/hold/cull.h"
 #include "agent/hold/flight_array.h"
-#include "heapcast.pb-c.h"
-#include "proto/culled.h"
+#include "tests/unit/streamer/hold.h"
 
-#define US	  UINT64_C(1000)
 #define WINDOW_US UINT64_C(100)
 #define AFTER_NS  UINT64_C(500)
-#define SENT_MOST 4096
-#define MALLOC	  HEAPCAST__EVENT_KIND__EVENT_MALLOC
-#define REALLOC	  HEAPCAST__EVENT_KIND__EVENT_REALLOC
-#define FREE	  HEAPCAST__EVENT_KIND__EVENT_FREE
 
-static struct arena arena;
-static struct threads threads;
-static struct stacks stacks;
-static struct stacks_path path;
-static struct sums sums;
 static struct flight f;
 
 static const struct event some = {.kind = MALLOC, .address = 64, .time_ns = 30 * US};
-static struct event sent[SENT_MOST];
-static unsigned sent_count;
-static unsigned room; /* events that the batch has room for */
-
-static int take_event(void *context, struct thread *thread, const struct event *event)
-{
-	assert_ptr_equal(context, &sent);
-	assert_int_equal(thread->number, event->thread);
-	if (!room)
-		return -EAGAIN;
-	room--;
-	assert_true(sent_count < SENT_MOST);
-	sent[sent_count++] = *event;
-	return 0;
-}
 
 static int open_recorder(void **state)
 {
 	const struct flight_settings settings = {.window_ns = WINDOW_US * US, .after_ns = AFTER_NS};
-	const struct hold_host host = {.threads = &threads,
-				       .stacks = &stacks,
-				       .sums = &sums,
-				       .send = take_event,
-				       .context = &sent};
 
 	(void)state;
-	stacks = (struct stacks){.base = 1000};
-	sent_count = 0;
-	room = UINT32_MAX;
-	assert_int_equal(arena_open(&arena, 128 << 10), 0);
-	assert_int_equal(threads_init(&threads, &arena, 4), 0);
-	assert_non_null(threads_add(&threads, 77, 0));
-	assert_non_null(threads_add(&threads, 78, 0));
-	assert_int_equal(sums_init(&sums, &arena, 1 << 20), 0);
+	hold_open();
 	assert_int_equal(flight_init(&f, &settings, &host, &arena, &path), 0);
-	return 0;
-}
-
-static int close_recorder(void **state)
-{
-	(void)state;
-	arena_close(&arena);
 	return 0;
 }
 
@@ -86,45 +31,10 @@ static int give(unsigned thread, const struct event *e)
 	return flight_event(&f, &threads.entry[thread], &event, thread + 1);
 }
 
-static void birth(unsigned thread, uint64_t address, uint64_t at_us)
-{
-	const struct event e = {
-		.kind = MALLOC, .address = address, .size = 24, .time_ns = at_us * US};
-
-	assert_int_equal(give(thread, &e), 0);
-}
-
-static void death(unsigned thread, uint64_t address, uint64_t at_us)
-{
-	const struct event e = {.kind = FREE, .address = address, .time_ns = at_us * US};
-
-	assert_int_equal(give(thread, &e), 0);
-}
-
-static void growth(unsigned thread, uint64_t from, uint64_t to, uint64_t at_us, uint64_t call_us)
-{
-	const struct event e = {.kind = REALLOC,
-				.address = to,
-				.old_address = from,
-				.size = 48,
-				.time_ns = at_us * US,
-				.call_time_ns = call_us * US};
-
-	assert_int_equal(give(thread, &e), 0);
-}
-
 /* All up to this time is older than the window. */
 static int pass(uint64_t upto_us)
 {
 	return flight_advance(&f, (upto_us + WINDOW_US) * US, 0, false);
-}
-
-static void assert_sent(unsigned index, unsigned kind, uint64_t address, uint64_t at_us)
-{
-	assert_in_range(index + 1, 1, sent_count);
-	assert_int_equal(sent[index].kind, kind);
-	assert_int_equal(sent[index].address, address);
-	assert_int_equal(sent[index].time_ns, at_us * US);
 }
 
 /* ---- older than the window ---- */
@@ -574,7 +484,7 @@ static void test_time(void **state)
 	assert_int_equal(flight_watermark(&f, 900 * US), 5 * US);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_recorder, close_recorder)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_recorder, hold_close)
 
 int main(void)
 {
