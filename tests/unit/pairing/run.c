@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -493,11 +494,21 @@ static void what_is_not_there_is_told(void **state)
 	/* Beacons can't be heard: the port is enough; and an agent only sends them. */
 	fd[1] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(fd[1], (struct sockaddr *)&udp, sizeof(udp)), 0);
-	options_init(false);
-	stop_at = 1;
-	assert_int_equal(pairing_run(&options, &err), 0);
-	assert_memory_equal(told, "trouble - - -: UDP port 43513, ", 31);
-	assert_non_null(strstr(told, "\nlistens - - -: 43514\n"));
+	for (int input = -1, i = 0; i < 2; i++) {
+		options_init(false);
+		stop_at = 1;
+		if (i) { /* the first descriptor is one, too */
+			input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 20);
+			close(STDIN_FILENO);
+		}
+		assert_int_equal(pairing_run(&options, &err), 0);
+		if (i) {
+			assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+			close(input);
+		}
+		assert_memory_equal(told, "trouble - - -: UDP port 43513, ", 31);
+		assert_non_null(strstr(told, "\nlistens - - -: 43514\n"));
+	}
 	options_init(true);
 	stop_at = 1;
 	assert_int_equal(pairing_run(&options, &err), 0);
