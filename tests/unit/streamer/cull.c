@@ -36,6 +36,25 @@ static void begin_again(void)
 	open_cull(NULL);
 }
 
+/* How many entries of the table have this address. */
+static unsigned known_at(uint64_t address)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < c.places; i++)
+		count += c.at[i].address == address;
+	return count;
+}
+
+static uint32_t spare_slots(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = c.spare; i && count <= c.slots; i = c.slot[i].newer)
+		count++;
+	return count;
+}
+
 /* ---- what belongs together ---- */
 
 /* A birth and a death at an address, with a block that was alive there before or without. */
@@ -326,6 +345,8 @@ static void test_growth_cases(void **state)
 		assert_int_equal(give(0, &e), 0);
 		assert_int_equal(c.pending, cases[i].pending);
 		assert_int_equal(c.held, 2);
+		assert_int_equal(known_at(4096), 0);
+		assert_int_equal(known_at(8192), 1);
 	}
 	/* As an allocation. */
 	begin_again();
@@ -396,6 +417,45 @@ static void test_full_sums(void **state)
 	sums.max++;
 	assert_int_equal(give(0, &(struct event){.kind = MALLOC, .address = 64, .time_ns = US}), 0);
 	assert_int_equal(c.held, 1);
+}
+
+/* Whichever block ends, the others are sent in their order. */
+static void test_links(void **state)
+{
+	(void)state;
+	for (unsigned gone = 0; gone < 1u << 4; gone++) {
+		unsigned count = 0;
+
+		begin_again();
+		for (unsigned i = 0; i < 4; i++)
+			birth(0, 4096 + 16 * i, 10 + i);
+		for (unsigned i = 0; i < 4; i++)
+			if (gone >> i & 1)
+				death(1, 4096 + 16 * i, 20);
+		assert_int_equal(cull_advance(&c, 0, true), 0);
+		for (unsigned i = 0; i < 4; i++)
+			if (!(gone >> i & 1))
+				assert_sent(count++, MALLOC, 4096 + 16 * i, 10 + i);
+		assert_int_equal(sent_count, count);
+		assert_int_equal(c.oldest + c.newest + c.held + c.pending, 0);
+		assert_int_equal(spare_slots(), c.slots);
+		for (unsigned i = 0; i < 4; i++)
+			assert_int_equal(known_at(4096 + 16 * i), 0);
+	}
+}
+
+/* It needs a little memory, and looks after the stacks of all slots. */
+static void test_memory(void **state)
+{
+	const struct cull_settings settings = {.time_ns = 1, .pending_max = c.slots};
+	struct cull other;
+
+	(void)state;
+	assert_int_equal(path.depth, c.slots + 1);
+	assert_int_equal(path.most, c.slots + 1);
+	assert_int_equal(c.pending_max, c.slots);
+	arena.used = arena.size;
+	assert_int_equal(cull_init(&other, &settings, &host, &arena, &path), -ENOMEM);
 }
 
 /* Blocks come and go at addresses that lie side by side in the table. */
@@ -479,8 +539,8 @@ int main(void)
 		TEST(test_late),	 TEST(test_plain),	 TEST(test_chain),
 		TEST(test_old_chain),	 TEST(test_long_chain),	 TEST(test_growth_of_sent),
 		TEST(test_growth_cases), TEST(test_pending_max), TEST(test_slots),
-		TEST(test_full_sums),	 TEST(test_addresses),	 TEST(test_marks),
-		TEST(test_clear),
+		TEST(test_links),	 TEST(test_memory),	 TEST(test_full_sums),
+		TEST(test_addresses),	 TEST(test_marks),	 TEST(test_clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
