@@ -32,6 +32,7 @@ static struct ring_scene {
 	unsigned runs;	/* of the last round */
 	struct run_item got[GOT_MOST];
 	unsigned count;
+	void (*look)(const struct run_item *item); /* while what it points to is there */
 } scene;
 
 /* In place of the processor's. */
@@ -168,6 +169,8 @@ static inline void scene_fill(bool final)
 	for (; r->taken < r->count; r->taken++) {
 		assert_true(scene.count < GOT_MOST);
 		scene.got[scene.count++] = r->item[r->taken];
+		if (scene.look)
+			scene.look(&r->item[r->taken]);
 		scene_take_item(&r->item[r->taken]);
 	}
 }
