@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,9 +197,98 @@ static void test_gone(void **state)
 	assert_true(read_all(r, 4)); /* there again */
 	assert_column(told.start, 2, 5, 25, 0);
 	assert_int_equal(told.gone.len, 0);
+	assert_true(read_all(r + 2, 2));
+	assert_column(told.gone, 2, 5, 4, 0);
+	assert_true(read_all(r, 2)); /* new ones before those that go */
+	assert_column(told.start, 2, 5, 4, 0);
+	assert_column(told.gone, 2, 20, 10, 0);
 	assert_true(read_all(r, 0));
-	assert_column(told.gone, 4, 5, 4, 11);
+	assert_column(told.gone, 2, 5, 4, 0);
 	assert_false(read_all(r, 0));
+}
+
+/* What is gone may find no room in the step, either: it is known until it was told. */
+static void test_gone_later(void **state)
+{
+	const struct proc_mapping r[] = {region(5, 2, ""), region(9, 1, "")};
+
+	(void)state;
+	assert_true(read_all(r, 2));
+	maps_begin(&m);
+	m.column[MAPS_GONE].length = m.column[MAPS_GONE].capacity - VARINT_MAX;
+	assert_true(maps_end(&m, 1, 1));
+	assert_int_equal(m.postponed, 1);
+	assert_int_equal(m.count, 1);
+	assert_true(read_all(r, 0));
+	assert_column(told.gone, 1, 9, 0, 0);
+	assert_int_equal(told.postponed, 0);
+}
+
+/* A region that has changed may find none: until then nothing of the new one is told. */
+static void test_changed_later(void **state)
+{
+	struct proc_mapping r = region(5, 2, "");
+
+	(void)state;
+	assert_true(read_all(&r, 1));
+	r.inode++;
+	r.figure[PROC_RSS] = 4;
+	maps_begin(&m);
+	m.column[MAPS_START].length = m.column[MAPS_START].capacity - VARINT_MAX + 1;
+	maps_put(&m, &r);
+	assert_int_equal(m.column[MAPS_USED].length, 0);
+	assert_int_equal(m.postponed, 1);
+	assert_true(maps_end(&m, 1, 1));
+	assert_true(read_all(&r, 1));
+	assert_column(told.start, 1, 5, 0, 0);
+	assert_column(told.rss, 1, 4, 0, 0);
+}
+
+/* Whether there is room for a region and its name. */
+static void test_fits(void **state)
+{
+	struct proc_mapping r = region(5, 2, "/lib");
+	struct column *names = &m.column[MAPS_NAMES];
+
+	(void)state;
+	maps_begin(&m);
+	assert_true(maps_fits(&m, &r));
+	names->length = names->capacity - 5;
+	assert_true(maps_fits(&m, &r));
+	names->length++;
+	assert_false(maps_fits(&m, &r));
+	names->length = 0;
+	for (unsigned i = MAPS_GONE; i < MAPS_COLUMNS; i++) {
+		m.column[i].length = m.column[i].capacity - VARINT_MAX;
+		assert_true(maps_fits(&m, &r));
+		m.column[i].length++;
+		assert_false(maps_fits(&m, &r));
+		m.column[i].length = 0;
+	}
+}
+
+/* The table of names is forgotten when it is three quarters full. */
+static void test_many_names(void **state)
+{
+	char name[16];
+
+	(void)state;
+	maps_init(&m, memory, MAPS_SIZE_MIN, MAPS_STEP_MIN, PAGE);
+	assert_int_equal(m.name_capacity, 128);
+	for (unsigned k = 0; k < 200; k++) {
+		struct proc_mapping r;
+
+		snprintf(name, sizeof(name), "/%u", k);
+		r = region(5, 1, name);
+		assert_true(read_all(&r, 1));
+		assert_int_equal(m.names, k % 96 + 1);
+		assert_int_equal(told.first_name, k + 1);
+		assert_column(told.name, 1, k + 1, 0, 0);
+		r = region(5, 2, name);
+		assert_true(read_all(&r, 1)); /* the last one is always known */
+		assert_int_equal(told.names.len, 0);
+		assert_column(told.name, 1, k + 1, 0, 0);
+	}
 }
 
 /* What no kernel reports counts, but is not told. */
@@ -357,8 +447,10 @@ static void test_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_first), TEST(test_changes),	 TEST(test_gone),      TEST(test_invalid),
-		TEST(test_names), TEST(test_full_table), TEST(test_full_step), TEST(test_long),
+		TEST(test_first),      TEST(test_changes),	 TEST(test_gone),
+		TEST(test_gone_later), TEST(test_changed_later), TEST(test_fits),
+		TEST(test_many_names), TEST(test_invalid),	 TEST(test_names),
+		TEST(test_full_table), TEST(test_full_step),	 TEST(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,6 +212,14 @@ static void test_records(void **state)
 			assert_int_equal(met, expected_count);
 		}
 		assert_int_equal(scene.s.records_damaged, 0);
+		scene.look = NULL;
+		for (unsigned i = 0; i < expected_count; i++) /* it has told all that it lost */
+			if (expected[i].item.kind == RUN_GAP)
+				writing.w.slice->lost.events += expected[i].item.gap.lost.events;
+		writer_die(&writing.w);
+		scene_round(false);
+		assert_int_equal(got_count(RUN_ENDED), 1);
+		assert_int_equal(got_count(RUN_GAP), 0);
 	}
 }
 
@@ -278,7 +286,7 @@ static void test_long_text(void **state)
 static struct {
 	struct ring_module m;
 	uint64_t segment[10][4];
-	char path[64];
+	char path[MODULE_PATH_MAX + 9];
 } announced;
 
 /* An announcement of this length, of a file with so many segments and letters. */
@@ -412,10 +420,12 @@ static void test_modules_in_order(void **state)
 static void test_bad_modules(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < 16; i++) {
-		struct ring_module *m = announce(2, 16);
+	for (unsigned i = 0; i < 17; i++) {
+		struct ring_module *m = announce(2, i == 3    ? MODULE_PATH_MAX + 1
+						    : i == 16 ? MODULE_PATH_MAX
+							      : 16);
 		uint64_t length = m->length, published = length;
-		bool is_read = i > 9, goes_on = i >= 4;
+		bool is_read = i > 9, goes_on = i >= 3;
 
 		scene_close(NULL);
 		scene_open(NULL);
@@ -429,9 +439,6 @@ static void test_bad_modules(void **state)
 		case 2:
 			m->length += 8; /* more than is published, but for the next one */
 			published = 0;
-			break;
-		case 3:
-			m->length = (uint32_t)scene.s.ring->modules_size + 8;
 			break;
 		case 4:
 			m->length = published = sizeof(*m) - 8;
