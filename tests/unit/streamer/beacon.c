@@ -306,6 +306,7 @@ static void deaf(void **state)
 	keys = (struct beacon_keys){0};
 	begin();
 	expect_beacon(DISCOVERY_FOUR_ALL, 1, NULL, NULL);
+	assert_int_equal(beacon.read, 0);
 	for (int i = 0; i < 5000 && !beacon.deaf; i++)
 		probe(NULL, 1);
 	assert_true(beacon.deaf);
