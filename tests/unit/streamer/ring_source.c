@@ -78,6 +78,7 @@ static void test_clocks(void **state)
 		{RING_CLOCK_NONE, RING_CLOCK_TSC, false},
 		{99, RING_CLOCK_TSC, false},
 	};
+	struct clock still;
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -88,6 +89,8 @@ static void test_clocks(void **state)
 		assert_ptr_equal(scene.s.clock, cases[i].counter ? &scene.clock : &scene.s.plain);
 	}
 	assert_int_equal(scene.s.plain.kind, RING_CLOCK_MONOTONIC);
+	clock_init(&still, RING_CLOCK_TSC); /* a counter that stands still measures nothing */
+	assert_true(still.slope == 1 && still.rate == 1);
 }
 
 /* The word in which the kernel says that an owner is gone lies within the owner's mutex. */
