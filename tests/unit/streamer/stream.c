@@ -327,6 +327,7 @@ static void test_tables(void **state)
 		end = (const uint8_t *)(last->node + last->most);
 		assert_in_range((const uint8_t *)s.stacks.cache - end, 0, 63);
 		assert_int_equal((uintptr_t)s.stacks.cache % 64, 0);
+		assert_true(s.batch.nodes_max <= s.stacks.nodes_max / 8);
 		assert_int_equal((const uint8_t *)s.stacks.cache + s.stacks.size - tables,
 				 budget.tables - budget.source);
 		stream_done(&s);

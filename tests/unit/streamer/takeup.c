@@ -282,13 +282,46 @@ static void test_orders(void **state)
 	}
 }
 
+/* A flight recorder begins anew: of what was before, it has nothing. What was delivered counts. */
+static void test_recorder(void **state)
+{
+	const struct flight_settings flight = {.window_ns = 1000000000};
+	struct bench b = {0};
+	struct ring_account *a;
+
+	(void)state;
+	bench_open_holding(&b, NULL, &flight);
+	a = &b.ring.ring->header->account;
+	a->delivered[0] = 11;
+	a->delivered[1] = 12;
+	a->delivered[2] = 13;
+	a->lost = (struct ring_losses){14, 15, 16, 17};
+	a->stacks_cut = 18;
+	a->watermark_ns = 19;
+	b.stream.flight.head = b.stream.flight.first = 3;
+	assert_int_equal(take_up(&b, kill_agent(&b)), 0);
+	assert_in_range(b.stream.flight.whole_ns, 1, stream_now(&b.stream));
+	assert_int_equal(b.stream.flight.head, 0);
+	assert_int_equal(b.stream.delivered.allocations, 11);
+	assert_int_equal(b.stream.delivered.frees, 12);
+	assert_int_equal(b.stream.delivered.bytes, 13);
+	assert_int_equal(b.stream.delivered.time_ns, 19);
+	assert_int_equal(b.stream.lost.allocations, 15);
+	assert_int_equal(b.stream.lost.frees, 16);
+	assert_int_equal(b.stream.lost.bytes, 17);
+	assert_int_equal(b.stream.stacks_cut, 18);
+	assert_int_equal(b.stream.watermark_ns, 19);
+	assert_int_equal(b.stream.spool.evicted.allocations, 11);
+	bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_asleep),
 		cmocka_unit_test(test_counted_once),   cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_moved_and_seen), cmocka_unit_test(test_short_thread),
-		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_orders),	       cmocka_unit_test(test_recorder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
