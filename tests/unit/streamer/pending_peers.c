@@ -212,9 +212,6 @@ static void test_fair(void **state)
 
 	(void)state;
 	begin(NULL);
-	memset(&s.beyond, 0, sizeof(s.beyond)); /* there is no such link, whatever it looks like */
-	s.beyond.fd = 1000;
-	s.peers.holder[LINKS] = (struct stranger){origin(1), UINT64_MAX};
 	take_links(fd, (const unsigned[]){1, 2, 3}, age);
 	late = come_from(4);
 	greet(late);
@@ -248,6 +245,9 @@ static void test_room(void **state)
 
 	(void)state;
 	begin(NULL);
+	memset(&s.beyond, 0, sizeof(s.beyond)); /* there is no such link, whatever it looks like */
+	s.beyond.fd = 1000;
+	s.peers.holder[LINKS] = (struct stranger){origin(1), UINT64_MAX};
 	for (unsigned i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
 		int fd[LINKS], late, other;
 
