@@ -169,6 +169,28 @@ static void test_arguments(void **state)
 	assert_int_equal(parse("", &err), 0);
 }
 
+/* The beginning of a name is enough if no other one begins so, be it the first or the last. */
+static void test_beginnings(void **state)
+{
+	struct err_text err = {{0}};
+
+	(void)state;
+	assert_int_equal(parse("--q --o x --c 7 --m 4M --w 2s --k a --p thin --st yes", &err), 15);
+	assert_true(values.quiet);
+	assert_string_equal(values.output, "x");
+	assert_int_equal(values.count, 7);
+	assert_int_equal(values.limit, 4 << 20);
+	assert_int_equal(values.wait_ns, 2000000000);
+	assert_int_equal(values.keys.count, 1);
+	assert_int_equal(values.policy, 1);
+	assert_true(values.stacks);
+	assert_int_equal(parse("--e=ab", &err), 1);
+	assert_int_equal(values.even, 2);
+	expect_error("--s=1",
+		     "--s is the beginning of several options: --size-min, --size-max, --stacks");
+	expect_error("--quieter", "there is no option --quieter; did you mean --quiet?");
+}
+
 static void test_wrong(void **state)
 {
 	(void)state;
@@ -462,10 +484,10 @@ static int done(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),	cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_wrong),	cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_help),	cmocka_unit_test(test_names),
-		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_kinds),	    cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_beginnings),  cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_environment), cmocka_unit_test(test_help),
+		cmocka_unit_test(test_names),	    cmocka_unit_test(test_sources),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, done);

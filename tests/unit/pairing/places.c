@@ -62,6 +62,7 @@ static void expect_told(struct side *s, const char *expected)
 static void side_open(struct side *s, const char *name, const char *code)
 {
 	struct secure_options tls = {.secrets = &s->code, .secret_count = 1, .paired = true};
+	char host[sizeof(s->places.share.host)];
 
 	memset(s, 0, sizeof(*s));
 	snprintf(s->folder, sizeof(s->folder), "%s/%s", temporary_folder, name);
@@ -74,6 +75,8 @@ static void side_open(struct side *s, const char *name, const char *code)
 					      .event = note,
 					      .context = s};
 	pairing_places_init(&s->places, s->secure, &s->options);
+	assert_int_equal(gethostname(host, sizeof(host)), 0);
+	assert_string_equal(s->places.share.host, host);
 	snprintf(s->places.share.host, sizeof(s->places.share.host), "%s", name);
 }
 

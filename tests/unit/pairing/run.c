@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -34,9 +35,24 @@ static volatile sig_atomic_t stop;
 static char told[4000]; /* a line for each event but PAIRING_WAITS */
 static unsigned waits;
 static uint64_t left_ns[16];
-static unsigned stop_at; /* after so many waits; 0: never */
+static uint16_t knock_at; /* a port, once while it waits; 0: none */
+static unsigned stop_at;  /* after so many waits; 0: never */
 static struct pairing_options options;
 static unsigned descriptors;
+
+/* Sets knock_at to 0 if somebody listens there. */
+static void knock(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(knock_at),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = knock_at ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
+		knock_at = 0;
+	if (fd >= 0)
+		close(fd);
+}
 
 static void note(void *context, const struct pairing_event *e)
 {
@@ -49,6 +65,7 @@ static void note(void *context, const struct pairing_event *e)
 
 	assert_ptr_equal(context, &options);
 	if (e->kind == PAIRING_WAITS) {
+		knock();
 		left_ns[waits++ % 16] = e->left_ns;
 		stop = waits == stop_at;
 		return;
@@ -427,6 +444,25 @@ static void an_agent_sends_beacons(void **state)
 	assert_non_null(strstr(told, "made it peer 127.0.0.1: -\n"));
 }
 
+/* An agent listens, also if the first descriptor is its listener's. */
+static void an_agent_listens(void **state)
+{
+	int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 20);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		options_init(true);
+		stop_at = 1;
+		knock_at = AGENT_TCP_PORT_FIRST;
+		if (i)
+			close(STDIN_FILENO);
+		assert_int_equal(pairing_run(&options, NULL), 0);
+		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		assert_int_equal(knock_at, 0);
+	}
+	close(input);
+}
+
 /* ---- ends ---- */
 
 static void time_ends_it(void **state)
@@ -514,13 +550,10 @@ static void what_is_not_there_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(a_collector_listens),
-		TEST_IN_FOLDER(an_agent_dials_its_host),
-		TEST_IN_FOLDER(hosts_can_be_unknown),
-		TEST_IN_FOLDER(a_collector_hears_beacons),
-		TEST_IN_FOLDER(an_agent_sends_beacons),
-		TEST_IN_FOLDER(time_ends_it),
-		TEST_IN_FOLDER(what_is_not_there_is_told),
+		TEST_IN_FOLDER(a_collector_listens),	TEST_IN_FOLDER(an_agent_dials_its_host),
+		TEST_IN_FOLDER(hosts_can_be_unknown),	TEST_IN_FOLDER(a_collector_hears_beacons),
+		TEST_IN_FOLDER(an_agent_sends_beacons), TEST_IN_FOLDER(an_agent_listens),
+		TEST_IN_FOLDER(time_ends_it),		TEST_IN_FOLDER(what_is_not_there_is_told),
 	};
 
 	if (pair_code_secret("ABCDEFGHIJKLMNOPQRSTUVWXYA", 26, &code, NULL) < 0) {

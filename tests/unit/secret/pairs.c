@@ -401,6 +401,21 @@ static void an_installation_stays(void **state)
 	pairs_done(&p);
 }
 
+/* Of a path that is too long by its end no folder is made. */
+static void long_paths_make_nothing(void **state)
+{
+	static char path[PATH_MAX + 1];
+	size_t at = (size_t)snprintf(path, sizeof(path), "%s/d", temporary_folder), first = at;
+	struct err_text err;
+
+	(void)state;
+	for (; at < PATH_MAX; at++)
+		path[at] = (at - first) % 128 ? 'd' : '/';
+	assert_int_equal(pairs_check(path, 1, &err), -ENAMETOOLONG);
+	path[first] = '\0';
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +432,7 @@ int main(void)
 		TEST_IN_FOLDER(changes_are_seen),
 		TEST_IN_FOLDER(what_is_no_key_is_passed_over),
 		TEST_IN_FOLDER(an_installation_stays),
+		TEST_IN_FOLDER(long_paths_make_nothing),
 	};
 	struct secret s;
 

@@ -53,6 +53,21 @@ static int try_open(const char *interface, struct err_text *err)
 			   err);
 }
 
+static unsigned log_count(const char *text)
+{
+	static char all[8192];
+	int fd = open(log_file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, all, sizeof(all) - 1);
+	unsigned count = 0;
+
+	if (fd >= 0)
+		close(fd);
+	all[n > 0 ? n : 0] = '\0';
+	for (const char *at = all; (at = strstr(at, text)); at++)
+		count++;
+	return count;
+}
+
 static void begin(void)
 {
 	struct err_text err = {{0}};
@@ -65,6 +80,7 @@ static void begin(void)
 	assert_int_equal(discovery_net_open(&desk, "lo", 65536, &err), 0);
 	if (try_open("lo", &err) < 0)
 		fail_msg("%s", err.text);
+	assert_int_equal(log_count("by its beacons only"), 0);
 }
 
 static void end(void)
@@ -290,6 +306,7 @@ static void deaf(void **state)
 	keys = (struct beacon_keys){0};
 	begin();
 	expect_beacon(DISCOVERY_FOUR_ALL, 1, NULL, NULL);
+	assert_int_equal(beacon.read, 0);
 	for (int i = 0; i < 5000 && !beacon.deaf; i++)
 		probe(NULL, 1);
 	assert_true(beacon.deaf);
@@ -318,21 +335,6 @@ static void deaf(void **state)
 	probe(NULL, 3);
 	assert_true(hear(DISCOVERY_FOUR_OWN, data, PATIENCE_MS) > 0);
 	end();
-}
-
-static unsigned log_count(const char *text)
-{
-	static char all[8192];
-	int fd = open(log_file, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, all, sizeof(all) - 1);
-	unsigned count = 0;
-
-	if (fd >= 0)
-		close(fd);
-	all[n > 0 ? n : 0] = '\0';
-	for (const char *at = all; (at = strstr(at, text)); at++)
-		count++;
-	return count;
 }
 
 /* Somebody else has the port for himself: nobody is heard there, and the agent is announced. */

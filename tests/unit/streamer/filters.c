@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -18,6 +19,7 @@
 
 #include "agent/watch/filters.h"
 #include "base/proc/file.h"
+#include "tests/unit/temporary.h"
 
 #define THREADS 150 /* more than a look takes */
 
@@ -171,13 +173,78 @@ static void gone(void **state)
 	assert_int_equal(f.count, 0);
 }
 
+/* Files as kernels write them, in a folder in place of /proc/PID: who has most decides. */
+static void made(void **state)
+{
+	static const struct {
+		const char *text[3];
+		uint32_t count;
+		bool strict;
+	} cases[] = {
+		{{"Seccomp:\t0\nSeccomp_filters:\t0\n"}, 0, false},
+		{{"Seccomp:\t2\nSeccomp_filters:\t3\n", "Seccomp:\t2\nSeccomp_filters:\t5\n",
+		  "Seccomp:\t2\nSeccomp_filters:\t4\n"},
+		 5,
+		 false},
+		{{"Seccomp:\t2\n"}, 1, false}, /* before Linux 5.9: at least one */
+		{{"Seccomp:\t1\n"}, 0, true},
+		{{"Seccomp:\t1\nSeccomp_filters:\t0\n", "Seccomp:\t0\nSeccomp_filters:\t0\n",
+		  "Seccomp:\t2\nSeccomp_filters:\t1\n"},
+		 1,
+		 true},
+		{{"", "Name:\tx\n"}, 0, false},
+		{{NULL, "Seccomp:\t2\nSeccomp_filters:\t2\n"}, 2, false},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char path[256];
+		struct filters f;
+		uint64_t at = 0;
+		FILE *above;
+		int proc;
+
+		snprintf(path, sizeof(path), "%s/%u", temporary_folder, i);
+		assert_int_equal(mkdir(path, 0700), 0);
+		proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_true(filters_read(proc, &at, &f) < 0);
+		snprintf(path, sizeof(path), "%s/%u/task", temporary_folder, i);
+		assert_int_equal(mkdir(path, 0700), 0);
+		for (unsigned k = 0; k < 3; k++) {
+			FILE *file;
+
+			/* One thread may be gone by now, and have left its name alone. */
+			snprintf(path, sizeof(path), "%s/%u/task/%u", temporary_folder, i, 11 + k);
+			assert_int_equal(mkdir(path, 0700), 0);
+			snprintf(path, sizeof(path), "%s/%u/task/%u/status", temporary_folder, i,
+				 11 + k);
+			file = cases[i].text[k] ? fopen(path, "we") : NULL;
+			if (file) {
+				fputs(cases[i].text[k], file);
+				fclose(file);
+			}
+		}
+		/* Of the folder above nobody asks. */
+		snprintf(path, sizeof(path), "%s/%u/status", temporary_folder, i);
+		above = fopen(path, "we");
+		assert_non_null(above);
+		fputs("Seccomp:\t1\nSeccomp_filters:\t99\n", above);
+		fclose(above);
+		for (unsigned looks = 0; looks < 2; looks++) {
+			assert_int_equal(filters_read(proc, &at, &f), 0);
+			assert_int_equal(f.count, cases[i].count);
+			assert_int_equal(f.strict, cases[i].strict);
+			at = 0;
+		}
+		close(proc);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(none),
-		cmocka_unit_test(one_thread),
-		cmocka_unit_test(strict),
-		cmocka_unit_test(gone),
+		cmocka_unit_test(none), cmocka_unit_test(one_thread), cmocka_unit_test(strict),
+		cmocka_unit_test(gone), TEST_IN_FOLDER(made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

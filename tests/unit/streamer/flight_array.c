@@ -80,6 +80,7 @@ static struct event draw_event(uint32_t number)
 
 static void put_all(void)
 {
+	memset(path.node, 0xff, f.slots * sizeof(*path.node)); /* of those before */
 	for (uint32_t i = 0; i < EVENTS; i++) {
 		struct event e = draw_event(i);
 		uint32_t thread = (uint32_t)draw(2), node = (uint32_t)draw(100);
@@ -146,6 +147,8 @@ static void check_all(void)
 		e = flight_event_of(&f, entry->at);
 		assert_event(&e, &entry->event);
 		assert_int_equal(f.record[entry->at].indexed, entry->indexed);
+		if (f.record[entry->at].more)
+			assert_int_equal(path.node[entry->at + 1], 0);
 		if (first)
 			assert_int_equal(f.first, entry->at);
 		first = false;

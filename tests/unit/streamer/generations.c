@@ -63,6 +63,45 @@ static void test_held(void **state)
 	assert_true(stacks_is_cut(&s, stacks_child(&s, node[0], 9, 99)));
 }
 
+/* Each held node counts, once; so does the room that is left for numbers. */
+static void test_limits(void **state)
+{
+	static uint8_t memory[128 << 10];
+	static uint32_t one[1], node[8192];
+	struct stacks_path path[2] = {{.node = one, .depth = 1}, {.node = node}};
+	struct stack_node got;
+	struct stacks s;
+
+	(void)state;
+	for (uint32_t more = 0; more < 2; more++) {
+		stacks_init(&s, memory, sizeof(memory));
+		one[0] = stacks_child(&s, 0, 7, 70);
+		path[1].depth = s.nodes_max / 2 - 1 + more;
+		assert_true(path[1].depth < 8192);
+		for (uint32_t i = 0, at = 0; i < path[1].depth; i++)
+			node[i] = at = stacks_child(&s, at, 1, i % 7);
+		assert_int_equal(stacks_renew(&s, path, 2), !more);
+		assert_true(stacks_get(&s, stacks_number(&s, one[0]), &got));
+		assert_int_equal(got.module, 7);
+		assert_int_equal(got.offset, 70);
+	}
+	for (uint32_t more = 0; more < 2; more++) {
+		stacks_init(&s, memory, sizeof(memory));
+		one[0] = stacks_child(&s, stacks_child(&s, 0, 7, 70), 8, 80);
+		s.base = STACKS_NUMBER_MAX - 2 * s.nodes_max + more;
+		assert_int_equal(stacks_renew(&s, path, 1), !more);
+		assert_int_equal(s.nodes, 2);
+		assert_int_equal(one[0], 2);
+	}
+	/* Nothing is held: it begins anew. */
+	stacks_child(&s, 0, 9, 90);
+	s.base = 5;
+	path[0].depth = 0;
+	assert_true(stacks_renew(&s, path, 1));
+	assert_int_equal(s.nodes, 0);
+	assert_int_equal(s.base, 8);
+}
+
 /* What a collector knows. */
 struct knowledge {
 	struct stack_node node[4 * EVENTS];
@@ -203,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_stream),
 	};
 

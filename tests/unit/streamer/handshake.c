@@ -522,6 +522,20 @@ static void settings_are_checked(void **state)
 	end(&s);
 }
 
+/* What is no socket can't be listened to. */
+static void no_socket(void **state)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct handshake h;
+	uv_loop_t loop;
+
+	(void)state;
+	uv_loop_init(&loop);
+	assert_int_equal(handshake_open(&h, &loop, fd, on_asked, &h), -ENOTSOCK);
+	assert_int_equal(uv_loop_close(&loop), 0);
+	close(fd);
+}
+
 int main(void)
 {
 	uv_loop_t first;
@@ -537,6 +551,7 @@ int main(void)
 		TEST_IN_FOLDER(handed_over),
 		TEST_IN_FOLDER(turned_away),
 		TEST_IN_FOLDER(settings_are_checked),
+		cmocka_unit_test(no_socket),
 	};
 
 	uv_loop_init(&first); /* libuv keeps a pipe from here on */

@@ -223,8 +223,33 @@ static void test_unloads(void **state)
 	assert_int_equal(m.unloads, 2);
 	assert_int_equal(m.live_count, 0);
 	assert_null(modules_find(&m, 0x1000, 5));
+	assert_int_equal(modules_add(&m, &one), 0);
+	m.recent = m.sent = m.turned_away = 3;
 	modules_clear(&m);
 	assert_int_equal(m.count + m.unloads + m.past_count + m.text.used, 0);
+	assert_int_equal(m.live_count + m.recent + m.sent + m.turned_away, 0);
+	assert_null(modules_find(&m, 0x1000, 5));
+}
+
+/* Whichever was asked for before, each is found. */
+static void test_recent(void **state)
+{
+	struct run_module x = one;
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		x.id = i + 1;
+		x.start = 0x1000 * (i + 1);
+		x.end = x.start + 0x1000;
+		x.path_length = i + 1;
+		assert_int_equal(modules_add(&m, &x), 0);
+	}
+	for (uint64_t before = 1; before <= 4; before++)
+		for (uint64_t i = 1; i <= 4; i++) {
+			assert_non_null(modules_find(&m, 0x1000 * before, 5));
+			assert_ptr_equal(modules_find(&m, 0x1000 * i, 5), &m.live[i - 1]);
+			assert_ptr_equal(modules_find(&m, 0x1000 * i + 0xfff, 5), &m.live[i - 1]);
+		}
 }
 
 /* The last MODULES_PAST places are remembered. */
@@ -298,6 +323,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_same_file, open_table, close_table),
 		cmocka_unit_test_setup_teardown(test_twice, open_table, close_table),
 		cmocka_unit_test_setup_teardown(test_unloads, open_table, close_table),
+		cmocka_unit_test_setup_teardown(test_recent, open_table, close_table),
 		cmocka_unit_test_setup_teardown(test_past, open_table, close_table),
 		cmocka_unit_test_setup_teardown(test_full, open_table, close_table),
 	};

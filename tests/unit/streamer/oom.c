@@ -121,13 +121,101 @@ static void test_here(void **state)
 	assert_int_equal(watch.fd, -1);
 }
 
+#define COUNTER 77 /* of no kind that is known */
+#define NOW	UINT64_C(100000000000)
+
+/* A watch of this counter, as of the cgroup. */
+static struct oom_watch watch_of(const char *text, uint64_t cgroup)
+{
+	struct oom_watch w = {.fd = memfd_create("counter", MFD_CLOEXEC),
+			      .counter = COUNTER,
+			      .cgroup = cgroup,
+			      .kills = 3,
+			      .looked_ns = NOW};
+
+	assert_true(w.fd >= 0);
+	assert_int_equal(pwrite(w.fd, text, strlen(text), 0), strlen(text));
+	return w;
+}
+
+static void rewrite(const struct oom_watch *w, const char *text)
+{
+	assert_int_equal(ftruncate(w->fd, 0), 0);
+	assert_int_equal(pwrite(w->fd, text, strlen(text), 0), strlen(text));
+}
+
+/* A process that ends was killed if the counter has risen a moment ago. */
+static void test_verdict(void **state)
+{
+	struct oom_watch w = watch_of("oom_kill 3\n", 1);
+
+	(void)state;
+	assert_int_equal(oom_verdict(&w, NOW), 0);
+	rewrite(&w, "oom_kill 2\n"); /* another file by now */
+	assert_int_equal(oom_verdict(&w, NOW), 0);
+	rewrite(&w, "low 5\n");
+	assert_int_equal(oom_verdict(&w, NOW), 0);
+	assert_int_equal(w.kills, 3);
+	rewrite(&w, "oom_kill 4\n");
+	assert_int_equal(oom_verdict(&w, NOW), COUNTER);
+	assert_int_equal(w.kills, 4);
+	assert_int_equal(w.rose_ns, NOW);
+	assert_int_equal(oom_verdict(&w, NOW + OOM_RECENT_NS), COUNTER);
+	assert_int_equal(oom_verdict(&w, NOW + OOM_RECENT_NS + 1), 0);
+	rewrite(&w, "oom_kill 5\n");
+	assert_int_equal(oom_verdict(&w, NOW + 2 * OOM_RECENT_NS), COUNTER);
+	oom_end(&w);
+	assert_int_equal(oom_verdict(&w, NOW + 9 * OOM_RECENT_NS), 0);
+}
+
+/* When it looks, and when it takes another cgroup's counter. */
+static void test_looks(void **state)
+{
+	const struct {
+		uint64_t after_ns;
+		bool at_once, same, rose;
+		bool looks, kept;
+	} cases[] = {
+		{OOM_LOOK_NS - 1, false, false, false, false, true},
+		{OOM_LOOK_NS, false, true, false, true, true},
+		{OOM_LOOK_NS, false, false, false, true, false},
+		{OOM_LOOK_NS, false, false, true, true, true}, /* it is being killed */
+		{0, true, true, false, true, true},
+		{0, true, false, true, true, false},
+	};
+	struct oom_watch own;
+
+	(void)state;
+	oom_begin(&own, getpid(), NOW);
+	if (!own.cgroup)
+		skip(); /* this system has no cgroups */
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct oom_watch w = watch_of(cases[i].rose ? "oom_kill 4\n" : "oom_kill 3\n",
+					      own.cgroup + !cases[i].same);
+
+		oom_look(&w, getpid(), cases[i].at_once, NOW + cases[i].after_ns);
+		assert_int_equal(w.looked_ns, cases[i].looks ? NOW + cases[i].after_ns : NOW);
+		assert_int_equal(w.counter == COUNTER, cases[i].kept);
+		assert_int_equal(w.cgroup, own.cgroup + (cases[i].kept && !cases[i].same));
+		if (!cases[i].kept)
+			assert_int_equal(w.rose_ns, 0);
+		else if (cases[i].looks)
+			assert_int_equal(w.rose_ns, cases[i].rose ? NOW + cases[i].after_ns : 0);
+		oom_end(&w);
+	}
+	/* Of a process that is gone nothing changes. */
+	oom_look(&own, 0x7f000000, true, NOW + 1);
+	assert_int_equal(own.looked_ns, NOW + 1);
+	assert_true(own.cgroup);
+	oom_end(&own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cgroup),
-		cmocka_unit_test(test_folder),
-		cmocka_unit_test(test_count),
-		cmocka_unit_test(test_here),
+		cmocka_unit_test(test_cgroup),	cmocka_unit_test(test_folder),
+		cmocka_unit_test(test_count),	cmocka_unit_test(test_here),
+		cmocka_unit_test(test_verdict), cmocka_unit_test(test_looks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

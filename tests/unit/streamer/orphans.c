@@ -140,6 +140,35 @@ static void test_delivery(void **state)
 	heir_close(&h);
 }
 
+/* Its files are taken away, or put out of reach. */
+static void test_files_gone(void **state)
+{
+	static struct heir h;
+	uint8_t id[STREAM_ID_SIZE] = {7};
+	struct spool_place place = {.fd = -7};
+	struct dirent *e;
+	char path[sizeof(temporary_folder) + sizeof(e->d_name)];
+	uint64_t next;
+	DIR *all;
+
+	(void)state;
+	leave_orphan(7, 1, 300, 90);
+	heir_open(&h);
+	assert_true(orphans_subscribe(&h.orphans, 0, id, 0, 0));
+	assert_int_equal(take(&h, 0, 0, 1, &next), 0);
+	assert_int_equal(orphans_find(&h.orphans, 1, 0, &place), -ENOENT); /* nobody asked */
+	all = opendir(temporary_folder);
+	while ((e = readdir(all))) {
+		snprintf(path, sizeof(path), "%s/%s", temporary_folder, e->d_name);
+		if (e->d_name[0] != '.' && strcmp(e->d_name, "lock"))
+			assert_int_equal(unlink(path), 0);
+	}
+	closedir(all);
+	assert_int_equal(orphans_find(&h.orphans, 0, 0, &place), -EIO);
+	assert_int_equal(place.fd, -7);
+	heir_close(&h);
+}
+
 /* One incarnation after the other, 10 behind 9; who has a later one needs none before it. */
 static void test_incarnations(void **state)
 {
@@ -303,10 +332,10 @@ static void test_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(test_delivery),
-					   TEST_IN_FOLDER(test_incarnations),
-					   TEST_IN_FOLDER(test_damage), TEST_IN_FOLDER(test_many),
-					   TEST_IN_FOLDER(test_memory)};
+	const struct CMUnitTest tests[] = {
+		TEST_IN_FOLDER(test_delivery),	   TEST_IN_FOLDER(test_files_gone),
+		TEST_IN_FOLDER(test_incarnations), TEST_IN_FOLDER(test_damage),
+		TEST_IN_FOLDER(test_many),	   TEST_IN_FOLDER(test_memory)};
 
 	log_open("off", NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ struct scene {
 	struct link_host host;
 	struct orphans orphans;
 	struct stream *streams[1];
-	struct link link[LINKS];
+	struct link link[LINKS], beyond;
 	struct pending_peers peers;
 	struct secure *secure;
 	struct frame_encoder *encoder;
@@ -96,6 +96,7 @@ static inline void begin(struct secure *secure)
 	for (int i = 0; i < LINKS; i++)
 		assert_int_equal(link_init(&s.link[i], &s.host, &s.arena, &s.bench.budget), 0);
 	assert_int_equal(pending_peers_init(&s.peers, &s.arena, &s.loop, secure, s.link, LINKS), 0);
+	assert_non_null(arena_take(&s.arena, 256)); /* behind what they have */
 }
 
 static inline void end(void)

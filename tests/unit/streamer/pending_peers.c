@@ -4,6 +4,7 @@
  * one.
  */
 #include "tests/unit/streamer/pending.h"
+#include "tests/unit/logged.h"
 
 /* Whoever has said a whole hello gets a link, and is told nothing before. */
 static void test_greeting(void **state)
@@ -244,6 +245,9 @@ static void test_room(void **state)
 
 	(void)state;
 	begin(NULL);
+	memset(&s.beyond, 0, sizeof(s.beyond)); /* there is no such link, whatever it looks like */
+	s.beyond.fd = 1000;
+	s.peers.holder[LINKS] = (struct stranger){origin(1), UINT64_MAX};
 	for (unsigned i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
 		int fd[LINKS], late, other;
 
@@ -338,6 +342,36 @@ static void test_dialled(void **state)
 	end();
 }
 
+/* Somebody who speaks something else comes from there. */
+static void knock(unsigned number)
+{
+	int fd = come_from(number);
+
+	assert_int_equal(send(fd, "GET / HTTP/1.1\r\n", 16, MSG_NOSIGNAL), 16);
+	turn();
+	close(fd);
+	turn();
+}
+
+/* Of each address once a minute, for those who look at the log; the others for who looks closer. */
+static void test_told(void **state)
+{
+	(void)state;
+	logged_begin();
+	begin(NULL);
+	knock(1);
+	assert_int_equal(logged("info  refused host 1: "), 1);
+	assert_int_equal(logged("refused"), 1);
+	knock(1);
+	assert_int_equal(logged("info  refused host 1: "), 1);
+	assert_int_equal(logged("debug refused host 1: "), 1);
+	knock(2);
+	assert_int_equal(logged("info  refused host 2: "), 1);
+	assert_int_equal(logged("refused"), 3);
+	end();
+	logged_end();
+}
+
 static void test_memory(void **state)
 {
 	struct pending_peers peers;
@@ -367,7 +401,8 @@ int main(void)
 		cmocka_unit_test(test_places),	 cmocka_unit_test(test_no_place),
 		cmocka_unit_test(test_time),	 cmocka_unit_test(test_fair),
 		cmocka_unit_test(test_room),	 cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_dialled),	 cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_dialled),	 cmocka_unit_test(test_told),
+		cmocka_unit_test(test_memory),
 	};
 
 	pending_start();

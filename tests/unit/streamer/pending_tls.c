@@ -1,5 +1,6 @@
 /* Connections that have not said yet who they are, with TLS. */
 #include "tests/unit/streamer/pending.h"
+#include "tests/unit/logged.h"
 
 /* The other end of a TLS connection, in as many steps as it takes. Returns the result. */
 static int shake(struct link_io *io)
@@ -39,6 +40,7 @@ static void test_tls(void **state)
 	struct link_io io = {0};
 
 	(void)state;
+	logged_begin();
 	begin(secure);
 	io.fd = come_from(1);
 	io.session = secure_session_new(secure, false, 1);
@@ -55,9 +57,12 @@ static void test_tls(void **state)
 	assert_int_equal(shake(&io), -EACCES);
 	assert_int_equal(places_taken(), 0);
 	assert_int_equal(links_taken(), 0);
+	assert_int_equal(logged("warn  refused host 1: "), 1);
+	assert_int_equal(logged("refused"), 1);
 	link_io_close(&io);
 	secure_close(other);
 	end();
+	logged_end();
 }
 
 static void test_no_tls(void **state)

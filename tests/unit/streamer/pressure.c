@@ -191,6 +191,17 @@ static void test_version_2(void **state)
 	put_stall("sys/fs/cgroup/pod/memory.pressure", 1200000);
 	assert_look(&p, &s, 7, PRESSURE_STALL);
 	assert_int_equal(p.told, 11);
+	/* It is moved to one that was throttled and stalled often: that was before. */
+	put("sys/fs/cgroup/other/memory.max", "%u\n", 100 * MIB);
+	put("sys/fs/cgroup/other/memory.current", "%u\n", 50 * MIB);
+	put("sys/fs/cgroup/other/memory.stat", "inactive_file 0\n");
+	put("sys/fs/cgroup/other/memory.events", "low 0\nhigh 1000\nmax 0\n");
+	put_stall("sys/fs/cgroup/other/memory.pressure", 90000000);
+	put("proc/4711/cgroup", "0::/other\n");
+	assert_look(&p, &s, 30, PRESSURE_NONE);
+	assert_look(&p, &s, 31, PRESSURE_NONE);
+	put("sys/fs/cgroup/other/memory.events", "low 0\nhigh 1001\nmax 0\n");
+	assert_look(&p, &s, 32, PRESSURE_LIMIT);
 	pressure_end(&p);
 }
 

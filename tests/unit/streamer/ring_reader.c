@@ -132,6 +132,126 @@ static void test_refused(void **state)
 	refused(0, 4, RING_WORD0(RING_TEXT, 2, 0, 0, 0, 1), 16);
 }
 
+/* A pad that is refused moves nothing, whatever stands where it leads. */
+static void test_pads(void **state)
+{
+	const struct {
+		uint64_t at, words;
+	} pads[] = {{WORDS - 8, 7}, {WORDS - 8, 1}, {0, WORDS}, {0, WORDS - 1}, {3 * WORDS, WORDS}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(pads) / sizeof(pads[0]); i++) {
+		struct ring_reader r;
+		struct ring_record rec;
+
+		begin(&r, pads[i].at);
+		data[0] = RING_WORD0(1, 0, 0, 0, 0, 8);
+		data[pads[i].at % WORDS] = RING_PAD;
+		slice.head = pads[i].at + pads[i].words;
+		assert_int_equal(ring_reader_look(&r), 0);
+		assert_int_equal(ring_reader_peek(&r, &rec), -EBADMSG);
+		assert_int_equal(r.tail, pads[i].at);
+	}
+	/* One that ends what is published is followed by nothing. */
+	for (uint64_t words = 8; words < 10; words++) {
+		struct ring_reader r;
+		struct ring_record rec;
+
+		begin(&r, WORDS - 8);
+		data[WORDS - 8] = RING_PAD;
+		slice.head = WORDS - 8 + words;
+		assert_int_equal(ring_reader_look(&r), 0);
+		assert_int_equal(ring_reader_peek(&r, &rec), words == 8 ? 0 : -EBADMSG);
+		assert_int_equal(r.tail, WORDS);
+	}
+}
+
+/* Each kind with as many words as it has: they are read in full, one less is refused. */
+static void test_lengths(void **state)
+{
+	const struct {
+		uint64_t word0;
+		uint32_t length, pcs_at;
+	} kinds[] = {
+		{RING_WORD0(1, 0, 0, 0, 0, 0), 3, 3},
+		{RING_WORD0(1, 7, 0, 0, 0, 0), 10, 3},
+		{RING_WORD0(1, 1, 0, 1, 0, 0), 5, 4},
+		{RING_WORD0(1, 1, 0, 0, 1, 0), 5, 4},
+		{RING_WORD0(1, 1, 0, 1, 1, 0), 6, 5},
+		{RING_WORD0(3, 1, 0, 0, 0, 0), 6, 5},
+		{RING_WORD0(3, 1, 0, 1, 1, 0), 8, 7},
+		{RING_WORD0(32, 2, 0, 0, 0, 0), 5, 3},
+		{RING_LOST, 5, 0},
+		{RING_RESTART, 8, 0},
+		{RING_EPOCH, 3, 3},
+		{RING_MOVE, 3, 3},
+		{RING_WORD0(RING_MARK, 5, 0, 0, 0, 2), 3, 3},
+		{RING_WORD0(RING_TEXT, 2, 0, 0, 0, 2), 5, 3},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		for (unsigned less = 0; less < 2; less++) {
+			uint64_t at = 2 * WORDS - kinds[i].length; /* up to the last word */
+			struct ring_reader r;
+			struct ring_record rec;
+
+			begin(&r, at);
+			data[at % WORDS] = kinds[i].word0;
+			slice.head = at + kinds[i].length - less;
+			assert_int_equal(ring_reader_look(&r), 0);
+			assert_int_equal(ring_reader_peek(&r, &rec), less ? -EBADMSG : 1);
+			if (less)
+				continue;
+			assert_int_equal(rec.length, kinds[i].length);
+			assert_int_equal(rec.pcs_at, kinds[i].pcs_at);
+			assert_ptr_equal(rec.words, data + at % WORDS);
+		}
+}
+
+/* What stands where in records that are no events. */
+static void test_rare(void **state)
+{
+	struct ring_reader r;
+	struct ring_record rec;
+	struct writer w = begin(&r, 0);
+
+	(void)state;
+	writer_word(&w, RING_RESTART);
+	for (uint64_t i = 1; i < 8; i++)
+		writer_word(&w, 100 + i);
+	writer_word(&w, RING_EPOCH);
+	writer_word(&w, 201);
+	writer_word(&w, 202);
+	writer_word(&w, RING_WORD0(RING_MARK, 0, 0, 0, 0, 0x1ff));
+	writer_word(&w, 301);
+	writer_word(&w, 302);
+	writer_publish(&w);
+	assert_int_equal(ring_reader_look(&r), 0);
+	assert_int_equal(ring_reader_peek(&r, &rec), 1);
+	assert_int_equal(rec.class, EVENT_CLASS_NONE);
+	assert_int_equal(rec.incarnation, 101);
+	assert_int_equal(rec.stamp, 102);
+	assert_int_equal(rec.value, 103);
+	assert_int_equal(rec.lost.events, 104);
+	assert_int_equal(rec.lost.allocations, 105);
+	assert_int_equal(rec.lost.frees, 106);
+	assert_int_equal(rec.lost.bytes, 107);
+	ring_reader_skip(&r, &rec);
+	assert_int_equal(ring_reader_peek(&r, &rec), 1);
+	assert_int_equal(rec.value, 201);
+	assert_int_equal(rec.stamp, 202);
+	assert_int_equal(rec.count, 0);
+	assert_int_equal(rec.lost.events, 0);
+	ring_reader_skip(&r, &rec);
+	assert_int_equal(ring_reader_peek(&r, &rec), 1);
+	assert_int_equal(rec.mark, 0xff);
+	assert_int_equal(rec.value, 301);
+	assert_int_equal(rec.stamp, 302);
+	ring_reader_skip(&r, &rec);
+	assert_int_equal(ring_reader_peek(&r, &rec), 0);
+}
+
 /* The whole of what a slice holds may be published. */
 static void test_full(void **state)
 {
@@ -192,8 +312,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),	cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_full),
-		cmocka_unit_test(test_head),	cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_pads),
+		cmocka_unit_test(test_lengths), cmocka_unit_test(test_rare),
+		cmocka_unit_test(test_full),	cmocka_unit_test(test_head),
+		cmocka_unit_test(test_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,6 +305,37 @@ static void test_mark_above_watermark(void **state)
 	bench_close(&b);
 }
 
+/* The stack table has all that the other tables leave, from the next line of the cache on. */
+static void test_tables(void **state)
+{
+	(void)state;
+	for (uint32_t depth = 20; depth < 52; depth += 3) {
+		struct stream s = {.state = STREAM_FREE};
+		const struct stacks_path *last;
+		const uint8_t *end, *tables;
+		struct budget budget;
+		struct packer packer;
+		struct arena arena;
+		struct err_text err;
+
+		assert_int_equal(budget_divide(&budget, TEST_LIMIT, 1, &err), 0);
+		assert_int_equal(arena_open(&arena, budget_private(&budget) + 65536), 0);
+		assert_int_equal(packer_init(&packer, &arena, budget.message, budget.scratch), 0);
+		tables = arena.memory + ((arena.used + 63) & ~(size_t)63);
+		assert_int_equal(stream_init(&s, &arena, &budget, depth, &packer), 0);
+		last = &s.lane[s.lane_count - 1];
+		end = (const uint8_t *)(last->node + last->most);
+		assert_in_range((const uint8_t *)s.stacks.cache - end, 0, 63);
+		assert_int_equal((uintptr_t)s.stacks.cache % 64, 0);
+		assert_true(s.batch.nodes_max <= s.stacks.nodes_max / 8);
+		assert_int_equal((const uint8_t *)s.stacks.cache + s.stacks.size - tables,
+				 budget.tables - budget.source);
+		stream_done(&s);
+		packer_done(&packer);
+		arena_close(&arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_leavers),
 		cmocka_unit_test(test_back_pressure),
 		cmocka_unit_test(test_mark_above_watermark),
+		cmocka_unit_test(test_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

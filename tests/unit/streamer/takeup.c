@@ -212,12 +212,116 @@ static void test_short_thread(void **state)
 	bench_close(&b);
 }
 
+/* What was ordered holds on; of what nobody orders, the nearest that somebody could. */
+static void test_orders(void **state)
+{
+	const struct {
+		uint32_t mode, resume;
+		uint64_t interval;
+		uint32_t frees;
+		struct {
+			int mode, resume;
+			uint64_t interval;
+			bool frees;
+		} expected;
+	} cases[] = {
+		{RING_FULL, RING_OFF, 0, 0, {RING_FULL, RING_FULL, 0, false}},
+		{RING_SAMPLE, RING_FULL, 1000, 1, {RING_SAMPLE, RING_SAMPLE, 1000, true}},
+		{RING_OFF, RING_FULL, 1, 7, {RING_OFF, RING_FULL, 1, true}},
+		{RING_OFF, RING_SAMPLE, 1, 0, {RING_OFF, RING_SAMPLE, 1, false}},
+		{RING_OFF, RING_OFF, 1, 0, {RING_OFF, RING_FULL, 1, false}},
+		{RING_OFF, 99, 1, 0, {RING_OFF, RING_FULL, 1, false}},
+		{99, RING_SAMPLE, 1, 0, {RING_FULL, RING_FULL, 1, false}},
+		{RING_SAMPLE,
+		 RING_OFF,
+		 RING_INTERVAL_MAX + 1,
+		 0,
+		 {RING_SAMPLE, RING_SAMPLE, RING_INTERVAL_MAX, false}},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bench b = {0};
+		struct ring_header *h;
+		uint8_t parent[STREAM_ID_SIZE] = {9, 8, 7};
+
+		bench_open(&b);
+		h = b.ring.ring->header;
+		h->mode = cases[i].mode;
+		h->resume = cases[i].resume;
+		h->sample_interval = cases[i].interval;
+		h->frees_have_stacks = cases[i].frees;
+		h->machine = 62 + i;
+		h->pointer_bits = 64;
+		h->page_size = 4096;
+		h->account.has_parent = i % 2;
+		h->account.parent_event = 100 + i;
+		memcpy(h->account.parent_stream, parent, sizeof(parent));
+		h->account.start_wall_ns = 5000 + i;
+		h->account.image = 3;
+		h->account.gone[0] = (struct ring_gone){
+			.produced = 10, .not_sampled = 1, .delivered = 5, .lost = 4};
+		h->account.no_slice.events = 2;
+		assert_int_equal(take_up(&b, kill_agent(&b)), 0);
+		assert_int_equal(b.stream.mode, cases[i].expected.mode);
+		assert_int_equal(b.stream.resume_mode, cases[i].expected.resume);
+		assert_int_equal(b.stream.sample_interval, cases[i].expected.interval);
+		assert_int_equal(b.stream.frees_have_stacks, cases[i].expected.frees);
+		assert_int_equal(b.stream.has_parent, i % 2);
+		assert_int_equal(b.stream.parent_event, 100 + i);
+		assert_memory_equal(b.stream.parent_stream, parent, sizeof(parent));
+		assert_int_equal(b.stream.start_wall_ns, 5000 + i);
+		assert_int_equal(b.stream.image, 3);
+		assert_int_equal(b.stream.threads.retired.produced, 10);
+		assert_int_equal(b.stream.threads.retired.not_sampled, 1);
+		assert_int_equal(b.stream.threads.retired.delivered, 5);
+		assert_int_equal(b.stream.threads.retired.lost, 4);
+		assert_int_equal(b.stream.no_thread, 2);
+		assert_int_equal(b.stream.earlier_delivered, 5);
+		bench_close(&b);
+	}
+}
+
+/* A flight recorder begins anew: of what was before, it has nothing. What was delivered counts. */
+static void test_recorder(void **state)
+{
+	const struct flight_settings flight = {.window_ns = 1000000000};
+	struct bench b = {0};
+	struct ring_account *a;
+
+	(void)state;
+	bench_open_holding(&b, NULL, &flight);
+	a = &b.ring.ring->header->account;
+	a->delivered[0] = 11;
+	a->delivered[1] = 12;
+	a->delivered[2] = 13;
+	a->lost = (struct ring_losses){14, 15, 16, 17};
+	a->stacks_cut = 18;
+	a->watermark_ns = 19;
+	b.stream.flight.head = b.stream.flight.first = 3;
+	assert_int_equal(take_up(&b, kill_agent(&b)), 0);
+	assert_in_range(b.stream.flight.whole_ns, 1, stream_now(&b.stream));
+	assert_int_equal(b.stream.flight.head, 0);
+	assert_int_equal(b.stream.delivered.allocations, 11);
+	assert_int_equal(b.stream.delivered.frees, 12);
+	assert_int_equal(b.stream.delivered.bytes, 13);
+	assert_int_equal(b.stream.delivered.time_ns, 19);
+	assert_int_equal(b.stream.lost.allocations, 15);
+	assert_int_equal(b.stream.lost.frees, 16);
+	assert_int_equal(b.stream.lost.bytes, 17);
+	assert_int_equal(b.stream.stacks_cut, 18);
+	assert_int_equal(b.stream.watermark_ns, 19);
+	assert_int_equal(b.stream.spool.evicted.allocations, 11);
+	bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_asleep),
 		cmocka_unit_test(test_counted_once),   cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_moved_and_seen), cmocka_unit_test(test_short_thread),
+		cmocka_unit_test(test_orders),	       cmocka_unit_test(test_recorder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,7 @@ static void test_room(void **state)
 			put_cie(&tables[i]);
 			for (size_t k = 0; k < 3; k++)
 				put_fde(&tables[i], pages + 1024 + 32 * k, 32);
+			put_fde(&tables[i], pages + 1024, 0); /* discarded: it takes no room */
 			put(&tables[i], &end, sizeof(end));
 			refused += unwind_register_frame(tables[i].bytes, false) == -ENOSPC;
 		}
@@ -202,6 +203,32 @@ static void test_room(void **state)
 	assert_int_equal(refused, 2 * (2000 - 4096 / 3));
 	assert_true(unwind_frames_turned_away() > before);
 	test_registered(NULL);
+}
+
+/* So many records are looked at. */
+static void test_records(void **state)
+{
+	enum { RECORDS = 65536, CIE = 24 };
+	uint8_t *bytes = host_pages(NULL, (RECORDS + 4) * CIE);
+	struct table cie = {.size = 0}, table;
+	struct unwind_module module;
+	uint32_t end = 0;
+
+	(void)state;
+	assert_non_null(bytes);
+	put_cie(&cie);
+	assert_int_equal(cie.size, CIE);
+	for (size_t before = RECORDS - 1; before <= RECORDS; before++) {
+		for (size_t i = 0; i < before; i++)
+			memcpy(bytes + i * CIE, cie.bytes, CIE);
+		table = cie;
+		put_fde(&table, pages + 2048, 32);
+		put(&table, &end, sizeof(end));
+		memcpy(bytes + (before - 1) * CIE, table.bytes, table.size);
+		assert_int_equal(unwind_register_frame(bytes, false), 0);
+		assert_int_equal(jit_find((uintptr_t)pages + 2048, &module), before < RECORDS);
+		unwind_deregister_frame(bytes);
+	}
 }
 
 /* Tables of garbage do no harm. They are the program's own, and bounded by their lengths. */
@@ -249,7 +276,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_registered), cmocka_unit_test(test_range),
 		cmocka_unit_test(test_single),	   cmocka_unit_test(test_record),
-		cmocka_unit_test(test_room),	   cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_room),	   cmocka_unit_test(test_records),
+		cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
