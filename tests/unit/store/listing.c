@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -371,6 +372,34 @@ static void names(void **state)
 	store_close(reader);
 }
 
+/* Looks a name up; tells whether the folder of all streams was read for it. */
+static bool reads_all(const char *name, int expected)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	char streams[160], events[4096];
+	enum stream_state found;
+	struct stream_id id;
+	ssize_t n;
+
+	snprintf(streams, sizeof(streams), "%s/streams", folder);
+	assert_true(inotify_add_watch(watch, streams, IN_OPEN | IN_ONLYDIR) >= 0);
+	assert_int_equal(store_find_id(store, name, &id, &found, NULL), expected);
+	n = read(watch, events, sizeof(events));
+	close(watch);
+	return n > 0;
+}
+
+/* Of ten thousand streams one is found without a look at the others. */
+static void names_of_the_catalogue(void **state)
+{
+	(void)state;
+	assert_false(reads_all("last", 0));
+	assert_false(reads_all("1", 0));
+	assert_false(reads_all("2222", 0));
+	assert_true(reads_all("2", -EEXIST));
+	assert_true(reads_all("3", -ENOENT));
+}
+
 /* Five at most, and the newest. */
 static void not_all_are_suggested(void **state)
 {
@@ -464,6 +493,7 @@ int main(void)
 		TEST(rows_are_filled_in),
 		TEST(ids_of_folders),
 		TEST(names),
+		TEST(names_of_the_catalogue),
 		TEST(not_all_are_suggested),
 		TEST(paths),
 		TEST(nothing_there),
