@@ -351,6 +351,9 @@ static void check_names(struct store *in)
 	check_not_found(in, "3", -ENOENT, "no stream in ",
 			" is called '3'; the newest are 222222222222 (example), 212121212121 "
 			"(example), 202020202020 (example), 101010101010 (example)");
+	check_not_found(in, "0", -ENOENT, "no stream in ",
+			" is called '0'; the newest are 222222222222 (example), 212121212121 "
+			"(example), 202020202020 (example), 101010101010 (example)");
 	check_not_found(in, "1x", -ENOENT, "no stream in ",
 			" is called '1x'; the newest are 222222222222 (example), 212121212121 "
 			"(example), 202020202020 (example), 101010101010 (example)");
