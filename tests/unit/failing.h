@@ -27,6 +27,7 @@
 /* How many calls until one fails; above FAILING_MOST: none does. */
 static atomic_long failing_left = 2 * FAILING_MOST;
 static const char *failing_name; /* that failed last */
+static atomic_bool failing_write;
 
 static inline bool failing_now(const char *name)
 {
@@ -44,11 +45,29 @@ static inline bool failing_now(const char *name)
 	{                                                                                          \
 		return failing_now(#name) ? failed : __real_##name arguments;                      \
 	}
+/* A write that fails takes a part first: the next one fails wholly. */
+#define FAILING_WRITE(name, parameters, part, whole)                                               \
+	ssize_t __real_##name parameters;                                                          \
+	ssize_t __wrap_##name parameters;                                                          \
+	ssize_t __wrap_##name parameters                                                           \
+	{                                                                                          \
+		if (failing_now(#name)) {                                                          \
+			atomic_store(&failing_write, true);                                        \
+			if (size > 1)                                                              \
+				return __real_##name part;                                         \
+		}                                                                                  \
+		if (!atomic_exchange(&failing_write, false))                                       \
+			return __real_##name whole;                                                \
+		errno = EIO;                                                                       \
+		return -1;                                                                         \
+	}
+FAILING_WRITE(write, (int fd, const void *from, size_t size), (fd, from, size / 2),
+	      (fd, from, size))
+FAILING_WRITE(pwrite, (int fd, const void *from, size_t size, off_t at), (fd, from, size / 2, at),
+	      (fd, from, size, at))
+#undef FAILING_WRITE
 FAILING(ssize_t, read, (int fd, void *to, size_t size), (fd, to, size), -1)
 FAILING(ssize_t, pread, (int fd, void *to, size_t size, off_t at), (fd, to, size, at), -1)
-FAILING(ssize_t, write, (int fd, const void *from, size_t size), (fd, from, size), -1)
-FAILING(ssize_t, pwrite, (int fd, const void *from, size_t size, off_t at), (fd, from, size, at),
-	-1)
 FAILING(int, fstat, (int fd, struct stat *st), (fd, st), -1)
 FAILING(int, fsync, (int fd), (fd), -1)
 FAILING(int, fdatasync, (int fd), (fd), -1)
@@ -73,6 +92,19 @@ int __wrap_open(const char *path, int flags, ...)
 	return failing_now("open") ? -1 : __real_open(path, flags, mode);
 }
 
+/* No more calls fail. Tells whether one has. */
+static inline bool failing_stop(void)
+{
+	atomic_store(&failing_write, false);
+	return atomic_exchange(&failing_left, 2 * FAILING_MOST) <= 0;
+}
+
+/* Tells whether this call has failed. */
+static inline bool failing_was(const char *name)
+{
+	return atomic_load(&failing_left) <= 0 && !strcmp(failing_name, name);
+}
+
 /*
  * Calls `what(context)` again and again and lets the first call fail, then the second one, until
  * there is none that could. `what` returns 0 if all was done and is right, which it checks itself,
@@ -88,7 +120,7 @@ static inline unsigned failing_each(int (*what)(void *context), void *context)
 
 		atomic_store(&failing_left, n);
 		r = what(context);
-		reached = atomic_exchange(&failing_left, 2 * FAILING_MOST) <= 0;
+		reached = failing_stop();
 		assert_true(n < FAILING_MOST);
 		if (r > 0 || (r && !reached))
 			fail_msg("call %ld, %s, fails: %d", n, failing_name, r);

@@ -20,8 +20,8 @@
 #include "tests/unit/store/pairing.h"
 #include "tests/unit/temporary.h"
 
-#define BATCHES 6
-#define BLOCKS	40 /* in each */
+#define BATCHES 4
+#define BLOCKS	20 /* in each */
 
 /* In place of libc's, which take most of the time. Nothing here is about a loss of power. */
 __attribute__((visibility("default"))) int fdatasync(int fd)
