@@ -202,6 +202,46 @@ static void all_states(void **state)
 	store_close(reader);
 }
 
+static void set_start(uint8_t name, uint64_t start)
+{
+	struct stream_id id = id_of(name);
+	struct totals totals = {0};
+
+	assert_int_equal(catalogue_get(store->catalogue, &id, &totals), 1);
+	totals.start_wall_ns = start;
+	assert_int_equal(catalogue_put(store->catalogue, &id, &totals, NULL), 0);
+	totals_done(&totals);
+}
+
+/* They are listed in the order in which they began, and by id of those that began at once. */
+static void by_beginning(void **state)
+{
+	static const struct {
+		uint64_t start;
+		const char *order[3];
+	} cases[] = {{5, {"1010", "2121", "4040"}},
+		     {UINT64_C(1700000000000000000) + 50, {"2121", "1010", "4040"}},
+		     {UINT64_C(1700000000000000000) + 64, {"2121", "1010", "4040"}},
+		     {UINT64_C(1700000000000000000) + 70, {"2121", "4040", "1010"}}};
+
+	(void)state;
+	stream_writer_close(put_stream(0x40, true));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *at;
+		char *text;
+
+		set_start(ENDED, cases[i].start);
+		text = listed(store, true);
+		at = text;
+		for (unsigned k = 0; k < 3; k++)
+			if (at)
+				at = strstr(at, cases[i].order[k]);
+		if (!at)
+			fail_msg("case %zu: %s", i, text);
+		free(text);
+	}
+}
+
 static unsigned asked;
 
 static bool after(void *context)
@@ -492,6 +532,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
 		TEST(all_states),
+		TEST(by_beginning),
 		TEST(sums_are_caught_up),
 		TEST(rows_are_filled_in),
 		TEST(ids_of_folders),
