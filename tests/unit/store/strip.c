@@ -280,6 +280,36 @@ static void totals_stay(void **state)
 	assert_true(blocks > 60 * EVENTS / 8);
 }
 
+/* What was stripped already holds sums: they stay, and those of longer lives join them. */
+static void stripped_again(void **state)
+{
+	static struct program program;
+	uint64_t blocks = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 17; seed++) {
+		struct strip_result first, second;
+		struct builder b;
+		char *paths[3];
+
+		make(&program, seed);
+		build(&b, &program, seed);
+		paths[0] = builder_save(&b, b.file.length);
+		paths[1] = strip(paths[0], 5000, &first);
+		paths[2] = strip(paths[1], seed % 2 ? 200000 : STRIP_ALL, &second);
+		compare(paths[0], paths[2], seed);
+		assert_int_equal(second.events_before, first.events_after);
+		assert_true(first.blocks > 0);
+		blocks += second.blocks;
+		for (unsigned i = 0; i < 3; i++) {
+			unlink(paths[i]);
+			free(paths[i]);
+		}
+		builder_done(&b);
+	}
+	assert_true(blocks > 17 * EVENTS / 20);
+}
+
 /* Sampled blocks stand for what they did, wherever the first of them is among those that are
  * left. */
 static void weights_stay(void **state)
@@ -324,6 +354,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals_stay),
+		cmocka_unit_test(stripped_again),
 		cmocka_unit_test(weights_stay),
 	};
 
