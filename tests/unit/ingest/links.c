@@ -10,6 +10,7 @@
 #include "collector/recording/stream_id.h"
 #include "collector/catalogue/writer.h"
 #include "tests/unit/ingest/support/still.h"
+#include "tests/unit/locks.h"
 
 static struct agent a;
 

@@ -13,6 +13,7 @@
 #include "collector/query/sweep/parallel.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/time/history.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/query/ask.h"
 #include "tests/unit/query/golden_recordings.h"
 

@@ -13,6 +13,7 @@
 #include "collector/query/sums/group_table.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sums/whole_sums.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/query/naive.h"
 
 #define ROUNDS 10

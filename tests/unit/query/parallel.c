@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "collector/query/sweep/parallel.h"
+#include "tests/unit/locks.h"
 
 #define PARTS 200
 
