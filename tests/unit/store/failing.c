@@ -84,6 +84,45 @@ static void readers_read_all_or_say_so(void **state)
 	assert_true(failing_each(read_again, &id) > 0);
 }
 
+/* What has come meanwhile can't be read: that is told, and read when it is asked for again. */
+static int refresh(void *context)
+{
+	long left = atomic_exchange(&failing_left, 2 * FAILING_MOST);
+	char *growing = builder_save(&b, b.ends[1]);
+	struct recording *r;
+	FILE *file;
+	int e;
+
+	(void)context;
+	assert_int_equal(recording_open(growing, NULL, NULL, &r, NULL), 0);
+	file = fopen(growing, "ae");
+	assert_int_equal(fwrite(b.file.data + b.ends[1], 1, b.file.length - b.ends[1], file),
+			 b.file.length - b.ends[1]);
+	fclose(file);
+	atomic_store(&failing_left, left);
+	e = recording_refresh(r, NULL);
+	if (failing_was("fstat"))
+		assert_int_equal(e, -EIO);
+	left = atomic_exchange(&failing_left, 2 * FAILING_MOST);
+	assert_true(e >= 0 || left <= 0);
+	if (e < 0)
+		assert_true(recording_refresh(r, NULL) >= 0);
+	check_rows(r);
+	assert_int_equal(recording_refresh(r, NULL), 0);
+	recording_close(r);
+	unlink(growing);
+	free(growing);
+	atomic_store(&failing_left, left);
+	return e < 0 ? e : 0;
+}
+
+static void what_comes_is_read_later(void **state)
+{
+	(void)state;
+	assert_int_equal(refresh(NULL), 0);
+	assert_true(failing_each(refresh, NULL) > 0);
+}
+
 static void rewritten_is_the_same_or_none(void **state)
 {
 	static int (*const rewrites[])(const struct copy_settings *) = {strip, anonymise, compose};
@@ -109,6 +148,7 @@ int main(void)
 		cmocka_unit_test(what_failed_is_received_again),
 		cmocka_unit_test(nothing_is_cut_off),
 		cmocka_unit_test(readers_read_all_or_say_so),
+		cmocka_unit_test(what_comes_is_read_later),
 		cmocka_unit_test(rewritten_is_the_same_or_none),
 	};
 
