@@ -15,6 +15,7 @@
 
 #include "collector/columns/row_block.h"
 #include "collector/query/time/history.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/query/recording.h"
 #include "proto/columns.h"
 #include "proto/stack_columns.h"

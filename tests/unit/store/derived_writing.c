@@ -1,5 +1,6 @@
 /* Writers of what is kept beside a recording: what one goes on with, what it sweeps away, and late
  * news that are merged. */
+#include "tests/unit/locks.h"
 #include "tests/unit/store/kept.h"
 
 static void beside(const char *name)
