@@ -518,8 +518,10 @@ void link_accept(struct ingest *ingest)
 	int length = sizeof(address);
 	struct link *link = link_new(ingest, NULL);
 
-	if (!link)
+	if (!link) { /* libuv keeps the connection, and tells of no other until it is accepted */
+		ingest->accept_waits = true;
 		return;
+	}
 	if (uv_accept((uv_stream_t *)&ingest->listener, (uv_stream_t *)&link->tcp) < 0 ||
 	    uv_tcp_getpeername(&link->tcp, (struct sockaddr *)&address, &length) < 0) {
 		close_quietly(link);

@@ -10,6 +10,7 @@
 #include "collector/recording/stream_id.h"
 #include "collector/catalogue/writer.h"
 #include "tests/unit/ingest/support/still.h"
+#include "tests/unit/locks.h"
 
 static struct agent a;
 
@@ -402,8 +403,9 @@ static void one_program_after_another(void **state)
 	still_end();
 }
 
-/* Lists streams with these ids, all of which have ended. */
-static void list_streams(struct agent *guest, const uint8_t *names, size_t count)
+/* Lists streams with these ids, of which the next batch is this one. */
+static void list_as(struct agent *guest, const uint8_t *names, size_t count, uint64_t next,
+		    bool ended)
 {
 	Heapcast__StreamState states[3], *list[3];
 	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
@@ -415,10 +417,10 @@ static void list_streams(struct agent *guest, const uint8_t *names, size_t count
 		heapcast__stream_state__init(&states[i]);
 		memset(ids[i], names[i], sizeof(ids[i]));
 		states[i].stream = builder_bytes(ids[i], sizeof(ids[i]));
-		states[i].incarnation = 1;
+		states[i].incarnation = next > 0;
 		states[i].first = 1;
-		states[i].next = 2;
-		states[i].ended = true;
+		states[i].next = next;
+		states[i].ended = ended;
 		list[i] = &states[i];
 	}
 	link.stream = list;
@@ -427,6 +429,11 @@ static void list_streams(struct agent *guest, const uint8_t *names, size_t count
 	builder_frame(&frame, &batch);
 	agent_send(guest->fd, frame.file.data, frame.file.length);
 	buf_done(&frame.file);
+}
+
+static void list_streams(struct agent *guest, const uint8_t *names, size_t count)
+{
+	list_as(guest, names, count, 2, true);
 }
 
 static bool has_streams(unsigned count, uint8_t last)
@@ -477,6 +484,31 @@ static void what_is_no_longer_listed(void **state)
 	expect_streams(2, 4);
 	assert_int_equal(ingest->intakes->next->id.bytes[0], 3);
 	assert_int_equal(ingest->open_count, 1);
+	guest_done(&a);
+	still_end();
+}
+
+/* A stream that ends without a batch: there is nothing to acknowledge, and nothing is. */
+static void a_stream_of_nothing(void **state)
+{
+	const Heapcast__Order *order;
+	unsigned subscribed = 0;
+
+	(void)state;
+	begin();
+	guest_dial(&a, 1);
+	hello_of(&a, 1, STREAM_ID_SIZE);
+	list_as(&a, (const uint8_t[]){5}, 1, 0, false);
+	expect_streams(1, 5);
+	list_as(&a, (const uint8_t[]){5}, 1, 0, true);
+	for (unsigned i = 0; i < 3000 && !ingest->intakes->told_ended; i++)
+		uv_run(&loop, UV_RUN_ONCE);
+	assert_true(ingest->intakes->told_ended);
+	while ((order = next_order(&a, a.fd))) {
+		assert_null(order->ack);
+		subscribed += order->subscribe != NULL;
+	}
+	assert_int_equal(subscribed, 1);
 	guest_done(&a);
 	still_end();
 }
@@ -534,6 +566,7 @@ int main(void)
 		TEST_IN_FOLDER(no_room_for_streams),
 		TEST_IN_FOLDER(one_program_after_another),
 		TEST_IN_FOLDER(what_is_no_longer_listed),
+		TEST_IN_FOLDER(a_stream_of_nothing),
 		TEST_IN_FOLDER(a_full_disk),
 	};
 

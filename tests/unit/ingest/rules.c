@@ -10,6 +10,7 @@
 
 #include "collector/ingest/pool.h"
 #include "tests/unit/ingest/support/still.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/store/builder.h"
 
 /* ---- claims ---- */

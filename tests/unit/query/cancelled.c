@@ -13,6 +13,7 @@
 #include "collector/query/sweep/parallel.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/time/history.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/query/ask.h"
 #include "tests/unit/query/golden_recordings.h"
 
@@ -124,6 +125,9 @@ static void midway(void)
 			if (r != -ECANCELED && (r || d != wanted))
 				fail_msg("%s, withdrawn at %u of %u: %s", q->name, at, all.shown,
 					 strerror(-r));
+			if (a.shown > at + 1) /* the step that was begun may be ended */
+				fail_msg("%s, withdrawn at %u of %u, goes on to %u", q->name, at,
+					 all.shown, a.shown);
 			withdrawn += r == -ECANCELED;
 		}
 		if (all.shown > 1 && !withdrawn)

@@ -322,6 +322,51 @@ static void test_half_were_freed(void **state)
 	young_of(2, true);
 }
 
+/* A range of time: as far as there is anything, a nanosecond at least, in buckets of one width. */
+static void test_ranges(void **state)
+{
+	uint64_t last = recording_end_ns(t.recording), end;
+	struct filter f;
+
+	(void)state;
+	for (size_t i = 0; i < rows.count; i++)
+		last = rows.list[i].birth > last ? rows.list[i].birth : last;
+	end = last + 1;
+	const struct {
+		uint64_t from, to, start, stop;
+	} ranges[] = {{0, end - 2, 0, end - 1},
+		      {0, end - 1, 0, end},
+		      {0, end, 0, end},
+		      {0, NO_TIME, 0, end},
+		      {7, 7, 7, 8},
+		      {7, 6, 6, 7},
+		      {end - 1, end - 1, last, end},
+		      {end, NO_TIME, last, end},
+		      {NO_TIME, NO_TIME, last, end}};
+
+	filter_init(&f);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		for (uint32_t buckets = 0; buckets < 4; buckets++) {
+			struct timeline_question q = {.from_ns = ranges[i].from,
+						      .to_ns = ranges[i].to,
+						      .buckets = buckets};
+			uint64_t span = ranges[i].stop - ranges[i].start,
+				 width = (span + buckets - (buckets > 0)) / (buckets + !buckets);
+			struct timeline timeline;
+
+			assert_int_equal(query_timeline(t.view, &f, &q, &timeline, NULL), 0);
+			assert_int_equal(timeline.from_ns, ranges[i].start);
+			assert_int_equal(timeline.to_ns, ranges[i].stop);
+			assert_int_equal(timeline.width_ns, width);
+			assert_int_equal(timeline.count, (span + width - 1) / width);
+			for (uint32_t b = 0; b < timeline.count; b++)
+				assert_int_equal(timeline.list[b].start_ns,
+						 ranges[i].start + b * width);
+			timeline_done(&timeline);
+		}
+	filter_done(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +376,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_freed_in_range, open_recording,
 						close_recording),
 		cmocka_unit_test_setup_teardown(test_freed_in_range, open_freed, close_recording),
+		cmocka_unit_test_setup_teardown(test_ranges, open_recording, close_recording),
+		cmocka_unit_test_setup_teardown(test_ranges, open_freed, close_recording),
 		cmocka_unit_test(test_young),
 		cmocka_unit_test(test_half_were_freed),
 	};

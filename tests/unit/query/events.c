@@ -133,6 +133,149 @@ static void what_made_room_comes_first(void **state)
 	test_close(&t);
 }
 
+/* ---- the order of one moment, once more: simply, row by row ---- */
+
+#define ADDRESSES 12
+
+/* Many events at each moment, at few addresses: who makes room for whom is all that differs. */
+static void crowded(struct test_recording *t, uint64_t seed)
+{
+	struct stack_node node = {.module = 2, .offset = 0x100};
+	uint64_t random = seed * 0x9e3779b97f4a7c15u, time = 5000;
+	bool taken[ADDRESSES] = {false};
+	struct builder b;
+
+	builder_init_tick(&b, 3, 1000);
+	test_first_batch(&b, &node, 1, "/nowhere/libexample.so", 0, false);
+	for (unsigned i = 0; i < EVENTS / 2; i++) {
+		unsigned at = (unsigned)(test_random(&random) % ADDRESSES),
+			 to = (unsigned)(test_random(&random) % ADDRESSES);
+		uint64_t dice = test_random(&random) % 30, size = 1 + test_random(&random) % 9;
+
+		time += dice == 0 ? 1000 : 0;
+		if (!taken[at]) {
+			builder_malloc(&b, time, 1, 0x1000 + 0x1000 * at, size);
+			taken[at] = true;
+		} else if (dice % 3 && (to == at || !taken[to])) {
+			builder_realloc(&b, time, time, 1, 0x1000 + 0x1000 * at,
+					0x1000 + 0x1000 * to, size);
+			taken[at] = false;
+			taken[to] = true;
+		} else {
+			builder_free(&b, time, 1, 0x1000 + 0x1000 * at);
+			taken[at] = false;
+		}
+	}
+	builder_end(&b, 0);
+	test_open(t, &b);
+	builder_done(&b);
+}
+
+struct model {
+	const struct row_block *block;
+	const struct filter *filter;
+	uint64_t time_ns;
+	bool told[EVENTS]; /* by row: its death */
+	struct list list;
+};
+
+static bool is_asked(const struct model *m, uint32_t row)
+{
+	return m->block->size[row] >= m->filter->size_min &&
+	       m->block->size[row] <= m->filter->size_max;
+}
+
+static bool dies_now(const struct model *m, uint32_t row)
+{
+	return is_asked(m, row) && m->block->death_ns[row] == m->time_ns && !m->told[row];
+}
+
+static void tell_death(struct model *m, uint32_t row)
+{
+	if (!dies_now(m, row))
+		return;
+	m->told[row] = true;
+	m->list.events[m->list.count++] = (struct block_event){.row = row, .is_death = true};
+}
+
+/* Before a birth: the block that was moved there, and all that were at its address before it. */
+static void tell_birth(struct model *m, uint32_t row)
+{
+	const struct row_block *b = m->block;
+
+	if (b->chain_previous[row] != NO_BLOCK)
+		tell_death(m, b->chain_previous[row]);
+	for (uint32_t other = 0; other < row; other++)
+		if (b->address[other] == b->address[row])
+			tell_death(m, other);
+	m->list.events[m->list.count++] = (struct block_event){.row = row};
+}
+
+/* The death of the last birth comes at once, the others by address and row. */
+static void tell_moment(struct model *m)
+{
+	const struct row_block *b = m->block;
+	uint32_t last = NO_BLOCK;
+
+	for (uint32_t row = 0; row < b->count; row++)
+		if (is_asked(m, row) && b->birth_ns[row] == m->time_ns)
+			tell_birth(m, last = row);
+	if (last != NO_BLOCK)
+		tell_death(m, last);
+	for (uint64_t at = 0; at <= 0x1000 * ADDRESSES; at += 0x1000)
+		for (uint32_t row = 0; row < b->count; row++)
+			if (b->address[row] == at)
+				tell_death(m, row);
+}
+
+static unsigned check_moments(const struct test_recording *t, const struct filter *filter)
+{
+	struct list list = walk(t->view, filter, 0);
+	struct model m = {.block = recording_block(t->recording, 0), .filter = filter};
+	uint64_t end = recording_end_ns(t->recording);
+	unsigned moments = 0;
+
+	m.list.events = calloc(2 * EVENTS, sizeof(*m.list.events));
+	assert_true(m.list.events && m.block->count <= EVENTS);
+	for (m.time_ns = 0; m.time_ns <= end; m.time_ns += 1000, moments++)
+		tell_moment(&m);
+	assert_int_equal(list.count, m.list.count);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct block_event *e = &list.events[i];
+		uint32_t row = (uint32_t)e->row;
+
+		assert_int_equal(row, m.list.events[i].row);
+		assert_int_equal(e->is_death, m.list.events[i].is_death);
+		assert_int_equal(e->time_ns,
+				 e->is_death ? m.block->death_ns[row] : m.block->birth_ns[row]);
+		assert_int_equal(e->address, m.block->address[row]);
+		assert_int_equal(e->size, m.block->size[row]);
+	}
+	free(list.events);
+	free(m.list.events);
+	return moments;
+}
+
+/* Also of some of the rows: then the block that another was moved to may not be among them. */
+static void each_moment_has_an_order(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 30; seed++) {
+		struct test_recording t;
+		struct filter filter;
+
+		crowded(&t, seed);
+		for (unsigned least = 0; least < 3; least++) {
+			filter_init(&filter);
+			filter.size_min = 2 * least;
+			filter.size_max = least == 2 ? 7 : UINT64_MAX;
+			assert_true(check_moments(&t, &filter) > 10);
+			filter_done(&filter);
+		}
+		test_close(&t);
+	}
+}
+
 static uint64_t in_use_by_hand(const struct recording *recording, uint64_t at_ns)
 {
 	const struct row_block *block = recording_block(recording, 0);
@@ -200,6 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_of_any_size_give_the_same),
 		cmocka_unit_test(what_made_room_comes_first),
+		cmocka_unit_test(each_moment_has_an_order),
 		cmocka_unit_test(moments_are_sums),
 		cmocka_unit_test(the_live_are_by_address),
 	};

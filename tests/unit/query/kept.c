@@ -17,6 +17,7 @@
 #include "collector/recording/recording.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/first_descriptor.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/query/ask.h"
 #include "tests/unit/query/stream.h"
 

@@ -15,6 +15,7 @@
 
 #include "collector/columns/row_block.h"
 #include "collector/query/time/history.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/query/recording.h"
 #include "proto/columns.h"
 #include "proto/stack_columns.h"
@@ -37,6 +38,20 @@ __attribute__((noinline, noclone)) static int memalign(int x)
 	return x + 2;
 }
 
+/* A place in the middle of what is inlined. */
+extern const char inlined_place[] __attribute__((visibility("hidden")));
+
+static inline __attribute__((always_inline)) int inlined_function(int x)
+{
+	__asm__ volatile("nop\n\tnop\ninlined_place:\n\tnop" : "+r"(x) : : "memory");
+	return x * 3;
+}
+
+__attribute__((noinline, noclone)) static int around_inlined(int x)
+{
+	return inlined_function(x) + 4;
+}
+
 static int find_bias(struct dl_phdr_info *info, size_t size, void *context)
 {
 	(void)size;
@@ -46,7 +61,18 @@ static int find_bias(struct dl_phdr_info *info, size_t size, void *context)
 
 static struct test_recording t;
 
-enum { OUTER = 1, ALLOCATOR, UNKNOWN, OTHER, TRUNCATED, LIMIT, FULL, JIT, BELOW_TRUNCATED };
+enum {
+	OUTER = 1,
+	ALLOCATOR,
+	UNKNOWN,
+	OTHER,
+	TRUNCATED,
+	LIMIT,
+	FULL,
+	JIT,
+	BELOW_TRUNCATED,
+	INLINED
+};
 
 static int open_recording(void **state)
 {
@@ -66,6 +92,7 @@ static int open_recording(void **state)
 		{.offset = 3},
 		{.offset = 0x7f0012345678},
 		{.parent = TRUNCATED, .module = 2, .offset = 0x1234},
+		{.module = 1, .offset = (uint64_t)(uintptr_t)inlined_place - bias},
 	};
 	builder_init(&b, 3);
 	test_first_batch(&b, nodes, sizeof(nodes) / sizeof(nodes[0]), path, bias, false);
@@ -127,6 +154,24 @@ static void test_frames(void **state)
 	assert_int_equal(view_frame(t.view, JIT, 0).address, 0x7f0012345678);
 }
 
+/* One address, and two functions: the inner one first. Other places have theirs behind it. */
+static void test_inlined(void **state)
+{
+	struct view_frame inner = view_frame(t.view, INLINED, 0),
+			  outer = view_frame(t.view, INLINED, 1);
+
+	(void)state;
+	assert_int_equal(view_frame_count(t.view, INLINED), 2);
+	assert_string_equal(inner.function, "inlined_function");
+	assert_string_equal(outer.function, "around_inlined");
+	assert_true(inner.is_inline && !outer.is_inline);
+	assert_true(inner.line > 0 && inner.line < outer.line);
+	assert_int_equal(inner.address, outer.address);
+	assert_int_equal(view_frame_count(t.view, OUTER), 1);
+	assert_int_equal(view_frame_count(t.view, UNKNOWN), 1);
+	assert_int_equal(view_frame_count(t.view, BELOW_TRUNCATED), 1);
+}
+
 static void test_counts(void **state)
 {
 	struct err_text err = {0};
@@ -164,7 +209,7 @@ static void test_sites(void **state)
 	}
 	assert_true(seen);
 	/* UNKNOWN and BELOW_TRUNCATED are the same place. */
-	assert_int_equal(groups.count, 8);
+	assert_int_equal(groups.count, 9);
 	groups_done(&groups);
 }
 
@@ -186,9 +231,11 @@ static void test_expressions(void **state)
 	(void)state;
 	assert_int_equal(matched("function_regex", "^outer_function$"), 2);
 	assert_int_equal(matched("function_regex", "^mema"), 1);
+	assert_int_equal(matched("function_regex", "^inlined_function$"), 1);
+	assert_int_equal(matched("function_regex", "^around_inlined$"), 1);
 	assert_int_equal(matched("function_regex", "truncated"), 2);
-	assert_int_equal(matched("negative_function_regex", "^outer_function$"), 8);
-	assert_int_equal(matched("source_regex", "names\\.c$"), 2);
+	assert_int_equal(matched("negative_function_regex", "^outer_function$"), 9);
+	assert_int_equal(matched("source_regex", "names\\.c$"), 3);
 	assert_int_equal(matched("negative_source_regex", "names\\.c$"), 8);
 	assert_int_equal(matched("source_regex", "libother"), 0);
 }
@@ -204,7 +251,7 @@ static void test_tree(void **state)
 	filter_init(&f);
 	f.hide = HIDE_NONE;
 	assert_int_equal(query_tree(t.view, &f, VALUE_ALLOCATED, NO_TIME, &tree, &err), 0);
-	assert_int_equal(tree.nodes[0].blocks, 10);
+	assert_int_equal(tree.nodes[0].blocks, 11);
 	for (size_t i = 1; i < tree.count; i++) {
 		nowhere |= !strcmp(tree.nodes[i].function, "[no backtrace]") &&
 			   tree.nodes[i].self_bytes == 100;
@@ -220,7 +267,7 @@ static void test_tree(void **state)
 	/* What only passes on is hidden unless one asks for it. */
 	f.hide = HIDE_DEFAULT;
 	assert_int_equal(query_tree(t.view, &f, VALUE_ALLOCATED, NO_TIME, &tree, &err), 0);
-	assert_int_equal(tree.nodes[0].blocks, 10);
+	assert_int_equal(tree.nodes[0].blocks, 11);
 	for (size_t i = 1; i < tree.count; i++) {
 		assert_string_not_equal(tree.nodes[i].function, "memalign");
 		if (!strcmp(tree.nodes[i].function, "outer_function"))
@@ -291,15 +338,15 @@ static void test_late_names(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	    cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_counts),	    cmocka_unit_test(test_sites),
-		cmocka_unit_test(test_expressions), cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_late_names),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_inlined), cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_sites),	cmocka_unit_test(test_expressions),
+		cmocka_unit_test(test_tree),	cmocka_unit_test(test_late_names),
 	};
 
 	/* The lookup starts this program as its worker. */
 	if (argc > 1 && !strcmp(argv[1], "symbols-worker"))
 		return symbols_worker_main();
-	assert(outer_function(1) + memalign(1) == 5);
+	assert(outer_function(1) + memalign(1) + around_inlined(1) == 12);
 	return cmocka_run_group_tests(tests, open_recording, close_recording);
 }

@@ -13,6 +13,7 @@
 #include "collector/query/sums/group_table.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sums/whole_sums.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/query/naive.h"
 
 #define ROUNDS 10
@@ -364,7 +365,7 @@ static void test_random_recordings(void **state)
 
 /* Threads whose batches came late, losses, and an agent that lies: then rows may lie in another
  * order than that of their births. */
-static void test_group_peaks_disordered(void **state)
+static void test_disordered(void **state)
 {
 	static const enum test_disorder disorder[] = {TEST_THREADS_APART, TEST_GAPS, TEST_LYING};
 	unsigned followed = 0;
@@ -385,6 +386,25 @@ static void test_group_peaks_disordered(void **state)
 		test_close(&t);
 	}
 	assert_in_range(followed, 1, ROUNDS - 1);
+}
+
+/* Of rows that lie in another order some are born far from their rows, too. */
+static void test_far_births(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3 * ROUNDS; seed++) {
+		struct test_recording t;
+		struct naive_rows n;
+		uint64_t random = seed * 79;
+
+		test_disordered_recording(&t, seed, EVENTS / 2, false, TEST_LYING);
+		naive_rows_init(&n, t.recording);
+		for (unsigned i = 0; i < 3; i++)
+			check_timeline(&t, &n, &random);
+		free(n.list);
+		test_close(&t);
+	}
+	history_set_sizes(0, 0);
 }
 
 /* What a birth adds its death takes away, for samples as well: in use at the end is what the report
@@ -412,9 +432,8 @@ static void test_sampled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_recordings),
-		cmocka_unit_test(test_group_peaks_disordered),
-		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_random_recordings), cmocka_unit_test(test_disordered),
+		cmocka_unit_test(test_far_births),	  cmocka_unit_test(test_sampled),
 		cmocka_unit_test(test_series_words),
 	};
 

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <cmocka.h>
 
 #include "collector/query/sweep/parallel.h"
+#include "tests/unit/locks.h"
 
 #define PARTS 200
 
@@ -94,6 +96,24 @@ static void work_together(void **state)
 		pthread_barrier_destroy(&job.barrier);
 	}
 	parallel_limit(0);
+}
+
+/* One for each processor that the program may use. */
+static void as_many_as_processors(void **state)
+{
+	struct job job = {.merged = 0};
+	unsigned threads;
+	cpu_set_t set;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	threads = (unsigned)CPU_COUNT(&set);
+	job.together = threads < PARALLEL_MOST ? threads : PARALLEL_MOST;
+	parallel_limit(0);
+	pthread_barrier_init(&job.barrier, NULL, job.together);
+	assert_int_equal(work(&job, PARTS), 0);
+	assert_int_equal(job.most_at_once, job.together);
+	pthread_barrier_destroy(&job.barrier);
 }
 
 /* No more than that are there at all. */
@@ -240,9 +260,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(signals_are_for_others), cmocka_unit_test(each_part_once),
-		cmocka_unit_test(work_together),	  cmocka_unit_test(not_too_many),
-		cmocka_unit_test(without_merging),	  cmocka_unit_test(an_error_ends_it),
-		cmocka_unit_test(alone_in_order),	  cmocka_unit_test(several_ask_at_once),
+		cmocka_unit_test(work_together),	  cmocka_unit_test(as_many_as_processors),
+		cmocka_unit_test(not_too_many),		  cmocka_unit_test(without_merging),
+		cmocka_unit_test(an_error_ends_it),	  cmocka_unit_test(alone_in_order),
+		cmocka_unit_test(several_ask_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,9 +96,25 @@ static void ask_each(struct question q)
 		fail_msg("%s, %s: no allocation", q.name, q.filter ? q.filter : "no filter");
 }
 
+/* How many allocations passed through each place. */
+static int ask_places(struct view *view, const struct filter *f, uint64_t *d)
+{
+	(void)f;
+	for (uint32_t node = 0; node <= TEST_NODES + 1; node++) {
+		uint64_t count;
+		int r = view_place_allocations(view, node, &count, NULL);
+
+		if (r)
+			return r;
+		ask_digest(d, count);
+	}
+	return 0;
+}
+
 static void all_questions(void **state)
 {
 	(void)state;
+	ask_each((struct question){.of = &recording, .name = "places", .ask = ask_places});
 	for (size_t i = 0; i < ASK_QUESTIONS; i++)
 		ask_each((struct question){.of = &recording,
 					   .name = ask_questions[i].name,

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "collector/query/query.h"
+#include "collector/query/sums/tree_maker.h"
 
 /* Texts are one each, as in a view. */
 static const char main_name[] = "main", load[] = "load", parse[] = "parse", get[] = "get",
@@ -99,6 +100,43 @@ static void walks_the_heaviest_first(void **state)
 	tree_done(&out);
 }
 
+/* By bytes, then by blocks, then by name, whatever the order in which they come. */
+static void are_in_order(void **state)
+{
+	static const char names[4][2] = {"a", "b", "c", "d"};
+	static const uint32_t order[4] = {3, 1, 0, 2}; /* of names, the heaviest first */
+	static const struct tree_node kinds[4] = {{.bytes = 8, .blocks = 1},
+						  {.bytes = 8, .blocks = 2},
+						  {.bytes = 8, .blocks = 1},
+						  {.bytes = 9, .blocks = 1}};
+
+	(void)state;
+	for (unsigned way = 0; way < 256; way++) {
+		struct tree_node all[5] = {{.bytes = 33, .first_child = 1}};
+		struct tree shuffled = {.nodes = all, .count = 5};
+		unsigned seen = 0;
+		uint32_t at;
+
+		for (unsigned i = 0; i < 4; i++) {
+			unsigned which = way >> 2 * i & 3;
+
+			seen |= 1u << which;
+			all[i + 1] = kinds[which];
+			all[i + 1].function = names[which];
+			all[i + 1].next_sibling = i < 3 ? i + 2 : 0;
+		}
+		if (seen != 15)
+			continue;
+		assert_int_equal(tree_sort(&shuffled), 0);
+		at = all[0].first_child;
+		for (unsigned i = 0; i < 4; i++, at = all[at].next_sibling) {
+			assert_true(at);
+			assert_ptr_equal(all[at].function, names[order[i]]);
+		}
+		assert_int_equal(at, 0);
+	}
+}
+
 static void is_empty_of_nothing(void **state)
 {
 	struct tree_node root = {0};
@@ -147,6 +185,7 @@ int main(void)
 		cmocka_unit_test(turns_inside_out),
 		cmocka_unit_test(goes_no_further_than_is_seen),
 		cmocka_unit_test(walks_the_heaviest_first),
+		cmocka_unit_test(are_in_order),
 		cmocka_unit_test(is_empty_of_nothing),
 		cmocka_unit_test(is_bounded),
 	};

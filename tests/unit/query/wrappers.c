@@ -409,6 +409,13 @@ static void test_not_found(void **state)
 	add_trace(&p, (uint32_t[]){XMALLOC}, 1, 1, 2);
 	check(&p);
 	assert_false(p.wrapper[XMALLOC]);
+	/* the outermost of others, and that at the very first node */
+	p = (struct program){0};
+	add_trace(&p, (uint32_t[]){LOOP, XMALLOC}, 2, 7, 8);
+	add_trace(&p, (uint32_t[]){MAIN, XMALLOC}, 2, 7, 8);
+	add_called(&p, XMALLOC, 9, 10, 1);
+	check(&p);
+	assert_false(p.wrapper[XMALLOC]);
 }
 
 static uint32_t below(struct program *p, uint32_t n)

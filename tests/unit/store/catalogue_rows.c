@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "collector/catalogue/catalogue.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/temporary.h"
 
 #define ROWS 40

@@ -1,5 +1,6 @@
 /* Writers of what is kept beside a recording: what one goes on with, what it sweeps away, and late
  * news that are merged. */
+#include "tests/unit/locks.h"
 #include "tests/unit/store/kept.h"
 
 static void beside(const char *name)
@@ -116,6 +117,27 @@ static void no_folder(void **state)
 	r->derived.folder = strdup("/nowhere/at/all");
 	assert_int_equal(derived_load_writing(r, &cut, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "cannot make the folder /nowhere/at/all"));
+	recording_close(r);
+}
+
+/* A state that can't take its place is none, and that is told. */
+static void no_place(void **state)
+{
+	struct recording *r;
+	struct err_text err = {0};
+	char expected[256];
+
+	(void)state;
+	r = open_writer(0);
+	add_rows(r, 1);
+	assert_int_equal(mkdir(state_file, 0700), 0);
+	r->scan.offset = 500;
+	assert_int_equal(derived_save(r, &err), -EISDIR);
+	snprintf(expected, sizeof(expected), "cannot write %s: Is a directory", state_file);
+	assert_string_equal(err.text, expected);
+	assert_int_equal(r->derived.saved_offset, 0);
+	assert_int_equal(rmdir(state_file), 0);
+	save(r, 500);
 	recording_close(r);
 }
 
@@ -249,7 +271,7 @@ static void merge_of_damage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(swept),   TEST(goes_on), TEST(no_folder),
+		TEST(swept),   TEST(goes_on), TEST(no_folder),	     TEST(no_place),
 		TEST(dropped), TEST(merged),  TEST(merge_of_damage),
 	};
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -201,6 +202,46 @@ static void all_states(void **state)
 	store_close(reader);
 }
 
+static void set_start(uint8_t name, uint64_t start)
+{
+	struct stream_id id = id_of(name);
+	struct totals totals = {0};
+
+	assert_int_equal(catalogue_get(store->catalogue, &id, &totals), 1);
+	totals.start_wall_ns = start;
+	assert_int_equal(catalogue_put(store->catalogue, &id, &totals, NULL), 0);
+	totals_done(&totals);
+}
+
+/* They are listed in the order in which they began, and by id of those that began at once. */
+static void by_beginning(void **state)
+{
+	static const struct {
+		uint64_t start;
+		const char *order[3];
+	} cases[] = {{5, {"1010", "2121", "4040"}},
+		     {UINT64_C(1700000000000000000) + 50, {"2121", "1010", "4040"}},
+		     {UINT64_C(1700000000000000000) + 64, {"2121", "1010", "4040"}},
+		     {UINT64_C(1700000000000000000) + 70, {"2121", "4040", "1010"}}};
+
+	(void)state;
+	stream_writer_close(put_stream(0x40, true));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *at;
+		char *text;
+
+		set_start(ENDED, cases[i].start);
+		text = listed(store, true);
+		at = text;
+		for (unsigned k = 0; k < 3; k++)
+			if (at)
+				at = strstr(at, cases[i].order[k]);
+		if (!at)
+			fail_msg("case %zu: %s", i, text);
+		free(text);
+	}
+}
+
 static unsigned asked;
 
 static bool after(void *context)
@@ -350,6 +391,9 @@ static void check_names(struct store *in)
 	check_not_found(in, "3", -ENOENT, "no stream in ",
 			" is called '3'; the newest are 222222222222 (example), 212121212121 "
 			"(example), 202020202020 (example), 101010101010 (example)");
+	check_not_found(in, "0", -ENOENT, "no stream in ",
+			" is called '0'; the newest are 222222222222 (example), 212121212121 "
+			"(example), 202020202020 (example), 101010101010 (example)");
 	check_not_found(in, "1x", -ENOENT, "no stream in ",
 			" is called '1x'; the newest are 222222222222 (example), 212121212121 "
 			"(example), 202020202020 (example), 101010101010 (example)");
@@ -369,6 +413,34 @@ static void names(void **state)
 	assert_int_equal(store_open(folder, STORE_READ, &reader, NULL), 0);
 	check_names(reader);
 	store_close(reader);
+}
+
+/* Looks a name up; tells whether the folder of all streams was read for it. */
+static bool reads_all(const char *name, int expected)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	char streams[160], events[4096];
+	enum stream_state found;
+	struct stream_id id;
+	ssize_t n;
+
+	snprintf(streams, sizeof(streams), "%s/streams", folder);
+	assert_true(inotify_add_watch(watch, streams, IN_OPEN | IN_ONLYDIR) >= 0);
+	assert_int_equal(store_find_id(store, name, &id, &found, NULL), expected);
+	n = read(watch, events, sizeof(events));
+	close(watch);
+	return n > 0;
+}
+
+/* Of ten thousand streams one is found without a look at the others. */
+static void names_of_the_catalogue(void **state)
+{
+	(void)state;
+	assert_false(reads_all("last", 0));
+	assert_false(reads_all("1", 0));
+	assert_false(reads_all("2222", 0));
+	assert_true(reads_all("2", -EEXIST));
+	assert_true(reads_all("3", -ENOENT));
 }
 
 /* Five at most, and the newest. */
@@ -460,10 +532,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
 		TEST(all_states),
+		TEST(by_beginning),
 		TEST(sums_are_caught_up),
 		TEST(rows_are_filled_in),
 		TEST(ids_of_folders),
 		TEST(names),
+		TEST(names_of_the_catalogue),
 		TEST(not_all_are_suggested),
 		TEST(paths),
 		TEST(nothing_there),

@@ -19,6 +19,7 @@
 #include "collector/recording/recording.h"
 #include "collector/recording/row_reader.h"
 #include "collector/recording/totals.h"
+#include "tests/unit/locks.h"
 
 #define THREADS	  3
 #define BLOCK	  ROWS_PER_BLOCK

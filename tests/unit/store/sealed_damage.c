@@ -1,4 +1,5 @@
 /* Sealed rows with damage in each of their files: right answers all the same, from the frames. */
+#include "tests/unit/locks.h"
 #include "tests/unit/store/sealed.h"
 
 static void find_file(const char *prefix, char out[256])

@@ -17,6 +17,7 @@
 #include "collector/columns/row_block.h"
 #include "collector/recording/recording.h"
 #include "collector/rewrite/rewrite.h"
+#include "collector/rewrite/short_lived.h"
 #include "collector/rewrite/strip.h"
 #include "tests/unit/store/builder.h"
 
@@ -280,6 +281,69 @@ static void totals_stay(void **state)
 	assert_true(blocks > 60 * EVENTS / 8);
 }
 
+/* What was stripped already holds sums: they stay, and those of longer lives join them. */
+static void stripped_again(void **state)
+{
+	static struct program program;
+	uint64_t blocks = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 17; seed++) {
+		struct strip_result first, second;
+		struct builder b;
+		char *paths[3];
+
+		make(&program, seed);
+		build(&b, &program, seed);
+		paths[0] = builder_save(&b, b.file.length);
+		paths[1] = strip(paths[0], 5000, &first);
+		paths[2] = strip(paths[1], seed % 2 ? 200000 : STRIP_ALL, &second);
+		compare(paths[0], paths[2], seed);
+		assert_int_equal(second.events_before, first.events_after);
+		assert_true(first.blocks > 0);
+		blocks += second.blocks;
+		for (unsigned i = 0; i < 3; i++) {
+			unlink(paths[i]);
+			free(paths[i]);
+		}
+		builder_done(&b);
+	}
+	assert_true(blocks > 17 * EVENTS / 20);
+}
+
+/* Of one batch no more blocks go than its sums have room for; of the next one as many again. */
+static void so_many_of_a_batch(void **state)
+{
+	const uint32_t more = SHORT_BATCH_MOST + 100;
+	struct strip_result result;
+	struct recording *r;
+	struct builder b;
+	char *before, *after;
+	uint64_t time_ns = 1000;
+
+	(void)state;
+	builder_init_tick(&b, 1, 1);
+	for (uint32_t i = 0; i < 2 * more; i++) {
+		if (i == more)
+			builder_close(&b, time_ns);
+		builder_malloc(&b, time_ns += 2, 1, 0x1000 + 64 * (uint64_t)(i % 100), i % SIZES);
+		builder_free(&b, time_ns + 1, 1, 0x1000 + 64 * (uint64_t)(i % 100));
+	}
+	builder_end(&b, 0);
+	before = builder_save(&b, b.file.length);
+	after = strip(before, STRIP_ALL, &result);
+	assert_int_equal(result.blocks, 2 * SHORT_BATCH_MOST);
+	compare(before, after, 0);
+	assert_int_equal(recording_open(after, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(recording_rows(r), 2 * (more - SHORT_BATCH_MOST));
+	recording_close(r);
+	unlink(before);
+	unlink(after);
+	free(before);
+	free(after);
+	builder_done(&b);
+}
+
 /* Sampled blocks stand for what they did, wherever the first of them is among those that are
  * left. */
 static void weights_stay(void **state)
@@ -324,6 +388,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals_stay),
+		cmocka_unit_test(stripped_again),
+		cmocka_unit_test(so_many_of_a_batch),
 		cmocka_unit_test(weights_stay),
 	};
 

@@ -20,6 +20,7 @@
 #include "proto/message.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/first_descriptor.h"
+#include "tests/unit/locks.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 
