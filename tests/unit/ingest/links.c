@@ -534,6 +534,9 @@ static void a_full_disk(void **state)
 	setrlimit(RLIMIT_FSIZE, &limit);
 	agent_frames(&a, a.fd, 1, 3);
 	turn();
+	assert_false(uv_is_active((uv_handle_t *)&link->tcp));
+	links_tick(ingest, link->retry_ms); /* it is as full as before */
+	assert_true(link->held && !uv_is_active((uv_handle_t *)&link->tcp));
 	setrlimit(RLIMIT_FSIZE, &before);
 	check_told("warning: cannot write the recording: File too large; nothing more is "
 		   "acknowledged, agents keep what they have; trying again every second\n");
@@ -542,7 +545,7 @@ static void a_full_disk(void **state)
 	links_tick(ingest, link->retry_ms - 1);
 	assert_true(link->held);
 	links_tick(ingest, link->retry_ms);
-	assert_false(link->held);
+	assert_true(!link->held && uv_is_active((uv_handle_t *)&link->tcp));
 	snprintf(expected, sizeof(expected), "warning: there is room in %s again: going on\n",
 		 temporary_folder);
 	check_told(expected);

@@ -318,6 +318,36 @@ static void named_agents(void **state)
 	still_end();
 }
 
+/* A name that can't be found is looked up again, later and later; that is said once. */
+static void names_that_are_none(void **state)
+{
+	struct peer *p;
+
+	(void)state;
+	still_begin((struct ingest_options){.agents_max = 1});
+	assert_int_equal(peer_add_fixed(ingest, "127.0.0.1:9", NULL), 0);
+	p = ingest->peers;
+	peer_tick(ingest, loop.time);
+	assert_true(p->resolving);
+	for (unsigned i = 0; i < 300 && p->resolving; i++)
+		uv_run(&loop, UV_RUN_ONCE);
+	if (p->link)
+		link_close(p->link, "test");
+	p->backoff_ms = 0;
+	p->warned = false;
+	told[0] = 0;
+	for (unsigned i = 0; i < 3; i++) { /* as if it had been looked up */
+		p->resolving = true;
+		ingest->pending++;
+		p->resolve.cb(&p->resolve, i == 1 ? 0 : UV_EAI_NONAME, NULL);
+		assert_true(!p->resolving && !p->link);
+		assert_int_equal(p->next_try_ms, loop.time + (BACKOFF_FIRST_MS << i));
+	}
+	check_told("warning: cannot reach 127.0.0.1 port 9: unknown node or service; trying "
+		   "again\n");
+	still_end();
+}
+
 /* ---- places ---- */
 
 static void check_note(const char *expected)
@@ -517,13 +547,21 @@ static void few_are_dialled_at_a_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(an_agent_is_found),    TEST_IN_FOLDER(an_agent_moves),
-		TEST_IN_FOLDER(a_failure_moves),      TEST_IN_FOLDER(addresses_have_shares),
-		TEST_IN_FOLDER(peers_are_bounded),    TEST_IN_FOLDER(silent_agents_are_forgotten),
-		TEST_IN_FOLDER(pauses_grow),	      TEST_IN_FOLDER(one_link_an_address),
-		TEST_IN_FOLDER(named_agents),	      TEST_IN_FOLDER(the_turned_away_are_named),
-		TEST_IN_FOLDER(a_free_place_is_told), TEST_IN_FOLDER(the_idle_yield),
-		TEST_IN_FOLDER(room_for_how_many),    TEST_IN_FOLDER(few_are_dialled_at_a_time),
+		TEST_IN_FOLDER(an_agent_is_found),
+		TEST_IN_FOLDER(an_agent_moves),
+		TEST_IN_FOLDER(a_failure_moves),
+		TEST_IN_FOLDER(addresses_have_shares),
+		TEST_IN_FOLDER(peers_are_bounded),
+		TEST_IN_FOLDER(silent_agents_are_forgotten),
+		TEST_IN_FOLDER(pauses_grow),
+		TEST_IN_FOLDER(one_link_an_address),
+		TEST_IN_FOLDER(named_agents),
+		TEST_IN_FOLDER(names_that_are_none),
+		TEST_IN_FOLDER(the_turned_away_are_named),
+		TEST_IN_FOLDER(a_free_place_is_told),
+		TEST_IN_FOLDER(the_idle_yield),
+		TEST_IN_FOLDER(room_for_how_many),
+		TEST_IN_FOLDER(few_are_dialled_at_a_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

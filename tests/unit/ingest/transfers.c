@@ -438,6 +438,11 @@ static void files_that_are_too_large(void **state)
 	assert_int_equal(request(0, NULL), 20);
 	assert_int_equal(request(0, NULL), 0); /* it need not go on */
 	assert_int_equal(access(folder, F_OK), -1);
+	p.total--; /* as large as may be; whether the disk has room for it is another matter */
+	assert_int_equal(ingest_fetch(ingest, &wanted), 0);
+	assert_in_range(files_piece(link_of[0], &p, NULL), 0, 1);
+	assert_null(strstr(told, "512 MiB"));
+	told[0] = 0;
 	end(1);
 }
 

@@ -236,6 +236,7 @@ static void the_cache_of_symbols(void **state)
 	struct store *store;
 	struct sqlite3 *db;
 	uint8_t head[20];
+	sqlite3_int64 before;
 	int fd;
 
 	(void)state;
@@ -254,8 +255,10 @@ static void the_cache_of_symbols(void **state)
 	assert_int_equal(unlink(inside("symbols.sqlite")), 0);
 	assert_int_equal(mkdir(inside("symbols.sqlite"), 0700), 0);
 	assert_int_equal(store_open(folder, STORE_READ, &store, NULL), 0);
+	before = sqlite3_memory_used();
 	assert_null(store_symbol_cache(store));
 	assert_null(store_symbol_cache(store));
+	assert_int_equal(sqlite3_memory_used(), before); /* nothing stays open */
 	store_close(store);
 }
 
