@@ -457,6 +457,7 @@ static void an_agent_listens(void **state)
 		if (i)
 			close(STDIN_FILENO);
 		assert_int_equal(pairing_run(&options, NULL), 0);
+		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD) >= 0, !i); /* it is closed again */
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		assert_int_equal(knock_at, 0);
 	}

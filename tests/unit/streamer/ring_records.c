@@ -283,23 +283,20 @@ static void test_long_text(void **state)
 
 /* ---- modules ---- */
 
-static struct {
-	struct ring_module m;
-	uint64_t segment[10][4];
-	char path[MODULE_PATH_MAX + 9];
-} announced;
+/* One announcement: the struct, its segments, and the path. */
+static uint64_t announced[(sizeof(struct ring_module) + 10 * 32 + MODULE_PATH_MAX + 9) / 8 + 1];
+static struct ring_module *const announcement = (struct ring_module *)(void *)announced;
 
 /* An announcement of this length, of a file with so many segments and letters. */
 static struct ring_module *announce(unsigned segments, unsigned letters)
 {
-	struct ring_module *m = &announced.m;
-	uint8_t *path = (uint8_t *)announced.segment + segments * sizeof(announced.segment[0]);
+	struct ring_module *m = announcement;
+	uint64_t *words = announced + sizeof(*m) / 8;
 
-	memset(&announced, 0, sizeof(announced));
-	for (unsigned i = 0; i < segments; i++)
-		for (unsigned k = 0; k < 4; k++)
-			announced.segment[i][k] = 10 * i + k + 1;
-	memset(path, 'p', letters);
+	memset(announced, 0, sizeof(announced));
+	for (unsigned i = 0; i < 4 * segments; i++)
+		words[i] = 10 * (i / 4) + i % 4 + 1;
+	memset(words + 4 * segments, 'p', letters);
 	*m = (struct ring_module){
 		.length = (uint32_t)((sizeof(*m) + segments * 32 + letters + 7) & ~7u),
 		.kind = RING_MODULE_LOAD,
@@ -324,7 +321,7 @@ static void publish(uint64_t bytes)
 	uint64_t at = header()->modules_head, size = scene.s.ring->modules_size;
 
 	for (uint64_t i = 0; i < bytes; i++)
-		scene.s.ring->modules[(at + i) & (size - 1)] = ((uint8_t *)&announced)[i];
+		scene.s.ring->modules[(at + i) & (size - 1)] = ((uint8_t *)announced)[i];
 	header()->modules_head = at + bytes;
 }
 
@@ -344,11 +341,11 @@ static void meet_module(const struct run_item *item)
 	assert_int_equal(m->print, 9);
 	assert_int_equal(m->build_id_length, 3);
 	assert_memory_equal(m->build_id, "id", 3);
-	assert_int_equal(m->path_length, announced.m.path_length);
+	assert_int_equal(m->path_length, announcement->path_length);
 	for (unsigned i = 0; i < m->path_length; i++)
 		assert_int_equal(m->path[i], 'p');
 	assert_int_equal(m->segment_count,
-			 announced.m.segment_count < 8 ? announced.m.segment_count : 8);
+			 announcement->segment_count < 8 ? announcement->segment_count : 8);
 	for (unsigned i = 0; i < m->segment_count; i++) {
 		assert_int_equal(m->segment[i].address, 10 * i + 1);
 		assert_int_equal(m->segment[i].size, 10 * i + 2);
@@ -395,7 +392,7 @@ static void test_modules_in_order(void **state)
 	publish(announce(1, 8)->length);
 	first = header()->modules_head;
 	announce(0, 0)->kind = RING_MODULE_UNLOAD;
-	publish(announced.m.length);
+	publish(announcement->length);
 	publish(announce(2, 9)->length);
 	scene_fill(false);
 	assert_int_equal(got_count(RUN_LOAD), 1);
@@ -477,7 +474,7 @@ static void test_bad_modules(void **state)
 		if (published) {
 			publish(published);
 			announce(0, 0)->kind = RING_MODULE_UNLOAD;
-			publish(announced.m.length);
+			publish(announcement->length);
 		} else {
 			publish(length);
 		}
@@ -504,7 +501,7 @@ static void test_bad_heads(void **state)
 		scene.s.modules_tail = cases[i].tail;
 		header()->modules_head = cases[i].head;
 		announce(0, 0)->kind = RING_MODULE_UNLOAD;
-		memcpy(scene.s.ring->modules + 64, &announced, sizeof(announced.m));
+		memcpy(scene.s.ring->modules + 64, announced, sizeof(*announcement));
 		scene_round(false);
 		assert_int_equal(scene.s.records_damaged, 1);
 		assert_int_equal(scene.count, 0);

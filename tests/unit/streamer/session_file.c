@@ -73,6 +73,8 @@ static void second_place(void **state)
 	assert_int_equal(open_again("e.%p", false, NONE, NONE), -ENOENT);
 	assert_int_equal(open_again(NONE "/f", false, here, here), -ENOENT);
 	assert_int_equal(open_again("g.%p", false, "", NONE), -ENOENT);
+	assert_int_equal(log_count(NONE "/g"), 1); /* the log says so, once */
+	assert_int_equal(log_count(NONE "/e"), 1);
 	assert_int_equal(open_again("h%", false, here, here), -EINVAL);
 	assert_true(log_count("can't write") >= lines);
 	snprintf(whole, sizeof(whole), "%s/whole", here);
