@@ -19,7 +19,7 @@ get() {
 get "/data/last/allocation_ascii_tree?lifetime=only_leaked" >"$T/leaked.tree"
 get "/data/last/allocation_groups?group_allocations_min=10&group_leaked_allocations_min=50%25&sort_by=all.size&count=3" >"$T/some.json"
 
-for path in report "timeline?points=40" "timeline_leaked?points=40" histogram peak "snapshot?at=50%25" leaks "allocation_groups?sort_by=only_matched.size" \
+for path in report "timeline?points=40" "timeline_leaked?points=40" histogram peak "snapshot?at=50%25" "leaks?suppress=none" "allocation_groups?sort_by=only_matched.size" \
 	tree backtraces "diff?base=last@25%25&at=75%25&by=backtrace"; do
 	get "/data/last/$path" >"$T/${path%%\?*}.json"
 done

@@ -33,9 +33,19 @@ function matches(stream: Stream, words: string[]): boolean {
 	return words.every((word) => text.includes(word));
 }
 
-/** What was in use over all of its time, small. */
+/** What was in use over all of its time. Each point has the most at any moment of it. */
+function useTimeline(stream: Stream): Timeline | undefined {
+	return useAnswer<Timeline>(about(stream.id, 'timeline', [['points', 60]]), stream.state === 'live' ? (stream.events ?? 0) : 0).data;
+}
+
+function Peak(props: { stream: Stream }) {
+	const data = useTimeline(props.stream);
+	return <>{data && size(Math.max(0, ...data.allocated_size))}</>;
+}
+
+/** The same, small. */
 function Line(props: { stream: Stream }) {
-	const { data } = useAnswer<Timeline>(about(props.stream.id, 'timeline', [['points', 60]]), props.stream.state === 'live' ? (props.stream.events ?? 0) : 0);
+	const data = useTimeline(props.stream);
 	if (!data || data.allocated_size.length < 2) return <svg class="line" aria-hidden="true" />;
 	const most = Math.max(1, ...data.allocated_size);
 	const path = data.allocated_size.map((bytes, i) => `${i ? 'L' : 'M'}${((i * 90) / (data.allocated_size.length - 1)).toFixed(1)} ${(17 - (16 * bytes) / most).toFixed(1)}`).join('');
@@ -78,6 +88,7 @@ function columnsOf(address: Address, picked: string[], onPick: (id: string) => v
 		{ key: 'began', title: 'Began', sort: 'began', width: '128px', right: true, from: 1000, cell: (s) => when(nanoseconds(s.timestamp) / 1e6) },
 		{ key: 'ran', title: 'Recorded for', sort: 'ran', width: '104px', right: true, from: 1340, cell: (s) => duration(nanoseconds(s.runtime)) },
 		{ key: 'heap', title: 'Heap', sort: 'heap', width: '86px', right: true, hint: 'in use now, or at the end', cell: (s) => size(s.final_allocated) },
+		{ key: 'peak', title: 'Peak', width: '86px', right: true, from: 1240, hint: 'most in use at any moment', cell: (s) => <Peak stream={s} /> },
 		{ key: 'blocks', title: 'Blocks', sort: 'blocks', width: '96px', right: true, from: 1440, hint: 'in use now, or at the end', cell: (s) => count(s.final_allocated_count) },
 		{ key: 'events', title: 'Events', sort: 'events', width: '80px', right: true, from: 760, cell: (s) => (s.events === undefined ? '' : shortCount(s.events)) },
 		{ key: 'rate', title: 'Events/s', sort: 'rate', width: '84px', right: true, from: 760, cell: (s) => (s.state === 'live' && s.events_per_second !== undefined ? shortCount(s.events_per_second) : '') },
