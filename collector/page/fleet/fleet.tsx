@@ -38,6 +38,11 @@ function useTimeline(stream: Stream): Timeline | undefined {
 	return useAnswer<Timeline>(about(stream.id, 'timeline', [['points', 60]]), stream.state === 'live' ? (stream.events ?? 0) : 0).data;
 }
 
+/** What a program that runs has in use now: the list is some seconds behind. */
+function LiveHeap(props: { stream: Stream }) {
+	return <>{size(useTimeline(props.stream)?.allocated_size_last.at(-1) ?? props.stream.final_allocated)}</>;
+}
+
 function Peak(props: { stream: Stream }) {
 	const data = useTimeline(props.stream);
 	return <>{data && size(Math.max(0, ...data.allocated_size))}</>;
@@ -87,7 +92,7 @@ function columnsOf(address: Address, picked: string[], onPick: (id: string) => v
 		{ key: 'state', title: 'State', sort: 'state', width: '104px', cell: (s) => <span class={`state ${s.state}`} title={stateInWords(s)}>{stateInWords(s)}</span> },
 		{ key: 'began', title: 'Began', sort: 'began', width: '128px', right: true, from: 1000, cell: (s) => when(nanoseconds(s.timestamp) / 1e6) },
 		{ key: 'ran', title: 'Recorded for', sort: 'ran', width: '104px', right: true, from: 1340, cell: (s) => duration(nanoseconds(s.runtime)) },
-		{ key: 'heap', title: 'Heap', sort: 'heap', width: '86px', right: true, hint: 'in use now, or at the end', cell: (s) => size(s.final_allocated) },
+		{ key: 'heap', title: 'Heap', sort: 'heap', width: '86px', right: true, hint: 'in use now, or at the end', cell: (s) => (s.state === 'live' ? <LiveHeap stream={s} /> : size(s.final_allocated)) },
 		{ key: 'peak', title: 'Peak', width: '86px', right: true, from: 1240, hint: 'most in use at any moment', cell: (s) => <Peak stream={s} /> },
 		{ key: 'blocks', title: 'Blocks', sort: 'blocks', width: '96px', right: true, from: 1440, hint: 'in use now, or at the end', cell: (s) => count(s.final_allocated_count) },
 		{ key: 'events', title: 'Events', sort: 'events', width: '80px', right: true, from: 760, cell: (s) => (s.events === undefined ? '' : shortCount(s.events)) },
