@@ -33,7 +33,7 @@ static void leaks_print_total(const struct question *q, const struct survivors *
 	       format_size(bytes, (double)all.bytes), format_count(blocks, all.blocks),
 	       all.blocks == 1 ? "" : "s", suppressing_words(q, words, sizeof(words)));
 	if (q->recorded.sampled && !all.blocks)
-		printf("  No sample of it was seen: it is below %s in 95 of 100 cases.\n",
+		printf("  There is no sample: it is less than %s in 95 of 100 cases.\n",
 		       format_size(bytes, usage_unseen(q, &all)));
 	if (s->young.blocks)
 		terminal_say(STYLE_DIM, 2,

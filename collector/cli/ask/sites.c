@@ -118,23 +118,32 @@ struct printing {
 	bool site_seen; /* what comes is further out */
 };
 
-/* Prints the rest of a line, "by NAME  FILE:LINE", behind `used` columns. A long name is cut rather
- * than the place left out: the line says more. */
+void name_and_place_print(enum style style, const char *name, const char *place,
+			  const char *shorter, unsigned room)
+{
+	unsigned columns = *shorter ? 2 + terminal_columns(shorter) : 0;
+	unsigned kept = columns <= room / 2 ? columns : 0;
+	unsigned used = terminal_name(style, name, room - kept);
+
+	if (*place && used + 2 + terminal_columns(place) <= room)
+		shorter = place;
+	else if (!kept && used + columns > room)
+		return;
+	if (*shorter) {
+		fputs("  ", stdout);
+		terminal_text(STYLE_DIM, shorter, 0);
+	}
+}
+
+/* Prints the rest of a line, "by NAME  FILE:LINE", behind `used` columns. */
 static void print_by(const char *name, const char *file, uint32_t line, unsigned used)
 {
-	unsigned width = terminal_width(), room = width > used + 3 ? width - used - 3 : 1, columns;
+	unsigned width = terminal_width(), room = width > used + 3 ? width - used - 3 : 1;
 	char place[320];
 
 	fputs("by ", stdout);
 	place_text(file, line, NULL, place, sizeof(place));
-	columns = place[0] ? 2 + terminal_columns(place) : 0;
-	if (columns > room / 2)
-		columns = 0;
-	terminal_name(STYLE_PLAIN, name, room - columns);
-	if (columns) {
-		fputs("  ", stdout);
-		terminal_text(STYLE_DIM, place, 0);
-	}
+	name_and_place_print(STYLE_PLAIN, name, place, place, room);
 	putchar('\n');
 }
 
@@ -252,7 +261,6 @@ void ways_print(const struct question *q, const struct groups *backtraces, uint3
 	for (size_t i = 0; i < count; i++) {
 		const struct caller *c = &callers[i];
 		double share = percent(c->value.bytes, value->bytes);
-
 		bool last =
 			i + 1 == count || (i + 1 == WAYS_COMMON && !callers[WAYS_COMMON].parted);
 

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/cli/terminal.h"
 #include "collector/query/query.h"
 
 struct answer;
@@ -32,6 +33,11 @@ void ways_print(const struct question *q, const struct groups *backtraces, uint3
 void place_print(const char *function, const char *file, uint32_t line, const char *module);
 /* Formats "mem1.c:128, libsqlite3.so.0". */
 void place_text(const char *file, uint32_t line, const char *module, char *out, size_t size);
+/* Prints a name and behind it its place, or `shorter` where that has no room, within `room`
+ * columns. `shorter` keeps its room beside a long name, which is cut, if it needs half of it at
+ * most: a line of the source says more. No end of the line. */
+void name_and_place_print(enum style style, const char *name, const char *place,
+			  const char *shorter, unsigned room);
 /* A group as JSON, with the backtrace. */
 extern const struct answer site_answer;
 /* Formats "1.5 MiB", with "+- 20 KiB" behind it if it is an estimate. */

@@ -92,8 +92,9 @@ static int serve_start(const struct command_call *call, struct http_options *opt
 	return http_start(options, ret_http, err);
 }
 
-/* Where source files may be read. `page` is started by who looks at it, mostly where the sources
- * are: then these. Not all files of the machine. */
+/* The folders whose source files may be shown. Who looks at the page starts `page` himself, mostly
+ * in the folder of the sources: so it shows the files below that. Started in / it shows none,
+ * because these would be all files of the machine. */
 static const char *const *serve_sources(const struct command_call *call,
 					const struct http_place *place)
 {

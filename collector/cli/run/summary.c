@@ -145,16 +145,10 @@ static void summary_totals(const struct question *q, const struct told_summary *
 		printf("  %-10s %9s  at most\n", "resident", format_size(bytes, (double)most));
 }
 
-static void summary_place(const char *place)
-{
-	fputs("  ", stdout);
-	terminal_text(STYLE_DIM, place, 0);
-}
-
 /* A call site, its bytes and their share of `whole`. */
 static void summary_site(const struct survivor *s, uint64_t value, uint64_t whole)
 {
-	unsigned room = terminal_width() - 20, used, columns = 0;
+	unsigned room = terminal_width() - 20;
 	char bytes[32], line[320] = "", place[320] = "";
 
 	printf("  %9s %4.0f %%  ", format_size(bytes, (double)value),
@@ -163,13 +157,7 @@ static void summary_site(const struct survivor *s, uint64_t value, uint64_t whol
 		place_text(s->file, s->line, s->module, place, sizeof(place));
 		place_text(s->file, s->line, NULL, line, sizeof(line));
 	}
-	if (*line && terminal_columns(line) < room / 2)
-		columns = 2 + terminal_columns(line);
-	used = terminal_name(STYLE_BOLD, s->function ? s->function : "?", room - columns);
-	if (*place && used + 2 + terminal_columns(place) <= room)
-		summary_place(place);
-	else if (columns)
-		summary_place(line);
+	name_and_place_print(STYLE_BOLD, s->function ? s->function : "?", place, line, room);
 	putchar('\n');
 }
 
