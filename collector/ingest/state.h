@@ -266,8 +266,8 @@ struct ingest {
 	uv_prepare_t turning;
 	uint64_t turn; /* turn of the loop */
 	bool has_udp, has_listener;
-	bool accept_waits;     /* connections are pending, because too many arrived in a short
-				* time */
+	bool accept_waits;     /* connections are pending: too many arrived in a short time, or
+				* there was no memory for one */
 	struct secure *secure; /* NULL: links are plain */
 	bool paired;	       /* keys may change, */
 	bool strict;	       /* links are TLS only, */
