@@ -7,6 +7,7 @@ import { functionOf, type Layout, type Match, moduleOf, nodeAt, shortNameOf } fr
 export const ROW = 19;
 const TEXT_MIN = 34; // narrower boxes have no name
 const NARROWEST = 1;
+const NODES_A_STEP = 256;
 
 export interface Sight {
 	/** The part of the x axis that is shown, in the unit of the value. */
@@ -88,6 +89,12 @@ export class Painter {
 
 	/** All that is in sight. */
 	paint(ctx: Pen, sight: Sight, match: Match | undefined, picked: number): void {
+		const painting = this.painting(ctx, sight, match, picked);
+		while (!painting.next().done);
+	}
+
+	/** The same in steps of NODES_A_STEP: a large graph that is painted at once keeps the page from answering. */
+	*painting(ctx: Pen, sight: Sight, match: Match | undefined, picked: number): Generator<void, void> {
 		const { layout } = this;
 		const { x, width, children, frame, depth } = layout;
 		const { from, to } = sight;
@@ -100,7 +107,8 @@ export class Painter {
 		ctx.font = '12px system-ui, sans-serif';
 		ctx.textBaseline = 'middle';
 		ctx.clearRect(0, 0, sight.width, sight.height);
-		while (open.length) {
+		for (let painted = 1; open.length; painted++) {
+			if (painted % NODES_A_STEP === 0) yield;
 			const node = open.pop()!;
 			const left = Math.max(0, (x[node]! - from) * scale);
 			const right = Math.min(sight.width, (x[node]! + width[node]! - from) * scale);

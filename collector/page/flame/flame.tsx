@@ -31,6 +31,8 @@ interface Props {
 	upwards?: boolean;
 }
 
+const PAINT_MS = 8; // of each picture of the screen; what is left of a large graph is painted in the next one
+
 /** A context of the size of its canvas, in CSS pixels. */
 function contextOf(canvas: HTMLCanvasElement | null, width: number, height: number): CanvasRenderingContext2D | null {
 	const ratio = devicePixelRatio;
@@ -84,10 +86,18 @@ export function Flame(props: Props) {
 	});
 
 	useEffect(() => {
-		const frame = requestAnimationFrame(() => {
-			const ctx = contextOf(canvas.current, width, height);
-			if (ctx) painter.paint(ctx, sight, match, picked);
-		});
+		let painting: Generator<void, void> | undefined;
+		const paint = () => {
+			const ctx = painting ? null : contextOf(canvas.current, width, height);
+			if (ctx) painting = painter.painting(ctx, sight, match, picked);
+			const end = performance.now() + PAINT_MS;
+			while (painting && !painting.next().done) {
+				if (performance.now() < end) continue;
+				frame = requestAnimationFrame(paint);
+				return;
+			}
+		};
+		let frame = requestAnimationFrame(paint);
 		return () => cancelAnimationFrame(frame);
 	}, [painter, width, height, view, match, picked]);
 	useEffect(() => {
