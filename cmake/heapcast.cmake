@@ -70,11 +70,15 @@ if(HEAPCAST_FUZZ)
 endif()
 
 # The agent's work at each event runs through reader, stream, stack table and columns: what is compiled as one whole costs a tenth
-# less. Objects are fat, so that tests link them as they are, and only who asks for it (heapcast_whole) waits for the linker.
+# less. Where there are tests, objects are fat: tests link them as they are, and only who asks for it (heapcast_whole) waits for the
+# linker. For another processor, too: its `ar` has no plugin that lists what is in slim ones.
 set(whole "")
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT HEAPCAST_SANITIZE AND NOT HEAPCAST_FUZZ AND
 		NOT (CMAKE_CROSSCOMPILING AND CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo)) # a board's tests need no tenth
-	set(whole -flto=auto -ffat-lto-objects)
+	set(whole -flto=auto)
+	if(HEAPCAST_TESTS OR CMAKE_CROSSCOMPILING)
+		list(APPEND whole -ffat-lto-objects)
+	endif()
 endif()
 
 function(heapcast_whole target)

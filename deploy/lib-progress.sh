@@ -65,7 +65,8 @@ progress_apt() {
 	awk '/^Get:/ { got++ } /^Unpacking / { unpacked++ } /^Setting up / { set++ }
 		/ newly installed/ { wanted = 0; for (i = 1; i < NF; i++) if ($(i + 1) == "newly") wanted = $i }
 		END {
-			if (set) printf "setting up %d of %d packages\n", set, wanted
+			# Some are set up early, because others need them to be unpacked.
+			if (set && unpacked >= wanted) printf "setting up %d of %d packages\n", set, wanted
 			else if (unpacked) printf "unpacking %d of %d packages\n", unpacked, wanted
 			else if (wanted) printf "fetching %d of %d packages\n", got, wanted
 			else print "reading the lists of packages"

@@ -16,27 +16,38 @@ stand_in() { # PATH, and the script on standard input
 	cat >"$1"
 	chmod +x "$1"
 }
-# Five packages are missing until apt-get has been there.
+# A bare system: nothing is there but what apt-get has installed. The page needs packages, too.
+sed -i 's/^page .*/page one-of-the-page/' "$tree/deploy/packages"
 stand_in "$T/fake/dpkg-query" <<END
 #!/bin/sh
-[ -e $T/installed ] || exit 1
 shift 3
-printf '%s installed\n' "\$@"
+for name; do grep -qx "\$name" $T/installed && echo "\$name installed"; done
 END
 stand_in "$T/fake/apt-get" <<END
 #!/bin/sh
 [ "\$1" = install ] || exit 0
 echo "0 upgraded, 5 newly installed, 0 to remove and 1 not upgraded."
-for n in 1 2 3 4 5; do echo "Get:\$n http://archive package-\$n"; sleep 0.3; done
-for n in 1 2; do echo "Unpacking package-\$n (1.0) ..."; done
-sleep 4
-: >$T/installed
+for n in 1 2 3 4 5; do echo "Get:\$n http://archive package-\$n"; sleep 0.1; done
+echo "Unpacking package-1 (1.0) ..."
+echo "Setting up package-1 (1.0) ..." # which the next one needs
+echo "Unpacking package-2 (1.0) ..."
+[ -s $T/installed ] || sleep 4
+shift 3
+printf '%s\n' "\$@" >>$T/installed
 END
 stand_in "$T/fake/cmake" <<END
 #!/bin/sh
 mkdir -p build/release
 echo "-- Found libuv"
 touch build/release/build.ninja
+for option; do
+	case \$option in
+	-DHEAPCAST_PAGE=*)
+		echo "HEAPCAST_PAGE:STRING=\${option#*=}" >build/release/CMakeCache.txt
+		echo "\${option#*=}, \$(grep -c page $T/installed) of the page" >>$T/configured
+		;;
+	esac
+done
 END
 stand_in "$T/fake/ninja" <<END
 #!/bin/sh
@@ -49,7 +60,7 @@ stand_in "$tree/deploy/build-sqlite3" <<END
 #!/bin/sh
 [ ! -x "\$1/sqlite3" ] || exit 0
 echo "compiling"
-[ ! -e "$T/slow" ] || sleep 14
+[ ! -e "$T/slow" ] || sleep 22
 mkdir -p "\$1"
 ln -s $sqlite3 "\$1/sqlite3"
 END
@@ -111,11 +122,15 @@ silence=$(sed -n 's/^longest silence: \([0-9]*\) s$/\1/p' "$T/first.txt")
 assert_eq "the last line" "    build/release/bin/heapcast page --data build/quickstart/data" \
 	"$(grep -v -e '^longest' -e '^$' "$T/first.txt" | tail -n 1)"
 nothing_runs
+# The build began before what the page needs was there, and had the page at last.
+assert_eq "configured" "OFF, 0 of the page
+AUTO, 1 of the page" "$(cat "$T/configured")"
 
 # 2. Again: nothing to build. On a terminal the page is offered; Ctrl-C ends it, and that is no failure.
 rm "$T/slow"
 quickstart python3 "$T/typed.py" "" >"$T/served.txt" || { cat "$T/served.txt"; fail "quickstart on a terminal failed"; }
 assert_contains "quickstart on a terminal" "$T/served.txt" "[Y/n]" "Serving http://127.0.0.1:8080/#token=" "Ctrl-C ends."
+assert_eq "configured again" 2 "$(wc -l <"$T/configured")"
 if grep -q "  building heapcast .*s$" "$T/served.txt"; then fail "lines of progress are left on a terminal"; fi
 nothing_runs
 
