@@ -9,8 +9,7 @@
  * reports. Other collectors may report any id, so they are identified by id and address: a stranger
  * with another collector's id counts as a different collector. At the end of a recording, the agent
  * waits and keeps data only for collectors that are `named` (session_deliver.c): they have a key,
- * or
- * --collector names their host.
+ * or --collector names their host.
  *
  * There are few entries. If all are taken, a newcomer replaces a collector that is away: of the
  * address that has the most entries, the one that has been away longest. Connected collectors are

@@ -227,7 +227,7 @@ struct capture_bell ring_sleep(struct capture_source *source);
 void ring_wake(struct capture_source *source);
 void ring_ask(struct capture_source *source);
 void ring_filtered(struct capture_source *source, const struct filters *seen);
-/* Members of it, too: growth, and the allocator's answer (ring_room.c). */
+/* Members of it, too: growth, and the allocator's answer (ring_growth.c). */
 enum capture_need ring_need(struct capture_source *source);
 int ring_grow(struct capture_source *source, uint32_t level);
 void ring_hear_wants(struct capture_source *source, bool refused);

@@ -218,8 +218,9 @@ static int session_open_stream(struct agent *a, struct session *s, const struct 
 	return r;
 }
 
-/* If the file can't be created and its name came from the program's user, the user is told. */
-static int find_file(struct agent *a, struct session *s, struct err_text *say)
+/* Enters the session in the lists, with its file if one is written. If the file can't be created
+ * and its name came from the program's user, `say` tells the user. */
+static int enlist_and_say(struct agent *a, struct session *s, struct err_text *say)
 {
 	struct err_text file = {{0}};
 	int r = enlist(a, s, &file);
@@ -255,7 +256,7 @@ static enum ring_answer_kind session_begin(struct agent *a, struct session *s,
 		session_give(s);
 		return RING_BUSY;
 	}
-	r = find_file(a, s, &say);
+	r = enlist_and_say(a, s, &say);
 	session_say(a, client, &say);
 	if (r < 0)
 		session_give(s);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Divides the agent's memory limit, which the user sets, and takes the memory from the system. Both
- * happen once, at the start.
+ * Divides the agent's memory limit, which the user sets. This happens once, at the start.
+ * (serve/agent_memory.c takes the memory from the system.)
  *
  *   limit --+-- TLS      what OpenSSL takes, if there is a key (budget_secure)
  *           +-- own      the program itself, libraries, stacks, libuv (measured, budget_own)
@@ -11,7 +11,7 @@
  *                        ring | tables (stacks, modules, threads) | batch | spool
  *
  * The ring is shared memory, which the agent creates when a process connects. Everything else is
- * one private mapping, populated at the start.
+ * one private mapping, populated at the start if slots have a fixed size.
  *
  * If the agent records any number of processes (budget_divide_elastic), slots have no fixed size. A
  * slot then is address space for the largest size, and its memory is charged to a shared `room`. A

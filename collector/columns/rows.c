@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "collector/columns/row_block.h"
 #include "collector/columns/row_memory.h"
-#include "collector/columns/temporary.h"
+#include "base/unnamed_file.h"
 #include "base/ban.h"
 
 /* Blocks that may be open in all recordings together, and that are. */
@@ -81,24 +81,6 @@ void rows_done(struct rows *rows)
 
 /* ---- the file ---- */
 
-int store_temporary(void)
-{
-	const char *folder = getenv("TMPDIR");
-	char path[4096];
-	int fd;
-
-	if (!folder || !*folder)
-		folder = "/var/tmp";
-	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd >= 0 ||
-	    (size_t)snprintf(path, sizeof(path), "%s/heapcast-XXXXXX", folder) >= sizeof(path))
-		return fd;
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-}
-
 /* Room behind what is there. Negative: there is no file. */
 static int take_room(struct rows *rows, size_t length, uint64_t *ret_offset)
 {
@@ -106,7 +88,7 @@ static int take_room(struct rows *rows, size_t length, uint64_t *ret_offset)
 
 	pthread_mutex_lock(&rows->sealing.mutex);
 	if (rows->fd[0] < 0)
-		rows->fd[0] = store_temporary();
+		rows->fd[0] = unnamed_file();
 	if (rows->fd[0] < 0)
 		r = -errno;
 	*ret_offset = rows->written;

@@ -196,7 +196,7 @@ static int take_move_death(struct pairing *p, const struct step *s)
 	if (row == NO_BLOCK)
 		return 0;
 	return rows_end(p->rows, row,
-			&(struct row_death){s->size, s->stack, s->thread, s->kind,
+			&(struct row_death){s->size /* the time */, s->stack, s->thread, s->kind,
 					    BLOCK_REALLOCATED, again});
 }
 

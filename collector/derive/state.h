@@ -7,8 +7,8 @@
  *
  *   | "hcstate" NUL | version 4 | generation 4 | length 8 | XXH3 of the contents 8 | contents |
  *
- * The contents are the members of struct recording in sequence, numbers as varints. state.c has one
- * description for both directions.
+ * The contents are the members of struct recording in sequence, numbers as varints. state.c and
+ * state_definitions.c describe them once, for both directions.
  */
 #include <stddef.h>
 #include <stdint.h>

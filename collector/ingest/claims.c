@@ -1,6 +1,7 @@
 /*
- * Who may go on with a stream. Two agents may say that they have the same one: the second has taken
- * up what the first left, whose link may look alive yet, or one of them lies.
+ * Who may go on with a stream (declared in state.h). Two agents may say that they have the same
+ * one: the second has taken up what the first left, whose link may look alive yet, or one of them
+ * lies.
  *
  * A key decides. What an agent recorded under a key, no other agent sends without a key
  * (agent/serve/home.h), so whoever offers it without one is a stranger. Another key may be that of

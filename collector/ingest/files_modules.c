@@ -3,6 +3,7 @@
  * asked for it (files.c). A worker checks which files are wanted. Each build id is checked once per
  * run.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,8 +88,8 @@ static void add_candidate(struct ingest *ingest, const Heapcast__Module *m)
 	struct candidate *c;
 
 	if (!m->build_id.len || m->build_id.len > INGEST_BUILD_ID_MAX || !m->path.len ||
-	    m->path.data[0] != '/' || memchr(m->path.data, 0, m->path.len) ||
-	    !is_news(ingest, &m->build_id))
+	    m->path.len >= PATH_MAX || m->path.data[0] != '/' ||
+	    memchr(m->path.data, 0, m->path.len) || !is_news(ingest, &m->build_id))
 		return;
 	c = calloc(1, sizeof(*c) + m->path.len + 1);
 	if (!c)

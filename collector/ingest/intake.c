@@ -1,5 +1,5 @@
 /*
- * Streams that are being received: stored, made durable, acknowledged.
+ * Streams that are being received: stored, made durable, acknowledged. (Declared in state.h.)
  *
  *   frame -> append (loop) -> dirty -> a quarter of the agent's window, or a second, or its end
  *         -> fdatasync (worker: intake_work.c) -> Ack
@@ -278,7 +278,7 @@ static void take_state(struct link *link, const Heapcast__StreamState *state)
 	if (!s)
 		s = intake_new(ingest, state);
 	if (!s || claim_is_void(s, link, state->incarnation))
-		return;
+		return; /* the link stays open, and is not asked for this stream */
 	if (intake_is_finishing(s)) {
 		greet_finishing(s, link, state);
 		return;

@@ -461,7 +461,7 @@ struct survivor {
 	const char *function, *file, *module; /* as in struct group */
 	uint32_t line;
 	struct usage allocated, in_use;
-	struct usage old, young; /* in_use, divided by age */
+	struct usage old, young; /* in_use: suspect; perhaps still to be freed */
 	uint64_t suspect_bytes;
 	bool whole_group; /* none of the call site's blocks was freed */
 	uint64_t age_min_ns, age_max_ns;

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "proto/columns.h"
 #include "collector/derive/pairing.h"
-#include "collector/columns/temporary.h"
+#include "base/unnamed_file.h"
 #include "base/ban.h"
 
 #define ROOM_LEAST ((uint64_t)1 << 22) /* in events */
@@ -28,7 +28,7 @@ struct short_block {
 
 int short_lived_init(struct short_lived *s, uint64_t threshold_ns)
 {
-	*s = (struct short_lived){.threshold_ns = threshold_ns, .fd = store_temporary()};
+	*s = (struct short_lived){.threshold_ns = threshold_ns, .fd = unnamed_file()};
 	return s->fd < 0 ? -errno : 0;
 }
 

@@ -57,7 +57,7 @@
 	X(END, "end", "TEXT", ROWS_END,                                                            \
 	  "in_use, freed, reallocated, inferred, censored (nobody saw it), exec")                  \
 	X(LEAKED, "leaked", "INTEGER", ROWS_END, "1: not freed when the recording ended")          \
-	X(FREED, "freed", "INTEGER", ROWS_END, "1: freed or reallocated")                          \
+	X(FREED, "freed", "INTEGER", ROWS_END, "1: freed, reallocated or inferred")                \
 	X(PREVIOUS, "previous", "INTEGER", ROWS_CHAIN,                                             \
 	  "id of the block that realloc turned into this one")                                     \
 	X(NEXT, "next", "INTEGER", ROWS_CHAIN, "id of the block that realloc made of this one")    \

@@ -165,9 +165,9 @@ static int put_chain_end(struct allocations_cursor *c, sqlite3_context *out, int
 		return -EIO;
 	if (column == ALLOCATIONS_LAST_SIZE)
 		put_number(out, b->size[i]);
-	else
+	else if (column == ALLOCATIONS_CHAIN_LIFETIME)
 		put_number(out, lifetime(c->sql, birth_ns, b->death_ns[i]));
-	return 0;
+	return 0; /* NULL: a column that no function here knows */
 }
 
 static int put_chain(struct allocations_cursor *c, sqlite3_context *out, int column,

@@ -1,4 +1,4 @@
-/* All tables, in the order in which they are shown. */
+/* All tables but `allocations`, which comes first, in the order in which they are shown. */
 #include <stddef.h>
 
 #include "collector/sql/state.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/columns/temporary.h"
+#include "base/unnamed_file.h"
 
 #include "base/ban.h"
 
@@ -186,7 +186,7 @@ static int temp_open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *base
 	*file = (struct temp_file){.files = vfs->pAppData, .fd = -1};
 	if (name)
 		return SQLITE_CANTOPEN;
-	file->fd = store_temporary();
+	file->fd = unnamed_file();
 	if (file->fd < 0)
 		return SQLITE_CANTOPEN;
 	file->base.pMethods = &methods;

@@ -175,8 +175,8 @@ static void claim_spot(struct dwarf_scan *s, Dwarf_Die *die, struct dwarf_spot *
 }
 
 /*
- * Gives the entry's frame to the spots in its ranges. Returns true if there are any. Not inlined,
- * because its large locals would be on the stack of the recursion.
+ * Gives the entry's frame to the spots in its ranges. Returns true if there are any. (noinline: its
+ * large locals would be on the stack of the recursion.)
  */
 static __attribute__((noinline)) bool claim(struct dwarf_scan *s, Dwarf_Die *die, bool inlined,
 					    uint32_t owner, unsigned depth)

@@ -6,7 +6,9 @@
  * otherwise at its first hook.
  *
  *	parent:  fork_watch ... fork()
- *	child:   first hook -> start_again (start.c) -> fork_enter -> a ring of its own, fork_watch
+ *	child:   first hook -> shim_look (record/gate.c) -> start_again (start.c) -> fork_enter
+ *	         -> agent_link: a ring of its own -> fork_watch
+ *	agent:   session_begin (serve/session.c) -> a stream of its own
  *
  * In the child, a lock that another thread of the parent held is never released. The child resets
  * this library's locks. It cannot reset the loader's, so the parent delays the fork for a moment

@@ -1,10 +1,12 @@
 #pragma once
 /*
  * The first hooked call of the process looks for the next allocator, then for an agent, and then
- * starts recording. The process goes through these phases once, in one thread; other threads only
- * forward meanwhile.
+ * starts recording. One thread takes the process through these phases; others only forward
+ * meanwhile.
  *
  *	NEW -> RESOLVING -> LINKING -> RUNNING (recorded or not)
+ *
+ * From RUNNING it goes back to LINKING in a fork child, and if an agent comes later.
  *
  * This library's constructor makes such a call, so that the first one never comes from a vfork
  * child, which runs in its parent's memory.

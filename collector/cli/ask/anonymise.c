@@ -16,7 +16,7 @@
 #include "collector/cli/progress.h"
 #include "collector/query/hidden.h"
 #include "collector/query/query.h"
-#include "collector/columns/temporary.h"
+#include "base/unnamed_file.h"
 #include "collector/recording/info.h"
 #include "collector/rewrite/anonymise.h"
 #include "base/ban.h"
@@ -169,7 +169,7 @@ static int write_recording(struct command_call *call, const struct anonymise_opt
 static int write_format(struct command_call *call, const struct anonymise_options *o,
 			int (*export)(struct command_call *call))
 {
-	cleanup(cleanup_close) int fd = store_temporary();
+	cleanup(cleanup_close) int fd = unnamed_file();
 	char path[64], *arguments[] = {path};
 	struct anonymise_options options = *o;
 	struct command_call of = *call;

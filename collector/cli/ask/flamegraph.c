@@ -20,7 +20,7 @@
 #define WIDTH_LEAST 200
 #define WIDTH_MOST  10000
 
-struct flame {
+struct told_flamegraph {
 	struct tree tree;
 	struct tree_diff diff; /* with a base */
 	enum export_weight weight;
@@ -57,7 +57,7 @@ static int flamegraph_draw(const struct question *q, struct buf *out, struct err
 {
 	static const atomic_bool never;
 	const struct question_options *o = q->options;
-	const struct flame *f = q->result;
+	const struct told_flamegraph *f = q->result;
 	const struct tree *tree = q->base ? &f->diff.tree : &f->tree;
 	char text[384], missing[2 * COMPLETENESS_LINE + 32];
 	struct flamegraph_options options = {
@@ -108,7 +108,7 @@ static int flamegraph_compare(struct question *q, const struct question *b,
 static int flamegraph_ask(struct question *q, struct err_text *err)
 {
 	const struct question *b = q->base;
-	struct flame *f = q->result;
+	struct told_flamegraph *f = q->result;
 	int r = output_weight(q->command, q->options->weight, &f->weight);
 
 	if (r)
@@ -138,7 +138,7 @@ static int flamegraph_print(struct question *q)
 
 static void flame_done(void *result)
 {
-	struct flame *f = result;
+	struct told_flamegraph *f = result;
 
 	tree_done(&f->tree);
 	tree_diff_done(&f->diff);
@@ -169,7 +169,7 @@ static int flamegraph_check(const struct command_call *call)
 static const struct question_kind flamegraph_question = {
 	.value = VALUE_ALLOCATED,
 	.check = flamegraph_check,
-	ASKED(struct flame, flamegraph_ask, flamegraph_print, NULL, flame_done),
+	ASKED(struct told_flamegraph, flamegraph_ask, flamegraph_print, NULL, flame_done),
 };
 
 static const struct option flamegraph_table[] = {

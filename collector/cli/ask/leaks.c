@@ -1,5 +1,5 @@
-/* collector leaks: what was not freed. Call sites that never free come first; recent blocks are set
- * apart. */
+/* collector leaks: what was not freed. Call sites with most suspect bytes come first
+ * (query/sums/survival.c); recent blocks are set apart. */
 #include <stdio.h>
 #include <string.h>
 

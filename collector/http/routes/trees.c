@@ -157,15 +157,15 @@ const struct route tree_route = {
 
 /* ---- of one recording, or of what differs from another ---- */
 
-struct flame {
+struct flame_result {
 	struct tree tree, reversed;
 	struct tree_diff diff;
 	const struct tree *shown; /* one of those */
 };
 
-static void flame_done(void *result)
+static void flame_result_done(void *result)
 {
-	struct flame *f = result;
+	struct flame_result *f = result;
 
 	tree_done(&f->tree);
 	tree_done(&f->reversed);
@@ -175,7 +175,7 @@ static void flame_done(void *result)
 /* Of a difference `shown` is the tree of both. */
 static int flame_ask_any(struct asking *a)
 {
-	struct flame *f = a->result;
+	struct flame_result *f = a->result;
 	struct diff_side base, now;
 	int r;
 
@@ -191,7 +191,7 @@ static int flame_ask_any(struct asking *a)
 
 static struct flame_options flame_options(struct asking *a, uint64_t count)
 {
-	const struct flame *f = a->result;
+	const struct flame_result *f = a->result;
 	bool differs = a->values.base;
 
 	return (struct flame_options){.total = differs ? &f->diff.now_total : &f->shown->total,
@@ -203,7 +203,7 @@ static struct flame_options flame_options(struct asking *a, uint64_t count)
 
 static int flame_ask(struct asking *a)
 {
-	struct flame *f = a->result;
+	struct flame_result *f = a->result;
 	int r = flame_ask_any(a);
 
 	if (a->values.count == UINT64_MAX)
@@ -218,7 +218,7 @@ static int flame_ask(struct asking *a)
 
 static int flame_write(struct asking *a)
 {
-	const struct flame *f = a->result;
+	const struct flame_result *f = a->result;
 	const struct flame_options options = flame_options(a, a->values.count);
 
 	return json_flame(&a->json, f->shown, &options);
@@ -242,7 +242,7 @@ const struct route flame_route = {
 				       "out; default 200000"),
 			{0}},
 	.answer = &flame_answer,
-	ROUTE_ASKS(struct flame, flame_ask, flame_done),
+	ROUTE_ASKS(struct flame_result, flame_ask, flame_result_done),
 	.write = flame_write,
 };
 
@@ -254,7 +254,7 @@ const struct route flame_route = {
 
 static int picture_ask(struct asking *a)
 {
-	struct flame *f = a->result;
+	struct flame_result *f = a->result;
 	int r = flame_ask_any(a);
 
 	return r < 0 || !a->values.reversed ? r : export_reverse(&f->tree, a->values.weight);
@@ -278,7 +278,7 @@ static void write_subtitle(const struct asking *a, const char *unit, char subtit
 
 static int flamegraph_write(struct asking *a)
 {
-	const struct flame *f = a->result;
+	const struct flame_result *f = a->result;
 	char subtitle[SUBTITLE_MAX];
 
 	write_subtitle(a, a->values.weight == EXPORT_BYTES ? " bytes" : " blocks", subtitle);
@@ -315,13 +315,13 @@ const struct route flamegraph_route = {
 			PASSED_OVER_LOOKS,
 			PASSED_OVER_ORDER,
 			{0}},
-	ROUTE_ASKS(struct flame, picture_ask, flame_done),
+	ROUTE_ASKS(struct flame_result, picture_ask, flame_result_done),
 	.write = flamegraph_write,
 };
 
 static int flame_file_write(struct asking *a)
 {
-	const struct flame *f = a->result;
+	const struct flame_result *f = a->result;
 	const struct flame_options options = flame_options(a, FLAME_FILE_NODES);
 	char subtitle[SUBTITLE_MAX];
 
@@ -350,6 +350,6 @@ const struct route flame_file_route = {
 						       REQUEST_REVERSED("allocated"),
 						       REQUEST_TITLE,
 						       {0}},
-	ROUTE_ASKS(struct flame, picture_ask, flame_done),
+	ROUTE_ASKS(struct flame_result, picture_ask, flame_result_done),
 	.write = flame_file_write,
 };

@@ -31,13 +31,15 @@
 
 #include "base/ban.h"
 
-#define CLASSES	    96
-#define FIRST_SHIFT 10 /* the first class: below 1,024 ns */
+#define YOUNG_CHANCE 0.5 /* of being freed still: above it a block is young */
+#define YOUNG_PART   100 /* of the recording: younger than that is young, unless told otherwise */
+#define CLASSES	     96
+#define FIRST_SHIFT  10 /* the first class: below 1,024 ns */
 
 struct site {
 	uint32_t node, frame;
 	uint64_t heaviest;
-	struct tally allocated, fresh; /* fresh: in use, and younger than young_ns */
+	struct tally allocated, young; /* young: in use, and younger than young_ns */
 	uint64_t freed[CLASSES], alive[CLASSES];
 	/* In use, by age. Sampled blocks are summed separately, if there are any. */
 	struct {
@@ -177,7 +179,7 @@ static int add_alive(struct sites *s, struct site *site, const struct row_block 
 		site->age_max = age;
 	if (age >= s->young_ns)
 		return add_old(site, class, block, i);
-	tally_add_row(&site->fresh, block, i);
+	tally_add_row(&site->young, block, i);
 	return 0;
 }
 
@@ -260,7 +262,7 @@ static int merge_site(struct site *into, const struct site *from)
 		into->node = from->node;
 	}
 	tally_merge(&into->allocated, &from->allocated);
-	tally_merge(&into->fresh, &from->fresh);
+	tally_merge(&into->young, &from->young);
 	for (unsigned class = 0; class < CLASSES; class ++) {
 		into->freed[class] += from->freed[class];
 		into->alive[class] += from->alive[class];
@@ -335,7 +337,7 @@ static int survival_add_rows(struct sites *s, const struct matcher *m, struct er
 static struct survivor survival_judge(const struct sites *s, const struct site *site)
 {
 	const struct frame *frame = &s->view->frames[site->frame];
-	struct tally old = {0}, young = site->fresh, all = site->fresh;
+	struct tally old = {0}, young = site->young, all = young;
 	uint64_t freed = 0, reached = 0;
 	double suspect = 0;
 
@@ -349,8 +351,8 @@ static struct survivor survival_judge(const struct sites *s, const struct site *
 		if (!here.blocks && !tally_sampled(&here))
 			continue;
 		chance = (double)freed / (double)reached;
-		tally_merge(chance > 0.5 ? &young : &old, &here);
-		if (chance <= 0.5)
+		tally_merge(chance > YOUNG_CHANCE ? &young : &old, &here);
+		if (chance <= YOUNG_CHANCE)
 			suspect += (double)tally_usage(&here).bytes * (1 - chance);
 	}
 	return (struct survivor){
@@ -424,7 +426,7 @@ int query_survivors(struct view *view, const struct filter *filter, uint64_t you
 		r = matcher_init(&m, view, filter, err);
 	if (r < 0)
 		return r;
-	r = sites_init(&s, view, &hiding, young_ns == NO_TIME ? m.end_ns / 100 : young_ns,
+	r = sites_init(&s, view, &hiding, young_ns == NO_TIME ? m.end_ns / YOUNG_PART : young_ns,
 		       m.end_ns);
 	s.apart = matcher_sees_survivors(&m);
 	if (!r)

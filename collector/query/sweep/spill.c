@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/write.h"
-#include "collector/columns/temporary.h"
+#include "base/unnamed_file.h"
 
 #include "base/ban.h"
 
@@ -32,7 +32,7 @@ void spill_done(struct spill *s)
 static bool has_file(struct spill *s)
 {
 	if (s->fd < 0 && !s->no_file)
-		s->fd = store_temporary();
+		s->fd = unnamed_file();
 	s->no_file = s->fd < 0;
 	return !s->no_file;
 }

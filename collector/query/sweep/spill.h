@@ -1,7 +1,7 @@
 #pragma once
 /*
  * A sequence of bytes that is written once and then read. The first bytes stay in memory; more go
- * to a nameless file (store_temporary), which is mapped for reading. If no file can be made,
+ * to a nameless file (unnamed_file), which is mapped for reading. If no file can be made,
  * everything stays in memory.
  */
 #include "base/buf.h"
