@@ -118,8 +118,8 @@ static void test_written_and_read(void **state)
 	buf_done(&bytes);
 }
 
-/* Rows that were told of too late lie behind those that were born after them. However few rows share
- * a bin, the answers are those of a single bin. */
+/* Rows that were told of too late lie behind those that were born after them. However few rows
+ * share a bin, the answers are those of a single bin. */
 static void test_late_rows(void **state)
 {
 	static const enum test_disorder disorder[] = {TEST_THREADS_APART, TEST_GAPS, TEST_LYING};
