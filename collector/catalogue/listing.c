@@ -215,13 +215,17 @@ static bool is_empty(const struct listing *l, const struct stream_id *id,
 	return path && stat(path, &st) == 0 && !st.st_size;
 }
 
-static void add_others(struct listing *l)
+/* What can't be read is left out; a list that lacks lines because memory is short is none. */
+static int add_others(struct listing *l)
 {
 	for (size_t i = 0; i < l->id_count; i++) {
 		struct totals totals = {0};
 		bool live = false;
+		int r = l->told[i] ? 1 : folder_totals(l->store, &l->ids[i], &totals, &live, NULL);
 
-		if (l->told[i] || folder_totals(l->store, &l->ids[i], &totals, &live, NULL) < 0)
+		if (r == -ENOMEM)
+			return r;
+		if (r)
 			continue;
 		if (is_empty(l, &l->ids[i], &totals)) {
 			totals_done(&totals);
@@ -238,6 +242,7 @@ static void add_others(struct listing *l)
 		listing_add_line(l, &l->ids[i], &totals, live);
 		totals_done(&totals);
 	}
+	return 0;
 }
 
 static int make_list(struct listing *l, struct err_text *err)
@@ -258,9 +263,9 @@ static int make_list(struct listing *l, struct err_text *err)
 		return -ENOMEM;
 	qsort(l->ids, l->id_count, sizeof(*l->ids), by_id);
 	catalogue_each(l->store->catalogue, add_known, l);
-	add_others(l);
+	r = add_others(l);
 	qsort(l->list, l->count, sizeof(*l->list), listing_by_start);
-	return 0;
+	return r;
 }
 
 static int list_streams(struct store *store, bool in_use, struct stream_summary **ret_list,

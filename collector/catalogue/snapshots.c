@@ -195,6 +195,7 @@ static bool snapshots_read_id(sqlite3_stmt *s, int column, struct stream_id *ret
 static int read_member(sqlite3_stmt *s, struct snapshot_member *m)
 {
 	size_t length = (size_t)sqlite3_column_bytes(s, 4);
+	bool is_missing = sqlite3_column_type(s, 5) != SQLITE_NULL;
 
 	*m = (struct snapshot_member){
 		.host = snapshots_text_of(s, 1),
@@ -213,11 +214,11 @@ static int read_member(sqlite3_stmt *s, struct snapshot_member *m)
 		memcpy(m->build_id, sqlite3_column_blob(s, 4), length);
 		m->build_id_length = (uint32_t)length;
 	}
-	if (sqlite3_column_type(s, 5) != SQLITE_NULL)
+	if (is_missing)
 		m->missing = snapshots_text_of(s, 5);
 	if (!snapshots_read_id(s, 0, &m->stream))
 		return -EBADMSG;
-	return m->host && m->executable ? 0 : -ENOMEM;
+	return m->host && m->executable && (m->missing || !is_missing) ? 0 : -ENOMEM;
 }
 
 static int read_members(sqlite3 *db, struct snapshot *snapshot, struct err_text *err)

@@ -77,6 +77,33 @@ static void flag(struct short_lived *s, uint64_t event, unsigned flags)
 	s->flags[event / 4] |= (uint8_t)(flags << event % 4 * 2);
 }
 
+static void unflag(struct short_lived *s, uint64_t event, unsigned flags)
+{
+	s->flags[event / 4] &= (uint8_t) ~(flags << event % 4 * 2);
+}
+
+/* ---- pairs that were dropped last ---- */
+
+static void recent_add(struct short_lived *s, const struct short_pair *pair)
+{
+	s->recent[s->next] = *pair;
+	s->next = (s->next + 1) % SHORT_RECENT;
+}
+
+/* Keeps blocks at `address` that were freed after `time_ns`. */
+static void recent_take_back(struct short_lived *s, uint64_t address, uint64_t time_ns)
+{
+	for (unsigned i = 0; i < SHORT_RECENT; i++) {
+		struct short_pair *pair = &s->recent[i];
+
+		if (pair->address != address || pair->time_ns <= time_ns)
+			continue;
+		unflag(s, pair->birth, SHORT_DROP);
+		unflag(s, pair->death, SHORT_DROP);
+		pair->address = 0;
+	}
+}
+
 /* ---- addresses ---- */
 
 static void short_lived_forget(struct short_lived *s, uint64_t address)
@@ -191,6 +218,7 @@ static int short_lived_take_death(struct short_lived *s, const struct at_hand *h
 		return 0;
 	b = short_lived_known(s, address);
 	if (!b) {
+		recent_take_back(s, address, time_ns);
 		b = short_lived_note(s, address);
 		if (b)
 			b->stays = true;
@@ -206,9 +234,10 @@ static int short_lived_take_death(struct short_lived *s, const struct at_hand *h
 		return 0;
 	}
 	flag(s, b->event, SHORT_DROP);
+	if (h->e->class == EVENT_CLASS_FREE)
+		recent_add(s, &(struct short_pair){address, time_ns, b->event, h->number});
 	short_lived_forget(s, address);
 	s->in_batch++;
-	s->blocks_dropped++;
 	return 1;
 }
 

@@ -16,6 +16,10 @@
  * reallocation of a block that stays, and its new block; blocks that an exec or the end of an agent
  * cuts off; and everything in a batch with an exec.
  *
+ * Events come in the order in which they ended. A reallocation takes its block when it is called:
+ * a free of the new block whose stamp is too early is seen first, and taken for the end of the old
+ * one. Those that were dropped last can therefore be taken back.
+ *
  * Memory holds an entry per block in use. The flags, two bits per event, are in an unnamed file.
  */
 #include "base/map.h"
@@ -27,6 +31,14 @@
 #define SHORT_SIZE_MOST ((uint64_t)1 << 40)
 /* Most blocks that may end in one batch, so that their sums fit into a message. */
 #define SHORT_BATCH_MOST 40960
+
+/* Pairs that can be taken back. Stamps are wrong by microseconds. */
+#define SHORT_RECENT 64
+
+struct short_pair {
+	uint64_t address, time_ns; /* of the free */
+	uint64_t birth, death;	   /* numbers of the events */
+};
 
 struct short_lived {
 	uint64_t threshold_ns;
@@ -42,7 +54,9 @@ struct short_lived {
 	uint64_t *last; /* number of the last batch, with or without events, of each agent
 			 * (copy.batches) */
 	uint32_t last_count, last_capacity;
-	uint64_t blocks_dropped, last_ns;
+	uint64_t last_ns;
+	struct short_pair recent[SHORT_RECENT]; /* a ring */
+	uint32_t next;
 };
 
 int short_lived_init(struct short_lived *s, uint64_t threshold_ns);

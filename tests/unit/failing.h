@@ -106,16 +106,16 @@ static inline bool failing_was(const char *name)
 }
 
 /*
- * Calls `what(context)` again and again and lets the first call fail, then the second one, until
- * there is none that could. `what` returns 0 if all was done and is right, which it checks itself,
- * or what went wrong, below 0. Returns how many times it did.
+ * Calls `what(context)` again and again and lets the first call fail, then the one `step` behind
+ * it, and so on, until there is none that could. `what` returns 0 if all was done and is right,
+ * which it checks itself, or what went wrong, below 0. Returns how many times it did.
  */
-static inline unsigned failing_each(int (*what)(void *context), void *context)
+static inline unsigned failing_some(int (*what)(void *context), void *context, long step)
 {
 	unsigned failed = 0;
 	bool reached = true;
 
-	for (long n = 1; reached; n++) {
+	for (long n = 1; reached; n += step) {
 		int r;
 
 		atomic_store(&failing_left, n);
@@ -127,4 +127,21 @@ static inline unsigned failing_each(int (*what)(void *context), void *context)
 		failed += r != 0;
 	}
 	return failed;
+}
+
+static inline unsigned failing_each(int (*what)(void *context), void *context)
+{
+	return failing_some(what, context, 1);
+}
+
+/* How many calls there are that could fail. */
+static inline long failing_calls(int (*what)(void *context), void *context)
+{
+	long left;
+
+	atomic_store(&failing_left, FAILING_MOST);
+	assert_int_equal(what(context), 0);
+	left = atomic_load(&failing_left);
+	failing_stop();
+	return FAILING_MOST - left;
 }

@@ -1,10 +1,11 @@
 #pragma once
 /*
  * Memory that runs out: scarce_each does a thing again and again, and each time another one of its
- * allocations fails. A program whose name begins with "scarce" is linked so that what it is made of
- * allocates here (tests/unit/CMakeLists.txt).
+ * allocations fails; with scarce_lasting, all that follow fail, too. A program whose name begins
+ * with "scarce" is linked so that what it is made of allocates here (tests/unit/CMakeLists.txt).
  */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -29,10 +30,16 @@
 
 /* How many allocations until one fails; above SCARCE_MOST: none does. */
 static atomic_long scarce_left = 2 * SCARCE_MOST;
+static atomic_bool scarce_lasts; /* those that follow fail, too */
 
 static inline bool scarce_fails(void)
 {
-	if (atomic_load(&scarce_left) > SCARCE_MOST || atomic_fetch_sub(&scarce_left, 1) != 1)
+	long left;
+
+	if (atomic_load(&scarce_left) > SCARCE_MOST)
+		return false;
+	left = atomic_fetch_sub(&scarce_left, 1);
+	if (left > 1 || (left < 1 && !atomic_load(&scarce_lasts)))
 		return false;
 	errno = ENOMEM;
 	return true;
@@ -54,6 +61,21 @@ SCARCE(char *, strdup, (const char *text), (text))
 SCARCE(char *, strndup, (const char *text, size_t length), (text, length))
 #undef SCARCE
 
+/* There is memory again, for what the test does next. */
+static inline void scarce_over(void)
+{
+	if (atomic_load(&scarce_left) <= 0)
+		atomic_store(&scarce_left, LONG_MAX);
+}
+
+/* No more allocations fail. Tells whether one has. */
+static inline bool scarce_stop(void)
+{
+	long left = atomic_exchange(&scarce_left, 2 * SCARCE_MOST);
+
+	return left <= 0 || left == LONG_MAX;
+}
+
 /*
  * Calls `what(context)` again and again and lets the first allocation fail, then the one `step`
  * behind it, and so on, until there is none that could. `what` returns 0 if all was done and is
@@ -69,10 +91,12 @@ static inline unsigned scarce_some(int (*what)(void *context), void *context, lo
 
 		atomic_store(&scarce_left, n);
 		r = what(context);
-		reached = atomic_exchange(&scarce_left, 2 * SCARCE_MOST) <= 0;
+		reached = scarce_stop();
 		assert_true(n < SCARCE_MOST);
 		if (r && (r != -ENOMEM || !reached))
-			fail_msg("allocation %ld fails: %s", n, strerror(-r));
+			fail_msg("allocation %ld%s fails: %s", n,
+				 atomic_load(&scarce_lasts) ? " and all behind it" : "",
+				 strerror(-r));
 		failed += r != 0;
 	}
 	return failed;
@@ -81,4 +105,15 @@ static inline unsigned scarce_some(int (*what)(void *context), void *context, lo
 static inline unsigned scarce_each(int (*what)(void *context), void *context)
 {
 	return scarce_some(what, context, 1);
+}
+
+/* As scarce_some, but all allocations behind the one that fails do so, too. */
+static inline unsigned scarce_lasting(int (*what)(void *context), void *context, long step)
+{
+	unsigned failed;
+
+	atomic_store(&scarce_lasts, true);
+	failed = scarce_some(what, context, step);
+	atomic_store(&scarce_lasts, false);
+	return failed;
 }

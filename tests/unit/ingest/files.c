@@ -11,6 +11,7 @@
 #include "proto/columns.h"
 #include "collector/catalogue/store.h"
 #include "collector/ingest/state.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/ingest/support/peers.h"
 #include "tests/unit/temporary.h"
 
@@ -128,6 +129,8 @@ struct taking {
 	char text[256];
 	uint8_t came[2 * TOTAL];
 	size_t came_length;
+	uint64_t bytes; /* that count for the most of one run */
+	unsigned left;	/* transfers */
 };
 
 static void stop(struct taking *t)
@@ -164,6 +167,8 @@ static void on_event(void *context, const struct ingest_event *e)
 	if (e->kind == INGEST_FILE) {
 		t->concluded = true;
 		t->complete = e->complete;
+		t->bytes = t->ingest->files.bytes;
+		t->left = t->ingest->files.count;
 		snprintf(t->text, sizeof(t->text), "%s", e->text);
 	}
 	if (e->kind == INGEST_FILE || (t->cut && script->text && !*script->text))
@@ -206,6 +211,7 @@ static void run(const struct script *s)
 					 .file_came = file_came,
 					 .event = on_event,
 					 .context = t};
+	static unsigned open_before; /* libuv keeps some from the first loop on */
 
 	script = s;
 	agent_begin(&a, play);
@@ -230,10 +236,15 @@ static void run(const struct script *s)
 		assert_int_equal(t->came_length, TOTAL);
 		assert_memory_equal(t->came, content, TOTAL);
 	}
+	assert_int_equal(t->bytes, t->complete ? TOTAL : 0);
+	assert_int_equal(t->left, 0);
 	assert_int_equal(asked_offset, s->resumed_at);
 	assert_int_equal(halves(folder), 0);
 	store_close(store);
 	agent_done(&a);
+	if (open_before)
+		assert_int_equal(descriptors_open(), open_before);
+	open_before = descriptors_open();
 	free(t);
 }
 
@@ -258,6 +269,11 @@ static void whole_files(void **state)
 		{"another file after an interruption",
 		 {{.length = PIECE, .identity = 9, .hang_up = true}, WHOLE},
 		 .resumed_at = PIECE},
+		{"another file after more of the first one",
+		 {{.length = PIECE, .identity = 9},
+		  {.offset = PIECE, .length = PIECE, .identity = 9, .hang_up = true},
+		  WHOLE},
+		 .resumed_at = 2 * PIECE},
 		{"busy first",
 		 {{.refusal = HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_BUSY, .hang_up = true}, WHOLE},
 		 .text = NULL},
@@ -267,7 +283,7 @@ static void whole_files(void **state)
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
 		run(&scripts[i]);
 		if (scripts[i].resumed_at) {
-			assert_int_equal(asked_crc, crc32_add(0, content, PIECE));
+			assert_int_equal(asked_crc, crc32_add(0, content, scripts[i].resumed_at));
 			assert_int_not_equal(asked_identity, 0);
 		}
 	}
@@ -286,6 +302,11 @@ static void refused_files(void **state)
 		{"not what was asked for", {WHOLE}, .text = "not the one", .came = -EKEYREJECTED},
 		{"too much",
 		 {{.length = PIECE, .total = (512ull << 20) + 1}},
+		 .text = "more than 512 MiB"},
+		{"too much after an interruption",
+		 {{.length = PIECE, .identity = 9, .hang_up = true},
+		  {.length = PIECE, .total = (512ull << 20) + 1}},
+		 .resumed_at = PIECE,
 		 .text = "more than 512 MiB"},
 	};
 

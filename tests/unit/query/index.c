@@ -118,6 +118,37 @@ static void test_written_and_read(void **state)
 	buf_done(&bytes);
 }
 
+/* Rows that were told of too late lie behind those that were born after them. However few rows
+ * share a bin, the answers are those of a single bin. */
+static void test_late_rows(void **state)
+{
+	static const enum test_disorder disorder[] = {TEST_THREADS_APART, TEST_GAPS, TEST_LYING};
+	struct filter all;
+	struct matcher m;
+	struct history_of of = {.matcher = &m};
+
+	(void)state;
+	filter_init(&all);
+	for (unsigned seed = 1; seed <= 12; seed++) {
+		struct usage_index *single, *index;
+		struct test_recording t;
+
+		test_disordered_recording(&t, seed, EVENTS / 2, seed % 4 == 0, disorder[seed % 3]);
+		matcher_init_all(&m, t.recording, &all);
+		history_set_sizes(EVENTS, 0);
+		single = make(&of);
+		for (uint32_t segment = 2; segment <= 128; segment *= 2) {
+			history_set_sizes(segment, 100);
+			index = make(&of);
+			same_answers(single, index, &of);
+			usage_index_free(index);
+		}
+		usage_index_free(single);
+		test_close(&t);
+	}
+	history_set_sizes(32, 100);
+}
+
 /* Damage that a right checksum vouches for: bytes are changed at random, and asked. */
 static void test_hostile(void **state)
 {
@@ -276,6 +307,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_written_and_read),
+		cmocka_unit_test(test_late_rows),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_equal_peaks),
 		cmocka_unit_test(test_peak_within_a_nanosecond),

@@ -51,7 +51,7 @@ static void ask_all(struct builder *b)
 		struct question q = {.what = &ask_questions[i]};
 
 		assert_int_equal(ask(&q), 0);
-		if (!scarce_some(ask, &q, SCARCE_STEP))
+		if (!scarce_some(ask, &q, SCARCE_STEP) || !scarce_lasting(ask, &q, SCARCE_STEP))
 			fail_msg("%s: no allocation", q.what->name);
 	}
 	symbols_free(t.symbols);

@@ -80,6 +80,7 @@ static int read_hidden(void *context)
 	if (!b) {
 		assert_non_null(strstr(err.text, strerror(ENOMEM)));
 		e = -ENOMEM;
+		scarce_over();
 		b = row_reader_block(reader, 1, ROWS_END | ROWS_DEATH, NULL); /* now there is */
 	}
 	assert_int_equal(b->end[0], BLOCK_CENSORED);
@@ -97,7 +98,8 @@ static int kept_hidden(void *context)
 
 	if (b)
 		assert_ptr_equal(recording_block(r, 1), b);
-	else
+	scarce_over();
+	if (!b)
 		b = recording_block(r, 1);
 	assert_int_equal(b->end[0], BLOCK_CENSORED);
 	unpacked_changed(r);
@@ -114,7 +116,9 @@ static void readers(void **state)
 	r->pairing.lost_frees_from_ns = 200;
 	r->pairing.lost_frees_to_ns = 300;
 	assert_true(scarce_each(read_hidden, r) > 1);
+	assert_true(scarce_lasting(read_hidden, r, 1) > 1);
 	assert_true(scarce_each(kept_hidden, r) > 1);
+	assert_true(scarce_lasting(kept_hidden, r, 1) > 1);
 	recording_close(r);
 }
 
@@ -172,6 +176,7 @@ static void pairs(void **state)
 {
 	(void)state;
 	assert_true(scarce_each(paired, NULL) > 4);
+	assert_true(scarce_lasting(paired, NULL, 1) > 4);
 }
 
 /* More steps than there is room for at first, that have to be merged. */

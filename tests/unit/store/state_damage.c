@@ -1,5 +1,7 @@
 /* The state of a recording that tells of what cannot be is refused, by who writes it or by who
  * reads it; and what is just possible is taken. */
+#include "base/array.h"
+#include "collector/recording/definitions.h"
 #include "tests/unit/store/state_made.h"
 
 /* One thing is changed, and that is all right, or refused. */
@@ -31,6 +33,40 @@ static void set_text(char **text_of, size_t length)
 	*text_of = malloc(length + 1);
 	memset(*text_of, 'x', length);
 	(*text_of)[length] = 0;
+}
+
+/* So many modules or threads, of which few were told. The first ones stay. */
+#define LENGTHEN(list, count, capacity, most)                                                      \
+	do {                                                                                       \
+		assert_int_equal(array_reserve(&(list), &(capacity), (most), sizeof(*(list))), 0); \
+		for (uint32_t i_ = (count); i_ < (most); i_++)                                     \
+			(list)[i_] = NULL;                                                         \
+		(count) = (most);                                                                  \
+	} while (0)
+
+static void have_modules(struct definitions *d, uint32_t most)
+{
+	LENGTHEN(d->modules, d->module_count, d->module_capacity, most);
+}
+
+static void have_threads(struct definitions *d, uint32_t most)
+{
+	LENGTHEN(d->threads, d->thread_count, d->thread_capacity, most);
+}
+
+static void too_many(void **state)
+{
+	(void)state;
+	GOOD(have_modules(&r->definitions, MODULES_MAX));
+	BAD(have_modules(&r->definitions, MODULES_MAX + 1));
+	GOOD(have_threads(&r->definitions, THREADS_MAX));
+	BAD(have_threads(&r->definitions, THREADS_MAX + 1));
+	GOOD(have_modules(&r->definitions, MODULES_MAX);
+	     r->definitions.module_recent = r->definitions.module_of_wire[0] = MODULES_MAX);
+	BAD(have_modules(&r->definitions, MODULES_MAX);
+	    r->definitions.module_recent = MODULES_MAX + 1);
+	BAD(have_modules(&r->definitions, MODULES_MAX);
+	    r->definitions.module_of_wire[0] = MODULES_MAX + 1);
 }
 
 static void bad_definitions(void **state)
@@ -154,9 +190,9 @@ static void bad_slot_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_definitions), cmocka_unit_test(bad_rows),
-		cmocka_unit_test(bad_slot_alone),  cmocka_unit_test(bad_pairing),
-		cmocka_unit_test(bad_other),
+		cmocka_unit_test(too_many),    cmocka_unit_test(bad_definitions),
+		cmocka_unit_test(bad_rows),    cmocka_unit_test(bad_slot_alone),
+		cmocka_unit_test(bad_pairing), cmocka_unit_test(bad_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

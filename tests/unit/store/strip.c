@@ -384,13 +384,96 @@ static void weights_stay(void **state)
 	builder_done(&b);
 }
 
+#define OTHERS (SHORT_RECENT - 1)
+
+/*
+ * A block is reallocated in place from 1,000 to 1,010 us, and freed by another thread at `free_us`.
+ * If that lies between them, the stamp is too early: the free is of the new block, and other blocks
+ * are freed until it is known. Returns how many blocks went.
+ */
+static uint64_t strip_freed_at(uint64_t free_us, bool moved_before, unsigned others)
+{
+	struct strip_result result;
+	struct builder b;
+	char *before, *after;
+
+	builder_init_tick(&b, 1, TICK_NS);
+	builder_malloc(&b, 10000, 1, moved_before ? 0x2000 : 0x1000, 10);
+	if (moved_before)
+		builder_realloc(&b, 20000, 21000, 1, 0x2000, 0x1000, 20);
+	for (unsigned i = 0; i < others; i++)
+		builder_malloc(&b, 100000, 1, 0x10000 + 64 * i, 16);
+	if (free_us < 1010)
+		builder_free(&b, free_us * 1000, 3, 0x1000);
+	for (unsigned i = 0; i < others; i++)
+		builder_free(&b, 1009000, 1, 0x10000 + 64 * i);
+	builder_realloc(&b, 1000000, 1010000, 2, 0x1000, 0x1000, 30);
+	if (free_us >= 1010)
+		builder_free(&b, free_us * 1000, 3, 0x1000);
+	builder_malloc(&b, 2000000, 3, 0x1000, 40);
+	builder_free(&b, 2100000, 1, 0x1000);
+	builder_end(&b, 0);
+	before = builder_save(&b, b.file.length);
+	after = strip(before, STRIP_ALL, &result);
+	compare(before, after, free_us);
+	unlink(before);
+	unlink(after);
+	free(before);
+	free(after);
+	builder_done(&b);
+	return result.blocks;
+}
+
+static void stamped_too_early(void **state)
+{
+	(void)state;
+	for (unsigned moved = 0; moved < 2; moved++) {
+		for (unsigned others = 0; others <= OTHERS; others += OTHERS) {
+			/* The old block, and what came later. */
+			assert_int_equal(strip_freed_at(999, moved, others), others + 1 + moved);
+			assert_int_equal(strip_freed_at(1000, moved, others), others + 1 + moved);
+			/* Nothing at this address from the old block on. */
+			for (uint64_t us = 1005; us <= 1009; us++)
+				assert_int_equal(strip_freed_at(us, moved, others), others + moved);
+			/* The old one, the new one, and what came later. */
+			assert_int_equal(strip_freed_at(1010, moved, others), others + 3 + moved);
+			assert_int_equal(strip_freed_at(1011, moved, others), others + 3 + moved);
+		}
+	}
+}
+
+/* As above, but the new block is reallocated, not freed, by a stamp that is too early: the old one
+ * is taken for what was reallocated, and no event is without its other half. */
+static void moved_too_early(void **state)
+{
+	struct strip_result result;
+	struct builder b;
+	char *before, *after;
+
+	(void)state;
+	builder_init_tick(&b, 1, TICK_NS);
+	builder_malloc(&b, 10000, 1, 0x1000, 10);
+	builder_realloc(&b, 1005000, 1006000, 3, 0x1000, 0x3000, 20);
+	builder_realloc(&b, 1000000, 1010000, 2, 0x1000, 0x1000, 30);
+	builder_free(&b, 2000000, 1, 0x3000);
+	builder_end(&b, 0);
+	before = builder_save(&b, b.file.length);
+	after = strip(before, STRIP_ALL, &result);
+	assert_int_equal(result.blocks, 2);
+	assert_int_equal(result.events_after, 1);
+	unlink(before);
+	unlink(after);
+	free(before);
+	free(after);
+	builder_done(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(totals_stay),
-		cmocka_unit_test(stripped_again),
-		cmocka_unit_test(so_many_of_a_batch),
-		cmocka_unit_test(weights_stay),
+		cmocka_unit_test(totals_stay),	      cmocka_unit_test(stripped_again),
+		cmocka_unit_test(so_many_of_a_batch), cmocka_unit_test(weights_stay),
+		cmocka_unit_test(stamped_too_early),  cmocka_unit_test(moved_too_early),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
