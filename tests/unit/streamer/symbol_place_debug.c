@@ -32,8 +32,14 @@
 #define LARGEST	     2048
 
 static const uint8_t build_id[ELF_MADE_ID] = {0xab, 0x0c, [18] = 0, [19] = 0x0f};
-static const char *const folders[] = {"/bin", "/bin/.debug", "/usr", "/usr/lib", DEBUG,
-				      DEBUG "/.build-id", DEBUG "/.build-id/ab", DEBUG "/bin"};
+static const char *const folders[] = {"/bin",
+				      "/bin/.debug",
+				      "/usr",
+				      "/usr/lib",
+				      DEBUG,
+				      DEBUG "/.build-id",
+				      DEBUG "/.build-id/ab",
+				      DEBUG "/bin"};
 
 static void make(const char *path, unsigned with, const char *link, size_t size, mode_t mode)
 {
@@ -166,7 +172,9 @@ static const struct {
 	  {"/bin/.debug/d", NULL, ELF_MADE_DEBUG_INFO, 0}},
 	 2,
 	 0},
-	{{{BY_ID, "d", ELF_MADE_SYMBOLS, 0}, {"/bin/.debug/d", NULL, ELF_MADE_DEBUG_INFO, 0}}, 1, 0},
+	{{{BY_ID, "d", ELF_MADE_SYMBOLS, 0}, {"/bin/.debug/d", NULL, ELF_MADE_DEBUG_INFO, 0}},
+	 1,
+	 0},
 };
 
 static void in_its_root(void **state)
