@@ -227,9 +227,9 @@ static void test_all_lapse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who),    cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_lapse),  cmocka_unit_test(test_places),
-		cmocka_unit_test(test_names),  cmocka_unit_test(test_without_id),
+		cmocka_unit_test(test_who),	  cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_lapse),	  cmocka_unit_test(test_places),
+		cmocka_unit_test(test_names),	  cmocka_unit_test(test_without_id),
 		cmocka_unit_test(test_all_lapse),
 	};
 

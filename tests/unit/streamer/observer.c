@@ -25,7 +25,7 @@ static struct observer observer;
 static struct stream *streams[2], free_stream;
 static struct capture_ops ops;
 static unsigned descriptors, asked, filtered;
-static struct observed seen; /* when filters were looked at, the last thing of a visit */
+static struct observed seen;	    /* when filters were looked at, the last thing of a visit */
 static struct observed first_visit; /* when the allocator was asked: behind figures and maps */
 static struct filters filters;
 

@@ -164,8 +164,8 @@ static void test_account(void **state)
 	a->no_slice = (struct ring_losses){.events = 1, .allocations = 1, .bytes = 8};
 	a->image = 3;
 	a->threads = 21;
-	a->gone[a->turn & 1] = (struct ring_gone){
-		.produced = 40, .delivered = 27, .lost = 5, .not_sampled = 8};
+	a->gone[a->turn & 1] =
+		(struct ring_gone){.produced = 40, .delivered = 27, .lost = 5, .not_sampled = 8};
 	assert_int_equal(take_up(&b, kill_agent(&b)), 0);
 	assert_int_equal(s->watermark_ns, 11);
 	assert_int_equal(s->delivered.time_ns, 11);
