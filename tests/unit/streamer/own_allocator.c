@@ -310,6 +310,20 @@ static void test_names(void **state)
 	add_symbol(DYNAMIC, "_ZdlPv", STB_GLOBAL, STT_FUNC, address_of(1), 14);
 	find(true);
 	expect(3, 0, NULL, NULL);
+	/* The name that says most, whichever comes first. */
+	for (unsigned first = 0; first < 2; first++) {
+		begin_file();
+		PLAIN_ONE(DYNAMIC, "malloc", STB_GLOBAL);
+		PLAIN_ONE(DYNAMIC, first ? "free" : "_ZdlPv", STB_GLOBAL);
+		add_symbol(DYNAMIC, first ? "_ZdlPv" : "free", STB_GLOBAL, STT_FUNC, address_of(1),
+			   14);
+		find(true);
+		expect(3, 0, NULL, NULL);
+		for (unsigned i = 0; i < 2; i++)
+			if (found.entry[i].address == address_of(1))
+				assert_int_equal(found.entry[i].function,
+						 allocator_function_find_common("free"));
+	}
 	for (unsigned others = 0; others < 4; others++) {
 		begin_file();
 		PLAIN_ONE(ALL, "mi_malloc", STB_GLOBAL);
