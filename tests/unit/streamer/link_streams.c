@@ -546,7 +546,9 @@ static void long_turn(void **state)
 	n += recv(pair[1], all, sizeof(all), 0);
 	assert_true(n > 190 * 2000);
 	assert_false(s.link[0].wants_room);
+	assert_true(orphans_reader(&s.orphans, 0, 0)->active);
 	leave(&s);
+	assert_false(orphans_reader(&s.orphans, 0, 0)->active); /* whoever comes next begins anew */
 	end();
 }
 

@@ -28,7 +28,7 @@
 
 enum { TEXT = 1, DYNAMIC, ALL, STRINGS, SECTION_COUNT };
 
-static uint8_t bytes[SIZE];
+static uint8_t bytes[SIZE] __attribute__((aligned(8)));
 static unsigned symbols[ALL + 1], functions, names;
 static struct own_allocator found;
 
