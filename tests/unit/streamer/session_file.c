@@ -64,6 +64,8 @@ static void second_place(void **state)
 	assert_path("a", p.pid);
 	assert_int_equal(open_again("b.%p", false, "", here), 0);
 	assert_path("b", p.pid);
+	assert_int_equal(open_again("n%n", false, here, NONE), 0); /* the agent's first recording */
+	assert_path("n0", 0);
 	lines = log_count("can't write");
 	assert_int_equal(open_again("c.%p", false, NONE, here), 0); /* and says why not there */
 	assert_path("c", p.pid);
