@@ -102,7 +102,6 @@ static void hear(uv_poll_t *poll, int status, int events)
 
 static void listen_again(struct beacon *b)
 {
-	b->read = 0;
 	b->deaf = false;
 	for (unsigned i = 0; i < DISCOVERY_SOCKETS; i++)
 		if (b->net.fd[i] >= 0)

@@ -23,13 +23,22 @@
 /* A user and group that own nothing: the highest possible number. */
 #define NOBODY	     4294967294u
 #define DEBUG_FOLDER "usr/lib/debug"
+#define GROUPS_MAX   64
 #define OPEN_FLAGS   (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define PLACE_TEXT   (2 * MODULE_PATH_MAX + ELF_DEBUGLINK_MAX + 64)
+
+#ifdef SYS_setgroups32 /* the other one knows 16 bits of a number there */
+#define SET_GROUPS SYS_setgroups32
+#else
+#define SET_GROUPS SYS_setgroups
+#endif
 
 /* The state of a search for a file. */
 struct search {
 	const struct symbol_place *place;
 	enum symbol_policy policy;
+	gid_t group[GROUPS_MAX]; /* that the agent has beside its own */
+	int groups;		 /* -1: more than these */
 	bool alone;  /* the kernel could not change the identity, so folders are checked here */
 	int refusal; /* the most specific refusal so far */
 	struct elf_file file;
@@ -38,19 +47,26 @@ struct search {
 
 /* ---- permission ---- */
 
-/* Sets the user that opens files, so the kernel refuses what that user may not read. Returns true
- * if the kernel has accepted the identity. */
-static bool become(uid_t uid)
+/* Sets the user that opens files, so the kernel refuses what that user may not read: neither the
+ * agent's user nor any of its groups counts. glibc's setgroups would change all threads. Returns
+ * true if the kernel has accepted the identity. */
+static bool become(struct search *s, uid_t uid)
 {
+	bool grouped;
+
+	s->groups = getgroups(GROUPS_MAX, s->group);
+	grouped = s->groups < 0 || (s->groups > 0 && syscall(SET_GROUPS, 0, NULL) < 0);
 	setfsgid(NOBODY);
 	setfsuid(uid);
-	return (uid_t)setfsuid((uid_t)-1) == uid;
+	return (uid_t)setfsuid((uid_t)-1) == uid && !grouped;
 }
 
-static void become_oneself(void)
+static void become_oneself(const struct search *s)
 {
 	setfsuid(geteuid());
 	setfsgid(getegid());
+	if (s->groups > 0)
+		syscall(SET_GROUPS, s->groups, s->group);
 }
 
 /* Returns true if all users may search every folder down to the open file. */
@@ -250,11 +266,11 @@ int symbol_place_open(const struct symbol_place *place, enum symbol_policy polic
 		root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		mapping = policy == SYMBOLS_ALL ? find_mapping(place) : -1;
 	}
-	s.alone = !become(policy == SYMBOLS_PUBLIC ? NOBODY : place->uid);
+	s.alone = !become(&s, policy == SYMBOLS_PUBLIC ? NOBODY : place->uid);
 	try_root(&s, root, false);
 	try_root(&s, own, true);
 	try_mapping(&s, mapping);
-	become_oneself();
+	become_oneself(&s);
 	if (s.best.fd < 0)
 		return s.refusal;
 	*ret_opened = s.best;

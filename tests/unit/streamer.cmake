@@ -3,4 +3,8 @@ set(natively)
 if(CMAKE_CROSSCOMPILING)
 	set(natively access agent agent_collectors beacon children control_socket dialer drain handshake life listener observer programs session_file target)
 endif()
+# Reads code of x86-64.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+	list(APPEND natively own_allocator)
+endif()
 heapcast_unit_tests(streamer heapcast_streamer heapcast_proto heapcast_base EXCEPT ${natively})

@@ -14,7 +14,7 @@
 
 static struct session one;
 static struct link links[2];
-static struct subscription subs[2];
+static struct subscription subs[2][3]; /* the middle one is this stream's */
 
 /* A stream of 4 batches that ended `whole_s` ago, and a collector at place 3 that has 2 of them. */
 static void known(unsigned whole_s)
@@ -29,9 +29,12 @@ static void known(unsigned whole_s)
 	agent.settings.stop_ns = 10 * S;
 	for (unsigned i = 0; i < 2; i++) {
 		links[i].fd = -1;
-		links[i].subscription = &subs[i];
+		links[i].subscription = subs[i];
+		for (unsigned k = 0; k < 3; k++) /* of other streams */
+			subs[i][k] = (struct subscription){.active = k != 1, .since_ns = now()};
 	}
 	one.agent = &agent;
+	one.slot = 1;
 	one.stream.spool.next = 5;
 	one.cursor[3] = (struct cursor){.active = true, .begun = true, .acked = 2};
 	agent.collectors.at[3].known = true;
@@ -45,8 +48,8 @@ static void connected(unsigned since_s)
 	links[1].fd = 100;
 	links[1].greeted = true;
 	links[1].who = 3;
-	subs[1].active = true;
-	subs[1].since_ns = now() - since_s * S;
+	subs[1][1].active = true;
+	subs[1][1].since_ns = now() - since_s * S;
 	agent.collectors.at[3].links = 1;
 }
 
@@ -151,7 +154,7 @@ static void what_is_no_subscription(void **state)
 		links[1].closing = i == 2;
 		links[1].greeted = i != 3;
 		links[1].who = i == 4 ? 2 : 3;
-		subs[1].active = i != 5;
+		subs[1][1].active = i != 5;
 		assert_int_equal(session_has_laggard(&one), i == 0);
 	}
 }

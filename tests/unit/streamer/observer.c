@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "agent/stream/observer.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/logged.h"
 
 #define SECOND	    UINT64_C(1000000000)
 #define LONG_TIME   (10 * SECOND)
@@ -23,14 +25,16 @@ static struct observer observer;
 static struct stream *streams[2], free_stream;
 static struct capture_ops ops;
 static unsigned descriptors, asked, filtered;
-static struct observed seen; /* when filters were looked at, the last thing of a visit */
+static struct observed seen;	    /* when filters were looked at, the last thing of a visit */
+static struct observed first_visit; /* when the allocator was asked: behind figures and maps */
 static struct filters filters;
 
 /* The observer's thread calls both, under the stream's lock. */
 static void on_ask(struct capture_source *source)
 {
 	(void)source;
-	asked++;
+	if (!asked++)
+		first_visit = observer.slot[1];
 }
 
 static void on_filtered(struct capture_source *source, const struct filters *has)
@@ -86,7 +90,7 @@ static void start(uint64_t figures_ns, uint64_t maps_ns, bool allocator)
 	assert_true(observer.running);
 }
 
-enum what { FIGURES, FILTERS, MAPS };
+enum what { FIGURES, FILTERS, MAPS, ASKED };
 
 static unsigned count_of(enum what what)
 {
@@ -95,6 +99,7 @@ static unsigned count_of(enum what what)
 	pthread_mutex_lock(&bench.stream.lock);
 	count = what == FIGURES	  ? bench.stream.figures_count
 		: what == FILTERS ? filtered
+		: what == ASKED	  ? asked
 				  : bench.stream.maps_ready;
 	pthread_mutex_unlock(&bench.stream.lock);
 	return count;
@@ -105,6 +110,21 @@ static void wait_for(enum what what, unsigned count)
 	for (int i = 0; count_of(what) < count && i < PATIENCE_MS; i++)
 		poll(NULL, 0, 1);
 	assert_true(count_of(what) >= count);
+}
+
+/* From here on so many more files can be opened. */
+static void leave_room_for(unsigned files)
+{
+	struct rlimit limit;
+	int fd = 0;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	while (fcntl(fd, F_GETFD) >= 0 || files) {
+		files -= fcntl(fd, F_GETFD) < 0;
+		fd++;
+	}
+	limit.rlim_cur = (rlim_t)fd;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 static uint8_t *map(size_t size, int protection)
@@ -387,19 +407,40 @@ static void test_no_process(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	bench.stream.target.pid = child;
 	start(1000000, 1000000, true);
-	for (int i = 0; i < PATIENCE_MS; i++) {
-		pthread_mutex_lock(&bench.stream.lock);
-		unsigned times = asked;
-		pthread_mutex_unlock(&bench.stream.lock);
-		if (times)
-			break;
-		poll(NULL, 0, 1);
-	}
+	wait_for(ASKED, 1); /* its ring is still there */
 	observer_stop(&observer);
-	assert_true(asked >= 1); /* its ring is still there */
 	assert_int_equal(filtered, 0);
 	assert_int_equal(bench.stream.figures_count, 0);
 	assert_false(bench.stream.maps_ready);
+}
+
+/* What can't be read is left out from then on, and that is logged once. Here so many files can be
+ * opened at a time: the process's folder, one in there, and another one beside its maps. */
+static void test_unreadable(void **state)
+{
+	struct rlimit before;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (unsigned files = 0; files <= 3; files++) {
+		logged_begin();
+		begin(state);
+		leave_room_for(files);
+		start(1000000, 1000000, true);
+		wait_for(ASKED, 1);
+		observer_stop(&observer);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		assert_int_equal(first_visit.proc >= 0, files > 0);
+		assert_int_equal(first_visit.no_figures, files < 2);
+		assert_int_equal(first_visit.no_maps, files < 3);
+		assert_int_equal(bench.stream.figures_count > 0, files >= 2);
+		assert_int_equal(bench.stream.maps_ready, files == 3);
+		assert_int_equal(logged("can't look at pid "), files < 2);
+		assert_int_equal(logged("can't read the memory maps of pid "), files == 2);
+		assert_int_equal(logged("warn  "), files < 3);
+		end(state);
+		logged_end();
+	}
 }
 
 /* Without a process the observer sleeps until it is told of one. */
@@ -441,7 +482,7 @@ int main(void)
 		OBSERVER_TEST(test_interval),	    OBSERVER_TEST(test_maps),
 		OBSERVER_TEST(test_parts),	    OBSERVER_TEST(test_parts_end),
 		OBSERVER_TEST(test_other_process),  OBSERVER_TEST(test_no_process),
-		OBSERVER_TEST(test_kick),
+		OBSERVER_TEST(test_kick),	    cmocka_unit_test(test_unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -327,6 +327,8 @@ static void counted(void **state)
 	assert_int_equal(answer_to(p.say_kid, NULL), RING_COUNTED);
 	assert_int_equal(agent.turned_away, 1);
 	assert_null(agent.cell[1].header);
+	cells_tick(&agent);
+	assert_non_null(agent.cell[0].header); /* it lives */
 	command(p.say_kid, 'c', NULL);
 	command(p.say_kid, 'e', NULL);
 	UNTIL(!agent.cell[0].header);
@@ -416,6 +418,33 @@ static void parent_ends_first(void **state)
 	assert_int_equal(agent.session[0].stream.unrecorded_sum.pid, 1);
 	assert_int_equal(agent.session[0].stream.unrecorded_sum.events, 10);
 	program_end(&p);
+	agent_close(&agent);
+}
+
+/* Another process has its number by now: it is over. */
+static void counted_number_is_reused(void **state)
+{
+	const struct stream *of;
+	struct program p;
+
+	(void)state;
+	settings.many = true;
+	settings.each.follow = true;
+	whole_begin();
+	p = program_recorded();
+	of = &agent.session[0].stream;
+	fill_room();
+	program_fork(&p);
+	assert_int_equal(answer_to(p.say_kid, NULL), RING_COUNTED);
+	command(p.say_kid, 'c', NULL);
+	command(p.say_kid, 'f', NULL); /* is heard when the counts are there */
+	assert_int_equal(hear(p.say_kid).kind, UINT32_MAX);
+	agent.cell[0].start_ticks++;
+	cells_tick(&agent);
+	assert_null(agent.cell[0].header);
+	assert_int_equal(of->unrecorded_sum.events, 10);
+	program_end(&p);
+	UNTIL(finished);
 	agent_close(&agent);
 }
 
@@ -537,6 +566,7 @@ int main(void)
 		TEST_OF_AGENT(not_counted),
 		TEST_OF_AGENT(recorded_after_all),
 		TEST_OF_AGENT(parent_ends_first),
+		TEST_OF_AGENT(counted_number_is_reused),
 		TEST_OF_AGENT(no_cell),
 		TEST_OF_AGENT(unready),
 		TEST_OF_AGENT(unheard),

@@ -64,6 +64,8 @@ static void second_place(void **state)
 	assert_path("a", p.pid);
 	assert_int_equal(open_again("b.%p", false, "", here), 0);
 	assert_path("b", p.pid);
+	assert_int_equal(open_again("n%n", false, here, NONE), 0); /* the agent's first recording */
+	assert_path("n0", 0);
 	lines = log_count("can't write");
 	assert_int_equal(open_again("c.%p", false, NONE, here), 0); /* and says why not there */
 	assert_path("c", p.pid);
@@ -97,6 +99,7 @@ static void recalled(void **state)
 	struct ring_home *home;
 	struct session_settings *set;
 	struct program p;
+	uint64_t generation;
 
 	(void)state;
 	settings.many = true;
@@ -105,6 +108,7 @@ static void recalled(void **state)
 	p = program_recorded();
 	home = &s->ring.ring->header->home;
 	set = &s->settings;
+	assert_int_equal(home->output_owner, UINT32_MAX); /* noted when it began */
 	for (unsigned i = 0; i < 4; i++) {
 		bool ours = i & 1, theirs = i & 2;
 
@@ -145,8 +149,11 @@ static void recalled(void **state)
 	s->stream.target.uid--;
 	agent.settings.each = settings.each;
 	*set = settings.each;
+	generation = agent.host.generation;
 	program_end(&p);
 	UNTIL(finished);
+	assert_int_equal(agent.host.generation,
+			 generation + 1); /* collectors hear that it is gone */
 	agent_close(&agent);
 }
 

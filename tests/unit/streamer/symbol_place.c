@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -68,7 +70,12 @@ static char *in_folder(const char *name)
 
 static void by_mode(void **state)
 {
+	gid_t group[65], kept[65], before[65];
+	int count = getgroups(65, before);
+
 	(void)state;
+	for (unsigned i = 0; i < 65; i++)
+		group[i] = getegid() + i;
 	user = 12345;
 	chmod(temporary_folder, 0755);
 	copy_to(in_folder("app"), 0755);
@@ -84,11 +91,81 @@ static void by_mode(void **state)
 	chmod(temporary_folder, 0755);
 	assert_int_equal(try_path(in_folder("app"), SYMBOLS_PUBLIC, 0), 0);
 	chmod(temporary_folder, 0700);
+	chmod(temporary_folder, 0750); /* the agent's groups count for nothing */
+	assert_int_equal(try_path(in_folder("app"), SYMBOLS_PUBLIC, 0), REFUSED(PRIVATE));
+	for (int groups = 0; geteuid() == 0 && groups <= 65; groups += groups == 1 ? 63 : 1) {
+		assert_int_equal(setgroups((size_t)groups, group), 0);
+		assert_int_equal(try_path(in_folder("app"), SYMBOLS_PUBLIC, 0), REFUSED(PRIVATE));
+		assert_int_equal(getgroups(0, NULL), groups); /* as they were */
+		if (groups)
+			assert_int_equal(getgroups(65, kept), groups);
+		if (groups)
+			assert_memory_equal(kept, group, (size_t)groups * sizeof(*group));
+		if (groups >= 64)
+			continue;
+		chmod(temporary_folder, 0755);
+		assert_int_equal(try_path(in_folder("app"), SYMBOLS_PUBLIC, 0), 0);
+		chmod(temporary_folder, 0750);
+	}
+	if (geteuid() == 0)
+		assert_int_equal(setgroups(count > 0 ? (size_t)count : 0, before), 0);
+	chmod(temporary_folder, 0700);
 	user = 0; /* may read it, but not everybody else */
 	assert_int_equal(try_path(in_folder("app"), SYMBOLS_PUBLIC, 0), REFUSED(PRIVATE));
 	assert_int_equal(try_path(in_folder("app"), SYMBOLS_ALL, 0), 0);
 	assert_int_equal(geteuid(), getuid());
 	assert_int_equal(access(temporary_folder, W_OK), 0); /* and we are ourselves again */
+}
+
+/* An agent that can't become another user looks itself at who may read what. */
+static void by_mode_alone(void **state)
+{
+	enum { OWN = 54321, OTHER = 54322 };
+	static const struct {
+		mode_t file, folder;
+		uid_t user;
+		enum symbol_policy policy;
+		int refusal;
+	} cases[] = {
+		{0644, 0755, OTHER, SYMBOLS_PUBLIC, 0},
+		{0644, 0711, OTHER, SYMBOLS_PUBLIC, 0},
+		{0640, 0755, OTHER, SYMBOLS_PUBLIC, REFUSED(PRIVATE)},
+		{0644, 0750, OTHER, SYMBOLS_PUBLIC, REFUSED(PRIVATE)},
+		{0644, 0700, OWN, SYMBOLS_PUBLIC, REFUSED(PRIVATE)},
+		{0640, 0755, OWN, SYMBOLS_PUBLIC, REFUSED(PRIVATE)},
+		{0600, 0700, OWN, SYMBOLS_ALL, 0},
+		{0640, 0700, 0, SYMBOLS_ALL, 0},
+		{0640, 0755, OTHER, SYMBOLS_ALL, REFUSED(PRIVATE)},
+		{0644, 0700, OTHER, SYMBOLS_ALL, 0},
+		{0200, 0755, OWN, SYMBOLS_ALL, REFUSED(PRIVATE)},
+	};
+	bool root = geteuid() == 0;
+	uid_t own_user = root ? OWN : geteuid();
+	int status;
+	pid_t child;
+
+	(void)state;
+	copy_to(in_folder("app"), 0644);
+	if (root) {
+		assert_int_equal(chown(temporary_folder, OWN, OWN), 0);
+		assert_int_equal(chown(in_folder("app"), OWN, OWN), 0);
+	}
+	child = fork();
+	if (!child) {
+		if (root &&
+		    (setgroups(0, NULL) || setresgid(OWN, OWN, OWN) || setresuid(OWN, OWN, OWN)))
+			_exit(100);
+		for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			user = cases[i].user == OWN ? own_user : cases[i].user;
+			if (chmod(in_folder("app"), cases[i].file) ||
+			    chmod(temporary_folder, cases[i].folder) ||
+			    try_path(in_folder("app"), cases[i].policy, 0) != cases[i].refusal)
+				_exit(1 + (int)i);
+		}
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 static void by_kind(void **state)
@@ -154,6 +231,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(by_mode),
+		TEST_IN_FOLDER(by_mode_alone),
 		TEST_IN_FOLDER(by_kind),
 		TEST_IN_FOLDER(damaged),
 	};

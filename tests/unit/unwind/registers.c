@@ -435,6 +435,36 @@ static void test_many_reads(void **state)
 	}
 }
 
+/* A rule that asks where the code is: behind a call as it stands in memory, or interrupted. */
+static void test_by_place(void **state)
+{
+	struct unwind_regs regs = {.sp = at(SP), .fp = 9};
+
+	(void)state;
+	/* cfa = rsp + 8 * (rip & 15) */
+	RULES(SAVING, false, "\x0f\x09\x77\x00\x80\x00\x3f\x1a\x33\x24\x22\x90\x01");
+	unwind_modules_changed();
+	for (unsigned words = 3; words < 16; words++) {
+		uint64_t place = in_function(SAVING) + words;
+
+		memset(stack, 0, sizeof(stack));
+		stack[SP + words - 1] = in_function(LAST);
+		regs.pc = place;
+		unwind_capture(thread, &regs, UNWIND_MAX_DEPTH, &delta);
+		expect_stack(0, 2, PCS(place, in_function(LAST)));
+		/* below a signal frame, whose cfa is the interrupted code's sp */
+		memset(stack, 0, sizeof(stack));
+		stack[SP + 2] = at(SP + 8);
+		stack[SP + 3] = place;
+		stack[SP + 8 + words - 1] = in_function(LAST);
+		regs.pc = in_function(SIGNAL);
+		unwind_capture(thread, &regs, UNWIND_MAX_DEPTH, &delta);
+		assert_int_equal(delta.flags & UNWIND_TRUNCATED, 0);
+		assert_int_equal(delta.depth, 3);
+		assert_int_equal(delta.pcs[2], in_function(LAST));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +479,7 @@ int main(void)
 		cmocka_unit_test_setup(test_kernel_signal, begin_walk),
 		cmocka_unit_test_setup(test_unknown, begin_walk),
 		cmocka_unit_test_setup(test_many_reads, begin_walk),
+		cmocka_unit_test_setup(test_by_place, begin_walk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, end);

@@ -1,5 +1,5 @@
-/* Code without a table, a few instructions at a time: whether the frame there is an outermost one.
- */
+/* Code without a table, a few instructions at a time: whether the frame there is an outermost one,
+ * and which jumps leave the function. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "agent/unwind/arch/arch.h"
+#include "agent/unwind/arch/x86_64/scan.h"
 
 /* xor %ebp, %ebp, in both encodings; sub $8, %rsp; call; je, jmp and jmp *%rax */
 #define CLEAR	  0x31, 0xed
@@ -51,9 +52,54 @@ static void test_outermost(void **state)
 	}
 }
 
+/* A jump to where a register says leaves the function only right behind what takes its frame
+ * away: add to %rsp, a pop, or leave. */
+static const struct {
+	uint8_t code[16];
+	uint32_t cfa_words; /* 0: nothing is known of the frame */
+} leaving[] = {
+	{{AWAY}, 0},
+	{{0x48, 0x83, 0xc4, 0x10, AWAY}, 3},		    /* add $16, %rsp */
+	{{0x48, 0x81, 0xc4, 0x10, 1, 0, 0, AWAY}, 35},	    /* add $272, %rsp */
+	{{0x48, 0x81, 0xc4, 0x10, 0, 0, 0, 0x90, AWAY}, 0}, /* a nop between them */
+	{{0x48, 0x83, 0xc4, 0, AWAY}, 1},
+	{{0x48, 0x83, 0xec, 0, AWAY}, 0},		 /* sub $0, %rsp */
+	{{0x48, 0x81, 0xec, 0, 0, 0, 0, AWAY}, 0},	 /* the same, longer */
+	{{0x48, 0x83, 0xc0, 0x10, AWAY}, 0},		 /* add $16, %rax */
+	{{0x48, 0x83, 0x04, 0x24, 0x10, AWAY}, 0},	 /* add $16, (%rsp) */
+	{{0x48, 0x81, 0x04, 0x24, 1, 0, 0, 0, AWAY}, 0}, /* add $1, (%rsp) */
+	{{0x48, 0x01, 0xc4, AWAY}, 0},			 /* add %rax, %rsp */
+	{{0x48, 0x89, 0xc4, AWAY}, 0},			 /* mov %rax, %rsp */
+	{{0x48, 0x8b, 0xe0, AWAY}, 0},			 /* the same, the other way round */
+	{{0x58, AWAY}, 2},				 /* pop %rax */
+	{{0x5b, AWAY}, 2},				 /* pop %rbx */
+	{{0x41, 0x5f, AWAY}, 2},			 /* pop %r15 */
+	{{0x50, AWAY}, 0},				 /* push %rax */
+	{{0x0f, 0x58, 0xc0, AWAY}, 0},			 /* addps %xmm0, %xmm0 */
+	{{0x0f, 0xc9, AWAY}, 0},			 /* bswap %ecx */
+	{{0x58, 0xc3}, 2},				 /* a return always leaves */
+	{{0x90, 0xc3}, 1},
+};
+
+static void test_leaving(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(leaving) / sizeof(leaving[0]); i++) {
+		const struct arch_code code = {.begin = leaving[i].code,
+					       .end = leaving[i].code + sizeof(leaving[i].code),
+					       .address = 0x1000};
+		struct arch_frame frame = {.cfa_words = 0};
+		bool found = scan_forward(&code, leaving[i].code, true, &frame);
+
+		assert_int_equal(found ? frame.cfa_words : 0, leaving[i].cfa_words);
+		assert_false(frame.from_fp);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_outermost)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_outermost),
+					   cmocka_unit_test(test_leaving)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
