@@ -38,6 +38,12 @@ enum block_end {
 #define ROW_HALVED  0xc0 /* of a halving: it is */
 #define ROW_KIND    0x3f
 
+/*
+ * In `death_kind`: the thread that freed the block had allocated it, and nothing since. Times of a
+ * recording have steps of a microsecond; within one, only the order of its events tells this.
+ */
+#define ROW_AT_ONCE 0x80
+
 struct row_block {
 	uint32_t count;
 	uint64_t first_row;
@@ -54,8 +60,8 @@ struct row_block {
 					   its chain */
 	const uint32_t *chain_next;	/* NO_BLOCK: last of its chain */
 	const uint8_t *kind;		/* EventKind of the birth, and ROW_SURVIVOR; see row_kind */
-	const uint8_t *death_kind; /* EventKind of the death; of a block in use nothing that anybody
-				      may look at */
+	const uint8_t *death_kind; /* EventKind of the death, and ROW_AT_ONCE; see row_death_kind.
+				      Of a block in use nothing that anybody may look at */
 	const uint8_t *end;	   /* enum block_end */
 	bool weighted;		   /* the block has weights */
 	bool exact; /* they count blocks (origin_info.exact), and estimate nothing; of a reader's
@@ -70,6 +76,11 @@ struct row_block {
 static inline unsigned row_kind(const struct row_block *block, uint32_t i)
 {
 	return block->kind[i] & ROW_KIND;
+}
+
+static inline unsigned row_death_kind(const struct row_block *block, uint32_t i)
+{
+	return block->death_kind[i] & ROW_KIND;
 }
 
 static inline bool row_survivor(const struct row_block *block, uint32_t i)

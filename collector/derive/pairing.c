@@ -2,8 +2,10 @@
 #include "collector/derive/pairing.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturated.h"
 #include "proto/columns.h"
 #include "collector/columns/row_block.h"
@@ -23,6 +25,7 @@ void pairing_done(struct pairing *p)
 	map_done(&p->moving);
 	steps_done(&p->queue);
 	steps_done(&p->spare);
+	free(p->latest);
 }
 
 /* ---- doubts ---- */
@@ -94,6 +97,25 @@ static int leave_out(struct pairing *p, const struct step *s)
 	return map_remove(&p->live, s->address, &before) ? infer_end(p, (uint32_t)before, s) : 0;
 }
 
+static int note_latest(struct pairing *p, uint32_t thread, uint32_t row)
+{
+	if (thread >= p->latest_capacity &&
+	    array_reserve(&p->latest, &p->latest_capacity, (uint64_t)thread + 1,
+			  sizeof(*p->latest)) < 0)
+		return -ENOMEM;
+	p->latest[thread] = row + 1;
+	return 0;
+}
+
+/* The event's kind, as a death of this row. */
+static uint8_t death_kind(const struct pairing *p, const struct step *s, uint32_t row)
+{
+	bool at_once =
+		s->thread && s->thread < p->latest_capacity && p->latest[s->thread] == row + 1;
+
+	return at_once ? s->kind | ROW_AT_ONCE : s->kind;
+}
+
 /* `*ret_row` is NO_BLOCK if the block gets no row. */
 static int pairing_take_birth(struct pairing *p, const struct step *s, uint32_t chain_previous,
 			      uint32_t *ret_row)
@@ -119,6 +141,9 @@ static int pairing_take_birth(struct pairing *p, const struct step *s, uint32_t 
 	if (r < 0)
 		return r;
 	*ret_row = row;
+	r = note_latest(p, s->thread, row);
+	if (r < 0)
+		return r;
 	if (p->orphans.latest_ns && !(p->thinned.told && s->weight > s->size) &&
 	    !map_get(&p->live, s->address) &&
 	    doubt_take(&p->orphans, p, s->address, s->thread, s->time_ns, &orphan)) {
@@ -170,8 +195,8 @@ static int pairing_take_death(struct pairing *p, const struct step *s)
 
 	if (row != NO_BLOCK)
 		return rows_end(p->rows, row,
-				&(struct row_death){s->time_ns, s->stack, s->thread, s->kind,
-						    BLOCK_FREED, again});
+				&(struct row_death){s->time_ns, s->stack, s->thread,
+						    death_kind(p, s, row), BLOCK_FREED, again});
 	doubt_add(&p->orphans, &(struct doubt){.address = s->address,
 					       .time_ns = s->time_ns,
 					       .thread = s->thread,
@@ -196,8 +221,8 @@ static int take_move_death(struct pairing *p, const struct step *s)
 	if (row == NO_BLOCK)
 		return 0;
 	return rows_end(p->rows, row,
-			&(struct row_death){s->size /* the time */, s->stack, s->thread, s->kind,
-					    BLOCK_REALLOCATED, again});
+			&(struct row_death){s->size /* the time */, s->stack, s->thread,
+					    death_kind(p, s, row), BLOCK_REALLOCATED, again});
 }
 
 static int take_move_birth(struct pairing *p, const struct step *s)

@@ -104,6 +104,8 @@ struct pairing {
 	struct map moving;  /* thread -> row that its pending reallocation has ended, or NO_BLOCK */
 	struct steps queue; /* the sorted steps, then the run of the current batch */
 	struct steps spare;
+	uint32_t *latest; /* by thread: the row of its last birth, and 1; 0: none */
+	uint32_t latest_capacity;
 	uint64_t window_ns;
 	struct doubts double_births; /* row: that of the first block, which ended as inferred */
 	struct doubts orphans;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "proto/columns.h"
 #include "proto/culled.h"
@@ -158,6 +159,25 @@ static void code_moving(struct coder *c, struct map *moving, uint64_t rows)
 	}
 }
 
+static void code_latest(struct coder *c, struct pairing *p, uint64_t rows)
+{
+	uint64_t count = p->latest_capacity;
+
+	while (c->out && count && !p->latest[count - 1])
+		count--;
+	code_u64(c, &count);
+	if (!c->out && count > reader_left(&c->in))
+		code_refuse(c);
+	else if (!c->out &&
+		 array_reserve(&p->latest, &p->latest_capacity, count, sizeof(*p->latest)) < 0)
+		c->error = -ENOMEM;
+	for (uint64_t i = 0; i < count && !state_failed(c); i++) {
+		code_u32(c, &p->latest[i]);
+		if (p->latest[i] > rows)
+			code_refuse(c);
+	}
+}
+
 static void code_doubts(struct coder *c, struct doubts *d, uint64_t rows)
 {
 	for (unsigned i = 0; i < DOUBTS; i++) {
@@ -203,6 +223,7 @@ static void code_pairing(struct coder *c, struct recording *r)
 
 	code_queue(c, r);
 	code_moving(c, &p->moving, r->rows.count);
+	code_latest(c, p, r->rows.count);
 	code_u64(c, &p->window_ns);
 	code_doubts(c, &p->double_births, r->rows.count);
 	code_doubts(c, &p->orphans, r->rows.count);

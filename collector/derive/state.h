@@ -16,7 +16,7 @@
 struct buf;
 struct recording;
 
-#define STATE_VERSION 10
+#define STATE_VERSION 11
 
 /* Tells whether a state fits its frames. */
 struct state_fit {

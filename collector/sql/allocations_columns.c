@@ -279,8 +279,8 @@ static int put_meaning(struct allocations_cursor *c, sqlite3_context *out, int c
 		put_text(out, event_kind_name(row_kind(b, i)));
 		return 0;
 	case ALLOCATIONS_DEATH_KIND:
-		put_text(out, b->end[i] != BLOCK_IN_USE && b->death_kind[i]
-				      ? event_kind_name(b->death_kind[i])
+		put_text(out, b->end[i] != BLOCK_IN_USE && row_death_kind(b, i)
+				      ? event_kind_name(row_death_kind(b, i))
 				      : NULL);
 		return 0;
 	default:

@@ -109,7 +109,7 @@ static void put_death(struct rows_export *e, struct json *json, const struct row
 {
 	json_object(json, "deallocation");
 	json_u64(json, "time_ns", b->death_ns[i]);
-	json_string(json, "kind", b->death_kind ? event_kind_name(b->death_kind[i]) : NULL);
+	json_string(json, "kind", b->death_kind ? event_kind_name(row_death_kind(b, i)) : NULL);
 	if (b->death_thread)
 		rows_json_put_thread(e, json, b->death_thread[i]);
 	if (b->death_stack && b->death_stack[i])

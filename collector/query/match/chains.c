@@ -156,15 +156,19 @@ struct follower {
 	uint64_t birth_ns, address, row; /* birth_ns NO_TIME: none */
 };
 
-/* Timestamps may have a resolution of one microsecond. If both times are equal, the free certainly
- * came first only where it made room for the birth: a realloc of the block, or the same address
- * again. In other cases the order is unknown, and the block does not count as freed at once. */
+/*
+ * Times have steps of a microsecond. If both are equal, the free certainly came first if the order
+ * of events says so (ROW_AT_ONCE), or if it made room for the birth: a realloc of the block, or the
+ * same address again. In other cases another thread freed the block, the order is unknown, and the
+ * block does not count as freed at once.
+ */
 static bool at_once(const struct row_block *block, uint32_t i, const struct follower *next)
 {
 	if (block->end[i] != BLOCK_FREED && block->end[i] != BLOCK_REALLOCATED)
 		return false;
 	if (next->birth_ns == block->death_ns[i])
-		return next->address == block->address[i] || next->row == block->chain_next[i];
+		return block->death_kind[i] & ROW_AT_ONCE || next->address == block->address[i] ||
+		       next->row == block->chain_next[i];
 	return next->birth_ns > block->death_ns[i];
 }
 
@@ -208,7 +212,8 @@ int freed_at_once_judge(struct matcher *m, struct err_text *err)
 	for (uint32_t t = 0; t <= threads; t++)
 		next[t].birth_ns = NO_TIME;
 	matcher_init_all(&all, m->recording, m->filter);
-	return sweep_backwards(
-		&all, ROWS_THREAD | ROWS_BIRTH | ROWS_DEATH | ROWS_ADDRESS | ROWS_CHAIN | ROWS_END,
-		chains_judge_rows, &followers, err);
+	return sweep_backwards(&all,
+			       ROWS_THREAD | ROWS_BIRTH | ROWS_DEATH | ROWS_ADDRESS | ROWS_CHAIN |
+				       ROWS_END | ROWS_DEATH_KIND,
+			       chains_judge_rows, &followers, err);
 }

@@ -46,7 +46,7 @@ static bool naive_at_once(const struct naive_rows *n, size_t row)
 		if (n->list[i].thread != r->thread)
 			continue;
 		if (n->list[i].birth == r->death)
-			return n->list[i].address == r->address || r->next == i;
+			return r->at_once || n->list[i].address == r->address || r->next == i;
 		return n->list[i].birth > r->death;
 	}
 	return true;

@@ -11,6 +11,7 @@ struct naive_row {
 	uint32_t stack, thread, death_stack;
 	uint64_t previous, next; /* of the chain; NO_BLOCK: none */
 	uint8_t end;
+	bool at_once; /* its thread freed it before anything else was allocated there */
 };
 
 struct naive_rows {
@@ -43,6 +44,7 @@ static inline void naive_rows_init(struct naive_rows *n, const struct recording 
 				.previous = block->chain_previous[i],
 				.next = block->chain_next[i],
 				.end = block->end[i],
+				.at_once = block->death_kind[i] & ROW_AT_ONCE,
 			};
 	}
 	row_reader_free(reader);

@@ -60,7 +60,7 @@ static inline bool naive_freed_at_once(const struct naive_rows *n, const struct 
 		return false;
 	if (next == end || next->birth != r->death)
 		return next == end || next->birth > r->death;
-	return next->address == r->address || (uint64_t)(next - n->list) == r->next;
+	return r->at_once || next->address == r->address || (uint64_t)(next - n->list) == r->next;
 }
 
 /* The first moment at which most of the stack's bytes were in use. */

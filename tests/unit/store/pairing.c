@@ -42,6 +42,36 @@ static void malloc_and_free(void **state)
 	builder_done(&b);
 }
 
+/* Within one step of the clock the order of events tells whether a thread allocated in between. */
+static void freed_within_a_step(void **state)
+{
+	static const bool at_once[] = {true, false, true, false, true, false};
+	struct recording *r;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	builder_malloc(&b, 10, 1, 0x1000, 32);
+	builder_free(&b, 10, 1, 0x1000);
+	builder_malloc(&b, 10, 1, 0x2000, 32);
+	builder_malloc(&b, 10, 1, 0x3000, 32);
+	builder_free(&b, 10, 1, 0x2000);
+	builder_free(&b, 10, 1, 0x3000);
+	builder_malloc(&b, 10, 2, 0x4000, 32);
+	builder_free(&b, 10, 1, 0x4000); /* by another thread: nobody knows */
+	builder_malloc(&b, 10, 2, 0x5000, 32);
+	builder_malloc(&b, 10, 1, 0x6000, 32); /* of another thread */
+	builder_free(&b, 10, 2, 0x5000);
+	builder_end(&b, 0);
+	r = open_built(&b);
+	assert_int_equal(recording_rows(r), sizeof(at_once));
+	for (unsigned i = 0; i < sizeof(at_once); i++)
+		assert_int_equal(row_at(r, i).at_once, at_once[i]);
+	assert_int_equal(row_at(r, 0).death_kind, HEAPCAST__EVENT_KIND__EVENT_FREE);
+	recording_close(r);
+	builder_done(&b);
+}
+
 static void event_at(struct builder *b, unsigned kind, uint64_t time, uint64_t address,
 		     uint64_t size)
 {
@@ -442,6 +472,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(more_than_there_are_numbers_for),
 		cmocka_unit_test(malloc_and_free),
+		cmocka_unit_test(freed_within_a_step),
 		cmocka_unit_test(reallocations),
 		cmocka_unit_test(other_spaces),
 		cmocka_unit_test(old_address_taken_meanwhile),

@@ -21,6 +21,7 @@ struct row {
 	uint64_t address, size, birth, death, weight;
 	uint32_t previous, next, thread, death_thread, stack, death_stack;
 	uint8_t end, kind, death_kind;
+	bool at_once;
 };
 
 static inline struct recording *open_built(struct builder *b)
@@ -54,5 +55,6 @@ static inline struct row row_at(const struct recording *r, uint64_t i)
 			    .death_stack = b->death_stack[k],
 			    .end = b->end[k],
 			    .kind = b->kind[k],
-			    .death_kind = b->death_kind[k]};
+			    .death_kind = (uint8_t)row_death_kind(b, k),
+			    .at_once = b->death_kind[k] & ROW_AT_ONCE};
 }

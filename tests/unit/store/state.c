@@ -145,6 +145,8 @@ static void same_pairing(struct pairing *x, struct pairing *y)
 	assert_int_equal(x->moving.count, y->moving.count);
 	assert_int_equal(*map_get(&y->moving, 1), ROWS - 1);
 	assert_int_equal(*map_get(&y->moving, 7), NO_BLOCK);
+	for (uint32_t i = 0; i < x->latest_capacity; i++)
+		assert_int_equal(x->latest[i], i < y->latest_capacity ? y->latest[i] : 0);
 	assert_int_equal(x->window_ns, y->window_ns);
 	same_doubts(&x->double_births, &y->double_births);
 	same_doubts(&x->orphans, &y->orphans);

@@ -144,6 +144,8 @@ static void bad_pairing(void **state)
 	GOOD(r->pairing.queue.list[1].address = 0; r->pairing.queue.list[1].what = STEP_EXEC);
 	BAD(*map_put(&r->pairing.moving, 1, NULL) = ROWS);
 	BAD(*map_put(&r->pairing.moving, 1, NULL) = (uint64_t)NO_BLOCK + 1);
+	GOOD(r->pairing.latest[1] = 0);
+	BAD(r->pairing.latest[1] = ROWS + 1);
 	GOOD(r->pairing.orphans.ring[0].row = 0);
 	BAD(r->pairing.orphans.ring[0].row = ROWS);
 	BAD(r->pairing.double_births.ring[DOUBTS - 1].row = ROWS);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "collector/columns/row_block.h"
 #include "collector/derive/recording_parts.h"
@@ -267,6 +268,9 @@ static inline void make_pairing(struct pairing *p)
 	put_step(&p->queue, (struct step){INT64_MAX, 1, 0, 0, 0, 0, 5, STEP_THINNED, 0});
 	*map_put(&p->moving, 1, NULL) = ROWS - 1;
 	*map_put(&p->moving, 7, NULL) = NO_BLOCK;
+	assert_int_equal(array_reserve(&p->latest, &p->latest_capacity, 4, sizeof(*p->latest)), 0);
+	p->latest[1] = ROWS;
+	p->latest[3] = 1;
 	p->window_ns = wide();
 	make_doubts(&p->double_births);
 	make_doubts(&p->orphans);
