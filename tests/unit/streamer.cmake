@@ -1,6 +1,6 @@
 # These ask much of the kernel: an emulator shows itself instead of the program, and lacks some of it.
 set(natively)
 if(CMAKE_CROSSCOMPILING)
-	set(natively access agent agent_collectors beacon children control_socket dialer drain handshake life listener observer programs session_file target)
+	set(natively access agent agent_collectors beacon children control_socket dialer dialer_turned drain handshake life listener observer programs session_file target)
 endif()
 heapcast_unit_tests(streamer heapcast_streamer heapcast_proto heapcast_base EXCEPT ${natively})
