@@ -839,7 +839,7 @@ export interface Ledger {
 	before_join: number;
 	/** Events before the program had an agent (events). */
 	before_recording: number;
-	/** 1: the program has not begun to record (events). */
+	/** 1: the program has not begun to record, else 0. */
 	not_begun: number;
 	/** Processes that descend from this one and are in no recording. */
 	unrecorded: number;
@@ -1685,7 +1685,7 @@ export interface Answers {
 	'allocation_groups': AllocationGroups;
 	'tree': TreeNode;
 	'flame': Flame;
-	'backtrace/{number}': Backtrace;
+	'backtrace/{backtrace_id}': Backtrace;
 	'backtraces': Backtraces;
 	'timeline': Timeline;
 	'timeline_leaked': Timeline;
