@@ -10,8 +10,9 @@
 
 struct secret;
 
-/* Parses a probe and gets its nonce. A probe must be complete and at least as large as any answer;
- * with a `secret` (NULL: none), that must authenticate it. Returns 0, -EBADMSG or -EACCES. */
+/* Parses a probe and returns its nonce. A probe must be complete and at least as large as any
+ * answer. If `secret` is not NULL, the probe must be authenticated by it. Returns 0, -EBADMSG or
+ * -EACCES. */
 int probe_parse(const struct secret *secret, const uint8_t *data, size_t length,
 		uint8_t ret_nonce[DISCOVERY_NONCE_SIZE]);
 
@@ -27,6 +28,6 @@ struct probe_limit {
 	uint32_t sources;
 };
 
-/* Counts an answer to this address. `second` is of any clock. Returns false if no more answers are
- * allowed in this second. */
+/* Counts an answer to this address. `second` may come from any clock. Returns false if no more
+ * answers are allowed in this second. */
 bool probe_allowed(struct probe_limit *limit, const struct sockaddr_storage *from, uint64_t second);

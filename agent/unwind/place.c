@@ -33,10 +33,10 @@ static void find_arm(const struct place_function *function, const struct place_q
 }
 
 /*
- * MIPS. The kernel stores the address at which a thread resumes after a probed branch in the probe,
- * not in the thread (resume_epc, arch/mips/kernel/uprobes.c). If two threads are there, one may
- * take the other's path, so that a free(NULL) continues in free. So conditional branches are not
- * probed; a free is probed after its test for NULL.
+ * MIPS. After a probed branch a thread resumes at an address that the kernel stores in the probe,
+ * not in the thread (resume_epc, arch/mips/kernel/uprobes.c). If two threads pass the probe at
+ * once, one may take the other's path: a free(NULL) would continue in free. So conditional branches
+ * are not probed, and free is probed after its test for NULL.
  */
 #define MIPS_ARGUMENT 4
 #define MIPS_CODE     4

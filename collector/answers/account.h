@@ -44,8 +44,8 @@ struct recording;
 	     "events before the collector joined")                                                 \
 	LINE(ledger_info, before_recording, "before the recording began", "events", false,         \
 	     "events before the program had an agent")                                             \
-	LINE(ledger_info, not_begun, "the program has not begun to record", "events", false,       \
-	     "1: the program has not begun to record")                                             \
+	LINE(ledger_info, not_begun, "the program has not begun to record", NULL, false,           \
+	     "1: the program has not begun to record, else 0")                                     \
 	LINE(ledger_info, unrecorded, "children not recorded", NULL, false,                        \
 	     "processes that descend from this one and are in no recording")                       \
 	LINE(ledger_info, unrecorded_events, "  events of them, counted", "events", false,         \

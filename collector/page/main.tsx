@@ -1,4 +1,5 @@
-// The page of the collector. See docs/page.md for who uses it, docs/ARCHITECTURE.md for how it is built.
+// The page of the collector. See docs/page.md for who uses it, docs/ARCHITECTURE.md for how it is
+// built.
 import { render } from 'preact';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';

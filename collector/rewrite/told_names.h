@@ -17,8 +17,8 @@ struct told_names {
 	uint32_t incarnation;
 	struct intern places, texts; /* already written */
 	struct names_encoder encoder;
-	uint64_t bytes;	      /* used of NAMES_BYTES_MAX */
-	bool short_of_memory; /* a text is missing: told_names_of_stacks says so */
+	uint64_t bytes;	      /* of NAMES_BYTES_MAX */
+	bool short_of_memory; /* for a text; told_names_of_stacks returns the error */
 };
 
 /*
@@ -29,17 +29,17 @@ struct told_names {
 typedef int told_names_place_function(void *context, uint32_t node, const struct stack_node *place);
 
 void told_names_done(struct told_names *told);
-/* Returns true if a new agent begins, which numbers texts anew and has written none yet. */
+/* Returns true if a new agent begins: it numbers texts anew, and has written none yet. */
 bool told_names_begin(struct told_names *told, uint32_t incarnation);
 /*
- * Calls `place` for each new place of `stacks`, and writes the resulting names behind `of`, which
- * was written before.
+ * Calls `place` for each new place of `stacks`, and writes the resulting names behind the batch
+ * `of`, which must have been written already.
  */
 int told_names_of_stacks(struct told_names *told, struct copy *copy, const Heapcast__Stacks *stacks,
 			 const Heapcast__Batch *of, told_names_place_function *place, void *context,
 			 struct err_text *err);
-/* Returns the number of a text, which is added if necessary; 0 for NULL, and if memory is short, of
- * which told_names_of_stacks tells. */
+/* Returns the number of a text, and adds the text if it is new. Returns 0 for NULL, and if memory
+ * is short; then told_names_of_stacks returns the error. */
 uint32_t told_names_text(struct told_names *told, const char *text);
 /* Returns 0, or -E2BIG if a recording cannot hold as many names. */
 int told_names_place(struct told_names *told, uint32_t module, uint64_t offset,

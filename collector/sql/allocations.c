@@ -14,38 +14,18 @@
  * of SQLite counts. */
 #define SCANS_MAX 8
 
-struct instance {
-	sqlite3_vtab base;
-	struct sql *sql;
-};
-
 static int allocations_connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
 				     sqlite3_vtab **ret_table, char **ret_error)
 {
-	struct instance *instance = sqlite3_malloc(sizeof(*instance));
-	int r = instance ? table_declare(db, allocations_columns) : SQLITE_NOMEM;
-
 	(void)argc;
 	(void)argv;
 	(void)ret_error;
-	if (r != SQLITE_OK) {
-		sqlite3_free(instance);
-		return r;
-	}
-	*instance = (struct instance){.sql = context};
-	*ret_table = &instance->base;
-	return SQLITE_OK;
-}
-
-static int disconnect_table(sqlite3_vtab *table)
-{
-	sqlite3_free(table);
-	return SQLITE_OK;
+	return table_connect(db, context, NULL, allocations_columns, ret_table);
 }
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-	return allocations_best_index(((struct instance *)(void *)base)->sql, info);
+	return allocations_best_index(((struct table_instance *)(void *)base)->sql, info);
 }
 
 static struct allocations_cursor *cursor_of(sqlite3_vtab_cursor *base)
@@ -55,7 +35,7 @@ static struct allocations_cursor *cursor_of(sqlite3_vtab_cursor *base)
 
 static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 {
-	struct sql *sql = ((struct instance *)(void *)base)->sql;
+	struct sql *sql = ((struct table_instance *)(void *)base)->sql;
 	struct allocations_cursor *cursor;
 	struct err_text err;
 
@@ -227,7 +207,7 @@ static int give_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
 static const sqlite3_module module = {
 	.xConnect = allocations_connect_table,
 	.xBestIndex = best_index,
-	.xDisconnect = disconnect_table,
+	.xDisconnect = table_disconnect,
 	.xOpen = open_cursor,
 	.xClose = close_cursor,
 	.xFilter = filter_cursor,

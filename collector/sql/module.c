@@ -13,18 +13,12 @@
 #define USES_KEY       1 /* flags of idxNum; argument n is ARGUMENT_FIRST << n */
 #define ARGUMENT_FIRST 2
 
-struct instance {
-	sqlite3_vtab base;
-	struct sql *sql;
-	const struct table *table;
-};
-
 struct registered {
 	struct sql *sql;
 	const struct table *table;
 };
 
-int table_declare(sqlite3 *db, const struct table_column *columns)
+static int table_declare(sqlite3 *db, const struct table_column *columns)
 {
 	cleanup(buf_done) struct buf text = {0};
 
@@ -35,36 +29,44 @@ int table_declare(sqlite3 *db, const struct table_column *columns)
 	return buf_text(&text) ? sqlite3_declare_vtab(db, buf_text(&text)) : SQLITE_NOMEM;
 }
 
-static int module_connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
-				sqlite3_vtab **ret_table, char **ret_error)
+int table_connect(sqlite3 *db, struct sql *sql, const struct table *table,
+		  const struct table_column *columns, sqlite3_vtab **ret_table)
 {
-	const struct registered *registered = context;
-	struct instance *instance = sqlite3_malloc(sizeof(*instance));
-	int r = instance ? table_declare(db, registered->table->columns) : SQLITE_NOMEM;
+	struct table_instance *instance = sqlite3_malloc(sizeof(*instance));
+	int r = instance ? table_declare(db, columns) : SQLITE_NOMEM;
 
-	(void)argc;
-	(void)argv;
-	(void)ret_error;
 	if (r != SQLITE_OK) {
 		sqlite3_free(instance);
 		return r;
 	}
-	*instance = (struct instance){.sql = registered->sql, .table = registered->table};
+	*instance = (struct table_instance){.sql = sql, .table = table};
 	*ret_table = &instance->base;
 	return SQLITE_OK;
 }
 
-static int disconnect_table(sqlite3_vtab *table)
+int table_disconnect(sqlite3_vtab *table)
 {
 	sqlite3_free(table);
 	return SQLITE_OK;
+}
+
+static int module_connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
+				sqlite3_vtab **ret_table, char **ret_error)
+{
+	const struct registered *registered = context;
+
+	(void)argc;
+	(void)argv;
+	(void)ret_error;
+	return table_connect(db, registered->sql, registered->table, registered->table->columns,
+			     ret_table);
 }
 
 /* Parameters must be given by equality. An equality on the key is looked up. SQLite evaluates all
  * other conditions. */
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-	const struct table *table = ((struct instance *)(void *)base)->table;
+	const struct table *table = ((struct table_instance *)(void *)base)->table;
 	int argument = 1, number = 0, key = -1, hidden[ARGUMENTS_MAX] = {-1, -1, -1, -1};
 
 	for (int i = 0; i < info->nConstraint; i++) {
@@ -104,7 +106,7 @@ static struct table_cursor *cursor_of(sqlite3_vtab_cursor *base)
 
 static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 {
-	const struct instance *instance = (struct instance *)(void *)base;
+	const struct table_instance *instance = (struct table_instance *)(void *)base;
 	struct table_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
 
 	if (!cursor)
@@ -207,7 +209,7 @@ static int give_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
 static const sqlite3_module module = {
 	.xConnect = module_connect_table,
 	.xBestIndex = best_index,
-	.xDisconnect = disconnect_table,
+	.xDisconnect = table_disconnect,
 	.xOpen = open_cursor,
 	.xClose = close_cursor,
 	.xFilter = filter_cursor,

@@ -121,8 +121,19 @@ extern const struct table_column allocations_columns[];
 int tables_add(struct sql *sql);
 int module_add(struct sql *sql, const struct table *table);
 int allocations_add(struct sql *sql);
-/* Declares the columns of a virtual table that connects. Returns SQLITE_OK, or SQLite's error. */
-int table_declare(sqlite3 *db, const struct table_column *columns);
+
+/* A virtual table of a connection. */
+struct table_instance {
+	sqlite3_vtab base;
+	struct sql *sql;
+	const struct table *table; /* NULL: allocations */
+};
+
+/* Declares the columns and makes the instance. Returns SQLITE_OK, or SQLite's error. */
+int table_connect(sqlite3 *db, struct sql *sql, const struct table *table,
+		  const struct table_column *columns, sqlite3_vtab **ret_table);
+int table_disconnect(sqlite3_vtab *table);
+
 /* For `begin`: the rows numbered from `first` to `last`, or the row that is looked up. */
 void cursor_rows(struct table_cursor *cursor, uint64_t first, uint64_t last);
 /* Accounts for the memory of `work` until `done`, because a statement may have thousands of

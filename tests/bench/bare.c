@@ -1,5 +1,6 @@
 /*
- * Sets probes whose programs do nothing, at the places and by the links that `agent attach` would use (Linux 6.13):
+ * Sets probes whose programs do nothing, at the places and by the links that `agent attach` would
+ * use (Linux 6.13):
  *
  *   bench-bare PID        says "bare", and stays until a signal ends it
  *
@@ -23,9 +24,11 @@ static int load(enum multi_type type)
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = type == MULTI_SESSION},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = (enum bpf_attach_type)type);
+	LIBBPF_OPTS(bpf_prog_load_opts, options,
+		    .expected_attach_type = (enum bpf_attach_type)type);
 
-	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "heapcast_bare", "GPL", program, sizeof(program) / sizeof(program[0]), &options);
+	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "heapcast_bare", "GPL", program,
+			     sizeof(program) / sizeof(program[0]), &options);
 }
 
 int main(int argc, char **argv)
@@ -49,7 +52,8 @@ int main(int argc, char **argv)
 					    .count = 1,
 					    .pid = pid};
 
-		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, sites.module[sites.choice[i].module].path);
+		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid,
+			 sites.module[sites.choice[i].module].path);
 		if (multi_attach(&probe) < 0)
 			fprintf(stderr, "bench-bare: no probe at %s\n", site->name);
 	}

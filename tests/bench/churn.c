@@ -1,12 +1,13 @@
 /*
  * Work for measuring a recorder:   bench-churn COUNT DEPTH [THREADS], DEPTH at most 60
  *
- * COUNT events, a malloc or a free each, come from SITES call sites at stack depth DEPTH. They replace blocks at random in a
- * window of live blocks.
+ * COUNT events, a malloc or a free each, come from SITES call sites at stack depth DEPTH. They
+ * replace blocks at random in a window of live blocks.
  *
- * Prints the nanoseconds per event of its loop, without start and end of the process. With one thread a second line,
- * "quiet N", is the tenth percentile over pieces of a few thousand events. In these pieces nobody else had the processor,
- * so the figure can be compared on a machine that does other things, too.
+ * Prints the nanoseconds per event of its loop, without start and end of the process. With one
+ * thread a second line, "quiet N", is the tenth percentile over pieces of a few thousand events. In
+ * these pieces nobody else had the processor, so the figure can be compared on a machine that does
+ * other things, too.
  *
  * COUNT 0: one thread goes on until it is killed, and prints a line for each such piece.
  */
@@ -56,13 +57,16 @@ static inline void replace(struct worker *w, size_t size)
 		replace(w, 16 + (next_random(w) & 255));                                           \
 		__asm__ volatile("");                                                              \
 	}
-SITE(0)
-SITE(1)
-SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7) static void (*const sites[])(struct worker *) = {
-	site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7};
+/* clang-format off */
+SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
+	/* clang-format on */
+	static void (*const sites[])(struct worker *) = {
+		site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7,
+};
 
-/* The way down: level_N calls level_(N-1), and level_0 works. Functions of their own instead of one that recurses: what is
- * compared with us keeps a node for each repetition, and runs out of memory. */
+/* The way down: level_N calls level_(N-1), and level_0 works. Functions of their own instead of one
+ * that recurses: what is compared with us keeps a node for each repetition, and runs out of memory.
+ */
 static void level_0(struct worker *w, unsigned long pairs)
 {
 	for (unsigned long i = 0; i < pairs; i++)
@@ -75,19 +79,20 @@ static void level_0(struct worker *w, unsigned long pairs)
 		level_##below(w, pairs);                                                           \
 		__asm__ volatile("");                                                              \
 	}
+/* clang-format off */
 #define TEN_LEVELS(a, b)                                                                           \
-	LEVEL(a##1, b)                                                                             \
-	LEVEL(a##2, a##1)                                                                          \
-	LEVEL(a##3, a##2) LEVEL(a##4, a##3) LEVEL(a##5, a##4) LEVEL(a##6, a##5) LEVEL(a##7, a##6)  \
-		LEVEL(a##8, a##7) LEVEL(a##9, a##8) LEVEL(a##10, a##9)
+	LEVEL(a##1, b) LEVEL(a##2, a##1) LEVEL(a##3, a##2) LEVEL(a##4, a##3) LEVEL(a##5, a##4)     \
+	LEVEL(a##6, a##5) LEVEL(a##7, a##6) LEVEL(a##8, a##7) LEVEL(a##9, a##8) LEVEL(a##10, a##9)
+/* clang-format on */
 #define TEN_NAMES(a)                                                                               \
 	level_##a##1, level_##a##2, level_##a##3, level_##a##4, level_##a##5, level_##a##6,        \
 		level_##a##7, level_##a##8, level_##a##9, level_##a##10
 
-TEN_LEVELS(a, 0)
-TEN_LEVELS(b, a10)
-TEN_LEVELS(c, b10) TEN_LEVELS(d, c10) TEN_LEVELS(e, d10)
-	TEN_LEVELS(f, e10) static void (*const levels[])(struct worker *, unsigned long) = {
+/* clang-format off */
+TEN_LEVELS(a, 0) TEN_LEVELS(b, a10) TEN_LEVELS(c, b10)
+TEN_LEVELS(d, c10) TEN_LEVELS(e, d10) TEN_LEVELS(f, e10)
+	/* clang-format on */
+	static void (*const levels[])(struct worker *, unsigned long) = {
 		level_0,      TEN_NAMES(a), TEN_NAMES(b), TEN_NAMES(c),
 		TEN_NAMES(d), TEN_NAMES(e), TEN_NAMES(f),
 };

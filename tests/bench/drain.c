@@ -1,13 +1,17 @@
 /*
- * What the agent's drain thread costs, without the noise of a program beside it. The words that a real program published
- * are recorded once. Then they are replayed into a stream as often as one likes, in one process and one thread.
+ * What the agent's drain thread costs, without the noise of a program beside it. The words that a
+ * real program published are recorded once. Then they are replayed into a stream as often as one
+ * likes, in one process and one thread.
  *
- *   bench-drain record FILE LIBRARY CMD [ARG...]    what CMD under LIBRARY (libheapcast.so) writes into a ring, as it came
- *   bench-drain replay FILE [ROUNDS [OUTPUT]]       CPU and bytes an event; OUTPUT gets the frames: a recording
+ *   bench-drain record FILE LIBRARY CMD [ARG...]
+ *     what CMD under LIBRARY (libheapcast.so) writes into a ring, as it came
+ *   bench-drain replay FILE [ROUNDS [OUTPUT]]
+ *     CPU and bytes an event; OUTPUT gets the frames: a recording
  *
- * FILE is a row of struct chunk, each followed by its bytes. A round has what the module channel had by then, and after that
- * all slices' new words: the agent reads in this order. Stamps are of this machine since its start, so replay on the same
- * machine. Slices are never freed while recording, so a program may have as many threads as there are slices.
+ * FILE is a row of struct chunk, each followed by its bytes. A round has what the module channel
+ * had by then, and after that all slices' new words: the agent reads in this order. Stamps are of
+ * this machine since its start, so replay on the same machine. Slices are never freed while
+ * recording, so a program may have as many threads as there are slices.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -316,8 +320,8 @@ static void play(struct player *p)
 		if (chunk.kind == CHUNK_SLICE) {
 			play_slice(p, &chunk);
 		} else if (chunk.kind == CHUNK_MODULES) {
-			get_piece(p, &chunk, p->ring.ring->modules,
-				  p->ring.ring->modules_size, chunk.from);
+			get_piece(p, &chunk, p->ring.ring->modules, p->ring.ring->modules_size,
+				  chunk.from);
 			p->ring.ring->header->modules_head = chunk.from + chunk.bytes;
 		} else {
 			drain(p);

@@ -1,12 +1,14 @@
 /*
- * Makes a recording of as many allocations as one likes, with the stacks, sizes, lifetimes, threads and pauses of a real one.
+ * Makes a recording of as many allocations as one likes, with the stacks, sizes, lifetimes, threads
+ * and pauses of a real one.
  *
  *   bench-generate SOURCE ALLOCATIONS OUTPUT
  *
- * SOURCE is a recording that an agent wrote. Its events are put into the order of their times and replayed round after round,
- * later and in other addresses each time. The agent's own code packs and frames them (proto/columns.h, proto/frame.h), in
- * batches of the agent's size. What a round leaves allocated is freed bit by bit, LAG rounds later, except one block in KEPT.
- * So there are blocks that live long, in any number, and a heap that goes on growing slowly.
+ * SOURCE is a recording that an agent wrote. Its events are put into the order of their times and
+ * replayed round after round, later and in other addresses each time. The agent's own code packs
+ * and frames them (proto/columns.h, proto/frame.h), in batches of the agent's size. What a round
+ * leaves allocated is freed bit by bit, LAG rounds later, except one block in KEPT. So there are
+ * blocks that live long, in any number, and a heap that goes on growing slowly.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -127,7 +129,8 @@ static void take_events(const Heapcast__Events *events)
 	while (events_decoder_next(&decoder, &e, NULL) == 1) {
 		if (event_space(e.kind) != EVENT_SPACE_HEAP)
 			continue;
-		if (array_reserve(&source.events, &source.capacity, (uint64_t)source.count + 1, sizeof(e)) < 0)
+		if (array_reserve(&source.events, &source.capacity, (uint64_t)source.count + 1,
+				  sizeof(e)) < 0)
 			errx(1, "no memory");
 		source.events[source.count++] = e;
 		source.births += e.class != EVENT_CLASS_FREE && e.address;
@@ -199,14 +202,16 @@ static void survey(void)
 
 		if (at->value % KEPT == 0)
 			continue;
-		if (array_reserve(&source.left, &source.left_capacity, (uint64_t)source.left_count + 1,
-				  sizeof(*source.left)) < 0)
+		if (array_reserve(&source.left, &source.left_capacity,
+				  (uint64_t)source.left_count + 1, sizeof(*source.left)) < 0)
 			errx(1, "no memory");
-		source.left[source.left_count++] = (struct leftover){e->address, 0, e->thread, e->stack};
+		source.left[source.left_count++] =
+			(struct leftover){e->address, 0, e->thread, e->stack};
 	}
 	map_done(&live);
 	for (uint32_t i = 0; i < source.left_count; i++)
-		source.left[i].time_ns = source.first_ns + source.length_ns / (source.left_count + 1) * (i + 1);
+		source.left[i].time_ns =
+			source.first_ns + source.length_ns / (source.left_count + 1) * (i + 1);
 }
 
 static void read_source(const char *path)
@@ -308,13 +313,15 @@ int main(int argc, char **argv)
 	out.state = malloc(EVENTS_STATE_BEST);
 	if (out.fd < 0 || !out.frames || !out.memory || !out.state)
 		err(1, "cannot write %s", argv[3]);
-	events_encoder_init(&out.encoder, out.memory, MEMORY, out.state, EVENTS_STATE_BEST, BATCH_EVENTS, TICK_NS);
+	events_encoder_init(&out.encoder, out.memory, MEMORY, out.state, EVENTS_STATE_BEST,
+			    BATCH_EVENTS, TICK_NS);
 	read_source(argv[1]);
 	for (uint64_t round = 0; out.births < allocations; round++)
 		put_round(round, allocations);
 	end.time_ns = out.last_ns;
 	end.kind = HEAPCAST__END_KIND__END_EXITED;
 	close_batch(&end);
-	printf("allocations %llu\nevents %llu\n", (unsigned long long)out.births, (unsigned long long)out.delivered);
+	printf("allocations %llu\nevents %llu\n", (unsigned long long)out.births,
+	       (unsigned long long)out.delivered);
 	return close(out.fd) < 0;
 }

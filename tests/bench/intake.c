@@ -1,10 +1,12 @@
 /*
  * What the collector does with a recording, measured: frames in, rows out, and opening them.
  *
- *   bench-intake take DATA FILE      receives FILE into the store DATA as the collector does, and ends after the last row: one thread
- *                                    checks and appends frames, another with its helpers makes them durable and derives rows
- *   bench-intake many DATA FILE N    stores FILE N times in DATA, as N streams that have ended
- *   bench-intake open FILE [ROUNDS]  opens a recording and reads all its rows: once, and then the best of so many
+ *   bench-intake take DATA FILE
+ *     receives FILE into the store DATA as the collector does, and ends after the last row: one
+ *     thread checks and appends frames, another with its helpers makes them durable and derives
+ * rows bench-intake many DATA FILE N stores FILE N times in DATA, as N streams that have ended
+ *   bench-intake open FILE [ROUNDS]
+ *     opens a recording and reads all its rows: once, and then the best of so many
  *
  * Prints NAME VALUE lines.
  */
@@ -101,7 +103,8 @@ static void append_all(struct store *store, int fd, uint64_t size)
 			pthread_create(&thread, NULL, derive, NULL);
 		}
 		frame = realloc(frame, item.length);
-		if (!frame || pread(fd, frame, item.length, (off_t)item.offset) != (ssize_t)item.length ||
+		if (!frame ||
+		    pread(fd, frame, item.length, (off_t)item.offset) != (ssize_t)item.length ||
 		    stream_writer_append(writer, frame, item.length, item.batch, &why) < 0)
 			errx(1, "%s", why.text);
 		appended += item.length;
@@ -144,7 +147,8 @@ static int take(const char *data, const char *path)
 	append_all(store, fd, (uint64_t)st.st_size);
 	took = seconds(CLOCK_MONOTONIC) - start;
 	printf("seconds %.3f\nevents %llu\nevents_per_second %.0f\nframe_bytes %llu\n", took,
-	       (unsigned long long)stream_writer_events(writer), (double)stream_writer_events(writer) / took,
+	       (unsigned long long)stream_writer_events(writer),
+	       (double)stream_writer_events(writer) / took,
 	       (unsigned long long)stream_writer_bytes(writer));
 	print_cpu();
 	print_memory();
@@ -181,18 +185,24 @@ static void put_under_id(struct store *store, const struct stream_id *id, int fd
 		long framed_length;
 
 		if (n <= 0 || frame_length(frame, (size_t)n, &length, &why) != 1 ||
-		    frame_decode(decoder, frame, length, &plain, &plain_length, &why) < 0 || plain_length > sizeof(message) - FRAME_HEADROOM)
+		    frame_decode(decoder, frame, length, &plain, &plain_length, &why) < 0 ||
+		    plain_length > sizeof(message) - FRAME_HEADROOM)
 			errx(1, "cannot read a frame: %s", why.text);
 		memcpy(message + FRAME_HEADROOM, plain, plain_length);
-		memcpy(message + FRAME_HEADROOM + 2, id->bytes, sizeof(id->bytes)); /* the first field */
-		framed_length = frame_encode(encoder, message + FRAME_HEADROOM, plain_length, framed, sizeof(framed));
+		memcpy(message + FRAME_HEADROOM + 2, id->bytes,
+		       sizeof(id->bytes)); /* the first field */
+		framed_length = frame_encode(encoder, message + FRAME_HEADROOM, plain_length,
+					     framed, sizeof(framed));
 		if (framed_length < 0 ||
-		    message_reader_open(messages, &heapcast__batch__descriptor, framed, (size_t)framed_length, &batch, &why) < 0 ||
-		    stream_writer_append(writer, framed, (size_t)framed_length, (const Heapcast__Batch *)batch, &why) < 0)
+		    message_reader_open(messages, &heapcast__batch__descriptor, framed,
+					(size_t)framed_length, &batch, &why) < 0 ||
+		    stream_writer_append(writer, framed, (size_t)framed_length,
+					 (const Heapcast__Batch *)batch, &why) < 0)
 			errx(1, "%s", why.text);
 		offset += length;
 	}
-	if (stream_writer_sync(writer, &position, &why) < 0 || stream_writer_finish(writer, &why) < 0)
+	if (stream_writer_sync(writer, &position, &why) < 0 ||
+	    stream_writer_finish(writer, &why) < 0)
 		errx(1, "%s", why.text);
 	stream_writer_close(writer);
 }
@@ -258,7 +268,8 @@ static int open_rounds(const char *path, unsigned rounds)
 	printf("open_seconds %.3f\nopen_nodes %u\n", best, recording_nodes(recording));
 	print_memory();
 	printf("read_size_stack_seconds %.3f\n", read_rows(recording, ROWS_SIZE | ROWS_STACK));
-	printf("read_birth_death_size_seconds %.3f\n", read_rows(recording, ROWS_BIRTH | ROWS_DEATH | ROWS_SIZE));
+	printf("read_birth_death_size_seconds %.3f\n",
+	       read_rows(recording, ROWS_BIRTH | ROWS_DEATH | ROWS_SIZE));
 	printf("read_all_seconds %.3f\n", read_rows(recording, ROWS_ALL));
 	recording_close(recording);
 	return 0;

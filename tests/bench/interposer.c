@@ -1,7 +1,8 @@
 /*
- * Does the least that a library in front of the allocator can do. It finds the next function once, counts the call in its
- * thread's memory, and passes it on. What recording costs beyond this is our own cost (tests/bench/record). Use it only to
- * measure programs: it records nothing, and never frees the few blocks that dlsym asks for before there is an allocator.
+ * Does the least that a library in front of the allocator can do. It finds the next function once,
+ * counts the call in its thread's memory, and passes it on. What recording costs beyond this is our
+ * own cost (tests/bench/record). Use it only to measure programs: it records nothing, and never
+ * frees the few blocks that dlsym asks for before there is an allocator.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -16,7 +16,8 @@
 struct played played;
 
 /* The stream's id is the first field of each batch that has one. */
-static void load_batch(struct frame_decoder *decoder, const uint8_t *frame, const struct scan_item *item)
+static void load_batch(struct frame_decoder *decoder, const uint8_t *frame,
+		       const struct scan_item *item)
 {
 	struct batch *b = &played.batches[played.count++];
 	struct err_text why = {0};
@@ -26,7 +27,8 @@ static void load_batch(struct frame_decoder *decoder, const uint8_t *frame, cons
 	if (frame_decode(decoder, frame, item->length, &message, &b->length, &why) < 0)
 		errx(1, "%s", why.text);
 	room = malloc(FRAME_HEADROOM + b->length);
-	if (!room || b->length < 2 + STREAM_ID_SIZE || message[0] != 0x0a || message[1] != STREAM_ID_SIZE)
+	if (!room || b->length < 2 + STREAM_ID_SIZE || message[0] != 0x0a ||
+	    message[1] != STREAM_ID_SIZE)
 		errx(1, "a batch that does not begin with its stream");
 	b->message = room + FRAME_HEADROOM;
 	memcpy(b->message, message, b->length);
@@ -53,7 +55,8 @@ void played_load(const char *path)
 		errx(1, "no memory");
 	while (scan_next(&scan, (uint64_t)st.st_size, &item) == 1) {
 		frame = realloc(frame, item.length);
-		played.batches = realloc(played.batches, (played.count + 1) * sizeof(*played.batches));
+		played.batches =
+			realloc(played.batches, (played.count + 1) * sizeof(*played.batches));
 		if (!frame || !played.batches)
 			errx(1, "no memory");
 		if (pread(fd, frame, item.length, (off_t)item.offset) != (ssize_t)item.length)

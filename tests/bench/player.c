@@ -1,13 +1,16 @@
 /*
- * A fleet of agents in one process. Each plays the same recording to a collector as an agent would, in the time that it took.
+ * A fleet of agents in one process. Each plays the same recording to a collector as an agent would,
+ * in the time that it took.
  *
  *   bench-player RECORDING --agents N --dial HOST:PORT       each dials in there
- *   bench-player RECORDING --agents N --announce PORT        each has an address of its own in 127.0.0.0/8, listens there at PORT, and
- *                                                            says so by beacons to the loopback interface's networks
+ *   bench-player RECORDING --agents N --announce PORT
+ *     each has an address of its own in 127.0.0.0/8, listens there at PORT, and says so by beacons
+ *     to the loopback interface's networks
  *     --spread S      they begin within S seconds (default 1)
  *     --cut N         N links a second are cut, and made again
  *     --cut-last      each link is cut once, right behind the last batch, and made again soon
- *     --window BYTES  what an agent keeps until it is acknowledged (default 256 KiB): whoever has more waits
+ *     --window BYTES  what an agent keeps until it is acknowledged (default 256 KiB): whoever has
+ *                     more waits
  *     --speed X       so many times as fast as it was recorded (default 1)
  *     --for S         at most so long (default: until all streams have ended and are acknowledged)
  *     --stay          links stay when their streams have ended
@@ -16,12 +19,12 @@
  *
  *   found            agents that were asked for their stream
  *   found_seconds    when the last one was asked
- *   waited           how long an agent had to keep a due batch back because its window was full, at most
+ *   waited           how long an agent had to keep a due batch back because its window was full, at
+ *                    most
  *   acknowledged     time from sending a batch until it was safe
  */
 #include <arpa/inet.h>
 #include <err.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,16 +37,16 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "proto/columns.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
 #include "proto/message.h"
 #include "tests/bench/played.h"
+#include "tests/bench/player_options.h"
 
 #define TICK_MS	      10
 #define AGAIN_MS      1000 /* after a link has ended */
-#define LAST_AGAIN_MS 300 /* while streams wait to be finished */
+#define LAST_AGAIN_MS 300  /* while streams wait to be finished */
 #define IN_MAX	      (1u << 20)
 #define ADDRESS_FIRST 0x7f010001u
 #define LATENCIES     65536 /* classes of 1 ms */
@@ -70,15 +73,6 @@ struct agent {
 	uint32_t *bytes;    /* of each batch, as it was sent */
 	struct buf in;
 };
-
-static struct {
-	unsigned agents;
-	struct sockaddr_storage collector;
-	bool dials, stays, cut_last;
-	uint16_t port;
-	double spread, cut, seconds, speed;
-	uint64_t window;
-} wanted = {.agents = 100, .spread = 1, .speed = 1, .window = 256 << 10};
 
 static struct {
 	unsigned found, ended, reconnects, refused;
@@ -137,7 +131,8 @@ static size_t due_count(const struct agent *a)
 {
 	size_t n = a->next;
 
-	while (n < played.count && (double)played.batches[n].due_ms <= (double)age_ms(a) * wanted.speed)
+	while (n < played.count &&
+	       (double)played.batches[n].due_ms <= (double)age_ms(a) * wanted.speed)
 		n++;
 	return n;
 }
@@ -170,7 +165,8 @@ static void greet(struct agent *a)
 	link.stream = states;
 	link.n_stream = 1;
 	batch.link = &link;
-	send_message(a, message + FRAME_HEADROOM, heapcast__batch__pack(&batch, message + FRAME_HEADROOM));
+	send_message(a, message + FRAME_HEADROOM,
+		     heapcast__batch__pack(&batch, message + FRAME_HEADROOM));
 }
 
 static void send_batch(struct agent *a)
@@ -213,7 +209,8 @@ static void subscribed(struct agent *a, const Heapcast__Subscribe *s)
 		return;
 	a->next = s->next > 1 ? s->next - 1 : 0;
 	if (a->next < a->acked)
-		errx(1, "agent %u: batch %zu was acknowledged, and %zu is asked for", a->number, a->acked, a->next + 1);
+		errx(1, "agent %u: batch %zu was acknowledged, and %zu is asked for", a->number,
+		     a->acked, a->next + 1);
 	a->kept = 0;
 	for (size_t i = a->acked; i < a->next; i++)
 		a->kept += a->bytes[i];
@@ -227,10 +224,12 @@ static void subscribed(struct agent *a, const Heapcast__Subscribe *s)
 
 static void acknowledged(struct agent *a, const Heapcast__Ack *ack)
 {
-	if (ack->stream.len != STREAM_ID_SIZE || memcmp(ack->stream.data, a->stream, STREAM_ID_SIZE))
+	if (ack->stream.len != STREAM_ID_SIZE ||
+	    memcmp(ack->stream.data, a->stream, STREAM_ID_SIZE))
 		return;
 	if (ack->number > a->next)
-		errx(1, "agent %u: batch %llu was acknowledged, and never sent", a->number, (unsigned long long)ack->number);
+		errx(1, "agent %u: batch %llu was acknowledged, and never sent", a->number,
+		     (unsigned long long)ack->number);
 	for (; a->acked < ack->number; a->acked++) {
 		uint64_t took = uv_now(loop) - a->sent_ms[a->acked];
 
@@ -253,11 +252,13 @@ static void take_orders(struct agent *a)
 	struct err_text why = {0};
 	size_t at = 0, length;
 
-	while (a->state == LINKED && frame_length(a->in.data + at, a->in.length - at, &length, &why) == 1) {
+	while (a->state == LINKED &&
+	       frame_length(a->in.data + at, a->in.length - at, &length, &why) == 1) {
 		ProtobufCMessage *message;
 		const Heapcast__Order *order;
 
-		if (message_reader_open(reader, &heapcast__order__descriptor, a->in.data + at, length, &message, &why) < 0)
+		if (message_reader_open(reader, &heapcast__order__descriptor, a->in.data + at,
+					length, &message, &why) < 0)
 			errx(1, "agent %u: an order that makes no sense: %s", a->number, why.text);
 		order = (const Heapcast__Order *)message;
 		a->greeted |= order->hello != NULL;
@@ -344,7 +345,8 @@ static void dial(struct agent *a)
 	uv_tcp_init(loop, &a->tcp);
 	a->tcp.data = a;
 	a->state = CONNECTING;
-	if (uv_tcp_connect(&a->connect, &a->tcp, (const struct sockaddr *)&wanted.collector, on_connected) < 0)
+	if (uv_tcp_connect(&a->connect, &a->tcp, (const struct sockaddr *)&wanted.collector,
+			   on_connected) < 0)
 		hang_up(a);
 }
 
@@ -379,7 +381,8 @@ static void on_connection(uv_stream_t *server, int status)
 
 static void announce(struct agent *a)
 {
-	const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(ADDRESS_FIRST + a->number)};
+	const struct sockaddr_in from = {.sin_family = AF_INET,
+					 .sin_addr.s_addr = htonl(ADDRESS_FIRST + a->number)};
 	const struct sockaddr_in to = {.sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(0x7fffffff),
 				       .sin_port = htons(DISCOVERY_UDP_PORT)};
@@ -397,7 +400,8 @@ static void announce(struct agent *a)
 	setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &one, sizeof(one));
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&from, sizeof(from)) < 0)
 		err(1, "cannot send from an address of the loopback interface");
-	sendto(fd, data, heapcast__beacon__pack(&beacon, data), 0, (const struct sockaddr *)&to, sizeof(to));
+	sendto(fd, data, heapcast__beacon__pack(&beacon, data), 0, (const struct sockaddr *)&to,
+	       sizeof(to));
 	close(fd);
 }
 
@@ -443,7 +447,8 @@ static void on_tick(uv_timer_t *unused)
 		if (a->asked && !a->ended)
 			hang_up(a);
 	}
-	if ((wanted.seconds != 0 && now - began_ms > wanted.seconds * 1000) || (told.ended == wanted.agents && !wanted.stays))
+	if ((wanted.seconds != 0 && now - began_ms > wanted.seconds * 1000) ||
+	    (told.ended == wanted.agents && !wanted.stays))
 		uv_stop(loop);
 }
 
@@ -461,11 +466,15 @@ static uint64_t latency(double share)
 
 static void report(void)
 {
-	printf("agents %u\nfound %u\nfound_seconds %.3f\nended %u\nrefused %u\nreconnects %u\nevents %llu\n", wanted.agents, told.found,
-	       (double)told.found_ms / 1000, told.ended, told.refused, told.reconnects, (unsigned long long)told.events);
-	printf("waits %llu\nwaited_ms_most %llu\n", (unsigned long long)told.waits, (unsigned long long)told.waited_ms);
-	printf("acknowledged_ms_median %llu\nacknowledged_ms_99 %llu\nacknowledged_ms_most %llu\n", (unsigned long long)latency(0.5),
-	       (unsigned long long)latency(0.99), (unsigned long long)told.latency_most);
+	printf("agents %u\nfound %u\nfound_seconds %.3f\nended %u\nrefused %u\nreconnects "
+	       "%u\nevents %llu\n",
+	       wanted.agents, told.found, (double)told.found_ms / 1000, told.ended, told.refused,
+	       told.reconnects, (unsigned long long)told.events);
+	printf("waits %llu\nwaited_ms_most %llu\n", (unsigned long long)told.waits,
+	       (unsigned long long)told.waited_ms);
+	printf("acknowledged_ms_median %llu\nacknowledged_ms_99 %llu\nacknowledged_ms_most %llu\n",
+	       (unsigned long long)latency(0.5), (unsigned long long)latency(0.99),
+	       (unsigned long long)told.latency_most);
 	printf("seconds %.3f\n", (double)(uv_now(loop) - began_ms) / 1000);
 }
 
@@ -482,7 +491,8 @@ static void make_agents(void)
 		a->in.limit = IN_MAX;
 		a->sent_ms = calloc(played.count, sizeof(*a->sent_ms));
 		a->bytes = calloc(played.count, sizeof(*a->bytes));
-		if (!a->sent_ms || !a->bytes || getrandom(a->id, sizeof(a->id), 0) < 0 || getrandom(a->stream, sizeof(a->stream), 0) < 0)
+		if (!a->sent_ms || !a->bytes || getrandom(a->id, sizeof(a->id), 0) < 0 ||
+		    getrandom(a->stream, sizeof(a->stream), 0) < 0)
 			errx(1, "no memory");
 	}
 	if (!agents)
@@ -491,7 +501,9 @@ static void make_agents(void)
 
 static void listen_here(void)
 {
-	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY), .sin_port = htons(wanted.port)};
+	struct sockaddr_in any = {.sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_ANY),
+				  .sin_port = htons(wanted.port)};
 	int r;
 
 	uv_tcp_init(loop, &listener);
@@ -502,54 +514,11 @@ static void listen_here(void)
 		errx(1, "cannot listen at port %u: %s", wanted.port, uv_strerror(r));
 }
 
-static void set_collector(const char *text)
-{
-	char host[64];
-	uint16_t port;
-
-	if (parse_endpoint(text, host, sizeof(host), &port) < 0 ||
-	    uv_ip4_addr(host, port, (struct sockaddr_in *)&wanted.collector) < 0)
-		errx(2, "--dial takes ADDRESS:PORT");
-	wanted.dials = true;
-}
-
-static const char *options(int argc, char **argv)
-{
-	static const struct option known[] = {
-		{"agents", required_argument, NULL, 'n'}, {"dial", required_argument, NULL, 'd'},
-		{"announce", required_argument, NULL, 'a'}, {"spread", required_argument, NULL, 's'},
-		{"cut", required_argument, NULL, 'c'},	  {"window", required_argument, NULL, 'w'},
-		{"for", required_argument, NULL, 'f'},	  {"stay", no_argument, NULL, 'y'},
-		{"speed", required_argument, NULL, 'x'}, {"cut-last", no_argument, NULL, 'l'},
-		{0},
-	};
-	int c;
-
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		switch (c) {
-		case 'n': wanted.agents = (unsigned)atoi(optarg); break;
-		case 'd': set_collector(optarg); break;
-		case 'a': wanted.port = (uint16_t)atoi(optarg); break;
-		case 's': wanted.spread = atof(optarg); break;
-		case 'c': wanted.cut = atof(optarg); break;
-		case 'w': wanted.window = strtoull(optarg, NULL, 10); break;
-		case 'f': wanted.seconds = atof(optarg); break;
-		case 'l': wanted.cut_last = true; break;
-		case 'y': wanted.stays = true; break;
-		case 'x': wanted.speed = atof(optarg); break;
-		default: exit(2);
-		}
-	}
-	if (optind + 1 != argc || !wanted.agents || (!wanted.dials && !wanted.port))
-		errx(2, "usage: bench-player RECORDING --agents N (--dial ADDRESS:PORT | --announce PORT) [OPTIONS]");
-	return argv[optind];
-}
-
 int main(int argc, char **argv)
 {
 	struct rlimit limit;
 
-	played_load(options(argc, argv));
+	played_load(player_options(argc, argv));
 	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

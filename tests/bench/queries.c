@@ -1,8 +1,9 @@
 /*
- * What a question costs for each row: processor time and time by the clock, in ns. Each question is measured the second time that
- * it is asked, because names have been looked up and indexes made by then. The rows are those of a recording (its path), or of a
- * generated program of so many allocations. That has 20,000 stacks of which a few are hot. Most of its blocks are short-lived, some
- * live for long, and one in 50 is never freed.
+ * What a question costs for each row: processor time and time by the clock, in ns. Each question is
+ * measured the second time that it is asked, because names have been looked up and indexes made by
+ * then. The rows are those of a recording (its path), or of a generated program of so many
+ * allocations. That has 20,000 stacks of which a few are hot. Most of its blocks are short-lived,
+ * some live for long, and one in 50 is never freed.
  *
  *	bench-queries [FILE | ALLOCATIONS [QUESTION...]]
  *	taskset -c 0 bench-queries		one thread
@@ -321,7 +322,8 @@ static void ask(const struct asked *a, size_t q, double rows)
 		if (again.cpu < best.cpu)
 			best = again;
 	}
-	printf("%-34s %8.2f ns a row, %8.2f by the clock; 100 million: %7.3f s; first time %8.2f, %8.2f by the clock\n",
+	printf("%-34s %8.2f ns a row, %8.2f by the clock; 100 million: %7.3f s; first time %8.2f, "
+	       "%8.2f by the clock\n",
 	       questions[q].name, best.cpu / rows, best.wall / rows, best.wall / rows / 10,
 	       first.cpu / rows, first.wall / rows);
 }

@@ -3,14 +3,17 @@
  *
  *	bench-target [-r ROUNDS] [-s SLICE_KIB] [-l LIBRARY]... -- CMD [ARG...]
  *
- * Runs CMD in four ways in turn, ROUNDS times (5), each pinned to processor 0: natively, with the library loaded and nothing
- * recorded, with one allocation sampled in 512 KiB, and with every event recorded. No agent takes part, so only the program's
- * side is measured. The ring has no reader: its tails stand beyond all heads that will ever be, so slices never fill. Several
- * libraries are compared in the same rounds. One that asks for no ring (libinterposer.so) shows what forwarding alone costs.
+ * Runs CMD in four ways in turn, ROUNDS times (5), each pinned to processor 0: natively, with the
+ * library loaded and nothing recorded, with one allocation sampled in 512 KiB, and with every event
+ * recorded. No agent takes part, so only the program's side is measured. The ring has no reader:
+ * its tails stand beyond all heads that will ever be, so slices never fill. Several libraries are
+ * compared in the same rounds. One that asks for no ring (libinterposer.so) shows what forwarding
+ * alone costs.
  *
- * Prints for each: user CPU time, what was added to the native time, the events, and the nanoseconds that one of them has
- * added. If CMD prints a line "quiet N" (bench-churn: nanoseconds per event, undisturbed), prints that, too. All are the least
- * of the rounds, because what disturbs a run only ever adds: another program on the same processor or its sibling.
+ * Prints for each: user CPU time, what was added to the native time, the events, and the
+ * nanoseconds that one of them has added. If CMD prints a line "quiet N" (bench-churn: nanoseconds
+ * per event, undisturbed), prints that, too. All are the least of the rounds, because what disturbs
+ * a run only ever adds: another program on the same processor or its sibling.
  */
 #include <fcntl.h>
 #include <sched.h>

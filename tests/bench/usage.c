@@ -1,7 +1,8 @@
 /*
- * Preloaded behind whatever is measured (tests/bench/record). At its end a process writes the CPU time that it has taken, of
- * all threads, user and system, in nanoseconds. The file is that of its number in the folder BENCH_USAGE. From outside only
- * the parent could know this as exactly, and the parent of a recorded program is the tool.
+ * Preloaded behind whatever is measured (tests/bench/record). At its end a process writes the CPU
+ * time that it has taken, of all threads, user and system, in nanoseconds. The file is that of its
+ * number in the folder BENCH_USAGE. From outside only the parent could know this as exactly, and
+ * the parent of a recorded program is the tool.
  */
 #include <fcntl.h>
 #include <sched.h>

@@ -1,8 +1,9 @@
 /*
- * What the walk in the kernel costs. A probe whose program walks the stack is compared with one whose program does nothing, in
- * alternating runs of the same process. Patterns: the same stack each time; the three innermost frames picked at random out of
- * 8 each. Also measures how long the agent takes for a stack when its rows are known. Prints medians in ns, and of both probes
- * the least: on a machine with other work that is the better figure.
+ * What the walk in the kernel costs. A probe whose program walks the stack is compared with one
+ * whose program does nothing, in alternating runs of the same process. Patterns: the same stack
+ * each time; the three innermost frames picked at random out of 8 each. Also measures how long the
+ * agent takes for a stack when its rows are known. Prints medians in ns, and of both probes the
+ * least: on a machine with other work that is the better figure.
  *
  *   sudo build/tests/bench.walk [ROUNDS]
  */
@@ -158,7 +159,8 @@ static double agent_ns(void)
 	return (now_ns() - begin) / 100;
 }
 
-/* What the next run is for: learning until nothing has been missed for a while, then both probes in turn. */
+/* What the next run is for: learning until nothing has been missed for a while, then both probes in
+ * turn. */
 enum phase { LEARN, BARE, WALK };
 
 static enum phase next_phase(enum phase phase, unsigned *calm)

@@ -134,7 +134,7 @@ for path, methods in api["paths"].items():
     need("Heapcast-Incomplete" in methods["get"]["responses"]["200"]["headers"], path)
     for name in ledger if path.endswith(("/report", "/diff")) else ("lost", "whole"):
         id, line = ledger[name]["id"], ledger[name].get("incomplete")
-        url = path.replace("{id}", id).replace("{number}", "1")
+        url = path.replace("{id}", id).replace("{backtrace_id}", "1")
         base = line
         if path.endswith("/diff"):
             url += f"?base={ledger['cut']['id']}"

@@ -135,10 +135,10 @@ def ask_all(server, id, base):
         if not schema or "{id}" not in path:
             continue
         name = path.removeprefix("/data/{id}/")
-        numbers = [1, 2, 3, 4] if "{number}" in path else [None]
+        numbers = [1, 2, 3, 4] if "{backtrace_id}" in path else [None]
         for query in MUST.get(name, [""]) + MORE.get(name, []):
             for number in numbers:
-                url = path.replace("{id}", id).replace("{number}", str(number)) + "?" + query.replace("{base}", base)
+                url = path.replace("{id}", id).replace("{backtrace_id}", str(number)) + "?" + query.replace("{base}", base)
                 try:
                     answer = get(server, url)
                 except urllib.error.HTTPError as error:
@@ -158,7 +158,7 @@ for path, methods in api["paths"].items():
     if path.endswith("/live") or path == "/events":
         continue
     for method, about in methods.items():
-        request = urllib.request.Request(FILES + path.replace("{id}", "last").replace("{number}", "1"), b"{}" if method == "post" else None,
+        request = urllib.request.Request(FILES + path.replace("{id}", "last").replace("{backtrace_id}", "1").replace("{file}", "1"), b"{}" if method == "post" else None,
                                          {"Content-Type": "application/json"}, method=method.upper())
         try:
             status = urllib.request.urlopen(request, timeout=100).status
@@ -168,7 +168,7 @@ for path, methods in api["paths"].items():
 used = json.dumps(api)
 for name in schemas:
     assert f'"#/components/schemas/{name}"' in used, name
-PAGE = "list events questions snapshots rights openapi.json {report} {timeline} {timeline_leaked} {snapshot} {peak} {leaks} {histogram} {diff} {flame} {backtrace/{number}} " \
+PAGE = "list events questions snapshots rights openapi.json {report} {timeline} {timeline_leaked} {snapshot} {peak} {leaks} {histogram} {diff} {flame} {backtrace/{backtrace_id}} " \
        "{allocations} {allocation_groups} {maps} {fragmentation} {regions} {timeline_maps} {fragmentation_timeline} {sql} {ledger} {analyze} {source} " \
        "{mallopts} {mmaps} {raw_allocations} {backtraces} {tree} {dynamic_constants} {dynamic_statics} {live} {allocation_filter_to_script} {map_filter_to_script}"
 for word in PAGE.split():

@@ -22,7 +22,7 @@
 #include "base/ban.h"
 
 #define LOOK_MS	   50
-#define BEGIN_MS   30000 /* so long may it take until there is a recording */
+#define BEGIN_MS   30000 /* until there is a recording */
 #define PATIENT_MS 1000
 #define END_MS	   5000
 #define TOLD_BYTES 2000
@@ -45,7 +45,7 @@ static int find_agent(char path[PATH_MAX], struct err_text *err)
 		path);
 }
 
-/* Names the files: those of the user's choice, or in a folder of their own. */
+/* Names the files: as the user chose, else in a temporary folder. */
 static int name_files(struct started *s, const char *name, const char *output, struct err_text *err)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -133,7 +133,7 @@ int start_agent(struct started *s, unsigned long pid, char *const *command, cons
 	return r < 0 ? err_set(err, r, "can't start %.200s: %s", agent, strerror(-r)) : 0;
 }
 
-/* Returns whether it has ended by now. */
+/* Returns true if the agent has ended. */
 static bool has_ended(struct started *s)
 {
 	if (s->agent && waitpid(s->agent, NULL, WNOHANG) != 0)
@@ -156,7 +156,7 @@ static bool is_readable(const char *path)
 	return readable;
 }
 
-/* Prints the end of what was said, as one paragraph a line, without what a terminal would obey. */
+/* Prints the end of the agent's log, each paragraph as one line, without control characters. */
 static void tell(const char *path)
 {
 	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");

@@ -1,4 +1,4 @@
-/* /data/ID/backtrace/N: the frames of one backtrace. */
+/* /data/ID/backtrace/BACKTRACE_ID: the frames of one backtrace. */
 #include <errno.h>
 
 #include "base/parse.h"
@@ -40,7 +40,9 @@ static int backtrace_ask(struct asking *a)
 const struct route backtrace_route = {
 	.path = "backtrace",
 	.about = "the frames of one backtrace",
-	.flags = ROUTE_OF_RECORDING | ROUTE_HAS_REST,
+	.rest = "backtrace_id",
+	.rest_about = "id of the backtrace",
+	.flags = ROUTE_OF_RECORDING,
 	.answer = &backtrace_answer,
 	ROUTE_ASKS(struct told_backtrace, backtrace_ask, NULL),
 };

@@ -89,9 +89,8 @@ static void write_parameters(struct json *json, const struct route *route)
 	if (of_recording)
 		write_parameter(json, "id", "path", NULL,
 				"32 hexadecimal digits, a unique beginning of them, or \"last\"");
-	if (route->flags & ROUTE_HAS_REST)
-		write_parameter(json, "number", "path", NULL,
-				of_recording ? "a backtrace_id" : "name of the file");
+	if (route->rest)
+		write_parameter(json, route->rest, "path", NULL, route->rest_about);
 	for (const struct route_parameter *p = route->parameters; p && p->name; p++)
 		write_parameter(json, p->name, "query", p->takes, p->about);
 	for (const struct filter_name *f = filter_names;

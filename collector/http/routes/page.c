@@ -76,6 +76,7 @@ const struct route page_file_route = {
 	.path = "/page",
 	.about = "a file of the page",
 	.content_type = "text/javascript; charset=utf-8",
-	.flags = ROUTE_HAS_REST,
+	.rest = "file",
+	.rest_about = "name of the file",
 	.step = page_file_step,
 };

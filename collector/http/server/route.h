@@ -89,19 +89,20 @@ enum route_flag {
 	ROUTE_OF_RECORDING = 1,	 /* below /data/ID/, whose recording does not grow during a step */
 	ROUTE_TAKES_IT = 2,	 /* the steps take that recording themselves, or need none */
 	ROUTE_MAY_HAVE_REST = 4, /* a name may follow the path: a file's, a number */
-	ROUTE_HAS_REST = 8,	 /* and has to */
-	ROUTE_ARRAY = 16,	 /* the answer is an array of such objects */
-	ROUTE_KEPT = 32, /* answers are kept: they depend only on the recording and on parameters,
+	ROUTE_ARRAY = 8,	 /* the answer is an array of such objects */
+	ROUTE_KEPT = 16, /* answers are kept: they depend only on the recording and on parameters,
 			    and are computed from many rows */
-	ROUTE_ON_LOOP = 64, /* answered by the loop itself, quickly, also while workers are busy */
-	ROUTE_RUNS_SQL = 128,	  /* that the request brought */
-	ROUTE_NEEDS_TOKEN = 256,  /* even on loopback, as orders do */
-	ROUTE_TELLS_RIGHTS = 512, /* of who asks */
+	ROUTE_ON_LOOP = 32,  /* answered by the loop itself, quickly, also while workers are busy */
+	ROUTE_RUNS_SQL = 64, /* that the request brought */
+	ROUTE_NEEDS_TOKEN = 128,  /* even on loopback, as orders do */
+	ROUTE_TELLS_RIGHTS = 256, /* of who asks */
 };
 
 struct route {
 	const char *path; /* for paths under /data/ID/ only what follows */
 	const char *about;
+	const char *rest; /* what has to follow the path, as OpenAPI names it; NULL: nothing */
+	const char *rest_about;	  /* and what that is */
 	const char *content_type; /* NULL: JSON */
 	unsigned flags;		  /* enum route_flag */
 	enum route_method method;

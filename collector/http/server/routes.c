@@ -38,10 +38,10 @@ static void tell_route(const struct route *route,
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s%s%s%s",
+	snprintf(path, sizeof(path), "%s%s%s%s%s%s",
 		 route->flags & ROUTE_OF_RECORDING ? "/data/{id}/" : "",
-		 route->format ? EXPORT : "", route->path,
-		 route->flags & ROUTE_HAS_REST ? "/{number}" : "");
+		 route->format ? EXPORT : "", route->path, route->rest ? "/{" : "",
+		 route->rest ? route->rest : "", route->rest ? "}" : "");
 	tell(context, route, path);
 }
 
@@ -78,11 +78,11 @@ static bool split(const char *path, char *ret_id, size_t size, const char **ret_
 }
 
 /* `rest` behind the path: "" or "/NAME". */
-static bool fits_rest(unsigned flags, const char *rest)
+static bool fits_rest(const struct route *route, const char *rest)
 {
 	if (!*rest)
-		return !(flags & ROUTE_HAS_REST);
-	return *rest == '/' && rest[1] && flags & (ROUTE_MAY_HAVE_REST | ROUTE_HAS_REST) &&
+		return !route->rest;
+	return *rest == '/' && rest[1] && (route->rest || route->flags & ROUTE_MAY_HAVE_REST) &&
 	       !strchr(rest + 1, '/');
 }
 
@@ -93,7 +93,7 @@ static bool routes_take(struct exchange *x, const struct route *route, bool of_r
 	size_t length = strlen(route->path);
 
 	if (!(route->flags & ROUTE_OF_RECORDING) == of_recording ||
-	    strncmp(path, route->path, length) != 0 || !fits_rest(route->flags, path + length))
+	    strncmp(path, route->path, length) != 0 || !fits_rest(route, path + length))
 		return false;
 	x->route = *route;
 	x->rest = path[length] == '/' ? path + length + 1 : "";

@@ -1,4 +1,5 @@
-// The account: what was produced, stored and lost, why, and how the program ended, in the words of `heapcast ledger`.
+// The account: what was produced, stored and lost, why, and how the program ended, in the words of
+// `heapcast ledger`.
 import { about, useAnswer } from '../base/ask';
 import { count, duration, size } from '../base/format';
 import { Answered } from '../base/ui';
@@ -14,7 +15,9 @@ function Lines(props: { ledger: Ledger }) {
 						<th scope="row" class={line.text.startsWith('  ') ? 'part' : ''}>
 							{line.text.trim()}
 						</th>
-						<td class="n">{line.name.endsWith('_bytes') ? size(line.value) : count(line.value)}</td>
+						<td class="n">
+							{line.name.endsWith('_bytes') ? size(line.value) : count(line.value)}
+						</td>
 					</tr>
 				))}
 			</tbody>
@@ -52,7 +55,12 @@ function Gaps(props: { gaps: Gap[] }) {
 					))}
 				</tbody>
 			</table>
-			{props.gaps.length > SHOWN && <p class="dim">The first {SHOWN} of {count(props.gaps.length)} are shown: <code>heapcast ledger --json</code> has all.</p>}
+			{props.gaps.length > SHOWN && (
+				<p class="dim">
+					The first {SHOWN} of {count(props.gaps.length)} are shown:{' '}
+					<code>heapcast ledger --json</code> has all.
+				</p>
+			)}
 		</>
 	);
 }
@@ -88,19 +96,27 @@ function States(props: { states: State[] }) {
 
 export function AccountView(props: ViewProps) {
 	const { stream } = props;
-	const answer = useAnswer<Ledger>(about(stream.id, 'ledger'), stream.state === 'live' ? (stream.events ?? 0) : 0);
+	const answer = useAnswer<Ledger>(
+		about(stream.id, 'ledger'),
+		stream.state === 'live' ? (stream.events ?? 0) : 0,
+	);
 	return (
 		<Answered answer={answer}>
 			{(ledger) => (
 				<div class="page" tabIndex={0}>
 					<h2>
 						{ledger.adds_up
-							? `The account adds up${ledger.complete ? ', and is complete' : ', but is not complete'}.`
+							? ledger.complete
+								? 'The account adds up, and is complete.'
+								: 'The account adds up, but is not complete.'
 							: `The account does not add up: ${ledger.reason}.`}
 					</h2>
 					<p class="dim">
-						Every thread of a recorded program numbers its events. Each event was delivered, belonged to a short-lived block, was not sampled, or was lost.
-						{ledger.end ? ` The program ${ledger.end.how}.` : ' The end of the program has not been seen yet.'}
+						Every thread of a recorded program numbers its events. Each event was
+						delivered, belonged to a short-lived block, was not sampled, or was lost.
+						{ledger.end
+							? ` The program ${ledger.end.how}.`
+							: ' The end of the program has not been seen yet.'}
 					</p>
 					<Lines ledger={ledger} />
 					{ledger.gaps.length > 0 && <Gaps gaps={ledger.gaps} />}
@@ -121,7 +137,9 @@ export function AccountView(props: ViewProps) {
 										<tr>
 											<td>{c.name}</td>
 											<td class="n">{c.pid}</td>
-											<td class="n">{c.counted ? count(c.events) : 'not counted'}</td>
+											<td class="n">
+												{c.counted ? count(c.events) : 'not counted'}
+											</td>
 											<td class="n">{c.counted ? size(c.bytes) : ''}</td>
 										</tr>
 									))}

@@ -12,7 +12,9 @@ import { byOther, endInWords, livedFor, livedInWords } from './allocations';
 
 const CHAIN_MAX = 64;
 
-/** A block of the chain; the first of the rows also says what only SQL knows of the block itself. */
+/**
+ * A block of the chain; the first of the rows also says what only SQL knows of the block itself.
+ */
 interface ChainRow {
 	id: number;
 	size: number;
@@ -26,7 +28,12 @@ interface ChainRow {
 }
 
 function chainQuery(block: number): string {
-	return `with recursive c(i) as (select chain from allocations where id = ${block} union all select a.next from c join allocations a on a.id = c.i where a.next is not null limit ${CHAIN_MAX}) select a.id, a.size, a.birth_ns, a.lifetime_ns, a.end, a.kind, a.death_kind, a.label, a.marker from c join allocations a on a.id = c.i`;
+	return (
+		`with recursive c(i) as (select chain from allocations where id = ${block} union all ` +
+		'select a.next from c join allocations a on a.id = c.i where a.next is not null ' +
+		`limit ${CHAIN_MAX}) select a.id, a.size, a.birth_ns, a.lifetime_ns, a.end, a.kind, ` +
+		'a.death_kind, a.label, a.marker from c join allocations a on a.id = c.i'
+	);
 }
 
 const ENDS: Record<string, string> = {
@@ -47,7 +54,9 @@ function Fact(props: { name: string; children: ComponentChildren }) {
 	);
 }
 
-function Facts(props: ViewProps & { a: Allocation; chain: ChainRow[]; names: Map<number, string> }) {
+function Facts(
+	props: ViewProps & { a: Allocation; chain: ChainRow[]; names: Map<number, string> },
+) {
 	const { a, address, names } = props;
 	const own = props.chain.find((row) => row.id === a.id);
 	const lived = livedFor(a);
@@ -72,7 +81,9 @@ function Facts(props: ViewProps & { a: Allocation; chain: ChainRow[]; names: Map
 				{own ? (ENDS[own.end] ?? own.end) : endInWords(a)}
 				{own?.death_kind && own.end === 'freed' ? ` by ${own.death_kind}` : ''}
 			</Fact>
-			{byOther(a) && a.deallocation?.thread !== undefined && <Fact name="freed by thread">{thread(a.deallocation.thread)}</Fact>}
+			{byOther(a) && a.deallocation?.thread !== undefined && (
+				<Fact name="freed by thread">{thread(a.deallocation.thread)}</Fact>
+			)}
 			{own?.label && (
 				<Fact name="label">
 					<a href={changed(address, { set: { tag: own.label } })}>{own.label}</a>
@@ -80,10 +91,20 @@ function Facts(props: ViewProps & { a: Allocation; chain: ChainRow[]; names: Map
 			)}
 			{own?.marker ? (
 				<Fact name="marker">
-					<a href={changed(address, { set: { marker: String(own.marker) } })}>{own.marker}</a>
+					<a href={changed(address, { set: { marker: String(own.marker) } })}>
+						{own.marker}
+					</a>
 				</Fact>
 			) : null}
-			{a.is_mmaped !== undefined && <Fact name="lies in">{a.is_mmaped ? 'a mapping of its own' : a.in_main_arena ? 'the main arena' : 'another arena'}</Fact>}
+			{a.is_mmaped !== undefined && (
+				<Fact name="lies in">
+					{a.is_mmaped
+						? 'a mapping of its own'
+						: a.in_main_arena
+							? 'the main arena'
+							: 'another arena'}
+				</Fact>
+			)}
 			{a.is_jemalloc && <Fact name="allocator">jemalloc</Fact>}
 		</dl>
 	);
@@ -101,15 +122,22 @@ function Chain(props: ViewProps & { a: Allocation; chain: ChainRow[] }) {
 			<ol class="chain" start={(chain[0]?.id ?? 0) === a.id ? a.position_in_chain + 1 : 1}>
 				{chain.map((row) => (
 					<li aria-current={row.id === a.id ? 'true' : undefined}>
-						<a href={changed(address, { set: { block: String(row.id) } })}>{size(row.size)}</a>
+						<a href={changed(address, { set: { block: String(row.id) } })}>
+							{size(row.size)}
+						</a>
 						<span class="dim">
 							{' '}
-							at {duration(row.birth_ns)}, {row.end === 'in_use' ? 'not freed' : `lived ${livedInWords(row.lifetime_ns)}`}
+							at {duration(row.birth_ns)},{' '}
+							{row.end === 'in_use'
+								? 'not freed'
+								: `lived ${livedInWords(row.lifetime_ns)}`}
 						</span>
 					</li>
 				))}
 			</ol>
-			{a.chain_length > chain.length && chain.length >= CHAIN_MAX && <p class="dim">… and {count(a.chain_length - chain.length)} more.</p>}
+			{a.chain_length > chain.length && chain.length >= CHAIN_MAX && (
+				<p class="dim">… and {count(a.chain_length - chain.length)} more.</p>
+			)}
 		</>
 	);
 }
@@ -121,14 +149,22 @@ function Stacks(props: { a: Allocation; address: Address; stream: string }) {
 		<>
 			<section aria-label="Allocated by" tabIndex={0}>
 				<h3>Allocated by</h3>
-				{a.backtrace.length ? <StackList frames={a.backtrace} address={address} isHidden={isHidden} /> : <p class="dim">No backtrace was recorded.</p>}
+				{a.backtrace.length ? (
+					<StackList frames={a.backtrace} address={address} isHidden={isHidden} />
+				) : (
+					<p class="dim">No backtrace was recorded.</p>
+				)}
 			</section>
 			<section aria-label="Freed by" tabIndex={0}>
 				<h3>{a.chain_deallocation ? 'Moved by' : 'Freed by'}</h3>
 				{!a.deallocation ? (
 					<p class="dim">It was not freed.</p>
 				) : a.deallocation.backtrace?.length ? (
-					<StackList frames={a.deallocation.backtrace} address={address} isHidden={isHidden} />
+					<StackList
+						frames={a.deallocation.backtrace}
+						address={address}
+						isHidden={isHidden}
+					/>
 				) : (
 					<p class="dim">Backtraces of frees were not recorded.</p>
 				)}
@@ -141,9 +177,17 @@ function Stacks(props: { a: Allocation; address: Address; stream: string }) {
 export function BlockPanel(props: ViewProps & { block: string; names: Map<number, string> }) {
 	const { address, stream } = props;
 	const block = parseInt(props.block, 10) || 0;
-	// Blocks are numbered in the order of birth, so that its number is its place in the list of all.
-	const answer = useAnswer<Allocations>(about(stream.id, 'allocations', [['skip', block || undefined], ['count', 1]]));
-	const chain = useAnswer<{ rows: ChainRow[] }>(about(stream.id, 'sql', [['query', chainQuery(block)]])).data?.rows ?? [];
+	// Blocks are numbered in the order of birth, so that its number is its place in the list of
+	// all.
+	const answer = useAnswer<Allocations>(
+		about(stream.id, 'allocations', [
+			['skip', block || undefined],
+			['count', 1],
+		]),
+	);
+	const chain =
+		useAnswer<{ rows: ChainRow[] }>(about(stream.id, 'sql', [['query', chainQuery(block)]]))
+			.data?.rows ?? [];
 
 	return (
 		<section class="block" aria-label={`Block ${block}`}>
@@ -151,12 +195,35 @@ export function BlockPanel(props: ViewProps & { block: string; names: Map<number
 				<strong>Block {count(block)}</strong>
 				{answer.data?.allocations[0] && (
 					<>
-						<a href={changed(address, { set: { backtraces: String(answer.data.allocations[0].backtrace_id), block: undefined } })}>All of its backtrace</a>
-						<a href={changed(address, { view: 'flame', set: { backtraces: String(answer.data.allocations[0].backtrace_id) } })}>Flame graph</a>
+						<a
+							href={changed(address, {
+								set: {
+									backtraces: String(answer.data.allocations[0].backtrace_id),
+									block: undefined,
+								},
+							})}
+						>
+							All of its backtrace
+						</a>
+						<a
+							href={changed(address, {
+								view: 'flame',
+								set: {
+									backtraces: String(answer.data.allocations[0].backtrace_id),
+								},
+							})}
+						>
+							Flame graph
+						</a>
 					</>
 				)}
 				<span class="grow" />
-				<button type="button" class="button" aria-label="Close what is known of the block" onClick={() => go({ set: { block: undefined } }, true)}>
+				<button
+					type="button"
+					class="button"
+					aria-label="Close what is known of the block"
+					onClick={() => go({ set: { block: undefined } }, true)}
+				>
 					×
 				</button>
 			</header>

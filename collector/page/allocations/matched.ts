@@ -1,12 +1,20 @@
-// Which blocks a list has: those that the value of the address counts, as filters of the API, which knows no values where it lists blocks.
+// Which blocks a list has: those that the value of the address counts, as filters of the API, which
+// knows no values where it lists blocks.
 import { filtersOf, valueOf, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import type { Sites, Stream } from '../api/types';
 
 /** undefined: not known yet (when the peak was). */
-export function useMatched(address: Address, stream: Stream, version: number): [string, string][] | undefined {
+export function useMatched(
+	address: Address,
+	stream: Stream,
+	version: number,
+): [string, string][] | undefined {
 	const value = valueOf(address);
-	const peak = useAnswer<Sites>(value === 'peak' ? about(stream.id, 'peak', [['count', 0]]) : null, version).data;
+	const peak = useAnswer<Sites>(
+		value === 'peak' ? about(stream.id, 'peak', [['count', 0]]) : null,
+		version,
+	).data;
 	const filters = filtersOf(address);
 	// The address may have such a filter itself: the server knows two moments, and ands lifetimes.
 	const moment = filters.some(([name]) => name === 'alive_at') ? 'alive_at_2' : 'alive_at';
@@ -20,5 +28,11 @@ export function useMatched(address: Address, stream: Stream, version: number): [
 
 /** What is listed, in words. */
 export function matchedInWords(address: Address): string {
-	return { leaked: 'not freed', temporary: 'freed', 'in-use': address.params.has('at') ? 'in use then' : 'in use at the end', peak: 'in use at the peak', allocated: '' }[valueOf(address)];
+	return {
+		leaked: 'not freed',
+		temporary: 'freed',
+		'in-use': address.params.has('at') ? 'in use then' : 'in use at the end',
+		peak: 'in use at the peak',
+		allocated: '',
+	}[valueOf(address)];
 }

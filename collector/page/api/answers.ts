@@ -1,4 +1,5 @@
-// Written by api/generate.mjs from what the collector says of its answers (/openapi.json): not to be edited.
+// Written by api/generate.mjs from what the collector says of its answers
+// (/openapi.json): not to be edited.
 // After a change of the collector's: collector/page/api/update BUILD
 
 export interface Recording {
@@ -18,7 +19,10 @@ export interface Recording {
 	final_allocated_count: number;
 	/** How long the recording is (duration). */
 	runtime: Time;
-	/** Different backtraces that allocated; this and the next three members are absent until the recording has been opened (backtraces). */
+	/**
+	 * Different backtraces that allocated; this and the next three members are absent until the
+	 * recording has been opened (backtraces).
+	 */
 	unique_backtrace_count?: number;
 	/** Frames of the deepest backtrace, inlined ones not counted (frames). */
 	maximum_backtrace_depth?: number;
@@ -389,7 +393,10 @@ export interface Flame {
 	cut: number;
 	/** Texts that indices point to; the first one is empty. */
 	strings: string[];
-	/** For each string, the function without template arguments and parameters; empty if that is the same. */
+	/**
+	 * For each string, the function without template arguments and parameters; empty if that is the
+	 * same.
+	 */
 	short: string[];
 	/** Arrays with one value for each frame. */
 	frames: FlameFrames;
@@ -599,7 +606,10 @@ export interface LeaksAndSuppressed {
 	old: Usage;
 	/** Those of them that are recent. */
 	young: Usage;
-	/** Bytes not freed, each block weighed by the share of blocks of its call site that reached its age and were never freed (bytes). */
+	/**
+	 * Bytes not freed, each block weighed by the share of blocks of its call site that reached its
+	 * age and were never freed (bytes).
+	 */
 	suspect_bytes: number;
 	/** Blocks younger than this are recent (ns). */
 	young_ns: number;
@@ -624,7 +634,10 @@ export interface Leak {
 	module: string | null;
 	/** Id of the backtrace of its biggest block in use (id). */
 	backtrace_id: number;
-	/** Bytes not freed, each block weighed by the share of blocks of its call site that reached its age and were never freed (bytes). */
+	/**
+	 * Bytes not freed, each block weighed by the share of blocks of its call site that reached its
+	 * age and were never freed (bytes).
+	 */
 	suspect_bytes: number;
 	/** Blocks that were not freed by the end. */
 	value: Usage;
@@ -675,7 +688,10 @@ export interface Report {
 	peak_ns: number;
 	/** Short-lived blocks, which the agent sent as sums; allocated and temporary include them. */
 	culled: Usage;
-	/** Short-lived blocks that are in no number, because their sums can't tell whether the filter matches. */
+	/**
+	 * Short-lived blocks that are in no number, because their sums can't tell whether the filter
+	 * matches.
+	 */
 	culled_left_out: Usage;
 	/** Number of allocations; an estimate if sampled (blocks). */
 	allocations: number;
@@ -823,7 +839,7 @@ export interface Ledger {
 	before_join: number;
 	/** Events before the program had an agent (events). */
 	before_recording: number;
-	/** 1: the program has not begun to record (events). */
+	/** 1: the program has not begun to record, else 0. */
 	not_begun: number;
 	/** Processes that descend from this one and are in no recording. */
 	unrecorded: number;
@@ -835,7 +851,10 @@ export interface Ledger {
 	unrecorded_uncounted: number;
 	/** Events of short-lived blocks whose sums are not in this recording. */
 	culled_missed: number;
-	/** Events that the agent delivered and the collector missed, because it was too slow or away too long (events). */
+	/**
+	 * Events that the agent delivered and the collector missed, because it was too slow or away too
+	 * long (events).
+	 */
 	missed: number;
 	/** Allocations among the lost events. */
 	lost_allocations: number;
@@ -967,7 +986,17 @@ export interface Gap {
 	/** When the gap ended, since the start (ns). */
 	to_ns: number;
 	/** Why the events are missing. */
-	reason: 'unknown' | 'ring full' | 'no slice' | 'spool full' | 'thread died in a record' | 'agent was gone' | 'damaged record' | 'joined late' | 'thinned' | 'no result';
+	reason:
+		| 'unknown'
+		| 'ring full'
+		| 'no slice'
+		| 'spool full'
+		| 'thread died in a record'
+		| 'agent was gone'
+		| 'damaged record'
+		| 'joined late'
+		| 'thinned'
+		| 'no result';
 }
 
 export interface UnrecordedChild {
@@ -987,7 +1016,10 @@ export interface UnrecordedChild {
 }
 
 export interface RecordingState {
-	/** The kind of change: thinned, waited, suspended, exec, delivery, started, stopped, mode, snapshot or text. */
+	/**
+	 * The kind of change: thinned, waited, suspended, exec, delivery, started, stopped, mode,
+	 * snapshot or text.
+	 */
 	state: string;
 	/** Number of the thread; 0: it was the agent. */
 	thread: number;
@@ -1175,7 +1207,10 @@ export interface LiveTotals {
 	peak_ns: number;
 	/** Short-lived blocks, which the agent sent as sums; allocated and temporary include them. */
 	culled: Usage;
-	/** Short-lived blocks that are in no number, because their sums can't tell whether the filter matches. */
+	/**
+	 * Short-lived blocks that are in no number, because their sums can't tell whether the filter
+	 * matches.
+	 */
 	culled_left_out: Usage;
 	/** Number of allocations; an estimate if sampled (blocks). */
 	allocations: number;
@@ -1650,7 +1685,7 @@ export interface Answers {
 	'allocation_groups': AllocationGroups;
 	'tree': TreeNode;
 	'flame': Flame;
-	'backtrace/{number}': Backtrace;
+	'backtrace/{backtrace_id}': Backtrace;
 	'backtraces': Backtraces;
 	'timeline': Timeline;
 	'timeline_leaked': Timeline;
@@ -1679,7 +1714,10 @@ export interface Answers {
 	'map_filter_to_script': Script;
 }
 
-/** Files for other tools: what stands behind /data/ID/export/, what the file is called, and the choice in the menu. */
+/**
+ * Files for other tools: what stands behind /data/ID/export/, what the file is called, and the
+ * choice in the menu.
+ */
 export const FILES: readonly (readonly [string, string, string])[] = [
 	['flamegraph.pl', 'stacks.txt', 'Collapsed stacks'],
 	['speedscope', 'heap.speedscope.json', 'speedscope'],

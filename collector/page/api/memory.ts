@@ -1,4 +1,5 @@
-// Answers of the REST API (docs/rest-api.md) about the memory of the process, under the names that the page has for them: maps, pages, figures.
+// Answers of the REST API (docs/rest-api.md) about the memory of the process, under the names that
+// the page has for them: maps, pages, figures.
 import type { Time } from './answers';
 
 export type {

@@ -1,4 +1,5 @@
-// Answers of the REST API (docs/rest-api.md) under the names that the page has for them. What they are is written by the collector: answers.ts.
+// Answers of the REST API (docs/rest-api.md) under the names that the page has for them. What they
+// are is written by the collector: answers.ts.
 import type { AllSide, MatchedSide, Recording, Time } from './answers';
 
 export type {

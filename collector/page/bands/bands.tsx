@@ -1,4 +1,5 @@
-// What was in use over time, in bands upon each other: one a call site, function, module, or what became of the blocks. The largest, and the rest.
+// What was in use over time, in bands upon each other: one a call site, function, module, or what
+// became of the blocks. The largest, and the rest.
 import { useLayoutEffect, useMemo } from 'preact/hooks';
 import uPlot from 'uplot';
 import { changed, filtersOf, go, inBlocks, type Address } from '../base/address';
@@ -10,6 +11,7 @@ import { usePicture } from '../base/picture';
 import { axes, padding, textOf, upFromZero } from '../base/plot';
 import { drawPlotPicture, plotPictureHeight, type PlotPicture } from '../base/plot_picture';
 import { Answered, Segments, useSize } from '../base/ui';
+import { exactly } from '../filters/words';
 import type { Band, Timeline } from '../api/types';
 import type { ViewProps } from '../frame/views';
 import { Place } from '../table/frames';
@@ -33,11 +35,15 @@ function valuesOf(band: Band): number[] {
 
 /** What narrows all views to the band; undefined: it is the rest of all. */
 export function filterOf(band: Band, kind: Kind): Record<string, string> | undefined {
-	const literal = (text: string) => `^${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
-	if (kind === 'custom') return band.name === 'leaked' ? { lifetime: 'only_leaked' } : band.name === 'temporary' ? { lifetime: 'only_freed' } : undefined;
+	if (kind === 'custom')
+		return band.name === 'leaked'
+			? { lifetime: 'only_leaked' }
+			: band.name === 'temporary'
+				? { lifetime: 'only_freed' }
+				: undefined;
 	if (kind === 'backtrace' && band.backtrace_id) return { backtraces: String(band.backtrace_id) };
 	if (kind === 'module' && band.module) return { module: band.module };
-	if (band.function) return { function_regex: literal(band.function) };
+	if (band.function) return { function_regex: exactly(band.function) };
 	return undefined;
 }
 
@@ -53,7 +59,13 @@ function stack(data: Timeline, bands: Band[]): number[][] {
 	});
 }
 
-function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks: boolean; address: Address }) {
+function Chart(props: {
+	data: Timeline;
+	bands: Band[];
+	colours: string[];
+	blocks: boolean;
+	address: Address;
+}) {
 	const [box, { width, height }] = useSize<HTMLDivElement>();
 	const dark = useDark();
 	const { data, bands, blocks } = props;
@@ -67,15 +79,36 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 				height,
 				legend: { show: false },
 				padding: padding(8),
-				cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+				cursor: {
+					y: false,
+					points: { show: false },
+					drag: { x: true, y: false, setScale: false },
+				},
 				scales: { x: { time: false }, y: { range: upFromZero } },
 				axes: axes(blocks ? 'blocks' : 'bytes'),
-				series: [{}, ...[...bands].map((_, i) => ({ stroke: styleValue('bg'), width: 0.5, fill: props.colours[bands.length - 1 - i]!, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }))],
+				series: [
+					{},
+					...[...bands].map((_, i) => ({
+						stroke: styleValue('bg'),
+						width: 0.5,
+						fill: props.colours[bands.length - 1 - i]!,
+						points: { show: false },
+						paths: uPlot.paths.stepped!({ align: 1 }),
+					})),
+				],
 				hooks: {
 					setSelect: [
 						(up) => {
 							if (up.select.width < 3) return;
-							go({ set: { from: asMoment(up.posToVal(up.select.left, 'x')), to: asMoment(up.posToVal(up.select.left + up.select.width, 'x')), at: undefined } });
+							go({
+								set: {
+									from: asMoment(up.posToVal(up.select.left, 'x')),
+									to: asMoment(
+										up.posToVal(up.select.left + up.select.width, 'x'),
+									),
+									at: undefined,
+								},
+							});
 						},
 					],
 				},
@@ -89,13 +122,41 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 		if (!bands.length || width < 50) return undefined;
 		// The highest first: what lies in front of it leaves its own band.
 		const layers = stack(data, bands)
-			.map((values, i) => ({ values, fill: props.colours[i]!, stroke: styleValue('bg'), stepped: true }))
+			.map((values, i) => ({
+				values,
+				fill: props.colours[i]!,
+				stroke: styleValue('bg'),
+				stepped: true,
+			}))
 			.reverse();
-		const key = bands.map((band, i) => ({ name: band.function_short ?? band.function ?? band.name, colour: props.colours[i]! }));
-		const plot: PlotPicture = { width, height: Math.max(height, 260), xs: [...data.start_ns, data.end_ns], layers, text: textOf(blocks ? 'blocks' : 'bytes'), binary: !blocks, key };
-		return { title: '', width, height: plotPictureHeight(plot), draw: (pen) => drawPlotPicture(pen, plot) };
+		const key = bands.map((band, i) => ({
+			name: band.function_short ?? band.function ?? band.name,
+			colour: props.colours[i]!,
+		}));
+		const plot: PlotPicture = {
+			width,
+			height: Math.max(height, 260),
+			xs: [...data.start_ns, data.end_ns],
+			layers,
+			text: textOf(blocks ? 'blocks' : 'bytes'),
+			binary: !blocks,
+			key,
+		};
+		return {
+			title: '',
+			width,
+			height: plotPictureHeight(plot),
+			draw: (pen) => drawPlotPicture(pen, plot),
+		};
 	});
-	return <div class="chart" ref={box} role="img" aria-label={`In use over time, in ${bands.length} bands`} />;
+	return (
+		<div
+			class="chart"
+			ref={box}
+			role="img"
+			aria-label={`In use over time, in ${bands.length} bands`}
+		/>
+	);
 }
 
 function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
@@ -104,7 +165,10 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 	const dark = useDark();
 	// The largest lies at the bottom.
 	const bands = useMemo(() => data.series ?? [], [data]);
-	const colours = useMemo(() => bandColours(bands.map((b) => (b.name === 'rest' ? '' : b.name))), [bands, dark]);
+	const colours = useMemo(
+		() => bandColours(bands.map((b) => (b.name === 'rest' ? '' : b.name))),
+		[bands, dark],
+	);
 	const show = blocks ? count : size;
 
 	if (!bands.some((b) => b.most > 0)) return <None address={address} />;
@@ -120,7 +184,9 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 							<th class="minor">Place</th>
 							<th class="minor">Module</th>
 							<th class="n">Most at once</th>
-							<th class="n" title="the most of the last of 800 moments">Near the end</th>
+							<th class="n" title="the most of the last of 800 moments">
+								Near the end
+							</th>
 						</tr>
 					</thead>
 					<tbody>
@@ -132,12 +198,27 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 										<svg class="swatch" aria-hidden="true" viewBox="0 0 10 10">
 											<rect width="10" height="10" fill={colours[i]!} />
 										</svg>{' '}
-										{filter ? <a href={changed(address, { set: filter })} title={band.function ?? undefined}>{band.function_short ?? band.function ?? band.name}</a> : band.name}
+										{filter ? (
+											<a
+												href={changed(address, { set: filter })}
+												title={band.function ?? undefined}
+											>
+												{band.function_short ?? band.function ?? band.name}
+											</a>
+										) : (
+											band.name
+										)}
 									</td>
 									<td class="text minor">
-										<Place address={address} file={band.file} line={band.line} />
+										<Place
+											address={address}
+											file={band.file}
+											line={band.line}
+										/>
 									</td>
-									<td class="text dim minor">{band.module ? baseName(band.module) : ''}</td>
+									<td class="text dim minor">
+										{band.module ? baseName(band.module) : ''}
+									</td>
 									<td class="n">{show(band.most)}</td>
 									<td class="n">{show(valuesOf(band).at(-1) ?? 0)}</td>
 								</tr>
@@ -170,9 +251,16 @@ export function BandsView(props: ViewProps) {
 		<div class="bands">
 			<div class="tools">
 				<span class="dim">A band for each</span>
-				<Segments label="A band for each" options={KINDS} chosen={kind} onChoose={(by) => go({ set: { by: by === 'site' ? undefined : by } })} />
+				<Segments
+					label="A band for each"
+					options={KINDS}
+					chosen={kind}
+					onChoose={(by) => go({ set: { by: by === 'site' ? undefined : by } })}
+				/>
 			</div>
-			<Answered answer={answer}>{(data) => <Bands {...props} data={data} kind={kind} />}</Answered>
+			<Answered answer={answer}>
+				{(data) => <Bands {...props} data={data} kind={kind} />}
+			</Answered>
 		</div>
 	);
 }

@@ -1,4 +1,5 @@
-// What is looked at, all of it in the fragment of the address, so that a link shows somebody else the same, and back and forward work:
+// What is looked at, all of it in the fragment of the address, so that a link shows somebody else
+// the same, and back and forward work:
 //
 //	#/                              the fleet
 //	#/STREAM/VIEW?name=value&...    a view of a recording
@@ -9,7 +10,32 @@ import { useEffect, useState } from 'preact/hooks';
 export type Value = 'in-use' | 'peak' | 'allocated' | 'leaked' | 'temporary';
 
 /** Parameters that choose how something is shown; everything else is a filter. */
-const LOOK = new Set(['value', 'at', 'weight', 'start', 'end', 'base', 'by', 'tree', 'focus', 'find', 'site', 'sort', 'order', 'q', 'picked', 'query', 'block', 'young', 'suppress', 'map', 'spot', 'file', 'line', 'show']);
+const LOOK = new Set([
+	'value',
+	'at',
+	'weight',
+	'start',
+	'end',
+	'base',
+	'by',
+	'tree',
+	'focus',
+	'find',
+	'site',
+	'sort',
+	'order',
+	'q',
+	'picked',
+	'query',
+	'block',
+	'young',
+	'suppress',
+	'map',
+	'spot',
+	'file',
+	'line',
+	'show',
+]);
 
 export interface Address {
 	stream: string; // '': none
@@ -19,13 +45,19 @@ export interface Address {
 
 /** Links from before go on working: filters had other names then. */
 function presentNames(hash: string): string {
-	return hash.replace(/\bfreed_at_once=/, 'temporary=').replace(/\blifetime=only_temporary\b/, 'lifetime=only_freed');
+	return hash
+		.replace(/\bfreed_at_once=/, 'temporary=')
+		.replace(/\blifetime=only_temporary\b/, 'lifetime=only_freed');
 }
 
 export function parse(hash: string): Address {
 	const [path = '', query = ''] = presentNames(hash.replace(/^#\/?/, '')).split('?', 2);
 	const [stream = '', view = ''] = path.split('/').map(decodeURIComponent);
-	return { stream, view: view || (stream ? 'overview' : 'fleet'), params: new URLSearchParams(query) };
+	return {
+		stream,
+		view: view || (stream ? 'overview' : 'fleet'),
+		params: new URLSearchParams(query),
+	};
 }
 
 export function format(address: Address): string {
@@ -52,7 +84,9 @@ export function changed(from: Address, change: Change): string {
 	return format({ stream: change.stream ?? from.stream, view: change.view ?? from.view, params });
 }
 
-/** Goes there. `quietly`: without a step of its own in the history, as while something is dragged. */
+/**
+ * Goes there. `quietly`: without a step of its own in the history, as while something is dragged.
+ */
 export function go(change: Change, quietly = false): void {
 	const hash = changed(parse(location.hash), change);
 	if (hash === location.hash) return;
@@ -88,5 +122,7 @@ export function inBlocks(address: Address): boolean {
 
 /** What the view of temporary blocks shows, as filters of the API. */
 export function temporaryOf(address: Address): [string, string][] {
-	return address.params.get('by') === 'freed' ? [['lifetime', 'only_freed']] : [['temporary', 'yes']];
+	return address.params.get('by') === 'freed'
+		? [['lifetime', 'only_freed']]
+		: [['temporary', 'yes']];
 }

@@ -1,4 +1,5 @@
-// Questions to the collector. A question that is not wanted any more is cancelled, which ends the work for it there, too.
+// Questions to the collector. A question that is not wanted any more is cancelled, which ends the
+// work for it there, too.
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /** What the server says was wrong; `parameter` of what. */
@@ -14,7 +15,10 @@ export class AskError extends Error {
 
 const TOKEN = 'heapcast-token';
 
-/** The token comes with the address that the collector prints (#token=...), and is taken out of sight at once. */
+/**
+ * The token comes with the address that the collector prints (#token=...), and is taken out of
+ * sight at once.
+ */
 export function takeToken(): void {
 	const found = /[#&]token=([^&]+)/.exec(location.hash);
 	if (!found) return;
@@ -45,7 +49,10 @@ export interface AskOptions {
 	text?: string;
 }
 
-/** GET, or with a body POST. `path` is relative to the page. Whatever the server calls an error is thrown. */
+/**
+ * GET, or with a body POST. `path` is relative to the page. Whatever the server calls an error is
+ * thrown.
+ */
 export async function send(path: string, options: AskOptions = {}): Promise<Response> {
 	const headers = tokenHeaders();
 	if (options.body !== undefined) headers['Content-Type'] = 'application/json';
@@ -63,7 +70,11 @@ export async function send(path: string, options: AskOptions = {}): Promise<Resp
 	}
 	if (!response.ok) {
 		const said = await response.json().catch(() => ({}));
-		throw new AskError(said.error ?? `The collector answers ${response.status}.`, response.status, said.parameter);
+		throw new AskError(
+			said.error ?? `The collector answers ${response.status}.`,
+			response.status,
+			said.parameter,
+		);
 	}
 	return response;
 }
@@ -77,12 +88,18 @@ export interface Asked {
 	cancel: () => void;
 }
 
-/** All questions about recordings that are on their way, the oldest first; statements of the console are its own. */
+/**
+ * All questions about recordings that are on their way, the oldest first; statements of the console
+ * are its own.
+ */
 export const asked = new Set<Asked>();
 
 export const CANCELLED = -1;
 
-/** Tells that it is on its way; whoever takes it back hears why. Call what this returns when it is answered. */
+/**
+ * Tells that it is on its way; whoever takes it back hears why. Call what this returns when it is
+ * answered.
+ */
 export function announce(path: string, onCancel: (why: AskError) => void): () => void {
 	const over = () => void asked.delete(question);
 	const question: Asked = {
@@ -98,7 +115,8 @@ export function announce(path: string, onCancel: (why: AskError) => void): () =>
 }
 
 export async function ask<T>(path: string, options: AskOptions = {}): Promise<T> {
-	if (!path.startsWith('data/') || options.text !== undefined || options.body !== undefined) return (await (await send(path, options)).json()) as T;
+	if (!path.startsWith('data/') || options.text !== undefined || options.body !== undefined)
+		return (await (await send(path, options)).json()) as T;
 	const control = new AbortController();
 	const follow = () => control.abort();
 	const over = announce(path, (why) => control.abort(why));
@@ -113,9 +131,14 @@ export async function ask<T>(path: string, options: AskOptions = {}): Promise<T>
 }
 
 /** The path of a question about a recording. Parameters without a value are left out. */
-export function about(stream: string, what: string, params: Iterable<[string, string | number | undefined]> = []): string {
+export function about(
+	stream: string,
+	what: string,
+	params: Iterable<[string, string | number | undefined]> = [],
+): string {
 	const query = new URLSearchParams();
-	for (const [name, value] of params) if (value !== undefined && value !== '') query.append(name, String(value));
+	for (const [name, value] of params)
+		if (value !== undefined && value !== '') query.append(name, String(value));
 	const text = query.toString();
 	return `data/${encodeURIComponent(stream)}/${what}${text ? `?${text}` : ''}`;
 }
@@ -133,13 +156,43 @@ function keep(path: string, answer: unknown): void {
 	}
 }
 
-// Of a large recording a filter or a range is answered in two steps: an estimate from a part of the blocks, and what is true.
+// Of a large recording a filter or a range is answered in two steps: an estimate from a part of the
+// blocks, and what is true.
 const LARGE = 20_000_000; // events
 const ESTIMATE_FROM = 3_000_000; // events that an estimate looks at, or up to twice as many
 
-const ESTIMATED = new Set(['timeline', 'timeline_leaked', 'report', 'histogram', 'analyze', 'allocation_groups', 'flame', 'leaks', 'snapshot', 'peak']);
+const ESTIMATED = new Set([
+	'timeline',
+	'timeline_leaked',
+	'report',
+	'histogram',
+	'analyze',
+	'allocation_groups',
+	'flame',
+	'leaks',
+	'snapshot',
+	'peak',
+]);
 /** What is no filter. */
-const OTHERS = new Set(['start', 'end', 'points', 'by', 'bands', 'series', 'weight', 'value', 'at', 'count', 'skip', 'sort_by', 'order', 'reversed', 'base', 'young', 'suppress']);
+const OTHERS = new Set([
+	'start',
+	'end',
+	'points',
+	'by',
+	'bands',
+	'series',
+	'weight',
+	'value',
+	'at',
+	'count',
+	'skip',
+	'sort_by',
+	'order',
+	'reversed',
+	'base',
+	'young',
+	'suppress',
+]);
 /** The sums of a range are kept: they come at once. */
 const QUICK_RANGES = new Set(['flame', 'allocation_groups', 'report']);
 
@@ -161,8 +214,14 @@ export function estimateShare(): number {
 export function estimateOf(path: string): string | undefined {
 	const [, stream, route, query] = /^data\/([^/]+)\/(\w+)\?(.*)$/.exec(path) ?? [];
 	if (!route || !query || stream !== large || !ESTIMATED.has(route)) return undefined;
-	const filters = [...new URLSearchParams(query).keys()].filter((name) => !OTHERS.has(name) || (name === 'at' && route === 'histogram'));
-	if (!filters.length || (QUICK_RANGES.has(route) && filters.every((name) => name === 'from' || name === 'to'))) return undefined;
+	const filters = [...new URLSearchParams(query).keys()].filter(
+		(name) => !OTHERS.has(name) || (name === 'at' && route === 'histogram'),
+	);
+	if (
+		!filters.length ||
+		(QUICK_RANGES.has(route) && filters.every((name) => name === 'from' || name === 'to'))
+	)
+		return undefined;
 	return `${path}&preview=${oneIn}`;
 }
 
@@ -177,7 +236,8 @@ function setEstimate(of: AbortSignal, shown: boolean): void {
 	watchers.forEach((tell) => tell());
 }
 
-// What is true takes both processors for seconds: it is asked for when all estimates that are wanted are there.
+// What is true takes both processors for seconds: it is asked for when all estimates that are
+// wanted are there.
 const REST_MS = 40; // in which a view that has an estimate asks for what is in it
 let estimating = 0;
 let waiting: (() => void)[] = [];
@@ -193,7 +253,12 @@ function estimateIsOver(): void {
 }
 
 /** Asks by `askIt`; before that, of what takes its time, for an estimate. */
-export async function inTwoSteps<T>(path: string, signal: AbortSignal, askIt: (path: string) => Promise<T>, onEstimate: (estimate: T) => void): Promise<T> {
+export async function inTwoSteps<T>(
+	path: string,
+	signal: AbortSignal,
+	askIt: (path: string) => Promise<T>,
+	onEstimate: (estimate: T) => void,
+): Promise<T> {
 	const quick = estimateOf(path);
 	if (!quick) return askIt(path);
 	estimating++;
@@ -233,7 +298,9 @@ export interface Answer<T> {
 	error?: AskError;
 	/** Of a question that failed: asks it again. */
 	again?: () => void;
-	/** Since when `data` is not of what is asked now, in ms of performance.now(); undefined: it is. */
+	/**
+	 * Since when `data` is not of what is asked now, in ms of performance.now(); undefined: it is.
+	 */
 	waitingSince?: number;
 }
 
@@ -245,19 +312,28 @@ interface Flight {
 }
 
 /**
- * Asks whenever `path` changes, and takes the question before back. null: nothing is asked. `version` asks again although the path is
- * the same (a live recording has grown), when the question before has been answered; with it answers are not kept.
+ * Asks whenever `path` changes, and takes the question before back. null: nothing is asked.
+ * `version` asks again although the path is the same (a live recording has grown), when the
+ * question before has been answered; with it answers are not kept.
  */
 export function useAnswer<T>(path: string | null, version = 0): Answer<T> {
 	const [answer, setAnswer] = useState<Answer<T>>({});
 	const last = useRef<Flight>();
 
 	const start = (question: string, of: number) => {
-		const flight: Flight = { path: question, version: of, abort: new AbortController(), over: false };
+		const flight: Flight = {
+			path: question,
+			version: of,
+			abort: new AbortController(),
+			over: false,
+		};
 		const { signal } = flight.abort;
 		const exact = (path: string) => ask<T>(path, { signal });
 		last.current = flight;
-		(of ? exact(question) : inTwoSteps(question, signal, exact, (data) => setAnswer({ data }))).then(
+		(of
+			? exact(question)
+			: inTwoSteps(question, signal, exact, (data) => setAnswer({ data }))
+		).then(
 			(data) => {
 				flight.over = true;
 				if (flight.abort.signal.aborted) return;
@@ -271,7 +347,8 @@ export function useAnswer<T>(path: string | null, version = 0): Answer<T> {
 					setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
 					start(question, flight.version);
 				};
-				if (!flight.abort.signal.aborted) setAnswer((before) => ({ data: before.data, error, again }));
+				if (!flight.abort.signal.aborted)
+					setAnswer((before) => ({ data: before.data, error, again }));
 			},
 		);
 	};
@@ -290,7 +367,8 @@ export function useAnswer<T>(path: string | null, version = 0): Answer<T> {
 			keep(path, old);
 			setAnswer({ data: old });
 		} else {
-			if (flight?.path !== path) setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
+			if (flight?.path !== path)
+				setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
 			start(path, version);
 		}
 	}, [path, version]);

@@ -1,10 +1,14 @@
-// For questions whose answer is large or takes its time: asked again of a live recording not more often than it can be looked at.
+// For questions whose answer is large or takes its time: asked again of a live recording not more
+// often than it can be looked at.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Stream } from '../api/types';
 
 const CALM_MS = 3000;
 
-/** A version for useAnswer() that changes every three seconds at most; 0: the recording does not grow. */
+/**
+ * A version for useAnswer() that changes every three seconds at most; 0: the recording does not
+ * grow.
+ */
 export function useCalmVersion(stream: Stream): number {
 	const now = stream.state === 'live' ? (stream.events ?? 0) : 0;
 	const [calm, setCalm] = useState(now);

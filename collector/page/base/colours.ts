@@ -1,9 +1,28 @@
-// The same thing has the same colour in every view. Colours are chosen by name, so that they do not depend on what else is shown; the
-// palette is told apart by people who do not see red or green (after Okabe and Ito, toned down for large areas).
+// The same thing has the same colour in every view. Colours are chosen by name, so that they do not
+// depend on what else is shown; the palette is told apart by people who do not see red or green
+// (after Okabe and Ito, toned down for large areas).
 import { useEffect, useState } from 'preact/hooks';
 
-const LIGHT = ['#7fa8cf', '#d9b26a', '#7fbfa4', '#b79bd0', '#e0a58b', '#9fc3dd', '#c4c08a', '#d3a3bd'];
-const DARK = ['#4a7aa8', '#9a7a3a', '#45836b', '#7a619a', '#9c6850', '#4f8090', '#7d7a45', '#8c5c77'];
+const LIGHT = [
+	'#7fa8cf',
+	'#d9b26a',
+	'#7fbfa4',
+	'#b79bd0',
+	'#e0a58b',
+	'#9fc3dd',
+	'#c4c08a',
+	'#d3a3bd',
+];
+const DARK = [
+	'#4a7aa8',
+	'#9a7a3a',
+	'#45836b',
+	'#7a619a',
+	'#9c6850',
+	'#4f8090',
+	'#7d7a45',
+	'#8c5c77',
+];
 const GREY = { light: '#c9ced6', dark: '#4a515c' };
 
 function hash(text: string): number {
@@ -35,22 +54,31 @@ export function colourOf(name: string, dark = isDark()): string {
 	return name ? palette[hash(name) % palette.length]! : dark ? GREY.dark : GREY.light;
 }
 
-/** A shade of the colour of `name` for one of its parts, so that neighbours of one module are told apart. */
+/**
+ * A shade of the colour of `name` for one of its parts, so that neighbours of one module are told
+ * apart.
+ */
 export function shadeOf(name: string, part: string, dark = isDark()): string {
 	const colour = colourOf(name, dark);
 	const step = ((hash(part) % 5) - 2) * 7;
-	const parts = [1, 3, 5].map((i) => Math.max(0, Math.min(255, parseInt(colour.slice(i, i + 2), 16) + step)));
+	const parts = [1, 3, 5].map((i) =>
+		Math.max(0, Math.min(255, parseInt(colour.slice(i, i + 2), 16) + step)),
+	);
 	return `#${parts.map((p) => p.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Colours for a few names beside each other: each its own if it can be, and no two the same before all are used. '' is grey. */
+/**
+ * Colours for a few names beside each other: each its own if it can be, and no two the same before
+ * all are used. '' is grey.
+ */
 export function bandColours(names: string[], dark = isDark()): string[] {
 	const palette = dark ? DARK : LIGHT;
 	const used = new Set<number>();
 	return names.map((name) => {
 		if (!name) return colourOf('', dark);
 		let at = hash(name) % palette.length;
-		for (let tries = 0; used.has(at) && tries < palette.length; tries++) at = (at + 1) % palette.length;
+		for (let tries = 0; used.has(at) && tries < palette.length; tries++)
+			at = (at + 1) % palette.length;
 		used.add(at);
 		if (used.size === palette.length) used.clear();
 		return palette[at]!;

@@ -1,4 +1,5 @@
-// Numbers as the terminal shows them: three digits, binary units, so that a value on the page is the value in `heapcast report`.
+// Numbers as the terminal shows them: three digits, binary units, so that a value on the page is
+// the value in `heapcast report`.
 import type { Stream } from '../api/types';
 
 const SIZES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
@@ -25,7 +26,11 @@ export function count(value: number): string {
 
 /** A count that has little room: "28.7 k". */
 export function shortCount(value: number): string {
-	for (const [unit, letter] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']] as const)
+	for (const [unit, letter] of [
+		[1e9, 'G'],
+		[1e6, 'M'],
+		[1e3, 'k'],
+	] as const)
 		if (Math.abs(value) >= unit) return `${threeDigits(value / unit)} ${letter}`;
 	return count(value);
 }
@@ -40,7 +45,8 @@ export function duration(ns: number): string {
 	if (seconds < 100) return `${threeDigits(seconds)} s`;
 	const two = (n: number) => String(Math.floor(n)).padStart(2, '0');
 	if (seconds < 3600) return `${Math.floor(seconds / 60)}:${two(seconds % 60)} min`;
-	if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)} h`;
+	if (seconds < 48 * 3600)
+		return `${Math.floor(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)} h`;
 	return `${threeDigits(seconds / 86400)} days`;
 }
 
@@ -65,7 +71,9 @@ export function baseName(path: string): string {
 
 const STATES = { live: '● live', ended: 'ended', interrupted: '◐ interrupted' };
 
-/** As `heapcast list` has it: what was imported, or given as a file of another tool, has no process. */
+/**
+ * As `heapcast list` has it: what was imported, or given as a file of another tool, has no process.
+ */
 export function stateInWords(stream: Stream): string {
 	if (stream.is_snapshot) return 'snapshot';
 	return stream.state === 'ended' && !stream.pid ? 'imported' : STATES[stream.state];

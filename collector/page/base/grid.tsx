@@ -1,11 +1,13 @@
-// A table of any length: only the rows in sight are in the document. All rows are equally high. Browsers end an element's height at
-// some 16 million pixels; a longer table is scrolled through a scale of its own:
+// A table of any length: only the rows in sight are in the document. All rows are equally high.
+// Browsers end an element's height at some 16 million pixels; a longer table is scrolled through a
+// scale of its own:
 //
 //	scroller   0 ................ HEIGHT_MAX     what the browser scrolls
-//	rows       0 ................................ total * height     `top` is where in it the first row is shown from
+//	rows       0 ................................ total * height     `top` is where in it the first
+//	                                                                row is shown from
 //
-// The bar of a long table jumps (one of its pixels is many rows), the wheel and a finger move row by row. Rows lie in a layer that
-// stays where it is, so that nothing is ever blank.
+// The bar of a long table jumps (one of its pixels is many rows), the wheel and a finger move row
+// by row. Rows lie in a layer that stays where it is, so that nothing is ever blank.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useSize } from './ui';
@@ -65,7 +67,11 @@ export interface GridProps<R> extends Sorting {
 }
 
 /** Rows that are at hand, sorted by what columns say of them. */
-export function sorted<R>(rows: R[], value: (row: R) => number | string, order: 'asc' | 'dsc'): R[] {
+export function sorted<R>(
+	rows: R[],
+	value: (row: R) => number | string,
+	order: 'asc' | 'dsc',
+): R[] {
 	const sign = order === 'asc' ? 1 : -1;
 	return [...rows].sort((a, b) => {
 		const [x, y] = [value(a), value(b)];
@@ -115,7 +121,10 @@ function useScrolling(total: number, view: number, row: number) {
 		const wheel = (event: WheelEvent) => {
 			if (event.ctrlKey || event.shiftKey || !event.deltaY) return;
 			event.preventDefault();
-			move(top.current + event.deltaY * (event.deltaMode === 1 ? row : event.deltaMode === 2 ? view : 1));
+			move(
+				top.current +
+					event.deltaY * (event.deltaMode === 1 ? row : event.deltaMode === 2 ? view : 1),
+			);
 		};
 		element.addEventListener('wheel', wheel, { passive: false });
 		return () => element.removeEventListener('wheel', wheel);
@@ -127,7 +136,12 @@ function useScrolling(total: number, view: number, row: number) {
 
 function Head<R>(props: Sorting & { columns: Column<R>[]; tracks: string }) {
 	return (
-		<div class="vt-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: props.tracks }}>
+		<div
+			class="vt-head"
+			role="row"
+			aria-rowindex={1}
+			style={{ gridTemplateColumns: props.tracks }}
+		>
 			{props.columns.map((c) => {
 				const sorts = c.sort !== undefined && c.sort === props.sort;
 				return (
@@ -135,12 +149,30 @@ function Head<R>(props: Sorting & { columns: Column<R>[]; tracks: string }) {
 						role="columnheader"
 						class={c.right ? 'n' : ''}
 						title={c.hint ?? (c.silent ? undefined : c.title)}
-						aria-sort={sorts ? (props.order === 'asc' ? 'ascending' : 'descending') : c.sort ? 'none' : undefined}
+						aria-sort={
+							sorts
+								? props.order === 'asc'
+									? 'ascending'
+									: 'descending'
+								: c.sort
+									? 'none'
+									: undefined
+						}
 					>
 						{c.sort && props.onSort ? (
-							<button type="button" onClick={() => props.onSort!(c.sort!, sorts && props.order === 'dsc' ? 'asc' : 'dsc')}>
+							<button
+								type="button"
+								onClick={() =>
+									props.onSort!(
+										c.sort!,
+										sorts && props.order === 'dsc' ? 'asc' : 'dsc',
+									)
+								}
+							>
 								{c.title}
-								<span aria-hidden="true">{sorts ? (props.order === 'asc' ? ' ▴' : ' ▾') : ''}</span>
+								<span aria-hidden="true">
+									{sorts ? (props.order === 'asc' ? ' ▴' : ' ▾') : ''}
+								</span>
 							</button>
 						) : c.silent ? (
 							<span class="hidden">{c.title}</span>
@@ -186,7 +218,8 @@ export function Grid<R>(props: GridProps<R>) {
 	const known = view > 0 && total > 0;
 	useEffect(() => {
 		const at = (props.show ?? -1) * high;
-		if (known && at >= 0 && (at < scrolling.top || at + high > scrolling.top + view)) scrolling.move(at - view / 3);
+		if (known && at >= 0 && (at < scrolling.top || at + high > scrolling.top + view))
+			scrolling.move(at - view / 3);
 	}, [props.show, known]);
 
 	const choose = (index: number) => {
@@ -198,13 +231,27 @@ export function Grid<R>(props: GridProps<R>) {
 	};
 	const onClick = (event: MouseEvent, index: number) => {
 		// A link or a button in a row is more than its row.
-		if (onPick && props.row(index) !== undefined && !(event.target as Element).closest('a, button, input')) choose(index);
+		if (
+			onPick &&
+			props.row(index) !== undefined &&
+			!(event.target as Element).closest('a, button, input')
+		)
+			choose(index);
 	};
 	const onKeyDown = (event: KeyboardEvent) => {
-		if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
+		if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey)
+			return;
 		const page = Math.max(1, Math.floor(view / high) - 1);
 		const from = cursor < 0 ? Math.ceil(scrolling.top / high) - 1 : cursor;
-		const to = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: total - 1, Enter: from }[event.key];
+		const to = {
+			ArrowDown: from + 1,
+			ArrowUp: from - 1,
+			PageDown: from + page,
+			PageUp: from - page,
+			Home: 0,
+			End: total - 1,
+			Enter: from,
+		}[event.key];
 		if (to === undefined || !total) return;
 		event.preventDefault();
 		choose(to);
@@ -221,12 +268,26 @@ export function Grid<R>(props: GridProps<R>) {
 				class={`vt-row${index === cursor ? ' at' : ''}${mine}`}
 				role="row"
 				aria-rowindex={index + 2}
-				aria-selected={onPick ? row !== undefined && !!props.picked && props.keyOf?.(row, index) === props.picked : undefined}
-				style={{ transform: `translateY(${index * high - scrolling.top}px)`, gridTemplateColumns: tracks, height: `${high}px` }}
+				aria-selected={
+					onPick
+						? row !== undefined &&
+							!!props.picked &&
+							props.keyOf?.(row, index) === props.picked
+						: undefined
+				}
+				style={{
+					transform: `translateY(${index * high - scrolling.top}px)`,
+					gridTemplateColumns: tracks,
+					height: `${high}px`,
+				}}
 				onClick={(event) => onClick(event, index)}
 			>
 				{shown.map((c) => (
-					<div role="gridcell" data-column={c.key} class={`${c.right ? 'n' : ''} ${c.class ?? ''}`}>
+					<div
+						role="gridcell"
+						data-column={c.key}
+						class={`${c.right ? 'n' : ''} ${c.class ?? ''}`}
+					>
 						{row === undefined ? <span class="vt-wait" /> : c.cell(row, index)}
 					</div>
 				))}
@@ -245,12 +306,26 @@ export function Grid<R>(props: GridProps<R>) {
 				aria-colcount={shown.length}
 				aria-busy={props.stale}
 				tabIndex={0}
-				aria-activedescendant={cursor >= first && cursor <= last && cursor < total ? `${id}-${cursor}` : undefined}
+				aria-activedescendant={
+					cursor >= first && cursor <= last && cursor < total
+						? `${id}-${cursor}`
+						: undefined
+				}
 				onScroll={scrolling.onScroll}
 				onKeyDown={onKeyDown}
 			>
-				<div class="vt-inner" role="presentation" style={{ height: `${scrolling.height + HEAD}px`, minWidth: `${least}px` }}>
-					<Head columns={shown} tracks={tracks} sort={props.sort} order={props.order} onSort={props.onSort} />
+				<div
+					class="vt-inner"
+					role="presentation"
+					style={{ height: `${scrolling.height + HEAD}px`, minWidth: `${least}px` }}
+				>
+					<Head
+						columns={shown}
+						tracks={tracks}
+						sort={props.sort}
+						order={props.order}
+						onSort={props.onSort}
+					/>
 					<div class="vt-rows" role="rowgroup">
 						{rows}
 					</div>

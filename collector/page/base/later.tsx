@@ -25,6 +25,10 @@ export function later<P extends object>(load: () => Promise<ComponentType<P>>): 
 				</Notice>
 			);
 		const View = loaded;
-		return View ? <View {...props} /> : <div class="wait" role="status" aria-label="Loading the view" />;
+		return View ? (
+			<View {...props} />
+		) : (
+			<div class="wait" role="status" aria-label="Loading the view" />
+		);
 	};
 }

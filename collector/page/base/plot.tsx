@@ -8,12 +8,20 @@ import { drawPlotPicture, plotPictureHeight, type PlotPicture } from './plot_pic
 import { useSize } from './ui';
 
 const FONT = '11px system-ui, sans-serif';
-const STEPS = [1, 2, 5].flatMap((n) => Array.from({ length: 17 }, (_, i) => n * 10 ** i)).sort((a, b) => a - b);
+const STEPS = [1, 2, 5]
+	.flatMap((n) => Array.from({ length: 17 }, (_, i) => n * 10 ** i))
+	.sort((a, b) => a - b);
 
 export type Unit = 'bytes' | 'blocks' | 'per second' | 'bytes per second';
 
 export function textOf(unit: Unit): (value: number) => string {
-	return unit === 'bytes' ? size : unit === 'bytes per second' ? (v) => `${size(v)}/s` : unit === 'blocks' ? shortCount : (v) => `${shortCount(v)}/s`;
+	return unit === 'bytes'
+		? size
+		: unit === 'bytes per second'
+			? (v) => `${size(v)}/s`
+			: unit === 'blocks'
+				? shortCount
+				: (v) => `${shortCount(v)}/s`;
 }
 
 /** At the right half of the last label of time has room, too. */
@@ -57,7 +65,9 @@ export interface Line {
 	stepped?: boolean;
 }
 
-/** A small plot with its name above it, and what is under the pointer. `xs` in ns since the start. */
+/**
+ * A small plot with its name above it, and what is under the pointer. `xs` in ns since the start.
+ */
 export function Plot(props: {
 	title: string;
 	unit: Unit;
@@ -82,7 +92,11 @@ export function Plot(props: {
 				height,
 				padding: padding(6),
 				legend: { show: false },
-				cursor: { y: false, drag: { x: !!props.onRange, y: false, setScale: false }, points: { size: 5 } },
+				cursor: {
+					y: false,
+					drag: { x: !!props.onRange, y: false, setScale: false },
+					points: { size: 5 },
+				},
 				scales: { x: { time: false }, y: { range: upFromZero } },
 				axes: axes(unit),
 				series: [
@@ -100,22 +114,37 @@ export function Plot(props: {
 						(up) => {
 							const at = up.cursor.idx;
 							if (!said.current) return;
+							if (at === null || at === undefined) {
+								said.current.textContent = '';
+								return;
+							}
+							const values = lines.map((l) => {
+								const value = l.values[at];
+								const name = lines.length > 1 ? `${l.name} ` : '';
+								return name + (value == null ? '–' : text(value));
+							});
 							said.current.textContent =
-								at === null || at === undefined
-									? ''
-									: `at ${duration(xs[at]!)}: ${lines.map((l) => `${lines.length > 1 ? `${l.name} ` : ''}${l.values[at] == null ? '–' : text(l.values[at]!)}`).join(', ')}`;
+								`at ${duration(xs[at]!)}: ` + values.join(', ');
 						},
 					],
 					setSelect: [
 						(up) => {
-							if (up.select.width >= 3) props.onRange?.(up.posToVal(up.select.left, 'x'), up.posToVal(up.select.left + up.select.width, 'x'));
+							if (up.select.width >= 3)
+								props.onRange?.(
+									up.posToVal(up.select.left, 'x'),
+									up.posToVal(up.select.left + up.select.width, 'x'),
+								);
 						},
 					],
 					ready: [
 						(up) => {
-							up.over.addEventListener('mousedown', (event) => (down = event.clientX));
+							up.over.addEventListener(
+								'mousedown',
+								(event) => (down = event.clientX),
+							);
 							up.over.addEventListener('click', (event) => {
-								if (Math.abs(event.clientX - down) < 3) props.onMoment?.(up.posToVal(event.offsetX, 'x'));
+								if (Math.abs(event.clientX - down) < 3)
+									props.onMoment?.(up.posToVal(event.offsetX, 'x'));
 							});
 						},
 					],
@@ -129,10 +158,31 @@ export function Plot(props: {
 
 	usePicture(box, () => {
 		if (width < 60 || !xs.length) return undefined;
-		const layers = lines.map((l) => ({ values: l.values, stroke: styleValue(l.colour), ...(l.fill ? { fill: styleValue(l.fill) } : {}), stepped: !!l.stepped }));
-		const key = lines.length > 1 ? lines.map((l) => ({ name: l.name, colour: styleValue(l.colour) })) : [];
-		const plot: PlotPicture = { width, height, xs, layers, text, binary: unit.startsWith('bytes'), key };
-		return { title: props.title, width, height: plotPictureHeight(plot), draw: (pen) => drawPlotPicture(pen, plot) };
+		const layers = lines.map((l) => ({
+			values: l.values,
+			stroke: styleValue(l.colour),
+			...(l.fill ? { fill: styleValue(l.fill) } : {}),
+			stepped: !!l.stepped,
+		}));
+		const key =
+			lines.length > 1
+				? lines.map((l) => ({ name: l.name, colour: styleValue(l.colour) }))
+				: [];
+		const plot: PlotPicture = {
+			width,
+			height,
+			xs,
+			layers,
+			text,
+			binary: unit.startsWith('bytes'),
+			key,
+		};
+		return {
+			title: props.title,
+			width,
+			height: plotPictureHeight(plot),
+			draw: (pen) => drawPlotPicture(pen, plot),
+		};
 	});
 
 	return (

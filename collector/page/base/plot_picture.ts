@@ -1,4 +1,5 @@
-// A plot over time, or bands upon each other, as a picture to take along: as base/plot.tsx draws it, without uPlot.
+// A plot over time, or bands upon each other, as a picture to take along: as base/plot.tsx draws
+// it, without uPlot.
 import { styleValue } from './colours';
 import { duration } from './format';
 import type { SvgPen } from './picture';
@@ -37,7 +38,9 @@ function stepOf(span: number, most: number, binary: boolean): number {
 }
 
 function keyRows(plot: PlotPicture): number {
-	return Math.ceil((plot.key?.length ?? 0) / Math.max(1, Math.floor((plot.width - LEFT) / KEY_COLUMN)));
+	return Math.ceil(
+		(plot.key?.length ?? 0) / Math.max(1, Math.floor((plot.width - LEFT) / KEY_COLUMN)),
+	);
 }
 
 export function plotPictureHeight(plot: PlotPicture): number {
@@ -53,7 +56,8 @@ function drawKey(pen: SvgPen, plot: PlotPicture): void {
 		pen.fillRect(x, y + 3, 10, 10);
 		pen.fillStyle = styleValue('text');
 		let text = name;
-		while (text.length > 4 && pen.measureText(text).width > KEY_COLUMN - 26) text = `${text.slice(0, -2)}…`;
+		while (text.length > 4 && pen.measureText(text).width > KEY_COLUMN - 26)
+			text = `${text.slice(0, -2)}…`;
 		pen.fillText(text, x + 16, y + 8);
 	});
 }
@@ -81,18 +85,24 @@ export function drawPlotPicture(pen: SvgPen, plot: PlotPicture): void {
 	pen.textAlign = 'center';
 	const timeStep = stepOf(last - first, wide / 90, false);
 	for (let ns = Math.ceil(first / timeStep) * timeStep; ns <= last; ns += timeStep)
-		if (xOf(ns) < plot.width - 20) pen.fillText(duration(ns), Math.max(LEFT, xOf(ns)), plot.height - 9);
+		if (xOf(ns) < plot.width - 20)
+			pen.fillText(duration(ns), Math.max(LEFT, xOf(ns)), plot.height - 9);
 	pen.textAlign = 'start';
 	for (const layer of layers) {
 		// A value that is not known ends a piece.
-		for (let i = 0; i < xs.length; ) {
+		for (let i = 0; i < xs.length;) {
 			const points: number[] = [];
 			const begin = i;
 			for (; i < xs.length && layer.values[i] != null; i++) {
 				if (layer.stepped && i > begin) points.push(xOf(xs[i]!), points.at(-1)!);
 				points.push(xOf(xs[i]!), yOf(layer.values[i]!));
 			}
-			if (points.length && layer.fill) pen.path([xOf(xs[begin]!), yOf(0), ...points, points.at(-2)!, yOf(0)], layer.fill, undefined);
+			if (points.length && layer.fill)
+				pen.path(
+					[xOf(xs[begin]!), yOf(0), ...points, points.at(-2)!, yOf(0)],
+					layer.fill,
+					undefined,
+				);
 			pen.lineWidth = 1.25;
 			if (points.length === 2 && layer.stroke) {
 				pen.fillStyle = layer.stroke;

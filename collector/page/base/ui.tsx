@@ -13,7 +13,12 @@ export function Segments<T extends string>(props: {
 	return (
 		<div class="segments" role="radiogroup" aria-label={props.label}>
 			{props.options.map(([value, text]) => (
-				<button type="button" role="radio" aria-checked={value === props.chosen} onClick={() => props.onChoose(value)}>
+				<button
+					type="button"
+					role="radio"
+					aria-checked={value === props.chosen}
+					onClick={() => props.onChoose(value)}
+				>
 					{text}
 				</button>
 			))}
@@ -31,28 +36,44 @@ export function Notice(props: { title: string; children?: ComponentChildren }) {
 	);
 }
 
-/** What an answer is about to be: the failure, the wait, or the view made of it. The old picture stays, paler, while a new one comes. */
-export function Answered<T>(props: { answer: Answer<T>; waiting?: string; children: (data: T) => ComponentChildren }) {
+/**
+ * What an answer is about to be: the failure, the wait, or the view made of it. The old picture
+ * stays, paler, while a new one comes.
+ */
+export function Answered<T>(props: {
+	answer: Answer<T>;
+	waiting?: string;
+	children: (data: T) => ComponentChildren;
+}) {
 	const { data, error, again, waitingSince } = props.answer;
 	if (error)
 		return (
 			<Notice title={error.status === CANCELLED ? 'Cancelled.' : "This can't be answered."}>
 				{error.message}
 				{error.parameter ? ` (parameter ${error.parameter})` : ''}{' '}
-				{again && (error.status === CANCELLED || error.status === 0 || error.status >= 500) && (
-					<button type="button" class="button" onClick={again}>
-						Ask again
-					</button>
-				)}
+				{again &&
+					(error.status === CANCELLED || error.status === 0 || error.status >= 500) && (
+						<button type="button" class="button" onClick={again}>
+							Ask again
+						</button>
+					)}
 			</Notice>
 		);
-	if (data === undefined) return <div class="wait" role="status" aria-label={props.waiting ?? 'Loading'} />;
-	return <div class={waitingSince === undefined ? 'answered' : 'answered stale'}>{props.children(data)}</div>;
+	if (data === undefined)
+		return <div class="wait" role="status" aria-label={props.waiting ?? 'Loading'} />;
+	return (
+		<div class={waitingSince === undefined ? 'answered' : 'answered stale'}>
+			{props.children(data)}
+		</div>
+	);
 }
 
 const narrowness = matchMedia('(max-width: 760px)');
 
-/** Whether the window is as narrow as a telephone: then the style sheet has one column, which scrolls. */
+/**
+ * Whether the window is as narrow as a telephone: then the style sheet has one column, which
+ * scrolls.
+ */
 export function useNarrow(): boolean {
 	const [narrow, setNarrow] = useState(narrowness.matches);
 	useEffect(() => {
@@ -64,7 +85,10 @@ export function useNarrow(): boolean {
 }
 
 /** The size of an element in CSS pixels, as it is and as it changes. */
-export function useSize<E extends HTMLElement>(): [preact.RefObject<E>, { width: number; height: number }] {
+export function useSize<E extends HTMLElement>(): [
+	preact.RefObject<E>,
+	{ width: number; height: number },
+] {
 	const ref = useRef<E>(null);
 	const [size, setSize] = useState({ width: 0, height: 0 });
 	useLayoutEffect(() => {

@@ -22,17 +22,79 @@ function keyOf(group: DiffGroup): string {
 	return String(group.backtrace_id ?? '');
 }
 
-function columnsOf(props: ViewProps, text: (n: number) => string, of: (sum: { bytes: number; blocks: number }) => number): Column<DiffGroup>[] {
+function columnsOf(
+	props: ViewProps,
+	text: (n: number) => string,
+	of: (sum: { bytes: number; blocks: number }) => number,
+): Column<DiffGroup>[] {
 	const { address } = props;
 	const change = (g: DiffGroup) => (inBlocks(address) ? g.blocks : g.bytes);
 	return [
-		{ key: 'function', title: 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <a href={changed(address, { view: 'flame', set: { find: g.function ?? undefined } })}>{siteName(g)}</a> },
-		{ key: 'place', title: 'Place', width: 'minmax(118px, 1fr)', from: 560, cell: (g) => <Place address={address} file={g.file} line={g.line} /> },
-		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 700, cell: (g) => <span class="dim" title={g.module ?? undefined}>{baseName(g.module ?? '')}</span> },
-		{ key: 'change', title: 'Difference', width: '110px', right: true, cell: (g) => <span class={change(g) > 0 ? 'more' : 'less'}>{signed(change(g), text)}</span> },
-		{ key: 'here', title: 'Here', width: '100px', right: true, from: 560, cell: (g) => (g.new ? text(of(g.new)) : '') },
-		{ key: 'there', title: 'There', width: '100px', right: true, from: 560, cell: (g) => (g.base ? text(of(g.base)) : '') },
-		{ key: 'kind', title: 'Which', silent: true, width: '64px', cell: (g) => <span class="dim">{KINDS[g.kind]}</span> },
+		{
+			key: 'function',
+			title: 'Call site',
+			width: 'minmax(150px, 3fr)',
+			cell: (g) => (
+				<a
+					href={changed(address, {
+						view: 'flame',
+						set: { find: g.function ?? undefined },
+					})}
+				>
+					{siteName(g)}
+				</a>
+			),
+		},
+		{
+			key: 'place',
+			title: 'Place',
+			width: 'minmax(118px, 1fr)',
+			from: 560,
+			cell: (g) => <Place address={address} file={g.file} line={g.line} />,
+		},
+		{
+			key: 'module',
+			title: 'Module',
+			width: 'minmax(80px, 1fr)',
+			from: 700,
+			cell: (g) => (
+				<span class="dim" title={g.module ?? undefined}>
+					{baseName(g.module ?? '')}
+				</span>
+			),
+		},
+		{
+			key: 'change',
+			title: 'Difference',
+			width: '110px',
+			right: true,
+			cell: (g) => (
+				<span class={change(g) > 0 ? 'more' : 'less'}>{signed(change(g), text)}</span>
+			),
+		},
+		{
+			key: 'here',
+			title: 'Here',
+			width: '100px',
+			right: true,
+			from: 560,
+			cell: (g) => (g.new ? text(of(g.new)) : ''),
+		},
+		{
+			key: 'there',
+			title: 'There',
+			width: '100px',
+			right: true,
+			from: 560,
+			cell: (g) => (g.base ? text(of(g.base)) : ''),
+		},
+		{
+			key: 'kind',
+			title: 'Which',
+			silent: true,
+			width: '64px',
+			cell: (g) => <span class="dim">{KINDS[g.kind]}</span>,
+		},
 	];
 }
 
@@ -48,8 +110,11 @@ function Difference(props: ViewProps & { diff: Diff; base: string }) {
 			<div class="tools">
 				<strong>{signed(blocks ? diff.blocks : diff.bytes, text)}</strong>
 				<span class="dim">
-					{text(of(diff.new))} here, {text(of(diff.base))} in {baseInWords(props.base, streams, stream.id.slice(0, 12))}: {size(diff.added_bytes)} at new call sites,{' '}
-					{size(diff.removed_bytes)} at those that are gone, {size(diff.grown_bytes)} more and {size(diff.shrunk_bytes)} less at the others
+					{text(of(diff.new))} here, {text(of(diff.base))} in{' '}
+					{baseInWords(props.base, streams, stream.id.slice(0, 12))}:{' '}
+					{size(diff.added_bytes)} at new call sites, {size(diff.removed_bytes)} at those
+					that are gone, {size(diff.grown_bytes)} more and {size(diff.shrunk_bytes)} less
+					at the others
 				</span>
 				<span class="grow" />
 				<a class="button" href={changed(address, { view: 'flame' })}>
@@ -57,7 +122,9 @@ function Difference(props: ViewProps & { diff: Diff; base: string }) {
 				</a>
 			</div>
 			{diff.groups.length === 0 ? (
-				<Notice title="There is no difference.">Both have the same at each call site.</Notice>
+				<Notice title="There is no difference.">
+					Both have the same at each call site.
+				</Notice>
 			) : (
 				<Grid
 					label="Call sites that differ, the largest difference first"
@@ -80,10 +147,26 @@ export function DiffView(props: ViewProps) {
 	const value = valueOf(address);
 	const answer = useAnswer<Diff>(
 		base
-			? about(stream.id, 'diff', [['base', base], ['value', value], ['at', at && value === 'in-use' ? at : undefined], ['count', COUNT], ...filtersOf(address)])
+			? about(stream.id, 'diff', [
+					['base', base],
+					['value', value],
+					['at', at && value === 'in-use' ? at : undefined],
+					['count', COUNT],
+					...filtersOf(address),
+				])
 			: null,
 		stream.state === 'live' ? (stream.events ?? 0) : 0,
 	);
-	if (!base) return <Notice title="Nothing to compare with yet.">“Compare…” above chooses another recording, or the moment that you have clicked in the time strip.</Notice>;
-	return <Answered answer={answer}>{(diff) => <Difference {...props} diff={diff} base={base} />}</Answered>;
+	if (!base)
+		return (
+			<Notice title="Nothing to compare with yet.">
+				“Compare…” above chooses another recording, or the moment that you have clicked in
+				the time strip.
+			</Notice>
+		);
+	return (
+		<Answered answer={answer}>
+			{(diff) => <Difference {...props} diff={diff} base={base} />}
+		</Answered>
+	);
 }

@@ -1,5 +1,6 @@
-// What filters there are. The server describes them (/openapi.json): names and sentences are its own, so that a filter that it learns is
-// here by itself, under "Other". Known here is only what belongs together, and an example of each.
+// What filters there are. The server describes them (/openapi.json): names and sentences are its
+// own, so that a filter that it learns is here by itself, under "Other". Known here is only what
+// belongs together, and an example of each.
 import { ask } from '../base/ask';
 
 export interface Filter {
@@ -26,27 +27,77 @@ export interface Group {
 }
 
 const GROUPS: { title: string; about: string; names: string[] }[] = [
-	{ title: 'Time', about: 'When blocks were allocated, or in use. A range can be dragged in the time strip, too.', names: ['from', 'to', 'alive_at', 'alive_at_2'] },
-	{ title: 'Size', about: 'How many bytes the program asked for. A bar of the view “Sizes, lifetimes” sets it, too.', names: ['size'] },
-	{ title: 'Lifetime', about: 'How long blocks lived, and whether they were freed.', names: ['lifetime_which', 'lifetime', 'temporary'] },
+	{
+		title: 'Time',
+		about:
+			'When blocks were allocated, or in use. A range can be dragged in the time ' +
+			'strip, too.',
+		names: ['from', 'to', 'alive_at', 'alive_at_2'],
+	},
+	{
+		title: 'Size',
+		about:
+			'How many bytes the program asked for. A bar of the view “Sizes, lifetimes” sets ' +
+			'it, too.',
+		names: ['size'],
+	},
+	{
+		title: 'Lifetime',
+		about: 'How long blocks lived, and whether they were freed.',
+		names: ['lifetime_which', 'lifetime', 'temporary'],
+	},
 	{
 		title: 'Stack',
-		about: 'Through which functions, files or libraries blocks were allocated: any frame of the backtrace counts, not only the innermost.',
-		names: ['function_regex', 'negative_function_regex', 'source_regex', 'negative_source_regex', 'module', 'backtrace_depth', 'backtraces', 'deallocation_backtraces'],
+		about:
+			'Through which functions, files or libraries blocks were allocated: any frame of ' +
+			'the backtrace counts, not only the innermost.',
+		names: [
+			'function_regex',
+			'negative_function_regex',
+			'source_regex',
+			'negative_source_regex',
+			'module',
+			'backtrace_depth',
+			'backtraces',
+			'deallocation_backtraces',
+		],
 	},
 	{
 		title: 'Realloc chains',
-		about: 'A block that realloc grows or moves is another block, and the chain is all of them. One that realloc never touched is a chain of one.',
+		about:
+			'A block that realloc grows or moves is another block, and the chain is all of ' +
+			'them. One that realloc never touched is a chain of one.',
 		names: ['chain_length', 'position_in_chain', 'first_size', 'last_size', 'chain_lifetime'],
 	},
 	{
 		title: 'Backtraces as a whole',
-		about: 'What is true of all blocks with the same backtrace together: how often it allocated, how much of it was freed.',
-		names: ['group_allocations', 'group_leaked_allocations', 'group_interval', 'group_max_total_usage_first_seen'],
+		about:
+			'What is true of all blocks with the same backtrace together: how often it ' +
+			'allocated, how much of it was freed.',
+		names: [
+			'group_allocations',
+			'group_leaked_allocations',
+			'group_interval',
+			'group_max_total_usage_first_seen',
+		],
 	},
-	{ title: 'Threads, labels', about: 'Who allocated, and what the program said of itself then.', names: ['thread', 'thread_name', 'tag', 'marker'] },
-	{ title: 'Memory', about: 'Where blocks lay.', names: ['address', 'from_map', 'mmaped', 'arena', 'jemalloc'] },
-	{ title: 'Other', about: 'A condition in SQL, what trees leave out, and what this page does not know more of.', names: ['custom_filter', 'hide'] },
+	{
+		title: 'Threads, labels',
+		about: 'Who allocated, and what the program said of itself then.',
+		names: ['thread', 'thread_name', 'tag', 'marker'],
+	},
+	{
+		title: 'Memory',
+		about: 'Where blocks lay.',
+		names: ['address', 'from_map', 'mmaped', 'arena', 'jemalloc'],
+	},
+	{
+		title: 'Other',
+		about:
+			'A condition in SQL, what trees leave out, and what this page does not know more ' +
+			'of.',
+		names: ['custom_filter', 'hide'],
+	},
 ];
 
 const TITLES: Record<string, string> = {
@@ -108,7 +159,15 @@ const EXAMPLES: Record<string, string> = {
 	address_max: '0x7fffffffffff',
 	custom_filter: 'size between 100 and 200',
 };
-const EXAMPLE_OF: Record<string, string> = { SIZE: '4K', TIME: '1.5s', REGEX: '^name', N: '3', ID: '42', ADDRESS: '0x7f00', TEXT: 'text' };
+const EXAMPLE_OF: Record<string, string> = {
+	SIZE: '4K',
+	TIME: '1.5s',
+	REGEX: '^name',
+	N: '3',
+	ID: '42',
+	ADDRESS: '0x7f00',
+	TEXT: 'text',
+};
 
 const CHOICES: Record<string, string> = {
 	all: 'freed and not freed',
@@ -132,18 +191,30 @@ export function choiceInWords(choice: string): string {
 /** "yes or no: glibc gave..." has choices, "of this many bytes or more: 100, 4K" has none. */
 function choicesOf(sentence: string): string[] {
 	const words = sentence.split(':')[0]!.split(/, | or /);
-	return words.length > 1 && words.every((w) => /^[a-z_]+$/.test(w)) && sentence.includes(' or ') ? words : [];
+	return words.length > 1 && words.every((w) => /^[a-z_]+$/.test(w)) && sentence.includes(' or ')
+		? words
+		: [];
 }
 
 export function filterOf(name: string, description: string): Filter {
-	const [, sentence = description, takes = ''] = /^(.*?)(?:; takes ([^;]*))?$/s.exec(description) ?? [];
+	const [, sentence = description, takes = ''] =
+		/^(.*?)(?:; takes ([^;]*))?$/s.exec(description) ?? [];
 	const choices = takes === 'WHICH' ? choicesOf(sentence) : [];
 	// What the choice itself shows need not be said again.
 	const rest = choices.length ? (sentence.split(/: (.*)/s)[1] ?? '') : sentence;
-	return { name, sentence: rest, takes, choices, example: EXAMPLES[name] ?? EXAMPLE_OF[takes] ?? '' };
+	return {
+		name,
+		sentence: rest,
+		takes,
+		choices,
+		example: EXAMPLES[name] ?? EXAMPLE_OF[takes] ?? '',
+	};
 }
 
-/** size_min and size_max are `size`. `lifetime`, which takes words, is another thing than lifetime_min. */
+/**
+ * size_min and size_max are `size`. `lifetime`, which takes words, is another thing than
+ * lifetime_min.
+ */
 function baseOf(name: string): string {
 	return name === 'lifetime' ? 'lifetime_which' : name.replace(/_(min|max)$/, '');
 }
@@ -175,18 +246,29 @@ export function grouped(filters: Filter[]): Group[] {
 }
 
 interface OpenApi {
-	paths: Record<string, { get?: { parameters: { name: string; in: string; description?: string }[] } }>;
+	paths: Record<
+		string,
+		{ get?: { parameters: { name: string; in: string; description?: string }[] } }
+	>;
 }
 
 let described: Promise<Group[]> | undefined;
 
-/** Asked for once. A filter is what allocations and the report have in common: the rest says how they are listed. */
+/**
+ * Asked for once. A filter is what allocations and the report have in common: the rest says how
+ * they are listed.
+ */
 export function describe(): Promise<Group[]> {
 	described ??= ask<OpenApi>('openapi.json').then(
 		(api) => {
-			const of = (path: string) => (api.paths[path]?.get?.parameters ?? []).filter((p) => p.in === 'query');
+			const of = (path: string) =>
+				(api.paths[path]?.get?.parameters ?? []).filter((p) => p.in === 'query');
 			const common = new Set(of('/data/{id}/report').map((p) => p.name));
-			return grouped(of('/data/{id}/allocations').filter((p) => common.has(p.name)).map((p) => filterOf(p.name, p.description ?? '')));
+			return grouped(
+				of('/data/{id}/allocations')
+					.filter((p) => common.has(p.name))
+					.map((p) => filterOf(p.name, p.description ?? '')),
+			);
 		},
 		(error) => {
 			described = undefined;

@@ -1,4 +1,5 @@
-// Filters in words, for the chips of the bar: "size ≥ 1 KiB", "lived 100 ms – 2 s", "through ^parse_". The two ends of a range are one chip.
+// Filters in words, for the chips of the bar: "size ≥ 1 KiB", "lived 100 ms – 2 s", "through
+// ^parse_". The two ends of a range are one chip.
 import { count, duration, size } from '../base/format';
 
 /** A size as the server takes it: "4096", "4K", "1.5M". */
@@ -14,11 +15,21 @@ function sizeInWords(text: string): string {
 	if (bytes === undefined) return text;
 	const [number, unit] = size(bytes).split(' ');
 	// What three digits can't say is said in bytes.
-	if (bytesOf(`${number}${unit!.charAt(0).replace('B', '')}`) !== bytes) return `${count(bytes)} B`;
+	if (bytesOf(`${number}${unit!.charAt(0).replace('B', '')}`) !== bytes)
+		return `${count(bytes)} B`;
 	return size(bytes).replace(/\.0+(?= )|(\.\d*?)0+(?= )/, '$1');
 }
 
-const UNITS: Record<string, number> = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9, d: 86400e9 };
+const UNITS: Record<string, number> = {
+	ns: 1,
+	us: 1e3,
+	µs: 1e3,
+	ms: 1e6,
+	s: 1e9,
+	m: 60e9,
+	h: 3600e9,
+	d: 86400e9,
+};
 
 /** A duration as the server takes it: "10" (seconds), "100ms", "4h3m2s". */
 export function nanosecondsOf(text: string): number | undefined {
@@ -26,13 +37,16 @@ export function nanosecondsOf(text: string): number | undefined {
 	if (/^[\d.]+$/.test(trimmed)) return Number(trimmed) * 1e9;
 	if (!/^([\d.]+(ns|us|µs|ms|[smhd]))+$/.test(trimmed)) return undefined;
 	let ns = 0;
-	for (const [, number, unit] of trimmed.matchAll(/([\d.]+)(ns|us|µs|ms|[smhd])/g)) ns += Number(number) * UNITS[unit!]!;
+	for (const [, number, unit] of trimmed.matchAll(/([\d.]+)(ns|us|µs|ms|[smhd])/g))
+		ns += Number(number) * UNITS[unit!]!;
 	return ns;
 }
 
 function durationInWords(text: string): string {
 	const ns = nanosecondsOf(text);
-	return ns === undefined ? text.replace('%', ' %') : duration(ns).replace(/(\d)\.0+(?= )|(\.\d*?[1-9])0+(?= )/, '$1$2');
+	return ns === undefined
+		? text.replace('%', ' %')
+		: duration(ns).replace(/(\d)\.0+(?= )|(\.\d*?[1-9])0+(?= )/, '$1$2');
 }
 
 /** A number of at least 1e9 is a time since the epoch, and stays so. */
@@ -72,7 +86,8 @@ const LIFETIMES: Record<string, string> = {
 	only_not_deallocated_in_current_range: 'not freed in the range',
 };
 
-const yesOrNo = (yes: string, no: string) => (value: string) => (value === 'yes' ? yes : value === 'no' ? no : `${yes}: ${value}`);
+const yesOrNo = (yes: string, no: string) => (value: string) =>
+	value === 'yes' ? yes : value === 'no' ? no : `${yes}: ${value}`;
 
 const WORDS: Record<string, (value: string) => string> = {
 	from: (v) => `allocated from ${timeInWords(v)}`,
@@ -93,12 +108,23 @@ const WORDS: Record<string, (value: string) => string> = {
 	temporary: yesOrNo('temporary', 'not temporary'),
 	mmaped: yesOrNo('has a mapping of its own', 'has no mapping of its own'),
 	jemalloc: yesOrNo('from jemalloc', 'not from jemalloc'),
-	arena: (v) => (v === 'main' ? 'main arena' : v === 'non_main' ? 'not the main arena' : `arena ${v}`),
+	arena: (v) =>
+		v === 'main' ? 'main arena' : v === 'non_main' ? 'not the main arena' : `arena ${v}`,
 	marker: (v) => `marker ${v}`,
 	from_map: (v) => `in map ${v}`,
-	hide: (v) => (v === 'none' || v === 'no' ? 'with what only passes on' : v === 'rules' ? 'without what passes on by name' : 'without what only passes on'),
+	hide: (v) =>
+		v === 'none' || v === 'no'
+			? 'with what only passes on'
+			: v === 'rules'
+				? 'without what passes on by name'
+				: 'without what only passes on',
 	custom_filter: (v) => siteInWords(v) ?? `where ${v}`,
 };
+
+/** A regular expression for this name and no other. */
+export function exactly(name: string): string {
+	return `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
+}
 
 export interface SiteKey {
 	function?: string | null | undefined;
@@ -109,28 +135,43 @@ export interface SiteKey {
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
-/** The filter (custom_filter) of one call site: sums by it are what its row in a table has. By backtraces, which the server finds quickly. */
+/**
+ * The filter (custom_filter) of one call site: sums by it are what its row in a table has. By
+ * backtraces, which the server finds quickly.
+ */
 export function siteFilter(site: SiteKey): string {
-	const is = (column: string, value: string | null | undefined) => `${column} is ${value == null ? 'null' : quoted(value)}`;
+	const is = (column: string, value: string | null | undefined) =>
+		`${column} is ${value == null ? 'null' : quoted(value)}`;
 	return `stack in (select stack from stacks where ${[
 		is('function', site.function),
-		...(site.file || site.line ? [is('file', site.file), `line is ${site.line || 'null'}`] : []),
+		...(site.file || site.line
+			? [is('file', site.file), `line is ${site.line || 'null'}`]
+			: []),
 		...(site.module == null ? [] : [is('module', site.module)]),
 	].join(' and ')})`;
 }
 
 /** The same besides a condition that there is already. */
 export function siteFilterBeside(condition: string | null, site: SiteKey): string {
-	return condition && condition !== siteFilter(site) ? `(${condition}) and ${siteFilter(site)}` : siteFilter(site);
+	return condition && condition !== siteFilter(site)
+		? `(${condition}) and ${siteFilter(site)}`
+		: siteFilter(site);
 }
 
 function siteInWords(condition: string): string | undefined {
-	const [, name, rest] = /^stack in \(select stack from stacks where function is (null|'(?:[^']|'')*')(.*)\)$/.exec(condition) ?? [];
+	const [, name, rest] =
+		/^stack in \(select stack from stacks where function is (null|'(?:[^']|'')*')(.*)\)$/.exec(
+			condition,
+		) ?? [];
 	if (name === undefined) return undefined;
-	const text = (sql: string | undefined) => (sql?.startsWith("'") ? sql.slice(1, -1).replaceAll("''", "'") : '');
+	const text = (sql: string | undefined) =>
+		sql?.startsWith("'") ? sql.slice(1, -1).replaceAll("''", "'") : '';
 	const file = text(/ and file is ('(?:[^']|'')*')/.exec(rest!)?.[1]);
 	const line = / and line is (\d+)/.exec(rest!)?.[1];
-	return `call site ${text(name) || 'unknown'}${file ? ` at ${file.slice(file.lastIndexOf('/') + 1)}${line ? `:${line}` : ''}` : ''}`;
+	return (
+		`call site ${text(name) || 'unknown'}` +
+		`${file ? ` at ${file.slice(file.lastIndexOf('/') + 1)}${line ? `:${line}` : ''}` : ''}`
+	);
 }
 
 export interface Chip {
@@ -157,13 +198,23 @@ export function chips(filters: [string, string][]): Chip[] {
 		if (done.has(name)) continue;
 		done.add(name);
 		const base = name.replace(/_(min|max)$/, '');
-		const [low, high] = name === 'from' || name === 'to' ? ['from', 'to'] : [`${base}_min`, `${base}_max`];
+		const [low, high] =
+			name === 'from' || name === 'to' ? ['from', 'to'] : [`${base}_min`, `${base}_max`];
 		const from = values.get(low);
 		const to = values.get(high);
 		if ((name === low || name === high) && from !== undefined && to !== undefined) {
 			done.add(low).add(high);
-			const [title, show] = low === 'from' ? ['allocated', timeInWords] : (RANGES[base] ?? [base.replaceAll('_', ' '), (text: string) => text]);
-			all.push({ text: show(from) === show(to) ? `${title} ${show(from)}` : `${title} ${show(from)} – ${show(to)}`, names: [low, high] });
+			const [title, show] =
+				low === 'from'
+					? ['allocated', timeInWords]
+					: (RANGES[base] ?? [base.replaceAll('_', ' '), (text: string) => text]);
+			all.push({
+				text:
+					show(from) === show(to)
+						? `${title} ${show(from)}`
+						: `${title} ${show(from)} – ${show(to)}`,
+				names: [low, high],
+			});
 		} else {
 			all.push({ text: inWords(name, value), names: [name] });
 		}

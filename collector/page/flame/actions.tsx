@@ -1,4 +1,5 @@
-// What can be done with a frame: hangs where somebody pressed the right button. Closes by Escape and by a click elsewhere.
+// What can be done with a frame: hangs where somebody pressed the right button. Closes by Escape
+// and by a click elsewhere.
 import { useEffect, useRef } from 'preact/hooks';
 
 export interface Action {
@@ -7,12 +8,19 @@ export interface Action {
 	run: () => void;
 }
 
-export function Actions(props: { title: string; x: number; y: number; actions: Action[]; onClose: () => void }) {
+export function Actions(props: {
+	title: string;
+	x: number;
+	y: number;
+	actions: Action[];
+	onClose: () => void;
+}) {
 	const box = useRef<HTMLDivElement>(null);
 	const { onClose } = props;
 
 	useEffect(() => {
-		const elsewhere = (event: Event) => !box.current?.contains(event.target as Node) && onClose();
+		const elsewhere = (event: Event) =>
+			!box.current?.contains(event.target as Node) && onClose();
 		const key = (event: KeyboardEvent) => {
 			const buttons = [...(box.current?.querySelectorAll('button') ?? [])];
 			const at = buttons.indexOf(document.activeElement as HTMLButtonElement);
@@ -32,7 +40,13 @@ export function Actions(props: { title: string; x: number; y: number; actions: A
 		};
 	}, []);
 	return (
-		<div class="panel actions" role="group" aria-label={props.title} ref={box} style={{ left: `${props.x}px`, top: `${props.y}px` }}>
+		<div
+			class="panel actions"
+			role="group"
+			aria-label={props.title}
+			ref={box}
+			style={{ left: `${props.x}px`, top: `${props.y}px` }}
+		>
 			{props.actions.map((action) => (
 				<button
 					type="button"

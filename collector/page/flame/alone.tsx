@@ -1,5 +1,6 @@
-// A flame graph as one file: the page's own, with the answer of the server inside. Opens without a collector and without a network, so that all
-// is done on this thread; there is one answer, of a size that was chosen for it.
+// A flame graph as one file: the page's own, with the answer of the server inside. Opens without a
+// collector and without a network, so that all is done on this thread; there is one answer, of a
+// size that was chosen for it.
 import { render } from 'preact';
 import { useMemo } from 'preact/hooks';
 import '../style.css';
@@ -28,7 +29,10 @@ function Alone(props: { held: Held }) {
 	const blocks = inBlocks(address);
 	const focus = params.get('focus') ?? '';
 	const up = params.get('tree') === 'up' && !focus && !held.reversed;
-	const laid = useMemo(() => lay(held.flame, { blocks, focus, up, byName: false }), [blocks, focus, up]);
+	const laid = useMemo(
+		() => lay(held.flame, { blocks, focus, up, byName: false }),
+		[blocks, focus, up],
+	);
 	const weight = blocks ? 'blocks' : 'bytes';
 
 	return (
@@ -44,8 +48,22 @@ function Alone(props: { held: Held }) {
 			)}
 			<main>
 				{laid.layout.width[0] ? (
-					<Graph laid={laid} address={address} canTurn={!held.reversed && !laid.layout.change}>
-						<Segments label="Counted in" options={[['bytes', 'Bytes'], ['blocks', 'Blocks']] as const} chosen={weight} onChoose={(w) => go({ set: { weight: w } })} />
+					<Graph
+						laid={laid}
+						address={address}
+						canTurn={!held.reversed && !laid.layout.change}
+					>
+						<Segments
+							label="Counted in"
+							options={
+								[
+									['bytes', 'Bytes'],
+									['blocks', 'Blocks'],
+								] as const
+							}
+							chosen={weight}
+							onChoose={(w) => go({ set: { weight: w } })}
+						/>
 					</Graph>
 				) : (
 					<Notice title="Nothing matched." />

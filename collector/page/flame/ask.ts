@@ -16,8 +16,16 @@ let worker: Worker | undefined;
 let orders = 0;
 
 function order(url: string | null, look: Look, keep: boolean): number {
-	worker ??= new Worker(document.querySelector<HTMLMetaElement>('meta[name=worker]')!.content, { type: 'module' });
-	worker.postMessage({ number: ++orders, url: url && new URL(url, document.baseURI).href, headers: tokenHeaders(), look, keep } satisfies Order);
+	worker ??= new Worker(document.querySelector<HTMLMetaElement>('meta[name=worker]')!.content, {
+		type: 'module',
+	});
+	worker.postMessage({
+		number: ++orders,
+		url: url && new URL(url, document.baseURI).href,
+		headers: tokenHeaders(),
+		look,
+		keep,
+	} satisfies Order);
 	return orders;
 }
 
@@ -54,11 +62,20 @@ export function useLayout(path: string, look: Look, version: number): Answer<Lai
 		const take = (data: Laid) => !abort.signal.aborted && setAnswer({ data });
 		// What grows is drawn anew without a sign of it.
 		const question = JSON.stringify([path, blocks, focus, byName]);
-		if (asked.current !== question || !version) setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
+		if (asked.current !== question || !version)
+			setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
 		asked.current = question;
-		(version ? askIt(path) : inTwoSteps(path, abort.signal, askIt, take)).then(take, (error: AskError) => {
-			if (!abort.signal.aborted) setAnswer((before) => ({ data: before.data, error, again: () => setTries((n) => n + 1) }));
-		});
+		(version ? askIt(path) : inTwoSteps(path, abort.signal, askIt, take)).then(
+			take,
+			(error: AskError) => {
+				if (!abort.signal.aborted)
+					setAnswer((before) => ({
+						data: before.data,
+						error,
+						again: () => setTries((n) => n + 1),
+					}));
+			},
+		);
 		return () => {
 			abort.abort();
 			leave?.();

@@ -1,5 +1,6 @@
-// Draws a layout on a canvas. Children stand with the widest first: as soon as one is narrower than a pixel, it and its brothers behind it are one
-// box, and nothing below them is looked at. So a picture costs what is seen of it, however large the tree is.
+// Draws a layout on a canvas. Children stand with the widest first: as soon as one is narrower than
+// a pixel, it and its brothers behind it are one box, and nothing below them is looked at. So a
+// picture costs what is seen of it, however large the tree is.
 import { colourOf, shadeOf, styleValue } from '../base/colours';
 import type { Pen } from '../base/picture';
 import { functionOf, type Layout, type Match, moduleOf, nodeAt, shortNameOf } from './layout';
@@ -30,7 +31,11 @@ export function rowTop(sight: Sight, depth: number): number {
 /** The node at a point of the canvas, -1: none. */
 export function nodeAtPoint(layout: Layout, sight: Sight, x: number, y: number): number {
 	const row = Math.floor(((sight.upwards ? sight.height - y : y) + sight.top) / ROW);
-	return nodeAt(layout, row < 0 ? -1 : row + (sight.hidden ? 1 : 0), sight.from + (x / sight.width) * (sight.to - sight.from));
+	return nodeAt(
+		layout,
+		row < 0 ? -1 : row + (sight.hidden ? 1 : 0),
+		sight.from + (x / sight.width) * (sight.to - sight.from),
+	);
 }
 
 /** Colours of a differential: red has grown, blue has shrunk, paler where little has. */
@@ -66,7 +71,11 @@ function fitted(ctx: Pen, text: string, room: number): string {
 /** Frame colours, for as long as theme and layout stay. */
 function colourTable(layout: Layout, dark: boolean): (frame: number) => string {
 	const colours: (string | undefined)[] = [];
-	return (frame) => (colours[frame + 1] ??= frame < 0 ? colourOf('', dark) : shadeOf(moduleOf(layout, frame), functionOf(layout, frame), dark));
+	return (frame) =>
+		(colours[frame + 1] ??=
+			frame < 0
+				? colourOf('', dark)
+				: shadeOf(moduleOf(layout, frame), functionOf(layout, frame), dark));
 }
 
 export class Painter {
@@ -79,12 +88,18 @@ export class Painter {
 	) {
 		const { change } = layout;
 		this.colour = colourTable(layout, dark);
-		this.mostChanged = change ? change.subarray(0, Math.min(layout.count, 2000)).reduce((most, c) => Math.max(most, Math.abs(c)), 0) : 0;
+		this.mostChanged = change
+			? change
+					.subarray(0, Math.min(layout.count, 2000))
+					.reduce((most, c) => Math.max(most, Math.abs(c)), 0)
+			: 0;
 	}
 
 	private colourOfNode(node: number): string {
 		const { change, frame } = this.layout;
-		return change ? differenceColour(change[node]!, this.mostChanged, this.dark) : this.colour(frame[node]!);
+		return change
+			? differenceColour(change[node]!, this.mostChanged, this.dark)
+			: this.colour(frame[node]!);
 	}
 
 	/** All that is in sight. */
@@ -93,8 +108,16 @@ export class Painter {
 		while (!painting.next().done);
 	}
 
-	/** The same in steps of NODES_A_STEP: a large graph that is painted at once keeps the page from answering. */
-	*painting(ctx: Pen, sight: Sight, match: Match | undefined, picked: number): Generator<void, void> {
+	/**
+	 * The same in steps of NODES_A_STEP: a large graph that is painted at once keeps the page from
+	 * answering.
+	 */
+	*painting(
+		ctx: Pen,
+		sight: Sight,
+		match: Match | undefined,
+		picked: number,
+	): Generator<void, void> {
 		const { layout } = this;
 		const { x, width, children, frame, depth } = layout;
 		const { from, to } = sight;
@@ -119,7 +142,12 @@ export class Painter {
 				const dimmed = match && !(frameOfNode >= 0 && match.frames[frameOfNode]);
 				ctx.globalAlpha = dimmed ? 0.35 : 1;
 				ctx.fillStyle = this.colourOfNode(node);
-				ctx.fillRect(left, top, Math.max(NARROWEST, right - left - (right - left > 2 ? 1 : 0)), ROW - 1);
+				ctx.fillRect(
+					left,
+					top,
+					Math.max(NARROWEST, right - left - (right - left > 2 ? 1 : 0)),
+					ROW - 1,
+				);
 				ctx.globalAlpha = 1;
 				if (frameOfNode >= 0 && frameOfNode === picked) {
 					ctx.strokeStyle = accent;
@@ -141,7 +169,13 @@ export class Painter {
 					continue;
 				}
 				const behind = children[node + 1]! - 1;
-				this.paintRest(ctx, sight, child, (x[behind]! + width[behind]! - from) * scale, scale);
+				this.paintRest(
+					ctx,
+					sight,
+					child,
+					(x[behind]! + width[behind]! - from) * scale,
+					scale,
+				);
 				break;
 			}
 		}
@@ -152,7 +186,12 @@ export class Painter {
 		const left = Math.max(0, (this.layout.x[first]! - sight.from) * scale);
 		ctx.globalAlpha = 0.5;
 		ctx.fillStyle = this.colourOfNode(first);
-		ctx.fillRect(left, rowTop(sight, this.layout.depth[first]!), Math.max(0.5, Math.min(sight.width, end) - left), ROW - 1);
+		ctx.fillRect(
+			left,
+			rowTop(sight, this.layout.depth[first]!),
+			Math.max(0.5, Math.min(sight.width, end) - left),
+			ROW - 1,
+		);
 		ctx.globalAlpha = 1;
 	}
 
@@ -160,14 +199,26 @@ export class Painter {
 	paintMarks(ctx: Pen, sight: Sight, hovered: number, selected: number): void {
 		const scale = sight.width / (sight.to - sight.from);
 		ctx.clearRect(0, 0, sight.width, sight.height);
-		for (const [node, colour, dash] of [[selected, styleValue('accent'), [3, 2]], [hovered, styleValue('text'), []]] as const) {
+		for (const [node, colour, dash] of [
+			[selected, styleValue('accent'), [3, 2]],
+			[hovered, styleValue('text'), []],
+		] as const) {
 			if (node < 0 || (!node && sight.hidden)) continue;
 			const left = Math.max(0, (this.layout.x[node]! - sight.from) * scale);
-			const right = Math.min(sight.width, (this.layout.x[node]! + this.layout.width[node]! - sight.from) * scale);
+			const right = Math.min(
+				sight.width,
+				(this.layout.x[node]! + this.layout.width[node]! - sight.from) * scale,
+			);
 			ctx.strokeStyle = colour;
 			ctx.lineWidth = 1.5;
 			ctx.setLineDash([...dash]);
-			if (right > left) ctx.strokeRect(left + 0.5, rowTop(sight, this.layout.depth[node]!) + 0.5, Math.max(1, right - left - 2), ROW - 2);
+			if (right > left)
+				ctx.strokeRect(
+					left + 0.5,
+					rowTop(sight, this.layout.depth[node]!) + 0.5,
+					Math.max(1, right - left - 2),
+					ROW - 2,
+				);
 		}
 	}
 }

@@ -1,4 +1,5 @@
-// A flame graph on a canvas: wheel and drag, double click to zoom, keyboard, tooltip. A second canvas above it has what moves with the pointer.
+// A flame graph on a canvas: wheel and drag, double click to zoom, keyboard, tooltip. A second
+// canvas above it has what moves with the pointer.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useDark } from '../base/colours';
 import { percent } from '../base/format';
@@ -6,7 +7,15 @@ import { usePicture } from '../base/picture';
 import { useSize } from '../base/ui';
 import { Actions } from './actions';
 import { nodeAtPoint, Painter, ROW, rowTop, type Sight } from './draw';
-import { focusOf, functionOf, type Layout, type Match, nodeOfPath, pathOf, shortNameOf } from './layout';
+import {
+	focusOf,
+	functionOf,
+	type Layout,
+	type Match,
+	nodeOfPath,
+	pathOf,
+	shortNameOf,
+} from './layout';
 import { Tip } from './tip';
 
 interface Props {
@@ -31,13 +40,21 @@ interface Props {
 	upwards?: boolean;
 }
 
-const PAINT_MS = 8; // of each picture of the screen; what is left of a large graph is painted in the next one
+// of each picture of the screen; what is left of a large graph is painted in the next one
+const PAINT_MS = 8;
 
 /** A context of the size of its canvas, in CSS pixels. */
-function contextOf(canvas: HTMLCanvasElement | null, width: number, height: number): CanvasRenderingContext2D | null {
+function contextOf(
+	canvas: HTMLCanvasElement | null,
+	width: number,
+	height: number,
+): CanvasRenderingContext2D | null {
 	const ratio = devicePixelRatio;
 	if (!canvas || !width || !height) return null;
-	if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+	if (
+		canvas.width !== Math.round(width * ratio) ||
+		canvas.height !== Math.round(height * ratio)
+	) {
 		canvas.width = Math.round(width * ratio);
 		canvas.height = Math.round(height * ratio);
 	}
@@ -77,12 +94,23 @@ export function Flame(props: Props) {
 		}
 		const node = old.zoomed ? nodeOfPath(layout, pathOf(old.layout, old.zoomed)) : 0;
 		before.current.zoomed = node;
-		setSelected((s) => (s && s < old.layout.count ? nodeOfPath(layout, pathOf(old.layout, s)) : 0));
-		setView((v) => ({ from: layout.x[node]!, to: layout.x[node]! + (layout.width[node]! || whole), top: clampTop(v.top) }));
+		setSelected((s) =>
+			s && s < old.layout.count ? nodeOfPath(layout, pathOf(old.layout, s)) : 0,
+		);
+		setView((v) => ({
+			from: layout.x[node]!,
+			to: layout.x[node]! + (layout.width[node]! || whole),
+			top: clampTop(v.top),
+		}));
 	}, [layout]);
 	usePicture(box, () => {
 		const all: Sight = { ...sight, top: 0, height: Math.max(1, rows) * ROW };
-		return { title: props.part ? props.label : '', width, height: all.height, draw: (pen) => painter.paint(pen, all, match, picked) };
+		return {
+			title: props.part ? props.label : '',
+			width,
+			height: all.height,
+			draw: (pen) => painter.paint(pen, all, match, picked),
+		};
 	});
 
 	useEffect(() => {
@@ -112,13 +140,25 @@ export function Flame(props: Props) {
 	const zoomTo = (node: number) => {
 		setSelected(node);
 		before.current = { layout, zoomed: node };
-		setView((v) => ({ ...v, from: layout.x[node]!, to: layout.x[node]! + Math.max(layout.width[node]!, whole / 1e9) }));
+		setView((v) => ({
+			...v,
+			from: layout.x[node]!,
+			to: layout.x[node]! + Math.max(layout.width[node]!, whole / 1e9),
+		}));
 	};
 	const select = (node: number) => {
 		const top = Math.max(0, layout.depth[node]! - (upwards ? 1 : 0)) * ROW;
 		setSelected(node);
 		props.onPick(node);
-		setView((v) => ({ ...v, top: top < v.top ? top : top + ROW > v.top + height ? clampTop(top + ROW - height) : v.top }));
+		setView((v) => ({
+			...v,
+			top:
+				top < v.top
+					? top
+					: top + ROW > v.top + height
+						? clampTop(top + ROW - height)
+						: v.top,
+		}));
 	};
 	// What a search goes to is zoomed to if it is too narrow to be seen.
 	useEffect(() => {
@@ -126,14 +166,24 @@ export function Flame(props: Props) {
 		if (!node || node >= layout.count) return;
 		const scale = width / (view.to - view.from);
 		select(node);
-		if (layout.width[node]! * scale < 30 || layout.x[node]! < view.from || layout.x[node]! >= view.to) {
+		if (
+			layout.width[node]! * scale < 30 ||
+			layout.x[node]! < view.from ||
+			layout.x[node]! >= view.to
+		) {
 			let around = node;
-			while (parent[around]! > 0 && layout.width[parent[around]!]! < layout.width[node]! * 4) around = parent[around]!;
+			while (parent[around]! > 0 && layout.width[parent[around]!]! < layout.width[node]! * 4)
+				around = parent[around]!;
 			before.current = { layout, zoomed: around };
-			setView((v) => ({ ...v, from: layout.x[around]!, to: layout.x[around]! + layout.width[around]! }));
+			setView((v) => ({
+				...v,
+				from: layout.x[around]!,
+				to: layout.x[around]! + layout.width[around]!,
+			}));
 		}
 	}, [props.wanted?.times]);
-	const focusOnNode = (node: number) => layout.frame[node]! >= 0 && props.onFocus(focusOf(layout, layout.frame[node]!));
+	const focusOnNode = (node: number) =>
+		layout.frame[node]! >= 0 && props.onFocus(focusOf(layout, layout.frame[node]!));
 
 	useEffect(() => {
 		const element = canvas.current;
@@ -143,13 +193,25 @@ export function Flame(props: Props) {
 				const span = v.to - v.from;
 				if (event.ctrlKey || event.metaKey) {
 					const middle = v.from + (span * event.offsetX) / width;
-					const wanted = Math.min(whole, Math.max(whole / 1e9, span * Math.exp(event.deltaY / 200)));
-					const from = Math.max(0, Math.min(whole - wanted, middle - ((middle - v.from) / span) * wanted));
+					const wanted = Math.min(
+						whole,
+						Math.max(whole / 1e9, span * Math.exp(event.deltaY / 200)),
+					);
+					const from = Math.max(
+						0,
+						Math.min(whole - wanted, middle - ((middle - v.from) / span) * wanted),
+					);
 					return { ...v, from, to: from + wanted };
 				}
 				const dx = ((event.shiftKey ? event.deltaY : event.deltaX) * span) / width;
 				const from = Math.max(0, Math.min(whole - span, v.from + dx));
-				return { from, to: from + span, top: clampTop(v.top + (event.shiftKey ? 0 : upwards ? -event.deltaY : event.deltaY)) };
+				return {
+					from,
+					to: from + span,
+					top: clampTop(
+						v.top + (event.shiftKey ? 0 : upwards ? -event.deltaY : event.deltaY),
+					),
+				};
 			});
 		};
 		element?.addEventListener('wheel', onWheel, { passive: false });
@@ -162,7 +224,8 @@ export function Flame(props: Props) {
 		return above >= 0 && node >= children[above]! && node < children[above + 1]! ? node : -1;
 	};
 	const toParent = () => parent[selected]!;
-	const toChild = () => (children[selected]! < children[selected + 1]! ? children[selected]! : -1);
+	const toChild = () =>
+		children[selected]! < children[selected + 1]! ? children[selected]! : -1;
 	const steps: Record<string, () => number> = {
 		ArrowUp: upwards ? toChild : toParent,
 		ArrowDown: upwards ? toParent : toChild,
@@ -172,13 +235,31 @@ export function Flame(props: Props) {
 	};
 	const openMenu = (node: number, x: number, y: number) => {
 		setHover(undefined);
-		if (node > 0 || (node === 0 && layout.frame[0]! >= 0)) setMenu({ node, x: Math.max(0, Math.min(x, width - 310)), y: Math.max(0, Math.min(y, height - 130)) });
+		if (node > 0 || (node === 0 && layout.frame[0]! >= 0))
+			setMenu({
+				node,
+				x: Math.max(0, Math.min(x, width - 310)),
+				y: Math.max(0, Math.min(y, height - 130)),
+			});
 	};
 	const actions = (node: number) => [
 		{ text: 'Zoom to it', key: 'Enter', run: () => zoomTo(node) },
 		{ text: 'Callers above, callees below', key: 'F', run: () => focusOnNode(node) },
-		...(props.onOnly ? [{ text: 'Only what passes through it', run: () => props.onOnly!(layout.frame[node]!) }] : []),
-		{ text: 'Copy its name', run: () => void navigator.clipboard?.writeText(functionOf(layout, layout.frame[node]!)).catch(() => {}) },
+		...(props.onOnly
+			? [
+					{
+						text: 'Only what passes through it',
+						run: () => props.onOnly!(layout.frame[node]!),
+					},
+				]
+			: []),
+		{
+			text: 'Copy its name',
+			run: () =>
+				void navigator.clipboard
+					?.writeText(functionOf(layout, layout.frame[node]!))
+					.catch(() => {}),
+		},
 	];
 	const onKey = (event: KeyboardEvent) => {
 		const step = steps[event.key];
@@ -187,12 +268,20 @@ export function Flame(props: Props) {
 			if (node >= 0) select(node);
 		} else if (event.key === 'Enter') {
 			zoomTo(selected);
-		} else if ((event.key === 'f' || event.key === 'F') && !event.ctrlKey && !event.metaKey && !event.altKey) {
+		} else if (
+			(event.key === 'f' || event.key === 'F') &&
+			!event.ctrlKey &&
+			!event.metaKey &&
+			!event.altKey
+		) {
 			focusOnNode(selected);
 		} else if (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey)) {
 			const left = ((layout.x[selected]! - view.from) / (view.to - view.from)) * width;
 			openMenu(selected, Math.max(0, left), rowTop(sight, layout.depth[selected]!) + ROW);
-		} else if ((event.key === 'Escape' || event.key === 'Backspace') && (view.to - view.from < whole || event.key === 'Backspace')) {
+		} else if (
+			(event.key === 'Escape' || event.key === 'Backspace') &&
+			(view.to - view.from < whole || event.key === 'Backspace')
+		) {
 			zoomTo(0);
 		} else {
 			return;
@@ -209,7 +298,12 @@ export function Flame(props: Props) {
 				style={style}
 				tabIndex={0}
 				role="application"
-				aria-label={`${props.label}. Selected: ${functionOf(layout, layout.frame[selected] ?? -1)}, ${percent(layout.amount[selected] ?? 0, props.whole)} percent. Arrows move, Enter zooms, F shows callers and callees, Escape shows all.`}
+				aria-label={
+					`${props.label}. Selected: ` +
+					`${functionOf(layout, layout.frame[selected] ?? -1)}, ` +
+					`${percent(layout.amount[selected] ?? 0, props.whole)} percent. Arrows ` +
+					'move, Enter zooms, F shows callers and callees, Escape shows all.'
+				}
 				onKeyDown={onKey}
 				onClick={(event) => {
 					const node = at(event);
@@ -228,7 +322,15 @@ export function Flame(props: Props) {
 				onMouseMove={(event) => {
 					if (menu) return;
 					const node = at(event);
-					setHover(node < 0 ? undefined : { node, x: Math.min(event.offsetX + 12, Math.max(0, width - 340)), y: Math.min(event.offsetY + 16, Math.max(0, height - 90)) });
+					setHover(
+						node < 0
+							? undefined
+							: {
+									node,
+									x: Math.min(event.offsetX + 12, Math.max(0, width - 340)),
+									y: Math.min(event.offsetY + 16, Math.max(0, height - 90)),
+								},
+					);
 				}}
 				onMouseLeave={() => setHover(undefined)}
 			/>
@@ -238,11 +340,28 @@ export function Flame(props: Props) {
 					Show all
 				</button>
 			)}
-			{hover && <Tip layout={layout} node={hover.node} x={hover.x} y={hover.y} blocks={props.blocks} whole={props.whole} />}
-			{menu && <Actions title={shortNameOf(layout, layout.frame[menu.node]!)} x={menu.x} y={menu.y} actions={actions(menu.node)} onClose={() => {
-				setMenu(undefined);
-				canvas.current?.focus();
-			}} />}
+			{hover && (
+				<Tip
+					layout={layout}
+					node={hover.node}
+					x={hover.x}
+					y={hover.y}
+					blocks={props.blocks}
+					whole={props.whole}
+				/>
+			)}
+			{menu && (
+				<Actions
+					title={shortNameOf(layout, layout.frame[menu.node]!)}
+					x={menu.x}
+					y={menu.y}
+					actions={actions(menu.node)}
+					onClose={() => {
+						setMenu(undefined);
+						canvas.current?.focus();
+					}}
+				/>
+			)}
 		</div>
 	);
 }

@@ -1,4 +1,5 @@
-// A flame graph with its search and the table of its functions: of the view (view.tsx), and of a file that needs no collector (alone.tsx).
+// A flame graph with its search and the table of its functions: of the view (view.tsx), and of a
+// file that needs no collector (alone.tsx).
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { go, inBlocks, type Address } from '../base/address';
@@ -24,18 +25,32 @@ function pickedFrame(layout: Layout, site: string): number {
 
 /** Whether somebody is writing there. */
 function inText(target: EventTarget | null): boolean {
-	return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null;
+	return (
+		target instanceof HTMLElement &&
+		target.closest('input, textarea, select, [contenteditable]') !== null
+	);
 }
 
-/** Ctrl-F and / lead to the search, as what a canvas shows is not found by the browser's; Escape leaves the function that is looked at. */
+/**
+ * Ctrl-F and / lead to the search, as what a canvas shows is not found by the browser's; Escape
+ * leaves the function that is looked at.
+ */
 function useKeys(search: { current: HTMLInputElement | null }, focus: string): void {
 	useEffect(() => {
 		const key = (event: KeyboardEvent) => {
 			if (event.defaultPrevented) return;
-			if (((event.ctrlKey || event.metaKey) && event.key === 'f') || (event.key === '/' && !inText(event.target))) {
+			if (
+				((event.ctrlKey || event.metaKey) && event.key === 'f') ||
+				(event.key === '/' && !inText(event.target))
+			) {
 				search.current?.focus();
 				search.current?.select();
-			} else if (event.key === 'Escape' && focus && !inText(event.target) && !document.querySelector('.panel')) {
+			} else if (
+				event.key === 'Escape' &&
+				focus &&
+				!inText(event.target) &&
+				!document.querySelector('.panel')
+			) {
 				go({ set: { focus: undefined } });
 			} else {
 				return;
@@ -52,7 +67,9 @@ function share(layout: Layout): number {
 	return Math.max(4, Math.min(20, layout.levels.length));
 }
 
-/** What matches, looked for in a task of its own, so that a letter is there as soon as it is typed. */
+/**
+ * What matches, looked for in a task of its own, so that a letter is there as soon as it is typed.
+ */
 function useMatch(layout: Layout, text: string): Match | undefined {
 	const [found, setFound] = useState<{ layout: Layout; match: Match | undefined }>();
 	useEffect(() => {
@@ -71,7 +88,10 @@ function Focused(props: { laid: Laid; focus: string; show: (n: number) => string
 			<strong title={root && functionOf(root, root.frame[0]!)}>{name}</strong>{' '}
 			<span class="dim">
 				{root
-					? `${show(root.amount[0]!)}, ${percent(root.amount[0]!, laid.layout.amount[0]!)} % of all; ${root.self[0] === root.amount[0] ? 'all' : show(root.self[0]!)} of it by itself`
+					? `${show(root.amount[0]!)}, ` +
+						`${percent(root.amount[0]!, laid.layout.amount[0]!)} % of all; ` +
+						`${root.self[0] === root.amount[0] ? 'all' : show(root.self[0]!)} of ` +
+						'it by itself'
 					: 'has nothing of what is shown now: all of it is below'}
 			</span>{' '}
 			<button type="button" class="button" onClick={() => go({ set: { focus: undefined } })}>
@@ -81,7 +101,22 @@ function Focused(props: { laid: Laid; focus: string; show: (n: number) => string
 	);
 }
 
-export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; sources?: boolean; note?: ComponentChildren; onOnly?: (frame: number) => void; children?: ComponentChildren }) {
+/** ", 2 of 5 frames": the one that was gone to, and how many match. */
+function foundInWords(found: number, at: number): string {
+	if (!found) return '';
+	const which = at < 0 ? '' : `${count(at + 1)} of `;
+	return `, ${which}${count(found)} ${found === 1 ? 'frame' : 'frames'}`;
+}
+
+export function Graph(props: {
+	laid: Laid;
+	address: Address;
+	canTurn: boolean;
+	sources?: boolean;
+	note?: ComponentChildren;
+	onOnly?: (frame: number) => void;
+	children?: ComponentChildren;
+}) {
 	const { laid, address } = props;
 	const { layout, around } = laid;
 	const blocks = inBlocks(address);
@@ -90,7 +125,12 @@ export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; s
 	const focus = address.params.get('focus') ?? '';
 	const match = useMatch(layout, text);
 	const picked = useMemo(() => pickedFrame(layout, site), [layout, site]);
-	const [found, setFound] = useState<{ of: unknown; at: number; node: number; times: number }>({ of: match, at: -1, node: 0, times: 0 });
+	const [found, setFound] = useState<{ of: unknown; at: number; node: number; times: number }>({
+		of: match,
+		at: -1,
+		node: 0,
+		times: 0,
+	});
 	const foundAt = found.of === match ? found.at : -1;
 	const search = useRef<HTMLInputElement>(null);
 	const tree = address.params.get('tree') === 'up' ? 'up' : 'down';
@@ -100,7 +140,9 @@ export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; s
 	useKeys(search, focus);
 	const step = (by: number) => {
 		if (!match?.nodes.length) return;
-		const at = (foundAt + by + match.nodes.length + (foundAt < 0 && by < 0 ? 1 : 0)) % match.nodes.length;
+		const at =
+			(foundAt + by + match.nodes.length + (foundAt < 0 && by < 0 ? 1 : 0)) %
+			match.nodes.length;
 		setFound({ of: match, at, node: match.nodes[at]!, times: found.times + 1 });
 	};
 	const parts = {
@@ -111,19 +153,32 @@ export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; s
 		onFocus: (wanted: string) => go({ set: { focus: wanted } }),
 		onOnly: props.onOnly,
 	};
-	const onPick = (of: Layout) => (node: number) => go({ set: { site: of.frame[node]! < 0 ? undefined : siteOf(of, of.frame[node]!) } }, true);
+	const onPick = (of: Layout) => (node: number) =>
+		go({ set: { site: of.frame[node]! < 0 ? undefined : siteOf(of, of.frame[node]!) } }, true);
 
 	return (
 		<div class={around ? 'flames around' : 'flames'}>
 			<div class="tools">
-				{props.canTurn && <Segments label="Direction" options={TREES} chosen={tree} onChoose={(t) => go({ set: { tree: t === 'down' ? undefined : t, focus: undefined } })} />}
+				{props.canTurn && (
+					<Segments
+						label="Direction"
+						options={TREES}
+						chosen={tree}
+						onChoose={(t) =>
+							go({ set: { tree: t === 'down' ? undefined : t, focus: undefined } })
+						}
+					/>
+				)}
 				{props.children}
 				<input
 					ref={search}
 					type="search"
 					placeholder="Function, file or module"
 					aria-label="Search the flame graph"
-					title="A part of a name, or a regular expression. Enter goes to the next that matches, Shift with Enter to the one before"
+					title={
+						'A part of a name, or a regular expression. Enter goes to the next ' +
+						'that matches, Shift with Enter to the one before'
+					}
 					value={text}
 					onInput={(event) => go({ set: { find: event.currentTarget.value } }, true)}
 					onKeyDown={(event) => {
@@ -133,7 +188,8 @@ export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; s
 				/>
 				<span class="dim" role="status">
 					{match
-						? `${percent(match.sum, whole)} % of ${show(whole)} match${match.nodes.length ? `, ${foundAt < 0 ? '' : `${count(foundAt + 1)} of `}${count(match.nodes.length)} ${match.nodes.length === 1 ? 'frame' : 'frames'}` : ''}`
+						? `${percent(match.sum, whole)} % of ${show(whole)} match` +
+							foundInWords(match.nodes.length, foundAt)
 						: `${show(whole)} in ${count(layout.count - 1)} frames`}
 					{layout.change ? ': red has grown, blue has shrunk' : ''}
 					{layout.cut ? `, ${count(layout.cut)} small ones are left out` : ''}
@@ -142,14 +198,52 @@ export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; s
 				{focus && <Focused laid={laid} focus={focus} show={show} />}
 			</div>
 			{around ? (
-				<div class="sandwich" style={{ gridTemplateRows: `minmax(0, ${share(around.callers)}fr) minmax(0, ${share(around.callees)}fr)` }}>
-					<Flame {...parts} key="callers" part upwards layout={around.callers} label="Callers" onPick={onPick(around.callers)} />
-					<Flame {...parts} key="callees" part layout={around.callees} label="Callees" onPick={onPick(around.callees)} />
+				<div
+					class="sandwich"
+					style={{
+						gridTemplateRows:
+							`minmax(0, ${share(around.callers)}fr) minmax(0, ` +
+							`${share(around.callees)}fr)`,
+					}}
+				>
+					<Flame
+						{...parts}
+						key="callers"
+						part
+						upwards
+						layout={around.callers}
+						label="Callers"
+						onPick={onPick(around.callers)}
+					/>
+					<Flame
+						{...parts}
+						key="callees"
+						part
+						layout={around.callees}
+						label="Callees"
+						onPick={onPick(around.callees)}
+					/>
 				</div>
 			) : (
-				<Flame {...parts} key="all" layout={layout} label="Flame graph" wanted={found} onPick={onPick(layout)} />
+				<Flame
+					{...parts}
+					key="all"
+					layout={layout}
+					label="Flame graph"
+					wanted={found}
+					onPick={onPick(layout)}
+				/>
 			)}
-			<FunctionTable layout={layout} address={address} sources={props.sources ?? false} blocks={blocks} picked={site} match={match} focus={focus} onFocus={(frame) => parts.onFocus(focusOf(layout, frame))} />
+			<FunctionTable
+				layout={layout}
+				address={address}
+				sources={props.sources ?? false}
+				blocks={blocks}
+				picked={site}
+				match={match}
+				focus={focus}
+				onFocus={(frame) => parts.onFocus(focusOf(layout, frame))}
+			/>
 		</div>
 	);
 }

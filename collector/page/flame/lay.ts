@@ -1,4 +1,5 @@
-// What a flame graph shows of an answer: all of it, and what is around the function that is looked at.
+// What a flame graph shows of an answer: all of it, and what is around the function that is looked
+// at.
 import type { Flame } from '../api/types';
 import { arraysOf, layOut, type Layout } from './layout';
 import { focusOn, reversed } from './sandwich';
@@ -8,7 +9,10 @@ export interface Look {
 	blocks: boolean;
 	/** focusOf() of a function; '': all. */
 	focus: string;
-	/** Brothers stand in the order of their names, so that they keep their places while a range is moved. */
+	/**
+	 * Brothers stand in the order of their names, so that they keep their places while a range is
+	 * moved.
+	 */
 	byName: boolean;
 	/** The answer is to be turned inside out first. */
 	up?: boolean;
@@ -25,14 +29,25 @@ export function lay(flame: Flame, look: Look): Laid {
 	const around = look.focus ? focusOn(flame, look.focus) : undefined;
 	if (!around) return { layout };
 	const part = (tree: Flame): Layout => {
-		const { strings, functions, files, lines, modules } = layout; // the same frames: handed over once
-		return { ...layOut(tree, look.blocks, look.byName, false), strings, functions, files, lines, modules };
+		// the same frames: handed over once
+		const { strings, functions, files, lines, modules } = layout;
+		return {
+			...layOut(tree, look.blocks, look.byName, false),
+			strings,
+			functions,
+			files,
+			lines,
+			modules,
+		};
 	};
 	return { layout, around: { callers: part(around.callers), callees: part(around.callees) } };
 }
 
 /** What can be handed over to another thread. */
 export function arraysOfLaid(laid: Laid): ArrayBuffer[] {
-	const layouts = [laid.layout, ...(laid.around ? [laid.around.callers, laid.around.callees] : [])];
+	const layouts = [
+		laid.layout,
+		...(laid.around ? [laid.around.callers, laid.around.callees] : []),
+	];
 	return [...new Set(layouts.flatMap(arraysOf))];
 }

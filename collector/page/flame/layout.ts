@@ -1,6 +1,8 @@
-// Where the boxes of a flame graph lie. Made by a worker (worker.ts) of the server's columns; arrays are handed over, not copied.
+// Where the boxes of a flame graph lie. Made by a worker (worker.ts) of the server's columns;
+// arrays are handed over, not copied.
 //
-// Nodes are numbered from 0, the root, each level behind the one above it: so the children of a node are a row of numbers, the widest first.
+// Nodes are numbered from 0, the root, each level behind the one above it: so the children of a
+// node are a row of numbers, the widest first.
 import type { Flame, Sum } from '../api/types';
 
 export interface Layout {
@@ -24,7 +26,9 @@ export interface Layout {
 	/** Where it begins, and how wide it is with all below it. */
 	x: Float64Array;
 	width: Float64Array;
-	/** What it has with all below it, and by itself: in a differential now, not what it is wide by. */
+	/**
+	 * What it has with all below it, and by itself: in a differential now, not what it is wide by.
+	 */
 	amount: Float64Array;
 	self: Float64Array;
 	/** In a differential: what it has more than in the base. */
@@ -32,7 +36,10 @@ export interface Layout {
 	depth: Uint16Array;
 	/** The first node of each level; levels[deepest + 1] is `count`. */
 	levels: Uint32Array;
-	/** Functions, the one with most by itself first: a frame of each, and its sums. Columns, as 200,000 objects take a tenth of a second to hand over. */
+	/**
+	 * Functions, the one with most by itself first: a frame of each, and its sums. Columns, as
+	 * 200,000 objects take a tenth of a second to hand over.
+	 */
 	rowFrame: Uint32Array;
 	rowSelf: Float64Array;
 	rowTotal: Float64Array;
@@ -48,7 +55,10 @@ interface FunctionRow {
 	selfChange: number;
 }
 
-/** In a differential a box is as wide as the larger of both sides, so that what has gone is seen, too. `depths` in preorder. */
+/**
+ * In a differential a box is as wide as the larger of both sides, so that what has gone is seen,
+ * too. `depths` in preorder.
+ */
 function widthsOf(depths: number[], now: number[], base: number[]): Float64Array {
 	const widths = new Float64Array(depths.length);
 	// From the last node: of each depth, what the children of the next node above it have.
@@ -69,7 +79,10 @@ function widthsOf(depths: number[], now: number[], base: number[]): Float64Array
 	return widths;
 }
 
-/** Children of each node of the preorder, as a list of where they begin (n + 1 numbers) and the nodes themselves. */
+/**
+ * Children of each node of the preorder, as a list of where they begin (n + 1 numbers) and the
+ * nodes themselves.
+ */
 function childrenOf(depths: number[]): [Uint32Array, Uint32Array] {
 	const n = depths.length;
 	const parents = new Int32Array(n).fill(-1);
@@ -88,10 +101,14 @@ function childrenOf(depths: number[]): [Uint32Array, Uint32Array] {
 	return [begin, nodes];
 }
 
-// Brothers with so much of the whole are always wider than a pixel: only these may stand in another order than the widest first (draw.ts).
+// Brothers with so much of the whole are always wider than a pixel: only these may stand in another
+// order than the widest first (draw.ts).
 const WIDE_PART = 1 / 300;
 
-/** `blocks`: boxes are as wide as blocks are many, else as bytes. `byName`: wide brothers stand in the order of their names. */
+/**
+ * `blocks`: boxes are as wide as blocks are many, else as bytes. `byName`: wide brothers stand in
+ * the order of their names.
+ */
 export function layOut(flame: Flame, blocks: boolean, byName = false, withRows = true): Layout {
 	const { depth: depths, frame: frames } = flame.nodes;
 	const n = depths.length;
@@ -172,7 +189,8 @@ export function layOut(flame: Flame, blocks: boolean, byName = false, withRows =
 
 function childrenChange(layout: Layout, node: number): number {
 	let sum = 0;
-	for (let child = layout.children[node]!; child < layout.children[node + 1]!; child++) sum += layout.change![child]!;
+	for (let child = layout.children[node]!; child < layout.children[node + 1]!; child++)
+		sum += layout.change![child]!;
 	return sum;
 }
 
@@ -187,7 +205,8 @@ function functionRows(layout: Layout): FunctionRow[] {
 		const node = stack.pop()!;
 		const frame = layout.frame[node]!;
 		const depth = layout.depth[node]!;
-		for (let child = layout.children[node]!; child < layout.children[node + 1]!; child++) stack.push(child);
+		for (let child = layout.children[node]!; child < layout.children[node + 1]!; child++)
+			stack.push(child);
 		if (frame < 0) continue;
 		const key = keys[frame]!;
 		let row = rows.get(key);
@@ -202,7 +221,11 @@ function functionRows(layout: Layout): FunctionRow[] {
 		path[depth] = key;
 	}
 	return [...rows.values()].sort(
-		layout.change ? (a, b) => Math.abs(b.selfChange) - Math.abs(a.selfChange) || Math.abs(b.change) - Math.abs(a.change) : (a, b) => b.self - a.self || b.total - a.total,
+		layout.change
+			? (a, b) =>
+					Math.abs(b.selfChange) - Math.abs(a.selfChange) ||
+					Math.abs(b.change) - Math.abs(a.change)
+			: (a, b) => b.self - a.self || b.total - a.total,
 	);
 }
 
@@ -263,7 +286,8 @@ export function focusOf(layout: Layout, frame: number): string {
 /** Functions from the root to the node, by which another tree has the same node. */
 export function pathOf(layout: Layout, node: number): string[] {
 	const path: string[] = [];
-	for (let at = node; at > 0; at = layout.parent[at]!) path.push(siteOf(layout, layout.frame[at]!));
+	for (let at = node; at > 0; at = layout.parent[at]!)
+		path.push(siteOf(layout, layout.frame[at]!));
 	return path.reverse();
 }
 
@@ -272,7 +296,8 @@ export function nodeOfPath(layout: Layout, path: string[]): number {
 	let node = 0;
 	for (const site of path) {
 		let child = layout.children[node]!;
-		while (child < layout.children[node + 1]! && siteOf(layout, layout.frame[child]!) !== site) child++;
+		while (child < layout.children[node + 1]! && siteOf(layout, layout.frame[child]!) !== site)
+			child++;
 		if (child === layout.children[node + 1]!) break;
 		node = child;
 	}
@@ -283,11 +308,16 @@ export interface Match {
 	frames: Uint8Array; // 1: function, file or module of the frame match
 	/** What matches has, counted once where a match lies in another. */
 	sum: number;
-	/** Those of them that lie in no other match, the nearest to the root first and the widest of these. */
+	/**
+	 * Those of them that lie in no other match, the nearest to the root first and the widest of
+	 * these.
+	 */
 	nodes: number[];
 }
 
-/** Frames whose function, file or module has `text` in it, or matches it as a regular expression. */
+/**
+ * Frames whose function, file or module has `text` in it, or matches it as a regular expression.
+ */
 export function find(layout: Layout, text: string): Match | undefined {
 	if (!text) return undefined;
 	let test: (s: string) => boolean;
@@ -301,7 +331,12 @@ export function find(layout: Layout, text: string): Match | undefined {
 	const strings = layout.strings.map(test);
 	// Plain loops: from() with a function takes many times as long.
 	const frames = new Uint8Array(layout.functions.length);
-	for (let i = 0; i < frames.length; i++) frames[i] = Number(strings[layout.functions[i]!]! || strings[layout.files[i]!]! || strings[layout.modules[i]!]!);
+	for (let i = 0; i < frames.length; i++)
+		frames[i] = Number(
+			strings[layout.functions[i]!]! ||
+				strings[layout.files[i]!]! ||
+				strings[layout.modules[i]!]!,
+		);
 	const inside = new Uint8Array(layout.count);
 	const nodes: number[] = [];
 	let sum = 0;

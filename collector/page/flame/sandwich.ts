@@ -1,10 +1,12 @@
-// Other trees of the same frames: what calls a function and what it calls, over all places where it stands; and all of it from the
-// functions that allocated to their callers. Both are answers like the server's, to be laid out as those are.
+// Other trees of the same frames: what calls a function and what it calls, over all places where it
+// stands; and all of it from the functions that allocated to their callers. Both are answers like
+// the server's, to be laid out as those are.
 import type { Flame } from '../api/types';
 
 type Nodes = Flame['nodes'];
 const COLUMNS = ['bytes', 'blocks', 'base_bytes', 'base_blocks'] as const;
-const REVERSED_PARTS = 20000; // of the whole: what has less by itself is not followed to its callers
+// of the whole: what has less by itself is not followed to its callers
+const REVERSED_PARTS = 20000;
 
 /** Whose frames these are, whatever the line: as the address has the function that is looked at. */
 export function focusOfFrame(flame: Flame, frame: number): string {
@@ -54,14 +56,19 @@ class Merged {
 			next[i] = first[this.parents[i]!]!;
 			first[this.parents[i]!] = i;
 		}
-		for (let open = [0]; open.length; ) {
+		for (let open = [0]; open.length;) {
 			const node = open.pop()!;
 			order.push(node);
 			if (node) depths[node] = depths[this.parents[node]!]! + 1;
 			for (let child = first[node]!; child >= 0; child = next[child]!) open.push(child);
 		}
-		const nodes: Partial<Nodes> = { depth: order.map((n) => depths[n]!), frame: order.map((n) => this.frame[n]!) };
-		columnsOf(this.flame.nodes).forEach((name, i) => (nodes[name] = order.map((n) => this.sums[i]![n]!)));
+		const nodes: Partial<Nodes> = {
+			depth: order.map((n) => depths[n]!),
+			frame: order.map((n) => this.frame[n]!),
+		};
+		columnsOf(this.flame.nodes).forEach(
+			(name, i) => (nodes[name] = order.map((n) => this.sums[i]![n]!)),
+		);
 		return { ...this.flame, nodes: nodes as Nodes };
 	}
 }
@@ -70,11 +77,19 @@ function columnsOf(nodes: Nodes): (typeof COLUMNS)[number][] {
 	return COLUMNS.filter((name) => nodes[name]);
 }
 
-/** undefined: the function is not in the tree. Where it calls itself only the outermost call counts, so that nothing counts twice. */
-export function focusOn(flame: Flame, focus: string): { callers: Flame; callees: Flame } | undefined {
+/**
+ * undefined: the function is not in the tree. Where it calls itself only the outermost call counts,
+ * so that nothing counts twice.
+ */
+export function focusOn(
+	flame: Flame,
+	focus: string,
+): { callers: Flame; callees: Flame } | undefined {
 	const { depth, frame } = flame.nodes;
 	const columns = columnsOf(flame.nodes).map((name) => flame.nodes[name]!);
-	const wanted = Uint8Array.from(flame.frames.function, (_, i) => Number(focusOfFrame(flame, i) === focus));
+	const wanted = Uint8Array.from(flame.frames.function, (_, i) =>
+		Number(focusOfFrame(flame, i) === focus),
+	);
 	const root = wanted.indexOf(1);
 	if (root < 0) return undefined;
 	const callers = new Merged(flame, root);
@@ -95,7 +110,8 @@ export function focusOn(flame: Flame, focus: string): { callers: Flame; callees:
 			entered = d;
 			callees.add((below[d] = 0), values);
 			callers.add(0, values);
-			for (let above = d - 1; above > 0; above--) callers.add((node = callers.child(node, frame[path[above]!]!)), values);
+			for (let above = d - 1; above > 0; above--)
+				callers.add((node = callers.child(node, frame[path[above]!]!)), values);
 		}
 	}
 	return { callers: callers.finish(), callees: callees.finish() };
@@ -119,10 +135,13 @@ export function reversed(flame: Flame): Flame {
 	for (let i = 1; i < depth.length; i++) {
 		const values = own.map((column) => column[i]!);
 		if (!values.some(Boolean)) continue;
-		const follows = values.some((value, k) => Math.abs(value) * REVERSED_PARTS >= columns[k]![0]!);
+		const follows = values.some(
+			(value, k) => Math.abs(value) * REVERSED_PARTS >= columns[k]![0]!,
+		);
 		let node = 0;
 		tree.add(0, values);
-		for (let at = i; at > 0; at = follows ? parents[at]! : 0) tree.add((node = tree.child(node, frame[at]!)), values);
+		for (let at = i; at > 0; at = follows ? parents[at]! : 0)
+			tree.add((node = tree.child(node, frame[at]!)), values);
 	}
 	return tree.finish();
 }

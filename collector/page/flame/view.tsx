@@ -3,6 +3,7 @@ import { filtersOf, go, inBlocks, valueOf } from '../base/address';
 import { about } from '../base/ask';
 import { useCalmVersion } from '../base/calm';
 import { Answered } from '../base/ui';
+import { exactly } from '../filters/words';
 import type { ViewProps } from '../frame/views';
 import { HiddenNames } from '../table/hidden';
 import { None } from '../table/sites';
@@ -28,7 +29,11 @@ export function FlameView(props: ViewProps) {
 		['base', params.get('base') ?? undefined],
 		...filtersOf(address),
 	]);
-	const look = { blocks: inBlocks(address), focus, byName: params.has('from') || params.has('to') };
+	const look = {
+		blocks: inBlocks(address),
+		focus,
+		byName: params.has('from') || params.has('to'),
+	};
 	const answer = useLayout(path, look, useCalmVersion(stream));
 
 	return (
@@ -41,7 +46,9 @@ export function FlameView(props: ViewProps) {
 						canTurn={!params.has('base')}
 						sources
 						note={<HiddenNames {...props} />}
-						onOnly={(frame) => go({ set: { function_regex: `^${functionOf(laid.layout, frame).replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$` } })}
+						onOnly={(frame) =>
+							go({ set: { function_regex: exactly(functionOf(laid.layout, frame)) } })
+						}
 					/>
 				) : (
 					<None address={address} title={EMPTY[value]} />

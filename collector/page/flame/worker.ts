@@ -1,4 +1,5 @@
-// Asks for a tree, reads it and lays it out beside the page's own thread, which stays free. One question at a time: a new one ends the old one.
+// Asks for a tree, reads it and lays it out beside the page's own thread, which stays free. One
+// question at a time: a new one ends the old one.
 import type { Flame } from '../api/types';
 import { arraysOfLaid, lay, type Look } from './lay';
 
@@ -21,7 +22,12 @@ async function answer(order: Order, signal: AbortSignal): Promise<void> {
 		const response = await fetch(order.url!, { headers: order.headers, signal });
 		const said = await response.json().catch(() => ({}));
 		if (!response.ok) {
-			postMessage({ number: order.number, error: said.error ?? `The collector answers ${response.status}.`, status: response.status, parameter: said.parameter });
+			postMessage({
+				number: order.number,
+				error: said.error ?? `The collector answers ${response.status}.`,
+				status: response.status,
+				parameter: said.parameter,
+			});
 			return;
 		}
 		flame = said as Flame;
@@ -38,6 +44,11 @@ addEventListener('message', (event: MessageEvent<Order>) => {
 	const { signal } = abort;
 	if (event.data.url === null) return;
 	answer(event.data, signal).catch(() => {
-		if (!signal.aborted) postMessage({ number: event.data.number, error: 'The collector does not answer: is it still running?', status: 0 });
+		if (!signal.aborted)
+			postMessage({
+				number: event.data.number,
+				error: 'The collector does not answer: is it still running?',
+				status: 0,
+			});
 	});
 });

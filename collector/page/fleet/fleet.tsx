@@ -29,18 +29,31 @@ const KEYS: Record<string, (s: Stream) => number | string> = {
 const WORDS = ['program', 'host', 'state']; // sorted from A to Z, unless asked otherwise
 
 function matches(stream: Stream, words: string[]): boolean {
-	const text = `${stream.name} ${stream.cmdline} ${stream.host ?? ''} ${stream.pid ?? ''} ${stateInWords(stream)} ${stream.id}`.toLowerCase();
+	const text = (
+		`${stream.name} ${stream.cmdline} ${stream.host ?? ''} ${stream.pid ?? ''} ` +
+		`${stateInWords(stream)} ${stream.id}`
+	).toLowerCase();
 	return words.every((word) => text.includes(word));
 }
 
 /** What was in use over all of its time. Each point has the most at any moment of it. */
 function useTimeline(stream: Stream): Timeline | undefined {
-	return useAnswer<Timeline>(about(stream.id, 'timeline', [['points', 60]]), stream.state === 'live' ? (stream.events ?? 0) : 0).data;
+	return useAnswer<Timeline>(
+		about(stream.id, 'timeline', [['points', 60]]),
+		stream.state === 'live' ? (stream.events ?? 0) : 0,
+	).data;
 }
 
 /** What a program that runs has in use now: the list is some seconds behind. */
 function LiveHeap(props: { stream: Stream }) {
-	return <>{size(useTimeline(props.stream)?.allocated_size_last.at(-1) ?? props.stream.final_allocated)}</>;
+	return (
+		<>
+			{size(
+				useTimeline(props.stream)?.allocated_size_last.at(-1) ??
+					props.stream.final_allocated,
+			)}
+		</>
+	);
 }
 
 function Peak(props: { stream: Stream }) {
@@ -53,7 +66,14 @@ function Line(props: { stream: Stream }) {
 	const data = useTimeline(props.stream);
 	if (!data || data.allocated_size.length < 2) return <svg class="line" aria-hidden="true" />;
 	const most = Math.max(1, ...data.allocated_size);
-	const path = data.allocated_size.map((bytes, i) => `${i ? 'L' : 'M'}${((i * 90) / (data.allocated_size.length - 1)).toFixed(1)} ${(17 - (16 * bytes) / most).toFixed(1)}`).join('');
+	const path = data.allocated_size
+		.map(
+			(bytes, i) =>
+				`${i ? 'L' : 'M'}` +
+				`${((i * 90) / (data.allocated_size.length - 1)).toFixed(1)} ` +
+				`${(17 - (16 * bytes) / most).toFixed(1)}`,
+		)
+		.join('');
 	return (
 		<svg class="line" viewBox="0 0 90 18" aria-label={`at most ${size(most)}`} role="img">
 			<path d={`${path}L90 18L0 18z`} />
@@ -67,16 +87,27 @@ function Program(props: { stream: Stream; address: Address }) {
 	return (
 		<span class="program" title={s.cmdline}>
 			{s.incomplete && (
-				<a class="warning" href={changed(address, { stream: id, view: 'account', fresh: true })} title={s.incomplete}>
+				<a
+					class="warning"
+					href={changed(address, { stream: id, view: 'account', fresh: true })}
+					title={s.incomplete}
+				>
 					⚠ incomplete
 				</a>
 			)}
-			<a href={changed(address, { stream: id, view: 'overview', fresh: true })}>{s.name || baseName(s.executable)}</a> <span class="dim">{s.cmdline.replace(/^\S+\s*/, '')}</span>
+			<a href={changed(address, { stream: id, view: 'overview', fresh: true })}>
+				{s.name || baseName(s.executable)}
+			</a>{' '}
+			<span class="dim">{s.cmdline.replace(/^\S+\s*/, '')}</span>
 		</span>
 	);
 }
 
-function columnsOf(address: Address, picked: string[], onPick: (id: string) => void): Column<Stream>[] {
+function columnsOf(
+	address: Address,
+	picked: string[],
+	onPick: (id: string) => void,
+): Column<Stream>[] {
 	return [
 		{
 			key: 'pick',
@@ -84,21 +115,133 @@ function columnsOf(address: Address, picked: string[], onPick: (id: string) => v
 			silent: true,
 			width: '40px',
 			class: 'bare',
-			cell: (s) => <input type="checkbox" checked={picked.includes(s.id)} onChange={() => onPick(s.id)} aria-label={`Pick ${s.name} ${s.pid ?? ''} to compare it`} />,
+			cell: (s) => (
+				<input
+					type="checkbox"
+					checked={picked.includes(s.id)}
+					onChange={() => onPick(s.id)}
+					aria-label={`Pick ${s.name} ${s.pid ?? ''} to compare it`}
+				/>
+			),
 		},
-		{ key: 'program', title: 'Program', sort: 'program', width: 'minmax(150px, 1fr)', cell: (s) => <Program stream={s} address={address} /> },
-		{ key: 'host', title: 'Host', sort: 'host', width: '110px', from: 700, cell: (s) => <span title={s.host ?? undefined}>{s.host}</span> },
-		{ key: 'pid', title: 'PID', sort: 'pid', width: '76px', right: true, from: 700, cell: (s) => s.pid || '' },
-		{ key: 'state', title: 'State', sort: 'state', width: '104px', cell: (s) => <span class={`state ${s.state}`} title={stateInWords(s)}>{stateInWords(s)}</span> },
-		{ key: 'began', title: 'Began', sort: 'began', width: '128px', right: true, from: 1000, cell: (s) => when(nanoseconds(s.timestamp) / 1e6) },
-		{ key: 'ran', title: 'Recorded for', sort: 'ran', width: '104px', right: true, from: 1340, cell: (s) => duration(nanoseconds(s.runtime)) },
-		{ key: 'heap', title: 'Heap', sort: 'heap', width: '86px', right: true, hint: 'in use now, or at the end', cell: (s) => (s.state === 'live' ? <LiveHeap stream={s} /> : size(s.final_allocated)) },
-		{ key: 'peak', title: 'Peak', width: '86px', right: true, from: 1240, hint: 'most in use at any moment', cell: (s) => <Peak stream={s} /> },
-		{ key: 'blocks', title: 'Blocks', sort: 'blocks', width: '96px', right: true, from: 1440, hint: 'in use now, or at the end', cell: (s) => count(s.final_allocated_count) },
-		{ key: 'events', title: 'Events', sort: 'events', width: '80px', right: true, from: 760, cell: (s) => (s.events === undefined ? '' : shortCount(s.events)) },
-		{ key: 'rate', title: 'Events/s', sort: 'rate', width: '84px', right: true, from: 760, cell: (s) => (s.state === 'live' && s.events_per_second !== undefined ? shortCount(s.events_per_second) : '') },
-		{ key: 'line', title: 'In use over time', width: '132px', from: 1100, cell: (s) => <Line stream={s} /> },
-		{ key: 'orders', title: 'Orders', silent: true, width: '96px', from: 700, class: 'bare', cell: (s) => s.state === 'live' && <Orders stream={s} address={address} small /> },
+		{
+			key: 'program',
+			title: 'Program',
+			sort: 'program',
+			width: 'minmax(150px, 1fr)',
+			cell: (s) => <Program stream={s} address={address} />,
+		},
+		{
+			key: 'host',
+			title: 'Host',
+			sort: 'host',
+			width: '110px',
+			from: 700,
+			cell: (s) => <span title={s.host ?? undefined}>{s.host}</span>,
+		},
+		{
+			key: 'pid',
+			title: 'PID',
+			sort: 'pid',
+			width: '76px',
+			right: true,
+			from: 700,
+			cell: (s) => s.pid || '',
+		},
+		{
+			key: 'state',
+			title: 'State',
+			sort: 'state',
+			width: '104px',
+			cell: (s) => (
+				<span class={`state ${s.state}`} title={stateInWords(s)}>
+					{stateInWords(s)}
+				</span>
+			),
+		},
+		{
+			key: 'began',
+			title: 'Began',
+			sort: 'began',
+			width: '128px',
+			right: true,
+			from: 1000,
+			cell: (s) => when(nanoseconds(s.timestamp) / 1e6),
+		},
+		{
+			key: 'ran',
+			title: 'Recorded for',
+			sort: 'ran',
+			width: '104px',
+			right: true,
+			from: 1340,
+			cell: (s) => duration(nanoseconds(s.runtime)),
+		},
+		{
+			key: 'heap',
+			title: 'Heap',
+			sort: 'heap',
+			width: '86px',
+			right: true,
+			hint: 'in use now, or at the end',
+			cell: (s) => (s.state === 'live' ? <LiveHeap stream={s} /> : size(s.final_allocated)),
+		},
+		{
+			key: 'peak',
+			title: 'Peak',
+			width: '86px',
+			right: true,
+			from: 1240,
+			hint: 'most in use at any moment',
+			cell: (s) => <Peak stream={s} />,
+		},
+		{
+			key: 'blocks',
+			title: 'Blocks',
+			sort: 'blocks',
+			width: '96px',
+			right: true,
+			from: 1440,
+			hint: 'in use now, or at the end',
+			cell: (s) => count(s.final_allocated_count),
+		},
+		{
+			key: 'events',
+			title: 'Events',
+			sort: 'events',
+			width: '80px',
+			right: true,
+			from: 760,
+			cell: (s) => (s.events === undefined ? '' : shortCount(s.events)),
+		},
+		{
+			key: 'rate',
+			title: 'Events/s',
+			sort: 'rate',
+			width: '84px',
+			right: true,
+			from: 760,
+			cell: (s) =>
+				s.state === 'live' && s.events_per_second !== undefined
+					? shortCount(s.events_per_second)
+					: '',
+		},
+		{
+			key: 'line',
+			title: 'In use over time',
+			width: '132px',
+			from: 1100,
+			cell: (s) => <Line stream={s} />,
+		},
+		{
+			key: 'orders',
+			title: 'Orders',
+			silent: true,
+			width: '96px',
+			from: 700,
+			class: 'bare',
+			cell: (s) => s.state === 'live' && <Orders stream={s} address={address} small />,
+		},
 	];
 }
 
@@ -110,10 +253,18 @@ export function FleetView(props: { address: Address }) {
 	const q = params.get('q') ?? '';
 	const chosen = params.get('sort') ?? '';
 	const sort = KEYS[chosen] ? chosen : 'began';
-	const order = params.get('order') === 'asc' || (params.get('order') !== 'dsc' && WORDS.includes(sort)) ? 'asc' : 'dsc';
-	const found = (streams ?? []).filter((s) => matches(s, q.toLowerCase().split(/\s+/).filter(Boolean)));
+	const order =
+		params.get('order') === 'asc' || (params.get('order') !== 'dsc' && WORDS.includes(sort))
+			? 'asc'
+			: 'dsc';
+	const found = (streams ?? []).filter((s) =>
+		matches(s, q.toLowerCase().split(/\s+/).filter(Boolean)),
+	);
 	const rows = sorted(found, KEYS[sort]!, order);
-	const pick = (id: string) => setPicked((before) => (before.includes(id) ? before.filter((p) => p !== id) : [...before.slice(-1), id]));
+	const pick = (id: string) =>
+		setPicked((before) =>
+			before.includes(id) ? before.filter((p) => p !== id) : [...before.slice(-1), id],
+		);
 	const live = (streams ?? []).filter((s) => s.state === 'live').length;
 
 	const snapshots = params.get('show') === 'snapshots';
@@ -123,9 +274,16 @@ export function FleetView(props: { address: Address }) {
 			<div class="tools">
 				<Segments
 					label="What is listed"
-					options={[['recordings', 'Recordings'], ['snapshots', 'Snapshots']] as const}
+					options={
+						[
+							['recordings', 'Recordings'],
+							['snapshots', 'Snapshots'],
+						] as const
+					}
 					chosen={snapshots ? 'snapshots' : 'recordings'}
-					onChoose={(show) => go({ set: { show: show === 'snapshots' ? show : undefined } })}
+					onChoose={(show) =>
+						go({ set: { show: show === 'snapshots' ? show : undefined } })
+					}
 				/>
 				{!snapshots && (
 					<>
@@ -136,7 +294,12 @@ export function FleetView(props: { address: Address }) {
 							value={q}
 							onInput={(e) => go({ set: { q: e.currentTarget.value } }, true)}
 						/>
-						<span class="dim">{streams ? `${count(rows.length)} of ${count(streams.length)} recordings, ${count(live)} live` : ''}</span>
+						<span class="dim">
+							{streams
+								? `${count(rows.length)} of ${count(streams.length)} ` +
+									`recordings, ${count(live)} live`
+								: ''}
+						</span>
 					</>
 				)}
 				<span class="grow" />
@@ -144,12 +307,19 @@ export function FleetView(props: { address: Address }) {
 				{picked.length === 2 && (
 					<a
 						class="button"
-						href={changed(props.address, { stream: picked[1]!.slice(0, 12), view: 'flame', fresh: true, set: { base: picked[0]!.slice(0, 12), value: 'peak' } })}
+						href={changed(props.address, {
+							stream: picked[1]!.slice(0, 12),
+							view: 'flame',
+							fresh: true,
+							set: { base: picked[0]!.slice(0, 12), value: 'peak' },
+						})}
 					>
 						Compare the two
 					</a>
 				)}
-				{streams && !connected && <span class="lost">The connection to the collector is lost. Trying again…</span>}
+				{streams && !connected && (
+					<span class="lost">The connection to the collector is lost. Trying again…</span>
+				)}
 				<span class="row">
 					<TakeSnapshot onTaken={() => setTaken((n) => n + 1)} />
 					<Import />
@@ -165,10 +335,17 @@ export function FleetView(props: { address: Address }) {
 			{snapshots && <Snapshots address={props.address} version={taken} />}
 			{!snapshots && streams?.length === 0 && (
 				<Notice title="No recording yet.">
-					Start <code>heapcast run --announce -- PROGRAM</code> on a board in this network while <code>heapcast gather</code> runs here, and it appears by itself. Or drop a file here: a recording, or a profile of heaptrack, pprof, jemalloc, gperftools, collapsed stacks.
+					Start <code>heapcast run --announce -- PROGRAM</code> on a board in this network
+					while <code>heapcast gather</code> runs here, and it appears by itself. Or drop
+					a file here: a recording, or a profile of heaptrack, pprof, jemalloc,
+					gperftools, collapsed stacks.
 				</Notice>
 			)}
-			{!snapshots && streams && streams.length > 0 && rows.length === 0 && <Notice title={`Nothing matches “${q}”.`}>Search for a part of a program, host, pid or state.</Notice>}
+			{!snapshots && streams && streams.length > 0 && rows.length === 0 && (
+				<Notice title={`Nothing matches “${q}”.`}>
+					Search for a part of a program, host, pid or state.
+				</Notice>
+			)}
 			{!snapshots && rows.length > 0 && (
 				<Grid
 					label="Recordings"
@@ -180,7 +357,9 @@ export function FleetView(props: { address: Address }) {
 					rowClass={(s) => s.state}
 					sort={sort}
 					order={order}
-					onSort={(name, turned) => go({ set: { sort: name, order: name === sort ? turned : undefined } })}
+					onSort={(name, turned) =>
+						go({ set: { sort: name, order: name === sort ? turned : undefined } })
+					}
 				/>
 			)}
 		</main>

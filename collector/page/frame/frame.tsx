@@ -1,6 +1,15 @@
-// The one frame of all views: a bar above, the time strip, views at the left, the view, what is selected at the right.
+// The one frame of all views: a bar above, the time strip, views at the left, the view, what is
+// selected at the right.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { changed, go, inBlocks, useAddress, valueOf, type Address, type Value } from '../base/address';
+import {
+	changed,
+	go,
+	inBlocks,
+	useAddress,
+	valueOf,
+	type Address,
+	type Value,
+} from '../base/address';
 import { estimateShare, showing, useEstimates } from '../base/ask';
 import { count, shortCount, size, stateInWords } from '../base/format';
 import { Notice, Segments } from '../base/ui';
@@ -51,7 +60,11 @@ function Chips(props: { address: Address }) {
 			{base && (
 				<span class="chip">
 					compared with {baseInWords(base, streams, props.address.stream)}
-					<button type="button" aria-label="Compare no more" onClick={() => go({ set: { base: undefined } })}>
+					<button
+						type="button"
+						aria-label="Compare no more"
+						onClick={() => go({ set: { base: undefined } })}
+					>
 						×
 					</button>
 				</span>
@@ -64,12 +77,24 @@ function Bar(props: { address: Address; stream: Stream | undefined }) {
 	const { address } = props;
 	return (
 		<div class="bar">
-			<Segments label="What is shown" options={VALUES} chosen={valueOf(address)} onChoose={(value) => go({ set: { value, at: undefined } })} />
+			<Segments
+				label="What is shown"
+				options={VALUES}
+				chosen={valueOf(address)}
+				onChoose={(value) => go({ set: { value, at: undefined } })}
+			/>
 			<Segments
 				label="Counted in"
-				options={[['bytes', 'Bytes'], ['blocks', 'Blocks']] as const}
+				options={
+					[
+						['bytes', 'Bytes'],
+						['blocks', 'Blocks'],
+					] as const
+				}
 				chosen={inBlocks(address) ? 'blocks' : 'bytes'}
-				onChoose={(weight) => go({ set: { weight: weight === 'blocks' ? weight : undefined } })}
+				onChoose={(weight) =>
+					go({ set: { weight: weight === 'blocks' ? weight : undefined } })
+				}
 			/>
 			<Chips address={address} />
 			<Filters address={address} stream={props.stream} />
@@ -80,15 +105,24 @@ function Bar(props: { address: Address; stream: Stream | undefined }) {
 function Views(props: { address: Address }) {
 	const nav = useRef<HTMLElement>(null);
 	// In a narrow window they are a row that scrolls: the one that is shown is in sight.
-	useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [props.address.view]);
+	useEffect(
+		() =>
+			nav.current
+				?.querySelector('[aria-current]')
+				?.scrollIntoView({ block: 'nearest', inline: 'center' }),
+		[props.address.view],
+	);
 	return (
 		<nav class="views" aria-label="Views" ref={nav}>
 			{VIEWS.map((view) => (
 				<>
 					{view.group && <small>{view.group}</small>}
-				<a href={changed(props.address, { view: view.name })} aria-current={view.name === props.address.view ? 'page' : undefined}>
-					{view.title}
-				</a>
+					<a
+						href={changed(props.address, { view: view.name })}
+						aria-current={view.name === props.address.view ? 'page' : undefined}
+					>
+						{view.title}
+					</a>
 				</>
 			))}
 		</nav>
@@ -103,21 +137,35 @@ function Foot(props: { stream: Stream | undefined }) {
 			{stream?.events !== undefined && (
 				<span>
 					{count(stream.events)} events
-					{stream.events && stream.recording_bytes ? ` · ${(stream.recording_bytes / stream.events).toFixed(2)} B each` : ''}
+					{stream.events && stream.recording_bytes
+						? ` · ${(stream.recording_bytes / stream.events).toFixed(2)} B each`
+						: ''}
 				</span>
 			)}
-			{stream?.state === 'live' && stream.events_per_second !== undefined && <span>{shortCount(stream.events_per_second)} events/s</span>}
-			{stream && <span>in use {stream.state === 'live' ? 'now' : 'at the end'}: {size(stream.final_allocated)}</span>}
+			{stream?.state === 'live' && stream.events_per_second !== undefined && (
+				<span>{shortCount(stream.events_per_second)} events/s</span>
+			)}
+			{stream && (
+				<span>
+					in use {stream.state === 'live' ? 'now' : 'at the end'}:{' '}
+					{size(stream.final_allocated)}
+				</span>
+			)}
 			<span class="grow" />
 			<Progress />
-			{streams && !connected && <span class="lost">The connection to the collector is lost. Trying again…</span>}
+			{streams && !connected && (
+				<span class="lost">The connection to the collector is lost. Trying again…</span>
+			)}
 		</footer>
 	);
 }
 
 const NEW_MS = 3000;
 
-/** A snapshot that was taken, or a file that was imported, a moment ago is told of by the collector's next look. */
+/**
+ * A snapshot that was taken, or a file that was imported, a moment ago is told of by the
+ * collector's next look.
+ */
 function Missing() {
 	const [waited, setWaited] = useState(false);
 	useEffect(() => {
@@ -128,7 +176,8 @@ function Missing() {
 		<main class="alone">
 			{waited ? (
 				<Notice title="This collector has no such recording.">
-					It may have been removed, or be stored elsewhere. <a href="#/">The fleet</a> has those that are here.
+					It may have been removed, or be stored elsewhere. <a href="#/">The fleet</a> has
+					those that are here.
 				</Notice>
 			) : (
 				<div class="wait" role="status" aria-label="Looking for the recording" />
@@ -162,7 +211,8 @@ function StreamFrame(props: { address: Address }) {
 			<Bar address={props.address} stream={stream} />
 			{stream?.incomplete && (
 				<div class="incomplete" role="note">
-					{stream.incomplete} <a href={changed(props.address, { view: 'account' })}>Account</a>
+					{stream.incomplete}{' '}
+					<a href={changed(props.address, { view: 'account' })}>Account</a>
 				</div>
 			)}
 			<Boundary what="The time strip" area="strip">
@@ -177,8 +227,20 @@ function StreamFrame(props: { address: Address }) {
 				)}
 			</main>
 			<EstimateNote />
-			<Boundary what="The inspector" area="inspector" key={`inspector of ${props.address.params.get('picked') ?? ''} ${props.address.params.get('site') ?? ''}`}>
-				<Inspector address={props.address} stream={stream} open={open} onToggle={() => setOpen(!open)} />
+			<Boundary
+				what="The inspector"
+				area="inspector"
+				key={
+					`inspector of ${props.address.params.get('picked') ?? ''} ` +
+					`${props.address.params.get('site') ?? ''}`
+				}
+			>
+				<Inspector
+					address={props.address}
+					stream={stream}
+					open={open}
+					onToggle={() => setOpen(!open)}
+				/>
 			</Boundary>
 			<Foot stream={stream} />
 		</>
@@ -193,26 +255,32 @@ export function Frame() {
 
 	return (
 		<FleetContext.Provider value={fleet}>
-		<RightsContext.Provider value={rights}>
-			<div class={address.stream ? 'frame of-stream' : 'frame of-fleet'}>
-				<header>
-					<a class="brand" href="#/">
-						heapcast
-					</a>
-					<Crumbs address={address} stream={stream} />
-					<span class="grow" />
-					{stream && (
-						<>
-							<Orders address={address} stream={stream} />
-							<Compare address={address} stream={stream} />
-							<Export address={address} stream={stream} />
-						</>
+			<RightsContext.Provider value={rights}>
+				<div class={address.stream ? 'frame of-stream' : 'frame of-fleet'}>
+					<header>
+						<a class="brand" href="#/">
+							heapcast
+						</a>
+						<Crumbs address={address} stream={stream} />
+						<span class="grow" />
+						{stream && (
+							<>
+								<Orders address={address} stream={stream} />
+								<Compare address={address} stream={stream} />
+								<Export address={address} stream={stream} />
+							</>
+						)}
+						<Logout />
+					</header>
+					{address.stream ? (
+						<StreamFrame key={address.stream} address={address} />
+					) : (
+						<Boundary what="The fleet" key="fleet">
+							<FleetView address={address} />
+						</Boundary>
 					)}
-					<Logout />
-				</header>
-				{address.stream ? <StreamFrame key={address.stream} address={address} /> : <Boundary what="The fleet" key="fleet"><FleetView address={address} /></Boundary>}
-			</div>
-		</RightsContext.Provider>
+				</div>
+			</RightsContext.Provider>
 		</FleetContext.Provider>
 	);
 }

@@ -2,6 +2,7 @@
 import { changed, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { baseName } from '../base/format';
+import { exactly } from '../filters/words';
 import { fullNameOf, nameOf, Place, placeOfFrame, StackList } from '../table/frames';
 import { useIsHidden } from '../table/hidden';
 import type { Backtrace, Stream } from '../api/types';
@@ -21,19 +22,29 @@ function Selected(props: { address: Address; stream: Stream; backtrace: string }
 		<>
 			<h2 title={fullNameOf(site)}>{nameOf(site)}</h2>
 			<p class="dim">
-				<Place address={address} file={site?.source} line={site?.line} /> {site?.library && `· ${baseName(site.library)}`}
+				<Place address={address} file={site?.source} line={site?.line} />{' '}
+				{site?.library && `· ${baseName(site.library)}`}
 			</p>
 			<h3>Next</h3>
 			<ul class="next">
 				<li>
-					<a href={changed(address, { view: 'allocations', set: only })}>Its blocks, one by one</a>
+					<a href={changed(address, { view: 'allocations', set: only })}>
+						Its blocks, one by one
+					</a>
 				</li>
 				<li>
 					<a href={changed(address, { set: only })}>Only this backtrace, in all views</a>
 				</li>
 				{at && (
 					<li>
-						<a href={changed(address, { view: 'source', set: { file: at.source, line: String(at.line ?? '') } })}>{placeOfFrame(at)} in the source</a>
+						<a
+							href={changed(address, {
+								view: 'source',
+								set: { file: at.source, line: String(at.line ?? '') },
+							})}
+						>
+							{placeOfFrame(at)} in the source
+						</a>
 					</li>
 				)}
 			</ul>
@@ -43,7 +54,12 @@ function Selected(props: { address: Address; stream: Stream; backtrace: string }
 	);
 }
 
-export function Inspector(props: { address: Address; stream: Stream | undefined; open: boolean; onToggle: () => void }) {
+export function Inspector(props: {
+	address: Address;
+	stream: Stream | undefined;
+	open: boolean;
+	onToggle: () => void;
+}) {
 	const { address, stream } = props;
 	const site = address.params.get('site');
 	const picked = address.params.get('picked');
@@ -51,24 +67,49 @@ export function Inspector(props: { address: Address; stream: Stream | undefined;
 
 	return (
 		<aside class="inspector" aria-label="What is selected" tabIndex={0}>
-			{!site && !picked && <p class="dim">Select a call site or a frame: its stack, and what can be asked next, stand here.</p>}
+			{!site && !picked && (
+				<p class="dim">
+					Select a call site or a frame: its stack, and what can be asked next, stand
+					here.
+				</p>
+			)}
 			{site && stream && (
 				<>
 					<h2>{name}</h2>
 					<p class="dim">
-						{place && <Place address={address} file={place.slice(0, place.lastIndexOf(':'))} line={Number(place.slice(place.lastIndexOf(':') + 1))} />} {module && `· ${baseName(module)}`}
+						{place && (
+							<Place
+								address={address}
+								file={place.slice(0, place.lastIndexOf(':'))}
+								line={Number(place.slice(place.lastIndexOf(':') + 1))}
+							/>
+						)}{' '}
+						{module && `· ${baseName(module)}`}
 					</p>
 					<h3>Next</h3>
 					<ul class="next">
 						<li>
-							<a href={changed(address, { view: 'flame', set: { focus: `${name}@${module}` } })}>Its callers and callees</a>
+							<a
+								href={changed(address, {
+									view: 'flame',
+									set: { focus: `${name}@${module}` },
+								})}
+							>
+								Its callers and callees
+							</a>
 						</li>
 						<li>
-							<a href={changed(address, { set: { function_regex: `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$` } })}>Only what passes through it</a>
+							<a
+								href={changed(address, { set: { function_regex: exactly(name) } })}
+							>
+								Only what passes through it
+							</a>
 						</li>
 						{module && (
 							<li>
-								<a href={changed(address, { set: { module } })}>Only what passes through {baseName(module)}</a>
+								<a href={changed(address, { set: { module } })}>
+									Only what passes through {baseName(module)}
+								</a>
 							</li>
 						)}
 					</ul>

@@ -2,7 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-export function Menu(props: { title: string; label: string; children: (close: () => void) => ComponentChildren }) {
+export function Menu(props: {
+	title: string;
+	label: string;
+	children: (close: () => void) => ComponentChildren;
+}) {
 	const [open, setOpen] = useState(false);
 	const box = useRef<HTMLDivElement>(null);
 	const button = useRef<HTMLButtonElement>(null);
@@ -27,7 +31,14 @@ export function Menu(props: { title: string; label: string; children: (close: ()
 	}, [open]);
 	return (
 		<div class="menu" ref={box}>
-			<button type="button" class="button" ref={button} aria-expanded={open} aria-haspopup="true" onClick={() => setOpen(!open)}>
+			<button
+				type="button"
+				class="button"
+				ref={button}
+				aria-expanded={open}
+				aria-haspopup="true"
+				onClick={() => setOpen(!open)}
+			>
 				{props.title}
 			</button>
 			{open && (

@@ -1,4 +1,5 @@
-// How far a question is that takes long, at the foot of the page, where nothing has to move for it; and a button that takes it back.
+// How far a question is that takes long, at the foot of the page, where nothing has to move for it;
+// and a button that takes it back.
 import { useEffect, useState } from 'preact/hooks';
 import type { Question } from '../api/types';
 import { ask, asked, type Asked } from '../base/ask';
@@ -33,7 +34,9 @@ function routeOf(path: string): string {
 
 function howFar(questions: Question[], of: Asked): string {
 	const path = `/${decodeURI(of.path.replace(/\?.*/, ''))}`;
-	const ours = questions.filter((q) => q.path === path && !q.cancelled).sort((a, b) => b.seconds - a.seconds)[0];
+	const ours = questions
+		.filter((q) => q.path === path && !q.cancelled)
+		.sort((a, b) => b.seconds - a.seconds)[0];
 	if (!ours) return '';
 	if (ours.state === 'waiting') return ', waiting for its turn';
 	return ours.blocks ? `, ${Math.floor((100 * ours.blocks_done) / ours.blocks)} % read` : '';

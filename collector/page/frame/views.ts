@@ -24,7 +24,12 @@ export interface ViewProps {
 }
 
 /** `group`: a heading above this one and those that follow. */
-export const VIEWS: { name: string; title: string; group?: string; view: ComponentType<ViewProps> }[] = [
+export const VIEWS: {
+	name: string;
+	title: string;
+	group?: string;
+	view: ComponentType<ViewProps>;
+}[] = [
 	{ name: 'overview', title: 'Overview', view: Overview },
 	{ name: 'bands', title: 'Bands', view: BandsView },
 	{ name: 'flame', title: 'Flame graph', view: FlameView },

@@ -1,6 +1,7 @@
-// How large blocks are, and how long they live: a bar a class, which is a filter for who clicks it. Sizes are classes of powers of two,
-// lifetimes of powers of ten, so that both axes are logarithms. What was not freed is hatched, not only of another colour. Each of the two
-// pictures shows all classes, also those that its own filter leaves out, paler: the next one is a click away.
+// How large blocks are, and how long they live: a bar a class, which is a filter for who clicks it.
+// Sizes are classes of powers of two, lifetimes of powers of ten, so that both axes are logarithms.
+// What was not freed is hatched, not only of another colour. Each of the two pictures shows all
+// classes, also those that its own filter leaves out, paler: the next one is a click away.
 import { useId, useState } from 'preact/hooks';
 import { filtersOf, go, inBlocks, valueOf } from '../base/address';
 import { about, useAnswer } from '../base/ask';
@@ -38,11 +39,20 @@ export function steps(most: number, binary: boolean): number[] {
 	if (most <= 0) return [];
 	const base = binary ? 2 : 10;
 	const unit = base ** Math.floor(Math.log(most) / Math.log(base) - (binary ? 2 : 1) + 1e-9);
-	const step = (binary ? [1, 2, 4] : [1, 2, 5, 10, 20, 50]).map((n) => n * unit).find((s) => most / s <= 5) ?? most;
+	const step =
+		(binary ? [1, 2, 4] : [1, 2, 5, 10, 20, 50])
+			.map((n) => n * unit)
+			.find((s) => most / s <= 5) ?? most;
 	return Array.from({ length: Math.floor(most / step) }, (_, i) => (i + 1) * step);
 }
 
-function Bars(props: { title: string; note: string; bars: Bar[]; blocks: boolean; onClear?: (() => void) | undefined }) {
+function Bars(props: {
+	title: string;
+	note: string;
+	bars: Bar[];
+	blocks: boolean;
+	onClear?: (() => void) | undefined;
+}) {
 	const [box, { width }] = useSize<HTMLDivElement>();
 	const height = width > 900 ? 330 : 210;
 	const hatch = useId();
@@ -75,7 +85,13 @@ function Bars(props: { title: string; note: string; bars: Bar[]; blocks: boolean
 				{width > 0 && (
 					<svg width={width} height={height} role="group" aria-label={props.title}>
 						<defs>
-							<pattern id={hatch} width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+							<pattern
+								id={hatch}
+								width="5"
+								height="5"
+								patternUnits="userSpaceOnUse"
+								patternTransform="rotate(45)"
+							>
 								<rect width="5" height="5" class="bar-leaked" />
 								<rect width="2" height="5" class="bar-hatch" />
 							</pattern>
@@ -96,9 +112,13 @@ function Bars(props: { title: string; note: string; bars: Bar[]; blocks: boolean
 							// What is there is seen, however little.
 							const top = value ? Math.min(y(value), y(0) - 1) : y(0);
 							const leakedTop = left ? Math.min(y(left), y(0) - 1) : y(0);
-							const text = `${b.title}: ${size(b.whole.bytes)} in ${count(b.whole.blocks)} ${Math.round(b.whole.blocks) === 1 ? 'block' : 'blocks'} (${percent(value, all)} %)${
-								b.leaked ? `, not freed ${size(b.leaked.bytes)} in ${count(b.leaked.blocks)}` : ''
-							}`;
+							const noun = Math.round(b.whole.blocks) === 1 ? 'block' : 'blocks';
+							const notFreed = b.leaked
+								? `, not freed ${size(b.leaked.bytes)} in ${count(b.leaked.blocks)}`
+								: '';
+							const text =
+								`${b.title}: ${size(b.whole.bytes)} in ${count(b.whole.blocks)} ` +
+								`${noun} (${percent(value, all)} %)${notFreed}`;
 							const choose = (shift: boolean) => {
 								const set = (shift && b.extend) || b.set;
 								if (set) go({ set });
@@ -106,7 +126,10 @@ function Bars(props: { title: string; note: string; bars: Bar[]; blocks: boolean
 							const able = b.set && b.whole.blocks > 0;
 							return (
 								<g
-									class={`bar-group${able ? ' able' : ''}${b.chosen ? ' chosen' : ''}${b.out ? ' out' : ''}`}
+									class={
+										`bar-group${able ? ' able' : ''}` +
+										`${b.chosen ? ' chosen' : ''}${b.out ? ' out' : ''}`
+									}
 									role={able ? 'button' : 'img'}
 									tabindex={able ? 0 : undefined}
 									aria-label={text}
@@ -117,14 +140,35 @@ function Bars(props: { title: string; note: string; bars: Bar[]; blocks: boolean
 									onBlur={() => say('')}
 									onClick={able ? (event) => choose(event.shiftKey) : undefined}
 									onKeyDown={(event) => {
-										if (!able || (event.key !== 'Enter' && event.key !== ' ')) return;
+										if (!able || (event.key !== 'Enter' && event.key !== ' '))
+											return;
 										event.preventDefault();
 										choose(event.shiftKey);
 									}}
 								>
-									<rect class="bar-room" x={LEFT + i * slot} y={TOP - 14} width={slot} height={high + 14 + BOTTOM} />
-									<rect class="bar-whole" x={x} y={top} width={wide} height={y(0) - top} />
-									{left > 0 && <rect x={x} y={leakedTop} width={wide} height={y(0) - leakedTop} fill={`url(#${hatch})`} />}
+									<rect
+										class="bar-room"
+										x={LEFT + i * slot}
+										y={TOP - 14}
+										width={slot}
+										height={high + 14 + BOTTOM}
+									/>
+									<rect
+										class="bar-whole"
+										x={x}
+										y={top}
+										width={wide}
+										height={y(0) - top}
+									/>
+									{left > 0 && (
+										<rect
+											x={x}
+											y={leakedTop}
+											width={wide}
+											height={y(0) - leakedTop}
+											fill={`url(#${hatch})`}
+										/>
+									)}
 								</g>
 							);
 						})}
@@ -133,12 +177,21 @@ function Bars(props: { title: string; note: string; bars: Bar[]; blocks: boolean
 							{bars.map((b, i) => (
 								<g class={b.chosen ? 'chosen' : ''}>
 									{slot > 52 && of(b.whole) > 0 && (
-										<text x={LEFT + (i + 0.5) * slot} y={Math.min(y(of(b.whole)), y(0) - 1) - 4} text-anchor="middle">
+										<text
+											x={LEFT + (i + 0.5) * slot}
+											y={Math.min(y(of(b.whole)), y(0) - 1) - 4}
+											text-anchor="middle"
+										>
 											{brief(of(b.whole))}
 										</text>
 									)}
 									{i % every === 0 && (
-										<text class="axis" x={LEFT + (i + 0.5) * slot} y={height - 5} text-anchor="middle">
+										<text
+											class="axis"
+											x={LEFT + (i + 0.5) * slot}
+											y={height - 5}
+											text-anchor="middle"
+										>
 											{b.label}
 										</text>
 									)}
@@ -156,43 +209,80 @@ function Bars(props: { title: string; note: string; bars: Bar[]; blocks: boolean
 /** Without zeros that say nothing: "4 KiB", "100 ms". */
 const plain = (text: string) => text.replace(/\.0+(?= )|(\.\d*?[1-9])0+(?= )/, '$1');
 
-/** Classes without anything at both ends are left out; those between stay, or the axis would not be a logarithm. */
+/**
+ * Classes without anything at both ends are left out; those between stay, or the axis would not be
+ * a logarithm.
+ */
 export function trimmed<T>(classes: T[], has: (c: T) => boolean): T[] {
 	const first = classes.findIndex(has);
 	const last = classes.length - 1 - [...classes].reverse().findIndex(has);
 	return first < 0 ? [] : classes.slice(first, last + 1);
 }
 
-const asDuration = (ns: number) => (ns % 1e9 === 0 ? `${ns / 1e9}s` : ns % 1e6 === 0 ? `${ns / 1e6}ms` : ns % 1e3 === 0 ? `${ns / 1e3}us` : `${ns}ns`);
+const asDuration = (ns: number) =>
+	ns % 1e9 === 0
+		? `${ns / 1e9}s`
+		: ns % 1e6 === 0
+			? `${ns / 1e6}ms`
+			: ns % 1e3 === 0
+				? `${ns / 1e3}us`
+				: `${ns}ns`;
 
 /** The ends of a filter as numbers; what is not set is open. */
-function endsOf(params: URLSearchParams, name: string, read: (text: string) => number | undefined): [number, number] | undefined {
+function endsOf(
+	params: URLSearchParams,
+	name: string,
+	read: (text: string) => number | undefined,
+): [number, number] | undefined {
 	const [low, high] = [params.get(`${name}_min`), params.get(`${name}_max`)];
 	if (low === null && high === null) return undefined;
-	return [low === null ? -Infinity : (read(low) ?? -Infinity), high === null ? Infinity : (read(high) ?? Infinity)];
+	return [
+		low === null ? -Infinity : (read(low) ?? -Infinity),
+		high === null ? Infinity : (read(high) ?? Infinity),
+	];
 }
 
 /** The filter of one class, and that of it together with what is chosen already. */
-function range(name: string, chosen: [number, number] | undefined, low: number, high: number, write: (n: number) => string) {
-	const set = (from: number, to: number) => ({ [`${name}_min`]: from > -Infinity ? write(from) : undefined, [`${name}_max`]: to < Infinity ? write(to) : undefined });
+function range(
+	name: string,
+	chosen: [number, number] | undefined,
+	low: number,
+	high: number,
+	write: (n: number) => string,
+) {
+	const set = (from: number, to: number) => ({
+		[`${name}_min`]: from > -Infinity ? write(from) : undefined,
+		[`${name}_max`]: to < Infinity ? write(to) : undefined,
+	});
 	const same = chosen !== undefined && chosen[0] === low && chosen[1] === high;
 	return {
 		set: same ? set(-Infinity, Infinity) : set(low, high),
 		chosen: chosen !== undefined && low >= chosen[0] && high <= chosen[1],
 		out: chosen !== undefined && (high < chosen[0] || low > chosen[1]),
-		...(chosen && !same ? { extend: set(Math.min(low, chosen[0]), Math.max(high, chosen[1])) } : {}),
+		...(chosen && !same
+			? { extend: set(Math.min(low, chosen[0]), Math.max(high, chosen[1])) }
+			: {}),
 	};
 }
 
 function sizeBars(histogram: Histogram, params: URLSearchParams, value: string): Bar[] {
 	const chosen = endsOf(params, 'size', bytesOf);
-	return trimmed(histogram.sizes, (c) => c.allocated.blocks > 0).map(({ size_max: most = Infinity, ...c }) => ({
-		label: plain(size(c.size_min)),
-		title: c.size_min === most ? plain(size(c.size_min)) : most === Infinity ? `${plain(size(c.size_min))} and more` : `${plain(size(c.size_min))} to ${count(most)} B`,
-		whole: c.allocated,
-		...(value === 'temporary' ? {} : { leaked: value === 'leaked' ? c.allocated : c.leaked }),
-		...range('size', chosen, c.size_min, most, String),
-	}));
+	return trimmed(histogram.sizes, (c) => c.allocated.blocks > 0).map(
+		({ size_max: most = Infinity, ...c }) => ({
+			label: plain(size(c.size_min)),
+			title:
+				c.size_min === most
+					? plain(size(c.size_min))
+					: most === Infinity
+						? `${plain(size(c.size_min))} and more`
+						: `${plain(size(c.size_min))} to ${count(most)} B`,
+			whole: c.allocated,
+			...(value === 'temporary'
+				? {}
+				: { leaked: value === 'leaked' ? c.allocated : c.leaked }),
+			...range('size', chosen, c.size_min, most, String),
+		}),
+	);
 }
 
 function lifetimeBars(histogram: Histogram, params: URLSearchParams): Bar[] {
@@ -200,12 +290,26 @@ function lifetimeBars(histogram: Histogram, params: URLSearchParams): Bar[] {
 	const chosen = endsOf(params, 'lifetime', nanosecondsOf);
 	const bars = trimmed(histogram.lifetimes, (c) => c.allocated.blocks > 0).map<Bar>((c) => {
 		const from = plain(duration(c.lifetime_min_ns));
-		const own = range('lifetime', chosen, c.lifetime_min_ns, c.lifetime_max_ns ?? Infinity, asDuration);
+		const own = range(
+			'lifetime',
+			chosen,
+			c.lifetime_min_ns,
+			c.lifetime_max_ns ?? Infinity,
+			asDuration,
+		);
 		// What was not freed has a lifetime for the server, too: the one until the end.
-		const freed = (set: Record<string, string | undefined>) => ({ ...set, lifetime: set.lifetime_min ? 'only_freed' : undefined });
+		const freed = (set: Record<string, string | undefined>) => ({
+			...set,
+			lifetime: set.lifetime_min ? 'only_freed' : undefined,
+		});
 		return {
 			label: c.lifetime_min_ns ? from : '< 1 µs',
-			title: c.lifetime_max_ns === undefined ? `${from} or longer` : c.lifetime_min_ns ? `${from} to ${plain(duration(c.lifetime_max_ns + 1))}` : 'less than 1 µs',
+			title:
+				c.lifetime_max_ns === undefined
+					? `${from} or longer`
+					: c.lifetime_min_ns
+						? `${from} to ${plain(duration(c.lifetime_max_ns + 1))}`
+						: 'less than 1 µs',
 			whole: c.allocated,
 			chosen: own.chosen,
 			out: own.out || onlyLeaked,
@@ -219,12 +323,22 @@ function lifetimeBars(histogram: Histogram, params: URLSearchParams): Bar[] {
 			title: 'not freed',
 			whole: histogram.leaked,
 			leaked: histogram.leaked,
-			set: { lifetime_min: undefined, lifetime_max: undefined, lifetime: onlyLeaked ? undefined : 'only_leaked' },
+			set: {
+				lifetime_min: undefined,
+				lifetime_max: undefined,
+				lifetime: onlyLeaked ? undefined : 'only_leaked',
+			},
 			chosen: onlyLeaked,
 			out: chosen !== undefined || params.get('lifetime') === 'only_freed',
 		});
 	if (histogram.end_unknown.blocks > 0)
-		bars.push({ label: 'not seen', title: 'their end was not seen (a loss, or an exec)', whole: histogram.end_unknown, chosen: false, out: chosen !== undefined || params.has('lifetime') });
+		bars.push({
+			label: 'not seen',
+			title: 'their end was not seen (a loss, or an exec)',
+			whole: histogram.end_unknown,
+			chosen: false,
+			out: chosen !== undefined || params.has('lifetime'),
+		});
 	return bars;
 }
 
@@ -235,13 +349,17 @@ function Pictures(props: ViewProps & { sizes: Histogram; lifetimes: Histogram })
 	const { address, sizes, lifetimes } = props;
 	const { params } = address;
 	const blocks = inBlocks(address);
-	const clear = (names: string[]) => (names.some((n) => params.has(n)) ? () => go({ set: Object.fromEntries(names.map((n) => [n, undefined])) }) : undefined);
+	const clear = (names: string[]) =>
+		names.some((n) => params.has(n))
+			? () => go({ set: Object.fromEntries(names.map((n) => [n, undefined])) })
+			: undefined;
 
 	if (sizes.total.blocks === 0 && lifetimes.total.blocks === 0) return <None address={address} />;
 	return (
 		<div class="histograms">
 			<p class="histogram-key dim">
-				A bar is a filter: click it to see only these blocks in every view, click with Shift to add its neighbours.
+				A bar is a filter: click it to see only these blocks in every view, click with Shift
+				to add its neighbours.
 				<span class="key">
 					<svg viewBox="0 0 10 10" class="swatch" aria-hidden="true">
 						<rect width="10" height="10" class="bar-whole" />
@@ -257,14 +375,27 @@ function Pictures(props: ViewProps & { sizes: Histogram; lifetimes: Histogram })
 				</span>
 			</p>
 			<div class="histogram-pair">
-				<Bars title="Size of blocks" note={inAll(sizes)} bars={sizeBars(sizes, params, valueOf(address))} blocks={blocks} onClear={clear(SIZE)} />
-				<Bars title="Lifetime of blocks" note={inAll(lifetimes)} bars={lifetimeBars(lifetimes, params)} blocks={blocks} onClear={clear(LIFETIME)} />
+				<Bars
+					title="Size of blocks"
+					note={inAll(sizes)}
+					bars={sizeBars(sizes, params, valueOf(address))}
+					blocks={blocks}
+					onClear={clear(SIZE)}
+				/>
+				<Bars
+					title="Lifetime of blocks"
+					note={inAll(lifetimes)}
+					bars={lifetimeBars(lifetimes, params)}
+					blocks={blocks}
+					onClear={clear(LIFETIME)}
+				/>
 			</div>
 		</div>
 	);
 }
 
-const inAll = (histogram: Histogram) => `${size(histogram.total.bytes)} in ${count(histogram.total.blocks)} blocks`;
+const inAll = (histogram: Histogram) =>
+	`${size(histogram.total.bytes)} in ${count(histogram.total.blocks)} blocks`;
 
 export function HistogramView(props: ViewProps) {
 	const { address, stream } = props;
@@ -282,7 +413,11 @@ export function HistogramView(props: ViewProps) {
 	const lifetimes = ofLifetimes === ofSizes ? sizes : own;
 	return (
 		<Answered answer={sizes}>
-			{(s) => <Answered answer={lifetimes}>{(l) => <Pictures {...props} sizes={s} lifetimes={l} />}</Answered>}
+			{(s) => (
+				<Answered answer={lifetimes}>
+					{(l) => <Pictures {...props} sizes={s} lifetimes={l} />}
+				</Answered>
+			)}
 		</Answered>
 	);
 }

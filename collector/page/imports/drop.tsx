@@ -1,4 +1,5 @@
-// Files of other tools, and recordings, that are dropped on the fleet or chosen by its button become recordings here.
+// Files of other tools, and recordings, that are dropped on the fleet or chosen by its button
+// become recordings here.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { changed, type Address } from '../base/address';
 import { count } from '../base/format';
@@ -7,12 +8,19 @@ import { Refused, useRights, type Rights } from '../orders/rights';
 import { dismiss, importFiles, useImports, type Import } from './imports';
 import './imports.css';
 
-const KINDS = 'Recordings, and profiles of heaptrack, pprof, jemalloc, gperftools, or collapsed stacks; also packed by gzip or zstd.';
+const KINDS =
+	'Recordings, and profiles of heaptrack, pprof, jemalloc, gperftools, or collapsed ' +
+	'stacks; also packed by gzip or zstd.';
 
 /** Why nothing can be imported. */
 function why(rights: Rights | undefined): string | undefined {
-	if (rights && !rights.data) return 'This collector serves files, and there was no data folder when it was started: make one, then start it with --data DIR.';
-	if (rights && !rights.orders) return 'Importing files needs the token: “Import…” says how to give it.';
+	if (rights && !rights.data)
+		return (
+			'This collector serves files, and there was no data folder when it was started: ' +
+			'make one, then start it with --data DIR.'
+		);
+	if (rights && !rights.orders)
+		return 'Importing files needs the token: “Import…” says how to give it.';
 	return undefined;
 }
 
@@ -24,7 +32,9 @@ function State(props: { job: Import; address: Address }) {
 		case 'sending':
 			return (
 				<>
-					<progress value={job.part} max={1} aria-label={`${job.name} is being sent`} /> {Math.floor(job.part * 100)} %
+					<progress value={job.part} max={1} aria-label={`${job.name} is being sent`} />
+					{' '}
+					{Math.floor(job.part * 100)} %
 				</>
 			);
 		case 'reading':
@@ -38,9 +48,18 @@ function State(props: { job: Import; address: Address }) {
 		default:
 			return (
 				<>
-					<a href={changed(props.address, { stream: job.result!.id.slice(0, 12), view: 'overview', fresh: true })}>open</a>{' '}
+					<a
+						href={changed(props.address, {
+							stream: job.result!.id.slice(0, 12),
+							view: 'overview',
+							fresh: true,
+						})}
+					>
+						open
+					</a>{' '}
 					<span class="dim">
-						{job.result!.format}, {count(job.result!.events)} events{job.result!.note ? `; ${job.result!.note}` : ''}
+						{job.result!.format}, {count(job.result!.events)} events
+						{job.result!.note ? `; ${job.result!.note}` : ''}
 					</span>
 				</>
 			);
@@ -58,7 +77,16 @@ export function Imports(props: { address: Address }) {
 					<div>
 						<strong>{job.name}</strong> <State job={job} address={props.address} />
 					</div>
-					<button type="button" class="plain" aria-label={job.state === 'sending' || job.state === 'reading' ? `Take ${job.name} back` : `Dismiss ${job.name}`} onClick={() => dismiss(job.number)}>
+					<button
+						type="button"
+						class="plain"
+						aria-label={
+							job.state === 'sending' || job.state === 'reading'
+								? `Take ${job.name} back`
+								: `Dismiss ${job.name}`
+						}
+						onClick={() => dismiss(job.number)}
+					>
 						×
 					</button>
 				</li>
@@ -77,9 +105,11 @@ export function Import() {
 	const now = useRef({ rights, refused });
 	now.current = { rights, refused };
 
-	const take = (files: Iterable<File>) => importFiles(files, now.current.rights?.import_bytes ?? Infinity, now.current.refused);
+	const take = (files: Iterable<File>) =>
+		importFiles(files, now.current.rights?.import_bytes ?? Infinity, now.current.refused);
 	useEffect(() => {
-		const holdsFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false;
+		const holdsFiles = (event: DragEvent) =>
+			event.dataTransfer?.types.includes('Files') ?? false;
 		const enter = (event: DragEvent) => {
 			if (!holdsFiles(event)) return;
 			event.preventDefault();
@@ -105,7 +135,12 @@ export function Import() {
 	}, []);
 	return (
 		<>
-			<button type="button" class="button" title={refused ?? `${KINDS} They can be dropped here, too.`} onClick={() => (refused ? setOpen(true) : input.current?.click())}>
+			<button
+				type="button"
+				class="button"
+				title={refused ?? `${KINDS} They can be dropped here, too.`}
+				onClick={() => (refused ? setOpen(true) : input.current?.click())}
+			>
 				Import…
 			</button>
 			<input
@@ -122,7 +157,11 @@ export function Import() {
 			{over && (
 				<div class="over" role="status">
 					<p>
-						<strong>{refused ? 'Files can’t be imported here.' : 'Drop files to import them.'}</strong>
+						<strong>
+							{refused
+								? 'Files can’t be imported here.'
+								: 'Drop files to import them.'}
+						</strong>
 						<br />
 						{refused ?? KINDS}
 					</p>

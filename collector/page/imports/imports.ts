@@ -1,4 +1,5 @@
-// Files on their way to the collector, one after the other. They go on while other views are looked at, so this is not a view's own.
+// Files on their way to the collector, one after the other. They go on while other views are looked
+// at, so this is not a view's own.
 import { useEffect, useState } from 'preact/hooks';
 import { tokenHeaders } from '../base/ask';
 import { size } from '../base/format';
@@ -45,9 +46,12 @@ function said(request: XMLHttpRequest): { error?: string } & Partial<Imported> {
 function start(job: Job): void {
 	const request = new XMLHttpRequest(); // fetch does not tell how much was sent
 	request.open('POST', `import?${new URLSearchParams({ name: job.name })}`);
-	for (const [name, value] of Object.entries(tokenHeaders())) request.setRequestHeader(name, value);
+	for (const [name, value] of Object.entries(tokenHeaders()))
+		request.setRequestHeader(name, value);
 	request.setRequestHeader('Content-Type', 'application/octet-stream');
-	request.upload.addEventListener('progress', (event) => change(job, { part: event.total ? event.loaded / event.total : 1 }));
+	request.upload.addEventListener('progress', (event) =>
+		change(job, { part: event.total ? event.loaded / event.total : 1 }),
+	);
 	request.upload.addEventListener('load', () => change(job, { state: 'reading', part: 1 }));
 	const end = (to: Partial<Job>) => {
 		change(job, to);
@@ -56,9 +60,20 @@ function start(job: Job): void {
 	request.addEventListener('load', () => {
 		const answer = said(request);
 		if (request.status === 200) end({ state: 'done', result: answer as Imported });
-		else end({ state: 'failed', error: answer.error ?? `The collector answers ${request.status}.` });
+		else
+			end({
+				state: 'failed',
+				error: answer.error ?? `The collector answers ${request.status}.`,
+			});
 	});
-	request.addEventListener('error', () => end({ state: 'failed', error: 'The connection broke off, or the file can\'t be read here (a folder is no file).' }));
+	request.addEventListener('error', () =>
+		end({
+			state: 'failed',
+			error:
+				"The connection broke off, or the file can't be read here (a folder is no " +
+				'file).',
+		}),
+	);
 	request.addEventListener('abort', () => end({ state: 'failed', error: 'Taken back.' }));
 	change(job, { state: 'sending', request });
 	request.send(job.file);
@@ -73,9 +88,24 @@ function next(): void {
 /** `most`: bytes that a file may have; `refused`: why none is taken. */
 export function importFiles(files: Iterable<File>, most: number, refused?: string): void {
 	for (const file of files) {
-		const tooLarge = file.size > most ? `It has ${size(file.size)}, and a file may have ${size(most)} here.` : file.size === 0 ? 'It is empty.' : undefined;
+		const tooLarge =
+			file.size > most
+				? `It has ${size(file.size)}, and a file may have ${size(most)} here.`
+				: file.size === 0
+					? 'It is empty.'
+					: undefined;
 		const error = refused ?? tooLarge;
-		jobs = [...jobs, { number: ++last, name: file.name, state: error ? 'failed' : 'waiting', part: 0, error, file }];
+		jobs = [
+			...jobs,
+			{
+				number: ++last,
+				name: file.name,
+				state: error ? 'failed' : 'waiting',
+				part: 0,
+				error,
+				file,
+			},
+		];
 	}
 	for (const watcher of watchers) watcher();
 	next();

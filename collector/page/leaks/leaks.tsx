@@ -1,5 +1,6 @@
-// Leaks by survival: of the blocks of a call site that grew as old as those that were left, how many were freed later? Where most were, what
-// is left is recent and will go, too; where none ever was, it is suspect. The server weighs it (docs/rest-api.md, `leaks`).
+// Leaks by survival: of the blocks of a call site that grew as old as those that were left, how
+// many were freed later? Where most were, what is left is recent and will go, too; where none ever
+// was, it is suspect. The server weighs it (docs/rest-api.md, `leaks`).
 import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, go, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
@@ -20,20 +21,34 @@ import './leaks.css';
 export function leakInWords(leak: Leak): string {
 	const [youngest, oldest] = [duration(leak.age_min_ns), duration(leak.age_max_ns)];
 	const age = youngest === oldest ? `${oldest} old` : `${youngest} to ${oldest} old`;
+	const others =
+		leak.value.blocks < leak.allocated.blocks
+			? ': the others went with an exec, or were not seen to end'
+			: '';
 	const freed = leak.whole_group_leaked
 		? leak.allocated.blocks > 1
-			? `; none was ever freed${leak.value.blocks < leak.allocated.blocks ? ': the others went with an exec, or were not seen to end' : ''}`
+			? `; none was ever freed${others}`
 			: ''
 		: leak.longest_lifetime_ns !== undefined
 			? `; the freed ones lived ${duration(leak.longest_lifetime_ns)} at most`
 			: '';
-	const recent = leak.young.blocks && leak.old.blocks ? `; ${count(leak.young.blocks)} ${leak.young.blocks === 1 ? 'is' : 'are'} recent` : leak.old.blocks ? '' : leak.value.blocks === 1 ? '; it is recent' : '; all are recent';
-	return `${count(leak.value.blocks)} of ${count(leak.allocated.blocks)} not freed, ${age}${freed}${recent}`;
+	const recent =
+		leak.young.blocks && leak.old.blocks
+			? `; ${count(leak.young.blocks)} ${leak.young.blocks === 1 ? 'is' : 'are'} recent`
+			: leak.old.blocks
+				? ''
+				: leak.value.blocks === 1
+					? '; it is recent'
+					: '; all are recent';
+	const blocks = `${count(leak.value.blocks)} of ${count(leak.allocated.blocks)}`;
+	return `${blocks} not freed, ${age}${freed}${recent}`;
 }
 
 /** What was left out, a line for each rule. */
 function suppressedInWords(leaks: Leaks): string {
-	return leaks.suppressed.patterns.map((by) => `${size(by.value.bytes)}: ${by.built_in ?? by.pattern}`).join('\n');
+	return leaks.suppressed.patterns
+		.map((by) => `${size(by.value.bytes)}: ${by.built_in ?? by.pattern}`)
+		.join('\n');
 }
 
 function columnsOf(props: ViewProps): Column<Leak>[] {
@@ -57,9 +72,36 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 				</>
 			),
 		},
-		{ key: 'suspect', title: 'Suspect', width: '86px', right: true, hint: 'bytes, weighed by how many blocks that grew so old were never freed', cell: (leak) => size(leak.suspect_bytes) },
-		{ key: 'bytes', title: 'Not freed', width: '86px', right: true, cell: (leak) => size(leak.value.bytes) },
-		{ key: 'graph', title: 'Over time', width: '110px', from: 780, hint: 'how much of it was in use over time', cell: (leak) => <Spark path={sparkPath(stream, address, [['custom_filter', only(leak)]])} blocks={false} live={stream.state === 'live'} label={`${siteName(leak)} over time`} /> },
+		{
+			key: 'suspect',
+			title: 'Suspect',
+			width: '86px',
+			right: true,
+			hint: 'bytes, weighed by how many blocks that grew so old were never freed',
+			cell: (leak) => size(leak.suspect_bytes),
+		},
+		{
+			key: 'bytes',
+			title: 'Not freed',
+			width: '86px',
+			right: true,
+			cell: (leak) => size(leak.value.bytes),
+		},
+		{
+			key: 'graph',
+			title: 'Over time',
+			width: '110px',
+			from: 780,
+			hint: 'how much of it was in use over time',
+			cell: (leak) => (
+				<Spark
+					path={sparkPath(stream, address, [['custom_filter', only(leak)]])}
+					blocks={false}
+					live={stream.state === 'live'}
+					label={`${siteName(leak)} over time`}
+				/>
+			),
+		},
 		{
 			key: 'next',
 			title: 'See',
@@ -67,10 +109,22 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 			from: 560,
 			cell: (leak) => (
 				<span class="leak-links">
-					<a href={changed(address, { view: 'flame', set: { value: 'leaked', at: undefined, custom_filter: only(leak) } })} aria-label={`Flame graph of ${siteName(leak)}`}>
+					<a
+						href={changed(address, {
+							view: 'flame',
+							set: { value: 'leaked', at: undefined, custom_filter: only(leak) },
+						})}
+						aria-label={`Flame graph of ${siteName(leak)}`}
+					>
 						Flame graph
 					</a>{' '}
-					<a href={changed(address, { view: 'allocations', set: { value: 'leaked', at: undefined, custom_filter: only(leak) } })} aria-label={`Blocks of ${siteName(leak)}`}>
+					<a
+						href={changed(address, {
+							view: 'allocations',
+							set: { value: 'leaked', at: undefined, custom_filter: only(leak) },
+						})}
+						aria-label={`Blocks of ${siteName(leak)}`}
+					>
 						Blocks
 					</a>
 				</span>
@@ -89,8 +143,13 @@ function Recent(props: { address: Address; ns: number | undefined }) {
 				spellcheck={false}
 				value={props.address.params.get('young') ?? ''}
 				placeholder={props.ns === undefined ? '' : duration(props.ns)}
-				title="A duration, such as 2s or 100ms. Unless you say so a hundredth of the recording."
-				onChange={(event) => go({ set: { young: event.currentTarget.value.trim() || undefined } })}
+				title={
+					'A duration, such as 2s or 100ms. Unless you say so a hundredth of the ' +
+					'recording.'
+				}
+				onChange={(event) =>
+					go({ set: { young: event.currentTarget.value.trim() || undefined } })
+				}
 			/>
 		</label>
 	);
@@ -100,10 +159,20 @@ export function LeaksView(props: ViewProps) {
 	const { address, stream } = props;
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
 	const all = address.params.get('suppress') === 'none';
-	const question: [string, string | undefined][] = [['young', address.params.get('young') ?? undefined], ['suppress', all ? 'none' : undefined], ...filtersOf(address)];
-	const sum = useAnswer<Leaks>(about(stream.id, 'leaks', [...question, ['count', 0]]), version).data;
+	const question: [string, string | undefined][] = [
+		['young', address.params.get('young') ?? undefined],
+		['suppress', all ? 'none' : undefined],
+		...filtersOf(address),
+	];
+	const sum = useAnswer<Leaks>(
+		about(stream.id, 'leaks', [...question, ['count', 0]]),
+		version,
+	).data;
 	const narrow = useNarrow();
-	const columns = useMemo(() => columnsOf(props), [address.params.toString(), stream.id, stream.state]);
+	const columns = useMemo(
+		() => columnsOf(props),
+		[address.params.toString(), stream.id, stream.state],
+	);
 
 	return (
 		<div class="tableview leaks">
@@ -111,14 +180,23 @@ export function LeaksView(props: ViewProps) {
 				<span role="status">
 					{sum && sum.total.blocks > 0 && (
 						<>
-							{size(sum.total.bytes)} in {count(sum.total.blocks)} blocks {stream.watched_to_end === false ? 'were not freed while it was watched' : 'were not freed'}.{' '}
-							<strong>{size(sum.suspect_bytes)}</strong> of it ({percent(sum.suspect_bytes, sum.total.bytes)} %) is suspect.
+							{size(sum.total.bytes)} in {count(sum.total.blocks)} blocks{' '}
+							{stream.watched_to_end === false
+								? 'were not freed while it was watched'
+								: 'were not freed'}
+							. <strong>{size(sum.suspect_bytes)}</strong> of it (
+							{percent(sum.suspect_bytes, sum.total.bytes)} %) is suspect.
 						</>
 					)}
 				</span>
 				{sum && (all || sum.suppressed.total.blocks > 0) && (
-					<a href={changed(address, { set: { suppress: all ? undefined : 'none' } })} title={suppressedInWords(sum)}>
-						{all ? 'Leave out what libraries are known to keep' : `${size(sum.suppressed.total.bytes)} more suppressed: show`}
+					<a
+						href={changed(address, { set: { suppress: all ? undefined : 'none' } })}
+						title={suppressedInWords(sum)}
+					>
+						{all
+							? 'Leave out what libraries are known to keep'
+							: `${size(sum.suppressed.total.bytes)} more suppressed: show`}
 					</a>
 				)}
 				<HiddenNames {...props} />
@@ -129,13 +207,28 @@ export function LeaksView(props: ViewProps) {
 				label="Call sites with blocks that were not freed, the most suspect first"
 				columns={columns}
 				rowHeight={narrow ? 78 : 42}
-				path={(skip, rows) => about(stream.id, 'leaks', [...question, ['skip', skip || undefined], ['count', rows]])}
+				path={(skip, rows) =>
+					about(stream.id, 'leaks', [
+						...question,
+						['skip', skip || undefined],
+						['count', rows],
+					])
+				}
 				read={(answer) => ({ rows: answer.groups, total: answer.group_count })}
 				keyOf={(leak) => String(leak.backtrace_id)}
 				picked={address.params.get('picked') ?? ''}
 				onPick={(leak) => go({ set: { picked: String(leak.backtrace_id) } }, true)}
 				version={version}
-				none={<None address={address} title={stream.watched_to_end === false ? 'Everything was freed so far.' : 'Nothing leaked: every block that was recorded was freed.'} />}
+				none={
+					<None
+						address={address}
+						title={
+							stream.watched_to_end === false
+								? 'Everything was freed so far.'
+								: 'Nothing leaked: every block that was recorded was freed.'
+						}
+					/>
+				}
 			/>
 		</div>
 	);

@@ -16,7 +16,14 @@ function CallLink(props: { call: Call; what: string; start: Time }) {
 	return (
 		<>
 			{props.what}{' '}
-			<button type="button" class="button" title="Show the stack of this call at the right" onClick={() => go({ set: { picked: String(call.backtrace_id), site: undefined } }, true)}>
+			<button
+				type="button"
+				class="button"
+				title="Show the stack of this call at the right"
+				onClick={() =>
+					go({ set: { picked: String(call.backtrace_id), site: undefined } }, true)
+				}
+			>
 				{siteOf(call)}
 			</button>{' '}
 			at {duration(sinceStart(call.timestamp, props.start))}
@@ -51,7 +58,11 @@ function Regions(props: { map: Mapping; start: Time }) {
 								<code>{protectionOf(r)}</code>
 							</td>
 							<td class="n">{duration(nanoseconds(r.timestamp_relative))}</td>
-							<td class="n">{r.deallocation ? duration(sinceStart(r.deallocation.timestamp, props.start)) : ''}</td>
+							<td class="n">
+								{r.deallocation
+									? duration(sinceStart(r.deallocation.timestamp, props.start))
+									: ''}
+							</td>
 							<td class="dim">
 								{r.name ?? ''}
 								{r.file_offset ? `, from ${size(r.file_offset)} of it` : ''}
@@ -70,7 +81,9 @@ function Detail(props: { map: Mapping; address: Address; stream: Stream }) {
 	const start = stream.timestamp;
 	const history = map.usage_history ?? [];
 	// A reading holds until the next, the last one until the map goes.
-	const until = map.deallocation ? sinceStart(map.deallocation.timestamp, start) : nanoseconds(stream.runtime);
+	const until = map.deallocation
+		? sinceStart(map.deallocation.timestamp, start)
+		: nanoseconds(stream.runtime);
 	const xs = useMemo(() => {
 		const all = history.map((u) => nanoseconds(u.timestamp_relative));
 		return all.length && until > all.at(-1)! ? [...all, until] : all;
@@ -78,12 +91,19 @@ function Detail(props: { map: Mapping; address: Address; stream: Stream }) {
 	const lines = useMemo<Line[]>(() => {
 		const of = (get: (u: (typeof history)[0]) => number | undefined) => {
 			const values = history.map((u) => get(u) ?? null);
-			return values.length && xs.length > values.length ? [...values, values.at(-1)!] : values;
+			return values.length && xs.length > values.length
+				? [...values, values.at(-1)!]
+				: values;
 		};
 		return [
 			{ name: 'size', values: of((u) => u.address_space), colour: 'dim', stepped: true },
 			{ name: 'resident', values: of((u) => u.rss), colour: 'b1', fill: 'b3', stepped: true },
-			{ name: 'written, of this process alone', values: of((u) => u.private_dirty), colour: 'b4', stepped: true },
+			{
+				name: 'written, of this process alone',
+				values: of((u) => u.private_dirty),
+				colour: 'b4',
+				stepped: true,
+			},
 		].filter((line) => line.values.some((v) => v !== null));
 	}, [map, xs]);
 
@@ -96,11 +116,21 @@ function Detail(props: { map: Mapping; address: Address; stream: Stream }) {
 				<span class="dim">{protectionOf(map)}</span>
 				<span class="grow" />
 				{map.is_writable !== false && (
-					<a class="button" href={changed(address, { view: 'flame', set: { from_map: String(map.id), map: undefined } })}>
+					<a
+						class="button"
+						href={changed(address, {
+							view: 'flame',
+							set: { from_map: String(map.id), map: undefined },
+						})}
+					>
 						Blocks of the heap in it
 					</a>
 				)}
-				<button type="button" class="button" onClick={() => go({ set: { map: undefined } }, true)}>
+				<button
+					type="button"
+					class="button"
+					onClick={() => go({ set: { map: undefined } }, true)}
+				>
 					Close
 				</button>
 			</div>
@@ -110,21 +140,45 @@ function Detail(props: { map: Mapping; address: Address; stream: Stream }) {
 						<CallLink call={map.source} what="Mapped by" start={start} />
 					</span>
 				) : (
-					<span class="dim">No call that mapped it was seen: it is the loader’s, the kernel’s, or an allocator’s. First seen at {duration(nanoseconds(map.timestamp_relative))}.</span>
+					<span class="dim">
+						No call that mapped it was seen: it is the loader’s, the kernel’s, or an
+						allocator’s. First seen at {duration(nanoseconds(map.timestamp_relative))}.
+					</span>
 				)}
 				{map.deallocation && (
 					<span>
-						{map.deallocation.source ? <CallLink call={map.deallocation.source} what="Unmapped by" start={start} /> : `Gone at ${duration(sinceStart(map.deallocation.timestamp, start))}`}
+						{map.deallocation.source ? (
+							<CallLink
+								call={map.deallocation.source}
+								what="Unmapped by"
+								start={start}
+							/>
+						) : (
+							`Gone at ${duration(sinceStart(map.deallocation.timestamp, start))}`
+						)}
 					</span>
 				)}
 			</div>
-			{xs.length > 1 && lines.length > 0 && <Plot title={history.some((u) => u.estimated) ? 'Usage, partly estimated' : 'Usage'} unit="bytes" xs={xs} lines={lines} height={110} />}
+			{xs.length > 1 && lines.length > 0 && (
+				<Plot
+					title={history.some((u) => u.estimated) ? 'Usage, partly estimated' : 'Usage'}
+					unit="bytes"
+					xs={xs}
+					lines={lines}
+					height={110}
+				/>
+			)}
 			<Regions map={map} start={start} />
 		</>
 	);
 }
 
-export function MapDetail(props: { address: Address; stream: Stream; id: string; version: number }) {
+export function MapDetail(props: {
+	address: Address;
+	stream: Stream;
+	id: string;
+	version: number;
+}) {
 	const answer = useAnswer<Maps>(
 		about(props.stream.id, 'maps', [
 			['id', props.id],
@@ -136,7 +190,13 @@ export function MapDetail(props: { address: Address; stream: Stream; id: string;
 	return (
 		<section class="map-detail" aria-label="The selected map" tabIndex={0}>
 			<Answered answer={answer}>
-				{({ maps }) => (maps[0] ? <Detail map={maps[0]} address={props.address} stream={props.stream} /> : <p class="dim note">There is no map {props.id} in this recording.</p>)}
+				{({ maps }) =>
+					maps[0] ? (
+						<Detail map={maps[0]} address={props.address} stream={props.stream} />
+					) : (
+						<p class="dim note">There is no map {props.id} in this recording.</p>
+					)
+				}
 			</Answered>
 		</section>
 	);

@@ -19,8 +19,10 @@ const MOST = 5000;
 const READING = 50e6; // ns that a reading of all maps may take
 
 /** Filters that /maps takes (docs/rest-api.md): it refuses others. */
-const TAKEN =
-	/^(from|to|lifetime|address_(min|max)|size_(min|max)|lifetime_(min|max)|backtrace_depth_(min|max)|backtraces|deallocation_backtraces|(negative_)?(function|source)_regex|alive_at|thread|thread_name|module)$/;
+const TAKEN = new RegExp(
+	'^(from|to|alive_at|lifetime|thread|thread_name|module|backtraces|deallocation_backtraces|' +
+		'(address|size|lifetime|backtrace_depth)_(min|max)|(negative_)?(function|source)_regex)$',
+);
 
 interface MapLine {
 	map: Mapping;
@@ -41,12 +43,24 @@ function residentAt(map: Mapping, ns: number): number | undefined {
 	return rss;
 }
 
-/** `first`: when maps were read first. What nobody was seen to map and was there then was there before, for all that is known. */
+/**
+ * `first`: when maps were read first. What nobody was seen to map and was there then was there
+ * before, for all that is known.
+ */
 function lineOf(map: Mapping, at: number, start: Time, first: number): MapLine {
 	const since = nanoseconds(map.timestamp_relative);
 	const until = map.deallocation ? sinceStart(map.deallocation.timestamp, start) : Infinity;
-	const gone = until <= at || (since > at && (map.source !== undefined || since > first + READING));
-	return { map, name: nameOf(map), by: map.source ? siteOf(map.source) : '', since, until, gone, resident: gone ? undefined : residentAt(map, at) };
+	const gone =
+		until <= at || (since > at && (map.source !== undefined || since > first + READING));
+	return {
+		map,
+		name: nameOf(map),
+		by: map.source ? siteOf(map.source) : '',
+		since,
+		until,
+		gone,
+		resident: gone ? undefined : residentAt(map, at),
+	};
 }
 
 const SORTS: Record<string, (l: MapLine) => number | string> = {
@@ -61,7 +75,10 @@ const SORTS: Record<string, (l: MapLine) => number | string> = {
 };
 
 function ResidentSet(props: { stream: Stream; version: number }) {
-	const { data } = useAnswer<KernelFigures>(about(props.stream.id, 'timeline_maps'), props.version);
+	const { data } = useAnswer<KernelFigures>(
+		about(props.stream.id, 'timeline_maps'),
+		props.version,
+	);
 	const start = nanoseconds(props.stream.timestamp);
 	const xs = useMemo(() => (data?.xs ?? []).map((ms) => ms * 1e6 - start), [data, start]);
 	const lines = useMemo<Line[]>(
@@ -75,10 +92,20 @@ function ResidentSet(props: { stream: Stream; version: number }) {
 	if (xs.length < 2)
 		return (
 			<p class="dim note">
-				How much of the process was resident is not known: it ended before the first look. <code>heapcast run --figures-interval 100ms</code> looks more often.
+				How much of the process was resident is not known: it ended before the first
+				look. <code>heapcast run --figures-interval 100ms</code> looks more often.
 			</p>
 		);
-	return <Plot title="The whole process" unit="bytes" xs={xs} lines={lines} height={110} onMoment={(ns) => go({ set: { at: asMoment(ns), value: 'in-use' } })} />;
+	return (
+		<Plot
+			title="The whole process"
+			unit="bytes"
+			xs={xs}
+			lines={lines}
+			height={110}
+			onMoment={(ns) => go({ set: { at: asMoment(ns), value: 'in-use' } })}
+		/>
+	);
 }
 
 function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
@@ -92,25 +119,71 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 	const picked = params.get('map');
 
 	const all = useMemo(() => {
-		const first = answer.maps.reduce((min, m) => (m.source ? min : Math.min(min, nanoseconds(m.timestamp_relative))), Infinity);
+		const first = answer.maps.reduce(
+			(min, m) => (m.source ? min : Math.min(min, nanoseconds(m.timestamp_relative))),
+			Infinity,
+		);
 		return answer.maps.map((m) => lineOf(m, at, stream.timestamp, first));
 	}, [answer, at]);
 	const lines = useMemo(() => {
 		const value = SORTS[by]!;
-		const found = text ? all.filter((l) => `${l.name} ${l.by} ${protectionOf(l.map)} ${rangeOf(l.map)}`.toLowerCase().includes(text)) : [...all];
+		const found = text
+			? all.filter((l) =>
+					`${l.name} ${l.by} ${protectionOf(l.map)} ${rangeOf(l.map)}`
+						.toLowerCase()
+						.includes(text),
+				)
+			: [...all];
 		return found.sort((a, b) => {
 			const [x, y] = [value(a), value(b)];
 			return (x < y ? -1 : x > y ? 1 : a.map.id - b.map.id) * (down ? -1 : 1);
 		});
 	}, [all, text, by, down]);
-	const sum = (get: (l: MapLine) => number) => lines.reduce((s, l) => s + (l.gone ? 0 : get(l)), 0);
+	const sum = (get: (l: MapLine) => number) =>
+		lines.reduce((s, l) => s + (l.gone ? 0 : get(l)), 0);
 	const mapped = lines.filter((l) => !l.gone).length;
 	const columns: Column<MapLine>[] = [
-		{ key: 'address', title: 'Address', sort: 'address', width: '210px', cell: (l) => <code title={rangeOf(l.map)}>{rangeOf(l.map)}</code> },
-		{ key: 'size', title: 'Size', sort: 'size', width: '78px', right: true, cell: (l) => <span title={`${count(l.map.size)} B`}>{size(l.map.size)}</span> },
-		{ key: 'resident', title: 'Resident', sort: 'resident', width: '86px', right: true, hint: `In memory ${moment.text}, as the last reading before had it`, cell: (l) => sizeOr(l.resident) },
-		{ key: 'peak', title: 'Most', sort: 'peak', width: '90px', right: true, hint: 'Most that was resident at any reading', cell: (l) => `${l.map.peak_rss_estimated ? '≈ ' : ''}${sizeOr(l.map.peak_rss)}` },
-		{ key: 'protection', title: 'Protection', silent: true, width: '54px', hint: 'Protection: read, write, execute; private or shared', cell: (l) => <code>{protectionOf(l.map)}</code> },
+		{
+			key: 'address',
+			title: 'Address',
+			sort: 'address',
+			width: '210px',
+			cell: (l) => <code title={rangeOf(l.map)}>{rangeOf(l.map)}</code>,
+		},
+		{
+			key: 'size',
+			title: 'Size',
+			sort: 'size',
+			width: '78px',
+			right: true,
+			cell: (l) => <span title={`${count(l.map.size)} B`}>{size(l.map.size)}</span>,
+		},
+		{
+			key: 'resident',
+			title: 'Resident',
+			sort: 'resident',
+			width: '86px',
+			right: true,
+			hint: `In memory ${moment.text}, as the last reading before had it`,
+			cell: (l) => sizeOr(l.resident),
+		},
+		{
+			key: 'peak',
+			title: 'Most',
+			sort: 'peak',
+			width: '90px',
+			right: true,
+			hint: 'Most that was resident at any reading',
+			cell: (l) => `${l.map.peak_rss_estimated ? '≈ ' : ''}${sizeOr(l.map.peak_rss)}`,
+		},
+		{
+			key: 'protection',
+			title: 'Protection',
+			silent: true,
+			width: '54px',
+			hint: 'Protection: read, write, execute; private or shared',
+			cell: (l) => <code>{protectionOf(l.map)}</code>,
+		},
 		{
 			key: 'name',
 			title: 'Name',
@@ -118,32 +191,77 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 			width: 'minmax(160px, 1fr)',
 			cell: ({ map, name }) => (
 				<span title={name}>
-					{map.name ? baseName(map.name) : name} {map.name && map.name.includes('/') && <span class="dim">{map.name.slice(0, -baseName(map.name).length)}</span>}
+					{map.name ? baseName(map.name) : name}{' '}
+					{map.name && map.name.includes('/') && (
+						<span class="dim">{map.name.slice(0, -baseName(map.name).length)}</span>
+					)}
 				</span>
 			),
 		},
-		{ key: 'by', title: 'Mapped by', sort: 'by', width: '160px', cell: (l) => <span title={l.by}>{l.by}</span> },
-		{ key: 'since', title: 'Since', sort: 'since', width: '84px', right: true, cell: (l) => duration(l.since) },
-		{ key: 'until', title: 'Until', sort: 'until', width: '84px', right: true, cell: (l) => (l.until === Infinity ? '' : duration(l.until)) },
+		{
+			key: 'by',
+			title: 'Mapped by',
+			sort: 'by',
+			width: '160px',
+			cell: (l) => <span title={l.by}>{l.by}</span>,
+		},
+		{
+			key: 'since',
+			title: 'Since',
+			sort: 'since',
+			width: '84px',
+			right: true,
+			cell: (l) => duration(l.since),
+		},
+		{
+			key: 'until',
+			title: 'Until',
+			sort: 'until',
+			width: '84px',
+			right: true,
+			cell: (l) => (l.until === Infinity ? '' : duration(l.until)),
+		},
 	];
 	const selected = picked === null ? -1 : lines.findIndex((l) => String(l.map.id) === picked);
 	const select = (line: MapLine) =>
-		go({ set: { map: String(line.map.id), picked: line.map.source ? String(line.map.source.backtrace_id) : undefined, site: undefined } }, true);
+		go(
+			{
+				set: {
+					map: String(line.map.id),
+					picked: line.map.source ? String(line.map.source.backtrace_id) : undefined,
+					site: undefined,
+				},
+			},
+			true,
+		);
 
 	return (
 		<>
 			<div class="tools">
-				<input type="search" placeholder="Name, caller or protection" aria-label="Search the maps" value={params.get('q') ?? ''} onInput={(event) => go({ set: { q: event.currentTarget.value } }, true)} />
+				<input
+					type="search"
+					placeholder="Name, caller or protection"
+					aria-label="Search the maps"
+					value={params.get('q') ?? ''}
+					onInput={(event) => go({ set: { q: event.currentTarget.value } }, true)}
+				/>
 				<span class="dim" role="status">
-					{count(mapped)} {mapped === 1 ? 'map' : 'maps'} {moment.text}: {size(sum((l) => l.map.size))}
+					{count(mapped)} {mapped === 1 ? 'map' : 'maps'} {moment.text}:{' '}
+					{size(sum((l) => l.map.size))}
 					{answer.gathered ? `, ${size(sum((l) => l.resident ?? 0))} of it resident` : ''}
-					{lines.length > mapped ? `; ${count(lines.length - mapped)} at other times` : ''}
-					{answer.total_count > answer.maps.length ? `; the first ${count(answer.maps.length)} of ${count(answer.total_count)}: filters find others` : ''}
+					{lines.length > mapped
+						? `; ${count(lines.length - mapped)} at other times`
+						: ''}
+					{answer.total_count > answer.maps.length
+						? `; the first ${count(answer.maps.length)} of ` +
+							`${count(answer.total_count)}: filters find others`
+						: ''}
 				</span>
 			</div>
 			{!answer.gathered && (
 				<p class="dim note">
-					Only what the program itself mapped is known, and not how much of it was resident. <code>heapcast run --gather-maps -- PROGRAM</code> records both.
+					Only what the program itself mapped is known, and not how much of it was
+					resident. <code>heapcast run --gather-maps -- PROGRAM</code> records both.
 				</p>
 			)}
 			<Grid
@@ -158,7 +276,24 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 				rowClass={(l) => (l.gone ? 'gone' : '')}
 				sort={by}
 				order={down ? 'dsc' : 'asc'}
-				onSort={(name, order) => go({ set: { sort: name, order: (by === name ? order : ['address', 'name', 'by', 'since'].includes(name) ? 'asc' : 'dsc') === 'dsc' ? 'dsc' : undefined } }, true)}
+				onSort={(name, order) =>
+					go(
+						{
+							set: {
+								sort: name,
+								order:
+									(by === name
+										? order
+										: ['address', 'name', 'by', 'since'].includes(name)
+											? 'asc'
+											: 'dsc') === 'dsc'
+										? 'dsc'
+										: undefined,
+							},
+						},
+						true,
+					)
+				}
 			/>
 		</>
 	);
@@ -169,7 +304,10 @@ export function MapsView(props: ViewProps) {
 	const version = useCalmVersion(stream);
 	const filters = filtersOf(address);
 	const taken = filters.filter(([name]) => TAKEN.test(name));
-	const answer = useAnswer<Maps>(about(stream.id, 'maps', [['with_usage_history', 'true'], ['count', MOST], ...taken]), version);
+	const answer = useAnswer<Maps>(
+		about(stream.id, 'maps', [['with_usage_history', 'true'], ['count', MOST], ...taken]),
+		version,
+	);
 	const picked = address.params.get('map');
 	const moment = useMoment(stream, address, version);
 
@@ -178,7 +316,12 @@ export function MapsView(props: ViewProps) {
 			<ResidentSet stream={stream} version={version} />
 			{taken.length < filters.length && (
 				<p class="dim note">
-					Maps have no {filters.filter(([name]) => !TAKEN.test(name)).map(([name]) => name.replaceAll('_', ' ')).join(', ')}: these filters do not count here.
+					Maps have no{' '}
+					{filters
+						.filter(([name]) => !TAKEN.test(name))
+						.map(([name]) => name.replaceAll('_', ' '))
+						.join(', ')}
+					: these filters do not count here.
 				</p>
 			)}
 			<Answered answer={answer}>
@@ -186,15 +329,21 @@ export function MapsView(props: ViewProps) {
 					maps.maps.length ? (
 						moment && <Table {...props} answer={maps} moment={moment} />
 					) : taken.length ? (
-						<Notice title="No map matches.">The filters above leave nothing: remove one.</Notice>
+						<Notice title="No map matches.">
+							The filters above leave nothing: remove one.
+						</Notice>
 					) : (
 						<Notice title="No map was recorded.">
-							The program mapped nothing itself while it was watched. What the loader and the kernel mapped, and how much is resident, is recorded with <code>heapcast run --gather-maps -- PROGRAM</code>.
+							The program mapped nothing itself while it was watched. What the loader
+							and the kernel mapped, and how much is resident, is recorded with{' '}
+							<code>heapcast run --gather-maps -- PROGRAM</code>.
 						</Notice>
 					)
 				}
 			</Answered>
-			{picked !== null && <MapDetail address={address} stream={stream} id={picked} version={version} />}
+			{picked !== null && (
+				<MapDetail address={address} stream={stream} id={picked} version={version} />
+			)}
 		</div>
 	);
 }

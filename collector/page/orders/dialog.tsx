@@ -20,7 +20,12 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
 			<div class="within">
 				<div class="head">
 					<h2>{props.title}</h2>
-					<button type="button" class="plain" aria-label="Close" onClick={() => box.current?.close()}>
+					<button
+						type="button"
+						class="plain"
+						aria-label="Close"
+						onClick={() => box.current?.close()}
+					>
 						×
 					</button>
 				</div>

@@ -1,5 +1,6 @@
-// What the one who looks may do here: give orders, import files. The page can't see its cookie, nor whether a token that it has kept still
-// holds, so it asks (/rights): when it starts, when the collector is there again, and when an order was refused.
+// What the one who looks may do here: give orders, import files. The page can't see its cookie, nor
+// whether a token that it has kept still holds, so it asks (/rights): when it starts, when the
+// collector is there again, and when an order was refused.
 import { createContext } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { ask, hasToken, setToken } from '../base/ask';
@@ -26,7 +27,10 @@ export function useRights(): Known {
 	return useContext(RightsContext);
 }
 
-/** For the one who provides RightsContext. `connected`: to the collector, which may have been started anew. */
+/**
+ * For the one who provides RightsContext. `connected`: to the collector, which may have been
+ * started anew.
+ */
 export function useAskedRights(connected: boolean): Known {
 	const [rights, setRights] = useState<Rights>();
 	const [times, setTimes] = useState(0);
@@ -56,13 +60,22 @@ export function Refused() {
 		>
 			<p role="status">
 				{hasToken()
-					? 'This tab’s token is not this collector’s: the collector may have been restarted.'
+					? 'This tab’s token is not this collector’s: the collector may have ' +
+						'been restarted.'
 					: 'Orders and imports need the token, as others may share this machine.'}{' '}
-				The collector printed it with its address when it started: open <code>{where}</code> as it stands there. With <code>--token FILE</code> it is in that file.
+				The collector printed it with its address when it started: open{' '}
+				<code>{where}</code> as it stands there. With <code>--token FILE</code> it is in
+				that file.
 			</p>
 			<label>
 				Token{' '}
-				<input type="password" autocomplete="off" required value={text} onInput={(e) => setText(e.currentTarget.value)} />
+				<input
+					type="password"
+					autocomplete="off"
+					required
+					value={text}
+					onInput={(e) => setText(e.currentTarget.value)}
+				/>
 			</label>{' '}
 			<button type="submit" class="button">
 				Use it
@@ -77,7 +90,8 @@ export function Logout() {
 	const { connected } = useFleet();
 	if (!rights?.login) return null;
 	const leave = async () => {
-		// The answer leads to the page, which is not to be followed: what comes then is the login page.
+		// The answer leads to the page, which is not to be followed: what comes then is the login
+		// page.
 		await fetch('logout', { method: 'POST', redirect: 'manual' }).catch(() => undefined);
 		location.reload();
 	};

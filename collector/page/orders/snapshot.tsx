@@ -38,7 +38,12 @@ export function Snapshot(props: { stream?: Stream; may: boolean; onTaken?: () =>
 		setBusy(true);
 		setError(undefined);
 		setTaken(undefined);
-		ask<FleetSnapshot>('snapshot', { body: { ...(name ? { name } : {}), ...(props.stream ? { streams: props.stream.id } : {}) } })
+		ask<FleetSnapshot>('snapshot', {
+			body: {
+				...(name ? { name } : {}),
+				...(props.stream ? { streams: props.stream.id } : {}),
+			},
+		})
 			.then(
 				(answer) => {
 					setTaken(answer);
@@ -60,7 +65,8 @@ export function Snapshot(props: { stream?: Stream; may: boolean; onTaken?: () =>
 			}}
 		>
 			<p class="dim">
-				What {props.stream ? 'it has' : 'all live programs have'} in use now becomes a recording of its own, which is listed under Snapshots.
+				What {props.stream ? 'it has' : 'all live programs have'} in use now becomes a
+				recording of its own, which is listed under Snapshots.
 			</p>
 			<div class="row">
 				<input
@@ -91,7 +97,10 @@ export function Snapshot(props: { stream?: Stream; may: boolean; onTaken?: () =>
 			{taken && (
 				<div class="outcome" role="status">
 					<p>
-						<a href={`#/${(taken.id ?? '').slice(0, 12)}/overview`}>{taken.name}</a> has {size(taken.in_use.bytes)} of {count(taken.processes.length)} {taken.processes.length === 1 ? 'process' : 'processes'}.
+						<a href={`#/${(taken.id ?? '').slice(0, 12)}/overview`}>{taken.name}</a>
+						{' has '}
+						{size(taken.in_use.bytes)} of {count(taken.processes.length)}{' '}
+						{taken.processes.length === 1 ? 'process' : 'processes'}.
 					</p>
 					{taken.missing.map((m) => (
 						<p>

@@ -14,16 +14,29 @@ function Members(props: { snapshot: FleetSnapshot; address: Address }) {
 		<details>
 			<summary>
 				{count(processes.length)} {processes.length === 1 ? 'process' : 'processes'}
-				{missing.length > 0 && <span class="warning">⚠ {count(missing.length)} missing</span>}
+				{missing.length > 0 && (
+					<span class="warning">⚠ {count(missing.length)} missing</span>
+				)}
 			</summary>
 			<ul class="members">
 				{processes.slice(0, SHOWN).map((m) => (
 					<li>
-						<a href={changed(props.address, { stream: m.stream.slice(0, 12), view: 'flame', fresh: true, set: { value: 'in-use', at: `${m.time_ns / 1e9}s` } })}>{memberInWords(m)}</a>{' '}
+						<a
+							href={changed(props.address, {
+								stream: m.stream.slice(0, 12),
+								view: 'flame',
+								fresh: true,
+								set: { value: 'in-use', at: `${m.time_ns / 1e9}s` },
+							})}
+						>
+							{memberInWords(m)}
+						</a>{' '}
 						{size(m.in_use.bytes)}
 					</li>
 				))}
-				{processes.length > SHOWN && <li class="dim">and {count(processes.length - SHOWN)} more</li>}
+				{processes.length > SHOWN && (
+					<li class="dim">and {count(processes.length - SHOWN)} more</li>
+				)}
 				{missing.slice(0, SHOWN).map((m) => (
 					<li class="more">
 						without {memberInWords(m)}: {m.why}
@@ -36,13 +49,17 @@ function Members(props: { snapshot: FleetSnapshot; address: Address }) {
 
 export function Snapshots(props: { address: Address; version: number }) {
 	const { streams } = useFleet();
-	const answer = useAnswer<FleetSnapshot[]>('snapshots', 1 + (streams?.length ?? 0) + props.version);
+	const answer = useAnswer<FleetSnapshot[]>(
+		'snapshots',
+		1 + (streams?.length ?? 0) + props.version,
+	);
 	return (
 		<Answered answer={answer}>
 			{(list) =>
 				list.length === 0 ? (
 					<Notice title="No snapshot yet.">
-						Take one of all live programs here, or by <code>heapcast snapshot take</code>.
+						Take one of all live programs here, or by{' '}
+						<code>heapcast snapshot take</code>.
 					</Notice>
 				) : (
 					<div class="tablebox snapshots" tabIndex={0}>
@@ -61,7 +78,21 @@ export function Snapshots(props: { address: Address; version: number }) {
 							<tbody>
 								{[...list].reverse().map((s) => (
 									<tr key={s.name}>
-										<td class="program">{s.id ? <a href={changed(props.address, { stream: s.id.slice(0, 12), view: 'overview', fresh: true })}>{s.name}</a> : s.name}</td>
+										<td class="program">
+											{s.id ? (
+												<a
+													href={changed(props.address, {
+														stream: s.id.slice(0, 12),
+														view: 'overview',
+														fresh: true,
+													})}
+												>
+													{s.name}
+												</a>
+											) : (
+												s.name
+											)}
+										</td>
 										<td class="n">{size(s.in_use.bytes)}</td>
 										<td class="n minor">{count(s.in_use.blocks)}</td>
 										<td class="of">

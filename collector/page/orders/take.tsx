@@ -12,12 +12,22 @@ export function TakeSnapshot(props: { onTaken: () => void }) {
 	const none = !streams?.some((s) => s.state === 'live');
 	return (
 		<>
-			<button type="button" class="button" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+			<button
+				type="button"
+				class="button"
+				aria-haspopup="dialog"
+				onClick={() => setOpen(true)}
+			>
 				Snapshot…
 			</button>
 			{open && (
 				<Dialog title="Snapshot of the fleet" onClose={() => setOpen(false)}>
-					{none && <p role="status">No program is live: there is nothing to be asked. Programs appear here when their agents do.</p>}
+					{none && (
+						<p role="status">
+							No program is live: there is nothing to be asked. Programs appear here
+							when their agents do.
+						</p>
+					)}
 					{!none && rights && !rights.orders && <Refused />}
 					{!none && <Snapshot may={rights?.orders ?? false} onTaken={props.onTaken} />}
 				</Dialog>

@@ -38,7 +38,8 @@ function Row(props: { block: Block; spot: Spot; now: number; address: Address })
 	return (
 		<tr onClick={pick} aria-selected={picked}>
 			<td>
-				<code>{hex(block.address)}</code> {block.address < spot.from && <span class="dim">begins before</span>}
+				<code>{hex(block.address)}</code>{' '}
+				{block.address < spot.from && <span class="dim">begins before</span>}
 			</td>
 			<td class="n" title={`${count(block.size)} B`}>
 				{size(block.size)}
@@ -56,16 +57,43 @@ function Row(props: { block: Block; spot: Spot; now: number; address: Address })
 	);
 }
 
-export function Blocks(props: { address: Address; stream: Stream; spot: Spot; moment: Moment; version: number }) {
+export function Blocks(props: {
+	address: Address;
+	stream: Stream;
+	spot: Spot;
+	moment: Moment;
+	version: number;
+}) {
 	const { address, stream, spot, moment } = props;
 	const then = moment.at ?? '100%';
-	const filters = filtersOf(address).filter(([name]) => !/^(address_min|address_max|alive_at)$/.test(name));
+	const filters = filtersOf(address).filter(
+		([name]) => !/^(address_min|address_max|alive_at)$/.test(name),
+	);
 	const common: [string, string][] = [['alive_at', then], ['sort_by', 'address'], ...filters];
-	const here = useAnswer<Allocations>(about(stream.id, 'allocations', [['address_min', spot.from], ['address_max', spot.to - 1], ['count', SHOWN], ...common]), props.version);
+	const here = useAnswer<Allocations>(
+		about(stream.id, 'allocations', [
+			['address_min', spot.from],
+			['address_max', spot.to - 1],
+			['count', SHOWN],
+			...common,
+		]),
+		props.version,
+	);
 	// A block that begins on an earlier page may reach here.
-	const before = useAnswer<Allocations>(about(stream.id, 'allocations', [['address_max', spot.from - 1], ['order', 'dsc'], ['count', 1], ...common]), props.version).data?.allocations[0];
+	const before = useAnswer<Allocations>(
+		about(stream.id, 'allocations', [
+			['address_max', spot.from - 1],
+			['order', 'dsc'],
+			['count', 1],
+			...common,
+		]),
+		props.version,
+	).data?.allocations[0];
 	const reaches = before && before.address + before.size > spot.from ? [before] : [];
-	const range = { address_min: `0x${spot.from.toString(16)}`, address_max: `0x${(spot.to - 1).toString(16)}` };
+	const range = {
+		address_min: `0x${spot.from.toString(16)}`,
+		address_max: `0x${(spot.to - 1).toString(16)}`,
+	};
 
 	return (
 		<section class="spot" aria-label="What lies on the selected pages">
@@ -73,15 +101,34 @@ export function Blocks(props: { address: Address; stream: Stream; spot: Spot; mo
 				<strong>
 					<code>{`${hex(spot.from)}–${hex(spot.to)}`}</code>
 				</strong>
-				<span class="dim">{here.data ? `${count(here.data.total_count + reaches.length)} ${here.data.total_count + reaches.length === 1 ? 'block' : 'blocks'} in use ${moment.text}` : ''}</span>
+				<span class="dim">
+					{here.data
+						? `${count(here.data.total_count + reaches.length)} ` +
+							`${here.data.total_count + reaches.length === 1 ? 'block' : 'blocks'}` +
+							` in use ${moment.text}`
+						: ''}
+				</span>
 				<span class="grow" />
-				<a class="button" href={changed(address, { view: 'allocations', set: { ...range, spot: undefined } })}>
+				<a
+					class="button"
+					href={changed(address, {
+						view: 'allocations',
+						set: { ...range, spot: undefined },
+					})}
+				>
 					All allocations there
 				</a>
-				<a class="button" href={changed(address, { view: 'flame', set: { ...range, spot: undefined } })}>
+				<a
+					class="button"
+					href={changed(address, { view: 'flame', set: { ...range, spot: undefined } })}
+				>
 					Flame graph
 				</a>
-				<button type="button" class="button" onClick={() => go({ set: { spot: undefined } }, true)}>
+				<button
+					type="button"
+					class="button"
+					onClick={() => go({ set: { spot: undefined } }, true)}
+				>
 					Close
 				</button>
 			</div>
@@ -103,11 +150,20 @@ export function Blocks(props: { address: Address; stream: Stream; spot: Spot; mo
 								</thead>
 								<tbody>
 									{[...reaches, ...allocations].map((block) => (
-										<Row block={block} spot={spot} now={moment.ns} address={address} />
+										<Row
+											block={block}
+											spot={spot}
+											now={moment.ns}
+											address={address}
+										/>
 									))}
 								</tbody>
 							</table>
-							{total_count > SHOWN && <p class="more">The first {SHOWN} of {count(total_count)} are shown.</p>}
+							{total_count > SHOWN && (
+								<p class="more">
+									The first {SHOWN} of {count(total_count)} are shown.
+								</p>
+							)}
 						</div>
 					)
 				}

@@ -25,11 +25,27 @@ const GAP = 1 << 20; // without readings of maps: blocks further apart belong to
 const AREAS = 500;
 const PAGES = 1 << 22; // 16 GiB of 4 KiB pages, 32 MiB of numbers
 
-function newArea(name: string, from: number, to: number, pageSize: number, region?: HeapRegion): Area {
-	return { name, from, to, used: new Float64Array((to - from) / pageSize), bytes: 0, ...(region ? { region } : {}) };
+function newArea(
+	name: string,
+	from: number,
+	to: number,
+	pageSize: number,
+	region?: HeapRegion,
+): Area {
+	return {
+		name,
+		from,
+		to,
+		used: new Float64Array((to - from) / pageSize),
+		bytes: 0,
+		...(region ? { region } : {}),
+	};
 }
 
-/** Regions of the heap where readings of maps tell them; else, and beside them, groups of blocks that lie near each other. */
+/**
+ * Regions of the heap where readings of maps tell them; else, and beside them, groups of blocks
+ * that lie near each other.
+ */
 export function spaceOf(fragmentation: Fragmentation, regions: Regions): Space {
 	const pageSize = fragmentation.page_size || 4096;
 	const down = (a: number) => Math.floor(a / pageSize) * pageSize;
@@ -37,7 +53,8 @@ export function spaceOf(fragmentation: Fragmentation, regions: Regions): Space {
 	const known = [...(fragmentation.heap_regions ?? [])].sort((a, b) => a.address - b.address);
 	const space: Space = { pageSize, pages: 0, areas: [], left: 0 };
 	let at = 0; // in known
-	let here: { from: number; to: number; region?: HeapRegion; ranges: [number, number][] } | undefined;
+	let here:
+		{ from: number; to: number; region?: HeapRegion; ranges: [number, number][] } | undefined;
 
 	const close = () => {
 		if (!here) return;
@@ -50,9 +67,19 @@ export function spaceOf(fragmentation: Fragmentation, regions: Regions): Space {
 		}
 		const start = regions.main_heap_start;
 		const main = start !== undefined && from <= start && start < to;
-		const area = newArea(region ? region.name : main ? '[heap]' : '', from, to, pageSize, region);
+		const area = newArea(
+			region ? region.name : main ? '[heap]' : '',
+			from,
+			to,
+			pageSize,
+			region,
+		);
 		for (const [first, end] of ranges)
-			for (let page = Math.floor((first - from) / pageSize); page * pageSize + from < end; page++) {
+			for (
+				let page = Math.floor((first - from) / pageSize);
+				page * pageSize + from < end;
+				page++
+			) {
 				const low = Math.max(first, from + page * pageSize);
 				const high = Math.min(end, from + (page + 1) * pageSize);
 				area.used[page]! += high - low;
@@ -66,7 +93,12 @@ export function spaceOf(fragmentation: Fragmentation, regions: Regions): Space {
 		while (at < known.length && known[at]!.address < until) {
 			close();
 			const region = known[at++]!;
-			here = { from: down(region.address), to: up(region.address + region.size), region, ranges: [] };
+			here = {
+				from: down(region.address),
+				to: up(region.address + region.size),
+				region,
+				ranges: [],
+			};
 		}
 	};
 
@@ -119,7 +151,14 @@ export function cellOf(area: Area, index: number, pagesPerCell: number, pageSize
 		used += area.used[i]!;
 		if (!area.used[i]) empty++;
 	}
-	return { from: area.from + first * pageSize, to: area.from + last * pageSize, used, fill: used / ((last - first) * pageSize), pages: last - first, empty };
+	return {
+		from: area.from + first * pageSize,
+		to: area.from + last * pageSize,
+		used,
+		fill: used / ((last - first) * pageSize),
+		pages: last - first,
+		empty,
+	};
 }
 
 export function cellCount(area: Area, pagesPerCell: number): number {

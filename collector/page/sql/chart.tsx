@@ -1,4 +1,5 @@
-// An answer as a picture: lines over time, if a column is times that ascend; bars, if there is a number for each name.
+// An answer as a picture: lines over time, if a column is times that ascend; bars, if there is a
+// number for each name.
 import { useMemo } from 'preact/hooks';
 import { Plot, type Line, type Unit } from '../base/plot';
 import { count } from '../base/format';
@@ -30,9 +31,14 @@ export function pictureOf(rows: Rows, shown: Shown[]): Picture | undefined {
 			return ascends;
 		});
 	});
-	const said = shown.flatMap(({ kind }, i) => (['text', 'address', 'wall', 'id'].includes(kind) || i === time ? [] : [i]));
+	const said = shown.flatMap(({ kind }, i) =>
+		['text', 'address', 'wall', 'id'].includes(kind) || i === time ? [] : [i],
+	);
 	if (time >= 0 && said.length) return { kind: 'lines', of: time, values: said };
-	const name = Math.max(0, shown.findIndex(({ kind }) => kind === 'text'));
+	const name = Math.max(
+		0,
+		shown.findIndex(({ kind }) => kind === 'text'),
+	);
 	const values = said.filter((i) => i !== name);
 	return values.length ? { kind: 'bars', of: name, values } : undefined;
 }
@@ -41,15 +47,40 @@ function Lines(props: { rows: Rows; shown: Shown[]; picture: Picture; chosen: nu
 	const { rows, shown, picture, chosen } = props;
 	const time = shown[picture.of]!;
 	const { kind } = shown[chosen]!;
-	const xs = useMemo(() => rows.rows.map((r) => (r[time.name] as number) * (time.kind === 'seconds' ? 1e9 : 1)), [rows, time.name]);
+	const xs = useMemo(
+		() => rows.rows.map((r) => (r[time.name] as number) * (time.kind === 'seconds' ? 1e9 : 1)),
+		[rows, time.name],
+	);
 	// What is measured alike is drawn together.
-	const alike = useMemo(() => [chosen, ...picture.values.filter((i) => i !== chosen && shown[i]!.kind === kind)].slice(0, LINES), [shown, picture, chosen]);
+	const alike = useMemo(
+		() =>
+			[
+				chosen,
+				...picture.values.filter((i) => i !== chosen && shown[i]!.kind === kind),
+			].slice(0, LINES),
+		[shown, picture, chosen],
+	);
 	const lines = useMemo<Line[]>(
-		() => alike.map((i, n) => ({ name: shown[i]!.name, values: rows.rows.map((r) => (typeof r[shown[i]!.name] === 'number' ? (r[shown[i]!.name] as number) : null)), colour: COLOURS[n]! })),
+		() =>
+			alike.map((i, n) => ({
+				name: shown[i]!.name,
+				values: rows.rows.map((r) =>
+					typeof r[shown[i]!.name] === 'number' ? (r[shown[i]!.name] as number) : null,
+				),
+				colour: COLOURS[n]!,
+			})),
 		[rows, alike],
 	);
 	const unit: Unit = kind === 'bytes' ? 'bytes' : 'blocks';
-	return <Plot title={alike.length > 1 ? 'Over time' : shown[chosen]!.name} unit={unit} xs={xs} lines={lines} height={170} />;
+	return (
+		<Plot
+			title={alike.length > 1 ? 'Over time' : shown[chosen]!.name}
+			unit={unit}
+			xs={xs}
+			lines={lines}
+			height={170}
+		/>
+	);
 }
 
 function Bars(props: { rows: Rows; shown: Shown[]; picture: Picture; chosen: number }) {
@@ -77,14 +108,21 @@ function Bars(props: { rows: Rows; shown: Shown[]; picture: Picture; chosen: num
 								</th>
 								<td class="n value">{textOf(row[value.name], value.kind)}</td>
 								<td>
-									<div class={at < 0 ? 'bar-of below' : 'bar-of'} style={{ width: `${(100 * Math.abs(at)) / most}%` }} />
+									<div
+										class={at < 0 ? 'bar-of below' : 'bar-of'}
+										style={{ width: `${(100 * Math.abs(at)) / most}%` }}
+									/>
 								</td>
 							</tr>
 						);
 					})}
 				</tbody>
 			</table>
-			{rows.rows.length > BARS && <p class="dim">The first {BARS} of {count(rows.rows.length)} rows are drawn.</p>}
+			{rows.rows.length > BARS && (
+				<p class="dim">
+					The first {BARS} of {count(rows.rows.length)} rows are drawn.
+				</p>
+			)}
 		</>
 	);
 }

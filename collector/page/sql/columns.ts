@@ -6,11 +6,17 @@ export type Kind = 'ns' | 'wall' | 'seconds' | 'bytes' | 'address' | 'id' | 'num
 export type Value = string | number | null;
 
 const SUMS = /^(?:sum|max|min|avg|total|round|abs)\s*\(\s*(?:[a-z_]+\s*\.\s*)?([a-z_]+)[^a-z]*\)$/;
-const BYTES =
-	/(^|_)(bytes|size)(_error|_min|_max)?$|^(rss|rss_peak|peak_rss|pss|anonymous|swap|address_space|dirty|clean|(private|shared)_(clean|dirty)|weight|page_size|mapped|resident)$/;
+const BYTES = new RegExp(
+	'(^|_)(bytes|size)(_error|_min|_max)?$|' +
+		'^(rss|rss_peak|peak_rss|pss|anonymous|swap|address_space|mapped|resident|weight|' +
+		'page_size|((private|shared)_)?(clean|dirty))$',
+);
 
 // Numbers that name something.
-const IDS = /^(stack|death_stack|id|line|column|thread|tid|pid|chain|map|position|previous|next|marker|module|inode)$/;
+const IDS = new RegExp(
+	'^(stack|death_stack|id|line|column|thread|tid|pid|chain|map|position|previous|next|marker|' +
+		'module|inode)$',
+);
 
 /** Of a column by its name: `sum(bytes)` counts as `bytes`, `s.lifetime_ns` as `lifetime_ns`. */
 function kindOfName(title: string): Kind {
@@ -32,7 +38,10 @@ export interface Shown {
 
 const LOOKED_AT = 2000;
 
-/** A column in which all that is not NULL are numbers is of the kind that its name says; all others are text. */
+/**
+ * A column in which all that is not NULL are numbers is of the kind that its name says; all others
+ * are text.
+ */
 export function kindsOf(rows: Rows): Shown[] {
 	return rows.columns.map((name) => {
 		let numbers = 0;
@@ -47,7 +56,11 @@ export function kindsOf(rows: Rows): Shown[] {
 
 /** A number with as many digits as matter. */
 function plain(value: number): string {
-	return Number.isInteger(value) ? count(value) : Math.abs(value) >= 1000 ? count(value) : String(Number(value.toPrecision(4)));
+	return Number.isInteger(value)
+		? count(value)
+		: Math.abs(value) >= 1000
+			? count(value)
+			: String(Number(value.toPrecision(4)));
 }
 
 export function textOf(value: Value | undefined, kind: Kind): string {
@@ -61,7 +74,9 @@ export function textOf(value: Value | undefined, kind: Kind): string {
 		case 'bytes':
 			return size(value);
 		case 'address':
-			return value >= 0 && Number.isSafeInteger(value) ? `0x${value.toString(16)}` : String(value);
+			return value >= 0 && Number.isSafeInteger(value)
+				? `0x${value.toString(16)}`
+				: String(value);
 		case 'id':
 			return String(value);
 		default:

@@ -1,5 +1,5 @@
-// The SQL console: a statement, its answer as a table and a picture, what was asked before. The statement that is shown answered is in the
-// address (`query`), so that a link asks it again.
+// The SQL console: a statement, its answer as a table and a picture, what was asked before. The
+// statement that is shown answered is in the address (`query`), so that a link asks it again.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { changed, filtersOf, go, type Address } from '../base/address';
 import { about, ask, AskError, send } from '../base/ask';
@@ -34,7 +34,11 @@ function placeOf(message: string): Place | undefined {
 }
 
 /** Asks it, and asks no more when it is no longer wanted. */
-function useResult(stream: string, statement: string, runs: number): [Result | undefined, () => void] {
+function useResult(
+	stream: string,
+	statement: string,
+	runs: number,
+): [Result | undefined, () => void] {
 	const [result, setResult] = useState<Result>();
 	const abort = useRef<AbortController>();
 
@@ -46,9 +50,23 @@ function useResult(stream: string, statement: string, runs: number): [Result | u
 		const control = new AbortController();
 		const since = performance.now();
 		abort.current = control;
-		setResult((before) => ({ state: 'running', since, ...(before?.rows ? { rows: before.rows, rowsOf: before.rowsOf! } : {}) }));
-		ask<Rows>(about(stream, 'sql', [['count', MOST]]), { signal: control.signal, text: statement }).then(
-			(rows) => setResult({ state: 'done', since, took: performance.now() - since, rows, rowsOf: since }),
+		setResult((before) => ({
+			state: 'running',
+			since,
+			...(before?.rows ? { rows: before.rows, rowsOf: before.rowsOf! } : {}),
+		}));
+		ask<Rows>(about(stream, 'sql', [['count', MOST]]), {
+			signal: control.signal,
+			text: statement,
+		}).then(
+			(rows) =>
+				setResult({
+					state: 'done',
+					since,
+					took: performance.now() - since,
+					rows,
+					rowsOf: since,
+				}),
 			(error: AskError) => {
 				if (abort.current !== control) return;
 				if (control.signal.aborted) setResult({ state: 'cancelled', since });
@@ -77,8 +95,13 @@ function Progress(props: { stream: string; since: number }) {
 					// The latest is the first, and it is ours.
 					const mine = all.find((q) => q.path === asked && !q.cancelled);
 					const seconds = duration(performance.now() * 1e6 - props.since * 1e6);
-					if (mine?.state === 'waiting') setText(`Waiting for ${seconds}: another question is being answered.`);
-					else if (mine?.blocks) setText(`Running for ${seconds}: ${count(mine.blocks_done ?? 0)} of ${count(mine.blocks)} blocks of allocations read.`);
+					if (mine?.state === 'waiting')
+						setText(`Waiting for ${seconds}: another question is being answered.`);
+					else if (mine?.blocks)
+						setText(
+							`Running for ${seconds}: ${count(mine.blocks_done ?? 0)} of ` +
+								`${count(mine.blocks)} blocks of allocations read.`,
+						);
 					else setText(`Running for ${seconds}.`);
 				},
 				() => {},
@@ -104,13 +127,41 @@ function Cell(props: { address: Address; column: Shown; row: Row; text: string }
 	if (value === null || value === undefined) return <span class="null">{props.text}</span>;
 	if ((column.name === 'stack' || column.name === 'death_stack') && typeof value === 'number')
 		return (
-			<button type="button" class="plain" title="Show this backtrace at the right" onClick={() => go({ set: { picked: String(value), site: undefined } }, true)}>
+			<button
+				type="button"
+				class="plain"
+				title="Show this backtrace at the right"
+				onClick={() => go({ set: { picked: String(value), site: undefined } }, true)}
+			>
 				{props.text}
 			</button>
 		);
-	if (column.name === 'function' && column.kind === 'text') return <a href={changed(address, { view: 'flame', set: { find: String(value), query: undefined } })}>{props.text}</a>;
+	if (column.name === 'function' && column.kind === 'text')
+		return (
+			<a
+				href={changed(address, {
+					view: 'flame',
+					set: { find: String(value), query: undefined },
+				})}
+			>
+				{props.text}
+			</a>
+		);
 	if (column.name === 'file' && column.kind === 'text')
-		return <a href={changed(address, { view: 'source', set: { file: String(value), line: row.line ? String(row.line) : undefined, query: undefined } })}>{props.text}</a>;
+		return (
+			<a
+				href={changed(address, {
+					view: 'source',
+					set: {
+						file: String(value),
+						line: row.line ? String(row.line) : undefined,
+						query: undefined,
+					},
+				})}
+			>
+				{props.text}
+			</a>
+		);
 	return <>{props.text}</>;
 }
 
@@ -120,30 +171,53 @@ const PATH = 44;
 /** The end of a path says more than its beginning. */
 function cellText(value: Value | undefined, column: Shown): string {
 	const text = textOf(value, column.kind);
-	return (column.name === 'file' || column.name === 'module' || column.name === 'path') && text.length > PATH ? `…${text.slice(1 - PATH)}` : text;
+	return (column.name === 'file' || column.name === 'module' || column.name === 'path') &&
+		text.length > PATH
+		? `…${text.slice(1 - PATH)}`
+		: text;
 }
 
-function Answer(props: { address: Address; rows: Rows; showsPlot: boolean; onShowsPlot: (shows: boolean) => void }) {
+function Answer(props: {
+	address: Address;
+	rows: Rows;
+	showsPlot: boolean;
+	onShowsPlot: (shows: boolean) => void;
+}) {
 	const { rows, address, showsPlot } = props;
 	const [value, setValue] = useState<string>();
 	const shown = useMemo(() => kindsOf(rows), [rows]);
 	const picture = useMemo(() => pictureOf(rows, shown), [rows, shown]);
-	const chosen = picture && (picture.values.find((i) => shown[i]!.name === value) ?? picture.values[0]!);
+	const chosen =
+		picture && (picture.values.find((i) => shown[i]!.name === value) ?? picture.values[0]!);
 	const columns = useMemo(
 		(): Column<Row>[] =>
 			shown.map((column) => {
 				const { name, kind } = column;
 				let longest = name.length;
-				for (const row of rows.rows.slice(0, MEASURED)) longest = Math.max(longest, cellText(row[name], column).length);
-				const width = Math.round(Math.min(460, Math.max(64, longest * (kind === 'text' ? 7.6 : 8.4) + 26)));
+				for (const row of rows.rows.slice(0, MEASURED))
+					longest = Math.max(longest, cellText(row[name], column).length);
+				const width = Math.round(
+					Math.min(460, Math.max(64, longest * (kind === 'text' ? 7.6 : 8.4) + 26)),
+				);
 				return {
 					key: name,
 					title: name,
 					right: kind !== 'text',
 					width: `${width}px`,
 					cell: (row: Row) => (
-						<span title={row[name] === null || row[name] === undefined ? undefined : String(row[name])}>
-							<Cell address={address} column={column} row={row} text={cellText(row[name], column)} />
+						<span
+							title={
+								row[name] === null || row[name] === undefined
+									? undefined
+									: String(row[name])
+							}
+						>
+							<Cell
+								address={address}
+								column={column}
+								row={row}
+								text={cellText(row[name], column)}
+							/>
 						</span>
 					),
 				};
@@ -151,29 +225,55 @@ function Answer(props: { address: Address; rows: Rows; showsPlot: boolean; onSho
 		[rows, shown, address.params.toString()],
 	);
 
-	if (!rows.rows.length) return <Notice title="No rows.">The statement is right, but nothing fits it. It asks the whole recording: filters above do not count here.</Notice>;
+	if (!rows.rows.length)
+		return (
+			<Notice title="No rows.">
+				The statement is right, but nothing fits it. It asks the whole recording: filters
+				above do not count here.
+			</Notice>
+		);
 	return (
 		<>
 			{picture && (
 				<div class="tools">
 					<Segments
 						label="How the answer is shown"
-						options={[['plot', 'Plot and table'], ['table', 'Table']] as const}
+						options={
+							[
+								['plot', 'Plot and table'],
+								['table', 'Table'],
+							] as const
+						}
 						chosen={showsPlot ? 'plot' : 'table'}
 						onChoose={(what) => props.onShowsPlot(what === 'plot')}
 					/>
 					{showsPlot && picture.values.length > 1 && picture.values.length <= 6 && (
-						<Segments label="The column that is drawn" options={picture.values.map((i) => [shown[i]!.name, shown[i]!.name] as const)} chosen={shown[chosen!]!.name} onChoose={setValue} />
+						<Segments
+							label="The column that is drawn"
+							options={picture.values.map(
+								(i) => [shown[i]!.name, shown[i]!.name] as const,
+							)}
+							chosen={shown[chosen!]!.name}
+							onChoose={setValue}
+						/>
 					)}
 				</div>
 			)}
-			{picture && showsPlot && <Chart rows={rows} shown={shown} picture={picture} chosen={chosen!} />}
+			{picture && showsPlot && (
+				<Chart rows={rows} shown={shown} picture={picture} chosen={chosen!} />
+			)}
 			{rows.cut && (
 				<p class="dim sql-cut">
-					The first {count(rows.rows.length)} rows are shown, there are more: add `limit` or a condition. The CSV file has up to 100,000.
+					The first {count(rows.rows.length)} rows are shown, there are more: add `limit`
+					or a condition. The CSV file has up to 100,000.
 				</p>
 			)}
-			<Grid label="The answer" columns={columns} total={rows.rows.length} row={(at) => rows.rows[at]} />
+			<Grid
+				label="The answer"
+				columns={columns}
+				total={rows.rows.length}
+				row={(at) => rows.rows[at]}
+			/>
 		</>
 	);
 }
@@ -189,11 +289,19 @@ function Tables(props: { schema: Schema; onChoose: (text: string) => void }) {
 							<summary class="choice">
 								<strong>{name}</strong> <span class="dim">{what}</span>
 							</summary>
-							<button type="button" class="choice" onClick={() => props.onChoose(name)}>
+							<button
+								type="button"
+								class="choice"
+								onClick={() => props.onChoose(name)}
+							>
 								{name} <span class="dim">the table</span>
 							</button>
 							{(props.schema[name] ?? []).map((c) => (
-								<button type="button" class="choice" onClick={() => props.onChoose(c.name)}>
+								<button
+									type="button"
+									class="choice"
+									onClick={() => props.onChoose(c.name)}
+								>
 									{c.name} <span class="dim">{c.type}</span>
 								</button>
 							))}
@@ -207,8 +315,13 @@ function Tables(props: { schema: Schema; onChoose: (text: string) => void }) {
 
 /** The filters of the page as a statement, to begin from. */
 async function statementOf(stream: string, address: Address): Promise<string> {
-	const { prologue, code } = await ask<Script>(about(stream, 'allocation_filter_to_script', filtersOf(address)));
-	return [prologue, code].filter((s) => s?.trim()).join('\n').trim();
+	const { prologue, code } = await ask<Script>(
+		about(stream, 'allocation_filter_to_script', filtersOf(address)),
+	);
+	return [prologue, code]
+		.filter((s) => s?.trim())
+		.join('\n')
+		.trim();
 }
 
 export function Console(props: ViewProps) {
@@ -228,7 +341,8 @@ export function Console(props: ViewProps) {
 	}, []);
 	// Back and forward, and links, bring another statement.
 	useEffect(() => {
-		if (statement && editor.current && editor.current.text().trim() !== statement.trim()) editor.current.put(statement);
+		if (statement && editor.current && editor.current.text().trim() !== statement.trim())
+			editor.current.put(statement);
 	}, [statement]);
 	useEffect(() => editor.current?.mark(result?.place), [result]);
 
@@ -331,7 +445,9 @@ export function Console(props: ViewProps) {
 				) : result?.rows ? (
 					<span class="dim" role="status">
 						{count(result.rows.rows.length)}
-						{result.rows.cut ? '+' : ''} {result.rows.rows.length === 1 ? 'row' : 'rows'} in {duration((result.took ?? 0) * 1e6)}
+						{result.rows.cut ? '+' : ''}{' '}
+						{result.rows.rows.length === 1 ? 'row' : 'rows'} in{' '}
+						{duration((result.took ?? 0) * 1e6)}
 					</span>
 				) : result?.state === 'cancelled' ? (
 					<span class="dim" role="status">
@@ -352,7 +468,11 @@ export function Console(props: ViewProps) {
 			{result?.error && (
 				<p class="sql-fault" role="alert">
 					{result.place ? (
-						<button type="button" class="plain" onClick={() => editor.current?.goTo(result.place!)}>
+						<button
+							type="button"
+							class="plain"
+							onClick={() => editor.current?.goTo(result.place!)}
+						>
 							{result.error.message}
 						</button>
 					) : (
@@ -362,14 +482,27 @@ export function Console(props: ViewProps) {
 			)}
 			{result?.rows ? (
 				<div class={running ? 'answered stale' : 'answered'}>
-					<Answer key={result.rowsOf} address={address} rows={result.rows} showsPlot={showsPlot} onShowsPlot={setShowsPlot} />
+					<Answer
+						key={result.rowsOf}
+						address={address}
+						rows={result.rows}
+						showsPlot={showsPlot}
+						onShowsPlot={setShowsPlot}
+					/>
 				</div>
 			) : running ? (
 				<div class="wait" role="status" aria-label="Running" />
 			) : result ? null : (
 				<Notice title="Ask what no view foresaw.">
-					SQLite’s SQL over the tables of this recording: <a href={changed(address, { set: { query: EXAMPLES[0]![1] } })}>{EXAMPLES[0]![0]}</a>,{' '}
-					<a href={changed(address, { set: { query: EXAMPLES[2]![1] } })}>{EXAMPLES[2]![0].toLowerCase()}</a>, and more under “Examples”. “Tables” has all tables and columns.
+					SQLite’s SQL over the tables of this recording:{' '}
+					<a href={changed(address, { set: { query: EXAMPLES[0]![1] } })}>
+						{EXAMPLES[0]![0]}
+					</a>
+					,{' '}
+					<a href={changed(address, { set: { query: EXAMPLES[2]![1] } })}>
+						{EXAMPLES[2]![0].toLowerCase()}
+					</a>
+					, and more under “Examples”. “Tables” has all tables and columns.
 				</Notice>
 			)}
 		</div>

@@ -1,11 +1,34 @@
-// The editor of statements: CodeMirror. It lies below a shadow root: there its styles are adopted as style sheets, which the page's
-// content security policy (no styles but those of files) allows, and a <style> in the document would not.
-import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type Completion } from '@codemirror/autocomplete';
+// The editor of statements: CodeMirror. It lies below a shadow root: there its styles are adopted
+// as style sheets, which the page's content security policy (no styles but those of files) allows,
+// and a <style> in the document would not.
+import {
+	acceptCompletion,
+	autocompletion,
+	closeBrackets,
+	closeBracketsKeymap,
+	completionKeymap,
+	type Completion,
+} from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { SQLDialect, SQLite, sql } from '@codemirror/lang-sql';
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
-import { Compartment, EditorState, Prec, StateEffect, StateField, type Extension } from '@codemirror/state';
-import { Decoration, drawSelection, EditorView, keymap, lineNumbers, placeholder, type DecorationSet } from '@codemirror/view';
+import {
+	Compartment,
+	EditorState,
+	Prec,
+	StateEffect,
+	StateField,
+	type Extension,
+} from '@codemirror/state';
+import {
+	Decoration,
+	drawSelection,
+	EditorView,
+	keymap,
+	lineNumbers,
+	placeholder,
+	type DecorationSet,
+} from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'preact/hooks';
 import { FUNCTIONS, TABLES, type Schema } from './schema';
@@ -28,11 +51,20 @@ export interface Handle {
 const dialect = SQLDialect.define({
 	...SQLite.spec,
 	keywords:
-		'all and as asc between by case cast collate cross desc distinct else end escape except exists explain filter first following from full glob group groups having in ' +
-		'inner intersect is isnull join last left like limit materialized natural not notnull nulls offset on or order outer over partition preceding query plan range ' +
-		'recursive regexp right row rows select then ties unbounded union using values when where window with without current exclude',
+		'all and as asc between by case cast collate cross desc distinct else end escape ' +
+		'except exists explain filter first following from full glob group groups having ' +
+		'in ' +
+		('inner intersect is isnull join last left like limit materialized natural not ' +
+			'notnull nulls offset on or order outer over partition preceding query plan ' +
+			'range ') +
+		('recursive regexp right row rows select then ties unbounded union using values ' +
+			'when where window with without current exclude'),
 	types: 'integer real text blob',
 });
+
+const SELECTION =
+	'&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, ' +
+	'.cm-selectionBackground';
 
 const look = EditorView.theme({
 	'&': { height: '100%', fontSize: '13px', color: 'var(--text)', backgroundColor: 'var(--bg)' },
@@ -40,16 +72,45 @@ const look = EditorView.theme({
 	'.cm-scroller': { fontFamily: 'ui-monospace, monospace', lineHeight: '1.5', overflow: 'auto' },
 	'.cm-content': { caretColor: 'var(--text)', padding: '6px 0' },
 	'.cm-cursor': { borderLeftColor: 'var(--text)' },
-	'.cm-gutters': { backgroundColor: 'var(--panel)', color: 'var(--dim)', border: 'none', borderRight: '1px solid var(--line)' },
+	'.cm-gutters': {
+		backgroundColor: 'var(--panel)',
+		color: 'var(--dim)',
+		border: 'none',
+		borderRight: '1px solid var(--line)',
+	},
 	'.cm-placeholder': { color: 'var(--dim)' },
-	'&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--b3)' },
-	'.cm-matchingBracket, &.cm-focused .cm-matchingBracket': { backgroundColor: 'var(--b3)', outline: 'none' },
-	'.cm-fault': { textDecoration: 'underline wavy var(--warn)', backgroundColor: 'var(--warn-bg)' },
-	'.cm-tooltip': { backgroundColor: 'var(--bg)', color: 'var(--text)', border: '1px solid var(--line)', borderRadius: '5px', boxShadow: '0 2px 8px #0003', zIndex: '20' },
-	'.cm-tooltip.cm-tooltip-autocomplete > ul': { fontFamily: 'ui-monospace, monospace', fontSize: '12px', maxHeight: '220px' },
+	[SELECTION]: { backgroundColor: 'var(--b3)' },
+	'.cm-matchingBracket, &.cm-focused .cm-matchingBracket': {
+		backgroundColor: 'var(--b3)',
+		outline: 'none',
+	},
+	'.cm-fault': {
+		textDecoration: 'underline wavy var(--warn)',
+		backgroundColor: 'var(--warn-bg)',
+	},
+	'.cm-tooltip': {
+		backgroundColor: 'var(--bg)',
+		color: 'var(--text)',
+		border: '1px solid var(--line)',
+		borderRadius: '5px',
+		boxShadow: '0 2px 8px #0003',
+		zIndex: '20',
+	},
+	'.cm-tooltip.cm-tooltip-autocomplete > ul': {
+		fontFamily: 'ui-monospace, monospace',
+		fontSize: '12px',
+		maxHeight: '220px',
+	},
 	'.cm-tooltip.cm-tooltip-autocomplete > ul > li': { padding: '2px 8px' },
-	'.cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]': { backgroundColor: 'var(--accent)', color: 'var(--on-accent)' },
-	'.cm-completionDetail': { color: 'var(--dim)', fontStyle: 'normal', fontFamily: 'system-ui, sans-serif' },
+	'.cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]': {
+		backgroundColor: 'var(--accent)',
+		color: 'var(--on-accent)',
+	},
+	'.cm-completionDetail': {
+		color: 'var(--dim)',
+		fontStyle: 'normal',
+		fontFamily: 'system-ui, sans-serif',
+	},
 	'li[aria-selected] .cm-completionDetail': { color: 'inherit' },
 	'.cm-completionMatchedText': { textDecoration: 'none', fontWeight: '700' },
 });
@@ -58,7 +119,11 @@ const colours = HighlightStyle.define([
 	{ tag: [tags.keyword, tags.operatorKeyword, tags.bool, tags.null], color: 'var(--accent)' },
 	{ tag: [tags.string, tags.special(tags.string)], color: 'var(--ok)' },
 	{ tag: [tags.number], color: 'var(--b4)' },
-	{ tag: [tags.comment, tags.lineComment, tags.blockComment], color: 'var(--dim)', fontStyle: 'italic' },
+	{
+		tag: [tags.comment, tags.lineComment, tags.blockComment],
+		color: 'var(--dim)',
+		fontStyle: 'italic',
+	},
 ]);
 
 const setFault = StateEffect.define<{ from: number; to: number } | undefined>();
@@ -67,15 +132,23 @@ const fault = StateField.define<DecorationSet>({
 	update(marks, change) {
 		let now = change.docChanged ? Decoration.none : marks;
 		for (const effect of change.effects)
-			if (effect.is(setFault)) now = effect.value ? Decoration.set(Decoration.mark({ class: 'cm-fault' }).range(effect.value.from, effect.value.to)) : Decoration.none;
+			if (effect.is(setFault))
+				now = effect.value
+					? Decoration.set(
+							Decoration.mark({ class: 'cm-fault' }).range(
+								effect.value.from,
+								effect.value.to,
+							),
+						)
+					: Decoration.none;
 		return now;
 	},
 	provide: (field) => EditorView.decorations.from(field),
 });
 
 /**
- * Typing over a selection. Left to the browser, Chromium keeps the colours of what goes by a style attribute, which the policy forbids, and the
- * console says so.
+ * Typing over a selection. Left to the browser, Chromium keeps the colours of what goes by a style
+ * attribute, which the policy forbids, and the console says so.
  */
 const typedOver = EditorView.domEventHandlers({
 	beforeinput(event, view) {
@@ -83,8 +156,17 @@ const typedOver = EditorView.domEventHandlers({
 		const text = event.data;
 		if (event.inputType !== 'insertText' || !text || empty || view.composing) return false;
 		event.preventDefault();
-		const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: 'input.type', scrollIntoView: true });
-		if (!view.state.facet(EditorView.inputHandler).some((handles) => handles(view, from, to, text, insert))) view.dispatch(insert());
+		const insert = () =>
+			view.state.update(view.state.replaceSelection(text), {
+				userEvent: 'input.type',
+				scrollIntoView: true,
+			});
+		if (
+			!view.state
+				.facet(EditorView.inputHandler)
+				.some((handles) => handles(view, from, to, text, insert))
+		)
+			view.dispatch(insert());
 		return true;
 	},
 });
@@ -109,21 +191,38 @@ function language(schema: Schema): Extension {
 	for (const [name, what] of Object.entries(TABLES))
 		tables[name] = {
 			self: { label: name, type: 'type', detail: what },
-			children: (schema[name] ?? []).map((c) => ({ label: c.name, type: 'property', detail: c.type })),
+			children: (schema[name] ?? []).map((c) => ({
+				label: c.name,
+				type: 'property',
+				detail: c.type,
+			})),
 		};
-	const functions: Completion[] = FUNCTIONS.map(([name, what]) => ({ label: name, type: 'function', detail: what, apply: `${name}(` }));
+	const functions: Completion[] = FUNCTIONS.map(([name, what]) => ({
+		label: name,
+		type: 'function',
+		detail: what,
+		apply: `${name}(`,
+	}));
 	// Columns of any table, since what is before `from` is written first.
 	const columns = new Map<string, Completion>();
 	for (const [table, all] of Object.entries(schema))
 		for (const c of all) {
 			const old = columns.get(c.name);
-			columns.set(c.name, { label: c.name, type: 'property', boost: table === 'allocations' || table === 'stacks' ? 1 : 0, detail: old ? `${old.detail}, ${table}` : table });
+			columns.set(c.name, {
+				label: c.name,
+				type: 'property',
+				boost: table === 'allocations' || table === 'stacks' ? 1 : 0,
+				detail: old ? `${old.detail}, ${table}` : table,
+			});
 		}
 	const others = [...functions, ...columns.values()];
 	return [
 		sql({ dialect, schema: tables }),
 		dialect.language.data.of({
-			autocomplete: (context: { matchBefore: (re: RegExp) => { from: number; to: number } | null; explicit: boolean }) => {
+			autocomplete: (context: {
+				matchBefore: (re: RegExp) => { from: number; to: number } | null;
+				explicit: boolean;
+			}) => {
 				const word = context.matchBefore(/[A-Za-z_][A-Za-z_0-9]*/);
 				const behindDot = context.matchBefore(/\.[A-Za-z_0-9]*/);
 				if (!word || behindDot) return null;
@@ -133,7 +232,12 @@ function language(schema: Schema): Extension {
 	];
 }
 
-export function Editor(props: { text: string; schema: Schema; handle: { current: Handle | undefined }; onRun: () => void }) {
+export function Editor(props: {
+	text: string;
+	schema: Schema;
+	handle: { current: Handle | undefined };
+	onRun: () => void;
+}) {
 	const host = useRef<HTMLDivElement>(null);
 	const view = useRef<EditorView>();
 	const run = useRef(props.onRun);
@@ -142,14 +246,17 @@ export function Editor(props: { text: string; schema: Schema; handle: { current:
 
 	useEffect(() => {
 		const element = host.current!;
-		const root = element.shadowRoot ?? element.attachShadow({ mode: 'open', delegatesFocus: true });
+		const root =
+			element.shadowRoot ?? element.attachShadow({ mode: 'open', delegatesFocus: true });
 		const editor = new EditorView({
 			root,
 			parent: root,
 			state: EditorState.create({
 				doc: props.text,
 				extensions: [
-					Prec.highest(keymap.of([{ key: 'Mod-Enter', run: () => (run.current(), true) }])),
+					Prec.highest(
+						keymap.of([{ key: 'Mod-Enter', run: () => (run.current(), true) }]),
+					),
 					lineNumbers(),
 					history(),
 					drawSelection(),
@@ -158,27 +265,45 @@ export function Editor(props: { text: string; schema: Schema; handle: { current:
 					autocompletion({ icons: false }),
 					EditorView.lineWrapping,
 					placeholder('A statement, as: select * from stacks limit 10'),
-					EditorView.contentAttributes.of({ 'aria-label': 'SQL statement. Control and Enter runs it, Escape and then Tab leaves it.' }),
+					EditorView.contentAttributes.of({
+						'aria-label':
+							'SQL statement. Control and Enter runs it, Escape and then ' +
+							'Tab leaves it.',
+					}),
 					words.current.of(language(props.schema)),
 					syntaxHighlighting(colours),
 					typedOver,
 					fault,
 					look,
-					keymap.of([{ key: 'Tab', run: acceptCompletion }, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap]),
+					keymap.of([
+						{ key: 'Tab', run: acceptCompletion },
+						...closeBracketsKeymap,
+						...defaultKeymap,
+						...historyKeymap,
+						...completionKeymap,
+					]),
 				],
 			}),
 		});
 		view.current = editor;
 		props.handle.current = {
 			text: () => editor.state.doc.toString(),
-			put: (text) => editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text }, selection: { anchor: text.length } }),
+			put: (text) =>
+				editor.dispatch({
+					changes: { from: 0, to: editor.state.doc.length, insert: text },
+					selection: { anchor: text.length },
+				}),
 			insert: (text) => {
 				editor.dispatch(editor.state.replaceSelection(text));
 				editor.focus();
 			},
-			mark: (place) => editor.dispatch({ effects: setFault.of(place && rangeOf(editor.state, place)) }),
+			mark: (place) =>
+				editor.dispatch({ effects: setFault.of(place && rangeOf(editor.state, place)) }),
 			goTo: (place) => {
-				editor.dispatch({ selection: { anchor: offsetOf(editor.state, place) }, scrollIntoView: true });
+				editor.dispatch({
+					selection: { anchor: offsetOf(editor.state, place) },
+					scrollIntoView: true,
+				});
 				editor.focus();
 			},
 		};
@@ -187,7 +312,11 @@ export function Editor(props: { text: string; schema: Schema; handle: { current:
 			editor.destroy();
 		};
 	}, []);
-	useEffect(() => view.current?.dispatch({ effects: words.current.reconfigure(language(props.schema)) }), [props.schema]);
+	useEffect(
+		() =>
+			view.current?.dispatch({ effects: words.current.reconfigure(language(props.schema)) }),
+		[props.schema],
+	);
 
 	return <div class="sql-editor" ref={host} />;
 }

@@ -14,5 +14,8 @@ export function history(): string[] {
 export function remember(statement: string): void {
 	const text = statement.trim();
 	if (!text) return;
-	sessionStorage.setItem(NAME, JSON.stringify([text, ...history().filter((s) => s !== text)].slice(0, MOST)));
+	sessionStorage.setItem(
+		NAME,
+		JSON.stringify([text, ...history().filter((s) => s !== text)].slice(0, MOST)),
+	);
 }

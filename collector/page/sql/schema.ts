@@ -1,4 +1,5 @@
-// What a statement can ask: the tables with what a row is (docs/sql.md), their columns as the server has them, our functions, examples.
+// What a statement can ask: the tables with what a row is (docs/sql.md), their columns as the
+// server has them, our functions, examples.
 import { about, ask } from '../base/ask';
 import type { Rows } from '../api/types';
 
@@ -36,26 +37,70 @@ export const FUNCTIONS: readonly (readonly [string, string])[] = [
 export const EXAMPLES: readonly (readonly [string, string])[] = [
 	[
 		'Leaks by function',
-		'select function, file, line, sum(leaked_bytes) as leaked_bytes, sum(leaked_blocks) as blocks\nfrom stacks group by function, file, line having leaked_bytes > 0\norder by leaked_bytes desc limit 20',
+		'select function, file, line, sum(leaked_bytes) as leaked_bytes, ' +
+			'sum(leaked_blocks) as blocks\nfrom stacks group by function, file, line having ' +
+			'leaked_bytes > 0\norder by leaked_bytes desc limit 20',
 	],
-	['Most allocated, by call site', 'select function, file, line, sum(allocated_bytes) as bytes, sum(allocated_blocks) as blocks\nfrom stacks group by function, file, line order by bytes desc limit 30'],
-	['In use over time', 'select start_ns, bytes_max as bytes, allocations, frees from timeline(300)'],
+	[
+		'Most allocated, by call site',
+		'select function, file, line, sum(allocated_bytes) as bytes, ' +
+			'sum(allocated_blocks) as blocks\nfrom stacks group by function, file, line ' +
+			'order by bytes desc limit 30',
+	],
+	[
+		'In use over time',
+		'select start_ns, bytes_max as bytes, allocations, frees from timeline(300)',
+	],
 	['The process over time', 'select time_ns, rss, anonymous, swap from figures'],
-	['By thread', 'select t.name, t.tid, sum(a.bytes) as bytes, count(*) as blocks\nfrom allocations a join threads t using (thread) group by t.thread order by bytes desc'],
-	['By library', 'select module, sum(allocated_bytes) as bytes, sum(leaked_bytes) as leaked_bytes\nfrom stacks group by module order by bytes desc'],
-	['Sizes in classes that double', 'select 1 << cast(floor(log2(max(size, 1))) as integer) as size_min, count(*) as blocks, sum(bytes) as bytes\nfrom allocations group by 1 order by 1'],
+	[
+		'By thread',
+		'select t.name, t.tid, sum(a.bytes) as bytes, count(*) as blocks\nfrom ' +
+			'allocations a join threads t using (thread) group by t.thread order by bytes ' +
+			'desc',
+	],
+	[
+		'By library',
+		'select module, sum(allocated_bytes) as bytes, sum(leaked_bytes) as ' +
+			'leaked_bytes\nfrom stacks group by module order by bytes desc',
+	],
+	[
+		'Sizes in classes that double',
+		'select 1 << cast(floor(log2(max(size, 1))) as integer) as size_min, count(*) as ' +
+			'blocks, sum(bytes) as bytes\nfrom allocations group by 1 order by 1',
+	],
 	[
 		'Lifetimes by powers of ten',
-		'select duration(cast(pow(10, floor(log10(max(lifetime_ns, 1)))) as integer)) as lived, count(*) as blocks, sum(bytes) as bytes\nfrom allocations where freed group by 1 order by min(lifetime_ns)',
+		'select duration(cast(pow(10, floor(log10(max(lifetime_ns, 1)))) as integer)) as ' +
+			'lived, count(*) as blocks, sum(bytes) as bytes\nfrom allocations where freed ' +
+			'group by 1 order by min(lifetime_ns)',
 	],
 	[
 		'Blocks that come and go',
-		'select function, size, count(*) as blocks, avg(lifetime_ns) as lifetime_ns\nfrom allocations where freed_at_once\ngroup by function, size having blocks > 100 order by blocks desc limit 30',
+		'select function, size, count(*) as blocks, avg(lifetime_ns) as lifetime_ns\n' +
+			'from allocations where freed_at_once\ngroup by function, size having blocks > ' +
+			'100 order by blocks desc limit 30',
 	],
-	['Who frees', 'select site(death_stack) as freed_by, count(*) as blocks, sum(bytes) as bytes\nfrom allocations where freed group by freed_by order by blocks desc limit 20'],
-	['Long chains of reallocs', 'select chain, max(chain_length) as steps, min(first_size) as first_size, max(last_size) as last_size, max(chain_lifetime_ns) as chain_lifetime_ns\nfrom allocations where chain_length > 3 group by chain order by steps desc limit 30'],
-	['The largest blocks that were not freed', 'select address, size, birth_ns, function, file, line, stack\nfrom allocations where leaked = 1 order by size desc limit 100'],
-	['Mappings by name', 'select name, sum(size) as size, sum(peak_rss) as peak_rss, count(*) as maps\nfrom maps group by name order by size desc'],
+	[
+		'Who frees',
+		'select site(death_stack) as freed_by, count(*) as blocks, sum(bytes) as bytes\n' +
+			'from allocations where freed group by freed_by order by blocks desc limit 20',
+	],
+	[
+		'Long chains of reallocs',
+		'select chain, max(chain_length) as steps, min(first_size) as first_size, ' +
+			'max(last_size) as last_size, max(chain_lifetime_ns) as chain_lifetime_ns\nfrom ' +
+			'allocations where chain_length > 3 group by chain order by steps desc limit 30',
+	],
+	[
+		'The largest blocks that were not freed',
+		'select address, size, birth_ns, function, file, line, stack\nfrom allocations ' +
+			'where leaked = 1 order by size desc limit 100',
+	],
+	[
+		'Mappings by name',
+		'select name, sum(size) as size, sum(peak_rss) as peak_rss, count(*) as maps\n' +
+			'from maps group by name order by size desc',
+	],
 ];
 
 export interface ColumnOf {
@@ -64,7 +109,9 @@ export interface ColumnOf {
 }
 export type Schema = Record<string, ColumnOf[]>;
 
-const QUESTION = `select t.value as tab, c.name as name, c.type as type from json_each('${JSON.stringify(Object.keys(TABLES))}') t join pragma_table_info(t.value) c`;
+const QUESTION =
+	`select t.value as tab, c.name as name, c.type as type from json_each('` +
+	`${JSON.stringify(Object.keys(TABLES))}') t join pragma_table_info(t.value) c`;
 let known: Promise<Schema> | undefined;
 
 /** Columns of all tables: the same for each recording, so asked for once. */
@@ -72,7 +119,11 @@ export function schemaOf(stream: string): Promise<Schema> {
 	known ??= ask<Rows>(about(stream, 'sql'), { text: QUESTION }).then(
 		({ rows }) => {
 			const schema: Schema = {};
-			for (const { tab, name, type } of rows) (schema[String(tab)] ??= []).push({ name: String(name), type: String(type ?? '').toLowerCase() });
+			for (const { tab, name, type } of rows)
+				(schema[String(tab)] ??= []).push({
+					name: String(name),
+					type: String(type ?? '').toLowerCase(),
+				});
 			return schema;
 		},
 		() => {

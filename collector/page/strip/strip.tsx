@@ -1,6 +1,7 @@
-// The time strip: what was in use over the whole recording, or the part that is zoomed to. A range that is dragged filters all views (born
-// in it), which follow while it moves; a click is a moment (in use then), the wheel zooms, a double click shows all again. The server answers by the pixel, so that 100
-// million allocations are drawn as quickly as 100.
+// The time strip: what was in use over the whole recording, or the part that is zoomed to. A range
+// that is dragged filters all views (born in it), which follow while it moves; a click is a moment
+// (in use then), the wheel zooms, a double click shows all again. The server answers by the pixel,
+// so that 100 million allocations are drawn as quickly as 100.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
@@ -25,11 +26,20 @@ function useSaid(stream: string, version: number): Pick<Ledger, 'states' | 'gaps
 /** Where all that passes the filters had its most, while that is what the views show. */
 function usePeak(address: Address, version: number): number | undefined {
 	const shown = valueOf(address) === 'peak' && !address.params.has('at');
-	const { data } = useAnswer<Sites>(shown ? about(address.stream, 'peak', [['count', 0], ...filtersOf(address)]) : null, version);
+	const { data } = useAnswer<Sites>(
+		shown ? about(address.stream, 'peak', [['count', 0], ...filtersOf(address)]) : null,
+		version,
+	);
 	return shown && data && data.at_ns > 0 ? data.at_ns : undefined;
 }
 
-function drawSaid(u: uPlot, said: Pick<Ledger, 'states' | 'gaps'>, at: number | undefined, range: [number | undefined, number | undefined], peak: number | undefined) {
+function drawSaid(
+	u: uPlot,
+	said: Pick<Ledger, 'states' | 'gaps'>,
+	at: number | undefined,
+	range: [number | undefined, number | undefined],
+	peak: number | undefined,
+) {
 	const { ctx } = u;
 	const { top, height, left, width } = u.bbox;
 	const x = (ns: number) => u.valToPos(ns, 'x', true);
@@ -39,7 +49,8 @@ function drawSaid(u: uPlot, said: Pick<Ledger, 'states' | 'gaps'>, at: number | 
 	ctx.clip();
 	ctx.globalAlpha = 0.3;
 	ctx.fillStyle = styleValue('warn');
-	for (const gap of said.gaps) ctx.fillRect(x(gap.from_ns), top, Math.max(2, x(gap.to_ns) - x(gap.from_ns)), height);
+	for (const gap of said.gaps)
+		ctx.fillRect(x(gap.from_ns), top, Math.max(2, x(gap.to_ns) - x(gap.from_ns)), height);
 	ctx.globalAlpha = 1;
 	const line = (ns: number, colour: string, dash: number[]) => {
 		ctx.strokeStyle = colour;
@@ -72,7 +83,12 @@ function drawSaid(u: uPlot, said: Pick<Ledger, 'states' | 'gaps'>, at: number | 
 	ctx.restore();
 }
 
-function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom: (from: number, to: number) => void): uPlot.Options {
+function options(
+	width: number,
+	blocks: boolean,
+	draw: (u: uPlot) => void,
+	zoom: (from: number, to: number) => void,
+): uPlot.Options {
 	return {
 		width,
 		height: HEIGHT,
@@ -83,8 +99,20 @@ function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom:
 		axes: axes(blocks ? 'blocks' : 'bytes', 62),
 		series: [
 			{},
-			{ stroke: () => styleValue('b1'), width: 1, fill: () => styleValue('b3'), points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) },
-			{ stroke: () => styleValue('b1'), width: 0, fill: () => styleValue('b2'), points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) },
+			{
+				stroke: () => styleValue('b1'),
+				width: 1,
+				fill: () => styleValue('b3'),
+				points: { show: false },
+				paths: uPlot.paths.stepped!({ align: 1 }),
+			},
+			{
+				stroke: () => styleValue('b1'),
+				width: 0,
+				fill: () => styleValue('b2'),
+				points: { show: false },
+				paths: uPlot.paths.stepped!({ align: 1 }),
+			},
 		],
 		hooks: {
 			draw: [draw],
@@ -94,10 +122,16 @@ function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom:
 						'wheel',
 						(event) => {
 							event.preventDefault();
-							const { min = 0, max = 0 } = u.scales.x as { min?: number; max?: number };
+							const { min = 0, max = 0 } = u.scales.x as {
+								min?: number;
+								max?: number;
+							};
 							const middle = u.posToVal(event.offsetX, 'x');
 							const factor = event.deltaY < 0 ? 0.7 : 1 / 0.7;
-							zoom(middle - (middle - min) * factor, middle + (max - middle) * factor);
+							zoom(
+								middle - (middle - min) * factor,
+								middle + (max - middle) * factor,
+							);
 						},
 						{ passive: false },
 					);
@@ -109,8 +143,16 @@ function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom:
 
 const KEY_PART = 0.1; // of the window, that a key moves it by
 
-/** The window after a key; undefined: the key is another's. Without a window a tenth of what is shown becomes one. */
-function keyed(event: KeyboardEvent, range: Range | undefined, shown: Range, end: number): Range | undefined {
+/**
+ * The window after a key; undefined: the key is another's. Without a window a tenth of what is
+ * shown becomes one.
+ */
+function keyed(
+	event: KeyboardEvent,
+	range: Range | undefined,
+	shown: Range,
+	end: number,
+): Range | undefined {
 	const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: 0, ArrowDown: 0 }[event.key];
 	if (by === undefined || !event.shiftKey) return undefined;
 	if (!range) return { from: shown.from, to: shown.from + (shown.to - shown.from) * KEY_PART };
@@ -133,7 +175,12 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 	const filters = filtersOf(address).filter(([name]) => name !== 'from' && name !== 'to');
 	const points = width ? Math.min(4000, Math.ceil(width / 50) * 50) : 0;
 	const path = points
-		? about(address.stream, 'timeline', [['start', params.get('start') ?? ''], ['end', params.get('end') ?? ''], ['points', points], ...filters])
+		? about(address.stream, 'timeline', [
+				['start', params.get('start') ?? ''],
+				['end', params.get('end') ?? ''],
+				['points', points],
+				...filters,
+			])
 		: null;
 	const answer = useAnswer<Timeline>(path, version);
 	const end = useRef(0);
@@ -144,26 +191,54 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 	const dragged = useRef<Range>();
 	const [dragging, setDragging] = useState(false);
 	const data = useRef(answer.data);
-	if (!dragging) data.current = answer.data; // a live recording's picture waits: a new one would take the pointer away
+	// a live recording's picture waits: a new one would take the pointer away
+	if (!dragging) data.current = answer.data;
 	const [from, to] = [moment('from'), moment('to')];
-	const range = from === undefined && to === undefined ? undefined : { from: from ?? 0, to: to ?? end.current };
+	const range =
+		from === undefined && to === undefined
+			? undefined
+			: { from: from ?? 0, to: to ?? end.current };
+	const windowInWords = range
+		? `Window from ${params.get('from') ?? 'the start'} to ${params.get('to') ?? 'the end'}.`
+		: 'No window.';
 	const latest = useRef(range);
 	latest.current = dragged.current ?? range;
 
 	drawn.current = (u) => {
 		const window = dragged.current ?? range;
-		drawSaid(u, said, dragged.current ? undefined : moment('at'), [window?.from, window?.to], peak);
+		drawSaid(
+			u,
+			said,
+			dragged.current ? undefined : moment('at'),
+			[window?.from, window?.to],
+			peak,
+		);
 	};
 	if (answer.data) end.current = Math.max(end.current, answer.data.end_ns);
 	const steps = useRef({ last: 0 });
-	const follower = useMemo(() => new Follower((r) => go({ set: { from: asMoment(r.from), to: asMoment(r.to), at: undefined } }, steps.current.last > 0)), []);
+	const follower = useMemo(
+		() =>
+			new Follower((r) =>
+				go(
+					{ set: { from: asMoment(r.from), to: asMoment(r.to), at: undefined } },
+					steps.current.last > 0,
+				),
+			),
+		[],
+	);
 	const moveTo = (r: Range, first: boolean) => {
 		const { min = 0, max = 0 } = plot.current?.scales.x ?? {};
 		latest.current = dragged.current = rounded(r, (max ?? 0) - (min ?? 0));
 		// The first place is a step of its own in the history, so that one can go back.
 		if (first) {
 			steps.current.last = 0;
-			go({ set: { from: asMoment(dragged.current.from), to: asMoment(dragged.current.to), at: undefined } });
+			go({
+				set: {
+					from: asMoment(dragged.current.from),
+					to: asMoment(dragged.current.to),
+					at: undefined,
+				},
+			});
 			steps.current.last = performance.now();
 		} else {
 			follower.follow(dragged.current);
@@ -181,7 +256,12 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 			go({ set: { from: undefined, to: undefined } });
 		} else {
 			const { min = 0, max = 0 } = plot.current?.scales.x ?? {};
-			const next = keyed(event, latest.current, { from: min ?? 0, to: max ?? 0 }, end.current);
+			const next = keyed(
+				event,
+				latest.current,
+				{ from: min ?? 0, to: max ?? 0 },
+				end.current,
+			);
 			if (!next || next.to - next.from < 1) return;
 			moveTo(next, performance.now() - steps.current.last > 2000);
 			steps.current.last = performance.now();
@@ -198,11 +278,27 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 			const start = Math.max(0, from);
 			const stop = Math.min(end.current, to);
 			if (stop - start < 1000) return;
-			go({ set: { start: start > 0 ? asMoment(start) : undefined, end: stop < end.current ? asMoment(stop) : undefined } }, true);
+			go(
+				{
+					set: {
+						start: start > 0 ? asMoment(start) : undefined,
+						end: stop < end.current ? asMoment(stop) : undefined,
+					},
+				},
+				true,
+			);
 		};
 		const most = blocks ? shown.allocated_count : shown.allocated_size;
 		const least = blocks ? shown.allocated_count_min : shown.allocated_size_min;
-		const u = new uPlot(options(width, blocks, (up) => drawn.current(up), zoom), [[...shown.start_ns, shown.end_ns], [...most, most.at(-1) ?? 0], [...least, least.at(-1) ?? 0]], box.current);
+		const u = new uPlot(
+			options(width, blocks, (up) => drawn.current(up), zoom),
+			[
+				[...shown.start_ns, shown.end_ns],
+				[...most, most.at(-1) ?? 0],
+				[...least, least.at(-1) ?? 0],
+			],
+			box.current,
+		);
 		dragOver(u, {
 			range: () => latest.current,
 			end: () => end.current,
@@ -211,13 +307,34 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 				moveTo(r, first);
 			},
 			onDone: moveDone,
-			onClick: (ns) => go({ set: { at: asMoment(ns), value: 'in-use', from: undefined, to: undefined } }),
+			onClick: (ns) =>
+				go({ set: { at: asMoment(ns), value: 'in-use', from: undefined, to: undefined } }),
 		});
-		u.over.addEventListener('dblclick', () => go({ set: { start: undefined, end: undefined, from: undefined, to: undefined, at: undefined } }));
+		u.over.addEventListener('dblclick', () =>
+			go({
+				set: {
+					start: undefined,
+					end: undefined,
+					from: undefined,
+					to: undefined,
+					at: undefined,
+				},
+			}),
+		);
 		plot.current = u;
 		return () => u.destroy();
 	}, [data.current, width, blocks, dark]);
-	useEffect(() => plot.current?.redraw(false), [params.get('at'), params.get('from'), params.get('to'), said.states.length, said.gaps.length, peak]);
+	useEffect(
+		() => plot.current?.redraw(false),
+		[
+			params.get('at'),
+			params.get('from'),
+			params.get('to'),
+			said.states.length,
+			said.gaps.length,
+			peak,
+		],
+	);
 
 	return (
 		<section class="strip" aria-label="In use over time">
@@ -225,7 +342,10 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 				ref={box}
 				tabIndex={0}
 				role="application"
-				aria-label={`Time. ${range ? `Window from ${params.get('from') ?? 'the start'} to ${params.get('to') ?? 'the end'}.` : 'No window.'} Shift with the arrows left and right moves it, up and down makes it wider and narrower, Escape removes it.`}
+				aria-label={
+					`Time. ${windowInWords} Shift with the arrows left and right moves it, up ` +
+					'and down makes it wider and narrower, Escape removes it.'
+				}
 				onKeyDown={onKey}
 				class={answer.waitingSince === undefined ? 'plot' : 'plot stale'}
 			>

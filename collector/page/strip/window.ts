@@ -1,6 +1,7 @@
-// The window of time: dragged over the strip, moved by its middle, or by an edge; and by keys. Views follow while it moves: what is asked is
-// always the latest place, when the one before has been answered, so that there is something to see; it is asked at once, and the question
-// before given up, as soon as the pointer rests.
+// The window of time: dragged over the strip, moved by its middle, or by an edge; and by keys.
+// Views follow while it moves: what is asked is always the latest place, when the one before has
+// been answered, so that there is something to see; it is asked at once, and the question before
+// given up, as soon as the pointer rests.
 import type uPlot from 'uplot';
 
 const GAP_MS = 60; // between two places
@@ -55,7 +56,10 @@ export class Follower {
 /** As precise as a pixel, so that addresses and chips stay short. */
 export function rounded(range: Range, span: number): Range {
 	const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, span) / 2000)));
-	return { from: Math.round(range.from / unit) * unit, to: Math.max(1, Math.round(range.to / unit)) * unit };
+	return {
+		from: Math.round(range.from / unit) * unit,
+		to: Math.max(1, Math.round(range.to / unit)) * unit,
+	};
 }
 
 /** Moved by `by`, within the recording, as wide as before. */
@@ -102,14 +106,20 @@ export function dragOver(u: uPlot, hands: Hands): void {
 		const ns = u.posToVal(x, 'x');
 		const by = ns - u.posToVal(drag!.x, 'x');
 		if (what === 'move') return moved(range, by, hands.end());
-		const other = what === 'from' ? range.to : what === 'to' ? range.from : u.posToVal(drag!.x, 'x');
+		const other =
+			what === 'from' ? range.to : what === 'to' ? range.from : u.posToVal(drag!.x, 'x');
 		return { from: clamped(Math.min(ns, other)), to: clamped(Math.max(ns, other)) };
 	};
 	over.style.touchAction = 'pan-y';
 	over.addEventListener('pointerdown', (event) => {
 		if (event.button !== 0) return;
 		const what = hit(u, hands.range(), event.offsetX);
-		drag = { what, x: event.offsetX, range: hands.range() ?? { from: 0, to: 0 }, moving: false };
+		drag = {
+			what,
+			x: event.offsetX,
+			range: hands.range() ?? { from: 0, to: 0 },
+			moving: false,
+		};
 		over.setPointerCapture(event.pointerId);
 	});
 	over.addEventListener('pointermove', (event) => {

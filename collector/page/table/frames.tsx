@@ -14,7 +14,11 @@ export function nameOf(frame: Frame | undefined): string {
 }
 
 /** What a row of sums is about: a call site or a function. */
-export function siteName(row: { function?: string | null; function_short?: string | null; module?: string | null }): string {
+export function siteName(row: {
+	function?: string | null;
+	function_short?: string | null;
+	module?: string | null;
+}): string {
 	return row.function_short ?? row.function ?? `[${baseName(row.module ?? 'unknown')}]`;
 }
 
@@ -23,18 +27,32 @@ export function placeOfFrame(frame: Frame | undefined): string {
 }
 
 /** A line of a file, which leads to it in the source. */
-export function Place(props: { address: Address; file: string | null | undefined; line: number | null | undefined }) {
+export function Place(props: {
+	address: Address;
+	file: string | null | undefined;
+	line: number | null | undefined;
+}) {
 	const { file, line } = props;
 	if (!file) return null;
 	return (
-		<a class="place" title={`${file}${line ? `:${line}` : ''}: show it in the source`} href={changed(props.address, { view: 'source', set: { file, line: line ? String(line) : undefined, q: undefined } })}>
+		<a
+			class="place"
+			title={`${file}${line ? `:${line}` : ''}: show it in the source`}
+			href={changed(props.address, {
+				view: 'source',
+				set: { file, line: line ? String(line) : undefined, q: undefined },
+			})}
+		>
 			{baseName(file)}
 			{line ? `:${line}` : ''}
 		</a>
 	);
 }
 
-/** The frames of a backtrace, outermost first, up to its call site: the innermost function that is not hidden. */
+/**
+ * The frames of a backtrace, outermost first, up to its call site: the innermost function that is
+ * not hidden.
+ */
 export function upToSite(frames: Frame[], isHidden: (frame: Frame) => boolean): Frame[] {
 	const hidden = [...frames].reverse().findIndex((f) => !isHidden(f));
 	return hidden > 0 ? frames.slice(0, -hidden) : frames;
@@ -43,23 +61,47 @@ export function upToSite(frames: Frame[], isHidden: (frame: Frame) => boolean): 
 /** The innermost function and its callers, as far as there is room. */
 export function Trail(props: { frames: Frame[] }) {
 	// What a function inlines into itself is there twice.
-	const inward = props.frames.filter((f, i) => nameOf(f) !== nameOf(props.frames[i + 1]) || i + 1 === props.frames.length).slice(-6).reverse();
+	const inward = props.frames
+		.filter(
+			(f, i) => nameOf(f) !== nameOf(props.frames[i + 1]) || i + 1 === props.frames.length,
+		)
+		.slice(-6)
+		.reverse();
 	if (!inward.length) return <span class="dim">no backtrace</span>;
 	return (
-		<span class="trail" title={inward.map((f) => `${fullNameOf(f)} ${placeOfFrame(f)}`).join('\n')}>
+		<span
+			class="trail"
+			title={inward.map((f) => `${fullNameOf(f)} ${placeOfFrame(f)}`).join('\n')}
+		>
 			<b>{nameOf(inward[0])}</b>
-			<span class="dim">{inward.slice(1).map((f) => ` ← ${nameOf(f)}`).join('')}</span>
+			<span class="dim">
+				{inward
+					.slice(1)
+					.map((f) => ` ← ${nameOf(f)}`)
+					.join('')}
+			</span>
 		</span>
 	);
 }
 
 /** A whole stack, the innermost frame first. */
-export function StackList(props: { frames: Frame[]; address: Address; isHidden?: (frame: Frame) => boolean }) {
+export function StackList(props: {
+	frames: Frame[];
+	address: Address;
+	isHidden?: (frame: Frame) => boolean;
+}) {
 	return (
 		<ol class="stack">
 			{[...props.frames].reverse().map((f) => (
 				<li class={f.is_inline ? 'inlined' : ''}>
-					<span class={props.isHidden?.(f) ? 'dim' : ''} title={fullNameOf(f)}>{nameOf(f)}</span> {f.source ? <Place address={props.address} file={f.source} line={f.line} /> : <span class="dim">{baseName(f.library ?? '')}</span>}
+					<span class={props.isHidden?.(f) ? 'dim' : ''} title={fullNameOf(f)}>
+						{nameOf(f)}
+					</span>{' '}
+					{f.source ? (
+						<Place address={props.address} file={f.source} line={f.line} />
+					) : (
+						<span class="dim">{baseName(f.library ?? '')}</span>
+					)}
 				</li>
 			))}
 		</ol>

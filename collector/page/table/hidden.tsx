@@ -1,4 +1,5 @@
-// Which functions call sites and trees leave out, since they only pass allocations on (docs/hide-rules.md).
+// Which functions call sites and trees leave out, since they only pass allocations on
+// (docs/hide-rules.md).
 import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
@@ -14,7 +15,10 @@ const ASKED = 100;
 export function hiddenInWords(hidden: Hidden): string {
 	const names = [...new Set(hidden.hidden.map(siteName))];
 	const more = names.length - NAMED + hidden.hidden_count - hidden.hidden.length;
-	return `Hidden: ${names.slice(0, NAMED).join(', ')}${more > 0 ? ` and ${count(more)} more` : ''}`;
+	return (
+		`Hidden: ${names.slice(0, NAMED).join(', ')}` +
+		`${more > 0 ? ` and ${count(more)} more` : ''}`
+	);
 }
 
 /** Is the frame one of a function that is hidden? */
@@ -29,12 +33,20 @@ export function useIsHidden(stream: string, address: Address): (frame: Frame) =>
 export function HiddenNames(props: ViewProps) {
 	const { address, stream } = props;
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
-	const hidden = useAnswer<Hidden>(about(stream.id, 'hidden', [...filtersOf(address), ['count', ASKED]]), version).data;
+	const hidden = useAnswer<Hidden>(
+		about(stream.id, 'hidden', [...filtersOf(address), ['count', ASKED]]),
+		version,
+	).data;
 	if (!hidden?.hidden.length) return null;
 	return (
-		<span class="dim hidden-names" title={`They only pass allocations on, so their callers are shown:\n${hidden.hidden.slice(0, 30).map((h) => h.function).join('\n')}`}>
-			{hiddenInWords(hidden)}{' '}
-			<a href={changed(address, { set: { hide: 'none' } })}>Show</a>
+		<span
+			class="dim hidden-names"
+			title={`They only pass allocations on, so their callers are shown:\n${hidden.hidden
+				.slice(0, 30)
+				.map((h) => h.function)
+				.join('\n')}`}
+		>
+			{hiddenInWords(hidden)} <a href={changed(address, { set: { hide: 'none' } })}>Show</a>
 		</span>
 	);
 }

@@ -1,5 +1,6 @@
-// Call sites: by line, function or backtrace, with a graph of each over time. What is in use or was at the peak comes from the API, the largest
-// first; what was allocated, leaked or freed is sorted by any column (sums.tsx; by backtrace, and with filters, here).
+// Call sites: by line, function or backtrace, with a graph of each over time. What is in use or was
+// at the peak comes from the API, the largest first; what was allocated, leaked or freed is sorted
+// by any column (sums.tsx; by backtrace, and with filters, here).
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
@@ -8,7 +9,17 @@ import type { Column } from '../base/grid';
 import { baseName, count, duration, percent, size } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
-import { nanoseconds, type AllocationGroup, type AllocationGroups, type Frame, type Report, type Site, type Sites, type Stream, type Sum } from '../api/types';
+import {
+	nanoseconds,
+	type AllocationGroup,
+	type AllocationGroups,
+	type Frame,
+	type Report,
+	type Site,
+	type Sites,
+	type Stream,
+	type Sum,
+} from '../api/types';
 import { siteFilterBeside } from '../filters/words';
 import { Place, siteName, Trail, upToSite } from './frames';
 import { HiddenNames, useIsHidden } from './hidden';
@@ -22,7 +33,11 @@ const BY = [
 	['backtrace', 'Backtrace'],
 ] as const;
 
-const GROUPS: Record<string, string> = { site: 'call sites', function: 'functions', backtrace: 'backtraces' };
+const GROUPS: Record<string, string> = {
+	site: 'call sites',
+	function: 'functions',
+	backtrace: 'backtraces',
+};
 
 const NONE: Record<string, string> = {
 	'in-use': 'Nothing was in use then.',
@@ -39,8 +54,16 @@ export function None(props: { address: Address; title?: string }) {
 				'The filters above limit this: remove one to see more.'
 			) : props.title ? null : (
 				<>
-					<a href={changed(props.address, { set: { value: 'allocated', at: undefined } })}>Allocated</a> is all of the recording, and the{' '}
-					<a href={changed(props.address, { view: 'account' })}>account</a> says whether it is whole.
+					<a
+						href={changed(props.address, {
+							set: { value: 'allocated', at: undefined },
+						})}
+					>
+						Allocated
+					</a>{' '}
+					is all of the recording, and the{' '}
+					<a href={changed(props.address, { view: 'account' })}>account</a> says whether
+					it is whole.
 				</>
 			)}
 		</Notice>
@@ -71,9 +94,36 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 	const value = valueOf(address);
 	const condition = address.params.get('custom_filter');
 	return [
-		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <span title={g.function ?? undefined}>{siteName(g)}</span> },
-		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(118px, 1fr)', from: 560, cell: (g: SiteRow) => <Place address={address} file={g.file} line={g.line} /> }]),
-		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 940, cell: (g) => <span class="dim" title={g.module ?? undefined}>{baseName(g.module ?? '')}</span> },
+		{
+			key: 'function',
+			title: by === 'function' ? 'Function' : 'Call site',
+			width: 'minmax(150px, 3fr)',
+			cell: (g) => <span title={g.function ?? undefined}>{siteName(g)}</span>,
+		},
+		...(by === 'function'
+			? []
+			: [
+					{
+						key: 'place',
+						title: 'Place',
+						width: 'minmax(118px, 1fr)',
+						from: 560,
+						cell: (g: SiteRow) => (
+							<Place address={address} file={g.file} line={g.line} />
+						),
+					},
+				]),
+		{
+			key: 'module',
+			title: 'Module',
+			width: 'minmax(80px, 1fr)',
+			from: 940,
+			cell: (g) => (
+				<span class="dim" title={g.module ?? undefined}>
+					{baseName(g.module ?? '')}
+				</span>
+			),
+		},
 		{
 			key: 'graph',
 			title: 'Over time',
@@ -82,8 +132,25 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 			from: 800,
 			cell: (g) => {
 				const own: [string, string] =
-					by === 'backtrace' ? ['backtraces', String(g.backtrace_id)] : ['custom_filter', siteFilterBeside(condition, by === 'function' ? { function: g.function, module: g.module } : g)];
-				return <Spark path={sparkPath(stream, address, [own])} blocks={blocks} live={stream.state === 'live'} label={`${siteName(g)} over time`} />;
+					by === 'backtrace'
+						? ['backtraces', String(g.backtrace_id)]
+						: [
+								'custom_filter',
+								siteFilterBeside(
+									condition,
+									by === 'function'
+										? { function: g.function, module: g.module }
+										: g,
+								),
+							];
+				return (
+					<Spark
+						path={sparkPath(stream, address, [own])}
+						blocks={blocks}
+						live={stream.state === 'live'}
+						label={`${siteName(g)} over time`}
+					/>
+				);
 			},
 		},
 		{
@@ -93,11 +160,47 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 			right: true,
 			cell: (g) => (blocks ? count(g.value.blocks) : size(g.value.bytes)),
 		},
-		{ key: 'part', title: '%', width: '58px', right: true, cell: (g) => (blocks ? percent(g.value.blocks, g.whole.blocks) : percent(g.value.bytes, g.whole.bytes)) },
-		{ key: 'other', title: blocks ? 'Bytes' : 'Blocks', width: '100px', right: true, cell: (g) => (blocks ? size(g.value.bytes) : count(g.value.blocks)) },
-		{ key: 'allocated', title: 'Allocated', width: '90px', right: true, hint: 'in all, freed or not', cell: (g) => size(g.allocated.bytes) },
-		{ key: 'leaked', title: 'Not freed', width: '90px', right: true, hint: 'by the end', cell: (g) => size(g.leaked.bytes) },
-		{ key: 'sizes', title: 'Block size', width: '150px', right: true, from: 1020, cell: (g) => blockSize(g.min_size, g.max_size) },
+		{
+			key: 'part',
+			title: '%',
+			width: '58px',
+			right: true,
+			cell: (g) =>
+				blocks
+					? percent(g.value.blocks, g.whole.blocks)
+					: percent(g.value.bytes, g.whole.bytes),
+		},
+		{
+			key: 'other',
+			title: blocks ? 'Bytes' : 'Blocks',
+			width: '100px',
+			right: true,
+			cell: (g) => (blocks ? size(g.value.bytes) : count(g.value.blocks)),
+		},
+		{
+			key: 'allocated',
+			title: 'Allocated',
+			width: '90px',
+			right: true,
+			hint: 'in all, freed or not',
+			cell: (g) => size(g.allocated.bytes),
+		},
+		{
+			key: 'leaked',
+			title: 'Not freed',
+			width: '90px',
+			right: true,
+			hint: 'by the end',
+			cell: (g) => size(g.leaked.bytes),
+		},
+		{
+			key: 'sizes',
+			title: 'Block size',
+			width: '150px',
+			right: true,
+			from: 1020,
+			cell: (g) => blockSize(g.min_size, g.max_size),
+		},
 	];
 }
 
@@ -105,7 +208,10 @@ function SiteTable(props: ViewProps & { by: string }) {
 	const { address, stream, by } = props;
 	const moment = valueOf(address) === 'peak' ? 'peak' : 'snapshot';
 	const blocks = inBlocks(address);
-	const columns = useMemo(() => siteColumns(props, by), [address.params.toString(), stream.id, stream.state, by]);
+	const columns = useMemo(
+		() => siteColumns(props, by),
+		[address.params.toString(), stream.id, stream.state, by],
+	);
 	return (
 		<VirtualTable<SiteRow, Sites>
 			label="Call sites"
@@ -113,13 +219,19 @@ function SiteTable(props: ViewProps & { by: string }) {
 			path={(skip, rows) =>
 				about(stream.id, moment, [
 					['by', by],
-					['at', moment === 'snapshot' ? (address.params.get('at') ?? undefined) : undefined],
+					[
+						'at',
+						moment === 'snapshot' ? (address.params.get('at') ?? undefined) : undefined,
+					],
 					...filtersOf(address),
 					['skip', skip || undefined],
 					['count', rows],
 				])
 			}
-			read={(answer) => ({ rows: answer.groups.map((g) => ({ ...g, whole: answer.total })), total: answer.group_count })}
+			read={(answer) => ({
+				rows: answer.groups.map((g) => ({ ...g, whole: answer.total })),
+				total: answer.group_count,
+			})}
 			keyOf={(g) => String(g.backtrace_id)}
 			picked={address.params.get('picked') ?? ''}
 			onPick={(g) => go({ set: { picked: String(g.backtrace_id) } }, true)}
@@ -131,29 +243,85 @@ function SiteTable(props: ViewProps & { by: string }) {
 	);
 }
 
-const LIFETIME: Record<string, string | undefined> = { leaked: 'only_leaked', temporary: 'only_freed' };
+const LIFETIME: Record<string, string | undefined> = {
+	leaked: 'only_leaked',
+	temporary: 'only_freed',
+};
 
 /** Columns of groups of blocks by backtrace, which two views have. */
-export function groupColumns(props: ViewProps, whole: Sum | undefined, title: string, value: string, isHidden: (frame: Frame) => boolean): Column<AllocationGroup>[] {
+export function groupColumns(
+	props: ViewProps,
+	whole: Sum | undefined,
+	title: string,
+	value: string,
+	isHidden: (frame: Frame) => boolean,
+): Column<AllocationGroup>[] {
 	const { address, stream } = props;
 	const blocks = inBlocks(address);
 	const shown = (g: AllocationGroup) => upToSite(g.backtrace, isHidden);
 	const last = (g: AllocationGroup) => shown(g).at(-1);
 	const time = (ns: number) => duration(ns);
-	const sum: Column<AllocationGroup> = { key: 'size', title, width: '112px', right: true, sort: 'only_matched.size', cell: (g) => size(g.only_matched.size) };
-	const number: Column<AllocationGroup> = { key: 'count', title: blocks ? `${title}, blocks` : 'Blocks', width: blocks ? '130px' : '108px', right: true, sort: 'only_matched.allocated_count', cell: (g) => count(g.only_matched.allocated_count) };
-	const part = (g: AllocationGroup) => (whole ? (blocks ? percent(g.only_matched.allocated_count, whole.blocks) : percent(g.only_matched.size, whole.bytes)) : '');
+	const sum: Column<AllocationGroup> = {
+		key: 'size',
+		title,
+		width: '112px',
+		right: true,
+		sort: 'only_matched.size',
+		cell: (g) => size(g.only_matched.size),
+	};
+	const number: Column<AllocationGroup> = {
+		key: 'count',
+		title: blocks ? `${title}, blocks` : 'Blocks',
+		width: blocks ? '130px' : '108px',
+		right: true,
+		sort: 'only_matched.allocated_count',
+		cell: (g) => count(g.only_matched.allocated_count),
+	};
+	const part = (g: AllocationGroup) =>
+		whole
+			? blocks
+				? percent(g.only_matched.allocated_count, whole.blocks)
+				: percent(g.only_matched.size, whole.bytes)
+			: '';
 	return [
-		{ key: 'trail', title: 'Backtrace, from the call site', width: 'minmax(170px, 4fr)', cell: (g) => <Trail frames={shown(g)} /> },
-		{ key: 'place', title: 'Place', width: 'minmax(100px, 1fr)', from: 900, cell: (g) => <Place address={address} file={last(g)?.source} line={last(g)?.line} /> },
-		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 1100, cell: (g) => <span class="dim" title={last(g)?.library}>{baseName(last(g)?.library ?? '')}</span> },
+		{
+			key: 'trail',
+			title: 'Backtrace, from the call site',
+			width: 'minmax(170px, 4fr)',
+			cell: (g) => <Trail frames={shown(g)} />,
+		},
+		{
+			key: 'place',
+			title: 'Place',
+			width: 'minmax(100px, 1fr)',
+			from: 900,
+			cell: (g) => <Place address={address} file={last(g)?.source} line={last(g)?.line} />,
+		},
+		{
+			key: 'module',
+			title: 'Module',
+			width: 'minmax(80px, 1fr)',
+			from: 1100,
+			cell: (g) => (
+				<span class="dim" title={last(g)?.library}>
+					{baseName(last(g)?.library ?? '')}
+				</span>
+			),
+		},
 		{
 			key: 'graph',
 			title: 'Over time',
 			hint: 'how much of it was in use over time',
 			width: '110px',
 			from: 800,
-			cell: (g) => <Spark path={sparkPath(stream, address, [['backtraces', String(g.backtrace_id)]])} blocks={blocks} live={stream.state === 'live'} label={`backtrace ${g.backtrace_id} over time`} />,
+			cell: (g) => (
+				<Spark
+					path={sparkPath(stream, address, [['backtraces', String(g.backtrace_id)]])}
+					blocks={blocks}
+					live={stream.state === 'live'}
+					label={`backtrace ${g.backtrace_id} over time`}
+				/>
+			),
 		},
 		...(blocks ? [number] : [sum]),
 		{ key: 'part', title: '%', width: '58px', right: true, cell: part },
@@ -171,17 +339,57 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 					},
 				]
 			: []),
-		{ key: 'sizes', title: 'Block size', width: '150px', right: true, from: 1000, cell: (g) => blockSize(g.only_matched.min_size, g.only_matched.max_size) },
-		{ key: 'first', title: 'First', width: '84px', right: true, from: 1200, sort: 'only_matched.min_timestamp', hint: 'when its first block was allocated', cell: (g) => time(nanoseconds(g.only_matched.min_timestamp_relative)) },
-		{ key: 'last', title: 'Last', width: '84px', right: true, from: 1200, sort: 'only_matched.max_timestamp', hint: 'when its last block was allocated', cell: (g) => time(nanoseconds(g.only_matched.max_timestamp_relative)) },
-		{ key: 'peak', title: 'Most in use', width: '110px', right: true, from: 1300, sort: 'all.max_total_usage_first_seen_at', hint: 'when most of its bytes were in use', cell: (g) => time(nanoseconds(g.all.max_total_usage_first_seen_at_relative)) },
+		{
+			key: 'sizes',
+			title: 'Block size',
+			width: '150px',
+			right: true,
+			from: 1000,
+			cell: (g) => blockSize(g.only_matched.min_size, g.only_matched.max_size),
+		},
+		{
+			key: 'first',
+			title: 'First',
+			width: '84px',
+			right: true,
+			from: 1200,
+			sort: 'only_matched.min_timestamp',
+			hint: 'when its first block was allocated',
+			cell: (g) => time(nanoseconds(g.only_matched.min_timestamp_relative)),
+		},
+		{
+			key: 'last',
+			title: 'Last',
+			width: '84px',
+			right: true,
+			from: 1200,
+			sort: 'only_matched.max_timestamp',
+			hint: 'when its last block was allocated',
+			cell: (g) => time(nanoseconds(g.only_matched.max_timestamp_relative)),
+		},
+		{
+			key: 'peak',
+			title: 'Most in use',
+			width: '110px',
+			right: true,
+			from: 1300,
+			sort: 'all.max_total_usage_first_seen_at',
+			hint: 'when most of its bytes were in use',
+			cell: (g) => time(nanoseconds(g.all.max_total_usage_first_seen_at_relative)),
+		},
 		{
 			key: 'next',
 			title: '',
 			width: '66px',
 			from: 560,
 			cell: (g) => (
-				<a href={changed(address, { view: 'allocations', set: { backtraces: String(g.backtrace_id), value } })} aria-label={`Blocks of backtrace ${g.backtrace_id}`}>
+				<a
+					href={changed(address, {
+						view: 'allocations',
+						set: { backtraces: String(g.backtrace_id), value },
+					})}
+					aria-label={`Blocks of backtrace ${g.backtrace_id}`}
+				>
 					Blocks
 				</a>
 			),
@@ -190,19 +398,42 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 }
 
 /** Blocks grouped by backtrace. `own` are filters besides those of the address. */
-export function GroupTable(props: ViewProps & { own: [string, string][]; title: string; value: string; whole: Sum | undefined; sort?: string; none: ComponentChildren }) {
+export function GroupTable(
+	props: ViewProps & {
+		own: [string, string][];
+		title: string;
+		value: string;
+		whole: Sum | undefined;
+		sort?: string;
+		none: ComponentChildren;
+	},
+) {
 	const { address, stream, own, whole } = props;
 	const blocks = inBlocks(address);
 	const isHidden = useIsHidden(stream.id, address);
-	const columns = useMemo(() => groupColumns(props, whole, props.title, props.value, isHidden), [address.params.toString(), stream.id, stream.state, whole, props.title, isHidden]);
+	const columns = useMemo(
+		() => groupColumns(props, whole, props.title, props.value, isHidden),
+		[address.params.toString(), stream.id, stream.state, whole, props.title, isHidden],
+	);
 	const chosen = address.params.get('sort');
-	const sort = columns.some((c) => c.sort === chosen) ? chosen! : (props.sort ?? (blocks ? 'only_matched.allocated_count' : 'only_matched.size'));
+	const sort = columns.some((c) => c.sort === chosen)
+		? chosen!
+		: (props.sort ?? (blocks ? 'only_matched.allocated_count' : 'only_matched.size'));
 	const order = sort === chosen && address.params.get('order') === 'asc' ? 'asc' : 'dsc';
 	return (
 		<VirtualTable<AllocationGroup, AllocationGroups>
 			label="Backtraces"
 			columns={columns}
-			path={(skip, rows) => about(stream.id, 'allocation_groups', [...filtersOf(address), ...own, ['sort_by', sort], ['order', order], ['skip', skip || undefined], ['count', rows]])}
+			path={(skip, rows) =>
+				about(stream.id, 'allocation_groups', [
+					...filtersOf(address),
+					...own,
+					['sort_by', sort],
+					['order', order],
+					['skip', skip || undefined],
+					['count', rows],
+				])
+			}
 			read={(answer) => ({ rows: answer.allocations, total: answer.total_count })}
 			keyOf={(g) => String(g.backtrace_id)}
 			picked={address.params.get('picked') ?? ''}
@@ -226,29 +457,68 @@ export function SitesView(props: ViewProps) {
 	const lifetime = LIFETIME[value];
 	const own: [string, string][] = lifetime ? [['lifetime', lifetime]] : [];
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
-	const report = useAnswer<Report>(ofMoment ? null : about(stream.id, 'report', filtersOf(address)), version).data;
-	const moment = useAnswer<Sites>(
-		ofMoment ? about(stream.id, value === 'peak' ? 'peak' : 'snapshot', [['by', by], ['at', value === 'in-use' ? (address.params.get('at') ?? undefined) : undefined], ...filtersOf(address), ['count', 0]]) : null,
+	const report = useAnswer<Report>(
+		ofMoment ? null : about(stream.id, 'report', filtersOf(address)),
 		version,
 	).data;
-	const whole = report && (value === 'leaked' ? report.leaked : value === 'temporary' ? report.temporary : report.allocated);
+	const moment = useAnswer<Sites>(
+		ofMoment
+			? about(stream.id, value === 'peak' ? 'peak' : 'snapshot', [
+					['by', by],
+					[
+						'at',
+						value === 'in-use' ? (address.params.get('at') ?? undefined) : undefined,
+					],
+					...filtersOf(address),
+					['count', 0],
+				])
+			: null,
+		version,
+	).data;
+	const whole =
+		report &&
+		(value === 'leaked'
+			? report.leaked
+			: value === 'temporary'
+				? report.temporary
+				: report.allocated);
 	const title = value === 'leaked' ? 'Not freed' : value === 'temporary' ? 'Freed' : 'Allocated';
 
 	return (
 		<div class="tableview">
 			<div class="tools">
-				{!byBacktrace && <Segments label="Grouped by" options={BY} chosen={by} onChoose={(b) => go({ set: { by: b === 'site' ? undefined : b } })} />}
+				{!byBacktrace && (
+					<Segments
+						label="Grouped by"
+						options={BY}
+						chosen={by}
+						onChoose={(b) => go({ set: { by: b === 'site' ? undefined : b } })}
+					/>
+				)}
 				<span class="dim" role="status">
 					{ofMoment
-						? moment && moment.total.blocks > 0 && `${size(moment.total.bytes)} in ${count(moment.total.blocks)} blocks of ${count(moment.group_count)} ${GROUPS[by]}`
-						: whole && whole.blocks > 0 && `${size(whole.bytes)} in ${count(whole.blocks)} blocks${byBacktrace ? ', by backtrace while there are filters' : ''}`}
+						? moment &&
+							moment.total.blocks > 0 &&
+							`${size(moment.total.bytes)} in ${count(moment.total.blocks)}` +
+								` blocks of ${count(moment.group_count)} ${GROUPS[by]}`
+						: whole &&
+							whole.blocks > 0 &&
+							`${size(whole.bytes)} in ${count(whole.blocks)} blocks` +
+								`${byBacktrace ? ', by backtrace while there are filters' : ''}`}
 				</span>
 				<HiddenNames {...props} />
 			</div>
 			{ofMoment ? (
 				<SiteTable {...props} by={by} />
 			) : byBacktrace || by === 'backtrace' ? (
-				<GroupTable {...props} own={own} title={title} value={value} whole={whole} none={<None address={address} />} />
+				<GroupTable
+					{...props}
+					own={own}
+					title={title}
+					value={value}
+					whole={whole}
+					none={<None address={address} />}
+				/>
 			) : (
 				<SumTable {...props} by={by} title={title} whole={whole} />
 			)}

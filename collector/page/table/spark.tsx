@@ -1,5 +1,5 @@
-// A small graph in a row of a table. It is asked for only when the row has been in sight for a moment, two at a time, so that the rows
-// themselves never wait for graphs.
+// A small graph in a row of a table. It is asked for only when the row has been in sight for a
+// moment, two at a time, so that the rows themselves never wait for graphs.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, estimateOf } from '../base/ask';
 import type { Timeline } from '../api/types';
@@ -25,7 +25,11 @@ export function outline(values: number[]): string {
 	const most = Math.max(...values, 0);
 	if (!most) return '';
 	const step = 100 / values.length;
-	return `M0 20${values.map((v, i) => `V${(19.5 - (18 * v) / most).toFixed(1)}H${((i + 1) * step).toFixed(1)}`).join('')}V20z`;
+	const steps = values.map((v, i) => {
+		const y = 19.5 - (18 * v) / most;
+		return `V${y.toFixed(1)}H${((i + 1) * step).toFixed(1)}`;
+	});
+	return `M0 20${steps.join('')}V20z`;
 }
 
 /** `path` is a question for a timeline; of a `live` recording it is asked anew now and then. */
@@ -68,7 +72,13 @@ export function Spark(props: { path: string; blocks: boolean; live: boolean; lab
 		};
 	}, [key]);
 	return (
-		<svg class="spark" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" aria-label={props.label}>
+		<svg
+			class="spark"
+			viewBox="0 0 100 20"
+			preserveAspectRatio="none"
+			role="img"
+			aria-label={props.label}
+		>
 			{shape && <path d={shape} />}
 		</svg>
 	);

@@ -23,7 +23,14 @@ interface Store<R> {
 	error: AskError | undefined;
 }
 
-const empty = <R,>(question: string, version: string): Store<R> => ({ question, version, total: undefined, pages: new Map(), flying: new Map(), error: undefined });
+const empty = <R,>(question: string, version: string): Store<R> => ({
+	question,
+	version,
+	total: undefined,
+	pages: new Map(),
+	flying: new Map(),
+	error: undefined,
+});
 
 export interface VirtualTableProps<R, A> extends Sorting {
 	label: string;
@@ -39,14 +46,19 @@ export interface VirtualTableProps<R, A> extends Sorting {
 	rowHeight?: number;
 	/** Asks anew, where it is, when it changes. */
 	version?: number;
-	/** Where another path can be the same question (of the peak, which moves): what stays the same then. */
+	/**
+	 * Where another path can be the same question (of the peak, which moves): what stays the same
+	 * then.
+	 */
 	question?: string;
 	/** Instead of no rows. */
 	none: ComponentChildren;
 }
 
 /** Pages of rows: those that are seen are asked for, what is out of sight again is cancelled. */
-function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & { question: string; version: string }) {
+function usePages<R, A>(
+	props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & { question: string; version: string },
+) {
 	const [, draw] = useState(0);
 	const { question, version } = props;
 	const now = useRef(empty<R>(question, version));
@@ -57,9 +69,13 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 	const latest = useRef(props); // a timer may look for a question that is newer than itself
 	latest.current = props;
 
-	// What grows is asked for anew when the question before has been answered, or it would never be.
+	// What grows is asked for anew when the question before has been answered, or it would never
+	// be.
 	const { current } = now;
-	if (current.question !== question || (current.version !== version && (current.total !== undefined || current.error))) {
+	if (
+		current.question !== question ||
+		(current.version !== version && (current.total !== undefined || current.error))
+	) {
 		for (const abort of current.flying.values()) abort.abort();
 		if (current.total !== undefined) before.current = current;
 		now.current = empty(question, version);
@@ -79,7 +95,12 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 			}
 			if (mounted.current && store === now.current) draw((n) => n + 1);
 		};
-		inTwoSteps(latest.current.path(page * PAGE, PAGE), abort.signal, (path) => ask<A>(path, { signal: abort.signal }), take)
+		inTwoSteps(
+			latest.current.path(page * PAGE, PAGE),
+			abort.signal,
+			(path) => ask<A>(path, { signal: abort.signal }),
+			take,
+		)
 			.then((answer) => {
 				store.flying.delete(page);
 				take(answer);
@@ -102,7 +123,12 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 			}
 		if (store.error) return;
 		for (let page = first; page <= last; page++)
-			if (!store.pages.has(page) && !store.flying.has(page) && (store.total === undefined || page * PAGE < store.total || page === 0)) get(store, page);
+			if (
+				!store.pages.has(page) &&
+				!store.flying.has(page) &&
+				(store.total === undefined || page * PAGE < store.total || page === 0)
+			)
+				get(store, page);
 	};
 	useEffect(
 		() => () => {
@@ -113,14 +139,21 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 		[],
 	);
 
-	const shown = now.current.total === undefined && !now.current.error && before.current ? before.current : now.current;
+	const shown =
+		now.current.total === undefined && !now.current.error && before.current
+			? before.current
+			: now.current;
 	return {
 		total: shown.total,
 		error: now.current.error,
 		stale: shown.question !== question,
-		row: (index: number): R | undefined => shown.pages.get(Math.floor(index / PAGE))?.[index % PAGE],
+		row: (index: number): R | undefined =>
+			shown.pages.get(Math.floor(index / PAGE))?.[index % PAGE],
 		see: (first: number, last: number) => {
-			wanted.current = [Math.floor(Math.max(0, first) / PAGE), Math.floor(Math.max(0, last) / PAGE)];
+			wanted.current = [
+				Math.floor(Math.max(0, first) / PAGE),
+				Math.floor(Math.max(0, last) / PAGE),
+			];
 			if (now.current.total === undefined) look();
 			else timer.current ??= setTimeout(look, ASK_MS);
 		},
@@ -134,7 +167,12 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 export function VirtualTable<R, A>(props: VirtualTableProps<R, A>) {
 	const path = props.path(0, PAGE);
 	const question = props.question ?? path;
-	const pages = usePages<R, A>({ path: props.path, read: props.read, question, version: `${path} ${props.version ?? 0}` });
+	const pages = usePages<R, A>({
+		path: props.path,
+		read: props.read,
+		question,
+		version: `${path} ${props.version ?? 0}`,
+	});
 
 	if (pages.error && !pages.stale)
 		return (
@@ -146,5 +184,15 @@ export function VirtualTable<R, A>(props: VirtualTableProps<R, A>) {
 			</Notice>
 		);
 	if (pages.total === 0 && !pages.stale) return <>{props.none}</>;
-	return <Grid {...props} total={pages.total ?? 0} row={pages.row} question={question} onSee={pages.see} waiting={pages.total === undefined} stale={pages.stale} />;
+	return (
+		<Grid
+			{...props}
+			total={pages.total ?? 0}
+			row={pages.row}
+			question={question}
+			onSee={pages.see}
+			waiting={pages.total === undefined}
+			stale={pages.stale}
+		/>
+	);
 }

@@ -1,7 +1,6 @@
 /*
- * Labels: a thread carries the text that it set last (heapcast_label), and its allocations carry
- * it, too. For each row, the thread's last label before the row's birth is looked up
- * (mark_index.h).
+ * Labels: an allocation has the label that its thread set last (heapcast_label). For each row,
+ * this looks up the thread's last label before the row's birth (mark_index.h).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Three probes for bench.walk: one that does nothing, one that walks, one that also leaves what a miss leaves to the agent. */
+/* Three probes for bench.walk: one that does nothing, one that walks, one that also leaves what a
+ * miss leaves to the agent. */
 #include "bpf/walk.h"
 
 #include "tests/bench/walk_kernel/sample.h"
@@ -8,8 +9,8 @@ char LICENSE[] SEC("license") = "GPL";
 uint32_t space = WALK_SPACE_NONE;
 struct bench_sample sample;
 
-static __attribute__((always_inline)) enum walk_miss do_walk(struct arch_registers *ctx, struct walk_slot *slot,
-							     struct walk_start *start)
+static __attribute__((always_inline)) enum walk_miss
+do_walk(struct arch_registers *ctx, struct walk_slot *slot, struct walk_start *start)
 {
 	struct walk_result result = {0};
 	enum walk_miss miss;

@@ -1,7 +1,10 @@
 // Two builds of a program are picked in the fleet; what the later one has more stands first.
 export default async function ({ page, open, settled, picture, accessible, check, args }) {
 	const [before, after] = args;
-	const pick = (id) => page.locator('.vt-row', { has: page.locator(`a[href*="${id.slice(0, 12)}"]`) }).getByRole('checkbox');
+	const pick = (id) =>
+		page
+			.locator('.vt-row', { has: page.locator(`a[href*="${id.slice(0, 12)}"]`) })
+			.getByRole('checkbox');
 
 	await open('#/');
 	await pick(before).check();
@@ -16,7 +19,11 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await page.getByRole('link', { name: 'Differences' }).click();
 	await settled();
 	const first = await page.locator('main .vt-row').first().innerText();
-	check('the regression is the first call site', /load_index/.test(first) && /\+3\.00 MiB/.test(first), first);
+	check(
+		'the regression is the first call site',
+		/load_index/.test(first) && /\+3\.00 MiB/.test(first),
+		first,
+	);
 	check('no row is selected', (await page.locator('main [aria-selected=true]').count()) === 0);
 	await accessible('differences');
 	await picture('diff');

@@ -1,4 +1,5 @@
-// A program that is started while somebody looks appears by itself, moves, and ends; two recordings are picked and compared.
+// A program that is started while somebody looks appears by itself, moves, and ends; two recordings
+// are picked and compared.
 import { writeFileSync } from 'node:fs';
 
 export default async function ({ page, open, settled, picture, accessible, check, args }) {
@@ -7,7 +8,10 @@ export default async function ({ page, open, settled, picture, accessible, check
 	const events = async () => (await row.locator('[data-column=events]').innerText()) || '0';
 
 	await open('#/');
-	check('an empty fleet says what to do', /No recording yet/.test(await page.locator('main').innerText()));
+	check(
+		'an empty fleet says what to do',
+		/No recording yet/.test(await page.locator('main').innerText()),
+	);
 	await accessible('an empty fleet');
 	await picture('fleet-empty');
 
@@ -42,5 +46,8 @@ export default async function ({ page, open, settled, picture, accessible, check
 	check('and in the fleet', /ended/.test(await row.innerText()), await row.innerText());
 	await accessible('the fleet');
 	await page.getByRole('searchbox').fill('nothing-of-that-name');
-	check('a search that finds nothing says so', /Nothing matches/.test(await page.locator('main').innerText()));
+	check(
+		'a search that finds nothing says so',
+		/Nothing matches/.test(await page.locator('main').innerText()),
+	);
 }

@@ -1,14 +1,35 @@
-// Somebody looks at where a program's memory goes: chooses a range, reads the top site, opens its stack; shares the address.
-export default async function ({ page, context, open, settled, picture, accessible, check, watch, address, args }) {
+// Somebody looks at where a program's memory goes: chooses a range, reads the top site, opens its
+// stack; shares the address.
+export default async function ({
+	page,
+	context,
+	open,
+	settled,
+	picture,
+	accessible,
+	check,
+	watch,
+	address,
+	args,
+}) {
 	const [stream, site] = args;
 
 	await open('#/');
-	await page.getByRole('link', { name: /sqlite3|python3|e2e/ }).first().waitFor();
-	check('the fleet has the recording', (await page.locator(`a[href*="${stream.slice(0, 12)}"]`).count()) > 0);
+	await page
+		.getByRole('link', { name: /sqlite3|python3|e2e/ })
+		.first()
+		.waitFor();
+	check(
+		'the fleet has the recording',
+		(await page.locator(`a[href*="${stream.slice(0, 12)}"]`).count()) > 0,
+	);
 	await accessible('the fleet');
 	await picture('fleet');
 
-	await page.locator(`a[href*="${stream.slice(0, 12)}"]`).first().click();
+	await page
+		.locator(`a[href*="${stream.slice(0, 12)}"]`)
+		.first()
+		.click();
 	await settled();
 	check('it opens with the overview', /overview/.test(page.url()), page.url());
 	check('and its sums', (await page.getByRole('rowheader', { name: 'Allocated' }).count()) === 1);
@@ -17,7 +38,11 @@ export default async function ({ page, context, open, settled, picture, accessib
 	await page.getByRole('link', { name: 'Call sites' }).click();
 	await settled();
 	const first = page.locator('main').getByRole('row').nth(1);
-	check('the top site is the program\'s', (await first.innerText()).includes(site), await first.innerText());
+	check(
+		"the top site is the program's",
+		(await first.innerText()).includes(site),
+		await first.innerText(),
+	);
 	await first.click();
 	await settled();
 	check('its stack is shown', (await page.locator('.stack li').count()) > 3);
@@ -38,7 +63,10 @@ export default async function ({ page, context, open, settled, picture, accessib
 	watch(other);
 	await other.goto(page.url());
 	await settled(other);
-	check('somebody else sees the same', (await other.locator('main').innerText()) === (await page.locator('main').innerText()));
+	check(
+		'somebody else sees the same',
+		(await other.locator('main').innerText()) === (await page.locator('main').innerText()),
+	);
 	await other.close();
 	const here = page.url();
 	await page.getByRole('link', { name: 'Flame graph' }).click();
@@ -52,7 +80,11 @@ export default async function ({ page, context, open, settled, picture, accessib
 	await settled();
 	await page.mouse.click(plot.x + plot.width * 0.5, plot.y + 40);
 	await settled();
-	check('a click is a moment', /at=/.test(page.url()) && /value=in-use/.test(page.url()) && !/from=/.test(page.url()), page.url());
+	check(
+		'a click is a moment',
+		/at=/.test(page.url()) && /value=in-use/.test(page.url()) && !/from=/.test(page.url()),
+		page.url(),
+	);
 
 	// The flame graph by keyboard.
 	await page.locator('.flame canvas').first().focus();
@@ -66,7 +98,10 @@ export default async function ({ page, context, open, settled, picture, accessib
 	check('Escape shows all', (await page.getByRole('button', { name: 'Show all' }).count()) === 0);
 	await page.getByRole('searchbox', { name: 'Search the flame graph' }).fill('main');
 	await settled();
-	check('a search says the share', /% of/.test(await page.locator('.tools [role=status]').innerText()));
+	check(
+		'a search says the share',
+		/% of/.test(await page.locator('.tools [role=status]').innerText()),
+	);
 	await accessible('the flame graph');
 	await picture('flame');
 	void address;

@@ -1,4 +1,5 @@
-// Plays a story about the page in a real browser: node play.mjs STORY ADDRESS PICTURES [ARGUMENT...]
+// Plays a story about the page in a real browser: node play.mjs STORY ADDRESS PICTURES
+// [ARGUMENT...]
 //
 // A story is a module beside this one; its default export gets:
 //
@@ -10,8 +11,8 @@
 //	check(what, ok)  fails the story if not ok
 //	address, args, context, browser
 //
-// It fails, too, if the console shows an error or a warning, if a script fails, if something is asked of elsewhere, or if an answer is a fault of
-// the server (status 500 and above).
+// It fails, too, if the console shows an error or a warning, if a script fails, if something is
+// asked of elsewhere, or if an answer is a fault of the server (status 500 and above).
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -19,14 +20,30 @@ import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
 const [story, address, pictures, ...args] = process.argv.slice(2);
-const axe = readFileSync(createRequire(join(process.cwd(), 'x.js')).resolve('axe-core/axe.min.js'), 'utf8');
+const axe = readFileSync(
+	createRequire(join(process.cwd(), 'x.js')).resolve('axe-core/axe.min.js'),
+	'utf8',
+);
 const faults = [];
 let checks = 0;
 
 export function watch(page) {
-	page.on('console', (m) => (m.type() === 'error' || m.type() === 'warning') && !expected(m.text(), m.location().url) && faults.push(`console: ${m.text()} (${m.location().url})`));
+	page.on(
+		'console',
+		(m) =>
+			(m.type() === 'error' || m.type() === 'warning') &&
+			!expected(m.text(), m.location().url) &&
+			faults.push(`console: ${m.text()} (${m.location().url})`),
+	);
 	page.on('pageerror', (e) => faults.push(`script: ${e.stack ?? e.message}`));
-	page.on('request', (r) => !r.url().startsWith(address) && !r.url().startsWith('data:') && !r.url().startsWith('blob:') && faults.push(`asked of elsewhere: ${r.url()}`));
+	page.on(
+		'request',
+		(r) =>
+			!r.url().startsWith(address) &&
+			!r.url().startsWith('data:') &&
+			!r.url().startsWith('blob:') &&
+			faults.push(`asked of elsewhere: ${r.url()}`),
+	);
 	page.on('response', (r) => r.status() >= 500 && faults.push(`${r.status()}: ${r.url()}`));
 }
 
@@ -40,19 +57,34 @@ const home = mkdtempSync(join(tmpdir(), 'page-'));
 mkdirSync(pictures, { recursive: true });
 const browser = await chromium.launch({
 	executablePath: '/usr/bin/chromium',
-	args: ['--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--disable-background-networking', '--disable-component-update', '--no-first-run'],
+	args: [
+		'--no-sandbox',
+		'--disable-gpu',
+		'--hide-scrollbars',
+		'--disable-background-networking',
+		'--disable-component-update',
+		'--no-first-run',
+	],
 	env: { ...process.env, HOME: home },
 });
-const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
+const context = await browser.newContext({
+	viewport: { width: 1280, height: 800 },
+	reducedMotion: 'reduce',
+});
 const page = await context.newPage();
 watch(page);
 
 const settled = async (p = page) => {
 	const until = Date.now() + 60000;
-	for (let quiet = 0; quiet < 3; ) {
-		if (Date.now() > until) throw new Error(`after a minute an answer is still awaited: ${p.url()}`);
+	for (let quiet = 0; quiet < 3;) {
+		if (Date.now() > until)
+			throw new Error(`after a minute an answer is still awaited: ${p.url()}`);
 		await p.waitForTimeout(60);
-		const busy = await p.evaluate(() => document.querySelector('.wait, .stale, .preview') !== null || document.querySelector('#page')?.childElementCount === 0);
+		const busy = await p.evaluate(
+			() =>
+				document.querySelector('.wait, .stale, .preview') !== null ||
+				document.querySelector('#page')?.childElementCount === 0,
+		);
 		quiet = busy ? 0 : quiet + 1;
 	}
 };
@@ -72,9 +104,17 @@ const tools = {
 	picture: (name, p = page) => p.screenshot({ path: join(pictures, `${name}.png`) }),
 	accessible: async (what, p = page) => {
 		await p.evaluate(axe);
-		const { violations } = await p.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+		const { violations } = await p.evaluate(() =>
+			window.axe.run(document, { resultTypes: ['violations'] }),
+		);
 		for (const v of violations)
-			if (v.impact === 'serious' || v.impact === 'critical') faults.push(`${what}: ${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html).join(' ')}`);
+			if (v.impact === 'serious' || v.impact === 'critical')
+				faults.push(
+					`${what}: ${v.id}: ${v.help}: ${v.nodes
+						.slice(0, 3)
+						.map((n) => n.html)
+						.join(' ')}`,
+				);
 	},
 	check: (what, ok, said = '') => {
 		checks++;

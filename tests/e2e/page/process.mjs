@@ -1,4 +1,5 @@
-// Somebody looks at the memory of the process: maps and who made them, pages and what lies on them, figures over time, lines of the sources.
+// Somebody looks at the memory of the process: maps and who made them, pages and what lies on them,
+// figures over time, lines of the sources.
 export default async function ({ page, open, settled, picture, accessible, check, allow, args }) {
 	const [stream, token] = args;
 
@@ -22,17 +23,28 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await pages.focus();
 	await page.keyboard.press('ArrowRight');
 	await settled();
-	check('a page is selected by keyboard', /spot=[0-9a-f]+-[0-9a-f]+/.test(page.url()), page.url());
+	check(
+		'a page is selected by keyboard',
+		/spot=[0-9a-f]+-[0-9a-f]+/.test(page.url()),
+		page.url(),
+	);
 	await page.locator('.spot tbody tr').first().waitFor();
 	check('and its blocks are listed', (await page.locator('.spot tbody tr').count()) >= 1);
 	await accessible('the address space');
 	const one = await page.locator('.space .tools [role=status]').innerText();
 	await page.getByRole('button', { name: 'More pages a square' }).click();
-	check('squares can be larger', (await page.locator('.space .tools [role=status]').innerText()) !== one);
+	check(
+		'squares can be larger',
+		(await page.locator('.space .tools [role=status]').innerText()) !== one,
+	);
 	await picture('space');
 
 	await open(`#/${stream}/figures`);
-	check('figures are drawn', (await page.locator('.figures .u-over').count()) >= 3, await page.locator('.figures .u-over').count());
+	check(
+		'figures are drawn',
+		(await page.locator('.figures .u-over').count()) >= 3,
+		await page.locator('.figures .u-over').count(),
+	);
 	await accessible('figures');
 
 	allow(/\/source\?/);
@@ -40,8 +52,14 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await open(file);
 	await page.getByRole('link', { name: 'holes.c' }).click();
 	await settled();
-	check('without the token there are lines, but no text', /token/.test(await page.locator('.missing').innerText()) && (await rows.count()) >= 3);
-	check('the path can be copied', (await page.getByRole('button', { name: 'Copy path' }).count()) === 1);
+	check(
+		'without the token there are lines, but no text',
+		/token/.test(await page.locator('.missing').innerText()) && (await rows.count()) >= 3,
+	);
+	check(
+		'the path can be copied',
+		(await page.getByRole('button', { name: 'Copy path' }).count()) === 1,
+	);
 	await accessible('a source file without its text');
 
 	await page.goto('about:blank');
@@ -50,7 +68,11 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await page.getByRole('link', { name: 'holes.c' }).click();
 	await page.locator('.source-text').waitFor();
 	await settled();
-	check('with it the text is shown', /malloc/.test(await page.locator('.source-text .vt-row.heavy').first().innerText()), await page.locator('.source-text .vt-row.heavy').first().innerText());
+	check(
+		'with it the text is shown',
+		/malloc/.test(await page.locator('.source-text .vt-row.heavy').first().innerText()),
+		await page.locator('.source-text .vt-row.heavy').first().innerText(),
+	);
 	await page.locator('.source-text .vt-row.heavy').first().click();
 	await settled();
 	check('a line is in the address', /line=\d+/.test(page.url()), page.url());

@@ -178,6 +178,28 @@ static void check_parameter(const char *where, const char *name)
 	buf_done(&a.body);
 }
 
+/* Every part of a path in braces is a parameter of that name, and the other way round. */
+static void check_parts(const char *where, const json_t *parameters)
+{
+	size_t i, parts = 0, told = 0;
+	json_t *parameter;
+
+	for (const char *at = where; (at = strchr(at, '{')); at++)
+		parts++;
+	json_array_foreach(parameters, i, parameter)
+	{
+		char part[64];
+
+		if (strcmp(json_string_value(json_object_get(parameter, "in")), "path") != 0)
+			continue;
+		snprintf(part, sizeof(part), "{%s}",
+			 json_string_value(json_object_get(parameter, "name")));
+		assert_non_null(strstr(where, part));
+		told++;
+	}
+	assert_int_equal(told, parts);
+}
+
 static void check_path(const char *where, const json_t *parameters)
 {
 	char target[200];
@@ -185,10 +207,11 @@ static void check_path(const char *where, const json_t *parameters)
 	size_t i;
 	json_t *parameter;
 
+	check_parts(where, parameters);
 	snprintf(target, sizeof(target), "%s", where);
 	if (strstr(where, "{id}"))
 		snprintf(target, sizeof(target), "/data/last/%s", where + strlen("/data/{id}/"));
-	if (strstr(target, "{number}"))
+	if (strchr(target, '{'))
 		return;
 	if (strstr(target, "/diff"))
 		strncat(target, "?base=last", sizeof(target) - strlen(target) - 1);
@@ -228,6 +251,8 @@ static void test_description(void **state)
 	else /* what changes something is not asked so */
 		assert_true(!strcmp(name, "/data/{id}/control") || !strcmp(name, "/snapshot") ||
 			    !strcmp(name, "/import") || !strcmp(name, "/data/{id}/execute_script"));
+	assert_non_null(json_object_get(paths, "/data/{id}/backtrace/{backtrace_id}"));
+	assert_non_null(json_object_get(paths, "/page/{file}"));
 	json_decref(description);
 	raw("GET /data/last/control HTTP/1.1\r\n" HOST, 405);
 	raw("GET /snapshot HTTP/1.1\r\n" HOST, 405);

@@ -39,21 +39,6 @@ uint64_t arch_signal_slot(uint64_t sp, unsigned dwarf_register)
 	return sp + REGISTER_0 + 4u * dwarf_register;
 }
 
-bool arch_is_plt_expression(const uint8_t *expression, size_t length, unsigned *ret_constant)
-{
-	(void)expression;
-	(void)length;
-	(void)ret_constant;
-	return false;
-}
-
-uint64_t arch_plt_cfa(uint64_t sp, uint64_t pc, unsigned constant)
-{
-	(void)pc;
-	(void)constant;
-	return sp;
-}
-
 bool arch_is_behind_call(const uint8_t *code, size_t length)
 {
 	if (length < 4)

@@ -29,21 +29,6 @@ uint64_t arch_signal_slot(uint64_t sp, unsigned dwarf_register)
 	return sp + MCONTEXT + 8u * (dwarf_register == ARCH_REG_PC ? PC_AT : dwarf_register);
 }
 
-bool arch_is_plt_expression(const uint8_t *expression, size_t length, unsigned *ret_constant)
-{
-	(void)expression;
-	(void)length;
-	(void)ret_constant;
-	return false;
-}
-
-uint64_t arch_plt_cfa(uint64_t sp, uint64_t pc, unsigned constant)
-{
-	(void)pc;
-	(void)constant;
-	return sp;
-}
-
 bool arch_table_row(const struct unwind_module *module, uint64_t pc, bool interrupted,
 		    uint32_t *ret_row)
 {
