@@ -603,6 +603,8 @@ export interface LeaksAndSuppressed {
 	suspect_bytes: number;
 	/** Blocks younger than this are recent (ns). */
 	young_ns: number;
+	/** The program goes on: growth counts from here, where the later half of the time begins (ns). */
+	late_since_ns?: number;
 	/** Number of groups (groups). */
 	group_count: number;
 	/** Call sites, those with most suspect bytes first. */
@@ -624,7 +626,7 @@ export interface Leak {
 	module: string | null;
 	/** Id of the backtrace of its biggest block in use (id). */
 	backtrace_id: number;
-	/** Bytes not freed, each block weighed by the share of blocks of its call site that reached its age and were never freed (bytes). */
+	/** Bytes not freed, each block weighed by the share of blocks of its call site that reached its age and were never freed; while the program goes on at most twice those of the later half of the time (bytes). */
 	suspect_bytes: number;
 	/** Blocks that were not freed by the end. */
 	value: Usage;
@@ -632,6 +634,8 @@ export interface Leak {
 	old: Usage;
 	/** Those of them that are recent. */
 	young: Usage;
+	/** Those of them that were allocated at late_since_ns or later; 0 if the program has ended. */
+	late: Usage;
 	/** All blocks, whatever became of them. */
 	allocated: Usage;
 	/** No block of the call site was freed. */
