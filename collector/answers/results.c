@@ -336,6 +336,20 @@ static const struct answer_field diff_entry_fields[] = {
 #undef ANSWER_OF
 static const struct answer diff_entry_answer = {"diff_group", diff_entry_fields};
 
+#define ANSWER_OF struct diff_hint
+static const struct answer_field diff_hint_fields[] = {
+	ROW("base_function", old, NULL, "the function, as the base calls it"),
+	ROW("function", name, NULL, "the function, as the new recording calls it"),
+	ROW("module", module, NULL, "path of the program or library", .when = IF_SET),
+	ROW("base", base, NULL, "what it has in the base"),
+	ROW("new", now, NULL, "what it has in the new recording"),
+	ROW("percent", percent, NULL,
+	    "share of the bytes of the base that are there again for the same callers"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer diff_hint_answer = {"diff_renamed", diff_hint_fields};
+
 #define ANSWER_OF struct diff
 static const struct answer_field diff_fields[] = {
 	ROW("base", base, NULL, "what the base has"),
@@ -354,6 +368,8 @@ static const struct answer_field diff_fields[] = {
 	ROW("changed_count", changed, "groups", "groups of both that differ"),
 	ROW("same_count", same, "groups", "groups without a difference, which are left out"),
 	ROW_PAGE("groups", list, count, diff_entry_answer, "groups, the largest difference first"),
+	ROW_LIST("renamed", hints, hint_count, diff_hint_answer,
+		 "functions that look renamed, the heaviest first, 8 at most"),
 	{0},
 };
 #undef ANSWER_OF

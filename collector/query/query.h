@@ -456,10 +456,22 @@ void histogram_done(struct histogram *histogram);
 
 /* ---- two recordings, or two moments of one ---- */
 
-/* A module of the base that is called otherwise in the new recording; both without folders. */
+/* A module of the base that is called otherwise in the new recording, both without folders; or, if
+ * the base has no module of that name, a function. */
 struct diff_renamed {
 	const char *old, *name;
+	const char *old_function, *new_function; /* whole texts */
 };
+
+/* A function that looks as if it was renamed: only the base has `old`, only the new recording has
+ * `name`, in the same file and module, and nearly all that one allocated for its callers the other
+ * does. */
+struct diff_hint {
+	const char *old, *name, *module; /* the module's name in the new recording */
+	struct usage base, now;		 /* of blocks whose call site the function is */
+	double percent; /* of the base's bytes that the other has for the same callers */
+};
+#define DIFF_HINTS 8
 
 struct diff_side {
 	struct view *view;
@@ -490,6 +502,8 @@ struct diff {
 	uint64_t removed_bytes, removed_blocks; /* of groups that only the base has */
 	uint64_t grown_bytes, shrunk_bytes;	/* of groups that both have */
 	size_t added, removed, changed;
+	struct diff_hint *hints; /* the heaviest first, at most DIFF_HINTS */
+	size_t hint_count;
 };
 /*
  * Compares the groups of one side with the same groups of the other. Two frames are the same if

@@ -751,6 +751,8 @@ export interface Diff {
 	same_count: number;
 	/** Groups, the largest difference first. */
 	groups: DiffGroup[];
+	/** Functions that look renamed, the heaviest first, 8 at most. */
+	renamed: DiffRenamed[];
 }
 
 export interface DiffGroup {
@@ -780,6 +782,21 @@ export interface DiffGroup {
 	base: Usage;
 	/** What the new recording has. */
 	new: Usage;
+}
+
+export interface DiffRenamed {
+	/** The function, as the base calls it. */
+	base_function: string;
+	/** The function, as the new recording calls it. */
+	function: string;
+	/** Path of the program or library. */
+	module?: string;
+	/** What it has in the base. */
+	base: Usage;
+	/** What it has in the new recording. */
+	new: Usage;
+	/** Share of the bytes of the base that are there again for the same callers. */
+	percent: number;
 }
 
 export interface Ledger {
