@@ -81,6 +81,8 @@ static void page_put_head(const struct page *p)
 	put_element(p->out, "h1", report->title);
 	if (report->incomplete && report->incomplete[0])
 		put_element(p->out, "p class=missing", report->incomplete);
+	if (report->counted)
+		put_element(p->out, "p class=quiet", report->counted);
 	if (report->about)
 		put_element(p->out, "p class=quiet", report->about);
 	buf_string(p->out, "<div class=figures>");

@@ -13,6 +13,7 @@ struct json;
 struct analysis_report {
 	const struct analysis_result *result;
 	const char *title;	/* the file's name, or the recorded command line */
+	const char *counted;	/* the first line: which numbers these are; NULL: none */
 	const char *about;	/* an additional line; NULL: none */
 	const char *source;	/* FILE or STREAM as the user named it */
 	const char *options;	/* repeated by follow-up commands: "--value leaked"; NULL: none */

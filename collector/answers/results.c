@@ -5,6 +5,7 @@
 #include "collector/answers/json.h"
 #include "collector/answers/names.h"
 #include "collector/answers/weight.h"
+#include "collector/query/survivors.h"
 
 #include "base/ban.h"
 
@@ -244,10 +245,14 @@ static const struct answer_field survivor_fields[] = {
 	ROW("backtrace_id", node, "id", "id of the backtrace of its biggest block in use"),
 	ROW("suspect_bytes", suspect_bytes, "bytes",
 	    "bytes not freed, each block weighed by the share of blocks of its call site that "
-	    "reached its age and were never freed"),
+	    "reached its age and were never freed; while the program goes on at most twice those "
+	    "of the later half of the time"),
 	ROW("value", in_use, NULL, "blocks that were not freed by the end"),
 	ROW("old", old, NULL, "those of them that are not recent"),
 	ROW("young", young, NULL, "those of them that are recent"),
+	ROW("late", late, NULL,
+	    "those of them that were allocated at late_since_ns or later; 0 if the program has "
+	    "ended"),
 	ROW("allocated", allocated, NULL, "all blocks, whatever became of them"),
 	ROW("whole_group_leaked", whole_group, NULL, "no block of the call site was freed"),
 	ROW("age_min_ns", age_min_ns, "ns", "age of the youngest block that was not freed"),
@@ -258,10 +263,10 @@ static const struct answer_field survivor_fields[] = {
 	{0},
 };
 #undef ANSWER_OF
-static const struct answer survivor_answer = {"leak", survivor_fields};
+const struct answer survivor_answer = {"leak", survivor_fields};
 
 #define ANSWER_OF struct survivors
-static const struct answer_field survivors_fields[] = {
+static const struct answer_field survivors_sum_fields[] = {
 	ROW("total", in_use, NULL, "blocks that were not freed by the end"),
 	ROW("old", old, NULL, "those of them that are not recent"),
 	ROW("young", young, NULL, "those of them that are recent"),
@@ -269,7 +274,16 @@ static const struct answer_field survivors_fields[] = {
 	    "bytes not freed, each block weighed by the share of blocks of its call site that "
 	    "reached its age and were never freed"),
 	ROW("young_ns", young_ns, "ns", "blocks younger than this are recent"),
+	ROW("late_since_ns", since_ns, "ns",
+	    "the program goes on: growth counts from here, where the later half of the time begins",
+	    .when = IF_NO_MAX),
 	ROW("group_count", count, "groups", "number of groups"),
+	{0},
+};
+const struct answer survivors_sum_answer = {"leaks_sum", survivors_sum_fields};
+
+static const struct answer_field survivors_fields[] = {
+	ROWS_SAME(survivors_sum_answer),
 	ROW_PAGE("groups", list, count, survivor_answer,
 		 "call sites, those with most suspect bytes first"),
 	{0},
@@ -322,6 +336,20 @@ static const struct answer_field diff_entry_fields[] = {
 #undef ANSWER_OF
 static const struct answer diff_entry_answer = {"diff_group", diff_entry_fields};
 
+#define ANSWER_OF struct diff_hint
+static const struct answer_field diff_hint_fields[] = {
+	ROW("base_function", old, NULL, "the function, as the base calls it"),
+	ROW("function", name, NULL, "the function, as the new recording calls it"),
+	ROW("module", module, NULL, "path of the program or library", .when = IF_SET),
+	ROW("base", base, NULL, "what it has in the base"),
+	ROW("new", now, NULL, "what it has in the new recording"),
+	ROW("percent", percent, NULL,
+	    "share of the bytes of the base that are there again for the same callers"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer diff_hint_answer = {"diff_renamed", diff_hint_fields};
+
 #define ANSWER_OF struct diff
 static const struct answer_field diff_fields[] = {
 	ROW("base", base, NULL, "what the base has"),
@@ -340,6 +368,8 @@ static const struct answer_field diff_fields[] = {
 	ROW("changed_count", changed, "groups", "groups of both that differ"),
 	ROW("same_count", same, "groups", "groups without a difference, which are left out"),
 	ROW_PAGE("groups", list, count, diff_entry_answer, "groups, the largest difference first"),
+	ROW_LIST("renamed", hints, hint_count, diff_hint_answer,
+		 "functions that look renamed, the heaviest first, 8 at most"),
 	{0},
 };
 #undef ANSWER_OF

@@ -16,6 +16,8 @@
 extern const struct answer group_answer, groups_answer, report_answer, timeline_answer,
 	told_timeline_answer, histogram_answer, survivors_answer, diff_answer, fragmentation_answer,
 	flame_answer, hidden_answer /* of struct hidden_function */, suppressed_answer;
+/* Of leaks, without its groups; of a struct survivor. */
+extern const struct answer survivors_sum_answer, survivor_answer;
 
 /* Use over time, with bands on top of each other if the list has any. */
 struct told_timeline {

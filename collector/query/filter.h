@@ -74,57 +74,66 @@ enum filter_parts {
  */
 #define FILTERS(X)                                                                                 \
 	X(uint64_t, from_ns, 0, time, "from", "TIME",                                              \
-	  "allocated at or after: 10s, 50%, or since the epoch", FILTER_ROW | FILTER_MAPS,         \
-	  ROWS_BIRTH)                                                                              \
-	X(uint64_t, to_ns, UINT64_MAX, until, "to", "TIME", "allocated at or before",              \
+	  "allocated at this time or later: 10s after the start, 50% of the recording, or "        \
+	  "seconds since 1970",                                                                    \
 	  FILTER_ROW | FILTER_MAPS, ROWS_BIRTH)                                                    \
+	X(uint64_t, to_ns, UINT64_MAX, until, "to", "TIME",                                        \
+	  "allocated at this time or earlier: 10s after the start, 50%", FILTER_ROW | FILTER_MAPS, \
+	  ROWS_BIRTH)                                                                              \
 	X(enum filter_lifetime, lifetime, LIFETIME_ALL, lifetime, "lifetime", "WHICH",             \
-	  FILTER_LIFETIMES, FILTER_ROW | FILTER_MAPS, 0)                                           \
-	X(uint64_t, address_min, 0, address, "address-min", "ADDRESS", "at this address or above", \
-	  FILTER_ROW | FILTER_MAPS, ROWS_ADDRESS)                                                  \
+	  FILTER_LIFETIMES ": what became of it", FILTER_ROW | FILTER_MAPS, 0)                     \
+	X(uint64_t, address_min, 0, address, "address-min", "ADDRESS",                             \
+	  "at this address or above: 0x7f0000000000", FILTER_ROW | FILTER_MAPS, ROWS_ADDRESS)      \
 	X(uint64_t, address_max, UINT64_MAX, address, "address-max", "ADDRESS",                    \
-	  "at this address or below", FILTER_ROW | FILTER_MAPS, ROWS_ADDRESS)                      \
+	  "at this address or below: 0x7fffffffffff", FILTER_ROW | FILTER_MAPS, ROWS_ADDRESS)      \
 	X(uint64_t, size_min, 0, size, "size-min", "SIZE", "of this many bytes or more: 100, 4K",  \
 	  FILTER_ROW | FILTER_MAPS, ROWS_SIZE)                                                     \
-	X(uint64_t, size_max, UINT64_MAX, size, "size-max", "SIZE", "of this many bytes or fewer", \
-	  FILTER_ROW | FILTER_MAPS, ROWS_SIZE)                                                     \
+	X(uint64_t, size_max, UINT64_MAX, size, "size-max", "SIZE",                                \
+	  "of this many bytes or fewer: 100, 4K", FILTER_ROW | FILTER_MAPS, ROWS_SIZE)             \
 	/* A block in use has lived until the end of the recording. */                             \
 	X(uint64_t, lifetime_min_ns, 0, duration, "lifetime-min", "TIME",                          \
-	  "lived so long or longer: 10 (seconds), 100ms, 4h3m2s", FILTER_ROW | FILTER_MAPS,        \
-	  ROWS_BIRTH | ROWS_DEATH)                                                                 \
+	  "lived this long or longer, in seconds or with a unit: 10, 100ms, 4h3m2s",               \
+	  FILTER_ROW | FILTER_MAPS, ROWS_BIRTH | ROWS_DEATH)                                       \
 	X(uint64_t, lifetime_max_ns, UINT64_MAX, duration, "lifetime-max", "TIME",                 \
-	  "lived so long or shorter", FILTER_ROW | FILTER_MAPS, ROWS_BIRTH | ROWS_DEATH)           \
+	  "lived this long or shorter, in seconds or with a unit: 10, 100ms",                      \
+	  FILTER_ROW | FILTER_MAPS, ROWS_BIRTH | ROWS_DEATH)                                       \
 	X(uint32_t, depth_min, 0, number, "backtrace-depth-min", "N",                              \
-	  "with so many frames or more", FILTER_STACK | FILTER_MAPS, 0)                            \
+	  "with this many frames in the backtrace or more: 5", FILTER_STACK | FILTER_MAPS, 0)      \
 	X(uint32_t, depth_max, UINT32_MAX, number, "backtrace-depth-max", "N",                     \
-	  "with so many frames or fewer", FILTER_STACK | FILTER_MAPS, 0)                           \
+	  "with this many frames in the backtrace or fewer: 5", FILTER_STACK | FILTER_MAPS, 0)     \
 	/* Numbers of nodes; 0: any. */                                                            \
-	X(uint32_t, backtrace, 0, node, "backtraces", "ID", "allocated with this backtrace",       \
+	X(uint32_t, backtrace, 0, node, "backtraces", "ID",                                        \
+	  "allocated with the backtrace of this number (backtrace_id of --json): 17",              \
 	  FILTER_ROW | FILTER_MAPS, ROWS_STACK)                                                    \
 	X(uint32_t, deallocation_backtrace, 0, node, "deallocation-backtraces", "ID",              \
-	  "freed with this backtrace", FILTER_ROW | FILTER_MAPS, ROWS_DEATH_STACK)                 \
+	  "freed with the backtrace of this number: 17", FILTER_ROW | FILTER_MAPS,                 \
+	  ROWS_DEATH_STACK)                                                                        \
 	/* NULL: any */                                                                            \
 	X(char *, function_regex, NULL, regex, "function-regex", "REGEX",                          \
-	  "a function of the backtrace matches", FILTER_STACK | FILTER_MAPS, 0)                    \
+	  "a function of the backtrace matches: '^parse_'", FILTER_STACK | FILTER_MAPS, 0)         \
 	X(char *, source_regex, NULL, regex, "source-regex", "REGEX",                              \
-	  "a source file of the backtrace matches", FILTER_STACK | FILTER_MAPS, 0)                 \
+	  "a source file of the backtrace matches: 'net/.*[.]c$'", FILTER_STACK | FILTER_MAPS, 0)  \
 	X(char *, negative_function_regex, NULL, regex, "negative-function-regex", "REGEX",        \
-	  "no function of the backtrace matches", FILTER_STACK | FILTER_MAPS, 0)                   \
+	  "no function of the backtrace matches: '^parse_'", FILTER_STACK | FILTER_MAPS, 0)        \
 	X(char *, negative_source_regex, NULL, regex, "negative-source-regex", "REGEX",            \
-	  "no source file of the backtrace matches", FILTER_STACK | FILTER_MAPS, 0)                \
-	X(uint64_t, alive_at_ns, NO_TIME, time, "alive-at", "TIME", "alive at this moment",        \
-	  FILTER_ROW | FILTER_MAPS, ROWS_BIRTH | ROWS_DEATH)                                       \
+	  "no source file of the backtrace matches: 'net/'", FILTER_STACK | FILTER_MAPS, 0)        \
+	X(uint64_t, alive_at_ns, NO_TIME, time, "alive-at", "TIME",                                \
+	  "alive at this moment: 10s after the start, 50%", FILTER_ROW | FILTER_MAPS,              \
+	  ROWS_BIRTH | ROWS_DEATH)                                                                 \
 	X(uint64_t, alive_at_2_ns, NO_TIME, time, "alive-at-2", "TIME",                            \
-	  "alive at this moment as well", FILTER_ROW | FILTER_MAPS, ROWS_BIRTH | ROWS_DEATH)       \
-	X(uint32_t, thread, 0, thread, "thread", "N", "allocated by the thread of this number",    \
-	  FILTER_ROW | FILTER_MAPS, ROWS_THREAD)                                                   \
+	  "alive at this moment as well: 20s, 75%", FILTER_ROW | FILTER_MAPS,                      \
+	  ROWS_BIRTH | ROWS_DEATH)                                                                 \
+	X(uint32_t, thread, 0, thread, "thread", "N",                                              \
+	  "allocated by the thread of this number, counted from 1: 2", FILTER_ROW | FILTER_MAPS,   \
+	  ROWS_THREAD)                                                                             \
 	X(char *, thread_name, NULL, regex, "thread-name", "REGEX",                                \
-	  "allocated by a thread whose name matches", FILTER_ROW | FILTER_MAPS, ROWS_THREAD)       \
+	  "allocated by a thread whose name matches: '^io-'", FILTER_ROW | FILTER_MAPS,            \
+	  ROWS_THREAD)                                                                             \
 	X(char *, module, NULL, module, "module", "NAME",                                          \
 	  "a frame of the backtrace is in this library or program: libc.so.6, /usr/bin/app",       \
 	  FILTER_STACK | FILTER_MAPS, 0)                                                           \
 	X(char *, tag, NULL, text, "tag", "TEXT",                                                  \
-	  "allocated while its thread bore this label (heapcast_label)", FILTER_BITS, 0)           \
+	  "allocated while its thread bore this label (heapcast_label): startup", FILTER_BITS, 0)  \
 	X(enum filter_answer, freed_at_once, ANSWER_ANY, answer, "temporary", "WHICH",             \
 	  "yes or no: freed before its thread allocated again", FILTER_BITS, 0)                    \
 	/* The origin of the block; glibc_heap.h. */                                               \
@@ -135,57 +144,68 @@ enum filter_parts {
 	X(enum filter_answer, jemalloc, ANSWER_ANY, answer, "jemalloc", "WHICH",                   \
 	  "yes or no: it came from libjemalloc", FILTER_ORIGIN, 0)                                 \
 	X(uint64_t, marker, NO_MARKER, marker, "marker", "N",                                      \
-	  "allocated while the program's marker was this number (heapcast_mark)", FILTER_ORIGIN,   \
-	  0)                                                                                       \
+	  "allocated while the program's marker was this number (heapcast_mark): 3",               \
+	  FILTER_ORIGIN, 0)                                                                        \
 	X(uint64_t, from_map, NO_MARKER, marker, "from-map", "ID",                                 \
-	  "it lay in this map, as /data/ID/maps counts them", FILTER_ORIGIN, 0)                    \
+	  "it lay in the map of this number, as /data/ID/maps counts them: 5", FILTER_ORIGIN, 0)   \
 	/* Not a condition: what trees and call sites leave out. */                                \
 	X(enum filter_hide, hide, HIDE_DEFAULT, hide, "hide", "WHICH",                             \
 	  "auto, rules or none: call sites and trees without functions that only pass "            \
 	  "allocations on: known by name and found by their share (auto, the default), or by "     \
-	  "name alone",                                                                            \
+	  "name alone (rules)",                                                                    \
 	  0, 0)                                                                                    \
 	/* The block's chain of reallocs. */                                                       \
 	X(uint64_t, first_size_min, 0, size, "first-size-min", "SIZE",                             \
-	  "the first block of its chain of reallocs had this size or more", FILTER_CHAIN, 0)       \
-	X(uint64_t, first_size_max, UINT64_MAX, size, "first-size-max", "SIZE", "or less",         \
+	  "the first block of its chain of reallocs had this many bytes or more: 4K",              \
+	  FILTER_CHAIN, 0)                                                                         \
+	X(uint64_t, first_size_max, UINT64_MAX, size, "first-size-max", "SIZE",                    \
+	  "the first block of its chain of reallocs had this many bytes or fewer: 4K",             \
 	  FILTER_CHAIN, 0)                                                                         \
 	X(uint64_t, last_size_min, 0, size, "last-size-min", "SIZE",                               \
-	  "the last block of its chain of reallocs had this size or more", FILTER_CHAIN, 0)        \
-	X(uint64_t, last_size_max, UINT64_MAX, size, "last-size-max", "SIZE", "or less",           \
+	  "the last block of its chain of reallocs had this many bytes or more: 4K", FILTER_CHAIN, \
+	  0)                                                                                       \
+	X(uint64_t, last_size_max, UINT64_MAX, size, "last-size-max", "SIZE",                      \
+	  "the last block of its chain of reallocs had this many bytes or fewer: 4K",              \
 	  FILTER_CHAIN, 0)                                                                         \
 	X(uint64_t, chain_length_min, 0, count, "chain-length-min", "N",                           \
-	  "its chain of reallocs has so many blocks or more", FILTER_CHAIN, 0)                     \
-	X(uint64_t, chain_length_max, UINT64_MAX, count, "chain-length-max", "N", "or fewer",      \
-	  FILTER_CHAIN, 0)                                                                         \
+	  "its chain of reallocs has this many blocks or more: 3", FILTER_CHAIN, 0)                \
+	X(uint64_t, chain_length_max, UINT64_MAX, count, "chain-length-max", "N",                  \
+	  "its chain of reallocs has this many blocks or fewer: 3", FILTER_CHAIN, 0)               \
 	/* A chain that has not ended has lived until the end of the recording. */                 \
 	X(uint64_t, chain_lifetime_min_ns, 0, duration, "chain-lifetime-min", "TIME",              \
-	  "its chain of reallocs lived so long or longer", FILTER_CHAIN, 0)                        \
+	  "its chain of reallocs lived this long or longer, in seconds or with a unit: 10, 100ms", \
+	  FILTER_CHAIN, 0)                                                                         \
 	X(uint64_t, chain_lifetime_max_ns, UINT64_MAX, duration, "chain-lifetime-max", "TIME",     \
-	  "or shorter", FILTER_CHAIN, 0)                                                           \
+	  "its chain of reallocs lived this long or shorter: 10, 100ms", FILTER_CHAIN, 0)          \
 	X(uint64_t, position_min, 0, count, "position-in-chain-min", "N",                          \
-	  "so many reallocs came before it, or more", FILTER_POSITION, 0)                          \
-	X(uint64_t, position_max, UINT64_MAX, count, "position-in-chain-max", "N", "or fewer",     \
-	  FILTER_POSITION, 0)                                                                      \
+	  "this many reallocs of its chain came before it, or more: 1", FILTER_POSITION, 0)        \
+	X(uint64_t, position_max, UINT64_MAX, count, "position-in-chain-max", "N",                 \
+	  "this many reallocs of its chain came before it, or fewer: 0", FILTER_POSITION, 0)       \
 	/* All blocks of the same backtrace; from the first birth to the last. */                  \
 	X(uint64_t, group_interval_min_ns, 0, interval, "group-interval-min", "TIME",              \
-	  "its backtrace's first and last allocation lie so far apart: 10s, 50%", FILTER_GROUP, 0) \
+	  "its backtrace's first and last allocation lie this far apart or farther: 10s, 50%",     \
+	  FILTER_GROUP, 0)                                                                         \
 	X(uint64_t, group_interval_max_ns, UINT64_MAX, interval, "group-interval-max", "TIME",     \
-	  "or nearer", FILTER_GROUP, 0)                                                            \
+	  "its backtrace's first and last allocation lie this far apart or nearer: 10s, 50%",      \
+	  FILTER_GROUP, 0)                                                                         \
 	X(uint64_t, group_allocations_min, 0, count, "group-allocations-min", "N",                 \
-	  "its backtrace has so many allocations or more", FILTER_GROUP, 0)                        \
+	  "its backtrace has this many allocations or more: 100", FILTER_GROUP, 0)                 \
 	X(uint64_t, group_allocations_max, UINT64_MAX, count, "group-allocations-max", "N",        \
-	  "or fewer", FILTER_GROUP, 0)                                                             \
+	  "its backtrace has this many allocations or fewer: 100", FILTER_GROUP, 0)                \
 	X(struct filter_share, group_leaked_min, ((struct filter_share){0, 0}), share,             \
 	  "group-leaked-allocations-min", "N",                                                     \
-	  "of its backtrace so many were not freed, or more: 10, 50%", FILTER_GROUP, 0)            \
+	  "this many allocations of its backtrace were not freed, or more: 10, 50%", FILTER_GROUP, \
+	  0)                                                                                       \
 	X(struct filter_share, group_leaked_max, ((struct filter_share){-1, 0}), share,            \
-	  "group-leaked-allocations-max", "N", "or fewer", FILTER_GROUP, 0)                        \
+	  "group-leaked-allocations-max", "N",                                                     \
+	  "this many allocations of its backtrace were not freed, or fewer: 10, 50%",              \
+	  FILTER_GROUP, 0)                                                                         \
 	/* The first moment at which the group had most bytes in use. */                           \
 	X(uint64_t, group_peak_min_ns, 0, moment, "group-max-total-usage-first-seen-min", "TIME",  \
-	  "its backtrace first had most in use at or after", FILTER_GROUP, 0)                      \
+	  "its backtrace first had most in use at this time or later: 10s, 50%", FILTER_GROUP, 0)  \
 	X(uint64_t, group_peak_max_ns, UINT64_MAX, moment, "group-max-total-usage-first-seen-max", \
-	  "TIME", "or at or before", FILTER_GROUP, 0)
+	  "TIME", "its backtrace first had most in use at this time or earlier: 10s, 50%",         \
+	  FILTER_GROUP, 0)
 
 /* Unset members have their widest value. */
 struct filter {

@@ -454,39 +454,24 @@ int query_histogram(struct view *view, const struct filter *filter, enum value v
 		    uint64_t at_ns, struct histogram *ret_histogram, struct err_text *err);
 void histogram_done(struct histogram *histogram);
 
-/* ---- leaks by survival: survival.c explains the method ---- */
-
-struct survivor {
-	uint32_t node;			      /* of its biggest block in use */
-	const char *function, *file, *module; /* as in struct group */
-	uint32_t line;
-	struct usage allocated, in_use;
-	struct usage old, young; /* in_use: suspect; perhaps still to be freed */
-	uint64_t suspect_bytes;
-	bool whole_group; /* none of the call site's blocks was freed */
-	uint64_t age_min_ns, age_max_ns;
-	uint64_t lifetime_max_ns; /* of freed blocks; 0: none was freed */
-};
-
-struct survivors {
-	struct survivor *list; /* most suspect bytes first, then most in use */
-	size_t count;
-	struct usage in_use, old, young; /* without errors */
-	uint64_t suspect_bytes;
-	uint64_t young_ns;
-};
-/* Lists the call sites with blocks in use at the end. Blocks younger than `young_ns` (NO_TIME: a
- * hundredth of the recording) count as young whatever their call site does. */
-int query_survivors(struct view *view, const struct filter *filter, uint64_t young_ns,
-		    struct survivors *ret_survivors, struct err_text *err);
-void survivors_done(struct survivors *survivors);
-
 /* ---- two recordings, or two moments of one ---- */
 
-/* A module of the base that is called otherwise in the new recording; both without folders. */
+/* A module of the base that is called otherwise in the new recording, both without folders; or, if
+ * the base has no module of that name, a function. */
 struct diff_renamed {
 	const char *old, *name;
+	const char *old_function, *new_function; /* whole texts */
 };
+
+/* A function that looks as if it was renamed: only the base has `old`, only the new recording has
+ * `name`, in the same file and module, and nearly all that one allocated for its callers the other
+ * does. */
+struct diff_hint {
+	const char *old, *name, *module; /* the module's name in the new recording */
+	struct usage base, now;		 /* of blocks whose call site the function is */
+	double percent; /* of the base's bytes that the other has for the same callers */
+};
+#define DIFF_HINTS 8
 
 struct diff_side {
 	struct view *view;
@@ -517,6 +502,8 @@ struct diff {
 	uint64_t removed_bytes, removed_blocks; /* of groups that only the base has */
 	uint64_t grown_bytes, shrunk_bytes;	/* of groups that both have */
 	size_t added, removed, changed;
+	struct diff_hint *hints; /* the heaviest first, at most DIFF_HINTS */
+	size_t hint_count;
 };
 /*
  * Compares the groups of one side with the same groups of the other. Two frames are the same if

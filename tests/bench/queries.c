@@ -19,6 +19,7 @@
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
 #include "collector/symbols/symbols.h"
+#include "collector/query/survivors.h"
 #include "tests/unit/store/builder.h"
 
 #define NODES	    60000

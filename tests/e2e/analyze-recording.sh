@@ -73,7 +73,7 @@ assert_contains "--stack-traces" stacks.txt "    at make_tables" "    at main"
 # A recording's file, its path instead of `last`; the text fits 80 columns.
 cp data/streams/*/recording.heapcast one.heapcast
 "$COLLECTOR" analyze one.heapcast >text.txt
-assert_contains "the text" text.txt "allocated in all" "make_tables" "collector flamegraph one.heapcast" "collector analyze one.heapcast --drill"
+assert_contains "the text" text.txt "Counted: all that was allocated, freed again or not" "make_tables" "collector flamegraph one.heapcast" "collector analyze one.heapcast --drill"
 python3 "$TEST_SOURCE/lib-analyze.py" narrow text.txt
 ask analyze last --value leaked --function-regex make_ --html page.html >out.txt
 assert_contains "the page" page.html "never freed" "make_tables"

@@ -200,7 +200,7 @@ END
 	timeout 60 zsh -f driver.zsh <lines >zsh.out 2>zsh.err || { cat zsh.out zsh.err >&3; fail "zsh did not answer"; }
 	assert_contains "zsh" zsh.out "[[[agent serve " "[[[collector ledger " "[[[collector export --format speedscope " "[[[collector import --format gperftools " "[[[collector top --value=" "[[[collector top --value peak " \
 		"[[[agent run --policy=count " "[[[agent serve --spool folder/" "[[[agent run -- unshare " "[[[collector report $id " \
-		"block" "thin" "--lifetime-max" "lived so long or shorter" "[[[collector help maps " "[[[$T/strange/agent rec.heapcast " \
+		"block" "thin" "--lifetime-max" "lived this long or shorter" "[[[collector help maps " "[[[$T/strange/agent rec.heapcast " \
 		"[[[heapcast agent serve " "[[[heapcast ledger " "[[[heapcast top --value=peak " "[[[heapcast run -o rec.heapcast " \
 		"[[[heapcast run -- unshare " "[[[heapcast export --format speedscope " "[[[heapcast help temporary " "[[[heapcast leaks $id " \
 		"[[[$T/strange/heapcast rec.heapcast "

@@ -83,7 +83,7 @@ endif()
 
 # Reading code and tables of other processors, compiled for this one.
 set(foreign_tables ${CMAKE_SOURCE_DIR}/agent/unwind/cfi.c ${CMAKE_SOURCE_DIR}/agent/unwind/compile.c
-	${CMAKE_SOURCE_DIR}/agent/unwind/eh_frame.c)
+	${CMAKE_SOURCE_DIR}/agent/unwind/eh_frame.c ${CMAKE_SOURCE_DIR}/agent/unwind/plt_none.c)
 function(heapcast_foreign_scan arch board triple most_wrong least_told)
 	set(target unit.unwind.scan_${arch})
 	file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/unwind/arch/${arch}/*.c)

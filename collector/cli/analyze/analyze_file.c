@@ -134,6 +134,10 @@ int analyze_file(struct command_call *call)
 	if (!status) {
 		a.report.counts = weight == EXPORT_BLOCKS;
 		a.report.options = a.report.counts ? "--weight blocks" : NULL;
+		a.report.counted =
+			a.report.counts ? "Counted: the numbers of the file, as blocks"
+					: "Counted: the numbers of the file, as bytes: in use or "
+					  "allocated, whichever its profiler wrote";
 		a.report.title =
 			!strcmp(a.source, "-") ? "standard input" : module_basename(a.source);
 		a.report.note = *a.note ? a.note : NULL;

@@ -38,21 +38,30 @@ static void repeat_options(const struct question *q, const struct question_optio
 		*out = 0;
 }
 
-static void analyze_stream_describe(const struct question *q, char *out, size_t size)
+/* The first line: who types no option sees what the numbers are, and what else they could be. */
+static void describe_counted(const struct question *q, char *out, size_t size)
 {
 	static const char *const says[] = {
-		[VALUE_ALLOCATED] = "allocated in all", [VALUE_LEAKED] = "",
-		[VALUE_FREED] = "freed again",		[VALUE_IN_USE] = "in use",
-		[VALUE_PEAK] = "in use at the peak",
+		[VALUE_ALLOCATED] = "all that was allocated, freed again or not (--value leaked, "
+				    "in-use or peak: what was held)",
+		[VALUE_LEAKED] = "what was ",
+		[VALUE_FREED] = "what was freed again",
+		[VALUE_IN_USE] = "what was in use",
+		[VALUE_PEAK] = "what was in use at the peak",
 	};
-	const struct process_info *p = &q->recorded.process;
 	char at[32], when[64] = "";
 
 	if (q->value == VALUE_IN_USE && q->at_ns != NO_TIME)
 		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
-	snprintf(out, size, "%s%s; pid %u on %.100s%s%s",
-		 q->value == VALUE_LEAKED ? q->recorded.unfreed : says[q->value], when, p->pid,
-		 p->host && p->host[0] ? p->host : "?",
+	snprintf(out, size, "Counted: %s%s%s", says[q->value],
+		 q->value == VALUE_LEAKED ? q->recorded.unfreed : "", when);
+}
+
+static void analyze_stream_describe(const struct question *q, char *out, size_t size)
+{
+	const struct process_info *p = &q->recorded.process;
+
+	snprintf(out, size, "pid %u on %.100s%s%s", p->pid, p->host && p->host[0] ? p->host : "?",
 		 q->recorded.live ? "; it goes on, as far as its end was not seen" : "",
 		 q->recorded.sampled ? "; estimated from samples" : "");
 }
@@ -60,7 +69,7 @@ static void analyze_stream_describe(const struct question *q, char *out, size_t 
 static int analyze_stream_show(struct question *q, struct analyze *a, enum export_weight weight)
 {
 	const struct process_info *p = &q->recorded.process;
-	char options[160], about[320];
+	char options[160], about[320], counted[160];
 	struct err_text err = {0};
 	int r = output_apart(a->options->html, q->path, &err);
 
@@ -72,9 +81,11 @@ static int analyze_stream_show(struct question *q, struct analyze *a, enum expor
 		return question_failed(q, r, &err);
 	repeat_options(q, &a->options->question, options, sizeof(options));
 	analyze_stream_describe(q, about, sizeof(about));
+	describe_counted(q, counted, sizeof(counted));
 	a->report.counts = weight == EXPORT_BLOCKS;
 	a->report.options = options;
 	a->report.about = about;
+	a->report.counted = counted;
 	a->report.incomplete = q->recorded.completeness.line;
 	a->report.title = p->command_line && p->command_line[0] ? p->command_line
 			  : p->name				? p->name

@@ -60,6 +60,8 @@ static void analyze_text_put_head(const struct text *t)
 	if (t->report->incomplete && t->report->incomplete[0]) {
 		terminal_line(STYLE_YELLOW, t->report->incomplete, 0);
 	}
+	if (t->report->counted)
+		about(t->report->counted);
 	terminal_line(STYLE_BOLD, t->report->title, t->width);
 	if (t->report->about) {
 		terminal_blanks(2);

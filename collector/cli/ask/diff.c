@@ -100,6 +100,41 @@ static void print_totals(const struct question *now, const struct diff *d)
 	       d->changed, d->same);
 }
 
+/* A word of a command line, in quotes if the shell needs them. */
+static void print_word(const char *old, const char *new)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@%+-/";
+	bool quoted = old[strspn(old, plain)] || new[strspn(new, plain)];
+
+	printf("%s%s=%s%s\n", quoted ? "'" : "", old, new, quoted ? "'" : "");
+}
+
+static const char *parentheses(const char *function)
+{
+	return strchr(function, '(') ? "" : "()";
+}
+
+/*
+ *	parse_old() went, parse_new() came with the same callers and 98 % of its bytes:
+ *	  --map parse_old=parse_new
+ */
+static void print_hints(const struct diff *d)
+{
+	if (d->hint_count)
+		putchar('\n');
+	for (size_t i = 0; i < d->hint_count; i++) {
+		const struct diff_hint *h = &d->hints[i];
+
+		terminal_say(STYLE_PLAIN, 2,
+			     "%s%s went, %s%s came with the same callers and %.0f %% of its bytes:",
+			     h->old, parentheses(h->old), h->name, parentheses(h->name),
+			     h->percent);
+		fputs("    --map ", stdout);
+		print_word(h->old, h->name);
+	}
+}
+
 static int diff_print(struct question *q)
 {
 	const struct diff *d = q->result;
@@ -117,6 +152,7 @@ static int diff_print(struct question *q)
 		diff_print_row(q, &d->list[i]);
 	if (d->count > count)
 		printf("and %s more that differ\n", format_count(rest, d->count - count));
+	print_hints(d);
 	hidden_print(q, 0);
 	return EXIT_DONE;
 }
@@ -211,10 +247,12 @@ const struct command command_diff = {
 	.usage = "--base STREAM[@TIME] [OPTION...] STREAM[@TIME]",
 	.about = "Compares what was leaked (or --value, or in use at TIME) with the base, call\n"
 		 "site by call site. Places are matched by address within one build of a program\n"
-		 "or library, and by module and function between builds.\n",
+		 "or library, and by module and function between builds. A function that looks\n"
+		 "renamed is named below the rows, with the --map that says so.\n",
 	.examples =
 		"  collector diff --base before.heapcast after.heapcast\n"
 		"  collector diff --base last@25% last@75% --by backtrace\n"
+		"  collector diff --base before.heapcast --map parse_old=parse_new after.heapcast\n"
 		"  collector diff --base 8b3b last --value peak --fail-if 'delta_percent > 10%'\n",
 	.groups = groups,
 	.defaults = &question_defaults,

@@ -1,5 +1,6 @@
 /* Conditions for scripts (--fail-if). See fail_if.h. */
 #include "collector/cli/ask/fail_if.h"
+#include "collector/query/survivors.h"
 
 #include <ctype.h>
 #include <errno.h>

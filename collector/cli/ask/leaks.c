@@ -1,5 +1,5 @@
-/* collector leaks: what was not freed. Call sites with most suspect bytes come first
- * (query/sums/survival.c); recent blocks are set apart. */
+/* collector leaks: what was not freed. Call sites, or other groups, with most suspect bytes come
+ * first (query/sums/survival.c); recent blocks are set apart. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@
 #include "collector/cli/ask/suppressing.h"
 #include "collector/cli/terminal.h"
 #include "collector/answers/results.h"
+#include "collector/query/survivors.h"
 
 #include "base/ban.h"
 
@@ -19,11 +20,36 @@
 
 struct told_leaks {
 	struct survivors survivors; /* first: the answer's rows are these */
-	struct groups backtraces;   /* of what was not freed; only for the text */
+	struct groups backtraces;   /* of what was not freed; only for the text, by call site */
+	enum grouping grouping;
 };
 
-static void leaks_print_total(const struct question *q, const struct survivors *s)
+static const struct {
+	const char *noun, *heading;
+} leaks_groupings[] = {
+	[GROUP_BY_BACKTRACE] = {"backtrace", "BACKTRACE"},
+	[GROUP_BY_SITE] = {"call site", "CALL SITE"},
+	[GROUP_BY_FUNCTION] = {"function", "FUNCTION"},
+};
+
+/* Says what makes a suspect while the program may still free what it holds. */
+static void leaks_print_growth(const struct survivors *s, const char *noun)
 {
+	char time[32];
+
+	if (s->since_ns == NO_TIME || !s->count)
+		return;
+	format_duration(time, s->end_ns - s->since_ns);
+	terminal_say(STYLE_DIM, 2,
+		     "SUSPECT is what grows: what a %s would hold if it had always grown as in the "
+		     "last %s, and no more than it holds. What was built before and kept is none.",
+		     noun, time);
+}
+
+static void leaks_print_total(const struct question *q, const struct told_leaks *told)
+{
+	const struct survivors *s = &told->survivors;
+	const char *noun = leaks_groupings[told->grouping].noun;
 	char bytes[32], blocks[32], recent[32], count[32], time[32], words[96];
 	struct usage all = s->in_use;
 
@@ -38,27 +64,49 @@ static void leaks_print_total(const struct question *q, const struct survivors *
 	if (s->young.blocks)
 		terminal_say(STYLE_DIM, 2,
 			     "%s in %s of these are recent: younger than %s, or no older than "
-			     "other blocks of their call site were when those were freed. They are "
-			     "not counted here.",
+			     "other blocks of their %s were when those were freed. They are not "
+			     "counted here.",
 			     format_size(recent, (double)s->young.bytes),
 			     format_count(count, s->young.blocks),
-			     format_duration(time, s->young_ns));
+			     format_duration(time, s->young_ns), noun);
+	leaks_print_growth(s, noun);
 	putchar('\n');
 }
 
-/* "2 of 40 not freed, 1.5 s to 8.0 s old; freed ones lived 3 ms at most" */
-static void print_ages(const struct survivor *s)
+/* "; 12.0 KiB of them in the last 30 s", "; nothing new in the last 30 s": of a program that goes
+ * on. */
+static void growth_words(const struct survivors *all, const struct survivor *s, char *out,
+			 size_t size)
 {
-	char old[32], all[32], from[40] = "", to[32], freed[64] = "", time[32];
+	char time[32], bytes[32];
+
+	out[0] = 0;
+	if (all->since_ns == NO_TIME)
+		return;
+	format_duration(time, all->end_ns - all->since_ns);
+	if (s->late.blocks)
+		snprintf(out, size, "; %s of it from the last %s",
+			 format_size(bytes, (double)s->late.bytes), time);
+	else
+		snprintf(out, size, "; nothing new in the last %s", time);
+}
+
+/* "2 of 40 not freed, 1.5 s to 8.0 s old; freed ones lived 3 ms at most" */
+static void print_ages(const struct question *q, const struct survivors *all,
+		       const struct survivor *s)
+{
+	char old[32], of[32], from[40] = "", to[32], freed[64] = "", time[32], growth[96];
 
 	if (s->age_max_ns > s->age_min_ns)
 		snprintf(from, sizeof(from), "%s to ", format_duration(time, s->age_min_ns));
 	if (!s->whole_group)
 		snprintf(freed, sizeof(freed), "; freed ones lived %s at most",
 			 format_duration(time, s->lifetime_max_ns));
-	terminal_say(STYLE_PLAIN, SITE_INDENT, "%s of %s not freed, %s%s old%s",
-		     format_count(old, s->in_use.blocks), format_count(all, s->allocated.blocks),
-		     from, format_duration(to, s->age_max_ns), freed);
+	growth_words(all, s, growth, sizeof(growth));
+	terminal_say(STYLE_PLAIN, SITE_INDENT, "%s of %s %s, %s%s old%s%s",
+		     format_count(old, s->in_use.blocks), format_count(of, s->allocated.blocks),
+		     q->recorded.live ? "in use" : "not freed", from,
+		     format_duration(to, s->age_max_ns), growth, freed);
 }
 
 static void leaks_print_row(const struct question *q, const struct survivor *s)
@@ -72,25 +120,38 @@ static void leaks_print_row(const struct question *q, const struct survivor *s)
 	terminal_name(STYLE_BOLD, s->function ? s->function : "?", room);
 	putchar('\n');
 	place_print(s->function, s->file, s->line, s->module);
-	print_ages(s);
-	ways_print(q, &told->backtraces, s->node, &s->in_use);
+	print_ages(q, &told->survivors, s);
+	if (told->grouping == GROUP_BY_SITE)
+		ways_print(q, &told->backtraces, s->node, &s->in_use);
+	else
+		backtrace_print(q, s->node, FRAMES_SHOWN);
+}
+
+static void leaks_print_heading(const struct question *q, enum grouping grouping)
+{
+	char heading[64];
+
+	snprintf(heading, sizeof(heading), "  SUSPECT %s  BLOCKS  %s",
+		 q->recorded.live ? "   IN USE" : "NOT FREED", leaks_groupings[grouping].heading);
+	terminal_line(STYLE_DIM, heading, 0);
 }
 
 static int leaks_print(struct question *q)
 {
-	const struct survivors *s = &((const struct told_leaks *)q->result)->survivors;
+	const struct told_leaks *told = q->result;
+	const struct survivors *s = &told->survivors;
 	uint64_t count = q->options->count;
 	char rest[32];
 
 	header_print(q);
-	leaks_print_total(q, s);
+	leaks_print_total(q, told);
 	if (s->count)
-		terminal_line(STYLE_DIM, "  SUSPECT NOT FREED  BLOCKS  CALL SITE", 0);
+		leaks_print_heading(q, told->grouping);
 	for (size_t i = 0; i < s->count && i < count; i++)
 		leaks_print_row(q, &s->list[i]);
 	if (s->count > count)
-		printf("and %s more call site%s\n", format_count(rest, s->count - count),
-		       s->count - count == 1 ? "" : "s");
+		printf("and %s more %s%s\n", format_count(rest, s->count - count),
+		       leaks_groupings[told->grouping].noun, s->count - count == 1 ? "" : "s");
 	suppressing_print(q);
 	hidden_print(q, 0);
 	ledger_verdict_print(q);
@@ -98,35 +159,40 @@ static int leaks_print(struct question *q)
 	return EXIT_DONE;
 }
 
-static int leaks_ask(struct question *q, struct err_text *err)
+static int leaks_check(const struct question *q, enum grouping *ret_grouping,
+		       uint64_t *ret_young_ns)
 {
-	struct told_leaks *told = q->result;
 	const char *young = q->options->young;
-	uint64_t young_ns = NO_TIME;
-	int r;
 
-	if (young && parse_duration(young, &young_ns) < 0)
+	if (q->at_ns != NO_TIME)
+		return command_usage_error(
+			q->command,
+			"no moment can be asked for: 'collector top %s' has what was in use then",
+			q->stream);
+	if (young && parse_duration(young, ret_young_ns) < 0)
 		return command_usage_error(
 			q->command, "--recent takes a time such as 10s, 5m or 500ms, not '%s'",
 			young);
-	r = suppressing_begin(q, err);
+	return ranking_grouping(q->command, q->options->by, ret_grouping);
+}
+
+static int leaks_ask(struct question *q, struct err_text *err)
+{
+	struct told_leaks *told = q->result;
+	uint64_t young_ns = NO_TIME;
+	int r = leaks_check(q, &told->grouping, &young_ns);
+
+	if (!r)
+		r = suppressing_begin(q, err);
 	if (!r)
 		r = suppressing_ask(q, err);
 	if (!r)
-		r = query_survivors(q->view, &q->filter, young_ns, &told->survivors, err);
-	if (r || q->options->common.json)
+		r = query_survivors_by(q->view, &q->filter, told->grouping, young_ns,
+				       &told->survivors, err);
+	if (r || q->options->common.json || told->grouping != GROUP_BY_SITE)
 		return r;
 	return query_groups(q->view, &q->filter, GROUP_BY_BACKTRACE, VALUE_LEAKED, NO_TIME,
 			    &told->backtraces, err);
-}
-
-static int leaks_by_ask(struct question *q, struct err_text *err)
-{
-	int r = suppressing_begin(q, err);
-
-	if (!r)
-		r = suppressing_ask(q, err);
-	return r ? r : ranking_ask(q, err);
 }
 
 static void told_leaks_done(void *result)
@@ -144,8 +210,23 @@ static const struct question_kind leaks_question = {
 	ASKED(struct told_leaks, leaks_ask, leaks_print, &survivors_answer, told_leaks_done),
 };
 
+#define ANSWER_OF struct survivors
+static const struct answer_field leaks_by_fields[] = {
+	ROWS_SAME(survivors_sum_answer),
+	ROW_PAGE("groups", list, count, leak_by_answer,
+		 "functions or backtraces, those with most suspect bytes first"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer leaks_by_answer = {"leaks_by", leaks_by_fields};
+
 static const struct question_kind leaks_by_question = {
-	.value = VALUE_LEAKED, .frames = FRAMES_SHOWN, RANKING_ASKS(leaks_by_ask)};
+	.value = VALUE_LEAKED,
+	.tells_value = true,
+	.tells_notes = true,
+	.tells_hidden = true,
+	ASKED(struct told_leaks, leaks_ask, leaks_print, &leaks_by_answer, told_leaks_done),
+};
 
 static int leaks_run(struct command_call *call)
 {
@@ -157,9 +238,10 @@ static int leaks_run(struct command_call *call)
 
 static const struct option leaks_table[] = {
 	OPTION_COUNT("rows shown"),
-	OPTION_TEXT(struct question_options, by, "by", "WHAT",
-		    "a row for each site (call site, the default), function or backtrace (then by "
-		    "bytes)"),
+	OPTION_TEXT(
+		struct question_options, by, "by", "WHAT",
+		"a row for each site (call site, the default), function or backtrace, judged by "
+		"its own blocks"),
 	OPTION_TEXT(struct question_options, young, "recent", "TIME",
 		    "blocks younger than this are recent (a hundredth of the recording)"),
 	OPTION_SUPPRESS,
@@ -188,7 +270,9 @@ const struct command command_leaks = {
 		"of --suppress; the list at the end says how many. They count neither as SUSPECT\n"
 		"nor for leaked_bytes of --fail-if.\n"
 		"While a program runs, this is what it has in use now. If recording began or\n"
-		"ended while the program ran, this is what was not freed in that time.\n",
+		"ended while the program ran, this is what was not freed in that time. Such a\n"
+		"program goes on, and SUSPECT is what grows: at most twice what a site gathered\n"
+		"in the later half of the time. What it built at its start and keeps comes last.\n",
 	.examples = "  collector leaks last\n"
 		    "  collector leaks last --lifetime-min 10s --size-min 1K\n"
 		    "  collector leaks last --lifetime only_whole_group_leaked\n"

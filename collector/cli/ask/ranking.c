@@ -145,11 +145,13 @@ int ranking_renamed(const struct command *command, const struct option_list *lis
 
 		if (!equals || equals == list->texts[i] || !equals[1])
 			return command_usage_error(
-				command, "--map takes OLD=NEW, names of files, not '%.80s'",
+				command,
+				"--map takes OLD=NEW, names of files or functions, not '%.80s'",
 				list->texts[i]);
 		*equals = '\0';
 		ret_renamed[i] = (struct diff_renamed){module_basename(list->texts[i]),
-						       module_basename(equals + 1)};
+						       module_basename(equals + 1), list->texts[i],
+						       equals + 1};
 	}
 	return EXIT_DONE;
 }

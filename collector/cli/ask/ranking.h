@@ -21,12 +21,13 @@ void ranking_done(void *result);
 	ASKED(struct told_ranking, asks, ranking_print, &ranking_answer, ranking_done),            \
 		.tells_value = true, .tells_notes = true, .tells_hidden = true
 
-/* --map OLD=NEW of commands that compare: modules of the base that are called otherwise now. */
+/* --map OLD=NEW of commands that compare: modules and functions of the base that are called
+ * otherwise now. */
 #define RENAMED_MAX 16
 #define OPTION_MAP                                                                                 \
 	OPTION_LIST(struct question_options, map, "map", "OLD=NEW",                                \
-		    "the program or library OLD of the base is called NEW now; may be given more " \
-		    "than once. A renamed program is found without")
+		    "the program, library or function OLD of the base is called NEW now; may be "  \
+		    "given more than once. A renamed program is found without")
 
 /* Reads the option into `ret_renamed`, as many as it has texts. Returns EXIT_DONE, or another exit
  * status after saying why. */

@@ -13,6 +13,7 @@
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
+#include "collector/query/survivors.h"
 
 #include "base/ban.h"
 
@@ -355,15 +356,25 @@ static bool frame_json(void *context, const struct view_frame *frame)
 	return true;
 }
 
+static int write_backtrace_of(struct json *json, const struct answer_field *field, uint32_t node,
+			      const struct answer_context *context)
+{
+	json_array(json, field->name);
+	each_frame(context->asked, node, frame_json, json);
+	json_end(json, ']');
+	return 0;
+}
+
 static int write_backtrace(struct json *json, const struct answer_field *field, const void *object,
 			   const struct answer_context *context)
 {
-	const struct group *group = object;
+	return write_backtrace_of(json, field, ((const struct group *)object)->node, context);
+}
 
-	json_array(json, field->name);
-	each_frame(context->asked, group->node, frame_json, json);
-	json_end(json, ']');
-	return 0;
+static int write_leak_backtrace(struct json *json, const struct answer_field *field,
+				const void *object, const struct answer_context *context)
+{
+	return write_backtrace_of(json, field, ((const struct survivor *)object)->node, context);
 }
 
 #define ANSWER_OF struct group
@@ -376,3 +387,20 @@ static const struct answer_field site_fields[] = {
 };
 #undef ANSWER_OF
 const struct answer site_answer = {"site", site_fields};
+
+#define ANSWER_OF struct survivor
+static const struct answer_field leak_by_fields[] = {
+	ROWS_SAME(survivor_answer),
+	ROW("leaked", in_use, NULL, "the same as value"),
+	ROW("temporary", freed, NULL, "blocks that were freed"),
+	ROW("min_size", min_size, "bytes", "size of the smallest block"),
+	ROW("max_size", max_size, "bytes", "size of the largest block"),
+	ROW("first_ns", first_ns, "ns", "time of the first allocation, since the start"),
+	ROW("last_ns", last_ns, "ns", "time of the last allocation, since the start"),
+	ROW_WRITTEN("backtrace", ANSWER_OBJECT, NULL,
+		    "frames of the backtrace of its biggest block in use, the innermost first",
+		    write_leak_backtrace, .shape = ANSWER_LIST, .of = &frame_answer),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer leak_by_answer = {"leak_by", leak_by_fields};

@@ -40,6 +40,8 @@ void name_and_place_print(enum style style, const char *name, const char *place,
 			  const char *shorter, unsigned room);
 /* A group as JSON, with the backtrace. */
 extern const struct answer site_answer;
+/* The same of a struct survivor. */
+extern const struct answer leak_by_answer;
 /* Formats "1.5 MiB", with "+- 20 KiB" behind it if it is an estimate. */
 const char *usage_bytes(char *out, size_t size, const struct usage *usage);
 /* The same of its blocks: "1,234 +- 20". */

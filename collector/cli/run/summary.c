@@ -20,6 +20,7 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/terminal.h"
 #include "collector/recording/recording.h"
+#include "collector/query/survivors.h"
 
 #include "base/ban.h"
 

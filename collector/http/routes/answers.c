@@ -12,6 +12,7 @@
 #include "collector/http/server/sources.h"
 #include "collector/query/suppress.h"
 #include "collector/recording/recording.h"
+#include "collector/query/survivors.h"
 
 #include "base/ban.h"
 

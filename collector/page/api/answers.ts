@@ -613,6 +613,10 @@ export interface LeaksAndSuppressed {
 	suspect_bytes: number;
 	/** Blocks younger than this are recent (ns). */
 	young_ns: number;
+	/**
+	 * The program goes on: growth counts from here, where the later half of the time begins (ns).
+	 */
+	late_since_ns?: number;
 	/** Number of groups (groups). */
 	group_count: number;
 	/** Call sites, those with most suspect bytes first. */
@@ -636,7 +640,8 @@ export interface Leak {
 	backtrace_id: number;
 	/**
 	 * Bytes not freed, each block weighed by the share of blocks of its call site that reached its
-	 * age and were never freed (bytes).
+	 * age and were never freed; while the program goes on at most twice those of the later half of
+	 * the time (bytes).
 	 */
 	suspect_bytes: number;
 	/** Blocks that were not freed by the end. */
@@ -645,6 +650,8 @@ export interface Leak {
 	old: Usage;
 	/** Those of them that are recent. */
 	young: Usage;
+	/** Those of them that were allocated at late_since_ns or later; 0 if the program has ended. */
+	late: Usage;
 	/** All blocks, whatever became of them. */
 	allocated: Usage;
 	/** No block of the call site was freed. */
@@ -763,6 +770,8 @@ export interface Diff {
 	same_count: number;
 	/** Groups, the largest difference first. */
 	groups: DiffGroup[];
+	/** Functions that look renamed, the heaviest first, 8 at most. */
+	renamed: DiffRenamed[];
 }
 
 export interface DiffGroup {
@@ -792,6 +801,21 @@ export interface DiffGroup {
 	base: Usage;
 	/** What the new recording has. */
 	new: Usage;
+}
+
+export interface DiffRenamed {
+	/** The function, as the base calls it. */
+	base_function: string;
+	/** The function, as the new recording calls it. */
+	function: string;
+	/** Path of the program or library. */
+	module?: string;
+	/** What it has in the base. */
+	base: Usage;
+	/** What it has in the new recording. */
+	new: Usage;
+	/** Share of the bytes of the base that are there again for the same callers. */
+	percent: number;
 }
 
 export interface Ledger {

@@ -198,6 +198,7 @@ function childrenChange(layout: Layout, node: number): number {
 function functionRows(layout: Layout): FunctionRow[] {
 	const rows = new Map<number, FunctionRow>();
 	const keys = Float64Array.from(layout.functions, (f, i) => f * 2 ** 26 + layout.modules[i]!);
+	const own = new Float64Array(layout.functions.length); // by frame: what it has by itself
 	const path: number[] = []; // keys above the node, by depth
 	const stack = layout.count ? [0] : [];
 
@@ -212,6 +213,9 @@ function functionRows(layout: Layout): FunctionRow[] {
 		let row = rows.get(key);
 		if (!row) rows.set(key, (row = { frame, self: 0, total: 0, change: 0, selfChange: 0 }));
 		row.self += layout.self[node]!;
+		own[frame] = own[frame]! + layout.self[node]!;
+		// Its line with most by itself, as in a list of call sites.
+		if (own[frame]! > own[row.frame]!) row.frame = frame;
 		if (layout.change) row.selfChange += layout.change[node]! - childrenChange(layout, node);
 		path.length = depth;
 		if (!path.includes(key)) {

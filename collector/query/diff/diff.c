@@ -15,6 +15,7 @@
 #include "base/saturated.h"
 #include "collector/query/sweep/cursor.h"
 #include "collector/query/match/view.h"
+#include "collector/query/diff/renames.h"
 #include "collector/query/diff/sides.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
@@ -66,10 +67,12 @@ static uint32_t diff_key_of(struct keys *keys, enum key_kind kind, uint64_t a, u
 	return intern_bytes(&keys->all, parts, sizeof(parts));
 }
 
-static uint32_t frame_key(struct keys *keys, const struct view *view, const struct frame *frame,
+static uint32_t frame_key(struct keys *keys, const struct side *side, const struct frame *frame,
 			  uint32_t basename)
 {
-	uint32_t name = intern_text(&keys->texts, intern_get(&view->names, frame->name));
+	const char *function = diff_function_name(
+		side->names, side->is_base, intern_get(&side->what->view->names, frame->name));
+	uint32_t name = intern_text(&keys->texts, function);
 
 	return name ? diff_key_of(keys, KEY_NAME, name, basename) : 0;
 }
@@ -130,7 +133,7 @@ static uint32_t diff_go_on(struct keys *keys, const struct side *side, uint32_t 
 		return key ? diff_key_of(keys, KEY_CHAIN, chain, key) : 0;
 	}
 	for (uint32_t i = place->frame_count; i-- > 0;) {
-		uint32_t key = frame_key(keys, view, &view->frames[place->first_frame + i],
+		uint32_t key = frame_key(keys, side, &view->frames[place->first_frame + i],
 					 module->basename);
 
 		chain = key ? diff_key_of(keys, KEY_CHAIN, chain, key) : 0;
@@ -171,7 +174,7 @@ static uint32_t site_key(struct keys *keys, const struct side *side, enum groupi
 	const struct place *place = view_place(view, at.node);
 	const struct module_key *module = &side->modules[place->module];
 	const struct frame *frame = &view->frames[cursor_frame(view, at)];
-	uint32_t key = frame_key(keys, view, frame, module->basename), file = 0;
+	uint32_t key = frame_key(keys, side, frame, module->basename), file = 0;
 
 	if (!key || !module->build || grouping == GROUP_BY_FUNCTION)
 		return key;
@@ -335,10 +338,17 @@ static int hold_against(struct keys *keys, struct side *base, struct side *now,
 		r = diff_merge(&m, keys, now, grouping, false);
 	if (!r)
 		r = diff_merge(&m, keys, base, grouping, true);
-	if (!r) {
+	if (!r)
 		diff_finish(&diff, &m);
+	if (!r && diff.added && diff.removed)
+		r = diff_find_renames(
+			&(struct renames_side){base->what->view, base->hiding, &base->groups},
+			&(struct renames_side){now->what->view, now->hiding, &now->groups},
+			base->names, &diff);
+	if (!r)
 		*ret_diff = diff;
-	}
+	else
+		diff_done(&diff);
 	map_done(&m.by_key);
 	free(m.list);
 	return r;
@@ -376,5 +386,6 @@ int query_diff_renamed(const struct diff_side *base, const struct diff_side *now
 void diff_done(struct diff *diff)
 {
 	free(diff->list);
+	free(diff->hints);
 	*diff = (struct diff){0};
 }

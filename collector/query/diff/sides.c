@@ -59,6 +59,20 @@ const char *diff_module_name(const struct diff_names *names, bool is_base, const
 	return basename;
 }
 
+const char *diff_function_name(const struct diff_names *names, bool is_base, const char *name)
+{
+	if (!is_base || !name)
+		return name;
+	for (size_t i = 0; i < names->renamed_count; i++) {
+		const struct diff_renamed *r = &names->renamed[i];
+
+		if (r->old_function && !strcmp(r->old_function, name) &&
+		    !has_module(names->base, r->old))
+			return r->new_function;
+	}
+	return name;
+}
+
 /* ---- what is hidden ---- */
 
 struct marking {
@@ -80,7 +94,9 @@ static uint32_t function_of(struct marking *m, const struct view *view, const st
 {
 	const char *path =
 		diff_has_names_alone(m->names) ? NULL : intern_get(&view->texts, frame->module);
-	uint32_t name = intern_text(&m->texts, intern_get(&view->names, frame->name)),
+	uint32_t name = intern_text(&m->texts,
+				    diff_function_name(m->names, is_base,
+						       intern_get(&view->names, frame->name))),
 		 module = intern_text(&m->texts, diff_module_name(m->names, is_base, path));
 
 	return name && module ? intern_pair(&m->functions, name, module) : 0;

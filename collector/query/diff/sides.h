@@ -20,6 +20,8 @@ struct diff_names {
  * renamed has its executable under a name that only one of the two knows: then it is the new one,
  * as for modules in `renamed`. */
 const char *diff_module_name(const struct diff_names *names, bool is_base, const char *path);
+/* The same for a function. */
+const char *diff_function_name(const struct diff_names *names, bool is_base, const char *name);
 /* Whether names alone are compared: a side was imported from a file with function names but no
  * modules. */
 bool diff_has_names_alone(const struct diff_names *names);

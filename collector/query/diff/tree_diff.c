@@ -41,7 +41,8 @@ void tree_diff_done(struct tree_diff *diff)
 /* Labels are made from texts, because each view numbers its own. */
 static uint32_t label_of(struct joining *j, const struct tree_node *node, bool base)
 {
-	uint32_t function = intern_text(&j->texts, node->function ? node->function : ""),
+	const char *name = diff_function_name(j->names, base, node->function);
+	uint32_t function = intern_text(&j->texts, name ? name : ""),
 		 module = intern_text(&j->texts,
 				      diff_has_names_alone(j->names)
 					      ? ""

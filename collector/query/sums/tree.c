@@ -67,19 +67,28 @@ static void builder_done(struct builder *b)
 	free(b->blocks);
 }
 
+/* Says what a frame of a stack node is called and where it is. */
+static const struct frame *tree_node_place(struct tree_node *node, const struct view *view,
+					   uint32_t stack_node, uint32_t index_in_place)
+{
+	const struct frame *frame =
+		&view->frames[view_place(view, stack_node)->first_frame + index_in_place];
+
+	node->function = intern_get(&view->names, frame->name);
+	node->module = intern_get(&view->texts, frame->module);
+	node->file = intern_get(&view->texts, frame->file);
+	node->line = frame->line;
+	node->node = stack_node;
+	node->frame = index_in_place;
+	node->is_inline = frame->is_inline;
+	return frame;
+}
+
 /* Returns the child of `parent` for this frame, and makes it if there is none. */
 static long child(struct builder *b, uint32_t parent, uint32_t stack_node, uint32_t index_in_place)
 {
-	const struct view *view = b->view;
-	const struct frame *frame =
-		&view->frames[view_place(view, stack_node)->first_frame + index_in_place];
-	const struct tree_node like = {.function = intern_get(&view->names, frame->name),
-				       .module = intern_get(&view->texts, frame->module),
-				       .file = intern_get(&view->texts, frame->file),
-				       .line = frame->line,
-				       .node = stack_node,
-				       .frame = index_in_place,
-				       .is_inline = frame->is_inline};
+	struct tree_node like = {0};
+	const struct frame *frame = tree_node_place(&like, b->view, stack_node, index_in_place);
 
 	return tree_maker_child(&b->maker, parent, frame->label, &like);
 }
@@ -134,6 +143,108 @@ static int put_sum(struct builder *b, uint32_t index, const struct node_sums *su
 	return 0;
 }
 
+/* ---- lines ---- */
+
+/* Bytes of a stack node and of all that it called. The caller frees them. NULL: no memory. */
+static uint64_t *bytes_below(const struct recording *recording, const struct node_sums *sums)
+{
+	uint64_t *below = calloc((size_t)sums->nodes + 1, sizeof(*below));
+
+	for (uint32_t n = sums->nodes; below && n > 0; n--) {
+		uint32_t parent = recording_node(recording, n)->parent;
+		const struct node_sum *sum = node_sums_get(sums, n);
+		struct tally tally;
+
+		if (sum) {
+			tally = node_sum_tally(sums, sum, VALUE_ALLOCATED);
+			add_most(&below[n], tally_usage(&tally).bytes);
+		}
+		if (parent && parent < n)
+			add_most(&below[parent], below[n]);
+	}
+	return below;
+}
+
+struct line_sum {
+	uint64_t bytes;
+	uint32_t node, frame; /* the first that has the line */
+};
+
+struct lines {
+	struct map by_line; /* tree node, line -> index + 1 */
+	struct line_sum *list;
+	uint32_t count, capacity;
+	uint32_t *best; /* by tree node: index + 1 */
+};
+
+static void lines_done(struct lines *l)
+{
+	map_done(&l->by_line);
+	free(l->list);
+	free(l->best);
+}
+
+static int add_line(struct lines *l, uint32_t index, uint32_t line, const struct line_sum *from)
+{
+	uint64_t *at = map_put(&l->by_line, (uint64_t)index << 32 | line, NULL);
+	struct line_sum *sum;
+
+	if (!at || (!*at && array_reserve(&l->list, &l->capacity, (uint64_t)l->count + 1,
+					  sizeof(*l->list)) < 0))
+		return -ENOMEM;
+	if (!*at) {
+		l->list[l->count++] = (struct line_sum){.node = from->node, .frame = from->frame};
+		*at = l->count;
+	}
+	sum = &l->list[*at - 1];
+	add_most(&sum->bytes, from->bytes);
+	if (!l->best[index] || sum->bytes > l->list[l->best[index] - 1].bytes)
+		l->best[index] = (uint32_t)*at;
+	return 0;
+}
+
+/* Adds the frames of a stack node, from the innermost, which is the tree node `at`, outwards. */
+static int add_lines(struct lines *l, const struct builder *b, const uint32_t *parents, uint32_t at,
+		     uint32_t node, uint64_t bytes)
+{
+	const struct place *place = view_place(b->view, node);
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < place->frame_count; i++) {
+		const struct frame *frame = &b->view->frames[place->first_frame + i];
+
+		if (hiding_hides(b->hiding, frame))
+			continue;
+		r = add_line(l, at, frame->line, &(struct line_sum){bytes, node, i});
+		at = parents[at];
+	}
+	return r;
+}
+
+/* A tree node stands for all lines of its function. It shows the one with most bytes, as the first
+ * call site of the function in a list does. `at`: the tree node of each stack node; 0: none. */
+static int tree_choose_lines(struct builder *b, const struct node_sums *sums, const uint32_t *at)
+{
+	const struct tree *tree = &b->maker.tree;
+	cleanup(cleanup_free) uint64_t *below = bytes_below(b->view->recording, sums);
+	cleanup(cleanup_free) uint32_t *parents = tree_parents(tree);
+	cleanup(lines_done) struct lines l = {.best = calloc(tree->count, sizeof(*l.best))};
+	int r = below && parents && l.best ? 0 : -ENOMEM;
+
+	for (uint32_t n = 1; !r && n <= sums->nodes; n++)
+		if (at[n])
+			r = add_lines(&l, b, parents, at[n], n, below[n]);
+	for (size_t i = 1; !r && i < tree->count; i++) {
+		const struct line_sum *best = l.best[i] ? &l.list[l.best[i] - 1] : NULL;
+
+		if (best)
+			tree_node_place(&tree->nodes[i], b->view, best->node, best->frame);
+	}
+	return r;
+}
+
+/* ---- hanging ---- */
+
 static int tree_hang(struct builder *b, const struct node_sums *sums)
 {
 	const struct recording *recording = b->view->recording;
@@ -156,7 +267,7 @@ static int tree_hang(struct builder *b, const struct node_sums *sums)
 		if (sum && put_sum(b, (uint32_t)index, sums, sum) < 0)
 			return -ENOMEM;
 	}
-	return 0;
+	return tree_choose_lines(b, sums, at);
 }
 
 /* A node is made after its parent. So a pass from the end completes a node's sum before adding it

@@ -13,6 +13,7 @@
 #include "collector/columns/row_block.h"
 #include "collector/query/sweep/events.h"
 #include "collector/query/sums/live.h"
+#include "collector/query/survivors.h"
 #include "tests/unit/query/asked.h"
 #include "proto/columns.h"
 #include "proto/culled.h"

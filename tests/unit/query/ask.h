@@ -12,6 +12,7 @@
 #include "collector/query/sums/live.h"
 #include "collector/query/query.h"
 #include "collector/query/sweep/events.h"
+#include "collector/query/survivors.h"
 #include "tests/unit/query/ask_digest.h"
 #include "tests/unit/query/recording.h"
 

@@ -13,6 +13,7 @@
 #include "collector/query/query.h"
 #include "collector/query/sums/fragmentation.h"
 #include "collector/recording/info.h"
+#include "collector/query/survivors.h"
 
 static FILE *ask_shown;
 

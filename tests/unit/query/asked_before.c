@@ -14,6 +14,7 @@
 #include "collector/query/sums/whole_sums.h"
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/time/history.h"
+#include "collector/query/survivors.h"
 #include "tests/unit/query/ask.h"
 #include "tests/unit/query/golden_recordings.h"
 

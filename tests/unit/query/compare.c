@@ -9,6 +9,7 @@
 
 #include "collector/columns/row_block.h"
 #include "collector/query/match/matcher.h"
+#include "collector/query/survivors.h"
 #include "tests/unit/query/naive.h"
 
 #define ROUNDS 10

@@ -9,6 +9,7 @@
 
 #include "collector/query/sums/live.h"
 #include "collector/query/match/matcher.h"
+#include "collector/query/survivors.h"
 #include "tests/unit/query/naive.h"
 
 #define EVENTS 250

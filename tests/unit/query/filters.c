@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -397,6 +398,42 @@ static void test_set_twice(void **state)
 	filter_done(&f);
 }
 
+/* What --help says of each filter: how its value looks, by an example that is one. Choices are
+ * listed in front, as the page reads them. */
+static void check_text(const char *name, const char *takes, const char *about)
+{
+	const char *example = strrchr(about, ':');
+	char value[64] = "", choice[32] = "";
+
+	if (!strcmp(takes, "WHICH")) {
+		sscanf(about, "%31[a-z_]", choice);
+		set(name, choice);
+		return;
+	}
+	if (!example || sscanf(example, ": %63[^, ]", value) != 1)
+		fail_msg("--%s %s has no example: %s", name, takes, about);
+	if (value[0] == '\'') {
+		memmove(value, value + 1, strlen(value));
+		value[strlen(value) - 1] = '\0';
+	}
+	/* This recording has few threads and backtraces, and no such module. */
+	if (strcmp(name, "thread") && !strstr(name, "backtraces") && strcmp(name, "module")) {
+		struct filter f = set(name, value);
+
+		filter_done(&f);
+	}
+	if (strlen(about) > 110)
+		fail_msg("--%s: more than a short sentence: %s", name, about);
+}
+
+static void test_texts(void **state)
+{
+	(void)state;
+#define CHECK_TEXT(type, member, unset, reader, name, takes, about, ...)                           \
+	check_text(name, takes, about);
+	FILTERS(CHECK_TEXT)
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_every_filter_is_asked),
 		cmocka_unit_test(test_expressions),
 		cmocka_unit_test(test_set_twice),
+		cmocka_unit_test(test_texts),
 	};
 
 	return cmocka_run_group_tests(tests, open_recording, close_recording);

@@ -15,6 +15,7 @@
 #include "collector/query/sweep/parallel.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sweep/sweep.h"
+#include "collector/query/survivors.h"
 #include "tests/unit/query/recording.h"
 
 #define EVENTS 5000
