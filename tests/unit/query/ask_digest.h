@@ -419,5 +419,5 @@ static inline void ask_digest_row(uint64_t *d, const struct row_block *b, uint32
 	for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
 		ask_digest(d, numbers[k]);
 	if (b->end[i] != BLOCK_IN_USE)
-		ask_digest(d, b->death_kind[i]);
+		ask_digest(d, row_death_kind(b, i));
 }
