@@ -5,6 +5,7 @@
 #include "tests/unit/streamer/link_scene.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 
 #include "base/log.h"
 #include "tests/unit/descriptors.h"
@@ -376,10 +377,13 @@ static void get_stuck(void)
 	struct peer *p = &s.peer[0];
 
 	for (int i = 0; i < 2000 && !is_in_the_midst(); i++) {
+		struct pollfd one = {.fd = p->fd, .events = POLLIN};
 		ssize_t n = recv(p->fd, p->in + p->length, 700, MSG_DONTWAIT);
 
 		p->length += n > 0 ? (size_t)n : 0;
 		turn(&s);
+		if (n < 0) /* the kernel hands it on later, if the machine is busy */
+			poll(&one, 1, 1);
 	}
 	assert_true(is_in_the_midst());
 	assert_true(s.link[0].wants_room);
