@@ -338,7 +338,7 @@ static void attach_finished(void *context, const struct session_report *r)
 static void say_attaching(const struct attach *a)
 {
 	if (!a->options.quiet)
-		fprintf(stderr, "heapcast: attaching\n");
+		program_printf(stderr, "heapcast: attaching\n");
 }
 
 static void say_attached(const struct attach *a, uint64_t took_ns)
@@ -346,11 +346,12 @@ static void say_attached(const struct attach *a, uint64_t took_ns)
 	if (a->options.quiet)
 		return;
 	if (!a->attached)
-		fprintf(stderr, "heapcast: waiting for programs (Ctrl-C ends that)\n");
+		program_printf(stderr, "heapcast: waiting for programs (Ctrl-C ends that)\n");
 	else
-		fprintf(stderr, "heapcast: attached to %u %s after %.1f s; Ctrl-C detaches\n",
-			a->attached, a->attached == 1 ? "program" : "programs",
-			(double)took_ns / 1e9);
+		program_printf(stderr,
+			       "heapcast: attached to %u %s after %.1f s; Ctrl-C detaches\n",
+			       a->attached, a->attached == 1 ? "program" : "programs",
+			       (double)took_ns / 1e9);
 }
 
 static int attach_start(struct attach *a, const struct agent_settings *settings,

@@ -72,7 +72,7 @@ void command_note(const struct command *command, const char *format, ...)
 	va_start(args, format);
 	program_vprintf(stderr, format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	program_printf(stderr, "\n");
 }
 
 void command_note_opening(const struct command *command, const struct recording *recording)

@@ -117,6 +117,52 @@ for command in "report" "ledger" "top --value peak" "leaks" "temporary" "timelin
 	"$HEAPCAST" $command $file >out 2>&1 </dev/null || [ $? -lt 4 ] || fail "heapcast $command: $(cat out)"
 	! former_names out >wrong || fail "heapcast $command: $(cat wrong)"
 done
+# A cut recording is told of with the command that says more.
+head -c $(($(stat -c %s r.heapcast) - 3)) r.heapcast >cut.heapcast
+for command in report ledger top leaks diff; do
+	# shellcheck disable=SC2046
+	"$HEAPCAST" "$command" $([ $command != diff ] || echo --base r.heapcast) cut.heapcast >out 2>&1 || [ $? -lt 4 ] || fail "heapcast $command: $(cat out)"
+	! former_names out >wrong || fail "heapcast $command of a cut recording: $(cat wrong)"
+done
+"$HEAPCAST" report cut.heapcast >out 2>&1
+assert_contains "report of a cut recording" out "heapcast ledger cut.heapcast tells"
+# What is printed past program_printf keeps the names of the sources: none with a command in it.
+perl -0777 -ne 'while (/\b((?:fprintf|printf|fputs|puts)\s*\((?:\s*std(?:out|err),)?\s*(?:"(?:[^"\\]|\\.)*"\s*)+)/g) {
+	my $call = $1; $call =~ s/"\s*"//g; print "$ARGV: $call\n" if $call =~ /(^|[^.\/\w-])(agent (run|attach|serve|ctl|pair) |collector ('"$(paste -sd'|' of-collector)"')\b)/ }' \
+	$(find "$ROOT/agent/cli" "$ROOT/collector/cli" -name '*.c') >wrong
+[ ! -s wrong ] || fail "commands printed as the sources name them: $(cat wrong)"
+
+# ---- on a terminal: messages are wrapped at its width, answers too; in a pipe they are not ----
+
+terminal() { # COLUMNS ARGUMENT...: what heapcast prints on a terminal of this width
+	python3 - "$@" <<-'E'
+		import fcntl, os, pty, struct, sys, termios
+		pid, fd = pty.fork()
+		if not pid:
+		    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
+		    os.execv(os.environ["HEAPCAST"], ["heapcast"] + sys.argv[2:])
+		try:
+		    while data := os.read(fd, 65536):
+		        sys.stdout.write(data.decode().replace("\r", ""))
+		except OSError:
+		    pass
+	E
+}
+export HEAPCAST
+need python3
+long=$(printf 'no-such-file-%.0s' 1 2 3)
+terminal 60 report "$long" >out
+assert_contains "a message on a terminal" out "heapcast report: there is no file"
+[ "$(wc -L <out)" -le 60 ] && [ "$(wc -l <out)" -ge 2 ] || fail "not wrapped at 60 columns: $(cat out)"
+"$HEAPCAST" report "$long" >out 2>&1 || true
+assert_eq "lines of a message in a pipe" 1 "$(wc -l <out)"
+for command in "report --no-pager cut.heapcast" "version"; do
+	# shellcheck disable=SC2086
+	terminal 80 $command >out
+	[ "$(sed 's/\x1b\[[0-9;]*m//g' out | wc -L)" -le 80 ] || fail "heapcast $command is wider than 80 columns: $(cat out)"
+done
+assert_contains "version on a terminal" out "libraries"
+
 assert_status 3 "$COLLECTOR" list >out 2>&1
 assert_contains "collector list" out "collector list: " "'collector gather' makes them"
 assert_status 3 "$HEAPCAST" list >out 2>&1

@@ -252,8 +252,7 @@ static void print_namer(const struct symbols_note *note)
 	if (note->build_id_length)
 		buf_string(&line, ")");
 	buf_string(&line, " to '");
-	program_words(&line, "collector symbols add");
-	buf_string(&line, "'");
+	buf_string(&line, "collector symbols add'");
 	if (buf_error(&line))
 		return;
 	terminal_blanks(2);

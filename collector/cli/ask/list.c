@@ -117,11 +117,11 @@ static void hint_at_the_rest(const struct stream_summary *list, size_t count)
 	for (size_t i = 0; i < count; i++)
 		interrupted += list[i].state == STREAM_INTERRUPTED && list[i].pid;
 	if (interrupted)
-		fprintf(stderr,
-			"collector list: %zu of them %s interrupted: the agent may have "
-			"kept the rest, in a file or in the folder of its --spool, which "
-			"is added by 'collector import FILE'\n",
-			interrupted, interrupted == 1 ? "is" : "are");
+		program_printf(stderr,
+			       "collector list: %zu of them %s interrupted: the agent may have "
+			       "kept the rest, in a file or in the folder of its --spool, which "
+			       "is added by 'collector import FILE'\n",
+			       interrupted, interrupted == 1 ? "is" : "are");
 }
 
 /* A gather that can't store says so itself, but perhaps on another terminal. */
@@ -132,7 +132,8 @@ static void warn_of_full_disk(const char *folder)
 
 	if (statvfs(folder, &fs) < 0 || !fs.f_blocks || fs.f_bavail * fs.f_frsize >= DISK_LEAST)
 		return;
-	fprintf(stderr,
+	program_printf(
+		stderr,
 		"collector list: the disk of %s is full (%s free): what agents send is not stored, "
 		"nor acknowledged, until there is room\n",
 		folder, format_size(size, (double)(fs.f_bavail * fs.f_frsize)));
