@@ -20,6 +20,7 @@
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
+#include "collector/recording/recording.h"
 #include "collector/symbols/debian.h"
 #include "collector/symbols/fold_name.h"
 #include "collector/symbols/symbols.h"
@@ -191,8 +192,12 @@ void header_print(const struct question *q)
 {
 	const struct recorded *r = &q->recorded;
 	const struct process_info *p = &r->process;
+	char as_of[32];
 
 	incomplete_print(NULL, &r->completeness);
+	if (recording_is_growing(q->recording))
+		terminal_say(STYLE_YELLOW, 0, "Still being recorded: this is as of %s.",
+			     format_duration(as_of, r->duration_ns));
 	terminal_line(STYLE_BOLD,
 		      p->command_line && p->command_line[0] ? p->command_line
 		      : p->name				    ? p->name
