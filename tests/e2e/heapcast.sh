@@ -99,10 +99,26 @@ assert_contains "heapcast report --fail-if" err "heapcast report: it is true tha
 pid=$!
 recording() { tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q '^heapcast run ' && pgrep -P $pid sleep >/dev/null; }
 wait_for 10 "heapcast run to begin" recording
+# What an agent still writes is not called broken.
+told() { "$HEAPCAST" report r4.heapcast >out 2>&1 && grep -q "^Still being recorded: this is as of [0-9.]* m\?s\.$" out; }
+wait_for 20 "a report of what is still being recorded" told
+! grep -q "breaks off" out || fail "report of a recording that grows: $(cat out)"
 kill -TERM $pid
 status=0
 wait $pid || status=$?
 assert_eq "exit status of heapcast run after SIGTERM" 143 "$status"
+says 0 "killed by signal 15" report r4.heapcast
+! grep -q "Still being recorded" said || fail "report of an ended recording: $(cat said)"
+"$HEAPCAST" run --quiet --output r6.heapcast -- sleep 100 &
+pid=$!
+wait_for 10 "heapcast run to begin" recording
+told() { "$HEAPCAST" report r6.heapcast >out 2>&1 && grep -q "^Still being recorded" out; }
+wait_for 20 "a report of what is still being recorded" told
+child=$(pgrep -P $pid sleep)
+kill -KILL $pid
+wait $pid || true
+kill -KILL "$child"
+says 0 "Incomplete: it breaks off" report r6.heapcast
 
 # Answers and hints, where started so and not.
 "$HEAPCAST" run --output hints.heapcast -- "$plain" >out 2>err || true
@@ -163,10 +179,51 @@ for command in "report --no-pager cut.heapcast" "version"; do
 done
 assert_contains "version on a terminal" out "libraries"
 
-assert_status 3 "$COLLECTOR" list >out 2>&1
-assert_contains "collector list" out "collector list: " "'collector gather' makes them"
-assert_status 3 "$HEAPCAST" list >out 2>&1
-assert_contains "heapcast list" out "heapcast list: " "'heapcast gather' makes them"
+# ---- what lies here as files: `list` shows it, and all that finds a recording finds it ----
+
+mkdir -p here none/d/streams few
+assert_status 2 "$COLLECTOR" list --data none/nothing >out 2>&1
+assert_contains "collector list --data" out "collector list: there is no folder none/nothing: 'collector gather' makes it"
+cd none
+says 2 "heapcast list: nothing has been recorded yet, neither here (*.heapcast) nor in ./heapcast-data: 'heapcast run -- CMD'" list
+says 2 "heapcast report: nothing has been recorded yet" report last
+says 2 "there is no file 4711 here, and no stream is called so" report 4711
+says 2 "d is a data folder: --data d last" report d
+cd ../here
+mkdir heapcast-data
+"$HEAPCAST" run --quiet -- "$plain" >out || true
+file=$(echo heapcast_*.heapcast)
+pid=${file##*_} pid=${pid%.heapcast}
+cp "$file" ../few/
+says 0 "Nothing has been recorded yet." list --data ../none/d
+# A stream that broke off, of which the longest state is told: within 80 columns.
+"$COLLECTOR" import --data ../streams-of ../r6.heapcast >out 2>&1 || fail "import: $(cat out)"
+says 0 "interrupted*" list --data ../streams-of
+assert_contains "list" said "* incomplete: 'heapcast ledger ID' says what is missing"
+[ "$(grep -v '^heapcast list:' said | wc -L)" -le 80 ] || fail "list is wider than 80 columns: $(cat said)"
+says 0 "$file" list
+assert_contains "list" said "Files; 'heapcast report FILE' opens one:" "e2e-plain" "exit 5"
+"$HEAPCAST" list --json >out 2>&1 || true
+! grep -q e2e-plain out || fail "list --json has files: $(cat out)"
+says 0 "pid $pid on" report "$pid"
+says 0 "pid $pid on" report ../few
+says 0 "pid $pid on" report --data ../few last
+says 0 "../few/$file" list --data ../few
+says 2 "there is no file 1$pid here" report "1$pid"
+rmdir heapcast-data
+cp ../cut.heapcast ../r.heapcast .
+: >empty.heapcast
+says 0 "broken off cut.heapcast" list
+says 2 "heapcast report: . is a folder with 3 recordings; name one: " report .
+assert_contains "report FOLDER" said "cut.heapcast" "$file" "r.heapcast"
+"$HEAPCAST" run --quiet --output growing.heapcast -- sleep 100 &
+pid=$!
+told() { "$HEAPCAST" list | grep -q "recording  growing.heapcast"; }
+wait_for 20 "a list with what is still being recorded" told
+kill -TERM $pid
+wait $pid || true
+says 0 "signal 15  growing.heapcast" list
+cd ..
 
 # ---- what it starts lies beside it, by either name ----
 
