@@ -27,20 +27,20 @@ static void print_end(const struct session_report *r)
 static void print_unsaved(const struct session_report *r)
 {
 	uint64_t unsaved = r->ledger.delivered > r->saved ? r->ledger.delivered - r->saved : 0;
-	char lost[32], saved[32];
+	char lost[FORMAT_COUNTED], saved[FORMAT_COUNTED];
 
-	format_count(lost, unsaved);
-	format_count(saved, r->saved);
+	format_counted(lost, unsaved, "event");
+	format_counted(saved, r->saved, "event");
 	if (r->file_error)
 		program_printf(
 			stderr,
-			"heapcast: can't write to %s:\n          %s; it has the first %s events, "
-			"%s are not in it\n",
-			r->path, strerror(-r->file_error), saved, lost);
+			"heapcast: can't write to %s:\n          %s; it has the first %s.\n"
+			"          Totals, peak and temporary allocations are of that part only\n",
+			r->path, strerror(-r->file_error), saved);
 	else if (r->given_up)
 		program_printf(stderr,
 			       "heapcast: no collector came and no file could be written:\n"
-			       "          what was left of the recording is lost, %s events\n",
+			       "          what was left of the recording is lost, %s\n",
 			       lost);
 	else if (r->lingered)
 		program_printf(stderr, "heapcast: no collector %s; what was left is in %s\n",
@@ -78,18 +78,22 @@ void summary_print_next(const struct session_report *r)
 
 void summary_print(const struct session_report *r, bool flight)
 {
-	uint64_t told = r->ledger.delivered + r->ledger.culled;
+	uint64_t told = r->ledger.delivered + r->ledger.culled, events_of = r->ledger.delivered,
+		 lost_of = r->ledger.lost;
 	const char *program = target_name(r->target);
-	char events[32], lost[32], size[32], name[64];
+	char events[FORMAT_COUNTED], lost[32], size[32], name[64];
 
+	if (r->file_error) { /* what the file has and what is lost are all events */
+		events_of += lost_of;
+		lost_of = events_of > r->saved ? events_of - r->saved : 0;
+	}
 	words_clean(name, sizeof(name), program, strlen(program));
 	print_end(r);
-	program_printf(
-		stderr,
-		"heapcast: %s, pid %d: %s events, %s lost,\n          %s (%.2f bytes an event)\n",
-		name, (int)r->target->pid, format_count(events, r->ledger.delivered),
-		format_count(lost, r->ledger.lost), format_size(size, (double)r->bytes),
-		told ? (double)r->bytes / (double)told : 0.0);
+	program_printf(stderr,
+		       "heapcast: %s, pid %d: %s, %s lost,\n          %s (%.2f bytes an event)\n",
+		       name, (int)r->target->pid, format_counted(events, events_of, "event"),
+		       format_count(lost, lost_of), format_size(size, (double)r->bytes),
+		       told ? (double)r->bytes / (double)told : 0.0);
 	if (r->ledger.culled)
 		program_printf(stderr,
 			       "heapcast: %s more events, of blocks that %s, are kept as sums\n",
