@@ -148,6 +148,18 @@ perl -0777 -ne 'while (/\b((?:fprintf|printf|fputs|puts)\s*\((?:\s*std(?:out|err
 	$(find "$ROOT/agent/cli" "$ROOT/collector/cli" -name '*.c') >wrong
 [ ! -s wrong ] || fail "commands printed as the sources name them: $(cat wrong)"
 
+# Where nothing matches, that is said, and in words with the option that was typed.
+for command in report top temporary tree histogram; do
+	says 0 "Nothing matches the filters" $command --size-min 1G r2.heapcast
+	assert_contains "heapcast $command" said "(of "
+	! grep -qE "SIZE|Sizes|FRAME|allocated  " said || fail "$command has headings of nothing: $(cat said)"
+done
+says 0 "Nothing matches the filters and --value leaked (of " tree --value leaked --size-min 1G r2.heapcast
+says 2 "heapcast top: --size-min takes a size" top --size-min x r2.heapcast
+says 2 "the file to write is missing: --output FILE" strip r2.heapcast
+"$HEAPCAST" diff --base r.heapcast r2.heapcast --fail-if 'delta_percent < 1e9' >out 2>&1 || true
+! grep -qE "delta_percent is [0-9]*\.[0-9]{3}" out || fail "digits of --fail-if: $(cat out)"
+
 # ---- on a terminal: messages are wrapped at its width, answers too; in a pipe they are not ----
 
 terminal() { # COLUMNS ARGUMENT...: what heapcast prints on a terminal of this width

@@ -218,10 +218,29 @@ void header_print(const struct question *q)
 		print_delivery(r->delivery);
 }
 
+bool matches_print(const struct question *q, uint64_t blocks)
+{
+	char all[FORMAT_COUNTED], value[64] = "";
+
+	if (blocks)
+		return true;
+	putchar('\n');
+	if (q->value != VALUE_ALLOCATED)
+		snprintf(value, sizeof(value), " and --value %s", value_name(q->value));
+	if (question_is_filtered(q))
+		terminal_say(STYLE_YELLOW, 0, "Nothing matches the filters%s (of %s).", value,
+			     format_counted(all, recording_rows(q->recording), "block"));
+	else
+		terminal_say(STYLE_PLAIN, 0, "There is nothing to show (--value %s, of %s).",
+			     value_name(q->value),
+			     format_counted(all, recording_rows(q->recording), "block"));
+	return false;
+}
+
 void ledger_verdict_print(const struct question *q)
 {
 	const struct recorded *r = &q->recorded;
-	char produced[32], line[640];
+	char produced[FORMAT_COUNTED], line[640];
 	enum style style = STYLE_GREEN;
 
 	if (!r->completeness.adds_up) {
@@ -234,8 +253,8 @@ void ledger_verdict_print(const struct question *q)
 			 q->stream);
 		style = STYLE_YELLOW;
 	} else {
-		snprintf(line, sizeof(line), "Ledger: adds up; %s events, none lost",
-			 format_count(produced, r->produced));
+		snprintf(line, sizeof(line), "Ledger: adds up; %s, none lost",
+			 format_counted(produced, r->produced, "event"));
 	}
 	putchar('\n');
 	terminal_paragraph(style, line, 8);

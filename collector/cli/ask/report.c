@@ -74,7 +74,8 @@ static void print_totals(const struct question *q, const struct report *r)
 	print_total(q, wide, "freed", &r->freed,
 		    q->recorded.live ? "freed so far" : "freed before the end", false);
 	print_total(q, wide, question_leaked_name(q), &r->leaked,
-		    q->recorded.live ? "as of the last batch" : question_unfreed(q, false), false);
+		    q->recorded.live ? "at the last moment recorded" : question_unfreed(q, false),
+		    false);
 	snprintf(peak, sizeof(peak), "%sat %s (%llu %%)", wide ? "" : "in use at the peak, ",
 		 format_duration(at, r->peak_ns), (unsigned long long)share);
 	print_total(q, wide, "peak", &r->peak, peak, true);
@@ -202,6 +203,8 @@ static int report_print(struct question *q)
 	size_t count = q->options->count;
 
 	header_print(q);
+	if (question_is_filtered(q) && !matches_print(q, a->report.allocated.blocks))
+		return EXIT_DONE;
 	print_totals(q, &a->report);
 	report_print_figures(&q->recorded);
 	print_sites(q, "Most allocated, by call site", &a->allocated, count);
