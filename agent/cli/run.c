@@ -347,6 +347,20 @@ static void unheard(const struct run_command *run)
 			       run->agent.unheard);
 }
 
+/* Children that run no other program do not ask: they are not counted. */
+static void unfollowed(const struct run_command *run)
+{
+	uint32_t count = run->agent.unfollowed;
+
+	if (count && !run->options.quiet)
+		program_printf(
+			stderr,
+			"heapcast: %u program%s that its children ran %s not recorded: 'agent "
+			"run --follow'\n          records %s, too\n",
+			count, count == 1 ? "" : "s", count == 1 ? "was" : "were",
+			count == 1 ? "it" : "them");
+}
+
 static void unready(const struct run_command *run)
 {
 	if (run->agent.unready && !run->options.quiet)
@@ -548,6 +562,7 @@ int command_run(int argc, char **argv)
 		never_asked(&run);
 		turned_away(&run);
 		unheard(&run);
+		unfollowed(&run);
 		unready(&run);
 	}
 	agent_close(&run.agent);

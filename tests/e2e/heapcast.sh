@@ -120,6 +120,15 @@ wait $pid || true
 kill -KILL "$child"
 says 0 "Incomplete: it breaks off" report r6.heapcast
 
+# Children run other programs: without --follow that is said.
+"$HEAPCAST" run --output children.heapcast -- sh -c 'ls >/dev/null; ls >/dev/null; true' 2>err
+tr -s ' \n' ' ' <err >words
+assert_contains "heapcast run of a script" words "heapcast: 2 programs that its children ran were not recorded: 'heapcast run --follow' records them, too"
+"$HEAPCAST" run --follow --output followed.%p.heapcast -- sh -c 'ls >/dev/null; true' 2>err
+! grep -q "its children ran" err || fail "heapcast run --follow: $(cat err)"
+"$HEAPCAST" run --output alone.heapcast -- sh -c 'exec ls' 2>err >out
+! grep -q "its children ran" err || fail "heapcast run of a program without children: $(cat err)"
+
 # Answers and hints, where started so and not.
 "$HEAPCAST" run --output hints.heapcast -- "$plain" >out 2>err || true
 ! former_names err >wrong || fail "heapcast run: $(cat wrong)"
