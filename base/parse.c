@@ -221,3 +221,12 @@ char *format_count(char *out, uint64_t count)
 	out[to] = 0;
 	return out;
 }
+
+char *format_counted(char *out, uint64_t count, const char *noun)
+{
+	char digits[32];
+
+	snprintf(out, FORMAT_COUNTED, "%s %.28s%s", format_count(digits, count), noun,
+		 count == 1 ? "" : "s");
+	return out;
+}

@@ -30,3 +30,6 @@ char *format_size(char *out, double bytes);
 char *format_duration(char *out, uint64_t ns);
 /* Groups the digits in threes: 1,234,567. */
 char *format_count(char *out, uint64_t count);
+/* With its noun: "1 event", "1,413 events". `out` holds FORMAT_COUNTED bytes. */
+#define FORMAT_COUNTED 64
+char *format_counted(char *out, uint64_t count, const char *noun);

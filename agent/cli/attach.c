@@ -141,6 +141,11 @@ static int explain(int r, struct err_text *err)
 {
 	const char *reason = r == -EPERM || r == -EACCES ? rights_lacking(host_rights()) : NULL;
 
+	if (reason && geteuid() != 0)
+		return err_set(err, r,
+			       "attaching needs the rights of root: type 'sudo agent attach ...' "
+			       "(%s; 'agent attach --check' says more)",
+			       reason);
 	return reason ? err_set(err, r,
 				"attaching does not work here: %s (agent attach --check says more)",
 				reason)
@@ -162,6 +167,37 @@ static int check_filter(pid_t pid, struct err_text *err)
 				 (int)pid, host_rights()->of[RIGHT_FILTERED].reason);
 }
 
+/* Says why the program of a process can't be found out. */
+static int refuse_unseen(const struct target_info *target, struct err_text *err)
+{
+	int pid = (int)target->pid, r;
+	char path[32], program[2];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	r = readlink(path, program, sizeof(program)) < 0 ? -errno : 0;
+	if (r == -ENOENT)
+		return err_set(err, -ESRCH,
+			       "pid %d has no program to record: it is a thread of the kernel, or "
+			       "has ended",
+			       pid);
+	if (geteuid() == 0)
+		return err_set(
+			err, -EPERM,
+			"can't look at pid %d: %s, though this is root: it has rights that "
+			"the agent lacks (a container takes some, such as CAP_SYS_PTRACE), or "
+			"a security module forbids it",
+			pid, r ? strerror(-r) : "its program has no name");
+	if (target->uid != geteuid())
+		return err_set(err, -EPERM,
+			       "can't look at pid %d: it is another user's (type 'sudo agent "
+			       "attach -p %d', or give the agent CAP_SYS_PTRACE)",
+			       pid, pid);
+	return err_set(err, -EPERM,
+		       "can't look at pid %d: %s, though it is yours: it may not be dumped (type "
+		       "'sudo agent attach -p %d')",
+		       pid, strerror(r ? -r : EPERM), pid);
+}
+
 static int check(const struct target_info *target, struct err_text *err)
 {
 	const char *reason;
@@ -170,10 +206,7 @@ static int check(const struct target_info *target, struct err_text *err)
 	if (rights_unfit(target->pid))
 		return -ESRCH;
 	if (!*target->executable)
-		return err_set(
-			err, -EPERM,
-			"can't look at pid %d: it is another user's (root may, or CAP_SYS_PTRACE)",
-			(int)target->pid);
+		return refuse_unseen(target, err);
 	if (target->pointer_bits != sizeof(void *) * 8)
 		return err_set(err, -ENOEXEC,
 			       "pid %d (%s) is a %u-bit program: it can be recorded only from its "
@@ -338,7 +371,7 @@ static void attach_finished(void *context, const struct session_report *r)
 static void say_attaching(const struct attach *a)
 {
 	if (!a->options.quiet)
-		fprintf(stderr, "heapcast: attaching\n");
+		program_printf(stderr, "heapcast: attaching\n");
 }
 
 static void say_attached(const struct attach *a, uint64_t took_ns)
@@ -346,11 +379,23 @@ static void say_attached(const struct attach *a, uint64_t took_ns)
 	if (a->options.quiet)
 		return;
 	if (!a->attached)
-		fprintf(stderr, "heapcast: waiting for programs (Ctrl-C ends that)\n");
+		program_printf(stderr, "heapcast: waiting for programs (Ctrl-C ends that)\n");
 	else
-		fprintf(stderr, "heapcast: attached to %u %s after %.1f s; Ctrl-C detaches\n",
-			a->attached, a->attached == 1 ? "program" : "programs",
-			(double)took_ns / 1e9);
+		program_printf(stderr,
+			       "heapcast: attached to %u %s after %.1f s; Ctrl-C detaches\n",
+			       a->attached, a->attached == 1 ? "program" : "programs",
+			       (double)took_ns / 1e9);
+}
+
+static void say_nobody(const struct attach_want *want)
+{
+	if (want->comm)
+		program_printf(stderr,
+			       "heapcast: nothing was recorded: no program named '%.60s' appeared "
+			       "(--comm takes the name that 'ps -o comm' shows)\n",
+			       want->comm);
+	else
+		program_printf(stderr, "heapcast: nothing was recorded: no program appeared\n");
 }
 
 static int attach_start(struct attach *a, const struct agent_settings *settings,
@@ -480,5 +525,7 @@ int command_attach(int argc, char **argv)
 		hub_close(&a.hub);
 	if (r < 0)
 		return command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
+	if (!a.attached && !a.options.quiet)
+		say_nobody(&a.want);
 	return a.attached ? 0 : 1;
 }

@@ -296,6 +296,6 @@ int command_ctl(int argc, char **argv)
 	if (r < 0)
 		return command_fail(EXIT_FAULT, &err, r);
 	if (!show.ok)
-		fprintf(stderr, "agent: %s\n", show.why);
+		program_printf(stderr, "agent: %s\n", show.why);
 	return show.ok ? 0 : EXIT_NO;
 }

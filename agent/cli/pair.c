@@ -84,7 +84,7 @@ static void trouble(struct join *j, const struct pairing_event *e)
 		return;
 	j->last = text;
 	pair_clear_line(j);
-	fprintf(stderr, "agent: %s; trying again\n", text.text);
+	program_printf(stderr, "agent: %s; trying again\n", text.text);
 }
 
 static void pair_on_event(void *context, const struct pairing_event *e)
@@ -216,7 +216,7 @@ static int pair_list(const char *folder, struct err_text *err)
 	if (r < 0)
 		return r;
 	if (*remark.text)
-		fprintf(stderr, "agent: %s\n", remark.text);
+		program_printf(stderr, "agent: %s\n", remark.text);
 	for (size_t i = 0; i < pairs.count; i++) {
 		struct pair_facts facts = {0};
 

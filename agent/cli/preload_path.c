@@ -132,9 +132,8 @@ static int check_elf(int fd, const char *path, struct err_text *err)
 	if (!dynamic)
 		return err_set(
 			err, -ENOEXEC,
-			"%s is statically linked, so nothing can be preloaded into it; link it "
-			"dynamically "
-			"(`agent attach`, which needs no preloading, records it once it runs)",
+			"%s is statically linked, so nothing can be preloaded into it: start it, "
+			"and record it with 'agent attach -p PID'; or link it dynamically",
 			path);
 	sanitizer = sanitizer_of(fd, proof, sizeof(proof));
 	if (sanitizer)
@@ -173,7 +172,8 @@ static int preload_path_check_file(const char *path, int depth, struct err_text 
 		return err_set(err, -EPERM,
 			       "%s changes its user when it starts (setuid, setgid or "
 			       "capabilities), so nothing can be "
-			       "preloaded into it; run the agent as the user it becomes",
+			       "preloaded into it: start it, and record it as root with 'agent "
+			       "attach -p PID'; or run the agent as the user it becomes",
 			       path);
 	if (fd < 0)
 		return 0; /* executable but not readable: the kernel decides */

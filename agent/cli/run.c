@@ -300,9 +300,10 @@ static void run_answer(struct run_command *run)
 	if (!*run->recorded) {
 		answer_end(&run->answer);
 		if (!run->options.quiet && (run->options.report || run->options.page))
-			fprintf(stderr, "heapcast: --report and --page take `heapcast run`, with a "
-					"collector beside\n          the agent, and a recording in "
-					"a file here\n");
+			program_printf(stderr,
+				       "heapcast: --report and --page take `heapcast run`, with a "
+				       "collector beside\n          the agent, and a recording in "
+				       "a file here\n");
 		return;
 	}
 	if (run->options.report) {
@@ -310,9 +311,10 @@ static void run_answer(struct run_command *run)
 	} else {
 		answer_begin(&run->answer, run->recorded);
 		if (answer_end(&run->answer) == ANSWER_LATE)
-			fprintf(stderr, "heapcast: finding the call sites takes longer "
-					"than a second\n");
-		fprintf(stderr,
+			program_printf(stderr, "heapcast: finding the call sites takes longer "
+					       "than a second\n");
+		program_printf(
+			stderr,
 			"next: heapcast report '%s'\n"
 			"      with top, leaks, flamegraph ... in place of report: more of it\n",
 			run->recorded);
@@ -324,7 +326,8 @@ static void run_answer(struct run_command *run)
 static void turned_away(const struct run_command *run)
 {
 	if (run->agent.turned_away && !run->options.quiet)
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"heapcast: %u processes were not recorded, or not from their start:\n"
 			"          there was no memory for them. Raise --memory-limit for more at "
 			"a time;\n"
@@ -336,18 +339,33 @@ static void turned_away(const struct run_command *run)
 static void unheard(const struct run_command *run)
 {
 	if (run->agent.unheard && !run->options.quiet)
-		fprintf(stderr,
-			"heapcast: %u processes ended before the agent, which was busy, "
-			"could answer them:\n          they are not recorded. 'collector "
-			"ledger' of the process that each\n          descends from names "
-			"them\n",
-			run->agent.unheard);
+		program_printf(stderr,
+			       "heapcast: %u processes ended before the agent, which was busy, "
+			       "could answer them:\n          they are not recorded. 'collector "
+			       "ledger' of the process that each\n          descends from names "
+			       "them\n",
+			       run->agent.unheard);
+}
+
+/* Children that run no other program do not ask: they are not counted. */
+static void unfollowed(const struct run_command *run)
+{
+	uint32_t count = run->agent.unfollowed;
+
+	if (count && !run->options.quiet)
+		program_printf(
+			stderr,
+			"heapcast: %u program%s that its children ran %s not recorded: 'agent "
+			"run --follow'\n          records %s, too\n",
+			count, count == 1 ? "" : "s", count == 1 ? "was" : "were",
+			count == 1 ? "it" : "them");
 }
 
 static void unready(const struct run_command *run)
 {
 	if (run->agent.unready && !run->options.quiet)
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"heapcast: %u fork children were not recorded: another thread was loading "
 			"a library\n          while they were forked\n",
 			run->agent.unready);
@@ -365,23 +383,25 @@ static void never_asked(const struct run_command *run)
 	if (run->reports || run->options.quiet)
 		return;
 	if (run->agent.unwritable) {
-		fprintf(stderr, "heapcast: nothing was recorded: there was no place for the file "
-				"(--output)\n");
+		program_printf(stderr,
+			       "heapcast: nothing was recorded: there was no place for the file "
+			       "(--output)\n");
 		return;
 	}
 	if (run->agent.ringless) {
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"heapcast: nothing was recorded: there was no memory for its ring\n");
 		return;
 	}
 	if (is_switched_off()) {
-		fprintf(stderr, "heapcast: nothing was recorded: HEAPCAST_OFF is set\n");
+		program_printf(stderr, "heapcast: nothing was recorded: HEAPCAST_OFF is set\n");
 		return;
 	}
-	fprintf(stderr,
-		"heapcast: nothing was recorded: %s never asked for a ring.\n"
-		"          Does it allocate at all, and does its loader take LD_PRELOAD?\n",
-		run->program);
+	program_printf(stderr,
+		       "heapcast: nothing was recorded: %s never asked for a ring.\n"
+		       "          Does it allocate at all, and does its loader take LD_PRELOAD?\n",
+		       run->program);
 }
 
 /* Creates a socket whose name only this program and its children know. */
@@ -542,6 +562,7 @@ int command_run(int argc, char **argv)
 		never_asked(&run);
 		turned_away(&run);
 		unheard(&run);
+		unfollowed(&run);
 		unready(&run);
 	}
 	agent_close(&run.agent);

@@ -13,33 +13,35 @@
 static void print_end(const struct session_report *r)
 {
 	if (r->end.kind == HEAPCAST__END_KIND__END_OOM_KILLED)
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"heapcast: %s was ended by the kernel for lack of memory (OOM killer)\n",
 			target_name(r->target));
 	if (r->end.kind == HEAPCAST__END_KIND__END_SIGNALLED)
-		fprintf(stderr, "heapcast: %s was ended by signal %u (%s)%s\n",
-			target_name(r->target), r->end.status, strsignal((int)r->end.status),
-			r->end.core_dumped ? ", core dumped" : "");
+		program_printf(stderr, "heapcast: %s was ended by signal %u (%s)%s\n",
+			       target_name(r->target), r->end.status, strsignal((int)r->end.status),
+			       r->end.core_dumped ? ", core dumped" : "");
 }
 
 /* Prints what is in no file, and why. */
 static void print_unsaved(const struct session_report *r)
 {
 	uint64_t unsaved = r->ledger.delivered > r->saved ? r->ledger.delivered - r->saved : 0;
-	char lost[32], saved[32];
+	char lost[FORMAT_COUNTED], saved[FORMAT_COUNTED];
 
-	format_count(lost, unsaved);
-	format_count(saved, r->saved);
+	format_counted(lost, unsaved, "event");
+	format_counted(saved, r->saved, "event");
 	if (r->file_error)
-		fprintf(stderr,
-			"heapcast: can't write to %s:\n          %s; it has the first %s events, "
-			"%s are not in it\n",
-			r->path, strerror(-r->file_error), saved, lost);
+		program_printf(
+			stderr,
+			"heapcast: can't write to %s:\n          %s; it has the first %s.\n"
+			"          Totals, peak and temporary allocations are of that part only\n",
+			r->path, strerror(-r->file_error), saved);
 	else if (r->given_up)
-		fprintf(stderr,
-			"heapcast: no collector came and no file could be written:\n"
-			"          what was left of the recording is lost, %s events\n",
-			lost);
+		program_printf(stderr,
+			       "heapcast: no collector came and no file could be written:\n"
+			       "          what was left of the recording is lost, %s\n",
+			       lost);
 	else if (r->lingered)
 		program_printf(stderr, "heapcast: no collector %s; what was left is in %s\n",
 			       *r->lacking ? "took the rest" : "came", r->path);
@@ -57,10 +59,10 @@ static void print_collectors(const struct session_report *r)
 			      : "the rest is in ";
 
 	if (*r->taken_by)
-		fprintf(stderr, "heapcast: taken by %s\n", r->taken_by);
+		program_printf(stderr, "heapcast: taken by %s\n", r->taken_by);
 	if (*r->lacking)
-		fprintf(stderr, "heapcast: only a part was taken by %s;\n          %s%s\n",
-			r->lacking, rest, kept ? r->path : "");
+		program_printf(stderr, "heapcast: only a part was taken by %s;\n          %s%s\n",
+			       r->lacking, rest, kept ? r->path : "");
 }
 
 void summary_print_next(const struct session_report *r)
@@ -76,43 +78,52 @@ void summary_print_next(const struct session_report *r)
 
 void summary_print(const struct session_report *r, bool flight)
 {
-	uint64_t told = r->ledger.delivered + r->ledger.culled;
+	uint64_t told = r->ledger.delivered + r->ledger.culled, events_of = r->ledger.delivered,
+		 lost_of = r->ledger.lost;
 	const char *program = target_name(r->target);
-	char events[32], lost[32], size[32], name[64];
+	char events[FORMAT_COUNTED], lost[32], size[32], name[64];
 
+	if (r->file_error) { /* what the file has and what is lost are all events */
+		events_of += lost_of;
+		lost_of = events_of > r->saved ? events_of - r->saved : 0;
+	}
 	words_clean(name, sizeof(name), program, strlen(program));
 	print_end(r);
-	fprintf(stderr,
-		"heapcast: %s, pid %d: %s events, %s lost,\n          %s (%.2f bytes an event)\n",
-		name, (int)r->target->pid, format_count(events, r->ledger.delivered),
-		format_count(lost, r->ledger.lost), format_size(size, (double)r->bytes),
-		told ? (double)r->bytes / (double)told : 0.0);
+	program_printf(stderr,
+		       "heapcast: %s, pid %d: %s, %s lost,\n          %s (%.2f bytes an event)\n",
+		       name, (int)r->target->pid, format_counted(events, events_of, "event"),
+		       format_count(lost, lost_of), format_size(size, (double)r->bytes),
+		       told ? (double)r->bytes / (double)told : 0.0);
 	if (r->ledger.culled)
-		fprintf(stderr, "heapcast: %s more events, of blocks that %s, are kept as sums\n",
-			format_count(events, r->ledger.culled),
-			flight ? "ended before the window" : "were short-lived");
+		program_printf(stderr,
+			       "heapcast: %s more events, of blocks that %s, are kept as sums\n",
+			       format_count(events, r->ledger.culled),
+			       flight ? "ended before the window" : "were short-lived");
 	if (r->ledger.not_sampled)
-		fprintf(stderr,
-			"heapcast: %s more events were not sampled: numbers are estimates\n",
-			format_count(events, r->ledger.not_sampled));
+		program_printf(stderr,
+			       "heapcast: %s more events were not sampled: numbers are estimates\n",
+			       format_count(events, r->ledger.not_sampled));
 	if (r->stacks_cut)
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"heapcast: %s stacks were cut for lack of room: raise --memory-limit\n",
 			format_count(events, r->stacks_cut));
 	if (r->unread)
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"heapcast: %s records made no sense: the program wrote over the ring\n",
 			format_count(events, r->unread));
 	if (r->modules_lost)
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"heapcast: %s libraries had no room: frames in them have no names; raise\n"
 			"          --memory-limit\n",
 			format_count(events, r->modules_lost));
 	if (r->no_place)
-		fprintf(stderr,
-			"heapcast: %s events of threads without a place in the ring: raise "
-			"--memory-limit\n",
-			format_count(events, r->no_place));
+		program_printf(stderr,
+			       "heapcast: %s events of threads without a place in the ring: raise "
+			       "--memory-limit\n",
+			       format_count(events, r->no_place));
 	print_unsaved(r);
 	print_collectors(r);
 }

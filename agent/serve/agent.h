@@ -254,7 +254,9 @@ struct agent {
 	struct cell_told cell_told[CELLS_TOLD];
 	uint32_t turned_away; /* processes that asked when no slot was free */
 	uint32_t unheard;     /* processes that ended before the agent read their request */
-	uint32_t unready;     /* fork children that could not be recorded */
+	uint32_t
+		unfollowed; /* run: programs that children started, and asked in vain (no follow) */
+	uint32_t unready;   /* fork children that could not be recorded */
 	bool stopping;
 	bool hurried; /* told to stop a second time */
 	bool stopped;

@@ -308,8 +308,10 @@ static bool allowed(struct agent *a, const struct handshake_client *client)
 {
 	const struct session *ancestor;
 
-	if (a->only && client->pid != a->only && !a->settings.each.follow)
+	if (a->only && client->pid != a->only && !a->settings.each.follow) {
+		a->unfollowed++;
 		return false;
+	}
 	ancestor = recorded_ancestor(a, client->pid);
 	return !ancestor || ancestor->settings.follow;
 }

@@ -53,16 +53,20 @@ static int file_name_make(int folder, const char *name)
 }
 
 /*
- * Locks a recording while it is written, so that no other agent replaces it. The lock ends with the
- * agent. Without locks in the file system, nothing protects the file. Returns false if another
- * agent has the file, or if the file has no name any more.
+ * Locks a recording while it is written: by flock, so that no other agent replaces it, and as a
+ * collector locks what it writes (collector/recording/written.h), so that readers on this host see
+ * that it is still growing. The locks end with the agent. Without locks in the file system, nothing
+ * protects the file. Returns false if another agent has the file, or if the file has no name any
+ * more.
  */
 static bool file_name_hold(int fd)
 {
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct stat st;
 
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return false;
+	(void)!fcntl(fd, F_OFD_SETLK, &whole); /* only a hint: not where the file system has none */
 	return fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 

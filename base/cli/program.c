@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/wrap.h"
 #include "base/log.h"
 #include "base/ban.h"
 
@@ -161,10 +162,15 @@ void program_print(FILE *out, const char *text)
 int program_vprintf(FILE *out, const char *format, va_list args)
 {
 	cleanup(buf_done) struct buf text = {0}, words = {0};
+	const char *said;
 
 	buf_vprintf(&text, format, args);
 	program_words(&words, buf_text(&text) ? buf_text(&text) : "");
-	fputs(buf_text(&words) ? buf_text(&words) : "out of memory\n", out);
+	said = buf_text(&words) ? buf_text(&words) : "out of memory\n";
+	if (out == stderr)
+		wrap_to_standard_error(said);
+	else
+		fputs(said, out);
 	return (int)words.length;
 }
 

@@ -33,7 +33,8 @@ void program_words(struct buf *out, const char *text);
 const char *program_text(char *out, size_t size, const char *text);
 /* Prints it. */
 void program_print(FILE *out, const char *text);
-/* Returns the number of bytes printed. */
+/* Prints a message, wrapped if `out` is standard error and a terminal (wrap.h). Returns the number
+ * of bytes without what wrapping adds. */
 int program_printf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int program_vprintf(FILE *out, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));

@@ -160,21 +160,21 @@ bool report_next(const struct analysis_report *report, unsigned index,
 char *report_total(const struct analysis_report *report, char out[REPORT_NEXT])
 {
 	const struct analysis_result *r = report->result;
-	char amount[32], bytes[32], stacks[32], functions[32], blocks[48] = "";
+	char amount[32], bytes[FORMAT_COUNTED], stacks[FORMAT_COUNTED], functions[FORMAT_COUNTED],
+		counted[FORMAT_COUNTED], blocks[FORMAT_COUNTED + 4] = "";
 
-	format_count(bytes, r->total);
-	format_count(stacks, r->stacks);
-	format_count(functions, r->frames);
+	format_counted(bytes, r->total, "byte");
+	format_counted(stacks, r->stacks, "stack trace");
+	format_counted(functions, r->frames, "function");
 	if (r->blocks_known && !report->counts)
-		snprintf(blocks, sizeof(blocks), " in %s blocks", format_count(amount, r->blocks));
+		snprintf(blocks, sizeof(blocks), " in %s",
+			 format_counted(counted, r->blocks, "block"));
 	if (report->counts)
-		snprintf(out, REPORT_NEXT,
-			 "%s blocks on %s stack trace%s, %s functions, up to %u deep", bytes,
-			 stacks, r->stacks == 1 ? "" : "s", functions, r->deepest);
+		snprintf(out, REPORT_NEXT, "%s on %s, %s, up to %u deep",
+			 format_counted(counted, r->total, "block"), stacks, functions, r->deepest);
 	else
-		snprintf(out, REPORT_NEXT,
-			 "%s (%s bytes)%s on %s stack trace%s, %s functions, up to %u deep",
-			 format_size(amount, (double)r->total), bytes, blocks, stacks,
-			 r->stacks == 1 ? "" : "s", functions, r->deepest);
+		snprintf(out, REPORT_NEXT, "%s (%s)%s on %s, %s, up to %u deep",
+			 format_size(amount, (double)r->total), bytes, blocks, stacks, functions,
+			 r->deepest);
 	return out;
 }

@@ -188,6 +188,11 @@ static int open_read(struct store *store, struct err_text *err)
 	if (stat(streams, &st) < 0 && errno == EACCES)
 		return err_set(err, -EACCES, "cannot look into %s: %s", store->path,
 			       strerror(EACCES));
+	if (stat(store->path, &st) < 0 && errno == ENOENT)
+		return err_set(err, -ENOENT,
+			       "there is no folder %s: 'collector gather' makes it, --data names "
+			       "another",
+			       store->path);
 	if (stat(streams, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_set(err, -ENOENT,
 			       "there are no recordings in %s: 'collector gather' makes them, "

@@ -2,10 +2,12 @@
 #include "collector/cli/command.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -13,6 +15,7 @@
 #include "base/cli/program.h"
 #include "base/error.h"
 #include "collector/catalogue/store.h"
+#include "collector/cli/here.h"
 #include "collector/cli/last.h"
 #include "collector/cli/pager.h"
 #include "collector/cli/progress.h"
@@ -72,7 +75,7 @@ void command_note(const struct command *command, const char *format, ...)
 	va_start(args, format);
 	program_vprintf(stderr, format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	program_printf(stderr, "\n");
 }
 
 void command_note_opening(const struct command *command, const struct recording *recording)
@@ -141,28 +144,103 @@ static bool is_no_stream(const char *name)
 	       strspn(name, "0123456789abcdef") != strlen(name);
 }
 
-int command_find_stream(const struct common_options *options, const char *stream, char **ret_path,
-			struct err_text *err)
+static bool command_is_folder(const char *path, const char *holds)
+{
+	char name[PATH_MAX];
+	struct stat st;
+
+	return snprintf(name, sizeof(name), "%s/%s", path, holds) < (int)sizeof(name) &&
+	       !stat(name, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Is this the folder of one stream? */
+static bool command_is_stream(const char *path)
+{
+	char name[PATH_MAX];
+
+	return snprintf(name, sizeof(name), "%s/recording.heapcast", path) < (int)sizeof(name) &&
+	       !access(name, F_OK);
+}
+
+/* A folder is named, not that of a stream: one where recordings lie as files, or a data folder. */
+static int find_in_folder(const char *folder, char **ret_path, struct err_text *err)
+{
+	struct here_list files = {0};
+	char names[400];
+	int r = here_find(folder, &files);
+
+	here_names(&files, names, sizeof(names));
+	if (!r && files.count > 1)
+		r = err_set(err, -EEXIST, "%.80s is a folder with %zu recordings; name one: %s",
+			    folder, files.count, names);
+	else if (!r && files.count)
+		r = (*ret_path = take_ptr(files.list[0].path)) ? 0 : -ENOMEM;
+	else if (!r && command_is_folder(folder, "streams"))
+		r = err_set(err, -EISDIR,
+			    "%.200s is a data folder: --data %.200s last takes its newest stream",
+			    folder, folder);
+	else if (!r)
+		r = store_find(NULL, folder, ret_path, err);
+	here_done(&files);
+	return r;
+}
+
+/* Finds a file here by the process whose number stands in its name. */
+static bool find_of_pid(const char *stream, char **ret_path)
+{
+	struct here_list files = {0};
+	const char *path = NULL;
+
+	if (*stream && strspn(stream, "0123456789") == strlen(stream) && !here_find(".", &files))
+		path = here_of_pid(&files, stream);
+	*ret_path = path ? strdup(path) : NULL;
+	here_done(&files);
+	return *ret_path;
+}
+
+static int find_in_store(const char *data, const char *stream, char **ret_path,
+			 struct err_text *err)
 {
 	struct store *store = NULL;
-	int r;
+	int r = store_open(data, STORE_READ, &store, err);
 
-	if (store_name_is_path(stream)) {
-		r = store_find(NULL, stream, ret_path, err);
-		return r < 0 ? r : refuse_foreign(stream, ret_path, err);
-	}
-	if (is_no_stream(stream))
-		return err_set(err, -ENOENT,
-			       "there is no file %.200s here, and no stream is called so "
-			       "('collector list' shows all)",
-			       stream);
-	if (!strcmp(stream, "last"))
-		return last_find(options->data, options->data_only, ret_path, err);
-	r = store_open(options->data, STORE_READ, &store, err);
 	if (r < 0)
 		return r;
 	r = store_find(store, stream, ret_path, err);
 	store_close(store);
+	return r;
+}
+
+static int no_such_stream(const char *stream, struct err_text *err)
+{
+	return err_set(err, -ENOENT,
+		       "there is no file %.200s here, and no stream is called so ('collector list' "
+		       "shows all)",
+		       stream);
+}
+
+int command_find_stream(const struct common_options *options, const char *stream, char **ret_path,
+			struct err_text *err)
+{
+	int r;
+
+	if (store_name_is_path(stream)) {
+		if (command_is_folder(stream, ".") && !command_is_stream(stream))
+			return find_in_folder(stream, ret_path, err);
+		r = store_find(NULL, stream, ret_path, err);
+		return r < 0 ? r : refuse_foreign(stream, ret_path, err);
+	}
+	if (is_no_stream(stream))
+		return no_such_stream(stream, err);
+	if (!strcmp(stream, "last"))
+		return last_find(options->data, options->data_only, ret_path, err);
+	r = find_in_store(options->data, stream, ret_path, err);
+	if (r == -ENOENT && !options->data_only) {
+		if (find_of_pid(stream, ret_path))
+			return 0;
+		if (!command_is_folder(options->data, "streams"))
+			return no_such_stream(stream, err);
+	}
 	return r;
 }
 

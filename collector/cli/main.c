@@ -69,9 +69,9 @@ static int unknown(const char *name)
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		if (!commands[i]->hidden)
 			nearest_try(&nearest, commands[i]->name);
-	fprintf(stderr, "%s: there is no command '%s'", program_title(), name);
+	program_printf(stderr, "%s: there is no command '%s'", program_title(), name);
 	if (nearest.found)
-		fprintf(stderr, "; did you mean '%s'?", nearest.found);
+		program_printf(stderr, "; did you mean '%s'?", nearest.found);
 	program_printf(stderr, "\n'collector help' lists the commands.\n");
 	return EXIT_USAGE;
 }
@@ -92,7 +92,8 @@ static int version(void)
 	printf("heapcast collector %s\n", HEAPCAST_VERSION);
 	printf("  TLS: %s\n", secure_library());
 	printf("  page: %s\n", page_asset_count ? "yes" : "no (built without node)");
-	printf("  libraries: libuv %s, protobuf-c %s, lz4 %s, sqlite %s, libwebsockets %s\n",
+	printf("  libraries: libuv %s, protobuf-c %s, lz4 %s,\n"
+	       "    sqlite %s, libwebsockets %s\n",
 	       uv_version_string(), protobuf_c_version(), LZ4_versionString(), sqlite3_libversion(),
 	       lws_get_library_version());
 	return fflush(stdout) ? EXIT_FAULT : EXIT_DONE;
@@ -134,7 +135,7 @@ int main(int argc, char **argv)
 	/* An answer that could not be written must not look like success. */
 	if (fflush(stdout) || ferror(stdout) || error) {
 		output_failed(error ? -error : errno);
-		fprintf(stderr, "%s: writing the output failed\n", program_title());
+		program_printf(stderr, "%s: writing the output failed\n", program_title());
 		return status == EXIT_DONE ? EXIT_FAULT : status;
 	}
 	return status;

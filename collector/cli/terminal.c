@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cli/program.h"
 #include "base/parse.h"
 #include "base/utf8.h"
 #include "collector/symbols/fold_name.h"
@@ -158,11 +159,15 @@ void terminal_blanks(unsigned count)
 	printf("%*s", (int)count, "");
 }
 
-void terminal_paragraph(enum style style, const char *text, unsigned indent)
+void terminal_paragraph(enum style style, const char *sentence, unsigned indent)
 {
+	cleanup(buf_done) struct buf words = {0};
 	unsigned width = terminal_width(), at = indent;
+	const char *text;
 	bool first = true;
 
+	program_words(&words, sentence);
+	text = buf_text(&words) ? buf_text(&words) : sentence;
 	terminal_begin(style);
 	while (*text) {
 		size_t length = strcspn(text, " ");

@@ -24,9 +24,9 @@ void terminal_name_ways(unsigned *ret_width, bool *ret_short);
 unsigned terminal_columns(const char *text);
 /* Prints the first `columns` columns of `text`, and no sign that there are more. */
 void terminal_cut(const char *text, unsigned columns);
-/* Prints a sentence, wrapped at the width. The caller has begun the first line; the others begin
- * with `indent` blanks. */
-void terminal_paragraph(enum style style, const char *text, unsigned indent);
+/* Prints a sentence, wrapped at the width, with commands as they have to be typed here
+ * (program_words). The caller has begun the first line; the others begin with `indent` blanks. */
+void terminal_paragraph(enum style style, const char *sentence, unsigned indent);
 /* Formats such a sentence and prints it, the whole of it indented by `indent` blanks. */
 void terminal_say(enum style style, unsigned indent, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -114,7 +114,7 @@ for p in MEMORY_PROFILER HEAPCAST; do
 	for wanted in 0 1; do
 		CMD="sleep 0.5" STATUS=0 with ${p}_GATHER_MAPS=$wanted
 		"$COLLECTOR" maps "$T/r" >"$T/maps.txt"
-		assert_contains "${p}_GATHER_MAPS=$wanted" "$T/maps.txt" "$([ $wanted = 1 ] && echo '[stack]' || echo 'No maps were gathered')"
+		assert_contains "${p}_GATHER_MAPS=$wanted" "$T/maps.txt" "$([ $wanted = 1 ] && echo '[stack]' || echo 'No maps had been gathered')"
 	done
 done
 STATUS=2 with HEAPCAST_GATHER_MAPS=often

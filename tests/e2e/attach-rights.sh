@@ -40,10 +40,13 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 echo "root"
 agree root "$other"
 assert_eq "root may" yes $worked
+assert_status 1 "$AGENT" attach --comm no-such-comm --for 500ms --output out/nobody >out/attach.nobody 2>&1
+assert_contains "a name that nobody has" out/attach.nobody "nothing was recorded: no program named 'no-such-comm' appeared"
 
 echo "a user without rights"
 agree user - "${nobody[@]}"
 assert_eq "a user may" no $worked
+assert_contains "a user's message" out/attach.user "attaching needs the rights of root: type 'sudo agent attach ...'"
 for file in out/check.user out/attach.user; do
 	tr -s ' \n' ' ' <$file >words
 	assert_contains "what $file says" words "run the agent as root, or give it the capabilities CAP_BPF and CAP_PERFMON"

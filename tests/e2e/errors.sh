@@ -24,13 +24,13 @@ says 127 no-such-program -- "$AGENT" run -- no-such-program
 says 126 "$T" -- "$AGENT" run -- "$T"
 
 # Nothing can be preloaded: that is said, and the program is not started, since nobody wants an empty recording.
-says 126 "statically linked" -- "$AGENT" run --output "$T/s.heapcast" -- "$BUILD/tests/e2e-static"
+says 126 "statically linked" "record it with 'agent attach -p PID'" -- "$AGENT" run --output "$T/s.heapcast" -- "$BUILD/tests/e2e-static"
 [ ! -s "$T/s.heapcast" ] || fail "a recording of a program that can't be recorded"
 
 cp "$plain" "$T/other"
 if [ "$(id -u)" = 0 ] && chown 65534 "$T/other" 2>/dev/null && chmod 4755 "$T/other" && [ -u "$T/other" ]; then
 	chmod 755 "$T"
-	says 126 setuid -- "$AGENT" run --output "$T/u.heapcast" -- "$T/other"
+	says 126 setuid "record it as root with 'agent attach -p PID'" -- "$AGENT" run --output "$T/u.heapcast" -- "$T/other"
 else
 	echo "(setuid: not tried, it takes two users)"
 fi

@@ -99,10 +99,35 @@ assert_contains "heapcast report --fail-if" err "heapcast report: it is true tha
 pid=$!
 recording() { tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q '^heapcast run ' && pgrep -P $pid sleep >/dev/null; }
 wait_for 10 "heapcast run to begin" recording
+# What an agent still writes is not called broken.
+told() { "$HEAPCAST" report r4.heapcast >out 2>&1 && grep -q "^Still being recorded: this is as of [0-9.]* m\?s\.$" out; }
+wait_for 20 "a report of what is still being recorded" told
+! grep -q "breaks off" out || fail "report of a recording that grows: $(cat out)"
 kill -TERM $pid
 status=0
 wait $pid || status=$?
 assert_eq "exit status of heapcast run after SIGTERM" 143 "$status"
+says 0 "killed by signal 15" report r4.heapcast
+! grep -q "Still being recorded" said || fail "report of an ended recording: $(cat said)"
+"$HEAPCAST" run --quiet --output r6.heapcast -- sleep 100 &
+pid=$!
+wait_for 10 "heapcast run to begin" recording
+told() { "$HEAPCAST" report r6.heapcast >out 2>&1 && grep -q "^Still being recorded" out; }
+wait_for 20 "a report of what is still being recorded" told
+child=$(pgrep -P $pid sleep)
+kill -KILL $pid
+wait $pid || true
+kill -KILL "$child"
+says 0 "Incomplete: it breaks off" report r6.heapcast
+
+# Children run other programs: without --follow that is said.
+"$HEAPCAST" run --output children.heapcast -- sh -c 'ls >/dev/null; ls >/dev/null; true' 2>err
+tr -s ' \n' ' ' <err >words
+assert_contains "heapcast run of a script" words "heapcast: 2 programs that its children ran were not recorded: 'heapcast run --follow' records them, too"
+"$HEAPCAST" run --follow --output followed.%p.heapcast -- sh -c 'ls >/dev/null; true' 2>err
+! grep -q "its children ran" err || fail "heapcast run --follow: $(cat err)"
+"$HEAPCAST" run --output alone.heapcast -- sh -c 'exec ls' 2>err >out
+! grep -q "its children ran" err || fail "heapcast run of a program without children: $(cat err)"
 
 # Answers and hints, where started so and not.
 "$HEAPCAST" run --output hints.heapcast -- "$plain" >out 2>err || true
@@ -117,10 +142,109 @@ for command in "report" "ledger" "top --value peak" "leaks" "temporary" "timelin
 	"$HEAPCAST" $command $file >out 2>&1 </dev/null || [ $? -lt 4 ] || fail "heapcast $command: $(cat out)"
 	! former_names out >wrong || fail "heapcast $command: $(cat wrong)"
 done
-assert_status 3 "$COLLECTOR" list >out 2>&1
-assert_contains "collector list" out "collector list: " "'collector gather' makes them"
-assert_status 3 "$HEAPCAST" list >out 2>&1
-assert_contains "heapcast list" out "heapcast list: " "'heapcast gather' makes them"
+# A cut recording is told of with the command that says more.
+head -c $(($(stat -c %s r.heapcast) - 3)) r.heapcast >cut.heapcast
+for command in report ledger top leaks diff; do
+	# shellcheck disable=SC2046
+	"$HEAPCAST" "$command" $([ $command != diff ] || echo --base r.heapcast) cut.heapcast >out 2>&1 || [ $? -lt 4 ] || fail "heapcast $command: $(cat out)"
+	! former_names out >wrong || fail "heapcast $command of a cut recording: $(cat wrong)"
+done
+"$HEAPCAST" report cut.heapcast >out 2>&1
+assert_contains "report of a cut recording" out "heapcast ledger cut.heapcast tells"
+# What is printed past program_printf keeps the names of the sources: none with a command in it.
+perl -0777 -ne 'while (/\b((?:fprintf|printf|fputs|puts)\s*\((?:\s*std(?:out|err),)?\s*(?:"(?:[^"\\]|\\.)*"\s*)+)/g) {
+	my $call = $1; $call =~ s/"\s*"//g; print "$ARGV: $call\n" if $call =~ /(^|[^.\/\w-])(agent (run|attach|serve|ctl|pair) |collector ('"$(paste -sd'|' of-collector)"')\b)/ }' \
+	$(find "$ROOT/agent/cli" "$ROOT/collector/cli" -name '*.c') >wrong
+[ ! -s wrong ] || fail "commands printed as the sources name them: $(cat wrong)"
+
+# Where nothing matches, that is said, and in words with the option that was typed.
+for command in report top temporary tree histogram; do
+	says 0 "Nothing matches the filters" $command --size-min 1G r2.heapcast
+	assert_contains "heapcast $command" said "(of "
+	! grep -qE "SIZE|Sizes|FRAME|allocated  " said || fail "$command has headings of nothing: $(cat said)"
+done
+says 0 "Nothing matches the filters and --value leaked (of " tree --value leaked --size-min 1G r2.heapcast
+says 2 "heapcast top: --size-min takes a size" top --size-min x r2.heapcast
+says 2 "the file to write is missing: --output FILE" strip r2.heapcast
+"$HEAPCAST" diff --base r.heapcast r2.heapcast --fail-if 'delta_percent < 1e9' >out 2>&1 || true
+! grep -qE "delta_percent is [0-9]*\.[0-9]{3}" out || fail "digits of --fail-if: $(cat out)"
+
+# ---- on a terminal: messages are wrapped at its width, answers too; in a pipe they are not ----
+
+terminal() { # COLUMNS ARGUMENT...: what heapcast prints on a terminal of this width
+	python3 - "$@" <<-'E'
+		import fcntl, os, pty, struct, sys, termios
+		pid, fd = pty.fork()
+		if not pid:
+		    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
+		    os.execv(os.environ["HEAPCAST"], ["heapcast"] + sys.argv[2:])
+		try:
+		    while data := os.read(fd, 65536):
+		        sys.stdout.write(data.decode().replace("\r", ""))
+		except OSError:
+		    pass
+	E
+}
+export HEAPCAST
+need python3
+long=$(printf 'no-such-file-%.0s' 1 2 3)
+terminal 60 report "$long" >out
+assert_contains "a message on a terminal" out "heapcast report: there is no file"
+[ "$(wc -L <out)" -le 60 ] && [ "$(wc -l <out)" -ge 2 ] || fail "not wrapped at 60 columns: $(cat out)"
+"$HEAPCAST" report "$long" >out 2>&1 || true
+assert_eq "lines of a message in a pipe" 1 "$(wc -l <out)"
+for command in "report --no-pager cut.heapcast" "version"; do
+	# shellcheck disable=SC2086
+	terminal 80 $command >out
+	[ "$(sed 's/\x1b\[[0-9;]*m//g' out | wc -L)" -le 80 ] || fail "heapcast $command is wider than 80 columns: $(cat out)"
+done
+assert_contains "version on a terminal" out "libraries"
+
+# ---- what lies here as files: `list` shows it, and all that finds a recording finds it ----
+
+mkdir -p here none/d/streams few
+assert_status 2 "$COLLECTOR" list --data none/nothing >out 2>&1
+assert_contains "collector list --data" out "collector list: there is no folder none/nothing: 'collector gather' makes it"
+cd none
+says 2 "heapcast list: nothing has been recorded yet, neither here (*.heapcast) nor in ./heapcast-data: 'heapcast run -- CMD'" list
+says 2 "heapcast report: nothing has been recorded yet" report last
+says 2 "there is no file 4711 here, and no stream is called so" report 4711
+says 2 "d is a data folder: --data d last" report d
+cd ../here
+mkdir heapcast-data
+"$HEAPCAST" run --quiet -- "$plain" >out || true
+file=$(echo heapcast_*.heapcast)
+pid=${file##*_} pid=${pid%.heapcast}
+cp "$file" ../few/
+says 0 "Nothing has been recorded yet." list --data ../none/d
+# A stream that broke off, of which the longest state is told: within 80 columns.
+"$COLLECTOR" import --data ../streams-of ../r6.heapcast >out 2>&1 || fail "import: $(cat out)"
+says 0 "interrupted*" list --data ../streams-of
+assert_contains "list" said "* incomplete: 'heapcast ledger ID' says what is missing"
+[ "$(grep -v '^heapcast list:' said | wc -L)" -le 80 ] || fail "list is wider than 80 columns: $(cat said)"
+says 0 "$file" list
+assert_contains "list" said "Files; 'heapcast report FILE' opens one:" "e2e-plain" "exit 5"
+"$HEAPCAST" list --json >out 2>&1 || true
+! grep -q e2e-plain out || fail "list --json has files: $(cat out)"
+says 0 "pid $pid on" report "$pid"
+says 0 "pid $pid on" report ../few
+says 0 "pid $pid on" report --data ../few last
+says 0 "../few/$file" list --data ../few
+says 2 "there is no file 1$pid here" report "1$pid"
+rmdir heapcast-data
+cp ../cut.heapcast ../r.heapcast .
+: >empty.heapcast
+says 0 "broken off cut.heapcast" list
+says 2 "heapcast report: . is a folder with 3 recordings; name one: " report .
+assert_contains "report FOLDER" said "cut.heapcast" "$file" "r.heapcast"
+"$HEAPCAST" run --quiet --output growing.heapcast -- sleep 100 &
+pid=$!
+told() { "$HEAPCAST" list | grep -q "recording  growing.heapcast"; }
+wait_for 20 "a list with what is still being recorded" told
+kill -TERM $pid
+wait $pid || true
+says 0 "signal 15  growing.heapcast" list
+cd ..
 
 # ---- what it starts lies beside it, by either name ----
 

@@ -69,6 +69,6 @@ assert_eq "sums of a pipe" "$("$COLLECTOR" top --json --count 1 one.heapcast | s
 # Without the files.
 rm main libx.so
 imports one two more
-assert_contains "unknown" <(tr -s ' \n' ' ' <one.says) "count from the page of the first one"
+assert_contains "unknown" <(tr -s ' \n' ' ' <one.says) "are counted from the page of the first one seen"
 assert_eq "two runs, without the files" "0 0 0 0" "$(differs one.heapcast two.heapcast)"
 assert_eq "one that does more, without the files" "1 0 0 50000" "$(differs one.heapcast more.heapcast)"

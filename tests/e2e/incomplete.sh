@@ -113,7 +113,7 @@ for name in ledger:
 rows = {r.split()[0]: r for r in run("list", "--data", f"{T}/data")[0].decode().splitlines()[1:]}
 listed = {r["id"]: r.get("incomplete") for r in json.loads(run("list", "--data", f"{T}/data", "--json")[0])["streams"]}
 for name, said in ledger.items():
-    need(("incomplete" in rows[said["id"][:12]]) == (name != "whole"), rows)
+    need(rows[said["id"][:12]].endswith("*") == (name != "whole"), rows)
     need(listed[said["id"]] == said.get("incomplete"), listed)
 
 # ---- REST ----

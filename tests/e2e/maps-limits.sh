@@ -60,7 +60,7 @@ steps=$("$COLLECTOR" maps --json "$T/quiet" | python3 -c 'import json,sys; print
 # Off unless asked for.
 "$AGENT" run --quiet --output "$T/without" -- "$maps" quiet 300
 "$COLLECTOR" maps "$T/without" >"$T/without.txt"
-assert_contains "without" "$T/without.txt" "No maps were gathered"
+assert_contains "without" "$T/without.txt" "No maps had been gathered"
 
 # Killed while its maps are being read, again and again: what is stored makes sense, and nothing is lost.
 told=0

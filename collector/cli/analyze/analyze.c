@@ -40,8 +40,8 @@ static int find_subsystem(struct analyze *a, const char *name, uint32_t *ret_sub
 		       "collector analyze: %s subsystem '%.100s' in the rules '%s'. There are:\n",
 		       matches ? "more than one" : "there is no", name, rules_name(a->rules));
 	for (uint32_t i = 0; i < count; i++)
-		fprintf(stderr, "  %s\n", rules_subsystem(a->rules, i));
-	fprintf(stderr, "  %s\n", ANALYSIS_OTHER);
+		program_printf(stderr, "  %s\n", rules_subsystem(a->rules, i));
+	program_printf(stderr, "  %s\n", ANALYSIS_OTHER);
 	return EXIT_USAGE;
 }
 

@@ -154,7 +154,8 @@ static int write_recording(struct command_call *call, const struct anonymise_opt
 			call->command,
 			"a recording is written as a whole: filters go with another --format");
 	if (!o->output || (!strcmp(o->output, "-") && isatty(STDOUT_FILENO)))
-		return command_usage_error(call->command, "where to? --output FILE says");
+		return command_usage_error(call->command,
+					   "the file to write is missing: --output FILE");
 	r = new_file_open(&file, o->output, true, &err);
 	if (r < 0)
 		return command_fault(call->command, r, &err);

@@ -73,8 +73,9 @@ static void print_side(const char *name, const struct question *q, const struct 
 
 	if (q->at_ns < UINT64_MAX - 1)
 		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
-	printf("%-5s %12s in %12s blocks, %s%s of ", name, usage_bytes(size, sizeof(size), usage),
-	       format_count(blocks, usage->blocks), value_name(q->value), when);
+	printf("%-5s %12s in %12s block%s, %s%s of ", name, usage_bytes(size, sizeof(size), usage),
+	       format_count(blocks, usage->blocks), usage->blocks == 1 ? "" : "s",
+	       value_name(q->value), when);
 	terminal_line(STYLE_PLAIN, q->stream, 30);
 }
 
@@ -96,8 +97,8 @@ static void print_totals(const struct question *now, const struct diff *d)
 	       d->added);
 	printf("%s in %zu\n", format_size(size, (double)d->removed_bytes), d->removed);
 	printf("  changed  +%s, ", format_size(size, (double)d->grown_bytes));
-	printf("-%s in %zu; %zu are the same\n", format_size(size, (double)d->shrunk_bytes),
-	       d->changed, d->same);
+	printf("-%s in %zu; %zu %s the same\n", format_size(size, (double)d->shrunk_bytes),
+	       d->changed, d->same, d->same == 1 ? "is" : "are");
 }
 
 /* A word of a command line, in quotes if the shell needs them. */

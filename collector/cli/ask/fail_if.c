@@ -108,6 +108,18 @@ static bool speaks_of(const char *condition, const char *name)
 	return false;
 }
 
+/* Returns the digits to show: all of a whole number, two behind the point of another. */
+static int digits_of(double value)
+{
+	int digits = 3;
+
+	if (value == (double)(int64_t)value)
+		return 15;
+	for (double size = value < 0 ? -value : value; size >= 10; size /= 10)
+		digits++;
+	return digits < 15 ? digits : 15;
+}
+
 /* Says what came out, with the values that were compared. */
 static void fail_if_tell(const struct question *q, const struct sql_named *values, bool is_true)
 {
@@ -117,8 +129,8 @@ static void fail_if_tell(const struct question *q, const struct sql_named *value
 	for (size_t i = 0; values[i].name; i++) {
 		if (!speaks_of(q->options->fail_if, values[i].name))
 			continue;
-		buf_printf(&text, "%s%s is %.15g", text.length ? ", " : ": ", values[i].name,
-			   values[i].value);
+		buf_printf(&text, "%s%s is %.*g", text.length ? ", " : ": ", values[i].name,
+			   digits_of(values[i].value), values[i].value);
 		if (strstr(values[i].name, "bytes") && values[i].value >= 1024)
 			buf_printf(&text, " (%s)", format_size(number, values[i].value));
 	}

@@ -29,7 +29,7 @@ struct told_flamegraph {
 static void subtitle(const struct question *q, const struct tree *tree, char *out, size_t size)
 {
 	const struct process_info *p = &q->recorded.process;
-	char total[32], blocks[32], place[160];
+	char total[32], blocks[FORMAT_COUNTED], place[160];
 
 	snprintf(place, sizeof(place), "pid %u on %.100s%s", p->pid,
 		 p->host && p->host[0] ? p->host : "?",
@@ -38,9 +38,9 @@ static void subtitle(const struct question *q, const struct tree *tree, char *ou
 		snprintf(out, size, "%s: %.60s against %.60s; %s", value_name(q->value), q->stream,
 			 q->base->stream, place);
 	else
-		snprintf(out, size, "%s: %s in %s blocks; %s%s", value_name(q->value),
+		snprintf(out, size, "%s: %s in %s; %s%s", value_name(q->value),
 			 format_size(total, (double)tree->nodes[0].bytes),
-			 format_count(blocks, tree->nodes[0].blocks), place,
+			 format_counted(blocks, tree->nodes[0].blocks, "block"), place,
 			 q->options->reversed ? "; by the function that allocated" : "");
 }
 

@@ -20,6 +20,7 @@
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/terminal.h"
+#include "collector/recording/recording.h"
 #include "collector/symbols/debian.h"
 #include "collector/symbols/fold_name.h"
 #include "collector/symbols/symbols.h"
@@ -191,8 +192,12 @@ void header_print(const struct question *q)
 {
 	const struct recorded *r = &q->recorded;
 	const struct process_info *p = &r->process;
+	char as_of[32];
 
 	incomplete_print(NULL, &r->completeness);
+	if (recording_is_growing(q->recording))
+		terminal_say(STYLE_YELLOW, 0, "Still being recorded: this is as of %s.",
+			     format_duration(as_of, r->duration_ns));
 	terminal_line(STYLE_BOLD,
 		      p->command_line && p->command_line[0] ? p->command_line
 		      : p->name				    ? p->name
@@ -213,10 +218,29 @@ void header_print(const struct question *q)
 		print_delivery(r->delivery);
 }
 
+bool matches_print(const struct question *q, uint64_t blocks)
+{
+	char all[FORMAT_COUNTED], value[64] = "";
+
+	if (blocks)
+		return true;
+	putchar('\n');
+	if (q->value != VALUE_ALLOCATED)
+		snprintf(value, sizeof(value), " and --value %s", value_name(q->value));
+	if (question_is_filtered(q))
+		terminal_say(STYLE_YELLOW, 0, "Nothing matches the filters%s (of %s).", value,
+			     format_counted(all, recording_rows(q->recording), "block"));
+	else
+		terminal_say(STYLE_PLAIN, 0, "There is nothing to show (--value %s, of %s).",
+			     value_name(q->value),
+			     format_counted(all, recording_rows(q->recording), "block"));
+	return false;
+}
+
 void ledger_verdict_print(const struct question *q)
 {
 	const struct recorded *r = &q->recorded;
-	char produced[32], line[640];
+	char produced[FORMAT_COUNTED], line[640];
 	enum style style = STYLE_GREEN;
 
 	if (!r->completeness.adds_up) {
@@ -229,8 +253,8 @@ void ledger_verdict_print(const struct question *q)
 			 q->stream);
 		style = STYLE_YELLOW;
 	} else {
-		snprintf(line, sizeof(line), "Ledger: adds up; %s events, none lost",
-			 format_count(produced, r->produced));
+		snprintf(line, sizeof(line), "Ledger: adds up; %s, none lost",
+			 format_counted(produced, r->produced, "event"));
 	}
 	putchar('\n');
 	terminal_paragraph(style, line, 8);
@@ -252,8 +276,7 @@ static void print_namer(const struct symbols_note *note)
 	if (note->build_id_length)
 		buf_string(&line, ")");
 	buf_string(&line, " to '");
-	program_words(&line, "collector symbols add");
-	buf_string(&line, "'");
+	buf_string(&line, "collector symbols add'");
 	if (buf_error(&line))
 		return;
 	terminal_blanks(2);

@@ -8,6 +8,10 @@ struct question;
 
 /* Prints the head. What the recording lacks comes first (incomplete.h). */
 void header_print(const struct question *q);
+/* Is there something to show? If not it says so: that nothing matches the filters, if there are
+ * any.
+ */
+bool matches_print(const struct question *question, uint64_t blocks);
 /* Prints the ledger's verdict in one line. */
 void ledger_verdict_print(const struct question *q);
 /* Prints notes, such as modules without symbols. */

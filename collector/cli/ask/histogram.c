@@ -77,6 +77,8 @@ static int histogram_print(struct question *q)
 	const struct histogram *h = q->result;
 
 	header_print(q);
+	if (!matches_print(q, h->total.blocks))
+		return EXIT_DONE;
 	print_sizes(h);
 	print_lifetimes(q, h);
 	return EXIT_DONE;

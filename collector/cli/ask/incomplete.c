@@ -12,11 +12,19 @@
 
 void incomplete_print(const char *what, const struct completeness *c)
 {
+	enum style style = c->complete ? STYLE_DIM : STYLE_YELLOW;
+	unsigned width;
+	bool folded;
+
 	if (!c->line[0])
 		return;
 	if (what)
 		printf("%s: ", what);
-	terminal_line(c->complete ? STYLE_DIM : STYLE_YELLOW, c->line, 0);
+	terminal_name_ways(&width, &folded);
+	if (width)
+		terminal_paragraph(style, c->line, 2);
+	else /* one line, for those who search what is piped */
+		terminal_line(style, c->line, 0);
 }
 
 void incomplete_json(struct json *json, const char *key, const struct completeness *c)

@@ -101,12 +101,12 @@ static void print_program(const struct recording *r)
 
 static void print_parent(const struct process_info *p)
 {
-	char id[STREAM_ID_TEXT], number[32];
+	char id[STREAM_ID_TEXT], number[FORMAT_COUNTED];
 
 	if (!p->forked)
 		return;
-	printf("forked by %s, after %s events of it\n\n", stream_id_format(id, &p->parent),
-	       format_count(number, p->parent_event));
+	printf("forked by %s, after %s of it\n\n", stream_id_format(id, &p->parent),
+	       format_counted(number, p->parent_event, "event"));
 }
 
 static void ledger_print_text(const struct recording *r, const struct completeness *c,

@@ -1,4 +1,5 @@
 /* collector list: lists what has been recorded. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "base/parse.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/here.h"
+#include "collector/cli/last.h"
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
 #include "collector/answers/answer.h"
@@ -48,7 +51,7 @@ static const struct answer_field stream_fields[] = {
 	ROW_AS("id", s.id, ANSWER_ID, NULL, "32 hexadecimal digits",
 	       SHOWN(1, "ID", -12, .form = COLUMN_CUT)),
 	ROW("name", s.name, NULL, "what people call the program",
-	    SHOWN(3, "PROGRAM", -14, .form = COLUMN_CUT)),
+	    SHOWN(3, "PROGRAM", -11, .form = COLUMN_CUT)),
 	ROW("executable", s.executable, NULL, "path of the program"),
 	ROW("command_line", s.command_line, NULL, "arguments, joined by blanks"),
 	ROW("host", s.host, NULL, ""),
@@ -59,10 +62,10 @@ static const struct answer_field stream_fields[] = {
 	    "when recording began; 0: unknown",
 	    SHOWN(2, "STARTED", -16, .form = COLUMN_DATE | COLUMN_DASH)),
 	ROW("duration_ns", s.last_ns, "ns", ""),
-	ROW("events", s.events, "events", "", SHOWN(5, "EVENTS", 10, .form = COLUMN_PLAIN)),
+	ROW("events", s.events, "events", "", SHOWN(5, "EVENTS", 8, .form = COLUMN_PLAIN)),
 	ROW("recording_bytes", s.recording_bytes, "bytes", "bytes on the disk"),
 	ROW("in_use_bytes", s.in_use_bytes, "bytes", "bytes in use at the end",
-	    SHOWN(6, "IN USE", 9)),
+	    SHOWN(6, "IN USE", 8)),
 	ROW("in_use_blocks", s.in_use_blocks, "blocks", "blocks in use at the end"),
 	ROW("state", state, NULL, "", SHOWN(7, "STATE", 0)),
 	ROW("incomplete", s.incomplete, NULL, "what the recording does not hold", .when = IF_TEXT),
@@ -80,6 +83,8 @@ static const struct answer list_answer = {"streams", list_fields};
 
 static void list_print_text(const struct stream_summary *list, size_t count)
 {
+	bool any = false;
+
 	if (!count) {
 		program_printf(
 			stdout,
@@ -89,8 +94,12 @@ static void list_print_text(const struct stream_summary *list, size_t count)
 	table_head(&stream_answer, STYLE_PLAIN);
 	for (size_t i = 0; i < count; i++) {
 		table_cells(&stream_answer, &(struct told_stream){list[i], state_of(&list[i])});
-		puts(is_incomplete(&list[i]) ? ", incomplete" : "");
+		puts(is_incomplete(&list[i]) ? "*" : "");
+		any |= is_incomplete(&list[i]);
 	}
+	if (any)
+		program_printf(stdout,
+			       "* incomplete: 'collector ledger ID' says what is missing\n");
 }
 
 static int list_print_json(const struct command *command, const struct stream_summary *list,
@@ -117,11 +126,11 @@ static void hint_at_the_rest(const struct stream_summary *list, size_t count)
 	for (size_t i = 0; i < count; i++)
 		interrupted += list[i].state == STREAM_INTERRUPTED && list[i].pid;
 	if (interrupted)
-		fprintf(stderr,
-			"collector list: %zu of them %s interrupted: the agent may have "
-			"kept the rest, in a file or in the folder of its --spool, which "
-			"is added by 'collector import FILE'\n",
-			interrupted, interrupted == 1 ? "is" : "are");
+		program_printf(stderr,
+			       "collector list: %zu of them %s interrupted: the agent may have "
+			       "kept the rest, in a file or in the folder of its --spool, which "
+			       "is added by 'collector import FILE'\n",
+			       interrupted, interrupted == 1 ? "is" : "are");
 }
 
 /* A gather that can't store says so itself, but perhaps on another terminal. */
@@ -132,24 +141,22 @@ static void warn_of_full_disk(const char *folder)
 
 	if (statvfs(folder, &fs) < 0 || !fs.f_blocks || fs.f_bavail * fs.f_frsize >= DISK_LEAST)
 		return;
-	fprintf(stderr,
+	program_printf(
+		stderr,
 		"collector list: the disk of %s is full (%s free): what agents send is not stored, "
 		"nor acknowledged, until there is room\n",
 		folder, format_size(size, (double)(fs.f_bavail * fs.f_frsize)));
 }
 
-static int list_run(struct command_call *call)
+static int list_streams(struct command_call *call, struct store *store)
 {
 	const struct common_options *options = call->options;
 	struct stream_summary *list = NULL;
-	struct store *store = NULL;
 	struct err_text err = {0};
 	char note[STORE_NOTE_MAX];
 	size_t count = 0;
-	int status = EXIT_DONE, r = store_open(options->data, STORE_READ, &store, &err);
+	int status = EXIT_DONE, r = store_list(store, &list, &count, &err);
 
-	if (!r)
-		r = store_list(store, &list, &count, &err);
 	if (!r && options->json)
 		status = list_print_json(call->command, list, count);
 	else if (!r)
@@ -161,8 +168,34 @@ static int list_run(struct command_call *call)
 	if (!r && store_note(store, note))
 		program_printf(stderr, "collector list: not all is recorded here: %s\n", note);
 	store_list_free(list, count);
-	store_close(store);
 	return r < 0 ? command_fault(call->command, r, &err) : status;
+}
+
+/* Lists files first. With files, the data folder need not be there. */
+static int list_run(struct command_call *call)
+{
+	const struct common_options *options = call->options;
+	struct here_list files = {0};
+	struct store *store = NULL;
+	struct err_text err = {0};
+	int status = EXIT_DONE, r = store_open(options->data, STORE_READ, &store, &err);
+
+	if (!options->json && here_find(options->data_only ? options->data : ".", &files) < 0)
+		r = -ENOMEM;
+	if (files.count)
+		here_print(&files);
+	if (r == -ENOENT && !files.count && !options->data_only)
+		last_none(options->data, &err);
+	if (!r && files.count)
+		program_printf(stdout, "\nStreams in %s; 'collector report ID' opens one:\n",
+			       options->data);
+	if (!r)
+		status = list_streams(call, store);
+	else if (r != -ENOENT || !files.count)
+		status = command_input_fault(call->command, r, &err);
+	store_close(store);
+	here_done(&files);
+	return status;
 }
 
 static const struct option_group groups[] = {{NULL, answer_table}, {0}};
@@ -174,11 +207,16 @@ const struct command command_list = {
 	.summary = "what has been recorded",
 	.usage = "[OPTION...]",
 	.about =
-		"Lists the streams in the data folder, the oldest first.\n\n"
+		"Lists the recordings that lie in this folder as files (*.heapcast), and the\n"
+		"streams in the data folder, the oldest first. With --data, only what that folder\n"
+		"has. --json has the streams only, as /data over HTTP does.\n\n"
+		"PEAK RSS is the most resident memory, as the kernel told it last. END of a\n"
+		"file: how the program ended, or recording (an agent of this host still writes\n"
+		"it), broken off (no end, and nobody writes it), imported.\n\n"
 		"IN USE is what was allocated and not freed when the recording ended, or as far\n"
 		"as it goes. STATE: live (still growing), ended (the program's end is recorded),\n"
 		"interrupted (no end, and nobody is writing it), imported (from a file of another\n"
-		"tool), snapshot (of many programs, merged).\n",
+		"tool), snapshot (of many programs, merged); a * marks what is incomplete.\n",
 	.examples = "  collector list\n  collector list --json | jq '.streams[-1].id'\n",
 	.groups = groups,
 	.options_size = sizeof(struct common_options),

@@ -58,8 +58,9 @@ static void maps_print_text(const struct maps_state *s, const struct completenes
 
 	incomplete_print(NULL, c);
 	if (!s->any) {
-		program_printf(stdout,
-			       "No maps were gathered until then (agent run --gather-maps).\n");
+		program_printf(
+			stdout,
+			"No maps had been gathered by then (agent run --gather-maps does).\n");
 		return;
 	}
 	printf("As of %s; KiB\n\n%-12s %10s %10s %10s %10s %s\n", format_duration(time, s->time_ns),

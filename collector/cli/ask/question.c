@@ -112,6 +112,20 @@ static int part_name(const char *stream, char **ret_name, const char **ret_time)
 	return 0;
 }
 
+/* Filters call themselves by the name that they have over HTTP, size_min: here it is --size-min. */
+static int name_option(const char *name, int error, struct err_text *err)
+{
+	struct err_text said = *err;
+	size_t length = strlen(name), same = 0;
+
+	while (same < length &&
+	       (said.text[same] == name[same] || (said.text[same] == '_' && name[same] == '-')))
+		same++;
+	if (same < length || said.text[same] != ' ')
+		return err_prefix(err, error, "--%s", name);
+	return err_set(err, error, "--%s%s", name, said.text + length);
+}
+
 static int read_filters(struct question *q, const struct option_pairs *pairs, struct err_text *err)
 {
 	for (size_t i = 0; i < pairs->count; i++) {
@@ -119,7 +133,7 @@ static int read_filters(struct question *q, const struct option_pairs *pairs, st
 				   err);
 
 		if (r < 0)
-			return err_prefix(err, r, "--%s", pairs->list[i].name);
+			return name_option(pairs->list[i].name, r, err);
 	}
 	return filter_check(&q->filter, err);
 }
@@ -238,6 +252,11 @@ void question_close(struct question *question)
 	free(question->path);
 }
 
+bool question_is_filtered(const struct question *question)
+{
+	return question->options->filters.count || question->options->where;
+}
+
 const char *question_leaked_name(const struct question *question)
 {
 	if (question->recorded.live)
@@ -248,7 +267,8 @@ const char *question_leaked_name(const struct question *question)
 const char *question_unfreed(const struct question *question, bool heading)
 {
 	if (question->recorded.live)
-		return heading ? "In use as of the last batch" : "in use as of the last batch";
+		return heading ? "In use at the last moment recorded"
+			       : "in use at the last moment recorded";
 	if (heading)
 		return question->recorded.whole ? "Never freed" : "Not freed while watched";
 	return question->recorded.unfreed;

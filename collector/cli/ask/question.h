@@ -95,10 +95,12 @@ int question_open(struct command_call *call, enum value default_value,
 void question_close(struct question *question);
 /* Says what went wrong with a query and returns its exit status. */
 int question_failed(const struct question *question, int error, const struct err_text *err);
+/* Does it ask for a part of the allocations only? */
+bool question_is_filtered(const struct question *question);
 /* Returns "leaked" for a program that has ended, "in use" for one that goes on. */
 const char *question_leaked_name(const struct question *question);
-/* Says the same in a sentence: "never freed", "in use as of the last batch"... `heading`: as the
- * sentence's beginning. */
+/* Says the same in a sentence: "never freed", "in use at the last moment recorded"... `heading`: as
+ * the sentence's beginning. */
 const char *question_unfreed(const struct question *question, bool heading);
 /* Makes a short name for files: the program and the id's first digits. */
 void question_file_name(const struct question *question, const char *suffix, char *out,

@@ -66,6 +66,9 @@ int ranking_print(struct question *q)
 	const struct told_ranking *told = q->result;
 
 	header_print(q);
+	if (question_is_filtered(q) && !q->suppressed.count &&
+	    !matches_print(q, told->groups.total.blocks))
+		return EXIT_DONE;
 	ranking_print_total(q, &told->groups);
 	if (told->groups.count)
 		sites_print(q, &told->groups,

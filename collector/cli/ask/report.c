@@ -74,7 +74,8 @@ static void print_totals(const struct question *q, const struct report *r)
 	print_total(q, wide, "freed", &r->freed,
 		    q->recorded.live ? "freed so far" : "freed before the end", false);
 	print_total(q, wide, question_leaked_name(q), &r->leaked,
-		    q->recorded.live ? "as of the last batch" : question_unfreed(q, false), false);
+		    q->recorded.live ? "at the last moment recorded" : question_unfreed(q, false),
+		    false);
 	snprintf(peak, sizeof(peak), "%sat %s (%llu %%)", wide ? "" : "in use at the peak, ",
 		 format_duration(at, r->peak_ns), (unsigned long long)share);
 	print_total(q, wide, "peak", &r->peak, peak, true);
@@ -158,25 +159,40 @@ static void print_sites(const struct question *q, const char *heading,
 	sites_print(q, &ranking->sites, &table);
 }
 
+#define NEXT	     3
+#define NEXT_COMMAND 200
+#define NEXT_REMARK  46 /* columns of the longest remark, and the blanks around it */
+
 static void print_next(const struct question *q)
 {
 	static const struct {
-		const char *command, *says;
-	} next[] = {
-		{"top %s --value peak", "who held most at the peak, with backtraces"},
-		{"leaks %s", "what was not freed"},
-		{"flamegraph %s", "a picture for the browser"},
+		const char *command, *options, *says;
+	} next[NEXT] = {
+		{"top", " --value peak", "who held most at the peak, with backtraces"},
+		{"leaks", "", "what was not freed"},
+		{"flamegraph", "", "a picture for the browser"},
 	};
+	char typed[NEXT][NEXT_COMMAND];
+	unsigned widest = 0, columns;
+	bool apart;
 
+	for (size_t i = 0; i < NEXT; i++) {
+		char line[NEXT_COMMAND - 16];
+
+		snprintf(line, sizeof(line), "collector %s %.120s%s", next[i].command, q->stream,
+			 next[i].options);
+		columns = terminal_columns(program_text(typed[i], sizeof(typed[i]), line));
+		widest = columns > widest ? columns : widest;
+	}
+	apart = widest + NEXT_REMARK > terminal_width(); /* in the next line */
 	terminal_heading("Next");
-	for (size_t i = 0; i < sizeof(next) / sizeof(next[0]); i++) {
-		char command[160], line[256], typed[sizeof(line) + 16];
-
-		snprintf(command, sizeof(command), "%.*s%.80s%s",
-			 (int)strcspn(next[i].command, "%"), next[i].command, q->stream,
-			 strchr(next[i].command, '%') + 2);
-		snprintf(line, sizeof(line), "  collector %-30s %s", command, next[i].says);
-		terminal_line(STYLE_PLAIN, program_text(typed, sizeof(typed), line), 0);
+	for (size_t i = 0; i < NEXT; i++) {
+		terminal_blanks(2);
+		columns = terminal_text(STYLE_PLAIN, typed[i], 0);
+		if (apart)
+			putchar('\n');
+		terminal_blanks(apart ? 6 : widest - columns + 2);
+		terminal_paragraph(STYLE_PLAIN, next[i].says, apart ? 6 : widest + 4);
 	}
 }
 
@@ -187,6 +203,8 @@ static int report_print(struct question *q)
 	size_t count = q->options->count;
 
 	header_print(q);
+	if (question_is_filtered(q) && !matches_print(q, a->report.allocated.blocks))
+		return EXIT_DONE;
 	print_totals(q, &a->report);
 	report_print_figures(&q->recorded);
 	print_sites(q, "Most allocated, by call site", &a->allocated, count);

@@ -100,6 +100,8 @@ static int tree_print(struct question *q)
 	if (r < 0)
 		return question_failed(q, r, &err);
 	header_print(q);
+	if (!matches_print(q, told->root.blocks))
+		return EXIT_DONE;
 	putchar('\n');
 	terminal_line(STYLE_DIM, "     %      BYTES     BLOCKS  FRAME", 0);
 	fflush(stdout);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "base/write.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/commands.h"
@@ -91,6 +92,7 @@ static int write_items(const struct command_call *call, const struct extract_ite
 	const char *folder = o->output ? o->output : ".";
 	struct err_text err = {0};
 	cleanup(cleanup_close) int below = extract_open_folder(folder, &err);
+	char count[FORMAT_COUNTED];
 	uint32_t written = 0;
 	bool there = false;
 
@@ -110,7 +112,7 @@ static int write_items(const struct command_call *call, const struct extract_ite
 	if (o->common.json)
 		extract_print(call, items);
 	else
-		printf("%u files written below %s\n", written, folder);
+		printf("%s written below %s\n", format_counted(count, written, "file"), folder);
 	return written == items->count ? EXIT_DONE : EXIT_FAULT;
 }
 

@@ -58,11 +58,11 @@ static int import_to_file(const char *path, const char *output,
 static void import_print_text(const char *path, const char *output,
 			      const struct import_result *result)
 {
-	char id[STREAM_ID_TEXT], count[32];
+	char id[STREAM_ID_TEXT], count[FORMAT_COUNTED];
 
-	printf("%.12s  %s: %s%s%s%s, %s events%s%s\n", stream_id_format(id, &result->id), path,
+	printf("%.12s  %s: %s%s%s%s, %s%s%s\n", stream_id_format(id, &result->id), path,
 	       result->format, result->tool[0] ? " (" : "", result->tool,
-	       result->tool[0] ? ")" : "", format_count(count, result->events),
+	       result->tool[0] ? ")" : "", format_counted(count, result->events, "event"),
 	       output ? ", in " : "", output ? output : "");
 	if (result->note[0]) {
 		terminal_blanks(NOTE_INDENT);

@@ -17,16 +17,16 @@
 void import_say_continued(const struct stream_continued *c, struct import_result *ret)
 {
 	cleanup(buf_done) struct buf note = {0};
-	char count[32];
+	char count[FORMAT_COUNTED];
 
 	*ret = (struct import_result){.id = c->id, .format = "heapcast", .events = c->events};
 	if (!c->before)
 		buf_string(&note, "a stream that is new here");
 	else
 		buf_printf(&note,
-			   c->events ? "the rest of a stream that had %s events"
-				     : "nothing new of a stream that has %s events",
-			   format_count(count, c->before));
+			   c->events ? "the rest of a stream that had %s"
+				     : "nothing new of a stream that has %s",
+			   format_counted(count, c->before, "event"));
 	if (*c->name)
 		buf_printf(&note, ", of %s (pid %u)", c->name, c->pid);
 	buf_string(&note, c->ended ? "; its end is there" : "; it has no end yet");

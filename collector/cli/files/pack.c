@@ -116,7 +116,8 @@ static int pack_run(struct command_call *call)
 	int r, status;
 
 	if (!output)
-		return command_usage_error(call->command, "where to? --output FILE says");
+		return command_usage_error(call->command,
+					   "the file to write is missing: --output FILE");
 	if (standard && isatty(STDOUT_FILENO))
 		return command_usage_error(call->command, "a recording is nothing for a terminal");
 	status = question_open(call, VALUE_ALLOCATED, &q);

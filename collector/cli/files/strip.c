@@ -96,7 +96,8 @@ static int strip_run(struct command_call *call)
 	int r;
 
 	if (!o->output)
-		return command_usage_error(call->command, "where to? --output FILE says");
+		return command_usage_error(call->command,
+					   "the file to write is missing: --output FILE");
 	if (standard && isatty(STDOUT_FILENO))
 		return command_usage_error(call->command, "a recording is nothing for a terminal");
 	if (threshold_of(o->threshold, &threshold_ns) < 0)

@@ -467,13 +467,14 @@ static int live_begin(struct live *live, bool is_command)
 static void live_tell(const struct live *live, const char *path, bool ended)
 {
 	if (!ended)
-		fprintf(stderr, "heapcast: the agent (pid %d) has not ended yet: it goes on\n",
-			(int)live->started.agent);
+		program_printf(stderr,
+			       "heapcast: the agent (pid %d) has not ended yet: it goes on\n",
+			       (int)live->started.agent);
 	if (!path)
 		return;
-	fprintf(stderr, "heapcast: the recording is %s\n", path);
+	program_printf(stderr, "heapcast: the recording is %s\n", path);
 	if (live->started.is_command)
-		fprintf(stderr, "          what the program said: %s\n", live->started.said);
+		program_printf(stderr, "          what the program said: %s\n", live->started.said);
 	program_printf(stderr, "next: collector report '%s'\n", path);
 }
 

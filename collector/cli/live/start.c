@@ -170,7 +170,7 @@ static void tell(const char *path)
 		return;
 	while (fgets(line, sizeof(line), file)) {
 		words_clean(clean, sizeof(clean), line, strcspn(line, "\n"));
-		fprintf(stderr, "%s\n", clean);
+		program_printf(stderr, "%s\n", clean);
 	}
 }
 
@@ -185,7 +185,7 @@ int start_wait(struct started *s, struct err_text *err)
 		if (screen_signal())
 			return -EINTR;
 		if (ms == PATIENT_MS)
-			fprintf(stderr, "heapcast: waiting until the recording begins\n");
+			program_printf(stderr, "heapcast: waiting until the recording begins\n");
 		if (!ended)
 			look_later();
 	}

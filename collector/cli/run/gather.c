@@ -92,9 +92,10 @@ static void say_file(const struct ingest_event *e)
 
 	build_id_format(id, e->file->build_id, e->file->build_id_length);
 	if (e->complete)
-		printf("symbol file %s came%s%s\n", id, *e->text ? "; " : "", e->text);
+		program_printf(stdout, "symbol file %s came%s%s\n", id, *e->text ? "; " : "",
+			       e->text);
 	else
-		printf("no symbol file %s: %s\n", id, e->text);
+		program_printf(stdout, "no symbol file %s: %s\n", id, e->text);
 }
 
 static void gather_say(struct gather *g, const struct ingest_event *e)
@@ -114,7 +115,7 @@ static void gather_say(struct gather *g, const struct ingest_event *e)
 		       e->key && *e->key ? ", by its key" : "");
 		break;
 	case INGEST_DISCONNECTED:
-		printf("disconnected from %s: %s\n", e->address, e->text);
+		program_printf(stdout, "disconnected from %s: %s\n", e->address, e->text);
 		break;
 	case INGEST_STREAM_BEGAN:
 		say_stream(e, e->complete ? "is here already" : e->events ? "goes on" : "began");
@@ -160,7 +161,8 @@ static void say_nobody(struct gather *g)
 		return;
 	g->told_nobody = true;
 	gather_clear_line(g);
-	fprintf(stderr,
+	program_printf(
+		stderr,
 		"No agent has been found. Listening on %s.\n"
 		"Check that:\n"
 		"  - the program runs under 'agent run --announce -- CMD', or an 'agent serve' "
@@ -172,12 +174,14 @@ static void say_nobody(struct gather *g)
 		"  - no firewall stops UDP 43513 here, or TCP 8100 to 8200 on the board.\n",
 		ingest_where(g->ingest));
 	if (t.beacons_refused)
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"%llu datagrams came that were no beacon, or from a network that is not "
 			"asked for.\n",
 			(unsigned long long)t.beacons_refused);
 	if (t.beacons_unproven)
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"%llu beacons came from agents that were skipped: they and this collector "
 			"do not have the same key ('collector pair' makes one, or --key FILE).\n",
 			(unsigned long long)t.beacons_unproven);
@@ -297,7 +301,8 @@ static void start_handles(struct gather *g)
 static void say_no_control(const struct gather *g, int error, const struct err_text *err)
 {
 	if (error < 0 && !g->options->quiet)
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"collector gather: 'collector ctl' and 'symbols fetch' can't reach it: "
 			"%s\n",
 			err_get(err, error));

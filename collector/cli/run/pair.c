@@ -82,7 +82,8 @@ static void say_made(const struct pairing_event *e)
 static void say_unsure(struct pair *p, const struct pairing_event *e)
 {
 	p->unsure++;
-	fprintf(stderr,
+	program_printf(
+		stderr,
 		"collector pair: %s (%s) may not have kept the key%s%s. If 'agent pair' failed "
 		"there, pair again: the key here is of no use then, and does no harm ('collector "
 		"pairs revoke %s' removes it)\n",
@@ -139,7 +140,8 @@ static void say_nobody(const struct pair *p, unsigned made)
 		program_printf(stderr,
 			       "collector pair: stopped; the code is of no use any more.\n");
 	else
-		fprintf(stderr,
+		program_printf(
+			stderr,
 			"collector pair: %s in %s, and the code is of no use any more.\n"
 			"Check that:\n"
 			"  - board and collector are on the same network; else give the agent "

@@ -105,9 +105,9 @@ static int find_bases(struct heaptrack *h)
 	}
 	if (guessed)
 		importer_note(h->im,
-			      "where %u files lay is not known: their places without a name count "
-			      "from the page of the first one",
-			      guessed);
+			      "the address at which %u file%s began is not known: places without a "
+			      "name in %s are counted from the page of the first one seen",
+			      guessed, guessed == 1 ? "" : "s", guessed == 1 ? "it" : "them");
 	return 0;
 }
 

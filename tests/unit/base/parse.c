@@ -169,6 +169,9 @@ static void for_people(void **state)
 	assert_string_equal(format_duration(out, 7260000000000), "2 h 1 min");
 	assert_string_equal(format_duration(out, 10799999999999), "2 h 59 min");
 	assert_string_equal(format_count(out, 0), "0");
+	assert_string_equal(format_counted(out, 0, "event"), "0 events");
+	assert_string_equal(format_counted(out, 1, "event"), "1 event");
+	assert_string_equal(format_counted(out, 1234, "block"), "1,234 blocks");
 	assert_string_equal(format_count(out, 999), "999");
 	assert_string_equal(format_count(out, 1234567), "1,234,567");
 	assert_string_equal(format_count(out, UINT64_MAX), "18,446,744,073,709,551,615");

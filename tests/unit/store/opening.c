@@ -97,7 +97,8 @@ static void who_may_open_it(void **state)
 	char text[32], expected[512];
 
 	(void)state;
-	check_refused(STORE_READ, -ENOENT, "there are no recordings in ", NONE);
+	check_refused(STORE_READ, -ENOENT, "there is no folder ",
+		      ": 'collector gather' makes it, --data names another");
 	assert_int_equal(access(folder, F_OK), -1);
 	assert_int_equal(store_open(folder, STORE_WRITE, &writer, NULL), 0);
 	assert_string_equal(store_path(writer), folder);
