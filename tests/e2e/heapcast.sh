@@ -104,6 +104,20 @@ status=0
 wait $pid || status=$?
 assert_eq "exit status of heapcast run after SIGTERM" 143 "$status"
 
+# With --page that is the page, once the program has ended. It ends with what has started it, however that ends.
+page_ended() { ! grep -q '^State:[[:space:]]*[^ZX]' "/proc/$page/status"; } # nobody may have waited for it
+for signal in TERM HUP KILL; do
+	env -u DISPLAY -u WAYLAND_DISPLAY -u BROWSER "$HEAPCAST" run --page --output page.heapcast -- "$plain" >out 2>page.err &
+	pid=$!
+	wait_for 30 "heapcast run --page to serve" grep -q "^Serving http" page.err
+	page=$(pgrep -P $pid) || fail "heapcast run --page has no child"
+	kill -$signal $pid
+	wait_for 10 "the page to end after SIG$signal" page_ended
+	status=0
+	wait $pid || status=$?
+	[ $signal = KILL ] || assert_eq "exit status of heapcast run --page after SIG$signal" 5 "$status"
+done
+
 # Answers and hints, where started so and not.
 "$HEAPCAST" run --output hints.heapcast -- "$plain" >out 2>err || true
 ! former_names err >wrong || fail "heapcast run: $(cat wrong)"
