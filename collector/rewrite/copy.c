@@ -147,7 +147,11 @@ int copy_next(struct copy *c, struct err_text *err)
 	if (r < 0)
 		return copy_failed(c, r, err);
 	if (!c->has_id)
-		return err_set(err, -EBADMSG, "%s is not a recording", c->path);
+		return err_set(err, -EBADMSG,
+			       c->size && !c->scan.damaged_places && !scan_tail(&c->scan, c->size)
+				       ? SCAN_NOTHING
+				       : "%s is not a recording",
+			       c->path);
 	return 0;
 }
 
