@@ -63,12 +63,15 @@ static const struct command *main_find(const char *name)
 
 static int unknown(const char *name)
 {
+	const char *peer = nearest_of_peer(name);
 	struct nearest nearest;
 
 	nearest_begin(&nearest, name, strlen(name));
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		if (!commands[i]->hidden)
 			nearest_try(&nearest, commands[i]->name);
+	if (peer && main_find(peer))
+		nearest.found = peer;
 	fprintf(stderr, "%s: there is no command '%s'", program_title(), name);
 	if (nearest.found)
 		fprintf(stderr, "; did you mean '%s'?", nearest.found);

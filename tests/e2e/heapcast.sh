@@ -73,6 +73,21 @@ says 2 "did you mean 'list'?" lsit
 says 2 "did you mean 'timeline'?" timelime
 says 2 "did you mean 'agent'?" agnet
 says 2 "did you mean 'temporary'?" help temprary
+# Words of other profilers, which may be near to another command.
+while read -r theirs ours; do
+	says 2 "there is no command '$theirs'; did you mean '$ours'?" "$theirs"
+	"$HEAPCAST" "$ours" --help >out || fail "there is no heapcast $ours"
+done <<-END
+	record run
+	trace run
+	profile run
+	stat report
+	print report
+	show report
+	analyse analyze
+	view page
+	ls list
+END
 says 2 "there is no command 'xyzzy'" xyzzy
 ! grep -q "did you mean" said || fail "heapcast xyzzy: $(cat said)"
 assert_contains "heapcast xyzzy" said "'heapcast help' lists the commands."
