@@ -126,7 +126,7 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status, error;
+	int status, error, flushed;
 
 	standard_reserve();
 	program_started(argv[0], "collector");
@@ -135,9 +135,14 @@ int main(int argc, char **argv)
 	status = dispatch(argc, argv);
 	error = pager_end();
 	/* An answer that could not be written must not look like success. */
-	if (fflush(stdout) || ferror(stdout) || error) {
+	flushed = fflush(stdout) ? -errno : 0;
+	if (flushed || ferror(stdout) || error) {
+		error = error ? error : flushed;
+		if (!error && status != EXIT_DONE)
+			return status; /* it has said so itself */
 		output_failed(error ? -error : errno);
-		fprintf(stderr, "%s: writing the output failed\n", program_title());
+		fprintf(stderr, "%s: writing to standard output %s%s\n", program_title(),
+			error ? "failed: " : "failed", error ? strerror(-error) : "");
 		return status == EXIT_DONE ? EXIT_FAULT : status;
 	}
 	return status;
