@@ -3,7 +3,7 @@
 # and the page. Also names that are cut or mistyped, times that make no sense, files of other tools, and a program that
 # was renamed.
 . "$(dirname "$0")/lib.sh"
-need cc curl
+need cc curl python3
 H=$BUILD/bin/heapcast
 
 # says STATUS TEXT -- CMD...: CMD ends so, and says TEXT on standard error.
@@ -134,6 +134,16 @@ says 2 "'heapcast import sort.collapsed.gz' makes one of it" -- "$H" tree sort.c
 says 2 "(heaptrack)" -- "$H" report sort.ht
 says 2 "cannot open no.heapcast: No such file or directory" -- "$H" report no.heapcast
 says 2 "there is no file nowhere here" -- "$H" report nowhere
+
+# ---- a process that cannot be joined leaves nothing behind ----
+
+mkdir tmp
+status=0
+TMPDIR=$PWD/tmp TERM=xterm python3 -c 'import os, pty, sys; sys.exit(os.WEXITSTATUS(pty.spawn(sys.argv[1:])))' \
+	"$H" top --live -p 4194305 >out 2>&1 </dev/null || status=$? # more than any pid
+[ $status != 0 ] || fail "top --live of no process succeeds: $(cat out)"
+assert_contains "top --live of no process" out "nothing was recorded"
+assert_eq "what top --live of no process leaves" "" "$(ls tmp)"
 
 # ---- gates ----
 
