@@ -124,6 +124,13 @@ says 2 "heapcast report sort.heapcast" -- "$H" sort.heapcast
 # ---- what makes no sense ----
 
 says 2 '--at takes a time, not "500%"' -- "$H" top --at 500% sort.heapcast
+says 2 "--at 5h is beyond the end: the recording ends at " -- "$H" top --at 5h sort.heapcast
+says 2 "@TIME 2h is beyond the end: the recording ends at " -- "$H" diff --base sort.heapcast@2h sort.heapcast
+says 0 "--from is beyond the end: the recording ends at " -- "$H" top --from 1h30 sort.heapcast
+says 0 "--to is beyond the end: the recording ends at " -- "$H" leaks --to 1h30 sort.heapcast
+"$H" report sort.heapcast >out # the end as it is printed is no time beyond it
+"$H" top --at "$(sed -nE 's/.* for ([0-9.]+) (us|ms|s)[;.]?$/\1\2/p' out | head -n 1)" sort.heapcast >out
+"$H" top --at 100% sort.heapcast >out
 says 2 "nothing can be between --from and --to" -- "$H" top --from 10s --to 5s sort.heapcast
 says 2 "nothing can be between --size-min and --size-max" -- "$H" leaks --size-min 2K --size-max 1K sort.heapcast
 "$H" top --from 5s --to 5s --size-min 1K --size-max 1K sort.heapcast >out

@@ -76,7 +76,7 @@ static int find_over_time(struct question *q, uint64_t buckets, struct timeline 
 	const struct question_options *o = q->options;
 	struct over_time *over = q->result;
 	struct timeline_question question = {.to_ns = NO_TIME, .buckets = (uint32_t)buckets};
-	int r = o->start ? query_time(q->view, "--start", o->start, &question.from_ns, err) : 0;
+	int r = o->start ? query_moment(q->view, "--start", o->start, &question.from_ns, err) : 0;
 
 	if (r >= 0 && o->end)
 		r = query_time(q->view, "--end", o->end, &question.to_ns, err);
