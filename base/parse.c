@@ -78,14 +78,30 @@ int parse_size(const char *text, uint64_t *ret_bytes)
 	return 0;
 }
 
+/* `bare_ns`: what a number without a unit counts behind this one, as in 1h30; 0: it says nothing.
+ */
+static const struct duration_unit {
+	const char *name;
+	double ns, bare_ns;
+} duration_units[] = {{"ns", 1, 0},  {"us", 1e3, 0},   {"ms", 1e6, 0},	    {"min", 6e10, 1e9},
+		      {"s", 1e9, 0}, {"m", 6e10, 1e9}, {"h", 3.6e12, 6e10}, {"d", 8.64e13, 0}};
+
+static const struct duration_unit *find_unit(const char *text)
+{
+	const size_t count = sizeof(duration_units) / sizeof(duration_units[0]);
+
+	for (const struct duration_unit *u = duration_units; u < duration_units + count; u++) {
+		size_t n = strlen(u->name);
+
+		if (!strncmp(text, u->name, n) && !isalpha((unsigned char)text[n]))
+			return u;
+	}
+	return NULL;
+}
+
 int parse_duration(const char *text, uint64_t *ret_ns)
 {
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = {{"ns", 1},	 {"us", 1e3}, {"ms", 1e6},   {"min", 6e10},
-		     {"s", 1e9}, {"m", 6e10}, {"h", 3.6e12}, {"d", 8.64e13}};
-	double total = 0;
+	double total = 0, bare_ns = 1e9;
 
 	if (!*text)
 		return -EINVAL;
@@ -96,17 +112,15 @@ int parse_duration(const char *text, uint64_t *ret_ns)
 		if (r < 0)
 			return r;
 		if (!*text) {
-			scale = 1e9;
+			scale = bare_ns;
 		} else {
-			for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && !scale; i++) {
-				size_t n = strlen(units[i].name);
+			const struct duration_unit *unit = find_unit(text);
 
-				if (!strncmp(text, units[i].name, n) &&
-				    !isalpha((unsigned char)text[n])) {
-					scale = units[i].ns;
-					text += n;
-				}
-			}
+			if (!unit)
+				return -EINVAL;
+			scale = unit->ns;
+			bare_ns = unit->bare_ns;
+			text += strlen(unit->name);
 		}
 		if (!scale)
 			return -EINVAL;

@@ -14,7 +14,9 @@ int parse_u64(const char *text, uint64_t *ret_value); /* decimal, or hexadecimal
 int parse_size(const char *text,
 	       uint64_t *ret_bytes); /* K, M, G and T are powers of 1024; "B" or "iB" may follow */
 int parse_duration(const char *text,
-		   uint64_t *ret_ns); /* a bare number means seconds; fractions are allowed: 0.5s */
+		   uint64_t *ret_ns); /* a bare number means seconds, behind hours minutes (1h30),
+				       * behind minutes seconds (5m30); behind other units it is
+				       * refused. Fractions are allowed: 0.5s */
 int parse_switch(const char *text, bool *ret_on); /* 1, yes, true, on; 0, no, false, off and "" */
 /*
  * Parses "HOST:PORT", "[::1]:PORT" or "HOST". Writes the host (at most `size` bytes with its NUL)

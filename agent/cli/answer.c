@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,9 +17,10 @@
 #include "base/cli/program.h"
 #include "base/ban.h"
 
-#define WAIT_MS	     1000
-#define BUSY_WAIT_MS 3000
-#define STEP_MS	     5
+#define WAIT_MS		 1000
+#define BUSY_WAIT_MS	 3000
+#define STEP_MS		 5
+#define EXIT_NOT_STARTED 127
 
 extern char **environ;
 
@@ -101,14 +103,74 @@ enum answer_end answer_end(struct answer *answer)
 	return ANSWER_LATE;
 }
 
+/* ---- a command, for as long as it takes ---- */
+
+static volatile pid_t answering; /* 0: none; for pass_on */
+
+/* The agent serves no more, so a signal is for the command that answers. */
+static void pass_on(int number)
+{
+	if (answering > 0)
+		kill(answering, number);
+}
+
+/* What Ctrl-C and Ctrl-\ send reaches the command anyway, as it is in our process group. An ignored
+ * signal (nohup) stays ignored. */
+static const int passed_on[] = {SIGTERM, SIGHUP};
+#define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
+
+static void pass_signals_on(struct sigaction before[PASSED_ON])
+{
+	const struct sigaction action = {.sa_handler = pass_on};
+
+	for (size_t i = 0; i < PASSED_ON; i++) {
+		sigaction(passed_on[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN)
+			sigaction(passed_on[i], &action, NULL);
+	}
+}
+
+/* In the child: becomes the command, which ends with us even if we are killed. */
+static void answer_become(const char *path, const char *const arguments[], pid_t parent,
+			  const sigset_t *mask)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(EXIT_NOT_STARTED);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execv(path, (char *const *)(uintptr_t)arguments);
+	_exit(EXIT_NOT_STARTED);
+}
+
 bool answer_with(const char *command, const char *option, const char *path)
 {
 	const char *const with[] = {PROGRAM_HEAPCAST, command, option, "--", path, NULL};
 	const char *const without[] = {PROGRAM_HEAPCAST, command, "--", path, NULL};
-	pid_t pid = answer_start(option ? with : without, -1);
+	struct sigaction before[PASSED_ON];
+	char program[PATH_MAX];
+	pid_t self = getpid(), pid;
+	sigset_t held, mask;
 	int status = -1;
 
-	while (pid && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	if (program_beside(PROGRAM_COLLECTOR, program) < 0)
+		return false;
+	/* A signal that comes before the child is known waits until it is; the child has our
+	 * handlers until it is another program, and nobody to pass a signal on to. */
+	sigemptyset(&held);
+	for (size_t i = 0; i < PASSED_ON; i++)
+		sigaddset(&held, passed_on[i]);
+	sigprocmask(SIG_BLOCK, &held, &mask);
+	pass_signals_on(before);
+	pid = fork();
+	if (!pid)
+		answer_become(program, option ? with : without, self, &mask);
+	answering = pid;
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return pid && WIFEXITED(status) && !WEXITSTATUS(status);
+	answering = 0;
+	for (size_t i = 0; i < PASSED_ON; i++)
+		sigaction(passed_on[i], &before[i], NULL);
+	return pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status);
 }

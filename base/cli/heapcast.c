@@ -135,11 +135,13 @@ static void heapcast_look(void *context, const char *command)
 
 static int unknown(const struct search *s)
 {
+	const char *peer = nearest_of_peer(s->typed), *meant = peer ? peer : s->nearest.found;
+
 	fprintf(stderr, "heapcast: there is no command '%.60s'", s->typed);
 	if (!access(s->typed, F_OK))
 		fprintf(stderr, "; to look at a recording: heapcast report %.200s", s->typed);
-	else if (s->nearest.found)
-		fprintf(stderr, "; did you mean '%s'?", s->nearest.found);
+	else if (meant)
+		fprintf(stderr, "; did you mean '%s'?", meant);
 	fprintf(stderr, "\n'heapcast help' lists the commands.\n");
 	return EXIT_USAGE;
 }

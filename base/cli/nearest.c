@@ -60,3 +60,26 @@ void nearest_try(struct nearest *n, const char *candidate)
 		n->found = candidate;
 	}
 }
+
+/* The words of perf, valgrind, heaptrack, pprof and memray, and those of file tools. */
+const char *nearest_of_peer(const char *command)
+{
+	static const struct {
+		const char *theirs, *ours;
+	} words[] = {
+		{"record", "run"},     {"trace", "run"},      {"profile", "run"},
+		{"start", "run"},      {"exec", "run"},	      {"stat", "report"},
+		{"stats", "report"},   {"summary", "report"}, {"print", "report"},
+		{"show", "report"},    {"info", "report"},    {"analyse", "analyze"},
+		{"check", "analyze"},  {"view", "page"},      {"open", "page"},
+		{"gui", "page"},       {"web", "page"},	      {"ls", "list"},
+		{"ps", "list"},	       {"svg", "flamegraph"}, {"compare", "diff"},
+		{"convert", "export"}, {"query", "sql"},      {"annotate", "top"},
+		{"listen", "gather"},  {"live", "top"},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(command, words[i].theirs))
+			return words[i].ours;
+	return NULL;
+}

@@ -16,3 +16,6 @@ void nearest_begin(struct nearest *nearest, const char *name, size_t length);
  * removed, replaced or exchanged with their neighbours: one of a short name, three of a long one.
  */
 void nearest_try(struct nearest *nearest, const char *candidate);
+
+/* What other profilers call a command of ours: `record` of perf is `run`. NULL: no such word. */
+const char *nearest_of_peer(const char *command);

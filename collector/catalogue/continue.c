@@ -61,15 +61,20 @@ static int read_beginning(int fd, uint64_t size, const char *path, struct record
 	if (!r)
 		r = scan_next(&scan, size, &item);
 	if (r == 1 && item.batch->stream.len != STREAM_ID_SIZE)
-		r = 0;
-	if (r == 1) {
+		r = not_one(path, err);
+	else if (r == 1) {
 		memcpy(ret->id.bytes, item.batch->stream.data, STREAM_ID_SIZE);
 		ret->incarnation = item.batch->incarnation;
 		ret->definitions = item.batch->catch_up;
 		ret->first = item.batch->catch_up ? item.batch->next : item.batch->number;
-	}
+	} else if (!r)
+		r = size && !scan.damaged_places && !scan_tail(&scan, size)
+			    ? err_set(err, -EBADMSG, SCAN_NOTHING, path)
+			    : not_one(path, err);
+	else
+		err_set(err, r, "cannot read %s: %s", path, strerror(-r));
 	scan_done(&scan);
-	return r == 1 ? 0 : r < 0 ? r : not_one(path, err);
+	return r == 1 ? 0 : r;
 }
 
 int recording_beginning(const char *path, struct recording_beginning *ret, struct err_text *err)

@@ -109,8 +109,9 @@ static int take_lock(struct store *store, struct err_text *err)
 		usleep(LOCK_PAUSE_US);
 	}
 	n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+	errno = ENOSPC; /* of a write that is short, and says nothing */
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n)
-		return err_set(err, -EIO, "cannot write %s", path);
+		return err_set(err, -EIO, "cannot write %s: %s", path, strerror(errno));
 	store->lock = take_fd(fd);
 	return 0;
 }

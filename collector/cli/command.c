@@ -20,6 +20,7 @@
 #include "collector/cli/pager.h"
 #include "collector/cli/progress.h"
 #include "collector/cli/terminal.h"
+#include "collector/formats/foreign.h"
 #include "collector/formats/formats.h"
 #include "collector/formats/read/reader.h"
 #include "collector/recording/recording.h"
@@ -116,8 +117,15 @@ static int refuse_foreign(const char *path, char **found, struct err_text *err)
 	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");
 	uint8_t head[HEAD_BYTES];
 	size_t length = file ? fread(head, 1, sizeof(head), file) : 0;
-	const char *format = NULL;
+	const char *format = NULL, *foreign = format_foreign(head, length);
 
+	if (foreign) {
+		free(*found);
+		*found = NULL;
+		return err_set(err, -EBADMSG,
+			       "%.200s is no recording of heapcast: it looks like %s", path,
+			       foreign);
+	}
 	/* Collapsed stacks are any lines that end in a number: others come first. */
 	for (const struct format *f = formats; f->name; f++)
 		if (f->reader && f->reader->is(head, length) &&

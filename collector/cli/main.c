@@ -63,12 +63,15 @@ static const struct command *main_find(const char *name)
 
 static int unknown(const char *name)
 {
+	const char *peer = nearest_of_peer(name);
 	struct nearest nearest;
 
 	nearest_begin(&nearest, name, strlen(name));
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		if (!commands[i]->hidden)
 			nearest_try(&nearest, commands[i]->name);
+	if (peer && main_find(peer))
+		nearest.found = peer;
 	program_printf(stderr, "%s: there is no command '%s'", program_title(), name);
 	if (nearest.found)
 		program_printf(stderr, "; did you mean '%s'?", nearest.found);
@@ -124,7 +127,7 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status, error;
+	int status, error, flushed;
 
 	standard_reserve();
 	program_started(argv[0], "collector");
@@ -133,9 +136,14 @@ int main(int argc, char **argv)
 	status = dispatch(argc, argv);
 	error = pager_end();
 	/* An answer that could not be written must not look like success. */
-	if (fflush(stdout) || ferror(stdout) || error) {
+	flushed = fflush(stdout) ? -errno : 0;
+	if (flushed || ferror(stdout) || error) {
+		error = error ? error : flushed;
+		if (!error && status != EXIT_DONE)
+			return status; /* it has said so itself */
 		output_failed(error ? -error : errno);
-		program_printf(stderr, "%s: writing the output failed\n", program_title());
+		program_printf(stderr, "%s: writing to standard output %s%s\n", program_title(),
+			       error ? "failed: " : "failed", error ? strerror(-error) : "");
 		return status == EXIT_DONE ? EXIT_FAULT : status;
 	}
 	return status;

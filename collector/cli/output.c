@@ -12,9 +12,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/write.h"
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "collector/cli/command.h"
+#include "collector/cli/new_file.h"
 
 #include "base/ban.h"
 
@@ -96,23 +98,33 @@ int output_answer(const struct command *command, FILE *to, const struct answer *
 	return output_json(command, to, &out);
 }
 
-int output_write(const struct command *command, const char *path, struct buf *out)
+/* Returns 0 or a negative errno with a sentence. */
+static int output_replace(const char *path, bool force, struct buf *out, struct err_text *err)
 {
-	cleanup(cleanup_fclose) FILE *file = NULL;
-	bool standard = !strcmp(path, "-");
+	cleanup(new_file_done) struct new_file file = NEW_FILE_NONE;
+	int r = buf_error(out);
+
+	if (r)
+		return err_set(err, r, "writing %s: %s", path, strerror(-r));
+	r = new_file_open_result(&file, path, force, err);
+	if (r < 0)
+		return r;
+	r = write_all(file.fd, out->data, out->length);
+	return r < 0 ? err_set(err, r, "writing %s: %s", path, strerror(-r))
+		     : new_file_keep(&file, err);
+}
+
+int output_write(const struct command *command, const char *path, bool force, struct buf *out)
+{
 	struct err_text err = {0};
 	char absolute[PATH_MAX];
-	int status;
+	int r;
 
-	if (standard)
+	if (!strcmp(path, "-"))
 		return output_put(command, "to standard output", stdout, out);
-	file = buf_error(out) ? NULL : fopen(path, "we");
-	if (!file && !buf_error(out)) {
-		err_set(&err, -errno, "writing %s: %s", path, strerror(errno));
-		return command_fault(command, -errno, &err);
-	}
-	status = output_put(command, path, file, out);
-	if (!status)
-		printf("%s\n", realpath(path, absolute) ? absolute : path);
-	return status;
+	r = output_replace(path, force, out, &err);
+	if (r < 0)
+		return command_input_fault(command, r, &err);
+	printf("%s\n", realpath(path, absolute) ? absolute : path);
+	return EXIT_DONE;
 }

@@ -2,6 +2,7 @@
 /* Writing a result to a file that the user named. */
 #include "collector/answers/weight.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -19,8 +20,9 @@ void output_failed(int error);
 /* Returns -EINVAL if `output` (may be NULL) is the same file as `source`: writing the result would
  * destroy what it is made of. */
 int output_apart(const char *output, const char *source, struct err_text *err);
-/* Writes `out` to `path` ("-": standard output) and says where it is. Returns an exit status. */
-int output_write(const struct command *command, const char *path, struct buf *out);
+/* Writes `out` to `path` ("-": standard output) and says where it is. `force`: whatever file is
+ * there is replaced (new_file.h). Returns an exit status. */
+int output_write(const struct command *command, const char *path, bool force, struct buf *out);
 /* Every answer in JSON is one object, which begins with these members. The version changes where a
  * name or a unit does. */
 #define OUTPUT_SCHEMA 1

@@ -262,8 +262,7 @@ static void find_damage(const struct recording *r, struct completeness *c)
 		completeness_say(c, " (with %s events)", format_count(events, c->missing_events));
 	if (c->cut_bytes) {
 		miss(c);
-		completeness_say(c,
-				 "its last %s bytes are the beginning of a frame that was cut off",
+		completeness_say(c, "the file is cut off: its last %s bytes are left out",
 				 format_count(bytes, c->cut_bytes));
 	}
 }

@@ -177,7 +177,16 @@ static int file_size(const struct recording *r, uint64_t *ret_size, struct err_t
 	return 0;
 }
 
-/* Reports an error if no batch was found, unless the file may still become a recording. */
+/* Reports an error if no batch was found, unless the file may still become a recording: it is
+ * being written. */
+static int check_begun(const struct recording *r, struct err_text *err)
+{
+	return r->has_id || !r->flushed || !r->ledger.cut_bytes
+		       ? 0
+		       : err_set(err, -EBADMSG, SCAN_NOTHING, r->path);
+}
+
+/* The same for what is certain before its end is settled. */
 static int check_any(const struct recording *r, uint64_t size, struct err_text *err)
 {
 	if (r->has_id)
@@ -307,7 +316,9 @@ static int recording_load(struct recording *r, uint64_t size,
 
 	if (!e)
 		e = check_any(r, size, err);
-	return e ? e : recording_settle(r, size);
+	if (!e)
+		e = recording_settle(r, size);
+	return e ? e : check_begun(r, err);
 }
 
 static int load_frames(struct recording *r, uint64_t size,
@@ -503,11 +514,8 @@ bool recording_opening_news(const struct recording *r, struct err_text *ret_news
 {
 	const struct ledger_info *l = &r->ledger;
 	const char *anew = r->derived.anew.text;
-	char cut[96] = "", skipped[128] = "", derived[sizeof(r->derived.anew.text) + 64] = "";
+	char skipped[128] = "", derived[sizeof(r->derived.anew.text) + 64] = "";
 
-	if (l->cut_bytes && r->flushed)
-		snprintf(cut, sizeof(cut), "%llu bytes behind its last whole frame are left out; ",
-			 (unsigned long long)l->cut_bytes);
 	if (l->damaged_places)
 		snprintf(skipped, sizeof(skipped),
 			 "%llu damaged bytes in %llu place%s are skipped, the first at %llu; ",
@@ -516,9 +524,9 @@ bool recording_opening_news(const struct recording *r, struct err_text *ret_news
 			 (unsigned long long)l->first_damage);
 	if (*anew)
 		snprintf(derived, sizeof(derived), "%s; its rows are derived anew; ", anew);
-	err_set(ret_news, 0, "%s: %s%s%s%llu events are there", r->path, cut, skipped, derived,
+	err_set(ret_news, 0, "%s: %s%s%llu events are there", r->path, skipped, derived,
 		(unsigned long long)l->stored);
-	return *cut || *skipped || *derived;
+	return *skipped || *derived;
 }
 
 int recording_refresh(struct recording *r, struct err_text *err)

@@ -35,6 +35,7 @@ struct format {
 	enum value value;	     /* unless something else is asked for */
 	unsigned takes;		     /* enum format_takes */
 	bool remarks;		     /* can say in itself what the recording does not hold */
+	bool binary;		     /* no text: nothing for a terminal */
 	const char *drawn_as; /* "svg": `dot` draws it, for the command alone; NULL: it is not */
 	const struct format_writer *writer;
 	/* Of what is served. */

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "collector/catalogue/new_stream.h"
 #include "collector/catalogue/writer.h"
+#include "collector/formats/foreign.h"
 #include "collector/formats/formats.h"
 #include "collector/formats/read/importer.h"
 
@@ -37,6 +38,7 @@ static const struct format *find_format(struct importer *im)
 {
 	char names[FORMAT_NAMES_MAX];
 	const struct format *format;
+	const char *foreign;
 	const uint8_t *head;
 	size_t length;
 
@@ -45,6 +47,13 @@ static const struct format *find_format(struct importer *im)
 		return NULL;
 	if (im->options->format)
 		return format_to_read(im->options->format);
+	foreign = format_foreign(head, length);
+	if (foreign) {
+		err_set(im->err, -EBADMSG,
+			"%s looks like %s, which can't be imported: what can is of %s",
+			source_name(im->source), foreign, format_names_read(names, " or "));
+		return NULL;
+	}
 	format = format_of_head(head, length);
 	if (!format)
 		err_set(im->err, -EBADMSG, "%s is %s: --format takes %s", source_name(im->source),

@@ -275,6 +275,13 @@ int filter_check(const struct filter *filter, struct err_text *err);
 int query_time(const struct view *view, const char *name, const char *text, uint64_t *ret_ns,
 	       struct err_text *err);
 
+/* Tells whether a time is beyond the recording's end, and if so, writes the end of a sentence about
+ * it: "is beyond the end: the recording ends at 15.9 ms". */
+bool query_beyond_end(const struct view *view, uint64_t ns, struct err_text *ret_why);
+/* query_time for a moment that the recording must have: one beyond its end is -EINVAL, too. */
+int query_moment(const struct view *view, const char *name, const char *text, uint64_t *ret_ns,
+		 struct err_text *err);
+
 /* The parts of all conditions of the filter; 0: none. `only`, `before_start` and `one_in` are not
  * among them. */
 unsigned filter_asked(const struct filter *filter);

@@ -40,6 +40,7 @@ int copy_open(struct copy *c, const char *path, const struct copy_settings *sett
 		.path = path,
 		.in = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
 		.out = settings->fd,
+		.out_name = settings->name ? settings->name : "the recording",
 		.frames = frame_encoder_new(),
 		.progress = settings->progress,
 		.context = settings->context,
@@ -147,7 +148,11 @@ int copy_next(struct copy *c, struct err_text *err)
 	if (r < 0)
 		return copy_failed(c, r, err);
 	if (!c->has_id)
-		return err_set(err, -EBADMSG, "%s is not a recording", c->path);
+		return err_set(err, -EBADMSG,
+			       c->size && !c->scan.damaged_places && !scan_tail(&c->scan, c->size)
+				       ? SCAN_NOTHING
+				       : "%s is not a recording",
+			       c->path);
 	return 0;
 }
 
@@ -231,7 +236,7 @@ int copy_put(struct copy *c, const Heapcast__Batch *batch, struct err_text *err)
 			       (unsigned long long)batch->number, c->path, strerror((int)-n));
 	r = write_all(c->out, c->frame.data, (size_t)n);
 	if (r < 0)
-		return err_set(err, r, "writing: %s", strerror(-r));
+		return err_set(err, r, "writing %s: %s", c->out_name, strerror(-r));
 	c->written += (uint64_t)n;
 	return 0;
 }

@@ -24,6 +24,7 @@ struct frame_encoder;
 struct copy {
 	const char *path;
 	int in, out; /* out: -1 if nothing is written */
+	const char *out_name;
 	uint64_t size;
 	struct scan scan;
 	struct decoded decoded; /* the current batch; its events may be changed or removed */

@@ -10,6 +10,7 @@
  * `progress` as of recording_open. */
 struct copy_settings {
 	int fd;
+	const char *name; /* of what is written, for sentences; may be NULL */
 	int (*progress)(void *context, uint64_t done, uint64_t of);
 	void *context;
 };

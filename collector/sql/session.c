@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "collector/sql/facts.h"
+#include "collector/sql/misnamed.h"
 #include "collector/sql/state.h"
 
 #include "base/ban.h"
@@ -195,6 +196,22 @@ static int step_through(struct sql *sql, sqlite3_stmt *statement, const struct s
 
 DEFINE_CLEANUP(sqlite3_finalize, sqlite3_stmt *)
 
+/* SQLite says of a column where it is, and of a table it does not: there it is looked for. Without
+ * tables of ours (`--fail-if`) there is nothing else to name, and the caller explains. */
+static int not_prepared(struct sql *sql, int code, const char *text, int offset,
+			const char **ret_at, struct err_text *err)
+{
+	struct err_text said = {0};
+	int r = session_failed(sql, code, &said);
+	long found = offset < 0 && sql->view ? misnamed_offset(said.text, text, strlen(text)) : -1;
+
+	if (found >= 0)
+		*ret_at = text + found;
+	if (r == -EINVAL && sql->view)
+		misnamed_suggest(&said);
+	return err_set(err, r, "%s", said.text);
+}
+
 /* Runs the statement at the beginning of the text; *ret_rest is the text behind it. */
 static int run_one(struct sql *sql, const char *text, const char **ret_rest,
 		   const struct sql_sink *sink, const char **ret_at, struct err_text *err)
@@ -205,7 +222,7 @@ static int run_one(struct sql *sql, const char *text, const char **ret_rest,
 
 	*ret_at = text + (offset > 0 ? offset : (int)strspn(text, " \t\r\n"));
 	if (code != SQLITE_OK)
-		return session_failed(sql, code, err);
+		return not_prepared(sql, code, text, offset, ret_at, err);
 	if (!statement)
 		return 0;
 	if (!sqlite3_stmt_readonly(statement))

@@ -35,6 +35,28 @@ else
 	echo "(setuid: not tried, it takes two users)"
 fi
 
+# Files of tools that cannot be imported look like stacks where lines end in numbers.
+printf 'desc: (none)\ncmd: true\ntime_unit: i\nsnapshot=0\nn0: 5 (heap) 4096 \nn1: main 12\n' >"$T/massif.out"
+says 2 "massif.out looks like a file of massif, which can't be imported" -- "$COLLECTOR" import --data "$T/none" "$T/massif.out"
+says 2 "massif.out is no recording of heapcast: it looks like a file of massif" -- "$COLLECTOR" report "$T/massif.out"
+{ printf '%.0s-' {1..80}; printf '\nCommand:            true\nMassif arguments:   (none)\n  0  0 0\n'; } >"$T/printed"
+says 2 "printed looks like what ms_print prints" -- "$COLLECTOR" import --data "$T/none" "$T/printed"
+{ echo "main;f 12"; for ((i = 0; i < 30; i++)); do echo "no stack, no number"; done; } >"$T/prose"
+says 2 "prose is not of collapsed stacks: 30 of 31 lines are no stack and a number" -- "$COLLECTOR" import --data "$T/none" "$T/prose"
+
+# What cannot be read or written is named, and why.
+"$AGENT" run --quiet --output "$T/r.heapcast" -- "$plain" >"$T/out" || true
+says 2 "$T: Is a directory" -- "$COLLECTOR" import --data "$T/none" "$T"
+for command in pack strip; do
+	says 3 "writing /dev/full: No space left on device" -- "$COLLECTOR" $command -o /dev/full "$T/r.heapcast"
+done
+for command in "top" "export --format csv"; do
+	# shellcheck disable=SC2086
+	assert_status 3 "$COLLECTOR" $command "$T/r.heapcast" >/dev/full 2>"$T/says.err"
+	assert_contains "$command on a full disk" "$T/says.err" "writing to standard output" "No space left on device"
+	assert_eq "lines of $command on a full disk" 1 "$(wc -l <"$T/says.err")"
+done
+
 # The library is gone.
 mkdir -p "$T/alone"
 cp "$AGENT" "$T/alone/agent"

@@ -3,7 +3,7 @@
 # and the page. Also names that are cut or mistyped, times that make no sense, files of other tools, and a program that
 # was renamed.
 . "$(dirname "$0")/lib.sh"
-need cc curl
+need cc curl python3
 H=$BUILD/bin/heapcast
 
 # says STATUS TEXT -- CMD...: CMD ends so, and says TEXT on standard error.
@@ -124,6 +124,13 @@ says 2 "heapcast report sort.heapcast" -- "$H" sort.heapcast
 # ---- what makes no sense ----
 
 says 2 '--at takes a time, not "500%"' -- "$H" top --at 500% sort.heapcast
+says 2 "--at 5h is beyond the end: the recording ends at " -- "$H" top --at 5h sort.heapcast
+says 2 "@TIME 2h is beyond the end: the recording ends at " -- "$H" diff --base sort.heapcast@2h sort.heapcast
+says 0 "--from is beyond the end: the recording ends at " -- "$H" top --from 1h30 sort.heapcast
+says 0 "--to is beyond the end: the recording ends at " -- "$H" leaks --to 1h30 sort.heapcast
+"$H" report sort.heapcast >out # the end as it is printed is no time beyond it
+"$H" top --at "$(sed -nE 's/.* for ([0-9.]+) (us|ms|s)[;.]?$/\1\2/p' out | head -n 1)" sort.heapcast >out
+"$H" top --at 100% sort.heapcast >out
 says 2 "nothing can be between --from and --to" -- "$H" top --from 10s --to 5s sort.heapcast
 says 2 "nothing can be between --size-min and --size-max" -- "$H" leaks --size-min 2K --size-max 1K sort.heapcast
 "$H" top --from 5s --to 5s --size-min 1K --size-max 1K sort.heapcast >out
@@ -134,6 +141,16 @@ says 2 "'heapcast import sort.collapsed.gz' makes one of it" -- "$H" tree sort.c
 says 2 "(heaptrack)" -- "$H" report sort.ht
 says 2 "cannot open no.heapcast: No such file or directory" -- "$H" report no.heapcast
 says 2 "there is no file nowhere here" -- "$H" report nowhere
+
+# ---- a process that cannot be joined leaves nothing behind ----
+
+mkdir tmp
+status=0
+TMPDIR=$PWD/tmp TERM=xterm python3 -c 'import os, pty, sys; sys.exit(os.WEXITSTATUS(pty.spawn(sys.argv[1:])))' \
+	"$H" top --live -p 4194305 >out 2>&1 </dev/null || status=$? # more than any pid
+[ $status != 0 ] || fail "top --live of no process succeeds: $(cat out)"
+assert_contains "top --live of no process" out "nothing was recorded"
+assert_eq "what top --live of no process leaves" "" "$(ls tmp)"
 
 # ---- gates ----
 

@@ -73,6 +73,21 @@ says 2 "did you mean 'list'?" lsit
 says 2 "did you mean 'timeline'?" timelime
 says 2 "did you mean 'agent'?" agnet
 says 2 "did you mean 'temporary'?" help temprary
+# Words of other profilers, which may be near to another command.
+while read -r theirs ours; do
+	says 2 "there is no command '$theirs'; did you mean '$ours'?" "$theirs"
+	"$HEAPCAST" "$ours" --help >out || fail "there is no heapcast $ours"
+done <<-END
+	record run
+	trace run
+	profile run
+	stat report
+	print report
+	show report
+	analyse analyze
+	view page
+	ls list
+END
 says 2 "there is no command 'xyzzy'" xyzzy
 ! grep -q "did you mean" said || fail "heapcast xyzzy: $(cat said)"
 assert_contains "heapcast xyzzy" said "'heapcast help' lists the commands."
@@ -128,6 +143,20 @@ assert_contains "heapcast run of a script" words "heapcast: 2 programs that its 
 ! grep -q "its children ran" err || fail "heapcast run --follow: $(cat err)"
 "$HEAPCAST" run --output alone.heapcast -- sh -c 'exec ls' 2>err >out
 ! grep -q "its children ran" err || fail "heapcast run of a program without children: $(cat err)"
+
+# With --page that is the page, once the program has ended. It ends with what has started it, however that ends.
+page_ended() { ! grep -q '^State:[[:space:]]*[^ZX]' "/proc/$page/status"; } # nobody may have waited for it
+for signal in TERM HUP KILL; do
+	env -u DISPLAY -u WAYLAND_DISPLAY -u BROWSER "$HEAPCAST" run --page --output page.heapcast -- "$plain" >out 2>page.err &
+	pid=$!
+	wait_for 30 "heapcast run --page to serve" grep -q "^Serving http" page.err
+	page=$(pgrep -P $pid) || fail "heapcast run --page has no child"
+	kill -$signal $pid
+	wait_for 10 "the page to end after SIG$signal" page_ended
+	status=0
+	wait $pid || status=$?
+	[ $signal = KILL ] || assert_eq "exit status of heapcast run --page after SIG$signal" 5 "$status"
+done
 
 # Answers and hints, where started so and not.
 "$HEAPCAST" run --output hints.heapcast -- "$plain" >out 2>err || true

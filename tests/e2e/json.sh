@@ -100,7 +100,7 @@ for command in flamegraph "export --format collapsed"; do
 	# shellcheck disable=SC2086
 	assert_status 2 "$COLLECTOR" $command --json old.heapcast >refused.out 2>refused.err
 	assert_contains "$command --json" refused.err "it answers with a file, not with JSON"
-	HEAPCAST_JSON=1 "$COLLECTOR" $command -o out.file old.heapcast >refused.out
+	HEAPCAST_JSON=1 "$COLLECTOR" $command --force -o out.file old.heapcast >refused.out
 done
 
 "$ROOT/docs/json.update" --check "$COLLECTOR"

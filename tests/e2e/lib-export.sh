@@ -15,7 +15,7 @@ record_branches() {
 export_as() {
 	local format=$1 output=$2
 	shift 2
-	"$COLLECTOR" export --format "$format" --output "$output" "$@"
+	"$COLLECTOR" export --force --format "$format" --output "$output" "$@"
 }
 
 said() {

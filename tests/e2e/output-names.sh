@@ -104,3 +104,93 @@ fi
 # A device is no recording.
 assert_status 5 run --output /dev/null -- "$plain"
 [ -c /dev/null ] || fail "/dev/null is no device any more"
+
+# ---- what the other commands write ----
+
+# A result replaces an earlier one of its kind, and nothing else: no recording, and no file of another kind.
+"$AGENT" run --quiet --output "$T/p.heapcast" -- "$plain" >"$T/run.out" || true
+ask() { "$COLLECTOR" "$@" 2>"$T/ask.err" >"$T/ask.out" </dev/null; }
+refused() { # FILE WHY COMMAND...: the command says that FILE is there, and leaves it and its folder as they are
+	local file=$1 why=$2 was listed
+	shift 2
+	was=$(sha256sum <"$file") listed=$(ls -A "$(dirname "$file")")
+	assert_status 2 ask "$@"
+	assert_contains "$*" "$T/ask.err" "$file is there already$why (--force replaces it)"
+	assert_eq "$file after $*" "$was" "$(sha256sum <"$file")"
+	assert_eq "files after $*" "$listed" "$(ls -A "$(dirname "$file")")"
+}
+mkdir "$T/w"
+cp "$T/p.heapcast" "$T/w/a.heapcast"
+cp "$T/p.heapcast" "$T/w/a.svg"
+echo "some text" >"$T/w/notes.svg"
+results=("flamegraph -o" "timeline -o" "export --format pprof -o" "export --format collapsed -o" "export --format json -o"
+	"export --format csv -o" "analyze --html")
+for command in "${results[@]}"; do
+	read -r -a words <<<"$command"
+	for file in a.heapcast a.svg; do
+		refused "$T/w/$file" ", and is a recording" "${words[@]}" "$T/w/$file" "$T/p.heapcast"
+	done
+	refused "$T/w/notes.svg" ", and is no earlier file of this kind" "${words[@]}" "$T/w/notes.svg" "$T/p.heapcast"
+done
+echo "main;f 5" >"$T/w/stacks"
+for command in "export --anonymise" pack strip "import"; do
+	read -r -a words <<<"$command"
+	from=$T/p.heapcast
+	[ "$command" != import ] || from=$T/w/stacks
+	refused "$T/w/a.heapcast" "" "${words[@]}" -o "$T/w/a.heapcast" "$from"
+	refused "$T/w/notes.svg" "" "${words[@]}" -o "$T/w/notes.svg" "$from"
+	cp "$T/w/notes.svg" "$T/w/forced"
+	assert_status 0 ask "${words[@]}" --force -o "$T/w/forced" "$from"
+	whole "$T/w/forced" >"$T/ledger.txt"
+done
+# Again and again, as in CI; an empty file is nothing that could be lost; a file's rights stay, and what a link leads to is replaced.
+umask 022
+for name in x.svg x.html x.pb.gz x.collapsed x.json x.csv x.massif x.ht x.dot x.replay x.speedscope x.memtracer; do
+	case $name in
+	*.svg) words=(flamegraph -o) ;;
+	*.html) words=(analyze --html) ;;
+	*.pb.gz) words=(export --format pprof -o) ;;
+	*.ht) words=(export --format heaptrack -o) ;;
+	*.memtracer) words=(analyze --format memtracer --output) ;;
+	*.dot) words=(export --format callgraph -o) ;;
+	*) words=(export --format "${name#x.}" -o) ;;
+	esac
+	: >"$T/w/$name"
+	for _ in 1 2 3; do
+		assert_status 0 ask "${words[@]}" "$T/w/$name" "$T/p.heapcast"
+		[ -s "$T/w/$name" ] || fail "$name is empty"
+	done
+	assert_eq "the mode of $name" 644 "$(stat -c %a "$T/w/$name")"
+	assert_status 0 ask "${words[@]}" "$T/w/new-$name" "$T/p.heapcast"
+	assert_eq "the mode of a new $name" 644 "$(stat -c %a "$T/w/new-$name")"
+done
+refused "$T/w/x.svg" ", and is no earlier file of this kind" analyze --html "$T/w/x.svg" "$T/p.heapcast"
+assert_status 0 ask analyze --force --html "$T/w/x.svg" "$T/p.heapcast"
+chmod 600 "$T/w/x.html"
+ln -s x.html "$T/w/link.html"
+assert_status 0 ask analyze --html "$T/w/link.html" "$T/p.heapcast"
+[ -L "$T/w/link.html" ] || fail "a link was replaced"
+assert_eq "the mode of a file that was replaced" 600 "$(stat -c %a "$T/w/x.html")"
+assert_status 0 ask export --format csv -o /dev/stdout "$T/p.heapcast"
+cmp "$T/w/x.csv" "$T/ask.out" || fail "-o /dev/stdout writes something else"
+
+# Where it cannot be written as a whole, the former file stays, and nothing is left.
+for name in x.html x.csv; do
+	case $name in
+	*.html) words=(analyze --html) ;;
+	*) words=(export --format csv -o) ;;
+	esac
+	was=$(sha256sum <"$T/w/$name") listed=$(ls -A "$T/w")
+	status=0
+	(trap '' XFSZ && ulimit -f 0 && "$COLLECTOR" "${words[@]}" "$T/w/$name" "$T/p.heapcast" 2>&1 >/dev/null | cat >"$T/ask.out"; exit "${PIPESTATUS[0]}") || status=$?
+	assert_eq "$name where nothing can be written" "$was" "$(sha256sum <"$T/w/$name")"
+	assert_eq "files where nothing can be written" "$listed" "$(ls -A "$T/w")"
+	[ $status != 0 ] || fail "it succeeds where nothing can be written"
+done
+
+# Bytes are nothing for a terminal.
+status=0
+python3 -c 'import os, pty, sys; sys.exit(os.WEXITSTATUS(pty.spawn(sys.argv[1:])))' "$COLLECTOR" export --format pprof "$T/p.heapcast" \
+	>"$T/ask.out" </dev/null || status=$?
+assert_eq "export --format pprof on a terminal" 2 $status
+assert_contains "export --format pprof on a terminal" "$T/ask.out" "pprof is nothing for a terminal"

@@ -190,6 +190,11 @@ for text, why in {
     error = run("sql", f"{T}/full.heapcast", text, status=2)
     assert why in error and error.startswith("collector sql: "), (text, error)
 assert "line 3, column 2: no such column" in run("sql", f"{T}/full.heapcast", "select 1;\nselect\n nope", status=2)
+said = run("sql", f"{T}/full.heapcast", "select 1;\nselect * from alocations", status=2)
+assert "line 2, column 15: no such table: alocations; did you mean 'allocations'?" in said, said
+said = run("sql", f"{T}/full.heapcast", "select thread_nam from allocations", status=2)
+assert "line 1, column 8: no such column: thread_nam; did you mean 'thread_name'?" in said, said
+assert "did you mean" not in run("sql", f"{T}/full.heapcast", "select * from elsewhere", status=2)
 endless = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c"
 begun = time.monotonic()
 assert "not done after" in run("sql", "--timeout", "500ms", f"{T}/full.heapcast", endless, status=3)

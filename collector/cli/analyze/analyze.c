@@ -104,7 +104,7 @@ static int analyze_write_json(struct analyze *a, const struct question *q)
 	report_json(&a->report, &json);
 	json_end(&json, '}');
 	buf_byte(&out, '\n');
-	return output_write(a->command, "-", &out);
+	return output_write(a->command, "-", false, &out);
 }
 
 int analyze_show(struct analyze *a, const struct question *q)
@@ -116,7 +116,8 @@ int analyze_show(struct analyze *a, const struct question *q)
 		return command_fault(a->command, r, NULL);
 	if (a->options->html) {
 		report_page(&a->report, &page);
-		return output_write(a->command, a->options->html, &page);
+		return output_write(a->command, a->options->html, a->options->question.force,
+				    &page);
 	}
 	if (a->options->question.common.json)
 		return analyze_write_json(a, q);
@@ -207,6 +208,7 @@ static const struct option analyze_table[] = {
 		    "all stack traces of a subsystem, or a unique beginning of its name"),
 	OPTION_TEXT(struct analyze_options, html, "html", "FILE",
 		    "write a page to read and to print; - is standard output"),
+	OPTION_FORCE,
 	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
 		    "what the numbers are: bytes (the default) or blocks"),
 	OPTION_TEXT(struct question_options, format, "format", "FORMAT",

@@ -209,7 +209,8 @@ static int memtracer_print(struct question *q)
 		put_json(q, o, &groups, &out);
 	else
 		memtracer_put_text(q, o, &groups, &out);
-	return output_write(q->command, options->output ? options->output : "-", &out);
+	return output_write(q->command, options->output ? options->output : "-", options->force,
+			    &out);
 }
 
 const struct question_kind memtracer_question = {.value = VALUE_ALLOCATED,

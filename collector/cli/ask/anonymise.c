@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/new_file.h"
+#include "collector/cli/output.h"
 #include "collector/cli/progress.h"
 #include "collector/query/hidden.h"
 #include "collector/query/query.h"
@@ -156,9 +157,11 @@ static int write_recording(struct command_call *call, const struct anonymise_opt
 	if (!o->output || (!strcmp(o->output, "-") && isatty(STDOUT_FILENO)))
 		return command_usage_error(call->command,
 					   "the file to write is missing: --output FILE");
-	r = new_file_open(&file, o->output, true, &err);
+	r = call->argument_count ? output_apart(o->output, call->arguments[0], &err) : 0;
+	if (!r)
+		r = new_file_open(&file, o->output, o->force, &err);
 	if (r < 0)
-		return command_fault(call->command, r, &err);
+		return command_input_fault(call->command, r, &err);
 	status = anonymise_to(call, a, file.fd);
 	if (status)
 		return status;

@@ -130,10 +130,10 @@ static int flamegraph_print(struct question *q)
 	if (r < 0)
 		return question_failed(q, r, &err);
 	if (o->html)
-		return output_write(q->command, o->html, &out);
+		return output_write(q->command, o->html, o->force, &out);
 	snprintf(suffix, sizeof(suffix), "%s%s.svg", value_name(q->value), q->base ? "-diff" : "");
 	question_file_name(q, suffix, name, sizeof(name));
-	return output_write(q->command, o->output ? o->output : name, &out);
+	return output_write(q->command, o->output ? o->output : name, o->force, &out);
 }
 
 static void flame_done(void *result)
@@ -179,6 +179,7 @@ static const struct option flamegraph_table[] = {
 		struct question_options, html, "html", "FILE",
 		"write the page's flame graph instead, as one file that needs no collector; - is "
 		"standard output"),
+	OPTION_FORCE,
 	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
 		    "width of a frame: bytes (the default) or blocks"),
 	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",

@@ -76,7 +76,7 @@ static int read_time(struct question *q, const char *name, const char *time, str
 
 	if (!time)
 		return 0;
-	r = query_time(q->view, name, time, &q->at_ns, err);
+	r = query_moment(q->view, name, time, &q->at_ns, err);
 	return r < 0 ? r : 0;
 }
 
@@ -126,6 +126,26 @@ static int name_option(const char *name, int error, struct err_text *err)
 	return err_set(err, error, "--%s%s", name, said.text + length);
 }
 
+/* A range may go on behind the end, and a time of a filter may be there: it is said, as nothing is
+ * there that could fit. */
+static void note_beyond(const struct question *q)
+{
+	const struct {
+		const char *name;
+		uint64_t ns;
+	} times[] = {
+		{"from", q->filter.from_ns},
+		{"to", q->filter.to_ns},
+		{"alive-at", q->filter.alive_at_ns},
+		{"alive-at-2", q->filter.alive_at_2_ns},
+	};
+	struct err_text why;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		if (times[i].ns != NO_TIME && query_beyond_end(q->view, times[i].ns, &why))
+			command_note(q->command, "--%s %s", times[i].name, why.text);
+}
+
 static int read_filters(struct question *q, const struct option_pairs *pairs, struct err_text *err)
 {
 	for (size_t i = 0; i < pairs->count; i++) {
@@ -135,6 +155,7 @@ static int read_filters(struct question *q, const struct option_pairs *pairs, st
 		if (r < 0)
 			return name_option(pairs->list[i].name, r, err);
 	}
+	note_beyond(q);
 	return filter_check(&q->filter, err);
 }
 

@@ -30,6 +30,7 @@ struct question_options {
 	bool inverted, reversed;
 	const char *table;
 	bool with_stacks;
+	bool force; /* whatever file is there is replaced */
 	bool follow;
 	bool live;    /* top: on a screen that moves */
 	uint64_t pid; /* top --live: of this process; 0: of none */
@@ -60,6 +61,10 @@ extern const struct option filter_table[];   /* every filter */
 	OPTION_TEXT(struct question_options, by, "by", "WHAT",                                     \
 		    "a row for each site (call site, the default), function (whatever the line "   \
 		    "and the build) or backtrace")
+
+#define OPTION_FORCE                                                                               \
+	OPTION_FLAG(struct question_options, force, "force",                                       \
+		    "replace FILE whatever it is, not only an earlier one of its kind")
 
 extern const struct question_options question_defaults; /* --count 10 */
 

@@ -76,7 +76,7 @@ static int find_over_time(struct question *q, uint64_t buckets, struct timeline 
 	const struct question_options *o = q->options;
 	struct over_time *over = q->result;
 	struct timeline_question question = {.to_ns = NO_TIME, .buckets = (uint32_t)buckets};
-	int r = o->start ? query_time(q->view, "--start", o->start, &question.from_ns, err) : 0;
+	int r = o->start ? query_moment(q->view, "--start", o->start, &question.from_ns, err) : 0;
 
 	if (r >= 0 && o->end)
 		r = query_time(q->view, "--end", o->end, &question.to_ns, err);
@@ -119,7 +119,7 @@ static int timeline_draw(struct question *q, const struct told_timeline *t, bool
 			     &out, &err);
 
 	return r < 0 ? question_failed(q, r, &err)
-		     : output_write(q->command, q->options->output, &out);
+		     : output_write(q->command, q->options->output, q->options->force, &out);
 }
 
 static void print_table(const struct timeline *t)
@@ -201,6 +201,7 @@ static const struct option timeline_table[] = {
 		    "of bands and pictures: bytes (the default) or blocks"),
 	OPTION_TEXT(struct question_options, output, "output", "FILE",
 		    "draw it as SVG into this file; - is standard output"),
+	OPTION_FORCE,
 	{0},
 };
 

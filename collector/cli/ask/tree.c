@@ -105,7 +105,7 @@ static int tree_print(struct question *q)
 	putchar('\n');
 	terminal_line(STYLE_DIM, "     %      BYTES     BLOCKS  FRAME", 0);
 	fflush(stdout);
-	r = output_write(q->command, "-", &out);
+	r = output_write(q->command, "-", false, &out);
 	if (!r)
 		hidden_print(q, 0);
 	return r;

@@ -1,5 +1,6 @@
 /* collector export: writes files for other tools. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
 #include "collector/cli/files/dot.h"
+#include "collector/cli/new_file.h"
 #include "collector/cli/output.h"
 #include "collector/formats/formats.h"
 
@@ -113,7 +115,9 @@ static int export_write_all(const struct command *command, struct format_output 
 static int write_format(struct question *q, const struct question_options *o,
 			const struct format *format, enum export_weight weight)
 {
-	bool standard = !o->output || !strcmp(o->output, "-");
+	const char *path = o->output ? o->output : "-";
+	bool standard = !strcmp(path, "-");
+	cleanup(new_file_done) struct new_file to = NEW_FILE_NONE;
 	cleanup(cleanup_fclose) FILE *opened = NULL;
 	cleanup(format_output_done) struct format_output output = {.format = format};
 	struct err_text err = {0};
@@ -124,18 +128,21 @@ static int write_format(struct question *q, const struct question_options *o,
 		incomplete_note(q->command, &q->recorded.completeness);
 	r = read_writing(q, o, weight, &output.writing, &err);
 	if (!r && !standard) {
-		file = opened = fopen(o->output, "we");
-		if (!opened)
-			r = err_set(&err, -EIO, "writing %s: %s", o->output, strerror(errno));
+		r = new_file_open_result(&to, path, o->force, &err);
+		file = opened = r ? NULL : fdopen(fcntl(to.fd, F_DUPFD_CLOEXEC, 0), "w");
+		if (!r && !opened)
+			r = -errno;
 	}
 	if (!r)
 		r = export_write_all(q->command, &output, file, &err);
 	if (!r && fflush(file) != 0) {
-		output_failed(errno);
-		r = -EIO;
+		r = -errno;
+		output_failed(-r);
 	}
+	if (!r && !standard)
+		r = new_file_keep(&to, &err);
 	if (r < 0 && !err.text[0])
-		err_set(&err, r, "writing %s: %s", standard ? "to standard output" : o->output,
+		err_set(&err, r, "writing %s: %s", standard ? "to standard output" : path,
 			strerror(-r));
 	return r < 0 ? question_failed(q, r, &err) : EXIT_DONE;
 }
@@ -188,6 +195,10 @@ static int export_run(struct command_call *call)
 		return command_usage_error(call->command, "--format takes %s, not '%s'",
 					   format_names_written(names, 0, " or "), o->format);
 	status = refuse_options(call->command, o, format);
+	if (!status && format->binary && (!o->output || !strcmp(o->output, "-")) &&
+	    isatty(STDOUT_FILENO))
+		return command_usage_error(
+			call->command, "%s is nothing for a terminal: --output FILE", format->name);
 	if (!status)
 		status = output_weight(call->command, o->weight, &weight);
 	if (!status)
@@ -224,6 +235,7 @@ static const struct option export_table[] = {
 	OPTION_TEXT(struct question_options, format, "format", "FORMAT", "one of those above"),
 	OPTION_TEXT(struct question_options, output, "output", "FILE",
 		    "write it here (default: standard output)"),
+	OPTION_FORCE,
 	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
 		    "{weighed}: bytes (the default) or blocks"),
 	OPTION_TEXT(struct question_options, title, "title", "TEXT",

@@ -1,7 +1,7 @@
 /* collector import: makes streams of files of other tools, and adds what a board has kept to its
  * stream. */
 #include <errno.h>
-#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@
 #include "collector/cli/analyze/analyze.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/files/import_said.h"
+#include "collector/cli/new_file.h"
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/cli/progress.h"
@@ -34,25 +35,20 @@ DEFINE_CLEANUP(symbols_free, struct symbols *)
 struct import_command {
 	struct common_options common;
 	const char *format, *output, *unit;
+	bool force;
 };
 
-/* Writes the recording to a new file. An existing file is refused: it may be a recording, which
- * nobody can make again. */
-static int import_to_file(const char *path, const char *output,
+/* Writes the recording to a new file. */
+static int import_to_file(const char *path, const struct import_command *o,
 			  const struct import_options *options, struct import_result *ret_result,
 			  struct err_text *err)
 {
-	int fd = open(output, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), r;
+	cleanup(new_file_done) struct new_file file = NEW_FILE_NONE;
+	int r = new_file_open(&file, o->output, o->force, err);
 
-	if (fd < 0)
-		return err_set(err, -errno, "cannot make %s: %s", output, strerror(errno));
-	r = import_file(path, fd, NULL, options, ret_result, err);
-	if (!r && fsync(fd) < 0)
-		r = err_set(err, -errno, "cannot write %s: %s", output, strerror(errno));
-	close(fd);
-	if (r < 0)
-		unlink(output);
-	return r;
+	if (!r)
+		r = import_file(path, file.fd, NULL, options, ret_result, err);
+	return r ? r : new_file_keep(&file, err);
 }
 
 static void import_print_text(const char *path, const char *output,
@@ -185,7 +181,7 @@ static int import_all(struct command_call *call, struct store *store, struct sym
 		struct import_result result = {0};
 		struct err_text err = {0};
 		int r = store ? import_to_store(path, store, &options, &result, &err)
-			      : import_to_file(path, o->output, &options, &result, &err);
+			      : import_to_file(path, o, &options, &result, &err);
 
 		if (r == -EBADMSG && !analyze_is_file(path))
 			err_set(&err, r,
@@ -270,6 +266,7 @@ static const struct option import_table[] = {
 		    "{names} (default: told by the content)"),
 	OPTION_TEXT(struct import_command, output, "output", "FILE",
 		    "write the recording here, instead of adding a stream to the data folder"),
+	OPTION_FLAG(struct import_command, force, "force", "replace FILE if it is there"),
 	OPTION_TEXT(struct import_command, unit, "unit", "WHAT",
 		    "collapsed, google-pprof --raw: what its numbers are: bytes (the default), "
 		    "blocks, or a word of your own"),

@@ -98,6 +98,7 @@ static int pack(const struct pack_options *o, const struct question *q,
 	if (!r && o->with_binaries)
 		r = pack_files_find(&files, q, err);
 	settings.copy.fd = file.fd;
+	settings.copy.name = o->question.output;
 	settings.files = files.list;
 	settings.file_count = files.count;
 	if (!r)

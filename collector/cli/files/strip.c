@@ -80,6 +80,7 @@ static int strip(const struct strip_options *o, const char *path, uint64_t thres
 	int r = new_file_open(&file, o->output, o->force, err);
 
 	settings.fd = file.fd;
+	settings.name = o->output;
 	if (!r)
 		r = recording_strip(path, threshold_ns, &settings, ret_result, err);
 	return r ? r : new_file_keep(&file, err);

@@ -438,6 +438,13 @@ static int live_choose(struct live *live)
 	return ranking_grouping(live->call->command, o->by, &live->grouping);
 }
 
+/* The agent may still run, where the recording does not begin or a signal came. */
+static void live_begin_failed(struct live *live)
+{
+	if (!live->started.agent || start_end(&live->started))
+		start_forget(&live->started);
+}
+
 /* Starts what is to be started, and opens its recording. */
 static int live_begin(struct live *live, bool is_command)
 {
@@ -455,6 +462,8 @@ static int live_begin(struct live *live, bool is_command)
 			r = start_wait(&live->started, &err);
 		stream = live->started.path;
 	}
+	if (r < 0)
+		live_begin_failed(live);
 	if (r == -EINTR)
 		return EXIT_DONE;
 	if (r < 0)

@@ -70,6 +70,7 @@ static int name_files(struct started *s, const char *name, const char *output, s
 	if (!mkdtemp(folder))
 		return err_set(err, -errno, "can't make a folder %.200s: %s", folder,
 			       strerror(errno));
+	s->own_folder = true;
 	snprintf(s->path, sizeof(s->path), "%s/%s.heapcast", folder, clean);
 	snprintf(s->said, sizeof(s->said), "%s/%s.said", folder, clean);
 	return 0;
@@ -119,8 +120,11 @@ int start_agent(struct started *s, unsigned long pid, char *const *command, cons
 	if (r < 0)
 		return r;
 	said = open(s->said, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-	if (said < 0)
-		return err_set(err, -errno, "can't write %.200s: %s", s->said, strerror(errno));
+	if (said < 0) {
+		r = err_set(err, -errno, "can't write %.200s: %s", s->said, strerror(errno));
+		s->said[0] = '\0'; /* it is not ours */
+		return r;
+	}
 	{
 		const char *title = program_title();
 		const char *run[] = {title, "run", "-q", "-o", s->path, "--", NULL};
@@ -191,6 +195,22 @@ int start_wait(struct started *s, struct err_text *err)
 	}
 	tell(s->said);
 	return err_set(err, -EIO, ended ? "nothing was recorded" : "the recording does not begin");
+}
+
+void start_forget(const struct started *s)
+{
+	char folder[PATH_MAX];
+	struct stat st;
+
+	if (!*s->path || (!stat(s->path, &st) && st.st_size))
+		return;
+	unlink(s->path);
+	if (*s->said)
+		unlink(s->said);
+	if (!s->own_folder)
+		return;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(s->path, '/') - s->path), s->path);
+	rmdir(folder);
 }
 
 bool start_end(struct started *s)

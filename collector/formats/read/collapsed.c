@@ -13,6 +13,8 @@
 #include "collector/formats/read/importer.h"
 #include "base/ban.h"
 
+#define NEARLY_ALL 10 /* so many lines left out for each that was taken: it is another format */
+
 struct collapsed {
 	struct importer *im;
 	struct intern frames;
@@ -94,6 +96,13 @@ static int read_collapsed(struct importer *im)
 		r = collapsed_read(im->source, &c.frames, &to, &counts, im->err);
 	if (r < 0)
 		return r;
+	if (counts.stacks && collapsed_left_out(&counts) / NEARLY_ALL >= counts.stacks)
+		return err_set(im->err, -EBADMSG,
+			       "%s is not of collapsed stacks: %llu of %llu lines are no stack and "
+			       "a number",
+			       source_name(im->source),
+			       (unsigned long long)collapsed_left_out(&counts),
+			       (unsigned long long)counts.lines);
 	if (collapsed_left_out(&counts)) {
 		char text[256];
 

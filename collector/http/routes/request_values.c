@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "collector/http/server/sources.h"
+#include "collector/query/match/view.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
@@ -38,7 +40,9 @@ int request_values_at(void *context, const struct view *view, const char *name, 
 		      struct err_text *err)
 {
 	struct request_values *w = context;
-	int r = query_time(view, name, value, &w->at_ns, err);
+	/* Of a recording that grows, a client may know more than has been read. */
+	int r = (recording_is_growing(view_recording(view)) ? query_time : query_moment)(
+		view, name, value, &w->at_ns, err);
 
 	w->value = VALUE_IN_USE;
 	w->value_given = true;

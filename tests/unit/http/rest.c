@@ -147,6 +147,7 @@ static void test_errors(void **state)
 		"regular expression");
 	refused("/data/last/export/flamegraph?value=all", 400, "value", "allocated");
 	refused("/data/last/export/flamegraph?at=tea", 400, "at", "takes a time");
+	refused("/data/last/export/flamegraph?at=1000h", 400, "at", "beyond the end");
 	refused("/data/last/backtrace/999999", 404, "backtrace_id", "id of a backtrace");
 	refused("/data/last/backtrace/x", 404, "backtrace_id", "id of a backtrace");
 	refused("/data/last/backtrace", 404, NULL, "nothing is served");

@@ -297,8 +297,7 @@ static void test_damage(void **state)
 	assert_line(r, "Incomplete: 2 batches are missing.");
 	r = whole();
 	r->ledger.cut_bytes = 77;
-	assert_line(r, "Incomplete: its last 77 bytes are the beginning of a frame that was cut "
-		       "off.");
+	assert_line(r, "Incomplete: the file is cut off: its last 77 bytes are left out.");
 	r->flushed = false; /* it may become whole yet */
 	assert_line(r, "");
 	assert_int_equal(of(r).cut_bytes, 0);
