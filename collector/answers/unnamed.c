@@ -21,14 +21,14 @@
 
 #define ANSWER_OF struct unnamed_code
 static const struct answer_field unnamed_fields[] = {
-	ROW_HEX("build_id", build_id, build_id_length, "", SHOWN(1, "BUILD ID", -40)),
+	ROW_HEX("build_id", build_id, build_id_length, ""),
 	ROW("module", module, NULL, "path of the program or library"),
 	ROW("streams", streams, NULL, "streams whose backtraces pass through it"),
 	ROW("places", places, NULL, "places in these backtraces"),
 	ROW("unnamed", unnamed, NULL, "places without a function"),
 	ROW("allocations", allocations, "blocks",
-	    "allocations with such a place in their backtrace", SHOWN(3, "ALLOCATIONS", 11)),
-	ROW("bytes", bytes, "bytes", "bytes of these allocations", SHOWN(4, "BYTES", 9)),
+	    "allocations with such a place in their backtrace", SHOWN(2, "ALLOCATIONS", 11)),
+	ROW("bytes", bytes, "bytes", "bytes of these allocations", SHOWN(3, "BYTES", 9)),
 	ROW("reason", why, NULL, "", .may_be_null = true),
 	{0},
 };

@@ -432,6 +432,8 @@ static int end_sealed(struct rows *rows, struct rows_slot *slot, uint32_t row,
 	slot->in_use -= !death->again && slot->in_use;
 	if (time_ns < slot->zone.min.death_ns)
 		slot->zone.min.death_ns = time_ns;
+	if (slot->zone.max.death_ns < time_ns) /* an end that was inferred, and is known now */
+		slot->zone.max.death_ns = time_ns;
 	return add_late(rows, &(struct late_update_record){.row = row,
 							   .time_ns = time_ns,
 							   .stack = death->stack,

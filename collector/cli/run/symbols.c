@@ -215,8 +215,8 @@ struct told_unnamed {
 #define ANSWER_OF struct told_unnamed
 static const struct answer_field missing_fields[] = {
 	ROWS_OF(unnamed_answer, code),
-	ROW("of", places, NULL, "", .when = COLUMN_ONLY, SHOWN(2, "PLACES", 13)),
-	ROW("path", path, NULL, "", .when = COLUMN_ONLY, SHOWN(5, "MODULE", 0)),
+	ROW("of", places, NULL, "", .when = COLUMN_ONLY, SHOWN(1, "PLACES", 13)),
+	ROW("path", path, NULL, "", .when = COLUMN_ONLY, SHOWN(4, "MODULE", 0)),
 	{0},
 };
 #undef ANSWER_OF
@@ -239,11 +239,12 @@ static void print_missing(const struct unnamed_list *l)
 	table_head(&missing_answer, STYLE_PLAIN);
 	for (size_t i = 0; i < l->count; i++) {
 		const struct unnamed_code *m = &l->list[i];
-		char places[64];
+		char places[64], id[BUILD_ID_TEXT];
 
 		snprintf(places, sizeof(places), "%" PRIu64 "/%" PRIu64, m->unnamed, m->places);
 		table_row(&missing_answer,
 			  &(struct told_unnamed){*m, places, *m->module ? m->module : "(no path)"});
+		printf("    build id %s\n", build_id_format(id, m->build_id, m->build_id_length));
 		if (!m->why)
 			continue;
 		terminal_blanks(4);

@@ -364,6 +364,32 @@ static void share(void **state)
 	censor(0, 1000, false, 0);
 }
 
+/* An end that was inferred, and is known better once the block is sealed: the zone has both. */
+static void sealed_again(void **state)
+{
+	const struct row_death inferred = {.time_ns = 200000, .end = BLOCK_INFERRED};
+
+	(void)state;
+	for (uint64_t i = 0; i < ROWS_PER_BLOCK; i++)
+		born(100 + i, 1, A + 16 * i);
+	assert_int_equal(pairing_flush(p), 0);
+	for (uint32_t i = 0; i < ROWS_PER_BLOCK; i++)
+		assert_int_equal(rows_end(&r->rows, i, &inferred), 0);
+	assert_int_equal(rows_seal(&r->rows, 0), 0);
+	assert_int_equal(rows_settle(&r->rows), 0);
+	assert_int_equal(r->rows.first_open, 1);
+	assert_int_equal(r->rows.slots[0].zone.max.death_ns, 200000);
+	for (uint64_t time = 199999; time <= 200001; time++) {
+		assert_int_equal(rows_end(&r->rows, 5,
+					  &(struct row_death){.time_ns = time,
+							      .end = BLOCK_FREED,
+							      .again = true}),
+				 0);
+		assert_int_equal(r->rows.slots[0].zone.min.death_ns, 199999);
+		assert_int_equal(r->rows.slots[0].zone.max.death_ns, time > 200000 ? time : 200000);
+	}
+}
+
 /* Candidates in sealed blocks: all of a block, some of it, none. */
 static void sealed(void **state)
 {
@@ -448,7 +474,8 @@ int main(void)
 		TEST(exec_forgets), TEST(no_blocks),   TEST(reallocations),
 		TEST(watermark),    TEST(queue_full),  TEST(lost),
 		TEST(share),	    TEST(sealed),      TEST(shown),
-		TEST(rowless),
+		TEST(share),	    TEST(sealed),      TEST(shown),
+		TEST(sealed_again), TEST(rowless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
