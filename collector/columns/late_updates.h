@@ -43,7 +43,8 @@ struct late_update_page {
 
 struct late_updates {
 	struct late_update_record *fresh;
-	uint32_t fresh_count, fresh_capacity, sorted; /* this many of the fresh ones are sorted */
+	uint32_t fresh_count, fresh_capacity, sorted; /* the first `sorted` fresh updates are
+							 sorted */
 	struct late_update_page *pages;
 	uint32_t page_count, page_capacity;
 };
