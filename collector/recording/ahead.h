@@ -47,7 +47,7 @@ struct ahead {
 	unsigned first, count; /* the ready slots; the caller has got the first of them if `got` */
 	size_t memory;	       /* of the ready slots */
 	bool got, done, stop;
-	int result;	     /* of the scan, valid when `done` */
+	int result;	     /* of the scan; valid when `done` */
 	struct decoded *own; /* used without a helper */
 };
 

@@ -23,7 +23,7 @@ struct err_text;
 
 #define MAPS_REGIONS_MAX (1u << 20)
 #define MAPS_NAMES_MAX	 (1u << 20)
-#define MAPS_NAMES_BYTES (64u << 20) /* of all names together */
+#define MAPS_NAMES_BYTES (64u << 20) /* bytes of all names together */
 #define MAPS_NAME_MAX	 1023
 
 /* KiB, as the kernel reports them. */
@@ -59,8 +59,8 @@ struct maps_state {
 	bool any;
 	uint64_t time_ns;
 	uint64_t took_us;
-	uint32_t regions, cut, postponed; /* as the agent reports: regions of the process; regions
-					   * not followed; regions that come later */
+	uint32_t regions, cut, postponed; /* from the agent: regions of the process; regions not
+					   * followed; regions that come later */
 	uint64_t address_space;		  /* KiB, of all regions */
 	struct map_usage total;		  /* of all regions, including cut ones */
 	uint64_t steps,

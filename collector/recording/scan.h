@@ -47,8 +47,8 @@ struct scan_place {
 	struct err_text reason; /* of the first damage */
 };
 
-/* Says of the path of a file that no whole frame is in it, and no damage: only the beginning of its
- * first frame. */
+/* Format for a file, by its path, that holds no whole frame and no damage, only the beginning of
+ * its first frame. */
 #define SCAN_NOTHING "%s is cut off before its first event: nothing of it can be read"
 
 int scan_init(struct scan *scan, int fd, uint64_t offset, struct err_text *damage);
