@@ -435,7 +435,7 @@ struct compactor {
 	struct buf packed, spare;
 };
 
-/* Copies a block without late updates unchanged. */
+/* Copies a block that has no late updates. */
 static int copy_block(const struct compaction *c, struct compactor *own,
 		      const struct rows_slot *from)
 {

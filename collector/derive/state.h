@@ -18,7 +18,7 @@ struct recording;
 
 #define STATE_VERSION 11
 
-/* Tells whether a state fits its frames. */
+/* Identifies the frames that a state was made from. */
 struct state_fit {
 	uint64_t size, mtime_ns; /* of the recording when the state was written */
 	uint64_t hashed, hash; /* bytes, a multiple of DERIVED_CHUNK, and their hash (derived.h) */
