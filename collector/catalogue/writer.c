@@ -41,7 +41,7 @@ struct stream_writer {
 	struct totals sums;	   /* the live heap, by the deriving worker; only sums are valid */
 	struct recording *derived; /* NULL: not begun, or parked; this and the members below belong
 				    * to the deriving worker */
-	uint64_t derived_bytes;	   /* of frames whose rows are derived */
+	uint64_t derived_bytes;	   /* bytes of frames whose rows are derived */
 	bool underivable;	   /* the disk refused rows, so readers derive them */
 	struct err_text news;	   /* not reported yet; empty: none */
 };
