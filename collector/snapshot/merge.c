@@ -25,7 +25,8 @@
 #define FIRST_ADDRESS (1ull << 32)
 #define MODULE_ALIGN  (1ull << 21)
 #define MODULE_MAX    (1ull << 36)
-/* Most blocks, given as a count, that are added one by one; more would take too long. */
+/* Maximum number of blocks that are added one by one although they are given as a count; more would
+ * take too long. */
 #define SPREAD_MAX (1u << 26)
 
 struct merge {
