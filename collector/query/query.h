@@ -44,9 +44,9 @@ void site_rules_free(struct site_rules *rules);
 void view_set_rules(struct view *view, const struct site_rules *rules);
 /* Must be called after recording_refresh. */
 int view_refresh(struct view *view, struct err_text *err);
-/* Makes the files that are kept beside the rows of a stream that has ended, as far as they take
- * long to make and do not exist yet. Later queries are faster. `cancelled` may be NULL. Returns 0,
- * also if nothing is to be kept, or a negative errno. */
+/* For a stream that has ended: makes the files beside its rows that take long to make and do not
+ * exist yet. Later queries are faster. `cancelled` may be NULL. Returns 0, also if nothing is to be
+ * kept, or a negative errno. */
 int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_text *err);
 /* Must be called after symbols_refresh: names are looked up again, and numbers and texts handed out
  * before become invalid. */
@@ -65,34 +65,34 @@ struct view_frame {
 	uint64_t address;	  /* return address in the process; 0: pseudo frame */
 	bool is_inline;
 	bool is_allocator; /* only passes the allocation on, by a rule (sites.c) */
-	/* Only passes on what its many callers ask for; false before query_find_wrappers. */
+	/* Only passes on the allocations of its many callers; false before query_find_wrappers. */
 	bool is_wrapper;
 };
-/* Number of frames that a node stands for: 1, and one more for each function inlined there. 0: the
- * node does not exist. */
+/* Returns the number of frames that a node represents: 1, and one more for each function inlined
+ * there. Returns 0 if the node does not exist. */
 uint32_t view_frame_count(struct view *view, uint32_t node);
 /* `index` 0 is the innermost frame. */
 struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index);
-/* The node that called this one; 0: none did. */
+/* Returns the node that called this one, or 0 if there is none. */
 uint32_t view_parent(const struct view *view, uint32_t node);
 /* Counts the allocations of the whole recording whose backtrace contains this place (each time it
  * occurs). */
 int view_place_allocations(struct view *view, uint32_t node, uint64_t *ret_count,
 			   struct err_text *err);
-/* Frames of the longest backtrace, without inlined ones. */
+/* Returns the number of frames of the longest backtrace, without inlined ones. */
 uint32_t view_depth_max(struct view *view);
-/* "libc.so.6" for "/usr/lib/libc.so.6"; "" for NULL. */
+/* Returns "libc.so.6" for "/usr/lib/libc.so.6", and "" for NULL. */
 const char *module_basename(const char *path);
 
 /* A module with code that could not be named. */
 struct unnamed_module {
 	uint32_t module;	  /* number in the recording */
-	uint64_t places, unnamed; /* places in stacks, and those of them without a function */
+	uint64_t places, unnamed; /* places in stacks, and the number of them without a function */
 	/* Of allocations with such a place in their backtrace; estimated if sampled. */
 	uint64_t allocations, bytes;
 };
-/* Lists such modules, most bytes first. Modules that no file can name ([vdso]) are left out. The
- * caller frees the list. */
+/* Lists the modules with unnamed code, most bytes first. Modules that no file can name ([vdso]) are
+ * left out. The caller frees the list. */
 int query_unnamed(struct view *view, struct unnamed_module **ret_list, size_t *ret_count,
 		  struct err_text *err);
 
@@ -171,7 +171,7 @@ int row_walk_next(struct row_walk *walk, struct walked_rows *ret_rows, struct er
 struct usage {
 	uint64_t blocks; /* estimated if sampled */
 	uint64_t bytes;
-	/* Number of blocks that stand for others, too; 0: the numbers are exact, or nothing was
+	/* Number of blocks that also represent others; 0: the numbers are exact, or nothing was
 	 * sampled. */
 	uint64_t samples;
 	double blocks_error, bytes_error; /* half width of the 95 % interval; 0: exact */
@@ -212,7 +212,7 @@ struct report {
 	uint64_t distinct_stacks;
 	uint32_t threads, modules;
 };
-/* The totals alone. `collector report` asks query_overview, which has these and more. */
+/* Computes the totals alone. `collector report` uses query_overview, which has these and more. */
 int query_report(struct view *view, const struct filter *filter, struct report *ret_report,
 		 struct err_text *err);
 
@@ -245,7 +245,7 @@ struct groups {
 	size_t count;
 	struct usage total;
 	uint64_t at_ns;	       /* the moment, for VALUE_IN_USE and VALUE_PEAK */
-	enum filter_hide hide; /* as call sites were chosen */
+	enum filter_hide hide; /* how call sites were chosen */
 };
 int query_groups(struct view *view, const struct filter *filter, enum grouping grouping,
 		 enum value value, uint64_t at_ns, struct groups *ret_groups, struct err_text *err);
@@ -308,7 +308,7 @@ struct tree_node {
 	const char *function; /* demangled, or "[libc.so.6+0x1234]", "[truncated]"... */
 	const char *module, *file;
 	uint32_t line;
-	uint32_t first_child, next_sibling; /* indices; 0: none */
+	uint32_t first_child, next_sibling; /* indices of nodes; 0: none */
 	uint64_t bytes, blocks;		    /* of the whole subtree */
 	uint64_t self_bytes, self_blocks;
 	uint64_t first_ns, last_ns; /* births in the whole subtree */
@@ -336,8 +336,8 @@ void tree_done(struct tree *tree);
 int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_blocks,
 		  uint32_t most, struct tree *ret_tree);
 
-/* The text of one frame, as every renderer shows it: function, or "[module+0xoffset]". Valid as
- * long as the view. */
+/* Returns the text of one frame, as every renderer shows it: function, or "[module+0xoffset]".
+ * Valid as long as the view. */
 const char *view_frame_name(struct view *view, uint32_t node, uint32_t inline_index);
 
 /* ---- over time ---- */
@@ -456,20 +456,20 @@ void histogram_done(struct histogram *histogram);
 
 /* ---- two recordings, or two moments of one ---- */
 
-/* A module of the base that is called otherwise in the new recording, both without folders; or, if
- * the base has no module of that name, a function. */
+/* A name that differs in the new recording: of a module of the base, both names without folders; or
+ * of a function, if the base has no module with the old name. */
 struct diff_renamed {
 	const char *old, *name;
-	const char *old_function, *new_function; /* whole texts */
+	const char *old_function, *new_function; /* complete names */
 };
 
-/* A function that looks as if it was renamed: only the base has `old`, only the new recording has
- * `name`, in the same file and module, and nearly all that one allocated for its callers the other
- * does. */
+/* A function that was probably renamed. Only the base has `old`, and only the new recording has
+ * `name`, in the same file and module. For nearly every caller both allocate the same. */
 struct diff_hint {
 	const char *old, *name, *module; /* the module's name in the new recording */
-	struct usage base, now;		 /* of blocks whose call site the function is */
-	double percent; /* of the base's bytes that the other has for the same callers */
+	struct usage base, now;		 /* sums of blocks whose call site is the function */
+	double percent; /* part of the base's bytes that the new function has for the same
+			   callers */
 };
 #define DIFF_HINTS 8
 
@@ -514,7 +514,7 @@ struct diff {
  */
 int query_diff(const struct diff_side *base, const struct diff_side *now, enum grouping grouping,
 	       struct diff *ret_diff, struct err_text *err);
-/* The same, with names of modules of the base that have changed. */
+/* Does the same, with names of the base that have changed. */
 int query_diff_renamed(const struct diff_side *base, const struct diff_side *now,
 		       enum grouping grouping, const struct diff_renamed *renamed,
 		       size_t renamed_count, struct diff *ret_diff, struct err_text *err);
@@ -580,7 +580,7 @@ struct allocation_groups {
 /* Lists the groups with at least one matched block, culled blocks included. */
 int query_allocation_groups(struct view *view, const struct filter *filter,
 			    struct allocation_groups *ret_groups, struct err_text *err);
-/* The same from rows alone, without culled blocks. */
+/* Does the same from rows alone, without culled blocks. */
 int query_kept_groups(struct view *view, const struct filter *filter,
 		      struct allocation_groups *ret_groups, struct err_text *err);
 void allocation_groups_done(struct allocation_groups *groups);

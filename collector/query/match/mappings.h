@@ -100,7 +100,7 @@ int query_mappings(struct view *view, bool with_usage, const struct cancel *canc
 		   struct mappings *ret_mappings, struct err_text *err);
 void mappings_done(struct mappings *mappings);
 
-/* Whether the filter `name` of filter_set applies to mappings. Filters for heap blocks alone
+/* Returns true if the filter `name` of filter_set applies to mappings. Filters only for heap blocks
  * (chains, groups, labels) do not. */
 bool mapping_takes_filter(const char *name);
 /* Sets ret_passes[i] for each mapping that matches the filter. A mapping is born when it was mapped

@@ -13,7 +13,7 @@
 
 #include "base/ban.h"
 
-#define MOST_PERCENT 75 /* of the value: one caller has nearly all of it */
+#define MOST_PERCENT 75 /* percentage of the value: one caller has nearly all of it */
 
 struct path {
 	struct cursor at;

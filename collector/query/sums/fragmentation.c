@@ -16,7 +16,7 @@
 
 #include "base/ban.h"
 
-/* The page that is being filled, and the region that it lies in. */
+/* The page that is being filled, and its region. */
 struct filling {
 	struct fragmentation *to;
 	uint64_t page, bytes; /* page: its address; bytes 0: none yet */

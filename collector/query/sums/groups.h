@@ -7,7 +7,7 @@
 /* The tables that number the groups of call sites, functions or modules. */
 struct group_keys {
 	enum grouping grouping;
-	struct intern files, keys; /* of functions */
+	struct intern files, keys; /* numbers of functions */
 };
 void group_keys_done(struct group_keys *keys);
 /* Returns the number of the group of a backtrace whose call site is this frame, or 0 without

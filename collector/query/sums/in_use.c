@@ -13,7 +13,7 @@
 
 #include "base/ban.h"
 
-/* Maximum number of distinct (stack, size) pairs counted at a time: 16 MiB. */
+/* Maximum number of distinct (stack, size) pairs counted at a time; they take 16 MiB. */
 #define KINDS_MAX (3u << 18)
 
 struct gathering {

@@ -89,7 +89,8 @@ static void report_sums_done(struct sums *s)
 	node_sums_done(&s->own);
 }
 
-/* The blocks that were freed, without those that realloc replaced (but for survivors). */
+/* Returns the blocks that were freed. Blocks that realloc replaced are not included, except
+ * survivors. */
 static struct tally frees_of(const struct node_sums *sums)
 {
 	struct tally freed = {0};

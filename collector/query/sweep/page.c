@@ -170,7 +170,7 @@ static int page_part_merge(void *context, void *part)
 	return 0;
 }
 
-/* Whether all rows of a block were returned already. */
+/* Returns true if all rows of a block were returned already. */
 static bool comes_before(const void *context, const struct row_block *zone)
 {
 	const struct query_page *s = context;

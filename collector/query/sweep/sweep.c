@@ -1,4 +1,4 @@
-/* See sweep.h. */
+/* Passes over rows. See sweep.h. */
 #include "collector/query/sweep/sweep.h"
 
 #include <errno.h>

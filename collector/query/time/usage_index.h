@@ -42,7 +42,7 @@ void usage_index_free(struct usage_index *index);
 /* Here and below, `of` must be as it was for usage_index_new; its matcher may be another one of the
  * same filter. */
 
-/* The first moment at which most bytes were in use; 0 if there were never any. */
+/* Finds the first moment at which most bytes were in use; 0 if none ever were. */
 int usage_index_peak(const struct usage_index *index, const struct history_of *of, uint64_t *ret_ns,
 		     struct err_text *err);
 
