@@ -88,7 +88,7 @@ const char *module_basename(const char *path);
 struct unnamed_module {
 	uint32_t module;	  /* number in the recording */
 	uint64_t places, unnamed; /* places in stacks, and the number of them without a function */
-	/* Of allocations with such a place in their backtrace; estimated if sampled. */
+	/* Sums over allocations with such a place in their backtrace; estimated if sampled. */
 	uint64_t allocations, bytes;
 };
 /* Lists the modules with unnamed code, most bytes first. Modules that no file can name ([vdso]) are
@@ -177,7 +177,7 @@ struct usage {
 	double blocks_error, bytes_error; /* half width of the 95 % interval; 0: exact */
 };
 
-/* What is counted. */
+/* What a number counts. */
 enum value {
 	VALUE_ALLOCATED,
 	VALUE_LEAKED,
@@ -231,7 +231,7 @@ enum grouping {
 
 struct group {
 	uint32_t node; /* innermost node of the stack (for a site: of its heaviest stack) */
-	/* Of the site; NULL: unknown. */
+	/* Names of the site; NULL: unknown. */
 	const char *function, *file, *module;
 	uint32_t line;
 	struct usage value; /* what `value` counts */
@@ -289,7 +289,7 @@ struct caller {
 	struct usage value;
 	bool parted;	/* one of several callers that share the value of the previous entry */
 	uint32_t label; /* the view's number of function and module */
-	/* Where the heaviest path through it has it: view_frame(view, node, frame). */
+	/* The caller's frame on the heaviest path: view_frame(view, node, frame). */
 	uint32_t node, frame;
 };
 
@@ -354,7 +354,7 @@ struct timeline_question {
  * the start of the next. */
 struct timeline_bucket {
 	uint64_t start_ns;
-	/* In use: at the end of the bucket, lowest, highest. */
+	/* The value in use: at the end of the bucket, lowest, highest. */
 	uint64_t bytes, bytes_min, bytes_max;
 	uint64_t blocks, blocks_min, blocks_max;
 	int64_t bytes_change, blocks_change; /* from the bucket's start to its end */
@@ -406,7 +406,7 @@ struct series_question {
  * together had most in use. */
 struct series {
 	char *name;
-	/* Of a group; NULL: unknown, or the band is a filter's or the rest. */
+	/* Names of a group; NULL: unknown, or the band is a filter's or the rest. */
 	const char *function, *file, *module;
 	uint32_t line, node; /* of a group by backtrace */
 	bool is_rest;
@@ -481,7 +481,7 @@ struct diff_side {
 };
 
 struct diff_entry {
-	/* From the new recording if the group exists there, else from the base. */
+	/* Names from the new recording if the group exists there, else from the base. */
 	const char *function, *file, *module;
 	uint32_t line;
 	uint32_t base_node, new_node; /* heaviest backtrace; NO_NODE: not present */
@@ -521,7 +521,7 @@ int query_diff_renamed(const struct diff_side *base, const struct diff_side *now
 void diff_done(struct diff *diff);
 
 struct tree_change {
-	/* Of the whole subtree. */
+	/* Sums of the whole subtree. */
 	uint64_t base_bytes, base_blocks, now_bytes, now_blocks;
 };
 

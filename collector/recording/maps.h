@@ -55,7 +55,7 @@ struct maps_state {
 	char **names; /* by number - 1; NULL: never reported */
 	uint32_t name_count, name_capacity;
 	size_t name_bytes;
-	/* As of the last step that ended a reading. */
+	/* Numbers of the last step that ended a reading. */
 	bool any;
 	uint64_t time_ns;
 	uint64_t took_us;

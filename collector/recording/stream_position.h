@@ -1,5 +1,5 @@
 #pragma once
-/* The place in a stream at which an agent goes on. */
+/* The place in a stream where an agent continues. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

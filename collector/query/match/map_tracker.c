@@ -350,7 +350,7 @@ static int map_tracker_place(struct map_tracker *t, const struct other_event_inf
 	} else {
 		struct mapping *m = &t->to->list[moved];
 
-		if (!m->live_regions) { /* else a part of it stayed where it was */
+		if (!m->live_regions) { /* else a part of the mapping has not moved */
 			m->address = call->address;
 			m->size = call->size;
 		}

@@ -130,7 +130,7 @@ static inline bool value_has_survivors(enum value value)
 }
 
 /* For callers that count what was allocated and what is alive in one pass. From now on the matcher
- * lets survivors pass. Returns whether the caller must keep survivors apart, as alive only. */
+ * lets survivors pass. Returns true if the caller must count them apart, as alive only. */
 static inline bool matcher_sees_survivors(struct matcher *matcher)
 {
 	bool apart = matcher->hides_survivors;

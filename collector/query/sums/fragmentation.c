@@ -1,4 +1,4 @@
-/* Blocks on pages, and pages in regions. See fragmentation.h. */
+/* Finds how blocks fill pages, and pages fill regions. See fragmentation.h. */
 #include "collector/query/sums/fragmentation.h"
 
 #include <errno.h>

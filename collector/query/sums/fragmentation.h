@@ -23,7 +23,7 @@
 struct heap_region {
 	uint64_t address, size;
 	uint64_t resident; /* bytes */
-	/* In use: blocks that begin there; bytes and pages of blocks there. */
+	/* Of the blocks in use: number that begin in the region; bytes and pages in the region. */
 	uint64_t blocks, bytes, pages;
 	uint64_t page_bytes;
 	char name[32];

@@ -1,4 +1,4 @@
-/* Blocks in use at a moment, with equal blocks joined. See in_use.h. */
+/* Joins equal blocks that are in use at a moment. See in_use.h. */
 #include "collector/query/sums/in_use.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The blocks in use at a moment. See live.h. */
+/* Lists the blocks in use at a moment. See live.h. */
 #include "collector/query/sums/live.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Sums by node. See node_sums.h. */
+/* Sums up blocks by node. See node_sums.h. */
 #include "collector/query/sums/node_sums.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Totals of what matches, alone or with rankings. Also the names of the values. */
+/* Computes totals of what matches, alone or with rankings. Also the names of the values. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

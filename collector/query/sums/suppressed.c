@@ -1,5 +1,5 @@
-/* What suppressions leave out: by stack, then by pattern. If no stack is suppressed, no row is
- * looked at. */
+/* Sums up what suppressions leave out: by stack, then by pattern. If no stack is suppressed, no row
+ * is read. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * Leaks ranked by survival. A block that is in use at the end need not be a leak: it may be young.
+ * Ranks leaks by survival. A block that is in use at the end need not be a leak: it may be young.
  * The evidence for a leak is that blocks of the same call site that reached the same age were not
  * freed any more.
  *
@@ -37,7 +37,7 @@
 #include "base/ban.h"
 
 #define YOUNG_CHANCE 0.5 /* chance of being freed later; a block with a higher one is young */
-#define YOUNG_PART   100 /* younger than this part of the recording is young, by default */
+#define YOUNG_PART   100 /* by default a block younger than 1/100 of the recording is young */
 
 /* Splits a site's blocks in use into old and young. Goes from the oldest class down, so that
  * `freed` and `reached` are known for each class. */

@@ -1,9 +1,9 @@
 /*
- * Rows in an order, some at a time. In the order of time they are stored already. For another key,
- * a pass over all rows keeps the next few rows after the last one returned, in a heap of bounded
- * size. Reading everything takes many passes, reading a page takes one, and the memory never
- * depends on the size of the recording. Rows that a distant page skips are counted (rank.h), not
- * read.
+ * Returns rows in an order, some at a time. In the order of time they are stored already. For
+ * another key, a pass over all rows keeps the next few rows after the last one returned, in a heap
+ * of bounded size. Reading everything takes many passes, reading a page takes one, and the memory
+ * never depends on the size of the recording. Rows that a distant page skips are counted (rank.h),
+ * not read.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "collector/columns/row_block.h"
 
-/* For fewer rows, computing a result is faster than reading it. */
+/* With fewer rows, computing a result is faster than reading it. */
 #define RESULT_FILE_ROWS_MIN ROWS_PER_BLOCK
 
 /* The bytes of such a file, mapped. */

@@ -1,4 +1,4 @@
-/* Passes over rows. See sweep.h. */
+/* Sweeps over the rows that a filter selects. See sweep.h. */
 #include "collector/query/sweep/sweep.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Bands at moments. See bands.h. */
+/* Computes bands at moments. See bands.h. */
 #include "collector/query/time/bands.h"
 
 #include <errno.h>

@@ -38,7 +38,7 @@ static inline struct history_event birth_of(const struct row_block *block, uint3
 	return e;
 }
 
-/* The same with its node or label. */
+/* Does the same and adds the row's node or label. */
 static inline struct history_event named_birth_of(const struct history_of *of,
 						  const struct row_block *block, uint32_t i)
 {
