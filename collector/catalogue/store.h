@@ -64,7 +64,7 @@ enum stream_state {
 /* One line of `collector list`. Strings live as long as the list. */
 struct stream_summary {
 	struct stream_id id;
-	char *name; /* as of struct process_info */
+	char *name; /* as in struct process_info */
 	char *executable;
 	char *command_line; /* arguments joined by blanks */
 	char *host;

@@ -34,8 +34,9 @@ struct stream_writer {
 	int fd;	    /* -1: nothing stored yet; the first frame creates the file */
 	bool named; /* the folder entries are durable; owned by the syncing worker */
 	bool gone;  /* the file was removed: nothing more is done; owned by the syncing worker */
-	uint64_t announced;	/* by a catch-up: number of the next batch; earlier ones are lost */
-	uint64_t durable_bytes; /* of the file; written by the syncing worker */
+	uint64_t announced;	/* from a catch-up: number of the next batch; earlier ones are
+				 * lost */
+	uint64_t durable_bytes; /* durable bytes of the file; written by the syncing worker */
 	pthread_mutex_t mutex;	/* guards totals and sums */
 	struct totals totals;
 	struct totals sums;	   /* the live heap, by the deriving worker; only sums are valid */

@@ -35,7 +35,7 @@ struct late_update_record {
 };
 
 struct late_update_page {
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* offset in the file */
 	uint64_t check;
 	uint32_t count, first_row, last_row;
 	bool base; /* in the earlier file (base), not in the one that is being written */

@@ -26,7 +26,7 @@
 
 struct rows_slot {
 	struct rows_block *open; /* NULL: sealed */
-	struct row_block zone;	 /* of a sealed block */
+	struct row_block zone;	 /* statistics of a sealed block */
 	uint64_t offset;
 	uint32_t length;
 	uint32_t in_use; /* of a sealed block: rows that have not ended, with late updates

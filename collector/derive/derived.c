@@ -425,7 +425,7 @@ struct compaction {
 	pthread_mutex_t mutex; /* guards the members below */
 	pthread_cond_t turn;
 	uint32_t begun, written;
-	uint64_t length; /* of the file */
+	uint64_t length; /* length of the file */
 	int error;
 };
 

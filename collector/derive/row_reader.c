@@ -26,7 +26,7 @@
 struct row_reader {
 	const struct recording *recording;
 	struct rows_block *block;   /* NULL: not needed so far */
-	struct block_packed packed; /* of a block that is unpacked in part */
+	struct block_packed packed; /* columns of a block that is unpacked in part */
 	struct row_block lent; /* view of an open block; columns that differ are those of `block` */
 	const struct row_block *last;
 	uint32_t index;

@@ -47,8 +47,8 @@ struct ingest_order {
 	uint64_t id;	       /* chosen by the caller, for the reply; unique */
 	uint32_t action, mode; /* enum Action, enum Mode */
 	uint64_t value;	       /* as in message Control */
-	const char *text;      /* of a mark, UTF-8 */
-	uint64_t wait_ms;      /* for the reply */
+	const char *text;      /* text of a mark, UTF-8 */
+	uint64_t wait_ms;      /* how long to wait for the reply */
 };
 
 #define INGEST_REPLY_NONE UINT32_MAX

@@ -85,7 +85,7 @@ struct peer {
 	struct sockaddr_storage address;
 	struct stranger_address from; /* address of its first beacon */
 	struct link *link;
-	uint64_t sequence; /* of its last accepted beacon */
+	uint64_t sequence; /* sequence number of its last accepted beacon */
 	uint32_t streams;  /* live streams, according to that beacon */
 	uint64_t next_try_ms, seen_ms;
 	uint64_t address_seen_ms; /* last beacon from that address */
@@ -313,7 +313,7 @@ struct ingest {
 	uint64_t events, bytes, beacons, beacons_refused, beacons_unproven;
 	unsigned pending;
 	struct pool *durability, *derivation;
-	uint64_t memory_limit;	   /* for all memory that deriving holds */
+	uint64_t memory_limit;	   /* limit for all memory that deriving holds */
 	struct pool_work settling; /* sums up streams that an earlier collector left behind */
 	uint64_t held_bytes;
 	uint64_t keep_ns, keep_bytes;

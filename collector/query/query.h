@@ -309,7 +309,7 @@ struct tree_node {
 	const char *module, *file;
 	uint32_t line;
 	uint32_t first_child, next_sibling; /* indices of nodes; 0: none */
-	uint64_t bytes, blocks;		    /* of the whole subtree */
+	uint64_t bytes, blocks;		    /* sums of the whole subtree */
 	uint64_t self_bytes, self_blocks;
 	uint64_t first_ns, last_ns; /* births in the whole subtree */
 	/* An example of the frame in the recording: view_frame(view, node, frame). */
@@ -366,7 +366,7 @@ struct timeline {
 	struct timeline_bucket *list;
 	uint32_t count;
 	uint64_t from_ns, to_ns; /* `to` is not included */
-	uint64_t width_ns;	 /* of each bucket; the last may be cut short by `to` */
+	uint64_t width_ns;	 /* width of each bucket; the last may be cut short by `to` */
 };
 int query_timeline(struct view *view, const struct filter *filter,
 		   const struct timeline_question *question, struct timeline *ret_timeline,
@@ -408,7 +408,7 @@ struct series {
 	char *name;
 	/* Names of a group; NULL: unknown, or the band is a filter's or the rest. */
 	const char *function, *file, *module;
-	uint32_t line, node; /* of a group by backtrace */
+	uint32_t line, node; /* set for a group by backtrace */
 	bool is_rest;
 	uint64_t most;	  /* the highest of its values */
 	uint64_t *values; /* by bucket */
@@ -498,9 +498,9 @@ struct diff {
 	size_t same; /* number of groups without a difference, which are left out */
 	struct usage base, now;
 	int64_t bytes, blocks;			/* now - base */
-	uint64_t added_bytes, added_blocks;	/* of groups that only the new recording has */
-	uint64_t removed_bytes, removed_blocks; /* of groups that only the base has */
-	uint64_t grown_bytes, shrunk_bytes;	/* of groups that both have */
+	uint64_t added_bytes, added_blocks;	/* sums of groups that only the new recording has */
+	uint64_t removed_bytes, removed_blocks; /* sums of groups that only the base has */
+	uint64_t grown_bytes, shrunk_bytes;	/* sums of groups that both have */
 	size_t added, removed, changed;
 	struct diff_hint *hints; /* the heaviest first, at most DIFF_HINTS */
 	size_t hint_count;

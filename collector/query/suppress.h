@@ -12,8 +12,8 @@
 #include "collector/query/query.h"
 
 #define SUPPRESSIONS_MAX	 10000
-#define SUPPRESSION_BYTES_MAX	 4096	 /* of a pattern */
-#define SUPPRESSION_FILE_MAX	 4194304 /* of a file */
+#define SUPPRESSION_BYTES_MAX	 4096	 /* maximum bytes of a pattern */
+#define SUPPRESSION_FILE_MAX	 4194304 /* maximum bytes of a file */
 #define SUPPRESSION_FILE_SECONDS 10	 /* wait for the first bytes of a pipe */
 
 struct suppressions;

@@ -131,7 +131,7 @@ struct ledger_info {
 	uint64_t unrecorded, unrecorded_uncounted; /* processes that descend from this one and are
 						      in no recording; and those of them whose
 						      events are unknown */
-	uint64_t unrecorded_events, unrecorded_bytes; /* of the other processes */
+	uint64_t unrecorded_events, unrecorded_bytes; /* events and bytes of the other processes */
 	uint64_t before_recording; /* events before the agent answered the program */
 	uint64_t not_begun;	   /* 1: the program has not begun to record */
 	uint64_t stacks_unknown;   /* stacks that end where the program's loader could not be

@@ -26,7 +26,7 @@
 
 #define SHIFT_MOST    16 /* the offset of addresses is a multiple of 64 KiB */
 #define DEVICE	      ((uint64_t)8 << 20 | 1)
-#define FIRST_ADDRESS 4096 /* of module 0; lower offsets are PseudoFrames */
+#define FIRST_ADDRESS 4096 /* first address in module 0; lower offsets are PseudoFrames */
 
 /* A module on the wire, of the current agent. */
 struct known_module {

@@ -33,7 +33,7 @@ struct name_result {
 	uint64_t places, named;
 	uint64_t files, file_bytes;	    /* in the copy, with those that the recording already
 					       contained */
-	uint64_t bytes_before, bytes_after; /* of frames */
+	uint64_t bytes_before, bytes_after; /* bytes of frames */
 };
 
 /* Writes a copy of the recording at `path` with the function names that `frame` gives, and with the

@@ -38,7 +38,8 @@ struct composer {
 	uint32_t nodes_sent, modules;
 	struct intern texts;
 	struct names_encoder names;
-	uint64_t names_bytes;		 /* used of NAMES_BYTES_MAX, counted as a reader does */
+	uint64_t names_bytes;		 /* part of NAMES_BYTES_MAX that is used, counted as a
+					    reader does */
 	struct composed_thread *threads; /* [number - 1] */
 	uint32_t thread_count, thread_capacity;
 	uint32_t *news; /* numbers of threads whose counts have changed since the last batch */

@@ -36,7 +36,7 @@
 #define SHORT_RECENT 64
 
 struct short_pair {
-	uint64_t address, time_ns; /* of the free */
+	uint64_t address, time_ns; /* address and time of the free */
 	uint64_t birth, death;	   /* numbers of the events */
 };
 

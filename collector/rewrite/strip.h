@@ -9,7 +9,7 @@
 struct err_text;
 
 struct strip_result {
-	uint64_t bytes_before, bytes_after; /* of frames */
+	uint64_t bytes_before, bytes_after; /* bytes of frames */
 	uint64_t events_before, events_after;
 	uint64_t blocks; /* blocks that were rows and are in sums now */
 };

@@ -33,7 +33,7 @@ struct merge {
 	struct composer *composer;
 	bool exact;
 	uint32_t members;
-	uint64_t spread;       /* used of SPREAD_MAX */
+	uint64_t spread;       /* part of SPREAD_MAX that is used */
 	struct intern modules; /* by build id or path; the numbers are the composer's */
 	uint32_t module_count;
 	uint64_t next_address;

@@ -21,7 +21,7 @@ struct dwarf_frame {
 	uint32_t function, raw;			    /* strings; 0: no name */
 	uint32_t outer;				    /* number of the enclosing frame; 0: none */
 	uint32_t call_file, call_line, call_column; /* where `outer` calls this one */
-	uint16_t depth;				    /* in the tree of entries */
+	uint16_t depth;				    /* depth in the tree of entries */
 	bool symbol_knows; /* C++ without a linkage name: the symbol table's name is better */
 };
 

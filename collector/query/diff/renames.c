@@ -23,7 +23,7 @@ enum { IN_BASE = 1, IN_NOW = 2 };
 /* What a function allocated when this caller called it. */
 struct tie {
 	uint32_t caller;
-	uint32_t next; /* of the same function: index + 1 */
+	uint32_t next; /* next tie of the same function: index + 1 */
 	uint64_t bytes, blocks;
 };
 

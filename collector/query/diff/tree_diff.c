@@ -18,7 +18,7 @@
 struct joining {
 	struct tree_maker maker;
 	struct tree_change *changes;
-	uint32_t capacity; /* of `changes` */
+	uint32_t capacity; /* capacity of `changes` */
 	struct intern texts, labels;
 	const struct diff_names *names;
 };

@@ -28,7 +28,7 @@ struct matcher {
 	uint8_t *thread_passes; /* by number; NULL: all pass */
 	uint32_t threads;
 	bool everything;      /* the filter has no condition */
-	uint32_t one_in;      /* as in the filter */
+	uint32_t one_in;      /* the same as in the filter */
 	bool moved;	      /* only blocks that a realloc made from another block */
 	bool hides_survivors; /* skip survivors: the question is what was allocated, not what is
 				 alive */

@@ -19,7 +19,7 @@ struct groups_question {
 	enum value value;
 	uint64_t at_ns;
 	const struct filter *filter; /* says what is hidden */
-	struct hiding hiding;	     /* of the filter */
+	struct hiding hiding;	     /* what the filter hides */
 };
 /* Makes the groups of what `value` counts. If `alive` is not NULL, it holds the sums of what was in
  * use at the moment, and only these; else they are in `nodes`. Returns 0 or -ENOMEM; call

@@ -12,7 +12,7 @@ struct view;
 
 struct in_use_blocks {
 	uint32_t stack; /* node; 0: none */
-	uint64_t size;	/* of each block, in bytes */
+	uint64_t size;	/* size of each block, in bytes */
 	uint64_t blocks;
 	/* Bytes that a sampled block represents; `blocks` is then 1. Otherwise 0. */
 	uint64_t weight;

@@ -14,7 +14,7 @@
 
 #include "base/ban.h"
 
-#define RUN 64 /* in rows */
+#define RUN 64 /* rows that are handled together */
 
 int node_sums_init(struct node_sums *sums, uint32_t nodes, const struct node_sums_what *what)
 {

@@ -43,7 +43,7 @@ struct query_page {
 	/* By time: the matched rows of one block at a time. */
 	uint16_t *room;
 	struct row_set rows;
-	uint64_t first_row; /* of the block */
+	uint64_t first_row; /* first row of the block */
 	/* block: number of blocks taken; at: number of rows of the set returned. */
 	uint32_t blocks, block, at;
 	/* By another key: */
