@@ -252,8 +252,8 @@ static uint64_t add_text(uint64_t checksum, const char *text)
 }
 
 /*
- * SQLite checks only the structure of its file. A row whose numbers a faulty disk has changed would
- * look valid, and a recording would be cut accordingly.
+ * Returns a checksum of the row's numbers. SQLite checks only the structure of its file, so numbers
+ * that a faulty disk has changed would look valid, and a recording would be cut accordingly.
  */
 static uint64_t checksum_of(const struct stream_id *id, const struct totals *t)
 {
@@ -510,7 +510,7 @@ size_t catalogue_newest(struct catalogue *c, struct stream_id *ret_ids, size_t m
 	return count;
 }
 
-/* Rare, so the statement is not kept. */
+/* Rarely called, so the statement is not kept. */
 void catalogue_remove(struct catalogue *c, const struct stream_id *id)
 {
 	sqlite3_stmt *statement;

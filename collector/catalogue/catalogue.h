@@ -2,11 +2,11 @@
 /*
  * DIR/catalogue.sqlite: the totals of each stream, so that `list` need not read the recordings. It
  * is a cache with a guarantee: a row never claims more than what is durable in the recording,
- * because it is written after the recording's fdatasync. A reader of a row continues from its
- * `bytes`, or from the start without a row. The cache may therefore be lost or stale at any time. A
+ * because the recording's fdatasync precedes it. A reader continues behind the row's `bytes`, or
+ * reads from the start if there is no row. The cache may therefore be lost or stale at any time. A
  * row with a wrong checksum is ignored.
  *
- * There is one connection. Any thread may use it, one at a time (a mutex).
+ * The catalogue has one connection. Any thread may use it, one at a time (a mutex).
  */
 #include "collector/recording/stream_id.h"
 #include "collector/recording/totals.h"
@@ -25,8 +25,8 @@ int catalogue_open_write(const char *path, struct catalogue **ret_catalogue, boo
  */
 int catalogue_open_read(const char *path, struct catalogue **ret_catalogue);
 /*
- * For processes that add streams beside the writer: a damaged catalogue or one of another version
- * is left alone. Returns a negative errno; the caller then works without it.
+ * For processes that add streams beside the writer. Leaves a catalogue alone that is damaged or of
+ * another version. Returns a negative errno; the caller then works without it.
  */
 int catalogue_open_add(const char *path, struct catalogue **ret_catalogue);
 void catalogue_close(struct catalogue *catalogue);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Turns recordings in files into a stream of the store, or into the rest of one. An agent has
+ * Turns recordings in files into a stream of the store, or into the rest of a stream. An agent has
  * written them to a file, or left them in its spool in several files, because its collector was
  * gone or too slow.
  *
@@ -39,9 +39,9 @@ struct stream_continued {
 	struct stream_id id;
 	char name[64];
 	uint32_t pid;
-	uint64_t before, events; /* already stored; added */
+	uint64_t before, events; /* before: already stored; events: added */
 	uint64_t cut_bytes;  /* a half-written frame that was cut off the end of what was stored */
-	uint64_t missing;    /* batches in between that are neither in the store nor in the file */
+	uint64_t missing;    /* batches in between that neither the store nor the file has */
 	const char *damaged; /* the damaged file, whose bytes from `damaged_at` on were not taken;
 			      * NULL: none */
 	uint64_t damaged_at;

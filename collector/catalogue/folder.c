@@ -109,7 +109,7 @@ static int take_lock(struct store *store, struct err_text *err)
 		usleep(LOCK_PAUSE_US);
 	}
 	n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-	errno = ENOSPC; /* of a write that is short, and says nothing */
+	errno = ENOSPC; /* a short write sets no errno */
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n)
 		return err_set(err, -EIO, "cannot write %s: %s", path, strerror(errno));
 	store->lock = take_fd(fd);
@@ -117,8 +117,9 @@ static int take_lock(struct store *store, struct err_text *err)
 }
 
 /*
- * What the catalogue vouches for is not checked again. It must therefore be on the disk, and not
- * only in the page cache, where a killed collector may have left it.
+ * Makes the recording durable; returns false on failure. Data that the catalogue covers is not
+ * checked again. It must therefore be on the disk, and not only in the page cache, where a killed
+ * collector may have left it.
  */
 static bool is_durable(const struct store *store, const struct stream_id *id)
 {

@@ -215,7 +215,8 @@ static bool is_empty(const struct listing *l, const struct stream_id *id,
 	return path && stat(path, &st) == 0 && !st.st_size;
 }
 
-/* What can't be read is left out; a list that lacks lines because memory is short is none. */
+/* Adds the other streams. Unreadable ones are left out. If memory is short the list fails, because
+ * it would be incomplete. */
 static int add_others(struct listing *l)
 {
 	for (size_t i = 0; i < l->id_count; i++) {
@@ -250,7 +251,7 @@ static int make_list(struct listing *l, struct err_text *err)
 	int r = listing_ids(l->store, &l->ids, &l->id_count, err);
 
 	/*
-	 * A damaged list of snapshots is reported to users of snapshots; streams can be listed
+	 * The list of snapshots may be damaged. Users of snapshots are told; streams can be listed
 	 * without it.
 	 */
 	if (!r && store_snapshot_ids(l->store, &l->snapshots, &l->snapshot_count, NULL) == -ENOMEM)
@@ -439,7 +440,7 @@ bool store_name_is_path(const char *name)
 	return !is_snapshot_name(name) && (strpbrk(name, "/.") || !access(name, F_OK));
 }
 
-/* Returns the stream's state. Returns false if it no longer exists. */
+/* Finds the stream's state. Returns false if the stream no longer exists. */
 static bool state_of(struct store *store, const struct stream_id *id, enum stream_state *ret_state)
 {
 	struct totals totals = {0};
@@ -470,7 +471,8 @@ static bool find_last(struct store *store, struct stream_id *ret_id, enum stream
 }
 
 /*
- * Searches only the catalogue. Returns false if it does not know, and all folders have to be read.
+ * Searches only the catalogue. Returns false if the catalogue cannot tell, and all folders have to
+ * be read.
  */
 static bool find_quickly(struct store *store, const char *name, struct stream_id *ret_id,
 			 enum stream_state *ret_state)

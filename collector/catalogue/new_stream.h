@@ -12,11 +12,12 @@
 struct err_text;
 struct new_stream;
 
-/* A store opened for reading is sufficient. */
+/* Makes a draft. A store opened for reading is sufficient. */
 int new_stream_new(struct store *store, struct new_stream **ret_draft, struct err_text *err);
 /* Removes the draft unless it was placed. */
 void new_stream_free(struct new_stream *draft);
-int new_stream_fd(const struct new_stream *draft); /* the draft's descriptor; empty at first */
+int new_stream_fd(const struct new_stream *draft); /* returns the draft's descriptor; the file is
+						      empty at first */
 const struct stream_id *new_stream_id(const struct new_stream *draft);
 /* Makes the written bytes durable. */
 int new_stream_sync(struct new_stream *draft, struct err_text *err);

@@ -36,7 +36,7 @@ struct candidate {
 	bool removable;
 };
 
-static _Thread_local uint64_t summed_bytes; /* of the current walk */
+static _Thread_local uint64_t summed_bytes; /* bytes on the disk in the current walk */
 
 static int add_bytes(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {

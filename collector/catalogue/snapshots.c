@@ -114,7 +114,7 @@ static int check_version(sqlite3 *db, bool write, struct err_text *err)
 	char begin[64];
 	int version = 0, r = version_of(db, &version, err);
 
-	/* The first writer is not done, or was killed. */
+	/* The first writer is at work, or was killed. */
 	if (!r && !version && !write)
 		return -ENOENT;
 	if (!r && !version) {

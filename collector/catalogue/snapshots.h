@@ -27,14 +27,14 @@ struct snapshot_member {
 	struct stream_id stream;
 	char *host, *executable;
 	uint32_t pid;
-	uint8_t build_id[32]; /* of the program */
+	uint8_t build_id[32]; /* build id of the program */
 	uint32_t build_id_length;
 	char *missing;	  /* NULL: it is in the snapshot; else the reason why not */
 	uint64_t wall_ns; /* time of its marker, or of the last sign of life, by its host's clock,
 			   * since the epoch */
 	uint64_t mark;	  /* number of the marker (MARK_SNAPSHOT) */
 	uint64_t time_ns; /* stream time of the marker */
-	uint64_t blocks, bytes, samples; /* in use at the marker; as in struct usage */
+	uint64_t blocks, bytes, samples; /* what was in use at the marker; as in struct usage */
 	double blocks_error, bytes_error;
 };
 
@@ -42,7 +42,7 @@ struct snapshot {
 	char name[SNAPSHOT_NAME_MAX + 1];
 	struct stream_id stream;
 	uint64_t wall_ns;		 /* start time, since the epoch */
-	uint64_t took_ns;		 /* from the start to the last marker's reply */
+	uint64_t took_ns;		 /* time from the start to the last marker's reply */
 	struct snapshot_member *members; /* included members first */
 	size_t count, missing;
 };

@@ -48,7 +48,7 @@ void store_fill_catalogue(struct store *store);
 /* Returns true if the catalogue was damaged or of another version, and was made anew from the
  * streams. */
 bool store_was_rebuilt(const struct store *store);
-/* The folder of symbol files below the store's. */
+/* Name of the folder of symbol files in the store's folder. */
 #define STORE_SYMBOLS "symbols"
 /* Returns the data base for symbols_options.cache, which the first call opens; NULL if it can't be
  * written. The store owns it. */
@@ -64,7 +64,7 @@ enum stream_state {
 /* One line of `collector list`. Strings live as long as the list. */
 struct stream_summary {
 	struct stream_id id;
-	char *name; /* as of struct process_info */
+	char *name; /* as in struct process_info */
 	char *executable;
 	char *command_line; /* arguments joined by blanks */
 	char *host;
@@ -81,7 +81,7 @@ struct stream_summary {
 	bool is_snapshot; /* made of others (snapshots.h) */
 };
 
-/* In the order in which they began. Free with store_list_free. */
+/* Lists the streams in the order in which they began. Free the list with store_list_free. */
 int store_list(struct store *store, struct stream_summary **ret_list, size_t *ret_count,
 	       struct err_text *err);
 /* The same without the sums of what is in use: these may take long to compute. */
@@ -103,10 +103,10 @@ int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
  * or -EEXIST if it is not unique: the sentence lists what there is. Free the path. `store` may be
  * NULL for a path. */
 int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err);
-/* Likewise finds its id, and whether it is live; takes no path. */
+/* Finds the stream's id in the same way, and its state; takes no path. */
 int store_find_id(struct store *store, const char *name, struct stream_id *ret_id,
 		  enum stream_state *ret_state, struct err_text *err);
-/* Path of a stream's recording. Free it; NULL: no memory. */
+/* Returns the path of a stream's recording, which the caller frees; NULL if memory is short. */
 char *stream_recording_path(const struct store *store, const struct stream_id *id);
 /* Returns true if `name` means a file: it has a '/' or a '.', which no id has, or there is a file
  * of that name. */
@@ -121,5 +121,5 @@ void store_sum_up_some(struct store *store, bool (*stop)(void *context), void *c
 #define STORE_NOTE_S   30
 #define STORE_NOTE_MAX 512
 void store_set_note(struct store *store, const char *note); /* NULL: nothing */
-/* Returns false if there is none. */
+/* Copies the note. Returns false if there is none. */
 bool store_note(const struct store *store, char out[STORE_NOTE_MAX]);

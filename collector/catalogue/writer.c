@@ -34,14 +34,15 @@ struct stream_writer {
 	int fd;	    /* -1: nothing stored yet; the first frame creates the file */
 	bool named; /* the folder entries are durable; owned by the syncing worker */
 	bool gone;  /* the file was removed: nothing more is done; owned by the syncing worker */
-	uint64_t announced;	/* by a catch-up: number of the next batch; earlier ones are lost */
-	uint64_t durable_bytes; /* of the file; written by the syncing worker */
+	uint64_t announced;	/* from a catch-up: number of the next batch; earlier ones are
+				 * lost */
+	uint64_t durable_bytes; /* durable bytes of the file; written by the syncing worker */
 	pthread_mutex_t mutex;	/* guards totals and sums */
 	struct totals totals;
 	struct totals sums;	   /* the live heap, by the deriving worker; only sums are valid */
 	struct recording *derived; /* NULL: not begun, or parked; this and the members below belong
 				    * to the deriving worker */
-	uint64_t derived_bytes;	   /* of frames whose rows are derived */
+	uint64_t derived_bytes;	   /* bytes of frames whose rows are derived */
 	bool underivable;	   /* the disk refused rows, so readers derive them */
 	struct err_text news;	   /* not reported yet; empty: none */
 };

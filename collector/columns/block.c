@@ -67,10 +67,9 @@ void block_show(struct rows_block *b, unsigned columns)
 	v->death_kind = columns & ROWS_DEATH_KIND ? b->death_kind : NULL;
 }
 
-/* The kernel commits pages as rows are written. Most streams of a fleet have few rows, so their
- * only block is committed in small pages. The block before any other one was filled, and so this
- * one will be: in large pages, which saves faults and misses of the TLB, deriving 10 million events
- * takes 30 % less time. */
+/* The kernel commits pages as rows are written. Most streams of a fleet have few rows, so the first
+ * block of a recording gets small pages. Later blocks are usually filled, so they get large pages.
+ * This saves page faults and TLB misses: deriving 10 million events takes 30 % less time. */
 static void *block_memory(size_t size, uint64_t first_row)
 {
 	void *memory = NULL;
@@ -80,7 +79,7 @@ static void *block_memory(size_t size, uint64_t first_row)
 	size = (size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
 	if (posix_memalign(&memory, LARGE_PAGE, size))
 		return NULL;
-	madvise(memory, size, MADV_HUGEPAGE); /* without effect where the kernel has none */
+	madvise(memory, size, MADV_HUGEPAGE); /* no effect if the kernel has no huge pages */
 	return memory;
 }
 

@@ -100,7 +100,7 @@ struct block_source {
  * at a time thus reads each column once. All zeros: empty.
  */
 struct block_packed {
-	struct block_source source; /* the block; length 0: none */
+	struct block_source source; /* the block that `column` belongs to; length 0: none */
 	struct block_header {
 		uint32_t length[BLOCK_COLUMNS];
 		uint64_t check[BLOCK_COLUMNS];

@@ -1,4 +1,4 @@
-/* Packs blocks of rows, and packs some of their columns anew. block.h describes the format. */
+/* Packs blocks of rows, and repacks some of their columns. block.h describes the format. */
 #include "collector/columns/block_parts.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Unpacks blocks of rows. block.h describes the format. All that is read is hostile. */
+/* Unpacks blocks of rows. block.h describes the format. All input is untrusted. */
 #include "collector/columns/block_parts.h"
 
 #include <errno.h>

@@ -35,7 +35,7 @@ struct late_update_record {
 };
 
 struct late_update_page {
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* offset in the file */
 	uint64_t check;
 	uint32_t count, first_row, last_row;
 	bool base; /* in the earlier file (base), not in the one that is being written */
@@ -43,7 +43,8 @@ struct late_update_page {
 
 struct late_updates {
 	struct late_update_record *fresh;
-	uint32_t fresh_count, fresh_capacity, sorted; /* this many of the fresh ones are sorted */
+	uint32_t fresh_count, fresh_capacity, sorted; /* the first `sorted` fresh updates are
+							 sorted */
 	struct late_update_page *pages;
 	uint32_t page_count, page_capacity;
 };

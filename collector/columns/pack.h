@@ -27,7 +27,7 @@ struct reader;
 #define PACK_WIDTH_MAX 57
 #define PACK_TICK      1000 /* a scale that the packer tries: the unit of agents' times */
 
-/* PACK_REPEATS: values repeat, so a dictionary is tried, too. */
+/* PACK_REPEATS: values repeat, so the packer also tries a dictionary. */
 enum pack_hint { PACK_PLAIN, PACK_REPEATS };
 
 /* Appends `count` values, 1 to PACK_VALUES. Shortage of memory shows in buf_error. */
@@ -35,7 +35,7 @@ void pack_values(struct buf *out, const uint64_t *values, uint32_t count, enum p
 /* Reads `count` values into `values`, which has room for PACK_VALUES. Returns 0 or -EBADMSG. */
 int unpack_values(struct reader *in, uint64_t *values, uint32_t count);
 /*
- * Skips `count` values, to where unpack_values would stop. Returns 0 wherever unpack_values does;
- * it does not check the places of exceptions.
+ * Skips `count` values and stops where unpack_values would stop. Returns 0 wherever unpack_values
+ * does; it does not check the places of exceptions.
  */
 int skip_values(struct reader *in, uint32_t count);

@@ -4,13 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a block ended. */
+/* How a block of the heap ended. */
 enum block_end {
-	BLOCK_IN_USE = 0, /* not freed when the recording ended or as far as it goes: leaked, if the
-			     program has ended */
+	BLOCK_IN_USE = 0, /* not freed before the end of the recording, or of what is read of it;
+			     leaked if the program has ended */
 	BLOCK_FREED,
-	BLOCK_REALLOCATED, /* ended by a realloc; the next of the chain goes on */
-	BLOCK_INFERRED,	   /* its address came again without a free: freed some time before */
+	BLOCK_REALLOCATED, /* a realloc ended it; chain_next continues it */
+	BLOCK_INFERRED,	   /* its address was allocated again without a free: it was freed at an
+			      unknown time before */
 	BLOCK_CENSORED,	   /* a gap or a change of mode hides its end: not a leak */
 	BLOCK_EXEC,	   /* the program replaced itself */
 };
@@ -19,28 +20,29 @@ enum block_end {
 #define NO_BLOCK UINT32_MAX
 
 /*
- * Rows of allocations in blocks of columns; row i of the recording is row i % ROWS_PER_BLOCK of
- * block i / ROWS_PER_BLOCK. In the order of birth. Zone maps (`min`, `max`) let a query pass over a
- * whole block.
+ * Rows of allocations, in the order of birth, in blocks of columns. Row i of the recording is in
+ * block i / ROWS_PER_BLOCK, at index i % ROWS_PER_BLOCK. The zone maps (`min`, `max`) let a query
+ * skip a whole block.
  */
 #define ROWS_PER_BLOCK 65536
 
 /*
- * What a program follows only a part of (MARK_THINNED) goes on in other rows: the row of a block
- * that was recorded ends as BLOCK_CENSORED then, and if its kind is followed still, a *survivor*
- * begins at that moment, which stands for all that were in its place by its weight. Survivors are
- * what is in use, and leaks; nobody has allocated them.
+ * If a program follows only a part of its blocks from some time on (MARK_THINNED), other rows
+ * continue them. The row of a recorded block ends at that time as BLOCK_CENSORED. If the program
+ * still follows the block, a *survivor* begins at that time; its weight represents all blocks that
+ * it replaces. Survivors count as blocks in use and as leaks, but not as allocations.
  */
-#define ROW_SURVIVOR 0xc0 /* in `kind`: one of these: */
-/* of a halving of the set of sampled blocks, in which it was perhaps (thinned.h) */
+#define ROW_SURVIVOR 0xc0 /* mask in `kind`; a survivor has one of these values: */
+/* made by a halving of the set of sampled blocks, and possibly in that set (thinned.h) */
 #define ROW_EITHER  0x40
-#define ROW_THINNED 0x80 /* of a level: it is not in the set */
-#define ROW_HALVED  0xc0 /* of a halving: it is */
+#define ROW_THINNED 0x80 /* made by a step of the level: not in the set */
+#define ROW_HALVED  0xc0 /* made by a halving: in the set */
 #define ROW_KIND    0x3f
 
 /*
- * In `death_kind`: the thread that freed the block had allocated it, and nothing since. Times of a
- * recording have steps of a microsecond; within one, only the order of its events tells this.
+ * Flag in `death_kind`: the thread that freed the block had allocated it, and allocated nothing
+ * since. Times in a recording have steps of a microsecond. Within one step only the order of the
+ * thread's events tells this.
  */
 #define ROW_AT_ONCE 0x80
 
@@ -48,29 +50,29 @@ struct row_block {
 	uint32_t count;
 	uint64_t first_row;
 	const uint64_t *address;
-	const uint64_t *size;	     /* bytes asked for */
+	const uint64_t *size;	     /* as requested, in bytes */
 	const uint64_t *birth_ns;    /* stream time */
-	const uint64_t *death_ns;    /* NO_TIME: BLOCK_IN_USE */
-	const uint64_t *weight;	     /* bytes it stands for; NULL: each stands for itself */
+	const uint64_t *death_ns;    /* NO_TIME if BLOCK_IN_USE */
+	const uint64_t *weight;	     /* bytes that the row represents; NULL: its own size */
 	const uint32_t *stack;	     /* node */
 	const uint32_t *death_stack; /* node; 0: none */
 	const uint32_t *thread;
 	const uint32_t *death_thread;
-	const uint32_t *chain_previous; /* row that realloc turned into this one, NO_BLOCK: first of
+	const uint32_t *chain_previous; /* row that realloc turned into this one; NO_BLOCK: first of
 					   its chain */
 	const uint32_t *chain_next;	/* NO_BLOCK: last of its chain */
 	const uint8_t *kind;		/* EventKind of the birth, and ROW_SURVIVOR; see row_kind */
 	const uint8_t *death_kind; /* EventKind of the death, and ROW_AT_ONCE; see row_death_kind.
-				      Of a block in use nothing that anybody may look at */
+				      Undefined for a block in use */
 	const uint8_t *end;	   /* enum block_end */
 	bool weighted;		   /* the block has weights */
-	bool exact; /* they count blocks (origin_info.exact), and estimate nothing; of a reader's
-		       blocks */
-	bool survivors; /* there may be some, in the recording; of a reader's blocks */
+	bool exact; /* weights count blocks (origin_info.exact) and are no estimates; set only in a
+		       reader's blocks */
+	bool survivors; /* the recording may have survivors; set only in a reader's blocks */
 	struct {
 		uint64_t birth_ns, size, address, death_ns;
-	} min, max; /* max.death_ns: NO_TIME while any is in use; of deaths these are bounds, no
-		       more */
+	} min, max; /* max.death_ns: NO_TIME while a row is in use; both death_ns are bounds and
+		       need not be reached */
 };
 
 static inline unsigned row_kind(const struct row_block *block, uint32_t i)
@@ -89,8 +91,8 @@ static inline bool row_survivor(const struct row_block *block, uint32_t i)
 }
 
 /*
- * Reading rows. A reader unpacks one block at a time into memory of its own, only the columns that
- * are asked for, so several threads read one recording, each with its reader:
+ * Columns to read. A reader unpacks one block at a time into its own memory, and only the requested
+ * columns. Several threads can therefore read one recording, each with its own reader:
  *
  *	for (b = 0; b < recording_blocks(r); b++)
  *		if (zone_can_match(recording_zone(r, b)))

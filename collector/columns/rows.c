@@ -1,4 +1,4 @@
-/* See rows.h. */
+/* Open and sealed blocks of rows. rows.h describes them. */
 #include "collector/columns/rows.h"
 
 #include <errno.h>
@@ -16,10 +16,11 @@
 #include "base/unnamed_file.h"
 #include "base/ban.h"
 
-/* Blocks that may be open in all recordings together, and that are. */
+/* How many blocks may be open in all recordings together, and how many are. */
 static _Atomic uint32_t open_blocks = ROWS_OPEN_BYTES / ROWS_BLOCK_BYTES, open_now;
 
-/* Blocks that nobody uses, within that number: memory that need not come from the kernel again. */
+/* Unused blocks for reuse, so that their memory need not come from the kernel again. They count
+ * towards the limit of open blocks. */
 static struct {
 	pthread_mutex_t mutex;
 	struct rows_block *blocks[SEALING_MAX];
@@ -81,7 +82,8 @@ void rows_done(struct rows *rows)
 
 /* ---- the file ---- */
 
-/* Room behind what is there. Negative: there is no file. */
+/* Reserves room at the end of our file, which is created if necessary. Returns 0 or a negative
+ * errno. */
 static int take_room(struct rows *rows, size_t length, uint64_t *ret_offset)
 {
 	int r = 0;
@@ -128,8 +130,8 @@ static struct sealing_block *sealing_at(struct sealing *s, uint32_t index)
 	return &s->queue[(s->first + index) % SEALING_MAX];
 }
 
-/* Packs and writes the first block that nobody has begun with. Under the mutex, which is let go
- * meanwhile. */
+/* Packs and writes the first block that no thread has taken up. Called with the mutex held;
+ * releases it meanwhile. */
 static void pack_one(struct rows *rows, struct buf *packed)
 {
 	struct sealing *s = &rows->sealing;
@@ -160,7 +162,8 @@ static void *help_pack(void *argument)
 	return NULL;
 }
 
-/* Where they lie is known now. Under the mutex. */
+/* Stores the places of written blocks in their slots, and frees the blocks. Called with the mutex
+ * held. */
 static int rows_collect(struct rows *rows)
 {
 	struct sealing *s = &rows->sealing;
@@ -182,7 +185,7 @@ static int rows_collect(struct rows *rows)
 	return r;
 }
 
-/* Until at most `most` are on their way. */
+/* Waits, and helps, until at most `most` blocks are unwritten. */
 static int settle_to(struct rows *rows, uint32_t most)
 {
 	struct sealing *s = &rows->sealing;
@@ -297,7 +300,8 @@ static int add_block(struct rows *rows)
 	struct rows_block *block;
 	int r = 0;
 
-	/* Who needs more gives of his own, if he has any; one at a time may still be on its way. */
+	/* If memory is used up, a recording that needs another block seals its oldest one, if it
+	 * has any. One sealed block may stay unwritten, so that packing goes on beside us. */
 	if (own && open_now >= open_blocks)
 		r = rows_seal(rows, own - 1);
 	else if (rows->most_open && own > rows->most_open)
@@ -404,8 +408,7 @@ int rows_append(struct rows *rows, const struct row_birth *birth, uint32_t *ret_
 static void end_open(struct rows_block *b, uint32_t i, const struct row_death *death,
 		     uint64_t time_ns)
 {
-	/* A block does not die before it was born; what the clock says within its error is
-	 * overruled. */
+	/* A death before the birth is within the clock's error: the birth's time is taken. */
 	if (time_ns < b->birth_ns[i])
 		time_ns = b->birth_ns[i];
 	b->death_ns[i] = time_ns;
@@ -425,7 +428,7 @@ static int add_late(struct rows *rows, const struct late_update_record *record)
 	return !r && rows->late.fresh_count >= LATE_UPDATE_FRESH_MAX ? write_late(rows) : r;
 }
 
-/* What is in use has no death, so its bounds are those of what is known. */
+/* While rows are in use, max.death_ns is NO_TIME, so only the minimum changes. */
 static int end_sealed(struct rows *rows, struct rows_slot *slot, uint32_t row,
 		      const struct row_death *death, uint64_t time_ns)
 {

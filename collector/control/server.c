@@ -17,7 +17,7 @@
 #define CLIENTS_MAX 64
 #define BACKLOG	    8
 #define UNREAD_MAX  (64u << 10)
-/* from the connection to the end of the question, and for the client to hang up */
+/* timeout for the whole question, and later for the client to hang up */
 #define QUESTION_MS 5000
 
 struct control_client {
@@ -149,7 +149,7 @@ static void server_ended(uv_timer_t *timer)
 
 void control_end(struct control_client *client)
 {
-	/* The client reads pending output and hangs up, or the timer closes the connection. */
+	/* The client reads the pending output and hangs up, or the timer closes the connection. */
 	client->asked = false;
 	uv_timer_start(&client->timer, server_ended, QUESTION_MS, 0);
 }

@@ -1,5 +1,5 @@
 /*
- * Checks the account of a recording (struct ledger_info in store.h) and finds what it lacks.
+ * Checks the account of a recording (struct ledger_info in info.h) and finds what it lacks.
  * completeness.h describes the result.
  */
 #include "collector/recording/completeness.h"
@@ -162,7 +162,7 @@ static void completeness_find_start(const struct recording *r, struct completene
 			 format_count(count, c->start_missed_events));
 }
 
-/* Events before the agent answered. */
+/* Finds events before the agent answered. */
 static void find_silence(const struct recording *r, struct completeness *c)
 {
 	char count[32];
@@ -227,7 +227,7 @@ static void find_tail(const struct recording *r, struct completeness *c)
 		completeness_say(c, " (%s events at least)", format_count(count, c->tail_events));
 }
 
-/* Returns the events that were lost with batches: the account says how many were delivered. */
+/* Returns how many events were lost with batches, according to the account's delivered events. */
 static uint64_t missing_events(const struct ledger_info *l)
 {
 	uint64_t here = l->stored + l->before_join + l->missed;
@@ -299,13 +299,13 @@ static void find_rowless(const struct recording *r, struct completeness *c)
 			 format_duration(at, p->rowless_from_ns));
 }
 
-/* The order of the text. If none of these functions finds a loss, the recording is complete. */
+/* In the order of the text. If none of these functions finds a loss, the recording is complete. */
 static void (*const missing[])(const struct recording *r, struct completeness *c) = {
 	find_losses, find_culled, completeness_find_start, find_silence, find_unrecorded,
 	find_tail,   find_damage, find_namespaces,	   find_rowless,
 };
 
-/* The collector joined a running program, on request. */
+/* Finds whether the collector joined a running program, on request. */
 static void find_watched(const struct recording *r, struct completeness *c)
 {
 	char ran[32];

@@ -425,7 +425,7 @@ struct compaction {
 	pthread_mutex_t mutex; /* guards the members below */
 	pthread_cond_t turn;
 	uint32_t begun, written;
-	uint64_t length; /* of the file */
+	uint64_t length; /* length of the file */
 	int error;
 };
 
@@ -435,7 +435,7 @@ struct compactor {
 	struct buf packed, spare;
 };
 
-/* Copies a block without late updates unchanged. */
+/* Copies a block that has no late updates. */
 static int copy_block(const struct compaction *c, struct compactor *own,
 		      const struct rows_slot *from)
 {

@@ -10,11 +10,11 @@
  * The store's writer writes; any process reads. Invariant: a state refers only to bytes of rows.N
  * that were written before it. Bytes behind those were written after the state, and the next writer
  * cuts them off. A new generation begins when late updates are merged into their blocks, or when
- * everything is derived anew.
+ * everything is derived again.
  *
- * Does the state fit the recording? It does if the recording has the same length and modification
- * time as then. If the recording is longer, because it grows, the hash of the last bytes before the
- * offset is compared; otherwise the hash of all frames.
+ * A state fits the recording if the recording has the same length and modification time as when the
+ * state was saved. Otherwise hashes decide: of a recording that has grown, the hash of the last
+ * bytes before the state's offset; else the hash of all frames up to there.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,15 +32,16 @@ struct derived {
 	uint64_t saved_offset; /* bytes of frames that the last state covers */
 	uint64_t state_inode;
 	bool writing;
-	struct err_text anew; /* why the kept data is unusable; empty: usable, or none */
+	struct err_text anew; /* why the kept data is unusable; empty: it is usable, or there is
+				 none */
 };
 
 /* Finds the folder beside the recording at `path`. Returns 0 or -ENOMEM. */
 int derived_init(struct derived *derived, const char *path);
 void derived_done(struct derived *derived);
 /*
- * Loads the state into a recording that has only its file. Returns 1, 0 if there is no fitting
- * state; the caller then begins with the frames; or -ENOMEM.
+ * Loads the state into a recording that has only its file. Returns 1; 0 if no state fits, and the
+ * caller begins with the frames; or -ENOMEM.
  */
 int derived_load(struct recording *recording);
 /*
@@ -58,7 +59,7 @@ int derived_compact(struct recording *recording, struct err_text *err);
 /* Removes rows files of other generations and half-written states. */
 void derived_sweep(const struct derived *derived);
 /*
- * Removes a damaged state, if it is still the same file and permissions allow it, so that it is
- * derived anew.
+ * Removes a damaged state, so that it is derived again. Does nothing if another file has replaced
+ * it meanwhile, or if permissions are missing.
  */
 void derived_drop(const struct derived *derived);

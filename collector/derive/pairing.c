@@ -78,7 +78,7 @@ static int infer_end(struct pairing *p, uint32_t row, const struct step *birth)
 			&(struct row_death){.time_ns = birth->time_ns, .end = BLOCK_INFERRED});
 }
 
-/* Returns the counter for deaths without a birth. */
+/* Returns the counter for a death without a birth. */
 static uint64_t *unborn(struct pairing *p)
 {
 	if (p->info.rowless)
@@ -107,7 +107,8 @@ static int note_latest(struct pairing *p, uint32_t thread, uint32_t row)
 	return 0;
 }
 
-/* The event's kind, as a death of this row. */
+/* Returns the event's kind for death_kind of this row. Adds ROW_AT_ONCE if the thread's last birth
+ * is this row. */
 static uint8_t death_kind(const struct pairing *p, const struct step *s, uint32_t row)
 {
 	bool at_once =
@@ -116,7 +117,7 @@ static uint8_t death_kind(const struct pairing *p, const struct step *s, uint32_
 	return at_once ? s->kind | ROW_AT_ONCE : s->kind;
 }
 
-/* `*ret_row` is NO_BLOCK if the block gets no row. */
+/* Sets `*ret_row` to NO_BLOCK if the block gets no row. */
 static int pairing_take_birth(struct pairing *p, const struct step *s, uint32_t chain_previous,
 			      uint32_t *ret_row)
 {

@@ -41,8 +41,8 @@
 #define REPAIR_NS    5000
 #define CENSOR_SHARE 100
 /*
- * Most steps that wait for the watermark. Above that the oldest are taken (an agent that states no
- * watermark).
+ * Maximum number of steps that wait for the watermark. Beyond it the oldest are taken, because an
+ * agent may state no watermark.
  */
 #define QUEUE_MAX (1u << 20)
 #define DOUBTS	  64
@@ -104,7 +104,7 @@ struct pairing {
 	struct map moving;  /* thread -> row that its pending reallocation has ended, or NO_BLOCK */
 	struct steps queue; /* the sorted steps, then the run of the current batch */
 	struct steps spare;
-	uint32_t *latest; /* by thread: the row of its last birth, and 1; 0: none */
+	uint32_t *latest; /* by thread: the row of its last birth, plus 1; 0: none */
 	uint32_t latest_capacity;
 	uint64_t window_ns;
 	struct doubts double_births; /* row: that of the first block, which ended as inferred */
@@ -139,7 +139,7 @@ int pairing_flush(struct pairing *pairing);
  * first.
  */
 int pairing_exec(struct pairing *pairing, uint64_t time_ns);
-/* Records that frees were lost between two times. */
+/* Records that up to `frees` frees were lost between two times. */
 void pairing_lost(struct pairing *pairing, uint64_t frees, uint64_t from_ns, uint64_t to_ns);
 /*
  * Applies the rule of censoring to the blocks in use: sets `censored` and its count. Rows stay
@@ -147,5 +147,5 @@ void pairing_lost(struct pairing *pairing, uint64_t frees, uint64_t from_ns, uin
  * arrived. Returns 0, or an error if rows cannot be read.
  */
 int pairing_censor(struct pairing *pairing, const struct block_limits *limits);
-/* If `censored`: changes the ends in a block that has birth, death and end columns. */
+/* If `censored`: changes the ends in a block, which must have birth, death and end columns. */
 void pairing_show_censored(const struct pairing *pairing, struct rows_block *block);

@@ -186,7 +186,8 @@ static int check_begun(const struct recording *r, struct err_text *err)
 		       : err_set(err, -EBADMSG, SCAN_NOTHING, r->path);
 }
 
-/* The same for what is certain before its end is settled. */
+/* Reports errors that are certain before the end is settled: the file is empty, or its beginning is
+ * damaged. */
 static int check_any(const struct recording *r, uint64_t size, struct err_text *err)
 {
 	if (r->has_id)
@@ -485,7 +486,7 @@ int recording_park(struct recording *r, struct err_text *err)
 	return r->scan.offset != r->derived.saved_offset ? derived_save(r, err) : 0;
 }
 
-/* Buffers of a scan and of a batch, mostly LZ4's. */
+/* Memory for the buffers of a scan and of a batch, mostly LZ4's. */
 #define SCAN_MEMORY (1u << 20)
 
 static size_t map_memory(const struct map *map)

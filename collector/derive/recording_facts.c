@@ -1,4 +1,4 @@
-/* What a recording says of itself without a pass over its rows. recording.h describes it. */
+/* Facts of a recording that need no pass over its rows. recording.h describes the interface. */
 #include <errno.h>
 #include <stdio.h>
 

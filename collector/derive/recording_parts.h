@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A recording in memory. Only the files below collector that implement recordings and the store use
- * its members.
+ * The members of a recording in memory. Only the files in collector that implement recordings and
+ * the store use them.
  */
 #include <pthread.h>
 
@@ -27,7 +27,7 @@ struct recording {
 	bool has_id;
 	struct stream_id id;
 	struct stream_position position;
-	uint64_t announced; /* by a catch-up: the next batch has this number */
+	uint64_t announced; /* from a catch-up: number of the next batch */
 	uint64_t watermark_ns, end_ns;
 	bool flushed; /* no writer is active any more; waiting events were taken */
 	struct definitions definitions;
@@ -39,7 +39,7 @@ struct recording {
 	struct ledger_info ledger;
 	struct decoded decoded; /* the current batch, without read-ahead */
 	struct derived derived;
-	struct unpacked *unpacked; /* row_reader.c */
+	struct unpacked *unpacked; /* owned by row_reader.c */
 };
 
 /* Copies the figures of the last ledger to recording.ledger. */
@@ -61,8 +61,8 @@ int recording_take(struct recording *recording, struct decoded *decoded, struct 
 int batch_wanted(const struct stream_position *position, const struct stream_id *id,
 		 const Heapcast__Batch *batch, struct err_text *err);
 /*
- * After a state was read, fills in what is necessary to continue with the frames. Returns 0,
- * -ENOMEM, or the error with which rows could not be read.
+ * Completes a recording that was read from a state, so that it can continue with the frames.
+ * Returns 0, -ENOMEM, or the error with which rows could not be read.
  */
 int recording_wake(struct recording *recording);
 
@@ -78,7 +78,7 @@ int recording_open_writing(const char *path, struct recording **ret_recording, u
  */
 int recording_derive(struct recording *recording, uint64_t size, uint64_t budget,
 		     struct err_text *err);
-/* After all frames: settles what is known at the end, sorts and saves the rows. */
+/* Called after all frames. Settles what is known at the end, sorts the rows and saves them. */
 int recording_finish(struct recording *recording, struct err_text *err);
 /*
  * Saves what was taken, so that the next opening continues from there. The caller closes the
@@ -100,8 +100,8 @@ int recording_sum_up(struct recording *recording, struct totals *totals, struct 
 int recording_sum_up_of(const char *path, struct totals *totals, struct err_text *err);
 
 /*
- * row_reader.c: called at the beginning and the end of a recording, and whenever its rows have
- * changed.
+ * Defined in row_reader.c. Called at the beginning and the end of a recording, and whenever its
+ * rows have changed.
  */
 int unpacked_init(struct recording *recording);
 void unpacked_done(struct recording *recording);

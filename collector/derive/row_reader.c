@@ -26,7 +26,7 @@
 struct row_reader {
 	const struct recording *recording;
 	struct rows_block *block;   /* NULL: not needed so far */
-	struct block_packed packed; /* of a block that is unpacked in part */
+	struct block_packed packed; /* columns of a block that is unpacked in part */
 	struct row_block lent; /* view of an open block; columns that differ are those of `block` */
 	const struct row_block *last;
 	uint32_t index;
@@ -114,7 +114,8 @@ static int lend_open(struct row_reader *reader, uint32_t index, unsigned columns
 	reader->lent = open->view;
 	reader->lent.exact = r->definitions.process.origin.exact;
 	reader->lent.survivors = recording_survivors(r);
-	/* All that is there, but no end that it does not show as it is known. */
+	/* An open block has all columns in place. If it needs censored ends that this call did not
+	 * ask for, `end` and `death_ns` are not available. */
 	reader->columns = censored || !is_censored(r, index, ROWS_ALL)
 				  ? ROWS_ALL
 				  : ROWS_ALL & ~(ROWS_END | ROWS_DEATH);
@@ -183,7 +184,7 @@ static int unpack_all(struct row_reader *reader, uint32_t index, unsigned column
 	return 0;
 }
 
-/* Keeps what is already unpacked of this block. */
+/* Keeps the chunks of this block that are already unpacked. */
 static int unpack_some(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
 		       uint32_t end, bool more, struct err_text *err)
 {
@@ -237,8 +238,9 @@ static int reader_unpack(struct row_reader *reader, uint32_t index, unsigned col
 	return e;
 }
 
-/* Whether all that is known of `r` holds for rows of `again`, which may have more: there it was not
- * waited for what comes next. It does unless the frames have changed. */
+/* Returns true if what is known about `r` also holds for the rows of `again`. These may be more,
+ * because `again` takes the events that wait for a watermark in `r`. False: the frames have
+ * changed. */
 static bool stands_in(const struct recording *again, const struct recording *r)
 {
 	return recording_rows(again) >= recording_rows(r) &&

@@ -18,12 +18,13 @@ struct recording;
 
 #define STATE_VERSION 11
 
-/* Tells whether a state fits its frames. */
+/* Identifies the frames that a state was made from. */
 struct state_fit {
-	uint64_t size, mtime_ns; /* of the recording when the state was written */
+	uint64_t size, mtime_ns; /* size and modification time of the recording when the state was
+				    written */
 	uint64_t hashed, hash; /* bytes, a multiple of DERIVED_CHUNK, and their hash (derived.h) */
 	uint64_t tail;	       /* hash of the bytes from there to the offset */
-	uint64_t rows_bytes;   /* of the rows file that the state covers */
+	uint64_t rows_bytes;   /* length of the rows file that the state covers */
 };
 
 /* Appends the state to `out`. Returns 0 or -ENOMEM. */

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The coder of state.h: one description of a member serves writing and reading. Reading, every
- * value is hostile: the coder checks that it fits its type and the bytes that are left; whoever
- * describes a member checks what it refers to. After an error all calls do nothing of harm, and the
- * values are of no use.
+ * The coder of state.h: one description of a member serves for writing and reading. Values that are
+ * read are untrusted. The coder checks that a value fits its type and the remaining bytes; the
+ * description checks what the value refers to. After an error further calls are harmless, and the
+ * values are undefined.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -20,7 +20,8 @@ struct coder {
 	int error;
 };
 
-/* What was read cannot be. The first error stays: a lack of memory is no damage. */
+/* Records that a value is impossible. An earlier error stays, so a lack of memory is not reported
+ * as damage. */
 static inline void code_refuse(struct coder *c)
 {
 	if (!c->error)
@@ -84,5 +85,5 @@ bool state_failed(const struct coder *coder);
  * least a byte, which bounds the number. Returns false if there are none.
  */
 bool code_array(struct coder *coder, void *array, uint32_t *count, uint32_t *capacity, size_t size);
-/* All definitions, in their order (state_definitions.c). */
+/* Codes all definitions, in their order (state_definitions.c). */
 void code_definitions(struct coder *coder, struct definitions *definitions);

@@ -1,6 +1,6 @@
 /*
- * From a batch to what is known and to rows. A batch counts wholly or not at all: its events are
- * decoded before anything of it is taken.
+ * Takes a batch: turns it into definitions and rows. A batch is taken as a whole or not at all: its
+ * events are decoded before anything of it is taken.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,9 +48,9 @@ static void take_position(struct recording *r, const Heapcast__Batch *batch)
 	}
 	if (batch->catch_up)
 		return;
-	/* What came before we joined, while we were too slow, or from an agent that is gone, is
-	 * told by the agent's account, up to the batch that a catch-up has announced; another hole
-	 * is ours. */
+	/* The agent's account covers the batches before we joined, those that we were too slow for,
+	 * and those of an earlier agent, up to the batch that a catch-up has announced. Only other
+	 * holes count as missing batches. */
 	if (r->announced > expected && batch->number >= r->announced)
 		expected = r->announced;
 	else if (!r->position.incarnation && r->definitions.ledger.before_join)
@@ -60,7 +60,8 @@ static void take_position(struct recording *r, const Heapcast__Batch *batch)
 	r->position = (struct stream_position){batch->incarnation, batch->number + 1};
 }
 
-/* Events whose kind nobody counted may all have been frees. */
+/* Returns the most frees that the lost events may contain: events of unknown kind may all have been
+ * frees. */
 static uint64_t lost_frees(uint64_t events, uint64_t allocations, uint64_t frees)
 {
 	uint64_t counted;
@@ -89,8 +90,8 @@ static void count_event(struct recording *r, const struct event *e)
 		r->pairing.info.failed++;
 }
 
-/* Numbers that an event refers to, the stack's put to that of its node; without a definition they
- * are put to "none" and counted. Returns 0 or -ENOMEM. */
+/* Maps the numbers that an event refers to; its stack becomes a node. Undefined numbers become 0
+ * and are counted. Returns 0 or -ENOMEM. */
 static int check_references(struct recording *r, struct event *e, struct thread_info **thread)
 {
 	uint32_t stack;
@@ -116,10 +117,11 @@ static uint64_t difference(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* The agent repeats its definitions to somebody who was there before: batches are gone that we
- * never got. What its account has grown by since the last batch was in them; what an agent before
- * it has taken along is not among that any more (definitions.c), and in its counts of kinds there
- * is no telling one from the other. `before` is that account. */
+/* Handles a catch-up for a collector that was there before: the batches in between never arrived.
+ * They held as many events as the agent's account has grown by since the last batch. Events that an
+ * earlier agent took with it are no longer part of this growth (definitions.c). The counts by kind
+ * include them, so these are compared only within one incarnation. `delivered` and `before` are the
+ * account as of the last batch. */
 static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64_t delivered,
 		       const struct delivered_counts *before)
 {
@@ -146,7 +148,7 @@ static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64
 	return definitions_add_gap(&r->definitions, &gap);
 }
 
-/* Marks that stand before event `index`: `next` goes through those of the batch, which are in their
+/* Passes the marks before event `index`. `*next` is the position in the batch's marks, which are in
  * order. Returns 0 or -ENOMEM. */
 static int pass_marks(struct recording *r, const Heapcast__Batch *batch, size_t *next,
 		      uint32_t index)
@@ -155,7 +157,7 @@ static int pass_marks(struct recording *r, const Heapcast__Batch *batch, size_t 
 		const Heapcast__Mark *m = batch->mark[*next];
 		struct thread_info *t = NULL;
 
-		/* Other kinds may tell of a time before. */
+		/* Marks of other kinds may report an earlier time. */
 		if (m->place && (m->kind == HEAPCAST__MARK_KIND__MARK_NUMBER ||
 				 m->kind == HEAPCAST__MARK_KIND__MARK_LABEL))
 			if (definitions_thread(&r->definitions, m->thread, &t) == -ENOMEM)
@@ -166,16 +168,16 @@ static int pass_marks(struct recording *r, const Heapcast__Batch *batch, size_t 
 	return 0;
 }
 
-/* The time of an event is cut to ticks and that of a mark is not, and each has the clock's error:
- * near a mark the order of the thread says what came after. */
+/* Moves an event behind the thread's mark that precedes it, if the times contradict the thread's
+ * order within the window. An event's time is rounded down to a tick and a mark's is not, and both
+ * have the clock's error. */
 static void put_behind_mark(struct event *e, const struct thread_info *thread, uint64_t window_ns)
 {
 	if (thread && e->time_ns < thread->marked_ns && thread->marked_ns - e->time_ns <= window_ns)
 		e->time_ns = thread->marked_ns;
 }
 
-/* Another processor has decoded them, as a rule: an event is fetched so many events before it is
- * needed. */
+/* Events are prefetched this many ahead, because another processor has usually decoded them. */
 #define EVENTS_AHEAD 32
 
 static int take_events(struct recording *r, struct decoded *d)
@@ -207,7 +209,8 @@ static int take_events(struct recording *r, struct decoded *d)
 	return e ? e : pass_marks(r, batch, &mark, UINT32_MAX - 1);
 }
 
-/* Those before we joined concern blocks that we never saw. */
+/* Records the lost frees of a gap. A gap before we joined is ignored: it concerns blocks that we
+ * never saw. */
 static void take_gap(struct recording *r, const Heapcast__Gap *g, uint64_t now_ns)
 {
 	uint64_t from = g->from_ns ? g->from_ns : now_ns, to = g->to_ns ? g->to_ns : now_ns;
@@ -218,8 +221,8 @@ static void take_gap(struct recording *r, const Heapcast__Gap *g, uint64_t now_n
 		     to < from ? from : to);
 }
 
-/* Marks that are steps. Execs in units of the events' times: what the new image did in the same
- * tick comes after. */
+/* Takes the marks that are steps of pairing. An exec's time is rounded down to a tick of the
+ * events, so that the new image's events in the same tick come after it. */
 static int take_marks(struct recording *r, const Heapcast__Batch *batch, bool *ret_any)
 {
 	uint64_t tick = batch->events ? batch->events->tick_ns : 1;
@@ -243,7 +246,8 @@ static int take_marks(struct recording *r, const Heapcast__Batch *batch, bool *r
 	return e;
 }
 
-/* Whatever ends or begins with this batch: `images` is what was known before it. */
+/* Takes the steps of a batch: its marks, an exec without a mark, and its events. `images` is the
+ * number of images that was known before the batch. */
 static int take_steps(struct recording *r, struct decoded *d, uint32_t images)
 {
 	const Heapcast__Batch *batch = d->item.batch;
@@ -261,7 +265,7 @@ static int take_steps(struct recording *r, struct decoded *d, uint32_t images)
 	return e;
 }
 
-/* Does the recording begin in a fork child, before its first exec? */
+/* Returns true if the recording begins in a fork child, before its first exec. */
 static bool begins_forked(const struct process_info *process, const Heapcast__Batch *batch)
 {
 	uint32_t execs = 0;
@@ -271,8 +275,8 @@ static bool begins_forked(const struct process_info *process, const Heapcast__Ba
 	return process->forked && process->images == execs + 1;
 }
 
-/* Sums that went before a catch-up never come: that is what the agent's account has more than
- * ours. */
+/* Takes culled sums. Sums that were sent before a catch-up never arrive; their events are the
+ * excess of the agent's account over ours. */
 static int take_culled(struct recording *r, const Heapcast__Batch *batch)
 {
 	const struct culled_totals *t = &r->culled.totals;

@@ -10,8 +10,8 @@
 #include "base/ban.h"
 
 /*
- * With a sampling rate of 1, up to this much may exist unseen in 95 of 100 cases, because exp(-3)
- * is 0.05.
+ * If nothing was seen at a sampling rate of 1, up to this much may exist in 95 of 100 cases,
+ * because exp(-3) is 0.05.
  */
 #define THINNED_UNSEEN 3
 
@@ -233,8 +233,8 @@ static uint64_t at_least(uint64_t a, uint64_t b)
 }
 
 /*
- * Of `sum` bytes or blocks of which only a part continues: returns how much may exist although none
- * of it is seen, at most all.
+ * Returns how much may exist unseen of `sum` bytes or blocks of which only a part continues; at
+ * most all of it.
  */
 static uint64_t unseen(uint64_t sum, uint64_t product)
 {
@@ -261,7 +261,7 @@ static int judge_all(struct pairing *p, uint64_t time_ns, unsigned level, unsign
 			    .halvings = halvings,
 			    .sums = &sums};
 	uint32_t blocks = p->rows->slot_count;
-	int r = rows_settle(p->rows); /* who died lately is not judged */
+	int r = rows_settle(p->rows); /* applies late deaths, so that dead blocks are not judged */
 
 	if (r < 0)
 		return r;
@@ -301,15 +301,15 @@ struct thinned_info thinned_told(const struct pairing *p)
 	return info;
 }
 
-/* Tells whether a precedes b. Both count up and wrap at 65,536. */
+/* Returns true if a precedes b. Both count up and wrap at 65,536. */
 static bool is_before(uint16_t a, uint16_t b)
 {
 	return (int16_t)(uint16_t)(a - b) < 0;
 }
 
 /*
- * Two threads may report the law at the same time. A mark with an older state than the last one
- * contributes only its level, or nothing (false).
+ * Two threads may report the law at the same time. If a mark's state is older than that of the last
+ * one, only its level counts, or nothing (false).
  */
 static bool not_older(struct thinning *law, const struct thinning *before)
 {

@@ -1,12 +1,12 @@
 /*
- * Who may go on with a stream (declared in state.h). Two agents may say that they have the same
- * one: the second has taken up what the first left, whose link may look alive yet, or one of them
- * lies.
+ * Decides which link may continue a stream (declared in state.h). Two agents may claim the same
+ * stream: the second continues what the first left, and the first one's link may still look alive;
+ * or one of them lies.
  *
  * A key decides. What an agent recorded under a key, no other agent sends without a key
- * (agent/serve/home.h), so whoever offers it without one is a stranger. Another key may be that of
- * another board; it may also be that of the same board, whose agent takes up what was recorded
- * under any of the board's keys. So while a link is open, its streams stay with its key.
+ * (agent/serve/home.h), so an agent that offers it without one is a stranger. Another key may
+ * belong to another board. It may also belong to the same board, whose agent continues recordings
+ * made under any of the board's keys. So while a link is open, its streams stay with its key.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ bool claim_is_void(const struct intake *s, const struct link *link, uint32_t inc
 		return true;
 	if (!s->link || s->link == link || !memcmp(s->link->agent, link->agent, STREAM_ID_SIZE))
 		return false;
-	if (link->session && !s->link->session) /* what is said without a key does not count */
+	if (link->session && !s->link->session) /* a claim without a key does not count */
 		return incarnation < stored;
 	return incarnation <= stored || incarnation <= s->incarnation;
 }

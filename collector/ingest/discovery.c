@@ -1,5 +1,5 @@
 /*
- * Beacons of agents: proto/README.md, "Discovery".
+ * Handles beacons of agents: proto/README.md, "Discovery".
  *
  * Without keys a beacon is trusted as far as it is harmless: the collector connects to its sender,
  * which gets a share of the available places (peer.c). With keys from pairing such beacons still

@@ -26,12 +26,12 @@
 
 #define PIECE_MAX	(16u << 10)
 #define FILE_BYTES_MAX	(512ull << 20)
-#define FILES_BYTES_MAX (4ull << 30) /* per run */
+#define FILES_BYTES_MAX (4ull << 30) /* maximum per run */
 #define TRANSFERS_MAX	1024
 #define SILENT_MS	60000 /* events have priority, so an answer may take long */
-#define NOBODY_MS	30000 /* for the agent to return */
+#define NOBODY_MS	30000 /* time for the agent to return */
 #define BUSY_MS		2000
-#define RESTARTS_MAX	3 /* of a file that changes during the transfer */
+#define RESTARTS_MAX	3 /* restarts because the file changes during the transfer */
 
 static bool same_file(const struct ingest_file *a, const struct ingest_file *b)
 {
@@ -186,7 +186,7 @@ static void files_refused(struct transfer *t, struct link *link, Heapcast__FileR
 		drop_bytes(t);
 		return;
 	}
-	/* Another agent's reason is more useful than "unknown". */
+	/* Another agent's reason says more than "unknown". */
 	if (!t->why || refusal != HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_UNKNOWN)
 		t->why = refusal_text(refusal);
 	memcpy(t->tried[t->tries++ % TRANSFER_TRIES], link->agent, STREAM_ID_SIZE);

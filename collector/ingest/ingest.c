@@ -454,7 +454,7 @@ int ingest_rekey(struct ingest *ingest, const struct secret *secrets, size_t cou
 	if (r < 0)
 		return r;
 	links_drop_unknown(ingest);
-	ingest->prober.next_ms = ingest->prober.pause_ms = 0; /* probes again, with the new keys */
+	ingest->prober.next_ms = ingest->prober.pause_ms = 0; /* send new probes at once */
 	return 0;
 }
 

@@ -47,8 +47,8 @@ struct ingest_order {
 	uint64_t id;	       /* chosen by the caller, for the reply; unique */
 	uint32_t action, mode; /* enum Action, enum Mode */
 	uint64_t value;	       /* as in message Control */
-	const char *text;      /* of a mark, UTF-8 */
-	uint64_t wait_ms;      /* for the reply */
+	const char *text;      /* text of a mark, UTF-8 */
+	uint64_t wait_ms;      /* how long to wait for the reply */
 };
 
 #define INGEST_REPLY_NONE UINT32_MAX
@@ -97,16 +97,16 @@ struct ingest_options {
 	const char *const *peers; /* "HOST" or "HOST:PORT" to connect to, with retries */
 	size_t peer_count;
 	/*
-	 * Links use TLS only, with any of these keys (beacons must be proven by one of them, too)
-	 * or with certificates. Without either, links are plain. `secrets` stay valid until the
-	 * end, or until ingest_rekey.
+	 * Links use TLS only, with any of these keys or with certificates. With keys, beacons must
+	 * be proven by one of them, too. Without keys and certificates links are plain. `secrets`
+	 * stay valid until the end, or until ingest_rekey.
 	 */
 	const struct secret *secrets;
 	size_t secret_count;
-	bool paired;	  /* the keys come from pairing: plain agents without a key are accepted,
-			   * too, */
-	bool paired_only; /* unless this is set */
-	const char *cert, *cert_key, *ca; /* files */
+	bool paired;	  /* the keys come from pairing: plain agents without a key are also
+			   * accepted */
+	bool paired_only; /* with `paired`: they are not accepted */
+	const char *cert, *cert_key, *ca; /* names of files */
 	const char *files;  /* folder in which symbol files from agents are assembled, under names
 			     * that begin with INGEST_FILE_PREFIX; NULL: none are requested. Used
 			     * until the end */
@@ -122,11 +122,12 @@ struct ingest_options {
 	 */
 	int (*file_came)(void *context, const struct ingest_file *file, const char *path,
 			 struct err_text *err);
-	uint32_t agents_max;   /* connected at a time; 0: limited by descriptors and memory */
+	uint32_t agents_max;   /* maximum number of connected agents; 0: limited by descriptors and
+				* memory */
 	uint64_t memory_limit; /* bytes for streams that are being received, half of them for
 				* deriving rows; 0: INGEST_MEMORY */
-	uint64_t keep_ns, keep_bytes; /* streams that have ended are removed when they are older, or
-				       * all take more space (store_retain); 0: never */
+	uint64_t keep_ns, keep_bytes; /* limits beyond which ended streams are removed: their age,
+				       * and the space of all streams (store_retain); 0: never */
 	void (*event)(void *context, const struct ingest_event *event);
 	void *context;
 };
@@ -145,7 +146,7 @@ void ingest_stop(struct ingest *ingest, void (*stopped)(void *context), void *co
 
 /*
  * With options.paired: replaces the keys. The new ones stay valid until the next call or the end.
- * Links with keys that are gone are closed. Returns 0, or a negative errno with a sentence: the
+ * Links whose keys are gone are closed. On failure returns a negative errno with a sentence; the
  * keys are unchanged, and no new agent can connect with the new ones.
  */
 int ingest_rekey(struct ingest *ingest, const struct secret *secrets, size_t count,
@@ -169,15 +170,15 @@ bool ingest_fetching(const struct ingest *ingest, const struct ingest_file *file
 uint32_t ingest_files(const struct ingest *ingest);
 
 /*
- * Sends an order. Returns 0 if an INGEST_REPLY with this id follows, at the latest when the time is
- * over, and perhaps before this function returns; -ENOENT if the stream is not being received;
- * -ENOTCONN if its agent is not connected; -ESRCH if it has ended; or -EBUSY.
+ * Sends an order. Returns 0 if an INGEST_REPLY with this id follows, at the latest after wait_ms,
+ * and perhaps before this function returns; -ENOENT if the stream is not being received; -ENOTCONN
+ * if its agent is not connected; -ESRCH if it has ended; or -EBUSY.
  */
 int ingest_order(struct ingest *ingest, const struct stream_id *stream,
 		 const struct ingest_order *order);
 /*
- * Calls `each` for every stream that is being received and has not ended, with its agent's name of
- * the host.
+ * Calls `each` for every stream that is being received and has not ended, with the host name that
+ * its agent states.
  */
 void ingest_live(const struct ingest *ingest,
 		 void (*each)(void *context, const struct stream_id *stream, const char *host),
@@ -189,13 +190,13 @@ struct ingest_totals {
 	uint32_t turned_away; /* agents for which there is no place at present */
 	uint64_t events, bytes;
 	uint64_t beacons, beacons_refused;
-	uint64_t beacons_unproven; /* of agents that have none of our keys, or that have a key while
-				    * we have none */
+	uint64_t beacons_unproven; /* from agents that have none of our keys, or that have a key
+				    * while we have none */
 };
 struct ingest_totals ingest_totals(const struct ingest *ingest);
 /*
- * Returns where ingest listens, in words, for a user who waits in vain: "UDP port 43513 for
- * beacons, TCP ...".
+ * Returns in words where ingest listens: "UDP port 43513 for beacons, TCP ...". For a user who
+ * waits for agents in vain.
  */
 const char *ingest_where(const struct ingest *ingest);
 /* Returns the port for agents that dial in; 0: none. */

@@ -5,7 +5,8 @@
  *         -> fdatasync (worker: intake_work.c) -> Ack
  *
  * An intake outlives its link, because the agent may return on another one. If the disk refuses a
- * frame, nothing more is read from the link until it accepts the frame; the agent keeps its data.
+ * frame, nothing more is read from the link until the disk accepts the frame; the agent keeps its
+ * data.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ static char *executable_text(const Heapcast__StreamState *state)
 
 /* ---- start ---- */
 
-/* A stream that has ended needs no place, though its agent may keep it for another collector. */
+/* Counts the streams that need a place. A stream that has ended needs none, though its agent may
+ * keep it for another collector. */
 static uint32_t being_received(const struct ingest *ingest)
 {
 	uint32_t count = 0;
@@ -191,8 +193,8 @@ static void intake_free(struct intake *s)
 }
 
 /*
- * The stream has no agent, and everything is durable and derived. The store has its state if it
- * returns.
+ * Returns true if the stream has no agent, and everything is durable and derived. If the stream
+ * returns, the store has its state.
  */
 static bool forgettable(const struct intake *s, uint64_t now_ms)
 {
@@ -218,8 +220,8 @@ static void forget_some(struct ingest *ingest, uint64_t now_ms)
 }
 
 /*
- * An agent lists all streams that it has. One that has ended and is not in the list is over: the
- * link is free for another one.
+ * Forgets streams that have ended and are not in the agent's list. An agent lists all streams that
+ * it has, so such a stream is over, and the link is free for another one.
  */
 static void forget_unlisted(struct link *link, const Heapcast__Link *list)
 {

@@ -1,5 +1,5 @@
 /*
- * What worker threads do for a stream: sync it, derive its rows, finish it.
+ * What worker threads do for a stream: they sync it, derive its rows and finish it.
  *
  * A stream has at most one worker at a time; the loop appends meanwhile. If the disk refuses to
  * make data durable, the agent is asked to send it again.

@@ -176,7 +176,7 @@ bool link_is_stranger(const struct link *link)
 }
 
 /*
- * Returns the link, of those that `has` selects, that has to close for a newcomer from `from`;
+ * Returns the link that has to close for a newcomer from `from`, of the links that `has` selects;
  * NULL: none.
  */
 static struct link *gives_way(const struct ingest *ingest, bool (*has)(const struct link *link),
@@ -207,7 +207,7 @@ static struct link *oldest_unknown(const struct ingest *ingest)
 {
 	struct link *oldest = NULL;
 
-	for (struct link *l = ingest->links; l; l = l->next) /* the newest is first */
+	for (struct link *l = ingest->links; l; l = l->next) /* newer links come first */
 		if (is_dialled(l) && !l->peer->answers)
 			oldest = l;
 	return oldest;

@@ -118,6 +118,6 @@ int ingest_order(struct ingest *ingest, const struct stream_id *stream,
 			    .until_ms = uv_now(ingest->loop) + order->wait_ms};
 	ingest->given = g;
 	ingest->given_count++;
-	order_control(link, g, order); /* on failure the link is closed, and `g` with it */
+	order_control(link, g, order); /* if this fails, it closes the link and frees `g` */
 	return 0;
 }

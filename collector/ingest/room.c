@@ -15,8 +15,8 @@
 /* descriptors for everything but agents and streams; half of them if there are few */
 #define FILES_KEPT 256
 /*
- * the link; of a stream the recording, the recording again while rows are derived, the rows and the
- * state
+ * Descriptors per agent and stream: the link, the recording, the recording again while rows are
+ * derived, the rows and the state.
  */
 #define FILES_AN_AGENT	 5
 #define MEMORY_AN_AGENT	 (128u << 10)

@@ -32,15 +32,15 @@
 #include "heapcast.pb-c.h"
 
 #define TURNED_AWAY_MAX	  4096
-#define TURNED_AWAY_NAMED 8  /* log lines at a time */
-#define PEERS_EACH	  64 /* of one address, without a link */
+#define TURNED_AWAY_NAMED 8  /* names in the log at a time */
+#define PEERS_EACH	  64 /* peers of one address, without a link */
 #define STREAMS_A_LINK	  1024
 #define TICK_MS		  100
 #define HELLO_TIMEOUT_MS  10000
 /* limit of accepted connections that have not identified themselves, and of dialled ones */
 #define HALF_OPEN_MAX	64
-#define HALF_OPEN_EACH	32	    /* from one address */
-#define HALF_OPEN_BYTES (64u << 10) /* from each */
+#define HALF_OPEN_EACH	32	    /* the same from one address */
+#define HALF_OPEN_BYTES (64u << 10) /* bytes from each of them */
 /* bytes read from a link per turn, about 2 ms of work */
 #define RAW_SIZE (64u << 10)
 /* a link this silent yields to a newer one of the same agent */
@@ -51,17 +51,17 @@
 #define BACKOFF_OTHER_MS 1000  /* while it is unknown which agent is at the address */
 #define FORGET_MS	 30000 /* a peer without beacons */
 /*
- * after this time without beacons, an address is no longer the agent's if beacons arrive from
- * another one
+ * If an agent's address sends no beacons for this long and another address does, the agent has
+ * moved there.
  */
 #define MOVED_MS	   2500
 #define LOOK_MS		   1000 /* interval of checks of the interfaces */
 #define NONCES		   16
 #define FRESH_MS	   15000 /* how long a probe can be answered */
 #define UNPROVEN_MAX	   8
-#define UNPROVEN_MS	   2500 /* each of an agent's keys has a beacon within a second */
-#define CHALLENGES_MAX	   64	/* probes to single agents per second, */
-#define CHALLENGES_EACH	   4	/* to one address */
+#define UNPROVEN_MS	   2500 /* within this time each of an agent's keys has had a beacon */
+#define CHALLENGES_MAX	   64	/* maximum number of probes to single agents per second */
+#define CHALLENGES_EACH	   4	/* the same to one address */
 #define ACK_MS		   1000
 #define RETRY_APPEND_MS	   1000
 #define WRITE_QUEUE_MAX	   (1u << 20)
@@ -79,13 +79,13 @@ struct peer {
 	bool fixed;	/* from the command line: never forgotten */
 	char host[256]; /* fixed: the name to resolve */
 	uint16_t port;
-	uint8_t agent[STREAM_ID_SIZE]; /* from its beacon or its Hello */
+	uint8_t agent[STREAM_ID_SIZE]; /* the agent's id, from its beacon or its Hello */
 	bool has_agent;
 	bool answers; /* it has answered a probe at its address */
 	struct sockaddr_storage address;
 	struct stranger_address from; /* address of its first beacon */
 	struct link *link;
-	uint64_t sequence; /* of its last accepted beacon */
+	uint64_t sequence; /* sequence number of its last accepted beacon */
 	uint32_t streams;  /* live streams, according to that beacon */
 	uint64_t next_try_ms, seen_ms;
 	uint64_t address_seen_ms; /* last beacon from that address */
@@ -93,10 +93,11 @@ struct peer {
 	unsigned backoff_ms;
 	unsigned tries; /* counts attempts, to rotate through the addresses of its name */
 	bool resolving, warned;
-	bool keyed;			/* its beacon was proven by a key, */
-	uint8_t key_id[SECRET_ID_SIZE]; /* this one */
-	size_t key;			/* fixed: index of the key that is tried, or fits */
-	bool plain;			/* fixed, where both are spoken: it speaks no TLS */
+	bool keyed;			/* its beacon was proven by a key */
+	uint8_t key_id[SECRET_ID_SIZE]; /* if keyed: this key */
+	size_t key;			/* fixed: index of the key that is being tried, or that
+					 * fits */
+	bool plain;			/* fixed, if we speak both: this peer speaks no TLS */
 	bool turned;			/* `plain` has just changed */
 	uv_getaddrinfo_t resolve;
 };
@@ -130,8 +131,8 @@ struct link {
 	uint64_t heard_ms;
 	uint64_t turn; /* the turn in which it was last read */
 	unsigned streams;
-	unsigned lists; /* of streams, that it has sent */
-	bool busy;	/* room.c */
+	unsigned lists; /* number of lists of its streams that it has sent */
+	bool busy;	/* used in room.c */
 	bool held;	/* the disk refused the frame at the front of `in`; reading waits for it */
 	uint64_t retry_ms;
 };
@@ -143,11 +144,11 @@ struct intake {
 	struct stream_id id;
 	struct stream_writer *writer;
 	char *executable;
-	uint32_t pid, incarnation; /* as its link's agent says */
-	unsigned listed;	   /* the last list of its link that named it */
-	bool keyed;		   /* it has come over a link with a key (claims.c) */
+	uint32_t pid, incarnation; /* as the agent on its link states */
+	unsigned listed;	   /* number of the link's last list that named it */
+	bool keyed;		   /* it was received over a link with a key (claims.c) */
 	uint64_t unsynced_bytes, dirty_since_ms, left_ms;
-	struct stream_position durable; /* all before it is safe */
+	struct stream_position durable; /* everything before it is durable */
 	bool dirty, working, ended, told_ended, complete_at_start;
 	int work_error;
 	struct err_text work_text;
@@ -155,18 +156,18 @@ struct intake {
 	struct pool_work work;
 	/* Rows are derived from durable frames, independently of syncing. */
 	bool deriving, underived, finish_due;
-	bool parks;	     /* release the memory afterwards */
+	bool parks;	     /* release the memory after the run */
 	uint64_t held_bytes; /* memory that deriving holds; 0: parked */
 	uint64_t derived_ms; /* last time of deriving */
 	uint64_t summed_ms;  /* last time that the live heap was summed up, by the monotonic clock;
-			      * the worker's */
+			      * owned by the worker */
 	bool ack_due;	     /* the acknowledgement of its end waits for files_modules_deciding */
 	bool abandoned;	     /* a sync failed; the writer is closed when no thread derives */
 	int derive_result;
 	struct pool_work derive_work;
 };
 
-#define INTERVAL_MAX ((uint64_t)1 << 32) /* of samples, as in proto/ring.h */
+#define INTERVAL_MAX ((uint64_t)1 << 32) /* maximum sampling interval, as in proto/ring.h */
 
 /* An order that waits for its reply (replies.c). */
 struct given {
@@ -185,7 +186,7 @@ struct transfer {
 	struct link *link; /* the agent that was asked and has not finished; NULL: none */
 	uint8_t tried[TRANSFER_TRIES][STREAM_ID_SIZE]; /* agents that have refused it */
 	unsigned tries, restarts;
-	const char *why; /* the reason they gave; NULL: none */
+	const char *why; /* the reason that they gave; NULL: none */
 	uint64_t began_ms, heard_ms, not_before_ms;
 	int fd; /* -1: no piece has arrived */
 	char *path;
@@ -213,7 +214,7 @@ struct turned_away {
 	uint64_t seen_ms;
 };
 
-/* Operations that the disk refuses. */
+/* Operations that the disk may refuse. */
 #define REFUSED_APPEND 1u
 #define REFUSED_SYNC   2u
 
@@ -242,7 +243,7 @@ struct prober {
 	} nonce[NONCES];
 	unsigned last; /* index of the newest nonce */
 	bool any;
-	uint64_t next_ms, pause_ms; /* of probes to all */
+	uint64_t next_ms, pause_ms; /* times of probes to all */
 	uint64_t look_ms;
 	uint64_t second; /* the second that `challenges` counts */
 	unsigned challenges;
@@ -269,11 +270,11 @@ struct ingest {
 	bool accept_waits;     /* connections are pending: too many arrived in a short time, or
 				* there was no memory for one */
 	struct secure *secure; /* NULL: links are plain */
-	bool paired;	       /* keys may change, */
-	bool strict;	       /* links are TLS only, */
-	bool proven;	       /* and beacons without a proof are ignored */
+	bool paired;	       /* keys may change */
+	bool strict;	       /* links are TLS only */
+	bool proven;	       /* beacons without a proof are ignored */
 	struct strangers strangers;
-	uint8_t raw[RAW_SIZE]; /* the bytes that any link read last */
+	uint8_t raw[RAW_SIZE]; /* the buffer into which all links read */
 	struct unproven unproven[UNPROVEN_MAX];
 	bool told_key; /* agents with another key, or with any key, were reported */
 	uint16_t listen_port;
@@ -289,7 +290,7 @@ struct ingest {
 		int (*came)(void *, const struct ingest_file *, const char *, struct err_text *);
 		struct transfer *transfers;
 		uint32_t count;
-		uint64_t bytes;		      /* that have arrived or are arriving */
+		uint64_t bytes;		      /* bytes that have arrived or are arriving */
 		struct map seen;	      /* modules by build id */
 		struct candidate *candidates; /* not examined yet */
 		struct candidate *looking;    /* being examined by the worker */
@@ -301,19 +302,19 @@ struct ingest {
 	uint32_t open_count; /* open links */
 	uint32_t agents_max, streams_max;
 	bool told_streams_max;
-	unsigned told_lost; /* catalogues */
+	unsigned told_lost; /* number of lost catalogues that were reported */
 	bool filling;
 	uv_work_t fill_work;
 	struct turned_away *turned_away;
-	uint32_t turned_away_count, noted_count; /* noted: the number in the store's note */
+	uint32_t turned_away_count, noted_count; /* noted_count: the number in the store's note */
 	uint64_t noted_ms;
-	uint64_t seed;		       /* of the maps below */
+	uint64_t seed;		       /* seed of the maps below */
 	struct map intake_of, peer_of; /* by stream and by agent (id_key) */
 	uint64_t events, bytes, beacons, beacons_refused, beacons_unproven;
 	unsigned pending;
 	struct pool *durability, *derivation;
-	uint64_t memory_limit;	   /* for all memory that deriving holds */
-	struct pool_work settling; /* of streams that an earlier collector left behind */
+	uint64_t memory_limit;	   /* limit for all memory that deriving holds */
+	struct pool_work settling; /* sums up streams that an earlier collector left behind */
 	uint64_t held_bytes;
 	uint64_t keep_ns, keep_bytes;
 	uint64_t retained_ms; /* last check; 0: never */
@@ -416,13 +417,13 @@ struct link *link_by_address(const struct ingest *ingest, const char *address);
 /* Defined in link_secure.c. */
 /* Begins TLS on a dialled link. Returns the same values as link_secure_input. */
 int link_secure_start(struct link *link, struct err_text *err);
-/* Decrypts input to link->in. Returns 0, or a negative errno with the reason to close. */
+/* Decrypts input to link->in. Returns 0, or a negative errno with the reason to close the link. */
 int link_secure_input(struct link *link, const void *data, size_t length, struct err_text *err);
 /* Sends bytes, encrypted if necessary. Returns 0 or a negative errno. */
 int link_write(struct link *link, const void *data, size_t length);
 /*
- * Switches a named peer between TLS and plain, where both are spoken. Returns true if the other
- * kind is tried at once.
+ * Switches a named peer between TLS and plain, if we speak both. Returns true if the other kind is
+ * tried at once.
  */
 bool link_turn_kind(struct link *link, bool plain);
 /* Closes links whose keys are no longer ours. */
@@ -448,7 +449,8 @@ void order_subscribe(struct link *link, const struct stream_id *id,
 		     struct stream_position position);
 /* Requests a file from the bytes received so far on; NULL: cancels the request. */
 void order_file(struct link *link, const struct transfer *transfer);
-/* `given` has the number. Afterwards its link, and with it `given`, may be gone. */
+/* Sends an order under the number in `given`. Afterwards its link, and with it `given`, may be
+ * gone. */
 void order_control(struct link *link, const struct given *given, const struct ingest_order *order);
 /* Acknowledges all batches before `durable`, at least one. */
 void order_ack(struct link *link, const struct stream_id *id, struct stream_position durable);
@@ -481,10 +483,10 @@ void retain_tick(struct ingest *ingest, uint64_t now_ms);
 /* Tells whether the stream's link, which is open, has another key than this link. */
 bool claim_has_other_key(const struct intake *intake, const struct link *link);
 /*
- * Returns true if this link, whose agent says to have the stream in this incarnation, may not have
- * it. The first of two links keeps a stream, even before its first batch. Three links take it over:
- * one of the same agent, one with a later incarnation, and one with a key if the first has none. A
- * stream that has come with a key is never taken over without one.
+ * Returns true if this link must not have the stream that its agent claims in this incarnation. The
+ * first of two links keeps a stream, even before its first batch. Three kinds of links take it
+ * over: a link of the same agent, a link with a later incarnation, and a link with a key if the
+ * first has none. A stream that has come with a key is never taken over without one.
  */
 bool claim_is_void(const struct intake *intake, const struct link *link, uint32_t incarnation);
 
@@ -519,7 +521,7 @@ void intakes_free(struct ingest *ingest);
 /* The disk has refused, or accepts again, what `what` names (REFUSED_*). Both log it once. */
 void disk_refused(struct ingest *ingest, unsigned what, const char *why);
 void disk_accepted(struct ingest *ingest, unsigned what);
-/* Begins a sync if enough is not durable, or for long enough. */
+/* Begins a sync if enough data is not durable, or has not been for long enough. */
 void intake_sync_if_due(struct intake *intake);
 /* Begins to derive rows if there are enough frames. */
 void intake_derive_if_due(struct intake *intake);

@@ -1,9 +1,10 @@
 #pragma once
 /*
- * The filter of the REST API and of the command line. A filter is one row of FILTERS: of it come
- * the member of struct filter, how its value is read, the option with its help, the parameter in
- * /openapi.json, what maps take, whether it is asked, and its part in the key of what is kept. What
- * a row can't say is how rows of allocations are matched: matcher.c, matcher_block.c.
+ * The filters of the REST API and of the command line. Each filter is one row of FILTERS. The row
+ * determines the member of struct filter, the reader of its value, the option with its help, the
+ * parameter in /openapi.json, whether it applies to maps, the test whether it is set, and its part
+ * in the keys of saved results. A row cannot express how rows of allocations are matched; matcher.c
+ * and matcher_block.c do that.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,17 +31,18 @@ enum filter_lifetime {
 
 enum filter_answer { ANSWER_ANY, ANSWER_YES, ANSWER_NO };
 
-/* What is left out where stacks are folded or call sites are chosen. */
+/* What folded stacks and call sites leave out. */
 enum filter_hide {
-	HIDE_DEFAULT, /* as HIDE_AUTO; formats that other tools fold show all */
-	HIDE_AUTO,    /* what rules say, and wrappers that pass most allocations on */
-	HIDE_RULES,   /* what rules say (match/sites.c, --hide-rules) */
+	HIDE_DEFAULT, /* like HIDE_AUTO; formats that other tools fold show everything */
+	HIDE_AUTO,    /* functions that fit a rule, and wrappers that pass most allocations on */
+	HIDE_RULES,   /* functions that fit a rule (match/sites.c, --hide-rules) */
 	HIDE_NONE,
 };
 
 struct filter_share {
 	double number;
-	uint64_t percent; /* 1: a percentage of the group's allocations; so wide for no padding */
+	uint64_t percent; /* 1: a percentage of the group's allocations; 64 bits wide to avoid
+			     padding */
 };
 
 #define NO_MARKER UINT64_MAX
@@ -49,7 +51,7 @@ struct filter_share {
 	"all, only_leaked, only_freed, only_whole_group_leaked, only_chain_leaked, "               \
 	"only_not_deallocated_in_current_range or only_deallocated_in_current_range"
 
-/* What has to be looked at for a filter. */
+/* What a filter has to examine. */
 enum filter_parts {
 	FILTER_ROW = 1,	      /* the row itself */
 	FILTER_STACK = 2,     /* its backtrace */
@@ -58,7 +60,7 @@ enum filter_parts {
 	FILTER_POSITION = 16, /* its place in the chain */
 	FILTER_BITS = 32,     /* what happened meanwhile */
 	FILTER_ORIGIN = 64,   /* where its memory came from */
-	FILTER_MAPS = 128,    /* beside one of these: maps take it, too */
+	FILTER_MAPS = 128,    /* in addition to one of these: applies to maps, too */
 };
 
 /*
@@ -253,16 +255,15 @@ struct row_bits *row_bits_new(uint64_t rows);
 
 void filter_init(struct filter *filter);
 void filter_done(struct filter *filter);
-/* Whether the filter selects blocks that are alive, at the end or at a moment. Then survivors
- * match, too. */
+/* Returns true if the filter selects blocks that are alive, at the end or at a moment. Survivors
+ * then match, too. */
 bool filter_asks_alive(const struct filter *filter);
 /* Sets the filter `name` (as in the REST API, with '_' or '-') to `value`. Returns -EINVAL with an
  * error text that names the parameter and what it takes, or -ENOENT if there is no filter of that
  * name. */
 int filter_set(struct filter *filter, const struct view *view, const char *name, const char *value,
 	       struct err_text *err);
-/* Whether the bounds leave room for anything: -EINVAL with a sentence if a lower one is above its
- * upper one. */
+/* Returns -EINVAL with a sentence if a lower bound is above its upper bound, else 0. */
 int filter_check(const struct filter *filter, struct err_text *err);
 
 /*
@@ -275,19 +276,20 @@ int filter_check(const struct filter *filter, struct err_text *err);
 int query_time(const struct view *view, const char *name, const char *text, uint64_t *ret_ns,
 	       struct err_text *err);
 
-/* Tells whether a time is beyond the recording's end, and if so, writes the end of a sentence about
+/* Returns true if a time is beyond the recording's end, and then writes the end of a sentence about
  * it: "is beyond the end: the recording ends at 15.9 ms". */
 bool query_beyond_end(const struct view *view, uint64_t ns, struct err_text *ret_why);
-/* query_time for a moment that the recording must have: one beyond its end is -EINVAL, too. */
+/* Parses a moment that the recording must have: like query_time, but also returns -EINVAL if the
+ * moment is beyond the end. */
 int query_moment(const struct view *view, const char *name, const char *text, uint64_t *ret_ns,
 		 struct err_text *err);
 
-/* The parts of all conditions of the filter; 0: none. `only`, `before_start` and `one_in` are not
- * among them. */
+/* Returns the parts of all conditions of the filter; 0: it has none. `only`, `before_start` and
+ * `one_in` are not included. */
 unsigned filter_asked(const struct filter *filter);
-/* The columns by which they are matched (enum row_columns). */
+/* Returns the columns with which the conditions are matched (enum row_columns). */
 unsigned filter_columns(const struct filter *filter);
-/* The parts of the filter `name` (with '_'); 0: there is none of that name. */
+/* Returns the parts of the filter `name` (with '_'); 0: there is no such filter. */
 unsigned filter_parts_of(const char *name);
-/* Appends what tells this selection of rows from others, but for `only`. */
+/* Appends a key that identifies this selection of rows, except for `only`. */
 int filter_put_key(const struct filter *filter, struct buf *key);

@@ -1,17 +1,18 @@
 #pragma once
-/* Functions that only pass allocations on, and are left out of call sites and trees: by rules
- * (match/sites.c), and wrappers, found by what passes through them (sums/wrappers.c). */
+/* Functions that only pass allocations on. Call sites and trees leave them out: those that fit a
+ * rule (match/sites.c), and wrappers, which are found by the allocations that pass through them
+ * (sums/wrappers.c). */
 #include "collector/query/query.h"
 
 /* A function that is left out of call sites, because it only passes allocations on. */
 struct hidden_function {
 	const char *function, *module; /* texts of the view */
-	bool is_wrapper;	       /* found by its share; false: by a rule */
-	uint64_t backtraces;	       /* distinct ones in which it is left out */
+	bool is_wrapper;	       /* found by its share of backtraces; false: by a rule */
+	uint64_t backtraces;	       /* number of distinct backtraces in which it is left out */
 };
-/* Lists what `filter->hide` leaves out of the recording's call sites: wrappers first, then what
- * rules say; of each the ones in most backtraces first. The caller frees the list. From then on
- * view_frame knows wrappers, as it does after query_find_wrappers. */
+/* query_hidden lists what `filter->hide` leaves out of the recording's call sites: wrappers first,
+ * then functions that fit a rule, each in descending order of backtraces. The caller frees the
+ * list. After either function view_frame knows the wrappers. */
 int query_find_wrappers(struct view *view, const struct filter *filter, struct err_text *err);
 int query_hidden(struct view *view, const struct filter *filter, struct hidden_function **ret_list,
 		 size_t *ret_count, struct err_text *err);

@@ -44,9 +44,9 @@ void site_rules_free(struct site_rules *rules);
 void view_set_rules(struct view *view, const struct site_rules *rules);
 /* Must be called after recording_refresh. */
 int view_refresh(struct view *view, struct err_text *err);
-/* Makes the files that are kept beside the rows of a stream that has ended, as far as they take
- * long to make and do not exist yet. Later queries are faster. `cancelled` may be NULL. Returns 0,
- * also if nothing is to be kept, or a negative errno. */
+/* For a stream that has ended: makes the files beside its rows that take long to make and do not
+ * exist yet. Later queries are faster. `cancelled` may be NULL. Returns 0, also if nothing is to be
+ * kept, or a negative errno. */
 int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_text *err);
 /* Must be called after symbols_refresh: names are looked up again, and numbers and texts handed out
  * before become invalid. */
@@ -65,34 +65,34 @@ struct view_frame {
 	uint64_t address;	  /* return address in the process; 0: pseudo frame */
 	bool is_inline;
 	bool is_allocator; /* only passes the allocation on, by a rule (sites.c) */
-	/* Only passes on what its many callers ask for; false before query_find_wrappers. */
+	/* Only passes on the allocations of its many callers; false before query_find_wrappers. */
 	bool is_wrapper;
 };
-/* Number of frames that a node stands for: 1, and one more for each function inlined there. 0: the
- * node does not exist. */
+/* Returns the number of frames that a node represents: 1, and one more for each function inlined
+ * there. Returns 0 if the node does not exist. */
 uint32_t view_frame_count(struct view *view, uint32_t node);
 /* `index` 0 is the innermost frame. */
 struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index);
-/* The node that called this one; 0: none did. */
+/* Returns the node that called this one, or 0 if there is none. */
 uint32_t view_parent(const struct view *view, uint32_t node);
 /* Counts the allocations of the whole recording whose backtrace contains this place (each time it
  * occurs). */
 int view_place_allocations(struct view *view, uint32_t node, uint64_t *ret_count,
 			   struct err_text *err);
-/* Frames of the longest backtrace, without inlined ones. */
+/* Returns the number of frames of the longest backtrace, without inlined ones. */
 uint32_t view_depth_max(struct view *view);
-/* "libc.so.6" for "/usr/lib/libc.so.6"; "" for NULL. */
+/* Returns "libc.so.6" for "/usr/lib/libc.so.6", and "" for NULL. */
 const char *module_basename(const char *path);
 
 /* A module with code that could not be named. */
 struct unnamed_module {
 	uint32_t module;	  /* number in the recording */
-	uint64_t places, unnamed; /* places in stacks, and those of them without a function */
-	/* Of allocations with such a place in their backtrace; estimated if sampled. */
+	uint64_t places, unnamed; /* places in stacks, and the number of them without a function */
+	/* Sums over allocations with such a place in their backtrace; estimated if sampled. */
 	uint64_t allocations, bytes;
 };
-/* Lists such modules, most bytes first. Modules that no file can name ([vdso]) are left out. The
- * caller frees the list. */
+/* Lists the modules with unnamed code, most bytes first. Modules that no file can name ([vdso]) are
+ * left out. The caller frees the list. */
 int query_unnamed(struct view *view, struct unnamed_module **ret_list, size_t *ret_count,
 		  struct err_text *err);
 
@@ -171,13 +171,13 @@ int row_walk_next(struct row_walk *walk, struct walked_rows *ret_rows, struct er
 struct usage {
 	uint64_t blocks; /* estimated if sampled */
 	uint64_t bytes;
-	/* Number of blocks that stand for others, too; 0: the numbers are exact, or nothing was
+	/* Number of blocks that also represent others; 0: the numbers are exact, or nothing was
 	 * sampled. */
 	uint64_t samples;
 	double blocks_error, bytes_error; /* half width of the 95 % interval; 0: exact */
 };
 
-/* What is counted. */
+/* What a number counts. */
 enum value {
 	VALUE_ALLOCATED,
 	VALUE_LEAKED,
@@ -212,7 +212,7 @@ struct report {
 	uint64_t distinct_stacks;
 	uint32_t threads, modules;
 };
-/* The totals alone. `collector report` asks query_overview, which has these and more. */
+/* Computes the totals alone. `collector report` uses query_overview, which has these and more. */
 int query_report(struct view *view, const struct filter *filter, struct report *ret_report,
 		 struct err_text *err);
 
@@ -231,7 +231,7 @@ enum grouping {
 
 struct group {
 	uint32_t node; /* innermost node of the stack (for a site: of its heaviest stack) */
-	/* Of the site; NULL: unknown. */
+	/* Names of the site; NULL: unknown. */
 	const char *function, *file, *module;
 	uint32_t line;
 	struct usage value; /* what `value` counts */
@@ -245,7 +245,7 @@ struct groups {
 	size_t count;
 	struct usage total;
 	uint64_t at_ns;	       /* the moment, for VALUE_IN_USE and VALUE_PEAK */
-	enum filter_hide hide; /* as call sites were chosen */
+	enum filter_hide hide; /* how call sites were chosen */
 };
 int query_groups(struct view *view, const struct filter *filter, enum grouping grouping,
 		 enum value value, uint64_t at_ns, struct groups *ret_groups, struct err_text *err);
@@ -289,7 +289,7 @@ struct caller {
 	struct usage value;
 	bool parted;	/* one of several callers that share the value of the previous entry */
 	uint32_t label; /* the view's number of function and module */
-	/* Where the heaviest path through it has it: view_frame(view, node, frame). */
+	/* The caller's frame on the heaviest path: view_frame(view, node, frame). */
 	uint32_t node, frame;
 };
 
@@ -308,8 +308,8 @@ struct tree_node {
 	const char *function; /* demangled, or "[libc.so.6+0x1234]", "[truncated]"... */
 	const char *module, *file;
 	uint32_t line;
-	uint32_t first_child, next_sibling; /* indices; 0: none */
-	uint64_t bytes, blocks;		    /* of the whole subtree */
+	uint32_t first_child, next_sibling; /* indices of nodes; 0: none */
+	uint64_t bytes, blocks;		    /* sums of the whole subtree */
 	uint64_t self_bytes, self_blocks;
 	uint64_t first_ns, last_ns; /* births in the whole subtree */
 	/* An example of the frame in the recording: view_frame(view, node, frame). */
@@ -336,8 +336,8 @@ void tree_done(struct tree *tree);
 int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_blocks,
 		  uint32_t most, struct tree *ret_tree);
 
-/* The text of one frame, as every renderer shows it: function, or "[module+0xoffset]". Valid as
- * long as the view. */
+/* Returns the text of one frame, as every renderer shows it: function, or "[module+0xoffset]".
+ * Valid as long as the view. */
 const char *view_frame_name(struct view *view, uint32_t node, uint32_t inline_index);
 
 /* ---- over time ---- */
@@ -354,7 +354,7 @@ struct timeline_question {
  * the start of the next. */
 struct timeline_bucket {
 	uint64_t start_ns;
-	/* In use: at the end of the bucket, lowest, highest. */
+	/* The value in use: at the end of the bucket, lowest, highest. */
 	uint64_t bytes, bytes_min, bytes_max;
 	uint64_t blocks, blocks_min, blocks_max;
 	int64_t bytes_change, blocks_change; /* from the bucket's start to its end */
@@ -366,7 +366,7 @@ struct timeline {
 	struct timeline_bucket *list;
 	uint32_t count;
 	uint64_t from_ns, to_ns; /* `to` is not included */
-	uint64_t width_ns;	 /* of each bucket; the last may be cut short by `to` */
+	uint64_t width_ns;	 /* width of each bucket; the last may be cut short by `to` */
 };
 int query_timeline(struct view *view, const struct filter *filter,
 		   const struct timeline_question *question, struct timeline *ret_timeline,
@@ -406,9 +406,9 @@ struct series_question {
  * together had most in use. */
 struct series {
 	char *name;
-	/* Of a group; NULL: unknown, or the band is a filter's or the rest. */
+	/* Names of a group; NULL: unknown, or the band is a filter's or the rest. */
 	const char *function, *file, *module;
-	uint32_t line, node; /* of a group by backtrace */
+	uint32_t line, node; /* set for a group by backtrace */
 	bool is_rest;
 	uint64_t most;	  /* the highest of its values */
 	uint64_t *values; /* by bucket */
@@ -456,20 +456,20 @@ void histogram_done(struct histogram *histogram);
 
 /* ---- two recordings, or two moments of one ---- */
 
-/* A module of the base that is called otherwise in the new recording, both without folders; or, if
- * the base has no module of that name, a function. */
+/* A name that differs in the new recording: of a module of the base, both names without folders; or
+ * of a function, if the base has no module with the old name. */
 struct diff_renamed {
 	const char *old, *name;
-	const char *old_function, *new_function; /* whole texts */
+	const char *old_function, *new_function; /* complete names */
 };
 
-/* A function that looks as if it was renamed: only the base has `old`, only the new recording has
- * `name`, in the same file and module, and nearly all that one allocated for its callers the other
- * does. */
+/* A function that was probably renamed. Only the base has `old`, and only the new recording has
+ * `name`, in the same file and module. For nearly every caller both allocate the same. */
 struct diff_hint {
 	const char *old, *name, *module; /* the module's name in the new recording */
-	struct usage base, now;		 /* of blocks whose call site the function is */
-	double percent; /* of the base's bytes that the other has for the same callers */
+	struct usage base, now;		 /* sums of blocks whose call site is the function */
+	double percent; /* part of the base's bytes that the new function has for the same
+			   callers */
 };
 #define DIFF_HINTS 8
 
@@ -481,7 +481,7 @@ struct diff_side {
 };
 
 struct diff_entry {
-	/* From the new recording if the group exists there, else from the base. */
+	/* Names from the new recording if the group exists there, else from the base. */
 	const char *function, *file, *module;
 	uint32_t line;
 	uint32_t base_node, new_node; /* heaviest backtrace; NO_NODE: not present */
@@ -498,9 +498,9 @@ struct diff {
 	size_t same; /* number of groups without a difference, which are left out */
 	struct usage base, now;
 	int64_t bytes, blocks;			/* now - base */
-	uint64_t added_bytes, added_blocks;	/* of groups that only the new recording has */
-	uint64_t removed_bytes, removed_blocks; /* of groups that only the base has */
-	uint64_t grown_bytes, shrunk_bytes;	/* of groups that both have */
+	uint64_t added_bytes, added_blocks;	/* sums of groups that only the new recording has */
+	uint64_t removed_bytes, removed_blocks; /* sums of groups that only the base has */
+	uint64_t grown_bytes, shrunk_bytes;	/* sums of groups that both have */
 	size_t added, removed, changed;
 	struct diff_hint *hints; /* the heaviest first, at most DIFF_HINTS */
 	size_t hint_count;
@@ -514,14 +514,14 @@ struct diff {
  */
 int query_diff(const struct diff_side *base, const struct diff_side *now, enum grouping grouping,
 	       struct diff *ret_diff, struct err_text *err);
-/* The same, with names of modules of the base that have changed. */
+/* Does the same, with names of the base that have changed. */
 int query_diff_renamed(const struct diff_side *base, const struct diff_side *now,
 		       enum grouping grouping, const struct diff_renamed *renamed,
 		       size_t renamed_count, struct diff *ret_diff, struct err_text *err);
 void diff_done(struct diff *diff);
 
 struct tree_change {
-	/* Of the whole subtree. */
+	/* Sums of the whole subtree. */
 	uint64_t base_bytes, base_blocks, now_bytes, now_blocks;
 };
 
@@ -580,7 +580,7 @@ struct allocation_groups {
 /* Lists the groups with at least one matched block, culled blocks included. */
 int query_allocation_groups(struct view *view, const struct filter *filter,
 			    struct allocation_groups *ret_groups, struct err_text *err);
-/* The same from rows alone, without culled blocks. */
+/* Does the same from rows alone, without culled blocks. */
 int query_kept_groups(struct view *view, const struct filter *filter,
 		      struct allocation_groups *ret_groups, struct err_text *err);
 void allocation_groups_done(struct allocation_groups *groups);

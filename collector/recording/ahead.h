@@ -25,7 +25,7 @@ struct decoded {
 	struct event *events; /* all of them or none */
 	uint32_t event_count, event_capacity;
 	bool tried;
-	int error; /* of decoding the events; `reason` explains it */
+	int error; /* result of decoding the events; `reason` explains it */
 	struct err_text reason;
 };
 
@@ -45,9 +45,9 @@ struct ahead {
 	pthread_cond_t room, ready;
 	struct ahead_slot slots[AHEAD_SLOTS];
 	unsigned first, count; /* the ready slots; the caller has got the first of them if `got` */
-	size_t memory;	       /* of the ready slots */
+	size_t memory;	       /* memory of the ready slots */
 	bool got, done, stop;
-	int result;	     /* of the scan, valid when `done` */
+	int result;	     /* result of the scan; valid when `done` */
 	struct decoded *own; /* used without a helper */
 };
 

@@ -1,10 +1,10 @@
 #pragma once
-/* A file that a recording brings along. */
+/* A symbol file that is embedded in a recording. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A file that a recording brings along: an ELF file, by its build id. */
+/* A file that is embedded in a recording: an ELF file, identified by its build id. */
 struct brought_file {
 	uint8_t build_id[32];
 	uint32_t build_id_length;

@@ -28,8 +28,8 @@ void culled_done(struct culled *culled);
 /* Checks a message by decoding every column to its end. Returns 0, or -EBADMSG with a sentence. */
 int culled_check(const Heapcast__Culled *from, struct err_text *err);
 /*
- * Takes a message that was checked. Numbers of threads and nodes are mapped to those of the
- * definitions, or to 0 where they are undefined. Returns 0 or -ENOMEM.
+ * Takes a message that culled_check has accepted. Maps numbers of threads and nodes to those of the
+ * definitions, or to 0 if they are undefined. Returns 0 or -ENOMEM.
  */
 int culled_take(struct culled *culled, const Heapcast__Culled *from,
 		struct definitions *definitions);

@@ -16,7 +16,7 @@
 #define UNRECORDED_MAX 4096
 #define MARKS_MAX      (1u << 20)
 #define MARK_BY_MAX    256 /* bytes */
-/* Numbers that may be skipped at once, where damage has destroyed their definitions. */
+/* How many numbers may be skipped at once, because damage has destroyed their definitions. */
 #define HOLE_MAX (1u << 16)
 
 /* Events that an agent has delivered so far. */
@@ -76,7 +76,7 @@ int definitions_thread(struct definitions *d, uint32_t number, struct thread_inf
 void figures_next(struct figures_info *figures, const Heapcast__Figures *reading);
 struct allocator_info allocator_reading(const Heapcast__Allocator *reading);
 
-/* Shared by the files that implement this: */
+/* The rest is shared by the files that implement this header. */
 
 /* Tells whether the present agent is not the first. */
 static inline bool definitions_renewed(const struct definitions *d)

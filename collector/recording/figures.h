@@ -24,7 +24,7 @@ struct figures_history {
 };
 
 /*
- * Reads all readings of the recording at `path`, skipping damaged frames. `cancel` may be NULL.
+ * Reads all readings of the recording at `path` and skips damaged frames. `cancel` may be NULL.
  * Returns 0, -ENOENT, -ENOMEM, -ECANCELED, -ETIME or another negative errno.
  */
 int figures_over_time(const char *path, const struct cancel *cancel,

@@ -75,7 +75,7 @@ static int glance_frame(int fd, uint64_t offset, uint64_t size, struct glance *g
 	return r;
 }
 
-/* Looks for the last frame from behind. A magic number may also stand in the midst of one. */
+/* Searches backwards for the last frame. The magic number may also occur within a frame. */
 static int glance_tail(int fd, uint64_t size, struct glance *g)
 {
 	cleanup(cleanup_free) uint8_t *tail = malloc(TAIL_BYTES);

@@ -23,7 +23,7 @@ struct err_text;
 
 #define MAPS_REGIONS_MAX (1u << 20)
 #define MAPS_NAMES_MAX	 (1u << 20)
-#define MAPS_NAMES_BYTES (64u << 20) /* of all names together */
+#define MAPS_NAMES_BYTES (64u << 20) /* bytes of all names together */
 #define MAPS_NAME_MAX	 1023
 
 /* KiB, as the kernel reports them. */
@@ -40,8 +40,8 @@ struct map_region {
 	uint32_t flags;	     /* enum MapFlag */
 	const char *name;    /* "" if it has none; the state owns it */
 	uint64_t mapped_ns;  /* stream time of the step that reported the region first */
-	uint64_t changed_ns; /* of the step that reported its size, flags or name last */
-	uint64_t used_ns;    /* of the step that reported its usage last; 0: none yet */
+	uint64_t changed_ns; /* time of the step that last reported its size, flags or name */
+	uint64_t used_ns;    /* time of the step that last reported its usage; 0: none yet */
 	uint64_t peak_rss;   /* KiB, as far as steps report it */
 	struct map_usage usage;
 };
@@ -55,14 +55,14 @@ struct maps_state {
 	char **names; /* by number - 1; NULL: never reported */
 	uint32_t name_count, name_capacity;
 	size_t name_bytes;
-	/* As of the last step that ended a reading. */
+	/* Numbers of the last step that ended a reading. */
 	bool any;
 	uint64_t time_ns;
 	uint64_t took_us;
-	uint32_t regions, cut, postponed; /* as the agent reports: regions of the process; regions
-					   * not followed; regions that come later */
+	uint32_t regions, cut, postponed; /* from the agent: regions of the process; regions not
+					   * followed; regions that come later */
 	uint64_t address_space;		  /* KiB, of all regions */
-	struct map_usage total;		  /* of all regions, including cut ones */
+	struct map_usage total;		  /* sum over all regions, including cut ones */
 	uint64_t steps,
 		unknown; /* completed readings; rows about regions that were never reported */
 	/*

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "base/ban.h"
 
-/* texts that may be skipped at once, in places where damage has destroyed their definitions */
+/* texts that may be skipped at once, because damage has destroyed their definitions */
 #define HOLE_MAX (1u << 16)
 
 void names_done(struct names *n)

@@ -43,8 +43,8 @@ struct names {
 	uint32_t place_count, place_capacity;
 	struct name_frame *frames; /* with text numbers of this recording */
 	uint32_t frame_count, frame_capacity;
-	uint64_t bytes;	     /* used of NAMES_BYTES_MAX */
-	struct hash_key key; /* of `index` */
+	uint64_t bytes;	     /* part of NAMES_BYTES_MAX that is used */
+	struct hash_key key; /* secret key of the hash in `index` */
 	struct map index; /* hash of (module, offset) -> index in places + 1; a colliding entry has
 			   * the next free key */
 };

@@ -31,7 +31,7 @@ uint32_t nodes_intern(struct nodes *nodes, const struct stack_node *node);
 void nodes_renew(struct nodes *nodes);
 /*
  * Defines the next number on the wire, wire_count + 1. The parent of `node` is a number on the
- * wire. Returns 0, -EBADMSG if the parent is undefined or there are too many nodes, or -ENOMEM.
+ * wire. Returns 0; -EBADMSG if the parent is undefined or there are too many nodes; or -ENOMEM.
  */
 int nodes_define(struct nodes *nodes, struct stack_node node);
 /* Returns the node of a number on the wire, or 0 if it is undefined. */

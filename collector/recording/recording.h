@@ -1,5 +1,5 @@
 #pragma once
-/* A recording that is open: a stream of the store, or a file of its own. */
+/* An open recording: a stream of the store, or a single file. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,48 +12,52 @@
 struct err_text;
 struct recording;
 
-/* Opens the recording at `path` (store_find): what was derived from it already, if it fits, and all
- * whole frames that came after, births and deaths paired. -ENOENT; -EBADMSG: not a recording: the
- * sentence names the offset. A cut tail is not an error: see ledger_info.cut_bytes. `progress` (may
- * be NULL) is called now and then with bytes done and of how many; not 0 cancels (-ECANCELED). */
+/* Opens the recording at `path` (store_find). Loads the derived data if it fits, and reads all
+ * whole frames behind it; births and deaths are paired. Returns 0; -ENOENT; -EBADMSG with a
+ * sentence that names the offset if it is not a recording; or another negative errno. A cut tail is
+ * not an error: see ledger_info.cut_bytes. `progress` (may be NULL) is called repeatedly with the
+ * bytes done and the total; a result other than 0 cancels (-ECANCELED). */
 int recording_open(const char *path, int (*progress)(void *context, uint64_t done, uint64_t of),
 		   void *context, struct recording **ret_recording, struct err_text *err);
 void recording_close(struct recording *recording);
-/* Reads what has been appended since. 1: something was; 0: nothing; negative errno. Readers must be
- * gone, and blocks that recording_block has handed out before are not valid any more. */
+/* Reads what was appended since. Returns 1 if there was something, 0 if not, or a negative errno.
+ * All readers must have been freed. Blocks that recording_block returned before are no longer
+ * valid. */
 int recording_refresh(struct recording *recording, struct err_text *err);
 
 const char *recording_path(const struct recording *recording);
-/* Where something that was worked out of all of this recording may be kept beside its rows, under
- * that name: free *ret_path. It fits as long as *ret_frames, the bytes of frames that it was made
- * of, is the same. -ENOENT: nowhere, for it is a file by itself, or has not ended. */
+/* Returns in *ret_path the path for a file `name` with results computed from the whole recording,
+ * beside its rows. The caller frees it. Such a file is valid as long as *ret_frames, the bytes of
+ * frames, is the number that it was made from. Returns -ENOENT if the recording is a single file or
+ * has not ended. */
 int recording_keep(const struct recording *recording, const char *name, char **ret_path,
 		   uint64_t *ret_frames);
 const struct stream_id *recording_id(const struct recording *recording);
 const struct process_info *recording_process(const struct recording *recording);
-/* Whether somebody was writing it when it was looked at last; else it has ended, or was
- * interrupted. */
+/* Returns true if a process was writing the recording at the last look. Otherwise the stream has
+ * ended or was interrupted. */
 bool recording_is_growing(const struct recording *recording);
 uint64_t recording_end_ns(const struct recording *recording); /* stream time of the last batch */
-/* What was before this stream time is known: no older event follows. */
+/* Returns the stream time up to which the recording is complete: no older event follows. */
 uint64_t recording_watermark_ns(const struct recording *recording);
 uint64_t recording_rows(const struct recording *recording);
 uint32_t recording_blocks(const struct recording *recording);
 const struct row_block *recording_block(const struct recording *recording, uint32_t index);
 uint32_t recording_modules(const struct recording *recording);
 const struct module_info *recording_module(const struct recording *recording,
-					   uint32_t number); /* 1..; NULL: no such */
+					   uint32_t number); /* from 1 on; else returns NULL */
 uint32_t recording_threads(const struct recording *recording);
 const struct thread_info *recording_thread(const struct recording *recording,
-					   uint32_t number); /* 1..; NULL: no such */
+					   uint32_t number); /* from 1 on; else returns NULL */
 uint32_t recording_nodes(const struct recording *recording);
 const struct stack_node *recording_node(const struct recording *recording,
-					uint32_t number); /* 1..; NULL: no such */
-/* Names that the recording brings along for a place, innermost first: 1 and how many frames there
- * are (0: it is known that nobody can name it); 0: it says nothing of it. */
+					uint32_t number); /* from 1 on; else returns NULL */
+/* Finds the names that the recording itself has for a place, innermost first. Returns 1 with their
+ * number; a number of 0 means that the place has no name. Returns 0 if the recording says nothing
+ * about the place. */
 int recording_named(const struct recording *recording, uint32_t module, uint64_t offset,
 		    uint32_t *ret_first, uint32_t *ret_count);
-/* Those of a place are numbered from *ret_first on. */
+/* Returns a frame of a place; `index` counts from *ret_first. */
 struct named_frame recording_named_frame(const struct recording *recording, uint32_t index);
 uint32_t recording_gaps(const struct recording *recording);
 const struct gap_info *recording_gap(const struct recording *recording, uint32_t index);
@@ -62,13 +66,13 @@ const struct unrecorded_info *recording_unrecorded(const struct recording *recor
 						   uint32_t index);
 uint32_t recording_marks(const struct recording *recording);
 const struct mark_info *recording_mark(const struct recording *recording, uint32_t index);
-/* In the order in which they came; at most 2^20 are kept (ledger_info.stored_apart counts all). */
+/* In the order of arrival. At most 2^20 are kept; ledger_info.stored_apart counts all. */
 uint32_t recording_other_events(const struct recording *recording);
 const struct other_event_info *recording_other_event(const struct recording *recording,
 						     uint32_t index);
 const struct ledger_info *recording_ledger(const struct recording *recording);
 const struct pairing_info *recording_pairing(const struct recording *recording);
-/* The last that there are, and of each the highest that there was (of the faults: the sums at the
+/* Return the last reading, and the highest value of each figure (for faults: the sums at the
  * end). */
 const struct figures_info *recording_figures(const struct recording *recording);
 const struct figures_info *recording_figures_most(const struct recording *recording);
@@ -78,14 +82,15 @@ uint32_t recording_culled_count(const struct recording *recording);
 const struct culled_row *recording_culled(const struct recording *recording, uint32_t index);
 const struct culled_totals *recording_culled_totals(const struct recording *recording);
 
-/* True if both equations hold, for the stream and for each thread. Else false, and `reason` (if not
- * NULL) says in a sentence which does not. A recording whose account adds up may lack much: see
- * completeness.h. */
+/* Returns true if the equations of ledger_info hold, for the stream and for each thread. Otherwise
+ * `reason` (may be NULL) says in a sentence which one does not. A recording whose account adds up
+ * may still lack much: see completeness.h. */
 bool recording_adds_up(const struct recording *recording, struct err_text *reason);
 
-/* Rows that were kept beside the recording were damaged, and have been derived from the frames
- * again: a sentence that names the place. NULL: they were not. */
+/* Returns a sentence that names the place if saved rows were damaged and were derived again from
+ * the frames; else NULL. */
 const char *recording_rederived(const struct recording *recording);
-/* What its opening had to leave out or make anew: a sentence or several, with bytes and events.
- * False: nothing. What a writer is about to complete is not left out. */
+/* Writes sentences that say, with bytes and events, what the opening had to skip or derive again.
+ * Returns false if it was nothing. Data that a writer is about to complete does not count as
+ * skipped. */
 bool recording_opening_news(const struct recording *recording, struct err_text *ret_news);

@@ -26,7 +26,7 @@ struct scan {
 	struct message_reader *messages;
 	struct buf window; /* bytes of the file from `window_offset` on */
 	uint64_t window_offset;
-	uint64_t offset; /* of the next frame; after the end: of the first byte that is not in a
+	uint64_t offset; /* offset of the next frame; at the end: of the first byte that is in no
 			  * whole frame */
 	uint64_t resync_spent;
 	uint64_t skipped_bytes, damaged_places, first_damage; /* first_damage: UINT64_MAX if there
@@ -37,18 +37,18 @@ struct scan {
 /* A batch. It is in the scan's memory until the next call. */
 struct scan_item {
 	uint64_t offset;
-	size_t length; /* of the frame */
+	size_t length; /* length of the frame */
 	const Heapcast__Batch *batch;
 };
 
 /* A scan's position and its findings so far. */
 struct scan_place {
 	uint64_t offset, resync_spent, skipped_bytes, damaged_places, first_damage;
-	struct err_text reason; /* of the first damage */
+	struct err_text reason; /* reason of the first damage */
 };
 
-/* Says of the path of a file that no whole frame is in it, and no damage: only the beginning of its
- * first frame. */
+/* Format for a file, by its path, that holds no whole frame and no damage, only the beginning of
+ * its first frame. */
 #define SCAN_NOTHING "%s is cut off before its first event: nothing of it can be read"
 
 int scan_init(struct scan *scan, int fd, uint64_t offset, struct err_text *damage);

@@ -10,8 +10,8 @@ struct stream_id {
 	uint8_t bytes[STREAM_ID_SIZE];
 };
 
-/* 32 hexadecimal digits and NUL. */
+/* Size of an id as text: 32 hexadecimal digits and NUL. */
 #define STREAM_ID_TEXT 33
 char *stream_id_format(char out[STREAM_ID_TEXT], const struct stream_id *id);
-/* False: it is not such a text. */
+/* Returns false if the text is not an id. */
 bool stream_id_parse(const char *text, struct stream_id *ret_id);

@@ -1,11 +1,11 @@
 #pragma once
-/* The place in a stream at which an agent goes on. */
+/* The place in a stream where an agent continues. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a stream holds so far: the place where an agent goes on. */
+/* How far a stream is stored, and so where the agent continues. */
 struct stream_position {
-	uint32_t incarnation; /* 0: nothing yet */
-	uint64_t next;	      /* number of the batch that is expected */
+	uint32_t incarnation; /* 0: nothing is stored */
+	uint64_t next;	      /* number of the next batch */
 };

@@ -24,8 +24,8 @@ struct totals {
 	bool ended;
 	/* The members below are valid (recording_sum_up). */
 	bool summed_up;
-	/* Length of the recording that they cover whole; 0: its last events wait for a watermark,
-	 * and are left out. */
+	/* Length of the recording that these members fully cover. 0: the last events wait for a
+	 * watermark and are left out. */
 	uint64_t summed_bytes;
 	uint64_t in_use_bytes, in_use_blocks;
 	char *incomplete; /* the line of completeness.h; "": nothing is missing */
@@ -59,5 +59,5 @@ char *program_name(const Heapcast__Process *process);
  * Returns NULL if memory is short.
  */
 char *join_arguments(const Heapcast__Process *process);
-/* words_copy with at most CATALOGUE_TEXT bytes. */
+/* Copies untrusted text like words_copy, at most CATALOGUE_TEXT bytes. */
 char *outside_text(const void *data, size_t length);

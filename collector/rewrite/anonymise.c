@@ -26,7 +26,7 @@
 
 #define SHIFT_MOST    16 /* the offset of addresses is a multiple of 64 KiB */
 #define DEVICE	      ((uint64_t)8 << 20 | 1)
-#define FIRST_ADDRESS 4096 /* of module 0; lower offsets are PseudoFrames */
+#define FIRST_ADDRESS 4096 /* first address in module 0; lower offsets are PseudoFrames */
 
 /* A module on the wire, of the current agent. */
 struct known_module {
@@ -200,7 +200,7 @@ static void anonymise_put_start(struct anonymise *a, struct buf *to, uint64_t st
 	*page = next;
 }
 
-/* Names that the kernel gives are kept; others are paths. */
+/* Keeps names that the kernel gives. All other names are paths. */
 static int other_region_names(struct anonymise *a, Heapcast__Maps *m)
 {
 	const char *at = (const char *)m->names.data, *end = at + m->names.len;
@@ -318,7 +318,7 @@ static int anonymise_put_batch(struct anonymise *a, struct err_text *err)
 	if (brought_only(&batch))
 		return 0;
 	if (told_names_begin(&a->told, batch.incarnation))
-		a->module_count = 0; /* a new agent numbers modules anew */
+		a->module_count = 0; /* the new agent numbers its modules from 1 */
 	r = other_parts(a, &batch, &stacks, err);
 	if (!r)
 		r = a->names.error;

@@ -140,7 +140,7 @@ static char *anonymise_fields_hold(struct anonymise_fields *f, char *text)
 	return text;
 }
 
-/* Names that the kernel gives to memory without a file. */
+/* Returns true for names that the kernel gives to memory without a file. */
 static bool is_kernels(const char *name)
 {
 	static const char *const names[] = {
@@ -155,7 +155,7 @@ static bool is_kernels(const char *name)
 
 /*
  * Queries recognize a program's allocator by these names (query/match/glibc_heap.h), so the last
- * component is kept.
+ * component of such a path is kept.
  */
 static bool tells_allocator(const char *name)
 {
@@ -210,8 +210,8 @@ const char *anonymise_path(struct anonymise_fields *f, const char *path, size_t 
 /* ---- values ---- */
 
 /*
- * Versions and machine names consist of lower-case letters, digits and ".", "_", "-", at most 16 of
- * them.
+ * Returns true if the text looks like a version or machine name: at most 16 lower-case letters,
+ * digits and ".", "_", "-".
  */
 static bool is_plain(const char *text, size_t length)
 {
@@ -346,7 +346,7 @@ bool anonymise_keeps(struct anonymise_fields *f, const Heapcast__Module *module)
 	return keeps;
 }
 
-/* Sizes of segments would identify a program or library, and so might its fingerprint. */
+/* Sizes of segments can identify a program or library, and so can its fingerprint. */
 static void forget_segments(Heapcast__Module *module)
 {
 	module->print = module->print ? module->number : 0;

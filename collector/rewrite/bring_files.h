@@ -12,9 +12,9 @@
 struct bring_files {
 	Heapcast__Batch last; /* the batch behind which files are written; of its pointers only
 			       * `stream` is valid */
-	struct brought_pieces pieces; /* of a file that the recording already contains */
+	struct brought_pieces pieces; /* pieces of a file that the recording already contains */
 	struct intern there;	      /* build ids of complete files in the output */
-	uint64_t bytes;		      /* of these files */
+	uint64_t bytes;		      /* bytes of these files */
 };
 
 void bring_files_done(struct bring_files *files);

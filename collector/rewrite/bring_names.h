@@ -1,5 +1,5 @@
 #pragma once
-/* A recording that brings the names of its functions along, and files. */
+/* Copies a recording and adds the names of its functions, and symbol files. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 struct err_text;
 
-/* One that is to go along, from here. */
+/* A local file to add. */
 struct bring_file {
 	struct brought_file file;
 	const char *path;
@@ -18,24 +18,26 @@ struct bring_file {
 struct name_settings {
 	struct copy_settings copy;
 	frame_of_function *frame;
-	/* Does the recording itself say what is at a node's place, if only that it has no name? No
-	 * symbol file is to be asked then. May be NULL: no. */
+	/* Returns true if the recording itself says what is at a node's place, even if only that
+	 * the place has no name. No symbol file is then consulted. NULL: always false. */
 	bool (*said)(void *context, uint32_t node);
-	/* Go along, too; one whose build id the recording brings already does not come twice. */
+	/* Files to add. A file whose build id the recording already contains is not added again. */
 	const struct bring_file *files;
 	size_t file_count;
-	/* One of `files` does not go along after all, and why. */
+	/* Called for each of `files` that is not added, with the reason. */
 	void (*left_out)(void *context, const struct bring_file *file, const char *why);
 	void *context;
 };
 
 struct name_result {
 	uint64_t places, named;
-	uint64_t files, file_bytes;	    /* that go along, those that it had included */
-	uint64_t bytes_before, bytes_after; /* of frames */
+	uint64_t files, file_bytes;	    /* in the copy, with those that the recording already
+					       contained */
+	uint64_t bytes_before, bytes_after; /* bytes of frames */
 };
 
-/* The recording at `path` with the names of its functions, as `frame` gives them, in it, and files.
- * As recording_strip. -E2BIG: they are more than a recording can have. */
+/* Writes a copy of the recording at `path` with the function names that `frame` gives, and with the
+ * files. Returns the same errors as recording_strip, and -E2BIG if there are more names than a
+ * recording can hold. */
 int recording_bring_names(const char *path, const struct name_settings *settings,
 			  struct name_result *ret_result, struct err_text *err);

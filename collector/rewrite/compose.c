@@ -25,7 +25,7 @@
 #include "proto/stack_columns.h"
 #include "base/ban.h"
 
-#define BATCH_EVENTS  32768 /* as agents do */
+#define BATCH_EVENTS  32768 /* the same as agents use */
 #define EVENTS_MEMORY (BATCH_EVENTS * EVENTS_BYTES_AN_EVENT)
 #define TICK_NS	      1000
 /* Limit for the bytes of fields, of names and of nodes, each; beyond it the batch is closed. */

@@ -82,8 +82,8 @@ int composer_name(struct composer *composer, uint32_t module, uint64_t offset,
 int composer_thread(struct composer *composer, const Heapcast__Thread *thread);
 
 /*
- * Adds an event. Times never descend, across events and marks. The stack is a number from
- * composer_node; `class` is filled in; a weight of 0 means the size.
+ * Adds an event. Times must never descend, across events and marks. The stack is a number from
+ * composer_node. The function fills in `class`; a weight of 0 means the size.
  */
 int composer_event(struct composer *composer, const struct event *event);
 int composer_mark(struct composer *composer, const Heapcast__Mark *mark);
@@ -96,7 +96,7 @@ int composer_gap(struct composer *composer, const Heapcast__Gap *gap);
 /* Adds Figures, Maps and Allocator unchanged; each may be NULL. */
 int composer_observed(struct composer *composer, const Heapcast__Figures *figures,
 		      const Heapcast__Maps *maps, const Heapcast__Allocator *allocator);
-/* Sets further totals of the ledger; the last call is valid. */
+/* Sets further totals of the ledger. The last call counts. */
 void composer_account(struct composer *composer, uint64_t not_sampled, uint64_t samples_refused,
 		      uint64_t stacks_cut);
 
@@ -110,7 +110,7 @@ int composer_blocks(struct composer *composer, uint32_t thread, uint32_t stack, 
 /* Returns an address, for a block of this size, that no other block has. */
 uint64_t composer_address(struct composer *composer, uint64_t size);
 
-/* Sets origin.note, if it is known only now. The process is sent again. */
+/* Sets origin.note when it becomes known late. The process is sent again. */
 int composer_note(struct composer *composer, const char *note);
 /*
  * Writes the last batch. `end` may be NULL if the program's end is unknown, but nothing may follow.

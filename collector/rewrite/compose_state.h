@@ -15,7 +15,7 @@
 #include "proto/names.h"
 
 #define COMPOSER_CULLED_ROWS   4096
-#define COMPOSER_FIRST_ADDRESS (1u << 20) /* of invented addresses */
+#define COMPOSER_FIRST_ADDRESS (1u << 20) /* the first of the invented addresses */
 
 struct composed_thread {
 	uint64_t delivered, culled, lost;
@@ -38,7 +38,8 @@ struct composer {
 	uint32_t nodes_sent, modules;
 	struct intern texts;
 	struct names_encoder names;
-	uint64_t names_bytes;		 /* used of NAMES_BYTES_MAX, counted as a reader does */
+	uint64_t names_bytes;		 /* part of NAMES_BYTES_MAX that is used, counted as a
+					    reader does */
 	struct composed_thread *threads; /* [number - 1] */
 	uint32_t thread_count, thread_capacity;
 	uint32_t *news; /* numbers of threads whose counts have changed since the last batch */
@@ -70,5 +71,5 @@ int composer_room(struct composer *composer);
 int composer_close_batch(struct composer *composer, const Heapcast__End *end);
 /* Appends a field to the next batch. */
 int composer_field(struct composer *composer, unsigned field, const ProtobufCMessage *message);
-/* Checks that times never descend. */
+/* Fails if times descend. */
 int composer_ascend(struct composer *composer, uint64_t time_ns);

@@ -19,7 +19,7 @@
 
 #define PROGRESS_BYTES (1u << 20)
 /*
- * Initial memory of the encoder per event, in addition to a share for each column; doubled until it
+ * Initial memory of the encoder per event, besides a share for each column. It is doubled until it
  * suffices.
  */
 #define COLUMNS_EVENT 32

@@ -33,7 +33,7 @@ struct copy {
 	bool has_id;
 	struct stream_id id;
 	uint64_t batches;      /* number of batches so far, with the current one */
-	uint64_t events_ahead; /* in the earlier batches */
+	uint64_t events_ahead; /* events in the earlier batches */
 	uint64_t written;
 	struct frame_encoder *frames;
 	struct buf message, frame, columns, state;

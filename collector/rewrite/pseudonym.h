@@ -17,13 +17,13 @@
 
 struct err_text;
 
-#define PSEUDONYM_SIZE 32 /* of a word with its NUL */
+#define PSEUDONYM_SIZE 32 /* bytes of a word with its NUL */
 
 struct pseudonyms {
 	uint8_t key[32];
 	uint64_t address_offset; /* a multiple of 64 KiB */
 	uint64_t wall_offset_ns;
-	int error; /* of libcrypto; pseudonyms made since then are invalid */
+	int error; /* error of libcrypto; pseudonyms made since then are invalid */
 };
 
 /* Returns 0, or -ENOTSUP if libcrypto is missing. */

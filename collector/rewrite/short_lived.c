@@ -14,7 +14,7 @@
 #include "base/unnamed_file.h"
 #include "base/ban.h"
 
-#define ROOM_LEAST ((uint64_t)1 << 22) /* in events */
+#define ROOM_LEAST ((uint64_t)1 << 22) /* initial capacity of the flags, in events */
 
 /* What is known about an address. */
 struct short_block {

@@ -1,24 +1,24 @@
 #pragma once
 /*
- * Determines which events of a recording could be replaced by sums: births and deaths of blocks
- * that lived shorter than a threshold. strip.c reads a recording twice; in the first pass all
- * events go through here in order, and each gets its flags.
+ * Determines which events of a recording can be replaced by sums: births and deaths of blocks that
+ * lived for less than a threshold. strip.c reads a recording twice. In the first pass all events go
+ * through here in order, and each gets its flags.
  *
- *        malloc A      SHORT_DROP           | a block of the heap at A that lived shorter:
- *        free A        SHORT_DROP           | neither event is needed
- *        realloc A->B  SHORT_CUT            | the block at A did: write only the birth of B
- *        realloc B->C  SHORT_CUT and DROP   | both did
+ *        malloc A      SHORT_DROP           | a block of the heap at A was short-lived: neither
+ *        free A        SHORT_DROP           | event is needed
+ *        realloc A->B  SHORT_CUT            | the block at A was: write only the birth of B
+ *        realloc B->C  SHORT_CUT and DROP   | both blocks were
  *
  * At one address, births and deaths alternate. A pair is dropped only if a birth is followed by its
- * death, both by known threads and in order, and nothing at this address was doubtful before; the
- * remaining events then pair as before (pairing.h). Where a birth meets another birth, or a death
+ * death, both are by known threads and in order, and nothing at this address was doubtful before.
+ * The remaining events then pair as before (pairing.h). If a birth meets another birth, or a death
  * has no birth, blocks at the address stay until it is certainly free. These stay, too: a
  * reallocation of a block that stays, and its new block; blocks that an exec or the end of an agent
  * cuts off; and everything in a batch with an exec.
  *
- * Events come in the order in which they ended. A reallocation takes its block when it is called:
- * a free of the new block whose stamp is too early is seen first, and taken for the end of the old
- * one. Those that were dropped last can therefore be taken back.
+ * Events come in the order in which they ended. A reallocation takes its block at the time of its
+ * call. If the time of a free of the new block is too early, the free is seen first and taken for
+ * the end of the old block. The pairs that were dropped last can therefore be taken back.
  *
  * Memory holds an entry per block in use. The flags, two bits per event, are in an unnamed file.
  */
@@ -32,11 +32,11 @@
 /* Most blocks that may end in one batch, so that their sums fit into a message. */
 #define SHORT_BATCH_MOST 40960
 
-/* Pairs that can be taken back. Stamps are wrong by microseconds. */
+/* How many dropped pairs can be taken back. Times are wrong by microseconds. */
 #define SHORT_RECENT 64
 
 struct short_pair {
-	uint64_t address, time_ns; /* of the free */
+	uint64_t address, time_ns; /* address and time of the free */
 	uint64_t birth, death;	   /* numbers of the events */
 };
 
@@ -47,7 +47,7 @@ struct short_lived {
 	uint32_t block_count, block_capacity, spare; /* spare: index + 1 of the first free entry */
 	int fd;
 	uint8_t *flags; /* mapped */
-	uint64_t room;	/* in events */
+	uint64_t room;	/* capacity of `flags`, in events */
 	uint32_t incarnation, images;
 	uint64_t exec_ns, tick_ns;
 	uint32_t in_batch;

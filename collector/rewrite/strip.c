@@ -23,7 +23,7 @@
 #include "base/ban.h"
 
 #define SUMS_NS	   1000000000 /* sums wait this long, as an agent's do */
-#define SUMS_ROWS  16384      /* unless there are so many rows, */
+#define SUMS_ROWS  16384      /* unless there are this many rows */
 #define SUMS_BYTES ((uint64_t)1 << 60)
 
 /* A dropped birth, until its end. */

@@ -1,5 +1,5 @@
 #pragma once
-/* A recording without blocks that lived shortly. */
+/* Copies a recording without its short-lived blocks. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,15 +9,16 @@
 struct err_text;
 
 struct strip_result {
-	uint64_t bytes_before, bytes_after; /* of frames */
+	uint64_t bytes_before, bytes_after; /* bytes of frames */
 	uint64_t events_before, events_after;
-	uint64_t blocks; /* that are in sums now, and were rows */
+	uint64_t blocks; /* blocks that were rows and are in sums now */
 };
 
-#define STRIP_ALL UINT64_MAX /* whatever has ended */
+#define STRIP_ALL UINT64_MAX /* threshold: all blocks that have ended */
 
-/* The recording at `path` as if its agent had culled what lives less than `threshold_ns`
- * (docs/short-lived.md). As far as it goes: one that grows is taken up to where it ends now. 0; as
- * recording_open; -EMSGSIZE: a batch is too long for its sums. */
+/* Writes a copy of the recording at `path` as if its agent had culled all blocks that lived for
+ * less than `threshold_ns` (docs/short-lived.md). Of a growing recording it takes what exists now.
+ * Returns 0, the same errors as recording_open, or -EMSGSIZE if a batch is too long for its
+ * sums. */
 int recording_strip(const char *path, uint64_t threshold_ns, const struct copy_settings *settings,
 		    struct strip_result *ret_result, struct err_text *err);

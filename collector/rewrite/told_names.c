@@ -10,7 +10,7 @@
 #include "collector/recording/names.h"
 #include "base/ban.h"
 
-#define BATCH_BYTES (1u << 20) /* of names per batch */
+#define BATCH_BYTES (1u << 20) /* bytes of names at which a batch is written */
 
 void told_names_done(struct told_names *t)
 {

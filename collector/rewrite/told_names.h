@@ -15,10 +15,11 @@
 
 struct told_names {
 	uint32_t incarnation;
-	struct intern places, texts; /* already written */
+	struct intern places, texts; /* places and texts that are already written */
 	struct names_encoder encoder;
-	uint64_t bytes;	      /* of NAMES_BYTES_MAX */
-	bool short_of_memory; /* for a text; told_names_of_stacks returns the error */
+	uint64_t bytes;	      /* part of NAMES_BYTES_MAX that is used */
+	bool short_of_memory; /* a text could not be stored; told_names_of_stacks returns the
+				 error */
 };
 
 /*

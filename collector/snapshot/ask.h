@@ -13,7 +13,7 @@
 
 struct err_text;
 
-/* connections at a time; fewer than the backlog of a stopped collector */
+/* connections at a time; fewer than the backlog, so that a stopped collector refuses none */
 #define ASKED_AT_ONCE 4
 
 struct snapshot_asking {
@@ -23,7 +23,7 @@ struct snapshot_asking {
 	size_t stream_count, next;
 	struct control_asking connection[ASKED_AT_ONCE];
 	bool open[ASKED_AT_ONCE];
-	bool begun; /* the question about all streams */
+	bool begun; /* the question about all streams was sent */
 };
 
 /*

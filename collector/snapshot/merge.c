@@ -25,14 +25,15 @@
 #define FIRST_ADDRESS (1ull << 32)
 #define MODULE_ALIGN  (1ull << 21)
 #define MODULE_MAX    (1ull << 36)
-/* Most blocks, given as a count, that are added one by one; more would take too long. */
+/* Maximum number of blocks that are added one by one although they are given as a count; more would
+ * take too long. */
 #define SPREAD_MAX (1u << 26)
 
 struct merge {
 	struct composer *composer;
 	bool exact;
 	uint32_t members;
-	uint64_t spread;       /* used of SPREAD_MAX */
+	uint64_t spread;       /* part of SPREAD_MAX that is used */
 	struct intern modules; /* by build id or path; the numbers are the composer's */
 	uint32_t module_count;
 	uint64_t next_address;

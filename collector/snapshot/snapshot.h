@@ -21,12 +21,13 @@
 struct err_text;
 struct snapshot_taking;
 
-#define SNAPSHOT_STREAMS_MAX 4096 /* that the user names */
+#define SNAPSHOT_STREAMS_MAX 4096 /* maximum number of streams that the user names */
 
 struct snapshot_request {
-	const char *data;	    /* the folder */
+	const char *data;	    /* path of the store's folder */
 	const char *name;	    /* NULL: derived from the time */
-	uint64_t timeout_ns;	    /* for replies, then for streams to reach their markers */
+	uint64_t timeout_ns;	    /* time for replies, and again for streams to reach their
+				       markers */
 	const char *const *streams; /* only these, named as in commands */
 	size_t stream_count;	    /* 0: all live streams */
 };

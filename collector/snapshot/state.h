@@ -21,8 +21,8 @@ enum place_state {
 struct place {
 	enum place_state state;
 	bool named;
-	uint64_t replied_ns; /* since the beginning */
-	uint32_t order;	     /* position of its reply */
+	uint64_t replied_ns; /* time of its reply, since the beginning */
+	uint32_t order;	     /* its reply's number in the order of arrival */
 };
 
 struct snapshot_taking {

@@ -84,7 +84,7 @@ static const struct symbol *make_symbol(struct symbols *s, const struct answer *
 	return symbol;
 }
 
-/* Of code without a name: where its function begins is all that is known. */
+/* Handles code without a name: only the beginning of its function is known. */
 static int take_start(struct symbols *s, struct work *work, size_t at, const struct place *place)
 {
 	static const struct symbol_frame unknown_frame;

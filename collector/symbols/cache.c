@@ -11,8 +11,8 @@
 
 #include "base/ban.h"
 
-/* Of code without a name, the row has where its function begins in place of a line (0: unknown),
- * and this in place of a column. */
+/* For code without a name, a row has the beginning of the function in place of a line (0: unknown),
+ * and this value in place of a column. */
 #define START_KNOWN 1
 
 static const char schema[] =

@@ -28,13 +28,14 @@ struct cache {
 	struct sqlite3_stmt *put_module, *put_frame, *put_text, *set_files, *drop_weak;
 	struct map texts; /* number of a string -> row of symbol_text */
 	bool can_write;
-	bool failed; /* a write since cache_begin failed: all of them are rolled back */
+	bool failed; /* a write since cache_begin failed, and cache_end rolls back all of them */
 };
 
 void cache_open(struct cache *cache, struct sqlite3 *database);
 void cache_close(struct cache *cache);
 
-/* Returns the row of the module, 0: unknown. ret_files is the number that cache_begin stored. */
+/* Returns the row of the module, or 0 if it is unknown. Sets ret_files to the number that
+ * cache_begin stored. */
 int64_t cache_module(struct cache *cache, const uint8_t *build_id, uint32_t length,
 		     uint64_t *ret_files);
 /*

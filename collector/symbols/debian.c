@@ -1,6 +1,7 @@
 /*
- * Debian's packages by file. dpkg keeps a list of files for each package, a path a line. They are
- * read whole: all of them together are some 15 MB, and only what is shown to a person asks.
+ * Finds Debian packages by file. dpkg keeps a list of files for each package, with one path per
+ * line. The lists are read whole. All of them have some 15 MB together, and only commands that show
+ * the name to a person search them.
  */
 #include "collector/symbols/debian.h"
 
@@ -31,7 +32,8 @@ static bool is_the_file(const char *path, const uint8_t *build_id, uint32_t leng
 	       !memcmp(id.file.build_id, build_id, length);
 }
 
-/* Whether the text has this line; the first line of a list is "/.", so none begins the text. */
+/* Returns true if the text has this line. The first line of a list is "/.", so no path is at the
+ * beginning of the text. */
 static bool has_line(const char *text, size_t length, const char *path)
 {
 	size_t wanted = strlen(path);
@@ -47,7 +49,8 @@ static bool has_line(const char *text, size_t length, const char *path)
 	return false;
 }
 
-/* /lib and /usr/lib are one folder (merged /usr); a list has either path. */
+/* Returns true if the list has the path. /lib and /usr/lib are one folder (merged /usr), and a list
+ * has either path. */
 static bool list_has(int folder, const char *name, const char *path)
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -71,7 +74,7 @@ static bool list_has(int folder, const char *name, const char *path)
 	return has;
 }
 
-/* "libsqlite3-0:amd64.list" is libsqlite3-0's. */
+/* Returns the package's name: "libsqlite3-0:amd64.list" is the list of libsqlite3-0. */
 static char *name_of(const char *list)
 {
 	char package[NAME_BYTES], *out;

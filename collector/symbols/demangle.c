@@ -46,7 +46,7 @@ static void demangle_collect(const char *text, size_t length, void *context)
 	sink->length += length;
 }
 
-/* A cut name ends in dots, and never in the middle of a character. */
+/* Ends a cut name in dots, and never in the middle of a character. */
 static void end_cut(struct sink *sink)
 {
 	size_t at = DEMANGLED_MAX - 4;

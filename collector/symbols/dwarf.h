@@ -2,8 +2,8 @@
 /*
  * Functions, inlined frames and lines from debug information, for a batch of addresses at once. The
  * addresses are sorted. Each compilation unit whose ranges contain some of them is walked once, and
- * its line table is read once. One lookup per address with libdwfl took more than 300 s where this
- * takes one. Worker side.
+ * its line table is read once. This takes a second where one lookup per address with libdwfl took
+ * more than 300 s. Worker side.
  */
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct dwarf_frame {
 	uint32_t function, raw;			    /* strings; 0: no name */
 	uint32_t outer;				    /* number of the enclosing frame; 0: none */
 	uint32_t call_file, call_line, call_column; /* where `outer` calls this one */
-	uint16_t depth;				    /* in the tree of entries */
+	uint16_t depth;				    /* depth in the tree of entries */
 	bool symbol_knows; /* C++ without a linkage name: the symbol table's name is better */
 };
 
@@ -36,7 +36,7 @@ struct dwarf_spot {
 struct dwarf_scan {
 	Dwarf *dwarf;
 	struct strings *strings;
-	struct dwarf_spot *spots; /* sorted by address */
+	struct dwarf_spot *spots; /* in the order of addresses */
 	size_t spot_count;
 	struct dwarf_frame *frames; /* frames[number - 1] */
 	uint32_t frame_count, frame_capacity;
@@ -52,7 +52,7 @@ struct dwarf_scan {
 	bool everything;	/* descend into all entries, not only into those that usually
 				 * contain functions */
 	Dwarf_Die *unit_die;
-	const char *folder; /* of the compilation */
+	const char *folder; /* folder of the compilation */
 	int error;
 };
 

@@ -18,7 +18,7 @@ struct elf_id {
 	struct elf_load load[ELF_LOADS_MAX];
 	uint32_t load_count;
 	uint64_t entry;				/* link-time address of the entry point; 0: none */
-	uint64_t device, inode, size, mtime_ns; /* of the file; they identify it across paths */
+	uint64_t device, inode, size, mtime_ns; /* identify the file across paths */
 };
 
 /*

@@ -39,12 +39,12 @@ static int fde_add(struct fde_table *t, uint64_t start, uint64_t end)
 /* ---- .eh_frame ---- */
 
 struct frames {
-	const uint8_t *ident; /* of the ELF file */
+	const uint8_t *ident; /* identification of the ELF file */
 	const uint8_t *data;
 	size_t length;
-	uint64_t address; /* of the data */
-	uint64_t cie;	  /* the one that was read last */
-	uint8_t encoding; /* of addresses, as that says */
+	uint64_t address; /* address of the data */
+	uint64_t cie;	  /* offset of the CIE that was read last */
+	uint8_t encoding; /* encoding of addresses, from that CIE */
 };
 
 static unsigned word_bytes(const struct frames *f)
@@ -52,7 +52,7 @@ static unsigned word_bytes(const struct frames *f)
 	return f->ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
 }
 
-/* Bytes of a value that is written so; 0: of no fixed length. */
+/* Returns the bytes of a value with this encoding; 0: the length varies. */
 static unsigned encoded_bytes(const struct frames *f, uint8_t encoding)
 {
 	switch (encoding & 7) {
@@ -80,7 +80,7 @@ static uint64_t get_word(const struct frames *f, const uint8_t *at, unsigned byt
 	return value;
 }
 
-/* Reads how addresses are written out of the augmentation: 'z', then a letter for each of its
+/* Reads the encoding of addresses from the augmentation: 'z', then a letter for each item of its
  * data. */
 static uint8_t encoding_of(const struct frames *f, const Dwarf_CIE *cie)
 {
@@ -148,7 +148,7 @@ static int load_eh_frame(const uint8_t *ident, const GElf_Shdr *header, Elf_Data
 	int error = 0;
 
 	while (!error && at < data->d_size) {
-		Dwarf_Off next = 0; /* damage may leave it as it is */
+		Dwarf_Off next = 0; /* a damaged entry may leave it unset */
 		int r = dwarf_next_cfi(ident, data, true, at, &next, &entry);
 
 		if (r > 0 || next <= at)

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Where functions begin and end, by the tables for unwinding: .eh_frame, or .ARM.exidx. Stripping
- * leaves these, so code without a name still belongs to a function. Worker side.
+ * The ranges of functions, from the tables for unwinding: .eh_frame, or .ARM.exidx. Stripping
+ * leaves these tables, so even code without a name belongs to a function. Worker side.
  */
 #include <gelf.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct fde_range {
-	uint64_t start, end; /* addresses as in the file */
+	uint64_t start, end; /* addresses in the file */
 };
 
 struct fde_table {
@@ -17,9 +17,9 @@ struct fde_table {
 	size_t count, capacity;
 };
 
-/* Loads the ranges. What is damaged is passed over. Returns 0 or -ENOMEM; call fde_table_done in
- * either case. */
+/* Loads the ranges and skips damaged entries. Returns 0 or -ENOMEM; call fde_table_done in either
+ * case. */
 int fde_table_load(Elf *elf, struct fde_table *ret_table);
 void fde_table_done(struct fde_table *table);
-/* Returns the range that holds `address`, or NULL. Valid as long as the table. */
+/* Returns the range that holds `address`, or NULL. It is valid as long as the table. */
 const struct fde_range *fde_table_find(const struct fde_table *table, uint64_t address);

@@ -17,8 +17,9 @@ struct fetcher {
 	const char *const *urls; /* NULL-terminated; NULL or empty: no server is asked */
 	const char *cache; /* folder for downloads, created with its parent if necessary; NULL, or
 			    * if it cannot be created: the client's default */
-	uint64_t seconds;  /* give up after this time without an answer, or without 100 KiB */
-	bool down;	   /* a server did not answer: no more requests */
+	uint64_t seconds;  /* give up after this time without an answer, or without 100 KiB of
+			    * data */
+	bool down;	   /* a server did not answer, so no more requests are made */
 };
 
 /*

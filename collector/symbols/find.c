@@ -33,7 +33,7 @@ struct search {
 	struct finder *finder;
 	const struct symbol_module *module;
 	struct candidates *out;
-	struct elf_id own; /* of the file at the module's own path, if it is an ELF file */
+	struct elf_id own; /* identity of the file at the module's own path, if it is an ELF file */
 	bool own_fits;
 };
 
@@ -111,14 +111,16 @@ bool candidates_add(struct candidates *candidates, const struct symbol_module *m
 	return candidates->count > before;
 }
 
-/* Debug information is worth more than a line table, and that more than symbols. */
+/* Ranks files: debug information is worth more than a line table, and a line table more than
+ * symbols. */
 static unsigned rank(unsigned has)
 {
 	return (has & ELF_HAS_DEBUG_INFO ? 8 : 0) + (has & ELF_HAS_LINES ? 4 : 0) +
 	       (has & ELF_HAS_SYMBOLS ? 2 : 0) + (has & ELF_HAS_EXPORTS ? 1 : 0);
 }
 
-/* The target of a debug link may have no build id. */
+/* Returns true if the candidate has the module's build id. The target of a debug link may have
+ * none. */
 static bool carries_build_id(const struct candidate *c, const struct symbol_module *module)
 {
 	struct elf_id id;

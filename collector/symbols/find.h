@@ -16,7 +16,7 @@ struct symbol_module;
 struct candidate {
 	char *path;
 	bool unchecked; /* neither side has a build id: only the name matches */
-	bool failed;	/* the worker died of it */
+	bool failed;	/* the worker died while it read this file */
 	unsigned has;	/* enum elf_has */
 	uint64_t device, inode, size, mtime_ns;
 };
@@ -37,8 +37,8 @@ struct finder {
 	bool indexed;
 	struct watched *watched; /* indexed folders, with their modification times */
 	size_t watched_count, watched_capacity;
-	uint64_t store_mtime_ns; /* at the time of finder_clear, which precedes the first search; 0:
-				  * the store did not exist */
+	uint64_t store_mtime_ns; /* the store's modification time at finder_clear, which precedes
+				  * the first search; 0: it did not exist */
 };
 
 void finder_find(struct finder *finder, const struct symbol_module *module,

@@ -1,4 +1,4 @@
-/* Shortens names. See fold_name.h. */
+/* Shortens names of functions. fold_name.h describes the interface. */
 #include "collector/symbols/fold_name.h"
 
 #include <ctype.h>
@@ -47,8 +47,7 @@ static size_t operator_length(const char *name, const char *at)
 	return 0;
 }
 
-/* Returns the end of what is in the bracket that opens at `at`, behind the closing one; NULL: it is
- * not closed. */
+/* Returns the position behind the bracket that closes the one at `at`; NULL: it is not closed. */
 static const char *fold_skip(const char *name, const char *at)
 {
 	char open[64];
@@ -67,7 +66,7 @@ static const char *fold_skip(const char *name, const char *at)
 			open[depth++] = *at;
 		} else if (strchr(">)]}", *at)) {
 			if (*at == '>' && at > name && at[-1] == '-')
-				continue; /* -> */
+				continue; /* the '>' of "->" closes no bracket */
 			if (!depth || strchr(">)]}", *at) - ">)]}" !=
 					      strchr("<([{", open[depth - 1]) - "<([{")
 				return NULL;
@@ -78,7 +77,8 @@ static const char *fold_skip(const char *name, const char *at)
 	return NULL;
 }
 
-/* Is this the `<` of "<impl X for Y>" or "<T as Trait>", which begin a name in Rust? */
+/* Returns true if this is the `<` of "<impl X for Y>" or "<T as Trait>", which begin a name in
+ * Rust. */
 static bool begins_path(const char *name, const char *at)
 {
 	return at == name || (at >= name + 2 && at[-1] == ':' && at[-2] == ':') || at[-1] == '<' ||
@@ -93,7 +93,7 @@ static bool has_word(const char *from, const char *to, const char *word)
 	return false;
 }
 
-/* Drops the modules before a path's last part: "core::ops::drop::Drop" is "Drop". */
+/* Returns the path's last part without the modules before it: "Drop" of "core::ops::drop::Drop". */
 static const char *last_part(const char *from, const char *to)
 {
 	const char *start = from;
@@ -106,7 +106,7 @@ static const char *last_part(const char *from, const char *to)
 
 static void fold_range(struct folding *f, const char *name, const char *from, const char *to);
 
-/* "<alloc::vec::Vec<T> as core::ops::Drop>": both types, without modules and arguments. */
+/* Writes both types of "<alloc::vec::Vec<T> as core::ops::Drop>", without modules and arguments. */
 static void fold_rust(struct folding *f, const char *name, const char *from, const char *to)
 {
 	static const char *const links[] = {" as ", " for "};
@@ -129,7 +129,7 @@ static void fold_rust(struct folding *f, const char *name, const char *from, con
 	fold_range(f, name, last_part(from, to), to);
 }
 
-/* Writes what stands from `from` to `to`, folded. Brackets match there. */
+/* Writes the text between `from` and `to`, folded. Its brackets must match. */
 static void fold_range(struct folding *f, const char *name, const char *from, const char *to)
 {
 	while (from < to) {
@@ -178,8 +178,8 @@ static void fold_range(struct folding *f, const char *name, const char *from, co
 	}
 }
 
-/* The result type that stands before the name of an instance of a template: up to the last blank
- * outside of brackets that stands before the parameters. */
+/* Skips the result type in front of an instance of a template: returns the position behind the last
+ * blank that is outside of brackets and before the parameters. */
 static const char *behind_result(const char *name)
 {
 	const char *start = name;

@@ -22,7 +22,7 @@ struct lookup {
 	struct dwarf_scan scan;
 	struct symtab tables[3]; /* .symtab, .gnu_debugdata, .dynsym */
 	unsigned table_count;
-	struct fde_table functions; /* only if code has no name */
+	struct fde_table functions; /* loaded only if code has no name */
 	bool has_functions;
 	Elf *mini;
 	void *mini_memory;
@@ -72,8 +72,8 @@ static uint32_t symbol_at(struct lookup *l, uint64_t address)
 	return lookup_put_name(l, entry);
 }
 
-/* Finds the function of code that no symbol covers: where it begins, and the last symbol before
- * the address that is within it. */
+/* Finds the function of code that no symbol covers: its beginning, and the last symbol before the
+ * address that is within the function. */
 static int find_function(struct lookup *l, uint64_t address, uint64_t *ret_start,
 			 uint32_t *ret_symbol)
 {
@@ -154,7 +154,7 @@ static int add_frames(struct lookup *l, const struct dwarf_spot *spot, uint32_t 
 
 /*
  * Adds a frame for a place outside all functions of debug information: the symbol's name, with a
- * line if there is one (assembler).
+ * line if it has one (assembler).
  */
 static int add_symbol_frame(struct lookup *l, const struct dwarf_spot *spot, uint32_t symbol,
 			    struct answer *answer, struct place *place)

@@ -42,7 +42,7 @@ static int process_start(struct process *process, struct err_text *err)
 						.output = pair[1],
 						.error = SPAWN_NOTHING,
 						.own_group =
-							true}, /* Ctrl-C goes to the collector,
+							true}, /* Ctrl-C reaches the collector,
 								* which stops its worker in order */
 				&process->pid);
 	close(pair[1]);

@@ -28,8 +28,8 @@ struct buf;
 /* How much is known about a place; higher is better. */
 enum place_quality {
 	PLACE_UNKNOWN,
-	PLACE_NAMED, /* by a symbol table: the function without a line */
-	PLACE_FULL,  /* by debug information */
+	PLACE_NAMED, /* from a symbol table: the function without a line */
+	PLACE_FULL,  /* from debug information */
 };
 
 struct place_frame {
@@ -42,7 +42,7 @@ struct place {
 	uint64_t address;
 	uint32_t first, count; /* frames, innermost first */
 	uint8_t quality;
-	uint64_t start; /* of its function, if that has no name; 0: unknown */
+	uint64_t start; /* beginning of its function, if that has no name; 0: unknown */
 };
 
 struct request {

@@ -125,7 +125,7 @@ int seccomp_read_only(void)
 	code[n++] = (struct sock_filter)ANY_BIT(WRITING, (uint8_t)(COUNT + 5), 0);
 	code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
 	code[n++] = (struct sock_filter)EQUAL(SYS_prlimit64, 0, 3);
-	code[n++] = (struct sock_filter)LOAD_ARGUMENT(0); /* the process: 0 is the caller */
+	code[n++] = (struct sock_filter)LOAD_ARGUMENT(0); /* the process; 0 is the caller */
 	code[n++] = (struct sock_filter)EQUAL(0, 0, (uint8_t)(COUNT + 1));
 	code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
 	for (unsigned i = 0; i < COUNT; i++)

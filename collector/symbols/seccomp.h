@@ -1,5 +1,5 @@
 #pragma once
-/* Removes every system call that reading a file does not need. */
+/* Removes all system calls that reading a file does not need. */
 
 /*
  * Applies to the calling process for the rest of its life. Calls that are not allowed fail with

@@ -60,9 +60,9 @@ void symbols_note_file(struct symbols *symbols, const struct module *module, con
 void symbols_clear_notes(struct symbols *symbols);
 
 /*
- * ask.c: takes what the file knows better into `work`. A file that kills the worker is marked and
- * noted; that is no error. Returns 0, -ENOMEM, or another negative errno if no worker could be
- * started.
+ * Defined in ask.c. Takes what the file knows better into `work`. A file that kills the worker is
+ * marked and noted; that is no error. Returns 0, -ENOMEM, or another negative errno if no worker
+ * could be started.
  */
 int symbols_ask_file(struct symbols *symbols, struct module *module, struct candidate *file,
 		     struct work *work, struct err_text *err);

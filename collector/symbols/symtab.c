@@ -18,10 +18,11 @@
 #define UNPACKED_MAX (256u << 20)
 #define SYMBOLS_MAX  (1u << 24)
 
-/* How many smaller symbols that begin later are skipped in the search for an enclosing one. */
+/* How many smaller symbols that begin later are skipped when the search looks for an enclosing
+ * symbol. */
 #define NESTING_MAX 32
 
-/* Returns the address range of a section; false if it holds no code. */
+/* Sets the address range of a section. Returns false if it holds no code. */
 static bool code_section(Elf *elf, size_t index, uint64_t *ret_start, uint64_t *ret_end)
 {
 	GElf_Shdr header;
@@ -34,13 +35,14 @@ static bool code_section(Elf *elf, size_t index, uint64_t *ret_start, uint64_t *
 	return true;
 }
 
-/* ARM and RISC-V mark code and data in the table ($a, $t, $d, $x, also with suffixes). */
+/* Returns true for symbols with which ARM and RISC-V mark code and data in the table ($a, $t, $d,
+ * $x, also with suffixes). */
 static bool mapping_symbol(const char *name)
 {
 	return name[0] == '$' && name[1] && strchr("atdx", name[1]) && (!name[2] || name[2] == '.');
 }
 
-/* Ranks names of one place: a global name with fewer leading underscores is better known. */
+/* Ranks the names of one place: a global name with fewer leading underscores is better known. */
 static uint8_t rank_of(const GElf_Sym *symbol, const char *name)
 {
 	size_t underscores = strspn(name, "_");
@@ -209,7 +211,7 @@ const struct symtab_entry *symtab_before(const struct symtab *table, uint64_t ad
 	size_t count = count_before(table, address);
 
 	while (count > 1 && table->entries[count - 2].start == table->entries[count - 1].start)
-		count--; /* the best known of its names */
+		count--; /* go back to the best known name of the place */
 	return count ? &table->entries[count - 1] : NULL;
 }
 

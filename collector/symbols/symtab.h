@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 struct symtab_entry {
-	uint64_t start, end; /* addresses as in the file */
+	uint64_t start, end; /* addresses in the file */
 	const char *name;    /* owned by the Elf */
-	uint8_t rank;	     /* among names of one place; lower is better known */
+	uint8_t rank;	     /* rank among names of one place; lower is better known */
 };
 
 struct symtab {

@@ -164,8 +164,8 @@ static int key_nodes(struct keys *keys, struct side *side)
 	return 0;
 }
 
-/* Returns the key of a call site: by name; within the same build also by file and line. 0: out of
- * memory, as for all keys. */
+/* Returns the key of a call site: by name; within the same build also by file and line. Returns 0
+ * without memory, like all functions that return keys. */
 static uint32_t site_key(struct keys *keys, const struct side *side, enum grouping grouping,
 			 uint32_t node)
 {

@@ -1,4 +1,4 @@
-/* Finds functions that look renamed. See renames.h. */
+/* Finds functions that were probably renamed. See renames.h. */
 #include "collector/query/diff/renames.h"
 
 #include <errno.h>
@@ -14,16 +14,16 @@
 
 #include "base/ban.h"
 
-#define LOOKED_AT    64	 /* of the functions that went or came: the heaviest */
-#define ALIKE	     0.8 /* of bytes and blocks, caller by caller */
-#define ANOTHER_NEAR 0.4 /* as much for another function: it is not clear which */
+#define LOOKED_AT    64	 /* the heaviest functions of each side */
+#define ALIKE	     0.8 /* least share of bytes and blocks that agree, caller by caller */
+#define ANOTHER_NEAR 0.4 /* another function with this share makes a match ambiguous */
 
 enum { IN_BASE = 1, IN_NOW = 2 };
 
 /* What a function allocated when this caller called it. */
 struct tie {
 	uint32_t caller;
-	uint32_t next; /* of the same function: index + 1 */
+	uint32_t next; /* next tie of the same function: index + 1 */
 	uint64_t bytes, blocks;
 };
 
@@ -34,8 +34,8 @@ struct lone {
 	uint32_t first_tie; /* index + 1 */
 	const struct frame *frame;
 	struct usage usage;
-	struct lone *mate; /* the only one that it is like */
-	unsigned near;	   /* how many come near */
+	struct lone *mate; /* the only function that is alike */
+	unsigned near;	   /* number of functions that come near */
 	uint64_t common_bytes;
 };
 
@@ -74,7 +74,7 @@ static void renames_done(struct renames *r)
 
 /* ---- which functions only one side has ---- */
 
-/* Returns the number of the frame's function, the same for both sides. 0: no memory. */
+/* Returns the number of the frame's function, which is the same for both sides. 0: no memory. */
 static uint32_t renames_function(struct renames *r, const struct view *view,
 				 const struct frame *frame, bool is_base, uint32_t *ret_module)
 {
@@ -122,7 +122,7 @@ static int add_tie(struct lones *l, struct lone *one, uint32_t caller, const str
 	return 0;
 }
 
-/* NULL: no memory. */
+/* Adds to the function's usage. Returns NULL without memory. */
 static struct lone *add_lone(struct lones *l, const struct lone *one, const struct usage *usage)
 {
 	uint64_t *index = map_put(&l->by_function, one->function, NULL);
@@ -141,7 +141,8 @@ static struct lone *add_lone(struct lones *l, const struct lone *one, const stru
 	return lone;
 }
 
-/* The caller's number; 0: none, or the function itself. */
+/* Finds the caller's number; 0: there is none, or the function calls itself. Returns 0 or
+ * -ENOMEM. */
 static int caller_of(struct renames *r, const struct view *view, struct cursor at, bool is_base,
 		     uint32_t function, uint32_t *ret_caller)
 {
@@ -219,7 +220,7 @@ static double share_of(uint64_t common, uint64_t a, uint64_t b)
 	return most ? (double)common / (double)most : 1;
 }
 
-/* How much of both agrees, caller by caller: the lesser share, of bytes or of blocks. */
+/* Returns the share that agrees caller by caller: the lesser one, of bytes or of blocks. */
 static double alike(const struct renames *r, const struct lone *old, const struct lone *new,
 		    uint64_t *ret_common_bytes)
 {
@@ -259,8 +260,8 @@ static void hold_pair(const struct renames *r, struct lone *old, struct lone *ne
 	old->common_bytes = common;
 }
 
-/* A name with an equals sign or a quote can't be given to --map; one in brackets stands for no
- * function. */
+/* Returns true if --map can take the name. A name with an equals sign or a quote cannot be given to
+ * it, and a name in brackets is no function. */
 static bool can_be_mapped(const char *name)
 {
 	return name && *name && *name != '[' && !strpbrk(name, "='");

@@ -88,7 +88,7 @@ static void marking_done(struct marking *m)
 	map_done(&m->wrappers);
 }
 
-/* Returns the number of the frame's function, the same for both sides. 0: no memory. */
+/* Returns the number of the frame's function, which is the same for both sides. 0: no memory. */
 static uint32_t function_of(struct marking *m, const struct view *view, const struct frame *frame,
 			    bool is_base)
 {

@@ -1,7 +1,7 @@
 /*
- * Two trees of frames joined into one. Both are inserted; then each frame has its own value of both
+ * Joins two trees of frames into one. Both are inserted; then each frame has the own values of both
  * sides, and totals are added up. The width of a frame is the greater of its two own values plus
- * the widths of its children, so that what has gone has room beside what is new.
+ * the widths of its children, so that frames of both sides have room.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 struct joining {
 	struct tree_maker maker;
 	struct tree_change *changes;
-	uint32_t capacity; /* of changes */
+	uint32_t capacity; /* capacity of `changes` */
 	struct intern texts, labels;
 	const struct diff_names *names;
 };

@@ -13,7 +13,7 @@ struct row_cache;
 
 struct chain_place {
 	uint64_t row;	      /* the row that this entry describes; NO_TIME: none */
-	uint64_t first, last; /* rows */
+	uint64_t first, last; /* the first and the last row of its chain */
 	uint64_t position, length;
 };
 

@@ -29,7 +29,7 @@
 	"or seconds or milliseconds since the epoch"
 
 struct field {
-	const char *name; /* with '-' */
+	const char *name; /* the name with '-' */
 	int (*read)(struct filter *filter, const struct view *view, const struct field *field,
 		    const char *value, struct err_text *err);
 	size_t offset, size;
@@ -83,7 +83,7 @@ static uint64_t epoch_time(const struct view *view, const char *text, double *re
 	return unit;
 }
 
-/* Nanoseconds since the start, negative before it. */
+/* Reads nanoseconds since the start, negative before it. */
 static int any_time(const struct view *view, const char *text, double *ret_ns)
 {
 	double start = (double)recording_process(view_recording(view))->start_wall_ns, value;
@@ -137,7 +137,7 @@ static int filter_read_time(struct filter *filter, const struct view *view,
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 	int r = query_time(view, field->name, value, to, err);
 
-	/* Before the start nothing was born and nothing was alive. */
+	/* Nothing was born or alive before the start. */
 	if (r > 0 && strcmp(field->name, "from"))
 		filter->before_start = true;
 	return r < 0 ? r : 0;
@@ -398,7 +398,7 @@ static int filter_read_count(struct filter *filter, const struct view *view,
 	return 0;
 }
 
-/* A duration, or a percentage of the recording's duration. */
+/* Reads a duration, or a percentage of the recording's duration. */
 static int filter_read_interval(struct filter *filter, const struct view *view,
 				const struct field *field, const char *value, struct err_text *err)
 {
@@ -418,7 +418,7 @@ static int filter_read_interval(struct filter *filter, const struct view *view,
 	return 0;
 }
 
-/* A number of blocks, or a percentage of the group's. */
+/* Reads a number of blocks, or a percentage of the group's. */
 static int filter_read_share(struct filter *filter, const struct view *view,
 			     const struct field *field, const char *value, struct err_text *err)
 {
@@ -453,12 +453,12 @@ static int filter_read_share(struct filter *filter, const struct view *view,
 static const struct field fields[] = {FILTERS(FIELD)};
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
-/* Former names. Scripts that use one go on working. */
+/* Former names, for scripts that use one. */
 static const struct {
 	const char *old, *name;
 } renamed[] = {{"freed-at-once", "temporary"}};
 
-/* '_' and '-' are the same. */
+/* Compares names; '_' and '-' are the same. */
 static bool same_name(const char *a, const char *b)
 {
 	for (; *a && *b; a++, b++)
@@ -483,7 +483,7 @@ int filter_set(struct filter *filter, const struct view *view, const char *name,
 {
 	const struct field *found = find_field(name);
 	struct field field;
-	char said[FILTER_NAME_MAX]; /* messages have the name of the REST API */
+	char said[FILTER_NAME_MAX]; /* messages use the name of the REST API */
 	size_t length = 0;
 
 	if (!found)
@@ -507,7 +507,7 @@ int filter_check(const struct filter *filter, struct err_text *err)
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
 		const char *name = fields[i].name, *end = strstr(name, "-min");
 		const struct field *most;
-		char upper[FILTER_NAME_MAX] = "to"; /* of "from" */
+		char upper[FILTER_NAME_MAX] = "to"; /* the name of the upper bound of "from" */
 
 		if (fields[i].size > sizeof(uint64_t) || (!end && strcmp(name, "from") != 0))
 			continue;
@@ -524,7 +524,7 @@ int filter_check(const struct filter *filter, struct err_text *err)
 
 /* ---- what is asked ---- */
 
-/* `unset`: a filter without conditions. */
+/* Returns true if the filter has a condition here. `unset` is a filter without conditions. */
 static bool is_set(const struct filter *filter, const struct filter *unset,
 		   const struct field *field)
 {

@@ -1,4 +1,4 @@
-/* glibc's arenas by address. See glibc_heap.h. */
+/* Recognizes glibc's arenas by address. See glibc_heap.h. */
 #include "collector/query/match/glibc_heap.h"
 
 #include <string.h>

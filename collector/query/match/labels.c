@@ -16,7 +16,7 @@
 struct judging {
 	struct matcher *m;
 	struct mark_index marks;
-	uint8_t *wanted; /* by mark */
+	uint8_t *wanted; /* by mark: its label matches */
 };
 
 static int find_wanted(struct judging *j)

@@ -68,7 +68,7 @@ static int add_call(struct map_extents *e, const struct other_event_info *call)
 								  : call->address + call->size);
 }
 
-/* Both calls that the tracker has taken already, and later ones. */
+/* Finds both the calls that the tracker has already taken, and later ones. */
 static int find_calls(struct map_readings *m)
 {
 	const struct map_tracker *t = m->tracker;
@@ -91,8 +91,8 @@ static int find_calls(struct map_readings *m)
 	return r;
 }
 
-/* Whether a call close to the reading affects these addresses. Then returns 1, and leaves the
- * addresses to the next reading. */
+/* Returns 1 if a call close to the reading affects these addresses; the next reading then examines
+ * them again. Returns 0 if not, or -ENOMEM. */
 static int doubtful(struct map_readings *m, uint64_t start, uint64_t end)
 {
 	uint32_t low = 0, high;
@@ -307,7 +307,7 @@ static int reconcile(struct map_readings *m, const struct map_extent *extent)
 
 #define USAGE_NUMBERS (sizeof(struct map_usage) / sizeof(uint64_t))
 
-/* The share of a number for [from, to) of `whole`. All shares add up to the number. */
+/* Returns the share of a number for [from, to) of `whole`. All shares add up to the number. */
 static uint64_t share(uint64_t kib, uint64_t from, uint64_t to, uint64_t whole)
 {
 	return (uint64_t)((unsigned __int128)kib * to / whole) -

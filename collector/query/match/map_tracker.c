@@ -127,7 +127,7 @@ static uint64_t map_tracker_part_of(uint64_t kib, uint64_t size, uint64_t whole)
 	return (uint64_t)((unsigned __int128)kib * size / whole);
 }
 
-/* A part of a region that begins at `time_ns`. */
+/* Returns a part of a region that begins at `time_ns`. */
 static struct mapping_region piece_of(const struct mapping_region *r, uint64_t start, uint64_t end,
 				      uint64_t time_ns)
 {
@@ -350,7 +350,7 @@ static int map_tracker_place(struct map_tracker *t, const struct other_event_inf
 	} else {
 		struct mapping *m = &t->to->list[moved];
 
-		if (!m->live_regions) { /* else a part of it stayed where it was */
+		if (!m->live_regions) { /* else a part of the mapping has not moved */
 			m->address = call->address;
 			m->size = call->size;
 		}

@@ -22,7 +22,7 @@ struct map_tracker {
 	uint32_t live_count, live_capacity;
 	uint32_t *touched; /* mappings whose usage has changed since it was last noted */
 	uint32_t touched_count, touched_capacity;
-	/* What calls ended last: an mremap continues such a mapping. */
+	/* The mappings that calls ended last. An mremap continues such a mapping. */
 	struct {
 		const struct other_event_info *call;
 		uint32_t mapping;

@@ -46,7 +46,8 @@ static int regions_by_mapping(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Whether two regions were split only because the kernel's regions were, and can be joined. */
+/* Returns true if two regions were split only because the kernel's regions were, and can be
+ * joined. */
 static bool joins(struct mapping_region *a, const struct mapping_region *b)
 {
 	const struct mapping_look *x = &a->look, *y = &b->look;
@@ -150,7 +151,7 @@ int query_mappings_match(struct view *view, const struct filter *filter,
 
 	if (!list)
 		return err_set(err, -ENOMEM, "out of memory");
-	/* However often it was moved, a mapping is one: all of its chain. */
+	/* A mapping is one mapping however often it was moved, so it is all of its chain. */
 	if (alone.lifetime == LIFETIME_ONLY_CHAIN_LEAKED)
 		alone.lifetime = LIFETIME_ONLY_LEAKED;
 	r = matcher_init(&matcher, view, &alone, err);

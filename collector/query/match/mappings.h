@@ -52,8 +52,8 @@ struct mapping_look {
 struct mapping_region {
 	uint32_t mapping;
 	bool seen; /* a reading has shown it, so it has a look */
-	/* Of its usage. read: known; estimated: a part of a reading that covers other mappings as
-	 * well. */
+	/* Flags of `usage`. read: it is known; estimated: it is a part of a reading that covers
+	 * other mappings, too. */
 	bool read, estimated;
 	uint64_t address, size;
 	uint64_t from_ns, to_ns; /* NO_TIME: still mapped */
@@ -66,7 +66,7 @@ struct mapping_region {
 };
 
 struct mapping {
-	/* As passed to the call, or to the last mremap. Without a call: as last seen. */
+	/* As of the call, or of the last mremap. Without a call: as last seen. */
 	uint64_t address, size;
 	uint64_t mapped_ns;   /* when the program mapped it, or when it was first seen */
 	uint64_t unmapped_ns; /* when the last part was unmapped; NO_TIME: a part is still mapped */
@@ -100,7 +100,7 @@ int query_mappings(struct view *view, bool with_usage, const struct cancel *canc
 		   struct mappings *ret_mappings, struct err_text *err);
 void mappings_done(struct mappings *mappings);
 
-/* Whether the filter `name` of filter_set applies to mappings. Filters for heap blocks alone
+/* Returns true if the filter `name` of filter_set applies to mappings. Filters only for heap blocks
  * (chains, groups, labels) do not. */
 bool mapping_takes_filter(const char *name);
 /* Sets ret_passes[i] for each mapping that matches the filter. A mapping is born when it was mapped

@@ -1,4 +1,4 @@
-/* The marks of a recording, sorted. See mark_index.h. */
+/* Sorts the marks of a recording. See mark_index.h. */
 #include "collector/query/match/mark_index.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Which marks held at a moment: the last number (heapcast_mark), and the label of a thread
- * (heapcast_label). The marks are sorted once; each query is a binary search.
+ * Finds the marks that were in effect at a moment: the last number (heapcast_mark), and the label
+ * of a thread (heapcast_label). The marks are sorted once; each query is a binary search.
  */
 #include <stdint.h>
 
@@ -22,7 +22,7 @@ struct mark_index {
 /* Returns 0 or -ENOMEM. */
 int mark_index_init(struct mark_index *marks, const struct recording *recording);
 void mark_index_done(struct mark_index *marks);
-/* 0 until the program has said a number. */
+/* Returns the last number that the program marked, or 0 if it had marked none. */
 uint64_t mark_index_number(const struct mark_index *marks, uint64_t time_ns);
-/* The mark (recording_mark) of the thread's label at that time, or MARK_NONE. */
+/* Returns the mark (recording_mark) of the thread's label at that time, or MARK_NONE. */
 uint32_t mark_index_label(const struct mark_index *marks, uint32_t thread, uint64_t time_ns);

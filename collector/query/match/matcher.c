@@ -168,7 +168,7 @@ static bool none_ended(const struct node_sums *sums, const struct node_sum *sum)
 	return true;
 }
 
-/* A group is the blocks of one backtrace. Only groups pass of which no block has ended. */
+/* Lets only groups pass of which no block has ended. A group is the blocks of one backtrace. */
 static int judge_leaked_groups(struct matcher *m, struct view *view, struct err_text *err)
 {
 	const struct whole_sums *whole;
@@ -265,8 +265,8 @@ static bool asks_stacks(const struct filter *f)
 	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED || f->suppress;
 }
 
-/* The only condition on chains is that realloc made the block from another, which the row itself
- * shows. */
+/* Returns true if the only condition on chains is that realloc made the block from another, which
+ * the row itself shows. */
 static bool asks_moved(const struct filter *f)
 {
 	return f->position_min == 1 && f->position_max == UINT64_MAX;
@@ -354,8 +354,8 @@ bool filter_asks_alive(const struct filter *f)
 	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED;
 }
 
-/* Leaves out what is suppressed, or all else. If no stack is, and there is no other condition, all
- * rows match as without suppressions. */
+/* Leaves out suppressed stacks, or all others. If no stack is suppressed and there is no other
+ * condition, all rows match as without suppressions. */
 static int judge_suppressed(struct matcher *m, struct view *view)
 {
 	const struct filter *f = m->filter;

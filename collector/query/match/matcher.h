@@ -17,17 +17,18 @@ struct matcher {
 	const struct filter *filter;
 	const struct recording *recording;
 	uint64_t rows;	 /* number of rows when the matcher was made; later rows are ignored */
-	uint64_t end_ns; /* of the recording */
+	uint64_t end_ns; /* end of the recording */
 	uint32_t nodes;
 	uint8_t *node_passes;	   /* by node; NULL: all pass */
-	uint32_t *node_suppressed; /* by node: number of the pattern; NULL: none fits any */
+	uint32_t *node_suppressed; /* by node: number of the pattern that fits; NULL: no node has
+				      one */
 	uint8_t *chain_leaks;	   /* one bit per row; NULL: not asked */
 	/* One bit per row, for conditions on other rows or on marks; NULL: all pass. */
 	uint8_t *row_passes;
 	uint8_t *thread_passes; /* by number; NULL: all pass */
 	uint32_t threads;
-	bool everything;      /* no filter at all */
-	uint32_t one_in;      /* as in the filter */
+	bool everything;      /* the filter has no condition */
+	uint32_t one_in;      /* the same as in the filter */
 	bool moved;	      /* only blocks that a realloc made from another block */
 	bool hides_survivors; /* skip survivors: the question is what was allocated, not what is
 				 alive */
@@ -68,8 +69,8 @@ uint32_t matcher_block_rows(const struct matcher *matcher, const struct row_bloc
 struct row_set matcher_select(const struct matcher *matcher, const struct row_block *block,
 			      uint32_t first, uint32_t end, uint16_t *room);
 
-/* Whether a preview examines any row of the recording from `first` to before `end`. Always true
- * without a preview. */
+/* Returns true if a preview examines any row of the recording from `first` to before `end`. Always
+ * returns true without a preview. */
 bool matcher_takes(const struct matcher *matcher, uint64_t first, uint64_t end);
 
 /* A block with weights, for rows that stand for others. */
@@ -82,7 +83,8 @@ struct weighed_rows {
 const struct row_block *matcher_weigh(const struct matcher *matcher, const struct row_block *block,
 				      const struct row_set *rows, struct weighed_rows **room);
 
-/* Whether a row matches, without a check of the block's zone. For callers that examine few rows. */
+/* Returns true if a row matches, without a check of the block's zone. For callers that examine few
+ * rows. */
 bool matcher_row(const struct matcher *matcher, const struct row_block *block, uint32_t i);
 
 /* Returns 0, or -ECANCELED or -ETIME with an error text if the filter's owner has withdrawn the
@@ -99,7 +101,7 @@ void matcher_refuse(struct matcher *matcher, uint64_t row);
 int chains_judge(struct matcher *matcher, struct err_text *err);
 int freed_at_once_judge(struct matcher *matcher, struct err_text *err);
 int labels_judge(struct matcher *matcher, struct err_text *err);
-/* origin.c: by marker, by mapping, and by the part of the allocator's heap. */
+/* origin.c: conditions on the marker, the mapping, and the part of the allocator's heap. */
 int origin_judge(struct matcher *matcher, struct view *view, struct err_text *err);
 
 static inline bool row_bit(const uint8_t *bits, uint64_t row)
@@ -107,20 +109,20 @@ static inline bool row_bit(const uint8_t *bits, uint64_t row)
 	return bits[row / 8] >> row % 8 & 1;
 }
 
-/* ---- what rows mean, in one place ---- */
+/* ---- the meaning of rows, in one place ---- */
 
 static inline bool row_leaked(const struct row_block *block, uint32_t i)
 {
 	return block->end[i] == BLOCK_IN_USE;
 }
 
-/* Whether `value` counts blocks that are alive, which includes survivors. */
+/* Returns true if `value` counts blocks that are alive, which includes survivors. */
 static inline bool value_is_alive(enum value value)
 {
 	return value != VALUE_ALLOCATED && value != VALUE_FREED;
 }
 
-/* Whether survivors count under `value`: what is in use, and what was freed. (They were allocated
+/* Returns true if survivors count under `value`: as in use, and as freed. (They were allocated
  * before they became survivors.) */
 static inline bool value_has_survivors(enum value value)
 {
@@ -128,7 +130,7 @@ static inline bool value_has_survivors(enum value value)
 }
 
 /* For callers that count what was allocated and what is alive in one pass. From now on the matcher
- * lets survivors pass. Returns whether the caller must keep survivors apart, as alive only. */
+ * lets survivors pass. Returns true if the caller must count them apart, as alive only. */
 static inline bool matcher_sees_survivors(struct matcher *matcher)
 {
 	bool apart = matcher->hides_survivors;
@@ -153,9 +155,9 @@ static inline uint64_t row_weight(const struct row_block *block, uint32_t i)
 	return block->weight ? block->weight[i] : 0;
 }
 
-/* Whether a block can have a row that `value` counts at `at_ns`, judged by its zone. */
+/* Returns true if a block can have a row that `value` counts at `at_ns`, judged by its zone. */
 bool value_possible(enum value value, uint64_t at_ns, const struct row_block *zone);
-/* The columns that value_select reads. */
+/* Returns the columns that value_select reads. */
 unsigned value_columns(enum value value);
 /* Selects those of the matched rows that `value` counts; `at_ns` is for in use and peak. `room` as
  * for matcher_select; it may be the same array. */

@@ -1,4 +1,4 @@
-/* Moments that a recording has, and those beyond its end. See filter.h. */
+/* Checks moments against the end of the recording. See filter.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "base/ban.h"
 
-#define EPOCH_LEAST 1e9 /* of numbers that are seconds or milliseconds since the epoch */
+#define EPOCH_LEAST 1e9 /* from here on a number is seconds or milliseconds since the epoch */
 #define SECOND_NS   1000000000u
 
 bool query_beyond_end(const struct view *view, uint64_t ns, struct err_text *ret_why)
@@ -20,7 +20,7 @@ bool query_beyond_end(const struct view *view, uint64_t ns, struct err_text *ret
 	uint64_t end = recording_end_ns(recording);
 	char asked[32], is[32];
 
-	/* Who types what was printed, rounded, means the end. */
+	/* A user who types the end as it was printed, rounded, means the end. */
 	if (ns <= end || !strcmp(format_duration(asked, ns), format_duration(is, end)))
 		return false;
 	err_set(ret_why, 0,

@@ -49,8 +49,8 @@ size_t suppressions_count(const struct suppressions *s)
 
 /* ---- matching ---- */
 
-/* Goes from piece to piece between the stars; each is taken where it first is, so that most is left
- * for the others. The last one may have to stand at the end. */
+/* Goes from piece to piece between the stars. Each piece is taken at its first place, so that most
+ * of the text is left for the others. The last piece may have to be at the end. */
 bool suppression_fits(const char *pattern, const char *text)
 {
 	const char *at = text, *end = text + strlen(text);
@@ -99,7 +99,8 @@ static int suppress_malformed(const struct suppress_line *line, struct err_text 
 		       line->text);
 }
 
-/* Length of "race" in "race:x": letters, digits, '-' and '_' before a colon; 0: none. */
+/* Returns the length of "race" in "race:x": letters, digits, '-' and '_' before a colon; 0:
+ * none. */
 static size_t kind_length(const struct suppress_line *line)
 {
 	size_t n = 0;
@@ -176,7 +177,7 @@ int suppressions_add(struct suppressions *s, const char *path, const char *text,
 	return r;
 }
 
-/* Opens a FIFO that nobody writes to, too, without waiting. */
+/* Opens the file without waiting, even a FIFO that nobody writes to. */
 static int suppress_open(const char *path, struct err_text *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

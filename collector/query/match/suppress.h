@@ -1,5 +1,6 @@
 #pragma once
-/* Inside of suppressions: patterns numbered from 1, those of files first. See query/suppress.h. */
+/* Internals of suppressions: patterns numbered from 1, those from files first. query/suppress.h
+ * describes the interface. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,12 +10,12 @@
 struct buf;
 struct view;
 
-/* A pattern that is built in. It fits functions of one module only, or (NULL) any function of it
- * that has no name here. */
+/* A built-in pattern. It fits functions of one module only: those with this name or, if the name is
+ * NULL, those whose name is unknown. */
 struct known_suppression {
 	const char *function, *module;
 	const char *caller; /* module of the next frame; NULL: any */
-	bool site;	    /* the function has to be the call site, not any frame */
+	bool site;	    /* the function must be the call site; false: any frame */
 	const char *about;
 };
 extern const struct known_suppression known_suppressions[];
@@ -27,12 +28,12 @@ struct suppressions {
 	bool known;
 };
 
-/* Returns the pattern of a number as it is shown, and what it is. */
+/* Returns the pattern with this number for display, and its description. */
 const char *suppression_pattern(const struct suppressions *suppressions, uint32_t number,
 				const char **ret_about);
-/* Appends what tells these suppressions from others. NULL: nothing. */
+/* Appends a key that identifies these suppressions; NULL: nothing. */
 void suppressions_put_key(const struct suppressions *suppressions, bool only, struct buf *key);
-/* Finds the pattern of each node: 0 for none. *ret_by is NULL if no node has one; the caller frees
- * it. The view is prepared. Returns 0 or -ENOMEM. */
+/* Finds the pattern of each node; 0: none. *ret_by is NULL if no node has one; the caller frees it.
+ * The view must be prepared. Returns 0 or -ENOMEM. */
 int suppressions_judge(const struct suppressions *suppressions, const struct view *view,
 		       uint32_t nodes, uint32_t **ret_by);

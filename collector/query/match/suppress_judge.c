@@ -1,6 +1,6 @@
 /*
- * Judges stacks by suppressions: each distinct text once, then each place, then each node, which
- * has what its place has or else what its parent has.
+ * Judges stacks by suppressions: each distinct text once, then each place, then each node. A node
+ * has the pattern of its place or, if that has none, of its parent.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ const char *suppression_pattern(const struct suppressions *s, uint32_t number,
 	return known->function ? known->function : known->module;
 }
 
-/* Numbers by text: the first pattern that fits it. */
+/* Returns by text the number of the first pattern that fits it. */
 static uint32_t *judge_texts(const struct suppressions *s, const struct intern *texts)
 {
 	uint32_t *first = calloc((size_t)texts->count + 1, sizeof(*first));
@@ -66,7 +66,7 @@ static int judge_places(const struct suppressions *s, const struct view *view, u
 	return 0;
 }
 
-/* ---- those that are built in ---- */
+/* ---- built-in patterns ---- */
 
 static bool lies_in(const struct view *view, const struct frame *frame, const char *module)
 {
@@ -89,7 +89,7 @@ static bool known_fits(const struct view *view, const struct known_suppression *
 	return suppression_fits(known->function, name);
 }
 
-/* Sets the bits of all that fit one of the place's frames. */
+/* Returns the bits of all built-in patterns that fit a frame of the place. */
 static uint64_t known_of_place(const struct view *view, const struct place *place)
 {
 	uint64_t bits = 0;
@@ -102,8 +102,8 @@ static uint64_t known_of_place(const struct view *view, const struct place *plac
 	return bits;
 }
 
-/* Is the node's innermost frame that is not an allocator's the last one within its place? `inner`:
- * all frames further in are allocators'. Says which frame it is. */
+/* Returns the innermost frame of the place that is not an allocator's, and its index; NULL if all
+ * are allocators'. */
 static const struct frame *site_frame(const struct view *view, const struct place *place,
 				      uint32_t *ret_index)
 {
@@ -123,7 +123,8 @@ static const struct frame *suppress_caller(const struct view *view, const struct
 	return parent ? &view->frames[view_place(view, parent)->first_frame] : NULL;
 }
 
-/* Returns the number of the one that fits `node` itself, as a call site if `site`. */
+/* Returns the number of the built-in pattern that fits `node` itself; with `site`, as a call
+ * site. */
 static uint32_t known_of_node(const struct view *view, uint32_t node, uint32_t parent,
 			      uint64_t bits, bool site)
 {
@@ -147,7 +148,8 @@ static uint32_t known_of_node(const struct view *view, uint32_t node, uint32_t p
 }
 
 struct by_node {
-	uint32_t file, any, site; /* by file: numbers; the others within what is built in */
+	uint32_t file, any, site; /* file: number of a pattern from files; the others: numbers of
+				     built-in ones */
 };
 
 static struct by_node judge_node(const struct suppressions *s, const struct view *view,
@@ -162,7 +164,7 @@ static struct by_node judge_node(const struct suppressions *s, const struct view
 	by.any = known_of_node(view, node, parent, known[p], false);
 	if (!by.any)
 		by.any = outer->any;
-	/* An allocator's frames have the call site further out. */
+	/* If all frames here are an allocator's, the call site is further out. */
 	by.site = site_frame(view, view_place(view, node), &index)
 			  ? known_of_node(view, node, parent, known[p], true)
 			  : outer->site;

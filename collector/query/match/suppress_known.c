@@ -1,7 +1,7 @@
 /*
- * Suppressions that are built in: blocks of the C and C++ libraries that are kept until the program
- * ends, by design. Each is tied to its library, so that a program's function of the same name does
- * not count. "^": functions without a name are found by their library alone, where a row says so.
+ * Built-in suppressions: blocks that the C and C++ libraries keep by design until the program ends.
+ * Each is tied to its library, so that a program's function of the same name does not match. A row
+ * without a function matches all functions of its library whose names are unknown.
  */
 #include "collector/query/match/suppress.h"
 
@@ -53,7 +53,8 @@ const struct known_suppression known_suppressions[] = {
 	{"^gethostby*", LIBC, SITE, RESULT},
 	{"^getserv*", LIBC, SITE, RESULT},
 	{"^getproto*", LIBC, SITE, RESULT},
-	/* stdout and stderr are never closed. What fopen made is shown still: its own block is. */
+	/* stdout and stderr are never closed. A FILE that fopen made is still shown: it has a block
+	 * of its own. */
 	{"^_IO_file_doallocate$", LIBC, SITE, "buffers of stdio"},
 	{"^_IO_wfile_doallocate$", LIBC, SITE, "buffers of stdio"},
 	{"^tzset_internal$", LIBC, ANY, "the time zone"},
@@ -61,8 +62,8 @@ const struct known_suppression known_suppressions[] = {
 	{"^__tzstring*", LIBC, ANY, "the time zone"},
 	{"^__new_exitfn$", LIBC, SITE, "handlers of atexit"},
 	{"^__add_to_environ$", LIBC, SITE, "the environment, which getenv lends out"},
-	/* Memory for exceptions when there is none. It is made by a constructor of the library
-	 * itself, which has a name only with debug information. */
+	/* Memory for exceptions when there is no other. A constructor of the library itself
+	 * allocates it, and has a name only with debug information. */
 	{"^(anonymous namespace)::pool::pool*", "/libstdc++.so", SITE, "the emergency pool"},
 	{NULL, "/libstdc++.so", LOADER, true, "the emergency pool"},
 	/* GLib never forgets a quark, an interned text or a static type. */

@@ -68,7 +68,7 @@ static const char *unknown_name(char *out, size_t size, const struct place *plac
 		base++;
 		length -= 2;
 	}
-	/* Code of one function has one name. */
+	/* The offset is that of the function, so that all code of one function has one name. */
 	snprintf(out, size, "[%.*s+0x%" PRIx64 "]", length ? (int)length : 1, length ? base : "?",
 		 place->symbol->start ? place->symbol->start : place->offset);
 	return out;
@@ -500,7 +500,9 @@ struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index)
 	if (module)
 		out.address = module->bias + place->offset;
 	else if (place->offset > HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN &&
-		 !recording_process(view->recording)->origin.imported) /* else a number */
+		 !recording_process(view->recording)->origin.imported) /* the offsets of an imported
+									  recording are only
+									  numbers */
 		out.address = place->offset;
 	return out;
 }
@@ -525,7 +527,7 @@ uint32_t view_depth_max(struct view *view)
 	return deepest;
 }
 
-/* By node: number of rows whose stack ends at it; a sampled row counts once. */
+/* Counts by node the rows whose stack ends at it; a sampled row counts once. */
 static int view_count_rows(struct view *view, uint64_t *count, struct err_text *err)
 {
 	const struct whole_sums *whole;

@@ -72,7 +72,7 @@ struct view {
 	/* The groups that have bands (series.c), highest first, each by one of its stacks. By
 	 * grouping, by what is hidden, and for all rows or those that were not freed. */
 	struct kept_bands {
-		uint64_t generation; /* generation of the view for which they are valid, plus 1 */
+		uint64_t generation; /* the view's generation for which they are valid, plus 1 */
 		uint32_t count, node[SERIES_MAX];
 	} bands[GROUPINGS][HIDE_NONE + 1][2];
 	pthread_mutex_t sums_lock;	   /* protects whole_sums */
@@ -110,15 +110,15 @@ static inline const struct place *view_place(const struct view *view, uint32_t n
  * function is hidden in all answers about a recording or in none.
  */
 
-/* A function that is hidden in some stack, as the innermost or behind others that are. */
+/* A function that some stack hides, as the innermost or behind other hidden functions. */
 struct hidden_label {
-	uint32_t label, frame; /* frame: one that has this label */
+	uint32_t label, frame; /* frame: an example with this label */
 	/* Distinct backtraces of allocations in which it is hidden there: with rules and wrappers,
 	 * and with rules alone. */
 	uint32_t passed, passed_by_rules;
 };
 
-/* Of a recording. Valid until view_refresh or view_forget_names. */
+/* The wrappers of a recording. Valid until view_refresh or view_forget_names. */
 struct wrappers {
 	uint8_t *by_label; /* 1: a wrapper */
 	uint32_t labels;   /* highest label */
@@ -127,7 +127,7 @@ struct wrappers {
 	uint32_t hidden_count;
 };
 
-/* How one question hides. */
+/* What one question hides. */
 struct hiding {
 	bool rules;
 	const uint8_t *wrappers; /* by label; NULL: none */
@@ -152,9 +152,9 @@ static inline bool view_is_wrapper(const struct view *view, const struct frame *
  * rows (whole_sums.h). `filter` only says whether the question was withdrawn. */
 int view_wrappers(struct view *view, const struct filter *filter,
 		  const struct wrappers **ret_wrappers, struct err_text *err);
-/* Sets how `filter` wants it. Prepares the view. */
+/* Sets `hiding` according to `filter`, and prepares the view. */
 int hiding_of(struct hiding *hiding, struct view *view, const struct filter *filter,
 	      struct err_text *err);
-/* Forgets them; `old_only`: unless a recording that grows has few new backtraces, so that a
- * question with a narrow filter does not take all rows each time. */
+/* Forgets the wrappers. With `old_only`, keeps them if a growing recording has few new backtraces,
+ * so that a question with a narrow filter does not sum up all rows each time. */
 void view_forget_wrappers(struct view *view, bool old_only);

@@ -1,4 +1,4 @@
-/* The index of usage over time that a view keeps. See view_usage_index in view.h. */
+/* Makes the index of usage over time, which the view keeps. See view_usage_index in view.h. */
 #include "collector/query/match/view.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * The callers of a call site. All backtraces of the site are followed outwards in step. As long as
- * one caller has most of the value, it is listed, and the walk goes on with the backtraces through
- * it. Where they diverge, the heaviest callers are listed, and the walk ends.
+ * Lists the callers of a call site. All backtraces of the site are followed outwards in step. As
+ * long as one caller has most of the value, it is listed, and the walk goes on with the backtraces
+ * through it. Where they diverge, the heaviest callers are listed, and the walk ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #include "base/ban.h"
 
-#define MOST_PERCENT 75 /* of the value: one caller has nearly all of it */
+#define MOST_PERCENT 75 /* percentage of the value: one caller has nearly all of it */
 
 struct path {
 	struct cursor at;

@@ -1,4 +1,4 @@
-/* Blocks on pages, and pages in regions. See fragmentation.h. */
+/* Finds how blocks fill pages, and pages fill regions. See fragmentation.h. */
 #include "collector/query/sums/fragmentation.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "base/ban.h"
 
-/* The page that is being filled, and the region that it lies in. */
+/* The page that is being filled, and its region. */
 struct filling {
 	struct fragmentation *to;
 	uint64_t page, bytes; /* page: its address; bytes 0: none yet */

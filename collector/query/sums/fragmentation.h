@@ -2,9 +2,9 @@
 /*
  * How the blocks in use at a moment lie in memory.
  *
- * A page with anything in use on it is held: the kernel cannot take it back, however little that
- * is. Let B be the bytes in use, and P the bytes of the pages with at least one of them. Then P - B
- * is memory between blocks that are in use, and B / P is how full the pages are.
+ * A page with a byte in use is held: the kernel cannot take it back. Let B be the bytes in use, and
+ * P the bytes of all pages with at least one of them. Then P - B is memory between blocks in use,
+ * and B / P is how full the pages are.
  *
  * If the agent gathered maps, the regions of the heap are [heap], and private writable memory
  * without a file that holds at least one block. R is their resident memory at the last reading
@@ -23,7 +23,7 @@
 struct heap_region {
 	uint64_t address, size;
 	uint64_t resident; /* bytes */
-	/* In use: blocks that begin there; bytes and pages of blocks there. */
+	/* Of the blocks in use: number that begin in the region; bytes and pages in the region. */
 	uint64_t blocks, bytes, pages;
 	uint64_t page_bytes;
 	char name[32];
@@ -32,18 +32,18 @@ struct heap_region {
 struct fragmentation {
 	uint64_t at_ns;
 	uint64_t page_size;
-	bool sampled; /* some blocks were not recorded: pages seem emptier than they are */
+	bool sampled; /* some blocks were not recorded, so pages seem emptier than they are */
 	uint64_t blocks, bytes;
-	uint64_t pages, page_bytes; /* pages with something in use on them, and their bytes */
-	double page_fill;	    /* part of page_bytes in use */
-	/* These pages by how full they are: [i] from i to i + 1 tenths, [9] up to full. */
+	uint64_t pages, page_bytes; /* number of pages with a byte in use, and their bytes */
+	double page_fill;	    /* B / P */
+	/* The pages by how full they are: [i] from i to i + 1 tenths, [9] up to full. */
 	struct page_class {
 		double fill_min;
 		uint64_t pages, bytes;
 	} by_fill[FRAGMENTATION_CLASSES];
 	bool gathered; /* maps were gathered, and the members below are known */
 	double fragmentation;
-	uint64_t maps_ns; /* of the reading */
+	uint64_t maps_ns; /* time of the reading */
 	uint64_t resident;
 	struct heap_region *regions; /* most resident first */
 	size_t region_count;

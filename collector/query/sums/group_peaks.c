@@ -1,6 +1,6 @@
 /*
- * The peaks of backtraces. Rows are nearly always in the order of birth (group_queues.c). If they
- * are not, births and deaths are followed in the order of time for all backtraces at once
+ * Finds the peaks of backtraces. Rows are nearly always in the order of birth (group_queues.c). If
+ * they are not, births and deaths are followed in the order of time for all backtraces at once
  * (courses.h).
  */
 #include "collector/query/sums/group_peaks.h"

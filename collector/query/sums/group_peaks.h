@@ -1,5 +1,5 @@
 #pragma once
-/* The moment at which each backtrace had most in use, over all rows. */
+/* Finds for each backtrace the moment at which it had most in use, over all rows. */
 #include "collector/query/sums/node_sums.h"
 
 /* Fills `peaks`, by index in the list of `sums` (sums of all rows), with the first moment at which
@@ -8,8 +8,8 @@
 int group_peaks_find(const struct node_sums *sums, const struct matcher *all, uint64_t *peaks,
 		     struct err_text *err);
 
-/* group_queues.c: the same for rows in the order of birth. Returns 1 if the rows are not in that
- * order, or if too many deaths would have to be held in memory. */
+/* Defined in group_queues.c: the same for rows in the order of birth. Returns 1 if the rows are not
+ * in that order, or if too many deaths would have to be held in memory. */
 int group_queues_peaks(const struct node_sums *sums, const struct matcher *all, uint64_t *peaks,
 		       struct err_text *err);
 

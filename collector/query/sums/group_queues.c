@@ -1,8 +1,8 @@
 /*
- * Peaks of backtraces from rows in the order of birth. What a backtrace has in use is highest after
- * a birth, so the deaths of its blocks matter only then. They wait in a heap of the backtrace's
- * own, with the earliest on top. A row costs a push and a pop in a heap that is usually small, and
- * nothing is sorted.
+ * Finds the peaks of backtraces from rows in the order of birth. What a backtrace has in use is
+ * highest after a birth, so the deaths of its blocks matter only then. They wait in a heap of the
+ * backtrace's own, with the earliest on top. A row costs a push and a pop in a heap that is usually
+ * small, and nothing is sorted.
  *
  * Each part of the work follows its own backtraces through all rows.
  */

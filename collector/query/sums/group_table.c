@@ -1,4 +1,4 @@
-/* Sums by backtrace. See group_table.h. */
+/* Sums up blocks by backtrace. See group_table.h. */
 #include "collector/query/sums/group_table.h"
 
 #include <errno.h>

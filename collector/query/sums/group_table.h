@@ -24,7 +24,7 @@ struct group_table {
  * -ETIME, or an error of reading); on failure there is nothing to free. */
 int group_table_init(struct group_table *table, struct view *view, const struct filter *filter,
 		     bool peaks, struct err_text *err);
-/* The same for the blocks that match the filter, without peaks. */
+/* Does the same for the blocks that match the filter, without peaks. */
 int group_table_init_matched(struct group_table *table, struct view *view,
 			     const struct filter *filter, struct err_text *err);
 void group_table_done(struct group_table *table);

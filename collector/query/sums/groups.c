@@ -1,7 +1,7 @@
 /*
- * Blocks by backtrace and by call site. One pass over the rows sums up by node of the stack, unless
- * the sums of all rows are known. Sites are then made from nodes. There may be as many sites as
- * nodes, so only one sum per node is held at a time.
+ * Groups blocks by backtrace and by call site. One pass over the rows sums up by node of the stack,
+ * unless the sums of all rows are known. Sites are then made from nodes. There may be as many sites
+ * as nodes, so only one sum per node is held at a time.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 /* The tables that number the groups of call sites, functions or modules. */
 struct group_keys {
 	enum grouping grouping;
-	struct intern files, keys; /* of functions */
+	struct intern files, keys; /* numbers of functions */
 };
 void group_keys_done(struct group_keys *keys);
 /* Returns the number of the group of a backtrace whose call site is this frame, or 0 without
@@ -19,7 +19,7 @@ struct groups_question {
 	enum value value;
 	uint64_t at_ns;
 	const struct filter *filter; /* says what is hidden */
-	struct hiding hiding;	     /* of the filter */
+	struct hiding hiding;	     /* what the filter hides */
 };
 /* Makes the groups of what `value` counts. If `alive` is not NULL, it holds the sums of what was in
  * use at the moment, and only these; else they are in `nodes`. Returns 0 or -ENOMEM; call

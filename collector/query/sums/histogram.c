@@ -1,4 +1,4 @@
-/* Block sizes and lifetimes: sums by class in one pass. */
+/* Sums up blocks by classes of size and lifetime, in one pass. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

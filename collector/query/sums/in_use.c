@@ -1,4 +1,4 @@
-/* Blocks in use at a moment, with equal blocks joined. See in_use.h. */
+/* Joins equal blocks that are in use at a moment. See in_use.h. */
 #include "collector/query/sums/in_use.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "base/ban.h"
 
-/* Maximum number of distinct (stack, size) pairs counted at a time: 16 MiB. */
+/* Maximum number of distinct (stack, size) pairs counted at a time; they take 16 MiB. */
 #define KINDS_MAX (3u << 18)
 
 struct gathering {

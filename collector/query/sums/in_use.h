@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The blocks in use at a moment, with equal blocks joined, for callers that make a new recording
- * from them (a snapshot). Symbols are not used, so the view may have none.
+ * Finds the blocks in use at a moment, with equal blocks joined, for callers that make a new
+ * recording from them (a snapshot). Symbols are not used, so the view may have none.
  */
 #include <stdint.h>
 
@@ -12,9 +12,9 @@ struct view;
 
 struct in_use_blocks {
 	uint32_t stack; /* node; 0: none */
-	uint64_t size;	/* of each block, in bytes */
+	uint64_t size;	/* size of each block, in bytes */
 	uint64_t blocks;
-	/* Bytes that a sampled block stands for (then `blocks` is 1), else 0. */
+	/* Bytes that a sampled block represents; `blocks` is then 1. Otherwise 0. */
 	uint64_t weight;
 };
 

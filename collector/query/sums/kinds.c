@@ -1,7 +1,7 @@
 /*
- * Blocks by call site and by the function that the program called: malloc, operator new[]... One
- * pass sums up by node and kind. There are few of these sums; call sites are made from them. Sums
- * of culled blocks have no kind.
+ * Groups blocks by call site and by the function that the program called: malloc, operator new[]...
+ * One pass sums up by node and kind. There are few of these sums; call sites are made from them.
+ * Sums of culled blocks have no kind.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The blocks in use at a moment. See live.h. */
+/* Lists the blocks in use at a moment. See live.h. */
 #include "collector/query/sums/live.h"
 
 #include <errno.h>
@@ -70,7 +70,8 @@ int query_live(struct view *view, const struct filter *filter, uint64_t at_ns,
 struct moments {
 	const uint64_t *times;
 	size_t count;
-	uint64_t *changes; /* since the previous time; sums wrap around and end right */
+	uint64_t *changes; /* since the previous time; the sums may wrap around, and their result is
+			      still right */
 };
 
 /* Returns the index of the first time at or after `ns`, or `count` if there is none. */

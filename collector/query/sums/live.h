@@ -1,11 +1,11 @@
 #pragma once
-/* The blocks in use at a moment by address, and the amount in use at many moments. */
+/* Finds the blocks in use at a moment by address, and the amount in use at many moments. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "collector/query/query.h"
 
-#define LIVE_BLOCKS_MAX (1u << 24) /* 256 MiB */
+#define LIVE_BLOCKS_MAX (1u << 24) /* they take 256 MiB */
 
 struct live_block {
 	uint64_t address, size;

@@ -1,4 +1,4 @@
-/* See node_sums.h. */
+/* Sums up blocks by node. See node_sums.h. */
 #include "collector/query/sums/node_sums.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "base/ban.h"
 
-#define RUN 64 /* rows */
+#define RUN 64 /* rows that are handled together */
 
 int node_sums_init(struct node_sums *sums, uint32_t nodes, const struct node_sums_what *what)
 {
@@ -90,7 +90,7 @@ static __attribute__((noinline)) uint32_t add_node(struct node_sums *sums, uint3
 	return sums->by_node[node] = ++sums->count;
 }
 
-/* The sums of a node, for rows or other nodes. NULL: no memory. */
+/* Returns the sums of a node, for rows or other nodes; NULL without memory. */
 static inline struct node_sum *node_sums_sum_of(struct node_sums *sums, uint32_t node)
 {
 	uint32_t index;
@@ -185,7 +185,7 @@ static inline __attribute__((always_inline)) int add_exact(struct node_sums *sum
 	return 0;
 }
 
-/* The end that a survivor is counted under. NODE_ENDS: it is not counted. */
+/* Returns the end that a survivor is counted under; NODE_ENDS: it is not counted. */
 static unsigned survivor_end(const struct node_sums *sums, const struct row_block *block,
 			     uint32_t i)
 {

@@ -10,8 +10,8 @@
 #include "collector/query/sweep/tally.h"
 #include "proto/culled.h"
 
-/* Beside enum block_end: survivors in use, and those that were freed. They do not count as
- * allocated. */
+/* In addition to enum block_end: survivors in use, and survivors that were freed. They do not count
+ * as allocated. */
 #define NODE_SURVIVING	    6
 #define NODE_SURVIVOR_FREED 7
 #define NODE_ENDS	    8
@@ -64,7 +64,7 @@ void node_sums_done(struct node_sums *sums);
 /* Reserves room for that many empty sums without a node. The caller fills them and `by_node`.
  * Returns 0 or -ENOMEM. */
 int node_sums_reserve(struct node_sums *sums, uint32_t count, uint32_t sampled);
-/* Columns that node_sums_add reads. */
+/* Returns the columns that node_sums_add reads. */
 unsigned node_sums_columns(const struct node_sums *sums);
 /* Returns 0 or -ENOMEM. */
 int node_sums_add(struct node_sums *sums, const struct row_block *block,
@@ -77,16 +77,16 @@ int node_sums_merge(struct node_sums *into, const struct node_sums *from);
 /* Returns NULL if no row had this node. */
 const struct node_sum *node_sums_get(const struct node_sums *sums, uint32_t node);
 
-/* What `value` counts of a node: `alive` for VALUE_IN_USE and VALUE_PEAK. For sums made with
- * `only`, pass VALUE_ALLOCATED. */
+/* Returns what `value` counts of a node: `alive` for VALUE_IN_USE and VALUE_PEAK. For sums made
+ * with `only`, pass VALUE_ALLOCATED. */
 struct tally node_sum_tally(const struct node_sums *sums, const struct node_sum *sum,
 			    enum value value);
-/* The same for all nodes together. */
+/* Does the same for all nodes together. */
 struct tally node_sums_total(const struct node_sums *sums, enum value value);
 /* Sets `alive` of `sums` from sums that were made with `only`. `sums` must contain all nodes of
  * `alive`. */
 int node_sums_set_alive(struct node_sums *sums, const struct node_sums *alive);
-/* The blocks that ended in this way: enum block_end, or NODE_SURVIVOR_FREED. */
+/* Returns the blocks that ended in this way: enum block_end, or NODE_SURVIVOR_FREED. */
 struct tally node_sum_ended(const struct node_sums *sums, const struct node_sum *sum, unsigned end);
 
 /* Sums up all rows that `matcher` selects, in one sweep, and the culled blocks that match.

@@ -1,4 +1,4 @@
-/* Totals of what matches, alone or with rankings. Also the names of the values. */
+/* Computes totals of what matches, alone or with rankings. Also the names of the values. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,8 @@ static void report_sums_done(struct sums *s)
 	node_sums_done(&s->own);
 }
 
-/* The blocks that were freed, without those that realloc replaced (but for survivors). */
+/* Returns the blocks that were freed. Blocks that realloc replaced are not included, except
+ * survivors. */
 static struct tally frees_of(const struct node_sums *sums)
 {
 	struct tally freed = {0};

@@ -1,7 +1,7 @@
 /*
- * What was in use over time, in bands: the groups with the highest peaks, or named filters, and the
- * rest. The choice of groups does not depend on the part of the time that is shown, so that a band
- * keeps its place when the user zooms.
+ * Computes what was in use over time, in bands: the groups with the highest peaks, or named
+ * filters, and the rest. The choice of groups does not depend on the part of the time that is
+ * shown, so that a band keeps its place when the user zooms.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* What suppressions leave out: by stack, then by pattern. If no stack is suppressed, no row is
- * looked at. */
+/* Sums up what suppressions leave out: by stack, then by pattern. If no stack is suppressed, no row
+ * is read. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,8 @@ static int suppressed_list(const struct matcher *m, const struct node_sums *sums
 	return 0;
 }
 
-/* Is there no condition but the suppressions? Then the sums of all rows say it. */
+/* Returns true if the suppressions are the only condition. The sums of all rows then have the
+ * answer. */
 static bool asks_nothing_else(const struct filter *f)
 {
 	return !filter_asked(f) && !f->only && !f->before_start && !f->one_in;

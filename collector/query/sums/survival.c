@@ -1,5 +1,5 @@
 /*
- * Leaks ranked by survival. A block that is in use at the end need not be a leak: it may be young.
+ * Ranks leaks by survival. A block that is in use at the end need not be a leak: it may be young.
  * The evidence for a leak is that blocks of the same call site that reached the same age were not
  * freed any more.
  *
@@ -36,8 +36,8 @@
 
 #include "base/ban.h"
 
-#define YOUNG_CHANCE 0.5 /* of being freed still: above it a block is young */
-#define YOUNG_PART   100 /* of the recording: younger than that is young, unless told otherwise */
+#define YOUNG_CHANCE 0.5 /* chance of being freed later; a block with a higher one is young */
+#define YOUNG_PART   100 /* by default a block younger than 1/100 of the recording is young */
 
 /* Splits a site's blocks in use into old and young. Goes from the oldest class down, so that
  * `freed` and `reached` are known for each class. */
@@ -136,8 +136,8 @@ static int list_sites(const struct survival_sites *s, struct survivors *out)
 	return 0;
 }
 
-/* Where the later half of the time begins in which a block that the filter lets through, and that
- * is no younger than young_ns, can have been allocated. NO_TIME: the program has ended. */
+/* Returns the start of the later half of the time in which a block could have been allocated that
+ * the filter selects and that is not younger than young_ns. NO_TIME: the program has ended. */
 static uint64_t later_half(const struct matcher *m, uint64_t young_ns)
 {
 	const struct filter *f = m->filter;

@@ -45,7 +45,7 @@ static unsigned age_class(uint64_t age_ns)
 	return class < CLASSES ? class : CLASSES - 1;
 }
 
-/* NULL: no memory. */
+/* Returns the class of ages, which is added if necessary; NULL without memory. */
 static struct survival_age *age_of(struct survival_site *site, unsigned class)
 {
 	uint8_t *index = &site->age_index[class];
@@ -82,7 +82,7 @@ static struct survival_site *site_new(struct survival_sites *s, uint32_t node, u
 	return site;
 }
 
-/* The group of a node whose call site is this frame. */
+/* Returns the group of a node whose call site is this frame. */
 static struct survival_site *site_of_frame(struct survival_sites *s, uint32_t node, uint32_t frame)
 {
 	bool by_node = s->keys.grouping == GROUP_BY_BACKTRACE;

@@ -1,4 +1,5 @@
-/* Blocks by backtrace and thread: as groups.c, with the thread in the key. See query.h. */
+/* Groups blocks by backtrace and thread, like groups.c but with the thread in the key. See
+ * query.h. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /*
- * The tree of frames. Rows are summed by node. Nodes are then inserted into a tree keyed by
+ * Makes the tree of frames. Rows are summed by node. Nodes are then inserted into a tree keyed by
  * (parent, function and module). Recursion through different lines of one function is merged there,
  * and inlined functions are frames of their own.
  */

@@ -1,4 +1,4 @@
-/* See tree_maker.h. */
+/* Makes trees of frames. See tree_maker.h. */
 #include "collector/query/sums/tree_maker.h"
 
 #include <errno.h>

@@ -25,7 +25,7 @@ long tree_maker_child(struct tree_maker *maker, uint32_t parent, uint32_t label,
 		      const struct tree_node *like);
 /* Returns the parents by index, or NULL without memory. The caller frees the array. */
 uint32_t *tree_parents(const struct tree *tree);
-/* As query_tree, with what is hidden said apart. The view is prepared. */
+/* Does the same as query_tree, with `hiding` given separately. The view must be prepared. */
 int tree_of(struct view *view, const struct hiding *hiding, const struct filter *filter,
 	    enum value value, uint64_t at_ns, struct tree *ret_tree, struct err_text *err);
 /* Sorts children, heaviest first. Returns 0 or -ENOMEM. */

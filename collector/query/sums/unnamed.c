@@ -1,6 +1,6 @@
 /*
- * Modules with code that could not be named, and what this hides: the allocations with a place
- * without a function in their backtrace, each counted once per module.
+ * Finds modules with code that could not be named, and what this hides: the allocations with a
+ * place without a function in their backtrace, each counted once per module.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* See whole_sums.h. */
+/* Computes and keeps the sums of all rows. See whole_sums.h. */
 #include "collector/query/sums/whole_sums.h"
 
 #include <errno.h>

@@ -1,20 +1,21 @@
 /*
- * Finds a program's wrappers: functions that only pass on what their callers ask for, such as
- * xmalloc. Nobody has to name them; they are known by the distinct backtraces of allocations. The
- * innermost function that is not hidden yet is a wrapper if
+ * Finds a program's wrappers: functions such as xmalloc that only pass on the requests of their
+ * callers. Nobody has to name them; the distinct backtraces of allocations show them. The innermost
+ * function that is not hidden yet is a wrapper if
  *
  *	it hands on	of all backtraces with it, 9 in 10 have nothing but hidden functions below
  *	for many	it is called by MANY functions, or, if it has 9 in 10 of its module's
  *			backtraces, by FEW
  *	a good part	it is innermost in at least 1 in 20 of its module's backtraces
- *	what they want	the sizes differ: who always allocates the same makes things of its own
+ *	what they want	the sizes differ: a function that always allocates the same size makes
+ *			its own objects
  *
- * Behind a wrapper with a single caller that caller is judged in its place, at most CHAIN_MAX
- * outwards (sqlite3MemMalloc < mallocWithAlarm < sqlite3Malloc < many): then all of the chain are.
- * Wrappers are hidden and the rest is judged again, until there is nothing new. In a module half of
- * whose backtraces end in wrappers, what allocates beside them for FEW callers is one, too
- * (xrealloc beside xmalloc). Functions that call themselves again hand on nothing, and the
- * outermost function has no callers, so something is always left. The answer follows from the
+ * If a wrapper has a single caller, that caller is judged in its place, at most CHAIN_MAX outwards
+ * (sqlite3MemMalloc < mallocWithAlarm < sqlite3Malloc < many); then all of the chain are wrappers.
+ * Wrappers are hidden and the rest is judged again, until nothing new is found. In a module half of
+ * whose backtraces end in wrappers, a function that allocates beside them for FEW callers is a
+ * wrapper, too (xrealloc beside xmalloc). Functions that call themselves again do not hand on, and
+ * the outermost function has no callers, so something always remains. The answer follows from the
  * recording alone.
  */
 #include <errno.h>
@@ -35,13 +36,13 @@
 #define CHAIN_MAX  4
 #define ROUNDS_MAX 16
 
-/* 9 in 10 */
+/* Returns true for at least 9 in 10. */
 static bool nearly(uint64_t part, uint64_t whole)
 {
 	return part * 10 >= whole * 9;
 }
 
-/* A backtrace, at the frame that is looked at. */
+/* A backtrace, and the frame of it that is being examined. */
 struct trace {
 	struct cursor at;
 	uint32_t label, sum; /* sum: index in the sums of all rows */
@@ -53,10 +54,11 @@ struct finding {
 	struct hiding hiding;
 	uint32_t labels;
 	uint8_t *wrapper;	 /* by label */
-	uint8_t *found;		 /* by label: it is one from the next round on */
+	uint8_t *found;		 /* by label: it is a wrapper from the next round on */
 	uint8_t *direct;	 /* by label: it calls the allocator itself */
-	uint32_t *through;	 /* by label: backtraces with it */
-	uint32_t *start;	 /* by label: where its traces begin; start[labels + 1]: the end */
+	uint32_t *through;	 /* by label: number of backtraces with it */
+	uint32_t *start;	 /* by label: index of its first trace; start[labels + 1]: the
+				    end */
 	uint32_t *module_traces; /* by text */
 	struct trace *traces;	 /* innermost frames that are not hidden, by label */
 	struct trace *unsorted, *chain, *next;
@@ -95,7 +97,7 @@ static const struct frame *frame_at(const struct finding *f, struct cursor at)
 	return &f->view->frames[cursor_frame(f->view, at)];
 }
 
-/* [truncated] and its like are none. */
+/* Returns false for [truncated] and the like. */
 static bool is_function(const struct frame *frame)
 {
 	return frame->known || frame->module;
@@ -133,9 +135,9 @@ static uint32_t outer_of(const struct view *view, uint32_t n)
 	return parent < n ? parent : 0;
 }
 
-/* Counts the backtraces with each function: those that end at a node or below it count once for
- * the node. Where a function is its own caller (a part of it that the compiler moved away) only the
- * outer one counts. */
+/* Counts the backtraces with each function: those that end at a node or below it count once for the
+ * node. If a function is its own caller (a part of it that the compiler moved away), only the outer
+ * one counts. */
 static int count_through(struct finding *f)
 {
 	const struct view *view = f->view;
@@ -219,7 +221,8 @@ static int wrappers_by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Counts the functions that call `count` traces of f->chain, and says which has most of them. */
+/* Counts the functions that call `count` traces of f->chain, and finds the one with most of
+ * them. */
 static uint32_t count_callers(const struct finding *f, uint32_t count, uint32_t *ret_most,
 			      uint32_t *ret_its)
 {
@@ -257,7 +260,7 @@ static bool sizes_differ(const struct finding *f, uint32_t count)
 	return least < most;
 }
 
-/* Moves f->chain to the caller `label`, and adds what that allocates by itself. */
+/* Moves f->chain to the caller `label`, and adds the traces that end in that caller. */
 static uint32_t follow(struct finding *f, uint32_t count, uint32_t label)
 {
 	uint32_t kept = 0, own = traces_of(f, label);
@@ -337,7 +340,8 @@ static bool find_round(struct finding *f)
 	return found;
 }
 
-/* What calls the allocator beside wrappers that half of their module's backtraces end in. */
+/* Judges the functions that call the allocator beside wrappers in which half of their module's
+ * backtraces end. */
 static int find_beside(struct finding *f)
 {
 	cleanup(cleanup_free) uint32_t *wrapped =

@@ -36,7 +36,7 @@ static uint64_t last_birth(const struct culled_row *row)
 	return row->last_ns + CULLED_TICK_NS - 1;
 }
 
-/* Whether a block of the sum could have been alive at that time. */
+/* Tells whether a block of the sum could have been alive at that time. */
 static enum culled_fit alive(const struct culled_row *row, uint64_t at_ns)
 {
 	uint64_t end;
@@ -71,7 +71,7 @@ static enum culled_fit fate(const struct filter *f)
 	return CULLED_UNKNOWN;
 }
 
-/* The columns of which a sum says as much as culled_fit asks. */
+/* The columns for which a sum tells what culled_fit has to know. */
 #define CULLED_COLUMNS                                                                             \
 	(ROWS_STACK | ROWS_THREAD | ROWS_SIZE | ROWS_WEIGHT | ROWS_BIRTH | ROWS_DEATH | ROWS_END | \
 	 ROWS_KIND)

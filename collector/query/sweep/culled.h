@@ -17,7 +17,7 @@
 
 enum culled_fit { CULLED_NO, CULLED_UNKNOWN, CULLED_YES };
 
-/* Whether the blocks of this sum match the filter. */
+/* Tells whether the blocks of this sum match the filter. */
 enum culled_fit culled_fit(const struct matcher *matcher, const struct culled_row *row);
 
 /* Returns the number of the next sum that matches, starting at `from`, or the number of sums if

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Births and deaths of matched blocks in the order of time, without sorting all of them at once.
- * Time is divided into windows whose events fit into memory, and each window is gathered by a pass
- * of its own.
+ * Iterates over births and deaths of matched blocks in the order of time, without sorting all of
+ * them at once. Time is divided into windows whose events fit into memory, and a pass of its own
+ * gathers each window.
  *
  * Clocks may tick in microseconds, so many events have equal times. Among these, births come first,
  * in the order of rows, and deaths follow. A death that made room for a birth comes before that

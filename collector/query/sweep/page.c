@@ -1,9 +1,9 @@
 /*
- * Rows in an order, some at a time. In the order of time they are stored already. For another key,
- * a pass over all rows keeps the next few rows after the last one returned, in a heap of bounded
- * size. Reading everything takes many passes, reading a page takes one, and the memory never
- * depends on the size of the recording. Rows that a distant page skips are counted (rank.h), not
- * read.
+ * Returns rows in an order, some at a time. In the order of time they are stored already. For
+ * another key, a pass over all rows keeps the next few rows after the last one returned, in a heap
+ * of bounded size. Reading everything takes many passes, reading a page takes one, and the memory
+ * never depends on the size of the recording. Rows that a distant page skips are counted (rank.h),
+ * not read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ struct query_page {
 	/* By time: the matched rows of one block at a time. */
 	uint16_t *room;
 	struct row_set rows;
-	uint64_t first_row; /* of the block */
+	uint64_t first_row; /* first row of the block */
 	/* block: number of blocks taken; at: number of rows of the set returned. */
 	uint32_t blocks, block, at;
 	/* By another key: */
@@ -170,7 +170,7 @@ static int page_part_merge(void *context, void *part)
 	return 0;
 }
 
-/* Whether all rows of a block were returned already. */
+/* Returns true if all rows of a block were returned already. */
 static bool comes_before(const void *context, const struct row_block *zone)
 {
 	const struct query_page *s = context;

@@ -1,4 +1,4 @@
-/* See rank.h. */
+/* Finds rows by rank. See rank.h. */
 #include "collector/query/sweep/rank.h"
 
 #include <errno.h>

@@ -14,9 +14,9 @@ struct rank_entry {
 	uint64_t key, row;
 };
 
-/* The key of row `i`. */
+/* Returns the key of row `i`. */
 uint64_t rank_key(enum page_order order, const struct row_block *block, uint32_t i);
-/* The lowest and the highest key of a block. */
+/* Return the lowest and the highest key of a block. */
 uint64_t rank_key_min(enum page_order order, const struct row_block *zone);
 uint64_t rank_key_max(enum page_order order, const struct row_block *zone);
 unsigned rank_columns(enum page_order order);

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "collector/columns/row_block.h"
 
-/* For fewer rows, computing a result is faster than reading it. */
+/* With fewer rows, computing a result is faster than reading it. */
 #define RESULT_FILE_ROWS_MIN ROWS_PER_BLOCK
 
 /* The bytes of such a file, mapped. */
@@ -25,8 +25,8 @@ struct result_file {
 int result_file_open(const struct recording *recording, const char *name,
 		     struct result_file *ret_kept, uint64_t *ret_frames);
 void result_file_close(struct result_file *kept);
-/* Whether there is a place for the file; *ret_frames is the state of the recording to store in
- * it. */
+/* Returns true if there is a place for the file. *ret_frames is then the state of the recording to
+ * store in it. */
 bool result_file_wanted(const struct recording *recording, const char *name, uint64_t *ret_frames);
 /* Writes `head` and `length` bytes of `rest` behind it. Readers see all of the file or nothing.
  * Failure is ignored. */

@@ -1,4 +1,4 @@
-/* Single rows by their numbers. See query.h. */
+/* Finds single rows by their numbers. See query.h. */
 #include "collector/columns/row_block.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"

@@ -1,4 +1,4 @@
-/* See spill.h. */
+/* Sequences of bytes in memory or in a file. See spill.h. */
 #include "collector/query/sweep/spill.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@ struct spill {
 	struct buf buf; /* bytes that are not in the file */
 	int fd;		/* -1: none */
 	bool no_file;	/* no file can be made */
-	size_t length;	/* of all bytes */
+	size_t length;	/* number of all bytes */
 	void *mapped;	/* NULL: not yet, or everything is in memory */
 };
 

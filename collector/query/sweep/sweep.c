@@ -1,4 +1,4 @@
-/* See sweep.h. */
+/* Sweeps over the rows that a filter selects. See sweep.h. */
 #include "collector/query/sweep/sweep.h"
 
 #include <errno.h>

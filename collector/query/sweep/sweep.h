@@ -15,7 +15,7 @@ struct sweep {
 	const struct matcher *matcher;
 	unsigned columns; /* columns that the query reads: enum row_columns */
 	void *context;
-	/* Whether no row of a block can matter, judged by its zone. May be NULL. */
+	/* Returns true if no row of a block can matter, judged by its zone. May be NULL. */
 	bool (*skips)(const void *context, const struct row_block *zone);
 	/* Makes the state of a part, which one thread uses at a time. Returns 0 or -ENOMEM. NULL:
 	 * part_rows gets `context` itself, is called by several threads at once for different rows,

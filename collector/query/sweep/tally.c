@@ -10,7 +10,7 @@
 #include "base/ban.h"
 
 #define Z	     1.96
-#define MEAN_UNKNOWN 64.0 /* assumed bytes of a block, if none was seen */
+#define MEAN_UNKNOWN 64.0 /* assumed bytes of a block if no block was seen */
 #define UNSEEN	     3.0  /* exp(-3) is 0.05 */
 
 static double error_of(double estimate, double variance)

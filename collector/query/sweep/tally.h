@@ -53,7 +53,8 @@ static inline void tally_add_sampled(struct tally *tally, uint64_t size, uint64_
 	}
 }
 
-/* Whether a block of this size and weight stands for others, too. `weight` 0: not sampled. */
+/* Returns true if a block of this size and weight also represents others. `weight` 0: not
+ * sampled. */
 static inline bool tally_is_sampled(uint64_t size, uint64_t weight)
 {
 	return weight > size && weight > 1;
@@ -69,7 +70,7 @@ static inline void tally_add(struct tally *tally, uint64_t size, uint64_t weight
 	add_most(&tally->bytes, size);
 }
 
-/* The number of blocks of its size that a row counts, where weights are no estimates. */
+/* Returns the number of blocks of its size that a row counts, if weights are no estimates. */
 static inline uint64_t row_counts(const struct row_block *block, uint32_t i)
 {
 	uint64_t size = block->size[i] ? block->size[i] : 1;
@@ -92,12 +93,12 @@ static inline void tally_add_row(struct tally *tally, const struct row_block *bl
 }
 
 struct usage tally_usage(const struct tally *tally);
-/* The usage of a total over the recording, of what `value` counts; `at_ns` is the moment if that is
- * in use or the peak. Its error includes blocks unseen while the program was thinned. */
+/* Returns the usage of a total over the recording, of what `value` counts; `at_ns` is the moment
+ * for in use and peak. The error includes blocks unseen while the program was thinned. */
 struct usage tally_total(const struct tally *tally, const struct recording *recording,
 			 enum value value, uint64_t at_ns);
 void tally_merge(struct tally *into, const struct tally *from);
-/* Whether any block in it was sampled. */
+/* Returns true if any block in the sum was sampled. */
 static inline bool tally_sampled(const struct tally *tally)
 {
 	return tally->sampled_blocks > 0;

@@ -1,4 +1,4 @@
-/* Bands at moments. See bands.h. */
+/* Computes bands at moments. See bands.h. */
 #include "collector/query/time/bands.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static void bands_add(int64_t *sum, int64_t more)
 struct bands {
 	const struct history_of *of;
 	const struct bands_question *question;
-	/* From the previous moment to this one; of moment m and band k at [m * count + k]. */
+	/* Changes from the previous moment to this one, at [moment * count + band]. */
 	int64_t *changes;
 };
 

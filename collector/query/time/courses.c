@@ -1,4 +1,4 @@
-/* Groups over time. See courses.h. */
+/* Follows groups over time. See courses.h. */
 #include "collector/query/time/courses.h"
 
 #include <errno.h>

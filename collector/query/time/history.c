@@ -1,4 +1,4 @@
-/* Bins and their events, in order. See history.h. */
+/* Reads the events of bins in order. See history.h. */
 #include "collector/query/time/history.h"
 
 #include <errno.h>

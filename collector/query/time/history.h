@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Births and deaths of the rows that a filter selects, in the order of time, in a few passes and
- * bounded memory.
+ * Visits births and deaths of the rows that a filter selects, in the order of time, in a few passes
+ * and bounded memory.
  *
  * Rows are (nearly) in the order of birth, so time is divided at the birth of every SEGMENT_ROWS-th
  * row, into *bins*. Nearly all births and most deaths of a bin belong to the rows of its own

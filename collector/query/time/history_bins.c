@@ -212,8 +212,8 @@ struct counting {
 	uint32_t *counts;
 	struct history_event *list;
 	size_t count, capacity;
-	uint64_t taken; /* of `whole`: room in all lists */
-	bool full;	/* of `whole`: the lists are incomplete and thus useless */
+	uint64_t taken; /* in `whole`: room in all lists */
+	bool full;	/* in `whole`: the lists are incomplete and thus useless */
 };
 
 /* Makes room for one more event in the list. Returns false if there is none. */

@@ -1,18 +1,19 @@
 #pragma once
-/* Shared by the files of history.h: the events of a row, and the far events of some bins. */
+/* Shared by the files that implement history.h: the events of a row, and the far events of some
+ * bins. */
 #include "collector/columns/row_block.h"
 #include "collector/query/time/history.h"
 #include "collector/query/sweep/tally.h"
 
 #define HISTORY_NEAR 3u /* number of segments before a bin's own whose rows are read */
 
-/* The birth as a valid time: NO_TIME becomes NO_TIME - 1. */
+/* Returns the birth as a valid time: NO_TIME becomes NO_TIME - 1. */
 static inline uint64_t birth_time(const struct row_block *block, uint32_t i)
 {
 	return block->birth_ns[i] < NO_TIME ? block->birth_ns[i] : NO_TIME - 1;
 }
 
-/* The death, but not before the birth. NO_TIME: none. */
+/* Returns the death, but not before the birth. NO_TIME: none. */
 static inline uint64_t death_time(const struct row_block *block, uint32_t i)
 {
 	uint64_t birth = birth_time(block, i);
@@ -37,7 +38,7 @@ static inline struct history_event birth_of(const struct row_block *block, uint3
 	return e;
 }
 
-/* The same with its node or label. */
+/* Does the same and adds the row's node or label. */
 static inline struct history_event named_birth_of(const struct history_of *of,
 						  const struct row_block *block, uint32_t i)
 {
@@ -87,5 +88,5 @@ int history_bins_make(const struct history_of *of, struct history_bins *bins, ui
 int history_gather_far(const struct history_of *of, const struct history_bins *bins,
 		       const uint32_t *counts, const struct far_all *all, struct far_events *far,
 		       struct err_text *err);
-/* Maximum number of far events held at a time. */
+/* Returns the maximum number of far events held at a time. */
 uint64_t history_far_room(void);

@@ -1,4 +1,4 @@
-/* The exact moment at which most bytes were in use, from the index of usage over time
+/* Finds the exact moment at which most bytes were in use, with the index of usage over time
  * (usage_index.h). */
 #include <errno.h>
 

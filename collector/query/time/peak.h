@@ -1,6 +1,5 @@
 #pragma once
-/* The moment that a value speaks of: the peak, the end of the recording, or one that was asked
- * for. */
+/* The moment of a value: the peak, the end of the recording, or the requested moment. */
 #include <stdint.h>
 
 #include "collector/query/query.h"
@@ -9,8 +8,8 @@
  * end). */
 int value_moment(struct view *view, enum value value, uint64_t at_ns, const struct filter *filter,
 		 uint64_t *ret_ns, struct err_text *err);
-/* Determines the first moment at which the total in use of all blocks was highest, from the index
- * of usage over time, which the view keeps. `filter` chooses no blocks here: making the index can
- * be cancelled by it, and tells it how far it is. */
+/* Finds the first moment at which the total in use of all blocks was highest, from the index of
+ * usage over time, which the view keeps. `filter` selects no blocks here; it only cancels the
+ * making of the index and receives its progress. */
 int peak_moment(struct view *view, const struct filter *filter, uint64_t *ret_ns,
 		struct err_text *err);

@@ -1,7 +1,7 @@
 /*
- * What was in use over time, in buckets of equal width, exact at any width. The index of usage over
- * time (usage_index.h) knows what happened between any two moments. The view keeps the indexes of
- * all rows and of the last filter.
+ * Computes what was in use over time, in buckets of equal width, exact at any width. The index of
+ * usage over time (usage_index.h) knows what happened between any two moments. The view keeps the
+ * indexes of all rows and of the last filter.
  *
  * All events of one nanosecond are one step. Sums are integers: a sampled block stands for weight
  * bytes and for weight / size blocks in units of 1 / HISTORY_UNIT, so that a death subtracts
@@ -47,7 +47,7 @@ static struct timeline_bucket result_of(const struct usage_span *span)
 	};
 }
 
-/* What the question asks for beside the buckets. */
+/* What the question asks for in addition to the buckets. */
 struct peaks {
 	bool wanted, blocks;
 	uint64_t *moments;

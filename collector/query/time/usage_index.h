@@ -42,11 +42,11 @@ void usage_index_free(struct usage_index *index);
 /* Here and below, `of` must be as it was for usage_index_new; its matcher may be another one of the
  * same filter. */
 
-/* The first moment at which most bytes were in use; 0 if there were never any. */
+/* Finds the first moment at which most bytes were in use; 0 if none ever were. */
 int usage_index_peak(const struct usage_index *index, const struct history_of *of, uint64_t *ret_ns,
 		     struct err_text *err);
 
-/* What happened from one moment to before another. Blocks are in units. */
+/* Changes from one moment to before another. Blocks are in units. */
 struct usage_span {
 	uint64_t from_ns, to_ns; /* from_ns < to_ns */
 	struct usage_sum {
@@ -58,8 +58,7 @@ struct usage_span {
 int usage_index_spans(const struct usage_index *index, const struct history_of *of,
 		      struct usage_span *spans, uint32_t count, struct err_text *err);
 
-/* Determines for each of such spans the first moment at which most bytes, or blocks, were in
- * use. */
+/* Finds in each of these spans the first moment at which most bytes, or blocks, were in use. */
 int usage_index_peaks(const struct usage_index *index, const struct history_of *of,
 		      const struct usage_span *spans, uint32_t count, bool blocks,
 		      uint64_t *ret_moments, struct err_text *err);
@@ -82,5 +81,5 @@ int usage_index_load(const struct recording *recording, bool leaked, struct resu
 /* Keeps the index beside the recording, if possible. */
 void usage_index_save(const struct usage_index *index, const struct recording *recording,
 		      bool leaked);
-/* Writes the correct checksum into such bytes. */
+/* Writes the correct checksum into the bytes of an index. */
 void usage_index_vouch(uint8_t *data, size_t length);

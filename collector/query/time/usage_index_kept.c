@@ -1,4 +1,4 @@
-/* The index as a file beside the rows (result_file.h). */
+/* Keeps the index as a file beside the rows (result_file.h). */
 #include "collector/query/sweep/result_file.h"
 #include "collector/query/time/usage_index.h"
 
