@@ -107,7 +107,7 @@ uint32_t pprof_build_id(const struct pprof *p, uint64_t text, uint8_t *to, uint3
 	return length;
 }
 
-/* A row of two bytes in the file takes many in memory, so their number is limited. */
+/* Two bytes of the file can make a row of many bytes in memory, so rows are limited. */
 #define ROOM(p, list, count, capacity)                                                             \
 	((p)->count >= PPROF_ROWS_MAX ||                                                           \
 			 array_reserve(&(p)->list, &(p)->capacity, (uint64_t)(p)->count + 1,       \

@@ -29,7 +29,7 @@
 
 #define NAME_LEAST 16 /* minimum columns for a name, at any depth */
 
-/* How one depth is drawn. */
+/* How one level of the tree is drawn. */
 struct level {
 	bool set_in; /* the frame has visible siblings */
 	bool more;   /* some of these siblings follow */
@@ -64,7 +64,7 @@ static bool brother_follows(const struct drawing *d, uint32_t node)
 	return false;
 }
 
-/* Updates the level of a node. The first child decides whether all of its siblings are indented. */
+/* Updates the level of a node. The first child decides whether all siblings are indented. */
 static void ascii_tree_enter(struct drawing *d, const struct walk *walk, uint32_t node)
 {
 	struct level *level = &d->levels[walk->depth];
@@ -95,8 +95,8 @@ static unsigned put_branches(struct drawing *d, uint32_t depth)
 	return used;
 }
 
-/* Appends at most `room` bytes of the name, without cutting a character; 0: all of it. Control
- * characters are removed. */
+/* Appends at most `room` bytes of the name (0: all), without cutting a character. Removes control
+ * characters. */
 static void ascii_tree_put_name(struct buf *out, const char *name, unsigned room)
 {
 	size_t length = strlen(name), cut = length;
