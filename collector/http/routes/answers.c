@@ -1,5 +1,5 @@
-/* Answers under /data/ID that are one object: use over time, sizes, a moment, leaks, totals, what
- * is hidden, differences, the account. */
+/* Answers under /data/ID that are one object: use over time, histogram, a moment, leaks, totals,
+ * hidden functions, differences, the account. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -54,7 +54,8 @@ static int check_host(const struct access *access, const struct claim *claim, in
 		       "--http ADDR:PORT");
 }
 
-/* Checks that the page that asks comes from this server, if a browser says where it comes from. */
+/* Checks that the requesting page comes from this server, if the browser says where it comes
+ * from. */
 static int check_origin(const struct access *access, const struct claim *claim, int *ret_status,
 			struct err_text *err)
 {

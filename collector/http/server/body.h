@@ -18,5 +18,5 @@ struct route_parameter;
  * with a message in `err` and the member at fault, or "", in `ret_name` (BODY_NAME_MAX bytes). */
 int body_read(char *data, size_t length, const struct route_parameter *members, void *into,
 	      char *ret_name, struct err_text *err);
-/* Reads the body of a request into a struct of the route's. */
+/* Reads the body of a request into a struct of its route. */
 int body_read_request(struct exchange *x, void *into);

@@ -31,7 +31,7 @@ enum exchange_state { EXCHANGE_WAITING, EXCHANGE_LATER, EXCHANGE_RUNNING, EXCHAN
 
 struct exchange {
 	struct request request;
-	struct route route; /* that the path asks for; its path is NULL where there is none */
+	struct route route; /* the route that the path names; its path is NULL if there is none */
 	char id[256];	    /* of /data/ID/..., else "" */
 	const char *rest;   /* what follows the route's path ("flame.svg" of export/flamegraph, the
 			       number of backtrace/7), or "" */
@@ -39,7 +39,7 @@ struct exchange {
 	int status;
 	const char *content_type;
 	const char *file_name; /* NULL: the browser shows the answer instead of saving it */
-	const struct page_asset *asset; /* NULL: the answer is not a file of the page */
+	const struct page_asset *asset; /* a file of the page; NULL: the answer is in `out` */
 	struct buf out;
 	struct err_text err;
 	char parameter[64];
@@ -57,7 +57,7 @@ struct exchange {
 	/* Only the loop's thread uses the members below. */
 	struct workers *workers; /* NULL: not submitted yet */
 	struct exchange *next_of_all;
-	uint64_t begun_ms, begun_ns; /* the loop's time; uv_hrtime */
+	uint64_t begun_ms, begun_ns; /* begun_ms: time of the loop; begun_ns: uv_hrtime */
 	void *connection;	     /* NULL: closed */
 	struct access *access;
 	struct stranger_address from; /* the client's address */
@@ -110,5 +110,5 @@ struct exchange *exchange_new(struct sources *sources, const char *path);
 /* Gives up `x` after its connection has closed; frees it now, or after its running step returns. */
 void exchange_abandon(struct workers *workers, struct exchange *x);
 void exchange_free(struct exchange *x);
-/* After a step that failed before the body: makes the body of the error. */
+/* Writes the error's body after a step failed before the first byte of the answer. */
 void exchange_fail(struct exchange *x, int error);

@@ -25,15 +25,15 @@ struct sources;
 struct fleet *fleet_new(void); /* NULL: no memory */
 void fleet_free(struct fleet *fleet);
 
-/* What is said of a recording (struct source_line): fleet/list.c. */
+/* Describes a recording (struct source_line). See fleet/list.c. */
 extern const struct answer list_answer;
 
 /* A watcher, valid between sources_watch and sources_unwatch. */
 struct fleet_watcher {
 	unsigned place;
-	uint64_t told, telling; /* numbers of looks; told is 0 before the first report */
+	uint64_t told, telling; /* numbers of looks; told: 0 before the first report */
 	bool in_midst;
-	struct stream_id behind; /* the recording that was reported last */
+	struct stream_id behind; /* the last recording reported */
 };
 void fleet_join(struct fleet *fleet, struct fleet_watcher *ret_watcher);
 void fleet_leave(struct fleet *fleet, struct fleet_watcher *watcher);
