@@ -12,7 +12,7 @@ struct exchange;
 struct route_parameter;
 
 #define BODY_NAME_MAX  64
-#define BODY_NOT_GIVEN UINT64_MAX /* a number that the caller has set to this stays so */
+#define BODY_NOT_GIVEN UINT64_MAX /* the caller's default for a number; stays if absent */
 
 /* Reads the members into a struct. Strings lie in `data`, which is changed. Returns 0, or -EINVAL
  * with a message in `err` and the member at fault, or "", in `ret_name` (BODY_NAME_MAX bytes). */

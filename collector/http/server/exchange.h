@@ -47,7 +47,7 @@ struct exchange {
 						   as a member of JSON objects */
 	uint64_t find_ns; /* time to resolve the recording; 0: the request names no recording */
 	exchange_step *step;
-	uint64_t again_ms; /* 0: soon. Applies to one return of -EAGAIN */
+	uint64_t again_ms; /* delay of the next call after -EAGAIN; 0: soon */
 	struct sources *sources;
 	struct source *source; /* a reference is held; NULL: not found yet */
 	void *work;	       /* the route's state, freed by work_free */

@@ -23,8 +23,7 @@ struct source {
 	struct recording *recording;
 	struct view *view;
 	struct symbols *symbols;
-	struct store *store;   /* for the names that are kept there; has its own connection to the
-				  database; NULL: none */
+	struct store *store;   /* where names are kept; own database connection; NULL: none */
 	pthread_rwlock_t lock; /* held for writing while the recording is refreshed */
 	struct kept_answers kept;
 	/* The lock of `sources` protects the members below. */
