@@ -1,4 +1,4 @@
-/* collector strip: writes a smaller recording, which has only sums of short-lived blocks. */
+/* collector strip: writes a smaller recording, which keeps only sums of short-lived blocks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
