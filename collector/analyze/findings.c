@@ -1,5 +1,5 @@
 /*
- * Findings, in the order in which a person would act on them. The thresholds:
+ * Makes the findings, in the order in which a person would act on them. The thresholds:
  *
  *	a function or a stack        more than 5 % of the total
  *	a subsystem dominates        half of the total, and twice as much as the next
@@ -163,7 +163,7 @@ int findings_make(struct analysis *a)
 
 /* ---- in words ---- */
 
-/* What to do about a kind of finding is said once. */
+/* Tells whether this is the first finding of its kind. The advice is given once per kind. */
 static bool is_first(const struct analysis_result *r, const struct analysis_finding *f)
 {
 	return f == r->findings || f[-1].kind != f->kind;
