@@ -25,7 +25,7 @@
 #define REPEATED_PERCENT    1
 #define GROWTH_PERCENT	    10
 #define GROWTH_SITE_PERCENT 1
-#define EACH_MOST	    5 /* of each kind */
+#define EACH_MOST	    5 /* maximum number of findings of each kind */
 #define FINDINGS_MOST	    32
 #define NBSP		    "\u00a0" /* no line break there */
 

@@ -35,7 +35,8 @@ struct merged {
 	} * nodes; /* nodes[0]: the root */
 	uint32_t count, capacity, deepest;
 	struct map children;
-	struct intern names; /* of all nodes; not all of these reach the analysis */
+	struct intern names; /* frames of all nodes; not all of these nodes are in stacks that the
+				analysis gets */
 	struct buf name;
 	bool counts;
 };

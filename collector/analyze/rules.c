@@ -18,7 +18,7 @@
 #define RULES_MAX      10000
 #define FILE_BYTES_MAX (1u << 20)
 #define USES_MAX       8  /* maximum nesting of files */
-#define FILES_MAX      64 /* of one call of rules_read */
+#define FILES_MAX      64 /* maximum number of files in total */
 #define FOLDER	       "share/heapcast/rules"
 #define SUFFIX	       ".rules"
 

@@ -40,7 +40,7 @@ static struct pager {
 	enum pager_state state;
 	FILE *out, *err;	/* the original streams; NULL: not a terminal */
 	char *command;		/* NULL: less, if installed */
-	struct buf held;	/* in state PAGER_HOLDS */
+	struct buf held;	/* held text, in state PAGER_HOLDS */
 	unsigned rows, columns; /* size of the screen */
 	unsigned row, column;	/* where the held text ends on the screen */
 	bool in_escape;

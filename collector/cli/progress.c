@@ -24,7 +24,7 @@ static struct {
 	pthread_mutex_t lock;
 	enum { PROGRESS_NEW, PROGRESS_ON, PROGRESS_NEVER } state;
 	const char *work, *part;   /* NULL: none */
-	uint64_t done, of;	   /* of the part */
+	uint64_t done, of;	   /* of the part: how much is done, and its total */
 	uint64_t work_ns, part_ns; /* when the work and the part began */
 	uint64_t first_ns;	   /* when the command's first work began */
 	bool drawn;

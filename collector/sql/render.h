@@ -18,7 +18,7 @@ struct sql_render {
 	void *context;
 	/* Internal: */
 	struct json json;
-	char **names; /* of columns */
+	char **names; /* names of the columns */
 	unsigned columns, answers;
 	/* True if more rows were available than allowed. */
 	bool cut;

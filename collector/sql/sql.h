@@ -28,11 +28,11 @@ struct view;
 #define SQL_TEMP_BYTES	 (4ull << 30)
 
 struct sql_limits {
-	uint64_t time_ns; /* of a whole sql_run; 0: unlimited */
+	uint64_t time_ns; /* time of a whole sql_run; 0: unlimited */
 	/* Of SQLite's memory, without the unpacked columns of blocks; 0: SQL_MEMORY_BYTES. */
 	uint64_t memory_bytes;
-	uint64_t temp_bytes;	      /* of temporary files; 0: SQL_TEMP_BYTES */
-	uint64_t rows;		      /* of all answers of a sql_run together; 0: unlimited */
+	uint64_t temp_bytes;	      /* bytes in temporary files; 0: SQL_TEMP_BYTES */
+	uint64_t rows;		      /* rows in all answers of a sql_run together; 0: unlimited */
 	const atomic_bool *cancelled; /* may be NULL; true: the run ends soon with -ECANCELED */
 	struct progress *progress;    /* may be NULL */
 };

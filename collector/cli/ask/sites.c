@@ -191,7 +191,7 @@ static double percent(uint64_t part, uint64_t whole)
 }
 
 #define CALLERS_SHOWN	6
-#define CALLERS_PERCENT 5 /* of the whole: lighter sites have no callers shown */
+#define CALLERS_PERCENT 5 /* percent of the whole: lighter sites have no callers shown */
 
 /*
  *	by mallocWithAlarm  malloc.c:258
@@ -229,7 +229,7 @@ static void print_callers(const struct question *q, const struct groups *groups,
 #define WAYS_MOST	12 /* with the callers where the paths divide */
 #define WAY_FRAMES	4  /* frames of each path beyond that */
 #define WAY_INDENT	(SITE_INDENT + 5)
-#define WAY_PERCENT_MIN 10 /* of the value: lighter paths are summed up */
+#define WAY_PERCENT_MIN 10 /* percent of the value: lighter paths are summed up */
 
 /* Prints the frames further out than a caller. */
 static void print_beyond(const struct question *q, const struct caller *c)

@@ -12,7 +12,7 @@
 
 #include "base/ban.h"
 
-#define WIDTH_MAX 100 /* of a column on a terminal */
+#define WIDTH_MAX 100 /* maximum width of a column on a terminal */
 #define GAP	  2
 
 static void sql_table_forget(struct sql_table *t)

@@ -31,7 +31,7 @@
 #define BUSY_SHARE   12
 #define BUSY_S	     20000 /* allocations per second */
 #define RATE_S	     5
-#define AGAIN_NS     (2 * (uint64_t)SECOND) /* how often a new stream is looked for */
+#define AGAIN_NS     (2 * (uint64_t)SECOND) /* time between two searches for a new stream */
 #define SIGNALLED    128
 
 static uint64_t live_clock(clockid_t clock)

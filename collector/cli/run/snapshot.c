@@ -35,7 +35,7 @@
 #define ROWS_SHOWN    10
 #define HOST_COLUMNS  14
 #define BUILD_COLUMNS 8
-#define DATE_COLUMNS  11 /* of the date before the time of day */
+#define DATE_COLUMNS  11 /* columns of the date before the time of day */
 
 DEFINE_CLEANUP(store_close, struct store *)
 DEFINE_CLEANUP(snapshot_taking_free, struct snapshot_taking *)

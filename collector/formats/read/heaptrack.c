@@ -11,7 +11,8 @@
  *	t 1 0				trace 1: instruction pointer, parent trace (0: none)
  *	a 40 2				allocation info 0: size, trace
  *	+ 0				a block of info 0 is allocated
- *	- 0				and one is freed; which one nobody says: the last one, here
+ *	- 0				one of them is freed; heaptrack does not say which, so the
+ *					importer takes the last one
  *	c 64				milliseconds since the start
  *	R 100				resident pages
  *

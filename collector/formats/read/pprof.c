@@ -42,7 +42,7 @@ struct profile {
 	struct intern taken;  /* places, by module and offset */
 	struct intern labels; /* sets of labels; thread number = number of the set + 1 */
 	uint32_t live_blocks, live_bytes, blocks,
-		bytes; /* the types' numbers; NO_TYPE: there is none */
+		bytes; /* indices of the types in a sample; NO_TYPE: the type is absent */
 	bool sampled;
 	uint64_t *stack;
 	uint32_t stack_count, stack_capacity;

@@ -68,7 +68,7 @@ struct callgraph {
 	uint32_t *function_of; /* by node */
 	struct edge *edges;
 	uint32_t edge_count, edge_capacity;
-	struct map by_ends; /* from << 32 | to -> index + 1 */
+	struct map by_ends; /* key: from << 32 | to; value: index + 1 */
 	uint64_t whole;
 };
 

@@ -20,7 +20,7 @@
 #include "base/ban.h"
 
 struct line {
-	size_t offset; /* of the stack in `text`, NUL-terminated */
+	size_t offset; /* of the stack's text in `text`, NUL-terminated */
 	uint64_t value;
 };
 

@@ -30,7 +30,7 @@ static const char *const band_colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc
 struct graph {
 	const struct timeline *timeline;
 	enum export_weight weight;
-	double left, top, width, height; /* of the drawing, in pixels */
+	double left, top, width, height; /* the drawing's place in pixels */
 	uint64_t most;
 	struct buf *out;
 };

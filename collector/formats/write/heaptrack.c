@@ -56,7 +56,7 @@ struct heaptrack_export {
 	size_t figures_at;
 	bool begun, ended;
 	uint64_t told_ns;
-	struct map strings;  /* of texts of the view, by their address */
+	struct map strings;  /* the view's texts, by their address */
 	struct map pointers; /* by address and module */
 	uint32_t *trace_of;  /* by node; 0: not written yet */
 	uint32_t nodes, traces;

@@ -47,7 +47,7 @@ struct massif {
 	const struct filter *filter;
 	struct buf *out;
 	struct err_text *err;
-	uint32_t number; /* of the next snapshot */
+	uint32_t number; /* number of the next snapshot */
 };
 
 /* Appends a name. Replaces what would begin a comment of the format or end a line. */

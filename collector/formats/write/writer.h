@@ -31,7 +31,7 @@ struct writing {
 	const char *incomplete; /* what the recording does not hold; "" or NULL: nothing */
 	double percent_min; /* functions with a smaller share of the whole are left out; < 0: not
 			       given */
-	uint64_t count;	    /* of functions or allocations; UINT64_MAX: not given */
+	uint64_t count;	    /* maximum number of functions or allocations; UINT64_MAX: not given */
 	unsigned tables;    /* enum rows_table; 0: not given */
 	bool with_stacks;
 };

@@ -20,8 +20,8 @@
 
 struct page {
 	struct query_page *scan;
-	struct row_cache *rows; /* valid for this step only: the recording may be refreshed between
-				   two steps */
+	struct row_cache *rows; /* valid for this step only, because the recording may be refreshed
+				   between two steps */
 	uint64_t total, left;
 	struct glibc_heap heap;
 	struct chain_walk chains;

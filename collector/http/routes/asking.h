@@ -24,7 +24,7 @@ struct base;
 
 struct asking {
 	struct exchange *x;
-	struct view *view; /* of the recording; NULL: the route needs no recording */
+	struct view *view; /* view of the recording; NULL: the route needs none */
 	struct request_values values;
 	struct base *base;		   /* the other side of a difference (base.h); NULL: none */
 	void (*release)(struct asking *a); /* called at the end of the step; may be NULL */

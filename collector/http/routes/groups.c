@@ -156,7 +156,7 @@ static int groups_ask(struct asking *a)
 struct told_side {
 	struct group_side side;
 	uint64_t interval_ns;
-	uint64_t peak_ns; /* of all blocks */
+	uint64_t peak_ns; /* time of the peak of all blocks */
 	struct usage culled;
 	bool is_culled;
 	uint32_t node;

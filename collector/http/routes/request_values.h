@@ -25,10 +25,10 @@ struct request_values {
 	const char *sort_by; /* as given; owned by the request. NULL: not given */
 	enum request_order order;
 	uint32_t key;		   /* what sort_by means to a route with sort keys of its own */
-	uint64_t start_ns, end_ns; /* of a timeline */
+	uint64_t start_ns, end_ns; /* span of a timeline */
 	uint32_t points;
 	double percent_min;	/* < 0: not given */
-	uint32_t width, height; /* of a picture; 0: not given */
+	uint32_t width, height; /* size of a picture; 0: not given */
 	bool graphs, strip;	/* generate_graphs, strip_template_args */
 	uint64_t young_ns;
 	uint32_t unsuppressed; /* 1: include suppressed blocks */

@@ -12,7 +12,7 @@ struct exchange;
 /* What a request says besides its path and its parameters. A string is NULL if the request lacks
  * that header. */
 struct arrival {
-	struct claim claim; /* from headers and the connection alone */
+	struct claim claim; /* known from headers and the connection alone */
 	uint64_t now_ms;
 	size_t path_length;   /* longer than the string if the path contains a NUL */
 	bool has_version;     /* false: the first line does not end in an HTTP version */

@@ -32,7 +32,7 @@ enum exchange_state { EXCHANGE_WAITING, EXCHANGE_LATER, EXCHANGE_RUNNING, EXCHAN
 struct exchange {
 	struct request request;
 	struct route route; /* the route that the path names; its path is NULL if there is none */
-	char id[256];	    /* of /data/ID/..., else "" */
+	char id[256];	    /* ID of /data/ID/..., else "" */
 	const char *rest;   /* what follows the route's path ("flame.svg" of export/flamegraph, the
 			       number of backtrace/7), or "" */
 	/* The answer. Steps write it; the loop reads it between steps. */
@@ -53,7 +53,7 @@ struct exchange {
 	void *work;	       /* the route's state, freed by work_free */
 	void (*work_free)(void *work);
 	atomic_bool cancelled;
-	struct progress progress; /* of the query; the loop reads it while a step runs */
+	struct progress progress; /* progress of the query; the loop reads it while a step runs */
 	/* Only the loop's thread uses the members below. */
 	struct workers *workers; /* NULL: not submitted yet */
 	struct exchange *next_of_all;

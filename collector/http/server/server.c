@@ -40,8 +40,8 @@ struct server {
 	uv_poll_t listener;
 	struct greetings greetings;
 	struct askers askers;
-	struct asker *arriving; /* the library has got its connection, and may not have called back
-				   for it yet */
+	struct asker *arriving; /* connection given to the library, until the library calls back for
+				   it the first time */
 	int listen_fd;
 	struct access access;
 	unsigned char slice[LWS_PRE + CHUNK_FRAME_MAX + SLICE_BYTES + CHUNK_FRAME_MAX];
@@ -318,7 +318,7 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	}
 	if (x->post &&
 	    x->route.method !=
-		    ROUTE_LOGOUT) { /* until the body is there the library's own time limit holds */
+		    ROUTE_LOGOUT) { /* the library's own time limit holds until the body is there */
 		lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, BODY_SECONDS);
 		return 0;
 	}
