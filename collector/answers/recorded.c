@@ -124,7 +124,7 @@ static const struct answer_field report_fields[] = {
 #undef ANSWER_OF
 const struct answer recorded_figures_answer = {"recorded_figures", report_fields};
 
-/* ---- what it is ---- */
+/* ---- reading a recording ---- */
 
 /* Tells whether any block has weights. A change of the mode or thinning may have sampled only a
  * part of the time. */

@@ -103,8 +103,8 @@ static int pager_spawn(int input)
 	return r;
 }
 
-/* Starts the pager. Ctrl-C goes to the pager alone from then on, so that this program does not end
- * first and the pager does not lose the terminal to the shell. */
+/* Starts the pager. From then on Ctrl-C goes to the pager alone. Otherwise this program could end
+ * first, and the shell would take the terminal from the pager. */
 static int pager_start(void)
 {
 	int ends[2], r;

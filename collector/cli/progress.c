@@ -38,7 +38,7 @@ static uint64_t progress_clock_ns(void)
 	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-/* ---- the line; with the lock ---- */
+/* ---- the line (the lock is held) ---- */
 
 static void progress_wipe(void)
 {
@@ -142,7 +142,7 @@ static bool progress_is_on(void)
 	return progress.state == PROGRESS_ON;
 }
 
-/* ---- what is told ---- */
+/* ---- reporting progress ---- */
 
 int progress_show(void *what, uint64_t done, uint64_t of)
 {

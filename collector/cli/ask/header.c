@@ -337,7 +337,7 @@ void notes_print(const struct question *q)
 	print_namers(q, notes, count < NOTES_SHOWN ? count : NOTES_SHOWN);
 }
 
-/* ---- what is hidden ---- */
+/* ---- hidden functions ---- */
 
 #define NAMES_SHOWN 3
 #define NAME_BYTES  512

@@ -23,7 +23,7 @@
 #define STEP_BYTES 65536
 #define MUCH_BYTES (256u << 20) /* size from which a note is printed */
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static int read_percent(const char *text, double *ret_percent, struct err_text *err)
 {

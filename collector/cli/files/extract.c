@@ -27,7 +27,7 @@ struct extract_options {
 	bool list, force;
 };
 
-/* ---- what there is ---- */
+/* ---- listing the items ---- */
 
 static int extract_print(const struct command_call *call, const struct extract_items *items)
 {

@@ -29,7 +29,7 @@ struct live {
 	bool is_open;
 	struct started started;
 
-	/* ---- what the recording says, as of the last refresh ---- */
+	/* ---- from the recording, as of the last refresh ---- */
 	struct report report;
 	uint64_t minute[LIVE_BUCKETS]; /* by second: the most in use; the last one is the current */
 	unsigned minute_count;

@@ -58,7 +58,7 @@ struct gather {
 	struct gather_pairs pairs;
 };
 
-/* ---- talking ---- */
+/* ---- messages ---- */
 
 static void gather_clear_line(struct gather *g)
 {

@@ -45,7 +45,7 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* ---- talking ---- */
+/* ---- messages ---- */
 
 static void clear_line(struct pair *p)
 {

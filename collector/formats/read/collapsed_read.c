@@ -309,7 +309,7 @@ int collapsed_read(struct source *source, struct intern *frames, const struct co
 	return error;
 }
 
-/* ---- what was left out ---- */
+/* ---- lines left out ---- */
 
 uint64_t collapsed_left_out(const struct collapsed_counts *c)
 {

@@ -59,7 +59,7 @@ static bool read_sums(char **at, struct sums *s)
 	       text_word(at, "]");
 }
 
-/* ---- what was mapped ---- */
+/* ---- mapped files ---- */
 
 static bool is_maps_head(const char *line)
 {
@@ -261,7 +261,7 @@ static int heap_begin(struct heap *h)
 	return importer_begin(h->im, &process);
 }
 
-/* ---- a profile of words ---- */
+/* ---- a binary profile ---- */
 
 static int put_words(void *context, const uint64_t *addresses, uint32_t depth, uint64_t number)
 {

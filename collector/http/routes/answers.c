@@ -242,7 +242,7 @@ const struct route report_route = {
 	ROUTE_ASKS(struct report, report_ask, NULL),
 };
 
-/* ---- what call sites leave out ---- */
+/* ---- hidden functions ---- */
 
 struct told_hidden {
 	struct hidden_function *list;
@@ -319,7 +319,7 @@ const struct route diff_route = {
 	ROUTE_ASKS(struct diff, diff_ask, diff_done_result),
 };
 
-/* ---- the account, as `collector ledger --json` has it ---- */
+/* ---- the account, as in `collector ledger --json` ---- */
 
 static int ledger_write(struct asking *a)
 {

@@ -77,7 +77,7 @@ int maps_check(struct asking *a)
 				    "here: maps have neither chains nor groups"));
 }
 
-/* ---- which, and in what order ---- */
+/* ---- selection and order ---- */
 
 struct page {
 	struct mappings mappings;

@@ -261,7 +261,7 @@ static void add_schemas(void *context, const struct route *route, const char *pa
 				    route->method != ROUTE_ORDER);
 }
 
-/* ---- the description of the description ---- */
+/* ---- the route itself ---- */
 
 static const struct answer_field info_fields[] = {
 	BY_HAND("title", ANSWER_TEXT, NULL, "name of the API"),

@@ -43,7 +43,7 @@ const struct route sql_route = {
 	.step = sql_step,
 };
 
-/* ---- running one ---- */
+/* ---- running a script ---- */
 
 static const struct answer_field printed_fields[] = {
 	BY_HAND("kind", ANSWER_TEXT, NULL, "always println"),
@@ -191,7 +191,7 @@ const struct route execute_script_route = {
 	.write = execute_script_write,
 };
 
-/* ---- a filter as one ---- */
+/* ---- a filter as a script ---- */
 
 struct told_script {
 	const char *prologue, *code;

@@ -155,7 +155,7 @@ const struct route tree_route = {
 	.write = tree_write,
 };
 
-/* ---- of one recording, or of what differs from another ---- */
+/* ---- trees of one recording, or of a difference ---- */
 
 struct flame_result {
 	struct tree tree, reversed;

@@ -71,7 +71,7 @@ void fleet_free(struct fleet *fleet)
 	free(fleet);
 }
 
-/* ---- who watches ---- */
+/* ---- watchers ---- */
 
 void fleet_join(struct fleet *fleet, struct fleet_watcher *ret_watcher)
 {
@@ -95,7 +95,7 @@ void fleet_leave(struct fleet *fleet, struct fleet_watcher *watcher)
 	pthread_mutex_unlock(&fleet->lock);
 }
 
-/* ---- looking ---- */
+/* ---- looks ---- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -296,7 +296,7 @@ int fleet_look(struct sources *sources, struct err_text *err)
 	return r;
 }
 
-/* ---- telling ---- */
+/* ---- reporting to watchers ---- */
 
 bool fleet_has_news(struct fleet *fleet, const struct fleet_watcher *watcher)
 {

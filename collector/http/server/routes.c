@@ -59,7 +59,7 @@ void routes_each(void (*tell)(void *context, const struct route *route, const ch
 	}
 }
 
-/* ---- which one ---- */
+/* ---- finding a route ---- */
 
 /* Splits /data/ID/REST. Returns false if the path has another form. */
 static bool split(const char *path, char *ret_id, size_t size, const char **ret_rest)

@@ -28,7 +28,7 @@ struct watched {
 	uint64_t next_ms;      /* earliest time of the next computation */
 };
 
-/* ---- opening and closing one ---- */
+/* ---- opening and closing a source ---- */
 
 static void source_free(struct source *source)
 {
@@ -163,7 +163,7 @@ const char *const *sources_folders(const struct sources *sources)
 	return sources->options.source_folders;
 }
 
-/* ---- taking ---- */
+/* ---- taking a reference ---- */
 
 static void unlink_source(struct sources *sources, struct source *source)
 {
@@ -337,7 +337,7 @@ int source_totals(struct source *source, const atomic_bool *cancelled, struct re
 	return r;
 }
 
-/* ---- all of them ---- */
+/* ---- all sources ---- */
 
 static int open_files(struct sources *sources, struct err_text *err)
 {
