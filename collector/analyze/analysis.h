@@ -129,7 +129,7 @@ struct analysis_result {
 	uint32_t frames, deepest;
 	struct analysis_traces top;
 	struct analysis_functions outermost, innermost, callers;
-	/* Heaviest first; subsystems without a stack are left out. */
+	/* Heaviest first. Subsystems without a stack are left out. */
 	struct analysis_subsystem *subsystems;
 	uint32_t subsystem_count;
 	struct analysis_finding *findings;
@@ -168,8 +168,9 @@ void analysis_bare_name(const char *frame, struct buf *out);
 /* Appends the short form of a frame's name (symbols/fold_name.h), at most 120 characters. Template
  * arguments of up to 40 bytes stay: DB::SystemLog<DB::TextLogElement>. */
 void analysis_name(const char *frame, struct buf *out);
-/* Writes a finding as a headline ("HashTable::resize has 12.3 %") and a sentence that says what to
- * do. Both outputs hold FINDING_TEXT bytes. `counts`: values are numbers of blocks, not bytes. */
+/* Formats a finding as a headline ("HashTable::resize has 12.3 %") and a sentence that says what to
+ * do. Both outputs hold FINDING_TEXT bytes. With `counts`, values are numbers of blocks, not
+ * bytes. */
 #define FINDING_TEXT 512
 void analysis_finding_text(const struct analysis_result *result,
 			   const struct analysis_finding *finding, bool counts,

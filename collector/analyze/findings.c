@@ -47,7 +47,7 @@ static void find_sites(struct analysis *a)
 								  .traces = f->list[i].traces});
 }
 
-/* The list is sorted, heaviest first. */
+/* Finds the heavy stacks. The list is sorted, heaviest first. */
 static void find_traces(struct analysis *a)
 {
 	const struct analysis_traces *top = &a->result.top;

@@ -175,7 +175,7 @@ static void pager_release(bool is_long)
 	buf_done(&pager.held);
 }
 
-/* `context` points to the descriptor. */
+/* Writes text for the descriptor to which `context` points. */
 static ssize_t pager_write(void *context, const char *data, size_t length)
 {
 	if (pager.state != PAGER_HOLDS) {

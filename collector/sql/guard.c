@@ -174,9 +174,9 @@ bool guard_ended(struct sql *sql)
 }
 
 /*
- * One step can nest calls whose arguments are a MiB each, and thus allocate gigabytes before the
- * next tick. So while there are sessions, SQLite itself has a limit, too. It applies to the whole
- * process and includes room for memory that does not belong to sessions.
+ * Changes the limit that SQLite has for the whole process. One step can nest calls whose arguments
+ * are a MiB each, and thus allocate gigabytes before the next tick. So SQLite itself has a limit
+ * while there are sessions. It includes room for memory that does not belong to sessions.
  */
 static void allow(int64_t bytes)
 {

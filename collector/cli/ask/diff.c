@@ -101,7 +101,7 @@ static void print_totals(const struct question *now, const struct diff *d)
 	       d->changed, d->same, d->same == 1 ? "is" : "are");
 }
 
-/* Prints a word of a command line, in quotes if the shell needs them. */
+/* Prints OLD=NEW as a word of a command line, in quotes if the shell needs them. */
 static void print_word(const char *old, const char *new)
 {
 	static const char plain[] =
@@ -117,6 +117,8 @@ static const char *parentheses(const char *function)
 }
 
 /*
+ * Prints hints on functions that may have been renamed:
+ *
  *	parse_old() went, parse_new() came with the same callers and 98 % of its bytes:
  *	  --map parse_old=parse_new
  */

@@ -18,6 +18,8 @@
 #include "base/ban.h"
 
 /*
+ * A row of a table:
+ *
  *	    BYTES     %     BLOCKS  CALL SITE
  *	 12.3 MiB  45.2    123,456  sqlite3MemMalloc
  *				    mem1.c:128, libsqlite3.so.0
@@ -194,6 +196,8 @@ static double percent(uint64_t part, uint64_t whole)
 #define CALLERS_PERCENT 5 /* percent of the whole: lighter sites have no callers shown */
 
 /*
+ * Prints a line for a caller, with its share if there are several:
+ *
  *	by mallocWithAlarm  malloc.c:258
  *	51 % by pcache1Alloc  pcache1.c:364
  *	28 % by sqlite3_malloc  malloc.c:322
@@ -243,6 +247,8 @@ static void print_beyond(const struct question *q, const struct caller *c)
 }
 
 /*
+ * Callers that all paths share have no percentage; further out, each path has its share:
+ *
  *	by read_line  text.c:40
  *	66 % by parse_header  parse.c:88
  *	     by parse  parse.c:120

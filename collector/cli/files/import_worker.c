@@ -79,8 +79,8 @@ static int hold_to_limits(struct command_call *call, struct err_text *err)
 		     : 0;
 }
 
-/* A recording begins with an LZ4 frame (proto/README.md). No other file that can be imported does.
- */
+/* Recognizes a recording, which begins with an LZ4 frame (proto/README.md). No other file that can
+ * be imported does. */
 static bool import_worker_is_recording(void)
 {
 	static const unsigned char magic[4] = {0x04, 0x22, 0x4d, 0x18};

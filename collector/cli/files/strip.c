@@ -25,7 +25,7 @@ struct strip_options {
 
 #define THRESHOLD_NS ((uint64_t)10000000000)
 
-/* Returns 0 or -EINVAL. */
+/* Parses the threshold of short-lived blocks. Returns 0 or -EINVAL. */
 static int threshold_of(const char *text, uint64_t *ret_ns)
 {
 	*ret_ns = THRESHOLD_NS;

@@ -105,6 +105,8 @@ static void print_missing(const struct snapshot *s)
 }
 
 /*
+ * Prints the processes of a snapshot as a table:
+ *
  *	HOST           PROGRAM        PID     BUILD ID    IN USE     BLOCKS  MARKER
  *	board7         app            1234    0f3a9c21  12.3 MiB    123,456  10:11:12.345
  */

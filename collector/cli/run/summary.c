@@ -119,6 +119,8 @@ static int read_to_the_end(struct question *q, struct err_text *err)
 /* ---- printing ---- */
 
 /*
+ * Prints a line with a usage:
+ *
  *	  peak       32.1 MiB  in 19,912 blocks, at 878 ms (98 %)
  */
 static void summary_line(const char *name, const struct usage *usage, const char *remark)

@@ -11,7 +11,7 @@
 
 struct importer;
 
-/* How samples are scaled up. */
+/* The ways to scale samples up. */
 enum scaling {
 	SCALING_NONE,	 /* numbers are counts, and stay as they are */
 	SCALING_LINEAR,	 /* heap, version 1: divides by mean size / interval, if below 1 */

@@ -55,7 +55,7 @@ bool wire_numbers(const struct wire_field *field, struct reader *packed, uint64_
 		*ret_value = reader_varint(packed);
 		return !reader_error(packed);
 	}
-	/* a single number, which is returned once */
+	/* A single number is returned once. */
 	if (packed->data)
 		return false;
 	*packed = reader_of("", 0);

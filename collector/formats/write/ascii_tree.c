@@ -1,5 +1,5 @@
 /*
- * The tree of frames as text, one line per frame:
+ * Writes the tree of frames as text, one line per frame:
  *
  *	100.0%    1.5 MiB      1,234  main [app]
  *	 80.0%    1.2 MiB      1,000  |-parse [libparse.so]
@@ -76,7 +76,7 @@ static void ascii_tree_enter(struct drawing *d, const struct walk *walk, uint32_
 	level->more = follows;
 }
 
-/* Returns the number of columns used. */
+/* Draws the branches in front of a frame. Returns the number of columns used. */
 static unsigned put_branches(struct drawing *d, uint32_t depth)
 {
 	unsigned used = 0;

@@ -1,8 +1,8 @@
 /*
- * A call graph for Graphviz, in the style of pprof: one box per function with its own and its total
- * allocations, and one arrow per call, as thick as the value that came through it. To keep the
- * graph readable, functions with little value are left out; a call through such functions is a
- * dotted arrow.
+ * Writes a call graph for Graphviz, in the style of pprof: one box per function with its own and
+ * its total allocations, and one arrow per call, as thick as the value that came through it. To
+ * keep the graph readable, functions with little value are left out. A call through these functions
+ * is a dotted arrow.
  *
  * The tree is walked twice: first to determine the total of each function (recursion counts once),
  * then to determine the arrows between the functions that are shown. Each function counts how often
@@ -313,7 +313,7 @@ static void put_function(const struct callgraph *g, const struct function *f, st
 	put_quoted(out, name);
 	buf_printf(out, ": %" PRIu64 " itself, %" PRIu64 " in all\" fontsize=", f->self, f->total);
 	put_hundredths(out, FONT_LEAST + FONT_MORE * sqrt(share_of(g, f->self)));
-	/* From grey to a warm tone: hue, saturation, value. */
+	/* The colour goes from grey to a warm tone: hue, saturation, value. */
 	buf_string(out, " fillcolor=\"0.08 ");
 	put_hundredths(out, 0.04 + 0.46 * share);
 	buf_string(out, " ");

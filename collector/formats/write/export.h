@@ -88,9 +88,9 @@ struct ascii_tree_options {
 int export_ascii_tree(const struct tree *tree, const struct ascii_tree_options *options,
 		      struct buf *out, struct err_text *err);
 
-/* Writes a file for speedscope with bytes and blocks as two profiles; the profile of `weight` is
- * shown first. `incomplete` as for flame graphs; it becomes a member of the file, and follows its
- * name. */
+/* Writes a file for speedscope with two profiles, of bytes and of blocks. The profile of `weight`
+ * is shown first. `incomplete` is the same as for flame graphs. It becomes a member of the file,
+ * and follows its name. */
 int export_speedscope(const struct tree *tree, const char *name, const char *incomplete,
 		      enum export_weight weight, struct buf *out, struct err_text *err);
 

@@ -86,7 +86,7 @@ static int flamegraph_put_frames(struct flamegraph *g)
 
 /* ---- selecting frames ---- */
 
-/* Counts the frames of at least that weight, and the rows that they need. */
+/* Counts the frames of at least the weight `least`, and the rows that they need. */
 static uint32_t count_frames(const struct flamegraph *g, struct walk *walk, uint64_t least,
 			     size_t *ret_count)
 {
@@ -188,8 +188,8 @@ static void flamegraph_put_line(struct buf *out, const char *class, unsigned y, 
 	buf_string(out, "</text>\n");
 }
 
-/* Number of characters of the title that fit beside the tools. The recording holds the whole
- * title. */
+/* Returns the number of characters of the title that fit beside the tools. The recording holds the
+ * whole title. */
 static size_t title_room(const struct flamegraph *g)
 {
 	return g->width > TOOLS_PIXELS + 200 ? (g->width - TOOLS_PIXELS) / TITLE_CHARACTER_PIXELS

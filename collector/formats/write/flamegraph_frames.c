@@ -1,11 +1,11 @@
 /*
- * Frames of the flame graph, as elements and as numbers for the script. A frame that is too narrow
- * to be visible initially is a row of numbers in <metadata id="more">: JSON, {"total": W, "texts":
- * [...], "frames": [ROW, FROM, WEIGHT, COLOUR, NAME, MODULE, FILE, LINE, BYTES, BLOCKS (, BASE
- * BYTES, BASE BLOCKS, NEW BYTES, NEW BLOCKS), ...]}. Texts are numbered from 0, and the first is
- * empty.
+ * Writes the frames of the flame graph, as elements and as numbers for the script. A frame that is
+ * too narrow to be visible initially is a row of numbers in <metadata id="more">: JSON, {"total":
+ * W, "texts": [...], "frames": [ROW, FROM, WEIGHT, COLOUR, NAME, MODULE, FILE, LINE, BYTES, BLOCKS
+ * (, BASE BYTES, BASE BLOCKS, NEW BYTES, NEW BLOCKS), ...]}. Texts are numbered from 0, and the
+ * first is empty.
  *
- * Colours show modules, with shades by function; in a difference they go from blue (shrunk) to red
+ * Colours show modules, with shades by function. In a difference they go from blue (shrunk) to red
  * (grown).
  */
 #include <errno.h>
@@ -142,7 +142,7 @@ static const char *flamegraph_frames_name_of(const struct flamegraph *g, uint32_
 	return !node ? "all" : name ? name : "[unknown]";
 }
 
-/* Appends the frame's numbers; in a difference, what it had before and the change. */
+/* Appends the frame's numbers. In a difference, these include the base and the change. */
 static void put_numbers(struct flamegraph *g, uint32_t node)
 {
 	const struct tree_node *n = &g->tree->nodes[node];

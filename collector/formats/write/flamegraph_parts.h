@@ -35,7 +35,7 @@ static inline uint64_t flamegraph_weight(const struct flamegraph *g, uint32_t no
 }
 
 uint32_t flamegraph_y(const struct flamegraph *g, uint32_t row);
-/* "1.5 MiB (1,572,864 bytes) in 3 blocks" */
+/* Appends "1.5 MiB (1,572,864 bytes) in 3 blocks". */
 void flamegraph_put_amount(struct buf *out, uint64_t bytes, uint64_t blocks);
 /* Appends `part` of `whole` in percent, independent of the locale. */
 void flamegraph_put_percent(struct buf *out, uint64_t part, uint64_t whole, unsigned digits);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The second value of a backtrace in the heap profiles of other tools (pprof, jemalloc,
+ * Chooses the second value of a backtrace in the heap profiles of other tools (pprof, jemalloc,
  * gperftools). The first value is what was allocated. The second is what was in use, or what
  * `--value leaked`, `temporary` or `peak` selects.
  */

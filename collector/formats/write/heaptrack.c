@@ -1,6 +1,6 @@
 /*
- * The text that heaptrack_interpret writes, and that heaptrack_print and the heaptrack GUI read
- * (format version 2: names end with the line). Numbers are hexadecimal. Strings, instruction
+ * Writes the text that heaptrack_interpret writes, and that heaptrack_print and the heaptrack GUI
+ * read (format version 2: names end with the line). Numbers are hexadecimal. Strings, instruction
  * pointers, traces and allocation infos are numbered from 1 (infos from 0) in the order of their
  * lines.
  *

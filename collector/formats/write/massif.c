@@ -1,7 +1,7 @@
 /*
- * The output format of valgrind's massif, which ms_print, massif-visualizer and others read:
- * snapshots of what was in use over time, and the peak. Some snapshots have a tree of callers, from
- * the allocating function outwards.
+ * Writes the output format of valgrind's massif, which ms_print, massif-visualizer and others read:
+ * snapshots of the memory in use over time, and the peak. Some snapshots have a tree of callers,
+ * from the allocating function outwards.
  *
  *	desc: ...
  *	cmd: COMMAND
@@ -16,8 +16,8 @@
  *	 nCHILDREN: BYTES 0xADDRESS: FUNCTION (FILE:LINE)
  *	 n0: BYTES in N places, all below massif's threshold (1.00%)
  *
- * A reader stops at a line that has more bytes than the whole. So figures and tree of a detailed
- * snapshot come from one answer.
+ * A reader stops at a line that has more bytes than the whole. So the figures and the tree of a
+ * detailed snapshot come from one answer.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -181,7 +181,7 @@ static int put_detailed(struct massif *m, enum value value, uint64_t at_ns, uint
 {
 	cleanup(tree_done) struct tree tree = {0};
 	cleanup(tree_done) struct tree callers = {0};
-	struct filter filter = *m->filter; /* lent */
+	struct filter filter = *m->filter; /* borrows the filter's texts */
 	uint64_t least;
 	int r;
 

@@ -129,8 +129,8 @@ static void on_birth(struct replay_export *e, const struct block_event *event)
 	replay_set(e, &e->slots, event->row, slot);
 }
 
-/* A death by realloc waits for the birth of the new block. If that block does not match the filter,
- * the death is written at the end. */
+/* Keeps a death by realloc until the birth of the new block. If that block does not match the
+ * filter, the death is written at the end. */
 static void on_death(struct replay_export *e, const struct block_event *event)
 {
 	uint64_t slot;
@@ -155,7 +155,8 @@ static void free_moving(struct replay_export *e)
 	map_clear(&e->moving);
 }
 
-/* Walks until `out` has `bytes`, or to the end. Returns 1 if there is more. */
+/* Walks until `out` has `bytes`, or to the end. Returns 1 if there is more, 0 at the end, or a
+ * negative errno. */
 static int replay_walk(struct replay_export *e, size_t bytes, struct err_text *err)
 {
 	struct block_event event;

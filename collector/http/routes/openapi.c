@@ -67,7 +67,8 @@ static void write_parameter(struct json *json, const char *name, const char *in,
 	json_end(json, '}');
 }
 
-/* The command line writes filters with '-', this API with '_'. */
+/* Describes a filter as a parameter. The command line spells filters with '-', this API with
+ * '_'. */
 static void write_filter(struct json *json, const struct filter_name *filter,
 			 bool (*takes_filter)(const char *name))
 {

@@ -214,7 +214,8 @@ static void wake_again(struct workers *workers)
 		uv_timer_start(&workers->again, run_later_ones, due > now ? due - now : 0, 0);
 }
 
-/* A long SQL statement must not block all other questions, so only one runs at a time. */
+/* Returns the next exchange to run. A long SQL statement must not block all other questions, so
+ * only one statement runs at a time. */
 static struct exchange *next_to_run(const struct workers *workers)
 {
 	struct exchange *x = workers->waiting;

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * A request and its answer. The event loop's thread owns the connection; a worker thread produces
- * the answer in steps. Each step appends a part of the body, the loop sends it, and only then does
- * the next step run. This gives back-pressure: a slow client occupies no thread and at most the
- * memory of one step, so an answer may have any length.
+ * A request and its answer. The event loop's thread owns the connection. A worker thread produces
+ * the answer in steps. Each step appends a part of the body, and the next step runs after the loop
+ * has sent that part. So a slow client occupies no thread, and at most the memory of one step, and
+ * an answer may have any length.
  *
  *	WAITING -> RUNNING (worker) -> SENDING -> WAITING ... -> SENDING -> end
  *

@@ -259,7 +259,7 @@ static uint64_t fleet_now_ms(void)
 	return uv_hrtime() / 1000000;
 }
 
-/* Returns false if a look is not due, or if another thread is looking. */
+/* Begins a look. Returns false if no look is due, or if another thread is looking. */
 static bool begin_look(struct fleet *fleet, uint64_t begun_ms, bool *ret_first)
 {
 	bool looks;
@@ -323,7 +323,7 @@ static size_t first_behind(const struct fleet *fleet, const struct stream_id *id
 	return low;
 }
 
-/* A removed recording may have come back. */
+/* Tells whether the recording exists now: a removed one may have come back. */
 static bool fleet_is_there(const struct fleet *fleet, const struct stream_id *id)
 {
 	size_t behind = first_behind(fleet, id);

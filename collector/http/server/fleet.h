@@ -44,8 +44,8 @@ int fleet_look(struct sources *sources, struct err_text *err);
 bool fleet_has_news(struct fleet *fleet, const struct fleet_watcher *watcher);
 /*
  * Writes the watcher's news as members of the object `json`: an array "changed", then "gone".
- * Returns 1 when it has written `bytes`: the caller calls again with the same `json`, and a
- * recording that changes in between appears in its newer state. Returns 0 when all is written; the
+ * Returns 1 when it has written `bytes`. The caller then calls again with the same `json`; a
+ * recording that changes in between appears in its newer state. Returns 0 when all is written. The
  * watcher then counts as up to date.
  */
 int fleet_tell(struct fleet *fleet, struct fleet_watcher *watcher, struct json *json, size_t bytes);

@@ -117,8 +117,8 @@ static void adopt_mended(struct greeting *g, char *line, size_t length, struct b
 	greeting_adopt(g, mended->data, mended->length);
 }
 
-/* A request line begins with the name of a method. The library refuses everything else (TLS,
- * garbage). */
+/* Tells whether the data can be the beginning of a request line, which is the name of a method. The
+ * library refuses everything else (TLS, garbage). */
 static bool may_begin(const char *head, size_t length)
 {
 	return !length || (head[0] >= 'A' && head[0] <= 'Z');

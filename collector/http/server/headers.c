@@ -25,8 +25,8 @@
 	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; "     \
 	"frame-ancestors 'none'"
 
-/* Says where the time went, in ms: until the recording was found by its name, and until the answer
- * began (https://www.w3.org/TR/server-timing/). */
+/* Adds the header that says where the time went, in ms: until the recording was found by its name,
+ * and until the answer began (https://www.w3.org/TR/server-timing/). */
 static int put_timing(const struct exchange *x, header_writer *put, void *context)
 {
 	char value[64];
@@ -40,8 +40,8 @@ static int put_timing(const struct exchange *x, header_writer *put, void *contex
 	return put(context, "server-timing:", value);
 }
 
-/* A name below /page/ changes with the file's contents, so browsers may keep the file. "/" does not
- * change. */
+/* Adds the headers about caching. A name below /page/ changes with the file's contents, so browsers
+ * may keep the file. "/" does not change. */
 static int put_caching(const struct exchange *x, header_writer *put, void *context)
 {
 	const struct page_asset *asset = x->asset;

@@ -27,7 +27,7 @@
 #define STALL_SECONDS	  60 /* a client that reads nothing for so long is disconnected */
 #define AUTHORIZATION_MAX 2048
 #define FORWARDED_MAX	  1024
-/* a host name has up to 253 bytes; an Origin also has a scheme and a port */
+/* A host name has up to 253 bytes. An Origin also has a scheme and a port. */
 #define HOST_MAX	300
 #define LEAVING_MAX	64 /* connections that the library has not closed yet */
 #define TLS_READ_BYTES	(16384 + 512)
@@ -227,7 +227,7 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 	return 0;
 }
 
-/* Returns NULL if there is no such header, or "" if it is too long. */
+/* Returns the header, or NULL if it is absent, or "" if it is too long. */
 static const char *header(struct lws *wsi, enum lws_token_indexes which, char *out, size_t size)
 {
 	if (!lws_hdr_total_length(wsi, which))
@@ -255,7 +255,7 @@ static int server_read_request(struct server *server, struct lws *wsi, struct ex
 						  sizeof(forwarded))},
 		.now_ms = uv_now(server->listener.loop),
 		.path_length = path_length,
-		/* else the library took %0A for the end of the line */
+		/* Otherwise the library took %0A for the end of the line. */
 		.has_version = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP) > 0,
 		.type = header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE, type, sizeof(type)),
 		.length = header(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, length, sizeof(length)),
