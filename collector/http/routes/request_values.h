@@ -126,8 +126,8 @@ extern const struct parameter_word request_orders[], request_weights[], request_
 /* Sets the defaults. The caller always calls request_values_done. */
 void request_values_init(struct request_values *values, struct exchange *x);
 void request_values_done(struct request_values *values);
-/* Computes the memory in use over time. `ret_series` has bands only if the request asks for them.
- * After a return of 0 the caller calls timeline_done and series_done. */
+/* Computes the memory in use over time. `ret_series` has at least one band if the request asks for
+ * bands, else none. After a return of 0 the caller calls timeline_done and series_done. */
 int request_values_over_time(struct exchange *x, struct request_values *values,
 			     const struct timeline_question *over, struct timeline *ret_timeline,
 			     struct series_list *ret_series);
