@@ -80,8 +80,8 @@ static struct level level_below(const struct level *above, const struct frame_in
 	return level;
 }
 
-/* Returns the level of the whole stack. The levels of the frames shared with the previous stack are
- * known. */
+/* Returns the level of the whole stack. The levels of frames shared with the previous stack are
+ * reused. */
 static const struct level *levels_of(struct analysis *a, const struct analysis_stack *stack)
 {
 	if (array_reserve(&a->levels, &a->levels_capacity, (uint64_t)stack->count + 1,
@@ -94,7 +94,8 @@ static const struct level *levels_of(struct analysis *a, const struct analysis_s
 	return &a->levels[stack->count];
 }
 
-/* Returns the position of the innermost frame before `end` that is not noise, from 1; 0: none. */
+/* Returns the position, from 1, of the innermost frame before `end` that is not noise, or 0 if
+ * there is none. */
 static uint32_t meaningful(const struct analysis *a, const struct analysis_stack *stack,
 			   uint32_t end)
 {
@@ -122,7 +123,7 @@ static int add_functions(struct analysis *a, const struct analysis_stack *stack,
 	uint64_t number = a->result.stacks;
 	int r;
 
-	if (!outer) /* all only leads to the work: what asked for memory says more than _start */
+	if (!outer) /* every frame is outer: the allocating function says more than _start */
 		outer = inner ? inner : 1;
 	outer_frame = stack->count ? stack->frames[outer - 1] : unknown_frame(a);
 	inner_frame =

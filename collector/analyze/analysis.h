@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The analysis of an allocation profile by rules. The caller adds stacks of frames one by one, each
- * with a value. The result holds totals, the heaviest traces, the functions that began the work
- * (the outermost frame that means something), the functions that allocated (the innermost such
- * frame), the subsystems, and findings. The analysis knows neither where the stacks come from (a
- * file of collapsed lines or a recording) nor how the result is shown.
+ * Analyses an allocation profile by rules. The caller adds stacks of frames one by one, each with a
+ * value. The result holds totals, the heaviest traces, the functions that began the work (the
+ * outermost frame that means something), the functions that allocated (the innermost such frame),
+ * the subsystems, and findings. The analysis does not depend on where the stacks come from (a file
+ * of collapsed lines or a recording), nor on how the result is shown.
  *
  *	analysis_new(&question, &analysis)
  *	analysis_add(analysis, &stack)          for each; `frames` are numbers of
@@ -42,11 +42,11 @@ struct analysis;
 struct analysis_question {
 	const struct rules *rules; /* used until analysis_free */
 	uint32_t top;		   /* number of traces and functions to list */
-	/* Part of a frame's text, case-insensitive; NULL: no search. Used until analysis_free. */
+	/* Searched in a frame's text, ignoring case; NULL: no search. Used until analysis_free. */
 	const char *search;
 	bool drills;
-	uint32_t drill; /* the subsystem to list; RULES_NO_SUBSYSTEM: what belongs to none */
-	/* Stacks carry `grown`; if false, growth is judged by the frames. */
+	uint32_t drill; /* the subsystem to list; RULES_NO_SUBSYSTEM: the stacks of no subsystem */
+	/* True: stacks carry `grown`. False: the frames decide what is growth. */
 	bool growth_known;
 	bool blocks_known;
 };
@@ -59,7 +59,7 @@ struct analysis_stack {
 	uint64_t grown;	 /* the part of the value due to growth, if growth_known */
 };
 
-/* A stack that is shown. */
+/* A trace that is shown. */
 struct analysis_trace {
 	uint64_t value, blocks;
 	uint32_t subsystem; /* RULES_NO_SUBSYSTEM: none */
@@ -68,7 +68,7 @@ struct analysis_trace {
 };
 
 struct analysis_traces {
-	/* Heaviest first; of two equal traces, the one whose text compares greater comes first. */
+	/* Heaviest first. Of two equal traces, the one whose text compares greater comes first. */
 	struct analysis_trace *list;
 	uint32_t count;
 };
@@ -79,9 +79,9 @@ struct analysis_function {
 };
 
 struct analysis_functions {
-	/* Heaviest first; of two equal functions, the one that was seen first. */
+	/* Heaviest first. Of two equal functions, the one that was seen first comes first. */
 	struct analysis_function *list;
-	uint32_t count, of; /* number of functions listed, and their total number */
+	uint32_t count, of; /* number of functions listed; `of`: their total number */
 };
 
 struct analysis_subsystem {
@@ -111,7 +111,7 @@ struct analysis_finding {
 struct analysis_search {
 	uint64_t value, traces;
 	struct analysis_traces top;
-	/* The frames next to a match: one further out (callers), one further in (callees). */
+	/* The frames next to a match: one further out (callers), and one further in (callees). */
 	struct analysis_functions callers, callees;
 };
 
@@ -121,7 +121,7 @@ struct analysis_drill {
 	struct analysis_traces traces; /* all traces of the subsystem */
 };
 
-/* Valid until analysis_free. */
+/* The result. Valid until analysis_free. */
 struct analysis_result {
 	uint64_t total, stacks, blocks, grown;
 	bool capped; /* the total exceeds 64 bits: no number is right */
@@ -129,31 +129,32 @@ struct analysis_result {
 	uint32_t frames, deepest;
 	struct analysis_traces top;
 	struct analysis_functions outermost, innermost, callers;
-	/* Heaviest first; subsystems without a stack are left out. */
+	/* Heaviest first. Subsystems without a stack are left out. */
 	struct analysis_subsystem *subsystems;
 	uint32_t subsystem_count;
 	struct analysis_finding *findings;
 	uint32_t finding_count;
 	const struct analysis_search *search; /* NULL: no search was asked for */
 	const struct analysis_drill *drill;
-	const struct analysis *analysis; /* for names */
+	const struct analysis *analysis; /* needed for names */
 };
 
 /* Returns 0 or -ENOMEM. */
 int analysis_new(const struct analysis_question *question, struct analysis **ret_analysis);
 void analysis_free(struct analysis *analysis);
-/* Interns frames: the numbers in `analysis_stack.frames` come from here. */
+/* Returns the table of frames. The caller interns frames there, and uses the numbers in
+ * analysis_stack.frames. */
 struct intern *analysis_frames(struct analysis *analysis);
 /* Returns 0 or -ENOMEM. */
 int analysis_add(struct analysis *analysis, const struct analysis_stack *stack);
-/* The caller calls it once, after the last stack. Returns 0 or -ENOMEM. */
+/* Computes the result, once, after the last stack. Returns 0 or -ENOMEM. */
 int analysis_end(struct analysis *analysis, struct analysis_result *ret_result);
 
 /* ---- for renderers ---- */
 
 const char *analysis_frame(const struct analysis *analysis, uint32_t frame);
 bool analysis_is_noise(const struct analysis *analysis, uint32_t frame);
-/* The text that was searched for; NULL: no search. */
+/* Returns the search text, or NULL without a search. */
 const char *analysis_searched(const struct analysis *analysis);
 const char *analysis_subsystem_name(const struct analysis *analysis, uint32_t subsystem);
 /* Appends the four innermost frames that mean something, "a <- b <- c <- d", at most 120
@@ -161,19 +162,20 @@ const char *analysis_subsystem_name(const struct analysis *analysis, uint32_t su
 struct buf;
 void analysis_brief(const struct analysis *analysis, const struct analysis_trace *trace,
 		    struct buf *out);
-/* Appends a frame's name with all template arguments and without parameters: what rules judge. A
- * function is not a container's because one is handed to it. */
+/* Appends a frame's name with all template arguments, but without parameters. Rules judge this
+ * name: a function does not belong to a container because it takes one as a parameter. */
 void analysis_bare_name(const char *frame, struct buf *out);
 /* Appends the short form of a frame's name (symbols/fold_name.h), at most 120 characters. Template
  * arguments of up to 40 bytes stay: DB::SystemLog<DB::TextLogElement>. */
 void analysis_name(const char *frame, struct buf *out);
-/* Writes a finding as a headline ("HashTable::resize has 12.3 %") and a sentence that says what to
- * do. Both outputs hold FINDING_TEXT bytes. `counts`: values are numbers of blocks, not bytes. */
+/* Formats a finding as a headline ("HashTable::resize has 12.3 %") and a sentence that says what to
+ * do. Both outputs hold FINDING_TEXT bytes. With `counts`, values are numbers of blocks, not
+ * bytes. */
 #define FINDING_TEXT 512
 void analysis_finding_text(const struct analysis_result *result,
 			   const struct analysis_finding *finding, bool counts,
 			   char headline[FINDING_TEXT], char sentence[FINDING_TEXT]);
-/* Percentage of the total. */
+/* Returns the percentage of the total. */
 double analysis_percent(const struct analysis_result *result, uint64_t value);
-/* Formats "1.5 GiB", or "1,234" for counts. `out` has room for 32 bytes and is returned. */
+/* Formats "1.5 GiB", or "1,234" for counts. `out` holds 32 bytes, and is returned. */
 char *analysis_amount(char *out, uint64_t value, bool counts);

@@ -1,5 +1,5 @@
 /*
- * Findings, in the order in which a person would act on them. The thresholds:
+ * Makes the findings, in the order in which a person would act on them. The thresholds:
  *
  *	a function or a stack        more than 5 % of the total
  *	a subsystem dominates        half of the total, and twice as much as the next
@@ -25,7 +25,7 @@
 #define REPEATED_PERCENT    1
 #define GROWTH_PERCENT	    10
 #define GROWTH_SITE_PERCENT 1
-#define EACH_MOST	    5 /* of each kind */
+#define EACH_MOST	    5 /* maximum number of findings of each kind */
 #define FINDINGS_MOST	    32
 #define NBSP		    "\u00a0" /* no line break there */
 
@@ -47,7 +47,7 @@ static void find_sites(struct analysis *a)
 								  .traces = f->list[i].traces});
 }
 
-/* The list is sorted, heaviest first. */
+/* Finds the heavy stacks. The list is sorted, heaviest first. */
 static void find_traces(struct analysis *a)
 {
 	const struct analysis_traces *top = &a->result.top;
@@ -163,7 +163,7 @@ int findings_make(struct analysis *a)
 
 /* ---- in words ---- */
 
-/* What to do about a kind of finding is said once. */
+/* Tells whether this is the first finding of its kind. The advice is given once per kind. */
 static bool is_first(const struct analysis_result *r, const struct analysis_finding *f)
 {
 	return f == r->findings || f[-1].kind != f->kind;

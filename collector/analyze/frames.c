@@ -1,4 +1,4 @@
-/* What the rules say of frames, by number. See parts.h. */
+/* Judges frames by the rules, and keeps the results by number. See parts.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

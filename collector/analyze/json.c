@@ -1,4 +1,4 @@
-/* A report as JSON. */
+/* Writes a report as JSON. */
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -92,7 +92,7 @@ static const struct answer_field next_fields[] = {
 };
 static const struct answer next_answer = {"next", next_fields};
 
-/* As in the REST API, where nothing is searched for and blocks are known. */
+/* These rows are the same as in the REST API, where nothing is searched and blocks are known. */
 static const struct answer_field report_fields[] = {
 	BY_HAND("source", ANSWER_TEXT, NULL, "name of the file or recording, as it was given"),
 	BY_HAND("rules", ANSWER_TEXT, NULL, "the rules that were used"),

@@ -1,4 +1,4 @@
-/* Frames for people: names in their short form, and stack traces in a line. */
+/* Formats frames for people: names in short form, and stack traces in a line. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -44,7 +44,7 @@ void analysis_name(const char *frame, struct buf *out)
 	names_cut(out, from, NAME_MAX_CHARACTERS);
 }
 
-/* Picks the innermost frames that are not noise; with `all`, the innermost of all. */
+/* Picks the innermost frames that are not noise, or with `all` the innermost frames. */
 static uint32_t pick_frames(const struct analysis *a, const struct analysis_trace *t, bool all,
 			    uint32_t ret_frames[BRIEF_FRAMES])
 {

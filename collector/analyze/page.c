@@ -1,7 +1,7 @@
 /*
- * A report as an HTML page, to read in a browser and to print (A4). Its style is inline, there is
- * no script, and nothing is fetched. Names come from outside: all text goes through put_markup, and
- * none into an attribute.
+ * Renders a report as an HTML page, to read in a browser and to print (A4). Its style is inline, it
+ * has no script, and it fetches nothing. Names come from outside, so put_markup escapes all text,
+ * and no text goes into an attribute.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct page {
 	struct buf *out;
 };
 
-/* "<TAG class=...>text</TAG>"; `tag` includes its attributes. */
+/* Appends "<TAG class=...>text</TAG>"; `tag` includes its attributes. */
 static void put_element(struct buf *out, const char *tag, const char *text)
 {
 	buf_printf(out, "<%s>", tag);
@@ -42,7 +42,7 @@ static void page_put_amount(const struct page *p, uint64_t value)
 	buf_printf(p->out, "<td class=p>%.1f&#8239;%%</td>", analysis_percent(p->result, value));
 }
 
-/* A bar with the length of value / longest. */
+/* Appends a bar of the length value / longest. */
 static void put_bar(const struct page *p, uint64_t value, uint64_t longest)
 {
 	buf_printf(p->out, "<td class=b><span class=bar style=\"width:%.1f%%\"></span></td>",

@@ -14,8 +14,8 @@ static inline void add_capped(uint64_t *to, uint64_t value)
 /* ---- frames.c: what the rules say of a frame, determined when it is first seen ---- */
 
 struct frame_info {
-	uint32_t label;	    /* number of its name without arguments */
-	uint32_t subsystem; /* the first subsystem that it fits; RULES_NO_SUBSYSTEM */
+	uint32_t label;	    /* label: number of the name without arguments */
+	uint32_t subsystem; /* the first matching subsystem; RULES_NO_SUBSYSTEM: none */
 	bool noise, outer, grows;
 	bool found; /* matches the search */
 };
@@ -31,7 +31,7 @@ struct frames {
 int frames_judge(struct frames *frames, const struct analysis_question *question);
 void frames_done(struct frames *frames);
 
-/* Compares the texts of two stacks, joined by ';', as strcmp does. */
+/* Compares the texts of two stacks, joined by ';', like strcmp. */
 int stacks_compare(const struct frames *frames, const struct analysis_trace *a,
 		   const struct analysis_trace *b);
 
@@ -56,7 +56,7 @@ void sums_done(struct sums *sums);
 /* ---- top.c: the heaviest stacks ---- */
 
 struct top {
-	struct analysis_traces kept; /* a heap with the lightest at the root, until top_end */
+	struct analysis_traces kept; /* a heap with the lightest trace at the root, until top_end */
 	uint32_t most;
 };
 
@@ -74,7 +74,7 @@ struct search {
 	struct analysis_search result;
 	struct top top;
 	struct sums callers, callees;
-	/* By label, callers and callees apart: the stack in which the label was last counted. */
+	/* By label, with callers and callees apart: the last stack that counted the label. */
 	uint64_t *seen;
 	uint32_t seen_capacity;
 };
@@ -115,7 +115,7 @@ void patterns_done(struct patterns *patterns);
 struct analysis {
 	struct analysis_question question;
 	struct frames frames;
-	/* By depth: what the outer frames of the previous stack amount to, up to this depth. */
+	/* By depth: the state of the previous stack up to this depth. */
 	struct level {
 		uint32_t subsystem;
 		uint32_t outer; /* number of the first frame that is not `outer`, from 1; 0: none so
@@ -134,5 +134,5 @@ struct analysis {
 	struct drill drill;
 };
 
-/* findings.c: determines the findings. Returns 0 or -ENOMEM. */
+/* findings.c: makes the findings. Returns 0 or -ENOMEM. */
 int findings_make(struct analysis *analysis);

@@ -1,6 +1,6 @@
 /*
- * Converts two trees of frames into stacks. Frames with the same text are joined, whatever their
- * module, as in the collapsed export:
+ * Converts two trees of frames into stacks. Frames with the same text are joined, regardless of
+ * their module, as in the collapsed export:
  *
  *	tree    main [app] -> grow [app]   10      stacks   main;grow  17, of it grown 7
  *	                   -> grow [lib]    7
@@ -35,8 +35,8 @@ struct merged {
 	} * nodes; /* nodes[0]: the root */
 	uint32_t count, capacity, deepest;
 	struct map children;
-	struct intern names; /* of all nodes, though not all of them are in stacks that the analysis
-				gets */
+	struct intern names; /* frames of all nodes; not all of these nodes are in stacks that the
+				analysis gets */
 	struct buf name;
 	bool counts;
 };
@@ -49,7 +49,7 @@ static void merged_done(struct merged *m)
 	buf_done(&m->name);
 }
 
-/* Returns 0 without memory. */
+/* Returns the number of the frame, or 0 without memory. */
 static uint32_t recorded_frame_of(struct merged *m, const char *function)
 {
 	buf_clear(&m->name);
@@ -158,7 +158,7 @@ static int add_trees(struct analysis *analysis, const struct tree *tree, const s
 	return r ? err_set(err, r, "no memory for the stacks") : 0;
 }
 
-/* Queries the blocks that realloc made from others. They are also in the other tree. */
+/* Queries the blocks that realloc made from others. They are in the other tree, too. */
 static int query_grown(struct view *view, const struct filter *filter, enum value value,
 		       uint64_t at_ns, struct tree *ret_tree, struct err_text *err)
 {
@@ -213,5 +213,5 @@ const char *recorded_rules(struct view *view)
 			rules = "cxx";
 		python = python || begins(name, "Py_BytesMain") || begins(name, "Py_RunMain");
 	}
-	return python ? "python" : rules; /* its extensions are in C++, often */
+	return python ? "python" : rules; /* extensions of Python are often in C++ */
 }

@@ -1,4 +1,4 @@
-/* The context of a result. See report.h. */
+/* Formats the context of a result. See report.h. */
 #include "collector/analyze/report.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void last_word(char *out, size_t size, const char *name)
 		 name + from);
 }
 
-/* Returns the heaviest named subsystem, or else the first entry; NULL if there is none. */
+/* Returns the heaviest named subsystem, or else the first entry, or NULL if there is none. */
 static const char *first_subsystem(const struct analysis_result *r)
 {
 	for (uint32_t i = 0; i < r->subsystem_count; i++)

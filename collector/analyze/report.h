@@ -1,6 +1,6 @@
 #pragma once
 /* The result of an analysis with its context: what was analysed, by which rules, and which commands
- * to run next. All renderers share it. */
+ * to run next. All renderers use it. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,29 +16,29 @@ struct analysis_report {
 	const char *counted;	/* the first line: which numbers these are; NULL: none */
 	const char *about;	/* an additional line; NULL: none */
 	const char *source;	/* FILE or STREAM as the user named it */
-	const char *options;	/* repeated by follow-up commands: "--value leaked"; NULL: none */
+	const char *options;	/* options for follow-up commands: "--value leaked"; NULL: none */
 	const char *note;	/* what was left out; NULL: nothing */
 	const char *incomplete; /* what the recording does not hold; "" or NULL: nothing */
 	const char *rules;
 	bool counts; /* values are numbers of blocks, not bytes */
-	/* The source is a recording, which other commands accept, too. */
+	/* The source is a recording, so other commands accept it, too. */
 	bool recorded;
 };
 
-/* Yields command number `index` to run next, and what it is for. Both outputs hold REPORT_NEXT
- * bytes. Returns false if there are no more. */
+/* Formats the next command number `index`, and its purpose. Both outputs hold REPORT_NEXT bytes.
+ * Returns false if there are no more. */
 #define REPORT_NEXT 8192 /* room for a path */
 bool report_next(const struct analysis_report *report, unsigned index,
 		 char ret_command[REPORT_NEXT], char ret_why[REPORT_NEXT]);
 /* Quotes a word for the shell where necessary. `size` is at least 8; the result is truncated to
  * it. */
 void report_quote(char *out, size_t size, const char *text);
-/* The first line: "1.5 GiB (1,610,612,736 bytes) in 1,234 stack traces". `out` holds REPORT_NEXT
- * bytes and is returned. */
+/* Formats the first line: "1.5 GiB (1,610,612,736 bytes) in 1,234 stack traces". `out` holds
+ * REPORT_NEXT bytes, and is returned. */
 char *report_total(const struct analysis_report *report, char out[REPORT_NEXT]);
 
-/* Writes the members of a JSON object that the caller has opened. */
+/* Writes the report as members of a JSON object that the caller has opened. */
 void report_json(const struct analysis_report *report, struct json *json);
 extern const struct answer analysis_answer;
-/* Appends an HTML page for reading and printing, which loads nothing from outside. */
+/* Appends a self-contained HTML page for reading and printing. */
 void report_page(const struct analysis_report *report, struct buf *out);

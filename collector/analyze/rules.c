@@ -17,8 +17,8 @@
 
 #define RULES_MAX      10000
 #define FILE_BYTES_MAX (1u << 20)
-#define USES_MAX       8  /* maximum nesting of files that use each other */
-#define FILES_MAX      64 /* in total */
+#define USES_MAX       8  /* maximum nesting of files */
+#define FILES_MAX      64 /* maximum number of files in total */
 #define FOLDER	       "share/heapcast/rules"
 #define SUFFIX	       ".rules"
 
@@ -56,7 +56,8 @@ static int rules_read_file(struct rules *rules, const char *path, unsigned depth
 
 /* ---- locations ---- */
 
-/* "DIR/share/heapcast/rules" for the program DIR/bin/collector. Returns 0 or a negative errno. */
+/* Formats "DIR/share/heapcast/rules" for the program DIR/bin/collector. Returns 0 or a negative
+ * errno. */
 static int shipped_folder(char out[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - sizeof(FOLDER) - 1);
@@ -79,7 +80,7 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* `beside`: the file that uses these rules, NULL: none. */
+/* Finds the file of the rules `name`. `beside` is the file that uses these rules, or NULL. */
 static int rules_find(const char *name, const char *beside, char out[PATH_MAX],
 		      struct err_text *err)
 {
@@ -90,7 +91,7 @@ static int rules_find(const char *name, const char *beside, char out[PATH_MAX],
 	n = snprintf(out, PATH_MAX, "%.*s%s",
 		     slash && name[0] != '/' ? (int)(slash - beside) + 1 : 0, beside ? beside : "",
 		     name);
-	/* A path named by the user may be a pipe. A file must not make us wait for one. */
+	/* A path that the user named may be a pipe. A rules file must not make us wait for one. */
 	if (n < PATH_MAX && ((!beside && strchr(name, '/')) || is_file(out)))
 		return 0;
 	if (shipped_folder(folder) == 0) {
@@ -176,7 +177,7 @@ static int use(struct source *s, const char *name)
 		       : r;
 }
 
-/* `line` begins with a word. */
+/* Parses a line that begins with a word. */
 static int take_statement(struct source *s, const char *line)
 {
 	static const struct {
@@ -218,7 +219,7 @@ static int rules_take_line(struct source *s, char *line)
 	return add_pattern(s, RULE_SUBSYSTEM, line + indent);
 }
 
-/* Reads the whole file as text. The caller frees it. */
+/* Reads the whole file as text, which the caller frees. */
 static int rules_read_text(const char *path, char **ret_text, struct err_text *err)
 {
 	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");

@@ -29,22 +29,22 @@ struct rules;
 #define RULES_NO_SUBSYSTEM UINT32_MAX
 #define RULES_DEFAULT	   "general"
 
-/* What the rules say of one frame. */
+/* What the rules say about a frame. */
 struct rules_verdict {
-	uint32_t subsystem; /* the first subsystem that it fits, from 0; RULES_NO_SUBSYSTEM: none */
+	uint32_t subsystem; /* the first matching subsystem, from 0; RULES_NO_SUBSYSTEM: none */
 	bool noise, outer, grows;
 };
 
 /*
- * `name` is a path (it contains a '/', or a file of that name exists), or the name of shipped
- * rules, which lie in share/heapcast/rules beside the program's folder. Returns 0, -ENOENT or
- * -EINVAL, with an error text that names file and line or lists the available rules, or -E2BIG.
+ * Reads rules. `name` is a path (it contains a '/', or a file of that name exists), or the name of
+ * shipped rules, which lie in share/heapcast/rules beside the program's folder. Returns 0; -ENOENT
+ * or -EINVAL, with an error text that names file and line or lists the available rules; or -E2BIG.
  */
 int rules_read(const char *name, struct rules **ret_rules, struct err_text *err);
 void rules_free(struct rules *rules);
 struct rules_verdict rules_judge(const struct rules *rules, const char *frame);
-/* The name as it was passed to rules_read. */
+/* Returns the name that was passed to rules_read. */
 const char *rules_name(const struct rules *rules);
 uint32_t rules_subsystems(const struct rules *rules);
-/* Returns NULL if there is no such subsystem. */
+/* Returns the subsystem's name, or NULL if there is no such subsystem. */
 const char *rules_subsystem(const struct rules *rules, uint32_t number);

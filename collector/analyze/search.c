@@ -1,4 +1,5 @@
-/* Stacks with a frame that contains the search text, and the functions next to it. See parts.h. */
+/* Collects the stacks with a frame that contains the search text, and the functions next to that
+ * frame. See parts.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,8 +14,8 @@ int search_init(struct search *search)
 	return top_init(&search->top, ANALYSIS_SEARCH_TOP);
 }
 
-/* Counts a neighbour once per stack, however often it occurs (recursion). `side` 0: callers, 1:
- * callees. */
+/* Counts a neighbour once per stack, even if it occurs more often (recursion). `side` is 0 for
+ * callers, 1 for callees. */
 static int add_neighbour(struct search *s, unsigned side, const struct frames *frames,
 			 uint32_t frame, const struct analysis_trace *trace, uint64_t stack)
 {

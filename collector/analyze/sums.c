@@ -1,4 +1,4 @@
-/* Values by label, and the heaviest labels. See parts.h. */
+/* Sums values by label, and ranks the labels. See parts.h. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* The heaviest stacks, kept in a heap that evicts the lightest. See parts.h. */
+/* Keeps the heaviest stacks, in a heap that evicts the lightest. See parts.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "base/ban.h"
 
-/* Compares by (value, text), as the scripts do, which list the largest first. */
+/* Compares by (value, text), like the scripts, which list the largest first. */
 static int top_compare(const struct frames *frames, const struct analysis_trace *a,
 		       const struct analysis_trace *b)
 {

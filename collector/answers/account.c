@@ -112,7 +112,7 @@ const char *account_end_source(const struct process_info *p)
 
 const char *account_state(const struct mark_info *mark)
 {
-	/* Texts of the program itself are no states, and there may be thousands of them. */
+	/* A mark that the program set is not a state. There may be thousands of them. */
 	if (mark->kind == HEAPCAST__MARK_KIND__MARK_TEXT && mark->thread)
 		return NULL;
 	for (size_t i = 0; i < COUNT(states); i++)
@@ -121,7 +121,7 @@ const char *account_state(const struct mark_info *mark)
 	return NULL;
 }
 
-/* Describes the mode of the recording from this mark on. A mark of the program itself does not tell
+/* Describes the mode of the recording from this mark on. A mark that the program set does not know
  * the mode. */
 static void describe_mode(char *out, size_t size, const struct mark_info *m, const char *what)
 {

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The account of a recording: what was produced, stored and lost, why, and how the program ended.
- * `collector ledger`, its --json, the REST API and the page show the same lines with the same
- * texts.
+ * The account of a recording: how many events were produced, stored and lost, for which reasons,
+ * and how the program ended. `collector ledger`, its --json, the REST API and the page show the
+ * same lines with the same texts.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +17,9 @@ struct mark_info;
 struct process_info;
 struct recording;
 
-/* Every number of the account: its struct, its member, its text for people, its unit, whether it
- * is shown when it is 0, and what JSON schemas say of the member. A text that begins with two
- * blanks is part of the line above it. */
+/* Lists every number of the account: its struct, its member, its text for people, its unit, whether
+ * it is shown when it is 0, and its description in JSON schemas. A text that begins with two blanks
+ * is part of the line above it. */
 #define ACCOUNT_LINES(LINE)                                                                        \
 	LINE(ledger_info, produced, "produced by the program", "events", true,                     \
 	     "events that the program produced")                                                   \
@@ -99,9 +99,9 @@ struct recording;
 
 /* A number of the account. */
 struct account_line {
-	const char *key, *text; /* key: in JSON; text: for people */
+	const char *key, *text; /* key: in JSON; text: shown to people */
 	size_t offset;
-	bool of_pairing; /* in struct pairing_info, else in struct ledger_info */
+	bool of_pairing; /* the member is in struct pairing_info, else in struct ledger_info */
 	bool always;	 /* shown even if it is 0 */
 };
 
@@ -109,29 +109,29 @@ extern const struct account_line account_lines[];
 extern const size_t account_line_count;
 
 uint64_t account_number(const struct recording *recording, const struct account_line *line);
-/* Reasons for missing events, indexed by a gap's reason number; the list ends with NULL. */
+/* Reasons for missing events, indexed by the reason number of a gap. The list ends with NULL. */
 extern const char *const account_reasons[];
-extern const size_t account_reason_count; /* without the end */
+extern const size_t account_reason_count; /* without the final NULL */
 
 #define ACCOUNT_END 128
-/* Describes how the program ended. `out` holds ACCOUNT_END bytes. */
+/* Describes how the program ended, and returns `out`, which holds ACCOUNT_END bytes. */
 const char *account_end(char *out, size_t size, const struct process_info *process);
-/* Names the source of that information: " (told by the kernel)", or "". */
+/* Says who reported how the program ended: " (told by the kernel)", or "" if that is not known. */
 const char *account_end_source(const struct process_info *process);
-/* The state of the recording from this mark on (thinned, stopped...). NULL: the mark does not
- * change the state. */
+/* Returns the state of the recording from this mark on ("thinned", "stopped"), or NULL if the mark
+ * does not change the state. */
 const char *account_state(const struct mark_info *mark);
 #define ACCOUNT_WHAT 1200
 /* Describes a mark in words. `out` holds ACCOUNT_WHAT bytes. */
 void account_describe(char *out, size_t size, const struct mark_info *mark);
 
 /* Writes the whole account as members of an object that the caller has opened (account_json.c).
- * `reason` says why the account does not add up. */
+ * `reason` is the explanation if the account does not add up. */
 void json_account(struct json *json, const struct recording *recording,
 		  const struct completeness *c, const char *reason);
 extern const struct answer account_answer;
-/* Parts of it, also as tables: a struct thread_info, a struct account_gap and a struct
- * unrecorded_info of the recording. */
+/* Parts of the account, which commands also print as tables. They describe a struct thread_info, a
+ * struct account_gap and a struct unrecorded_info. */
 extern const struct answer account_thread_answer, account_gap_answer, account_unrecorded_answer;
 struct account_gap {
 	struct gap_info gap;

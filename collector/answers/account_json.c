@@ -24,7 +24,7 @@ static const char *account_json_name_of(const char *const *names, size_t count, 
 
 /* ---- members ---- */
 
-/* Numbers that are in no other line of the account. */
+/* Numbers that no other line of the account has. */
 #define ANSWER_OF struct completeness
 static const struct answer_field missing_fields[] = {
 	ROW("lost_events", lost_events, "events", "events that never came"),
@@ -262,7 +262,7 @@ static void json_program_end(struct json *json, const struct recording *r)
 	json_end(json, '}');
 }
 
-/* The numbers as `collector ledger` prints them, in its order and with its texts. */
+/* Writes the numbers that `collector ledger` prints, in the same order and with the same texts. */
 static void json_account_lines(struct json *json, const struct recording *r)
 {
 	json_array(json, "lines");

@@ -33,7 +33,7 @@ static const struct answer_field usage_fields[] = {
 };
 const struct answer usage_answer = {"usage", usage_fields};
 
-/* ---- forms of the API ---- */
+/* ---- the API's forms of values ---- */
 
 void json_time(struct json *json, const char *key, uint64_t ns)
 {

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The description of an answer, declared once: one row per member, with its name, unit, meaning and
- * the place of its value in a C struct. json_members writes the JSON from these rows, and
- * /openapi.json describes the answer from the same rows.
+ * Describes an answer once: one row per member, with its name, unit, meaning and the place of its
+ * value in a C struct. json_members writes the JSON from these rows, and /openapi.json describes
+ * the answer from the same rows.
  *
  *	#define ANSWER_OF struct report
  *	static const struct answer_field report_fields[] = {
@@ -13,9 +13,9 @@
  *	const struct answer report_answer = {"report", report_fields};
  *
  * The kind of a member follows from its C type. A member that is computed while it is written has a
- * row, too: with a function that writes it (ROW_WRITTEN), or without, where the caller of
- * json_members writes it before or after (BY_HAND). tests/e2e/rest-schemas.sh checks all answers
- * against their descriptions.
+ * row, too. Either the row names a function that writes it (ROW_WRITTEN), or the caller of
+ * json_members writes it before or after that call (BY_HAND). tests/e2e/rest-schemas.sh checks all
+ * answers against their descriptions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,15 +40,15 @@ enum answer_kind {
 	ANSWER_CHARS,	/* char [] */
 	ANSWER_WORD,	/* an enum: one of `words` */
 	ANSWER_ID,	/* struct stream_id, as 32 hexadecimal digits */
-	ANSWER_HEX,	/* bytes in the object, their count at `count_at`; none: null */
+	ANSWER_HEX,	/* bytes in the object, their count at `count_at`; 0 bytes: null */
 	ANSWER_USAGE,	/* struct usage: json_usage */
-	ANSWER_TIME,	/* ns: {"secs", "fract_nsecs"} */
-	ANSWER_WALL,	/* ns since the start, as a time since the epoch */
-	ANSWER_MS,	/* the same as a number of ms */
+	ANSWER_TIME,	/* ns, written as {"secs", "fract_nsecs"} */
+	ANSWER_WALL,	/* ns since the start, written as a time since the epoch */
+	ANSWER_MS,	/* ns since the start, written as ms since the epoch */
 	ANSWER_TIMES,	/* ns since the start: NAME, a time since the epoch, NAME_relative and
 			   NAME_relative_p */
-	ANSWER_ADDRESS, /* NAME and NAME_s */
-	ANSWER_OBJECT,	/* with the members of `of` */
+	ANSWER_ADDRESS, /* written twice: NAME and NAME_s */
+	ANSWER_OBJECT,	/* an object with the members of `of` */
 	ANSWER_MEMBERS, /* the members of `of`, inserted among the others */
 	ANSWER_FREE,	/* by hand: any value that a statement selects */
 	ANSWER_VALUE,	/* by hand: any JSON */
@@ -58,42 +58,42 @@ enum answer_shape {
 	ANSWER_ONE,
 	ANSWER_LIST,  /* an array of all elements */
 	ANSWER_PAGE,  /* an array of the requested elements */
-	ANSWER_ARRAY, /* of `count_at` elements stored in the object itself */
-	ANSWER_PAIRS, /* by hand: an array of arrays of two */
+	ANSWER_ARRAY, /* an array of `count_at` elements stored in the object itself */
+	ANSWER_PAIRS, /* by hand: an array of pairs, each an array of two */
 	ANSWER_LISTS, /* by hand: an array of arrays */
-	ANSWER_NAMED, /* by hand: an object, whose members have names of their own */
+	ANSWER_NAMED, /* by hand: an object whose member names are data */
 };
 
-/* When the member is present. */
+/* Says when a member is present. */
 enum answer_when {
 	ALWAYS,
 	IF_SET,	   /* neither 0 nor NULL */
 	IF_TEXT,   /* neither NULL nor empty */
 	IF_NO_MAX, /* not the highest number of its type, which means "none" */
-	IF_TIME,   /* if the time at `if_at` is not NO_TIME */
-	IF_TRUE,   /* if the bool at `if_at` is true */
+	IF_TIME,   /* the time at `if_at` is not NO_TIME */
+	IF_TRUE,   /* the bool at `if_at` is true */
 	IF_FALSE,
-	TRUE_OR_NULL,	/* always there, but null if the bool at `if_at` is false */
-	NO_MAX_OR_NULL, /* or if it is the highest number of its type */
-	SOMETIMES,	/* by hand, or as `write` decides */
-	COLUMN_ONLY,	/* a column of the table, and no member */
+	TRUE_OR_NULL,	/* always present; null if the bool at `if_at` is false */
+	NO_MAX_OR_NULL, /* always present; null if it is the highest number of its type */
+	SOMETIMES,	/* decided by the caller (by hand), or by `write` */
+	COLUMN_ONLY,	/* a column of the table only, not a member */
 };
 
-/* How a member stands in the table of a command (collector/cli/table.h). Its unit says how a number
- * is written: sizes, durations, counts. */
+/* Says how a member is shown in the table of a command (collector/cli/table.h). The member's unit
+ * decides how its number is written: as a size, a duration or a count. */
 struct answer_column {
 	const char *title;
-	uint8_t place; /* from 1, left to right; 0: it is no column */
-	uint8_t gap;   /* blanks more than the one before it */
-	int16_t width; /* negative: aligned left; 0: the last one, as wide as it is */
+	uint8_t place; /* column number from the left, from 1; 0: not a column */
+	uint8_t gap;   /* additional blanks between it and the column before it */
+	int16_t width; /* negative: aligned left; 0: the last column, of any width */
 	uint8_t form;  /* bits of enum column_form */
 	size_t known_at;
 };
 enum column_form {
-	COLUMN_PLAIN = 1, /* only the digits */
+	COLUMN_PLAIN = 1, /* digits only, without a unit */
 	COLUMN_DATE = 2,  /* ns since the epoch, up to the minute */
 	COLUMN_DASH = 4,  /* 0, false and "" are "-" */
-	COLUMN_CUT = 8,	  /* a longer text ends without a sign */
+	COLUMN_CUT = 8,	  /* a longer text is truncated without an ellipsis */
 	COLUMN_KNOWN = 16 /* "-" if the bool at known_at is false */
 };
 
@@ -109,11 +109,11 @@ struct answer_field {
 	enum answer_when when;
 	bool may_be_null, by_hand;
 	bool behind;   /* `at` is a pointer to the object */
-	bool streamed; /* by hand: an element at a time, by who calls json_member */
+	bool streamed; /* by hand: the caller writes each element with json_member */
 	size_t at, if_at;
-	answer_writer *write; /* NULL: as its kind says */
-	/* For lists: where their count is and its size, the size of an element, the offset of the
-	 * item in an element. */
+	answer_writer *write; /* NULL: written as its kind says */
+	/* For lists: the offset and the size of their count, the size of an element, and the offset
+	 * of the item in an element. */
 	size_t count_at, count_size, stride, item_at;
 	uint32_t mask;
 	const struct answer *of;
@@ -126,16 +126,16 @@ struct answer {
 	const struct answer_field *fields; /* ends with {0} */
 };
 
-/* Times of the recording, and the requested part of a page. If the writer gets NULL, it writes no
- * times of the recording, and all elements. */
+/* The recording's times, and the requested part of a page. A writer that gets NULL instead writes
+ * no times of the recording, and all elements. */
 struct answer_context {
 	uint64_t start_wall_ns, end_ns;
 	uint64_t skip, count;
-	/* For the rows of frames.h, and other writers. */
+	/* For the rows of frames.h, and for other writers. */
 	struct view *view;
-	bool strip; /* functions without template arguments */
+	bool strip; /* write functions without template arguments */
 	struct err_text *err;
-	void *asked; /* the writers' own */
+	void *asked; /* private to the writers */
 };
 
 #define ANSWER_KIND(value)                                                                         \
@@ -180,15 +180,15 @@ struct answer_context {
 		.name = label, .about = text, .kind = ANSWER_OBJECT, .of = &(answer),              \
 		.at = offsetof(ANSWER_OF, member), ##__VA_ARGS__                                   \
 	}
-/* The object that `member` points to. */
+/* A row for the object that `member` points to. */
 #define ROW_BEHIND(label, member, answer, text, ...)                                               \
 	ROW_OBJECT(label, member, answer, text, .behind = true, ##__VA_ARGS__)
-/* The whole struct once more, as an object of its own. */
+/* A row for the whole struct, written again as an object of its own. */
 #define ROW_AGAIN(label, answer, text, ...)                                                        \
 	{                                                                                          \
 		.name = label, .about = text, .kind = ANSWER_OBJECT, .of = &(answer), __VA_ARGS__  \
 	}
-/* `number` elements at `list`: objects, or one member of each. A page holds the requested
+/* A row for `number` elements at `list`: objects, or one member of each. A page holds the requested
  * elements. */
 #define ROW_LISTED(form, label, list, number, answer, text, ...)                                   \
 	{                                                                                          \
@@ -211,7 +211,7 @@ struct answer_context {
 		.count_size = sizeof(ANSWER_AT(number)), .stride = sizeof(*ANSWER_AT(list)),       \
 		.item_at = offsetof(__typeof__(*ANSWER_AT(list)), item), ##__VA_ARGS__             \
 	}
-/* `number` numbers at `list`. */
+/* A row for `number` numbers at `list`. */
 #define ROW_NUMBERS(label, list, number, measure, text)                                            \
 	{                                                                                          \
 		.name = label, .unit = measure, .about = text, .shape = ANSWER_LIST,               \
@@ -219,13 +219,13 @@ struct answer_context {
 		.count_at = offsetof(ANSWER_OF, number), .count_size = sizeof(ANSWER_AT(number)),  \
 		.stride = sizeof(*ANSWER_AT(list))                                                 \
 	}
-/* The members of another answer, which describes a part of it. */
+/* Inserts the members of another answer, which describes a part of the struct. */
 #define ROWS_OF(answer, member, ...)                                                               \
 	{                                                                                          \
 		.kind = ANSWER_MEMBERS, .of = &(answer), .at = offsetof(ANSWER_OF, member),        \
 		##__VA_ARGS__                                                                      \
 	}
-/* The members of another answer, which describes the whole struct. */
+/* Inserts the members of another answer, which describes the whole struct. */
 #define ROWS_SAME(answer, ...)                                                                     \
 	{                                                                                          \
 		.kind = ANSWER_MEMBERS, .of = &(answer), ##__VA_ARGS__                             \
@@ -244,18 +244,19 @@ struct answer_context {
 	{                                                                                          \
 		.kind = ANSWER_MEMBERS, .of = &(answer), .by_hand = true                           \
 	}
-/* What the recording does not hold. */
+/* A row for what the recording does not hold. */
 #define ROW_INCOMPLETE                                                                             \
 	BY_HAND("incomplete", ANSWER_TEXT, NULL,                                                   \
 		"what the recording does not hold, in a sentence", .when = SOMETIMES)
 
-/* The name of a function in its short form; absent if it is as short (names.h). */
+/* A row for the short form of a function's name. The member is absent if the name cannot be
+ * shortened (names.h). */
 #define ROW_SHORT(label, member)                                                                   \
 	ROW(label, member, NULL,                                                                   \
 	    "the function without template arguments and parameters; absent if that is the same",  \
 	    .when = SOMETIMES, .write = write_short_name)
 
-/* The source location; each part may be unknown. */
+/* Rows for the source location. Each part may be unknown. */
 #define ROWS_SITE                                                                                  \
 	ROW("function", function, NULL, "null: unknown", .may_be_null = true),                     \
 		ROW_SHORT("function_short", function),                                             \
@@ -264,8 +265,8 @@ struct answer_context {
 		ROW("module", module, NULL, "path of the program or library; null: unknown",       \
 		    .may_be_null = true)
 
-/* Defines FUNCTION_result, which is `done` of a route or of a kind of question whose result
- * `function` frees. */
+/* Defines FUNCTION_result, the `done` of a route or of a kind of question. It frees the result with
+ * `function`. */
 #define DEFINE_DONE(function)                                                                      \
 	static void function##_result(void *result)                                                \
 	{                                                                                          \
@@ -281,21 +282,21 @@ int json_members(struct json *json, const struct answer *answer, const void *obj
 /* Does the same for one row. */
 int json_member(struct json *json, const struct answer_field *field, const void *object,
 		const struct answer_context *context);
-/* Writes the same members as an object of its own. */
+/* Does the same as json_members, and puts the members into an object of their own. */
 int json_object_of(struct json *json, const char *key, const struct answer *answer,
 		   const void *object, const struct answer_context *context);
 
-/* "key": {"bytes", "blocks"}; estimates also have errors and samples. */
+/* Writes "key": {"bytes", "blocks"}. Estimates also have errors and samples. */
 void json_usage(struct json *json, const char *key, const struct usage *usage);
-/* The value of a field at its place: of kinds that are numbers, and of kinds that are texts. */
+/* Return the value of a field that is a number, and of a field that is a text. */
 uint64_t answer_number(const struct answer_field *field, const void *at);
 #define ANSWER_TEXT_MOST 136
 const char *answer_text(const struct answer_field *field, const void *at,
 			char room[ANSWER_TEXT_MOST]);
-/* The bytes of ANSWER_HEX as digits; NULL: there are none. */
+/* Returns the bytes of ANSWER_HEX as digits, or NULL if there are none. */
 const char *answer_hex(char room[ANSWER_TEXT_MOST], const uint8_t *bytes, uint32_t count);
 
-/* {"secs":..,"fract_nsecs":..} */
+/* Writes "key": {"secs": ..., "fract_nsecs": ...}. */
 void json_time(struct json *json, const char *key, uint64_t ns);
 /* Writes `name`, `name`_relative (since the start) and `name`_relative_p (part of the recording, 0
  * to 1). */

@@ -59,7 +59,7 @@ void extract_items_done(struct extract_items *items)
 	*items = (struct extract_items){0};
 }
 
-/* Takes ownership of the strings of `item`, also if it fails. */
+/* Takes ownership of the strings of `item`, also on failure. */
 static int extract_items_append(struct extract_items *items, struct extract_item *item)
 {
 	if (!item->name || (!item->source && !item->text) ||
@@ -75,7 +75,7 @@ static int extract_items_append(struct extract_items *items, struct extract_item
 /* ---- symbol files ---- */
 
 struct search {
-	const struct module_info **modules; /* those with a build id, sorted by it and by path */
+	const struct module_info **modules; /* with a build id, sorted by it and by path */
 	uint32_t count;
 	struct extract_items *items;
 };
@@ -153,7 +153,8 @@ static int match_file(void *context, const struct symbol_file *file)
 		if (compare_ids(m->build_id, m->build_id_length, file->build_id,
 				file->build_id_length) != 0)
 			break;
-		/* A module that was loaded twice is one file; one without a path is none. */
+		/* A module that was loaded twice is written once. A module without a path is left
+		 * out. */
 		if (strcmp(m->path, before) != 0)
 			r = extract_items_add_file(s->items, m->path, file);
 		before = m->path;
@@ -168,8 +169,8 @@ static int extract_items_by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* If several builds have the same path, all but the first get the beginning of their build id in
- * their name. */
+/* If several builds have the same path, appends the beginning of the build id to the names of all
+ * but the first. */
 static int tell_apart(struct extract_items *items)
 {
 	for (uint32_t i = items->count; i-- > 1;) {

@@ -1,5 +1,5 @@
 /*
- * A tree of frames as columns, compact enough for a page to draw about 200,000 of them:
+ * Writes a tree of frames as columns, compact enough for a page to draw about 200,000 of them:
  *
  *	strings  "", and each name of a function, file and module once
  *	short    the same names in their short form; "": there is nothing to shorten
@@ -7,9 +7,9 @@
  *	nodes    depth, frame, bytes, blocks (base_bytes, base_blocks): parents before children, the
  *		 heaviest child first
  *
- * Node 0 is the root, with the depth 0 and the frame -1. A node's parent is the last node before it
- * with a smaller depth. Values are totals of the subtree, so a node's self value is what its
- * children leave. Hence a node can be left out without a change to another one.
+ * Node 0 is the root; its depth is 0 and its frame -1. A node's parent is the last node before it
+ * with a smaller depth. Values are totals of the subtree. A node's own value is its total minus
+ * those of its children, so a node can be left out without changing any other.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@
 #define STEP_CANCEL 1024
 
 struct frame_row {
-	uint32_t function, file, line, module; /* texts: numbers of strings */
+	uint32_t function, file, line, module; /* texts, as numbers of strings */
 	bool is_inline;
 };
 
@@ -40,8 +40,8 @@ struct flame {
 	const struct tree *tree;
 	const struct flame_options *options;
 	struct json *json;
-	/* Nodes with more than `least` bytes are kept, and the first `least_room` nodes with
-	 * exactly as many. */
+	/* Keeps nodes with more than `least` bytes, and the first `least_room` nodes with exactly
+	 * `least` bytes. */
 	uint64_t least, least_room;
 	struct intern strings, frames;
 	struct frame_row *frame_rows; /* by number */
@@ -67,8 +67,8 @@ static int flame_heaviest_first(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* A child is never heavier than its parent, and the parent comes first. So the parent of a node
- * that is kept is kept, too. */
+/* A child is never heavier than its parent, and the parent comes first. So the parent of a kept
+ * node is kept, too. */
 static int flame_choose(struct flame *f)
 {
 	uint64_t most = f->options->count > 1 ? f->options->count - 1 : 0;

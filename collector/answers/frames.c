@@ -67,7 +67,7 @@ static int frames_write(struct json *json, const char *key, struct view *view, u
 
 	if (r < 0)
 		return r;
-	/* Pseudo frames have no address, and a name in brackets. */
+	/* A pseudo frame has no address, and its name is in brackets. */
 	if (told.frame.function || !told.frame.address)
 		told.function = stripped ? stripped : told.frame.name;
 	return json_object_of(json, key, &frame_answer, &told, NULL);
@@ -79,7 +79,7 @@ int json_frame(struct json *json, const char *key, struct view *view, uint32_t n
 	return frames_write(json, key, view, node, index, false, err);
 }
 
-/* Returns the nodes from the outermost to `node`; NULL: no memory. */
+/* Returns the nodes from the outermost to `node`, or NULL without memory. */
 static uint32_t *path_to(const struct recording *recording, uint32_t node, uint32_t *ret_count)
 {
 	uint32_t count = 0, *path;

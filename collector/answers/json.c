@@ -35,7 +35,7 @@ static void put_escaped(struct buf *out, uint32_t code, const char *bytes, size_
 		buf_string(out, "\\t");
 		break;
 	default:
-		if (!utf8_shows(code)) /* no such code lies beyond U+FFFF */
+		if (!utf8_shows(code)) /* all codes that are not shown are at most U+FFFF */
 			buf_printf(out, "\\u%04x", code);
 		else
 			buf_append(out, bytes, length);
@@ -124,7 +124,7 @@ void json_string(struct json *json, const char *key, const char *value)
 	}
 }
 
-/* Formatting by hand: printf would take a third of the time of a list of 100,000 streams. */
+/* Formatted by hand: printf would take a third of the time of a list of 100,000 streams. */
 static void put_decimal(struct buf *out, uint64_t value)
 {
 	char digits[20];
@@ -151,7 +151,7 @@ void json_i64(struct json *json, const char *key, int64_t value)
 }
 
 /* Uses the lowest precision, from 15 to 17 digits, that reads back as the same number. JSON has no
- * infinity and no NaN, which become null. */
+ * infinity and no NaN; both become null. */
 void json_double(struct json *json, const char *key, double value)
 {
 	char text[40], *comma;
@@ -166,7 +166,7 @@ void json_double(struct json *json, const char *key, double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	comma = strchr(text, ','); /* decimal comma of a locale */
+	comma = strchr(text, ','); /* a locale may use a decimal comma */
 	if (comma)
 		*comma = '.';
 	buf_string(json->out, text);

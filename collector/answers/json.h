@@ -1,6 +1,6 @@
 #pragma once
-/* A streaming JSON writer, which takes care of commas and escapes. The caller takes care of 64-bit
- * numbers that JavaScript cannot hold, and writes them as strings as well. */
+/* A streaming JSON writer. It adds commas and escapes. JavaScript cannot hold all 64-bit numbers;
+ * where that matters, the caller also writes them as strings. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,13 +13,13 @@ struct json {
 	bool first[32];
 };
 void json_init(struct json *json, struct buf *out);
-/* `key` NULL: no key (in an array, or at the top level). */
+/* `key` is NULL in an array or at the top level. */
 void json_object(struct json *json, const char *key);
 void json_array(struct json *json, const char *key);
 void json_end(struct json *json, char bracket); /* '}' or ']' */
-/* `value` NULL: null. Invalid UTF-8 becomes U+FFFD. */
+/* Writes null if `value` is NULL. Invalid UTF-8 becomes U+FFFD. */
 void json_string(struct json *json, const char *key, const char *value);
-/* The same for a text with a length; a NUL does not end it. */
+/* Does the same for a text of a given length, which may contain NULs. */
 void json_text(struct json *json, const char *key, const char *text, size_t length);
 void json_u64(struct json *json, const char *key, uint64_t value);
 void json_i64(struct json *json, const char *key, int64_t value);

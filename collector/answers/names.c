@@ -1,4 +1,5 @@
-/* Function names without template (C++) or generic (Rust) arguments, and in short. See names.h. */
+/* Shortens function names: without template (C++) or generic (Rust) arguments, and in short form.
+ * See names.h. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@ static bool is_identifier(char c)
 	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* Returns the length of "operator" and its symbol, if one with angle brackets begins here; else
- * 0. */
+/* Returns the length of an operator's name such as "operator<<" if one begins here, else 0. Only
+ * operators with angle brackets count. */
 static size_t operator_length(const char *name, const char *at)
 {
 	static const char *const symbols[] = {"<=>", "<<=", "<<", "<=", "<", "->*",
@@ -33,8 +34,8 @@ static size_t operator_length(const char *name, const char *at)
 	return 0;
 }
 
-/* Arguments follow a name, or "::" in Rust. Other angle brackets hold a type or a word: <T as
- * Trait>::f, <lambda(int)>. */
+/* Angle brackets after a name, or after "::" in Rust, hold arguments. Other angle brackets hold a
+ * type or a word: <T as Trait>::f, <lambda(int)>. */
 static bool opens_arguments(const char *out, size_t length, const char *at)
 {
 	if (!strncmp(at, "<impl ", 6) || !strncmp(at, "<lambda", 7))

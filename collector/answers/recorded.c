@@ -124,10 +124,10 @@ static const struct answer_field report_fields[] = {
 #undef ANSWER_OF
 const struct answer recorded_figures_answer = {"recorded_figures", report_fields};
 
-/* ---- what it is ---- */
+/* ---- reading a recording ---- */
 
-/* Tells whether blocks have weights: the recording may be sampled for a part of the time only, by a
- * change of the mode or by thinning. */
+/* Tells whether any block has weights. A change of the mode or thinning may have sampled only a
+ * part of the time. */
 static bool any_weights(const struct recording *recording)
 {
 	for (uint32_t b = 0; b < recording_blocks(recording); b++)
@@ -178,8 +178,8 @@ void recorded_of(const struct recording *recording, struct recorded *r)
 	account_end(r->end, sizeof(r->end), p);
 	for (uint32_t i = 0; i < recording_marks(recording); i++)
 		read_mark(r, recording_mark(recording, i));
-	/* A recording has sums for two reasons: short-lived blocks, or a flight recorder. Without a
-	 * time for short-lived blocks it is the latter. */
+	/* A recording has sums of short-lived blocks, or of what left the window of a flight
+	 * recorder. Only the former has a time limit for short-lived blocks (cull_ns). */
 	r->flight = !p->cull_ns && (r->culled.blocks || r->delivery);
 	recording_completeness(recording, &r->completeness);
 	recording_adds_up(recording, &r->reason);

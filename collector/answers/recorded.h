@@ -1,6 +1,6 @@
 #pragma once
-/* Who was recorded, how, and what the recording lacks: the head of every answer about a recording,
- * for readers and as JSON. */
+/* The head of every answer about a recording, for people and as JSON: who was recorded, how, and
+ * what the recording lacks. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,28 +12,28 @@
 struct answer;
 struct recording;
 
-/* Texts and pointers are those of the recording. */
+/* The recording owns texts and pointers. */
 struct recorded {
 	struct stream_id id;
 	struct process_info process;
 	uint64_t duration_ns;
 	char end[ACCOUNT_END]; /* how the program ended, in words */
 	bool watched_from_start, watched_to_end;
-	bool whole;	     /* both, or so far */
+	bool whole;	     /* watched from the start to the end, or until now */
 	const char *unfreed; /* "never freed", "not freed while watched" */
-	bool live;	     /* its end has not been seen: numbers hold up to the last batch */
-	bool sampled;	     /* at least for a part of the time */
+	bool live;	     /* its end was not seen: numbers hold up to the last batch */
+	bool sampled;	     /* for at least a part of the time */
 	uint64_t samples_refused;
 	uint64_t
 		most_interval; /* of samples that was ever in force, as far as marks say; 0: none */
-	uint32_t changes;      /* orders that changed how it was recorded */
+	uint32_t changes;      /* number of orders that changed how it was recorded */
 	struct culled_totals culled;
-	bool flight;			  /* a flight recorder: sums are of what its window left */
-	const struct mark_info *delivery; /* the last time that it sent its window; NULL: never */
+	bool flight;			  /* a flight recorder; its sums: what left the window */
+	const struct mark_info *delivery; /* when it last sent its window; NULL: never */
 	struct completeness completeness;
-	struct err_text reason;	 /* why its account does not add up */
-	uint64_t produced, lost; /* events; lost: or missed by the collector */
-	/* The process as the kernel counted it, and what its allocator said of itself. */
+	struct err_text reason;	 /* why the account does not add up */
+	uint64_t produced, lost; /* events; `lost` includes those that the collector missed */
+	/* Figures are the kernel's counts for the process. The allocator reports its own. */
 	bool has_figures, has_allocator;
 	struct figures_info figures, figures_most;
 	struct allocator_info allocator;
@@ -41,6 +41,6 @@ struct recorded {
 
 void recorded_of(const struct recording *recording, struct recorded *ret);
 
-/* The member "process" of an answer; "figures", "allocator" and the ledger's verdict in `collector
- * report --json`. */
+/* recorded_answer is the member "process" of an answer. recorded_figures_answer adds "figures",
+ * "allocator" and the ledger's verdict to `collector report --json`. */
 extern const struct answer recorded_answer, recorded_figures_answer;

@@ -38,7 +38,7 @@ static const struct answer_field groups_fields[] = {
 #undef ANSWER_OF
 const struct answer groups_answer = {"groups", groups_fields};
 
-/* ---- what call sites leave out ---- */
+/* ---- hidden functions ---- */
 
 #define ANSWER_OF struct hidden_function
 static const struct answer_field hidden_fields[] = {

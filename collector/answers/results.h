@@ -1,6 +1,6 @@
 #pragma once
-/* Query results as JSON: the commands' --json and the REST API are made of the same rows. Times of
- * the recording are in nanoseconds since its start (`_ns`). */
+/* Query results as JSON. The commands' --json and the REST API use the same rows. Times of the
+ * recording are in nanoseconds since its start (`_ns`). */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,11 +15,11 @@
 /* Descriptions of the results (answer.h). */
 extern const struct answer group_answer, groups_answer, report_answer, timeline_answer,
 	told_timeline_answer, histogram_answer, survivors_answer, diff_answer, fragmentation_answer,
-	flame_answer, hidden_answer /* of struct hidden_function */, suppressed_answer;
-/* Of leaks, without its groups; of a struct survivor. */
+	flame_answer, hidden_answer /* describes struct hidden_function */, suppressed_answer;
+/* Describe the sum of the leaks without its groups, and a struct survivor. */
 extern const struct answer survivors_sum_answer, survivor_answer;
 
-/* Use over time, with bands on top of each other if the list has any. */
+/* Memory in use over time. If the list has bands, they are stacked on top of each other. */
 struct told_timeline {
 	struct timeline timeline;
 	struct series_list series;
@@ -27,7 +27,7 @@ struct told_timeline {
 };
 void told_timeline_done(struct told_timeline *told);
 
-/* A tree as columns; flame.c describes them. */
+/* Options for writing a tree as columns; flame.c describes the columns. */
 struct flame_options {
 	const struct usage *total, *base_total; /* base_total NULL: no difference */
 	const struct tree_change *changes;	/* the changes of a difference; NULL: none */

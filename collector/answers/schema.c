@@ -13,7 +13,7 @@
 
 #include "base/ban.h"
 
-/* JSON's names of the types. */
+/* JSON's names for the types. */
 static const char *const types[] = {
 	[ANSWER_U64] = "integer",   [ANSWER_U32] = "integer",  [ANSWER_I64] = "integer",
 	[ANSWER_DOUBLE] = "number", [ANSWER_BOOL] = "boolean", [ANSWER_TEXT] = "string",
@@ -22,7 +22,7 @@ static const char *const types[] = {
 	[ANSWER_MS] = "integer",    [ANSWER_HEX] = "string",
 };
 
-/* Returns the answer if the field is an object, or NULL. */
+/* Returns the answer that describes the field, or NULL if the field is not an object. */
 static const struct answer *object_of(const struct answer_field *f)
 {
 	switch (f->kind) {
@@ -59,7 +59,7 @@ static void write_reference_or_null(struct json *json, const struct answer *answ
 	json_end(json, ']');
 }
 
-/* Writes an object whose members may have any name. */
+/* Writes the schema of an object whose members may have any name. */
 static void write_free(struct json *json)
 {
 	json_string(json, "type", "object");
@@ -72,7 +72,7 @@ static void write_free(struct json *json)
 	json_end(json, '}');
 }
 
-/* Several internal states may have the same name outside, so doubles are left out. */
+/* Several internal states may have the same public name, so duplicates are left out. */
 static void write_words(struct json *json, const char *const *words)
 {
 	json_array(json, "enum");
@@ -132,7 +132,7 @@ static void write_values(struct json *json, const struct answer_field *f)
 		json_end(json, '}');
 }
 
-/* Commands are called as people type them: "heapcast ledger", if this was started as heapcast. */
+/* Names commands as people type them: "heapcast ledger" if this program was started as heapcast. */
 static void write_about(struct json *json, const char *about)
 {
 	cleanup(buf_done) struct buf words = {0};
@@ -165,7 +165,8 @@ static bool has_text(const struct answer_field *f)
 	return f->kind == ANSWER_ADDRESS && f->shape == ANSWER_ONE;
 }
 
-/* Writes the members of a field: some kinds have several, with one name and different endings. */
+/* Writes the properties of a field. Some kinds have several members, with one name and different
+ * endings. */
 static void write_properties(struct json *json, const struct answer_field *f)
 {
 	static const struct answer_field text = {.kind = ANSWER_TEXT,
@@ -211,7 +212,7 @@ static bool is_required(const struct answer_field *f)
 	return f->when == ALWAYS || f->when == TRUE_OR_NULL || f->when == NO_MAX_OR_NULL;
 }
 
-/* Lists the members that are always there. */
+/* Lists the members that are always present. */
 static void write_required(struct json *json, const struct answer *answer)
 {
 	for (const struct answer_field *f = answer->fields; f->name || f->of; f++) {

@@ -8,18 +8,18 @@
 struct answer;
 struct json;
 
-/* Writes the member "schema": a reference to the answer's schema, or an array of such. */
+/* Writes the member "schema": a reference to the answer's schema, or an array of these. */
 void schema_refer(struct json *json, const struct answer *answer, bool is_array);
 
-/* All schemas that are referred to. */
+/* The set of schemas to be written. */
 struct schemas {
 	struct {
 		const struct answer *answer;
-		bool incomplete; /* it may begin with what the recording lacks */
+		bool incomplete; /* it may say first what the recording lacks */
 	} list[SCHEMAS_MAX];
 	unsigned count;
 };
-/* Adds the answer and all that it refers to. */
+/* Adds the answer and all answers that it refers to. */
 void schemas_add(struct schemas *schemas, const struct answer *answer, bool incomplete);
-/* Writes the members of an object, whose names are those of the answers. */
+/* Writes the schemas as members of an object, named after their answers. */
 void schemas_write(struct json *json, const struct schemas *schemas);

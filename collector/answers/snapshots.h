@@ -10,14 +10,14 @@ struct answer;
 struct json;
 
 struct usage snapshot_member_usage(const struct snapshot_member *member);
-/* The total over all members that are included. */
+/* Returns the total over all included members. */
 struct usage snapshot_total(const struct snapshot *snapshot);
-/* The time between the first and the last marker. Each marker carries its own host's clock, so the
- * result includes the offset between the hosts' clocks. */
+/* Returns the time between the first and the last marker. Each marker carries its own host's clock,
+ * so the result includes the offset between the hosts' clocks. */
 uint64_t snapshot_spread_ns(const struct snapshot *snapshot);
-/* The number of hosts among the included members. */
+/* Returns the number of hosts of the included members. */
 size_t snapshot_hosts(const struct snapshot *snapshot);
 
-/* Writes the members of an object that the caller has opened. */
+/* Describes a snapshot; json_members writes it into an object that the caller has opened. */
 extern const struct answer snapshot_answer;
 void json_snapshot(struct json *json, const struct snapshot *snapshot);

@@ -1,6 +1,7 @@
 #pragma once
-/* Which modules of some recordings have code without names (query_unnamed), taken together:
- * `collector symbols missing`. A module is the same if its build id is, or without one its path. */
+/* Lists the modules whose code has no names (query_unnamed), over one or more recordings, for
+ * `collector symbols missing`. Two recordings have the same module if its build id is the same, or
+ * without a build id its path. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,7 +12,7 @@ struct store;
 struct symbols;
 
 struct unnamed_code {
-	char *module, *why; /* its path; the first reason that was found for it, or NULL */
+	char *module, *why; /* path; the first reason found for missing names, or NULL */
 	uint8_t build_id[32];
 	uint32_t build_id_length;
 	uint64_t streams, places, unnamed, allocations, bytes;
@@ -25,16 +26,16 @@ struct unnamed_list {
 	void *context;
 };
 
-/* Of struct unnamed_code; of struct symbols_note. */
+/* Describe a struct unnamed_code and a struct symbols_note. */
 extern const struct answer unnamed_answer, note_answer;
 
-/* Adds the modules of the recording at `path`, or of all streams of the store. Returns 0, or a
- * negative errno with a sentence. */
+/* Add the modules of the recording at `path`, or of all streams of the store. Return 0, or a
+ * negative errno with an error text. */
 int unnamed_add(struct unnamed_list *list, const char *path, struct symbols *symbols,
 		struct err_text *err);
 int unnamed_add_all(struct unnamed_list *list, struct store *store, struct symbols *symbols,
 		    struct err_text *err);
-/* Those that hide most bytes come first. */
+/* Sorts by bytes without names, most first. */
 void unnamed_sort(struct unnamed_list *list);
 void unnamed_done(struct unnamed_list *list);
 

@@ -1,5 +1,5 @@
 #pragma once
-/* A walk through a tree of frames, parents before children, without recursion. The walk does not
+/* Walks through a tree of frames, parents before children, without recursion. The walk does not
  * yield the root. */
 #include <stdint.h>
 
@@ -8,7 +8,7 @@ struct tree;
 struct walk {
 	const struct tree *tree;
 	uint32_t *stack;  /* stack[depth]: the node at that depth */
-	uint32_t depth;	  /* of the node that walk_next returned: 1 for children of the root */
+	uint32_t depth;	  /* depth of the node that walk_next returned; children of the root: 1 */
 	uint32_t deepest; /* depth of the tree */
 };
 

@@ -1,4 +1,4 @@
 #pragma once
-/* What is summed up: the bytes of blocks, or their number. */
+/* What is summed: the bytes of blocks, or their number. */
 
 enum export_weight { EXPORT_BYTES, EXPORT_BLOCKS };

@@ -1,4 +1,4 @@
-/* Build ids as text. See build_id.h. */
+/* Converts build ids to and from text. See build_id.h. */
 #include "collector/cli/build_id.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* Parses a command's options by its tables, and has what all commands share. See command.h. */
+/* Parses a command's options by its tables, and holds what all commands share. See command.h. */
 #include "collector/cli/command.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ int command_input_fault(const struct command *command, int error, const struct e
 	}
 }
 
-/* Names the command for files of other tools. */
+/* Refuses files of other tools, and names the command that imports them. */
 static int refuse_foreign(const char *path, char **found, struct err_text *err)
 {
 	static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -126,7 +126,8 @@ static int refuse_foreign(const char *path, char **found, struct err_text *err)
 			       "%.200s is no recording of heapcast: it looks like %s", path,
 			       foreign);
 	}
-	/* Collapsed stacks are any lines that end in a number: others come first. */
+	/* Any line that ends in a number can be collapsed stacks, so other formats take
+	 * precedence. */
 	for (const struct format *f = formats; f->name; f++)
 		if (f->reader && f->reader->is(head, length) &&
 		    (!format || f->reader != &collapsed_reader))
@@ -145,7 +146,7 @@ static int refuse_foreign(const char *path, char **found, struct err_text *err)
 		path, format, path);
 }
 
-/* Is this neither an id, nor another name that a stream can have? */
+/* Tells whether the name is neither an id nor another name of a stream. */
 static bool is_no_stream(const char *name)
 {
 	return *name && strcmp(name, "last") != 0 && strncmp(name, "snapshot:", 9) != 0 &&
@@ -161,7 +162,7 @@ static bool command_is_folder(const char *path, const char *holds)
 	       !stat(name, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Is this the folder of one stream? */
+/* Tells whether this is the folder of one stream. */
 static bool command_is_stream(const char *path)
 {
 	char name[PATH_MAX];
@@ -170,7 +171,8 @@ static bool command_is_stream(const char *path)
 	       !access(name, F_OK);
 }
 
-/* A folder is named, not that of a stream: one where recordings lie as files, or a data folder. */
+/* Finds a recording in a folder that is not a stream: one with recordings as files, or a data
+ * folder. */
 static int find_in_folder(const char *folder, char **ret_path, struct err_text *err)
 {
 	struct here_list files = {0};
@@ -193,7 +195,7 @@ static int find_in_folder(const char *folder, char **ret_path, struct err_text *
 	return r;
 }
 
-/* Finds a file here by the process whose number stands in its name. */
+/* Finds a file in the working folder by the process id in its name. */
 static bool find_of_pid(const char *stream, char **ret_path)
 {
 	struct here_list files = {0};
@@ -260,7 +262,8 @@ static const struct option_renamed renamed[] = {
 	{0},
 };
 
-/* Puts what the command knows in place of the {words} of a help text. */
+/* Replaces the {words} of a help text by the command's own text. Returns NULL if the command has
+ * none. */
 static char *command_filled(const void *context, const char *text)
 {
 	cleanup(buf_done) struct buf out = {0};
@@ -324,7 +327,7 @@ static int check_count(const struct command *command, int count)
 	return 0;
 }
 
-/* Returns a new options struct: zero, or the command's defaults. NULL: no memory. */
+/* Returns a new options struct, with zeros or the command's defaults, or NULL without memory. */
 static char *command_new_options(const struct command *command)
 {
 	char *options = calloc(1, command->options_size + 1);
@@ -334,7 +337,7 @@ static char *command_new_options(const struct command *command)
 	return options;
 }
 
-/* The command line first: a variable that it overrides need not make sense. */
+/* Parses the command line first: a variable that it overrides need not be valid. */
 static int command_parse(const struct option_target *target, int argc, char **argv,
 			 struct err_text *err)
 {
@@ -367,7 +370,7 @@ static int command_run(const struct command *command, const struct option_target
 			return command_usage_error(
 				command, "it answers with a file, not with JSON%s",
 				strcmp(command->name, "export") ? "" : ": --format json");
-		/* What is not for people is part of what another program shows. */
+		/* Hidden commands run inside another program, which has its own display. */
 		if (command->hidden)
 			progress_never();
 		if (command->work)

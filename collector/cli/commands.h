@@ -1,6 +1,6 @@
 #pragma once
-/* The subcommands, in the order in which `collector help` shows them: X(NAME) stands for
- * `command_NAME`, in NAME.c. */
+/* The subcommands, in the order of `collector help`. X(NAME) stands for `command_NAME`, in
+ * NAME.c. */
 #define COMMANDS(X)                                                                                \
 	X(gather)                                                                                  \
 	X(pair)                                                                                    \

@@ -1,4 +1,4 @@
-/* Kinds of files. See former.h. */
+/* Recognizes our own files by content and name. See former.h. */
 #include "collector/cli/former.h"
 
 #include <stddef.h>
@@ -30,11 +30,12 @@ enum {
 	COLLAPSED,
 };
 
-/* A line each for what a format begins with, or what its names end in, or both. */
+/* One line per way to recognize a format: by its first bytes, by the end of the file's name, or by
+ * both. */
 static const struct former {
 	int kind;
-	const char *begins, *has; /* `has`: also, among the first bytes */
-	const char *ends;	  /* of the name */
+	const char *begins, *has; /* `has`: must also occur in the head */
+	const char *ends;	  /* end of the file's name */
 } formers[] = {
 	{PICTURE, "<?xml", "<svg", NULL},
 	{PICTURE, "<svg", NULL, NULL},
@@ -76,7 +77,7 @@ static bool former_is(const struct former *f, const char *head, size_t length, c
 	       (!f->ends || former_ends(path, f->ends));
 }
 
-/* Collapsed stacks: each line ends with a blank and digits. */
+/* Recognizes collapsed stacks: each line ends with a blank and digits. */
 static bool is_collapsed(const char *head, size_t length)
 {
 	const char *end;
@@ -97,7 +98,7 @@ static bool is_collapsed(const char *head, size_t length)
 
 int former_kind(int fd, const char *path)
 {
-	static const char magic[4] = {0x04, 0x22, 0x4d, 0x18}; /* of an LZ4 frame */
+	static const char magic[4] = {0x04, 0x22, 0x4d, 0x18}; /* begins an LZ4 frame */
 	char head[HEAD_BYTES];
 	ssize_t n = pread(fd, head, sizeof(head), 0);
 

@@ -1,15 +1,15 @@
 #pragma once
-/* What kind of file is there, as its first bytes and its name tell. Asked before a result replaces
- * it: only an earlier result of the same kind is replaced without being told to. */
+/* Tells the kind of an existing file by its first bytes and its name. It is asked before a result
+ * replaces the file: without --force, a result replaces only an earlier result of the same kind. */
 #include <stdbool.h>
 
 enum former_kind {
-	FORMER_OTHER, /* none that we write, or not to be told from those of others */
+	FORMER_OTHER, /* not ours, or not distinguishable from other files */
 	FORMER_EMPTY,
 	FORMER_RECORDING,
-	FORMER_RESULT, /* the first of those that are results; others follow */
+	FORMER_RESULT, /* first of the kinds of results, one per format */
 };
 
-/* Returns the kind of the file behind `fd`, which is or will be at `path`: a number of its own for
- * each format, from FORMER_RESULT on. */
+/* Returns the kind of the file behind `fd`, which is or will be at `path`. Each format of results
+ * has its own number, from FORMER_RESULT on. */
 int former_kind(int fd, const char *path);

@@ -20,8 +20,8 @@
 #include "base/ban.h"
 
 #define SUFFIX	  ".heapcast"
-#define NAMED	  4    /* in a message */
-#define SHOWN_MAX 1000 /* files that a list looks into */
+#define NAMED	  4    /* number of names in a message */
+#define SHOWN_MAX 1000 /* maximum number of files that a list examines */
 
 /* ---- finding ---- */
 

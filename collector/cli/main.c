@@ -1,6 +1,6 @@
 /*
- * collector: finds agents, stores what they record, answers questions about it. This file knows
- * only how to pick a command; each command has a file of its name (commands.h).
+ * collector: finds agents, stores what they record, and answers questions about it. This file only
+ * picks the command. Each command has a file of its name (commands.h).
  */
 #include <errno.h>
 #include <libwebsockets.h>
@@ -89,7 +89,7 @@ static int help_of(const char *name)
 	return EXIT_DONE;
 }
 
-/* What this build can do, and the libraries that it works with here. */
+/* Prints what this build can do, and the libraries that it uses here. */
 static int version(void)
 {
 	printf("heapcast collector %s\n", HEAPCAST_VERSION);
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 	if (flushed || ferror(stdout) || error) {
 		error = error ? error : flushed;
 		if (!error && status != EXIT_DONE)
-			return status; /* it has said so itself */
+			return status; /* the command has reported the error */
 		output_failed(error ? -error : errno);
 		program_printf(stderr, "%s: writing to standard output %s%s\n", program_title(),
 			       error ? "failed: " : "failed", error ? strerror(-error) : "");

@@ -1,4 +1,4 @@
-/* Files that appear only when they are complete. See new_file.h. */
+/* Writes files that appear only when they are complete. See new_file.h. */
 #include "collector/cli/new_file.h"
 
 #include <errno.h>
@@ -27,7 +27,8 @@ static int is_there(const char *path, int former, struct err_text *err)
 						  : "");
 }
 
-/* A device such as /dev/null must not be replaced by a file, nor what /dev/stdout leads to. */
+/* Tells whether the path is a device. A file must not replace /dev/null, nor what /dev/stdout leads
+ * to. */
 static bool is_device(const char *path)
 {
 	struct stat st;
@@ -75,7 +76,7 @@ int new_file_open(struct new_file *f, const char *path, bool force, struct err_t
 	return new_file_beside(f, path, err);
 }
 
-/* What is at `path`, which a result is to replace: its kind, or -EEXIST. */
+/* Returns the kind of the file at `path`, or -EEXIST if a result may not replace it. */
 static int new_file_look(const char *path, bool force, struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = -1;
@@ -100,7 +101,7 @@ int new_file_open_result(struct new_file *f, const char *path, bool force, struc
 	*f = (struct new_file)NEW_FILE_NONE;
 	if (!strcmp(path, "-") || is_device(path))
 		return new_file_direct(f, path, err);
-	real = realpath(path, NULL); /* behind a link is what would be replaced */
+	real = realpath(path, NULL); /* a result replaces the file behind a link */
 	there = real && !stat(real, &st);
 	if (there && S_ISDIR(st.st_mode))
 		return new_file_cannot(path, EISDIR, err);

@@ -98,7 +98,7 @@ int output_answer(const struct command *command, FILE *to, const struct answer *
 	return output_json(command, to, &out);
 }
 
-/* Returns 0 or a negative errno with a sentence. */
+/* Writes the file. Returns 0, or a negative errno with an error text. */
 static int output_replace(const char *path, bool force, struct buf *out, struct err_text *err)
 {
 	cleanup(new_file_done) struct new_file file = NEW_FILE_NONE;

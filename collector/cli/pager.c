@@ -21,38 +21,38 @@
 #include "base/ban.h"
 
 #define WORDS_MAX 16
-#define ROWS	  24 /* of a terminal that does not say */
+#define ROWS	  24 /* default for a terminal without a size */
 #define COLUMNS	  80
-/* A command with one of these is left to the shell. */
+/* The shell runs a command that contains one of these. */
 #define OF_SHELL "|&;<>()$`\\\"'\n*?[#~=%{}!"
 
 extern char **environ;
 
 enum pager_state {
 	PAGER_OFF,
-	PAGER_HOLDS,  /* what is printed is held back */
-	PAGER_SHOWS,  /* it goes to the pager */
-	PAGER_LEFT,   /* the user has left the pager: it goes nowhere */
-	PAGER_DIRECT, /* no pager could be started: it goes to the terminal */
+	PAGER_HOLDS,  /* text is held back */
+	PAGER_SHOWS,  /* text goes to the pager */
+	PAGER_LEFT,   /* the user has left the pager: text is dropped */
+	PAGER_DIRECT, /* no pager: text goes to the terminal */
 };
 
 static struct pager {
 	enum pager_state state;
-	FILE *out, *err;	/* the true ones; NULL: that one is no terminal */
-	char *command;		/* NULL: less, if there is one */
-	struct buf held;	/* in state PAGER_HOLDS */
-	unsigned rows, columns; /* of the screen */
-	unsigned row, column;	/* where the held text ends on it */
+	FILE *out, *err;	/* the original streams; NULL: not a terminal */
+	char *command;		/* NULL: less, if installed */
+	struct buf held;	/* held text, in state PAGER_HOLDS */
+	unsigned rows, columns; /* size of the screen */
+	unsigned row, column;	/* where the held text ends on the screen */
 	bool in_escape;
 	int to;	   /* in state PAGER_SHOWS: the pager's standard input */
 	pid_t pid; /* 0: none was started */
-	int error; /* of writing to the terminal */
+	int error; /* error of writing to the terminal */
 } pager;
 
 /* ---- the process ---- */
 
-/* Splits the command into words, in place. Returns their number, or 0 if it is left to the shell.
- */
+/* Splits the command into words, in place. Returns their number, or 0 if the shell has to run the
+ * command. */
 static int pager_split(char *command, const char *words[WORDS_MAX + 1])
 {
 	int n = 0;
@@ -66,7 +66,7 @@ static int pager_split(char *command, const char *words[WORDS_MAX + 1])
 	return n;
 }
 
-/* Returns 0 or a negative errno, -ENOENT also where there is no such program. */
+/* Returns 0 or a negative errno, which is -ENOENT if the program is missing. */
 static int pager_spawn(int input)
 {
 	cleanup(cleanup_free) char *copy = strdup(pager.command ? pager.command : "less -FRX");
@@ -84,7 +84,8 @@ static int pager_spawn(int input)
 		words[2] = copy;
 		words[3] = NULL;
 	}
-	/* As git does it: whoever has set neither gets colours, and no pager for a short text. */
+	/* Like git, sets the defaults unless the user did: colours, and no pager for a short
+	 * text. */
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
 	sigfillset(&defaults);
@@ -102,7 +103,8 @@ static int pager_spawn(int input)
 	return r;
 }
 
-/* Starts the pager. From then on Ctrl-C is for it: it must not lose the terminal to a shell. */
+/* Starts the pager. From then on Ctrl-C goes to the pager alone. Otherwise this program could end
+ * first, and the shell would take the terminal from the pager. */
 static int pager_start(void)
 {
 	int ends[2], r;
@@ -116,7 +118,7 @@ static int pager_start(void)
 		return r;
 	}
 	pager.to = ends[1];
-	progress_never(); /* the screen is the pager's */
+	progress_never(); /* the pager owns the screen */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	return 0;
@@ -138,8 +140,8 @@ static void pager_put(int fd, const void *data, size_t length)
 	}
 }
 
-/* Follows the end of the text over the screen. Escapes and all but the first byte of a character
- * take no column. */
+/* Computes where the text ends on the screen. Escape sequences, and all but the first byte of a
+ * character, take no column. */
 static void pager_measure(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -159,7 +161,7 @@ static void pager_measure(const char *text, size_t length)
 	}
 }
 
-/* Ends holding back: into the pager, or to the terminal where there is none. */
+/* Stops holding text back, and sends it to the pager, or to the terminal if there is none. */
 static void pager_release(bool is_long)
 {
 	int r = is_long ? pager_start() : 0;
@@ -173,7 +175,7 @@ static void pager_release(bool is_long)
 	buf_done(&pager.held);
 }
 
-/* `context` points to the descriptor. */
+/* Writes text for the descriptor to which `context` points. */
 static ssize_t pager_write(void *context, const char *data, size_t length)
 {
 	if (pager.state != PAGER_HOLDS) {
@@ -195,7 +197,7 @@ static ssize_t pager_write(void *context, const char *data, size_t length)
 
 /* ---- the streams ---- */
 
-/* Returns a stream in place of `of` if that is a terminal's, and NULL if not. */
+/* Returns a stream that replaces `of`, or NULL if `of` is not a terminal. */
 static FILE *pager_stream(FILE *of, int mode)
 {
 	static int descriptors[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};

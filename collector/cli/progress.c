@@ -24,9 +24,9 @@ static struct {
 	pthread_mutex_t lock;
 	enum { PROGRESS_NEW, PROGRESS_ON, PROGRESS_NEVER } state;
 	const char *work, *part;   /* NULL: none */
-	uint64_t done, of;	   /* of the part */
-	uint64_t work_ns, part_ns; /* when they began */
-	uint64_t first_ns;	   /* when anything began */
+	uint64_t done, of;	   /* of the part: how much is done, and its total */
+	uint64_t work_ns, part_ns; /* when the work and the part began */
+	uint64_t first_ns;	   /* when the command's first work began */
 	bool drawn;
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -38,7 +38,7 @@ static uint64_t progress_clock_ns(void)
 	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-/* ---- the line; with the lock ---- */
+/* ---- the line (the lock is held) ---- */
 
 static void progress_wipe(void)
 {
@@ -47,7 +47,7 @@ static void progress_wipe(void)
 	progress.drawn = false;
 }
 
-/* In whole seconds, and minutes. */
+/* Formats whole seconds, or minutes and seconds. */
 static char *progress_time(char *out, uint64_t ns)
 {
 	if (ns < 60ull * SECOND_NS)
@@ -111,7 +111,7 @@ static void *progress_run(void *context)
 	return NULL;
 }
 
-/* Signals are for the other threads. */
+/* Starts the thread. Other threads handle the signals. */
 static bool progress_start(void)
 {
 	sigset_t all, before;
@@ -127,7 +127,7 @@ static bool progress_start(void)
 	return ok;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static bool progress_is_on(void)
 {
 	const char *term = getenv("TERM");
@@ -142,7 +142,7 @@ static bool progress_is_on(void)
 	return progress.state == PROGRESS_ON;
 }
 
-/* ---- what is told ---- */
+/* ---- reporting progress ---- */
 
 int progress_show(void *what, uint64_t done, uint64_t of)
 {

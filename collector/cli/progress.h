@@ -1,26 +1,26 @@
 #pragma once
 /*
- * What a command is doing, on the terminal, if it takes longer than a second: one line on standard
- * error, such as
+ * Shows on the terminal what a command is doing, if it takes longer than a second. One line on
+ * standard error says, for example,
  *
  *	looking through the allocations 45 %, 12 s, about 15 s more
  *
- * which is rewritten, and gone before anything else is printed (pager.h) and at the end. Nothing is
- * shown where standard error is no terminal.
+ * The line is rewritten while the work goes on. It is erased before anything else is printed
+ * (pager.h), and at the end. Nothing is shown if standard error is not a terminal.
  *
- * A thread draws it, so that time goes on where the work tells nothing for a while. These may be
- * called from any thread.
+ * A thread draws the line, so that the time goes on while the work reports nothing. Any thread may
+ * call these functions.
  */
 #include <stdint.h>
 
-/* Says how much of `what` (a text that stays) is done; `of` 0: not known. At the end (done == of)
- * the line goes, or shows the work that is behind it. Returns 0, as the callbacks want it that
- * recording_open and others take. */
+/* Reports how much of `what` is done; `of` is 0 if the total is unknown. `what` is a text that must
+ * not be freed. At the end (done == of) the line disappears, or shows the work of which this was a
+ * part. Returns 0, as callbacks of recording_open and others must. */
 int progress_show(void *what, uint64_t done, uint64_t of);
-/* Work of unknown size, of which parts may call progress_show: it is shown between them. NULL: that
- * is done. */
+/* Shows work of unknown size. Its parts may call progress_show, and the work is shown between them.
+ * NULL ends the work. */
 void progress_work(const char *what);
-/* Takes the line away before something is printed. It comes back if the work goes on. */
+/* Erases the line before something is printed. It comes back if the work goes on. */
 void progress_erase(void);
-/* Draws nothing any more. */
+/* Shows no progress from now on. */
 void progress_never(void);

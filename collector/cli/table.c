@@ -15,7 +15,7 @@
 #define COLUMNS_MAX 10
 
 struct table_column {
-	const struct answer_field *field; /* NULL: behind the last one */
+	const struct answer_field *field; /* NULL: behind the last column */
 	size_t at;
 };
 

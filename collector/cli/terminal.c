@@ -76,8 +76,8 @@ static void terminal_end(enum style style)
 		fputs("\033[0m", stdout);
 }
 
-/* Returns the length of the character at `p` in bytes; it takes one column. 0: the text ends.
- * `ret_code` gets what may be printed, which is '?' for what a terminal would obey. */
+/* Returns the length in bytes of the character at `p`, which takes one column, or 0 at the end of
+ * the text. `ret_code` gets the printable character: '?' for one that a terminal would obey. */
 static size_t character(const char *p, uint32_t *ret_code)
 {
 	size_t length = *p ? utf8_next(p, strnlen(p, 4), ret_code) : 0;

@@ -6,8 +6,8 @@
 
 #include "base/ban.h"
 
-/* `begins`: the first bytes. `has`: what else is among the first bytes; NULL: nothing. As valgrind
- * 3.19 and perf write them, and our own export. */
+/* `begins` are the first bytes, and `has` occurs somewhere in the head (NULL: not needed). Sources:
+ * valgrind 3.19, perf, and our own exports. */
 static const struct foreign {
 	const char *begins, *has, *is;
 } foreigns[] = {

@@ -12,8 +12,8 @@
 #define JSON  "application/json"
 #define TEXT  "text/plain; charset=utf-8"
 
-/* What is read is told by its content. The last in the table is asked first, as `collapsed` may be
- * any text. */
+/* The content decides which format is read. The last format in the table is tried first, because
+ * nearly any text can be `collapsed`. */
 const struct format formats[] = {
 	{
 		.name = "collapsed",

@@ -1,4 +1,4 @@
-/* A file becomes a recording: of which format it is, and into which store. See import.h. */
+/* Imports a file: finds its format, and writes the recording to a file or a store. See import.h. */
 #include "collector/formats/import.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ DEFINE_CLEANUP(stream_writer_close, struct stream_writer *)
 
 /* ---- a file ---- */
 
-/* The last of the table first: formats.c says why. */
+/* Tries the last format in the table first; formats.c says why. */
 static const struct format *format_of_head(const uint8_t *head, size_t length)
 {
 	const struct format *f = formats;
@@ -42,7 +42,7 @@ static const struct format *find_format(struct importer *im)
 	const uint8_t *head;
 	size_t length;
 
-	/* Also tells how it is packed. */
+	/* Reading the head also finds out how the file is packed. */
 	if (source_head(im->source, &head, &length, im->err) < 0)
 		return NULL;
 	if (im->options->format)
@@ -90,7 +90,7 @@ static int choose_id(const struct stream_id *id, struct stream_id *ret_id, struc
 	return 0;
 }
 
-/* The source is taken over. */
+/* Takes ownership of `taken`. */
 static int import_source(struct source *taken, int fd, const struct stream_id *id,
 			 const struct import_options *options, struct import_result *ret_result,
 			 struct err_text *err)
@@ -112,7 +112,7 @@ static int import_source(struct source *taken, int fd, const struct stream_id *i
 	ret_result->format = format->name;
 	r = format->reader->read(&im);
 	composer = im.composer;
-	/* What composing failed of says more than that it did. */
+	/* The composer's own error says more than the reader's errno. */
 	if (r < 0 && !err->text[0] && composer)
 		composer_end(composer, NULL, err);
 	if (r < 0)
@@ -138,7 +138,7 @@ int import_file(const char *path, int fd, const struct stream_id *id,
 
 /* ---- into a store ---- */
 
-/* Rows are derived, and the catalogue knows it. */
+/* Opens and finishes the new stream, which derives its rows and adds it to the catalogue. */
 static int finish_stream(struct store *store, const struct stream_id *id, struct err_text *err)
 {
 	cleanup(cleanup_stream_writer_close) struct stream_writer *writer = NULL;

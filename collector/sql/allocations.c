@@ -10,8 +10,8 @@
 
 #include "base/ban.h"
 
-/* Each scan holds one or a few blocks of unpacked columns, up to about 4 MiB each, which no limit
- * of SQLite counts. */
+/* Limit for scans. Each holds one or a few blocks of unpacked columns, up to about 4 MiB each,
+ * which no limit of SQLite counts. */
 #define SCANS_MAX 8
 
 static int allocations_connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -121,7 +121,7 @@ static int begin_scan(struct allocations_cursor *c, const struct allocations_pla
 
 /* ---- a single row ---- */
 
-/* SQLite evaluates the other conditions. */
+/* Reads a single row. SQLite evaluates the other conditions. */
 static int allocations_look_up(struct allocations_cursor *c, uint64_t row, struct err_text *err)
 {
 	if (row >= recording_rows(c->sql->recording))
@@ -139,8 +139,8 @@ static int allocations_look_up(struct allocations_cursor *c, uint64_t row, struc
 	return 0;
 }
 
-/* `alive_at_ns` needs a scan: a block read without columns has only its zone, which does not tell
- * which rows are alive. */
+/* Starts a scan, or reads a single row. `alive_at_ns` always needs a scan: a block read without
+ * columns has only its zone, which does not tell which rows are alive. */
 static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
 			 sqlite3_value **argv)
 {

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * The table `allocations`: a cursor walks over the rows, one block at a time. There are three
+ * The table `allocations`. A cursor walks over the rows, one block at a time. The table has three
  * files: the module (allocations.c), the conditions that are pushed down (allocations_plan.c), and
  * the columns (allocations_columns.c).
  *
- * xBestIndex passes a plan to xFilter. It consists of a number, which is the columns of blocks that
- * the statement reads (enum row_columns), and a text with two characters per argument: 'A' +
+ * xBestIndex passes a plan to xFilter. A plan is a number and a text. The number says which columns
+ * of blocks the statement reads (enum row_columns). The text has two characters per argument: 'A' +
  * column, and the operation on the argument:
  *
  *	= < [ (at most) > ] (at least) n (is null) i (one of a list)
  *
- * Conditions only narrow what is read: SQLite evaluates all of them again. So a plan may let more
- * rows pass, but never fewer.
+ * Conditions only narrow what is read, and SQLite evaluates all of them again. So a plan may let
+ * more rows pass, but never fewer.
  */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -97,19 +97,19 @@ struct allocations_cursor {
 	struct filter filter;
 	unsigned columns; /* enum row_columns */
 	bool done;
-	/* Of a scan: */
+	/* For a scan: */
 	struct row_walk *walk; /* NULL: a single row */
 	struct walked_rows rows;
 	uint32_t k;
-	uint8_t *stacks; /* by node: is in the list; NULL: any */
+	uint8_t *stacks; /* by node: 1 if it is in the list; NULL: all stacks match */
 	uint32_t nodes;
-	/* Of a single row: */
+	/* For a single row: */
 	struct row_cache *single; /* kept from one look-up to the next */
 	unsigned single_columns;
 	/* The current row: */
 	const struct row_block *block;
 	uint32_t i;
-	/* The call site of the stack that was looked at last. */
+	/* The call site that was looked up last, and its stack. */
 	uint32_t site_of; /* 0: none */
 	struct view_frame site;
 };
@@ -131,6 +131,6 @@ int allocations_read_plan(struct allocations_cursor *cursor, const char *text, i
 
 /* Returns the columns of blocks (enum row_columns) that a column of the table is made from. */
 unsigned allocations_needs(int column);
-/* Returns 0, or a negative errno with an error text. */
+/* Sets the value of a column. Returns 0, or a negative errno with an error text. */
 int allocations_put(struct allocations_cursor *cursor, sqlite3_context *out, int column,
 		    struct err_text *err);

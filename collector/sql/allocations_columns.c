@@ -1,4 +1,4 @@
-/* Values of the table `allocations`. See allocations.h. */
+/* Computes the values of the table `allocations`. See allocations.h. */
 #include <errno.h>
 
 #include "collector/columns/row_block.h"
@@ -23,7 +23,7 @@ unsigned allocations_needs(int column)
 	return column >= 0 && column < ALLOCATIONS_COLUMNS ? needs[column] : 0;
 }
 
-/* Whether the row stands for others, too (collector/query/sweep/tally.h). */
+/* Tells whether the row stands for other blocks, too (collector/query/sweep/tally.h). */
 static bool sampled(uint64_t size, uint64_t weight)
 {
 	return weight > size && weight > 1;
@@ -167,7 +167,7 @@ static int put_chain_end(struct allocations_cursor *c, sqlite3_context *out, int
 		put_number(out, b->size[i]);
 	else if (column == ALLOCATIONS_CHAIN_LIFETIME)
 		put_number(out, lifetime(c->sql, birth_ns, b->death_ns[i]));
-	return 0; /* NULL: a column that no function here knows */
+	return 0; /* NULL: a column that no function here computes */
 }
 
 static int put_chain(struct allocations_cursor *c, sqlite3_context *out, int column,
@@ -214,7 +214,7 @@ static void put_link(sqlite3_context *out, uint32_t row)
 		put_number(out, row);
 }
 
-/* Values that depend on more than the row. */
+/* Sets values that depend on more than the row. */
 static int put_fact(struct allocations_cursor *c, sqlite3_context *out, int column,
 		    struct err_text *err)
 {
@@ -246,7 +246,7 @@ static int put_fact(struct allocations_cursor *c, sqlite3_context *out, int colu
 	}
 }
 
-/* Values that give the row's numbers a meaning. */
+/* Sets values that interpret the row's numbers. */
 static int put_meaning(struct allocations_cursor *c, sqlite3_context *out, int column,
 		       struct err_text *err)
 {
@@ -288,7 +288,7 @@ static int put_meaning(struct allocations_cursor *c, sqlite3_context *out, int c
 	}
 }
 
-/* Numbers come from the row directly. */
+/* Sets the value of a column. Numbers come directly from the row. */
 int allocations_put(struct allocations_cursor *c, sqlite3_context *out, int column,
 		    struct err_text *err)
 {

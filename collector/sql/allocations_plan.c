@@ -13,7 +13,7 @@
 
 /* ---- conditions that SQLite offers ---- */
 
-/* Columns that a filter can bound from both sides. */
+/* Tells whether the filter can bound the column from both sides. */
 static bool is_range(int column)
 {
 	return column == ALLOCATIONS_ID || column == ALLOCATIONS_ADDRESS ||
@@ -36,7 +36,8 @@ static char operation(sqlite3_index_info *info, int index)
 
 	switch (info->aConstraint[index].op) {
 	case SQLITE_INDEX_CONSTRAINT_EQ:
-		/* Without this, SQLite would look up each element of a list with a scan. */
+		/* Takes a list as one argument. Otherwise SQLite would look up each element with a
+		 * scan. */
 		if (sqlite3_vtab_in(info, index, -1))
 			return column == ALLOCATIONS_STACK ? 'i' : 0;
 		return is_equal(column) ? '=' : 0;
@@ -98,7 +99,7 @@ static void allocations_plan_take(struct offer *offer, sqlite3_index_info *info,
 	offer->by_id = offer->by_id || (column == ALLOCATIONS_ID && op == '=');
 }
 
-/* Rows are in the order of birth, which is the order of `id`. */
+/* Tells whether the statement wants the rows in the order of birth, which is the order of `id`. */
 static bool is_ordered(const sqlite3_index_info *info)
 {
 	return info->nOrderBy == 1 && info->aOrderBy[0].iColumn == ALLOCATIONS_ID &&
@@ -136,7 +137,7 @@ struct range {
 	uint64_t *min, *max;
 };
 
-/* Bounds the numbers as shown, which end at INT64_MAX (sql_number). */
+/* Bounds a number as the table shows it, at most INT64_MAX (sql_number). */
 static void bound_integer(const struct range *range, char op, int64_t x)
 {
 	uint64_t least = x < 0 ? 0 : (uint64_t)x, most = x == INT64_MAX ? UINT64_MAX : least;
@@ -181,7 +182,7 @@ static bool allocations_plan_number(sqlite3_value *value, uint32_t *ret_number)
 	return true;
 }
 
-/* The filter takes only the first of such conditions. If there are two different ones, SQLite
+/* Narrows the filter by the first of these conditions. If there are two different ones, SQLite
  * evaluates both. */
 static void narrow(enum filter_lifetime *lifetime, enum filter_lifetime wanted)
 {
@@ -239,7 +240,7 @@ static int read_list(struct allocations_cursor *c, sqlite3_value *list)
 	}
 	for (r = sqlite3_vtab_in_first(list, &value); r == SQLITE_OK && value;
 	     r = sqlite3_vtab_in_next(list, &value)) {
-		/* A value that is no integer is truncated; SQLite compares once more. */
+		/* A value that is not an integer is truncated here. SQLite compares it again. */
 		int64_t x = sqlite3_value_int64(value);
 
 		if (x >= 0 && x <= c->nodes)

@@ -1,9 +1,9 @@
 /*
- * Conditions over named numbers, for scripts (--fail-if). A condition is an SQL expression over a
- * table of one row, whose columns are the numbers. The session has no other table, and the limits
- * of guard.c.
+ * Evaluates conditions over named numbers, for scripts (--fail-if). A condition is an SQL
+ * expression over a table of one row, whose columns are the numbers. The session has no other
+ * table, and has the limits of guard.c.
  *
- * Before SQLite sees it, a condition is spelled as SQL. What people write beside SQL is:
+ * Before SQLite sees a condition, it is converted to SQL. It may contain, besides SQL:
  *
  *	1M, 1.5GiB, 10B		bytes: K, M, G, T are powers of 1024; "B" or "iB" may follow
  *	5ms, 3s, 1m, 2h		seconds: ns, us, ms, s, m or min, h
@@ -68,7 +68,7 @@ static const struct {
 	{"h", 3600},	 {"%", 1},
 };
 
-/* Returns the length of the unit that follows a number; 0: none. */
+/* Returns the length of the unit that follows a number, or 0 if none does. */
 static size_t unit_length(const char *at)
 {
 	size_t length = 0;
@@ -80,7 +80,8 @@ static size_t unit_length(const char *at)
 	return length;
 }
 
-/* Returns the length of digits, a fraction and an exponent; of 0x, and what follows it. */
+/* Returns the length of a number: digits, a fraction and an exponent, or 0x and hexadecimal
+ * digits. */
 static size_t number_length(const char *at)
 {
 	size_t length = strspn(at, "0123456789."), sign;
@@ -125,7 +126,7 @@ static int spell_number(struct speller *s)
 			   "no such unit: there are K, M, G, T (bytes), ns, us, ms, s, m, h and %");
 }
 
-/* Former names of values. Scripts that use one go on working; messages list the present names. */
+/* Former names of values, for scripts that still use them. Messages list the present names. */
 static const struct {
 	const char *old, *name;
 } renamed[] = {
@@ -158,7 +159,7 @@ static void spell_word(struct speller *s)
 	spell_copy(s, length);
 }
 
-/* Whether an operator of C begins here, which is spelled as a word. */
+/* Appends the SQL word for an operator of C. Returns false if none begins here. */
 static bool spell_operator(struct speller *s)
 {
 	static const struct {
@@ -197,7 +198,7 @@ static int spell_next(struct speller *s)
 	return 0;
 }
 
-/* Appends the text as SQL, as far as that has `most` bytes. *ret_at is where it ended. */
+/* Appends the text as SQL, at most `most` bytes of it. *ret_at is the position where it ended. */
 static int spell(const char *text, size_t most, struct buf *out, size_t *ret_at,
 		 struct err_text *err)
 {
@@ -247,7 +248,7 @@ static int condition_row(void *context, unsigned columns, const struct sql_value
 	return 0;
 }
 
-/* Words an error of SQLite, which points at byte `at` of the condition as it was spelled. */
+/* Words an error of SQLite, which points at byte `at` of the condition's SQL. */
 static int condition_explain(const char *text, size_t at, char unknown[SQL_NAME_MAX],
 			     struct err_text *err)
 {
@@ -285,8 +286,8 @@ static int condition_run(const char *text, bool *ret_true, struct sql_place *pla
 
 	if (r < 0)
 		return r;
-	/* Else an unknown name in double quotes would be a text, and thus greater than any number.
-	 */
+	/* Otherwise an unknown name in double quotes would be a text, which is greater than any
+	 * number. */
 	sqlite3_db_config(sql->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	r = sql_run(sql, text, &sink, place, err);
 	sql_close(sql);

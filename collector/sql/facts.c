@@ -1,4 +1,4 @@
-/* See facts.h. */
+/* Makes the lookup tables of columns. See facts.h. */
 #include "collector/sql/facts.h"
 #include "collector/query/hidden.h"
 
@@ -41,7 +41,7 @@ struct facts {
 	struct stack_sums *sums;
 };
 
-/* Returns NULL without memory. */
+/* Returns the session's tables, or NULL without memory. */
 static struct facts *facts_of(struct sql *sql)
 {
 	if (!sql->facts) {

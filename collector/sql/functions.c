@@ -58,7 +58,7 @@ static bool functions_number_of(sqlite3_value *value, uint64_t *ret_number)
 	return true;
 }
 
-/* Returns the number of a node, or 0 if the value is none. */
+/* Returns the number of the node, or 0 if the value is not a node. */
 static uint32_t stack_of(sqlite3_context *context, sqlite3_value *value)
 {
 	uint64_t number;
@@ -76,8 +76,8 @@ static void free_pattern(void *pattern)
 	pattern_free(pattern);
 }
 
-/* X REGEXP Y calls regexp(Y, X). If the expression is constant, its compiled form is kept with the
- * statement. */
+/* X REGEXP Y calls regexp(Y, X). If the expression is constant, SQLite keeps its compiled form with
+ * the statement. */
 static void call_regexp(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	struct pattern *pattern = sqlite3_get_auxdata(context, 0), *made = NULL;
@@ -99,7 +99,7 @@ static void call_regexp(sqlite3_context *context, int argc, sqlite3_value **argv
 		functions_fail(context, r, &err);
 	else
 		sqlite3_result_int(context, r);
-	/* May free `made` at once. */
+	/* SQLite may free `made` at once, so this comes last. */
 	if (made)
 		sqlite3_set_auxdata(context, 0, made, free_pattern);
 }
@@ -108,7 +108,7 @@ static void call_regexp(sqlite3_context *context, int argc, sqlite3_value **argv
 
 enum what { WHAT_FUNCTION, WHAT_SOURCE, WHAT_MODULE };
 
-/* One verdict per node, for the node and all its callers. */
+/* The verdicts: one per node, which covers the node and all its callers. */
 struct through {
 	struct sql *sql;
 	enum what what;
@@ -135,7 +135,7 @@ static int new_through(struct sql *sql, enum what what, const char *text,
 		       struct through **ret_through, struct err_text *err)
 {
 	uint32_t nodes = recording_nodes(sql->recording);
-	/* Allocated by SQLite so that it is accounted: a text may have many of these. */
+	/* SQLite allocates this, so that it is accounted: a text may have many of these. */
 	struct through *t = sqlite3_malloc64(sizeof(*t) + nodes + 1);
 	int r = 0;
 
@@ -171,7 +171,7 @@ static int judge_frame(const struct through *t, const struct view_frame *frame,
 	return pattern_match(t->pattern, frame->name, err);
 }
 
-/* Judges the node's own frames. */
+/* Tests the node's own frames. */
 static int judge_node(const struct through *t, uint32_t node, struct err_text *err)
 {
 	uint32_t count = view_frame_count(t->sql->view, node);
@@ -185,8 +185,8 @@ static int judge_node(const struct through *t, uint32_t node, struct err_text *e
 	return r;
 }
 
-/* Goes outwards to the first node whose verdict is known, then hands the verdict down. Parents have
- * lower numbers, so the walk ends. */
+/* Walks outwards to the first node whose verdict is known, then hands the verdict down. A parent's
+ * number is lower, so the walk ends. */
 static int judge_stack(struct through *t, uint32_t stack, struct err_text *err)
 {
 	uint32_t node = stack, verdict;

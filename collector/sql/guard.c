@@ -1,15 +1,15 @@
 /*
- * Restricts statements to reading our tables. The authorizer is called when a statement is
- * compiled, so nothing that it refuses ever begins to run. The progress handler is called every few
- * steps of SQLite's virtual machine, and ends the statement at its limits.
+ * Restricts statements to reading our tables. SQLite calls the authorizer when it compiles a
+ * statement, so a refused statement never runs. SQLite calls the progress handler every few steps
+ * of its virtual machine, and the handler ends the statement at its limits.
  *
- * Why statements do not run in a child process with limits: the rows live in this one. The server
- * has threads, so a child of fork alone could not go on safely, and one that is executed would have
- * to open the recording again: 0.9 s of processor time and 90 MiB for 1.5 million allocations,
- * where a session here takes 0.4 ms. While the program runs it would do so for each
- * question. The child would make temp.c and texts.c unnecessary (500 lines), but not the
- * authorizer, since it can read files as well; and it would need a protocol for rows, the bits of
- * conditions, errors, progress and withdrawal, as that of collector/symbols (500 lines).
+ * Statements do not run in a child process with limits, because the rows are in this process. The
+ * server has threads, so after fork alone a child could not continue safely. A child that is
+ * executed would have to open the recording again: 0.9 s of processor time and 90 MiB for 1.5
+ * million allocations, where a session here takes 0.4 ms. For a running program this cost would
+ * come with each question. A child would make temp.c and texts.c unnecessary (500 lines), but not
+ * the authorizer, because it can read files as well. It would also need a protocol for rows, bits
+ * of conditions, errors, progress and withdrawal, like that of collector/symbols (500 lines).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +27,8 @@
 /* Bytes of SQLite's cache, and of the memory that sorting uses before it continues in a file. */
 #define CACHE_PRAGMA "pragma cache_size = -16384"
 
-/* The deadline may be noticed by a table before the next tick, so the text is set here for all. */
+/* Sets the error text for all cases, because a table may notice the deadline before the next
+ * tick. */
 static void say_too_long(struct sql *sql)
 {
 	char text[32];
@@ -66,8 +67,8 @@ static bool in_list(const char *const *list, const char *name)
 	return false;
 }
 
-/* json_patch and unhex take time proportional to the product of the lengths of their arguments; see
- * texts.c. */
+/* Refuses functions that are dangerous or too slow. json_patch and unhex take time proportional to
+ * the product of the lengths of their arguments; see texts.c. */
 static int judge_function(struct sql *sql, const char *name)
 {
 	static const char *const refused[] = {"load_extension", "fts3_tokenizer", "sqlite_log",
@@ -84,8 +85,8 @@ static int judge_pragma(struct sql *sql, const char *name)
 	return in_list(harmless, name) ? SQLITE_OK : guard_refuse(sql, "the pragma", name);
 }
 
-/* Users may not read SQLite's own tables that show its internals. An empty column means that the
- * name may be that of a subquery. */
+/* Refuses SQLite's own tables, which show its internals. With an empty column the name may be that
+ * of a subquery. */
 static int judge_read(struct sql *sql, const char *table, const char *column)
 {
 	static const char *const refused[] = {
@@ -98,7 +99,7 @@ static int judge_read(struct sql *sql, const char *table, const char *column)
 
 static const char *action_name(int action, const char *table)
 {
-	/* Statements that create or drop anything begin with such a change. */
+	/* A statement that creates or drops anything begins with such a change. */
 	if ((action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE) &&
 	    table && !sqlite3_strnicmp(table, "sqlite_", 7))
 		return "changing the schema";
@@ -173,9 +174,9 @@ bool guard_ended(struct sql *sql)
 }
 
 /*
- * One step can nest calls whose arguments are a MiB each, and thus allocate gigabytes before the
- * next tick. So while there are sessions, SQLite itself has a limit, too. It applies to the whole
- * process and includes room for memory that does not belong to sessions.
+ * Changes the limit that SQLite has for the whole process. One step can nest calls whose arguments
+ * are a MiB each, and thus allocate gigabytes before the next tick. So SQLite itself has a limit
+ * while there are sessions. It includes room for memory that does not belong to sessions.
  */
 static void allow(int64_t bytes)
 {

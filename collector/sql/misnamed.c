@@ -15,7 +15,7 @@
 #define NO_TABLE  "no such table: "
 #define NO_COLUMN "no such column: "
 
-/* Returns the name in a message, without that of a table before it, or NULL. */
+/* Returns the name in a message without the table before it, or NULL. */
 static const char *misnamed_name(const char *message, bool *ret_table)
 {
 	const char *name, *dot;

@@ -62,8 +62,8 @@ static int module_connect_table(sqlite3 *db, void *context, int argc, const char
 			     ret_table);
 }
 
-/* Parameters must be given by equality. An equality on the key is looked up. SQLite evaluates all
- * other conditions. */
+/* Plans a query. A parameter must be given by equality. An equality on the key becomes a look-up.
+ * SQLite evaluates all other conditions. */
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
 	const struct table *table = ((struct table_instance *)(void *)base)->table;
@@ -153,7 +153,7 @@ static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text
 	module_clear(cursor);
 	cursor->keyed = number & USES_KEY;
 	if (cursor->keyed) {
-		/* A value that is no number, or is negative, matches no key. */
+		/* A value that is negative or not a number matches no key. */
 		int kind = sqlite3_value_numeric_type(argv[next]);
 
 		if (kind != SQLITE_INTEGER && kind != SQLITE_FLOAT)

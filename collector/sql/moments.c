@@ -1,5 +1,5 @@
-/* The tables of events over time: `timeline`, `marks`, `figures`, `gaps`, `calls`; and `culled`,
- * the sums of blocks that have no rows. */
+/* The tables of events over time: `timeline`, `marks`, `figures`, `gaps` and `calls`. The table
+ * `culled` has the sums of blocks that have no rows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +138,7 @@ static int begin_marks(struct table_cursor *c, struct err_text *err)
 	return 0;
 }
 
-/* "MARK_NUMBER" of the protocol is "NUMBER" here. */
+/* Removes the prefix: "MARK_NUMBER" of the protocol becomes "NUMBER". */
 static void put_mark_kind(sqlite3_context *out, uint32_t kind)
 {
 	const ProtobufCEnumValue *value =

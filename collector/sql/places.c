@@ -1,5 +1,4 @@
-/* The tables of the process's environment: `modules`, `threads`, `maps`, `map_usage`,
- * `recording`. */
+/* The tables about the process: `modules`, `threads`, `maps`, `map_usage`, `recording`. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* See render.h. */
+/* Renders answers as JSON and CSV. See render.h. */
 #include "collector/sql/render.h"
 #include "collector/answers/json.h"
 

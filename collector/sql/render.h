@@ -1,10 +1,10 @@
 #pragma once
-/* Renders answers as JSON and CSV, for commands and the REST API, as a sink of sql_run. */
+/* Renders answers as JSON and CSV, for commands and the REST API. It is a sink for sql_run. */
 #include "collector/answers/json.h"
 #include "collector/sql/sql.h"
 
 enum sql_format {
-	SQL_JSON,	/* one array of objects per statement, each on a line */
+	SQL_JSON,	/* per statement an array of objects, each on a line */
 	SQL_JSON_LINES, /* one object per line */
 	SQL_CSV,	/* RFC 4180: names, then rows; an empty line between two statements */
 };
@@ -18,15 +18,15 @@ struct sql_render {
 	void *context;
 	/* Internal: */
 	struct json json;
-	char **names; /* of columns */
+	char **names; /* names of the columns */
 	unsigned columns, answers;
-	/* More rows than allowed were available. */
+	/* True if more rows were available than allowed. */
 	bool cut;
 };
 
 struct sql_sink sql_render_sink(struct sql_render *render);
 void sql_render_done(struct sql_render *render);
-/* Writes one row as an object, or one value, for answers of another shape. */
+/* Writes a row as an object, or a single value, for answers of another shape. */
 void sql_json_row(struct json *json, unsigned columns, char *const *names,
 		  const struct sql_value *values);
 void sql_json_value(struct json *json, const char *key, const struct sql_value *value);

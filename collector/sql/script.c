@@ -1,5 +1,5 @@
-/* Filters as SQL text: the answers of the REST API to allocation_filter_to_script and
- * map_filter_to_script. See sql.h. */
+/* Formats filters as SQL, for allocation_filter_to_script and map_filter_to_script of the REST API.
+ * See sql.h. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "base/ban.h"
 
-/* The names of the same columns in the two tables. */
+/* The names of corresponding columns in the two tables. */
 struct words {
 	const char *birth, *death, *lifetime, *thread_name, *leaked, *freed, *death_stack;
 };
@@ -67,7 +67,7 @@ static void add_quoted(struct text *t, const char *before, const char *text, con
 	buf_printf(t->out, "'%s", after);
 }
 
-/* SQLite's integers end at INT64_MAX, and so do the numbers of the tables. */
+/* Appends a range. SQLite's integers end at INT64_MAX, and so do the numbers of the tables. */
 static void add_range(struct text *t, const char *column, uint64_t min, uint64_t max)
 {
 	if (min)
@@ -177,7 +177,7 @@ static void add_share(struct text *t, const char *compare, const struct filter_s
 		script_add(t, "leaked_blocks %s %.17g", compare, share->number);
 }
 
-/* Conditions on all blocks of the same backtrace. */
+/* Appends conditions on all blocks of the same backtrace. */
 static void add_group(struct text *t, const struct filter *f)
 {
 	struct text group = {.out = t->out, .words = t->words};

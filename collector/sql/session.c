@@ -1,4 +1,4 @@
-/* A session, and running statements. See sql.h. */
+/* Opens sessions, and runs statements. See sql.h. */
 #include "collector/sql/sql.h"
 
 #include <errno.h>
@@ -172,7 +172,7 @@ static int begin_answer(sqlite3_stmt *statement, unsigned columns, const struct 
 	return sink->begin(sink->context, columns, names);
 }
 
-/* Returns 1 if no more rows are allowed. */
+/* Steps through the rows of a statement. Returns 1 if more rows exist than are allowed. */
 static int step_through(struct sql *sql, sqlite3_stmt *statement, const struct sql_sink *sink,
 			struct err_text *err)
 {
@@ -181,8 +181,8 @@ static int step_through(struct sql *sql, sqlite3_stmt *statement, const struct s
 	bool cut = false;
 
 	while (!r && !cut && (code = sqlite3_step(statement)) != SQLITE_DONE) {
-		/* Checks the deadline per row, too: rows may need few steps but much time in the
-		 * sink. */
+		/* The deadline is also checked per row: rows may take few steps, but much time in
+		 * the sink. */
 		if (code != SQLITE_ROW || guard_ended(sql))
 			return session_failed(sql, code, err);
 		cut = sql->limits.rows && !sql->rows_left;
@@ -196,8 +196,9 @@ static int step_through(struct sql *sql, sqlite3_stmt *statement, const struct s
 
 DEFINE_CLEANUP(sqlite3_finalize, sqlite3_stmt *)
 
-/* SQLite says of a column where it is, and of a table it does not: there it is looked for. Without
- * tables of ours (`--fail-if`) there is nothing else to name, and the caller explains. */
+/* Words an error of compiling. SQLite reports where an unknown column is, but not where an unknown
+ * table is, so the name is searched in the statement. A session without our tables (`--fail-if`)
+ * skips that: there the caller explains the name. */
 static int not_prepared(struct sql *sql, int code, const char *text, int offset,
 			const char **ret_at, struct err_text *err)
 {
@@ -212,7 +213,7 @@ static int not_prepared(struct sql *sql, int code, const char *text, int offset,
 	return err_set(err, r, "%s", said.text);
 }
 
-/* Runs the statement at the beginning of the text; *ret_rest is the text behind it. */
+/* Runs the first statement of the text. *ret_rest is the text behind it. */
 static int run_one(struct sql *sql, const char *text, const char **ret_rest,
 		   const struct sql_sink *sink, const char **ret_at, struct err_text *err)
 {

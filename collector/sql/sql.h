@@ -28,17 +28,17 @@ struct view;
 #define SQL_TEMP_BYTES	 (4ull << 30)
 
 struct sql_limits {
-	uint64_t time_ns; /* of a whole sql_run; 0: none */
+	uint64_t time_ns; /* time of a whole sql_run; 0: unlimited */
 	/* Of SQLite's memory, without the unpacked columns of blocks; 0: SQL_MEMORY_BYTES. */
 	uint64_t memory_bytes;
-	uint64_t temp_bytes;	      /* of temporary files; 0: SQL_TEMP_BYTES */
-	uint64_t rows;		      /* of all answers of a sql_run together; 0: unlimited */
+	uint64_t temp_bytes;	      /* bytes in temporary files; 0: SQL_TEMP_BYTES */
+	uint64_t rows;		      /* rows in all answers of a sql_run together; 0: unlimited */
 	const atomic_bool *cancelled; /* may be NULL; true: the run ends soon with -ECANCELED */
 	struct progress *progress;    /* may be NULL */
 };
 
-/* A session: a connection with all tables, for one thread; without a view it has none. The view
- * must not be refreshed while the session exists. */
+/* A session: a connection for one thread, with all tables. Without a view it has no tables. The
+ * view must not be refreshed while the session exists. */
 struct sql;
 int sql_open(struct view *view, const struct sql_limits *limits, struct sql **ret_sql,
 	     struct err_text *err);
@@ -50,7 +50,7 @@ struct sql_value {
 	enum sql_kind kind;
 	int64_t integer;
 	double real;
-	/* Of SQL_STRING, followed by a NUL, and of SQL_BYTES; valid until the next row. */
+	/* For SQL_STRING (followed by a NUL) and SQL_BYTES; valid until the next row. */
 	const char *text;
 	size_t length;
 };
@@ -60,7 +60,7 @@ struct sql_sink {
 	/* Called before the rows of a statement that has columns. */
 	int (*begin)(void *context, unsigned columns, const char *const *names);
 	int (*row)(void *context, unsigned columns, const struct sql_value *values);
-	/* `cut`: more rows were available, but no more are allowed. */
+	/* `cut` is true if more rows were available than allowed. */
 	int (*end)(void *context, bool cut);
 	void *context;
 };
@@ -73,18 +73,18 @@ struct sql_place {
 
 /*
  * Runs all statements of the text, one after the other. Returns 0; -EINVAL if the text is not
- * understood, or asks for what is not allowed; -ETIME, -ENOBUFS or -EFBIG at the limit of time,
- * memory or temporary files; -ECANCELED; an error of reading rows; or the value that the sink
+ * valid, or asks for something that is not allowed; -ETIME, -ENOBUFS or -EFBIG at the limit of
+ * time, memory or temporary files; -ECANCELED; an error of reading rows; or the value that the sink
  * returned. `ret_place` may be NULL.
  */
 int sql_run(struct sql *sql, const char *text, const struct sql_sink *sink,
 	    struct sql_place *ret_place, struct err_text *err);
 
-/* Returns the rows for which a condition over the columns of the table `allocations` holds, for
- * filter.only. The caller frees them. Errors as for sql_run. */
+/* Selects the rows for which a condition over the columns of the table `allocations` holds, for
+ * filter.only. The caller frees *ret_rows. Returns the errors of sql_run. */
 int sql_where(struct view *view, const char *condition, const struct sql_limits *limits,
 	      struct row_bits **ret_rows, struct err_text *err);
-/* Adds `condition` to what the filter asks already. Errors as for sql_run. */
+/* Adds `condition` to the filter's other conditions. Returns the errors of sql_run. */
 int sql_add_condition(struct filter *filter, struct view *view, const char *condition,
 		      const struct sql_limits *limits, struct err_text *err);
 
@@ -97,20 +97,20 @@ struct sql_named {
 
 /*
  * Evaluates a condition over named numbers, such as "leaked_bytes > 1M" (condition.c says what it
- * may contain beside SQL). NULL is not true. Returns -EINVAL if it is not understood, -ENOENT for a
- * name that is not among the numbers, which is then in `unknown`, or another error of sql_run. To
- * check a condition before the numbers are known, pass zeros.
+ * may contain besides SQL). NULL counts as false. Returns 0; -EINVAL if the condition is not valid;
+ * -ENOENT for an unknown name, which is then in `unknown`; or another error of sql_run. To check a
+ * condition before the numbers are known, the caller passes zeros.
  */
 int sql_condition(const char *condition, const struct sql_named *values, bool *ret_true,
 		  char unknown[SQL_NAME_MAX], struct err_text *err);
 
 /* Appends the SQL condition that is equivalent to a filter on this recording, over the columns of
- * `allocations`, or of `maps`; "1" if the filter has no condition. `filter.only` has no text; the
- * caller must handle it. Returns 0 or -ENOMEM. */
+ * `allocations`, or of `maps`. Appends "1" if the filter has no condition. The caller must handle
+ * `filter.only`, which has no text. Returns 0 or -ENOMEM. */
 int sql_of_filter(const struct recording *recording, const struct filter *filter, bool of_maps,
 		  struct buf *out);
 
-/* Describes the tables to a user: one call per table, followed by one per column. */
+/* Describes the tables to a user: calls one function per table, and then one per column of it. */
 struct sql_describe {
 	void (*table)(void *context, const char *name, const char *about);
 	void (*column)(void *context, const char *name, const char *type, const char *about);

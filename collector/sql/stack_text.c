@@ -1,4 +1,4 @@
-/* See stack_text.h. */
+/* Formats backtraces. See stack_text.h. */
 #include "collector/sql/stack_text.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "base/ban.h"
 
-/* The walk starts at the innermost frame, so the text is written from its end. */
+/* A text that grows from its end, because the walk starts at the innermost frame. */
 struct backwards {
 	char *at, *start;
 	bool full;

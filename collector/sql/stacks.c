@@ -1,4 +1,5 @@
-/* The tables `stacks`, one row per backtrace with its sums, and `frames`, one row per frame. */
+/* The tables `stacks`, with one row per backtrace and its sums, and `frames`, with one row per
+ * frame. */
 #include <errno.h>
 #include <string.h>
 
@@ -92,7 +93,8 @@ static void put_site(struct table_cursor *c, sqlite3_context *out, int column)
 		put_text(out, site.module);
 }
 
-/* Returns NULL if nothing was allocated there, or on failure, which is reported to `out`. */
+/* Returns the sums, or NULL if nothing was allocated there. Also returns NULL on failure, which it
+ * reports to `out`. */
 static const struct stack_sums *sums_at(const struct table_cursor *c, sqlite3_context *out)
 {
 	const struct stack_sums *sums = NULL;
@@ -143,7 +145,7 @@ static void stacks_put_sums(struct table_cursor *c, sqlite3_context *out, int co
 	}
 }
 
-/* Columns that are NULL for a stack without rows. */
+/* Sets columns that are NULL for a stack without rows. */
 static void put_range(struct table_cursor *c, sqlite3_context *out, int column)
 {
 	const struct stack_sums *s = sums_at(c, out);
@@ -234,7 +236,8 @@ enum { FRAMES(ENUM) };
 static const struct table_column frames_columns[] = {FRAMES(COLUMN){0}};
 #undef COLUMN
 
-/* `at` counts stacks. The rows within a stack are counted by node, frame and position. */
+/* Moves to the first row of the next stack that has frames. `at` counts stacks; node, frame and
+ * position count the rows of a stack. */
 static int begin_stack(struct table_cursor *c)
 {
 	for (; c->at < c->end; c->at++) {

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Internals of a session. A table is a description of columns with functions that walk over its
- * rows (struct table); module.c makes an SQLite module from each. The table of allocations pushes
- * conditions down and is a module of its own (allocations.c).
+ * Internals of a session. A table is a description of columns, with functions that walk over its
+ * rows (struct table). module.c makes an SQLite module from each. The table of allocations pushes
+ * conditions down, so it has a module of its own (allocations.c).
  */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -16,8 +16,7 @@
 #include "collector/sql/temp.h"
 #include "collector/recording/figures.h"
 
-/* Maximum number of bytes of a value, and thus of what one step can allocate before it is
- * accounted. */
+/* Maximum size of a value in bytes. It limits what one step can allocate before it is accounted. */
 #define SQL_VALUE_MAX (1 << 20)
 
 struct chain_walk;
@@ -29,33 +28,33 @@ struct sql {
 	struct sql_limits limits;
 	sqlite3 *db;
 	struct temp_files *temp;
-	struct filter filter; /* no conditions; carries the deadline, and reports progress */
+	struct filter filter; /* has no conditions; carries the deadline, and reports progress */
 	/* Of the current run. */
 	int64_t memory_before;
 	int64_t allowed_bytes; /* share of the process's limit for SQLite */
 	uint64_t held_bytes;   /* held by cursors outside of SQLite's memory; accounted, too */
 	int ended;	       /* why the run ended: a negative errno; 0: it has not */
-	struct err_text why;   /* the error text for `ended` */
+	struct err_text why;   /* error text for `ended` */
 	uint64_t rows_left;
-	bool evaluating; /* user text runs: the authorizer is strict */
+	bool evaluating; /* the user's text runs: the authorizer is strict */
 	unsigned scans;	 /* number of cursors on allocations that hold blocks */
-	/* Lookup tables of columns (facts.h); made on demand. */
+	/* Lookup tables of columns (facts.h), made on demand. */
 	struct facts *facts;
 };
 
-/* Records why the statement ends; the first reason stays. Returns SQLITE_ERROR. */
+/* Ends the statement. Only the first reason is kept. Returns SQLITE_ERROR. */
 int sql_fail(struct sql *sql, int error, const struct err_text *err);
 
 /* ---- where.c: conditions ---- */
 
 /* Skips a quoted text, a name in brackets or a comment that begins at `p`. Returns its last
- * character, `p` if none begins there, or NULL if it is not closed. A `--` comment may end with the
- * text. */
+ * character, or `p` if none begins there, or NULL if it is not closed. A `--` comment may end with
+ * the text. */
 const char *sql_skip_quoted(const char *p);
-/* Checks that a condition is a single expression: its brackets must balance. "1) or (2" would have
- * another meaning than it shows. */
+/* Checks that a condition is a single expression: its brackets must balance. "1) or (2" would mean
+ * something else than it seems to. Returns 0 or -EINVAL. */
 int sql_one_expression(const char *condition, struct err_text *err);
-/* For a sink that is interested in rows only. */
+/* The `begin` of a sink that needs only rows. */
 int sql_no_begin(void *context, unsigned columns, const char *const *names);
 int sql_no_end(void *context, bool cut);
 
@@ -63,12 +62,12 @@ int sql_no_end(void *context, bool cut);
 
 int guard_connection(struct sql *sql, struct err_text *err);
 void guard_done(struct sql *sql);
-/* Ends the current run because of the memory that it uses. */
+/* Ends the current run because it uses too much memory. */
 void guard_too_much(struct sql *sql);
-/* Starts the clock and the accounts. */
+/* Sets the deadline and the number of rows of a new run. */
 void guard_begin(struct sql *sql);
-/* Whether the run must end, by its limits or because it was withdrawn. For code that works long
- * between two steps of SQLite's virtual machine. */
+/* Tells whether the run must end, by its limits or because it was withdrawn. Code calls this that
+ * runs long between two steps of SQLite's virtual machine. */
 bool guard_ended(struct sql *sql);
 
 /* ---- tables ---- */
@@ -88,27 +87,28 @@ struct table_cursor {
 	uint64_t at, end; /* rows by number, starting at the table's `first` */
 	bool keyed;
 	int64_t key; /* value of the key column, if `keyed` */
-	/* Of hidden columns, in their order; NULL: not given. Valid in `begin` only. */
+	/* Values of the hidden columns, in their order; NULL: not given. Valid only in `begin`. */
 	sqlite3_value *const *arguments;
-	uint32_t node, frame; /* of the table `frames`: the position in the stack */
+	uint32_t node, frame; /* for the table `frames`: position in the stack */
 	uint32_t position;
 	void *work;	     /* private to the table */
-	uint64_t held_bytes; /* of `work`, in the account */
+	uint64_t held_bytes; /* size of `work`, which is accounted */
 };
 
 struct table {
 	const char *name, *about;
 	const struct table_column *columns; /* ends with {0} */
-	int key;			    /* the column that `begin` can look up; -1: none */
-	int first_hidden;		    /* parameters from this column on; -1: none */
+	int key;			    /* column that `begin` can look up; -1: none */
+	int first_hidden;		    /* first column that is a parameter; -1: none */
 	uint64_t likely_rows;
-	/* Sets `at` and `end` (at = end: no rows); if `keyed`, to the rows with the key only.
+	/* Sets `at` and `end` (at = end: no rows). If `keyed`, only rows with that key are needed.
 	 * Returns 0 or a negative errno. */
 	int (*begin)(struct table_cursor *cursor, struct err_text *err);
 	int (*next)(struct table_cursor *cursor, struct err_text *err); /* NULL: at++ */
 	void (*column)(struct table_cursor *cursor, sqlite3_context *out, int column);
 	void (*done)(struct table_cursor *cursor); /* may be NULL */
-	/* The unique number of the row, however it is looked up; NULL: `at`. */
+	/* Returns the row's unique number, which does not depend on how it was found. NULL:
+	 * `at`. */
 	uint64_t (*number)(const struct table_cursor *cursor);
 };
 
@@ -134,14 +134,15 @@ int table_connect(sqlite3 *db, struct sql *sql, const struct table *table,
 		  const struct table_column *columns, sqlite3_vtab **ret_table);
 int table_disconnect(sqlite3_vtab *table);
 
-/* For `begin`: the rows numbered from `first` to `last`, or the row that is looked up. */
+/* Sets the cursor to the rows numbered from `first` to `last`, or to the row that is looked up. For
+ * `begin`. */
 void cursor_rows(struct table_cursor *cursor, uint64_t first, uint64_t last);
 /* Accounts for the memory of `work` until `done`, because a statement may have thousands of
- * cursors. `begin` ends with it and returns its result: 0, or a negative errno if that is too
+ * cursors. `begin` calls it last and returns its result: 0, or a negative errno if that is too
  * much. */
 int cursor_holds(struct table_cursor *cursor, uint64_t bytes);
 int functions_add(struct sql *sql);
-/* Replaces those of SQLite's functions that would not end in time. */
+/* Replaces those functions of SQLite that would not end in time. */
 int texts_add(struct sql *sql);
 extern const struct function_about {
 	const char *name, *about;
@@ -149,7 +150,7 @@ extern const struct function_about {
 
 /* ---- values ---- */
 
-/* SQLite's integers end at 2^63 - 1; larger numbers are shown as that. */
+/* Caps a number at 2^63 - 1, where SQLite's integers end. */
 static inline int64_t sql_number(uint64_t value)
 {
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
@@ -160,21 +161,21 @@ static inline void put_number(sqlite3_context *out, uint64_t value)
 	sqlite3_result_int64(out, sql_number(value));
 }
 
-/* NO_TIME is NULL. */
+/* Sets the result to a time. NO_TIME becomes NULL. */
 static inline void put_time(sqlite3_context *out, uint64_t ns)
 {
 	if (ns != NO_TIME)
 		put_number(out, ns);
 }
 
-/* The text must live as long as the view. NULL is NULL. */
+/* Sets the result to a text, which must live as long as the view. NULL stays NULL. */
 static inline void put_text(sqlite3_context *out, const char *text)
 {
 	if (text)
 		sqlite3_result_text(out, text, -1, SQLITE_STATIC);
 }
 
-/* For numbers that begin with 1: 0 is NULL. */
+/* Sets the result to a number that counts from 1. 0 becomes NULL. */
 static inline void put_reference(sqlite3_context *out, uint32_t number)
 {
 	if (number)

@@ -1,4 +1,4 @@
-/* All tables but `allocations`, which comes first, in the order in which they are shown. */
+/* Lists all tables but `allocations`, which precedes them, in the order in which they are shown. */
 #include <stddef.h>
 
 #include "collector/sql/state.h"
@@ -11,8 +11,8 @@ static const struct table *const tables[] = {
 	&table_gaps,	  &table_calls,	   &table_recording,
 };
 
-/* The first use of a table connects it by a statement that users may not run. So each table is used
- * here before users are. */
+/* Uses a table once. The first use connects the table by a statement that users may not run, so it
+ * has to come before the user's statements. */
 static int tables_connect_table(struct sql *sql, const char *name)
 {
 	char *text = sqlite3_mprintf("select 1 from \"%w\" limit 0", name);

@@ -1,4 +1,4 @@
-/* Temporary files with accounting of their size. See temp.h. */
+/* Opens temporary files, and limits their total size. See temp.h. */
 #include "collector/sql/temp.h"
 
 #include <errno.h>
@@ -118,7 +118,7 @@ static int sync_file(sqlite3_file *base, int flags)
 {
 	(void)base;
 	(void)flags;
-	return SQLITE_OK; /* the files need not outlive the process */
+	return SQLITE_OK; /* nothing to sync: the files end with the process */
 }
 
 static int file_size(sqlite3_file *base, sqlite3_int64 *ret_size)
@@ -177,7 +177,7 @@ static const sqlite3_io_methods methods = {
 	.xDeviceCharacteristics = characteristics,
 };
 
-/* Opens nameless files only. A statement must not open a file by name. */
+/* Opens unnamed files only. A statement must not open a file by name. */
 static int temp_open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
 			  int *ret_flags)
 {

@@ -1,8 +1,8 @@
 /*
- * Replacements of SQLite's text functions. SQLite's instr, replace and trim take time proportional
- * to the product of the lengths of their arguments. At a MiB each this is hours in a single step,
- * and a step cannot be interrupted. These functions take time proportional to the sum, and check
- * the deadline before they begin. Results are those of SQLite.
+ * Replaces SQLite's text functions. SQLite's instr, replace and trim take time proportional to the
+ * product of the lengths of their arguments. At a MiB each this is hours in a single step, which
+ * cannot be interrupted. These functions take time proportional to the sum, and check the deadline
+ * before they begin. Their results are those of SQLite.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ static struct piece blob_of(sqlite3_value *value)
 	return (struct piece){bytes, bytes ? (size_t)sqlite3_value_bytes(value) : 0};
 }
 
-/* Whether there is nothing to do: an argument is NULL, or the statement must end. */
+/* Returns true if there is nothing to do: an argument is NULL, or the statement must end. */
 static bool is_idle(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	struct sql *sql = sqlite3_user_data(context);
@@ -57,7 +57,7 @@ static const char *texts_find(struct piece in, struct piece what, bool character
 {
 	const char *at = memmem(in.text, in.length, what.text, what.length);
 
-	/* A match that begins inside of a character does not count. It exists only if the text is
+	/* A match that begins inside a character does not count. It can only occur if the text is
 	 * not valid UTF-8. */
 	if (at && characters && at != in.text && is_inside(at))
 		return NULL;
@@ -88,8 +88,8 @@ static void call_instr(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 /* ---- replace ---- */
 
-/* Returns the text before the next match in *ret_before, and removes it and the match from `rest`.
- * Returns false if there is no match. */
+/* Splits `rest` at the next match: *ret_before gets the text before it, and `rest` keeps the text
+ * after it. Returns false if there is no match. */
 static bool next_piece(struct piece *rest, struct piece what, struct piece *ret_before)
 {
 	const char *at = memmem(rest->text, rest->length, what.text, what.length);
@@ -152,7 +152,7 @@ static void call_replace(sqlite3_context *context, int argc, sqlite3_value **arg
 
 /* ---- trim ---- */
 
-/* Returns the bytes of the character at the beginning of the text. */
+/* Returns the length in bytes of the first character of the text. */
 static size_t character_length(struct piece in)
 {
 	size_t length = 1;
@@ -162,8 +162,8 @@ static size_t character_length(struct piece in)
 	return length;
 }
 
-/* Returns the length of the character of `set` with which the text begins, or ends; 0 if there is
- * none. */
+/* Returns the length of the character of `set` at the beginning or the end of the text, or 0 if
+ * there is none. */
 static size_t trimmed_length(struct piece in, struct piece set, bool at_end)
 {
 	while (set.length) {

@@ -1,5 +1,5 @@
-/* An SQL condition as a filter: the rows for which it holds are selected once, one bit per row. See
- * sql.h. */
+/* Uses an SQL condition as a filter. The rows for which it holds are selected once, as one bit per
+ * row. See sql.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,7 @@ int sql_add_condition(struct filter *filter, struct view *view, const char *cond
 
 	if (r < 0)
 		return r;
-	/* The recording does not grow between the two. */
+	/* Both have one bit per row of the same recording, which did not grow in between. */
 	for (uint64_t i = 0; filter->only && i <= rows->rows / 8; i++)
 		rows->bits[i] &= filter->only->bits[i];
 	free(filter->only);

@@ -1,5 +1,5 @@
-/* collector analyze: makes a report on a profile by rules, so that nobody has to explain the
- * profile. */
+/* collector analyze: finds what is remarkable in a profile by rules, so that nobody has to explain
+ * the profile. */
 #include "collector/cli/analyze/analyze.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 
 #include "base/ban.h"
 
-/* Finds the subsystem by its name, a unique beginning of it, or "(other)". Returns an exit status.
- */
+/* Finds a subsystem by its name, by a unique beginning of it, or as "(other)". Returns an exit
+ * status. */
 static int find_subsystem(struct analyze *a, const char *name, uint32_t *ret_subsystem)
 {
 	uint32_t count = rules_subsystems(a->rules), matches = 0;
@@ -131,8 +131,8 @@ void analyze_done(struct analyze *a)
 	rules_free(a->rules);
 }
 
-/* Refuses options of a report if no FILE or STREAM is named: which one is meant can't be guessed.
- */
+/* Refuses options of a report if no FILE or STREAM is named, because it is not clear which one is
+ * meant. */
 static int refuse_report(const struct command_call *call)
 {
 	const struct analyze_options *o = call->options;

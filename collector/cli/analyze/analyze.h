@@ -1,5 +1,5 @@
 #pragma once
-/* `collector analyze`: its options, and the files that share them. */
+/* `collector analyze`: its options, and what its files share. */
 #include "collector/analyze/report.h"
 #include "collector/cli/ask/question.h"
 
@@ -7,7 +7,7 @@ struct analyze_options {
 	struct question_options question; /* the first member, so that its tables can be shared */
 	const char *rules, *search, *drill, *html;
 	uint64_t top;
-	/* for --format memtracer: */
+	/* For --format memtracer: */
 	bool memtracer, stack_traces;
 	uint64_t minimum_size, minimum_count;
 };
@@ -17,7 +17,7 @@ struct analyze {
 	const struct command *command;
 	const struct analyze_options *options;
 	const char *source; /* as the user named it */
-	const char *suited; /* rules that suit the program; NULL: not known */
+	const char *suited; /* name of the rules that suit the program; NULL: not known */
 	struct rules *rules;
 	struct analysis *analysis;
 	struct analysis_result result;
@@ -25,23 +25,24 @@ struct analyze {
 	char note[512];
 };
 
-/* Makes the rules, and an analysis that waits for stacks. Returns an exit status. */
+/* Reads the rules, and makes an analysis that waits for stacks. Returns an exit status. */
 int analyze_begin(struct analyze *analyze, bool recorded);
-/* Finishes the analysis and shows it as asked. `question` is NULL for a file. */
+/* Finishes the analysis and shows it in the requested form. `question` is NULL for a file. Returns
+ * an exit status. */
 int analyze_show(struct analyze *analyze, const struct question *question);
 void analyze_done(struct analyze *analyze);
 
-/* analyze_file.c: tells whether this is a file of collapsed stacks ("-": standard input) and not a
- * recording. */
+/* analyze_file.c: tells whether this is a file of collapsed stacks ("-": standard input) rather
+ * than a recording. */
 bool analyze_is_file(const char *path);
 int analyze_file(struct command_call *call);
-/* analyze_stream.c, memtracer.c: of a recording */
+/* analyze_stream.c, memtracer.c: the questions about a recording. */
 extern const struct question_kind analyze_question, memtracer_question;
-/* analyze_find.c: lists the candidates here and below. Returns EXIT_DONE, or EXIT_NO if there are
- * none. */
+/* analyze_find.c: lists the files that can be analysed, in this folder and below. Returns
+ * EXIT_DONE, or EXIT_NO if there are none. */
 int analyze_find(struct command_call *call);
 bool analyze_is_collapsed_name(const char *name);
-/* What --json answers with --format memtracer, and without a file. */
+/* JSON answers of --format memtracer, and of a call without a file. */
 extern const struct answer memtracer_answer, candidates_answer;
 /* analyze_text.c */
 void analyze_text(const struct analysis_report *report);

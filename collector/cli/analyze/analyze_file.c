@@ -37,16 +37,16 @@ bool analyze_is_file(const char *path)
 		return true;
 	if (stat(path, &st) < 0)
 		return analyze_is_collapsed_name(
-			path); /* whoever opens it says that it is missing */
+			path); /* the code that opens it reports that it is missing */
 	if (S_ISDIR(st.st_mode))
 		return false;
 	if (!S_ISREG(st.st_mode))
-		return true; /* a pipe can be read only once, so its beginning can't be looked at */
+		return true; /* a pipe can be read only once, so its beginning is not checked */
 	return read_magic(path, magic) < sizeof(magic) ||
 	       memcmp(magic, lz4_magic, sizeof(magic)) != 0;
 }
 
-/* Refuses options that only recordings can answer. */
+/* Refuses options that need a recording. */
 static int refuse_questions(const struct analyze *a)
 {
 	const struct question_options *q = &a->options->question;

@@ -77,8 +77,8 @@ static int analyze_find_by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* Lists what can be read. Folders that can't be read are left out without a message: nobody named
- * them. */
+/* Lists the files that can be read. Unreadable folders are left out without a message, because
+ * nobody named them. */
 static int analyze_find_find(struct candidates *c, struct err_text *err)
 {
 	char here[] = ".", *roots[] = {here, NULL};

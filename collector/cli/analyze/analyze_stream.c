@@ -1,4 +1,4 @@
-/* collector analyze STREAM: analyses what matches in a recording. */
+/* collector analyze STREAM: analyses the matched allocations of a recording. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
 
 #include "base/ban.h"
 
-/* Repeats the options of the question for follow-up commands: "--value leaked --size-min 4096".
- * Options that don't fit, or whose value a shell would not take as it is, are left out. */
+/* Formats the options of the question for follow-up commands: "--value leaked --size-min 4096".
+ * Leaves out options that do not fit, and values that a shell would change. */
 static void repeat_options(const struct question *q, const struct question_options *o, char *out,
 			   size_t size)
 {
@@ -38,7 +38,8 @@ static void repeat_options(const struct question *q, const struct question_optio
 		*out = 0;
 }
 
-/* The first line: who types no option sees what the numbers are, and what else they could be. */
+/* Formats the first line. It tells a user without options what the numbers are, and which others
+ * there are. */
 static void describe_counted(const struct question *q, char *out, size_t size)
 {
 	static const char *const says[] = {

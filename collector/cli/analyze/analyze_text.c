@@ -258,7 +258,7 @@ static void analyze_text_put_stacks(const struct text *t, const char *heading,
 	}
 }
 
-/* ---- what was asked for ---- */
+/* ---- search and drill ---- */
 
 static void put_part(const struct text *t, const char *what, const char *name, uint64_t value,
 		     uint64_t traces)

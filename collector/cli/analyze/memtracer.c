@@ -1,6 +1,6 @@
 /*
- * collector analyze --format memtracer: a line a call site and allocating function, as a tracer of
- * another world prints it.
+ * collector analyze --format memtracer: one line per call site and allocating function, in the form
+ * that another system's tracer prints.
  *
  *	Memory Tracer. Recorded 45678 allocations.
  *
@@ -33,7 +33,8 @@ static bool is_shown(const struct analyze_options *o, const struct kind_group *g
 	return g->value.bytes >= o->minimum_size && g->value.blocks >= o->minimum_count;
 }
 
-/* Formats "queens.c:42"; without a line the function; without that module and offset. */
+/* Formats "queens.c:42". Without a line it is the function, and without a function module and
+ * offset. */
 static char *location(const struct kind_group *g, char out[LOCATION_MAX])
 {
 	const char *name = g->function ? g->function : "[unknown]";

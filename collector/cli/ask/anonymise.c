@@ -100,7 +100,7 @@ static int salt_of(const struct anonymise_options *choice, struct buf *salt, str
 
 /* ---- the recording ---- */
 
-/* Opens the recording without filters: the whole of it gets other names, and the question is asked
+/* Opens the recording without filters: the whole recording is renamed, and the filters apply
  * later. */
 static int open_whole(struct command_call *call, const struct question_options *o,
 		      struct question *ret_question)
@@ -169,7 +169,7 @@ static int write_recording(struct command_call *call, const struct anonymise_opt
 	return r < 0 ? command_fault(call->command, r, &err) : EXIT_DONE;
 }
 
-/* Makes the format from the renamed recording, which is removed afterwards. */
+/* Makes the format from the renamed recording, which is then removed. */
 static int write_format(struct command_call *call, const struct anonymise_options *o,
 			int (*export)(struct command_call *call))
 {

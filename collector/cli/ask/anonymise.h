@@ -1,7 +1,7 @@
 #pragma once
-/* `collector export --anonymise`: writes a recording under other names (rewrite/anonymise.h).
- * Functions have the names that the data folder's symbols give them. Any other format is then made
- * from that recording. */
+/* `collector export --anonymise`: writes a recording with other names (rewrite/anonymise.h). Before
+ * that, functions get the names that the symbols in the data folder give them. Any other format is
+ * made from the renamed recording. */
 #include "collector/cli/ask/question.h"
 
 struct anonymise_options {
@@ -13,8 +13,8 @@ struct anonymise_options {
 
 extern const struct option anonymise_table[];
 
-/* Runs the export that the call, which has anonymise_options, asks for, under other names. Without
- * a format, or with "heapcast", it writes a recording. For any other format it calls `export` with
+/* Runs an export of the call, whose options are anonymise_options, with other names. Without a
+ * format, or with "heapcast", it writes a recording. For any other format it calls `export` with
  * the renamed recording, and with options that do not ask for renaming again. Returns an exit
  * status. */
 int anonymise_export(struct command_call *call, int (*export)(struct command_call *call));

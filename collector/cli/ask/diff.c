@@ -17,7 +17,7 @@
 
 #define FRAMES_SHOWN 5
 
-/* "+1.5 MiB" */
+/* Formats "+1.5 MiB". */
 static const char *signed_size(char out[40], int64_t bytes)
 {
 	char size[32];
@@ -36,7 +36,7 @@ static const char *signed_count(char out[40], int64_t count)
 	return out;
 }
 
-/* Prints an entry. Its backtrace is looked up in the view of the side that has it. */
+/* Prints an entry. The side that has its backtrace looks it up. */
 static void diff_print_row(const struct question *now, const struct diff_entry *e)
 {
 	char bytes[40], blocks[40], was[32], is[32], line[96];
@@ -101,7 +101,7 @@ static void print_totals(const struct question *now, const struct diff *d)
 	       d->changed, d->same, d->same == 1 ? "is" : "are");
 }
 
-/* A word of a command line, in quotes if the shell needs them. */
+/* Prints OLD=NEW as a word of a command line, in quotes if the shell needs them. */
 static void print_word(const char *old, const char *new)
 {
 	static const char plain[] =
@@ -117,6 +117,8 @@ static const char *parentheses(const char *function)
 }
 
 /*
+ * Prints hints on functions that may have been renamed:
+ *
  *	parse_old() went, parse_new() came with the same callers and 98 % of its bytes:
  *	  --map parse_old=parse_new
  */

@@ -23,7 +23,7 @@ struct totals {
 	uint64_t lost;
 };
 
-/* Lists all names that a condition can use. */
+/* Lists all names that a condition can use, with the values of these totals. */
 static void fail_if_fill(struct sql_named values[FAIL_IF_MAX], const struct totals *t)
 {
 	const struct report *r = &t->report;
@@ -60,7 +60,7 @@ static void fail_if_fill(struct sql_named values[FAIL_IF_MAX], const struct tota
 		values[i] = all[i];
 }
 
-/* Says which name is meant, and which there are. */
+/* Reports an unknown name, with the nearest name and all names. */
 static int fail_if_unknown(const struct command *command, const char *name,
 			   const struct sql_named *values, const struct err_text *err)
 {
@@ -97,7 +97,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Does the condition have this name? */
+/* Tells whether the condition contains this name. */
 static bool speaks_of(const char *condition, const char *name)
 {
 	size_t length = strlen(name);
@@ -108,7 +108,7 @@ static bool speaks_of(const char *condition, const char *name)
 	return false;
 }
 
-/* Returns the digits to show: all of a whole number, two behind the point of another. */
+/* Returns the number of digits to show: all of a whole number, else two behind the point. */
 static int digits_of(double value)
 {
 	int digits = 3;
@@ -120,7 +120,7 @@ static int digits_of(double value)
 	return digits < 15 ? digits : 15;
 }
 
-/* Says what came out, with the values that were compared. */
+/* Prints the result of the condition, with the values that it compared. */
 static void fail_if_tell(const struct question *q, const struct sql_named *values, bool is_true)
 {
 	cleanup(buf_done) struct buf text = {0};
@@ -172,7 +172,7 @@ static int fail_if_ask(struct question *q, struct totals *t, struct err_text *er
 	const struct suppressions *suppress = q->filter.suppress;
 	int r;
 
-	/* Suppressed blocks are no leaks, but the program allocated them. */
+	/* Suppressed blocks are not leaks, but they still count as allocated. */
 	q->filter.suppress = NULL;
 	r = query_report(q->view, &q->filter, &t->report, err);
 	q->filter.suppress = suppress;
@@ -187,7 +187,7 @@ static int fail_if_ask(struct question *q, struct totals *t, struct err_text *er
 	return r;
 }
 
-/* Asks for the totals, and lists them. */
+/* Queries the totals, and lists them. */
 static int fail_if_totals(struct question *q, struct sql_named values[FAIL_IF_MAX])
 {
 	struct totals totals = {0};

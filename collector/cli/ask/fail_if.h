@@ -1,6 +1,6 @@
 #pragma once
-/* --fail-if of report, top, leaks and diff: a condition over the totals of what the filters match,
- * in SQL (collector/sql/condition.c). */
+/* --fail-if of report, top, leaks and diff: a condition in SQL (collector/sql/condition.c) over the
+ * totals of the allocations that match the filters. */
 #include "collector/cli/ask/question.h"
 #include "collector/sql/sql.h"
 
@@ -10,12 +10,13 @@
 		    "expression of SQL; an unknown name lists all there are")
 
 #define FAIL_IF_MAX 40
-/* Lists the names that a condition can use, and their values; ends with {0}. If the result of the
- * question is NULL, all values are 0. */
+/* Lists the names that a condition can use, with their values; ends with {0}. All values are 0 if
+ * `result`, the result of the question, is NULL. */
 typedef void fail_if_filler(struct sql_named values[FAIL_IF_MAX], const void *result);
 
-/* Checks the condition before anything is opened. `fill` NULL: of totals. Returns EXIT_DONE, or
- * EXIT_USAGE after saying what is wrong with it. */
+/* Checks the condition before anything is opened. `fill` NULL: the names are those of the totals.
+ * Returns EXIT_DONE, or EXIT_USAGE after an error message. */
 int fail_if_check(const struct command_call *call, fail_if_filler *fill);
-/* Returns `status`; or EXIT_NO, after a message, if the condition is true of the answer to `q`. */
+/* Evaluates the condition for the answer to `q`. Returns EXIT_NO after a message if it is true,
+ * else `status`. */
 int fail_if_answer(struct question *q, fail_if_filler *fill, int status);

@@ -1,4 +1,4 @@
-/* collector flamegraph: draws a picture for the browser. */
+/* collector flamegraph: draws a flame graph for the browser. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void subtitle(const struct question *q, const struct tree *tree, char *ou
 			 q->options->reversed ? "; by the function that allocated" : "");
 }
 
-/* Says what is missing, in both recordings if there are two. */
+/* Formats what is missing, in both recordings if there are two. */
 static void incomplete(const struct question *q, char *out, size_t size)
 {
 	const char *base = q->base ? q->base->recorded.completeness.line : "";

@@ -1,4 +1,4 @@
-/* Prints who was recorded, whether the account balances, and what is missing. See header.h. */
+/* Prints the recorded program, whether the account balances, and what is missing. See header.h. */
 #include "collector/cli/ask/header.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static void format_time(char *out, size_t size, uint64_t wall_ns)
 		strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm);
 }
 
-/* Formats a duration so that a line break can't come between number and unit. */
+/* Formats a duration with no-break spaces, so that no line break separates number and unit. */
 static const char *whole_duration(char *out, size_t size, uint64_t ns)
 {
 	char text[32], *to = out;
@@ -157,7 +157,7 @@ static void print_snapshot(const struct process_info *p)
 }
 
 /* Formats "from 2026-11-24 03:16:55 for 49.1 ms". If recording began or ended while the program
- * ran: "watched from ..., when it had run for 3 h, until ...". */
+ * ran, formats "watched from ..., when it had run for 3 h, until ...". */
 static void format_watched(char *out, size_t size, const struct recorded *r)
 {
 	const struct process_info *p = &r->process;
@@ -260,7 +260,7 @@ void ledger_verdict_print(const struct question *q)
 	terminal_paragraph(style, line, 8);
 }
 
-/* Says what would name the code of a module that has no names. */
+/* Prints how to get names for the code of a module that has none. */
 static void print_namer(const struct symbols_note *note)
 {
 	cleanup(buf_done) struct buf line = {0};
@@ -283,7 +283,8 @@ static void print_namer(const struct symbols_note *note)
 	terminal_paragraph(STYLE_PLAIN, buf_text(&line), 4);
 }
 
-/* An agent that is connected can send its files: of streams, not of files that lie here. */
+/* Prints how to fetch files from agents. Only a connected agent can send them, so this applies to
+ * streams, not to recordings in files. */
 static void print_fetch(const struct question *q)
 {
 	cleanup(buf_done) struct buf line = {0};
@@ -336,12 +337,12 @@ void notes_print(const struct question *q)
 	print_namers(q, notes, count < NOTES_SHOWN ? count : NOTES_SHOWN);
 }
 
-/* ---- what is hidden ---- */
+/* ---- hidden functions ---- */
 
 #define NAMES_SHOWN 3
 #define NAME_BYTES  512
 
-/* Instances of a template have the same folded name: each name is said once. */
+/* Tells whether the name was printed already: instances of a template have the same folded name. */
 static bool is_said(char said[][NAME_BYTES], size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -350,7 +351,7 @@ static bool is_said(char said[][NAME_BYTES], size_t count, const char *name)
 	return false;
 }
 
-/* Writes the first names, and returns how many other functions there are. */
+/* Writes the first names. Returns the number of other functions. */
 static size_t put_names(struct buf *out, const struct hidden_function *list, size_t count)
 {
 	char said[NAMES_SHOWN][NAME_BYTES], name[NAME_BYTES];

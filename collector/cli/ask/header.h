@@ -6,18 +6,17 @@
 struct json;
 struct question;
 
-/* Prints the head. What the recording lacks comes first (incomplete.h). */
+/* Prints the lines at the top. What the recording lacks comes first (incomplete.h). */
 void header_print(const struct question *q);
-/* Is there something to show? If not it says so: that nothing matches the filters, if there are
- * any.
- */
+/* Returns whether `blocks` is not 0. If it is 0 and there are filters, says that nothing matches
+ * them. */
 bool matches_print(const struct question *question, uint64_t blocks);
 /* Prints the ledger's verdict in one line. */
 void ledger_verdict_print(const struct question *q);
 /* Prints notes, such as modules without symbols. */
 void notes_print(const struct question *q);
 /* Prints an empty line and, indented, "Hidden: xmalloc, xrealloc and 3 more (--hide none shows
- * them)"; nothing if nothing is. */
+ * them)". Prints nothing if no function is hidden. */
 void hidden_print(const struct question *question, unsigned indent);
-/* Writes them all as the member "hidden", a list of hidden_answer. */
+/* Writes the hidden functions as the member "hidden", a list of hidden_answer. */
 void hidden_json(struct json *json, const struct question *question);

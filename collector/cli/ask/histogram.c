@@ -1,4 +1,4 @@
-/* collector histogram: how big blocks are, and how long they live. */
+/* collector histogram: shows the sizes and lifetimes of blocks. */
 #include <stdio.h>
 #include <string.h>
 

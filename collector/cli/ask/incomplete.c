@@ -1,4 +1,4 @@
-/* See incomplete.h. */
+/* Says what a recording lacks. See incomplete.h. */
 #include "collector/cli/ask/incomplete.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ void incomplete_print(const char *what, const struct completeness *c)
 	terminal_name_ways(&width, &folded);
 	if (width)
 		terminal_paragraph(style, c->line, 2);
-	else /* one line, for those who search what is piped */
+	else /* one line, because people search piped text by line */
 		terminal_line(style, c->line, 0);
 }
 

@@ -1,5 +1,5 @@
-/* collector leaks: what was not freed. Call sites, or other groups, with most suspect bytes come
- * first (query/sums/survival.c); recent blocks are set apart. */
+/* collector leaks: lists what was not freed. Call sites or other groups are sorted by suspect bytes
+ * (query/sums/survival.c). Recent blocks are counted apart. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@
 #define FRAMES_SHOWN 8
 
 struct told_leaks {
-	struct survivors survivors; /* first: the answer's rows are these */
-	struct groups backtraces;   /* of what was not freed; only for the text, by call site */
+	struct survivors survivors; /* must be first: the answer's rows describe it */
+	struct groups backtraces; /* what was not freed, by backtrace; only for text by call site */
 	enum grouping grouping;
 };
 
@@ -32,7 +32,7 @@ static const struct {
 	[GROUP_BY_FUNCTION] = {"function", "FUNCTION"},
 };
 
-/* Says what makes a suspect while the program may still free what it holds. */
+/* Explains SUSPECT, for a program that may still free its blocks. */
 static void leaks_print_growth(const struct survivors *s, const char *noun)
 {
 	char time[32];
@@ -73,8 +73,8 @@ static void leaks_print_total(const struct question *q, const struct told_leaks 
 	putchar('\n');
 }
 
-/* "; 12.0 KiB of them in the last 30 s", "; nothing new in the last 30 s": of a program that goes
- * on. */
+/* Formats "; 12.0 KiB of it from the last 30 s" or "; nothing new in the last 30 s", for a program
+ * that goes on. */
 static void growth_words(const struct survivors *all, const struct survivor *s, char *out,
 			 size_t size)
 {
@@ -91,7 +91,7 @@ static void growth_words(const struct survivors *all, const struct survivor *s, 
 		snprintf(out, size, "; nothing new in the last %s", time);
 }
 
-/* "2 of 40 not freed, 1.5 s to 8.0 s old; freed ones lived 3 ms at most" */
+/* Prints "2 of 40 not freed, 1.5 s to 8.0 s old; freed ones lived 3 ms at most". */
 static void print_ages(const struct question *q, const struct survivors *all,
 		       const struct survivor *s)
 {

@@ -1,5 +1,5 @@
-/* collector ledger: shows the account of a recording, and what the recording lacks. Nothing is lost
- * in silence. */
+/* collector ledger: shows the account of a recording, and what the recording lacks. No loss goes
+ * unreported. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static void print_unrecorded(const struct recording *r)
 	print_rest(count, ROWS_SHOWN);
 }
 
-/* Prints the program's file, and the name that people call it if that differs. */
+/* Prints the program's file, and the program's name if that differs. */
 static void print_program(const struct recording *r)
 {
 	const struct process_info *p = recording_process(r);

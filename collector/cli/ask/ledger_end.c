@@ -1,4 +1,4 @@
-/* How a program ended, and the states of its recording. See ledger_end.h. */
+/* Prints how a program ended, and the states of its recording. See ledger_end.h. */
 #include "collector/cli/ask/ledger_end.h"
 
 #include <stdbool.h>

@@ -35,7 +35,8 @@ static const char *state_of(const struct stream_summary *s)
 	return s->pid || s->state != STREAM_ENDED ? states[s->state] : "imported";
 }
 
-/* A line may also say since when the program was watched. That is no loss. */
+/* Tells whether anything is missing. The line may also say since when the program was watched,
+ * which is not a loss. */
 static bool is_incomplete(const struct stream_summary *s)
 {
 	return !strncmp(s->incomplete, "Incomplete", strlen("Incomplete"));
@@ -118,7 +119,7 @@ static int list_print_json(const struct command *command, const struct stream_su
 	return output_json(command, stdout, &out);
 }
 
-/* The rest of an interrupted stream may lie where it was recorded: the agent keeps it there. */
+/* Prints where the rest of an interrupted stream may be: the agent keeps it on its machine. */
 static void hint_at_the_rest(const struct stream_summary *list, size_t count)
 {
 	size_t interrupted = 0;
@@ -133,7 +134,8 @@ static void hint_at_the_rest(const struct stream_summary *list, size_t count)
 			       interrupted, interrupted == 1 ? "is" : "are");
 }
 
-/* A gather that can't store says so itself, but perhaps on another terminal. */
+/* Warns of a full disk. A gather that cannot store says so itself, but perhaps on another
+ * terminal. */
 static void warn_of_full_disk(const char *folder)
 {
 	struct statvfs fs;
@@ -171,7 +173,7 @@ static int list_streams(struct command_call *call, struct store *store)
 	return r < 0 ? command_fault(call->command, r, &err) : status;
 }
 
-/* Lists files first. With files, the data folder need not be there. */
+/* Lists files first. If there are files, the data folder may be missing. */
 static int list_run(struct command_call *call)
 {
 	const struct common_options *options = call->options;

@@ -1,4 +1,4 @@
-/* collector maps: what was mapped at some moment, and how much of it was in memory. */
+/* collector maps: shows what was mapped at a moment, and how much of it was in memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

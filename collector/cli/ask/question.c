@@ -52,7 +52,7 @@ int question_failed(const struct question *question, int error, const struct err
 	return command_input_fault(question->command, error, err);
 }
 
-/* Reads what the options alone decide. */
+/* Reads what depends on the options alone. */
 static int read_value(struct question *q, const struct question_options *o, struct err_text *err)
 {
 	if (o->value && value_parse(o->value, &q->value) < 0)
@@ -80,7 +80,7 @@ static int read_time(struct question *q, const char *name, const char *time, str
 	return r < 0 ? r : 0;
 }
 
-/* Chooses the value for STREAM@TIME: the same as for --at. */
+/* Sets the value for STREAM@TIME: the same as for --at. */
 static int read_moment_value(struct question *q, const struct question_options *o,
 			     struct err_text *err)
 {
@@ -96,7 +96,7 @@ static int read_moment_value(struct question *q, const struct question_options *
 	return 0;
 }
 
-/* Splits "STREAM@TIME", unless the whole text is the name of a file. */
+/* Splits "STREAM@TIME", unless the whole text names a file. */
 static int part_name(const char *stream, char **ret_name, const char **ret_time)
 {
 	char *name = strdup(stream), *at;
@@ -112,7 +112,8 @@ static int part_name(const char *stream, char **ret_name, const char **ret_time)
 	return 0;
 }
 
-/* Filters call themselves by the name that they have over HTTP, size_min: here it is --size-min. */
+/* Spells a filter's name as an option in the error text: --size-min instead of size_min, its name
+ * over HTTP. */
 static int name_option(const char *name, int error, struct err_text *err)
 {
 	struct err_text said = *err;
@@ -126,8 +127,8 @@ static int name_option(const char *name, int error, struct err_text *err)
 	return err_set(err, error, "--%s%s", name, said.text + length);
 }
 
-/* A range may go on behind the end, and a time of a filter may be there: it is said, as nothing is
- * there that could fit. */
+/* Prints a note if a range, or a time of a filter, lies beyond the end of the recording. It is
+ * allowed, but nothing there can match. */
 static void note_beyond(const struct question *q)
 {
 	const struct {

@@ -1,5 +1,5 @@
 #pragma once
-/* What all commands that ask about one stream share: their options, filters, and opening the
+/* Shared by all commands that ask about a stream: their options and filters, and opening the
  * recording with its symbols. */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,10 +14,10 @@ struct question_options {
 	struct common_options common;
 	struct symbol_choice symbols;
 	struct option_pairs filters;
-	const char *where; /* a condition in SQL: one more filter */
+	const char *where; /* an SQL condition: one more filter */
 	const char *at;
 	const char *value;
-	/* taken by some commands only: */
+	/* Accepted by some commands only: */
 	const char *by, *output, *format, *weight;
 	uint64_t count;
 	const char *fail_if, *base, *start, *end, *young, *percent_min;
@@ -30,15 +30,15 @@ struct question_options {
 	bool inverted, reversed;
 	const char *table;
 	bool with_stacks;
-	bool force; /* whatever file is there is replaced */
+	bool force; /* replace any existing file */
 	bool follow;
-	bool live;    /* top: on a screen that moves */
-	uint64_t pid; /* top --live: of this process; 0: of none */
+	bool live;    /* top: follow the recording on the screen */
+	uint64_t pid; /* top --live: process to join; 0: none */
 };
 
 extern const struct option question_table[]; /* --at, --symbols, --debuginfod, --hide-rules */
 extern const struct option value_table[];    /* --value */
-extern const struct option filter_table[];   /* every filter */
+extern const struct option filter_table[];   /* all filters */
 
 /* The last groups of a command's options. */
 #define FILTER_GROUPS                                                                              \
@@ -49,7 +49,7 @@ extern const struct option filter_table[];   /* every filter */
 	}
 #define VALUE_GROUPS {"What to look at", value_table}, {"Also", question_table}, FILTER_GROUPS
 
-/* Of commands that are about no moment, in place of question_table. */
+/* Options of commands without a moment, instead of question_table. */
 #define OPTIONS_OF_NAMES                                                                           \
 	SYMBOL_OPTIONS(struct question_options, symbols),                                          \
 		OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",             \
@@ -71,42 +71,44 @@ extern const struct question_options question_defaults; /* --count 10 */
 struct question {
 	const struct command *command;
 	const struct question_options *options;
-	const struct question_kind *kind; /* NULL: nobody asks for an answer */
-	const struct question *base;	  /* what it is compared with (--base); NULL: nothing */
-	void *result;			  /* the kind's result_bytes, zeroed at first */
+	const struct question_kind *kind; /* NULL: the recording is only opened */
+	const struct question *base;	  /* the other side of a comparison (--base); NULL: none */
+	void *result;			  /* the kind's result_bytes, initially zero */
 	const char *stream;		  /* as the user named it */
 	char *path;
 	struct recording *recording;
 	struct symbol_sources symbol_sources;
-	struct site_rules *rules; /* NULL: the default ones */
+	struct site_rules *rules; /* NULL: the default rules */
 	struct symbols *symbols;
 	struct view *view;
 	struct filter filter;
-	struct suppressions *suppressions; /* in the filter; NULL: none are asked for */
-	struct suppressed suppressed;	   /* what they left out */
-	struct progress *progress;	   /* of the filter */
+	struct suppressions *suppressions; /* also in the filter; NULL: none */
+	struct suppressed suppressed;	   /* what the suppressions left out */
+	struct progress *progress;	   /* also in the filter */
 	enum value value;
 	uint64_t at_ns;
-	struct recorded recorded; /* who, how, and what is lacking: each answer begins with it */
+	struct recorded recorded; /* the head of each answer */
 };
 
-/* Opens `stream`. If its name ends in @TIME, the question is what was in use at that moment. */
+/* Opens `stream`. If its name ends in @TIME, the question is about that moment. Returns EXIT_DONE,
+ * or another exit status after an error message. */
 int question_open_named(struct command_call *call, const char *stream, enum value default_value,
 			struct question *ret_question);
-/* Opens the stream that the call names (`last` if it names none). Returns EXIT_DONE, or another
- * exit status after saying why. */
+/* Opens the stream that the call names, or `last`. Returns EXIT_DONE, or another exit status after
+ * an error message. */
 int question_open(struct command_call *call, enum value default_value,
 		  struct question *ret_question);
 void question_close(struct question *question);
-/* Says what went wrong with a query and returns its exit status. */
+/* Prints the error of a query, and returns its exit status. */
 int question_failed(const struct question *question, int error, const struct err_text *err);
-/* Does it ask for a part of the allocations only? */
+/* Tells whether filters select a part of the allocations. */
 bool question_is_filtered(const struct question *question);
-/* Returns "leaked" for a program that has ended, "in use" for one that goes on. */
+/* Returns the name of blocks that were not freed: "in use" if the program goes on, "leaked" if the
+ * whole program was watched, "not freed" if only a part was. */
 const char *question_leaked_name(const struct question *question);
-/* Says the same in a sentence: "never freed", "in use at the last moment recorded"... `heading`: as
- * the sentence's beginning. */
+/* Returns the same as a phrase: "in use at the last moment recorded", "never freed", or "not freed
+ * while watched". With `heading`, it begins with a capital. */
 const char *question_unfreed(const struct question *question, bool heading);
-/* Makes a short name for files: the program and the id's first digits. */
+/* Formats a file name from the program, the first digits of the id, and `suffix`. */
 void question_file_name(const struct question *question, const char *suffix, char *out,
 			size_t size);

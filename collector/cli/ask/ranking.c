@@ -1,4 +1,4 @@
-/* Prints call sites in order of what they hold. See ranking.h. */
+/* Prints call sites by what they hold. See ranking.h. */
 #include "collector/cli/ask/ranking.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ int ranking_grouping(const struct command *command, const char *by, enum groupin
 	return command_usage_error(command, "--by takes site, function or backtrace, not '%s'", by);
 }
 
-/* Prints what the rows are about: "Leaked: 1.2 MiB in 345 blocks". */
+/* Prints the total of the rows: "Leaked: 1.2 MiB in 345 blocks". */
 static void ranking_print_total(const struct question *q, const struct groups *groups)
 {
 	static const char *const says[] = {
@@ -94,7 +94,7 @@ static const struct answer_field ranking_fields[] = {
 #undef ANSWER_OF
 const struct answer ranking_answer = {"ranking", ranking_fields};
 
-/* Temporary blocks cost time, not memory, so their number matters and not their size. */
+/* Sorts by number of blocks, not by size: temporary blocks cost time, not memory. */
 static int most_blocks_first(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;

@@ -1,5 +1,5 @@
 #pragma once
-/* What `top`, `temporary` and `leaks` share: call sites or backtraces in order of a value. */
+/* Shared by `top`, `temporary` and `leaks`: call sites or backtraces, sorted by a value. */
 #include "collector/cli/ask/kind.h"
 
 /* Reads --by. Returns an exit status. */
@@ -11,9 +11,10 @@ struct told_ranking {
 	uint64_t at_ns;
 };
 
-extern const struct answer ranking_answer; /* of struct told_ranking */
+extern const struct answer ranking_answer; /* describes struct told_ranking */
 int ranking_ask(struct question *question, struct err_text *err);
-/* The same for temporary blocks (freed before their thread allocated again), most blocks first. */
+/* Does the same for temporary blocks (freed before their thread allocated again), most blocks
+ * first. */
 int ranking_ask_temporary(struct question *question, struct err_text *err);
 int ranking_print(struct question *question);
 void ranking_done(void *result);
@@ -21,15 +22,15 @@ void ranking_done(void *result);
 	ASKED(struct told_ranking, asks, ranking_print, &ranking_answer, ranking_done),            \
 		.tells_value = true, .tells_notes = true, .tells_hidden = true
 
-/* --map OLD=NEW of commands that compare: modules and functions of the base that are called
- * otherwise now. */
+/* --map OLD=NEW of commands that compare: modules and functions of the base that have another name
+ * now. */
 #define RENAMED_MAX 16
 #define OPTION_MAP                                                                                 \
 	OPTION_LIST(struct question_options, map, "map", "OLD=NEW",                                \
 		    "the program, library or function OLD of the base is called NEW now; may be "  \
 		    "given more than once. A renamed program is found without")
 
-/* Reads the option into `ret_renamed`, as many as it has texts. Returns EXIT_DONE, or another exit
- * status after saying why. */
+/* Reads the option into `ret_renamed`, one element per text. Returns EXIT_DONE, or another exit
+ * status after an error message. */
 int ranking_renamed(const struct command *command, const struct option_list *list,
 		    struct diff_renamed ret_renamed[RENAMED_MAX]);

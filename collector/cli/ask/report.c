@@ -18,7 +18,8 @@ struct told_report {
 	const struct recorded *recorded;
 };
 
-/* Estimates have their errors beside them: then the columns are wider, and say less behind. */
+/* Tells whether there are estimates. Their errors make the columns wider, and leave less room for
+ * remarks. */
 static bool has_errors(const struct report *r)
 {
 	return r->allocated.bytes_error > 0 || r->freed.bytes_error > 0 ||
@@ -40,8 +41,8 @@ static void print_nothing(const struct question *q, const char *name, const stru
 	print_row(true, name, text, "0", "no sample");
 }
 
-/* Of an estimate the number of samples stands in place of the remark, unless that is the row's own.
- */
+/* Prints a total. For an estimate, the number of samples replaces the remark, unless the remark
+ * belongs to this row. */
 static void print_total(const struct question *q, bool wide, const char *name,
 			const struct usage *usage, const char *remark, bool own)
 {
@@ -86,8 +87,8 @@ static void print_totals(const struct question *q, const struct report *r)
 		       r->failed == 1 ? "" : "s");
 }
 
-/* Says how much of the resident memory is not shared. This costs more to read, so it may be older
- * than the other figures. */
+/* Formats how much of the resident memory is not shared. This figure costs more to read, so it may
+ * be older than the others. */
 static void share_text(char *out, size_t size, const struct figures_info *last)
 {
 	char share[32], at[32];
@@ -103,8 +104,8 @@ static void share_text(char *out, size_t size, const struct figures_info *last)
 			 format_duration(at, last->detailed_ns));
 }
 
-/* The kernel's peak covers the time before the last look only. `whole`: the kernel also said the
- * peak at the end, so it covers the whole life. */
+/* Prints the kernel's figures. The peak covers the time until the last look. With `whole`, the
+ * kernel also reported the peak at the end, so it covers the whole life. */
 static void print_process(const struct figures_info *last, const struct figures_info *most,
 			  bool whole)
 {
@@ -132,7 +133,7 @@ static void print_allocator(const struct allocator_info *a)
 		     format_size(top, (double)a->keepcost), format_size(mapped, (double)a->hblkhd));
 }
 
-/* Prints figures of the process. */
+/* Prints the figures of the process. */
 static void report_print_figures(const struct recorded *r)
 {
 	uint64_t peak = r->process.rss_peak;
@@ -140,7 +141,7 @@ static void report_print_figures(const struct recorded *r)
 
 	if (r->has_figures)
 		print_process(&r->figures, &r->figures_most, peak != 0);
-	else if (peak) /* the process ended before anybody read its other figures */
+	else if (peak) /* the process ended before its other figures were read */
 		terminal_say(STYLE_PLAIN, 2, "Resident: %s at most",
 			     format_size(most, (double)peak));
 	if (r->has_allocator)
@@ -184,7 +185,7 @@ static void print_next(const struct question *q)
 		columns = terminal_columns(program_text(typed[i], sizeof(typed[i]), line));
 		widest = columns > widest ? columns : widest;
 	}
-	apart = widest + NEXT_REMARK > terminal_width(); /* in the next line */
+	apart = widest + NEXT_REMARK > terminal_width(); /* remark on a line of its own */
 	terminal_heading("Next");
 	for (size_t i = 0; i < NEXT; i++) {
 		terminal_blanks(2);

@@ -18,6 +18,8 @@
 #include "base/ban.h"
 
 /*
+ * A row of a table:
+ *
  *	    BYTES     %     BLOCKS  CALL SITE
  *	 12.3 MiB  45.2    123,456  sqlite3MemMalloc
  *				    mem1.c:128, libsqlite3.so.0
@@ -84,7 +86,7 @@ static void each_frame_from(const struct question *q, uint32_t node, uint32_t fi
 	}
 }
 
-/* The same from the innermost frame. */
+/* Does the same from the innermost frame. */
 static void each_frame(const struct question *q, uint32_t node, frame_visitor *visit, void *context)
 {
 	each_frame_from(q, node, 0, visit, context);
@@ -116,7 +118,7 @@ void place_print(const char *function, const char *file, uint32_t line, const ch
 struct printing {
 	unsigned left, skipped, indent;
 	enum filter_hide hide;
-	bool site_seen; /* what comes is further out */
+	bool site_seen; /* the following frames are callers of the call site */
 };
 
 void name_and_place_print(enum style style, const char *name, const char *place,
@@ -136,7 +138,7 @@ void name_and_place_print(enum style style, const char *name, const char *place,
 	}
 }
 
-/* Prints the rest of a line, "by NAME  FILE:LINE", behind `used` columns. */
+/* Prints the rest of a line, "by NAME FILE:LINE", behind `used` columns. */
 static void print_by(const char *name, const char *file, uint32_t line, unsigned used)
 {
 	unsigned width = terminal_width(), room = width > used + 3 ? width - used - 3 : 1;
@@ -148,7 +150,7 @@ static void print_by(const char *name, const char *file, uint32_t line, unsigned
 	putchar('\n');
 }
 
-/* Prints a frame further out than the call site, a line each. */
+/* Prints a line for a frame further out than the call site. */
 static bool print_frame(void *context, const struct view_frame *frame)
 {
 	struct printing *p = context;
@@ -191,9 +193,11 @@ static double percent(uint64_t part, uint64_t whole)
 }
 
 #define CALLERS_SHOWN	6
-#define CALLERS_PERCENT 5 /* of the whole: lighter sites are shown without their callers */
+#define CALLERS_PERCENT 5 /* percent of the whole: lighter sites have no callers shown */
 
 /*
+ * Prints a line for a caller, with its share if there are several:
+ *
  *	by mallocWithAlarm  malloc.c:258
  *	51 % by pcache1Alloc  pcache1.c:364
  *	28 % by sqlite3_malloc  malloc.c:322
@@ -225,13 +229,13 @@ static void print_callers(const struct question *q, const struct groups *groups,
 		print_caller(&callers[i], site);
 }
 
-#define WAYS_COMMON	8  /* callers that all ways share */
-#define WAYS_MOST	12 /* those, and where the ways part */
-#define WAY_FRAMES	4  /* of each way behind that */
+#define WAYS_COMMON	8  /* number of callers that all paths share */
+#define WAYS_MOST	12 /* with the callers where the paths divide */
+#define WAY_FRAMES	4  /* frames of each path beyond that */
 #define WAY_INDENT	(SITE_INDENT + 5)
-#define WAY_PERCENT_MIN 10 /* of the value: lighter ways are summed up */
+#define WAY_PERCENT_MIN 10 /* percent of the value: lighter paths are summed up */
 
-/* Prints what lies further out than a caller. */
+/* Prints the frames further out than a caller. */
 static void print_beyond(const struct question *q, const struct caller *c)
 {
 	struct printing p = {.left = c->parted ? WAY_FRAMES : 0,
@@ -243,6 +247,8 @@ static void print_beyond(const struct question *q, const struct caller *c)
 }
 
 /*
+ * Callers that all paths share have no percentage; further out, each path has its share:
+ *
  *	by read_line  text.c:40
  *	66 % by parse_header  parse.c:88
  *	     by parse  parse.c:120
@@ -290,7 +296,7 @@ static void sites_print_row(const struct question *q, const struct groups *group
 	       percent(g->value.bytes, groups->total.bytes), format_count(blocks, g->value.blocks));
 	terminal_name(STYLE_BOLD, g->function ? g->function : "?", width - SITE_INDENT);
 	putchar('\n');
-	/* A function without a name is shown as [module+offset], so the place would only repeat the
+	/* The name of an unnamed function is [module+offset]. The place would only repeat the
 	 * module. */
 	if (g->function && g->function[0] == '[')
 		place[0] = 0;

@@ -109,7 +109,7 @@ static int read_statements(const char *path, struct buf *text, struct err_text *
 	return sql_read_all(file, path, text, err);
 }
 
-/* Finds what is asked, and about which stream. */
+/* Finds the statements and the stream among the arguments and options. */
 static int find_statements(const struct command_call *call, const char **ret_stream,
 			   struct buf *text, struct err_text *err)
 {
@@ -149,7 +149,7 @@ static int sql_flush(void *context, struct buf *out)
 	return 0;
 }
 
-/* The answers of all statements, in a list. */
+/* The answers of all statements, as a list. */
 struct sql_list {
 	struct sql_sink rows;
 	struct buf *out;
@@ -220,7 +220,8 @@ static int run_with(struct sql *sql, const struct sql_options *o, const char *te
 
 DEFINE_CLEANUP(sql_close, struct sql *)
 
-/* An answer in CSV or JSON lines is only rows, so what is missing is said on standard error. */
+/* An answer in CSV or JSON lines consists of rows only. So what is missing is reported on standard
+ * error. */
 static void say_incomplete(const struct question *q, const struct sql_options *o)
 {
 	if (o->question.common.json)

@@ -12,7 +12,7 @@
 
 #include "base/ban.h"
 
-#define WIDTH_MAX 100 /* of a column on a terminal */
+#define WIDTH_MAX 100 /* maximum width of a column on a terminal */
 #define GAP	  2
 
 static void sql_table_forget(struct sql_table *t)
@@ -32,8 +32,8 @@ void sql_table_done(struct sql_table *table)
 	*table = (struct sql_table){.answers = table->answers};
 }
 
-/* Copies text. A NUL becomes another character that a terminal does not show, as C strings can't
- * hold it. */
+/* Copies text. Replaces each NUL, which a C string cannot hold, by another character that a
+ * terminal does not show. */
 static char *copy(const char *text, size_t length)
 {
 	char *copied = malloc(length + 1);

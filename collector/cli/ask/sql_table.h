@@ -1,20 +1,20 @@
 #pragma once
-/* Shows answers of SQL as a table for people: a sink for sql_run. */
+/* Prints answers of SQL as a table for people. It is a sink for sql_run. */
 #include "collector/sql/sql.h"
 
-/* The widths of columns are chosen by the first so many rows; later rows get the same widths. */
+/* The first rows decide the widths of the columns. Later rows get the same widths. */
 #define SQL_TABLE_ROWS 500
 
 struct sql_table {
 	unsigned columns, answers;
-	uint64_t rows; /* of this answer so far */
+	uint64_t rows; /* rows of the current answer so far */
 	struct sql_cell {
-		char *text; /* NULL: nothing */
+		char *text; /* NULL: no value */
 		bool number;
-	} * cells;   /* of the first rows; the column names are the first row */
-	size_t kept; /* rows in it */
+	} * cells;   /* the first rows; row 0 holds the column names */
+	size_t kept; /* number of rows in `cells` */
 	unsigned *widths;
-	bool *right; /* by column: true if its values are numbers, which stand at the right */
+	bool *right; /* by column: true if its values are numbers, which are aligned right */
 	bool begun;  /* the first rows have been printed */
 };
 

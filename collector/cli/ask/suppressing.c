@@ -1,4 +1,4 @@
-/* --suppress of leaks. See suppressing.h. */
+/* Leaves out blocks by --suppress of leaks. See suppressing.h. */
 #include "collector/cli/ask/suppressing.h"
 
 #include <errno.h>

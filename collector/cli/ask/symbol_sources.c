@@ -57,7 +57,7 @@ int symbol_sources_open(struct symbol_sources *sources, const char *data,
 	}
 	if (!store_open(data, STORE_READ, &sources->store, NULL))
 		options.cache = store_symbol_cache(sources->store);
-	/* Files may have been added to a folder in which no stream is stored yet. */
+	/* Symbol files may have been added to a folder that has no stream yet. */
 	if (sources->store || !access(files, F_OK))
 		options.store = files;
 	return symbols_new(&options, ret_symbols, err);

@@ -1,5 +1,5 @@
 #pragma once
-/* Where names come from, as the user chose it: options of every command that shows functions. */
+/* Options of every command that shows functions: where their names come from. */
 #include <stdint.h>
 
 #include "collector/catalogue/store.h"
@@ -14,8 +14,8 @@ struct symbol_choice {
 	uint64_t timeout_ns;
 };
 
-/* The variable DEBUGINFOD_URLS is not used. Debian sets it for everybody, so it does not mean that
- * the user has decided to tell a server on the internet which programs are looked into. */
+/* DEBUGINFOD_URLS in the environment is ignored. Debian sets it for everybody, so it does not mean
+ * that the user agreed to tell a server on the internet which programs are examined. */
 #define SYMBOL_OPTIONS(type, field)                                                                \
 	OPTION_LIST(type, field.folders, "symbols", "DIR",                                         \
 		    "look for debug information below this folder first; may be given more than "  \
@@ -29,15 +29,15 @@ struct symbol_choice {
 
 struct symbol_sources {
 	const char **folders, **servers; /* both end with NULL; servers NULL: none */
-	uint64_t seconds;		 /* 0: the default */
+	uint64_t seconds;		 /* time limit; 0: the default */
 	struct store *store;		 /* NULL: none */
 };
 
 /* Returns 0 or -ENOMEM. */
 int symbol_sources_init(struct symbol_sources *sources, const struct symbol_choice *choice);
-/* As init, and opens the symbols, with the symbol files at `data` and, if there is a store, the
- * names kept in it. The caller frees the symbols before it calls symbol_sources_close, which it
- * must also call after a failure. */
+/* Does the same, and opens the symbols. They use the symbol files at `data` and, if there is a
+ * store, the names kept in it. The caller frees the symbols, then calls symbol_sources_close, also
+ * after a failure. */
 int symbol_sources_open(struct symbol_sources *sources, const char *data,
 			const struct symbol_choice *choice, struct symbols **ret_symbols,
 			struct err_text *err);

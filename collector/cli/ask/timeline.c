@@ -1,4 +1,4 @@
-/* collector timeline: shows what was in use over time, as a graph and a table. */
+/* collector timeline: shows the memory in use over time, as a graph and a table. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +22,9 @@
 #define PICTURE_POINTS 1000
 
 struct over_time {
-	struct told_timeline told; /* first: JSON is of it */
+	struct told_timeline told; /* must be first: the rows of the JSON describe it */
 	struct timeline_bands bands;
-	struct timeline graph; /* of a text without bands */
+	struct timeline graph; /* timeline of a graph without bands */
 };
 
 static uint64_t highest(const struct timeline *t)
@@ -37,7 +37,8 @@ static uint64_t highest(const struct timeline *t)
 	return most;
 }
 
-/* A column is a bucket: '#' up to the lowest use, '|' from there to the highest. */
+/* Returns the character of a bucket in a row: '#' up to the lowest use, '|' from there to the
+ * highest. */
 static char timeline_mark(const struct timeline_bucket *b, unsigned row, uint64_t most)
 {
 	double step = (double)most / GRAPH_ROWS, floor = step * row;

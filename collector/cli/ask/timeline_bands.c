@@ -85,7 +85,7 @@ static uint64_t total_at(const struct series_list *s, uint32_t bucket)
 	return total;
 }
 
-/* Returns the bucket in which most was in use, the first of several. */
+/* Returns the first bucket with the most in use. */
 static uint32_t highest(const struct series_list *s, uint32_t buckets)
 {
 	uint32_t best = 0;
@@ -96,7 +96,7 @@ static uint32_t highest(const struct series_list *s, uint32_t buckets)
 	return best;
 }
 
-/* Returns the letter of the band that has the value in the middle of the cell. */
+/* Returns the letter of the band at the middle of the cell. */
 static char cell(const struct series_list *s, uint32_t bucket, double value)
 {
 	double sum = 0;

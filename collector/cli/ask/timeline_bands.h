@@ -1,5 +1,5 @@
 #pragma once
-/* The bands of `collector timeline --by`: reads what is asked for, and draws them with letters. */
+/* The bands of `collector timeline --by`: reads the options, and draws the bands with letters. */
 #include "collector/cli/ask/question.h"
 #include "collector/answers/results.h"
 
@@ -11,7 +11,8 @@ struct timeline_bands {
 	struct series_filters filters;
 };
 
-/* Returns an exit status, after saying what is wrong. Call timeline_bands_done in any case. */
+/* Reads the options. Returns an exit status, after an error message if it is not EXIT_DONE. The
+ * caller calls timeline_bands_done in any case. */
 int timeline_bands_init(struct timeline_bands *bands, const struct question *question,
 			enum export_weight *ret_weight);
 void timeline_bands_done(struct timeline_bands *bands);

@@ -59,8 +59,7 @@ static const struct answer_field frame_fields[] = {
 #undef ANSWER_OF
 static const struct answer frame_answer = {"tree_frame", frame_fields};
 
-/* Writes one flat row a node, with its depth. Nested objects would be deeper than many JSON readers
- * accept. */
+/* Writes one flat row per node, with its depth. Many JSON readers refuse deeply nested objects. */
 static int write_frames(struct json *json, const struct answer_field *field, const void *object,
 			const struct answer_context *context)
 {

@@ -1,5 +1,5 @@
-/* Runs the program `dot` as a child. It reads the graph from a file without a name, and writes to
- * ours. See dot.h. */
+/* Runs the program `dot` as a child. It reads the graph from an unnamed file, and writes to our
+ * file. See dot.h. */
 #include "collector/cli/files/dot.h"
 
 #include <errno.h>

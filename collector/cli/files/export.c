@@ -21,9 +21,9 @@
 #include "base/ban.h"
 
 #define STEP_BYTES 65536
-#define MUCH_BYTES (256u << 20) /* of which one is told */
+#define MUCH_BYTES (256u << 20) /* size from which a note is printed */
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static int read_percent(const char *text, double *ret_percent, struct err_text *err)
 {
@@ -79,7 +79,7 @@ static int flush_to_file(struct buf *out, FILE *file)
 	return 0;
 }
 
-/* To who looks on: whether it will be much. */
+/* Prints a note on the size, if it is large, for a person who is watching. */
 static int tell_size(const struct command *command, struct format_output *output,
 		     struct err_text *err)
 {
@@ -149,7 +149,7 @@ static int write_format(struct question *q, const struct question_options *o,
 
 /* ---- the command ---- */
 
-/* Refuses options that the format has no use for: the user probably meant another format. */
+/* Refuses options that the format does not use: the user probably meant another format. */
 static int refuse_options(const struct command *command, const struct question_options *o,
 			  const struct format *format)
 {

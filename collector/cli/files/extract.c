@@ -27,7 +27,7 @@ struct extract_options {
 	bool list, force;
 };
 
-/* ---- what there is ---- */
+/* ---- listing the items ---- */
 
 static int extract_print(const struct command_call *call, const struct extract_items *items)
 {
@@ -85,7 +85,7 @@ static int extract_open_folder(const char *path, struct err_text *err)
 	return fd;
 }
 
-/* Writes all files. If one can't be written, it says so and goes on with the others. */
+/* Writes all files. Reports a file that cannot be written, and continues. */
 static int write_items(const struct command_call *call, const struct extract_items *items)
 {
 	const struct extract_options *o = call->options;

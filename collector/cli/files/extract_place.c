@@ -1,4 +1,4 @@
-/* Puts files at paths that come from outside. See extract_place.h. */
+/* Writes files at paths that come from outside. See extract_place.h. */
 #include "collector/cli/files/extract_place.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static int extract_place_cannot(const char *what, const char *name, int error, s
 	return err_set(err, -error, "%s %.300s: %s", what, name, strerror(error));
 }
 
-/* Copies the next part of the path to `out`. Returns 1; 0: there is none; or -EINVAL,
+/* Copies the next part of the path to `out`. Returns 1, 0 if there is none, -EINVAL or
  * -ENAMETOOLONG. */
 static int next_part(const char **path, char out[256])
 {
@@ -44,7 +44,7 @@ static int next_part(const char **path, char out[256])
 	return 1;
 }
 
-/* Replaces *folder by the folder of that name in it. */
+/* Replaces *folder by its subfolder of that name, which is created if it is missing. */
 static int extract_place_enter(int *folder, const char *name, struct err_text *err)
 {
 	int fd;
@@ -59,7 +59,7 @@ static int extract_place_enter(int *folder, const char *name, struct err_text *e
 	return 0;
 }
 
-/* Goes down to the folder in which the file will lie. */
+/* Opens the folder in which the file will lie. */
 static int go_down(struct extract_place *p, const char *path, struct err_text *err)
 {
 	const char *all = path;

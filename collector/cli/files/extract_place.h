@@ -1,17 +1,17 @@
 #pragma once
-/* Puts a file below a folder, at a path that came from outside and may be hostile. The path is
- * taken apart: an absolute one begins at the folder, and ".." is refused. Each folder on the way is
- * opened from the one before, and made if it is missing. No symbolic link is followed, not even one
- * that somebody puts there meanwhile. The file is written under another name, and moved to its
- * place when it is complete. An existing file is replaced only if that was asked for. */
+/* Writes a file below a folder, at a path that came from outside and may be hostile. The path is
+ * split into parts. An absolute path begins at the folder, and ".." is refused. Each folder on the
+ * way is opened relative to the previous one, and created if it is missing. No symbolic link is
+ * followed, not even one that somebody creates meanwhile. The file is written under another name,
+ * and moved to its place when it is complete. An existing file is replaced only on request. */
 #include <stdbool.h>
 
 struct err_text;
 
 struct extract_place {
-	int folder;	/* the last folder of the path */
-	int fd;		/* write the file here */
-	char name[256]; /* the file's name in the folder */
+	int folder;	/* descriptor of the path's last folder */
+	int fd;		/* descriptor to write the file to */
+	char name[256]; /* name of the file in the folder */
 	char temporary[32];
 };
 
@@ -20,8 +20,8 @@ struct extract_place {
 		.folder = -1, .fd = -1                                                             \
 	}
 
-/* `below` is a descriptor of the folder. Returns -EINVAL if the path is invalid; -ELOOP or -ENOTDIR
- * if something on the way is not a folder. */
+/* `below` is the descriptor of the folder. Returns 0; -EINVAL if the path is invalid; -ELOOP or
+ * -ENOTDIR if something on the way is not a folder; or another negative errno. */
 int extract_place_open(struct extract_place *place, int below, const char *path,
 		       struct err_text *err);
 /* Moves the file to its place. Returns -EEXIST if a file exists and `replace` is false. */

@@ -1,5 +1,5 @@
-/* collector import: makes streams of files of other tools, and adds what a board has kept to its
- * stream. */
+/* collector import: turns files of other tools into streams, and adds to a stream what a board has
+ * kept of it. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -107,8 +107,8 @@ static bool import_is_recording(const struct import_command *o, const char *path
 	return !o->format && !o->output && !analyze_is_file(path);
 }
 
-/* Takes recordings out of the arguments, and sorts them into the order in which they must be added.
- */
+/* Takes recordings out of the arguments, and sorts them into the order in which they must be
+ * added. */
 static int take_rests(struct command_call *call, struct rest *rests, size_t *ret_count,
 		      struct err_text *err)
 {

@@ -1,4 +1,4 @@
-/* Says what became of an imported file. See import_said.h. */
+/* Reports the result of an import. See import_said.h. */
 #include "collector/cli/files/import_said.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The process that imports a file that came over HTTP. collector/http/server/import.c starts it; it
- * is not for people. The file is its standard input. On standard output it says what became of it:
- * the answer, or "STATUS sentence". It is a process of its own so that a hostile file can't harm
- * the server. */
+ * is not for people. The file is its standard input. It writes the result to standard output: the
+ * answer, or "STATUS sentence". It is a separate process so that a hostile file cannot harm the
+ * server. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static int limit(int which, const char *text)
 	return setrlimit(which, &(struct rlimit){most, most}) < 0 ? -errno : 0;
 }
 
-/* Limits what a hostile file can cost. If the result grows too large, the write fails, and the
+/* Limits what a hostile file can cost. If the result grows too large, the write fails, and that
  * error is reported. */
 static int hold_to_limits(struct command_call *call, struct err_text *err)
 {
@@ -79,8 +79,8 @@ static int hold_to_limits(struct command_call *call, struct err_text *err)
 		     : 0;
 }
 
-/* A recording begins with an LZ4 frame (proto/README.md). No other file that can be imported does.
- */
+/* Recognizes a recording, which begins with an LZ4 frame (proto/README.md). No other file that can
+ * be imported does. */
 static bool import_worker_is_recording(void)
 {
 	static const unsigned char magic[4] = {0x04, 0x22, 0x4d, 0x18};
@@ -90,8 +90,7 @@ static bool import_worker_is_recording(void)
 	       !memcmp(head, magic, sizeof(magic));
 }
 
-/* Puts the file's own name into the message: whoever sent the file does not know it as our standard
- * input. */
+/* Puts the file's own name into the message. The sender does not know it as our standard input. */
 static void name_it(struct err_text *err, const char *name)
 {
 	struct err_text said = *err;

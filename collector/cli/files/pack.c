@@ -1,5 +1,5 @@
-/* collector pack: writes a recording that has the names of its functions, and their binaries if
- * asked for. */
+/* collector pack: writes a recording that includes the names of its functions, and on request their
+ * binaries. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct pack_options {
 	bool force, with_binaries;
 };
 
-/* Gives the functions that the view has named, as rows of the place that will be written. */
+/* Returns the functions that the view has named, as rows of the place that will be written. */
 static bool pack_frame_of(void *context, uint32_t node, uint32_t index,
 			  struct named_frame *ret_frame)
 {

@@ -27,7 +27,8 @@ void pack_files_done(struct pack_files *f)
 	*f = (struct pack_files){0};
 }
 
-/* Returns which modules have a place in a backtrace, by number - 1. NULL: no memory. */
+/* Returns by module number - 1 whether a backtrace passes through the module. Returns NULL without
+ * memory. */
 static bool *modules_in_use(const struct recording *recording)
 {
 	uint32_t count = recording_modules(recording);
@@ -42,7 +43,7 @@ static bool *modules_in_use(const struct recording *recording)
 	return used;
 }
 
-/* Says that a file is left out, only once for a file that was loaded twice. */
+/* Reports a missing file, once for a file that was loaded twice. */
 static void say_missing(struct pack_files *f, const struct question *q, const struct module_info *m,
 			const char *why)
 {

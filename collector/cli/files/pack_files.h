@@ -1,6 +1,6 @@
 #pragma once
-/* `collector pack --with-binaries`: finds the files of the modules in a recording's backtraces on
- * this machine. */
+/* `collector pack --with-binaries`: finds, on this machine, the files of the modules in a
+ * recording's backtraces. */
 #include <stddef.h>
 
 #include "base/intern.h"
@@ -16,8 +16,8 @@ struct pack_files {
 	struct intern found, missing; /* build ids */
 };
 
-/* Finds one file for each build id, and names on standard error those that it does not find.
- * Returns 0 or a negative errno. */
+/* Finds one file for each build id, and names on standard error the files that are missing. Returns
+ * 0 or a negative errno. */
 int pack_files_find(struct pack_files *files, const struct question *question,
 		    struct err_text *err);
 void pack_files_done(struct pack_files *files);

@@ -1,4 +1,4 @@
-/* collector strip: writes a smaller recording, which has only sums of short-lived blocks. */
+/* collector strip: writes a smaller recording, which keeps only sums of short-lived blocks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct strip_options {
 
 #define THRESHOLD_NS ((uint64_t)10000000000)
 
-/* Returns 0 or -EINVAL. */
+/* Parses the threshold of short-lived blocks. Returns 0 or -EINVAL. */
 static int threshold_of(const char *text, uint64_t *ret_ns)
 {
 	*ret_ns = THRESHOLD_NS;

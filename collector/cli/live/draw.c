@@ -1,5 +1,5 @@
-/* Draws the view, from the first line to the last: no line is longer than the screen, and all text
- * of a recording goes through terminal.h. */
+/* Draws the view from the first line to the last. No line is longer than the screen. All text from
+ * a recording goes through terminal.h. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +14,7 @@
 
 #define ROWS_LEAST    10
 #define COLUMNS_LEAST 40
-#define HEAD_ROWS     7	 /* above the rows: 6 of the head, and their heading */
+#define HEAD_ROWS     7	 /* lines above the rows: 6 of the head, and the titles */
 #define NUMBERS	      33 /* columns before a call site */
 #define MINUTE_LABEL  13
 #define PLACE_LEAST   12
@@ -50,8 +50,8 @@ static void canvas_blanks(struct canvas *c, unsigned until)
 	}
 }
 
-/* Goes on to the next line, which is emptied; from the last one of the screen nowhere. (To empty
- * the end of a line that is full would take its last character.) */
+/* Starts the next line and clears it. At the last line of the screen it does nothing. (Clearing to
+ * the end of a full line would erase its last character.) */
 static void canvas_next(struct canvas *c)
 {
 	if (++c->row < c->rows)
@@ -89,7 +89,7 @@ static void draw_program(const struct live *live, struct canvas *c)
 	canvas_next(c);
 }
 
-/* A number under its name, in a column of its own. */
+/* Draws a number with its name, at a column. */
 static void draw_number(struct canvas *c, unsigned at, const char *name, const char *text)
 {
 	canvas_blanks(c, at);
@@ -126,7 +126,7 @@ static void draw_numbers(const struct live *live, struct canvas *c)
 	canvas_next(c);
 }
 
-/* One character a second: how high it was, of the highest in this minute. */
+/* Draws one character per second, relative to the highest value of this minute. */
 static void draw_minute(const struct live *live, struct canvas *c)
 {
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

@@ -1,8 +1,8 @@
 /*
  * Follows a recording while it is written. See live.h.
  *
- * What it costs is bounded by waiting: the next look is so far away that looking takes two
- * hundredths of a processor, or a tenth where the program allocates a lot.
+ * The wait after a look grows with its cost. So looking takes about a sixtieth of a processor, or a
+ * twelfth where the program allocates a lot.
  */
 #include "collector/cli/live/live.h"
 
@@ -27,11 +27,11 @@
 #define SECOND	     1000000000u
 #define LOOK_NS	     ((uint64_t)SECOND)
 #define LOOK_MOST_NS (30 * (uint64_t)SECOND)
-#define QUIET_SHARE  60 /* one in so many of a processor, at most */
+#define QUIET_SHARE  60 /* share of a processor for looking: one part in 60 */
 #define BUSY_SHARE   12
-#define BUSY_S	     20000 /* allocations */
+#define BUSY_S	     20000 /* allocations per second */
 #define RATE_S	     5
-#define AGAIN_NS     (2 * (uint64_t)SECOND) /* how often a new stream is looked for */
+#define AGAIN_NS     (2 * (uint64_t)SECOND) /* time between two searches for a new stream */
 #define SIGNALLED    128
 
 static uint64_t live_clock(clockid_t clock)
@@ -68,7 +68,7 @@ static bool is_found(const struct group *g, const char *search)
 	       (g->module && strcasestr(g->module, search));
 }
 
-/* Chooses and sorts the rows that are to be seen. */
+/* Selects and sorts the visible rows. */
 static void live_pick(struct live *live)
 {
 	size_t *order = realloc(live->order, (live->groups.count + 1) * sizeof(*order));
@@ -118,7 +118,7 @@ static int ask_rows(struct live *live, struct err_text *err)
 	return 0;
 }
 
-/* The last minute, a second each, and from its last seconds the rates. */
+/* Queries the last minute by seconds, and computes the rates from its last seconds. */
 static int ask_minute(struct live *live, struct err_text *err)
 {
 	struct question *q = &live->question;
@@ -164,7 +164,7 @@ static int ask_all(struct live *live, struct err_text *err)
 	return r < 0 ? r : ask_rows(live, err);
 }
 
-/* Returns 1 if there was something new. */
+/* Returns 1 if there was something new, 0 if not, or a negative errno. */
 static int live_refresh(struct live *live, struct err_text *err)
 {
 	struct question *q = &live->question;
@@ -208,7 +208,8 @@ static void live_close(struct live *live)
 
 /* ---- the same program again ---- */
 
-/* Writes the id of a stream of the data folder that began later and is of the same program. */
+/* Finds a stream of the data folder that began later and is of the same program. Writes its id.
+ * Returns false if there is none. */
 static bool find_successor(struct live *live, char id[STREAM_ID_TEXT])
 {
 	const struct process_info *process = recording_process(live->question.recording);
@@ -295,7 +296,7 @@ static void live_move(struct live *live, int key)
 	else if (key == KEY_HOME || key == 'g')
 		*at = 0;
 	else if (key == KEY_END || key == 'G')
-		*at = SIZE_MAX / 2; /* drawing puts it on the last one */
+		*at = SIZE_MAX / 2; /* drawing limits it to the last line */
 }
 
 static void live_enter(struct live *live)
@@ -309,7 +310,7 @@ static void live_enter(struct live *live)
 	}
 }
 
-/* Returns false if that was enough. */
+/* Handles a key. Returns false if the user quits. */
 static bool live_press(struct live *live, int key)
 {
 	if (key == KEY_CLOSED)
@@ -351,7 +352,7 @@ static bool live_press(struct live *live, int key)
 
 /* ---- the loop ---- */
 
-/* How long to wait after a look that took so much of a processor. */
+/* Returns how long to wait after a look that took so much processor time. */
 static uint64_t pause_after(const struct live *live, uint64_t cost_ns)
 {
 	uint64_t wait = cost_ns * (live->allocations_s > BUSY_S ? BUSY_SHARE : QUIET_SHARE);
@@ -426,26 +427,26 @@ static int live_check(struct live *live, bool is_command)
 	return screen_check(&err) < 0 ? command_usage_error(command, "%s", err.text) : EXIT_DONE;
 }
 
-/* What --value and --by say, as the view has it. */
+/* Applies --value and --by to the view. */
 static int live_choose(struct live *live)
 {
 	const struct question_options *o = &live->options;
 	enum value value = VALUE_IN_USE;
 
 	if (o->value && value_parse(o->value, &value) < 0)
-		return EXIT_DONE; /* opening says it */
+		return EXIT_DONE; /* opening reports the error */
 	live->shown = value == VALUE_ALLOCATED ? SHOW_ALLOCATED : SHOW_IN_USE;
 	return ranking_grouping(live->call->command, o->by, &live->grouping);
 }
 
-/* The agent may still run, where the recording does not begin or a signal came. */
+/* Ends the agent, which may still run if the recording does not begin or a signal arrived. */
 static void live_begin_failed(struct live *live)
 {
 	if (!live->started.agent || start_end(&live->started))
 		start_forget(&live->started);
 }
 
-/* Starts what is to be started, and opens its recording. */
+/* Starts the agent if requested, and opens the recording. */
 static int live_begin(struct live *live, bool is_command)
 {
 	struct command_call *call = live->call;
@@ -468,11 +469,11 @@ static int live_begin(struct live *live, bool is_command)
 		return EXIT_DONE;
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
-	live->options.output = NULL; /* as of a question it would name the file of the answer */
+	live->options.output = NULL; /* the question would take it for the file of the answer */
 	return live_open(live, stream);
 }
 
-/* Says where the recording is, and what to type next. */
+/* Prints where the recording is, and what to type next. */
 static void live_tell(const struct live *live, const char *path, bool ended)
 {
 	if (!ended)
@@ -494,7 +495,7 @@ int live_run(struct command_call *call)
 	cleanup(cleanup_free) char *path = NULL;
 	int status;
 
-	pager_end(); /* the screen is ours */
+	pager_end(); /* the view needs the screen */
 	live.options = *(const struct question_options *)call->options;
 	call->options = &live.options;
 	status = live_check(&live, is_command);

@@ -1,4 +1,4 @@
-/* Takes the terminal, and gives it back. See screen.h. */
+/* Takes the terminal, and restores it. See screen.h. */
 #include "collector/cli/live/screen.h"
 
 #include <errno.h>
@@ -22,7 +22,8 @@
 #define ROWS_DEFAULT	24
 #define COLUMNS_DEFAULT 80
 
-/* The other page, no cursor, and no line breaks where a line is too long; and back. */
+/* `begin` selects the alternate page, hides the cursor and turns off line wrapping. The other text
+ * undoes that. */
 static const char begin[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char end[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 
@@ -57,12 +58,12 @@ static void note_signal(int number)
 static void crash(int number)
 {
 	give_back();
-	raise(number); /* SA_RESETHAND: as if nobody had asked */
+	raise(number); /* SA_RESETHAND: the default action follows */
 }
 
 static void resized(int number)
 {
-	(void)number; /* it ends the wait for a key */
+	(void)number; /* the signal itself ends the wait for a key */
 }
 
 void screen_note_signals(void)

@@ -1,11 +1,11 @@
 #pragma once
-/* The terminal as a screen: the other page of it, keys without echo, its size. Whatever ends the
- * program, the terminal is as it was before. */
+/* Uses the terminal as a screen: its alternate page, keys without echo, its size. The terminal is
+ * restored however the program ends. */
 #include <stdbool.h>
 
 struct err_text;
 
-/* Keys that are more than a character have numbers above all characters. */
+/* Keys that are not characters have numbers above all characters. */
 enum screen_key {
 	KEY_NONE = 0, /* the time is over, or the size has changed */
 	KEY_ENTER = '\n',
@@ -18,20 +18,20 @@ enum screen_key {
 	KEY_HOME,
 	KEY_END,
 	KEY_OTHER,
-	KEY_CLOSED, /* nobody types any more */
+	KEY_CLOSED, /* the input has ended */
 };
 
-/* From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT are only noted; the second one ends the program.
- */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT are only recorded. A second one ends the
+ * program. */
 void screen_note_signals(void);
-/* Returns the first signal that came, or 0. */
+/* Returns the first signal received, or 0. */
 int screen_signal(void);
-/* -ENOTTY with a sentence: this is no terminal that can show it. */
+/* Checks the terminal. Returns 0, or -ENOTTY with an error text if it cannot show the view. */
 int screen_check(struct err_text *err);
 void screen_begin(void);
 void screen_end(void);
 void screen_size(unsigned *ret_rows, unsigned *ret_columns);
-/* Whether the locale says that the terminal shows UTF-8. */
+/* Tells whether the locale says that the terminal shows UTF-8. */
 bool screen_has_utf8(void);
-/* Waits for a key, at most so long. */
+/* Waits at most `timeout_ms` for a key. Returns the key or KEY_NONE, KEY_CLOSED. */
 int screen_key(int timeout_ms);

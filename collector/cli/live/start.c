@@ -1,4 +1,4 @@
-/* Starts an agent and ends it. See start.h. */
+/* Starts and ends an agent. See start.h. */
 #include "collector/cli/live/start.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "base/ban.h"
 
 #define LOOK_MS	   50
-#define BEGIN_MS   30000 /* until there is a recording */
+#define BEGIN_MS   30000 /* limit for waiting for a recording */
 #define PATIENT_MS 1000
 #define END_MS	   5000
 #define TOLD_BYTES 2000
@@ -45,7 +45,7 @@ static int find_agent(char path[PATH_MAX], struct err_text *err)
 		path);
 }
 
-/* Names the files: as the user chose, else in a temporary folder. */
+/* Names the files: as the user chose, or in a temporary folder. */
 static int name_files(struct started *s, const char *name, const char *output, struct err_text *err)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -122,7 +122,7 @@ int start_agent(struct started *s, unsigned long pid, char *const *command, cons
 	said = open(s->said, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
 	if (said < 0) {
 		r = err_set(err, -errno, "can't write %.200s: %s", s->said, strerror(errno));
-		s->said[0] = '\0'; /* it is not ours */
+		s->said[0] = '\0'; /* the file is not ours */
 		return r;
 	}
 	{
@@ -160,7 +160,8 @@ static bool is_readable(const char *path)
 	return readable;
 }
 
-/* Prints the end of the agent's log, each paragraph as one line, without control characters. */
+/* Prints the end of the agent's log, with each paragraph as one line, and without control
+ * characters. */
 static void tell(const char *path)
 {
 	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");

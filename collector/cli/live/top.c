@@ -1,5 +1,5 @@
-/* collector top: shows who holds the memory, with backtraces; with --live on a screen that moves.
- */
+/* collector top: shows who holds the memory, with backtraces. With --live, follows a recording on
+ * the screen. */
 #include "collector/cli/ask/kind.h"
 #include "collector/cli/ask/ranking.h"
 #include "collector/cli/live/live.h"

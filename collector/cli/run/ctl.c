@@ -1,4 +1,4 @@
-/* collector ctl: sends orders to agents by the collector that is connected to them. */
+/* collector ctl: sends orders to agents through the collector that is connected to them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "proto/ring.h"
 #include "base/ban.h"
 
-#define ANSWER_MS 2000 /* longer than the collector waits for the agent */
+#define ANSWER_MS 2000 /* added to the collector's own wait for the agent */
 #define ID_SHOWN  12
 
 DEFINE_CLEANUP(store_close, struct store *)
@@ -40,7 +40,7 @@ struct ctl {
 	struct json json;
 	struct buf out;
 	unsigned refused, done;
-	bool unnamed; /* a STREAM that does not exist was asked for */
+	bool unnamed; /* a STREAM was not found */
 	char why[CONTROL_LINE];
 };
 
@@ -117,7 +117,7 @@ static void show(struct ctl *c, const struct control_reply *r)
 	c->refused += r->code != CONTROL_DONE;
 }
 
-/* Asks one question, about a stream or about all that are meant. */
+/* Asks one question, about one stream or about all selected streams. */
 static int ask(struct ctl *c, struct err_text *err)
 {
 	struct control_asking asking;
@@ -194,7 +194,7 @@ static int ctl_answer(struct command_call *call, struct ctl *c, int names, struc
 	return c->refused || !c->done ? EXIT_NO : EXIT_DONE;
 }
 
-/* Returns the place of the order among the arguments; -1: there is none. */
+/* Returns the index of the order among the arguments, or -1 if there is none. */
 static int find_action(const struct command_call *call, struct control_order *order)
 {
 	const char *why;

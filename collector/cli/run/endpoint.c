@@ -1,4 +1,4 @@
-/* See endpoint.h. */
+/* Parses where to serve HTTP. See endpoint.h. */
 #include "collector/cli/run/endpoint.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 #pragma once
-/* Reads where to serve HTTP, as people write it. */
+/* Parses the options of commands that serve HTTP. */
 #include <stdint.h>
 
 #include "collector/cli/command.h"
@@ -7,7 +7,7 @@
 
 struct err_text;
 
-/* The options of commands that serve HTTP, and what they mean. */
+/* The options as given (http_choice), and what they mean (http_place). */
 struct http_choice {
 	const char *http, *token; /* http: ADDR:PORT; token: a file, NULL: a token is made */
 	const char *tls_cert, *tls_key;
@@ -48,10 +48,10 @@ struct http_place {
 			    "the name by which browsers reach the proxy (heap.example.org); may "  \
 			    "be given more than once")
 
-/* Returns 0, or a negative errno with a sentence. */
+/* Reads the options, and the token's file. Returns 0, or a negative errno with an error text. */
 int http_place_read(const struct http_choice *choice, struct http_place *ret_place,
 		    struct err_text *err);
 
-/* Reads "ADDR:PORT", "ADDR", "[ADDR6]:PORT", ":PORT" or "PORT". What is missing is the default
- * (http.h); port 0 is any free one. `host` has room for `size` bytes. Returns 0 or -EINVAL. */
+/* Parses "ADDR:PORT", "ADDR", "[ADDR6]:PORT", ":PORT" or "PORT". Missing parts get the defaults of
+ * http.h. Port 0 means any free port. `host` holds `size` bytes. Returns 0 or -EINVAL. */
 int http_endpoint_parse(const char *text, char *host, unsigned size, uint16_t *ret_port);

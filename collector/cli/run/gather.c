@@ -1,4 +1,4 @@
-/* collector gather: finds agents, stores what they send, says what happens. */
+/* collector gather: finds agents, stores what they send, and reports what happens. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -27,11 +27,11 @@
 
 #define NOBODY_MS    10000
 #define PROGRESS_MS  500
-#define MAPPED_BYTES (128 << 10) /* malloc maps larger pieces, and can give them back */
+#define MAPPED_BYTES (128 << 10) /* malloc maps larger blocks, and can return them */
 #define ARENAS_MAX   4
-/* with less memory nothing could be derived, so the limit would mean nothing */
+/* Below this memory limit nothing could be derived. */
 #define MEMORY_LEAST  (4u << 20)
-#define IMPORT_MEMORY (512u << 20) /* at least this much for a file that is dropped on the page */
+#define IMPORT_MEMORY (512u << 20) /* minimum for a file that is dropped on the page */
 #define AS_MANY	      UINT64_MAX   /* agents: as many as there is room for */
 
 struct gather_options {
@@ -51,14 +51,14 @@ struct gather {
 	uv_signal_t interrupt, terminate;
 	uv_timer_t until, nobody, progress;
 	bool found, told_nobody, stopping, terminal, line_open;
-	struct stream_id first; /* --once: the stream whose end is waited for */
+	struct stream_id first; /* --once: the stream whose end is awaited */
 	bool has_first;
 	struct gather_files files;
 	struct gather_ready ready;
 	struct gather_pairs pairs;
 };
 
-/* ---- talking ---- */
+/* ---- messages ---- */
 
 static void gather_clear_line(struct gather *g)
 {
@@ -297,7 +297,8 @@ static void start_handles(struct gather *g)
 		uv_timer_start(&g->progress, on_progress, PROGRESS_MS, PROGRESS_MS);
 }
 
-/* Some file systems have no sockets. Recording works without the socket, so this is only a note. */
+/* Some file systems do not support sockets. Recording works without the socket, so this is only a
+ * note. */
 static void say_no_control(const struct gather *g, int error, const struct err_text *err)
 {
 	if (error < 0 && !g->options->quiet)
@@ -367,8 +368,8 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 	return r;
 }
 
-/* --http: the page runs beside the recording, in a thread of its own that only reads. Its options
- * are checked before a folder is made. Both are used until http_stop. */
+/* --http: a separate thread serves the page beside the recording, and only reads. Its options are
+ * checked before a folder is created. Both are used until http_stop. */
 static struct http_place place;
 static struct http_options http_options;
 
@@ -414,8 +415,8 @@ static bool is_wrong_use(int r)
 	return r == -EINVAL || r == -ENODEV || r == -EPERM || r == -ENOENT;
 }
 
-/* Deriving rows takes large pieces of memory. They have to go back to the system when they are
- * freed: by default malloc keeps up to 32 MiB of each size. */
+/* Deriving rows takes large blocks of memory, which must go back to the system when they are freed.
+ * By default malloc keeps up to 32 MiB of each size. */
 static void give_memory_back(void)
 {
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);

@@ -47,7 +47,7 @@ static void gather_files_refuse(struct control_client *client, const char *why)
 	control_end(client);
 }
 
-/* What a waiting question for a file remembers. */
+/* The note of a waiting question for a file. */
 struct file_note {
 	enum gather_note kind;
 	struct ingest_file file;

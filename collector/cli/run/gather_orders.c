@@ -1,4 +1,4 @@
-/* Gives orders to agents in gather. See gather_orders.h. */
+/* Passes orders to agents in gather. See gather_orders.h. */
 #include "collector/cli/run/gather_orders.h"
 
 #include <assert.h>

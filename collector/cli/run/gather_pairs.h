@@ -1,6 +1,6 @@
 #pragma once
-/* The part of `collector gather` that has the keys made by pairing, as they are in their folder
- * now. With --key or --cert there are none. Owner: the loop's thread. */
+/* The part of `collector gather` that keeps the keys made by pairing up to date with their folder.
+ * With --key or --cert there are none. Owner: the loop's thread. */
 #include <uv.h>
 
 #include "base/error.h"
@@ -15,16 +15,16 @@ struct gather_pairs {
 	struct ingest *ingest;
 	uv_timer_t look;
 	bool looking;
-	struct err_text remark; /* what was wrong at the last look; said only when it changes */
+	struct err_text remark; /* the error of the last look, reported only when it changes */
 };
 
-/* Reads the keys into the options of ingest. Returns 0, or a negative errno with a sentence. */
+/* Reads the keys into the options of ingest. Returns 0, or a negative errno with an error text. */
 int gather_pairs_init(struct gather_pairs *pairs, const struct key_choice *choice,
 		      struct ingest_options *io, struct err_text *err);
-/* From now on looks at the folder four times a second. */
+/* Looks at the folder four times a second from now on. */
 void gather_pairs_start(struct gather_pairs *pairs, uv_loop_t *loop, struct ingest *ingest);
-/* Notes with which key an agent has connected. */
+/* Records which key an agent has connected with. */
 void gather_pairs_event(const struct gather_pairs *pairs, const struct ingest_event *event);
 void gather_pairs_stop(struct gather_pairs *pairs);
-/* Call it after the loop's last turn. */
+/* The caller calls this after the loop's last turn. */
 void gather_pairs_done(struct gather_pairs *pairs);

@@ -1,5 +1,5 @@
-/* See gather_ready.h. An error here is not reported: the question that needs the result meets it
- * again, and says so. */
+/* Prepares ended streams for questions. See gather_ready.h. Errors are not reported here: a
+ * question that needs the result meets the error again, and reports it. */
 #include "collector/cli/run/gather_ready.h"
 
 #include <errno.h>

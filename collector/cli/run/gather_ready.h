@@ -1,7 +1,7 @@
 #pragma once
-/* The part of `collector gather` that prepares questions about a stream (query_prepare) once the
- * stream has ended and while nobody waits for an answer. One stream after the other, in a worker of
- * the loop. */
+/* The part of `collector gather` that prepares a stream for questions (query_prepare), after the
+ * stream has ended and while nobody waits for an answer. It prepares one stream after the other, in
+ * a worker of the loop. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,11 +22,11 @@ struct gather_ready {
 	uint32_t count, capacity;
 };
 
-/* `data` is used until gather_ready_done. */
+/* `data` must stay valid until gather_ready_done. */
 void gather_ready_init(struct gather_ready *ready, uv_loop_t *loop, const char *data);
 void gather_ready_event(struct gather_ready *ready, const struct ingest_event *event);
-/* Stops: whoever asks first does what is not done yet. Without this call the loop goes on until
- * everything is done. */
+/* Stops preparing. The first question about an unprepared stream prepares it. Without this call the
+ * loop runs until all streams are prepared. */
 void gather_ready_cancel(struct gather_ready *ready);
-/* Call it after the loop's last turn. */
+/* The caller calls this after the loop's last turn. */
 void gather_ready_done(struct gather_ready *ready);

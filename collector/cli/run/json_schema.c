@@ -1,6 +1,6 @@
-/* collector json-schema: what the commands answer with --json, as JSON Schemas. They are made of
- * the rows that also write the answers (answers/answer.h). docs/json.md is made of this, and
- * tests/e2e/json.sh holds the answers of all commands against it. */
+/* collector json-schema: prints what the commands answer with --json, as JSON Schemas. The rows
+ * that write the answers (answers/answer.h) also make the schemas. docs/json.md is made from this
+ * output, and tests/e2e/json.sh checks the answers of all commands against it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static const struct command *const commands[] = {
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
-/* What every answer to a question has before and behind its own members. */
+/* The members that every answer to a question has before and after its own. */
 static const struct answer_field base_fields[] = {
 	BY_HAND("base_incomplete", ANSWER_TEXT, NULL, "what the base does not hold, in a sentence",
 		.when = SOMETIMES),
@@ -59,7 +59,7 @@ static const struct answer_field value_field =
 				 head_part = ROWS_BY_HAND(output_head_answer),
 				 base_part = ROWS_BY_HAND(base_answer);
 
-/* The whole of what a command answers. */
+/* Everything that a command answers. */
 struct whole_answer {
 	struct answer_field fields[PARTS_MAX];
 	struct answer answer;

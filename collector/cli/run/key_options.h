@@ -10,7 +10,7 @@ struct secret;
 struct key_choice {
 	struct option_list keys;
 	const char *cert, *cert_key, *ca;
-	const char *pairs; /* NULL: the usual folder; empty: none */
+	const char *pairs; /* NULL: the default folder; "": none */
 	bool paired_only;
 };
 
@@ -32,8 +32,8 @@ struct key_choice {
 			type, field.paired_only, "paired-only",                                    \
 			"of keys by pairing: talk to agents that have one, and to nobody else")
 
-/* Reads the keys into `ret_options`; they are the caller's (key_options_free), and must outlive the
- * ingest. 0; a negative errno with the reason. */
+/* Reads the keys into `ret_options`. The caller owns them (key_options_free), and they must outlive
+ * the ingest. Returns 0, or a negative errno with an error text. */
 int key_options_read(const struct key_choice *choice, struct secret **ret_secrets,
 		     struct ingest_options *ret_options, struct err_text *err);
 void key_options_free(struct secret *secrets, size_t count);

@@ -26,7 +26,7 @@ struct pair {
 	const char *code, *folder;
 	bool terminal, line_open;
 	unsigned unsure;
-	struct err_text last; /* the trouble that was reported last */
+	struct err_text last; /* the trouble reported last */
 };
 
 static volatile sig_atomic_t stop;
@@ -45,7 +45,7 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* ---- talking ---- */
+/* ---- messages ---- */
 
 static void clear_line(struct pair *p)
 {
@@ -54,7 +54,8 @@ static void clear_line(struct pair *p)
 	p->line_open = false;
 }
 
-/* A board's tarball has the agent alone; where heapcast is installed there, it has another name. */
+/* Prints the commands for the agent. The tarball of a board has only the agent; an installed
+ * heapcast calls it by another name. */
 static void say_code(const struct pair *p, const char *port)
 {
 	const char *at = strtoul(port, NULL, 10) == PAIRING_PORT ? "" : ":";
@@ -91,7 +92,7 @@ static void say_unsure(struct pair *p, const struct pairing_event *e)
 		e->text ? e->text : "", e->name);
 }
 
-/* Reports trouble once, not each time it happens again. */
+/* Reports trouble once, and not again while it stays the same. */
 static void say_trouble(struct pair *p, const struct pairing_event *e)
 {
 	struct err_text text;

@@ -1,5 +1,5 @@
 #pragma once
-/* Option for the keys that a collector has by pairing. */
+/* The option for the folder of keys made by pairing. */
 #include "collector/cli/command.h"
 
 #define PAIRS_FOLDER "pairs" /* see pairs_place */

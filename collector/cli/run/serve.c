@@ -1,5 +1,5 @@
-/* collector serve, collector page: serve the REST API and the page, until Ctrl-C. `page` opens it
- * in the browser, too. */
+/* collector serve, collector page: serve the REST API and the page until Ctrl-C. `page` also opens
+ * it in the browser. */
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -43,7 +43,7 @@ static void wait_for_the_end(void)
 	sigwait(&set, &signal_number);
 }
 
-/* Blocks the signals before any thread starts, so that no thread is interrupted by them. */
+/* Blocks the signals before any thread starts, so that they interrupt no thread. */
 static void hold_signals(void)
 {
 	sigset_t set;
@@ -56,8 +56,8 @@ static void hold_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Opens the address in the browser, where there is one. Without the token, which other users could
- * read among the arguments of processes: the page says where it needs it. */
+/* Opens the address in the browser, if there is one. Leaves out the token, which other users could
+ * read among the arguments of processes. The page says where it needs the token. */
 static void serve_show(const char *url)
 {
 	char plain[256];
@@ -79,7 +79,7 @@ static void serve_show(const char *url)
 	posix_spawnattr_destroy(&attributes);
 }
 
-/* Starts to serve. `page` goes to another port where its own is taken. */
+/* Starts the server. If its port is taken, `page` uses another one. */
 static int serve_start(const struct command_call *call, struct http_options *options,
 		       struct http **ret_http, struct err_text *err)
 {
@@ -92,9 +92,9 @@ static int serve_start(const struct command_call *call, struct http_options *opt
 	return http_start(options, ret_http, err);
 }
 
-/* The folders whose source files may be shown. Who looks at the page starts `page` himself, mostly
- * in the folder of the sources: so it shows the files below that. Started in / it shows none,
- * because these would be all files of the machine. */
+/* Returns the folders whose source files may be shown. The person who looks at the page has started
+ * `page`, mostly in the folder of the sources, so it shows the files below that folder. In / it
+ * shows none, because they would be all files of the machine. */
 static const char *const *serve_sources(const struct command_call *call,
 					const struct http_place *place)
 {
@@ -162,9 +162,8 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 	return EXIT_DONE;
 }
 
-/* Without an argument, the newest recording of this folder is shown, beside those of the data
- * folder.
- */
+/* Finds the newest recording of this folder, which is shown beside those of the data folder if no
+ * argument is given. */
 static int page_last(struct command_call *call, char **newest, struct err_text *err)
 {
 	const struct serve_options *o = call->options;

@@ -35,13 +35,13 @@
 #define ROWS_SHOWN    10
 #define HOST_COLUMNS  14
 #define BUILD_COLUMNS 8
-#define DATE_COLUMNS  11 /* of a date in front of the time of day */
+#define DATE_COLUMNS  11 /* columns of the date before the time of day */
 
 DEFINE_CLEANUP(store_close, struct store *)
 DEFINE_CLEANUP(snapshot_taking_free, struct snapshot_taking *)
 
 struct snapshot_options {
-	struct question_options question; /* show takes the options that other questions take */
+	struct question_options question; /* show takes the options of other questions */
 	uint64_t timeout_ns;
 };
 
@@ -105,6 +105,8 @@ static void print_missing(const struct snapshot *s)
 }
 
 /*
+ * Prints the processes of a snapshot as a table:
+ *
  *	HOST           PROGRAM        PID     BUILD ID    IN USE     BLOCKS  MARKER
  *	board7         app            1234    0f3a9c21  12.3 MiB    123,456  10:11:12.345
  */

@@ -1,7 +1,7 @@
 /*
- * collector summary: the few lines that `agent run` ends with. Not for people: the agent starts it
- * while the program still runs, and closes its standard input when the recording is complete. What
- * has been written until then is read meanwhile, so that little is left to do at the end.
+ * collector summary: prints the few lines that `agent run` ends with. It is not for people. The
+ * agent starts it while the program still runs, and closes its standard input when the recording is
+ * complete. It reads the recording meanwhile, so that little is left to do at the end.
  */
 #include <errno.h>
 #include <poll.h>
@@ -26,10 +26,10 @@
 
 #define LOOK_MS	      200
 #define SITES	      3
-#define SUSPECT_LEAST 4096 /* bytes; less is no suspect */
-#define SUSPECT_PART  100  /* of the peak; the same */
+#define SUSPECT_LEAST 4096 /* bytes; fewer are not reported as a suspect */
+#define SUSPECT_PART  100  /* of the peak: less than this part is not reported either */
 #define LESS_PRIORITY 10
-#define NAMES_LOOK    5 /* the look after which names are looked up */
+#define NAMES_LOOK    5 /* number of the look after which names are looked up */
 
 struct told_summary {
 	struct report report, temporary;
@@ -38,7 +38,7 @@ struct told_summary {
 
 /* ---- following the recording ---- */
 
-/* Waits. Returns true once standard input has ended. */
+/* Waits for a while. Returns true once standard input has ended. */
 static bool has_ended(void)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -47,7 +47,8 @@ static bool has_ended(void)
 	return poll(&input, 1, LOOK_MS) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
 }
 
-/* Of a program that allocates little, nothing may have been written yet. */
+/* Waits until the recording has data. If the program allocates little, nothing may have been
+ * written yet. */
 static int summary_check(const struct command_call *call)
 {
 	const struct question_options *o = call->options;
@@ -65,7 +66,8 @@ struct following {
 	int result;
 };
 
-/* Names of the heaviest call sites take longest to find. They are kept for the end. */
+/* Looks up the names of the heaviest call sites, which take longest to find. They are kept for the
+ * end. */
 static int look_up_names(struct question *q, struct err_text *err)
 {
 	struct overview overview = {0};
@@ -77,7 +79,8 @@ static int look_up_names(struct question *q, struct err_text *err)
 	return r < 0 ? r : 0;
 }
 
-/* A thread of its own: until the program has ended, it and the agent go first. */
+/* Follows the recording in a thread of low priority: until the program has ended, it and the agent
+ * take precedence. */
 static void *summary_follow(void *context)
 {
 	struct following *f = context;
@@ -116,6 +119,8 @@ static int read_to_the_end(struct question *q, struct err_text *err)
 /* ---- printing ---- */
 
 /*
+ * Prints a line with a usage:
+ *
  *	  peak       32.1 MiB  in 19,912 blocks, at 878 ms (98 %)
  */
 static void summary_line(const char *name, const struct usage *usage, const char *remark)
@@ -146,7 +151,7 @@ static void summary_totals(const struct question *q, const struct told_summary *
 		printf("  %-10s %9s  at most\n", "resident", format_size(bytes, (double)most));
 }
 
-/* A call site, its bytes and their share of `whole`. */
+/* Prints a call site, its bytes and their share of `whole`. */
 static void summary_site(const struct survivor *s, uint64_t value, uint64_t whole)
 {
 	unsigned room = terminal_width() - 20;
@@ -162,8 +167,8 @@ static void summary_site(const struct survivor *s, uint64_t value, uint64_t whol
 	putchar('\n');
 }
 
-/* What looks like a leak and is no trifle beside the peak. The list is read after the peak's is
- * printed: it takes a look at every block. */
+/* Prints what looks like a leak and is not small beside the peak. The list comes after that of the
+ * peak, because it takes a look at every block. */
 static void summary_suspects(struct question *q, uint64_t peak)
 {
 	struct survivors survivors = {0};
@@ -212,8 +217,7 @@ static int summary_print(struct question *q)
 
 /* ---- asking ---- */
 
-/* No name is looked up for these. They are printed at once: who has started this may not wait for
- * the names. */
+/* Prints the totals at once, because they need no names: the user should not wait for names. */
 static int ask_totals(struct question *q, struct err_text *err)
 {
 	struct told_summary *told = q->result;

@@ -1,5 +1,5 @@
-/* collector symbols: handles the files that name the code of recordings: add, fetch from
- * agents, list, and say which are missing. */
+/* collector symbols: manages the files that name the code of recordings. It adds them, fetches them
+ * from agents, lists them, and says which are missing. */
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
@@ -64,7 +64,7 @@ static void add_named(struct adding *a, const char *path)
 		symbols_add_file(a, path, true);
 }
 
-/* Adds the ELF files of a folder. Files that are not ELF or have no build id are skipped. The store
+/* Adds the ELF files of a folder. Skips files that are not ELF or have no build id. The store
  * itself may lie in the folder. */
 static int add_folder(struct adding *a, char *path)
 {
@@ -328,7 +328,7 @@ static int symbols_missing(struct command_call *call, const char *folder)
 
 /* ---- fetch ---- */
 
-/* Fetches one file after the other. If the collector can't be reached, that is a fault. */
+/* Fetches one file after the other. Fails if the collector cannot be reached. */
 static int fetch_files(struct command_call *call, const struct wanted_file *files, size_t count,
 		       struct err_text *err)
 {
@@ -402,7 +402,8 @@ static int symbols_run(struct command_call *call)
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(call->arguments[0], actions[i].name))
 			continue;
-		/* `run` records without one, and its programs have names, too. */
+		/* Creates the data folder. `run` records without one, but its programs need names,
+		 * too. */
 		if (actions[i].run == symbols_add && stat(o->common.data, &st) &&
 		    mkdir(o->common.data, 0700) < 0)
 			return command_fault(call->command, -errno, NULL);

@@ -1,5 +1,6 @@
 #pragma once
-/* `collector symbols fetch`: asks the collector that is connected to agents for symbol files. */
+/* `collector symbols fetch`: asks the collector that is connected to the agents for symbol
+ * files. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,8 +12,8 @@ struct wanted_file {
 	const char *name; /* for people */
 };
 
-/* Asks for one file after the other, and says on standard output what became of each. `ret_failed`:
- * how many did not come. Returns 0, or a negative errno with the reason if no collector is there.
- */
+/* Asks for one file after the other, and prints what became of each. `ret_failed` gets the number
+ * of files that did not arrive. Returns 0, or a negative errno with an error text if no collector
+ * is running. */
 int symbols_fetch_files(const char *data, const struct wanted_file *files, size_t count,
 			size_t *ret_failed, struct err_text *err);

@@ -1,5 +1,5 @@
-/* Takes binaries out of a recording. See symbols_brought.h. The recording's words about a file are
- * not trusted: once the file is complete, only what it says itself counts. */
+/* Takes binaries out of a recording. See symbols_brought.h. What the recording says about a file is
+ * not trusted. Once the file is complete, only its own content counts. */
 #include "collector/cli/run/symbols_brought.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "base/ban.h"
 
 #define BYTES_MAX  (4ull << 30) /* limit for one recording */
-#define FAILED_MAX 20		/* after so many bad files the rest is not looked at */
+#define FAILED_MAX 20		/* after this many bad files the rest is skipped */
 
 bool symbols_is_recording(const char *path)
 {
@@ -33,7 +33,7 @@ bool symbols_is_recording(const char *path)
 	       !memcmp(bytes, magic, sizeof(magic));
 }
 
-/* Receives a file that is complete. As symbols_store_receive. */
+/* Receives a complete file. Returns what symbols_store_receive returns. */
 static int symbols_brought_receive(const char *folder, const char *temporary, int fd,
 				   const struct brought_file *file, struct err_text *err)
 {

@@ -1,5 +1,5 @@
-/* The process in which symbol files are read. collector/symbols starts it, so that a hostile file
- * can't harm the collector; it is not for people. */
+/* The process that reads symbol files. collector/symbols starts it, so that a hostile file cannot
+ * harm the collector; it is not for people. */
 #include "collector/cli/commands.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"

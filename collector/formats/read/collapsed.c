@@ -1,7 +1,7 @@
-/* Imports collapsed stacks: "main;parse;malloc 4096" a line, as flamegraph.pl, jeprof,
- * heaptrack_print and our export write them. A line has only one number: bytes (or blocks, or what
- * --unit says) of a stack. Whether they were in use or allocated is not known. A line becomes one
- * block; each distinct frame becomes a place with a name. */
+/* Imports collapsed stacks: lines such as "main;parse;malloc 4096", as flamegraph.pl, jeprof,
+ * heaptrack_print and our own export write them. A line has one number for its stack: bytes, or
+ * blocks, or what --unit says. The file does not say whether these were in use or allocated. Each
+ * line becomes one block, and each distinct frame a place with a name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 #include "collector/formats/read/importer.h"
 #include "base/ban.h"
 
-#define NEARLY_ALL 10 /* so many lines left out for each that was taken: it is another format */
+#define NEARLY_ALL 10 /* as many lines left out per line taken: another format */
 
 struct collapsed {
 	struct importer *im;
 	struct intern frames;
-	uint32_t named; /* frames that have a name in the recording already: those from 1 to this */
-	uint32_t *nodes; /* of the present line, the outermost first */
+	uint32_t named;	 /* number of frames that already have names in the recording */
+	uint32_t *nodes; /* nodes of the current line, outermost first */
 	uint32_t node_capacity, node_count;
-	bool blocks; /* the numbers are counts */
+	bool blocks; /* the numbers count blocks */
 };
 
 static void collapsed_done(struct collapsed *c)
@@ -35,7 +35,7 @@ static uint64_t offset_of(uint32_t frame)
 	return COMPOSER_FIRST_PLACE + (uint64_t)frame;
 }
 
-/* Names new frames in the recording. Frames are numbered in the order in which they appear. */
+/* Names the new frames in the recording. Frames are numbered in the order of their first use. */
 static int name_frames(struct collapsed *c)
 {
 	int r = 0;
@@ -113,7 +113,7 @@ static int read_collapsed(struct importer *im)
 				       source_name(im->source));
 }
 
-/* Recognizes the format: a line ends with a blank and digits. */
+/* Recognizes the format: some complete line ends with a blank and digits. */
 static bool is_collapsed(const uint8_t *head, size_t length)
 {
 	const uint8_t *end;

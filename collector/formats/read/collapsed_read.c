@@ -1,4 +1,4 @@
-/* Lines of frames and a value. See collapsed_read.h. */
+/* Parses lines of frames and a value. See collapsed_read.h. */
 #include "collector/formats/read/collapsed_read.h"
 
 #include <errno.h>
@@ -20,15 +20,15 @@
 #define BUFFER_BYTES (2 * COLLAPSED_LINE_MAX + CHUNK_BYTES)
 
 /*
- * The buffer holds the line before, as far as it had frames, and what has been read but not parsed:
+ * The buffer holds the previous stack, and what was read but not parsed yet:
  *
  * 	| before ... | ... at | to be parsed | filled | room for a chunk |
  */
 struct reader {
 	char *buffer;
 	size_t at, filled;
-	size_t before, before_length; /* the stack of the last line that was given to the caller */
-	bool skipping;		      /* in the middle of a line that is too long */
+	size_t before, before_length; /* stack of the line passed last */
+	bool skipping;		      /* inside a line that is too long */
 	struct intern *frames;
 	uint32_t *numbers,
 		*ends; /* of the line before: its frames, and where each ends in its text */
@@ -37,7 +37,7 @@ struct reader {
 	struct collapsed_counts counts;
 };
 
-/* A character that Python's str.strip removes, among those of ASCII. */
+/* Tells whether Python's str.strip removes this ASCII character. */
 static bool is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
@@ -47,7 +47,7 @@ static bool is_blank(char c)
 
 enum number { NUMBER_FINE, NUMBER_NONE, NUMBER_NEGATIVE, NUMBER_TOO_LARGE };
 
-/* Reads digits with single underscores between them. */
+/* Parses digits with single underscores between them. */
 static enum number read_digits(const char *p, const char *end, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -89,7 +89,7 @@ static enum number collapsed_read_number(const char *p, const char *end, uint64_
 
 /* ---- frames ---- */
 
-/* Returns how many bytes the two texts have in common at their beginnings. */
+/* Returns the length of the common beginning of two texts. */
 static size_t common(const char *a, const char *b, size_t most)
 {
 	size_t n = 0;
@@ -122,8 +122,8 @@ static int add_frame(struct reader *r, const char *frame, size_t length, size_t 
 	return 0;
 }
 
-/* Splits `stack`, which lies in the buffer. Returns how many frames it shares with the one before,
- * or -ENOMEM. */
+/* Splits `stack`, which lies in the buffer, into frames. Returns how many frames it shares with the
+ * previous stack, or -ENOMEM. */
 static long split_frames(struct reader *r, const char *stack, size_t length)
 {
 	size_t most = length < r->before_length ? length : r->before_length, at;
@@ -170,7 +170,7 @@ static int collapsed_read_give(struct reader *r, const char *stack, size_t lengt
 								    .number = r->counts.lines});
 }
 
-/* Takes one line, without its end. */
+/* Parses one line without its end. */
 static int collapsed_read_take_line(struct reader *r, const char *line, const char *end)
 {
 	const char *blank;
@@ -204,8 +204,8 @@ static int collapsed_read_take_line(struct reader *r, const char *line, const ch
 	return 0;
 }
 
-/* Takes what lies between two newlines. Files of old Macs end lines with '\r' alone, and CRLF
- * leaves one at the end. */
+/* Parses the text between two newlines. Files from old Macs end lines with '\r' alone; CRLF leaves
+ * a '\r' at the end of the text. */
 static int take_lines(struct reader *r, const char *line, const char *end)
 {
 	const char *cr;
@@ -230,7 +230,7 @@ static int take_or_skip(struct reader *r, const char *line, const char *end)
 	return 0;
 }
 
-/* Takes all complete lines in the buffer, and at the end of the file also the rest. */
+/* Parses all complete lines in the buffer, and at the end of the file also the incomplete one. */
 static int take_buffer(struct reader *r, bool is_end)
 {
 	const char *newline;
@@ -262,7 +262,8 @@ static void collapsed_read_make_room(struct reader *r)
 
 	if (BUFFER_BYTES - r->filled >= CHUNK_BYTES)
 		return;
-	/* The stack of the line before may be as long as the next line, so it is dropped. */
+	/* Drops the previous stack where it keeps too much of the buffer: it may be as long as the
+	 * next line. */
 	if (from < r->at && r->at - from > COLLAPSED_LINE_MAX) {
 		from = r->at;
 		r->count = 0;
@@ -308,7 +309,7 @@ int collapsed_read(struct source *source, struct intern *frames, const struct co
 	return error;
 }
 
-/* ---- what was left out ---- */
+/* ---- lines left out ---- */
 
 uint64_t collapsed_left_out(const struct collapsed_counts *c)
 {

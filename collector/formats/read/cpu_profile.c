@@ -1,4 +1,4 @@
-/* Words of stacks. See cpu_profile.h. */
+/* Reads stacks as 64-bit words. See cpu_profile.h. */
 #include "collector/formats/read/cpu_profile.h"
 
 #include <errno.h>

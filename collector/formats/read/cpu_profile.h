@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Reads gperftools' binary form of a profile: 64-bit words, one number a stack. It was made for
- * samples of the CPU, and `google-pprof --raw` also writes heap profiles in it.
+ * Reads gperftools' binary profile format: 64-bit words, with one number per stack. The format was
+ * made for CPU samples. `google-pprof --raw` writes heap profiles in it, too.
  *
  * 	0  3  0  PERIOD  0		words that follow; version; unused
  * 	NUMBER DEPTH ADDRESS...		of a stack, the innermost frame first
@@ -11,10 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Recognizes the format by its first word. */
+/* Recognizes the format by its first word, which is 0. */
 bool cpu_profile_begins(const uint8_t *data, size_t length);
-/* Calls `stack` (may be NULL) for each stack; a result other than 0 stops, and is returned. Returns
- * 0 and where the text begins; -EBADMSG: it is damaged, or incomplete. */
+/* Calls `stack` (may be NULL) for each stack, innermost frame first. A result other than 0 stops
+ * the reading, and is returned. Returns 0 and sets `ret_end` to the offset of the text behind the
+ * words. Returns -EBADMSG if the profile is damaged or incomplete. */
 int cpu_profile_read(const uint8_t *data, size_t length,
 		     int (*stack)(void *context, const uint64_t *addresses, uint32_t depth,
 				  uint64_t number),

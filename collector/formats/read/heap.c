@@ -1,8 +1,8 @@
 /*
- * Imports heap profiles of allocators: sums for each stack, stacks as program counters (the
- * innermost first), and what was mapped where. There are gperftools' format, and jemalloc's, which
- * descends from it. Lines and the scaling of samples are understood as their own readers understand
- * them (pprof and jeprof, perl, ReadHeapProfile and AdjustSamples).
+ * Imports heap profiles of allocators. A profile has sums for each stack, stacks as program
+ * counters (innermost first), and the mapped files. gperftools has one format, and jemalloc another
+ * that descends from it. Lines and the scaling of samples follow the formats' own readers (pprof
+ * and jeprof, perl, ReadHeapProfile and AdjustSamples).
  *
  * 	heap profile:    2: 3072 [ 5: 8192] @ heapprofile gperftools: in use, allocated so far; how
  * 			 it was counted
@@ -19,8 +19,9 @@
  * 	MAPPED_LIBRARIES:						both
  * 	55e1000-55e2000 r-xp 00001000 08:01 1234 /bin/cat
  *
- * Names may stand in front of either (symbol_section.h); then the sums may be words instead of text
- * (cpu_profile.h). A file is read twice: first for what was mapped, as that stands at its end.
+ * Names may precede either format (symbol_section.h). Behind names, the sums may be words instead
+ * of text (cpu_profile.h). A file is read twice, because the mapped files stand at its end and are
+ * needed first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,8 +35,8 @@
 #include "collector/formats/read/importer.h"
 #include "base/ban.h"
 
-#define WORDS_MAX (256u << 20) /* limit for a profile of words */
-/* for remote heap profiles, which don't say their interval */
+#define WORDS_MAX (256u << 20) /* limit for a binary profile */
+/* The interval of remote heap profiles, which do not state theirs. */
 #define GPERFTOOLS_INTERVAL (128u << 10)
 
 static void heap_done(struct heap *h)
@@ -58,15 +59,15 @@ static bool read_sums(char **at, struct sums *s)
 	       text_word(at, "]");
 }
 
-/* ---- what was mapped ---- */
+/* ---- mapped files ---- */
 
 static bool is_maps_head(const char *line)
 {
 	return !strncmp(line, "MAPPED_LIBRARIES:", 17) || !strncmp(line, "--- Memory map:", 15);
 }
 
-/* Reads jemalloc's sum of all stacks, in front of the first one. It tells whether the profile
- * counts what was freed: without prof_accum only what is in use counts as allocated. */
+/* Reads jemalloc's sum of all stacks, which precedes the first stack. The sum tells whether the
+ * profile counts freed blocks: without prof_accum, only blocks in use count as allocated. */
 static void note_freed(struct heap *h, char *line)
 {
 	struct sums s;
@@ -78,7 +79,7 @@ static void note_freed(struct heap *h, char *line)
 
 /* ---- jemalloc ---- */
 
-/* Reads "tN:". "t*:", all threads, is 0, which is no thread's number. */
+/* Parses "tN:" and returns N + 1. "t*:", all threads, is 0. */
 static bool read_thread(char **at, uint64_t *ret_id)
 {
 	if (!text_word(at, "t"))
@@ -92,7 +93,7 @@ static bool read_thread(char **at, uint64_t *ret_id)
 	       text_word(at, ":");
 }
 
-/* Finds or adds a thread. Threads are numbered in the order in which they appear. */
+/* Finds or adds a thread. Threads are numbered in the order of their first use. */
 static int heap_thread_of(struct heap *h, uint64_t id, const char *name, uint32_t *ret_number)
 {
 	Heapcast__Thread thread = HEAPCAST__THREAD__INIT;
@@ -110,7 +111,7 @@ static int heap_thread_of(struct heap *h, uint64_t id, const char *name, uint32_
 	return composer_thread(h->im->composer, &thread);
 }
 
-/* Adds what is in no thread's own sum: it belongs to threads that have ended. */
+/* Adds the rest, which no thread's own sum includes. It belongs to threads that have ended. */
 static int heap_put_rest(struct heap *h)
 {
 	uint32_t thread;
@@ -122,7 +123,8 @@ static int heap_put_rest(struct heap *h)
 	return r ? r : heap_put_sums(h, thread, &h->rest);
 }
 
-/* Scales by the factor of the sum of all threads, so that the sums agree with jeprof's. */
+/* Parses the sums of a thread. All threads are scaled by the factor of the sum of all threads, so
+ * that the sums agree with jeprof's. */
 static int read_thread_sums(struct heap *h, char *at)
 {
 	struct sums s;
@@ -140,7 +142,8 @@ static int read_thread_sums(struct heap *h, char *at)
 		h->factor = heap_factor(h, s.blocks, s.bytes);
 		return 0;
 	}
-	/* This is more than all threads have together: then only the sum of all is used. */
+	/* The thread has more than all threads together. Only the sum of all threads is used
+	 * then. */
 	if (s.live_blocks > h->rest.live_blocks || s.blocks > h->rest.blocks ||
 	    s.live_bytes > h->rest.live_bytes || s.bytes > h->rest.bytes)
 		return 0;
@@ -185,7 +188,7 @@ static int read_gperftools_line(struct heap *h, char *line)
 	return r ? r : heap_put_sums(h, 1, &s);
 }
 
-/* Reads how it was counted: "@ heapprofile", "@ heap_v2/524288". */
+/* Parses how blocks were counted: "@ heapprofile", "@ heap_v2/524288". */
 static void read_kind(struct heap *h, char *at)
 {
 	char *slash;
@@ -215,7 +218,8 @@ static int read_gperftools_head(struct heap *h, char *line)
 
 	if (!text_word(&at, "heap profile:") || !read_sums(&at, &all))
 		return importer_bad_line(h->im, "no head of a heap profile");
-	/* A profile too old to say it: it was sampled if both sums are the same. */
+	/* An old profile does not say how it was counted. It was sampled if both sums are the
+	 * same. */
 	if (text_word(&at, "@")) {
 		read_kind(h, at);
 	} else if (all.blocks == all.live_blocks && all.bytes == all.live_bytes) {
@@ -233,8 +237,8 @@ static int read_jemalloc_head(struct heap *h, char *line)
 
 	if (!text_word(&at, "heap_v2/") || !text_decimal(&at, &h->interval))
 		return importer_bad_line(h->im, "no interval of sampling");
-	/* An interval of one byte: every allocation was counted. None: the numbers are final (our
-	 * own export). */
+	/* An interval of 1 byte means that every allocation was counted. 0 means that the numbers
+	 * are final, as in our own export. */
 	h->scaling = h->interval > 1 ? SCALING_POISSON : SCALING_NONE;
 	return 0;
 }
@@ -257,7 +261,7 @@ static int heap_begin(struct heap *h)
 	return importer_begin(h->im, &process);
 }
 
-/* ---- a profile of words ---- */
+/* ---- a binary profile ---- */
 
 static int put_words(void *context, const uint64_t *addresses, uint32_t depth, uint64_t number)
 {
@@ -275,7 +279,7 @@ static int put_words(void *context, const uint64_t *addresses, uint32_t depth, u
 				   h->words_blocks ? 0 : number, false);
 }
 
-/* Reads the lines of /proc/PID/maps that follow the words. */
+/* Parses the lines of /proc/PID/maps behind the words. */
 static int read_words_maps(struct heap *h, size_t at)
 {
 	char *line, *end;
@@ -316,8 +320,8 @@ static int read_words(struct heap *h)
 
 /* ---- sums as text ---- */
 
-/* Reads up to the first line that is not a command. pprof obeys commands in front of a profile;
- * what "%warn" says becomes a note. Returns as importer_line does. */
+/* Reads up to the first line that is not a command. pprof obeys commands in front of a profile. The
+ * text of "%warn" becomes a note. Returns what importer_line returns. */
 static int read_command(struct heap *h, char **ret_line, size_t *ret_length)
 {
 	int r;
@@ -330,8 +334,8 @@ static int read_command(struct heap *h, char **ret_line, size_t *ret_length)
 	return r;
 }
 
-/* Reads up to the head of the sums, and takes names on the way. Returns as importer_line does; 2:
- * words follow. */
+/* Reads up to the head of the sums, and reads the names before it. Returns what importer_line
+ * returns, or 2 if binary words follow. */
 static int read_front(struct heap *h, char **ret_line, size_t *ret_length)
 {
 	const uint8_t *head;
@@ -358,7 +362,7 @@ static int read_sums_head(struct heap *h, char *line)
 	return h->jemalloc ? read_jemalloc_head(h, line) : read_gperftools_head(h, line);
 }
 
-/* Reads what was mapped, from the head of the sums on. */
+/* Reads the mapped files, which follow the sums, and rewinds the source. */
 static int heap_read_maps(struct heap *h)
 {
 	bool within = false;
@@ -417,7 +421,7 @@ static int read_heap(struct heap *h)
 	return r ? r : heap_read_text(h);
 }
 
-/* Reads either format; the head says which one it is. */
+/* Reads either format. The head of the sums decides which one it is. */
 static int read_either(struct importer *im)
 {
 	cleanup(heap_done) struct heap h = {.im = im};
@@ -443,8 +447,8 @@ static bool begins_with(const uint8_t *head, size_t length, const char *text)
 	return length >= n && !memcmp(head, text, n);
 }
 
-/* Recognizes both formats if names stand in front, as only the head behind the names tells them
- * apart. */
+/* Also accepts a profile that begins with names, of either format: only the head behind the names
+ * tells which one it is. */
 static bool is_jemalloc(const uint8_t *head, size_t length)
 {
 	return begins_with(head, length, "heap_v2/") || begins_with(head, length, "--- symbol");

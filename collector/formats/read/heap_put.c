@@ -1,5 +1,5 @@
-/* Sums and stacks of heap profiles become blocks and nodes; samples are scaled as their own readers
- * scale them. See heap_parts.h. */
+/* Turns the sums and stacks of heap profiles into blocks and nodes, and scales samples as the
+ * formats' own readers do. See heap_parts.h. */
 #include "collector/formats/read/heap_parts.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ double heap_factor(const struct heap *h, uint64_t blocks, uint64_t bytes)
 	return mean > 0 && mean < 1 ? 1 / mean : 1;
 }
 
-/* What was freed is what was allocated minus what is in use. jemalloc tells nothing of it unless it
- * was asked to (prof_accum). */
+/* The freed blocks are the allocated blocks minus those in use. jemalloc counts freed blocks only
+ * with prof_accum. */
 static int put_counts(struct heap *h, uint32_t thread, const struct sums *s)
 {
 	int r = 0;
@@ -64,7 +64,7 @@ int heap_put_sums(struct heap *h, uint32_t thread, const struct sums *s)
 
 /* ---- stacks ---- */
 
-/* Reads "0x55e1 0x55f2 ...", the innermost first. */
+/* Parses "0x55e1 0x55f2 ...", innermost first. */
 static int read_counters(struct heap *h, char *at)
 {
 	uint64_t counter;
@@ -84,8 +84,9 @@ static int read_counters(struct heap *h, char *at)
 		       : 0;
 }
 
-/* Names a counter as the file does, once for each address. The address of the innermost frame is
- * its own; a caller's is one below, inside the call. */
+/* Names an address as the file does, once per address. The names of an innermost frame are at its
+ * own address, those of a caller one byte lower, inside the call. The other address is tried
+ * second. */
 static int name_counter(struct heap *h, uint32_t module, uint64_t offset, uint64_t counter,
 			bool innermost)
 {
@@ -104,8 +105,8 @@ static int name_counter(struct heap *h, uint32_t module, uint64_t offset, uint64
 	return is_new ? importer_name(h->im, module, offset, frames, count) : 0;
 }
 
-/* Puts callers first. jemalloc's own frames are left out: the stack ends where the program calls
- * jemalloc. */
+/* Adds the nodes, callers first. Leaves out jemalloc's own frames: the stack ends where the program
+ * calls jemalloc. */
 int heap_put_stack(struct heap *h)
 {
 	uint32_t inner = 0, module;

@@ -1,6 +1,7 @@
 /*
- * Heaptrack's text, as heaptrack_interpret writes it and heaptrack_print reads it (KDE/heaptrack,
- * src/analyze/accumulatedtracedata.cpp, file versions 1 to 3). All numbers are hexadecimal.
+ * Imports heaptrack's text, as heaptrack_interpret writes it and heaptrack_print reads it
+ * (KDE/heaptrack, src/analyze/accumulatedtracedata.cpp, file versions 1 to 3). All numbers are
+ * hexadecimal.
  *
  *	v 10400 3			heaptrack 1.4.0, file version 3
  *	X /bin/cat file			command line
@@ -10,13 +11,14 @@
  *	t 1 0				trace 1: instruction pointer, parent trace (0: none)
  *	a 40 2				allocation info 0: size, trace
  *	+ 0				a block of info 0 is allocated
- *	- 0				and one is freed; which one nobody says: the last one, here
+ *	- 0				one of them is freed; heaptrack does not say which, so the
+ *					importer takes the last one
  *	c 64				milliseconds since the start
  *	R 100				resident pages
  *
- * It is read twice: first for where files lay (heaptrack_see.c), which it does not say. Blocks have
- * no addresses in it. Here the k-th live block of an info has its own, so that nothing has to be
- * kept of a block.
+ * The text is read twice: first to find out where files lay, which it does not say
+ * (heaptrack_see.c). Blocks have no addresses in it. The importer gives the k-th live block of an
+ * info an address of its own, so that nothing has to be stored per block.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,14 +52,14 @@ int heaptrack_no_memory(struct heaptrack *h)
 	return err_set(h->im->err, -ENOMEM, "no memory to import");
 }
 
-/* Begins the recording. Nothing may be put into the composer before. */
+/* Begins the recording, if that is not done yet. It precedes all use of the composer. */
 static int heaptrack_begin(struct heaptrack *h)
 {
 	const struct importer_process process = {.command_line = h->command_line, .tool = h->tool};
 	int r = h->im->composer ? 0 : importer_begin(h->im, &process);
 
-	/* The file's times are in milliseconds, and its lines are in order. So each event is one
-	 * nanosecond after the one before, which keeps the order. */
+	/* The file's times are in milliseconds, and its lines are in order. Each event gets a time
+	 * 1 ns after the one before, which keeps the order. So the unit of times must be 1 ns. */
 	return r || composer_events(h->im->composer) ? r : composer_tick(h->im->composer, 1);
 }
 
@@ -112,7 +114,8 @@ int heaptrack_string(struct heaptrack *h, char *at, size_t length)
 	return buf_error(&h->text) ? heaptrack_no_memory(h) : 0;
 }
 
-/* Returns NULL for 0, and -EBADMSG for a string that was never defined. */
+/* Sets *ret_text to the string, or to NULL for number 0. Returns -EBADMSG if the string was never
+ * defined. */
 int heaptrack_string_at(struct heaptrack *h, uint64_t number, const char **ret_text)
 {
 	if (number > h->string_count)
@@ -122,7 +125,7 @@ int heaptrack_string_at(struct heaptrack *h, uint64_t number, const char **ret_t
 	return 0;
 }
 
-/* Returns what was found out about a file; bias 0 and not exact if nothing was. */
+/* Returns what was found out about a file. If nothing was, the bias is 0 and `exact` is false. */
 static const struct base *base_of(const struct heaptrack *h, uint64_t string)
 {
 	static const struct base none;
@@ -155,7 +158,7 @@ static int heaptrack_module_of(struct heaptrack *h, uint64_t string, uint32_t *r
 	return r;
 }
 
-/* Reads function, file and line, then the same for the functions into which it was inlined. */
+/* Parses function, file and line, then the same for the functions into which it was inlined. */
 static int read_frames(struct heaptrack *h, char *at, struct composer_frame *frames,
 		       unsigned *ret_count)
 {
@@ -197,7 +200,7 @@ static int read_pointer(struct heaptrack *h, char *at)
 			  sizeof(*h->pointers)) < 0)
 		return heaptrack_no_memory(h);
 	p = &h->pointers[h->pointer_count++];
-	/* The address lies in the call; in a recording a place is where the call returns to. */
+	/* The address lies in the call. A place in a recording is the return address. */
 	p->offset = address + 1 - base_of(h, module)->bias;
 	r = heaptrack_module_of(h, module, &p->module);
 	if (!r)
@@ -207,7 +210,7 @@ static int read_pointer(struct heaptrack *h, char *at)
 	if (!p->module && p->offset < COMPOSER_FIRST_PLACE)
 		p->offset += COMPOSER_FIRST_PLACE;
 	if (base_of(h, module)->exact && !(count && frames[count - 1].function))
-		return 0; /* our own symbols may know its name */
+		return 0; /* our own symbols may know the name */
 	return importer_name(h->im, p->module, p->offset, frames, count);
 }
 
@@ -262,7 +265,7 @@ static int info_of(struct heaptrack *h, char *at, uint64_t *ret_index)
 	return 0;
 }
 
-/* The address that is given to the k-th live block of an info. */
+/* Returns the address of the k-th live block of an info. */
 static uint64_t heaptrack_address_of(uint64_t info, uint32_t k)
 {
 	return (info << LIVE_BITS | k) * 16 + (1u << 20);
@@ -304,7 +307,7 @@ static int read_death(struct heaptrack *h, char *at)
 
 	if (r < 0)
 		return r;
-	if (!info->live) { /* the agent was attached: the block is older */
+	if (!info->live) { /* the agent was attached later: the block is older */
 		h->unmatched++;
 		return 0;
 	}
@@ -374,7 +377,7 @@ static int read_line(struct heaptrack *h, char *line, size_t length)
 		return read_clock(h, line + 1);
 	case 'R':
 		return read_resident(h, line + 1);
-	case 'A': /* lines about attaching; suppressions; embedding in the program */
+	case 'A': /* attaching; suppressions; embedding: not needed */
 	case 'S':
 		return 0;
 	default:
@@ -404,7 +407,7 @@ static int read_heaptrack(struct importer *im)
 	return heaptrack_begin(&h);
 }
 
-/* Recognizes "v HEX HEX" and a line's end. */
+/* Recognizes the first line, "v HEX HEX". */
 static bool is_heaptrack(const uint8_t *head, size_t length)
 {
 	size_t i = 2, words = 0;

@@ -1,4 +1,4 @@
-/* Working out where a file lay. See heaptrack_bases.h. */
+/* Finds where a file was mapped. See heaptrack_bases.h. */
 #include "collector/formats/read/heaptrack_bases.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 
-#define PAGE	    UINT64_C(4096) /* files are mapped at multiples of this at least */
-#define CHOICES_MAX (1u << 16)	   /* pages at which code may begin: covers 256 MiB */
-#define ENTRY_BYTES 64		   /* the entry calls on within so many bytes */
+#define PAGE	    UINT64_C(4096) /* files are mapped at multiples of at least this */
+#define CHOICES_MAX (1u << 16)	   /* pages at which code may begin; covers 256 MiB */
+#define ENTRY_BYTES 64		   /* the entry makes its call within this many bytes */
 
 static void add_anchor(struct base *b, uint64_t address, uint32_t function)
 {
@@ -39,7 +39,8 @@ void base_see_outermost(struct base *b, uint64_t address)
 	add_anchor(b, address, 0);
 }
 
-/* Finds the first and the last bias for which all addresses lie in the code. */
+/* Finds the lowest and the highest bias for which all addresses lie in the code. Returns false if
+ * there is none. */
 static bool find_range(const struct base *b, const struct elf_load *load, uint64_t *ret_first,
 		       uint64_t *ret_last)
 {
@@ -47,8 +48,8 @@ static bool find_range(const struct base *b, const struct elf_load *load, uint64
 
 	if (b->highest - b->lowest > load->size)
 		return false;
-	/* Code may lie at any multiple of a page from where it is linked to. Below that the
-	 * difference wraps around, which does no harm. */
+	/* Code may be mapped at any multiple of a page above its link address. Below that address
+	 * the difference wraps around, which does no harm. */
 	first = b->highest - end;
 	first += -first % PAGE;
 	*ret_first = first;
@@ -56,8 +57,8 @@ static bool find_range(const struct base *b, const struct elf_load *load, uint64
 	return (int64_t)(b->lowest - load->address - first) >= 0;
 }
 
-/* Counts for each choice how many anchors it explains: functions of the file that lie at the
- * addresses, and the entry. */
+/* Counts the anchors that each choice explains: functions of the file at the anchors' addresses,
+ * and the entry. */
 static int count_anchors(const struct base *b, const struct elf_id *id, const char *path,
 			 struct symbols *symbols, uint64_t first, size_t choices, uint8_t *counts,
 			 uint32_t *lookups, struct err_text *err)
@@ -94,7 +95,7 @@ static int count_anchors(const struct base *b, const struct elf_id *id, const ch
 	return 0;
 }
 
-/* Returns the number of the choice that explains most, if there is only one; else `choices`. */
+/* Returns the choice that explains most anchors, or `choices` if several do. */
 static size_t best_of(const uint8_t *counts, size_t choices)
 {
 	size_t best = 0, with = 0;
@@ -129,7 +130,7 @@ static int find_exact(struct base *b, const struct elf_id *id, const struct elf_
 			: 0;
 	if (r < 0)
 		return r;
-	/* A program that is linked to the address where it runs. */
+	/* Bias 0: the program runs at its link address. */
 	best = -first / PAGE < choices ? (size_t)(-first / PAGE) : best_of(counts, choices);
 	if (best == choices)
 		return 0;

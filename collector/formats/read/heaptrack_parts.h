@@ -1,6 +1,6 @@
 #pragma once
-/* What heaptrack.c, which reads heaptrack's text, and heaptrack_see.c, which reads it before for
- * what must be known first, share. Only they include it. */
+/* Shared by heaptrack.c, which reads heaptrack's text, and heaptrack_see.c, which first scans the
+ * text for where files lay. No other file includes it. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -9,11 +9,11 @@
 
 struct importer;
 
-#define ROWS_MAX (1u << 24) /* limit for strings and for pointers; twice as many traces */
+#define ROWS_MAX (1u << 24) /* limit for strings and for pointers; for traces, twice that */
 
 struct pointer {
 	uint32_t module;
-	bool named; /* for heaptrack_see */
+	bool named; /* for heaptrack_see: the address has a function */
 	uint64_t offset;
 };
 
@@ -31,10 +31,10 @@ struct heaptrack {
 	uint64_t version, page_size;
 	char *command_line;
 	char tool[32];
-	struct buf text; /* strings, each with a NUL behind it */
+	struct buf text; /* all strings, each followed by a NUL */
 	size_t *strings; /* offsets in `text`, [number - 1] */
 	uint32_t string_count, string_capacity;
-	uint32_t *modules; /* by string; 0: not made yet */
+	uint32_t *modules; /* by string; 0: not created yet */
 	uint32_t module_capacity;
 	uint32_t *base_numbers; /* by string; 0: none */
 	uint32_t base_number_capacity;
@@ -50,12 +50,13 @@ struct heaptrack {
 	uint64_t unmatched; /* frees without a live block */
 };
 
-/* Reads the text once, to find out where files lay, and goes back to its start. Returns 0 or a
- * negative errno, as all functions here do. */
+/* Scans the text once to find out where files lay, and rewinds it. Returns 0 or a negative errno,
+ * as all functions here do. */
 int heaptrack_see(struct heaptrack *heaptrack);
 
 int heaptrack_no_memory(struct heaptrack *heaptrack);
 int heaptrack_version(struct heaptrack *heaptrack, char *at);
 int heaptrack_string(struct heaptrack *heaptrack, char *at, size_t length);
-/* Returns NULL for 0, and -EBADMSG for a string that was never defined. */
+/* Sets *ret_text to the string, or to NULL for number 0. Returns -EBADMSG if the string was never
+ * defined. */
 int heaptrack_string_at(struct heaptrack *heaptrack, uint64_t number, const char **ret_text);

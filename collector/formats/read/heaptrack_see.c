@@ -1,5 +1,5 @@
-/* The first reading of a heaptrack text: where files lay, before anything is made of it. What is
- * wrong is said when it is read again. */
+/* Scans a heaptrack text for where files lay, before anything is imported. Errors in the text are
+ * not reported here; the second reading reports them. */
 #include "collector/formats/read/heaptrack_parts.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "collector/formats/read/importer.h"
 #include "base/ban.h"
 
-#define BASES_MAX (1u << 14) /* files for which the place is worked out */
+#define BASES_MAX (1u << 14) /* maximum number of files that are examined */
 
-/* Returns the base of a module's string, to be written to. NULL: there are too many, or no memory.
- */
+/* Returns the base of a module's string, for writing. Returns NULL if there are too many, or
+ * without memory. */
 static struct base *see_base(struct heaptrack *h, uint64_t string)
 {
 	uint32_t *number;
@@ -40,7 +40,7 @@ static int see_pointer(struct heaptrack *h, char *at)
 	if (h->pointer_count >= ROWS_MAX || !text_hex(&at, &address))
 		return 0;
 	text_hex(&at, &module);
-	/* The last function is the one that has the code; those before are inlined into it. */
+	/* The last function contains the code; those before it are inlined into it. */
 	while (text_hex(&at, &next)) {
 		name = next;
 		text_hex(&at, &next);

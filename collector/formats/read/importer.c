@@ -1,4 +1,4 @@
-/* What the readers of formats share. See importer.h. */
+/* Shared by the readers of formats. See importer.h. */
 #include "collector/formats/read/importer.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Splits at blanks, in place. */
+/* Splits the line at blanks, in place. Returns the number of words. */
 static size_t split(char *line, ProtobufCBinaryData *words, size_t most)
 {
 	size_t count = 0;
@@ -155,7 +155,7 @@ int importer_event(struct importer *im, const struct event *event)
 	return r ? r : composer_event(im->composer, event);
 }
 
-/* An empty block counts as one byte. */
+/* Counts an empty block as one byte. */
 int importer_blocks(struct importer *im, uint32_t thread, uint32_t stack, uint64_t blocks,
 		    uint64_t bytes, bool freed)
 {
@@ -206,7 +206,7 @@ static int put_sample(struct importer *im, const struct event *born, bool freed)
 	return importer_event(im, &e);
 }
 
-/* Sizes and weights are whole numbers. They are chosen so that they add up to the sums. */
+/* Sizes and weights are whole numbers. They are rounded so that they add up to the sums. */
 int importer_samples(struct importer *im, uint32_t thread, uint32_t stack, uint64_t count,
 		     uint64_t bytes, double weight, bool freed)
 {

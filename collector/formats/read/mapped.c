@@ -1,4 +1,4 @@
-/* Where files were mapped. See mapped.h. */
+/* Maps addresses to files. See mapped.h. */
 #include "collector/formats/read/mapped.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "collector/symbols/elfid.h"
 #include "base/ban.h"
 
-#define MAPPINGS_MAX 8192 /* each one's file is opened */
+#define MAPPINGS_MAX 8192 /* the file of each one is opened */
 
 void mapped_done(struct mapped *m)
 {
@@ -21,7 +21,7 @@ void mapped_done(struct mapped *m)
 	*m = (struct mapped){0};
 }
 
-/* Asks the file itself for its build id, and for where its code was linked to. */
+/* Reads the build id and the link address from the file itself. */
 static void ask_file(struct mapped *mapped, struct mapping *m)
 {
 	struct elf_id id;
@@ -64,8 +64,8 @@ int mapped_add(struct mapped *mapped, const struct mapping *mapping)
 	return 0;
 }
 
-/* "5590-55a0 r-xp 00001000 08:01 1234   /bin/cat" or "5590-55a0: /bin/cat". Not base/proc, because
- * tools write these lines with blanks of their own, and leave parts out. */
+/* Parses "5590-55a0 r-xp 00001000 08:01 1234 /bin/cat" or "5590-55a0: /bin/cat". base/proc is too
+ * strict for these lines: tools change the blanks, and leave parts out. */
 int mapped_add_line(struct mapped *mapped, char *line)
 {
 	struct mapping m = {0};
@@ -152,7 +152,7 @@ static struct mapping *mapped_find(const struct mapped *m, uint64_t address)
 		else
 			high = middle;
 	}
-	/* A return address may lie one byte behind the mapping. */
+	/* A return address may lie one byte behind the code, at the mapping's end. */
 	return low && address <= m->list[low - 1].end ? &m->list[low - 1] : NULL;
 }
 
@@ -164,7 +164,7 @@ bool mapped_is_in(const struct mapped *m, uint64_t address, const char *library)
 	return of && !strncmp(slash ? slash + 1 : of->path, library, strlen(library));
 }
 
-/* Mappings of one file with one bias are the same module. */
+/* Returns the module of another mapping of the same file with the same bias, or 0. */
 static uint32_t known_module(const struct mapped *m, const struct mapping *of)
 {
 	for (uint32_t i = 0; i < m->count; i++) {

@@ -1,15 +1,16 @@
 /*
- * Imports pprof profiles (profile.proto of google/pprof, mostly packed by gzip): Go's, those of
- * many other tools, and our own export.
+ * Imports pprof profiles (profile.proto of google/pprof, mostly packed with gzip): those of Go, of
+ * many other tools, and of our own export.
  *
  * 	sample_type  alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, in
  * 		     any order, or some of them
  * 	sample	     locations, the innermost first; a value of each type; labels
  * 	period	     bytes between samples, where the values are estimates
  *
- * What was freed is what was allocated minus what is in use. If a sampler has already scaled its
- * values up, as Go does, the number of samples behind them is worked out again, so that estimates
- * come with their error. A set of labels becomes a thread, with the set as its label.
+ * The freed blocks are the allocated blocks minus those in use. Some samplers, such as Go's, have
+ * already scaled their values up. Then the number of samples behind a value is computed again, so
+ * that estimates come with their error. A set of labels becomes a thread, with the set as its
+ * label.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,9 +28,10 @@
 #define PROFILE_MAX (256u << 20) /* bytes, unpacked */
 #define TYPES_MAX   64
 #define LABEL_MAX   1024
-/* Limit for distinct sets of labels: each is a thread, and a text of at most LABEL_MAX bytes. */
+/* Limit for distinct sets of labels. Each set becomes a thread, and a text of at most LABEL_MAX
+ * bytes. */
 #define LABEL_SETS_MAX (1u << 16)
-#define TEXT_MAX       4096 /* longest name or path that is taken */
+#define TEXT_MAX       4096 /* bytes of a name or path; the rest is cut off */
 #define NO_TYPE	       UINT32_MAX
 
 struct profile {
@@ -38,14 +40,14 @@ struct profile {
 	struct buf data;
 	struct mapped mapped;
 	struct intern taken;  /* places, by module and offset */
-	struct intern labels; /* sets of labels; their number + 1 is the thread's */
+	struct intern labels; /* sets of labels; thread number = number of the set + 1 */
 	uint32_t live_blocks, live_bytes, blocks,
-		bytes; /* the types' numbers; NO_TYPE: there is none */
+		bytes; /* indices of the types in a sample; NO_TYPE: the type is absent */
 	bool sampled;
 	uint64_t *stack;
 	uint32_t stack_count, stack_capacity;
-	uint64_t numbered;   /* number of places without an address so far */
-	uint64_t unlabelled; /* samples whose set of labels came after LABEL_SETS_MAX */
+	uint64_t numbered;   /* number of places so far that got a number instead of an address */
+	uint64_t unlabelled; /* samples whose set of labels exceeds LABEL_SETS_MAX */
 };
 
 static void profile_done(struct profile *f)
@@ -63,7 +65,7 @@ static int no_memory(struct profile *f)
 	return err_set(f->im->err, -ENOMEM, "no memory to import");
 }
 
-/* Copies a text, which the caller frees. NULL: no memory. */
+/* Returns a copy of the text, which the caller frees, or NULL without memory. */
 static char *copy_text(const struct profile *f, uint64_t number)
 {
 	struct pprof_text t = pprof_text(&f->p, number);
@@ -83,7 +85,7 @@ static uint32_t find_type(const struct profile *f, const char *const *names, con
 	return NO_TYPE;
 }
 
-/* If no type is in bytes, takes the one that its tool shows by default, or the last. */
+/* Chooses the profile's default type, or else the last one, if no type is in bytes. */
 static void take_other_type(struct profile *f)
 {
 	struct pprof_text type, unit;
@@ -154,7 +156,7 @@ static int read_mappings(struct profile *f)
 	return 0;
 }
 
-/* Reads the lines of a location, the innermost first. */
+/* Reads the lines of a location, innermost first. */
 static int read_lines(struct profile *f, const struct pprof_location *l,
 		      struct composer_frame *frames, char **texts, unsigned *ret_count)
 {
@@ -190,15 +192,15 @@ static int read_lines(struct profile *f, const struct pprof_location *l,
 		     : 0;
 }
 
-/* Makes a place for a location. A second location at the same place, and one without an address,
- * gets a number. */
+/* Finds the place of a location in the recording. A location without an address gets a number
+ * instead, and so does a second location at the same place. */
 static int pprof_place_of(struct profile *f, struct pprof_location *l, bool named)
 {
 	uint64_t *mapping = map_get(&f->p.mapping_ids, l->mapping);
 	uint32_t known = f->taken.count, taken = 0;
 	int r = 0;
 
-	/* A place is where a call returns to; a profile's address lies in the call, one below. */
+	/* A place is a return address. A profile's address lies in the call, one byte lower. */
 	if (l->address && l->address < UINT64_MAX - 1) {
 		r = mapped_place_in(&f->mapped, f->im->composer, mapping ? (uint32_t)*mapping : 0,
 				    l->address + 1, &l->module, &l->offset);
@@ -213,8 +215,8 @@ static int pprof_place_of(struct profile *f, struct pprof_location *l, bool name
 	return 0;
 }
 
-/* Recognizes "[libx.so+0x1234]", which is how our own export calls a place without a name. It stays
- * without a name here. */
+/* Recognizes "[libx.so+0x1234]", the name that our own export gives to a place without a name. The
+ * place stays unnamed. */
 static bool is_place(const char *name, uint64_t address)
 {
 	const char *plus = name && name[0] == '[' ? strrchr(name, '+') : NULL;
@@ -288,7 +290,7 @@ static int read_label(struct profile *f, struct reader message, struct buf *out)
 		else if (field.number == 2)
 			text = field.value;
 	}
-	/* Labels that are numbers are mostly sizes of blocks, which are known anyway. */
+	/* Numeric labels are left out: most are sizes of blocks, which are known anyway. */
 	if (r < 0 || !text || out->length > LABEL_MAX)
 		return r;
 	k = pprof_text(&f->p, key);
@@ -301,7 +303,7 @@ static int read_label(struct profile *f, struct reader message, struct buf *out)
 	return 0;
 }
 
-/* Returns the thread that stands for a set of labels; thread 1 has none. */
+/* Returns the thread that stands for a set of labels. Thread 1 has no labels. */
 static int pprof_thread_of(struct profile *f, struct buf *labels, uint32_t *ret_thread)
 {
 	Heapcast__Mark mark = HEAPCAST__MARK__INIT;
@@ -340,7 +342,7 @@ static uint64_t pprof_value_of(const uint64_t *values, uint32_t type)
 	return type == NO_TYPE ? 0 : values[type];
 }
 
-/* Puts the samples behind values that were scaled up. */
+/* Adds the samples behind values that were scaled up. */
 static int put_scaled(struct profile *f, uint32_t thread, uint32_t node, uint64_t blocks,
 		      uint64_t bytes, bool freed)
 {
@@ -359,7 +361,7 @@ static int pprof_put(struct profile *f, uint32_t thread, uint32_t node, uint64_t
 		     uint64_t bytes, bool freed)
 {
 	if (!blocks && bytes)
-		blocks = 1; /* not known */
+		blocks = 1; /* the number is not known */
 	return f->sampled ? put_scaled(f, thread, node, blocks, bytes, freed)
 			  : importer_blocks(f->im, thread, node, blocks, bytes, freed);
 }
@@ -494,7 +496,7 @@ static int read_pprof(struct importer *im)
 	return r;
 }
 
-/* The fields of a profile that hold a message, bytes or a string; all others are numbers. */
+/* The fields of a profile that hold a message, bytes or a string. All others are numbers. */
 #define FIELDS_OF_BYTES (1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 11)
 #define FIELD_COMMENT	13 /* numbers, packed or not */
 #define FIELDS		16
@@ -518,8 +520,9 @@ static bool is_field(const struct wire_field *f)
 	       (f->type == (bytes ? 2 : 0) || (f->type == 2 && f->number == FIELD_COMMENT));
 }
 
-/* Recognizes a profile by all fields that `head` holds whole; which come first depends on the tool.
- * Other bytes pass for one field now and then, but not for two and the beginning of a third. */
+/* Recognizes a profile by all fields that lie completely in `head`. The first fields differ from
+ * tool to tool. Other binary data may look like one valid field, but hardly like two and the
+ * beginning of a third. */
 static bool is_pprof(const uint8_t *head, size_t length)
 {
 	struct reader all = reader_of(head, length);
@@ -537,7 +540,7 @@ static bool is_pprof(const uint8_t *head, size_t length)
 			return false;
 		whole++;
 	}
-	/* The last field may go on behind `head`. */
+	/* The last field may continue behind `head`. */
 	return r ? whole >= 2 && is_field(&f) : whole;
 }
 

@@ -55,7 +55,7 @@ bool wire_numbers(const struct wire_field *field, struct reader *packed, uint64_
 		*ret_value = reader_varint(packed);
 		return !reader_error(packed);
 	}
-	/* a single number, which is returned once */
+	/* A single number is returned once. */
 	if (packed->data)
 		return false;
 	*packed = reader_of("", 0);
@@ -107,7 +107,7 @@ uint32_t pprof_build_id(const struct pprof *p, uint64_t text, uint8_t *to, uint3
 	return length;
 }
 
-/* A row of two bytes in the file takes many in memory, so their number is limited. */
+/* Two bytes of the file can make a row of many bytes in memory, so rows are limited. */
 #define ROOM(p, list, count, capacity)                                                             \
 	((p)->count >= PPROF_ROWS_MAX ||                                                           \
 			 array_reserve(&(p)->list, &(p)->capacity, (uint64_t)(p)->count + 1,       \

@@ -1,4 +1,4 @@
-/* Reading what is imported. See source.h. */
+/* Reads files to be imported, and unpacks them. See source.h. */
 #include "collector/formats/read/source.h"
 
 #include <errno.h>
@@ -20,20 +20,20 @@
 struct source {
 	char *path;
 	int fd;
-	const struct packing *packing; /* NULL: not looked at yet */
+	const struct packing *packing; /* NULL: not determined yet */
 	uint8_t *packed;	       /* PACKED_BYTES */
 	size_t packed_at, packed_end;
-	uint64_t read, size;		/* bytes of the file: read so far, and in all */
+	uint64_t read, size;		/* bytes of the file: read so far, and total */
 	bool file_ended, ended, within; /* `within`: inside a member or frame of a packed file */
-	struct buf out;			/* unpacked bytes; read from `at` on */
+	struct buf out;			/* unpacked bytes; those before `at` were read */
 	size_t at;
 	uint64_t line;
 	z_stream gzip;
 	ZSTD_DStream *zstd;
 };
 
-/* `step` unpacks from `packed` to `room`, which has `size` bytes. It returns how many bytes it
- * made, or a negative errno; 0: it needs more of the file. */
+/* `step` unpacks from `packed` to `room`, which has `size` bytes. Returns the number of bytes
+ * written, 0 if it needs more of the file, or a negative errno. */
 struct packing {
 	const char *name;
 	uint8_t magic[4];
@@ -94,7 +94,7 @@ static int zstd_begin(struct source *s)
 	s->zstd = ZSTD_createDStream();
 	if (!s->zstd)
 		return -ENOMEM;
-	/* The limit of `zstd -d`, too: a window of 128 MiB. */
+	/* A window of 128 MiB, the limit of `zstd -d`. */
 	ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, 27);
 	return 0;
 }
@@ -166,7 +166,7 @@ static int find_packing(struct source *s, struct err_text *err)
 	return 0;
 }
 
-/* Makes more unpacked bytes, or sets `ended`. */
+/* Unpacks more bytes, or sets `ended`. */
 static int source_unpack(struct source *s, struct err_text *err)
 {
 	uint8_t *room;
@@ -184,8 +184,8 @@ static int source_unpack(struct source *s, struct err_text *err)
 	if (!room)
 		return err_set(err, -ENOMEM, "no memory to read %s", s->path);
 	while (!r && !n && !s->ended) {
-		/* An unpacker may still hold bytes when the file has ended, and an empty member
-		 * gives none. */
+		/* At the end of the file the unpacker may still hold bytes. An empty member yields
+		 * none. */
 		before = s->packed_at;
 		n = s->packing->step(s, room, STEP_BYTES);
 		if (n < 0)

@@ -1,4 +1,4 @@
-/* Names in front of a heap profile. See symbol_section.h. */
+/* Reads the names in front of a heap profile. See symbol_section.h. */
 #include "collector/formats/read/symbol_section.h"
 
 #include <ctype.h>
@@ -28,8 +28,8 @@ bool symbol_section_begins(const char *line, size_t length)
 	return length - i >= 6 && !memcmp(line + i, "symbol", 6);
 }
 
-/* google-pprof adds the address of the beginning to functions that have the same name:
- * "work<0000000000021320>". It is cut off. */
+/* Returns the length of the name without the start address that google-pprof appends to functions
+ * of the same name: "work<0000000000021320>". */
 static size_t without_address(const char *name, size_t length)
 {
 	size_t digits = 0;
@@ -41,7 +41,7 @@ static size_t without_address(const char *name, size_t length)
 	return digits >= 8 && name[length - 2 - digits] == '<' ? length - digits - 2 : length;
 }
 
-/* "--" separates names, but C++'s operator-- has it, too. */
+/* Finds the end of a name. "--" separates names, but also occurs in C++'s operator--. */
 static const char *end_of_name(const char *name)
 {
 	const char *end = name;
@@ -51,7 +51,8 @@ static const char *end_of_name(const char *name)
 	return end ? end : name + strlen(name);
 }
 
-/* If nobody knew the name, it is the address, or question marks. */
+/* Tells whether this is no name: an address or question marks, which tools write for unknown
+ * names. */
 static bool is_none(const char *name, size_t length)
 {
 	return !length || (length == 2 && !memcmp(name, "??", 2)) ||

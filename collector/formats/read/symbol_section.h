@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Reads the names that stand in front of a heap profile, as jeprof --raw, google-pprof --raw and
- * ClickHouse write them (jeprof, perl, PrintSymbolizedProfile and ReadSymbols):
+ * Reads the section of names in front of a heap profile, as jeprof --raw, google-pprof --raw and
+ * ClickHouse write it (jeprof, perl, PrintSymbolizedProfile and ReadSymbols):
  *
  * 	--- symbol
  * 	binary=/bin/app
@@ -11,8 +11,8 @@
  * 	--- heap					or growth, profile; then what there is
  * 							without names
  *
- * The address of a stack's innermost frame is the profile's own. That of a caller is one below it,
- * inside the call.
+ * The address of the innermost frame of a stack is the profile's own. The address of a caller is
+ * one lower, inside the call.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,18 +27,18 @@ struct importer;
 #define SYMBOL_SECTION_TEXT (256u << 20) /* limit for bytes of names */
 
 struct symbol_section {
-	struct map texts; /* by address: where its names begin in `text` */
-	struct buf text;  /* each name has a NUL behind it, the last one of an address two */
-	char *binary;	  /* NULL: the section does not say it */
+	struct map texts; /* address -> offset of its names in `text` */
+	struct buf text;  /* each name ends with a NUL, the last one of an address with two */
+	char *binary;	  /* NULL: the section does not name it */
 };
 
 void symbol_section_done(struct symbol_section *section);
-/* Tells whether this is the section's first line; it has at least `length` bytes. */
+/* Tells whether this line begins the section. `line` has at least `length` bytes. */
 bool symbol_section_begins(const char *line, size_t length);
-/* Reads what follows the first line, up to the line that ends the section. Returns 0 or a negative
- * errno with a sentence. */
+/* Reads the section behind its first line, up to and including the line that ends it. Returns 0, or
+ * a negative errno with an error text. */
 int symbol_section_read(struct symbol_section *section, struct importer *importer);
-/* Returns the names at an address, the innermost first; 0: there are none. The texts live as long
- * as the section. */
+/* Finds the names at an address, innermost first. Returns their number, 0 if there are none. The
+ * texts live as long as the section. */
 unsigned symbol_section_frames(const struct symbol_section *section, uint64_t address,
 			       struct composer_frame *frames);

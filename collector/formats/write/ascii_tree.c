@@ -1,5 +1,5 @@
 /*
- * The tree of frames as text, one line per frame:
+ * Writes the tree of frames as text, one line per frame:
  *
  *	100.0%    1.5 MiB      1,234  main [app]
  *	 80.0%    1.2 MiB      1,000  |-parse [libparse.so]
@@ -29,7 +29,7 @@
 
 #define NAME_LEAST 16 /* minimum columns for a name, at any depth */
 
-/* How one depth is drawn. */
+/* How one level of the tree is drawn. */
 struct level {
 	bool set_in; /* the frame has visible siblings */
 	bool more;   /* some of these siblings follow */
@@ -64,7 +64,7 @@ static bool brother_follows(const struct drawing *d, uint32_t node)
 	return false;
 }
 
-/* Updates the level of a node. The first child decides whether all of its siblings are indented. */
+/* Updates the level of a node. The first child decides whether all siblings are indented. */
 static void ascii_tree_enter(struct drawing *d, const struct walk *walk, uint32_t node)
 {
 	struct level *level = &d->levels[walk->depth];
@@ -76,7 +76,7 @@ static void ascii_tree_enter(struct drawing *d, const struct walk *walk, uint32_
 	level->more = follows;
 }
 
-/* Returns the number of columns used. */
+/* Draws the branches in front of a frame. Returns the number of columns used. */
 static unsigned put_branches(struct drawing *d, uint32_t depth)
 {
 	unsigned used = 0;
@@ -95,8 +95,8 @@ static unsigned put_branches(struct drawing *d, uint32_t depth)
 	return used;
 }
 
-/* Appends at most `room` bytes of the name, without cutting a character; 0: all of it. Control
- * characters are removed. */
+/* Appends at most `room` bytes of the name (0: all), without cutting a character. Removes control
+ * characters. */
 static void ascii_tree_put_name(struct buf *out, const char *name, unsigned room)
 {
 	size_t length = strlen(name), cut = length;

@@ -1,8 +1,8 @@
 /*
- * A call graph for Graphviz, in the style of pprof: one box per function with its own and its total
- * allocations, and one arrow per call, as thick as the value that came through it. To keep the
- * graph readable, functions with little value are left out; a call through such functions is a
- * dotted arrow.
+ * Writes a call graph for Graphviz, in the style of pprof: one box per function with its own and
+ * its total allocations, and one arrow per call, as thick as the value that came through it. To
+ * keep the graph readable, functions with little value are left out. A call through these functions
+ * is a dotted arrow.
  *
  * The tree is walked twice: first to determine the total of each function (recursion counts once),
  * then to determine the arrows between the functions that are shown. Each function counts how often
@@ -34,18 +34,18 @@
 
 #include "base/ban.h"
 
-/* Unless something else is asked for. */
+/* Defaults. */
 #define CALLGRAPH_FUNCTIONS   80
 #define CALLGRAPH_PERCENT_MIN 0.5
 
 #define NAME_MAX_SHOWN 100 /* characters */
 #define FONT_LEAST     9
-#define FONT_MORE      15 /* additional points for a function with everything */
+#define FONT_MORE      15 /* points added for a function that has everything */
 #define PEN_MORE       6
-#define EDGE_PARTS     1000 /* of the whole: a smaller call is left out */
+#define EDGE_PARTS     1000 /* part of the whole: smaller calls are left out */
 
 struct function {
-	const struct tree_node *like; /* any of its frames */
+	const struct tree_node *like; /* one of its frames */
 	uint64_t self, total;
 	/* number: from 0; above: how often it is on the path to the current node. */
 	uint32_t number, above;
@@ -68,7 +68,7 @@ struct callgraph {
 	uint32_t *function_of; /* by node */
 	struct edge *edges;
 	uint32_t edge_count, edge_capacity;
-	struct map by_ends; /* from << 32 | to -> index + 1 */
+	struct map by_ends; /* key: from << 32 | to; value: index + 1 */
 	uint64_t whole;
 };
 
@@ -186,8 +186,8 @@ static struct edge *edge_of(struct callgraph *g, uint32_t from, uint32_t to)
 	return &g->edges[g->edge_count - 1];
 }
 
-/* The path above the current node, by depth: the nearest shown function, its depth, and the edge
- * from there + 1. */
+/* By depth, for the path above the current node: the nearest shown function, its depth, and the
+ * edge from it + 1. */
 struct above {
 	uint32_t function, depth, edge;
 };
@@ -240,7 +240,8 @@ static int sum_edges(struct callgraph *g)
 
 /* ---- text ---- */
 
-/* Inside of a quoted string: a backslash would begin a Graphviz escape. */
+/* Appends the text for a quoted string. Backslashes are escaped, because they begin a Graphviz
+ * escape. */
 static void put_quoted(struct buf *out, const char *text)
 {
 	cleanup(buf_done) struct buf clean = {0};
@@ -312,7 +313,7 @@ static void put_function(const struct callgraph *g, const struct function *f, st
 	put_quoted(out, name);
 	buf_printf(out, ": %" PRIu64 " itself, %" PRIu64 " in all\" fontsize=", f->self, f->total);
 	put_hundredths(out, FONT_LEAST + FONT_MORE * sqrt(share_of(g, f->self)));
-	/* From grey to a warm tone: hue, saturation, value. */
+	/* The colour goes from grey to a warm tone: hue, saturation, value. */
 	buf_string(out, " fillcolor=\"0.08 ");
 	put_hundredths(out, 0.04 + 0.46 * share);
 	buf_string(out, " ");

@@ -1,7 +1,7 @@
 /*
- * Collapsed stacks, the common input format of flame graph tools: `outer;inner;innermost VALUE`. A
- * line holds what its innermost frame allocated itself. Stacks with the same text (two lines of one
- * function) are added up.
+ * Writes collapsed stacks, the common input format of flame graph tools: `outer;inner;innermost
+ * VALUE`. A line holds what its innermost frame allocated itself. The values of stacks with the
+ * same text (two lines of one function) are added up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "base/ban.h"
 
 struct line {
-	size_t offset; /* of the stack in `text`, NUL-terminated */
+	size_t offset; /* of the stack's text in `text`, NUL-terminated */
 	uint64_t value;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Trees and timelines as pictures and texts, made from the results of collector/query. All append
- * to a buffer, which the caller writes out. Formats of whole recordings are behind writer.h.
+ * Renders trees and timelines, the results of collector/query, as pictures and texts. All functions
+ * append to a buffer, which the caller writes out. Formats of whole recordings are in writer.h.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,24 +18,25 @@ struct tree_change;
 struct filter;
 struct view;
 
-/* Writes `frame;frame;frame VALUE` lines, outermost frame first, sorted. ';' and newlines in names
- * become ':' and ' '. */
+/* Writes one line "frame;frame;frame VALUE" per stack, outermost frame first, sorted. ';' and
+ * newlines in names become ':' and ' '. */
 int export_collapsed(const struct tree *tree, enum export_weight weight, struct buf *out,
 		     struct err_text *err);
-/* Appends a frame's name in the spelling of the collapsed export. */
+/* Appends a frame's name as the collapsed export spells it. */
 void export_collapsed_name(const char *name, struct buf *out);
 
 struct flamegraph_options {
 	const char *title;    /* NULL: "heapcast" */
 	const char *subtitle; /* NULL: none */
-	/* What the numbers do not hold, shown as a comment and as a line; "" or NULL: nothing. */
+	/* What the recording does not hold, shown as a comment and as a line; "" or NULL:
+	 * nothing. */
 	const char *incomplete;
 	enum export_weight weight;
-	uint32_t width; /* pixels; 0: 1200 and as wide as the window */
-	bool inverted;	/* roots on top (icicle) */
-	bool reversed;	/* the tree comes from tree_reversed; selects the name of its lowest row */
-	/* The changes of query_tree_diff: red has grown, blue has shrunk. NULL: no difference is
-	 * shown. */
+	uint32_t width; /* pixels; 0: 1200, and scaled to the window */
+	bool inverted;	/* roots at the top (icicle) */
+	bool reversed;	/* the tree comes from tree_reversed, and its lowest row has another name */
+	/* The changes of query_tree_diff: red frames have grown, blue ones have shrunk. NULL: no
+	 * difference is shown. */
 	const struct tree_change *changes;
 };
 
@@ -43,15 +44,15 @@ struct flamegraph_options {
  * Returns 0 or -ENOMEM. */
 int export_reverse(struct tree *tree, enum export_weight weight);
 
-/* Writes one SVG file with search, zoom and details on hover in a browser. A script in the file
- * does this; the file loads nothing from outside. */
+/* Writes a self-contained SVG file. In a browser it offers search, zoom and details on hover, by a
+ * script in the file. */
 int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options,
 		      struct buf *out, struct err_text *err);
 
 struct flame_options; /* answers/results.h */
 struct flame_file_options {
 	const char *title, *subtitle, *incomplete; /* as in flamegraph_options */
-	enum export_weight weight;		   /* what is shown initially */
+	enum export_weight weight;		   /* which values are shown first */
 	bool reversed;
 	const struct flame_options *flame;
 };
@@ -64,9 +65,9 @@ int export_flame_file(const struct tree *tree, const struct flame_file_options *
 
 struct graph_options {
 	enum export_weight weight;
-	uint32_t width, height;		  /* pixels; 0: 1024 and 768. Below 500 without axes */
-	const char *incomplete;		  /* as for flame graphs */
-	const struct series_list *series; /* bands; NULL: none */
+	uint32_t width, height; /* pixels; 0: 1024 and 768. Below 500 the graph has no axes */
+	const char *incomplete; /* as for flame graphs */
+	const struct series_list *series; /* bands; NULL: no bands */
 };
 
 /* Writes the memory in use over time as SVG: blue up to the lowest value of each point, red from
@@ -87,9 +88,9 @@ struct ascii_tree_options {
 int export_ascii_tree(const struct tree *tree, const struct ascii_tree_options *options,
 		      struct buf *out, struct err_text *err);
 
-/* Writes a file for speedscope with bytes and blocks as two profiles; the profile of `weight` is
- * shown first. `incomplete` as for flame graphs; it becomes a member of the file, and follows its
- * name. */
+/* Writes a file for speedscope with two profiles, of bytes and of blocks. The profile of `weight`
+ * is shown first. `incomplete` is the same as for flame graphs. It becomes a member of the file,
+ * and follows its name. */
 int export_speedscope(const struct tree *tree, const char *name, const char *incomplete,
 		      enum export_weight weight, struct buf *out, struct err_text *err);
 
@@ -97,7 +98,7 @@ struct callgraph_options {
 	const char *title;	/* NULL: none */
 	const char *incomplete; /* as for flame graphs */
 	enum export_weight weight;
-	/* Percentage of the whole; functions with a smaller inclusive value are left out. */
+	/* Percentage of the whole. Functions with a smaller inclusive value are left out. */
 	double percent_min;
 	uint32_t count; /* maximum number of functions */
 };

@@ -1,14 +1,14 @@
 /*
- * The page's flame graph as one file: collector/page/alone.html with its data inside, as written by
- * json_flame.
+ * Writes the page's flame graph as one file: collector/page/alone.html with its data inside, as
+ * json_flame writes them.
  *
  *	before                 <!doctype html>... <script id="held" type="application/json">
  *	data                   {"title": ..., "flame": {...}}, without a '<': no name can end the
  *			       element, or begin another
  *	behind                 </script><script>the page's own</script>
  *
- * The file's policy allows, by their hashes, the script and the style that the build put into it,
- * and nothing else: no other script and no request.
+ * By hashes, the file's policy allows the script and the style that the build put into it. It
+ * allows no other script and no request.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 
 #include "base/ban.h"
 
-/* '<' occurs only inside of strings, where an escape can replace it. */
+/* Replaces '<' by an escape. It occurs only inside strings. */
 static void put_without_markup(struct buf *out, const struct buf *json)
 {
 	const uint8_t *at = json->data, *end = json->data + json->length;

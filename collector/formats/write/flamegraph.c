@@ -1,5 +1,5 @@
 /*
- * The flame graph: one self-contained SVG file. See export.h.
+ * Writes the flame graph as one self-contained SVG file. See export.h.
  *
  *   +--------------------------------------------------+
  *   | title                            [search] [reset]| head: title, subtitle, frame under the
@@ -13,10 +13,10 @@
  *
  * A frame is a <g> with a rectangle whose x and width are in percent, so that it scales with the
  * window. An <svg> per frame would clip its text as well, but takes browsers a hundred times as
- * long. The script (flamegraph.js) needs only attributes and title of a frame. Frames that are too
- * narrow to be visible initially are stored as numbers, which the script draws when the user zooms
- * in. Beyond a maximum number of them, the narrowest are left out and counted, so that the size of
- * the file is bounded for any tree.
+ * long. The script (flamegraph.js) needs only the attributes and the title of a frame. Frames that
+ * are too narrow to be visible initially are stored as numbers, and the script draws them when the
+ * user zooms in. Above a maximum number of these, the narrowest are left out and counted, which
+ * bounds the size of the file for any tree.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,16 +39,16 @@
 #define DEFAULT_WIDTH	       1200
 #define NARROWEST_TENTHS       3 /* tenths of a pixel at that width */
 #define FRAMES_DRAWN_MAX       4000
-#define FRAMES_KEPT_MAX	       100000 /* for the script */
+#define FRAMES_KEPT_MAX	       100000 /* stored for the script */
 #define ROWS_MAX	       1000
 #define TOOLS_PIXELS	       400 /* search field and buttons, with the number of matches */
 #define TITLE_CHARACTER_PIXELS 11
-#define REVERSED_PARTS	       20000 /* of the whole: nodes with less are not expanded */
+#define REVERSED_PARTS	       20000 /* part of the whole: nodes below it are not expanded */
 #define FOOT_PIXELS	       34
 
 /* ---- frames ---- */
 
-/* `next` holds where each row's next frame starts: at its parent's left edge, then behind its
+/* `next` holds, per row, where the next frame starts: at its parent's left edge, then behind its
  * sibling. */
 static int flamegraph_put_frames(struct flamegraph *g)
 {
@@ -86,7 +86,7 @@ static int flamegraph_put_frames(struct flamegraph *g)
 
 /* ---- selecting frames ---- */
 
-/* Counts the frames of at least that weight, and the rows that they need. */
+/* Counts the frames of at least the weight `least`, and the rows that they need. */
 static uint32_t count_frames(const struct flamegraph *g, struct walk *walk, uint64_t least,
 			     size_t *ret_count)
 {
@@ -188,8 +188,8 @@ static void flamegraph_put_line(struct buf *out, const char *class, unsigned y, 
 	buf_string(out, "</text>\n");
 }
 
-/* Number of characters of the title that fit beside the tools. The recording holds the whole
- * title. */
+/* Returns the number of characters of the title that fit beside the tools. The recording holds the
+ * whole title. */
 static size_t title_room(const struct flamegraph *g)
 {
 	return g->width > TOOLS_PIXELS + 200 ? (g->width - TOOLS_PIXELS) / TITLE_CHARACTER_PIXELS
@@ -206,7 +206,7 @@ static void put_sides(struct flamegraph *g)
 	flamegraph_put_amount(g->out, c->now_bytes, c->now_blocks);
 }
 
-/* The line that shows the frame under the mouse; initially it shows the whole. */
+/* Writes the line about the frame under the mouse. Initially it describes the whole. */
 static void put_detail(struct flamegraph *g)
 {
 	struct buf *out = g->out;
@@ -228,7 +228,7 @@ static void put_detail(struct flamegraph *g)
 	buf_string(out, "</text>\n");
 }
 
-/* Hidden until the script shows them, because they need it. */
+/* Writes the tools hidden. The script shows them, because they need it. */
 static void put_tools(struct buf *out)
 {
 	buf_string(out, "<foreignObject id=\"tools\" class=\"hidden\" x=\"40%\" y=\"8\" "
@@ -258,7 +258,7 @@ static void flamegraph_put_start(struct flamegraph *g, unsigned height)
 	buf_string(out, "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
 }
 
-/* What is missing comes first. */
+/* Writes what is missing first. */
 static void put_subtitle(struct flamegraph *g)
 {
 	const struct flamegraph_options *o = g->options;
@@ -271,7 +271,8 @@ static void put_subtitle(struct flamegraph *g)
 		flamegraph_put_line(g->out, "sub", 50, buf_text(&text), SIZE_MAX);
 }
 
-/* The head follows the frames in the file and so lies over them: the script keeps it in sight. */
+/* Writes the head behind the frames in the file, so that it is drawn over them. The script keeps it
+ * in sight. */
 static void flamegraph_put_head(struct flamegraph *g)
 {
 	const struct flamegraph_options *o = g->options;

@@ -1,11 +1,11 @@
 /*
- * Frames of the flame graph, as elements and as numbers for the script. A frame that is too narrow
- * to be visible initially is a row of numbers in <metadata id="more">: JSON, {"total": W, "texts":
- * [...], "frames": [ROW, FROM, WEIGHT, COLOUR, NAME, MODULE, FILE, LINE, BYTES, BLOCKS (, BASE
- * BYTES, BASE BLOCKS, NEW BYTES, NEW BLOCKS), ...]}. Texts are numbered from 0, and the first is
- * empty.
+ * Writes the frames of the flame graph, as elements and as numbers for the script. A frame that is
+ * too narrow to be visible initially is a row of numbers in <metadata id="more">: JSON, {"total":
+ * W, "texts": [...], "frames": [ROW, FROM, WEIGHT, COLOUR, NAME, MODULE, FILE, LINE, BYTES, BLOCKS
+ * (, BASE BYTES, BASE BLOCKS, NEW BYTES, NEW BLOCKS), ...]}. Texts are numbered from 0, and the
+ * first is empty.
  *
- * Colours show modules, with shades by function; in a difference they go from blue (shrunk) to red
+ * Colours show modules, with shades by function. In a difference they go from blue (shrunk) to red
  * (grown).
  */
 #include <errno.h>
@@ -33,13 +33,13 @@ static const char *const hues[HUES + 1][SHADES] = {
 	{"#c7b9de", "#d4c9e7", "#b9a9d4"}, {"#a6d1cb", "#badcd7", "#92c5be"},
 	{"#ded391", "#e7dea8", "#d3c77c"}, {"#ddb89e", "#e6c8b3", "#d3a88a"},
 	{"#bcc3cf", "#cbd0da", "#adb5c3"}, {"#d0dba0", "#dbe4b5", "#c4d18b"},
-	{"#d9d9d6", "#e1e1de", "#d1d1ce"}, /* the last: no module */
+	{"#d9d9d6", "#e1e1de", "#d1d1ce"}, /* the last one: no module */
 };
 
 static const char *const changes[CHANGES] = {"#5e93d1", "#84aedd", "#a9c7e8", "#cddff2", "#e6e6e3",
 					     "#f6d6cf", "#f0b3a8", "#e88d80", "#dc6458"};
 
-/* `part` of `whole` in percent, with `digits` decimals, independent of the locale. */
+/* Appends `part` of `whole` in percent, with `digits` decimals, independent of the locale. */
 void flamegraph_put_percent(struct buf *out, uint64_t part, uint64_t whole, unsigned digits)
 {
 	unsigned scale = 1;
@@ -90,7 +90,7 @@ static unsigned shade_of(const char *function)
 	return (hash >> 7) % SHADES;
 }
 
-/* Returns the colour of a change, by its share of the larger side. A change of all gets the last
+/* Returns the colour of a change, by its share of the larger side. A complete change gets the last
  * colour. */
 static unsigned change_of(uint64_t base, uint64_t now)
 {
@@ -142,7 +142,7 @@ static const char *flamegraph_frames_name_of(const struct flamegraph *g, uint32_
 	return !node ? "all" : name ? name : "[unknown]";
 }
 
-/* Appends the frame's numbers; in a difference, what it had before and the change. */
+/* Appends the frame's numbers. In a difference, these include the base and the change. */
 static void put_numbers(struct flamegraph *g, uint32_t node)
 {
 	const struct tree_node *n = &g->tree->nodes[node];
@@ -246,7 +246,7 @@ void flamegraph_put_more(struct flamegraph *g, uint32_t node, uint32_t row, uint
 			   (unsigned long long)c->now_blocks);
 }
 
-/* Appends a JSON string without anything that looks like markup. */
+/* Appends a JSON string without '<' or other markup. */
 static void put_json_text(struct buf *out, const char *text)
 {
 	size_t left = strlen(text), n;

@@ -1,5 +1,5 @@
 #pragma once
-/* Internals of the flame graph: what is drawn, and where. */
+/* Internals of the flame graph. Its files share what is drawn, and where. */
 #include "base/buf.h"
 #include "collector/formats/write/export.h"
 #include "collector/answers/weight.h"
@@ -20,9 +20,9 @@ struct flamegraph {
 	uint64_t floor; /* frames below this weight are not kept for the script either */
 	uint32_t width, rows;
 	size_t drawn, kept, hidden;
-	const char *modules[HUES]; /* by hue */
+	const char *modules[HUES]; /* by hue: the module that has it */
 	unsigned module_count;
-	struct buf more; /* numbers of the frames for the script */
+	struct buf more; /* numbers of the frames that only the script draws */
 	size_t more_count;
 	struct intern texts; /* texts of these frames */
 };
@@ -35,7 +35,7 @@ static inline uint64_t flamegraph_weight(const struct flamegraph *g, uint32_t no
 }
 
 uint32_t flamegraph_y(const struct flamegraph *g, uint32_t row);
-/* "1.5 MiB (1,572,864 bytes) in 3 blocks" */
+/* Appends "1.5 MiB (1,572,864 bytes) in 3 blocks". */
 void flamegraph_put_amount(struct buf *out, uint64_t bytes, uint64_t blocks);
 /* Appends `part` of `whole` in percent, independent of the locale. */
 void flamegraph_put_percent(struct buf *out, uint64_t part, uint64_t whole, unsigned digits);
@@ -46,5 +46,5 @@ void flamegraph_put_more(struct flamegraph *g, uint32_t node, uint32_t row, uint
 /* Writes all frames added by flamegraph_put_more. */
 void flamegraph_finish_more(struct flamegraph *g);
 void flamegraph_put_colours(struct buf *out);
-/* Explains the colours; `y` is the position of the line. */
+/* Writes the line that explains the colours; `y` is its position. */
 void flamegraph_put_legend(const struct flamegraph *g, unsigned y);

@@ -1,5 +1,5 @@
-/* A timeline as SVG without a script: what was in use over time, from the lowest to the highest
- * value of each point. */
+/* Draws a timeline as SVG without a script: the memory in use over time, from the lowest to the
+ * highest value of each point. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@
 
 #define WIDTH	    1024
 #define HEIGHT	    768
-#define MARGIN	    60 /* for the text of the axes; none in a small picture */
+#define MARGIN	    60 /* room for the axes' texts; none in a small picture */
 #define SMALL_BELOW 500
-#define LINE	    16 /* height of a line in the list of bands */
-#define LETTER	    6  /* width */
+#define LINE	    16 /* height of a line in the legend */
+#define LETTER	    6  /* width of a letter */
 
-/* From the lowest band up; the rest is grey. */
+/* Colours from the lowest band up. The last band is grey. */
 static const char *const band_colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
 					   "#56b4e9", "#d55e00", "#f0e442", "#8c564b"};
 #define BAND_COLOURS (sizeof(band_colours) / sizeof(band_colours[0]))
@@ -30,7 +30,7 @@ static const char *const band_colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc
 struct graph {
 	const struct timeline *timeline;
 	enum export_weight weight;
-	double left, top, width, height; /* of the drawing, in pixels */
+	double left, top, width, height; /* the drawing's place in pixels */
 	uint64_t most;
 	struct buf *out;
 };
@@ -55,7 +55,7 @@ static void put_point(struct graph *g, double at, uint64_t value)
 		   g->top + g->height * (1 - (g->most ? (double)value / (double)g->most : 0)));
 }
 
-/* Steps along the highest values, then back along the axis or along the lowest values. */
+/* Draws along the highest values, and back along the axis or along the lowest values. */
 static void put_shape(struct graph *g, const char *fill, bool to_axis)
 {
 	uint32_t count = g->timeline->count;
@@ -91,7 +91,8 @@ static void format_value(const struct graph *g, char text[32], uint64_t value)
 		format_count(text, value);
 }
 
-/* `sums` holds the top of the bands below in each bucket; this band is added to it. */
+/* Draws a band. `sums` holds the top of the bands below in each bucket; this band is added to
+ * it. */
 static void put_band(struct graph *g, const struct series_list *series, uint32_t k, uint64_t *sums)
 {
 	const struct series *s = &series->list[k];
@@ -126,7 +127,7 @@ static int put_bands(struct graph *g, const struct series_list *series)
 	return 0;
 }
 
-/* The highest band first, in the order of the stack. */
+/* Lists the bands, the highest first, as they are stacked. */
 static void put_list(struct graph *g, const struct series_list *series, double y)
 {
 	for (uint32_t k = series->count; k-- > 0; y += LINE) {

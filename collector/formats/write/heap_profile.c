@@ -1,6 +1,6 @@
 /*
- * Heap profiles as text with addresses, which jeprof and google-pprof look up in the program's
- * files.
+ * Writes heap profiles as text with addresses, which jeprof and google-pprof look up in the
+ * program's files.
  *
  *	jemalloc (heap_v2)			gperftools
  *	heap_v2/0				heap profile: N: BYTES [ N: BYTES] @ heapprofile
@@ -15,8 +15,8 @@
  *
  * The first pair of numbers is what was in use, the second what was allocated. Addresses are return
  * addresses, innermost first. The number behind heap_v2 is the sampling interval, by which a reader
- * would scale the numbers up again; 0 means that they are final. Frames without an address (not
- * reached by an unwinder) are left out.
+ * would scale the numbers up again; 0 means that they are final. Frames without an address, which
+ * no unwinder yielded, are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static void put_numbers(struct buf *out, struct numbers n)
 		   n.all_blocks, n.all_bytes);
 }
 
-/* A stack without any address gets the address 0, so that its numbers count. */
+/* Appends the addresses. A stack without any gets the address 0, so that its numbers count. */
 static void put_addresses(struct view *view, uint32_t node, struct buf *out)
 {
 	const struct recording *recording = view_recording(view);
@@ -100,7 +100,7 @@ static void put_gperftools(struct view *view, uint32_t node, struct numbers sum,
 	put_addresses(view, node, out);
 }
 
-/* The total of a thread, and its name. */
+/* Appends the total of a thread, and its name. */
 static void heap_profile_put_thread(const struct thread_info *thread, uint32_t number,
 				    struct numbers sum, struct buf *out)
 {
@@ -155,7 +155,7 @@ static void heap_profile_put_head(const struct recording *recording,
 		   total.blocks, total.bytes, total.all_blocks, total.all_bytes);
 }
 
-/* Groups of the same backtrace are adjacent. */
+/* Appends the stacks. Groups of the same backtrace are adjacent. */
 static void heap_profile_put_stacks(struct view *view, const struct thread_groups *groups,
 				    enum heap_dialect dialect, struct buf *out)
 {
@@ -172,8 +172,8 @@ static void heap_profile_put_stacks(struct view *view, const struct thread_group
 	}
 }
 
-/* Writes mappings as in /proc/PID/maps. A name in brackets is no file. A newline in a path would
- * begin a new line. */
+/* Appends the modules as lines of /proc/PID/maps. Control characters in a path become '?', because
+ * a newline would begin a new line. */
 static void put_mappings(const struct recording *recording, struct buf *out)
 {
 	buf_string(out, "\nMAPPED_LIBRARIES:\n");
@@ -202,7 +202,7 @@ static int write_heap(const struct writing *w, enum heap_dialect dialect, struct
 
 	if (r < 0)
 		return r;
-	/* jeprof and google-pprof print this line, and continue reading. */
+	/* jeprof and google-pprof print a %warn line, and continue reading. */
 	put_incomplete(out, "%warn ", recording, "\n");
 	heap_profile_put_head(recording, &groups, dialect, out);
 	heap_profile_put_stacks(w->view, &groups, dialect, out);

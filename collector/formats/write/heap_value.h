@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The second value of a backtrace in the heap profiles of other tools (pprof, jemalloc,
+ * Chooses the second value of a backtrace in the heap profiles of other tools (pprof, jemalloc,
  * gperftools). The first value is what was allocated. The second is what was in use, or what
  * `--value leaked`, `temporary` or `peak` selects.
  */
@@ -13,8 +13,8 @@ static inline enum value heap_value(enum value value)
 	return value == VALUE_ALLOCATED ? VALUE_IN_USE : value;
 }
 
-/* The executable segment of a module, in whole pages and in the file's addresses. If the segment is
- * unknown, the whole module. */
+/* The executable segment of a module, in whole pages and in the file's addresses; the whole module
+ * if the segment is unknown. */
 struct heap_segment {
 	uint64_t start, end, file_offset;
 };

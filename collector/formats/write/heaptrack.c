@@ -1,6 +1,6 @@
 /*
- * The text that heaptrack_interpret writes, and that heaptrack_print and the heaptrack GUI read
- * (format version 2: names end with the line). Numbers are hexadecimal. Strings, instruction
+ * Writes the text that heaptrack_interpret writes, and that heaptrack_print and the heaptrack GUI
+ * read (format version 2: names end with the line). Numbers are hexadecimal. Strings, instruction
  * pointers, traces and allocation infos are numbered from 1 (infos from 0) in the order of their
  * lines.
  *
@@ -39,7 +39,8 @@
 #include "base/ban.h"
 
 #define TICK_NS 10000000 /* minimum time between `c` lines, as in heaptrack itself */
-/* pairs of size and trace that are found again; others are written again, with the same meaning */
+/* Recent pairs of size and trace, which are found again. Other pairs are written again, with the
+ * same meaning. */
 #define INFOS_RECENT 65536
 
 struct info {
@@ -55,7 +56,7 @@ struct heaptrack_export {
 	size_t figures_at;
 	bool begun, ended;
 	uint64_t told_ns;
-	struct map strings;  /* of texts of the view, by their address */
+	struct map strings;  /* the view's texts, by their address */
 	struct map pointers; /* by address and module */
 	uint32_t *trace_of;  /* by node; 0: not written yet */
 	uint32_t nodes, traces;
@@ -111,7 +112,7 @@ static int begin(const struct writing *w, void **ret_state, struct err_text *err
 
 /* ---- names ---- */
 
-/* Returns the string's number, or 0 for no text. The view stores each text once, so its address
+/* Returns the string's number, or 0 for NULL. The view stores each text once, so its address
  * identifies it. */
 static uint64_t string_number(struct heaptrack_export *e, const char *text, struct buf *out)
 {
@@ -179,7 +180,8 @@ static uint64_t pointer_number(struct heaptrack_export *e, uint32_t node, struct
 
 /* ---- traces ---- */
 
-/* Writes the part of the path from the root to `node` that was not written yet. */
+/* Writes the part of the path from the root to `node` that is not written yet. Returns the number
+ * of the trace. */
 static uint32_t trace_number(struct heaptrack_export *e, uint32_t node, struct buf *out)
 {
 	uint32_t parent = 0;
@@ -189,8 +191,8 @@ static uint32_t trace_number(struct heaptrack_export *e, uint32_t node, struct b
 	for (;;) {
 		uint32_t at = node, above;
 
-		/* Finds the outermost node that was not written and whose caller was written, or
-		 * that has no caller. A path is walked at most once per node. */
+		/* Finds the outermost unwritten node, whose caller was written or which has none. A
+		 * path is walked at most once per node. */
 		for (; !e->trace_of[at]; at = above) {
 			const struct stack_node *n = recording_node(e->recording, at);
 

@@ -1,7 +1,7 @@
 /*
- * The output format of valgrind's massif, which ms_print, massif-visualizer and others read:
- * snapshots of what was in use over time, and the peak. Some snapshots have a tree of callers, from
- * the allocating function outwards.
+ * Writes the output format of valgrind's massif, which ms_print, massif-visualizer and others read:
+ * snapshots of the memory in use over time, and the peak. Some snapshots have a tree of callers,
+ * from the allocating function outwards.
  *
  *	desc: ...
  *	cmd: COMMAND
@@ -16,8 +16,8 @@
  *	 nCHILDREN: BYTES 0xADDRESS: FUNCTION (FILE:LINE)
  *	 n0: BYTES in N places, all below massif's threshold (1.00%)
  *
- * A reader stops at a line that has more bytes than the whole. So figures and tree of a detailed
- * snapshot come from one answer.
+ * A reader stops at a line that has more bytes than the whole. So the figures and the tree of a
+ * detailed snapshot come from one answer.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +39,7 @@
 
 #define SNAPSHOTS      64
 #define DETAILED_EVERY 10
-/* a smaller part of a snapshot gets no line of its own */
+/* A smaller part of a snapshot gets no line of its own. */
 #define THRESHOLD_PARTS 100
 
 struct massif {
@@ -47,10 +47,10 @@ struct massif {
 	const struct filter *filter;
 	struct buf *out;
 	struct err_text *err;
-	uint32_t number; /* of the next snapshot */
+	uint32_t number; /* number of the next snapshot */
 };
 
-/* Replaces what would begin a comment of the format, or end a line. */
+/* Appends a name. Replaces what would begin a comment of the format or end a line. */
 static void massif_put_name(struct buf *out, const char *text)
 {
 	size_t from = out->length;
@@ -92,7 +92,7 @@ static void put_place(struct massif *m, const struct tree_node *n)
 	}
 }
 
-/* Children that are too small for a line of their own. */
+/* The children that are too small for lines of their own. */
 struct rest {
 	uint64_t bytes;
 	uint32_t count, shown;
@@ -128,7 +128,7 @@ static void massif_put_line(struct massif *m, const struct tree *tree, uint32_t 
 	buf_byte(m->out, '\n');
 }
 
-/* The line for these, behind the last child that has a line. */
+/* Writes the line of these children, behind the last child that has a line. */
 static void massif_put_rest(struct massif *m, const struct rest *rest, uint32_t depth)
 {
 	if (!rest->count)
@@ -181,11 +181,11 @@ static int put_detailed(struct massif *m, enum value value, uint64_t at_ns, uint
 {
 	cleanup(tree_done) struct tree tree = {0};
 	cleanup(tree_done) struct tree callers = {0};
-	struct filter filter = *m->filter; /* lent */
+	struct filter filter = *m->filter; /* borrows the filter's texts */
 	uint64_t least;
 	int r;
 
-	if (filter.hide == HIDE_DEFAULT) /* readers of massif's files have rules of their own */
+	if (filter.hide == HIDE_DEFAULT) /* massif's readers have rules of their own */
 		filter.hide = HIDE_NONE;
 	r = query_tree(m->view, &filter, value, at_ns, &tree, m->err);
 	if (r < 0)
@@ -244,8 +244,8 @@ static int find_peak(struct massif *m, uint64_t *ret_ns)
 	return r;
 }
 
-/* What was in use from the start to the end, with its peak; or what the value that was asked for
- * counts at its moment. */
+/* Writes what was in use from the start to the end, with the peak. If the user chose another value,
+ * writes what it counts at its moment. */
 static int write_massif(const struct writing *w, struct buf *out, struct err_text *err)
 {
 	const struct recording *recording = view_recording(w->view);

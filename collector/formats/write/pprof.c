@@ -1,7 +1,7 @@
 /*
- * pprof's profile, as `go tool pprof` and other tools read it: a gzipped protobuf message,
- * profile.proto of github.com/google/pprof. The message is flat and is written field by field,
- * without a tree of objects in memory.
+ * Writes pprof's profile, as `go tool pprof` and other tools read it: a gzipped protobuf message,
+ * profile.proto of github.com/google/pprof. The message is written field by field, without a tree
+ * of objects in memory.
  *
  *	Profile   1 sample_type 2 sample 3 mapping 4 location 5 function 6 string_table (the first
  *		  is "") 9 time_nanos 10 duration_nanos 11 period_type 12 period 13 comment 14
@@ -15,10 +15,9 @@
  *	Line	  1 function_id  2 line  3 column
  *	Function  1 id  2 name  3 system_name  4 filename
  *
- * Texts are indices into string_table. Addresses are those of the file, and a mapping is its
- * executable segment. So the same program has the same locations in every run, and pprof can look
- * up in a file what has no name here. A location is one address, within the instruction that
- * called.
+ * Texts are indices into string_table. Addresses are those in the file, and a mapping is the file's
+ * executable segment. So a program has the same locations in every run, and pprof can look up names
+ * in the file that are missing here. A location is one address, inside the call instruction.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,9 +52,10 @@ struct pprof {
 	struct mapping *mappings; /* by module */
 };
 
-/* Tells pprof what it need not look up in the file of a module: what all locations there have. */
+/* Tells pprof which properties all locations of a module have. pprof does not look these up in the
+ * file. */
 struct mapping {
-	/* used: there is a location; the others: some location lacks it. */
+	/* used: the mapping has a location. The others: some location lacks the property. */
 	bool used, no_function, no_file, no_line;
 };
 
@@ -77,7 +77,7 @@ static void out_of_memory(struct pprof *p)
 	p->out.error = -ENOMEM;
 }
 
-/* Returns the index in the string table. */
+/* Returns the index of the text in the string table. */
 static uint64_t string_of(struct pprof *p, const char *text)
 {
 	uint32_t number;
@@ -177,7 +177,8 @@ static uint32_t location_of(struct pprof *p, uint32_t node, const struct stack_n
 
 /* ---- samples ---- */
 
-/* Innermost first. A parent's number is below its child's, so the walk ends. */
+/* Writes the locations, innermost first. A parent's number is below its child's, so the walk
+ * ends. */
 static void pprof_put_stack(struct pprof *p, uint32_t node)
 {
 	buf_clear(&p->inner);
@@ -213,7 +214,7 @@ static void pprof_put_thread(struct pprof *p, struct buf *sample, uint32_t numbe
 	put_label(p, sample, "tid", NULL, thread->tid);
 }
 
-/* The format's numbers are signed. */
+/* Caps a number, because the format's numbers are signed. */
 static uint64_t signed_most(uint64_t number)
 {
 	return number < INT64_MAX ? number : INT64_MAX;
@@ -261,7 +262,7 @@ static void put_mapping(struct pprof *p, const struct module_info *m)
 	protobuf_message(&p->out, 3, &p->part);
 }
 
-/* pprof takes the first mapping for the program. */
+/* Writes the mappings, the program's first: pprof takes the first mapping for the program. */
 static void put_mappings(struct pprof *p)
 {
 	const char *program = recording_process(p->recording)->executable;

@@ -1,6 +1,5 @@
 #pragma once
-/* Writes protobuf fields in wire format. Only flat messages are supported, which are written in
- * order. */
+/* Writes protobuf fields in wire format. A message is flat, and its fields are written in order. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,7 +13,7 @@ static inline void protobuf_varint(struct buf *out, uint64_t value)
 	buf_byte(out, (uint8_t)value);
 }
 
-/* A number. 0 is left out: readers take a missing field for 0. */
+/* Appends a number. Leaves out 0, because readers take a missing field for 0. */
 static inline void protobuf_u64(struct buf *out, unsigned field, uint64_t value)
 {
 	if (!value)
@@ -35,7 +34,7 @@ static inline void protobuf_text(struct buf *out, unsigned field, const char *te
 	protobuf_bytes(out, field, text, strlen(text));
 }
 
-/* A nested message, or a packed array of numbers. */
+/* Appends a nested message, or a packed array of numbers. */
 static inline void protobuf_message(struct buf *out, unsigned field, const struct buf *message)
 {
 	protobuf_bytes(out, field, message->data, message->length);

@@ -1,4 +1,4 @@
-/* See put.h. */
+/* Writes text and bytes in the encodings of other formats. See put.h. */
 #include "collector/formats/write/put.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ void put_utf8(struct buf *out, const char *text)
 	}
 }
 
-/* Whether XML 1.0 allows the character, and a screen can show it. */
+/* Tells whether XML 1.0 allows the character, and a screen can show it. */
 static bool is_text(uint32_t code)
 {
 	return utf8_shows(code) && (code & 0xfffe) != 0xfffe;

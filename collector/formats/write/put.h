@@ -14,9 +14,9 @@ void put_utf8(struct buf *out, const char *text);
  * Appends nothing if the recording is complete. */
 void put_incomplete(struct buf *out, const char *before, const struct recording *recording,
 		    const char *after);
-/* The same for a line that the caller already has; NULL is treated as "". */
+/* Does the same with a line that the caller already has. NULL means "". */
 void put_incomplete_line(struct buf *out, const char *before, const char *line, const char *after);
-/* The name of a block's end (enum block_end). NULL: unknown value. */
+/* Returns the name of a block's end (enum block_end), or NULL for an unknown value. */
 const char *block_end_name(uint8_t end);
 /* Appends a text escaped for XML: at most `most` characters, the last one an ellipsis if the text
  * is longer. */

@@ -1,6 +1,6 @@
 /*
- * The requests of the program to its allocator, for programs that repeat them. 64-bit numbers in
- * the byte order of this machine:
+ * Writes the program's requests to its allocator, for programs that repeat them. The file consists
+ * of 64-bit numbers in the byte order of this machine:
  *
  *	SLOTS OPERATIONS			maximum number of blocks at a time, number of
  *						records that follow
@@ -9,7 +9,7 @@
  *	3 SLOT US SIZE				it is reallocated
  *
  * US is in microseconds since the epoch. The end of a block releases its slot. The events are
- * walked twice; the first walk counts. The records are written in steps.
+ * walked twice: once to count them, and once to write the records in steps.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,15 +33,15 @@ struct replay_export {
 	const struct filter *filter;
 	uint64_t start_us, end_ns;
 	struct query_events *events;
-	/* Row -> slot. Also holds a block whose realloc is under way, until its successor is
+	/* Row -> slot. A block whose realloc is in progress stays in the map until its successor is
 	 * born. */
 	struct map slots;
-	struct map moving; /* row -> 1: its realloc is under way */
+	struct map moving; /* row -> 1: its realloc is in progress */
 	uint64_t *unused;  /* a stack of free slots */
 	size_t unused_count, unused_capacity;
 	uint64_t slot_count, operations;
 	bool counted;
-	struct buf *out; /* NULL: the first walk, which counts */
+	struct buf *out; /* NULL: the first walk, which only counts */
 	int error;
 };
 
@@ -129,8 +129,8 @@ static void on_birth(struct replay_export *e, const struct block_event *event)
 	replay_set(e, &e->slots, event->row, slot);
 }
 
-/* A death by realloc waits for the birth of the new block. If that block does not match the filter,
- * the death is written at the end. */
+/* Keeps a death by realloc until the birth of the new block. If that block does not match the
+ * filter, the death is written at the end. */
 static void on_death(struct replay_export *e, const struct block_event *event)
 {
 	uint64_t slot;
@@ -155,7 +155,8 @@ static void free_moving(struct replay_export *e)
 	map_clear(&e->moving);
 }
 
-/* Walks until `out` has `bytes`, or to the end. Returns 1 if there is more. */
+/* Walks until `out` has `bytes`, or to the end. Returns 1 if there is more, 0 at the end, or a
+ * negative errno. */
 static int replay_walk(struct replay_export *e, size_t bytes, struct err_text *err)
 {
 	struct block_event event;

@@ -1,8 +1,8 @@
 /*
- * All matched allocations, one line each, and all their backtraces. A program may allocate a
+ * Writes all matched allocations, one line each, and their backtraces. A program may allocate a
  * million times from a thousand backtraces. So the line of an allocation has the number of its
  * backtrace, and each backtrace is written once, before the first line that refers to it. The
- * writers define the format of the lines (rows_json.c, rows_csv.c).
+ * writers (rows_json.c, rows_csv.c) define the format of the lines.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -65,7 +65,7 @@ static void rows_csv_put_thread(struct rows_export *e, struct buf *out, uint32_t
 	buf_byte(out, ',');
 }
 
-/* Collects the nodes of the path outwards. Returns their number. */
+/* Collects the nodes from `node` outwards. Returns their number. */
 static uint32_t take_way(struct rows_export *e, uint32_t node)
 {
 	uint32_t count = 0;
@@ -100,7 +100,8 @@ static void put_backtrace(struct rows_export *e, struct buf *out, uint32_t node)
 		out->error = buf_error(&stack);
 }
 
-/* A field of an allocation's line: the frames, or the number of the backtrace. */
+/* Writes the backtrace field of an allocation's line: the frames, or the number of the
+ * backtrace. */
 static void rows_csv_put_stack(struct rows_export *e, struct buf *out, uint32_t node)
 {
 	if (e->with_stacks)

@@ -1,13 +1,13 @@
 /*
- * JSON lines: one object per line, so that a reader can begin before the writer ends, and a
+ * Writes JSON lines: one object per line, so that a reader can begin before the writer ends, and a
  * truncated file is readable up to its end. A number in a line refers to a line before it:
  *
  *	{"frame_id":1,"name":"main","library":"/bin/app",...}
  *	{"backtrace_id":7,"frames":[3,2,1]}		innermost first
  *	{"id":0,"size":48,...,"backtrace_id":7}		an allocation
  *
- * With stacks there are only lines of allocations, with the frames in them. Addresses are strings,
- * because JavaScript's integers end at 2^53.
+ * With stacks, the file has only lines of allocations, and these contain the frames. Addresses are
+ * strings, because JavaScript's integers end at 2^53.
  */
 #include "collector/columns/row_block.h"
 #include "collector/formats/write/rows_parts.h"
@@ -69,7 +69,7 @@ static uint32_t rows_json_parent_of(const struct rows_export *e, uint32_t node)
 	return n && n->parent < node ? n->parent : 0;
 }
 
-/* Innermost first. */
+/* Writes the frames of a backtrace, innermost first. */
 static void put_backtrace(struct rows_export *e, struct json *json, uint32_t node)
 {
 	json_array(json, "backtrace");
@@ -85,7 +85,8 @@ static void put_backtrace(struct rows_export *e, struct json *json, uint32_t nod
 	json_end(json, ']');
 }
 
-/* A member of an allocation or of its end: the frames, or the number of the backtrace. */
+/* Writes the backtrace of an allocation or of its end: the frames, or the number of the
+ * backtrace. */
 static void rows_json_put_stack(struct rows_export *e, struct json *json, uint32_t node)
 {
 	if (e->with_stacks)

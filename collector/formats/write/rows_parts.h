@@ -1,5 +1,5 @@
 #pragma once
-/* The export of rows, shared with its two writers. Internal to this export. */
+/* Shared by the export of rows (rows.c) and its two writers. No other file uses it. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,7 +12,7 @@ struct rows_export;
 struct row_block;
 
 struct rows_writer {
-	unsigned tables;				      /* the default */
+	unsigned tables;				      /* default of writing.tables */
 	void (*head)(struct rows_export *e, struct buf *out); /* NULL: none */
 	void (*allocation)(struct rows_export *e, const struct row_block *b, uint32_t i,
 			   struct buf *out);
@@ -25,30 +25,30 @@ struct rows_export {
 	const struct rows_writer *writer;
 	unsigned tables;  /* enum rows_table */
 	bool with_stacks; /* each allocation line holds its frames instead of a number */
-	uint64_t most;	  /* of allocations */
+	uint64_t most;	  /* maximum number of allocations */
 	struct query_page *page;
 	struct row_cache *cache;
 	bool begun;
-	uint64_t *rows; /* rows taken from the page */
+	uint64_t *rows; /* the requested rows, in order */
 	long count, at;
-	uint8_t *told; /* one bit per node: its backtrace has been written */
+	uint8_t *told; /* one bit per node: its backtrace was written */
 	uint32_t nodes;
 	uint64_t done; /* number of allocations written */
-	/* Of the CSV writer: */
+	/* For the CSV writer: */
 	struct buf field;
-	uint32_t *way; /* nodes of a backtrace */
+	uint32_t *way; /* nodes of the current backtrace */
 	uint32_t way_capacity;
-	/* Of the JSON writer: */
+	/* For the JSON writer: */
 	struct intern places;  /* by module and offset */
 	uint64_t *first_frame; /* by place: the number of its innermost frame; the others follow */
 	uint32_t first_frame_capacity;
 	uint64_t frames; /* frames written so far */
 };
 
-/* Whether lines of a table (enum rows_table) are written. */
+/* Tells whether the lines of a table (enum rows_table) are written. */
 bool rows_has(const struct rows_export *e, unsigned table);
 
-/* For a format_writer. */
+/* Begins an export, for the `begin` of a format_writer. */
 int rows_export_begin(const struct rows_writer *writer, const struct writing *writing,
 		      void **ret_state, struct err_text *err);
 int rows_export_some(void *state, size_t bytes, struct buf *out, struct err_text *err);

@@ -1,7 +1,7 @@
 /*
- * JSON for speedscope (https://www.speedscope.app/file-format-schema.json): a table of frames, and
- * two *sampled* profiles, of bytes and of blocks. A sample is a stack, outermost frame first; its
- * weight is what its innermost frame allocated itself.
+ * Writes JSON for speedscope (https://www.speedscope.app/file-format-schema.json): a table of
+ * frames, and two *sampled* profiles, of bytes and of blocks. A sample is a stack, outermost frame
+ * first. Its weight is what its innermost frame allocated itself.
  */
 #include <errno.h>
 #include <stdlib.h>

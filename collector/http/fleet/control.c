@@ -1,7 +1,7 @@
 /*
- * POST /data/ID/control: an order for the agent of a live stream, through the socket of the
- * collector that gathers into the folder. The step asks, and is called again until there is an
- * answer: no thread waits.
+ * POST /data/ID/control: gives an order to the agent of a live stream. The order goes through the
+ * socket of the collector that gathers into the folder. The step sends it, and is called again
+ * until the reply arrives, so no thread waits.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #include "base/ban.h"
 
 #define WAIT_MS	  5000
-#define ANSWER_MS 2000 /* beyond that, for the collector itself */
+#define ANSWER_MS 2000 /* added to the agent's time, for the collector */
 
 DEFINE_CLEANUP(store_close, struct store *)
 

@@ -1,9 +1,9 @@
 /*
- * /events: server-sent events about all recordings, for a page that shows a fleet while it runs. An
- * event `list` with all of them, and then, at most once a second, with those that have changed, are
- * new or are gone. A comment line now and then, as of /live. It ends with the connection alone.
- * What is told comes from fleet.h, in steps; a watcher waits in the workers' queue and holds no
- * thread.
+ * /events: server-sent events about all recordings, for a page that shows a fleet while it runs.
+ * The first event `list` has all recordings. Later ones, at most one a second, have those that have
+ * changed, are new or are gone. If nothing changes, a comment line is sent now and then, as on
+ * /live. The events end only with the connection. fleet.h computes them, in steps. A watcher waits
+ * in the workers' queue and holds no thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 struct events {
 	struct sources *sources;
 	struct fleet_watcher watcher;
-	struct json json; /* of the event that is being written */
+	struct json json; /* writer of the current event */
 	bool writing;
 	uint64_t due_ms, said_ms;
 };
@@ -59,7 +59,7 @@ static int events_begin(struct exchange *x, struct events **ret_events)
 	return 0;
 }
 
-/* Some of an event. 1: there is something to send. */
+/* Writes a part of an event. Returns 1, or a negative errno. */
 static int write_some(struct exchange *x, struct events *e, uint64_t now)
 {
 	if (!e->writing) {

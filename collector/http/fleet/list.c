@@ -1,4 +1,4 @@
-/* /list: the recordings that can be asked about. */
+/* /list: the recordings that can be queried. */
 #include <errno.h>
 #include <stdio.h>
 

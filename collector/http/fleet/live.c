@@ -1,8 +1,8 @@
 /*
- * /data/ID/live: server-sent events (the HTML standard, "Server-sent events"). An event `totals` at
- * most once a second as long as the recording grows, an event `end` when nobody writes it any more.
- * In between a comment line now and then, so that both sides notice when the other is gone. A
- * watcher waits in the workers' queue and holds no thread, and nothing of the recording.
+ * /data/ID/live: server-sent events (the HTML standard, "Server-sent events"). Sends an event
+ * `totals` at most once a second while the recording grows, and an event `end` when nobody writes
+ * it any more. In between, comment lines let both sides notice when the other is gone. A watcher
+ * waits in the workers' queue. It holds no thread and no part of the recording.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ struct live {
 	char id[STREAM_ID_TEXT];
 	struct report told;
 	uint64_t due_ms, said_ms;
-	bool begun, over, ended; /* over: ended, or nobody writes it any more */
+	bool begun, over, ended; /* over: the stream has ended, or nobody writes it any more */
 };
 
 static uint64_t live_now_ms(void)
@@ -148,7 +148,7 @@ static int look_again(struct exchange *x, struct live *live, uint64_t now)
 		snprintf(x->parameter, sizeof(x->parameter), "id");
 	if (r < 0)
 		return r;
-	/* "last" is the one that it was at first. */
+	/* Stores the full id, so that "last" keeps meaning the same recording. */
 	memcpy(live->id, source->id, sizeof(live->id));
 	source_lock(source);
 	r = live_look(x, live, source, now);

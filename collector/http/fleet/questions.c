@@ -1,5 +1,5 @@
-/* /questions: what is being answered. Made by the loop, which owns the exchanges, so that it is
- * there while workers are busy. */
+/* /questions: the requests that are being answered. The loop writes the answer, because it owns the
+ * exchanges, and because it answers even if all workers are busy. */
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 
@@ -50,7 +50,7 @@ static int write_question(struct asking *a, const struct exchange *x, uint64_t n
 			      NULL);
 }
 
-/* All at once: the exchanges may be others at the next step. */
+/* Writes all in one step, because the list may have changed by the next one. */
 static int questions_write(struct asking *a)
 {
 	const struct workers *workers = a->x->workers;

@@ -1,5 +1,5 @@
-/* /rights: what the one who asks may do here. A page can't know otherwise: of its cookie it knows
- * nothing, and of a token that it has kept not whether that still holds. */
+/* /rights: what the client may do here. A page cannot know that otherwise: it cannot read its
+ * cookie, nor tell whether a token that it has kept is still valid. */
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/import.h"
 #include "collector/http/server/routes.h"

@@ -1,7 +1,7 @@
 /*
- * POST /snapshot: what all programs have in use now, taken over the socket of the collector that
- * gathers into the folder. The step does what there is to do, and is called again in a moment: no
- * thread waits. GET /snapshots: those that there are.
+ * POST /snapshot takes a snapshot of what all programs have in use, over the socket of the
+ * collector that gathers into the folder. The step does what can be done now, and is called again
+ * soon, so no thread waits. GET /snapshots lists the snapshots.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct asked_snapshot {
 	struct snapshot_request request;
 	struct snapshot_taking *taking;
 	uint64_t seconds;
-	char *streams; /* parts of the body */
+	char *streams; /* members of the body */
 	const char *stream[STREAMS_BYTES / 2];
 };
 
@@ -78,7 +78,8 @@ static int snapshots_read_request(struct exchange *x, struct asked_snapshot *a)
 	return 0;
 }
 
-/* Without the collector that has the links nothing can be taken; that is no fault of who asks. */
+/* Without the collector that has the connections no snapshot can be taken. That is not the client's
+ * fault, so the status is 503. */
 static int snapshots_begin(struct exchange *x, struct asked_snapshot *asked)
 {
 	int r;

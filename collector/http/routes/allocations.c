@@ -1,5 +1,5 @@
-/* /data/ID/allocations: matched allocations with their backtraces, sorted, as one page or all; and
- * /data/ID/raw_allocations, their backtraces as addresses. */
+/* /data/ID/allocations: matched allocations with their backtraces, sorted, as one page or all.
+ * /data/ID/raw_allocations: the same with backtraces as addresses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@
 
 struct page {
 	struct query_page *scan;
-	struct row_cache *rows; /* valid for this step only: the recording may be refreshed between
-				   two steps */
+	struct row_cache *rows; /* valid for this step only, because the recording may be refreshed
+				   between two steps */
 	uint64_t total, left;
 	struct glibc_heap heap;
 	struct chain_walk chains;
@@ -107,7 +107,7 @@ static const struct route_parameter allocations_parameters[] = {
 };
 
 struct death {
-	uint64_t time_ns; /* NO_TIME: it was not freed */
+	uint64_t time_ns; /* NO_TIME: not freed */
 	uint32_t thread, stack;
 };
 
@@ -123,8 +123,8 @@ static const struct answer death_answer = {"death", death_fields};
 
 struct allocation {
 	uint64_t id, address, birth_ns, size;
-	uint64_t weight;      /* 0: that of its size */
-	uint64_t extra_space; /* not recorded; clients rely on the member */
+	uint64_t weight;      /* 0: the same as its size */
+	uint64_t extra_space; /* not recorded; clients expect the member */
 	uint32_t thread, stack;
 	bool part_known, mapped, in_main_arena;
 	bool allocator_known, is_jemalloc;

@@ -1,5 +1,4 @@
-/* /data/ID/analyze: finds by rules what a person would look for; the same as `collector analyze
- * --json`. */
+/* /data/ID/analyze: analyses the allocations by rules, like `collector analyze --json`. */
 #include "collector/analyze/recorded.h"
 #include "collector/analyze/report.h"
 #include "collector/http/routes/asking.h"

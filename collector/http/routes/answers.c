@@ -1,5 +1,5 @@
-/* Answers under /data/ID that are one object: use over time, sizes, a moment, leaks, totals, what
- * is hidden, differences, the account. */
+/* Answers under /data/ID that are one object: use over time, histogram, a moment, leaks, totals,
+ * hidden functions, differences, the account. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +242,7 @@ const struct route report_route = {
 	ROUTE_ASKS(struct report, report_ask, NULL),
 };
 
-/* ---- what call sites leave out ---- */
+/* ---- hidden functions ---- */
 
 struct told_hidden {
 	struct hidden_function *list;
@@ -319,7 +319,7 @@ const struct route diff_route = {
 	ROUTE_ASKS(struct diff, diff_ask, diff_done_result),
 };
 
-/* ---- the account, as `collector ledger --json` has it ---- */
+/* ---- the account, as in `collector ledger --json` ---- */
 
 static int ledger_write(struct asking *a)
 {

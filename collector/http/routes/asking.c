@@ -70,7 +70,7 @@ static int asking_ask(struct asking *a)
 	return 0;
 }
 
-/* Returns 1 if there may be more elements. */
+/* Writes elements of the list until the step is full. Returns 1 if there may be more. */
 static int write_elements(struct asking *a)
 {
 	int r = 1;
@@ -80,7 +80,7 @@ static int write_elements(struct asking *a)
 	return r;
 }
 
-/* Returns 1 if there may be more members. */
+/* Writes members of the answer until the step is full. Returns 1 if there may be more. */
 static int write_rows(struct asking *a)
 {
 	int r = 0;

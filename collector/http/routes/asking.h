@@ -1,48 +1,48 @@
 #pragma once
 /*
- * Answers a question as its route declares (server/route.h): reads the parameters, asks, and writes
- * the JSON from the rows of the route's answer, in steps.
+ * Answers a question as its route declares it (server/route.h). It reads the parameters, calls the
+ * route's functions below, and writes the JSON from the rows of the route's answer, in steps.
  *
- *	ask      finds what there is to say, and leaves it in `result`. It may return -EAGAIN.
- *	next     for an answer with a list that may be long (ROW_NEXT, or ROUTE_ARRAY): writes the
- *	         next element. Returns 1; or 0 if there is none.
- *	write    writes the members itself, or the whole answer if it is not JSON. Returns 1 if it
- *	         has to be called again, as more follows.
+ *	ask      computes the answer into `result`. May return -EAGAIN.
+ *	next     for a list that may be long (ROW_NEXT or ROUTE_ARRAY): writes the next element.
+ *	         Returns 1, or 0 if there is none.
+ *	write    writes the members itself, or the whole answer if it is not JSON. Returns 1 if
+ *	         more follows; it is called again then.
  *	done     frees what `result` holds.
  *
- * Each of them may be NULL. They return a negative errno if they fail, as steps do.
+ * Each function may be NULL. Each returns a negative errno on failure, as steps do.
  */
 #include "collector/answers/frames.h"
 #include "collector/answers/json.h"
 #include "collector/http/routes/request_values.h"
 #include "collector/http/server/exchange.h"
 
-/* About as much as a step writes. */
+/* A step writes about this many bytes. */
 #define STEP_BYTES (128u << 10)
 
 struct base;
 
 struct asking {
 	struct exchange *x;
-	struct view *view; /* of the recording; NULL: the route is about none */
+	struct view *view; /* view of the recording; NULL: the route needs none */
 	struct request_values values;
-	struct base *base; /* what the recording is held against (base.h); NULL: nothing */
-	void (*release)(struct asking *a); /* called at the end of the step; NULL: nothing to do */
+	struct base *base;		   /* the other side of a difference (base.h); NULL: none */
+	void (*release)(struct asking *a); /* called at the end of the step; may be NULL */
 	struct json json;
 	struct answer_context context;
-	void *result; /* the route's result_bytes, zeroed at first */
+	void *result; /* the route's result_bytes, initially zero */
 	bool asked, listing;
-	const struct answer_field *field; /* to be written next */
+	const struct answer_field *field; /* the next row to write */
 };
 
-/* The list that `next` writes. */
+/* A row for the list that `next` writes. */
 #define ROW_NEXT(label, answer, text)                                                              \
 	BY_HAND(label, ANSWER_OBJECT, NULL, text, .shape = ANSWER_LIST, .of = &(answer),           \
 		.streamed = true)
 
-/* Says which parameter is at fault. Returns `error`. */
+/* Records which parameter is at fault. Returns `error`. */
 int asking_fault(struct asking *a, const char *parameter, int error);
-/* Writes an element of the list. Returns what `next` returns. */
+/* Writes an element of the list. Returns what `next` has to return. */
 int asking_element(struct asking *a, const struct answer *answer, const void *object);
-/* Which elements of so many the request asks for (skip, count). */
+/* Sets the range of elements, of `count` in total, that the request asks for (skip, count). */
 void asking_page(const struct asking *a, uint64_t count, uint64_t *ret_at, uint64_t *ret_end);

@@ -1,4 +1,4 @@
-/* See base.h. */
+/* Opens the other side of a difference. See base.h. */
 #include "collector/http/routes/base.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@ struct base {
 	struct request_values values;
 };
 
-/* Its lock belongs to this thread, so there is no next step with it. */
+/* Unlocks and releases the base at the end of the step. The lock belongs to this thread, so it
+ * cannot be held until another step. */
 static void base_release(struct asking *a)
 {
 	if (a->base->source) {
@@ -30,7 +31,7 @@ static void base_release(struct asking *a)
 	a->release = NULL;
 }
 
-/* Says what is missing in either recording. */
+/* Says what either recording lacks. */
 static void tell_both(struct exchange *x, const struct recording *base)
 {
 	char own[COMPLETENESS_LINE];

@@ -1,4 +1,5 @@
-/* What the program told its allocator, and mapped by itself: /data/ID/mallopts, /data/ID/mmaps. */
+/* /data/ID/mallopts: the settings that the program gave its allocator. /data/ID/mmaps: what it
+ * mapped by itself. */
 #include <stdlib.h>
 
 #include "collector/http/routes/asking.h"
@@ -12,7 +13,7 @@
 #include "base/ban.h"
 
 struct calls {
-	uint32_t at; /* the next one */
+	uint32_t at; /* the next call to write */
 };
 
 static const struct other_event_info *next_call(struct asking *a)
@@ -30,8 +31,8 @@ static const struct other_event_info *next_call(struct asking *a)
 
 /* ---- mallopt ---- */
 
-/* The names are from glibc's malloc.h; other C libraries have some of them, with the same numbers.
- */
+/* Returns the parameter's name in glibc's malloc.h. Other C libraries have some of the names, with
+ * the same numbers. */
 static const char *parameter_name(int parameter)
 {
 	static const struct {
@@ -111,7 +112,7 @@ static const struct answer_field mapping_fields[] = {
 #undef ANSWER_OF
 static const struct answer mapping_answer = {"mapping_call", mapping_fields};
 
-/* An mremap is on record as the end of one mapping and the beginning of another. */
+/* An mremap is recorded as the end of one mapping and the beginning of another. */
 static const uint8_t operations[] = {
 	HEAPCAST__EVENT_KIND__EVENT_MMAP,      HEAPCAST__EVENT_KIND__EVENT_MREMAP,
 	HEAPCAST__EVENT_KIND__EVENT_MUNMAP,    HEAPCAST__EVENT_KIND__EVENT_SBRK,

@@ -1,6 +1,7 @@
 /* /data/ID/dynamic_constants, /dynamic_statics and their trees: what the initialisers of C++'s
- * static objects allocated, before main or when a library was loaded, and never freed. Grouped by
- * the line of the object's definition, which is where the initialiser's frame is. */
+ * static objects allocated and never freed. They run before main or when a library is loaded.
+ * Allocations are grouped by the line of the object's definition, which is where the initialiser's
+ * frame is. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +18,13 @@
 
 #include "base/ban.h"
 
-/* gcc's initialiser, clang's, and the function that calls them in both. */
+/* The initialisers of gcc and clang, and the function that calls them in both. */
 static const char *const initialisers[] = {"__static_initialization_and_destruction_0",
 					   "__cxx_global_var_init", "_GLOBAL__sub_I_"};
 #define INITIALISERS                                                                               \
 	"^(__static_initialization_and_destruction_0|__cxx_global_var_init|_GLOBAL__sub_I_)"
 
-/* Narrows the request's filters to what initialisers leaked. */
+/* Narrows the request's filters to leaked blocks of initialisers. */
 static int narrow(struct asking *a)
 {
 	struct filter *filter = &a->values.filter;
@@ -51,7 +52,7 @@ static bool is_initialiser(const struct view_frame *frame)
 	return false;
 }
 
-/* Finds the place of the innermost initialiser in the backtrace of `node`. */
+/* Finds the source line of the innermost initialiser in the backtrace of `node`. */
 static void find_line(struct view *view, uint32_t node, struct line *ret_line)
 {
 	ret_line->file = "";

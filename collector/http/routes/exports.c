@@ -1,5 +1,5 @@
-/* /data/ID/export/graph, what was in use over time as a picture; and /data/ID/export/FORMAT, files
- * for other tools, as the table of collector/formats/formats.h has them. */
+/* /data/ID/export/graph: the memory in use over time as a picture. /data/ID/export/FORMAT: files
+ * for other tools, by the table of collector/formats/formats.h. */
 #include "base/cleanup.h"
 #include "collector/answers/results.h"
 #include "collector/formats/formats.h"

@@ -60,7 +60,7 @@ static uint64_t last_of(const struct group_side *s)
 	return s->last_ns;
 }
 
-/* The names with _relative mean the same order. */
+/* The names with _relative have the same order. */
 static const struct key {
 	const char *name;
 	uint64_t (*of)(const struct group_side *side);
@@ -78,7 +78,7 @@ static const struct key {
 };
 
 struct order {
-	uint64_t (*of)(const struct group_side *side); /* NULL: by peak_ns */
+	uint64_t (*of)(const struct group_side *side); /* NULL: sorts by peak_ns */
 	bool all, ascending;
 };
 
@@ -107,7 +107,7 @@ static uint64_t groups_key_of(const struct order *order, const struct allocation
 	return order->of ? order->of(order->all ? &g->all : &g->matched) : g->peak_ns;
 }
 
-/* Groups with equal keys are sorted by their backtrace's number. */
+/* Compares groups. Equal keys are ordered by the number of the backtrace. */
 static int groups_in_order(const void *a, const void *b, void *context)
 {
 	const struct order *order = context;
@@ -123,7 +123,7 @@ static int groups_in_order(const void *a, const void *b, void *context)
 
 struct page {
 	struct allocation_groups groups;
-	struct buf filters; /* those of the request, for addresses of pictures */
+	struct buf filters; /* the request's filters, for addresses of pictures */
 	uint64_t at, end;
 };
 
@@ -156,7 +156,7 @@ static int groups_ask(struct asking *a)
 struct told_side {
 	struct group_side side;
 	uint64_t interval_ns;
-	uint64_t peak_ns; /* of all blocks */
+	uint64_t peak_ns; /* time of the peak of all blocks */
 	struct usage culled;
 	bool is_culled;
 	uint32_t node;

@@ -15,7 +15,7 @@
 
 /* ---- parameters ---- */
 
-/* The filters that are called from and to everywhere else have these names on the page. */
+/* On the page, these names stand for the filters that are called from and to everywhere else. */
 static int read_allocated(void *context, const struct view *view, const char *name,
 			  const char *value, struct err_text *err)
 {
@@ -77,11 +77,11 @@ int maps_check(struct asking *a)
 				    "here: maps have neither chains nor groups"));
 }
 
-/* ---- which, and in what order ---- */
+/* ---- selection and order ---- */
 
 struct page {
 	struct mappings mappings;
-	uint32_t *order; /* indices of those that match, in order */
+	uint32_t *order; /* indices of the matching maps, in order */
 	uint64_t matched, at, end;
 };
 
@@ -98,7 +98,7 @@ static bool only_passes(enum request_only only, bool is)
 	return only == ANY || (only == ONLY_TRUE) == is;
 }
 
-/* A mapping that no reading showed has no known protection, so nothing can be asked of it. */
+/* A mapping that no reading showed has unknown protection, so it matches no condition on it. */
 static bool may_passes(enum request_only only, const struct mapping *m, uint32_t flag)
 {
 	return only == ANY || (m->seen && only_passes(only, m->look.flags & flag));
@@ -138,7 +138,7 @@ static uint64_t maps_key_of(const struct order *order, uint32_t id)
 	return m->peak_rss;
 }
 
-/* Maps with equal keys are sorted by id. */
+/* Compares maps. Equal keys are ordered by id. */
 static int maps_in_order(const void *a, const void *b, void *context)
 {
 	const struct order *order = context;
@@ -262,8 +262,8 @@ static const struct answer_field region_fields[] = {
 #undef ANSWER_OF
 static const struct answer region_answer = {"map_region", region_fields};
 
-/* Which call removed what part of it. There is none if a reading showed another protection, or that
- * the map was gone. */
+/* Writes the calls that removed the region, or parts of it. The list is empty if only a reading
+ * showed that the map was gone or had another protection. */
 static int write_region_sources(struct json *json, const struct answer_field *field,
 				const void *object, const struct answer_context *context)
 {

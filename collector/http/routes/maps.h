@@ -1,7 +1,7 @@
 #pragma once
-/* What questions about maps take. */
+/* Parameters of questions about maps. */
 #include "collector/http/routes/asking.h"
 
 extern const struct route_parameter maps_parameters[];
-/* Refuses filters that maps can't answer. */
+/* Refuses filters that do not apply to maps. */
 int maps_check(struct asking *a);

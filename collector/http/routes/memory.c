@@ -1,5 +1,5 @@
-/* How the heap lies in memory, and what the kernel counted: /data/ID/regions, /fragmentation,
- * /fragmentation_timeline, /timeline_maps. */
+/* /data/ID/regions, /fragmentation, /fragmentation_timeline, /timeline_maps: how the heap lies in
+ * memory, and the kernel's figures. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ struct regions {
 	struct glibc_heap heap;
 	struct live_block *blocks;
 	size_t count;
-	/* The part of the heap that brk made, as far as blocks in use show it; end 0: none. */
+	/* Range of the blocks in use in the heap that brk made; end 0: none. */
 	uint64_t main_start, main_end;
 };
 
@@ -30,8 +30,8 @@ static void regions_done(void *result)
 	free(((struct regions *)result)->blocks);
 }
 
-/* The block's chunk in glibc's heap: two words lie in front, the first of which is also the last
- * word of the chunk before. The size is rounded up to two words, and at least four. */
+/* Computes the block's chunk in glibc's heap. Two words precede the block; the first of them also
+ * belongs to the chunk before. The size is rounded up to two words, and is at least four. */
 static void chunk_of(const struct glibc_heap *heap, const struct live_block *block,
 		     uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -166,7 +166,7 @@ const struct route fragmentation_route = {
 
 struct over_time {
 	struct figures_history history;
-	/* One of each reading: bytes in use, and how much of the heap is not. */
+	/* One per reading: bytes in use, and the share of the heap that is not in use. */
 	uint64_t *in_use;
 	double *fragmented, *allocator_fragmented;
 };
@@ -256,8 +256,8 @@ static int find_in_use(struct asking *a, struct over_time *t)
 			       &a->x->err);
 }
 
-/* How much memory the heap has from the system: what the allocator said, else all anonymous memory.
- */
+/* Returns the share of the heap that is not in use. `heap` is the allocator's own figure if known,
+ * else all anonymous memory. */
 static double fragmented(uint64_t in_use, uint64_t heap)
 {
 	return heap && in_use < heap ? 1 - (double)in_use / (double)heap : 0;

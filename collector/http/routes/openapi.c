@@ -1,5 +1,5 @@
-/* /openapi.json: describes the API for programs (OpenAPI 3.1). It is made from the tables that
- * write answers and parse requests. */
+/* /openapi.json: describes the API for programs (OpenAPI 3.1). The same tables write answers and
+ * parse requests. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void write_formats(struct json *json)
 	json_end(json, ']');
 }
 
-/* Commands are called as people type them: "heapcast sql", if this was started as heapcast. */
+/* Names commands as people type them: "heapcast sql" if this program was started as heapcast. */
 static void write_about(struct json *json, const char *name, const char *text)
 {
 	cleanup(buf_done) struct buf words = {0};
@@ -67,7 +67,8 @@ static void write_parameter(struct json *json, const char *name, const char *in,
 	json_end(json, '}');
 }
 
-/* The command line writes filters with '-', this API with '_'. */
+/* Describes a filter as a parameter. The command line spells filters with '-', this API with
+ * '_'. */
 static void write_filter(struct json *json, const struct filter_name *filter,
 			 bool (*takes_filter)(const char *name))
 {
@@ -105,7 +106,7 @@ static void close_objects(struct json *json, unsigned count)
 		json_end(json, '}');
 }
 
-/* A member that is an object with a type, unless that is NULL, and a description. */
+/* Writes a member that is an object with a description, and with a type unless that is NULL. */
 static void write_described(struct json *json, const char *name, const char *type,
 			    const char *about)
 {
@@ -163,7 +164,7 @@ static bool needs_token(const struct route *route)
 	       route->method == ROUTE_FILE;
 }
 
-/* For a row of events the schema says what the data of each event is. */
+/* Writes the schema of an answer. For a stream of events it describes the data of one event. */
 static void write_schema(struct json *json, const struct route *route)
 {
 	bool events = !strcmp(route_type(route), "text/event-stream");
@@ -199,7 +200,7 @@ static void write_responses(struct json *json, const struct route *route)
 	json_end(json, '}');
 }
 
-/* Alternatives, each an object with a list of scopes (OpenAPI 3.1, 4.8.30). */
+/* Writes the alternatives, each an object with a list of scopes (OpenAPI 3.1, 4.8.30). */
 static void write_security(struct json *json)
 {
 	json_array(json, "security");
@@ -261,7 +262,7 @@ static void add_schemas(void *context, const struct route *route, const char *pa
 				    route->method != ROUTE_ORDER);
 }
 
-/* ---- the description of the description ---- */
+/* ---- the route itself ---- */
 
 static const struct answer_field info_fields[] = {
 	BY_HAND("title", ANSWER_TEXT, NULL, "name of the API"),

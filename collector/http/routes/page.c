@@ -1,5 +1,5 @@
-/* The page at "/" and its files below /page/ (collector/page). A file's name has a hash of its
- * contents, so browsers can keep it. */
+/* "/" and /page/: the page and its files (collector/page). A file's name contains a hash of its
+ * contents, so browsers can cache it. */
 #include <errno.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static int page_give(struct exchange *x, const struct page_asset *asset)
 		return 0;
 	}
 	if (!x->takes_gzip)
-		return page_unpack(asset, &x->out); /* for clients that don't take gzip */
+		return page_unpack(asset, &x->out); /* for clients that do not accept gzip */
 	buf_append(&x->out, asset->packed, asset->packed_bytes);
 	return buf_error(&x->out);
 }

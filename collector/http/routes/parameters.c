@@ -16,7 +16,7 @@ const struct parameter_word parameter_switch[] = {
 	{"yes", true},	{"no", false},	  {0},
 };
 
-/* Puts a number where a uint32_t, a uint64_t or a bool has its place. */
+/* Stores a number in a uint32_t, a uint64_t or a bool. */
 static int put_number(void *at, size_t size, uint64_t number)
 {
 	uint32_t small = (uint32_t)number;

@@ -2,7 +2,7 @@
 /* Reads parameters as their rows say (route.h). */
 #include "collector/http/server/route.h"
 
-/* Reads one of them into the struct that its row is about. */
+/* Reads one parameter into the struct that its row describes. */
 int parameter_read(const struct route_parameter *p, void *context, const struct view *view,
 		   const char *value, struct err_text *err);
 
@@ -12,9 +12,9 @@ extern const struct parameter_word parameter_switch[];
 		  .words = parameter_switch)
 
 /*
- * Ignored. This API is that of another profiler, and that profiler's page sends parameters on paths
- * where they have no meaning: the look of the page, the order of its table, and the part of the
- * table that is shown.
+ * A parameter that is ignored. This is the API of another profiler, whose page sends parameters on
+ * paths where they have no meaning: the look of the page, the order of its table, and the part of
+ * the table that is shown.
  */
 #define PASSED_OVER(label)                                                                         \
 	{                                                                                          \

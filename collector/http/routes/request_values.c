@@ -40,7 +40,7 @@ int request_values_at(void *context, const struct view *view, const char *name, 
 		      struct err_text *err)
 {
 	struct request_values *w = context;
-	/* Of a recording that grows, a client may know more than has been read. */
+	/* If the recording grows, the client may have seen a later moment than this reader. */
 	int r = (recording_is_growing(view_recording(view)) ? query_time : query_moment)(
 		view, name, value, &w->at_ns, err);
 

@@ -1,6 +1,6 @@
 #pragma once
-/* The parameters besides filters that questions take: one struct for all values, and a row for each
- * that several routes have. A route lists the rows that it needs in its table. */
+/* The parameters of questions, besides filters. One struct holds all values, and there is a row for
+ * each parameter that several routes have. A route lists the rows that it needs in its table. */
 #include "collector/answers/weight.h"
 #include "collector/http/routes/parameters.h"
 #include "collector/http/routes/values.h"
@@ -11,7 +11,7 @@
 
 enum request_order { ORDER_USUAL, ORDER_ASCENDING, ORDER_DESCENDING };
 
-/* Of maps: all, those of which it is true, or the others. */
+/* Selects maps by a property: all, those that have it, or those that lack it. */
 enum request_only { ANY, ONLY_TRUE, ONLY_FALSE };
 
 struct request_values {
@@ -24,14 +24,14 @@ struct request_values {
 	uint64_t skip, count;
 	const char *sort_by; /* as given; owned by the request. NULL: not given */
 	enum request_order order;
-	uint32_t key;		   /* what sort_by means to a route with words of its own */
-	uint64_t start_ns, end_ns; /* of a timeline */
+	uint32_t key;		   /* what sort_by means to a route with sort keys of its own */
+	uint64_t start_ns, end_ns; /* span of a timeline */
 	uint32_t points;
 	double percent_min;	/* < 0: not given */
-	uint32_t width, height; /* of a picture; 0: not given */
+	uint32_t width, height; /* size of a picture; 0: not given */
 	bool graphs, strip;	/* generate_graphs, strip_template_args */
 	uint64_t young_ns;
-	uint32_t unsuppressed; /* 1: with what is suppressed */
+	uint32_t unsuppressed; /* 1: include suppressed blocks */
 	bool inverted, reversed;
 	unsigned tables; /* enum rows_table; 0: not given */
 	bool with_stacks;
@@ -41,9 +41,9 @@ struct request_values {
 	struct series_filters series;
 	/* Owned by the request; NULL: not given. */
 	const char *title, *file;
-	const char *base; /* of a diff: "ID" or "ID@TIME" */
-	/* Of maps. */
-	uint64_t map; /* its number; NO_TIME: any */
+	const char *base; /* the other side of a diff: "ID" or "ID@TIME" */
+	/* For maps. */
+	uint64_t map; /* number of the map; NO_TIME: any */
 	uint64_t peak_rss_min, peak_rss_max;
 	enum request_only readable, writable, executable, jemalloc, bytehound;
 	bool with_regions, with_usage;
@@ -127,7 +127,7 @@ extern const struct parameter_word request_orders[], request_weights[], request_
 void request_values_init(struct request_values *values, struct exchange *x);
 void request_values_done(struct request_values *values);
 /* Computes the memory in use over time. `ret_series` has at least one band if the request asks for
- * bands. After a return of 0 the caller calls timeline_done and series_done. */
+ * bands, else none. After a return of 0 the caller calls timeline_done and series_done. */
 int request_values_over_time(struct exchange *x, struct request_values *values,
 			     const struct timeline_question *over, struct timeline *ret_timeline,
 			     struct series_list *ret_series);

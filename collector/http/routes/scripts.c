@@ -1,5 +1,5 @@
-/* Scripts of the profiler whose API this is; here they are SQL. POST /data/ID/execute_script runs
- * one and returns what it prints. /data/ID/allocation_filter_to_script and
+/* The scripts of the profiler whose API this is; here they are SQL. POST /data/ID/execute_script
+ * runs a script and returns its output. /data/ID/allocation_filter_to_script and
  * /data/ID/map_filter_to_script turn a filter into a script. */
 #include <errno.h>
 #include <inttypes.h>
@@ -43,7 +43,7 @@ const struct route sql_route = {
 	.step = sql_step,
 };
 
-/* ---- running one ---- */
+/* ---- running a script ---- */
 
 static const struct answer_field printed_fields[] = {
 	BY_HAND("kind", ANSWER_TEXT, NULL, "always println"),
@@ -129,8 +129,7 @@ static int scripts_end(void *context, bool cut)
 	return print_line(s);
 }
 
-/* Both {"status":"ok"} and {"status":"error"}, with what had been printed until then, are answers
- * with HTTP status 200. */
+/* Both {"status":"ok"} and {"status":"error"}, with the output so far, have HTTP status 200. */
 static void write_run(struct asking *a, const struct script *s, int error,
 		      const struct sql_place *place, double elapsed)
 {
@@ -158,7 +157,7 @@ static int run_script(struct asking *a, struct sql *sql, struct script *script, 
 		return r;
 	if (r == -EMSGSIZE)
 		err_set(&a->x->err, r, "it prints more than 64 MiB");
-	if (buf_error(&script->out)) { /* what was printed is incomplete */
+	if (buf_error(&script->out)) { /* the output is incomplete */
 		buf_clear(&script->out);
 		json_init(&script->json, &script->out);
 		json_array(&script->json, NULL);
@@ -192,7 +191,7 @@ const struct route execute_script_route = {
 	.write = execute_script_write,
 };
 
-/* ---- a filter as one ---- */
+/* ---- a filter as a script ---- */
 
 struct told_script {
 	const char *prologue, *code;
@@ -225,7 +224,7 @@ static int write_script(struct asking *a, const char *table, const struct buf *m
 				&(struct told_script){PROLOGUE, buf_text(&code)}, NULL);
 }
 
-/* A condition that is SQL already is used as it is, after a test run. */
+/* A condition that is already SQL is used as it is, after a test run. */
 static int allocation_script_write(struct asking *a)
 {
 	cleanup(buf_done) struct buf more = {0};
@@ -258,7 +257,7 @@ static void add_only(struct buf *more, enum request_only only, const char *yes, 
 		buf_printf(more, " and %s", only == ONLY_TRUE ? yes : no);
 }
 
-/* What maps take beside filters. Paging and pictures don't say which maps match. */
+/* The parameters of maps besides filters. Paging and pictures do not decide which maps match. */
 static int map_script_write(struct asking *a)
 {
 	cleanup(buf_done) struct buf more = {0};

@@ -1,5 +1,5 @@
 /* /data/ID/source: the text of a source file, and what each of its lines allocated or called. Only
- * files that the debug information of the recorded program names are read. */
+ * files that the recorded program's debug information names are read. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +19,13 @@
 struct line_sum {
 	uint32_t line;
 	uint64_t bytes, blocks, self_bytes, self_blocks;
-	size_t counted; /* the last backtrace that was counted, so that one that passes a line twice
-			   counts once */
+	size_t counted; /* last backtrace counted: one that passes a line twice counts once */
 };
 
 struct sums {
-	struct line_sum *list; /* by line; 0: lines that are not known */
+	struct line_sum *list; /* by line; 0: frames without a line */
 	uint32_t capacity;
-	bool named; /* a frame of the recording is in the file */
+	bool named; /* some frame of the recording is in the file */
 	struct buf text;
 };
 
@@ -71,8 +70,8 @@ static int source_add(struct sums *sums, uint32_t line, const struct usage *valu
 	return 0;
 }
 
-/* Adds all frames of a backtrace, the innermost first. The first frame that does not only pass the
- * allocation on is the one that allocates. */
+/* Adds all frames of a backtrace, innermost first. The allocation belongs to the first frame that
+ * does more than pass it on. */
 static int add_backtrace(struct asking *a, const struct group *g, size_t number, struct sums *sums)
 {
 	const char *file = a->values.file;
@@ -114,7 +113,7 @@ static int sum_lines(struct asking *a, struct sums *sums)
 	return r;
 }
 
-/* Tells whether any frame of the recording is in the file, whatever the filters. */
+/* Tells whether any frame of the recording is in the file, regardless of the filters. */
 static bool is_named(struct exchange *x, const char *file)
 {
 	struct view *view = x->source->view;

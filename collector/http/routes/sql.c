@@ -1,5 +1,5 @@
 /* /data/ID/sql: the answer to an SQL statement. The whole answer is made in one step, within
- * limits, as the recording must not grow while a statement runs. */
+ * limits, because the recording must not grow while a statement runs. */
 #include "collector/http/routes/sql_limits.h"
 
 #include <errno.h>
@@ -174,7 +174,7 @@ static int answer_json(struct exchange *x, struct sql *sql, const char *text,
 	return r;
 }
 
-/* CSV can say it only in a header. */
+/* Says in a header that the answer was cut: CSV has no other place for it. */
 static void say_cut(struct exchange *x, uint64_t rows)
 {
 	size_t used = strlen(x->incomplete);

@@ -1,7 +1,7 @@
-/* What shows matched allocations by frame: /data/ID/tree and /data/ID/allocation_ascii_tree; the
- * tree as columns, /data/ID/flame (answers/flame.c describes them); and pictures of it,
- * /data/ID/export/flamegraph and flamegraph.html. The last three take what differs from another
- * recording, too. */
+/* Matched allocations by frame: /data/ID/tree and /data/ID/allocation_ascii_tree; the tree as
+ * columns, /data/ID/flame (answers/flame.c describes them); and its pictures,
+ * /data/ID/export/flamegraph and flamegraph.html. The last three can also show the difference from
+ * another recording. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -78,7 +78,7 @@ static const struct answer_field node_fields[] = {
 #undef ANSWER_OF
 static const struct answer tree_node_answer = {"tree_node", node_fields};
 
-/* The members of a node, with the opening of its children: a tree may be deeper than the JSON
+/* Writes the members of a node, and opens its children by hand: a tree may be deeper than the JSON
  * writer's levels. */
 static int open_node(struct asking *a, struct json *json, uint32_t node)
 {
@@ -155,12 +155,12 @@ const struct route tree_route = {
 	.write = tree_write,
 };
 
-/* ---- of one recording, or of what differs from another ---- */
+/* ---- trees of one recording, or of a difference ---- */
 
 struct flame_result {
 	struct tree tree, reversed;
 	struct tree_diff diff;
-	const struct tree *shown; /* one of those */
+	const struct tree *shown; /* one of the trees above */
 };
 
 static void flame_result_done(void *result)
@@ -172,7 +172,7 @@ static void flame_result_done(void *result)
 	tree_diff_done(&f->diff);
 }
 
-/* Of a difference `shown` is the tree of both. */
+/* Computes the tree for all three. For a difference, `shown` is the tree of both sides. */
 static int flame_ask_any(struct asking *a)
 {
 	struct flame_result *f = a->result;

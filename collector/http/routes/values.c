@@ -65,7 +65,7 @@ static int read_parameter(struct view *view, const struct parameter *p,
 
 	if (own)
 		return parameter_read(own, context, view, p->value, err);
-	/* The API's names have '_'; filter_set would accept '-' as well. */
+	/* The API spells names with '_'. filter_set would also accept '-'. */
 	if (strchr(p->name, '-') || (takes_filter && !takes_filter(p->name)))
 		return -ENOENT;
 	if (!strcmp(p->name, "custom_filter"))
@@ -80,7 +80,7 @@ int read_parameters_of(struct exchange *x, struct view *view, const struct route
 		const struct parameter *p = &x->request.parameters[i];
 		int r;
 
-		/* "?a=1&" and "a=" say nothing. */
+		/* Skips parameters without a name or a value, as in "?a=1&" and "a=". */
 		if (!p->name[0] || !p->value[0])
 			continue;
 		if (!strcmp(p->name, "custom_filter") &&

@@ -10,25 +10,26 @@ struct filter;
 struct json;
 struct view;
 
-/* Adds the note of the collector that gathers (sources_note) to what the answer says is missing. */
+/* Appends the note of the collector that gathers (sources_note) to what the answer says is
+ * missing. */
 void sources_tell_note(struct exchange *x);
 /* Begins an answer that is an object. If the recording is incomplete, the first member says what it
  * lacks. */
 void json_answer(struct json *json, struct exchange *x);
-/* The members that json_graph_urls writes; `writer` calls it. */
+/* Rows for the members that json_graph_urls writes; `writer` calls it. */
 #define ROWS_OF_GRAPH(writer)                                                                      \
 	ROW_WRITTEN("graph_url", ANSWER_TEXT, NULL, "address of a picture, with generate_graphs",  \
 		    writer, .when = SOMETIMES),                                                    \
 		BY_HAND("graph_preview_url", ANSWER_TEXT, NULL,                                    \
 			"address of a small picture, with generate_graphs", .when = SOMETIMES)
-/* Writes graph_url and graph_preview_url: addresses that draw what has this value of this filter,
- * and also fits `more` of encode_filters. */
+/* Writes graph_url and graph_preview_url: addresses of pictures of the allocations for which
+ * `filter` has this value. `more` is the output of encode_filters: further filters. */
 void json_graph_urls(struct json *json, const struct exchange *x, const char *filter,
 		     uint64_t value, const char *more);
 /*
- * Reads all parameters: those in the table, which ends with {0}, into `context`, and all others as
- * filters of the recording. The answer names the first parameter that is invalid. If `takes_filter`
- * is not NULL, it applies only the filters that `takes_filter` accepts.
+ * Reads all parameters of the request. Those in the table, which ends with {0}, go into `context`;
+ * all others are filters of the recording. The error names the first invalid parameter. If
+ * `takes_filter` is not NULL, applies only the filters that `takes_filter` accepts.
  */
 int read_parameters_of(struct exchange *x, struct view *view, const struct route_parameter *table,
 		       void *context, struct filter *filter,

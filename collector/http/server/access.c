@@ -54,7 +54,8 @@ static int check_host(const struct access *access, const struct claim *claim, in
 		       "--http ADDR:PORT");
 }
 
-/* Checks that the page that asks comes from this server, if a browser says where it comes from. */
+/* Checks that the requesting page comes from this server, if the browser says where it comes
+ * from. */
 static int check_origin(const struct access *access, const struct claim *claim, int *ret_status,
 			struct err_text *err)
 {
@@ -89,8 +90,8 @@ struct stranger_address access_from(const struct access *access, const struct cl
 	return claim->from;
 }
 
-/* With this prefix browsers accept the cookie by TLS only, and send it to this host alone, for all
- * its paths (RFC 6265bis, 4.1.3). */
+/* Writes the cookie's name. With this prefix browsers accept the cookie by TLS only, and send it to
+ * this host alone, for all its paths (RFC 6265bis, 4.1.3). */
 static int write_name(const struct access *access, char *out, size_t size)
 {
 	return snprintf(out, size, "__Host-heapcast-%u=", access->port);

@@ -21,12 +21,12 @@ struct err_text;
 
 struct access {
 	const char *token;
-	bool token_made; /* this process made and printed it; false: it was configured */
-	bool local;	 /* only clients on this machine reach the server */
-	bool https;	 /* browsers connect by TLS, ended by this server or by a proxy */
+	bool token_made; /* this process made and printed the token; false: configured */
+	bool local;	 /* only clients on this machine can reach the server */
+	bool https;	 /* browsers connect by TLS, to this server or to a proxy */
 	const char *const
 		*hosts; /* allowed names behind a proxy, NULL-terminated; NULL: no proxy */
-	uint16_t port;	/* part of the cookie's name, because cookies ignore ports */
+	uint16_t port; /* part of the cookie's name: browsers send cookies to all ports of a host */
 	struct logins logins;
 	struct tries tries;
 };

@@ -1,4 +1,4 @@
-/* See admission.h. */
+/* Checks requests before they are answered. See admission.h. */
 #include "collector/http/server/admission.h"
 
 #include <errno.h>
@@ -41,8 +41,8 @@ static int check_access(struct exchange *x, struct access *access, struct arriva
 	return 0;
 }
 
-/* Browsers send these types from foreign pages only after asking first (CORS preflight), and get no
- * answer to that. */
+/* Compares media types. A foreign page can send JSON or binary data only after a CORS preflight,
+ * which this server does not answer. */
 static bool is_type(const char *type, const char *wanted)
 {
 	size_t length = strlen(wanted);
@@ -86,7 +86,7 @@ int admission_check(struct exchange *x, struct access *access, struct arrival *a
 	bool reads = arrival->claim.reads;
 	int r;
 
-	x->body_left = !reads; /* until it is known: there may be a body, which nobody reads */
+	x->body_left = !reads; /* until it is known: there may be a body that nobody reads */
 	r = check_access(x, access, arrival);
 	if (r < 0)
 		return r;

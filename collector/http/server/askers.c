@@ -1,4 +1,4 @@
-/* See askers.h. */
+/* Tracks connections that have sent a request. See askers.h. */
 #include "collector/http/server/askers.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/ban.h"
 
-/* Returns false if all places are busy. */
+/* Makes room by evicting an idle connection. Returns false if all places are busy. */
 static bool askers_make_room(const struct askers *askers, const struct stranger_address *from,
 			     struct asker **ret_leaver)
 {

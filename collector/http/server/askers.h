@@ -15,7 +15,7 @@
 
 struct asker {
 	struct asker *next;
-	struct stranger who; /* its time: of arrival, or of the last answer */
+	struct stranger who; /* `time`: of arrival, or of the last answer */
 	void *connection;
 	bool busy;
 };

@@ -14,7 +14,7 @@
 struct body_reader {
 	char *at, *end;
 	const struct route_parameter *members;
-	uint64_t given; /* a bit of each that was there */
+	uint64_t given; /* one bit per member that was given */
 };
 
 static int peek(struct body_reader *r)
@@ -61,7 +61,8 @@ static size_t body_encode(char out[4], uint32_t code)
 	return length;
 }
 
-/* Reads what follows a backslash. Returns the number of bytes in `out`; 0: not an escape. */
+/* Parses the characters behind a backslash. Returns the number of bytes written to `out`, or 0 if
+ * it is not an escape. */
 static size_t read_escape(struct body_reader *r, char out[4])
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -86,8 +87,8 @@ static size_t read_escape(struct body_reader *r, char out[4])
 	return !code || (code >= 0xdc00 && code < 0xe000) ? 0 : body_encode(out, code);
 }
 
-/* Returns 0; -EINVAL: not a string; -E2BIG: the string is too long. `out` may be the place of the
- * string itself, which is never shorter. */
+/* Parses a string. Returns 0, -EINVAL if it is not a string, or -E2BIG if it is too long. `out` may
+ * be the place of the string itself, because the result is never longer. */
 static int read_string(struct body_reader *r, char *out, size_t size)
 {
 	size_t used = 0;

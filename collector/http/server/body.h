@@ -12,11 +12,11 @@ struct exchange;
 struct route_parameter;
 
 #define BODY_NAME_MAX  64
-#define BODY_NOT_GIVEN UINT64_MAX /* a number that the caller has set to this stays so */
+#define BODY_NOT_GIVEN UINT64_MAX /* the caller's default for a number; stays if absent */
 
 /* Reads the members into a struct. Strings lie in `data`, which is changed. Returns 0, or -EINVAL
  * with a message in `err` and the member at fault, or "", in `ret_name` (BODY_NAME_MAX bytes). */
 int body_read(char *data, size_t length, const struct route_parameter *members, void *into,
 	      char *ret_name, struct err_text *err);
-/* Reads the body of a request into a struct of the route's. */
+/* Reads the body of a request into a struct of its route. */
 int body_read_request(struct exchange *x, void *into);

@@ -87,7 +87,7 @@ static int exchange_status_of(int error)
 	}
 }
 
-/* If only the query could judge a parameter, its sentence begins with the parameter's name. */
+/* If only the query could judge the parameter, its error text begins with the parameter's name. */
 static void name_parameter(struct exchange *x)
 {
 	size_t length = strcspn(x->err.text, " ");
@@ -137,7 +137,7 @@ static void run_step(uv_work_t *work)
 	struct exchange *x = ((struct job *)work->data)->x;
 	struct source *source = x->source;
 
-	/* the step that finds the source locks it itself (routes.c) */
+	/* The step that finds the source locks it itself (routes.c). */
 	if (source)
 		source_lock(source);
 	x->result = x->cancelled ? -ECANCELED : x->step(x);
@@ -198,8 +198,8 @@ static void run_later_ones(uv_timer_t *timer)
 	wake_again(workers);
 }
 
-/* Sets the timer for the first exchange that waits for its time, or to try again if there was no
- * memory for a job. */
+/* Sets the timer to the first exchange that is waiting, or to a retry if there was no memory for a
+ * job. */
 static void wake_again(struct workers *workers)
 {
 	uint64_t now = uv_now(workers->loop), due = UINT64_MAX;
@@ -214,7 +214,8 @@ static void wake_again(struct workers *workers)
 		uv_timer_start(&workers->again, run_later_ones, due > now ? due - now : 0, 0);
 }
 
-/* A long SQL statement must not block all other questions, so only one runs at a time. */
+/* Returns the next exchange to run. A long SQL statement must not block all other questions, so
+ * only one statement runs at a time. */
 static struct exchange *next_to_run(const struct workers *workers)
 {
 	struct exchange *x = workers->waiting;
@@ -224,7 +225,7 @@ static struct exchange *next_to_run(const struct workers *workers)
 	return workers->running < RUNNING_MAX ? x : NULL;
 }
 
-/* Takes x out of the list. Returns its place, where the next exchange is now. */
+/* Removes `x` from the list. Returns the place where the next exchange is now. */
 static struct exchange **exchange_leave(struct exchange **at, const struct exchange *x)
 {
 	while (*at && *at != x)
@@ -262,7 +263,8 @@ static void start_some(struct workers *workers)
 	wake_again(workers);
 }
 
-/* An exchange without a connection was abandoned, and only waits for its step to return. */
+/* Calls `look` for running exchanges. One without a connection was abandoned, and only waits for
+ * its step to return. */
 static void exchange_look(uv_timer_t *timer)
 {
 	struct workers *workers = timer->data;

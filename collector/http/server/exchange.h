@@ -1,9 +1,9 @@
 #pragma once
 /*
- * A request and its answer. The event loop's thread owns the connection; a worker thread produces
- * the answer in steps. Each step appends a part of the body, the loop sends it, and only then does
- * the next step run. This gives back-pressure: a slow client occupies no thread and at most the
- * memory of one step, so an answer may have any length.
+ * A request and its answer. The event loop's thread owns the connection. A worker thread produces
+ * the answer in steps. Each step appends a part of the body, and the next step runs after the loop
+ * has sent that part. So a slow client occupies no thread, and at most the memory of one step, and
+ * an answer may have any length.
  *
  *	WAITING -> RUNNING (worker) -> SENDING -> WAITING ... -> SENDING -> end
  *
@@ -31,15 +31,15 @@ enum exchange_state { EXCHANGE_WAITING, EXCHANGE_LATER, EXCHANGE_RUNNING, EXCHAN
 
 struct exchange {
 	struct request request;
-	struct route route; /* that the path asks for; its path is NULL where there is none */
-	char id[256];	    /* of /data/ID/..., else "" */
+	struct route route; /* the route that the path names; its path is NULL if there is none */
+	char id[256];	    /* ID of /data/ID/..., else "" */
 	const char *rest;   /* what follows the route's path ("flame.svg" of export/flamegraph, the
 			       number of backtrace/7), or "" */
 	/* The answer. Steps write it; the loop reads it between steps. */
 	int status;
 	const char *content_type;
 	const char *file_name; /* NULL: the browser shows the answer instead of saving it */
-	const struct page_asset *asset; /* NULL: the answer is not a file of the page */
+	const struct page_asset *asset; /* a file of the page; NULL: the answer is in `out` */
 	struct buf out;
 	struct err_text err;
 	char parameter[64];
@@ -47,17 +47,17 @@ struct exchange {
 						   as a member of JSON objects */
 	uint64_t find_ns; /* time to resolve the recording; 0: the request names no recording */
 	exchange_step *step;
-	uint64_t again_ms; /* 0: soon. Applies to one return of -EAGAIN */
+	uint64_t again_ms; /* delay of the next call after -EAGAIN; 0: soon */
 	struct sources *sources;
 	struct source *source; /* a reference is held; NULL: not found yet */
 	void *work;	       /* the route's state, freed by work_free */
 	void (*work_free)(void *work);
 	atomic_bool cancelled;
-	struct progress progress; /* of the query; the loop reads it while a step runs */
+	struct progress progress; /* progress of the query; the loop reads it while a step runs */
 	/* Only the loop's thread uses the members below. */
 	struct workers *workers; /* NULL: not submitted yet */
 	struct exchange *next_of_all;
-	uint64_t begun_ms, begun_ns; /* the loop's time; uv_hrtime */
+	uint64_t begun_ms, begun_ns; /* begun_ms: time of the loop; begun_ns: uv_hrtime */
 	void *connection;	     /* NULL: closed */
 	struct access *access;
 	struct stranger_address from; /* the client's address */
@@ -110,5 +110,5 @@ struct exchange *exchange_new(struct sources *sources, const char *path);
 /* Gives up `x` after its connection has closed; frees it now, or after its running step returns. */
 void exchange_abandon(struct workers *workers, struct exchange *x);
 void exchange_free(struct exchange *x);
-/* After a step that failed before the body: makes the body of the error. */
+/* Writes the error's body after a step failed before the first byte of the answer. */
 void exchange_fail(struct exchange *x, int error);

@@ -1,4 +1,4 @@
-/* See fleet.h. */
+/* Watches all recordings for changes. See fleet.h. */
 #include "collector/http/server/fleet.h"
 
 #include <errno.h>
@@ -28,15 +28,14 @@ struct gone {
 
 struct fleet {
 	pthread_mutex_t lock;
-	bool looking; /* only the thread that looks changes the members below, and holds the lock
-			 while it does */
+	bool looking; /* only the looking thread changes the members below, with the lock held */
 	uint64_t begun_ms,
 		next_ms;	   /* when the last look began; the earliest time of the next one */
 	uint64_t look;		   /* number of the last look with news; 0: none yet */
 	struct source_line *lines; /* sorted by id */
 	uint64_t *changed;	   /* for each line: the look that saw its last change */
 	size_t count;
-	struct gone *gone; /* removed recordings of which some watcher has not been told */
+	struct gone *gone; /* removed recordings that some watcher has not been told about */
 	uint32_t gone_count, gone_capacity;
 	bool taken[WATCHERS_MAX];
 	uint64_t told[WATCHERS_MAX];
@@ -72,14 +71,14 @@ void fleet_free(struct fleet *fleet)
 	free(fleet);
 }
 
-/* ---- who watches ---- */
+/* ---- watchers ---- */
 
 void fleet_join(struct fleet *fleet, struct fleet_watcher *ret_watcher)
 {
 	unsigned place = 0;
 
 	pthread_mutex_lock(&fleet->lock);
-	while (fleet->taken[place]) /* a slot is free, as there are as many as watchers */
+	while (fleet->taken[place]) /* some slot is free: there are as many as watchers */
 		place++;
 	fleet->taken[place] = true;
 	fleet->told[place] = 0;
@@ -92,11 +91,11 @@ void fleet_leave(struct fleet *fleet, struct fleet_watcher *watcher)
 	pthread_mutex_lock(&fleet->lock);
 	fleet->taken[watcher->place] = false;
 	if (!memchr(fleet->taken, true, sizeof(fleet->taken)))
-		fleet_forget(fleet); /* the last watcher has left, so nobody looks any more */
+		fleet_forget(fleet); /* the last watcher has left, so no more looks happen */
 	pthread_mutex_unlock(&fleet->lock);
 }
 
-/* ---- looking ---- */
+/* ---- looks ---- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -128,12 +127,12 @@ static bool fleet_same(const struct source_line *a, const struct source_line *b)
 	       same_text(x->architecture, y->architecture);
 }
 
-/* A look that is being made. */
+/* A look in progress. */
 struct look {
 	struct source_line *lines;
 	uint64_t *changed;
 	size_t count;
-	uint64_t number; /* the look's number, if anything has changed */
+	uint64_t number; /* its number, if anything has changed */
 	bool news;
 	struct gone *gone;
 	uint32_t gone_count, gone_capacity;
@@ -201,7 +200,7 @@ static int compare_all(const struct fleet *fleet, struct look *look, uint64_t pa
 	return 0;
 }
 
-/* Keeps those removed recordings of which some watcher still has to be told. */
+/* Keeps the removed recordings that some watcher still has to be told about. */
 static int keep_gone(struct fleet *fleet, const struct look *look)
 {
 	uint64_t told = UINT64_MAX;
@@ -221,7 +220,7 @@ static int keep_gone(struct fleet *fleet, const struct look *look)
 	return r;
 }
 
-/* Publishes what was seen; `look` gets what was seen before. */
+/* Publishes the result of the look. `look` gets the previous result. */
 static int fleet_show(struct fleet *fleet, struct look *look)
 {
 	struct source_line *lines = fleet->lines;
@@ -260,7 +259,7 @@ static uint64_t fleet_now_ms(void)
 	return uv_hrtime() / 1000000;
 }
 
-/* Returns false if a look is not due, or if another thread is looking. */
+/* Begins a look. Returns false if no look is due, or if another thread is looking. */
 static bool begin_look(struct fleet *fleet, uint64_t begun_ms, bool *ret_first)
 {
 	bool looks;
@@ -297,7 +296,7 @@ int fleet_look(struct sources *sources, struct err_text *err)
 	return r;
 }
 
-/* ---- telling ---- */
+/* ---- reporting to watchers ---- */
 
 bool fleet_has_news(struct fleet *fleet, const struct fleet_watcher *watcher)
 {
@@ -324,7 +323,7 @@ static size_t first_behind(const struct fleet *fleet, const struct stream_id *id
 	return low;
 }
 
-/* A removed recording may have come back. */
+/* Tells whether the recording exists now: a removed one may have come back. */
 static bool fleet_is_there(const struct fleet *fleet, const struct stream_id *id)
 {
 	size_t behind = first_behind(fleet, id);

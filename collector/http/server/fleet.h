@@ -25,15 +25,15 @@ struct sources;
 struct fleet *fleet_new(void); /* NULL: no memory */
 void fleet_free(struct fleet *fleet);
 
-/* What is said of a recording (struct source_line): fleet/list.c. */
+/* Describes a recording (struct source_line). See fleet/list.c. */
 extern const struct answer list_answer;
 
 /* A watcher, valid between sources_watch and sources_unwatch. */
 struct fleet_watcher {
 	unsigned place;
-	uint64_t told, telling; /* numbers of looks; told is 0 before the first report */
+	uint64_t told, telling; /* numbers of looks; told: 0 before the first report */
 	bool in_midst;
-	struct stream_id behind; /* the recording that was reported last */
+	struct stream_id behind; /* the last recording reported */
 };
 void fleet_join(struct fleet *fleet, struct fleet_watcher *ret_watcher);
 void fleet_leave(struct fleet *fleet, struct fleet_watcher *watcher);
@@ -44,8 +44,8 @@ int fleet_look(struct sources *sources, struct err_text *err);
 bool fleet_has_news(struct fleet *fleet, const struct fleet_watcher *watcher);
 /*
  * Writes the watcher's news as members of the object `json`: an array "changed", then "gone".
- * Returns 1 when it has written `bytes`: the caller calls again with the same `json`, and a
- * recording that changes in between appears in its newer state. Returns 0 when all is written; the
+ * Returns 1 when it has written `bytes`. The caller then calls again with the same `json`; a
+ * recording that changes in between appears in its newer state. Returns 0 when all is written. The
  * watcher then counts as up to date.
  */
 int fleet_tell(struct fleet *fleet, struct fleet_watcher *watcher, struct json *json, size_t bytes);

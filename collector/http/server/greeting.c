@@ -16,10 +16,10 @@
 #define GREETINGS_EACH 32 /* for one address */
 #define PATIENCE_MS    10000
 #define TLS_HANDSHAKE  22 /* type of the first record of TLS */
-/* Bytes that UTF-8 never has; greeting_restore recognizes them. */
+/* Escaped bytes that never occur in UTF-8. greeting_restore recognizes them. */
 #define GREETING_FOR_LF "FF"
 #define GREETING_FOR_CR "FE"
-#define AGAIN_MS	20 /* a client that sends byte by byte is looked at no more often than this */
+#define AGAIN_MS	20 /* minimum time between two looks at a client that sends slowly */
 
 struct greeting {
 	struct greetings *all;
@@ -38,7 +38,8 @@ static bool is_escape(const char *at, size_t left)
 	       isxdigit((unsigned char)at[2]);
 }
 
-/* Returns "FF" for "%0A", and so on; NULL: the escape is not an end of line. */
+/* Returns the stand-in for "%0A" ("FF") or "%0D" ("FE"), or NULL if the escape is not an end of
+ * line. */
 static const char *stand_in(const char *escape)
 {
 	if (!strncasecmp(escape, "%0A", 3))
@@ -82,7 +83,7 @@ static void handle_closed(uv_handle_t *handle)
 		free(g);
 }
 
-/* Takes the greeting off the list and gives away its descriptor. */
+/* Removes the greeting from the list, and returns its descriptor. */
 static int greeting_leave(struct greeting *g)
 {
 	struct greeting **at = &g->all->list;
@@ -106,7 +107,7 @@ static void greeting_adopt(struct greeting *g, const void *data, size_t length)
 	all->adopt(all->context, greeting_leave(g), &from, data, length);
 }
 
-/* Reads the line, which has arrived completely, and hands over a corrected one. */
+/* Reads the line, which has arrived completely, and hands over the corrected one. */
 static void adopt_mended(struct greeting *g, char *line, size_t length, struct buf *mended)
 {
 	if (buf_error(mended) || recv(g->fd, line, length, 0) != (ssize_t)length) {
@@ -116,8 +117,8 @@ static void adopt_mended(struct greeting *g, char *line, size_t length, struct b
 	greeting_adopt(g, mended->data, mended->length);
 }
 
-/* A request line begins with the name of a method. The library refuses everything else (TLS,
- * garbage). */
+/* Tells whether the data can be the beginning of a request line, which is the name of a method. The
+ * library refuses everything else (TLS, garbage). */
 static bool may_begin(const char *head, size_t length)
 {
 	return !length || (head[0] >= 'A' && head[0] <= 'Z');
@@ -134,7 +135,7 @@ static bool is_whole_record(const char *head, size_t length)
 	return length >= 5 && length - 5 >= ((size_t)(uint8_t)head[3] << 8 | (uint8_t)head[4]);
 }
 
-/* Tells whether more has to arrive before it is clear what the connection wants. */
+/* Tells whether more data has to arrive before the connection can be handed over. */
 static bool may_go_on(const struct greeting *g, const char *head, size_t length)
 {
 	if (g->all->tls && head[0] == TLS_HANDSHAKE)
@@ -142,8 +143,8 @@ static bool may_go_on(const struct greeting *g, const char *head, size_t length)
 	return may_begin(head, length) && !greeting_is_whole(head, length);
 }
 
-/* Answers a client that speaks plain HTTP where TLS is required. What it has sent is read first:
- * otherwise the close would be a reset, and the client would lose the answer. */
+/* Answers a client that speaks plain HTTP where TLS is required. Its data is read first. Otherwise
+ * the close would be a reset, and the client would lose the answer. */
 static void say_tls(struct greeting *g, char *head, size_t length)
 {
 	static const char answer[] =
@@ -157,7 +158,8 @@ static void say_tls(struct greeting *g, char *head, size_t length)
 	close(greeting_leave(g));
 }
 
-/* Has the kernel wait until there are more than so many bytes, or the connection ends. */
+/* Has the kernel wake the loop only when more than `bytes` bytes have arrived, or the connection
+ * ends. */
 static void wake_beyond(const struct greeting *g, int bytes)
 {
 	const int least = bytes + 1;
@@ -185,7 +187,7 @@ static void listen_on(struct greeting *g)
 	uv_poll_start(&g->poll, UV_READABLE | UV_DISCONNECT, on_readable);
 }
 
-/* Waits until there are more than these bytes, and at least for a short time. */
+/* Waits until more than `bytes` bytes have arrived, and at least for a short time. */
 static void wait_for_more(struct greeting *g, int bytes)
 {
 	wake_beyond(g, bytes);

@@ -1,4 +1,4 @@
-/* See hangup.h. */
+/* Detects clients that have disconnected. See hangup.h. */
 #include "collector/http/server/hangup.h"
 
 #include <libwebsockets.h>
@@ -8,9 +8,9 @@
 
 #include "base/ban.h"
 
-/* A client that closes only its half, and still reads, looks the same as one that has gone. It gets
- * its answer if that takes no longer than this. After that the server takes it for gone, as other
- * servers do. A browser never closes only its half. */
+/* A client that closes only its sending half, and still reads, looks the same as one that has gone.
+ * It gets its answer if that takes no longer than this. After that the server treats it as gone, as
+ * other servers do. Browsers never close only one half. */
 #define HALF_CLOSED_MS 3000
 
 void hangup_look(struct exchange *x)

@@ -1,4 +1,4 @@
-/* See headers.h. */
+/* Adds the headers of an answer. See headers.h. */
 #include "collector/http/server/headers.h"
 
 #include <stdio.h>
@@ -9,24 +9,24 @@
 
 #include "base/ban.h"
 
-/* For answers that a browser draws or runs: they load nothing and talk to nobody. */
+/* For answers that a browser draws or runs: they may load nothing and connect to nothing. */
 #define CONTENT_POLICY                                                                             \
 	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri "     \
 	"'none'; form-action 'none'"
 
-/* For the page and its files: they load only what this server has. */
+/* For the page and its files: they may load from this server only. */
 #define PAGE_POLICY                                                                                \
 	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src " \
 	"'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "      \
 	"'none'"
 
-/* For the login page: a form, and nothing else. */
+/* For the login page: it may only send its form. */
 #define LOGIN_POLICY                                                                               \
 	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; "     \
 	"frame-ancestors 'none'"
 
-/* Says where the time went, in ms: until the recording was found by its name, and until the answer
- * began (https://www.w3.org/TR/server-timing/). */
+/* Adds the header that says where the time went, in ms: until the recording was found by its name,
+ * and until the answer began (https://www.w3.org/TR/server-timing/). */
 static int put_timing(const struct exchange *x, header_writer *put, void *context)
 {
 	char value[64];
@@ -40,8 +40,8 @@ static int put_timing(const struct exchange *x, header_writer *put, void *contex
 	return put(context, "server-timing:", value);
 }
 
-/* A name below /page/ changes with the file's contents, so browsers may keep the file. "/" does not
- * change. */
+/* Adds the headers about caching. A name below /page/ changes with the file's contents, so browsers
+ * may keep the file. "/" does not change. */
 static int put_caching(const struct exchange *x, header_writer *put, void *context)
 {
 	const struct page_asset *asset = x->asset;
@@ -59,8 +59,8 @@ static int put_caching(const struct exchange *x, header_writer *put, void *conte
 	       put(context, "referrer-policy:", "same-origin");
 }
 
-/* Headers about access: which credentials are needed (in a form for which browsers don't ask for a
- * password), when to try again, and the login. */
+/* Adds headers about access: the required credentials (in a form for which browsers do not ask for
+ * a password), when to try again, and the login. */
 static int put_access(const struct exchange *x, header_writer *put, void *context)
 {
 	if (x->status == 401 && put(context, "www-authenticate:", "Bearer realm=\"heapcast\""))

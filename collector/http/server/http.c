@@ -31,7 +31,7 @@ struct http {
 	struct server *server;
 	struct server_options serving;
 	uint16_t port;
-	char made_token[PAIR_CODE_LETTERS + 1]; /* set if the user gave none */
+	char made_token[PAIR_CODE_LETTERS + 1]; /* set if the user gave no token */
 	char url[160];
 };
 
@@ -49,7 +49,7 @@ static void *http_run(void *argument)
 	struct http *http = argument;
 	sigset_t all;
 
-	/* Signals are for the thread that started the server. */
+	/* The thread that started the server handles the signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	pthread_setname_np(pthread_self(), "http");
@@ -66,8 +66,8 @@ static void write_url(struct http *http, const char *address)
 		 http->made_token[0] ? "#token=" : "", http->made_token);
 }
 
-/* Chooses the given token, or makes one of 128 bits for this run. The printed address has it behind
- * "#", and browsers do not send that part. */
+/* Uses the given token, or makes one of 128 bits for this run. The printed address has the token
+ * behind "#", a part that browsers do not send. */
 static int choose_token(struct http *http, const struct http_options *options, struct err_text *err)
 {
 	int r = options->token ? 0 : pair_code_make(http->made_token);
@@ -175,7 +175,7 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 	r = listen_at(options, &http->serving.listen_fd, &http->port, &http->serving.access.local,
 		      err);
 	http->serving.access.local &=
-		!options->allow_hosts; /* with a proxy, requests come from elsewhere */
+		!options->allow_hosts; /* with a proxy, requests come from other machines */
 	if (!r)
 		r = choose_token(http, options, err);
 	if (!r)

@@ -11,11 +11,12 @@
 struct err_text;
 struct http;
 
-/* Returns 0, or -EPERM (an address that others reach, without a token or TLS), -EADDRINUSE,
- * -EACCES, -EADDRNOTAVAIL, -EINVAL (not an address), -EBADMSG (a file is not a recording)...: the
- * sentence says what to do. The texts of `options` are used until http_stop. */
+/* Starts the server. Returns 0; -EPERM if others reach the address, but a token or TLS is missing;
+ * -EADDRINUSE, -EACCES, -EADDRNOTAVAIL; -EINVAL if `address` is not an address; -EBADMSG if a file
+ * is not a recording; or another negative errno. The error text says what to do. The strings in
+ * `options` must live until http_stop. */
 int http_start(const struct http_options *options, struct http **ret_http, struct err_text *err);
-/* Checks whether http_start could listen there. Returns 0 or an error of http_start. */
+/* Checks whether http_start could listen on the address. Returns 0 or an error of http_start. */
 int http_may_start(const struct http_options *options, struct err_text *err);
 /* Returns the URL for a browser: "http://127.0.0.1:8080/#token=TOKEN" if the server made the token,
  * because the user cannot know it otherwise; without the token if the caller gave it. */

@@ -26,7 +26,7 @@
 #define IMPORTS_MAX 4 /* imports at the same time */
 #define ANSWER_MAX  16384
 #define AGAIN_MS    50
-#define DISK_LEAST  (64u << 20) /* the catalogue and names need files, too */
+#define DISK_LEAST  (64u << 20) /* left free: the catalogue and names need files, too */
 
 static const struct route_parameter import_parameters[] = {
 	PARAMETER_BY("name", NULL, "text", "name of the file, for messages and for people"),
@@ -91,7 +91,7 @@ static void upload_done(struct exchange *x)
 	pthread_mutex_unlock(&x->sources->lock);
 }
 
-/* Opens a file without a name, so that nothing of it can be left behind. */
+/* Opens an unnamed file, which disappears by itself. */
 static int open_nameless(const char *folder)
 {
 	int fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
@@ -144,8 +144,8 @@ int upload_begin(struct exchange *x, uint64_t bytes)
 		pthread_mutex_unlock(&x->sources->lock);
 		return cannot_keep(x, error);
 	}
-	/* Reserves the room, so that two imports at a time can't count on the same. Not every file
-	 * system can. */
+	/* Reserves the space, so that two imports cannot both count on it. Some file systems cannot
+	 * do that. */
 	if (bytes && fallocate(x->upload, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) < 0 &&
 	    errno != EOPNOTSUPP && errno != ENOSYS)
 		return cannot_keep(x, errno);
@@ -173,14 +173,14 @@ int upload_add(struct exchange *x, const void *data, size_t length)
 
 struct importing {
 	struct sources *sources;
-	pid_t pid; /* 0: the process has ended */
+	pid_t pid; /* 0: the process has been reaped */
 	int fd;	   /* its standard output */
 	size_t length;
 	char said[ANSWER_MAX];
 };
 
-/* Reaps processes that have ended, so that `pid` gets a slot. A process that is writing may take a
- * while to die, and the loop does not wait for it. */
+/* Reaps workers that have ended, and puts `pid` into a free slot (0: only reaps). A worker that is
+ * writing may take a while to die, and the loop does not wait for it. */
 static void let_die(struct sources *sources, pid_t pid)
 {
 	pthread_mutex_lock(&sources->lock);
@@ -219,8 +219,8 @@ static uint64_t memory_max(const struct sources *sources)
 	return (uint64_t)machine.totalram * machine.mem_unit / 4;
 }
 
-/* Reads the file's name. It is a text for people, and never used as a path. What stands before the
- * last slash is the path on the client's machine. */
+/* Reads the file's name, a text for people that is never used as a path. Everything up to the last
+ * slash is the path on the client's machine. */
 static int import_read_name(struct exchange *x, char ret_name[IMPORT_NAME_MAX + 1])
 {
 	const char *name = asked_get(&x->request, "name"),
@@ -328,7 +328,7 @@ static int import_begin(struct exchange *x)
 	return r < 0 ? r : import_start(x, i, name);
 }
 
-/* Returns 1 at the end. */
+/* Reads what has arrived. Returns 1 at the end. */
 static int read_some(struct importing *i)
 {
 	for (;;) {
@@ -354,7 +354,7 @@ static int died(struct exchange *x, int status)
 	return err_set(&x->err, -EIO, "the process that read the file said nothing");
 }
 
-/* Reads the process's answer, or "STATUS sentence". */
+/* Passes on the worker's answer, or its "STATUS sentence". */
 static int import_tell(struct exchange *x, struct importing *i, int status)
 {
 	char *sentence = strchr(i->said, ' ');

@@ -15,7 +15,8 @@ struct answer;
 struct exchange;
 struct sources;
 
-/* DATA DISK MEMORY NAME FORMAT UNIT; "-" stands for an absent FORMAT or UNIT */
+/* The worker's arguments: DATA DISK MEMORY NAME FORMAT UNIT. "-" stands for an absent FORMAT or
+ * UNIT. */
 #define IMPORT_WORKER	"import-worker"
 #define IMPORT_NAME_MAX 255
 

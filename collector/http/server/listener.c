@@ -14,7 +14,7 @@
 
 #include "base/ban.h"
 
-#define BACKLOG 1024 /* a flood of strangers must not make the kernel refuse others */
+#define BACKLOG 1024 /* large, so that a flood of strangers does not fill it */
 
 static int listener_lookup(const char *address, uint16_t port, struct sockaddr_storage *ret_where,
 			   socklen_t *ret_length, struct err_text *err)

@@ -1,7 +1,7 @@
-/* The login page: a form for the token, for browsers on other machines; it works without scripts. A
- * browser that sends the token gets a cookie (logins.h). On loopback there is no login page:
- * reading needs no token there, and browsers send a cookie to each port of a host, so other users
- * of this machine could collect it. */
+/* The login page: a form for the token, for browsers on other machines. It works without scripts. A
+ * browser that sends the token gets a cookie (logins.h). Loopback has no login page: reading needs
+ * no token there, and browsers send a cookie to every port of a host, so other users of this
+ * machine could collect it. */
 #include <errno.h>
 #include <string.h>
 
@@ -35,14 +35,14 @@ int login_page(struct exchange *x, const char *said)
 	if (*said) {
 		buf_string(&x->out, "<p role=\"alert\">");
 		buf_string(&x->out,
-			   said); /* only sentences of our own, so nothing has to be escaped */
+			   said); /* only our own sentences, so nothing has to be escaped */
 		buf_string(&x->out, "</p>\n");
 	}
 	buf_string(&x->out, page_end);
 	return buf_error(&x->out);
 }
 
-/* Redirects to the page, by a relative path, as a proxy may serve us below a folder. */
+/* Redirects to the page. The path is relative, because a proxy may serve us below a folder. */
 static int login_go_on(struct exchange *x)
 {
 	x->status = 303;

@@ -1,4 +1,4 @@
-/* See logins.h. */
+/* Keeps the logins of browsers. See logins.h. */
 #include "collector/http/server/logins.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Browsers that have logged in with the token. Each has its own value in a cookie: 128 random bits,
- * independent of the token. A login expires after 12 hours, or when this process ends.
+ * The browsers that have logged in with the token. Each one has its own cookie value: 128 random
+ * bits, independent of the token. A login expires after 12 hours, or when this process ends.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +21,6 @@ struct logins {
 
 /* Adds a login. Returns 0, or -EIO if the system has no random numbers. */
 int logins_add(struct logins *logins, uint64_t now_ms, char ret_value[LOGIN_TEXT]);
-/* Tells whether a login is valid. The duration reveals nothing about the stored values. */
+/* Tells whether a login is valid, in constant time. */
 bool logins_know(const struct logins *logins, const char *value, uint64_t now_ms);
 void logins_remove(struct logins *logins, const char *value);

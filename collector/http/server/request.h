@@ -15,7 +15,7 @@ struct request {
 	char *path;
 	struct parameter parameters[REQUEST_PARAMETERS_MAX];
 	size_t parameter_count;
-	struct buf body; /* of a POST */
+	struct buf body; /* body of a POST */
 };
 
 int asked_init(struct request *request, const char *path);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A route: a path of the REST API, what it takes and what it answers, declared once, beside what
- * answers it. Requests are read, answers are written, and /openapi.json is made of this.
+ * Declares a route: a path of the REST API, its parameters and its answer, beside the code that
+ * answers it. The same declaration reads requests, writes answers, and makes /openapi.json.
  *
  *	const struct route report_route = {
  *		.path = "report",
@@ -12,7 +12,7 @@
  *		ROUTE_ASKS(struct report, report_ask, NULL),
  *	};
  *
- * routes.h lists all routes. The one that is asked for is in the exchange.
+ * routes.h lists all routes. The exchange holds the route of a request.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,14 +25,14 @@ struct exchange;
 struct format;
 struct view;
 
-/* A step returns 0 if the answer is complete, 1 if more follows, -EAGAIN if it has to be called
- * again soon (or after `again_ms` if that is set), or another negative errno if it failed; then
- * `err` holds the reason and `parameter` the parameter at fault. The client gets a failure before
- * the first byte of the body as a JSON error; a later failure closes the connection. */
+/* A step returns 0 if the answer is complete, 1 if more follows, and -EAGAIN if it has to be called
+ * again soon (or after `again_ms` if that is set). On failure it returns another negative errno;
+ * `err` holds the reason, and `parameter` the parameter at fault. The client gets a failure before
+ * the first byte of the body as a JSON error. A later failure closes the connection. */
 typedef int exchange_step(struct exchange *x);
 
 enum parameter_kind {
-	PARAMETER_READ, /* as `read` does */
+	PARAMETER_READ, /* read by the function `read` */
 	PARAMETER_IGNORED,
 	PARAMETER_NUMBER,   /* uint32_t or uint64_t: a whole number from `least` to `most` */
 	PARAMETER_SIZE,	    /* uint64_t: bytes, 4096 or 4K */
@@ -40,7 +40,7 @@ enum parameter_kind {
 	PARAMETER_DURATION, /* uint64_t: ns */
 	PARAMETER_TIME,	    /* uint64_t: ns since the start */
 	PARAMETER_WORD,	    /* an enum, or a bool: the value of one of `words` */
-	PARAMETER_TEXT,	    /* const char *: as given, at most `most` bytes; the request owns it */
+	PARAMETER_TEXT,	    /* const char *: as given, at most `most` bytes; owned by the request */
 };
 
 struct parameter_word {
@@ -48,7 +48,7 @@ struct parameter_word {
 	uint32_t value;
 };
 
-/* A parameter beside filters, or a member of the body of an order. */
+/* A parameter besides filters, or a member of the body of an order. */
 struct route_parameter {
 	const char *name;
 	/* Returns 0, or a negative errno with a message in `err`. */
@@ -56,7 +56,7 @@ struct route_parameter {
 		    struct err_text *err);
 	const char *takes, *about;
 	enum parameter_kind kind;
-	size_t at, size;      /* where the value goes in what is read into, and its size */
+	size_t at, size;      /* offset and size of the value in the struct that is filled in */
 	uint64_t least, most; /* most 0: no limit */
 	const struct parameter_word *words; /* ends with {NULL} */
 };
@@ -65,16 +65,17 @@ struct route_parameter {
 		.name = label, .takes = text, .about = meaning, .kind = form,                      \
 		.at = offsetof(of, member), .size = sizeof(((of *)NULL)->member), ##__VA_ARGS__    \
 	}
-/* One that `reads` reads; NULL: it is only described here. */
+/* A parameter that the function `reads` reads. NULL: it is only described here. */
 #define PARAMETER_BY(label, reads, text, meaning)                                                  \
 	{                                                                                          \
 		.name = label, .read = reads, .takes = text, .about = meaning                      \
 	}
-/* What a parameter takes that is one of the formats that are read (formats.h). */
+/* Value of `takes` for a format that can be imported (formats.h). */
 #define TAKES_FORMATS "{formats}"
 
-/* How a route is asked. An order may change something, so it is checked more strictly than a
- * question; its text is in the body. A file is an order whose body goes to the disk (import.h). */
+/* How a route is called. A question only reads. An order may change something, so it is checked
+ * more strictly, and its parameters are in the body. A file is an order whose body goes to disk
+ * (import.h). */
 enum route_method {
 	ROUTE_GET,
 	ROUTE_GET_OR_QUESTION,
@@ -86,32 +87,32 @@ enum route_method {
 };
 
 enum route_flag {
-	ROUTE_OF_RECORDING = 1,	 /* below /data/ID/, whose recording does not grow during a step */
-	ROUTE_TAKES_IT = 2,	 /* the steps take that recording themselves, or need none */
-	ROUTE_MAY_HAVE_REST = 4, /* a name may follow the path: a file's, a number */
-	ROUTE_ARRAY = 8,	 /* the answer is an array of such objects */
-	ROUTE_KEPT = 16, /* answers are kept: they depend only on the recording and on parameters,
-			    and are computed from many rows */
-	ROUTE_ON_LOOP = 32,  /* answered by the loop itself, quickly, also while workers are busy */
-	ROUTE_RUNS_SQL = 64, /* that the request brought */
-	ROUTE_NEEDS_TOKEN = 128,  /* even on loopback, as orders do */
-	ROUTE_TELLS_RIGHTS = 256, /* of who asks */
+	ROUTE_OF_RECORDING = 1,	 /* below /data/ID/; the recording does not grow during a step */
+	ROUTE_TAKES_IT = 2,	 /* the steps take the recording themselves, or need none */
+	ROUTE_MAY_HAVE_REST = 4, /* a name may follow the path: a file name or a number */
+	ROUTE_ARRAY = 8,	 /* the answer is an array of objects of this kind */
+	ROUTE_KEPT = 16,	 /* answers are cached: they depend only on the recording and the
+				    parameters, and are computed from many rows */
+	ROUTE_ON_LOOP = 32, /* answered by the loop itself: quickly, even if all workers are busy */
+	ROUTE_RUNS_SQL = 64,	  /* runs SQL that the request contains */
+	ROUTE_NEEDS_TOKEN = 128,  /* even on loopback, like orders */
+	ROUTE_TELLS_RIGHTS = 256, /* tells the rights of the client */
 };
 
 struct route {
-	const char *path; /* for paths under /data/ID/ only what follows */
+	const char *path; /* of paths below /data/ID/ only the rest */
 	const char *about;
-	const char *rest; /* what has to follow the path, as OpenAPI names it; NULL: nothing */
-	const char *rest_about;	  /* and what that is */
+	const char *rest; /* what has to follow the path, named as in OpenAPI; NULL: nothing */
+	const char *rest_about;	  /* description of `rest` */
 	const char *content_type; /* NULL: JSON */
 	unsigned flags;		  /* enum route_flag */
 	enum route_method method;
 	const struct route_parameter *parameters; /* ends with {0}; NULL: none, and no filters */
-	bool (*takes_filter)(const char *name);	  /* NULL: all */
-	const struct route_parameter *body;	  /* members of the body of an order */
+	bool (*takes_filter)(const char *name);	  /* NULL: takes all filters */
+	const struct route_parameter *body;	  /* members of the order's body */
 	const struct answer *answer;		  /* NULL: not JSON, or not declared */
-	const struct format *format;		  /* of export/FORMAT; else NULL */
-	/* What answers: a step that does all, or the parts of asking.h. */
+	const struct format *format;		  /* for export/FORMAT; else NULL */
+	/* The code that answers: a step that does everything, or the functions of asking.h. */
 	exchange_step *step;
 	int (*ask)(struct asking *a), (*next)(struct asking *a), (*write)(struct asking *a);
 	void (*done)(void *result);

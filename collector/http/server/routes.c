@@ -19,7 +19,7 @@
 static const struct route *const routes[] = {ROUTES(ROUTES_TABLE)};
 #define ROUTE_COUNT (sizeof(routes) / sizeof(routes[0]))
 
-/* Behind the routes of the table there is one for each format, at export/PATH. */
+/* Returns the route of a format, at export/PATH. */
 static struct route route_of_format(const struct format *format)
 {
 	struct route route = format_route;
@@ -59,7 +59,7 @@ void routes_each(void (*tell)(void *context, const struct route *route, const ch
 	}
 }
 
-/* ---- which one ---- */
+/* ---- finding a route ---- */
 
 /* Splits /data/ID/REST. Returns false if the path has another form. */
 static bool split(const char *path, char *ret_id, size_t size, const char **ret_rest)
@@ -77,7 +77,7 @@ static bool split(const char *path, char *ret_id, size_t size, const char **ret_
 	return true;
 }
 
-/* `rest` behind the path: "" or "/NAME". */
+/* Tells whether `rest`, "" or "/NAME", may follow the route's path. */
 static bool fits_rest(const struct route *route, const char *rest)
 {
 	if (!*rest)
@@ -86,7 +86,7 @@ static bool fits_rest(const struct route *route, const char *rest)
 	       !strchr(rest + 1, '/');
 }
 
-/* Takes the route if the path is its own. */
+/* Sets the exchange's route if the path is this route's. */
 static bool routes_take(struct exchange *x, const struct route *route, bool of_recording,
 			const char *path)
 {
@@ -100,7 +100,7 @@ static bool routes_take(struct exchange *x, const struct route *route, bool of_r
 	return true;
 }
 
-/* Sets the route of the path, its id and its rest. */
+/* Finds the route of the path, and sets the exchange's route, id and rest. */
 static void routes_find(struct exchange *x)
 {
 	const char *path = x->request.path;

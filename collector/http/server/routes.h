@@ -1,11 +1,10 @@
 #pragma once
-/* All routes, and which one a path asks for. */
+/* Lists all routes, and finds the route of a path. */
 #include "collector/http/server/route.h"
 
 struct sources;
 
-/* In the order in which /openapi.json has them. Behind them there is one for each format, at
- * export/PATH. */
+/* In the order of /openapi.json. One route per format, at export/PATH, follows them. */
 #define ROUTES(ROUTE)                                                                              \
 	ROUTE(page)                                                                                \
 	ROUTE(page_file)                                                                           \
@@ -64,22 +63,24 @@ struct sources;
 ROUTES(ROUTES_DECLARE)
 #undef ROUTES_DECLARE
 
-/* The route of an export to a file of another tool: all but path, parameters, type and about, which
- * the format has. */
+/* The route of exports to files of other tools. The format adds path, parameters, type and
+ * description. */
 extern const struct route format_route;
-/* What that takes, beside filters. */
+/* Returns the parameters of such a route, besides filters. */
 const struct route_parameter *format_parameters(const struct format *format);
 
-/* Begins an exchange about this path. Its first step takes the recording, and goes on with that of
- * the route; where there is none, it says so. NULL: no memory. */
+/* Begins an exchange about this path. Its first step takes the recording, and continues with the
+ * route's step. If there is no such route or recording, the step reports that. Returns NULL without
+ * memory. */
 struct exchange *routes_exchange(struct sources *sources, const char *path);
-/* Returns the methods, as the header `allow` lists them. */
+/* Returns the methods of the route, for the header `allow`. */
 const char *route_methods(const struct route *route);
-/* Calls `tell` for each path, "/data/{id}/allocations", except those of the login page's forms. */
+/* Calls `tell` for each path, such as "/data/{id}/allocations". Leaves out the forms of the login
+ * page. */
 void routes_each(void (*tell)(void *context, const struct route *route, const char *path),
 		 void *context);
 
-/* The step of routes without one of their own: asking.h. */
+/* The step of routes without a step of their own. See asking.h. */
 exchange_step asking_step;
-/* Makes the login page the answer; `said` stands above the form. It takes what x->status is. */
+/* Writes the login page as the answer, with `said` above the form. The status is x->status. */
 int login_page(struct exchange *x, const char *said);

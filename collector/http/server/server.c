@@ -27,7 +27,7 @@
 #define STALL_SECONDS	  60 /* a client that reads nothing for so long is disconnected */
 #define AUTHORIZATION_MAX 2048
 #define FORWARDED_MAX	  1024
-/* a host name has up to 253 bytes; an Origin also has a scheme and a port */
+/* A host name has up to 253 bytes. An Origin also has a scheme and a port. */
 #define HOST_MAX	300
 #define LEAVING_MAX	64 /* connections that the library has not closed yet */
 #define TLS_READ_BYTES	(16384 + 512)
@@ -40,8 +40,8 @@ struct server {
 	uv_poll_t listener;
 	struct greetings greetings;
 	struct askers askers;
-	struct asker *arriving; /* the library has got its connection, and may not have called back
-				   for it yet */
+	struct asker *arriving; /* connection given to the library, until the library calls back for
+				   it the first time */
 	int listen_fd;
 	struct access access;
 	unsigned char slice[LWS_PRE + CHUNK_FRAME_MAX + SLICE_BYTES + CHUNK_FRAME_MAX];
@@ -79,7 +79,7 @@ static int server_finish(struct server *server, struct lws *wsi, struct session 
 	set_busy(server, wsi, false);
 	session->x = NULL;
 	exchange_free(x);
-	if (unread) /* a body was not read: the next request would begin in the middle of it */
+	if (unread) /* the body was not read, so the next request would begin inside it */
 		return -1;
 	return lws_http_transaction_completed(wsi) ? -1 : 0;
 }
@@ -176,7 +176,7 @@ static int on_writable(struct server *server, struct lws *wsi, struct session *s
 		lws_callback_on_writable(wsi);
 		return 0;
 	}
-	/* The head has been sent, so closing early is the only way to show a failure. */
+	/* The head has been sent, so closing the connection is the only way to show a failure. */
 	if (x->result < 0 && x->status < 400)
 		return -1;
 	if (send_slice(server, wsi, x) < 0)
@@ -211,7 +211,7 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 		int n = lws_hdr_copy_fragment(wsi, text, sizeof(text), WSI_TOKEN_HTTP_URI_ARGS, i);
 
 		if (!length && n < 0)
-			break; /* an empty one, as in "a=1&&b=2", is copied, and is not the last */
+			break; /* an empty parameter, as in "a=1&&b=2", is not the last one */
 		if (n < 0 || (size_t)n != strlen(text))
 			return admission_refuse(x, 400, -EINVAL,
 						"a parameter is too long or has a NUL in it");
@@ -227,7 +227,7 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 	return 0;
 }
 
-/* Returns NULL if there is no such header, or "" if it is too long. */
+/* Returns the header, or NULL if it is absent, or "" if it is too long. */
 static const char *header(struct lws *wsi, enum lws_token_indexes which, char *out, size_t size)
 {
 	if (!lws_hdr_total_length(wsi, which))
@@ -237,7 +237,7 @@ static const char *header(struct lws *wsi, enum lws_token_indexes which, char *o
 	return out;
 }
 
-/* Reads what the library has of the request. Returns 0, or a negative errno with the answer. */
+/* Reads the request from the library. Returns 0, or a negative errno with the answer. */
 static int server_read_request(struct server *server, struct lws *wsi, struct exchange *x,
 			       size_t path_length)
 {
@@ -255,7 +255,7 @@ static int server_read_request(struct server *server, struct lws *wsi, struct ex
 						  sizeof(forwarded))},
 		.now_ms = uv_now(server->listener.loop),
 		.path_length = path_length,
-		/* else the library took %0A for the end of the line */
+		/* Otherwise the library took %0A for the end of the line. */
 		.has_version = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP) > 0,
 		.type = header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE, type, sizeof(type)),
 		.length = header(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, length, sizeof(length)),
@@ -281,9 +281,9 @@ static int server_read_request(struct server *server, struct lws *wsi, struct ex
 	return read_arguments(wsi, x);
 }
 
-/* Recognizes a request with a body that arrived before the request in front of it was answered. The
- * library (4.1) keeps such data in a list, and loops for ever when it finds a body there. Then
- * nobody would be answered any more. */
+/* Recognizes a request with a body that arrived before the previous request was answered. The
+ * library (4.1) keeps such data in a list, and loops forever when it finds a body there. No request
+ * would be answered any more. */
 static bool brings_body_early(struct lws *wsi)
 {
 	bool has_body = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) ||
@@ -291,8 +291,8 @@ static bool brings_body_early(struct lws *wsi)
 			(!lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) &&
 			 !lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI));
 
-	/* 0: the list is not empty, because of this connection or another one. A client that is
-	 * disconnected for that asks again. */
+	/* 0 means that the list is not empty, because of this connection or another one. In either
+	 * case this client is disconnected, and asks again. */
 	return has_body && !lws_service_adjust_timeout(lws_get_context(wsi), 1, 0);
 }
 
@@ -301,7 +301,7 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 {
 	struct exchange *x;
 
-	/* A connection has one request at a time: the library holds back those that follow. */
+	/* A connection has one request at a time. The library holds back further ones. */
 	if (session->x || brings_body_early(wsi))
 		return -1;
 	x = routes_exchange(server->sources, path);
@@ -318,7 +318,7 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	}
 	if (x->post &&
 	    x->route.method !=
-		    ROUTE_LOGOUT) { /* until the body is there the library's own time limit holds */
+		    ROUTE_LOGOUT) { /* the library's own time limit holds until the body is there */
 		lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, BODY_SECONDS);
 		return 0;
 	}
@@ -327,8 +327,8 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	return 0;
 }
 
-/* Writes a part of the file. An upload may take long, as long as data keep arriving. They go to the
- * page cache, and wait for the disk only if it can't keep up. */
+/* Writes a part of the file. An upload may take as long as data keeps arriving. The data goes to
+ * the page cache; a write waits for the disk only if the disk cannot keep up. */
 static int on_file(struct server *server, struct lws *wsi, struct exchange *x, const void *data,
 		   size_t length)
 {
@@ -353,7 +353,7 @@ static int on_body(struct server *server, struct lws *wsi, struct session *sessi
 	struct exchange *x = session->x;
 
 	if (!x || !x->post || x->state != EXCHANGE_WAITING || x->workers)
-		return 0; /* it was refused: the answer is on its way */
+		return 0; /* refused: the answer is on its way */
 	if (length > x->body_left)
 		return -1;
 	x->body_left -= length;
@@ -406,7 +406,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
 		server_on_closed(server, session);
 		return 0;
-	/* Nothing that the library would answer by itself: no upgrades, no redirects. */
+	/* The library must not answer by itself: no upgrades, no redirects. */
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
 		return -1;
 	case LWS_CALLBACK_WSI_DESTROY:
@@ -419,7 +419,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* ---- connections ---- */
 
-/* Frees the place without delay; the library closes the connection a little later. */
+/* Frees the connection's place at once. The library closes the connection a little later. */
 static void let_go(struct server *server, struct asker *asker)
 {
 	struct lws *wsi = asker->connection;
@@ -429,7 +429,7 @@ static void let_go(struct server *server, struct asker *asker)
 	lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, LWS_TO_KILL_SYNC);
 }
 
-/* If the library can't take the connection, it closes it. */
+/* The library closes the connection if it cannot adopt it. */
 static void server_adopt(void *context, int fd, const struct stranger_address *from,
 			 const void *data, size_t length)
 {
@@ -469,15 +469,16 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 		if (fd < 0)
 			return;
-		/* Head and body are written one after the other. The body must not wait for the
-		 * head's acknowledgement. */
+		/* Head and body are written separately. TCP_NODELAY keeps the body from waiting for
+		 * the head's acknowledgement. */
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 		greetings_add(&server->greetings, fd, (const struct sockaddr *)&from);
 	}
 }
 
-/* Only HTTP/1.1, because the server frames its chunks itself. A TLS record has 16 KiB at most. All
- * of it is read from the library, so that no data wait there of which the kernel does not tell. */
+/* Allows only HTTP/1.1, because the server frames its chunks itself. The buffer takes a whole TLS
+ * record (16 KiB), so that no data waits inside the library, where the kernel does not report
+ * it. */
 static void speak_tls(struct lws_context_creation_info *info, const struct server_options *options)
 {
 	info->options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
@@ -553,8 +554,8 @@ void server_free(struct server *server)
 {
 	if (!server)
 		return;
-	/* The first call began it. With a loop of the caller the library frees the rest in a second
-	 * call. */
+	/* The first call began to destroy it. The loop belongs to the caller, so the library frees
+	 * the rest in a second call. */
 	lws_context_destroy(server->context);
 	close(server->listen_fd);
 	free(server);

@@ -24,6 +24,6 @@ int server_new(uv_loop_t *loop, const struct server_options *options, struct sou
 	       struct workers *workers, struct server **ret_server, struct err_text *err);
 /* Sends the output of `x` after one of its steps has returned. */
 void server_ready(struct exchange *x);
-/* Closes all connections; the loop ends after that. Then the caller frees the server. */
+/* Closes all connections, after which the loop ends. The caller then frees the server. */
 void server_close(struct server *server);
 void server_free(struct server *server);

@@ -16,19 +16,19 @@
 
 #include "base/ban.h"
 
-/* Number of recordings that stay open although nobody uses them. Files are always open. */
+/* Number of unused recordings that stay open. Files always stay open. */
 #define IDLE_MAX 4
 
-/* The totals that were computed last. They have a lock of their own. */
+/* The totals computed last. They have a lock of their own. */
 struct watched {
 	pthread_mutex_t lock;
 	struct report report;
 	bool known;
-	uint64_t rows, end_ns; /* the state that the totals are of */
-	uint64_t next_ms;      /* not computed again before this time */
+	uint64_t rows, end_ns; /* the state of the recording that the totals describe */
+	uint64_t next_ms;      /* earliest time of the next computation */
 };
 
-/* ---- opening and closing one ---- */
+/* ---- opening and closing a source ---- */
 
 static void source_free(struct source *source)
 {
@@ -66,7 +66,8 @@ static struct source *source_new(const char *path)
 	return source;
 }
 
-/* Names come from where the options say. If there is a store, they are kept there. */
+/* Opens the symbols, from the places in the options. The store, if there is one, keeps the
+ * names. */
 static int open_symbols(struct source *source, const struct http_options *options,
 			struct err_text *err)
 {
@@ -114,10 +115,10 @@ void source_unlock(struct source *source)
 	pthread_rwlock_unlock(&source->lock);
 }
 
-/* Refreshes a recording that nobody is looking at; else the next request sees what has arrived. New
- * names are looked up only if no other request uses the source: a download that goes on in steps
- * holds numbers of names between steps, without the lock. A request that comes after the look at
- * `users` holds none yet, and waits for the lock. */
+/* Refreshes a recording that nobody is looking at. Otherwise the next request refreshes it. New
+ * names are looked up only if no other request uses the source: a download in steps holds numbers
+ * of names between its steps, without the lock. A request that arrives after the check of `users`
+ * holds no numbers yet, and waits for the lock. */
 static void source_refresh(struct sources *sources, struct source *source)
 {
 	bool locked, alone;
@@ -162,7 +163,7 @@ const char *const *sources_folders(const struct sources *sources)
 	return sources->options.source_folders;
 }
 
-/* ---- taking ---- */
+/* ---- taking a reference ---- */
 
 static void unlink_source(struct sources *sources, struct source *source)
 {
@@ -174,7 +175,7 @@ static void unlink_source(struct sources *sources, struct source *source)
 	}
 }
 
-/* If too many are idle, returns the one that was not used for longest. */
+/* Returns the least recently used recording if too many are idle, else NULL. */
 static struct source *pick_idle(struct sources *sources)
 {
 	struct source *oldest = NULL;
@@ -193,8 +194,8 @@ static struct source *pick_idle(struct sources *sources)
 	return oldest;
 }
 
-/* Adds a place for the recording, so that others wait for it. The lock is held at the call and at
- * the return. */
+/* Adds a place for the recording, so that other threads wait for it. The lock is held at the call
+ * and at the return. */
 static int open_new(struct sources *sources, const char *id, struct source **ret_source,
 		    struct err_text *err)
 {
@@ -326,7 +327,8 @@ int source_totals(struct source *source, const atomic_bool *cancelled, struct re
 	pthread_mutex_lock(&w->lock);
 	grown = w->rows != recording_rows(source->recording) ||
 		w->end_ns != recording_end_ns(source->recording);
-	/* The last totals are those of the whole recording. */
+	/* Computes new totals if they are due, and always at the end, so that the last totals cover
+	 * the whole recording. */
 	if (!w->known || (grown && (over || sources_now_ms() >= w->next_ms)))
 		r = work_out(source, cancelled, err);
 	if (!r)
@@ -335,7 +337,7 @@ int source_totals(struct source *source, const atomic_bool *cancelled, struct re
 	return r;
 }
 
-/* ---- all of them ---- */
+/* ---- all sources ---- */
 
 static int open_files(struct sources *sources, struct err_text *err)
 {

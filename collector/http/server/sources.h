@@ -1,7 +1,7 @@
 #pragma once
-/* The recordings that are served: those of a store, and files. A recording is opened when it is
- * first asked for, shared by all requests, refreshed while it grows, and closed once others have
- * been asked for. Only worker threads use this. */
+/* The recordings that the server serves: those of a store, and files. A recording is opened at the
+ * first request for it, shared by all requests, refreshed while it grows, and closed once others
+ * have been requested. Only worker threads use this code. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,8 +23,7 @@ struct source {
 	struct recording *recording;
 	struct view *view;
 	struct symbols *symbols;
-	struct store *store;   /* for the names that are kept there; has its own connection to the
-				  database; NULL: none */
+	struct store *store;   /* where names are kept; own database connection; NULL: none */
 	pthread_rwlock_t lock; /* held for writing while the recording is refreshed */
 	struct kept_answers kept;
 	/* The lock of `sources` protects the members below. */
@@ -32,44 +31,45 @@ struct source {
 	char *path;
 	unsigned users;
 	bool is_file, opening;
-	uint64_t used;		 /* a counter that says which was used last */
-	struct watched *watched; /* NULL: nobody has watched yet */
+	uint64_t used;		 /* value of a counter at the last use */
+	struct watched *watched; /* NULL: never watched */
 };
 
-/* `fleet` is what sources_fleet lends; NULL: nobody will watch it. It must live as long. */
+/* Opens the files. sources_fleet lends `fleet`, which must live as long as the sources. NULL:
+ * watching is not supported. */
 int sources_new(const struct http_options *options, struct fleet *fleet,
 		struct sources **ret_sources, struct err_text *err);
 void sources_free(struct sources *sources);
 
-/* Takes the recording of that name: 32 digits, a unique prefix of them, or "last" (the last file;
- * without files the stream that began last). Returns 0; -ENOENT or -EEXIST, with a sentence; or
- * -EAGAIN: another thread is opening it, so ask again soon. `ret_find_ns` (may be NULL): how long
- * it took to find out which recording is meant, without opening it. */
+/* Takes a reference to the recording of that name: 32 digits, a unique prefix of them, or "last"
+ * (the last file; without files, the stream that began last). Returns 0; -ENOENT or -EEXIST with an
+ * error text; or -EAGAIN while another thread opens the recording. `ret_find_ns` (may be NULL) gets
+ * the time that resolving the name took, without the time to open the recording. */
 int sources_take(struct sources *sources, const char *name, struct source **ret_source,
 		 uint64_t *ret_find_ns, struct err_text *err);
-/* Returns the folders of source files, as http_options has them. */
+/* Returns the folders of source files, from http_options. */
 const char *const *sources_folders(const struct sources *sources);
 void sources_release(struct sources *sources, struct source *source);
 
-/* Totals for clients that watch a recording grow. They are computed at most once a second, and at
- * most so often that it takes a tenth of a thread, however many watch. Call it between source_lock
- * and source_unlock. */
+/* Computes the totals for clients that watch a recording grow. All watchers share the result. It is
+ * computed at most once a second, and less often if that would take more than a tenth of a thread.
+ * The caller holds source_lock. */
 struct report;
 int source_totals(struct source *source, const atomic_bool *cancelled, struct report *ret_report,
 		  struct err_text *err);
 
-/* The number of watchers is limited. sources_watch returns false if there are WATCHERS_MAX. */
+/* Adds a watcher. Returns false if there are WATCHERS_MAX already. */
 #define WATCHERS_MAX 64
 bool sources_watch(struct sources *sources);
 void sources_unwatch(struct sources *sources);
-/* The state of all recordings that all watchers share: fleet.h. */
+/* Returns the state of all recordings, which all watchers share (fleet.h). */
 struct fleet *sources_fleet(struct sources *sources);
 
-/* Between these two calls the recording does not change. The thread that locks has to unlock. */
+/* Between these two calls the recording does not change. The same thread has to call both. */
 void source_lock(struct source *source);
 void source_unlock(struct source *source);
 
-/* Returns the folder of the store; NULL: there is none. */
+/* Returns the folder of the store, or NULL if there is none. */
 const char *sources_data(const struct sources *sources);
 
 /* One line of /list. */
@@ -84,7 +84,7 @@ struct source_line {
 };
 int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count,
 		 struct err_text *err);
-/* Reads the note that a collector that gathers leaves for all readers (store_note). Returns false
- * if there is none. */
+/* Reads the note that a gathering collector leaves for all readers (store_note). Returns false if
+ * there is none. */
 bool sources_note(struct sources *sources, char out[STORE_NOTE_MAX]);
 void sources_list_free(struct source_line *lines, size_t count);

@@ -1,4 +1,4 @@
-/* Lists all recordings with what is known without reading them: /list. See sources.h. */
+/* Lists all recordings with what is known without reading them, for /list. See sources.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void summarize(struct source *source, const struct report *report,
 	};
 }
 
-/* Describes an open recording; `summarized`: the catalogue knows the rest. */
+/* Describes an open recording. `summarized` means that the catalogue knows the rest. */
 static int sources_list_describe(struct source *source, bool summarized, struct source_line *line,
 				 struct err_text *err)
 {
@@ -118,7 +118,7 @@ static struct source *find_held(const struct held *held, const char *id)
 	return NULL;
 }
 
-/* Takes over `streams`; their texts go to the lines. */
+/* Adds the streams as lines, and takes over their texts. */
 static int add_streams(const struct held *held, struct stream_summary *streams, size_t count,
 		       struct source_line *lines, size_t *ret_count, struct err_text *err)
 {

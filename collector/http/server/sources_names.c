@@ -31,7 +31,8 @@ static void consider(struct naming *naming, const char *id, const char *name)
 	naming->matches++;
 }
 
-/* Files come first, as whoever started the server named them. */
+/* Returns the last file. Files come before streams, because whoever started the server named
+ * them. */
 static struct source *last_file(const struct sources *sources)
 {
 	for (struct source *s = sources->list; s; s = s->next)
@@ -49,7 +50,7 @@ static int name_in_store(struct sources *sources, const char *name, struct namin
 	char text[STREAM_ID_TEXT];
 	int r = sources_open_store(sources, &why);
 
-	/* without a store there may be files */
+	/* Without a store there may still be files. */
 	if (r < 0)
 		return r == -ENOENT ? 0 : err_set(err, r, "%s", why.text);
 	r = store_find_id(sources->store, name, &id, &state, &why);

@@ -1,5 +1,5 @@
 #pragma once
-/* The state shared by the files that implement sources.h. */
+/* State shared by the files that implement sources.h. */
 #include "collector/catalogue/store.h"
 #include "collector/http/server/options.h"
 #include "collector/http/server/sources.h"
@@ -16,7 +16,7 @@ struct sources {
 	struct fleet *fleet;
 };
 
-/* The caller of each of these functions holds the lock. */
+/* The caller of the functions below holds the lock. */
 
 /* Returns 0, -ENOENT if there is no store (yet), or another negative errno. */
 int sources_open_store(struct sources *sources, struct err_text *err);

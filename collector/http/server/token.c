@@ -1,4 +1,4 @@
-/* See token.h. */
+/* Reads and compares the token. See token.h. */
 #include "collector/http/server/token.h"
 
 #include <ctype.h>
@@ -89,7 +89,7 @@ void token_in_form(const char *body, char ret_token[TOKEN_MAX + 1])
 			c = (char)(token_digit(at[1]) << 4 | token_digit(at[2]));
 			at += 2;
 		}
-		if (!strchr(" \t\r\n", c)) /* NUL is one of these, too */
+		if (!strchr(" \t\r\n", c)) /* strchr finds NUL, too */
 			ret_token[n++] = c;
 	}
 	ret_token[n] = '\0';

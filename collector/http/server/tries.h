@@ -14,7 +14,7 @@
 #include "base/secure/strangers.h"
 
 #define TRIES_AT_ONCE	  5
-#define TRIES_FORGIVEN_MS 1000 /* each */
+#define TRIES_FORGIVEN_MS 1000 /* per wrong token */
 #define TRIES_ADDRESSES	  256  /* remembered; the one forgiven first is evicted */
 
 struct tries {
