@@ -27,7 +27,7 @@ ends_by() {
 	status=0
 	wait "$agent" || status=$?
 	[ $((SECONDS - since)) -le 3 ] || fail "the agent stayed for $((SECONDS - since)) s after SIG$1"
-	assert_contains "the agent after SIG$1" "$2" "No space left on device" "are of that part only"
+	assert_contains "the agent after SIG$1" "$2" "No space left on device" "it has the first 0 events"
 }
 "$AGENT" run --linger 60s --block-max 200ms --output /dev/full -- "$pairs" 10000 >/dev/null 2>"$T/term.err" &
 agent=$!

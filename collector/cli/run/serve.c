@@ -137,7 +137,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 		return command_usage_error(
 			call->command,
 			"there is no folder %s and no FILE was given: --data DIR names the folder "
-			"that collector gather fills",
+			"that 'collector gather' fills",
 			o->common.data);
 	r = o->hide_rules ? site_rules_read(o->hide_rules, &rules, &err) : 0;
 	options.rules = rules;
@@ -169,7 +169,7 @@ static int page_last(struct command_call *call, char **newest, struct err_text *
 	const struct serve_options *o = call->options;
 	int r = last_find(o->common.data, o->common.data_only, newest, err);
 
-	if (!r && !strncmp(*newest, "./", 2) && !strchr(*newest + 2, '/'))
+	if (!r && !strchr(*newest, '/')) /* a file here; a stream lies in a folder */
 		call->arguments[call->argument_count++] = *newest;
 	return r;
 }
