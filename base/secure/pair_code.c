@@ -87,7 +87,7 @@ int pair_code_secret(const char *text, size_t length, struct secret *ret, struct
 	int count = pair_code_decode(text, length, bytes), r;
 
 	if (count != PAIR_CODE_LETTERS || bytes[CODE_BYTES]) {
-		explicit_bzero(bytes, sizeof(bytes)); /* nearly a code, perhaps */
+		explicit_bzero(bytes, sizeof(bytes)); /* may hold most of a valid code */
 		return complain(count, err);
 	}
 	r = secret_hmac(bytes, CODE_BYTES, purpose, strlen(purpose), key);

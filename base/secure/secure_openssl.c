@@ -252,7 +252,7 @@ int secure_check_files(const char *cert, const char *cert_key, struct err_text *
 	return r < 0 ? r : 0;
 }
 
-/* The options must be a key or certificates, and certificates must be complete. */
+/* Checks that the options name either keys or certificates, and that certificates are complete. */
 static int check_kind(const struct secure_options *options, struct err_text *err)
 {
 	unsigned files = !!options->cert + !!options->cert_key + !!options->ca;
