@@ -9,7 +9,7 @@
 #include "proto/columns_put.h"
 #include "base/ban.h"
 
-#define ADAPT_EVENTS 256 /* fewer events say nothing about the next batch */
+#define ADAPT_EVENTS 256 /* fewer events are too few to predict the next batch */
 
 static const char *const column_names[EVENTS_COLUMNS] = {
 	"kind", "thread",  "thread_run", "time",  "time_run",  "birth",	 "death",

@@ -51,9 +51,9 @@
  *
  * Byte order and word size: the layout is the same on all processors. Fields have a fixed width and
  * natural alignment; addresses take 64 bits. All words are in the byte order of the machine, which
- * agent and program share. An agent refuses a program whose hello has the other order (its `magic`
- * reads backwards), as an emulator may run it: the agent of that processor, run in the same way,
- * records it.
+ * agent and program share. A program under an emulator may have the other order: the `magic` of its
+ * hello then reads backwards, and the agent refuses the program. The agent of the emulated
+ * processor, run in the same emulator, can record it.
  */
 #include <stdint.h>
 #include <assert.h>
