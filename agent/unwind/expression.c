@@ -1,4 +1,4 @@
-/* The evaluator of DWARF expressions. See expression.h. */
+/* Evaluates DWARF expressions. See expression.h. */
 #include "agent/unwind/expression.h"
 
 #include <errno.h>

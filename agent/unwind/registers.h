@@ -13,10 +13,10 @@ struct registers {
 };
 
 /*
- * Computes the caller's registers by the rules. Returns 0; 1 if the return address is undefined, so
- * this was the outermost frame; -ENODATA if an unknown register is needed; or another negative
- * errno if the rules make no sense. A signal frame yields every register of the interrupted code,
- * and its sp may be anywhere.
+ * Computes the caller's registers by the rules. Returns 0; 1 if the return address is undefined,
+ * which means that this was the outermost frame; -ENODATA if an unknown register is needed; or
+ * another negative errno if the rules make no sense. A signal frame yields every register of the
+ * interrupted code, whose sp may be anywhere.
  */
 int registers_apply(struct walk *w, const struct unwind_module *module,
 		    const struct cfi_rules *rules, bool signal, const struct registers *in,
