@@ -126,7 +126,7 @@ struct option_set {
 	const void *context;
 };
 
-/* Where a value comes from, in ascending precedence. */
+/* The sources of values, in ascending precedence. */
 enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_VARIABLE, OPTION_ARGUMENT };
 
 struct option_sources {

@@ -52,7 +52,7 @@ static void read_notes(struct elf_window *notes, uint64_t offset, uint64_t size,
 	}
 }
 
-/* The section is a file name with its NUL, padded to 4 bytes, and a CRC. */
+/* Reads a debug link: a file name with its NUL, padded to 4 bytes, and a CRC. */
 static void read_debuglink(const struct elf *elf, const struct elf_section *s,
 			   struct elf_identity *identity)
 {

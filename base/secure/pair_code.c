@@ -63,7 +63,7 @@ static int pair_code_decode(const char *text, size_t length, uint8_t bytes[CODE_
 	return count;
 }
 
-/* The message does not reveal the code. */
+/* Explains an invalid code, without revealing it. */
 static int complain(int count, struct err_text *err)
 {
 	if (count < 0)

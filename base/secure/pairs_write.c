@@ -325,7 +325,7 @@ int pair_facts(const char *folder, const char *name, struct pair_facts *ret)
 	return 0;
 }
 
-/* The time is the file's modification time, which is 0 before the first connection. */
+/* Stores the time as the file's modification time, which is 0 before the first connection. */
 void pair_seen(const char *folder, const char *name)
 {
 	char file[PAIRS_FILE_MAX];

@@ -48,7 +48,7 @@ size_t secure_find_identity(const struct secure *s, const void *identity)
 	return i;
 }
 
-/* The identity of a session's key stays the same while indices may change. */
+/* Stores the key's index and its identity, which stays the same when indices change. */
 static void choose_key(struct secure_session *session, size_t key)
 {
 	session->key = key;
@@ -151,7 +151,7 @@ static int use_keys(struct secure *s, const struct secure_options *options, stru
 	return secure_rekey(s, options->secrets, options->secret_count, err);
 }
 
-/* The process runs unattended, so no user can type a password. */
+/* Refuses to ask for a password, because the process runs unattended. */
 static int no_password(char *out, int size, int writing, void *context)
 {
 	(void)out;
