@@ -250,7 +250,8 @@ static inline int take_runs(struct events_decoder *d, struct err_text *err)
 	return 0;
 }
 
-/* Decodes the shifted address of a block that ends, and what is known about the block. */
+/* Decodes the shifted address of a block that ends. Sets `*ret_block` only if the block is known.
+ */
 static inline int columns_take_death(struct events_decoder *d, enum events_column column,
 				     uint64_t *ret_address, addresses_block *ret_block,
 				     struct err_text *err)

@@ -142,7 +142,7 @@ static inline struct addresses_known *addresses_find(const struct events_encoder
 }
 
 /*
- * Codes the death of the block at `address` (shifted). Returns what is known about the block, or 0.
+ * Codes the death of the block at `address` (shifted). Returns the block if it is known, or 0.
  */
 static inline __attribute__((always_inline)) addresses_block
 events_put_death(struct events_encoder *e, struct addresses_slot *s, struct column *c,
