@@ -23,7 +23,8 @@ ARCH_INLINE uint64_t *pass_page_at(uint64_t sp)
 	return bpf_map_lookup_elem(&capture_pages, &at);
 }
 
-/* The place may belong to another thread by now, so the thread is part of the value. */
+/* Returns the value for a page. It contains the thread, because the place may belong to another
+ * thread later. */
 ARCH_INLINE uint64_t pass_page(uint64_t sp, uint32_t tid, uint32_t number)
 {
 	return sp >> PASS_PAGE_SHIFT << PASS_TAG_SHIFT |

@@ -26,8 +26,8 @@
  * After the miss WALK_NO_SPACE, check again whether the process has a space by now (slot->space).
  *
  * No two programs may use a slot at the same time. A probe's program runs to its end before its
- * thread continues, so a thread's own slot is safe. Per-CPU memory would not be, since another
- * thread's program may run in between.
+ * thread continues, so a thread's own slot is safe. Per-CPU memory would not be safe, because
+ * another thread's program may run in between.
  *
  * Mapping changes: the loader calls _dl_debug_state (the address in r_debug.r_brk) before it maps
  * or unmaps, and again afterwards. A probe there calls walk_close; the next stack then makes the

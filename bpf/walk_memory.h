@@ -50,7 +50,7 @@ __attribute__((noinline)) int walk_window(uint32_t number, uint64_t address)
 	return !(slot->bad >> ((address - base) / WALK_PAGE) & 1);
 }
 
-/* Reads the word at `address`, a multiple of 8. Returns false if it can't be read. */
+/* Reads the word at `address`, a multiple of 8. Returns false if it cannot be read. */
 ARCH_INLINE bool walk_load(uint32_t number, struct walk_slot *slot, uint64_t address, uint64_t *ret)
 {
 	if (address - slot->base >= slot->have && !walk_window(number, address))
