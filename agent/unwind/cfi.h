@@ -31,6 +31,6 @@ struct cfi_rules {
 };
 
 /* Decodes the rules at `address`, which lies in the entry's function. Returns 0, or -EBADMSG if the
- * entry is damaged or exceeds what is supported. */
+ * entry is damaged or exceeds a limit of this decoder. */
 int cfi_decode(const struct unwind_module *module, const struct eh_entry *entry, uint64_t address,
 	       struct cfi_rules *ret_rules);

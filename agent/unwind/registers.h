@@ -22,7 +22,7 @@ int registers_apply(struct walk *w, const struct unwind_module *module,
 		    const struct cfi_rules *rules, bool signal, const struct registers *in,
 		    struct registers *out);
 
-/* Like walk_whole, but tracks all registers. If `regs` does not have them, they are found by
- * unwinding from the current function. */
+/* Does the same as walk_whole, but tracks all registers. If `regs` does not have them, finds them
+ * by unwinding from the current function. */
 void registers_walk(struct unwind_thread *thread, const struct unwind_regs *regs,
 		    uint32_t depth_limit, struct unwind_delta *ret_delta);

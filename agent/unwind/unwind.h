@@ -57,7 +57,7 @@ enum unwind_unreadable {
 	UNWIND_HEAD_UNREADABLE = 2, /* the memory at load_start */
 };
 
-/* Stands for a module that can't be determined now. The stack ends there, and nothing of it is
+/* Stands for a module that cannot be determined now. The stack ends there, and none of its rows are
  * cached. */
 extern const struct unwind_module unwind_module_unknown;
 

@@ -86,7 +86,7 @@ static inline void walk_keep(struct walk *w)
  * instruction of the last part of makecontext. */
 void walk_interrupted(struct walk *w, const struct frame *frame);
 
-/* One past the memory that is certainly readable if only sp is known to be valid. */
+/* Returns the end of the memory that is certainly readable if only sp is known to be valid. */
 static inline uint64_t walk_page_end(uint64_t sp)
 {
 	return ((sp - 1) | 4095) + 1; /* a page, or a part of one, on any processor */

@@ -87,7 +87,7 @@ static inline bool insn_thumb_call(const uint8_t *end)
 	return (last & 0xff87) == 0x4780;
 }
 
-/* The same for ARM code: bl, blx of an address, blx of a register. */
+/* Does the same for ARM code: bl, blx of an address, blx of a register. */
 static inline bool insn_arm_call(const uint8_t *end)
 {
 	uint32_t word = insn_word(end - 4);

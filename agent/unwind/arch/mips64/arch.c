@@ -39,7 +39,7 @@ bool arch_table_row(const struct unwind_module *module, uint64_t pc, bool interr
 	return false;
 }
 
-/* The call and its delay slot lie before a return address. */
+/* Looks at the two instructions before a return address: the call and its delay slot. */
 bool arch_is_behind_call(const uint8_t *code, size_t length)
 {
 	if (length < 8)

@@ -24,7 +24,7 @@
 #define READ_MAX  40 /* instructions */
 #define WORDS_MAX 32
 
-/* What a register holds: a word on the stack, or a word that such a word points to. */
+/* The content of a register: a word on the stack, or a word to which a word on the stack points. */
 struct value {
 	enum { VALUE_UNKNOWN, VALUE_SLOT, VALUE_FIELD, VALUE_DISTANCE } kind;
 	uint8_t slot;  /* *(sp + 8 * slot) */
