@@ -207,7 +207,7 @@ void allocators_forget(void)
 	loader_leave();
 }
 
-/* Only one thread at a time calls this (imports.c). */
+/* imports.c calls this in one thread at a time. */
 uintptr_t allocators_hook(const char *name, uintptr_t definition)
 {
 	bool heap;

@@ -3,9 +3,9 @@
  * Finds the modules of the process by address, and announces them to the agent.
  *
  * A module is announced before a program counter inside it is published: the unwinder asks
- * modules_find for each address that it does not know yet, and modules_find announces what it
- * finds. The library notices unloaded modules after a dlclose, and whenever the loader's count of
- * unloads has changed; it then raises the epoch.
+ * modules_find for each address that it does not know yet, and modules_find announces the module
+ * that it finds. The library notices unloaded modules after a dlclose, and whenever the loader's
+ * count of unloads has changed; it then raises the epoch.
  *
  * Locks: a thread takes the loader's lock first, if it is available at once (loader.h), and then
  * the lock of modules.c. A thread of the loader that allocates already holds the loader's lock, so

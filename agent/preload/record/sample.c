@@ -269,7 +269,7 @@ static bool is_hit(struct thread *thread, struct event *event)
 	return true;
 }
 
-/* What is recorded. */
+/* Decisions. */
 
 static inline __attribute__((always_inline)) bool pass(const struct thread *thread)
 {

@@ -58,7 +58,7 @@ static void leave_clock(struct ring_header *ring)
 		share_stamps(ring, stamp_now() + AHEAD);
 }
 
-/* What the program is about to forbid. */
+/* The restrictions that the program is about to set. */
 
 struct wish {
 	uint32_t calls; /* enum calls refused to this thread */

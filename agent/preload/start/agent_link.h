@@ -9,7 +9,7 @@
 #include "proto/ring.h"
 #include "proto/ring_handshake.h"
 
-/* What a fork child reports about its parent. */
+/* A fork child's report about its parent. */
 struct agent_parent {
 	uint8_t stream[RING_STREAM_ID_SIZE];
 	uint64_t events; /* that the parent had produced at the fork; 0: unknown */

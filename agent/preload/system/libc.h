@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Like dlsym, but does not affect the result of the program's dlerror. Returns NULL if no module
- * defines the symbol. */
+/* Does the same as dlsym, but does not affect the result of the program's dlerror. Returns NULL if
+ * no module defines the symbol. */
 void *libc_symbol(void *handle, const char *name);
 
 /* Returns true if a thread that has locked no robust mutex yet can lock one without a system call.

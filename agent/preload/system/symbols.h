@@ -14,7 +14,7 @@ uintptr_t symbols_find(const char *name, const void *self);
 /* Does the same, but falls back to versions that only older programs link with. */
 uintptr_t symbols_find_old(const char *name, const void *self);
 
-/* Like symbols_find, but only in modules after the one that holds `self`. */
+/* Does the same as symbols_find, but only in modules after the one that holds `self`. */
 uintptr_t symbols_find_next(const char *name, const void *self);
 
 /* Gets the address range [start, end) of the module that holds `address`. Returns false if no
