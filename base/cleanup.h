@@ -41,8 +41,8 @@ static inline void cleanup_fclose(FILE **file)
 }
 
 /*
- * DEFINE_CLEANUP(x_free, struct x *) defines cleanup_x_free, for `cleanup(cleanup_x_free) struct x
- * *`.
+ * DEFINE_CLEANUP(x_free, struct x *) defines cleanup_x_free, which
+ * `cleanup(cleanup_x_free) struct x *` names.
  */
 #define DEFINE_CLEANUP(function, type)                                                             \
 	static inline void cleanup_##function(type *p)                                             \

@@ -25,7 +25,7 @@ int log_reopen(void);
  * PATH.old.
  */
 void log_limit(uint64_t bytes);
-/* Has `words` rewrite each text, into `out` of `size` bytes. Returns `out`. */
+/* Installs a function that rewrites each text into `out`, `size` bytes, and returns `out`. */
 void log_words(const char *(*words)(char *out, size_t size, const char *text));
 bool log_wants(enum log_level level);
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

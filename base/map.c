@@ -64,7 +64,7 @@ static bool map_grow(struct map *m)
 			   : rehash(m, CAPACITY_LEAST, FIBONACCI);
 }
 
-/* If memory is short, the map keeps the old factor: it is slow but correct. */
+/* Changes to a random factor. If memory is short, the map keeps the old one, slow but correct. */
 static bool choose_factor(struct map *m)
 {
 	struct hash_key key;

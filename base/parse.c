@@ -78,8 +78,7 @@ int parse_size(const char *text, uint64_t *ret_bytes)
 	return 0;
 }
 
-/* `bare_ns`: what a number without a unit counts behind this one, as in 1h30; 0: it says nothing.
- */
+/* `bare_ns` is the unit of a bare number after this unit (minutes in 1h30); 0 refuses it. */
 static const struct duration_unit {
 	const char *name;
 	double ns, bare_ns;

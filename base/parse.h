@@ -14,8 +14,8 @@ int parse_u64(const char *text, uint64_t *ret_value); /* decimal, or hexadecimal
 int parse_size(const char *text,
 	       uint64_t *ret_bytes); /* K, M, G and T are powers of 1024; "B" or "iB" may follow */
 int parse_duration(const char *text,
-		   uint64_t *ret_ns); /* a bare number means seconds, behind hours minutes (1h30),
-				       * behind minutes seconds (5m30); behind other units it is
+		   uint64_t *ret_ns); /* a bare number means seconds; minutes after hours (1h30);
+				       * seconds after minutes (5m30). After other units it is
 				       * refused. Fractions are allowed: 0.5s */
 int parse_switch(const char *text, bool *ret_on); /* 1, yes, true, on; 0, no, false, off and "" */
 /*
@@ -32,6 +32,7 @@ char *format_size(char *out, double bytes);
 char *format_duration(char *out, uint64_t ns);
 /* Groups the digits in threes: 1,234,567. */
 char *format_count(char *out, uint64_t count);
-/* With its noun: "1 event", "1,413 events". `out` holds FORMAT_COUNTED bytes. */
+/* Adds the noun in the right number: "1 event", "1,413 events". `out` has room for FORMAT_COUNTED
+ * bytes. */
 #define FORMAT_COUNTED 64
 char *format_counted(char *out, uint64_t count, const char *noun);

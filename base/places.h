@@ -2,8 +2,8 @@
 /*
  * Helpers for hash tables with open addressing and linear probing, in memory that was reserved at
  * the start. They compute where a key belongs, and which entry may fill a hole. The table's owner
- * defines what an entry is. Where memory may be allocated, base/map.h and base/intern.h are whole
- * tables.
+ * defines the entries. Code that may allocate uses the complete tables in base/map.h and
+ * base/intern.h instead.
  */
 #include <stdbool.h>
 #include <stdint.h>

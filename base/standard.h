@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Standard input, output and error of a program. Where one of them is closed, the next file or
- * socket that is opened would take its number: the log would be written into it, and libuv ends a
- * program that closes such a number.
+ * Standard input, output and error of a program. If one of them is closed, the next file or socket
+ * that is opened takes its number. The log would then be written into that file, and libuv aborts a
+ * program that closes one of these numbers.
  */
 
 /*
- * Takes the numbers that are free. Reading and writing there still fail with EBADF, and programs
- * that are started find them closed, as they would without this one. To be called first in main.
+ * Occupies those of the descriptors 0 to 2 that are closed. Reads and writes on them still fail
+ * with EBADF, and child programs find them closed. main calls this first.
  */
 void standard_reserve(void);

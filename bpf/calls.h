@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The calls that a thread has in flight, nested: realloc inside reallocarray, memalign inside
- * posix_memalign. Only the outermost call is the program's; the allocator's own calls are not
- * recorded. A call is identified by its frame (bpf/site.h).
+ * The stack of calls that a thread has in flight, such as realloc inside reallocarray, or memalign
+ * inside posix_memalign. Only the outermost call is the program's; the allocator's own calls are
+ * not recorded. A call is identified by its frame (bpf/site.h).
  *
- * A call that was left without an exit, by longjmp or an exception, stays here until the thread
- * calls again from a frame that is not inside of it (a callee's frame lies below its caller's, and
- * not far), or until its return address has been overwritten.
+ * A call that ended without an exit, by longjmp or an exception, stays here until the thread calls
+ * again from a frame that is not inside of it, or until its return address has been overwritten. (A
+ * callee's frame lies below its caller's, and not far.)
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -29,8 +29,8 @@ ARCH_INLINE struct capture_call *calls_at(struct capture_thread *thread, uint32_
 
 /*
  * True if the call may still be in flight: its return address is unchanged, or is the kernel's
- * address for probed returns, which starts a page. After the call was left, the slot is overwritten
- * sooner or later.
+ * address for probed returns, which starts a page. After the call has ended, the slot is
+ * overwritten sooner or later.
  */
 ARCH_INLINE bool calls_stands(const struct capture_call *call)
 {
@@ -52,7 +52,7 @@ ARCH_INLINE bool calls_holds(const struct capture_call *call, uint64_t word, uin
 	return call->frame > frame && call->frame - frame < CALLS_NEAR;
 }
 
-/* of user addresses: 2^47 on x86-64, 2^48 on AArch64, less on MIPS64 */
+/* the end of user addresses: 2^47 on x86-64, 2^48 on AArch64, less on MIPS64 */
 #define CALLS_BLOCK_MAX (1ull << 48)
 
 /* Counts an allocation with an unknown result as lost. Its size is ignored if it exceeds the
@@ -66,8 +66,9 @@ ARCH_INLINE void calls_unanswered(struct capture_thread *thread, uint64_t size)
 }
 
 /*
- * The program's own call was left, so it is not known whether it returned a block. If the function
- * may throw, it most likely has thrown, and counts as a call that failed.
+ * Counts the program's own call that ended without an exit. It is not known whether the call
+ * returned a block. If the function may throw, it most likely has thrown, and the call counts as
+ * failed.
  */
 ARCH_INLINE void calls_leave(struct capture_thread *thread, bool counted)
 {
@@ -77,7 +78,7 @@ ARCH_INLINE void calls_leave(struct capture_thread *thread, bool counted)
 		calls_unanswered(thread, call->size);
 }
 
-/* Drops calls that have been left. The remaining ones enclose this call. */
+/* Drops calls that have ended without an exit. The remaining calls enclose this one. */
 ARCH_INLINE void calls_enter(struct capture_thread *thread, uint64_t word, uint64_t frame,
 			     bool counted)
 {
@@ -111,11 +112,11 @@ ARCH_INLINE struct capture_call *calls_push(struct capture_thread *thread)
 }
 
 /*
- * Returns the call that returns from `frame`; NULL if it was entered before the probes were set, or
- * is not the program's. `at_site`: the probe is at a return instruction, at which several functions
- * may end (by jumping there); functions with a return probe end in that probe instead. A call that
- * passed no site may also end there, with the same frame as a call that was left: the return
- * address tells them apart.
+ * Returns the call that returns from `frame`, or NULL if the call was entered before the probes
+ * were set or is not the program's. `at_site` means that the probe is at a return instruction.
+ * Several functions may end there by jumping to it; functions with a return probe end in that probe
+ * instead. A call that passed no site may also end there, with the same frame as a call that ended
+ * without an exit; the return address tells the two apart.
  */
 ARCH_INLINE struct capture_call *calls_pop(struct capture_thread *thread, uint64_t frame,
 					   bool at_site, bool counted)

@@ -1,18 +1,19 @@
 /*
- * Records allocations of running programs by uprobes on their allocators: the arguments at a call's
- * entry, the result at its end. The program is not changed otherwise, and nothing is loaded into
- * it. For the output see events.h.
+ * Records allocations of running programs by uprobes on their allocators. A probe reads the
+ * arguments at a call's entry and the result at its end. The program is not changed otherwise, and
+ * nothing is loaded into it. events.h describes the output.
  *
  *	allocation	entry: noted; end: stamp, stack, record		(not if it failed)
  *	reallocation	entry: noted with a stamp; end: one record with both stamps
  *	free		entry: stamp, stack, record
  *
- * So between the stamps of its birth and its death, a block really belongs to this caller. The
- * stack at a call's end is its caller's, as at its entry: the callee has restored the saved
- * registers. realloc(p, 0) is a free at its entry, and its result, if any, a new block at its end.
+ * A block therefore belongs to its caller throughout the time between the stamps of its birth and
+ * its death. The stack at a call's end is the caller's, as at the entry, because the callee has
+ * restored the saved registers. realloc(p, 0) is recorded as a free at its entry; if it returns a
+ * block, that is a new block at its end.
  *
- * No state is stored per CPU: another thread's program may interrupt these programs. All state is
- * in the thread's own memory.
+ * No state is stored per CPU, because another thread's program may interrupt these programs. All
+ * state is in the thread's own memory.
  */
 #include "agent/allocator_functions.h"
 #include "bpf/calls.h"
@@ -22,7 +23,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Sets the caller's frame, with which the stack begins. */
+/* Sets the caller's frame, where the stack begins. */
 ARCH_INLINE void set_caller(struct capture_thread *thread, struct arch_registers *ctx, uint64_t pc,
 			    uint64_t frame)
 {
@@ -43,8 +44,8 @@ ARCH_INLINE uint64_t return_address(struct arch_registers *ctx, uint64_t word, u
 	return pc;
 }
 
-/* The event in `thread` happens. When recording is off, it is no event, unless it ends a recorded
- * block. */
+/* Records the event in `thread` if the mode wants it. When recording is off, only the end of a
+ * recorded block is an event. */
 ARCH_INLINE void happen(struct capture_stream *stream, uint32_t stream_number,
 			struct capture_thread *thread, uint32_t number)
 {
@@ -91,7 +92,7 @@ ARCH_INLINE void set_pushed(struct capture_thread *thread, uint32_t number, uint
 		arch_give_back(number, value, &thread->fp, thread->saved);
 }
 
-/* With sampling, most blocks are not recorded; then nothing else is looked at. */
+/* Handles a free. With sampling most blocks were not recorded, and the function returns early. */
 ARCH_INLINE void enter_free(struct arch_registers *ctx, const struct capture_here *here,
 			    uint64_t word, uint64_t frame, uint64_t block)
 {
@@ -111,7 +112,7 @@ ARCH_INLINE void enter_free(struct arch_registers *ctx, const struct capture_her
 	happen_free(here, site_kind(word), block);
 }
 
-/* The saturated product: an allocation of that size fails. */
+/* Returns the saturated product. An allocation of UINT64_MAX bytes fails. */
 ARCH_INLINE uint64_t product(uint64_t a, uint64_t b)
 {
 	uint64_t large = a > b ? a : b, small = a > b ? b : a, high = (large >> 32) * small;
@@ -127,7 +128,7 @@ ARCH_INLINE uint64_t argument(struct arch_registers *ctx, uint32_t number)
 	return number == SITE_NO_REGISTER ? 0 : arch_register(ctx, number);
 }
 
-/* Notes what is needed at the call's end. */
+/* Notes the arguments that are needed at the call's end. */
 ARCH_INLINE void note_arguments(struct capture_call *call, struct arch_registers *ctx,
 				uint64_t word)
 {
@@ -187,8 +188,8 @@ ARCH_INLINE bool moves(uint64_t word)
 	       shape == SHAPE_RESIZE;
 }
 
-/* Counts events of threads without a place. The size is not known before the call's end, which is
- * not tracked. */
+/* Counts an event of a thread without a place. Its bytes are not counted: the size is known only at
+ * the call's end, which is not tracked. */
 ARCH_INLINE void count_nobody(struct capture_stream *stream, uint64_t word)
 {
 	if (event_class(site_kind(word)) == EVENT_CLASS_FREE)
@@ -197,7 +198,7 @@ ARCH_INLINE void count_nobody(struct capture_stream *stream, uint64_t word)
 		__sync_fetch_and_add(&stream->no_thread_allocations, 1);
 }
 
-/* Returns true with the size for a call that only allocates. */
+/* Returns true, and the size, if the call only allocates. */
 ARCH_INLINE bool allocates(struct arch_registers *ctx, uint64_t word, uint64_t *ret_size)
 {
 	switch (site_shape(word)) {
@@ -216,10 +217,10 @@ ARCH_INLINE bool allocates(struct arch_registers *ctx, uint64_t word, uint64_t *
 }
 
 /*
- * True for a call whose result is not needed, which is known at its entry: its end is not tracked.
- * False for calls that call other functions of the allocator, since these would then be taken for
- * the program's own. (A sample that fails has consumed its sampling point: points are random, so
- * the next ones are not affected.)
+ * True if the entry shows that the result is not needed; the call's end is then not tracked. False
+ * for calls that call other functions of the allocator, because the nested calls would be taken for
+ * the program's own. (A sample that fails has consumed its sampling point. Points are random, so
+ * this does not affect the next ones.)
  */
 ARCH_INLINE bool passes(struct arch_registers *ctx, const struct capture_here *here, uint64_t word)
 {
@@ -244,7 +245,8 @@ ARCH_INLINE bool passes(struct arch_registers *ctx, const struct capture_here *h
 	return true;
 }
 
-/* Mappings are not sampled: all of them are recorded unless recording is off. */
+/* Handles mmap and related calls. They are not sampled: all are recorded unless recording is off.
+ */
 ARCH_INLINE bool enter_mapping(struct arch_registers *ctx, const struct capture_here *here,
 			       uint64_t word, uint64_t frame)
 {
@@ -303,7 +305,7 @@ ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *h
 	}
 }
 
-/* The free has happened; the frees that it calls before it ends are no events. */
+/* Tracks a free, which is already recorded, to its end. The frees that it calls are not events. */
 ARCH_INLINE bool follow_free(struct arch_registers *ctx, struct capture_thread *thread,
 			     uint64_t word, uint64_t frame)
 {
@@ -317,8 +319,8 @@ ARCH_INLINE bool follow_free(struct arch_registers *ctx, struct capture_thread *
 	return true;
 }
 
-/* Handles a call's entry. `session`: the result says whether the call's end must be seen; otherwise
- * its probe runs in any case. */
+/* Handles a call's entry. Returns whether the call's end must be seen. Only a `session` uses the
+ * result; otherwise the probe at the end runs in any case. */
 ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *here, uint64_t word,
 		       uint64_t sp, bool session)
 {
@@ -358,8 +360,8 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *he
 	}
 	if (session && passes(ctx, here, word))
 		return false;
-	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS))) { /* its result can't be
-									* seen */
+	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS))) { /* no probe sees the
+									* result */
 		if (counted && !thread->depth)
 			calls_unanswered(thread, allocates(ctx, word, &size) ? size : 0);
 		return false;
@@ -368,8 +370,8 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *he
 	return true;
 }
 
-/* Returns the block that a call returned; 0: none. For a reallocation, call->old is the block that
- * it ends. */
+/* Returns the block that a call returned, or 0. For a reallocation, call->old is the block that it
+ * ends. */
 ARCH_INLINE uint64_t block_of(const struct capture_call *call, uint64_t result)
 {
 	uint64_t address = 0;
@@ -446,7 +448,7 @@ ARCH_INLINE bool pass(struct arch_registers *ctx, uint64_t pc, uint64_t sp, bool
 	       allocates(ctx, word, &size) && pass_allocation(&here, size);
 }
 
-/* Asks the kernel for the place's word; 0 if it has none. */
+/* Asks the kernel for the site word of this place. Returns 0 if the place has none. */
 ARCH_INLINE uint64_t ask_word(struct arch_registers *ctx)
 {
 	struct capture_place place = {.pc = arch_pc(ctx)};
@@ -488,9 +490,9 @@ int capture_entry(struct arch_registers *ctx)
 }
 
 /*
- * Entry and return in one program, on kernels with sessions (6.13): the entry decides whether the
- * return runs, too. The kernel would tell which of them it is by a function that needs type
- * information to call; the program counter tells as well. A known place is an entry.
+ * Runs at entry and return on kernels with sessions (6.13): the entry decides whether the program
+ * also runs at the return. The kernel has a function that tells which of the two it is, but calling
+ * it needs type information. The program counter tells, too: a known place is an entry.
  */
 SEC("uprobe")
 int capture_session(struct arch_registers *ctx)
@@ -512,7 +514,7 @@ int capture_session(struct arch_registers *ctx)
 	return !enter(ctx, &here, word, sp, true);
 }
 
-/* At a return instruction. */
+/* Runs at a return instruction. */
 SEC("uprobe")
 int capture_exit(struct arch_registers *ctx)
 {
@@ -524,7 +526,7 @@ int capture_exit(struct arch_registers *ctx)
 	return word ? leave(ctx, &here, site_frame(word, arch_sp(ctx)), true) : 0;
 }
 
-/* After the return: sp is the caller's. The frame identifies the call. */
+/* Runs after the return, when sp is the caller's. The frame identifies the call. */
 SEC("uretprobe")
 int capture_return(struct arch_registers *ctx)
 {
@@ -535,8 +537,9 @@ int capture_return(struct arch_registers *ctx)
 }
 
 /*
- * The loader's breakpoint for debuggers (r_debug.r_brk), which the loader passes before it maps or
- * unmaps libraries, and again afterwards. Rows are not used until the agent has read the maps.
+ * Runs at the loader's breakpoint for debuggers (r_debug.r_brk), which the loader passes before it
+ * maps or unmaps libraries, and again afterwards. Rows are not used until the agent has read the
+ * maps.
  */
 SEC("uprobe")
 int capture_loader(void *ctx)
@@ -550,7 +553,7 @@ int capture_loader(void *ctx)
 	walk_close(stream->space);
 	if (stream->loader_state)
 		bpf_probe_read_user(&state, sizeof(state), (void *)stream->loader_state);
-	if (!state) { /* it is done; only one runs at a time */
+	if (!state) { /* RT_CONSISTENT: the change is done. Only one runs at a time */
 		stream->loads++;
 		/* Another place of a file with probes may now be at the address of an earlier
 		 * one. */

@@ -11,18 +11,18 @@
 
 /* Set by the agent before the programs are loaded. */
 const volatile bool capture_has_cookies = true;
-/* Report every exec of all processes. */
+/* True: report every exec of all processes. */
 const volatile bool capture_wants_execs = false;
 /* The agent's pid namespace, in which it identifies processes; 0: the host's. */
 const volatile uint64_t capture_ns_dev = 0;
 const volatile uint64_t capture_ns_ino = 0;
 /* The kernel's page size, less one. */
 const volatile uint32_t capture_page_mask = 4095;
-/* Number of entries of these maps, powers of two, less one. */
+/* Number of entries of these maps, minus one. The numbers are powers of two. */
 const volatile uint32_t capture_hint_mask = 0;
 const volatile uint32_t capture_tally_mask = 0;
 
-/* Watched processes: from the process (thread group) to the number of its stream. */
+/* The stream number of each watched process (thread group). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
@@ -46,7 +46,7 @@ struct {
 	__type(value, struct capture_thread);
 } capture_threads SEC(".maps");
 
-/* Numbers of free thread places, and the place of each thread. */
+/* The numbers of free thread places; and the place of each thread. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK);
 	__uint(max_entries, 1);
@@ -70,14 +70,14 @@ struct {
 } capture_hints SEC(".maps");
 
 /*
- * The number of the stream plus 1, if its process is the only one with probes, and if its links
- * filter by process (multi links do; perf events run the programs for any process). Otherwise 0.
- * The agent writes it.
+ * The number of the stream plus 1 if its process is the only one with probes and its links filter
+ * by process; otherwise 0. (Multi links filter; perf events run the programs for any process.) The
+ * agent writes it.
  */
 volatile uint32_t capture_alone = 0;
 
-/* The thread on whose stack a page was at the last hit: pass_page in bpf/pass.h. Read only where a
- * guess is enough. */
+/* The thread on whose stack a page was at the last hit (pass_page in bpf/pass.h). Only code for
+ * which a guess is enough reads it. */
 #define CAPTURE_PAGES 256 /* as many as a byte can index */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -91,7 +91,7 @@ struct capture_ring {
 	__uint(max_entries, 65536);
 };
 
-/* By stream. */
+/* The ring buffer of each stream. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
@@ -99,7 +99,7 @@ struct {
 	__array(values, struct capture_ring);
 } capture_rings SEC(".maps");
 
-/* For the agent's main loop: struct capture_news. */
+/* Reports to the agent's main loop: struct capture_news. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 65536);
@@ -113,8 +113,8 @@ struct {
 	__type(value, uint64_t);
 } capture_blocks SEC(".maps");
 
-/* The number of live sampled blocks by a hash of their address. It is mostly 0, and then no further
- * lookup is needed. The agent subtracts the blocks that it removes. */
+/* The number of live sampled blocks, by a hash of their address. If it is 0, as in most cases, no
+ * further lookup is needed. The agent subtracts the blocks that it removes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -149,8 +149,8 @@ ARCH_INLINE struct capture_stream *capture_stream_of(uint32_t number)
 	return bpf_map_lookup_elem(&capture_streams, &number);
 }
 
-/* The process (upper half) and thread that this program runs in; 0 if they belong to another pid
- * namespace. */
+/* Returns the process (upper half) and thread in which this program runs, or 0 if they belong to
+ * another pid namespace. */
 ARCH_INLINE uint64_t capture_id(void)
 {
 	struct bpf_pidns_info info = {0};
@@ -174,8 +174,8 @@ ARCH_INLINE struct capture_stream *capture_watched(uint32_t tgid, uint32_t *ret_
 	return stream && stream->tgid == tgid ? stream : NULL;
 }
 
-/* The stream of the process that this program runs in; NULL if it is not watched, or not all of its
- * probes are set. */
+/* Returns the stream of the process in which this program runs, or NULL if the process is not
+ * watched or not all of its probes are set. */
 ARCH_INLINE struct capture_stream *capture_current(uint32_t *ret_number)
 {
 	struct capture_stream *stream = capture_watched(capture_id() >> 32, ret_number);
@@ -188,7 +188,7 @@ ARCH_INLINE struct capture_thread *capture_thread_of(uint32_t number)
 	return bpf_map_lookup_elem(&capture_threads, &number);
 }
 
-/* Where a program runs. */
+/* The process and thread in which a program runs. */
 struct capture_here {
 	/* NULL: the process is not watched, or not all of its probes are set */
 	struct capture_stream *stream;
@@ -257,8 +257,8 @@ ARCH_INLINE bool capture_is(struct capture_here *here, uint64_t id, uint32_t num
 	return true;
 }
 
-/* The number of the current thread's place; gives it one if possible. A global function, as
- * above. */
+/* Returns the number of the current thread's place, and gives it one if possible. A global
+ * function, as above. */
 __attribute__((noinline)) int capture_number(uint32_t tid)
 {
 	uint32_t at = tid & capture_hint_mask, stream_number = 0,
@@ -301,8 +301,8 @@ ARCH_INLINE struct capture_word *capture_word_at(uint64_t pc)
 	return bpf_map_lookup_elem(&capture_words, &at);
 }
 
-/* The word of this place if an earlier hit has stored it; 0 otherwise. Asking the kernel for the
- * word takes one or two helper calls, which would double the cost of a hit. */
+/* Returns the site word of this place if an earlier hit has stored it, else 0. Asking the kernel
+ * for the word takes one or two helper calls, which would double the cost of a hit. */
 ARCH_INLINE uint64_t capture_known_word(const struct capture_here *here, uint64_t pc)
 {
 	const volatile struct capture_word *known = capture_word_at(pc);

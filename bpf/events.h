@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The interface of the programs in the kernel and the agent: the records in a stream's ring buffer,
- * and the memory that the agent maps. The agent validates all of it.
+ * The interface between the programs in the kernel and the agent: the records in a stream's ring
+ * buffer, and the memory that the agent maps. The agent validates all of it.
  *
  * Each stream (a watched process between two execs) has its own ring buffer, so a slowly drained
- * stream costs the others nothing. Records are in the order of their reservation. A record's stamp
- * is taken after its reservation, and `before` just before it. So a later record's stamp is never
- * below the `before` of an earlier record.
+ * stream costs the others nothing. Records are in the order of their reservation. `before` is taken
+ * just before a record's reservation, and the stamp after it. A later record's stamp is therefore
+ * never below the `before` of an earlier record.
  */
 #include <stdint.h>
 
@@ -19,9 +19,9 @@
 enum capture_type {
 	CAPTURE_EVENT = 1,
 	CAPTURE_RAW = 2,    /* an event whose stack the agent has to walk: struct capture_raw */
-	CAPTURE_LOADER = 3, /* no event: the loader is about to change the mappings, or has changed
-			     * them; `keep` is the number of the call */
-	CAPTURE_EXEC = 4,   /* no event: later records are of the process's next program */
+	CAPTURE_LOADER = 3, /* not an event: the loader is about to change the mappings, or has
+			     * changed them; `keep` is the number of the call */
+	CAPTURE_EXEC = 4,   /* not an event: later records are of the process's next program */
 };
 
 enum capture_flags {
@@ -70,8 +70,8 @@ struct capture_call {
 	uint64_t old;  /* the block that is moved or resized; POSIX: the address where the result is
 			* stored */
 	uint32_t was_sampled;
-	uint32_t nowhere; /* TEXT_OWN: the result is no block */
-	uint32_t chosen;  /* to be sampled: decided at the entry */
+	uint32_t nowhere; /* TEXT_OWN: the result is not a block */
+	uint32_t chosen;  /* the entry has decided to sample this call */
 	uint32_t reserved;
 	uint64_t interval; /* at the entry; for an mremap the size of the old range */
 };
@@ -80,11 +80,11 @@ enum capture_thread_state { CAPTURE_THREAD_FREE, CAPTURE_THREAD_USED, CAPTURE_TH
 
 /*
  * A thread of a watched process. Only programs that run in this thread write here, and only the
- * agent frees it (FREE). The counters only grow; produced = records + not_sampled + lost +
- * unanswered once the thread is dead and the ring is empty.
+ * agent frees it (FREE). The counters only grow. Once the thread is dead and the ring is empty,
+ * produced = records + not_sampled + lost + unanswered.
  */
 struct capture_thread {
-	/* Everything that a call without a sample touches: one cache line. */
+	/* The members that a call without a sample touches, in one cache line. */
 	uint32_t tid;
 	uint32_t tgid;
 	uint32_t stream;
@@ -117,8 +117,8 @@ struct capture_block {
 };
 
 /*
- * The number of live sampled blocks, by a hash of their address: four bits each, so that all
- * counters stay in the cache. They are added as whole words. A counter that overflows carries into
+ * Counters of live sampled blocks, by a hash of their address. A counter has four bits, so that all
+ * counters stay in the cache. Additions are to whole words: a counter that overflows carries into
  * the next one, and borrows back when it falls.
  */
 #define CAPTURE_TALLIES 16 /* words, a power of two */
@@ -140,11 +140,11 @@ static inline uint32_t capture_tally_shift(uint32_t hash)
 
 enum capture_mode { CAPTURE_OFF, CAPTURE_FULL, CAPTURE_SAMPLE };
 
-/* Reports to the agent's main loop, in a ring of their own, about processes that have no stream, or
- * about which their stream says nothing. */
+/* Reports to the agent's main loop, in a separate ring. They are about processes without a stream,
+ * or about facts that a stream does not report. */
 enum capture_news_type {
-	CAPTURE_NEWS_EXEC = 1, /* it has called exec */
-	CAPTURE_NEWS_FORK = 2, /* it has a child, or a new thread */
+	CAPTURE_NEWS_EXEC = 1, /* the process has called exec */
+	CAPTURE_NEWS_FORK = 2, /* the process has a child, or a new thread */
 };
 
 struct capture_news {
@@ -178,7 +178,7 @@ struct capture_stream {
 	uint32_t loads;	       /* changes of the mappings: by the loader, and by execs */
 	uint32_t calls;	       /* calls of the loader: CAPTURE_LOADER */
 	uint32_t answered;     /* last call that was answered. Written by the agent */
-	uint32_t answers;      /* the agent answers, so wait for it. Written by the agent */
+	uint32_t answers;      /* the agent will answer, so wait for it. Written by the agent */
 	uint64_t loader_state; /* address of its r_debug.r_state; 0: not known. Written by the
 				* agent */
 	uint32_t follow;       /* report its children. Written by the agent */
@@ -190,8 +190,8 @@ struct capture_stream {
 };
 
 /*
- * The site word of a place, as the last hit there has stored it. Any thread may write here at any
- * time; the word is valid only if check ^ word ^ the stream's salt is the place's address.
+ * The site word of a place, stored by the last hit there. Any thread may write here at any time.
+ * The word is valid only if check ^ word ^ the stream's salt is the place's address.
  */
 #define CAPTURE_WORDS 256 /* as many as a byte can index */
 struct capture_word {

@@ -1,16 +1,16 @@
 #pragma once
 /*
- * Records mmap and related calls of the program itself, by probes of libc's functions, so that no
- * other process gets slower. (A tracepoint of a system call slows down every system call of every
- * process.) What an allocator, libc or the loader maps is their own: calls from their code are
- * ignored, as by libheapcast.so, and so are calls inside of an allocator's call.
+ * Records mmap and related calls of the program itself, by probes on libc's functions. Probes do
+ * not slow down other processes; a tracepoint of a system call slows down every system call of
+ * every process. Calls from the code of an allocator, libc or the loader are ignored, as in
+ * libheapcast.so, and so are calls inside of an allocator's call.
  *
  *	mmap, sbrk up		at the end: stamp, record
  *	munmap			at the entry: stamp, record		(unless it can only fail)
  *	mremap			at the end: one record, which the agent splits in two: the old
  *				range's end, the new one's birth
  *
- * So the end of a range has a stamp from before another thread could get its addresses. Part of
+ * The stamp of a range's end is therefore older than any new mapping at its addresses. Part of
  * capture.bpf.c.
  */
 #include "agent/mapping_functions.h"
@@ -53,8 +53,8 @@ ARCH_INLINE void mappings_put(const struct capture_here *here, uint32_t kind, ui
 	put_event(here->number, here->stream_number);
 }
 
-/* The call's `word` and its later members are set. Returns true if the end of the call must be
- * seen. */
+/* Handles the entry of a call whose `word` and later members are set. Returns true if the end of
+ * the call must be seen. */
 ARCH_INLINE bool mappings_enter(const struct capture_here *here, struct capture_call *call)
 {
 	const struct capture_stream *stream = here->stream;
@@ -77,7 +77,7 @@ ARCH_INLINE bool mappings_enter(const struct capture_here *here, struct capture_
 	}
 }
 
-/* The break has moved from `before` to `after`. */
+/* Records that the break has moved from `before` to `after`. */
 ARCH_INLINE void mappings_moved(const struct capture_here *here, uint64_t before, uint64_t after)
 {
 	if (after > before)
@@ -86,7 +86,8 @@ ARCH_INLINE void mappings_moved(const struct capture_here *here, uint64_t before
 		mappings_put(here, MAPPINGS_SBRK_BACK, after, before - after);
 }
 
-/* Two events in one record. If the old range has no bytes, it stays, and there is one event. */
+/* Records an mremap as two events in one record. If the old range has no bytes, it stays mapped,
+ * and the record is one event. */
 ARCH_INLINE void mappings_remapped(const struct capture_here *here, const struct capture_call *call,
 				   uint64_t result)
 {

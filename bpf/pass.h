@@ -1,18 +1,18 @@
 #pragma once
 /*
- * Events that are not sampled, which are nearly all: they are only counted. Asking the kernel for
- * the current thread costs as much as all the rest (a helper call: 19 of 40 ns, measured on a
- * processor with guarded returns). So the thread is guessed here from the page of its stack
- * pointer. A guess is wrong if a program runs its threads on stacks in turn, or reuses a stack:
- * then an event of one thread counts as another's, and a sampling point moves to another place that
- * is just as random. No event is lost: `passed` is incremented atomically. Everything beyond
- * counting needs the actual thread.
+ * Counts events that are not sampled, which are nearly all. Asking the kernel for the current
+ * thread costs as much as all the rest (a helper call: 19 of 40 ns, measured on a processor with
+ * guarded returns). This code therefore guesses the thread from the page of its stack pointer. The
+ * guess is wrong if a program reuses a stack or runs several threads on one stack in turn. An event
+ * of one thread then counts as another's, and a sampling point moves to another place that is just
+ * as random. No event is lost: `passed` is incremented atomically. All work other than counting
+ * needs the actual thread.
  */
 #include "bpf/calls.h"
 #include "bpf/sample.h"
 
 #define PASS_PAGE_SHIFT 12
-/* above the number of the thread's place: a stream has at most RING_SLICES_MAX */
+/* The tid lies above the number of the thread's place: a stream has at most RING_SLICES_MAX. */
 #define PASS_TID_SHIFT 16
 #define PASS_TAG_SHIFT 28
 
@@ -23,7 +23,8 @@ ARCH_INLINE uint64_t *pass_page_at(uint64_t sp)
 	return bpf_map_lookup_elem(&capture_pages, &at);
 }
 
-/* The place may belong to another thread by now, so the thread is part of the value. */
+/* Returns the value for a page. It contains the thread, because the place may belong to another
+ * thread later. */
 ARCH_INLINE uint64_t pass_page(uint64_t sp, uint32_t tid, uint32_t number)
 {
 	return sp >> PASS_PAGE_SHIFT << PASS_TAG_SHIFT |
@@ -71,7 +72,7 @@ ARCH_INLINE void pass_count(struct capture_thread *thread)
 	__sync_fetch_and_add(&thread->passed, 1);
 }
 
-/* The end of a block that is most likely not recorded. */
+/* Counts the end of a block that is most likely not recorded. */
 ARCH_INLINE bool pass_end(const struct capture_here *here, uint64_t block)
 {
 	if (!block)
@@ -82,8 +83,8 @@ ARCH_INLINE bool pass_end(const struct capture_here *here, uint64_t block)
 	return true;
 }
 
-/* An allocation without a sampling point. (If it has one, nothing was consumed here, so the exact
- * path finds the same point.) */
+/* Counts an allocation without a sampling point. Returns false if it has one; nothing was consumed
+ * then, so the exact path finds the same point. */
 ARCH_INLINE bool pass_allocation(const struct capture_here *here, uint64_t size)
 {
 	uint64_t interval = here->stream->interval, distance = here->thread->distance;

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * Ends of threads, execs and forks of processes. Part of capture.bpf.c.
+ * Handles the ends of threads, and execs and forks of processes. Part of capture.bpf.c.
  *
- * An exec is reported in the ring of its stream: records after it are of the next program, whose
- * probes may be set already, since they belong to the process and a file and work as soon as this
- * file is mapped again. Rows of the walk belong to the old mappings, so the space is closed. The
- * thread's place belongs to the old program.
+ * An exec is reported in the ring of its stream. Records after it are of the next program. The
+ * probes of that program may already be set: they belong to the process and a file, and work as
+ * soon as this file is mapped again. Rows of the walk belong to the old mappings, so the space is
+ * closed. The thread's place belongs to the old program.
  */
 #include "bpf/put.h"
 
@@ -26,14 +26,14 @@ ARCH_INLINE void processes_tell(uint32_t type, uint32_t tgid)
 	struct capture_news *news = bpf_ringbuf_reserve(&capture_newses, sizeof(*news), 0);
 
 	if (!news)
-		return; /* the agent also scans all processes now and then */
+		return; /* no harm: the agent also scans all processes now and then */
 	news->type = type;
 	news->tgid = tgid;
 	bpf_ringbuf_submit(news, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Returns false if the ring has no room. Then nothing is recorded until the agent has handled the
- * exec. */
+/* Reports an exec. Returns false if the ring has no room; then nothing is recorded until the agent
+ * has handled the exec. */
 ARCH_INLINE bool processes_put_exec(uint32_t stream_number, uint32_t loads)
 {
 	void *ring = bpf_map_lookup_elem(&capture_rings, &stream_number);
@@ -51,7 +51,7 @@ ARCH_INLINE bool processes_put_exec(uint32_t stream_number, uint32_t loads)
 	return true;
 }
 
-/* The current thread ends. */
+/* Runs when the current thread ends. */
 SEC("raw_tp/sched_process_exit")
 int capture_thread_exit(void *ctx)
 {
@@ -60,8 +60,8 @@ int capture_thread_exit(void *ctx)
 	return 0;
 }
 
-/* The process has called exec. (The thread that called it has the process's number as its own from
- * here on.) */
+/* Runs after an exec. From here on, the thread that called it has the process's number as its own.
+ */
 SEC("raw_tp/sched_process_exec")
 int capture_exec(struct bpf_raw_tracepoint_args *ctx)
 {

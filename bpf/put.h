@@ -1,5 +1,5 @@
 #pragma once
-/* Turns an event into a record in its stream's ring, with its stack; or counts it as lost. */
+/* Writes an event and its stack as a record to its stream's ring, or counts it as lost. */
 #include "bpf/capture_maps.h"
 #include "proto/event.h"
 
@@ -32,7 +32,7 @@ ARCH_INLINE void put_fill(struct capture_record *record, const struct capture_st
 	record->interval = thread->event_interval;
 }
 
-/* Wakes the agent, once, when the ring holds much. */
+/* Returns the flags that wake the agent once when the ring holds `wake_bytes`. */
 ARCH_INLINE uint64_t put_flags(void *ring, struct capture_stream *stream)
 {
 	if (stream->rung || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < stream->wake_bytes)
@@ -83,9 +83,9 @@ __attribute__((noinline)) int put_wait_room(uint32_t stream_number, uint64_t unt
 }
 
 /*
- * Back-pressure, as far as the kernel permits it: makes the program wait for a bounded time while
- * the agent makes room on another processor. It waits earlier for a stack that the agent has to
- * walk: once the agent has done so, the next such stack may not need it.
+ * Back-pressure, within the kernel's limits: makes the program wait for a bounded time while the
+ * agent makes room on another processor. For a stack that the agent has to walk, the wait begins at
+ * a lower fill level: after the agent's walk the kernel may be able to walk the next such stack.
  */
 ARCH_INLINE void put_wait(void *ring, uint32_t stream_number, struct capture_stream *stream,
 			  bool raw)
@@ -103,8 +103,8 @@ ARCH_INLINE void put_wait(void *ring, uint32_t stream_number, struct capture_str
 	__sync_fetch_and_add(&stream->waited_ns, bpf_ktime_get_ns() - from);
 }
 
-/* Wakes the agent at once: every event takes this path until the agent has enabled the kernel to
- * walk this stack. */
+/* Returns the flags that wake the agent at once: every event takes this path until the agent has
+ * enabled the kernel to walk this stack. */
 ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 {
 	if (stream->rung)
@@ -134,7 +134,7 @@ ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 		raw != NULL;                                                                       \
 	})
 
-/* True if the stack continues after this many pages. */
+/* True if the stack extends beyond this many pages. */
 ARCH_INLINE bool put_goes_on(const struct capture_thread *thread, uint32_t pages)
 {
 	uint64_t page = thread->sp & ~(uint64_t)(CAPTURE_PAGE - 1);
@@ -143,8 +143,8 @@ ARCH_INLINE bool put_goes_on(const struct capture_thread *thread, uint32_t pages
 	return !bpf_probe_read_user(&byte, 1, (void *)(page + pages * CAPTURE_PAGE));
 }
 
-/* The fuller the ring, the less of the stack is copied: a truncated stack is better than a lost
- * event. */
+/* Writes a record for the agent to walk. The fuller the ring, the less of the stack is copied,
+ * because a truncated stack is better than a lost event. */
 ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct capture_thread *thread,
 			 uint32_t number, uint32_t miss)
 {
@@ -228,9 +228,9 @@ __attribute__((noinline)) int put_wait_answer(uint32_t stream_number, uint32_t c
 }
 
 /*
- * Makes the loader wait a while for the agent. Before the loader unmaps anything, so that the agent
- * can still walk pending stacks; and afterwards, so that the agent reads the maps before they
- * change again, and sets the probes of new libraries.
+ * Makes the loader wait a while for the agent. Before the loader unmaps a library, the agent can
+ * thus still walk pending stacks. Afterwards, the agent can read the maps before they change again,
+ * and set the probes of new libraries.
  */
 ARCH_INLINE void put_loader(uint32_t stream_number, struct capture_stream *stream)
 {

@@ -14,7 +14,7 @@
 
 #define SAMPLE_KIND_REALLOC_FREE 33
 
-/* The counter word for blocks with this hash. */
+/* Returns the counter word for blocks with this hash. */
 ARCH_INLINE uint32_t *sample_tally(uint32_t hash)
 {
 	uint32_t at = hash >> CAPTURE_TALLY_BITS & capture_tally_mask, index = hash / 8;
@@ -24,7 +24,7 @@ ARCH_INLINE uint32_t *sample_tally(uint32_t hash)
 	return tally ? &tally->word[index % CAPTURE_TALLIES] : NULL;
 }
 
-/* False for most blocks: then nothing else is looked up. */
+/* Tells whether the block may be a sampled one. False for most blocks, which need no look-up. */
 ARCH_INLINE bool sample_may_hold(const struct capture_stream *stream, uint64_t address)
 {
 	uint32_t hash = capture_tally_hash(address);
@@ -57,7 +57,7 @@ ARCH_INLINE bool sample_take(const struct capture_stream *stream, uint32_t strea
 }
 
 /* Adds the block to the map. Returns false if the map has no room; true also if the block needs no
- * entry. The counter rises first: a thread that sees it looks in the map. */
+ * entry. Raises the counter first, so that a thread that frees the block looks in the map. */
 ARCH_INLINE bool sample_remember(struct capture_stream *stream, uint32_t stream_number,
 				 uint64_t address)
 {
@@ -123,14 +123,14 @@ ARCH_INLINE bool sample_begins(struct capture_stream *stream, uint32_t stream_nu
 	       sample_remember(stream, stream_number, thread->address);
 }
 
-/* The old block may be recorded or not, and the new one may be sampled or not: handles all four
- * cases. */
+/* Handles the four cases of a reallocation: the old block may be recorded or not, and the new one
+ * may be sampled or not. */
 ARCH_INLINE bool sample_wants_move(struct capture_stream *stream, uint32_t stream_number,
 				   struct capture_thread *thread, uint32_t number)
 {
 	bool ended = thread->old_address && (thread->was_sampled || stream->closed);
 
-	if (!thread->address) { /* it failed, and the old block lives */
+	if (!thread->address) { /* the call failed, and the old block lives on */
 		if (thread->was_sampled)
 			sample_remember(stream, stream_number, thread->old_address);
 		return false;
@@ -147,7 +147,8 @@ ARCH_INLINE bool sample_wants_move(struct capture_stream *stream, uint32_t strea
 	return true;
 }
 
-/* True if the event in `thread` is recorded. Changes it to what is recorded. */
+/* True if the event in `thread` is to be recorded. Changes it to the event that the mode records.
+ */
 ARCH_INLINE bool sample_wants(struct capture_stream *stream, uint32_t stream_number,
 			      struct capture_thread *thread, uint32_t number)
 {

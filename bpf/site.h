@@ -1,18 +1,18 @@
 #pragma once
 /*
- * The site word: what the kernel's programs must know of a probed place, in 64 bits. It is the
+ * The site word: all that the kernel's programs must know of a probed place, in 64 bits. It is the
  * cookie of the attachment, or the value in a map by (tgid, pc) on kernels without cookies (before
- * 5.15). agent/ebpf/sites.c makes it, bpf/ and the agent read it. So this header depends on nothing
- * else, and means the same for clang -target bpf (with -ffreestanding).
+ * 5.15). agent/ebpf/sites.c makes it; bpf/ and the agent read it. This header therefore includes no
+ * other project header, and compiles to the same for clang -target bpf (with -ffreestanding).
  *
  *	63       48 47    38 37    30 29  24 23  18 17  12 11    8 7      0
  *	|   own   |  flags  |  words |  c   |  b   |  a   | shape  |  kind  |
  *
  * The *frame* of a call is sp + words * SITE_WORD_BYTES at a site: on x86-64 the stack slot that
  * holds the return address, elsewhere the caller's sp. It has the same value at a call's entry and
- * at its exit, and differs among the calls of a thread that are in flight; so an exit finds its
- * entry by the frame. (A call that ended without an exit, by an exception or longjmp, has left a
- * frame below that of a later entry.)
+ * at its exit, and differs among the calls of a thread that are in flight. An exit therefore finds
+ * its entry by the frame. (The frame of a call that ended by an exception or longjmp, without an
+ * exit, lies below that of a later entry.)
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,8 +92,8 @@ static inline uint32_t site_flags(uint64_t word)
 	return word >> 38 & 1023u;
 }
 
-/* True if the end of the call can be seen by a return probe. Otherwise it is seen at exit sites, or
- * not at all. */
+/* True if a return probe sees the end of the call. Otherwise probes at exit sites see it, or none
+ * does. */
 static inline bool site_returns(uint64_t word)
 {
 	return (site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS)) == SITE_RETURN_OK;
@@ -104,13 +104,14 @@ static inline uint64_t site_with_flags(uint64_t word, uint32_t flags)
 	return (word & ~(UINT64_C(1023) << 38)) | (uint64_t)(flags & 1023u) << 38;
 }
 
-/* The call's frame, as above. */
+/* Returns the call's frame, as defined above. */
 static inline uint64_t site_frame(uint64_t word, uint64_t sp)
 {
 	return sp + (uint64_t)site_words(word) * SITE_WORD_BYTES;
 }
 
-/* The code that sets the probe owns the 16 bits at the top; sites_find leaves them 0. */
+/* Returns the top 16 bits, which belong to the code that sets the probe; sites_find leaves them 0.
+ */
 static inline uint32_t site_own(uint64_t word)
 {
 	return (uint32_t)(word >> 48);

@@ -19,21 +19,21 @@
  *           send the agent a record with `start`, arch_saved_registers() and a copy of the stack
  *           (walk_copy), and call walk_forget(slot).
  *
- * Any doubt is a miss: no stack from here ends before its outermost frame. walk_forget is also for
- * a record that was lost after the walk: the next walk then returns the whole stack (keep 0).
+ * In doubt the walk returns a miss: a stack from here never ends before its outermost frame. Call
+ * walk_forget also if a record is lost after the walk: the next walk then returns the whole stack
+ * (keep 0).
  *
- * After a miss WALK_NO_SPACE: check again whether the process has a space by now (slot->space).
+ * After the miss WALK_NO_SPACE, check again whether the process has a space by now (slot->space).
  *
  * No two programs may use a slot at the same time. A probe's program runs to its end before its
- * thread continues, so a thread's own slot is safe. Per-CPU memory would not be, since another
- * thread's program may run in between.
+ * thread continues, so a thread's own slot is safe. Per-CPU memory would not be safe, because
+ * another thread's program may run in between.
  *
- * Mapping changes: a probe at the loader's _dl_debug_state (the address in r_debug.r_brk), which
- * the loader calls before it maps or unmaps and again afterwards, calls walk_close; then the next
- * stack makes the agent read the process's maps. For changes without the loader there is
- * walk_unmapped, for programs at the tracepoints syscalls/sys_enter_munmap, sys_enter_mmap
- * (MAP_FIXED) and sys_enter_mremap, if the kernel has them; it closes the space only if the range
- * contained code.
+ * Mapping changes: the loader calls _dl_debug_state (the address in r_debug.r_brk) before it maps
+ * or unmaps, and again afterwards. A probe there calls walk_close; the next stack then makes the
+ * agent read the process's maps. walk_unmapped handles changes without the loader. It is called at
+ * the tracepoints syscalls/sys_enter_munmap, sys_enter_mmap (MAP_FIXED) and sys_enter_mremap, if
+ * the kernel has them, and closes the space only if the range contained code.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -48,7 +48,7 @@
 
 #define WALK_FRAMES 512		/* of a stack; the agent walks deeper ones */
 #define WALK_WINDOW 8192	/* bytes of the stack that are read at once */
-#define WALK_STRIDE (64u << 20) /* no frame is larger */
+#define WALK_STRIDE (64u << 20) /* the largest frame */
 #define WALK_RECORD (64u << 10) /* as UNKNOWN_RECORD of agent/unwind/special.c */
 #define WALK_NEAR   (1u << 20)	/* as NEAR_STACK there */
 
@@ -76,8 +76,8 @@ struct walk_frame {
 	uint32_t row;
 };
 
-/* A frame of the last stack, without the members that every walk reads of all frames; those are
- * stored densely elsewhere. */
+/* A frame of the last stack. The members that every walk reads of all frames are stored densely
+ * elsewhere. */
 struct walk_kept {
 	uint64_t sp;
 	uint64_t fp;
@@ -86,15 +86,15 @@ struct walk_kept {
 };
 
 /*
- * A thread's memory. The last stack is stored outermost frame first. New frames are stored from the
- * array's end downwards, innermost first, so that they only have to be moved behind the kept ones
- * at the end.
+ * A thread's memory. The last stack is stored outermost frame first. A walk stores new frames from
+ * the array's end downwards, innermost first. In the end they only have to be moved behind the kept
+ * frames.
  */
 struct walk_slot {
 	uint32_t space;
-	uint32_t count; /* frames of the last stack; 0: none */
-	uint64_t word;	/* of the space, at the last walk */
-	uint64_t end; /* one past the highest address that a walk has read here: how much to read */
+	uint32_t count;	  /* frames of the last stack; 0: none */
+	uint64_t word;	  /* of the space, at the last walk */
+	uint64_t end;	  /* one past the highest address read here: the next walk reads up to it */
 	uint64_t miss_pc; /* WALK_NO_ROW: pc without a row; WALK_ROW: the frame's pc */
 	/* The current walk. */
 	uint64_t pc;
@@ -114,8 +114,8 @@ struct walk_slot {
 	uint64_t pcs[WALK_FRAMES];
 	struct walk_kept kept[WALK_FRAMES];
 	uint64_t kept_pcs[WALK_FRAMES];
-	uint64_t returns[WALK_FRAMES]; /* slot of the return address if the step from here has read
-					* nothing else that matters; otherwise 0 */
+	uint64_t returns[WALK_FRAMES]; /* slot of the return address if the step from here depends
+					* on no other slot; otherwise 0 */
 	uint64_t bytes[WALK_WINDOW / 8];
 };
 

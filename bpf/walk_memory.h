@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Reads the stack's memory in windows of whole pages, counted from the innermost frame's page: one
- * helper call per window, not per frame. As much is read as the last walk has needed. A read fails
- * as a whole if one page is missing; then the pages are read one by one. Part of walk.h.
+ * Reads the stack's memory in windows of whole pages, counted from the innermost frame's page. This
+ * takes one helper call per window, not per frame. A walk reads as much as the last walk has
+ * needed. If one page is missing, the whole read fails, and the pages are read one by one. Part of
+ * walk.h.
  */
 #define WALK_PAGE  4096u
 #define WALK_PAGES (WALK_WINDOW / WALK_PAGE)
@@ -13,10 +14,10 @@ ARCH_INLINE struct walk_slot *walk_slot_of(uint32_t number)
 }
 
 /*
- * Reads the window that contains `address`: up to the end of the last walk if that lies in the
- * window, and otherwise, or if that is not enough, all of it. Returns 1 if the word at `address` is
- * there. While a page of the window is missing, slot->have is 0, so that every word passes here. A
- * global function, so that the verifier checks it only once.
+ * Reads the window that contains `address`. Reads only up to the end of the last walk if that end
+ * lies in the window and is far enough, else the whole window. Returns 1 if the word at `address`
+ * was read. While a page of the window is missing, slot->have is 0, so that every word is checked
+ * here. A global function, so that the verifier checks it only once.
  */
 __attribute__((noinline)) int walk_window(uint32_t number, uint64_t address)
 {
@@ -49,7 +50,7 @@ __attribute__((noinline)) int walk_window(uint32_t number, uint64_t address)
 	return !(slot->bad >> ((address - base) / WALK_PAGE) & 1);
 }
 
-/* Reads the word at `address`, a multiple of 8. Returns false if it can't be read. */
+/* Reads the word at `address`, a multiple of 8. Returns false if it cannot be read. */
 ARCH_INLINE bool walk_load(uint32_t number, struct walk_slot *slot, uint64_t address, uint64_t *ret)
 {
 	if (address - slot->base >= slot->have && !walk_window(number, address))

@@ -9,18 +9,18 @@
  *   move    the new frames behind those that were joined
  *
  * The kernel's walk checks the outer frames first, the agent's engine last. The result is the same:
- * a step depends only on its state and what it reads (docs/unwinding.md). The agent's order is
- * needed only because there an address must not be read before it is known to be valid.
+ * a step depends only on its state and on the slots that it reads (docs/unwinding.md). The agent's
+ * engine needs its order because it must not read an address before that is known to be valid.
  *
- * Each phase runs in pieces, by global functions that the verifier checks once, whatever the depth;
- * their state is in the slot.
+ * Each phase runs in pieces. A piece is a global function, which the verifier checks once,
+ * independent of the depth. The state is in the slot.
  */
 #define WALK_VERIFIED 64 /* frames in a piece */
 #define WALK_STEPS    16
 #define WALK_MOVED    32
 
-/* Moves all state of a loop round to the slot, about whose contents the verifier knows nothing. So
- * the verifier checks a round once for each iteration count, not once for each path to it. */
+/* Moves all state of a loop round to the slot, whose contents the verifier does not track. The
+ * verifier thus checks a round once for each iteration count, not once for each path to it. */
 #define WALK_FORGET_REGISTERS __asm__ volatile("" ::: "memory")
 
 enum walk_piece { WALK_PIECE_MORE, WALK_PIECE_DONE, WALK_PIECE_MISS };
@@ -30,8 +30,8 @@ ARCH_INLINE struct walk_kept *walk_kept_at(struct walk_slot *slot, uint64_t inde
 	return &slot->kept[index % WALK_FRAMES];
 }
 
-/* Repeats the step from a frame and returns whether it leads to the same state. For frames with a
- * row that is not plain, those for which fp matters, and the outermost one. */
+/* Repeats the step from a frame and returns whether it leads to the same state. Used for frames
+ * with a row that is not plain, for those that depend on fp, and for the outermost one. */
 __attribute__((noinline)) int walk_holds(uint32_t number, uint32_t index)
 {
 	struct walk_slot *slot = walk_slot_of(number);
@@ -54,8 +54,8 @@ __attribute__((noinline)) int walk_holds(uint32_t number, uint32_t index)
 	       frame.sp == outer->sp && (!(outer->flags & WALK_NEEDS_FP) || frame.fp == outer->fp);
 }
 
-/* A piece begins at a multiple of its length, so that positions in it are constants and a frame
- * costs few instructions. */
+/* Verifies one piece of frames. A piece begins at a multiple of its length, so that positions in it
+ * are constants and a frame costs few instructions. */
 __attribute__((noinline)) int walk_verify(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
@@ -131,7 +131,7 @@ ARCH_INLINE int walk_new(uint32_t number, struct walk_slot *slot, struct walk_fr
 	if (fresh >= WALK_FRAMES)
 		return walk_missed(slot, WALK_DEEP, pc);
 	if (slot->joined + fresh >= WALK_FRAMES)
-		slot->joined = 0; /* the room is needed; the whole stack is returned */
+		slot->joined = 0; /* new frames need the room, so the whole stack is returned */
 	frame->row = walk_row(slot->word, pc);
 	if (!frame->row)
 		return walk_missed(slot, WALK_NO_ROW, pc);
@@ -220,7 +220,7 @@ __attribute__((noinline)) int walk_move(uint32_t number)
 	return WALK_PIECE_MORE;
 }
 
-/* The word of an open space; 0 if the space is closed. */
+/* Returns the word of an open space, or 0 if the space is closed. */
 ARCH_INLINE uint64_t walk_space_word(uint32_t space)
 {
 	const volatile struct walk_space *of = bpf_map_lookup_elem(&walk_spaces, &space);
@@ -262,7 +262,7 @@ ARCH_INLINE void walk_prepare(struct walk_slot *slot, const struct walk_start *s
 	slot->miss = WALK_STACK;
 }
 
-/* Notes the end of the stack memory that was read, except in unusual cases. */
+/* Notes the end of the stack memory that this walk has read, except in unusual cases. */
 ARCH_INLINE void walk_note_end(struct walk_slot *slot)
 {
 	const struct walk_kept *root = &slot->kept[0];
@@ -273,8 +273,8 @@ ARCH_INLINE void walk_note_end(struct walk_slot *slot)
 	slot->end = end;
 }
 
-/* Returns a miss at a time when nothing of the stack was read. On x86 it still reads the return
- * address, which the result needs. */
+/* Returns a miss before any of the stack was read. On x86 it reads the return address, which the
+ * result needs. */
 ARCH_INLINE enum walk_miss walk_not(const struct walk_start *start, struct walk_result *ret,
 				    enum walk_miss miss)
 {
@@ -336,8 +336,8 @@ ARCH_INLINE void walk_close(uint32_t number)
 		__sync_fetch_and_add(&space->unmapped, 1);
 }
 
-/* The process of this space is about to unmap (munmap) or to remap (mmap with MAP_FIXED, mremap)
- * these addresses. */
+/* Closes the space if these addresses contain code. The process is about to unmap (munmap) or remap
+ * (mmap with MAP_FIXED, mremap) them. */
 ARCH_INLINE void walk_unmapped(uint32_t number, uint64_t start, uint64_t length)
 {
 	struct walk_space *space = bpf_map_lookup_elem(&walk_spaces, &number);

@@ -1,16 +1,16 @@
 #pragma once
 /*
- * The interface of the walk in the kernel (bpf/walk.h) and the agent (agent/ebpf/remote.h): rows,
- * and the program counters of a process that they belong to. Three array maps; a program gets them
- * by including walk.h, and the agent sets their sizes before loading.
+ * The interface between the walk in the kernel (bpf/walk.h) and the agent (agent/ebpf/remote.h). It
+ * consists of three array maps. A program gets them by including walk.h; the agent sets their sizes
+ * before it loads the program.
  *
  *   walk_rows    lines of 8 entries in the format of agent/unwind/row.h. Mapped by the agent, which
  *                alone writes it.
  *   walk_spaces  a process's part of walk_rows. Mapped by the agent.
  *   walk_slots   a thread's last stack. Used by the kernel only.
  *
- * A space has 2^bits lines of its own, at least 2^WALK_BITS_MIN. So an entry's line and its tag
- * together determine the program counter, as in row.h, and no entry can be taken for another's.
+ * A space has 2^bits lines of its own, at least 2^WALK_BITS_MIN. An entry's line and tag together
+ * determine the program counter, as in row.h, so no entry can be taken for another's.
  *
  * A space is open while the low half of `unmapped` equals its word's generation. The kernel counts
  * unmappings there. The agent reads the count, then the process's maps, drops the rows of unmapped
@@ -57,7 +57,7 @@ static inline uint32_t walk_word_generation(uint64_t word)
 	return (uint32_t)(word >> 32);
 }
 
-/* The line, in all of walk_rows, of a program counter's key (row.h). */
+/* Returns the number in walk_rows of the line for a program counter's key (row.h). */
 static inline uint32_t walk_line_of(uint64_t word, uint64_t key)
 {
 	uint64_t high = key >> 10;
@@ -66,12 +66,12 @@ static inline uint32_t walk_line_of(uint64_t word, uint64_t key)
 	       (uint32_t)((key ^ high ^ high >> 10) & ((1u << walk_word_bits(word)) - 1));
 }
 
-/* Why a walk returned no stack. */
+/* The reason why a walk returned no stack. */
 enum walk_miss {
 	WALK_DONE,
 	WALK_NO_SPACE, /* the agent does not know this process yet */
 	WALK_CLOSED,   /* code was unmapped: the agent must read the maps again */
-	WALK_NO_ROW,   /* for walk_slot.miss_pc */
+	WALK_NO_ROW,   /* the row of walk_slot.miss_pc is missing */
 	WALK_ROW,      /* only the agent can step by this row */
 	WALK_DEEP,     /* more than WALK_FRAMES */
 	WALK_STACK,    /* malformed, or not readable here */

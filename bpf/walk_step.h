@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Rows, and steps by them: the kernel's version of rows.h, walk.h and special.c in agent/unwind. A
- * step returns what it would return there, or says that it does not know. Part of walk.h.
+ * Looks up rows and steps by them: the kernel's version of rows.h, walk.h and special.c in
+ * agent/unwind. A step returns the same result as there, or that it does not know. Part of walk.h.
  */
 enum walk_step { WALK_FRAME, WALK_END, WALK_UNKNOWN_ROW, WALK_OTHER_ROW, WALK_SENSELESS };
 
-/* Returns the row of a program counter; 0 if there is none. All entries of the line are compared
- * without a branch: nothing to mispredict, and no paths for the verifier to follow. At most one
- * entry matches. */
+/* Returns the row of a program counter, or 0. Compares all entries of the line without a branch, so
+ * there is nothing to mispredict and no path for the verifier to follow. At most one entry matches.
+ */
 ARCH_INLINE uint32_t walk_row(uint64_t word, uint64_t pc)
 {
 	uint64_t key = key_of(pc), tag = key >> KEY_LOW_BITS, row = 0;
@@ -28,7 +28,8 @@ ARCH_INLINE uint32_t walk_row(uint64_t word, uint64_t pc)
 	return (uint32_t)row & ROW_MASK;
 }
 
-/* The canonical frame address is known: the return address lies `ra` bytes below it. */
+/* Completes a step when the canonical frame address is known. The return address lies `ra` bytes
+ * below it. */
 ARCH_INLINE enum walk_step walk_step_to(uint32_t number, struct walk_slot *slot,
 					struct walk_frame *frame, uint64_t cfa, uint64_t ra,
 					uint64_t fp)
@@ -62,8 +63,8 @@ ARCH_INLINE enum walk_step walk_step_plain(uint32_t number, struct walk_slot *sl
 	return walk_step_to(number, slot, frame, cfa, places->ra, fp);
 }
 
-/* A row from scanned code must lead to a return address. Rows are inserted only for such
- * addresses. */
+/* Steps by a row from scanned code, which must lead to a return address. The space has rows only
+ * for return addresses. */
 ARCH_INLINE enum walk_step walk_step_scanned(uint32_t number, struct walk_slot *slot,
 					     struct walk_frame *frame)
 {
@@ -111,7 +112,7 @@ ARCH_INLINE enum walk_step walk_step_record(uint32_t number, struct walk_slot *s
 	return WALK_FRAME;
 }
 
-/* Stacks realigned by gcc. */
+/* Steps from a frame whose stack gcc has realigned. */
 ARCH_INLINE enum walk_step walk_step_deref_fp(uint32_t number, struct walk_slot *slot,
 					      struct walk_frame *frame)
 {

@@ -9,7 +9,7 @@
 #include "proto/columns_put.h"
 #include "base/ban.h"
 
-#define ADAPT_EVENTS 256 /* fewer events say nothing about the next batch */
+#define ADAPT_EVENTS 256 /* fewer events are too few to predict the next batch */
 
 static const char *const column_names[EVENTS_COLUMNS] = {
 	"kind", "thread",  "thread_run", "time",  "time_run",  "birth",	 "death",
@@ -250,7 +250,8 @@ static inline int take_runs(struct events_decoder *d, struct err_text *err)
 	return 0;
 }
 
-/* Decodes the shifted address of a block that ends, and what is known about the block. */
+/* Decodes the shifted address of a block that ends. Sets `*ret_block` only if the block is known.
+ */
 static inline int columns_take_death(struct events_decoder *d, enum events_column column,
 				     uint64_t *ret_address, addresses_block *ret_block,
 				     struct err_text *err)

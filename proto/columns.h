@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The columns of Batch.events: packed varints, encoded and decoded in place
- * without intermediate arrays. README.md, "Columns", specifies them. The agent encodes into memory
- * that it reserved at start; the collector decodes untrusted bytes.
+ * The columns of Batch.events: packed varints, encoded and decoded in place without intermediate
+ * arrays. README.md, "Columns", specifies them. The agent encodes into memory that it reserved at
+ * start; the collector decodes untrusted bytes.
  *
  *   kind        | 01 20 01 03      one byte per event
  *   thread      | 01               a run of events of thread 1
@@ -147,7 +147,7 @@ struct events_encoder {
 	struct addresses_slot *own;	 /* the slot of the current thread */
 	uint64_t base_tick;
 	uint64_t last_tick;
-	uint64_t last_tick_ns; /* start of that tick; of an empty batch: beyond all times */
+	uint64_t last_tick_ns; /* start of that tick; later than all times in an empty batch */
 	uint32_t tick_ns;
 	uint32_t until;	      /* the event count up to which everything fits without another
 			       * check */

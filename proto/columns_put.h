@@ -71,7 +71,7 @@ static inline __attribute__((always_inline)) void column_put(struct column *c, u
 	c->length += varint_any(c->data + c->length, value);
 }
 
-/* Does the same where values below 128 are the rule. */
+/* Does the same for columns in which most values are below 128. */
 static inline void column_put_small(struct column *c, uint64_t value)
 {
 	if (value < 0x80)
@@ -107,7 +107,7 @@ static inline int events_suit(struct events_encoder *e, const struct event *even
 	return 0;
 }
 
-/* Returns how many more events are sure to fit, whatever they are. */
+/* Returns how many more events fit even if each takes the most room. */
 uint32_t events_encoder_room(const struct events_encoder *encoder);
 
 static inline void events_begin_thread(struct events_encoder *e, uint32_t thread)
@@ -142,7 +142,7 @@ static inline struct addresses_known *addresses_find(const struct events_encoder
 }
 
 /*
- * Codes the death of the block at `address` (shifted). Returns what is known about the block, or 0.
+ * Codes the death of the block at `address` (shifted). Returns the block if it is known, or 0.
  */
 static inline __attribute__((always_inline)) addresses_block
 events_put_death(struct events_encoder *e, struct addresses_slot *s, struct column *c,

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The rows of Batch.culled: sums that the agent sends in place of very short-lived blocks.
- * README.md, "Culled blocks".
+ * README.md, "Culled blocks", is the specification.
  *
  * A row sums up blocks of one thread and stack whose lifetimes are in one class and whose sizes
  * have the same highest bit. Histograms of both are therefore exact. Sampled blocks share a row

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The meaning of event kinds: one table for all code that writes or reads events. The numbers are
- * those of enum EventKind in heapcast.proto.
+ * The table of event kinds, for all code that writes or reads events. The numbers are those of enum
+ * EventKind in heapcast.proto.
  */
 #include <stdint.h>
 #include <stdbool.h>
@@ -13,8 +13,8 @@ enum event_class {
 	EVENT_CLASS_REALLOCATION, /* an allocation that also ends the block at its old address,
 				   * unless it failed */
 	EVENT_CLASS_FREE,
-	EVENT_CLASS_CALL, /* creates and ends no block: a setting of, or a command to, the
-			   * allocator */
+	EVENT_CLASS_CALL, /* changes a setting of the allocator or gives it a command; concerns no
+			   * block */
 };
 
 /* X(number, suffix of EVENT_, class, the function's usual name) */
@@ -82,7 +82,8 @@ static inline const char *event_kind_name(unsigned kind)
  * born.
  *
  * Mappings are ranges. A death gives the number of bytes that disappear from its address on; they
- * may be part of one mapping or of several. A birth (MAP_FIXED) replaces what was there. An mremap
+ * may be part of one mapping or of several. A birth replaces older mappings in its range
+ * (MAP_FIXED). An mremap
  * is recorded as two events: the MUNMAP of the old range, with the time of the call, and an MREMAP
  * of the new range, whose old_address is the start of the old range.
  */

@@ -13,8 +13,8 @@
 struct err_text;
 
 /*
- * Longest decompressed element, with its tag and length, that a peer may send; and the longest
- * frame that it can give.
+ * The longest decompressed element that a peer may send, with its tag and length; and the longest
+ * frame that can result from it.
  */
 #define FRAME_MAX_CONTENT (8u << 20)
 #define FRAME_MAX	  (FRAME_MAX_CONTENT + (FRAME_MAX_CONTENT >> 6) + 64)
@@ -42,9 +42,9 @@ long frame_encode(struct frame_encoder *encoder, uint8_t *message, size_t length
 		  size_t size);
 
 /*
- * Determines the length of the frame at `data` from its block headers alone. Returns 1 if the whole
- * frame is available, with its length in ret_length; 0 if more bytes are needed, with the least
- * number in ret_length; -EBADMSG if it is not one of our frames; or -EMSGSIZE if it is too long.
+ * Determines the length of the frame at `data` from its block headers alone. Returns 1 and the
+ * length if the whole frame is available; 0 if more bytes are needed, with the least total number
+ * of bytes in ret_length; -EBADMSG if it is not one of our frames; or -EMSGSIZE if it is too long.
  */
 int frame_length(const uint8_t *data, size_t available, size_t *ret_length, struct err_text *err);
 
@@ -55,7 +55,7 @@ int frame_length(const uint8_t *data, size_t available, size_t *ret_length, stru
  */
 bool frame_is_beginning(const uint8_t *data, size_t available);
 
-/* The decompressor. The message is in the decoder's memory until the next call. */
+/* The decompressor. A decoded message lies in its memory until the next call. */
 struct frame_decoder;
 struct frame_decoder *frame_decoder_new(void);
 void frame_decoder_free(struct frame_decoder *decoder);

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Decodes untrusted frames: decompression and unpacking with bounded memory. A message of small
- * elements can unpack to many times its length. Everything therefore goes into one arena, which has
- * a limit and is reused for the next message.
+ * Decompresses and unpacks untrusted frames in bounded memory. A message of small elements can
+ * unpack to many times its length. Everything therefore goes into one arena, which has a limit and
+ * is reused for the next message.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Recording modes as people write them: full, sample, sample=BYTES, off. Their numbers are those of
- * enum Mode.
+ * Parses and formats recording modes as people write them: full, sample, sample=BYTES, off. The
+ * numbers are those of enum Mode.
  */
 #include <stddef.h>
 #include <stdint.h>

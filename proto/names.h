@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The columns of Batch.names: symbol names that a recording carries itself. README.md, "Names of
- * its own".
+ * The columns of Batch.names: symbol names that are stored in the recording itself. README.md,
+ * "Names of its own", is the specification.
  *
  *        texts     "main\0main.c\0parse\0"    numbers 1, 2, 3 (first_text 1)
  *        module    0      1

@@ -39,7 +39,7 @@ struct err_text;
 #define PAIRING_MESSAGE_MAX 1024
 
 enum pairing_event_kind {
-	PAIRING_LISTENS, /* text: where */
+	PAIRING_LISTENS, /* text: the address and port */
 	PAIRING_MADE,	 /* name, host, address */
 	PAIRING_UNSURE,	 /* name, host, address; the key is kept here, but the peer has not
 			  * confirmed it; text: what happened */
@@ -50,7 +50,7 @@ enum pairing_event_kind {
 struct pairing_event {
 	enum pairing_event_kind kind;
 	const char *name;    /* of the key file here */
-	const char *host;    /* as the peer says; safe to display */
+	const char *host;    /* the name that the peer gives itself; safe to display */
 	const char *address; /* without a port */
 	const char *text;
 	uint64_t left_ns;

@@ -153,7 +153,7 @@ static int connected(struct pairing_place *p, struct err_text *err)
 	return error ? err_set(err, -error, "%s", strerror(error)) : pairing_places_shake(p, err);
 }
 
-/* Nothing is left to send. The peer closes the connection, or its time expires. */
+/* Ends our side of the connection. The peer closes it, or its time expires. */
 static void pairing_places_leave(struct pairing_place *p)
 {
 	secure_bye(p->talk.session);

@@ -51,9 +51,9 @@
  *
  * Byte order and word size: the layout is the same on all processors. Fields have a fixed width and
  * natural alignment; addresses take 64 bits. All words are in the byte order of the machine, which
- * agent and program share. An agent refuses a program whose hello has the other order (its `magic`
- * reads backwards), as an emulator may run it: the agent of that processor, run in the same way,
- * records it.
+ * agent and program share. A program under an emulator may have the other order: the `magic` of its
+ * hello then reads backwards, and the agent refuses the program. The agent of the emulated
+ * processor, run in the same emulator, can record it.
  */
 #include <stdint.h>
 #include <assert.h>
@@ -177,7 +177,7 @@ enum ring_mode { RING_OFF = 0, RING_FULL = 1, RING_SAMPLE = 2 };
  *	RING_BLOCK	it waits, up to block_max_ms at a time
  *	RING_THIN	it waits while the process's wait budget permits (struct ring_waits);
  *			then it samples more sparsely
- *	RING_COUNT	it continues, and counts what it does not record
+ *	RING_COUNT	it continues, and counts the events that it does not record
  */
 enum ring_policy { RING_BLOCK = 0, RING_THIN = 1, RING_COUNT = 2 };
 
@@ -499,7 +499,7 @@ static inline unsigned ring_weighted(uint64_t word0)
 	return word0 >> 31 & 1;
 }
 
-/* Neither large nor weighted. */
+/* Returns 1 if word 0 is neither large nor weighted, else 0. */
 static inline unsigned ring_plain(uint64_t word0)
 {
 	return !(word0 & UINT64_C(3) << 30);

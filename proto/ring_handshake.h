@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The handshake, by which a program gets its ring (proto/ring.h), and what the agent then tells it
- * of allocators that are linked into it.
+ * The handshake by which a program gets its ring (proto/ring.h), and the agent's message about
+ * allocators that are linked into the program.
  */
 #include <stdint.h>
 #include <assert.h>
@@ -15,8 +15,8 @@
  * with '@' is abstract. The inode keeps a child that has inherited only the variable from using
  * another socket with the same number. The answer to an accepted hello carries the ring's
  * descriptor. The agent takes the identity of its peer from the socket's credentials, not from the
- * hello. Agent and program have one byte order: where the magic is RING_MAGIC_OTHER_ORDER, the
- * agent refuses the program, and the program expects nothing.
+ * hello. Agent and program must have the same byte order. If the magic is RING_MAGIC_OTHER_ORDER,
+ * the agent refuses the program, and the program expects no answer.
  */
 enum ring_answer_kind {
 	RING_ACCEPTED = 1,
@@ -24,9 +24,9 @@ enum ring_answer_kind {
 	RING_BUSY = 3,	  /* no room for another ring */
 	RING_BAD_VERSION = 4,
 	/* The answer may take longer than a second: the agent looks for an allocator in a large
-	 * program, or empties the ring for the next image, or has itself started the program, which
-	 * can wait. Sent at most once; the answer follows. RING_WAIT may be in the socket before
-	 * the hello is sent. */
+	 * program, or empties the ring for the next image. An agent that has itself started the
+	 * program also sends this, because that program can wait. Sent at most once; the answer
+	 * follows. RING_WAIT may be in the socket before the hello is sent. */
 	RING_WAIT = 5,
 	/* Up to RING_SAY_MAX bytes of text follow, without a newline: a setting of this program
 	 * that the agent does not honour. The program prints it to its standard error. The answer
@@ -40,11 +40,11 @@ enum ring_answer_kind {
 #define RING_SAY_MAX 480
 
 /*
- * After the hello follow the settings from the program's environment, each as NAME=VALUE with its
- * terminating zero, unchanged: all whose names start with HEAPCAST_ or MEMORY_PROFILER_, at most
- * RING_SETTINGS_MAX bytes. Settings that concern this program hold for it alone
+ * The settings from the program's environment follow the hello: all variables whose names start
+ * with HEAPCAST_ or MEMORY_PROFILER_, unchanged, each as NAME=VALUE with its terminating zero, at
+ * most RING_SETTINGS_MAX bytes. Settings that concern this program apply to it alone
  * (agent/program_settings.h). If settings that concern an agent differ from the agent's own, the
- * agent keeps its own and reports this.
+ * agent keeps its own and reports the difference.
  */
 #define RING_SETTINGS_MAX 4096
 
@@ -65,10 +65,10 @@ struct ring_hello {
 };
 static_assert(sizeof(struct ring_hello) == 64, "layout of struct ring_hello");
 
-#define RING_HELLO_FORKED 1u /* The sender is a fork child that continues without exec. */
-/* The fork child cannot be recorded: it wants no ring, the agent only counts it. */
+#define RING_HELLO_FORKED 1u /* the sender is a fork child that continues without exec */
+/* The fork child cannot be recorded. It wants no ring; the agent only counts it. */
 #define RING_HELLO_UNREADY 2u
-/* main has not started, and the library can patch functions: it asks for entries. */
+/* main has not started, and the library can patch functions: it asks for entries (below). */
 #define RING_HELLO_EARLY 4u
 
 struct ring_answer {
@@ -83,17 +83,17 @@ struct ring_answer {
 static_assert(sizeof(struct ring_answer) == 24, "layout of struct ring_answer");
 
 /*
- * After the answer to an early hello follow up to RING_ENTRIES_MAX of these structs. Each describes
- * a function of an allocator that is linked into the program itself; calls to it do not go through
- * the loader's tables. The library compares the function's first instructions with what the agent
- * has read from the file. If they match, it copies the replacement code elsewhere and overwrites
- * these instructions with a jump to its hook:
+ * Up to RING_ENTRIES_MAX of these structs follow the answer to an early hello. Each describes a
+ * function of an allocator that is linked into the program itself; calls to it do not go through
+ * the loader's tables. The library compares the function's first instructions with those that the
+ * agent has read from the file. If they match, it copies the replacement code elsewhere and
+ * overwrites these instructions with a jump to its hook:
  *
- *	address: jmp hook             moved: what stood there
+ *	address: jmp hook             moved: the instructions that were at `address`
  *	address + length: the rest <-------- jmp
  *
- * `moved` does the same as the `length` bytes in `was`, wherever it is placed, once the 32-bit
- * distances at fix[] are corrected: they are given for code at `address`. Each element of fix[] is
+ * `moved` does the same as the `length` bytes in `was`, at any address, once the 32-bit distances
+ * at fix[] are corrected. The distances are given for code at `address`. Each element of fix[] is
  * the distance's offset in `moved` plus one; 0 means none.
  */
 #define RING_ENTRIES_MAX 96

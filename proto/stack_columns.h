@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Columns of the call tree's nodes: Heapcast__Stacks, one node after the other. See columns.h for
- * the columns of events, which name nodes by these numbers.
+ * The columns of the call tree's nodes (Heapcast__Stacks). Nodes are numbered in ascending order.
+ * Events refer to nodes by these numbers; columns.h has the columns of events.
  */
 #include <stdint.h>
 
@@ -49,7 +49,7 @@ struct stacks_encoder {
 
 /* Encodes nodes `first`, first + 1, ... into `size` bytes at `memory`, which the caller owns. */
 void stacks_encoder_init(struct stacks_encoder *encoder, void *memory, size_t size, uint32_t first);
-/* Returns how many nodes are sure to fit into `size` bytes. */
+/* Returns how many nodes fit into `size` bytes even if each takes the most room. */
 uint32_t stacks_encoder_room(size_t size);
 /* Appends a node. Returns 0 or -ENOSPC. */
 int stacks_encoder_put(struct stacks_encoder *encoder, const struct stack_node *node);

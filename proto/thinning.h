@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Thinning: which blocks are still followed when not all frees are recorded. The program's preload
- * library and the collector must decide alike. docs/sampling.md has the rule and its proof.
+ * Thinning decides which blocks are still followed when not all frees are recorded. The program's
+ * preload library and the collector must decide alike. docs/sampling.md has the rule and its proof.
  *
  * A program reports its state by MARK_THINNED, whose text is THINNING_BYTES long, little endian:
  *
@@ -11,16 +11,18 @@
  *             of its hash are 0: one in 1 << level. 0: all blocks are followed
  *   cut       for blocks of 1 << cut bytes or more the level is lower, by `ahead` and by one
  *             more for each doubling of the size; at level 0 they are followed whatever their
- *             hash is. 0: there is no such rule
+ *             hash is. cut 0: the rule does not apply
  *   ahead     0: all blocks at least as large as `cut` are followed
- *   openings  how often the set was emptied and opened again. Blocks born before are not in it
- *   halvings  how often the set was halved since the program began. A halving keeps those born
- *             before whose hash of its number is even, and all of 1 << keep bytes or more
+ *   openings  how often the set was emptied and opened again. Blocks born before the last opening
+ *             are not in it
+ *   halvings  how often the set was halved since the program began. Of the blocks born before it, a
+ *             halving keeps those whose hash with its number is even, and those of 1 << keep bytes
+ *             or more
  *
  * Both sides stay consistent by one rule: the program must follow every block that the collector
  * still counts. The program may follow more, because the collector ignores a free of a block that
- * it no longer counts. The program therefore reports late what releases blocks from being counted,
- * and early what binds them.
+ * it no longer counts. The program therefore reports a change before it follows fewer blocks, and
+ * after it has begun to follow more.
  */
 #include <stdbool.h>
 #include <stdint.h>

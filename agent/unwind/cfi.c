@@ -1,4 +1,4 @@
-/* The interpreter of call frame instructions. See cfi.h. */
+/* Interprets call frame instructions. See cfi.h. */
 #include "agent/unwind/cfi.h"
 
 #include "agent/unwind/leb.h"
@@ -204,7 +204,7 @@ static void execute_other(struct machine *m, uint8_t op)
 	}
 }
 
-/* Executes an instruction that moves the location. Returns false if `op` is another one. */
+/* Executes an instruction that moves the location. Returns false for other instructions. */
 static bool advance(struct machine *m, uint8_t op)
 {
 	uint64_t delta;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Call frame information: the rules at one address. They are decoded by running the instructions of
+ * Decodes call frame information: the rules at one address. The decoder runs the instructions of
  * the function's table entry up to this address (DWARF 5, section 6.4, with the GNU extensions of
  * .eh_frame).
  */
@@ -8,7 +8,7 @@
 #include "agent/unwind/eh_frame.h"
 
 enum cfi_kind {
-	CFI_SAME, /* also: no rule given */
+	CFI_SAME, /* unchanged; also if the table gives no rule */
 	CFI_UNDEFINED,
 	CFI_OFFSET,	    /* saved at cfa + value */
 	CFI_VAL_OFFSET,	    /* is cfa + value */
@@ -31,6 +31,6 @@ struct cfi_rules {
 };
 
 /* Decodes the rules at `address`, which lies in the entry's function. Returns 0, or -EBADMSG if the
- * entry is damaged or exceeds what is supported. */
+ * entry is damaged or exceeds a limit of this decoder. */
 int cfi_decode(const struct unwind_module *module, const struct eh_entry *entry, uint64_t address,
 	       struct cfi_rules *ret_rules);

@@ -1,6 +1,7 @@
 /*
- * Compiles rules to a row. The patterns that compilers emit all the time become plain rows, the few
- * known expressions become special ones, and the rest is ROW_GENERAL, which is decoded at each use.
+ * Compiles rules to a row. The patterns that compilers usually emit become plain rows, and the few
+ * known expressions become special rows. All others become ROW_GENERAL, which is decoded at each
+ * use.
  */
 #include "agent/unwind/compile.h"
 
@@ -18,8 +19,7 @@ static uint32_t general(void)
 	return row_special(ROW_GENERAL, 0);
 }
 
-/* The distance of a saved register below the cfa, in words. Returns false if the rule is another
- * one. */
+/* Gets the distance of a saved register below the cfa, in words. Returns false for other rules. */
 static bool words_below(const struct cfi_rule *rule, uint32_t *ret_words)
 {
 	if (rule->kind != CFI_OFFSET || rule->value >= 0 || rule->value % ARCH_WORD)
@@ -39,7 +39,7 @@ static bool fp_words(const struct cfi_rules *rules, uint32_t *ret_words)
 	return words_below(fp, ret_words) && *ret_words > ARCH_FP_KEPT;
 }
 
-/* The return address is still in its register: the code was interrupted. */
+/* Compiles rules by which the return address is still in its register: the code was interrupted. */
 static uint32_t compile_link(const struct cfi_rules *rules, const struct arch_frame *frame)
 {
 	if (frame->from_fp || frame->fp_words != ARCH_FP_KEPT ||
@@ -66,8 +66,8 @@ static uint32_t compile_plain(const struct cfi_rules *rules)
 	return row;
 }
 
-/* Returns a reader of the rule's expression, after its length; in the error state if the length is
- * invalid. */
+/* Returns a reader of the rule's expression, after its length. The reader is in the error state if
+ * the length is invalid. */
 static struct reader expression_of(const struct unwind_module *module, const struct cfi_rule *rule)
 {
 	struct reader r = eh_reader(module, (uint32_t)rule->value, UINT64_MAX);

@@ -1,5 +1,5 @@
 #pragma once
-/* Compiles rules to a row. */
+/* Compiles the rules at an address to a row. */
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/row.h"
 

@@ -109,7 +109,8 @@ static uint64_t record_end(struct reader *r)
 	return r->length;
 }
 
-/* Only the length of the pointer matters, so its base and indirection are ignored. */
+/* Skips the pointer to the personality routine. Its base and indirection do not matter for its
+ * length. */
 static void skip_personality(const struct unwind_module *module, struct reader *r)
 {
 	uint8_t encoding = reader_u8(r);
@@ -120,8 +121,8 @@ static void skip_personality(const struct unwind_module *module, struct reader *
 		eh_pointer(module, r, encoding & PE_FORMAT, 0);
 }
 
-/* Reads an augmentation like "zPLR": each character stands for a field. After an unknown one, the
- * length skips the remaining fields. */
+/* Reads an augmentation like "zPLR": each character stands for a field. After an unknown character,
+ * the length serves to skip the remaining fields. */
 static void read_augmentation(const struct unwind_module *module, struct reader *r,
 			      const uint8_t *text, struct eh_entry *entry)
 {
@@ -215,7 +216,7 @@ static int read_entry(const struct unwind_module *module, uint64_t offset, struc
 	return entry->end < entry->start ? -EBADMSG : r.error;
 }
 
-/* Without a sorted table the records are read one after the other. */
+/* Reads the records one after the other, for a module without a sorted table. */
 static int scan(const struct unwind_module *module, uint64_t offset, uint64_t address,
 		struct eh_entry *entry)
 {
@@ -231,8 +232,8 @@ static int scan(const struct unwind_module *module, uint64_t offset, uint64_t ad
 	}
 }
 
-/* Binary search in `count` (function, entry) pairs at `table` for the last function not above
- * `address`. Returns 0 with the entry's address, or a negative errno. */
+/* Searches `count` (function, entry) pairs at `table` for the last function not above `address`, by
+ * bisection. Returns 0 with the entry's address, or a negative errno. */
 static int eh_frame_search(const struct unwind_module *module, uint64_t table, uint64_t count,
 			   uint64_t address, uint64_t *ret_entry)
 {

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Analyses the start of a function: can a jump replace its first instructions, and which code does
- * the same at another place? It reads code and changes none. The agent uses it; libheapcast.so only
- * writes what the agent tells it.
+ * Analyses the start of a function: whether a jump can replace its first instructions, and which
+ * code does the same as these at another address. The analysis only reads code. The agent uses it;
+ * libheapcast.so writes what the agent tells it.
  *
- * Whole instructions are moved, as many as the jump overwrites. Calls are never moved: so no return
- * address lies in moved code, and a stack walk from a callee meets the function's own frame.
- * Doubtful cases are refused.
+ * The moved code consists of whole instructions, as many as the jump overwrites. Calls are never
+ * moved, so no return address lies in moved code, and a stack walk from a callee meets the
+ * function's own frame. Doubtful cases are refused.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,12 +34,12 @@ enum entry_fault {
 	ENTRY_FITS,
 	ENTRY_UNREADABLE, /* contains an instruction that the decoder does not know */
 	ENTRY_SHORT,
-	ENTRY_FIXED,  /* one of its first instructions can't be moved */
-	ENTRY_LOOPED, /* it jumps back to them */
+	ENTRY_FIXED,  /* one of its first instructions cannot be moved */
+	ENTRY_LOOPED, /* the function jumps back to its first instructions */
 };
 
 /* Analyses the function at `address`. `code` holds its `size` bytes and then the bytes after it,
- * `room` bytes in all (at least `size`); padding after the function may be overwritten. */
+ * `room` bytes in all (at least `size`). The jump may overwrite padding after the function. */
 enum entry_fault entry_read(const uint8_t *code, size_t size, size_t room, uint64_t address,
 			    struct entry_move *ret_move);
 
@@ -47,10 +47,10 @@ enum entry_fault entry_read(const uint8_t *code, size_t size, size_t room, uint6
 bool entry_leads_to(const uint8_t *code, size_t size, uint64_t address, uint64_t target);
 
 /*
- * Reports branches with a 32-bit distance to wanted addresses. It tests every byte of `code` from
- * `begin` to `length` - ENTRY_BRANCH as a possible start of an instruction, so a text can be
- * scanned in pieces. Up to ENTRY_BEFORE bytes before a byte decide whether an instruction starts
- * there; if in doubt it does.
+ * Reports branches with a 32-bit distance to wanted addresses. Tests every byte of `code` from
+ * `begin` to `length` - ENTRY_BRANCH as a possible start of an instruction, so a text segment can
+ * be scanned in pieces. Up to ENTRY_BEFORE bytes before a byte decide whether an instruction starts
+ * there; in doubt the function assumes that one does.
  */
 #define ENTRY_BRANCH 6
 #define ENTRY_BEFORE 64

@@ -1,4 +1,4 @@
-/* For processors on which functions are never patched. See entry.h. */
+/* The functions of entry.h for processors on which functions are never patched. */
 #include "agent/unwind/entry.h"
 
 #include "agent/unwind/ban.h"

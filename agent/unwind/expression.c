@@ -1,4 +1,4 @@
-/* The evaluator of DWARF expressions. See expression.h. */
+/* Evaluates DWARF expressions. See expression.h. */
 #include "agent/unwind/expression.h"
 
 #include <errno.h>
@@ -137,7 +137,8 @@ static void expression_jump(struct evaluation *e, bool taken)
 		e->r.offset = target;
 }
 
-/* Operations on two operands; `b` was on top of the stack. Returns false for other operations. */
+/* Applies an operation to two operands; `b` was on top of the stack. Returns false for other
+ * operations. */
 static bool binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret_value)
 {
 	int64_t x = (int64_t)a, y = (int64_t)b;
@@ -199,7 +200,7 @@ static bool binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret_value)
 	}
 }
 
-/* Operations on one operand. Returns false for other operations. */
+/* Applies an operation to one operand. Returns false for other operations. */
 static bool unary(struct evaluation *e, uint8_t op)
 {
 	uint64_t a;
@@ -224,7 +225,7 @@ static bool unary(struct evaluation *e, uint8_t op)
 	return true;
 }
 
-/* Constants and registers. Returns false for other operations. */
+/* Pushes a constant or a register. Returns false for other operations. */
 static bool operand(struct evaluation *e, uint8_t op)
 {
 	struct reader *r = &e->r;
@@ -277,7 +278,7 @@ static bool operand(struct evaluation *e, uint8_t op)
 	}
 }
 
-/* Stack manipulation, jumps and no-ops; anything else is an error. */
+/* Executes stack manipulation, jumps and no-ops. Any other operation is an error. */
 static void other(struct evaluation *e, uint8_t op)
 {
 	uint64_t a, b, c;

@@ -1,6 +1,6 @@
 #pragma once
-/* DWARF expressions in call frame information (DWARF 5, section 2.5), bounded in stack and
- * steps. */
+/* Evaluates DWARF expressions in call frame information (DWARF 5, section 2.5), with a bounded
+ * stack and a bounded number of steps. */
 #include "agent/unwind/registers.h"
 
 /*

@@ -4,8 +4,8 @@
  *
  *   | begin : 47 | length : 17 |      of a function, in each piece that it overlaps; 0: none
  *
- * A piece has room for one function, the last that was looked up. Any thread reads and writes
- * single entries, as in L2 (rows.h).
+ * An entry has room for one function, the last one that was looked up there. Any thread reads and
+ * writes single entries, as in L2 (rows.h).
  */
 #include "agent/unwind/framed.h"
 

@@ -14,7 +14,7 @@
 #define CIE_REACH   (64u << 20) /* maximum distance of an entry (FDE) from its CIE */
 
 struct place {
-	uint64_t owner; /* address that was registered; 0: free; 1: being written */
+	uint64_t owner; /* the registered address; 0: free; 1: being written */
 	uint64_t start;
 	uint64_t end;
 	uint64_t entry;
@@ -135,8 +135,8 @@ int unwind_register_frame(const void *begin, bool single)
 			break;
 		at += 4 + size;
 	}
-	unwind_modules_changed(); /* caches may hold rows of these addresses as code without a
-				   * table */
+	unwind_modules_changed(); /* the caches may hold rows that were made for these addresses
+				   * before they had a table */
 	return error;
 }
 

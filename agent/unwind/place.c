@@ -1,6 +1,6 @@
-/* Probes at entries, for processors whose code is read little or not at all. See place.h. Calling
- * conventions: AAPCS64 6.8.2, AAPCS32 6.1.2, MIPS N64 (N32 ABI Handbook, chapter 2): arguments in
- * ascending registers, the return address in the link register. */
+/* Finds places at entries, for processors whose code is read little or not at all. See place.h.
+ * Calling conventions: AAPCS64 6.8.2, AAPCS32 6.1.2, MIPS N64 (N32 ABI Handbook, chapter 2).
+ * Arguments are in ascending registers, the return address is in the link register. */
 #include "agent/unwind/place.h"
 
 #include <elf.h>
@@ -35,8 +35,8 @@ static void find_arm(const struct place_function *function, const struct place_q
 /*
  * MIPS. After a probed branch a thread resumes at an address that the kernel stores in the probe,
  * not in the thread (resume_epc, arch/mips/kernel/uprobes.c). If two threads pass the probe at
- * once, one may take the other's path: a free(NULL) would continue in free. So conditional branches
- * are not probed, and free is probed after its test for NULL.
+ * once, one may take the other's path, and a free(NULL) would continue in free. Conditional
+ * branches are therefore not probed, and free is probed after its test for NULL.
  */
 #define MIPS_ARGUMENT 4
 #define MIPS_CODE     4
@@ -67,7 +67,7 @@ static bool mips_comes_back(const struct place_function *function, size_t offset
 	return false;
 }
 
-/* beqz of that argument, with an empty delay slot */
+/* Recognizes beqz of this argument, with an empty delay slot. */
 static bool mips_tests(const struct place_function *function, int argument)
 {
 	return argument >= 0 && function->size > 2 * MIPS_CODE &&

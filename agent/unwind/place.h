@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Finds the best place for a probe in a function, the instructions by which the function returns,
- * and whether it only calls another function. It reads code from a file and changes none; the agent
- * uses it.
+ * Finds the best place for a probe in a function and the instructions by which the function
+ * returns, and tells whether it only calls another function. The code is read from a file and not
+ * changed. The agent uses it.
  *
  * A *place* is an instruction that every call of the function passes exactly once, while the
- * arguments are in known registers. Among the instructions at the function's start it is the first
- * one that the kernel emulates: other instructions are single-stepped, at the cost of a second
- * trap. If in doubt it is the entry. If the instruction is a push, for which the kernel has to
- * write to the program's stack, and the function's return is not probed, a later branch costs less.
+ * arguments are in known registers. It is the first instruction near the function's start that the
+ * kernel emulates: other instructions are single-stepped, at the cost of a second trap. In doubt
+ * the place is the entry. If the instruction is a push, the kernel has to write to the program's
+ * stack; a later branch then costs less, and is used if the function's return is not probed.
  *
  * A reader handles one kind of processor, identified by its number in ELF.
  */
@@ -31,13 +31,13 @@ struct place_probe {
 	uint8_t argument[PLACE_ARGUMENTS]; /* DWARF numbers of the registers that hold them */
 	uint8_t words; /* words of the stack between sp and the return address, or the caller's
 			* sp */
-	/* DWARF numbers of the caller's registers that were pushed, from the word below the return
-	 * address downwards, and that may have changed since; 0: no more. */
+	/* DWARF numbers of the caller's registers that were pushed and may have changed since, from
+	 * the word below the return address downwards; 0: no more. */
 	uint8_t pushed[PLACE_PUSHED];
 	bool link; /* the return address is in the link register */
 	bool emulated;
 	bool not_null; /* calls with NULL in the argument question.not_null do not pass the place */
-	bool looped;   /* a jump leads back to the entry: a call may pass more than once */
+	bool looped;   /* a jump leads back to the entry, so a call may pass it more than once */
 	bool unsafe;   /* the kernel does not execute this instruction as the processor does */
 };
 
@@ -51,12 +51,12 @@ struct place_question {
 
 /* Access to other code of the same file, for following jumps. */
 struct place_code {
-	/* Reads at most `size` bytes; returns how many there are. */
+	/* Reads at most `size` bytes. Returns the number of bytes read. */
 	size_t (*read)(void *context, uint64_t address, uint8_t *out, size_t size);
-	/* Returns where in this file a jump through the pointer at `address` leads; 0:
-	 * elsewhere. */
+	/* Returns the target of a jump through the pointer at `address`; 0: it is not in this
+	 * file. */
 	uint64_t (*slot)(void *context, uint64_t address);
-	/* True if a function begins there, so that no other function continues into it. */
+	/* True if a function begins at `address`, so that no other function continues there. */
 	bool (*begins)(void *context, uint64_t address);
 	void *context;
 };
@@ -74,7 +74,7 @@ struct place_hand_on {
 
 struct place_reader {
 	uint16_t machine; /* EM_X86_64... */
-	/* Finds a place; the entry is always one. The caller has to check that no code outside of
+	/* Finds a place; the entry always is one. The caller has to check that no code outside of
 	 * the function branches to (entry, address]. */
 	void (*find)(const struct place_function *function, const struct place_question *question,
 		     struct place_probe *ret_probe);
@@ -83,11 +83,11 @@ struct place_reader {
 	 * found. */
 	int (*exits)(const struct place_code *code, uint64_t address,
 		     uint64_t ret_exit[PLACE_EXITS_MAX]);
-	/* True if every call of the function reaches a target, or else does nothing. */
+	/* True if every call of the function either reaches a target or does nothing. */
 	bool (*hands_on)(const struct place_function *function,
 			 const struct place_hand_on *question);
-	/* True if on some path the function, or one that it calls in this file, reaches a target.
-	 * If in doubt, false. */
+	/* True if the function, or one that it calls in this file, reaches a target on some path.
+	 * False in doubt. */
 	bool (*reaches)(const struct place_code *code, uint64_t address,
 			const struct place_hand_on *question);
 	/* For a stub that only jumps through a pointer, like that of an import: returns the
@@ -95,7 +95,7 @@ struct place_reader {
 	uint64_t (*stub)(const uint8_t *code, size_t size, uint64_t address);
 };
 
-/* The reader for the build's own processor. If it has none, machine is EM_NONE. */
+/* The reader for the build's own processor. Its machine is EM_NONE if the processor has none. */
 extern const struct place_reader place_own;
 
 /* Returns the reader for a processor, or NULL if there is none. For processors other than the

@@ -1,5 +1,5 @@
-/* For processors whose arch/ folder has no place.c: they use the entries of
- * agent/unwind/place.c. */
+/* The place_own of processors whose arch/ folder has no place.c. They use the entries that
+ * agent/unwind/place.c finds. */
 #include <elf.h>
 
 #include "agent/unwind/place.h"

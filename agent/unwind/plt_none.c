@@ -1,5 +1,5 @@
-/* For processors whose procedure linkage table needs no DWARF expression: the unwind table has
- * plain rows for it, or none. */
+/* The functions of arch.h for processors whose procedure linkage table needs no DWARF expression:
+ * the unwind table has plain rows for it, or none. */
 #include "agent/unwind/arch/arch.h"
 
 #include "agent/unwind/ban.h"

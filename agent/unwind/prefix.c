@@ -2,21 +2,21 @@
  * The verified prefix.
  *
  * The thread's trace holds the states of its last walk and every slot that this walk has read, in
- * order. The new walk begins at the new innermost frame. When it reaches a state that the trace
- * holds, it re-reads the slots that were read from there outwards, in the same order, and stops at
- * the first that differs:
+ * order. The new walk begins at the new innermost frame. When it reaches a state in the trace, it
+ * re-reads the slots that were read from there outwards, in the same order, and stops at the first
+ * that differs:
  *
  *   all equal        the rest of the walk would give the rest of the trace: done ("join")
- *   slot of frame x  frames up to x are as in the trace; the walk goes on from x and may join
+ *   slot of frame x  frames up to x are as in the trace; the walk continues from x and may join
  *                    farther out
  *
- * Invariants: a slot is read only after those that led to it have matched, so no address is read
- * that a full walk would not read. The caller's fp is compared only if something farther out
+ * Invariants: a slot is read only after those that led to it have matched, so this walk reads no
+ * address that a full walk would not read. The caller's fp is compared only if a frame farther out
  * depends on it (FRAME_NEEDS_FP).
  *
- * A full walk (walk.c), which is what is left if there is no trace, takes 53 ns for ten frames and
- * 313 for sixty; a walk that joins at once takes 12 and 25 (x86-64, tests/bench/unwind.c). So
- * walk.c does not do for all, and this file needs its step.
+ * A full walk (walk.c), the only way without a trace, takes 53 ns for ten frames and 313 ns for
+ * sixty. A walk that joins at once takes 12 and 25 ns (x86-64, tests/bench/unwind.c). A full walk
+ * at every event would therefore be too slow.
  */
 #include "agent/unwind/prefix.h"
 
@@ -30,8 +30,8 @@ static inline uint32_t prefix_least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Interrupted code may still have its return address in a register, which the trace does not
- * verify; so the walk joins farther out. */
+/* Tells whether the walk can join at this frame. Interrupted code may still have its return address
+ * in a register, which the trace does not verify, so the walk joins farther out. */
 static bool same_state(const struct frame *known, const struct frame *now)
 {
 	if (ARCH_LINK && now->flags & FRAME_INTERRUPTED)
@@ -94,7 +94,7 @@ struct commit {
 	struct walk *w;
 	uint32_t count;	 /* frames in the trace */
 	uint32_t checks; /* their checks, plus 1 */
-	bool tracked;	 /* all reads are among the checks */
+	bool tracked;	 /* the checks contain all reads */
 	bool cut;	 /* the stack is truncated: no step leads on from the outermost frame */
 };
 
@@ -115,8 +115,9 @@ static inline void add_fp_checks(struct commit *c, uint32_t row, const struct fr
 		add_check(c, checks[i].slot, checks[i].value);
 }
 
-/* On a truncated stack, the last step may have read beyond the stack's end. Such memory may be
- * unmapped when the checks are re-read, so the stack is not remembered. */
+/* Adds a check of the last step. On a truncated stack this step may have read beyond the stack's
+ * end, where memory may be unmapped by the time the checks are re-read. The stack is then not
+ * remembered. */
 static void add_last_check(struct commit *c, const struct frame *frame, const struct check *check)
 {
 	if (c->cut && !c->w->bounded && check->slot >= walk_page_end(frame->sp))
@@ -125,7 +126,7 @@ static void add_last_check(struct commit *c, const struct frame *frame, const st
 		add_check(c, check->slot, check->value);
 }
 
-/* Finds the reads of a step by repeating it. They are stored in reverse order, since checks are
+/* Finds the reads of a step by repeating the step. Stores them in reverse order, because checks are
  * verified from the last to the first. */
 static __attribute__((noinline)) void add_special_checks(struct commit *c,
 							 const struct frame *frame, bool last)
@@ -145,8 +146,8 @@ static __attribute__((noinline)) void add_special_checks(struct commit *c,
 		c->tracked = false;
 }
 
-/* The step from the outermost frame led nowhere, but the slot that it read (a return address of 0)
- * must stay unchanged. */
+/* Adds the checks of the outermost frame. The step from it led nowhere, but the slot that it read
+ * (a return address of 0) must stay unchanged. */
 static void add_root_checks(struct commit *c, const struct frame *frame)
 {
 	uint64_t cfa = row_base(frame->row, frame->sp, frame->fp) + row_cfa(frame->row);
@@ -202,8 +203,8 @@ void prefix_emit(struct unwind_thread *thread, uint32_t kept, uint32_t total, ui
 	ret_delta->flags = thread->flags | (total > depth_limit ? UNWIND_DEPTH_LIMIT : 0);
 }
 
-/* The walk has joined the trace at frame `join`, or ended. Updates the trace and computes the
- * delta. */
+/* Updates the trace and computes the delta after the walk has joined the trace at frame `join`, or
+ * ended. */
 static void prefix_finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limit,
 			  uint32_t flags, struct unwind_delta *ret_delta)
 {
@@ -225,8 +226,8 @@ static void prefix_finish(struct walk *w, int join, uint32_t fresh, uint32_t dep
 	thread->count = c.tracked ? total : 0;
 }
 
-/* Frames `from` to `to` (not included) of the trace are still valid: copies them with their current
- * fp. The walk continues at `to`. */
+/* Copies the frames `from` to `to` (not included) of the trace, which are still valid, with their
+ * current fp. The walk continues at `to`. */
 static uint32_t replay(struct walk *w, int from, int to, struct frame *frame, uint32_t fresh)
 {
 	struct unwind_thread *thread = w->thread;

@@ -1,12 +1,12 @@
 /*
  * The common case of a capture: after a few plain steps the walk meets a frame of the thread's last
- * stack, and everything further out is as it was. The algorithm is that of prefix.c,
- * reduced so that it fits into registers. Nothing permanent is written before this case is certain;
- * in any other case prefix.c repeats the walk from the start.
+ * stack, and all frames farther out are unchanged. The algorithm is that of prefix.c, reduced so
+ * that it fits into registers. Nothing permanent is written before this case is certain; in any
+ * other case prefix.c repeats the walk from the start.
  *
- * That there are two is worth its lines. With prefix.c alone, a stack of ten frames takes 17.4 ns
- * instead of 14.6 if the innermost function is another one, and 32.0 instead of 24.3 if three are;
- * of sixty frames, 46.2 instead of 37.9 (x86-64, tests/bench/unwind.c).
+ * The second implementation is worth its lines. With prefix.c alone, a stack of ten frames takes
+ * 17.4 ns instead of 14.6 if only the innermost function has changed, and 32.0 instead of 24.3 if
+ * three have; a stack of sixty frames takes 46.2 instead of 37.9 (x86-64, tests/bench/unwind.c).
  */
 #include "agent/unwind/unwind.h"
 
@@ -33,9 +33,8 @@ struct state { /* the state of the walk, and its new frames */
 	uint64_t *pcs;
 };
 
-/* Returns the canonical frame address; 0 if this is not the common case. A plain row based on sp
- * saves nothing below sp (compile.c), and sp is aligned, so only the end of the stack is
- * checked. */
+/* Returns the canonical frame address, or 0 if this is not the common case. Checks only the end of
+ * the stack: a plain row based on sp reads nothing below sp (compile.c), and sp is aligned. */
 static ALWAYS_INLINE uint64_t frame_address(const struct state *s, uint32_t row)
 {
 	uint64_t cfa;
@@ -77,7 +76,7 @@ static ALWAYS_INLINE bool is_at(const struct state *s, const struct frame *known
 		(known->flags == FRAME_NEEDS_FP && known->fp == s->fp));
 }
 
-/* Returns the end of the stack that contains `sp`; 0 if it is not known. */
+/* Returns the end of the stack that contains `sp`, or 0 if it is not known. */
 static ALWAYS_INLINE uint64_t region_end(const struct unwind_thread *thread, uint64_t sp)
 {
 	const struct region *region = thread->regions;
@@ -157,7 +156,7 @@ static ARCH_HOT void quick_append(struct unwind_thread *thread, struct frame *to
 	}
 }
 
-/* Everything before the first permanent write; returns NULL in any other case. */
+/* Does all work before the first permanent write. Returns NULL if this is not the common case. */
 static ARCH_HOT struct frame *quick(struct unwind_thread *thread, struct state *s,
 				    const struct fresh *end)
 {
@@ -198,7 +197,7 @@ struct unwind_quick unwind_quick(struct unwind_thread *thread, uint64_t pc, uint
 	return (struct unwind_quick){kept, count};
 }
 
-/* The same for a stack that is truncated or deep, or of which the consumer lacks a part. */
+/* Does the same for a stack that is truncated or deep, or of which the consumer lacks a part. */
 static bool quick_delta(struct unwind_thread *thread, const struct unwind_regs *regs,
 			uint32_t depth_limit, struct unwind_delta *ret_delta)
 {

@@ -32,8 +32,8 @@ static int find_cfa(struct walk *w, const struct unwind_module *module,
 	return 0;
 }
 
-/* Computes a register by its rule. Returns 0; -ENODATA if it can't be known; 1 if it is undefined;
- * or another negative errno. */
+/* Computes a register by its rule. Returns 0, 1 if the register is undefined, -ENODATA if its value
+ * cannot be known, or another negative errno. */
 static int find_register(struct walk *w, const struct unwind_module *module,
 			 const struct cfi_rule *rule, uint64_t cfa, unsigned reg,
 			 const struct registers *in, uint64_t *ret_value)
@@ -107,8 +107,8 @@ struct full_frame {
 	struct registers registers;
 };
 
-/* `raw` is the address where the frame continues. The link register is known only for interrupted
- * code. */
+/* Fills in the frame from its registers. `raw` is the address where it continues. The link register
+ * is known only for interrupted code. */
 static void full_from_registers(struct full_frame *f, uint64_t raw, bool interrupted)
 {
 	struct registers *r = &f->registers;

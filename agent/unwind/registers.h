@@ -13,16 +13,16 @@ struct registers {
 };
 
 /*
- * Computes the caller's registers by the rules. Returns 0; 1 if the return address is undefined, so
- * this was the outermost frame; -ENODATA if an unknown register is needed; or another negative
- * errno if the rules make no sense. A signal frame yields every register of the interrupted code,
- * and its sp may be anywhere.
+ * Computes the caller's registers by the rules. Returns 0; 1 if the return address is undefined,
+ * which means that this was the outermost frame; -ENODATA if an unknown register is needed; or
+ * another negative errno if the rules make no sense. A signal frame yields every register of the
+ * interrupted code, whose sp may be anywhere.
  */
 int registers_apply(struct walk *w, const struct unwind_module *module,
 		    const struct cfi_rules *rules, bool signal, const struct registers *in,
 		    struct registers *out);
 
-/* Like walk_whole, but tracks all registers. If `regs` does not have them, they are found by
- * unwinding from the current function. */
+/* Does the same as walk_whole, but tracks all registers. If `regs` does not have them, finds them
+ * by unwinding from the current function. */
 void registers_walk(struct unwind_thread *thread, const struct unwind_regs *regs,
 		    uint32_t depth_limit, struct unwind_delta *ret_delta);

@@ -5,9 +5,9 @@
  *   | cfa offset, slots : 25       | type : 2 |   plain; type 1: cfa = sp + offset, 2: fp + offset
  *   | argument : 21       | kind : 4    | 3    : 2 |   special: everything else
  *
- * A plain row says how far below the cfa the return address lies, and where the caller's fp lies,
- * or that it is still in its register; the packing depends on the processor (arch_row.h). Nearly
- * all rows are plain; special.c handles the special ones.
+ * A plain row has the distances of the return address and of the caller's fp below the cfa; the
+ * latter may also still be in its register. The packing depends on the processor (arch_row.h).
+ * Nearly all rows are plain; special.c handles the special ones.
  *
  * A cache entry has 8 bytes, so that a thread can read what another one writes without a lock:
  *
@@ -30,9 +30,9 @@ enum row_type { ROW_NONE, ROW_SP, ROW_FP, ROW_SPECIAL };
 
 enum row_kind {
 	ROW_END, /* outermost frame; argument: enum row_end */
-	ROW_BAD, /* no code address at all; argument BAD_FOR_NOW: not known now, never cached */
-	ROW_FRAME_POINTER, /* no table: use a frame record if it passes the checks; argument: enum
-			    * row_record */
+	ROW_BAD, /* not an address of code; argument BAD_FOR_NOW: unknown now, never cached */
+	ROW_FRAME_POINTER, /* no table: the step uses a frame record if that passes the checks;
+			    * argument: enum row_record */
 	ROW_SIGNAL,	   /* the kernel's signal frame; argument: of arch_is_signal_return */
 	ROW_PLT,	   /* argument: constant of arch_plt_cfa */
 	ROW_DEREF_FP,	   /* cfa = *(fp + argument), fp = *fp: stacks realigned by gcc */
@@ -47,7 +47,7 @@ enum row_kind {
 };
 
 /* END_CERTAIN: the table says so, or the kernel or libc starts a thread there. END_BY_HAND: code
- * has put the address on the stack (makecontext), or it is no return address at all. */
+ * has put the address on the stack (makecontext), or the word is not a return address. */
 enum row_end { END_CERTAIN = 0, END_BY_HAND = 1 };
 
 #define BAD_FOR_NOW 1u
@@ -55,8 +55,8 @@ enum row_end { END_CERTAIN = 0, END_BY_HAND = 1 };
 enum row_record {
 	RECORD_IN_MODULE = 1,
 	RECORD_FIRST = 2,     /* if fp is 0 this is the outermost frame */
-	RECORD_BY_HAND = 4,   /* no call precedes it: unless interrupted, it was put on the stack as
-			       * its end */
+	RECORD_BY_HAND = 4,   /* no call precedes the address: unless the code was interrupted,
+			       * code has put it on the stack as the end */
 	RECORD_ELSEWHERE = 8, /* the record exists, but on another stack */
 };
 
@@ -93,9 +93,9 @@ struct check { /* a slot that a walk has read, and its value */
  *   row_base(row, sp, fp), row_cfa(row)   the canonical frame address is their sum
  *   row_ra(row)                           distance of the return address below it
  *   row_lowest(row)                       maximum distance of what the step reads below it
- *   row_keeps_fp(row)                     the caller's fp is the frame's own, or a part of it is
- *                                         (ARM has two)
- *   row_saves_fp(row)                     it is read from the stack, or a part of it
+ *   row_keeps_fp(row)                     the caller's fp, or a part of it (ARM has two), is still
+ *                                         in its register
+ *   row_saves_fp(row)                     the caller's fp, or a part of it, is read from the stack
  *   row_caller_fp(row, cfa, fp)           the caller's fp
  *   row_fp_checks(row, cfa, fp, to)       the slots from which it was read, at most
  *                                         ROW_FP_CHECKS; returns their number

@@ -22,8 +22,8 @@ struct line {
 } __attribute__((aligned(64)));
 
 /* All of these are accessed through __atomic builtins. A table and its size are one word, so that
- * they always match: the pointer is page-aligned, and its low bits hold the number of bits of a
- * line's number. */
+ * they always match. The pointer is page-aligned, and its low bits hold the base-2 logarithm of the
+ * number of lines. */
 static uintptr_t l2_table;
 static uint32_t l2_inserts;
 static bool l2_growing;
@@ -36,7 +36,7 @@ const struct unwind_module unwind_module_unknown;
 
 static bool some_unreadable; /* a module was seen whose code may not be read */
 
-#define STATE_NEVER UINT64_MAX /* equals no state: the next capture checks again */
+#define STATE_NEVER UINT64_MAX /* equals no state, so the next capture checks again */
 
 void rows_state_changed(struct unwind_thread *thread, uint64_t state)
 {
@@ -151,8 +151,8 @@ static void l2_insert(uint64_t key, uint32_t row)
 	for (place = 0; place < LINE_ENTRIES; place++)
 		if (!__atomic_load_n(&line->entries[place], __ATOMIC_RELAXED))
 			break;
-	/* Two threads may use the same place, or a full line may lose an entry: it is only a
-	 * cache. */
+	/* Two threads may use the same place, or a full line may lose an entry. Both are harmless
+	 * in a cache. */
 	if (place == LINE_ENTRIES)
 		place = inserts % LINE_ENTRIES;
 	__atomic_store_n(&line->entries[place], entry_of(key, row), __ATOMIC_RELAXED);
@@ -241,8 +241,8 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 	return row_special(ROW_FRAME_POINTER, record | (frame.outermost ? RECORD_FIRST : 0));
 }
 
-/* True just after the module's entry point, which the kernel calls: it has no caller. ld.so has no
- * table for that code, and a program's constructors run below it. */
+/* True just after the module's entry point, which the kernel starts and which has no caller. ld.so
+ * has no table for that code, and a program's constructors run below it. */
 static bool is_entered_at(const struct unwind_module *module, uint64_t pc)
 {
 	const ElfW(Ehdr) *head = (const void *)module_bytes(module, 0, sizeof(*head));
@@ -252,17 +252,18 @@ static bool is_entered_at(const struct unwind_module *module, uint64_t pc)
 	return pc - (module->bias + arch_code_address(head->e_entry)) < ENTRY_CODE;
 }
 
-/* Interrupted code is scanned at its own instruction, each time it is stepped over (special.c). */
+/* Returns the row of code without a table. Interrupted code is instead scanned at its own
+ * instruction, at each step (special.c). */
 static uint32_t row_of_untold(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	return interrupted ? row_special(ROW_FRAME_POINTER, RECORD_IN_MODULE)
 			   : rows_scan(module, pc, false);
 }
 
-/* No entry contains pc - 1. If a function begins exactly at a return address, no call precedes it:
- * code has put the address there (makecontext), and the stack ends. (Interrupted code may be the
- * last instruction before that function.) Otherwise scanning the code, or the frame pointer,
- * decides. */
+/* Returns the row if no entry contains pc - 1. If a function begins exactly at a return address, no
+ * call precedes it: code has put the address there (makecontext), and the stack ends. (Interrupted
+ * code may be the last instruction before that function.) Otherwise the scanned code, or the frame
+ * pointer, decides. */
 static uint32_t row_without_entry(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	struct eh_entry entry;
@@ -274,10 +275,10 @@ static uint32_t row_without_entry(const struct unwind_module *module, uint64_t p
 	return row_of_untold(module, pc, interrupted);
 }
 
-/* A return address that no call precedes ends the stack. The stack is complete if a function begins
- * there, since code has put its address there; otherwise the word is no return address. (A stack
- * may also end after a call: the address that makecontext leaves follows another function's last
- * call.) */
+/* Recognizes a return address that no call precedes, which ends the stack. If a function begins
+ * there, code has put its address on the stack, and the stack is complete; otherwise the word is
+ * not a return address. (A stack may also end after a call: the address that makecontext leaves
+ * follows another function's last call.) */
 static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32_t *ret_row)
 {
 	struct eh_entry entry;
@@ -294,8 +295,8 @@ static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32
 	return true;
 }
 
-/* The row of code in a module with few tables or none. `pc` is a return address, or one past the
- * address of the interrupted instruction. */
+/* Returns the row of code in a module with few tables or none. `pc` is a return address, or one
+ * past the address of the interrupted instruction. */
 static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	uint64_t at = pc - (interrupted ? 1u << ARCH_PC_SHIFT : 0);
@@ -318,7 +319,7 @@ static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, boo
 	return row_is(row, ROW_FRAME_POINTER) ? told : row;
 }
 
-/* Runs once per piece of code, so it is optimized for size. */
+/* Decodes a row. Runs once per program counter, so it is optimized for size. */
 static __attribute__((cold)) uint32_t decode(uint64_t pc, bool interrupted)
 {
 	const struct unwind_module *module;

@@ -34,10 +34,10 @@ bool rows_readable(uint64_t pc);
  * executed next. */
 uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interrupted);
 
-/* Decodes without a cache. */
+/* Decodes the row for `pc` without a cache. */
 uint32_t rows_decode(uint64_t pc);
 
-/* The row of code that was interrupted at `pc`; not cached. */
+/* Returns the row of code that was interrupted at `pc`. Such rows are not cached. */
 uint32_t rows_interrupted(struct unwind_thread *thread, uint64_t pc) __attribute__((noinline));
 
 static ARCH_HOT uint32_t rows_get(struct unwind_thread *thread, uint64_t pc)
@@ -45,8 +45,8 @@ static ARCH_HOT uint32_t rows_get(struct unwind_thread *thread, uint64_t pc)
 	uint64_t key = key_of(pc);
 	uint64_t entry = thread->l1[key_place(key) & thread->l1_mask];
 
-	/* An empty place looks like an entry of a key below 1024: of a word that is no return
-	 * address. */
+	/* An empty place looks like the entry of a key below 1024, which is not an address of
+	 * code. */
 	if (__builtin_expect(entry_is(entry, key) && entry, 1))
 		return entry_row(entry);
 	return rows_miss(thread, pc);
@@ -62,7 +62,7 @@ static inline bool rows_is_suspended(uint64_t state)
 	return state & ROWS_SUSPENSIONS;
 }
 
-/* To be called first in a capture. */
+/* Drops the trace and L1 if the state of the caches has changed. Call it first in a capture. */
 static inline void rows_check_state(struct unwind_thread *thread)
 {
 	uint64_t state = rows_state();

@@ -10,15 +10,16 @@
 
 /* Limits for a stack with unknown bounds: */
 #define UNKNOWN_STACK  (64u << 20)  /* the largest stack that is plausible */
-#define UNKNOWN_FRAME  (256u << 10) /* up to this far above the known part each page is checked */
-#define UNKNOWN_GROWN  (1u << 20)   /* how far below the known part the stack may have grown */
-#define UNKNOWN_RECORD (64u << 10)  /* the farthest frame record that is used */
-#define OWN_RECORD     256u	    /* a small frame */
-#define PAGE	       4096u	    /* or a part of one, on any processor */
+#define UNKNOWN_FRAME  (256u << 10) /* pages up to this far above the known part are all checked */
+#define UNKNOWN_GROWN  (1u << 20)  /* the most that the stack may have grown below the known part */
+#define UNKNOWN_RECORD (64u << 10) /* the farthest frame record that is used */
+#define OWN_RECORD     256u	   /* a small frame */
+#define PAGE	       4096u	   /* or a part of one, on any processor */
 
 #define NEAR_STACK (1u << 20) /* no code lies this close above a frame record */
 
-/* Asks for the byte below sp: after all frames of a stack, sp points one past its end. */
+/* Asks the host for the stack that contains the byte below sp: after all frames of a stack, sp
+ * points one past its end. */
 static bool special_is_known(uint64_t sp, struct region *region)
 {
 	uint64_t low, high;
@@ -33,9 +34,9 @@ static bool special_is_known(uint64_t sp, struct region *region)
 	return true;
 }
 
-/* True if `sp`, or its red zone, lies closely below the known part of this stack, which has grown,
- * and all memory in between is readable. (The red zone of a `sp` above the known part may reach
- * into it: that is no growth, and nothing above the part is known to be readable.) */
+/* True if the stack has grown: `sp`, or its red zone, lies closely below the known part, and all
+ * memory in between is readable. (The red zone of an `sp` above the known part may reach into it.
+ * That is not growth, and memory above the part is not known to be readable.) */
 static bool has_grown_to(struct region *region, uint64_t sp)
 {
 	uint64_t low = (sp - ARCH_RED_ZONE) & -(uint64_t)PAGE;
@@ -69,7 +70,7 @@ struct region *region_find(struct unwind_thread *thread, uint64_t sp)
 
 bool walk_reach(struct walk *w, uint64_t begin, uint64_t end)
 {
-	if (begin > end) /* at the end of all addresses */
+	if (begin > end) /* the sum has wrapped around */
 		return false;
 	if (end <= w->high)
 		return true;
@@ -131,8 +132,8 @@ int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_valu
 	return 0;
 }
 
-/* The canonical frame address is known: reads the return address, which lies `ra` bytes below
- * it. */
+/* Completes a step when the canonical frame address is known: reads the return address, which lies
+ * `ra` bytes below it. */
 static enum step step_to(struct walk *w, const struct frame *frame, uint64_t cfa, uint64_t ra,
 			 uint64_t fp, struct frame *outer)
 {
@@ -198,7 +199,7 @@ static int word_read(struct walk *w, uint64_t address, uint64_t *ret_value)
 	return 0;
 }
 
-/* The walk continues on another stack, at `sp`. */
+/* Continues the walk on another stack, at `sp`. */
 static void walk_switch(struct walk *w, uint64_t sp)
 {
 	walk_keep(w);
@@ -231,7 +232,7 @@ static bool is_own_record(struct walk *w, uint64_t sp, uint64_t fp)
 	return fp - sp < OWN_RECORD && !stack_read(w, sp, fp + 8, &pc) && is_behind_call(w, pc);
 }
 
-/* The caller's frame is on another stack, to which this stack has pointers. */
+/* Steps to a caller whose frame is on another stack, to which this stack has pointers. */
 static enum step step_switched(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	struct row_switched how = row_switched_of(frame->row);
@@ -255,7 +256,8 @@ static enum step step_switched(struct walk *w, const struct frame *frame, struct
 	return STEP_FRAME;
 }
 
-/* | caller's fp | return address | at fp; the caller's sp is the address after it. */
+/* Steps by a frame record: | caller's fp | return address | at fp. The caller's sp is the address
+ * after the record. */
 static enum step step_frame_pointer(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t sp = frame->sp, record = frame->fp, fp, pc;
@@ -279,8 +281,8 @@ static enum step step_frame_pointer(struct walk *w, const struct frame *frame, s
 	return STEP_FRAME;
 }
 
-/* Like a plain row, but the result must look like a return address, since scanning code can
- * fail. */
+/* Steps as by a plain row, but the result must look like a return address, because scanning code
+ * can fail. */
 static enum step step_scanned(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	struct arch_frame how = row_scanned_frame(frame->row);
@@ -296,8 +298,8 @@ static enum step step_scanned(struct walk *w, const struct frame *frame, struct 
 	return STEP_FRAME;
 }
 
-/* The row is that of a return address. For an interrupted frame the exact instruction is known, so
- * its code is scanned again. */
+/* Steps from code without a table. The row is that of a return address. For an interrupted frame
+ * the exact instruction is known, so its code is scanned again. */
 static enum step step_untold(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t pc = frame->pc - (1u << ARCH_PC_SHIFT);
@@ -317,7 +319,7 @@ static enum step step_untold(struct walk *w, const struct frame *frame, struct f
 	return result == STEP_BROKEN ? step_frame_pointer(w, &copy, outer) : result;
 }
 
-/* The state of the interrupted code, as the kernel saved it; it may be on another stack. */
+/* Steps to interrupted code, whose state the kernel saved. The code may be on another stack. */
 static enum step step_signal(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t at = frame->sp + row_argument(frame->row), pc, sp, fp, fp2 = 0, link = 0;
@@ -339,7 +341,8 @@ static enum step step_signal(struct walk *w, const struct frame *frame, struct f
 	return STEP_FRAME;
 }
 
-/* The code was interrupted in its first instructions, or in a function that saves nothing. */
+/* Steps from code that was interrupted in its first instructions, or in a function that saves
+ * nothing. */
 static enum step step_link(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t link = ARCH_LINK ? frame->link[0] : 0;
@@ -377,7 +380,7 @@ static enum step step_deref_sp(struct walk *w, const struct frame *frame, struct
 	return step_to(w, frame, cfa, ARCH_WORD, fp, outer);
 }
 
-/* Decodes the rules again. Only pc, sp and fp are known, which often suffices. */
+/* Steps by rules that are decoded again. Only pc, sp and fp are known, which often suffices. */
 static enum step step_general(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	struct unwind_module space;
@@ -418,7 +421,7 @@ static enum step step_general(struct walk *w, const struct frame *frame, struct 
 	return STEP_FRAME;
 }
 
-/* The step by a plain row that step() has rejected. */
+/* Steps by a plain row that step() has rejected. */
 static enum step step_far(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t cfa = row_base(frame->row, frame->sp, frame->fp) + row_cfa(frame->row);

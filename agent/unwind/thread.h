@@ -9,7 +9,7 @@
  *   checks   s c c | c | c | c c | c          (slot, value): what the walk outwards has read
  *
  * The steps from frame i to the root have read checks[1 .. frames[i].checks). The first check, s,
- * never holds: it ends the loop that re-reads the checks.
+ * is a sentinel that never holds; it ends the loop that re-reads the checks.
  */
 #include "agent/unwind/row.h"
 #include "agent/unwind/unwind.h"
@@ -32,7 +32,7 @@ struct frame {
 	uint64_t sp;
 	uint64_t fp;
 	uint32_t row;
-	uint16_t checks; /* at least 1, for the check that never holds */
+	uint16_t checks; /* at least 1, because of the sentinel */
 	uint16_t flags;
 	uint64_t link[ARCH_LINK]; /* the link register, if interrupted */
 };
@@ -40,7 +40,8 @@ struct frame {
 /* A stack, as far as it is known. */
 struct region {
 	uint64_t low;
-	uint64_t high;	/* one past; if !known, one past what is known or believed to be readable */
+	uint64_t high;	/* end of the stack; if !known, end of the part that is known or believed
+			 * to be readable */
 	uint64_t until; /* the region is valid for sp in [low, until] */
 	bool known;
 };
@@ -50,7 +51,7 @@ struct unwind_thread {
 	uint64_t state; /* of the caches at the last check, see rows.h */
 	uint64_t l1_mask;
 	uint32_t count;	  /* frames of the trace; 0: none */
-	uint32_t emitted; /* outer frames of it that the consumer has */
+	uint32_t emitted; /* outer frames of the trace that the consumer has */
 	uint32_t flags;	  /* UNWIND_TRUNCATED of the trace */
 	uint32_t region_next;
 	struct region regions[2];
@@ -58,8 +59,8 @@ struct unwind_thread {
 
 	uint64_t l1_misses;
 	bool unknown; /* this walk ended at an address whose module was unknown */
-	bool seeks; /* used by unwind_seek: rows it decodes are not shared, and not kept outside of
-		     * known modules */
+	bool seeks;   /* used by unwind_seek: rows decoded here are not shared, and rows outside of
+		       * known modules are not kept */
 	uint64_t pcs[PCS_MAX];
 	struct check checks[CHECK_MAX];
 	struct frame frames[TRACK_MAX];

@@ -3,20 +3,20 @@
  * Stack capture inside a foreign program: collects the return addresses on this thread's stack on
  * every malloc and free, without frame pointers. It only reads; it never changes a return address.
  *
- * Two ideas carry it (docs/unwinding.md has the method, its proof and measurements):
+ * It rests on two ideas (docs/unwinding.md has the method, its proof and measurements):
  *
- *  - A *row* per program counter says how to step from a frame to its caller: where the canonical
+ *  - A *row* per program counter tells how to step from a frame to its caller: where the canonical
  *    frame address is, and where the return address and the saved frame pointer lie. A row is
  *    decoded on first use from the module's tables (.eh_frame here), or from its code if it has no
- *    table, and cached: per thread, then for the whole process.
+ *    table. Rows are cached per thread, and for the whole process.
  *  - The *verified prefix*: a thread remembers its last stack as (slot, return address) pairs. At
  *    the next event it re-reads the slots in order and walks only what has changed. A step is a
  *    pure function of the state and of the slots it reads, so the result is that of a walk of the
  *    whole stack.
  *
- * Rules for this code: it runs inside malloc of an unknown program. No allocation, no stdio, no
- * lock that is held while waiting for another one, no call into the loader except through `struct
- * unwind_host`. Memory is read only where a walk of valid tables leads, after checks of alignment
+ * Rules for this code: it runs inside the malloc of an unknown program. It does not allocate, uses
+ * no stdio, holds no lock while it waits for another one, and calls the loader only through `struct
+ * unwind_host`. It reads memory only where a walk of valid tables leads, after checks of alignment
  * and of the stack's bounds. A malformed stack ends the walk with UNWIND_TRUNCATED.
  */
 #include <stdbool.h>
@@ -34,7 +34,7 @@ struct unwind_regs {
 	bool has_saved;
 };
 
-/* A module as the unwinder needs it. The host owns it; it stays readable as long as the program
+/* The unwinder's view of a module. The host owns it and keeps it readable as long as the program
  * runs. */
 struct unwind_module {
 	uint64_t start; /* executable range, absolute */
@@ -48,16 +48,16 @@ struct unwind_module {
 			      * it */
 	uint64_t load_start; /* lowest mapped address */
 	uint64_t entry;	     /* address of the only entry (FDE) of the table; 0: use eh_frame_hdr */
-	uint64_t unreadable; /* enum unwind_unreadable: memory that may be executed only, or not be
-			      * accessed at all (PF_R); it is never read */
+	uint64_t unreadable; /* enum unwind_unreadable: memory without PF_R, which may only be
+			      * executed or not be accessed at all; it is never read */
 };
 
 enum unwind_unreadable {
-	UNWIND_CODE_UNREADABLE = 1, /* some of its code */
+	UNWIND_CODE_UNREADABLE = 1, /* some of the module's code */
 	UNWIND_HEAD_UNREADABLE = 2, /* the memory at load_start */
 };
 
-/* Stands for a module that can't be determined now. The stack ends there, and nothing of it is
+/* Stands for a module that cannot be determined now. The stack ends there, and none of its rows are
  * cached. */
 extern const struct unwind_module unwind_module_unknown;
 
@@ -73,16 +73,16 @@ struct unwind_host {
 	 * within a hook: it must not take a lock that the hook's caller may hold
 	 * (pthread_getattr_np does, and allocates). May be NULL. */
 	int (*stack_bounds)(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high);
-	/* Returns how far memory is readable from `from` on, at most up to `to`: the first
-	 * unreadable page, or an address not below `to`. Called once for each page of a stack with
-	 * unknown bounds. If a walk has gone wrong, the answer may become stale, since another
-	 * thread may unmap the memory. */
+	/* Returns the end of the readable memory from `from` on: the first unreadable page, or an
+	 * address not below `to`. Called once for each page of a stack with unknown bounds. If a
+	 * walk has gone wrong, the answer may become stale, because another thread may unmap the
+	 * memory. */
 	uint64_t (*readable)(uint64_t from, uint64_t to);
 	/* Returns `size` bytes of zeroed, page-aligned memory for the process-wide row cache, which
 	 * is never freed; NULL: none. */
 	void *(*pages)(void *context, size_t size);
-	/* Each word is checked when it is read (of another process), so `readable` need not be
-	 * exact. */
+	/* True if each word is checked when it is read, as for another process. `readable` then
+	 * need not be exact. */
 	bool reads_checked;
 	void *context;
 };
@@ -98,7 +98,7 @@ struct unwind_thread;
 struct unwind_thread *unwind_thread_init(void *memory);
 
 enum unwind_flags {
-	/* the walk did not reach the outermost frame: outer frames are missing */
+	/* The walk did not reach the outermost frame: outer frames are missing. */
 	UNWIND_TRUNCATED = 1,
 	UNWIND_DEPTH_LIMIT = 2, /* more frames than the limit: inner frames were left out */
 };
@@ -108,8 +108,9 @@ struct unwind_delta {
 	uint32_t keep; /* outer frames of the last stack that are unchanged; 0: the whole stack
 			* follows */
 	uint32_t count;
-	/* `count` program counters, innermost first, raw (PAC bits stripped); pc - 1 lies in the
-	 * calling or interrupted instruction. In the thread's memory, until its next capture */
+	/* `count` program counters, innermost first, raw (PAC bits stripped). pc - 1 lies in the
+	 * calling or interrupted instruction. The array is in the thread's memory and valid until
+	 * its next capture. */
 	const uint64_t *pcs;
 	uint32_t depth; /* keep + count */
 	uint32_t flags; /* enum unwind_flags, of the whole stack */
@@ -118,7 +119,7 @@ struct unwind_delta {
 /*
  * Captures the stack. Always succeeds; in the worst case the stack is the single frame `regs->pc`,
  * truncated. `depth_limit`, 1 to UNWIND_MAX_DEPTH, is the number of outer frames to keep. The delta
- * is relative to the last capture of this thread that was not followed by unwind_forget.
+ * is relative to the thread's last capture that was not followed by unwind_forget.
  */
 #define UNWIND_MAX_DEPTH 1000
 void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs,
@@ -127,9 +128,9 @@ void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 /*
  * The common case of unwind_capture, for a caller that consumes its output at once: a few frames
  * are new, the walk joined the last stack, nothing is truncated or cut, and the consumer has all
- * frames that are kept. `ret_pcs` has room for UNWIND_QUICK_MAX. keep 0: this is another case; only
- * the memory at `ret_pcs` has changed, and the caller uses unwind_capture. Not counted in the
- * counters.
+ * frames that are kept. `ret_pcs` has room for UNWIND_QUICK_MAX. A result with keep 0 means that
+ * this is another case: only the memory at `ret_pcs` has changed, and the caller uses
+ * unwind_capture. This function does not update the counters.
  */
 #define UNWIND_QUICK_MAX 12
 struct unwind_quick {
@@ -139,52 +140,53 @@ struct unwind_quick {
 struct unwind_quick unwind_quick(struct unwind_thread *thread, uint64_t pc, uint64_t sp,
 				 uint64_t fp, uint32_t depth_limit, uint64_t *ret_pcs);
 
-/* Makes the next capture of this thread return the whole stack: after a lost record, at the start
- * of a slice, in a fork child. */
+/* Makes the next capture of this thread return the whole stack. Used after a lost record, at the
+ * start of a slice, and in a fork child. */
 void unwind_forget(struct unwind_thread *thread);
 
-/* The same, and the last stack is dropped: a jump out of a signal handler has left a capture
- * unfinished. */
+/* Does the same and drops the last stack. Used after a jump out of a signal handler, which may have
+ * left a capture unfinished. */
 void unwind_abandon(struct unwind_thread *thread);
 
-/* Invalidates all cached rows: modules are mapped where others were, or are about to be unmapped
- * (dlclose). Rows are decoded again, and the next stacks are whole. Any thread may call it; every
- * later capture sees the new generation. */
+/* Invalidates all cached rows. Used when modules are mapped where others were, or are about to be
+ * unmapped (dlclose). Rows are decoded again, and the next stacks are whole. Any thread may call
+ * it; every later capture sees the new generation. */
 void unwind_modules_changed(void);
 
-/* Between these two calls, rows are decoded at each use and not cached: some thread is in a
- * dlclose. They nest. */
+/* Between these two calls, rows are decoded at each use and not cached, because some thread is in a
+ * dlclose. The calls nest. */
 void unwind_suspend_cache(void);
 void unwind_resume_cache(void);
 
 /*
- * Registers the table of code generated at run time, as __register_frame of libgcc and libunwind:
- * an array of entries (CIE, FDE) that ends with a length of 0, or a single FDE if `single`. The
- * table must stay readable until it is deregistered. Returns 0; -ENOSPC if there is no room for
- * more functions (4096; further ones are counted, and walked by frame records); -ENOMEM; or
- * -EINVAL. Any thread may call these, but not from within a hook. Both start a new generation.
+ * Registers the table of code generated at run time, as __register_frame of libgcc and libunwind
+ * does. The table is an array of entries (CIE, FDE) that ends with a length of 0, or a single FDE
+ * if `single`. It must stay readable until it is deregistered. Returns 0, -ENOMEM, -EINVAL, or
+ * -ENOSPC if there is no room for more than 4096 functions; further ones are counted, and walked by
+ * frame records. Any thread may call the two functions, but not from within a hook. Both start a
+ * new generation.
  */
 int unwind_register_frame(const void *begin, bool single);
 void unwind_deregister_frame(const void *begin);
 uint64_t unwind_frames_turned_away(void);
 
-/* Walks every stack in full and keeps nothing from the last one (the setting HEAPCAST_FULL_WALK,
- * and for comparisons). A comparison with unwind_capture needs a second struct unwind_thread, since
- * this function drops the stack that unwind_capture would verify. */
+/* Walks the whole stack and uses nothing from the last one. Used with the setting
+ * HEAPCAST_FULL_WALK, and for comparisons. A comparison with unwind_capture needs a second struct
+ * unwind_thread, because this function drops the stack that unwind_capture would verify. */
 void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs *regs,
 			 uint32_t depth_limit, struct unwind_delta *ret_delta);
 
 /*
  * Tests whether the frame whose caller continues at `sought` (its pc and sp) is on the stack that
- * begins at `from`. For code that has interrupted a thread, perhaps in a capture: `seeker` is
- * memory of its own (unwind_thread_init) that is not used for captures, and nothing learned here
- * goes into another cache. The host's find_module must not wait for a lock that the interrupted
- * code may hold.
+ * begins at `from`. The caller may have interrupted the thread, perhaps in a capture. `seeker` is
+ * therefore separate memory (unwind_thread_init) that is not used for captures, and nothing learned
+ * here goes into another cache. The host's find_module must not wait for a lock that the
+ * interrupted code may hold.
  */
 enum unwind_sought {
 	UNWIND_THERE,
 	UNWIND_ABSENT, /* the walk reached the outermost frame without meeting it */
-	UNWIND_UNSURE, /* the walk could not get there, or had to guess */
+	UNWIND_UNSURE, /* the walk did not reach the outermost frame, or had to guess */
 };
 enum unwind_sought unwind_seek(struct unwind_thread *seeker, const struct unwind_regs *from,
 			       const struct unwind_regs *sought);

@@ -7,8 +7,8 @@
 #include "agent/unwind/registers.h"
 #include "agent/unwind/ban.h"
 
-/* The innermost frames are dropped in batches as more arrive. The buffer always holds at least the
- * last UNWIND_MAX_DEPTH frames. */
+/* Adds a program counter. Drops the innermost frames in batches as more arrive; the buffer always
+ * holds at least the last UNWIND_MAX_DEPTH frames. */
 void sink_push(struct sink *sink, uint64_t pc)
 {
 	uint64_t *pcs = sink->thread->pcs;

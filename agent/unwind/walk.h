@@ -4,14 +4,14 @@
  * pure function of the state and of the slots that it reads; the verified prefix (prefix.c) relies
  * on that.
  *
- * Stack memory is read only by stack_read, or by the plain step below after the same checks:
- * aligned, not below sp (by more than a red zone), and below the end of the stack that contains sp.
- * If the host does not know this end, it is asked how far memory is readable, up to where a step
- * wants to read; an unreadable page ends the stack. If the step was right, the answer is kept with
- * the stack, which reaches at least that far while it is in use. A guessed or wrong step may read
- * beyond the stack's end, into memory that is unmapped next. After interrupted code whose row came
- * from scanning code, the walk asks for nothing and does not leave the page of its sp, since the
- * answer could be stale by the time of the read.
+ * Stack memory is read only by stack_read, or by the plain step below after the same checks: the
+ * address is aligned, not below sp (by more than a red zone), and below the end of the stack that
+ * contains sp. If the host does not know this end, the walk asks it how far memory is readable, up
+ * to the address that a step wants to read. An unreadable page ends the stack. If the step was
+ * right, the answer is kept with the stack, which reaches at least that far while it is in use. A
+ * guessed or wrong step may read beyond the stack's end, where another thread may unmap the memory
+ * next. After interrupted code whose row came from scanning code, the walk therefore asks for
+ * nothing and stays in the page of its sp: the answer could be stale by the time of the read.
  */
 #include "agent/unwind/rows.h"
 #include "agent/unwind/thread.h"
@@ -34,10 +34,10 @@ struct walk {
 	struct unwind_thread *thread;
 	struct region *region; /* the stack that the walk is in */
 	uint64_t high;
-	bool bounded;	     /* `high` is the stack's end, not just the end of what was found
-			      * readable */
-	bool unsure;	     /* beyond interrupted code whose row came from its code: results are
-			      * not cached */
+	bool bounded;	     /* `high` is the stack's end, not just the end of the memory that
+			      * was found readable */
+	bool unsure;	     /* the walk passed interrupted code whose row came from scanning:
+			      * results are not cached */
 	struct reads *reads; /* NULL: not wanted */
 };
 
@@ -57,9 +57,10 @@ static inline void walk_enter(struct walk *w, uint64_t sp)
 	w->bounded = region->known;
 }
 
-/* A step has led to `sp`. If that is not in the part that the walk knows, sets its region anew:
- * the steps that follow are checked against the end of this part only. Returns false if no stack
- * can be there: in the first page, where what lies below sp would be the end of all addresses. */
+/* Continues the walk at `sp`, to which a step has led. Sets the walk's region anew if `sp` is not
+ * in the part that the walk knows, because later steps are checked only against the end of this
+ * part. Returns false if no stack can be there: in the first page, addresses below sp wrap around.
+ */
 static inline bool walk_follow(struct walk *w, uint64_t sp)
 {
 	if (sp > w->high || sp < w->region->low)
@@ -67,32 +68,33 @@ static inline bool walk_follow(struct walk *w, uint64_t sp)
 	return sp >= 4096;
 }
 
-/* True if everything that a step reads, up to `end`, is readable. If that is not known, asks the
- * host: from w->high on, which moves; for a frame so large that asking at each event would slow the
- * program down, only from `begin` on. In that case the walk must enter the caller's sp anew. */
+/* True if all memory that a step reads, up to `end`, is readable. If that is not known, asks the
+ * host about the memory from w->high on, and moves w->high. For a frame so large that asking at
+ * each event would slow the program down, asks only from `begin` on; the walk must then enter the
+ * caller's sp anew. */
 bool walk_reach(struct walk *w, uint64_t begin, uint64_t end);
 
-/* The step was right, so the stack reaches this far. */
+/* Keeps w->high as the stack's extent after a step that was right, unless the walk is unsure. */
 static inline void walk_keep(struct walk *w)
 {
 	if (!w->unsure && w->high > w->region->high)
 		w->region->high = w->region->until = w->high;
 }
 
-/* The walk continues at interrupted code, which may be on another stack. If the code has no table
- * and is scanned, the result is sometimes wrong without any sign of it: for example at the first
+/* Continues the walk at interrupted code, which may be on another stack. If the code has no table
+ * and is scanned, the result is sometimes wrong without any sign of it, for example at the first
  * instruction of the last part of makecontext. */
 void walk_interrupted(struct walk *w, const struct frame *frame);
 
-/* One past the memory that is certainly readable if only sp is known to be valid. */
+/* Returns the end of the memory that is certainly readable if only sp is known to be valid. */
 static inline uint64_t walk_page_end(uint64_t sp)
 {
 	return ((sp - 1) | 4095) + 1; /* a page, or a part of one, on any processor */
 }
 
 /* True if the step by this row follows tables, or scanned code on processors where most code has no
- * tables. Other steps may be wrong, and find what looks like the outermost frame: a word that is 0,
- * or the address of a function. */
+ * tables. Other steps may be wrong and find a word that looks like the outermost frame: a 0, or the
+ * address of a function. */
 static inline bool row_is_certain(uint32_t row)
 {
 	return !row_is(row, ROW_FRAME_POINTER) && !row_is(row, ROW_SCANNED);
@@ -103,8 +105,8 @@ static inline bool row_is_certain(uint32_t row)
 int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value);
 
 /* Returns a frame's row. A plain row that came from scanning code is valid only for a return
- * address. So the caches are not used for interrupted code, whose lookup is one byte further on, as
- * if a call ended there. */
+ * address. The caches are therefore not used for interrupted code, whose pc is one byte further on,
+ * as if a call ended there. */
 static ARCH_HOT uint32_t walk_row(struct unwind_thread *thread, const struct frame *frame)
 {
 	if (__builtin_expect(frame->flags & FRAME_INTERRUPTED, 0))
@@ -112,8 +114,8 @@ static ARCH_HOT uint32_t walk_row(struct unwind_thread *thread, const struct fra
 	return rows_get(thread, frame->pc);
 }
 
-/* The step by a row that is not plain, or by a plain one that leads beyond the known part of the
- * stack or makes no sense. */
+/* Steps by a row that is not plain, or by a plain one that leads beyond the known part of the stack
+ * or makes no sense. */
 enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer);
 
 /* Steps from `frame`, whose row is set, to its caller: sets pc, sp, fp and flags of `outer`. Both
@@ -148,14 +150,14 @@ static inline uint32_t depth_clamp(uint32_t depth_limit)
 	return depth_limit < UNWIND_MAX_DEPTH ? depth_limit : UNWIND_MAX_DEPTH;
 }
 
-/* Walks in full and keeps nothing. prefix.c falls back to it for stacks that it does not
- * remember. */
+/* Walks the whole stack and remembers nothing. prefix.c falls back to it for stacks that it does
+ * not remember. */
 void walk_whole(struct unwind_thread *thread, const struct unwind_regs *regs, uint32_t depth_limit,
 		struct unwind_delta *ret_delta);
 
-/* The output of a full walk: the outermost `limit` of all pushed program counters. What the
- * consumer already has is found by comparing with the stack that it got last (the first `emitted`
- * program counters of thread->frames). */
+/* The output of a full walk: the outermost `limit` of all pushed program counters. A comparison
+ * with the consumer's last stack (the first `emitted` program counters of thread->frames) finds the
+ * part that the consumer already has. */
 struct sink {
 	struct unwind_thread *thread;
 	uint32_t limit;

@@ -1,6 +1,6 @@
 /*
- * heapcast: one name for all commands. It starts the agent or the collector that lies beside it,
- * and knows nothing of what they do.
+ * heapcast: one name for all commands. It only starts the agent or the collector, which it finds in
+ * its own folder.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include "base/cli/nearest.h"
 #include "base/ban.h"
 
-#define AGENT	   "agent" /* the command before those that the collector has, too */
+#define AGENT	   "agent" /* selects the agent if the collector has a command of the same name */
 #define EXIT_USAGE 2
 #define EXIT_FAULT 3
 
@@ -117,8 +117,8 @@ static int version(void)
 
 struct search {
 	const char *typed;
-	const char *only; /* the command that begins so */
-	unsigned count;	  /* of such commands */
+	const char *only; /* a command that begins with the typed word */
+	unsigned count;	  /* of the commands that do */
 	struct nearest nearest;
 };
 
@@ -146,7 +146,7 @@ static int unknown(const struct search *s)
 	return EXIT_USAGE;
 }
 
-/* Finds the command that `typed` names or begins, or says that there is none. */
+/* Finds the command that `typed` names or abbreviates, or reports that there is none. */
 static const char *find_command(const char *typed)
 {
 	struct search s = {.typed = typed};

@@ -6,7 +6,7 @@
 
 #include "base/ban.h"
 
-#define NAME_MOST    64 /* longer names are near to none */
+#define NAME_MOST    64 /* longer names are similar to no other */
 #define PREFIX_LEAST 2
 
 void nearest_begin(struct nearest *n, const char *name, size_t length)
@@ -21,8 +21,8 @@ static unsigned nearest_less(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* The optimal string alignment distance: Levenshtein's, where two letters that have changed places
- * are one mistake. It is computed row by row, and looks back two rows. */
+/* Returns the optimal string alignment distance: Levenshtein's, with a swap of two neighbours
+ * counted as one edit. The function computes it row by row and keeps the last two rows. */
 static unsigned nearest_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
 	uint8_t rows[3][NAME_MOST + 1];
@@ -61,7 +61,7 @@ void nearest_try(struct nearest *n, const char *candidate)
 	}
 }
 
-/* The words of perf, valgrind, heaptrack, pprof and memray, and those of file tools. */
+/* Knows the commands of perf, valgrind, heaptrack, pprof and memray, and of file tools. */
 const char *nearest_of_peer(const char *command)
 {
 	static const struct {

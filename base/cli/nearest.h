@@ -1,5 +1,5 @@
 #pragma once
-/* Finds the name that was probably meant by one that does not exist. */
+/* Suggests an existing name in place of a mistyped one. */
 #include <stddef.h>
 
 struct nearest {
@@ -11,11 +11,13 @@ struct nearest {
 
 void nearest_begin(struct nearest *nearest, const char *name, size_t length);
 /*
- * Compares with one more name that exists; `found` may point to it afterwards. A name that begins
- * with what was typed is nearest. Else it is the one that takes the fewest letters inserted,
- * removed, replaced or exchanged with their neighbours: one of a short name, three of a long one.
+ * Compares one existing name with the typed one, and stores it in `found` if it is the most similar
+ * so far. A candidate that begins with the typed name is the most similar. Otherwise the edit
+ * distance decides: letters inserted, removed, replaced or exchanged with their neighbours. A short
+ * name may differ by one edit, a long one by three.
  */
 void nearest_try(struct nearest *nearest, const char *candidate);
 
-/* What other profilers call a command of ours: `record` of perf is `run`. NULL: no such word. */
+/* Translates a command of another profiler into ours (perf's `record` is `run`). Returns NULL if
+ * the word is unknown. */
 const char *nearest_of_peer(const char *command);

@@ -82,8 +82,8 @@ static int options_find_letter(const struct option_set *set, char letter)
 	return -ENOENT;
 }
 
-/* Finds the one option whose name begins so. -ENOENT: none does; -EEXIST: several do, and `names`
- * lists them. */
+/* Finds the only option whose name begins with `name`. Returns its index, -ENOENT if there is none,
+ * or -EEXIST if there are several, which `names` then lists. */
 static int options_find_beginning(const struct option_set *set, const char *name, size_t length,
 				  char *names, size_t size)
 {
@@ -156,7 +156,7 @@ static int options_append(struct option_list *list, const char *text, size_t len
 	return 0;
 }
 
-/* Of the environment: one by one what commas separate. */
+/* Appends the comma-separated parts of a variable. */
 static int options_append_parts(struct option_list *list, const char *text)
 {
 	int r = 0;
@@ -192,7 +192,8 @@ static int options_choose(const char *const *words, uint32_t *ret, const char *t
 	return -EINVAL;
 }
 
-/* A list from a stronger source replaces the one before. */
+/* Appends a value to the list. A list from a source of higher precedence replaces the earlier one.
+ */
 static int options_store_list(struct option_list *list, const struct option_sources *sources,
 			      int index, const char *value)
 {
@@ -258,7 +259,7 @@ int options_put(const struct option_target *t, int index, const char *value, con
 	if (sources->of[index] > sources->now)
 		return 0;
 	if (sources->now == OPTION_VARIABLE && row->kind == OPTION_KIND_FLAG && !*value)
-		return 0; /* as the shell means it */
+		return 0; /* NAME= in a shell commonly means "not set" */
 	r = options_store(t, index, row, value);
 	if (r == -ENOMEM)
 		return r;
@@ -303,8 +304,8 @@ void options_variable(const char *option, char *out, size_t size)
 	out[n] = '\0';
 }
 
-/* Returns the value of the option's variable, of its present or its former name, and which it was;
- * or NULL. */
+/* Returns the value of the option's variable, under its current or its former name, and which name
+ * was set; or NULL. */
 static const char *options_variable_value(const struct option_set *set, const char *option,
 					  const struct option_environment *from,
 					  char name[NAME_MAX_BYTES])
@@ -330,7 +331,7 @@ int options_variables(const struct option_target *t, const struct option_environ
 		char name[NAME_MAX_BYTES];
 		const char *value;
 
-		/* A command may have a row twice, under two headings. */
+		/* A set may contain a row twice, under two headings. */
 		if (options_find(t->set, o->name, strlen(o->name)) != i)
 			continue;
 		value = options_variable_value(t->set, o->name, from, name);
@@ -376,7 +377,8 @@ static int options_short(const struct option_set *set, const char *text, const c
 			 : index;
 }
 
-/* Reads the option at argv[0], and its value. Returns how many arguments they are. */
+/* Reads the option at argv[0] and its value. Returns the number of arguments that they take, or a
+ * negative errno. */
 static int options_take(const struct option_target *t, int argc, char **argv, struct err_text *err)
 {
 	const char *value;

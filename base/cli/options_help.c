@@ -1,4 +1,4 @@
-/* Prints what --help shows of options: made of the rows that parse the command line. */
+/* Prints the options for --help, from the same rows that parse the command line. */
 #include <stdio.h>
 #include <string.h>
 

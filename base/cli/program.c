@@ -20,14 +20,14 @@
 #define WORD_CHAR "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./"
 
 static const char *const agent_commands[] = {"run", "attach", "serve", "ctl", "pair", NULL};
-/* Of these, what `heapcast` has without `agent` before it. */
+/* The agent's commands that `heapcast` offers without `agent` in front. */
 static const char *const short_commands[] = {"run", "attach", NULL};
 static const char *const collector_commands[] = {
 	"gather", "list",   "report",	 "top",		"leaks",   "temporary",	 "timeline", "tree",
 	"diff",	  "maps",   "histogram", "ledger",	"page",	   "flamegraph", "analyze",  "sql",
 	"export", "import", "pack",	 "strip",	"extract", "symbols",	 "snapshot", "ctl",
 	"pair",	  "pairs",  "serve",	 "json-schema", NULL};
-/* Words that follow a program's name, and are no commands. */
+/* Other words after which a program's name is rewritten. */
 static const char *const others[] = {"COMMAND", "help", "--help", "--version", "--variables", NULL};
 
 static enum { AS_OWN, AS_HEAPCAST } started = AS_OWN;
@@ -70,7 +70,7 @@ static bool is_listed(const char *const list[], const char *word, size_t length)
 	return false;
 }
 
-/* "the collector list" speaks of a collector; "collector list" is a command. */
+/* Tells a sentence about a collector ("the collector list") from a command ("collector list"). */
 static bool behind_article(const char *text, const char *at)
 {
 	for (const char *article = ARTICLES; *article; article += strlen(article) + 1) {
@@ -83,8 +83,8 @@ static bool behind_article(const char *text, const char *at)
 	return false;
 }
 
-/* Returns what is typed in place of "agent" or "collector" at `at`, or NULL if no command follows,
- * behind a blank or in the next line. */
+/* Returns the words that replace "agent" or "collector" at `at`. Returns NULL unless a command
+ * follows, after one blank or at the start of the next line. */
 static const char *in_place_of(const char *text, const char *at, size_t *ret_length)
 {
 	bool agent = !strncmp(at, "agent", 5);
@@ -97,7 +97,7 @@ static const char *in_place_of(const char *text, const char *at, size_t *ret_len
 		return NULL;
 	next = word_length(word);
 	while (next && (word[next - 1] == '.' || word[next - 1] == '/'))
-		next--; /* the end of a sentence */
+		next--; /* punctuation that ends a sentence is not part of the word */
 	if (!is_listed(agent ? agent_commands : collector_commands, word, next) &&
 	    !is_listed(others, word, next))
 		return NULL;
@@ -105,8 +105,8 @@ static const char *in_place_of(const char *text, const char *at, size_t *ret_len
 	return agent && !is_listed(short_commands, word, next) ? "heapcast agent" : "heapcast";
 }
 
-/* Remarks stand in columns: returns how many of the `blanks` before one are left when what stands
- * before them has become longer by `longer`. */
+/* Keeps remarks in their column. Returns how many of the `blanks` before a remark remain when the
+ * text before them has grown by `longer` columns. */
 static int blanks_left(int blanks, int longer)
 {
 	return blanks - longer < GAP ? GAP : blanks - longer;
@@ -116,7 +116,7 @@ void program_words(struct buf *out, const char *text)
 {
 	const char *from = text, *at = text, *put;
 	size_t length;
-	int longer = 0; /* than the line was, so far */
+	int longer = 0; /* columns that the current line has grown by */
 
 	while (started == AS_HEAPCAST && *at) {
 		if (*at == '\n')

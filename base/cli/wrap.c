@@ -15,7 +15,7 @@
 #define INDENT	  2
 #define BULLET	  "- "
 
-/* Returns the columns of a word: bytes that go on with a character take none. */
+/* Returns the columns of a word in UTF-8: continuation bytes take none. */
 static unsigned columns_of(const char *word, size_t length)
 {
 	unsigned columns = 0;
@@ -79,7 +79,7 @@ void wrap_to_standard_error(const char *text)
 	cleanup(buf_done) struct buf out = {0};
 
 	wrap.width = standard_error_width();
-	if (strpbrk(text, "\r\033")) { /* a line that is drawn anew */
+	if (strpbrk(text, "\r\033")) { /* a progress line, which overwrites itself */
 		wrap.column = 0;
 		fputs(text, stderr);
 		return;

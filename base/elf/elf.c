@@ -1,5 +1,5 @@
-/* Reads ELF files. See elf.h. A function `word` reads the fields that are as wide as an address:
- * they lie at other offsets in the 32-bit form of a structure than in the 64-bit form. */
+/* Reads ELF files. See elf.h. The function `word` reads fields that are as wide as an address. Such
+ * a field has one offset in the 32-bit form of a structure and another in the 64-bit form. */
 #include "base/elf/elf.h"
 
 #include <elf.h>
@@ -128,7 +128,7 @@ void elf_window_set(struct elf_window *w, uint64_t offset, uint64_t size)
 	w->at = w->length = 0;
 }
 
-/* A part that fits is read as a whole. */
+/* Reads the block at `at`. Reads the whole part if it fits into the block. */
 static bool elf_fill(struct elf_window *w, uint64_t at)
 {
 	uint64_t size, from;
@@ -216,7 +216,8 @@ void elf_open_dynamic(struct elf_table *t, const struct elf *elf, const struct e
 	open_section(t, elf, section, elf->wide ? sizeof(Elf64_Dyn) : sizeof(Elf32_Dyn));
 }
 
-/* Returns the bytes of an entry, of which `narrow` or `wide` are in use. */
+/* Returns the bytes of an entry, of which `narrow` (32-bit file) or `wide` (64-bit file) are used.
+ */
 static const uint8_t *entry_at(struct elf_table *t, uint64_t number, size_t narrow, size_t wide)
 {
 	return number < t->count ? elf_window_bytes(&t->window, number * t->entry,
@@ -281,7 +282,8 @@ bool elf_symbol_at(struct elf_table *t, uint64_t number, struct elf_symbol *ret)
 	return true;
 }
 
-/* r_info has the symbol in its upper bits; on MIPS64 it comes first, in either byte order. */
+/* r_info has the symbol in its upper bits. On MIPS64 the symbol comes first in either byte order.
+ */
 static uint32_t symbol_of(const struct elf *e, const uint8_t *info)
 {
 	if (!e->wide)
@@ -319,7 +321,7 @@ bool elf_section_find(struct elf_table *sections, uint32_t type, struct elf_sect
 	return false;
 }
 
-/* Section 0 stands for none. */
+/* Opens the string table in section `number`. Section 0 means that there is none. */
 static void open_strings(struct elf_window *w, struct elf_table *sections, uint32_t number)
 {
 	struct elf_section strings;

@@ -25,7 +25,7 @@ static bool is_build_id(struct elf_window *notes, uint64_t at, uint32_t type, ui
 	return name && !memcmp(name, "GNU", 4);
 }
 
-/* Searches the notes at `offset`, unless the build id is known already. */
+/* Searches the notes at `offset` for the build id, unless it is already known. */
 static void read_notes(struct elf_window *notes, uint64_t offset, uint64_t size,
 		       struct elf_identity *identity)
 {
@@ -52,7 +52,7 @@ static void read_notes(struct elf_window *notes, uint64_t offset, uint64_t size,
 	}
 }
 
-/* The section is a file name with its NUL, padded to 4 bytes, and a CRC. */
+/* Reads a debug link: a file name with its NUL, padded to 4 bytes, and a CRC. */
 static void read_debuglink(const struct elf *elf, const struct elf_section *s,
 			   struct elf_identity *identity)
 {
@@ -70,7 +70,8 @@ static void read_debuglink(const struct elf *elf, const struct elf_section *s,
 	identity->debuglink_crc = elf_u32(elf, data + crc);
 }
 
-/* In a separate debug file the program's symbol tables are headers without bytes (SHT_NOBITS). */
+/* Returns the elf_has bit of a section name. In a separate debug file the program's symbol tables
+ * are section headers without contents (SHT_NOBITS). */
 static unsigned named(const char *name)
 {
 	if (!strcmp(name, ".gnu_debugdata"))

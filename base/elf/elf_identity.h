@@ -1,10 +1,9 @@
 #pragma once
 /*
- * Which build an ELF file is of, and what it offers for naming code, according to its section
- * headers. Sections have priority over segments: in a separate debug file the segments still
- * describe the program, and refer to bytes that are not in the file. Formats: System V ABI, chapter
- * 5 (notes); GNU's debug links as gdb's manual has them ("Debugging Information in Separate
- * Files").
+ * Reads the build id of an ELF file, its debug link, and which symbol and debug sections it has.
+ * Section headers take precedence over segments: in a separate debug file the segments still
+ * describe the program and refer to bytes that the file lacks. Formats: System V ABI, chapter 5
+ * (notes); the gdb manual, "Debugging Information in Separate Files" (GNU debug links).
  */
 #include "base/elf/elf.h"
 
@@ -28,6 +27,6 @@ struct elf_identity {
 	bool has_code;			       /* false for a separate debug file */
 };
 
-/* What the file does not have, or can't be read, is left empty. Bounded work: up to 1 MiB of notes,
- * and 4 MiB of names. */
+/* Leaves a field empty if the file lacks the data or the data cannot be read. The work is bounded:
+ * the function reads at most 1 MiB of notes and 4 MiB of names. */
 void elf_identify(const struct elf *elf, struct elf_identity *ret_identity);

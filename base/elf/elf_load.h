@@ -1,5 +1,5 @@
 #pragma once
-/* The load bias of an ELF file in a process, from a line of /proc/PID/maps. */
+/* Computes the load bias of an ELF file in a process from a line of /proc/PID/maps. */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -21,7 +21,8 @@ bool proc_cgroup_parse(char *line, struct proc_cgroup *ret)
 	return true;
 }
 
-/* The kernel writes a blank, a tab, a newline and a backslash as \ and three octal digits. */
+/* Decodes the kernel's escapes: it writes a blank, a tab, a newline and a backslash as \ and three
+ * octal digits. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -41,7 +42,7 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* Optional fields come before " - ", so the fields behind it are counted from there. */
+/* A variable number of optional fields precedes " - ", so later fields are counted from there. */
 bool proc_mount_parse(char *line, struct proc_mount *ret)
 {
 	char *behind = strstr(line, " - "), *field[MOUNT_POINT + 1], *type, *options;

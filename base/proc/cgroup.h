@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Parses lines of /proc/PID/cgroup and of mountinfo, which together say where the folder of a
- * process's cgroup is:
+ * Parses lines of /proc/PID/cgroup and /proc/PID/mountinfo. Together they tell where the folder of
+ * a process's cgroup is:
  *
  *   4:cpu,memory:/jobs/1                                   NUMBER:CONTROLLERS:PATH (version 1)
  *   0::/system.slice/a.service                             no controllers: version 2
  *   35 31 0:32 /jobs /mnt rw shared:9 - cgroup none rw,memory     .. .. .. ROOT POINT .. - TYPE ..
  *                                                                 OPTIONS
  *
- * Both split the line in place, and what they return lies in it.
+ * Both functions split the line in place and return pointers into it.
  */
 #include <stdbool.h>
 
@@ -19,15 +19,15 @@ struct proc_cgroup {
 
 struct proc_mount {
 	const char *root;    /* the part of the file system that is mounted */
-	const char *point;   /* where */
+	const char *point;   /* the mount point */
 	const char *type;    /* of the file system */
-	const char *options; /* a list; of the file system, not of the mount */
+	const char *options; /* a comma-separated list; of the file system, not of the mount */
 };
 
 /* Returns false if the line is malformed. */
 bool proc_cgroup_parse(char *line, struct proc_cgroup *ret_cgroup);
 bool proc_mount_parse(char *line, struct proc_mount *ret_mount);
-/* Returns true if `word` is in a list that is separated by commas. */
+/* Returns true if `word` is in a comma-separated list. */
 bool proc_list_has(const char *list, const char *word);
 /* If `path` is `folder` or lies below it, returns the rest without its leading slash; otherwise
  * NULL. */

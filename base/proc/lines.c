@@ -14,7 +14,7 @@ void proc_lines_begin(struct proc_lines *l, int fd, char *memory, size_t size)
 	*l = (struct proc_lines){.fd = fd, .memory = memory, .size = size};
 }
 
-/* Reads more bytes behind those in memory, of which the first moves to the front. Returns false at
+/* Moves the unread bytes to the front of the memory and reads more behind them. Returns false at
  * the end of the file, or if the memory is full. */
 static bool lines_fill(struct proc_lines *l)
 {
@@ -46,7 +46,7 @@ char *proc_lines_next(struct proc_lines *l, size_t *ret_length)
 			continue;
 		if (!end && (!length || l->error))
 			return NULL;
-		line = l->memory + l->at; /* fill has moved the text */
+		line = l->memory + l->at; /* lines_fill may have moved the text */
 		line[length] = '\0';
 		l->at += length + (end != NULL);
 		l->skipping = !end;

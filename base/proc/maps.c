@@ -62,8 +62,7 @@ static bool is_deleted(const char *path, size_t length)
 	return length > tail && *path == '/' && !memcmp(path + length - tail, end, tail);
 }
 
-/* Copies the path, because the line leaves the memory while the keys are read. Restores its
- * newlines. */
+/* Copies the path, because reading the keys overwrites the line. Restores newlines. */
 static uint32_t copy_path(char *to, const char *from, size_t length)
 {
 	char *const start = to, *const end = to + PROC_PATH_MAX;
@@ -110,13 +109,13 @@ static bool parse_head(struct proc_maps *m, const char *line, struct proc_mappin
 	return true;
 }
 
-/* First lines begin with a lowercase hexadecimal digit, keys with a capital. */
+/* The first line of a mapping begins with a lowercase hexadecimal digit, a key with a capital. */
 static bool is_head(const char *line)
 {
 	return *line && !(*line >= 'A' && *line <= 'Z');
 }
 
-/* Returns true unless the line has a known key and no number. */
+/* Stores the number of a known key. Returns false only if a known key has no number. */
 static bool parse_key(struct proc_mapping *map, const char *line, size_t length)
 {
 	for (unsigned i = 0; i < PROC_FIGURES; i++) {

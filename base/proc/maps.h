@@ -1,19 +1,19 @@
 #pragma once
 /*
- * Reads the mappings of a process from /proc/PID/maps or smaps, one by one. In smaps, each has
- * several lines:
+ * Reads the mappings of a process from /proc/PID/maps or smaps, one by one. In smaps, each mapping
+ * has several lines:
  *
  *   7f3a1c000000-7f3a1c021000 rw-p 00000000 fe:01 131122      /lib/any\012name (deleted)
  *   Rss:                 132 kB
  *   ...                                                        more keys; unknown ones are skipped
  *
- * maps has the first lines only, and smaps_rollup is one mapping that spans all. The kernel writes
- * the text, but a program controls the paths, which have any length and any bytes except NUL. The
- * kernel writes a newline in a path as \012 and escapes nothing else, so a path that really
- * contains these four characters looks the same.
+ * maps has only the first line of each mapping. smaps_rollup has one mapping that spans all. The
+ * kernel writes the text, but the program controls the paths, which may have any length and any
+ * bytes except NUL. The kernel writes a newline in a path as \012 and escapes nothing else, so a
+ * path that contains these four characters looks the same.
  *
- * Nothing here allocates: the reader is the memory, and a thread needs only one. A file whose
- * process ends or executes another program meanwhile just ends early.
+ * These functions do not allocate: the reader holds all memory, and a thread needs only one reader.
+ * If the process ends or executes another program meanwhile, the file ends early.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ struct proc_mapping {
 	uint32_t permissions;  /* enum proc_permission */
 	uint32_t path_length;
 	const char *path;	       /* owned by the reader; ends with a NUL; "": none */
-	uint64_t figure[PROC_FIGURES]; /* KiB; missing ones are 0 */
+	uint64_t figure[PROC_FIGURES]; /* KiB; 0 if the file lacks the figure */
 };
 
 struct proc_maps {
@@ -62,11 +62,11 @@ struct proc_maps {
 	char memory[8192];
 };
 
-/* Begins to read the open file `fd`, which stays the caller's. */
+/* Begins to read the open file `fd`; the caller closes it. */
 void proc_maps_begin(struct proc_maps *maps, int fd);
-/* Returns 1 with the next mapping, valid until the next call; 0 at the end; or a negative errno of
- * read(2). */
+/* Reads the next mapping, which is valid until the next call. Returns 1, 0 at the end, or a
+ * negative errno of read(2). */
 int proc_maps_next(struct proc_maps *maps, struct proc_mapping *ret_mapping);
-/* Finds the mapping that holds an address, of the process of a folder (proc_open). Its path is left
- * out. Returns false if there is none, or if the file can't be read. */
+/* Finds the mapping that contains an address, in the process of a folder (proc_open). Omits its
+ * path. Returns false if there is none, or if the file cannot be read. */
 bool proc_maps_find(int folder, uint64_t address, struct proc_mapping *ret_mapping);

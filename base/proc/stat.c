@@ -10,7 +10,7 @@
 
 /* Fields, numbered as in proc_pid_stat(5). */
 enum {
-	STATE = 3, /* the first one behind the name */
+	STATE = 3, /* the first field after the name */
 	PARENT,
 	FLAGS = 9,
 	MINOR,

@@ -63,7 +63,7 @@ static int pair_code_decode(const char *text, size_t length, uint8_t bytes[CODE_
 	return count;
 }
 
-/* The message does not reveal the code. */
+/* Explains an invalid code, without revealing it. */
 static int complain(int count, struct err_text *err)
 {
 	if (count < 0)
@@ -87,7 +87,7 @@ int pair_code_secret(const char *text, size_t length, struct secret *ret, struct
 	int count = pair_code_decode(text, length, bytes), r;
 
 	if (count != PAIR_CODE_LETTERS || bytes[CODE_BYTES]) {
-		explicit_bzero(bytes, sizeof(bytes)); /* nearly a code, perhaps */
+		explicit_bzero(bytes, sizeof(bytes)); /* may hold most of a valid code */
 		return complain(count, err);
 	}
 	r = secret_hmac(bytes, CODE_BYTES, purpose, strlen(purpose), key);

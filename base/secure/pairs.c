@@ -273,8 +273,8 @@ int pairs_open(struct pairs *p, const char *folder, size_t max, struct err_text 
 		     : 0;
 }
 
-/* Is this folder of no use from now on, by the error that opening it ended with? All other errors
- * pass: too many descriptors, a disk or a server that does not answer. */
+/* Tells whether an error of opening the folder means that it is lost. All other errors are
+ * temporary, such as a lack of descriptors, or a disk or server that does not answer. */
 static bool is_of_no_use(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EACCES ||

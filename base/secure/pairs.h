@@ -108,7 +108,7 @@ int pair_secret(const uint8_t key[PAIR_KEY_SIZE], struct secret *ret_secret);
 int pairs_installation(const char *folder, bool make, struct secret *ret_secret,
 		       struct err_text *err);
 
-/* What a list shows about a key file. */
+/* The facts about a key file that a list shows. */
 struct pair_facts {
 	char peer[PAIR_PEER_MAX], when[32]; /* safe to display; empty if unknown */
 	time_t seen;			    /* the last connection; 0 means never */

@@ -14,7 +14,7 @@
 #include "base/words.h"
 #include "base/ban.h"
 
-#define FACTS_MAX   512 /* the facts are within so many bytes of a file */
+#define FACTS_MAX   512 /* the facts are in this many first bytes of a file */
 #define NUMBERS_MAX 99	/* keys of the same name */
 #define NUMBER_ROOM 4
 /* Both sides' keys have the same identity in TLS, whatever their files are called. */
@@ -80,7 +80,7 @@ static int write_temporary(struct pair_draft *d, const char *text)
 		return -errno;
 	}
 	r = fchmod(fd, 0600) < 0 ? -errno : write_whole(fd, text);
-	futimens(fd, (const struct timespec[2]){{0}, {0}}); /* never seen (pair_seen) */
+	futimens(fd, (const struct timespec[2]){{0}, {0}}); /* time 0: never seen (pair_seen) */
 	if (r < 0)
 		pair_draft_close(d);
 	return r;
@@ -325,7 +325,7 @@ int pair_facts(const char *folder, const char *name, struct pair_facts *ret)
 	return 0;
 }
 
-/* The time is the file's modification time, which is 0 before the first connection. */
+/* Stores the time as the file's modification time, which is 0 before the first connection. */
 void pair_seen(const char *folder, const char *name)
 {
 	char file[PAIRS_FILE_MAX];

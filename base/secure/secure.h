@@ -47,8 +47,8 @@ struct secure_options {
 	const char *cert, *cert_key, *ca; /* PEM files; all three or none */
 };
 
-/* Returns the version of the TLS library, for people: that of the loaded one. If there is none, it
- * says so. */
+/* Returns the version of the loaded TLS library, for display, or a text that says that there is
+ * none. */
 const char *secure_library(void);
 /* Tells whether a key or a certificate is configured. */
 bool secure_wanted(const struct secure_options *options);

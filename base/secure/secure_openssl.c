@@ -48,7 +48,7 @@ size_t secure_find_identity(const struct secure *s, const void *identity)
 	return i;
 }
 
-/* The identity of a session's key stays the same while indices may change. */
+/* Stores the key's index and its identity, which stays the same when indices change. */
 static void choose_key(struct secure_session *session, size_t key)
 {
 	session->key = key;
@@ -151,7 +151,7 @@ static int use_keys(struct secure *s, const struct secure_options *options, stru
 	return secure_rekey(s, options->secrets, options->secret_count, err);
 }
 
-/* The process runs unattended, so no user can type a password. */
+/* Refuses to ask for a password, because the process runs unattended. */
 static int no_password(char *out, int size, int writing, void *context)
 {
 	(void)out;
@@ -252,7 +252,7 @@ int secure_check_files(const char *cert, const char *cert_key, struct err_text *
 	return r < 0 ? r : 0;
 }
 
-/* The options must be a key or certificates, and certificates must be complete. */
+/* Checks that the options name either keys or certificates, and that certificates are complete. */
 static int check_kind(const struct secure_options *options, struct err_text *err)
 {
 	unsigned files = !!options->cert + !!options->cert_key + !!options->ca;

@@ -118,7 +118,8 @@ size_t secure_rest(const struct secure_session *s)
 	return s->in_length;
 }
 
-/* With keys, only the use of a key authenticates the peer; a finished handshake alone does not. */
+/* Checks that the peer used a key. With keys, a finished handshake alone does not authenticate it.
+ */
 static int check_proof(struct secure_session *s, struct err_text *err)
 {
 	if (s->secure->by_key && !s->secure->o->SSL_session_reused(s->ssl))

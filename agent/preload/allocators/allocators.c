@@ -2,16 +2,15 @@
  * Hooks for functions that are known only at run time. See allocators.h, and hooks.c for how a hook
  * is made.
  *
- * A function has a *shape*, which says which argument is the size and which is the block. All
- * functions take words and return a word, so one hook serves every shape. A redirected call carries
- * no number, so each function that is found gets a thunk (thunks.h), and the thunk passes the
- * function's number to the hook.
+ * A function has a *shape*, which tells the argument that is the size and the one that is the
+ * block. All functions take words and return a word, so one hook serves every shape. A redirected
+ * call carries no number. Each function that is found therefore gets a thunk (thunks.h), which
+ * passes the function's number to the hook.
  *
  *	program --> thunk 3 --> allocators_recorded(..., 3) --> bound[3].next, which is mi_malloc
  *
- * The hook itself is in throwing.c, because an allocator's function may throw. Functions
- * of the program's own (patch.h) enter through allocators_entered instead, with numbers of their
- * own.
+ * The hook itself is in throwing.c, because an allocator's function may throw. Functions of the
+ * program's own (patch.h) enter through allocators_entered instead, with separate numbers.
  */
 #include "agent/preload/allocators/allocators.h"
 
@@ -31,7 +30,7 @@
 
 #include "agent/preload/poison.h"
 
-/* A function may begin with a landing mark (endbr64 on x86-64) of so many bytes. */
+/* A function may begin with a landing mark (endbr64 on x86-64) of this many bytes. */
 #define LANDING 4u
 
 /* The hook. */
@@ -51,8 +50,8 @@ static uintptr_t product(uintptr_t count, uintptr_t size)
 	return __builtin_mul_overflow(count, size, &bytes) ? UINTPTR_MAX : bytes;
 }
 
-/* The allocator may implement this free by calling itself by name, which repeats the event; see
- * delete_recorded in operators.c. */
+/* Hooks a free. The allocator may implement it by calling itself by name, which repeats the event;
+ * see delete_recorded in operators.c. */
 static uintptr_t allocators_end(struct call *call)
 {
 	struct hook *hook = &call->hook;
@@ -137,7 +136,8 @@ uintptr_t allocators_other(struct call *call, const uintptr_t *words)
 	}
 }
 
-/* Does sampling skip this call? Only frequently called functions are skipped (sample.h). */
+/* Returns true if sampling skips this call. Only frequently called functions are skipped
+ * (sample.h). */
 static bool allocators_skips(const struct bound *f, uintptr_t a)
 {
 	if (f->heap)
@@ -183,7 +183,7 @@ static void bind(unsigned number, unsigned function, bool heap, uintptr_t defini
 	__atomic_store_n(&f->next, (uintptr_t(*)(WORDS))definition, __ATOMIC_RELEASE);
 }
 
-/* Do calls of the function reach its hook anyway? */
+/* Returns true if calls of the function reach its hook without a redirection. */
 static bool is_own(uintptr_t definition)
 {
 	for (unsigned i = 0; i < allocators_own; i++)
@@ -192,8 +192,8 @@ static bool is_own(uintptr_t definition)
 	return false;
 }
 
-/* Forgets unloaded definitions. The modules that import them are gone, too: the loader unloads only
- * modules that no other module needs. */
+/* Frees the thunks of unloaded definitions. The modules that import these definitions are gone,
+ * too: the loader unloads only modules that no other module needs. */
 void allocators_forget(void)
 {
 	forgetting = !loader_enter();
@@ -207,7 +207,7 @@ void allocators_forget(void)
 	loader_leave();
 }
 
-/* Only one thread at a time calls this (imports.c). */
+/* imports.c calls this in one thread at a time. */
 uintptr_t allocators_hook(const char *name, uintptr_t definition)
 {
 	bool heap;

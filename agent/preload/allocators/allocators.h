@@ -1,27 +1,27 @@
 #pragma once
 /*
- * Allocators under their own names: jemalloc's mallocx family and its prefixed builds, tcmalloc,
- * mimalloc. They are hooked, never replaced: a hook calls the definition that the program would
- * have called, and notes the result.
+ * Hooks allocators under their own names: jemalloc's mallocx family and its prefixed builds,
+ * tcmalloc, mimalloc. They are hooked, never replaced: a hook calls the definition that the program
+ * would have called, and notes the result.
  *
  * The library does not export these names: programs test whether they exist (`if (mallocx)`), and
- * would get another answer. Instead, imports.c redirects the calls of the modules that import them.
+ * would get a wrong answer. Instead, imports.c redirects the calls of the modules that import them.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Returns the hook for this definition of `name`; the same definition always gets the same hook.
- * Returns 0 if all hooks are taken, if the name is unknown, or if the definition is one of
- * the program's own that jumps to its hook itself. */
+ * Returns 0 if all hooks are taken, if the name is unknown, or if the definition belongs to the
+ * program and already jumps to its hook. */
 uintptr_t allocators_hook(const char *name, uintptr_t definition);
 
 /* Called after a dlclose: forgets definitions that were unloaded. */
 void allocators_forget(void);
 
-/* Takes a place for a function of the program's own, which jumps to allocators_entered from its
- * address `at`, and continues at `original` (patch.h). Returns its number. At most RING_ENTRIES_MAX
- * calls, all from one thread. */
+/* Registers a function of the program's own, which jumps to allocators_entered from its address
+ * `at` and continues at `original` (patch.h). Returns its number. At most RING_ENTRIES_MAX calls,
+ * all from one thread. */
 unsigned allocators_add_own(unsigned function, bool heap, uintptr_t at, uintptr_t original);
 
 /* Number of such functions. */

@@ -29,8 +29,8 @@ static inline uintptr_t call_next(const struct call *call)
 	return call->f->next(w[0], w[1], w[2], w[3], w[4]);
 }
 
-/* Makes the call with the hook entered, and leaves the hook. For all shapes except those that
- * return a block and take none. `words` are the arguments after that of a heap. */
+/* Makes the call in a hook that was entered, and leaves the hook. For all shapes except those that
+ * return a block and take none. `words` are the arguments after a heap argument. */
 uintptr_t allocators_other(struct call *call, const uintptr_t *words);
 
 /* For shapes that return a block: returns the size of the block in bytes and stores its address in

@@ -1,5 +1,5 @@
 /*
- * mmap and its relatives, as the program itself calls them.
+ * Hooks mmap and related calls of the program itself.
  *
  * Mappings that an allocator makes for its blocks are not the program's: calls from the allocator's
  * module, or from an allocator in the program itself, are only forwarded. (libc and the loader do
@@ -11,9 +11,9 @@
  *	mremap:             stamp, call, record both: the end of the old range and the birth
  *	                    of the new one
  *
- * The end of a range thus has a stamp from before another thread could get its addresses. mprotect
- * is not hooked: it moves no bytes, garbage collectors call it millions of times, and the current
- * permissions are in /proc/PID/smaps, which the agent reads.
+ * The stamp of a range's end is therefore older than any new mapping at its addresses. mprotect is
+ * not hooked: it moves no bytes, garbage collectors call it millions of times, and the agent reads
+ * the current permissions in /proc/PID/smaps.
  */
 #include "agent/preload/allocators/mappings.h"
 
@@ -32,15 +32,15 @@
 
 #include "agent/preload/poison.h"
 
-/* In musl, and in its headers, it is another name of mmap. */
+/* musl, and its headers, define mmap64 as another name of mmap. */
 #undef mmap64
 void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset);
 
 #define CALLER	   ((uintptr_t)__builtin_return_address(0))
 #define SBRK_ERROR ((void *)-1)
 
-/* mremap takes a fifth argument only with some flags. On all supported processors it lies where a
- * fixed argument would, and without these flags nothing reads it. */
+/* mremap takes a fifth argument only with some flags. On all supported processors this argument
+ * lies where a fixed one would, and without these flags nothing reads it. */
 void *mappings_mremap(void *old, size_t old_size, size_t size, int flags,
 		      void *to) __asm__("mremap");
 
@@ -83,8 +83,8 @@ void mappings_resolve(void)
 	errno = saved;
 }
 
-/* The table is complete before anything is recorded. While another thread starts the library, each
- * thread fills the table for itself. */
+/* Fills the table, which is complete before any event is recorded. While another thread starts the
+ * library, each thread fills the table for itself. */
 static RECORDED void find(void)
 {
 	if (!start_early())
@@ -137,7 +137,8 @@ static struct real real = {
 	.brk = first_brk,
 };
 
-/* An allocator in the program itself is recognised by its call under way. */
+/* Returns true if the caller is an allocator. An allocator in the program itself is recognised by
+ * its call under way. */
 static bool is_allocators(uintptr_t caller)
 {
 	return next_is_allocator(caller) || (allocators_own && (tls.frame || tls.passing));

@@ -1,5 +1,5 @@
 #pragma once
-/* mmap and its relatives; see mappings.c. */
+/* Hooks mmap and related calls; see mappings.c. */
 
 /* Looks up the next definitions. next_resolve calls it. */
 void mappings_resolve(void);

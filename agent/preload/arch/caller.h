@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The frame of a hook, for processors on which a frame's address alone does not tell the caller:
+ * The frame of a hook, for processors on which a frame's address does not lead to the caller:
  * neither the return address nor the caller's registers lie at a known distance from it. The hook
  * stores them in its own frame, and the address of this copy serves as the frame.
  */

@@ -1,15 +1,16 @@
 /*
- * The observer of the check build: a consumer inside the writer. See observe.h.
+ * The observer of the check build. It consumes records inside the process that writes them. See
+ * observe.h.
  *
  *	ring:   ... [event keep 3, pc pc] [event keep 4, pc] | head
  *	                                  ^ at                 read from here on each time
  *	stack:  root .. .. .. innermost                        rebuilt from keep and pcs
  *	full:   root .. .. .. innermost                        walked anew
  *
- * Invariant: after each observe(), `stack` is what a reader of the whole slice would have. It is
- * compared as a whole, including pseudo frames, so a wrong `keep` shows even if the new frames are
- * right. The full walk has its own caches (a second struct unwind_thread), and does not know the
- * last stack of the first one.
+ * Invariant: after each observe(), `stack` is the stack that a reader of the whole slice would
+ * have. It is compared as a whole, including pseudo frames, so a wrong `keep` shows even if the new
+ * frames are right. The full walk has its own caches (a second struct unwind_thread), and does not
+ * use the last stack of the first one.
  */
 #include "observe.h"
 
@@ -173,7 +174,7 @@ static void drain(struct check *check, struct report *report, const struct threa
 
 /* The comparison. */
 
-/* Lays out the full walk as a consumer has it: outermost first, with the pseudo frames in their
+/* Lays out the full walk as a consumer would: outermost first, with the pseudo frames in their
  * places. */
 static uint32_t lay_out(struct check *check, const struct unwind_delta *delta)
 {
@@ -215,7 +216,7 @@ static void show_difference(struct check *check, struct report *report, uint32_t
 	report_append(report, check->shown, strlen(check->shown));
 }
 
-/* Counts where walks end early. */
+/* Counts the places where walks end early. */
 static void count_truncated(struct report *report, uint64_t outermost)
 {
 	struct report_class *class = report_classify(report, outermost);

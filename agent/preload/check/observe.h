@@ -4,8 +4,8 @@
  * just after it was recorded, as the agent would, and compares the resulting stack with a full
  * walk. Its counterpart in the shipped library is shipped/observe.h.
  *
- * Called after each record, within the hook, while the thread's stack is still as captured. `frame`
- * is the hook's, or 0 if the event has no stack.
+ * The hook calls this after each record, while the thread's stack is still as captured. `frame` is
+ * the hook's, or 0 if the event has no stack.
  */
 #include "agent/preload/record/thread.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Another unwinder to compare with: oracle_libunwind.c in libheapcast-oracle.so, oracle_none.c in
- * libheapcast-check.so.
+ * Compares a stack with that of another unwinder: oracle_libunwind.c in libheapcast-oracle.so,
+ * oracle_none.c in libheapcast-check.so.
  *
  * `pcs` (`count` program counters, innermost first, without pseudo frames) is the stack that starts
  * at `regs`; `flags` are those of its walk.

@@ -6,8 +6,8 @@
  * libunwind's locks, both threads would deadlock. Allocations of libunwind itself are put aside as
  * events of nested hooks.
  *
- * Two stacks differ in one place: the innermost frame that is not the same. This frame, and the
- * frame just inside it, make a class of differences.
+ * The place at which two stacks differ is their innermost unequal frame. This frame, and the frame
+ * just inside it, define a class of differences.
  */
 #define UNW_LOCAL_ONLY
 #include "agent/preload/check/oracle.h"
@@ -38,8 +38,8 @@ static uint32_t oracle_libunwind_step(void)
 	return every;
 }
 
-/* This library reports an interrupted frame as its program counter plus one, libunwind without the
- * one. */
+/* Compares a frame. This library reports an interrupted frame as its program counter plus one,
+ * libunwind as the program counter. */
 static bool oracle_libunwind_same(uint64_t ours, const void *other)
 {
 	return ours == (uintptr_t)other || ours - 1 == (uintptr_t)other;

@@ -1,4 +1,4 @@
-/* No other unwinder; see oracle.h. */
+/* The functions of oracle.h without another unwinder. */
 #include "agent/preload/check/oracle.h"
 
 #include "agent/preload/poison.h"

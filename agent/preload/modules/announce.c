@@ -1,4 +1,4 @@
-/* Announcements of modules; see announce.h. */
+/* Announces modules; see announce.h. */
 #include "agent/preload/modules/announce.h"
 
 #include <fcntl.h>
@@ -57,8 +57,8 @@ static bool channel_room(struct ring_header *ring, uint64_t bytes)
 	return announce_has_room(ring, bytes);
 }
 
-/* A PAD skips the rest of the channel if it is too short for the record. The reader also skips a
- * rest that is too short for a header. */
+/* Puts an announcement into the channel. If the rest of the channel is too short for it, a PAD
+ * skips the rest. The reader also skips a rest that is too short for a header. */
 static bool channel_put(struct ring_header *ring, const struct ring_module *announcement)
 {
 	uint8_t *channel = (uint8_t *)ring + ring->modules_offset;
@@ -87,7 +87,8 @@ static bool channel_put(struct ring_header *ring, const struct ring_module *anno
 
 /* A single module. */
 
-/* The path is read once: the program may lose the right to read it later. */
+/* Gets the path of the program. Reads it only once, because the program may lose the right to read
+ * it later. */
 static size_t path_main(char *path)
 {
 	long length;
@@ -113,8 +114,8 @@ static size_t path_relative(char *path, const char *name, size_t name_length)
 	return (size_t)length + name_length;
 }
 
-/* The program's own name is empty (glibc), or what its parent has called it (musl). If `again` is
- * set, no system call may be made any more. */
+/* Gets a module's path. The loader's name of the program is empty (glibc), or the name that its
+ * parent gave it (musl). If `again` is set, the function makes no system call. */
 static size_t announce_path_of(const struct dl_phdr_info *info, bool first, bool again, char *path)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";

@@ -1,4 +1,4 @@
-/* The words through which modules call functions; see imports.h. */
+/* Redirects the words through which modules call functions; see imports.h. */
 #include "agent/preload/modules/imports.h"
 
 #include <elf.h>
@@ -84,7 +84,8 @@ static void imports_store(const struct imports *m, uintptr_t *word, uintptr_t va
 		sys_call(SYS_mprotect, at, page, PROT_READ);
 }
 
-/* `lazy` is set if an unresolved word points into the module's own procedure linkage table. */
+/* Redirects a word to the hook of its function. `lazy` is set if an unresolved word points into the
+ * module's own procedure linkage table. */
 static void redirect(const struct imports *m, uintptr_t *word, bool lazy, const char *name)
 {
 	uintptr_t is = __atomic_load_n(word, __ATOMIC_RELAXED), hook;
@@ -100,7 +101,7 @@ static void redirect(const struct imports *m, uintptr_t *word, bool lazy, const 
 		imports_store(m, word, hook);
 }
 
-/* Does this word import a known function? If `change` is set, redirects it. */
+/* Returns true if this word imports a known function. If `change` is set, redirects it. */
 static bool visit_word(const struct imports *m, size_t symbol, uintptr_t *word, bool lazy,
 		       bool change)
 {
@@ -167,7 +168,7 @@ static int visit_one(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-/* Runs under the loader's lock: one thread at a time. */
+/* Runs under the loader's lock, so in one thread at a time. */
 bool imports_take(uint64_t pc)
 {
 	uintptr_t at = (uintptr_t)pc;

@@ -3,9 +3,10 @@
  * exceptions. The library interposes the registration, and passes it on to that unwinder.
  *
  * For libgcc a registered object is an array of entries, for LLVM's libunwind a single entry. A
- * function that only LLVM's has tells the two apart; LLVM's own compilers use the same test. Either
- * unwinder may be visible to a single plugin only, so the library looks in all modules. It does not
- * use dlsym, because a failed dlsym would change the result of the program's dlerror.
+ * function that exists only in LLVM's libunwind tells the two apart; LLVM's own compilers use the
+ * same test. Either unwinder may be visible to a single plugin only, so the library looks in all
+ * modules. It does not use dlsym, because a failed dlsym would change the result of the program's
+ * dlerror.
  *
  * The library asks the loader once, and again after each dlclose. If the functions were missing at
  * the start, the later lookup waits for the loader's lock: a table that is not passed on would end

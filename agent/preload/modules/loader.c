@@ -1,4 +1,4 @@
-/* The loader's lock, and lookups without it; see loader.h. */
+/* Takes the loader's lock, or looks objects up without it; see loader.h. */
 #include "agent/preload/modules/loader.h"
 
 #include <stddef.h>
@@ -46,7 +46,8 @@ void loader_init(void)
 	dl_iterate_phdr(visit_first, NULL);
 }
 
-/* Waits for a fork as long as the fork waits for threads in here; then both proceed. */
+/* Counts this thread as inside. Waits for an imminent fork at most as long as the fork waits for
+ * threads in here. */
 static void count_in(void)
 {
 	__atomic_fetch_add(&loader.inside, 1, __ATOMIC_SEQ_CST);
@@ -63,8 +64,8 @@ static void count_out(void)
 	__atomic_fetch_sub(&loader.inside, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Other threads usually hold the lock for microseconds. This waits only where nothing else can
- * answer, and never a second time after a timeout. */
+/* Tries to take the lock, which other threads usually hold for microseconds. Waits only if no other
+ * lookup is possible, and not again after a timeout. */
 static bool try(void)
 {
 	for (unsigned tries = 0; tries < SPINS + WAITS_MS; tries++) {
@@ -86,8 +87,8 @@ static bool try(void)
 	return false;
 }
 
-/* Under a filter, this thread may be unable to wake a thread that waits for the lock. It then
- * enters only if it is the only thread. */
+/* Returns true if this thread may enter the loader. Under a filter, it may be unable to wake a
+ * thread that waits for the lock; it then enters only if it is the only thread. */
 static bool may_enter(void)
 {
 	const struct thread *threads = __atomic_load_n(&shim.threads, __ATOMIC_ACQUIRE);
@@ -112,13 +113,13 @@ void loader_leave(void)
 {
 	if (loader.lock)
 		libc_loader_open(loader.lock);
-	else /* a single-threaded glibc has not taken a lock so far: look for it again */
+	else /* glibc takes no lock while the process has one thread: look for it again */
 		dl_iterate_phdr(visit_first, NULL);
 	count_out();
 }
 
-/* The program's headers are where the kernel says. The headers of other objects follow the ELF
- * header, with which the first segment begins. */
+/* Finds the program headers of an object. The kernel tells where the program's own headers are. In
+ * other objects they follow the ELF header, at the beginning of the first segment. */
 static bool find_headers(uintptr_t start, uintptr_t end, struct loader_object *object)
 {
 	const uintptr_t program = getauxval(AT_PHDR);
@@ -147,10 +148,10 @@ enum loader_answer loader_object(uint64_t address, struct loader_object *ret_obj
 										      : LOADER_BUSY;
 }
 
-/* Is no thread in the loader for this library, is the lock free, and is no thread changing the
- * loader's list? In a fork child the word of the lock decides, because a call would wait for it.
- * The other conditions are needed because the kernel may have copied the other data earlier or
- * later than this word, or because the lock was not found. */
+/* Returns true if no thread is in the loader for this library, the lock is free, and no thread is
+ * changing the loader's list. In a fork child the word of the lock decides, because a call would
+ * wait for the lock. The other conditions are needed because the kernel may have copied the other
+ * data earlier or later than this word, or because the lock was not found. */
 static bool is_free(void)
 {
 	return !__atomic_load_n(&loader.inside, __ATOMIC_SEQ_CST) &&

@@ -9,8 +9,8 @@
  *	loader_object	otherwise: looks up the object that holds an address without a lock
  *			(_dl_find_object, glibc 2.35 and later)
  *
- * If neither is possible (an older glibc, and the lock is held), there is no answer. musl holds its
- * lock only for moments, and calls no code of the program meanwhile.
+ * If neither is possible (an older glibc, and the lock is held), the query has no answer. musl
+ * holds its lock only for moments, and calls no code of the program meanwhile.
  */
 #include <link.h>
 #include <stdbool.h>
@@ -25,7 +25,7 @@ void loader_leave(void);
 
 struct loader_object {
 	struct dl_phdr_info info; /* without the loader's counts */
-	bool first;		  /* it is the program */
+	bool first;		  /* the object is the program */
 };
 enum loader_answer {
 	LOADER_FOUND,

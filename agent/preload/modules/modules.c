@@ -1,4 +1,4 @@
-/* Modules: lookup and scans; see modules.h. */
+/* Looks up modules and scans for changes; see modules.h. */
 #include "agent/preload/modules/modules.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define CHUNK	      64 /* modules per chunk of memory */
 #define CHUNKS	      64
 #define LOCK_SPINS    100
-#define LOCK_TRIES    1100 /* a second */
+#define LOCK_TRIES    1100 /* attempts in about a second */
 #define LOCK_STARTING 1u   /* held by the thread in which recording begins: it has no slice yet */
 #define IDS_PER_IMAGE 65536u
 /* Not 0: musl counts from 0, without the modules loaded at the start. */
@@ -31,7 +31,7 @@
 
 struct module {
 	struct unwind_module unwind; /* first: modules_find returns a pointer to it */
-	uint64_t identity; /* of elf_image: another file may be loaded at the same place */
+	uint64_t identity; /* elf_image.identity: another file may be loaded at the same place */
 	uint32_t id;
 	bool live;
 	bool told; /* announced in this ring */
@@ -41,8 +41,9 @@ struct module {
 	bool imports; /* imports have been examined */
 };
 
-/* Entries never move: the unwinder has pointers to them while it decodes. `live` is stored last.
- * The next module reuses a dead entry, so a program may load and unload modules without limit. */
+/* Entries never move, because the unwinder has pointers to them while it decodes. `live` is stored
+ * last. The next module reuses a dead entry, so a program may load and unload modules without
+ * limit. */
 static struct {
 	struct module *chunk[CHUNKS];
 	uint32_t count;
@@ -59,7 +60,8 @@ static struct module *module_at(uint32_t index)
 	return &modules.chunk[index / CHUNK][index % CHUNK];
 }
 
-/* Changes the id first, so that no reader takes the old range for the new module's. */
+/* Reuses a dead entry. Changes the id first, so that no reader takes the old range for the new
+ * module's. */
 static struct module *module_reuse(void)
 {
 	for (uint32_t i = 0; i < modules.count; i++) {
@@ -109,9 +111,9 @@ static struct module *find_known(uint64_t pc)
 	return NULL;
 }
 
-/* Has the holder abandoned the lock? If this thread itself is the holder, a jump out of a signal
- * handler has left the lock held. A thread may also be cancelled while it holds the lock. Such a
- * lock is taken over. */
+/* Returns true if the holder has abandoned the lock, which this thread may then take over. If this
+ * thread itself is the holder, a jump out of a signal handler has left the lock held. A thread may
+ * also be cancelled while it holds the lock. */
 static bool abandoned(uint32_t holder, uint32_t self, unsigned tries)
 {
 	if (holder == LOCK_STARTING)
@@ -119,8 +121,8 @@ static bool abandoned(uint32_t holder, uint32_t self, unsigned tries)
 	return holder == self || (tries > LOCK_SPINS && !slice_has_owner(holder));
 }
 
-/* Threads hold the lock for microseconds, and wait for nothing but the agent meanwhile. The word is
- * the holder's thread id. */
+/* Takes the lock, whose word is the holder's thread id. Threads hold it for microseconds, and wait
+ * only for the agent meanwhile. */
 static bool modules_lock(void)
 {
 	uint32_t self = tls.thread ? tls.thread->slice->owner_tid : LOCK_STARTING;
@@ -175,8 +177,8 @@ static void raise_epoch(struct ring_header *ring)
 	unwind_modules_changed();
 }
 
-/* Removes modules that the last scan did not see. The epoch is raised first, because an UNLOAD
- * names the first epoch in which the module is absent. */
+/* Removes modules that the last scan did not see. Raises the epoch first, because an UNLOAD names
+ * the first epoch in which the module is absent. */
 static void bury(struct ring_header *ring)
 {
 	bool raised = false;
@@ -270,8 +272,8 @@ static int visit_new(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-/* Runs under the loader's lock, which the first callback holds, and then takes this file's lock. It
- * removes the modules that are gone before it adds new ones. */
+/* Visits all modules. Runs under the loader's lock, which the first callback holds, and then takes
+ * this file's lock. Removes the modules that are gone before it adds new ones. */
 static int modules_visit_all(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct scan *scan = context;
@@ -345,8 +347,8 @@ static bool overlaps(const struct unwind_module *a, const struct unwind_module *
 	return a->load_start < b->load_end && b->load_start < a->load_end;
 }
 
-/* The caller holds this file's lock. The object is loaded, so no other module overlaps its range
- * any more. The next scan finds all other changes. */
+/* Adds a loaded object as a module. The caller holds this file's lock. The object is loaded, so no
+ * other module overlaps its range any more. The next scan finds all other changes. */
 static void meet(struct ring_header *ring, const struct loader_object *object)
 {
 	struct scan scan = {.ring = ring, .first = object->first};
@@ -372,7 +374,7 @@ static const struct unwind_module *modules_ask(uint64_t pc)
 
 	if (answer == LOADER_NONE || !ring)
 		return NULL;
-	/* With calls refused, the loader may be free, but must not be entered. */
+	/* If calls are refused, this thread must not enter the loader even if it is free. */
 	if (answer == LOADER_BUSY && strict_refuses(CALLS_WAIT)) {
 		module = find_known(pc);
 		if (module)

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * The modules of the process: which one holds an address, and their announcements to the agent.
+ * Finds the modules of the process by address, and announces them to the agent.
  *
  * A module is announced before a program counter inside it is published: the unwinder asks
- * modules_find for each address that it does not know yet, and modules_find announces what it
- * finds. The library notices unloaded modules after a dlclose, and whenever the loader's count of
- * unloads has changed; it then raises the epoch.
+ * modules_find for each address that it does not know yet, and modules_find announces the module
+ * that it finds. The library notices unloaded modules after a dlclose, and whenever the loader's
+ * count of unloads has changed; it then raises the epoch.
  *
  * Locks: a thread takes the loader's lock first, if it is available at once (loader.h), and then
  * the lock of modules.c. A thread of the loader that allocates already holds the loader's lock, so
@@ -29,8 +29,8 @@ const struct unwind_module *modules_find(void *context, uint64_t pc);
  * possible now. */
 bool modules_refresh(void);
 
-/* Announces all modules, with their present ids, to the agent of this incarnation, unless this was
- * done. Returns false if this is not possible now. */
+/* Announces all modules, with their present ids, to the agent of this incarnation, unless it has
+ * been told. Returns false if this is not possible now. */
 bool modules_tell_again(uint32_t incarnation);
 
 /* Called in the fork child. Unlocks the lock of modules.c. After modules_init, all modules are

@@ -1,5 +1,5 @@
-/* Writes jumps to hooks over the first instructions of functions; see patch.h. The agent's data is
- * checked as far as a mistake in it could do harm. The bytes are those of patch_code.h. */
+/* Writes jumps to hooks over the first instructions of functions; see patch.h. This code checks the
+ * agent's data for mistakes that could do harm. patch_code.h defines the bytes. */
 #include "agent/preload/patch/patch.h"
 
 #include <fcntl.h>
@@ -50,8 +50,8 @@ void patch_room_done(struct ring_entry *entry)
 		sys_call(SYS_munmap, entry, ROOM);
 }
 
-/* The first object is the program. Unreadable code is left alone, because it cannot be compared
- * with what the agent has read. */
+/* Describes the first object, which is the program. Unreadable code is left alone, because it
+ * cannot be compared with the code that the agent has read. */
 static int visit_program(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct program *program = context;

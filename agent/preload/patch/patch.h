@@ -2,9 +2,9 @@
 /*
  * Hooks for an allocator that is linked into the program itself. Calls to it do not go through the
  * loader's tables, so the library writes a jump to the hook over the first instructions of each of
- * its functions. The agent has read the program's file, and says which functions these are and what
- * replaces the overwritten instructions (struct ring_entry). The library only compares this with
- * memory, and writes.
+ * its functions. The agent has read the program's file. It tells the library which functions these
+ * are, and the code that replaces the overwritten instructions (struct ring_entry). The library
+ * only compares this with memory, and writes.
  *
  * This happens before main, while there is a single thread, and is never undone. No page is ever
  * writable and executable at the same time, nor for a moment not executable: the library writes

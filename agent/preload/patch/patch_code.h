@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A jump with a distance of 32 bits, e9, and how far it reaches for certain. */
+/* A jump with a 32-bit distance, e9, and the distance that it certainly reaches. */
 #define PATCH_JUMP_BYTES 5
 #define PATCH_REACH	 0x70000000u
 
@@ -18,8 +18,7 @@ static inline void patch_put_jump(uint8_t *to, uintptr_t at, uintptr_t target)
 	memcpy(to + 1, &distance, sizeof(distance));
 }
 
-/* push %rbp; mov $number, %ebp; jmp *0(%rip), followed by the address where it jumps
- * (patch_entry.c). */
+/* push %rbp; mov $number, %ebp; jmp *0(%rip), followed by the target's address (patch_entry.c). */
 #define PATCH_HOOK_BYTES 24
 
 void patch_entry(void);
@@ -36,8 +35,8 @@ static inline void patch_put_hook(uint8_t *to, uint32_t number)
 	memcpy(to + 12, &target, sizeof(target));
 }
 
-/* From here on what was written as data is executed as code (AMD64 APM 2, 7.6.1: self-modifying
- * code). */
+/* Makes the processor execute the code that was just written as data (AMD64 APM 2, 7.6.1:
+ * self-modifying code). */
 static inline void patch_code_changed(void)
 {
 	unsigned a, b, c, d;

@@ -3,9 +3,10 @@
  * This code calls allocators_entered, and keeps all registers that the hook uses.
  *
  * A compiler that sees a function together with its caller may know which registers the function
- * leaves alone, whatever the convention says, and keep values there across the call (gcc: -fipa-ra,
- * part of -O2). So the caller gets all registers back as they were, except rax if that is a result.
- * The hook itself does not use vector registers; libc may, in what is done once a thread.
+ * leaves unchanged, and keep values there across the call, against the calling convention (gcc:
+ * -fipa-ra, part of -O2). This code therefore restores all registers, except rax if that is a
+ * result. The hook itself does not use vector registers; libc may, in work that is done once per
+ * thread.
  *
  * 	        +--------------+
  * 	rbp+8   | return       |  a plain frame, as unwinders and hooks expect it

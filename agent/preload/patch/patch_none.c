@@ -1,4 +1,5 @@
-/* For processors whose instructions the agent cannot move: nothing is patched. See patch.h. */
+/* The functions of patch.h for processors whose instructions the agent cannot move. They patch
+ * nothing. */
 #include "agent/preload/patch/patch.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Asking the agent again; see ask_again.h. */
+/* Asks the agent again; see ask_again.h. */
 #include "agent/preload/record/ask_again.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@ static uint64_t coarse_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A fork child of such a process was never to be recorded: it stays as it is. */
+/* Sets the time of this process's next attempt. A fork child has another pid than `waits`, so it
+ * does not ask and stays unrecorded. */
 void ask_again_begin(void)
 {
 	uint32_t process = (uint32_t)sys_call(SYS_getpid);

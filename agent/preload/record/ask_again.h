@@ -15,9 +15,9 @@
 
 /* Called when the agent did not answer this process. */
 void ask_again_begin(void);
-/* Called when the agent answered, or when it is known that it never will. */
+/* Called when the agent has answered, or certainly never will. */
 void ask_again_end(void);
 /* Counts an event while the process waits for an agent. Returns true if it is time to ask. */
 bool ask_again_event(void);
-/* Is it time to ask? */
+/* Returns true if it is time to ask. */
 bool ask_again_due(void);

@@ -185,8 +185,8 @@ static uint32_t filter_jump(const struct machine *m, const struct sock_filter *f
 	return yes ? f->jt : f->jf;
 }
 
-/* A filter only jumps forward. An invalid program, and an action other than allow or log, count as
- * a no. */
+/* Runs the filter, which only jumps forward. Returns true if it allows or logs the call; false for
+ * any other action, and for an invalid program. */
 static bool says_yes(const struct sock_fprog *program, const struct input *in)
 {
 	struct machine m = {0};

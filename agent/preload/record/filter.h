@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What a seccomp filter answers to the library's own system calls. The library runs the filter as
- * the kernel would, before it is set (classic BPF on struct seccomp_data: seccomp(2),
- * Documentation/userspace-api/seccomp_filter.rst).
+ * Finds out which of the library's own system calls a seccomp filter refuses. The library runs the
+ * filter as the kernel would, before the filter is set (classic BPF on struct seccomp_data:
+ * seccomp(2), Documentation/userspace-api/seccomp_filter.rst).
  */
 #include <linux/filter.h>
 #include <stdbool.h>

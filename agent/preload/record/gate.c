@@ -1,5 +1,5 @@
-/* Shut gates; see gate.h. This code is optimised for speed: it runs at each event of a program
- * while that program is not recorded. */
+/* Handles shut gates; see gate.h. This code is optimised for speed: it runs at each event of a
+ * program while that program is not recorded. */
 #include "agent/preload/record/gate.h"
 
 #include <stddef.h>
@@ -9,8 +9,8 @@
 
 #include "agent/preload/poison.h"
 
-/* A signal handler may fork between the two stores. In the child the gate must stay as the kernel
- * has wiped it. */
+/* Opens a gate. A signal handler may fork between the two stores; in the child the gate must stay
+ * as the kernel has wiped it. */
 static __attribute__((noinline, cold)) struct ring_header *open_gate(enum gate gate)
 {
 	struct ring_header *ring = shim_ring();

@@ -6,8 +6,8 @@
  *	free:          stamp, record, call the allocator
  *	reallocation:  stamp, call the allocator, stamp, record one event with both
  *
- * Between the stamps of its allocation and its free, a block therefore really belongs to this
- * caller. What sampling skips (sample.h) is forwarded at once, too.
+ * A block therefore belongs to its caller throughout the time between the stamps of its allocation
+ * and its free. Calls that sampling skips (sample.h) are forwarded at once, too.
  *
  * The stack begins at the hook's own frame. An exported function only decides, and then jumps (a
  * tail call, at the optimisation level that CMakeLists.txt demands). NAME_recorded thus takes the

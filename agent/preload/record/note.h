@@ -1,7 +1,7 @@
 #pragma once
 /*
- * How a hook notes what it has seen. hooks.c and operators.c share this; they explain how a hook is
- * made.
+ * Functions by which a hook notes an event. hooks.c and operators.c share them; they explain how a
+ * hook is made.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Entering a hook, making its record and leaving it, twice: `rare_X` is a copy of X that all hooks
- * share which programs seldom call, and `often_X` is X inlined for those that they call often.
+ * The functions that enter a hook, make its record and leave it exist twice. `rare_X` is a single
+ * copy of X, shared by the hooks that programs seldom call. `often_X` is X inlined, for the hooks
+ * that programs often call.
  */
 #include "agent/preload/record/note.h"
 

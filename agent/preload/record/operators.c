@@ -1,9 +1,9 @@
 /*
- * operator new and delete. operators.h says what is recorded here, hooks.c how.
+ * Hooks operator new and delete. operators.h tells which operators are recorded here, hooks.c how.
  *
  * Each form of an operator takes one word and at most two more (size, alignment, a reference to
- * nothrow). One function type therefore serves all forms: arguments that a form lacks are passed on
- * as they lie in the registers, and the callee ignores them.
+ * nothrow). One function type therefore serves all forms. For arguments that a form lacks, the
+ * hook passes on the contents of the registers, and the callee ignores them.
  */
 #include "agent/preload/record/operators.h"
 
@@ -80,8 +80,9 @@ static const char *operators_name_of(unsigned form)
 
 /* Recorded operators. operator new is in throwing.c. */
 
-/* The allocator may implement delete by calling free by name, which repeats this event. In a nested
- * hook both would be put aside, and could not be told apart; there this event is put aside last. */
+/* Records a delete. The allocator may implement it by calling free by name, which repeats this
+ * event. In a nested hook both would be put aside and could not be told apart; there this event is
+ * put aside last. */
 static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a, uintptr_t b,
 							   unsigned form)
 {
@@ -163,14 +164,14 @@ static void delete_missing(void *p, uintptr_t a, uintptr_t b)
 	free(p);
 }
 
-/* Does a lookup of `name` by any module find this library's function? */
+/* Returns true if a lookup of `name` by any module finds this library's function. */
 static bool comes_to_us(const char *name)
 {
 	return symbols_together((uintptr_t)next_symbol(name), (uintptr_t)operators);
 }
 
-/* Does this operator do what new_passing and delete_passing assume, which is to call malloc or free
- * and nothing else? And is the shortcut of use now? */
+/* Returns true if new_passing and delete_passing may replace this operator: it only calls malloc or
+ * free, and the shortcut is of use now. */
 static bool is_runtimes(const struct cxx_operator *o, const void *function)
 {
 	const struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
@@ -236,10 +237,10 @@ static void *find_private(unsigned form)
 	return function ? (void *)function : operators_missing(form);
 }
 
-/* Resolves this form and returns NULL. While the next allocator is being looked up, the module
- * cannot tell whose operator it is; and while the loader is busy, the loader cannot be asked. It
- * then returns a function for this call only, which is just forwarded. (The runtimes' operators are
- * malloc and free, too.) */
+/* Resolves this form and returns NULL. This is not possible while the next allocator is being
+ * looked up, because the module cannot tell whose operator it is, nor while the loader is busy. The
+ * function then returns a definition for this call only, to which the call is just forwarded. (The
+ * runtimes' operators are malloc and free, too.) */
 static operator_function *operators_find(unsigned form)
 {
 	bool settled = start_resolved();
@@ -263,9 +264,9 @@ void operators_forget(void)
 		}
 }
 
-/* An exported operator jumps to the next definition if that is not the allocator's, as in most
- * programs: it calls malloc and free by name. Otherwise it only passes on its form: 20 copies of
- * the decision would take 2 KB. */
+/* In most programs the next definition is not the allocator's, and calls malloc or free by name. An
+ * exported operator jumps to such a definition. Otherwise it only passes on its form, because 20
+ * copies of the decision would take 2 KB. */
 
 static RECORDED void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form);
 static RECORDED void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form);
@@ -300,7 +301,7 @@ static void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 	return new_recorded(size, a, b, form);
 }
 
-/* Blocks of the bootstrap arena are never freed. */
+/* Calls the next definition, except for blocks of the bootstrap arena, which are never freed. */
 static void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
 {
 	operator_function *next_delete = __atomic_load_n(&operators[form].next, __ATOMIC_ACQUIRE);

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * operator new and operator delete of C++, in all their forms. They are hooked, never replaced:
- * each call is forwarded to the next definition, which is looked up at the first call, because a C
- * program has none.
+ * Hooks for operator new and operator delete of C++, in all their forms. The operators are hooked,
+ * never replaced: each call is forwarded to the next definition. It is looked up at the first call,
+ * because a C program has none.
  *
  * The definition in libstdc++ or libc++ calls malloc and free, whose hooks record. The operator's
  * hook then only jumps to it, or skips it where sampling skips the block. The definition in an

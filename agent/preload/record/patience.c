@@ -1,4 +1,4 @@
-/* How long a thread may wait for the agent; see patience.h. */
+/* Decides how long a thread may wait for the agent; see patience.h. */
 #include "agent/preload/record/patience.h"
 
 #include <errno.h>
@@ -17,16 +17,15 @@
 #define THIN_LEAST_NS	 100000u /* a shorter wait is not worth its system call */
 #define LATE_NS		 500000u /* of the budget, reserved for timers that fire late */
 #define HEART_SILENCE_NS 1100000000u
-/* the most that one look counts: BLOCK_PIECE_NS, and the time to return */
+/* the most that one look adds: BLOCK_PIECE_NS, and the time to return */
 #define HEART_LOOK_NS 25000000u
 
-/* Number of pieces that reach into a window that ends now, and into the wait that began before
- * it. */
+/* Number of pieces that overlap a window that ends now, or a wait that began before the window. */
 #define WINDOW_PIECES ((RING_WAIT_WINDOW_NS >> RING_WAIT_SHIFT) + 3)
 static_assert(WINDOW_PIECES <= RING_WAIT_PIECES, "each has a word of its own");
 static_assert(THIN_PIECE_NS < 1u << RING_WAIT_SHIFT, "a wait lies in two pieces at most");
 
-/* Whether sched.h defines these depends on the standard that is asked for. */
+/* sched.h defines these only for some of the standards that can be requested. */
 #define CLASS_FIFO     1
 #define CLASS_RR       2
 #define CLASS_DEADLINE 6
@@ -34,8 +33,8 @@ static_assert(THIN_PIECE_NS < 1u << RING_WAIT_SHIFT, "a wait lies in two pieces 
 
 /* The wait budget. */
 
-/* `by` may be negative. The word of an expired piece starts anew; that of a later piece is left
- * alone. */
+/* Adds `by`, which may be negative, to the current piece. The word of an expired piece starts anew;
+ * that of a later piece is left alone. */
 static void charge(struct ring_waits *waits, uint64_t now, int64_t by)
 {
 	uint32_t piece = (uint32_t)(now >> RING_WAIT_SHIFT);
@@ -72,8 +71,8 @@ static uint64_t charged(const struct ring_waits *waits, uint64_t now)
 	return sum;
 }
 
-/* Each thread takes first and looks afterwards, so threads that take at the same time never get the
- * same share. */
+/* Takes a share of the budget. Each thread takes first and looks afterwards, so threads that take
+ * at the same time never get the same share. */
 static uint64_t patience_take(struct ring_waits *waits, uint64_t now)
 {
 	const uint64_t most = RING_WAIT_MOST_NS - LATE_NS;
@@ -118,9 +117,9 @@ static bool is_real_time(void)
 
 /* The agent's heartbeat. */
 
-/* The view of a single waiting thread: the agent is silent for 1.1 s of looking, at least 44 looks.
- * Time in which this thread was due to look but did not run is not held against the agent: what
- * stopped the program may have stopped both, and on an overloaded machine neither runs in time. */
+/* Returns true if the agent is silent for a single waiting thread, which has looked for 1.1 s, at
+ * least 44 times. Time in which this thread was due to look but did not run is not held against the
+ * agent: the cause may have stopped both, and on an overloaded machine neither runs in time. */
 static bool is_silent(struct patience *p)
 {
 	uint32_t beat = __atomic_load_n(&p->ring->heartbeat, __ATOMIC_RELAXED);
@@ -137,7 +136,8 @@ static bool is_silent(struct patience *p)
 	return p->silent_ns >= HEART_SILENCE_NS;
 }
 
-/* The view of all threads, whose waits are short. It only keeps threads from waiting in vain. */
+/* Returns true if the agent was silent for all threads, whose waits are short. This only keeps
+ * threads from waiting in vain. */
 static bool was_silent(const struct patience *p)
 {
 	uint32_t beat = __atomic_load_n(&p->ring->heartbeat, __ATOMIC_RELAXED);

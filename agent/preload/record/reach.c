@@ -1,4 +1,4 @@
-/* How far the ring may be touched; see reach.h. */
+/* Controls which part of the ring may be touched; see reach.h. */
 #include "agent/preload/record/reach.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static const struct ring_slice *slices_of(const struct ring_header *ring)
 	return (const struct ring_slice *)((uintptr_t)ring + (uintptr_t)ring->slices_offset);
 }
 
-/* Rounds to whole pages. */
+/* Makes a part of the ring accessible, rounded to whole pages. */
 static int open_part(struct ring_header *ring, uint64_t from, uint64_t to)
 {
 	uint64_t page = (uint64_t)getpagesize();
@@ -55,7 +55,7 @@ static int open_slices(struct ring_header *ring, uint32_t from, uint32_t count)
 	return end ? open_part(ring, ring->modules_offset, end) : -EPROTO;
 }
 
-/* The agent is trusted, but it may be of another version, or faulty. */
+/* Checks the header. The agent is trusted, but it may be of another version, or faulty. */
 static bool reach_is_sound(const struct ring_header *ring, uint64_t size)
 {
 	return ring->magic == RING_MAGIC && ring->version == RING_VERSION && ring->size == size &&
@@ -67,7 +67,7 @@ static bool reach_is_sound(const struct ring_header *ring, uint64_t size)
 	       ring->data_offset >= ring->modules_offset && ring->data_offset <= size;
 }
 
-/* The first page says how large everything else is. */
+/* Makes the ring accessible, first the page that tells the sizes of all other parts. */
 static int open_ring(struct ring_header *ring, uint64_t size)
 {
 	uint32_t count;
@@ -106,7 +106,7 @@ int reach_map(int memory, uint64_t size, struct ring_header **ret_ring)
 	return 0;
 }
 
-/* Two threads that come here at the same time do the same work, which is harmless. */
+/* Two threads may do this work at the same time, which is harmless. */
 bool reach_more(struct ring_header *ring)
 {
 	uint32_t known = reach_slices();

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * How far the ring may be touched. The ring is mapped at its largest size, but is made accessible
- * only as the agent provides memory for it (ring_header.slice_count). The library therefore cannot
- * touch pages without backing by mistake, and mlockall does not make them resident.
+ * Controls which part of the ring may be touched. The ring is mapped at its largest size, but is
+ * made accessible only as the agent provides memory for it (ring_header.slice_count). The library
+ * therefore cannot touch pages without backing by mistake, and mlockall does not make them
+ * resident.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,13 +14,13 @@
  * negative errno. */
 int reach_map(int memory, uint64_t size, struct ring_header **ret_ring);
 
-/* Number of slices that may be touched. */
+/* Returns the number of slices that may be touched. */
 static inline uint32_t reach_slices(void)
 {
 	return __atomic_load_n(&shim.slices, __ATOMIC_ACQUIRE);
 }
 
-/* Is there only a header, in which events are counted (RING_COUNTED)? */
+/* Returns true if the ring is only a header, in which events are counted (RING_COUNTED). */
 static inline bool reach_counts_only(const struct ring_header *ring)
 {
 	return !ring->modules_size;
@@ -28,7 +29,8 @@ static inline bool reach_counts_only(const struct ring_header *ring)
 /* Makes new slices accessible. Returns true if there are more than before. */
 bool reach_more(struct ring_header *ring);
 
-/* Tells the agent that no slice is free, or none that is larger. */
+/* Tells the agent that no slice is free, or no larger slice. */
 void reach_want(struct ring_header *ring);
-/* May more slices arrive soon? Not if the agent has noticed the request and had no memory. */
+/* Returns true if more slices may arrive soon; false if the agent has noticed the request and had
+ * no memory. */
 bool reach_may_grow(const struct ring_header *ring);

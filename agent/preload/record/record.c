@@ -1,9 +1,8 @@
 /*
  * Writes records with the layout of proto/ring.h; see record.h.
  *
- * There are two ways: put_any does all that an event may need, and put_short only what most need.
- * Both stay, because put_any for every event takes 43 ns instead of 34 at depth 5, and 51 instead
- * of 41 at depth 20.
+ * put_any handles every event; put_short is a shorter path that handles most. Both exist because
+ * put_any for every event takes 43 ns instead of 34 at depth 5, and 51 instead of 41 at depth 20.
  */
 #include "agent/preload/record/record.h"
 
@@ -30,7 +29,7 @@
 #define PSEUDO_MAX    2
 #define SHORT_WORDS   (EVENT_WORDS + EXTRA_MAX + UNWIND_QUICK_MAX)
 
-/* Frames that stand for what could not be walked: numbers of enum PseudoFrame in heapcast.proto. No
+/* Frames that stand for missing parts of a stack: numbers of enum PseudoFrame in heapcast.proto. No
  * program counter has these values. */
 #define FRAME_TRUNCATED	  1u
 #define FRAME_DEPTH_LIMIT 2u
@@ -93,7 +92,7 @@ static ALWAYS_INLINE void count_begun(struct thread *thread)
 	barrier();
 }
 
-/* Loses an event that was counted as begun. A block whose allocation is not on record is not
+/* Counts an event that has begun as lost. A block whose allocation is not on record is not
  * followed; otherwise its free would be recorded without an allocation. */
 static COLD void lose_begun(struct thread *thread, const struct event *event)
 {
@@ -135,8 +134,8 @@ static bool put_epoch(struct thread *thread, uint32_t epoch, uint64_t stamp)
 	return true;
 }
 
-/* Puts what must precede the next record. It has the stamp of that record, so that stamps in a
- * slice never go back. */
+/* Puts the records that must precede the next one. They have the stamp of that record, so that
+ * stamps in a slice never go back. */
 static COLD bool put_preface(struct thread *thread, uint64_t stamp)
 {
 	uint32_t epoch = __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE);
@@ -160,9 +159,9 @@ static inline void record_walk(struct thread *thread, const struct unwind_regs *
 		unwind_capture_full(thread->unwind, regs, thread->depth, delta);
 }
 
-/* The walk itself may find that modules are gone. Its result then belongs to the epoch that has
- * ended, and it is repeated after an EPOCH record. It is also repeated if an outermost pseudo frame
- * would appear or disappear below frames that are kept. */
+/* Repeats the walk if necessary. The walk itself may find that modules are gone. Its result then
+ * belongs to the epoch that has ended, and the walk is repeated after an EPOCH record. It is also
+ * repeated if an outermost pseudo frame would appear or disappear below frames that are kept. */
 static COLD bool capture_again(struct thread *thread, uintptr_t frame, uint64_t stamp,
 			       struct unwind_delta *delta)
 {
@@ -221,8 +220,8 @@ static unsigned put_extras(uint64_t *to, const struct event *event, bool is_real
 	return count;
 }
 
-/* Writes the new frames with the pseudo frames: innermost that of the depth limit, outermost that
- * of an incomplete walk. */
+/* Writes the new frames with the pseudo frames: that of the depth limit is innermost, that of an
+ * incomplete walk outermost. */
 static unsigned put_frames(uint64_t *to, const struct unwind_delta *delta)
 {
 	const uint64_t *pcs = delta->pcs;
@@ -261,8 +260,9 @@ static bool record_put_event(struct thread *thread, struct event *event,
 	return true;
 }
 
-/* How far the next events may use the short path: up to where the slice is half full, its data
- * ends, or its reader is, if the state of this thread is in no way unusual. */
+/* Returns the position up to which the next events may use the short path: where the slice is half
+ * full, its data ends, or the limit of its reader is reached; 0 if any part of this thread's state
+ * is unusual. */
 static uint64_t short_until(const struct thread *thread)
 {
 	uint64_t end = (thread->head | thread->mask) + 1;
@@ -287,7 +287,8 @@ static bool put_whole(struct thread *thread, struct event *event, uintptr_t fram
 	       record_put_event(thread, event, delta, is_reallocation);
 }
 
-/* Like put_whole, but tries again if that failed because the thread has moved to a larger slice. */
+/* Does the same as put_whole, but tries again if that failed because the thread has moved to a
+ * larger slice. */
 static bool put_anywhere(struct thread *thread, struct event *event, uintptr_t frame,
 			 struct unwind_delta *delta, bool is_reallocation)
 {
@@ -329,10 +330,10 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 	return put;
 }
 
-/* The long path: any event, in any state of its thread. sample.h may change the event. `here` is
- * set if the event is the one that the hook is about: a block that only this thread knows yet, or
- * that still belongs to the program. If such an event must wait for room, it may as well have
- * happened after the wait, so the agent need not hold back other threads' events meanwhile. */
+/* The long path: records any event, in any state of its thread. sample.h may change the event.
+ * `here` is set if the event is the hook's own: its block is known only to this thread yet, or
+ * still belongs to the program. If such an event must wait for room, it may as well have happened
+ * after the wait, so the agent need not hold back other threads' events meanwhile. */
 static COLD void put_any(struct thread *thread, struct event *event, uintptr_t frame, bool here)
 {
 	struct unwind_delta delta = {0};
@@ -359,8 +360,9 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 	thread->short_until = short_until(thread);
 }
 
-/* The short path: the position `short_until` covers nearly all unusual conditions, and the changed
- * frames go straight to their place in the record. Returns false if nothing was recorded. */
+/* The short path: the position `short_until` covers nearly all unusual conditions, and the walk
+ * writes the changed frames directly to their place in the record. Returns false if nothing was
+ * recorded. */
 static ARCH_HOT bool put_short(struct thread *thread, const struct event *event, uintptr_t frame,
 			       bool is_reallocation)
 {
@@ -395,7 +397,8 @@ static ARCH_HOT bool put_short(struct thread *thread, const struct event *event,
 	return true;
 }
 
-/* `event` is passed only to inlined functions or as a copy, so that it stays in registers. */
+/* Records an event by the shorter path if possible. Passes `event` only to inlined functions or as
+ * a copy, so that it stays in registers. */
 static ARCH_HOT void put(struct thread *thread, const struct event *event, uintptr_t frame,
 			 bool is_reallocation)
 {
@@ -429,7 +432,7 @@ void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64
 	put(thread, &event, frame, false);
 }
 
-/* `spare` words must stay free. */
+/* Puts a mark or text if `spare` words stay free. */
 static bool record_put_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 			    size_t length, uint64_t spare)
 {
@@ -472,7 +475,7 @@ bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const cha
 	return put_mark_anywhere(thread, kind, value, text, length, 0);
 }
 
-/* However many marks there are, they leave half of the reserve to sampled events. */
+/* Marks leave half of the reserve to sampled events, however many marks the program puts. */
 COLD void record_said(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		      size_t length)
 {

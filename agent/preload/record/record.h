@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Events become records in the thread's slice, or are counted as lost. Call these only inside a
- * hook.
+ * Writes events as records to the thread's slice, or counts them as lost. Call these functions only
+ * inside a hook.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include "agent/preload/record/thread.h"
 #include "proto/event.h"
 
-/* Is every event of this kind recorded unchanged? Otherwise sample.h decides. */
+/* Returns true if every event of this kind is recorded unchanged. Otherwise sample.h decides. */
 static inline bool is_recorded(const struct thread *thread, unsigned kind)
 {
 	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;
@@ -20,11 +20,11 @@ static inline bool is_recorded(const struct thread *thread, unsigned kind)
  * stack if `frame` is 0. Preserves errno. */
 void record_event(struct thread *thread, const struct event *event, uintptr_t frame);
 
-/* The same for an allocation or a free, with the event in registers. */
+/* Does the same for an allocation or a free, with the event in registers. */
 void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,
 		  uint64_t stamp, uintptr_t frame);
 
-/* The same for a hook's own event in memory. */
+/* Does the same for a hook's own event in memory. */
 void record_noted(struct thread *thread, const struct event *event, uintptr_t frame);
 
 /* Puts a RING_MARK or, if `text` is not NULL, a RING_TEXT of this MarkKind. It can use room that
@@ -32,8 +32,8 @@ void record_noted(struct thread *thread, const struct event *event, uintptr_t fr
 bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length);
 
-/* The same for a mark or text of the program. If there is no room, or `kind` is 0, it is counted as
- * a lost event. */
+/* Does the same for a mark or text of the program. If there is no room, or `kind` is 0, counts it
+ * as a lost event. */
 void record_said(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length);
 

@@ -27,7 +27,7 @@ static uint64_t seed;
 
 /* The set. */
 
-/* A line that may hold the block; number 0 is its home. */
+/* Returns a line that may hold the block; number 0 is its home. */
 static struct ring_set_line *sample_line_of(struct ring_set_line *set, const void *p,
 					    unsigned number)
 {
@@ -49,7 +49,7 @@ static bool line_put(struct ring_set_line *line, uint64_t entry)
 	return false;
 }
 
-/* thin.c may change the entry's low bits concurrently. */
+/* Removes the block from a line. thin.c may change the entry's low bits concurrently. */
 static bool line_take(struct ring_set_line *line, const void *p)
 {
 	for (unsigned i = 0; i < RING_SET_ENTRIES; i++) {
@@ -97,8 +97,8 @@ void sample_record_all(void)
 		block_bucket(i);
 }
 
-/* Needs no ordering: the thread that frees the block has received it from the thread that allocated
- * it, and this orders the two. */
+/* Puts a block into the set. The stores need no ordering: the thread that frees the block has
+ * received it from the thread that allocated it, and this orders the two. */
 static bool sample_put(struct ring_set_line *set, const void *p, uint64_t entry)
 {
 	struct ring_set_line *home = sample_line_of(set, p, 0);
@@ -217,7 +217,7 @@ static bool remember(struct thread *thread, uint64_t address, unsigned class, ui
 
 /* Distances. */
 
-/* Sets the number of bytes before the next sample point. A part of them is counted down without
+/* Sets the number of bytes before the next sample point. Hooks count down a part of them without
  * further checks. This part is always less than the interval, so that a block of the interval's
  * size is never skipped; it is 0 while the next event must look. */
 static void set_distance(struct thread *thread, uint64_t distance)
@@ -237,7 +237,7 @@ static void set_distance(struct thread *thread, uint64_t distance)
 		tls.skipped = NULL;
 }
 
-/* From here on, a signal handler finds no bytes to skip. */
+/* Takes back the bytes that hooks may skip. From here on, a signal handler finds none. */
 static void take_left(struct thread *thread)
 {
 	thread->distance += tls.left;
@@ -269,7 +269,7 @@ static bool is_hit(struct thread *thread, struct event *event)
 	return true;
 }
 
-/* What is recorded. */
+/* Decisions. */
 
 static inline __attribute__((always_inline)) bool pass(const struct thread *thread)
 {
@@ -280,8 +280,8 @@ static inline __attribute__((always_inline)) bool pass(const struct thread *thre
 	return false;
 }
 
-/* This thread is not sampled, but others are, and the set is open for them. Blocks that this thread
- * frees are removed from the set, and their frees are always recorded. */
+/* Returns true for a thread that is not sampled while others are, and the set is open for them.
+ * Blocks that it frees are removed from the set, and their frees are always recorded. */
 static bool all_ends(const struct thread *thread)
 {
 	return !thread->interval && __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
@@ -305,7 +305,7 @@ static bool wants_free(const struct thread *thread, const struct event *event)
 	       all_ends(thread) || pass(thread);
 }
 
-/* The old block stays followed, whatever its size. */
+/* Decides on a reallocation that failed. The old block stays followed, whatever its size. */
 static bool wants_failed(struct thread *thread, struct event *event)
 {
 	if (event->was_sampled)
@@ -313,8 +313,8 @@ static bool wants_failed(struct thread *thread, struct event *event)
 	return all_ends(thread) || pass(thread);
 }
 
-/* Covers all four cases: the old block may be on record or not, and the new one may be sampled or
- * not. */
+/* Decides the four cases of a reallocation: the old block may be on record or not, and the new one
+ * may be sampled or not. */
 static bool wants_reallocation(struct thread *thread, struct event *event)
 {
 	bool ended = event->old_address && (event->was_sampled || !open_set());
@@ -375,9 +375,9 @@ uint64_t sample_interval(const struct thread *thread, const struct ring_header *
 
 /*
  * The Poisson process of sample points has no memory, so it may restart at any block that was
- * chosen without regard to the points ahead. But a thread mostly looks at orders because of such a
- * point, in the block of the current event. The old interval therefore decides on this block, and
- * the new one holds from the thread's next event on.
+ * chosen independently of the points ahead. But a thread mostly looks at orders because the block
+ * of the current event contains a point. The old interval therefore decides on this block, and the
+ * new one applies from the thread's next event on.
  */
 void sample_obey(struct thread *thread, uint64_t interval, bool on)
 {
@@ -411,7 +411,7 @@ void sample_thread_init(struct thread *thread)
 	thread->thinned = thread->thinned_told = 0;
 }
 
-/* HEAPCAST_SAMPLE_SEED repeats the same samples, thread by thread. */
+/* Returns a seed. HEAPCAST_SAMPLE_SEED repeats the same samples, thread by thread. */
 static uint64_t new_seed(void)
 {
 	const char *given = env_get("HEAPCAST_SAMPLE_SEED");

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Sampled mode, as the hooks see it.
+ * Sampled mode: the part that the hooks use.
  *
  * Sample points lie on the bytes that a thread allocates, one every `interval` bytes on average, as
  * a Poisson process. A block that contains a point is recorded. The thread counts down to its next
@@ -35,8 +35,8 @@
  */
 #define SAMPLE_CLEAR 255
 
-/* Neighbouring blocks share a bucket, and a cache line of buckets covers 16 KiB: a program's frees
- * are seldom spread over its whole heap. */
+/* Returns the bucket of a block. Neighbouring blocks share a bucket, and a cache line of buckets
+ * covers 16 KiB, because a program's frees are seldom spread over its whole heap. */
 static inline unsigned sample_bucket(const void *p)
 {
 	return (unsigned)((uintptr_t)p >> 8) % SAMPLE_BUCKETS;
@@ -46,16 +46,16 @@ static inline unsigned sample_bucket(const void *p)
  * Returns true if the block is not sampled. Counts nothing. */
 bool sample_skips_sought(const void *p) __attribute__((cold));
 
-/* Adds without an atomic store of a sum: the addition is one instruction where the processor has
- * it, so a signal handler that counts in between loses nothing. */
+/* Counts a skipped event. The addition is one instruction on processors that have it, so a signal
+ * handler that counts in between loses nothing. */
 static inline void sample_count(uint64_t *skipped)
 {
 	*skipped += 1;
 }
 
-/* Is a block of this size skipped? If so, it is counted. In other modes no block is skipped:
- * tls.skipped is NULL, and tls.left is 0 unless a handler has obeyed an order while this function
- * was counting down. In a fork child no block is skipped, because it has no ring. */
+/* Returns true if a block of this size is skipped, and counts it. In other modes no block is
+ * skipped: tls.skipped is NULL, and tls.left is 0 unless a handler has obeyed an order while this
+ * function was counting down. In a fork child no block is skipped, because it has no ring. */
 static inline bool sample_skips(size_t size)
 {
 	size_t left = __atomic_load_n(&tls.left, __ATOMIC_RELAXED);
@@ -77,8 +77,8 @@ static inline __attribute__((always_inline)) bool sample_is_clear(const void *p)
 	       SAMPLE_CLEAR;
 }
 
-/* Is the free of this block skipped? If so, it is counted. Callers ask the second function if the
- * first returns false. */
+/* Returns true if the free of this block is skipped, and counts it. Callers ask the second function
+ * if the first returns false. */
 static inline __attribute__((always_inline)) bool sample_skips_free(const void *p)
 {
 	uint64_t *skipped = tls.skipped;
@@ -113,21 +113,22 @@ static inline bool sample_skips_realloc_sought(const void *old, size_t size)
  * it is followed without being there (thin.h). */
 bool sample_take(const void *p);
 
-/* For modes other than full: is this event recorded? If so, `event` is changed to what must be
- * recorded. Otherwise it is counted, if the thread is sampled. Called once per event. */
+/* For modes other than full. Returns true if this event is recorded, and changes `event` to the one
+ * that must be recorded. Otherwise counts the event if the thread is sampled. Called once per
+ * event. */
 bool sample_wants(struct thread *thread, struct event *event) __attribute__((cold));
 
 /* Samples every `interval` bytes; 0: not sampled. If recording is on (`on`), a sampled thread
  * changes to another interval at its next event. All other changes take effect immediately. */
 void sample_obey(struct thread *thread, uint64_t interval, bool on);
-/* The interval from the header and the thread's thinning; 0: full mode. */
+/* Returns the interval from the header and the thread's thinning; 0: full mode. */
 uint64_t sample_interval(const struct thread *thread, const struct ring_header *ring);
 /* Makes the thread's next event take the slow path and obey the orders. */
 void sample_look(struct thread *thread);
 /* Initialises a state that a new thread takes over. */
 void sample_thread_init(struct thread *thread);
 
-/* From now on, blocks are on record that the set does not know. Frees must ask (thin.h). */
+/* Notes that from now on the set does not hold all blocks on record, so frees must ask (thin.h). */
 void sample_record_all(void);
 
 /* Removes this entry from the set, unless its place holds another entry by now. */

@@ -1,4 +1,4 @@
-/* Slices of the ring as their writers see them; see slice.h. */
+/* The writer's side of the ring's slices; see slice.h. */
 #include "agent/preload/record/slice.h"
 
 #include <errno.h>
@@ -47,8 +47,8 @@ static uint32_t slice_state(const struct ring_slice *slice)
 	return __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
 }
 
-/* The order in which sizes are taken: first the size in which a thread should start, then from
- * small to large. */
+/* Returns the rank of a slice by its size, lowest first. The size in which a thread should start
+ * comes first, then sizes from small to large. */
 static uint64_t rank(const struct ring_slice *slice)
 {
 	return slice->words == RING_FIRST_WORDS ? 0 : slice->words;
@@ -161,7 +161,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	thread->head = slice->head;
 	slice_set_depth(thread);
 	thread->pressure = 0;
-	thread->epoch = 0; /* each slice starts in it */
+	thread->epoch = 0; /* each slice starts in epoch 0 */
 	thread->short_until = 0;
 	thread->step = 0;
 	look_at_tail(thread);
@@ -219,8 +219,8 @@ static uint64_t put_last(uint64_t *data, uint64_t mask, uint64_t head, const uin
 	return head + words;
 }
 
-/* Gives the old slice up only after claiming the new one, so that `place` always names a live
- * slice. */
+/* Claims the new slice before it gives up the old one, so that `place` always names a live slice.
+ */
 bool slice_grow(struct thread *thread, uint64_t stamp)
 {
 	struct ring_header *ring = shim_ring();
@@ -294,7 +294,7 @@ void slice_doorbell(void)
 	sys_futex_wake(&ring->doorbell);
 }
 
-/* Policy thin: from here on the thread samples more sparsely (`by` is 1) or more densely (-1). */
+/* Makes the thread sample more sparsely (`by` is 1) or more densely (-1). For policy thin. */
 static void thin(struct thread *thread, int by)
 {
 	if (by > 0 ? thread->thinned >= THIN_MOST : !thread->thinned)
@@ -326,7 +326,8 @@ void slice_agent_gone(uint32_t beat)
 	__atomic_fetch_add(&shim.control, 1, __ATOMIC_RELEASE); /* makes each thread look */
 }
 
-/* Under an emulator the kernel does not flag the end of threads. */
+/* Returns true if the owner of a slice has ended. Under an emulator the kernel does not flag the
+ * end of threads. */
 static bool owner_gone(const struct ring_header *ring, const struct ring_slice *slice)
 {
 	uint32_t tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED);
@@ -338,8 +339,8 @@ static bool owner_gone(const struct ring_header *ring, const struct ring_slice *
 	return sys_call(SYS_tgkill, process, tid, 0) == -ESRCH;
 }
 
-/* Is there a slice that the agent will free, because its owner is dead or has moved on, or that it
- * has freed since the last search? */
+/* Returns true if the agent has freed a slice since the last search, or will free one because its
+ * owner is dead or has moved on. */
 static bool any_near(struct ring_header *ring)
 {
 	for (uint32_t i = 0; i < reach_slices(); i++) {
@@ -374,9 +375,9 @@ bool slice_claim_patiently(struct thread *thread)
 	return claimed;
 }
 
-/* Returns the tail that a thread waits for. It waits for half of the slice and not just for one
- * record; otherwise each record would wait. In the first half of a fresh slice the tail is already
- * there. */
+/* Returns the tail that a thread waits for. The thread waits for half of the slice and not just for
+ * one record, because otherwise each record would wait. In the first half of a fresh slice the tail
+ * is already there. */
 static uint64_t tail_for(const struct thread *thread, uint64_t words)
 {
 	uint64_t half = (thread->mask + 1) / 2;
@@ -426,7 +427,8 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 	return room;
 }
 
-/* The last quarter of a slice is given out in pieces of 1/32; each piece doubles the interval. */
+/* Gives the thread a piece of the slice's last quarter: 1/32 of the slice. Each piece doubles the
+ * interval. */
 static bool step_on(struct thread *thread, uint64_t words)
 {
 	thin(thread, 1);
@@ -467,8 +469,8 @@ __attribute__((noinline)) uint64_t *slice_reserve_rarely(struct thread *thread, 
 	return slice_reserve(thread, words);
 }
 
-/* Now and then a quiet thread rings the doorbell again and, if a larger slice has become free,
- * moves to it. */
+/* Called by a quiet thread now and then: rings the doorbell again, and moves the thread to a larger
+ * slice if one has become free. */
 static bool try_again(struct thread *thread)
 {
 	if (++thread->looks % REFUSED_LOOKS)
@@ -494,7 +496,7 @@ bool slice_resume(struct thread *thread)
 	return true;
 }
 
-/* Earlier losses are in the counts of the record. */
+/* Puts no RING_LOST: the counts of a RING_RESTART include earlier losses. */
 bool slice_restart(struct thread *thread, uint32_t incarnation)
 {
 	struct ring_slice *slice = thread->slice;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A thread's place in the ring: claiming a slice, moving to a larger one, room for records, and
- * what to do when there is no room. proto/ring.h describes the layout and the rules.
+ * A thread's place in the ring: claims a slice, moves to a larger one, provides room for records,
+ * and decides what happens without room. proto/ring.h describes the layout and the rules.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 bool slice_claim(struct thread *thread, uint64_t words, uint64_t first);
 
 /* Claims a slice of any size for a new thread. If all are taken, but some by threads that have
- * ended, and the policy is to wait, it gives the agent time to free one. */
+ * ended, and the policy is to wait, the function gives the agent time to free one. */
 bool slice_claim_patiently(struct thread *thread);
 
 /* Moves to a larger slice. Leaves a RING_MOVE in the old one, after a RING_LOST for the losses up
@@ -33,10 +33,10 @@ void slice_look_thinned(struct thread *thread);
  * slice's size. */
 void slice_set_depth(struct thread *thread);
 
-/* Has the slice that a thread's place names lost its owner? */
+/* Returns true if the slice that a thread's place names has lost its owner. */
 bool slice_dead(uint64_t place);
 
-/* Is there a live thread with this id that has a slice? */
+/* Returns true if a live thread with this id has a slice. */
 bool slice_has_owner(uint32_t tid);
 
 /* The slow path of slice_reserve. It looks at the tail. If there is still no room, the thread moves
@@ -48,11 +48,11 @@ bool slice_make_room(struct thread *thread, uint64_t words);
  * it now. */
 bool slice_restart(struct thread *thread, uint32_t incarnation);
 
-/* The agent's heartbeat has stopped at `beat` for longer than the timeout. No thread waits for the
- * agent any more. */
+/* Called when the agent's heartbeat has stopped at `beat` for longer than the timeout. No thread
+ * waits for the agent any more. */
 void slice_agent_gone(uint32_t beat);
 
-/* May a quiet thread record again? */
+/* Returns true if a quiet thread may record again. */
 bool slice_resume(struct thread *thread);
 
 /* The slow path of slice_publish: the slice may be half full. */
@@ -81,7 +81,7 @@ static inline uint64_t *slice_reserve(struct thread *thread, uint64_t words)
 	return thread->data + at;
 }
 
-/* The same, not inlined, for rare records. */
+/* Does the same, not inlined, for rare records. */
 uint64_t *slice_reserve_rarely(struct thread *thread, uint64_t words);
 /* Publishes a record: the `words` written to the room from slice_reserve. */
 static inline void slice_publish(struct thread *thread, uint64_t words)

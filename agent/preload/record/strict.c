@@ -1,4 +1,4 @@
-/* Programs that forbid themselves system calls; see strict.h. */
+/* Handles programs that forbid themselves system calls; see strict.h. */
 #include "agent/preload/record/strict.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #include "agent/preload/poison.h"
 
-/* More than the lead of a stamp that another thread is just taking from the clock. */
+/* In units of stamps; more than the lead of a stamp that another thread takes from the clock. */
 #define AHEAD	    8192
 #define CALLS_MS    50 /* longest wait for other threads' calls under way */
 #define STATUS_SIZE 4096
@@ -36,7 +36,7 @@ static void strict_tell(struct ring_header *ring, uint32_t what)
 	__atomic_fetch_or(&ring->strict, what, __ATOMIC_SEQ_CST);
 }
 
-/* From here on all stamps come from the ring. Stamps taken before are not above `reached`. */
+/* Makes all stamps come from the ring from here on. Earlier stamps are not above `reached`. */
 static void share_stamps(struct ring_header *ring, uint64_t reached)
 {
 	uint64_t tick;
@@ -58,7 +58,7 @@ static void leave_clock(struct ring_header *ring)
 		share_stamps(ring, stamp_now() + AHEAD);
 }
 
-/* What the program is about to forbid. */
+/* The restrictions that the program is about to set. */
 
 struct wish {
 	uint32_t calls; /* enum calls refused to this thread */
@@ -102,22 +102,24 @@ static bool readable(const void *p, size_t size)
 	return size && sys_readable((uintptr_t)p, (uintptr_t)p + size) >= (uintptr_t)p + size;
 }
 
-/* Programs probe whether the kernel knows filters by passing one that cannot be read. */
+/* Returns true if the filter can be read. Programs pass an unreadable filter to probe whether the
+ * kernel supports filters. */
 static bool can_be_run(const struct sock_fprog *filter)
 {
 	return readable(filter, sizeof(*filter)) &&
 	       readable(filter->filter, filter->len * sizeof(*filter->filter));
 }
 
-/* Another process in this memory, as vfork creates it, restricts only itself. */
+/* Returns true in another process in this memory, as vfork creates it, which restricts only itself.
+ */
 static bool is_other_process(const struct ring_header *ring)
 {
 	return ring && !strict_refuses(CALLS_NUMBERS) &&
 	       (uint32_t)sys_call(SYS_getpid) != ring->pid;
 }
 
-/* Does what must be done while it is still allowed: announces the modules, maps the reserve, wakes
- * the agent. */
+/* Does the work that will be forbidden later: announces the modules, maps the reserve, wakes the
+ * agent. */
 static void strict_prepare(struct ring_header *ring, uint32_t calls)
 {
 	if (calls & CALLS_WAIT && !tls.frame) {
@@ -155,7 +157,8 @@ static void forbid_calls(struct ring_header *ring, uint32_t calls, bool all)
 		sys_await_calls(CALLS_MS);
 }
 
-/* Without the probe for readable memory, no filter is examined. */
+/* Returns the calls that the filter refuses. Examines no filter if the probe for readable memory is
+ * refused. */
 static uint32_t refused_by(const struct sock_fprog *filter)
 {
 	if (strict_refuses(CALLS_WAIT))
@@ -189,7 +192,8 @@ static void strict_take_back(struct before before)
 	__atomic_store_n(&shim.refused_new, before.to_new, __ATOMIC_SEQ_CST);
 }
 
-/* Handles the result of the call. The stamps stay as they are. */
+/* Handles the result of the call. If the call failed, stamps still continue to come from the ring.
+ */
 static void done(const struct wish *wish, struct before before, long result)
 {
 	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
@@ -246,9 +250,9 @@ static int first_prctl(int option, long a, long b, long c, long d)
 
 static struct real real = {.syscall = first_syscall, .prctl = first_prctl};
 
-/* Both pass on more or fewer arguments than they are given, as libc's variadic functions do: the
- * words are in registers and on the stack, where those of a function with this many parameters
- * lie. */
+/* Both may pass on more or fewer arguments than they are given, as libc's variadic functions do:
+ * the words are in registers and on the stack, in the places of a function with this many
+ * parameters. */
 long strict_syscall(long number, WORDS_OF_CALL) __asm__("syscall");
 int strict_prctl(int option, long a, long b, long c, long d) __asm__("prctl");
 
@@ -308,8 +312,8 @@ void strict_forked(void)
 	shim.refused_new = shim.refused;
 }
 
-/* It is too late to prepare. In mode strict the counter cannot be read; the agent has advanced the
- * tick. */
+/* At this point it is too late for strict_prepare. In mode strict the counter cannot be read; the
+ * agent has advanced the tick. */
 void strict_told(struct ring_header *ring, uint32_t filtered)
 {
 	if (__atomic_exchange_n(&shim.refused, CALLS_EVERY, __ATOMIC_SEQ_CST) == CALLS_EVERY)
@@ -329,7 +333,8 @@ void strict_introduce(struct ring_header *ring)
 
 /* The start of an image. */
 
-/* Not base/proc, whose read(2) is libc's: here errno and cancellation are the program's. */
+/* Returns the number after `name`. It does not use base/proc, which calls libc's read(2): that
+ * would change the program's errno and is a cancellation point. */
 static uint32_t number_behind(const char *status, const char *name)
 {
 	const char *at = strstr(status, name);
@@ -344,8 +349,8 @@ static uint32_t number_behind(const char *status, const char *name)
 	return value;
 }
 
-/* These calls are allowed: the loader has just opened, read and closed files to load this library.
- * Kernels before 5.9 do not count filters. */
+/* Returns the number of filters. The calls for this are allowed: the loader has just opened, read
+ * and closed files to load this library. Kernels before 5.9 do not count filters. */
 static uint32_t filters_now(void)
 {
 	char status[STATUS_SIZE];
@@ -371,7 +376,8 @@ static void try_calls(uint32_t classes)
 	}
 }
 
-/* Disables the child's core dump. */
+/* Tries calls of these classes in a child without a core dump. Returns true if the child survives.
+ */
 static bool child_survives(uint32_t classes)
 {
 	int status = -1;
@@ -385,7 +391,7 @@ static bool child_survives(uint32_t classes)
 	return child > 0 && spawn_reap(child, &status, 0) == child && !status;
 }
 
-/* Usually one child is enough. */
+/* Tries all calls. Usually one child is enough. */
 static bool try_all(void)
 {
 	uint32_t refused = 0;

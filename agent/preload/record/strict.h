@@ -1,20 +1,20 @@
 #pragma once
 /*
- * Programs that forbid themselves system calls or reads of their counter: sandboxes. A system call
+ * Sandboxed programs, which forbid themselves system calls or reads of the counter. A system call
  * that a hook makes for itself would kill such a program if its filter does not allow the call.
  *
  * The library interposes libc's prctl and syscall, so it sees a seccomp filter, mode strict, or a
  * forbidden counter *before* it takes effect. It runs the filter (filter.h). If the filter allows
  * all of the library's calls, nothing changes. Otherwise the forbidden calls are refused to this
- * thread from then on; also to each thread whose first event comes later, because this thread may
- * have created it; and to all threads if the filter applies to all. Only sys.c knows: it refuses
- * the call with -EPERM. The consequences for its callers:
+ * thread from then on. They are also refused to each thread whose first event comes later, because
+ * this thread may have created it, and to all threads if the filter applies to all. Only sys.c
+ * checks this; it refuses the call with -EPERM. The consequences for its callers:
  *
- *	a full slice is not waited for: the agent looks each millisecond, and what does not
- *		fit is counted
+ *	a thread does not wait when its slice is full: the agent looks each millisecond, and
+ *		events that do not fit are counted
  *	memory comes from a reserve (sys_reserve) that was mapped before; if that is used up,
  *		a new thread's events are counted
- *	new modules are looked for only where no other thread can hold the loader's lock
+ *	the library looks for new modules only where no other thread can hold the loader's lock
  *	stacks with unknown bounds are read up to the end of the page that they are in
  *	fork children are not followed: they cannot ask an agent
  *
@@ -30,8 +30,8 @@
 
 #include "agent/preload/system/state.h"
 
-/* The calls that this thread must not make: enum calls. The read is ordered with sys.c's count of
- * calls under way. */
+/* Returns the calls that this thread must not make (enum calls). The read is ordered with sys.c's
+ * count of calls under way. */
 static inline uint32_t strict_refused(void)
 {
 	uint32_t refused = __atomic_load_n(&shim.refused_new, __ATOMIC_SEQ_CST);
@@ -41,7 +41,7 @@ static inline uint32_t strict_refused(void)
 	return refused;
 }
 
-/* Is any of these refused? */
+/* Returns true if any of these is refused. */
 static inline bool strict_refuses(uint32_t calls)
 {
 	return strict_refused() & calls;
@@ -63,9 +63,9 @@ void strict_told(struct ring_header *ring, uint32_t filtered);
 /* Writes the known restrictions into the header of a ring that is about to be used. */
 void strict_introduce(struct ring_header *ring);
 
-/* Called before the first system call: this image may have started behind a filter that the library
- * has not read. If so, a child process tries all calls, and those that kill it are refused. Returns
- * false if a call that recording needs to start is among them: then record nothing. Everything is
- * then refused, as it is if `wanted` is false. The child itself, and waiting for it, cannot be
- * tried. */
+/* Called before the first system call, because this image may have started behind a filter that the
+ * library has not read. If so, a child process tries all calls, and those that kill it are refused.
+ * Returns false if these include a call that recording needs to start; the process then records
+ * nothing, and all calls are refused. All are also refused if `wanted` is false. Creating the child
+ * and waiting for it cannot be tried. */
 bool strict_may_begin(bool wanted);

@@ -1,4 +1,4 @@
-/* The rules about which blocks are followed; see thin.h. */
+/* Decides which blocks are followed; see thin.h. */
 #include "agent/preload/record/thin.h"
 
 #include <string.h>
@@ -16,17 +16,17 @@
 #define MARK_THINNED 16
 
 /* Blocks of at least 1 << CUT_SHIFT bytes are followed longer than smaller ones. This size is the
- * first interval of policy thin (sample.c), from which on new blocks are always recorded, too.
- * Their level is lower by CUT_AHEAD, because this size is 1 << CUT_AHEAD times 256 bytes. */
+ * first interval of policy thin (sample.c); new blocks of at least this size are always recorded,
+ * too. Their level is lower by CUT_AHEAD, because this size is 1 << CUT_AHEAD times 256 bytes. */
 #define CUT_SHIFT 12
 #define CUT_AHEAD 4
 
 #define THINNED_MOST 21u /* steps from full mode up to RING_INTERVAL_MAX */
-#define THINNED_FAR  8	 /* from here on, each step counts twice for what is followed */
+#define THINNED_FAR  8	 /* from here on, each step quarters the share of followed blocks */
 /* words: if fewer are left at the end of a slice, three steps are taken at a time */
 #define THINNED_NEAR   64
 #define THINNED_LAST   14 /* words, room for two events: if fewer are left, all steps are taken */
-#define THINNED_HALVES 6  /* from here on, frees of sampled blocks are too many, too */
+#define THINNED_HALVES 6  /* from here on, the set is halved, too, to get fewer frees */
 
 /* A thread that has not looked for this many beats of the agent's heartbeat, ten a second, is idle:
  * no other thread waits for it. */
@@ -36,22 +36,24 @@ static struct {
 	struct thread *holder;
 	struct ring_set_line *set;
 	uint64_t lines, seed, interval_least;
-	/* What the last mark says, and what is in force; see struct told. */
+	/* The state that the last mark tells, which is in force; see struct told. */
 	uint64_t told;
 	uint32_t generation; /* number of halvings and closings; read without the lock */
-	/* As decided by the holder of the lock, and possibly not told yet; so is `keep`. */
+	/* As decided by the holder of the lock, and possibly not told yet; the same is true of
+	 * `keep`. */
 	uint32_t halvings;
 	uint8_t keep;
 	bool tells_sizes;
-	bool untold;  /* the last mark says something else */
+	bool untold;  /* the last mark does not tell the decided state */
 	bool unswept; /* the set has entries of the previous generation */
 } law;
 
 /*
- * What the last mark says, packed in one word. Each change of it is one atomic step, made after the
- * mark was put. Any thread may therefore open the set or raise the level without the lock, and
- * never waits for a holder that the kernel has descheduled. Two threads may put marks at the same
- * time. If a thread's step fails, its mark may be older than the last one, so it puts another.
+ * The state that the last mark tells, packed in one word. Each change of it is one atomic step,
+ * made after the mark was put. Any thread may therefore open the set or raise the level without the
+ * lock, and never waits for a holder that the kernel has descheduled. Two threads may put marks at
+ * the same time. If a thread's step fails, its mark may be older than the last one, so the thread
+ * puts another mark.
  */
 struct told {
 	uint8_t level, cut, keep, set; /* set: an enum set_state */
@@ -101,7 +103,9 @@ static bool is_gone(const struct thread *thread)
 	return !place || (place != PLACE_TAKEN && slice_dead(place));
 }
 
-/* If the holder is the calling thread itself, a jump has left the lock held. */
+/* Tries to take the lock. If the holder is the calling thread itself, a jump has left the lock
+ * held.
+ */
 static bool try_lock(struct thread *thread)
 {
 	struct thread *holder = NULL;
@@ -119,11 +123,11 @@ static void unlock(void)
 	__atomic_store_n(&law.holder, NULL, __ATOMIC_RELEASE);
 }
 
-/* ---- what is followed ---- */
+/* ---- which blocks are followed ---- */
 
-/* Is this block followed because of its size? This applies only where the sizes of all blocks can
- * be queried, and all blocks come from the allocator that answers. When in doubt, a block counts as
- * large. */
+/* Returns true if this block is followed because of its size. This applies only if the sizes of all
+ * blocks can be queried, and all blocks come from the allocator that answers. In doubt a block
+ * counts as large. */
 static bool follows_by_size(const void *p, struct told told)
 {
 	const struct thinning by = {.cut = told.cut, .ahead = CUT_AHEAD};
@@ -145,7 +149,7 @@ bool thin_follows(const void *p)
 	       (thinning_follows(law.seed, told.level, (uintptr_t)p) || follows_by_size(p, told));
 }
 
-/* Does the same allocator report sizes, allocate and free? */
+/* Returns true if the same allocator reports sizes, allocates and frees. */
 static bool tells_sizes(void)
 {
 	uintptr_t usable = (uintptr_t)next.malloc_usable_size;
@@ -169,7 +173,7 @@ static bool thin_put(struct thread *thread, struct told told)
 
 	thinning_put(&state, text);
 	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
-	/* What the mark tells is in force before the mark's stamp. */
+	/* The state that the mark tells is in force before the mark's stamp. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return record_mark(thread, MARK_THINNED, 0, (const char *)text, sizeof(text));
 }
@@ -184,7 +188,7 @@ static bool is_untold(void)
 	return __atomic_load_n(&law.untold, __ATOMIC_RELAXED);
 }
 
-/* CUT_SHIFT where sizes can be queried, otherwise 0. */
+/* Returns CUT_SHIFT if sizes can be queried, otherwise 0. */
 static uint8_t cut_now(void)
 {
 	return law.tells_sizes && !shim.foreign ? CUT_SHIFT : 0;
@@ -192,11 +196,11 @@ static uint8_t cut_now(void)
 
 enum step { TELL, RAISE, OPEN };
 
-/* Computes what to tell next. Returns false if there is nothing to tell. */
+/* Computes the next state to tell. Returns false if there is nothing to tell. */
 static bool next_step(enum step step, uint32_t level, struct told *then)
 {
 	switch (step) {
-	case TELL: /* what was decided under the lock */
+	case TELL: /* tells the state that was decided under the lock */
 		then->keep = law.keep;
 		then->halvings = (uint16_t)law.halvings;
 		return true;
@@ -219,7 +223,8 @@ static bool next_step(enum step step, uint32_t level, struct told *then)
 }
 
 /* Puts a mark, and then takes the step. If another thread was faster, this mark may be older than
- * that thread's, so another one is put. Returns false if there is no room, or nothing to tell. */
+ * that thread's, so the function puts another one. Returns false if there is no room, or nothing to
+ * tell. */
 static bool thin_take_step(struct thread *thread, enum step step, uint32_t level)
 {
 	uint64_t word = __atomic_load_n(&law.told, __ATOMIC_ACQUIRE);
@@ -299,7 +304,7 @@ static uint8_t keep_from(void)
 	return keep[class] > law.keep ? keep[class] : law.keep;
 }
 
-/* Tells all that was decided, and then does it. */
+/* Tells the decided state, and then applies it to the set. */
 static bool thin_settle(struct thread *thread)
 {
 	if (is_untold() && !thin_tell(thread))
@@ -324,7 +329,7 @@ static void all_look(void)
 
 static bool halve(struct thread *thread, uint32_t generation)
 {
-	if (law.generation != generation) /* another thread has halved it */
+	if (law.generation != generation) /* another thread has halved the set */
 		return true;
 	if (!thin_settle(thread))
 		return false;
@@ -360,7 +365,7 @@ bool thin_halve(struct thread *thread, uint32_t generation)
 	return done;
 }
 
-/* Words at the end of the slice that events may still use. */
+/* Returns the words at the end of the slice that events may still use. */
 static uint64_t left_to_events(const struct thread *thread)
 {
 	uint64_t end = thread->head + thin_marks(thread);
@@ -368,7 +373,8 @@ static uint64_t left_to_events(const struct thread *thread)
 	return thread->end > end ? thread->end - end : 0;
 }
 
-/* Has so much room been used up that the thread must be thinned more? If so, thins it. */
+/* Thins the thread more if so much room has been used up that it must be. Returns whether it was.
+ */
 static bool thinned_more(struct thread *thread)
 {
 	uint64_t left = left_to_events(thread);
@@ -399,7 +405,7 @@ void thin_more(struct thread *thread, bool frees)
  * Opens the set before the mark is stamped: blocks allocated later are certain to be in it, and
  * until then all frees are recorded (the level is 0). In the opposite order, a thread that is
  * already sampled would omit blocks that it allocates between the two. Several threads may open the
- * set at the same time: they tell the same.
+ * set at the same time, because they tell the same state.
  */
 static void open_set(struct thread *thread)
 {
@@ -408,9 +414,9 @@ static void open_set(struct thread *thread)
 }
 
 /*
- * From here on all frees are recorded, including those of threads that are still sampled. No thread
- * puts a block in while the set is closed; a thread that has looked before sees that the generation
- * has changed. The set is empty before any thread may open it again.
+ * Closes the set. From here on all frees are recorded, including those of threads that are still
+ * sampled. No thread puts a block in while the set is closed; a thread that has looked before sees
+ * that the generation has changed. The set is empty before any thread may open it again.
  */
 static void close_set(struct thread *thread)
 {
@@ -446,9 +452,9 @@ static bool anybody_sampled(void)
 	return false;
 }
 
-/* Each step of a thread's thinning halves the share of blocks that is followed. Later the level
- * rises in larger steps, because marks take room, and finally each step quarters the share, because
- * little room is left. The mark comes first. */
+/* Returns the level that fits the thread's thinning. Each step of thinning halves the share of
+ * blocks that is followed. Later the level rises in larger steps, because marks take room, and
+ * finally each step quarters the share, because little room is left. The mark comes first. */
 static uint32_t level_wanted(const struct thread *thread)
 {
 	uint32_t steps =
@@ -471,7 +477,8 @@ static bool must_lower(const struct thread *thread)
 	       __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
 }
 
-/* The thread that was closing the set may be gone. */
+/* Returns true if this thread may close the set, or finish closing it: the thread that was closing
+ * it may be gone. */
 static bool may_close(const struct thread *thread)
 {
 	struct told told = told_now();

@@ -22,7 +22,7 @@
 
 #define PAGE	    4096u
 #define STATE_BYTES ((sizeof(struct thread) + PAGE - 1) & ~(size_t)(PAGE - 1))
-#define MARK_POLICY 6	/* its number of enum MarkKind in heapcast.proto */
+#define MARK_POLICY 6	/* the number in enum MarkKind of heapcast.proto */
 #define RETRY	    256 /* events of a thread without a slice between two attempts to get one */
 
 __thread struct tls tls __attribute__((tls_model("initial-exec"), aligned(64)));
@@ -116,7 +116,7 @@ void thread_forked(void)
 		__atomic_store_n(&thread->place, 0, __ATOMIC_RELAXED);
 }
 
-/* The thinning has changed. The data show it as soon as it is in force and there is room. At the
+/* Puts a mark about changed thinning, as soon as the thinning is in force and there is room. At the
  * end of a slice each step needs its own room, so only the last step is told. */
 static void tell_thinning(struct thread *thread)
 {
@@ -136,8 +136,8 @@ static void detach(void)
 	gate_shut(GATE_OTHERS);
 }
 
-/* Another agent has taken over the ring: announces the modules to it, and starts over. If there is
- * no room, or this is the thread's very first event, the next event tries again. */
+/* Starts over for another agent, which has taken over the ring, and announces the modules to it. If
+ * there is no room, or this is the thread's very first event, the next event tries again. */
 static void begin_anew(struct thread *thread, uint32_t incarnation)
 {
 	if (!tls.thread || !modules_tell_again(incarnation) || !slice_restart(thread, incarnation))
@@ -245,10 +245,11 @@ static bool on_stack(const stack_t *stack, uintptr_t frame)
 }
 
 /*
- * Is the hook at `outer` still under way, further up the stack? Stacks grow down, so a nested hook
- * has a lower frame, unless it runs on the alternate stack of a signal handler, which may lie
- * anywhere. Otherwise a jump has left the outer hook. If calls after a jump go deeper than the hook
- * did, the hook looks nested at first; was_left() detects this when the queue is full.
+ * Returns true if the hook at `outer` is still under way, further up the stack. Stacks grow down,
+ * so a nested hook has a lower frame, unless it runs on the alternate stack of a signal handler,
+ * which may lie anywhere. Otherwise a jump has left the outer hook. If calls after a jump go deeper
+ * than the hook did, the hook looks nested at first; was_left() detects this when the queue is
+ * full.
  */
 static bool nested(uintptr_t outer, uintptr_t frame)
 {
@@ -257,7 +258,7 @@ static bool nested(uintptr_t outer, uintptr_t frame)
 	if (frame < outer)
 		return true;
 	if (sys_call(SYS_sigaltstack, NULL, &alternate) < 0)
-		return strict_refuses(CALLS_STACK); /* then it cannot be determined */
+		return strict_refuses(CALLS_STACK); /* if refused, the stack is unknown */
 	return on_stack(&alternate, frame) && !on_stack(&alternate, outer);
 }
 
@@ -269,10 +270,10 @@ bool thread_in_hook(uintptr_t frame)
 /* in tls.return_address, while this thread searches its stack for a hook */
 #define SEEKING (1ull << 63)
 
-/* Is the hook absent from the stack? This thread may have interrupted a capture, or the code that
- * announces modules. The walk therefore uses its own memory (of which 12 KiB become resident), and
- * modules that are not known stay unknown (thread_seeks). If a jump leaves this function, the next
- * hook's guard repairs the state. */
+/* Returns true if the hook is absent from the stack. This thread may have interrupted a capture, or
+ * the code that announces modules. The walk therefore uses its own memory (of which 12 KiB become
+ * resident), and modules that are not known stay unknown (thread_seeks). If a jump leaves this
+ * function, the next hook's guard repairs the state. */
 static bool is_absent(struct thread *thread, uintptr_t frame, const struct unwind_regs *sought)
 {
 	enum unwind_sought answer;
@@ -300,13 +301,13 @@ bool thread_seeks(void)
 }
 
 /*
- * Was the hook at `outer` left by a jump? The check is worth its cost only if the queue is full, or
- * if an exception may have passed that the C++ runtime does not report (no record is then being
- * written). Deeper calls have mostly overwritten the frame of a hook that was left, so its return
- * address has changed. If it has not, the stack is walked to find the hook. A walk may take a
- * millisecond if code must be read, so of the events that find the queue full only the first,
- * second, fourth and so on walk. To mistake a hook under way for one that was left would spoil its
- * record, so when in doubt the hook is under way.
+ * Returns true if the hook at `outer` was left by a jump. The check is worth its cost only if the
+ * queue is full, or if an exception may have passed that the C++ runtime does not report (no record
+ * is then being written). Deeper calls have mostly overwritten the frame of a hook that was left,
+ * so its return address has changed. If it has not, this function walks the stack to find the hook.
+ * A walk may take a millisecond if code must be read, so of the events that find the queue full
+ * only the first, second, fourth and so on walk. Mistaking a hook under way for one that was left
+ * would spoil its record, so in doubt the hook counts as under way.
  */
 static bool was_left(struct thread *thread, uintptr_t outer, uintptr_t frame)
 {
@@ -334,7 +335,7 @@ void thread_enter_nested(struct hook *hook)
 		hook->frame = 1 + (thread ? thread->aside_count : 0);
 		return;
 	}
-	tls.return_address = 0; /* that of the hook that was left */
+	tls.return_address = 0; /* it belonged to the hook that was left */
 	barrier();
 	/* The jump may have come between a capture and its record. Events that are aside go first:
 	 * they are older, and do not belong to this hook. */
@@ -361,7 +362,7 @@ void thread_put_aside(struct thread *thread, const struct event *event)
 		record_count_lost(&thread->aside_lost, event);
 }
 
-/* The mark travels as an event of a kind that no event has. */
+/* Puts the mark aside as an event, with a kind that no event has. */
 void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value)
 {
 	const struct event mark = {.kind = RING_MARK, .size = kind, .old_address = value};
@@ -384,9 +385,10 @@ static void thread_take_back(struct event *inner)
 	shim.nests = 1;
 }
 
-/* Searches from the last event back. A signal handler may have used the same addresses: the block
- * allocated before the handler ran, and the block freed afterwards. Among the events on the
- * allocated address the last is therefore `outer`'s, among those on the freed address the first. */
+/* Searches from the last event back. A signal handler may have used the same addresses: the
+ * allocated one before the allocator handed it out, and the freed one after the allocator took it
+ * back. Among the events on the allocated address the last is therefore `outer`'s, among those on
+ * the freed address the first. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from)
 {
 	bool frees = outer->kind >= KIND_FREE;
@@ -422,9 +424,9 @@ static void flush_one(struct thread *thread, const struct event *event)
 		record_event(thread, event, 0);
 }
 
-/* While this runs, a signal handler may put more events aside, or lose them; the count goes to 0
- * only if none was added since it was read. If a jump ends this, the next hook continues: recorded
- * events are marked at once. */
+/* Records the events put aside. Meanwhile, a signal handler may put more events aside, or lose
+ * them; the count is set to 0 only if none was added since it was read. Recorded events are marked
+ * at once, so if a jump ends this function, the next hook continues. */
 static void flush_aside(struct thread *thread)
 {
 	uint32_t done = 0, count;

@@ -13,7 +13,7 @@
 #include "agent/preload/system/state.h"
 #include "arch.h"
 
-/* Only with HOOK_RECORD is the guard the hook's own frame. */
+/* The guard is the hook's own frame only with HOOK_RECORD. */
 enum hook_kind {
 	HOOK_RECORD, /* hook.thread is the calling thread's */
 	HOOK_NESTED, /* hook.thread is that of the outer hook, or NULL if that has none */
@@ -23,8 +23,8 @@ enum hook_kind {
 
 struct hook {
 	struct thread *thread;
-	/* For a nested hook not a frame, but 1 + the number of events that were aside before it;
-	 * see hook_aside. */
+	/* For a nested hook, this is not a frame but 1 + the number of events that were aside
+	 * before it; see hook_aside. */
 	uintptr_t frame;
 	enum hook_kind kind;
 };
@@ -69,11 +69,11 @@ static inline __attribute__((always_inline)) void guard_clear(void)
 	barrier();
 }
 
-/* Is this thread searching its stack for a hook? It may then have interrupted itself anywhere, so
- * it waits for nothing. */
+/* Returns true if this thread is searching its stack for a hook. It may then have interrupted
+ * itself anywhere, so it waits for nothing. */
 bool thread_seeks(void);
 
-/* Is a hook of this thread under way for a function with this frame? */
+/* Returns true if a hook of this thread is under way for a function with this frame. */
 bool thread_in_hook(uintptr_t frame);
 
 /* Called in a fork child: frees the states of the parent's threads. */
@@ -81,9 +81,9 @@ void thread_forked(void);
 
 /* Puts an event of a nested hook aside, or counts it as lost if the queue is full. */
 void thread_put_aside(struct thread *thread, const struct event *event);
-/* The same for a mark of this kind (0: a lost event), without a text. */
+/* Does the same for a mark of this kind (0: a lost event), without a text. */
 void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value);
-/* Is an allocation at this address among the events put aside? */
+/* Returns true if an allocation at this address is among the events put aside. */
 bool thread_has_aside(const struct thread *thread, uint64_t address);
 /* Takes back events that were put aside, from index `from` on. An allocator that serves `outer`, an
  * event of the heap, caused them by calling itself by name. Earlier events are kept: their block

@@ -1,5 +1,5 @@
 #pragma once
-/* Nobody watches what the shipped library records. Its counterpart is check/observe.h; CMake picks
+/* The shipped library does not check its records. The counterpart is check/observe.h; CMake selects
  * the folder. */
 #include "agent/preload/record/thread.h"
 

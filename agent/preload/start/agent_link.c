@@ -89,8 +89,8 @@ static int connect_trusted(const char *name)
 	return fd;
 }
 
-/* Could any user have put a socket at this path? Not if only the owner can write to each directory
- * on the path. */
+/* Returns true if any user could have put a socket at this path; false if only the owner can write
+ * to each directory on the path. */
 static bool anybodys(const char *name)
 {
 	char folder[SOCKET_NAME_MAX];
@@ -107,7 +107,8 @@ static bool anybodys(const char *name)
 	return name[0] != '/';
 }
 
-/* If the user names a socket in another user's directory, the user trusts that user. */
+/* Connects to the socket that the user names. A user who names a socket in another user's directory
+ * trusts that other user. */
 static int connect_given(const char *name)
 {
 	int fd = connect_trusted(name);
@@ -151,7 +152,7 @@ static bool name_joined(char *to, const char *first, const char *second)
 	return true;
 }
 
-/* "@heapcast-UID" */
+/* Writes "@heapcast-UID". */
 static void user_name(char *to)
 {
 	memcpy(to, ANY_SOCKET, sizeof(ANY_SOCKET));
@@ -175,7 +176,7 @@ static int daemon_socket(void)
 	return connect_trusted(name);
 }
 
-/* "@heapcast-UID-SETTINGS", with "-NUMBER" from the second name on. */
+/* Writes "@heapcast-UID-SETTINGS", with "-NUMBER" from the second name on. */
 static void self_name(char *to, unsigned number)
 {
 	size_t length;
@@ -245,13 +246,14 @@ static int find_agent(bool may_start)
 	return fd >= 0 ? fd : started_agent(may_start);
 }
 
-/* If the user says where the agent is, the program may have been started before the agent. */
+/* Returns true if the process should wait for an agent. If the user says where the agent is, the
+ * program may have been started before the agent. */
 static bool is_awaited(int error)
 {
 	return env_get("HEAPCAST_SOCKET") && (error == -ENOENT || error == -ECONNREFUSED);
 }
 
-/* If the user says where an agent is, or what to record, this reports that there is no agent. */
+/* Reports that there is no agent, if the user says where an agent is or what to record. */
 static void say_none(int error)
 {
 	const char *socket = env_get("HEAPCAST_SOCKET"), *program = env_get("HEAPCAST_AGENT");

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Finds an agent and performs the handshake. Nothing of this remains: when agent_link returns, the
- * process has no additional descriptor, and one less if it had inherited one for this.
+ * Finds an agent and performs the handshake. No descriptor remains: when agent_link returns, the
+ * process has no additional one, and one less if it had inherited one for this.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "proto/ring.h"
 #include "proto/ring_handshake.h"
 
-/* What a fork child reports about its parent. */
+/* A fork child's report about its parent. */
 struct agent_parent {
 	uint8_t stream[RING_STREAM_ID_SIZE];
 	uint64_t events; /* that the parent had produced at the fork; 0: unknown */
@@ -20,7 +20,7 @@ struct agent_parent {
 /* The agent's answer. */
 struct agent_terms {
 	struct ring_header *ring; /* mapped and checked */
-	bool follow;		  /* fork children are to ask as well */
+	bool follow;		  /* fork children must ask as well */
 	/* Functions to patch. The caller provides room for RING_ENTRIES_MAX entries if functions
 	 * can be patched; otherwise NULL. */
 	struct ring_entry *entry;
@@ -30,7 +30,7 @@ struct agent_terms {
 /* The occasion of the request. */
 enum agent_ask {
 	AGENT_ASK_FIRST, /* if there is no agent, one is started */
-	/* The agent was silent before: it gets little time, and none is started. */
+	/* The agent was silent before: it gets little time, and no agent is started. */
 	AGENT_ASK_AGAIN,
 };
 
@@ -42,7 +42,7 @@ enum agent_ask {
 int agent_link(const struct agent_parent *parent, enum agent_ask ask,
 	       struct agent_terms *ret_terms);
 
-/* Does this error mean that an agent is expected, but has not answered (yet)? */
+/* Returns true if this error means that an agent is expected, but has not answered (yet). */
 static inline bool agent_silent_error(int error)
 {
 	return error == -ETIMEDOUT || error == -EAGAIN;

@@ -1,4 +1,4 @@
-/* Fork children; see fork.h. */
+/* Separates fork children from their parent; see fork.h. */
 #include "agent/preload/start/fork.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* A line on standard error; see say.h. */
+/* Writes a line to standard error; see say.h. */
 #include "agent/preload/start/say.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static bool is_off(void)
 
 /* ---- is this the first process of its tree? ---- */
 
-/* "/proc/PID/name" */
+/* Writes "/proc/PID/name". */
 static void proc_path(char *to, long pid, const char *name)
 {
 	memcpy(to, "/proc/", 6);
@@ -66,8 +66,8 @@ static bool has_line_end(const char *text, size_t length, const char *name, size
 	return false;
 }
 
-/* Does this process map a file with this name? A process that cannot be read does not count as
- * recorded. */
+/* Returns true if this process maps a file with this name. A process that cannot be read does not
+ * count as recorded. */
 static bool maps_file(long pid, const char *name)
 {
 	size_t name_length = strlen(name), kept = 0;
@@ -90,8 +90,9 @@ static bool maps_file(long pid, const char *name)
 	return found;
 }
 
-/* A parent is in its child's session, unless the child has begun a session. If not, the present
- * parent has only adopted this process, and the one that started it is gone. */
+/* Returns true if the process that started this one is gone. A parent is in its child's session,
+ * unless the child has begun a session. If the present parent is not, it has only adopted this
+ * process. */
 static bool is_orphan(void)
 {
 	long session = sys_call(SYS_getsid, 0), parent = sys_call(SYS_getppid);
@@ -125,9 +126,9 @@ static bool say_has_room(void)
 	return sys_call(SYS_ppoll, &wanted, 1, &now, NULL, 0) == 1 && wanted.revents == POLLOUT;
 }
 
-/* A write may raise a signal: the reader may be gone, the file may be at its size limit, or the
- * terminal may belong to another process group. All signals are blocked during the write, and those
- * that the write raised are removed afterwards. */
+/* Writes the line. A write may raise a signal: the reader may be gone, the file may be at its size
+ * limit, or the terminal may belong to another process group. The function therefore blocks all
+ * signals during the write, and removes those that the write raised. */
 static void say_put(const struct iovec *part, int count)
 {
 	static const int caused[] = {SIGPIPE, SIGXFSZ};

@@ -1,4 +1,4 @@
-/* Settings in the environment; see settings.h. */
+/* Reads settings in the environment; see settings.h. */
 #include "agent/preload/start/settings.h"
 
 #include <errno.h>

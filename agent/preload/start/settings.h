@@ -14,10 +14,10 @@
 /* Points `part` at each setting with its terminating zero. Returns their number, or -E2BIG if they
  * take more than RING_SETTINGS_MAX bytes or SETTINGS_PARTS elements. */
 int settings_list(struct iovec part[SETTINGS_PARTS]);
-/* Does this entry of the environment concern only this program, and not its agent? */
+/* Returns true if this entry of the environment concerns only this program, and not its agent. */
 bool settings_of_program(const char *entry);
-/* Returns the first setting that says where a recording goes or what it holds, without its prefix,
- * or NULL. */
+/* Returns the first setting about the place or the contents of a recording, without its prefix, or
+ * NULL. */
 const char *settings_wanted(void);
 /* The properties that programs must share to be served by one agent, as 16 hexadecimal digits:
  * all settings except the programs' own, in any order, and the file system to which file names

@@ -12,7 +12,8 @@
 
 #include "agent/preload/poison.h"
 
-/* This may run in the middle of a hook; the mark is then put aside like an event. */
+/* Handles the signal. This may run in the middle of a hook; the mark is then put aside like an
+ * event. */
 static void toggle(int number)
 {
 	int saved = errno;
@@ -25,7 +26,8 @@ static void toggle(int number)
 	errno = saved;
 }
 
-/* SA_ONSTACK: a thread with an alternate signal stack may have little room on its own. */
+/* Installs the handler. SA_ONSTACK, because a thread with an alternate signal stack may have little
+ * room on its own stack. */
 static void signals_take(int number)
 {
 	struct sigaction before, ours = {.sa_handler = toggle, .sa_flags = SA_RESTART | SA_ONSTACK};

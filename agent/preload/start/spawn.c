@@ -130,8 +130,8 @@ void spawn_decimal(char *to, unsigned long value)
 	*to = 0;
 }
 
-/* Does the agent inherit this variable? Settings that concern only the program are left out: the
- * next program may have others. */
+/* Returns true if the agent inherits this variable. Settings that concern only the program are left
+ * out, because the next program may have others. */
 static bool inherited(const char *entry)
 {
 	return strncmp(entry, "LD_PRELOAD=", 11) && !settings_of_program(entry);
@@ -170,9 +170,9 @@ static int make_plan(struct plan *plan, const char *socket_name)
 	return plan_environment(plan);
 }
 
-/* Resets what exec would pass on from the program: ignored signals, the signal mask, descriptors.
- * The kernel's struct sigaction is not larger than libc's; all zero, it means the default action in
- * any layout. */
+/* Resets the properties that exec would pass on from the program: ignored signals, the signal mask,
+ * descriptors. The kernel's struct sigaction is not larger than libc's; all zero, it means the
+ * default action in any layout. */
 static void shed(void)
 {
 	static const struct sigaction standard;
@@ -213,8 +213,8 @@ long spawn_reap(long pid, int *ret_status, int options)
 	return reaped;
 }
 
-/* The waiter holds no resource of the program, and ends with it. Its own status summarises the
- * agent's: 0 or 1. */
+/* Runs as the waiter, which holds no resource of the program, and ends with it. Its exit status
+ * summarises the agent's: 0 or 1. */
 static void wait_for_agent(const struct plan *plan, long program)
 {
 	int status = 0;

@@ -16,7 +16,7 @@ void spawn_decimal(char *to, unsigned long value);
 /* Copies the process; the copy sends no signal when it ends. Returns the copy's pid, 0 in the copy,
  * or a negative errno. */
 long spawn_clone(void);
-/* Like wait4, for such a copy. */
+/* Does the same as wait4, for such a copy. */
 long spawn_reap(long pid, int *ret_status, int options);
 
 /* Starts `agent serve --for-pid PID --socket NAME --linger-idle 10s`. Returns the waiter's pid

@@ -55,7 +55,8 @@ extern void *__libc_stack_end __attribute__((weak));
  * belong to a coroutine's stack. (The main thread's data lies elsewhere: the loader has allocated
  * it.)
  */
-/* If the kernel must not be asked, a thread is taken to have OWN_STACK_LEAST bytes. */
+/* Returns true if all memory from `from` to `low` is readable, so that `from` is on this thread's
+ * stack. If the kernel must not be asked, the stack is taken to have OWN_STACK_LEAST bytes. */
 static bool start_is_own(uint64_t from, uint64_t low, uint64_t end)
 {
 	const struct ring_header *ring = shim_page.ring;
@@ -85,12 +86,13 @@ static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 	return 1;
 }
 
-/* The main thread's stack ends where the kernel put the program's arguments (musl does not tell:
- * use the random bytes behind them). Everything from the stack pointer up to there is mapped.
- * Nothing else is within reach below that end, because the kernel leaves a gap of at least 128 MiB
- * below a stack (mmap_base). The answer therefore holds for the whole stack, and is asked for once.
- * For stacks that do not belong to a thread there is no lookup without a lock: the unwinder tries
- * how far they can be read, once for each page (sys_readable). */
+/* For struct unwind_host. The main thread's stack ends where the kernel put the program's arguments
+ * (with musl, the random bytes behind them, because it does not tell this place). All memory from
+ * the stack pointer up to there is mapped. No other mapping is near below that end, because the
+ * kernel leaves a gap of at least 128 MiB below a stack (mmap_base). The answer is therefore valid
+ * for the whole stack, and the unwinder asks once. The bounds of stacks that do not belong to a
+ * thread cannot be looked up without a lock: the unwinder tries how far they can be read, once for
+ * each page (sys_readable). */
 static int start_stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : getauxval(AT_RANDOM);
@@ -118,8 +120,8 @@ static const struct unwind_host host = {
 
 /* Recording begins. */
 
-/* Asks the kernel to wipe the page in fork children. It fails on kernels that cannot do this; fork
- * children could not be recognised there. */
+/* Asks the kernel to wipe the page in fork children. Returns false on kernels that cannot do this;
+ * the library could not recognise fork children there. */
 static bool page_mark(void)
 {
 	int saved = errno;
@@ -159,8 +161,8 @@ static void introduce(struct ring_header *ring)
 	__atomic_store_n(&ring->byte_order, 0x01020304u, __ATOMIC_RELEASE);
 }
 
-/* The guard is set while the modules are scanned for the first time, because they can already use
- * the ring. */
+/* Starts recording. The guard is set during the first scan for modules, because the scan can
+ * already use the ring. */
 static void record(const struct agent_terms *terms)
 {
 	uintptr_t frame = ARCH_FRAME;
@@ -218,8 +220,8 @@ static void start_begin(void)
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
 }
 
-/* Nothing here asks the loader or starts a process; see fork.h. The kernel has wiped the page, and
- * will wipe it again in the next child. */
+/* Begins in a fork child, without asking the loader or starting a process; see fork.h. The kernel
+ * has wiped the page, and will wipe it again in the next child. */
 static void begin_forked(void)
 {
 	struct agent_terms terms = {.entry = NULL};
@@ -241,8 +243,8 @@ static void begin_forked(void)
 	record(&terms);
 }
 
-/* It is too late to patch the program's own functions. In a fork child of the process that has
- * asked, nothing is asked. */
+/* Begins when an agent comes later. It is then too late to patch the program's own functions. A
+ * fork child of the process that asks does not ask itself. */
 static void begin_late(void)
 {
 	struct agent_terms terms = {.entry = NULL};

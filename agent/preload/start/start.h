@@ -6,9 +6,9 @@
  *
  *	NEW -> RESOLVING -> LINKING -> RUNNING (recorded or not)
  *
- * From RUNNING it goes back to LINKING in a fork child, and if an agent comes later.
+ * From RUNNING the process goes back to LINKING in a fork child, and if an agent comes later.
  *
- * This library's constructor makes such a call, so that the first one never comes from a vfork
+ * This library's constructor makes a hooked call, so that the first one never comes from a vfork
  * child, which runs in its parent's memory.
  */
 #include <stdbool.h>
@@ -18,8 +18,8 @@
  * looking for the allocator. Preserves errno. */
 bool start_resolved(void);
 
-/* Has this library's constructor not run yet? The constructor starts the library. Before that, a
- * call by the program's own allocator must not start it: this allocator may be initialising itself
- * and hold a lock. */
+/* Returns true if this library's constructor, which starts the library, has not run yet. Until
+ * then, a call by the program's own allocator must not start it: this allocator may be initialising
+ * itself and hold a lock. */
 bool start_early(void);
 void start_constructed(void);

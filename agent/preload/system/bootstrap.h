@@ -22,7 +22,7 @@ static inline bool bootstrap_owns(const void *p)
 /* Returns zeroed memory, aligned to `alignment` (a power of two) and at least to 16, or NULL if the
  * arena is used up. */
 void *bootstrap_allocate(size_t alignment, size_t size);
-/* Bytes of the arena that have been handed out, counted from its start. */
+/* Returns the bytes of the arena that are in use, counted from its start. */
 size_t bootstrap_used(void);
-/* Size in bytes of a block that bootstrap_owns. */
+/* Returns the size in bytes of a block that bootstrap_owns. */
 size_t bootstrap_size(const void *p);

@@ -15,7 +15,7 @@
 #include "agent/preload/system/sys.h"
 #include "arch.h"
 
-/* A stamp from the system's clock or from the ticks. */
+/* Returns a stamp from the system's clock or from the ticks. */
 uint64_t stamp_otherwise(enum stamps stamps) __attribute__((cold));
 
 static inline uint64_t stamp_now(void)

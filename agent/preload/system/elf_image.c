@@ -11,7 +11,7 @@
 
 #include "agent/preload/poison.h"
 
-/* Words of a table that are hashed at most. The limit matters because a table is hashed whenever
+/* The most words of a table that are hashed. The limit matters because a table is hashed whenever
  * libraries are loaded or unloaded. */
 #define WORDS_MAX 1024
 
@@ -28,8 +28,8 @@ static bool mapped(const struct dl_phdr_info *info, uintptr_t start, size_t size
 	return false;
 }
 
-/* Notes: (name size, description size, type), name, description. Name and description are padded to
- * the segment's alignment. ELF gABI ch. 5. */
+/* Finds the build id in notes. A note is (name size, description size, type), name, description.
+ * Name and description are padded to the segment's alignment (ELF gABI ch. 5). */
 static void read_build_id(const uint8_t *notes, size_t size, size_t alignment,
 			  struct elf_image *image)
 {
@@ -130,8 +130,8 @@ static uint64_t hash_table(uint64_t start, uintptr_t table, size_t size)
 	return start;
 }
 
-/* Hashes the layout of a file: the size of its unmapped part (by e_shoff), its segments, and where
- * its functions begin. */
+/* Hashes the layout of a file: the size of its unmapped part (by e_shoff), its segments, and the
+ * addresses of its functions. */
 static uint64_t hash_layout(uint64_t start, const struct dl_phdr_info *info,
 			    const struct unwind_module *module)
 {
@@ -207,8 +207,8 @@ bool elf_image_headers(uintptr_t start, uintptr_t end, struct dl_phdr_info *info
 	return true;
 }
 
-/* On most processors the loader has relocated addresses. Elsewhere they are offsets into the file.
- */
+/* Takes the tables from the dynamic section. On most processors the loader has relocated the
+ * addresses; on others they are still link-time addresses. */
 static void take_dynamic(struct elf_tables *t, uintptr_t bias, const ElfW(Dyn) * dynamic)
 {
 	uintptr_t value = dynamic->d_un.d_ptr, at = value < bias ? bias + value : value;

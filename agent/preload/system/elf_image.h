@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The reader of loaded ELF files: what an announcement says about one, and where its tables lie. It
- * is not base/elf, which copies what it reads into buffers and checks every offset. Here the loader
- * has mapped and checked the file, the process runs its code, and the tables are used where they
- * lie, within hooks, on small stacks.
+ * Reads loaded ELF files: the facts for an announcement, and the places of the file's tables. It
+ * does not use base/elf, which copies its input into buffers and checks every offset. Here the
+ * loader has mapped and checked the file, and the process runs its code. The tables are used in
+ * place, within hooks, on small stacks.
  */
 #include <link.h>
 #include <stdbool.h>
@@ -25,7 +25,7 @@ struct elf_image {
 /* Returns 0, or -ENOEXEC if the file has no executable segment. */
 int elf_image_read(const struct dl_phdr_info *info, struct elf_image *ret_image);
 
-/* Does the address lie in a segment of the file? */
+/* Returns true if the address lies in a segment of the file. */
 bool elf_image_holds(const struct dl_phdr_info *info, uintptr_t address);
 
 /* Gets the range [start, end) of all segments; start is UINTPTR_MAX and end 0 if there are none. */

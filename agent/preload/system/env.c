@@ -7,8 +7,8 @@
 
 #include "agent/preload/poison.h"
 
-/* Points at argc, argv and envp as the kernel has placed them. The loader sets it at its very
- * start. */
+/* Points at argc, argv and envp on the stack, where the kernel has put them. The loader sets it at
+ * its very start. */
 extern void *__libc_stack_end __attribute__((weak));
 
 static char *const env_none[] = {NULL};

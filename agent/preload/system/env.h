@@ -1,19 +1,19 @@
 #pragma once
 /*
- * The environment. It is also available before libc has set `environ`: the loader allocates before
- * libc's constructor has run.
+ * Reads the environment, also before libc has set `environ`: the loader allocates before libc's
+ * constructor has run.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The array of variables, terminated by NULL. The result is never NULL. */
+/* Returns the array of variables, terminated by NULL. The result is never NULL. */
 char *const *env_all(void);
-/* The value of a variable; NULL if it is unset or empty. */
+/* Returns the value of a variable, or NULL if it is unset or empty. */
 const char *env_get(const char *name);
-/* Is the variable set, but not to "0"? */
+/* Returns true if the variable is set, but not to "0". */
 bool env_flag(const char *name);
-/* Is HEAPCAST_name, or MEMORY_PROFILER_name if the first is unset, set to a value other than "",
- * "0", "no", "false" or "off"? */
+/* Returns true if HEAPCAST_name, or MEMORY_PROFILER_name if the first is unset, is set to a value
+ * other than "", "0", "no", "false" or "off". */
 bool env_switch(const char *name);
 /* Parses two decimal numbers, "A:B", without anything after them. Returns false for any other
  * text. */

@@ -1,5 +1,5 @@
-/* For a libc without _dl_find_object, and for test libraries that must not use it. See
- * find_object.h. */
+/* The function of find_object.h for a libc without _dl_find_object, and for test libraries that
+ * must not use it. */
 #include "agent/preload/system/find_object.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* glibc; see libc.h. */
+/* The functions of libc.h for glibc. */
 #include "agent/preload/system/libc.h"
 
 #include <dlfcn.h>
@@ -15,8 +15,8 @@
 
 #include "agent/preload/poison.h"
 
-/* Linked by its oldest version. Since glibc 2.34 the function is in libc, before that in libdl,
- * which the program may not have. */
+/* dlsym, linked by its oldest version. Since glibc 2.34 the function is in libc, before that in
+ * libdl, which the program may not have. */
 extern __typeof__(dlsym) base_dlsym __attribute__((weak));
 __asm__(".symver base_dlsym, dlsym@" ARCH_LIBC_BASE);
 /* Likewise; before glibc 2.34 it is in libpthread. */
@@ -48,8 +48,8 @@ uint32_t libc_own_id(void)
 	return id;
 }
 
-/* Searches the loader's writable data for a recursive mutex that this thread holds. It takes the
- * last match: another lock, which the thread may hold in the middle of a dlopen, lies before it. */
+/* Searches the loader's writable data for a recursive mutex that this thread holds. Takes the last
+ * match: another lock, which the thread may hold in the middle of a dlopen, lies before it. */
 void *libc_loader_lock(void)
 {
 	const uintptr_t base = getauxval(AT_BASE);

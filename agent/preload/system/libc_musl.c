@@ -1,4 +1,4 @@
-/* musl; see libc.h. */
+/* The functions of libc.h for musl. */
 #include "agent/preload/system/libc.h"
 
 #include <dlfcn.h>

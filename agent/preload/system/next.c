@@ -157,10 +157,10 @@ void *next_symbol(const char *name)
 	return libc_symbol(RTLD_DEFAULT, name);
 }
 
-/* Does this reallocarray call realloc by name, and so re-enter the library in the middle of the
- * hook? libc's does. To tell such calls from the program's own would force all events off the short
- * path (shim.nests). If another module's realloc is found by that name, the call does not come back
- * here, and reallocarray is kept. */
+/* Returns true if this reallocarray calls realloc by name, and so re-enters the library in the
+ * middle of the hook, as libc's does. Telling such calls from the program's own would force all
+ * events off the short path (shim.nests). If a lookup of that name finds another module's realloc,
+ * the call does not come back here, and reallocarray is kept. */
 static bool comes_back(void *(*reallocarray)(void *, size_t, size_t))
 {
 	return symbols_together((uintptr_t)reallocarray, (uintptr_t)getauxval) &&
@@ -230,7 +230,7 @@ void next_resolve(void)
 	RESOLVE(mallinfo2, NULL);
 	next_add_allocator((uintptr_t)found.malloc);
 	if (!next_is_allocator((uintptr_t)found.mallinfo2))
-		found.mallinfo2 = NULL; /* libc's, but libc's allocator is not in use */
+		found.mallinfo2 = NULL; /* libc's function, but libc's allocator is not in use */
 	if (env_flag("HEAPCAST_ZERO_MEMORY") || env_flag("MEMORY_PROFILER_ZERO_MEMORY"))
 		zero_insert(&found);
 	mappings_resolve();

@@ -50,8 +50,9 @@ extern struct next next __attribute__((visibility("hidden")));
 /* Fills the table. start.c calls it once. */
 void next_resolve(void);
 
-/* Does this program counter lie in a module of an allocator? The module of the next malloc is one;
- * next_add_allocator adds the module that holds `pc`. Only the first few are kept. */
+/* Returns true if this program counter lies in a module of an allocator. The module of the next
+ * malloc is one; next_add_allocator adds the module that holds `pc`. Only the first few are kept.
+ */
 bool next_is_allocator(uintptr_t pc);
 void next_add_allocator(uintptr_t pc);
 
@@ -59,6 +60,6 @@ void next_add_allocator(uintptr_t pc);
  * optional parts of libc. */
 void *next_symbol(const char *name);
 
-/* realloc of a block from the bootstrap arena: copies it into a block of the next allocator. (A
+/* Reallocates a block from the bootstrap arena: copies it into a block of the next allocator. (A
  * free of such a block does nothing.) */
 void *next_realloc_bootstrap(void *p, size_t size);

@@ -77,7 +77,7 @@ uint32_t owner_init(void)
 	return owner_init_forked();
 }
 
-/* libc knows the thread's id, and locks a free mutex without a system call. */
+/* Makes no system call: libc knows the thread's id, and locks a free mutex without one. */
 uint32_t owner_take(struct ring_slice *slice)
 {
 	pthread_mutex_t *mutex = (pthread_mutex_t *)slice->owner;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the shim knows about this process and its threads.
+ * The shim's state about this process and its threads.
  *
  * Terms: a *hook* is one call of an interposed function. A hook is *under way* from its entry until
  * it is left. A hook that begins while another hook of the same thread is under way is *nested*: a
@@ -13,8 +13,8 @@
  * The one word that every hook reads is its *gate* (`gate`): the ring, or NULL while no event of
  * this kind is to be recorded. When recording is off, the gate of plain allocations is shut. The
  * other gate is shut, too, unless blocks are on record whose frees must be recorded. A hook that
- * finds its gate shut checks whether the orders have changed (shim_look). An order therefore holds
- * for the next event of every thread that knows of the order.
+ * finds its gate shut checks whether the orders have changed (shim_look). An order therefore takes
+ * effect at the next event of every thread that knows of it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-/* For data declared here: the compiler addresses it relative to the instruction, not through a
- * table. */
+/* For data declared here. The compiler addresses hidden data relative to the instruction, not
+ * through a table. */
 #define HIDDEN __attribute__((visibility("hidden")))
 
 enum gate {
@@ -107,14 +107,14 @@ struct shim {
 	uint32_t shut;
 	uint32_t gone;	    /* the agent's heartbeat has stopped */
 	uint32_t gone_beat; /* the heartbeat at that time */
-	/* The heartbeat that threads about to wait have seen last, and since when it has had this
-	 * value; see patience.c. */
+	/* The last heartbeat that threads about to wait have seen, and the time since when it has
+	 * had this value; see patience.c. */
 	uint32_t heard_beat;
 	uint64_t heard_ns;
 	uint32_t epoch;	      /* ring_header.epoch, in memory that only this process writes */
 	uint32_t incarnation; /* of the agent that has received the modules */
 	/* Used after the agent was silent; see ask_again.h. */
-	uint32_t waits;		/* the process that asks the agent again; 0: none */
+	uint32_t waits;		/* pid of the process that asks the agent again; 0: none */
 	uint32_t wait_ms;	/* delay before the next attempt */
 	uint64_t ask_ns;	/* time of the next attempt, by the coarse clock */
 	uint64_t before;	/* events that began while there was no ring */
@@ -205,7 +205,7 @@ struct thread {
 
 	/* Room; see slice.c. */
 	uint64_t end;	    /* end of the slice, without the words that are kept free */
-	uint64_t step;	    /* policy thin: up to here in spite of the limit */
+	uint64_t step;	    /* policy thin: `head` may go up to here in spite of the limit */
 	uint64_t under_way; /* stamp of the record about to be written */
 	uint32_t looks;	    /* events since the thread became quiet or thinned */
 
@@ -222,7 +222,7 @@ struct thread {
 
 #define PLACE_TAKEN UINT64_MAX
 
-/* What a hook needs from its thread's own memory: one cache line. */
+/* The thread-local data that a hook needs, in one cache line. */
 struct tls {
 	size_t left;	       /* bytes that may be skipped without further checks; see sample.h */
 	uint64_t *skipped;     /* counter of skipped events; NULL: not sampled */
@@ -245,7 +245,8 @@ struct ring_header *start_again(void) __attribute__((noinline, cold));
 /* Called when a gate is shut. Returns NULL, or the ring if the gate must be open now (gate.h). */
 struct ring_header *shim_look(enum gate gate);
 
-/* The content of the gate. If it is NULL while `attention` is set, shim_look must be asked. */
+/* Returns the content of the gate. If it is NULL while `attention` is set, the caller must ask
+ * shim_look. */
 static inline struct ring_header *shim_gate(enum gate gate)
 {
 	return __atomic_load_n(&shim_page.gate[gate], __ATOMIC_ACQUIRE);
@@ -256,7 +257,7 @@ static inline __attribute__((always_inline)) bool shim_attention(void)
 	return __atomic_load_n(&shim.attention, __ATOMIC_RELAXED);
 }
 
-/* The ring, whether or not anything is recorded; NULL if there is no ring. */
+/* Returns the ring, whether or not anything is recorded, or NULL if there is no ring. */
 static inline struct ring_header *shim_ring(void)
 {
 	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
@@ -264,7 +265,7 @@ static inline struct ring_header *shim_ring(void)
 	return likely(ring || !shim_attention()) ? ring : start_again();
 }
 
-/* The ring for a hook; NULL if no event of this gate is recorded. */
+/* Returns the ring for a hook, or NULL if no event of this gate is recorded. */
 static inline struct ring_header *shim_hook(enum gate gate)
 {
 	struct ring_header *ring = shim_gate(gate);
@@ -272,7 +273,7 @@ static inline struct ring_header *shim_hook(enum gate gate)
 	return likely(ring || !shim_attention()) ? ring : shim_look(gate);
 }
 
-/* The same for hooks that only call the allocator while nothing is recorded. Returns false if
+/* Does the same for hooks that only call the allocator while nothing is recorded. Returns false if
  * nothing is recorded. Otherwise sets *ret_ring to the ring, or to NULL if the hook must call
  * shim_hook. */
 static inline __attribute__((always_inline)) bool shim_watches(enum gate gate,

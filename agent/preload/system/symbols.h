@@ -11,18 +11,18 @@
  * symbol versions are skipped. */
 uintptr_t symbols_find(const char *name, const void *self);
 
-/* The same, but falls back to versions that only older programs link with. */
+/* Does the same, but falls back to versions that only older programs link with. */
 uintptr_t symbols_find_old(const char *name, const void *self);
 
-/* Like symbols_find, but only in modules after the one that holds `self`. */
+/* Does the same as symbols_find, but only in modules after the one that holds `self`. */
 uintptr_t symbols_find_next(const char *name, const void *self);
 
 /* Gets the address range [start, end) of the module that holds `address`. Returns false if no
  * module holds it. */
 bool symbols_module(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end);
 
-/* Do both addresses lie in the same module? */
+/* Returns true if both addresses lie in the same module. */
 bool symbols_together(uintptr_t a, uintptr_t b);
 
-/* Does this address lie in the C++ library of gcc or clang? The file name decides. */
+/* Returns true if this address lies in the C++ library of gcc or clang, by its file name. */
 bool symbols_of_cxx(uintptr_t address);

@@ -28,8 +28,8 @@ static struct sys_timespec timespec_of_us(unsigned microseconds)
 				     .nanoseconds = (long)(microseconds % 1000000) * 1000};
 }
 
-/* Number of calls under way. A thread that refuses calls to other threads waits for these to end. A
- * jump out of a signal handler leaves a call counted. */
+/* Number of calls under way. A thread that refuses calls to other threads waits for them to end. A
+ * call that is left by a jump out of a signal handler stays counted. */
 static uint32_t under_way;
 
 static long call(long number, long a, long b, long c, long d, long e, long f)
@@ -99,7 +99,7 @@ __attribute__((noinline)) long sys_call3(long number, long a, long b, long c)
 	return sys_call6(number, a, b, c, 0, 0, 0);
 }
 
-/* A negative errno is among the last 4095 addresses, where the kernel never maps anything. */
+/* Recognises errors as the last 4095 addresses, where the kernel never maps memory. */
 void *sys_map(void *at, size_t size, int protection, int flags, int fd)
 {
 	long result = sys_call(CALL_MMAP, at, size, protection, flags, fd, 0);
@@ -154,7 +154,7 @@ void *sys_pages(size_t size)
 	return at && !sys_open(at, size) ? at : NULL;
 }
 
-/* sys_space keeps the reserve from becoming resident in a program that locks all mappings
+/* Uses sys_space, so that the reserve does not become resident in a program that locks all mappings
  * (mlockall). */
 void sys_reserve(void)
 {
@@ -189,7 +189,7 @@ long sys_read_file(const char *path, char *buffer, size_t size)
 	return got < 0 ? got : (long)length;
 }
 
-/* statx (Linux 4.11): its struct is the same on every processor. */
+/* Uses statx (Linux 4.11), because its struct is the same on every processor. */
 int sys_inode(int fd, uint64_t *ret_inode)
 {
 	struct statx status;
@@ -201,7 +201,7 @@ int sys_inode(int fd, uint64_t *ret_inode)
 	return status.stx_mask & STATX_INO ? 0 : -ENODATA;
 }
 
-/* Time that all threads have waited: the substitute clock of a process that may read no other. */
+/* Time that all threads have waited; the substitute clock of a process that may read no clock. */
 static uint64_t waited_us;
 
 void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned microseconds)
@@ -218,14 +218,14 @@ void sys_futex_wake(uint32_t *word)
 	sys_call(SYS_futex, word, FUTEX_WAKE, 1);
 }
 
-/* words on a stack are often 0; if the value matches, the wait yields the processor, even with a
- * zero timeout */
+/* A value that words on a stack seldom have (unlike 0). If the value matches, the wait yields the
+ * processor, even with a zero timeout. */
 #define UNLIKELY_WORD 0x8f1d35b7u
 
-/* A wait with a zero timeout: the kernel reads the word first, and returns EFAULT if it cannot. If
- * the call is refused, the rest of the page counts as readable, because `from` is on a stack in
- * use. At the start of a page nothing counts as readable, because the page before it may be the
- * last. */
+/* Probes by a futex wait with a zero timeout: the kernel reads the word first, and returns EFAULT
+ * if it cannot. If the call is refused, the rest of the page counts as readable, because `from` is
+ * on a stack in use. At the start of a page nothing counts as readable, because the page before it
+ * may be the last. */
 uint64_t sys_readable(uint64_t from, uint64_t to)
 {
 	struct sys_timespec none = {0};
@@ -238,8 +238,8 @@ uint64_t sys_readable(uint64_t from, uint64_t to)
 	return from;
 }
 
-/* Sleeps on a futex that is never woken: if a program's seccomp filter allows any call for waiting,
- * it is this one. */
+/* Sleeps on a futex that is never woken, because futex is the call for waiting that a program's
+ * seccomp filter most likely allows. */
 void sys_sleep_us(unsigned microseconds)
 {
 	static const uint32_t never;
@@ -247,7 +247,8 @@ void sys_sleep_us(unsigned microseconds)
 	sys_futex_wait(&never, 0, microseconds);
 }
 
-/* The vdso reads the counter, which may be forbidden. */
+/* Gets the time by a system call, because the vdso reads the counter, which may be forbidden. If
+ * the call is refused, returns the substitute. */
 static uint64_t asked_ns(void)
 {
 	struct sys_timespec now;

@@ -23,8 +23,8 @@
 #endif
 
 long sys_call6(long number, long a, long b, long c, long d, long e, long f);
-/* The same for up to three arguments, which suffice for most calls. Each call that passes six costs
- * code size. */
+/* Does the same for up to three arguments, which suffice for most calls. Each call that passes six
+ * costs code size. */
 long sys_call3(long number, long a, long b, long c);
 
 #define sys_call(...)                                                                              \
@@ -42,8 +42,8 @@ void *sys_map(void *at, size_t size, int protection, int flags, int fd);
 /*
  * Reserves address space of this kind; nothing can touch it before sys_open. Returns NULL if the
  * kernel refuses. After mlockall(MCL_FUTURE) the kernel makes all later mappings resident and locks
- * them. This function avoids that, and does not run into the program's limit of locked memory: it
- * maps one page, unlocks it, and then grows it to its full size.
+ * them. To avoid that, and not to exceed the program's limit of locked memory, this function maps
+ * one page, unlocks it, and then grows it to its full size.
  */
 void *sys_space(size_t size, int flags, int fd);
 /* Makes whole pages readable and writable. The kernel allocates each when it is touched. Returns 0
@@ -86,6 +86,6 @@ static inline void sys_sleep_ms(unsigned milliseconds)
 	sys_sleep_us(1000 * milliseconds);
 }
 
-/* CLOCK_MONOTONIC, without a system call if the vdso has it. Where the clock is refused, the result
- * is a substitute that advances while threads wait. */
+/* Returns CLOCK_MONOTONIC, without a system call if the vdso has it. If the clock is refused, the
+ * result is a substitute that advances while threads wait. */
 uint64_t sys_monotonic_ns(void);

@@ -1,4 +1,4 @@
-/* Zeroed memory on request; see zero.h. */
+/* Zeroes memory on request; see zero.h. */
 #include "agent/preload/system/zero.h"
 
 #include <string.h>

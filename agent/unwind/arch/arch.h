@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The processor interface of the unwinder: all that it must know of a processor. Nothing outside of
- * arch/ depends on one.
+ * The processor interface of the unwinder. No code outside of arch/ depends on a processor.
  *
- * A processor is a folder: arch_layout.h with the constants and the inline functions of the hot
- * path, arch.c with the rest of what is declared here. CMake picks the folder; there is no #if.
+ * Each processor has a folder. Its arch_layout.h has the constants and the inline functions of the
+ * hot path; its arch.c has the other functions that are declared here. CMake selects the folder;
+ * there is no #if.
  *
  * arch_layout.h defines
  *
@@ -26,13 +26,13 @@
  *   ARCH_FP_KEPT        value of struct arch_frame.fp_words for "not saved"
  *   ARCH_TABLE          type of the segment with the processor's own table, for arch_table_row
  *   ARCH_SAVED          number of registers in struct unwind_regs.saved
- *   ARCH_HOT            attributes of a function on the path of an event: always inlined, or,
- *                       where code has to be small, up to the compiler
+ *   ARCH_HOT            attributes of a function on the path of an event: always inlined, or left
+ *                       to the compiler where code has to be small
  *   arch_load           reads a word of memory
  *   arch_code_address   a return address as found in memory, without authentication or mode bits
  *
- * arch_row.h says how a plain row is packed (row.h). arch_here.h is separate because the rest is
- * also compiled for the kernel's virtual machine (bpf/walk.h); it has
+ * arch_row.h defines how a plain row is packed (row.h). arch_here.h is separate because the rest is
+ * also compiled for the kernel's virtual machine (bpf/walk.h). arch_here.h defines
  *
  *   arch_caller_fp      fp of the caller of the function that contains it
  *   arch_registers_here the registers of the function that contains it (always inline); returns
@@ -44,7 +44,7 @@
 
 #include "arch_layout.h"
 
-/* The order of struct unwind_regs.saved as DWARF numbers; ARCH_SAVED of them. */
+/* The DWARF numbers of the registers in struct unwind_regs.saved, in order; ARCH_SAVED elements. */
 extern const uint8_t arch_saved[];
 
 /* True if the code at a return address is the system call that ends a signal handler. Reads at most
@@ -74,30 +74,30 @@ struct arch_frame {
 	bool from_fp;	    /* cfa = fp + cfa_words; otherwise sp + cfa_words */
 	bool from_fp2;	    /* the base is the second frame pointer */
 	uint32_t cfa_words; /* for scanned code: at most ARCH_FRAME_CFA_MAX */
-	/* distance of the return address below the cfa; 0: it is in its register. Unused for
-	 * scanned code on processors where calls push it */
+	/* Distance of the return address below the cfa; 0: it is in its register. Unused for
+	 * scanned code on processors where calls push the return address. */
 	uint32_t ra_words;
 	uint32_t fp_words; /* distance of the caller's fp below the cfa; ARCH_FP_KEPT: it is in its
 			    * register */
 	uint32_t fp2_words;
-	bool outermost; /* set even if nothing else is known: the code has set fp to 0, as a first
-			 * frame does; or (ARCH_SCAN) it ends the thread next */
+	bool outermost; /* the code has set fp to 0, as a first frame does; or (ARCH_SCAN) it ends
+			 * the thread next. May be set when nothing else is known */
 };
 #define ARCH_FRAME_CFA_MAX 0x7fff
 #define ARCH_FRAME_FP_MAX  31
 
 struct unwind_module;
 
-/* Reads the processor's own table for the code at `pc` (as for arch_scan); false if it has no
- * entry. Used before .eh_frame, only on processors with ARCH_SCAN. */
+/* Reads the processor's own table for the code at `pc` (as for arch_scan). Returns false if the
+ * table has no entry. Used before .eh_frame, and only on processors with ARCH_SCAN. */
 bool arch_table_row(const struct unwind_module *module, uint64_t pc, bool interrupted,
 		    uint32_t *ret_row);
 
 /*
- * Scans a function's code that has no table. `pc` lies in `code` and is the instruction that will
- * be executed next: a call has returned to it, or the code was `interrupted` there. Bounded work,
- * no state. Returns false if the code does not tell for certain (a wrong answer is worse than
- * none); then only `outermost` is set.
+ * Scans the code of a function that has no table. `pc` lies in `code` and is the instruction that
+ * will be executed next: a call has returned to it, or the code was `interrupted` there. The work
+ * is bounded, and no state is kept. Returns false if the code does not tell for certain, because a
+ * wrong answer is worse than none; then only `outermost` is set.
  */
 bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
 	       struct arch_frame *ret_frame);
@@ -110,16 +110,17 @@ struct arch_range {
 	uint64_t end;
 };
 
-/* Analyses the function that continues at `pc`, after a call, in `code`, with its own frame record;
- * false if it is not known. The range is empty if the frame is valid for this call only. */
+/* Analyses the function in `code` that continues at `pc` after a call and has its own frame record.
+ * Returns false if the range is not known. The range is empty if the frame is valid for this call
+ * only. */
 bool arch_framed(const struct arch_code *code, uint64_t pc, struct arch_range *ret_range,
 		 struct arch_frame *ret_frame);
 
-/* Finds by its code the row of a function that continues at `pc`, after a call, and returns on
- * another stack; false if it is no such function. */
+/* Derives from its code the row of a function that continues at `pc` after a call and returns on
+ * another stack. Returns false if the function does not do that. */
 bool arch_switched(const struct arch_code *code, uint64_t pc, uint32_t *ret_row);
 
-/* True if the instruction that ends before `code` + `length` may be a call; `length` bytes are
+/* True if the instruction that ends at `code` + `length` may be a call; `length` bytes are
  * readable. Also true if these are too few to tell. A word that only looks like a return address
  * rarely passes this test. */
 bool arch_is_behind_call(const uint8_t *code, size_t length);

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Access to the tables and code of modules when the engine unwinds its own process: they are in
- * memory. For other processes the agent has another header of this name
- * (agent/ebpf/remote_engine/memory.h); CMake picks one. Offsets are relative to the module's
- * load_start. The functions return NULL if the memory can't be read.
+ * Access to the tables and code of modules for an engine that unwinds its own process, where they
+ * are in memory. For other processes the agent has another header of this name
+ * (agent/ebpf/remote_engine/memory.h); CMake selects one. Offsets are relative to the module's
+ * load_start. The functions return NULL if the memory cannot be read.
  */
 #include "agent/unwind/arch/arch.h"
 #include "agent/unwind/unwind.h"

@@ -1,3 +1,3 @@
 #pragma once
-/* How many processes can be probed at a time: the kernel sets no limit. */
+/* The most processes that can be probed at a time. The kernel sets no limit. */
 #define ARCH_PROCESSES_MAX UINT32_MAX

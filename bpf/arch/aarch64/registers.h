@@ -33,7 +33,7 @@ ARCH_INLINE uint64_t arch_result(struct arch_registers *ctx)
 	return ctx->x[0];
 }
 
-/* Only registers of arguments are asked for, as places are entries of functions. The loop is
+/* Knows only the registers of arguments, because places are entries of functions. The loop is
  * unrolled, so that every offset is a constant. */
 ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 {
@@ -46,7 +46,7 @@ ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 	return value;
 }
 
-/* Stores some of x19 to x28: a row's base is seldom another one. */
+/* Stores only some of x19 to x28, because a row seldom uses another register as base. */
 ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 {
 #pragma unroll

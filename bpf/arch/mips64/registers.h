@@ -36,7 +36,7 @@ ARCH_INLINE uint64_t arch_result(struct arch_registers *ctx)
 	return ctx->r[2];
 }
 
-/* Only registers of arguments are asked for, as places are entries of functions. The loop is
+/* Knows only the registers of arguments, because places are entries of functions. The loop is
  * unrolled, so that every offset is a constant. */
 ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 {

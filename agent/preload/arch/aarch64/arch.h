@@ -1,6 +1,6 @@
 #pragma once
-/* What the library must know of AArch64: its counter, its calling frame, the oldest symbol version
- * of its libc. */
+/* The processor interface of the library for AArch64: the counter, the calling frame, the oldest
+ * symbol version of libc. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -48,7 +48,8 @@ static inline void arch_pause(void)
 	__asm__ volatile("yield");
 }
 
-/* Use it in the body of a function: the personality routine (named by its symbol) is called when an
- * exception passes that function. 0x1b: relative to the table, four bytes, signed. */
+/* Use it in the body of a function. The C++ runtime calls the personality routine (named by its
+ * symbol) when an exception passes that function. 0x1b: relative to the table, four bytes, signed.
+ */
 #define ARCH_PERSONALITY(name) __asm__ volatile(".cfi_personality 0x1b, " name)
 #define ARCH_HEARS_EXCEPTIONS  1

@@ -1,5 +1,5 @@
 #pragma once
-/* What the library must know of ARM (32 bits). */
+/* The processor interface of the library for ARM (32 bits). */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,10 +18,10 @@
 /* Small functions of the hooks' hot path are inlined. */
 #define ARCH_SMALL 0
 
-/* Not every system lets programs read the processor's counter, so the time is the kernel's. */
+/* Not every system lets programs read the processor's counter, so stamps are the kernel's time. */
 #define ARCH_CLOCK RING_CLOCK_MONOTONIC
 
-/* The first version of glibc on this processor: all later ones have its symbols. */
+/* The first version of glibc on this processor. All later versions have its symbols. */
 #define ARCH_LIBC_BASE "GLIBC_2.4"
 
 static inline bool arch_clock_usable(void)
@@ -44,8 +44,8 @@ static inline void arch_pause(void)
 	__asm__ volatile("yield");
 }
 
-/* No personality routine: on ARM it also has to unwind the frame, which only the runtime can. The
- * next hook finds out that an exception has left one (thread.c). */
+/* No personality routine: on ARM it also has to unwind the frame, which only the runtime can do.
+ * The next hook finds out that an exception has left an earlier one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
 #define ARCH_HEARS_EXCEPTIONS  0
 

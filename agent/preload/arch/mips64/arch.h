@@ -1,5 +1,5 @@
 #pragma once
-/* What the library must know of MIPS64. */
+/* The processor interface of the library for MIPS64. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,7 +23,7 @@
 #define ARCH_RELOCATIONS DT_REL
 #define ARCH_GOT_OF_SYMBOLS
 
-/* The processors' counters (rdhwr $2) need not run in step, so the time is the kernel's. */
+/* The processors' counters (rdhwr $2) need not run in step, so stamps are the kernel's time. */
 #define ARCH_CLOCK RING_CLOCK_MONOTONIC
 
 /* The first version of glibc that symbols name on this processor: all later ones have them. */
@@ -49,10 +49,11 @@ static inline void arch_pause(void)
 	__asm__ volatile("pause");
 }
 
-/* Calls are long here, and each function has to find its data again. So what is inlined on other
- * processors has one copy. */
+/* Functions that are inlined on other processors have a single copy here, because calls are long
+ * and each function has to find its data again. */
 #define ARCH_SMALL 1
 
-/* No personality routine: the next hook finds out that an exception has left one (thread.c). */
+/* No personality routine: the next hook finds out that an exception has left an earlier one
+ * (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
 #define ARCH_HEARS_EXCEPTIONS  0

@@ -1,6 +1,7 @@
-/* Thunks (thunks.h) of two instructions each. In C one would take seven, a pointer to it, and that
- * pointer's relocation. Code that calls a function by a pointer has its address in t9 (MIPS ABI
- * supplement, chapter 3). The sixth argument is a5, $9; $3 and $25 are free here. */
+/* Thunks (thunks.h) of two instructions each. A thunk in C would take seven instructions, a pointer
+ * to it, and that pointer's relocation. A caller that uses a function pointer has the function's
+ * address in t9 (MIPS ABI supplement, chapter 3). The sixth argument is a5, $9; $3 and $25 are free
+ * here. */
 #include "agent/preload/allocators/thunks.h"
 
 #include "agent/preload/poison.h"

@@ -1,6 +1,6 @@
 #pragma once
-/* What the library must know of x86-64: its counter, its calling frame, the oldest symbol version
- * of its libc. */
+/* The processor interface of the library for x86-64: the counter, the calling frame, the oldest
+ * symbol version of libc. */
 #include <cpuid.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,11 +22,11 @@
 
 #define ARCH_CLOCK RING_CLOCK_TSC
 
-/* The first version of glibc on this processor: all later ones have its symbols. */
+/* The first version of glibc on this processor. All later versions have its symbols. */
 #define ARCH_LIBC_BASE "GLIBC_2.2.5"
 
-/* Tells whether the counter can be used: it must run at one rate, in step on all processors, also
- * while they sleep, and there must be an ordered way to read it (rdtscp). AMD64 APM 3, CPUID
+/* Tells whether the counter can be used. It must run at one rate, in step on all processors, also
+ * while they sleep, and the processor must have an ordered read (rdtscp). AMD64 APM 3, CPUID
  * Fn8000_0007 EDX bit 8 and Fn8000_0001 EDX bit 27; Intel SDM 18.17. */
 static inline bool arch_clock_usable(void)
 {
@@ -51,7 +51,7 @@ static inline uint64_t arch_clock_single(void)
 	return __rdtsc();
 }
 
-/* The frame of the function in which it is written. */
+/* The frame of the function that contains this macro. */
 #define ARCH_FRAME ((uintptr_t)__builtin_frame_address(0))
 
 /* Sets the caller's registers as they will be when the function with this frame has returned.
@@ -72,7 +72,8 @@ static inline void arch_pause(void)
 	_mm_pause();
 }
 
-/* Use it in the body of a function: the personality routine (named by its symbol) is called when an
- * exception passes that function. 0x1b: relative to the table, four bytes, signed. */
+/* Use it in the body of a function. The C++ runtime calls the personality routine (named by its
+ * symbol) when an exception passes that function. 0x1b: relative to the table, four bytes, signed.
+ */
 #define ARCH_PERSONALITY(name) __asm__ volatile(".cfi_personality 0x1b, " name)
 #define ARCH_HEARS_EXCEPTIONS  1

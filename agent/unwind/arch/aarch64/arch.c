@@ -1,4 +1,4 @@
-/* AArch64: the signal frame of Linux, and what a call looks like. */
+/* AArch64: recognizes the signal frame of Linux, and calls. */
 #include "agent/unwind/arch/arch.h"
 
 #include "agent/unwind/arch/aarch64/insn.h"

@@ -30,8 +30,8 @@ static inline uint64_t arch_load(uint64_t address)
 	return *(const volatile uint64_t *)(uintptr_t)address;
 }
 
-/* The kernel's virtual machine has no instruction for this. If addresses have fewer bits and the
- * signature begins below, the walk does not find the frame. */
+/* The kernel's virtual machine has no instruction for this. On a system with fewer address bits,
+ * part of the signature lies in the bits kept here, and the walk does not find the frame. */
 #ifndef __aarch64__
 static inline uint64_t arch_code_address(uint64_t raw)
 {

@@ -4,10 +4,10 @@
  *
  *   | cfa offset / 16 : 12 | slot : 11 | from the other end : 1 | keeps fp : 1 | type : 2 |
  *
- * x29 and x30 are saved side by side. "slot" is how far below the cfa, in words, the return address
- * lies. The caller's x29 lies a word below that, or is still in the register. gcc puts the pair at
- * the frame's low end. So in large frames the slot counts from that end (where the cfa offset
- * begins) upwards, else it would not fit.
+ * x29 and x30 are saved side by side. "slot" is the distance of the return address below the cfa,
+ * in words. The caller's x29 lies a word below the return address, or is still in the register. gcc
+ * puts the pair at the frame's low end. In large frames the slot would not fit, so it counts
+ * upwards from the low end (where the cfa offset begins).
  */
 #define ROW_CFA_MAX 0xfffu
 #define ROW_FP_MAX  0x7ffu

@@ -4,7 +4,7 @@
 #include "agent/unwind/ban.h"
 
 /* Returns by how much a store or load of one or two vector registers moves sp (C4.1.66, "loads and
- * stores"). 0: it is none. */
+ * stores"); 0 for other instructions. */
 static int32_t moved_by_vectors(uint32_t insn)
 {
 	if ((insn & 0x3e800000) == 0x2c800000) /* stp, ldp */
@@ -29,8 +29,8 @@ bool insn_access(uint32_t insn, struct insn_access *ret)
 	if ((insn & 0xfe000000) == 0xa8000000) { /* stp, ldp */
 		second = insn >> 10 & 31;
 		offset = 8 * insn_field(insn, 15, 7);
-		step = (int32_t)(insn >> 23 & 3); /* when sp moves: 1: after the access, 2: not at
-						     all, 3: before it */
+		step = (int32_t)(insn >> 23 & 3); /* sp moves 1: after the access, 2: not at all,
+						     3: before it */
 	} else if ((insn & 0xffa00400) == 0xf8000400) { /* str, ldr, moving sp */
 		offset = insn_field(insn, 12, 9);
 		step = (int32_t)(insn >> 10 & 3);

@@ -1,6 +1,6 @@
 #pragma once
-/* What instructions of AArch64 do with a frame (Arm ARM, DDI 0487, C4.1). It knows only those by
- * which gcc and clang save return address (x30), frame pointer (x29) and stack pointer. */
+/* Reads instructions of AArch64 (Arm ARM, DDI 0487, C4.1). It knows only those by which gcc and
+ * clang save the return address (x30), the frame pointer (x29) and the stack pointer. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -28,15 +28,15 @@ static inline int32_t insn_field(uint32_t insn, unsigned from, unsigned bits)
 struct insn_access {
 	bool load;
 	int32_t moves; /* sp moves up by this */
-	int32_t at[2]; /* where x29 and x30 are, counted from sp before the instruction; -1: another
-			  register */
+	int32_t at[2]; /* offsets of x29 and x30 from sp before the instruction; INSN_NOT_THERE: the
+			  instruction does not access that register */
 };
 
 #define INSN_NOT_THERE INT32_MIN
 
 bool insn_access(uint32_t insn, struct insn_access *ret);
 
-/* Recognizes add or sub of a constant: `to` = `from` + *ret_value; 0 is a copy. */
+/* Recognizes add or sub of a constant: `to` = `from` + *ret_value. A copy has the value 0. */
 bool insn_adds(uint32_t insn, unsigned to, unsigned from, int32_t *ret_value);
 
 /* sub sp, sp, xN or add sp, sp, xN */
@@ -58,13 +58,14 @@ static inline bool insn_returns(uint32_t insn)
 	return insn == INSN_RET || (insn & 0xfffffbff) == 0xd65f0bff;
 }
 
-/* br, with or without authentication, and b: the code goes on elsewhere. */
+/* br, with or without authentication, and b: execution continues elsewhere. */
 static inline bool insn_jumps(uint32_t insn)
 {
 	return insn >> 26 == 5 || (insn & 0xfefff000) == 0xd61f0000;
 }
 
-/* Any instruction that may go elsewhere. The group also has system instructions, which do not. */
+/* Any instruction after which execution may continue elsewhere. The group of encodings also
+ * contains system instructions, which are excluded here. */
 static inline bool insn_branches(uint32_t insn)
 {
 	return (insn & 0x1c000000) == 0x14000000 && insn >> 24 != 0xd5;

@@ -4,12 +4,12 @@
  *
  * Backward, for a return address. A function that calls has stored x30, nearly always beside x29,
  * and made room for both, in one instruction (stp x29, x30, [sp, #-N]!) or in two. The last such
- * store before the call counts: a function has one prologue, which lies before the code that it
- * leads to. Instructions that give room back stand at an end of the function and are skipped. Once
- * x29 points to what was stored (a frame record, AAPCS64 6.4.6), x29 counts: sp may be moved by a
- * size that the code does not show (alloca).
+ * store before the call is the right one, because a function has one prologue, which lies before
+ * its other code. Instructions that give room back stand at an end of the function and are skipped.
+ * If x29 points to the stored pair (a frame record, AAPCS64 6.4.6), x29 is the base: sp may be
+ * moved by a size that the code does not show (alloca).
  *
- * Forward, for interrupted code: what it does before it returns tells where x30 is.
+ * Forward, for interrupted code: the instructions up to the return tell where x30 is.
  */
 #include "agent/unwind/arch/arch.h"
 
@@ -24,7 +24,7 @@
 struct prologue {
 	const uint8_t *store; /* the store of x30 */
 	int32_t size;	      /* cfa - sp after it */
-	int32_t slot[2];      /* cfa - the places of x29 and x30; 0: not stored */
+	int32_t slot[2];      /* distances of x29 and x30 below the cfa; 0: not stored */
 };
 
 static bool scan_frame_at(bool from_fp, int32_t cfa, const int32_t *slot,
@@ -41,8 +41,8 @@ static bool scan_frame_at(bool from_fp, int32_t cfa, const int32_t *slot,
 	return true;
 }
 
-/* Returns the constant that the register got before `at`: by mov, and movk for the upper bits. 0:
- * not known. */
+/* Returns the constant that was moved to the register before `at`, by mov, and movk for the upper
+ * bits; 0 if it is not known. */
 static int32_t constant_before(const struct arch_code *code, const uint8_t *at, unsigned reg)
 {
 	uint32_t high = 0;
@@ -58,7 +58,7 @@ static int32_t constant_before(const struct arch_code *code, const uint8_t *at, 
 	return 0;
 }
 
-/* Returns by how much the instruction at `at` moves sp down; negative: not known. */
+/* Returns by how much the instruction at `at` moves sp down; negative if that is not known. */
 static int32_t room_made(const struct arch_code *code, const uint8_t *at)
 {
 	struct insn_access access;
@@ -121,8 +121,8 @@ static bool find_store(const struct arch_code *code, const uint8_t *pc, struct p
 	return false;
 }
 
-/* Reads from the store to `pc`. A row counts in units of 16 bytes. If x29 lies between two (clang,
- * below an odd number of vector registers), sp is used. */
+/* Reads from the store to `pc`. A row counts in units of 16 bytes. If x29 is not at a multiple of
+ * them (clang, below an odd number of vector registers), the row is based on sp. */
 static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 			  struct arch_frame *ret_frame)
 {
@@ -149,7 +149,7 @@ static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 
 struct path {
 	int32_t moved; /* how far sp, or x29, is above its first value */
-	int32_t at[2]; /* x29 and x30 were loaded from so far above that */
+	int32_t at[2]; /* where x29 and x30 were loaded from, above that value */
 	bool has[2];
 	bool from_fp;
 };
@@ -179,7 +179,7 @@ static void scan_load(struct path *p, const struct insn_access *access)
 	p->moved += access->moves;
 }
 
-/* `pc` is the instruction that will be executed next. */
+/* Reads forward from `pc`, the instruction that will be executed next. */
 static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 			 struct arch_frame *ret_frame)
 {
@@ -214,7 +214,7 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 		} else if (insn_returns(insn)) {
 			return scan_note_return(&p, ret_frame);
 		} else if (insn_jumps(insn)) {
-			if (p.has[1]) /* a jump to a function that returns in place of this one */
+			if (p.has[1]) /* a tail call */
 				return scan_note_return(&p, ret_frame);
 			if (insn >> 26 != 5)
 				return false;
@@ -224,8 +224,8 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 	return false;
 }
 
-/* Recognizes the end of a stack in musl: mov x8, #93; svc #0 (exit) follows, in the code in which a
- * thread begins. */
+/* Recognizes the end of a stack in musl: the code in which a thread begins, where mov x8, #93; svc
+ * #0 (exit) follows. */
 static bool scan_ends_stack(const struct arch_code *code, const uint8_t *pc)
 {
 	for (unsigned i = 0; i < 4 && code->end - pc >= 8; i++, pc += 4)

@@ -1,5 +1,5 @@
-/* ARM: the signal frames of Linux, and what a call looks like. Encodings: Arm ARM (DDI 0406), A5
- * and A6. */
+/* ARM: recognizes the signal frames of Linux, and calls. Encodings: Arm ARM (DDI 0406), A5 and A6.
+ */
 #include "agent/unwind/arch/arch.h"
 
 #include "agent/unwind/arch/arm/insn.h"
@@ -7,8 +7,8 @@
 
 const uint8_t arch_saved[ARCH_SAVED] = {4, 5, 6, 8, 9, 10};
 
-/* In struct ucontext the sigcontext follows flags, link and stack; it has three words and then
- * r0-r15 (uapi/asm/sigcontext.h). */
+/* In struct ucontext the sigcontext follows flags, link and stack. The sigcontext has three words
+ * and then r0-r15 (uapi/asm/sigcontext.h). */
 #define SIGINFO	   128
 #define REGISTER_0 (20 + 12)
 

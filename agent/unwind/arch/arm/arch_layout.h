@@ -1,10 +1,10 @@
 #pragma once
 /*
- * ARM, 32 bits (AAPCS32; "DWARF for the Arm Architecture"): DWARF numbers 0 to 15 are r0-r15: sp is
+ * ARM, 32 bits (AAPCS32; "DWARF for the Arm Architecture"). DWARF numbers 0 to 15 are r0-r15; sp is
  * 13, lr 14, pc 15.
  *
- * Code is Thumb or ARM, and each has a frame pointer of its own, r7 and r11. Both are followed: fp
- * has r7 in its lower half and r11 in its upper half.
+ * Code is Thumb or ARM. Thumb code uses r7 as frame pointer, ARM code r11. The unwinder tracks
+ * both: fp has r7 in its lower half and r11 in its upper half.
  */
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  *   | cfa offset / 4 : 15 | ra slot : 3 | r7 : 3 | r11 : 3 | from r11 : 1 | type : 2 |
  *
  * The ra slot is in words below the cfa; only arguments lie above it. r7 and r11 are in words below
- * the return address; 0: still in the register. (One push saves all of them in ascending order;
- * clang may push r8 to r11 apart, below what it has pushed with lr.)
+ * the return address; 0 means still in the register. (One push saves all of them in ascending
+ * order. clang may push r8 to r11 separately, below the registers that it pushes with lr.)
  */
 #define ROW_CFA_MAX  0x7fffu
 #define ROW_SLOT_MAX 7u

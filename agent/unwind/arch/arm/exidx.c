@@ -1,12 +1,12 @@
 /*
- * Reads .ARM.exidx, a table that says for some code how to leave a function (Exception Handling ABI
+ * Reads .ARM.exidx, a table that tells for some functions how to leave them (Exception Handling ABI
  * for the Arm Architecture, 5, 6 and 9.3).
  *
- *   .ARM.exidx | function, entry | function, entry | ...   sorted; holds up to the next function
- *   entry      1: no table; bit 31: three bytes of instructions; else where they lie (.ARM.extab)
+ *   .ARM.exidx | function, entry | function, entry | ...   sorted; valid up to the next function
+ *   entry      1: no table; bit 31: three bytes of instructions; else their place (.ARM.extab)
  *
- * An entry holds for the whole function, and is right at its calls. The instructions that restore
- * sp and registers say where those are.
+ * An entry is for the whole function, and is right at the function's calls. Its instructions
+ * restore sp and registers, so they tell where these are.
  */
 #include "agent/unwind/row.h"
 
@@ -25,8 +25,8 @@ struct machine {
 	unsigned words;	  /* words that follow */
 	bool error;
 	bool finished;
-	unsigned base; /* vsp is this register, which is sp at first, */
-	int32_t moved; /* plus this */
+	unsigned base; /* vsp = this register (at first sp) + moved */
+	int32_t moved;
 	int32_t slot[16];
 	uint32_t popped;
 };
@@ -40,7 +40,7 @@ static uint32_t table_word(struct machine *m, uint64_t address)
 	return insn_word((const uint8_t *)(uintptr_t)address);
 }
 
-/* Reads an address that is relative to its own place: 31 bits with a sign. */
+/* Decodes an address that is relative to its own position: 31 bits with a sign. */
 static uint64_t exidx_place(uint64_t address, uint32_t word)
 {
 	return address + (uint64_t)(int64_t)((int32_t)(word << 1) >> 1);

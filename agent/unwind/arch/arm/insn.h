@@ -1,6 +1,6 @@
 #pragma once
-/* Reads instructions of Thumb-2 and ARM as far as frames need them: what they do to sp, to the
- * frame pointers and to the return address. Encodings: Arm ARM (DDI 0406), A5 and A6. */
+/* Reads instructions of Thumb-2 and ARM: only their effects on sp, the frame pointers and the
+ * return address. Encodings: Arm ARM (DDI 0406), A5 and A6. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,14 +29,14 @@ enum insn_kind {
 	INSN_JUMP,
 	INSN_CALL,
 	INSN_COMPARE, /* compares with `bytes` */
-	INSN_TABLE,   /* jumps by the table behind it, which has entries of `bytes` */
+	INSN_TABLE,   /* jumps by the table that follows, whose entries have `bytes` bytes */
 };
 
 struct insn {
 	const uint8_t *next;
 	enum insn_kind kind;
 	uint32_t mask;
-	int32_t bytes; /* pushes and pops have it, too */
+	int32_t bytes; /* also set for pushes and pops */
 	unsigned reg;
 };
 
@@ -62,10 +62,10 @@ static inline bool insn_is_long(uint16_t half)
 	return half >= 0xe800;
 }
 
-/* Tells whether these halves can be one instruction. It is asked if the second half could also be
- * an instruction of a prologue: 0xb4xx, 0xb5xx and 0xe92d push, 0xb08x makes room. The instructions
- * that are ruled out have a bit clear there that these have set: lists of registers don't name sp
- * (A6.3.5), operations with a shifted register have bit 15 clear (A6.3.11). */
+/* Tells whether these halves can be one instruction. Used if the second half could also be an
+ * instruction of a prologue: 0xb4xx, 0xb5xx and 0xe92d push, 0xb08x makes room. In all of these a
+ * bit is set that some instructions of four bytes require to be clear: lists of registers don't
+ * name sp (A6.3.5), and operations with a shifted register have bit 15 clear (A6.3.11). */
 static inline bool insn_may_pair(uint16_t first, uint16_t second)
 {
 	if ((first & 0xfe40) == 0xe800)
@@ -87,7 +87,7 @@ static inline bool insn_thumb_call(const uint8_t *end)
 	return (last & 0xff87) == 0x4780;
 }
 
-/* The same for ARM code: bl, blx of an address, blx of a register. */
+/* Does the same for ARM code: bl, blx of an address, blx of a register. */
 static inline bool insn_arm_call(const uint8_t *end)
 {
 	uint32_t word = insn_word(end - 4);

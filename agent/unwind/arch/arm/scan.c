@@ -2,20 +2,22 @@
  * Finds frames of ARM by reading code: most C code has no table. Thumb-2 and ARM differ only in the
  * encodings (insn.h).
  *
- * A function that calls has pushed lr. The last push of lr before a call counts: a function has one
- * prologue, which lies before the code that it leads to. Behind it room is made, and given back
- * only at an end of the function, so instructions that give it back are skipped. A function with a
- * variable number of arguments pushes them right before lr, so they lie above.
+ * A function that calls has pushed lr. The last push of lr before the call is the right one,
+ * because a function has one prologue, which lies before its other code. Code after the push makes
+ * room, and gives it back only at an end of the function, so instructions that give it back are
+ * skipped. A function with a variable number of arguments pushes them right before lr, so they lie
+ * above.
  *
- * r7 and r11 count as frame pointers if sp is set from them at the function's end, or if nothing
- * else tells how far sp was moved; else they are ordinary registers. clang pushes r8 to r11 apart,
- * below what it pushes with lr, and may leave out some of them.
+ * r7 and r11 are frame pointers if sp is set from them at the function's end, or if nothing else
+ * tells how far sp was moved; otherwise they are ordinary registers. clang pushes r8 to r11
+ * separately, below the registers that it pushes with lr, and may leave out some of them.
  *
- * Thumb code can be read backwards. Before the beginning of an instruction an even number of halves
- * in a row look like the first half of four bytes. (Before a function there may be data or ARM
- * code: what can't be one instruction with the next half is no instruction.)
+ * Thumb code can be read backwards. Directly before the beginning of an instruction, the number of
+ * consecutive halves that look like the first half of four bytes is even. (Before a function there
+ * may be data or ARM code. A half that cannot form an instruction with the next one does not
+ * count.)
  *
- * Interrupted code is read forward: what it does before it returns tells where the return address
+ * Interrupted code is read forward: the instructions up to the return tell where the return address
  * is.
  */
 #include "agent/unwind/arch/arch.h"
@@ -44,7 +46,7 @@ struct prologue {
 	int32_t above;	  /* bytes between the cfa and the push */
 	int32_t size;	  /* cfa - sp */
 	int32_t base[2];  /* cfa - r7, cfa - r11; 0: neither was set */
-	int32_t saved[2]; /* where these were pushed, below the cfa; 0: not pushed */
+	int32_t saved[2]; /* where r7 and r11 were pushed, below the cfa; 0: not pushed */
 	unsigned certain; /* the register that is certainly the frame's base; 0: not known */
 	bool loose;
 };
@@ -70,7 +72,7 @@ static const uint8_t *scan_before(const struct scan *s, const uint8_t *at, struc
 	return NULL;
 }
 
-/* Returns the size of what lies above the push of lr and belongs to the prologue: pushed arguments,
+/* Returns the number of bytes above the push of lr that belong to the prologue: pushed arguments,
  * or room for them. */
 static int32_t arguments_before(const struct scan *s, const uint8_t *push)
 {
@@ -91,8 +93,8 @@ static int32_t arguments_before(const struct scan *s, const uint8_t *push)
 	return 0;
 }
 
-/* Returns the end of a jump's table. The table ends at the latest at the first place that it leads
- * to. A compare before the jump may have told its last entry (0: none has). */
+/* Returns the end of a jump's table. The table ends at the latest at its lowest target. `last` is
+ * the number of its last entry, from a compare before the jump; 0: unknown. */
 static const uint8_t *skip_table(const struct scan *s, const struct insn *jump, int32_t last)
 {
 	int32_t end = TABLE_MAX, size = jump->bytes;
@@ -107,7 +109,7 @@ static const uint8_t *skip_table(const struct scan *s, const struct insn *jump, 
 	return jump->next + end;
 }
 
-/* Tells whether `at` lies in a table and is no instruction. */
+/* Tells whether `at` lies in a table and thus is not an instruction. */
 static bool is_in_table(const struct scan *s, const uint8_t *at)
 {
 	const uint8_t *from = at;
@@ -124,19 +126,20 @@ static bool is_in_table(const struct scan *s, const uint8_t *at)
 	return false;
 }
 
-/* Data between code may look like a push. A usual push has a run of registers that must be kept.
- * Below it may be registers that need not be kept, pushed only to make room: up to r3, or (-Os)
- * from r0 on. */
+/* Tells whether a push has a usual list of registers; data between code may look like a push. A
+ * usual push has a run of callee-saved registers. Below them it may push other registers, only to
+ * make room: up to r3, or (-Os) from r0 on. */
 static bool is_usual(uint32_t mask)
 {
 	uint32_t kept = mask >> 4 & 7,
 		 room = mask & 15; /* (r7 may be the frame's base, so it does not count) */
 
-	kept += kept & -kept; /* if it is one run of bits, only one bit above it is left */
+	kept += kept & -kept; /* turns one run of bits into a single bit above it */
 	return !(kept & (kept - 1)) && (!((16 - room) & (15 - room)) || !(room & (room + 1)));
 }
 
-/* clang leaves out registers, but lets the frame's base point to where r7 was pushed. */
+/* Recognizes a frame's base that points to the pushed r7: clang sets it even where it leaves out
+ * registers. */
 static bool is_base_set(const struct insn *push, const uint8_t *end)
 {
 	struct insn insn;
@@ -167,8 +170,8 @@ static void note_pushed(struct prologue *p, const struct insn *insn)
 	}
 }
 
-/* Recognizes str.w lr, [rN, #...] twice in a row, for lr and pc. That is getcontext, which calls
- * although it does not push lr. */
+/* Recognizes getcontext, which calls although it does not push lr, by str.w lr, [rN, #...] twice in
+ * a row (for lr and pc). */
 static bool keeps_link(const struct scan *s, const uint8_t *at)
 {
 	return s->pc - at >= 8 && insn_half(at) >> 4 == 0xf8c && insn_half(at + 2) >> 12 == 0xe &&
@@ -217,7 +220,7 @@ static bool read_body(const struct scan *s, struct prologue *p)
 		else if (insn.kind == INSN_BASE && !called) {
 			p->base[insn.reg == INSN_R11] = p->size - insn.bytes;
 			if (s->thumb && insn_half(at) == 0xaf00)
-				p->certain = INSN_R7; /* otherwise it would be a move */
+				p->certain = INSN_R7; /* an ordinary copy would be a move */
 		} else if (insn.kind == INSN_COMPARE)
 			last = insn.bytes;
 		called |= insn.kind == INSN_CALL;
@@ -226,8 +229,8 @@ static bool read_body(const struct scan *s, struct prologue *p)
 	return at == s->pc && p->size < REACH;
 }
 
-/* Returns the register from which sp is set in this function, that is, up to where the next
- * function pushes lr. 0: none. */
+/* Returns the register from which sp is set in this function, or 0. The function is taken to extend
+ * to the next push of lr. */
 static unsigned find_unbase(const struct scan *s, const struct prologue *p)
 {
 	const uint8_t *at = p->next, *end = s->code->end;
@@ -275,7 +278,7 @@ static bool scan_backward(const struct scan *s, struct arch_frame *ret_frame)
 	base = p.certain;
 	if (!base && (p.base[0] || p.base[1]))
 		base = find_unbase(s, &p);
-	if (p.loose && !base) { /* sp is set from a register that had sp before (clang) */
+	if (p.loose && !base) { /* clang sets sp from a register that holds an earlier sp */
 		if (!p.base[0] && !p.base[1])
 			return false;
 		base = p.base[0] ? INSN_R7 : INSN_R11;
@@ -287,9 +290,9 @@ static bool scan_backward(const struct scan *s, struct arch_frame *ret_frame)
 
 struct path {
 	int32_t moved;	  /* how far sp has moved up */
-	unsigned base;	  /* from here on `moved` counts from this register */
+	unsigned base;	  /* the register from which `moved` counts */
 	int32_t added[2]; /* what was added to r7 and r11 */
-	int32_t slot[16]; /* where they were popped from; valid only if `popped` */
+	int32_t slot[16]; /* where registers were popped from; valid for those in `popped` */
 	uint32_t popped;
 };
 
@@ -330,8 +333,8 @@ static bool note_return(const struct path *p, struct arch_frame *ret_frame)
 	return true;
 }
 
-/* `pc` is the instruction that will be executed next. Returns false if the code is not that simple.
- */
+/* Reads forward from the instruction that will be executed next. Returns false if the code is too
+ * complicated. */
 static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 {
 	const uint8_t *at = s->pc;
@@ -391,8 +394,8 @@ static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 	return false;
 }
 
-/* Most ARM instructions have the condition "always": 14 in the highest four bits of a word. Few
- * words of Thumb code have. */
+/* Tells whether the code looks like ARM code. Most ARM instructions have the condition "always", 14
+ * in the highest four bits of a word; few words of Thumb code do. */
 static bool looks_like_arm(const struct arch_code *code, const uint8_t *pc)
 {
 	unsigned words = 0, always = 0;
@@ -421,9 +424,10 @@ static bool is_thumb(const struct arch_code *code, const uint8_t *pc, bool inter
 	return thumb == arm ? !looks_like_arm(code, pc) : thumb;
 }
 
-/* Recognizes the end of a stack in glibc: mov r7, #1; svc #0 follows, in the code in which a thread
- * begins; or this is __startcontext (ARM code: movs r0, r4 and two branches), whose address
- * makecontext puts on the stack, where sp is what makecontext was given. */
+/* Recognizes the end of a stack in glibc: the code in which a thread begins, where mov r7, #1; svc
+ * #0 follows; or __startcontext (ARM code: movs r0, r4 and two branches). makecontext puts the
+ * address of __startcontext on the stack, and sp there is the end of the stack that it was given.
+ */
 static bool ends_stack(const struct scan *s, bool interrupted)
 {
 	for (const uint8_t *at = s->pc; at >= s->pc - 8 && at >= s->code->begin; at -= 4)
@@ -443,8 +447,8 @@ static bool ends_stack(const struct scan *s, bool interrupted)
 #define VENEER_JUMP  0xe08cf00f /* add pc, ip, pc */
 #define VENEER_THUMB 0x4778	/* bx pc */
 
-/* Recognizes the linker's code: stubs of a few instructions that jump on. They have nothing on the
- * stack, except what the first entry of the procedure linkage table pushes. */
+/* Recognizes the linker's stubs of a few instructions that jump on. They use no stack, except for
+ * the push in the first entry of the procedure linkage table. */
 static bool scan_stub(const struct scan *s, struct arch_frame *ret_frame)
 {
 	const uint8_t *at = s->pc;
@@ -463,8 +467,8 @@ static bool scan_stub(const struct scan *s, struct arch_frame *ret_frame)
 	return false;
 }
 
-/* lr was popped right before: what is left is a jump to another function, and the loading of its
- * arguments. */
+/* Recognizes a place right after lr was popped. Only the loading of arguments and a jump to another
+ * function follow. */
 static bool scan_popped(const struct scan *s, struct arch_frame *ret_frame)
 {
 	const uint8_t *at = s->pc;

@@ -1,5 +1,5 @@
-/* MIPS64: the signal frame of Linux, and what a call looks like. Encodings: MIPS64 Architecture,
- * volume II-A. */
+/* MIPS64: recognizes the signal frame of Linux, and calls. Encodings: MIPS64 Architecture, volume
+ * II-A. */
 #include "agent/unwind/arch/arch.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 
 const uint8_t arch_saved[ARCH_SAVED] = {16, 17, 18, 19, 20, 21};
 
-/* struct rt_sigframe: arguments of the oldest convention and padding, siginfo, the ucontext; its
- * sigcontext has 32 general and 32 floating registers, eight more words, pc
+/* struct rt_sigframe: arguments of the oldest convention and padding, siginfo, the ucontext. Its
+ * sigcontext has 32 general and 32 floating registers, eight more words, then pc
  * (arch/mips/kernel/signal.c, uapi/asm/sigcontext.h). */
 #define SIGINFO	 24
 #define UCONTEXT (SIGINFO + 128)
@@ -39,7 +39,7 @@ bool arch_table_row(const struct unwind_module *module, uint64_t pc, bool interr
 	return false;
 }
 
-/* The call and its delay slot lie before a return address. */
+/* Looks at the two instructions before a return address: the call and its delay slot. */
 bool arch_is_behind_call(const uint8_t *code, size_t length)
 {
 	if (length < 8)

@@ -1,6 +1,6 @@
 #pragma once
-/* MIPS64, n64 (MIPSpro N32/N64 ABI handbook, chapter 2; System V ABI, MIPS supplement): DWARF
- * numbers 0 to 31 are the general registers: sp is $29, s8 or fp $30, ra $31. Either byte order. */
+/* MIPS64, n64 (MIPSpro N32/N64 ABI handbook, chapter 2; System V ABI, MIPS supplement), in either
+ * byte order. DWARF numbers 0 to 31 are the general registers; sp is $29, s8 or fp $30, ra $31. */
 #include <stdint.h>
 
 #define ARCH_WORD      8

@@ -4,8 +4,8 @@
  *
  *   | cfa offset / 8 : 15 | ra slot : 5 | fp slot : 5 | type : 2 |
  *
- * Slots are in words below the cfa, as registers are saved at the frame's high end. fp slot 0: s8
- * is still in its register.
+ * Slots are in words below the cfa, because registers are saved at the frame's high end. fp slot 0
+ * means that s8 is still in its register.
  */
 #define ROW_CFA_MAX  0x7fffu
 #define ROW_SLOT_MAX 31u

@@ -1,5 +1,5 @@
 #pragma once
-/* Reads instructions of MIPS64 (releases 2 to 6) as far as frames need them. Fields: MIPS64
+/* Reads the instructions of MIPS64 (releases 2 to 6) that concern frames. Fields: MIPS64
  * Architecture, volume II-A. */
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,7 +71,7 @@ static inline bool insn_adds(uint32_t insn, unsigned rt, unsigned rs)
 	return insn >> 16 == (0x6400u | rs << 5 | rt);
 }
 
-/* Returns how far an addition of a constant moves sp; 0: the instruction is none. */
+/* Returns how far the instruction moves sp by adding a constant; 0 if it does not. */
 static inline int32_t insn_moves_sp(uint32_t insn)
 {
 	return insn_adds(insn, INSN_SP, INSN_SP) ? insn_immediate(insn) : 0;
@@ -83,7 +83,7 @@ static inline bool insn_moves_sp_by(uint32_t insn)
 	return (insn & 0xffe0fffd) == 0x03a0e82d;
 }
 
-/* move rd, rs: as daddu or as or */
+/* move rd, rs, encoded as daddu or as or */
 static inline bool insn_copies(uint32_t insn, unsigned rd, unsigned rs)
 {
 	return (insn & ~8u) == (rs << 21 | rd << 11 | 0x25);
@@ -99,7 +99,7 @@ static inline bool insn_loads(uint32_t insn, unsigned rt) /* ld rt, offset(sp) *
 	return insn >> 16 == (0xdc00u | INSN_SP << 5 | rt);
 }
 
-/* jr rs, also jr.hb, and as release 6 writes it: jalr zero, rs */
+/* jr rs, also jr.hb, and its encoding in release 6, jalr zero, rs */
 static inline bool insn_jumps_to(uint32_t insn, unsigned *ret_rs)
 {
 	*ret_rs = insn_rs(insn);

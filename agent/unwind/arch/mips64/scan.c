@@ -1,17 +1,17 @@
 /*
- * Finds frames of MIPS64 by reading code: most of it has no table (gcc writes none for C).
+ * Finds frames of MIPS64 by reading code: most code has no table (gcc writes none for C).
  *
  * Backward, for a return address. A function that calls has stored ra, with `sd ra, N(sp)`, after
- * it has made room with `daddiu sp, sp, -SIZE`. The last such store before the call counts: a
- * function has one prologue, which lies before the code that it leads to. (After that ra is an
- * ordinary register: a store without room made before it does not count.) If s8 is the frame's base
- * (alloca), sp does not help: `move s8, sp` comes before any call.
+ * it has made room with `daddiu sp, sp, -SIZE`. The last such store before the call is the right
+ * one, because a function has one prologue, which lies before its other code. (After the prologue
+ * ra is an ordinary register: a store without room made before it does not count.) If s8 is the
+ * frame's base (alloca), sp does not help; `move s8, sp` comes before any call.
  *
- * Forward, for interrupted code, and where there is no prologue: what the function does before `jr
- * ra` tells where ra is now.
+ * Forward, for interrupted code, and for functions without a prologue: the instructions up to `jr
+ * ra` tell where ra is now.
  *
- * gcc stores ra highest and s8 right below it (mips_compute_frame_info), so that is where s8 is
- * looked for.
+ * gcc stores ra highest and s8 right below it (mips_compute_frame_info), so the scan looks for s8
+ * there.
  */
 #include "agent/unwind/arch/arch.h"
 
@@ -20,7 +20,7 @@
 
 #define BACKWARD_MAX 32768 /* instructions */
 #define PROLOGUE_MAX 64
-/* instructions: what lies farther on is most often another function's */
+/* instructions; code farther on mostly belongs to another function */
 #define FORWARD_MAX 100
 #define PATHS_MAX   16
 #define REACH	    (1 << 24)
@@ -39,8 +39,8 @@ static bool frame_at(bool from_fp, int32_t cfa, int32_t ra, int32_t fp,
 	return true;
 }
 
-/* Returns the constant that `reg` got right before `at`: li, lui and ori. Room of a large frame is
- * made in two steps. A store into the first part may come before the second step; both belong to
+/* Finds the constant that li, lui and ori move to `reg` right before `at`. Room for a large frame
+ * is made in two steps. A store into the first part may come before the second step; both belong to
  * one function. */
 static bool constant_before(const struct arch_code *code, const uint8_t *at, unsigned reg,
 			    int32_t *ret_value)
@@ -65,7 +65,7 @@ static bool constant_before(const struct arch_code *code, const uint8_t *at, uns
 	return false;
 }
 
-/* Returns by how much the instruction at `at` moves sp down; negative: not known. */
+/* Returns by how much the instruction at `at` moves sp down; negative if that is not known. */
 static int32_t room_made(const struct arch_code *code, const uint8_t *at)
 {
 	uint32_t insn = insn_at(at);
@@ -85,14 +85,14 @@ static int32_t room_made(const struct arch_code *code, const uint8_t *at)
 struct prologue {
 	const uint8_t *room;  /* room is made here */
 	const uint8_t *store; /* the store of ra */
-	int32_t ra;	      /* how far ra lies below the cfa */
+	int32_t ra;	      /* distance of ra below the cfa */
 	int32_t size;	      /* size of the frame at that place */
 	int32_t fp;	      /* 0: s8 is not stored */
 	int32_t based;	      /* cfa = s8 + this; 0: s8 is an ordinary register */
 };
 
-/* Goes back from the store of ra to where room was made for it. NULL: ra was an ordinary register
- * there. */
+/* Goes back from the store of ra to the instruction that makes room for it. Returns NULL if ra was
+ * an ordinary register there. */
 static const uint8_t *find_room(const struct arch_code *code, const uint8_t *store,
 				int32_t *ret_size)
 {
@@ -179,7 +179,7 @@ static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 struct path {
 	const uint8_t *at;
 	int32_t moved; /* how far sp, or s8, is above its first value */
-	int32_t ra;    /* ra was loaded from so far above that */
+	int32_t ra;    /* where ra was loaded from, above that value */
 	int32_t fp;
 	bool from_fp, has_ra, has_fp;
 	bool called;
@@ -200,8 +200,8 @@ static void add_path(struct search *s, const struct path *p, const uint8_t *at)
 	s->open[s->count++].at = at;
 }
 
-/* Applies one instruction. Returns false if another function would begin here, or if it can't be
- * followed. */
+/* Applies one instruction. Returns false if another function would begin here, or if the
+ * instruction cannot be followed. */
 static bool scan_apply(struct path *p, uint32_t insn)
 {
 	int32_t moves = insn_moves_sp(insn);
@@ -250,8 +250,8 @@ static int32_t room_before(const struct arch_code *code, const uint8_t *pc)
 	return size;
 }
 
-/* A frame begins here, and nothing was called since the code was interrupted: the code is in a
- * prologue or before it. */
+/* Notes that a frame begins here. Nothing was called since the code was interrupted, so the code is
+ * in a prologue or before it. */
 static bool note_prologue(const struct path *p, const struct arch_code *code, const uint8_t *pc,
 			  uint32_t insn, struct arch_frame *ret_frame)
 {
@@ -263,8 +263,8 @@ static bool note_prologue(const struct path *p, const struct arch_code *code, co
 	return true;
 }
 
-/* Tells whether room is made for a frame. Room that is not for ra is a local one (alloca), or
- * belongs to a function that does not call. */
+/* Tells whether the instruction makes room for a frame. Room that is not for ra is local (alloca),
+ * or belongs to a function that does not call. */
 static bool begins_frame(const struct arch_code *code, const uint8_t *at)
 {
 	bool made = room_made(code, at) > 0;
@@ -329,9 +329,10 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 #define LAST_MAX 12 /* instructions of the code to which a function of makecontext returns */
 #define EXIT_MAX 4
 
-/* Recognizes the end of a stack in glibc: li v0, 5058; syscall (exit) follows, in the code in which
- * a thread begins; or the code to which a function of makecontext returns: move gp, s1; beqz s0.
- * There sp is what makecontext was given, and none of its instructions leads to an outer frame. */
+/* Recognizes the end of a stack in glibc: the code in which a thread begins, where li v0, 5058;
+ * syscall (exit) follows; or the code to which a function of makecontext returns: move gp, s1; beqz
+ * s0. There sp is the one that makecontext was given, and no instruction leads to an outer frame.
+ */
 static bool ends_stack(const struct arch_code *code, const uint8_t *pc, bool interrupted)
 {
 	const uint8_t *at = pc + (interrupted ? 0 : 4 * (EXIT_MAX - 1));

@@ -1,4 +1,5 @@
-/* x86-64: the signal frame of Linux, and the expressions that describe procedure linkage tables. */
+/* x86-64: recognizes the signal frame of Linux, calls, and the expressions that describe procedure
+ * linkage tables. */
 #include "agent/unwind/arch/arch.h"
 
 #include <string.h>
@@ -36,9 +37,9 @@ uint64_t arch_signal_slot(uint64_t sp, unsigned dwarf_register)
 }
 
 /*
- * A lazily bound entry is 16 bytes: jmp *GOT (or endbr64), push INDEX, jmp PLT0. From some byte on
- * the index lies on the stack: cfa = rsp + 8 + ((rip & 15) >= CONSTANT) * 8, with constant 11, or
- * 10 where entries begin with endbr64.
+ * A lazily bound entry is 16 bytes: jmp *GOT (or endbr64), push INDEX, jmp PLT0. After the push the
+ * index lies on the stack: cfa = rsp + 8 + ((rip & 15) >= CONSTANT) * 8. The constant is 11, or 10
+ * where entries begin with endbr64.
  */
 bool arch_is_plt_expression(const uint8_t *expression, size_t length, unsigned *ret_constant)
 {
@@ -61,7 +62,7 @@ uint64_t arch_plt_cfa(uint64_t sp, uint64_t pc, unsigned constant)
 	return sp + 8 + ((pc & 15) >= constant ? 8 : 0);
 }
 
-/* A call is two to seven bytes long, not counting prefixes. */
+/* Tries all lengths: a call is two to seven bytes long, not counting prefixes. */
 bool arch_is_behind_call(const uint8_t *code, size_t length)
 {
 	const uint8_t *end = code + length;

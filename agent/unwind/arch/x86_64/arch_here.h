@@ -11,8 +11,8 @@ static inline __attribute__((always_inline)) uint64_t arch_caller_fp(void)
 	return *(const uint64_t *)__builtin_frame_address(0);
 }
 
-/* Stores the registers that a function keeps, and sp and pc of this line, in
- * `value[ARCH_REGISTERS]`; the other elements stay as they are. */
+/* Stores the callee-saved registers, and sp and pc of this line, in `value[ARCH_REGISTERS]`. Leaves
+ * the other elements unchanged. */
 static inline __attribute__((always_inline)) uint64_t arch_registers_here(uint64_t *value)
 {
 	__asm__ volatile("movq %%rbx, 24(%0)\n\t"

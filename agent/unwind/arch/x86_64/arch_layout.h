@@ -1,6 +1,6 @@
 #pragma once
-/* x86-64 (System V ABI, AMD64 supplement 3.2 and 3.6.2): DWARF numbers 0 to 15 are rax rdx rcx rbx
- * rsi rdi rbp rsp r8-r15, 16 is the return address. */
+/* x86-64 (System V ABI, AMD64 supplement 3.2 and 3.6.2). DWARF numbers 0 to 15 are rax rdx rcx rbx
+ * rsi rdi rbp rsp r8-r15; 16 is the return address. */
 #include <stdint.h>
 
 #define ARCH_WORD      8

@@ -4,8 +4,8 @@
  *
  *   | cfa offset / 8 : 16 | fp slot : 9 | type : 2 |
  *
- * The return address lies at cfa - 8. A function saves only rbp's old value below it: fp slot 1,
- * the return address's own, says that rbp is still in the register.
+ * The return address lies at cfa - 8, and rbp's old value is saved below it. fp slot 1 is the slot
+ * of the return address, so it is free to mean that rbp is still in the register.
  */
 #define ROW_CFA_MAX 0xffffu
 #define ROW_FP_MAX  0x1ffu
@@ -69,7 +69,7 @@ static inline bool row_of_frame(const struct arch_frame *frame, uint32_t *ret_ro
 
 	if (frame->ra_words != 1 || !cfa || cfa > ROW_CFA_MAX || fp < ARCH_FP_KEPT ||
 	    fp > ROW_FP_MAX || (!frame->from_fp && fp > cfa))
-		return false; /* (a row from sp has nothing in the red zone) */
+		return false; /* so a row based on sp reads nothing in the red zone */
 	*ret_row = (frame->from_fp ? ROW_FP : ROW_SP) | fp << 2 | cfa << 11;
 	return true;
 }

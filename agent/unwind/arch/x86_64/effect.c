@@ -1,4 +1,4 @@
-/* Says what instructions change. See effect.h; Intel's manual, volume 2, appendix A. */
+/* Tells what instructions change. See effect.h; Intel's manual, volume 2, appendix A. */
 #include "agent/unwind/arch/x86_64/effect.h"
 
 #include "agent/unwind/ban.h"
@@ -7,13 +7,14 @@ enum { RAX, RCX, RDX };
 
 #define BIT(reg) (1u << (reg))
 
-/* The bit of the register in rm; 0 if rm is an address. */
+/* Returns the bit of the register in rm, or 0 if rm is an address. */
 static uint32_t rm_of(const struct insn *insn)
 {
 	return insn->mod == 3 ? BIT(insn->rm) : 0;
 }
 
-/* The bit of a byte register. Numbers 4 to 7 may mean the second byte of one of the first four. */
+/* Returns the bits of a byte register. Numbers 4 to 7 may mean the second byte of one of the first
+ * four registers. */
 static uint32_t byte_of(uint8_t reg)
 {
 	return BIT(reg) | BIT(reg & 3);
@@ -24,7 +25,7 @@ static uint32_t rm_byte_of(const struct insn *insn)
 	return insn->mod == 3 ? byte_of(insn->rm) : 0;
 }
 
-/* The eight operations whose opcodes are 00 to 05, 08 to 0d... The last one, cmp, changes no
+/* Handles the eight operations with the opcodes 00 to 05, 08 to 0d... The last one, cmp, changes no
  * register. */
 static uint32_t arithmetic(const struct insn *insn)
 {

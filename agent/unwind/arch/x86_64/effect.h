@@ -1,6 +1,5 @@
 #pragma once
-/* Says what an instruction changes, as far as it is needed to follow a value through a few
- * instructions. */
+/* Tells what an instruction changes, for code that follows a value through a few instructions. */
 #include "agent/unwind/arch/x86_64/insn.h"
 
 /* Sets a bit for each general register that the instruction writes. Returns false if that is not

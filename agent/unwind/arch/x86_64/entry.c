@@ -16,8 +16,8 @@ static bool in_two_bytes(const struct insn *insn)
 	return insn->map == 1;
 }
 
-/* Tells whether the instruction is a branch, jump or call with the distance in it, and where it
- * leads. */
+/* Tells whether the instruction is a branch, jump or call that contains its distance. Stores its
+ * target. */
 static bool leads(const struct insn *insn, uint64_t address, uint64_t *ret_target)
 {
 	enum insn_flow flow = insn_flow(insn);
@@ -40,9 +40,9 @@ static bool entry_put(struct entry_move *move, const void *bytes, size_t count)
 	return true;
 }
 
-/* Corrects the distance in the last `behind` + 4 bytes of what was put. It was meant for an
- * instruction that ends at `end`; in `moved` the instruction ends elsewhere. The new distance is
- * right if moved[0] lies at move->address. */
+/* Corrects a distance that was put to `moved`; `behind` bytes follow it there. The distance was
+ * meant for an instruction that ends at `end`, but in `moved` the instruction ends elsewhere. The
+ * new distance is right if moved[0] lies at move->address. */
 static bool fix(struct entry_move *move, unsigned behind, int64_t distance, uint64_t end)
 {
 	uint64_t new_end = move->address + move->moved_length;
@@ -56,7 +56,7 @@ static bool fix(struct entry_move *move, unsigned behind, int64_t distance, uint
 	return true;
 }
 
-/* Short jumps become long ones. Jumps that count (loop, jrcxz) have no long form, and can't be
+/* Moves a branch. Short jumps become long ones. loop and jrcxz have no long form and cannot be
  * moved. */
 static bool move_branch(struct entry_move *move, const struct insn *insn, uint64_t end)
 {
@@ -70,7 +70,7 @@ static bool move_branch(struct entry_move *move, const struct insn *insn, uint64
 	return entry_put(move, code, jump ? JUMP : BRANCH_32) && fix(move, 0, insn->immediate, end);
 }
 
-/* xbegin holds the address where a failed transaction goes on. */
+/* Recognizes xbegin, which contains the address where a failed transaction continues. */
 static bool is_transaction(const struct insn *insn)
 {
 	return !insn->map && insn->opcode == 0xc7 && insn->mod == 3 && (insn->reg & 7) == 7;
@@ -103,8 +103,8 @@ static bool ends(const struct insn *insn)
 	       flow == FLOW_AWAY_STATIC;
 }
 
-/* Returns how many bytes behind the function's end at `code` are filling. 0 if there is anything
- * else before the next block. */
+/* Returns the number of padding bytes after the function's end at `code`, or 0 if anything else
+ * precedes the next block. */
 static size_t filling(const uint8_t *code, size_t room, uint64_t address)
 {
 	size_t want = (size_t)(-address % BLOCK), at = 0;
@@ -144,8 +144,8 @@ static enum entry_fault move_first(const uint8_t *code, size_t size, size_t room
 	return ENTRY_FITS;
 }
 
-/* A jump from within the function to its first byte is refused as well: the registers of a loop are
- * not the arguments of a caller. */
+/* Checks that no jump within the function leads to the overwritten bytes. A jump to the first byte
+ * is refused as well: in a loop, registers do not hold the arguments of a caller. */
 static enum entry_fault check_body(const uint8_t *code, size_t size, uint64_t address,
 				   const struct entry_move *move)
 {
@@ -199,10 +199,10 @@ bool entry_leads_to(const uint8_t *code, size_t size, uint64_t address, uint64_t
 	return false;
 }
 
-/* Tells whether an instruction begins at `at`. x86 code that is read from a wrong place soon falls
- * into step with the right instructions. So if an instruction begins at `at`, reading from one of
- * several places a while before leads there; a constant inside another instruction is seldom
- * reached in that way. */
+/* Tells whether an instruction begins at `at`. Decoding x86 code from a wrong place soon falls into
+ * step with the right instructions. If an instruction begins at `at`, decoding from one of several
+ * earlier places therefore arrives there; it seldom arrives at a constant inside another
+ * instruction. */
 static bool begins_at(const uint8_t *code, const uint8_t *end, size_t at)
 {
 	size_t first = at < ENTRY_BEFORE ? 0 : at - ENTRY_BEFORE, tries = at - first < 16 ? 1 : 16;

@@ -20,12 +20,12 @@ struct traversal {
 	uint64_t *found;
 	int found_count;
 	bool failed;
-	const struct place_hand_on *wanted; /* a search: calls are followed, too, to see if they
-					       lead there. NULL: returns are collected */
+	const struct place_hand_on *wanted; /* the targets of a search, which also follows calls;
+					       NULL: the traversal collects returns */
 	bool reached;
 };
 
-/* Returns false if the traversal has been there. */
+/* Marks an address as visited. Returns false if it already was. */
 static bool follow_is_new(struct traversal *t, uint64_t address)
 {
 	uint64_t hash = address * UINT64_C(0x9e3779b97f4a7c15) >> 50;
@@ -65,7 +65,7 @@ static bool follow_is_wanted(struct traversal *t, uint64_t address, bool pointer
 	return t->reached;
 }
 
-/* Goes to another place of the file, by a jump or call. */
+/* Follows a jump or call to another place in the file. */
 static void lead_to(struct traversal *t, uint64_t target)
 {
 	if (!follow_is_wanted(t, target, false))
@@ -88,7 +88,7 @@ static void follow_call(struct traversal *t, const struct insn *insn, uint64_t n
 		lead_through(t, next + (uint64_t)(int64_t)insn->displacement);
 }
 
-/* Handles one instruction. Returns true if the path goes on behind it. */
+/* Handles one instruction. Returns true if the path continues after it. */
 static bool follow_go_on(struct traversal *t, uint64_t address, const struct insn *insn,
 			 uint64_t next)
 {
@@ -134,8 +134,7 @@ static void follow(struct traversal *t, uint64_t address)
 			length = t->code->read(t->code->context, from, bytes, sizeof(bytes));
 		}
 		if (address != first && t->code->begins(t->code->context, address))
-			return; /* another function begins here, so the call before does not return
-				 */
+			return; /* another function begins here, so the last call does not return */
 		if (t->work == WORK_MAX || !insn_read(bytes + at, bytes + length, &insn)) {
 			t->failed = true;
 			return;
@@ -163,7 +162,8 @@ int follow_exits(const struct place_code *code, uint64_t address,
 	return t.failed ? -1 : t.found_count;
 }
 
-/* A path that can't be followed ends, and the others go on: one path that leads there is enough. */
+/* Searches all paths. A path that cannot be followed ends without a failure, because one path to a
+ * target is enough. */
 bool follow_reaches(const struct place_code *code, uint64_t address,
 		    const struct place_hand_on *question)
 {
@@ -180,9 +180,9 @@ bool follow_reaches(const struct place_code *code, uint64_t address,
 	return t.reached;
 }
 
-/* Functions that only hand a call on. */
+/* ---- functions that only pass a call on ---- */
 
-#define HAND_ON_MAX   384 /* bytes: a larger function does more than hand on */
+#define HAND_ON_MAX   384 /* bytes; a larger function does more than pass a call on */
 #define HAND_ON_PATHS 64
 
 struct path {
@@ -207,8 +207,8 @@ static bool is_target(struct hand_on *h, uint64_t address, bool pointer)
 	return is;
 }
 
-/* Tells whether a jump out of the function leads to code that never returns: compilers put parts
- * that are seldom reached elsewhere. */
+/* Tells whether a jump out of the function leads to code that never returns. Compilers place parts
+ * that are seldom executed outside of the function. */
 static bool never_returns(const struct hand_on *h, uint64_t address)
 {
 	uint64_t exits[PLACE_EXITS_MAX];
@@ -216,8 +216,8 @@ static bool never_returns(const struct hand_on *h, uint64_t address)
 	return follow_exits(h->question->code, address, exits) == 0;
 }
 
-/* A jump may lead to a place in the function, to a target or to an end; everything else is a
- * failure. */
+/* Follows a jump to a place in the function, to a target or to an end. Any other jump is a failure.
+ */
 static void follow_jump(struct hand_on *h, uint64_t target, bool constant)
 {
 	uint64_t offset = target - h->f->address;
@@ -255,7 +255,7 @@ static void pass(struct hand_on *h, struct path *path, const struct insn *insn)
 	h->failed |= h->question->frees && effect_stores(insn);
 }
 
-/* Handles one instruction. Returns true if the path goes on behind it. */
+/* Handles one instruction. Returns true if the path continues after it. */
 static bool follow_step(struct hand_on *h, struct path *path, const struct insn *insn)
 {
 	uint64_t next = h->f->address + (uint64_t)(insn->next - h->f->code);

@@ -1,23 +1,23 @@
 /*
- * Finds where the frame pointer is valid. A function that keeps one begins by `push %rbp; mov %rsp,
- * %rbp`. From the nearest such beginning before a call the code is followed once, in the order of
- * addresses, to where the function removes its frame record and leaves. All calls in between have
- * the same row.
+ * Finds the range in which the frame pointer is valid. A function that keeps one begins with `push
+ * %rbp; mov %rsp, %rbp`. The search starts at the nearest such beginning before a call and reads
+ * the code once, in the order of addresses, up to the place where the function removes its frame
+ * record and leaves. All calls in between have the same row.
  *
  *   55 48 89 e5   ...   call   ...   call   ...   pop %rbp; ret
  *               |<------------ held ------------------->|
  *
- * The danger is other code between the two: a function without a frame. There the row would skip
- * its caller. So everything that is read must agree that only the record lies between sp, as it
- * was, and the return address: at all calls sp is a multiple of 16, or at all calls it is 8 off; fp
- * is not written; and each return or jump away finds both as they were. Behind such an end the
- * function goes on only if an earlier branch leads over it. What lies behind the last such end, or
- * jump back, does not count as held: it may be the beginning of another function, behind a call
- * that does not return. In doubt nothing is held, and the caller uses another way.
+ * The danger is a function without a frame between the two: in it the row would skip the caller.
+ * All code that is read must therefore be consistent with a frame that has only the record below
+ * the return address. sp is a multiple of 16 at all calls, or 8 off at all calls. fp is not
+ * written. Each return or jump away finds sp and fp restored. After such an end the function
+ * continues only if an earlier branch leads past it. Code after the last such end or jump back is
+ * not part of the range: it may be the beginning of another function, after a call that does not
+ * return. In doubt the range is empty, and the caller uses another method.
  *
  * Go's functions make room first and put the record into it: `sub $N, %rsp; mov %rbp, N-8(%rsp);
- * lea N-8(%rsp), %rbp`. Their stacks move, so the fp that they find when C code returns may be out
- * of date. Their rows go by sp, and are found for each call.
+ * lea N-8(%rsp), %rbp`. Their stacks move, so fp may be out of date when C code returns to them.
+ * Their rows are based on sp and are derived for each call.
  */
 #include "agent/unwind/arch/arch.h"
 
@@ -27,14 +27,14 @@
 #include "agent/unwind/arch/x86_64/height.h"
 #include "agent/unwind/ban.h"
 
-#define BEFORE_MAX 8192 /* bytes that are searched for a function's beginning */
+#define BEFORE_MAX 8192 /* bytes to search for a function's beginning */
 #define READ_MAX   2000 /* instructions */
-#define OPENING	   32	/* the most bytes that a beginning has */
+#define OPENING	   32	/* the longest beginning, in bytes */
 #define ROOM_MAX   (1 << 20)
 
 struct opening {
 	const uint8_t *end;
-	bool put;     /* it is Go's way */
+	bool put;     /* the beginning is that of a Go function */
 	int32_t room; /* bytes below the record */
 };
 
@@ -47,10 +47,10 @@ static int32_t constant(const uint8_t *at)
 }
 
 /* A beginning is recognized by its last four bytes, Go's by the first four of its last instruction.
- * push %rbp; mov %rsp, %rbp: there are two ways to write it. */
+ * push %rbp; mov %rsp, %rbp has two encodings. */
 #define MOV_SP_FP  ((int32_t)0xe5894855)
 #define MOV_SP_FP2 ((int32_t)0xec8b4855)
-#define LEA_0	   0x242c8d48 /* lea (%rsp), %rbp; then with a distance of 8 bits; of 32 bits */
+#define LEA_0	   0x242c8d48 /* lea (%rsp), %rbp; the next two have 8-bit and 32-bit distances */
 #define LEA_8	   0x246c8d48
 #define LEA_32	   0x24ac8d48
 
@@ -107,19 +107,19 @@ static bool is_at(struct place place, enum base base, int32_t offset)
 	return place.base == base && place.offset == offset && !place.stored;
 }
 
-/* fp points to the record, which lies right below the return address. */
+/* True if fp points to the record, which lies right below the return address. */
 static bool is_held(const struct height *h)
 {
 	return is_at(h->fp, BASE_SP, -8) && is_at(h->pushed, BASE_FP, 0) && h->pushed_at == -8;
 }
 
-/* fp has the caller's value again. */
+/* True if fp has the caller's value again. */
 static bool is_leaving(const struct height *h)
 {
 	return is_from_sp(h->sp) && is_at(h->fp, BASE_FP, 0);
 }
 
-/* sp and fp both have the caller's values. */
+/* True if sp and fp both have the caller's values. */
 static bool is_left(const struct height *h)
 {
 	return is_leaving(h) && !h->sp.offset;
@@ -127,14 +127,14 @@ static bool is_left(const struct height *h)
 
 struct reading {
 	struct height now;
-	struct height body; /* as at the last jump: holds again behind the function's ends that are
-			       not its last */
+	struct height body; /* the state at the last jump; valid again after an end of the function
+			       that is not its last */
 	const uint8_t *farthest; /* the farthest target of a jump so far */
 	const uint8_t *begin;
-	const uint8_t *end; /* up to here the code surely belongs to the function */
-	bool passed;	    /* a call or an end was read: what follows may be another function */
-	int32_t parity;	    /* of sp at its calls, which all must share; -1: no call yet */
-	bool left; /* it was seen to leave, so only the record lies below the return address */
+	const uint8_t *end; /* code up to here certainly belongs to the function */
+	bool passed;	    /* a call or an end was read, so another function may follow */
+	int32_t parity;	    /* of sp at the calls, which all must share; -1: no call yet */
+	bool left;	    /* an end was read, so only the record lies below the return address */
 };
 
 /* Tells whether the instruction writes fp in a way that height_apply does not follow. */
@@ -148,7 +148,7 @@ static bool writes_fp(const struct insn *insn)
 	       (registers >> INSN_FP & 1 && (insn->map || insn->opcode != 0x5d));
 }
 
-/* Notes a jump within the function. Code that jumps back into the function is a part of it. */
+/* Notes a jump within the function. Code that jumps back into the function is part of it. */
 static void note_target(struct reading *r, const struct insn *insn)
 {
 	const uint8_t *target = insn->next + insn->immediate;
@@ -160,8 +160,8 @@ static void note_target(struct reading *r, const struct insn *insn)
 		r->end = insn->next;
 }
 
-/* Called behind a jump, a return or a trap. Returns false if nothing that follows is known to
- * belong to the function. */
+/* Called after a jump, a return or a trap. Returns false if no later code is known to belong to the
+ * function. */
 static bool goes_on(struct reading *r, const struct insn *insn)
 {
 	r->now = r->body;
@@ -169,8 +169,8 @@ static bool goes_on(struct reading *r, const struct insn *insn)
 	return r->farthest >= insn->next && is_held(&r->body) && is_from_sp(r->body.sp);
 }
 
-/* Returns false if the call shows that this is another function's code: sp at its calls must agree.
- */
+/* Notes a call. Returns false if its sp disagrees with earlier calls, which shows that the code
+ * belongs to another function. */
 static bool note_call(struct reading *r, const struct insn *insn)
 {
 	struct place sp = r->now.sp;
@@ -187,7 +187,8 @@ static bool note_call(struct reading *r, const struct insn *insn)
 	return r->parity == (sp.offset & 15) && !(r->parity & 7);
 }
 
-/* Recognizes a load of the caller's fp from the record, by sp. */
+/* Applies a load of the caller's fp from the record relative to sp. Returns false for other
+ * instructions. */
 static bool restores_fp(struct height *h, const struct insn *insn)
 {
 	if (insn->map || insn->opcode != 0x8b || !insn->wide || insn->mod == 3 ||
@@ -198,7 +199,8 @@ static bool restores_fp(struct height *h, const struct insn *insn)
 	return true;
 }
 
-/* Follows one instruction. Returns false if the function ends, or is not what it seemed to be. */
+/* Follows one instruction. Returns false if the function ends, or does not keep a frame after all.
+ */
 static bool framed_follow(struct reading *r, const uint8_t *at, const struct insn *insn)
 {
 	enum insn_flow flow = insn_flow(insn);
@@ -230,7 +232,7 @@ static bool framed_follow(struct reading *r, const uint8_t *at, const struct ins
 	return goes_on(r, insn);
 }
 
-/* Begins with sp and fp as the function's opening leaves them. */
+/* Begins with sp and fp in the state after the function's beginning. */
 static void begin(struct reading *r, const struct opening *opening)
 {
 	*r = (struct reading){.now = height_begin(), .parity = -1};

@@ -6,14 +6,14 @@
 #include "agent/unwind/ban.h"
 
 /*
- * What follows an opcode:
+ * The bytes that follow an opcode:
  *
  *   .  nothing              m  ModRM            x  no such instruction in 64-bit mode
  *   b  8 bits               B  ModRM, 8 bits    p  it is a prefix
  *   z  32 bits (or 16)      Z  ModRM, 32 bits   r  it is a REX prefix
  *   j  32 bits, always      w  16 bits          v  VEX or EVEX prefix
  *   q  as z, 64 with REX.W  e  24 bits          o  more opcode follows
- *   a  an address t ModRM; the first two of the group have an operand as wide as they are
+ *   a  an address           t  ModRM; only the first two of the group have an immediate operand
  */
 static const char one_byte[] = "mmmmbzxxmmmmbzxo" /* 00 */
 			       "mmmmbzxxmmmmbzxx"
@@ -83,7 +83,7 @@ static void read_vex(struct cursor *c, uint8_t first, struct insn *insn)
 	insn->opcode = byte(c);
 }
 
-/* Reads the opcode, and returns the letter of the tables above that says what follows it. */
+/* Reads the opcode. Returns the letter in the tables above for the bytes that follow it. */
 static char read_opcode(struct cursor *c, struct insn *insn, uint8_t *rex, bool *narrow)
 {
 	uint8_t op = byte(c);
@@ -130,7 +130,7 @@ static void read_modrm(struct cursor *c, struct insn *insn, uint8_t rex)
 		sib = byte(c);
 		rm = sib & 7;
 	}
-	/* Index 4 means no index; without displacement base 5 means no base, or pc. */
+	/* Index 4 means no index. Without a displacement, base 5 means no base, or pc. */
 	insn->simple = (sib >> 3 & 7) == 4 && !(rex & 2) && (mod || rm != 5);
 	if (mod == 1)
 		insn->displacement = bytes(c, 1);

@@ -1,7 +1,7 @@
 #pragma once
-/* Reads x86-64 machine code as far as it is needed to follow the stack pointer: the length of an
- * instruction, and its operands where they may concern sp or fp. Encoding: Intel's manual, volume
- * 2, chapter 2 and the opcode maps of appendix A. */
+/* Reads the parts of x86-64 machine code that are needed to follow the stack pointer: the length of
+ * an instruction, and operands that may concern sp or fp. Encoding: Intel's manual, volume 2,
+ * chapter 2 and the opcode maps of appendix A. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,7 +14,7 @@ struct insn {
 	bool wide;     /* has 64-bit operands (REX.W) */
 	bool repeated; /* has the prefix f3 */
 	uint8_t mod;   /* 3: `rm` is a register, else the base of an address */
-	uint8_t reg;   /* or the number within a group of instructions; 8 to 15 are r8 to r15 */
+	uint8_t reg; /* a register, or the instruction's number in a group; 8 to 15 are r8 to r15 */
 	uint8_t rm;
 	bool simple;   /* the address is rm + displacement, without an index */
 	bool relative; /* the address is next + displacement; the displacement lies in front of the
@@ -24,25 +24,24 @@ struct insn {
 	int32_t immediate; /* also the distance of a jump */
 };
 
-/* Where the program goes on after an instruction. */
+/* Where execution continues after an instruction. */
 enum insn_flow {
 	FLOW_ON,
-	FLOW_BRANCH,	  /* also goes on at next + immediate */
-	FLOW_JUMP,	  /* goes on only there */
-	FLOW_AWAY,	  /* jumps to a place that is not known */
-	FLOW_AWAY_STATIC, /* the same through a pointer at a fixed place: calls another function in
-			     place of a return */
+	FLOW_BRANCH,	  /* at `next`, or at next + immediate */
+	FLOW_JUMP,	  /* only at next + immediate */
+	FLOW_AWAY,	  /* at an unknown address */
+	FLOW_AWAY_STATIC, /* at an unknown address, through a pointer at a fixed one: a tail call */
 	FLOW_CALL,
 	FLOW_RETURN,
-	FLOW_STOP,  /* traps */
+	FLOW_STOP,  /* nowhere: the instruction traps */
 	FLOW_BEGIN, /* endbr64: a function begins, or setjmp returns here */
 };
 
-/* Reads the instruction at `code`, and nothing at `end` or behind. Returns false if there is no
- * instruction, or none that programs use. */
+/* Decodes the instruction at `code`. Reads nothing from `end` on. Returns false if the bytes are
+ * not a whole instruction, or one that programs do not use. */
 bool insn_read(const uint8_t *code, const uint8_t *end, struct insn *ret_insn);
 
 enum insn_flow insn_flow(const struct insn *insn);
 
-/* True for filling between functions and before loops. */
+/* True for padding between functions and before loops. */
 bool insn_is_padding(const struct insn *insn);

@@ -1,13 +1,13 @@
 /*
- * Places of probes. See place.h.
+ * Finds places of probes. See place.h.
  *
- * What Linux emulates at a uprobe (arch/x86/kernel/uprobes.c, since 3.16 branches and nop, since
- * 4.18 push): push of a 64-bit register, a nop of one byte, jumps and branches to a distance, calls
- * to a distance. Longer nops came late (6.16), and are not counted on.
+ * Linux emulates these instructions at a uprobe (arch/x86/kernel/uprobes.c): nops of one byte, and
+ * jumps, branches and calls to a distance, since 3.16; pushes of a 64-bit register, since 4.18.
+ * Longer nops came late (6.16), and this code does not rely on them.
  *
  *	free:	endbr64
  *		test %rdi, %rdi
- *		je   1f			<-- a place; behind it NULL does not come by
+ *		je   1f			<-- a place; NULL does not pass later ones
  *		mov  %rdi, %rbp	...	(registers are followed)
  *		push %rbx		<-- the place
  *		mov  8(%rdi), %rbx	(nothing is written to memory, and so no block given back)
@@ -25,13 +25,14 @@
 #include "agent/unwind/ban.h"
 
 #define REGISTERS 16
-#define STEPS_MAX 48 /* how many instructions are searched for a place */
+#define STEPS_MAX 48 /* instructions that are searched for a place */
 #define BIT(reg)  (1u << (reg))
 #define KEPT                                                                                       \
 	(BIT(3) | BIT(INSN_FP) |                                                                   \
 	 0xf000u) /* registers that a function keeps for its caller: rbx, rbp, r12 to r15 */
 
-/* Numbers of instructions, and of DWARF (System V ABI, AMD64 supplement, 3.2.3 and 3.6.2). */
+/* The argument registers, by their numbers in instructions; and the DWARF number of each register
+ * (System V ABI, AMD64 supplement, 3.2.3 and 3.6.2). */
 static const uint8_t argument_register[PLACE_ARGUMENTS] = {7, 6, 2, 1, 8, 9};
 static const uint8_t dwarf_number[REGISTERS] = {0, 2, 1,  3,  7,  6,  4,  5,
 						8, 9, 10, 11, 12, 13, 14, 15};
@@ -42,8 +43,7 @@ struct state {
 	uint32_t changed; /* registers that were written */
 	uint32_t kept;	  /* registers that must still have the caller's values */
 	uint8_t pushes;
-	uint8_t pushed[PLACE_PUSHED]; /* registers that were pushed first, with the caller's values
-				       */
+	uint8_t pushed[PLACE_PUSHED]; /* the first registers pushed, with the caller's values */
 	uint8_t tested; /* the flags tell whether this argument (+ 1) is NULL; 0: they don't */
 };
 
@@ -149,7 +149,7 @@ static uint8_t find_argument(const struct state *s, unsigned argument)
 	return REGISTERS;
 }
 
-/* All registers that the caller keeps are unchanged, or saved on the stack. */
+/* True if all callee-saved registers are unchanged or saved on the stack. */
 static bool is_caller_known(const struct state *s)
 {
 	uint32_t lost = s->changed & s->kept;
@@ -189,15 +189,15 @@ static bool is_for_null(const struct state *s, const struct place_question *ques
 	return je && question->not_null >= 0 && s->tested == question->not_null + 1;
 }
 
-/* What was met on the way to the place. */
+/* The findings on the way to the place. */
 struct way {
 	const uint8_t *branch;	    /* the branch on the test for NULL; NULL: none */
-	struct place_probe cheaper; /* behind the place if that is a push; address 0: none */
+	struct place_probe cheaper; /* a later place, if this one is a push; address 0: none */
 };
 
-/* Looks behind a push, at `at`, for the first instruction that the kernel emulates without writing
- * to the stack, which is cheaper. Nothing is written on the way, so the arguments are as they were,
- * and the pushed words stay. */
+/* Looks after a push, from `at` on, for the first instruction that the kernel emulates without
+ * writing to the stack, which is cheaper. No instruction on the way may write to memory, so the
+ * pushed words stay. */
 static void look_behind(const struct place_function *f, const struct place_question *question,
 			struct state *s, const uint8_t *at, struct place_probe *cheaper)
 {
@@ -205,7 +205,7 @@ static void look_behind(const struct place_function *f, const struct place_quest
 	struct place_probe found = *cheaper;
 	struct insn insn;
 
-	s->kept = KEPT; /* before its first push a function has hardly changed any of these */
+	s->kept = KEPT; /* a function seldom changes any of these before its first push */
 	for (unsigned i = 0; i < STEPS_MAX && insn_read(at, end, &insn); i++) {
 		int32_t sp = s->height.sp.offset;
 		bool emulated = is_emulated(at, &insn), pushes = emulated && is_push(&insn);
@@ -261,7 +261,7 @@ static void place_look(const struct place_function *f, const struct place_questi
 	}
 }
 
-/* Tells whether the instruction removes a frame: a jump behind it leaves the function. */
+/* Tells whether the instruction removes a frame, so that a jump after it leaves the function. */
 static bool takes_away(const struct insn *insn)
 {
 	return !insn->map && ((insn->opcode & 0xf8) == 0x58 || insn->opcode == 0xc9 ||
@@ -269,8 +269,8 @@ static bool takes_away(const struct insn *insn)
 			       insn->rm == INSN_SP && !(insn->reg & 7)));
 }
 
-/* Tells whether jumps within the function lead, or may lead, to (entry, probe]. A jump to the entry
- * itself is a loop. */
+/* Tells whether a jump within the function may lead to (entry, probe]. A jump to the entry itself
+ * is a loop. */
 static bool is_disturbed(const struct place_function *f, const struct way *way,
 			 struct place_probe *probe)
 {

@@ -1,17 +1,17 @@
 /*
- * Functions that return on another stack than the one on which they have called. Go's do where it
- * calls C code and C code calls it. How they find back tells where the caller's frame is.
+ * Derives rows of functions that switch to another stack before they return. Go has such functions,
+ * for calls of C code and from C code. The instructions by which they switch back tell where the
+ * caller's frame is.
  *
- *   asmcgocall           mov 48(%rsp), %rdi         who owns the other stack
- *                        mov 8(%rdi), %rsi          where that ends
- *                        sub 40(%rsp), %rsi         and how far below its end it was left
+ *   asmcgocall           mov 48(%rsp), %rdi         the owner of the other stack
+ *                        mov 8(%rdi), %rsi          the end of that stack
+ *                        sub 40(%rsp), %rsi         less the depth at which it was left
  *                        mov %rsi, %rsp
  *   the same, if there   mov 40(%rsp), %rsi
  *   was no need to       mov %rsi, %rsp
- *   cgocallback          mov 56(%rsi), %rsp         the code does not tell where it is, but
- *                        mov 24(%rsp), %rbp         fp was saved right below the return address,
- *                                                   and
- *                        add $32, %rsp; ret         belongs to this function: it points there
+ *   cgocallback          mov 56(%rsi), %rsp         the code does not tell where the stack is,
+ *                        mov 24(%rsp), %rbp         but fp was saved right below the return
+ *                        add $32, %rsp; ret         address, and this function's fp points there
  */
 #include "agent/unwind/arch/arch.h"
 
@@ -24,7 +24,7 @@
 #define READ_MAX  40 /* instructions */
 #define WORDS_MAX 32
 
-/* What a register holds: a word on the stack, or a word that such a word points to. */
+/* The content of a register: a word on the stack, or a word to which a word on the stack points. */
 struct value {
 	enum { VALUE_UNKNOWN, VALUE_SLOT, VALUE_FIELD, VALUE_DISTANCE } kind;
 	uint8_t slot;  /* *(sp + 8 * slot) */
@@ -68,7 +68,7 @@ static struct value less(const struct value *values, const struct insn *insn)
 	return value;
 }
 
-/* Follows one instruction. Returns false if it can't be followed. */
+/* Follows one instruction. Returns false if it cannot be followed. */
 static bool switched_follow(struct value *values, const struct insn *insn)
 {
 	uint32_t registers;
@@ -103,7 +103,7 @@ static struct value switched_to(const struct value *values, const struct insn *i
 	return values[insn->opcode == 0x8b ? insn->rm : insn->reg];
 }
 
-/* Makes the row for a move of `to` to sp. `frame` says how the function goes on from there. */
+/* Makes the row for a move of `to` to sp. `frame` describes the frame from that sp on. */
 static bool row_of_switch(struct value to, const struct arch_frame *frame, uint32_t *ret_row)
 {
 	struct row_switched how = {to.slot, to.field, to.less, frame->cfa_words, frame->fp_words};
