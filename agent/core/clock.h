@@ -74,9 +74,10 @@ bool clock_strayed(const struct clock *clock, uint64_t stamp);
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_wall_ns(void);
-/* Time since boot in ns, including sleep. `start_ticks` counts from the same point. */
+/* Returns the time since boot in ns, including sleep. `start_ticks` counts from the same point. */
 uint64_t clock_boot_ns(void);
-/* How long the machine has slept since boot, in ns: CLOCK_BOOTTIME minus CLOCK_MONOTONIC. */
+/* Returns how long the machine has slept since boot, in ns: CLOCK_BOOTTIME minus
+ * CLOCK_MONOTONIC. */
 uint64_t clock_slept_ns(void);
 
 /* Reads the processor's counter. CMake chooses one file per processor. clock_none.c returns

@@ -32,7 +32,7 @@ bool elf_symbols_has(const struct elf_symbols *file, uint32_t type);
  * such header. */
 bool elf_symbols_section(const struct elf_symbols *file, unsigned index, ElfW(Shdr) * ret);
 
-/* Reads bytes of the file. Returns false if it does not have them all. */
+/* Reads `size` bytes of the file. Returns false if the file has fewer. */
 bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out, size_t size);
 
 /* Calls `each` for every defined function symbol of the first table of type SHT_DYNSYM or

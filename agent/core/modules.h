@@ -5,17 +5,16 @@
  *	file    number -> path, build id, segments	sent to the collector once
  *	place   addresses, epochs -> number		where a file is or recently was mapped
  *
- * A file that is unloaded and loaded again keeps its number, no matter where it is loaded, or
- * whether the same program or its successor (exec) loads it. So a program may reload files as often
- * as it likes.
+ * A file that is unloaded and loaded again keeps its number, even at another address and even if
+ * the program's successor (exec) loads it. So reloading files does not fill the table.
  *
  * The source announces each module with an epoch. The epoch counts the changes after which an
  * address may belong to another file. An event carries the epoch of its stack walk, so a closed
  * file and another file loaded in its place are told apart. The table keeps only the last
  * MODULES_PAST places that no longer exist: no event is later than that.
  *
- * The table keeps files for the whole stream, for collectors that join late. When it is full, later
- * files are counted only, and their addresses are shown without a module.
+ * The table keeps files for the whole stream, for collectors that join late. When the table is
+ * full, further files are only counted, and their addresses are shown without a module.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -33,7 +33,7 @@ static size_t cache_slots(const struct stacks *s)
 	return (size_t)1 << (64 - s->cache_shift);
 }
 
-/* Both caches, which are adjacent. */
+/* Returns the size of both caches in bytes. They are adjacent. */
 static size_t caches_size(const struct stacks *s)
 {
 	return cache_slots(s) * sizeof(*s->cache) + cache_slots(s) / 4 * sizeof(*s->located);
@@ -81,7 +81,7 @@ static uint32_t intern_place(struct stacks *s, uint64_t place)
 	return s->places;
 }
 
-/* The index entry of the node `number`. */
+/* Returns the index entry of the node `number`. */
 static uint32_t index_entry(const struct stacks *s, uint64_t hash, uint32_t number)
 {
 	return ((uint32_t)hash & ~s->node_mask) | number;
