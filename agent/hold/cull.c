@@ -300,7 +300,7 @@ static void cull_chain(struct cull *c, uint32_t last, uint64_t freed_ns)
 	cull_block(c, last, lived(&slot[last], freed_ns), true);
 }
 
-/* Which block a death at an address belongs to. */
+/* The block that a death at an address belongs to. */
 enum owner { OWNER_UNKNOWN, OWNER_PENDING, OWNER_EARLIER };
 
 /*

@@ -9,8 +9,8 @@
 #include "agent/hold/flight_array.h"
 #include "base/ban.h"
 
-/* make_room frees a 32nd of all slots at a time, because moving the records costs as much as taking
- * in a few events for each of them */
+/* flight_make_room frees a 32nd of all slots at a time, because moving the records costs as much as
+ * taking a few events for each record */
 #define PART 32
 
 static int send(struct flight *f, uint32_t i)

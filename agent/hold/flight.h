@@ -75,7 +75,7 @@ struct flight_record {
 	uint64_t address : 45; /* address / 8 */
 	uint64_t thread : 14;  /* index in the thread table */
 	uint64_t kind : 5;     /* 0: a hole */
-	uint64_t ticks : 48;   /* in units of BATCH_TICK_NS */
+	uint64_t ticks : 48;   /* in units of RUN_TICK_NS */
 	uint64_t more : 1;     /* struct flight_more follows */
 	uint64_t indexed : 1;
 	uint64_t doubled : 1; /* a block was alive at the address when this one was born */
