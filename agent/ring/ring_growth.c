@@ -1,5 +1,5 @@
-/* What the program tells the agent in the ring's header, beside its events: that it wants more
- * slices, and what its allocator says. See ring_source.h. */
+/* Reads what the program writes into the ring's header beside its events: the wish for more slices,
+ * and the allocator's answer. See ring_source.h. */
 #include "agent/ring/ring_source.h"
 
 #include "base/ban.h"
