@@ -103,9 +103,9 @@ static int copy_all(struct file_sink *f, const struct spool_place *place)
 	return 0;
 }
 
-/* Writes the frame `next`. Returns 0, 1 if there is none, or a negative errno. A frame in memory
- * that is not acknowledged stays where it is, unless it may move to the disk. Only then is the lock
- * held while writing. */
+/* Writes the frame `next`. Returns 0, 1 if the spool has no such frame, or a negative errno. Holds
+ * the lock while writing only if the spool has a disk, because frames in memory may move there.
+ * Otherwise an unacknowledged frame stays in its place. */
 static int file_sink_write_frame(struct file_sink *f, struct stream *stream)
 {
 	bool moves = stream->spool.disk.folder;

@@ -19,7 +19,7 @@
 
 /* ---- threads ---- */
 
-/* Names a thread by what the kernel says, or the program. */
+/* Names a thread. The kernel's name counts more than the name that the program has reported. */
 static void name_thread(struct stream *s, struct thread *t, const char *said)
 {
 	char name[THREAD_NAME_MAX];
@@ -49,7 +49,8 @@ static bool take_thread(struct stream *s, const struct run_item *item)
 			return false;
 		t = threads_add(&s->threads, item->thread.tid, item->time_ns);
 		s->grow_wanted |= !t;
-		/* Entries become free when the ends and the counts of ended threads were sent. */
+		/* Entries become free once a batch has sent the ends and counts of ended
+		 * threads. */
 		if (!t) {
 			stream_hold_less(s);
 			threads_end_left(&s->threads, BATCH_THREADS_MAX, item->time_ns);
@@ -162,7 +163,7 @@ static __attribute__((noinline)) uint32_t find_node(struct stream *s, uint32_t p
 	return node;
 }
 
-/* The slow path of has_room. */
+/* The slow path of stream_take_has_room. */
 static __attribute__((cold)) bool find_room(struct stream *s, uint32_t frames)
 {
 	uint32_t most = s->stacks.sent + s->batch.nodes_max, limit = stacks_limit(&s->stacks);
@@ -267,8 +268,8 @@ node_of(struct stream *s, struct stacks_path *l, const struct run_item *item)
 /* ---- events ---- */
 
 /* Makes the event of an item. `class` and `weighted` are constants where this is inlined, so
- * members that an event does not have cost no instruction. (All members are named. Otherwise the
- * compiler first clears the whole struct, with an instruction that takes 10 ns to start.) */
+ * members that an event lacks cost no instruction. The initializer names all members. Otherwise the
+ * compiler would first clear the whole struct, with an instruction that takes 10 ns to start. */
 static inline __attribute__((always_inline)) struct event
 event_of(const struct run_item *item, enum event_class class, bool weighted, uint32_t thread)
 {
@@ -301,7 +302,7 @@ static inline __attribute__((always_inline)) bool put_event(struct stream *s, ui
 	return events_encoder_put_inline(&s->batch.events, &event) >= 0;
 }
 
-/* The same for any event. */
+/* Puts an event of any class into the columns. */
 static __attribute__((noinline)) bool put_any(struct stream *s, uint32_t thread, uint32_t node,
 					      const struct run_item *item)
 {
@@ -314,9 +315,9 @@ static bool stream_take_is_new(unsigned class)
 	return class == EVENT_CLASS_ALLOCATION || class == EVENT_CLASS_REALLOCATION;
 }
 
-/* Takes the events of one lane, from the next item on. Counts are added once at the end: columns
- * are arrays of bytes, so the compiler must assume that a store to them may change any variable
- * that is not local. */
+/* Takes the events of one lane, from the next item on. Sums up in local variables and adds the
+ * counts once at the end. Columns are arrays of bytes, so the compiler must assume that a store to
+ * them may change any variable that is not local. */
 static __attribute__((noinline)) bool take_events(struct stream *s)
 {
 	struct run *run = &s->run;
