@@ -57,7 +57,7 @@ static int access_group_of(const char *name, uint32_t *ret)
 	return 0;
 }
 
-/* Copies the next name of the list to `name`; false at the end of the list. */
+/* Copies the next name of the list to `name`. Returns false at the end of the list. */
 static bool next_name(const char **list, char *name, size_t size)
 {
 	size_t length;

@@ -1,6 +1,6 @@
 /*
- * The keys of links: a given key or given certificates, which stay; or keys by pairing, which come
- * and go while the agent runs.
+ * Opens the keys of links: a given key or given certificates, which stay, or keys by pairing, which
+ * come and go while the agent runs.
  */
 #include <errno.h>
 #include <string.h>
