@@ -11,9 +11,9 @@
  * waits and keeps data only for collectors that are `named` (session_deliver.c): they have a key,
  * or --collector names their host.
  *
- * There are few entries. If all are taken, a newcomer replaces a collector that is away: of the
- * address that has the most entries, the one that has been away longest. Connected collectors are
- * always fewer than entries. The main loop owns this.
+ * There are few entries. If all are taken, a newcomer replaces a collector that is away: the one
+ * that has been away longest, of the address with the most entries. The number of connected
+ * collectors is always smaller than the number of entries. Owner: the main loop.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -24,7 +24,7 @@ static bool is_recorded(const struct link *l, const uint8_t *id)
 	return false;
 }
 
-/* Adds streams of earlier agents that are not continued, so they are complete. */
+/* Adds streams of earlier agents that no agent continues; they are complete. */
 static void fill_orphans(struct link *l, struct packer *p, Heapcast__Link *m)
 {
 	const struct orphans *os = l->host->orphans;
@@ -112,8 +112,8 @@ int link_list(struct link *l, bool hello)
 	return 0;
 }
 
-/* Returns `n`: bytes sent, 0 if the socket is full, or a negative errno if the connection is
- * lost. */
+/* Notes the result `n` of a send and returns it: bytes sent, 0 if the socket is full, or a negative
+ * errno if the connection is lost. */
 static ssize_t sent(struct link *l, ssize_t n)
 {
 	l->wants_room |= n == 0;
@@ -125,7 +125,7 @@ static ssize_t send_some(struct link *l, const uint8_t *data, size_t length)
 	return sent(l, link_io_send(&l->io, data, length));
 }
 
-/* Sends a frame on the disk, starting at its byte `from`. */
+/* Sends a frame that is on the disk, starting at its byte `from`. */
 static ssize_t send_file(struct link *l, const struct spool_place *place, size_t from)
 {
 	return sent(l, link_io_send_file(&l->io, place->fd, place->offset + (off_t)from,
