@@ -48,7 +48,7 @@ static void daemon_socket_make_folder(const char *name)
 		chmod(folder, 0755); /* mkdir applies the umask */
 }
 
-/* True if the locked file is still the one at `path`. */
+/* Returns true if the locked file is still the one at `path`. */
 static bool daemon_socket_is_there(int fd, const char *path)
 {
 	struct stat ours, there;

@@ -93,7 +93,7 @@ static bool is_privileged(const char *path, const struct stat *st)
 	return getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-/* Finds PT_INTERP. */
+/* Finds out if the program has a PT_INTERP. */
 static int has_interpreter(const struct elf *elf, bool *ret)
 {
 	struct elf_table segments;

@@ -5,7 +5,7 @@
 
 #include "agent/serve/agent.h"
 
-/* `flight`: the flight recorder held events back. */
+/* Prints the summary of one recording. `flight`: the flight recorder held events back. */
 void summary_print(const struct session_report *report, bool flight);
 /* Prints what to type next. */
 void summary_print_next(const struct session_report *report);
