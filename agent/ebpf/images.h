@@ -1,6 +1,6 @@
 #pragma once
-/* A cache of modules' images, shared by all processes. When there are too many, the least recently
- * used ones are evicted. */
+/* Caches images of modules for all processes. Evicts the least recently used images when there are
+ * too many. */
 #include "agent/ebpf/image.h"
 #include "agent/ebpf/maps.h"
 
@@ -12,7 +12,7 @@ struct image_entry {
 	int64_t changed_s; /* st_ctim */
 	int64_t changed_ns;
 	uint32_t users; /* modules of processes */
-	bool shared;	/* by file; otherwise it reads one process's memory */
+	bool shared;	/* reads a file; otherwise it reads the memory of one process */
 };
 
 struct images {
@@ -30,7 +30,7 @@ struct image *images_get(struct images *images, pid_t pid, const struct process_
 			 uint64_t base);
 void images_put(struct images *images, struct image *image);
 
-/* Evicts to keep within the limits. To be called between walks. */
+/* Evicts images that exceed the limits. Call this between walks. */
 void images_trim(struct images *images);
 size_t images_bytes(const struct images *images);
 void images_done(struct images *images);

@@ -12,8 +12,8 @@
 
 #define LOOK_NS	      1000000000 /* between looks at the maps without another reason */
 #define LOOK_LEAST_NS 100000000	 /* between looks for code that no module has */
-#define MEET_NS	      2000000000 /* for so long a program counts as new */
-#define SETTLED_NS    100000000	 /* the same once it has an allocator */
+#define MEET_NS	      2000000000 /* a program counts as new for this long */
+#define SETTLED_NS    100000000	 /* a program that has an allocator counts as new for this long */
 #define MEET_PAUSE_NS 1000000
 
 bool watch_is_beginning(const struct watch *w, uint64_t now_ns)
