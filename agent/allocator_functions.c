@@ -89,7 +89,7 @@ static size_t without_suffix(const char *name, size_t length)
 	return length;
 }
 
-/* This function has six arguments, and the hooks pass on five. */
+/* This function has six arguments, but the hooks pass on only five. */
 static const char too_many[] = "recalloc_aligned_at";
 
 static int find_in(const struct prefix *prefix, const char *name)
