@@ -14,7 +14,7 @@ static int open_with(struct arena *a, size_t size, int flag)
 	if (memory == MAP_FAILED)
 		return -errno;
 	madvise(memory, size,
-		MADV_NOHUGEPAGE); /* keeps the resident size equal to what was asked for */
+		MADV_NOHUGEPAGE); /* keeps the resident size equal to the requested size */
 	*a = (struct arena){.memory = memory, .size = size};
 	return 0;
 }

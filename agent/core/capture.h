@@ -15,7 +15,8 @@
 #include "agent/core/run.h"
 #include "proto/ring.h"
 
-/* What the stream has taken so far, for an agent that takes over after this one. */
+/* Counts of the events that the stream has taken so far, for an agent that takes over after this
+ * one. */
 struct capture_account {
 	uint64_t watermark_ns;
 	uint64_t stacks_cut;
@@ -63,7 +64,7 @@ struct capture_bell {
 	bool polled;	/* the program can't wake it: look at the source each millisecond */
 };
 
-/* What the program's allocator says about itself: the members of struct mallinfo2, in order. */
+/* The figures of the program's allocator: the members of struct mallinfo2, in order. */
 struct capture_allocator {
 	uint64_t time_ns, took_ns;
 	uint64_t figure[RING_ALLOCATOR_FIGURES];
@@ -90,7 +91,8 @@ struct capture_ops {
 	 * RUN_COUNTS. */
 	struct capture_counts (*count)(struct capture_source *source, uint32_t lane);
 	struct capture_totals (*totals)(const struct capture_source *source);
-	/* Returns true if so much data waits that it should be taken at once. */
+	/* Returns true if the waiting data should be taken at once, because a buffer is filling
+	 * up. */
 	bool (*filling)(const struct capture_source *source);
 	/* Called at the beginning of each turn of the drain thread. `away`: the last turn was so
 	 * long ago that programs may have given up on the agent. */

@@ -178,7 +178,7 @@ bool stacks_get(const struct stacks *s, uint32_t number, struct stack_node *ret)
 	return true;
 }
 
-/* In the first cache all bytes of an empty slot are 0xff: no parent has that number. */
+/* Fills the first cache with bytes 0xff: an empty slot, because no parent has that number. */
 void stacks_cache_clear(struct stacks *s)
 {
 	memset(s->cache, 0xff, cache_slots(s) * sizeof(*s->cache));
@@ -211,7 +211,7 @@ static void move_nodes(struct stacks *s)
 	s->nodes = kept;
 }
 
-/* The same for the places of the remaining nodes. */
+/* Moves the places of the remaining nodes to the front in the same way. */
 static void move_places(struct stacks *s)
 {
 	uint32_t kept = 0;
@@ -255,8 +255,8 @@ static void index_again(struct stacks *s)
 	}
 }
 
-/* The index of nodes is rebuilt at the end, so it serves as mark and as map of new numbers until
- * then: it has more slots than there are nodes. */
+/* Rebuilds the index of nodes at the end. Until then the index stores marks and new numbers; it has
+ * more slots than the table has nodes. */
 bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths)
 {
 	uint32_t used = s->nodes, held = 0;
