@@ -74,7 +74,7 @@ static void cull(struct flight *f, uint32_t i, uint32_t by)
 }
 
 /* Finds the live block that dies at this address, by the record `by` at `time_ns`. Returns
- * UINT32_MAX if no such block is held, or if that is doubtful. */
+ * UINT32_MAX if the block is not held, or if it is doubtful which block dies. */
 static uint32_t find_dying(struct flight *f, uint64_t address, uint32_t by, uint64_t time_ns)
 {
 	uint32_t i = *flight_place_of(f, address);

@@ -105,7 +105,7 @@ struct flight {
 	uint32_t held;	  /* number of held events */
 	uint32_t ahead;	  /* heap events sent while older ones are held */
 	uint32_t late;	  /* last record that came out of order */
-	uint64_t late_ns; /* oldest time of such records */
+	uint64_t late_ns; /* oldest time of the records that came out of order */
 	uint64_t newest_ns;
 	bool has_late;
 	bool shrink;	   /* memory is needed for threads or the stack table */

@@ -76,7 +76,7 @@ static inline void sums_add_free(struct sums *sums)
 {
 	sums->frees++;
 }
-/* Counts a block that was sent because there was no room to wait for its end. */
+/* Counts a block that was sent early, because the memory was full before its end. */
 void sums_add_early(struct sums *sums);
 /* Returns true if the sums have waited long enough. `now_ns`: CLOCK_MONOTONIC. */
 static inline bool sums_due(const struct sums *sums, uint64_t now_ns)
