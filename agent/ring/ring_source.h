@@ -48,7 +48,7 @@ struct ring_lane {
 	uint64_t counted_not_sampled;
 	uint64_t waited_ns;  /* the part of ring_slice.waited_ns that the stream knows */
 	uint64_t waits_told; /* stamp of the last report of waits */
-	/* Sum of RING_LOST records. While `restart_awaited`: sum of what was dropped. */
+	/* Sum of RING_LOST records. While `restart_awaited`: sum of the dropped records. */
 	struct ring_losses announced;
 	struct ring_losses gapped; /* put into runs as gaps */
 	uint64_t first;		   /* events of this thread in slices before this one */
@@ -109,7 +109,7 @@ struct ring_source {
 	 * incarnation. */
 	bool taken_up;
 	bool moved; /* a thread has moved to another slice: look at all slices */
-	/* In this search: number of slices of threads whose first slice was not seen yet. */
+	/* Number of slices in this search whose thread's first slice was not seen yet. */
 	uint32_t ahead;
 	bool takes_ahead; /* take slices although the thread's first slice is missing */
 	/* Stream time up to which the ring was read before this agent took it over. */
