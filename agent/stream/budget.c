@@ -161,8 +161,8 @@ static size_t tables_bytes(const struct budget_place *p, uint32_t slices, uint32
 	       p->threads * sizeof(struct thread) + lanes_bytes(slices, depth);
 }
 
-/* Sets the sizes that depend on others. The spool gets what is left of `size` bytes, or the least
- * size if `size` is 0. */
+/* Sets the sizes that depend on others. The spool gets the rest of `size` bytes, or the least size
+ * if `size` is 0. */
 static void complete(struct budget *b, struct budget_place *p, uint32_t level, uint32_t depth,
 		     size_t size)
 {

@@ -37,7 +37,7 @@ struct err_text;
 /* Bytes of a batch's room for definitions that Figures take; the maps get the rest. */
 #define MAPS_BESIDE 2560
 
-/* What a process has at one level of growth. */
+/* The memory of a process at one level of growth. */
 struct budget_place {
 	uint32_t modules, threads;
 	size_t stacks; /* bytes of the stack table */

@@ -127,9 +127,9 @@ static void adapt_wait(struct drain *d, uint64_t delivered)
 
 enum turn { TURN_DONE, TURN_MORE, TURN_STUCK };
 
-/* Gives each stream a turn. Returns TURN_MORE if there is more to do at once. Returns TURN_STUCK if
- * there is more but no event could be taken: a thread is in the middle of a hook, and perhaps waits
- * for the processor that this thread uses. */
+/* Gives each stream a turn. Returns TURN_MORE if more work is available at once. Returns TURN_STUCK
+ * if more events wait but none could be taken: a thread is in the middle of a hook, and perhaps
+ * waits for the processor that this thread uses. */
 static enum turn drain_turn(struct drain *d)
 {
 	bool more = false, news = false;

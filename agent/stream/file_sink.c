@@ -9,7 +9,7 @@
 #include "agent/core/clock.h"
 #include "base/ban.h"
 
-#define PUMP_BYTES (4u << 20) /* limit of one call: what is written makes room in the spool */
+#define PUMP_BYTES (4u << 20) /* limit of one call, after which the spool has room again */
 
 /* Removes an incomplete frame. In a pipe or a device this is not possible. */
 static void file_sink_take_back(struct file_sink *f)

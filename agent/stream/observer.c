@@ -64,7 +64,7 @@ static void observer_begin(struct observed *o, uint64_t generation, pid_t pid, u
 	o->no_figures = o->no_detail = o->no_maps = true;
 }
 
-/* Looks up the process that is in the slot now. Returns false if there is none. */
+/* Looks up the process that is in the slot now. Returns false if the slot has none. */
 static bool meet(struct observed *o, struct stream *s)
 {
 	struct observer_settings settings = {0};

@@ -68,7 +68,7 @@ struct observer {
 /* Starts the thread. Returns 0 or a negative errno. */
 int observer_start(struct observer *observer, const struct observer_settings *settings,
 		   struct stream *const *streams, uint32_t count);
-/* Wakes the observer up, because there is a new process. */
+/* Wakes the observer up, because a new process has started. */
 void observer_kick(struct observer *observer);
 /* Stops the thread and waits until it has ended. */
 void observer_stop(struct observer *observer);

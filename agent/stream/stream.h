@@ -202,10 +202,10 @@ int stream_init_place(struct stream *stream, struct arena *arena, struct budget 
 /* Called in each turn of the drain thread: grows if the program, the tables or the spool need it
  * and the room has the memory. Returns true if the batch must be closed first. */
 bool stream_grow_if_due(struct stream *stream);
-/* Grows to this level, whatever the room says about growth. The batch must be empty. Returns 0,
+/* Grows to this level, even beyond the room's share for growth. The batch must be empty. Returns 0,
  * -ENOSPC if the room has too little memory, or another negative errno. */
 int stream_set_level(struct stream *stream, uint32_t level);
-/* Returns true if there is a next level that the room did not just refuse. */
+/* Returns true if a next level exists and the room did not just refuse it. */
 bool stream_may_grow(const struct stream *stream);
 /* Reports that the stack table was renewed, or that renewing it failed. */
 void stream_table_renewed(struct stream *stream, bool renewed);
@@ -247,8 +247,8 @@ int stream_resume(struct stream *stream, const struct target_info *target,
 		  struct capture_source *source);
 /* Makes the stream FREE: everything was delivered or given up. */
 void stream_close(struct stream *stream);
-/* Sets what the observer reads, and the time of culling if there is memory for it
- * (stream_use_culling). Call this directly after the stream was opened, with the lock held. */
+/* Sets what the observer reads, and the time of culling if stream_use_culling has given memory to
+ * it. Call this directly after the stream was opened, with the lock held. */
 void stream_settle(struct stream *stream, const struct observer_settings *observe,
 		   uint64_t cull_ns);
 /* LIVE to ENDING: the process has ended. */

@@ -191,8 +191,8 @@ static inline bool stream_take_has_room(struct stream *s, uint32_t frames)
 	       find_room(s, frames);
 }
 
-/* Returns the node of an event's stack, or NO_ROOM if there is no room for its new nodes.
- * Calling it again with the same event is safe. The program counters may be in memory that the
+/* Returns the node of an event's stack, or NO_ROOM if batch or table has no room for its new nodes.
+ * It is safe to call it again with the same event. The program counters may be in memory that the
  * program can write, so each is read once. (The members of the event are separate arguments, so
  * that they stay in registers.) */
 static inline __attribute__((always_inline)) uint32_t intern(struct stream *s,
